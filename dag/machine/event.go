@@ -1,0 +1,411 @@
+package machine
+
+import (
+	"encoding/json"
+	"time"
+
+	"dagrun.dev/dag"
+)
+
+// Type is the name of an event on disk. Types and fields are only ever added.
+type Type string
+
+// The event types on disk. Names that document 001 gives are used as they stand.
+const (
+	RunCreated       Type = "RUN_CREATED"
+	InputsCloned     Type = "INPUTS_CLONED"
+	PlanAdopted      Type = "PLAN_ADOPTED"
+	PlanExtended     Type = "PLAN_EXTENDED"
+	LimitsChanged    Type = "LIMITS_CHANGED"
+	Queued           Type = "WORK_ITEM_QUEUED"
+	Started          Type = "WORK_ITEM_STARTED"
+	Finished         Type = "WORK_ITEM_FINISHED"
+	LLMCallStarted   Type = "LLM_CALL_STARTED"
+	LLMCallFinished  Type = "LLM_CALL_FINISHED"
+	LLMCallFailed    Type = "LLM_CALL_FAILED"
+	ArtifactWritten  Type = "ARTIFACT_WRITTEN"
+	GateRunStarted   Type = "GATE_RUN_STARTED"
+	GateRunFinished  Type = "GATE_RUN_FINISHED"
+	IssueOpened      Type = "ISSUE_OPENED"
+	IssueResolved    Type = "ISSUE_RESOLVED"
+	RunStateChanged  Type = "RUN_STATE_CHANGED"
+	PROpened         Type = "PR_OPENED"
+	BreakerChanged   Type = "BREAKER_CHANGED"
+	CompStarted      Type = "COMPENSATION_STARTED"
+	CompFinished     Type = "COMPENSATION_FINISHED"
+	Rewound          Type = "REWOUND"
+	EscalationOpened Type = "ESCALATION_OPENED"
+	EscalationAnswer Type = "ESCALATION_ANSWERED"
+	Checkpointed     Type = "CHECKPOINT_CREATED"
+	Reverted         Type = "REVERTED"
+	BudgetWarned     Type = "BUDGET_WARNED"
+	RunPaused        Type = "RUN_PAUSED"
+	RunResumed       Type = "RUN_RESUMED"
+	RunCompleted     Type = "RUN_COMPLETED"
+	RunFailed        Type = "RUN_FAILED"
+)
+
+// An Event is a fact: durable before anything acts on it. Exactly one payload is set, the
+// one that belongs to Type. Seq counts from 1 and equals the line in the log.
+type Event struct {
+	Seq  int64
+	Time time.Time // UTC, whole milliseconds
+	Type Type
+	Body Body
+
+	// Plan is the plan that RUN_CREATED and PLAN_ADOPTED name by digest. Whoever reads the
+	// log attaches it; it is not part of the event on disk.
+	Plan *dag.Graph
+}
+
+// Body is a payload. Its JSON form is canonical (RFC 8785) when encoded by AppendPayload.
+type Body interface{ eventType() Type }
+
+// RunCreatedBody begins a run.
+type RunCreatedBody struct {
+	RunID      string `json:"run_id"`
+	Name       string `json:"name"`
+	PlanDigest string `json:"plan_digest"`
+	Schema     int    `json:"schema_version"` // of events and snapshot
+	Seed       int64  `json:"seed"`
+}
+
+// InputsClonedBody says that the declared input files were copied into the object store.
+type InputsClonedBody struct {
+	Files int   `json:"files"`
+	Bytes int64 `json:"bytes"`
+}
+
+// PlanAdoptedBody changes the plan within a run. Nodes of both plans that are not listed
+// keep their records.
+type PlanAdoptedBody struct {
+	PlanDigest  string   `json:"plan_digest"`
+	Previous    string   `json:"previous_digest"`
+	Reused      int      `json:"reused"`
+	Invalidated []string `json:"invalidated,omitempty"` // run again, generation + 1; plan order
+	Removed     []string `json:"removed,omitempty"`
+	Added       []string `json:"added,omitempty"`
+}
+
+// PlanExtendedBody adds the nodes of a run-time foreach to the plan. Dependents of Node then
+// also need Nodes.
+type PlanExtendedBody struct {
+	Node       string     `json:"node"`
+	Generation int        `json:"generation"`
+	Nodes      []dag.Node `json:"nodes"`
+}
+
+// LimitsChangedBody replaces the budget.
+type LimitsChangedBody struct {
+	Budget dag.Budget `json:"budget"`
+	By     string     `json:"by"`
+}
+
+// QueuedBody says that nodes may start and wait: When was true, or the spec asked for it.
+type QueuedBody struct {
+	Nodes  []string `json:"nodes"`
+	Reason string   `json:"reason"` // condition | pool | breaker | person
+}
+
+// StartedBody begins an attempt.
+type StartedBody struct {
+	Node       string     `json:"node"`
+	Generation int        `json:"generation"` // from 1
+	Attempt    int        `json:"attempt"`    // from 1, counts starts within the generation
+	Reserve    dag.Amount `json:"reserve,omitzero"`
+}
+
+// Statuses of WORK_ITEM_FINISHED.
+const (
+	StatusCompleted = "completed"
+	StatusFailed    = "failed"
+	StatusLost      = "lost"     // outcome unknown after a crash
+	StatusRejected  = "rejected" // never started: breaker or budget said no
+	StatusSkipped   = "skipped"
+	StatusCancelled = "cancelled"
+)
+
+// FinishedBody ends an attempt, or settles a node that never started (skipped).
+type FinishedBody struct {
+	Node        string                     `json:"node"`
+	Generation  int                        `json:"generation"`
+	Attempt     int                        `json:"attempt,omitempty"` // 0 = the node never started
+	Status      string                     `json:"status"`
+	Final       bool                       `json:"final,omitempty"`    // no further attempt follows
+	Category    string                     `json:"category,omitempty"` // of a failure
+	Class       string                     `json:"class,omitempty"`
+	Message     string                     `json:"message,omitempty"`     // one line
+	Diagnostics string                     `json:"diagnostics,omitempty"` // at most 2,000 characters
+	Values      map[string]json.RawMessage `json:"values,omitempty"`
+	Usage       Usage                      `json:"usage,omitzero"`
+	CostUSD     dag.USD                    `json:"cost_usd,omitzero"`
+	CostKind    string                     `json:"cost_kind,omitempty"` // reported | priced | assumed (the reserve stands)
+	RetryAt     time.Time                  `json:"retry_at,omitzero"`
+	WaitUntil   time.Time                  `json:"wait_until,omitzero"`
+	Stop        bool                       `json:"stop,omitempty"` // only a person can help; the run pauses
+	Fingerprint string                     `json:"fingerprint,omitempty"`
+	Warnings    []string                   `json:"warnings,omitempty"`
+	Notes       []Note                     `json:"notes,omitempty"`
+	Reused      bool                       `json:"reused,omitempty"` // inputs proved equal: nothing ran
+}
+
+// A Note is a small record for the run's logs: why something was decided, how good it was.
+type Note struct {
+	Log    string          `json:"log"`  // decision | quality
+	Type   string          `json:"type"` // e.g. validation, no-modification
+	Fields json.RawMessage `json:"fields,omitempty"`
+}
+
+// Usage counts tokens in four disjoint classes.
+type Usage struct {
+	Input      int64 `json:"input_tokens,omitempty"` // fresh input
+	CacheRead  int64 `json:"cache_read_tokens,omitempty"`
+	CacheWrite int64 `json:"cache_write_tokens,omitempty"`
+	Output     int64 `json:"output_tokens,omitempty"`
+}
+
+// LLMCallStartedBody is the binding payload of document 001 plus the node that called.
+type LLMCallStartedBody struct {
+	CallID          string  `json:"call_id"` // node.generation.attempt
+	Node            string  `json:"node"`
+	Model           string  `json:"model"`
+	ProviderBaseURL string  `json:"provider_base_url"` // cli:<name> where a CLI does not say
+	PromptHash      string  `json:"prompt_hash"`
+	Temperature     float64 `json:"temperature"`
+	MaxTokens       int64   `json:"max_tokens"`
+	ToolSchemaHash  string  `json:"tool_schema_hash,omitempty"`
+	ResponseFormat  string  `json:"response_format,omitempty"`
+}
+
+// TokenUsage is the binding usage object of document 001.
+type TokenUsage struct {
+	Input  int64 `json:"input_tokens"`
+	Output int64 `json:"output_tokens"`
+	Total  int64 `json:"total_tokens"`
+}
+
+// LLMCallFinishedBody is the binding payload of document 001 plus the node that called.
+type LLMCallFinishedBody struct {
+	CallID         string     `json:"call_id"`
+	Node           string     `json:"node"`
+	LatencyMS      int64      `json:"latency_ms"`
+	TokenUsage     TokenUsage `json:"token_usage"`
+	FinishReason   string     `json:"finish_reason"` // stop | length | tool_calls | error
+	OutputHash     string     `json:"output_hash"`
+	APICostUSD     dag.USD    `json:"api_cost_usd,omitzero"`
+	ToolCallsCount int        `json:"tool_calls_count,omitempty"`
+}
+
+// LLMCallFailedBody is the binding payload of document 001 plus the node that called.
+type LLMCallFailedBody struct {
+	CallID       string `json:"call_id"`
+	Node         string `json:"node"`
+	LatencyMS    int64  `json:"latency_ms"`
+	ErrorClass   string `json:"error_class"`
+	ErrorSummary string `json:"error_summary"`
+	Retryable    bool   `json:"retryable"`
+	ErrorDetails string `json:"error_details,omitempty"`
+	HTTPStatus   int    `json:"http_status,omitempty"`
+}
+
+// ArtifactWrittenBody records a version of an artifact or an entry of an accumulator.
+type ArtifactWrittenBody struct {
+	Node       string `json:"node,omitempty"` // empty: adopted from a user's edit, or restored
+	Generation int    `json:"generation,omitempty"`
+	Attempt    int    `json:"attempt,omitempty"`
+	Name       string `json:"name"`
+	Path       string `json:"path"`   // relative to the output directory
+	Digest     string `json:"sha256"` // of the content (of the entry, for an accumulator)
+	Size       int64  `json:"size"`
+	Previous   string `json:"previous_sha256,omitempty"`
+	Backup     string `json:"backup,omitempty"` // path of the copy made before the write
+	Entry      bool   `json:"entry,omitempty"`  // an accumulator's entry
+	Why        string `json:"why,omitempty"`    // user-edit | revert | restored
+}
+
+// GateRunBody is the payload of GATE_RUN_STARTED and GATE_RUN_FINISHED.
+type GateRunBody struct {
+	Node    string          `json:"node"`
+	Gate    string          `json:"gate"`
+	Status  string          `json:"status,omitempty"` // pass | fail | error; empty when started
+	Details json.RawMessage `json:"details,omitempty"`
+	Start   bool            `json:"-"`
+}
+
+// IssueBody is the payload of ISSUE_OPENED and ISSUE_RESOLVED.
+type IssueBody struct {
+	Node     string `json:"node"`
+	IssueID  string `json:"issue_id"`
+	Title    string `json:"title,omitempty"`
+	Severity string `json:"severity,omitempty"`
+	Resolved bool   `json:"-"`
+}
+
+// RunStateChangedBody moves the declared state of the run or of a section.
+type RunStateChangedBody struct {
+	Section string `json:"section,omitempty"` // empty = the run
+	Old     string `json:"old_state"`
+	New     string `json:"new_state"`
+	Stable  bool   `json:"stable"`
+}
+
+// PROpenedBody records a pull request.
+type PROpenedBody struct {
+	Node string `json:"node"`
+	URL  string `json:"url"`
+}
+
+// BreakerChangedBody is a transition of a named breaker, probes included.
+type BreakerChangedBody struct {
+	Breaker string    `json:"breaker"`
+	State   string    `json:"state"` // closed | open | half-open
+	Until   time.Time `json:"until,omitzero"`
+	Counts  Counts    `json:"counts,omitzero"`
+	Cause   string    `json:"cause,omitempty"`
+}
+
+// Counts are a breaker's counters within its present generation.
+type Counts struct {
+	Requests  uint32 `json:"requests,omitempty"`
+	Successes uint32 `json:"successes,omitempty"`
+	Failures  uint32 `json:"failures,omitempty"`
+	ConsecOK  uint32 `json:"consecutive_successes,omitempty"`
+	ConsecBad uint32 `json:"consecutive_failures,omitempty"`
+}
+
+// CompensationBody is the payload of COMPENSATION_STARTED and COMPENSATION_FINISHED.
+type CompensationBody struct {
+	Node   string `json:"node"`
+	Reason string `json:"reason,omitempty"`
+	Status string `json:"status,omitempty"` // empty when started
+	Done   bool   `json:"-"`
+}
+
+// RewoundBody sends nodes back: generation + 1, to run again. Old records stay in the log.
+type RewoundBody struct {
+	To     string   `json:"to"`
+	Nodes  []string `json:"nodes"`
+	Reason string   `json:"reason"`
+}
+
+// EscalationOpenedBody is a durable question to a person.
+type EscalationOpenedBody struct {
+	ID          string    `json:"id"`
+	Kind        string    `json:"kind"` // timeout | breaker | compensation | quality-floor | approval | lost | failed
+	Node        string    `json:"node,omitempty"`
+	Message     string    `json:"message"`
+	Options     []string  `json:"options"`
+	Recommended string    `json:"recommended,omitempty"`
+	Default     string    `json:"default,omitempty"`
+	Deadline    time.Time `json:"deadline,omitzero"` // zero = waits for ever
+}
+
+// EscalationAnsweredBody answers it.
+type EscalationAnsweredBody struct {
+	ID     string `json:"id"`
+	Answer string `json:"answer"`
+	By     string `json:"by"` // user | deadline
+}
+
+// CheckpointBody records a checkpoint.
+type CheckpointBody struct {
+	ID       string `json:"id"`
+	Node     string `json:"node,omitempty"`
+	Path     string `json:"path"`
+	Manifest string `json:"manifest_sha256"`
+	Head     int64  `json:"head"` // last event it includes
+}
+
+// RevertedBody goes back to a checkpoint: the listed nodes run again.
+type RevertedBody struct {
+	Checkpoint string   `json:"checkpoint"`
+	Nodes      []string `json:"nodes,omitempty"`
+}
+
+// BudgetWarnedBody is sent once per limit.
+type BudgetWarnedBody struct {
+	Limit    string  `json:"limit"` // usd | tokens
+	SpentUSD dag.USD `json:"spent_usd"`
+	Tokens   int64   `json:"tokens,omitempty"`
+}
+
+// RunPausedBody pauses the run.
+type RunPausedBody struct {
+	Reason  string `json:"reason"` // node-failed | budget | user | person | breaker | quota | escalation | disk | repeated-failure
+	Node    string `json:"node,omitempty"`
+	Message string `json:"message"`
+}
+
+// RunResumedBody ends a pause, or marks that a new process took the run over.
+type RunResumedBody struct {
+	By   string `json:"by"`             // apply | resume
+	Lost int    `json:"lost,omitempty"` // attempts found in flight
+}
+
+// RunEndedBody is the payload of RUN_COMPLETED and RUN_FAILED.
+type RunEndedBody struct {
+	Failed    bool    `json:"-"`
+	Reason    string  `json:"reason,omitempty"`
+	Completed int     `json:"completed"`
+	Soft      int     `json:"failed"` // failures that the spec allowed
+	Skipped   int     `json:"skipped"`
+	CostUSD   dag.USD `json:"cost_usd"`
+}
+
+func (*RunCreatedBody) eventType() Type         { return RunCreated }
+func (*InputsClonedBody) eventType() Type       { return InputsCloned }
+func (*PlanAdoptedBody) eventType() Type        { return PlanAdopted }
+func (*PlanExtendedBody) eventType() Type       { return PlanExtended }
+func (*LimitsChangedBody) eventType() Type      { return LimitsChanged }
+func (*QueuedBody) eventType() Type             { return Queued }
+func (*StartedBody) eventType() Type            { return Started }
+func (*FinishedBody) eventType() Type           { return Finished }
+func (*LLMCallStartedBody) eventType() Type     { return LLMCallStarted }
+func (*LLMCallFinishedBody) eventType() Type    { return LLMCallFinished }
+func (*LLMCallFailedBody) eventType() Type      { return LLMCallFailed }
+func (*ArtifactWrittenBody) eventType() Type    { return ArtifactWritten }
+func (*RunStateChangedBody) eventType() Type    { return RunStateChanged }
+func (*PROpenedBody) eventType() Type           { return PROpened }
+func (*BreakerChangedBody) eventType() Type     { return BreakerChanged }
+func (*RewoundBody) eventType() Type            { return Rewound }
+func (*EscalationOpenedBody) eventType() Type   { return EscalationOpened }
+func (*EscalationAnsweredBody) eventType() Type { return EscalationAnswer }
+func (*CheckpointBody) eventType() Type         { return Checkpointed }
+func (*RevertedBody) eventType() Type           { return Reverted }
+func (*BudgetWarnedBody) eventType() Type       { return BudgetWarned }
+func (*RunPausedBody) eventType() Type          { return RunPaused }
+func (*RunResumedBody) eventType() Type         { return RunResumed }
+
+func (b *GateRunBody) eventType() Type {
+	if b.Start {
+		return GateRunStarted
+	}
+	return GateRunFinished
+}
+
+func (b *IssueBody) eventType() Type {
+	if b.Resolved {
+		return IssueResolved
+	}
+	return IssueOpened
+}
+
+func (b *CompensationBody) eventType() Type {
+	if b.Done {
+		return CompFinished
+	}
+	return CompStarted
+}
+
+func (b *RunEndedBody) eventType() Type {
+	if b.Failed {
+		return RunFailed
+	}
+	return RunCompleted
+}
+
+// New returns an event of the body's type at an instant, cut to milliseconds. Seq is set when
+// the event is appended to a log.
+func New(at time.Time, b Body) Event {
+	return Event{Time: at.UTC().Truncate(time.Millisecond), Type: b.eventType(), Body: b}
+}

@@ -1,0 +1,205 @@
+// Package dag holds the plan of a run and its graph as plain data.
+//
+// It does no IO, reads no clock and knows nothing of specification languages, kinds of
+// node, logs or hosts. Everything that can be printed has one order: plan order.
+package dag
+
+import "encoding/json"
+
+// Format is the version of the plan's own encoding. Fields are only added.
+const Format = 1
+
+// A Plan is a compiled specification: canonical data with a digest (see Digest).
+// It is immutable once compiled; it may be read from any goroutine.
+type Plan struct {
+	Format   int       `json:"format"`
+	Name     string    `json:"name"`
+	Title    string    `json:"title,omitempty"`
+	Seed     int64     `json:"seed,omitempty"`     // seed asked for by the spec; 0 = none
+	Params   []Param   `json:"params,omitempty"`   // resolved values, by name
+	Budget   Budget    `json:"budget,omitzero"`    // limits; zero means no limit
+	Breakers []Breaker `json:"breakers,omitempty"` // by name
+	Pools    []Pool    `json:"pools,omitempty"`    // by name
+
+	Categories   []Category    `json:"categories,omitempty"`   // by name: what each category of failure means
+	Accumulators []Accumulator `json:"accumulators,omitempty"` // by name
+	Files        []File        `json:"files,omitempty"`        // declared input files, by path
+	Prices       []Price       `json:"prices,omitempty"`       // by model
+	Phases       []Phase       `json:"phases,omitempty"`       // in spec order, for displays
+
+	Nodes []Node `json:"nodes"` // plan order: needs come before dependents
+}
+
+// A Param is a declared parameter with the value this plan was compiled with.
+type Param struct {
+	Name  string          `json:"name"` // dotted path, as in --set agent.provider=claude
+	Value json.RawMessage `json:"value"`
+}
+
+// A Phase names a stretch of the run for progress displays: the nodes of Group and below.
+type Phase struct {
+	Name  string `json:"name"`
+	Group string `json:"group"`
+}
+
+// A File is an input file that the spec names. Nodes read the copy made when the plan
+// was adopted, never the file itself.
+type File struct {
+	Path   string `json:"path"`   // slash-separated, relative to the spec's folder
+	Digest string `json:"digest"` // lower-case hex sha256 of the content
+	Size   int64  `json:"size"`   // bytes
+}
+
+// An Accumulator is a named, capped, append-only list of texts (document order = plan order).
+type Accumulator struct {
+	Name  string `json:"name"`
+	Path  string `json:"path"`            // live file, relative to the run's own folder
+	Title string `json:"title,omitempty"` // first heading of the live file
+	Cap   int    `json:"cap,omitempty"`   // entries kept, oldest dropped first; 0 = no cap
+}
+
+// Budget bounds what a run may spend. Zero values mean "no limit".
+type Budget struct {
+	WarnUSD   USD      `json:"warnUSD,omitzero"`
+	CapUSD    USD      `json:"capUSD,omitzero"`
+	WarnTok   int64    `json:"warnTokens,omitempty"`
+	CapTokens int64    `json:"capTokens,omitempty"`
+	Wall      Duration `json:"wall,omitzero"` // longest time of activity, pauses not counted
+}
+
+// A Breaker is a named circuit breaker, shared by every node that names it.
+type Breaker struct {
+	Name     string   `json:"name"`
+	Failures int      `json:"failures"`         // consecutive (or in Window) failures that open it
+	Window   Duration `json:"window,omitzero"`  // 0 = consecutive failures count
+	OpenFor  Duration `json:"openFor"`          // time until half-open
+	Probes   int      `json:"probes"`           // attempts let through while half-open; successes that close it
+	WhenOpen string   `json:"whenOpen"`         // wait | skip | continue | escalate
+	Key      string   `json:"key,omitempty"`    // identity across runs; default: name
+	Counts   []string `json:"counts,omitempty"` // categories that count as failures; empty = those whose weight says so
+}
+
+// A Pool bounds how many of its nodes run at once.
+type Pool struct {
+	Name string `json:"name"`
+	Size int    `json:"size"`
+}
+
+// A Price is a model's price per million tokens.
+type Price struct {
+	Model      string  `json:"model"`
+	Input      float64 `json:"input"`
+	Output     float64 `json:"output"`
+	CacheRead  float64 `json:"cacheRead,omitempty"`
+	CacheWrite float64 `json:"cacheWrite,omitempty"`
+	Date       string  `json:"date,omitempty"` // when the price was true, yyyy-mm-dd
+}
+
+// A Category says what one kind of failure means, by one table in the schema.
+type Category struct {
+	Name     string  `json:"name"`               // rate_limited, truncated, auth, ...
+	Class    string  `json:"class"`              // transient | structural | soft | hard | fatal
+	Then     string  `json:"then"`               // retry | wait | stop | fail
+	Attempts int     `json:"attempts,omitempty"` // overrides the node's default; 0 = node's policy
+	Retry    *Retry  `json:"retry,omitempty"`    // delays of its own (rate limit: base 60 s, cap 300 s)
+	Breaker  float64 `json:"breaker,omitempty"`  // weight: 1 counts against the breaker, 0 does not
+	Feedback bool    `json:"feedback,omitempty"` // the reason is told to the next attempt
+}
+
+// A Node is one piece of work: a kind, its settings, its edges and its policies.
+type Node struct {
+	ID      string          `json:"id"`
+	Kind    string          `json:"kind"`
+	Title   string          `json:"title,omitempty"`
+	With    json.RawMessage `json:"with,omitempty"` // canonical; ${...} left only where it reads recorded values
+	Needs   []string        `json:"needs,omitempty"`
+	AtLeast int             `json:"atLeast,omitempty"` // how many needs must have succeeded; 0 = see When and OnFail
+	When    string          `json:"when,omitempty"`    // CEL over recorded values and statuses of needs
+	Always  bool            `json:"always,omitempty"`
+
+	Dynamic bool              `json:"dynamic,omitempty"` // With holds ${...} to resolve before each attempt
+	Outputs map[string]string `json:"outputs,omitempty"` // declared values: name -> type (string, int, number, bool, list, map)
+	Reads   []string          `json:"reads,omitempty"`   // artifacts and accumulators
+	Writes  []string          `json:"writes,omitempty"`  // artifacts
+	Appends []string          `json:"appends,omitempty"` // accumulators
+	Files   []string          `json:"files,omitempty"`   // declared input files (keys of Plan.Files)
+
+	Effect   string   `json:"effect"` // pure | idempotent | once | probe
+	Retry    Retry    `json:"retry,omitzero"`
+	Timeout  Timeout  `json:"timeout,omitzero"`
+	Breaker  string   `json:"breaker,omitempty"`
+	Pool     string   `json:"pool,omitempty"`
+	Priority int      `json:"priority,omitempty"` // higher starts first, before the critical path
+	Reserve  Amount   `json:"reserve,omitzero"`
+	Estimate Estimate `json:"estimate,omitzero"`
+	OnFail   string   `json:"onFail,omitempty"` // fail (default) | continue | skip | escalate | compensate
+	Undo     *Undo    `json:"compensate,omitempty"`
+	Foreach  *Foreach `json:"foreach,omitempty"` // run-time expansion only; plan-time foreach is already expanded
+	History  []string `json:"history,omitempty"` // nodes whose records a route may read beside its needs
+	Secrets  []string `json:"secrets,omitempty"` // names only; filled in at the edge
+
+	Group  string            `json:"group,omitempty"` // nests by /
+	Labels map[string]string `json:"labels,omitempty"`
+	Dir    string            `json:"dir,omitempty"` // folder of its files under the run's own folder
+	Pos    string            `json:"-"`             // file:line:col in the spec, for messages; not in the digest
+}
+
+// Retry says how often and after which delay a failed attempt is tried again.
+// Delay before attempt n+1 after the n-th failure: min(Cap, Base*Factor^(n-1)) * (1 + Jitter*u),
+// u in [0,1) from a hash of (seed, node, generation, n). Delays, when given, replaces the formula.
+type Retry struct {
+	Attempts int              `json:"attempts,omitempty"` // most attempts that may fail; 1 = no retry
+	Base     Duration         `json:"base,omitzero"`
+	Factor   float64          `json:"factor,omitempty"`
+	Cap      Duration         `json:"cap,omitzero"`
+	Jitter   float64          `json:"jitter,omitempty"`
+	Delays   []Duration       `json:"delays,omitempty"`
+	On       []CategoryPolicy `json:"on,omitempty"` // by category name
+}
+
+// A CategoryPolicy is a retry policy for one category of failure of one node.
+type CategoryPolicy struct {
+	Category string `json:"category"`
+	Then     string `json:"then,omitempty"` // retry | wait | stop | fail; empty = by the table
+	Retry    Retry  `json:"retry,omitzero"`
+}
+
+// Timeout bounds one attempt and the node as a whole.
+type Timeout struct {
+	Attempt Duration `json:"attempt,omitzero"`
+	Growth  float64  `json:"growth,omitempty"` // factor from the third attempt on; 0 = 1
+	Silence Duration `json:"silence,omitzero"` // longest time without output, for kinds that stream
+	Grace   Duration `json:"grace,omitzero"`   // between the polite and the hard signal
+	Total   Duration `json:"total,omitzero"`   // all attempts and waits together
+}
+
+// Amount is a most-it-may-cost reservation.
+type Amount struct {
+	USD    USD   `json:"usd,omitzero"`
+	Tokens int64 `json:"tokens,omitempty"`
+}
+
+// Estimate is what a node is expected to take; zero fields are unknown.
+type Estimate struct {
+	Seconds float64 `json:"seconds,omitempty"`
+	USD     USD     `json:"usd,omitzero"`
+	Tokens  int64   `json:"tokens,omitempty"`
+}
+
+// Undo is a node's compensation: what undoes it, on which trigger, how far to rewind.
+type Undo struct {
+	On     []string        `json:"on,omitempty"` // categories; empty = any failure
+	Kind   string          `json:"kind"`
+	With   json.RawMessage `json:"with,omitempty"`
+	Rewind string          `json:"rewind,omitempty"` // node to go back to
+	Most   int             `json:"most,omitempty"`   // rewinds allowed, default 1
+}
+
+// Foreach expands one node per item of a list recorded at run time.
+type Foreach struct {
+	In       string          `json:"in"`       // CEL: a list
+	Var      string          `json:"var"`      // name of the item in Template
+	Key      string          `json:"key"`      // CEL over Var: the item's id part
+	Template json.RawMessage `json:"template"` // node in spec form with ${...}
+	Most     int             `json:"most"`     // more items than this is an error
+}

@@ -1,0 +1,68 @@
+package dag
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Duration is a time.Duration that reads and prints as text such as 1m30s.
+type Duration time.Duration
+
+// MarshalText prints d as time.Duration does.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// UnmarshalText reads what time.ParseDuration reads.
+func (d *Duration) UnmarshalText(b []byte) error {
+	v, err := time.ParseDuration(string(b))
+	*d = Duration(v)
+	return err
+}
+
+// D returns d as a time.Duration.
+func (d Duration) D() time.Duration { return time.Duration(d) }
+
+// USD is an amount of money in millionths of a US dollar. Sums are exact.
+// In JSON it is a plain number of dollars.
+type USD int64
+
+// Dollars rounds a number of dollars to the nearest millionth. NaN and infinities are an error.
+func Dollars(v float64) (USD, error) {
+	if math.IsNaN(v) || math.Abs(v) > 1e12 {
+		return 0, fmt.Errorf("%v is not an amount of money", v)
+	}
+	return USD(math.Round(v * 1e6)), nil
+}
+
+// Float returns the amount in dollars.
+func (u USD) Float() float64 { return float64(u) / 1e6 }
+
+// String prints the amount with the digits it needs, at least two after the point.
+func (u USD) String() string {
+	sign := ""
+	if u < 0 {
+		sign, u = "-", -u
+	}
+	s := fmt.Sprintf("%06d", int64(u)%1e6)
+	for len(s) > 2 && strings.HasSuffix(s, "0") {
+		s = s[:len(s)-1]
+	}
+	return fmt.Sprintf("%s%d.%s", sign, int64(u)/1e6, s)
+}
+
+// MarshalJSON prints the shortest decimal number, which is also its canonical form.
+func (u USD) MarshalJSON() ([]byte, error) {
+	return strconv.AppendFloat(nil, u.Float(), 'f', -1, 64), nil
+}
+
+// UnmarshalJSON reads a number of dollars.
+func (u *USD) UnmarshalJSON(b []byte) error {
+	v, err := strconv.ParseFloat(string(b), 64)
+	if err != nil {
+		return fmt.Errorf("%q is not an amount of money", b)
+	}
+	*u, err = Dollars(v)
+	return err
+}

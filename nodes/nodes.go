@@ -1,0 +1,193 @@
+// Package nodes says what a kind of work is: one attempt's Task goes in, a Result comes out.
+//
+// Kinds know nothing of graph, log or state: they are given everything an attempt may see and
+// hand back values, files and usage. What they return is published by the host, or not at all.
+package nodes
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"time"
+)
+
+// A Kind is one kind of work. Implementations are stateless; methods may be called from any
+// goroutine, Run concurrently for different tasks.
+type Kind interface {
+	// Name is the kind's name in specs.
+	Name() string
+	// Schema returns the CUE source of the kind's settings: package spec, one definition
+	// #<Name> (#Exec, #Agent) with doc comments, plus helper definitions prefixed with it.
+	Schema() string
+	// Describe reads what the compiler must know of checked settings. It is called at plan
+	// time and must not touch the world.
+	Describe(with json.RawMessage) (Traits, error)
+	// Run carries out one attempt. It returns when every process, tab and connection it opened
+	// is gone. A cancelled ctx asks it to stop politely within Task.Grace. Errors are *Error
+	// (see Fail); any other error is category "unknown". A Result may come with an error: its
+	// usage, cost and entries count, its artifacts do not.
+	Run(ctx context.Context, t *Task) (*Result, error)
+}
+
+// Traits are what the plan needs to know of a node's settings.
+type Traits struct {
+	Effect  string            // default effect: pure | idempotent | once | probe
+	Outputs map[string]string // declared values: name -> string | int | number | bool | list | map
+	Files   []string          // input files named in the settings, relative to the spec's folder
+	Reads   []string          // artifacts and accumulators named in the settings
+	Writes  []string          // artifacts named in the settings
+	Appends []string          // accumulators named in the settings
+	Paid    bool              // an attempt may cost money
+	Prompt  *PromptEstimate   // for kinds that call a model: what is known of the size
+	Secrets []string          // names of secrets the settings use
+	// Refs are further ids of nodes that the settings name (they must be ancestors).
+	Refs []string
+	// Notes are facts worth showing in a plan, e.g. "files: F3, F4, F5, F1, F2".
+	Notes []string
+	// Problems are mistakes in the settings that the schema cannot say: path within With
+	// ("accept.0.extract.to") and text.
+	Problems []Problem
+}
+
+// A Problem is a mistake at a path of a node's settings.
+type Problem struct{ Path, Text string }
+
+// PromptEstimate names the model and which inputs make the prompt, for cost ranges.
+type PromptEstimate struct {
+	Model     string
+	Chars     int64    // fixed text
+	Files     []string // input files that become part of the prompt (sizes are in the plan)
+	Reads     []string // artifacts and accumulators that do, sizes unknown
+	MaxOutput int64    // tokens, 0 = unknown
+}
+
+// A Task is everything one attempt may see. Its functions may be called from the attempt's
+// goroutines until Run returns.
+type Task struct {
+	Node                string
+	Generation, Attempt int
+	Failures            int // recorded failures of this generation before this attempt
+	Kind                string
+	With                json.RawMessage   // settings, every ${...} resolved
+	Labels              map[string]string // never changes behaviour, except for the simulated agent's matching
+	Seed                int64
+	Effect              string
+	Timeout             time.Duration // of this attempt; already in ctx
+	Silence             time.Duration
+	Grace               time.Duration // between the polite and the hard signal; > 0
+	Reserve             float64       // US dollars reserved for this attempt; 0 = none
+	Feedback            string        // reason of the last failure, when the policy says that the next attempt is told
+
+	SpecDir string // absolute folder of the spec: working directory of local commands
+	Out     string // absolute, existing, empty folder: artifacts are staged here by name
+	Scratch string // absolute, existing, empty folder outside the run, removed after the attempt
+	// Binary is the path of the running program, for kinds that start a helper of it.
+	Binary string
+
+	// File opens a declared input file, as it was when the plan was adopted.
+	File func(path string) (io.ReadCloser, error)
+	// Artifact opens the version of an artifact this node reads; os.ErrNotExist when no
+	// ancestor has written it.
+	Artifact func(name string) (io.ReadCloser, error)
+	// Entries returns the entries of an accumulator this node may see, oldest first, capped.
+	Entries func(name string) ([]Entry, error)
+	// Values returns the recorded values of an ancestor.
+	Values func(node string) (map[string]json.RawMessage, bool)
+	// Secret returns a named secret's value. The host masks it in everything that is kept.
+	Secret func(name string) (string, error)
+	// Keep creates a file in the node's own folder (prompt.md, raw-output.txt ...). An existing
+	// file of an earlier attempt is never overwritten: the host renames it first.
+	Keep func(name string) (io.WriteCloser, error)
+	// Emit records a fact (LLM_CALL_*, GATE_RUN_*, ISSUE_*, PR_OPENED) and returns when it is
+	// written. Types outside the kind's allow-list are an error. body is the payload without
+	// node and call_id, which the host adds.
+	Emit func(typ string, body any) error
+	// Log writes a line of the human log: level INFO, WARN or ERROR.
+	Log func(level, msg string)
+	// Beat tells the host that the attempt is alive (silence limit, displays).
+	Beat func(note string)
+}
+
+// An Entry is one text of an accumulator.
+type Entry struct {
+	Accumulator string            `json:"accumulator"`
+	Text        string            `json:"text"`
+	Meta        map[string]string `json:"meta,omitempty"` // printed as the entry's heading line
+}
+
+// A Result is what an attempt produced.
+type Result struct {
+	Values   map[string]any    // small named values, as declared; kept in events
+	Writes   map[string]string // artifact name -> path under Task.Out (relative)
+	Entries  []Entry
+	Usage    Usage
+	CostUSD  *float64 // nil = unknown
+	Warnings []string
+	Notes    []Note
+	// Survivors names processes that outlived the attempt in spite of everything.
+	Survivors []string
+}
+
+// Usage counts tokens in four disjoint classes.
+type Usage struct{ Input, CacheRead, CacheWrite, Output int64 }
+
+// A Note is a small record for the run's logs: Log is "decision" or "quality".
+type Note struct {
+	Log, Type string
+	Fields    map[string]any
+}
+
+// An Error says how an attempt failed.
+type Error struct {
+	Category    string // name in the plan's category table
+	Message     string // one line
+	Diagnostics string // at most 2,000 characters are kept
+	RetryAfter  time.Duration
+	WaitUntil   time.Time // absolute; uses no attempt
+	Permanent   bool      // another attempt is useless whatever the policy says
+	Err         error
+}
+
+func (e *Error) Error() string {
+	if e.Err != nil {
+		return e.Message + ": " + e.Err.Error()
+	}
+	return e.Message
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Fail returns an *Error of a category.
+func Fail(category, message string) *Error { return &Error{Category: category, Message: message} }
+
+// Permanent wraps err so that no further attempt is made. It is the one way to say so.
+func Permanent(err *Error) *Error {
+	e := *err
+	e.Permanent = true
+	return &e
+}
+
+// A Registry is a set of kinds by name.
+type Registry struct {
+	kinds []Kind
+	index map[string]Kind
+}
+
+// NewRegistry panics on two kinds of one name: that is a mistake in the program.
+func NewRegistry(kinds ...Kind) *Registry {
+	r := &Registry{index: map[string]Kind{}}
+	for _, k := range kinds {
+		if _, dup := r.index[k.Name()]; dup {
+			panic("nodes: two kinds named " + k.Name())
+		}
+		r.index[k.Name()] = k
+		r.kinds = append(r.kinds, k)
+	}
+	return r
+}
+
+// Kind returns the kind of a name.
+func (r *Registry) Kind(name string) (Kind, bool) { k, ok := r.index[name]; return k, ok }
+
+// Kinds returns all kinds in the order of NewRegistry.
+func (r *Registry) Kinds() []Kind { return r.kinds }
