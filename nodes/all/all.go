@@ -1,0 +1,16 @@
+// Package all lists the built-in kinds of node. It is the one place that knows them all.
+package all
+
+import (
+	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/agent"
+	"dagrun.dev/nodes/exec"
+)
+
+// Kinds returns the built-in kinds, in the order of the documentation.
+func Kinds() []nodes.Kind {
+	return []nodes.Kind{
+		exec.Kind{},
+		agent.Kind{},
+	}
+}
