@@ -93,6 +93,17 @@ type Price struct {
 	CacheRead  float64 `json:"cacheRead,omitempty"`
 	CacheWrite float64 `json:"cacheWrite,omitempty"`
 	Date       string  `json:"date,omitempty"` // when the price was true, yyyy-mm-dd
+	Step       *Step   `json:"step,omitempty"` // other prices for long prompts
+}
+
+// A Step replaces a model's prices for a whole request whose prompt, cached tokens included,
+// is longer than Above tokens. Zero prices mean "as below the step".
+type Step struct {
+	Above      int64   `json:"above"`
+	Input      float64 `json:"input,omitempty"`
+	Output     float64 `json:"output,omitempty"`
+	CacheRead  float64 `json:"cacheRead,omitempty"`
+	CacheWrite float64 `json:"cacheWrite,omitempty"`
 }
 
 // A Category says what one kind of failure means, by one table in the schema.
@@ -184,6 +195,16 @@ type Estimate struct {
 	Seconds float64 `json:"seconds,omitempty"`
 	USD     USD     `json:"usd,omitzero"`
 	Tokens  int64   `json:"tokens,omitempty"`
+}
+
+// Call is what the plan knows of the model call that a node makes: the model and what the
+// prompt is made of, for cost ranges.
+type Call struct {
+	Model     string   `json:"model,omitempty"`
+	Chars     int64    `json:"chars,omitempty"`     // fixed text of the prompt
+	Files     []string `json:"files,omitempty"`     // input files that become part of it (sizes in Plan.Files)
+	Reads     []string `json:"reads,omitempty"`     // artifacts and accumulators that do
+	MaxOutput int64    `json:"maxOutput,omitempty"` // tokens; 0 = unknown
 }
 
 // Undo is a node's compensation: what undoes it, on which trigger, how far to rewind.
