@@ -57,18 +57,3 @@ type Pattern struct {
 	Key  *Rule `json:"key"`
 	Rule *Rule `json:"rule"`
 }
-
-// Check returns one diagnostic for every mistake in v, in source order, and fills the defaults
-// of absent fields in; a filled-in value has the place of the map it was added to. path is the
-// path of v itself, empty for a document.
-func (r *Rule) Check(v *tree.Value, path string) tree.Diagnostics { panic("contract") }
-
-// Doubts returns what is valid but probably meant otherwise: an unknown field of an open map
-// whose name resembles a declared one.
-func (r *Rule) Doubts(v *tree.Value, path string) tree.Diagnostics { panic("contract") }
-
-// JSONSchema renders r as a JSON Schema (draft 2020-12) that accepts what r accepts.
-func (r *Rule) JSONSchema(title string) []byte { panic("contract") }
-
-// Nearest returns the name among names that want was most probably meant to be, or "".
-func Nearest(want string, names []string) string { panic("contract") }

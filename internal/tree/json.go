@@ -1,5 +1,15 @@
 package tree
 
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
 // Limits bound what a document may hold. A zero field means no limit of that kind.
 type Limits struct {
 	Bytes   int64 // size of a document
@@ -11,24 +21,520 @@ type Limits struct {
 // Defaults are the limits for specifications.
 var Defaults = Limits{Bytes: 64 << 20, Depth: 64, Values: 5_000_000, Aliases: 10_000}
 
-// ParseJSON reads one JSON document: exact names, no duplicate names, nothing after it, whole
-// numbers exact. A mistake is a Diagnostic with the place in file.
-func ParseJSON(file string, data []byte, lim Limits) (*Value, error) { panic("contract") }
+// ParseJSON reads one JSON document: exact names, no name twice in a map, nothing after the
+// document, whole numbers exact. JSON has one type of number, so 3.0 is the Int 3. A byte order mark
+// is skipped. A mistake is a Diagnostic with its place in file.
+func ParseJSON(file string, data []byte, lim Limits) (v *Value, err error) {
+	if lim.Bytes > 0 && int64(len(data)) > lim.Bytes {
+		return nil, Diagnostic{Pos: Pos{File: file}, Text: fmt.Sprintf("the document has more than %d bytes", lim.Bytes)}
+	}
+	p := jsonParser{s: strings.TrimPrefix(string(data), "\ufeff"), line: 1, col: 1, file: file, lim: lim}
+	defer func() {
+		if r := recover(); r != nil {
+			d, ok := r.(Diagnostic)
+			if !ok {
+				panic(r)
+			}
+			v, err = nil, d
+		}
+	}()
+	p.space()
+	if p.i == len(p.s) {
+		p.fail("the document is empty")
+	}
+	v = p.value()
+	p.space()
+	if p.i < len(p.s) {
+		p.fail("unexpected text after the end of the document")
+	}
+	return v, nil
+}
 
 // ParseText reads the value of an option such as --set a.b=TEXT: JSON where TEXT is JSON (3,
 // true, "x", [1,2], {...}), else the text itself as a string. All places are pos.
-func ParseText(text string, pos Pos) *Value { panic("contract") }
+func ParseText(text string, pos Pos) *Value {
+	v, err := ParseJSON("", []byte(text), Defaults)
+	if err != nil {
+		return &Value{Kind: String, Str: text, Pos: pos}
+	}
+	v.place(pos)
+	return v
+}
 
-// AppendJSON appends v as compact JSON in source order. Not canonical: see RFC 8785 for that.
-func (v *Value) AppendJSON(b []byte) []byte { panic("contract") }
+func (v *Value) place(pos Pos) {
+	v.Pos = pos
+	for _, x := range v.Items {
+		x.place(pos)
+	}
+	for i := range v.Fields {
+		v.Fields[i].Pos = pos
+		v.Fields[i].Value.place(pos)
+	}
+}
 
-// MarshalJSON and UnmarshalJSON make a Value without places usable as JSON.
+// jsonParser reads p.s from p.i on. Mistakes unwind as a Diagnostic to ParseJSON.
+type jsonParser struct {
+	s    string
+	i    int
+	file string
+	lim  Limits
+
+	// line and col are those of offset at; pos moves them on.
+	at, line, col int
+
+	values int
+	slab   []Value
+	path   []step // of the value being read; its length is the depth
+}
+
+// A step is a field's name, or an item's index where name is empty.
+type step struct {
+	name  string
+	index int
+}
+
+func (p *jsonParser) where() string {
+	path := ""
+	for _, s := range p.path {
+		if s.name == "" {
+			path = At(path, s.index)
+		} else {
+			path = Join(path, s.name)
+		}
+	}
+	return path
+}
+
+// pos returns the place of the current offset. Offsets never go back, so the text is counted
+// once however long its lines are.
+func (p *jsonParser) pos() Pos {
+	for ; p.at < p.i; p.at++ {
+		switch c := p.s[p.at]; {
+		case c == '\n':
+			p.line, p.col = p.line+1, 1
+		case utf8.RuneStart(c):
+			p.col++
+		}
+	}
+	return Pos{File: p.file, Line: p.line, Col: p.col}
+}
+
+func (p *jsonParser) fail(format string, args ...any) {
+	panic(Diagnostic{Pos: p.pos(), Text: fmt.Sprintf(format, args...)})
+}
+
+func (p *jsonParser) space() {
+	for p.i < len(p.s) {
+		switch p.s[p.i] {
+		case ' ', '\t', '\n', '\r':
+			p.i++
+		default:
+			return
+		}
+	}
+}
+
+func (p *jsonParser) peek() byte {
+	if p.i < len(p.s) {
+		return p.s[p.i]
+	}
+	return 0
+}
+
+func (p *jsonParser) new(k Kind) *Value {
+	if p.values++; p.lim.Values > 0 && p.values > p.lim.Values {
+		p.fail("the document has more than %d values", p.lim.Values)
+	}
+	if len(p.slab) == 0 {
+		p.slab = make([]Value, min(max(p.values, 8), 512))
+	}
+	v := &p.slab[0]
+	p.slab = p.slab[1:]
+	v.Kind, v.Pos = k, p.pos()
+	return v
+}
+
+func (p *jsonParser) value() *Value {
+	switch c := p.peek(); {
+	case c == '{':
+		return p.object()
+	case c == '[':
+		return p.array()
+	case c == '"':
+		v := p.new(String)
+		v.Str = p.string()
+		return v
+	case c == '-' || '0' <= c && c <= '9':
+		return p.number()
+	case p.word("true"), p.word("false"):
+		v := p.new(Bool)
+		v.Bool = c == 't'
+		p.i += len(strconv.FormatBool(v.Bool))
+		return v
+	case p.word("null"):
+		v := p.new(Null)
+		p.i += len("null")
+		return v
+	}
+	p.unexpected("a value")
+	return nil
+}
+
+func (p *jsonParser) word(w string) bool { return strings.HasPrefix(p.s[p.i:], w) }
+
+func (p *jsonParser) unexpected(want string) {
+	if p.i >= len(p.s) {
+		p.fail("the document ends where %s is expected", want)
+	}
+	r, _ := utf8.DecodeRuneInString(p.s[p.i:])
+	p.fail("%q where %s is expected", r, want)
+}
+
+func (p *jsonParser) enter() {
+	p.path = append(p.path, step{})
+	if p.lim.Depth > 0 && len(p.path) > p.lim.Depth {
+		p.fail("nested deeper than %d levels", p.lim.Depth)
+	}
+	p.i++
+}
+
+func (p *jsonParser) leave() {
+	p.i++
+	p.path = p.path[:len(p.path)-1]
+}
+
+func (p *jsonParser) object() *Value {
+	v := p.new(Map)
+	p.enter()
+	var names Names
+	for p.space(); p.peek() != '}'; p.space() {
+		if len(v.Fields) > 0 {
+			if p.peek() != ',' {
+				p.unexpected("',' or '}'")
+			}
+			p.i++
+			p.space()
+		}
+		if p.peek() != '"' {
+			p.unexpected("a name in double quotes")
+		}
+		f := Field{Pos: p.pos()}
+		f.Name = p.string()
+		p.path[len(p.path)-1] = step{name: f.Name}
+		if first, dup := names.Add(v.Fields, f.Name); dup {
+			panic(Diagnostic{Pos: f.Pos, Path: p.where(), Text: "duplicate key; first set at " + first.Pos.String()})
+		}
+		p.space()
+		if p.peek() != ':' {
+			p.unexpected("':'")
+		}
+		p.i++
+		p.space()
+		f.Value = p.value()
+		v.Fields = append(v.Fields, f)
+	}
+	p.leave()
+	return v
+}
+
+func (p *jsonParser) array() *Value {
+	v := p.new(List)
+	p.enter()
+	for p.space(); p.peek() != ']'; p.space() {
+		if len(v.Items) > 0 {
+			if p.peek() != ',' {
+				p.unexpected("',' or ']'")
+			}
+			p.i++
+			p.space()
+		}
+		p.path[len(p.path)-1] = step{index: len(v.Items)}
+		v.Items = append(v.Items, p.value())
+	}
+	p.leave()
+	return v
+}
+
+// number reads a number by JSON's grammar: no leading zero, no bare point.
+func (p *jsonParser) number() *Value {
+	v := p.new(Int)
+	start := p.i
+	if p.peek() == '-' {
+		p.i++
+	}
+	if p.peek() == '0' {
+		p.i++
+	} else {
+		p.digits()
+	}
+	whole := true
+	if p.peek() == '.' {
+		p.i++
+		p.digits()
+		whole = false
+	}
+	if c := p.peek(); c == 'e' || c == 'E' {
+		p.i++
+		if c := p.peek(); c == '+' || c == '-' {
+			p.i++
+		}
+		p.digits()
+		whole = false
+	}
+	text := p.s[start:p.i]
+	if whole {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			p.fail("%s does not fit 64 bits", text)
+		}
+		v.Int = n
+		return v
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		p.fail("%s is out of the range of numbers", text)
+	}
+	if f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+		v.Int = int64(f)
+		return v
+	}
+	v.Kind, v.Float = Float, f
+	return v
+}
+
+func (p *jsonParser) digits() {
+	if c := p.peek(); c < '0' || c > '9' {
+		p.unexpected("a digit")
+	}
+	for c := p.peek(); '0' <= c && c <= '9'; c = p.peek() {
+		p.i++
+	}
+}
+
+// string reads a string literal; one without escapes shares the document's memory.
+func (p *jsonParser) string() string {
+	p.i++
+	start := p.i
+	var b []byte
+	escaped := false
+	for {
+		if p.i >= len(p.s) {
+			p.fail("the document ends inside a string")
+		}
+		switch c := p.s[p.i]; {
+		case c == '"':
+			s := p.s[start:p.i]
+			p.i++
+			if escaped {
+				s = string(append(b, s...))
+			}
+			if !utf8.ValidString(s) {
+				p.fail("the string is not valid UTF-8")
+			}
+			return s
+		case c == '\\':
+			b = append(b, p.s[start:p.i]...)
+			b = p.escape(b)
+			start, escaped = p.i, true
+		case c < ' ':
+			p.fail("control character %#02x in a string; write it as \\u%04x", c, c)
+		default:
+			p.i++
+		}
+	}
+}
+
+func (p *jsonParser) escape(b []byte) []byte {
+	p.i++
+	c := p.peek()
+	p.i++
+	switch c {
+	case '"', '\\', '/':
+		return append(b, c)
+	case 'b':
+		return append(b, '\b')
+	case 'f':
+		return append(b, '\f')
+	case 'n':
+		return append(b, '\n')
+	case 'r':
+		return append(b, '\r')
+	case 't':
+		return append(b, '\t')
+	case 'u':
+		r := p.hex4()
+		if utf16.IsSurrogate(r) {
+			second := rune(-1)
+			if p.word(`\u`) {
+				p.i += 2
+				second = p.hex4()
+			}
+			if r = utf16.DecodeRune(r, second); r == utf8.RuneError {
+				p.fail("half of a surrogate pair in a string")
+			}
+		}
+		return utf8.AppendRune(b, r)
+	}
+	p.i--
+	p.unexpected(`one of " \ / b f n r t u after a backslash`)
+	return nil
+}
+
+func (p *jsonParser) hex4() rune {
+	if p.i+4 > len(p.s) {
+		p.fail("the document ends inside a string")
+	}
+	n, err := strconv.ParseUint(p.s[p.i:p.i+4], 16, 16)
+	if err != nil {
+		p.fail("%q is not four hexadecimal digits", p.s[p.i:p.i+4])
+	}
+	p.i += 4
+	return rune(n)
+}
+
+// Names finds duplicate names of a map in constant time each. The zero value is ready.
+type Names struct{ index map[string]int }
+
+// Add says whether name is among fields already, and where. fields must be those of the calls
+// before, grown by append.
+func (n *Names) Add(fields []Field, name string) (first Field, dup bool) {
+	const few = 16 // below, comparing is quicker than hashing
+	if len(fields) < few {
+		for _, f := range fields {
+			if f.Name == name {
+				return f, true
+			}
+		}
+		return Field{}, false
+	}
+	if n.index == nil {
+		n.index = make(map[string]int, 2*len(fields))
+	}
+	for i := len(n.index); i < len(fields); i++ {
+		n.index[fields[i].Name] = i
+	}
+	if i, ok := n.index[name]; ok {
+		return fields[i], true
+	}
+	return Field{}, false
+}
+
+// AppendJSON appends v as compact JSON in source order. It is not canonical (RFC 8785).
+func (v *Value) AppendJSON(b []byte) []byte {
+	switch v.Kind {
+	case Bool:
+		return strconv.AppendBool(b, v.Bool)
+	case Int:
+		return strconv.AppendInt(b, v.Int, 10)
+	case Float:
+		s, err := json.Marshal(v.Float)
+		if err != nil { // NaN and infinities have no JSON; no front end lets them in
+			return append(b, "null"...)
+		}
+		return append(b, s...)
+	case String:
+		return appendString(b, v.Str)
+	case List:
+		b = append(b, '[')
+		for i, x := range v.Items {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = x.AppendJSON(b)
+		}
+		return append(b, ']')
+	case Map:
+		b = append(b, '{')
+		for i := range v.Fields {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendString(b, v.Fields[i].Name)
+			b = append(b, ':')
+			b = v.Fields[i].Value.AppendJSON(b)
+		}
+		return append(b, '}')
+	}
+	return append(b, "null"...)
+}
+
+func appendString(b []byte, s string) []byte {
+	plain := true
+	for i := 0; i < len(s) && plain; i++ {
+		plain = s[i] >= ' ' && s[i] != '"' && s[i] != '\\' && s[i] < utf8.RuneSelf
+	}
+	if plain {
+		b = append(b, '"')
+		b = append(b, s...)
+		return append(b, '"')
+	}
+	var w strings.Builder
+	e := json.NewEncoder(&w)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(s) // a string always encodes
+	return append(b, strings.TrimSuffix(w.String(), "\n")...)
+}
+
+// MarshalJSON prints v without places.
 func (v *Value) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil), nil }
 
-func (v *Value) UnmarshalJSON(b []byte) error { panic("contract") }
+// UnmarshalJSON reads what MarshalJSON prints.
+func (v *Value) UnmarshalJSON(b []byte) error {
+	x, err := ParseJSON("", b, Limits{})
+	if err != nil {
+		return err
+	}
+	x.place(Pos{})
+	*v = *x
+	return nil
+}
 
 // Clone returns a deep copy.
-func (v *Value) Clone() *Value { panic("contract") }
+func (v *Value) Clone() *Value {
+	if v == nil {
+		return nil
+	}
+	c := *v
+	c.Items = make([]*Value, len(v.Items))
+	for i, x := range v.Items {
+		c.Items[i] = x.Clone()
+	}
+	c.Fields = make([]Field, len(v.Fields))
+	for i, f := range v.Fields {
+		f.Value = f.Value.Clone()
+		c.Fields[i] = f
+	}
+	return &c
+}
 
 // Set replaces or adds a field of a map.
-func (v *Value) Set(name string, pos Pos, val *Value) { panic("contract") }
+func (v *Value) Set(name string, pos Pos, val *Value) {
+	for i := range v.Fields {
+		if v.Fields[i].Name == name {
+			v.Fields[i].Pos, v.Fields[i].Value = pos, val
+			return
+		}
+	}
+	v.Fields = append(v.Fields, Field{Name: name, Pos: pos, Value: val})
+}
+
+// Equal says whether two values are the same but for places and the order of fields.
+func Equal(a, b *Value) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	if a.Kind != b.Kind || len(a.Items) != len(b.Items) || len(a.Fields) != len(b.Fields) {
+		return false
+	}
+	for i := range a.Items {
+		if !Equal(a.Items[i], b.Items[i]) {
+			return false
+		}
+	}
+	for i := range a.Fields {
+		if x := b.Get(a.Fields[i].Name); x == nil || !Equal(a.Fields[i].Value, x) {
+			return false
+		}
+	}
+	return a.Bool == b.Bool && a.Int == b.Int && a.Float == b.Float && a.Str == b.Str
+}

@@ -1,0 +1,526 @@
+package rules
+
+import (
+	"fmt"
+	"regexp"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+
+	"dagrun.dev/internal/tree"
+)
+
+// Check returns one diagnostic for every mistake in v, in source order, and fills the defaults
+// of absent fields in; a filled-in value has the place of the map it was added to. path is the
+// path of v itself, empty for a document.
+func (r *Rule) Check(v *tree.Value, path string) tree.Diagnostics {
+	c := checker{fill: true}
+	c.value(r, v, &at{root: path})
+	return c.found
+}
+
+// Valid says whether v satisfies r. It changes nothing.
+func (r *Rule) Valid(v *tree.Value) bool {
+	var c checker
+	c.value(r, v, &at{})
+	return len(c.found) == 0
+}
+
+// A checker walks a value and its rule together.
+type checker struct {
+	fill  bool // add defaults
+	found tree.Diagnostics
+}
+
+// at is the path of a value, put together only when a mistake is told.
+type at struct {
+	parent *at
+	root   string // without parent: the path itself
+	name   string
+	index  int // of an item, when name is empty
+	item   bool
+}
+
+func (p *at) String() string {
+	switch {
+	case p.parent == nil:
+		return p.root
+	case p.item:
+		return tree.At(p.parent.String(), p.index)
+	}
+	return tree.Join(p.parent.String(), p.name)
+}
+
+func (c *checker) report(pos tree.Pos, p *at, text string) {
+	c.found = append(c.found, tree.Diagnostic{Pos: pos, Path: p.String(), Text: text})
+}
+
+func (c *checker) value(r *Rule, v *tree.Value, p *at) {
+	if r == nil {
+		return
+	}
+	if !r.Types.Has(v.Kind) || !r.scalar(v) {
+		c.report(v.Pos, p, r.mistake(v))
+		return
+	}
+	if len(r.AnyOf) > 0 && !c.anyOf(r, v, p) {
+		return
+	}
+	switch v.Kind {
+	case tree.Map:
+		if r.aboutMaps() {
+			c.fields(r, v, p)
+		}
+	case tree.List:
+		if r.aboutLists() {
+			c.items(r, v, p)
+		}
+	}
+}
+
+func (r *Rule) aboutMaps() bool {
+	return len(r.Fields) > 0 || len(r.Patterns) > 0 || r.Types == TypesOf(tree.Map)
+}
+
+func (r *Rule) aboutLists() bool {
+	return len(r.Prefix) > 0 || r.Items != nil || r.Types == TypesOf(tree.List)
+}
+
+// scalar checks what concerns v alone: the set of values, bounds and patterns.
+func (r *Rule) scalar(v *tree.Value) bool {
+	if len(r.Enum) > 0 && !r.listed(v) {
+		return false
+	}
+	switch v.Kind {
+	case tree.Int, tree.Float:
+		n := v.Float
+		if v.Kind == tree.Int {
+			n = float64(v.Int)
+		}
+		return (r.Min == nil || n > *r.Min || n == *r.Min && !r.MinX) &&
+			(r.Max == nil || n < *r.Max || n == *r.Max && !r.MaxX)
+	case tree.String:
+		return r.text(v.Str)
+	}
+	return true
+}
+
+func (r *Rule) text(s string) bool {
+	for _, re := range r.Match {
+		if !compiled(re).MatchString(s) {
+			return false
+		}
+	}
+	for _, re := range r.NotMatch {
+		if compiled(re).MatchString(s) {
+			return false
+		}
+	}
+	for _, no := range r.Not {
+		if s == no {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *Rule) listed(v *tree.Value) bool {
+	for _, e := range r.Enum {
+		if tree.Equal(e, v) || e.Kind == tree.Float && v.Kind == tree.Int && e.Float == float64(v.Int) {
+			return true
+		}
+	}
+	return false
+}
+
+// anyOf checks the alternatives. The mistakes told are those of the only alternative for v's
+// type; where the type leaves a choice, the wording of the whole rule.
+func (c *checker) anyOf(r *Rule, v *tree.Value, p *at) bool {
+	var only *Rule
+	candidates := 0
+	for _, a := range r.AnyOf {
+		if a.Types.Has(v.Kind) {
+			only = a
+			candidates++
+		}
+	}
+	if candidates == 1 && (v.Kind == tree.Map || v.Kind == tree.List || r.Want == "") {
+		before := len(c.found)
+		c.value(only, v, p)
+		return len(c.found) == before
+	}
+	var nearest tree.Diagnostics
+	for _, a := range r.AnyOf {
+		var try checker
+		try.value(a, v, p)
+		if len(try.found) == 0 {
+			if c.fill {
+				c.value(a, v, p)
+			}
+			return true
+		}
+		if a.Types.Has(v.Kind) && (nearest == nil || len(try.found) < len(nearest)) {
+			nearest = try.found
+		}
+	}
+	if r.Want == "" && v.Kind == tree.Map && len(nearest) > 0 {
+		c.report(v.Pos, p, r.mistake(v)+"; nearest: "+strings.TrimPrefix(nearest[0].Path+": "+nearest[0].Text, p.String()+"."))
+		return false
+	}
+	c.report(v.Pos, p, r.mistake(v))
+	return false
+}
+
+func (c *checker) fields(r *Rule, v *tree.Value, p *at) {
+	declared := 0
+	for i := range v.Fields {
+		f := &v.Fields[i]
+		here := &at{parent: p, name: f.Name}
+		if d := r.field(f.Name); d != nil {
+			declared++
+			c.value(d.Rule, f.Value, here)
+			if d.By != "" {
+				c.cases(d, v, f.Value, here)
+			}
+			continue
+		}
+		switch key, rule := r.pattern(f.Name); {
+		case rule != nil:
+			c.value(rule, f.Value, here)
+		case r.Open:
+		case key != nil:
+			c.report(f.Pos, here, key.mistake(&tree.Value{Kind: tree.String, Str: f.Name}))
+		default:
+			c.report(f.Pos, here, r.unknown(f.Name))
+		}
+	}
+	if declared < len(r.Fields) {
+		c.absent(r, v, p)
+	}
+}
+
+// cases checks a field whose rule depends on a sibling.
+func (c *checker) cases(d *Field, v, val *tree.Value, p *at) {
+	if by := v.Get(d.By); by != nil && by.Kind == tree.String {
+		if rule := d.Cases[by.Str]; rule != nil {
+			c.value(rule, val, p)
+		}
+	}
+}
+
+// absent tells required fields that are missing and fills in defaults.
+func (c *checker) absent(r *Rule, v *tree.Value, p *at) {
+	for i := range r.Fields {
+		d := &r.Fields[i]
+		if !d.Required && d.Default == nil || v.Get(d.Name) != nil {
+			continue
+		}
+		if d.Required {
+			c.report(v.Pos, &at{parent: p, name: d.Name}, "missing field ("+d.Rule.wanted()+")")
+			continue
+		}
+		if c.fill {
+			val := d.Default.Clone()
+			place(val, v.Pos)
+			v.Fields = append(v.Fields, tree.Field{Name: d.Name, Pos: v.Pos, Value: val})
+		}
+	}
+}
+
+func place(v *tree.Value, pos tree.Pos) {
+	v.Pos = pos
+	for _, x := range v.Items {
+		place(x, pos)
+	}
+	for i := range v.Fields {
+		v.Fields[i].Pos = pos
+		place(v.Fields[i].Value, pos)
+	}
+}
+
+func (c *checker) items(r *Rule, v *tree.Value, p *at) {
+	if n := max(len(r.Prefix), r.MinItems); len(v.Items) < n {
+		c.report(v.Pos, p, fmt.Sprintf("want at least %s, got %d", count(n, "item"), len(v.Items)))
+	}
+	for i, x := range v.Items {
+		here := &at{parent: p, index: i, item: true}
+		switch {
+		case i < len(r.Prefix):
+			c.value(r.Prefix[i], x, here)
+		case r.Items != nil:
+			c.value(r.Items, x, here)
+		default:
+			c.report(x.Pos, here, fmt.Sprintf("one item too many; want %d", len(r.Prefix)))
+			return
+		}
+	}
+}
+
+// Field returns the named field of a map's rule, or nil.
+func (r *Rule) Field(name string) *Field { return r.field(name) }
+
+func (r *Rule) field(name string) *Field {
+	for i := range r.Fields {
+		if r.Fields[i].Name == name {
+			return &r.Fields[i]
+		}
+	}
+	return nil
+}
+
+// pattern returns the rule of a field by the shape of its name; without one, the key rule that
+// the name fails when there is exactly one to tell about.
+func (r *Rule) pattern(name string) (key, rule *Rule) {
+	k := tree.Value{Kind: tree.String, Str: name}
+	for _, pt := range r.Patterns {
+		if pt.Key.Valid(&k) {
+			return pt.Key, pt.Rule
+		}
+	}
+	if len(r.Patterns) == 1 && len(r.Fields) == 0 {
+		return r.Patterns[0].Key, nil
+	}
+	return nil, nil
+}
+
+// unknown words the mistake of a name that the map does not know.
+func (r *Rule) unknown(name string) string {
+	names := make([]string, len(r.Fields))
+	for i, f := range r.Fields {
+		names[i] = f.Name
+	}
+	if near := Nearest(name, names); near != "" {
+		return fmt.Sprintf("unknown field; did you mean %q?", near)
+	}
+	sort.Strings(names)
+	if len(names) == 0 {
+		return "unknown field; none are allowed here"
+	}
+	return "unknown field; known: " + strings.Join(names, ", ")
+}
+
+// Doubts returns what is valid but probably meant otherwise: an unknown field of an open map
+// whose name resembles a declared one.
+func (r *Rule) Doubts(v *tree.Value, path string) tree.Diagnostics {
+	var out tree.Diagnostics
+	r.doubts(v, path, &out)
+	return out
+}
+
+func (r *Rule) doubts(v *tree.Value, path string, out *tree.Diagnostics) {
+	for i, x := range v.Items {
+		switch {
+		case i < len(r.Prefix):
+			r.Prefix[i].doubts(x, tree.At(path, i), out)
+		case r.Items != nil:
+			r.Items.doubts(x, tree.At(path, i), out)
+		}
+	}
+	for _, f := range v.Fields {
+		here := tree.Join(path, f.Name)
+		if d := r.field(f.Name); d != nil {
+			if d.Rule != nil {
+				d.Rule.doubts(f.Value, here, out)
+			}
+		} else if _, rule := r.pattern(f.Name); rule != nil {
+			rule.doubts(f.Value, here, out)
+		} else if r.Open {
+			if text := r.unknown(f.Name); strings.Contains(text, "did you mean") {
+				*out = append(*out, tree.Diagnostic{Pos: f.Pos, Path: here, Text: text})
+			}
+		}
+	}
+	for _, a := range r.AnyOf {
+		if a.Valid(v) {
+			a.doubts(v, path, out)
+			return
+		}
+	}
+}
+
+// mistake words why v is refused: what is wanted, what is there, the nearest valid value.
+func (r *Rule) mistake(v *tree.Value) string {
+	s := r.wanted() + ", got " + show(v)
+	if v.Kind == tree.String {
+		var names []string
+		for _, e := range r.Enum {
+			if e.Kind == tree.String {
+				names = append(names, e.Str)
+			}
+		}
+		if near := Nearest(v.Str, names); near != "" {
+			s += fmt.Sprintf("; did you mean %q?", near)
+		}
+	}
+	if v.Kind == tree.Map && r.Types != 0 && !r.Types.Has(tree.Map) && r.Types.Has(tree.String) && braces(v) {
+		s += "; put text with {{ }} in quotes"
+	}
+	return s
+}
+
+// braces tells a map that was a template without quotes: {{ .x }} is a map of a map in YAML.
+func braces(v *tree.Value) bool { return len(v.Fields) == 1 && v.Fields[0].Value.Kind == tree.Null }
+
+// wanted words what the rule asks for.
+func (r *Rule) wanted() string {
+	switch {
+	case r == nil:
+		return "want any value"
+	case r.Want != "":
+		return r.Want
+	case len(r.Enum) == 1:
+		return "want " + show(r.Enum[0])
+	case len(r.Enum) > 0:
+		var all []string
+		for _, e := range r.Enum {
+			all = append(all, bare(e))
+		}
+		return "want one of " + strings.Join(all, ", ")
+	case len(r.AnyOf) > 0 && r.Types == 0:
+		var all []string
+		for _, a := range r.AnyOf {
+			w := strings.TrimPrefix(a.wanted(), "want ")
+			if a.Types == TypesOf(tree.Map) && a.Want == "" {
+				w = a.shape()
+			}
+			all = append(all, w)
+		}
+		return "want " + strings.Join(all, ", or ")
+	}
+	s := "want " + r.Types.String()
+	if r.Min != nil && r.Max != nil && !r.MinX && !r.MaxX {
+		return fmt.Sprintf("%s from %s to %s", article(s), number(*r.Min), number(*r.Max))
+	}
+	if r.Min != nil {
+		s += map[bool]string{true: " >", false: " >="}[r.MinX] + number(*r.Min)
+	}
+	if r.Max != nil {
+		s += map[bool]string{true: " <", false: " <="}[r.MaxX] + number(*r.Max)
+	}
+	for _, re := range r.Match {
+		s += " matching " + re
+	}
+	for _, re := range r.NotMatch {
+		s += " not matching " + re
+	}
+	return s
+}
+
+// shape names a map by its required fields, else by all of them.
+func (r *Rule) shape() string {
+	var must, all []string
+	for _, f := range r.Fields {
+		all = append(all, f.Name)
+		if f.Required {
+			must = append(must, f.Name)
+		}
+	}
+	if len(must) == 0 {
+		must = all
+	}
+	return "{" + strings.Join(must, ", ") + "}"
+}
+
+func article(s string) string {
+	if w, ok := strings.CutPrefix(s, "want int"); ok {
+		return "want an int" + w
+	}
+	return strings.Replace(s, "want ", "want a ", 1)
+}
+
+func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+
+// show prints a value for a message: its type, and what it is where that is short.
+func show(v *tree.Value) string {
+	switch v.Kind {
+	case tree.Null:
+		return "nothing (null)"
+	case tree.List:
+		return "a list of " + count(len(v.Items), "item")
+	case tree.Map:
+		return "a map of " + count(len(v.Fields), "field")
+	case tree.String:
+		s := v.Str
+		if r := []rune(s); len(r) > 40 {
+			s = string(r[:37]) + "..."
+		}
+		return "string " + strconv.Quote(s)
+	}
+	return typeNames[v.Kind] + " " + bare(v)
+}
+
+func bare(v *tree.Value) string {
+	if v.Kind == tree.String {
+		return v.Str
+	}
+	return string(v.AppendJSON(nil))
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}
+
+// Regular expressions are compiled once per process: rules arrive as data from several plans.
+var compiledREs sync.Map // string -> *regexp.Regexp
+
+func compiled(re string) *regexp.Regexp {
+	if x, ok := compiledREs.Load(re); ok {
+		return x.(*regexp.Regexp)
+	}
+	x, err := regexp.Compile(re)
+	if err != nil {
+		x = never
+	}
+	compiledREs.Store(re, x)
+	return x
+}
+
+var never = regexp.MustCompile(`[^\x00-\x{10FFFF}]`)
+
+// Validate tells whether the rule itself is well formed: every regular expression compiles.
+func (r *Rule) Validate() error {
+	if r == nil {
+		return nil
+	}
+	for _, re := range append(append([]string{}, r.Match...), r.NotMatch...) {
+		if _, err := regexp.Compile(re); err != nil {
+			return fmt.Errorf("rule: %w", err)
+		}
+	}
+	for _, sub := range r.children() {
+		if err := sub.Validate(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// children returns the rules that r is made of.
+func (r *Rule) children() []*Rule {
+	out := append([]*Rule{r.Items}, r.Prefix...)
+	out = append(out, r.AnyOf...)
+	for i := range r.Fields {
+		f := &r.Fields[i]
+		out = append(out, f.Rule)
+		for _, name := range f.caseNames() {
+			out = append(out, f.Cases[name])
+		}
+	}
+	for _, p := range r.Patterns {
+		out = append(out, p.Key, p.Rule)
+	}
+	return out
+}
+
+func (f *Field) caseNames() []string {
+	var names []string
+	for name := range f.Cases {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return names
+}

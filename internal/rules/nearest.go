@@ -1,0 +1,46 @@
+package rules
+
+import "strings"
+
+// Nearest returns the name among names that want was most probably meant to be, or "". The
+// first of equally near names wins.
+func Nearest(want string, names []string) string {
+	best, least := "", len([]rune(want))/3+1
+	for _, n := range names {
+		if d := distance(strings.ToLower(want), strings.ToLower(n), least); d <= least && n != want {
+			if d == least && best != "" {
+				continue
+			}
+			best, least = n, d
+		}
+	}
+	return best
+}
+
+// distance counts the insertions, deletions, replacements and swaps of neighbours that turn a
+// into b; anything beyond most is most+1.
+func distance(a, b string, most int) int {
+	x, y := []rune(a), []rune(b)
+	if len(x)-len(y) > most || len(y)-len(x) > most {
+		return most + 1
+	}
+	before, last, row := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(x); i++ {
+		row[0] = i
+		for j := 1; j <= len(y); j++ {
+			cost := 1
+			if x[i-1] == y[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return min(last[len(y)], most+1)
+}
