@@ -286,6 +286,7 @@ type RewoundBody struct {
 	To     string   `json:"to"`
 	Nodes  []string `json:"nodes"`
 	Reason string   `json:"reason"`
+	For    string   `json:"for,omitempty"` // node whose failure asked for it; counts against its bound
 }
 
 // EscalationOpenedBody is a durable question to a person.
@@ -331,7 +332,7 @@ type BudgetWarnedBody struct {
 
 // RunPausedBody pauses the run.
 type RunPausedBody struct {
-	Reason  string `json:"reason"` // node-failed | budget | user | person | breaker | quota | escalation | disk | repeated-failure
+	Reason  string `json:"reason"` // node-failed | budget | user | person | breaker | quota | escalation | disk | repeated-failure | cancel (the run ends: clean-up, then RUN_FAILED)
 	Node    string `json:"node,omitempty"`
 	Message string `json:"message"`
 }

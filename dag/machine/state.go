@@ -79,5 +79,6 @@ type Outcome struct {
 	Diagnostics string
 	RetryAfter  time.Duration // asked for by the remote; honoured within the policy's cap rules
 	WaitUntil   time.Time     // quota reset; uses no attempt
+	Permanent   bool          // another attempt is useless whatever the policy says
 	Body        FinishedBody  // values, usage, cost, fingerprint, warnings, notes: copied as they are
 }
