@@ -29,6 +29,15 @@ type Kind interface {
 	Run(ctx context.Context, t *Task) (*Result, error)
 }
 
+// A FileChecker is a Kind that can hold its settings against the content of input files at plan
+// time: a template's placeholders against the declared variables.
+type FileChecker interface {
+	Kind
+	// CheckFiles reads input files through open, by paths relative to the spec's folder. The
+	// texts of problems name file, line and column; warnings are shown by plan.
+	CheckFiles(with json.RawMessage, open func(path string) (io.ReadCloser, error)) (problems []Problem, warnings []string)
+}
+
 // Traits are what the plan needs to know of a node's settings.
 type Traits struct {
 	Effect  string            // default effect: pure | idempotent | once | probe

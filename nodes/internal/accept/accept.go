@@ -1,0 +1,128 @@
+// Package accept carries one answer through an ordered list of steps: each takes something out of
+// it, checks it or keeps it.
+//
+// It does not know the steps; kinds of node such as extract and validate are steps and may also
+// stand alone as nodes (see Alone). It publishes nothing: what was taken is staged under
+// Task.Out and handed back in a Result.
+package accept
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"dagrun.dev/nodes"
+)
+
+// A Step reads the state and adds to it. A returned error is a *nodes.Error and says that the
+// answer is not accepted; what the step added before stays. Steps are stateless values: Apply may
+// run concurrently for different states.
+type Step interface {
+	Apply(s *State) error
+}
+
+// A State is what the steps of one answer have in common. It belongs to one goroutine.
+type State struct {
+	Answer    string            // as received
+	Artifacts map[string][]byte // taken so far, by artifact name
+	Texts     map[string]string // notes and sections taken so far; present and empty is an empty one
+	Values    map[string]any
+	Entries   []nodes.Entry
+	Warnings  []string
+	Notes     []nodes.Note
+
+	// Artifact opens the version of an artifact from before the attempt: os.ErrNotExist
+	// when there is none. Nil: there never is one.
+	Artifact func(name string) (io.ReadCloser, error)
+	// Earlier returns the entries of an accumulator from before the attempt. Nil: none.
+	Earlier func(accumulator string) ([]nodes.Entry, error)
+}
+
+// NewState returns the state of an attempt's answer. A nil t is allowed in tests.
+func NewState(t *nodes.Task, answer string) *State {
+	s := &State{
+		Answer:    answer,
+		Artifacts: map[string][]byte{},
+		Texts:     map[string]string{},
+		Values:    map[string]any{},
+	}
+	if t != nil {
+		s.Artifact, s.Earlier = t.Artifact, t.Entries
+	}
+	return s
+}
+
+// Warn adds a warning.
+func (s *State) Warn(format string, args ...any) {
+	s.Warnings = append(s.Warnings, fmt.Sprintf(format, args...))
+}
+
+// Note adds a record to a log, decision or quality.
+func (s *State) Note(log, typ string, fields map[string]any) {
+	s.Notes = append(s.Notes, nodes.Note{Log: log, Type: typ, Fields: fields})
+}
+
+// Subject returns what a name in the settings stands for: "" and "answer" are the answer, others
+// an artifact, notes or a section taken by an earlier step.
+func (s *State) Subject(name string) (string, bool) {
+	if name == "" || name == "answer" {
+		return s.Answer, true
+	}
+	if b, ok := s.Artifacts[name]; ok {
+		return string(b), true
+	}
+	text, ok := s.Texts[name]
+	return text, ok
+}
+
+// Previous returns an artifact as it was before the attempt; ok is false when there was none or
+// the node does not read it.
+func (s *State) Previous(name string) (content []byte, ok bool, err error) {
+	if s.Artifact == nil {
+		return nil, false, nil
+	}
+	r, err := s.Artifact(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	defer r.Close()
+	content, err = io.ReadAll(r)
+	return content, err == nil, err
+}
+
+// Run applies all steps in order. A failed step does not stop the others: notes are taken
+// though the document was unusable. The first failure is returned, the texts of later ones are
+// added to its diagnostics.
+func Run(steps []Step, s *State) error {
+	var first *nodes.Error
+	for _, step := range steps {
+		err := step.Apply(s)
+		if err == nil {
+			continue
+		}
+		e := asError(err)
+		if first == nil {
+			copied := *e
+			first = &copied
+			continue
+		}
+		first.Diagnostics = strings.TrimLeft(first.Diagnostics+"\nalso: "+e.Error(), "\n")
+	}
+	if first == nil {
+		return nil
+	}
+	return first
+}
+
+func asError(err error) *nodes.Error {
+	var e *nodes.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return &nodes.Error{Category: "unknown", Message: "accept", Err: err}
+}

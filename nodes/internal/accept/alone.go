@@ -1,0 +1,129 @@
+package accept
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"dagrun.dev/nodes"
+)
+
+// From names the text a node that stands alone works on: exactly one of its fields.
+type From struct {
+	Artifact string  `json:"artifact,omitempty"`
+	File     string  `json:"file,omitempty"`
+	Text     *string `json:"text,omitempty"`
+}
+
+// Describe adds what a node that stands alone reads, and its mistakes, to tr.
+func (f *From) Describe(tr *nodes.Traits) {
+	if f == nil {
+		tr.Problems = append(tr.Problems, nodes.Problem{Path: "from", Text: "missing: a node of this kind names its text, e.g. from: {artifact: NAME}"})
+		return
+	}
+	given := 0
+	if f.Artifact != "" {
+		given++
+		tr.Reads = append(tr.Reads, f.Artifact)
+	}
+	if f.File != "" {
+		given++
+		tr.Files = append(tr.Files, f.File)
+	}
+	if f.Text != nil {
+		given++
+	}
+	if given != 1 {
+		tr.Problems = append(tr.Problems, nodes.Problem{Path: "from", Text: "want exactly one of artifact, file, text"})
+	}
+}
+
+// Read returns the text.
+func (f *From) Read(t *nodes.Task) (string, error) {
+	switch {
+	case f == nil:
+		return "", nodes.Fail("config", "from: missing")
+	case f.Text != nil:
+		return *f.Text, nil
+	case f.File != "":
+		return slurp(t.File, "file", f.File)
+	default:
+		return slurp(t.Artifact, "artifact", f.Artifact)
+	}
+}
+
+func slurp(open func(string) (io.ReadCloser, error), what, name string) (string, error) {
+	r, err := open(name)
+	if err != nil {
+		return "", &nodes.Error{Category: "config", Message: what + " " + name, Err: err}
+	}
+	defer r.Close()
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w", what, name, err)
+	}
+	return string(b), nil
+}
+
+// Alone carries out one step as a node of its own: the text is read, the step applied,
+// what it took is staged under Task.Out.
+func Alone(t *nodes.Task, from *From, step Step) (*nodes.Result, error) {
+	text, err := from.Read(t)
+	if err != nil {
+		return nil, err
+	}
+	s := NewState(t, text)
+	failure := Run([]Step{step}, s)
+	res, err := s.Result(t.Out, failure == nil)
+	if err != nil {
+		return nil, err
+	}
+	return res, failure
+}
+
+// Result stages the artifacts under out and returns everything the steps made. When keep is false,
+// because a step failed, no artifact is staged.
+func (s *State) Result(out string, keep bool) (*nodes.Result, error) {
+	res := &nodes.Result{Values: s.Values, Entries: s.Entries, Warnings: s.Warnings, Notes: s.Notes}
+	if !keep {
+		return res, nil
+	}
+	names := make([]string, 0, len(s.Artifacts))
+	for name := range s.Artifacts {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	res.Writes = make(map[string]string, len(names))
+	for _, name := range names {
+		if err := stage(out, name, s.Artifacts[name]); err != nil {
+			return nil, err
+		}
+		res.Writes[name] = name
+	}
+	return res, nil
+}
+
+// stage writes below out and nowhere else: a name is data of the specification.
+func stage(out, name string, content []byte) error {
+	root, err := os.OpenRoot(out)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	local := filepath.FromSlash(name)
+	if dir := filepath.Dir(local); dir != "." {
+		if err := root.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("stage %s: %w", name, err)
+		}
+	}
+	if err := root.WriteFile(local, content, 0o600); err != nil {
+		return fmt.Errorf("stage %s: %w", name, err)
+	}
+	return nil
+}
+
+// Path joins parts of a settings path for a Problem: Path("markers", "x", "to") is "markers.x.to".
+func Path(parts ...string) string { return strings.Join(parts, ".") }
