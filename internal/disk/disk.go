@@ -3,8 +3,12 @@
 package disk
 
 import (
+	"errors"
 	"io"
 	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
 )
 
 // An FS is a directory tree. Names are slash-separated and relative to its root; a name that would
@@ -16,8 +20,6 @@ type FS interface {
 	// MkdirAll makes a directory and its parents, mode 0700.
 	MkdirAll(name string) error
 	Rename(from, to string) error
-	// Link makes a second name for a file.
-	Link(from, to string) error
 	Remove(name string) error
 	// RemoveAll removes a tree; nil when there is none.
 	RemoveAll(name string) error
@@ -30,6 +32,8 @@ type FS interface {
 	Sub(name string) (FS, error)
 	// Path returns the absolute path of a name in the machine's file system.
 	Path(name string) string
+	// Close releases the tree. Open files stay open.
+	Close() error
 }
 
 // A File is an open file of an FS.
@@ -43,16 +47,100 @@ type File interface {
 	Sync() error
 	Truncate(size int64) error
 	Stat() (fs.FileInfo, error)
-	// Fd returns the descriptor, for locks; ^0 where there is none.
-	Fd() uintptr
+	// TryLock takes an exclusive lock that ends with Close or with the process. It reports false
+	// when another open file holds it, and errors.ErrUnsupported where there are no locks.
+	TryLock() (bool, error)
 }
 
 // Open opens a directory of the machine as a tree.
-func Open(dir string) (FS, error) { panic("contract") }
+func Open(dir string) (FS, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(abs)
+	if err != nil {
+		return nil, err
+	}
+	return &tree{root, abs}, nil
+}
 
-// Full reports whether err says that the disk or quota is full.
-func Full(err error) bool { panic("contract") }
+// Full reports whether err says that the disk or a quota is full.
+func Full(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
 
 // Broken reports whether err says that the disk cannot be written: full, read-only, input/output
-// error, a failed sync. The program ends with exit status 6.
-func Broken(err error) bool { panic("contract") }
+// error. The program ends with exit status 6.
+func Broken(err error) bool {
+	return Full(err) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EIO)
+}
+
+// tree is a directory of the machine.
+type tree struct {
+	root *os.Root
+	dir  string
+}
+
+func (t *tree) Path(name string) string    { return filepath.Join(t.dir, filepath.FromSlash(name)) }
+func (t *tree) Close() error               { return t.root.Close() }
+func (t *tree) MkdirAll(name string) error { return t.tell(t.root.MkdirAll(name, 0o700)) }
+func (t *tree) Rename(from, to string) error {
+	return t.tell(t.root.Rename(from, to))
+}
+func (t *tree) Remove(name string) error    { return t.tell(t.root.Remove(name)) }
+func (t *tree) RemoveAll(name string) error { return t.tell(t.root.RemoveAll(name)) }
+
+func (t *tree) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
+	f, err := t.root.OpenFile(name, flag, perm)
+	if err != nil {
+		return nil, t.tell(err)
+	}
+	return &file{f, t.Path(name)}, nil
+}
+
+func (t *tree) Lstat(name string) (fs.FileInfo, error) {
+	fi, err := t.root.Lstat(name)
+	return fi, t.tell(err)
+}
+
+func (t *tree) ReadDir(name string) ([]fs.DirEntry, error) {
+	list, err := fs.ReadDir(t.root.FS(), name)
+	return list, t.tell(err)
+}
+
+func (t *tree) SyncDir(name string) error {
+	d, err := t.root.Open(name)
+	if err != nil {
+		return t.tell(err)
+	}
+	defer d.Close()
+	return t.tell(d.Sync())
+}
+
+func (t *tree) Sub(name string) (FS, error) {
+	root, err := t.root.OpenRoot(name)
+	if err != nil {
+		return nil, t.tell(err)
+	}
+	return &tree{root, t.Path(name)}, nil
+}
+
+// tell puts the whole path into an error of package os, which knows the relative one only.
+func (t *tree) tell(err error) error {
+	var pe *fs.PathError
+	var le *os.LinkError
+	switch {
+	case errors.As(err, &pe):
+		return &fs.PathError{Op: pe.Op, Path: t.Path(pe.Path), Err: pe.Err}
+	case errors.As(err, &le):
+		return &os.LinkError{Op: le.Op, Old: t.Path(le.Old), New: t.Path(le.New), Err: le.Err}
+	}
+	return err
+}
+
+// file is a file of the machine.
+type file struct {
+	*os.File
+	path string
+}

@@ -1,0 +1,202 @@
+package disktest
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"sync"
+
+	"dagrun.dev/internal/disk"
+)
+
+// A Step is one change of the disk that is about to happen.
+type Step struct {
+	N    int    // counts from 1 over the whole Faulty
+	Op   string // create, mkdir, rename, remove, removeall, syncdir, write, sync, truncate
+	Name string // path below the root
+}
+
+// A Faulty is a disk whose changes can be made to fail. Reading never fails.
+type Faulty struct {
+	fs   disk.FS
+	mu   sync.Mutex
+	n    int
+	hook func(Step) error
+}
+
+// Short makes a write stop half-way before it fails with Err.
+type Short struct{ Err error }
+
+func (s Short) Error() string { return s.Err.Error() }
+func (s Short) Unwrap() error { return s.Err }
+
+// Crashed is the error of every step of a process that is no more.
+var Crashed = errors.New("crashed")
+
+// NewFaulty wraps a disk. hook is called before every change; its error becomes the change's, and
+// the change does not happen. One hook call happens at a time.
+func NewFaulty(fsys disk.FS, hook func(Step) error) (*Faulty, disk.FS) {
+	f := &Faulty{fs: fsys, hook: hook}
+	return f, &faultyFS{f, fsys, ""}
+}
+
+// CrashAt returns a hook under which step n and all later ones fail, as after a crash; a write
+// is cut in half.
+func CrashAt(n int) func(Step) error {
+	return func(s Step) error {
+		switch {
+		case s.N == n:
+			return Short{Crashed}
+		case s.N > n:
+			return Crashed
+		}
+		return nil
+	}
+}
+
+// FailAt returns a hook under which step n alone fails with err, if match accepts it; steps are
+// counted among those accepted.
+func FailAt(n int, err error, match func(Step) bool) func(Step) error {
+	seen := 0
+	return func(s Step) error {
+		if match != nil && !match(s) {
+			return nil
+		}
+		if seen++; seen == n {
+			return Short{err}
+		}
+		return nil
+	}
+}
+
+// Steps returns the number of changes asked for so far.
+func (f *Faulty) Steps() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.n
+}
+
+func (f *Faulty) step(op, name string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.n++
+	if f.hook == nil {
+		return nil
+	}
+	return f.hook(Step{f.n, op, name})
+}
+
+type faultyFS struct {
+	f   *Faulty
+	fs  disk.FS
+	dir string
+}
+
+func (t *faultyFS) try(op, name string, do func() error) error {
+	if err := t.f.step(op, t.dir+name); err != nil {
+		return &fs.PathError{Op: op, Path: t.dir + name, Err: err}
+	}
+	return do()
+}
+
+func (t *faultyFS) OpenFile(name string, flag int, perm fs.FileMode) (disk.File, error) {
+	if flag&(os.O_CREATE|os.O_TRUNC) != 0 {
+		if _, err := t.fs.Lstat(name); err != nil || flag&os.O_TRUNC != 0 {
+			if err := t.f.step("create", t.dir+name); err != nil {
+				return nil, &fs.PathError{Op: "open", Path: t.dir + name, Err: err}
+			}
+		}
+	}
+	f, err := t.fs.OpenFile(name, flag, perm)
+	if err != nil {
+		return nil, err
+	}
+	return &faultyFile{File: f, t: t, name: t.dir + name}, nil
+}
+
+func (t *faultyFS) MkdirAll(name string) error {
+	if fi, err := t.fs.Lstat(name); err == nil && fi.IsDir() {
+		return nil
+	}
+	return t.try("mkdir", name, func() error { return t.fs.MkdirAll(name) })
+}
+
+func (t *faultyFS) Rename(from, to string) error {
+	return t.try("rename", to, func() error { return t.fs.Rename(from, to) })
+}
+
+func (t *faultyFS) Remove(name string) error {
+	return t.try("remove", name, func() error { return t.fs.Remove(name) })
+}
+
+func (t *faultyFS) RemoveAll(name string) error {
+	return t.try("removeall", name, func() error { return t.fs.RemoveAll(name) })
+}
+
+func (t *faultyFS) SyncDir(name string) error {
+	return t.try("syncdir", name, func() error { return t.fs.SyncDir(name) })
+}
+
+func (t *faultyFS) Sub(name string) (disk.FS, error) {
+	sub, err := t.fs.Sub(name)
+	if err != nil {
+		return nil, err
+	}
+	return &faultyFS{t.f, sub, t.dir + name + "/"}, nil
+}
+
+func (t *faultyFS) Lstat(name string) (fs.FileInfo, error)     { return t.fs.Lstat(name) }
+func (t *faultyFS) ReadDir(name string) ([]fs.DirEntry, error) { return t.fs.ReadDir(name) }
+func (t *faultyFS) Path(name string) string                    { return t.fs.Path(name) }
+func (t *faultyFS) Close() error                               { return t.fs.Close() }
+
+type faultyFile struct {
+	disk.File
+	t    *faultyFS
+	name string
+}
+
+func (f *faultyFile) fail(op string) error {
+	if err := f.t.f.step(op, f.name); err != nil {
+		return &fs.PathError{Op: op, Path: f.name, Err: err}
+	}
+	return nil
+}
+
+func (f *faultyFile) Write(p []byte) (int, error) {
+	if err := f.fail("write"); err != nil {
+		return short(err, p, f.File.Write)
+	}
+	return f.File.Write(p)
+}
+
+func (f *faultyFile) WriteAt(p []byte, off int64) (int, error) {
+	if err := f.fail("write"); err != nil {
+		return short(err, p, func(p []byte) (int, error) { return f.File.WriteAt(p, off) })
+	}
+	return f.File.WriteAt(p, off)
+}
+
+// short writes the first half when the error asks for it.
+func short(err error, p []byte, write func([]byte) (int, error)) (int, error) {
+	var s Short
+	if !errors.As(err, &s) {
+		return 0, err
+	}
+	n, _ := write(p[:len(p)/2])
+	return n, err
+}
+
+func (f *faultyFile) Sync() error {
+	if err := f.fail("sync"); err != nil {
+		return err
+	}
+	return f.File.Sync()
+}
+
+func (f *faultyFile) Truncate(size int64) error {
+	if err := f.fail("truncate"); err != nil {
+		return err
+	}
+	return f.File.Truncate(size)
+}

@@ -1,0 +1,125 @@
+package disk
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+)
+
+// ReadFile reads a whole file, refusing what is not a regular one: a named pipe in its place
+// would block for ever.
+func ReadFile(fsys FS, name string) ([]byte, error) {
+	f, err := OpenRegular(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
+// OpenRegular opens a file for reading. What is not a regular file, a symbolic link included, is an error.
+func OpenRegular(fsys FS, name string) (File, error) {
+	fi, err := fsys.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !fi.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "open", Path: fsys.Path(name), Err: errNotRegular}
+	}
+	return fsys.OpenFile(name, os.O_RDONLY, 0)
+}
+
+type constError string
+
+func (e constError) Error() string { return string(e) }
+
+const errNotRegular = constError("not a regular file")
+
+// TempName returns an unused name beside name. Names of this form are leftovers when no process runs.
+func TempName(name string) string {
+	var b [6]byte
+	rand.Read(b[:])
+	return path.Join(path.Dir(name), ".tmp-"+hex.EncodeToString(b[:]))
+}
+
+// IsTemp reports whether a base name is one of TempName.
+func IsTemp(base string) bool { return len(base) == 17 && base[:5] == ".tmp-" }
+
+// WriteFile replaces a file so that a crash leaves the old content or the new one: temporary name,
+// write, sync, close, rename, sync of the directory.
+func WriteFile(fsys FS, name string, data []byte) error {
+	return Replace(fsys, name, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	}, nil)
+}
+
+// Replace is WriteFile with the content coming from fill; check, when set, is called with the
+// temporary file's name before it takes the place of the old one.
+func Replace(fsys FS, name string, fill func(io.Writer) error, check func(temp string) error) error {
+	temp, err := Stage(fsys, name, fill)
+	if err != nil {
+		return err
+	}
+	if check != nil {
+		err = check(temp)
+	}
+	if err == nil {
+		err = fsys.Rename(temp, name)
+	}
+	if err != nil {
+		fsys.Remove(temp)
+		return err
+	}
+	return fsys.SyncDir(path.Dir(name))
+}
+
+// Stage writes a durable temporary file beside name and returns its name.
+func Stage(fsys FS, name string, fill func(io.Writer) error) (temp string, err error) {
+	temp = TempName(name)
+	f, err := fsys.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return "", err
+	}
+	err = fill(f)
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		fsys.Remove(temp)
+		return "", err
+	}
+	return temp, nil
+}
+
+// Copy copies a file durably under a new name, which must not exist.
+func Copy(fsys FS, from, to string) error {
+	src, err := OpenRegular(fsys, from)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	temp, err := Stage(fsys, to, func(w io.Writer) error { _, err := io.Copy(w, src); return err })
+	if err != nil {
+		return err
+	}
+	if err := renameNew(fsys, temp, to); err != nil {
+		fsys.Remove(temp)
+		return err
+	}
+	return fsys.SyncDir(path.Dir(to))
+}
+
+// renameNew renames to a name that must be free. The run's lock keeps other processes away.
+func renameNew(fsys FS, from, to string) error {
+	if _, err := fsys.Lstat(to); err == nil {
+		return &fs.PathError{Op: "rename", Path: fsys.Path(to), Err: fs.ErrExist}
+	}
+	return fsys.Rename(from, to)
+}
