@@ -1,9 +1,25 @@
 package compile
 
 import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/build"
+	"cuelang.org/go/cue/cuecontext"
+	"cuelang.org/go/cue/errors"
+	"cuelang.org/go/cue/parser"
+
 	"dagrun.dev/internal/rules"
 	"dagrun.dev/internal/tree"
 	"dagrun.dev/nodes"
+	"dagrun.dev/schemas"
 )
 
 // A Schema is the format of specifications: the embedded CUE definitions, those of a
@@ -11,32 +27,207 @@ import (
 // goroutine.
 type Schema struct {
 	kinds *nodes.Registry
+	names []string               // of all kinds, sorted
+	lib   map[string][]byte      // files of module dagrun.dev: spec/spec.cue, flow/...
+	rules map[string]*rules.Rule // by definition, without #
 }
 
 // NewSchema assembles the CUE package dagrun.dev/spec from schemas/spec and every kind's
 // Schema, and compiles its definitions to rules. It fails for a schema that CUE refuses or that
 // rules cannot express: a mistake in the program.
-func NewSchema(kinds *nodes.Registry) (*Schema, error) { panic("contract") }
+func NewSchema(kinds *nodes.Registry) (*Schema, error) {
+	s := &Schema{kinds: kinds, lib: map[string][]byte{}}
+	if err := s.assemble(); err != nil {
+		return nil, fmt.Errorf("compile: schema: %w", err)
+	}
+	pkg, err := s.build()
+	if err != nil {
+		return nil, fmt.Errorf("compile: schema: %s", firstLine(err))
+	}
+	c := newRuleCompiler()
+	if err := c.definitions(pkg); err != nil {
+		return nil, fmt.Errorf("compile: schema: %s", firstLine(err))
+	}
+	if len(c.opaque) > 0 {
+		return nil, fmt.Errorf("compile: schema: rules cannot express %s", strings.Join(c.opaque, "; "))
+	}
+	s.rules = c.defs
+	return s, nil
+}
+
+// schemaFor returns the schema of a registry, compiled once per process and registry.
+func schemaFor(kinds *nodes.Registry) (*Schema, error) {
+	type result struct {
+		s   *Schema
+		err error
+	}
+	once, _ := schemasByRegistry.LoadOrStore(kinds, sync.OnceValue(func() result {
+		s, err := NewSchema(kinds)
+		return result{s, err}
+	}))
+	r := once.(func() result)()
+	return r.s, r.err
+}
+
+var schemasByRegistry sync.Map // *nodes.Registry -> func() result
+
+// assemble collects the library: the embedded files, one for each kind, and the generated list
+// of kinds.
+func (s *Schema) assemble() error {
+	err := fs.WalkDir(schemas.Library, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".cue") {
+			return err
+		}
+		s.lib[path], err = schemas.Library.ReadFile(path)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	control, err := controlKinds(s.lib["spec/control.cue"])
+	if err != nil {
+		return err
+	}
+	defs := map[string]string{}
+	for name, def := range control {
+		defs[name] = def
+	}
+	for _, k := range s.kinds.Kinds() {
+		if defs[k.Name()] != "" {
+			return fmt.Errorf("two kinds named %s", k.Name())
+		}
+		defs[k.Name()] = "#" + strings.ToUpper(k.Name()[:1]) + k.Name()[1:]
+		s.lib["spec/kind_"+k.Name()+".cue"] = []byte(k.Schema())
+	}
+	for name := range defs {
+		s.names = append(s.names, name)
+	}
+	sort.Strings(s.names)
+	s.lib["spec/kinds.cue"] = kindsFile(s.names, defs)
+	return nil
+}
+
+// controlKinds reads the map of control nodes, name to definition, out of the embedded schema.
+func controlKinds(src []byte) (map[string]string, error) {
+	f, err := parser.ParseFile("control.cue", src)
+	if err != nil {
+		return nil, err
+	}
+	kinds := map[string]string{}
+	for _, d := range f.Decls {
+		field, ok := d.(*ast.Field)
+		if !ok || labelName(field.Label) != "#ControlKinds" {
+			continue
+		}
+		list, _ := field.Value.(*ast.StructLit)
+		for _, e := range list.Elts {
+			f := e.(*ast.Field)
+			kinds[labelName(f.Label)] = f.Value.(*ast.Ident).Name
+		}
+	}
+	return kinds, nil
+}
+
+func labelName(l ast.Label) string {
+	name, _, _ := ast.LabelName(l)
+	return name
+}
+
+// kindsFile generates #Kinds (settings by kind) and #Kind (the names).
+func kindsFile(names []string, defs map[string]string) []byte {
+	var b bytes.Buffer
+	b.WriteString("package spec\n\n// The settings of every kind of node, by its name.\n#Kinds: {\n")
+	for _, n := range names {
+		fmt.Fprintf(&b, "\t%q: %s\n", n, defs[n])
+	}
+	b.WriteString("}\n\n// The kinds of node.\n#Kind: ")
+	for _, n := range names {
+		fmt.Fprintf(&b, "%q | ", n)
+	}
+	fmt.Fprintf(&b, "error(\"unknown node kind; want one of %s\")\n", strings.Join(names, ", "))
+	return b.Bytes()
+}
+
+// build evaluates the package dagrun.dev/spec.
+func (s *Schema) build() (cue.Value, error) {
+	inst := build.NewContext().NewInstance("dagrun.dev/spec", nil)
+	for _, path := range s.files("spec/") {
+		f, err := parser.ParseFile(path, s.lib[path], parser.ParseComments)
+		if err != nil {
+			return cue.Value{}, err
+		}
+		if err := inst.AddSyntax(f); err != nil {
+			return cue.Value{}, err
+		}
+	}
+	if err := inst.Complete(); err != nil {
+		return cue.Value{}, err
+	}
+	v := newContext().BuildInstance(inst)
+	return v, v.Err()
+}
+
+// newContext returns a CUE context that the environment cannot change: CUE_DEBUG=opendef=1
+// would let unknown fields pass.
+func newContext() *cue.Context { return cuecontext.New(cuecontext.CUE_DEBUG("")) }
+
+// files returns the library's files below a folder, sorted.
+func (s *Schema) files(under string) []string {
+	var out []string
+	for path := range s.lib {
+		if strings.HasPrefix(path, under) {
+			out = append(out, path)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func firstLine(err error) string {
+	text := errors.Details(err, nil)
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
 
 // Kinds returns the registry the schema was made for.
 func (s *Schema) Kinds() *nodes.Registry { return s.kinds }
 
 // KindNames returns the names of all kinds, control kinds included, sorted.
-func (s *Schema) KindNames() []string { panic("contract") }
+func (s *Schema) KindNames() []string { return slices.Clone(s.names) }
 
 // Rule returns the rules of a definition of dagrun.dev/spec: "Pipeline", "Node", "Agent".
 // It is nil for a name that is not defined.
-func (s *Schema) Rule(definition string) *rules.Rule { panic("contract") }
+func (s *Schema) Rule(definition string) *rules.Rule { return s.rules[definition] }
 
 // CheckNode checks a node that expansion made, as Load does for those written out: every
 // mistake at once, defaults filled in.
-func (s *Schema) CheckNode(node *tree.Value, path string) tree.Diagnostics { panic("contract") }
+func (s *Schema) CheckNode(node *tree.Value, path string) tree.Diagnostics {
+	return s.rules["Node"].Check(node, path)
+}
 
 // CheckWith checks the settings of a kind (after ${...} were resolved) and fills defaults in.
 func (s *Schema) CheckWith(kind string, with *tree.Value, path string) tree.Diagnostics {
-	panic("contract")
+	r := s.rules["Node"].Field("with").Cases[kind]
+	if r == nil {
+		return tree.Diagnostics{{Pos: with.Pos, Path: path, Text: fmt.Sprintf("unknown node kind %q", kind)}}
+	}
+	return r.Check(with, path)
 }
 
 // CompileRule compiles the CUE text of one definition (or, with definition empty, of the whole
 // file) to a rule: output schemas written in CUE become data here. file is for messages.
-func CompileRule(file, source, definition string) (*rules.Rule, error) { panic("contract") }
+func CompileRule(file, source, definition string) (*rules.Rule, error) {
+	v := newContext().CompileString(source, cue.Filename(file))
+	if definition != "" {
+		v = v.LookupPath(cue.ParsePath(definition))
+	}
+	if err := v.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %s", file, firstLine(err))
+	}
+	c := newRuleCompiler()
+	r := c.value(v)
+	if len(c.opaque) > 0 {
+		return nil, fmt.Errorf("%s: a rule cannot express %s", file, strings.Join(c.opaque, "; "))
+	}
+	return r, nil
+}

@@ -220,9 +220,12 @@ func (c *checker) absent(r *Rule, v *tree.Value, p *at) {
 			c.report(v.Pos, &at{parent: p, name: d.Name}, "missing field ("+d.Rule.wanted()+")")
 			continue
 		}
+		val := d.Default.Clone()
+		place(val, v.Pos)
+		if d.By != "" {
+			c.cases(d, v, val, &at{parent: p, name: d.Name})
+		}
 		if c.fill {
-			val := d.Default.Clone()
-			place(val, v.Pos)
 			v.Fields = append(v.Fields, tree.Field{Name: d.Name, Pos: v.Pos, Value: val})
 		}
 	}

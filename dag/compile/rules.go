@@ -1,0 +1,405 @@
+package compile
+
+import (
+	"fmt"
+	"strings"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/ast"
+
+	"dagrun.dev/internal/rules"
+	"dagrun.dev/internal/tree"
+)
+
+// A ruleCompiler turns CUE definitions into rules, through CUE's public API only. What rules
+// cannot say is collected in opaque; a schema with such parts is refused, so that CUE and the rules
+// accept the same values. A differential test keeps it so.
+type ruleCompiler struct {
+	defs   map[string]*rules.Rule // by name of the definition, without #
+	open   map[string]bool        // being compiled
+	wants  map[string]string      // regular expression of a definition -> its error text
+	opaque []string               // paths and reasons
+}
+
+func newRuleCompiler() *ruleCompiler {
+	return &ruleCompiler{defs: map[string]*rules.Rule{}, open: map[string]bool{}, wants: map[string]string{}}
+}
+
+// definitions compiles every definition of a package.
+func (c *ruleCompiler) definitions(pkg cue.Value) error {
+	it, err := pkg.Fields(cue.Definitions(true))
+	if err != nil {
+		return err
+	}
+	var structs []cue.Value
+	var names []string
+	for it.Next() {
+		if !it.Selector().IsDefinition() {
+			continue
+		}
+		name := strings.TrimPrefix(it.Selector().String(), "#")
+		if it.Value().IncompleteKind() == cue.StringKind {
+			c.definition(name, it.Value()) // first: patterns take their wording from these
+			continue
+		}
+		names, structs = append(names, name), append(structs, it.Value())
+	}
+	for i, v := range structs {
+		c.definition(names[i], v)
+	}
+	return nil
+}
+
+func (c *ruleCompiler) definition(name string, v cue.Value) *rules.Rule {
+	if r := c.defs[name]; r != nil {
+		return r
+	}
+	if c.open[name] {
+		c.refuse(v, "the definition contains itself")
+		return &rules.Rule{}
+	}
+	c.open[name] = true
+	r := c.value(v)
+	if r.Name == "" {
+		r.Name = name
+	}
+	r.Doc = doc(v)
+	c.defs[name] = r
+	if len(r.Match) == 1 && r.Want != "" {
+		c.wants[r.Match[0]] = r.Want
+	}
+	return r
+}
+
+func (c *ruleCompiler) refuse(v cue.Value, why string) {
+	c.opaque = append(c.opaque, fmt.Sprintf("%s: %s", v.Path(), why))
+}
+
+// value compiles any value. A reference to a definition is compiled once and shared.
+func (c *ruleCompiler) value(v cue.Value) *rules.Rule {
+	if op, _ := v.Expr(); op == cue.SelectorOp {
+		if _, path := v.ReferencePath(); len(path.Selectors()) == 1 && path.Selectors()[0].IsDefinition() {
+			name := strings.TrimPrefix(path.String(), "#")
+			return c.definition(name, cue.Dereference(v))
+		}
+		if d := cue.Dereference(v); d.Path().String() != v.Path().String() {
+			return c.value(d)
+		}
+	}
+	r := &rules.Rule{Types: c.types(v)}
+	op, args := v.Expr()
+	switch {
+	case op == cue.OrOp:
+		c.or(r, v, args)
+	case r.Types == rules.TypesOf(tree.Map):
+		c.structure(r, v)
+	case r.Types == rules.TypesOf(tree.List):
+		c.list(r, v)
+	default:
+		c.scalar(r, v, op, args)
+	}
+	return r
+}
+
+var kindBits = map[cue.Kind]rules.Types{
+	cue.NullKind:   rules.TypesOf(tree.Null),
+	cue.BoolKind:   rules.TypesOf(tree.Bool),
+	cue.IntKind:    rules.TypesOf(tree.Int),
+	cue.FloatKind:  rules.TypesOf(tree.Float),
+	cue.StringKind: rules.TypesOf(tree.String),
+	cue.ListKind:   rules.TypesOf(tree.List),
+	cue.StructKind: rules.TypesOf(tree.Map),
+}
+
+func (c *ruleCompiler) types(v cue.Value) rules.Types {
+	k := v.IncompleteKind()
+	if k == cue.TopKind {
+		return 0
+	}
+	var t rules.Types
+	for bit, types := range kindBits {
+		if k&bit != 0 {
+			t |= types
+			k &^= bit
+		}
+	}
+	if t == 0 || k&^cue.NumberKind != 0 {
+		c.refuse(v, fmt.Sprintf("no rule for type %v", v.IncompleteKind()))
+	}
+	return t
+}
+
+// or compiles a disjunction: a list of constants, a union of types, or alternatives. An
+// error("text") among them is the wording of the whole.
+func (c *ruleCompiler) or(r *rules.Rule, v cue.Value, args []cue.Value) {
+	var alts []*rules.Rule
+	for _, a := range args {
+		if text, ok := errorText(a); ok {
+			r.Want = text
+			continue
+		}
+		alt := c.value(a)
+		c.closeLiteral(a, alt)
+		if n := len(alt.AnyOf); n > 0 && alt.Want == "" && alt.Match == nil {
+			alts = append(alts, alt.AnyOf...)
+		} else {
+			alts = append(alts, alt)
+		}
+	}
+	if len(alts) == 1 {
+		want := r.Want
+		*r = *alts[0]
+		r.Name = ""
+		if want != "" {
+			r.Want = want
+		}
+		return
+	}
+	allConst, allTypes, union := true, true, rules.Types(0)
+	for _, a := range alts {
+		allConst = allConst && len(a.Enum) > 0
+		allTypes = allTypes && bareType(a)
+		union |= a.Types
+	}
+	r.Types = union
+	switch {
+	case allTypes:
+	case allConst:
+		for _, a := range alts {
+			r.Enum = append(r.Enum, a.Enum...)
+		}
+	default:
+		r.AnyOf = alts
+	}
+}
+
+// bareType says whether the rule constrains nothing but the type.
+func bareType(r *rules.Rule) bool {
+	return r.Types != 0 && len(r.Enum) == 0 && r.Min == nil && r.Max == nil && len(r.Match) == 0 &&
+		len(r.NotMatch) == 0 && len(r.Not) == 0 && len(r.AnyOf) == 0 &&
+		r.Types&rules.TypesOf(tree.Map, tree.List) == 0
+}
+
+// closeLiteral closes a struct written out as an alternative of a definition: CUE shows the
+// alternative outside the definition that closes it.
+func (c *ruleCompiler) closeLiteral(a cue.Value, r *rules.Rule) {
+	lit, ok := a.Source().(*ast.StructLit)
+	if !ok {
+		return
+	}
+	for _, e := range lit.Elts {
+		if _, ok := e.(*ast.Ellipsis); ok {
+			return
+		}
+	}
+	r.Open = false
+}
+
+// errorText returns the text of an error("text") alternative.
+func errorText(v cue.Value) (string, bool) {
+	if op, args := v.Expr(); op == cue.CallOp && len(args) == 2 && v.Err() != nil {
+		s, err := args[1].String()
+		return s, err == nil
+	}
+	return "", false
+}
+
+func (c *ruleCompiler) structure(r *rules.Rule, v cue.Value) {
+	it, err := v.Fields(cue.Optional(true), cue.Patterns(true))
+	if err != nil {
+		c.refuse(v, err.Error())
+		return
+	}
+	everything := false
+	for it.Next() {
+		sel := it.Selector()
+		if sel.ConstraintType() == cue.PatternConstraint {
+			key := c.value(sel.Pattern())
+			if len(key.Match) == 1 && key.Want == "" {
+				key.Want = c.wants[key.Match[0]]
+			}
+			everything = everything || bareType(key)
+			r.Patterns = append(r.Patterns, rules.Pattern{Key: key, Rule: c.value(it.Value())})
+			continue
+		}
+		r.Fields = append(r.Fields, c.field(sel, it.Value()))
+	}
+	r.Open = !everything && v.Allows(cue.AnyString)
+}
+
+func (c *ruleCompiler) field(sel cue.Selector, v cue.Value) rules.Field {
+	f := rules.Field{Name: sel.Unquoted(), Doc: doc(v)}
+	if by, cases, ok := c.indexed(v); ok {
+		f.By, f.Cases, f.Rule = by, cases, &rules.Rule{Types: rules.TypesOf(tree.Map)}
+		f.Rule.Open = true
+		if sel.ConstraintType() == 0 {
+			f.Default = &tree.Value{Kind: tree.Map}
+		}
+		return f
+	}
+	f.Rule = c.value(v)
+	switch sel.ConstraintType() {
+	case cue.RequiredConstraint:
+		f.Required = true
+	case cue.OptionalConstraint:
+	default:
+		if v.Validate(cue.Concrete(true), cue.Final()) != nil {
+			f.Required = true
+			break
+		}
+		f.Default = constant(v)
+	}
+	return f
+}
+
+// indexed recognises #Map[sibling]: the rule of a field picked by a sibling's value.
+func (c *ruleCompiler) indexed(v cue.Value) (by string, cases map[string]*rules.Rule, ok bool) {
+	op, args := v.Expr()
+	if op != cue.IndexOp || len(args) != 2 {
+		return "", nil, false
+	}
+	_, path := args[1].ReferencePath()
+	sels := path.Selectors()
+	it, err := args[0].Fields()
+	if len(sels) == 0 || err != nil {
+		c.refuse(v, "index that is not a sibling field")
+		return "", nil, true
+	}
+	cases = map[string]*rules.Rule{}
+	for it.Next() {
+		cases[it.Selector().Unquoted()] = c.value(it.Value())
+	}
+	last := sels[len(sels)-1]
+	return strings.TrimRight(last.String(), "!?"), cases, true
+}
+
+func (c *ruleCompiler) list(r *rules.Rule, v cue.Value) {
+	if op, args := v.Expr(); op == cue.AndOp || op == cue.CallOp {
+		for _, a := range args {
+			if op, _ := a.Expr(); op == cue.CallOp {
+				c.refuse(a, "a validator of lists")
+			}
+		}
+	}
+	if rest := v.LookupPath(cue.MakePath(cue.AnyIndex)); rest.Exists() {
+		r.Items = c.value(rest)
+	}
+	// Len of an open list is an expression such as >=2; its items are those that exist.
+	for i := 0; ; i++ {
+		x := v.LookupPath(cue.MakePath(cue.Index(i)))
+		if !x.Exists() {
+			break
+		}
+		if _, isDefault := v.Default(); isDefault && i > 0 && r.Items != nil {
+			break
+		}
+		r.Prefix = append(r.Prefix, c.value(x))
+	}
+}
+
+// scalar compiles constants, bounds, patterns and their conjunctions.
+func (c *ruleCompiler) scalar(r *rules.Rule, v cue.Value, op cue.Op, args []cue.Value) {
+	switch op {
+	case cue.AndOp:
+		for _, a := range args {
+			c.and(r, a)
+		}
+	case cue.NoOp:
+		if v.IsConcrete() {
+			if x := constant(v); x != nil {
+				r.Enum = []*tree.Value{x}
+			}
+			return
+		}
+		if len(args) == 1 {
+			if innerOp, _ := args[0].Expr(); innerOp != cue.NoOp {
+				types := r.Types
+				*r = *c.value(args[0])
+				r.Types &= types
+			}
+		}
+	case cue.GreaterThanOp, cue.GreaterThanEqualOp, cue.LessThanOp, cue.LessThanEqualOp:
+		c.bound(r, v, op, args[0])
+	case cue.RegexMatchOp, cue.NotRegexMatchOp, cue.NotEqualOp:
+		c.text(r, v, op, args[0])
+	default:
+		c.refuse(v, fmt.Sprintf("no rule for operator %v", op))
+	}
+}
+
+// and merges one conjunct of a scalar into r.
+func (c *ruleCompiler) and(r *rules.Rule, v cue.Value) {
+	x := c.value(v)
+	if len(x.AnyOf) > 0 || len(x.Enum) > 0 && len(r.Enum) > 0 {
+		c.refuse(v, "alternatives inside a conjunction")
+	}
+	if x.Types != 0 && r.Types != 0 {
+		r.Types &= x.Types
+	}
+	if x.Min != nil && (r.Min == nil || *x.Min > *r.Min || *x.Min == *r.Min && x.MinX) {
+		r.Min, r.MinX = x.Min, x.MinX
+	}
+	if x.Max != nil && (r.Max == nil || *x.Max < *r.Max || *x.Max == *r.Max && x.MaxX) {
+		r.Max, r.MaxX = x.Max, x.MaxX
+	}
+	r.Match = append(r.Match, x.Match...)
+	r.NotMatch = append(r.NotMatch, x.NotMatch...)
+	r.Not = append(r.Not, x.Not...)
+	r.Enum = append(r.Enum, x.Enum...)
+	if x.Want != "" {
+		r.Want = x.Want
+	}
+}
+
+func (c *ruleCompiler) bound(r *rules.Rule, v cue.Value, op cue.Op, arg cue.Value) {
+	n, err := arg.Float64()
+	if err != nil {
+		c.refuse(v, "a bound that is not a number")
+		return
+	}
+	switch op {
+	case cue.GreaterThanOp, cue.GreaterThanEqualOp:
+		r.Min, r.MinX = &n, op == cue.GreaterThanOp
+	default:
+		r.Max, r.MaxX = &n, op == cue.LessThanOp
+	}
+}
+
+func (c *ruleCompiler) text(r *rules.Rule, v cue.Value, op cue.Op, arg cue.Value) {
+	s, err := arg.String()
+	if err != nil {
+		c.refuse(v, "a pattern that is not a string")
+		return
+	}
+	switch op {
+	case cue.RegexMatchOp:
+		r.Match = append(r.Match, s)
+	case cue.NotRegexMatchOp:
+		r.NotMatch = append(r.NotMatch, s)
+	default:
+		r.Not = append(r.Not, s)
+	}
+}
+
+// constant returns a concrete value as data, or nil where it is none.
+func constant(v cue.Value) *tree.Value {
+	b, err := v.MarshalJSON()
+	if err != nil {
+		return nil
+	}
+	x := new(tree.Value)
+	if x.UnmarshalJSON(b) != nil {
+		return nil
+	}
+	return x
+}
+
+// doc returns the first comment of a value as plain text.
+func doc(v cue.Value) string {
+	for _, g := range v.Doc() {
+		if text := strings.TrimSpace(g.Text()); text != "" {
+			return text
+		}
+	}
+	return ""
+}
