@@ -1,0 +1,124 @@
+package yamltree
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+
+	"dagrun.dev/internal/tree"
+)
+
+var parserError = regexp.MustCompile(`(?s)^yaml: (?:line (\d+): )?(.*)$`)
+
+// findable is the size up to which the place of a syntax error is searched for; it takes a
+// parse for each halving of the number of lines.
+const findable = 1 << 20
+
+// syntax words an error of the parser and finds its place. The parser names the line where the
+// enclosing block starts, or none; the mistake is in the last line of the shortest start of the file
+// that has it.
+func syntax(file string, data []byte, err error) *tree.Diagnostic {
+	m := parserError.FindStringSubmatch(err.Error())
+	if m == nil {
+		m = []string{"", "", err.Error()}
+	}
+	line, _ := strconv.Atoi(m[1])
+	text := m[2]
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	if len(data) <= findable {
+		if n := shortest(lines, text); n > 0 {
+			line = n
+		}
+	}
+	d := &tree.Diagnostic{Pos: tree.Pos{File: file, Line: line}, Text: text}
+	if line < 1 || line > len(lines) {
+		return d
+	}
+	here := strings.TrimRight(string(lines[line-1]), "\r\n")
+	d.Pos.Col = indent(here) + 1
+	before := ""
+	if line > 1 {
+		before = strings.TrimRight(string(lines[line-2]), "\r\n")
+	}
+	explain(d, before, here)
+	return d
+}
+
+// explain puts the commonest mistakes in the words of who made them.
+func explain(d *tree.Diagnostic, before, here string) {
+	text := d.Text
+	lead := here[:len(here)-len(strings.TrimLeft(here, " \t"))]
+	switch {
+	case strings.HasPrefix(text, "unknown anchor '"):
+		name := strings.TrimPrefix(text, "unknown anchor '")
+		name, _, _ = strings.Cut(name, "'")
+		column(d, here, "*"+name)
+	case strings.ContainsRune(lead, '\t'):
+		column(d, here, "\t")
+		d.Text = "tab used for indentation; YAML allows only spaces here"
+	case strings.Contains(here, "{{"):
+		d.Text += "; put text with {{ }} in quotes"
+	case strings.Contains(text, "cannot start any token"):
+		for _, c := range []string{"@", "`", "%"} {
+			if column(d, here, c) {
+				d.Text = "a value cannot start with " + c + "; put it in quotes"
+				return
+			}
+		}
+	case strings.Contains(text, "unexpected end of stream"):
+		if column(d, here, `"`) || column(d, here, "'") {
+			d.Text = "the quote that opens here is never closed"
+		}
+	case strings.Contains(text, "mapping values are not allowed"):
+		d.Text = "a second ': ' in one value; put the text in quotes"
+		if indent(here) > indent(before) && strings.TrimSpace(before) != "" {
+			d.Text = "indented deeper than the line above, which has a value already"
+		}
+	}
+}
+
+// column moves d to where what stands in its line.
+func column(d *tree.Diagnostic, here, what string) bool {
+	i := strings.Index(here, what)
+	if i >= 0 {
+		d.Pos.Col = utf8.RuneCountInString(here[:i]) + 1
+	}
+	return i >= 0
+}
+
+func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
+
+// shortest returns how many lines it takes to get the error with this text, or 0. A start of a
+// file that ends inside quotes or brackets has an error of its own, with another text.
+func shortest(lines [][]byte, text string) int {
+	lo, hi := 0, len(lines) // the error is not in lines[:lo] and is in lines[:hi]
+	if !hasError(lines[:hi], text) {
+		return 0
+	}
+	for lo+1 < hi {
+		mid := (lo + hi) / 2
+		if hasError(lines[:mid], text) {
+			hi = mid
+		} else {
+			lo = mid
+		}
+	}
+	return hi
+}
+
+func hasError(lines [][]byte, text string) bool {
+	dec := yaml.NewDecoder(bytes.NewReader(bytes.Join(lines, nil)))
+	for {
+		var n yaml.Node
+		err := decode(dec, &n)
+		if err != nil {
+			return !errors.Is(err, io.EOF) && strings.HasSuffix(err.Error(), text)
+		}
+	}
+}
