@@ -1,12 +1,20 @@
 // Package proc runs one child process under supervision and leaves none of its descendants
 // behind. It does not know what the child is for, and it classifies nothing but the failure
 // to start.
+//
+// A child gets a session of its own, so it has no terminal to scribble on and its process
+// group can be signalled. What it prints goes straight into unnamed files: no pipe exists
+// that a grandchild could hold open or that could fill up. On Linux this process is the reaper
+// of orphans, so that daemons which left the group and the session are found and ended too;
+// see Tree. Out of reach are only processes that are no descendants, such as those that the child
+// asks a service manager or a container engine to start.
 package proc
 
 import (
 	"context"
-	"io"
+	"errors"
 	"os"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -18,26 +26,27 @@ type Spec struct {
 	Env  []string // complete; see Environ
 	// Stdin is read by the child from its current offset; nil is the null device.
 	Stdin *os.File
-	// Scratch is a folder for the two unnamed output files; empty = os.TempDir().
-	Scratch string
+	// Spool is the folder whose file system holds what the child prints; empty = os.TempDir().
+	// No name appears in it.
+	Spool string
 
 	Grace   time.Duration // between the polite and the hard signal; 0 = 5 s
 	Silence time.Duration // longest time without a new byte of output; 0 = no limit
-	// Watch is called from the supervising goroutine with each new piece of stdout, in order,
-	// and says whether the child has given its result. From then on it has ExitGrace to end.
-	// Nil is not called and costs nothing.
+	// Watch is called from one goroutine with each new piece of stdout, in order, and says
+	// whether the child has given its result. From then on it has ExitGrace to end. The
+	// last call is over when Run returns. Nil costs nothing.
 	Watch     func(piece []byte) (done bool)
 	ExitGrace time.Duration // 0 = 10 s
-	// Beat is called when output grew; at most a few times a second.
+	// Beat is called from the same goroutine when output grew, at most ten times a second.
 	Beat   func()
 	Limits Limits
 }
 
 // Limits bound the child and each of its descendants; zero fields do not.
 type Limits struct {
-	MemoryBytes uint64 // RLIMIT_DATA
+	MemoryBytes uint64 // data segment and heap (RLIMIT_DATA)
 	CPUSeconds  uint64
-	FileBytes   uint64
+	FileBytes   uint64 // largest file it may write, output included
 	OpenFiles   uint64
 }
 
@@ -48,7 +57,7 @@ type Result struct {
 	Signal syscall.Signal // the signal that ended it, or 0
 	Cause  Cause          // why it was ended, if it was
 	Wall   time.Duration
-	CPU    time.Duration // user and system time of the child and what it waited for
+	CPU    time.Duration // user and system time of the child and of what it waited for
 	MaxRSS int64         // bytes
 	Stdout *Capture
 	Stderr *Capture
@@ -76,60 +85,155 @@ type Process struct {
 	Command string // safe to print
 }
 
-// A StartError says that the child could not be started: not found, not executable, a bad
-// interpreter, arguments too long. Path names what is missing.
-type StartError struct {
-	Path string
-	Err  error
-}
-
-// Error names what could not be started and why.
-func (e *StartError) Error() string { return "cannot start " + e.Path + ": " + e.Err.Error() }
-
-// Unwrap returns the cause.
-func (e *StartError) Unwrap() error { return e.Err }
-
-// Adopt makes this process the reaper of orphaned descendants (Linux: child sub-reaper). Run
-// calls it; calling it more than once does nothing.
-func Adopt() error { panic("contract") }
+const (
+	defaultGrace     = 5 * time.Second
+	defaultExitGrace = 10 * time.Second
+)
 
 // Run starts a child and returns when it and all its descendants are gone, or could not be
 // ended. An error is a *StartError, or says that the operating system failed; how the child
 // ended is in the Result. May be called from any goroutine, concurrently.
-func Run(ctx context.Context, s *Spec) (*Result, error) { panic("contract") }
-
-// Environ returns the variables of dagrun's own environment that every child gets (PATH, HOME,
-// USER, LOGNAME, SHELL, LANG, LC_*, TZ, TERM) and those named in pass, then set, which wins. Sorted by name.
-func Environ(pass []string, set map[string]string) []string { panic("contract") }
-
-// A Capture is what a child printed on one stream: a file without a name.
-type Capture struct {
-	f    *os.File
-	size int64
+func Run(ctx context.Context, s *Spec) (*Result, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	out, err := newCapture(s.Spool)
+	if err != nil {
+		return nil, err
+	}
+	errs, err := newCapture(s.Spool)
+	if err != nil {
+		out.release(false)
+		return nil, err
+	}
+	r := &Result{Stdout: out, Stderr: errs}
+	begin := time.Now()
+	tree, err := start(s, out.f, errs.f)
+	if err != nil {
+		r.Close()
+		return nil, err
+	}
+	c := &child{tree: tree, grace: orDefault(s.Grace, defaultGrace)}
+	stop := context.AfterFunc(ctx, func() { c.end(causeOf(ctx)) })
+	watched := watch(s, c, r)
+	status, usage, err := c.wait()
+	stop()
+	out.exited, errs.exited = out.grown(), errs.grown()
+	close(watched.stop)
+	<-watched.done
+	if r.Left, r.Survivors = tree.end(c.patience()); len(r.Left) == 0 {
+		out.size, errs.size = out.exited, errs.exited
+	} else {
+		out.size, errs.size = out.grown(), errs.grown()
+	}
+	if err != nil {
+		r.Close()
+		return nil, err
+	}
+	r.Wall = time.Since(begin)
+	r.fill(tree.root, status, usage, c.why())
+	return r, nil
 }
 
-// Size returns the number of bytes.
-func (c *Capture) Size() int64 { return c.size }
+func orDefault(d, def time.Duration) time.Duration {
+	if d > 0 {
+		return d
+	}
+	return def
+}
 
-// Open returns a reader of all bytes from the start.
-func (c *Capture) Open() io.Reader { panic("contract") }
+func causeOf(ctx context.Context) Cause {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return TimedOut
+	}
+	return Cancelled
+}
 
-// Tail returns at most n bytes from the end.
-func (c *Capture) Tail(n int) []byte { panic("contract") }
-
-// HeadTail returns at most n bytes: all, or the first and the last half with a line between
-// that says how much is left out.
-func (c *Capture) HeadTail(n int) []byte { panic("contract") }
+func (r *Result) fill(pid int, status syscall.WaitStatus, usage *syscall.Rusage, why Cause) {
+	r.Pid, r.Cause = pid, why
+	r.Exit = status.ExitStatus()
+	if status.Signaled() {
+		r.Exit, r.Signal = -1, status.Signal()
+	}
+	r.CPU = time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	r.MaxRSS = maxRSS(usage)
+}
 
 // Close gives the files back. The captures may not be used afterwards.
-func (r *Result) Close() { panic("contract") }
+func (r *Result) Close() {
+	reuse := len(r.Survivors) == 0
+	r.Stdout.release(reuse)
+	r.Stderr.release(reuse)
+}
 
-// Printable makes text of a child safe for a terminal and for a log line: no control
-// characters but newline and tab, no escape sequences, valid UTF-8, no bidirectional overrides.
-func Printable(s string) string { panic("contract") }
+// A child is a process that has not been reaped, or has been. The lock orders signals before
+// the reaping: a process group is never signalled after its number may have been given away.
+type child struct {
+	tree  *Tree
+	grace time.Duration
 
-// A LineReader reads lines of any length up to a cap, without the line end.
-type LineReader struct{ _ struct{} }
+	mu     sync.Mutex
+	reaped bool
+	cause  Cause
+	asked  time.Time // when the one polite signal was sent
+	timer  *time.Timer
+}
 
-// NewLineReader reads r; a line over most bytes is an ErrLineTooLong after which reading can go on.
-func NewLineReader(r io.Reader, most int) *LineReader { panic("contract") }
+// end asks the child to stop, once, and kills it when the grace is over.
+func (c *child) end(why Cause) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reaped || !c.asked.IsZero() {
+		return
+	}
+	c.asked, c.cause = time.Now(), why
+	_ = syscall.Kill(-c.tree.root, syscall.SIGTERM)
+	c.timer = time.AfterFunc(c.grace, c.kill)
+}
+
+func (c *child) kill() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reaped {
+		return
+	}
+	c.tree.killAll()
+	_ = syscall.Kill(-c.tree.root, syscall.SIGKILL)
+}
+
+// wait blocks until the child has ended, and reaps it.
+func (c *child) wait() (status syscall.WaitStatus, usage *syscall.Rusage, err error) {
+	err = awaitExit(c.tree.root)
+	c.mu.Lock()
+	c.reaped = true
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	c.mu.Unlock()
+	if err != nil {
+		return 0, nil, err
+	}
+	usage = new(syscall.Rusage)
+	for {
+		_, err = syscall.Wait4(c.tree.root, &status, 0, usage)
+		if err != syscall.EINTR {
+			return status, usage, os.NewSyscallError("wait4", err)
+		}
+	}
+}
+
+// patience says whether the group was asked to end, and how much of the grace is left.
+func (c *child) patience() (asked bool, left time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.asked.IsZero() {
+		return false, c.grace
+	}
+	return true, max(0, c.grace-time.Since(c.asked))
+}
+
+func (c *child) why() Cause {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cause
+}

@@ -1,0 +1,120 @@
+package proc
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+)
+
+// A Capture is what a child printed on one stream: a file without a name. Nothing of it is
+// held in memory.
+type Capture struct {
+	f      *os.File
+	folder string
+	size   int64 // when all was over
+	exited int64 // when the child itself had ended
+}
+
+// Size returns the number of bytes.
+func (c *Capture) Size() int64 { return c.size }
+
+// Open returns a reader of all bytes from the start. Several may be open.
+func (c *Capture) Open() io.Reader { return io.NewSectionReader(c.f, 0, c.size) }
+
+// UntilExit returns a reader of what had been printed when the child itself ended: without the
+// words of helpers that went on.
+func (c *Capture) UntilExit() io.Reader { return io.NewSectionReader(c.f, 0, min(c.exited, c.size)) }
+
+// Tail returns at most n bytes from the end.
+func (c *Capture) Tail(n int) []byte {
+	from := max(0, c.size-int64(n))
+	return c.piece(from, c.size)
+}
+
+// HeadTail returns at most about n bytes: all, or the first and the last half with a line
+// between that says how much is left out.
+func (c *Capture) HeadTail(n int) []byte {
+	if c.size <= int64(n) {
+		return c.piece(0, c.size)
+	}
+	half := int64(n / 2)
+	b := c.piece(0, half)
+	b = fmt.Appendf(b, "\n[... %d bytes left out ...]\n", c.size-2*half)
+	return append(b, c.piece(c.size-half, c.size)...)
+}
+
+func (c *Capture) piece(from, to int64) []byte {
+	b := make([]byte, to-from)
+	n, _ := c.f.ReadAt(b, from) // a short read means that the child truncated its output
+	return b[:n]
+}
+
+// grown returns the present size while something may write.
+func (c *Capture) grown() int64 { return fileSize(c.f) }
+
+// spare holds files that nothing was written to, oldest first. Most commands print nothing;
+// making two files for each would cost more than starting it.
+var spare struct {
+	sync.Mutex
+	files []*Capture
+}
+
+const mostSpare = 64
+
+// newCapture returns an empty file on the file system of folder.
+func newCapture(folder string) (*Capture, error) {
+	if folder == "" {
+		folder = os.TempDir()
+	}
+	if c := takeSpare(folder); c != nil {
+		return c, nil
+	}
+	f, err := unnamedFile(folder)
+	if err != nil {
+		return nil, fmt.Errorf("a file for output: %w", err)
+	}
+	return &Capture{f: f, folder: folder}, nil
+}
+
+func takeSpare(folder string) *Capture {
+	spare.Lock()
+	defer spare.Unlock()
+	for i := len(spare.files) - 1; i >= 0; i-- {
+		if c := spare.files[i]; c.folder == folder {
+			spare.files = append(spare.files[:i], spare.files[i+1:]...)
+			return c
+		}
+	}
+	return nil
+}
+
+// release keeps a file that is still empty for the next child, and closes any other.
+func (c *Capture) release(reuse bool) {
+	if !reuse || c.size != 0 {
+		_ = c.f.Close()
+		return
+	}
+	spare.Lock()
+	defer spare.Unlock()
+	if len(spare.files) == mostSpare {
+		_ = spare.files[0].f.Close()
+		spare.files = spare.files[1:]
+	}
+	spare.files = append(spare.files, &Capture{f: c.f, folder: c.folder})
+}
+
+// removedFile makes a file and takes its name away: for file systems that cannot do it at once.
+func removedFile(folder string) (*os.File, error) {
+	f, err := os.CreateTemp(folder, ".output-*")
+	if err != nil {
+		return nil, err
+	}
+	name := f.Name()
+	_ = f.Close()
+	f, err = os.OpenFile(name, os.O_RDWR|os.O_APPEND, 0o600)
+	if e := os.Remove(name); err == nil {
+		err = e
+	}
+	return f, err
+}

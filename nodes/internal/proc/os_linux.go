@@ -1,0 +1,113 @@
+package proc
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Adopt makes this process the reaper of orphaned descendants. Calling it more than once does
+// nothing; starting a child calls it.
+var Adopt = sync.OnceValue(func() error {
+	return os.NewSyscallError("prctl", unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
+})
+
+// A birth asks the spawner for a child.
+type birth struct {
+	path string
+	argv []string
+	attr *syscall.ProcAttr
+	tree chan *Tree
+	err  error
+}
+
+// spawner starts one thread that forks all children. A child's parent-death signal is sent
+// when the *thread* that forked it ends (golang/go#27505), so this one never does. It is not
+// the main thread: the kernel hangs orphans on that one, whose list of children is therefore the
+// list of orphans, and reading it is all that a run costs where nothing was left behind.
+var spawner = sync.OnceValue(func() chan *birth {
+	births := make(chan *birth)
+	ready := make(chan struct{})
+	go spawn1(births, ready)
+	<-ready
+	return births
+})
+
+func spawn1(births chan *birth, ready chan struct{}) {
+	runtime.LockOSThread()
+	if unix.Gettid() == os.Getpid() { // the main thread: hold it while another goroutine takes another
+		next := make(chan struct{})
+		go spawn1(births, next)
+		<-next
+		runtime.UnlockOSThread()
+		close(ready)
+		return
+	}
+	close(ready)
+	for b := range births {
+		var t *Tree
+		t, b.err = forkHere(b)
+		b.tree <- t
+	}
+}
+
+func fork(path string, argv []string, attr *syscall.ProcAttr) (*Tree, error) {
+	if err := Adopt(); err != nil {
+		return nil, err
+	}
+	attr.Sys = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	b := &birth{path: path, argv: argv, attr: attr, tree: make(chan *Tree, 1)}
+	spawner() <- b
+	return <-b.tree, b.err
+}
+
+func forkHere(b *birth) (*Tree, error) {
+	t := newTree()
+	b.attr.Env = append(b.attr.Env[:len(b.attr.Env):len(b.attr.Env)], t.Mark)
+	pid, err := syscall.ForkExec(b.path, b.argv, b.attr)
+	if err != nil {
+		t.forget()
+		return nil, err
+	}
+	t.Root(pid)
+	return t, nil
+}
+
+// awaitExit blocks until a child has ended and leaves it to be reaped, so that its number
+// and its group's cannot be given away yet.
+func awaitExit(pid int) error {
+	for {
+		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if err != unix.EINTR {
+			return os.NewSyscallError("waitid", err)
+		}
+	}
+}
+
+// unnamedFile makes a file that no folder lists. It is opened for appending: a child that
+// opens /dev/stderr anew and truncates it leaves no hole.
+func unnamedFile(folder string) (*os.File, error) {
+	const flags = unix.O_TMPFILE | unix.O_RDWR | unix.O_APPEND | unix.O_CLOEXEC
+	fd, err := unix.Open(folder, flags, 0o600)
+	if err == nil {
+		return os.NewFile(uintptr(fd), "output"), nil
+	}
+	if !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.EISDIR) {
+		return nil, &os.PathError{Op: "open", Path: folder, Err: err}
+	}
+	return removedFile(folder)
+}
+
+func fileSize(f *os.File) int64 {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return 0
+	}
+	return st.Size
+}
+
+func maxRSS(u *syscall.Rusage) int64 { return u.Maxrss << 10 }

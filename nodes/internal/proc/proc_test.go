@@ -1,0 +1,414 @@
+package proc
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// sh runs a script and closes the result with the test.
+func sh(t *testing.T, ctx context.Context, script string, change ...func(*Spec)) *Result {
+	t.Helper()
+	s := &Spec{
+		Argv: []string{"/bin/sh", "-c", script}, Dir: t.TempDir(), Env: Environ(nil, nil),
+		Spool: t.TempDir(), Grace: 500 * time.Millisecond,
+	}
+	for _, f := range change {
+		f(s)
+	}
+	r, err := Run(ctx, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	return r
+}
+
+func text(t *testing.T, c *Capture) string {
+	t.Helper()
+	b, err := io.ReadAll(c.Open())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// alive says whether a process is there and no zombie.
+func alive(pid int) bool {
+	p := readStat(pid)
+	return p != nil && !p.dead
+}
+
+func pidIn(t *testing.T, file string) int {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pid
+}
+
+func TestRunReportsHowItEnded(t *testing.T) {
+	tests := []struct {
+		script   string
+		exit     int
+		signal   syscall.Signal
+		out, err string
+	}{
+		{"echo hi; echo there >&2", 0, 0, "hi\n", "there\n"},
+		{"exit 75", 75, 0, "", ""},
+		{"kill -KILL $$", -1, syscall.SIGKILL, "", ""},
+		{`printf 'a\000b\377'`, 0, 0, "a\x00b\xff", ""},
+		{"cat", 0, 0, "", ""},                                     // stdin is the null device, never ours
+		{"echo x > /dev/tty", 2, 0, "", ""},                       // no terminal to scribble on
+		{"echo one >&2; echo two > /dev/stderr", 0, 0, "", "two\n"}, // opened anew: the shell truncates its own words
+	}
+	for _, tt := range tests {
+		r := sh(t, context.Background(), tt.script)
+		if r.Exit != tt.exit || r.Signal != tt.signal || r.Cause != Ended {
+			t.Errorf("%s: exit %d signal %v cause %q", tt.script, r.Exit, r.Signal, r.Cause)
+		}
+		if out := text(t, r.Stdout); out != tt.out {
+			t.Errorf("%s: stdout %q", tt.script, out)
+		}
+		if errs := text(t, r.Stderr); errs != tt.err && !strings.Contains(tt.script, "/dev/tty") {
+			t.Errorf("%s: stderr %q", tt.script, errs)
+		}
+	}
+}
+
+func TestStdinIsAFile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "in")
+	if err := os.WriteFile(name, []byte("prompt"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r := sh(t, context.Background(), "cat; echo .", func(s *Spec) { s.Stdin = f })
+	if out := text(t, r.Stdout); out != "prompt.\n" {
+		t.Errorf("stdout %q", out)
+	}
+}
+
+// B-10: nothing that a child leaves behind outlives the run, wherever it went.
+func TestNoDescendantSurvives(t *testing.T) {
+	const stay = "exec sleep 300"
+	tests := map[string]string{
+		"background":              `sh -c 'echo $$ > pid; ` + stay + `' & while [ ! -s pid ]; do :; done`,
+		"own session":             `setsid sh -c 'echo $$ > pid; ` + stay + `' & while [ ! -s pid ]; do :; done`,
+		"double fork":             `(setsid sh -c '(sh -c "echo \$\$ > pid; ` + stay + `" &) ; exit' &); while [ ! -s pid ]; do :; done`,
+		"own session, clean env":  `setsid env -i /bin/sh -c 'echo $$ > pid; ` + stay + `' & while [ ! -s pid ]; do :; done`,
+		"ignores the polite word": `setsid sh -c 'trap "" TERM INT HUP; echo $$ > pid; while :; do sleep 1; done' & while [ ! -s pid ]; do :; done`,
+		"respawns": `setsid sh -c 'trap "" TERM; echo $$ > pid; while :; do sh -c "trap \"\" TERM; sleep 300"; done' &
+			while [ ! -s pid ]; do :; done`,
+	}
+	for name, script := range tests {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			r := sh(t, context.Background(), script, func(s *Spec) { s.Dir, s.Grace = dir, 100*time.Millisecond })
+			pid := pidIn(t, filepath.Join(dir, "pid"))
+			if alive(pid) {
+				t.Errorf("process %d is alive", pid)
+			}
+			if len(r.Left) == 0 || len(r.Survivors) != 0 {
+				t.Errorf("left %v, survivors %v", r.Left, r.Survivors)
+			}
+			if r.Exit != 0 || r.Cause != Ended {
+				t.Errorf("exit %d cause %q", r.Exit, r.Cause)
+			}
+		})
+	}
+}
+
+// A helper that ends by itself together with the child is not worth a word.
+func TestHelperThatEndsIsNotLeft(t *testing.T) {
+	r := sh(t, context.Background(), `sleep 0.01 & echo done`)
+	if len(r.Left) != 0 {
+		t.Errorf("left %v", r.Left)
+	}
+}
+
+// R-4: polite signal to the whole group, grace, hard signal; what was printed is kept.
+func TestDeadline(t *testing.T) {
+	t.Run("polite", func(t *testing.T) {
+		dir := t.TempDir()
+		ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+		defer cancel()
+		r := sh(t, ctx, `trap 'echo bye; exit 3' TERM; echo partial; while :; do sleep 0.01; done`, func(s *Spec) { s.Dir, s.Grace = dir, time.Minute })
+		if r.Cause != TimedOut || r.Exit != 3 {
+			t.Errorf("cause %q exit %d", r.Cause, r.Exit)
+		}
+		if out := text(t, r.Stdout); out != "partial\nbye\n" {
+			t.Errorf("stdout %q", out)
+		}
+	})
+	t.Run("deaf", func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+		defer cancel()
+		dir := t.TempDir()
+		r := sh(t, ctx, `trap '' TERM INT HUP; (trap '' TERM; echo $$ >pid; while :; do sleep 1; done) & while :; do sleep 1; done`,
+			func(s *Spec) { s.Dir, s.Grace = dir, 100*time.Millisecond })
+		if r.Cause != TimedOut || r.Signal != syscall.SIGKILL {
+			t.Errorf("cause %q signal %v", r.Cause, r.Signal)
+		}
+		if len(r.Survivors) != 0 || alive(pidIn(t, filepath.Join(dir, "pid"))) {
+			t.Errorf("survivors %v", r.Survivors)
+		}
+	})
+	t.Run("one signal", func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+		defer cancel()
+		r := sh(t, ctx, `trap 'echo term' TERM; while :; do sleep 0.02; done`, func(s *Spec) { s.Grace = 300 * time.Millisecond })
+		if out := text(t, r.Stdout); out != "term\n" {
+			t.Errorf("stdout %q", out)
+		}
+	})
+}
+
+func TestCancelBeforeStart(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Run(ctx, &Spec{Argv: []string{"/bin/true"}, Dir: "/"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestSilence(t *testing.T) {
+	begin := time.Now()
+	r := sh(t, context.Background(), `echo a; sleep 300`, func(s *Spec) { s.Silence = 300 * time.Millisecond })
+	if r.Cause != Silent {
+		t.Errorf("cause %q after %v", r.Cause, time.Since(begin))
+	}
+	r = sh(t, context.Background(), `for i in 1 2 3 4 5 6; do echo x >&2; sleep 0.1; done`, func(s *Spec) { s.Silence = 400 * time.Millisecond })
+	if r.Cause != Ended {
+		t.Errorf("a child that prints was ended: %q", r.Cause)
+	}
+}
+
+// A child that has given its result and stays is ended, and that is no failure.
+func TestLinger(t *testing.T) {
+	var seen bytes.Buffer
+	r := sh(t, context.Background(), `echo working; sleep 0.05; echo RESULT; sleep 300`, func(s *Spec) {
+		s.ExitGrace = 50 * time.Millisecond
+		s.Watch = func(piece []byte) bool { seen.Write(piece); return strings.Contains(seen.String(), "RESULT") }
+	})
+	if r.Cause != Lingered || text(t, r.Stdout) != "working\nRESULT\n" || seen.String() != "working\nRESULT\n" {
+		t.Errorf("cause %q, stdout %q, seen %q", r.Cause, text(t, r.Stdout), seen.String())
+	}
+}
+
+// Words of helpers after the child's end are kept, but are not its answer.
+func TestLateWords(t *testing.T) {
+	r := sh(t, context.Background(), `(trap 'echo late; exit' TERM; echo >ready; while :; do sleep 0.01; done) & while [ ! -s ready ]; do :; done; echo answer`)
+	until, err := io.ReadAll(r.Stdout.UntilExit())
+	if err != nil || string(until) != "answer\n" {
+		t.Errorf("until exit %q %v", until, err)
+	}
+	if all := text(t, r.Stdout); all != "answer\nlate\n" {
+		t.Errorf("all %q", all)
+	}
+}
+
+// R-3: what cannot be started is said by name.
+func TestStartErrors(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, content string, mode os.FileMode) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), mode); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	noexec := write("noexec.sh", "#!/bin/sh\n", 0o644)
+	badinterp := write("badinterp.sh", "#!/nonexistent/interp -x\n", 0o755)
+	noshebang := write("plain.bin", "\x01\x02\x03", 0o755)
+	big := strings.Repeat("x", 3<<20)
+	tests := []struct {
+		name string
+		spec Spec
+		want string
+	}{
+		{"missing on PATH", Spec{Argv: []string{"no-such-command-x1"}}, "cannot start no-such-command-x1: not found on PATH"},
+		{"missing path", Spec{Argv: []string{"./nothing"}}, "cannot start ./nothing: no such file or directory"},
+		{"not executable", Spec{Argv: []string{noexec}}, "permission denied"},
+		{"bad interpreter", Spec{Argv: []string{badinterp}}, "its interpreter /nonexistent/interp does not exist"},
+		{"no program", Spec{Argv: []string{noshebang}}, "not a program"},
+		{"too long", Spec{Argv: []string{"/bin/echo", big}}, "too long"},
+		{"NUL", Spec{Argv: []string{"/bin/echo", "a\x00b"}}, "NUL"},
+		{"no folder", Spec{Argv: []string{"/bin/true"}, Dir: filepath.Join(dir, "gone")}, "gone: no such file"},
+		{"nothing", Spec{}, "no command"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.spec.Dir == "" {
+				tt.spec.Dir = dir
+			}
+			tt.spec.Env = Environ(nil, nil)
+			_, err := Run(context.Background(), &tt.spec)
+			var start *StartError
+			if !errors.As(err, &start) || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want a StartError with %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestProgramIsFoundOnTheChildsPath(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "tool-of-mine"), []byte("#!/bin/sh\necho found $0\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{dir, ".", ""} {
+		r, err := Run(context.Background(), &Spec{Argv: []string{"tool-of-mine"}, Dir: dir, Env: []string{"PATH=" + path + ":/bin"}})
+		if err != nil {
+			t.Fatalf("PATH %q: %v", path, err)
+		}
+		if out := text(t, r.Stdout); !strings.HasPrefix(out, "found") {
+			t.Errorf("PATH %q: %q", path, out)
+		}
+		r.Close()
+	}
+}
+
+func TestBigOutputIsBounded(t *testing.T) {
+	r := sh(t, context.Background(), `head -c 40000000 /dev/zero | tr '\0' 'e' >&2; echo end >&2`)
+	if r.Stderr.Size() != 40000004 {
+		t.Errorf("size %d", r.Stderr.Size())
+	}
+	ht := string(r.Stderr.HeadTail(1000))
+	if len(ht) > 1100 || !strings.HasPrefix(ht, "eee") || !strings.HasSuffix(ht, "end\n") || !strings.Contains(ht, "39999004 bytes left out") {
+		t.Errorf("head and tail: %d bytes, %.40q ... %q", len(ht), ht, ht[len(ht)-20:])
+	}
+	if tail := string(r.Stderr.Tail(4)); tail != "end\n" {
+		t.Errorf("tail %q", tail)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	r := sh(t, context.Background(), `ulimit -n; head -c 2000000 /dev/zero > big; echo $?; wc -c < big; echo $0`, func(s *Spec) {
+		s.Limits = Limits{OpenFiles: 17, FileBytes: 1 << 20}
+	})
+	if out := text(t, r.Stdout); !strings.HasPrefix(out, "17\n") || !strings.Contains(out, "\n1048576\n") {
+		t.Errorf("stdout %q stderr %q", out, text(t, r.Stderr))
+	}
+}
+
+func TestEnviron(t *testing.T) {
+	t.Setenv("LC_TIME", "C")
+	t.Setenv("TZ", "UTC")
+	t.Setenv("SOME_TOKEN", "secret")
+	t.Setenv("WANTED", "w")
+	env := strings.Join(Environ([]string{"WANTED"}, map[string]string{"TZ": "Asia/Tokyo", "NEW": "n"}), "\n")
+	for _, want := range []string{"LC_TIME=C", "TZ=Asia/Tokyo", "WANTED=w", "NEW=n", "PATH="} {
+		if !strings.Contains(env, want) {
+			t.Errorf("%s is missing in\n%s", want, env)
+		}
+	}
+	if strings.Contains(env, "secret") || strings.Contains(env, "TZ=UTC") {
+		t.Errorf("too much in\n%s", env)
+	}
+}
+
+// Children of concurrent runs are told apart: a daemon of one is not taken for another's.
+func TestConcurrentRuns(t *testing.T) {
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			script := fmt.Sprintf(`setsid sh -c 'echo $$ > d; exec sleep 300' & while [ ! -s d ]; do :; done
+				d=$(cat d); sleep 0.%d; kill -0 $d && echo there`, i+1)
+			r := sh(t, context.Background(), script)
+			if out := text(t, r.Stdout); out != "there\n" {
+				t.Errorf("run %d: its daemon was gone before its end: %q %q", i, out, text(t, r.Stderr))
+			}
+			if len(r.Left) != 1 {
+				t.Errorf("run %d: left %v", i, r.Left)
+			}
+		}()
+	}
+	wg.Wait()
+}
+
+// A child that somebody else started is swept by its Tree, and by no other run.
+func TestTreeOfAForeignChild(t *testing.T) {
+	tree := NewTree()
+	dir := t.TempDir()
+	attr := &os.ProcAttr{Dir: dir, Env: append(os.Environ(), tree.Mark), Files: []*os.File{nil, nil, nil}}
+	p, err := os.StartProcess("/bin/sh", []string{"sh", "-c", `setsid sh -c 'echo $$ > pid; exec sleep 300' & while [ ! -s pid ]; do :; done`}, attr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree.Root(p.Pid)
+	if _, err := p.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	pid := pidIn(t, filepath.Join(dir, "pid"))
+	sh(t, context.Background(), "true")
+	if !alive(pid) {
+		t.Error("another run ended the daemon")
+	}
+	left, survivors := tree.End(100 * time.Millisecond)
+	if len(left) != 1 || len(survivors) != 0 || alive(pid) {
+		t.Errorf("left %v, survivors %v", left, survivors)
+	}
+}
+
+// TestMain lets the test binary stand for a runner that is killed.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv("PROC_TEST_RUNNER"); dir != "" {
+		_, _ = Run(context.Background(), &Spec{Argv: []string{"/bin/sh", "-c", "echo $$ > pid; exec sleep 300"}, Dir: dir, Env: Environ(nil, nil)})
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// A runner that is killed takes its children with it.
+func TestRunnerKilled(t *testing.T) {
+	dir := t.TempDir()
+	attr := &os.ProcAttr{Env: append(os.Environ(), "PROC_TEST_RUNNER="+dir), Files: []*os.File{nil, nil, nil}}
+	p, err := os.StartProcess(os.Args[0], os.Args[:1], attr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "pid")
+	if !wait(20*time.Second, func() bool { b, _ := os.ReadFile(file); return len(b) > 0 }) {
+		t.Fatal("the runner did not start its child")
+	}
+	pid := pidIn(t, file)
+	_ = p.Kill()
+	_, _ = p.Wait()
+	if !wait(10*time.Second, func() bool { return !alive(pid) }) {
+		t.Errorf("process %d outlived its runner", pid)
+	}
+}
+
+func TestParseStat(t *testing.T) {
+	line := "42 (a) R (b) S 7 8 9 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 12345 0 0"
+	p := parseStat(42, []byte(line))
+	if p == nil || p.parent != 7 || p.group != 8 || p.session != 9 || p.born != 12345 || p.dead || p.comm != "a) R (b" {
+		t.Errorf("%+v", p)
+	}
+	for _, bad := range []string{"", "42 (x", "42 (x) S 1 2"} {
+		if parseStat(42, []byte(bad)) != nil {
+			t.Errorf("%q was read", bad)
+		}
+	}
+}

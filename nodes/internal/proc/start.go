@@ -1,0 +1,165 @@
+package proc
+
+import (
+	"bufio"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// A StartError says that the child could not be started: not found, not executable, a bad
+// interpreter, arguments too long. Path names what is missing.
+type StartError struct {
+	Path string
+	Err  error
+}
+
+// Error names what could not be started and why.
+func (e *StartError) Error() string { return "cannot start " + e.Path + ": " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *StartError) Unwrap() error { return e.Err }
+
+var (
+	errNotFound  = errors.New("not found on PATH")
+	errNoCommand = errors.New("no command")
+)
+
+// start starts the child and registers it.
+func start(s *Spec, out, errs *os.File) (*Tree, error) {
+	if len(s.Argv) == 0 || s.Argv[0] == "" {
+		return nil, &StartError{Path: `""`, Err: errNoCommand}
+	}
+	path, err := find(s.Argv[0], s)
+	if err != nil {
+		return nil, &StartError{Path: s.Argv[0], Err: err}
+	}
+	argv := s.Argv
+	if s.Limits != (Limits{}) {
+		path, argv = limited(path, s)
+	}
+	stdin := s.Stdin
+	if stdin == nil {
+		if stdin, err = null(); err != nil {
+			return nil, err
+		}
+	}
+	tree, err := spawn(path, argv, s, []uintptr{stdin.Fd(), out.Fd(), errs.Fd()})
+	if err != nil {
+		return nil, explain(path, s.Dir, err)
+	}
+	return tree, nil
+}
+
+// busyPauses are the waits before a program that is being written (by an update of itself, or
+// by a fork that has not closed its descriptors yet) is tried again.
+var busyPauses = []time.Duration{5 * time.Millisecond, 20 * time.Millisecond, 80 * time.Millisecond}
+
+func spawn(path string, argv []string, s *Spec, files []uintptr) (*Tree, error) {
+	for i := 0; ; i++ {
+		tree, err := fork(path, argv, &syscall.ProcAttr{Dir: s.Dir, Files: files, Env: s.Env})
+		if !errors.Is(err, syscall.ETXTBSY) || i == len(busyPauses) {
+			return tree, err
+		}
+		time.Sleep(busyPauses[i])
+	}
+}
+
+var null = sync.OnceValues(func() (*os.File, error) { return os.Open(os.DevNull) })
+
+// find looks a program up as a shell in the child's folder with the child's PATH would.
+func find(name string, s *Spec) (string, error) {
+	if strings.ContainsRune(name, '/') {
+		return name, nil // execve resolves it after the change of folder, and says what is wrong
+	}
+	for _, dir := range filepath.SplitList(valueOf(s.Env, "PATH")) {
+		if dir == "" {
+			dir = "."
+		}
+		path := filepath.Join(dir, name)
+		seen := path
+		if !filepath.IsAbs(path) {
+			path = "./" + path
+			seen = filepath.Join(s.Dir, path)
+		}
+		if info, err := os.Stat(seen); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return path, nil
+		}
+	}
+	return "", errNotFound
+}
+
+func valueOf(env []string, name string) string {
+	for i := len(env) - 1; i >= 0; i-- {
+		if v, ok := strings.CutPrefix(env[i], name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// limited puts a shell in front that sets the limits and then becomes the program: the
+// limits hold before its first instruction, and its process number stays.
+func limited(path string, s *Spec) (string, []string) {
+	var script strings.Builder
+	set := func(flag string, v uint64) {
+		if v > 0 {
+			script.WriteString("ulimit -" + flag + " " + strconv.FormatUint(v, 10) + " || exit 126\n")
+		}
+	}
+	set("d", s.Limits.MemoryBytes>>10)
+	set("t", s.Limits.CPUSeconds)
+	set("f", (s.Limits.FileBytes+511)/512)
+	set("n", s.Limits.OpenFiles)
+	script.WriteString(`exec "$@"`)
+	argv := append([]string{"sh", "-c", script.String(), "sh", path}, s.Argv[1:]...)
+	return "/bin/sh", argv
+}
+
+// explain turns an error of execve into a StartError that names what is really missing.
+func explain(path, dir string, err error) error {
+	at := path
+	if !filepath.IsAbs(at) {
+		at = filepath.Join(dir, at)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		if _, e := os.Stat(dir); e != nil {
+			return &StartError{Path: path, Err: e}
+		}
+		if in := interpreter(at); in != "" {
+			return &StartError{Path: path, Err: errors.New("its interpreter " + Printable(in) + " does not exist")}
+		}
+	case errors.Is(err, syscall.E2BIG):
+		err = errors.New("arguments and environment are too long for the operating system")
+	case errors.Is(err, syscall.ENOEXEC):
+		err = errors.New("not a program: no #! line, or built for another machine")
+	case errors.Is(err, syscall.EINVAL):
+		err = errors.New("an argument or variable holds a NUL byte")
+	}
+	return &StartError{Path: path, Err: err}
+}
+
+// interpreter returns the program named in the #! line of a file that exists, or "".
+func interpreter(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	line, _ := bufio.NewReaderSize(f, 256).ReadString('\n')
+	rest, ok := strings.CutPrefix(line, "#!")
+	if !ok {
+		return ""
+	}
+	if fields := strings.Fields(rest); len(fields) > 0 {
+		return fields[0]
+	}
+	return ""
+}

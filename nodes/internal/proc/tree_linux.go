@@ -1,0 +1,236 @@
+package proc
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// A Tree is a running child with all its descendants, wherever they went.
+//
+// A process belongs to a tree when it is in the session or group of the tree's root, when its
+// environment holds Mark, or when an ancestor belongs to it. One that left all of these
+// (a daemon with an environment of its own whose ancestors are gone) belongs to nobody; it is ended together
+// with the last tree that can have made it.
+type Tree struct {
+	// Mark is an environment entry that no other tree of this process has.
+	Mark string
+	root int
+	born uint64 // clock ticks since boot; nothing older can be a descendant
+}
+
+var forest struct {
+	sync.Mutex
+	trees map[*Tree]struct{}
+	count atomic.Uint64
+}
+
+// NewTree registers a tree for a child that somebody else starts (a browser driver), with
+// Mark in its environment. Call Root with its process number, and End when it has been waited for.
+func NewTree() *Tree { return newTree() }
+
+// Root names the tree's root process.
+func (t *Tree) Root(pid int) {
+	forest.Lock()
+	defer forest.Unlock()
+	t.root = pid
+}
+
+// End ends what is left of the tree: the polite signal, grace, the hard one. It returns what
+// it found, and what is there still.
+func (t *Tree) End(grace time.Duration) (left, survivors []Process) { return t.end(false, grace) }
+
+func newTree() *Tree {
+	t := &Tree{Mark: fmt.Sprintf("DAGRUN_PROCESS=%d.%d", os.Getpid(), forest.count.Add(1)), born: ticks()}
+	forest.Lock()
+	defer forest.Unlock()
+	if forest.trees == nil {
+		forest.trees = map[*Tree]struct{}{}
+	}
+	forest.trees[t] = struct{}{}
+	return t
+}
+
+func (t *Tree) forget() {
+	forest.Lock()
+	defer forest.Unlock()
+	delete(forest.trees, t)
+}
+
+const (
+	hardFor  = 5 * time.Second       // how long killed processes may take to be gone
+	selfHelp = 50 * time.Millisecond // how long helpers may take to end by themselves
+)
+
+// end is called when the root has been reaped. asked says that the root's group has had the
+// polite signal; grace is what is left before the hard one.
+func (t *Tree) end(asked bool, grace time.Duration) (left, survivors []Process) {
+	defer t.forget()
+	if !anyOrphan() {
+		return nil, nil
+	}
+	var found []*entry
+	gone := func() bool { found = t.remaining(); return len(found) == 0 }
+	if wait(selfHelp, gone) {
+		return nil, nil
+	}
+	left = describe(found)
+	for _, p := range found {
+		if !asked || p.group != t.root {
+			_ = syscall.Kill(p.pid, syscall.SIGTERM)
+		}
+	}
+	if wait(grace, gone) {
+		return left, nil
+	}
+	wait(hardFor, func() bool { kill(found); return gone() })
+	return left, describe(found)
+}
+
+// killAll kills what belongs to a tree whose root still runs.
+func (t *Tree) killAll() { kill(t.remaining()) }
+
+func kill(list []*entry) {
+	for _, p := range list {
+		_ = syscall.Kill(p.pid, syscall.SIGKILL)
+	}
+}
+
+func describe(list []*entry) []Process {
+	var out []Process
+	for _, p := range list {
+		out = append(out, Process{Pid: p.pid, Command: p.command()})
+	}
+	return out
+}
+
+// wait asks done more and more seldom, until it says yes or the time is over.
+func wait(most time.Duration, done func() bool) bool {
+	end := time.Now().Add(most)
+	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
+		if done() {
+			return true
+		}
+		if time.Now().After(end) {
+			return false
+		}
+		time.Sleep(pause)
+	}
+}
+
+// remaining lists the living processes of the tree, by number, and reaps its dead orphans.
+func (t *Tree) remaining() []*entry {
+	table := readTable()
+	mine := map[int]bool{}
+	for _, p := range table {
+		if p.pid == t.root || t.owns(p, table) {
+			mine[p.pid] = true
+		}
+	}
+	var list []*entry
+	self := os.Getpid()
+	for _, p := range table {
+		if p.pid == self || !under(p, mine, table) {
+			continue
+		}
+		if p.dead {
+			if p.parent == self && p.pid != t.root {
+				_, _ = syscall.Wait4(p.pid, nil, syscall.WNOHANG, nil)
+			}
+			continue
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+// under says whether p or one of its ancestors is in set.
+func under(p *entry, set map[int]bool, table []*entry) bool {
+	for n := 0; p != nil && n < 10000; n++ { // numbers can be reused while the table is read: no endless loop
+		if set[p.pid] {
+			return true
+		}
+		p = lookup(table, p.parent)
+	}
+	return false
+}
+
+// owns says whether there is evidence that p belongs to t by itself, or that it can belong to
+// no other tree.
+func (t *Tree) owns(p *entry, table []*entry) bool {
+	if t.root != 0 && (p.session == t.root || p.group == t.root) {
+		return true
+	}
+	if p.dead || p.born < t.born {
+		return false
+	}
+	if mark := p.mark(); mark != "" && strings.HasPrefix(mark, ownMarks()) {
+		return mark == t.Mark
+	}
+	self := lookup(table, os.Getpid())
+	if p.parent != os.Getpid() || self == nil || p.session == self.session {
+		return false
+	}
+	forest.Lock()
+	defer forest.Unlock()
+	for other := range forest.trees {
+		if other != t && (other.root == p.pid || other.root == p.session || other.root == 0 || other.born <= p.born) {
+			return false
+		}
+	}
+	return true
+}
+
+func ownMarks() string { return "DAGRUN_PROCESS=" + strconv.Itoa(os.Getpid()) + "." }
+
+// childrenFile is the kernel's list of the main thread's children.
+var childrenFile = sync.OnceValue(func() *os.File {
+	f, _ := os.Open("/proc/self/task/" + strconv.Itoa(os.Getpid()) + "/children")
+	return f
+})
+
+// anyOrphan says whether this process has children that it did not fork through the spawner.
+// When in doubt it says yes.
+func anyOrphan() bool {
+	f := childrenFile()
+	if f == nil {
+		return true
+	}
+	var b [8]byte
+	n, _ := f.ReadAt(b[:], 0)
+	return n > 0
+}
+
+// mark returns the last environment entry that names a tree, or "".
+func (p *entry) mark() string {
+	env, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/environ")
+	if err != nil {
+		return ""
+	}
+	mark := ""
+	for _, kv := range bytes.Split(env, []byte{0}) {
+		if bytes.HasPrefix(kv, []byte("DAGRUN_PROCESS=")) {
+			mark = string(kv)
+		}
+	}
+	return mark
+}
+
+func (p *entry) command() string {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/cmdline")
+	if err != nil || len(b) == 0 {
+		return Printable(p.comm)
+	}
+	const most = 120
+	s := strings.TrimRight(string(bytes.ReplaceAll(b, []byte{0}, []byte{' '})), " ")
+	if len(s) > most {
+		s = s[:most] + "..."
+	}
+	return Printable(s)
+}

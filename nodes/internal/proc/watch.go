@@ -1,0 +1,107 @@
+package proc
+
+import "time"
+
+// A watcher follows the output of a child while it runs.
+type watcher struct{ stop, done chan struct{} }
+
+// idle is the watcher of a child that nobody watches: no goroutine, no timer.
+func idle() watcher {
+	w := watcher{stop: make(chan struct{}), done: make(chan struct{})}
+	close(w.done)
+	return w
+}
+
+const (
+	pollMost  = 100 * time.Millisecond
+	pollLeast = 5 * time.Millisecond
+)
+
+// watch follows the two files until stop is closed, and then once more to their end.
+//
+// It asks for their size a few times a second: that costs a system call, works on every file
+// system, and no writer can be blocked by it.
+func watch(s *Spec, c *child, r *Result) watcher {
+	if s.Watch == nil && s.Silence == 0 && s.Beat == nil {
+		return idle()
+	}
+	w := watcher{stop: make(chan struct{}), done: make(chan struct{})}
+	go func() {
+		defer close(w.done)
+		f := follower{spec: s, child: c, out: r.Stdout, errs: r.Stderr, fresh: time.Now()}
+		tick := time.NewTimer(pollLeast)
+		defer tick.Stop()
+		for pause := pollLeast; ; {
+			select {
+			case <-w.stop:
+				f.look(time.Now())
+				return
+			case now := <-tick.C:
+				pause = min(2*pause, pollMost)
+				if f.look(now) {
+					pause = pollLeast
+				}
+				tick.Reset(pause)
+			}
+		}
+	}()
+	return w
+}
+
+// A follower reads what is new in a child's output.
+type follower struct {
+	spec      *Spec
+	child     *child
+	out, errs *Capture
+
+	buf             []byte
+	read            int64 // bytes of stdout that Watch has seen
+	outLen, errsLen int64
+	fresh           time.Time // when output grew last
+	beat            time.Time
+	resultAt        time.Time // when Watch said that the result is there
+}
+
+// look says whether output grew since the last look.
+func (f *follower) look(now time.Time) bool {
+	outLen, errsLen := f.out.grown(), f.errs.grown()
+	grew := outLen != f.outLen || errsLen != f.errsLen
+	f.outLen, f.errsLen = outLen, errsLen
+	if grew {
+		f.fresh = now
+		if f.spec.Beat != nil && now.Sub(f.beat) >= pollMost {
+			f.beat = now
+			f.spec.Beat()
+		}
+	}
+	f.feed(now)
+	switch {
+	case !f.resultAt.IsZero():
+		if now.Sub(f.resultAt) >= orDefault(f.spec.ExitGrace, defaultExitGrace) {
+			f.child.end(Lingered)
+		}
+	case f.spec.Silence > 0 && now.Sub(f.fresh) >= f.spec.Silence:
+		f.child.end(Silent)
+	}
+	return grew
+}
+
+func (f *follower) feed(now time.Time) {
+	if f.spec.Watch == nil {
+		return
+	}
+	if f.buf == nil {
+		f.buf = make([]byte, 64<<10)
+	}
+	for f.read < f.outLen {
+		n, err := f.out.f.ReadAt(f.buf, f.read)
+		if n == 0 {
+			_ = err // the file shrank: the child truncated its own output
+			return
+		}
+		f.read += int64(n)
+		if f.spec.Watch(f.buf[:n]) && f.resultAt.IsZero() {
+			f.resultAt = now
+		}
+	}
+}
