@@ -1,0 +1,142 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+func (b *bench) apply(extra ...string) []string {
+	return append([]string{b.bin, "apply", "spec.json"}, extra...)
+}
+
+// overhead runs /bin/true nodes, two at a time, beside make and ninja.
+func (b *bench) overhead() error {
+	for _, kind := range []string{"fan", "layered"} {
+		dir := filepath.Join(b.dir, kind)
+		if err := write(dir, shape(kind, b.n, "/bin/true")); err != nil {
+			return err
+		}
+		rows := [][]string{{"", "wall", "CPU", "peak", "/ make", "/ ninja", "left a node", "files"}}
+		var mk, nj time.Duration
+		for _, c := range []struct {
+			name string
+			argv []string
+		}{
+			{"GNU make -j2", []string{"make", "-s", "-j2"}},
+			{"ninja -j2", []string{"ninja", "-j2"}},
+			{"dagrun --jobs 2", b.apply("--jobs", "2")},
+			{"dagrun --jobs 2 --all-synced", b.apply("--jobs", "2", "--all-synced")},
+		} {
+			if _, err := exec.LookPath(c.argv[0]); err != nil {
+				rows = append(rows, []string{c.name, "not installed"})
+				continue
+			}
+			f, err := b.measure(dir, c.argv...)
+			if err != nil {
+				return err
+			}
+			switch c.argv[0] {
+			case "make":
+				mk = f.wall
+			case "ninja":
+				nj = f.wall
+			}
+			rows = append(rows, []string{c.name, secs(f.wall), secs(f.cpu), mib(f.rss), ratio(f.wall, mk), ratio(f.wall, nj),
+				strconv.FormatInt(f.bytes/int64(b.n), 10) + " B", strconv.Itoa(f.files)})
+		}
+		table(fmt.Sprintf("%d nodes of /bin/true, %s, two at a time (best of %d)", b.n, kind, b.runs), rows)
+	}
+	return nil
+}
+
+// shapes runs what other tools break on: long chains, wide fans.
+func (b *bench) shapes() error {
+	rows := [][]string{{"", "1,000", "10,000", "growth"}}
+	for _, kind := range []string{"chain", "fan", "layered"} {
+		var wall [2]time.Duration
+		for i, n := range []int{1000, 10000} {
+			dir := filepath.Join(b.dir, kind+strconv.Itoa(n))
+			if err := write(dir, shape(kind, n, "/bin/true")); err != nil {
+				return err
+			}
+			f, err := once(dir, true, b.apply("--jobs", "2")...)
+			if err != nil {
+				return err
+			}
+			wall[i] = f.wall
+		}
+		rows = append(rows, []string{kind, secs(wall[0]), secs(wall[1]), ratio(wall[1], wall[0]) + "x"})
+	}
+	table("shapes, /bin/true, two at a time", rows)
+	return nil
+}
+
+// noop plans and runs nodes that do nothing in process, from a foreach spec.
+func (b *bench) noop() error {
+	rows := [][]string{{"nodes", "plan", "apply", "nodes/s", "apply again", "peak", "left a node"}}
+	for _, n := range []int{1000, 10000, 100000} {
+		dir := filepath.Join(b.dir, "noop"+strconv.Itoa(n))
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+		spec := fmt.Sprintf("pipeline:\n  name: noop\n  foreach:\n  - axes: [{as: a, in: '${range(%d)}'}, {as: b, in: '${range(100)}'}]\n    id: 'g${a.n}/n${b.n}'\n    node: {kind: join}\n", n/100)
+		if err := os.WriteFile(filepath.Join(dir, "spec.yaml"), []byte(spec), 0o644); err != nil {
+			return err
+		}
+		plan, err := once(dir, true, "sh", "-c", b.bin+" plan spec.yaml >/dev/null; [ $? = 2 ]")
+		if err != nil {
+			return err
+		}
+		run, err := once(dir, true, b.bin, "apply", "spec.yaml")
+		if err != nil {
+			return err
+		}
+		again, err := once(dir, false, b.bin, "apply", "spec.yaml")
+		if err != nil {
+			return err
+		}
+		rows = append(rows, []string{strconv.Itoa(n), secs(plan.wall), secs(run.wall), fmt.Sprintf("%.0f", float64(n)/run.wall.Seconds()),
+			secs(again.wall), mib(run.rss), strconv.FormatInt(run.bytes/int64(n), 10) + " B"})
+	}
+	table("nodes that do nothing, durable log on", rows)
+	return nil
+}
+
+// makespan replays recorded workflows as sleeps, eight at a time, beside list scheduling.
+func (b *bench) makespan() error {
+	files, _ := filepath.Glob(filepath.Join(b.data, "wfinstances", "*.json"))
+	if b.data == "" || len(files) == 0 {
+		fmt.Println("recorded workflows: no data folder given (-data), left out")
+		return nil
+	}
+	rows := [][]string{{"", "list scheduling", "dagrun", "/ list", "ninja", "/ list", "make", "/ list"}}
+	for _, w := range []struct {
+		file  string
+		scale float64
+	}{{"rnaseq-dirt02", 0.008}, {"atacseq-dirt02", 0.003}, {"soykb-chameleon-10fastq-10ch", 0.001}, {"srasearch-chameleon-50a", 0.0004}} {
+		g, err := workflow(filepath.Join(b.data, "wfinstances", w.file+".json"), w.scale)
+		if err != nil {
+			return err
+		}
+		dir := filepath.Join(b.dir, w.file)
+		if err := write(dir, g); err != nil {
+			return err
+		}
+		list := listSchedule(g, 8)
+		row := []string{w.file, secs(list)}
+		for _, argv := range [][]string{b.apply("--jobs", "8"), {"ninja", "-j8"}, {"make", "-s", "-j8"}} {
+			f, err := b.measure(dir, argv...)
+			if err != nil {
+				return err
+			}
+			row = append(row, secs(f.wall), ratio(f.wall, list))
+		}
+		rows = append(rows, row)
+	}
+	table(fmt.Sprintf("recorded workflows as sleeps, eight at a time (best of %d)", b.runs), rows)
+	return nil
+}
