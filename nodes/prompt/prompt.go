@@ -11,6 +11,7 @@ import (
 	"io"
 
 	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/accept"
 )
 
 //go:embed schema.cue
@@ -19,6 +20,8 @@ var schema string
 // Kind is the kind "prompt".
 type Kind struct{}
 
+var _ nodes.FileChecker = Kind{}
+
 // Name returns "prompt".
 func (Kind) Name() string { return "prompt" }
 
@@ -26,31 +29,47 @@ func (Kind) Name() string { return "prompt" }
 func (Kind) Schema() string { return schema }
 
 // Describe reads what the compiler must know of the settings of a node of this kind.
-func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) { panic("contract") }
-
-// Run writes the assembled text as the artifact of to.
-func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) { panic("contract") }
-
-// An Assembled is a prompt ready to be asked.
-type Assembled struct {
-	Text     string
-	Chars    int64 // characters (not bytes) of Text
-	Tokens   int64 // estimate: Chars / 4, rounded up
-	Warnings []string
-	Notes    []nodes.Note // a decision for each step of trimming
+func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
+	s, err := decode(with)
+	if err != nil {
+		return nodes.Traits{}, err
+	}
+	tr, err := Describe(with)
+	if err != nil {
+		return nodes.Traits{}, err
+	}
+	tr.Effect = "pure"
+	tr.Outputs = map[string]string{"chars": "int", "tokens": "int"}
+	tr.Prompt = nil
+	if s.To == "" {
+		tr.Problems = append(tr.Problems, nodes.Problem{Path: "to", Text: "missing: a node of this kind names the artifact it writes"})
+	} else {
+		tr.Writes = []string{s.To}
+	}
+	return tr, nil
 }
 
-// Assemble fills in the template of a prompt block (#Prompt) for one attempt. It reads through
-// t.File, t.Artifact and t.Entries, logs the estimate, and fails with category config (a
-// placeholder without a value) or input_too_big (too long after all trimming).
-func Assemble(t *nodes.Task, with json.RawMessage) (*Assembled, error) { panic("contract") }
+// CheckFiles holds the template against the declared variables.
+func (Kind) CheckFiles(with json.RawMessage, open func(path string) (io.ReadCloser, error)) ([]nodes.Problem, []string) {
+	return Check(with, open)
+}
 
-// Describe reads what the compiler must know of a prompt block; paths of problems are within it.
-// Traits.Prompt holds what is known of the size (without Model and MaxOutput).
-func Describe(with json.RawMessage) (nodes.Traits, error) { panic("contract") }
-
-// Check reads the template at plan time: placeholders without a variable are problems, variables
-// that are never used are warnings. open reads an input file relative to the specification.
-func Check(with json.RawMessage, open func(path string) (io.ReadCloser, error)) (problems []nodes.Problem, warnings []string) {
-	panic("contract")
+// Run writes the assembled text as the artifact of to.
+func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
+	s, err := decode(t.With)
+	if err != nil {
+		return nil, err
+	}
+	p, err := Assemble(t, t.With)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	st := accept.NewState(t, "")
+	st.Artifacts[s.To] = []byte(p.Text)
+	st.Values["chars"], st.Values["tokens"] = p.Chars, p.Tokens
+	st.Warnings, st.Notes = p.Warnings, p.Notes
+	return st.Result(t.Out, true)
 }

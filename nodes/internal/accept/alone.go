@@ -13,9 +13,9 @@ import (
 
 // From names the text a node that stands alone works on: exactly one of its fields.
 type From struct {
-	Artifact string  `json:"artifact,omitempty"`
-	File     string  `json:"file,omitempty"`
-	Text     *string `json:"text,omitempty"`
+	Artifact string `json:"artifact,omitempty"`
+	File     string `json:"file,omitempty"`
+	Text     *Text  `json:"text,omitempty"`
 }
 
 // Describe adds what a node that stands alone reads, and its mistakes, to tr.
@@ -47,7 +47,7 @@ func (f *From) Read(t *nodes.Task) (string, error) {
 	case f == nil:
 		return "", nodes.Fail("config", "from: missing")
 	case f.Text != nil:
-		return *f.Text, nil
+		return string(*f.Text), nil
 	case f.File != "":
 		return slurp(t.File, "file", f.File)
 	default:

@@ -1,0 +1,129 @@
+package prompt
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"dagrun.dev/nodes"
+)
+
+// An Assembled is a prompt ready to be asked.
+type Assembled struct {
+	Text     string
+	Chars    int64 // characters (not bytes) of Text
+	Tokens   int64 // estimate: Chars / 4, rounded up
+	Warnings []string
+	Notes    []nodes.Note // a decision for each step of trimming
+}
+
+// Assemble fills in the template of a prompt block (#Prompt) for one attempt. It reads through
+// t.File, t.Artifact and t.Entries, logs the estimate, and fails with category config (a
+// placeholder without a value) or input_too_big (too long after all trimming).
+func Assemble(t *nodes.Task, with json.RawMessage) (*Assembled, error) {
+	s, err := decode(with)
+	if err != nil {
+		return nil, err
+	}
+	return assemble(t, s)
+}
+
+func assemble(t *nodes.Task, s *settings) (*Assembled, error) {
+	a := &assembly{task: t, settings: s, out: &Assembled{}, slots: map[string]*slot{}}
+	var err error
+	if a.template, err = s.template(t.File); err != nil {
+		return nil, err
+	}
+	if wrong := a.template.mistakes(s); len(wrong) > 0 {
+		return nil, nodes.Permanent(&nodes.Error{Category: "config", Message: wrong[0], Diagnostics: strings.Join(wrong, "\n")})
+	}
+	if err := a.fillAll(); err != nil {
+		return nil, err
+	}
+	if err := a.fit(); err != nil {
+		return nil, err
+	}
+	a.out.Text = a.render()
+	return a.out, nil
+}
+
+// assembly is one prompt under way.
+type assembly struct {
+	task     *nodes.Task
+	settings *settings
+	template *template
+	slots    map[string]*slot // of the variables that are used
+	uses     map[string]int
+	fixed    int // characters of the template's own text
+	out      *Assembled
+}
+
+func (a *assembly) fillAll() error {
+	a.uses = a.template.uses()
+	for _, p := range a.template.pieces {
+		a.fixed += utf8.RuneCountInString(p.text)
+	}
+	for _, name := range a.settings.names() {
+		if a.uses[name] == 0 {
+			continue
+		}
+		s, err := a.fill(name, a.settings.Vars[name])
+		if err != nil {
+			return err
+		}
+		a.slots[name] = s
+	}
+	return nil
+}
+
+// render puts the values in. Values are not looked at again: a brace in a value is text.
+func (a *assembly) render() string {
+	texts := make(map[string]string, len(a.slots))
+	for name, s := range a.slots {
+		texts[name] = s.String()
+	}
+	var b strings.Builder
+	for _, p := range a.template.pieces {
+		if p.name == "" {
+			b.WriteString(p.text)
+		} else {
+			b.WriteString(texts[p.name])
+		}
+	}
+	return b.String()
+}
+
+// measure sets the estimate of what render would return.
+func (a *assembly) measure() {
+	chars := a.fixed
+	for name, s := range a.slots {
+		chars += s.chars() * a.uses[name]
+	}
+	a.out.Chars, a.out.Tokens = int64(chars), EstimateTokens(int64(chars))
+}
+
+// EstimateTokens is characters / 4, rounded up.
+func EstimateTokens(chars int64) int64 { return (chars + 3) / 4 }
+
+func (a *assembly) log(level, format string, args ...any) {
+	if a.task.Log != nil {
+		a.task.Log(level, fmt.Sprintf(format, args...))
+	}
+}
+
+func readAll(r io.Reader) (string, error) {
+	b, err := io.ReadAll(r)
+	return string(b), err
+}
+
+// grouped prints 51546 as 51,546.
+func grouped(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

@@ -1,0 +1,167 @@
+package prompt
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path"
+	"sort"
+	"strings"
+	"unicode/utf8"
+
+	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/accept"
+)
+
+// settings is #Prompt.
+type settings struct {
+	File  string              `json:"file"`
+	Text  *accept.Text        `json:"text"`
+	Vars  map[string]variable `json:"vars"`
+	Limit int64               `json:"limit"`
+	Trim  []trimStep          `json:"trim"`
+	To    string              `json:"to"`
+}
+
+// variable is #PromptVar: a text alone is read as {text: ...}.
+type variable struct {
+	Text        *accept.Text `json:"text"`
+	File        string       `json:"file"`
+	Files       *[]inputFile `json:"files"`
+	Order       string       `json:"order"`
+	Artifact    string       `json:"artifact"`
+	Accumulator string       `json:"accumulator"`
+
+	First     *int         `json:"first"`
+	Last      *int         `json:"last"`
+	Heading   *string      `json:"heading"`
+	FirstMark string       `json:"firstMark"`
+	LastMark  string       `json:"lastMark"`
+	Join      *string      `json:"join"`
+	Before    accept.Text  `json:"before"`
+	After     accept.Text  `json:"after"`
+	Else      *accept.Text `json:"else"`
+}
+
+// inputFile is #PromptFile.
+type inputFile struct{ Path, Label string }
+
+type trimStep struct {
+	Var       string  `json:"var"`
+	By        string  `json:"by"`
+	Keep      int     `json:"keep"`
+	Positions []int   `json:"positions"`
+	Cut       *string `json:"cut"`
+}
+
+func (v *variable) UnmarshalJSON(b []byte) error {
+	if b = bytes.TrimSpace(b); len(b) > 0 && b[0] != '{' {
+		v.Text = new(accept.Text)
+		return v.Text.UnmarshalJSON(b)
+	}
+	type fields variable
+	return accept.Decode(b, (*fields)(v))
+}
+
+func (f *inputFile) UnmarshalJSON(b []byte) error {
+	if b = bytes.TrimSpace(b); len(b) > 0 && b[0] == '"' {
+		if err := json.Unmarshal(b, &f.Path); err != nil {
+			return err
+		}
+	} else {
+		var fields struct {
+			Path  string `json:"path"`
+			Label string `json:"label"`
+		}
+		if err := accept.Decode(b, &fields); err != nil {
+			return err
+		}
+		f.Path, f.Label = fields.Path, fields.Label
+	}
+	if f.Label == "" {
+		f.Label = strings.TrimSuffix(path.Base(f.Path), path.Ext(f.Path))
+	}
+	return nil
+}
+
+func decode(with json.RawMessage) (*settings, error) {
+	var s settings
+	if err := accept.Decode(with, &s); err != nil {
+		return nil, err
+	}
+	return &s, nil
+}
+
+// names returns the variables' names in order.
+func (s *settings) names() []string {
+	names := make([]string, 0, len(s.Vars))
+	for name := range s.Vars {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return names
+}
+
+// name is what messages call the template.
+func (s *settings) name() string {
+	if s.File != "" {
+		return s.File
+	}
+	return "prompt text"
+}
+
+// template returns the parsed template.
+func (s *settings) template(open func(string) (io.ReadCloser, error)) (*template, error) {
+	if s.File == "" {
+		if s.Text == nil {
+			return nil, nodes.Fail("config", "prompt: want one of file and text")
+		}
+		return parse(s.name(), string(*s.Text))
+	}
+	src, err := readFile(open, s.File)
+	if err != nil {
+		return nil, err
+	}
+	if !utf8.ValidString(src) {
+		return nil, nodes.Fail("config", "template "+s.File+" is not UTF-8 text")
+	}
+	return parse(s.name(), src)
+}
+
+func readFile(open func(string) (io.ReadCloser, error), name string) (string, error) {
+	r, err := open(name)
+	if err != nil {
+		return "", &nodes.Error{Category: "config", Message: "file " + name, Err: err}
+	}
+	defer r.Close()
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return "", fmt.Errorf("file %s: %w", name, err)
+	}
+	return string(b), nil
+}
+
+// chosen returns which of n files or entries are shown.
+func (v *variable) chosen(n int) []int {
+	var out []int
+	for i := range n {
+		first := v.First != nil && i < *v.First
+		last := v.Last != nil && i >= n-*v.Last
+		if v.First == nil && v.Last == nil || first || last {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// labels returns the labels of the files shown, in order.
+func (v *variable) labels() []string {
+	var out []string
+	if v.Files != nil {
+		for _, i := range v.chosen(len(*v.Files)) {
+			out = append(out, (*v.Files)[i].Label)
+		}
+	}
+	return out
+}
