@@ -3,8 +3,13 @@ package all
 
 import (
 	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/accumulate"
 	"dagrun.dev/nodes/agent"
 	"dagrun.dev/nodes/exec"
+	"dagrun.dev/nodes/extract"
+	"dagrun.dev/nodes/prompt"
+	"dagrun.dev/nodes/validate"
+	"dagrun.dev/nodes/verdict"
 )
 
 // Kinds returns the built-in kinds, in the order of the documentation.
@@ -12,5 +17,10 @@ func Kinds() []nodes.Kind {
 	return []nodes.Kind{
 		exec.Kind{},
 		agent.Kind{},
+		prompt.Kind{},
+		extract.Kind{},
+		validate.Kind{},
+		accumulate.Kind{},
+		verdict.Kind{},
 	}
 }
