@@ -73,8 +73,8 @@ func TestRunReportsHowItEnded(t *testing.T) {
 		{"exit 75", 75, 0, "", ""},
 		{"kill -KILL $$", -1, syscall.SIGKILL, "", ""},
 		{`printf 'a\000b\377'`, 0, 0, "a\x00b\xff", ""},
-		{"cat", 0, 0, "", ""},                                     // stdin is the null device, never ours
-		{"echo x > /dev/tty", 2, 0, "", ""},                       // no terminal to scribble on
+		{"cat", 0, 0, "", ""},                                       // stdin is the null device, never ours
+		{"echo x > /dev/tty", 2, 0, "", ""},                         // no terminal to scribble on
 		{"echo one >&2; echo two > /dev/stderr", 0, 0, "", "two\n"}, // opened anew: the shell truncates its own words
 	}
 	for _, tt := range tests {
