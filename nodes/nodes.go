@@ -81,7 +81,10 @@ type Task struct {
 	Labels              map[string]string // never changes behaviour, except for the simulated agent's matching
 	Seed                int64
 	Effect              string
-	Timeout             time.Duration // of this attempt; already in ctx
+	Reads               []string          // artifacts and accumulators the node reads
+	Writes              []string          // artifacts the node declares
+	Outputs             map[string]string // values the node declares: name -> type
+	Timeout             time.Duration     // of this attempt; already in ctx
 	Silence             time.Duration
 	Grace               time.Duration // between the polite and the hard signal; > 0
 	Reserve             float64       // US dollars reserved for this attempt; 0 = none
