@@ -1,7 +1,15 @@
 package eventlog
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
 	"time"
 
 	"dagrun.dev/internal/disk"
@@ -12,12 +20,14 @@ type Holder struct {
 	PID     int       `json:"pid"`
 	Host    string    `json:"host"`
 	BootID  string    `json:"boot_id,omitempty"`
-	Started time.Time `json:"started"`           // when the lock was taken
-	Command string    `json:"command,omitempty"` // e.g. "dagrun apply"
+	Birth   string    `json:"birth,omitempty"` // start of the process in ticks since boot: tells it from a later one of its pid
+	Started time.Time `json:"started"`         // when the lock was taken
+	Command string    `json:"command,omitempty"`
 }
 
-// A Lock is held on a run directory by its one writer.
-type Lock struct{}
+// A Lock is held on a run directory by its one writer. The kernel's lock on the open file decides;
+// the file's content says who it is and decides where the file system has no locks.
+type Lock struct{ file disk.File }
 
 // Locked says who holds the lock. The program ends with exit status 4.
 type Locked struct {
@@ -26,17 +36,142 @@ type Locked struct {
 }
 
 func (l *Locked) Error() string {
-	return fmt.Sprintf("%s: the run is in use by process %d on %s (%s, since %s)",
-		l.File, l.Holder.PID, l.Holder.Host, l.Holder.Command, l.Holder.Started.UTC().Format(time.RFC3339))
+	h := l.Holder
+	if h.PID == 0 {
+		return l.File + ": the run is in use by another process"
+	}
+	command := h.Command
+	if command == "" {
+		command = "dagrun"
+	}
+	return fmt.Sprintf("%s: the run is in use by %s (process %d on %s, since %s)",
+		l.File, command, h.PID, h.Host, h.Started.UTC().Format(time.RFC3339))
 }
 
 // AcquireLock takes the lock or returns *Locked. The lock of a dead process is taken over.
 func AcquireLock(fsys disk.FS, name, command string, now time.Time) (*Lock, error) {
-	panic("contract")
+	f, err := fsys.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	got, err := f.TryLock()
+	if errors.Is(err, errors.ErrUnsupported) {
+		h, _ := readHolder(f)
+		got, err = !h.alive(), nil
+	}
+	if err == nil && !got {
+		h, _ := readHolder(f)
+		err = &Locked{fsys.Path(name), h}
+	}
+	if err == nil {
+		err = writeHolder(f, self(command, now))
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return &Lock{f}, nil
 }
 
-// ReadLock says who holds the lock; ok is false when nobody does. It writes nothing.
-func ReadLock(fsys disk.FS, name string) (h Holder, ok bool, err error) { panic("contract") }
+// ReadLock says who holds the lock; ok is false when nobody does. It goes by the description alone
+// and takes no lock, so that asking never disturbs a writer that starts.
+func ReadLock(fsys disk.FS, name string) (h Holder, ok bool, err error) {
+	f, err := disk.OpenRegular(fsys, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Holder{}, false, nil
+	}
+	if err != nil {
+		return Holder{}, false, err
+	}
+	defer f.Close()
+	if h, ok = readHolder(f); !ok {
+		return Holder{}, false, nil
+	}
+	return h, h.alive(), nil
+}
 
 // Release gives the lock up. Releasing twice is allowed.
-func (l *Lock) Release() error { panic("contract") }
+func (l *Lock) Release() error {
+	if l == nil || l.file == nil {
+		return nil
+	}
+	f := l.file
+	l.file = nil
+	return errors.Join(f.Truncate(0), f.Close())
+}
+
+// Abandon lets the lock go as a killed process would: the description stays.
+func (l *Lock) Abandon() {
+	if l != nil && l.file != nil {
+		l.file.Close()
+		l.file = nil
+	}
+}
+
+func writeHolder(f disk.File, h Holder) error {
+	b, err := json.Marshal(h)
+	if err == nil {
+		err = f.Truncate(0)
+	}
+	if err == nil {
+		_, err = f.WriteAt(append(b, '\n'), 0)
+	}
+	return err
+}
+
+func readHolder(f disk.File) (Holder, bool) {
+	var b [4096]byte
+	n, _ := f.ReadAt(b[:], 0)
+	var h Holder
+	if json.Unmarshal(bytes.TrimSpace(b[:n]), &h) != nil || h.PID == 0 {
+		return Holder{}, false
+	}
+	return h, true
+}
+
+func self(command string, now time.Time) Holder {
+	host, _ := os.Hostname()
+	pid := os.Getpid()
+	return Holder{PID: pid, Host: host, BootID: bootID(), Birth: birth(pid), Started: now.UTC(), Command: command}
+}
+
+// alive reports whether the holder may still run. A process of another machine cannot be asked and
+// counts as alive.
+func (h Holder) alive() bool {
+	if h.PID == 0 {
+		return false
+	}
+	if host, _ := os.Hostname(); h.Host != host {
+		return true
+	}
+	if h.BootID != bootID() {
+		return false
+	}
+	p, err := os.FindProcess(h.PID)
+	if err != nil {
+		return false
+	}
+	if err := p.Signal(syscall.Signal(0)); err != nil && !errors.Is(err, fs.ErrPermission) {
+		return false
+	}
+	return h.Birth == birth(h.PID)
+}
+
+func bootID() string {
+	b, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(b))
+}
+
+// birth returns field 22 of /proc/PID/stat, empty where there is no such file.
+func birth(pid int) string {
+	b, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	i := bytes.LastIndexByte(b, ')') // the command before it may hold anything
+	if i < 0 {
+		return ""
+	}
+	f := strings.Fields(string(b[i+1:]))
+	if len(f) < 20 {
+		return ""
+	}
+	return f[19]
+}

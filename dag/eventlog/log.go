@@ -5,7 +5,12 @@
 package eventlog
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"sync"
 	"time"
 
 	"dagrun.dev/dag/machine"
@@ -23,101 +28,316 @@ type Head struct {
 	Offset int64  `json:"offset"` // bytes up to the end of its line
 }
 
-// A Log is an event log open for writing. Append belongs to one goroutine; the other methods may be
-// called from any.
-type Log struct{ log }
-type log struct{}
-
 // Options of a log. The zero value is right for programs.
 type Options struct {
 	// SyncWithin is the longest time from SyncSoon to durability, 50 ms when zero.
 	SyncWithin time.Duration
 	// Reserve is the size in bytes of the file that is kept so that last events can be written on a
-	// full disk, 1 MiB when zero, none when negative.
+	// full disk, 512 KiB when zero, none when negative.
 	Reserve int64
 }
 
-// Create starts an empty log. A file of that name must not exist.
-func Create(fsys disk.FS, name, runID string, o Options) (*Log, error) { panic("contract") }
+// A Log is an event log open for writing. Append belongs to one goroutine; the other methods may be
+// called from any.
+//
+// Three things happen to an event: Append writes it (the kernel has it: a killed process loses
+// nothing), a goroutine of the log's own syncs it (a loss of power loses nothing), and waiters
+// learn of it. The appender never waits for a sync.
+type Log struct {
+	fsys    disk.FS
+	name    string
+	file    disk.File
+	mark    disk.File
+	within  time.Duration
+	reserve int64
+
+	chain *chain // Append's
+	buf   []byte
+
+	mu      sync.Mutex
+	changed sync.Cond // synced, err or closed
+	head    Head      // written. Invariant: synced <= head
+	synced  Head      // durable
+	err     error     // the first error; final
+	low     bool
+	closed  bool
+
+	soon, now, quit chan struct{} // to the syncer
+	done            chan struct{} // from it
+}
+
+// Create starts a log with its first events, RUN_CREATED before all. It appears under its name whole
+// and durable: a crash before leaves nothing that Open would find. A log of that name must not exist.
+func Create(fsys disk.FS, name, runID string, o Options, first []machine.Event) (*Log, error) {
+	if !ValidRunID(runID) {
+		return nil, fmt.Errorf("eventlog: %q cannot be a run id", runID)
+	}
+	if _, err := fsys.Lstat(name); err == nil {
+		return nil, &fs.PathError{Op: "create", Path: fsys.Path(name), Err: fs.ErrExist}
+	}
+	// A mark of a log that is gone would accuse the new one.
+	if err := fsys.Remove(markName(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	c := newChain(runID, Head{})
+	buf, err := c.batch(nil, first)
+	if err != nil {
+		return nil, err
+	}
+	temp := disk.TempName(name)
+	f, err := fsys.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if _, err = f.WriteAt(buf, 0); err == nil {
+		err = f.Sync()
+	}
+	if err == nil {
+		err = fsys.Rename(temp, name)
+	}
+	if err == nil {
+		err = fsys.SyncDir(path.Dir(name))
+	}
+	if err != nil {
+		f.Close()
+		fsys.Remove(temp)
+		return nil, fmt.Errorf("eventlog: create %s: %w", fsys.Path(name), err)
+	}
+	head := Head{c.seq, string(c.prev), int64(len(buf))}
+	return start(fsys, name, f, c, head, head, o)
+}
 
 // Open opens a log for writing: it verifies the events after the head from (zero = all) and hands
 // them to fold in order. A tail cut off by a crash is removed and reported; anything else that is
-// wrong is *Damaged.
-func Open(fsys disk.FS, name string, from Head, o Options, fold func(*machine.Event) error) (*Log, Tail, error) {
-	panic("contract")
+// wrong is *Damaged, or *Newer.
+func Open(fsys disk.FS, name string, from Head, o Options, fold func(*machine.Event, *Envelope) error) (*Log, Tail, error) {
+	if fi, err := fsys.Lstat(name); err != nil || !fi.Mode().IsRegular() {
+		return nil, Tail{}, errors.Join(err, notRegular(fsys, name, err))
+	}
+	f, err := fsys.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return nil, Tail{}, err
+	}
+	l, tail, err := open(fsys, name, f, from, o, fold)
+	if err != nil {
+		f.Close()
+	}
+	return l, tail, err
 }
 
-// Read verifies the events after from and hands them to fold with their envelopes. It never
-// writes: a torn tail is reported and left. It may be called while a writer appends.
-func Read(fsys disk.FS, name string, from Head, fold func(*machine.Event, *Envelope) error) (Head, Tail, error) {
-	panic("contract")
+func notRegular(fsys disk.FS, name string, err error) error {
+	if err != nil {
+		return nil
+	}
+	return fmt.Errorf("%s: not a regular file", fsys.Path(name))
 }
 
-// A Tail says what was found behind the last whole event. The zero Tail is a clean end.
-type Tail struct {
-	Line   int64  // of the first bad line
-	Offset int64  // where it begins
-	Bytes  int64  // from there to the end of the file
-	Why    string // what is wrong with it
+func open(fsys disk.FS, name string, f disk.File, from Head, o Options, fold func(*machine.Event, *Envelope) error) (*Log, Tail, error) {
+	r, err := newReader(fsys, name, f, from)
+	if err != nil {
+		return nil, Tail{}, err
+	}
+	head, tail, err := r.run(fold)
+	if err != nil {
+		return nil, tail, err
+	}
+	if head.Seq == 0 {
+		return nil, tail, r.damaged(1, 0, errors.New("holds no event"))
+	}
+	if tail.Bytes > 0 {
+		if err := f.Truncate(head.Offset); err != nil {
+			return nil, tail, err
+		}
+	}
+	// What was read may never have been durable: a killed process leaves its last events with the
+	// kernel. It is acted upon now, so it must not vanish.
+	if err := f.Sync(); err != nil {
+		return nil, tail, err
+	}
+	l, err := start(fsys, name, f, r.chain, head, head, o)
+	return l, tail, err
+}
+
+func start(fsys disk.FS, name string, f disk.File, c *chain, head, synced Head, o Options) (*Log, error) {
+	l := &Log{
+		fsys: fsys, name: name, file: f, chain: c, head: head, synced: synced,
+		within: o.SyncWithin, reserve: o.Reserve,
+		soon: make(chan struct{}, 1), now: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
+	}
+	l.changed.L = &l.mu
+	if l.within == 0 {
+		l.within = 50 * time.Millisecond
+	}
+	if l.reserve == 0 {
+		l.reserve = 512 << 10
+	}
+	var err error
+	if l.mark, err = openMark(fsys, name); err == nil {
+		_, err = l.mark.WriteAt(encodeMark(synced), 0)
+	}
+	if err == nil {
+		err = l.keepReserve()
+	}
+	if err != nil {
+		if l.mark != nil {
+			l.mark.Close()
+		}
+		f.Close()
+		return nil, err
+	}
+	go l.syncer()
+	return l, nil
+}
+
+// batch composes the lines of several events; on an error the chain stands where it stood.
+func (c *chain) batch(dst []byte, events []machine.Event) ([]byte, error) {
+	seq, prev := c.seq, string(c.prev)
+	for i := range events {
+		var err error
+		if dst, err = c.add(dst, &events[i]); err != nil {
+			c.seq, c.prev = seq, append(c.prev[:0], prev...)
+			return nil, err
+		}
+		events[i].Seq = c.seq
+	}
+	return dst, nil
 }
 
 // Append writes events with one write call, sets their Seq and returns the new head. They are
-// written when it returns (a killed process loses nothing), not yet durable: see Wait and SyncSoon.
+// written when it returns, not yet durable: see Wait and SyncSoon.
 // On a full disk it gives the reserve up and tries once more: then the events are written and
-// Low is true from now on. Any error is final: the log takes no more events.
-func (l *Log) Append(events []machine.Event) (Head, error) { panic("contract") }
+// Low is true from now on. An error of the disk is final, the log takes no more events; an event
+// that cannot be encoded is refused and leaves the log as it was.
+func (l *Log) Append(events []machine.Event) (Head, error) {
+	l.mu.Lock()
+	head, err := l.head, l.err
+	if err == nil && l.closed {
+		err = fs.ErrClosed
+	}
+	l.mu.Unlock()
+	if err != nil || len(events) == 0 {
+		return head, err
+	}
+	if l.buf, err = l.chain.batch(l.buf[:0], events); err != nil {
+		return head, err
+	}
+	err = l.write(l.buf, head.Offset)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		l.fail(err)
+		return head, l.err
+	}
+	l.head = Head{l.chain.seq, string(l.chain.prev), head.Offset + int64(len(l.buf))}
+	if cap(l.buf) > 1<<20 {
+		l.buf = nil // one large event should not pin its memory
+	}
+	return l.head, nil
+}
 
-// SyncSoon asks for durability of everything appended so far within Options.SyncWithin.
-func (l *Log) SyncSoon() { panic("contract") }
+// write puts whole lines at the end, or nothing.
+func (l *Log) write(b []byte, at int64) error {
+	_, err := l.file.WriteAt(b, at)
+	if disk.Full(err) && l.dropReserve() {
+		_, err = l.file.WriteAt(b, at)
+	}
+	if err != nil {
+		// Half a line is cut at the next start if it cannot be cut now.
+		l.file.Truncate(at)
+		return fmt.Errorf("eventlog: append to %s: %w", l.fsys.Path(l.name), err)
+	}
+	return nil
+}
 
-// SyncNow asks for durability of everything appended so far without delay. It does not wait.
-func (l *Log) SyncNow() { panic("contract") }
-
-// Wait returns when the event seq and all before it are durable; it asks for it if nobody has.
-// Waiters share syncs. An error is final.
-func (l *Log) Wait(seq int64) error { panic("contract") }
-
-// Sync makes everything appended so far durable.
-func (l *Log) Sync() error { panic("contract") }
+// fail sets the final error and wakes the waiters. Called with the lock held.
+func (l *Log) fail(err error) {
+	if l.err == nil {
+		l.err = err
+	}
+	l.changed.Broadcast()
+}
 
 // Head returns the head: what is written.
-func (l *Log) Head() Head { panic("contract") }
+func (l *Log) Head() Head {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.head
+}
 
-// Synced returns the sequence number of the last event known to be durable.
-func (l *Log) Synced() int64 { panic("contract") }
+// RunID returns the run whose log it is.
+func (l *Log) RunID() string { return l.chain.ids.run }
 
 // Low reports that the disk was full and the reserve has been given up: stop starting work.
-func (l *Log) Low() bool { panic("contract") }
-
-// Close syncs and closes the log. Closing twice is allowed.
-func (l *Log) Close() error { panic("contract") }
-
-// An Envelope is a line of the log.
-type Envelope struct {
-	EventID      string
-	RunID        string
-	TS           string // RFC 3339, UTC, milliseconds
-	Type         machine.Type
-	Payload      []byte // canonical JSON; valid until the callback returns
-	TraceID      string
-	SpanID       string
-	ParentSpanID string
-	PrevHash     string
-	EventHash    string
+func (l *Log) Low() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.low
 }
 
-// Damaged says that the log or the snapshot cannot be trusted. The program ends with exit status 5.
-type Damaged struct {
-	File   string
-	Line   int64 // 0 where it does not apply
-	Offset int64
-	Why    string
-	WayOut string // what the user can do
-}
-
-func (d *Damaged) Error() string {
-	if d.Line == 0 {
-		return fmt.Sprintf("EVENT_CHAIN_BROKEN %s: %s; %s", d.File, d.Why, d.WayOut)
+// Close syncs and closes the log and gives the reserve back. Closing twice is allowed.
+func (l *Log) Close() error {
+	err := l.Sync()
+	l.release()
+	if err == nil {
+		l.dropReserve()
 	}
-	return fmt.Sprintf("EVENT_CHAIN_BROKEN %s line %d (byte %d): %s; %s", d.File, d.Line, d.Offset, d.Why, d.WayOut)
+	return err
 }
+
+// Abandon closes the log as a killed process would: nothing is synced or written. For tests.
+func (l *Log) Abandon() { l.release() }
+
+func (l *Log) release() {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return
+	}
+	l.closed = true
+	l.changed.Broadcast()
+	l.mu.Unlock()
+	close(l.quit)
+	<-l.done
+	l.file.Close()
+	l.mark.Close()
+}
+
+// keepReserve makes the reserve file. A disk too full for it is one on which no work is to start.
+func (l *Log) keepReserve() error {
+	if l.reserve < 0 {
+		return nil
+	}
+	name := reserveName(l.name)
+	err := l.fill(name)
+	if disk.Full(err) {
+		l.fsys.Remove(name)
+		l.low = true
+		return nil
+	}
+	return err
+}
+
+// fill writes real blocks; a file with holes would keep no room.
+func (l *Log) fill(name string) error {
+	f, err := l.fsys.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if fi, err := f.Stat(); err == nil && fi.Size() == l.reserve {
+		return nil
+	}
+	_, err = f.Write(make([]byte, l.reserve))
+	return err
+}
+
+// dropReserve frees the reserve and reports whether there was one.
+func (l *Log) dropReserve() bool {
+	err := l.fsys.Remove(reserveName(l.name))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.low = l.low || !l.closed
+	return err == nil
+}
+
+func reserveName(log string) string { return log + ".reserve" }

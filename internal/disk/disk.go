@@ -70,10 +70,18 @@ func Full(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
+// A SyncError says that the disk did not confirm what was written. What is on it is unknown until it
+// is read again.
+type SyncError struct{ Err error }
+
+func (e *SyncError) Error() string { return e.Err.Error() }
+func (e *SyncError) Unwrap() error { return e.Err }
+
 // Broken reports whether err says that the disk cannot be written: full, read-only, input/output
-// error. The program ends with exit status 6.
+// error, not confirmed. The program ends with exit status 6.
 func Broken(err error) bool {
-	return Full(err) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EIO)
+	var s *SyncError
+	return errors.As(err, &s) || Full(err) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EIO)
 }
 
 // tree is a directory of the machine.

@@ -1,0 +1,44 @@
+package eventlog
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+
+	"dagrun.dev/internal/disk"
+)
+
+// The mark is a small file beside the log that holds the last head known to be durable. It is
+// written after each sync of the log and never synced itself: after a loss of power it may be
+// older than the truth, never newer. Without it a torn tail could not be told from a log that
+// somebody cut: what the mark covers cannot be torn.
+//
+//	seq(10) offset(16) event_hash(64) check(16)\n
+func markName(log string) string { return log + ".synced" }
+
+const markSize = 10 + 1 + 16 + 1 + 64 + 1 + 16 + 1
+
+func encodeMark(h Head) []byte {
+	b := fmt.Appendf(nil, "%010d %016d %s ", h.Seq, h.Offset, h.Hash)
+	sum := sha256.Sum256(b)
+	return append(append(b, hex.EncodeToString(sum[:8])...), '\n')
+}
+
+// readMark returns the zero Head when there is no mark or it cannot be read: it only ever adds
+// knowledge.
+func readMark(fsys disk.FS, log string) Head {
+	b, err := disk.ReadFile(fsys, markName(log))
+	if err != nil || len(b) != markSize {
+		return Head{}
+	}
+	var h Head
+	if _, err := fmt.Sscanf(string(b), "%d %d %s", &h.Seq, &h.Offset, &h.Hash); err != nil || string(encodeMark(h)) != string(b) {
+		return Head{}
+	}
+	return h
+}
+
+func openMark(fsys disk.FS, log string) (disk.File, error) {
+	return fsys.OpenFile(markName(log), os.O_RDWR|os.O_CREATE, 0o600)
+}

@@ -1,0 +1,236 @@
+package eventlog
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/internal/disk"
+)
+
+// A Tail says what was found behind the last whole event. The zero Tail is a clean end.
+type Tail struct {
+	Line   int64  // of the first bad line
+	Offset int64  // where it begins
+	Bytes  int64  // from there to the end of the file
+	Why    string // what is wrong with it
+}
+
+// Damaged says that the log or the snapshot cannot be trusted. The program ends with exit status 5.
+type Damaged struct {
+	File   string
+	Line   int64 // 0 where it does not apply
+	Offset int64
+	Why    string
+	WayOut string // what the user can do
+}
+
+func (d *Damaged) Error() string {
+	if d.Line == 0 {
+		return fmt.Sprintf("EVENT_CHAIN_BROKEN: %s: %s; %s", d.File, d.Why, d.WayOut)
+	}
+	return fmt.Sprintf("EVENT_CHAIN_BROKEN: %s line %d (byte %d) %s; %s", d.File, d.Line, d.Offset, d.Why, d.WayOut)
+}
+
+const wayOut = "put back a copy of the file, go back to a checkpoint (dagrun revert), or keep this run aside and begin anew (dagrun apply --fresh)"
+
+// Newer says that a newer version of the program wrote the file.
+type Newer struct {
+	File string
+	Line int64
+	What string
+}
+
+func (n *Newer) Error() string {
+	return fmt.Sprintf("%s line %d: %s; use the dagrun that wrote it, or begin anew (dagrun apply --fresh)", n.File, n.Line, n.What)
+}
+
+// Read verifies the events after from and hands them to fold with their envelopes. It never
+// writes: a torn tail is reported and left. It may be called while a writer appends: then the last
+// line may be half there. An error of fold ends the reading and is returned.
+func Read(fsys disk.FS, name string, from Head, fold func(*machine.Event, *Envelope) error) (Head, Tail, error) {
+	f, err := disk.OpenRegular(fsys, name)
+	if err != nil {
+		return from, Tail{}, err
+	}
+	defer f.Close()
+	r, err := newReader(fsys, name, f, from)
+	if err != nil {
+		return from, Tail{}, err
+	}
+	return r.run(fold)
+}
+
+// A reader goes over a log once.
+type reader struct {
+	name   string // path, for messages
+	file   disk.File
+	size   int64
+	in     *bufio.Reader
+	chain  *chain // nil before the first line
+	head   Head
+	synced Head // the last head known to be durable
+	buf    []byte
+}
+
+func newReader(fsys disk.FS, name string, f disk.File, from Head) (*reader, error) {
+	synced := readMark(fsys, name) // before the size: a writer may be at work
+	fi, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{name: fsys.Path(name), file: f, size: fi.Size(), head: from, synced: synced}
+	if r.synced.Offset < from.Offset {
+		r.synced = from // a snapshot is written only of what is durable
+	}
+	if r.size < r.synced.Offset {
+		// Before "is cut off": a short log is the one damage that every line hides.
+		return nil, r.damaged(0, 0, fmt.Errorf("has %d bytes, but %d (event %d) were durable: its end is missing", r.size, r.synced.Offset, r.synced.Seq))
+	}
+	if from.Seq > 0 {
+		if err := r.resume(from); err != nil {
+			return nil, err
+		}
+	}
+	r.in = bufio.NewReaderSize(io.NewSectionReader(f, from.Offset, r.size-from.Offset), 1<<18)
+	return r, nil
+}
+
+// resume checks that the log holds the event that from names where it says.
+func (r *reader) resume(from Head) error {
+	line, err := lineBefore(r.file, from.Offset)
+	if err != nil {
+		return err
+	}
+	env, err := split(line)
+	if err != nil || env.EventID != EventID(from.Seq) || env.EventHash != from.Hash || env.EventHash != env.digest() {
+		return r.damaged(from.Seq, from.Offset-int64(len(line)), errors.New("is not the event that the snapshot ends with"))
+	}
+	r.chain = newChain(env.RunID, from)
+	return nil
+}
+
+// run folds everything that follows.
+func (r *reader) run(fold func(*machine.Event, *Envelope) error) (Head, Tail, error) {
+	for {
+		line, err := r.line()
+		if err == io.EOF {
+			return r.head, Tail{}, nil
+		}
+		if err != nil {
+			return r.head, Tail{}, err
+		}
+		if r.chain == nil {
+			env, _ := split(line)
+			r.chain = newChain(env.RunID, Head{})
+		}
+		e, env, bad := r.chain.next(line)
+		if bad == nil {
+			bad = r.admit(&e, &env, int64(len(line)))
+		}
+		if bad != nil {
+			tail, err := r.tail(int64(len(line)), bad)
+			return r.head, tail, err
+		}
+		r.head = Head{e.Seq, env.EventHash, r.head.Offset + int64(len(line))}
+		if err := fold(&e, &env); err != nil {
+			return r.head, Tail{}, err
+		}
+	}
+}
+
+// admit checks what the chain does not.
+func (r *reader) admit(e *machine.Event, env *Envelope, size int64) error {
+	if e.Seq == 1 {
+		b, ok := e.Body.(*machine.RunCreatedBody)
+		switch {
+		case !ok:
+			return errors.New("is not RUN_CREATED")
+		case b.RunID != env.RunID:
+			return fmt.Errorf("creates run %q under the name of %q", b.RunID, env.RunID)
+		case b.Schema > Version:
+			return &Newer{What: fmt.Sprintf("the log has schema version %d, this program knows %d", b.Schema, Version)}
+		case b.Schema < 1:
+			return fmt.Errorf("has schema version %d, which never was", b.Schema)
+		}
+	}
+	if e.Seq == r.synced.Seq && (env.EventHash != r.synced.Hash || r.head.Offset+size != r.synced.Offset) {
+		return errors.New("is not the event that was made durable: the log was rewritten")
+	}
+	return nil
+}
+
+// line returns the next line with its line feed; the last one may lack it.
+func (r *reader) line() ([]byte, error) {
+	r.buf = r.buf[:0]
+	for {
+		part, err := r.in.ReadSlice('\n')
+		switch {
+		case err == nil && len(r.buf) == 0:
+			return part, nil
+		case err == io.EOF && len(r.buf)+len(part) == 0:
+			return nil, io.EOF
+		}
+		r.buf = append(r.buf, part...)
+		if err == nil || err == io.EOF || len(r.buf) > MaxLine {
+			return r.buf, nil
+		}
+		if err != bufio.ErrBufferFull {
+			return nil, err
+		}
+	}
+}
+
+// tail decides what a bad line is: the torn end of a log whose writer died, or damage. It is torn
+// only if it lies beyond what was durable and no whole event follows: a crash loses an end, never
+// a middle.
+func (r *reader) tail(size int64, bad error) (Tail, error) {
+	line := r.head.Seq + 1
+	var newer *Newer
+	if errors.As(bad, &newer) {
+		newer.File, newer.Line = r.name, line
+		return Tail{}, newer
+	}
+	if r.head.Offset < r.synced.Offset {
+		return Tail{}, r.damaged(line, r.head.Offset, bad)
+	}
+	end := r.head.Offset + size
+	for {
+		next, err := r.line()
+		if err == io.EOF {
+			return Tail{line, r.head.Offset, end - r.head.Offset, bad.Error()}, nil
+		}
+		if err != nil {
+			return Tail{}, err
+		}
+		if whole(next, r.chain.ids.run) {
+			return Tail{}, r.damaged(line, r.head.Offset, bad)
+		}
+		end += int64(len(next))
+	}
+}
+
+func (r *reader) damaged(line, offset int64, why error) error {
+	return &Damaged{File: r.name, Line: line, Offset: offset, Why: why.Error(), WayOut: wayOut}
+}
+
+// lineBefore returns the line that ends at an offset.
+func lineBefore(f io.ReaderAt, end int64) ([]byte, error) {
+	for size := int64(4096); ; size *= 4 {
+		start := max(0, end-size)
+		b := make([]byte, end-start)
+		if _, err := f.ReadAt(b, start); err != nil && err != io.EOF {
+			return nil, err
+		}
+		for i := len(b) - 2; i >= 0; i-- {
+			if b[i] == '\n' {
+				return b[i+1:], nil
+			}
+		}
+		if start == 0 || size > MaxLine {
+			return b, nil
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package eventlog
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"dagrun.dev/internal/disk"
+)
+
+// SnapshotFormat is the version of the snapshot file. A newer one is refused, an older one is not
+// used: the log gives the same state.
+const SnapshotFormat = 1
+
+// A Snapshot shortens the replay of a log: the state up to a head. Deleting it loses nothing.
+//
+// On disk it is one JSON object with its members sorted, "state" last; "sha256" is the digest of
+// the whole file with that member's value as 64 zeros.
+type Snapshot struct {
+	Format  int             `json:"format"`
+	Head    Head            `json:"head"`
+	Index   json.RawMessage `json:"index"`       // what package run keeps beside the state: artifacts and entries
+	Plan    string          `json:"plan_sha256"` // of the adopted plan
+	RunID   string          `json:"run_id"`
+	SavedAt time.Time       `json:"saved_at"`
+	Sum     string          `json:"sha256"`
+	State   json.RawMessage `json:"state"` // machine.State, canonical
+}
+
+// Encode returns the snapshot as it is on disk.
+func (s *Snapshot) Encode() ([]byte, error) {
+	head := *s
+	head.Format, head.Sum, head.State = SnapshotFormat, firstPrev, json.RawMessage("0")
+	b, err := json.Marshal(&head)
+	if err != nil {
+		return nil, err
+	}
+	b = append(bytes.TrimSuffix(b, []byte("0}")), s.State...)
+	b = append(b, "}\n"...)
+	sum := sha256.Sum256(b)
+	hex.Encode(b[sumAt(b):], sum[:])
+	return b, nil
+}
+
+var sumKey = []byte(`,"sha256":"`)
+
+// sumAt returns where the digest's value begins, -1 when there is none. The keys before it hold no
+// such text of their own: ids and hashes cannot, and the index writes "sha256" after a brace only.
+func sumAt(b []byte) int {
+	i := bytes.Index(b, []byte(`,"saved_at":"`))
+	if i < 0 {
+		return -1
+	}
+	j := bytes.Index(b[i:], sumKey)
+	if j < 0 || len(b) < i+j+len(sumKey)+64 {
+		return -1
+	}
+	return i + j + len(sumKey)
+}
+
+// DecodeSnapshot reads what Encode gives and checks the digest and the required members. raw is kept.
+func DecodeSnapshot(raw []byte) (*Snapshot, error) {
+	var s Snapshot
+	at := sumAt(raw)
+	state, ok := []byte(nil), false
+	if at >= 0 {
+		state, ok = bytes.CutPrefix(raw[at+64:], []byte(`","state":`))
+	}
+	if ok {
+		state, ok = bytes.CutSuffix(state, []byte("}\n"))
+	}
+	if !ok {
+		return nil, errors.New("is not a whole snapshot")
+	}
+	h := sha256.New()
+	h.Write(raw[:at])
+	io.WriteString(h, firstPrev)
+	h.Write(raw[at+64:])
+	if sum := hex.EncodeToString(h.Sum(nil)); sum != string(raw[at:at+64]) {
+		return nil, errors.New("does not match its digest")
+	}
+	// The state is one of the machine's own and proved by the digest: scanning it twice would cost
+	// as much as reading it.
+	if err := json.Unmarshal(append(raw[:at+64:at+64], `","state":0}`...), &s); err != nil {
+		return nil, err
+	}
+	s.State = state
+	switch {
+	case s.Format != SnapshotFormat:
+		return nil, fmt.Errorf("has format %d, this program writes %d", s.Format, SnapshotFormat)
+	case s.RunID == "" || s.Plan == "" || s.Head.Seq == 0 || s.Head.Hash == "" || s.Head.Offset == 0 || s.SavedAt.IsZero() || len(state) == 0:
+		return nil, errors.New("lacks a required member")
+	}
+	return &s, nil
+}
+
+// BackupName returns the name of the second copy of a snapshot.
+func BackupName(name string) string { return name + ".bak" }
+
+// WriteSnapshot replaces a snapshot and its second copy: temporary file, sync, read back, check,
+// rename, then the copy. A crash leaves at least one whole snapshot if there was one before.
+func WriteSnapshot(fsys disk.FS, name string, s *Snapshot) (size int, err error) {
+	b, err := s.Encode()
+	if err != nil {
+		return 0, fmt.Errorf("eventlog: snapshot: %w", err)
+	}
+	fill := func(w io.Writer) error { _, err := w.Write(b); return err }
+	check := func(temp string) error {
+		back, err := disk.ReadFile(fsys, temp)
+		if err != nil {
+			return err
+		}
+		if _, err := DecodeSnapshot(back); err != nil || !json.Valid(back) {
+			return fmt.Errorf("eventlog: %s read back: %w", fsys.Path(temp), errors.Join(err, errors.New("not what was written")))
+		}
+		return nil
+	}
+	if err := disk.Replace(fsys, name, fill, check); err != nil {
+		return 0, err
+	}
+	return len(b), disk.Replace(fsys, BackupName(name), fill, nil)
+}
+
+// ReadSnapshot reads and checks one snapshot file.
+func ReadSnapshot(fsys disk.FS, name string) (*Snapshot, error) {
+	b, err := disk.ReadFile(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	s, err := DecodeSnapshot(b)
+	if err != nil {
+		return nil, fmt.Errorf("%s %w", fsys.Path(name), err)
+	}
+	return s, nil
+}
