@@ -82,6 +82,25 @@ type Block struct {
 // ScopeOf returns what expressions of a node may read: its ancestors, its history, the run.
 func (s *State) ScopeOf(node string) dag.Scope { panic("contract") }
 
+// DeclaredState returns the state that milestones last declared for a section, of the run when
+// the section is empty. CREATED at first.
+func (s *State) DeclaredState(section string) string { panic("contract") }
+
+// BreakerRecord returns the last change recorded of a breaker and when; false when there is none.
+func (s *State) BreakerRecord(name string) (BreakerChangedBody, time.Time, bool) { panic("contract") }
+
+// Escalations returns the open questions in the order in which they were opened.
+func (s *State) Escalations() []EscalationOpenedBody { panic("contract") }
+
+// Escalation returns a question, open or answered; false when it was never opened.
+func (s *State) Escalation(id string) (EscalationView, bool) { panic("contract") }
+
+// An EscalationView is a question and, once there is one, its answer.
+type EscalationView struct {
+	Question EscalationOpenedBody
+	Answer   *EscalationAnsweredBody
+}
+
 // Status is where a node stands.
 //
 //	            +-> deciding -+                    +--------- retrying / holding <-+
