@@ -190,3 +190,8 @@ func (m memory) Lock(string) error                      { return nil }
 func (m memory) Unlock(string) error                    { return nil }
 func (m memory) GetData(name string) ([]byte, error)    { return m[name], nil }
 func (m memory) SetData(name string, data []byte) error { m[name] = data; return nil }
+
+func (b *breaker) halfOpen() bool {
+	s, err := b.load()
+	return err == nil && s.State == gobreaker.StateHalfOpen
+}

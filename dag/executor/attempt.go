@@ -1,0 +1,279 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/run"
+	"dagrun.dev/nodes"
+)
+
+// An attempt is one attempt of a node, or of its undo action, under way.
+type attempt struct {
+	key        string // in host.running
+	node       *dag.Node
+	undo       bool
+	kind       string          // of the node or of its undo action
+	with       json.RawMessage // every ${...} resolved
+	generation int
+	number     int
+	failures   int
+	reserve    dag.Amount
+	feedback   string
+	began      time.Time
+	mark       run.Mark // to wait for before anything is done
+	slot       *slot
+
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	plan      *dag.Plan // as it was at the start; not to be changed
+	seed      int64
+	cancelled bool // asked to stop: the loop asks once
+
+	mu   sync.Mutex
+	kept []string // files made by Task.Keep
+}
+
+// A result is an attempt's end on its way to the loop.
+type result struct {
+	key     string
+	outcome machine.Outcome
+}
+
+// Why an attempt is stopped by its host.
+var (
+	errStopped = errors.New("stopped by the user")
+	errCancel  = errors.New("cancelled")
+	errSilent  = errors.New("gave no sign of life")
+)
+
+// defaultGrace is the time between the polite and the hard signal where the spec names none.
+const defaultGrace = 5 * time.Second
+
+func (a *attempt) grace() time.Duration {
+	if g := a.node.Timeout.Grace.D(); g > 0 {
+		return g
+	}
+	return defaultGrace
+}
+
+// timeout is the time limit of this attempt: from the third on it grows. 0 = none.
+func (a *attempt) timeout() time.Duration {
+	d := a.node.Timeout.Attempt.D()
+	if g := a.node.Timeout.Growth; g > 1 && a.failures >= 2 {
+		return time.Duration(float64(d) * g)
+	}
+	return d
+}
+
+func (a *attempt) id() run.Attempt {
+	return run.Attempt{Node: a.node.ID, Generation: a.generation, Attempt: a.number}
+}
+
+// launch starts an attempt in a goroutine of its own.
+func (h *host) launch(a *attempt) {
+	a.ctx, a.cancel = context.WithCancelCause(h.ctx)
+	h.running[a.key] = a
+	go h.attempt(a)
+}
+
+// attempt carries one attempt out and sends its result, whatever the kind does.
+func (h *host) attempt(a *attempt) {
+	r := result{key: a.key, outcome: failure("unknown", "the kind ended its own goroutine")}
+	defer func() {
+		if p := recover(); p != nil {
+			r.outcome = failure("unknown", fmt.Sprintf("the kind %s panicked: %v", a.kind, p))
+			r.outcome.Diagnostics = string(debug.Stack())
+		}
+		a.cancel(nil)
+		a.slot.reset()
+		h.results <- r
+	}()
+	if err := h.run.Wait(a.mark); err != nil {
+		r.outcome = failure("unknown", err.Error())
+		return
+	}
+	r.outcome = h.try(a)
+	r.outcome.Message = oneLine(h.mask.text(r.outcome.Message))
+	r.outcome.Diagnostics = clip(h.mask.text(r.outcome.Diagnostics), 2000)
+}
+
+// try runs the kind and publishes what it produced.
+func (h *host) try(a *attempt) machine.Outcome {
+	ctx := a.ctx
+	if d := a.timeout(); d > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, d)
+		defer cancel()
+	}
+	kind, ok := h.o.Kinds.Kind(a.kind)
+	if !ok {
+		return failure("config", "this program has no kind of node named "+a.kind)
+	}
+	t, err := h.task(a)
+	if err != nil {
+		return failure("unknown", err.Error())
+	}
+	stop := h.watchSilence(a, t)
+	res, err := kind.Run(ctx, t)
+	stop()
+	if res == nil {
+		res = &nodes.Result{}
+	}
+	body, bad := h.body(a, res)
+	if len(res.Survivors) > 0 {
+		a.slot.spoiled = true // something may still write there
+	}
+	if err == nil {
+		err = bad
+	}
+	if err == nil {
+		err = h.publish(a, res, true)
+	}
+	body.CostUSD, body.CostKind = h.cost(a, res, err)
+	if err == nil {
+		return machine.Outcome{Status: machine.StatusCompleted, Body: body}
+	}
+	return h.failed(a, ctx, err, res, body)
+}
+
+// watchSilence stops an attempt that shows no sign of life. Kinds that know their streams do so
+// themselves; this is for what they overlook, hence the grace on top.
+func (h *host) watchSilence(a *attempt, t *nodes.Task) (stop func()) {
+	if t.Silence == 0 {
+		return func() {}
+	}
+	limit := t.Silence + t.Grace
+	timer := time.AfterFunc(limit, func() { a.cancel(errSilent) })
+	beat := t.Beat
+	t.Beat = func(note string) { timer.Reset(limit); beat(note) }
+	return func() { timer.Stop() }
+}
+
+// failed says what an attempt's error means. The files that it kept are renamed, so that the
+// next attempt's stand under their own names, and entries of a last attempt count.
+func (h *host) failed(a *attempt, ctx context.Context, err error, res *nodes.Result, body machine.FinishedBody) machine.Outcome {
+	o := classify(ctx, a.timeout(), err)
+	o.Body = body
+	o.Body.Values = nil
+	for _, name := range a.kept {
+		if err := h.run.Failed(a.id(), name); err != nil {
+			h.log(a.node.ID, "WARN", "keep "+name+": "+err.Error())
+		}
+	}
+	if len(res.Entries) > 0 && o.Status == machine.StatusFailed && h.last(a, o) {
+		if err := h.publish(a, res, false); err != nil {
+			o.Body.Warnings = append(o.Body.Warnings, h.mask.text("entries are lost: "+err.Error()))
+		}
+	}
+	return o
+}
+
+// last reports whether no attempt would follow an outcome.
+func (h *host) last(a *attempt, o machine.Outcome) (final bool) {
+	_ = h.onLoop(func() { // false when the host has stopped: then nothing is published
+		e := h.state().Settle(a.node.ID, o, h.clock.now())
+		fin, ok := e.Body.(*machine.FinishedBody)
+		final = ok && fin.Final
+	})
+	return final
+}
+
+// classify turns an error of a kind into an outcome.
+func classify(ctx context.Context, limit time.Duration, err error) machine.Outcome {
+	cause := context.Cause(ctx)
+	var e *nodes.Error
+	switch {
+	case errors.Is(cause, errStopped), errors.Is(cause, errCancel), errors.Is(cause, ErrHard):
+		return machine.Outcome{Status: machine.StatusCancelled, Message: cause.Error()}
+	case errors.As(err, &e):
+		return machine.Outcome{
+			Status: machine.StatusFailed, Category: e.Category, Message: e.Error(), Diagnostics: e.Diagnostics,
+			RetryAfter: e.RetryAfter, WaitUntil: e.WaitUntil, Permanent: e.Permanent,
+		}
+	case errors.Is(cause, errSilent):
+		return failure("stalled", errSilent.Error())
+	case errors.Is(cause, context.DeadlineExceeded):
+		return failure("stalled", fmt.Sprintf("took longer than %v", limit))
+	}
+	return failure("unknown", err.Error())
+}
+
+func failure(category, message string) machine.Outcome {
+	return machine.Outcome{Status: machine.StatusFailed, Category: category, Message: message}
+}
+
+// publish makes an attempt's artifacts (unless it failed) and entries part of the run.
+func (h *host) publish(a *attempt, res *nodes.Result, artifacts bool) error {
+	var out run.Output
+	for _, e := range res.Entries {
+		out.Entries = append(out.Entries, run.Entry{Accumulator: e.Accumulator, Text: h.mask.text(e.Text), Meta: e.Meta})
+	}
+	if artifacts && len(res.Writes) > 0 {
+		out.Writes = make(map[string]string, len(res.Writes))
+		for name, path := range res.Writes {
+			abs, err := h.staged(a, name, path)
+			if err != nil {
+				return err
+			}
+			out.Writes[name] = abs
+		}
+	}
+	if len(out.Writes) == 0 && len(out.Entries) == 0 {
+		return nil
+	}
+	return h.run.Publish(a.id(), out, func(bodies ...machine.Body) error {
+		var err error
+		if gone := h.onLoop(func() { err = h.record(h.clock.now(), bodies...) }); gone != nil {
+			return gone
+		}
+		return err
+	})
+}
+
+// staged returns the absolute path of a staged artifact after checking that the node may write
+// it and that it is a regular file of this attempt.
+func (h *host) staged(a *attempt, name, path string) (string, error) {
+	if !a.undo && !slices.Contains(a.node.Writes, name) {
+		return "", nodes.Permanent(nodes.Fail("config", "the node wrote "+name+", which its writes do not name"))
+	}
+	if !filepath.IsLocal(path) {
+		return "", nodes.Permanent(nodes.Fail("config", "the file of "+name+" lies outside the staging folder: "+path))
+	}
+	abs := filepath.Join(a.slot.out, path)
+	st, err := os.Lstat(abs)
+	if err != nil {
+		return "", nodes.Fail("no_artifact", "the node did not leave "+name)
+	}
+	if !st.Mode().IsRegular() {
+		return "", nodes.Permanent(nodes.Fail("config", name+" is not a regular file"))
+	}
+	return abs, h.mask.file(abs)
+}
+
+// oneLine makes s fit one line of a log.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// clip returns at most n bytes of s, cut between characters: the end, where errors stand.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	s = s[len(s)-n:]
+	for len(s) > 0 && s[0]&0xC0 == 0x80 {
+		s = s[1:]
+	}
+	return s
+}

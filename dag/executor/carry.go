@@ -1,0 +1,204 @@
+package executor
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/machine"
+)
+
+// carry carries out what the machine asks for: first the facts of all commands are recorded
+// with one write, then they are acted on. It reports whether anything was done.
+func (h *host) carry(cmds []machine.Command, now time.Time) (bool, error) {
+	var bodies []machine.Body
+	var act []func() error
+	did := false
+	for i := range cmds {
+		c := &cmds[i]
+		n, after := h.command(c, now)
+		if n != nil {
+			bodies = appendBody(bodies, n)
+		}
+		if after != nil {
+			act = append(act, after)
+		}
+		did = did || n != nil || after != nil
+	}
+	if err := h.record(now, bodies...); err != nil {
+		return did, err
+	}
+	for _, f := range act {
+		if err := f(); err != nil {
+			return did, err
+		}
+	}
+	return did, nil
+}
+
+// appendBody appends a payload; nodes that are queued for one reason share an event.
+func appendBody(bodies []machine.Body, b machine.Body) []machine.Body {
+	if q, ok := b.(*machine.QueuedBody); ok && len(bodies) > 0 {
+		if last, ok := bodies[len(bodies)-1].(*machine.QueuedBody); ok && last.Reason == q.Reason {
+			last.Nodes = append(last.Nodes, q.Nodes...)
+			return bodies
+		}
+	}
+	return append(bodies, b)
+}
+
+// command returns the fact that a command asks to record and what is to be done once it is
+// recorded; both nil when the command is being carried out already.
+func (h *host) command(c *machine.Command, now time.Time) (machine.Body, func() error) {
+	switch c.Op {
+	case machine.Record:
+		return c.Body, nil
+	case machine.Evaluate:
+		return h.evaluate(c, now), nil
+	case machine.Expand:
+		return h.expand(c, now), nil
+	case machine.Start:
+		n := h.node(c.Node)
+		return &machine.StartedBody{Node: c.Node, Generation: c.Generation, Attempt: c.Attempt, Reserve: c.Reserve},
+			func() error { return h.start(c, n, now) }
+	case machine.Compensate:
+		if h.running[undoKey(c.Node)] != nil {
+			return nil, nil
+		}
+		body := c.Body
+		if body == nil {
+			body = &machine.CompensationBody{Node: c.Node}
+		}
+		return body, func() error { return h.compensate(c, now) }
+	case machine.Resolve:
+		return c.Body, nil
+	case machine.Cancel:
+		return nil, h.cancelAttempt(c)
+	}
+	return nil, nil
+}
+
+func (h *host) node(id string) *dag.Node {
+	i, ok := h.run.Graph().Index(id)
+	if !ok {
+		panic("executor: the machine names a node that is not in the plan: " + id)
+	}
+	return h.run.Graph().Node(i)
+}
+
+// evaluate finds out whether a node's condition holds.
+func (h *host) evaluate(c *machine.Command, now time.Time) machine.Body {
+	n := h.node(c.Node)
+	ok, err := h.o.Eval.Condition(n.When, h.state().ScopeOf(n.ID))
+	switch {
+	case err != nil:
+		return h.refuse(n, "when: "+err.Error(), now)
+	case ok:
+		return &machine.QueuedBody{Nodes: []string{n.ID}, Reason: "condition"}
+	}
+	return &machine.FinishedBody{Node: n.ID, Generation: c.Generation, Status: machine.StatusSkipped, Final: true, Message: "when is false"}
+}
+
+// expand makes the nodes of a run-time foreach.
+func (h *host) expand(c *machine.Command, now time.Time) machine.Body {
+	n := h.node(c.Node)
+	made, err := h.o.Eval.Expand(n, h.state().ScopeOf(n.ID))
+	if err != nil {
+		return h.refuse(n, "foreach: "+err.Error(), now)
+	}
+	return &machine.PlanExtendedBody{Node: n.ID, Generation: c.Generation, Nodes: made}
+}
+
+// refuse ends a node whose expressions cannot be evaluated: another attempt would not help.
+func (h *host) refuse(n *dag.Node, why string, now time.Time) machine.Body {
+	o := failure("config", oneLine(why))
+	o.Permanent = true
+	return h.state().Settle(n.ID, o, now).Body
+}
+
+// start begins an attempt whose start is recorded.
+func (h *host) start(c *machine.Command, n *dag.Node, now time.Time) error {
+	if control, ok := controls[n.Kind]; ok {
+		return control(h, n, now)
+	}
+	return h.begin(&attempt{
+		key: n.ID, node: n, kind: n.Kind, with: n.With,
+		generation: c.Generation, number: c.Attempt, reserve: c.Reserve, began: now,
+	})
+}
+
+func undoKey(node string) string { return "undo " + node }
+
+// compensate runs a node's undo action. What it undoes is archived first: nothing is lost by it.
+func (h *host) compensate(c *machine.Command, now time.Time) error {
+	n := h.node(c.Node)
+	if _, err := h.run.Checkpoint(now, "cp-UNDO-"+strings.ReplaceAll(n.ID, "/", "-"), "", nil); err != nil {
+		return err
+	}
+	return h.begin(&attempt{
+		key: undoKey(n.ID), node: n, undo: true, kind: n.Undo.Kind, with: n.Undo.With,
+		generation: max(1, c.Generation), number: max(1, c.Attempt), began: now,
+	})
+}
+
+// begin resolves the settings of an attempt and launches it; settings that cannot be resolved
+// end it at once.
+func (h *host) begin(a *attempt) error {
+	view, _ := h.state().NodeByID(a.node.ID)
+	a.failures = view.Failures
+	a.feedback = h.feedback(view)
+	a.mark = h.mark
+	a.plan = h.run.Graph().Plan
+	a.seed = h.state().Run().Seed
+	if a.node.Dynamic || a.undo && bytes.Contains(a.with, []byte("${")) {
+		with, err := h.o.Eval.Resolve(a.with, h.state().ScopeOf(a.node.ID))
+		if err != nil {
+			o := failure("config", "with: "+err.Error())
+			o.Permanent = true
+			return h.finish(a, o)
+		}
+		a.with = with
+	}
+	if len(a.with) == 0 {
+		a.with = json.RawMessage("{}")
+	}
+	var err error
+	if a.slot, err = h.takeSlot(); err != nil {
+		return h.finish(a, failure("unknown", err.Error()))
+	}
+	h.launch(a)
+	return nil
+}
+
+// finish records the end of an attempt that needed no goroutine.
+func (h *host) finish(a *attempt, o machine.Outcome) error {
+	h.running[a.key] = a
+	a.slot = &slot{spoiled: true}
+	now := h.clock.now()
+	return h.record(now, h.ended(nil, result{a.key, o}, now)...)
+}
+
+// feedback is what the next attempt is told of the last failure, where the category says so.
+func (h *host) feedback(v machine.NodeView) string {
+	if v.Last == nil || v.Last.Status != machine.StatusFailed {
+		return ""
+	}
+	for _, c := range h.run.Graph().Plan.Categories {
+		if c.Name == v.Last.Category && c.Feedback {
+			return v.Last.Message
+		}
+	}
+	return ""
+}
+
+// cancelAttempt asks a running attempt to stop, once.
+func (h *host) cancelAttempt(c *machine.Command) func() error {
+	a := h.running[c.Node]
+	if a == nil || a.cancelled {
+		return nil
+	}
+	a.cancelled = true
+	return func() error { a.cancel(errCancel); return nil }
+}

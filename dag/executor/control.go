@@ -1,0 +1,212 @@
+package executor
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/machine"
+)
+
+// controls are the kinds of node that the host carries out itself, from the run's state. They
+// run on the loop's goroutine and cost nothing.
+var controls = map[string]func(h *host, n *dag.Node, now time.Time) error{
+	"checkpoint": (*host).checkpoint,
+	"route":      (*host).route,
+	"approval":   (*host).approval,
+	"milestone":  (*host).milestone,
+	"join":       (*host).join,
+}
+
+// values are the recorded values of a control node.
+type values map[string]any
+
+// done records that a control node has ended well, after further facts.
+func (h *host) done(n *dag.Node, now time.Time, v values, before ...machine.Body) error {
+	o := machine.Outcome{Status: machine.StatusCompleted}
+	for name, value := range v {
+		raw, ok := value.(json.RawMessage)
+		if !ok {
+			var err error
+			if raw, err = json.Marshal(value); err != nil {
+				return h.undone(n, now, err)
+			}
+		}
+		if o.Body.Values == nil {
+			o.Body.Values = map[string]json.RawMessage{}
+		}
+		o.Body.Values[name] = raw
+	}
+	return h.record(now, append(before, h.state().Settle(n.ID, o, now).Body)...)
+}
+
+// undone records that a control node could not be carried out as its settings say.
+func (h *host) undone(n *dag.Node, now time.Time, err error) error {
+	return h.record(now, h.refuse(n, err.Error(), now))
+}
+
+// settings reads the settings of a control node, with every ${...} resolved.
+func (h *host) settings(n *dag.Node, into any) error {
+	with := n.With
+	if n.Dynamic {
+		var err error
+		if with, err = h.o.Eval.Resolve(with, h.state().ScopeOf(n.ID)); err != nil {
+			return fmt.Errorf("with: %w", err)
+		}
+	}
+	if len(with) == 0 {
+		return nil
+	}
+	return json.Unmarshal(with, into)
+}
+
+func (h *host) join(n *dag.Node, now time.Time) error { return h.done(n, now, nil) }
+
+func (h *host) checkpoint(n *dag.Node, now time.Time) error {
+	var with struct {
+		ID           string
+		Artifacts    []string
+		Accumulators []string
+	}
+	if err := h.settings(n, &with); err != nil {
+		return h.undone(n, now, err)
+	}
+	if with.ID == "" {
+		with.ID = "cp-" + strings.ReplaceAll(n.ID, "/", "-")
+	}
+	names := append(with.Artifacts, with.Accumulators...)
+	info, err := h.run.Checkpoint(now, with.ID, n.ID, names)
+	if err != nil {
+		return err
+	}
+	return h.done(n, now, h.declared(n, values{"id": info.ID, "path": info.Path}))
+}
+
+// declared leaves the values that a node declares.
+func (h *host) declared(n *dag.Node, v values) values {
+	for name := range v {
+		if _, ok := n.Outputs[name]; !ok {
+			delete(v, name)
+		}
+	}
+	return v
+}
+
+// route takes the first rule whose condition holds. The rules are CEL over recorded values, so
+// they are evaluated one by one and not resolved with the settings.
+func (h *host) route(n *dag.Node, now time.Time) error {
+	var with struct {
+		Rules []struct {
+			Name, When, Then, Reason string
+		}
+		Else   string
+		Values map[string]string
+	}
+	if err := json.Unmarshal(n.With, &with); err != nil {
+		return h.undone(n, now, err)
+	}
+	scope := h.state().ScopeOf(n.ID)
+	v := values{"decision": with.Else, "rule": "else", "reason": ""}
+	for _, r := range with.Rules {
+		ok, err := h.o.Eval.Condition(r.When, scope)
+		if err != nil {
+			return h.undone(n, now, fmt.Errorf("rule %s: %w", r.Name, err))
+		}
+		if !ok {
+			continue
+		}
+		reason, err := h.text(r.Reason, scope)
+		if err != nil {
+			return h.undone(n, now, fmt.Errorf("reason of rule %s: %w", r.Name, err))
+		}
+		v["decision"], v["rule"], v["reason"] = r.Then, r.Name, reason
+		break
+	}
+	for name, src := range with.Values {
+		raw, err := h.o.Eval.Value(src, scope)
+		if err != nil {
+			return h.undone(n, now, fmt.Errorf("value %s: %w", name, err))
+		}
+		v[name] = raw
+	}
+	return h.done(n, now, v)
+}
+
+// text fills the ${...} of a text.
+func (h *host) text(s string, scope dag.Scope) (string, error) {
+	if !strings.Contains(s, "${") {
+		return s, nil
+	}
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return "", err
+	}
+	if raw, err = h.o.Eval.Resolve(raw, scope); err != nil {
+		return "", err
+	}
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return "", err
+	}
+	if s, ok := v.(string); ok {
+		return s, nil
+	}
+	return string(raw), nil
+}
+
+func (h *host) milestone(n *dag.Node, now time.Time) error {
+	with := struct {
+		State, Section string
+		Stable         bool
+	}{Stable: true}
+	if err := h.settings(n, &with); err != nil {
+		return h.undone(n, now, err)
+	}
+	return h.done(n, now, nil, &machine.RunStateChangedBody{
+		Section: with.Section, Old: h.state().DeclaredState(with.Section), New: with.State, Stable: with.Stable,
+	})
+}
+
+// An approval is an open question of an approval node whose attempt is under way.
+type approval struct {
+	node     string
+	deadline time.Time
+}
+
+// approval asks its question, or takes the answer that was given while no process ran: its id
+// stays the same for a generation, so that a person is asked once.
+func (h *host) approval(n *dag.Node, now time.Time) error {
+	var with struct {
+		Message     string
+		Options     []string
+		Recommended string
+		Default     string
+		After       dag.Duration
+	}
+	if err := h.settings(n, &with); err != nil {
+		return h.undone(n, now, err)
+	}
+	view, _ := h.state().NodeByID(n.ID)
+	id := fmt.Sprintf("%s.%d", n.ID, view.Generation)
+	q, asked := h.state().Escalation(id)
+	if asked && q.Answer != nil {
+		return h.done(n, now, values{"answer": q.Answer.Answer, "by": q.Answer.By})
+	}
+	body := q.Question
+	if !asked {
+		body = machine.EscalationOpenedBody{
+			ID: id, Kind: "approval", Node: n.ID, Message: h.mask.text(with.Message),
+			Options: with.Options, Recommended: with.Recommended, Default: with.Default,
+		}
+		if with.After > 0 && with.Default != "" {
+			body.Deadline = now.Add(with.After.D()).UTC().Truncate(time.Millisecond)
+		}
+		if err := h.record(now, &body); err != nil {
+			return err
+		}
+	}
+	h.open[id] = approval{node: n.ID, deadline: body.Deadline}
+	return nil
+}

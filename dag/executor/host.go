@@ -1,0 +1,297 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"time"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/run"
+	"dagrun.dev/nodes"
+)
+
+// Options of Run. Run, Kinds and Eval are required.
+type Options struct {
+	Run   *run.Run
+	Kinds *nodes.Registry
+	Eval  dag.Evaluator
+	// Jobs bounds the attempts under way at once; 0 = DefaultJobs.
+	Jobs int
+	// SpecDir is the absolute folder of the spec, Binary the path of the running program.
+	SpecDir, Binary string
+	// Scratch is the folder for what attempts need outside the run; empty = os.TempDir.
+	Scratch string
+
+	// Interrupt asks for a pause: nothing new is started, what runs may end within StopGrace
+	// (0 = without limit) and is then stopped politely. A second value within HardWithin ends
+	// what runs at once: Run then returns ErrHard.
+	Interrupt <-chan struct{}
+	StopGrace time.Duration
+	// Requests are what other processes ask for: cancel, answers.
+	Requests <-chan Request
+
+	// Breakers keeps the state of breakers across runs; nil keeps none.
+	Breakers BreakerStore
+	// Secret returns the value of a named secret; nil has none.
+	Secret func(name string) (string, error)
+	// Log takes the lines of the human log, Beat the signs of life of running attempts. Both are
+	// called from the attempts' goroutines; nil discards.
+	Log  func(node, level, msg string)
+	Beat func(node, note string)
+	// OneByOne writes every event by itself: for tests that stop a process after each one.
+	OneByOne bool
+}
+
+// HardWithin is how soon a second interrupt must follow the first to end what runs at once.
+const HardWithin = 5 * time.Second
+
+// ErrHard says that a second interrupt ended the attempts that were under way. What they did
+// is resolved when the run is resumed.
+var ErrHard = errors.New("interrupted twice")
+
+// DefaultJobs is how many attempts are under way at once when nothing is said: as many as there
+// are processors, and at least 8 where paid nodes spend their time waiting for an answer from
+// elsewhere. Pools bound those more closely.
+func DefaultJobs(p *dag.Plan, kinds *nodes.Registry) int {
+	jobs := runtime.NumCPU()
+	for i := range p.Nodes {
+		if paid(&p.Nodes[i], kinds) {
+			return max(jobs, 8)
+		}
+	}
+	return jobs
+}
+
+// paid reports whether an attempt of a node may cost money.
+func paid(n *dag.Node, kinds *nodes.Registry) bool {
+	if n.Reserve.USD > 0 {
+		return true
+	}
+	k, ok := kinds.Kind(n.Kind)
+	if !ok {
+		return false
+	}
+	traits, err := k.Describe(n.With)
+	return err == nil && traits.Paid
+}
+
+// Run carries a run on until it ends or pauses; State().Run() of the run then says which. The
+// run is ready for it after run.Create, or run.Open and Resume. An error is ErrHard, or says that
+// the run cannot be recorded any more (see run.Run.Record). Every process that was started is
+// gone when Run returns.
+func Run(ctx context.Context, o Options) error {
+	if o.Jobs == 0 {
+		o.Jobs = DefaultJobs(o.Run.Graph().Plan, o.Kinds)
+	}
+	h := &host{
+		o:       o,
+		run:     o.Run,
+		clock:   newClock(o.Run.State().Run().Updated),
+		running: map[string]*attempt{},
+		open:    map[string]approval{},
+		results: make(chan result, o.Jobs),
+		calls:   make(chan func()),
+		gone:    make(chan struct{}),
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	h.ctx, h.cancel = ctx, cancel
+	defer h.sweep()
+	var err error
+	if h.breakers, err = newBreakerSet(h.run, o.Breakers, h.clock.now()); err != nil {
+		return err
+	}
+	err = h.loop()
+	close(h.gone)
+	if err != nil {
+		h.killAll()
+	}
+	return err
+}
+
+// A host carries out one run. Its fields belong to the goroutine of loop; attempts reach them by
+// results and calls only.
+type host struct {
+	o        Options
+	run      *run.Run
+	clock    *clock
+	breakers *breakerSet
+	mask     mask
+	mark     run.Mark // of the last events recorded
+
+	ctx    context.Context // of all attempts
+	cancel context.CancelCauseFunc
+
+	running map[string]*attempt // attempts under way, by node
+	open    map[string]approval // approvals under way, by node
+	idle    []*slot             // folders of attempts that have ended, for the next ones
+	slots   int                 // slots made so far
+	results chan result
+	calls   chan func() // from attempts, to be called by the loop
+	gone    chan struct{}
+
+	interrupted time.Time // of the first interrupt; zero = none
+	stopAt      time.Time // when what runs is stopped politely; zero = never
+}
+
+// longestWait bounds how long the loop sleeps without asking again, so that a wall clock that
+// jumped ahead is noticed.
+const longestWait = 30 * time.Second
+
+// loop asks, records, acts and waits until the run ends or pauses with nothing under way.
+func (h *host) loop() error {
+	for {
+		wake, err := h.advance()
+		if err != nil {
+			return err
+		}
+		if len(h.running) == 0 {
+			over, err := h.over(wake)
+			if over || err != nil {
+				return err
+			}
+		}
+		if err := h.wait(wake); err != nil {
+			return err
+		}
+	}
+}
+
+// advance carries out everything that the machine asks for now and returns the instant at which
+// to ask again.
+func (h *host) advance() (time.Time, error) {
+	for {
+		now := h.clock.now()
+		if err := h.tickBreakers(now); err != nil {
+			return now, err
+		}
+		cmds, wake := h.state().Decide(now, h.o.Jobs-len(h.running))
+		did, err := h.carry(cmds, now)
+		if err != nil || !did {
+			return wake, err
+		}
+	}
+}
+
+// over reports whether nothing is left to do, and pauses a run that can only wait for a person.
+func (h *host) over(wake time.Time) (bool, error) {
+	switch h.state().Run().Status {
+	case machine.RunDone, machine.RunBroken:
+		return true, h.run.Wait(h.mark)
+	case machine.RunPause:
+		return true, h.pauseCheckpoint()
+	}
+	if !wake.IsZero() || h.deadline() {
+		return false, nil
+	}
+	if len(h.open) > 0 {
+		return false, h.record(h.clock.now(), h.askPause())
+	}
+	return false, errors.New("the run stands still: nothing runs, nothing may start, and it has not ended")
+}
+
+// wait sleeps until something happens, then takes in everything that has happened.
+func (h *host) wait(wake time.Time) error {
+	now := h.clock.now()
+	d := longestWait
+	for _, t := range []time.Time{wake, h.stopAt} {
+		if !t.IsZero() {
+			d = min(d, max(0, t.Sub(now)))
+		}
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case r := <-h.results:
+		return h.settle(r)
+	case call := <-h.calls:
+		call()
+	case <-h.o.Interrupt:
+		return h.interrupt()
+	case req := <-h.o.Requests:
+		return h.request(req)
+	case <-timer.C:
+		h.stopIfDue()
+	case <-h.ctx.Done():
+		return context.Cause(h.ctx)
+	}
+	return nil
+}
+
+// settle records how attempts ended: the given one and all others that have ended by now, with
+// one write.
+func (h *host) settle(first result) error {
+	now := h.clock.now()
+	bodies := h.ended(nil, first, now)
+	for {
+		select {
+		case r := <-h.results:
+			bodies = h.ended(bodies, r, now)
+			continue
+		default:
+		}
+		return h.record(now, bodies...)
+	}
+}
+
+// ended appends what an attempt's end leaves to record.
+func (h *host) ended(bodies []machine.Body, r result, now time.Time) []machine.Body {
+	a := h.running[r.key]
+	delete(h.running, r.key)
+	h.idle = append(h.idle, a.slot)
+	if a.undo {
+		return append(bodies, &machine.CompensationBody{Node: a.node.ID, Status: r.outcome.Status, Reason: r.outcome.Message, Done: true})
+	}
+	e := h.state().Settle(a.node.ID, r.outcome, now)
+	bodies = append(bodies, e.Body)
+	if fin, ok := e.Body.(*machine.FinishedBody); ok {
+		bodies = append(bodies, h.breakers.report(a.node, a.began, fin, now)...)
+	}
+	return bodies
+}
+
+// record makes facts of bodies. They are written when it returns; whoever acts on them in a way
+// that cannot be repeated waits for h.mark first.
+func (h *host) record(now time.Time, bodies ...machine.Body) error {
+	if len(bodies) == 0 {
+		return nil
+	}
+	if !h.o.OneByOne {
+		mark, err := h.run.Record(now, bodies...)
+		h.mark = mark
+		return err
+	}
+	sync := false
+	for _, b := range bodies {
+		mark, err := h.run.Record(now, b)
+		if err != nil {
+			return err
+		}
+		sync = sync || mark.Sync
+		h.mark = run.Mark{Seq: mark.Seq, Sync: sync}
+	}
+	return nil
+}
+
+// onLoop has the loop call f and returns when it has. Attempts use it for everything that the
+// owner of the run must do. It fails when the loop has ended.
+func (h *host) onLoop(f func()) error {
+	done := make(chan struct{})
+	select {
+	case h.calls <- func() { f(); close(done) }:
+		<-done // a call that was taken is called
+		return nil
+	case <-h.gone:
+		return errors.New("the host has stopped")
+	}
+}
+
+func (h *host) state() *machine.State { return h.run.State() }
+
+func (h *host) log(node, level, msg string) {
+	if h.o.Log != nil {
+		h.o.Log(node, level, h.mask.text(msg))
+	}
+}

@@ -1,0 +1,172 @@
+package executor
+
+import (
+	"fmt"
+	"time"
+
+	"dagrun.dev/dag/machine"
+)
+
+// interrupt takes an interrupt: the first pauses the run, a second one soon after ends it at once.
+func (h *host) interrupt() error {
+	now := h.clock.now()
+	if !h.interrupted.IsZero() && now.Sub(h.interrupted) <= HardWithin {
+		return ErrHard
+	}
+	first := h.interrupted.IsZero()
+	h.interrupted = now
+	if !first || h.state().Run().Status != machine.RunRunning {
+		return nil
+	}
+	if h.o.StopGrace > 0 {
+		h.stopAt = now.Add(h.o.StopGrace)
+	}
+	return h.record(now, &machine.RunPausedBody{Reason: "user", Message: "paused by an interrupt"})
+}
+
+// stopIfDue stops what still runs when the grace after an interrupt has passed.
+func (h *host) stopIfDue() {
+	if h.stopAt.IsZero() || h.clock.now().Before(h.stopAt) {
+		return
+	}
+	h.stopAt = time.Time{}
+	for _, a := range h.running {
+		a.cancel(errStopped)
+	}
+}
+
+// killAll ends everything that runs, at once, and waits until it is gone. Nothing is recorded
+// any more: attempts that ask for it are told so.
+func (h *host) killAll() {
+	h.cancel(ErrHard)
+	limit := time.After(hardWait)
+	for len(h.running) > 0 {
+		select {
+		case r := <-h.results:
+			delete(h.running, r.key)
+		case <-limit:
+			return // the operating system ends what is left, with this process
+		}
+	}
+}
+
+// hardWait bounds the wait for attempts that are killed.
+const hardWait = 3 * time.Second
+
+// pauseCheckpoint makes the checkpoint of a pause that the user asked for.
+func (h *host) pauseCheckpoint() error {
+	if h.interrupted.IsZero() || h.state().Run().Pause.Reason != "user" {
+		return h.run.Wait(h.mark)
+	}
+	now := h.clock.now()
+	if _, err := h.run.Checkpoint(now, "cp-PAUSE-"+now.UTC().Format("20060102T150405Z"), "", nil); err != nil {
+		return fmt.Errorf("checkpoint of the pause: %w", err)
+	}
+	return nil
+}
+
+// A Request is what another process asks of a running one.
+type Request struct {
+	Cancel bool   // end the run: clean-up nodes, then RUN_FAILED
+	Reason string // of the cancel
+	// Escalation and Answer answer a question.
+	Escalation, Answer string
+	// Reply takes the outcome: nil when the request is recorded, durable. It must have room.
+	Reply chan<- error
+}
+
+// request carries out what another process asks for.
+func (h *host) request(r Request) error {
+	reply, fatal := h.answerRequest(r)
+	if r.Reply != nil {
+		r.Reply <- reply
+	}
+	return fatal
+}
+
+func (h *host) answerRequest(r Request) (reply, fatal error) {
+	now := h.clock.now()
+	if r.Cancel {
+		err := h.run.RecordDurable(now, &machine.RunPausedBody{Reason: "cancel", Message: r.Reason})
+		if err == nil {
+			for _, a := range h.running {
+				a.cancel(errCancel)
+			}
+		}
+		return err, err
+	}
+	body, err := Answer(h.state(), r.Escalation, r.Answer)
+	if err != nil {
+		return err, nil
+	}
+	if err := h.run.RecordDurable(now, body); err != nil {
+		return err, err
+	}
+	return nil, h.answered(now)
+}
+
+// Answer checks an answer to an open question and returns the fact to record. An empty id
+// stands for the only open question.
+func Answer(st *machine.State, id, answer string) (*machine.EscalationAnsweredBody, error) {
+	open := st.Escalations()
+	if id == "" {
+		switch len(open) {
+		case 0:
+			return nil, fmt.Errorf("no question is open")
+		case 1:
+			id = open[0].ID
+		default:
+			return nil, fmt.Errorf("%d questions are open: say which one", len(open))
+		}
+	}
+	for _, q := range open {
+		if q.ID != id {
+			continue
+		}
+		for _, o := range q.Options {
+			if o == answer {
+				return &machine.EscalationAnsweredBody{ID: id, Answer: answer, By: "user"}, nil
+			}
+		}
+		return nil, fmt.Errorf("question %s takes one of %v, not %q", id, q.Options, answer)
+	}
+	if q, known := st.Escalation(id); known && q.Answer != nil {
+		return nil, fmt.Errorf("question %s was answered already: %s", id, q.Answer.Answer)
+	}
+	return nil, fmt.Errorf("no question %s is open", id)
+}
+
+// answered ends the approvals whose questions have been answered.
+func (h *host) answered(now time.Time) error {
+	for id, a := range h.open {
+		q, ok := h.state().Escalation(id)
+		if !ok || q.Answer == nil {
+			continue
+		}
+		delete(h.open, id)
+		if err := h.done(h.node(a.node), now, values{"answer": q.Answer.Answer, "by": q.Answer.By}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deadline reports whether an open approval ends by itself.
+func (h *host) deadline() bool {
+	for _, a := range h.open {
+		if !a.deadline.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
+// askPause is the pause of a run that waits for answers only.
+func (h *host) askPause() *machine.RunPausedBody {
+	open := h.state().Escalations()
+	msg := "waits for an answer"
+	if len(open) > 0 {
+		msg = fmt.Sprintf("waits for an answer to %s: %s", open[0].ID, open[0].Message)
+	}
+	return &machine.RunPausedBody{Reason: "escalation", Message: msg}
+}

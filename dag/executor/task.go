@@ -1,0 +1,205 @@
+package executor
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"sort"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/nodes"
+)
+
+// task builds what an attempt may see.
+func (h *host) task(a *attempt) (*nodes.Task, error) {
+	n := a.node
+	return &nodes.Task{
+		Node: n.ID, Generation: a.generation, Attempt: a.number, Failures: a.failures,
+		Kind: a.kind, With: a.with, Labels: n.Labels, Seed: a.seed, Effect: n.Effect,
+		Timeout: a.timeout(), Silence: n.Timeout.Silence.D(), Grace: a.grace(),
+		Reserve: a.reserve.USD.Float(), Feedback: a.feedback,
+		SpecDir: h.o.SpecDir, Out: a.slot.out, Scratch: a.slot.scratch, Binary: h.o.Binary,
+
+		File: h.run.File,
+		Artifact: func(name string) (rc io.ReadCloser, err error) {
+			if gone := h.onLoop(func() { rc, err = h.run.Artifact(n.ID, name) }); gone != nil {
+				return nil, gone
+			}
+			return rc, err
+		},
+		Entries: func(name string) (out []nodes.Entry, err error) {
+			gone := h.onLoop(func() {
+				entries, e := h.run.Entries(n.ID, name)
+				err = e
+				for _, e := range entries {
+					out = append(out, nodes.Entry(e))
+				}
+			})
+			return out, errors.Join(gone, err)
+		},
+		Values: func(node string) (out map[string]json.RawMessage, ok bool) {
+			_ = h.onLoop(func() { // a host that has stopped has no values
+				var v dag.View
+				if v, ok = h.state().ScopeOf(n.ID).View(node); ok {
+					out = v.Out
+				}
+			})
+			return out, ok
+		},
+		Secret: h.secret,
+		Keep:   func(name string) (io.WriteCloser, error) { return h.keep(a, name) },
+		Emit:   func(typ string, body any) error { return h.emit(a, typ, body) },
+		Log:    func(level, msg string) { h.log(n.ID, level, msg) },
+		Beat: func(note string) {
+			if h.o.Beat != nil {
+				h.o.Beat(n.ID, h.mask.text(note))
+			}
+		},
+	}, nil
+}
+
+func (h *host) secret(name string) (string, error) {
+	if h.o.Secret == nil {
+		return "", nodes.Permanent(nodes.Fail("config", "no secret named "+name))
+	}
+	v, err := h.o.Secret(name)
+	if err == nil {
+		h.mask.add(v)
+	}
+	return v, err
+}
+
+func (h *host) keep(a *attempt, name string) (io.WriteCloser, error) {
+	w, err := h.run.Keep(a.id(), name)
+	if err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	a.kept = append(a.kept, name)
+	a.mu.Unlock()
+	return h.mask.writer(w), nil
+}
+
+// body is what of a result goes into the event, masked. The error says that the values are not
+// what the node declares.
+func (h *host) body(a *attempt, res *nodes.Result) (machine.FinishedBody, error) {
+	b := machine.FinishedBody{
+		Usage: machine.Usage{Input: res.Usage.Input, CacheRead: res.Usage.CacheRead, CacheWrite: res.Usage.CacheWrite, Output: res.Usage.Output},
+	}
+	for _, w := range res.Warnings {
+		b.Warnings = append(b.Warnings, oneLine(h.mask.text(w)))
+	}
+	for _, s := range res.Survivors {
+		b.Warnings = append(b.Warnings, oneLine(h.mask.text("still running after everything was tried: "+s)))
+	}
+	for _, n := range res.Notes {
+		raw, err := json.Marshal(n.Fields)
+		if err != nil {
+			return b, nodes.Fail("protocol", "note "+n.Type+": "+err.Error())
+		}
+		b.Notes = append(b.Notes, machine.Note{Log: n.Log, Type: n.Type, Fields: json.RawMessage(h.mask.text(string(raw)))})
+	}
+	names := make([]string, 0, len(res.Values))
+	for name := range res.Values {
+		names = append(names, name)
+	}
+	sort.Strings(names) // for the order of warnings
+	for _, name := range names {
+		want, declared := a.node.Outputs[name]
+		if !declared {
+			b.Warnings = append(b.Warnings, "value "+name+" is not declared in outputs and was dropped")
+			continue
+		}
+		raw, err := json.Marshal(res.Values[name])
+		if err != nil {
+			return b, nodes.Fail("protocol", "value "+name+": "+err.Error())
+		}
+		if !hasType(raw, want) {
+			return b, nodes.Fail("protocol", fmt.Sprintf("value %s is declared as %s and is %s", name, want, clipStart(string(raw), 40)))
+		}
+		if b.Values == nil {
+			b.Values = make(map[string]json.RawMessage, len(names))
+		}
+		b.Values[name] = json.RawMessage(h.mask.text(string(raw)))
+	}
+	return b, nil
+}
+
+// hasType reports whether a JSON value is of a declared type.
+func hasType(raw json.RawMessage, want string) bool {
+	var v any
+	if json.Unmarshal(raw, &v) != nil {
+		return false
+	}
+	switch v := v.(type) {
+	case string:
+		return want == "string"
+	case bool:
+		return want == "bool"
+	case float64:
+		return want == "number" || want == "int" && v == math.Trunc(v)
+	case []any:
+		return want == "list"
+	case map[string]any:
+		return want == "map"
+	}
+	return false
+}
+
+func clipStart(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && s[n]&0xC0 == 0x80 {
+		n--
+	}
+	return s[:n] + "..."
+}
+
+// cost says what an attempt cost and how that is known: as the kind reports, else by the price
+// table, else the reservation stands. What never started costs nothing.
+func (h *host) cost(a *attempt, res *nodes.Result, err error) (dag.USD, string) {
+	if res.CostUSD != nil {
+		if usd, bad := dag.Dollars(*res.CostUSD); bad == nil && usd >= 0 {
+			return usd, "reported"
+		}
+	}
+	if res.Usage != (nodes.Usage{}) {
+		if usd, ok := h.priced(a, res.Usage); ok {
+			return usd, "priced"
+		}
+	}
+	var e *nodes.Error
+	if a.reserve.USD == 0 || errors.As(err, &e) && e.Category == "config" {
+		return 0, ""
+	}
+	return a.reserve.USD, "assumed"
+}
+
+// priced applies the plan's price table to the model that the node's settings name.
+func (h *host) priced(a *attempt, u nodes.Usage) (dag.USD, bool) {
+	kind, ok := h.o.Kinds.Kind(a.kind)
+	if !ok {
+		return 0, false
+	}
+	traits, err := kind.Describe(a.with)
+	if err != nil || traits.Prompt == nil {
+		return 0, false
+	}
+	p, ok := dag.PriceOf(a.plan, traits.Prompt.Model)
+	if !ok {
+		return 0, false
+	}
+	read, write := p.CacheRead, p.CacheWrite
+	if read == 0 {
+		read = p.Input
+	}
+	if write == 0 {
+		write = p.Input
+	}
+	usd, err := dag.Dollars((float64(u.Input)*p.Input + float64(u.CacheRead)*read + float64(u.CacheWrite)*write + float64(u.Output)*p.Output) / 1e6)
+	return usd, err == nil
+}
