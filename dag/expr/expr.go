@@ -3,55 +3,151 @@
 //
 // It does not read specifications, does not complete nodes (its caller says how, see
 // Evaluator.Finish) and keeps nothing of a run: what an expression may read comes with each call.
+//
+// An expression sees
+//
+//	params.a.b                 a declared parameter
+//	nodes['id'].out.name       a value that a node before this one recorded
+//	nodes['id'].?out.name      the same as an optional value, where there may be none:
+//	                           nodes['id'].?out.name.orValue(0)
+//	nodes['id'].status         completed, failed, skipped, cancelled, ... (also .category, .generation)
+//	run.spentUSD               a fact of the run (see RunFacts), in conditions and routes only
+//	and the variables of a foreach.
+//
+// Ids are literal, so that a plan knows what is read. Numbers declared "number" are doubles;
+// whole numbers within lists and maps are ints: write double(x) to mix them in a sum.
 package expr
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/internal/tree"
 )
-
-// An Evaluator evaluates the expressions of one plan. It implements dag.Evaluator. Compiled
-// expressions are cached by source; it may be used from any goroutine.
-type Evaluator struct {
-	// Finish completes and checks a node that Expand made from its template: package
-	// dag/compile applies schema, kind and defaults (see compile.NewEvaluator). Nil = nothing.
-	Finish func(parent, n *dag.Node) error
-}
-
-var _ dag.Evaluator = (*Evaluator)(nil)
-
-// New returns an evaluator for the expressions of a compiled plan.
-func New(p *dag.Plan) *Evaluator { panic("contract") }
-
-// Condition implements dag.Evaluator.
-func (e *Evaluator) Condition(src string, sc dag.Scope) (bool, error) { panic("contract") }
-
-// Value implements dag.Evaluator.
-func (e *Evaluator) Value(src string, sc dag.Scope) (json.RawMessage, error) { panic("contract") }
-
-// Resolve implements dag.Evaluator. $${ stands for a literal ${.
-func (e *Evaluator) Resolve(with json.RawMessage, sc dag.Scope) (json.RawMessage, error) {
-	panic("contract")
-}
-
-// Expand implements dag.Evaluator. Ids are <parent>/<key>; an empty, malformed or repeated key
-// and a list longer than Foreach.Most are errors.
-func (e *Evaluator) Expand(n *dag.Node, sc dag.Scope) ([]dag.Node, error) { panic("contract") }
 
 // RunFacts are the keys of the variable run and their types. Conditions and route rules may
 // read them; settings may not, because nothing that differs between an undisturbed and a
 // resumed run may enter a prompt or an artifact.
 var RunFacts = map[string]string{
-	"name":         "string", // of the pipeline
-	"spentUSD":     "number", // settled so far, assumed costs included
-	"reservedUSD":  "number", // held for attempts under way
-	"capUSD":       "number", // 0 = no cap
-	"spentTokens":  "int",    // all four classes together
-	"capTokens":    "int",    // 0 = no cap
-	"completed":    "int",    // nodes that ended well in their current generation
-	"failed":       "int",    // nodes that failed for good
-	"skipped":      "int",
-	"seconds":      "number", // of activity, pauses not counted
-	"compensation": "int",    // compensations so far
+	"name":          "string", // of the pipeline
+	"spentUSD":      "number", // settled so far, assumed costs included
+	"reservedUSD":   "number", // held for attempts under way
+	"capUSD":        "number", // 0 = no cap
+	"spentTokens":   "int",    // all four classes together
+	"capTokens":     "int",    // 0 = no cap
+	"completed":     "int",    // nodes that ended well in their current generation
+	"failed":        "int",    // nodes that failed for good
+	"skipped":       "int",
+	"seconds":       "number", // of activity, pauses not counted
+	"compensations": "int",    // so far
+}
+
+// An Evaluator evaluates the expressions of one plan. It implements dag.Evaluator. Compiled
+// expressions are cached; it may be used from any goroutine.
+type Evaluator struct {
+	// Finish completes and checks a node that Expand made: it turns the spec form with the
+	// given id into a node of the plan. See compile.NewEvaluator.
+	Finish func(parent *dag.Node, id string, spec *tree.Value) (dag.Node, error)
+
+	plan  *dag.Plan
+	lang  *Lang
+	nodes func() map[string]int // index in plan.Nodes by id
+}
+
+var _ dag.Evaluator = (*Evaluator)(nil)
+
+// New returns an evaluator for the expressions of a compiled plan.
+func New(p *dag.Plan) (*Evaluator, error) {
+	lang, err := NewLang(p.Params)
+	if err != nil {
+		return nil, err
+	}
+	return &Evaluator{plan: p, lang: lang, nodes: sync.OnceValue(func() map[string]int {
+		m := make(map[string]int, len(p.Nodes))
+		for i := range p.Nodes {
+			m[p.Nodes[i].ID] = i
+		}
+		return m
+	})}, nil
+}
+
+// decls types values by what the plan declares. Whether a value may be missing was settled when
+// the plan was made; one that is missing all the same is an error of the evaluation.
+func (e *Evaluator) decls(run bool) Decls {
+	return Decls{Run: run, Node: func(id string) (NodeDecl, error) {
+		if i, ok := e.nodes()[id]; ok {
+			return NodeDecl{Outputs: e.plan.Nodes[i].Outputs}, nil
+		}
+		return NodeDecl{Open: true}, nil // of a run-time foreach
+	}}
+}
+
+// program compiles src, or finds it compiled.
+func (l *Lang) program(src string, d Decls, want string) (*Program, error) {
+	x, problems := l.Parse(src)
+	if len(problems) == 0 {
+		var p *Program
+		if p, problems = x.Check(d, want); len(problems) == 0 {
+			return p, nil
+		}
+	}
+	return nil, fmt.Errorf("%s: %s", quoteShort(src), problems[0].Text)
+}
+
+// Condition implements dag.Evaluator.
+func (e *Evaluator) Condition(src string, sc dag.Scope) (bool, error) {
+	p, err := e.lang.program(src, e.decls(true), "bool")
+	if err != nil {
+		return false, err
+	}
+	v, err := p.Eval(nil, sc)
+	if err != nil {
+		return false, err
+	}
+	if v.Kind != tree.Bool {
+		return false, fmt.Errorf("%s: want true or false, got %s", quoteShort(src), kindNames[v.Kind])
+	}
+	return v.Bool, nil
+}
+
+// Value implements dag.Evaluator.
+func (e *Evaluator) Value(src string, sc dag.Scope) (json.RawMessage, error) {
+	p, err := e.lang.program(src, e.decls(true), "")
+	if err != nil {
+		return nil, err
+	}
+	v, err := p.Eval(nil, sc)
+	if err != nil {
+		return nil, err
+	}
+	return v.AppendJSON(nil), nil
+}
+
+// Resolve implements dag.Evaluator. $${ stands for a literal ${.
+func (e *Evaluator) Resolve(with json.RawMessage, sc dag.Scope) (json.RawMessage, error) {
+	v, err := tree.ParseJSON("", with, tree.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	m, mistakes := e.lang.NewMold(v, "with", false, e.decls(true))
+	if len(mistakes) > 0 {
+		return nil, placeless(mistakes[0])
+	}
+	if v, err = m.Cast(nil, sc, false); err != nil {
+		return nil, placeless(err)
+	}
+	return v.AppendJSON(nil), nil
+}
+
+// placeless drops places, which JSON of a plan does not have.
+func placeless(err error) error {
+	var d tree.Diagnostic
+	if errors.As(err, &d) {
+		d.Pos = tree.Pos{}
+		return d
+	}
+	return err
 }

@@ -1,0 +1,132 @@
+package expr
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	"github.com/google/cel-go/ext"
+)
+
+// Bounds of one expression. They keep a slip from eating the machine; no honest expression
+// comes near them.
+const (
+	maxSource = 16 << 10 // bytes of source
+	maxDepth  = 100      // nesting
+	maxCost   = 5_000_000
+	maxOutput = 4 << 20 // bytes of the result as JSON
+	maxList   = 100_000 // elements that range and rotate may make
+	maxPad    = 64      // digits that pad may make
+)
+
+// baseEnv holds the functions of the language and no variable. Beside CEL's own: strings
+// (join, split, format, replace, ...), lists (slice, flatten, sort, distinct, ...), math, sets,
+// two-variable comprehensions, cel.bind, optional values, and these:
+//
+//	floor(x) -> int            the largest whole number not above x
+//	rotate(list, n) -> list    the list shifted left by n, round and round; n may be negative
+//	pad(n, width) -> string    n with leading zeros: pad(7, 3) is "007"
+//	json(x) -> string          x as compact JSON, names sorted
+var baseEnv = sync.OnceValues(func() (*cel.Env, error) {
+	opts := []cel.EnvOption{
+		cel.OptionalTypes(), ext.Strings(ext.StringsMaxPrecision(100)),
+		ext.Lists(ext.ListsMaxRangeSize(maxList)), ext.Math(), ext.Sets(),
+		ext.TwoVarComprehensions(), ext.Bindings(),
+		cel.CrossTypeNumericComparisons(true), cel.DefaultUTCTimeZone(true),
+		cel.ParserExpressionSizeLimit(maxSource), cel.ParserRecursionLimit(maxDepth),
+		cel.ExpressionNodeLimit(4000), cel.EnableMacroCallTracking(),
+		cel.Variable(refsName, refsType),
+	}
+	return cel.NewCustomEnv(append(append(opts, cel.StdLib()), functions()...)...)
+})
+
+func functions() []cel.EnvOption {
+	list := cel.ListType(cel.TypeParamType("T"))
+	opts := []cel.EnvOption{
+		cel.Function("floor",
+			cel.Overload("floor_double", []*cel.Type{cel.DoubleType}, cel.IntType, cel.UnaryBinding(floor)),
+			cel.Overload("floor_int", []*cel.Type{cel.IntType}, cel.IntType, cel.UnaryBinding(floor))),
+		cel.Function("rotate",
+			cel.Overload("rotate_list_int", []*cel.Type{list, cel.IntType}, list, cel.BinaryBinding(rotate))),
+		cel.Function("pad",
+			cel.Overload("pad_int_int", []*cel.Type{cel.IntType, cel.IntType}, cel.StringType, cel.BinaryBinding(pad))),
+		cel.Function("json",
+			cel.Overload("json_dyn", []*cel.Type{cel.DynType}, cel.StringType, cel.UnaryBinding(toJSON))),
+	}
+	for name, t := range celTypes {
+		opts = append(opts,
+			cel.Function(refFunction(name, false), cel.Overload("ref_"+name, []*cel.Type{refsType, cel.IntType}, t, cel.BinaryBinding(getRef))),
+			cel.Function(refFunction(name, true), cel.Overload("opt_"+name, []*cel.Type{refsType, cel.IntType}, cel.OptionalType(t), cel.BinaryBinding(getRef))))
+	}
+	return opts
+}
+
+// celTypes are the types that outputs and parameters may be declared with.
+var celTypes = map[string]*cel.Type{
+	"string": cel.StringType,
+	"int":    cel.IntType,
+	"number": cel.DoubleType,
+	"bool":   cel.BoolType,
+	"list":   cel.ListType(cel.DynType),
+	"map":    cel.MapType(cel.StringType, cel.DynType),
+	"any":    cel.DynType,
+}
+
+func floor(v ref.Val) ref.Val {
+	switch v := v.(type) {
+	case types.Int:
+		return v
+	case types.Double:
+		f := math.Floor(float64(v))
+		if math.IsNaN(f) || math.Abs(f) >= 1<<63 {
+			return types.NewErr("floor: %v does not fit an int", float64(v))
+		}
+		return types.Int(f)
+	}
+	return types.MaybeNoSuchOverloadErr(v)
+}
+
+func rotate(l, by ref.Val) ref.Val {
+	list, ok := l.(traits.Lister)
+	n, isInt := by.(types.Int)
+	if !ok || !isInt {
+		return types.MaybeNoSuchOverloadErr(l)
+	}
+	size := int64(list.Size().(types.Int))
+	if size > maxList {
+		return types.NewErr("rotate: the list has more than %d elements", maxList)
+	}
+	out := make([]ref.Val, size)
+	for i := range size {
+		out[i] = list.Get(types.Int(((i+int64(n))%size + size) % size))
+	}
+	return types.NewRefValList(types.DefaultTypeAdapter, out)
+}
+
+func pad(n, width ref.Val) ref.Val {
+	v, ok := n.(types.Int)
+	w, ok2 := width.(types.Int)
+	if !ok || !ok2 {
+		return types.MaybeNoSuchOverloadErr(n)
+	}
+	if w < 0 || w > maxPad {
+		return types.NewErr("pad: want a width from 0 to %d", maxPad)
+	}
+	if v < 0 { // the sign does not count
+		return types.String("-" + strings.TrimPrefix(fmt.Sprintf("%0*d", int(w)+1, int64(v)), "-"))
+	}
+	return types.String(fmt.Sprintf("%0*d", int(w), int64(v)))
+}
+
+func toJSON(v ref.Val) ref.Val {
+	x, err := toTree(v)
+	if err != nil {
+		return types.NewErr("json: %v", err)
+	}
+	return types.String(x.AppendJSON(nil))
+}

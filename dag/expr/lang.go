@@ -1,0 +1,377 @@
+package expr
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/internal/rules"
+	"dagrun.dev/internal/tree"
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+)
+
+// A Problem is a mistake in an expression, on one line.
+type Problem struct {
+	Offset int // characters from the start of the source
+	Text   string
+}
+
+// A Lang is the language of one plan: the functions of baseEnv, the parameters, the facts of the
+// run, and variables. It caches what it compiles; it may be used from any goroutine.
+type Lang struct {
+	env    *cel.Env
+	vars   map[string]string // name -> type
+	params map[string]param
+	names  map[string]string // of params and their groups -> type
+
+	mu     sync.Mutex
+	shapes map[string]*shaped
+}
+
+type param struct {
+	typ   string
+	value *tree.Value
+	group bool // not declared itself: params.agent where params.agent.provider is declared
+}
+
+// NewLang returns the language of a plan with these parameters and further variables. The
+// parameters' values are checked already; one that is not JSON is an error.
+func NewLang(params []dag.Param, vars ...string) (*Lang, error) {
+	env, err := baseEnv()
+	if err != nil {
+		return nil, err
+	}
+	l := &Lang{env: env, params: map[string]param{}, names: map[string]string{}}
+	for _, p := range params {
+		v, err := tree.ParseJSON("", p.Value, tree.Limits{})
+		if err != nil {
+			return nil, fmt.Errorf("parameter %s: %w", p.Name, err)
+		}
+		l.params[p.Name] = param{p.Type, v, false}
+		l.group(p.Name, v)
+	}
+	for name, p := range l.params {
+		l.names[name] = p.typ
+		if p.group {
+			l.names[name] = groupType
+		}
+	}
+	return l.With(vars...)
+}
+
+// groupType marks a group of parameters in Lang.names.
+const groupType = "group"
+
+// group makes params.a readable as a map where a.b is a parameter.
+func (l *Lang) group(name string, v *tree.Value) {
+	for i := strings.LastIndexByte(name, '.'); i > 0; i = strings.LastIndexByte(name, '.') {
+		outer, field := name[:i], name[i+1:]
+		g, ok := l.params[outer]
+		if !ok {
+			g = param{"map", &tree.Value{Kind: tree.Map}, true}
+			l.params[outer] = g
+		}
+		g.value.Set(field, tree.Pos{}, v)
+		name, v = outer, g.value
+	}
+}
+
+// With returns the same language with further variables, of any type.
+func (l *Lang) With(vars ...string) (*Lang, error) {
+	out := &Lang{env: l.env, params: l.params, names: l.names, vars: map[string]string{}, shapes: map[string]*shaped{}}
+	for v, t := range l.vars {
+		out.vars[v] = t
+	}
+	var opts []cel.EnvOption
+	for _, v := range vars {
+		out.vars[v] = "any"
+		opts = append(opts, cel.Variable(v, cel.DynType))
+	}
+	if len(opts) > 0 {
+		env, err := l.env.Extend(opts...)
+		if err != nil {
+			return nil, err
+		}
+		out.env = env
+	}
+	return out, nil
+}
+
+func (l *Lang) known(root string) map[string]string {
+	if root == "run" {
+		return RunFacts
+	}
+	return l.names
+}
+
+// shaped is what all expressions of one shape share.
+type shaped struct {
+	src      string
+	refs     []Ref
+	bounded  bool
+	problems []Problem
+
+	mu       sync.Mutex
+	programs map[string]*compiled // by the functions that the references become
+}
+
+// An Expr is a parsed expression.
+type Expr struct {
+	lang   *Lang
+	src    string
+	shaped *shaped
+	ids    []string
+}
+
+// Parse reads an expression without typing it. The problems are those of syntax and of names.
+func (l *Lang) Parse(src string) (*Expr, []Problem) {
+	form, ids := shape(src)
+	l.mu.Lock()
+	s, ok := l.shapes[form]
+	l.mu.Unlock()
+	if !ok {
+		s = l.find(form)
+		l.mu.Lock()
+		l.shapes[form] = s
+		l.mu.Unlock()
+	}
+	if len(s.problems) > 0 {
+		return nil, l.find(src).problems // with the ids as they are written
+	}
+	return &Expr{lang: l, src: src, shaped: s, ids: ids}, nil
+}
+
+// find parses a source and finds its references.
+func (l *Lang) find(src string) *shaped {
+	s := &shaped{src: src, programs: map[string]*compiled{}}
+	_, f, problems := l.parse(src)
+	if len(problems) > 0 {
+		s.problems = problems
+		return s
+	}
+	s.refs, s.bounded, s.problems = f.refs, f.bounded, f.problems
+	for name, at := range f.free {
+		if l.vars[name] == "" {
+			known := map[string]string{"nodes": "any", "params": "any", "run": "any"}
+			for v, t := range l.vars {
+				known[v] = t
+			}
+			s.problems = append(s.problems, Problem{at, fmt.Sprintf("unknown name %q; %s", name, suggest(name, known))})
+		}
+	}
+	sortProblems(s.problems)
+	return s
+}
+
+func (l *Lang) parse(src string) (*cel.Ast, *finder, []Problem) {
+	if len(src) > maxSource {
+		return nil, nil, []Problem{{0, fmt.Sprintf("the expression is longer than %d bytes", maxSource)}}
+	}
+	a, iss := l.env.Parse(src)
+	if iss.Err() != nil {
+		return nil, nil, problemsOf(iss)
+	}
+	f := &finder{lang: l, info: a.NativeRep().SourceInfo(), free: map[string]int{}, uses: map[string][]int{}, local: map[string]int{}, bounded: true}
+	f.walk(a.NativeRep().Expr())
+	return a, f, nil
+}
+
+// Refs returns what the expression reads, in the order of its source.
+func (e *Expr) Refs() []Ref {
+	out := slices.Clone(e.shaped.refs)
+	for i := range out {
+		out[i].Node = e.id(out[i].Node)
+	}
+	return out
+}
+
+// id turns #3 into the fourth id.
+func (e *Expr) id(node string) string {
+	if k, ok := strings.CutPrefix(node, "#"); ok {
+		n := 0
+		for _, c := range k {
+			n = 10*n + int(c-'0')
+		}
+		return e.ids[n]
+	}
+	return node
+}
+
+// Decls say what an expression may read beside parameters and variables.
+type Decls struct {
+	// Node returns the declaration of a node, or why it may not be read; nil: no nodes at all.
+	Node func(id string) (NodeDecl, error)
+	// Run: facts of the run may be read.
+	Run bool
+}
+
+// A NodeDecl is what an expression needs to know of a node it reads.
+type NodeDecl struct {
+	Outputs map[string]string // name -> type
+	Missing string            // why its values may be missing: "it has a `when`"; empty: they never are
+	Pos     string            // where it is declared
+	Open    bool              // outputs that are not declared may be read too, as any
+}
+
+// Check types the expression. want is the type its result must have; empty or any: no matter.
+func (e *Expr) Check(d Decls, want string) (*Program, []Problem) {
+	fns := make([]string, len(e.shaped.refs))
+	var problems []Problem
+	for i, r := range e.Refs() {
+		typ, problem := d.typeOf(e, r)
+		if problem != "" {
+			problems = append(problems, Problem{e.offset(i), problem})
+		}
+		fns[i] = refFunction(typ, r.Optional || r.Test)
+	}
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	key := strings.Join(fns, ",")
+	e.shaped.mu.Lock()
+	c, ok := e.shaped.programs[key]
+	if !ok {
+		c = e.lang.compile(e.shaped.src, e.shaped.bounded, fns)
+		e.shaped.programs[key] = c
+	}
+	e.shaped.mu.Unlock()
+	if len(c.problems) > 0 {
+		if e.ids != nil {
+			c = e.lang.compile(e.src, e.shaped.bounded, fns) // places as they are written
+		}
+		return nil, c.problems
+	}
+	if want != "" && want != "any" && c.typ != want && c.typ != "any" && !(want == "number" && c.typ == "int") {
+		text := fmt.Sprintf("want %s, got %s", want, c.typ)
+		if c.typ == "optional" {
+			text += "; write .orValue(...) to say what holds without a value"
+		}
+		return nil, []Problem{{0, text}}
+	}
+	return &Program{Type: c.typ, expr: e, prog: c.prog, fns: fns}, nil
+}
+
+// offset returns where reference i stands in the source as it is written.
+func (e *Expr) offset(i int) int {
+	if e.ids == nil {
+		return e.shaped.refs[i].Offset
+	}
+	if s := e.lang.find(e.src); i < len(s.refs) {
+		return s.refs[i].Offset
+	}
+	return 0
+}
+
+// typeOf returns the declared type of what r reads, or what is wrong with reading it.
+func (d Decls) typeOf(e *Expr, r Ref) (typ, problem string) {
+	switch r.Root {
+	case "params":
+		return e.lang.params[r.Name].typ, ""
+	case "run":
+		if !d.Run {
+			return "", "run." + r.Name + " differs between a run and its repetition; only conditions and routes may read it"
+		}
+		return RunFacts[r.Name], ""
+	}
+	if d.Node == nil {
+		return "", "nothing is recorded yet: " + r.String() + " can be read while the run goes on, not while the plan is made"
+	}
+	n, err := d.Node(r.Node)
+	if err != nil {
+		return "", err.Error()
+	}
+	switch r.Field {
+	case "status", "category":
+		return "string", ""
+	case "generation":
+		return "int", ""
+	}
+	typ = n.Outputs[r.Name]
+	at := ""
+	if n.Pos != "" {
+		at = " (" + n.Pos + ")"
+	}
+	switch {
+	case r.Name == "":
+		typ = "map"
+	case typ == "" && n.Open:
+		typ = "any"
+	case typ == "":
+		return "", fmt.Sprintf("node %q%s declares no output %q; %s", r.Node, at, r.Name, suggest(r.Name, n.Outputs))
+	}
+	if n.Missing != "" && !r.Optional && !r.Test {
+		how := fmt.Sprintf("nodes['%s'].?out", r.Node)
+		if r.Name != "" {
+			how += "." + r.Name
+		}
+		return "", fmt.Sprintf("node %q%s may have no values: %s; write %s.orValue(%s)", r.Node, at, n.Missing, how, zeroOf[typ])
+	}
+	return typ, ""
+}
+
+var zeroOf = map[string]string{"string": "''", "int": "0", "number": "0.0", "bool": "false", "list": "[]", "map": "{}", "any": "null"}
+
+// suggest lists what is known and the nearest name.
+func suggest(name string, known map[string]string) string {
+	if len(known) == 0 {
+		return "none are declared"
+	}
+	names := make([]string, 0, len(known))
+	for k := range known {
+		names = append(names, k)
+	}
+	sort.Strings(names)
+	s := "known: " + strings.Join(names[:min(len(names), 12)], ", ")
+	if len(names) > 12 {
+		s += ", ..."
+	}
+	if near := rules.Nearest(name, names); near != "" {
+		s += fmt.Sprintf("; did you mean %q?", near)
+	}
+	return s
+}
+
+func sortProblems(ps []Problem) {
+	sort.SliceStable(ps, func(i, j int) bool { return ps[i].Offset < ps[j].Offset })
+}
+
+// problemsOf turns CEL's own messages into ours.
+func problemsOf(iss *cel.Issues) []Problem {
+	var out []Problem
+	for _, e := range iss.Errors() {
+		text := strings.ReplaceAll(e.Message, "\n", " ")
+		if i := strings.Index(text, " (in container"); i > 0 {
+			text = text[:i]
+		}
+		text = strings.TrimPrefix(text, "Syntax error: ")
+		out = append(out, Problem{max(e.Location.Column(), 0), readable(text)})
+	}
+	return out[:min(len(out), 3)]
+}
+
+// readable takes the machinery of references out of a message.
+func readable(text string) string {
+	for _, t := range []string{"string", "int", "number", "bool", "list", "map", "any"} {
+		text = strings.ReplaceAll(text, refFunction(t, false), "the value")
+		text = strings.ReplaceAll(text, refFunction(t, true), "the optional value")
+	}
+	return text
+}
+
+// rewrite puts calls of reference functions in the place of the references.
+func rewrite(a *ast.AST, at []ast.Expr, refs []Ref, fns []string) {
+	fac := ast.NewExprFactory()
+	id := ast.MaxID(a)
+	next := func() int64 { id++; return id }
+	for i, e := range at {
+		call := fac.NewCall(next(), fns[i], fac.NewIdent(next(), refsName), fac.NewLiteral(next(), celInt(i)))
+		if refs[i].Test {
+			call = fac.NewMemberCall(e.ID(), "hasValue", call)
+		}
+		e.SetKindCase(call)
+	}
+}

@@ -1,0 +1,218 @@
+package expr
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/internal/tree"
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
+)
+
+// A Program is a typed expression, ready to evaluate from any goroutine.
+type Program struct {
+	Type string // of the result: string, int, number, bool, list, map, null, optional or any
+
+	expr *Expr
+	prog cel.Program
+	fns  []string
+}
+
+type compiled struct {
+	prog     cel.Program
+	typ      string
+	problems []Problem
+}
+
+func celInt(i int) ref.Val { return types.Int(i) }
+
+// compile types src with its references bound to functions and plans its evaluation.
+func (l *Lang) compile(src string, bounded bool, fns []string) *compiled {
+	a, f, problems := l.parse(src)
+	if len(problems) > 0 {
+		return &compiled{problems: problems}
+	}
+	rewrite(a.NativeRep(), f.at, f.refs, fns)
+	checked, iss := l.env.Check(a)
+	if iss.Err() != nil {
+		return &compiled{problems: problemsOf(iss)}
+	}
+	opts := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize)}
+	if !bounded {
+		opts = append(opts, cel.CostLimit(maxCost))
+	}
+	p, err := l.env.Program(checked, opts...)
+	if err != nil {
+		return &compiled{problems: []Problem{{0, err.Error()}}}
+	}
+	return &compiled{prog: p, typ: typeName(checked.OutputType())}
+}
+
+func typeName(t *cel.Type) string {
+	switch t.Kind() {
+	case types.StringKind:
+		return "string"
+	case types.IntKind, types.UintKind:
+		return "int"
+	case types.DoubleKind:
+		return "number"
+	case types.BoolKind:
+		return "bool"
+	case types.ListKind:
+		return "list"
+	case types.MapKind:
+		return "map"
+	case types.NullTypeKind:
+		return "null"
+	case types.OpaqueKind:
+		if t.TypeName() == "optional_type" {
+			return "optional"
+		}
+	}
+	return "any"
+}
+
+// Eval evaluates the expression. vars holds the variables (see Native), sc what it reads of the
+// run; nil where the plan is made. The error names the expression.
+func (p *Program) Eval(vars map[string]any, sc dag.Scope) (*tree.Value, error) {
+	v, err := p.eval(vars, sc)
+	if err == nil {
+		var t *tree.Value
+		if t, err = toTree(v); err == nil {
+			return t, nil
+		}
+	}
+	return nil, fmt.Errorf("%s: %w", quoteShort(p.expr.src), err)
+}
+
+// Val evaluates the expression to a value that can be a variable of further expressions.
+func (p *Program) Val(vars map[string]any, sc dag.Scope) (any, error) {
+	v, err := p.eval(vars, sc)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", quoteShort(p.expr.src), err)
+	}
+	return v, nil
+}
+
+func (p *Program) eval(vars map[string]any, sc dag.Scope) (ref.Val, error) {
+	act := &activation{vars: vars}
+	if len(p.fns) > 0 {
+		act.refs = refValues{get: func(i int) ref.Val { return p.read(i, sc) }}
+	}
+	v, _, err := p.prog.Eval(act)
+	return v, err
+}
+
+// activation resolves the names of one evaluation.
+type activation struct {
+	vars map[string]any
+	refs refValues
+}
+
+var _ interpreter.Activation = (*activation)(nil)
+
+func (a *activation) ResolveName(name string) (any, bool) {
+	if name == refsName {
+		return a.refs, true
+	}
+	v, ok := a.vars[name]
+	return v, ok
+}
+
+func (a *activation) Parent() interpreter.Activation { return nil }
+
+// read returns the value of reference i, with the type its function promises.
+func (p *Program) read(i int, sc dag.Scope) ref.Val {
+	r := p.expr.shaped.refs[i]
+	r.Node = p.expr.id(r.Node)
+	optional := r.Optional || r.Test
+	typ := p.fns[i][len("@ref_"):]
+	v, err := p.raw(r, sc)
+	var out ref.Val
+	switch {
+	case err != nil:
+	case v == nil && optional:
+		return types.OptionalNone
+	case v == nil:
+		err = fmt.Errorf("has no value")
+	default:
+		out, err = typed(v, typ)
+	}
+	if err != nil {
+		return types.NewErr("%s %v", r, err)
+	}
+	if optional {
+		return types.OptionalOf(out)
+	}
+	return out
+}
+
+// raw returns what r reads; nil where nothing is recorded.
+func (p *Program) raw(r Ref, sc dag.Scope) (*tree.Value, error) {
+	switch {
+	case r.Root == "params":
+		return p.expr.lang.params[r.Name].value, nil
+	case sc == nil:
+		return nil, fmt.Errorf("is not recorded yet")
+	case r.Root == "run":
+		return factOf(sc.Run()[r.Name])
+	}
+	view, ok := sc.View(r.Node)
+	if !ok {
+		return nil, fmt.Errorf("may not be read here: it is neither before this node nor in its history")
+	}
+	switch r.Field {
+	case "status":
+		return text(view.Status), nil
+	case "category":
+		return text(view.Category), nil
+	case "generation":
+		return &tree.Value{Kind: tree.Int, Int: int64(view.Generation)}, nil
+	}
+	if r.Name != "" {
+		return recorded(view.Out[r.Name])
+	}
+	if view.Out == nil {
+		return nil, nil
+	}
+	all := &tree.Value{Kind: tree.Map}
+	for name, raw := range view.Out {
+		v, err := recorded(raw)
+		if err != nil {
+			return nil, err
+		}
+		if v != nil {
+			all.Set(name, tree.Pos{}, v)
+		}
+	}
+	return all, nil
+}
+
+func text(s string) *tree.Value { return &tree.Value{Kind: tree.String, Str: s} }
+
+// recorded reads a recorded value; null is no value.
+func recorded(raw json.RawMessage) (*tree.Value, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	v, err := tree.ParseJSON("", raw, tree.Defaults)
+	if err != nil || v.Kind == tree.Null {
+		return nil, err
+	}
+	return v, nil
+}
+
+// factOf reads a fact of the run; the host may give any JSON value.
+func factOf(v any) (*tree.Value, error) {
+	if v == nil {
+		return nil, fmt.Errorf("is not given by this host")
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return recorded(b)
+}

@@ -1,0 +1,146 @@
+package expr
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sort"
+	"strings"
+
+	"dagrun.dev/internal/tree"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+)
+
+// Native returns v as expressions see it: nil, bool, int64, float64, string, []any, map[string]any.
+func Native(v *tree.Value) any {
+	switch v.Kind {
+	case tree.Bool:
+		return v.Bool
+	case tree.Int:
+		return v.Int
+	case tree.Float:
+		return v.Float
+	case tree.String:
+		return v.Str
+	case tree.List:
+		out := make([]any, len(v.Items))
+		for i, x := range v.Items {
+			out[i] = Native(x)
+		}
+		return out
+	case tree.Map:
+		out := make(map[string]any, len(v.Fields))
+		for i := range v.Fields {
+			out[v.Fields[i].Name] = Native(v.Fields[i].Value)
+		}
+		return out
+	}
+	return types.NullValue
+}
+
+// typed returns v as a value of a declared type. Null is no value of any type but "any".
+func typed(v *tree.Value, typ string) (ref.Val, error) {
+	if ok := fits(v, typ); !ok {
+		return nil, fmt.Errorf("is declared %s and holds %s", typ, kindNames[v.Kind])
+	}
+	if typ == "number" && v.Kind == tree.Int {
+		return types.Double(v.Int), nil
+	}
+	return types.DefaultTypeAdapter.NativeToValue(Native(v)), nil
+}
+
+var kindNames = [...]string{"null", "bool", "int", "number", "string", "list", "map"}
+
+// Fits says whether v is a value of a declared type.
+func fits(v *tree.Value, typ string) bool {
+	switch typ {
+	case "any":
+		return true
+	case "number":
+		return v.Kind == tree.Int || v.Kind == tree.Float
+	}
+	return typ == kindNames[v.Kind]
+}
+
+// toTree returns the result of an expression as a value without a place. Whole numbers become
+// Int, as in JSON; names of maps are sorted.
+func toTree(v ref.Val) (*tree.Value, error) {
+	budget := maxOutput
+	return appendTree(v, &budget)
+}
+
+func appendTree(v ref.Val, budget *int) (*tree.Value, error) {
+	if *budget -= 8; *budget < 0 {
+		return nil, fmt.Errorf("the result is larger than %d bytes", maxOutput)
+	}
+	switch v := v.(type) {
+	case types.String:
+		*budget -= len(v)
+		return &tree.Value{Kind: tree.String, Str: string(v)}, nil
+	case types.Int:
+		return &tree.Value{Kind: tree.Int, Int: int64(v)}, nil
+	case types.Bool:
+		return &tree.Value{Kind: tree.Bool, Bool: bool(v)}, nil
+	case types.Null:
+		return &tree.Value{Kind: tree.Null}, nil
+	case types.Uint:
+		if v > math.MaxInt64 {
+			return nil, fmt.Errorf("%d does not fit 64 bits", uint64(v))
+		}
+		return &tree.Value{Kind: tree.Int, Int: int64(v)}, nil
+	case types.Double:
+		f := float64(v)
+		if math.IsNaN(f) || math.IsInf(f, 0) {
+			return nil, fmt.Errorf("the result is %v, which is not a number JSON has", f)
+		}
+		if f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+			return &tree.Value{Kind: tree.Int, Int: int64(f)}, nil
+		}
+		return &tree.Value{Kind: tree.Float, Float: f}, nil
+	case *types.Optional:
+		if !v.HasValue() {
+			return nil, errors.New("there is no value; write .orValue(...) to say what then")
+		}
+		return appendTree(v.GetValue(), budget)
+	case traits.Mapper:
+		return appendMap(v, budget)
+	case traits.Lister:
+		out := &tree.Value{Kind: tree.List, Items: []*tree.Value{}}
+		for it := v.Iterator(); it.HasNext() == types.True; {
+			x, err := appendTree(it.Next(), budget)
+			if err != nil {
+				return nil, err
+			}
+			out.Items = append(out.Items, x)
+		}
+		return out, nil
+	case *types.Err:
+		return nil, v
+	}
+	return nil, fmt.Errorf("the result is a %s, which JSON does not have; write string(...)", v.Type().TypeName())
+}
+
+func appendMap(v traits.Mapper, budget *int) (*tree.Value, error) {
+	out := &tree.Value{Kind: tree.Map}
+	for it := v.Iterator(); it.HasNext() == types.True; {
+		k := it.Next()
+		name, ok := k.(types.String)
+		if !ok {
+			return nil, fmt.Errorf("a map with a key of type %s; want strings", k.Type().TypeName())
+		}
+		*budget -= len(name)
+		x, err := appendTree(v.Get(k), budget)
+		if err != nil {
+			return nil, err
+		}
+		out.Fields = append(out.Fields, tree.Field{Name: string(name), Value: x})
+	}
+	// For determinism: maps have no order of their own.
+	sort.Slice(out.Fields, func(i, j int) bool { return out.Fields[i].Name < out.Fields[j].Name })
+	return out, nil
+}
+
+// fold is how ids compare: case does not count, because they name files.
+func fold(s string) string { return strings.ToLower(s) }
