@@ -6,8 +6,14 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
 
 	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/accept"
+	"dagrun.dev/nodes/internal/proc"
 )
 
 //go:embed schema.cue
@@ -23,7 +29,149 @@ func (Kind) Name() string { return "exec" }
 func (Kind) Schema() string { return schema }
 
 // Describe reads what the compiler must know of checked settings.
-func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) { panic("contract") }
+func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
+	var s settings
+	if err := accept.Decode(with, &s); err != nil {
+		return nodes.Traits{}, err
+	}
+	return s.traits(), nil
+}
 
 // Run runs the command once.
-func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) { panic("contract") }
+func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
+	var s settings
+	if err := accept.Decode(t.With, &s); err != nil {
+		return nil, err
+	}
+	spec, closeStdin, err := prepare(t, &s)
+	if err != nil {
+		return nil, err
+	}
+	defer closeStdin()
+	p, err := proc.Run(ctx, spec)
+	if err != nil {
+		return nil, startFailure(err)
+	}
+	defer p.Close()
+	res := &nodes.Result{}
+	for _, q := range p.Left {
+		res.Warnings = append(res.Warnings, fmt.Sprintf("the command left process %d (%s) behind; it was ended", q.Pid, q.Command))
+	}
+	for _, q := range p.Survivors {
+		res.Survivors = append(res.Survivors, fmt.Sprintf("%d (%s)", q.Pid, q.Command))
+	}
+	failure := judge(ctx, t, &s, p)
+	if err := keep(t, &s, p, failure != nil); err != nil {
+		return res, err
+	}
+	if failure != nil {
+		return res, failure
+	}
+	return res, collect(t, &s, p, res)
+}
+
+func startFailure(err error) error {
+	var start *proc.StartError
+	if errors.As(err, &start) {
+		return nodes.Permanent(&nodes.Error{Category: "spawn_failed", Message: start.Error()})
+	}
+	return err
+}
+
+// judge says how the command failed, or nil.
+func judge(ctx context.Context, t *nodes.Task, s *settings, p *proc.Result) error {
+	e := &nodes.Error{Diagnostics: diagnostics(p)}
+	switch {
+	case p.Cause == proc.Cancelled:
+		return context.Cause(ctx)
+	case p.Cause == proc.TimedOut:
+		e.Category, e.Message = "stalled", fmt.Sprintf("took longer than %v", t.Timeout)
+	case p.Cause == proc.Silent:
+		e.Category, e.Message = "stalled", fmt.Sprintf("printed nothing for %v", t.Silence)
+	case p.Signal != 0:
+		e.Category, e.Message = "killed", fmt.Sprintf("ended by signal %d (%v)", int(p.Signal), p.Signal)
+	case p.Exit == 0 || s.Exit[fmt.Sprint(p.Exit)] == "ok":
+		return nil
+	case s.Exit[fmt.Sprint(p.Exit)] != "":
+		e.Category, e.Message = s.Exit[fmt.Sprint(p.Exit)], exitMessage(p)
+	case notStarted(p):
+		e.Category, e.Message, e.Permanent = "spawn_failed", exitMessage(p), true
+	default:
+		e.Category, e.Message = "exit_nonzero", exitMessage(p)
+	}
+	return e
+}
+
+// notStarted reports whether a shell says that it did not find or could not start a command.
+func notStarted(p *proc.Result) bool {
+	tail := strings.ToLower(string(p.Stderr.Tail(2000)))
+	return p.Exit == 127 && strings.Contains(tail, "not found") ||
+		p.Exit == 126 && (strings.Contains(tail, "permission denied") || strings.Contains(tail, "not executable"))
+}
+
+func exitMessage(p *proc.Result) string {
+	msg := fmt.Sprintf("exit status %d", p.Exit)
+	lines := strings.Split(strings.TrimSpace(proc.Printable(string(p.Stderr.Tail(2000)))), "\n")
+	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
+		msg += ": " + clip(last, 200)
+	}
+	return msg
+}
+
+// diagnostics returns the ends of what the command printed, safe to print, at most 2,000
+// characters. Errors stand at the end.
+func diagnostics(p *proc.Result) string {
+	var b strings.Builder
+	for _, s := range []struct {
+		name string
+		c    *proc.Capture
+		most int
+	}{{"stderr", p.Stderr, 1200}, {"stdout", p.Stdout, 600}} {
+		if text := strings.TrimSpace(proc.Printable(string(s.c.Tail(s.most)))); text != "" {
+			fmt.Fprintf(&b, "%s: %s\n", s.name, clipStart(text, s.most))
+		}
+	}
+	return b.String()
+}
+
+// clip returns the first n bytes of s at most, cut between characters.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "..."
+}
+
+// clipStart returns the last n bytes of s at most.
+func clipStart(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return "..." + strings.ToValidUTF8(s[len(s)-n:], "")
+}
+
+// keep puts what the command printed into the node's folder, bytewise, when there is any.
+func keep(t *nodes.Task, s *settings, p *proc.Result, failed bool) error {
+	for _, c := range []struct {
+		name string
+		from *proc.Capture
+	}{{"stdout.txt", p.Stdout}, {"stderr.txt", p.Stderr}} {
+		published := c.from == p.Stdout && s.Stdout != "" && !failed
+		if c.from.Size() == 0 || published {
+			continue
+		}
+		if err := copyTo(t, c.name, c.from.Open()); err != nil {
+			return fmt.Errorf("keep %s: %w", c.name, err)
+		}
+	}
+	return nil
+}
+
+func copyTo(t *nodes.Task, name string, r io.Reader) error {
+	w, err := t.Keep(name)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, r)
+	return errors.Join(err, w.Close())
+}

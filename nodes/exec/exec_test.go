@@ -1,0 +1,263 @@
+package exec
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/nodetest"
+)
+
+type m = map[string]any
+
+func run(t *testing.T, with m, change ...func(*nodes.Task, *nodetest.Host)) (*nodes.Task, *nodetest.Host, *nodes.Result, error) {
+	t.Helper()
+	task, host := nodetest.New(t, "exec", with)
+	for _, f := range change {
+		f(task, host)
+	}
+	res, err := Kind{}.Run(context.Background(), task)
+	return task, host, res, err
+}
+
+func TestCommandGetsWhatItIsTold(t *testing.T) {
+	t.Setenv("EXEC_TEST_TOKEN", "leak")
+	t.Setenv("EXEC_TEST_WANTED", "yes")
+	script := `
+		printf '%s\n' "$TEXT" "$NUMBER" "$FLAG" "$KEY" "$EXEC_TEST_WANTED" "$EXEC_TEST_TOKEN"
+		printf '%s\n' "$DAGRUN_NODE $DAGRUN_GENERATION $DAGRUN_SEED"
+		cat "$DAGRUN_IN/page.html" "$DAGRUN_IN/notes"; ls "$DAGRUN_IN" | tr '\n' ' '; cat; pwd > "$DAGRUN_OUT/where.txt"`
+	task, host, res, err := run(t, m{
+		"run": script, "env": m{"TEXT": "a b; $(exit 3)", "NUMBER": 1.5, "FLAG": true},
+		"pass": []string{"EXEC_TEST_WANTED"}, "secrets": m{"KEY": "api"}, "stdin": m{"artifact": "in.txt"}, "dir": "sub",
+	}, func(task *nodes.Task, h *nodetest.Host) {
+		task.Reads = []string{"page.html", "notes", "nobody-wrote-this"}
+		task.Writes = []string{"where.txt"}
+		h.Artifacts["page.html"], h.Artifacts["in.txt"] = "<p>\n", "from stdin"
+		h.Accumulators["notes"] = []nodes.Entry{{Text: "first", Meta: map[string]string{"title": "T"}}, {Text: "second"}}
+		h.Secrets["api"] = "s3cret"
+		if err := os.Mkdir(filepath.Join(task.SpecDir, "sub"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "a b; $(exit 3)\n1.5\ntrue\ns3cret\nyes\n\nn 1 1\n<p>\n### T\n\nfirst\n\nsecond\n\nnotes page.html from stdin"
+	if got := host.Kept["stdout.txt"]; got != want {
+		t.Errorf("stdout\n%q want\n%q", got, want)
+	}
+	if where := nodetest.Stage(t, task, res, "where.txt"); where != filepath.Join(task.SpecDir, "sub")+"\n" {
+		t.Errorf("ran in %q", where)
+	}
+	if _, kept := host.Kept["stderr.txt"]; kept {
+		t.Error("an empty stderr was kept")
+	}
+}
+
+func TestSilentCommandKeepsNothing(t *testing.T) {
+	_, host, res, err := run(t, m{"argv": []string{"/bin/true"}})
+	if err != nil || len(host.Kept) != 0 || len(res.Writes) != 0 || len(res.Warnings) != 0 {
+		t.Errorf("error %v, kept %v, result %+v", err, host.Kept, res)
+	}
+}
+
+func TestArtifacts(t *testing.T) {
+	writes := func(names ...string) func(*nodes.Task, *nodetest.Host) {
+		return func(task *nodes.Task, _ *nodetest.Host) { task.Writes = names }
+	}
+	t.Run("staged, with folders and bytes as they are", func(t *testing.T) {
+		task, _, res, err := run(t, m{"run": `mkdir $DAGRUN_OUT/d; printf 'a\000\377' > $DAGRUN_OUT/d/x; : > $DAGRUN_OUT/empty`}, writes("d/x", "empty"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x := nodetest.Stage(t, task, res, "d/x"); x != "a\x00\xff" {
+			t.Errorf("d/x = %q", x)
+		}
+		nodetest.Stage(t, task, res, "empty")
+	})
+	t.Run("stdout as an artifact", func(t *testing.T) {
+		task, host, res, err := run(t, m{"argv": []string{"echo", "hi"}, "stdout": "d/out.txt"}, writes("d/out.txt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out := nodetest.Stage(t, task, res, "d/out.txt"); out != "hi\n" {
+			t.Errorf("%q", out)
+		}
+		if len(host.Kept) != 0 {
+			t.Errorf("kept twice: %v", host.Kept)
+		}
+	})
+	t.Run("missing", func(t *testing.T) {
+		_, host, _, err := run(t, m{"run": "echo words"}, writes("report.txt"))
+		if nodetest.Category(err) != "no_artifact" || !strings.Contains(err.Error(), "report.txt") || host.Kept["stdout.txt"] != "words\n" {
+			t.Errorf("error %v, kept %v", err, host.Kept)
+		}
+	})
+	t.Run("a link out of the folder", func(t *testing.T) {
+		for _, script := range []string{`ln -s /etc/passwd $DAGRUN_OUT/x`, `ln -s /etc $DAGRUN_OUT/d`} {
+			_, _, _, err := run(t, m{"run": script}, writes(map[bool]string{true: "x", false: "d/passwd"}[strings.Contains(script, "passwd")]))
+			if nodetest.Category(err) != "no_artifact" {
+				t.Errorf("%s: %v", script, err)
+			}
+		}
+	})
+	t.Run("undeclared", func(t *testing.T) {
+		_, _, res, err := run(t, m{"run": `mkdir $DAGRUN_OUT/d; echo > $DAGRUN_OUT/d/x; echo > $DAGRUN_OUT/extra`}, writes("d/x"))
+		if err != nil || len(res.Warnings) != 1 || !strings.Contains(res.Warnings[0], `"extra"`) {
+			t.Errorf("error %v, warnings %v", err, res.Warnings)
+		}
+	})
+}
+
+func TestOutputs(t *testing.T) {
+	declared := map[string]string{"n": "int", "ok": "bool"}
+	tests := []struct{ json, want, category string }{
+		{`{"n": 12345678901234567, "ok": true}`, `{"n":12345678901234567,"ok":true}`, ""},
+		{`{"n": 1}`, "", "protocol"},
+		{`{"n": 1, "ok": tru`, "", "protocol"},
+		{`{"n": 1, "ok": true} {}`, "", "protocol"},
+		{`[1]`, "", "protocol"},
+		{`{"n": 1, "ok": true, "x": "` + strings.Repeat("y", 70000) + `"}`, "", "protocol"},
+		{``, "", "protocol"},
+	}
+	for _, tt := range tests {
+		_, _, res, err := run(t, m{"run": `printf '%s' "$J" > $DAGRUN_OUT/outputs.json`, "env": m{"J": tt.json}},
+			func(task *nodes.Task, _ *nodetest.Host) { task.Outputs = declared })
+		if got := nodetest.Category(err); got != tt.category {
+			t.Errorf("%.40s: category %q (%v)", tt.json, got, err)
+			continue
+		}
+		if tt.want != "" {
+			if got, _ := json.Marshal(res.Values); string(got) != tt.want {
+				t.Errorf("values %s", got)
+			}
+		}
+	}
+	if _, _, res, err := run(t, m{"argv": []string{"/bin/true"}}); err != nil || res.Values != nil {
+		t.Errorf("without declarations: %v %v", res, err)
+	}
+}
+
+// R-1, R-3, R-4: how a command failed, with what it said.
+func TestFailures(t *testing.T) {
+	tests := []struct {
+		name     string
+		with     m
+		change   func(*nodes.Task)
+		category string
+		message  string // part of it
+		final    bool
+	}{
+		{"status", m{"run": "echo first; echo 'the reason' >&2; exit 3"}, nil, "exit_nonzero", "exit status 3: the reason", false},
+		{"declared status", m{"run": "exit 75", "exit": m{"75": "transient"}}, nil, "transient", "exit status 75", false},
+		{"declared as good", m{"run": "exit 1", "exit": m{"1": "ok"}}, nil, "", "", false},
+		{"not found", m{"argv": []string{"no-such-command-x1"}}, nil, "spawn_failed", "no-such-command-x1", true},
+		{"not found by a shell", m{"run": "no-such-command-x1"}, nil, "spawn_failed", "not found", true},
+		{"127 of its own", m{"run": "exit 127"}, nil, "exit_nonzero", "exit status 127", false},
+		{"not executable", m{"argv": []string{"./plain.txt"}}, nil, "spawn_failed", "permission denied", true},
+		{"signal from outside", m{"run": "kill -KILL $$"}, nil, "killed", "signal 9", false},
+		{"silence", m{"run": "echo a; exec sleep 300"}, func(t *nodes.Task) { t.Silence = 200 * time.Millisecond }, "stalled", "printed nothing", false},
+		{"no such secret", m{"argv": []string{"/bin/true"}, "secrets": m{"K": "none"}}, nil, "config", "none", true},
+		{"no such stdin", m{"argv": []string{"cat"}, "stdin": m{"artifact": "none"}}, nil, "config", "none", false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, host, _, err := run(t, tt.with, func(task *nodes.Task, h *nodetest.Host) {
+				if err := os.WriteFile(filepath.Join(task.SpecDir, "plain.txt"), []byte("x"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if tt.change != nil {
+					tt.change(task)
+				}
+			})
+			if got := nodetest.Category(err); got != tt.category {
+				t.Fatalf("category %q (%v), want %q", got, err, tt.category)
+			}
+			if err == nil {
+				return
+			}
+			var e *nodes.Error
+			errors.As(err, &e)
+			if !strings.Contains(err.Error(), tt.message) || e.Permanent != tt.final || strings.Contains(err.Error(), "\n") {
+				t.Errorf("error %q, permanent %v", err, e.Permanent)
+			}
+			if tt.name == "status" && (!strings.Contains(e.Diagnostics, "first") || host.Kept["stderr.txt"] != "the reason\n") {
+				t.Errorf("diagnostics %q, kept %v", e.Diagnostics, host.Kept)
+			}
+		})
+	}
+}
+
+// R-4: SIGTERM to the group, grace, SIGKILL; the partial output is kept.
+func TestTimeout(t *testing.T) {
+	task, host := nodetest.New(t, "exec", m{"run": "echo partial; trap '' TERM; while :; do sleep 1; done"})
+	task.Grace, task.Timeout = 100*time.Millisecond, 300*time.Millisecond
+	ctx, cancel := context.WithTimeout(context.Background(), task.Timeout)
+	defer cancel()
+	_, err := Kind{}.Run(ctx, task)
+	if nodetest.Category(err) != "stalled" || host.Kept["stdout.txt"] != "partial\n" {
+		t.Errorf("error %v, kept %v", err, host.Kept)
+	}
+}
+
+func TestCancelIsTheHostsWord(t *testing.T) {
+	stopped := errors.New("stopped by the user")
+	task, _ := nodetest.New(t, "exec", m{"argv": []string{"sleep", "300"}})
+	ctx, cancel := context.WithCancelCause(context.Background())
+	time.AfterFunc(100*time.Millisecond, func() { cancel(stopped) })
+	if _, err := (Kind{}).Run(ctx, task); !errors.Is(err, stopped) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestDiagnosticsAreBoundedAndSafe(t *testing.T) {
+	_, _, _, err := run(t, m{"run": `i=0; while [ $i -lt 3000 ]; do printf 'ä\033[31m%d\n' $i >&2; echo "out $i"; i=$((i+1)); done; exit 1`})
+	var e *nodes.Error
+	if !errors.As(err, &e) {
+		t.Fatal(err)
+	}
+	if len(e.Diagnostics) > 2000 || strings.ContainsRune(e.Diagnostics, 0x1b) || !strings.Contains(e.Diagnostics, "2999") {
+		t.Errorf("%d bytes: %q", len(e.Diagnostics), e.Diagnostics)
+	}
+}
+
+// B-10: what a command leaves behind is ended and named.
+func TestLeftovers(t *testing.T) {
+	_, _, res, err := run(t, m{"run": "setsid sleep 299 & sleep 0.05"})
+	if err != nil || len(res.Warnings) != 1 || !strings.Contains(res.Warnings[0], "sleep 299") || len(res.Survivors) != 0 {
+		t.Errorf("error %v, result %+v", err, res)
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	tests := []struct{ with, want string }{
+		{`{"argv": ["make"]}`, "[]"},
+		{`{}`, "[{argv missing: what to run, as argv: [...] or run: \"...\"}]"},
+		{`{"argv": ["a"], "run": "b"}`, "[{run give argv or run, not both}]"},
+		{`{"argv": ["a"], "stdin": {}}`, "[{stdin want exactly one of artifact, file, text}]"},
+		{`{"argv": ["a"], "stdin": {"text": "", "file": "x"}}`, "[{stdin want exactly one of artifact, file, text}]"},
+		{`{"argv": ["a"], "exit": {"0": "ok"}}`, "[{exit.0 an exit status is a number from 1 to 255}]"},
+		{`{"argv": ["a"], "env": {"K": "v"}, "secrets": {"K": "s"}}`, "[{secrets.K the variable is set by env too}]"},
+	}
+	for _, tt := range tests {
+		tr, err := Kind{}.Describe(json.RawMessage(tt.with))
+		if err != nil || fmt.Sprint(tr.Problems) != tt.want && !(tt.want == "[]" && len(tr.Problems) == 0) {
+			t.Errorf("%s: %v %v", tt.with, tr.Problems, err)
+		}
+	}
+	tr, err := Kind{}.Describe(json.RawMessage(`{"argv": ["a"], "stdin": {"artifact": "r"}, "stdout": "w", "secrets": {"A": "s", "B": "s"}}`))
+	if err != nil || fmt.Sprintf("%v %v %v %v", tr.Effect, tr.Reads, tr.Writes, tr.Secrets) != "idempotent [r] [w] [s]" {
+		t.Errorf("%+v %v", tr, err)
+	}
+	if _, err := (Kind{}).Describe(json.RawMessage(`{"argvv": []}`)); err == nil {
+		t.Error("an unknown field was accepted")
+	}
+}

@@ -1,0 +1,261 @@
+package exec
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/proc"
+)
+
+const (
+	outputsFile = "outputs.json"
+	mostOutputs = 64 << 10 // bytes; values travel in events
+)
+
+// prepare lays out what the command needs and says what to start.
+func prepare(t *nodes.Task, s *settings) (spec *proc.Spec, closeStdin func(), err error) {
+	closeStdin = func() {}
+	set := map[string]string{
+		"DAGRUN_OUT": t.Out, "DAGRUN_NODE": t.Node, "TMPDIR": t.Scratch,
+		"DAGRUN_GENERATION": strconv.Itoa(t.Generation), "DAGRUN_SEED": strconv.FormatInt(t.Seed, 10),
+	}
+	for name, raw := range s.Env {
+		set[name] = plain(raw)
+	}
+	for name, secret := range s.Secrets {
+		if set[name], err = t.Secret(secret); err != nil {
+			return nil, closeStdin, err
+		}
+	}
+	if len(t.Reads) > 0 {
+		set["DAGRUN_IN"] = filepath.Join(t.Scratch, "in")
+		if err := layOut(t, set["DAGRUN_IN"]); err != nil {
+			return nil, closeStdin, err
+		}
+	}
+	spec = &proc.Spec{
+		Argv: s.Argv, Dir: t.SpecDir, Env: proc.Environ(s.Pass, set), Spool: t.Out,
+		Grace: t.Grace, Silence: t.Silence,
+		Limits: proc.Limits{
+			MemoryBytes: s.Limits.MemoryMB << 20, CPUSeconds: s.Limits.CPUSeconds,
+			FileBytes: s.Limits.FileMB << 20, OpenFiles: s.Limits.OpenFiles,
+		},
+	}
+	if s.Run != "" {
+		spec.Argv = []string{"/bin/sh", "-c", s.Run}
+	}
+	if s.Dir != "" {
+		spec.Dir = s.Dir
+		if !filepath.IsAbs(s.Dir) {
+			spec.Dir = filepath.Join(t.SpecDir, s.Dir)
+		}
+	}
+	if t.Silence > 0 && t.Beat != nil {
+		spec.Beat = func() { t.Beat("") }
+	}
+	if s.Stdin != nil {
+		if spec.Stdin, err = s.Stdin.open(t); err != nil {
+			return nil, closeStdin, err
+		}
+		closeStdin = func() { _ = spec.Stdin.Close() }
+	}
+	return spec, closeStdin, nil
+}
+
+// plain returns a string, number or truth value as text.
+func plain(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return string(bytes.TrimSpace(raw))
+}
+
+// open returns a file with what the command reads.
+func (in *stdin) open(t *nodes.Task) (*os.File, error) {
+	var from io.ReadCloser
+	var err error
+	switch {
+	case in.Text != nil:
+		from = io.NopCloser(strings.NewReader(*in.Text))
+	case in.File != "":
+		from, err = t.File(in.File)
+	default:
+		from, err = t.Artifact(in.Artifact)
+	}
+	if err != nil {
+		return nil, &nodes.Error{Category: "config", Message: "stdin", Err: err}
+	}
+	defer from.Close()
+	f, err := os.Create(filepath.Join(t.Scratch, "stdin"))
+	if err != nil {
+		return nil, err
+	}
+	_, err = io.Copy(f, from)
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("stdin: %w", err)
+	}
+	return f, nil
+}
+
+// layOut puts copies of what the node reads into a folder. What nobody has written is left out.
+func layOut(t *nodes.Task, dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, name := range t.Reads {
+		from, err := t.Artifact(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			from, err = entries(t, name)
+		}
+		if from == nil && err == nil {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", name, err)
+		}
+		err = put(root, name, from)
+		_ = from.Close()
+		if err != nil {
+			return fmt.Errorf("read %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// entries returns an accumulator as text, or nil when the name is none or it is empty.
+func entries(t *nodes.Task, name string) (io.ReadCloser, error) {
+	list, err := t.Entries(name)
+	if err != nil || len(list) == 0 {
+		return nil, nil // an artifact that nobody has written, or nothing to show
+	}
+	var b strings.Builder
+	for _, e := range list {
+		b.WriteString(e.String() + "\n\n")
+	}
+	return io.NopCloser(strings.NewReader(b.String())), nil
+}
+
+func put(root *os.Root, name string, from io.Reader) error {
+	if dir := filepath.Dir(name); dir != "." {
+		if err := root.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	f, err := root.Create(name)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, from)
+	return errors.Join(err, f.Close())
+}
+
+// collect takes artifacts and values out of the staging folder.
+func collect(t *nodes.Task, s *settings, p *proc.Result, res *nodes.Result) error {
+	root, err := os.OpenRoot(t.Out)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if s.Stdout != "" {
+		if err := put(root, s.Stdout, p.Stdout.Open()); err != nil {
+			return fmt.Errorf("artifact %s: %w", s.Stdout, err)
+		}
+	}
+	if len(t.Writes) > 0 {
+		res.Writes = make(map[string]string, len(t.Writes))
+	}
+	for _, name := range t.Writes {
+		info, err := root.Lstat(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return &nodes.Error{Category: "no_artifact", Message: "the command did not put " + name + " into $DAGRUN_OUT", Diagnostics: diagnostics(p)}
+		case err != nil:
+			return &nodes.Error{Category: "no_artifact", Message: "artifact " + name, Err: err}
+		case !info.Mode().IsRegular():
+			return nodes.Permanent(nodes.Fail("no_artifact", name+" in $DAGRUN_OUT is not a regular file"))
+		}
+		res.Writes[name] = name
+	}
+	if err := undeclared(root, t, res); err != nil {
+		return err
+	}
+	res.Values, err = values(root, t)
+	return err
+}
+
+// undeclared warns of files at the top of the staging folder that nothing will come of.
+func undeclared(root *os.Root, t *nodes.Task, res *nodes.Result) error {
+	list, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		return err
+	}
+	for _, entry := range list {
+		name := entry.Name()
+		belongs := func(w string) bool { return w == name || strings.HasPrefix(w, name+"/") }
+		if name != outputsFile && !slices.ContainsFunc(t.Writes, belongs) {
+			res.Warnings = append(res.Warnings, "the command put "+strconv.Quote(name)+" into $DAGRUN_OUT, which `writes` does not name; it is dropped")
+		}
+	}
+	return nil
+}
+
+// values reads outputs.json. Every declared value must be there; the host checks the types.
+func values(root *os.Root, t *nodes.Task) (map[string]any, error) {
+	b, err := readSmall(root)
+	if err != nil {
+		return nil, nodes.Fail("protocol", outputsFile+": "+err.Error())
+	}
+	var all map[string]any
+	if b != nil {
+		d := json.NewDecoder(bytes.NewReader(b))
+		d.UseNumber()
+		if err := d.Decode(&all); err != nil {
+			return nil, nodes.Fail("protocol", outputsFile+" is not a JSON object: "+err.Error())
+		}
+		if _, err := d.Token(); !errors.Is(err, io.EOF) {
+			return nil, nodes.Fail("protocol", outputsFile+" holds more than one JSON value")
+		}
+	}
+	for _, name := range sorted(t.Outputs) {
+		if _, there := all[name]; !there {
+			return nil, nodes.Fail("protocol", "the declared output "+name+" is not in $DAGRUN_OUT/"+outputsFile)
+		}
+	}
+	return all, nil
+}
+
+func readSmall(root *os.Root) ([]byte, error) {
+	f, err := root.Open(outputsFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, mostOutputs+1))
+	if err == nil && len(b) > mostOutputs {
+		err = fmt.Errorf("more than %d bytes; put large things into artifacts", mostOutputs)
+	}
+	return b, err
+}

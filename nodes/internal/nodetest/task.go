@@ -1,0 +1,147 @@
+// Package nodetest makes tasks for tests of kinds of node: a host with folders and a record of
+// what the kind did, and nothing else.
+package nodetest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"dagrun.dev/nodes"
+)
+
+// A Host records what a kind did with its task.
+type Host struct {
+	mu sync.Mutex
+	// Kept holds the files made by Task.Keep, by name; each call replaces the content.
+	Kept map[string]string
+	// Facts holds the payloads given to Task.Emit, in order, each with its "type".
+	Facts []map[string]any
+	// Logged holds the lines of Task.Log.
+	Logged []string
+	// Beats counts the calls of Task.Beat.
+	Beats int
+
+	// Artifacts, Files, Accumulators and Secrets are what the task may read.
+	Artifacts, Files, Secrets map[string]string
+	Accumulators              map[string][]nodes.Entry
+}
+
+// New returns a task with empty folders and its host. with is marshalled.
+func New(t testing.TB, kind string, with any) (*nodes.Task, *Host) {
+	t.Helper()
+	raw, err := json.Marshal(with)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &Host{Kept: map[string]string{}, Artifacts: map[string]string{}, Files: map[string]string{}, Secrets: map[string]string{}, Accumulators: map[string][]nodes.Entry{}}
+	task := &nodes.Task{
+		Node: "n", Generation: 1, Attempt: 1, Kind: kind, With: raw, Labels: map[string]string{}, Seed: 1,
+		Effect: "idempotent", Grace: time.Second,
+		SpecDir: t.TempDir(), Out: t.TempDir(), Scratch: t.TempDir(), Binary: os.Args[0],
+		File:     func(name string) (io.ReadCloser, error) { return open(h.Files, name) },
+		Artifact: func(name string) (io.ReadCloser, error) { return open(h.Artifacts, name) },
+		Entries:  func(name string) ([]nodes.Entry, error) { return h.Accumulators[name], nil },
+		Values:   func(string) (map[string]json.RawMessage, bool) { return nil, false },
+		Secret: func(name string) (string, error) {
+			if v, ok := h.Secrets[name]; ok {
+				return v, nil
+			}
+			return "", nodes.Permanent(nodes.Fail("config", "no secret named "+name))
+		},
+		Keep: func(name string) (io.WriteCloser, error) { return &keeper{host: h, name: name}, nil },
+		Emit: h.emit,
+		Log: func(level, msg string) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.Logged = append(h.Logged, level+" "+msg)
+		},
+		Beat: func(string) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.Beats++
+		},
+	}
+	return task, h
+}
+
+// Stage returns the content of an artifact that a result stages, failing the test when it is not there.
+func Stage(t testing.TB, task *nodes.Task, res *nodes.Result, name string) string {
+	t.Helper()
+	path, ok := res.Writes[name]
+	if !ok {
+		t.Fatalf("artifact %s is not among the writes %v", name, res.Writes)
+	}
+	b, err := os.ReadFile(filepath.Join(task.Out, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// Category returns the category of an error, "" for nil and "(no *nodes.Error)" for foreign ones.
+func Category(err error) string {
+	var e *nodes.Error
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &e):
+		return e.Category
+	}
+	return "(no *nodes.Error)"
+}
+
+// Types returns the types of the emitted facts, in order, with blanks between.
+func (h *Host) Types() string {
+	var types []string
+	for _, f := range h.Facts {
+		types = append(types, fmt.Sprint(f["type"]))
+	}
+	return strings.Join(types, " ")
+}
+
+func (h *Host) emit(typ string, body any) error {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	fact := map[string]any{}
+	if err := json.Unmarshal(raw, &fact); err != nil {
+		return err
+	}
+	fact["type"] = typ
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.Facts = append(h.Facts, fact)
+	return nil
+}
+
+func open(from map[string]string, name string) (io.ReadCloser, error) {
+	content, ok := from[name]
+	if !ok {
+		return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
+	}
+	return io.NopCloser(strings.NewReader(content)), nil
+}
+
+type keeper struct {
+	bytes.Buffer
+	host *Host
+	name string
+}
+
+func (k *keeper) Close() error {
+	k.host.mu.Lock()
+	defer k.host.mu.Unlock()
+	k.host.Kept[k.name] = k.String()
+	return nil
+}
