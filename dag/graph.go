@@ -1,37 +1,178 @@
 package dag
 
-// A Graph is a plan with its edges by index. Nodes are addressed by int32 index in plan order;
-// indexes exist in memory only. A Graph is immutable and may be read from any goroutine.
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Graph is a plan with its edges by index. Nodes are addressed by int32 index: those of the
+// plan in plan order, those of run-time expansions after them (see Before). Indexes exist in
+// memory only. A Graph is immutable and may be read from any goroutine.
 type Graph struct {
+	// Plan holds all nodes, expanded ones at the end. Its digest is that of the graph.
 	Plan *Plan
-	// implementation: CSR edge arrays, id lookup, critical-path weights
-	_ struct{}
+
+	base   int       // nodes of the plan itself; the rest are expansions
+	needs  [][]int32 // by node, in index order, each once
+	deps   [][]int32 // by node, in index order
+	rank   []float64
+	weight []float64
+	origin []int32            // foreach node of each expanded node, by index-base
+	ids    []map[string]int32 // lower-case id -> index; newest layer last, each smaller than the one before
+	uses   *uses              // who touches which artifact and accumulator
+	tail   *tail              // of the array behind Plan.Nodes
 }
 
 // NewGraph checks p (unknown needs, duplicate ids, cycles, unordered writers of one artifact,
-// unordered readers of an accumulator) and indexes it. All problems are returned joined, each
-// naming its node.
-func NewGraph(p *Plan) (*Graph, error) { panic("contract") }
+// readers unordered with a writer or appender of what they read) and indexes it. All problems are
+// returned joined, each naming its node. Where a need stands after its dependent, the graph's
+// Plan is a copy of p with the need moved up to before its first dependent; else it is p.
+func NewGraph(p *Plan) (*Graph, error) {
+	g := &Graph{Plan: p, base: len(p.Nodes)}
+	edges, err := g.index()
+	if err != nil {
+		return nil, err
+	}
+	order, err := g.planOrder(edges)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.IsSorted(order) {
+		sorted := *p
+		sorted.Nodes = make([]Node, len(p.Nodes))
+		for at, i := range order {
+			sorted.Nodes[at] = p.Nodes[i]
+		}
+		return NewGraph(&sorted)
+	}
+	g.connect(edges)
+	g.weigh(defaultWeight)
+	if err := g.checkUses(); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
 
-// Len returns the number of nodes.
-func (g *Graph) Len() int { panic("contract") }
+// Len returns the number of nodes, expanded ones included.
+func (g *Graph) Len() int { return len(g.Plan.Nodes) }
+
+// Base returns the number of nodes of the plan itself.
+func (g *Graph) Base() int { return g.base }
 
 // Index returns the index of a node id.
-func (g *Graph) Index(id string) (int32, bool) { panic("contract") }
+func (g *Graph) Index(id string) (int32, bool) {
+	i, ok := g.lookup(id)
+	return i, ok && g.Plan.Nodes[i].ID == id
+}
+
+// lookup finds an id ignoring case.
+func (g *Graph) lookup(id string) (int32, bool) {
+	low := strings.ToLower(id)
+	for l := len(g.ids) - 1; l >= 0; l-- {
+		if i, ok := g.ids[l][low]; ok {
+			return i, true
+		}
+	}
+	return -1, false
+}
 
 // Node returns the node at an index.
 func (g *Graph) Node(i int32) *Node { return &g.Plan.Nodes[i] }
 
-// Needs and Dependents return the direct neighbours in plan order. The slices are not to be changed.
-func (g *Graph) Needs(i int32) []int32      { panic("contract") }
-func (g *Graph) Dependents(i int32) []int32 { panic("contract") }
+// Needs returns the direct needs of a node in index order. The slice is not to be changed. A node
+// that needs an expanded foreach node also needs the nodes of the expansion.
+func (g *Graph) Needs(i int32) []int32 { return g.needs[i] }
+
+// Dependents returns the nodes that need a node, in index order. The slice is not to be changed.
+func (g *Graph) Dependents(i int32) []int32 { return g.deps[i] }
 
 // Rank is the longest expected path in seconds from the start of node i to the end of the run
 // (weights: estimate seconds, else 1). The scheduler starts the highest first.
-func (g *Graph) Rank(i int32) float64 { panic("contract") }
+func (g *Graph) Rank(i int32) float64 { return g.rank[i] }
 
-// Extend returns the graph of the plan with more nodes: those of a run-time foreach.
-func (g *Graph) Extend(of string, nodes []Node) (*Graph, error) { panic("contract") }
+// Reweigh returns the graph with other weights: seconds(i) is what node i is expected to take,
+// e.g. by the durations of earlier runs; where it says false the node's own estimate holds.
+func (g *Graph) Reweigh(seconds func(i int32) (float64, bool)) *Graph {
+	c := *g
+	c.weight = make([]float64, c.Len())
+	for i := range c.weight {
+		c.weight[i] = defaultWeight(c.Node(int32(i)))
+		if w, ok := seconds(int32(i)); ok && w >= 0 {
+			c.weight[i] = w
+		}
+	}
+	c.rankAll()
+	return &c
+}
 
-// Digest returns the lower-case hex sha256 of p's canonical JSON.
-func (p *Plan) Digest() string { panic("contract") }
+// Origin returns the foreach node whose expansion created node i, if one did.
+func (g *Graph) Origin(i int32) (of int32, ok bool) {
+	if int(i) < g.base {
+		return -1, false
+	}
+	return g.origin[int(i)-g.base], true
+}
+
+// Before reports whether node i comes before node j in plan order. Expanded nodes come right
+// after the foreach node they come from, in item order.
+func (g *Graph) Before(i, j int32) bool {
+	if int(i) < g.base && int(j) < g.base {
+		return i < j
+	}
+	return slices.Compare(g.place(i), g.place(j)) < 0
+}
+
+// place returns the indexes from the plan's own node down to node i.
+func (g *Graph) place(i int32) []int32 {
+	p := []int32{i}
+	for of, ok := g.Origin(i); ok; of, ok = g.Origin(of) {
+		p = append(p, of)
+	}
+	slices.Reverse(p)
+	return p
+}
+
+// Digest returns the lower-case hex sha256 of p's canonical JSON. A plan that has no canonical
+// form (an integer beyond 2^53 in a setting) has the digest "": Encode says why.
+func (p *Plan) Digest() string {
+	b, err := p.Encode()
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// Encode returns p's canonical JSON.
+func (p *Plan) Encode() ([]byte, error) {
+	return AppendJSON(make([]byte, 0, 512+256*len(p.Nodes)), p)
+}
+
+// DecodePlan reads what Encode wrote. A plan of a newer format is refused.
+func DecodePlan(b []byte) (*Plan, error) {
+	p := new(Plan)
+	if err := DecodeJSON(b, p); err != nil {
+		if errors.Is(err, ErrUnknownField) {
+			err = fmt.Errorf("%w: a newer version wrote this plan", err)
+		}
+		return nil, fmt.Errorf("plan: %w", err)
+	}
+	if p.Format > Format {
+		return nil, fmt.Errorf("plan: format %d is newer than %d, the newest this version reads", p.Format, Format)
+	}
+	return p, nil
+}
+
+// CategoryByName returns what a category of failure means.
+func (p *Plan) CategoryByName(name string) (*Category, bool) {
+	for i := range p.Categories { // a table of some twenty rows
+		if p.Categories[i].Name == name {
+			return &p.Categories[i], true
+		}
+	}
+	return nil, false
+}
