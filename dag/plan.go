@@ -33,6 +33,7 @@ type Plan struct {
 // A Param is a declared parameter with the value this plan was compiled with.
 type Param struct {
 	Name  string          `json:"name"` // dotted path, as in --set agent.provider=claude
+	Type  string          `json:"type"` // string, int, number, bool, list or map
 	Value json.RawMessage `json:"value"`
 }
 

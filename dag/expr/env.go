@@ -16,12 +16,12 @@ import (
 // Bounds of one expression. They keep a slip from eating the machine; no honest expression
 // comes near them.
 const (
-	maxSource = 16 << 10 // bytes of source
-	maxDepth  = 100      // nesting
-	maxCost   = 5_000_000
-	maxOutput = 4 << 20 // bytes of the result as JSON
-	maxList   = 100_000 // elements that range and rotate may make
-	maxPad    = 64      // digits that pad may make
+	maxSource = 16 << 10  // bytes of source
+	maxDepth  = 100       // nesting
+	maxSteps  = 1_000_000 // of loops
+	maxOutput = 4 << 20   // bytes of the result as JSON
+	maxList   = 100_000   // elements that range and rotate may make
+	maxPad    = 64        // digits that pad may make
 )
 
 // baseEnv holds the functions of the language and no variable. Beside CEL's own: strings

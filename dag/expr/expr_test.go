@@ -226,6 +226,7 @@ func TestEvaluationIsBounded(t *testing.T) {
 	for _, src := range []string{
 		`lists.range(100000).map(x, lists.range(100000).map(y, x * y))`,
 		`lists.range(1000000000)`,
+		`lists.range(100000).map(x, 'some text of forty characters, more or less')`,
 		`cel.bind(a, 'xxxxxxxxxx', cel.bind(b, a+a+a+a+a+a+a+a, cel.bind(c, b+b+b+b+b+b+b+b, cel.bind(d, c+c+c+c+c+c+c+c, cel.bind(e, d+d+d+d+d+d+d+d, cel.bind(f, e+e+e+e+e+e+e+e, cel.bind(g, f+f+f+f+f+f+f+f, cel.bind(h, g+g+g+g+g+g+g+g, size(h+h+h+h)))))))))`,
 		`pad(1, 1000000000)`,
 		`'%.1000000000f'.format([1.0])`,
@@ -310,6 +311,43 @@ func FuzzTemplates(f *testing.F) {
 		if len(s) < 200 { // neither panics nor runs away, whatever is written
 			if m, mistakes := l.NewMold(&tree.Value{Kind: tree.String, Str: s}, "", false, decls); len(mistakes) == 0 {
 				_, _ = m.Cast(nil, record, false)
+			}
+		}
+	})
+}
+
+func BenchmarkEval(b *testing.B) {
+	l := lang(b, "s", "p")
+	vars := map[string]any{
+		"s": Item(map[string]any{"files": []any{"a", "b", "c", "d", "e"}}, "S1", 0, 7),
+		"p": Item("B", "B", 3, 8),
+	}
+	for name, src := range map[string]string{
+		"text":   `'car/' + s.key + '/p' + string(p.n)`,
+		"rotate": `rotate(s.value.files, {'A': 0, 'B': floor(size(s.value.files) * 2 / 5)}[p.key])`,
+		"loop":   `s.value.files.map(f, f + '.md')`,
+	} {
+		b.Run(name, func(b *testing.B) {
+			p, err := l.program(src, Decls{}, "")
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := p.Eval(vars, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	b.Run("condition", func(b *testing.B) { // parse by shape, then evaluate
+		for b.Loop() {
+			p, err := l.program(`nodes['a'].out.score >= 3.5 && nodes['b'].?out.ok.orValue(true)`, decls, "bool")
+			if err != nil {
+				b.Fatal(err)
+			}
+			if _, err := p.Eval(nil, record); err != nil {
+				b.Fatal(err)
 			}
 		}
 	})

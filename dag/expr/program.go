@@ -1,7 +1,9 @@
 package expr
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"dagrun.dev/dag"
@@ -42,7 +44,7 @@ func (l *Lang) compile(src string, bounded bool, fns []string) *compiled {
 	}
 	opts := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize)}
 	if !bounded {
-		opts = append(opts, cel.CostLimit(maxCost))
+		opts = append(opts, cel.InterruptCheckFrequency(maxSteps), cel.CustomDecoratorV2(boundText))
 	}
 	p, err := l.env.Program(checked, opts...)
 	if err != nil {
@@ -102,8 +104,38 @@ func (p *Program) eval(vars map[string]any, sc dag.Scope) (ref.Val, error) {
 	if len(p.fns) > 0 {
 		act.refs = refValues{get: func(i int) ref.Val { return p.read(i, sc) }}
 	}
-	v, _, err := p.prog.Eval(act)
+	v, _, err := p.prog.ContextEval(spent, act)
+	if errors.Is(err, interpreter.InterruptError{}) {
+		err = fmt.Errorf("needs more than %d steps", maxSteps)
+	}
 	return v, err
+}
+
+// spent is a context that is over. Programs of more than linear cost look at it once, after
+// maxSteps steps of their loops, so that the same expression is cut at the same step everywhere
+// (CEL's own cost limit makes loops over lists quadratic).
+var spent = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
+// boundText makes calls that return a text of more than maxOutput bytes fail.
+func boundText(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+	if _, ok := i.(interpreter.InterpretableCall); ok {
+		return textCall{i}, nil
+	}
+	return i, nil
+}
+
+type textCall struct{ interpreter.InterpretableV2 }
+
+func (c textCall) Exec(f *interpreter.ExecutionFrame) ref.Val {
+	v := c.InterpretableV2.Exec(f)
+	if s, ok := v.(types.String); ok && len(s) > maxOutput {
+		return types.NewErr("a text of more than %d bytes", maxOutput)
+	}
+	return v
 }
 
 // activation resolves the names of one evaluation.
