@@ -88,6 +88,13 @@ func (c *ruleCompiler) value(v cue.Value) *rules.Rule {
 	}
 	r := &rules.Rule{Types: c.types(v)}
 	op, args := v.Expr()
+	if op == cue.NoOp && len(args) == 1 { // a value without its default
+		if inner, innerArgs := args[0].Expr(); inner != cue.NoOp {
+			op, args = inner, innerArgs
+		} else if r.Types == rules.TypesOf(tree.List) {
+			v = args[0]
+		}
+	}
 	switch {
 	case op == cue.OrOp:
 		c.or(r, v, args)
@@ -290,9 +297,6 @@ func (c *ruleCompiler) list(r *rules.Rule, v cue.Value) {
 		if !x.Exists() {
 			break
 		}
-		if _, isDefault := v.Default(); isDefault && i > 0 && r.Items != nil {
-			break
-		}
 		r.Prefix = append(r.Prefix, c.value(x))
 	}
 }
@@ -308,14 +312,6 @@ func (c *ruleCompiler) scalar(r *rules.Rule, v cue.Value, op cue.Op, args []cue.
 		if v.IsConcrete() {
 			if x := constant(v); x != nil {
 				r.Enum = []*tree.Value{x}
-			}
-			return
-		}
-		if len(args) == 1 {
-			if innerOp, _ := args[0].Expr(); innerOp != cue.NoOp {
-				types := r.Types
-				*r = *c.value(args[0])
-				r.Types &= types
 			}
 		}
 	case cue.GreaterThanOp, cue.GreaterThanEqualOp, cue.LessThanOp, cue.LessThanEqualOp:

@@ -64,7 +64,8 @@ func (c *checker) value(r *Rule, v *tree.Value, p *at) {
 		c.report(v.Pos, p, r.mistake(v))
 		return
 	}
-	if len(r.AnyOf) > 0 && !c.anyOf(r, v, p) {
+	if len(r.AnyOf) > 0 {
+		c.anyOf(r, v, p)
 		return
 	}
 	switch v.Kind {
@@ -136,7 +137,7 @@ func (r *Rule) listed(v *tree.Value) bool {
 
 // anyOf checks the alternatives. The mistakes told are those of the only alternative for v's
 // type; where the type leaves a choice, the wording of the whole rule.
-func (c *checker) anyOf(r *Rule, v *tree.Value, p *at) bool {
+func (c *checker) anyOf(r *Rule, v *tree.Value, p *at) {
 	var only *Rule
 	candidates := 0
 	for _, a := range r.AnyOf {
@@ -146,9 +147,8 @@ func (c *checker) anyOf(r *Rule, v *tree.Value, p *at) bool {
 		}
 	}
 	if candidates == 1 && (v.Kind == tree.Map || v.Kind == tree.List || r.Want == "") {
-		before := len(c.found)
 		c.value(only, v, p)
-		return len(c.found) == before
+		return
 	}
 	var nearest tree.Diagnostics
 	for _, a := range r.AnyOf {
@@ -158,7 +158,7 @@ func (c *checker) anyOf(r *Rule, v *tree.Value, p *at) bool {
 			if c.fill {
 				c.value(a, v, p)
 			}
-			return true
+			return
 		}
 		if a.Types.Has(v.Kind) && (nearest == nil || len(try.found) < len(nearest)) {
 			nearest = try.found
@@ -166,10 +166,9 @@ func (c *checker) anyOf(r *Rule, v *tree.Value, p *at) bool {
 	}
 	if r.Want == "" && v.Kind == tree.Map && len(nearest) > 0 {
 		c.report(v.Pos, p, r.mistake(v)+"; nearest: "+strings.TrimPrefix(nearest[0].Path+": "+nearest[0].Text, p.String()+"."))
-		return false
+		return
 	}
 	c.report(v.Pos, p, r.mistake(v))
-	return false
 }
 
 func (c *checker) fields(r *Rule, v *tree.Value, p *at) {
@@ -217,7 +216,7 @@ func (c *checker) absent(r *Rule, v *tree.Value, p *at) {
 			continue
 		}
 		if d.Required {
-			c.report(v.Pos, &at{parent: p, name: d.Name}, "missing field ("+d.Rule.wanted()+")")
+			c.report(v.Pos, &at{parent: p, name: d.Name}, "missing field ("+d.Rule.wanting()+")")
 			continue
 		}
 		val := d.Default.Clone()
@@ -345,6 +344,12 @@ func (r *Rule) doubts(v *tree.Value, path string, out *tree.Diagnostics) {
 // mistake words why v is refused: what is wanted, what is there, the nearest valid value.
 func (r *Rule) mistake(v *tree.Value) string {
 	s := r.wanted() + ", got " + show(v)
+	if v.Kind == tree.String && r.Types&TypesOf(tree.Bool, tree.String) == TypesOf(tree.Bool) && words11[strings.ToLower(v.Str)] {
+		s += "; write true or false"
+	}
+	if v.Kind < tree.String && v.Kind != tree.Null && r.Types == TypesOf(tree.String) {
+		s += "; put it in quotes"
+	}
 	if v.Kind == tree.String {
 		var names []string
 		for _, e := range r.Enum {
@@ -362,8 +367,43 @@ func (r *Rule) mistake(v *tree.Value) string {
 	return s
 }
 
+// words11 are the booleans of YAML 1.1 that are strings since.
+var words11 = map[string]bool{"yes": true, "no": true, "on": true, "off": true, "y": true, "n": true}
+
 // braces tells a map that was a template without quotes: {{ .x }} is a map of a map in YAML.
 func braces(v *tree.Value) bool { return len(v.Fields) == 1 && v.Fields[0].Value.Kind == tree.Null }
+
+// Wanted words what the rule asks for: "want an int from 0 to 20".
+func (r *Rule) Wanted() string { return r.wanted() }
+
+// Below returns the rule of a field or, for a decimal number, an item. It is nil where none is known.
+func (r *Rule) Below(label string) *Rule {
+	if d := r.field(label); d != nil {
+		return d.Rule
+	}
+	if _, rule := r.pattern(label); rule != nil {
+		return rule
+	}
+	if i, err := strconv.Atoi(label); err == nil && i >= 0 {
+		if i < len(r.Prefix) {
+			return r.Prefix[i]
+		}
+		return r.Items
+	}
+	return nil
+}
+
+// Show prints a value for a message: its type, and what it is where that is short.
+func Show(v *tree.Value) string { return show(v) }
+
+// wanting is wanted without what it says of a value that is there.
+func (r *Rule) wanting() string {
+	w := r.wanted()
+	if i := strings.Index(w, "want "); i > 0 {
+		return w[i:]
+	}
+	return w
+}
 
 // wanted words what the rule asks for.
 func (r *Rule) wanted() string {
@@ -406,6 +446,9 @@ func (r *Rule) wanted() string {
 	}
 	for _, re := range r.NotMatch {
 		s += " not matching " + re
+	}
+	for _, no := range r.Not {
+		s += " other than " + strconv.Quote(no)
 	}
 	return s
 }

@@ -1,0 +1,272 @@
+package compile
+
+import (
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/token"
+
+	"dagrun.dev/internal/tree"
+)
+
+// A cueWalker turns an evaluated value into a tree. Places are those of the user's files: where
+// a value is written out at its path, else where CUE says it comes from, else that of the
+// nearest value around it.
+type cueWalker struct {
+	index  *syntaxIndex
+	lim    tree.Limits
+	values int
+	found  tree.Diagnostics
+	hidden tree.Diagnostics // paths that an error in CUE keeps from being seen
+	full   bool // a limit is passed
+}
+
+// value walks v, found at the given labels from the root of the file; around is the place of
+// what holds it and path is for messages.
+func (w *cueWalker) value(v cue.Value, labels []string, path string, around tree.Pos) *tree.Value {
+	out := &tree.Value{Pos: w.index.place(v, labels, around)}
+	w.values++
+	switch {
+	case w.full:
+		return out
+	case w.lim.Values > 0 && w.values > w.lim.Values:
+		w.limit(out, path, "the specification has more than "+strconv.Itoa(w.lim.Values)+" values")
+		return out
+	case w.lim.Depth > 0 && len(labels) > w.lim.Depth:
+		w.limit(out, path, "nested deeper than "+strconv.Itoa(w.lim.Depth)+" levels")
+		return out
+	}
+	if d, ok := v.Default(); ok {
+		v = d
+	}
+	switch v.Kind() {
+	case cue.NullKind:
+	case cue.BoolKind:
+		out.Kind = tree.Bool
+		out.Bool, _ = v.Bool()
+	case cue.IntKind:
+		n, err := v.Int64()
+		if err != nil {
+			w.fail(out, path, "the number does not fit 64 bits")
+		}
+		out.Kind, out.Int = tree.Int, n
+	case cue.FloatKind:
+		f, err := v.Float64()
+		if err != nil {
+			w.fail(out, path, "the number is out of range")
+		}
+		out.Kind, out.Float = tree.Float, f
+	case cue.StringKind:
+		out.Kind = tree.String
+		out.Str, _ = v.String()
+	case cue.ListKind:
+		out.Kind = tree.List
+		it, _ := v.List()
+		for i := 0; it.Next(); i++ {
+			item := append(labels[:len(labels):len(labels)], strconv.Itoa(i))
+			out.Items = append(out.Items, w.value(it.Value(), item, tree.At(path, i), out.Pos))
+		}
+	case cue.StructKind:
+		w.fields(out, v, labels, path)
+	case cue.BytesKind:
+		w.fail(out, path, "bytes are not supported; use a string")
+	default:
+		// Not concrete, or an error inside: told by whoever validated the value. A map hides
+		// its fields then, but those written out can be had by name.
+		if len(w.index.children[pathKey(labels)]) > 0 {
+			w.fields(out, v, labels, path)
+		}
+	}
+	return out
+}
+
+func (w *cueWalker) fields(out *tree.Value, v cue.Value, labels []string, path string) {
+	out.Kind = tree.Map
+	add := func(name string, v cue.Value) {
+		at := append(labels[:len(labels):len(labels)], name)
+		x := w.value(v, at, tree.Join(path, name), out.Pos)
+		out.Fields = append(out.Fields, tree.Field{Name: name, Pos: w.index.key(at, x.Pos), Value: x})
+	}
+	if it, err := v.Fields(); err == nil {
+		for it.Next() {
+			add(it.Selector().Unquoted(), it.Value())
+		}
+	}
+	if v.Err() == nil {
+		return
+	}
+	for _, name := range w.index.children[pathKey(labels)] {
+		if out.Get(name) != nil || strings.HasPrefix(name, "_") || strings.HasPrefix(name, "#") {
+			continue
+		}
+		x := v.LookupPath(cue.MakePath(cue.Str(name)))
+		if !x.Exists() {
+			w.hidden = append(w.hidden, tree.Diagnostic{Path: tree.Join(path, name)})
+		}
+		add(name, x)
+	}
+}
+
+func (w *cueWalker) fail(at *tree.Value, path, text string) {
+	w.found = append(w.found, tree.Diagnostic{Pos: at.Pos, Path: path, Text: text})
+}
+
+func (w *cueWalker) limit(at *tree.Value, path, text string) {
+	w.full = true
+	w.fail(at, path, text)
+}
+
+// A syntaxIndex knows where the values of the user's files are written, by their path.
+type syntaxIndex struct {
+	file     string                   // the specification itself, where no better place is known
+	named    func(file string) string // name of a user's file in messages, "" for other files
+	entries  map[string][]entry
+	children map[string][]string // names of the fields written below a path, in order
+}
+
+// An entry is one place where the value of a path is written.
+type entry struct {
+	key, value token.Pos
+	literal    bool // a constant, list or map, not a reference
+	constant   bool // a constant
+}
+
+// newSyntaxIndex indexes the user's files.
+func newSyntaxIndex(f found, files []*ast.File) *syntaxIndex {
+	named := shortName(f)
+	x := &syntaxIndex{file: f.name, named: named, entries: map[string][]entry{}, children: map[string][]string{}}
+	for _, f := range files {
+		x.decls(f.Decls, nil)
+	}
+	return x
+}
+
+func pathKey(labels []string) string { return strings.Join(labels, "\x00") }
+
+func (x *syntaxIndex) decls(decls []ast.Decl, labels []string) {
+	for _, d := range decls {
+		switch d := d.(type) {
+		case *ast.Field:
+			name, _, err := ast.LabelName(d.Label)
+			if err != nil {
+				continue // a pattern or computed label
+			}
+			if k := pathKey(labels); !slices.Contains(x.children[k], name) {
+				x.children[k] = append(x.children[k], name)
+			}
+			x.expr(d.Value, append(labels[:len(labels):len(labels)], name), d.Label.Pos())
+		case *ast.EmbedDecl:
+			x.expr(d.Expr, labels, token.NoPos)
+		}
+	}
+}
+
+func (x *syntaxIndex) expr(e ast.Expr, labels []string, key token.Pos) {
+	n := entry{key: key, value: e.Pos(), literal: true}
+	switch e := e.(type) {
+	case *ast.StructLit:
+		x.decls(e.Elts, labels)
+	case *ast.ListLit:
+		for i, item := range e.Elts {
+			x.expr(item, append(labels[:len(labels):len(labels)], strconv.Itoa(i)), token.NoPos)
+		}
+	case *ast.ParenExpr:
+		x.expr(e.X, labels, key)
+		return
+	case *ast.BinaryExpr:
+		if e.Op == token.AND {
+			x.expr(e.X, labels, key)
+			x.expr(e.Y, labels, key)
+			return
+		}
+		n.literal = false
+	case *ast.UnaryExpr:
+		_, n.constant = e.X.(*ast.BasicLit)
+	case *ast.BasicLit:
+		n.constant = true
+	case *ast.Interpolation:
+	default:
+		n.literal = false
+	}
+	if n.value.IsValid() {
+		k := pathKey(labels)
+		x.entries[k] = append(x.entries[k], n)
+	}
+}
+
+// place returns where the value at labels is written.
+func (x *syntaxIndex) place(v cue.Value, labels []string, around tree.Pos) tree.Pos {
+	written := x.entries[pathKey(labels)]
+	for _, e := range written {
+		if e.literal {
+			return x.pos(e.value)
+		}
+	}
+	if p := x.pos(v.Pos()); p.Line > 0 && v.IncompleteKind()&(cue.StructKind|cue.ListKind) == 0 {
+		return p
+	}
+	if len(written) > 0 {
+		return x.pos(written[0].value)
+	}
+	if p := x.pos(v.Pos()); p.Line > 0 {
+		return p
+	}
+	return around
+}
+
+// key returns where the name of the field at labels is written.
+func (x *syntaxIndex) key(labels []string, otherwise tree.Pos) tree.Pos {
+	for _, e := range x.entries[pathKey(labels)] {
+		if p := x.pos(e.key); p.Line > 0 {
+			return p
+		}
+	}
+	return otherwise
+}
+
+// nearest returns the place written for labels or for the nearest path around them.
+func (x *syntaxIndex) nearest(labels []string) tree.Pos {
+	for n := len(labels); n > 0; n-- {
+		for _, e := range x.entries[pathKey(labels[:n])] {
+			if p := x.pos(e.value); p.Line > 0 {
+				return p
+			}
+		}
+	}
+	return tree.Pos{File: x.file}
+}
+
+// pos returns a place of the user's files, or none.
+func (x *syntaxIndex) pos(p token.Pos) tree.Pos {
+	name := ""
+	if p.IsValid() {
+		name = x.named(p.Filename())
+	}
+	if name == "" {
+		return tree.Pos{}
+	}
+	return tree.Pos{File: name, Line: p.Line(), Col: p.Column()}
+}
+
+// shortName returns the name of a file as a message should show it: as the user wrote the path.
+// The library's files have none.
+func shortName(f found) func(string) string {
+	asked, dir := f.name, f.dir
+	if f.abs != f.dir {
+		asked = filepath.Dir(f.name)
+	}
+	return func(file string) string {
+		if file == "" || strings.HasPrefix(file, virtualRoot) || strings.Contains(file, vendored+string(filepath.Separator)) {
+			return ""
+		}
+		rel, err := filepath.Rel(dir, file)
+		if err != nil || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+			return file
+		}
+		return filepath.Join(asked, rel)
+	}
+}

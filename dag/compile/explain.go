@@ -1,0 +1,231 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/errors"
+	"cuelang.org/go/cue/token"
+
+	"dagrun.dev/internal/rules"
+	"dagrun.dev/internal/tree"
+)
+
+// An explainer turns CUE's errors into one line for each mistake. The pipeline is at the labels
+// in prefix.
+type explainer struct {
+	s      *Schema
+	index  *syntaxIndex
+	prefix []string
+}
+
+// all groups errors by path: one diagnostic each.
+func (x explainer) all(err error) tree.Diagnostics {
+	var out tree.Diagnostics
+	seen := map[string]bool{}
+	for _, e := range errors.Errors(err) {
+		key := pathKey(e.Path())
+		if len(e.Path()) > 0 && seen[key] {
+			continue
+		}
+		seen[key] = true
+		out = append(out, x.one(e))
+	}
+	return out
+}
+
+func (x explainer) one(e errors.Error) tree.Diagnostic {
+	labels := unquoteAll(e.Path())
+	text := strings.TrimPrefix(oneLine(e.Error()), strings.Join(e.Path(), ".")+": ")
+	d := tree.Diagnostic{Path: x.path(labels), Text: text, Pos: x.best(e, labels)}
+	switch written := x.constants(labels); {
+	case strings.Contains(text, "conflicting values") && len(written) > 1:
+		d.Pos = x.index.pos(written[1].value)
+		d.Text = fmt.Sprintf("set a second time to another value; first at %s", x.index.pos(written[0].value))
+	case strings.Contains(text, "incomplete value"), strings.Contains(text, "non-concrete value"):
+		d.Text = "no concrete value given"
+		if want := x.want(labels); want != "" {
+			d.Text += " (" + want + ")"
+		}
+	case strings.Contains(text, "cannot find package"):
+		d.Text = x.missingPackage(text)
+	case strings.Contains(text, "undefined field: #"):
+		_, name, _ := strings.Cut(text, "undefined field: #")
+		if near := rules.Nearest(name, x.s.definitions()); near != "" {
+			d.Text += fmt.Sprintf("; did you mean %q?", "#"+near)
+		}
+	case strings.Contains(text, "field not allowed"):
+		d.Text = "unknown field"
+		if p := x.index.key(labels, tree.Pos{}); p.Line > 0 {
+			d.Pos = p
+		}
+	}
+	return d
+}
+
+// missingPackage words an import that is neither built in nor beside the spec.
+func (x explainer) missingPackage(text string) string {
+	_, name, _ := strings.Cut(text, "cannot find package \"")
+	name, _, _ = strings.Cut(name, "\"")
+	if near := rules.Nearest(name, []string{modulePath + "/spec", modulePath + "/flow"}); near != "" && strings.HasPrefix(name, modulePath) {
+		return fmt.Sprintf("no package %q; did you mean %q?", name, near)
+	}
+	return fmt.Sprintf("no package %q: it is not built in and dagrun asks no registry; put it under cue.mod/pkg", name)
+}
+
+func (x explainer) constants(labels []string) []entry {
+	var out []entry
+	for _, e := range x.index.entries[pathKey(labels)] {
+		if e.constant {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// best picks the place of an error: of those CUE names, one in the user's files where a literal
+// stands, else any in the user's files, else the nearest value around the path.
+func (x explainer) best(e errors.Error, labels []string) tree.Pos {
+	written := x.index.entries[pathKey(labels)]
+	all := append([]token.Pos{e.Position()}, errors.Positions(e)...)
+	for _, w := range written {
+		for _, p := range all {
+			if w.literal && w.value == p {
+				return x.index.pos(p)
+			}
+		}
+	}
+	for _, p := range all {
+		if at := x.index.pos(p); at.Line > 0 {
+			return at
+		}
+	}
+	return x.index.nearest(labels)
+}
+
+// path is the path for messages: relative to the pipeline where the labels lie in it.
+func (x explainer) path(labels []string) string {
+	labels = x.inside(labels)
+	path := ""
+	for _, l := range labels {
+		if strings.HasPrefix(l, "let[") {
+			continue
+		}
+		if n, err := strconv.Atoi(l); err == nil {
+			path = tree.At(path, n)
+			continue
+		}
+		path = tree.Join(path, l)
+	}
+	return path
+}
+
+// inside cuts the way to the pipeline off labels that lie in it.
+func (x explainer) inside(labels []string) []string {
+	if n := len(x.prefix); n > 0 && len(labels) > n && slices.Equal(labels[:n], x.prefix) {
+		return labels[n:]
+	}
+	if x.prefix == nil && len(labels) > 1 && labels[0] == "pipeline" {
+		return labels[1:]
+	}
+	return labels
+}
+
+// want words what the rule at labels asks for, "" where none is known.
+func (x explainer) want(labels []string) string {
+	r := x.s.rules["Pipeline"]
+	for _, l := range x.inside(labels) {
+		if r = r.Below(l); r == nil {
+			return ""
+		}
+	}
+	return r.Wanted()
+}
+
+// unquoteAll turns the selectors of an error's path into plain names.
+func unquoteAll(path []string) []string {
+	out := make([]string, len(path))
+	for i, p := range path {
+		out[i] = p
+		if strings.HasPrefix(p, `"`) {
+			if s, err := strconv.Unquote(p); err == nil {
+				out[i] = s
+			}
+		}
+	}
+	return out
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// withoutSchema returns the library with definitions that allow everything: what a spec says,
+// without what it may say. Values under it are checked by the rules, in their words and with
+// the user's places; only CUE's own errors (conflicts, unresolved references) remain.
+func (s *Schema) withoutSchema() map[string][]byte {
+	lib := map[string][]byte{}
+	for path, src := range s.lib {
+		if !strings.HasPrefix(path, "spec/") {
+			lib[path] = src
+		}
+	}
+	var b strings.Builder
+	b.WriteString("package spec\n")
+	for _, name := range s.definitions() {
+		r := s.rules[name]
+		switch {
+		case name == "Kinds":
+			fmt.Fprintf(&b, "#Kinds: {\n")
+			for _, k := range s.names {
+				fmt.Fprintf(&b, "\t%q: {...}\n", k)
+			}
+			b.WriteString("}\n")
+		case r.Types == rules.TypesOf(tree.Map):
+			fmt.Fprintf(&b, "#%s: {...}\n", name)
+		default:
+			fmt.Fprintf(&b, "#%s: _\n", name)
+		}
+	}
+	lib["spec/spec.cue"] = []byte(b.String())
+	return lib
+}
+
+// definitions returns the names of all definitions, sorted.
+func (s *Schema) definitions() []string {
+	names := make([]string, 0, len(s.rules))
+	for name := range s.rules {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return names
+}
+
+// repeatedKinds finds nodes whose kind is written twice: two nodes of one name, which CUE unites.
+func (x *syntaxIndex) repeatedKinds(prefix []string) tree.Diagnostics {
+	nodes := append(slices.Clone(prefix), "nodes")
+	var out tree.Diagnostics
+	for _, id := range x.children[pathKey(nodes)] {
+		var kinds []entry
+		for _, e := range x.entries[pathKey(append(slices.Clone(nodes), id, "kind"))] {
+			if e.constant {
+				kinds = append(kinds, e)
+			}
+		}
+		if len(kinds) > 1 {
+			out = append(out, tree.Diagnostic{Pos: x.pos(kinds[1].key), Path: tree.Join("nodes", id),
+				Text: fmt.Sprintf("kind is set a second time; first at %s", x.pos(kinds[0].key))})
+		}
+	}
+	return out
+}
+
+// below says whether one path is another or lies below it.
+func below(path, around string) bool {
+	return path == around || strings.HasPrefix(path, around+".") || strings.HasPrefix(path, around+"[") || around == ""
+}
+
+// validate returns what CUE finds wrong with a value that must be concrete.
+func validate(v cue.Value) error { return v.Validate(cue.Concrete(true)) }
