@@ -102,7 +102,7 @@ func (s *Schema) loadData(f found, src *Source, o LoadOptions) (*tree.Value, err
 // check runs the rules over a pipeline.
 func (s *Schema) check(p *tree.Value, src *Source) (*tree.Value, error) {
 	r := s.rules["Pipeline"]
-	if ds := r.Check(p, ""); len(ds) > 0 {
+	if ds := r.CheckTemplates(p, ""); len(ds) > 0 {
 		return nil, ds
 	}
 	src.Warnings = append(src.Warnings, r.Doubts(p, "")...)

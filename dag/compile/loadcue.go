@@ -2,8 +2,11 @@ package compile
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 
 	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/errors"
 
 	"dagrun.dev/internal/tree"
 )
@@ -43,23 +46,72 @@ func (s *Schema) loadCUESpec(f found, src *Source, o LoadOptions) (*tree.Value, 
 		}
 		return s.check(v, src)
 	}
-	ds := s.findFaults(f, o)
+	ds, bare := s.findFaults(f, o)
+	if len(ds) == 0 && templated(bad, prefix, bare) {
+		return s.check(bare, src)
+	}
 	if len(ds) == 0 {
 		ds = explainer{s: s, index: index, prefix: prefix}.all(bad)
 	}
 	return nil, ds
 }
 
-// findFaults evaluates a spec without the schema and returns what CUE and the rules say of it.
-func (s *Schema) findFaults(f found, o LoadOptions) tree.Diagnostics {
+// templated says that CUE finds fault only where a ${...} stands for a value it does not know:
+// provider: "${params.agent.provider}" is no provider to CUE.
+func templated(bad error, prefix []string, v *tree.Value) bool {
+	if v == nil {
+		return false
+	}
+	for _, e := range errors.Errors(bad) {
+		labels := unquoteAll(e.Path())
+		if len(labels) <= len(prefix) || !slices.Equal(labels[:len(prefix)], prefix) {
+			return false
+		}
+		if !holdsTemplate(descend(v, labels[len(prefix):])) {
+			return false
+		}
+	}
+	return true
+}
+
+func descend(v *tree.Value, labels []string) *tree.Value {
+	for _, l := range labels {
+		if v == nil {
+			return nil
+		}
+		if i, err := strconv.Atoi(l); err == nil && v.Kind == tree.List {
+			if i >= len(v.Items) {
+				return nil
+			}
+			v = v.Items[i]
+			continue
+		}
+		v = v.Get(l)
+	}
+	return v
+}
+
+func holdsTemplate(v *tree.Value) bool {
+	if v == nil {
+		return false
+	}
+	if v.Kind == tree.String && strings.Contains(v.Str, "${") || slices.ContainsFunc(v.Items, holdsTemplate) {
+		return true
+	}
+	return slices.ContainsFunc(v.Fields, func(f tree.Field) bool { return holdsTemplate(f.Value) })
+}
+
+// findFaults evaluates a spec without the schema and returns what CUE and the rules say of it,
+// and the pipeline as it stands there.
+func (s *Schema) findFaults(f found, o LoadOptions) (tree.Diagnostics, *tree.Value) {
 	bare, err := loadCUE(f.dir, f.arg, s.withoutSchema())
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 	index := newSyntaxIndex(f, bare.ownSyntax())
 	p, prefix, _, err := s.pickCUE(bare.value, index, o.Pipeline)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 	x := explainer{s: s, index: index, prefix: prefix}
 	var ds tree.Diagnostics
@@ -73,12 +125,12 @@ func (s *Schema) findFaults(f found, o LoadOptions) tree.Diagnostics {
 	v := w.value(p, prefix, "", index.nearest(prefix))
 	ds = append(ds, w.found...)
 	told := append(slices.Clone(ds), w.hidden...)
-	for _, d := range s.rules["Pipeline"].Check(v, "") {
+	for _, d := range s.rules["Pipeline"].CheckTemplates(v, "") {
 		if !covered(d.Path, told) {
 			ds = append(ds, d)
 		}
 	}
-	return ds
+	return ds, v
 }
 
 // covered says whether one of ds is about path or something around it.

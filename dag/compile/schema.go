@@ -202,7 +202,7 @@ func (s *Schema) Rule(definition string) *rules.Rule { return s.rules[definition
 // CheckNode checks a node that expansion made, as Load does for those written out: every
 // mistake at once, defaults filled in.
 func (s *Schema) CheckNode(node *tree.Value, path string) tree.Diagnostics {
-	return s.rules["Node"].Check(node, path)
+	return s.rules["Node"].CheckTemplates(node, path)
 }
 
 // CheckWith checks the settings of a kind (after ${...} were resolved) and fills defaults in.
@@ -211,7 +211,7 @@ func (s *Schema) CheckWith(kind string, with *tree.Value, path string) tree.Diag
 	if r == nil {
 		return tree.Diagnostics{{Pos: with.Pos, Path: path, Text: fmt.Sprintf("unknown node kind %q", kind)}}
 	}
-	return r.Check(with, path)
+	return r.CheckTemplates(with, path)
 }
 
 // CompileRule compiles the CUE text of one definition (or, with definition empty, of the whole

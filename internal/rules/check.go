@@ -20,6 +20,14 @@ func (r *Rule) Check(v *tree.Value, path string) tree.Diagnostics {
 	return c.found
 }
 
+// CheckTemplates is Check for a specification whose strings may still hold ${...}: such a string
+// is accepted wherever it stands, because what it will be is not known yet.
+func (r *Rule) CheckTemplates(v *tree.Value, path string) tree.Diagnostics {
+	c := checker{fill: true, templates: true}
+	c.value(r, v, &at{root: path})
+	return c.found
+}
+
 // Valid says whether v satisfies r. It changes nothing.
 func (r *Rule) Valid(v *tree.Value) bool {
 	var c checker
@@ -29,8 +37,9 @@ func (r *Rule) Valid(v *tree.Value) bool {
 
 // A checker walks a value and its rule together.
 type checker struct {
-	fill  bool // add defaults
-	found tree.Diagnostics
+	fill      bool // add defaults
+	templates bool // a string that holds ${ may become anything
+	found     tree.Diagnostics
 }
 
 // at is the path of a value, put together only when a mistake is told.
@@ -58,6 +67,9 @@ func (c *checker) report(pos tree.Pos, p *at, text string) {
 
 func (c *checker) value(r *Rule, v *tree.Value, p *at) {
 	if r == nil {
+		return
+	}
+	if c.templates && v.Kind == tree.String && strings.Contains(v.Str, "${") {
 		return
 	}
 	if !r.Types.Has(v.Kind) || !r.scalar(v) {
@@ -152,7 +164,7 @@ func (c *checker) anyOf(r *Rule, v *tree.Value, p *at) {
 	}
 	var nearest tree.Diagnostics
 	for _, a := range r.AnyOf {
-		var try checker
+		try := checker{templates: c.templates}
 		try.value(a, v, p)
 		if len(try.found) == 0 {
 			if c.fill {
