@@ -134,6 +134,7 @@ type Result struct {
 	Entries  []Entry
 	Usage    Usage
 	CostUSD  *float64 // nil = unknown
+	Model    string   // that answered, where prices should go by it; empty = the one the settings name
 	Warnings []string
 	Notes    []Note
 	// Survivors names processes that outlived the attempt in spite of everything.

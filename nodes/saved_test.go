@@ -1,0 +1,46 @@
+package nodes
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestSavedResult(t *testing.T) {
+	task := &Task{Node: "a/b", Generation: 2, Attempt: 3, Out: t.TempDir()}
+	if err := os.MkdirAll(filepath.Join(task.Out, "d"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(task.Out, "d", "x"), []byte("a\x00\xff"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cost := 1.25
+	want := &Result{
+		Values: map[string]any{"chars": 3.0}, Writes: map[string]string{"page": "d/x"},
+		Entries: []Entry{{Accumulator: "log", Text: "t"}}, Usage: Usage{Input: 1, Output: 2}, CostUSD: &cost,
+	}
+	var file bytes.Buffer
+	if err := SaveResult(&file, task, want); err != nil {
+		t.Fatal(err)
+	}
+	out := t.TempDir()
+	got, err := LoadResult(bytes.NewReader(file.Bytes()), "a/b", 2, 3, out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Values["chars"] != 3.0 || *got.CostUSD != cost || got.Usage != want.Usage || got.Entries[0].Text != "t" {
+		t.Errorf("%+v", got)
+	}
+	if b, err := os.ReadFile(filepath.Join(out, got.Writes["page"])); err != nil || string(b) != "a\x00\xff" {
+		t.Errorf("page %q %v", b, err)
+	}
+	if _, err := LoadResult(bytes.NewReader(file.Bytes()), "a/b", 2, 4, out); err == nil {
+		t.Error("a result of another attempt was loaded")
+	}
+	for cut := range file.Len() - 1 { // the last byte is the line end
+		if _, err := LoadResult(bytes.NewReader(file.Bytes()[:cut]), "a/b", 2, 3, out); err == nil {
+			t.Fatalf("a file cut at byte %d was loaded", cut)
+		}
+	}
+}
