@@ -22,7 +22,7 @@ type cueWalker struct {
 	values int
 	found  tree.Diagnostics
 	hidden tree.Diagnostics // paths that an error in CUE keeps from being seen
-	full   bool // a limit is passed
+	full   bool             // a limit is passed
 }
 
 // value walks v, found at the given labels from the root of the file; around is the place of

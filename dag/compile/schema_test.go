@@ -51,6 +51,20 @@ func testKinds() *nodes.Registry {
 	open?: {known?: string, ...}
 	pair?: [string, int]
 	tag?: =~"^[a-z]+$" & !="none"
+	alt?:   string | {a!: int}
+	alt2?:  bool | {a?: int, ...}
+	null?:  int | null
+	mixed?: [int, ...string]
+	not?:   !~"^x" & !~"e$"
+	nest: {p: *1 | int, q?: string}
+	both?: {#AskFile, n?: int}
+	num?:    >0
+	version: 1
+	words?: [...("a" | "b/c")]
+	names?: [=~"^[a-z]$"]: int
+	two?: {[=~"^[a-z]$"]: int, [=~"^x[.]"]: string, key!: bool}
+	deep?: [string]: [string]: [...{v: *true | bool}]
+	pick?: *"a" | "b" | int
 }
 #AskFile: {file!: #Path}
 #AskStep: {extract?: {to!: #Path, as: *"html" | "text"}, check?: string}

@@ -539,24 +539,6 @@ func compiled(re string) *regexp.Regexp {
 
 var never = regexp.MustCompile(`[^\x00-\x{10FFFF}]`)
 
-// Validate tells whether the rule itself is well formed: every regular expression compiles.
-func (r *Rule) Validate() error {
-	if r == nil {
-		return nil
-	}
-	for _, re := range append(append([]string{}, r.Match...), r.NotMatch...) {
-		if _, err := regexp.Compile(re); err != nil {
-			return fmt.Errorf("rule: %w", err)
-		}
-	}
-	for _, sub := range r.children() {
-		if err := sub.Validate(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // children returns the rules that r is made of.
 func (r *Rule) children() []*Rule {
 	out := append([]*Rule{r.Items}, r.Prefix...)
