@@ -1,5 +1,12 @@
 package dag
 
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+)
+
 // A Part is one part of a node's fingerprint: what a plan names when it differs.
 type Part struct {
 	Name   string // kind, with, files, reads, writes, appends, outputs, needs, when, foreach, secrets, seed
@@ -11,7 +18,108 @@ type Part struct {
 // retries, time limits, reservations and compensation do not count. What an attempt reads at
 // run time (artifacts, accumulators, values) is not in it: whoever records the end of an
 // attempt adds those digests.
-func Fingerprint(p *Plan, i int32) string { panic("contract") }
+func Fingerprint(p *Plan, i int32) string {
+	h := sha256.New()
+	for _, part := range FingerprintParts(p, i) {
+		h.Write([]byte(part.Name + " " + part.Digest + "\n"))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
 
-// FingerprintParts returns the parts that Fingerprint is made of, in a fixed order.
-func FingerprintParts(p *Plan, i int32) []Part { panic("contract") }
+// FingerprintParts returns the parts that Fingerprint is made of, in a fixed order. Parts that
+// are empty are left out.
+func FingerprintParts(p *Plan, i int32) []Part {
+	n := &p.Nodes[i]
+	f := parts{out: make([]Part, 0, 8)}
+	f.add("kind", n.Kind)
+	f.add("with", n.With)
+	f.add("files", fileDigests(p, n.Files))
+	f.add("reads", caps(p, n.Reads))
+	f.add("writes", sorted(n.Writes))
+	f.add("appends", sorted(n.Appends))
+	f.add("outputs", n.Outputs)
+	f.add("needs", sorted(n.Needs), n.AtLeast, sorted(n.History))
+	f.add("when", n.When)
+	if n.Foreach != nil {
+		f.add("foreach", n.Foreach)
+	}
+	f.add("secrets", sorted(n.Secrets))
+	if p.Seed != 0 {
+		f.add("seed", p.Seed)
+	}
+	return f.out
+}
+
+type parts struct {
+	out []Part
+	buf []byte
+}
+
+// add digests the canonical JSON of values. Empty texts and lists make no part.
+func (f *parts) add(name string, values ...any) {
+	f.buf = f.buf[:0]
+	empty := true
+	for _, v := range values {
+		before := len(f.buf)
+		b, err := AppendJSON(f.buf, v)
+		if err != nil { // not in a compiled plan; any fixed text will do
+			b = append(f.buf, err.Error()...)
+		}
+		f.buf = append(b, '\n')
+		switch string(b[before:]) {
+		case "", "null", `""`, "[]", "{}", "0":
+		default:
+			empty = false
+		}
+	}
+	if !empty {
+		sum := sha256.Sum256(f.buf)
+		f.out = append(f.out, Part{name, hex.EncodeToString(sum[:])})
+	}
+}
+
+// fileDigests pairs the paths with the digests of the contents.
+func fileDigests(p *Plan, paths []string) []string {
+	out := make([]string, 0, len(paths))
+	for _, path := range sorted(paths) {
+		digest := "?"
+		if f, ok := p.FileByPath(path); ok {
+			digest = f.Digest
+		}
+		out = append(out, path+" "+digest)
+	}
+	return out
+}
+
+// caps pairs the names of accumulators with their caps, which change what a reader sees.
+func caps(p *Plan, names []string) [][]any {
+	out := make([][]any, 0, len(names))
+	for _, name := range sorted(names) {
+		entry := []any{name}
+		for k := range p.Accumulators {
+			if p.Accumulators[k].Name == name {
+				entry = append(entry, p.Accumulators[k].Cap)
+			}
+		}
+		out = append(out, entry)
+	}
+	return out
+}
+
+func sorted(s []string) []string {
+	if slices.IsSorted(s) {
+		return s
+	}
+	s = slices.Clone(s)
+	slices.Sort(s)
+	return s
+}
+
+// FileByPath returns a declared input file.
+func (p *Plan) FileByPath(path string) (*File, bool) {
+	i, ok := slices.BinarySearchFunc(p.Files, path, func(f File, path string) int { return strings.Compare(f.Path, path) })
+	if !ok {
+		return nil, false
+	}
+	return &p.Files[i], true
+}

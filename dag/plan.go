@@ -149,6 +149,8 @@ type Node struct {
 	Foreach  *Foreach `json:"foreach,omitempty"` // run-time expansion only; plan-time foreach is already expanded
 	History  []string `json:"history,omitempty"` // nodes whose records a route may read beside its needs
 	Secrets  []string `json:"secrets,omitempty"` // names only; filled in at the edge
+	Paid     bool     `json:"paid,omitempty"`    // an attempt may cost money
+	Call     *Call    `json:"call,omitempty"`    // what is known of the model call it makes
 
 	Group  string            `json:"group,omitempty"` // nests by /
 	Labels map[string]string `json:"labels,omitempty"`

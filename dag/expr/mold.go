@@ -2,6 +2,7 @@ package expr
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"dagrun.dev/dag"
@@ -50,25 +51,17 @@ func (b *molder) mold(v *tree.Value, path string) *Mold {
 	case tree.List:
 		m.items = make([]*Mold, len(v.Items))
 		for i, x := range v.Items {
-			m.items[i] = b.mold(x, fmt.Sprintf("%s[%d]", path, i))
+			m.items[i] = b.mold(x, tree.At(path, i))
 			m.fixed = m.fixed && m.items[i].fixed
 		}
 	case tree.Map:
 		m.fields = make([]*Mold, len(v.Fields))
 		for i, f := range v.Fields {
-			m.fields[i] = b.mold(f.Value, Dot(path, f.Name))
+			m.fields[i] = b.mold(f.Value, tree.Join(path, f.Name))
 			m.fixed = m.fixed && m.fields[i].fixed
 		}
 	}
 	return m
-}
-
-// Dot joins a path and a name.
-func Dot(path, name string) string {
-	if path == "" {
-		return name
-	}
-	return path + "." + name
 }
 
 func (b *molder) pieces(v *tree.Value, path string) []piece {
@@ -116,8 +109,32 @@ func (b *molder) piece(src string) (piece, []Problem) {
 	return piece{prog: p}, problems
 }
 
-// Fixed says that every cast equals the source.
-func (m *Mold) Fixed() bool { return m.fixed }
+// Late says that casts keep ${...} for later.
+func (m *Mold) Late() bool {
+	for _, p := range m.pieces {
+		if p.late != nil {
+			return true
+		}
+	}
+	return slices.ContainsFunc(m.items, (*Mold).Late) || slices.ContainsFunc(m.fields, (*Mold).Late)
+}
+
+// HasTemplate says whether a string of v holds ${.
+func HasTemplate(v *tree.Value) bool {
+	switch v.Kind {
+	case tree.String:
+		return strings.Contains(v.Str, "${")
+	case tree.List:
+		return slices.ContainsFunc(v.Items, HasTemplate)
+	case tree.Map:
+		for i := range v.Fields {
+			if HasTemplate(v.Fields[i].Value) {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // Cast fills the mold. Strings that keep ${...} for later stay templates, and then every other
 // string with a literal ${ is escaped if templates is true: the result is to be cast again.
