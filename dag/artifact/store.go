@@ -5,36 +5,220 @@
 package artifact
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
 	"io"
+	"io/fs"
+	"os"
+	"sync"
 
 	"dagrun.dev/internal/disk"
 )
 
-// A Store holds immutable objects named by the sha256 of their content. All methods may be called
-// from any goroutine; putting the same content twice stores it once.
-type Store struct{ store }
-type store struct{}
+// A Store holds immutable objects named by the sha256 of their content: ab/cdef... under its tree.
+// All methods may be called from any goroutine; putting the same content twice stores it once.
+type Store struct {
+	fsys disk.FS
+	// durable holds digests that this process knows to be durable. An object that is merely there
+	// may have been renamed by a process that died before it synced the directory.
+	durable sync.Map
+	dirs    sync.Map // directories made durable
+}
 
 // NewStore uses a tree as a store. Directories are made on first need.
-func NewStore(fsys disk.FS) *Store { panic("contract") }
+func NewStore(fsys disk.FS) *Store { return &Store{fsys: fsys} }
+
+// Digest returns the name of a content.
+func Digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+func objectDir(digest string) string  { return digest[:2] }
+func objectName(digest string) string { return digest[:2] + "/" + digest[2:] }
+
+// ValidDigest reports whether s is a lower-case hex sha256.
+func ValidDigest(s string) bool {
+	if len(s) != 64 {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+// Path returns the name of an object relative to the store, for messages.
+func (s *Store) Path(digest string) string { return s.fsys.Path(objectName(digest)) }
 
 // Put copies r into the store and returns its digest (lower-case hex sha256) and size. The object
 // is durable when Put returns.
-func (s *Store) Put(r io.Reader) (digest string, size int64, err error) { panic("contract") }
+func (s *Store) Put(r io.Reader) (digest string, size int64, err error) {
+	h := sha256.New()
+	temp, err := disk.Stage(s.fsys, "object", func(w io.Writer) error {
+		size, err = io.Copy(io.MultiWriter(w, h), r)
+		return err
+	})
+	if err != nil {
+		return "", 0, fmt.Errorf("artifact: put: %w", err)
+	}
+	digest = hex.EncodeToString(h.Sum(nil))
+	return digest, size, s.settle(temp, digest)
+}
+
+// PutBytes is Put for content in memory. Content that is there already is not written again.
+func (s *Store) PutBytes(b []byte) (digest string, err error) {
+	digest = Digest(b)
+	if _, ok := s.durable.Load(digest); ok {
+		return digest, nil
+	}
+	_, _, err = s.Put(bytes.NewReader(b))
+	return digest, err
+}
+
+// settle gives a durable temporary file its name.
+func (s *Store) settle(temp, digest string) error {
+	if _, ok := s.durable.Load(digest); ok {
+		return s.fsys.Remove(temp)
+	}
+	dir := objectDir(digest)
+	err := s.makeDir(dir)
+	if err == nil {
+		// Over an existing object too: its content may not be durable, or no longer right.
+		err = s.fsys.Rename(temp, objectName(digest))
+	}
+	if err == nil {
+		err = s.fsys.SyncDir(dir)
+	}
+	if err != nil {
+		s.fsys.Remove(temp)
+		return fmt.Errorf("artifact: put %s: %w", digest, err)
+	}
+	s.durable.Store(digest, true)
+	return nil
+}
+
+func (s *Store) makeDir(dir string) error {
+	if _, ok := s.dirs.Load(dir); ok {
+		return nil
+	}
+	if err := s.fsys.MkdirAll(dir); err != nil {
+		return err
+	}
+	if err := s.fsys.SyncDir("."); err != nil {
+		return err
+	}
+	s.dirs.Store(dir, true)
+	return nil
+}
 
 // Open opens an object. What is read is checked: the read that reaches the end fails with *Corrupt
 // when the content does not match the digest. A missing object is fs.ErrNotExist.
-func (s *Store) Open(digest string) (io.ReadCloser, error) { panic("contract") }
+func (s *Store) Open(digest string) (io.ReadCloser, error) {
+	if !ValidDigest(digest) {
+		return nil, fmt.Errorf("artifact: %.80q is not a digest", digest)
+	}
+	f, err := disk.OpenRegular(s.fsys, objectName(digest))
+	if err != nil {
+		return nil, fmt.Errorf("artifact: object: %w", err)
+	}
+	return &checked{f, sha256.New(), digest, s.Path(digest)}, nil
+}
+
+// Get reads a whole object, checked.
+func (s *Store) Get(digest string) ([]byte, error) {
+	r, err := s.Open(digest)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(r)
+}
 
 // Has reports whether the store holds an object, without reading it.
-func (s *Store) Has(digest string) bool { panic("contract") }
+func (s *Store) Has(digest string) bool {
+	fi, err := s.fsys.Lstat(objectName(digest))
+	return err == nil && fi.Mode().IsRegular()
+}
 
 // Verify reads an object and checks its digest.
-func (s *Store) Verify(digest string) error { panic("contract") }
+func (s *Store) Verify(digest string) error {
+	r, err := s.Open(digest)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	_, err = io.Copy(io.Discard, r)
+	return err
+}
+
+// Sweep removes temporary files of a process that died. No other process may use the store.
+func (s *Store) Sweep() error {
+	list, err := s.fsys.ReadDir(".")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range list {
+		if disk.IsTemp(e.Name()) {
+			err = errors.Join(err, s.fsys.Remove(e.Name()))
+		}
+	}
+	return err
+}
 
 // Corrupt says that a file's content does not match its digest.
 type Corrupt struct{ Path, Want, Got string }
 
 func (c *Corrupt) Error() string {
 	return c.Path + ": content has sha256 " + c.Got + ", recorded is " + c.Want
+}
+
+type checked struct {
+	file disk.File
+	hash hash.Hash
+	want string
+	path string
+}
+
+func (c *checked) Read(p []byte) (int, error) {
+	n, err := c.file.Read(p)
+	c.hash.Write(p[:n])
+	if err == io.EOF {
+		if got := hex.EncodeToString(c.hash.Sum(nil)); got != c.want {
+			err = &Corrupt{c.path, c.want, got}
+		}
+	}
+	return n, err
+}
+
+func (c *checked) Close() error { return c.file.Close() }
+
+// fileDigest returns digest and size of a regular file of a tree.
+func fileDigest(fsys disk.FS, name string) (string, int64, error) {
+	f, err := disk.OpenRegular(fsys, name)
+	if err != nil {
+		return "", 0, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	n, err := io.Copy(h, f)
+	return hex.EncodeToString(h.Sum(nil)), n, err
+}
+
+// openOutside opens a staged file by its path in the machine's file system.
+func openOutside(path string) (io.ReadCloser, error) {
+	fi, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !fi.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
+	}
+	return os.Open(path)
 }

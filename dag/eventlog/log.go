@@ -19,7 +19,7 @@ import (
 
 // Version is the version of the events on disk (RunCreatedBody.Schema). A log of a newer version
 // is refused.
-const Version = 1
+const Version = machine.Schema
 
 // A Head names a log up to and including one event. The zero Head is the empty log.
 type Head struct {

@@ -1,7 +1,9 @@
 package run
 
 import (
+	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"dagrun.dev/dag"
@@ -30,98 +32,228 @@ type Diff struct {
 type NodeDiff struct {
 	ID     string
 	Do     string   // see the constants
-	Why    []string // parts that differ ("with.prompt", "file review.md"), or the node that causes it
+	Why    []string // parts that differ ("with", "files"), or the node that causes it
 	Effect string
+	Again  bool // it has run and runs again: generation + 1
 }
 
 // Count returns how many nodes have a Do.
-func (d *Diff) Count(do string) int { panic("contract") }
+func (d *Diff) Count(do string) int {
+	n := 0
+	for i := range d.Nodes {
+		if d.Nodes[i].Do == do {
+			n++
+		}
+	}
+	return n
+}
+
+// ids returns the nodes that pick accepts.
+func (d *Diff) ids(pick func(*NodeDiff) bool) []string {
+	var ids []string
+	for i := range d.Nodes {
+		if pick(&d.Nodes[i]) {
+			ids = append(ids, d.Nodes[i].ID)
+		}
+	}
+	return ids
+}
 
 // Compare says node by node what adopting g would do. It changes nothing and works read-only.
-func (r *Run) Compare(g *dag.Graph) *Diff { panic("contract") }
+func (r *Run) Compare(g *dag.Graph) *Diff {
+	c := comparison{r: r, old: r.state.Graph(), new: g, why: make([][]string, g.Len()), dirty: make([]bool, g.Len())}
+	d := &Diff{PlanDigest: g.Plan.Digest(), Limits: limits(c.old.Plan, g.Plan)}
+	d.Same = d.PlanDigest == r.state.Run().PlanDigest
+	for i := range int32(g.Len()) { // needs come before dependents
+		d.Nodes = append(d.Nodes, c.node(i, d.Same))
+	}
+	d.Nodes = append(d.Nodes, c.expanded()...)
+	return d
+}
+
+// A comparison goes over a new plan once, in plan order.
+type comparison struct {
+	r        *Run
+	old, new *dag.Graph
+	why      [][]string // what differs, by new index
+	dirty    []bool     // runs, or runs again, for a reason that reaches its dependents
+}
+
+func (c *comparison) node(i int32, same bool) NodeDiff {
+	n := c.new.Node(i)
+	d := NodeDiff{ID: n.ID, Effect: n.Effect}
+	o, ok := c.old.Index(n.ID)
+	if !ok || int(o) >= c.old.Base() {
+		d.Do, c.dirty[i] = DoAdded, true
+		return d
+	}
+	v := c.r.state.NodeAt(o)
+	touched := v.Attempt > 0 || ended(v.Status)
+	if !same {
+		d.Why = c.parts(o, i)
+	}
+	cause := c.cause(i)
+	switch {
+	case len(d.Why) > 0:
+		d.Do, c.dirty[i] = DoChanged, true
+	case cause != "" && ended(v.Status):
+		d.Do, d.Why, c.dirty[i] = DoBlocked, []string{cause}, true
+	case ended(v.Status):
+		d.Do = DoReuse
+	default:
+		d.Do, c.dirty[i] = DoRun, cause != ""
+	}
+	d.Again = touched && c.dirty[i]
+	return d
+}
+
+// parts names what of two nodes' fingerprints differs.
+func (c *comparison) parts(o, n int32) []string {
+	if dag.Fingerprint(c.old.Plan, o) == dag.Fingerprint(c.new.Plan, n) {
+		return nil
+	}
+	was := map[string]string{}
+	for _, p := range dag.FingerprintParts(c.old.Plan, o) {
+		was[p.Name] = p.Digest
+	}
+	var names []string
+	for _, p := range dag.FingerprintParts(c.new.Plan, n) {
+		if was[p.Name] != p.Digest {
+			names = append(names, p.Name)
+		}
+		delete(was, p.Name)
+	}
+	for _, p := range dag.FingerprintParts(c.old.Plan, o) {
+		if _, gone := was[p.Name]; gone {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// cause returns the first need that runs again, "" when none does.
+func (c *comparison) cause(i int32) string {
+	for _, n := range c.new.Needs(i) {
+		if c.dirty[n] {
+			return c.new.Node(n).ID
+		}
+	}
+	return ""
+}
+
+// expanded covers the nodes of the run's plan that the new one does not list: removed ones, and those
+// of run-time expansions, which live and go with their foreach node.
+func (c *comparison) expanded() []NodeDiff {
+	var list []NodeDiff
+	kept := map[int32]bool{}
+	for o := range int32(c.old.Len()) {
+		n := c.old.Node(o)
+		d := NodeDiff{ID: n.ID, Effect: n.Effect, Do: DoRemoved}
+		if origin, ok := c.old.Origin(o); ok {
+			if !c.stays(origin, kept) {
+				d.Why = []string{c.old.Node(origin).ID}
+				list = append(list, d)
+				continue
+			}
+			kept[o] = true
+			d.Do = DoRun
+			if ended(c.r.state.NodeAt(o).Status) {
+				d.Do = DoReuse
+			}
+			list = append(list, d)
+			continue
+		}
+		if _, ok := c.new.Index(n.ID); !ok {
+			list = append(list, d)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b NodeDiff) int { return order(a.Do) - order(b.Do) })
+	return list
+}
+
+// stays reports whether a foreach node keeps its expansion.
+func (c *comparison) stays(origin int32, kept map[int32]bool) bool {
+	if kept[origin] {
+		return true
+	}
+	i, ok := c.new.Index(c.old.Node(origin).ID)
+	return ok && int(origin) < c.old.Base() && !c.dirty[i]
+}
+
+// order puts removed nodes last.
+func order(do string) int {
+	if do == DoRemoved {
+		return 1
+	}
+	return 0
+}
+
+func ended(s machine.Status) bool {
+	return s == machine.Completed || s == machine.Failed || s == machine.Skipped || s == machine.Cancelled
+}
+
+// limits names what differs between two plans outside of their nodes' fingerprints.
+func limits(a, b *dag.Plan) []string {
+	var list []string
+	add := func(name string, x, y any) {
+		if s, t := fmt.Sprint(x), fmt.Sprint(y); s != t {
+			list = append(list, fmt.Sprintf("%s %s -> %s", name, s, t))
+		}
+	}
+	add("budget.warnUSD", a.Budget.WarnUSD, b.Budget.WarnUSD)
+	add("budget.capUSD", a.Budget.CapUSD, b.Budget.CapUSD)
+	add("budget.warnTokens", a.Budget.WarnTok, b.Budget.WarnTok)
+	add("budget.capTokens", a.Budget.CapTokens, b.Budget.CapTokens)
+	add("budget.wall", a.Budget.Wall.D(), b.Budget.Wall.D())
+	for _, t := range []struct {
+		name string
+		x, y any
+	}{
+		{"params", a.Params, b.Params}, {"breakers", a.Breakers, b.Breakers}, {"pools", a.Pools, b.Pools},
+		{"categories", a.Categories, b.Categories}, {"prices", a.Prices, b.Prices},
+		{"accumulators", a.Accumulators, b.Accumulators}, {"phases", a.Phases, b.Phases},
+	} {
+		x, _ := dag.AppendJSON(nil, t.x)
+		y, _ := dag.AppendJSON(nil, t.y)
+		if string(x) != string(y) {
+			list = append(list, t.name+" changed")
+		}
+	}
+	return list
+}
 
 // Adopt makes g the run's plan: plan and input files go to the object store, then PLAN_ADOPTED is
-// recorded, durable. Nodes that Compare calls changed or blocked run again with generation + 1.
-// Adopting the plan that the run has does nothing.
+// recorded, durable. Nodes that Compare calls changed or blocked and that have run do so again with
+// generation + 1; attempts that a dead process left under way are recorded as lost before. Adopting
+// the plan that the run has does nothing.
 func (r *Run) Adopt(now time.Time, g *dag.Graph, file func(path string) (io.ReadCloser, error)) (*Diff, error) {
-	panic("contract")
+	if r.readOnly {
+		return nil, errReadOnly
+	}
+	d := r.Compare(g)
+	if d.Same {
+		return d, nil
+	}
+	if _, err := r.lose(now, nil); err != nil {
+		return nil, err
+	}
+	d = r.Compare(g)
+	digest, _, err := r.clone(g.Plan, file)
+	if err != nil {
+		return nil, err
+	}
+	event := machine.New(now, &machine.PlanAdoptedBody{
+		PlanDigest:  digest,
+		Previous:    r.state.Run().PlanDigest,
+		Reused:      d.Count(DoReuse),
+		Invalidated: d.ids(func(n *NodeDiff) bool { return n.Again && n.Do != DoRemoved }),
+		Removed:     d.ids(func(n *NodeDiff) bool { return n.Do == DoRemoved }),
+		Added:       d.ids(func(n *NodeDiff) bool { return n.Do == DoAdded }),
+	})
+	event.Plan = g
+	m, err := r.record([]machine.Event{event})
+	if err != nil {
+		return nil, err
+	}
+	return d, r.log.Wait(m.Seq)
 }
-
-// Archive moves a run (state, log, logs, accumulators, node folders) to archives/run-<id>-<time> so
-// that Create works again, and returns that path relative to the output directory. Live artifacts
-// stay; objects stay and are shared. It takes the lock for the time.
-func Archive(o Options) (string, error) { panic("contract") }
-
-// A CheckpointInfo describes a checkpoint; it is also its manifest on disk.
-type CheckpointInfo struct {
-	Format    int         `json:"format"`
-	ID        string      `json:"id"`
-	Node      string      `json:"node,omitempty"`
-	CreatedAt time.Time   `json:"created_at"`
-	RunID     string      `json:"run_id"`
-	Head      int64       `json:"head"`      // last event it includes
-	HeadHash  string      `json:"head_hash"` // of that event
-	Plan      string      `json:"plan_sha256"`
-	State     string      `json:"state_sha256"`
-	Files     []SavedFile `json:"files"` // artifacts and accumulators
-	Completed int         `json:"completed"`
-	Failed    int         `json:"failed"`
-	CostUSD   dag.USD     `json:"cost_usd"`
-
-	Path  string `json:"-"` // relative to the output directory
-	Valid error  `json:"-"` // nil, or what is wrong with it; set by Checkpoints
-}
-
-// A SavedFile is an artifact's or accumulator's version in a checkpoint.
-type SavedFile struct {
-	Name   string `json:"name"`
-	Path   string `json:"path"`  // live path, relative to the output directory
-	Saved  string `json:"saved"` // name within the checkpoint's folder
-	Digest string `json:"sha256"`
-	Size   int64  `json:"size"`
-	// Entries, for an accumulator, lists the digests of its entries, oldest first.
-	Entries []string `json:"entries,omitempty"`
-}
-
-// Checkpoint writes checkpoints/<id> and records CHECKPOINT_CREATED, durable. names lists artifacts
-// and accumulators; nil means all that exist (for a node: that its ancestors wrote). An existing id
-// gets a suffix (cp-S1, cp-S1-2, ...): nothing is overwritten.
-func (r *Run) Checkpoint(now time.Time, id, node string, names []string) (*CheckpointInfo, error) {
-	panic("contract")
-}
-
-// Checkpoints lists the checkpoints, oldest first, each verified.
-func (r *Run) Checkpoints() ([]CheckpointInfo, error) { panic("contract") }
-
-// A Preview says what reverting would do.
-type Preview struct {
-	Checkpoint CheckpointInfo
-	Nodes      []string // finished or started since; they run again, in plan order
-	Files      []string // live paths that change
-	RedoUSD    dag.USD  // what those nodes cost so far
-	RedoTime   time.Duration
-	Once       []string // nodes among them with effect once: their effect cannot be undone
-}
-
-// PreviewRevert says what Revert would do. Works read-only.
-func (r *Run) PreviewRevert(id string) (*Preview, error) { panic("contract") }
-
-// Revert goes back to a checkpoint: hashes are verified, REVERTED is recorded, artifacts and
-// accumulators restored (present ones backed up). Later records, logs and cost stay.
-func (r *Run) Revert(now time.Time, id string) (*Preview, error) { panic("contract") }
-
-// A Check is one thing that Verify looked at.
-type Check struct {
-	Name   string `json:"name"` // chain, snapshot, artifacts, backups, ... in a fixed order
-	Pass   bool   `json:"pass"`
-	Detail string `json:"detail,omitempty"`
-}
-
-// Verify checks a run directory from outside without writing: the whole chain, the snapshot against
-// the replay, every recorded artifact and backup, checkpoints, and the ten invariants of the state
-// document. head, when not empty ("seq:hash" or "hash"), must be an event of the log.
-func Verify(o Options, head string) ([]Check, error) { panic("contract") }
-
-// Replay folds the whole log, ignoring snapshots, and compares with the snapshot on disk. write
-// renews state.json. It runs no work.
-func Replay(o Options, write bool) (st *machine.State, same bool, err error) { panic("contract") }

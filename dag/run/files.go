@@ -1,9 +1,21 @@
 package run
 
 import (
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 
+	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/internal/disk"
 )
 
 // An Attempt names one attempt of a node.
@@ -27,47 +39,311 @@ type Entry struct {
 
 // Publish makes an attempt's output part of the run: objects are stored and synced, the present
 // versions backed up into the node's folder, ARTIFACT_WRITTEN recorded through record, the files
-// renamed to their live places, the accumulators' files renewed. Then the caller records
-// WORK_ITEM_FINISHED{completed}. Until that is recorded no reader sees the output.
+// renamed to their live places. Then the caller records how the attempt ended; until that is
+// recorded no reader sees the output. The accumulators' files follow by themselves.
 //
 // It is called from the attempt's goroutine and does slow work there; record is the caller's way to
-// have the owner call Record (and is called once, at most). Artifacts whose content did not change
-// are recorded again, without a new backup.
+// have the owner call Record (and is called once, at most). An artifact whose content did not change
+// is recorded and backed up like any other.
 func (r *Run) Publish(a Attempt, out Output, record func(...machine.Body) error) error {
-	panic("contract")
+	p := publication{r: r, a: a}
+	for _, name := range slices.Sorted(maps.Keys(out.Writes)) {
+		if err := p.stage(name, out.Writes[name]); err != nil {
+			return fmt.Errorf("run: publish %s of %s: %w", name, a.Node, err)
+		}
+	}
+	for _, e := range out.Entries {
+		if err := p.entry(e); err != nil {
+			return fmt.Errorf("run: entry of %s for %s: %w", a.Node, e.Accumulator, err)
+		}
+	}
+	if len(p.bodies) == 0 {
+		return nil
+	}
+	if err := record(p.bodies...); err != nil {
+		return err
+	}
+	return p.promote()
 }
 
-// Artifact opens the version of an artifact that a node sees: the last one written by an ancestor (or
-// adopted from a user's edit since); fs.ErrNotExist when there is none. Owner's goroutine; the
-// returned reader may be used from any.
-func (r *Run) Artifact(node, name string) (io.ReadCloser, error) { panic("contract") }
+// A publication is what Publish has prepared.
+type publication struct {
+	r      *Run
+	a      Attempt
+	bodies []machine.Body
+	files  []*machine.ArtifactWrittenBody
+}
 
-// ArtifactDigest is the digest of what Artifact opens; empty when there is none.
-func (r *Run) ArtifactDigest(node, name string) string { panic("contract") }
+// stage stores a file and backs up what it will replace.
+func (p *publication) stage(name, staged string) error {
+	r := p.r
+	if err := r.tree.CheckName(name); err != nil {
+		return err
+	}
+	digest, size, err := r.tree.PutFile(staged)
+	if err != nil {
+		return err
+	}
+	previous, err := p.present(name)
+	if err != nil {
+		return err
+	}
+	b := &machine.ArtifactWrittenBody{
+		Node: p.a.Node, Generation: p.a.Generation, Attempt: p.a.Attempt,
+		Name: name, Path: name, Digest: digest, Size: size, Previous: previous,
+	}
+	if previous != "" {
+		if b.Backup, err = r.tree.Backup(name, previous, path.Join(Dir, r.nodeDir(p.a.Node, p.a.Generation))); err != nil {
+			return err
+		}
+	}
+	p.bodies = append(p.bodies, b)
+	p.files = append(p.files, b)
+	return nil
+}
+
+// present returns the digest of the version that is about to be replaced, in the store. A live file
+// that somebody changed meanwhile is stored and recorded as a version of its own.
+func (p *publication) present(name string) (string, error) {
+	recorded, _ := p.r.index.live(name)
+	have, _, err := p.r.tree.Live(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || err == nil && (have == recorded || p.r.index.isVoid(name, have)):
+		return recorded, nil
+	case err != nil:
+		return "", err
+	}
+	kept, size, err := p.r.tree.Keep(name)
+	if err != nil {
+		return "", err
+	}
+	p.bodies = append(p.bodies, &machine.ArtifactWrittenBody{
+		Name: name, Path: name, Digest: kept, Size: size, Previous: recorded, Backup: p.r.objectPath(recorded), Why: "user-edit",
+	})
+	return kept, nil
+}
+
+func (p *publication) entry(e Entry) error {
+	a, ok := accumulator(p.r.Graph().Plan, e.Accumulator)
+	if !ok {
+		return errors.New("the plan has no such accumulator")
+	}
+	b, err := dag.AppendJSON(nil, e)
+	if err != nil {
+		return err
+	}
+	digest, err := p.r.store.PutBytes(b)
+	if err != nil {
+		return err
+	}
+	p.bodies = append(p.bodies, &machine.ArtifactWrittenBody{
+		Node: p.a.Node, Generation: p.a.Generation, Attempt: p.a.Attempt,
+		Name: e.Accumulator, Path: path.Join(Dir, a.Path), Digest: digest, Size: int64(len(b)), Entry: true,
+	})
+	return nil
+}
+
+// promote makes the recorded files live. When one cannot be, the attempt has failed and the others
+// go back.
+func (p *publication) promote() error {
+	for i, b := range p.files {
+		err := p.r.tree.Promote(b.Name, b.Digest)
+		if err == nil {
+			continue
+		}
+		for _, done := range p.files[:i] {
+			p.r.putBack(done.Name, done.Previous) // the next Open does it otherwise
+		}
+		return fmt.Errorf("run: publish %s of %s: %w", b.Name, p.a.Node, err)
+	}
+	return nil
+}
+
+// Artifact opens the version of an artifact that a node sees: the last one written by an ancestor, or
+// what a user made of it since; fs.ErrNotExist when there is none. What is read is checked against
+// the digest. Any goroutine.
+func (r *Run) Artifact(node, name string) (io.ReadCloser, error) {
+	v, ok := r.index.visible(r.Graph(), node, name)
+	if !ok {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
+	}
+	return r.store.Open(v.Digest)
+}
+
+// ArtifactDigest is the digest of what Artifact opens; empty when there is none. Any goroutine.
+func (r *Run) ArtifactDigest(node, name string) string {
+	v, _ := r.index.visible(r.Graph(), node, name)
+	return v.Digest
+}
 
 // Entries returns the entries of an accumulator that a node sees: those of its ancestors in plan
-// order, the newest Cap of them.
-func (r *Run) Entries(node, accumulator string) ([]Entry, error) { panic("contract") }
+// order, the newest Cap of them. Node "" sees all. Any goroutine.
+func (r *Run) Entries(node, name string) ([]Entry, error) {
+	g := r.Graph()
+	a, ok := accumulator(g.Plan, name)
+	if !ok {
+		return nil, fmt.Errorf("run: the plan has no accumulator %q", name)
+	}
+	var list []Entry
+	for _, v := range newestOf(r.index.entries(g, node, name), a.Cap) {
+		e, err := readEntry(r.store, v.Digest)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}
 
 // File opens a declared input file as it was when the plan was adopted. Any goroutine.
-func (r *Run) File(path string) (io.ReadCloser, error) { panic("contract") }
+func (r *Run) File(name string) (io.ReadCloser, error) {
+	files := r.Graph().Plan.Files
+	i := slices.IndexFunc(files, func(f dag.File) bool { return f.Path == name })
+	if i < 0 {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("the plan declares no such file")}
+	}
+	return r.store.Open(files[i].Digest)
+}
+
+// NodeDir returns the absolute path of a node's folder. It need not exist. Any goroutine.
+func (r *Run) NodeDir(node string, generation int) string {
+	return r.own.Path(r.nodeDir(node, generation))
+}
+
+// nodeDir is the folder of a node's files, relative to the run's: NAME, from generation 2 on NAME.gN.
+func (r *Run) nodeDir(node string, generation int) string {
+	dir := "nodes/" + node
+	if i, ok := r.Graph().Index(node); ok && r.Graph().Node(i).Dir != "" {
+		dir = r.Graph().Node(i).Dir
+	}
+	if generation > 1 {
+		dir += ".g" + strconv.Itoa(generation)
+	}
+	return dir
+}
+
+// reserved are the first path elements of what the run keeps for itself.
+var reserved = []string{logFile, stateFile, lockFile, objectsDir, stagingDir, checkpoints, archives, revertsDir, "logs"}
+
+// keptName returns the path of a file in an attempt's folder, relative to the run's.
+func (r *Run) keptName(a Attempt, name string) (string, error) {
+	full := path.Join(r.nodeDir(a.Node, a.Generation), name)
+	first, _, deep := strings.Cut(full, "/")
+	if !fs.ValidPath(name) || name == "." || !fs.ValidPath(full) || !deep || slices.Contains(reserved, first) {
+		return "", fmt.Errorf("run: %q cannot be a file of node %s (folder %s)", name, a.Node, r.nodeDir(a.Node, a.Generation))
+	}
+	return full, nil
+}
 
 // Keep creates a file in an attempt's node folder (NAME, or NAME.gN from generation 2 on), which is
 // made on first need. Nothing is overwritten: an existing file of that name belongs to an earlier
-// attempt and is renamed to stem-FAILED-N.ext first. Any goroutine.
-func (r *Run) Keep(a Attempt, name string) (io.WriteCloser, error) { panic("contract") }
+// attempt and is renamed to stem-FAILED-N.ext first. For nodes that cost money or act once, Close
+// makes the file durable. Any goroutine.
+func (r *Run) Keep(a Attempt, name string) (io.WriteCloser, error) {
+	full, err := r.clear(a, name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := r.own.OpenFile(full, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if r.costly(a.Node) {
+		return &durable{f, r.own, path.Dir(full)}, nil
+	}
+	return f, nil
+}
 
-// KeepFile moves a file (absolute path, same rules as Keep) into the node's folder; it is linked or
-// renamed when it lies on the same disk, else copied.
-func (r *Run) KeepFile(a Attempt, name, path string) error { panic("contract") }
+// A durable file is synced when it is closed.
+type durable struct {
+	disk.File
+	fsys disk.FS
+	dir  string
+}
+
+func (d *durable) Close() error {
+	return errors.Join(d.File.Sync(), d.File.Close(), d.fsys.SyncDir(d.dir))
+}
+
+// KeepFile moves a file (absolute path, same rules as Keep) into the node's folder; it is renamed when
+// it lies in the run directory, else copied.
+func (r *Run) KeepFile(a Attempt, name, file string) error {
+	full, err := r.clear(a, name)
+	if err != nil {
+		return err
+	}
+	if rel, err := filepath.Rel(r.own.Path("."), file); err == nil && filepath.IsLocal(rel) {
+		return r.own.Rename(filepath.ToSlash(rel), full)
+	}
+	src, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	dst, err := r.Keep(a, name)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(dst, src)
+	if err = errors.Join(err, dst.Close()); err != nil {
+		return err
+	}
+	return os.Remove(file)
+}
+
+// clear makes an attempt's folder and puts a file that is in the way aside.
+func (r *Run) clear(a Attempt, name string) (string, error) {
+	full, err := r.keptName(a, name)
+	if err != nil {
+		return "", err
+	}
+	if err := r.own.MkdirAll(path.Dir(full)); err != nil {
+		return "", err
+	}
+	return full, r.setAside(full, max(1, a.Attempt-1))
+}
 
 // Failed renames what a failed attempt kept under name to stem-FAILED-<attempt>.ext; no file, no
 // error. Any goroutine.
-func (r *Run) Failed(a Attempt, name string) error { panic("contract") }
+func (r *Run) Failed(a Attempt, name string) error {
+	full, err := r.keptName(a, name)
+	if err != nil {
+		return err
+	}
+	return r.setAside(full, max(1, a.Attempt))
+}
 
-// NodeDir returns the absolute path of a node's folder. It need not exist.
-func (r *Run) NodeDir(node string, generation int) string { panic("contract") }
+// setAside renames a file to stem-FAILED-n.ext, with the next free n.
+func (r *Run) setAside(full string, n int) error {
+	if _, err := r.own.Lstat(full); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	ext := path.Ext(full)
+	stem := strings.TrimSuffix(full, ext)
+	for ; ; n++ {
+		to := fmt.Sprintf("%s-FAILED-%d%s", stem, n, ext)
+		_, err := r.own.Lstat(to)
+		if errors.Is(err, fs.ErrNotExist) {
+			return r.own.Rename(full, to)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
 
-// Staging makes an empty folder for one attempt's files, inside the run directory so that publishing
-// is a rename, and returns its absolute path. Leftovers are swept by the next Open. Any goroutine.
-func (r *Run) Staging(name string) (string, error) { panic("contract") }
+// Staging makes an empty folder for one attempt's files, inside the run directory, and returns its
+// absolute path. Leftovers are swept by the next Open. Any goroutine.
+func (r *Run) Staging(name string) (string, error) {
+	dir := stagingDir + "/" + name
+	if err := r.own.RemoveAll(dir); err != nil {
+		return "", err
+	}
+	if err := r.own.MkdirAll(dir); err != nil {
+		return "", err
+	}
+	return r.own.Path(dir), nil
+}

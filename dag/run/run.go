@@ -2,24 +2,39 @@
 // artifacts and the lock, compares a run with a plan, adopts plans, makes and restores checkpoints
 // and verifies everything that is on disk.
 //
-// It does not run anything: it starts no node, evaluates no expression and reads no clock.
+// It does not run anything: it starts no node, evaluates no expression and takes the time of events
+// as an argument.
 package run
 
 import (
-	"io"
+	"errors"
+	"fmt"
+	"sync/atomic"
 	"time"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/artifact"
+	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/internal/disk"
 )
 
 // Dir is the run's own folder under the output directory.
 const Dir = "_orchestrator"
 
-// A Run is one run directory. Methods belong to the goroutine that owns the state unless they say
-// otherwise.
-type Run struct{ run }
-type run struct{}
+// Names in the run's own folder.
+const (
+	logFile      = "events.ndjson"
+	stateFile    = "state.json"
+	lockFile     = "lock"
+	objectsDir   = "objects"
+	stagingDir   = "staging"
+	checkpoints  = "checkpoints"
+	archives     = "archives"
+	revertsDir   = "reverts"
+	manifestFile = "manifest.json"
+	savedState   = "state-snapshot.json"
+)
 
 // Options of Create, Open and OpenReadOnly.
 type Options struct {
@@ -28,66 +43,84 @@ type Options struct {
 	Now     time.Time // start of this process's work, for the lock, ids and first events
 
 	// Observe, when set, is called on the owner's goroutine with every event after it was applied,
-	// those folded by Open included (replayed = true: nobody acts on them again).
+	// and by Open with those of the log's tail that the snapshot does not hold (replayed = true:
+	// nobody acts on them again).
 	Observe func(e *machine.Event, replayed bool)
 
 	// AllSynced makes Record durable before it returns, whatever the event. For measurements.
 	AllSynced bool
+
+	// FS takes the place of Dir on the machine's disk. For tests.
+	FS disk.FS
 }
 
-// New is what Create needs beside Options.
-type New struct {
-	Graph *dag.Graph
-	RunID string // empty: a random UUID
-	Seed  int64
-	// File opens a declared input file as it is now. Its content must match the digest in the plan.
-	File func(path string) (io.ReadCloser, error)
-}
+// A Run is one run directory. Methods belong to the goroutine that owns the state unless they say
+// otherwise.
+type Run struct {
+	o        Options
+	out, own disk.FS // output directory, and the run's folder in it
+	store    *artifact.Store
+	tree     *artifact.Tree
+	lock     *eventlog.Lock
+	log      *eventlog.Log
+	saver    *eventlog.Saver
+	project  *projector
 
-// Create begins a run in an output directory without one: it takes the lock, copies plan and
-// declared input files into the object store and records RUN_CREATED and INPUTS_CLONED, durable.
-// A crash before RUN_CREATED leaves a directory in which Create works again.
-// Errors: fs.ErrExist when the directory holds a run, *eventlog.Locked.
-func Create(o Options, n New) (*Run, error) { panic("contract") }
-
-// Open continues a run: it takes the lock, folds snapshot and log, removes a torn tail and staging
-// leftovers, brings the working tree to what is recorded (see Report) and returns the run ready for
-// Decide. It records user edits (ARTIFACT_WRITTEN) but neither lost attempts nor RUN_RESUMED: call
-// Resume when the run is to go on.
-// Errors: fs.ErrNotExist when there is no run, *eventlog.Locked, *eventlog.Damaged, *Newer.
-func Open(o Options) (*Run, *Report, error) { panic("contract") }
-
-// OpenReadOnly folds the log without lock and without writing anything; it works beside a writer.
-// Record and every other method that writes return an error.
-func OpenReadOnly(o Options) (*Run, *Report, error) { panic("contract") }
-
-// Exists reports whether an output directory holds a run.
-func Exists(dir string) bool { panic("contract") }
-
-// A Report says what Open found.
-type Report struct {
-	Source   string   // what the state was folded from: snapshot | backup | log | checkpoint <id>
-	Folded   int64    // events folded from the log
-	Cut      string   // not empty: a torn tail was removed (read-only: left), and what it was
-	InFlight []string // nodes whose attempts were under way, in plan order
-	Edited   []string // artifacts that a user changed: kept aside and adopted
-	Restored []string // live files brought back to the recorded version
-	Warnings []string // everything above and more as lines for the user
+	fold
+	graph    atomic.Pointer[dag.Graph] // of the state, for other goroutines
+	head     eventlog.Head
+	readOnly bool
+	lowTold  bool
+	err      error // the first error of Record; final
 }
 
 // Newer says that a run was written by a newer version of the program.
-type Newer struct{ What string }
+type Newer = eventlog.Newer
 
-func (n *Newer) Error() string { return n.What + "; use the newer dagrun that wrote it" }
+// errReadOnly is the error of writing methods of a run opened by OpenReadOnly.
+var errReadOnly = errors.New("run: opened for reading only")
 
 // ID returns the run's id.
-func (r *Run) ID() string { panic("contract") }
+func (r *Run) ID() string { return r.state.Run().ID }
 
 // State returns the state. Only Record and the methods here change it.
-func (r *Run) State() *machine.State { panic("contract") }
+func (r *Run) State() *machine.State { return r.state }
 
-// Graph returns the adopted plan, run-time extensions included.
-func (r *Run) Graph() *dag.Graph { panic("contract") }
+// Graph returns the adopted plan, run-time extensions included. Any goroutine.
+func (r *Run) Graph() *dag.Graph { return r.graph.Load() }
+
+// Head returns the last event recorded.
+func (r *Run) Head() eventlog.Head { return r.head }
+
+// A fold is what events become: the machine's state and the index of artifacts.
+type fold struct {
+	state *machine.State
+	index *index
+	plans func(digest string) (*dag.Graph, error)
+}
+
+// apply folds one event, attaching the plan that it names.
+func (f *fold) apply(e *machine.Event) error {
+	digest := ""
+	switch b := e.Body.(type) {
+	case *machine.RunCreatedBody:
+		digest = b.PlanDigest
+	case *machine.PlanAdoptedBody:
+		digest = b.PlanDigest
+	}
+	if digest != "" && e.Plan == nil {
+		g, err := f.plans(digest)
+		if err != nil {
+			return err
+		}
+		e.Plan = g
+	}
+	if err := f.state.Apply(e); err != nil {
+		return err
+	}
+	f.index.apply(e, f.state.Graph())
+	return nil
+}
 
 // A Mark names recorded events for Wait.
 type Mark struct {
@@ -101,28 +134,217 @@ type Mark struct {
 // ends, adopted plans) are synced at once and Mark.Sync is set; the rest within 50 ms. Record itself
 // does not wait: whoever carries the effect out calls Wait(mark) first, from any goroutine.
 //
-// An event that cannot have happened is an error and nothing is written. On a full disk the events
-// are written from a reserve and RUN_PAUSED{disk} follows by itself. After any error the run takes
-// no more events.
-func (r *Run) Record(now time.Time, bodies ...machine.Body) (Mark, error) { panic("contract") }
-
-// Wait returns at once unless m.Sync is set; then when the events are durable. Any goroutine.
-func (r *Run) Wait(m Mark) error { panic("contract") }
-
-// RecordDurable is Record, then a wait for durability whatever the policy.
-func (r *Run) RecordDurable(now time.Time, bodies ...machine.Body) error { panic("contract") }
-
-// Resume records attempts found in flight as lost and RUN_RESUMED, and restores artifacts that a lost
-// attempt had published. adopt, when set, is asked first for each lost attempt: a body it returns
-// (from a complete result file) is recorded in place of lost.
-func (r *Run) Resume(now time.Time, by string, adopt func(node string, generation, attempt int) *machine.FinishedBody) error {
-	panic("contract")
+// A first body that cannot have happened is an error, nothing is written and the run stands as it was.
+// On a full disk the events are written from a reserve and RUN_PAUSED{disk} follows by itself. Any
+// other error is final: the run takes no more events.
+func (r *Run) Record(now time.Time, bodies ...machine.Body) (Mark, error) {
+	switch {
+	case r.readOnly:
+		return Mark{}, errReadOnly
+	case r.err != nil:
+		return Mark{}, r.err
+	case len(bodies) == 0:
+		return Mark{Seq: r.head.Seq}, nil
+	}
+	events := make([]machine.Event, len(bodies))
+	for i, b := range bodies {
+		events[i] = machine.New(now, b)
+	}
+	return r.record(events)
 }
 
-// Close writes a last snapshot, syncs and closes the log and gives the lock up.
-func (r *Run) Close() error { panic("contract") }
+func (r *Run) record(events []machine.Event) (Mark, error) {
+	// Applied before written: an impossible event must not reach the log, which could then never be
+	// read again. Nobody acts on the state before Record returns.
+	for i := range events {
+		events[i].Seq = r.head.Seq + 1 + int64(i)
+		if err := r.apply(&events[i]); err != nil {
+			err = fmt.Errorf("run: record %s: %w", events[i].Type, err)
+			if i > 0 {
+				r.err = err // the state is ahead of the log
+			}
+			return Mark{}, err
+		}
+	}
+	head, err := r.log.Append(events)
+	if err != nil {
+		r.err = err
+		return Mark{}, err
+	}
+	r.head = head
+	r.graph.Store(r.state.Graph())
+	mark := Mark{Seq: head.Seq, Sync: r.o.AllSynced}
+	save := saveNot
+	for i := range events {
+		mark.Sync = mark.Sync || r.urgent(&events[i])
+		save = max(save, saves(&events[i]))
+		if r.o.Observe != nil {
+			r.o.Observe(&events[i], false)
+		}
+	}
+	if err := r.settle(mark, save); err != nil {
+		r.err = err
+		return mark, err
+	}
+	if r.log.Low() && !r.lowTold {
+		return r.pauseForDisk(events[len(events)-1].Time, mark)
+	}
+	return mark, nil
+}
 
-// Checkpoint
+// settle asks for durability, renews files derived from the state and saves it.
+func (r *Run) settle(mark Mark, save int) error {
+	if mark.Sync {
+		r.log.SyncNow()
+	} else {
+		r.log.SyncSoon()
+	}
+	if r.o.AllSynced {
+		if err := r.log.Sync(); err != nil {
+			return err
+		}
+	}
+	for _, name := range r.index.take() {
+		r.renew(name)
+	}
+	if save == saveNow || save == saveDue && r.saver.Due() {
+		return r.saver.Save(r.snapshot)
+	}
+	return nil
+}
+
+// pauseForDisk pauses a run whose disk is full while the reserve lasts. A run that is not running
+// cannot be paused and needs no pause.
+func (r *Run) pauseForDisk(now time.Time, mark Mark) (Mark, error) {
+	r.lowTold = true
+	if r.state.Run().Status != machine.RunRunning {
+		return mark, nil
+	}
+	return r.Record(now, &machine.RunPausedBody{
+		Reason:  "disk",
+		Message: "the disk of " + r.out.Path(".") + " is full: free some space, then resume",
+	})
+}
+
+// urgent reports whether losing an event could repeat cost or an effect, or take back an answer that
+// a person has seen.
+func (r *Run) urgent(e *machine.Event) bool {
+	switch b := e.Body.(type) {
+	case *machine.StartedBody:
+		return r.costly(b.Node) || b.Reserve != dag.Amount{}
+	case *machine.FinishedBody:
+		return r.costly(b.Node) || b.CostUSD != 0 || b.Usage != machine.Usage{}
+	case *machine.RunCreatedBody, *machine.PlanAdoptedBody, *machine.LimitsChangedBody, *machine.RewoundBody,
+		*machine.RevertedBody, *machine.CheckpointBody, *machine.CompensationBody,
+		*machine.EscalationOpenedBody, *machine.EscalationAnsweredBody,
+		*machine.RunPausedBody, *machine.RunResumedBody, *machine.RunEndedBody:
+		return true
+	}
+	return false
+}
+
+// costly reports whether an attempt of a node spends money or must not be repeated unasked. Any
+// goroutine.
+func (r *Run) costly(id string) bool {
+	g := r.Graph()
+	i, ok := g.Index(id)
+	if !ok {
+		return false
+	}
+	n := g.Node(i)
+	return n.Effect == "once" || n.Effect == "probe" || n.Reserve != dag.Amount{} || n.Estimate.USD != 0
+}
+
+// How an event asks for a snapshot.
+const (
+	saveNot = iota
+	saveDue // when it is time
+	saveNow
+)
+
+func saves(e *machine.Event) int {
+	switch e.Body.(type) {
+	case *machine.FinishedBody:
+		return saveDue
+	case *machine.PlanAdoptedBody, *machine.RunStateChangedBody, *machine.CheckpointBody, *machine.RevertedBody,
+		*machine.RunPausedBody, *machine.RunEndedBody:
+		return saveNow
+	}
+	return saveNot
+}
+
+// snapshot takes a snapshot of the state as it is now.
+func (r *Run) snapshot() (*eventlog.Snapshot, error) {
+	state, err := r.state.AppendSnapshot(nil)
+	if err != nil {
+		return nil, err
+	}
+	index, err := r.index.encode()
+	if err != nil {
+		return nil, err
+	}
+	v := r.state.Run()
+	return &eventlog.Snapshot{
+		Head: r.head, Index: index, Plan: v.PlanDigest, RunID: v.ID, SavedAt: v.Updated, State: state,
+	}, nil
+}
+
+// Wait returns at once unless m.Sync is set; then when the events are durable. Any goroutine.
+func (r *Run) Wait(m Mark) error {
+	if !m.Sync {
+		return nil
+	}
+	return r.log.Wait(m.Seq)
+}
+
+// RecordDurable is Record, then a wait for durability whatever the policy.
+func (r *Run) RecordDurable(now time.Time, bodies ...machine.Body) error {
+	m, err := r.Record(now, bodies...)
+	if err != nil {
+		return err
+	}
+	return r.log.Wait(m.Seq)
+}
+
+// Close writes a last snapshot, syncs and closes the log and gives the lock up. The error is that of
+// the log: a snapshot that could not be written is no loss. Closing twice is allowed.
+func (r *Run) Close() error {
+	if r.readOnly || r.lock == nil {
+		return r.closeTrees()
+	}
+	if r.err == nil {
+		if err := r.saver.Save(r.snapshot); err == nil {
+			r.saver.Flush()
+		}
+	}
+	r.project.close()
+	err := r.log.Close()
+	if r.err == nil {
+		r.err = errClosed
+	}
+	err = errors.Join(err, r.lock.Release())
+	r.lock = nil
+	return errors.Join(err, r.closeTrees())
+}
+
+var errClosed = errors.New("run: closed")
 
 // Abandon releases everything without writing, as a killed process would. For tests.
-func (r *Run) Abandon() { panic("contract") }
+func (r *Run) Abandon() {
+	if r.lock == nil {
+		return
+	}
+	r.project.close()
+	r.log.Abandon()
+	r.saver.Flush()
+	r.lock.Abandon()
+	r.lock, r.err = nil, errClosed
+	r.closeTrees()
+}
+
+func (r *Run) closeTrees() error {
+	if r.o.FS != nil {
+		return nil
+	}
+	return errors.Join(r.own.Close(), r.out.Close())
+}

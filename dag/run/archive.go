@@ -1,0 +1,104 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+
+	"dagrun.dev/dag/eventlog"
+	"dagrun.dev/internal/disk"
+)
+
+// Archive moves a run (state, log, logs, accumulators, node folders, checkpoints) to
+// archives/run-<id>-<time of its start> so that Create works again, and returns that path relative to
+// the output directory. Live artifacts stay; objects stay and are shared. A damaged run can be
+// archived; then the time is now. It takes the lock for the time.
+//
+// The state goes first and the log last: a crash in between leaves a directory that Archive takes up
+// again and in which nothing else begins.
+func Archive(o Options) (string, error) {
+	id, started := identity(o)
+	if err := presentAtAll(o); err != nil {
+		return "", err
+	}
+	r, err := enter(o)
+	if err != nil {
+		return "", err
+	}
+	defer r.leave()
+	return r.archive(id, started)
+}
+
+// identity finds out which run a directory holds; of a damaged one as much as can be read.
+func identity(o Options) (id string, started time.Time) {
+	quiet := o
+	quiet.Observe = nil
+	if r, _, err := OpenReadOnly(quiet); err == nil {
+		defer r.Close()
+		return r.ID(), r.state.Run().Created
+	}
+	return "damaged", o.Now
+}
+
+// presentAtAll is present, content with a run that lost its log.
+func presentAtAll(o Options) error {
+	err := present(o)
+	var d *eventlog.Damaged
+	if errors.As(err, &d) {
+		return nil
+	}
+	return err
+}
+
+func (r *Run) archive(id string, started time.Time) (string, error) {
+	stamp := strings.NewReplacer(":", "-", ".", "-").Replace(started.UTC().Format("2006-01-02T15:04:05.000Z"))
+	to, err := r.archiveDir(fmt.Sprintf("run-%s-%s", id, stamp))
+	if err != nil {
+		return "", err
+	}
+	list, err := r.own.ReadDir(".")
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	for _, e := range list {
+		switch e.Name() {
+		case objectsDir, stagingDir, archives, lockFile, logFile:
+		default:
+			if disk.IsTemp(e.Name()) || e.Name() == logFile+".reserve" {
+				continue
+			}
+			names = append(names, e.Name())
+		}
+	}
+	for _, name := range append(names, logFile) {
+		if err := r.own.Rename(name, path.Join(to, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+	}
+	for _, dir := range []string{to, archives, "."} {
+		if err := r.own.SyncDir(dir); err != nil {
+			return "", err
+		}
+	}
+	return path.Join(Dir, to), nil
+}
+
+// archiveDir makes the folder. One that an archiving begun before has left is used again if it holds
+// no log yet.
+func (r *Run) archiveDir(name string) (string, error) {
+	for n := 1; ; n++ {
+		dir := archives + "/" + name
+		if n > 1 {
+			dir = fmt.Sprintf("%s-%d", dir, n)
+		}
+		if _, err := r.own.Lstat(dir + "/" + logFile); errors.Is(err, fs.ErrNotExist) {
+			return dir, r.own.MkdirAll(dir)
+		} else if err != nil {
+			return "", err
+		}
+	}
+}

@@ -1,0 +1,287 @@
+package run
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/artifact"
+	"dagrun.dev/dag/eventlog"
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/internal/disk"
+)
+
+// A CheckpointInfo describes a checkpoint; it is also its manifest on disk.
+type CheckpointInfo struct {
+	Format    int         `json:"format"`
+	ID        string      `json:"id"`
+	Node      string      `json:"node,omitempty"`
+	CreatedAt time.Time   `json:"created_at"`
+	RunID     string      `json:"run_id"`
+	Head      int64       `json:"head"`      // last event it includes
+	HeadHash  string      `json:"head_hash"` // of that event
+	Plan      string      `json:"plan_sha256"`
+	State     string      `json:"state_sha256"`
+	Files     []SavedFile `json:"files"` // artifacts and accumulators
+	Completed int         `json:"completed"`
+	Failed    int         `json:"failed"`
+	CostUSD   dag.USD     `json:"cost_usd"`
+
+	Path  string `json:"-"` // relative to the output directory
+	Valid error  `json:"-"` // nil, or what is wrong with it; set by Checkpoints
+}
+
+// A SavedFile is an artifact's or accumulator's version in a checkpoint.
+type SavedFile struct {
+	Name   string `json:"name"`
+	Path   string `json:"path"`  // live path, relative to the output directory
+	Saved  string `json:"saved"` // name within the checkpoint's folder
+	Digest string `json:"sha256"`
+	Size   int64  `json:"size"`
+	// Entries, for an accumulator, lists the digests of its entries, oldest first.
+	Entries []string `json:"entries,omitempty"`
+}
+
+// Checkpoint writes checkpoints/<id> and records CHECKPOINT_CREATED, durable. names lists artifacts
+// and accumulators; nil means all that exist (for a node: that its ancestors wrote). An existing id
+// gets a suffix (cp-S1, cp-S1-2, ...): nothing is overwritten.
+func (r *Run) Checkpoint(now time.Time, id, node string, names []string) (*CheckpointInfo, error) {
+	if r.readOnly {
+		return nil, errReadOnly
+	}
+	if !fs.ValidPath(id) || strings.Contains(id, "/") || id == "." {
+		return nil, fmt.Errorf("run: %q cannot be the id of a checkpoint", id)
+	}
+	id, err := r.freeCheckpoint(id)
+	if err != nil {
+		return nil, err
+	}
+	c, manifest, err := r.writeCheckpoint(now, id, node, names)
+	if err != nil {
+		return nil, fmt.Errorf("run: checkpoint %s: %w", id, err)
+	}
+	return c, r.RecordDurable(now, &machine.CheckpointBody{
+		ID: id, Node: node, Path: c.Path, Manifest: artifact.Digest(manifest), Head: c.Head,
+	})
+}
+
+func (r *Run) freeCheckpoint(id string) (string, error) {
+	for n := 1; ; n++ {
+		name := id
+		if n > 1 {
+			name = id + "-" + strconv.Itoa(n)
+		}
+		if _, err := r.own.Lstat(checkpoints + "/" + name); errors.Is(err, fs.ErrNotExist) {
+			return name, nil
+		} else if err != nil {
+			return "", err
+		}
+	}
+}
+
+// writeCheckpoint makes the folder in staging and renames it to its place, whole.
+func (r *Run) writeCheckpoint(now time.Time, id, node string, names []string) (*CheckpointInfo, []byte, error) {
+	temp := stagingDir + "/" + id
+	if err := errors.Join(r.own.RemoveAll(temp), r.own.MkdirAll(temp), r.own.MkdirAll(checkpoints)); err != nil {
+		return nil, nil, err
+	}
+	snap, err := r.snapshot()
+	if err != nil {
+		return nil, nil, err
+	}
+	state, err := snap.Encode()
+	if err != nil {
+		return nil, nil, err
+	}
+	c := &CheckpointInfo{
+		Format: 1, ID: id, Node: node, CreatedAt: now.UTC().Truncate(time.Millisecond), RunID: r.ID(),
+		Head: r.head.Seq, HeadHash: r.head.Hash, Plan: snap.Plan, State: artifact.Digest(state),
+		Path: path.Join(Dir, checkpoints, id),
+	}
+	r.count(c)
+	if c.Files, err = r.saveFiles(temp, node, names); err != nil {
+		return nil, nil, err
+	}
+	manifest, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		return nil, nil, err
+	}
+	manifest = append(manifest, '\n')
+	for _, f := range []struct {
+		name string
+		data []byte
+	}{{savedState, state}, {manifestFile, manifest}} {
+		if err := disk.WriteFile(r.own, temp+"/"+f.name, f.data); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := r.own.Rename(temp, checkpoints+"/"+id); err != nil {
+		return nil, nil, err
+	}
+	return c, manifest, errors.Join(r.own.SyncDir(checkpoints), r.own.SyncDir("."))
+}
+
+// count fills in how far the run is.
+func (r *Run) count(c *CheckpointInfo) {
+	g := r.state.Graph()
+	for i := range int32(g.Len()) {
+		v := r.state.NodeAt(i)
+		c.CostUSD += v.Cost
+		switch v.Status {
+		case machine.Completed:
+			c.Completed++
+		case machine.Failed:
+			c.Failed++
+		}
+	}
+}
+
+// saveFiles copies the versions that a node sees (that are live, for no node) into a folder.
+func (r *Run) saveFiles(dir, node string, names []string) ([]SavedFile, error) {
+	files := []SavedFile{}
+	used := map[string]bool{savedState: true, manifestFile: true}
+	free := func(live string) string {
+		base := path.Base(live)
+		for n := 2; used[base]; n++ {
+			base = fmt.Sprintf("%d-%s", n, path.Base(live))
+		}
+		used[base] = true
+		return base
+	}
+	for _, t := range r.index.artifacts() {
+		f := SavedFile{Name: t.Name, Path: t.Path, Digest: t.Live}
+		if node != "" {
+			v, _ := r.index.visible(r.Graph(), node, t.Name)
+			f.Digest = v.Digest
+		}
+		if f.Digest == "" || names != nil && !slices.Contains(names, t.Name) {
+			continue
+		}
+		f.Saved = free(f.Path)
+		b, err := r.store.Get(f.Digest)
+		if err != nil {
+			return nil, err
+		}
+		f.Size = int64(len(b))
+		if err := disk.WriteFile(r.own, dir+"/"+f.Saved, b); err != nil {
+			return nil, err
+		}
+		files = append(files, f)
+	}
+	for _, t := range r.index.accumulators() {
+		if names != nil && !slices.Contains(names, t.Name) {
+			continue
+		}
+		live, p, ok := r.projection(t.Name)
+		if !ok {
+			continue
+		}
+		a, _ := accumulator(r.Graph().Plan, t.Name)
+		p.entries = newestOf(r.index.entries(r.Graph(), node, t.Name), a.Cap)
+		if len(p.entries) == 0 {
+			continue
+		}
+		f := SavedFile{Name: t.Name, Path: path.Join(Dir, live), Saved: free(live)}
+		for _, v := range p.entries {
+			f.Entries = append(f.Entries, v.Digest)
+		}
+		b, err := p.render(r.store)
+		if err != nil {
+			return nil, err
+		}
+		f.Digest, f.Size = artifact.Digest(b), int64(len(b))
+		if err := disk.WriteFile(r.own, dir+"/"+f.Saved, b); err != nil {
+			return nil, err
+		}
+		files = append(files, f)
+	}
+	return files, nil
+}
+
+// dropUnrecorded removes checkpoints whose event was never written: a crash came between.
+func (r *Run) dropUnrecorded() error {
+	list, err := r.own.ReadDir(checkpoints)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	recorded := map[string]bool{}
+	for _, b := range r.index.saved {
+		recorded[b.ID] = true
+	}
+	for _, e := range list {
+		if !recorded[e.Name()] {
+			if err := r.own.RemoveAll(checkpoints + "/" + e.Name()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Checkpoints lists the checkpoints, oldest first, each verified.
+func (r *Run) Checkpoints() ([]CheckpointInfo, error) {
+	var list []CheckpointInfo
+	for _, b := range r.index.saved {
+		c, _, err := r.readCheckpoint(b)
+		if err != nil {
+			c = &CheckpointInfo{ID: b.ID, Node: b.Node, Head: b.Head, Path: b.Path}
+			c.Valid = err
+		}
+		list = append(list, *c)
+	}
+	return list, nil
+}
+
+// readCheckpoint reads a checkpoint and checks every digest in it, beginning with the recorded one.
+func (r *Run) readCheckpoint(b machine.CheckpointBody) (*CheckpointInfo, *eventlog.Snapshot, error) {
+	dir := checkpoints + "/" + b.ID
+	raw, err := r.checkedFile(dir+"/"+manifestFile, b.Manifest)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := &CheckpointInfo{Path: path.Join(Dir, dir)}
+	if err := json.Unmarshal(raw, c); err != nil {
+		return nil, nil, err
+	}
+	state, err := r.checkedFile(dir+"/"+savedState, c.State)
+	if err != nil {
+		return nil, nil, err
+	}
+	snap, err := eventlog.DecodeSnapshot(state)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, f := range c.Files {
+		if _, err := r.checkedFile(dir+"/"+f.Saved, f.Digest); err != nil {
+			return nil, nil, err
+		}
+	}
+	return c, snap, nil
+}
+
+func (r *Run) checkedFile(name, digest string) ([]byte, error) {
+	f, err := disk.OpenRegular(r.own, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(f)
+	if err != nil {
+		return nil, err
+	}
+	if got := artifact.Digest(b); got != digest {
+		return nil, &artifact.Corrupt{Path: r.own.Path(name), Want: digest, Got: got}
+	}
+	return b, nil
+}

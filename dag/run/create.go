@@ -1,0 +1,310 @@
+package run
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/artifact"
+	"dagrun.dev/dag/eventlog"
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/internal/disk"
+)
+
+// New is what Create needs beside Options.
+type New struct {
+	Graph *dag.Graph
+	RunID string // empty: a random UUID
+	Seed  int64
+	// File opens a declared input file as it is now. Its content must match the digest in the plan.
+	File func(path string) (io.ReadCloser, error)
+}
+
+// Create begins a run in an output directory without one: it takes the lock, copies plan and
+// declared input files into the object store and records RUN_CREATED and INPUTS_CLONED, durable.
+// A crash before RUN_CREATED leaves a directory in which Create works again.
+// Errors: fs.ErrExist when the directory holds a run, *eventlog.Locked.
+func Create(o Options, n New) (*Run, error) {
+	if o.FS == nil {
+		if err := makeOutput(o.Dir); err != nil {
+			return nil, err
+		}
+	}
+	r, err := enter(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.create(n); err != nil {
+		r.leave()
+		return nil, fmt.Errorf("run: create %s: %w", r.out.Path("."), err)
+	}
+	return r, nil
+}
+
+// makeOutput makes the output directory and its parents, durable.
+func makeOutput(dir string) error {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	var made []string // parents whose entries are new
+	for d := abs; ; d = filepath.Dir(d) {
+		if _, err := os.Stat(d); err == nil || d == filepath.Dir(d) {
+			break
+		}
+		made = append(made, filepath.Dir(d))
+	}
+	if err := os.MkdirAll(abs, 0o700); err != nil {
+		return err
+	}
+	for _, d := range made {
+		parent, err := disk.Open(d)
+		if err != nil {
+			return err
+		}
+		err = errors.Join(parent.SyncDir("."), parent.Close())
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enter opens an output directory for writing and takes the lock.
+func enter(o Options) (*Run, error) {
+	r, err := attach(o, true)
+	if err != nil {
+		return nil, err
+	}
+	if r.lock, err = eventlog.AcquireLock(r.own, lockFile, o.Command, o.Now); err != nil {
+		r.closeTrees()
+		return nil, err
+	}
+	if err := r.sweep(); err != nil {
+		r.leave()
+		return nil, err
+	}
+	return r, nil
+}
+
+// attach opens the directories of a run; with make the run's own folder is made.
+func attach(o Options, make bool) (*Run, error) {
+	r := &Run{o: o, out: o.FS}
+	var err error
+	if r.out == nil {
+		if r.out, err = disk.Open(o.Dir); err != nil {
+			return nil, err
+		}
+	}
+	if make {
+		if err = r.out.MkdirAll(Dir + "/" + objectsDir); err == nil {
+			err = r.out.SyncDir(Dir)
+		}
+		if err == nil {
+			err = r.out.SyncDir(".")
+		}
+	}
+	if err == nil {
+		r.own, err = r.out.Sub(Dir)
+	}
+	var objects disk.FS
+	if err == nil {
+		objects, err = r.own.Sub(objectsDir)
+	}
+	if err != nil {
+		if o.FS == nil {
+			r.out.Close()
+		}
+		return nil, err
+	}
+	r.store = artifact.NewStore(objects)
+	r.tree = artifact.NewTree(r.out, r.store, Dir)
+	r.fold = fold{state: &machine.State{}, index: newIndex(), plans: r.loadPlan}
+	return r, nil
+}
+
+// leave undoes enter when there is nothing to save.
+func (r *Run) leave() {
+	if r.project != nil {
+		r.project.close()
+	}
+	if r.log != nil {
+		r.log.Close()
+	}
+	r.lock.Release()
+	r.lock = nil
+	r.closeTrees()
+}
+
+// sweep removes what a process that died had staged: nothing of it was recorded.
+func (r *Run) sweep() error {
+	if err := r.own.RemoveAll(stagingDir); err != nil {
+		return err
+	}
+	list, err := r.own.ReadDir(".")
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		if disk.IsTemp(e.Name()) {
+			if err := r.own.Remove(e.Name()); err != nil {
+				return err
+			}
+		}
+	}
+	return r.store.Sweep()
+}
+
+func (r *Run) create(n New) error {
+	has, err := hasRun(r.own)
+	if err != nil {
+		return err
+	}
+	if has {
+		return fmt.Errorf("it holds a run: %w", fs.ErrExist)
+	}
+	digest, cloned, err := r.clone(n.Graph.Plan, n.File)
+	if err != nil {
+		return err
+	}
+	id := n.RunID
+	if id == "" {
+		id = newUUID()
+	}
+	created := machine.New(r.o.Now, &machine.RunCreatedBody{
+		RunID: id, Name: n.Graph.Plan.Name, PlanDigest: digest, Schema: eventlog.Version, Seed: n.Seed,
+	})
+	created.Plan = n.Graph
+	events := []machine.Event{created, machine.New(r.o.Now, cloned)}
+	for i := range events {
+		events[i].Seq = int64(i + 1)
+		if err := r.apply(&events[i]); err != nil {
+			return err
+		}
+	}
+	if r.log, err = eventlog.Create(r.own, logFile, id, eventlog.Options{}, events); err != nil {
+		return err
+	}
+	r.begin()
+	if r.o.Observe != nil {
+		for i := range events {
+			r.o.Observe(&events[i], false)
+		}
+	}
+	return r.saver.Save(r.snapshot)
+}
+
+// begin sets up what a run open for writing has beside its log.
+func (r *Run) begin() {
+	r.head = r.log.Head()
+	r.graph.Store(r.state.Graph())
+	r.saver = eventlog.NewSaver(r.own, stateFile, r.log)
+	r.project = newProjector(r.own, r.store)
+}
+
+// clone copies a plan and its input files into the store.
+func (r *Run) clone(p *dag.Plan, file func(string) (io.ReadCloser, error)) (digest string, c *machine.InputsClonedBody, err error) {
+	c = &machine.InputsClonedBody{}
+	for _, f := range p.Files {
+		if !r.store.Has(f.Digest) || r.store.Verify(f.Digest) != nil {
+			if err := r.cloneFile(f, file); err != nil {
+				return "", nil, err
+			}
+		}
+		c.Files++
+		c.Bytes += f.Size
+	}
+	b, err := p.Encode()
+	if err != nil {
+		return "", nil, err
+	}
+	digest, err = r.store.PutBytes(b)
+	return digest, c, err
+}
+
+func (r *Run) cloneFile(f dag.File, open func(string) (io.ReadCloser, error)) error {
+	src, err := open(f.Path)
+	if err != nil {
+		return fmt.Errorf("input file %s: %w", f.Path, err)
+	}
+	defer src.Close()
+	sum := summed{src, sha256.New()}
+	if _, _, err := r.store.Put(sum); err != nil {
+		return fmt.Errorf("input file %s: %w", f.Path, err)
+	}
+	if hex.EncodeToString(sum.hash.Sum(nil)) != f.Digest {
+		return fmt.Errorf("input file %s changed after the plan was made; make the plan again", f.Path)
+	}
+	return nil
+}
+
+type summed struct {
+	io.Reader
+	hash hash.Hash
+}
+
+func (s summed) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	s.hash.Write(p[:n])
+	return n, err
+}
+
+// loadPlan returns the graph of a plan in the store.
+func (r *Run) loadPlan(digest string) (*dag.Graph, error) {
+	b, err := r.store.Get(digest)
+	if err != nil {
+		return nil, &eventlog.Damaged{File: r.store.Path(digest), Why: "the run's plan cannot be read: " + err.Error(), WayOut: r.wayOut()}
+	}
+	p, err := dag.DecodePlan(b)
+	if err != nil {
+		return nil, err
+	}
+	return dag.NewGraph(p)
+}
+
+// newUUID returns a random UUID (RFC 9562, version 4).
+func newUUID() string {
+	var b [16]byte
+	rand.Read(b[:])
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// Exists reports whether an output directory holds a run.
+func Exists(dir string) bool {
+	out, err := disk.Open(dir)
+	if err != nil {
+		return false
+	}
+	defer out.Close()
+	own, err := out.Sub(Dir)
+	if err != nil {
+		return false
+	}
+	defer own.Close()
+	has, err := hasRun(own)
+	return has && err == nil
+}
+
+// hasRun reports whether a run's folder holds a run, whole or not: a log, or what only a run with a log
+// leaves.
+func hasRun(own disk.FS) (bool, error) {
+	for _, name := range []string{logFile, stateFile, eventlog.BackupName(stateFile), checkpoints} {
+		_, err := own.Lstat(name)
+		if err == nil {
+			return true, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return false, err
+		}
+	}
+	return false, nil
+}

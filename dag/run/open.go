@@ -1,0 +1,442 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"dagrun.dev/dag/artifact"
+	"dagrun.dev/dag/eventlog"
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/internal/disk"
+)
+
+// A Report says what Open found.
+type Report struct {
+	Source   string   // what the state was folded from: snapshot | backup | log
+	Folded   int64    // events folded from the log
+	Cut      string   // not empty: a torn tail was removed (read-only: left), and what it was
+	InFlight []string // nodes whose attempts were under way, in plan order
+	Edited   []string // artifacts that a user changed: kept aside and adopted
+	Restored []string // live files brought back to the recorded version
+	Warnings []string // everything above and more as lines for the user
+}
+
+func (p *Report) warn(format string, a ...any) {
+	p.Warnings = append(p.Warnings, fmt.Sprintf(format, a...))
+}
+
+// Open continues a run: it takes the lock, folds snapshot and log, removes a torn tail and staging
+// leftovers, brings the working tree to what is recorded (see Report) and returns the run ready for
+// Decide. It records user edits (ARTIFACT_WRITTEN) but neither lost attempts nor RUN_RESUMED: call
+// Resume when the run is to go on.
+// Errors: fs.ErrNotExist when there is no run, *eventlog.Locked, *eventlog.Damaged, *Newer.
+func Open(o Options) (*Run, *Report, error) {
+	if err := present(o); err != nil {
+		return nil, nil, err
+	}
+	r, err := enter(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	rep := &Report{}
+	if err := r.open(rep); err != nil {
+		r.leave()
+		return nil, rep, err
+	}
+	return r, rep, nil
+}
+
+// OpenReadOnly folds the log without lock and without writing anything; it works beside a writer.
+// Record and every other method that writes return an error.
+func OpenReadOnly(o Options) (*Run, *Report, error) {
+	if err := present(o); err != nil {
+		return nil, nil, err
+	}
+	r, err := attach(o, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	r.readOnly = true
+	rep := &Report{}
+	if err := r.read(rep, true); err != nil {
+		r.closeTrees()
+		return nil, rep, err
+	}
+	return r, rep, nil
+}
+
+// present says whether there is a run to open, and what is wrong with one that lost its log.
+func present(o Options) error {
+	out := o.FS
+	if out == nil {
+		var err error
+		if out, err = disk.Open(o.Dir); err != nil {
+			return err
+		}
+		defer out.Close()
+	}
+	none := fmt.Errorf("run: %s holds no run: %w", out.Path("."), fs.ErrNotExist)
+	own, err := out.Sub(Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return none
+	}
+	if err != nil {
+		return err
+	}
+	if o.FS == nil {
+		defer own.Close()
+	}
+	if _, err := own.Lstat(logFile); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	has, err := hasRun(own)
+	if err != nil {
+		return err
+	}
+	if !has {
+		return none
+	}
+	return &eventlog.Damaged{File: own.Path(logFile), Why: "the event log is gone, but not the rest of the run", WayOut: waysOut(own)}
+}
+
+// wayOut lists what the user can do about a damaged run.
+func (r *Run) wayOut() string { return waysOut(r.own) }
+
+func waysOut(own disk.FS) string {
+	s := "put back a copy of the file"
+	if list, err := own.ReadDir(checkpoints); err == nil && len(list) > 0 {
+		var ids []string
+		for _, e := range list {
+			ids = append(ids, e.Name())
+		}
+		s += ", go back to a checkpoint (dagrun revert --checkpoint ID; there are " + strings.Join(ids, ", ") + ")"
+	}
+	return s + ", or keep this run aside and begin anew (dagrun apply --fresh)"
+}
+
+func (r *Run) open(rep *Report) error {
+	from := r.load(rep)
+	var tail eventlog.Tail
+	var err error
+	r.log, tail, err = eventlog.Open(r.own, logFile, from, eventlog.Options{}, r.folder(rep))
+	if err != nil {
+		return r.explain(err)
+	}
+	rep.tail(tail, "removed")
+	r.begin()
+	rep.InFlight = nodeIDs(inFlight(r.state))
+	if err := r.dropUnrecorded(); err != nil {
+		return err
+	}
+	if err := r.mend(rep); err != nil {
+		return err
+	}
+	for _, t := range r.index.accumulators() {
+		r.renew(t.Name) // they may have changed after their files were last written
+	}
+	r.index.take()
+	return nil
+}
+
+// read is open without writing; shortcut allows the snapshot.
+func (r *Run) read(rep *Report, shortcut bool) error {
+	var from eventlog.Head
+	rep.Source = "log"
+	if shortcut {
+		from = r.load(rep)
+	}
+	fold := r.folder(rep)
+	head, tail, err := eventlog.Read(r.own, logFile, from, fold)
+	if err != nil {
+		return r.explain(err)
+	}
+	rep.tail(tail, "left")
+	r.head = head
+	r.graph.Store(r.state.Graph())
+	rep.InFlight = nodeIDs(inFlight(r.state))
+	return nil
+}
+
+func (p *Report) tail(t eventlog.Tail, done string) {
+	if t.Bytes > 0 {
+		p.Cut = fmt.Sprintf("line %d %s (%d bytes, %s)", t.Line, t.Why, t.Bytes, done)
+		p.warn("the log ends in the middle of an event, as after a crash: %s", p.Cut)
+	}
+}
+
+// folder returns the function that folds events read from the log. An event that the machine
+// refuses is damage: the chain is whole, but this cannot have happened.
+func (r *Run) folder(rep *Report) func(*machine.Event, *eventlog.Envelope) error {
+	return func(e *machine.Event, _ *eventlog.Envelope) error {
+		if err := r.apply(e); err != nil {
+			var d *eventlog.Damaged
+			if errors.As(err, &d) {
+				return err
+			}
+			return &eventlog.Damaged{File: r.own.Path(logFile), Line: e.Seq, Why: "cannot have happened: " + err.Error(), WayOut: r.wayOut()}
+		}
+		rep.Folded++
+		if r.o.Observe != nil {
+			r.o.Observe(e, true)
+		}
+		return nil
+	}
+}
+
+// explain adds to a damage what can be done in this directory.
+func (r *Run) explain(err error) error {
+	var d *eventlog.Damaged
+	if errors.As(err, &d) {
+		d.WayOut = r.wayOut()
+	}
+	return err
+}
+
+// load restores the newest usable snapshot and returns its head, the zero Head when the log must be
+// folded from its first event.
+func (r *Run) load(rep *Report) eventlog.Head {
+	for _, c := range []struct{ name, source string }{{stateFile, "snapshot"}, {eventlog.BackupName(stateFile), "backup"}} {
+		s, err := eventlog.ReadSnapshot(r.own, c.name)
+		if err == nil {
+			err = r.restore(s)
+		}
+		if err == nil {
+			rep.Source = c.source
+			return s.Head
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			rep.warn("%v; using %s", err, map[string]string{"snapshot": "its second copy", "backup": "the log"}[c.source])
+		}
+		r.fold = fold{state: &machine.State{}, index: newIndex(), plans: r.loadPlan}
+	}
+	rep.Source = "log"
+	return eventlog.Head{}
+}
+
+// restore makes a snapshot the state.
+func (r *Run) restore(s *eventlog.Snapshot) error {
+	_, _, seq, err := machine.SnapshotPlan(s.State)
+	if err != nil {
+		return err
+	}
+	if seq != s.Head.Seq {
+		return fmt.Errorf("snapshot of event %d holds the state of event %d", s.Head.Seq, seq)
+	}
+	g, err := r.loadPlan(s.Plan)
+	if err != nil {
+		return err
+	}
+	st, err := machine.RestoreSnapshot(s.State, g)
+	if err != nil {
+		return err
+	}
+	x, err := decodeIndex(s.Index, st)
+	if err != nil {
+		return err
+	}
+	r.state, r.index = st, x
+	return nil
+}
+
+// mend brings the live files to what is recorded. A file that neither a node nor this program wrote
+// is the user's: it is kept, adopted and said.
+func (r *Run) mend(rep *Report) error {
+	pending := map[string]bool{} // written by attempts under way: Resume decides about these
+	for _, t := range r.index.artifacts() {
+		for _, v := range t.Versions {
+			pending[t.Name] = pending[t.Name] || v.Standing == open
+		}
+	}
+	for _, t := range r.index.artifacts() {
+		if pending[t.Name] {
+			continue
+		}
+		recorded, previous := r.index.live(t.Name)
+		if err := r.mendFile(t.Name, recorded, previous, rep); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Run) mendFile(name, recorded, previous string, rep *Report) error {
+	found, digest, err := r.tree.Look(name, recorded, previous)
+	if err != nil {
+		return err
+	}
+	switch {
+	case found == artifact.Fine, recorded == "" && digest == "":
+		return nil
+	case found == artifact.Edited && !r.index.isVoid(name, digest):
+		rep.Edited = append(rep.Edited, name)
+		rep.warn("%s was changed outside of the run: the changed file is used from now on (the version before is %s)", name, r.store.Path(recorded))
+		return r.adoptEdit(name, digest, recorded)
+	}
+	if err := r.putBack(name, recorded); err != nil {
+		return err
+	}
+	rep.Restored = append(rep.Restored, name)
+	rep.warn("%s was brought back to the version that is recorded", name)
+	return nil
+}
+
+// putBack makes the recorded version live, or removes the file when there was none: what it holds
+// is in the store.
+func (r *Run) putBack(name, recorded string) error {
+	if recorded != "" {
+		return r.promote(name, recorded)
+	}
+	if err := r.out.Remove(name); err != nil {
+		return err
+	}
+	return r.out.SyncDir(path.Dir(name))
+}
+
+// adoptEdit records the live file as it is.
+func (r *Run) adoptEdit(name, digest, previous string) error {
+	kept, size, err := r.tree.Keep(name)
+	if err != nil {
+		return err
+	}
+	if kept != digest {
+		return fmt.Errorf("run: %s is being changed by another program", r.out.Path(name))
+	}
+	return r.RecordDurable(r.now(), &machine.ArtifactWrittenBody{
+		Name: name, Path: name, Digest: kept, Size: size, Previous: previous, Backup: r.objectPath(previous), Why: "user-edit",
+	})
+}
+
+// objectPath is the path of an object relative to the output directory.
+func (r *Run) objectPath(digest string) string {
+	if digest == "" {
+		return ""
+	}
+	return Dir + "/" + objectsDir + "/" + digest[:2] + "/" + digest[2:]
+}
+
+// promote makes a recorded version live; where its object cannot be read, a backup of the same
+// content does. With neither the run cannot go on by itself.
+func (r *Run) promote(name, digest string) error {
+	err := r.tree.Promote(name, digest)
+	if err == nil {
+		return nil
+	}
+	for _, t := range r.index.artifacts() {
+		for _, v := range t.Versions {
+			if v.Previous != digest || v.Backup == "" {
+				continue
+			}
+			if have, _, berr := r.tree.Keep(v.Backup); berr == nil && have == digest {
+				return r.tree.Promote(name, digest)
+			}
+		}
+	}
+	if disk.Broken(err) {
+		return err
+	}
+	return &eventlog.Damaged{
+		File: r.out.Path(name), Why: fmt.Sprintf("the recorded version (sha256 %s) is neither in the store nor among the backups: %v", digest, err), WayOut: r.wayOut(),
+	}
+}
+
+// now is the time for events that Open itself records: never before the last event.
+func (r *Run) now() time.Time {
+	if last := r.state.Run().Updated; r.o.Now.Before(last) {
+		return last
+	}
+	return r.o.Now
+}
+
+// Resume records attempts found in flight as lost and RUN_RESUMED, and restores artifacts that a lost
+// attempt had published. adopt, when set, is asked first for each lost attempt: a body it returns
+// (from a complete result file) is recorded in place of lost. A run that is complete stays as it is.
+func (r *Run) Resume(now time.Time, by string, adopt func(node string, generation, attempt int) *machine.FinishedBody) error {
+	if r.state.Run().Status == machine.RunDone && len(r.index.running) == 0 {
+		return nil
+	}
+	lost, err := r.lose(now, adopt)
+	if err != nil {
+		return err
+	}
+	return r.RecordDurable(now, &machine.RunResumedBody{By: by, Lost: lost})
+}
+
+// lose ends the attempts that the last process left under way, and brings the files they had
+// published to the version that counts.
+func (r *Run) lose(now time.Time, adopt func(node string, generation, attempt int) *machine.FinishedBody) (lost int, err error) {
+	for _, v := range inFlight(r.state) {
+		var body machine.Body
+		if adopt != nil {
+			if b := adopt(v.Node.ID, v.Generation, v.Attempt); b != nil {
+				body = b
+			}
+		}
+		if body == nil {
+			lost++
+			e := r.state.Settle(v.Node.ID, machine.Outcome{Status: machine.StatusLost, Message: "the process that ran it died"}, now)
+			body = e.Body
+		}
+		wrote := r.index.openBy(v.Node.ID)
+		if _, err := r.Record(now, body); err != nil {
+			return lost, err
+		}
+		for _, w := range wrote {
+			if err := r.settleFile(w); err != nil {
+				return lost, err
+			}
+		}
+	}
+	return lost, nil
+}
+
+// A written file is an artifact that an attempt under way had recorded.
+type written struct{ name, digest, previous string }
+
+// openBy returns what a node's attempt under way has recorded.
+func (x *index) openBy(node string) []written {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	var list []written
+	for _, ref := range x.byNode[node] {
+		if v := ref.v(); v.Standing == open && !ref.t.Entries {
+			list = append(list, written{ref.t.Name, v.Digest, v.Previous})
+		}
+	}
+	return list
+}
+
+// settleFile brings a file to the version that counts now that its attempt has ended.
+func (r *Run) settleFile(w written) error {
+	want, _ := r.index.live(w.name)
+	digest, _, err := r.tree.Live(w.name)
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	case digest == want: // both empty: there is none and should be none
+		return nil
+	case digest != w.digest && digest != w.previous && digest != "":
+		return r.adoptEdit(w.name, digest, want)
+	}
+	return r.putBack(w.name, want)
+}
+
+// isVoid reports whether a content was recorded by an attempt that did not count.
+func (x *index) isVoid(name, digest string) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	t := x.byName[name]
+	return t != nil && slices.ContainsFunc(t.Versions, func(v version) bool { return v.Digest == digest && v.Standing == void })
+}
+
+func nodeIDs(list []machine.NodeView) []string {
+	var ids []string
+	for _, v := range list {
+		ids = append(ids, v.Node.ID)
+	}
+	return ids
+}

@@ -1,0 +1,177 @@
+package run
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/artifact"
+	"dagrun.dev/internal/disk"
+)
+
+// A projector renews the live files of accumulators beside the loop. They are projections of
+// recorded entries: the newest wish wins, and what a crash loses Open makes again.
+type projector struct {
+	own   disk.FS
+	store *artifact.Store
+
+	mu     sync.Mutex
+	wishes map[string]projection // by path
+	wake   chan struct{}
+	done   chan struct{}
+	closed bool
+	err    error // the last failure; the run goes on
+}
+
+// A projection is the content that a live file should have.
+type projection struct {
+	title   string
+	entries []version
+}
+
+func newProjector(own disk.FS, store *artifact.Store) *projector {
+	p := &projector{own: own, store: store, wishes: map[string]projection{}, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	go p.run()
+	return p
+}
+
+func (p *projector) offer(path string, w projection) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return
+	}
+	p.wishes[path] = w
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// close carries out what is wished for and ends.
+func (p *projector) close() {
+	p.mu.Lock()
+	if !p.closed {
+		p.closed = true
+		close(p.wake)
+	}
+	p.mu.Unlock()
+	<-p.done
+}
+
+func (p *projector) run() {
+	defer close(p.done)
+	for range p.wake {
+		p.work()
+	}
+	p.work()
+}
+
+func (p *projector) work() {
+	p.mu.Lock()
+	wishes := p.wishes
+	p.wishes = map[string]projection{}
+	p.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(wishes)) {
+		if err := p.write(name, wishes[name]); err != nil {
+			p.mu.Lock()
+			p.err = err
+			p.mu.Unlock()
+		}
+	}
+}
+
+func (p *projector) write(name string, w projection) error {
+	b, err := w.render(p.store)
+	if err != nil {
+		return err
+	}
+	if have, err := disk.ReadFile(p.own, name); err == nil && bytes.Equal(have, b) {
+		return nil
+	}
+	if err := p.own.MkdirAll(path.Dir(name)); err != nil {
+		return err
+	}
+	return disk.Replace(p.own, name, func(f io.Writer) error { _, err := f.Write(b); return err }, nil)
+}
+
+// render writes a heading, then each entry below a line with its metadata.
+func (w projection) render(store *artifact.Store) ([]byte, error) {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# %s\n", w.title)
+	for _, v := range w.entries {
+		e, err := readEntry(store, v.Digest)
+		if err != nil {
+			return nil, err
+		}
+		if len(e.Meta) > 0 {
+			fmt.Fprintf(&b, "\n## %s\n", heading(e.Meta))
+		}
+		fmt.Fprintf(&b, "\n%s\n", strings.TrimSpace(e.Text))
+	}
+	return b.Bytes(), nil
+}
+
+func heading(meta map[string]string) string {
+	var parts []string
+	for _, k := range slices.Sorted(maps.Keys(meta)) {
+		parts = append(parts, k+" "+meta[k])
+	}
+	return strings.Join(parts, ", ")
+}
+
+func readEntry(store *artifact.Store, digest string) (Entry, error) {
+	b, err := store.Get(digest)
+	if err != nil {
+		return Entry{}, err
+	}
+	var e Entry
+	if err := dag.DecodeJSON(b, &e); err != nil {
+		return Entry{}, fmt.Errorf("%s: %w", store.Path(digest), err)
+	}
+	return e, nil
+}
+
+// renew asks for the live file of an accumulator to show its valid entries.
+func (r *Run) renew(name string) {
+	if path, w, ok := r.projection(name); ok {
+		r.project.offer(path, w)
+	}
+}
+
+// projection returns path (in the run's folder) and content of an accumulator's live file.
+func (r *Run) projection(name string) (string, projection, bool) {
+	g := r.state.Graph()
+	a, ok := accumulator(g.Plan, name)
+	if !ok {
+		return "", projection{}, false // gone from the plan: its file stays as it was
+	}
+	title := a.Title
+	if title == "" {
+		title = a.Name
+	}
+	return a.Path, projection{title, newestOf(r.index.entries(g, "", name), a.Cap)}, true
+}
+
+// newestOf returns the last n entries, all for n = 0.
+func newestOf(list []version, n int) []version {
+	if n > 0 && len(list) > n {
+		return list[len(list)-n:]
+	}
+	return list
+}
+
+func accumulator(p *dag.Plan, name string) (dag.Accumulator, bool) {
+	for _, a := range p.Accumulators {
+		if a.Name == name {
+			return a, true
+		}
+	}
+	return dag.Accumulator{}, false
+}

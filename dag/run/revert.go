@@ -1,0 +1,153 @@
+package run
+
+import (
+	"fmt"
+	"path"
+	"strconv"
+	"time"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/machine"
+)
+
+// A Preview says what reverting would do.
+type Preview struct {
+	Checkpoint CheckpointInfo
+	Nodes      []string // finished or started since; they run again, in plan order
+	Files      []string // live paths that change
+	RedoUSD    dag.USD  // what those nodes cost so far
+	RedoTime   time.Duration
+	Once       []string // nodes among them with effect once: their effect cannot be undone
+}
+
+// PreviewRevert says what Revert would do. Works read-only.
+func (r *Run) PreviewRevert(id string) (*Preview, error) {
+	for _, b := range r.index.saved {
+		if b.ID == id {
+			return r.preview(b)
+		}
+	}
+	return nil, fmt.Errorf("run: there is no checkpoint %q", id)
+}
+
+func (r *Run) preview(b machine.CheckpointBody) (*Preview, error) {
+	c, snap, err := r.readCheckpoint(b)
+	if err != nil {
+		return nil, fmt.Errorf("run: checkpoint %s cannot be used: %w", b.ID, err)
+	}
+	g, err := r.loadPlan(snap.Plan)
+	if err != nil {
+		return nil, err
+	}
+	then, err := machine.RestoreSnapshot(snap.State, g)
+	if err != nil {
+		return nil, fmt.Errorf("run: checkpoint %s cannot be used: %w", b.ID, err)
+	}
+	p := &Preview{Checkpoint: *c}
+	now := r.state.Graph()
+	for i := range int32(now.Len()) {
+		v := r.state.NodeAt(i)
+		if v.Attempt == 0 && !ended(v.Status) || same(then, v) {
+			continue
+		}
+		p.Nodes = append(p.Nodes, v.Node.ID)
+		p.RedoUSD += v.Cost
+		if !v.First.IsZero() && v.Finished.After(v.First) {
+			p.RedoTime += v.Finished.Sub(v.First)
+		}
+		if v.Node.Effect == "once" && v.Attempt > 0 {
+			p.Once = append(p.Once, v.Node.ID)
+		}
+	}
+	for _, f := range c.Files {
+		if live, _ := r.index.live(f.Name); f.Entries == nil && live != f.Digest {
+			p.Files = append(p.Files, f.Path)
+		}
+	}
+	return p, nil
+}
+
+// same reports whether a node had ended at the time of the checkpoint as it has now.
+func same(then *machine.State, v machine.NodeView) bool {
+	w, ok := then.NodeByID(v.Node.ID)
+	return ok && ended(w.Status) && w.Generation == v.Generation && w.Status == v.Status && w.Finished.Equal(v.Finished)
+}
+
+// Revert goes back to a checkpoint: hashes are verified, REVERTED is recorded, artifacts and
+// accumulators restored (present ones backed up). Later records, logs and cost stay. Attempts that a
+// dead process left under way are recorded as lost before.
+func (r *Run) Revert(now time.Time, id string) (*Preview, error) {
+	if r.readOnly {
+		return nil, errReadOnly
+	}
+	if _, err := r.PreviewRevert(id); err != nil {
+		return nil, err
+	}
+	if _, err := r.lose(now, nil); err != nil {
+		return nil, err
+	}
+	p, err := r.PreviewRevert(id)
+	if err != nil {
+		return nil, err
+	}
+	// One write, so that no crash leaves the nodes rewound and the files not.
+	bodies := []machine.Body{&machine.RevertedBody{Checkpoint: id, Nodes: p.Nodes}}
+	var files []*machine.ArtifactWrittenBody
+	for _, f := range p.Checkpoint.Files {
+		if f.Entries != nil {
+			continue // a projection of the entries that remain
+		}
+		b, err := r.revertFile(p.Checkpoint.ID, f)
+		if err != nil {
+			return nil, err
+		}
+		if b != nil {
+			files = append(files, b)
+			bodies = append(bodies, b)
+		}
+	}
+	if err := r.RecordDurable(now, bodies...); err != nil {
+		return nil, err
+	}
+	for _, b := range files {
+		if err := r.promote(b.Name, b.Digest); err != nil {
+			return nil, err
+		}
+	}
+	for _, t := range r.index.accumulators() {
+		r.renew(t.Name)
+	}
+	return p, nil
+}
+
+// revertFile prepares the return of one artifact; nil when it is as it was.
+func (r *Run) revertFile(id string, f SavedFile) (*machine.ArtifactWrittenBody, error) {
+	if err := r.restoreObject(id, f); err != nil {
+		return nil, err
+	}
+	live, _ := r.index.live(f.Name)
+	if live == f.Digest {
+		return nil, nil
+	}
+	b := &machine.ArtifactWrittenBody{Name: f.Name, Path: f.Path, Digest: f.Digest, Size: f.Size, Previous: live, Why: "revert"}
+	if live == "" {
+		return b, nil
+	}
+	var err error
+	b.Backup, err = r.tree.Backup(f.Name, live, path.Join(Dir, revertsDir, strconv.FormatInt(r.head.Seq+1, 10)))
+	return b, err
+}
+
+// restoreObject makes sure that the store holds a saved version: the checkpoint's own copy can stand in
+// for an object that was damaged.
+func (r *Run) restoreObject(id string, f SavedFile) error {
+	if r.store.Verify(f.Digest) == nil {
+		return nil
+	}
+	b, err := r.checkedFile(path.Join(checkpoints, id, f.Saved), f.Digest)
+	if err != nil {
+		return err
+	}
+	_, err = r.store.PutBytes(b)
+	return err
+}
