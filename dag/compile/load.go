@@ -102,10 +102,11 @@ func (s *Schema) loadData(f found, src *Source, o LoadOptions) (*tree.Value, err
 // check runs the rules over a pipeline.
 func (s *Schema) check(p *tree.Value, src *Source) (*tree.Value, error) {
 	r := s.rules["Pipeline"]
-	if ds := r.CheckTemplates(p, ""); len(ds) > 0 {
-		return nil, ds
+	mistakes, doubts := r.CheckTemplates(p, "")
+	if len(mistakes) > 0 {
+		return nil, mistakes
 	}
-	src.Warnings = append(src.Warnings, r.Doubts(p, "")...)
+	src.Warnings = append(src.Warnings, doubts...)
 	return p, nil
 }
 

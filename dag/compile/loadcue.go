@@ -125,7 +125,8 @@ func (s *Schema) findFaults(f found, o LoadOptions) (tree.Diagnostics, *tree.Val
 	v := w.value(p, prefix, "", index.nearest(prefix))
 	ds = append(ds, w.found...)
 	told := append(slices.Clone(ds), w.hidden...)
-	for _, d := range s.rules["Pipeline"].CheckTemplates(v, "") {
+	mistakes, _ := s.rules["Pipeline"].CheckTemplates(v, "")
+	for _, d := range mistakes {
 		if !covered(d.Path, told) {
 			ds = append(ds, d)
 		}

@@ -77,7 +77,8 @@ func (c *ruleCompiler) refuse(v cue.Value, why string) {
 
 // value compiles any value. A reference to a definition is compiled once and shared.
 func (c *ruleCompiler) value(v cue.Value) *rules.Rule {
-	if op, _ := v.Expr(); op == cue.SelectorOp {
+	op, args := v.Expr()
+	if op == cue.SelectorOp {
 		if _, path := v.ReferencePath(); len(path.Selectors()) == 1 && path.Selectors()[0].IsDefinition() {
 			name := strings.TrimPrefix(path.String(), "#")
 			return c.definition(name, cue.Dereference(v))
@@ -87,7 +88,6 @@ func (c *ruleCompiler) value(v cue.Value) *rules.Rule {
 		}
 	}
 	r := &rules.Rule{Types: c.types(v)}
-	op, args := v.Expr()
 	if op == cue.NoOp && len(args) == 1 { // a value without its default
 		if inner, innerArgs := args[0].Expr(); inner != cue.NoOp {
 			op, args = inner, innerArgs
@@ -101,7 +101,7 @@ func (c *ruleCompiler) value(v cue.Value) *rules.Rule {
 	case r.Types == rules.TypesOf(tree.Map):
 		c.structure(r, v)
 	case r.Types == rules.TypesOf(tree.List):
-		c.list(r, v)
+		c.list(r, v, op, args)
 	default:
 		c.scalar(r, v, op, args)
 	}
@@ -204,7 +204,10 @@ func (c *ruleCompiler) closeLiteral(a cue.Value, r *rules.Rule) {
 
 // errorText returns the text of an error("text") alternative.
 func errorText(v cue.Value) (string, bool) {
-	if op, args := v.Expr(); op == cue.CallOp && len(args) == 2 && v.Err() != nil {
+	if v.Err() == nil {
+		return "", false
+	}
+	if op, args := v.Expr(); op == cue.CallOp && len(args) == 2 {
 		s, err := args[1].String()
 		return s, err == nil
 	}
@@ -261,6 +264,9 @@ func (c *ruleCompiler) field(sel cue.Selector, v cue.Value) rules.Field {
 
 // indexed recognises #Map[sibling]: the rule of a field picked by a sibling's value.
 func (c *ruleCompiler) indexed(v cue.Value) (by string, cases map[string]*rules.Rule, ok bool) {
+	if v.Err() == nil { // the sibling is not known in a schema
+		return "", nil, false
+	}
 	op, args := v.Expr()
 	if op != cue.IndexOp || len(args) != 2 {
 		return "", nil, false
@@ -280,8 +286,11 @@ func (c *ruleCompiler) indexed(v cue.Value) (by string, cases map[string]*rules.
 	return strings.TrimRight(last.String(), "!?"), cases, true
 }
 
-func (c *ruleCompiler) list(r *rules.Rule, v cue.Value) {
-	if op, args := v.Expr(); op == cue.AndOp || op == cue.CallOp {
+func (c *ruleCompiler) list(r *rules.Rule, v cue.Value, op cue.Op, args []cue.Value) {
+	if op == cue.CallOp {
+		c.refuse(v, "a validator of lists")
+	}
+	if op == cue.AndOp {
 		for _, a := range args {
 			if op, _ := a.Expr(); op == cue.CallOp {
 				c.refuse(a, "a validator of lists")
@@ -291,13 +300,13 @@ func (c *ruleCompiler) list(r *rules.Rule, v cue.Value) {
 	if rest := v.LookupPath(cue.MakePath(cue.AnyIndex)); rest.Exists() {
 		r.Items = c.value(rest)
 	}
-	// Len of an open list is an expression such as >=2; its items are those that exist.
-	for i := 0; ; i++ {
-		x := v.LookupPath(cue.MakePath(cue.Index(i)))
-		if !x.Exists() {
-			break
-		}
-		r.Prefix = append(r.Prefix, c.value(x))
+	it, err := v.List()
+	if err != nil {
+		c.refuse(v, err.Error())
+		return
+	}
+	for it.Next() {
+		r.Prefix = append(r.Prefix, c.value(it.Value()))
 	}
 }
 

@@ -30,6 +30,8 @@ type Schema struct {
 	names []string               // of all kinds, sorted
 	lib   map[string][]byte      // files of module dagrun.dev: spec/spec.cue, flow/...
 	rules map[string]*rules.Rule // by definition, without #
+
+	categories, prices table
 }
 
 // NewSchema assembles the CUE package dagrun.dev/spec from schemas/spec and every kind's
@@ -52,6 +54,9 @@ func NewSchema(kinds *nodes.Registry) (*Schema, error) {
 		return nil, fmt.Errorf("compile: schema: rules cannot express %s", strings.Join(c.opaque, "; "))
 	}
 	s.rules = c.defs
+	if err := s.tables(pkg); err != nil {
+		return nil, fmt.Errorf("compile: schema: %w", err)
+	}
 	return s, nil
 }
 
@@ -202,7 +207,8 @@ func (s *Schema) Rule(definition string) *rules.Rule { return s.rules[definition
 // CheckNode checks a node that expansion made, as Load does for those written out: every
 // mistake at once, defaults filled in.
 func (s *Schema) CheckNode(node *tree.Value, path string) tree.Diagnostics {
-	return s.rules["Node"].CheckTemplates(node, path)
+	mistakes, _ := s.rules["Node"].CheckTemplates(node, path)
+	return mistakes
 }
 
 // CheckWith checks the settings of a kind (after ${...} were resolved) and fills defaults in.
@@ -211,7 +217,8 @@ func (s *Schema) CheckWith(kind string, with *tree.Value, path string) tree.Diag
 	if r == nil {
 		return tree.Diagnostics{{Pos: with.Pos, Path: path, Text: fmt.Sprintf("unknown node kind %q", kind)}}
 	}
-	return r.CheckTemplates(with, path)
+	mistakes, _ := r.CheckTemplates(with, path)
+	return mistakes
 }
 
 // CompileRule compiles the CUE text of one definition (or, with definition empty, of the whole

@@ -15,57 +15,71 @@ import (
 // of absent fields in; a filled-in value has the place of the map it was added to. path is the
 // path of v itself, empty for a document.
 func (r *Rule) Check(v *tree.Value, path string) tree.Diagnostics {
-	c := checker{fill: true}
-	c.value(r, v, &at{root: path})
+	c := checker{root: path, fill: true}
+	c.value(r, v)
 	return c.found
 }
 
 // CheckTemplates is Check for a specification whose strings may still hold ${...}: such a string
-// is accepted wherever it stands, because what it will be is not known yet.
-func (r *Rule) CheckTemplates(v *tree.Value, path string) tree.Diagnostics {
-	c := checker{fill: true, templates: true}
-	c.value(r, v, &at{root: path})
-	return c.found
+// is accepted wherever it stands, because what it will be is not known yet. It also returns
+// the doubts, see Doubts.
+func (r *Rule) CheckTemplates(v *tree.Value, path string) (mistakes, doubts tree.Diagnostics) {
+	c := checker{root: path, fill: true, templates: true}
+	c.value(r, v)
+	return c.found, c.doubts
+}
+
+// Doubts returns what is valid but probably meant otherwise: an unknown field of an open map
+// whose name resembles a declared one.
+func (r *Rule) Doubts(v *tree.Value, path string) tree.Diagnostics {
+	c := checker{root: path}
+	c.value(r, v)
+	return c.doubts
 }
 
 // Valid says whether v satisfies r. It changes nothing.
 func (r *Rule) Valid(v *tree.Value) bool {
 	var c checker
-	c.value(r, v, &at{})
+	c.value(r, v)
 	return len(c.found) == 0
 }
 
 // A checker walks a value and its rule together.
 type checker struct {
-	fill      bool // add defaults
-	templates bool // a string that holds ${ may become anything
+	fill      bool   // add defaults
+	templates bool   // a string that holds ${ may become anything
+	root      string // path of the value that the walk starts from
+	steps     []step // from there to the value being checked
 	found     tree.Diagnostics
+	doubts    tree.Diagnostics
 }
 
-// at is the path of a value, put together only when a mistake is told.
-type at struct {
-	parent *at
-	root   string // without parent: the path itself
-	name   string
-	index  int // of an item, when name is empty
-	item   bool
+// A step is a field's name, or the index of an item.
+type step struct {
+	name  string
+	index int // -1: a field
 }
 
-func (p *at) String() string {
-	switch {
-	case p.parent == nil:
-		return p.root
-	case p.item:
-		return tree.At(p.parent.String(), p.index)
+func (c *checker) push(name string, index int) { c.steps = append(c.steps, step{name, index}) }
+func (c *checker) pop()                        { c.steps = c.steps[:len(c.steps)-1] }
+
+func (c *checker) path() string {
+	path := c.root
+	for _, s := range c.steps {
+		if s.index < 0 {
+			path = tree.Join(path, s.name)
+		} else {
+			path = tree.At(path, s.index)
+		}
 	}
-	return tree.Join(p.parent.String(), p.name)
+	return path
 }
 
-func (c *checker) report(pos tree.Pos, p *at, text string) {
-	c.found = append(c.found, tree.Diagnostic{Pos: pos, Path: p.String(), Text: text})
+func (c *checker) report(pos tree.Pos, text string) {
+	c.found = append(c.found, tree.Diagnostic{Pos: pos, Path: c.path(), Text: text})
 }
 
-func (c *checker) value(r *Rule, v *tree.Value, p *at) {
+func (c *checker) value(r *Rule, v *tree.Value) {
 	if r == nil {
 		return
 	}
@@ -73,21 +87,21 @@ func (c *checker) value(r *Rule, v *tree.Value, p *at) {
 		return
 	}
 	if !r.Types.Has(v.Kind) || !r.scalar(v) {
-		c.report(v.Pos, p, r.mistake(v))
+		c.report(v.Pos, r.mistake(v))
 		return
 	}
 	if len(r.AnyOf) > 0 {
-		c.anyOf(r, v, p)
+		c.anyOf(r, v)
 		return
 	}
 	switch v.Kind {
 	case tree.Map:
 		if r.aboutMaps() {
-			c.fields(r, v, p)
+			c.fields(r, v)
 		}
 	case tree.List:
 		if r.aboutLists() {
-			c.items(r, v, p)
+			c.items(r, v)
 		}
 	}
 }
@@ -149,7 +163,7 @@ func (r *Rule) listed(v *tree.Value) bool {
 
 // anyOf checks the alternatives. The mistakes told are those of the only alternative for v's
 // type; where the type leaves a choice, the wording of the whole rule.
-func (c *checker) anyOf(r *Rule, v *tree.Value, p *at) {
+func (c *checker) anyOf(r *Rule, v *tree.Value) {
 	var only *Rule
 	candidates := 0
 	for _, a := range r.AnyOf {
@@ -159,16 +173,16 @@ func (c *checker) anyOf(r *Rule, v *tree.Value, p *at) {
 		}
 	}
 	if candidates == 1 && (v.Kind == tree.Map || v.Kind == tree.List || r.Want == "") {
-		c.value(only, v, p)
+		c.value(only, v)
 		return
 	}
 	var nearest tree.Diagnostics
 	for _, a := range r.AnyOf {
-		try := checker{templates: c.templates}
-		try.value(a, v, p)
+		try := checker{root: c.path(), templates: c.templates}
+		try.value(a, v)
 		if len(try.found) == 0 {
 			if c.fill {
-				c.value(a, v, p)
+				c.value(a, v)
 			}
 			return
 		}
@@ -177,68 +191,78 @@ func (c *checker) anyOf(r *Rule, v *tree.Value, p *at) {
 		}
 	}
 	if r.Want == "" && v.Kind == tree.Map && len(nearest) > 0 {
-		c.report(v.Pos, p, r.mistake(v)+"; nearest: "+strings.TrimPrefix(nearest[0].Path+": "+nearest[0].Text, p.String()+"."))
+		c.report(v.Pos, r.mistake(v)+"; nearest: "+strings.TrimPrefix(nearest[0].Path+": "+nearest[0].Text, c.path()+"."))
 		return
 	}
-	c.report(v.Pos, p, r.mistake(v))
+	c.report(v.Pos, r.mistake(v))
 }
 
-func (c *checker) fields(r *Rule, v *tree.Value, p *at) {
+func (c *checker) fields(r *Rule, v *tree.Value) {
 	declared := 0
 	for i := range v.Fields {
 		f := &v.Fields[i]
-		here := &at{parent: p, name: f.Name}
+		c.push(f.Name, -1)
 		if d := r.field(f.Name); d != nil {
 			declared++
-			c.value(d.Rule, f.Value, here)
-			if d.By != "" {
-				c.cases(d, v, f.Value, here)
-			}
-			continue
+			c.value(d.Rule, f.Value)
+			c.cases(d, v, f.Value)
+		} else {
+			c.undeclared(r, f)
 		}
-		switch key, rule := r.pattern(f.Name); {
-		case rule != nil:
-			c.value(rule, f.Value, here)
-		case r.Open:
-		case key != nil:
-			c.report(f.Pos, here, key.mistake(&tree.Value{Kind: tree.String, Str: f.Name}))
-		default:
-			c.report(f.Pos, here, r.unknown(f.Name))
-		}
+		c.pop()
 	}
 	if declared < len(r.Fields) {
-		c.absent(r, v, p)
+		c.absent(r, v)
+	}
+}
+
+// undeclared checks a field that is not named by the rule.
+func (c *checker) undeclared(r *Rule, f *tree.Field) {
+	switch key, rule, ok := r.pattern(f.Name); {
+	case ok:
+		c.value(rule, f.Value)
+	case r.Open:
+		if text := r.unknown(f.Name); strings.Contains(text, "did you mean") {
+			c.doubts = append(c.doubts, tree.Diagnostic{Pos: f.Pos, Path: c.path(), Text: text})
+		}
+	case key != nil:
+		c.report(f.Pos, key.mistake(&tree.Value{Kind: tree.String, Str: f.Name}))
+	default:
+		c.report(f.Pos, r.unknown(f.Name))
 	}
 }
 
 // cases checks a field whose rule depends on a sibling.
-func (c *checker) cases(d *Field, v, val *tree.Value, p *at) {
+func (c *checker) cases(d *Field, v, val *tree.Value) {
+	if d.By == "" {
+		return
+	}
 	if by := v.Get(d.By); by != nil && by.Kind == tree.String {
 		if rule := d.Cases[by.Str]; rule != nil {
-			c.value(rule, val, p)
+			c.value(rule, val)
 		}
 	}
 }
 
 // absent tells required fields that are missing and fills in defaults.
-func (c *checker) absent(r *Rule, v *tree.Value, p *at) {
+func (c *checker) absent(r *Rule, v *tree.Value) {
 	for i := range r.Fields {
 		d := &r.Fields[i]
 		if !d.Required && d.Default == nil || v.Get(d.Name) != nil {
 			continue
 		}
+		c.push(d.Name, -1)
 		if d.Required {
-			c.report(v.Pos, &at{parent: p, name: d.Name}, "missing field ("+d.Rule.wanting()+")")
-			continue
+			c.report(v.Pos, "missing field ("+d.Rule.wanting()+")")
+		} else if c.fill || d.By != "" {
+			val := d.Default.Clone()
+			place(val, v.Pos)
+			c.cases(d, v, val)
+			if c.fill {
+				v.Fields = append(v.Fields, tree.Field{Name: d.Name, Pos: v.Pos, Value: val})
+			}
 		}
-		val := d.Default.Clone()
-		place(val, v.Pos)
-		if d.By != "" {
-			c.cases(d, v, val, &at{parent: p, name: d.Name})
-		}
-		if c.fill {
-			v.Fields = append(v.Fields, tree.Field{Name: d.Name, Pos: v.Pos, Value: val})
-		}
+		c.pop()
 	}
 }
 
@@ -253,21 +277,23 @@ func place(v *tree.Value, pos tree.Pos) {
 	}
 }
 
-func (c *checker) items(r *Rule, v *tree.Value, p *at) {
+func (c *checker) items(r *Rule, v *tree.Value) {
 	if n := max(len(r.Prefix), r.MinItems); len(v.Items) < n {
-		c.report(v.Pos, p, fmt.Sprintf("want at least %s, got %d", count(n, "item"), len(v.Items)))
+		c.report(v.Pos, fmt.Sprintf("want at least %s, got %d", count(n, "item"), len(v.Items)))
 	}
 	for i, x := range v.Items {
-		here := &at{parent: p, index: i, item: true}
+		c.push("", i)
 		switch {
 		case i < len(r.Prefix):
-			c.value(r.Prefix[i], x, here)
+			c.value(r.Prefix[i], x)
 		case r.Items != nil:
-			c.value(r.Items, x, here)
+			c.value(r.Items, x)
 		default:
-			c.report(x.Pos, here, fmt.Sprintf("one item too many; want %d", len(r.Prefix)))
+			c.report(x.Pos, fmt.Sprintf("one item too many; want %d", len(r.Prefix)))
+			c.pop()
 			return
 		}
+		c.pop()
 	}
 }
 
@@ -283,19 +309,19 @@ func (r *Rule) field(name string) *Field {
 	return nil
 }
 
-// pattern returns the rule of a field by the shape of its name; without one, the key rule that
-// the name fails when there is exactly one to tell about.
-func (r *Rule) pattern(name string) (key, rule *Rule) {
+// pattern returns the rule of a field by the shape of its name; where there is none, the key
+// rule that the name fails, if there is exactly one to tell about.
+func (r *Rule) pattern(name string) (key, rule *Rule, ok bool) {
 	k := tree.Value{Kind: tree.String, Str: name}
 	for _, pt := range r.Patterns {
 		if pt.Key.Valid(&k) {
-			return pt.Key, pt.Rule
+			return pt.Key, pt.Rule, true
 		}
 	}
 	if len(r.Patterns) == 1 && len(r.Fields) == 0 {
-		return r.Patterns[0].Key, nil
+		return r.Patterns[0].Key, nil, false
 	}
-	return nil, nil
+	return nil, nil, false
 }
 
 // unknown words the mistake of a name that the map does not know.
@@ -312,45 +338,6 @@ func (r *Rule) unknown(name string) string {
 		return "unknown field; none are allowed here"
 	}
 	return "unknown field; known: " + strings.Join(names, ", ")
-}
-
-// Doubts returns what is valid but probably meant otherwise: an unknown field of an open map
-// whose name resembles a declared one.
-func (r *Rule) Doubts(v *tree.Value, path string) tree.Diagnostics {
-	var out tree.Diagnostics
-	r.doubts(v, path, &out)
-	return out
-}
-
-func (r *Rule) doubts(v *tree.Value, path string, out *tree.Diagnostics) {
-	for i, x := range v.Items {
-		switch {
-		case i < len(r.Prefix):
-			r.Prefix[i].doubts(x, tree.At(path, i), out)
-		case r.Items != nil:
-			r.Items.doubts(x, tree.At(path, i), out)
-		}
-	}
-	for _, f := range v.Fields {
-		here := tree.Join(path, f.Name)
-		if d := r.field(f.Name); d != nil {
-			if d.Rule != nil {
-				d.Rule.doubts(f.Value, here, out)
-			}
-		} else if _, rule := r.pattern(f.Name); rule != nil {
-			rule.doubts(f.Value, here, out)
-		} else if r.Open {
-			if text := r.unknown(f.Name); strings.Contains(text, "did you mean") {
-				*out = append(*out, tree.Diagnostic{Pos: f.Pos, Path: here, Text: text})
-			}
-		}
-	}
-	for _, a := range r.AnyOf {
-		if a.Valid(v) {
-			a.doubts(v, path, out)
-			return
-		}
-	}
 }
 
 // mistake words why v is refused: what is wanted, what is there, the nearest valid value.
@@ -393,7 +380,7 @@ func (r *Rule) Below(label string) *Rule {
 	if d := r.field(label); d != nil {
 		return d.Rule
 	}
-	if _, rule := r.pattern(label); rule != nil {
+	if _, rule, ok := r.pattern(label); ok {
 		return rule
 	}
 	if i, err := strconv.Atoi(label); err == nil && i >= 0 {
