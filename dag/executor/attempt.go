@@ -217,22 +217,9 @@ func failure(category, message string) machine.Outcome {
 
 // publish makes an attempt's artifacts (unless it failed) and entries part of the run.
 func (h *host) publish(a *attempt, res *nodes.Result, artifacts bool) error {
-	var out run.Output
-	for _, e := range res.Entries {
-		out.Entries = append(out.Entries, run.Entry{Accumulator: e.Accumulator, Text: h.mask.text(e.Text), Meta: e.Meta})
-	}
-	if artifacts && len(res.Writes) > 0 {
-		out.Writes = make(map[string]string, len(res.Writes))
-		for name, path := range res.Writes {
-			abs, err := h.staged(a, name, path)
-			if err != nil {
-				return err
-			}
-			out.Writes[name] = abs
-		}
-	}
-	if len(out.Writes) == 0 && len(out.Entries) == 0 {
-		return nil
+	out, err := h.output(a, res, artifacts)
+	if err != nil || len(out.Writes)+len(out.Entries) == 0 {
+		return err
 	}
 	return h.run.Publish(a.id(), out, func(bodies ...machine.Body) error {
 		var err error
@@ -241,6 +228,26 @@ func (h *host) publish(a *attempt, res *nodes.Result, artifacts bool) error {
 		}
 		return err
 	})
+}
+
+// output is what of a result is published, checked and masked.
+func (h *host) output(a *attempt, res *nodes.Result, artifacts bool) (run.Output, error) {
+	var out run.Output
+	for _, e := range res.Entries {
+		out.Entries = append(out.Entries, run.Entry{Accumulator: e.Accumulator, Text: h.mask.text(e.Text), Meta: e.Meta})
+	}
+	if !artifacts || len(res.Writes) == 0 {
+		return out, nil
+	}
+	out.Writes = make(map[string]string, len(res.Writes))
+	for name, path := range res.Writes {
+		abs, err := h.staged(a, name, path)
+		if err != nil {
+			return out, err
+		}
+		out.Writes[name] = abs
+	}
+	return out, nil
 }
 
 // staged returns the absolute path of a staged artifact after checking that the node may write

@@ -1,0 +1,168 @@
+package executor
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"dagrun.dev/dag/run"
+)
+
+// inboxDir is the folder, in the run's own, through which other processes reach the one that
+// holds the run. A request is a file; its reply is a file beside it.
+const inboxDir = "inbox"
+
+// How often the folder is looked at, and how long a request waits for its reply.
+const (
+	inboxEvery = 200 * time.Millisecond
+	inboxWait  = 15 * time.Second
+)
+
+// A message is a Request as a file.
+type message struct {
+	Cancel     bool   `json:"cancel,omitempty"`
+	Reason     string `json:"reason,omitempty"`
+	Escalation string `json:"escalation,omitempty"`
+	Answer     string `json:"answer,omitempty"`
+}
+
+// A reply is what came of a request; no error is success.
+type reply struct {
+	Error string `json:"error,omitempty"`
+}
+
+// An Inbox takes requests of other processes for the run in a directory.
+type Inbox struct {
+	dir      string
+	requests chan Request
+	stop     chan struct{}
+	done     chan struct{}
+}
+
+// OpenInbox begins to take requests for the run in an output directory, whose lock the caller
+// holds. Requests that an earlier process did not take are removed: those who asked were told.
+func OpenInbox(output string) (*Inbox, error) {
+	in := &Inbox{
+		dir: filepath.Join(output, run.Dir, inboxDir), requests: make(chan Request),
+		stop: make(chan struct{}), done: make(chan struct{}),
+	}
+	if err := os.RemoveAll(in.dir); err != nil {
+		return nil, err
+	}
+	go in.watch()
+	return in, nil
+}
+
+// Requests returns the channel of what is asked.
+func (in *Inbox) Requests() <-chan Request { return in.requests }
+
+// Close takes no more requests.
+func (in *Inbox) Close() {
+	close(in.stop)
+	<-in.done
+	os.RemoveAll(in.dir)
+}
+
+func (in *Inbox) watch() {
+	defer close(in.done)
+	t := time.NewTicker(inboxEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-in.stop:
+			return
+		case <-t.C:
+		}
+		entries, err := os.ReadDir(in.dir)
+		if err != nil {
+			continue // usually there is none
+		}
+		for _, e := range entries {
+			if name, ok := strings.CutSuffix(e.Name(), ".json"); ok && !in.take(name) {
+				return
+			}
+		}
+	}
+}
+
+// take hands one request to the host and files the reply; false when the inbox was closed.
+func (in *Inbox) take(name string) bool {
+	file := filepath.Join(in.dir, name+".json")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return true
+	}
+	os.Remove(file)
+	var m message
+	if err := json.Unmarshal(data, &m); err != nil {
+		in.answer(name, err)
+		return true
+	}
+	result := make(chan error, 1)
+	select {
+	case in.requests <- Request{Cancel: m.Cancel, Reason: m.Reason, Escalation: m.Escalation, Answer: m.Answer, Reply: result}:
+	case <-in.stop:
+		in.answer(name, errors.New("the run has just ended or paused"))
+		return false
+	}
+	in.answer(name, <-result)
+	return true
+}
+
+func (in *Inbox) answer(name string, err error) {
+	r := reply{}
+	if err != nil {
+		r.Error = err.Error()
+	}
+	data, _ := json.Marshal(r) // one string cannot fail
+	_ = writeWhole(filepath.Join(in.dir, name+".reply"), data)
+}
+
+// ErrNoAnswer says that the process that holds a run did not take a request.
+var ErrNoAnswer = errors.New("the process that holds the run does not answer")
+
+// Ask sends a request to the process that holds the run in an output directory and waits for
+// its reply.
+func Ask(output string, r Request) error {
+	dir := filepath.Join(output, run.Dir, inboxDir)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	name := filepath.Join(dir, rand.Text())
+	data, err := json.Marshal(message{Cancel: r.Cancel, Reason: r.Reason, Escalation: r.Escalation, Answer: r.Answer})
+	if err != nil {
+		return err
+	}
+	if err := writeWhole(name+".json", data); err != nil {
+		return err
+	}
+	for deadline := time.Now().Add(inboxWait); time.Now().Before(deadline); time.Sleep(inboxEvery / 4) {
+		data, err := os.ReadFile(name + ".reply")
+		if err != nil {
+			continue
+		}
+		os.Remove(name + ".reply")
+		var back reply
+		if err := json.Unmarshal(data, &back); err != nil {
+			return err
+		}
+		if back.Error != "" {
+			return errors.New(back.Error)
+		}
+		return nil
+	}
+	os.Remove(name + ".json")
+	return ErrNoAnswer
+}
+
+// writeWhole writes a file that nobody sees half written.
+func writeWhole(name string, data []byte) error {
+	if err := os.WriteFile(name+".tmp", data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(name+".tmp", name)
+}

@@ -1,0 +1,4 @@
+// Package report renders plans, graphs and runs for people and for other programs.
+//
+// It reads plans, events and states; it changes nothing and runs nothing.
+package report

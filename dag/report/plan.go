@@ -1,0 +1,396 @@
+package report
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/run"
+	"dagrun.dev/dag/run/statedir"
+)
+
+// PlanFormat is the version of a saved plan.
+const PlanFormat = 1
+
+// A Plan says what applying a specification would do: node by node, with reasons, costs and
+// times. It is also the file that `plan -o` saves.
+type Plan struct {
+	Format   int        `json:"dagrun_plan"`
+	Name     string     `json:"name"`
+	Title    string     `json:"title,omitempty"`
+	Digest   string     `json:"plan_digest"`
+	Run      RunRef     `json:"run"`
+	Source   PlanSource `json:"source,omitzero"`
+	Nodes    []PlanNode `json:"nodes"`
+	Limits   []string   `json:"limits,omitempty"` // changes of the whole plan that make no node run again
+	Budget   dag.Budget `json:"budget,omitzero"`
+	SpentUSD dag.USD    `json:"spent_usd,omitzero"`
+	Totals   PlanTotals `json:"totals"`
+	Warnings []string   `json:"warnings,omitempty"`
+}
+
+// A RunRef names a run at a moment: a plan that was saved for it is stale once it has moved on.
+type RunRef struct {
+	Dir  string `json:"dir"`
+	ID   string `json:"id,omitempty"` // empty: no run yet
+	Seq  int64  `json:"seq,omitempty"`
+	Hash string `json:"hash,omitempty"` // of the last event
+}
+
+// PlanSource is what the plan was compiled from: apply compiles it again and compares digests.
+type PlanSource struct {
+	Spec     string   `json:"spec"`
+	Pipeline string   `json:"pipeline,omitempty"`
+	Set      []string `json:"set,omitempty"`
+	Values   []string `json:"values,omitempty"`
+}
+
+// A PlanNode is what happens to one node and what is known of it.
+type PlanNode struct {
+	ID       string     `json:"id"`
+	Kind     string     `json:"kind"`
+	Title    string     `json:"title,omitempty"`
+	Group    string     `json:"group,omitempty"`
+	Do       string     `json:"do"` // run | reuse | changed | blocked | removed
+	Why      []string   `json:"why,omitempty"`
+	Needs    []string   `json:"needs,omitempty"`
+	When     string     `json:"when,omitempty"`
+	Items    string     `json:"foreach,omitempty"` // run-time expansion: where its items come from
+	Reads    []string   `json:"reads,omitempty"`
+	Writes   []string   `json:"writes,omitempty"`
+	Appends  []string   `json:"appends,omitempty"`
+	Effect   string     `json:"effect"`
+	Notes    []string   `json:"notes,omitempty"`
+	Reserve  dag.Amount `json:"reserve,omitzero"`
+	USD      [3]dag.USD `json:"usd"`     // low, expected, high
+	Seconds  [3]float64 `json:"seconds"` // low, expected, high; 0 = unknown
+	Tokens   [3]int64   `json:"tokens"`
+	CostFrom string     `json:"cost_from,omitempty"` // history | estimate | tokens | reserve | free
+	Unknown  bool       `json:"cost_unknown,omitempty"`
+}
+
+// PlanTotals sums up what is going to run.
+type PlanTotals struct {
+	Run     int        `json:"run"` // run, changed, blocked and added nodes
+	Reuse   int        `json:"reuse"`
+	Removed int        `json:"removed"`
+	Maybe   int        `json:"conditional"` // of those that run: only if a condition holds
+	USD     [3]dag.USD `json:"usd"`
+	Seconds [3]float64 `json:"seconds"`      // work of all nodes, one after the other
+	Longest float64    `json:"longest_path"` // seconds; no number of jobs makes it shorter
+	Unknown int        `json:"cost_unknown,omitempty"`
+}
+
+// ErrNotAPlan says that a file holds something else than a saved plan.
+var ErrNotAPlan = errors.New("not a saved plan")
+
+// ReadPlan reads a saved plan.
+func ReadPlan(name string) (*Plan, error) {
+	if filepath.Ext(name) != ".json" {
+		return nil, ErrNotAPlan
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	var mark struct {
+		Format *int `json:"dagrun_plan"`
+	}
+	if json.Unmarshal(data, &mark) != nil || mark.Format == nil {
+		return nil, ErrNotAPlan
+	}
+	if *mark.Format > PlanFormat {
+		return nil, fmt.Errorf("%s: a newer version of the program saved this plan", name)
+	}
+	p := &Plan{}
+	if err := json.Unmarshal(data, p); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return p, nil
+}
+
+// Changes reports whether applying the plan would do anything.
+func (p *Plan) Changes() bool { return p.Totals.Run+p.Totals.Removed+len(p.Limits) > 0 }
+
+// PlanInput is what BuildPlan reads. Diff and History may be nil: no run yet, no history.
+type PlanInput struct {
+	Graph   *dag.Graph
+	Notes   [][]string // per node
+	Diff    *run.Diff
+	History map[string][]statedir.Sample
+	Sizes   func(name string) (int64, bool) // of files and artifacts; nil = those of the plan
+}
+
+// BuildPlan computes what applying a plan would do.
+func BuildPlan(in PlanInput) *Plan {
+	g := in.Graph
+	p := &Plan{Format: PlanFormat, Name: g.Plan.Name, Title: g.Plan.Title, Digest: g.Plan.Digest(), Budget: g.Plan.Budget}
+	diff := map[string]run.NodeDiff{}
+	if in.Diff != nil {
+		p.Limits = in.Diff.Limits
+		for _, d := range in.Diff.Nodes {
+			diff[d.ID] = d
+		}
+	}
+	finish := make([]float64, g.Len()) // of the longest path of running nodes down to each
+	for i := range int32(g.Len()) {
+		n := planNode(in, i, diff)
+		if n.Do == run.DoReuse {
+			p.Totals.Reuse++
+		} else {
+			p.Totals.add(&n)
+			finish[i] = n.Seconds[1]
+		}
+		for _, need := range g.Needs(i) {
+			own := n.Seconds[1]
+			if n.Do == run.DoReuse {
+				own = 0
+			}
+			finish[i] = max(finish[i], finish[need]+own)
+		}
+		p.Totals.Longest = max(p.Totals.Longest, finish[i])
+		p.Nodes = append(p.Nodes, n)
+	}
+	if in.Diff != nil {
+		for _, d := range in.Diff.Nodes {
+			if d.Do == run.DoRemoved {
+				p.Totals.Removed++
+				p.Nodes = append(p.Nodes, PlanNode{ID: d.ID, Do: d.Do, Why: d.Why, Effect: d.Effect})
+			}
+		}
+	}
+	return p
+}
+
+func (t *PlanTotals) add(n *PlanNode) {
+	t.Run++
+	if n.When != "" {
+		t.Maybe++
+	}
+	if n.Unknown {
+		t.Unknown++
+	}
+	for k := range t.USD {
+		t.USD[k] += n.USD[k]
+		t.Seconds[k] += n.Seconds[k]
+	}
+}
+
+func planNode(in PlanInput, i int32, diff map[string]run.NodeDiff) PlanNode {
+	n := in.Graph.Node(i)
+	out := PlanNode{
+		ID: n.ID, Kind: n.Kind, Title: n.Title, Group: n.Group, Do: run.DoRun, Needs: n.Needs, When: n.When,
+		Reads: n.Reads, Writes: n.Writes, Appends: n.Appends, Effect: n.Effect, Reserve: n.Reserve,
+	}
+	if d, ok := diff[n.ID]; ok {
+		out.Do, out.Why = d.Do, d.Why
+	}
+	if n.Foreach != nil {
+		out.Items = n.Foreach.In
+	}
+	if int(i) < len(in.Notes) {
+		out.Notes = in.Notes[i]
+	}
+	r := dag.EstimateNode(in.Graph.Plan, i, in.Sizes)
+	out.USD, out.Seconds, out.Tokens, out.CostFrom, out.Unknown = r.USD, r.Seconds, r.Tokens, r.From, !r.Known
+	if past := in.History[n.ID]; len(past) > 0 {
+		out.USD, out.Seconds, out.Tokens = fromHistory(past)
+		out.CostFrom, out.Unknown = "history", false
+	}
+	return out
+}
+
+// fromHistory takes the least, the mean and the most of what a node took before.
+func fromHistory(past []statedir.Sample) (usd [3]dag.USD, sec [3]float64, tok [3]int64) {
+	for i, s := range past {
+		if i == 0 {
+			usd, sec, tok = [3]dag.USD{s.USD, 0, s.USD}, [3]float64{s.Seconds, 0, s.Seconds}, [3]int64{s.Tokens, 0, s.Tokens}
+		}
+		usd[0], usd[1], usd[2] = min(usd[0], s.USD), usd[1]+s.USD, max(usd[2], s.USD)
+		sec[0], sec[1], sec[2] = min(sec[0], s.Seconds), sec[1]+s.Seconds, max(sec[2], s.Seconds)
+		tok[0], tok[1], tok[2] = min(tok[0], s.Tokens), tok[1]+s.Tokens, max(tok[2], s.Tokens)
+	}
+	n := len(past)
+	usd[1] /= dag.USD(n)
+	sec[1] /= float64(n)
+	tok[1] /= int64(n)
+	return usd, sec, tok
+}
+
+// WriteText prints the plan for people.
+func (p *Plan) WriteText(w io.Writer) error {
+	out := bufio.NewWriter(w)
+	fmt.Fprintf(out, "Plan: %s%s, %s\n", p.Name, titled(p.Title), count(len(p.Nodes), "node"))
+	switch {
+	case p.Run.ID == "":
+		fmt.Fprintf(out, "Run:  none yet in %s\n", p.Run.Dir)
+	default:
+		fmt.Fprintf(out, "Run:  %s in %s, event %d\n", p.Run.ID, p.Run.Dir, p.Run.Seq)
+	}
+	width := 4
+	for i := range p.Nodes {
+		width = min(40, max(width, len(p.Nodes[i].ID)))
+	}
+	fmt.Fprintln(out)
+	for i := range p.Nodes {
+		p.writeNode(out, i, width)
+	}
+	for _, l := range p.Limits {
+		fmt.Fprintf(out, "\nLimit: %s\n", l)
+	}
+	for _, l := range p.Warnings {
+		fmt.Fprintf(out, "\nWarning: %s\n", l)
+	}
+	p.writeTotals(out)
+	return out.Flush()
+}
+
+func (p *Plan) writeNode(out io.Writer, i, width int) {
+	n := &p.Nodes[i]
+	line := fmt.Sprintf("%5d  %-8s %-*s  %-10s %-9s %s", i+1, n.Do, width, n.ID, n.Kind, Duration(n.Seconds[1]), n.cost())
+	fmt.Fprintln(out, strings.TrimRight(line, " "))
+	for _, d := range n.details() {
+		fmt.Fprintf(out, "       %s\n", d)
+	}
+}
+
+// details are the lines under a node.
+func (n *PlanNode) details() []string {
+	var out []string
+	add := func(name string, list []string) {
+		if len(list) > 0 {
+			out = append(out, name+": "+strings.Join(list, ", "))
+		}
+	}
+	add("why", n.Why)
+	if n.Do == run.DoReuse || n.Do == run.DoRemoved {
+		return out
+	}
+	if n.Title != "" {
+		out = append(out, n.Title)
+	}
+	add("needs", n.Needs)
+	if n.When != "" {
+		out = append(out, "only when "+n.When)
+	}
+	if n.Items != "" {
+		out = append(out, "one node for each of "+n.Items)
+	}
+	add("reads", n.Reads)
+	add("writes", n.Writes)
+	add("appends", n.Appends)
+	out = append(out, n.Notes...)
+	effect := "effect: " + n.Effect
+	switch n.Effect {
+	case "once":
+		effect += " (cannot be undone; an unknown outcome is asked about)"
+	case "probe":
+		effect += " (an unknown outcome is probed)"
+	}
+	if n.Reserve.USD > 0 {
+		effect += "; reserves $" + n.Reserve.USD.String()
+	}
+	return append(out, effect)
+}
+
+// cost prints a node's cost range; nothing for what is free.
+func (n *PlanNode) cost() string {
+	if n.USD[2] == 0 && !n.Unknown {
+		return ""
+	}
+	s := usdRange(n.USD)
+	if n.Unknown {
+		return s + " (unknown)"
+	}
+	return s + " (" + n.CostFrom + ")"
+}
+
+func (p *Plan) writeTotals(out io.Writer) {
+	t := &p.Totals
+	fmt.Fprintf(out, "\n%d to run", t.Run)
+	if t.Maybe > 0 {
+		fmt.Fprintf(out, " (%d on a condition)", t.Maybe)
+	}
+	fmt.Fprintf(out, ", %d reused, %d removed\n", t.Reuse, t.Removed)
+	if t.Seconds[1] > 0 {
+		fmt.Fprintf(out, "Time:   %s of work, %s at best in parallel\n", Duration(t.Seconds[1]), Duration(t.Longest))
+	}
+	if t.USD[2] > 0 || t.Unknown > 0 {
+		fmt.Fprintf(out, "Cost:   low $%s, expected $%s, high $%s", t.USD[0].String(), t.USD[1].String(), t.USD[2].String())
+		if t.Unknown > 0 {
+			fmt.Fprintf(out, "; %s of unknown cost, counted at what is reserved", count(t.Unknown, "node"))
+		}
+		fmt.Fprintln(out)
+	}
+	if b := p.Budget; b.CapUSD > 0 || b.WarnUSD > 0 || b.CapTokens > 0 || b.Wall > 0 {
+		fmt.Fprintf(out, "Budget: %s\n", budgetText(b, p.SpentUSD))
+	}
+	if b := p.Budget; b.CapUSD > 0 && p.SpentUSD+t.USD[1] > b.CapUSD {
+		fmt.Fprintf(out, "The expected cost passes the cap: the run will pause before the call that could.\n")
+	}
+}
+
+func budgetText(b dag.Budget, spent dag.USD) string {
+	var parts []string
+	if b.CapUSD > 0 {
+		parts = append(parts, "cap $"+b.CapUSD.String())
+	}
+	if b.WarnUSD > 0 {
+		parts = append(parts, "warning at $"+b.WarnUSD.String())
+	}
+	if b.CapTokens > 0 {
+		parts = append(parts, fmt.Sprintf("cap %d tokens", b.CapTokens))
+	}
+	if b.Wall > 0 {
+		parts = append(parts, "at most "+b.Wall.D().String())
+	}
+	if spent > 0 {
+		parts = append(parts, "$"+spent.String()+" spent")
+	}
+	return strings.Join(parts, ", ")
+}
+
+func titled(title string) string {
+	if title == "" {
+		return ""
+	}
+	return " (" + title + ")"
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func usdRange(r [3]dag.USD) string {
+	if r[0] == r[2] {
+		return "$" + r[1].String()
+	}
+	return "$" + r[0].String() + " to $" + r[2].String()
+}
+
+// Duration prints seconds as people say them: 0.25s, 7.5s, 3m05s, 2h10m. Nothing for an unknown
+// time.
+func Duration(sec float64) string {
+	switch {
+	case sec <= 0:
+		return ""
+	case sec < 1:
+		return fmt.Sprintf("%.2fs", sec)
+	case sec < 59.95:
+		return fmt.Sprintf("%.1fs", sec)
+	case sec < 3599.5:
+		s := int(sec + 0.5)
+		return fmt.Sprintf("%dm%02ds", s/60, s%60)
+	}
+	m := int(sec/60 + 0.5)
+	return fmt.Sprintf("%dh%02dm", m/60, m%60)
+}
