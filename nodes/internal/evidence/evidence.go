@@ -1,0 +1,242 @@
+// Package evidence says what failure messages of model providers mean: which category, and how
+// long to wait. It judges words and status codes only; it never takes a failure for a success.
+package evidence
+
+import (
+	"encoding/json"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"dagrun.dev/nodes"
+)
+
+// A Case is what is known of one failure. Fields beat words, and words in Text come in the order
+// of their worth: the terminal event first, then other output.
+type Case struct {
+	Status int    // of HTTP; 0 = unknown
+	HTML   bool   // the body was a page: a gateway spoke, not the API
+	Text   string // what was said
+	// Now and Zone are the runner's clock, for "resets 3pm"; Tries counts the starts of this
+	// attempt's node, for waits that nobody gave a time for.
+	Now   time.Time
+	Zone  *time.Location
+	Tries int
+	// Else is the category when nothing is recognised; empty = "transient".
+	Else string
+}
+
+// Error returns the failure. Its message is the first line of Text, shortened.
+func (c Case) Error() *nodes.Error {
+	e := &nodes.Error{Message: firstLine(c.Text)}
+	status := c.Status
+	if status == 0 {
+		status = statusIn(c.Text)
+	}
+	word, said := Word(c.Text)
+	byStatus, known := Status(status, c.HTML)
+	switch {
+	case said && (!known || strong[word]):
+		e.Category = word
+	case known:
+		e.Category = byStatus
+	case c.Else != "":
+		e.Category = c.Else
+	default:
+		e.Category = "transient"
+	}
+	e.Permanent = final[e.Category] || e.Category == "protocol" && known
+	c.wait(e)
+	return e
+}
+
+// wait fills in how long not to try. Plan limits wait until a moment and use no attempt.
+func (c Case) wait(e *nodes.Error) {
+	now := c.Now
+	if now.IsZero() {
+		now = time.Now()
+	}
+	zone := c.Zone
+	if zone == nil {
+		zone = time.Local
+	}
+	switch e.Category {
+	case "quota_wait":
+		until, ok := Reset(c.Text, now, zone)
+		if !ok {
+			until = now.Add(Backoff(c.Tries))
+		}
+		e.WaitUntil = until
+	case "rate_limited", "transient":
+		if d, ok := Delay(c.Text); ok {
+			e.RetryAfter = d
+		}
+	}
+}
+
+// Backoff is the wait for a plan limit that names no time: one minute, doubling with each
+// start, at most an hour.
+func Backoff(tries int) time.Duration {
+	d := time.Minute
+	for ; tries > 1 && d < time.Hour; tries-- {
+		d *= 2
+	}
+	return min(d, time.Hour)
+}
+
+// strong are the categories in which words say more than the status they came with: no
+// money left is told as a bad request, a plan limit as too many requests.
+var strong = map[string]bool{
+	"billing": true, "quota_wait": true, "input_too_big": true, "truncated": true, "budget": true, "refused": true, "config": true,
+}
+
+// final are the categories in which the same question gets the same answer.
+var final = map[string]bool{
+	"config": true, "input_too_big": true, "refused": true, "budget": true, "truncated": true, "spawn_failed": true,
+}
+
+// Status returns the category of an HTTP status. ok is false for 0 and for success.
+func Status(status int, html bool) (category string, ok bool) {
+	switch {
+	case status == 403 && html:
+		return "transient", true
+	case status == 401, status == 403:
+		return "auth", true
+	case status == 402:
+		return "billing", true
+	case status == 404, status == 501, status >= 300 && status < 400:
+		return "config", true
+	case status == 408, status == 409, status == 425, status == 499:
+		return "transient", true
+	case status == 413:
+		return "input_too_big", true
+	case status == 429:
+		return "rate_limited", true
+	case status == 451:
+		return "refused", true
+	case status >= 400 && status < 500:
+		return "protocol", true
+	case status >= 500 && status < 600:
+		return "transient", true
+	}
+	return "", false
+}
+
+// statusWords find a status in a message: "API Error: 529", "unexpected status 401", "(429)", `"code":429`.
+var statusWords = regexp.MustCompile(`(?i)(?:api error:?|status(?:[ _]?code)?"?:?|last status:|http(?:/[\d.]+)?|error code:?|"code":|\bgot|returned|rejected|responded with|said)\s*\(?([345]\d\d)\b`)
+
+func statusIn(text string) int {
+	m := statusWords.FindStringSubmatch(head(text, 4000))
+	if m == nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(m[1])
+	return n
+}
+
+// words are tried in order: what only a person can mend comes before what time mends.
+var words = []struct {
+	category string
+	re       *regexp.Regexp
+}{
+	{"billing", regexp.MustCompile(`(?i)credit balance|insufficient[ _](?:quota|credits?|funds|balance)|billing[ _](?:error|hard|details|is|not|issue|problem)|check your plan|payment required|out of credits?|no credits|prepaid|account (?:is )?(?:suspended|past due)|spend(?:ing)? (?:limit|cap)`)},
+	{"budget", regexp.MustCompile(`(?i)exceeded usd budget|max(?:imum)?[ _]budget|budget_exhausted|error_max_turns|max(?:imum)?[ _](?:session[ _])?(?:number of[ _])?turns|turn[ _]limit`)},
+	{"quota_wait", regexp.MustCompile(`(?i)usage[ _]limit|(?:session|weekly|daily|monthly|hourly|plan|message|5-hour|five-hour)[ _]limit|(?:hit|reached) your limit|limit (?:will )?resets?|limit reached[^.\n]{0,40}resets?|"resets_(?:at|in_seconds)"|(?:daily|monthly|weekly) quota|quota (?:will )?resets?`)},
+	{"input_too_big", regexp.MustCompile(`(?i)prompt is too long|prompt_too_long|input is too (?:long|large)|context[ _]length|maximum context|context_length_exceeded|too many (?:input )?tokens|request[ _]too[ _]large|(?:exceeds|over|above) the (?:maximum|context|model)[^.\n]{0,40}(?:tokens|context|length|input)|input exceeds|exceeds \d+ ?[mk]i?b|entity too large`)},
+	{"truncated", regexp.MustCompile(`(?i)output token (?:maximum|limit)|max_output_tokens|maximum output|context window limit|finish_?reason"?: ?"?(?:length|max_tokens)`)},
+	{"refused", regexp.MustCompile(`(?i)can't help with this|cannot help with th(?:is|at) request|content[ _](?:policy|filter)|safety (?:policy|filter|system)|violat(?:es|ion)[^.\n]{0,30}polic|stop_reason"?: ?"?refusal`)},
+	{"auth", regexp.MustCompile(`(?i)not logged in|please run /login|log ?in again|login (?:required|expired)|re-?authenticate|failed to authenticate|(?:invalid|incorrect|missing|no|bad|expired) (?:x-)?api[- _]key|api[- _]key (?:is )?(?:not valid|invalid|missing|expired|not set|not found)|authentication[ _](?:error|failed|required)|unauthori[sz]ed|unauthenticated|permission_(?:error|denied)|(?:session|token|credentials?)[^.\n]{0,30}(?:expired|revoked|rejected|invalid)|(?:expired|revoked|invalid) (?:oauth )?(?:session|token|credentials?)|refresh token|invalid_grant|set an auth method`)},
+	{"config", regexp.MustCompile(`(?i)model_not_found|(?:no such|unknown|invalid|unsupported) model|model[^.\n]{0,60}(?:does not exist|not found|may not exist|not supported|is not available)|not_found_error|(?:unknown|unexpected|unrecogni[sz]ed|invalid) (?:option|argument|flag|subcommand|command)|option [^.\n]{0,60} is invalid|argument [^.\n]{0,60} is invalid|requires? --|input must be provided|only whitespace|no prompt`)},
+	{"rate_limited", regexp.MustCompile(`(?i)rate.?limit|too many requests|\b429\b|overloaded|at capacity|over capacity|capacity (?:limit|exceeded|constraints?)|resource[ _]exhausted|throttl|quota exceeded|exceeded your (?:current )?quota`)},
+	{"transient", regexp.MustCompile(`(?i)connection_failed|econn(?:refused|reset|aborted)|etimedout|enotfound|eai_again|epipe|socket hang up|fetch failed|connection (?:refused|reset|lost|dropped|closed|error|timed)|disconnected|network (?:error|is unreachable)|timed? ?out|internal server error|bad gateway|service unavailable|gateway time|temporar|try again|empty or malformed|server[ -](?:side|error)|api_error|execution error|unexpected end of|error sending request`)},
+}
+
+// Word returns the category that the words of a message stand for.
+func Word(text string) (category string, ok bool) {
+	text = head(text, 16000)
+	for _, w := range words {
+		if !w.re.MatchString(text) {
+			continue
+		}
+		if w.category == "quota_wait" && rate.MatchString(text) && !plan.MatchString(text) {
+			continue // "you've reached your rate limit" is not a plan limit
+		}
+		return w.category, true
+	}
+	return "", false
+}
+
+var (
+	rate = regexp.MustCompile(`(?i)rate.?limit`)
+	plan = regexp.MustCompile(`(?i)usage[ _]limit|session|weekly|5-hour|five-hour|plan|"resets_`)
+)
+
+// heads begin a message that is nothing but an error, told where an answer should stand.
+var heads = regexp.MustCompile(`(?i)^(?:[\w.]*(?:error|exception)\b\s*[:(]|api error\b|execution error\b|error\b[: ]|fatal\b|failed to\b|not logged in\b|invalid (?:api|x-api)|please run /login|credit balance\b|you(?:'|’)?ve (?:hit|reached|exceeded)\b|you have (?:hit|reached|exceeded)\b|you exceeded\b|your (?:\w+ )?limit\b|(?:claude|codex|gemini)[\w ]* (?:usage )?limit\b|(?:usage|session|weekly|rate) limit\b|rate limited|prompt is too long|request timed out|connection (?:error|refused|lost)|unknown command\b|settings file is\b|too many requests|overloaded|service unavailable|internal server error|quota exceeded|\{"error"|\{"type": ?"error")`)
+
+// mostHead is the length up to which an answer can be nothing but an error message.
+const mostHead = 1500
+
+// Head reports whether a whole answer is nothing but an error message. A page or a report that
+// mentions one is not.
+func Head(text string) bool {
+	text = strings.TrimSpace(text)
+	if len(text) > mostHead || strings.Contains(strings.ToLower(text), "<html") {
+		return false
+	}
+	return heads.MatchString(text) && strings.Count(text, "\n") < 8
+}
+
+// denied are the words of an agent that could not go on without a permission that nobody gives.
+var denied = regexp.MustCompile(`(?i)(?:i )?(?:need|require|don(?:'|’)?t have|do not have|wasn(?:'|’)?t (?:given|granted)|lack)[^.\n]{0,20} permissions?\b|permission to (?:read|write|use|edit|run|access)|grant (?:me )?(?:the )?permission|(?:tool|permission)[^.\n]{0,30} (?:was|were|been) denied`)
+
+// Denied reports whether an answer says that a tool was refused to it.
+func Denied(text string) bool { return len(text) <= mostHead && denied.MatchString(text) }
+
+// firstLine returns the first line of a message, or of the message inside JSON, shortened.
+func firstLine(text string) string {
+	text = strings.TrimSpace(text)
+	if inner := innerMessage(text); inner != "" {
+		text = inner
+	}
+	line, _, _ := strings.Cut(text, "\n")
+	line = strings.TrimSpace(line)
+	if len(line) > 300 {
+		line = strings.ToValidUTF8(line[:300], "") + "..."
+	}
+	if line == "" {
+		line = "no message"
+	}
+	return line
+}
+
+// innerMessage returns error.message of a JSON text.
+func innerMessage(text string) string {
+	if !strings.HasPrefix(text, "{") {
+		return ""
+	}
+	var body struct {
+		Error struct {
+			Message string `json:"message"`
+			Type    string `json:"type"`
+		} `json:"error"`
+		Message string `json:"message"`
+	}
+	if json.Unmarshal([]byte(text), &body) != nil {
+		return ""
+	}
+	for _, s := range []string{body.Error.Message, body.Message, body.Error.Type} {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+func head(s string, n int) string {
+	if len(s) > n {
+		return s[:n]
+	}
+	return s
+}
