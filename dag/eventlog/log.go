@@ -141,9 +141,6 @@ func open(fsys disk.FS, name string, f disk.File, from Head, o Options, fold fun
 	if err != nil {
 		return nil, tail, err
 	}
-	if head.Seq == 0 {
-		return nil, tail, r.damaged(1, 0, errors.New("holds no event"))
-	}
 	if tail.Bytes > 0 {
 		if err := f.Truncate(head.Offset); err != nil {
 			return nil, tail, err
@@ -336,7 +333,7 @@ func (l *Log) dropReserve() bool {
 	err := l.fsys.Remove(reserveName(l.name))
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.low = l.low || !l.closed
+	l.low = l.low || err == nil && !l.closed
 	return err == nil
 }
 

@@ -94,7 +94,8 @@ func newReader(fsys disk.FS, name string, f disk.File, from Head) (*reader, erro
 			return nil, err
 		}
 	}
-	r.in = bufio.NewReaderSize(io.NewSectionReader(f, from.Offset, r.size-from.Offset), 1<<18)
+	rest := r.size - from.Offset
+	r.in = bufio.NewReaderSize(io.NewSectionReader(f, from.Offset, rest), int(min(rest, 1<<18)))
 	return r, nil
 }
 
@@ -117,6 +118,9 @@ func (r *reader) run(fold func(*machine.Event, *Envelope) error) (Head, Tail, er
 	for {
 		line, err := r.line()
 		if err == io.EOF {
+			if r.head.Seq == 0 {
+				return r.head, Tail{}, r.damaged(1, 0, errors.New("holds no event"))
+			}
 			return r.head, Tail{}, nil
 		}
 		if err != nil {
@@ -185,7 +189,7 @@ func (r *reader) line() ([]byte, error) {
 
 // tail decides what a bad line is: the torn end of a log whose writer died, or damage. It is torn
 // only if it lies beyond what was durable and no whole event follows: a crash loses an end, never
-// a middle.
+// a middle. The first line was durable before the log had its name.
 func (r *reader) tail(size int64, bad error) (Tail, error) {
 	line := r.head.Seq + 1
 	var newer *Newer
@@ -193,7 +197,7 @@ func (r *reader) tail(size int64, bad error) (Tail, error) {
 		newer.File, newer.Line = r.name, line
 		return Tail{}, newer
 	}
-	if r.head.Offset < r.synced.Offset {
+	if r.head.Offset < r.synced.Offset || r.head.Seq == 0 {
 		return Tail{}, r.damaged(line, r.head.Offset, bad)
 	}
 	end := r.head.Offset + size
