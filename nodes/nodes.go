@@ -38,6 +38,14 @@ type FileChecker interface {
 	CheckFiles(with json.RawMessage, open func(path string) (io.ReadCloser, error)) (problems []Problem, warnings []string)
 }
 
+// A Prober is a Kind that can find out whether an attempt took effect whose process died before
+// its end was recorded. The host asks it for nodes with effect probe.
+type Prober interface {
+	Kind
+	// Probe reports whether the attempt that t describes took effect. It must have no effect itself.
+	Probe(ctx context.Context, t *Task) (took bool, err error)
+}
+
 // Traits are what the plan needs to know of a node's settings.
 type Traits struct {
 	Effect  string            // default effect: pure | idempotent | once | probe
