@@ -50,6 +50,8 @@ type File interface {
 	// TryLock takes an exclusive lock that ends with Close or with the process. It reports false
 	// when another open file holds it, and errors.ErrUnsupported where there are no locks.
 	TryLock() (bool, error)
+	// Lock is TryLock that waits.
+	Lock() error
 }
 
 // Open opens a directory of the machine as a tree.

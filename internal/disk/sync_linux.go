@@ -30,6 +30,17 @@ func (f *file) TryLock() (bool, error) {
 	return false, &os.PathError{Op: "flock", Path: f.path, Err: err}
 }
 
+func (f *file) Lock() error {
+	err := f.control(func(fd int) error { return unix.Flock(fd, unix.LOCK_EX) })
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, unix.ENOLCK), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENOSYS):
+		return errors.ErrUnsupported
+	}
+	return &os.PathError{Op: "flock", Path: f.path, Err: err}
+}
+
 // control runs a system call on the descriptor, again while signals interrupt it.
 func (f *file) control(call func(fd int) error) error {
 	raw, err := f.SyscallConn()

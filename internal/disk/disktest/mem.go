@@ -5,6 +5,7 @@
 package disktest
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -377,6 +378,9 @@ func (f *memFile) TryLock() (bool, error) {
 	f.n.holder = f
 	return true, nil
 }
+
+// Lock is not for tests that run in one process.
+func (f *memFile) Lock() error { return errors.ErrUnsupported }
 
 func (f *memFile) Close() error {
 	f.m.mu.Lock()
