@@ -183,7 +183,8 @@ func (g *Graph) cycle(stack []int32, need int32) error {
 		}
 		b.WriteString(g.Plan.Nodes[i].ID + " needs ")
 	}
-	return fmt.Errorf("cycle: %s%s", b.String(), g.Plan.Nodes[ring[0]].ID)
+	start := g.Plan.Nodes[ring[0]].ID
+	return &NodeError{start, "needs", "cycle: " + b.String() + start}
 }
 
 // connect sets needs and dependents of a graph in plan order, all in two shared arrays.

@@ -140,7 +140,12 @@ func (c *useCheck) fail(p pair) {
 	if p.reader {
 		verb = "read or change"
 	}
-	c.problems = append(c.problems, fmt.Errorf("nodes %s and %s both %s %s, but neither needs the other: the order would depend on timing", a, b, verb, p.name))
+	field := "writes"
+	if p.reader && !slices.Contains(c.g.Plan.Nodes[p.v].Writes, p.name) {
+		field = "reads"
+	}
+	c.problems = append(c.problems, &NodeError{b, field, fmt.Sprintf(
+		"nodes %s and %s both %s %s, but neither needs the other: the order would depend on timing", a, b, verb, p.name)})
 }
 
 // finish answers the pairs that the tree could not.
