@@ -79,6 +79,8 @@ func (w *cueWalker) value(v cue.Value, labels []string, path string, around tree
 		// its fields then, but those written out can be had by name.
 		if len(w.index.children[pathKey(labels)]) > 0 {
 			w.fields(out, v, labels, path)
+		} else {
+			w.hidden = append(w.hidden, tree.Diagnostic{Path: path})
 		}
 	}
 	return out

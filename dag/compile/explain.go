@@ -41,6 +41,9 @@ func (x explainer) all(err error) tree.Diagnostics {
 func (x explainer) one(e errors.Error) tree.Diagnostic {
 	labels := unquoteAll(e.Path())
 	text := strings.TrimPrefix(oneLine(e.Error()), strings.Join(e.Path(), ".")+": ")
+	if _, mistake, ok := strings.Cut(text, "cannot get syntax for "); ok {
+		_, text, _ = strings.Cut(mistake, ": ")
+	}
 	d := tree.Diagnostic{Path: x.path(labels), Text: text, Pos: x.best(e, labels)}
 	switch written := x.constants(labels); {
 	case strings.Contains(text, "conflicting values") && len(written) > 1:

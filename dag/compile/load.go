@@ -236,7 +236,7 @@ var specNames = []string{"spec.cue", "spec.yaml", "spec.yml", "spec.json"}
 // find says what a path names. Errors are diagnostics with the path as the place.
 func find(path string) (found, error) {
 	if path == "" {
-		return findIn(".", ".", "no specification in the current folder; name one, or add spec.cue, spec.yaml or a CUE package")
+		return findIn(".", "", "no specification in the current folder; name one, or add spec.cue, spec.yaml or a CUE package")
 	}
 	info, err := os.Stat(path)
 	if err != nil {
@@ -264,7 +264,9 @@ func findFile(path string) (found, error) {
 	return f, nil
 }
 
-// findIn looks for the specification of a folder.
+// findIn looks for the specification of a folder: the file spec, else the CUE package. name is
+// empty for the current folder when nothing was asked for; spec.cue then stands for itself, so
+// that it is the same as spec.cue given by name, and for its package otherwise.
 func findIn(dir, name, none string) (found, error) {
 	list, err := os.ReadDir(dir)
 	if err != nil {
@@ -274,7 +276,7 @@ func findIn(dir, name, none string) (found, error) {
 	files := map[string]bool{}
 	for _, e := range list {
 		files[e.Name()] = true
-		if filepath.Ext(e.Name()) != ".cue" || strings.HasPrefix(e.Name(), ".") || strings.HasPrefix(e.Name(), "_") {
+		if filepath.Ext(e.Name()) != ".cue" || strings.HasPrefix(e.Name(), ".") || strings.HasPrefix(e.Name(), "_") || e.IsDir() {
 			continue
 		}
 		path := filepath.Join(dir, e.Name())
@@ -285,23 +287,16 @@ func findIn(dir, name, none string) (found, error) {
 			packages[pkg] = true
 		}
 	}
-	if dir == "." && files["spec.cue"] || files["spec.cue"] && packageOf(filepath.Join(dir, "spec.cue")) == "" {
-		return findFile(filepath.Join(dir, "spec.cue"))
+	if pkg := packageOf(filepath.Join(dir, "spec.cue")); pkg != "" && name != "" {
+		return cuePackage(dir, ":"+pkg)
 	}
-	if pkg := packageOf(filepath.Join(dir, "spec.cue")); pkg != "" || len(packages) == 1 {
-		abs, err := filepath.Abs(dir)
-		if err != nil {
-			return found{}, diagnose(name, reason(err))
-		}
-		if arg := "."; pkg != "" {
-			return found{name: name, abs: abs, dir: abs, arg: arg + ":" + pkg, language: "cue"}, nil
-		}
-		return found{name: name, abs: abs, dir: abs, arg: ".", language: "cue"}, nil
-	}
-	for _, spec := range specNames[1:] {
+	for _, spec := range specNames {
 		if files[spec] {
 			return findFile(filepath.Join(dir, spec))
 		}
+	}
+	if len(packages) == 1 {
+		return cuePackage(dir, "")
 	}
 	if len(packages) > 1 {
 		var names []string
@@ -309,18 +304,27 @@ func findIn(dir, name, none string) (found, error) {
 			names = append(names, p)
 		}
 		sort.Strings(names)
-		return found{}, diagnose(name, "the folder holds several CUE packages ("+strings.Join(names, ", ")+"); name a file")
+		return found{}, diagnose(dir, "the folder holds several CUE packages ("+strings.Join(names, ", ")+"); name a file")
 	}
 	return found{}, diagnose(name, none)
 }
 
+func cuePackage(dir, which string) (found, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return found{}, diagnose(dir, reason(err))
+	}
+	return found{name: dir, abs: abs, dir: abs, arg: "." + which, language: "cue"}, nil
+}
+
 // packageOf returns the package clause of a CUE file, "" without one or where it cannot be read.
 func packageOf(path string) string {
-	data, err := os.ReadFile(path)
+	file, err := os.Open(path)
 	if err != nil {
 		return ""
 	}
-	f, err := parser.ParseFile(path, data, parser.PackageClauseOnly)
+	defer file.Close()
+	f, err := parser.ParseFile(path, io.LimitReader(file, 1<<20), parser.PackageClauseOnly)
 	if err != nil || f == nil {
 		return ""
 	}

@@ -1,7 +1,143 @@
 package compile
 
-import "dagrun.dev/internal/tree"
+import (
+	"bytes"
+	"context"
+	"encoding/gob"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"time"
 
+	"golang.org/x/sys/unix"
+
+	"dagrun.dev/internal/tree"
+	"dagrun.dev/nodes"
+)
+
+// ChildCommand is the first argument by which the program is told to be the child that
+// evaluates a specification for its parent. The program then calls Child and nothing else.
+const ChildCommand = "__evaluate"
+
+// Limits of the child. Evaluating CUE has no budget of its own and cannot be cancelled: three
+// lines of somebody else's specification may ask for any time and memory.
+var childLimits = struct {
+	Memory  uint64 // bytes of data
+	Seconds uint64 // of processor time; the clock gets twice that
+}{Memory: 1 << 30, Seconds: 30}
+
+// A childRequest is what the parent writes to the child's stdin.
+type childRequest struct {
+	Path            string
+	Options         LoadOptions
+	Memory, Seconds uint64
+}
+
+// A childReply is what the child writes to its stdout.
+type childReply struct {
+	Value    *tree.Value
+	Source   Source
+	Mistakes tree.Diagnostics
+	Err      string // any other error
+}
+
+// Child evaluates the specification asked for on in, under limits, and writes the tree to out.
+// It returns the exit status. It may write no file.
+func Child(in io.Reader, out io.Writer, kinds *nodes.Registry) int {
+	var req childRequest
+	if err := gob.NewDecoder(in).Decode(&req); err != nil {
+		return 2
+	}
+	if err := confine(req.Memory, req.Seconds); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	var reply childReply
+	s, err := schemaFor(kinds)
+	if err == nil {
+		reply.Value, reply.Source, err = s.Load(req.Path, req.Options)
+	}
+	if ds, ok := err.(tree.Diagnostics); ok {
+		reply.Mistakes = ds
+	} else if err != nil {
+		reply.Err = err.Error()
+	}
+	if err := gob.NewEncoder(out).Encode(reply); err != nil {
+		return 2
+	}
+	return 0
+}
+
+// confine limits this process for good.
+func confine(memory, seconds uint64) error {
+	debug.SetMemoryLimit(int64(min(memory/10*8, math.MaxInt64)))
+	for _, l := range []struct {
+		what  int
+		limit uint64
+	}{{unix.RLIMIT_DATA, memory}, {unix.RLIMIT_CPU, seconds}, {unix.RLIMIT_FSIZE, 0}, {unix.RLIMIT_CORE, 0}} {
+		if err := unix.Setrlimit(l.what, &unix.Rlimit{Cur: l.limit, Max: l.limit}); err != nil {
+			return fmt.Errorf("compile: cannot limit the evaluation: %w", err)
+		}
+	}
+	return nil
+}
+
+// loadInChild loads a specification in a child process with limits.
 func (s *Schema) loadInChild(f found, src *Source, o LoadOptions) (*tree.Value, error) {
-	return s.loadCUESpec(f, src, o)
+	binary, err := os.Executable()
+	if err != nil {
+		return nil, diagnose(f.name, reason(err))
+	}
+	o.Untrusted = false
+	var in, out, errs bytes.Buffer
+	req := childRequest{Path: f.name, Options: o, Memory: childLimits.Memory, Seconds: childLimits.Seconds}
+	if err := gob.NewEncoder(&in).Encode(req); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Duration(childLimits.Seconds)*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary, ChildCommand)
+	cmd.Env = []string{"GOTRACEBACK=none"}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = &in, &out, &errs
+	if err := cmd.Run(); err != nil {
+		return nil, diagnose(f.name, childDied(ctx, cmd, errs.String()))
+	}
+	var reply childReply
+	if err := gob.NewDecoder(&out).Decode(&reply); err != nil {
+		return nil, diagnose(f.name, "the evaluation gave no answer: "+err.Error())
+	}
+	*src = reply.Source
+	switch {
+	case len(reply.Mistakes) > 0:
+		return nil, reply.Mistakes
+	case reply.Err != "":
+		return nil, diagnose(f.name, reply.Err)
+	}
+	return reply.Value, nil
+}
+
+// childDied words why a child gave no answer.
+func childDied(ctx context.Context, cmd *exec.Cmd, errs string) string {
+	status, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
+	switch {
+	case ctx.Err() != nil, status.Signaled() && (status.Signal() == unix.SIGXCPU || status.Signal() == unix.SIGKILL):
+		return fmt.Sprintf("evaluating it takes more than %d s", childLimits.Seconds)
+	case uint64(maxRSS(cmd)) > childLimits.Memory/2: // it dies in several ways at the limit
+		return fmt.Sprintf("evaluating it takes more than %d MiB of memory", childLimits.Memory>>20)
+	}
+	line, _, _ := strings.Cut(errs, "\n")
+	return fmt.Sprintf("evaluating it failed: %s: %s", cmd.ProcessState, line)
+}
+
+// maxRSS returns the most memory in bytes that an ended child had.
+func maxRSS(cmd *exec.Cmd) int64 {
+	if u, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		return u.Maxrss << 10
+	}
+	return 0
 }

@@ -17,6 +17,9 @@ import (
 // evaluated once more without the schema and the rules tell what is wrong: in one line each,
 // with the user's places. CUE's own words are used only for what the rules cannot see.
 func (s *Schema) loadCUESpec(f found, src *Source, o LoadOptions) (*tree.Value, error) {
+	if err := bounded(f); err != nil {
+		return nil, err
+	}
 	if err := stale(f.dir, s.lib); err != nil {
 		return nil, diagnose(f.name, err.Error())
 	}
