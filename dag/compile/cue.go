@@ -22,6 +22,9 @@ import (
 // modulePath is the module of the built-in library.
 const modulePath = "dagrun.dev"
 
+// libraryModule is the module file of the library.
+const libraryModule = "module: \"" + modulePath + "@v0\"\nlanguage: version: \"" + languageVersion + "\"\n"
+
 // vendored is where the library's files stand below a module's root.
 var vendored = filepath.Join("cue.mod", "pkg", modulePath)
 
@@ -47,6 +50,7 @@ func loadCUE(dir, arg string, lib map[string][]byte) (*cueSpec, error) {
 	under := filepath.Join(root, vendored)
 	if dependsOnUs(root) {
 		under = registry.root
+		overlay[filepath.Join(under, "cue.mod", "module.cue")] = load.FromString(libraryModule)
 	}
 	for path, src := range lib {
 		overlay[filepath.Join(under, filepath.FromSlash(path))] = load.FromBytes(src)
@@ -154,14 +158,14 @@ func (o offline) ModFile(_ context.Context, mv module.Version) (*modfile.File, e
 	if mv.Path() != modulePath+"@v0" {
 		return nil, refuse(mv.Path())
 	}
-	return modfile.ParseNonStrict([]byte("module: \""+modulePath+"@v0\"\nlanguage: version: \""+languageVersion+"\"\n"), "module.cue")
+	return modfile.ParseNonStrict([]byte(libraryModule), "module.cue")
 }
 
 func (o offline) Fetch(_ context.Context, mv module.Version) (module.SourceLoc, error) {
 	if mv.Path() != modulePath+"@v0" {
 		return module.SourceLoc{}, refuse(mv.Path())
 	}
-	m := fstest.MapFS{}
+	m := fstest.MapFS{"cue.mod/module.cue": {Data: []byte(libraryModule)}}
 	for path, src := range o.lib {
 		m[path] = &fstest.MapFile{Data: src}
 	}
