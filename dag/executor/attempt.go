@@ -23,7 +23,8 @@ import (
 type attempt struct {
 	key        string // in host.running
 	node       *dag.Node
-	undo       bool
+	undo       bool            // of the node's undo action
+	probe      bool            // finds out what became of a lost attempt
 	kind       string          // of the node or of its undo action
 	with       json.RawMessage // every ${...} resolved
 	generation int
@@ -126,6 +127,9 @@ func (h *host) try(a *attempt) machine.Outcome {
 	if err != nil {
 		return failure("unknown", err.Error())
 	}
+	if a.probe {
+		return h.ask(ctx, kind.(nodes.Prober), t)
+	}
 	stop := h.watchSilence(a, t)
 	res, err := kind.Run(ctx, t)
 	stop()
@@ -147,6 +151,19 @@ func (h *host) try(a *attempt) machine.Outcome {
 		return machine.Outcome{Status: machine.StatusCompleted, Body: body}
 	}
 	return h.failed(a, ctx, err, res, body)
+}
+
+// ask has a kind find out what became of a lost attempt. Without an answer the attempt stays
+// unresolved, and a person is asked.
+func (h *host) ask(ctx context.Context, kind nodes.Prober, t *nodes.Task) machine.Outcome {
+	took, err := kind.Probe(ctx, t)
+	switch {
+	case err != nil:
+		return failure("unknown", "the probe failed: "+err.Error())
+	case took:
+		return machine.Outcome{Status: machine.StatusCompleted, Message: "its probe says that it took effect"}
+	}
+	return machine.Outcome{Status: machine.StatusRejected, Message: "its probe says that it took no effect"}
 }
 
 // watchSilence stops an attempt that shows no sign of life. Kinds that know their streams do so

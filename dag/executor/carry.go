@@ -3,11 +3,13 @@ package executor
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/nodes"
 )
 
 // carry carries out what the machine asks for: first the facts of all commands are recorded
@@ -61,6 +63,9 @@ func (h *host) command(c *machine.Command, now time.Time) (machine.Body, func() 
 		return h.expand(c, now), nil
 	case machine.Start:
 		n := h.node(c.Node)
+		if n.Kind == "approval" {
+			return h.question(n, c.Generation, now), nil
+		}
 		return &machine.StartedBody{Node: c.Node, Generation: c.Generation, Attempt: c.Attempt, Reserve: c.Reserve},
 			func() error { return h.start(c, n, now) }
 	case machine.Compensate:
@@ -73,7 +78,7 @@ func (h *host) command(c *machine.Command, now time.Time) (machine.Body, func() 
 		}
 		return body, func() error { return h.compensate(c, now) }
 	case machine.Resolve:
-		return c.Body, nil
+		return h.resolve(c, now)
 	case machine.Cancel:
 		return nil, h.cancelAttempt(c)
 	}
@@ -127,6 +132,30 @@ func (h *host) start(c *machine.Command, n *dag.Node, now time.Time) error {
 		key: n.ID, node: n, kind: n.Kind, with: n.With,
 		generation: c.Generation, number: c.Attempt, reserve: c.Reserve, began: now,
 	})
+}
+
+// resolve finds out whether an attempt whose process died took effect: by the kind's probe, or by
+// asking a person.
+func (h *host) resolve(c *machine.Command, now time.Time) (machine.Body, func() error) {
+	n := h.node(c.Node)
+	if c.Body != nil || h.running[n.ID] != nil {
+		return c.Body, nil
+	}
+	if kind, ok := h.o.Kinds.Kind(n.Kind); ok {
+		if _, ok := kind.(nodes.Prober); ok {
+			return nil, func() error {
+				return h.begin(&attempt{
+					key: n.ID, node: n, probe: true, kind: n.Kind, with: n.With,
+					generation: c.Generation, number: c.Attempt, began: now,
+				})
+			}
+		}
+	}
+	return &machine.EscalationOpenedBody{
+		ID: fmt.Sprintf("%s/%s/%d.%d", machine.AskLost, n.ID, c.Generation, c.Attempt), Kind: machine.AskLost, Node: n.ID,
+		Message: fmt.Sprintf("attempt %d of %s was cut off, and nodes of kind %s have no probe: did it take effect?", c.Attempt, n.ID, n.Kind),
+		Options: []string{"rerun", "done", "fail", "abort"},
+	}, nil
 }
 
 func undoKey(node string) string { return "undo " + node }

@@ -10,12 +10,12 @@ import (
 	"dagrun.dev/dag/machine"
 )
 
-// controls are the kinds of node that the host carries out itself, from the run's state. They
-// run on the loop's goroutine and cost nothing.
+// controls are the kinds of node that the host carries out itself, from the run's state, when
+// their start is recorded. They run on the loop's goroutine and cost nothing. The kind approval
+// is another: see question.
 var controls = map[string]func(h *host, n *dag.Node, now time.Time) error{
 	"checkpoint": (*host).checkpoint,
 	"route":      (*host).route,
-	"approval":   (*host).approval,
 	"milestone":  (*host).milestone,
 	"join":       (*host).join,
 }
@@ -169,15 +169,9 @@ func (h *host) milestone(n *dag.Node, now time.Time) error {
 	})
 }
 
-// An approval is an open question of an approval node whose attempt is under way.
-type approval struct {
-	node     string
-	deadline time.Time
-}
-
-// approval asks its question, or takes the answer that was given while no process ran: its id
-// stays the same for a generation, so that a person is asked once.
-func (h *host) approval(n *dag.Node, now time.Time) error {
+// question is the fact that an approval node asks: it takes the place of a start. The machine
+// holds the node until the answer is recorded, and completes it.
+func (h *host) question(n *dag.Node, generation int, now time.Time) machine.Body {
 	var with struct {
 		Message     string
 		Options     []string
@@ -186,27 +180,21 @@ func (h *host) approval(n *dag.Node, now time.Time) error {
 		After       dag.Duration
 	}
 	if err := h.settings(n, &with); err != nil {
-		return h.undone(n, now, err)
+		return h.refuse(n, err.Error(), now)
 	}
-	view, _ := h.state().NodeByID(n.ID)
-	id := fmt.Sprintf("%s.%d", n.ID, view.Generation)
-	q, asked := h.state().Escalation(id)
-	if asked && q.Answer != nil {
-		return h.done(n, now, values{"answer": q.Answer.Answer, "by": q.Answer.By})
+	id := fmt.Sprintf("%s/%s/%d", machine.AskApproval, n.ID, generation)
+	for k := 2; ; k++ {
+		if _, used := h.state().Escalation(id); !used {
+			break
+		}
+		id = fmt.Sprintf("%s/%s/%d.%d", machine.AskApproval, n.ID, generation, k)
 	}
-	body := q.Question
-	if !asked {
-		body = machine.EscalationOpenedBody{
-			ID: id, Kind: "approval", Node: n.ID, Message: h.mask.text(with.Message),
-			Options: with.Options, Recommended: with.Recommended, Default: with.Default,
-		}
-		if with.After > 0 && with.Default != "" {
-			body.Deadline = now.Add(with.After.D()).UTC().Truncate(time.Millisecond)
-		}
-		if err := h.record(now, &body); err != nil {
-			return err
-		}
+	q := &machine.EscalationOpenedBody{
+		ID: id, Kind: machine.AskApproval, Node: n.ID, Message: h.mask.text(with.Message),
+		Options: with.Options, Recommended: with.Recommended, Default: with.Default,
 	}
-	h.open[id] = approval{node: n.ID, deadline: body.Deadline}
-	return nil
+	if with.After > 0 && with.Default != "" {
+		q.Deadline = now.Add(with.After.D()).UTC().Truncate(time.Millisecond)
+	}
+	return q
 }

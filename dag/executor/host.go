@@ -90,7 +90,6 @@ func Run(ctx context.Context, o Options) error {
 		run:     o.Run,
 		clock:   newClock(o.Run.State().Run().Updated),
 		running: map[string]*attempt{},
-		open:    map[string]approval{},
 		results: make(chan result, o.Jobs),
 		calls:   make(chan func()),
 		gone:    make(chan struct{}),
@@ -125,7 +124,6 @@ type host struct {
 	cancel context.CancelCauseFunc
 
 	running map[string]*attempt // attempts under way, by node
-	open    map[string]approval // approvals under way, by node
 	idle    []*slot             // folders of attempts that have ended, for the next ones
 	slots   int                 // slots made so far
 	results chan result
@@ -148,7 +146,7 @@ func (h *host) loop() error {
 			return err
 		}
 		if len(h.running) == 0 {
-			over, err := h.over(wake)
+			over, err := h.over()
 			if over || err != nil {
 				return err
 			}
@@ -175,21 +173,15 @@ func (h *host) advance() (time.Time, error) {
 	}
 }
 
-// over reports whether nothing is left to do, and pauses a run that can only wait for a person.
-func (h *host) over(wake time.Time) (bool, error) {
+// over reports whether the run has ended or paused.
+func (h *host) over() (bool, error) {
 	switch h.state().Run().Status {
 	case machine.RunDone, machine.RunBroken:
 		return true, h.run.Wait(h.mark)
 	case machine.RunPause:
 		return true, h.pauseCheckpoint()
 	}
-	if !wake.IsZero() || h.deadline() {
-		return false, nil
-	}
-	if len(h.open) > 0 {
-		return false, h.record(h.clock.now(), h.askPause())
-	}
-	return false, errors.New("the run stands still: nothing runs, nothing may start, and it has not ended")
+	return false, nil
 }
 
 // wait sleeps until something happens, then takes in everything that has happened.

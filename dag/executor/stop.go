@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/run"
 )
 
 // interrupt takes an interrupt: the first pauses the run, a second one soon after ends it at once.
@@ -13,13 +14,12 @@ func (h *host) interrupt() error {
 	if !h.interrupted.IsZero() && now.Sub(h.interrupted) <= HardWithin {
 		return ErrHard
 	}
-	first := h.interrupted.IsZero()
-	h.interrupted = now
-	if !first || h.state().Run().Status != machine.RunRunning {
-		return nil
-	}
-	if h.o.StopGrace > 0 {
+	if h.interrupted.IsZero() && h.o.StopGrace > 0 {
 		h.stopAt = now.Add(h.o.StopGrace)
+	}
+	h.interrupted = now
+	if h.state().Run().Status != machine.RunRunning {
+		return nil // it pauses or ends already
 	}
 	return h.record(now, &machine.RunPausedBody{Reason: "user", Message: "paused by an interrupt"})
 }
@@ -87,22 +87,28 @@ func (h *host) request(r Request) error {
 func (h *host) answerRequest(r Request) (reply, fatal error) {
 	now := h.clock.now()
 	if r.Cancel {
-		err := h.run.RecordDurable(now, &machine.RunPausedBody{Reason: "cancel", Message: r.Reason})
-		if err == nil {
-			for _, a := range h.running {
-				a.cancel(errCancel)
-			}
-		}
+		err := Cancel(h.run, now, r.Reason)
 		return err, err
 	}
 	body, err := Answer(h.state(), r.Escalation, r.Answer)
 	if err != nil {
 		return err, nil
 	}
-	if err := h.run.RecordDurable(now, body); err != nil {
-		return err, err
+	err = h.run.RecordDurable(now, body)
+	return err, err
+}
+
+// Cancel records, durable, that a run is to end: what runs is stopped, clean-up nodes run, then it
+// has failed. A run that has ended is left as it is.
+func Cancel(r *run.Run, now time.Time, reason string) error {
+	var bodies []machine.Body
+	switch r.State().Run().Status {
+	case machine.RunDone, machine.RunBroken:
+		return nil
+	case machine.RunPause: // a paused run runs nothing, not even clean-up
+		bodies = append(bodies, &machine.RunResumedBody{By: "cancel"})
 	}
-	return nil, h.answered(now)
+	return r.RecordDurable(now, append(bodies, &machine.RunPausedBody{Reason: machine.PauseCancel, Message: reason})...)
 }
 
 // Answer checks an answer to an open question and returns the fact to record. An empty id
@@ -134,39 +140,4 @@ func Answer(st *machine.State, id, answer string) (*machine.EscalationAnsweredBo
 		return nil, fmt.Errorf("question %s was answered already: %s", id, q.Answer.Answer)
 	}
 	return nil, fmt.Errorf("no question %s is open", id)
-}
-
-// answered ends the approvals whose questions have been answered.
-func (h *host) answered(now time.Time) error {
-	for id, a := range h.open {
-		q, ok := h.state().Escalation(id)
-		if !ok || q.Answer == nil {
-			continue
-		}
-		delete(h.open, id)
-		if err := h.done(h.node(a.node), now, values{"answer": q.Answer.Answer, "by": q.Answer.By}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// deadline reports whether an open approval ends by itself.
-func (h *host) deadline() bool {
-	for _, a := range h.open {
-		if !a.deadline.IsZero() {
-			return true
-		}
-	}
-	return false
-}
-
-// askPause is the pause of a run that waits for answers only.
-func (h *host) askPause() *machine.RunPausedBody {
-	open := h.state().Escalations()
-	msg := "waits for an answer"
-	if len(open) > 0 {
-		msg = fmt.Sprintf("waits for an answer to %s: %s", open[0].ID, open[0].Message)
-	}
-	return &machine.RunPausedBody{Reason: "escalation", Message: msg}
 }

@@ -19,6 +19,7 @@ func (h *host) task(a *attempt) (*nodes.Task, error) {
 	return &nodes.Task{
 		Node: n.ID, Generation: a.generation, Attempt: a.number, Failures: a.failures,
 		Kind: a.kind, With: a.with, Labels: n.Labels, Seed: a.seed, Effect: n.Effect,
+		Reads: n.Reads, Writes: n.Writes, Outputs: n.Outputs,
 		Timeout: a.timeout(), Silence: n.Timeout.Silence.D(), Grace: a.grace(),
 		Reserve: a.reserve.USD.Float(), Feedback: a.feedback,
 		SpecDir: h.o.SpecDir, Out: a.slot.out, Scratch: a.slot.scratch, Binary: h.o.Binary,
@@ -164,7 +165,7 @@ func clipStart(s string, n int) string {
 func (h *host) cost(a *attempt, res *nodes.Result, err error) (dag.USD, string) {
 	if res.CostUSD != nil {
 		if usd, bad := dag.Dollars(*res.CostUSD); bad == nil && usd >= 0 {
-			return usd, "reported"
+			return usd, machine.CostReported
 		}
 	}
 	if res.Usage != (nodes.Usage{}) {
@@ -173,10 +174,13 @@ func (h *host) cost(a *attempt, res *nodes.Result, err error) (dag.USD, string) 
 		}
 	}
 	var e *nodes.Error
-	if a.reserve.USD == 0 || errors.As(err, &e) && e.Category == "config" {
+	switch {
+	case a.reserve == (dag.Amount{}):
 		return 0, ""
+	case errors.As(err, &e) && e.Category == "config":
+		return 0, "free"
 	}
-	return a.reserve.USD, "assumed"
+	return a.reserve.USD, machine.CostAssumed
 }
 
 // priced applies the plan's price table to the model that the node's settings name.
@@ -193,13 +197,5 @@ func (h *host) priced(a *attempt, u nodes.Usage) (dag.USD, bool) {
 	if !ok {
 		return 0, false
 	}
-	read, write := p.CacheRead, p.CacheWrite
-	if read == 0 {
-		read = p.Input
-	}
-	if write == 0 {
-		write = p.Input
-	}
-	usd, err := dag.Dollars((float64(u.Input)*p.Input + float64(u.CacheRead)*read + float64(u.CacheWrite)*write + float64(u.Output)*p.Output) / 1e6)
-	return usd, err == nil
+	return p.Cost(u.Input, u.CacheRead, u.CacheWrite, u.Output), true
 }

@@ -41,9 +41,7 @@ func (p *Progress) Ended() int { return p.Completed + p.Failed + p.Skipped }
 func (p *Progress) Start(st *machine.State) {
 	*p = Progress{started: map[string]time.Time{}, last: map[string][]sample{}}
 	p.recount(st)
-	for i := range int32(p.Total) {
-		p.Cost += st.NodeAt(i).Cost
-	}
+	p.Cost = st.Ledger().Spent.USD
 }
 
 // Apply takes in an event after the state has. Start comes first.
@@ -63,7 +61,7 @@ func (p *Progress) finished(b *machine.FinishedBody, at time.Time, st *machine.S
 	began, ran := p.started[b.Node]
 	delete(p.started, b.Node)
 	p.Running = len(p.started)
-	p.Cost += b.CostUSD
+	p.Cost = st.Ledger().Spent.USD
 	if b.Status == machine.StatusCompleted && ran && !b.Reused {
 		if v, ok := st.NodeByID(b.Node); ok {
 			l := append(p.last[v.Node.Kind], sample{at.Sub(began).Seconds(), b.CostUSD})

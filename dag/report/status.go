@@ -83,7 +83,7 @@ func NewStatus(r *run.Run, dir string, now time.Time) *Status {
 	g := st.Graph()
 	s := &Status{
 		RunID: v.ID, Name: v.Name, Dir: dir, Status: string(v.Status), State: v.State, Created: v.Created, Updated: v.Updated,
-		Active: v.Active.Seconds(), Resumes: v.Resumes, Nodes: g.Len(), CapUSD: g.Plan.Budget.CapUSD, Questions: st.Escalations(),
+		Active: v.Active.Seconds(), Resumes: v.Resumes, Nodes: g.Len(), CostUSD: st.Ledger().Spent.USD, CapUSD: st.Ledger().Budget.CapUSD, Questions: st.Escalations(),
 	}
 	switch v.Status {
 	case machine.RunPause:
@@ -107,7 +107,6 @@ func NewStatus(r *run.Run, dir string, now time.Time) *Status {
 }
 
 func (s *Status) add(n machine.NodeView, now time.Time) {
-	s.CostUSD += n.Cost
 	out := NodeStatus{ID: n.Node.ID, Kind: n.Node.Kind, Attempt: n.Attempt, CostUSD: n.Cost, finished: n.Finished}
 	if n.Last != nil && n.Last.Status != machine.StatusCompleted {
 		out.Why = strings.TrimPrefix(n.Last.Category+": "+n.Last.Message, ": ")

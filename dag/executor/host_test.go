@@ -1,0 +1,571 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/expr"
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/run"
+	"dagrun.dev/nodes"
+)
+
+// play is a kind of node whose attempts do what a script says, one step an attempt, the last
+// one for ever: "ok", "sleep:D" (then ok), "fail:CATEGORY", "wait:D" (a quota resets after D),
+// "stuck" (until it is stopped), "silent" (no sign of life), "panic".
+type play struct {
+	mu       sync.Mutex
+	attempts []string // node.attempt, in order of start
+	most     int      // at once
+	now      int
+}
+
+func (*play) Name() string   { return "play" }
+func (*play) Schema() string { return "" }
+func (*play) Describe(json.RawMessage) (nodes.Traits, error) {
+	return nodes.Traits{Effect: "pure"}, nil
+}
+
+func (p *play) enter(t *nodes.Task) func() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.attempts = append(p.attempts, fmt.Sprintf("%s.%d", t.Node, t.Attempt))
+	p.now++
+	p.most = max(p.most, p.now)
+	return func() {
+		p.mu.Lock()
+		p.now--
+		p.mu.Unlock()
+	}
+}
+
+func (p *play) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
+	defer p.enter(t)()
+	var with struct{ Do []string }
+	if err := json.Unmarshal(t.With, &with); err != nil {
+		return nil, err
+	}
+	step := "ok"
+	if len(with.Do) > 0 {
+		step = with.Do[min(t.Attempt, len(with.Do))-1]
+	}
+	verb, rest, _ := strings.Cut(step, ":")
+	switch verb {
+	case "ok":
+	case "fail":
+		return nil, nodes.Fail(rest, "as the script says")
+	case "wait":
+		d, err := time.ParseDuration(rest)
+		if err != nil {
+			return nil, err
+		}
+		e := nodes.Fail("quota_wait", "the quota is used up")
+		e.WaitUntil = time.Now().Add(d)
+		return nil, e
+	case "sleep", "stuck", "silent":
+		d, err := time.ParseDuration(rest)
+		if verb == "sleep" && err != nil {
+			return nil, err
+		}
+		var over <-chan time.Time
+		if verb == "sleep" {
+			over = time.After(d)
+		}
+		select {
+		case <-over:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	case "panic":
+		panic("as the script says")
+	default:
+		return nil, fmt.Errorf("unknown step %q", step)
+	}
+	return p.result(t)
+}
+
+// result writes what the node declares: artifacts with the node's name, values by type.
+func (p *play) result(t *nodes.Task) (*nodes.Result, error) {
+	r := &nodes.Result{Values: map[string]any{}, Writes: map[string]string{}}
+	for _, name := range t.Writes {
+		if err := os.WriteFile(filepath.Join(t.Out, name), []byte(t.Node+"\n"), 0o600); err != nil {
+			return nil, err
+		}
+		r.Writes[name] = name
+	}
+	for name, typ := range t.Outputs {
+		r.Values[name] = map[string]any{"string": t.Node, "int": 3, "number": 2.5, "bool": true, "list": []int{1, 2}, "map": map[string]int{"a": 1}}[typ]
+	}
+	return r, nil
+}
+
+// A stage is a run under test.
+type stage struct {
+	t     *testing.T
+	dir   string
+	plan  *dag.Plan
+	play  *play
+	opts  Options // what a test changes; Run, Kinds and Eval are filled in
+	began time.Time
+	log   []string // what was recorded, a line an event
+	at    map[string]time.Duration
+}
+
+// newStage completes a plan of play nodes.
+func newStage(t *testing.T, p *dag.Plan) *stage {
+	t.Helper()
+	p.Format, p.Name = dag.Format, "test"
+	if p.Categories == nil {
+		p.Categories = []dag.Category{
+			{Name: "config", Class: "hard", Then: "fail"},
+			{Name: "quota_wait", Class: "transient", Then: "wait"},
+			{Name: "refused", Class: "hard", Then: "fail"},
+			{Name: "stalled", Class: "transient", Then: "retry", Breaker: 1},
+			{Name: "transient", Class: "transient", Then: "retry", Breaker: 1},
+			{Name: "unknown", Class: "transient", Then: "retry"},
+		}
+	}
+	for i := range p.Nodes {
+		n := &p.Nodes[i]
+		if n.Kind == "" {
+			n.Kind = "play"
+		}
+		if n.Effect == "" {
+			n.Effect = "pure"
+		}
+		if n.Retry.Attempts == 0 {
+			n.Retry.Attempts = 1
+		}
+	}
+	return &stage{t: t, dir: t.TempDir(), plan: p, play: &play{}, began: time.Now(), at: map[string]time.Duration{}}
+}
+
+// script returns the settings of a play node.
+func script(steps ...string) json.RawMessage {
+	raw, err := json.Marshal(map[string]any{"do": steps})
+	if err != nil {
+		panic(err)
+	}
+	return raw
+}
+
+func (s *stage) options() run.Options {
+	return run.Options{Dir: s.dir, Command: "test", Now: time.Now(), Observe: s.observe}
+}
+
+// observe keeps a line for each event that tells the story: when, what, which node, how.
+func (s *stage) observe(e *machine.Event, replayed bool) {
+	if replayed {
+		return
+	}
+	line := ""
+	switch b := e.Body.(type) {
+	case *machine.StartedBody:
+		line = fmt.Sprintf("start %s.%d", b.Node, b.Attempt)
+	case *machine.FinishedBody:
+		line = fmt.Sprintf("%s %s.%d", b.Status, b.Node, b.Attempt)
+		if b.Category != "" {
+			line += " " + b.Category
+		}
+	case *machine.RunPausedBody:
+		line = "paused " + b.Reason
+	case *machine.BreakerChangedBody:
+		line = "breaker " + b.State
+	case *machine.RunEndedBody:
+		line = "ended"
+	case *machine.EscalationOpenedBody:
+		line = "asked " + b.Node
+	case *machine.EscalationAnsweredBody:
+		line = "answered " + b.Answer + " by " + b.By
+	default:
+		return
+	}
+	s.at[line] = e.Time.Sub(s.began.Truncate(time.Millisecond))
+	s.log = append(s.log, line)
+}
+
+// open creates the run or goes on with it.
+func (s *stage) open() *run.Run {
+	s.t.Helper()
+	g, err := dag.NewGraph(s.plan)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if !run.Exists(s.dir) {
+		r, err := run.Create(s.options(), run.New{Graph: g, Seed: 1})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		return r
+	}
+	r, _, err := run.Open(s.options())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	kinds := nodes.NewRegistry(s.play)
+	if err := r.Resume(time.Now(), "test", Adopt(r, kinds, time.Now())); err != nil {
+		s.t.Fatal(err)
+	}
+	return r
+}
+
+// carryOn runs the run until it ends or pauses and returns how it stands.
+func (s *stage) carryOn() machine.RunView {
+	s.t.Helper()
+	r := s.open()
+	err := s.run(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	v := r.State().Run()
+	if err := r.Close(); err != nil {
+		s.t.Fatal(err)
+	}
+	return v
+}
+
+func (s *stage) run(r *run.Run) error {
+	eval, err := expr.New(s.plan)
+	if err != nil {
+		return err
+	}
+	o := s.opts
+	o.Run, o.Kinds, o.Eval, o.SpecDir = r, nodes.NewRegistry(s.play), eval, s.dir
+	if o.Jobs == 0 {
+		o.Jobs = 2
+	}
+	return Run(context.Background(), o)
+}
+
+func (s *stage) want(lines ...string) {
+	s.t.Helper()
+	if got, want := strings.Join(s.log, "\n"), strings.Join(lines, "\n"); got != want {
+		s.t.Errorf("recorded:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// wantAt wants an event at about an instant after the start.
+func (s *stage) wantAt(line string, from, to time.Duration) {
+	s.t.Helper()
+	if got, ok := s.at[line]; !ok || got < from || got > to {
+		s.t.Errorf("%q recorded at %v (%v), want %v to %v", line, got, ok, from, to)
+	}
+}
+
+// onStage runs a test with virtual time.
+func onStage(t *testing.T, p *dag.Plan, f func(s *stage)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { f(newStage(t, p)) })
+}
+
+func TestRunInOrder(t *testing.T) {
+	onStage(t, &dag.Plan{Nodes: []dag.Node{
+		{ID: "a", Writes: []string{"a.txt"}},
+		{ID: "b", Needs: []string{"a"}},
+	}}, func(s *stage) {
+		if v := s.carryOn(); v.Status != machine.RunDone {
+			t.Fatalf("the run is %s", v.Status)
+		}
+		s.want("start a.1", "completed a.1", "start b.1", "completed b.1", "ended")
+		if got, err := os.ReadFile(filepath.Join(s.dir, "a.txt")); string(got) != "a\n" || err != nil {
+			t.Errorf("artifact %q, %v", got, err)
+		}
+	})
+}
+
+// At most Jobs attempts are under way at once, and as many as may be.
+func TestJobs(t *testing.T) {
+	p := &dag.Plan{}
+	for i := range 20 {
+		p.Nodes = append(p.Nodes, dag.Node{ID: fmt.Sprintf("n%d", i), With: script("sleep:1m")})
+	}
+	onStage(t, p, func(s *stage) {
+		s.opts.Jobs = 5
+		s.carryOn()
+		if s.play.most != 5 {
+			t.Errorf("%d attempts at once, want 5", s.play.most)
+		}
+		if took := time.Since(s.began); took != 4*time.Minute {
+			t.Errorf("took %v, want 4m", took)
+		}
+	})
+}
+
+// A failed attempt is tried again after its delay, from the third on with a longer time limit
+// (R-2, R-4); a timer that a killed process had set is kept by the next one.
+func TestRetryTimersAreDurable(t *testing.T) {
+	retry := dag.Retry{Attempts: 3, Base: dag.Duration(10 * time.Minute), Factor: 1}
+	onStage(t, &dag.Plan{Nodes: []dag.Node{{ID: "a", With: script("fail:transient", "ok"), Retry: retry}}}, func(s *stage) {
+		s.carryOn()
+		s.want("start a.1", "failed a.1 transient", "start a.2", "completed a.2", "ended")
+		s.wantAt("start a.2", 10*time.Minute, 10*time.Minute+time.Second)
+	})
+	onStage(t, &dag.Plan{Nodes: []dag.Node{{ID: "a", With: script("fail:transient", "ok"), Retry: retry}}}, func(s *stage) {
+		interrupt := make(chan struct{}, 2)
+		s.opts.Interrupt = interrupt
+		time.AfterFunc(4*time.Minute, func() { interrupt <- struct{}{} })
+		if v := s.carryOn(); v.Status != machine.RunPause {
+			t.Fatalf("the run is %s", v.Status)
+		}
+		time.Sleep(3 * time.Minute) // seven minutes of ten have passed
+		s.opts.Interrupt = nil
+		s.carryOn()
+		s.wantAt("start a.2", 10*time.Minute, 10*time.Minute+time.Second)
+	})
+}
+
+// A wait until an absolute instant uses no attempt (R-2).
+func TestWaitUntil(t *testing.T) {
+	onStage(t, &dag.Plan{Nodes: []dag.Node{{ID: "a", With: script("wait:5h", "ok")}}}, func(s *stage) {
+		if v := s.carryOn(); v.Status != machine.RunDone {
+			t.Fatalf("the run is %s: %+v", v.Status, v.Pause)
+		}
+		s.wantAt("start a.2", 5*time.Hour, 5*time.Hour+15*time.Minute)
+	})
+}
+
+// An attempt that takes too long is stopped and fails as stalled; from the third on the limit
+// is longer (R-4).
+func TestTimeLimits(t *testing.T) {
+	onStage(t, &dag.Plan{Nodes: []dag.Node{{
+		ID: "a", With: script("stuck"), Retry: dag.Retry{Attempts: 3, Delays: []dag.Duration{dag.Duration(time.Minute)}},
+		Timeout: dag.Timeout{Attempt: dag.Duration(10 * time.Minute), Growth: 1.5},
+	}}}, func(s *stage) {
+		if v := s.carryOn(); v.Pause.Reason != "node-failed" {
+			t.Fatalf("%+v", v)
+		}
+		s.want("start a.1", "failed a.1 stalled", "start a.2", "failed a.2 stalled", "start a.3", "failed a.3 stalled", "paused node-failed")
+		s.wantAt("failed a.1 stalled", 10*time.Minute, 10*time.Minute+time.Second)
+		s.wantAt("failed a.2 stalled", 21*time.Minute, 21*time.Minute+time.Second)
+		s.wantAt("failed a.3 stalled", 37*time.Minute, 37*time.Minute+2*time.Second)
+	})
+}
+
+func TestSilence(t *testing.T) {
+	onStage(t, &dag.Plan{Nodes: []dag.Node{{
+		ID: "a", With: script("silent"), Timeout: dag.Timeout{Silence: dag.Duration(time.Minute), Grace: dag.Duration(5 * time.Second)},
+	}}}, func(s *stage) {
+		s.carryOn()
+		s.wantAt("failed a.1 stalled", time.Minute, time.Minute+6*time.Second)
+	})
+}
+
+// A kind that panics fails its attempt, not the run.
+func TestPanic(t *testing.T) {
+	onStage(t, &dag.Plan{Nodes: []dag.Node{{ID: "a", With: script("panic"), OnFail: "continue"}, {ID: "b"}}}, func(s *stage) {
+		if v := s.carryOn(); v.Status != machine.RunDone {
+			t.Fatalf("the run is %s", v.Status)
+		}
+	})
+}
+
+// The first interrupt lets what runs end and pauses; the second one soon after ends it at once,
+// and the lost attempt runs again (R-8).
+func TestInterrupts(t *testing.T) {
+	plan := func() *dag.Plan {
+		return &dag.Plan{Nodes: []dag.Node{{ID: "a", With: script("sleep:1h")}, {ID: "b", Needs: []string{"a"}}}}
+	}
+	onStage(t, plan(), func(s *stage) {
+		interrupt := make(chan struct{}, 2)
+		s.opts.Interrupt = interrupt
+		time.AfterFunc(time.Minute, func() { interrupt <- struct{}{} })
+		time.AfterFunc(2*time.Minute, func() { interrupt <- struct{}{} }) // too late to be a second one
+		if v := s.carryOn(); v.Status != machine.RunPause || v.Pause.Reason != "user" {
+			t.Fatalf("%+v", v)
+		}
+		s.want("start a.1", "paused user", "completed a.1")
+		s.opts.Interrupt = nil
+		s.carryOn()
+		s.want("start a.1", "paused user", "completed a.1", "start b.1", "completed b.1", "ended")
+	})
+	onStage(t, plan(), func(s *stage) {
+		interrupt := make(chan struct{}, 2)
+		s.opts.Interrupt = interrupt
+		time.AfterFunc(time.Minute, func() { interrupt <- struct{}{} })
+		time.AfterFunc(time.Minute+4*time.Second, func() { interrupt <- struct{}{} })
+		r := s.open()
+		if err := s.run(r); !errors.Is(err, ErrHard) {
+			t.Fatal(err)
+		}
+		r.Abandon()
+		if s.play.now != 0 {
+			t.Errorf("%d attempts are left", s.play.now)
+		}
+		s.opts.Interrupt = nil
+		s.carryOn()
+		s.want("start a.1", "paused user", "lost a.1 lost", "start a.2", "completed a.2", "start b.1", "completed b.1", "ended")
+	})
+	onStage(t, plan(), func(s *stage) {
+		interrupt := make(chan struct{}, 2)
+		s.opts.Interrupt, s.opts.StopGrace = interrupt, 30*time.Second
+		time.AfterFunc(time.Minute, func() { interrupt <- struct{}{} })
+		s.carryOn()
+		s.want("start a.1", "paused user", "cancelled a.1")
+		s.wantAt("cancelled a.1", 90*time.Second, 91*time.Second)
+	})
+}
+
+// What counts against a breaker and what does not (case d-libs/16), and that it opens, holds the
+// starts back and lets one probe through (L-2, R-4).
+func TestBreakerOfARun(t *testing.T) {
+	plan := func(steps ...string) *dag.Plan {
+		p := &dag.Plan{Breakers: []dag.Breaker{{Name: "api", Failures: 6, OpenFor: dag.Duration(time.Minute), Probes: 1, WhenOpen: "wait"}}}
+		for i, step := range steps {
+			n := dag.Node{ID: fmt.Sprintf("n%02d", i), Breaker: "api", OnFail: "continue", With: script(step)}
+			if i > 0 {
+				n.Needs = []string{fmt.Sprintf("n%02d", i-1)}
+			}
+			p.Nodes = append(p.Nodes, n)
+		}
+		return p
+	}
+	repeat := func(n int, steps ...string) (out []string) {
+		for range n {
+			out = append(out, steps...)
+		}
+		return out
+	}
+	for _, c := range []struct {
+		name  string
+		steps []string
+		open  bool
+	}{
+		{"refusals and bad answers do not count", repeat(5, "fail:refused", "fail:config", "fail:unknown"), false},
+		{"six in a row do", repeat(6, "fail:transient"), true},
+		{"stalled counts", repeat(6, "fail:stalled"), true},
+		{"five, one well, five do not", append(append(repeat(5, "fail:transient"), "ok"), repeat(5, "fail:transient")...), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			onStage(t, plan(c.steps...), func(s *stage) {
+				s.carryOn()
+				if _, opened := s.at["breaker open"]; opened != c.open {
+					t.Errorf("opened: %v, want %v\n%s", opened, c.open, strings.Join(s.log, "\n"))
+				}
+			})
+		})
+	}
+}
+
+// Three nodes want to start when the open time has passed; the first is the probe and takes forty
+// minutes. The others wait, use up no attempt, and run when it has ended well (case d-libs/17).
+func TestHalfOpenLetsOneThrough(t *testing.T) {
+	breaker := dag.Breaker{Name: "api", Failures: 1, OpenFor: dag.Duration(time.Minute), Probes: 1, WhenOpen: "wait"}
+	onStage(t, &dag.Plan{Breakers: []dag.Breaker{breaker}, Nodes: []dag.Node{
+		{ID: "ill", Breaker: "api", OnFail: "continue", With: script("fail:transient")},
+		{ID: "p", Needs: []string{"ill"}, Breaker: "api", Priority: 1, With: script("sleep:40m")},
+		{ID: "q", Needs: []string{"ill"}, Breaker: "api"},
+		{ID: "r", Needs: []string{"ill"}, Breaker: "api"},
+	}}, func(s *stage) {
+		s.opts.Jobs = 5
+		if v := s.carryOn(); v.Status != machine.RunDone {
+			t.Fatalf("%+v", v)
+		}
+		s.wantAt("start p.1", time.Minute, time.Minute+time.Second)
+		s.wantAt("start q.1", 41*time.Minute, 41*time.Minute+time.Second)
+		s.wantAt("start r.1", 41*time.Minute, 41*time.Minute+time.Second)
+	})
+	// The breaker is open when the process ends; the next one waits for the rest of the time.
+	onStage(t, &dag.Plan{Breakers: []dag.Breaker{breaker}, Nodes: []dag.Node{
+		{ID: "ill", Breaker: "api", OnFail: "continue", With: script("fail:transient")},
+		{ID: "p", Needs: []string{"ill"}, Breaker: "api"},
+	}}, func(s *stage) {
+		interrupt := make(chan struct{}, 2)
+		s.opts.Interrupt = interrupt
+		time.AfterFunc(20*time.Second, func() { interrupt <- struct{}{} })
+		s.carryOn()
+		time.Sleep(20 * time.Second)
+		s.opts.Interrupt = nil
+		s.carryOn()
+		s.wantAt("start p.1", time.Minute, time.Minute+time.Second)
+	})
+}
+
+// An approval is asked once, waits for its deadline or for an answer, and its answer is a value.
+func TestApproval(t *testing.T) {
+	plan := func(with string) *dag.Plan {
+		return &dag.Plan{Nodes: []dag.Node{
+			{ID: "ask", Kind: "approval", With: json.RawMessage(with), Outputs: map[string]string{"answer": "string", "by": "string"}},
+			{ID: "b", Needs: []string{"ask"}, When: "nodes['ask'].out.answer == 'approve'"},
+		}}
+	}
+	onStage(t, plan(`{"message":"go?","options":["approve","reject"],"default":"approve","after":"1h"}`), func(s *stage) {
+		s.carryOn()
+		s.want("asked ask", "answered approve by deadline", "completed ask.0", "start b.1", "completed b.1", "ended")
+	})
+	onStage(t, plan(`{"message":"go?","options":["approve","reject"]}`), func(s *stage) {
+		if v := s.carryOn(); v.Status != machine.RunPause || v.Pause.Reason != "escalation" {
+			t.Fatalf("%+v", v)
+		}
+		r, _, err := run.Open(s.options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Answer(r.State(), "", "maybe"); err == nil {
+			t.Error("an answer that is no option was taken")
+		}
+		body, err := Answer(r.State(), "", "reject")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.RecordDurable(time.Now(), body); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if v := s.carryOn(); v.Status != machine.RunDone {
+			t.Fatalf("%+v", v)
+		}
+		asked := 0
+		for _, line := range s.log {
+			if line == "asked ask" {
+				asked++
+			}
+		}
+		if asked != 1 {
+			t.Errorf("asked %d times", asked)
+		}
+	})
+}
+
+// A cancel ends the run in every waiting state: while an attempt runs, backs off, or a question is
+// open. Clean-up nodes run.
+func TestCancel(t *testing.T) {
+	for name, n := range map[string]dag.Node{
+		"running": {ID: "a", With: script("stuck")},
+		"backoff": {ID: "a", With: script("fail:transient"), Retry: dag.Retry{Attempts: 2, Base: dag.Duration(time.Hour), Factor: 1}},
+		"quota":   {ID: "a", With: script("wait:5h")},
+		"asking":  {ID: "a", Kind: "approval", With: json.RawMessage(`{"message":"?","options":["x"],"default":"x","after":"5h"}`), Outputs: map[string]string{"answer": "string", "by": "string"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onStage(t, &dag.Plan{Nodes: []dag.Node{n, {ID: "clean", Needs: []string{"a"}, Always: true}}}, func(s *stage) {
+				requests := make(chan Request)
+				s.opts.Requests = requests
+				reply := make(chan error, 1)
+				time.AfterFunc(time.Minute, func() { requests <- Request{Cancel: true, Reason: "enough", Reply: reply} })
+				if v := s.carryOn(); v.Status != machine.RunBroken {
+					t.Fatalf("%+v", v)
+				}
+				if err := <-reply; err != nil {
+					t.Error(err)
+				}
+				if took := time.Since(s.began); took > 2*time.Minute {
+					t.Errorf("took %v", took)
+				}
+				if _, ok := s.at["completed clean.1"]; !ok {
+					t.Errorf("no clean-up:\n%s", strings.Join(s.log, "\n"))
+				}
+			})
+		})
+	}
+}
