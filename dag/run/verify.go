@@ -1,0 +1,446 @@
+package run
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/eventlog"
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/internal/disk"
+)
+
+// A Check is one thing that Verify looked at.
+type Check struct {
+	Name   string `json:"name"` // chain, snapshot, artifacts, backups, ... in a fixed order
+	Pass   bool   `json:"pass"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// Verify checks a run directory from outside without writing: the whole chain, the snapshot against
+// the replay, every recorded artifact and backup, checkpoints, and the ten invariants of the state
+// document. head, when not empty ("seq:hash" or "hash"), must be an event of the log.
+//
+// The error says that there is nothing to verify. A log that does not hold fails the check "chain", and
+// what hangs on it is not checked.
+func Verify(o Options, head string) ([]Check, error) {
+	var d *eventlog.Damaged
+	if err := present(o); errors.As(err, &d) {
+		return []Check{{Name: "chain", Detail: err.Error()}}, nil
+	} else if err != nil {
+		return nil, err
+	}
+	r, err := attach(o, false)
+	if err != nil {
+		return nil, err
+	}
+	defer r.closeTrees()
+	r.readOnly = true
+	v := &verification{Run: r, wantHead: head}
+	v.check("chain", v.whole())
+	if !v.list[0].Pass {
+		return v.list, nil
+	}
+	v.list[0].Detail = fmt.Sprintf("%d events, head %d:%s", r.head.Seq, r.head.Seq, r.head.Hash)
+	if head != "" {
+		v.check("head", v.headFound())
+	}
+	for _, c := range []struct {
+		name string
+		run  func() error
+	}{
+		{"snapshot", func() error { return v.snapshotFile(stateFile) }}, // 1
+		{"second copy", func() error { return v.snapshotFile(eventlog.BackupName(stateFile)) }},
+		{"plan and inputs", v.inputs},
+		{"artifacts", v.artifacts}, // 2
+		{"accumulators", v.accumulators},
+		{"append-only", v.appendOnly},     // 3
+		{"progress", v.progress},          // 4
+		{"checkpoints", v.checkpoints},    // 5
+		{"backups", v.backups},            // 6
+		{"cost", v.cost},                  // 7
+		{"idempotence", v.idempotence},    // 8
+		{"allowed failures", v.softening}, // 9
+		{"answers", v.answers},            // 10
+	} {
+		v.check(c.name, c.run())
+	}
+	return v.list, nil
+}
+
+// A verification is a replay with its eyes open: what is gathered on the way is compared at the end.
+// The numbers above are those of the invariants in the state document.
+type verification struct {
+	*Run
+	list     []Check
+	wantHead string
+
+	foundHead bool
+	snaps     map[string]*eventlog.Snapshot
+	snapErr   map[string]error
+	spent     dag.USD
+	answered  map[Attempt]int // model calls that returned, by node and generation (Attempt 0)
+	finished  int64           // ends of attempts
+	regress   error
+	ended     *machine.RunEndedBody // the last event, if it ended the run
+}
+
+func (v *verification) check(name string, err error) {
+	c := Check{Name: name, Pass: err == nil}
+	if err != nil {
+		c.Detail = err.Error()
+	}
+	v.list = append(v.list, c)
+}
+
+// whole folds the log and says what is wrong with it.
+func (v *verification) whole() error {
+	tail, err := v.chain()
+	if err != nil || tail.Bytes == 0 {
+		return err
+	}
+	if _, held, _ := eventlog.ReadLock(v.own, lockFile); held {
+		return nil // a writer is in the middle of a line
+	}
+	return fmt.Errorf("line %d %s: a torn end, which the next start removes", tail.Line, tail.Why)
+}
+
+// chain folds the log, ignoring snapshots but comparing them.
+func (v *verification) chain() (eventlog.Tail, error) {
+	v.snaps, v.snapErr, v.answered = map[string]*eventlog.Snapshot{}, map[string]error{}, map[Attempt]int{}
+	for _, name := range []string{stateFile, eventlog.BackupName(stateFile)} {
+		v.snaps[name], v.snapErr[name] = eventlog.ReadSnapshot(v.own, name)
+	}
+	rep := &Report{}
+	fold := v.folder(rep)
+	var tail eventlog.Tail
+	var err error
+	v.head, tail, err = eventlog.Read(v.own, logFile, eventlog.Head{}, func(e *machine.Event, env *eventlog.Envelope) error {
+		before := v.endedBefore(e)
+		if err := fold(e, env); err != nil {
+			return err
+		}
+		v.gather(e, env, before)
+		return nil
+	})
+	v.graph.Store(v.state.Graph())
+	return tail, v.explain(err)
+}
+
+// endedBefore reports whether the node of an end had ended already.
+func (v *verification) endedBefore(e *machine.Event) bool {
+	b, ok := e.Body.(*machine.FinishedBody)
+	if !ok {
+		return false
+	}
+	n, ok := v.state.NodeByID(b.Node)
+	return ok && n.Status == machine.Completed && n.Generation == b.Generation
+}
+
+func (v *verification) gather(e *machine.Event, env *eventlog.Envelope, before bool) {
+	v.foundHead = v.foundHead || v.wantHead == env.EventHash || v.wantHead == strconv.FormatInt(e.Seq, 10)+":"+env.EventHash
+	v.ended = nil
+	switch b := e.Body.(type) {
+	case *machine.FinishedBody:
+		v.finished++
+		v.spent += b.CostUSD
+		if before && v.regress == nil {
+			v.regress = fmt.Errorf("event %d ends node %s, which had completed in generation %d", e.Seq, b.Node, b.Generation)
+		}
+	case *machine.LLMCallFinishedBody:
+		if generation, ok := callGeneration(b.CallID); ok {
+			v.answered[Attempt{Node: b.Node, Generation: generation}]++
+		}
+	case *machine.RunEndedBody:
+		v.ended = b
+	}
+	for name, s := range v.snaps {
+		if s != nil && s.Head.Seq == e.Seq {
+			v.snapErr[name] = v.compareSnapshot(s, env)
+		}
+	}
+}
+
+// compareSnapshot compares a snapshot with what replaying gives at its event.
+func (v *verification) compareSnapshot(s *eventlog.Snapshot, env *eventlog.Envelope) error {
+	state, err := v.state.AppendSnapshot(nil)
+	if err != nil {
+		return err
+	}
+	index, err := v.index.encode()
+	switch {
+	case err != nil:
+		return err
+	case s.Head.Hash != env.EventHash || s.RunID != env.RunID:
+		return fmt.Errorf("it is of another log: event %d has hash %s there", s.Head.Seq, s.Head.Hash)
+	case !bytes.Equal(state, s.State) || !bytes.Equal(index, s.Index):
+		return fmt.Errorf("it differs from the replay of the log up to event %d", s.Head.Seq)
+	}
+	return nil
+}
+
+func (v *verification) headFound() error {
+	if v.foundHead {
+		return nil
+	}
+	return fmt.Errorf("the log holds no event %s: it was cut or rewritten after that head was noted", v.wantHead)
+}
+
+// snapshotFile: the state file is whole and equals the replay. None is as good: it is a cache.
+func (v *verification) snapshotFile(name string) error {
+	err := v.snapErr[name]
+	switch s := v.snaps[name]; {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err == nil && s.Head.Seq > v.Run.head.Seq:
+		return fmt.Errorf("it holds event %d, the log ends with %d", s.Head.Seq, v.Run.head.Seq)
+	}
+	return err
+}
+
+// inputs: the plan in force and the input files it names are in the store.
+func (v *verification) inputs() error {
+	errs := []error{v.store.Verify(v.state.Run().PlanDigest)}
+	for _, f := range v.state.Graph().Plan.Files {
+		if err := v.store.Verify(f.Digest); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", f.Path, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// artifacts: each live file is the recorded version, and every version is in the store.
+func (v *verification) artifacts() error {
+	var errs []error
+	for _, t := range v.index.list(false) {
+		pending := false
+		for _, w := range t.Versions {
+			pending = pending || w.Standing == open
+			if err := v.store.Verify(w.Digest); err != nil {
+				errs = append(errs, fmt.Errorf("%s, event %d: %w", t.Name, w.Seq, err))
+			}
+		}
+		if pending {
+			continue // between recording and renaming
+		}
+		have, _, err := v.tree.Live(t.Path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && t.Live == "":
+		case err != nil:
+			errs = append(errs, err)
+		case have != t.Live:
+			errs = append(errs, fmt.Errorf("%s has sha256 %s, recorded is %s", t.Path, have, t.Live))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// accumulators: each live file shows the entries that count.
+func (v *verification) accumulators() error {
+	var errs []error
+	for _, t := range v.index.list(true) {
+		name, want, ok := v.projection(t.Name)
+		if !ok {
+			continue
+		}
+		b, err := want.render(v.store)
+		if err == nil {
+			var have []byte
+			if have, err = disk.ReadFile(v.own, name); err == nil && !bytes.Equal(have, b) {
+				err = fmt.Errorf("%s does not show the recorded entries; the next start renews it", path.Join(Dir, name))
+			}
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// appendOnly: the log still ends no earlier than what was once durable; the chain has proved that
+// nothing before was changed.
+func (v *verification) appendOnly() error {
+	for name, s := range v.snaps {
+		if s != nil && s.Head.Seq > v.Run.head.Seq {
+			return fmt.Errorf("%s knows event %d, the log ends with %d", name, s.Head.Seq, v.Run.head.Seq)
+		}
+	}
+	return nil
+}
+
+// progress: what has completed completes no second time unless a recorded rewind, revert or plan sent
+// it back.
+func (v *verification) progress() error { return v.regress }
+
+// checkpoints: every checkpoint is whole, and every completed checkpoint node has one.
+func (v *verification) checkpoints() error {
+	list, err := v.Checkpoints()
+	errs := []error{err}
+	made := map[string]bool{}
+	for _, c := range list {
+		made[c.Node] = true
+		if c.Valid != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", c.ID, c.Valid))
+		}
+	}
+	g := v.state.Graph()
+	for i := range int32(g.Len()) {
+		n := g.Node(i)
+		if n.Kind == "checkpoint" && v.state.NodeAt(i).Status == machine.Completed && !made[n.ID] {
+			errs = append(errs, fmt.Errorf("node %s completed without a checkpoint", n.ID))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// backups: whatever was replaced is kept, unchanged, under the recorded name.
+func (v *verification) backups() error {
+	var errs []error
+	for _, t := range v.index.list(false) {
+		for _, w := range t.Versions {
+			if w.Previous == "" {
+				continue
+			}
+			have, _, err := v.tree.Live(w.Backup)
+			if err == nil && have != w.Previous {
+				err = fmt.Errorf("%s has sha256 %s, it was made of %s", w.Backup, have, w.Previous)
+			}
+			if w.Backup == "" {
+				err = fmt.Errorf("no backup was recorded")
+			}
+			if err != nil {
+				errs = append(errs, fmt.Errorf("%s, event %d: %w", t.Name, w.Seq, err))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// cost: the ledger is the sum of the recorded costs.
+func (v *verification) cost() error {
+	l := v.state.Ledger()
+	if got := l.Spent.USD - l.Assumed; got != v.spent && l.Spent.USD != v.spent {
+		return fmt.Errorf("the state says $%v, the events add up to $%v", l.Spent.USD, v.spent)
+	}
+	return nil
+}
+
+// idempotence: the state survives being saved and restored, and taking the plan in force anew changes
+// nothing.
+func (v *verification) idempotence() error {
+	raw, err := v.state.AppendSnapshot(nil)
+	if err != nil {
+		return err
+	}
+	g, err := v.loadPlan(v.state.Run().PlanDigest)
+	if err != nil {
+		return err
+	}
+	again, err := machine.RestoreSnapshot(raw, g)
+	if err != nil {
+		return err
+	}
+	back, err := again.AppendSnapshot(nil)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(raw, back) {
+		return errors.New("the state changes when it is saved and restored")
+	}
+	if d := v.Compare(g); !d.Same || d.Count(DoChanged)+d.Count(DoBlocked)+d.Count(DoAdded)+d.Count(DoRemoved) > 0 {
+		return errors.New("adopting the plan in force would change it")
+	}
+	return nil
+}
+
+// softening: a run that says how many nodes ended how says the truth, and failures that the spec allows
+// did not stop it.
+func (v *verification) softening() error {
+	e := v.ended
+	if e == nil {
+		return nil
+	}
+	s := v.state
+	completed, failed, skipped := s.Count(machine.Completed), s.Count(machine.Failed), s.Count(machine.Skipped)
+	if e.Completed != completed || e.Skipped != skipped || !e.Failed && e.Soft != failed {
+		return fmt.Errorf("the end says %d completed, %d failed, %d skipped; the state has %d, %d, %d",
+			e.Completed, e.Soft, e.Skipped, completed, failed, skipped)
+	}
+	return nil
+}
+
+// answers: each answer of a model is on disk, those of failed attempts too.
+func (v *verification) answers() error {
+	var errs []error
+	attempts := slices.SortedFunc(maps.Keys(v.answered), func(a, b Attempt) int {
+		return cmp.Or(strings.Compare(a.Node, b.Node), a.Generation-b.Generation)
+	})
+	for _, a := range attempts {
+		calls := v.answered[a]
+		list, err := v.own.ReadDir(v.nodeDir(a.Node, a.Generation))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+			continue
+		}
+		kept := 0
+		for _, e := range list {
+			if strings.HasPrefix(e.Name(), "raw-output") {
+				kept++
+			}
+		}
+		if kept < calls {
+			errs = append(errs, fmt.Errorf("node %s, generation %d: %d calls answered, %d answers kept", a.Node, a.Generation, calls, kept))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// callGeneration takes the generation out of a call id, node.generation.attempt.
+func callGeneration(id string) (int, bool) {
+	parts := strings.Split(id, ".")
+	if len(parts) < 3 {
+		return 0, false
+	}
+	n, err := strconv.Atoi(parts[len(parts)-2])
+	return n, err == nil
+}
+
+// Replay folds the whole log, ignoring snapshots, and says whether the snapshot on disk, if there is
+// one, equals the replay up to its event. write renews state.json, which takes the lock. It runs no
+// work.
+func Replay(o Options, write bool) (st *machine.State, same bool, err error) {
+	if err := present(o); err != nil {
+		return nil, false, err
+	}
+	var r *Run
+	if write {
+		r, err = enter(o)
+	} else {
+		r, err = attach(o, false)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	defer r.leave()
+	v := &verification{Run: r}
+	if _, err := v.chain(); err != nil {
+		return nil, false, err
+	}
+	same = v.snapshotFile(stateFile) == nil
+	if write {
+		snap, err := r.snapshot()
+		if err == nil {
+			_, err = eventlog.WriteSnapshot(r.own, stateFile, snap)
+		}
+		if err != nil {
+			return nil, same, err
+		}
+	}
+	return r.state, same, nil
+}
