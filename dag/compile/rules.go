@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"cuelang.org/go/cue"
@@ -176,8 +177,27 @@ func (c *ruleCompiler) or(r *rules.Rule, v cue.Value, args []cue.Value) {
 			r.Enum = append(r.Enum, a.Enum...)
 		}
 	default:
-		r.AnyOf = alts
+		r.AnyOf = gathered(alts)
 	}
+}
+
+// gathered puts the constants among alternatives into one.
+func gathered(alts []*rules.Rule) []*rules.Rule {
+	var out []*rules.Rule
+	var consts *rules.Rule
+	for _, a := range alts {
+		switch {
+		case len(a.Enum) == 0:
+			out = append(out, a)
+		case consts == nil:
+			consts = &rules.Rule{Types: a.Types, Enum: a.Enum}
+			out = append(out, consts)
+		default:
+			consts.Types |= a.Types
+			consts.Enum = append(slices.Clip(consts.Enum), a.Enum...)
+		}
+	}
+	return out
 }
 
 // bareType says whether the rule constrains nothing but the type.

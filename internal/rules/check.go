@@ -350,13 +350,7 @@ func (r *Rule) mistake(v *tree.Value) string {
 		s += "; put it in quotes"
 	}
 	if v.Kind == tree.String {
-		var names []string
-		for _, e := range r.Enum {
-			if e.Kind == tree.String {
-				names = append(names, e.Str)
-			}
-		}
-		if near := Nearest(v.Str, names); near != "" {
+		if near := Nearest(v.Str, r.texts()); near != "" {
 			s += fmt.Sprintf("; did you mean %q?", near)
 		}
 	}
@@ -364,6 +358,20 @@ func (r *Rule) mistake(v *tree.Value) string {
 		s += "; put text with {{ }} in quotes"
 	}
 	return s
+}
+
+// texts returns the strings that a value may be.
+func (r *Rule) texts() []string {
+	var names []string
+	for _, e := range r.Enum {
+		if e.Kind == tree.String {
+			names = append(names, e.Str)
+		}
+	}
+	for _, a := range r.AnyOf {
+		names = append(names, a.texts()...)
+	}
+	return names
 }
 
 // words11 are the booleans of YAML 1.1 that are strings since.
