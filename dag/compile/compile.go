@@ -2,9 +2,18 @@
 // that each name one place. It is the only importer of CUE.
 //
 // It runs nothing and writes nothing; it reads the specification and the input files it names.
+//
+// The way of a specification: Load reads it into a tree; parameters are resolved; foreach blocks
+// are expanded; each node gets its defaults, its settings are checked by the rules and described
+// by its kind; expressions are typed against what the nodes they read declare; the graph is checked.
 package compile
 
 import (
+	"errors"
+	"fmt"
+	"os"
+	"sort"
+
 	"dagrun.dev/dag"
 	"dagrun.dev/internal/tree"
 	"dagrun.dev/nodes"
@@ -12,17 +21,20 @@ import (
 
 // Options say what to compile.
 type Options struct {
-	Path     string   // file or folder of a CUE package; empty = the current folder's spec (see Load)
-	Pipeline string   // name of the pipeline when the file holds several
-	Set      []string // overrides of declared parameters: path=value; the last one wins
-	Values   []string // YAML or JSON files of overrides, applied before Set, in order
-	Kinds    *nodes.Registry
+	Path      string      // file or folder of a CUE package; empty = the current folder's spec (see Load)
+	Pipeline  string      // name of the pipeline when the file holds several
+	Set       []string    // overrides of declared parameters: path=value; the last one wins
+	Values    []string    // YAML or JSON files of overrides, applied before Set, in order
+	Untrusted bool        // evaluate CUE in a child process with limits
+	Limits    tree.Limits // of the document; zero: tree.Defaults
+	Kinds     *nodes.Registry
 }
 
 // A Result is a compiled specification. It may be read from any goroutine.
 type Result struct {
 	Plan     *dag.Plan
 	Graph    *dag.Graph
+	Source   Source
 	Dir      string           // absolute folder of the spec: input files are relative to it
 	Notes    [][]string       // per node of Plan: facts worth showing, e.g. "files: F3, F4, F5, F1, F2"
 	Warnings tree.Diagnostics // what is right but probably not meant
@@ -31,8 +43,116 @@ type Result struct {
 // Compile reads, checks and expands a specification. All mistakes are returned together, as
 // tree.Diagnostics sorted by place; any other error is about reading the files. The same
 // specification and options give the same plan, whatever the language it is written in.
-func Compile(o Options) (*Result, error) { panic("contract") }
+func Compile(o Options) (*Result, error) {
+	s, err := schemaFor(o.Kinds)
+	if err != nil {
+		return nil, err
+	}
+	p, src, err := s.Load(o.Path, LoadOptions{Pipeline: o.Pipeline, Limits: o.Limits, Untrusted: o.Untrusted})
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(src.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("compile: %w", err)
+	}
+	defer root.Close()
+	b := newBuilder(s, src, root)
+	res := b.build(p, o)
+	if len(b.mistakes) > 0 {
+		return nil, sorted(b.mistakes)
+	}
+	return res, nil
+}
 
-// NewEvaluator returns the evaluator that a host gives to a run of plan p. It completes the
-// nodes of a run-time foreach with the schema, defaults and kinds that Compile uses.
-func NewEvaluator(p *dag.Plan, kinds *nodes.Registry) (dag.Evaluator, error) { panic("contract") }
+// build makes the plan of a pipeline. Without a plan b.mistakes says why. Later steps need what
+// earlier ones found right, so each step ends the work when something is wrong.
+func (b *builder) build(p *tree.Value, o Options) *Result {
+	b.params(p, o.Values, o.Set)
+	if b.failed() {
+		return nil
+	}
+	p = b.resolvePipeline(p)
+	if b.failed() {
+		return nil
+	}
+	b.pipeline(p)
+	b.nodes(p)
+	b.expand(p)
+	if b.failed() {
+		return nil
+	}
+	for _, d := range b.drafts {
+		b.complete(d)
+	}
+	b.names()
+	if b.failed() {
+		return nil
+	}
+	b.connect()
+	if b.failed() {
+		return nil
+	}
+	b.typeAll()
+	if b.failed() {
+		return nil
+	}
+	return b.finish(p.Pos)
+}
+
+// failed says whether there are mistakes.
+func (b *builder) failed() bool { return len(b.mistakes) > 0 }
+
+// finish indexes the plan and puts what belongs to nodes into its order.
+func (b *builder) finish(pos tree.Pos) *Result {
+	g, err := dag.NewGraph(b.plan)
+	if err != nil {
+		b.graphMistakes(err)
+		return nil
+	}
+	if _, err := g.Plan.Encode(); err != nil {
+		b.fail(pos, "", "%v", err)
+		return nil
+	}
+	res := &Result{Plan: g.Plan, Graph: g, Source: b.src, Dir: b.src.Dir, Notes: make([][]string, g.Len())}
+	for _, d := range b.drafts {
+		i, _ := g.Index(d.id)
+		res.Notes[i] = d.traits.Notes
+	}
+	b.unwritten(g)
+	res.Warnings = sorted(append(b.src.Warnings, b.warnings...))
+	return res
+}
+
+// graphMistakes gives the problems of a graph their places.
+func (b *builder) graphMistakes(err error) {
+	var many interface{ Unwrap() []error }
+	if errors.As(err, &many) {
+		for _, e := range many.Unwrap() {
+			b.graphMistakes(e)
+		}
+		return
+	}
+	var ne *dag.NodeError
+	if errors.As(err, &ne) {
+		if d := b.byID[fold(ne.Node)]; d != nil {
+			field := d.tree
+			if f := d.tree.Get(ne.Field); f != nil {
+				field = f
+			}
+			b.fail(field.Pos, tree.Join(d.path, ne.Field), "%s", ne.Text)
+			return
+		}
+	}
+	b.fail(tree.Pos{File: b.src.Path}, "", "%v", err)
+}
+
+// sortedMap returns the fields of a map by name.
+func sortedMap(v *tree.Value) []tree.Field {
+	if v == nil {
+		return nil
+	}
+	out := append([]tree.Field(nil), v.Fields...)
+	sort.SliceStable(out, func(i, j int) bool { return out[i].Name < out[j].Name })
+	return out
+}

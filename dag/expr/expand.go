@@ -103,7 +103,7 @@ func (x *expander) item(n *dag.Node, v *tree.Value, i, count int, sc dag.Scope, 
 		return dag.Node{}, err
 	}
 	vars[x.variable] = Item(Native(v), key, i, count)
-	spec, err := x.mold.Cast(vars, sc, false)
+	spec, err := x.mold.Cast(vars, sc, true)
 	if err != nil {
 		return dag.Node{}, placeless(err)
 	}

@@ -113,6 +113,7 @@ type shaped struct {
 	src      string
 	refs     []Ref
 	bounded  bool
+	vars     bool // it reads variables
 	problems []Problem
 
 	mu       sync.Mutex
@@ -153,7 +154,7 @@ func (l *Lang) find(src string) *shaped {
 		s.problems = problems
 		return s
 	}
-	s.refs, s.bounded, s.problems = f.refs, f.bounded, f.problems
+	s.refs, s.bounded, s.vars, s.problems = f.refs, f.bounded, len(f.free) > 0, f.problems
 	for name, at := range f.free {
 		if l.vars[name] == "" {
 			known := map[string]string{"nodes": "any", "params": "any", "run": "any"}

@@ -109,6 +109,20 @@ func (b *molder) piece(src string) (piece, []Problem) {
 	return piece{prog: p}, problems
 }
 
+// Fixed says that every cast gives the same, whatever the variables.
+func (m *Mold) Fixed() bool {
+	if m.fixed {
+		return true
+	}
+	for _, p := range m.pieces {
+		if p.late != nil || p.prog != nil && p.prog.expr.shaped.vars {
+			return false
+		}
+	}
+	varies := func(x *Mold) bool { return !x.Fixed() }
+	return !slices.ContainsFunc(m.items, varies) && !slices.ContainsFunc(m.fields, varies)
+}
+
 // Late says that casts keep ${...} for later.
 func (m *Mold) Late() bool {
 	for _, p := range m.pieces {
@@ -242,4 +256,34 @@ func place(v *tree.Value, pos tree.Pos, template bool) {
 		v.Fields[i].Pos = pos
 		place(v.Fields[i].Value, pos, template)
 	}
+}
+
+// TemplateRefs returns what the ${...} in the strings of v read. Those that cannot be parsed are
+// left out: NewMold tells what is wrong with them.
+func (l *Lang) TemplateRefs(v *tree.Value) []Ref {
+	var out []Ref
+	switch v.Kind {
+	case tree.String:
+		if !strings.Contains(v.Str, "${") {
+			return nil
+		}
+		pieces, _ := Split(v.Str)
+		for _, p := range pieces {
+			if p.Source == "" {
+				continue
+			}
+			if e, problems := l.Parse(p.Source); len(problems) == 0 {
+				out = append(out, e.Refs()...)
+			}
+		}
+	case tree.List:
+		for _, x := range v.Items {
+			out = append(out, l.TemplateRefs(x)...)
+		}
+	case tree.Map:
+		for i := range v.Fields {
+			out = append(out, l.TemplateRefs(v.Fields[i].Value)...)
+		}
+	}
+	return out
 }

@@ -1,0 +1,403 @@
+package compile
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/expr"
+	"dagrun.dev/internal/tree"
+	"dagrun.dev/nodes"
+)
+
+// A builder makes one plan. It belongs to one goroutine.
+type builder struct {
+	s    *Schema
+	src  Source
+	root *os.Root // folder of the spec
+	plan *dag.Plan
+	lang *expr.Lang // parameters, no variables
+
+	drafts   []*draft
+	byID     map[string]*draft // by id in lower case
+	defaults *tree.Value
+	known    map[string][]string   // names of breakers, pools, accumulators, categories, sorted
+	isAcc    map[string]bool       // accumulators
+	dirs     map[string]*draft     // folders that nodes name
+	files    map[string]*inputFile // input files by path as written
+	whenOpen map[string]string     // by breaker
+
+	mistakes tree.Diagnostics
+	warnings tree.Diagnostics
+	perPlace map[tree.Pos]int
+}
+
+// A draft is a node on its way into the plan.
+type draft struct {
+	id     string
+	path   string // of the node, for messages
+	tree   *tree.Value
+	with   *tree.Value // checked settings; templates where the node is dynamic
+	node   dag.Node
+	traits nodes.Traits
+	index  int32     // in the graph of written needs
+	reads  []reading // of other nodes
+}
+
+func newBuilder(s *Schema, src Source, root *os.Root) *builder {
+	return &builder{
+		s: s, src: src, root: root, plan: &dag.Plan{Format: dag.Format},
+		byID: map[string]*draft{}, known: map[string][]string{}, isAcc: map[string]bool{},
+		dirs: map[string]*draft{}, files: map[string]*inputFile{}, whenOpen: map[string]string{},
+		perPlace: map[tree.Pos]int{},
+	}
+}
+
+// samePlace is how many mistakes are told of one place: a template that is wrong is wrong in
+// every node made from it.
+const samePlace = 3
+
+// fail records a mistake.
+func (b *builder) fail(pos tree.Pos, path, format string, args ...any) {
+	b.report(tree.Diagnostic{Pos: pos, Path: path, Text: fmt.Sprintf(format, args...)})
+}
+
+func (b *builder) report(d tree.Diagnostic) {
+	if d.Pos.Line > 0 {
+		if b.perPlace[d.Pos]++; b.perPlace[d.Pos] > samePlace {
+			return
+		}
+	}
+	b.mistakes = append(b.mistakes, d)
+}
+
+func (b *builder) warn(pos tree.Pos, path, format string, args ...any) {
+	b.warnings = append(b.warnings, tree.Diagnostic{Pos: pos, Path: path, Text: fmt.Sprintf(format, args...)})
+}
+
+// absorb records the mistakes of an error.
+func (b *builder) absorb(err error) {
+	var ds tree.Diagnostics
+	var d tree.Diagnostic
+	switch {
+	case errors.As(err, &ds):
+		for _, d := range ds {
+			b.report(d)
+		}
+	case errors.As(err, &d):
+		b.report(d)
+	default:
+		b.fail(tree.Pos{File: b.src.Path}, "", "%v", err)
+	}
+}
+
+// resolvePipeline fills parameters into everything but nodes and foreach blocks, and checks the
+// result again where something changed.
+func (b *builder) resolvePipeline(p *tree.Value) *tree.Value {
+	out := &tree.Value{Kind: tree.Map, Pos: p.Pos}
+	changed := false
+	for _, f := range p.Fields {
+		switch f.Name {
+		case "params", "nodes", "foreach":
+		default:
+			if expr.HasTemplate(f.Value) {
+				f.Value = b.cast(f.Value, f.Name)
+				changed = true
+			}
+		}
+		out.Fields = append(out.Fields, f)
+	}
+	if changed && !b.failed() {
+		ds, _ := b.s.Rule("Pipeline").CheckTemplates(out, "")
+		for _, d := range ds {
+			b.report(d)
+		}
+	}
+	return out
+}
+
+// cast fills parameters into a value. Where that fails it says so and returns v as it was.
+func (b *builder) cast(v *tree.Value, path string) *tree.Value {
+	m, mistakes := b.lang.NewMold(v, path, false, expr.Decls{})
+	for _, d := range mistakes {
+		b.report(d)
+	}
+	if len(mistakes) > 0 {
+		return v
+	}
+	out, err := m.Cast(nil, nil, false)
+	if err != nil {
+		b.absorb(located(err, path))
+		return v
+	}
+	return out
+}
+
+// located gives a mistake without a path one.
+func located(err error, path string) error {
+	var d tree.Diagnostic
+	if errors.As(err, &d) && d.Path == "" {
+		d.Path = path
+		return d
+	}
+	return err
+}
+
+// pipeline reads everything of a pipeline that is not a node.
+func (b *builder) pipeline(p *tree.Value) {
+	b.plan.Name = str(p.Get("name"))
+	b.plan.Title = str(p.Get("title"))
+	if v := p.Get("seed"); v != nil {
+		b.plan.Seed = v.Int
+	}
+	b.defaults = p.Get("defaults")
+	b.checkDefaults()
+	b.categories(p.Get("categories"))
+	b.prices(p.Get("prices"))
+	b.budget(p.Get("budget"))
+	for _, f := range sortedMap(p.Get("breakers")) {
+		b.breaker(f)
+	}
+	for _, f := range sortedMap(p.Get("pools")) {
+		b.plan.Pools = append(b.plan.Pools, dag.Pool{Name: f.Name, Size: int(f.Value.Int)})
+		b.known["pool"] = append(b.known["pool"], f.Name)
+	}
+	b.accumulators(p.Get("accumulators"))
+	if v := p.Get("phases"); v != nil {
+		for _, x := range v.Items {
+			b.plan.Phases = append(b.plan.Phases, dag.Phase{Name: str(x.Get("name")), Group: str(x.Get("group"))})
+		}
+	}
+}
+
+func (b *builder) checkDefaults() {
+	if b.defaults == nil {
+		return
+	}
+	for _, f := range b.defaults.Fields {
+		if f.Name != "*" && !contains(b.s.names, f.Name) {
+			b.fail(f.Pos, tree.Join("defaults", f.Name), "no kind %q; want \"*\" or a kind of node%s", f.Name, near(f.Name, b.s.names))
+		}
+	}
+}
+
+func (b *builder) categories(own *tree.Value) {
+	for _, f := range sortedRows(b.s.categories.with(own)) {
+		v := f.Value
+		c := dag.Category{Name: f.Name, Class: str(v.Get("class")), Then: str(v.Get("then")),
+			Attempts: num(v.Get("attempts")), Breaker: float(v.Get("breaker"))}
+		if x := v.Get("feedback"); x != nil {
+			c.Feedback = x.Bool
+		}
+		if r := v.Get("retry"); r != nil {
+			c.Retry = &dag.Retry{}
+			b.delays(r, c.Retry, tree.Join(tree.Join("categories", f.Name), "retry"))
+		}
+		b.plan.Categories = append(b.plan.Categories, c)
+		b.known["category"] = append(b.known["category"], f.Name)
+	}
+}
+
+func sortedRows(rows []tree.Field) []tree.Field {
+	sort.SliceStable(rows, func(i, j int) bool { return rows[i].Name < rows[j].Name })
+	return rows
+}
+
+func (b *builder) prices(own *tree.Value) {
+	for _, f := range sortedRows(b.s.prices.with(own)) {
+		v := f.Value
+		p := dag.Price{Model: f.Name, Input: float(v.Get("input")), Output: float(v.Get("output")),
+			CacheRead: float(v.Get("cacheRead")), CacheWrite: float(v.Get("cacheWrite")), Date: str(v.Get("date"))}
+		if s := v.Get("step"); s != nil {
+			p.Step = &dag.Step{Above: s.Get("above").Int, Input: float(s.Get("input")), Output: float(s.Get("output")),
+				CacheRead: float(s.Get("cacheRead")), CacheWrite: float(s.Get("cacheWrite"))}
+		}
+		b.plan.Prices = append(b.plan.Prices, p)
+	}
+}
+
+// warnAt is the share of a cap at which a run warns when the spec does not say.
+const warnAt = 0.8
+
+func (b *builder) budget(v *tree.Value) {
+	if v == nil {
+		return
+	}
+	u := &b.plan.Budget
+	u.WarnUSD, u.CapUSD = b.usd(v.Get("warnUSD"), "budget.warnUSD"), b.usd(v.Get("capUSD"), "budget.capUSD")
+	if w := v.Get("warnTokens"); w != nil {
+		u.WarnTok = w.Int
+	}
+	if c := v.Get("capTokens"); c != nil {
+		u.CapTokens = c.Int
+	}
+	u.Wall = b.duration(v.Get("wall"), "budget.wall")
+	if c := v.Get("capUSD"); c != nil && u.CapUSD == 0 {
+		b.fail(c.Pos, "budget.capUSD", "a cap of 0 allows nothing that costs; want more than 0, or no cap at all")
+	}
+	if w := v.Get("warnUSD"); w != nil && u.CapUSD > 0 && u.WarnUSD > u.CapUSD {
+		b.fail(w.Pos, "budget.warnUSD", "the warning at %s USD comes after the cap of %s USD", u.WarnUSD, u.CapUSD)
+	}
+	if w := v.Get("warnTokens"); w != nil && u.CapTokens > 0 && u.WarnTok > u.CapTokens {
+		b.fail(w.Pos, "budget.warnTokens", "the warning at %d tokens comes after the cap of %d", u.WarnTok, u.CapTokens)
+	}
+	if v.Get("warnUSD") == nil {
+		u.WarnUSD, _ = dag.Dollars(u.CapUSD.Float() * warnAt)
+	}
+	if v.Get("warnTokens") == nil {
+		u.WarnTok = int64(float64(u.CapTokens) * warnAt)
+	}
+}
+
+func (b *builder) breaker(f tree.Field) {
+	v, here := f.Value, tree.Join("breakers", f.Name)
+	br := dag.Breaker{Name: f.Name, Failures: num(v.Get("failures")), Probes: num(v.Get("probes")),
+		WhenOpen: str(v.Get("whenOpen")), Key: str(v.Get("key")),
+		Window: b.duration(v.Get("window"), here+".window"), OpenFor: b.duration(v.Get("openFor"), here+".openFor")}
+	if v.Get("openFor") != nil && br.OpenFor <= 0 {
+		b.fail(v.Get("openFor").Pos, here+".openFor", "want more than 0")
+	}
+	br.Counts = strs(v.Get("counts"))
+	b.checkNames("category", v.Get("counts"), here+".counts")
+	b.plan.Breakers = append(b.plan.Breakers, br)
+	b.known["breaker"] = append(b.known["breaker"], f.Name)
+	b.whenOpen[f.Name] = br.WhenOpen
+}
+
+func (b *builder) accumulators(v *tree.Value) {
+	byPath := map[string]string{}
+	for _, f := range sortedMap(v) {
+		here := tree.Join("accumulators", f.Name)
+		a := dag.Accumulator{Name: f.Name, Path: f.Name + ".md", Title: str(f.Value.Get("title")), Cap: num(f.Value.Get("cap"))}
+		pos := f.Pos
+		if p := f.Value.Get("path"); p != nil {
+			a.Path, pos = p.Str, p.Pos
+			b.localPath(p, here+".path")
+		}
+		if other, dup := byPath[fold(a.Path)]; dup {
+			b.fail(pos, here, "its live file %s is that of accumulator %q too", a.Path, other)
+		}
+		byPath[fold(a.Path)] = f.Name
+		b.isAcc[f.Name] = true
+		b.known["accumulator"] = append(b.known["accumulator"], f.Name)
+		b.plan.Accumulators = append(b.plan.Accumulators, a)
+	}
+}
+
+// checkNames refuses names that are not declared: breakers, pools, accumulators, categories.
+// v is one text or a list of them.
+func (b *builder) checkNames(what string, v *tree.Value, path string) {
+	if v == nil {
+		return
+	}
+	if v.Kind == tree.List {
+		for i, x := range v.Items {
+			b.checkNames(what, x, tree.At(path, i))
+		}
+		return
+	}
+	names := b.known[what]
+	if i := sort.SearchStrings(names, v.Str); i < len(names) && names[i] == v.Str {
+		return
+	}
+	if len(names) == 0 {
+		b.fail(v.Pos, path, "no %s %q; the pipeline declares none", what, v.Str)
+		return
+	}
+	b.fail(v.Pos, path, "no %s %q%s", what, v.Str, nearOr(v.Str, names))
+}
+
+// nearOr names the nearest name, else lists what there is.
+func nearOr(name string, names []string) string {
+	if n := near(name, names); n != "" {
+		return n
+	}
+	if len(names) > 12 {
+		return fmt.Sprintf("; there are %d, such as %s", len(names), strings.Join(names[:6], ", "))
+	}
+	return "; known: " + strings.Join(names, ", ")
+}
+
+// localPath checks a path as it may stand in a plan: relative, clean, with slashes, not outside.
+func (b *builder) localPath(v *tree.Value, where string) bool {
+	s := v.Str
+	switch {
+	case strings.Contains(s, "${"):
+		b.fail(v.Pos, where, "a path may not depend on recorded values: %s", s)
+	case s == "" || strings.HasPrefix(s, "/") || strings.ContainsAny(s, "\\\x00"):
+		b.fail(v.Pos, where, "want a relative path with slashes, got %s", strconv.Quote(s))
+	case path.Clean(s) == ".." || strings.HasPrefix(path.Clean(s), "../"):
+		b.fail(v.Pos, where, "the path %s leads out of its folder", strconv.Quote(s))
+	case path.Clean(s) != s || s == ".":
+		b.fail(v.Pos, where, "want the path in its plain form, %s, got %s", strconv.Quote(path.Clean(s)), strconv.Quote(s))
+	default:
+		return true
+	}
+	return false
+}
+
+func (b *builder) duration(v *tree.Value, path string) dag.Duration {
+	if v == nil || v.Kind != tree.String {
+		return 0
+	}
+	d, err := time.ParseDuration(v.Str)
+	if err != nil || d < 0 {
+		b.fail(v.Pos, path, "want a duration below 292 years, got %q", v.Str)
+	}
+	return dag.Duration(d)
+}
+
+func (b *builder) usd(v *tree.Value, path string) dag.USD {
+	if v == nil {
+		return 0
+	}
+	u, err := dag.Dollars(float(v))
+	if err != nil || u < 0 {
+		b.fail(v.Pos, path, "want an amount in US dollars, got %s", plain(v))
+	}
+	return u
+}
+
+func str(v *tree.Value) string {
+	if v == nil {
+		return ""
+	}
+	return v.Str
+}
+
+func num(v *tree.Value) int {
+	if v == nil {
+		return 0
+	}
+	return int(v.Int)
+}
+
+func float(v *tree.Value) float64 {
+	switch {
+	case v == nil:
+		return 0
+	case v.Kind == tree.Int:
+		return float64(v.Int)
+	}
+	return v.Float
+}
+
+func strs(v *tree.Value) []string {
+	if v == nil || len(v.Items) == 0 {
+		return nil
+	}
+	out := make([]string, len(v.Items))
+	for i, x := range v.Items {
+		out[i] = x.Str
+	}
+	return out
+}
+
+// fold is how ids compare: case does not count.
+func fold(s string) string { return strings.ToLower(s) }

@@ -1,0 +1,404 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/expr"
+	"dagrun.dev/internal/tree"
+)
+
+// A reading is an expression of a node that may read other nodes.
+type reading struct {
+	pos      tree.Pos
+	path     string
+	src      string
+	want     string // type of the result
+	run      bool   // facts of the run may be read
+	e        *expr.Expr
+	value    string      // name of the output it computes, for routes
+	template *tree.Value // instead of src: a value whose strings hold ${...}
+	lang     *expr.Lang  // of the template
+	nodes    []string    // ids that are read
+}
+
+// names checks that every id that a node names is there. b.known is complete by now.
+func (b *builder) names() {
+	ids := make([]string, 0, len(b.drafts))
+	for i, d := range b.drafts {
+		d.index = int32(i)
+		ids = append(ids, d.id)
+	}
+	check := func(d *draft, v *tree.Value, path string) {
+		if v == nil {
+			return
+		}
+		if other := b.byID[fold(v.Str)]; other == nil {
+			b.fail(v.Pos, path, "no node %q%s", v.Str, b.nearID(v.Str, ids))
+		} else if other.id != v.Str {
+			b.fail(v.Pos, path, "no node %q; did you mean %q?", v.Str, other.id)
+		} else if other == d {
+			b.fail(v.Pos, path, "a node cannot name itself here")
+		}
+	}
+	list := func(d *draft, v *tree.Value, path string) {
+		if v == nil {
+			return
+		}
+		for i, x := range v.Items {
+			check(d, x, tree.At(path, i))
+		}
+	}
+	for _, d := range b.drafts {
+		needs := d.tree.Get("needs")
+		if needs != nil && needs.Kind == tree.Map {
+			list(d, needs.Get("of"), d.path+".needs.of")
+		} else {
+			list(d, needs, d.path+".needs")
+		}
+		list(d, d.tree.Get("history"), d.path+".history")
+		if u := d.tree.Get("compensate"); u != nil && u.Get("rewind") != nil && u.Get("rewind").Str != d.id {
+			check(d, u.Get("rewind"), d.path+".compensate.rewind")
+		}
+		for _, id := range d.traits.Refs {
+			v, at := find1(d.with, id, d.path+".with")
+			if v == nil {
+				v, at = d.with, d.path+".with"
+			}
+			check(d, &tree.Value{Kind: tree.String, Str: id, Pos: v.Pos}, at)
+		}
+	}
+}
+
+// nearID suggests an id; a walk over all of them is paid for the first few mistakes only.
+func (b *builder) nearID(id string, ids []string) string {
+	if len(b.mistakes) > 20 {
+		return ""
+	}
+	return near(id, ids)
+}
+
+// connect finds what expressions read and makes needs of what a node does not need yet.
+func (b *builder) connect() {
+	for _, d := range b.drafts {
+		b.readings(d)
+	}
+	if b.failed() {
+		return
+	}
+	far := map[int32][]*draft{} // target -> readers that do not need it directly
+	for _, d := range b.drafts {
+		for _, id := range d.readIDs() {
+			if slices.Contains(d.node.Needs, id) || slices.Contains(d.node.History, id) {
+				continue
+			}
+			t := b.byID[fold(id)].index
+			far[t] = append(far[t], d)
+		}
+	}
+	if len(far) > 0 {
+		b.infer(far)
+	}
+	for _, d := range b.drafts {
+		b.plan.Nodes = append(b.plan.Nodes, d.node)
+	}
+	b.listFiles()
+}
+
+func (d *draft) readIDs() []string {
+	ids := d.traits.Refs
+	for i := range d.reads {
+		ids = union(ids, d.reads[i].nodes)
+	}
+	return ids
+}
+
+// infer adds the needs that readings imply. What is above a node already needs no edge: one more
+// would change which skips and failures reach it.
+func (b *builder) infer(far map[int32][]*draft) {
+	needs := make([][]int32, len(b.drafts))
+	for i, d := range b.drafts {
+		for _, id := range d.node.Needs {
+			needs[i] = append(needs[i], b.byID[fold(id)].index)
+		}
+	}
+	deps := make([][]int32, len(needs))
+	for i, list := range needs {
+		for _, j := range list {
+			deps[j] = append(deps[j], int32(i))
+		}
+	}
+	targets := make([]int32, 0, len(far))
+	for t := range far {
+		targets = append(targets, t)
+	}
+	slices.Sort(targets) // for determinism
+	stamp := make([]int32, len(needs))
+	for k, t := range targets {
+		mark := int32(k + 1)
+		for stack := []int32{t}; len(stack) > 0; {
+			i := stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
+			for _, j := range deps[i] {
+				if stamp[j] != mark {
+					stamp[j] = mark
+					stack = append(stack, j)
+				}
+			}
+		}
+		for _, d := range far[t] {
+			if stamp[d.index] == mark {
+				continue
+			}
+			b.need(d, b.drafts[t])
+		}
+	}
+}
+
+func (b *builder) need(d, on *draft) {
+	if d.node.AtLeast > 0 {
+		v, path := d.tree.Get("needs"), d.path+".needs"
+		b.fail(v.Pos, path, "reads node %q, which is not before it; with atLeast every need must be written", on.id)
+		return
+	}
+	d.node.Needs = append(d.node.Needs[:len(d.node.Needs):len(d.node.Needs)], on.id)
+}
+
+// readings parses the expressions of a node.
+func (b *builder) readings(d *draft) {
+	if v := d.tree.Get("when"); v != nil {
+		b.read(d, reading{pos: v.Pos, path: d.path + ".when", src: d.node.When, want: "bool", run: true})
+	}
+	control := !b.isKind(d.node.Kind)
+	if d.node.Dynamic || d.node.Kind == "route" {
+		b.readTemplate(d, reading{path: d.path + ".with", template: d.with, run: control, lang: b.lang})
+	}
+	if d.node.Kind == "route" {
+		b.readRoute(d)
+	}
+	if f := d.tree.Get("foreach"); f != nil && d.node.Foreach != nil {
+		in := f.Get("in")
+		b.read(d, reading{pos: in.Pos, path: d.path + ".foreach.in", src: d.node.Foreach.In, want: "list"})
+		lang, err := b.lang.With(d.node.Foreach.Var)
+		if err != nil {
+			b.fail(f.Pos, d.path+".foreach", "%v", err)
+			return
+		}
+		key := f.Get("key")
+		b.read(d, reading{pos: key.Pos, path: d.path + ".foreach.key", src: d.node.Foreach.Key, lang: lang})
+		b.readTemplate(d, reading{path: d.path + ".foreach.node", template: f.Get("node"), lang: lang})
+	}
+}
+
+func (b *builder) isKind(name string) bool {
+	_, ok := b.s.kinds.Kind(name)
+	return ok
+}
+
+func (b *builder) readRoute(d *draft) {
+	rules := d.with.Get("rules")
+	for i, r := range rules.Items {
+		w := r.Get("when")
+		b.read(d, reading{pos: w.Pos, path: tree.At(d.path+".with.rules", i) + ".when", src: w.Str, want: "bool", run: true})
+	}
+	for _, f := range sortedMap(d.with.Get("values")) {
+		b.read(d, reading{pos: f.Value.Pos, path: tree.Join(d.path+".with.values", f.Name), src: f.Value.Str, run: true, value: f.Name})
+	}
+}
+
+func (b *builder) read(d *draft, r reading) {
+	if r.lang == nil {
+		r.lang = b.lang
+	}
+	e, problems := r.lang.Parse(r.src)
+	for _, p := range problems {
+		b.report(expr.Diagnose(r.pos, r.path, r.src, p))
+	}
+	if e == nil {
+		return
+	}
+	r.e = e
+	r.nodes = b.targets(d, e.Refs(), r.pos, r.path)
+	d.reads = append(d.reads, r)
+}
+
+func (b *builder) readTemplate(d *draft, r reading) {
+	r.nodes = b.targets(d, r.lang.TemplateRefs(r.template), r.template.Pos, r.path)
+	d.reads = append(d.reads, r)
+}
+
+// targets returns the ids of nodes that are read and refuses those that are not there.
+func (b *builder) targets(d *draft, refs []expr.Ref, pos tree.Pos, path string) []string {
+	var out []string
+	for _, r := range refs {
+		if r.Root != "nodes" || slices.Contains(out, r.Node) {
+			continue
+		}
+		other := b.byID[fold(r.Node)]
+		switch {
+		case other == d:
+			b.fail(pos, path, "reads %s, which is this node itself", r)
+		case other == nil || other.id != r.Node:
+			ids := make([]string, 0, len(b.drafts))
+			for _, x := range b.drafts {
+				ids = append(ids, x.id)
+			}
+			b.fail(pos, path, "reads %s, but there is no node %q%s", r, r.Node, b.nearID(r.Node, ids))
+		default:
+			out = append(out, r.Node)
+		}
+	}
+	return out
+}
+
+// typeAll types every expression against what the nodes it reads declare. Nodes are visited needs
+// first, because a route's values have the types of their expressions.
+func (b *builder) typeAll() {
+	order, ok := b.order()
+	if !ok {
+		return // a cycle: the graph's own check says which
+	}
+	m := &missing{b: b, skip: make([]string, len(b.drafts))}
+	for _, i := range order {
+		d := b.drafts[i]
+		m.enter(d)
+		for k := range d.reads {
+			b.typeOne(d, &d.reads[k], m)
+		}
+		b.plan.Nodes[i].Outputs = d.node.Outputs
+	}
+}
+
+func (b *builder) typeOne(d *draft, r *reading, m *missing) {
+	decls := expr.Decls{Run: r.run, Node: func(id string) (expr.NodeDecl, error) {
+		t := b.byID[fold(id)]
+		return expr.NodeDecl{Outputs: t.node.Outputs, Missing: m.why(d, t), Pos: t.tree.Pos.String()}, nil
+	}}
+	if r.template != nil {
+		_, mistakes := r.lang.NewMold(r.template, r.path, false, decls)
+		for _, x := range mistakes {
+			b.report(x)
+		}
+		return
+	}
+	p, problems := r.e.Check(decls, r.want)
+	for _, q := range problems {
+		b.report(expr.Diagnose(r.pos, r.path, r.src, q))
+	}
+	if r.value == "" || p == nil {
+		return
+	}
+	if p.Type == "optional" {
+		b.fail(r.pos, r.path, "in %q: there may be no value; write .orValue(...)", r.src)
+		return
+	}
+	output(&d.node, r.value, p.Type)
+}
+
+// order returns the drafts needs first; false when there is a cycle.
+func (b *builder) order() ([]int32, bool) {
+	waits := make([]int, len(b.drafts))
+	deps := make([][]int32, len(b.drafts))
+	for i, d := range b.drafts {
+		for _, id := range d.node.Needs {
+			j := b.byID[fold(id)].index
+			deps[j] = append(deps[j], int32(i))
+			waits[i]++
+		}
+	}
+	order := make([]int32, 0, len(waits))
+	for i, n := range waits {
+		if n == 0 {
+			order = append(order, int32(i))
+		}
+	}
+	for k := 0; k < len(order); k++ {
+		for _, j := range deps[order[k]] {
+			if waits[j]--; waits[j] == 0 {
+				order = append(order, j)
+			}
+		}
+	}
+	return order, len(order) == len(waits)
+}
+
+// missing says whether a node's values may be missing when another one reads them.
+type missing struct {
+	b    *builder
+	skip []string // by index: why the node may be skipped
+}
+
+// enter notes why a node may be skipped; its needs were entered before.
+func (m *missing) enter(d *draft) {
+	n := &d.node
+	switch {
+	case n.When != "":
+		m.skip[d.index] = "it has a `when`"
+		return
+	case n.Breaker != "" && m.b.whenOpen[n.Breaker] == "skip":
+		m.skip[d.index] = fmt.Sprintf("breaker %q may skip it", n.Breaker)
+		return
+	}
+	for _, id := range n.Needs {
+		if m.skip[m.b.byID[fold(id)].index] == "" {
+			return
+		}
+	}
+	if len(n.Needs) > 0 && !n.Always {
+		m.skip[d.index] = fmt.Sprintf("it is skipped when %s", listed(n.Needs)+" skipped")
+	}
+}
+
+func listed(ids []string) string {
+	if len(ids) == 1 {
+		return fmt.Sprintf("%q is", ids[0])
+	}
+	return "all its needs are"
+}
+
+// why says why t may have no values for the reader d; empty when it always has.
+func (m *missing) why(d, t *draft) string {
+	n := &t.node
+	switch {
+	case slices.Contains(d.node.History, t.id) && !slices.Contains(d.node.Needs, t.id):
+		return "it is in `history` and may not have run"
+	case d.node.Always:
+		return "this node is `always` run, also after failures"
+	case d.node.AtLeast > 0:
+		return fmt.Sprintf("this node starts when %d of its needs have succeeded", d.node.AtLeast)
+	case m.skip[t.index] != "":
+		return m.skip[t.index]
+	case n.OnFail == "continue" || n.OnFail == "escalate":
+		return fmt.Sprintf("it has `onFail: %s`", n.OnFail)
+	case n.Breaker != "" && m.b.whenOpen[n.Breaker] == "continue":
+		return fmt.Sprintf("breaker %q lets the run go on without it", n.Breaker)
+	}
+	return ""
+}
+
+// unwritten warns of reads that no node can satisfy.
+func (b *builder) unwritten(g *dag.Graph) {
+	var written []string
+	for _, d := range b.drafts {
+		for _, name := range d.node.Reads {
+			if len(g.Writers(name)) > 0 || len(b.warnings) > 50 {
+				continue
+			}
+			if written == nil {
+				written = []string{}
+				for i := range g.Plan.Nodes {
+					written = append(written, g.Plan.Nodes[i].Writes...)
+				}
+				sort.Strings(written)
+				written = slices.Compact(written)
+			}
+			what := "writes"
+			if b.isAcc[name] {
+				what = "appends to"
+			}
+			b.warn(d.tree.Pos, d.path, "reads %q, which no node %s%s", name, what, near(name, written))
+		}
+	}
+}

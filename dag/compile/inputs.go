@@ -1,0 +1,144 @@
+package compile
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"path"
+	"sort"
+	"strings"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/internal/tree"
+	"dagrun.dev/nodes"
+)
+
+// An inputFile is an input file as it was when the plan was made.
+type inputFile struct {
+	file dag.File
+	bad  string // why it cannot be read
+}
+
+// inputs digests the files that settings name, relative to the folder of the spec. No path leads
+// out of that folder, whatever links say.
+func (b *builder) inputs(d *draft, names []string, where string) []string {
+	var out []string
+	for _, name := range names {
+		v, at := find1(d.with, name, where)
+		if v == nil {
+			v, at = d.with, where
+		}
+		if !b.localPath(&tree.Value{Kind: tree.String, Str: name, Pos: v.Pos}, at) {
+			continue
+		}
+		f := b.input(name)
+		if f.bad != "" {
+			b.fail(v.Pos, at, "%s", f.bad)
+			continue
+		}
+		out = union(out, []string{name})
+	}
+	sort.Strings(out)
+	return out
+}
+
+func (b *builder) input(name string) *inputFile {
+	if f := b.files[name]; f != nil {
+		return f
+	}
+	f := &inputFile{file: dag.File{Path: name}}
+	b.files[name] = f
+	if b.root == nil {
+		f.bad = "there are no input files here: " + name
+		return f
+	}
+	r, err := b.open(name)
+	if err != nil {
+		f.bad = b.why(name, err)
+		return f
+	}
+	defer r.Close()
+	h := sha256.New()
+	if f.file.Size, err = io.Copy(h, r); err != nil {
+		f.bad = b.why(name, err)
+		return f
+	}
+	f.file.Digest = hex.EncodeToString(h.Sum(nil))
+	return f
+}
+
+var errNotFile = errors.New("is not a file")
+
+func (b *builder) open(name string) (io.ReadCloser, error) {
+	st, err := b.root.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, errNotFile
+	}
+	return b.root.Open(name)
+}
+
+// why words the failure to read an input file.
+func (b *builder) why(name string, err error) string {
+	switch {
+	case errors.Is(err, errNotFile):
+		return name + " is not a file"
+	case errors.Is(err, fs.ErrPermission):
+		return "file " + name + " may not be read"
+	case !errors.Is(err, fs.ErrNotExist):
+		var p *fs.PathError
+		if errors.As(err, &p) {
+			err = p.Err
+		}
+		return "file " + name + ": " + err.Error()
+	}
+	text := "no file " + name + " in the folder of the spec"
+	var names []string
+	if dir, err := b.root.Open(path.Dir(name)); err == nil {
+		list, _ := dir.ReadDir(1000)
+		dir.Close()
+		for _, e := range list {
+			names = append(names, path.Join(path.Dir(name), e.Name()))
+		}
+		sort.Strings(names)
+	}
+	return text + near(name, names)
+}
+
+// checkFiles lets a kind hold its settings against the content of the files.
+func (b *builder) checkFiles(d *draft, with json.RawMessage, where string) {
+	k, ok := b.s.kinds.Kind(d.node.Kind)
+	if !ok || b.root == nil {
+		return
+	}
+	c, ok := k.(nodes.FileChecker)
+	if !ok {
+		return
+	}
+	for _, name := range d.traits.Files {
+		if f := b.files[name]; f == nil || f.bad != "" {
+			return // told already
+		}
+	}
+	problems, warnings := c.CheckFiles(with, b.open)
+	for _, p := range problems {
+		b.problem(d.with, where, p)
+	}
+	for _, w := range warnings {
+		b.warn(d.with.Pos, where, "%s", strings.TrimSpace(w))
+	}
+}
+
+// listFiles puts the input files into the plan, by path.
+func (b *builder) listFiles() {
+	for _, name := range keys(b.files) {
+		if f := b.files[name]; f.bad == "" {
+			b.plan.Files = append(b.plan.Files, f.file)
+		}
+	}
+}

@@ -1,0 +1,312 @@
+package compile
+
+import (
+	"fmt"
+
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/expr"
+	"dagrun.dev/internal/rules"
+	"dagrun.dev/internal/tree"
+	"dagrun.dev/internal/yamltree"
+)
+
+// A param is a declared parameter.
+type param struct {
+	name string // dotted
+	typ  string
+	enum []*tree.Value
+	val  *tree.Value // nil: none given yet
+	pos  tree.Pos
+	path string
+}
+
+// params reads the declarations, lays the overrides over the defaults and makes the language of
+// the pipeline's expressions.
+func (b *builder) params(p *tree.Value, files, set []string) {
+	ps := &params{b: b, byName: map[string]*param{}}
+	if decl := p.Get("params"); decl != nil {
+		ps.group(decl, "", "params")
+	}
+	for _, f := range files {
+		ps.file(f)
+	}
+	for _, s := range set {
+		ps.set(s)
+	}
+	for _, name := range ps.names() {
+		d := ps.byName[name]
+		if d.val == nil {
+			b.fail(d.pos, d.path, "no value: there is no default; give one with --set %s=...", name)
+			continue
+		}
+		raw, err := dag.AppendCanonical(nil, d.val.AppendJSON(nil))
+		if err != nil {
+			b.fail(d.val.Pos, d.path, "%v", err)
+			continue
+		}
+		b.plan.Params = append(b.plan.Params, dag.Param{Name: name, Type: d.typ, Value: raw})
+	}
+	if b.failed() {
+		return
+	}
+	lang, err := expr.NewLang(b.plan.Params)
+	if err != nil {
+		b.fail(p.Pos, "params", "%v", err)
+		return
+	}
+	b.lang = lang
+}
+
+type params struct {
+	b      *builder
+	byName map[string]*param
+}
+
+func (ps *params) names() []string {
+	out := make([]string, 0, len(ps.byName))
+	for n := range ps.byName {
+		out = append(out, n)
+	}
+	sort.Strings(out)
+	return out
+}
+
+var paramTypes = []string{"string", "int", "number", "bool", "list", "map"}
+
+const wantParam = "want {type, default, enum, doc} or a group of parameters"
+
+// group reads declarations: a map with a text as type is a parameter, any other map a group.
+func (ps *params) group(v *tree.Value, name, path string) {
+	if v.Kind != tree.Map {
+		ps.b.fail(v.Pos, path, "%s, got %s", wantParam, rules.Show(v))
+		return
+	}
+	if t := v.Get("type"); t != nil && t.Kind == tree.String && name != "" {
+		ps.declare(v, t, name, path)
+		return
+	}
+	if len(v.Fields) == 0 && name != "" {
+		ps.b.fail(v.Pos, path, "%s, got an empty map", wantParam)
+	}
+	for _, f := range v.Fields {
+		here := tree.Join(path, f.Name)
+		if !isIdent(f.Name) {
+			ps.b.fail(f.Pos, here, "want a name of letters, digits and '_', so that expressions can read it")
+			continue
+		}
+		dotted := f.Name
+		if name != "" {
+			dotted = name + "." + f.Name
+		}
+		ps.group(f.Value, dotted, here)
+	}
+}
+
+func (ps *params) declare(v, t *tree.Value, name, path string) {
+	d := &param{name: name, typ: t.Str, pos: v.Pos, path: path}
+	if !contains(paramTypes, t.Str) {
+		ps.b.fail(t.Pos, tree.Join(path, "type"), "want one of %s, got %q%s", strings.Join(paramTypes, ", "), t.Str, near(t.Str, paramTypes))
+		return
+	}
+	ps.byName[name] = d
+	for _, f := range v.Fields {
+		here := tree.Join(path, f.Name)
+		switch f.Name {
+		case "type", "default":
+		case "doc":
+			if f.Value.Kind != tree.String {
+				ps.b.fail(f.Value.Pos, here, "want a text, got %s", rules.Show(f.Value))
+			}
+		case "enum":
+			ps.enum(d, f.Value, here)
+		default:
+			ps.b.fail(f.Pos, here, "unknown field; known: default, doc, enum, type%s", near(f.Name, []string{"default", "doc", "enum", "type"}))
+		}
+	}
+	if def := v.Get("default"); def != nil {
+		ps.give(d, def, tree.Join(path, "default"))
+	}
+}
+
+func (ps *params) enum(d *param, v *tree.Value, path string) {
+	if v.Kind != tree.List || len(v.Items) == 0 {
+		ps.b.fail(v.Pos, path, "want a list of the allowed values, got %s", rules.Show(v))
+		return
+	}
+	for i, x := range v.Items {
+		if !fits(x, d.typ) {
+			ps.b.fail(x.Pos, tree.At(path, i), "want a %s, got %s", d.typ, rules.Show(x))
+		}
+	}
+	d.enum = v.Items
+}
+
+// give sets a value after checking it.
+func (ps *params) give(d *param, v *tree.Value, path string) {
+	if !fits(v, d.typ) {
+		ps.b.fail(v.Pos, path, "want %s %s, got %s", article(d.typ), d.typ, rules.Show(v))
+		return
+	}
+	if d.enum != nil {
+		var names []string
+		for _, e := range d.enum {
+			if tree.Equal(e, v) {
+				d.val = v
+				return
+			}
+			names = append(names, plain(e))
+		}
+		ps.b.fail(v.Pos, path, "want one of %s, got %s%s", strings.Join(names, ", "), rules.Show(v), near(plain(v), names))
+		return
+	}
+	d.val = v
+}
+
+// plain prints a value as it is written on a command line.
+func plain(v *tree.Value) string {
+	if v.Kind == tree.String {
+		return v.Str
+	}
+	return string(v.AppendJSON(nil))
+}
+
+func article(typ string) string {
+	if typ == "int" {
+		return "an"
+	}
+	return "a"
+}
+
+// set applies --set path=value. For a parameter of type string the value is taken as it is.
+func (ps *params) set(text string) {
+	pos := tree.Pos{File: "--set " + text}
+	name, raw, ok := strings.Cut(text, "=")
+	if !ok || name == "" {
+		ps.b.fail(pos, "", "want path=value")
+		return
+	}
+	d := ps.byName[name]
+	switch {
+	case d == nil:
+		ps.unknown(pos, name)
+	case d.typ == "string":
+		ps.give(d, &tree.Value{Kind: tree.String, Str: raw, Pos: pos}, "params."+name)
+	default:
+		ps.give(d, tree.ParseText(raw, pos), "params."+name)
+	}
+}
+
+func (ps *params) unknown(pos tree.Pos, name string) {
+	names := ps.names()
+	if len(names) == 0 {
+		ps.b.fail(pos, "", "no parameter %q; the pipeline declares none", name)
+		return
+	}
+	for _, n := range names {
+		if strings.HasPrefix(n, name+".") {
+			ps.b.fail(pos, "", "%q is a group of parameters; set one of it, such as %s=...", name, n)
+			return
+		}
+	}
+	ps.b.fail(pos, "", "no parameter %q; declared: %s%s", name, strings.Join(names, ", "), near(name, names))
+}
+
+// file applies --values FILE: maps nested or dotted.
+func (ps *params) file(path string) {
+	data, err := readFile(found{name: path, abs: path}, tree.Defaults.Bytes)
+	if err != nil {
+		ps.b.absorb(err)
+		return
+	}
+	var v *tree.Value
+	if strings.EqualFold(filepath.Ext(path), ".json") {
+		v, err = tree.ParseJSON(path, data, tree.Defaults)
+	} else {
+		v, _, err = yamltree.Parse(path, data, tree.Defaults)
+	}
+	if err != nil {
+		ps.b.absorb(err)
+		return
+	}
+	if v.Kind != tree.Map {
+		ps.b.fail(v.Pos, "", "want a map of parameters, got %s", rules.Show(v))
+		return
+	}
+	ps.values(v, "")
+}
+
+func (ps *params) values(v *tree.Value, prefix string) {
+	for _, f := range v.Fields {
+		name := f.Name
+		if prefix != "" {
+			name = prefix + "." + f.Name
+		}
+		d := ps.byName[name]
+		switch {
+		case d != nil:
+			ps.give(d, f.Value, name)
+		case f.Value.Kind == tree.Map && ps.isGroup(name):
+			ps.values(f.Value, name)
+		default:
+			ps.unknown(f.Pos, name)
+		}
+	}
+}
+
+func (ps *params) isGroup(name string) bool {
+	for n := range ps.byName {
+		if strings.HasPrefix(n, name+".") {
+			return true
+		}
+	}
+	return false
+}
+
+// fits says whether v is a value of a declared type.
+func fits(v *tree.Value, typ string) bool {
+	switch typ {
+	case "string":
+		return v.Kind == tree.String
+	case "int":
+		return v.Kind == tree.Int
+	case "number":
+		return v.Kind == tree.Int || v.Kind == tree.Float
+	case "bool":
+		return v.Kind == tree.Bool
+	case "list":
+		return v.Kind == tree.List
+	case "map":
+		return v.Kind == tree.Map
+	}
+	return false
+}
+
+func isIdent(s string) bool {
+	for i, c := range s {
+		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+// near is the end of a message: the nearest valid name, if there is one.
+func near(name string, names []string) string {
+	if n := rules.Nearest(name, names); n != "" {
+		return fmt.Sprintf("; did you mean %q?", n)
+	}
+	return ""
+}

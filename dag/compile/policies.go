@@ -1,0 +1,170 @@
+package compile
+
+import (
+	"dagrun.dev/dag"
+	"dagrun.dev/internal/tree"
+)
+
+// Defaults of, where neither node nor pipeline says otherwise.
+var (
+	defaultRetry = dag.Retry{Attempts: 3, Base: dag.Duration(5e9), Factor: 2, Cap: dag.Duration(120e9), Jitter: 0.2}
+	defaultGrace = dag.Duration(5e9)
+)
+
+// defaultGrowth makes the third attempt's time limit longer, where there is one.
+const defaultGrowth = 1.5
+
+// A layered value is looked up in the node, then in the pipeline's defaults of its kind, then in
+// those of all kinds. Maps are merged field by field.
+type layered []*tree.Value
+
+func (b *builder) layers(node *tree.Value, kind string) layered {
+	return layered{node, b.defaults.Get(kind), b.defaults.Get("*")}
+}
+
+// get returns the first that is set.
+func (l layered) get(name string) *tree.Value {
+	for _, v := range l {
+		if x := v.Get(name); x != nil {
+			return x
+		}
+	}
+	return nil
+}
+
+// under returns the layers of a field that holds a map.
+func (l layered) under(name string) layered {
+	out := make(layered, len(l))
+	for i, v := range l {
+		out[i] = v.Get(name)
+	}
+	return out
+}
+
+// policies reads how a node is run.
+func (b *builder) policies(n *dag.Node, l layered, path string) {
+	n.Retry = b.retry(l.under("retry"), path)
+	n.Timeout = b.timeout(l.under("timeout"), tree.Join(path, "timeout"))
+	n.Breaker, n.Pool = str(l.get("breaker")), str(l.get("pool"))
+	b.checkNames("breaker", l.get("breaker"), tree.Join(path, "breaker"))
+	b.checkNames("pool", l.get("pool"), tree.Join(path, "pool"))
+	if f := str(l.get("onFail")); f != "fail" {
+		n.OnFail = f
+	}
+	n.Effect = str(l.get("effect"))
+	r, e := l.under("reserve"), l.under("estimate")
+	n.Reserve = dag.Amount{USD: b.usd(r.get("usd"), path+".reserve.usd")}
+	if t := r.get("tokens"); t != nil {
+		n.Reserve.Tokens = t.Int
+	}
+	n.Estimate = dag.Estimate{Seconds: float(e.get("seconds")), USD: b.usd(e.get("usd"), path+".estimate.usd")}
+	if t := e.get("tokens"); t != nil {
+		n.Estimate.Tokens = t.Int
+	}
+	n.Labels = labels(l.under("labels"))
+}
+
+func (b *builder) retry(l layered, path string) dag.Retry {
+	r := defaultRetry
+	here := tree.Join(path, "retry")
+	for i := len(l) - 1; i >= 0; i-- { // the nearest layer last
+		if l[i] == nil {
+			continue
+		}
+		b.delays(l[i], &r, here)
+		if a := l[i].Get("attempts"); a != nil {
+			r.Attempts = int(a.Int)
+		}
+	}
+	on := map[string]dag.CategoryPolicy{}
+	for i := len(l) - 1; i >= 0; i-- {
+		for _, f := range sortedMap(l[i].Get("on")) {
+			here := tree.Join(here+".on", f.Name)
+			b.checkNames("category", &tree.Value{Kind: tree.String, Str: f.Name, Pos: f.Pos}, here)
+			p := dag.CategoryPolicy{Category: f.Name, Then: str(f.Value.Get("then"))}
+			b.delays(f.Value, &p.Retry, here)
+			p.Retry.Attempts = num(f.Value.Get("attempts"))
+			on[f.Name] = p
+		}
+	}
+	for _, name := range b.known["category"] {
+		if p, ok := on[name]; ok {
+			r.On = append(r.On, p)
+		}
+	}
+	return r
+}
+
+// delays reads base, factor, cap, jitter and delays over what r holds. Delays replace the formula,
+// and the formula replaces delays of a layer below.
+func (b *builder) delays(v *tree.Value, r *dag.Retry, path string) {
+	formula := false
+	if x := v.Get("base"); x != nil {
+		r.Base, formula = b.duration(x, tree.Join(path, "base")), true
+	}
+	if x := v.Get("factor"); x != nil {
+		r.Factor, formula = float(x), true
+	}
+	if x := v.Get("cap"); x != nil {
+		r.Cap, formula = b.duration(x, tree.Join(path, "cap")), true
+	}
+	if x := v.Get("jitter"); x != nil {
+		r.Jitter = float(x)
+	}
+	if formula {
+		r.Delays = nil
+	}
+	if x := v.Get("delays"); x != nil {
+		r.Delays = nil
+		for i, d := range x.Items {
+			r.Delays = append(r.Delays, b.duration(d, tree.At(tree.Join(path, "delays"), i)))
+		}
+	}
+}
+
+// timeout reads a duration (one attempt) or a map; the nearest layer that names a limit wins.
+func (b *builder) timeout(l layered, path string) dag.Timeout {
+	t := dag.Timeout{Grace: defaultGrace}
+	for i := len(l) - 1; i >= 0; i-- {
+		v := l[i]
+		switch {
+		case v == nil:
+		case v.Kind == tree.String:
+			t.Attempt = b.duration(v, path)
+		default:
+			set := func(name string, to *dag.Duration) {
+				if x := v.Get(name); x != nil {
+					*to = b.duration(x, tree.Join(path, name))
+				}
+			}
+			set("attempt", &t.Attempt)
+			set("silence", &t.Silence)
+			set("grace", &t.Grace)
+			set("total", &t.Total)
+			if x := v.Get("growth"); x != nil {
+				t.Growth = float(x)
+			}
+		}
+	}
+	if t.Attempt > 0 && t.Growth == 0 {
+		t.Growth = defaultGrowth
+	}
+	return t
+}
+
+// labels merges labels; whole numbers and booleans become their text.
+func labels(l layered) map[string]string {
+	var out map[string]string
+	for i := len(l) - 1; i >= 0; i-- {
+		if l[i] == nil {
+			continue
+		}
+		for _, f := range l[i].Fields {
+			if out == nil {
+				out = make(map[string]string, len(l[i].Fields))
+			}
+			out[f.Name] = plain(f.Value)
+		}
+	}
+	return out
+}
