@@ -1,0 +1,52 @@
+package specs_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"dagrun.dev/dag/report"
+)
+
+// TestGolden compares the plan and the graph with those that were last looked at. D-2
+func TestGolden(t *testing.T) {
+	res := basePlan(t)
+	var plan, graph bytes.Buffer
+	if err := report.BuildPlan(report.PlanInput{Graph: res.Graph, Notes: res.Notes}).WriteText(&plan); err != nil {
+		t.Fatal(err)
+	}
+	if err := report.WriteDOT(&graph, res.Graph); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, corpus+".plan.txt", plan.Bytes())
+	golden(t, corpus+".graph.dot", graph.Bytes())
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	name = filepath.Join("testdata", name)
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatalf("%v; make golden writes it", err)
+	}
+	if bytes.Equal(got, want) {
+		return
+	}
+	a, b := bytes.Split(want, []byte("\n")), bytes.Split(got, []byte("\n"))
+	for i := range min(len(a), len(b)) {
+		if !bytes.Equal(a[i], b[i]) {
+			t.Fatalf("%s:%d differs; make golden, then read the diff\nwant %s\ngot  %s", name, i+1, a[i], b[i])
+		}
+	}
+	t.Fatalf("%s has %d lines, got %d", name, len(a), len(b))
+}

@@ -1,0 +1,141 @@
+// Package specs_test holds the pipelines of this folder to what they promise: golden plans and
+// graphs, edits that change the plan and no Go, whole offline runs. It tests nothing of the
+// program that its own packages can test.
+package specs_test
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/compile"
+	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/all"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew; read the diff")
+
+const corpus = "corpus-integration"
+
+var kinds = nodes.NewRegistry(all.Kinds()...)
+
+// compiled compiles a specification of a folder with parameters set.
+func compiled(t *testing.T, path string, set ...string) *compile.Result {
+	t.Helper()
+	res, err := compile.Compile(compile.Options{Path: path, Set: set, Kinds: kinds})
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return res
+}
+
+// base is the plan of the pipeline as it stands.
+var base = sync.OnceValues(func() (*compile.Result, error) {
+	return compile.Compile(compile.Options{Path: filepath.Join(corpus, "spec.cue"), Kinds: kinds})
+})
+
+func basePlan(t *testing.T) *compile.Result {
+	t.Helper()
+	res, err := base()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+// edit copies the pipeline's folder, changes spec.cue and returns the new spec's path.
+func edit(t *testing.T, change func(spec string) string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(corpus)); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(dir, "spec.cue")
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := change(string(b))
+	if after == string(b) {
+		t.Fatal("the edit changed nothing")
+	}
+	if err := os.WriteFile(name, []byte(after), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// replaced replaces one occurrence, which must be there.
+func replaced(old, new string) func(string) string {
+	return func(spec string) string { return strings.Replace(spec, old, new, 1) }
+}
+
+var subsetBlock = regexp.MustCompile(`(?s)\t\{name: "S\d".*?\n\t\]\},\n`)
+
+// subsetsInOrder keeps the subsets with these numbers, from 1, in this order.
+func subsetsInOrder(numbers ...int) func(string) string {
+	return func(spec string) string {
+		blocks := subsetBlock.FindAllString(spec, -1)
+		i := strings.Index(spec, blocks[0])
+		all := strings.Join(blocks, "")
+		var kept strings.Builder
+		for _, n := range numbers {
+			kept.WriteString(blocks[n-1])
+		}
+		return spec[:i] + kept.String() + spec[i+len(all):]
+	}
+}
+
+func node(t *testing.T, p *dag.Plan, id string) *dag.Node {
+	t.Helper()
+	for i := range p.Nodes {
+		if p.Nodes[i].ID == id {
+			return &p.Nodes[i]
+		}
+	}
+	t.Fatalf("no node %s in the plan", id)
+	return nil
+}
+
+// having returns the nodes whose label has the value, in plan order.
+func having(p *dag.Plan, label, value string) []*dag.Node {
+	var out []*dag.Node
+	for i := range p.Nodes {
+		if p.Nodes[i].Labels[label] == value {
+			out = append(out, &p.Nodes[i])
+		}
+	}
+	return out
+}
+
+// binary builds the program once.
+var binary = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "dagrun-specs")
+	if err != nil {
+		return "", err
+	}
+	name := filepath.Join(dir, "dagrun")
+	out, err := exec.Command("go", "build", "-o", name, "dagrun.dev/cmd/dagrun").CombinedOutput()
+	if err != nil {
+		return "", &buildError{string(out)}
+	}
+	return name, nil
+})
+
+type buildError struct{ out string }
+
+func (e *buildError) Error() string { return "go build: " + e.out }
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if name, err := binary(); err == nil {
+		os.RemoveAll(filepath.Dir(name))
+	}
+	os.Exit(code)
+}
