@@ -4,10 +4,19 @@ package agent
 
 import (
 	"context"
+	"crypto/sha256"
 	_ "embed"
-	"encoding/json"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
 
 	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/accept"
+	"dagrun.dev/nodes/prompt"
 )
 
 //go:embed schema.cue
@@ -16,14 +25,218 @@ var schema string
 // Kind is the kind "agent".
 type Kind struct{}
 
+var _ nodes.FileChecker = Kind{}
+
 // Name returns "agent".
 func (Kind) Name() string { return "agent" }
 
 // Schema returns the CUE source of #Agent.
 func (Kind) Schema() string { return schema }
 
-// Describe reads what the compiler must know of checked settings.
-func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) { panic("contract") }
+// Run puts the question once: prompt, call, accept.
+func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
+	s, err := read(t.With)
+	if err != nil {
+		return nil, err
+	}
+	p, err := providerOf(s)
+	if err != nil {
+		return nil, err
+	}
+	steps, err := s.steps()
+	if err != nil {
+		return nil, err
+	}
+	q, res, err := ask(t, s)
+	if err != nil {
+		return res, err
+	}
+	r, err := call(ctx, p, q)
+	if err != nil {
+		return res, err
+	}
+	return finish(t, s, steps, r, res)
+}
 
-// Run puts the question once.
-func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) { panic("contract") }
+// ask assembles the question and keeps it.
+func ask(t *nodes.Task, s *settings) (*question, *nodes.Result, error) {
+	a, err := prompt.Assemble(t, s.Prompt)
+	if err != nil {
+		return nil, nil, err
+	}
+	res := &nodes.Result{Warnings: a.Warnings, Notes: a.Notes}
+	q := &question{task: t, set: s, prompt: a.Text}
+	if t.Feedback != "" {
+		q.prompt += "\n\n---\nYour previous answer was not accepted: " + t.Feedback + "\nGive the whole answer again, without this mistake.\n"
+	}
+	if strings.TrimSpace(q.prompt) == "" {
+		return nil, res, nodes.Permanent(nodes.Fail("config", "the prompt is empty"))
+	}
+	if q.system, err = s.System.read(t); err != nil {
+		return nil, res, err
+	}
+	if q.folder, err = workFolder(t, s); err != nil {
+		return nil, res, err
+	}
+	return q, res, keepText(t, "prompt.md", q.prompt)
+}
+
+func (src *textSource) read(t *nodes.Task) (string, error) {
+	if src == nil || src.File == "" {
+		if src == nil {
+			return "", nil
+		}
+		return src.Text, nil
+	}
+	f, err := t.File(src.File)
+	if err != nil {
+		return "", &nodes.Error{Category: "config", Message: "system", Err: err}
+	}
+	defer f.Close()
+	b, err := io.ReadAll(f)
+	return string(b), err
+}
+
+// call asks the provider and records that it was asked and what became of it.
+func call(ctx context.Context, p provider, q *question) (*reply, error) {
+	begin := time.Now()
+	if err := q.task.Emit("LLM_CALL_STARTED", started(p, q)); err != nil {
+		return nil, err
+	}
+	r, err := p.ask(ctx, q)
+	latency := time.Since(begin).Milliseconds()
+	if err == nil {
+		err = settle(q, r)
+	}
+	if err != nil {
+		failure := asError(ctx, err)
+		return nil, errors.Join(q.task.Emit("LLM_CALL_FAILED", failed(failure, 0, latency)), err)
+	}
+	if r.Failure != nil {
+		return r, q.task.Emit("LLM_CALL_FAILED", failed(r.Failure, r.Status, latency))
+	}
+	return r, q.task.Emit("LLM_CALL_FINISHED", finished(r, latency))
+}
+
+func asError(ctx context.Context, err error) *nodes.Error {
+	var e *nodes.Error
+	switch {
+	case errors.As(err, &e):
+		return e
+	case ctx.Err() != nil:
+		return nodes.Fail("killed", "stopped: "+context.Cause(ctx).Error())
+	}
+	return nodes.Fail("unknown", err.Error())
+}
+
+// finish turns a reply into a result: the answer is kept, whatever it is, and goes through accept.
+func finish(t *nodes.Task, s *settings, steps []accept.Step, r *reply, res *nodes.Result) (*nodes.Result, error) {
+	res.Usage, res.Survivors = r.Usage, r.Survivors
+	res.Warnings = append(res.Warnings, r.Warnings...)
+	cost(s, r, res)
+	models(s, r, res)
+	if r.Text != "" {
+		if err := keepText(t, "raw-output.txt", r.Text); err != nil {
+			return res, err
+		}
+	}
+	if r.Failure != nil {
+		return res, r.Failure
+	}
+	st, failure := accepted(t, steps, s, r)
+	if failure == nil {
+		failure = refused(s, r, res)
+	}
+	res.Entries, res.Values = st.Entries, st.Values
+	res.Notes = append(res.Notes, st.Notes...)
+	res.Warnings = append(res.Warnings, st.Warnings...)
+	if failure != nil {
+		return res, failure
+	}
+	return publish(t, s, r, st, res)
+}
+
+// accepted applies the steps to the answer; where the answer holds no artifact, to the texts of
+// earlier turns, newest first.
+func accepted(t *nodes.Task, steps []accept.Step, s *settings, r *reply) (*accept.State, *nodes.Error) {
+	st := accept.NewState(t, r.Text)
+	failure := apply(steps, st, r)
+	if failure == nil {
+		if r.Cut != "" {
+			st.Warn("the answer ended at a limit (%s), but everything asked for is whole", r.Cut)
+		}
+		return st, nil
+	}
+	if failure.Category == "no_artifact" {
+		for i, text := range r.Earlier {
+			other := accept.NewState(t, text)
+			if apply(steps, other, r) == nil {
+				other.Warn("the answer was taken from an earlier turn (%d before the last)", i+1)
+				return other, nil
+			}
+		}
+	}
+	return st, explain(failure, r)
+}
+
+func apply(steps []accept.Step, st *accept.State, r *reply) *nodes.Error {
+	if len(steps) == 0 && r.Cut != "" {
+		return &nodes.Error{Category: "truncated", Message: "the answer ended at a limit (" + r.Cut + ")"}
+	}
+	var e *nodes.Error
+	if err := accept.Run(steps, st); err != nil && !errors.As(err, &e) {
+		e = &nodes.Error{Category: "unknown", Message: "accept", Err: err}
+	}
+	return e
+}
+
+// publish stages what was accepted and saves the result, so that it is not bought again.
+func publish(t *nodes.Task, s *settings, r *reply, st *accept.State, res *nodes.Result) (*nodes.Result, error) {
+	if s.To != "" {
+		st.Artifacts[s.To] = []byte(st.Answer)
+	}
+	staged, err := st.Result(t.Out, true)
+	if err != nil {
+		return res, err
+	}
+	res.Writes = staged.Writes
+	if res.Values == nil {
+		res.Values = map[string]any{}
+	}
+	res.Values["chars"] = utf8.RuneCountInString(st.Answer)
+	res.Values["model"] = answeredBy(s, r)
+	res.Values["finish_reason"] = r.Finish
+	w, err := t.Keep(nodes.SavedName)
+	if err != nil {
+		return res, err
+	}
+	return res, errors.Join(nodes.SaveResult(w, t, res), w.Close())
+}
+
+// cost books what the provider reported; with a flat price it is a note only.
+func cost(s *settings, r *reply, res *nodes.Result) {
+	switch {
+	case s.FlatRate:
+		free := 0.0
+		res.CostUSD = &free
+		if r.CostUSD != nil && *r.CostUSD > 0 {
+			res.Notes = append(res.Notes, nodes.Note{Log: "quality", Type: "notional-cost", Fields: map[string]any{"usd": *r.CostUSD}})
+		}
+	default:
+		res.CostUSD = r.CostUSD
+	}
+}
+
+func keepText(t *nodes.Task, name, text string) error {
+	w, err := t.Keep(name)
+	if err != nil {
+		return fmt.Errorf("keep %s: %w", name, err)
+	}
+	_, err = io.WriteString(w, text)
+	return errors.Join(err, w.Close())
+}
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}

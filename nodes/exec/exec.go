@@ -80,7 +80,7 @@ func startFailure(err error) error {
 
 // judge says how the command failed, or nil.
 func judge(ctx context.Context, t *nodes.Task, s *settings, p *proc.Result) error {
-	e := &nodes.Error{Diagnostics: diagnostics(p)}
+	e := &nodes.Error{Diagnostics: p.LastWords()}
 	switch {
 	case p.Cause == proc.Cancelled:
 		return context.Cause(ctx)
@@ -94,19 +94,12 @@ func judge(ctx context.Context, t *nodes.Task, s *settings, p *proc.Result) erro
 		return nil
 	case s.Exit[fmt.Sprint(p.Exit)] != "":
 		e.Category, e.Message = s.Exit[fmt.Sprint(p.Exit)], exitMessage(p)
-	case notStarted(p):
+	case p.NotStarted():
 		e.Category, e.Message, e.Permanent = "spawn_failed", exitMessage(p), true
 	default:
 		e.Category, e.Message = "exit_nonzero", exitMessage(p)
 	}
 	return e
-}
-
-// notStarted reports whether a shell says that it did not find or could not start a command.
-func notStarted(p *proc.Result) bool {
-	tail := strings.ToLower(string(p.Stderr.Tail(2000)))
-	return p.Exit == 127 && strings.Contains(tail, "not found") ||
-		p.Exit == 126 && (strings.Contains(tail, "permission denied") || strings.Contains(tail, "not executable"))
 }
 
 func exitMessage(p *proc.Result) string {
@@ -118,36 +111,12 @@ func exitMessage(p *proc.Result) string {
 	return msg
 }
 
-// diagnostics returns the ends of what the command printed, safe to print, at most 2,000
-// characters. Errors stand at the end.
-func diagnostics(p *proc.Result) string {
-	var b strings.Builder
-	for _, s := range []struct {
-		name string
-		c    *proc.Capture
-		most int
-	}{{"stderr", p.Stderr, 1200}, {"stdout", p.Stdout, 600}} {
-		if text := strings.TrimSpace(proc.Printable(string(s.c.Tail(s.most)))); text != "" {
-			fmt.Fprintf(&b, "%s: %s\n", s.name, clipStart(text, s.most))
-		}
-	}
-	return b.String()
-}
-
 // clip returns the first n bytes of s at most, cut between characters.
 func clip(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
 	return strings.ToValidUTF8(s[:n], "") + "..."
-}
-
-// clipStart returns the last n bytes of s at most.
-func clipStart(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return "..." + strings.ToValidUTF8(s[len(s)-n:], "")
 }
 
 // keep puts what the command printed into the node's folder, bytewise, when there is any.

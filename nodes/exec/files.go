@@ -188,7 +188,7 @@ func collect(t *nodes.Task, s *settings, p *proc.Result, res *nodes.Result) erro
 		info, err := root.Lstat(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return &nodes.Error{Category: "no_artifact", Message: "the command did not put " + name + " into $DAGRUN_OUT", Diagnostics: diagnostics(p)}
+			return &nodes.Error{Category: "no_artifact", Message: "the command did not put " + name + " into $DAGRUN_OUT", Diagnostics: p.LastWords()}
 		case err != nil:
 			return &nodes.Error{Category: "no_artifact", Message: "artifact " + name, Err: err}
 		case !info.Mode().IsRegular():

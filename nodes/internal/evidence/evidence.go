@@ -168,7 +168,7 @@ func Word(text string) (category string, ok bool) {
 }
 
 var (
-	rate = regexp.MustCompile(`(?i)rate.?limit`)
+	rate = regexp.MustCompile(`(?i)rate[ -]?limit`) // not the API's word rate_limit_error, which comes with plan limits too
 	plan = regexp.MustCompile(`(?i)usage[ _]limit|session|weekly|5-hour|five-hour|plan|"resets_`)
 )
 

@@ -164,6 +164,7 @@ func TestCategories(t *testing.T) {
 		{429, "You've hit your usage limit. Try again in 2 hours.", "quota_wait", false},
 		{429, "This request would exceed your account's rate limit. Please try again later.", "rate_limited", false},
 		{0, "You've reached your rate limit", "rate_limited", false},
+		{429, "You've hit your limit · resets 3pm (Europe/Berlin)\nrate_limit_error", "quota_wait", false},
 		{0, "Failed to authenticate: OAuth session expired and could not be refreshed", "auth", false},
 		{0, "Not logged in · Please run /login", "auth", false},
 		{0, "Error: refresh token was already used", "auth", false},

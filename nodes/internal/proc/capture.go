@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 )
 
@@ -24,7 +25,7 @@ func (c *Capture) Open() io.Reader { return io.NewSectionReader(c.f, 0, c.size) 
 
 // UntilExit returns a reader of what had been printed when the child itself ended: without the
 // words of helpers that went on.
-func (c *Capture) UntilExit() io.Reader { return io.NewSectionReader(c.f, 0, min(c.exited, c.size)) }
+func (c *Capture) UntilExit() io.Reader { return io.NewSectionReader(c.f, 0, c.Answer()) }
 
 // Tail returns at most n bytes from the end.
 func (c *Capture) Tail(n int) []byte {
@@ -42,6 +43,40 @@ func (c *Capture) HeadTail(n int) []byte {
 	b := c.piece(0, half)
 	b = fmt.Appendf(b, "\n[... %d bytes left out ...]\n", c.size-2*half)
 	return append(b, c.piece(c.size-half, c.size)...)
+}
+
+// At returns a reader of any part.
+func (c *Capture) At() io.ReaderAt { return c.f }
+
+// Answer returns how many bytes had been printed when the child itself ended.
+func (c *Capture) Answer() int64 { return min(c.exited, c.size) }
+
+// LastWords returns the ends of what the child printed, safe to print, at most 2,000 bytes. Errors
+// stand at the end.
+func (r *Result) LastWords() string {
+	var b strings.Builder
+	for _, s := range []struct {
+		name string
+		c    *Capture
+		most int
+	}{{"stderr", r.Stderr, 1200}, {"stdout", r.Stdout, 600}} {
+		text := strings.TrimSpace(Printable(string(s.c.Tail(s.most))))
+		if len(text) > s.most {
+			text = "..." + strings.ToValidUTF8(text[len(text)-s.most:], "")
+		}
+		if text != "" {
+			fmt.Fprintf(&b, "%s: %s\n", s.name, text)
+		}
+	}
+	return b.String()
+}
+
+// NotStarted reports whether a shell or a wrapper says that it did not find or could not start
+// the program.
+func (r *Result) NotStarted() bool {
+	tail := strings.ToLower(string(r.Stderr.Tail(2000)))
+	return r.Exit == 127 && (strings.Contains(tail, "not found") || strings.Contains(tail, "no such file")) ||
+		r.Exit == 126 && (strings.Contains(tail, "permission denied") || strings.Contains(tail, "not executable") || strings.Contains(tail, "cannot execute"))
 }
 
 func (c *Capture) piece(from, to int64) []byte {

@@ -33,8 +33,8 @@ type Spec struct {
 	Grace   time.Duration // between the polite and the hard signal; 0 = 5 s
 	Silence time.Duration // longest time without a new byte of output; 0 = no limit
 	// Watch is called from one goroutine with each new piece of stdout, in order, and says
-	// whether the child has given its result. From then on it has ExitGrace to end. The
-	// last call is over when Run returns. Nil costs nothing.
+	// whether the child has given its result. While it says so, the child has ExitGrace to
+	// end. The last call is over when Run returns. Nil costs nothing.
 	Watch     func(piece []byte) (done bool)
 	ExitGrace time.Duration // 0 = 10 s
 	// Beat is called from the same goroutine when output grew, at most ten times a second.

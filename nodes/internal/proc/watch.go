@@ -100,7 +100,10 @@ func (f *follower) feed(now time.Time) {
 			return
 		}
 		f.read += int64(n)
-		if f.spec.Watch(f.buf[:n]) && f.resultAt.IsZero() {
+		switch done := f.spec.Watch(f.buf[:n]); {
+		case !done:
+			f.resultAt = time.Time{}
+		case f.resultAt.IsZero():
 			f.resultAt = now
 		}
 	}

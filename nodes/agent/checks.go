@@ -1,0 +1,127 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/evidence"
+)
+
+// settle makes the last judgements on a reply that its provider calls good: the report file
+// takes the place of the answer, and an answer that is empty or nothing but an error is none.
+func settle(q *question, r *reply) error {
+	if r.Failure != nil {
+		return nil
+	}
+	text, made, err := q.report()
+	if err != nil {
+		return err
+	}
+	switch {
+	case made:
+		r.Text, r.Earlier = text, nil
+		return nil
+	case q.set.Report != "":
+		r.Warnings = append(r.Warnings, "the agent did not write "+q.set.Report+"; its answer was taken instead")
+	}
+	switch {
+	case strings.TrimSpace(r.Text) == "" && r.Cut != "":
+		r.Failure = &nodes.Error{Category: "truncated", Permanent: true, Message: "the answer is empty: the length limit was used up (" + r.Cut + ")"}
+	case strings.TrimSpace(r.Text) == "":
+		r.Failure = &nodes.Error{Category: "no_artifact", Message: "the answer is empty", Permanent: len(r.Denials) > 0}
+	case evidence.Head(r.Text):
+		ev := evidence.Case{Text: r.Text, Tries: q.task.Attempt, Else: "protocol"}
+		r.Failure = ev.Error()
+	}
+	if r.Failure != nil {
+		r.Finish = "error"
+	}
+	return nil
+}
+
+// explain says more of an answer that was not accepted, where the reply tells the reason.
+func explain(e *nodes.Error, r *reply) *nodes.Error {
+	out := *e
+	switch {
+	case r.Cut != "" && (e.Category == "no_artifact" || e.Category == "truncated" || e.Category == "validation_failed"):
+		out.Category, out.Message = "truncated", "the answer ended at a limit ("+r.Cut+"): "+e.Message
+		out.Permanent = !strings.HasPrefix(r.Cut, "unknown")
+	case e.Category == "no_artifact" && (len(r.Denials) > 0 || evidence.Denied(r.Text)):
+		out.Message = "the agent was refused a tool or a permission: " + e.Message
+		out.Permanent = true // the same flags give the same refusal
+	}
+	if out.Diagnostics == "" {
+		out.Diagnostics = "answer: " + clip(strings.TrimSpace(r.Text), 800)
+	}
+	return &out
+}
+
+// refused applies onDenial: a refused tool is a warning, or a failure where the spec says so.
+func refused(s *settings, r *reply, res *nodes.Result) *nodes.Error {
+	if len(r.Denials) == 0 {
+		return nil
+	}
+	msg := "tools were refused: " + strings.Join(r.Denials, ", ")
+	if s.OnDenial == "fail" {
+		return nodes.Permanent(nodes.Fail("refused", msg))
+	}
+	res.Warnings = append(res.Warnings, msg)
+	return nil
+}
+
+// models compares the models that answered with the one that was asked for.
+func models(s *settings, r *reply, res *nodes.Result) {
+	if len(r.ByModel) > 1 {
+		fields := map[string]any{}
+		for name, usd := range r.ByModel {
+			fields[name] = usd
+		}
+		res.Notes = append(res.Notes, nodes.Note{Log: "quality", Type: "cost-by-model", Fields: fields})
+	}
+	if s.Model == "" || len(r.Models) == 0 || slices.ContainsFunc(r.Models, func(m string) bool { return sameModel(s.Model, m) }) {
+		return
+	}
+	res.Model = r.Models[0]
+	msg := fmt.Sprintf("model %s was asked for, %s answered", s.Model, strings.Join(r.Models, ", "))
+	if s.OnModelSwitch == "fail" && r.Failure == nil {
+		r.Failure = nodes.Fail("transient", msg)
+		return
+	}
+	res.Warnings = append(res.Warnings, msg)
+}
+
+// sameModel reports whether two names mean one model: dated releases, provider prefixes and
+// the short names of families are the same.
+func sameModel(asked, got string) bool {
+	norm := func(s string) string {
+		s = strings.ToLower(s)
+		s = s[strings.LastIndexByte(s, '/')+1:]
+		s, _, _ = strings.Cut(s, "[")
+		s = strings.TrimSuffix(s, "-latest")
+		return s
+	}
+	a, g := norm(asked), norm(got)
+	return a == g || a == "default" || release(a, g) || release(g, a) ||
+		!strings.Contains(a, "-") && strings.Contains(g, "-"+a+"-")
+}
+
+// release reports whether full is name with a date or number of a release behind it.
+func release(name, full string) bool {
+	rest, ok := strings.CutPrefix(full, name)
+	return ok && len(rest) > 1 && (rest[0] == '-' || rest[0] == '@') && strings.Trim(rest[1:], "0123456789-") == ""
+}
+
+// answeredBy returns the name of the model that answered.
+func answeredBy(s *settings, r *reply) string {
+	for _, m := range r.Models {
+		if s.Model == "" || sameModel(s.Model, m) {
+			return m
+		}
+	}
+	if len(r.Models) > 0 {
+		return r.Models[0]
+	}
+	return orElse(s.Model, "default")
+}

@@ -1,0 +1,135 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/simagent"
+)
+
+// claude runs the claude command line agent, and the simulated agent, which speaks the same way.
+//
+// Always stream-json: the result field alone may be only the tail of a long answer. C-11's object
+// is the stream's last line.
+type claude struct{}
+
+func (claude) address() string { return "cli:claude" }
+
+func (c claude) ask(ctx context.Context, q *question) (*reply, error) {
+	p := &program{
+		argv:   append(append([]string{}, q.set.Argv...), claudeFlags(q)...),
+		env:    claudeEnv(q),
+		pass:   []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"},
+		stdin:  firstLine + q.prompt,
+		output: claudeFormat,
+	}
+	if len(q.set.Argv) == 0 {
+		p.argv = append([]string{"claude"}, p.argv...)
+	}
+	if q.set.Provider == "sim" {
+		if err := simulate(q, p); err != nil {
+			return nil, err
+		}
+	}
+	if len(q.system) > mostArgument {
+		return nil, nodes.Permanent(nodes.Fail("config", "the system prompt is too long for a command line; put it into the prompt"))
+	}
+	return p.run(ctx, q)
+}
+
+// mostArgument is the longest argument that can be handed to a program (the kernel takes 128 KiB).
+const mostArgument = 120_000
+
+func claudeFlags(q *question) []string {
+	s := q.set
+	flags := []string{
+		"-p", "--output-format", "stream-json", "--verbose", "--no-session-persistence", "--strict-mcp-config",
+		"--setting-sources", "", "--max-turns", strconv.Itoa(s.MaxTurns), "--tools", strings.Join(bare(s.Tools), ","),
+	}
+	if len(s.Tools) > 0 {
+		flags = append(flags, "--allowedTools", strings.Join(s.Tools, ","))
+	}
+	if s.Model != "" {
+		flags = append(flags, "--model", s.Model)
+	}
+	if q.system != "" {
+		flags = append(flags, "--system-prompt", q.system)
+	}
+	if q.task.Reserve > 0 && !s.FlatRate {
+		flags = append(flags, "--max-budget-usd", strconv.FormatFloat(q.task.Reserve, 'f', -1, 64))
+	}
+	if q.task.Silence > 0 {
+		flags = append(flags, "--include-partial-messages") // a sign of life while a long answer is written
+	}
+	return append(flags, s.Flags...)
+}
+
+// bare returns tool names without their restrictions: "Bash(git *)" is Bash.
+func bare(tools []string) []string {
+	var out []string
+	for _, t := range tools {
+		name, _, _ := strings.Cut(t, "(")
+		add(&out, strings.TrimSpace(name))
+	}
+	return out
+}
+
+// claudeEnv turns off the agent's own retries (they hide faults for minutes), its reading of
+// files that a prompt names by @path, and everything that is not the call.
+func claudeEnv(q *question) map[string]string {
+	env := map[string]string{
+		"CLAUDE_CODE_MAX_RETRIES":                  "0",
+		"CLAUDE_CODE_DISABLE_ATTACHMENTS":          "1",
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+		"DISABLE_TELEMETRY":                        "1",
+		"DISABLE_AUTO_COMPACT":                     "1",
+		"DISABLE_AUTOUPDATER":                      "1",
+		"DISABLE_ERROR_REPORTING":                  "1",
+	}
+	if q.set.Home == "own" {
+		env["CLAUDE_CONFIG_DIR"] = filepath.Join(q.task.Scratch, "home", ".claude")
+	}
+	if q.set.MaxOutputTokens > 0 {
+		env["CLAUDE_CODE_MAX_OUTPUT_TOKENS"] = strconv.FormatInt(q.set.MaxOutputTokens, 10)
+	}
+	if q.task.Timeout > 0 {
+		env["API_TIMEOUT_MS"] = strconv.FormatInt((q.task.Timeout * 95 / 100).Milliseconds(), 10)
+	}
+	if q.set.BaseURL != "" {
+		env["ANTHROPIC_BASE_URL"] = q.set.BaseURL
+	}
+	return env
+}
+
+// simulate puts the simulated agent in the place of claude.
+func simulate(q *question, p *program) error {
+	t := q.task
+	work := simagent.Work{
+		Answers: q.set.Sim.Answers, Delay: time.Duration(q.set.Sim.Delay), Dir: t.SpecDir,
+		Node: t.Node, Generation: t.Generation, Attempt: t.Attempt, Failures: t.Failures, Labels: t.Labels, Seed: t.Seed,
+		Model: orElse(q.set.Model, "simulated"), System: q.system, FirstLine: firstLine, MaxTurns: q.set.MaxTurns, Tools: q.set.Tools,
+	}
+	var err error
+	if work.Faults, err = simagent.LoadFaults(q.set.Sim.Faults, t.SpecDir); err != nil {
+		return nodes.Permanent(nodes.Fail("config", "sim.faults: "+err.Error()))
+	}
+	raw, err := json.Marshal(work)
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(t.Scratch, "sim.json")
+	if err := os.WriteFile(file, raw, 0o600); err != nil {
+		return err
+	}
+	p.env[simagent.Variable] = file
+	if len(q.set.Argv) == 0 {
+		p.argv = append([]string{t.Binary, "sim-agent"}, claudeFlags(q)...)
+	}
+	return nil
+}

@@ -1,0 +1,335 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/evidence"
+	"dagrun.dev/nodes/internal/proc"
+)
+
+// A program is one command line agent, ready to be started.
+type program struct {
+	argv   []string
+	env    map[string]string // set for it
+	pass   []string          // handed on from dagrun's own environment
+	stdin  string            // "" = the null device
+	output format
+	// patterns are what its messages mean, tried before the built-in sentences.
+	patterns []errorPattern
+}
+
+// firstLine stands before every prompt that goes to an agent by stdin: a prompt that began with a
+// slash would be taken as a command of the agent, one with a dash as an option.
+const firstLine = "Read the following and answer it.\n\n"
+
+// run starts the program and turns what it printed into a reply.
+func (p *program) run(ctx context.Context, q *question) (*reply, error) {
+	spec, err := p.prepare(q)
+	if err != nil {
+		return nil, err
+	}
+	if spec.Stdin != nil {
+		defer spec.Stdin.Close()
+	}
+	if err := takeTurn(ctx, p.argv[0], time.Duration(q.set.StartGap)); err != nil {
+		return nil, err
+	}
+	res, err := proc.Run(ctx, spec)
+	if err != nil {
+		var start *proc.StartError
+		if errors.As(err, &start) {
+			return nil, nodes.Permanent(&nodes.Error{Category: "spawn_failed", Message: start.Error()})
+		}
+		return nil, err
+	}
+	defer res.Close()
+	r, err := p.judge(q, res)
+	if err != nil {
+		return nil, err
+	}
+	r.leftovers(res)
+	return r, p.keep(q.task, r, res)
+}
+
+func (p *program) prepare(q *question) (*proc.Spec, error) {
+	env, pass, err := p.environment(q)
+	if err != nil {
+		return nil, err
+	}
+	spec := &proc.Spec{
+		Argv: append(append([]string{}, q.set.Wrapper...), p.argv...), Dir: q.folder, Env: proc.Environ(pass, env), Spool: q.task.Out,
+		Grace: q.task.Grace, Silence: q.task.Silence, ExitGrace: time.Duration(q.set.ExitGrace),
+	}
+	if q.task.Beat != nil {
+		spec.Beat = func() { q.task.Beat("") }
+	}
+	if p.output.ended != nil {
+		w := &endWatch{ended: p.output.ended}
+		spec.Watch = w.piece
+	}
+	if p.stdin != "" {
+		spec.Stdin, err = stdinFile(q.task, p.stdin)
+	}
+	return spec, err
+}
+
+// environment is the allow-list plus a private home. Session markers of an agent that dagrun itself
+// runs under (CLAUDECODE ...) are not on the list, so nested calls work.
+func (p *program) environment(q *question) (set map[string]string, pass []string, err error) {
+	set = map[string]string{"TMPDIR": filepath.Join(q.task.Scratch, "tmp")}
+	if q.set.Home == "own" {
+		set["HOME"] = filepath.Join(q.task.Scratch, "home")
+	}
+	for _, dir := range set {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, nil, err
+		}
+	}
+	for name, value := range p.env {
+		set[name] = value
+	}
+	for name, raw := range q.set.Env {
+		set[name] = plain(raw)
+	}
+	for name, secret := range q.set.Secrets {
+		if set[name], err = q.task.Secret(secret); err != nil {
+			return nil, nil, err
+		}
+	}
+	return set, append(append([]string{}, p.pass...), q.set.Pass...), nil
+}
+
+// stdinFile returns a file with the prompt: the agent can close it early or read it late, and
+// nobody has to write.
+func stdinFile(t *nodes.Task, text string) (*os.File, error) {
+	f, err := os.Create(filepath.Join(t.Scratch, "stdin"))
+	if err != nil {
+		return nil, err
+	}
+	_, err = io.WriteString(f, text)
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// keep puts what the program printed into the node's folder, bytewise. S-10
+func (p *program) keep(t *nodes.Task, r *reply, res *proc.Result) error {
+	files := map[string]*proc.Capture{"stderr.txt": res.Stderr}
+	switch {
+	case p.output.reader != nil:
+		files["transcript.jsonl"] = res.Stdout
+		if r.Text == "" {
+			files["raw-output.txt"] = res.Stdout
+		}
+	case r.Text == "":
+		files["raw-output.txt"] = res.Stdout
+	}
+	for _, name := range sorted(files) {
+		if files[name].Size() == 0 && name != "raw-output.txt" {
+			continue
+		}
+		w, err := t.Keep(name)
+		if err != nil {
+			return fmt.Errorf("keep %s: %w", name, err)
+		}
+		_, err = io.Copy(w, files[name].Open())
+		if err = errors.Join(err, w.Close()); err != nil {
+			return fmt.Errorf("keep %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (r *reply) leftovers(res *proc.Result) {
+	for _, q := range res.Left {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("the agent left process %d (%s) behind; it was ended", q.Pid, q.Command))
+	}
+	for _, q := range res.Survivors {
+		r.Survivors = append(r.Survivors, fmt.Sprintf("%d (%s)", q.Pid, q.Command))
+	}
+}
+
+// judge turns what a program printed and how it ended into a reply. Its own terminal event comes
+// first, then other output, then stderr, then the exit status.
+func (p *program) judge(q *question, res *proc.Result) (*reply, error) {
+	r := &reply{}
+	ev := evidence.Case{Now: time.Now(), Zone: time.Local, Tries: q.task.Attempt}
+	most := q.set.MaxOutputMB << 20
+	if p.output.reader == nil {
+		r.Failure = p.text(r, res, most, ev)
+	} else {
+		out := p.output.reader()
+		found, err := scanObjects(res.Stdout.At(), res.Stdout.Answer(), most, out.event)
+		if err != nil {
+			return nil, err
+		}
+		if out.done() {
+			r.Failure = p.declared(out.fill(r, ev))
+			r.afterResult(found, res)
+		} else {
+			r.Finish = "error"
+			r.Failure = p.noResult(out, found, res, most, ev)
+		}
+	}
+	if r.Failure != nil && r.Failure.Diagnostics == "" {
+		r.Failure.Diagnostics = res.LastWords()
+	}
+	return r, nil
+}
+
+// afterResult warns of what is odd about a run that gave its result.
+func (r *reply) afterResult(found scan, res *proc.Result) {
+	warn := func(format string, args ...any) { r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...)) }
+	if w := found.warning(); w != "" {
+		warn("%s", w)
+	}
+	if found.cutAt >= 0 {
+		warn("the output breaks off at byte %d of %d, behind the result", found.cutAt, res.Stdout.Answer())
+	}
+	if found.tooLong >= 0 {
+		warn("a value at byte %d was too long to be read", found.tooLong)
+	}
+	switch {
+	case res.Cause != proc.Ended:
+		warn("the agent had given its result and was ended (%s)", res.Cause)
+	case res.Signal != 0:
+		warn("the agent was ended by signal %d after its result", int(res.Signal))
+	case res.Exit != 0 && r.Failure == nil:
+		warn("exit status %d after a good result", res.Exit)
+	}
+}
+
+// noResult says why a program that prints JSON gave no result.
+func (p *program) noResult(out outReader, found scan, res *proc.Result, most int64, ev evidence.Case) *nodes.Error {
+	said := strings.TrimSpace(out.words())
+	if found.objects == 0 {
+		said = strings.TrimSpace(said + "\n" + string(res.Stdout.HeadTail(4000)))
+	}
+	if e := p.ended(res, said, ev); e != nil {
+		return e
+	}
+	size := res.Stdout.Answer()
+	blank := found.objects == 0 && found.lines == 0 && found.cutAt < 0
+	switch {
+	case found.tooLong >= 0:
+		return &nodes.Error{Category: "protocol", Permanent: true, Message: fmt.Sprintf("a value at byte %d is longer than %d MB (maxOutputMB)", found.tooLong, most>>20)}
+	case found.cutAt >= 0:
+		return &nodes.Error{Category: "protocol", Message: fmt.Sprintf("the output breaks off: the value at byte %d has no end, %d bytes were printed", found.cutAt, size)}
+	case res.Exit != 0:
+		return &nodes.Error{Category: "exit_nonzero", Message: p.exit(res)}
+	case blank:
+		return &nodes.Error{Category: "no_artifact", Message: "no output (exit status 0)"}
+	case found.objects > 0:
+		return &nodes.Error{Category: "protocol", Message: fmt.Sprintf("%d events, but no result", found.objects)}
+	}
+	return &nodes.Error{Category: "protocol", Message: "the output is no JSON: " + found.noise[0]}
+}
+
+// text judges a program whose whole output is the answer.
+func (p *program) text(r *reply, res *proc.Result, most int64, ev evidence.Case) *nodes.Error {
+	r.Finish = "stop"
+	if res.Stdout.Answer() > most {
+		return &nodes.Error{Category: "protocol", Permanent: true, Message: fmt.Sprintf("the answer is longer than %d MB (maxOutputMB)", most>>20)}
+	}
+	b, err := io.ReadAll(res.Stdout.UntilExit())
+	if err != nil {
+		return &nodes.Error{Category: "unknown", Message: "read the answer", Err: err}
+	}
+	r.Text = string(b)
+	blank := strings.TrimSpace(r.Text) == ""
+	if res.Cause == proc.Ended && res.Exit == 0 && !blank {
+		if !evidence.Head(r.Text) && (len(r.Text) > mostShort || !p.matches(r.Text)) {
+			return nil
+		}
+		ev.Text, ev.Else = r.Text, "protocol"
+		return p.declared(ev.Error())
+	}
+	said := ""
+	if !blank {
+		said = string(res.Stdout.HeadTail(4000))
+	}
+	if e := p.ended(res, said, ev); e != nil {
+		return e
+	}
+	if res.Exit == 0 {
+		return &nodes.Error{Category: "no_artifact", Message: "no output (exit status 0)"}
+	}
+	return &nodes.Error{Category: "exit_nonzero", Message: p.exit(res)}
+}
+
+// ended says how a program without a result ended, as far as there is evidence; else nil. said is what
+// it told on stdout.
+func (p *program) ended(res *proc.Result, said string, ev evidence.Case) *nodes.Error {
+	ev.Text = strings.TrimSpace(said + "\n" + proc.Printable(string(res.Stderr.Tail(8000))))
+	word, spoken := evidence.Word(ev.Text)
+	byPattern := p.matches(ev.Text)
+	switch {
+	case res.Cause == proc.Cancelled:
+		return &nodes.Error{Category: "killed", Message: "the agent was stopped"}
+	case res.Cause == proc.TimedOut || res.Cause == proc.Silent:
+		if spoken && patient[word] {
+			return p.declared(ev.Error()) // it retried by itself until the time was over
+		}
+		what := map[proc.Cause]string{proc.TimedOut: "no result within the time limit", proc.Silent: "no output for too long"}[res.Cause]
+		return &nodes.Error{Category: "stalled", Message: what}
+	case byPattern:
+		return p.declared(ev.Error())
+	case res.NotStarted():
+		return &nodes.Error{Category: "spawn_failed", Permanent: true, Message: p.exit(res)}
+	case res.Signal != 0 || res.Exit > 128 && res.Exit <= 128+15:
+		if spoken && patient[word] {
+			return ev.Error()
+		}
+		return &nodes.Error{Category: "killed", Message: p.exit(res)}
+	case spoken:
+		return ev.Error()
+	}
+	if category := exitCategory(res.Exit, said != "" || res.Stdout.Size() > 0); category != "" {
+		return &nodes.Error{Category: category, Permanent: category != "auth", Message: p.exit(res)}
+	}
+	return nil
+}
+
+// patient are the categories that an agent's own retries hide until it is ended.
+var patient = map[string]bool{"rate_limited": true, "quota_wait": true, "auth": true, "billing": true}
+
+// exitCategory knows the exit statuses that command line agents document. began says that the
+// agent had started to answer.
+func exitCategory(status int, began bool) string {
+	switch {
+	case status == 41, status == 145: // 401 modulo 256
+		return "auth"
+	case status == 53, status == 52 && began:
+		return "budget"
+	case status == 42, status == 52:
+		return "config"
+	}
+	return ""
+}
+
+func (p *program) exit(res *proc.Result) string {
+	msg := fmt.Sprintf("exit status %d", res.Exit)
+	if res.Signal != 0 {
+		msg = fmt.Sprintf("ended by signal %d (%v)", int(res.Signal), res.Signal)
+	}
+	for _, c := range []*proc.Capture{res.Stderr, res.Stdout} {
+		lines := strings.Split(strings.TrimSpace(proc.Printable(string(c.Tail(2000)))), "\n")
+		if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
+			return msg + ": " + clip(last, 200)
+		}
+	}
+	return msg
+}

@@ -1,0 +1,82 @@
+package agent
+
+import (
+	"fmt"
+
+	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/evidence"
+)
+
+// codexOut reads what `codex exec --json` prints. An error event is no end: only turn.completed
+// and turn.failed are.
+type codexOut struct {
+	texts     []string
+	errors    []string
+	failed    string // message of turn.failed
+	ended     string // completed | failed | ""
+	usage     object // totals of the thread; the last one counts
+	toolCalls int
+}
+
+func (c *codexOut) event(o object) {
+	switch o.str("type") {
+	case "item.completed":
+		item := o.object("item")
+		switch item.str("type") {
+		case "agent_message":
+			if text := item.str("text"); text != "" {
+				c.texts = append(c.texts, text)
+			}
+		case "error":
+			c.errors = append(c.errors, item.str("message"))
+		case "reasoning", "":
+		default:
+			c.toolCalls++
+		}
+	case "error":
+		c.errors = append(c.errors, o.str("message"))
+	case "turn.started":
+		c.ended = ""
+	case "turn.completed":
+		c.ended = "completed"
+		if u := o.object("usage"); u != nil {
+			c.usage = u
+		}
+	case "turn.failed":
+		c.ended, c.failed = "failed", o.object("error").str("message")
+		if u := o.object("usage"); u != nil {
+			c.usage = u
+		}
+	}
+}
+
+// fill completes a reply when the run came to an end of its own.
+func (c *codexOut) fill(r *reply, ev evidence.Case) *nodes.Error {
+	r.ToolCalls = c.toolCalls
+	c.count(r)
+	for _, e := range c.errors {
+		r.Warnings = append(r.Warnings, "the agent reported: "+clip(e, 200))
+	}
+	r.Text = lastOf(c.texts)
+	for i := len(c.texts) - 2; i >= 0; i-- {
+		r.Earlier = append(r.Earlier, c.texts[i])
+	}
+	if c.ended == "failed" {
+		ev.Text = orElse(c.failed, lastOf(c.errors))
+		r.Finish = "error"
+		return ev.Error()
+	}
+	r.Finish = "stop"
+	return nil
+}
+
+// count sorts the tokens into disjoint classes: cached ones are part of the input.
+func (c *codexOut) count(r *reply) {
+	in, read, write := c.usage.count("input_tokens"), c.usage.count("cached_input_tokens"), c.usage.count("cache_write_input_tokens")
+	fresh := in - read - write
+	if fresh < 0 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("more cached tokens (%d) than input tokens (%d) were reported", read+write, in))
+		fresh = 0
+	}
+	r.Usage = nodes.Usage{Input: fresh, CacheRead: read, CacheWrite: write, Output: c.usage.count("output_tokens")}
+}

@@ -1,0 +1,152 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/evidence"
+)
+
+// command runs any program by a declared template.
+type command struct{}
+
+func (command) address() string { return "cli:command" }
+
+func (command) ask(ctx context.Context, q *question) (*reply, error) {
+	c := q.set.Command
+	if c == nil {
+		c = &commandSettings{Prompt: "stdin", Parse: "text"}
+	}
+	prompt := guarded(withSystem(q))
+	file := filepath.Join(q.task.Scratch, "prompt.md")
+	fill := strings.NewReplacer("{prompt}", file, "{model}", q.set.Model, "{dir}", q.folder)
+	p := &program{env: map[string]string{}, output: c.format(), patterns: c.Errors}
+	for _, arg := range append(append([]string{}, q.set.Argv...), q.set.Flags...) {
+		p.argv = append(p.argv, fill.Replace(arg))
+	}
+	switch c.Prompt {
+	case "file":
+		if err := os.WriteFile(file, []byte(prompt), 0o600); err != nil {
+			return nil, err
+		}
+	case "argument":
+		if len(prompt) > mostArgument {
+			return nil, nodes.Permanent(nodes.Fail("input_too_big", fmt.Sprintf("a prompt of %d bytes cannot be an argument; use stdin or file", len(prompt))))
+		}
+		p.argv = append(p.argv, prompt)
+	default:
+		p.stdin = prompt
+	}
+	return p.run(ctx, q)
+}
+
+// guarded keeps a prompt from beginning like an option, a command or an attachment.
+func guarded(prompt string) string {
+	if r, _ := utf8.DecodeRuneInString(prompt); unicode.IsLetter(r) || unicode.IsDigit(r) {
+		return prompt
+	}
+	return firstLine + prompt
+}
+
+func (c *commandSettings) format() format {
+	switch c.Parse {
+	case "claude-json", "claude-stream":
+		return claudeFormat
+	case "codex-jsonl":
+		return codexFormat
+	case "gemini-json":
+		return geminiFormat
+	case "json", "json-lines":
+		return format{reader: func() outReader {
+			return &fieldOut{field: strings.Split(c.Field, "."), failed: strings.Split(c.ErrorField, "."), lines: c.Parse == "json-lines", check: c.ErrorField != ""}
+		}}
+	}
+	return format{}
+}
+
+// check finds the mistakes of the settings that the schema cannot say.
+func (c *commandSettings) check(d *describer) {
+	if (c.Parse == "json" || c.Parse == "json-lines") && c.Field == "" {
+		d.problem("command.field", "missing: where the answer is in the JSON")
+	}
+	for i, e := range c.Errors {
+		if _, err := regexp.Compile("(?i)" + e.Match); err != nil {
+			d.problem(fmt.Sprintf("command.errors.%d.match", i), "not a regular expression: %v", err)
+		}
+	}
+}
+
+// fieldOut reads an answer at a declared place of any JSON.
+type fieldOut struct {
+	field, failed []string
+	lines         bool // the answer comes in pieces
+	check         bool // failed is declared
+	text          strings.Builder
+	found         bool
+	message       string
+}
+
+func (f *fieldOut) event(o object) {
+	if f.check {
+		if raw, ok := at(o, f.failed); ok && !empty(raw) {
+			f.message, f.found = plain(raw), true
+		}
+	}
+	raw, ok := at(o, f.field)
+	if !ok {
+		return
+	}
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		return
+	}
+	f.found = true
+	if !f.lines {
+		f.text.Reset()
+	}
+	f.text.WriteString(text)
+}
+
+// at returns the value at a path of names.
+func at(o object, path []string) (json.RawMessage, bool) {
+	for i, name := range path {
+		raw, ok := o[name]
+		if !ok || i == len(path)-1 {
+			return raw, ok
+		}
+		if o = o.object(name); o == nil {
+			return nil, false
+		}
+	}
+	return nil, false
+}
+
+// empty reports whether a value means "no error".
+func empty(raw json.RawMessage) bool {
+	switch strings.TrimSpace(string(raw)) {
+	case "", "null", "false", `""`, "0", "[]", "{}":
+		return true
+	}
+	return false
+}
+
+func (f *fieldOut) done() bool    { return f.found }
+func (f *fieldOut) words() string { return "" }
+
+func (f *fieldOut) fill(r *reply, ev evidence.Case) *nodes.Error {
+	r.Text, r.Finish = f.text.String(), "stop"
+	if f.message == "" {
+		return nil
+	}
+	r.Finish = "error"
+	ev.Text = f.message
+	return ev.Error()
+}

@@ -1,0 +1,86 @@
+package agent
+
+import (
+	"strings"
+
+	"dagrun.dev/nodes"
+)
+
+// The payloads of LLM_CALL_*; the host adds node and call_id. V-1.
+
+type callStarted struct {
+	Model           string  `json:"model"`
+	ProviderBaseURL string  `json:"provider_base_url"`
+	PromptHash      string  `json:"prompt_hash"`
+	Temperature     float64 `json:"temperature"`
+	MaxTokens       int64   `json:"max_tokens"`
+	ToolSchemaHash  string  `json:"tool_schema_hash,omitempty"`
+}
+
+type tokenUsage struct {
+	Input  int64 `json:"input_tokens"`
+	Output int64 `json:"output_tokens"`
+	Total  int64 `json:"total_tokens"`
+}
+
+type callFinished struct {
+	LatencyMS      int64      `json:"latency_ms"`
+	TokenUsage     tokenUsage `json:"token_usage"`
+	FinishReason   string     `json:"finish_reason"`
+	OutputHash     string     `json:"output_hash"`
+	APICostUSD     float64    `json:"api_cost_usd,omitempty"`
+	ToolCallsCount int        `json:"tool_calls_count,omitempty"`
+}
+
+type callFailed struct {
+	LatencyMS    int64  `json:"latency_ms"`
+	ErrorClass   string `json:"error_class"`
+	ErrorSummary string `json:"error_summary"`
+	Retryable    bool   `json:"retryable"`
+	ErrorDetails string `json:"error_details,omitempty"`
+	HTTPStatus   int    `json:"http_status,omitempty"`
+}
+
+func started(p provider, q *question) callStarted {
+	c := callStarted{
+		Model: orElse(q.set.Model, "default"), ProviderBaseURL: p.address(),
+		PromptHash: digest(q.prompt), MaxTokens: q.set.MaxOutputTokens,
+	}
+	switch {
+	case q.set.BaseURL != "":
+		c.ProviderBaseURL = q.set.BaseURL
+	case q.set.Provider == "sim":
+		c.ProviderBaseURL = "cli:sim"
+	}
+	if q.set.Temperature != nil {
+		c.Temperature = *q.set.Temperature
+	}
+	if len(q.set.Tools) > 0 {
+		c.ToolSchemaHash = digest(strings.Join(q.set.Tools, ","))
+	}
+	return c
+}
+
+func finished(r *reply, latency int64) callFinished {
+	in := r.Usage.Input + r.Usage.CacheRead + r.Usage.CacheWrite
+	c := callFinished{
+		LatencyMS: latency, TokenUsage: tokenUsage{Input: in, Output: r.Usage.Output, Total: in + r.Usage.Output},
+		FinishReason: orElse(r.Finish, "stop"), OutputHash: digest(r.Text), ToolCallsCount: r.ToolCalls,
+	}
+	if r.CostUSD != nil {
+		c.APICostUSD = *r.CostUSD
+	}
+	return c
+}
+
+// stops are the categories that no further attempt helps with as things are.
+var stops = map[string]bool{
+	"auth": true, "billing": true, "budget": true, "config": true, "input_too_big": true, "refused": true, "spawn_failed": true,
+}
+
+func failed(e *nodes.Error, status int, latency int64) callFailed {
+	return callFailed{
+		LatencyMS: latency, ErrorClass: e.Category, ErrorSummary: e.Message,
+		Retryable: !e.Permanent && !stops[e.Category], ErrorDetails: e.Diagnostics, HTTPStatus: status,
+	}
+}

@@ -1,0 +1,166 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"dagrun.dev/nodes"
+)
+
+// name is the name of a given file in the working folder.
+func (g givenFile) name() string {
+	switch {
+	case g.As != "":
+		return g.As
+	case g.Artifact != "":
+		return g.Artifact
+	}
+	return path.Base(g.File)
+}
+
+// workFolder makes the agent's private working folder. Its .git/HEAD makes it the top of a
+// project, so that no configuration above it is looked for. C-11
+func workFolder(t *nodes.Task, s *settings) (string, error) {
+	dir := filepath.Join(t.Scratch, "work")
+	if err := os.MkdirAll(filepath.Join(dir, ".git"), 0o700); err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".git", "HEAD"), []byte("ref: refs/heads/main\n"), 0o600); err != nil {
+		return "", err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	for i, g := range s.Give {
+		if err := give(t, root, g); err != nil {
+			return "", &nodes.Error{Category: "config", Message: fmt.Sprintf("give.%d", i), Err: err}
+		}
+	}
+	return dir, nil
+}
+
+func give(t *nodes.Task, root *os.Root, g givenFile) error {
+	var from io.ReadCloser
+	var err error
+	if g.Artifact != "" {
+		from, err = t.Artifact(g.Artifact)
+	} else {
+		from, err = t.File(g.File)
+	}
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	if dir := filepath.Dir(g.name()); dir != "." {
+		if err := root.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	f, err := root.Create(g.name())
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, from)
+	return errors.Join(err, f.Close())
+}
+
+const mostReport = 16 << 20 // bytes
+
+// report returns the declared file when this attempt made it: the folder was empty but for the
+// given files, and a given file that was not changed does not count. P-13
+func (q *question) report() (text string, made bool, err error) {
+	if q.set.Report == "" {
+		return "", false, nil
+	}
+	root, err := os.OpenRoot(q.folder)
+	if err != nil {
+		return "", false, err
+	}
+	defer root.Close()
+	info, err := root.Lstat(q.set.Report)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, err
+	}
+	if !info.Mode().IsRegular() || info.Size() == 0 || info.Size() > mostReport {
+		return "", false, nil
+	}
+	b, err := root.ReadFile(q.set.Report)
+	if err != nil {
+		return "", false, err
+	}
+	given, err := q.given(q.set.Report)
+	if err != nil || given == string(b) || strings.TrimSpace(string(b)) == "" {
+		return "", false, err
+	}
+	return string(b), true, nil
+}
+
+// given returns the content that a file of the working folder had at the start.
+func (q *question) given(name string) (string, error) {
+	for _, g := range q.set.Give {
+		if path.Clean(g.name()) != path.Clean(name) {
+			continue
+		}
+		var from io.ReadCloser
+		var err error
+		if g.Artifact != "" {
+			from, err = q.task.Artifact(g.Artifact)
+		} else {
+			from, err = q.task.File(g.File)
+		}
+		if err != nil {
+			return "", err
+		}
+		defer from.Close()
+		b, err := io.ReadAll(from)
+		return string(b), err
+	}
+	return "", nil
+}
+
+// starts keeps apart the starts of one program: some break their own settings file when
+// two of them begin at once.
+var starts struct {
+	sync.Mutex
+	next map[string]time.Time
+}
+
+// takeTurn waits until a program may start again.
+func takeTurn(ctx context.Context, program string, gap time.Duration) error {
+	if gap <= 0 {
+		return nil
+	}
+	starts.Lock()
+	if starts.next == nil {
+		starts.next = map[string]time.Time{}
+	}
+	now := time.Now()
+	at := starts.next[program]
+	if at.Before(now) {
+		at = now
+	}
+	starts.next[program] = at.Add(gap)
+	starts.Unlock()
+	timer := time.NewTimer(at.Sub(now))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,69 @@
+package agent
+
+import (
+	"context"
+
+	"dagrun.dev/nodes"
+)
+
+// A provider puts one question to a model, once. It neither retries nor waits: attempts
+// belong to the machine.
+type provider interface {
+	// address says where the question goes: a URL, or cli:<name> where a program does not tell.
+	address() string
+	// ask puts the question. The reply holds everything that was seen, also of a failure
+	// (reply.Failure). An error means that nothing was asked: the program did not start, or
+	// ctx was over before. Files are kept through question.task.
+	ask(ctx context.Context, q *question) (*reply, error)
+}
+
+// providerOf returns the provider that the settings name.
+func providerOf(s *settings) (provider, error) {
+	switch s.Provider {
+	case "sim", "claude":
+		return claude{}, nil
+	case "codex":
+		return codex{}, nil
+	case "gemini":
+		return gemini{}, nil
+	case "command":
+		return command{}, nil
+	}
+	return nil, nodes.Permanent(nodes.Fail("config", "provider "+s.Provider+" is not built in"))
+}
+
+// A question is what is asked.
+type question struct {
+	task   *nodes.Task
+	set    *settings
+	prompt string
+	system string
+	// folder is the agent's private working folder, with the given files in it.
+	folder string
+}
+
+// A reply is what came back.
+type reply struct {
+	// Failure is how the provider failed in its own terms; nil when it answered.
+	Failure *nodes.Error
+
+	Text    string   // the answer
+	Earlier []string // texts of earlier turns, newest first, where the answer may stand instead
+	// Cut says that the provider stopped at a limit of length: the text is no answer unless
+	// everything that accept asks for is whole.
+	Cut string
+	// Sentences are the words in which a reason is looked for when the answer is not
+	// accepted: a refusal of a tool, an error told as an answer.
+	Sentences string
+
+	Finish    string // stop | length | tool_calls | error
+	Models    []string
+	ByModel   map[string]float64 // dollars
+	Usage     nodes.Usage
+	CostUSD   *float64
+	ToolCalls int
+	Denials   []string // tools that were refused
+	Status    int      // of HTTP, when known
+	Warnings  []string
+	Survivors []string
+}

@@ -1,0 +1,352 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/accumulate"
+	"dagrun.dev/nodes/extract"
+	"dagrun.dev/nodes/internal/accept"
+	"dagrun.dev/nodes/internal/simagent"
+	"dagrun.dev/nodes/prompt"
+	"dagrun.dev/nodes/validate"
+	"dagrun.dev/nodes/verdict"
+)
+
+// settings are #Agent in Go.
+type settings struct {
+	Provider        string                     `json:"provider"`
+	Model           string                     `json:"model"`
+	Prompt          json.RawMessage            `json:"prompt"`
+	System          *textSource                `json:"system"`
+	Accept          []acceptStep               `json:"accept"`
+	To              string                     `json:"to"`
+	Tools           []string                   `json:"tools"`
+	MaxTurns        int                        `json:"maxTurns"`
+	MaxOutputTokens int64                      `json:"maxOutputTokens"`
+	Temperature     *float64                   `json:"temperature"`
+	Give            []givenFile                `json:"give"`
+	Report          string                     `json:"report"`
+	OnDenial        string                     `json:"onDenial"`
+	OnModelSwitch   string                     `json:"onModelSwitch"`
+	FlatRate        bool                       `json:"flatRate"`
+	Argv            []string                   `json:"argv"`
+	Wrapper         []string                   `json:"wrapper"`
+	Flags           []string                   `json:"flags"`
+	BaseURL         string                     `json:"baseURL"`
+	Env             map[string]json.RawMessage `json:"env"`
+	Pass            []string                   `json:"pass"`
+	Secrets         map[string]string          `json:"secrets"`
+	Home            string                     `json:"home"`
+	Params          map[string]json.RawMessage `json:"params"`
+	ExitGrace       duration                   `json:"exitGrace"`
+	StartGap        duration                   `json:"startGap"`
+	MaxOutputMB     int64                      `json:"maxOutputMB"`
+	Command         *commandSettings           `json:"command"`
+	Sim             *simSettings               `json:"sim"`
+}
+
+type textSource struct {
+	Text string `json:"text"`
+	File string `json:"file"`
+}
+
+// An acceptStep has exactly one field.
+type acceptStep struct {
+	Extract    json.RawMessage `json:"extract"`
+	Validate   json.RawMessage `json:"validate"`
+	Accumulate json.RawMessage `json:"accumulate"`
+	Verdict    json.RawMessage `json:"verdict"`
+}
+
+type givenFile struct {
+	Artifact string `json:"artifact"`
+	File     string `json:"file"`
+	As       string `json:"as"`
+}
+
+type commandSettings struct {
+	Prompt     string         `json:"prompt"`
+	Parse      string         `json:"parse"`
+	Field      string         `json:"field"`
+	ErrorField string         `json:"errorField"`
+	Errors     []errorPattern `json:"errors"`
+}
+
+type errorPattern struct {
+	Match    string   `json:"match"`
+	Category string   `json:"category"`
+	Wait     duration `json:"wait"`
+}
+
+type simSettings struct {
+	Answers string   `json:"answers"`
+	Faults  string   `json:"faults"`
+	Delay   duration `json:"delay"`
+}
+
+// A duration is written as text such as 1m30s.
+type duration time.Duration
+
+func (d *duration) UnmarshalText(b []byte) error {
+	v, err := time.ParseDuration(string(b))
+	*d = duration(v)
+	return err
+}
+
+// read decodes checked settings. Defaults are those of the schema, for callers that skipped it.
+func read(with json.RawMessage) (*settings, error) {
+	s := &settings{OnDenial: "warn", OnModelSwitch: "warn", Home: "own", MaxOutputMB: 256, ExitGrace: duration(10 * time.Second)}
+	if err := accept.Decode(with, s); err != nil {
+		return nil, err
+	}
+	if s.Command != nil {
+		s.Command.Prompt = orElse(s.Command.Prompt, "stdin")
+		s.Command.Parse = orElse(s.Command.Parse, "text")
+	}
+	if s.MaxTurns == 0 {
+		s.MaxTurns = 1
+		if len(s.Tools) > 0 {
+			s.MaxTurns = 30
+		}
+	}
+	return s, nil
+}
+
+func orElse(s, def string) string {
+	if s == "" {
+		return def
+	}
+	return s
+}
+
+// A part is what an accept step is in Go.
+type part struct {
+	name     string
+	with     json.RawMessage
+	describe func(json.RawMessage) (nodes.Traits, error)
+	step     func(json.RawMessage) (accept.Step, error)
+}
+
+// parts returns the fields that are set; there should be one.
+func (a acceptStep) parts() []part {
+	all := []part{
+		{"extract", a.Extract, extract.Describe, extract.New},
+		{"validate", a.Validate, validate.Describe, validate.New},
+		{"accumulate", a.Accumulate, accumulate.Describe, accumulate.New},
+		{"verdict", a.Verdict, verdict.Describe, verdict.New},
+	}
+	return slices.DeleteFunc(all, func(p part) bool { return p.with == nil })
+}
+
+// steps returns the accept list, ready to be applied.
+func (s *settings) steps() ([]accept.Step, error) {
+	var steps []accept.Step
+	for i, a := range s.Accept {
+		for _, p := range a.parts() {
+			step, err := p.step(p.with)
+			if err != nil {
+				return nil, &nodes.Error{Category: "config", Message: fmt.Sprintf("accept.%d.%s", i, p.name), Err: err}
+			}
+			steps = append(steps, step)
+		}
+	}
+	return steps, nil
+}
+
+// Describe reads what the compiler must know of checked settings.
+func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
+	s, err := read(with)
+	if err != nil {
+		return nodes.Traits{}, err
+	}
+	d := describer{tr: nodes.Traits{
+		Effect: "idempotent", Paid: true,
+		Outputs: map[string]string{"chars": "int", "model": "string", "finish_reason": "string"},
+	}}
+	if err := d.prompt(s); err != nil {
+		return nodes.Traits{}, err
+	}
+	if err := d.accept(s); err != nil {
+		return nodes.Traits{}, err
+	}
+	d.files(s)
+	d.provider(s)
+	return d.tr, nil
+}
+
+// CheckFiles holds the prompt's template against its variables.
+func (Kind) CheckFiles(with json.RawMessage, open func(path string) (io.ReadCloser, error)) ([]nodes.Problem, []string) {
+	s, err := read(with)
+	if err != nil {
+		return []nodes.Problem{{Text: err.Error()}}, nil
+	}
+	problems, warnings := prompt.Check(s.Prompt, open)
+	for i := range problems {
+		problems[i].Path = strings.TrimSuffix("prompt."+problems[i].Path, ".")
+	}
+	return problems, warnings
+}
+
+// A describer collects the traits of an agent node.
+type describer struct{ tr nodes.Traits }
+
+func (d *describer) problem(path, format string, args ...any) {
+	d.tr.Problems = append(d.tr.Problems, nodes.Problem{Path: path, Text: fmt.Sprintf(format, args...)})
+}
+
+func (d *describer) prompt(s *settings) error {
+	p, err := prompt.Describe(s.Prompt)
+	if err != nil {
+		return fmt.Errorf("prompt: %w", err)
+	}
+	d.merge("prompt", p)
+	d.tr.Prompt = p.Prompt
+	if d.tr.Prompt == nil {
+		d.tr.Prompt = &nodes.PromptEstimate{}
+	}
+	d.tr.Prompt.Model, d.tr.Prompt.MaxOutput = s.Model, s.MaxOutputTokens
+	var block struct {
+		To string `json:"to"`
+	}
+	if json.Unmarshal(s.Prompt, &block) == nil && block.To != "" {
+		d.problem("prompt.to", "an agent's prompt is not an artifact; leave it out")
+	}
+	if s.System != nil {
+		if (s.System.Text == "") == (s.System.File == "") {
+			d.problem("system", "want exactly one of text, file")
+		}
+		d.tr.Prompt.Chars += int64(utf8.RuneCountInString(s.System.Text))
+		if s.System.File != "" {
+			add(&d.tr.Files, s.System.File)
+			add(&d.tr.Prompt.Files, s.System.File)
+		}
+	}
+	return nil
+}
+
+func (d *describer) accept(s *settings) error {
+	for i, a := range s.Accept {
+		path := fmt.Sprintf("accept.%d", i)
+		parts := a.parts()
+		if len(parts) != 1 {
+			d.problem(path, "want exactly one of extract, validate, accumulate, verdict")
+		}
+		for _, p := range parts {
+			tr, err := p.describe(p.with)
+			if err != nil {
+				return fmt.Errorf("%s.%s: %w", path, p.name, err)
+			}
+			d.merge(path+"."+p.name, tr)
+		}
+	}
+	if s.To != "" {
+		if slices.Contains(d.tr.Writes, s.To) {
+			d.problem("to", "%s is written by a step of accept too", s.To)
+		}
+		add(&d.tr.Writes, s.To)
+	}
+	return nil
+}
+
+func (d *describer) files(s *settings) {
+	taken := map[string]bool{}
+	for i, g := range s.Give {
+		path := fmt.Sprintf("give.%d", i)
+		if (g.Artifact == "") == (g.File == "") {
+			d.problem(path, "want exactly one of artifact, file")
+			continue
+		}
+		if g.Artifact != "" {
+			add(&d.tr.Reads, g.Artifact)
+		} else {
+			add(&d.tr.Files, g.File)
+		}
+		if taken[g.name()] {
+			d.problem(path, "two files are given as %s", g.name())
+		}
+		taken[g.name()] = true
+	}
+	for _, name := range sorted(s.Secrets) {
+		if _, twice := s.Env[name]; twice {
+			d.problem("secrets."+name, "the variable is set by env too")
+		}
+		add(&d.tr.Secrets, s.Secrets[name])
+	}
+}
+
+func (d *describer) provider(s *settings) {
+	switch {
+	case s.Provider == "command" && len(s.Argv) == 0:
+		d.problem("argv", "missing: provider command needs the program")
+	case s.Provider == "command" && s.Command != nil:
+		s.Command.check(d)
+	case s.Provider == "sim" && (s.Sim == nil || s.Sim.Answers == ""):
+		d.problem("sim.answers", "missing: provider sim needs a file of answers")
+	}
+	if s.Sim != nil {
+		if _, err := simagent.ParseFaults(s.Sim.Faults); err != nil {
+			d.problem("sim.faults", "%v", err)
+		}
+	}
+}
+
+// merge adds the traits of a part; its problems are within path.
+func (d *describer) merge(path string, p nodes.Traits) {
+	for _, x := range p.Files {
+		add(&d.tr.Files, x)
+	}
+	for _, x := range p.Reads {
+		add(&d.tr.Reads, x)
+	}
+	for _, x := range p.Writes {
+		add(&d.tr.Writes, x)
+	}
+	for _, x := range p.Appends {
+		add(&d.tr.Appends, x)
+	}
+	for _, x := range p.Secrets {
+		add(&d.tr.Secrets, x)
+	}
+	for _, x := range p.Refs {
+		add(&d.tr.Refs, x)
+	}
+	d.tr.Notes = append(d.tr.Notes, p.Notes...)
+	for name, typ := range p.Outputs {
+		d.tr.Outputs[name] = typ
+	}
+	for _, x := range p.Problems {
+		d.problem(strings.TrimSuffix(path+"."+x.Path, "."), "%s", x.Text)
+	}
+}
+
+func add(list *[]string, name string) {
+	if !slices.Contains(*list, name) {
+		*list = append(*list, name)
+	}
+}
+
+func sorted[V any](m map[string]V) []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// plain returns a string, number or truth value as text.
+func plain(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return string(bytes.TrimSpace(raw))
+}

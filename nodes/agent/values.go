@@ -1,0 +1,262 @@
+package agent
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// object is a JSON object with exact names. (Decoding into a struct would match names without
+// regard to case, and one field of a wrong type would lose the whole object.)
+type object map[string]json.RawMessage
+
+// str returns a string field, "" when it is missing or something else.
+func (o object) str(name string) string {
+	var s string
+	_ = json.Unmarshal(o[name], &s)
+	return s
+}
+
+// num returns a number field.
+func (o object) num(name string) (v float64, ok bool) {
+	err := json.Unmarshal(o[name], &v)
+	return v, err == nil && o.has(name)
+}
+
+// count returns a whole number field, 0 when it is missing or negative.
+func (o object) count(name string) int64 {
+	v, _ := o.num(name)
+	if v < 0 || v > 1e15 {
+		return 0
+	}
+	return int64(v)
+}
+
+// yes returns a truth value; the text "true" counts.
+func (o object) yes(name string) bool {
+	raw := bytes.Trim(o[name], `" `)
+	return bytes.Equal(raw, []byte("true"))
+}
+
+// has reports whether a field is there and not null.
+func (o object) has(name string) bool {
+	raw, ok := o[name]
+	return ok && !bytes.Equal(bytes.TrimSpace(raw), []byte("null"))
+}
+
+func (o object) object(name string) object {
+	var v object
+	_ = json.Unmarshal(o[name], &v)
+	return v
+}
+
+func (o object) list(name string) []json.RawMessage {
+	var v []json.RawMessage
+	_ = json.Unmarshal(o[name], &v)
+	return v
+}
+
+// A scan is what was found besides the objects.
+type scan struct {
+	objects int
+	noise   []string // the first lines that are no JSON, shortened
+	lines   int      // of noise
+	cutAt   int64    // where a value begins that does not end; -1 = nowhere
+	tooLong int64    // where a value begins that is longer than the cap; -1 = nowhere
+}
+
+const (
+	mostNoise     = 3 // lines kept
+	mostNoiseLine = 200
+)
+
+// scanObjects calls each for every JSON object in the output of a program: one value or many, one a line
+// or spread over lines or directly after one another, or inside an array; with other lines around
+// them. A value begins at the start of a line or right after another; brackets inside a line of noise do
+// not fool the scan. most is the cap in bytes for one value: a longer one is skipped. Only when
+// there is nothing else, objects with a type inside noise lines count.
+func scanObjects(src io.ReaderAt, size, most int64, each func(object)) (scan, error) {
+	s := scanner{src: src, size: size, most: most, each: each, scan: scan{cutAt: -1, tooLong: -1}}
+	err := s.run()
+	if s.objects == 0 {
+		for _, o := range s.hidden {
+			s.objects++
+			each(o)
+		}
+	}
+	return s.scan, err
+}
+
+type scanner struct {
+	scan
+	src        io.ReaderAt
+	size, most int64
+	each       func(object)
+	pos        int64
+	strict     bool     // after a value that does not end: only whole values on one line
+	hidden     []object // inside noise
+}
+
+func (s *scanner) run() error {
+	for {
+		c, err := s.skipBlanks()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		took := false
+		if c == '{' || c == '[' {
+			if took, err = s.value(); err != nil {
+				return err
+			}
+		}
+		if !took {
+			if err := s.skipLine(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// from returns a reader from the present position.
+func (s *scanner) from() *io.SectionReader { return io.NewSectionReader(s.src, s.pos, s.size-s.pos) }
+
+// skipBlanks moves to the next byte that is no blank and returns it.
+func (s *scanner) skipBlanks() (byte, error) {
+	r := bufio.NewReaderSize(s.from(), 512)
+	for {
+		c, err := r.ReadByte()
+		if err != nil {
+			return 0, err
+		}
+		switch c {
+		case ' ', '\t', '\r', '\n', 0xef, 0xbb, 0xbf: // a byte order mark too
+			s.pos++
+		default:
+			return c, nil
+		}
+	}
+}
+
+// value takes the JSON value at the present position, if there is one.
+func (s *scanner) value() (took bool, err error) {
+	if s.strict {
+		return s.lineValue()
+	}
+	dec := json.NewDecoder(io.LimitReader(s.from(), s.most+1))
+	var raw json.RawMessage
+	err = dec.Decode(&raw)
+	var syntax *json.SyntaxError
+	switch {
+	case err == nil:
+		s.pos += dec.InputOffset()
+		s.emit(raw)
+		return true, nil
+	case errors.As(err, &syntax):
+		return false, nil
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		s.strict = true
+		if s.size-s.pos > s.most {
+			s.tooLong = s.pos
+		} else {
+			s.cutAt = s.pos
+		}
+		return false, nil
+	}
+	return false, err
+}
+
+// lineValue takes the rest of the line when it is a JSON value.
+func (s *scanner) lineValue() (took bool, err error) {
+	r := bufio.NewReader(io.LimitReader(s.from(), s.most+1))
+	line, err := r.ReadBytes('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	if !json.Valid(line) {
+		return false, nil
+	}
+	s.pos += int64(len(line))
+	s.emit(bytes.TrimSpace(line))
+	return true, nil
+}
+
+func (s *scanner) emit(raw json.RawMessage) {
+	if len(raw) > 0 && raw[0] == '[' {
+		var list []json.RawMessage
+		_ = json.Unmarshal(raw, &list)
+		for _, item := range list {
+			s.emitObject(item)
+		}
+		return
+	}
+	s.emitObject(raw)
+}
+
+func (s *scanner) emitObject(raw json.RawMessage) {
+	var o object
+	if json.Unmarshal(raw, &o) == nil && o != nil {
+		s.objects++
+		s.each(o)
+	}
+}
+
+// skipLine moves behind the line end and keeps the beginning of the line.
+func (s *scanner) skipLine() error {
+	const most = 1 << 20 // of a line that may hide an object
+	r := bufio.NewReaderSize(s.from(), 64<<10)
+	var line []byte
+	for {
+		piece, err := r.ReadSlice('\n')
+		s.pos += int64(len(piece))
+		if len(line) < most {
+			line = append(line, piece...)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		s.noiseLine(line)
+		return nil
+	}
+}
+
+func (s *scanner) noiseLine(line []byte) {
+	s.lines++
+	if len(s.noise) < mostNoise {
+		s.noise = append(s.noise, clip(strings.TrimSpace(string(line)), mostNoiseLine))
+	}
+	if at := bytes.Index(line, []byte(`{"`)); at > 0 {
+		var o object
+		if json.NewDecoder(bytes.NewReader(line[at:])).Decode(&o) == nil && (o.has("type") || o.has("response")) {
+			s.hidden = append(s.hidden, o)
+		}
+	}
+}
+
+// warning describes the noise, "" when there is none.
+func (s *scan) warning() string {
+	switch {
+	case s.lines == 0:
+		return ""
+	case s.lines == 1:
+		return fmt.Sprintf("a line that is no JSON stood in the output: %q", s.noise[0])
+	}
+	return fmt.Sprintf("%d lines that are no JSON stood in the output, the first: %q", s.lines, s.noise[0])
+}
+
+// clip returns the first n bytes of s at most, cut between characters.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "..."
+}
