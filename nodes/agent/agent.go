@@ -22,8 +22,10 @@ import (
 //go:embed schema.cue
 var schema string
 
-// Kind is the kind "agent".
-type Kind struct{}
+// Kind is the kind "agent". The zero value is ready for use.
+type Kind struct {
+	now func() time.Time // the runner's clock, for "resets 3pm"; nil = time.Now
+}
 
 var _ nodes.FileChecker = Kind{}
 
@@ -34,7 +36,7 @@ func (Kind) Name() string { return "agent" }
 func (Kind) Schema() string { return schema }
 
 // Run puts the question once: prompt, call, accept.
-func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
+func (k Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 	s, err := read(t.With)
 	if err != nil {
 		return nil, err
@@ -50,6 +52,9 @@ func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 	q, res, err := ask(t, s)
 	if err != nil {
 		return res, err
+	}
+	if q.now = k.now; q.now == nil {
+		q.now = time.Now
 	}
 	r, err := call(ctx, p, q)
 	if err != nil {

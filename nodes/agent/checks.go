@@ -32,7 +32,8 @@ func settle(q *question, r *reply) error {
 	case strings.TrimSpace(r.Text) == "":
 		r.Failure = &nodes.Error{Category: "no_artifact", Message: "the answer is empty", Permanent: len(r.Denials) > 0}
 	case evidence.Head(r.Text):
-		ev := evidence.Case{Text: r.Text, Tries: q.task.Attempt, Else: "protocol"}
+		ev := q.evidence()
+		ev.Text, ev.Else = r.Text, "protocol"
 		r.Failure = ev.Error()
 	}
 	if r.Failure != nil {

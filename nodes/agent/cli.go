@@ -166,7 +166,7 @@ func (r *reply) leftovers(res *proc.Result) {
 // first, then other output, then stderr, then the exit status.
 func (p *program) judge(q *question, res *proc.Result) (*reply, error) {
 	r := &reply{}
-	ev := evidence.Case{Now: time.Now(), Zone: time.Local, Tries: q.task.Attempt}
+	ev := q.evidence()
 	most := q.set.MaxOutputMB << 20
 	if p.output.reader == nil {
 		r.Failure = p.text(r, res, most, ev)
@@ -177,7 +177,7 @@ func (p *program) judge(q *question, res *proc.Result) (*reply, error) {
 			return nil, err
 		}
 		if out.done() {
-			r.Failure = p.declared(out.fill(r, ev))
+			r.Failure = p.declared(out.fill(r, ev), ev.Now)
 			r.afterResult(found, res)
 		} else {
 			r.Finish = "error"
@@ -255,7 +255,7 @@ func (p *program) text(r *reply, res *proc.Result, most int64, ev evidence.Case)
 			return nil
 		}
 		ev.Text, ev.Else = r.Text, "protocol"
-		return p.declared(ev.Error())
+		return p.declared(ev.Error(), ev.Now)
 	}
 	said := ""
 	if !blank {
@@ -281,12 +281,12 @@ func (p *program) ended(res *proc.Result, said string, ev evidence.Case) *nodes.
 		return &nodes.Error{Category: "killed", Message: "the agent was stopped"}
 	case res.Cause == proc.TimedOut || res.Cause == proc.Silent:
 		if spoken && patient[word] {
-			return p.declared(ev.Error()) // it retried by itself until the time was over
+			return p.declared(ev.Error(), ev.Now) // it retried by itself until the time was over
 		}
 		what := map[proc.Cause]string{proc.TimedOut: "no result within the time limit", proc.Silent: "no output for too long"}[res.Cause]
 		return &nodes.Error{Category: "stalled", Message: what}
 	case byPattern:
-		return p.declared(ev.Error())
+		return p.declared(ev.Error(), ev.Now)
 	case res.NotStarted():
 		return &nodes.Error{Category: "spawn_failed", Permanent: true, Message: p.exit(res)}
 	case res.Signal != 0 || res.Exit > 128 && res.Exit <= 128+15:

@@ -124,7 +124,7 @@ const mostShort = 1500
 func (p *program) matches(text string) bool { return len(text) <= 16000 && p.pattern(text) != nil }
 
 // declared gives an error the category that the settings declare for its words.
-func (p *program) declared(e *nodes.Error) *nodes.Error {
+func (p *program) declared(e *nodes.Error, now time.Time) *nodes.Error {
 	if e == nil {
 		return nil
 	}
@@ -140,7 +140,7 @@ func (p *program) declared(e *nodes.Error) *nodes.Error {
 		if wait == 0 {
 			wait = evidence.Backoff(1)
 		}
-		out.WaitUntil = time.Now().Add(wait)
+		out.WaitUntil = now.Add(wait)
 	case d.Category == "quota_wait":
 	default:
 		out.WaitUntil = time.Time{}

@@ -2,8 +2,10 @@ package agent
 
 import (
 	"context"
+	"time"
 
 	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/evidence"
 )
 
 // A provider puts one question to a model, once. It neither retries nor waits: attempts
@@ -40,6 +42,12 @@ type question struct {
 	system string
 	// folder is the agent's private working folder, with the given files in it.
 	folder string
+	now    func() time.Time
+}
+
+// evidence returns a case about a failure of this question, with the runner's clock.
+func (q *question) evidence() evidence.Case {
+	return evidence.Case{Now: q.now(), Zone: time.Local, Tries: q.task.Attempt}
 }
 
 // A reply is what came back.

@@ -117,8 +117,13 @@ func (s *scanner) run() error {
 			}
 		}
 		if !took {
-			if err := s.skipLine(); err != nil {
+			broken := s.pos == s.cutAt || s.pos == s.tooLong
+			line, err := s.skipLine()
+			if err != nil {
 				return err
+			}
+			if !broken {
+				s.noiseLine(line)
 			}
 		}
 	}
@@ -207,8 +212,8 @@ func (s *scanner) emitObject(raw json.RawMessage) {
 	}
 }
 
-// skipLine moves behind the line end and keeps the beginning of the line.
-func (s *scanner) skipLine() error {
+// skipLine moves behind the line end and returns the beginning of the line.
+func (s *scanner) skipLine() ([]byte, error) {
 	const most = 1 << 20 // of a line that may hide an object
 	r := bufio.NewReaderSize(s.from(), 64<<10)
 	var line []byte
@@ -222,10 +227,9 @@ func (s *scanner) skipLine() error {
 			continue
 		}
 		if err != nil && !errors.Is(err, io.EOF) {
-			return err
+			return nil, err
 		}
-		s.noiseLine(line)
-		return nil
+		return line, nil
 	}
 }
 
