@@ -176,3 +176,6 @@ func (p *Plan) CategoryByName(name string) (*Category, bool) {
 	}
 	return nil, false
 }
+
+// Weight is what node i is expected to take, in seconds.
+func (g *Graph) Weight(i int32) float64 { return g.weight[i] }

@@ -294,6 +294,7 @@ type EscalationOpenedBody struct {
 	ID          string    `json:"id"`
 	Kind        string    `json:"kind"` // timeout | breaker | compensation | quality-floor | approval | lost | failed
 	Node        string    `json:"node,omitempty"`
+	Breaker     string    `json:"breaker,omitempty"`
 	Message     string    `json:"message"`
 	Options     []string  `json:"options"`
 	Recommended string    `json:"recommended,omitempty"`

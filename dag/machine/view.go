@@ -2,6 +2,7 @@ package machine
 
 import (
 	"encoding/json"
+	"maps"
 	"time"
 
 	"dagrun.dev/dag"
@@ -12,93 +13,223 @@ import (
 
 // Graph returns the present graph: the adopted plan with its run-time expansions. It is nil
 // before the first event.
-func (s *State) Graph() *dag.Graph { panic("contract") }
-
-// Run returns what is known of the run as a whole.
-func (s *State) Run() RunView { panic("contract") }
-
-// A RunView is the run as a whole.
-type RunView struct {
-	ID, Name   string
-	PlanDigest string
-	Seed       int64
-	Seq        int64     // last event folded
-	Created    time.Time // of RUN_CREATED
-	Updated    time.Time // of the last event
-	Status     RunStatus
-	Pause      RunPausedBody // the pause in force, or the last one
-	State      string        // declared by milestones; CREATED at first
-	Stable     string        // last stable state
-	Active     time.Duration // time of activity until Updated
-	Resumes    int
-	Failed     string // reason of RUN_FAILED
-}
-
-// RunStatus is where a run stands.
-type RunStatus string
-
-const (
-	RunNone    RunStatus = ""
-	RunRunning RunStatus = "running"
-	RunPause   RunStatus = "paused"
-	RunEnding  RunStatus = "ending" // fatal failure or cancel: only clean-up runs
-	RunDone    RunStatus = "completed"
-	RunBroken  RunStatus = "failed"
-)
+func (s *State) Graph() *dag.Graph { return s.graph }
 
 // NodeByID returns the record of a node.
-func (s *State) NodeByID(id string) (NodeView, bool) { panic("contract") }
+func (s *State) NodeByID(id string) (NodeView, bool) {
+	if s.graph == nil {
+		return NodeView{}, false
+	}
+	i, ok := s.graph.Index(id)
+	if !ok {
+		return NodeView{}, false
+	}
+	return s.NodeAt(i), true
+}
 
-// NodeAt returns the record of the node at an index.
-func (s *State) NodeAt(i int32) NodeView { panic("contract") }
+// Count returns how many nodes have a status.
+func (s *State) Count(st Status) int { return int(s.counts[st]) }
+
+// Errors returns the last failures and losses, recovered or not, oldest first.
+func (s *State) Errors() []ErrorView { return s.errors }
+
+// An ErrorView is a failed or lost attempt.
+type ErrorView struct {
+	Seq        int64     `json:"seq"`
+	Time       time.Time `json:"time"`
+	Node       string    `json:"node"`
+	Generation int       `json:"generation"`
+	Attempt    int       `json:"attempt,omitempty"`
+	Category   string    `json:"category,omitempty"`
+	Class      string    `json:"class,omitempty"`
+	Message    string    `json:"message,omitempty"`
+	Final      bool      `json:"final,omitempty"`
+}
 
 // A NodeView is the record of a node in its current generation.
 type NodeView struct {
-	Node       *dag.Node
-	Status     Status
-	Generation int // from 1
-	Attempt    int // last started in this generation; 0 = none
-	Failures   int // recorded failures since the node was last given a fresh start
-	Lost       int
-	First      time.Time // first start of this generation
-	Started    time.Time // last start
-	Finished   time.Time // last end
-	Last       *FinishedBody
-	RetryAt    time.Time // instant before which it will not start (backoff or wait)
-	Values     map[string]json.RawMessage
-	Cost       dag.USD // over all attempts and generations
-	Usage      Usage
-	Reserved   dag.Amount // of the running attempt
-	Blocked    Block
+	Node        *dag.Node
+	Status      Status
+	Soft        bool // failed or cancelled, and the run goes on
+	Generation  int  // from 1
+	Attempt     int  // last started in this generation; 0 = none
+	Failures    int  // recorded failures since the node was last given a fresh start
+	Lost        int  // likewise
+	Rounds      int  // final failures, each after a fresh start
+	Rewinds     int  // that its failures caused
+	First       time.Time
+	Started     time.Time     // last start
+	Finished    time.Time     // last end
+	Fingerprint string        // of the last end
+	Last        *FinishedBody // last end, without notes, diagnostics and fingerprint; nil = none
+	RetryAt     time.Time     // instant before which it will not start (backoff or wait)
+	Values      map[string]json.RawMessage
+	Cost        dag.USD // over all attempts and generations
+	Usage       Usage
+	Reserved    dag.Amount // of the running attempt
+	Blocked     Block
 }
 
 // A Block says why a node that could start does not.
 type Block struct {
-	By    string // pool | breaker | quota | budget | person | escalation | retry | pause | needs; empty = nothing
+	By    string // retry | wait | person | escalation | compensation | needs | pause | pool | breaker | quota | budget; empty = nothing
 	Name  string // of the pool, breaker, escalation or first open need
 	Until time.Time
 }
 
-// ScopeOf returns what expressions of a node may read: its ancestors, its history, the run.
-func (s *State) ScopeOf(node string) dag.Scope { panic("contract") }
+// NodeAt returns the record of the node at an index.
+func (s *State) NodeAt(i int32) NodeView {
+	r := &s.recs[i]
+	v := NodeView{Node: s.graph.Node(i), Status: s.status[i], Generation: int(r.gen), Attempt: int(r.attempt),
+		First: at(r.firstStart()), Started: at(r.started), Finished: at(r.finished), Fingerprint: r.fingerprint}
+	v.Soft = (v.Status == Failed || v.Status == Cancelled) && s.settled[i].counts()
+	if m := r.more; m != nil {
+		v.Failures, v.Lost, v.Rounds, v.Rewinds = int(m.failed()), int(m.lost), int(m.rounds), int(m.rewinds)
+		v.Last, v.RetryAt = m.last, at(m.retryAt)
+		v.Cost, v.Usage, v.Reserved = m.cost, m.usage, m.reserved
+		if m.last != nil {
+			v.Values = m.last.Values
+		}
+	}
+	if v.Last == nil && r.phase == ended {
+		v.Last = &FinishedBody{Node: v.Node.ID, Generation: v.Generation, Attempt: v.Attempt, Status: StatusCompleted, Final: true}
+	}
+	v.Blocked = s.block(i)
+	return v
+}
 
-// DeclaredState returns the state that milestones last declared for a section, of the run when
-// the section is empty. CREATED at first.
-func (s *State) DeclaredState(section string) string { panic("contract") }
+func (s *State) block(i int32) Block {
+	r, n := &s.recs[i], s.graph.Node(i)
+	switch s.status[i] {
+	case Retrying:
+		return Block{By: "retry", Until: at(r.wakeAt())}
+	case Holding:
+		return Block{By: "wait", Until: at(r.wakeAt())}
+	case Stopped:
+		return Block{By: "person"}
+	case Asking:
+		return Block{By: "escalation", Name: r.m().question}
+	case Undoing, Blocked:
+		return Block{By: "compensation"}
+	case Waiting:
+		for _, j := range s.graph.Needs(i) {
+			if !s.settled[j].counts() {
+				return Block{By: "needs", Name: s.graph.Node(j).ID}
+			}
+		}
+	case Ready:
+		return s.gated(i, n)
+	}
+	return Block{}
+}
 
-// BreakerRecord returns the last change recorded of a breaker and when; false when there is none.
-func (s *State) BreakerRecord(name string) (BreakerChangedBody, time.Time, bool) { panic("contract") }
+// gated says which gate a ready node stands before, by what was last recorded.
+func (s *State) gated(i int32, n *dag.Node) Block {
+	if s.run.status == RunPause {
+		return Block{By: "pause", Name: s.run.pause.Reason}
+	}
+	c := &s.classes[s.class[i]]
+	if c.breaker >= 0 {
+		b := &s.breakers[c.breaker]
+		switch {
+		case b.hold > s.run.updated:
+			return Block{By: "quota", Name: b.name, Until: at(b.hold)}
+		case b.isOpen(s.run.updated):
+			return Block{By: "breaker", Name: b.name, Until: at(b.until)}
+		case b.room(s.breakerSpec(b.name), s.run.updated) == 0:
+			return Block{By: "breaker", Name: b.name}
+		}
+	}
+	if c.pool >= 0 && s.pools[c.pool].used >= s.pools[c.pool].size {
+		return Block{By: "pool", Name: s.pools[c.pool].name}
+	}
+	if c.paid && !s.ledger.fits(n.Reserve, dag.Amount{}) {
+		return Block{By: "budget"}
+	}
+	return Block{}
+}
 
-// Escalations returns the open questions in the order in which they were opened.
-func (s *State) Escalations() []EscalationOpenedBody { panic("contract") }
+// ScopeOf returns what expressions of a node may read: its ancestors, the nodes of its history,
+// and facts of the run. It reads the state as it is when it is asked.
+func (s *State) ScopeOf(node string) dag.Scope {
+	i, ok := s.graph.Index(node)
+	if !ok {
+		i = -1
+	}
+	return scope{s, i}
+}
 
-// Escalation returns a question, open or answered; false when it was never opened.
-func (s *State) Escalation(id string) (EscalationView, bool) { panic("contract") }
+type scope struct {
+	s    *State
+	node int32
+}
 
-// An EscalationView is a question and, once there is one, its answer.
-type EscalationView struct {
-	Question EscalationOpenedBody
-	Answer   *EscalationAnsweredBody
+// View implements dag.Scope.
+func (c scope) View(id string) (dag.View, bool) {
+	i, ok := c.s.graph.Index(id)
+	if !ok || !c.reads(i, id) {
+		return dag.View{}, false
+	}
+	v := dag.View{Status: c.s.status[i].word(), Generation: int(c.s.recs[i].gen)}
+	m := c.s.recs[i].more
+	if m == nil || m.last == nil {
+		return v, true
+	}
+	switch c.s.status[i] {
+	case Failed, Asking, Undoing, Stopped, Cancelled:
+		v.Category = m.last.Category
+	case Skipped:
+		v.Category = m.last.Category
+	}
+	v.Out = maps.Clone(m.last.Values)
+	return v, true
+}
+
+func (c scope) reads(i int32, id string) bool {
+	if c.node < 0 {
+		return false
+	}
+	for _, h := range c.s.graph.Node(c.node).History {
+		if h == id {
+			return true
+		}
+	}
+	return c.s.graph.Ancestor(i, c.node)
+}
+
+// word is the status as expressions and reports name it.
+func (st Status) word() string {
+	switch st {
+	case Running:
+		return "running"
+	case Completed:
+		return StatusCompleted
+	case Failed, Undoing:
+		return StatusFailed
+	case Skipped:
+		return StatusSkipped
+	case Cancelled:
+		return StatusCancelled
+	}
+	return "pending"
+}
+
+// Run implements dag.Scope. The keys are those of expr.RunFacts.
+func (c scope) Run() map[string]any {
+	s := c.s
+	return map[string]any{
+		"name":          s.graph.Plan.Name,
+		"spentUSD":      s.ledger.spent.USD.Float(),
+		"reservedUSD":   s.ledger.reserved.USD.Float(),
+		"capUSD":        s.ledger.budget.CapUSD.Float(),
+		"spentTokens":   s.ledger.spent.Tokens,
+		"capTokens":     s.ledger.budget.CapTokens,
+		"completed":     int64(s.counts[Completed]),
+		"failed":        int64(s.counts[Failed]),
+		"skipped":       int64(s.counts[Skipped]),
+		"seconds":       float64(s.activeAt(s.run.updated)) / 1000,
+		"compensations": int64(s.run.undos),
+	}
 }
 
 // Status is where a node stands.

@@ -1,0 +1,165 @@
+package machine
+
+import (
+	"fmt"
+	"time"
+
+	"dagrun.dev/dag"
+)
+
+// A breaker is what was recorded of a named circuit breaker. The host counts and says when it
+// changes; the machine gates starts:
+//
+//	closed ---------> open ---until has passed---> half-open: probes only ---> closed
+//	   ^               ^ whenOpen: wait, skip,              |
+//	   |               |  continue, escalate                |
+//	   +--- recorded --+------------ recorded --------------+
+type breaker struct {
+	name     string
+	state    breakerState
+	until    int64
+	counts   Counts
+	cause    string
+	changed  int64 // 0 = nothing was recorded of it
+	epoch    int32 // transitions so far; probes belong to one
+	openings int32
+	hold     int64  // until when a quota holds every node of it
+	question string // of the present opening
+	answer   string // to it
+
+	probing int32 // derived: probes in flight
+}
+
+type breakerState uint8
+
+const (
+	breakerClosed breakerState = iota
+	breakerOpen
+	breakerHalfOpen
+)
+
+var breakerNames = [...]string{"closed", "open", "half-open"}
+
+func (s *State) breakerIndex(name string) int32 {
+	if k, ok := s.breakAt[name]; ok {
+		return k
+	}
+	if s.breakAt == nil {
+		s.breakAt = map[string]int32{}
+	}
+	k := int32(len(s.breakers))
+	s.breakAt[name] = k
+	s.breakers = append(s.breakers, breaker{name: name})
+	return k
+}
+
+// indexBreakers prepares for a graph: breakers of an earlier plan are kept.
+func (s *State) indexBreakers() {
+	s.breakAt = map[string]int32{}
+	for k := range s.breakers {
+		s.breakAt[s.breakers[k].name] = int32(k)
+		s.breakers[k].probing = 0
+	}
+	for k := range s.graph.Plan.Breakers {
+		s.breakerIndex(s.graph.Plan.Breakers[k].Name)
+	}
+}
+
+func (s *State) onBreaker(e *Event, b *BreakerChangedBody) error {
+	state := breakerClosed
+	switch b.State {
+	case "closed":
+	case "open":
+		state = breakerOpen
+	case "half-open":
+		state = breakerHalfOpen
+	default:
+		return fmt.Errorf("unknown breaker state %q", b.State)
+	}
+	k := &s.breakers[s.breakerIndex(b.Breaker)]
+	if state != k.state {
+		k.epoch++
+		k.probing = 0
+		if state == breakerOpen {
+			k.openings++
+			k.question, k.answer = "", ""
+		}
+	}
+	k.state, k.until, k.counts, k.cause, k.changed = state, ms(b.Until), b.Counts, b.Cause, ms(e.Time)
+	return nil
+}
+
+// isOpen reports whether no start may pass at an instant. An open breaker whose time has passed
+// lets probes through even before its host has recorded that it is half-open.
+func (b *breaker) isOpen(now int64) bool {
+	return b.state == breakerOpen && (b.until == 0 || now < b.until)
+}
+
+// room is how many starts it lets through at an instant.
+func (b *breaker) room(spec *dag.Breaker, now int64) int32 {
+	switch {
+	case b.isOpen(now) || now < b.hold:
+		return 0
+	case b.state == breakerClosed:
+		return 1 << 30
+	}
+	probes := int32(1)
+	if spec != nil {
+		probes = max(1, int32(spec.Probes))
+	}
+	if b.state == breakerHalfOpen {
+		probes -= min(probes-1, int32(b.counts.Successes))
+	}
+	return max(0, probes-b.probing)
+}
+
+func (s *State) breakerSpec(name string) *dag.Breaker {
+	for k := range s.graph.Plan.Breakers {
+		if s.graph.Plan.Breakers[k].Name == name {
+			return &s.graph.Plan.Breakers[k]
+		}
+	}
+	return nil
+}
+
+// whenOpen is what nodes do now: what a person said, else what the plan says.
+func (s *State) whenOpen(b *breaker) string {
+	if b.answer != "" {
+		return b.answer
+	}
+	if spec := s.breakerSpec(b.name); spec != nil {
+		return spec.WhenOpen
+	}
+	return "wait"
+}
+
+// BreakerRecord returns the last change recorded of a breaker, and when it was recorded.
+func (s *State) BreakerRecord(name string) (BreakerChangedBody, time.Time, bool) {
+	k, ok := s.breakAt[name]
+	if !ok || s.breakers[k].changed == 0 {
+		return BreakerChangedBody{}, time.Time{}, false
+	}
+	b := &s.breakers[k]
+	return BreakerChangedBody{Breaker: name, State: breakerNames[b.state], Until: at(b.until), Counts: b.counts, Cause: b.cause}, at(b.changed), true
+}
+
+// A BreakerView is a breaker as status and reports show it.
+type BreakerView struct {
+	BreakerChangedBody
+	Changed  time.Time // zero: nothing was recorded, it is closed
+	Openings int
+	Probing  int       // probes in flight
+	Hold     time.Time // until when a quota holds its nodes
+}
+
+// Breakers returns all breakers: those of the plan by name, then those of earlier plans.
+func (s *State) Breakers() []BreakerView {
+	list := make([]BreakerView, 0, len(s.breakers))
+	for k := range s.breakers {
+		b := &s.breakers[k]
+		list = append(list, BreakerView{
+			BreakerChangedBody{Breaker: b.name, State: breakerNames[b.state], Until: at(b.until), Counts: b.counts, Cause: b.cause},
+			at(b.changed), int(b.openings), int(b.probing), at(b.hold)})
+	}
+	return list
+}

@@ -1,0 +1,423 @@
+package machine
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Decide returns what should be under way now and is not, and the instant at which to ask again
+// if nothing happens before (zero: only an event can change the answer). It does not change what
+// it will answer: asked twice without an event between, it says the same. Facts to record come
+// first, then work; starts come best first: priority, longest expected path, plan order. At most
+// free commands of Op Start are returned (free = idle workers of the host); pools, breakers,
+// budget and pauses are already taken into account. All other commands come in full. Cost:
+// proportional to what is returned and is being waited for by people, not to the plan.
+func (s *State) Decide(now time.Time, free int) ([]Command, time.Time) {
+	d := decision{s: s, now: ms(now), free: free}
+	if s.graph == nil {
+		return nil, time.Time{}
+	}
+	s.advance(d.now)
+	switch {
+	case s.run.status == RunDone || s.run.status == RunBroken:
+	case s.run.status == RunPause:
+		d.overdue(false)
+		d.waitTimers()
+		if s.counts[Running] == 0 {
+			d.wake = 0
+		}
+	case s.ending != "":
+		d.end()
+	default:
+		d.run()
+	}
+	return d.cmds, at(d.wake)
+}
+
+// A decision is one answer in the making.
+type decision struct {
+	s    *State
+	now  int64
+	free int
+	cmds []Command
+	wake int64 // 0 = no instant is waited for
+
+	paused bool // a pause was decided: nothing starts
+}
+
+func (d *decision) record(b Body) { d.cmds = append(d.cmds, Command{Op: Record, Body: b}) }
+
+func (d *decision) recordOf(i int32, b Body) {
+	d.cmds = append(d.cmds, Command{Op: Record, Node: d.s.graph.Node(i).ID, Body: b})
+}
+
+func (d *decision) command(op Op, i int32) {
+	r := &d.s.recs[i]
+	d.cmds = append(d.cmds, Command{Op: op, Node: d.s.graph.Node(i).ID, Generation: int(r.gen), Attempt: int(r.attempt)})
+}
+
+func (d *decision) waitUntil(at int64) {
+	if at > 0 && (d.wake == 0 || at < d.wake) {
+		d.wake = at
+	}
+}
+
+// run decides for a run that goes on.
+func (d *decision) run() {
+	d.answers()
+	d.overdue(true)
+	d.skips()
+	for _, i := range d.s.list(Deciding) {
+		d.command(Evaluate, i)
+	}
+	for _, i := range d.s.list(Expanding) {
+		d.command(Expand, i)
+	}
+	d.asking()
+	d.undo()
+	d.warnings()
+	d.pauses()
+	if !d.paused {
+		d.starts(nil)
+	}
+	d.waitTimers()
+	d.finish()
+}
+
+// waitTimers asks again when the next backoff, wait or total time ends.
+func (d *decision) waitTimers() {
+	if len(d.s.timers) > 0 {
+		d.waitUntil(d.s.timers[0].at)
+	}
+}
+
+// answers takes the default of questions whose time has passed.
+func (d *decision) answers() {
+	for _, k := range d.s.openQ {
+		q := &d.s.questions[k].body
+		due := ms(q.Deadline)
+		switch {
+		case due == 0 || q.Default == "":
+		case due <= d.now:
+			d.record(&EscalationAnsweredBody{ID: q.ID, Answer: q.Default, By: "deadline"})
+		default:
+			d.waitUntil(due)
+		}
+	}
+}
+
+// overdue ends nodes whose total time has passed: what runs is asked to stop, the rest fails.
+func (d *decision) overdue(all bool) {
+	s := d.s
+	keep := s.overdue[:0]
+	for _, i := range s.overdue {
+		t := timer{s.recs[i].deadline(s.graph.Node(i)), i, timerDeadline}
+		if t.at == 0 || t.at > d.now || !s.valid(t) {
+			continue
+		}
+		keep = append(keep, i)
+		switch {
+		case s.status[i] == Running:
+			d.command(Cancel, i)
+		case all && (s.status[i] == Ready || s.status[i] == Retrying || s.status[i] == Holding):
+			d.recordOf(i, s.failure(i, CategoryDeadline, fmt.Sprintf("not done within %s in all", s.graph.Node(i).Timeout.Total.D())))
+		}
+	}
+	s.overdue = keep
+}
+
+// failure is the end of a node that fails without an attempt.
+func (s *State) failure(i int32, category, message string) *FinishedBody {
+	b := &FinishedBody{Node: s.graph.Node(i).ID, Generation: int(s.recs[i].gen), Status: StatusFailed, Final: true,
+		Category: category, Class: "hard", Message: message}
+	if c, ok := s.graph.Plan.CategoryByName(category); ok {
+		b.Class = c.Class
+	}
+	return b
+}
+
+// skips records the nodes that will not run.
+func (d *decision) skips() {
+	s := d.s
+	for _, i := range s.list(Skipping) {
+		n, t := s.graph.Node(i), &s.tallies[i]
+		b := &FinishedBody{Node: n.ID, Generation: int(s.recs[i].gen), Status: StatusSkipped, Final: true}
+		switch unwanted(n, t) {
+		case byCount:
+			b = s.failure(i, CategoryNeeds, fmt.Sprintf("%d of %d needs succeeded; %d wanted", t.ok, t.counted, n.AtLeast))
+		case byUpstream:
+			b.Category, b.Message = CategoryUpstream, "skipped because of "+s.cause(i)
+		default:
+			b.Message = "all its needs were skipped"
+		}
+		d.recordOf(i, b)
+	}
+}
+
+// cause names the failed node because of which node i is skipped.
+func (s *State) cause(i int32) string {
+	for _, j := range s.graph.Needs(i) {
+		if s.settled[j] != forced {
+			continue
+		}
+		if s.status[j] != Skipped {
+			return s.graph.Node(j).ID
+		}
+		return strings.TrimPrefix(s.recs[j].m().last.Message, "skipped because of ")
+	}
+	return "a failed node"
+}
+
+// asking opens the questions that hold nodes, and acts on answers that complete them.
+func (d *decision) asking() {
+	s := d.s
+	for _, i := range s.list(Asking) {
+		n, r := s.graph.Node(i), &s.recs[i]
+		m := r.m()
+		switch {
+		case m.question != "":
+			d.approved(i, m)
+		case m.unresolved && m.verdict == "done":
+			d.recordOf(i, &FinishedBody{Node: n.ID, Generation: int(r.gen), Attempt: int(r.attempt), Status: StatusCompleted, Final: true,
+				Message: "done, as a person says; what it returned is not known"})
+		case m.unresolved && m.verdict != "":
+			b := s.failure(i, CategoryLost, "its outcome is not known, and a person says that it failed")
+			b.Attempt = int(r.attempt)
+			d.recordOf(i, b)
+		case m.unresolved && n.Effect == "probe":
+			d.command(Resolve, i)
+		case m.unresolved:
+			d.command(Resolve, i)
+			d.cmds[len(d.cmds)-1].Body = s.ask(i, AskLost, "attempt %d of %s was cut off: did it take effect?", []any{r.attempt, n.ID},
+				"rerun", "done", "fail", "abort")
+		default:
+			q := s.ask(i, AskFailed, "%s failed: %s", []any{n.ID, orElse(m.last.Message, m.last.Category)}, "retry", "continue", "skip", "fail", "abort")
+			q.Recommended = "retry"
+			d.recordOf(i, q)
+		}
+	}
+}
+
+// approved completes a node whose question has been answered.
+func (d *decision) approved(i int32, m *more) {
+	q, ok := d.s.Escalation(m.question)
+	if !ok || q.Answer == nil {
+		return
+	}
+	r := &d.s.recs[i]
+	d.recordOf(i, &FinishedBody{Node: d.s.graph.Node(i).ID, Generation: int(r.gen), Status: StatusCompleted, Final: true,
+		Values: map[string]json.RawMessage{"answer": quote(q.Answer.Answer), "by": quote(q.Answer.By)}})
+}
+
+func quote(s string) json.RawMessage {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // strings can always be marshalled
+	}
+	return b
+}
+
+// ask is a question about a node; its id is unique and the same until it has been opened.
+func (s *State) ask(i int32, kind, format string, args []any, options ...string) *EscalationOpenedBody {
+	n := s.graph.Node(i)
+	id := fmt.Sprintf("%s/%s/%d", kind, n.ID, s.recs[i].gen)
+	for k := 2; ; k++ {
+		if _, used := s.questAt[id]; !used {
+			break
+		}
+		id = fmt.Sprintf("%s/%s/%d.%d", kind, n.ID, s.recs[i].gen, k)
+	}
+	return &EscalationOpenedBody{ID: id, Kind: kind, Node: n.ID, Message: fmt.Sprintf(format, args...), Options: options}
+}
+
+// undo carries the present compensation one step on.
+func (d *decision) undo() {
+	s, f := d.s, d.s.undoing
+	if f < 0 {
+		return
+	}
+	n := s.graph.Node(f)
+	if n.Undo.Rewind != "" && d.stopRange(f) || s.undoNode >= 0 {
+		return
+	}
+	for _, i := range s.undoList(f) {
+		m := s.recs[i].more
+		switch {
+		case m != nil && m.undone:
+			continue
+		case m != nil && m.question != "":
+		case m != nil && m.undoTries >= undoTries:
+			d.recordOf(i, s.ask(i, AskCompensation, "the undo action of %s failed %d times", []any{s.graph.Node(i).ID, m.undoTries},
+				"retry", "continue", "abort"))
+		case m != nil && m.undoAt > d.now:
+			d.waitUntil(m.undoAt)
+		default:
+			c := Command{Op: Compensate, Node: s.graph.Node(i).ID, Generation: int(s.recs[i].gen), Attempt: 1,
+				Body: &CompensationBody{Node: s.graph.Node(i).ID, Reason: s.undoReason(f)}}
+			if m != nil {
+				c.Attempt += int(m.undoTries)
+			}
+			d.cmds = append(d.cmds, c)
+		}
+		return
+	}
+	if n.Undo.Rewind == "" {
+		return
+	}
+	b := &RewoundBody{To: n.Undo.Rewind, Reason: s.undoReason(f), For: n.ID}
+	for _, i := range s.rewindRange(f) {
+		if s.recs[i].begun() {
+			b.Nodes = append(b.Nodes, s.graph.Node(i).ID)
+		}
+	}
+	d.recordOf(f, b)
+}
+
+func (s *State) undoReason(f int32) string {
+	m := s.recs[f].m()
+	return fmt.Sprintf("%s failed: %s", s.graph.Node(f).ID, orElse(m.last.Message, m.last.Category))
+}
+
+// stopRange asks what runs among the nodes that will be rewound to stop.
+func (d *decision) stopRange(f int32) (running bool) {
+	for _, i := range d.s.rewindRange(f) {
+		if d.s.status[i] == Running {
+			d.command(Cancel, i)
+			running = true
+		}
+	}
+	return running
+}
+
+func (d *decision) warnings() {
+	l := &d.s.ledger
+	if w := l.warnUSD(); w > 0 && l.spent.USD >= w && l.warned.USD == 0 {
+		d.record(&BudgetWarnedBody{Limit: "usd", SpentUSD: l.spent.USD, Tokens: l.spent.Tokens})
+	}
+	if w := l.warnTokens(); w > 0 && l.spent.Tokens >= w && l.warned.Tokens == 0 {
+		d.record(&BudgetWarnedBody{Limit: "tokens", SpentUSD: l.spent.USD, Tokens: l.spent.Tokens})
+	}
+}
+
+func (d *decision) pause(reason, node, format string, args ...any) {
+	if !d.paused {
+		d.paused = true
+		d.record(&RunPausedBody{Reason: reason, Node: node, Message: fmt.Sprintf(format, args...)})
+	}
+}
+
+// failuresInARow is how many rounds of attempts, each begun by a resume, a node may fail before
+// the pause says that something is fundamentally wrong with it.
+const failuresInARow = 3
+
+// pauses finds out whether the run has to pause now.
+func (d *decision) pauses() {
+	s := d.s
+	if list := s.list(Failed); len(list) > 0 {
+		i := slices.MinFunc(list, func(a, b int32) int { return cmp.Compare(s.recs[a].endSeq, s.recs[b].endSeq) })
+		id, m := s.graph.Node(i).ID, s.recs[i].m()
+		why := orElse(m.last.Message, m.last.Category)
+		if m.rounds >= failuresInARow {
+			d.pause("repeated-failure", id, "%s has failed in %d separate runs of attempts, last with %s: %s. Resuming alone will hardly help: look at its settings, its inputs and what it depends on",
+				id, m.rounds, orElse(m.last.Category, "no category"), why)
+		}
+		d.pause("node-failed", id, "%s failed: %s", id, why)
+	}
+	if list := s.list(Stopped); len(list) > 0 {
+		id, m := s.graph.Node(list[0]).ID, s.recs[list[0]].m()
+		d.pause("person", id, "%s: %s", id, orElse(m.last.Message, m.last.Category))
+	}
+	if o := s.ledger.overrun; o != nil {
+		d.pause("budget", o.Node, "%s cost %s USD and %d tokens, more than the %s USD and %d tokens it reserved",
+			o.Node, o.Cost.USD, o.Cost.Tokens, o.Reserve.USD, o.Reserve.Tokens)
+	}
+	if wall := s.ledger.budget.Wall.D().Milliseconds(); wall > 0 {
+		left := wall - s.activeAt(d.now)
+		if left <= 0 {
+			d.pause("budget", "", "the run has been active for %s, as long as it may", s.ledger.budget.Wall.D())
+		} else {
+			d.waitUntil(d.now + left)
+		}
+	}
+}
+
+// finish completes the run, or pauses it when only a person can carry it on.
+func (d *decision) finish() {
+	s := d.s
+	if len(d.cmds) > 0 || s.counts[Running] > 0 || s.undoNode >= 0 {
+		return
+	}
+	switch {
+	case s.open == 0:
+		d.record(s.ended(false, ""))
+	case d.wake != 0 || d.free <= 0:
+	case len(s.openQ) > 0:
+		q := &s.questions[s.openQ[0]].body
+		d.pause("escalation", q.Node, "waits for an answer to %s: %s", q.ID, q.Message)
+	default:
+		d.pause(d.stuck())
+	}
+}
+
+// stuck names the pause of a run in which nothing can start: a breaker without a time to try
+// again. Anything else would be a mistake in this package, and is said, not hidden.
+func (d *decision) stuck() (reason, node, format string) {
+	for k := range d.s.breakers {
+		if d.s.breakers[k].isOpen(d.now) {
+			return "breaker", "", "breaker " + d.s.breakers[k].name + " is open and has no time to try again"
+		}
+	}
+	for i := range d.s.status {
+		if st := d.s.status[i]; st != Completed && st != Skipped && d.s.settled[i] == unsettled {
+			return "stuck", d.s.graph.Node(int32(i)).ID, "nothing can run: the first node that has not ended is " + st.String()
+		}
+	}
+	return "stuck", "", "nothing can run"
+}
+
+func (s *State) ended(failed bool, reason string) *RunEndedBody {
+	return &RunEndedBody{Failed: failed, Reason: reason, Completed: int(s.counts[Completed]),
+		Soft: int(s.counts[Failed]), Skipped: int(s.counts[Skipped]), CostUSD: s.ledger.spent.USD}
+}
+
+// end decides for a run that ends: what runs is asked to stop, then clean-up nodes run.
+func (d *decision) end() {
+	s := d.s
+	d.answers()
+	s.touchAlways()
+	for _, i := range s.list(Running) {
+		if !s.graph.Node(i).Always {
+			d.command(Cancel, i)
+		}
+	}
+	if len(d.cmds) > 0 {
+		return
+	}
+	left := false
+	for _, i := range s.always {
+		switch s.status[i] {
+		case Deciding:
+			d.command(Evaluate, i)
+		case Expanding:
+			d.command(Expand, i)
+		case Retrying, Holding:
+			d.waitUntil(s.recs[i].wakeAt())
+			left = true
+		case Ready, Running:
+			left = true
+		}
+	}
+	d.starts(s.always)
+	if len(d.cmds) == 0 && !left && s.counts[Running] == 0 {
+		d.record(s.ended(true, s.ending))
+	}
+}
+
+func (st Status) String() string { return statusNames[st] }
+
+var statusNames = [...]string{"waiting", "deciding", "expanding", "skipping", "ready", "running", "retrying", "holding",
+	"asking", "stopped", "undoing", "blocked", "completed", "failed", "skipped", "cancelled"}

@@ -1,0 +1,173 @@
+package machine
+
+import (
+	"fmt"
+
+	"dagrun.dev/dag"
+)
+
+func (s *State) onFinished(e *Event, b *FinishedBody) error {
+	i, err := s.find(b.Node)
+	if err != nil {
+		return err
+	}
+	if err := s.mayFinish(i, b); err != nil {
+		return err
+	}
+	r := &s.recs[i]
+	s.book(i, b)
+	if r.phase == running {
+		s.release(i)
+		r.phase, r.finished = idle, ms(e.Time)
+	} else if b.Attempt == 0 {
+		r.finished = ms(e.Time)
+	}
+	s.world.calls.over(func(o LLMCallStartedBody) bool { return o.Node == b.Node })
+	s.note(e, i, b)
+	s.close(r, b)
+	if b.Status == StatusFailed || b.Status == StatusLost {
+		s.failed(e, i, b)
+	}
+	s.touch(i)
+	s.findUndo()
+	return nil
+}
+
+// mayFinish refuses ends that cannot have happened.
+func (s *State) mayFinish(i int32, b *FinishedBody) error {
+	r := &s.recs[i]
+	late := r.phase == idle && r.more != nil && r.more.unresolved // the lost attempt is resolved
+	switch {
+	case int(r.gen) != b.Generation:
+		return fmt.Errorf("node %s is in generation %d, not %d", b.Node, r.gen, b.Generation)
+	case r.phase == ended:
+		return fmt.Errorf("node %s has ended already", b.Node)
+	case b.Attempt == 0 && r.phase == running:
+		return fmt.Errorf("node %s has attempt %d in flight", b.Node, r.attempt)
+	case b.Attempt != 0 && r.phase != running && !late:
+		return fmt.Errorf("node %s has no attempt in flight", b.Node)
+	case b.Attempt != 0 && b.Attempt != int(r.attempt):
+		return fmt.Errorf("the attempt of node %s is %d, not %d", b.Node, r.attempt, b.Attempt)
+	case b.Status == StatusLost && (b.Attempt == 0 || late):
+		return fmt.Errorf("node %s has no attempt that could be lost", b.Node)
+	}
+	switch b.Status {
+	case StatusCompleted, StatusFailed, StatusLost, StatusRejected, StatusSkipped, StatusCancelled:
+		return nil
+	}
+	return fmt.Errorf("unknown status %q", b.Status)
+}
+
+// note keeps of an end what a reader or a decision may need.
+func (s *State) note(e *Event, i int32, b *FinishedBody) {
+	r := &s.recs[i]
+	r.fingerprint = b.Fingerprint
+	silent := b.Status == StatusCompleted && b.Message == "" && len(b.Values) == 0 && b.CostUSD == 0 && b.CostKind == "" &&
+		b.Usage == Usage{} && len(b.Warnings) == 0 && !b.Reused
+	if !silent {
+		last := *b
+		last.Notes, last.Diagnostics, last.Fingerprint = nil, "", ""
+		r.m().last = &last
+	} else if r.more != nil {
+		r.more.last = nil
+	}
+	if b.Status == StatusFailed || b.Status == StatusLost {
+		s.remember(ErrorView{Seq: s.run.seq + 1, Time: e.Time, Node: b.Node, Generation: b.Generation, Attempt: b.Attempt,
+			Category: b.Category, Class: b.Class, Message: b.Message, Final: b.Final})
+	}
+}
+
+// close ends the node, or leaves it open for another attempt.
+func (s *State) close(r *rec, b *FinishedBody) {
+	finish := func(with end) { r.phase, r.end, r.endSeq = ended, with, s.run.seq+1 }
+	if m := r.more; m != nil {
+		m.retryAt, m.hold, m.stopped, m.unresolved, m.reserved = 0, false, false, false, dag.Amount{}
+		if b.Status != StatusLost { // the question of a lost attempt, or of its node, stays
+			m.question = ""
+		}
+	}
+	switch b.Status {
+	case StatusCompleted:
+		finish(endCompleted)
+		if m := r.more; m != nil {
+			m.rounds, m.verdict = 0, ""
+		}
+	case StatusSkipped:
+		finish(endSkipped)
+	case StatusRejected:
+		if b.Final {
+			finish(endRejected)
+		}
+	case StatusCancelled:
+		if b.Final {
+			finish(endCancelled)
+		}
+	default:
+		if b.Final {
+			finish(endFailed)
+			r.m().rounds++
+		}
+	}
+}
+
+// failed keeps count of failures and of what is to be waited for.
+func (s *State) failed(e *Event, i int32, b *FinishedBody) {
+	r, n := &s.recs[i], s.graph.Node(i)
+	m := r.m()
+	if b.Final && b.Class == "fatal" {
+		s.end(fmt.Sprintf("node %s: %s", b.Node, orElse(b.Message, b.Category)))
+	}
+	if b.Status == StatusLost {
+		if m.question == "" {
+			m.lost++
+		}
+		m.unresolved = !b.Final && m.question == "" && (n.Effect == "once" || n.Effect == "probe")
+		return
+	}
+	switch {
+	case b.Stop:
+		m.stopped = !b.Final
+		return
+	case !b.WaitUntil.IsZero() && !b.Final:
+		m.waits++
+		m.retryAt, m.hold = ms(b.WaitUntil), true
+		if c := s.classes[s.class[i]].breaker; c >= 0 { // the others would be told the same
+			s.breakers[c].hold = max(s.breakers[c].hold, m.retryAt)
+		}
+	default:
+		m.waits = 0
+		m.countFailure(b.Category)
+		if !b.Final {
+			m.retryAt = ms(b.RetryAt)
+		}
+	}
+	if m.retryAt != 0 {
+		s.pushTimer(timer{m.retryAt, i, timerDue})
+	}
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+// end turns the run to its end: clean-up nodes run, then it has failed.
+func (s *State) end(reason string) {
+	if s.run.ending != "" {
+		return
+	}
+	s.run.ending, s.ending = reason, reason
+	s.touchAlways()
+}
+
+// errorsKept bounds the error history in the state; the log has all of them.
+const errorsKept = 50
+
+func (s *State) remember(v ErrorView) {
+	if len(s.errors) == errorsKept {
+		s.errors = append(s.errors[:0], s.errors[1:]...)
+	}
+	s.errors = append(s.errors, v)
+}

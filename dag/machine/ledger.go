@@ -1,0 +1,199 @@
+package machine
+
+import (
+	"cmp"
+	"slices"
+
+	"dagrun.dev/dag"
+)
+
+// A ledger is what the run has spent and may spend.
+//
+// Invariant, kept by Decide: no start makes spent + reserved + its reserve exceed a cap.
+type ledger struct {
+	budget   dag.Budget
+	spent    dag.Amount
+	usage    Usage
+	assumed  dag.USD // part of spent that nobody has confirmed
+	reserved dag.Amount
+	warned   dag.Amount // USD: 1 = warned of dollars; Tokens: 1 = warned of tokens
+	overrun  *overrun   // a reservation did not hold, and the run has not paused for it yet
+	labels   []LabelCost
+	labelAt  map[string]int
+}
+
+type overrun struct {
+	Node    string     `json:"node"`
+	Cost    dag.Amount `json:"cost"`
+	Reserve dag.Amount `json:"reserve"`
+}
+
+// A LabelCost is what the nodes of one label and value have cost.
+type LabelCost struct {
+	Label    string  `json:"label"`
+	Value    string  `json:"value"`
+	CostUSD  dag.USD `json:"cost_usd,omitzero"`
+	Tokens   int64   `json:"tokens,omitempty"`
+	Attempts int     `json:"attempts,omitempty"` // that cost anything
+}
+
+func (u Usage) total() int64 { return u.Input + u.CacheRead + u.CacheWrite + u.Output }
+
+func (u Usage) plus(v Usage) Usage {
+	return Usage{u.Input + v.Input, u.CacheRead + v.CacheRead, u.CacheWrite + v.CacheWrite, u.Output + v.Output}
+}
+
+func (l *ledger) limit(b dag.Budget) {
+	l.budget = b
+	if warn := l.warnUSD(); warn == 0 || l.spent.USD < warn {
+		l.warned.USD = 0
+	}
+	if warn := l.warnTokens(); warn == 0 || l.spent.Tokens < warn {
+		l.warned.Tokens = 0
+	}
+}
+
+// warnUSD is the threshold of the warning: 80 % of the cap where the plan names none.
+func (l *ledger) warnUSD() dag.USD {
+	if l.budget.WarnUSD == 0 {
+		return l.budget.CapUSD * 8 / 10
+	}
+	return l.budget.WarnUSD
+}
+
+func (l *ledger) warnTokens() int64 {
+	if l.budget.WarnTok == 0 {
+		return l.budget.CapTokens * 8 / 10
+	}
+	return l.budget.WarnTok
+}
+
+func (l *ledger) reserve(a dag.Amount, by int64) {
+	l.reserved.USD += a.USD * dag.USD(by)
+	l.reserved.Tokens += a.Tokens * by
+}
+
+// fits reports whether a start with a reservation keeps within the caps, after others that were
+// chosen just before.
+func (l *ledger) fits(a, chosen dag.Amount) bool {
+	return (l.budget.CapUSD == 0 || l.spent.USD+l.reserved.USD+chosen.USD+a.USD <= l.budget.CapUSD) &&
+		(l.budget.CapTokens == 0 || l.spent.Tokens+l.reserved.Tokens+chosen.Tokens+a.Tokens <= l.budget.CapTokens)
+}
+
+// book settles an attempt: its reservation is given back and its cost counted. What was assumed
+// of a lost attempt stands until its end becomes known with a cost.
+func (s *State) book(i int32, b *FinishedBody) {
+	r, l := &s.recs[i], &s.ledger
+	var reserved, wrong dag.Amount // wrong: assumed before, now known better
+	if m := r.more; m != nil {
+		if r.phase == running {
+			reserved = m.reserved
+			l.reserve(reserved, -1)
+		} else if b.Attempt != 0 && b.CostKind != "" {
+			wrong = m.assumed
+		}
+		m.assumed = dag.Amount{}
+	}
+	cost := dag.Amount{USD: b.CostUSD, Tokens: b.Usage.total()}
+	if b.CostKind == CostAssumed {
+		if cost.Tokens == 0 {
+			cost.Tokens = reserved.Tokens
+		}
+		l.assumed += cost.USD
+		if b.Status == StatusLost {
+			r.m().assumed = cost
+		}
+	}
+	if cost == (dag.Amount{}) && wrong == (dag.Amount{}) {
+		return
+	}
+	m := r.m()
+	l.assumed -= wrong.USD
+	l.spent.USD += cost.USD - wrong.USD
+	l.spent.Tokens += cost.Tokens - wrong.Tokens
+	l.usage = l.usage.plus(b.Usage)
+	m.cost += cost.USD - wrong.USD
+	m.usage = m.usage.plus(b.Usage)
+	s.bookLabels(i, cost, wrong)
+	if reserved.USD > 0 && l.budget.CapUSD > 0 && cost.USD > reserved.USD ||
+		reserved.Tokens > 0 && l.budget.CapTokens > 0 && cost.Tokens > reserved.Tokens {
+		l.overrun = &overrun{b.Node, cost, reserved}
+	}
+}
+
+func (s *State) bookLabels(i int32, cost, wrong dag.Amount) {
+	labels := s.graph.Node(i).Labels
+	if len(labels) == 0 {
+		return
+	}
+	for _, k := range sortedKeys(labels) {
+		c := s.ledger.label(k, labels[k])
+		c.CostUSD += cost.USD - wrong.USD
+		c.Tokens += cost.Tokens - wrong.Tokens
+		if wrong == (dag.Amount{}) {
+			c.Attempts++
+		}
+	}
+}
+
+func (l *ledger) label(label, value string) *LabelCost {
+	key := label + "\x00" + value
+	at, ok := l.labelAt[key]
+	if !ok {
+		if l.labelAt == nil {
+			l.labelAt = map[string]int{}
+		}
+		at = len(l.labels)
+		l.labelAt[key] = at
+		l.labels = append(l.labels, LabelCost{Label: label, Value: value})
+	}
+	return &l.labels[at]
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m { // sorted below
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// CostAssumed marks a cost that nobody has reported: the reservation stands in for it.
+const CostAssumed = "assumed"
+
+func (s *State) onLimits(b *LimitsChangedBody) error {
+	s.ledger.limit(b.Budget)
+	return nil
+}
+
+func (s *State) onWarned(b *BudgetWarnedBody) error {
+	if b.Limit == "tokens" {
+		s.ledger.warned.Tokens = 1
+	} else {
+		s.ledger.warned.USD = 1
+	}
+	return nil
+}
+
+// A LedgerView is the run's money and tokens.
+type LedgerView struct {
+	Budget   dag.Budget
+	Spent    dag.Amount // settled, assumed costs included
+	Assumed  dag.USD    // part of Spent that nobody has confirmed
+	Reserved dag.Amount // held for attempts in flight
+	Usage    Usage
+	WarnUSD  dag.USD     // threshold in force, 0 = none
+	Labels   []LabelCost // by label, then value
+}
+
+// Ledger returns what the run has spent and reserved. It survives resume and revert: going back
+// refunds nothing.
+func (s *State) Ledger() LedgerView {
+	l := &s.ledger
+	labels := slices.Clone(l.labels)
+	slices.SortFunc(labels, func(a, b LabelCost) int {
+		return cmp.Or(cmp.Compare(a.Label, b.Label), cmp.Compare(a.Value, b.Value))
+	})
+	return LedgerView{l.budget, l.spent, l.assumed, l.reserved, l.usage, l.warnUSD(), labels}
+}

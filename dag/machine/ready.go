@@ -1,0 +1,187 @@
+package machine
+
+import (
+	"dagrun.dev/dag"
+)
+
+// A class is the ready nodes that pass the same gates: one pool, one breaker, paid or free. Its
+// heap has the best node first. Nodes of a class start in heap order; classes are merged by the
+// same order when starts are chosen.
+type class struct {
+	pool    int32 // index in State.pools, -1 = none
+	breaker int32 // index in State.breakers, -1 = none
+	paid    bool  // reserves money or tokens
+	heap    []int32
+}
+
+// better orders ready nodes: priority, then the longest expected path below, then plan order.
+func (s *State) better(i, j int32) bool {
+	if p, q := s.graph.Node(i).Priority, s.graph.Node(j).Priority; p != q {
+		return p > q
+	}
+	if p, q := s.graph.Rank(i), s.graph.Rank(j); p != q {
+		return p > q
+	}
+	return s.graph.Before(i, j)
+}
+
+// classOf finds or makes the class of a node.
+func (s *State) classOf(n *dag.Node) int32 {
+	c := class{pool: s.poolIndex(n.Pool), breaker: -1, paid: n.Reserve != dag.Amount{}}
+	if n.Breaker != "" {
+		c.breaker = s.breakerIndex(n.Breaker)
+	}
+	for k := range s.classes { // a handful: pools x breakers x 2
+		if o := &s.classes[k]; o.pool == c.pool && o.breaker == c.breaker && o.paid == c.paid {
+			return int32(k)
+		}
+	}
+	s.classes = append(s.classes, c)
+	return int32(len(s.classes) - 1)
+}
+
+func (s *State) poolIndex(name string) int32 {
+	for k := range s.pools {
+		if s.pools[k].name == name {
+			return int32(k)
+		}
+	}
+	return -1
+}
+
+// push adds a ready node to the heap of its class.
+func (s *State) push(i int32) {
+	h := &s.classes[s.class[i]].heap
+	*h = append(*h, i)
+	s.heapAt[i] = int32(len(*h) - 1)
+	s.up(*h, len(*h)-1)
+}
+
+// remove takes a node out of the heap of its class.
+func (s *State) remove(i int32) {
+	h := &s.classes[s.class[i]].heap
+	at, last := int(s.heapAt[i]), len(*h)-1
+	if at != last {
+		s.swap(*h, at, last)
+	}
+	*h = (*h)[:last]
+	if at != last && !s.up(*h, at) {
+		s.down(*h, at)
+	}
+}
+
+func (s *State) swap(h []int32, a, b int) {
+	h[a], h[b] = h[b], h[a]
+	s.heapAt[h[a]], s.heapAt[h[b]] = int32(a), int32(b)
+}
+
+func (s *State) up(h []int32, k int) (moved bool) {
+	for k > 0 {
+		parent := (k - 1) / 2
+		if !s.better(h[k], h[parent]) {
+			break
+		}
+		s.swap(h, k, parent)
+		k, moved = parent, true
+	}
+	return moved
+}
+
+func (s *State) down(h []int32, k int) {
+	for {
+		best := k
+		for child := 2*k + 1; child <= 2*k+2 && child < len(h); child++ {
+			if s.better(h[child], h[best]) {
+				best = child
+			}
+		}
+		if best == k {
+			return
+		}
+		s.swap(h, k, best)
+		k = best
+	}
+}
+
+// A timer asks for a node to be looked at again at an instant. It is void when the node's own
+// instant has changed since.
+type timer struct {
+	at   int64 // Unix milliseconds
+	node int32
+	kind timerKind
+}
+
+type timerKind uint8
+
+const (
+	timerDue      timerKind = iota // backoff or wait ends
+	timerDeadline                  // Timeout.Total has passed
+)
+
+func earlier(a, b timer) bool {
+	if a.at != b.at {
+		return a.at < b.at
+	}
+	return a.node < b.node
+}
+
+func (s *State) pushTimer(t timer) {
+	h := append(s.timers, t)
+	for k := len(h) - 1; k > 0; {
+		parent := (k - 1) / 2
+		if !earlier(h[k], h[parent]) {
+			break
+		}
+		h[k], h[parent] = h[parent], h[k]
+		k = parent
+	}
+	s.timers = h
+}
+
+func (s *State) popTimer() timer {
+	h := s.timers
+	top, last := h[0], len(h)-1
+	h[0] = h[last]
+	h = h[:last]
+	for k := 0; ; {
+		best := k
+		for child := 2*k + 1; child <= 2*k+2 && child < len(h); child++ {
+			if earlier(h[child], h[best]) {
+				best = child
+			}
+		}
+		if best == k {
+			break
+		}
+		h[k], h[best] = h[best], h[k]
+		k = best
+	}
+	s.timers = h
+	return top
+}
+
+// valid reports whether a timer still says something of its node.
+func (s *State) valid(t timer) bool {
+	r := &s.recs[t.node]
+	if t.kind == timerDeadline {
+		return !s.settled[t.node].counts() && r.deadline(s.graph.Node(t.node)) == t.at
+	}
+	return r.wakeAt() == t.at && !r.due && r.phase != running
+}
+
+// advance takes note of the timers that have come due. It changes nothing that was recorded and
+// may be called with any instant: a clock that is set back makes nothing undone.
+func (s *State) advance(now int64) {
+	for len(s.timers) > 0 && (s.timers[0].at <= now || !s.valid(s.timers[0])) {
+		t := s.popTimer()
+		if !s.valid(t) {
+			continue
+		}
+		if t.kind == timerDeadline {
+			s.overdue = append(s.overdue, t.node)
+			continue
+		}
+		s.recs[t.node].due = true
+		s.touch(t.node)
+	}
+}

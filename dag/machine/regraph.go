@@ -1,0 +1,175 @@
+package machine
+
+import (
+	"fmt"
+
+	"dagrun.dev/dag"
+)
+
+// build derives everything that is not a fact. recs are those of the nodes of g.
+func (s *State) build(g *dag.Graph) {
+	n := g.Len()
+	s.graph = g
+	s.status, s.settled = make([]Status, n), make([]settlement, n)
+	s.tallies, s.class, s.heapAt = make([]tally, n), make([]int32, n), make([]int32, n)
+	s.counts, s.lists = [Cancelled + 1]int32{Waiting: int32(n)}, [Cancelled + 1][]int32{}
+	s.classes, s.pools, s.always, s.timers, s.overdue = nil, nil, nil, nil, nil
+	s.open, s.ending = int32(n), s.run.ending
+	s.ledger.reserved = dag.Amount{}
+	for _, p := range g.Plan.Pools {
+		s.pools = append(s.pools, pool{name: p.Name, size: int32(p.Size)})
+	}
+	s.indexBreakers()
+	for i := range int32(n) {
+		s.prepare(i)
+		s.tallies[i].open = int32(len(g.Needs(i)))
+	}
+	for i := range int32(n) { // settled nodes first: the others need whole tallies
+		if s.recs[i].phase == ended {
+			s.touch(i)
+		}
+	}
+	for i := range int32(n) {
+		if s.recs[i].phase != ended {
+			s.touch(i)
+		}
+	}
+	s.undoing, s.blocked = -1, nil
+	s.findUndo()
+}
+
+// prepare sets what is derived of a node without looking at others.
+func (s *State) prepare(i int32) {
+	n := s.graph.Node(i)
+	s.class[i] = s.classOf(n)
+	if n.Always {
+		s.always = append(s.always, i)
+	}
+	r := &s.recs[i]
+	r.due = false
+	if r.phase == running {
+		if r.more != nil {
+			s.ledger.reserve(r.more.reserved, 1)
+		}
+		s.regain(i)
+	}
+	if at := r.wakeAt(); at != 0 {
+		s.pushTimer(timer{at, i, timerDue})
+	}
+	s.watchDeadline(i)
+}
+
+// extend takes over a graph that has more nodes at its end than the present one.
+func (s *State) extend(g *dag.Graph) {
+	first := int32(s.graph.Len())
+	s.graph = g
+	n := g.Len()
+	for int32(len(s.recs)) < int32(n) {
+		s.recs = append(s.recs, rec{gen: 1, items: notExpanded})
+		s.status = append(s.status, Waiting)
+		s.settled = append(s.settled, unsettled)
+		s.tallies = append(s.tallies, tally{})
+		s.class, s.heapAt = append(s.class, 0), append(s.heapAt, 0)
+		if s.blocked != nil {
+			s.blocked = append(s.blocked, false)
+		}
+	}
+	s.counts[Waiting] += int32(n) - first
+	s.open += int32(n) - first
+	for i := first; i < int32(n); i++ {
+		s.tallies[i].open = int32(len(g.Needs(i)))
+		for _, j := range g.Needs(i) {
+			s.tallies[i].add(s.settled[j], 1)
+		}
+		for _, d := range g.Dependents(i) {
+			if d < first {
+				s.tallies[d].open++
+			}
+		}
+		s.prepare(i)
+	}
+	for i := first; i < int32(n); i++ {
+		s.touch(i)
+		for _, d := range g.Dependents(i) {
+			if d < first {
+				s.touch(d)
+			}
+		}
+	}
+}
+
+// sendBack starts a new generation of nodes. Expansions of foreach nodes among them are dropped
+// with their items.
+func (s *State) sendBack(ids []string) error {
+	list, err := s.findAll(ids)
+	if err != nil {
+		return err
+	}
+	drop := false
+	again := make(map[string]bool, len(list))
+	for k, i := range list {
+		drop = drop || s.recs[i].items != notExpanded
+		again[ids[k]] = true
+	}
+	if drop {
+		g, err := s.plainGraph()
+		if err != nil {
+			return err
+		}
+		return s.regraph(g, again)
+	}
+	for _, i := range list {
+		s.recs[i].reset()
+		s.touch(i)
+	}
+	s.findUndo()
+	return nil
+}
+
+// plainGraph returns the graph of the plan without expansions.
+func (s *State) plainGraph() (*dag.Graph, error) {
+	plan := *s.graph.Plan
+	plan.Nodes = plan.Nodes[:s.graph.Base():s.graph.Base()]
+	g, err := dag.NewGraph(&plan)
+	if err != nil {
+		return nil, err
+	}
+	old := s.graph
+	return g.Reweigh(func(i int32) (float64, bool) { return old.Weight(i), true }), nil
+}
+
+// regraph moves the records to the graph of another plan, by id. Nodes of again start a new
+// generation. Expansions are kept where their foreach node keeps its record.
+func (s *State) regraph(g *dag.Graph, again map[string]bool) error {
+	old := s.graph
+	var kept []*PlanExtendedBody
+	for _, x := range s.expansions {
+		i, ok := g.Index(x.Node)
+		if !ok || again[x.Node] || g.Node(i).Foreach == nil {
+			continue
+		}
+		var err error
+		if g, err = g.Extend(x.Node, x.Nodes); err != nil {
+			return fmt.Errorf("earlier expansion: %w", err)
+		}
+		kept = append(kept, x)
+	}
+	recs := make([]rec, g.Len())
+	for i := range recs {
+		recs[i] = rec{gen: 1, items: notExpanded}
+		j, ok := old.Index(g.Node(int32(i)).ID)
+		if !ok {
+			continue
+		}
+		recs[i] = s.recs[j]
+		if again[g.Node(int32(i)).ID] {
+			recs[i].reset()
+		}
+		if g.Node(int32(i)).Foreach == nil {
+			recs[i].items = notExpanded
+		}
+	}
+	s.expansions, s.recs = kept, recs
+	s.build(g)
+	return nil
+}

@@ -1,0 +1,335 @@
+package machine
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"dagrun.dev/dag"
+)
+
+// Bounds that no policy can lift: they keep a run from going round for ever.
+const (
+	// lostMost is how many attempts of a node may be lost in one round of attempts: a node that
+	// kills its host is stopped.
+	lostMost = 3
+	// waitsMost is how often in a row a node may be told to wait before a person is asked.
+	waitsMost = 20
+	// longestRetryAfter is the longest Retry-After that is believed.
+	longestRetryAfter = 24 * time.Hour
+	// longestWait is the longest wait for an absolute instant, e.g. the reset of a weekly quota.
+	longestWait = 8 * 24 * time.Hour
+	// shortestWait is waited where the instant named lies in the past.
+	shortestWait = time.Minute
+	// diagnosticsMost is how many characters of diagnostics an event keeps.
+	diagnosticsMost = 2000
+)
+
+// defaultRetry is the policy of nodes whose plan names none.
+var defaultRetry = dag.Retry{Attempts: 3, Base: dag.Duration(5 * time.Second), Factor: 2, Cap: dag.Duration(120 * time.Second), Jitter: 0.2}
+
+// defaultWait is the delay of a category that waits without an instant to wait for.
+var defaultWait = dag.Retry{Base: dag.Duration(time.Minute), Factor: 2, Cap: dag.Duration(15 * time.Minute), Jitter: 0.2}
+
+// Settle turns how an attempt ended into the event that records it: class and disposition by
+// the plan's category table and the node's policies, retry_at with jitter drawn from a hash of
+// seed, node, generation and failure number, wait_until as the outcome says. It changes nothing.
+//
+// A failure leads to one of four things: another attempt after a backoff (uses an attempt; waits
+// at least as long as the remote asked, if that is within the policy's cap), a wait for an
+// instant (uses none; also for a Retry-After above the cap), a stop for a person, or the end of the
+// node. The failures of a category are counted against that category's limit, all failures
+// against the largest limit among the categories seen.
+func (s *State) Settle(node string, o Outcome, now time.Time) Event {
+	i, ok := s.graph.Index(node)
+	if !ok {
+		panic("machine: Settle of a node that is not in the plan: " + node)
+	}
+	r := &s.recs[i]
+	b := o.Body
+	b.Node, b.Generation, b.Attempt, b.Status = node, int(r.gen), 0, o.Status
+	if r.phase == running || r.more != nil && r.more.unresolved {
+		b.Attempt = int(r.attempt)
+	}
+	b.Category, b.Message, b.Diagnostics = o.Category, oneLine(o.Message), clip(o.Diagnostics, diagnosticsMost)
+	x := settling{s: s, i: i, r: r, n: s.graph.Node(i), o: &o, b: &b, now: now}
+	x.cost()
+	switch o.Status {
+	case StatusCompleted, StatusSkipped:
+		b.Final = true
+	case StatusLost:
+		x.lost()
+	case StatusCancelled:
+		x.cancelled()
+	case StatusFailed:
+		x.failed()
+	}
+	return New(now, &b)
+}
+
+type settling struct {
+	s   *State
+	i   int32
+	r   *rec
+	n   *dag.Node
+	o   *Outcome
+	b   *FinishedBody
+	now time.Time
+}
+
+// cost says what an attempt cost when nobody has: its reservation stands. Zero is a cost only
+// when CostKind says so.
+func (x *settling) cost() {
+	if x.b.CostKind != "" || x.o.Status == StatusRejected || x.o.Status == StatusSkipped || x.r.phase != running || x.r.more == nil {
+		return
+	}
+	reserved := x.r.more.reserved
+	switch {
+	case x.b.CostUSD != 0:
+		x.b.CostKind = CostReported
+	case reserved.USD > 0 || reserved.Tokens > 0 && x.b.Usage == Usage{}:
+		x.b.CostKind, x.b.CostUSD = CostAssumed, reserved.USD
+	}
+}
+
+// CostReported marks a cost that the provider has reported.
+const CostReported = "reported"
+
+func (x *settling) lost() {
+	m := x.r.m()
+	x.b.Category, x.b.Class = orElse(x.b.Category, CategoryLost), "hard"
+	x.b.Message = orElse(x.b.Message, "the host ended while the attempt was in flight: its outcome is not known")
+	if m.question != "" { // it only waited for an answer
+		return
+	}
+	if x.s.ending != "" && !x.n.Always || int(m.lost)+1 >= lostMost {
+		x.b.Final = true
+	}
+}
+
+func (x *settling) cancelled() {
+	if d := x.r.deadline(x.n); d != 0 && ms(x.now) >= d && x.s.ending == "" {
+		x.b.Status, x.b.Category = StatusFailed, CategoryDeadline
+		x.b.Message = orElse(x.b.Message, fmt.Sprintf("not done within %s in all", x.n.Timeout.Total.D()))
+		x.end("hard")
+		return
+	}
+	x.b.Final = x.s.ending != "" && !x.n.Always
+}
+
+func (x *settling) end(class string) {
+	x.b.Final = true
+	x.b.Class = orElse(x.b.Class, class)
+	if c, ok := x.s.graph.Plan.CategoryByName(x.b.Category); ok {
+		x.b.Class = c.Class
+	}
+}
+
+func (x *settling) failed() {
+	p := x.s.policy(x.n, x.o.Category)
+	x.b.Class = p.class
+	m := x.r.m()
+	switch {
+	case x.o.Permanent || p.then == "fail" || x.s.ending != "" && !x.n.Always:
+		x.b.Final = true
+	case p.then == "stop":
+		x.b.Stop = true
+	case !x.o.WaitUntil.IsZero() || p.then == "wait":
+		x.wait(p, m, x.waitFor(p, m))
+	case x.o.RetryAfter > longestRetryAfter:
+		x.b.Stop = true
+	case x.o.RetryAfter > max(p.retry.Cap.D(), shortestWait):
+		x.wait(p, m, x.o.RetryAfter)
+	default:
+		x.retry(p, m)
+	}
+	x.keepDeadline()
+}
+
+// waitFor is how long to wait for an instant.
+func (x *settling) waitFor(p policy, m *more) time.Duration {
+	switch {
+	case !x.o.WaitUntil.IsZero():
+		return max(shortestWait, x.o.WaitUntil.Sub(x.now))
+	case x.o.RetryAfter > 0:
+		return x.o.RetryAfter
+	}
+	retry := p.retry
+	if !p.own {
+		retry = defaultWait
+	}
+	return x.delay(retry, int(m.waits)+1)
+}
+
+func (x *settling) wait(p policy, m *more, d time.Duration) {
+	if d > longestWait || int(m.waits)+1 > waitsMost {
+		x.b.Stop = true
+		return
+	}
+	x.b.WaitUntil = x.later(d)
+	if u := x.o.WaitUntil; u.Sub(x.now) == d {
+		x.b.WaitUntil = u.UTC().Add(time.Millisecond - 1).Truncate(time.Millisecond)
+	}
+}
+
+func (x *settling) retry(p policy, m *more) {
+	mine, all, most := m.failedBy(x.o.Category)+1, m.failed()+1, p.attempts
+	for _, c := range m.failures {
+		most = max(most, x.s.policy(x.n, c.Category).attempts)
+	}
+	if int(mine) >= p.attempts || int(all) >= most {
+		x.b.Final = true
+		return
+	}
+	d := x.delay(p.retry, int(mine))
+	if after := x.o.RetryAfter; after > 0 { // a little later than asked, never earlier
+		d = max(d, after+time.Duration(x.draw()*float64(min(after/5, 10*time.Second))))
+	}
+	x.b.RetryAt = x.later(d)
+}
+
+// keepDeadline ends a node that could only go on after its total time.
+func (x *settling) keepDeadline() {
+	d := x.r.deadline(x.n)
+	if d == 0 || x.b.Final || x.b.Stop {
+		return
+	}
+	if next := max(ms(x.b.RetryAt), ms(x.b.WaitUntil), ms(x.now)); next >= d {
+		x.b.RetryAt, x.b.WaitUntil, x.b.Final = time.Time{}, time.Time{}, true
+	}
+}
+
+// later is an instant in whole milliseconds, not before now + d.
+func (x *settling) later(d time.Duration) time.Time {
+	return x.now.UTC().Add(d + time.Millisecond - 1).Truncate(time.Millisecond)
+}
+
+// delay is the backoff after the n-th failure, n from 1.
+func (x *settling) delay(r dag.Retry, n int) time.Duration {
+	if len(r.Delays) > 0 {
+		return r.Delays[min(n, len(r.Delays))-1].D()
+	}
+	d := float64(r.Base) * math.Pow(max(1, r.Factor), float64(n-1))
+	if r.Cap > 0 {
+		d = min(d, float64(r.Cap))
+	}
+	d *= 1 + r.Jitter*x.draw()
+	return time.Duration(min(d, float64(longestWait)))
+}
+
+// draw returns a number in [0,1) from a hash of seed, node, generation and failure number: the
+// same whenever the same failure is settled again.
+func (x *settling) draw() float64 {
+	n := uint64(x.r.attempt)
+	if m := x.r.more; m != nil {
+		n = uint64(m.failed()) + uint64(m.waits)<<32
+	}
+	h := uint64(14695981039346656037)
+	mix := func(v uint64) {
+		for range 8 {
+			h = (h ^ v&0xff) * 1099511628211
+			v >>= 8
+		}
+	}
+	mix(uint64(x.s.run.seed))
+	for k := 0; k < len(x.n.ID); k++ {
+		h = (h ^ uint64(x.n.ID[k])) * 1099511628211
+	}
+	mix(uint64(x.r.gen))
+	mix(n)
+	h ^= h >> 33 // finish as splitmix64 does: neighbours must not be alike
+	h *= 0xff51afd7ed558ccd
+	h ^= h >> 33
+	h *= 0xc4ceb9fe1a85ec53
+	h ^= h >> 33
+	return float64(h>>11) / (1 << 53)
+}
+
+// A policy is what applies to one category of failure of one node.
+type policy struct {
+	class, then string
+	attempts    int
+	retry       dag.Retry // delays
+	own         bool      // the delays are the category's, not the node's
+}
+
+// policy merges, the later over the earlier: defaults, the node's policy, the category table, the
+// node's policy for the category.
+func (s *State) policy(n *dag.Node, category string) policy {
+	p := policy{class: "transient", then: "retry", attempts: n.Retry.Attempts, retry: n.Retry}
+	if n.Retry.Attempts == 0 {
+		p.retry = merge(defaultRetry, n.Retry)
+		p.attempts = defaultRetry.Attempts
+	}
+	if c, ok := s.graph.Plan.CategoryByName(category); ok {
+		p.class, p.then = c.Class, orElse(c.Then, "retry")
+		if c.Attempts > 0 {
+			p.attempts = c.Attempts
+		}
+		if c.Retry != nil {
+			p.retry, p.own = merge(p.retry, *c.Retry), true
+			if c.Retry.Attempts > 0 {
+				p.attempts = c.Retry.Attempts
+			}
+		}
+	}
+	k := slices.IndexFunc(n.Retry.On, func(c dag.CategoryPolicy) bool { return c.Category == category })
+	if k >= 0 {
+		on := n.Retry.On[k]
+		p.then = orElse(on.Then, p.then)
+		p.retry = merge(p.retry, on.Retry)
+		p.own = p.own || on.Retry.Base > 0 || len(on.Retry.Delays) > 0
+		if on.Retry.Attempts > 0 {
+			p.attempts = on.Retry.Attempts
+		}
+	}
+	return p
+}
+
+// merge returns a with what b names. A formula in b replaces a list of delays in a.
+func merge(a, b dag.Retry) dag.Retry {
+	if b.Base > 0 {
+		a.Base, a.Delays = b.Base, nil
+	}
+	if b.Factor > 0 {
+		a.Factor = b.Factor
+	}
+	if b.Cap > 0 {
+		a.Cap = b.Cap
+	}
+	if b.Jitter > 0 {
+		a.Jitter = b.Jitter
+	}
+	if len(b.Delays) > 0 {
+		a.Delays = b.Delays
+	}
+	return a
+}
+
+// AttemptTimeout is how long an attempt may take, after so many failures: from the third attempt
+// on the time limit grows. 0 = no limit.
+func AttemptTimeout(t dag.Timeout, failures int) time.Duration {
+	if t.Growth > 1 && failures >= 2 {
+		return time.Duration(float64(t.Attempt) * t.Growth)
+	}
+	return t.Attempt.D()
+}
+
+// oneLine puts a message on one line.
+func oneLine(s string) string {
+	if !strings.ContainsAny(s, "\n\r") {
+		return s
+	}
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), " ")
+}
+
+// clip returns the last n characters: the end of an output says more than its beginning.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	r := []rune(s)
+	return string(r[max(0, len(r)-n):])
+}

@@ -1,0 +1,222 @@
+package machine
+
+import (
+	"fmt"
+
+	"dagrun.dev/dag"
+)
+
+// A chooser picks the best ready nodes without taking them out of their heaps: a heap of places
+// in heaps, which starts with the tops and goes on with the children of what it gives.
+type chooser struct {
+	d      *decision
+	places []place
+	gates  []gate
+	paid   bool // no further paid start fits
+	chosen dag.Amount
+	pools  []int32 // starts chosen, by pool
+	probes []int32 // by breaker
+}
+
+type place struct {
+	class, at int32
+}
+
+type gate uint8
+
+const (
+	gateOpen gate = iota
+	gateShut
+)
+
+// starts chooses the nodes to start now. In a run that ends, only those of only.
+func (d *decision) starts(only []int32) {
+	c := chooser{d: d, gates: make([]gate, len(d.s.classes)), pools: make([]int32, len(d.s.pools)), probes: make([]int32, len(d.s.breakers))}
+	if only != nil {
+		c.cleanup(only)
+		return
+	}
+	for k := range d.s.classes {
+		if len(d.s.classes[k].heap) > 0 && c.opens(int32(k)) {
+			c.add(place{int32(k), 0})
+		}
+	}
+	for started := 0; started < d.free && len(c.places) > 0; {
+		p := c.pop()
+		i := d.s.classes[p.class].heap[p.at]
+		if !c.passes(p.class, i) {
+			continue // the gate is shut for the rest of the class
+		}
+		if d.paused {
+			return
+		}
+		c.start(p.class, i)
+		started++
+		for child := 2*p.at + 1; child <= 2*p.at+2 && int(child) < len(d.s.classes[p.class].heap); child++ {
+			c.add(place{p.class, child})
+		}
+	}
+}
+
+func (c *chooser) cleanup(only []int32) {
+	started := 0
+	for _, i := range only {
+		k := c.d.s.class[i]
+		if c.d.s.status[i] == Ready && started < c.d.free && c.poolRoom(k) {
+			c.start(k, i)
+			started++
+		}
+	}
+}
+
+func (c *chooser) start(k, i int32) {
+	s := c.d.s
+	n, r := s.graph.Node(i), &s.recs[i]
+	c.d.cmds = append(c.d.cmds, Command{Op: Start, Node: n.ID, Generation: int(r.gen), Attempt: int(r.attempt) + 1, Reserve: n.Reserve})
+	c.chosen.USD += n.Reserve.USD
+	c.chosen.Tokens += n.Reserve.Tokens
+	if p := s.classes[k].pool; p >= 0 {
+		c.pools[p]++
+	}
+	if b := s.classes[k].breaker; b >= 0 {
+		c.probes[b]++
+	}
+}
+
+func (c *chooser) poolRoom(k int32) bool {
+	p := c.d.s.classes[k].pool
+	return p < 0 || c.d.s.pools[p].used+c.pools[p] < c.d.s.pools[p].size
+}
+
+// opens looks at a class's breaker: where it is open, the nodes do what whenOpen says.
+func (c *chooser) opens(k int32) bool {
+	d, s := c.d, c.d.s
+	if s.classes[k].breaker < 0 {
+		return true
+	}
+	b := &s.breakers[s.classes[k].breaker]
+	if !b.isOpen(d.now) {
+		if d.now < b.hold {
+			d.waitUntil(b.hold)
+			return false
+		}
+		return true
+	}
+	switch s.whenOpen(b) {
+	case "skip":
+		for _, i := range s.classes[k].heap {
+			d.recordOf(i, s.without(i, b, StatusSkipped))
+		}
+	case "continue":
+		for _, i := range s.classes[k].heap {
+			d.recordOf(i, s.without(i, b, StatusRejected))
+		}
+	case "escalate":
+		d.askBreaker(b)
+		d.waitUntil(b.until)
+	default:
+		d.waitUntil(b.until)
+	}
+	return false
+}
+
+// without is the end of a node that does not start because its breaker is open.
+func (s *State) without(i int32, b *breaker, status string) *FinishedBody {
+	return &FinishedBody{Node: s.graph.Node(i).ID, Generation: int(s.recs[i].gen), Status: status, Final: true,
+		Category: CategoryBreaker, Class: "soft", Message: fmt.Sprintf("breaker %s is open: %s", b.name, orElse(b.cause, "too many failures"))}
+}
+
+func (d *decision) askBreaker(b *breaker) {
+	if b.question != "" {
+		return
+	}
+	for _, c := range d.cmds { // another class of the same breaker has asked
+		if q, ok := c.Body.(*EscalationOpenedBody); ok && q.Breaker == b.name {
+			return
+		}
+	}
+	d.record(&EscalationOpenedBody{ID: fmt.Sprintf("%s/%s/%d", AskBreaker, b.name, b.openings), Kind: AskBreaker, Breaker: b.name,
+		Message: fmt.Sprintf("breaker %s is open: %s", b.name, orElse(b.cause, "too many failures")),
+		Options: []string{"wait", "skip", "continue", "abort"}, Recommended: "wait", Default: "wait", Deadline: at(b.until)})
+}
+
+// passes reports whether a class lets the given node start, the best of it that is left.
+func (c *chooser) passes(k, i int32) bool {
+	d, s := c.d, c.d.s
+	class := &s.classes[k]
+	if c.gates[k] == gateShut || class.paid && c.paid {
+		return false
+	}
+	c.gates[k] = gateShut // unless nothing speaks against it
+	if !c.poolRoom(k) {
+		return false
+	}
+	if class.breaker >= 0 {
+		b := &s.breakers[class.breaker]
+		if b.room(s.breakerSpec(b.name), d.now) <= c.probes[class.breaker] {
+			return false
+		}
+	}
+	if class.paid && !s.ledger.fits(s.graph.Node(i).Reserve, c.chosen) {
+		c.paid = true // nobody smaller overtakes: the order stays, and nobody starves
+		d.budget(i, c.chosen)
+		return false
+	}
+	c.gates[k] = gateOpen
+	return true
+}
+
+// budget pauses the run when the next paid start can never fit: no attempt in flight could give
+// back a part of its reservation.
+func (d *decision) budget(i int32, chosen dag.Amount) {
+	s := d.s
+	if s.ledger.reserved != (dag.Amount{}) || chosen != (dag.Amount{}) {
+		return
+	}
+	n, l := s.graph.Node(i), &s.ledger
+	if l.budget.CapUSD > 0 && l.spent.USD+n.Reserve.USD > l.budget.CapUSD {
+		d.pause("budget", n.ID, "spent %s USD; %s reserves %s USD more, the cap is %s USD. Raise the cap and resume", l.spent.USD, n.ID, n.Reserve.USD, l.budget.CapUSD)
+		return
+	}
+	d.pause("budget", n.ID, "spent %d tokens; %s reserves %d more, the cap is %d. Raise the cap and resume", l.spent.Tokens, n.ID, n.Reserve.Tokens, l.budget.CapTokens)
+}
+
+func (c *chooser) less(a, b place) bool {
+	s := c.d.s
+	return s.better(s.classes[a.class].heap[a.at], s.classes[b.class].heap[b.at])
+}
+
+func (c *chooser) add(p place) {
+	h := append(c.places, p)
+	for k := len(h) - 1; k > 0; {
+		parent := (k - 1) / 2
+		if !c.less(h[k], h[parent]) {
+			break
+		}
+		h[k], h[parent] = h[parent], h[k]
+		k = parent
+	}
+	c.places = h
+}
+
+func (c *chooser) pop() place {
+	h := c.places
+	top, last := h[0], len(h)-1
+	h[0] = h[last]
+	h = h[:last]
+	for k := 0; ; {
+		best := k
+		for child := 2*k + 1; child <= 2*k+2 && child < len(h); child++ {
+			if c.less(h[child], h[best]) {
+				best = child
+			}
+		}
+		if best == k {
+			break
+		}
+		h[k], h[best] = h[best], h[k]
+		k = best
+	}
+	c.places = h
+	return top
+}

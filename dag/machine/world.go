@@ -1,0 +1,341 @@
+package machine
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// world indexes what nodes and host have reported: nothing that starts or stops a node, but what
+// readers, conditions and reports ask for.
+type world struct {
+	inputs        *InputsClonedBody
+	state, stable string // of the run, by milestones
+	sections      []SectionView
+	artifacts     []artifact
+	artifactAt    map[string]int
+	gates         []GateView
+	issues        []IssueView
+	prs           []PROpenedBody
+	checkpoints   []CheckpointView
+	reverts       []RevertView
+	compensations []CompensationView
+	calls         CallsView
+}
+
+// An artifact is an artifact with its last version by writer, or an accumulator with all entries.
+type artifact struct {
+	name     string
+	entries  bool
+	versions []ArtifactWrittenBody // in log order
+	seqs     []int64
+}
+
+func (w *world) apply(s *State, e *Event) error {
+	switch b := e.Body.(type) {
+	case *InputsClonedBody:
+		w.inputs = b
+	case *ArtifactWrittenBody:
+		return w.written(s, b)
+	case *RunStateChangedBody:
+		w.changed(b)
+	case *GateRunBody:
+		return w.gate(s, e, b)
+	case *IssueBody:
+		return w.issue(s, e, b)
+	case *PROpenedBody:
+		w.prs = append(w.prs, *b)
+	case *CheckpointBody:
+		w.checkpoints = append(w.checkpoints, CheckpointView{CheckpointBody: *b, Seq: s.run.seq + 1, Time: e.Time})
+	case *LLMCallStartedBody, *LLMCallFinishedBody, *LLMCallFailedBody:
+		w.calls.apply(b)
+	default:
+		return fmt.Errorf("unknown event: a newer version wrote it")
+	}
+	return nil
+}
+
+func (w *world) find(name string) *artifact {
+	k, ok := w.artifactAt[name]
+	if !ok {
+		return nil
+	}
+	return &w.artifacts[k]
+}
+
+func (w *world) make(name string) *artifact {
+	if a := w.find(name); a != nil {
+		return a
+	}
+	if w.artifactAt == nil {
+		w.artifactAt = map[string]int{}
+	}
+	w.artifactAt[name] = len(w.artifacts)
+	w.artifacts = append(w.artifacts, artifact{name: name})
+	return &w.artifacts[len(w.artifacts)-1]
+}
+
+func (w *world) written(s *State, b *ArtifactWrittenBody) error {
+	if b.Node != "" {
+		if _, err := s.find(b.Node); err != nil {
+			return err
+		}
+	}
+	a := w.make(b.Name)
+	a.entries = a.entries || b.Entry
+	v := *b
+	if !b.Entry {
+		if v.Node == "" && len(a.versions) > 0 { // an edit or a restored version takes its writer's place
+			last := &a.versions[len(a.versions)-1]
+			v.Node, v.Generation, v.Attempt = last.Node, last.Generation, last.Attempt
+		}
+		for k := range a.versions {
+			if a.versions[k].Node == v.Node {
+				a.versions = slices.Delete(a.versions, k, k+1)
+				a.seqs = slices.Delete(a.seqs, k, k+1)
+				break
+			}
+		}
+	}
+	a.versions, a.seqs = append(a.versions, v), append(a.seqs, s.run.seq+1)
+	return nil
+}
+
+func (w *world) changed(b *RunStateChangedBody) {
+	if b.Section == "" {
+		w.state = b.New
+		if b.Stable {
+			w.stable = b.New
+		}
+		return
+	}
+	for k := range w.sections {
+		if w.sections[k].Section == b.Section {
+			w.sections[k].State, w.sections[k].Stable = b.New, b.Stable
+			return
+		}
+	}
+	w.sections = append(w.sections, SectionView{b.Section, b.New, b.Stable})
+}
+
+func (w *world) gate(s *State, e *Event, b *GateRunBody) error {
+	if _, err := s.find(b.Node); err != nil {
+		return err
+	}
+	v := GateView{Node: b.Node, Gate: b.Gate, Status: orElse(b.Status, "running"), Time: e.Time}
+	for k := range w.gates {
+		if g := &w.gates[k]; g.Node == b.Node && g.Gate == b.Gate {
+			*g = v
+			return nil
+		}
+	}
+	w.gates = append(w.gates, v)
+	return nil
+}
+
+func (w *world) issue(s *State, e *Event, b *IssueBody) error {
+	for k := range w.issues {
+		v := &w.issues[k]
+		if v.IssueID != b.IssueID {
+			continue
+		}
+		if !b.Resolved {
+			*v = IssueView{Node: b.Node, IssueID: b.IssueID, Title: b.Title, Severity: b.Severity, Status: "OPEN", Opened: e.Time}
+		} else {
+			v.Status, v.Resolved = "RESOLVED", e.Time
+		}
+		return nil
+	}
+	if b.Resolved {
+		return fmt.Errorf("issue %s was never opened", b.IssueID)
+	}
+	w.issues = append(w.issues, IssueView{Node: b.Node, IssueID: b.IssueID, Title: b.Title, Severity: b.Severity, Status: "OPEN", Opened: e.Time})
+	return nil
+}
+
+// A SectionView is the declared state of a section.
+type SectionView struct {
+	Section string `json:"section"`
+	State   string `json:"state"`
+	Stable  bool   `json:"stable,omitempty"`
+}
+
+// A GateView is the last result of a gate.
+type GateView struct {
+	Node   string    `json:"node"`
+	Gate   string    `json:"gate"`
+	Status string    `json:"status"` // running | pass | fail | error
+	Time   time.Time `json:"time"`
+}
+
+// An IssueView is an issue.
+type IssueView struct {
+	Node     string    `json:"node"`
+	IssueID  string    `json:"issue_id"`
+	Title    string    `json:"title,omitempty"`
+	Severity string    `json:"severity,omitempty"`
+	Status   string    `json:"status"` // OPEN | RESOLVED
+	Opened   time.Time `json:"opened_at"`
+	Resolved time.Time `json:"resolved_at,omitzero"`
+}
+
+// A CheckpointView is a checkpoint.
+type CheckpointView struct {
+	CheckpointBody
+	Seq  int64
+	Time time.Time
+}
+
+// A RevertView is a return to a checkpoint.
+type RevertView struct {
+	Checkpoint string    `json:"checkpoint"`
+	Seq        int64     `json:"seq"`
+	Time       time.Time `json:"time"`
+}
+
+// A CompensationView is an undo action that has ended.
+type CompensationView struct {
+	Node   string    `json:"node"`
+	Reason string    `json:"reason,omitempty"`
+	Status string    `json:"status"`
+	Time   time.Time `json:"time"`
+}
+
+// CallsView counts calls of models.
+type CallsView struct {
+	Started  int64                `json:"started"`
+	Finished int64                `json:"finished"`
+	Failed   int64                `json:"failed"`
+	Open     []LLMCallStartedBody `json:"open,omitempty"` // begun, end not recorded
+}
+
+func (c *CallsView) apply(b Body) {
+	switch b := b.(type) {
+	case *LLMCallStartedBody:
+		c.Started++
+		c.Open = append(c.Open, *b)
+	case *LLMCallFinishedBody:
+		c.Finished++
+		c.over(func(o LLMCallStartedBody) bool { return o.CallID == b.CallID })
+	case *LLMCallFailedBody:
+		c.Failed++
+		c.over(func(o LLMCallStartedBody) bool { return o.CallID == b.CallID })
+	}
+}
+
+// over forgets calls that are not open any more: they or their attempts have ended.
+func (c *CallsView) over(ended func(LLMCallStartedBody) bool) {
+	if len(c.Open) > 0 {
+		c.Open = slices.DeleteFunc(c.Open, ended)
+	}
+}
+
+// Checkpoints, Reverts, Compensations, Gates, Issues, PullRequests, Sections and Calls return
+// what was recorded, in log order (of the first record of each).
+func (s *State) Checkpoints() []CheckpointView     { return s.world.checkpoints }
+func (s *State) Reverts() []RevertView             { return s.world.reverts }
+func (s *State) Compensations() []CompensationView { return s.world.compensations }
+func (s *State) Gates() []GateView                 { return s.world.gates }
+func (s *State) Issues() []IssueView               { return s.world.issues }
+func (s *State) PullRequests() []PROpenedBody      { return s.world.prs }
+func (s *State) Sections() []SectionView           { return s.world.sections }
+func (s *State) Calls() CallsView                  { return s.world.calls }
+
+// DeclaredState returns the declared state of a section; of the run for an empty name. A section
+// without one is NOT_STARTED.
+func (s *State) DeclaredState(section string) string {
+	if section == "" {
+		return s.world.state
+	}
+	for _, v := range s.world.sections {
+		if v.Section == section {
+			return v.State
+		}
+	}
+	return "NOT_STARTED"
+}
+
+// Artifact returns the present version of an artifact: the last one that was written.
+func (s *State) Artifact(name string) (ArtifactWrittenBody, bool) {
+	a := s.world.find(name)
+	if a == nil || a.entries {
+		return ArtifactWrittenBody{}, false
+	}
+	return a.versions[len(a.versions)-1], true
+}
+
+// ArtifactFor returns the version of an artifact that a node reads: the last one written by an
+// ancestor. The graph has made sure that writers and readers are ordered, so that is the last
+// writer before the node in plan order.
+func (s *State) ArtifactFor(node, name string) (ArtifactWrittenBody, bool) {
+	i, ok := s.graph.Index(node)
+	a := s.world.find(name)
+	if !ok || a == nil || a.entries {
+		return ArtifactWrittenBody{}, false
+	}
+	best, bestAt := -1, int32(-1)
+	for k := range a.versions {
+		j, known := s.graph.Index(a.versions[k].Node)
+		if a.versions[k].Node == "" {
+			if best < 0 {
+				best = k
+			}
+			continue
+		}
+		if known && s.current(j, &a.versions[k]) && s.graph.Before(j, i) && (bestAt < 0 || s.graph.Before(bestAt, j)) {
+			best, bestAt = k, j
+		}
+	}
+	if best < 0 {
+		return ArtifactWrittenBody{}, false
+	}
+	return a.versions[best], true
+}
+
+// current reports whether a version belongs to its writer's present record.
+func (s *State) current(writer int32, v *ArtifactWrittenBody) bool {
+	return int32(v.Generation) == s.recs[writer].gen
+}
+
+// Entries returns the entries of an accumulator that a node may see: those that its ancestors
+// appended in their current generation, in plan order. The caller applies the cap. For node "" it
+// returns all.
+func (s *State) Entries(node, name string) []ArtifactWrittenBody {
+	a := s.world.find(name)
+	i, ok := s.graph.Index(node)
+	if a == nil || !a.entries || node != "" && !ok {
+		return nil
+	}
+	var list []ArtifactWrittenBody
+	for k := range a.versions {
+		v := &a.versions[k]
+		j, known := s.graph.Index(v.Node)
+		if known && s.current(j, v) && (node == "" || s.graph.Before(j, i)) {
+			list = append(list, *v)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b ArtifactWrittenBody) int {
+		x, _ := s.graph.Index(a.Node)
+		y, _ := s.graph.Index(b.Node)
+		switch {
+		case s.graph.Before(x, y):
+			return -1
+		case s.graph.Before(y, x):
+			return 1
+		}
+		return 0
+	})
+	return list
+}
+
+// ArtifactNames returns the names of all artifacts, or of all accumulators, in order of first
+// appearance.
+func (s *State) ArtifactNames(accumulators bool) []string {
+	var names []string
+	for k := range s.world.artifacts {
+		if s.world.artifacts[k].entries == accumulators {
+			names = append(names, s.world.artifacts[k].name)
+		}
+	}
+	return names
+}
