@@ -91,17 +91,22 @@ func fileDigests(p *Plan, paths []string) []string {
 	return out
 }
 
-// caps pairs the names of accumulators with their caps, which change what a reader sees.
-func caps(p *Plan, names []string) [][]any {
-	out := make([][]any, 0, len(names))
+// capped is an accumulator with its cap, which changes what a reader sees. An artifact has none.
+type capped struct {
+	Name string `json:"name"`
+	Cap  int    `json:"cap"`
+}
+
+func caps(p *Plan, names []string) []capped {
+	out := make([]capped, 0, len(names))
 	for _, name := range sorted(names) {
-		entry := []any{name}
+		c := capped{Name: name}
 		for k := range p.Accumulators {
 			if p.Accumulators[k].Name == name {
-				entry = append(entry, p.Accumulators[k].Cap)
+				c.Cap = p.Accumulators[k].Cap
 			}
 		}
-		out = append(out, entry)
+		out = append(out, c)
 	}
 	return out
 }
