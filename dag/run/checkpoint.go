@@ -52,13 +52,17 @@ type SavedFile struct {
 
 // Checkpoint writes checkpoints/<id> and records CHECKPOINT_CREATED, durable. names lists artifacts
 // and accumulators; nil means all that exist (for a node: that its ancestors wrote). An existing id
-// gets a suffix (cp-S1, cp-S1-2, ...): nothing is overwritten.
+// gets a suffix (cp-S1, cp-S1-2, ...): nothing is overwritten. A node that has made its checkpoint in
+// this generation (its host died before it recorded the end) gets that one.
 func (r *Run) Checkpoint(now time.Time, id, node string, names []string) (*CheckpointInfo, error) {
 	if r.readOnly {
 		return nil, errReadOnly
 	}
 	if !fs.ValidPath(id) || strings.Contains(id, "/") || id == "." {
 		return nil, fmt.Errorf("run: %q cannot be the id of a checkpoint", id)
+	}
+	if c, err := r.madeBy(node); c != nil || err != nil {
+		return c, err
 	}
 	id, err := r.freeCheckpoint(id)
 	if err != nil {
@@ -71,6 +75,18 @@ func (r *Run) Checkpoint(now time.Time, id, node string, names []string) (*Check
 	return c, r.RecordDurable(now, &machine.CheckpointBody{
 		ID: id, Node: node, Path: c.Path, Manifest: artifact.Digest(manifest), Head: c.Head,
 	})
+}
+
+// madeBy returns the checkpoint that a node has made in its present generation.
+func (r *Run) madeBy(node string) (*CheckpointInfo, error) {
+	a, running := r.index.running[node]
+	for _, b := range r.index.saved {
+		if running && b.Node == node && b.Generation == a.Generation {
+			c, _, err := r.readCheckpoint(b)
+			return c, err
+		}
+	}
+	return nil, nil
 }
 
 func (r *Run) freeCheckpoint(id string) (string, error) {
@@ -244,7 +260,7 @@ func (r *Run) Checkpoints() ([]CheckpointInfo, error) {
 }
 
 // readCheckpoint reads a checkpoint and checks every digest in it, beginning with the recorded one.
-func (r *Run) readCheckpoint(b machine.CheckpointBody) (*CheckpointInfo, *eventlog.Snapshot, error) {
+func (r *Run) readCheckpoint(b saved) (*CheckpointInfo, *eventlog.Snapshot, error) {
 	dir := checkpoints + "/" + b.ID
 	raw, err := r.checkedFile(dir+"/"+manifestFile, b.Manifest)
 	if err != nil {

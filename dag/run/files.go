@@ -63,6 +63,14 @@ func (r *Run) Publish(a Attempt, out Output, record func(...machine.Body) error)
 	if err := record(p.bodies...); err != nil {
 		return err
 	}
+	if len(p.files) == 0 {
+		return nil
+	}
+	// Durable before the files change: a version that a loss of power forgot would look like
+	// a user's edit.
+	if err := r.log.Sync(); err != nil {
+		return err
+	}
 	return p.promote()
 }
 

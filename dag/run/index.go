@@ -19,7 +19,13 @@ type index struct {
 	byNode  map[string][]ref   // versions that a node wrote
 	running map[string]Attempt // attempts under way, by node
 	touched map[string]bool    // accumulators whose valid entries changed since the last take
-	saved   []machine.CheckpointBody
+	saved   []saved
+}
+
+// A saved is a recorded checkpoint.
+type saved struct {
+	machine.CheckpointBody
+	Generation int // of its node, 0 without
 }
 
 // A tracked is an artifact or an accumulator.
@@ -84,7 +90,7 @@ func (x *index) apply(e *machine.Event, g *dag.Graph) {
 	case *machine.RevertedBody:
 		x.retire(b.Nodes)
 	case *machine.CheckpointBody:
-		x.saved = append(x.saved, *b)
+		x.saved = append(x.saved, saved{*b, x.running[b.Node].Generation})
 	}
 }
 
@@ -325,15 +331,25 @@ func (x *index) list(entries bool) []tracked {
 
 // An indexFile is the index in a snapshot. Attempts under way are in the machine's state.
 type indexFile struct {
-	Checkpoints []machine.CheckpointBody `json:"checkpoints"`
-	Files       []*tracked               `json:"files"`
+	Checkpoints []savedFile `json:"checkpoints"`
+	Files       []*tracked  `json:"files"`
+}
+
+// A savedFile is a saved in a snapshot.
+type savedFile struct {
+	Body       machine.CheckpointBody `json:"body"`
+	Generation int                    `json:"generation,omitempty"`
 }
 
 // encode returns the index for a snapshot.
 func (x *index) encode() (json.RawMessage, error) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return dag.AppendJSON(nil, indexFile{x.saved, x.files})
+	f := indexFile{Files: x.files}
+	for _, c := range x.saved {
+		f.Checkpoints = append(f.Checkpoints, savedFile{c.CheckpointBody, c.Generation})
+	}
+	return dag.AppendJSON(nil, f)
 }
 
 // decodeIndex reads what encode gave; running comes from the state.
@@ -343,7 +359,10 @@ func decodeIndex(raw json.RawMessage, st *machine.State) (*index, error) {
 	if err := dag.DecodeJSON(raw, &f); err != nil {
 		return nil, err
 	}
-	x.saved, x.files = f.Checkpoints, f.Files
+	x.files = f.Files
+	for _, c := range f.Checkpoints {
+		x.saved = append(x.saved, saved{c.Body, c.Generation})
+	}
 	for _, t := range x.files {
 		x.byName[t.Name] = t
 		for i, v := range t.Versions {

@@ -4,12 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
-	"slices"
 	"strings"
 	"time"
 
-	"dagrun.dev/dag/artifact"
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/disk"
@@ -243,194 +240,12 @@ func (r *Run) restore(s *eventlog.Snapshot) error {
 	return nil
 }
 
-// mend brings the live files to what is recorded. A file that neither a node nor this program wrote
-// is the user's: it is kept, adopted and said.
-func (r *Run) mend(rep *Report) error {
-	pending := map[string]bool{} // written by attempts under way: Resume decides about these
-	for _, t := range r.index.artifacts() {
-		for _, v := range t.Versions {
-			pending[t.Name] = pending[t.Name] || v.Standing == open
-		}
-	}
-	for _, t := range r.index.artifacts() {
-		if pending[t.Name] {
-			continue
-		}
-		recorded, previous := r.index.live(t.Name)
-		if err := r.mendFile(t.Name, recorded, previous, rep); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (r *Run) mendFile(name, recorded, previous string, rep *Report) error {
-	found, digest, err := r.tree.Look(name, recorded, previous)
-	if err != nil {
-		return err
-	}
-	switch {
-	case found == artifact.Fine, recorded == "" && digest == "":
-		return nil
-	case found == artifact.Edited && !r.index.isVoid(name, digest):
-		rep.Edited = append(rep.Edited, name)
-		rep.warn("%s was changed outside of the run: the changed file is used from now on (the version before is %s)", name, r.store.Path(recorded))
-		return r.adoptEdit(name, digest, recorded)
-	}
-	if err := r.putBack(name, recorded); err != nil {
-		return err
-	}
-	rep.Restored = append(rep.Restored, name)
-	rep.warn("%s was brought back to the version that is recorded", name)
-	return nil
-}
-
-// putBack makes the recorded version live, or removes the file when there was none: what it holds
-// is in the store.
-func (r *Run) putBack(name, recorded string) error {
-	if recorded != "" {
-		return r.promote(name, recorded)
-	}
-	if err := r.out.Remove(name); err != nil {
-		return err
-	}
-	return r.out.SyncDir(path.Dir(name))
-}
-
-// adoptEdit records the live file as it is.
-func (r *Run) adoptEdit(name, digest, previous string) error {
-	kept, size, err := r.tree.Keep(name)
-	if err != nil {
-		return err
-	}
-	if kept != digest {
-		return fmt.Errorf("run: %s is being changed by another program", r.out.Path(name))
-	}
-	return r.RecordDurable(r.now(), &machine.ArtifactWrittenBody{
-		Name: name, Path: name, Digest: kept, Size: size, Previous: previous, Backup: r.objectPath(previous), Why: "user-edit",
-	})
-}
-
-// objectPath is the path of an object relative to the output directory.
-func (r *Run) objectPath(digest string) string {
-	if digest == "" {
-		return ""
-	}
-	return Dir + "/" + objectsDir + "/" + digest[:2] + "/" + digest[2:]
-}
-
-// promote makes a recorded version live; where its object cannot be read, a backup of the same
-// content does. With neither the run cannot go on by itself.
-func (r *Run) promote(name, digest string) error {
-	err := r.tree.Promote(name, digest)
-	if err == nil {
-		return nil
-	}
-	for _, t := range r.index.artifacts() {
-		for _, v := range t.Versions {
-			if v.Previous != digest || v.Backup == "" {
-				continue
-			}
-			if have, _, berr := r.tree.Keep(v.Backup); berr == nil && have == digest {
-				return r.tree.Promote(name, digest)
-			}
-		}
-	}
-	if disk.Broken(err) {
-		return err
-	}
-	return &eventlog.Damaged{
-		File: r.out.Path(name), Why: fmt.Sprintf("the recorded version (sha256 %s) is neither in the store nor among the backups: %v", digest, err), WayOut: r.wayOut(),
-	}
-}
-
 // now is the time for events that Open itself records: never before the last event.
 func (r *Run) now() time.Time {
 	if last := r.state.Run().Updated; r.o.Now.Before(last) {
 		return last
 	}
 	return r.o.Now
-}
-
-// Resume records attempts found in flight as lost and RUN_RESUMED, and restores artifacts that a lost
-// attempt had published. adopt, when set, is asked first for each lost attempt: a body it returns
-// (from a complete result file) is recorded in place of lost. A run that is complete stays as it is.
-func (r *Run) Resume(now time.Time, by string, adopt func(node string, generation, attempt int) *machine.FinishedBody) error {
-	if r.state.Run().Status == machine.RunDone && len(r.index.running) == 0 {
-		return nil
-	}
-	lost, err := r.lose(now, adopt)
-	if err != nil {
-		return err
-	}
-	return r.RecordDurable(now, &machine.RunResumedBody{By: by, Lost: lost})
-}
-
-// lose ends the attempts that the last process left under way, and brings the files they had
-// published to the version that counts.
-func (r *Run) lose(now time.Time, adopt func(node string, generation, attempt int) *machine.FinishedBody) (lost int, err error) {
-	for _, v := range inFlight(r.state) {
-		var body machine.Body
-		if adopt != nil {
-			if b := adopt(v.Node.ID, v.Generation, v.Attempt); b != nil {
-				body = b
-			}
-		}
-		if body == nil {
-			lost++
-			e := r.state.Settle(v.Node.ID, machine.Outcome{Status: machine.StatusLost, Message: "the process that ran it died"}, now)
-			body = e.Body
-		}
-		wrote := r.index.openBy(v.Node.ID)
-		if _, err := r.Record(now, body); err != nil {
-			return lost, err
-		}
-		for _, w := range wrote {
-			if err := r.settleFile(w); err != nil {
-				return lost, err
-			}
-		}
-	}
-	return lost, nil
-}
-
-// A written file is an artifact that an attempt under way had recorded.
-type written struct{ name, digest, previous string }
-
-// openBy returns what a node's attempt under way has recorded.
-func (x *index) openBy(node string) []written {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	var list []written
-	for _, ref := range x.byNode[node] {
-		if v := ref.v(); v.Standing == open && !ref.t.Entries {
-			list = append(list, written{ref.t.Name, v.Digest, v.Previous})
-		}
-	}
-	return list
-}
-
-// settleFile brings a file to the version that counts now that its attempt has ended.
-func (r *Run) settleFile(w written) error {
-	want, _ := r.index.live(w.name)
-	digest, _, err := r.tree.Live(w.name)
-	switch {
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return err
-	case digest == want: // both empty: there is none and should be none
-		return nil
-	case digest != w.digest && digest != w.previous && digest != "":
-		return r.adoptEdit(w.name, digest, want)
-	}
-	return r.putBack(w.name, want)
-}
-
-// isVoid reports whether a content was recorded by an attempt that did not count.
-func (x *index) isVoid(name, digest string) bool {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	t := x.byName[name]
-	return t != nil && slices.ContainsFunc(t.Versions, func(v version) bool { return v.Digest == digest && v.Standing == void })
 }
 
 func nodeIDs(list []machine.NodeView) []string {

@@ -30,7 +30,7 @@ func (r *Run) PreviewRevert(id string) (*Preview, error) {
 	return nil, fmt.Errorf("run: there is no checkpoint %q", id)
 }
 
-func (r *Run) preview(b machine.CheckpointBody) (*Preview, error) {
+func (r *Run) preview(b saved) (*Preview, error) {
 	c, snap, err := r.readCheckpoint(b)
 	if err != nil {
 		return nil, fmt.Errorf("run: checkpoint %s cannot be used: %w", b.ID, err)

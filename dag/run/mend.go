@@ -1,0 +1,131 @@
+package run
+
+import (
+	"fmt"
+	"path"
+	"slices"
+
+	"dagrun.dev/dag/artifact"
+	"dagrun.dev/dag/eventlog"
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/internal/disk"
+)
+
+// mend brings the live files to what is recorded. A file that neither a node nor this program wrote
+// is the user's: it is kept, adopted and said. But while an attempt that writes the file was under way,
+// who changed it is not known: then the recorded version comes back and what was found is kept.
+func (r *Run) mend(rep *Report) error {
+	unsure := map[string]bool{}
+	for _, v := range inFlight(r.state) {
+		for _, name := range v.Node.Writes {
+			unsure[name] = true
+		}
+	}
+	for _, t := range r.index.artifacts() {
+		if slices.ContainsFunc(t.Versions, func(v version) bool { return v.Standing == open }) {
+			continue // Resume decides, when it is known whether the attempt counts
+		}
+		if err := r.mendFile(t.Name, unsure[t.Name], rep); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Run) mendFile(name string, unsure bool, rep *Report) error {
+	recorded, previous := r.index.live(name)
+	found, digest, err := r.tree.Look(name, recorded, previous)
+	if err != nil {
+		return err
+	}
+	ours := found != artifact.Edited || r.index.isVoid(name, digest)
+	switch {
+	case found == artifact.Fine, recorded == "" && digest == "":
+		return nil
+	case !ours && !unsure:
+		rep.Edited = append(rep.Edited, name)
+		rep.warn("%s was changed outside of the run: the changed file is used from now on (the version before is %s)", name, r.store.Path(recorded))
+		return r.adoptEdit(name, digest, recorded)
+	}
+	was := ""
+	if !ours {
+		kept, _, err := r.tree.Keep(name)
+		if err != nil {
+			return err
+		}
+		was = fmt.Sprintf(" (what stood there is kept as %s)", r.store.Path(kept))
+	}
+	if err := r.putBack(name, recorded); err != nil {
+		return err
+	}
+	rep.Restored = append(rep.Restored, name)
+	rep.warn("%s was brought back to the version that is recorded%s", name, was)
+	return nil
+}
+
+// putBack makes the recorded version live, or removes the file when there was none: what it holds
+// is in the store.
+func (r *Run) putBack(name, recorded string) error {
+	if recorded != "" {
+		return r.promote(name, recorded)
+	}
+	if err := r.out.Remove(name); err != nil {
+		return err
+	}
+	return r.out.SyncDir(path.Dir(name))
+}
+
+// adoptEdit records the live file as it is.
+func (r *Run) adoptEdit(name, digest, previous string) error {
+	kept, size, err := r.tree.Keep(name)
+	if err != nil {
+		return err
+	}
+	if kept != digest {
+		return fmt.Errorf("run: %s is being changed by another program", r.out.Path(name))
+	}
+	return r.RecordDurable(r.now(), &machine.ArtifactWrittenBody{
+		Name: name, Path: name, Digest: kept, Size: size, Previous: previous, Backup: r.objectPath(previous), Why: "user-edit",
+	})
+}
+
+// objectPath is the path of an object relative to the output directory.
+func (r *Run) objectPath(digest string) string {
+	if digest == "" {
+		return ""
+	}
+	return Dir + "/" + objectsDir + "/" + digest[:2] + "/" + digest[2:]
+}
+
+// promote makes a recorded version live; where its object cannot be read, a backup of the same
+// content does. With neither the run cannot go on by itself.
+func (r *Run) promote(name, digest string) error {
+	err := r.tree.Promote(name, digest)
+	if err == nil {
+		return nil
+	}
+	for _, t := range r.index.artifacts() {
+		for _, v := range t.Versions {
+			if v.Previous != digest || v.Backup == "" {
+				continue
+			}
+			if have, _, berr := r.tree.Keep(v.Backup); berr == nil && have == digest {
+				return r.tree.Promote(name, digest)
+			}
+		}
+	}
+	if disk.Broken(err) {
+		return err
+	}
+	return &eventlog.Damaged{
+		File: r.out.Path(name), Why: fmt.Sprintf("the recorded version (sha256 %s) is neither in the store nor among the backups: %v", digest, err), WayOut: r.wayOut(),
+	}
+}
+
+// isVoid reports whether a content was recorded by an attempt that did not count.
+func (x *index) isVoid(name, digest string) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	t := x.byName[name]
+	return t != nil && slices.ContainsFunc(t.Versions, func(v version) bool { return v.Digest == digest && v.Standing == void })
+}

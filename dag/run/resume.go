@@ -1,0 +1,102 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"dagrun.dev/dag/machine"
+)
+
+// Resume records attempts found in flight as lost and RUN_RESUMED, and restores artifacts that a lost
+// attempt had published. adopt, when set, is asked first for each lost attempt: a body it returns
+// (from a complete result file) is recorded in place of lost. A run that is complete stays as it is.
+func (r *Run) Resume(now time.Time, by string, adopt func(node string, generation, attempt int) *machine.FinishedBody) error {
+	if r.state.Run().Status == machine.RunDone && len(r.index.running) == 0 {
+		return nil
+	}
+	lost, err := r.lose(now, adopt)
+	if err != nil {
+		return err
+	}
+	return r.RecordDurable(now, &machine.RunResumedBody{By: by, Lost: lost})
+}
+
+// lose ends the attempts that the last process left under way, and brings the files they had
+// published to the version that counts.
+func (r *Run) lose(now time.Time, adopt func(node string, generation, attempt int) *machine.FinishedBody) (lost int, err error) {
+	for _, v := range inFlight(r.state) {
+		var body *machine.FinishedBody
+		if adopt != nil {
+			body = adopt(v.Node.ID, v.Generation, v.Attempt)
+		}
+		if body == nil {
+			lost++
+			e := r.state.Settle(v.Node.ID, machine.Outcome{Status: machine.StatusLost, Message: "the process that ran it died"}, now)
+			body = e.Body.(*machine.FinishedBody)
+		}
+		files := r.index.openBy(v.Node.ID)
+		for _, f := range files {
+			warning, err := r.keepStrange(f)
+			if err != nil {
+				return lost, err
+			}
+			if warning != "" {
+				body.Warnings = append(body.Warnings, warning)
+			}
+		}
+		if _, err := r.Record(now, body); err != nil {
+			return lost, err
+		}
+		for _, f := range files {
+			if err := r.settleFile(f.name); err != nil {
+				return lost, err
+			}
+		}
+	}
+	return lost, nil
+}
+
+// A publishedFile is an artifact that an attempt under way had recorded.
+type publishedFile struct{ name, digest, previous string }
+
+// openBy returns what a node's attempt under way has recorded.
+func (x *index) openBy(node string) []publishedFile {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	var list []publishedFile
+	for _, ref := range x.byNode[node] {
+		if v := ref.v(); v.Standing == open && !ref.t.Entries {
+			list = append(list, publishedFile{ref.t.Name, v.Digest, v.Previous})
+		}
+	}
+	return list
+}
+
+// keepStrange stores a live file that is neither the version before the attempt nor the one that the
+// attempt had recorded, and says so.
+func (r *Run) keepStrange(f publishedFile) (warning string, err error) {
+	digest, _, err := r.tree.Live(f.name)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && (digest == f.digest || digest == f.previous) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	kept, _, err := r.tree.Keep(f.name)
+	return fmt.Sprintf("%s was neither what stood there before nor what was recorded; it is kept as %s", f.name, r.objectPath(kept)), err
+}
+
+// settleFile brings a file to the version that counts now that its attempt has ended.
+func (r *Run) settleFile(name string) error {
+	want, _ := r.index.live(name)
+	digest, _, err := r.tree.Live(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if digest == want { // both empty: there is none and should be none
+		return nil
+	}
+	return r.putBack(name, want)
+}
