@@ -26,14 +26,79 @@ func (Kind) Name() string { return "extract" }
 func (Kind) Schema() string { return schema }
 
 // Describe reads what the compiler must know of the settings of a node of this kind.
-func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) { panic("contract") }
+func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
+	s, err := decode(with)
+	if err != nil {
+		return nodes.Traits{}, err
+	}
+	tr := s.describe()
+	tr.Effect = "pure"
+	s.From.Describe(&tr)
+	return tr, nil
+}
 
 // Run works on the text that from names.
-func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) { panic("contract") }
+func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
+	s, err := decode(t.With)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return accept.Alone(t, s.From, step{s})
+}
 
 // New returns the settings as a step of an accept list.
-func New(with json.RawMessage) (accept.Step, error) { panic("contract") }
+func New(with json.RawMessage) (accept.Step, error) {
+	s, err := decode(with)
+	if err != nil {
+		return nil, err
+	}
+	return step{s}, nil
+}
 
 // Describe reads what the compiler must know of the settings as a step of an accept list; paths of
 // problems are within the step's settings. Effect and Paid are left empty.
-func Describe(with json.RawMessage) (nodes.Traits, error) { panic("contract") }
+func Describe(with json.RawMessage) (nodes.Traits, error) {
+	s, err := decode(with)
+	if err != nil {
+		return nodes.Traits{}, err
+	}
+	tr := s.describe()
+	accept.NoFrom(s.From, &tr)
+	return tr, nil
+}
+
+// step is the settings as a step.
+type step struct{ *settings }
+
+// Apply cuts the answer once and takes everything the settings name. Notes and sections are taken
+// first and kept though the document fails.
+func (x step) Apply(s *accept.State) error {
+	for _, name := range sortedKeys(x.Markers) {
+		s.Markers = append(s.Markers, accept.Marker{Name: name, Start: x.Markers[name].Start, End: x.Markers[name].End})
+	}
+	a := cut(s.Answer, s.Markers)
+
+	var first error
+	try := func(err error) {
+		if first == nil {
+			first = err
+		}
+	}
+	notes := x.takeNotes(s, a)
+	sections := x.takeSections(s, a)
+	if x.HTML != nil {
+		try(takeHTML(s, a, x.HTML))
+	}
+	if x.JSON != nil {
+		try(takeJSON(s, a, x.JSON))
+	}
+	if x.Text != nil {
+		try(takeText(s, a, x.Text))
+	}
+	try(notes)
+	try(sections)
+	return first
+}

@@ -32,6 +32,7 @@ type State struct {
 	Entries   []nodes.Entry
 	Warnings  []string
 	Notes     []nodes.Note
+	Markers   []Marker // of notes, as steps so far have declared them: such regions belong to nobody else
 
 	// Artifact opens the version of an artifact from before the attempt: os.ErrNotExist
 	// when there is none. Nil: there never is one.
@@ -39,6 +40,9 @@ type State struct {
 	// Earlier returns the entries of an accumulator from before the attempt. Nil: none.
 	Earlier func(accumulator string) ([]nodes.Entry, error)
 }
+
+// A Marker is a pair of texts that notes of a name stand between.
+type Marker struct{ Name, Start, End string }
 
 // NewState returns the state of an attempt's answer. A nil t is allowed in tests.
 func NewState(t *nodes.Task, answer string) *State {

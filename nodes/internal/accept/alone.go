@@ -41,6 +41,13 @@ func (f *From) Describe(tr *nodes.Traits) {
 	}
 }
 
+// NoFrom adds a mistake to tr when a step of an accept list names its text: it is the answer.
+func NoFrom(f *From, tr *nodes.Traits) {
+	if f != nil {
+		tr.Problems = append(tr.Problems, nodes.Problem{Path: "from", Text: "only for a node of this kind: here it is the answer"})
+	}
+}
+
 // Read returns the text.
 func (f *From) Read(t *nodes.Task) (string, error) {
 	switch {

@@ -1,0 +1,280 @@
+package extract
+
+import (
+	"fmt"
+	"strings"
+
+	"dagrun.dev/nodes/internal/accept"
+	"dagrun.dev/nodes/internal/markdown"
+)
+
+// An answer is a text cut into regions once, from top to bottom. Every line belongs to one region:
+// thinking, notes, a document, a code block, or the rest.
+type answer struct {
+	src   string
+	lines []markdown.Line
+	walk  *walker
+	rules []markerRule
+
+	hidden  []span // thinking and notes: no part of the answer's text
+	inDocs  []span // notes that stand in documents, ascending
+	docs    []candidate
+	blocks  []block
+	events  []event // marker lines outside of thinking and notes, in order
+	doubts  []string
+	pending *markdown.Fence // block that a document stood in, not closed yet
+
+	at      map[int][]event    // marker lines by line
+	ahead   map[string][]event // the same by name, for looking ahead
+	thought map[string]bool    // by tag: a thinking region was found; false: there is no end tag ahead
+}
+
+// A span is a range of bytes.
+type span struct{ start, end int }
+
+// A block is the content of a fenced code block that does not begin with a document.
+type block struct {
+	span
+	fence markdown.Fence
+}
+
+// A candidate is a document, whole or not, and how it stands in the answer.
+type candidate struct {
+	scan
+	fence  *markdown.Fence // the block it stands in, or nil
+	weak   bool            // text stands before it on its line or in its block
+	closed bool            // its block was closed
+}
+
+// strategy names how the document was found.
+func (c *candidate) strategy() string {
+	switch {
+	case c.fence != nil:
+		return "fence"
+	case c.doctype:
+		return "doctype"
+	}
+	return "html"
+}
+
+// cut cuts an answer. Markers are those of all names that may stand in it.
+func cut(src string, markers []accept.Marker) *answer {
+	src = strings.TrimPrefix(src, "\ufeff")
+	a := &answer{src: src, lines: markdown.Lines(src), thought: map[string]bool{}}
+	for _, m := range markers {
+		a.rules = append(a.rules, newMarkerRule(m))
+	}
+	a.walk = newWalker(src, a.lines)
+	a.findMarkers()
+	for i := 0; i < len(a.lines); {
+		i = a.line(i)
+	}
+	a.findInDocs()
+	return a
+}
+
+// line reads the region that begins at line i and returns the line behind it.
+func (a *answer) line(i int) int {
+	text := a.lines[i].Of(a.src)
+	if next, ok := a.thinking(i, text); ok {
+		return next
+	}
+	if events := a.at[i]; events != nil {
+		return a.notes(i, events)
+	}
+	if a.pending != nil && a.pending.Closes(text) {
+		a.closePending(i)
+		return i + 1
+	}
+	if f, ok := markdown.OpenFence(text); ok {
+		return a.block(i, f)
+	}
+	if at, weak, ok := a.startOn(i); ok {
+		return a.document(i, at, a.pending, weak)
+	}
+	return i + 1
+}
+
+// thinking hides <think> ... </think> at the start of a line. A </think> without a start hides
+// everything before it: some models leave the start out.
+func (a *answer) thinking(i int, text string) (next int, ok bool) {
+	s := strings.TrimLeftFunc(text, markdown.Blank)
+	if s == "" || s[0] != '<' {
+		return 0, false
+	}
+	for _, name := range []string{"think", "thinking", "reasoning"} {
+		found, looked := a.thought[name]
+		if _, ok := cutFold(s, "<"+name+">"); ok && (found || !looked) {
+			from := a.lines[i].Start
+			n := indexFold(a.src[from:], "</"+name+">")
+			a.thought[name] = n >= 0
+			if n < 0 {
+				a.doubt("line %d: <%s> is never closed", i+1, name)
+				return i + 1, true
+			}
+			end := from + n + len("</>") + len(name)
+			a.hide(from, end)
+			return a.lineAfter(i, end), true
+		}
+		if rest, ok := cutFold(s, "</"+name+">"); ok && !found && markdown.TrimBlank(rest) == "" {
+			a.doubt("line %d: </%s> without a start: what stands before it was left out", i+1, name)
+			a.docs, a.blocks, a.events, a.hidden, a.pending = nil, nil, nil, nil, nil
+			a.thought[name] = true
+			a.hide(0, a.lines[i].End)
+			return i + 1, true
+		}
+	}
+	return 0, false
+}
+
+// hide makes a region no part of the answer's text.
+func (a *answer) hide(from, to int) { a.hidden = append(a.hidden, span{from, to}) }
+
+// lineAfter returns the first line behind i that starts at or behind an offset. What is left of
+// the line that holds the offset becomes a line of its own, so that a document may follow there.
+func (a *answer) lineAfter(i, at int) int {
+	for i < len(a.lines) && a.lines[i].Next <= at {
+		i++
+	}
+	if i < len(a.lines) && a.lines[i].Start < at {
+		if at >= a.lines[i].End {
+			return i + 1
+		}
+		a.lines[i].Start = at
+		a.at[i] = a.eventsOn(i)
+	}
+	return i
+}
+
+func (a *answer) closePending(i int) {
+	for n := range a.docs {
+		if d := &a.docs[n]; d.fence == a.pending {
+			d.closed = true
+		}
+	}
+	a.pending = nil
+}
+
+// block reads a fenced code block. When a document stands in it, the document's own end counts, not
+// the next fence line: the block stays pending, because its fence may follow, or never.
+func (a *answer) block(i int, f markdown.Fence) int {
+	end, closed, weak := i+1, false, false
+	for ; end < len(a.lines) && !closed; end++ {
+		text := a.lines[end].Of(a.src)
+		if at, ok := documentStart(a.src, a.lines[end]); ok {
+			a.pending = &f
+			return a.document(end, at, a.pending, weak)
+		}
+		if closed = f.Closes(text); closed {
+			break
+		}
+		s := markdown.TrimBlank(text)
+		weak = weak || s != "" && !isComment(s)
+	}
+	a.addBlock(i, end, f)
+	if !closed {
+		a.doubt("line %d: a code block is never closed", i+1)
+		return end
+	}
+	return end + 1
+}
+
+func (a *answer) addBlock(open, end int, f markdown.Fence) {
+	b := block{fence: f, span: span{a.lines[open].End, a.lines[open].End}}
+	if open+1 < end {
+		b.span = span{a.lines[open+1].Start, a.lines[end-1].End}
+	}
+	if markdown.TrimBlank(a.src[b.start:b.end]) == "" {
+		a.doubt("line %d: an empty code block", open+1)
+	}
+	a.blocks = append(a.blocks, b)
+	for n := open + 1; n < end; n++ {
+		for _, e := range a.at[n] {
+			e.where = inCode
+			a.events = append(a.events, e)
+		}
+	}
+}
+
+// startOn looks for the start of a document on a line outside of blocks: at its start, or behind
+// other text, but not in `code`.
+func (a *answer) startOn(i int) (at int, weak, ok bool) {
+	l := a.lines[i]
+	if at, ok := documentStart(a.src, l); ok {
+		return at, false, true
+	}
+	text := l.Of(a.src)
+	for n := 0; ; {
+		k := strings.IndexAny(text[n:], "<`")
+		if k < 0 {
+			return 0, false, false
+		}
+		n += k
+		if text[n] == '`' {
+			run := len(text[n:]) - len(strings.TrimLeft(text[n:], "`"))
+			n += run
+			// Longer runs are text: looking for the end of each of many lengths is not linear.
+			if run <= 3 {
+				if k := strings.Index(text[n:], text[n-run:n]); k >= 0 {
+					n += k + run
+				}
+			}
+			continue
+		}
+		if hasDoctype(text[n:]) || hasTag(text[n:], "<html") {
+			return l.Start + n, true, true
+		}
+		n++
+	}
+}
+
+// document reads a document from its start and returns the line behind it. Behind one that has no end the
+// text is read on line by line: notes are found though the document is unusable.
+func (a *answer) document(i, at int, f *markdown.Fence, weak bool) int {
+	c := candidate{scan: a.walk.document(at), fence: f, weak: weak}
+	if !c.whole && weak && !c.root {
+		return i + 1 // a doctype mentioned in a sentence
+	}
+	a.docs = append(a.docs, c)
+	if !c.whole {
+		return i + 1
+	}
+	a.events = append(a.events, a.inDocument(&a.docs[len(a.docs)-1])...)
+	return a.lineAfter(i, c.end)
+}
+
+// text is the answer without thinking and notes.
+func (a *answer) text() string {
+	var b strings.Builder
+	at := 0
+	for _, h := range a.hidden {
+		if h.start < at {
+			continue
+		}
+		b.WriteString(a.src[at:h.start])
+		at = h.end
+	}
+	b.WriteString(a.src[at:])
+	return strings.TrimFunc(b.String(), markdown.Blank)
+}
+
+func (a *answer) doubt(format string, args ...any) {
+	a.doubts = append(a.doubts, fmt.Sprintf(format, args...))
+}
+
+func isComment(s string) bool { return strings.HasPrefix(s, "<!--") && strings.HasSuffix(s, "-->") }
+
+// indexFold is strings.Index without regard to case, for an ASCII needle.
+func indexFold(s, needle string) int {
+	for at := 0; ; {
+		n := strings.IndexByte(s[at:], needle[0])
+		if n < 0 || at+n+len(needle) > len(s) {
+			return -1
+		}
+		at += n
+		if strings.EqualFold(s[at:at+len(needle)], needle) {
+			return at
+		}
+		at++
+	}
+}

@@ -1,0 +1,191 @@
+package extract
+
+import (
+	"strings"
+
+	"golang.org/x/net/html"
+
+	"dagrun.dev/nodes/internal/markdown"
+)
+
+// A scan is what a walk over an HTML document from its start has found. Offsets are into the
+// answer.
+type scan struct {
+	start, end int  // end: behind </html> when whole, else where it breaks off
+	whole      bool // it has an end and something inside
+	restart    int  // another document starts here before this one has ended; -1 = none
+	doctype    bool
+	root       bool // <html>
+	head       int  // where its own doctype and <html> end
+	content    bool // an element inside
+	page       bool // <head> or <body>
+	ended      bool // </html> is there
+	bodyEnd    int  // behind the last </body>; -1 = none
+}
+
+// A walker walks over documents of one answer and counts the bytes it reads, so that hostile
+// answers (thousands of documents that never end) stay linear.
+type walker struct {
+	src    string
+	lines  []markdown.Line
+	starts []int // offsets of lines that look like the start of a document, ascending
+	read   int   // bytes read by tokenizers
+	budget int   // most bytes to read
+}
+
+// walks bounds how often an answer may be read in all. An honest one is read about twice.
+const walks = 8
+
+func newWalker(src string, lines []markdown.Line) *walker {
+	w := &walker{src: src, lines: lines, budget: walks*len(src) + 1<<16}
+	for _, l := range lines {
+		if at, ok := documentStart(src, l); ok {
+			w.starts = append(w.starts, at)
+		}
+	}
+	return w
+}
+
+// exhausted reports whether nothing more is read: what was not looked at is no document.
+func (w *walker) exhausted() bool { return w.read >= w.budget }
+
+// documentStart reports whether a line begins with a doctype, an <html> tag or an XML prologue,
+// blanks aside, and where.
+func documentStart(src string, l markdown.Line) (int, bool) {
+	s := strings.TrimLeftFunc(l.Of(src), markdown.Blank)
+	at := l.End - len(s)
+	return at, hasDoctype(s) || hasTag(s, "<html") || hasPrologue(src[at:])
+}
+
+func hasDoctype(s string) bool {
+	rest, ok := cutFold(s, "<!doctype")
+	if !ok {
+		return false
+	}
+	blank := strings.TrimLeft(rest, " \t\r\n\f")
+	_, ok = cutFold(blank, "html")
+	return ok && len(blank) < len(rest)
+}
+
+// hasTag reports whether s begins with a start tag.
+func hasTag(s, open string) bool {
+	rest, ok := cutFold(s, open)
+	return ok && rest != "" && strings.IndexByte(" \t\r\n\f/>", rest[0]) >= 0
+}
+
+// hasPrologue reports whether s begins with an XML prologue of an HTML document.
+func hasPrologue(s string) bool {
+	if _, ok := cutFold(s, "<?xml"); !ok {
+		return false
+	}
+	end := strings.IndexByte(s[:min(len(s), 200)], '>')
+	if end < 0 {
+		return false
+	}
+	rest := strings.TrimLeftFunc(s[end+1:], markdown.Blank)
+	return hasDoctype(rest) || hasTag(rest, "<html")
+}
+
+func cutFold(s, prefix string) (string, bool) {
+	if len(s) < len(prefix) || !strings.EqualFold(s[:len(prefix)], prefix) {
+		return "", false
+	}
+	return s[len(prefix):], true
+}
+
+// document walks from a start to the document's real end. Where the walk ends with that of a
+// later start, the earlier document was cut inside a script, a comment or a tag that swallowed the
+// later one's beginning: then restart is that one.
+func (w *walker) document(start int) scan {
+	s := w.walk(start, true)
+	if !s.whole && s.restart < 0 {
+		// A <pre> that is never closed hides the end.
+		if again := w.walk(start, false); again.whole {
+			s = again
+		}
+	}
+	if !s.whole {
+		return s
+	}
+	if later := w.lastStart(s.head, s.end); later > 0 {
+		if inner := w.walk(later, true); inner.whole && inner.end == s.end {
+			s.whole, s.restart, s.end = false, later, later
+		}
+	}
+	return s
+}
+
+// lastStart returns the last line start of a document in [from, to), or -1.
+func (w *walker) lastStart(from, to int) int {
+	lo, hi := 0, len(w.starts)
+	for lo < hi {
+		if mid := (lo + hi) / 2; w.starts[mid] < to {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	if lo == 0 || w.starts[lo-1] < from {
+		return -1
+	}
+	return w.starts[lo-1]
+}
+
+// walk tokenises from start until the first </html> that is an end tag. In <pre> such tags are a
+// sample that was not escaped, if heedPre says so.
+func (w *walker) walk(start int, heedPre bool) scan {
+	s := scan{start: start, end: len(w.src), restart: -1, bodyEnd: -1}
+	if w.exhausted() {
+		return s
+	}
+	z := html.NewTokenizer(strings.NewReader(w.src[start:]))
+	at, pre := start, 0
+	for {
+		tt := z.Next()
+		n := len(z.Raw())
+		w.read += n
+		if tt == html.ErrorToken {
+			w.read += len(w.src) - at - n
+			return s
+		}
+		tokenAt := at
+		at += n
+		name := ""
+		switch tt {
+		case html.StartTagToken, html.SelfClosingTagToken, html.EndTagToken:
+			b, _ := z.TagName()
+			name = string(b)
+		}
+		switch {
+		case tt == html.DoctypeToken, tt == html.StartTagToken && name == "html":
+			if pre > 0 {
+				continue
+			}
+			if s.root || s.content || tt == html.DoctypeToken && s.doctype {
+				if w.lastStart(tokenAt, tokenAt+1) == tokenAt {
+					s.restart, s.end = tokenAt, tokenAt
+					return s
+				}
+				continue
+			}
+			s.doctype = s.doctype || tt == html.DoctypeToken && hasDoctype(w.src[tokenAt:at])
+			s.root = s.root || name == "html"
+			s.head = at
+		case tt == html.EndTagToken && name == "html" && pre == 0:
+			s.end, s.ended = at, true
+			s.whole = (s.root || s.doctype) && s.content
+			return s
+		case tt == html.EndTagToken && name == "body" && pre == 0:
+			s.bodyEnd = at
+		case tt == html.EndTagToken && name == "pre":
+			pre = max(0, pre-1)
+		case tt == html.EndTagToken:
+		case name != "":
+			s.content = true
+			s.page = s.page || name == "head" || name == "body" || name == "frameset"
+			if name == "pre" && heedPre && tt == html.StartTagToken {
+				pre++
+			}
+		}
+	}
+}

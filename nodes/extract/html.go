@@ -1,0 +1,320 @@
+package extract
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/accept"
+	"dagrun.dev/nodes/internal/markdown"
+)
+
+// takeHTML chooses the document and holds it against the rules and the previous version.
+func takeHTML(s *accept.State, a *answer, h *htmlRule) error {
+	doc, err := choose(s, a, h)
+	if err != nil {
+		return err
+	}
+	text := a.bytesOf(doc)
+	if err := inspect(s, text, h); err != nil {
+		return err
+	}
+	if h.Controls == "remove" {
+		text = strings.ReplaceAll(text, "\x00", "")
+	}
+	if h.Doctype == "add" && !doc.doctype && doc.root {
+		text = "<!DOCTYPE html>\n" + text
+	}
+	if err := compare(s, []byte(text), h); err != nil {
+		return err
+	}
+	s.Artifacts[h.To] = []byte(text)
+	s.Values["chars"] = utf8.RuneCountInString(text)
+	s.Note("decision", "extract-html", map[string]any{"artifact": h.To, "strategy": doc.strategy(), "bytes": len(text)})
+	return nil
+}
+
+// choose returns the one document that is meant.
+func choose(s *accept.State, a *answer, h *htmlRule) (*candidate, error) {
+	if a.walk.exhausted() {
+		return nil, nodes.Fail("protocol", "the answer holds too many documents without an end")
+	}
+	whole := a.whole(h.Strategies)
+	if len(whole) == 0 {
+		return a.noDocument(h)
+	}
+	for _, d := range a.docs {
+		if !d.whole && d.content && !d.weak && d.start < whole[len(whole)-1].start {
+			s.Warn("line %d: a document that breaks off was left out", a.lineOf(d.start))
+		}
+	}
+	distinct := a.distinct(whole)
+	doc := distinct[0]
+	if len(distinct) > 1 {
+		switch h.Policy {
+		case "fail":
+			return nil, &nodes.Error{Category: "ambiguous", Message: fmt.Sprintf("the answer holds %d different whole HTML documents", len(distinct))}
+		case "last":
+			doc = distinct[len(distinct)-1]
+		case "largest":
+			for _, d := range distinct[1:] {
+				if d.end-d.start > doc.end-doc.start {
+					doc = d
+				}
+			}
+		case "order":
+			doc = firstByStrategy(distinct, h.Strategies)
+		}
+		s.Warn("the answer holds %d different whole HTML documents; took the one in line %d (policy %s)", len(distinct), a.lineOf(doc.start), h.Policy)
+	}
+	return doc, a.oddities(s, doc, h)
+}
+
+// whole returns the whole documents that stand as the strategies allow; those that text stands in
+// front of only when there are no others.
+func (a *answer) whole(strategies []string) []*candidate {
+	var strong, weak []*candidate
+	for i := range a.docs {
+		d := &a.docs[i]
+		switch {
+		case !d.whole || !slices.Contains(strategies, d.strategy()):
+		case d.weak:
+			weak = append(weak, d)
+		default:
+			strong = append(strong, d)
+		}
+	}
+	if strong != nil {
+		return strong
+	}
+	return weak
+}
+
+// distinct leaves out documents that stand there before with the same content.
+func (a *answer) distinct(docs []*candidate) []*candidate {
+	var out []*candidate
+	seen := map[string]bool{}
+	for _, d := range docs {
+		key := notesText(a.bytesOf(d))
+		if !seen[key] {
+			seen[key] = true
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+func firstByStrategy(docs []*candidate, strategies []string) *candidate {
+	for _, strategy := range strategies {
+		for _, d := range docs {
+			if d.strategy() == strategy {
+				return d
+			}
+		}
+	}
+	return docs[0]
+}
+
+// oddities warns of what is unusual about the place and the head of a document.
+func (a *answer) oddities(s *accept.State, d *candidate, h *htmlRule) error {
+	for _, doubt := range a.doubts {
+		s.Warn("%s", doubt)
+	}
+	if d.weak {
+		s.Warn("line %d: text stands before the document on its line or in its block", a.lineOf(d.start))
+	}
+	if d.fence != nil && d.fence.Indent > 3 {
+		s.Warn("the document stands in an indented block; its indent was taken off")
+	}
+	if d.fence != nil && d.fence.Odd {
+		s.Warn("invisible blanks stand before the fence")
+	}
+	head := a.src[d.start:min(d.end, d.start+200)]
+	switch {
+	case strings.HasPrefix(head, "<?"):
+		s.Warn("the document begins with an XML prologue")
+	case !d.doctype && h.Doctype == "fail":
+		return nodes.Fail("validation_failed", "the document has no <!DOCTYPE html>")
+	case !d.doctype && h.Doctype == "add":
+		s.Warn("the document had no <!DOCTYPE html>; it was added")
+	case !d.doctype && d.root:
+		s.Warn("the document has no <!DOCTYPE html>")
+	}
+	if !d.root && d.doctype {
+		s.Warn("the document has no <html> tag")
+	}
+	return nil
+}
+
+// noDocument says why there is none, or takes a fragment.
+func (a *answer) noDocument(h *htmlRule) (*candidate, error) {
+	for i := len(a.docs) - 1; i >= 0; i-- {
+		d := &a.docs[i]
+		if d.whole || d.ended || d.weak && !d.page {
+			continue
+		}
+		if d.bodyEnd >= 0 && a.finished(d) {
+			return nil, nodes.Fail("validation_failed", fmt.Sprintf("line %d: the document has </body> but no </html>", a.lineOf(d.start)))
+		}
+		return nil, nodes.Fail("truncated", fmt.Sprintf("line %d: the document breaks off without </html>: ... %s", a.lineOf(d.start), tail(a.src)))
+	}
+	if h.Fragments {
+		if d, err := a.fragment(); d != nil || err != nil {
+			return d, err
+		}
+	}
+	if end := cutEnd(a.src, []string{"...", "…", "<!-- rest"}); end != "" {
+		return nil, nodes.Fail("truncated", fmt.Sprintf("no HTML document, and the answer ends in %q", end))
+	}
+	if len(a.fragments()) > 0 {
+		return nil, nodes.Fail("no_artifact", "the answer holds a part of a page, not a whole HTML document")
+	}
+	return nil, nodes.Fail("no_artifact", "the answer holds no HTML document")
+}
+
+// finished reports whether the answer goes on, or its block was closed, behind </body>: then the end
+// tag was forgotten, not cut off.
+func (a *answer) finished(d *candidate) bool {
+	return d.closed || markdown.TrimBlank(a.src[d.bodyEnd:]) != ""
+}
+
+// fragments returns the blocks that begin with a tag.
+func (a *answer) fragments() []block {
+	var out []block
+	for _, b := range a.blocks {
+		s := markdown.TrimBlank(a.src[b.start:b.end])
+		if len(s) > 1 && s[0] == '<' && (s[1] == '!' || s[1] >= 'a' && s[1] <= 'z' || s[1] >= 'A' && s[1] <= 'Z') {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+func (a *answer) fragment() (*candidate, error) {
+	parts := a.fragments()
+	switch len(parts) {
+	case 0:
+		return nil, nil
+	case 1:
+		b := parts[0]
+		return &candidate{scan: scan{start: b.start, end: b.end, whole: true}, fence: &b.fence}, nil
+	}
+	return nil, nodes.Fail("ambiguous", fmt.Sprintf("the answer holds %d parts of a page", len(parts)))
+}
+
+// bytesOf returns a document's bytes: without the indent of its block and without notes that stand in it.
+func (a *answer) bytesOf(d *candidate) string {
+	text := a.without(d)
+	if d.fence != nil && d.fence.Indent > 0 {
+		text = outdent(text, d.fence.Indent)
+	}
+	return strings.Trim(text, "\r\n\ufeff")
+}
+
+// without cuts the notes out that were taken from a document.
+func (a *answer) without(d *candidate) string {
+	var b strings.Builder
+	at := d.start
+	for _, h := range a.inDocs {
+		if h.start >= at && h.end <= d.end {
+			b.WriteString(a.src[at:h.start])
+			at = h.end
+		}
+	}
+	b.WriteString(a.src[at:d.end])
+	return b.String()
+}
+
+// outdent takes up to so many columns of blanks off each line.
+func outdent(text string, columns int) string {
+	var b strings.Builder
+	for _, l := range markdown.Lines(text) {
+		line := text[l.Start:l.Next]
+		for n := 0; n < columns && line != "" && (line[0] == ' ' || line[0] == '\t'); line = line[1:] {
+			if line[0] == '\t' {
+				n += 4
+			} else {
+				n++
+			}
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+// inspect looks for bytes that cannot be part of a page and for parts that were left out.
+func inspect(s *accept.State, text string, h *htmlRule) error {
+	if n := strings.Count(text, "\x00"); n > 0 {
+		if h.Controls == "fail" {
+			return nodes.Fail("protocol", fmt.Sprintf("the document holds %d NUL bytes", n))
+		}
+		s.Warn("%d NUL bytes were removed from the document", n)
+	}
+	if !utf8.ValidString(text) {
+		s.Warn("the document is not UTF-8 text throughout")
+	}
+	if strings.ContainsFunc(text, control) {
+		s.Warn("the document holds control characters")
+	}
+	if h.Placeholders == "ignore" {
+		return nil
+	}
+	found := placeholders(text)
+	if len(found) == 0 {
+		return nil
+	}
+	const most = 3
+	what := strings.Join(found[:min(len(found), most)], "; ")
+	if h.Placeholders == "warn" {
+		s.Warn("the document may leave parts out: %s", what)
+		return nil
+	}
+	return nodes.Fail("placeholder", "the document leaves parts out: "+what)
+}
+
+func control(r rune) bool {
+	return r < ' ' && r != '\t' && r != '\n' && r != '\r' && r != '\f' && r != 0 || r == 0x7f
+}
+
+// compare holds a document against the version before it.
+func compare(s *accept.State, text []byte, h *htmlRule) error {
+	before, ok, err := s.Previous(h.Previous)
+	if err != nil {
+		return &nodes.Error{Category: "config", Message: "artifact " + h.Previous, Err: err}
+	}
+	s.Values["changed"] = true
+	if !ok {
+		return nil
+	}
+	if h.MinRatio > 0 && float64(len(text)) < h.MinRatio*float64(len(before)) {
+		return nodes.Fail("placeholder", fmt.Sprintf("the document has %d bytes, less than %g of the %d of the version before: parts were left out",
+			len(text), h.MinRatio, len(before)))
+	}
+	if bytes.Equal(bytes.TrimSpace(text), bytes.TrimSpace(before)) {
+		s.Values["changed"] = false
+		s.Note("decision", "accept-no-modification", map[string]any{"artifact": h.To, "reason": "the document is identical to the version before"})
+		s.Note("quality", "no-modification", map[string]any{"artifact": h.To})
+	}
+	return nil
+}
+
+// cutEnd returns which of the ends an answer has.
+func cutEnd(src string, ends []string) string {
+	src = strings.TrimRightFunc(src, markdown.Blank)
+	for _, end := range ends {
+		if end != "" && strings.HasSuffix(src, end) {
+			return end
+		}
+	}
+	return ""
+}
+
+// tail is the end of an answer for messages.
+func tail(src string) string {
+	const most = 60
+	s := []rune(strings.Join(strings.Fields(src[max(0, len(src)-4*most):]), " "))
+	return fmt.Sprintf("%q", string(s[max(0, len(s)-most):]))
+}

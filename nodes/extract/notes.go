@@ -1,0 +1,161 @@
+package extract
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/accept"
+	"dagrun.dev/nodes/internal/markdown"
+)
+
+// takeNotes takes the blocks between markers. With broken markers nothing is taken.
+func (x step) takeNotes(s *accept.State, a *answer) error {
+	var first error
+	fail := func(level, format string, args ...any) {
+		text := fmt.Sprintf(format, args...)
+		if level == "fail" && first == nil {
+			first = nodes.Fail("sections_missing", text)
+		}
+		if level == "warn" {
+			s.Warn("%s", text)
+		}
+	}
+	for _, name := range sortedKeys(x.Markers) {
+		m := x.Markers[name]
+		blocks, where, broken := a.blocksOf(name)
+		switch {
+		case broken != "":
+			fail(m.Broken, "%s: nothing was taken: %s", name, broken)
+			continue
+		case len(blocks) == 0:
+			fail(m.Missing, "%s: no block between %s and %s", name, m.Start, m.End)
+			continue
+		}
+		text := a.joined(s, name, m, blocks)
+		a.whereFrom(s, name, where)
+		s.Texts[name] = text
+		if m.To != "" && text != "" {
+			s.Artifacts[m.To] = []byte(text + "\n")
+		}
+		s.Note("decision", "extract-notes", map[string]any{"name": name, "blocks": len(blocks), "chars": utf8.RuneCountInString(text)})
+	}
+	return first
+}
+
+// joined makes one text of the blocks.
+func (a *answer) joined(s *accept.State, name string, m markers, blocks []notesBlock) string {
+	if len(blocks) > 1 {
+		s.Warn("%s: %d blocks (%s)", name, len(blocks), m.Blocks)
+	}
+	switch m.Blocks {
+	case "first":
+		blocks = blocks[:1]
+	case "last":
+		blocks = blocks[len(blocks)-1:]
+	}
+	var texts []string
+	for _, b := range blocks {
+		if text := notesText(a.src[b.inner.start:b.inner.end]); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// whereFrom warns of notes in unusual places.
+func (a *answer) whereFrom(s *accept.State, name string, where place) {
+	switch where {
+	case inCode:
+		s.Warn("%s: the block stands in a code block", name)
+	case inDocument:
+		s.Warn("%s: the block stands inside the document and is cut out of it", name)
+	case outside:
+		for _, e := range a.events {
+			if e.name == name && e.where == inCode {
+				s.Warn("%s: another block, in a code block, does not count", name)
+				return
+			}
+		}
+	}
+}
+
+// takeSections takes the text below headings.
+func (x step) takeSections(s *accept.State, a *answer) error {
+	if len(x.Sections) == 0 {
+		return nil
+	}
+	text := a.text()
+	found := markdown.Sections(text)
+	var missing []string
+	for _, name := range sortedKeys(x.Sections) {
+		sec := x.Sections[name]
+		body, ok := sectionBody(text, found, sec.Heading)
+		if !ok {
+			switch sec.Missing {
+			case "fail":
+				missing = append(missing, sec.Heading)
+			case "warn":
+				s.Warn("%s: no section %q", name, sec.Heading)
+			}
+			if sec.Value != "" {
+				s.Values[sec.Value] = ""
+			}
+			continue
+		}
+		s.Texts[name] = body
+		if sec.To != "" {
+			s.Artifacts[sec.To] = []byte(body + "\n")
+		}
+		if sec.Value != "" {
+			s.Values[sec.Value] = short(s, name, body, sec.MaxChars)
+		}
+	}
+	if missing != nil {
+		return nodes.Fail("sections_missing", fmt.Sprintf("sections are missing: %s", strings.Join(missing, ", ")))
+	}
+	return nil
+}
+
+// sectionBody returns the text of the last section of that heading that is not empty: an answer
+// that repeats its outline first has an empty one before.
+func sectionBody(text string, found []markdown.Section, heading string) (string, bool) {
+	for i := len(found) - 1; i >= 0; i-- {
+		if !markdown.IsHeading(found[i].Words, heading) {
+			continue
+		}
+		if body := notesText(text[found[i].Start:found[i].End]); body != "" {
+			return body, true
+		}
+	}
+	return "", false
+}
+
+// takeText takes the answer itself.
+func takeText(s *accept.State, a *answer, t *textRule) error {
+	text := a.text()
+	if text == "" {
+		return nodes.Fail("no_artifact", "the answer holds no text")
+	}
+	if end := cutEnd(text, *t.CutEnds); end != "" {
+		return nodes.Fail("truncated", fmt.Sprintf("the answer ends in %q", end))
+	}
+	if t.To != "" {
+		s.Artifacts[t.To] = []byte(text + "\n")
+	}
+	if t.Value != "" {
+		s.Values[t.Value] = short(s, t.Value, text, t.MaxChars)
+	}
+	return nil
+}
+
+// short cuts a text that becomes a value.
+func short(s *accept.State, name, text string, most int) string {
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	s.Warn("%s: %d characters cut to %d", name, utf8.RuneCountInString(text), most)
+	r := []rune(text)
+	return string(r[:most])
+}

@@ -1,0 +1,262 @@
+package extract
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+
+	"golang.org/x/net/html"
+)
+
+// placeholders returns the phrases of a page that say that a part was left out: in its comments,
+// in those of its style sheets and scripts, and in visible text. Text in <pre>, <code> and the
+// like is a sample and does not count, nor does a phrase of one word: "... the rest unchanged" does,
+// "prices unchanged since May" does not.
+func placeholders(page string) []string {
+	f := finder{}
+	z := html.NewTokenizer(strings.NewReader(page))
+	sample := 0
+	for {
+		switch z.Next() {
+		case html.ErrorToken:
+			f.settle(true)
+			return f.found
+		case html.CommentToken:
+			f.settle(true)
+			f.hidden(string(z.Text()))
+		case html.TextToken:
+			f.text(string(z.Text()), sample > 0)
+		case html.StartTagToken:
+			f.settle(false)
+			name, hasAttr := z.TagName()
+			f.element = string(name)
+			if isSample[f.element] {
+				sample++
+			}
+			if f.element == "script" && hasAttr && !runs(z) {
+				f.element = "data"
+			}
+		case html.EndTagToken:
+			f.settle(true)
+			name, _ := z.TagName()
+			if isSample[string(name)] {
+				sample = max(0, sample-1)
+			}
+			f.element = ""
+		default:
+			f.settle(false)
+		}
+	}
+}
+
+var isSample = map[string]bool{"pre": true, "code": true, "samp": true, "kbd": true, "textarea": true, "title": true, "xmp": true}
+
+// runs reports whether a script is one, by its type.
+func runs(z *html.Tokenizer) bool {
+	for {
+		key, val, more := z.TagAttr()
+		if string(key) == "type" {
+			t := strings.ToLower(string(val))
+			return t == "" || t == "module" || strings.Contains(t, "script") || strings.Contains(t, "babel") || strings.Contains(t, "jsx")
+		}
+		if !more {
+			return true
+		}
+	}
+}
+
+// finder collects phrases.
+type finder struct {
+	found   []string
+	element string // whose text comes next
+	pending string // a comment that counts only when nothing follows in its place
+}
+
+func (f *finder) add(phrase string) {
+	const most = 20
+	if len(f.found) < most {
+		f.found = append(f.found, quoted(phrase))
+	}
+}
+
+// settle decides about a pending comment.
+func (f *finder) settle(nothing bool) {
+	if nothing && f.pending != "" {
+		f.add(f.pending)
+	}
+	f.pending = ""
+}
+
+// hidden looks at a comment of the page.
+func (f *finder) hidden(comment string) {
+	switch p := newPhrase(comment); {
+	case p.leavesOut() || p.toBeFilled():
+		f.add(comment)
+	case p.mayLeaveOut():
+		f.pending = comment
+	}
+}
+
+// text looks at text: of a style sheet, of a script, or visible.
+func (f *finder) text(text string, sample bool) {
+	if strings.TrimFunc(text, unicode.IsSpace) == "" {
+		return
+	}
+	switch {
+	case f.element == "script" || f.element == "style":
+		for _, c := range comments(text, f.element == "script") {
+			p := newPhrase(c.text)
+			if p.leavesOut() || p.toBeFilled() || c.last && p.mayLeaveOut() {
+				f.add(c.text)
+			}
+		}
+	case f.element == "data":
+	case sample:
+		f.settle(false)
+	default:
+		if visible(text) {
+			f.settle(false)
+			f.add(text)
+			return
+		}
+		f.settle(false)
+	}
+}
+
+// A phrase is a comment or a text, cut into words.
+type phrase struct {
+	text     string // lower case, single blanks
+	words    []string
+	leads    bool // begins with an ellipsis
+	trails   bool // ends with one
+	brackets bool // as a whole in brackets
+}
+
+// mostPhrase is the longest text that may be a phrase; longer ones are real content.
+const mostPhrase = 200
+
+func newPhrase(s string) phrase {
+	if len(s) > 4*mostPhrase {
+		return phrase{}
+	}
+	s = strings.ToLower(strings.Join(strings.Fields(strings.ReplaceAll(s, "…", "...")), " "))
+	s = strings.TrimFunc(s, func(r rune) bool { return strings.ContainsRune("=*/#~!-–—_ |<>", r) })
+	p := phrase{}
+	if len(s) > 2 && strings.IndexByte("[({", s[0]) >= 0 && strings.IndexByte("])}", s[len(s)-1]) >= 0 {
+		p.brackets = true
+		s = strings.Trim(s, "[](){} */")
+	}
+	p.text = s
+	p.leads = strings.HasPrefix(s, "...")
+	p.trails = strings.HasSuffix(s, "...")
+	p.words = strings.FieldsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\'' })
+	if len(s) > mostPhrase {
+		return phrase{}
+	}
+	return p
+}
+
+func (p *phrase) has(set map[string]bool) bool {
+	for _, w := range p.words {
+		if set[w] {
+			return true
+		}
+	}
+	return false
+}
+
+func set(words string) map[string]bool {
+	m := map[string]bool{}
+	for _, w := range strings.Fields(words) {
+		m[w] = true
+	}
+	return m
+}
+
+var (
+	// what is left out
+	restWords = set("rest remaining remainder")
+	// what was there, or else is there
+	existingWords = set("existing other previous")
+	// that it is left out
+	omitWords = set("omitted elided snipped")
+	// that it is said to be as it was
+	keepWords = set("unchanged unmodified untouched unaltered")
+	keepRe    = regexp.MustCompile(`\b(as (before|above|is|it was|they were|previously)|(stays?|remains?|kept|keep) (the same|as (is|they are|it is))|no changes?|same (as|code|content|styles?|markup))\b`)
+	omitRe    = regexp.MustCompile(`\b(for brevity|left out|not shown|to save space)\b`)
+	elseRe    = regexp.MustCompile(`\b(everything|all|nothing) else\b`)
+	moreRe    = regexp.MustCompile(`\b(continues?|and so on|previous(ly)?|same|more)\b`)
+	// parts of a page
+	partRe = regexp.MustCompile(`\b(sections?|code|contents?|styles?|css|html|markup|pages?|body|header|footer|nav|scripts?|functions?|rules?|parts?|components?|elements?|items?|rows?|lines|layout|cards?|articles?|chapters?|paragraphs?)\b`)
+	todoRe = regexp.MustCompile(`^(todo|fixme|tbd)\b[ :\-(]*.{0,20}?\b(add|insert|implement|fill|complete|write|include|put|replace|finish|create|build)\b`)
+	yourRe = regexp.MustCompile(`\byour\b.{0,40}\bhere\b`)
+	fillRe = regexp.MustCompile(`\b(insert|add|put|place|paste)\b.{0,60}\bhere\b|\bgoes? here\b`)
+	bodyRe = regexp.MustCompile(`^(your (content|text|code|title|heading|description|paragraph)|(content|text|code)) (goes )?here$`)
+)
+
+func (p *phrase) omits() bool { return p.has(omitWords) || omitRe.MatchString(p.text) }
+func (p *phrase) keeps() bool { return p.has(keepWords) || keepRe.MatchString(p.text) }
+
+// leavesOut reports whether a comment says that something is not there.
+func (p *phrase) leavesOut() bool {
+	if p.text == "" {
+		return false
+	}
+	rest, keeps, omits := p.has(restWords), p.keeps(), p.omits()
+	part, existing := partRe.MatchString(p.text), p.has(existingWords)
+	switch {
+	case p.leads || p.trails:
+		return rest || existing || keeps || omits || p.leads && moreRe.MatchString(p.text)
+	case rest:
+		return keeps || omits
+	case omits:
+		return part
+	case keeps:
+		return existing && part || elseRe.MatchString(p.text)
+	}
+	return false
+}
+
+// mayLeaveOut reports whether a comment says so when nothing follows where it stands: "header
+// unchanged", "chart goes here".
+func (p *phrase) mayLeaveOut() bool {
+	const short = 6
+	if p.text == "" || len(p.words) > short {
+		return false
+	}
+	return p.keeps() || fillRe.MatchString(p.text)
+}
+
+// toBeFilled reports whether a comment asks its reader to fill something in.
+func (p *phrase) toBeFilled() bool {
+	return p.text != "" && (todoRe.MatchString(p.text) || yourRe.MatchString(p.text))
+}
+
+// visible reports whether a text of the page, as a whole, is a phrase that leaves something out.
+func visible(text string) bool {
+	const short = 15
+	p := newPhrase(text)
+	if p.text == "" || len(p.words) > short {
+		return false
+	}
+	switch {
+	case bodyRe.MatchString(p.text):
+		return true
+	case p.brackets:
+		return p.leavesOut()
+	case p.leads:
+		return p.leavesOut() && (p.trails || p.keeps() || p.omits())
+	}
+	return p.has(restWords) && partRe.MatchString(p.text) && len(p.words) <= 7 &&
+		(strings.HasSuffix(p.text, "unchanged") || strings.HasSuffix(p.text, "omitted") || omitRe.MatchString(p.text))
+}
+
+// quoted shortens a phrase for a message.
+func quoted(s string) string {
+	const most = 80
+	r := []rune(strings.Join(strings.Fields(s), " "))
+	if len(r) > most {
+		r = append(r[:most], '…')
+	}
+	return "“" + string(r) + "”"
+}

@@ -1,0 +1,93 @@
+package extract
+
+import (
+	"strings"
+	"testing"
+)
+
+func inPage(part string) string { return strings.Replace(page, "<h1>ok</h1>", part, 1) }
+
+// C-8: parts that were left out are told from honest text.
+func TestPlaceholders(t *testing.T) {
+	lazy := []string{
+		"<!-- rest of the page unchanged -->",
+		"<!-- Rest of sections remain the same -->",
+		"<!-- ... existing sections ... -->",
+		"<!-- … existing sections … -->",
+		"<!-- ===== Remaining cards omitted ===== -->",
+		"<!-- [remaining content unchanged] -->",
+		"<!-- Sections 3-8 omitted for brevity -->",
+		"<!-- (content omitted to save space) -->",
+		"<!-- all other sections as before... -->",
+		"<!-- existing styles unchanged -->",
+		"<!-- everything else stays the same -->",
+		"<!-- Your content here -->",
+		"<!-- TODO: add the chart -->",
+		"<!-- FIXME - implement the footer -->",
+		"<header><!-- header unchanged --></header>",
+		"<div class=chart><!-- chart goes here --></div>",
+		"<style>/* ... styles as before ... */</style>",
+		"<style>a{}\n/* rest of styles unchanged */</style>",
+		"<style>.x{ /* same as above */ }</style>",
+		"<script>\n// ... same code as above\n</script>",
+		"<script>let u='http://x';\n// ... rest of the code ...\n</script>",
+		"<script>const a = b / 2; /* ... existing handlers ... */</script>",
+		"<script>const r = /[/'\"]/; // rest of the functions omitted\n</script>",
+		"<script type=\"module\">function f() {\n  // unchanged\n}</script>",
+		"<script>{/* ... rest of component ... */}</script>",
+		"[... remaining sections unchanged ...]",
+		"<p>[Rest of the page unchanged]</p>",
+		"<p>... rest of the content remains the same ...</p>",
+		"<p>(Sections 2 to 5 omitted for brevity)</p>",
+		"<p>Your content here</p>",
+		"<p>Remaining sections omitted for brevity</p>",
+		"<p>Rest of the page unchanged</p>",
+		"{/* ... rest of the markup ... */}",
+	}
+	for _, part := range lazy {
+		if got := placeholders(inPage(part)); len(got) != 1 {
+			t.Errorf("not found in %s: %q", part, got)
+		}
+	}
+	honest := []string{
+		"<!-- the rest of the grid starts here -->",
+		"<!-- header --><h1>x</h1>",
+		"<!-- Footer (unchanged since v2) --><footer>x</footer>",
+		"<!-- chart goes here --><div id=chart></div>",
+		"<!-- TODO list component -->",
+		"<!-- existing customers only -->",
+		"<!-- Section 3: what stays the same and why it matters for the reader of this page --><p>x</p>",
+		"<p>He said nothing... and the rest is history.</p>",
+		"<p>Prices unchanged since May. Remaining seats: 4.</p>",
+		"<p>...and the rest of the team stayed.</p>",
+		"<p>Loading...</p><p>More...</p><a>Continue reading...</a>",
+		"<h2>TODO: add milk</h2>",
+		"<pre><code>// ... existing code ...\nadd(1)</code></pre>",
+		"<pre>[... remaining lines unchanged ...]</pre>",
+		"<code>/* rest unchanged */</code>",
+		"<textarea>... rest unchanged ...</textarea>",
+		"<script>const s = '// ... existing code ...';</script>",
+		"<script>const s = `/* rest unchanged */`;</script>",
+		"<script type=\"application/json\">{\"a\": \"// ... rest unchanged\"}</script>",
+		"<script>// keep the existing order\nsort();\n// the rest parameter\n</script>",
+		"<script>// same as above but for touch\ntouch();\n</script>",
+		"<style>/* remaining space goes to the main column */ a{}</style>",
+		"<style>a::after{content:'... rest unchanged ...'}</style>",
+		"<input placeholder=\"... rest unchanged ...\">",
+		"<p>The method was unchanged. Some sections of the code were omitted in the paper.</p>",
+		"<p>[citation needed]</p>",
+	}
+	for _, part := range honest {
+		if got := placeholders(inPage(part)); len(got) != 0 {
+			t.Errorf("found in %s: %q", part, got)
+		}
+	}
+}
+
+func TestPlaceholdersAreBounded(t *testing.T) {
+	const size = 1 << 20
+	for _, unit := range []string{"/*", "`", "'", "//", "=/[", "<!--", "<!-- unchanged -->", "\\"} {
+		placeholders("<html><script>" + strings.Repeat(unit, size/len(unit)))
+		placeholders("<html>" + strings.Repeat(unit, size/len(unit)))
+	}
+}

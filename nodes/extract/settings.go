@@ -1,0 +1,205 @@
+package extract
+
+import (
+	"encoding/json"
+	"fmt"
+	"sort"
+
+	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/accept"
+)
+
+// settings is #Extract.
+type settings struct {
+	From     *accept.From       `json:"from"`
+	HTML     *htmlRule          `json:"html"`
+	JSON     *jsonRule          `json:"json"`
+	Text     *textRule          `json:"text"`
+	Markers  map[string]markers `json:"markers"`
+	Sections map[string]section `json:"sections"`
+}
+
+type htmlRule struct {
+	To           string   `json:"to"`
+	Strategies   []string `json:"strategies"`
+	Policy       string   `json:"policy"`
+	Fragments    bool     `json:"fragments"`
+	Doctype      string   `json:"doctype"`
+	Placeholders string   `json:"placeholders"`
+	Controls     string   `json:"controls"`
+	Previous     string   `json:"previous"`
+	MinRatio     float64  `json:"minRatio"`
+}
+
+type jsonRule struct {
+	To     string               `json:"to"`
+	Values map[string]jsonValue `json:"values"`
+	Policy string               `json:"policy"`
+}
+
+type jsonValue struct {
+	Path string           `json:"path"`
+	Type string           `json:"type"`
+	Else *json.RawMessage `json:"else"`
+}
+
+type textRule struct {
+	To       string    `json:"to"`
+	Value    string    `json:"value"`
+	MaxChars int       `json:"maxChars"`
+	CutEnds  *[]string `json:"cutEnds"`
+}
+
+type markers struct {
+	Start   string `json:"start"`
+	End     string `json:"end"`
+	To      string `json:"to"`
+	Missing string `json:"missing"`
+	Broken  string `json:"broken"`
+	Blocks  string `json:"blocks"`
+}
+
+type section struct {
+	Heading  string `json:"heading"`
+	To       string `json:"to"`
+	Value    string `json:"value"`
+	MaxChars int    `json:"maxChars"`
+	Missing  string `json:"missing"`
+}
+
+func decode(with json.RawMessage) (*settings, error) {
+	var s settings
+	if err := accept.Decode(with, &s); err != nil {
+		return nil, err
+	}
+	s.defaults()
+	return &s, nil
+}
+
+// defaults fills in what the schema says, for settings that did not come through it.
+func (s *settings) defaults() {
+	if h := s.HTML; h != nil {
+		if len(h.Strategies) == 0 {
+			h.Strategies = []string{"fence", "doctype", "html"}
+		}
+		h.Policy = or(h.Policy, "fail")
+		h.Doctype = or(h.Doctype, "warn")
+		h.Placeholders = or(h.Placeholders, "fail")
+		h.Controls = or(h.Controls, "fail")
+		h.Previous = or(h.Previous, h.To)
+	}
+	if s.JSON != nil {
+		s.JSON.Policy = or(s.JSON.Policy, "fail")
+	}
+	if t := s.Text; t != nil {
+		t.MaxChars = orInt(t.MaxChars, 2000)
+		if t.CutEnds == nil {
+			t.CutEnds = &[]string{"...", "…", "<!-- rest"}
+		}
+	}
+	for name, m := range s.Markers {
+		m.Missing, m.Broken, m.Blocks = or(m.Missing, "warn"), or(m.Broken, "warn"), or(m.Blocks, "join")
+		s.Markers[name] = m
+	}
+	for name, x := range s.Sections {
+		x.Missing, x.MaxChars = or(x.Missing, "warn"), orInt(x.MaxChars, 2000)
+		s.Sections[name] = x
+	}
+}
+
+func or(s, def string) string {
+	if s == "" {
+		return def
+	}
+	return s
+}
+
+func orInt(n, def int) int {
+	if n == 0 {
+		return def
+	}
+	return n
+}
+
+// describe reads what the compiler must know, from aside.
+func (s *settings) describe() nodes.Traits {
+	tr := nodes.Traits{Outputs: map[string]string{}}
+	d := &describer{tr: &tr, writes: map[string]bool{}}
+	if s.HTML == nil && s.JSON == nil && s.Text == nil && len(s.Markers) == 0 && len(s.Sections) == 0 {
+		d.problem("", "want at least one of html, json, text, markers, sections")
+	}
+	if h := s.HTML; h != nil {
+		d.write("html.to", h.To)
+		tr.Reads = append(tr.Reads, h.Previous)
+		tr.Outputs["changed"], tr.Outputs["chars"] = "bool", "int"
+	}
+	if j := s.JSON; j != nil {
+		d.write("json.to", j.To)
+		for _, name := range sortedKeys(j.Values) {
+			d.output("json.values."+name, name, j.Values[name].Type)
+		}
+	}
+	if t := s.Text; t != nil {
+		d.write("text.to", t.To)
+		d.output("text.value", t.Value, "string")
+		if t.To == "" && t.Value == "" {
+			d.problem("text", "want at least one of to and value")
+		}
+	}
+	for _, name := range sortedKeys(s.Markers) {
+		m := s.Markers[name]
+		d.write("markers."+name+".to", m.To)
+		if m.Start == m.End || m.Start == "" || m.End == "" {
+			d.problem("markers."+name, "start and end must be two different texts")
+		}
+	}
+	for _, name := range sortedKeys(s.Sections) {
+		x := s.Sections[name]
+		d.write("sections."+name+".to", x.To)
+		d.output("sections."+name+".value", x.Value, "string")
+		if _, both := s.Markers[name]; both {
+			d.problem("sections."+name, "markers have this name too")
+		}
+	}
+	return tr
+}
+
+// describer collects the traits of one step.
+type describer struct {
+	tr     *nodes.Traits
+	writes map[string]bool
+}
+
+func (d *describer) problem(path, format string, args ...any) {
+	d.tr.Problems = append(d.tr.Problems, nodes.Problem{Path: path, Text: fmt.Sprintf(format, args...)})
+}
+
+func (d *describer) write(path, name string) {
+	if name == "" {
+		return
+	}
+	if d.writes[name] {
+		d.problem(path, "%s is written twice by this step", name)
+	}
+	d.writes[name] = true
+	d.tr.Writes = append(d.tr.Writes, name)
+}
+
+func (d *describer) output(path, name, typ string) {
+	if name == "" {
+		return
+	}
+	if _, twice := d.tr.Outputs[name]; twice {
+		d.problem(path, "value %s is recorded twice by this step", name)
+	}
+	d.tr.Outputs[name] = typ
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}
