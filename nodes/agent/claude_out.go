@@ -173,6 +173,8 @@ func (c *claudeOut) failure(o object, r *reply, ev evidence.Case) *nodes.Error {
 		return &nodes.Error{Category: "protocol", Message: "no structured output: " + ev.Text}
 	case o.str("stop_reason") == "refusal":
 		return &nodes.Error{Category: "refused", Permanent: true, Message: "the model refused: " + clip(o.str("result"), 200)}
+	case strings.HasPrefix(o.str("terminal_reason"), "aborted"):
+		return &nodes.Error{Category: "killed", Message: "the agent was interrupted (" + o.str("terminal_reason") + ")"}
 	case o.str("terminal_reason") == "prompt_too_long":
 		return &nodes.Error{Category: "input_too_big", Permanent: true, Message: clip(o.str("result"), 300)}
 	case o.yes("is_error"), strings.HasPrefix(subtype, "error"):
@@ -194,7 +196,7 @@ func (c *claudeOut) answer(o object, r *reply) {
 	trimmed, joined := strings.TrimSpace(text), strings.TrimSpace(said)
 	switch {
 	case joined == "" || joined == trimmed:
-		if o.count("num_turns") > 1 && c.events == 0 && c.toolCalls == 0 {
+		if o.count("num_turns") > 1 && c.events == 0 && trimmed != "" {
 			r.Warnings = append(r.Warnings, "several turns, of which the output shows only the last: the answer may be its tail")
 		}
 	case strings.HasPrefix(joined, trimmed) || strings.HasSuffix(joined, trimmed):

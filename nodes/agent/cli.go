@@ -172,7 +172,13 @@ func (p *program) judge(q *question, res *proc.Result) (*reply, error) {
 		r.Failure = p.text(r, res, most, ev)
 	} else {
 		out := p.output.reader()
-		found, err := scanObjects(res.Stdout.At(), res.Stdout.Answer(), most, out.event)
+		var told []string // error objects that the reader may not know
+		found, err := scanObjects(res.Stdout.At(), res.Stdout.Answer(), most, func(o object) {
+			out.event(o)
+			if raw, ok := o["error"]; ok && o.has("error") && len(told) < 10 {
+				told = append(told, clip(string(raw), 2000))
+			}
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -181,7 +187,7 @@ func (p *program) judge(q *question, res *proc.Result) (*reply, error) {
 			r.afterResult(found, res)
 		} else {
 			r.Finish = "error"
-			r.Failure = p.noResult(out, found, res, most, ev)
+			r.Failure = p.noResult(out.words()+"\n"+strings.Join(told, "\n"), found, res, most, ev)
 		}
 	}
 	if r.Failure != nil && r.Failure.Diagnostics == "" {
@@ -212,11 +218,12 @@ func (r *reply) afterResult(found scan, res *proc.Result) {
 	}
 }
 
-// noResult says why a program that prints JSON gave no result.
-func (p *program) noResult(out outReader, found scan, res *proc.Result, most int64, ev evidence.Case) *nodes.Error {
-	said := strings.TrimSpace(out.words())
-	if found.objects == 0 {
-		said = strings.TrimSpace(said + "\n" + string(res.Stdout.HeadTail(4000)))
+// noResult says why a program that prints JSON gave no result. said is what it told of errors; when it
+// printed no JSON at all, its words count too.
+func (p *program) noResult(said string, found scan, res *proc.Result, most int64, ev evidence.Case) *nodes.Error {
+	broken := found.cutAt >= 0 || found.tooLong >= 0 || found.lines > 0 && strings.HasPrefix(found.noise[0], "{")
+	if found.objects == 0 && !broken {
+		said += "\n" + string(res.Stdout.HeadTail(4000))
 	}
 	if e := p.ended(res, said, ev); e != nil {
 		return e
@@ -273,6 +280,7 @@ func (p *program) text(r *reply, res *proc.Result, most int64, ev evidence.Case)
 // ended says how a program without a result ended, as far as there is evidence; else nil. said is what
 // it told on stdout.
 func (p *program) ended(res *proc.Result, said string, ev evidence.Case) *nodes.Error {
+	said = strings.TrimSpace(said)
 	ev.Text = strings.TrimSpace(said + "\n" + proc.Printable(string(res.Stderr.Tail(8000))))
 	word, spoken := evidence.Word(ev.Text)
 	byPattern := p.matches(ev.Text)
@@ -327,7 +335,7 @@ func (p *program) exit(res *proc.Result) string {
 	}
 	for _, c := range []*proc.Capture{res.Stderr, res.Stdout} {
 		lines := strings.Split(strings.TrimSpace(proc.Printable(string(c.Tail(2000)))), "\n")
-		if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
+		if last := strings.TrimSpace(lines[len(lines)-1]); last != "" && !(c == res.Stdout && p.output.reader != nil) {
 			return msg + ": " + clip(last, 200)
 		}
 	}

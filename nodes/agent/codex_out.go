@@ -54,9 +54,6 @@ func (c *codexOut) event(o object) {
 func (c *codexOut) fill(r *reply, ev evidence.Case) *nodes.Error {
 	r.ToolCalls = c.toolCalls
 	c.count(r)
-	for _, e := range c.errors {
-		r.Warnings = append(r.Warnings, "the agent reported: "+clip(e, 200))
-	}
 	r.Text = lastOf(c.texts)
 	for i := len(c.texts) - 2; i >= 0; i-- {
 		r.Earlier = append(r.Earlier, c.texts[i])
@@ -65,6 +62,9 @@ func (c *codexOut) fill(r *reply, ev evidence.Case) *nodes.Error {
 		ev.Text = orElse(c.failed, lastOf(c.errors))
 		r.Finish = "error"
 		return ev.Error()
+	}
+	for _, e := range c.errors {
+		r.Warnings = append(r.Warnings, "the agent reported: "+clip(e, 200))
 	}
 	r.Finish = "stop"
 	return nil

@@ -27,9 +27,10 @@ type Case struct {
 	Else string
 }
 
-// Error returns the failure. Its message is the first line of Text, shortened.
+// Error returns the failure. Its message is the line of Text that tells the category, else
+// the first one, shortened.
 func (c Case) Error() *nodes.Error {
-	e := &nodes.Error{Message: firstLine(c.Text)}
+	e := &nodes.Error{Message: message(c.Text)}
 	status := c.Status
 	if status == 0 {
 		status = statusIn(c.Text)
@@ -194,14 +195,22 @@ var denied = regexp.MustCompile(`(?i)(?:i )?(?:need|require|don(?:'|’)?t have|
 // Denied reports whether an answer says that a tool was refused to it.
 func Denied(text string) bool { return len(text) <= mostHead && denied.MatchString(text) }
 
-// firstLine returns the first line of a message, or of the message inside JSON, shortened.
-func firstLine(text string) string {
+// message returns the line that tells what is wrong, or the first one; of JSON the message inside.
+func message(text string) string {
 	text = strings.TrimSpace(text)
 	if inner := innerMessage(text); inner != "" {
 		text = inner
 	}
-	line, _, _ := strings.Cut(text, "\n")
-	line = strings.TrimSpace(line)
+	lines := strings.Split(head(text, 16000), "\n")
+	line := strings.TrimSpace(lines[0])
+	if whole, ok := Word(text); ok {
+		for _, l := range lines {
+			if word, ok := Word(l); ok && word == whole {
+				line = strings.TrimSpace(l)
+				break
+			}
+		}
+	}
 	if len(line) > 300 {
 		line = strings.ToValidUTF8(line[:300], "") + "..."
 	}
