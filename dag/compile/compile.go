@@ -110,8 +110,7 @@ func (b *builder) finish(pos tree.Pos) *Result {
 		b.graphMistakes(err)
 		return nil
 	}
-	if _, err := g.Plan.Encode(); err != nil {
-		b.fail(pos, "", "%v", err)
+	if !b.exact(g.Plan, pos) {
 		return nil
 	}
 	res := &Result{Plan: g.Plan, Graph: g, Source: b.src, Dir: b.src.Dir, Notes: make([][]string, g.Len())}
@@ -122,6 +121,24 @@ func (b *builder) finish(pos tree.Pos) *Result {
 	b.unwritten(g)
 	res.Warnings = sorted(append(b.src.Warnings, b.warnings...))
 	return res
+}
+
+// exact refuses whole numbers that JSON cannot hold exactly: a plan has a digest. Settings were
+// looked at when they became canonical.
+func (b *builder) exact(p *dag.Plan, pos tree.Pos) bool {
+	head := *p
+	head.Nodes = nil
+	if _, err := head.Encode(); err != nil {
+		b.fail(pos, "", "%v", err)
+	}
+	const most = 1 << 53
+	for _, d := range b.drafts {
+		n := &d.node
+		if n.Reserve.Tokens > most || n.Estimate.Tokens > most || n.Priority > most || n.Priority < -most {
+			b.fail(d.tree.Pos, d.path, "a number beyond 2^53 cannot be kept exactly in JSON")
+		}
+	}
+	return !b.failed()
 }
 
 // graphMistakes gives the problems of a graph their places.

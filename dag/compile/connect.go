@@ -101,8 +101,9 @@ func (b *builder) connect() {
 	if len(far) > 0 {
 		b.infer(far)
 	}
-	for _, d := range b.drafts {
-		b.plan.Nodes = append(b.plan.Nodes, d.node)
+	b.plan.Nodes = make([]dag.Node, len(b.drafts))
+	for i, d := range b.drafts {
+		b.plan.Nodes[i] = d.node
 	}
 	b.listFiles()
 }

@@ -104,6 +104,10 @@ func (p *Program) eval(vars map[string]any, sc dag.Scope) (ref.Val, error) {
 	if len(p.fns) > 0 {
 		act.refs = refValues{get: func(i int) ref.Val { return p.read(i, sc) }}
 	}
+	if p.expr.shaped.bounded {
+		v, _, err := p.prog.Eval(act)
+		return v, err
+	}
 	v, _, err := p.prog.ContextEval(spent, act)
 	if errors.Is(err, interpreter.InterruptError{}) {
 		err = fmt.Errorf("needs more than %d steps", maxSteps)

@@ -1,0 +1,74 @@
+package compile
+
+import (
+	"strings"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/internal/tree"
+	"dagrun.dev/nodes"
+)
+
+// controlTraits describes the nodes that the host carries out itself.
+func (b *builder) controlTraits(d *draft, kind string) nodes.Traits {
+	t := nodes.Traits{Effect: "pure"}
+	switch kind {
+	case "route":
+		t.Outputs = map[string]string{"decision": "string", "rule": "string", "reason": "string"}
+	case "approval":
+		t.Effect = "once"
+		t.Outputs = map[string]string{"answer": "string", "by": "string"}
+		b.checkAnswer(d, "recommended")
+		b.checkAnswer(d, "default")
+	case "checkpoint":
+		t.Outputs = map[string]string{"id": "string", "path": "string"}
+		b.checkNames("accumulator", d.with.Get("accumulators"), d.path+".with.accumulators")
+	}
+	return t
+}
+
+func (b *builder) checkAnswer(d *draft, field string) {
+	v := d.with.Get(field)
+	if v == nil {
+		return
+	}
+	if options := strs(d.with.Get("options")); !contains(options, v.Str) {
+		b.fail(v.Pos, d.path+".with."+field, "want one of %s, got %q%s", strings.Join(options, ", "), v.Str, near(v.Str, options))
+	}
+}
+
+// undo reads a compensation.
+func (b *builder) undo(d *draft, v *tree.Value) {
+	n, path := &d.node, d.path+".compensate"
+	if v == nil {
+		if n.OnFail == "compensate" {
+			b.fail(d.tree.Pos, d.path, "onFail is compensate, and there is no compensate block that says how")
+		}
+		return
+	}
+	with := v.Get("with")
+	u := &dag.Undo{On: strs(v.Get("on")), Kind: str(v.Get("kind")), Rewind: str(v.Get("rewind")), Most: max(1, num(v.Get("most")))}
+	b.checkNames("category", v.Get("on"), path+".on")
+	if with != nil {
+		var late bool
+		if with, late = b.settings(v, with, path+".with"); late {
+			b.fail(with.Pos, path+".with", "the settings of a compensation may not depend on recorded values")
+			return
+		}
+		for _, x := range b.s.CheckWith(u.Kind, with, path+".with") {
+			b.report(x)
+		}
+		raw, err := dag.AppendCanonical(nil, with.AppendJSON(nil))
+		if err != nil {
+			b.fail(with.Pos, path+".with", "%v", err)
+			return
+		}
+		if string(raw) != "{}" {
+			u.With = raw
+		}
+		c := &draft{id: d.id, path: path, tree: v, with: with, node: dag.Node{Kind: u.Kind}}
+		t, _ := b.traits(c, u.Kind, raw, path+".with")
+		n.Files = union(n.Files, b.inputs(c, t.Files, path+".with"))
+		n.Secrets = union(n.Secrets, t.Secrets)
+	}
+	n.Undo = u
+}
