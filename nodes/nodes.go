@@ -7,6 +7,7 @@ package nodes
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"time"
 )
@@ -187,6 +188,10 @@ func Permanent(err *Error) *Error {
 	e.Permanent = true
 	return &e
 }
+
+// ErrAtOnce is the cause of a cancelled ctx that leaves no time for politeness: what an attempt
+// has started is killed without grace, because the program is about to end.
+var ErrAtOnce = errors.New("stopped at once")
 
 // A Registry is a set of kinds by name.
 type Registry struct {

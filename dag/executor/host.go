@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"time"
 
@@ -49,7 +50,7 @@ const HardWithin = 5 * time.Second
 
 // ErrHard says that a second interrupt ended the attempts that were under way. What they did
 // is resolved when the run is resumed.
-var ErrHard = errors.New("interrupted twice")
+var ErrHard = fmt.Errorf("interrupted twice: %w", nodes.ErrAtOnce)
 
 // DefaultJobs is how many attempts are under way at once when nothing is said: as many as there
 // are processors, and at least 8 where paid nodes spend their time waiting for an answer from

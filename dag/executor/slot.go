@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,8 +12,9 @@ import (
 // publishing is a rename, and one outside of it. They are used again by later attempts, so
 // that a node that leaves nothing costs no file.
 type slot struct {
-	out, scratch string // absolute; empty = not made yet
-	spoiled      bool   // something may still use them: not to be used again
+	out, scratch string     // absolute; empty = none
+	dirs         []*os.File // both, held open: seeing that they are empty is then two cheap calls
+	spoiled      bool       // something may still use them: not to be used again
 }
 
 // takeSlot returns a slot that nobody uses. Its folders exist and are empty.
@@ -23,44 +25,67 @@ func (h *host) takeSlot() (*slot, error) {
 		if !s.spoiled {
 			return s, nil
 		}
+		s.remove()
 	}
 	h.slots++
-	out, err := h.run.Staging(fmt.Sprintf("w%d", h.slots))
-	if err != nil {
-		return nil, err
+	s := &slot{}
+	var err error
+	if s.out, err = h.run.Staging(fmt.Sprintf("w%d", h.slots)); err == nil {
+		s.scratch, err = os.MkdirTemp(h.o.Scratch, "dagrun-")
 	}
-	scratch, err := os.MkdirTemp(h.o.Scratch, "dagrun-")
-	return &slot{out: out, scratch: scratch}, err
+	for _, dir := range []string{s.out, s.scratch} {
+		if err == nil {
+			var f *os.File
+			if f, err = os.Open(dir); err == nil {
+				s.dirs = append(s.dirs, f)
+			}
+		}
+	}
+	if err != nil {
+		s.remove()
+	}
+	return s, err
 }
 
 // reset empties the folders for the next attempt.
 func (s *slot) reset() {
-	for _, dir := range []string{s.out, s.scratch} {
+	for _, dir := range s.dirs {
 		if err := empty(dir); err != nil {
 			s.spoiled = true
 		}
 	}
 }
 
-// empty removes everything in a folder. A folder that is empty costs one read.
-func empty(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
+// empty removes everything in a folder.
+func empty(dir *os.File) error {
 	for {
-		names, err := f.Readdirnames(64)
-		if err == io.EOF {
+		if _, err := dir.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		names, err := dir.Readdirnames(64)
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
 		for _, name := range names {
-			if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+			if err := os.RemoveAll(filepath.Join(dir.Name(), name)); err != nil {
 				return err
 			}
+		}
+	}
+}
+
+// remove removes the folders of a slot that is not used again. What cannot be removed is swept
+// when the run is next opened.
+func (s *slot) remove() {
+	for _, f := range s.dirs {
+		f.Close()
+	}
+	for _, dir := range []string{s.out, s.scratch} {
+		if dir != "" {
+			os.RemoveAll(dir)
 		}
 	}
 }
@@ -68,7 +93,6 @@ func empty(dir string) error {
 // sweep removes the folders of all slots that nobody uses any more.
 func (h *host) sweep() {
 	for _, s := range h.idle {
-		os.RemoveAll(s.out)
-		os.RemoveAll(s.scratch)
+		s.remove()
 	}
 }

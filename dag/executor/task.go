@@ -177,7 +177,7 @@ func (h *host) cost(a *attempt, res *nodes.Result, err error) (dag.USD, string) 
 	switch {
 	case a.reserve == (dag.Amount{}):
 		return 0, ""
-	case errors.As(err, &e) && e.Category == "config":
+	case errors.As(err, &e) && (e.Category == "config" || e.Category == "spawn_failed"):
 		return 0, "free"
 	}
 	return a.reserve.USD, machine.CostAssumed

@@ -17,6 +17,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"dagrun.dev/nodes"
 )
 
 // A Spec says what to run. Argv and Dir are required.
@@ -114,7 +116,12 @@ func Run(ctx context.Context, s *Spec) (*Result, error) {
 		return nil, err
 	}
 	c := &child{tree: tree, grace: orDefault(s.Grace, defaultGrace)}
-	stop := context.AfterFunc(ctx, func() { c.end(causeOf(ctx)) })
+	stop := context.AfterFunc(ctx, func() {
+		c.end(causeOf(ctx))
+		if errors.Is(context.Cause(ctx), nodes.ErrAtOnce) {
+			c.kill()
+		}
+	})
 	watched := watch(s, c, r)
 	status, usage, err := c.wait()
 	stop()
