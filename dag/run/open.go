@@ -217,13 +217,6 @@ func (r *Run) load(rep *Report) eventlog.Head {
 
 // restore makes a snapshot the state.
 func (r *Run) restore(s *eventlog.Snapshot) error {
-	_, _, seq, err := machine.SnapshotPlan(s.State)
-	if err != nil {
-		return err
-	}
-	if seq != s.Head.Seq {
-		return fmt.Errorf("snapshot of event %d holds the state of event %d", s.Head.Seq, seq)
-	}
 	g, err := r.loadPlan(s.Plan)
 	if err != nil {
 		return err
@@ -231,6 +224,9 @@ func (r *Run) restore(s *eventlog.Snapshot) error {
 	st, err := machine.RestoreSnapshot(s.State, g)
 	if err != nil {
 		return err
+	}
+	if v := st.Run(); v.Seq != s.Head.Seq || v.ID != s.RunID {
+		return fmt.Errorf("the snapshot of event %d of run %s holds the state of event %d of run %s", s.Head.Seq, s.RunID, v.Seq, v.ID)
 	}
 	x, err := decodeIndex(s.Index, st)
 	if err != nil {

@@ -1,0 +1,393 @@
+package run
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/artifact"
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/internal/disk/disktest"
+)
+
+// doing is a diff in one line.
+func doing(d *Diff) string {
+	var parts []string
+	for _, n := range d.Nodes {
+		s := n.ID + " " + n.Do
+		if len(n.Why) > 0 {
+			s += "(" + strings.Join(n.Why, " ") + ")"
+		}
+		parts = append(parts, s)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func node(p *dag.Plan, id string) *dag.Node {
+	i := slices.IndexFunc(p.Nodes, func(n dag.Node) bool { return n.ID == id })
+	return &p.Nodes[i]
+}
+
+// half runs the pages plan up to and with b2 and returns the run.
+func half(t *testing.T) (*disktest.Mem, *Run) {
+	t.Helper()
+	m := disktest.NewMem()
+	w := newWorker(t)
+	r := create(t, memOptions(m.FS()), pages(t, nil))
+	w.stop = func(ran int) bool { return ran == 3 && !slices.Contains(readyNodes(r), "cp") }
+	if err := w.work(r); !errors.Is(err, errStop) {
+		t.Fatal(err)
+	}
+	return m, r
+}
+
+// S-6: node by node what a changed spec would do, and why.
+func TestCompare(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*dag.Plan)
+		want   string
+	}{
+		{"nothing", nil, "b1 reuse, v1 reuse, b2 reuse, cp reuse, b3 run, b4 run"},
+		{"labels and titles", func(p *dag.Plan) {
+			node(p, "b1").Labels, node(p, "v1").Title = map[string]string{"role": "builder"}, "Look"
+		}, "b1 reuse, v1 reuse, b2 reuse, cp reuse, b3 run, b4 run"},
+		{"a setting of a finished node", func(p *dag.Plan) { node(p, "b2").With = []byte(`{"argv":["build","-v"]}`) },
+			"b1 reuse, v1 reuse, b2 changed(with), cp blocked(b2), b3 run, b4 run"},
+		{"a setting of a node to come", func(p *dag.Plan) { node(p, "b4").With = []byte(`{"argv":["x"]}`) },
+			"b1 reuse, v1 reuse, b2 reuse, cp reuse, b3 run, b4 changed(with)"},
+		{"one more at the end", func(p *dag.Plan) {
+			p.Nodes = append(p.Nodes, dag.Node{ID: "end", Kind: "exec", Effect: "pure", Needs: []string{"b4"}})
+		}, "b1 reuse, v1 reuse, b2 reuse, cp reuse, b3 run, b4 run, end added"},
+		{"one less", func(p *dag.Plan) {
+			p.Nodes = slices.DeleteFunc(p.Nodes, func(n dag.Node) bool { return n.ID == "cp" })
+			node(p, "b3").Needs = []string{"b2"}
+		}, "b1 reuse, v1 reuse, b2 reuse, b3 changed(needs), b4 run, cp removed"},
+		{"one more in the middle", func(p *dag.Plan) {
+			p.Nodes = slices.Insert(p.Nodes, 2, dag.Node{ID: "v2", Kind: "exec", Effect: "pure", Needs: []string{"v1"}})
+			node(p, "b2").Needs = []string{"v1", "v2"}
+		}, "b1 reuse, v1 reuse, v2 added, b2 changed(needs), cp blocked(b2), b3 run, b4 run"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, r := half(t)
+			defer r.Abandon()
+			d := r.Compare(pages(t, c.change))
+			if got := doing(d); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+			if d.Same != (c.change == nil) {
+				t.Error("same is", d.Same)
+			}
+		})
+	}
+}
+
+// Limits are shown and make nothing run again.
+func TestCompareShowsLimits(t *testing.T) {
+	_, r := half(t)
+	defer r.Abandon()
+	d := r.Compare(pages(t, func(p *dag.Plan) {
+		p.Budget.CapUSD = 120e6
+		p.Pools = []dag.Pool{{Name: "llm", Size: 3}}
+	}))
+	if !slices.Equal(d.Limits, []string{"budget.capUSD 100.00 -> 120.00", "pools changed"}) || d.Count(DoReuse) != 4 || d.Count(DoRun) != 2 || d.Same {
+		t.Errorf("%v, %s", d.Limits, doing(d))
+	}
+}
+
+// S-6: only what a change affects runs again, in a new generation beside the old records.
+func TestAdoptRunsAgainWhatTheChangeAffects(t *testing.T) {
+	m, r := half(t)
+	r.Close()
+	r, _ = reopen(t, memOptions(m.FS()))
+	changed := pages(t, func(p *dag.Plan) { node(p, "b2").With = []byte(`{"argv":["build","-v"]}`) })
+	at := start0.Add(time.Hour)
+	d, err := r.Adopt(at, changed, inputs)
+	if err != nil || d.Count(DoChanged) != 1 {
+		t.Fatal(err, doing(d))
+	}
+	head := r.Head()
+	if d, err := r.Adopt(at, changed, inputs); err != nil || !d.Same || r.Head() != head {
+		t.Fatal("adopted twice:", err)
+	}
+	r.Abandon()
+	m = m.Kill()
+	r, _ = reopen(t, memOptions(m.FS()))
+	w := finish(t, r, m.FS())
+	if got := strings.Join(w.ran, " "); got != "b2 b3 b4" {
+		t.Errorf("ran %s", got)
+	}
+	if got := contents(t, m.FS()); got != wantPages {
+		t.Errorf("got\n%s", got)
+	}
+	for _, name := range []string{"passes/b2/raw-output.txt", "passes/b2.g2/raw-output.txt", "passes/b2/page-backup.html", "passes/b2.g2/page-backup.html", "passes/b3/raw-output.txt"} {
+		if _, err := m.FS().Lstat(Dir + "/" + name); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A finished run takes up again when its spec gets longer, and only then.
+func TestAdoptIntoAFinishedRun(t *testing.T) {
+	m, _ := undisturbed(t)
+	r, _ := reopen(t, memOptions(m.FS()))
+	if _, err := r.Adopt(start0.Add(time.Hour), pages(t, func(p *dag.Plan) {
+		p.Nodes = append(p.Nodes, dag.Node{ID: "end", Kind: "exec", Effect: "pure", Needs: []string{"b4"}, Reads: []string{"page.html"}})
+	}), inputs); err != nil {
+		t.Fatal(err)
+	}
+	w := finish(t, r, m.FS())
+	if got := strings.Join(w.ran, " "); got != "end" {
+		t.Errorf("ran %s", got)
+	}
+}
+
+// Attempts of a dead process are settled before their node gets another plan.
+func TestAdoptWithAnAttemptInFlight(t *testing.T) {
+	m := interrupted(t, "b2", "published")
+	r, _ := reopen(t, memOptions(m.FS()))
+	if _, err := r.Adopt(start0.Add(time.Hour), pages(t, func(p *dag.Plan) { node(p, "b2").With = []byte(`{"argv":["other"]}`) }), inputs); err != nil {
+		t.Fatal(err)
+	}
+	if got := text(t, m.FS(), "page.html"); got != "b1 after 0 notes\n" {
+		t.Errorf("page %q", got)
+	}
+	finish(t, r, m.FS())
+	if got := contents(t, m.FS()); got != wantPages {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+// What the plan declares is read from the copy made when it was adopted; a file that changed between
+// planning and adopting is refused.
+func TestInputFilesAreThoseOfThePlan(t *testing.T) {
+	m := disktest.NewMem()
+	_, err := Create(memOptions(m.FS()), New{Graph: pages(t, nil), File: func(string) (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader("other")), nil
+	}})
+	if err == nil || !strings.Contains(err.Error(), "in.txt changed") {
+		t.Fatal(err)
+	}
+	r := create(t, memOptions(m.FS()), pages(t, nil))
+	defer r.Close()
+	src, err := r.File("in.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	if b, err := io.ReadAll(src); err != nil || string(b) != "input" {
+		t.Fatal(string(b), err)
+	}
+	if _, err := r.File("other.txt"); err == nil {
+		t.Error("read an undeclared file")
+	}
+}
+
+// S-8: a checkpoint holds what it says, is listed, and survives what comes after.
+func TestCheckpointAndRevert(t *testing.T) {
+	m, _ := undisturbed(t)
+	r, _ := reopen(t, memOptions(m.FS()))
+	list, err := r.Checkpoints()
+	if err != nil || len(list) != 1 || list[0].ID != "cp-1" || list[0].Valid != nil || list[0].Completed != 3 || list[0].CostUSD != 500000 {
+		t.Fatalf("%+v %v", list, err)
+	}
+	files := list[0].Files
+	if len(files) != 2 || files[0].Name != "page.html" || files[0].Digest != artifact.Digest([]byte("b1 after 0 notes\nb2 after 1 notes\n")) || len(files[1].Entries) != 2 {
+		t.Fatalf("%+v", files)
+	}
+	// B-8: the preview says what becomes invalid and what redoing it costs.
+	p, err := r.PreviewRevert("cp-1")
+	if err != nil || strings.Join(p.Nodes, " ") != "cp b3 b4" || p.RedoUSD != 500000 || strings.Join(p.Files, " ") != "page.html" {
+		t.Fatalf("%+v %v", p, err)
+	}
+	head := r.Head()
+	if _, err := r.Revert(start0.Add(time.Hour), "cp-7"); err == nil || r.Head() != head {
+		t.Fatal("reverted to nothing")
+	}
+	if _, err := r.Revert(start0.Add(time.Hour), "cp-1"); err != nil {
+		t.Fatal(err)
+	}
+	if got := text(t, m.FS(), "page.html"); got != "b1 after 0 notes\nb2 after 1 notes\n" {
+		t.Errorf("page %q", got)
+	}
+	r.Close()
+	verified(t, m.FS(), "reverted")
+	if got := text(t, m.FS(), Dir+"/notes.md"); strings.Contains(got, "b3") || !strings.Contains(got, "b2") {
+		t.Errorf("notes %q", got)
+	}
+	// Reverting refunds nothing.
+	r, _ = reopen(t, memOptions(m.FS()))
+	if got := r.State().Ledger().Spent.USD; got != 1000000 {
+		t.Errorf("spent %v", got)
+	}
+	w := finish(t, r, m.FS())
+	if got := strings.Join(w.ran, " "); got != "b3 b4" {
+		t.Errorf("ran %s", got)
+	}
+	if got := contents(t, m.FS()); got != wantPages {
+		t.Errorf("got\n%s", got)
+	}
+	if _, err := m.FS().Lstat(Dir + "/checkpoints/cp-1-2/manifest.json"); err != nil {
+		t.Error("the second checkpoint: ", err)
+	}
+}
+
+// S-8: a checkpoint with a wrong byte is listed as such and not restored.
+func TestDamagedCheckpointIsNotRestored(t *testing.T) {
+	for _, name := range []string{"page.html", "notes.md", "manifest.json", "state-snapshot.json"} {
+		m, _ := undisturbed(t)
+		full := Dir + "/checkpoints/cp-1/" + name
+		write(t, m.FS(), full, strings.Replace(text(t, m.FS(), full), "b1", "bX", 1))
+		r, _ := reopen(t, memOptions(m.FS()))
+		list, err := r.Checkpoints()
+		if err != nil || len(list) != 1 || list[0].Valid == nil {
+			t.Errorf("%s: %+v %v", name, list, err)
+		}
+		head := r.Head()
+		if _, err := r.Revert(start0.Add(time.Hour), "cp-1"); err == nil || r.Head() != head {
+			t.Errorf("%s: reverted", name)
+		}
+		r.Close()
+	}
+}
+
+// S-8: the process dies, or the power fails, at every step of reverting. Afterwards the run is at the
+// checkpoint or where it was, and ends as ever.
+func TestCrashWhileReverting(t *testing.T) {
+	revert := func(n int) (m *disktest.Mem, steps int) {
+		m, _ = undisturbed(t)
+		hook := disktest.CrashAt(n)
+		if n == 0 {
+			hook = nil
+		}
+		f, fsys := disktest.NewFaulty(m.FS(), hook)
+		r, _, err := Open(memOptions(fsys))
+		if err == nil {
+			r.Revert(start0.Add(time.Hour), "cp-1")
+			r.Abandon()
+		}
+		return m, f.Steps()
+	}
+	_, steps := revert(0)
+	for n := 1; n <= steps; n++ {
+		m, _ := revert(n)
+		for name, after := range map[string]*disktest.Mem{"killed": m.Kill(), "power lost": m.PowerLoss(nil)} {
+			r, rep, err := Open(memOptions(after.FS()))
+			if err != nil || len(rep.Edited) > 0 {
+				t.Fatalf("step %d of %d, %s: %v %+v", n, steps, name, err, rep)
+			}
+			finish(t, r, after.FS())
+			if got := contents(t, after.FS()); got != wantPages {
+				t.Fatalf("step %d, %s: got\n%s", n, name, got)
+			}
+		}
+	}
+}
+
+// S-6: --fresh keeps the old run whole under archives and begins anew; dying at any step of it loses
+// neither.
+func TestArchive(t *testing.T) {
+	m, _ := undisturbed(t)
+	to, err := Archive(memOptions(m.FS()))
+	if err != nil || to != "_orchestrator/archives/run-run-1-2026-03-01T12-00-00-000Z" {
+		t.Fatal(to, err)
+	}
+	for _, name := range []string{"events.ndjson", "state.json", "notes.md", "passes/b2/raw-output.txt", "checkpoints/cp-1/manifest.json"} {
+		if _, err := m.FS().Lstat(to + "/" + name); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, _, err := Open(memOptions(m.FS())); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	if got := text(t, m.FS(), "page.html"); !strings.Contains(got, "b4") {
+		t.Error("the live page went too")
+	}
+	r := create(t, memOptions(m.FS()), pages(t, nil))
+	w := newWorker(t)
+	if err := w.work(r); err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	verified(t, m.FS(), "second run")
+	again, err := Archive(memOptions(m.FS()))
+	if err != nil || again == to {
+		t.Fatal(again, err)
+	}
+}
+
+func TestCrashWhileArchiving(t *testing.T) {
+	archive := func(n int) (m *disktest.Mem, steps int) {
+		m, _ = undisturbed(t)
+		hook := disktest.CrashAt(n)
+		if n == 0 {
+			hook = nil
+		}
+		f, fsys := disktest.NewFaulty(m.FS(), hook)
+		Archive(memOptions(fsys))
+		return m, f.Steps()
+	}
+	_, steps := archive(0)
+	for n := 1; n <= steps; n++ {
+		m, _ := archive(n)
+		for name, after := range map[string]*disktest.Mem{"killed": m.Kill(), "power lost": m.PowerLoss(nil)} {
+			o := memOptions(after.FS())
+			to, err := Archive(o)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				t.Fatalf("step %d of %d, %s: %v", n, steps, name, err)
+			}
+			r, err := Create(o, New{Graph: pages(t, nil), RunID: "run-2", File: inputs})
+			if err != nil {
+				t.Fatalf("step %d of %d, %s: archived to %q, then %v", n, steps, name, to, err)
+			}
+			r.Close()
+			dirs, err := after.FS().ReadDir(Dir + "/archives")
+			if err != nil {
+				t.Fatal(err)
+			}
+			logs := 0
+			for _, d := range dirs {
+				if _, err := after.FS().Lstat(Dir + "/archives/" + d.Name() + "/events.ndjson"); err == nil {
+					logs++
+				}
+			}
+			if logs != 1 {
+				t.Fatalf("step %d of %d, %s: %d archived logs in %v", n, steps, name, logs, dirs)
+			}
+		}
+	}
+}
+
+// A reused node (its inputs proved equal, nothing ran) keeps what it wrote in the generation before.
+func TestReusedNodesKeepTheirFiles(t *testing.T) {
+	_, r := half(t)
+	defer r.Abandon()
+	if _, err := r.Adopt(start0.Add(time.Hour), pages(t, func(p *dag.Plan) { node(p, "b2").With = []byte(`{"argv":["build","-v"]}`) }), inputs); err != nil {
+		t.Fatal(err)
+	}
+	want := artifact.Digest([]byte("b1 after 0 notes\nb2 after 1 notes\n"))
+	if got := r.ArtifactDigest("b3", "page.html"); got == want {
+		t.Fatal("seen before b2 has ended again")
+	}
+	v, _ := r.State().NodeByID("b2")
+	at := start0.Add(time.Hour)
+	for _, b := range []machine.Body{
+		&machine.StartedBody{Node: "b2", Generation: v.Generation, Attempt: 1, Reserve: v.Node.Reserve},
+		&machine.FinishedBody{Node: "b2", Generation: v.Generation, Attempt: 1, Status: machine.StatusCompleted, Final: true, Reused: true},
+	} {
+		if _, err := r.Record(at, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := r.ArtifactDigest("b3", "page.html"); got != want {
+		t.Error("not seen after b2 was reused")
+	}
+	if e, err := r.Entries("b3", "notes"); err != nil || len(e) != 2 {
+		t.Error(e, err)
+	}
+}
