@@ -76,7 +76,7 @@ func Create(fsys disk.FS, name, runID string, o Options, first []machine.Event) 
 		return nil, &fs.PathError{Op: "create", Path: fsys.Path(name), Err: fs.ErrExist}
 	}
 	// A mark of a log that is gone would accuse the new one.
-	if err := fsys.Remove(markName(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := fsys.Remove(MarkName(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	c := newChain(runID, Head{})

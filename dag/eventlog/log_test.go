@@ -82,7 +82,7 @@ func withLog(t testing.TB, b []byte, mark []byte) *disktest.Mem {
 		t.Fatal(err)
 	}
 	if mark != nil {
-		if err := disk.WriteFile(m.FS(), markName(logName), mark); err != nil {
+		if err := disk.WriteFile(m.FS(), MarkName(logName), mark); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -218,7 +218,7 @@ func TestCutAtEveryByte(t *testing.T) {
 // B-4: a cut below what was durable is no crash.
 func TestCutBelowTheDurableEndIsDamage(t *testing.T) {
 	full := newLog(t, story())
-	whole, mark := content(t, full, logName), content(t, full, markName(logName))
+	whole, mark := content(t, full, logName), content(t, full, MarkName(logName))
 	for cut := range len(whole) {
 		_, _, err := readAll(withLog(t, whole[:cut], mark))
 		var d *Damaged
@@ -231,7 +231,7 @@ func TestCutBelowTheDurableEndIsDamage(t *testing.T) {
 // B-4: every single bit counts, in every field of every line.
 func TestEveryBitFlipped(t *testing.T) {
 	full := newLog(t, story())
-	whole, mark := content(t, full, logName), content(t, full, markName(logName))
+	whole, mark := content(t, full, logName), content(t, full, MarkName(logName))
 	last := bytes.LastIndexByte(whole[:len(whole)-1], '\n') // where the last line's predecessor ends
 	prev := bytes.LastIndexByte(whole[:last], '\n') + 1
 	for i := range whole {

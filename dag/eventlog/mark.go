@@ -9,13 +9,13 @@ import (
 	"dagrun.dev/internal/disk"
 )
 
-// The mark is a small file beside the log that holds the last head known to be durable. It is
+// MarkName returns the name of a log's mark: a small file beside the log that holds the last head known to be durable. It is
 // written after each sync of the log and never synced itself: after a loss of power it may be
 // older than the truth, never newer. Without it a torn tail could not be told from a log that
 // somebody cut: what the mark covers cannot be torn.
 //
 //	seq(10) offset(16) event_hash(64) check(16)\n
-func markName(log string) string { return log + ".synced" }
+func MarkName(log string) string { return log + ".synced" }
 
 const markSize = 10 + 1 + 16 + 1 + 64 + 1 + 16 + 1
 
@@ -28,7 +28,7 @@ func encodeMark(h Head) []byte {
 // readMark returns the zero Head when there is no mark or it cannot be read: it only ever adds
 // knowledge.
 func readMark(fsys disk.FS, log string) Head {
-	b, err := disk.ReadFile(fsys, markName(log))
+	b, err := disk.ReadFile(fsys, MarkName(log))
 	if err != nil || len(b) != markSize {
 		return Head{}
 	}
@@ -40,5 +40,5 @@ func readMark(fsys disk.FS, log string) Head {
 }
 
 func openMark(fsys disk.FS, log string) (disk.File, error) {
-	return fsys.OpenFile(markName(log), os.O_RDWR|os.O_CREATE, 0o600)
+	return fsys.OpenFile(MarkName(log), os.O_RDWR|os.O_CREATE, 0o600)
 }

@@ -49,7 +49,8 @@ func (n *Newer) Error() string {
 
 // Read verifies the events after from and hands them to fold with their envelopes. It never
 // writes: a torn tail is reported and left. It may be called while a writer appends: then the last
-// line may be half there. An error of fold ends the reading and is returned.
+// line may be half there. An error of fold ends the reading and is returned. With an error the head is
+// that of the last event that was read and folded.
 func Read(fsys disk.FS, name string, from Head, fold func(*machine.Event, *Envelope) error) (Head, Tail, error) {
 	f, err := disk.OpenRegular(fsys, name)
 	if err != nil {
@@ -138,10 +139,11 @@ func (r *reader) run(fold func(*machine.Event, *Envelope) error) (Head, Tail, er
 			tail, err := r.tail(int64(len(line)), bad)
 			return r.head, tail, err
 		}
-		r.head = Head{e.Seq, env.EventHash, r.head.Offset + int64(len(line))}
+		next := Head{e.Seq, env.EventHash, r.head.Offset + int64(len(line))}
 		if err := fold(&e, &env); err != nil {
 			return r.head, Tail{}, err
 		}
+		r.head = next
 	}
 }
 

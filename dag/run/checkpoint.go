@@ -266,8 +266,8 @@ func (r *Run) readCheckpoint(b saved) (*CheckpointInfo, *eventlog.Snapshot, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &CheckpointInfo{Path: path.Join(Dir, dir)}
-	if err := json.Unmarshal(raw, c); err != nil {
+	c, err := decodeManifest(raw, b.ID)
+	if err != nil {
 		return nil, nil, err
 	}
 	state, err := r.checkedFile(dir+"/"+savedState, c.State)
@@ -284,6 +284,27 @@ func (r *Run) readCheckpoint(b saved) (*CheckpointInfo, *eventlog.Snapshot, erro
 		}
 	}
 	return c, snap, nil
+}
+
+// readManifest reads a manifest by itself, without the log's word for it.
+func readManifest(own disk.FS, id string) (*CheckpointInfo, error) {
+	raw, err := disk.ReadFile(own, checkpoints+"/"+id+"/"+manifestFile)
+	if err != nil {
+		return nil, err
+	}
+	return decodeManifest(raw, id)
+}
+
+func decodeManifest(raw []byte, id string) (*CheckpointInfo, error) {
+	c := &CheckpointInfo{}
+	if err := json.Unmarshal(raw, c); err != nil {
+		return nil, err
+	}
+	if c.ID != id || c.Format != 1 {
+		return nil, fmt.Errorf("the manifest is of checkpoint %q, format %d", c.ID, c.Format)
+	}
+	c.Path = path.Join(Dir, checkpoints, id)
+	return c, nil
 }
 
 func (r *Run) checkedFile(name, digest string) ([]byte, error) {

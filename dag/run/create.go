@@ -261,7 +261,7 @@ func (s summed) Read(p []byte) (int, error) {
 func (r *Run) loadPlan(digest string) (*dag.Graph, error) {
 	b, err := r.store.Get(digest)
 	if err != nil {
-		return nil, &eventlog.Damaged{File: r.store.Path(digest), Why: "the run's plan cannot be read: " + err.Error(), WayOut: r.wayOut()}
+		return nil, &eventlog.Damaged{File: r.store.Path(digest), Why: "the run's plan cannot be read: " + err.Error(), WayOut: waysOut(r.own, 0)}
 	}
 	p, err := dag.DecodePlan(b)
 	if err != nil {

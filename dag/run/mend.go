@@ -16,6 +16,11 @@ import (
 // who changed it is not known: then the recorded version comes back and what was found is kept.
 func (r *Run) mend(rep *Report) error {
 	unsure := map[string]bool{}
+	if r.o.Salvage { // events that wrote files may be among those that are lost
+		for _, t := range r.index.artifacts() {
+			unsure[t.Name] = true
+		}
+	}
 	for _, v := range inFlight(r.state) {
 		for _, name := range v.Node.Writes {
 			unsure[name] = true
@@ -118,7 +123,7 @@ func (r *Run) promote(name, digest string) error {
 		return err
 	}
 	return &eventlog.Damaged{
-		File: r.out.Path(name), Why: fmt.Sprintf("the recorded version (sha256 %s) is neither in the store nor among the backups: %v", digest, err), WayOut: r.wayOut(),
+		File: r.out.Path(name), Why: fmt.Sprintf("the recorded version (sha256 %s) is neither in the store nor among the backups: %v", digest, err), WayOut: waysOut(r.own, r.head.Seq+1),
 	}
 }
 

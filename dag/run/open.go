@@ -41,7 +41,13 @@ func Open(o Options) (*Run, *Report, error) {
 		return nil, nil, err
 	}
 	rep := &Report{}
-	if err := r.open(rep); err != nil {
+	if o.Salvage {
+		err = r.salvage(rep)
+	}
+	if err == nil {
+		err = r.open(rep)
+	}
+	if err != nil {
 		r.leave()
 		return nil, rep, err
 	}
@@ -98,22 +104,32 @@ func present(o Options) error {
 	if !has {
 		return none
 	}
-	return &eventlog.Damaged{File: own.Path(logFile), Why: "the event log is gone, but not the rest of the run", WayOut: waysOut(own)}
+	return &eventlog.Damaged{File: own.Path(logFile), Why: "the event log is gone, but not the rest of the run", WayOut: waysOut(own, 0)}
 }
 
-// wayOut lists what the user can do about a damaged run.
-func (r *Run) wayOut() string { return waysOut(r.own) }
-
-func waysOut(own disk.FS) string {
-	s := "put back a copy of the file"
-	if list, err := own.ReadDir(checkpoints); err == nil && len(list) > 0 {
-		var ids []string
-		for _, e := range list {
-			ids = append(ids, e.Name())
+// waysOut lists what the user can do about a damage at an event. Going back to a checkpoint takes the
+// events up to it.
+func waysOut(own disk.FS, line int64) string {
+	ways := []string{"put back a copy of the file"}
+	var before, all []string
+	list, _ := own.ReadDir(checkpoints)
+	for _, e := range list {
+		c, err := readManifest(own, e.Name())
+		if err != nil {
+			continue
 		}
-		s += ", go back to a checkpoint (dagrun revert --checkpoint ID; there are " + strings.Join(ids, ", ") + ")"
+		all = append(all, e.Name())
+		if c.Head+1 < line { // its own event comes after its head
+			before = append(before, e.Name())
+		}
 	}
-	return s + ", or keep this run aside and begin anew (dagrun apply --fresh)"
+	switch {
+	case len(before) > 0:
+		ways = append(ways, "go back to a checkpoint before it (dagrun revert --checkpoint ID; there are "+strings.Join(before, ", ")+")")
+	case len(all) > 0:
+		ways = append(ways, "take the files of a checkpoint from "+own.Path(checkpoints)+" ("+strings.Join(all, ", ")+")")
+	}
+	return strings.Join(ways, ", ") + ", or keep this run aside and begin anew (dagrun apply --fresh)"
 }
 
 func (r *Run) open(rep *Report) error {
@@ -175,7 +191,7 @@ func (r *Run) folder(rep *Report) func(*machine.Event, *eventlog.Envelope) error
 			if errors.As(err, &d) {
 				return err
 			}
-			return &eventlog.Damaged{File: r.own.Path(logFile), Line: e.Seq, Why: "cannot have happened: " + err.Error(), WayOut: r.wayOut()}
+			return &eventlog.Damaged{File: r.own.Path(logFile), Line: e.Seq, Why: "cannot have happened: " + err.Error(), WayOut: waysOut(r.own, e.Seq)}
 		}
 		rep.Folded++
 		if r.o.Observe != nil {
@@ -189,7 +205,7 @@ func (r *Run) folder(rep *Report) func(*machine.Event, *eventlog.Envelope) error
 func (r *Run) explain(err error) error {
 	var d *eventlog.Damaged
 	if errors.As(err, &d) {
-		d.WayOut = r.wayOut()
+		d.WayOut = waysOut(r.own, d.Line)
 	}
 	return err
 }

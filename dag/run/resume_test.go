@@ -414,6 +414,49 @@ func TestLostLogIsDamage(t *testing.T) {
 	}
 }
 
+// S-4: the way back to a checkpoint before the damage works, and keeps what was there.
+func TestRevertBehindADamage(t *testing.T) {
+	for name, spoil := range map[string]func(*testing.T, disk.FS){
+		"an event changed": func(t *testing.T, f disk.FS) {
+			s := text(t, f, Dir+"/events.ndjson")
+			i := strings.LastIndex(s, `"node":"b4"`)
+			write(t, f, Dir+"/events.ndjson", s[:i]+`"node":"b1"`+s[i+11:])
+			f.Remove(Dir + "/state.json") // behind a snapshot the log is not read again
+			f.Remove(Dir + "/state.json.bak")
+		},
+		"the end missing": func(t *testing.T, f disk.FS) {
+			s := text(t, f, Dir+"/events.ndjson")
+			write(t, f, Dir+"/events.ndjson", s[:len(s)-1000])
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, _ := undisturbed(t)
+			spoil(t, m.FS())
+			damaged := text(t, m.FS(), Dir+"/events.ndjson")
+			o := memOptions(m.FS())
+			var d *eventlog.Damaged
+			if _, _, err := Open(o); !errors.As(err, &d) {
+				t.Fatal(err)
+			}
+			o.Now, o.Salvage = start0.Add(time.Hour), true
+			r, rep, err := Open(o)
+			if err != nil || len(rep.Edited) > 0 || len(rep.Warnings) < 2 {
+				t.Fatalf("%v %+v", err, rep)
+			}
+			if got := text(t, m.FS(), Dir+"/archives/damaged-2026-03-01T13-00-00-000Z/events.ndjson.damaged"); got != damaged {
+				t.Error("the damaged log was not kept as it was")
+			}
+			if _, err := r.Revert(start0.Add(time.Hour), "cp-1"); err != nil {
+				t.Fatal(err)
+			}
+			finish(t, r, m.FS())
+			if got := contents(t, m.FS()); got != wantPages {
+				t.Errorf("got\n%s", got)
+			}
+		})
+	}
+}
+
 // A snapshot of another run, or one that is ahead of the log, is damage and not a way into the run.
 func TestForeignSnapshotIsDamage(t *testing.T) {
 	m, _ := undisturbed(t)

@@ -47,6 +47,11 @@ type Options struct {
 	// nobody acts on them again).
 	Observe func(e *machine.Event, replayed bool)
 
+	// Salvage has Open go on with the events before a damage of the log. The damaged log, the
+	// snapshots and checkpoints made after are moved to archives/damaged-<time>. It is the way back to a
+	// checkpoint when the log behind it is broken.
+	Salvage bool
+
 	// AllSynced makes Record durable before it returns, whatever the event. For measurements.
 	AllSynced bool
 
