@@ -7,6 +7,7 @@ import (
 
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/token"
 
 	"dagrun.dev/internal/rules"
 	"dagrun.dev/internal/tree"
@@ -24,6 +25,34 @@ type ruleCompiler struct {
 
 func newRuleCompiler() *ruleCompiler {
 	return &ruleCompiler{defs: map[string]*rules.Rule{}, open: map[string]bool{}, wants: map[string]string{}}
+}
+
+// inexpressible returns the first part of a file's syntax that evaluation would make disappear
+// from the schema although it constrains data.
+func inexpressible(f *ast.File) (what string, at token.Pos) {
+	ast.Walk(f, func(n ast.Node) bool {
+		if what != "" {
+			return false
+		}
+		switch n := n.(type) {
+		case *ast.Comprehension:
+			what = "a comprehension"
+		case *ast.LetClause:
+			what = "a let clause"
+		case *ast.Alias:
+			what = "an alias"
+		case *ast.Field:
+			switch n.Label.(type) {
+			case *ast.Interpolation, *ast.ParenExpr:
+				what = "a computed field"
+			}
+		}
+		if what != "" {
+			at = n.Pos()
+		}
+		return what == ""
+	}, nil)
+	return what, at
 }
 
 // definitions compiles every definition of a package.
@@ -84,9 +113,8 @@ func (c *ruleCompiler) value(v cue.Value) *rules.Rule {
 			name := strings.TrimPrefix(path.String(), "#")
 			return c.definition(name, cue.Dereference(v))
 		}
-		if d := cue.Dereference(v); d.Path().String() != v.Path().String() {
-			return c.value(d)
-		}
+		c.refuse(v, "a reference to something else than a definition")
+		return &rules.Rule{}
 	}
 	r := &rules.Rule{Types: c.types(v)}
 	if op == cue.NoOp && len(args) == 1 { // a value without its default
@@ -328,103 +356,4 @@ func (c *ruleCompiler) list(r *rules.Rule, v cue.Value, op cue.Op, args []cue.Va
 	for it.Next() {
 		r.Prefix = append(r.Prefix, c.value(it.Value()))
 	}
-}
-
-// scalar compiles constants, bounds, patterns and their conjunctions.
-func (c *ruleCompiler) scalar(r *rules.Rule, v cue.Value, op cue.Op, args []cue.Value) {
-	switch op {
-	case cue.AndOp:
-		for _, a := range args {
-			c.and(r, a)
-		}
-	case cue.NoOp:
-		if v.IsConcrete() {
-			if x := constant(v); x != nil {
-				r.Enum = []*tree.Value{x}
-			}
-		}
-	case cue.GreaterThanOp, cue.GreaterThanEqualOp, cue.LessThanOp, cue.LessThanEqualOp:
-		c.bound(r, v, op, args[0])
-	case cue.RegexMatchOp, cue.NotRegexMatchOp, cue.NotEqualOp:
-		c.text(r, v, op, args[0])
-	default:
-		c.refuse(v, fmt.Sprintf("no rule for operator %v", op))
-	}
-}
-
-// and merges one conjunct of a scalar into r.
-func (c *ruleCompiler) and(r *rules.Rule, v cue.Value) {
-	x := c.value(v)
-	if len(x.AnyOf) > 0 || len(x.Enum) > 0 && len(r.Enum) > 0 {
-		c.refuse(v, "alternatives inside a conjunction")
-	}
-	if x.Types != 0 && r.Types != 0 {
-		r.Types &= x.Types
-	}
-	if x.Min != nil && (r.Min == nil || *x.Min > *r.Min || *x.Min == *r.Min && x.MinX) {
-		r.Min, r.MinX = x.Min, x.MinX
-	}
-	if x.Max != nil && (r.Max == nil || *x.Max < *r.Max || *x.Max == *r.Max && x.MaxX) {
-		r.Max, r.MaxX = x.Max, x.MaxX
-	}
-	r.Match = append(r.Match, x.Match...)
-	r.NotMatch = append(r.NotMatch, x.NotMatch...)
-	r.Not = append(r.Not, x.Not...)
-	r.Enum = append(r.Enum, x.Enum...)
-	if x.Want != "" {
-		r.Want = x.Want
-	}
-}
-
-func (c *ruleCompiler) bound(r *rules.Rule, v cue.Value, op cue.Op, arg cue.Value) {
-	n, err := arg.Float64()
-	if err != nil {
-		c.refuse(v, "a bound that is not a number")
-		return
-	}
-	switch op {
-	case cue.GreaterThanOp, cue.GreaterThanEqualOp:
-		r.Min, r.MinX = &n, op == cue.GreaterThanOp
-	default:
-		r.Max, r.MaxX = &n, op == cue.LessThanOp
-	}
-}
-
-func (c *ruleCompiler) text(r *rules.Rule, v cue.Value, op cue.Op, arg cue.Value) {
-	s, err := arg.String()
-	if err != nil {
-		c.refuse(v, "a pattern that is not a string")
-		return
-	}
-	switch op {
-	case cue.RegexMatchOp:
-		r.Match = append(r.Match, s)
-	case cue.NotRegexMatchOp:
-		r.NotMatch = append(r.NotMatch, s)
-	default:
-		r.Not = append(r.Not, s)
-	}
-}
-
-// constant returns a concrete value as data, or nil where it is none.
-func constant(v cue.Value) *tree.Value {
-	b, err := v.MarshalJSON()
-	if err != nil {
-		return nil
-	}
-	x := new(tree.Value)
-	if x.UnmarshalJSON(b) != nil {
-		return nil
-	}
-	return x
-}
-
-// doc returns the first comment of a value as plain text.
-func doc(v cue.Value) string {
-	for _, g := range v.Doc() {
-		if text := strings.TrimSpace(g.Text()); text != "" {
-			return text
-		}
-	}
-	return ""
 }

@@ -161,6 +161,9 @@ func (s *Schema) build() (cue.Value, error) {
 		if err != nil {
 			return cue.Value{}, err
 		}
+		if what, at := inexpressible(f); what != "" {
+			return cue.Value{}, errors.Newf(at, "rules cannot express %s", what)
+		}
 		if err := inst.AddSyntax(f); err != nil {
 			return cue.Value{}, err
 		}
@@ -224,8 +227,15 @@ func (s *Schema) CheckWith(kind string, with *tree.Value, path string) tree.Diag
 // CompileRule compiles the CUE text of one definition (or, with definition empty, of the whole
 // file) to a rule: output schemas written in CUE become data here. file is for messages.
 func CompileRule(file, source, definition string) (*rules.Rule, error) {
-	v := newContext().CompileString(source, cue.Filename(file))
-	if definition != "" {
+	f, err := parser.ParseFile(file, source, parser.ParseComments)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s", file, firstLine(err))
+	}
+	if what, at := inexpressible(f); what != "" {
+		return nil, fmt.Errorf("%s:%d: a rule cannot express %s", file, at.Line(), what)
+	}
+	v := newContext().BuildFile(f)
+	if definition != "" && v.Err() == nil {
 		v = v.LookupPath(cue.ParsePath(definition))
 	}
 	if err := v.Err(); err != nil {

@@ -3,6 +3,8 @@ package compile
 import (
 	"context"
 	"encoding/json"
+	"slices"
+	"strings"
 	"testing"
 
 	"dagrun.dev/internal/tree"
@@ -89,14 +91,70 @@ func testSchema(t testing.TB) *Schema {
 
 var testRegistry = testKinds()
 
+// TestSchemaCompiles: nothing of the schema of the built-in kinds is left to CUE, and what
+// people read of it is in the rules.
 func TestSchemaCompiles(t *testing.T) {
-	s := testSchema(t)
-	v, err := tree.ParseJSON("p.json", []byte(`{"name":"demo","nodes":{"a":{"kind":"exec","with":{"argv":["true"]}},"b":{"kind":"ask","with":{"provider":"sim","prompt":{"file":"x"},"tag":"none"},"needs":["a","b c"],"timeout":{"atempt":"2x"},"retry":{"attempts":300},"breaker":3}}}`), tree.Defaults)
+	s, err := NewSchema(builtinSchemas(t)) // fails for what rules cannot express
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Log("\n" + s.Rule("Pipeline").Check(v, "").Error())
-	b, _ := json.Marshal(s.Rule("Ask"))
-	t.Log(string(b))
-	t.Log(string(v.AppendJSON(nil)))
+	with := s.Rule("Node").Field("with")
+	for _, kind := range s.KindNames() {
+		if with.By != "kind" || with.Cases[kind] == nil {
+			t.Errorf("no rule for the settings of %s", kind)
+		} else if with.Cases[kind].Doc == "" {
+			t.Errorf("the settings of %s have no description", kind)
+		}
+	}
+	for _, control := range []string{"checkpoint", "route", "approval", "milestone"} {
+		if !slices.Contains(s.KindNames(), control) {
+			t.Errorf("no control node %s", control)
+		}
+	}
+	node := s.Rule("Node")
+	if f := node.Field("kind"); !f.Required || f.Doc != "Which kind of work." || f.Rule.Want == "" {
+		t.Errorf("kind is %+v", f)
+	}
+	if r := node.Field("timeout").Rule; len(r.AnyOf) != 2 {
+		t.Errorf("timeout is %+v", r)
+	}
+	if s.Rule("Nothing") != nil {
+		t.Error("a rule for an unknown definition")
+	}
+}
+
+func TestCheckWith(t *testing.T) {
+	s := testSchema(t)
+	with := tree.ParseText(`{"provider": "sim", "prompt": {"fiel": "x"}}`, tree.Pos{})
+	ds := s.CheckWith("ask", with, "nodes.a.with")
+	if got := ds.Error(); got != `nodes.a.with.prompt.fiel: unknown field; did you mean "file"?`+"\n"+`nodes.a.with.prompt.file: missing field (want a relative path)` {
+		t.Error(got)
+	}
+	with = tree.ParseText(`{"provider": "sim", "prompt": "x"}`, tree.Pos{})
+	if ds := s.CheckWith("ask", with, ""); len(ds) > 0 || with.Get("mode").Str != "json" {
+		t.Errorf("%v %s", ds, with.AppendJSON(nil))
+	}
+	if got := s.CheckWith("aks", with, "w").Error(); got != `w: unknown node kind "aks"` {
+		t.Error(got)
+	}
+	node := tree.ParseText(`{"kind": "exec"}`, tree.Pos{})
+	if ds := s.CheckNode(node, "nodes.n"); len(ds) > 0 || node.Get("with").Get("dir").Str != "." {
+		t.Errorf("%v %s", ds, node.AppendJSON(nil))
+	}
+}
+
+// TestNewSchemaRefuses: a kind's schema that CUE or rules cannot take is an error that names it.
+func TestNewSchemaRefuses(t *testing.T) {
+	for schema, want := range map[string]string{
+		"package spec\n#Bad: {":                            "expected",
+		"package spec\n#Bad: {a: #Nothing}":                "#Nothing",
+		"package spec\n#Bad: {a?: string, if true {b: 1}}": "rules cannot express a comprehension",
+		"package spec\n#Bad: {a: string, b: a}":            "#Bad.b: a reference to something else than a definition",
+		"package spec\n#Bad: {}\n#Pipeline: {name: 1}":     "#Pipeline.name",
+	} {
+		_, err := NewSchema(nodes.NewRegistry(testKind{"bad", schema}))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", schema, err, want)
+		}
+	}
 }

@@ -11,9 +11,9 @@ import (
 	"dagrun.dev/internal/tree"
 )
 
-// Check returns one diagnostic for every mistake in v, in source order, and fills the defaults
-// of absent fields in; a filled-in value has the place of the map it was added to. path is the
-// path of v itself, empty for a document.
+// Check returns one diagnostic for every mistake in v, in source order but for missing fields,
+// which follow the others of their map. It fills the defaults of absent fields in; such a value
+// has the place of the map it was added to. path is the path of v itself, empty for a document.
 func (r *Rule) Check(v *tree.Value, path string) tree.Diagnostics {
 	c := checker{root: path, fill: true}
 	c.value(r, v)
@@ -324,65 +324,6 @@ func (r *Rule) pattern(name string) (key, rule *Rule, ok bool) {
 	return nil, nil, false
 }
 
-// unknown words the mistake of a name that the map does not know.
-func (r *Rule) unknown(name string) string {
-	names := make([]string, len(r.Fields))
-	for i, f := range r.Fields {
-		names[i] = f.Name
-	}
-	if near := Nearest(name, names); near != "" {
-		return fmt.Sprintf("unknown field; did you mean %q?", near)
-	}
-	sort.Strings(names)
-	if len(names) == 0 {
-		return "unknown field; none are allowed here"
-	}
-	return "unknown field; known: " + strings.Join(names, ", ")
-}
-
-// mistake words why v is refused: what is wanted, what is there, the nearest valid value.
-func (r *Rule) mistake(v *tree.Value) string {
-	s := r.wanted() + ", got " + show(v)
-	if v.Kind == tree.String && r.Types&TypesOf(tree.Bool, tree.String) == TypesOf(tree.Bool) && words11[strings.ToLower(v.Str)] {
-		s += "; write true or false"
-	}
-	if v.Kind < tree.String && v.Kind != tree.Null && r.Types == TypesOf(tree.String) {
-		s += "; put it in quotes"
-	}
-	if v.Kind == tree.String {
-		if near := Nearest(v.Str, r.texts()); near != "" {
-			s += fmt.Sprintf("; did you mean %q?", near)
-		}
-	}
-	if v.Kind == tree.Map && r.Types != 0 && !r.Types.Has(tree.Map) && r.Types.Has(tree.String) && braces(v) {
-		s += "; put text with {{ }} in quotes"
-	}
-	return s
-}
-
-// texts returns the strings that a value may be.
-func (r *Rule) texts() []string {
-	var names []string
-	for _, e := range r.Enum {
-		if e.Kind == tree.String {
-			names = append(names, e.Str)
-		}
-	}
-	for _, a := range r.AnyOf {
-		names = append(names, a.texts()...)
-	}
-	return names
-}
-
-// words11 are the booleans of YAML 1.1 that are strings since.
-var words11 = map[string]bool{"yes": true, "no": true, "on": true, "off": true, "y": true, "n": true}
-
-// braces tells a map that was a template without quotes: {{ .x }} is a map of a map in YAML.
-func braces(v *tree.Value) bool { return len(v.Fields) == 1 && v.Fields[0].Value.Kind == tree.Null }
-
-// Wanted words what the rule asks for: "want an int from 0 to 20".
-func (r *Rule) Wanted() string { return r.wanted() }
-
 // Below returns the rule of a field or, for a decimal number, an item. It is nil where none is known.
 func (r *Rule) Below(label string) *Rule {
 	if d := r.field(label); d != nil {
@@ -398,123 +339,6 @@ func (r *Rule) Below(label string) *Rule {
 		return r.Items
 	}
 	return nil
-}
-
-// Show prints a value for a message: its type, and what it is where that is short.
-func Show(v *tree.Value) string { return show(v) }
-
-// wanting is wanted without what it says of a value that is there.
-func (r *Rule) wanting() string {
-	w := r.wanted()
-	if i := strings.Index(w, "want "); i > 0 {
-		return w[i:]
-	}
-	return w
-}
-
-// wanted words what the rule asks for.
-func (r *Rule) wanted() string {
-	switch {
-	case r == nil:
-		return "want any value"
-	case r.Want != "":
-		return r.Want
-	case len(r.Enum) == 1:
-		return "want " + show(r.Enum[0])
-	case len(r.Enum) > 0:
-		var all []string
-		for _, e := range r.Enum {
-			all = append(all, bare(e))
-		}
-		return "want one of " + strings.Join(all, ", ")
-	case len(r.AnyOf) > 0 && r.Types == 0:
-		var all []string
-		for _, a := range r.AnyOf {
-			w := strings.TrimPrefix(a.wanted(), "want ")
-			if a.Types == TypesOf(tree.Map) && a.Want == "" {
-				w = a.shape()
-			}
-			all = append(all, w)
-		}
-		return "want " + strings.Join(all, ", or ")
-	}
-	s := "want " + r.Types.String()
-	if r.Min != nil && r.Max != nil && !r.MinX && !r.MaxX {
-		return fmt.Sprintf("%s from %s to %s", article(s), number(*r.Min), number(*r.Max))
-	}
-	if r.Min != nil {
-		s += map[bool]string{true: " >", false: " >="}[r.MinX] + number(*r.Min)
-	}
-	if r.Max != nil {
-		s += map[bool]string{true: " <", false: " <="}[r.MaxX] + number(*r.Max)
-	}
-	for _, re := range r.Match {
-		s += " matching " + re
-	}
-	for _, re := range r.NotMatch {
-		s += " not matching " + re
-	}
-	for _, no := range r.Not {
-		s += " other than " + strconv.Quote(no)
-	}
-	return s
-}
-
-// shape names a map by its required fields, else by all of them.
-func (r *Rule) shape() string {
-	var must, all []string
-	for _, f := range r.Fields {
-		all = append(all, f.Name)
-		if f.Required {
-			must = append(must, f.Name)
-		}
-	}
-	if len(must) == 0 {
-		must = all
-	}
-	return "{" + strings.Join(must, ", ") + "}"
-}
-
-func article(s string) string {
-	if w, ok := strings.CutPrefix(s, "want int"); ok {
-		return "want an int" + w
-	}
-	return strings.Replace(s, "want ", "want a ", 1)
-}
-
-func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
-
-// show prints a value for a message: its type, and what it is where that is short.
-func show(v *tree.Value) string {
-	switch v.Kind {
-	case tree.Null:
-		return "nothing (null)"
-	case tree.List:
-		return "a list of " + count(len(v.Items), "item")
-	case tree.Map:
-		return "a map of " + count(len(v.Fields), "field")
-	case tree.String:
-		s := v.Str
-		if r := []rune(s); len(r) > 40 {
-			s = string(r[:37]) + "..."
-		}
-		return "string " + strconv.Quote(s)
-	}
-	return typeNames[v.Kind] + " " + bare(v)
-}
-
-func bare(v *tree.Value) string {
-	if v.Kind == tree.String {
-		return v.Str
-	}
-	return string(v.AppendJSON(nil))
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
 }
 
 // Regular expressions are compiled once per process: rules arrive as data from several plans.

@@ -5,13 +5,14 @@ import "strings"
 // Nearest returns the name among names that want was most probably meant to be, or "". The
 // first of equally near names wins.
 func Nearest(want string, names []string) string {
-	best, least := "", len([]rune(want))/3+1
-	for _, n := range names {
-		if d := distance(strings.ToLower(want), strings.ToLower(n), least); d <= least && n != want {
+	n := len([]rune(want))
+	best, least := "", min(n/3+1, n-1)
+	for _, name := range names {
+		if d := distance(strings.ToLower(want), strings.ToLower(name), least); d <= least && name != want {
 			if d == least && best != "" {
 				continue
 			}
-			best, least = n, d
+			best, least = name, d
 		}
 	}
 	return best

@@ -18,7 +18,7 @@ var parserError = regexp.MustCompile(`(?s)^yaml: (?:line (\d+): )?(.*)$`)
 
 // findable is the size up to which the place of a syntax error is searched for; it takes a
 // parse for each halving of the number of lines.
-const findable = 1 << 20
+const findable = 1 << 18
 
 // syntax words an error of the parser and finds its place. The parser names the line where the
 // enclosing block starts, or none; the mistake is in the last line of the shortest start of the file
@@ -30,6 +30,9 @@ func syntax(file string, data []byte, err error) *tree.Diagnostic {
 	}
 	line, _ := strconv.Atoi(m[1])
 	text := m[2]
+	if strings.HasPrefix(text, "exceeded max depth") {
+		return &tree.Diagnostic{Pos: tree.Pos{File: file, Line: line}, Text: "nested far too deep"}
+	}
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	if len(data) <= findable {
 		if n := shortest(lines, text); n > 0 {

@@ -1,0 +1,154 @@
+package rules
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"dagrun.dev/internal/tree"
+)
+
+// job is a rule with every part a rule may have, as it travels in plans.
+const job = `{
+	"name": "Job", "types": "map",
+	"fields": [
+		{"name": "kind", "required": true, "rule": {"types": ["string"], "enum": ["shell", "agent"], "want": "unknown kind; want one of shell, agent"}},
+		{"name": "with", "by": "kind", "default": {}, "rule": {"types": ["map"], "open": true}, "cases": {
+			"shell": {"types": ["map"], "fields": [{"name": "run", "required": true, "rule": {"types": ["string"]}}]},
+			"agent": {"types": ["map"], "fields": [{"name": "soft", "default": false, "rule": {"types": ["bool"]}}]}}},
+		{"name": "max", "default": 2, "rule": {"types": ["int"], "min": 0, "max": 20}},
+		{"name": "share", "rule": {"types": ["number"], "min": 0, "minExclusive": true, "max": 1, "maxExclusive": true}},
+		{"name": "id", "rule": {"types": ["string"], "match": ["^[a-z]+$"], "notMatch": ["x"], "not": ["none"]}},
+		{"name": "needs", "rule": {"types": ["list", "map"], "want": "want a list or {of}", "anyOf": [
+			{"types": ["list"], "items": {"types": ["string"]}},
+			{"types": ["map"], "fields": [{"name": "of", "required": true, "rule": {"types": ["list"], "items": {"types": ["string"]}}}]}]}},
+		{"name": "pair", "rule": {"types": ["list"], "prefix": [{"types": ["string"]}, {"types": ["int"]}]}},
+		{"name": "many", "rule": {"types": ["list"], "minItems": 2, "items": {}}},
+		{"name": "labels", "rule": {"types": ["map"], "patterns": [{"key": {"types": ["string"], "match": ["^[a-z]"], "want": "want a name"}, "rule": {"types": ["string", "int"]}}]}},
+		{"name": "loose", "rule": {"types": ["map"], "open": true, "fields": [{"name": "score", "rule": {"types": ["int"]}}]}},
+		{"name": "anything", "rule": {}}
+	]}`
+
+func parseRule(t *testing.T, text string) *Rule {
+	t.Helper()
+	r := new(Rule)
+	if err := json.Unmarshal([]byte(text), r); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func parse(t *testing.T, text string) *tree.Value {
+	t.Helper()
+	v, err := tree.ParseJSON("f", []byte(text), tree.Defaults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestCheck(t *testing.T) {
+	r := parseRule(t, job)
+	for _, c := range []struct{ value, want string }{
+		{`{"kind": "agent"}`, ""},
+		{`{"kind": "shell", "with": {"run": "x"}, "max": 20, "share": 0.5, "id": "abc", "needs": ["a"], "pair": ["a", 1], "many": [1, 2], "labels": {"a": 1}, "anything": [{}]}`, ""},
+		{`[]`, `f:1:1: want map, got a list of 0 items`},
+		{`{}`, `f:1:1: kind: missing field (want one of shell, agent)`},
+		{`{"kind": "shel"}`, `f:1:10: kind: unknown kind; want one of shell, agent, got string "shel"; did you mean "shell"?`},
+		{`{"kind": "shell"}`, `f:1:1: with.run: missing field (want string)`},
+		{`{"kind": "shell", "with": {"rum": "x"}}`, `f:1:28: with.rum: unknown field; did you mean "run"?` + "\n" + `f:1:27: with.run: missing field (want string)`},
+		{`{"kind": "agent", "max": 21}`, `f:1:26: max: want an int from 0 to 20, got int 21`},
+		{`{"kind": "agent", "max": 2.5}`, `f:1:26: max: want an int from 0 to 20, got float 2.5`},
+		{`{"kind": "agent", "share": 1}`, `f:1:28: share: want number >0 <1, got int 1`},
+		{`{"kind": "agent", "id": "a1"}`, `f:1:25: id: want string matching ^[a-z]+$ not matching x other than "none", got string "a1"`},
+		{`{"kind": "agent", "id": "axe"}`, `id: want string matching`},
+		{`{"kind": "agent", "id": "none"}`, `id: want string matching`},
+		{`{"kind": "agent", "id": 3}`, `got int 3; put it in quotes`},
+		{`{"kind": "agent", "with": {"soft": "yes"}}`, `f:1:36: with.soft: want bool, got string "yes"; write true or false`},
+		{`{"kind": "agent", "needs": "a"}`, `f:1:28: needs: want a list or {of}, got string "a"`},
+		{`{"kind": "agent", "needs": ["a", 1]}`, `f:1:34: needs[1]: want string, got int 1; put it in quotes`},
+		{`{"kind": "agent", "needs": {"off": []}}`, `f:1:29: needs.off: unknown field; did you mean "of"?` + "\n" + `f:1:28: needs.of: missing field (want list)`},
+		{`{"kind": "agent", "pair": ["a"]}`, `f:1:27: pair: want at least 2 items, got 1`},
+		{`{"kind": "agent", "pair": ["a", 1, 2]}`, `f:1:36: pair[2]: one item too many; want 2`},
+		{`{"kind": "agent", "many": [1]}`, `f:1:27: many: want at least 2 items, got 1`},
+		{`{"kind": "agent", "labels": {"A": 1, "b": true}}`, `f:1:30: labels.A: want a name, got string "A"` + "\n" + `f:1:43: labels.b: want int or string, got bool true`},
+		{`{"kind": "agent", "kinds": 1}`, `f:1:19: kinds: unknown field; did you mean "kind"?`},
+		{`{"kind": "agent", "zzzzzz": 1}`, `zzzzzz: unknown field; known: anything, id, kind, labels, loose, many, max, needs, pair, share, with`},
+		{`{"kind": null}`, `f:1:10: kind: unknown kind; want one of shell, agent, got nothing (null)`},
+	} {
+		v := parse(t, c.value)
+		valid := r.Valid(v)
+		ds := r.Check(v, "")
+		if got := ds.Error(); got != c.want && (c.want == "" || !strings.Contains(got, c.want)) {
+			t.Errorf("%s\n got %s\nwant %s", c.value, got, c.want)
+		}
+		if valid != (len(ds) == 0) {
+			t.Errorf("%s: Valid says %v, Check %v", c.value, valid, ds)
+		}
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	r := parseRule(t, job)
+	v := parse(t, `{"kind": "agent"}`)
+	if ds := r.Check(v, "nodes.a"); len(ds) > 0 {
+		t.Fatal(ds)
+	}
+	want := `{"kind":"agent","with":{"soft":false},"max":2}`
+	if got := string(v.AppendJSON(nil)); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	v.Get("with").Set("soft", tree.Pos{}, &tree.Value{Kind: tree.Bool, Bool: true})
+	again := parse(t, `{"kind": "agent"}`)
+	r.Check(again, "")
+	if got := string(again.AppendJSON(nil)); got != want {
+		t.Errorf("a default is shared between values: %s", got)
+	}
+}
+
+func TestDoubtsAndTemplates(t *testing.T) {
+	r := parseRule(t, job)
+	v := parse(t, `{"kind": "agent", "loose": {"scroe": 4, "other": 1}}`)
+	if got := r.Doubts(v, "").Error(); got != `f:1:29: loose.scroe: unknown field; did you mean "score"?` {
+		t.Errorf("doubts: %s", got)
+	}
+	v = parse(t, `{"kind": "agent", "max": "${params.n}", "share": "n"}`)
+	mistakes, _ := r.CheckTemplates(v, "")
+	if got := mistakes.Error(); got != `f:1:50: share: want number >0 <1, got string "n"` {
+		t.Errorf("mistakes: %s", got)
+	}
+}
+
+// TestRuleIsData: a rule survives JSON without loss, so that it can travel in a plan.
+func TestRuleIsData(t *testing.T) {
+	r := parseRule(t, job)
+	first, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := json.Marshal(parseRule(t, string(first)))
+	if err != nil || string(first) != string(second) {
+		t.Errorf("%s\n%s\n%v", first, second, err)
+	}
+	var bad Rule
+	if err := json.Unmarshal([]byte(`{"types": ["number", "text"]}`), &bad); err == nil || !strings.Contains(err.Error(), `unknown type "text"`) {
+		t.Error(err)
+	}
+	if err := (&Rule{Items: &Rule{Match: []string{"("}}}).Validate(); err == nil {
+		t.Error("a regular expression that does not compile passes")
+	}
+}
+
+func TestNearest(t *testing.T) {
+	names := []string{"retry", "needs", "timeout", "a", "exec"}
+	for want, near := range map[string]string{
+		"retires": "retry", "need": "needs", "timout": "timeout", "exce": "exec", "Exec": "exec", "b": "", "zzz": "", "retry": "", "tiemout": "timeout", "": "",
+	} {
+		if got := Nearest(want, names); got != near {
+			t.Errorf("%q: got %q, want %q", want, got, near)
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package tree
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Names finds duplicate names of a map in constant time each. The zero value is ready.
+type Names struct{ index map[string]int }
+
+// Add says whether name is among fields already, and where. fields must be those of the calls
+// before, grown by append.
+func (n *Names) Add(fields []Field, name string) (first Field, dup bool) {
+	const few = 16 // below, comparing is quicker than hashing
+	if len(fields) < few {
+		for _, f := range fields {
+			if f.Name == name {
+				return f, true
+			}
+		}
+		return Field{}, false
+	}
+	if n.index == nil {
+		n.index = make(map[string]int, 2*len(fields))
+	}
+	for i := len(n.index); i < len(fields); i++ {
+		n.index[fields[i].Name] = i
+	}
+	if i, ok := n.index[name]; ok {
+		return fields[i], true
+	}
+	return Field{}, false
+}
+
+// AppendJSON appends v as compact JSON in source order. It is not canonical (RFC 8785).
+func (v *Value) AppendJSON(b []byte) []byte {
+	switch v.Kind {
+	case Bool:
+		return strconv.AppendBool(b, v.Bool)
+	case Int:
+		return strconv.AppendInt(b, v.Int, 10)
+	case Float:
+		if math.Abs(v.Float) >= 1<<53 { // not as a whole number that would not fit
+			return strconv.AppendFloat(b, v.Float, 'e', -1, 64)
+		}
+		s, err := json.Marshal(v.Float)
+		if err != nil { // NaN has no JSON; no front end lets it in
+			return append(b, "null"...)
+		}
+		return append(b, s...)
+	case String:
+		return appendString(b, v.Str)
+	case List:
+		b = append(b, '[')
+		for i, x := range v.Items {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = x.AppendJSON(b)
+		}
+		return append(b, ']')
+	case Map:
+		b = append(b, '{')
+		for i := range v.Fields {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendString(b, v.Fields[i].Name)
+			b = append(b, ':')
+			b = v.Fields[i].Value.AppendJSON(b)
+		}
+		return append(b, '}')
+	}
+	return append(b, "null"...)
+}
+
+func appendString(b []byte, s string) []byte {
+	plain := true
+	for i := 0; i < len(s) && plain; i++ {
+		plain = s[i] >= ' ' && s[i] != '"' && s[i] != '\\' && s[i] < utf8.RuneSelf
+	}
+	if plain {
+		b = append(b, '"')
+		b = append(b, s...)
+		return append(b, '"')
+	}
+	var w strings.Builder
+	e := json.NewEncoder(&w)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(s) // a string always encodes
+	return append(b, strings.TrimSuffix(w.String(), "\n")...)
+}
+
+// MarshalJSON prints v without places.
+func (v *Value) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil), nil }
+
+// UnmarshalJSON reads what MarshalJSON prints.
+func (v *Value) UnmarshalJSON(b []byte) error {
+	x, err := ParseJSON("", b, Limits{})
+	if err != nil {
+		return err
+	}
+	x.place(Pos{})
+	*v = *x
+	return nil
+}
+
+// Clone returns a deep copy.
+func (v *Value) Clone() *Value {
+	if v == nil {
+		return nil
+	}
+	c := *v
+	c.Items = make([]*Value, len(v.Items))
+	for i, x := range v.Items {
+		c.Items[i] = x.Clone()
+	}
+	c.Fields = make([]Field, len(v.Fields))
+	for i, f := range v.Fields {
+		f.Value = f.Value.Clone()
+		c.Fields[i] = f
+	}
+	return &c
+}
+
+// Set replaces or adds a field of a map.
+func (v *Value) Set(name string, pos Pos, val *Value) {
+	for i := range v.Fields {
+		if v.Fields[i].Name == name {
+			v.Fields[i].Pos, v.Fields[i].Value = pos, val
+			return
+		}
+	}
+	v.Fields = append(v.Fields, Field{Name: name, Pos: pos, Value: val})
+}
+
+// Equal says whether two values are the same but for places and the order of fields.
+func Equal(a, b *Value) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	if a.Kind != b.Kind || len(a.Items) != len(b.Items) || len(a.Fields) != len(b.Fields) {
+		return false
+	}
+	for i := range a.Items {
+		if !Equal(a.Items[i], b.Items[i]) {
+			return false
+		}
+	}
+	for i := range a.Fields {
+		if x := b.Get(a.Fields[i].Name); x == nil || !Equal(a.Fields[i].Value, x) {
+			return false
+		}
+	}
+	return a.Bool == b.Bool && a.Int == b.Int && a.Float == b.Float && a.Str == b.Str
+}
