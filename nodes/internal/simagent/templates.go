@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"text/template"
@@ -75,6 +76,12 @@ func (t *templates) file(name string) (string, error) {
 	return string(b), err
 }
 
+// exists says whether there is such a file beside the answers.
+func (t *templates) exists(name string) bool {
+	_, err := t.file(name)
+	return err == nil
+}
+
 func (t *templates) include(name string) (string, error) {
 	if t.depth++; t.depth > 20 {
 		return "", errors.New("templates include one another without end")
@@ -106,24 +113,25 @@ func (t *templates) pick(choices ...any) (any, error) {
 
 func (t *templates) funcs() template.FuncMap {
 	return template.FuncMap{
-		"file": t.file, "include": t.include, "pick": t.pick,
+		"file": t.file, "exists": t.exists, "include": t.include, "pick": t.pick,
 		"number": func(lo, hi float64) string {
 			return strconv.FormatFloat(math.Round((lo+t.roll()*(hi-lo))*10)/10, 'f', 1, 64)
 		},
 		"int":  func(lo, hi int) int { return lo + int(t.roll()*float64(hi-lo+1)) },
-		"html": lastHTML, "fence": lastFence, "between": between, "section": section,
+		"html": lastHTML, "fence": lastFence, "first": first, "between": between, "section": section,
 		"insertBefore": insertBefore, "insertAfter": insertAfter, "replaceBetween": replaceBetween,
 		"json":     func(v any) (string, error) { b, err := json.Marshal(v); return string(b), err },
 		"fromJson": func(s string) (v any, err error) { err = json.Unmarshal([]byte(s), &v); return v, err },
 		"upper":    strings.ToUpper, "lower": strings.ToLower, "trim": strings.TrimSpace, "title": title,
 		"replace":  func(old, new, s string) string { return strings.ReplaceAll(s, old, new) },
-		"contains": strings.Contains, "count": strings.Count,
+		"contains": strings.Contains, "hasPrefix": strings.HasPrefix, "count": strings.Count,
 		"lines": func(s string) []string { return strings.Split(strings.TrimRight(s, "\n"), "\n") },
 		"words": words, "slug": slug,
 		"add": func(a, b int) int { return a + b }, "sub": func(a, b int) int { return a - b },
 		"mul": func(a, b int) int { return a * b }, "div": div, "mod": mod,
 		"atoi": strconv.Atoi, "seq": seq,
-		"list": func(v ...any) []any { return v }, "dict": dict,
+		"min": func(a, b int) int { return min(a, b) }, "max": func(a, b int) int { return max(a, b) },
+		"list": func(v ...any) []any { return v }, "append": func(l []any, v any) []any { return append(slices.Clip(l), v) }, "dict": dict,
 		"default": func(def, v any) any {
 			if v == nil || v == "" || v == 0 {
 				return def
@@ -168,6 +176,16 @@ func lastFence(lang, text string) string {
 		}
 	}
 	return found
+}
+
+// first returns what stands between the first from and the next to, or "".
+func first(text, from, to string) string {
+	if _, rest, ok := strings.Cut(text, from); ok {
+		if found, _, ok := strings.Cut(rest, to); ok {
+			return strings.TrimSpace(found)
+		}
+	}
+	return ""
 }
 
 // between returns what stands between the last pair of markers.
