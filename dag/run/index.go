@@ -104,16 +104,25 @@ func (x *index) finished(b *machine.FinishedBody) {
 	}
 	for _, r := range x.byNode[b.Node] {
 		v := r.v()
-		if v.Standing != open || v.Generation != b.Generation || v.Attempt != b.Attempt {
+		if v.Generation != b.Generation || v.Attempt != b.Attempt {
 			continue
 		}
-		if b.Status == machine.StatusCompleted || b.Status == machine.StatusFailed && r.t.Entries {
+		counts := b.Status == machine.StatusCompleted || b.Status == machine.StatusFailed && r.t.Entries
+		switch {
+		case v.Standing == void && b.Status == machine.StatusCompleted:
+			// The attempt was lost; now it is known to have done its work.
 			x.settle(r, valid)
-			continue
-		}
-		v.Standing = void
-		if r.t.Live == v.Digest {
-			r.t.Live = v.Previous
+			if !r.t.Entries && r.i == len(r.t.Versions)-1 {
+				r.t.Live = v.Digest
+			}
+		case v.Standing != open:
+		case counts:
+			x.settle(r, valid)
+		default:
+			v.Standing = void
+			if r.t.Live == v.Digest {
+				r.t.Live = v.Previous
+			}
 		}
 	}
 }

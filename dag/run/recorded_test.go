@@ -1,0 +1,286 @@
+package run
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/machine"
+)
+
+var record = flag.String("record", "", "write a new recorded log into this folder of testdata/logs; recorded ones are never renewed")
+
+const recordedLogs = "../../testdata/logs"
+
+// Logs that earlier versions wrote replay for ever, to the same end. A change of the format adds a folder;
+// none is ever changed.
+func TestRecordedLogsReplay(t *testing.T) {
+	if *record != "" {
+		writeRecorded(t, filepath.Join(recordedLogs, *record))
+	}
+	dirs, err := filepath.Glob(recordedLogs + "/v*/*")
+	if err != nil || len(dirs) < 2 {
+		t.Fatalf("%d recorded logs, %v", len(dirs), err)
+	}
+	seen := map[machine.Type]bool{}
+	for _, dir := range dirs {
+		name, _ := filepath.Rel(recordedLogs, dir)
+		t.Run(name, func(t *testing.T) {
+			out := t.TempDir()
+			if err := os.CopyFS(out+"/"+Dir, os.DirFS(dir)); err != nil {
+				t.Fatal(err)
+			}
+			o := Options{Dir: out, Now: start0.Add(48 * time.Hour)}
+			st, _, err := Replay(o, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := os.ReadFile(dir + "/summary.txt")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := summary(st); got != string(want) {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+			o.Observe = func(e *machine.Event, _ bool) { seen[e.Type] = true }
+			r, rep, err := Open(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rep.Source != "log" || rep.Cut != "" {
+				t.Errorf("%+v", rep)
+			}
+			if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	for _, typ := range everyType {
+		if !seen[typ] {
+			t.Errorf("no recorded log holds %s", typ)
+		}
+	}
+}
+
+// V-1: the event types.
+var everyType = []machine.Type{
+	machine.RunCreated, machine.InputsCloned, machine.PlanAdopted, machine.PlanExtended, machine.LimitsChanged,
+	machine.Queued, machine.Started, machine.Finished, machine.LLMCallStarted, machine.LLMCallFinished, machine.LLMCallFailed,
+	machine.ArtifactWritten, machine.GateRunStarted, machine.GateRunFinished, machine.IssueOpened, machine.IssueResolved,
+	machine.RunStateChanged, machine.PROpened, machine.BreakerChanged, machine.CompStarted, machine.CompFinished, machine.Rewound,
+	machine.EscalationOpened, machine.EscalationAnswer, machine.Checkpointed, machine.Reverted, machine.BudgetWarned,
+	machine.RunPaused, machine.RunResumed, machine.RunCompleted, machine.RunFailed,
+}
+
+// summary is what must stay the same about a recorded run, in words that no refactoring changes.
+func summary(st *machine.State) string {
+	var b strings.Builder
+	v := st.Run()
+	fmt.Fprintf(&b, "run %s %s, %d events, spent %v\n", v.ID, v.Status, v.Seq, st.Ledger().Spent.USD)
+	for i := range int32(st.Graph().Len()) {
+		n := st.NodeAt(i)
+		fmt.Fprintf(&b, "%s: %v, generation %d, attempt %d, cost %v\n", n.Node.ID, statusName(n.Status), n.Generation, n.Attempt, n.Cost)
+	}
+	return b.String()
+}
+
+func statusName(s machine.Status) string {
+	switch s {
+	case machine.Completed:
+		return "completed"
+	case machine.Failed:
+		return "failed"
+	case machine.Skipped:
+		return "skipped"
+	case machine.Cancelled:
+		return "cancelled"
+	}
+	return "open"
+}
+
+// writeRecorded makes two runs that between them hold every type of event.
+func writeRecorded(t *testing.T, dir string) {
+	if _, err := os.Stat(dir); err == nil {
+		t.Fatalf("%s is there: recorded logs are never renewed", dir)
+	}
+	for name, play := range map[string]func(*testing.T, *Run){"long-night": longNight, "fatal": fatal} {
+		out := t.TempDir()
+		r, err := Create(Options{Dir: out, Now: start0}, New{Graph: nightPlan(t, ""), RunID: "0a1b2c3d-0a1b-4c3d-8e9f-001122334455", Seed: 7})
+		if err != nil {
+			t.Fatal(err)
+		}
+		play(t, r)
+		text := summary(r.State())
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		os.Remove(out + "/" + Dir + "/state.json")
+		os.Remove(out + "/" + Dir + "/state.json.bak")
+		os.Remove(out + "/" + Dir + "/events.ndjson.synced")
+		os.Remove(out + "/" + Dir + "/lock")
+		if err := os.CopyFS(filepath.Join(dir, name), os.DirFS(out+"/"+Dir)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name, "summary.txt"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func nightPlan(t *testing.T, argument string) *dag.Graph {
+	p := &dag.Plan{
+		Format: dag.Format, Name: "night", Budget: dag.Budget{WarnUSD: 1e6, CapUSD: 10e6},
+		Breakers:   []dag.Breaker{{Name: "api", Failures: 1, OpenFor: dag.Duration(time.Hour), Probes: 1, WhenOpen: "wait"}},
+		Categories: []dag.Category{{Name: "overloaded", Class: "transient", Then: "retry", Breaker: 1}, {Name: "config", Class: "fatal", Then: "fail"}},
+		Nodes: []dag.Node{
+			{ID: "ask", Kind: "agent", Effect: "idempotent", Breaker: "api", Reserve: dag.Amount{USD: 2e6}, When: "true", Outputs: map[string]string{"items": "list"},
+				Retry: dag.Retry{Attempts: 3, Base: dag.Duration(5 * time.Second)}, With: []byte(`{"prompt":"` + argument + `"}`)},
+			{ID: "each", Kind: "exec", Effect: "pure", Needs: []string{"ask"}, Foreach: &dag.Foreach{In: "nodes['ask'].out.items", Var: "item", Key: "item", Template: []byte(`{}`), Most: 5}},
+			{ID: "page", Kind: "exec", Effect: "idempotent", Needs: []string{"each"}, Writes: []string{"page.html"}, OnFail: "compensate", Retry: dag.Retry{Attempts: 1},
+				Undo: &dag.Undo{Kind: "exec", Rewind: "each", Most: 2}},
+			{ID: "sign", Kind: "approval", Effect: "pure", Needs: []string{"page"}},
+		},
+	}
+	g, err := dag.NewGraph(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// A player records bodies a minute apart.
+type player struct {
+	t  *testing.T
+	r  *Run
+	at time.Time
+}
+
+func (p *player) play(bodies ...machine.Body) {
+	p.t.Helper()
+	for _, b := range bodies {
+		p.at = p.at.Add(time.Minute)
+		if err := p.r.RecordDurable(p.at, b); err != nil {
+			p.t.Fatalf("%T: %v", b, err)
+		}
+	}
+}
+
+func (p *player) settle(node string, o machine.Outcome) {
+	p.t.Helper()
+	p.at = p.at.Add(time.Second)
+	p.play(p.r.State().Settle(node, o, p.at).Body)
+}
+
+func longNight(t *testing.T, r *Run) {
+	p := &player{t, r, start0}
+	call := func(id string) *machine.LLMCallStartedBody {
+		return &machine.LLMCallStartedBody{CallID: id, Node: "ask", Model: "m", ProviderBaseURL: "cli:sim", PromptHash: "ph", MaxTokens: 100}
+	}
+	p.play(
+		&machine.RunStateChangedBody{Old: "CREATED", New: "DRAFTING"},
+		&machine.QueuedBody{Nodes: []string{"ask"}, Reason: "condition"},
+		&machine.StartedBody{Node: "ask", Generation: 1, Attempt: 1, Reserve: dag.Amount{USD: 2e6}},
+		call("ask.1.1"),
+		&machine.LLMCallFailedBody{CallID: "ask.1.1", Node: "ask", LatencyMS: 12, ErrorClass: "HTTPError", ErrorSummary: "overloaded", Retryable: true, HTTPStatus: 529},
+	)
+	p.settle("ask", machine.Outcome{Status: machine.StatusFailed, Category: "overloaded", Message: "529 \u2028 \"overloaded\""})
+	p.play(
+		&machine.BreakerChangedBody{Breaker: "api", State: "open", Until: p.at.Add(time.Hour), Counts: machine.Counts{Requests: 1, Failures: 1, ConsecBad: 1}, Cause: "overloaded"},
+		&machine.RunPausedBody{Reason: "breaker", Node: "ask", Message: "the breaker api is open"},
+		&machine.RunResumedBody{By: "resume"},
+		&machine.BreakerChangedBody{Breaker: "api", State: "half-open"},
+		&machine.StartedBody{Node: "ask", Generation: 1, Attempt: 2, Reserve: dag.Amount{USD: 2e6}},
+		call("ask.1.2"),
+		&machine.LLMCallFinishedBody{CallID: "ask.1.2", Node: "ask", LatencyMS: 1200, TokenUsage: machine.TokenUsage{Input: 10, Output: 20, Total: 30}, FinishReason: "stop", OutputHash: "oh", APICostUSD: 1500000},
+	)
+	p.settle("ask", machine.Outcome{Status: machine.StatusCompleted, Body: machine.FinishedBody{
+		CostUSD: 1500000, CostKind: "reported", Usage: machine.Usage{Input: 10, Output: 20}, Fingerprint: "f",
+		Values: map[string]raw{"items": raw(`["a","b"]`)}, Notes: []machine.Note{{Log: "quality", Type: "validation", Fields: raw(`{"ok":true}`)}},
+	}})
+	p.play(
+		&machine.BreakerChangedBody{Breaker: "api", State: "closed"},
+		&machine.BudgetWarnedBody{Limit: "usd", SpentUSD: 1500000},
+		&machine.LimitsChangedBody{Budget: dag.Budget{WarnUSD: 4e6, CapUSD: 20e6}, By: "user"},
+		&machine.PlanExtendedBody{Node: "each", Generation: 1, Nodes: []dag.Node{
+			{ID: "each/a", Kind: "exec", Effect: "pure", Needs: []string{"each"}}, {ID: "each/b", Kind: "exec", Effect: "pure", Needs: []string{"each"}},
+		}},
+	)
+	for _, id := range []string{"each/a", "each/b"} {
+		p.play(&machine.StartedBody{Node: id, Generation: 1, Attempt: 1})
+		p.settle(id, machine.Outcome{Status: machine.StatusCompleted})
+	}
+	p.play(
+		&machine.GateRunBody{Node: "each/a", Gate: "dpr", Start: true},
+		&machine.GateRunBody{Node: "each/a", Gate: "dpr", Status: "pass", Details: raw(`{"value":1}`)},
+		&machine.IssueBody{Node: "each/b", IssueID: "i1", Title: "too wide", Severity: "high"},
+		&machine.IssueBody{Node: "each/b", IssueID: "i1", Resolved: true},
+		&machine.StartedBody{Node: "page", Generation: 1, Attempt: 1},
+	)
+	p.settle("page", machine.Outcome{Status: machine.StatusFailed, Category: "overloaded", Message: "no page"})
+	p.play(
+		&machine.CompensationBody{Node: "page", Reason: "no page"},
+		&machine.CompensationBody{Node: "page", Status: machine.StatusCompleted, Done: true},
+		&machine.RewoundBody{To: "each", Nodes: []string{"each", "page"}, Reason: "no page", For: "page"},
+		&machine.PlanExtendedBody{Node: "each", Generation: 2, Nodes: []dag.Node{{ID: "each/a", Kind: "exec", Effect: "pure", Needs: []string{"each"}}}},
+		&machine.StartedBody{Node: "each/a", Generation: 1, Attempt: 1},
+	)
+	p.settle("each/a", machine.Outcome{Status: machine.StatusCompleted})
+	p.play(&machine.StartedBody{Node: "page", Generation: 2, Attempt: 1})
+	staged := filepath.Join(t.TempDir(), "page.html")
+	if err := os.WriteFile(staged, []byte("<p>page</p>\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Publish(Attempt{"page", 2, 1}, Output{Writes: map[string]string{"page.html": staged}}, func(b ...machine.Body) error {
+		p.play(b...)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	p.settle("page", machine.Outcome{Status: machine.StatusCompleted})
+	if _, err := r.Checkpoint(p.at, "cp-1", "", nil); err != nil {
+		t.Fatal(err)
+	}
+	p.play(
+		&machine.EscalationOpenedBody{ID: "q1", Kind: "approval", Node: "sign", Message: "ship it?", Options: []string{"yes", "no"}, Recommended: "yes", Deadline: p.at.Add(time.Hour)},
+		&machine.EscalationAnsweredBody{ID: "q1", Answer: "yes", By: "user"},
+	)
+	p.settle("sign", machine.Outcome{Status: machine.StatusCompleted, Body: machine.FinishedBody{Values: map[string]raw{"answer": raw(`"yes"`)}}})
+	if _, err := r.Revert(p.at, "cp-1"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Adopt(p.at, nightPlan(t, "better"), nil); err != nil {
+		t.Fatal(err)
+	}
+	p.play(
+		&machine.FinishedBody{Node: "ask", Generation: 2, Status: machine.StatusSkipped, Final: true, Message: "when is false"},
+		&machine.FinishedBody{Node: "each", Generation: 3, Status: machine.StatusSkipped, Final: true},
+		&machine.FinishedBody{Node: "page", Generation: 3, Status: machine.StatusSkipped, Final: true},
+		&machine.FinishedBody{Node: "sign", Generation: 2, Status: machine.StatusSkipped, Final: true},
+		&machine.PROpenedBody{Node: "sign", URL: "https://example.com/pr/1"},
+		&machine.RunStateChangedBody{Old: "DRAFTING", New: "DONE", Stable: true},
+		&machine.RunEndedBody{Skipped: 4, CostUSD: 1500000},
+	)
+}
+
+func fatal(t *testing.T, r *Run) {
+	p := &player{t, r, start0}
+	p.play(
+		&machine.QueuedBody{Nodes: []string{"ask"}, Reason: "condition"},
+		&machine.StartedBody{Node: "ask", Generation: 1, Attempt: 1, Reserve: dag.Amount{USD: 2e6}},
+	)
+	p.settle("ask", machine.Outcome{Status: machine.StatusLost, Message: "the process that ran it died"})
+	p.play(
+		&machine.RunResumedBody{By: "resume", Lost: 1},
+		&machine.StartedBody{Node: "ask", Generation: 1, Attempt: 2, Reserve: dag.Amount{USD: 2e6}},
+	)
+	p.settle("ask", machine.Outcome{Status: machine.StatusFailed, Category: "config", Message: "no such model", Permanent: true})
+	p.play(&machine.RunEndedBody{Failed: true, Reason: "node ask: no such model", CostUSD: r.State().Ledger().Spent.USD})
+}
+
+type raw = json.RawMessage
