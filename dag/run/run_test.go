@@ -377,6 +377,49 @@ func TestCrashAtEveryStep(t *testing.T) {
 	}
 }
 
+// The process that recovers dies too, at every step of its own.
+func TestCrashWhileRecovering(t *testing.T) {
+	for _, c := range []struct{ node, when string }{{"b1", "recorded"}, {"b2", "published"}, {"b3", "recorded"}, {"b4", "started"}} {
+		recover := func(n int) (m *disktest.Mem, steps int, err error) {
+			m = interrupted(t, c.node, c.when)
+			if c.when == "started" {
+				write(t, m.FS(), "page.html", "garbage")
+			}
+			hook := disktest.CrashAt(n)
+			if n == 0 {
+				hook = nil
+			}
+			f, fsys := disktest.NewFaulty(m.FS(), hook)
+			r, _, err := Open(memOptions(fsys))
+			if err != nil {
+				return m, f.Steps(), err
+			}
+			if err = r.Resume(start0.Add(time.Hour), "resume", nil); err != nil {
+				r.Abandon()
+				return m, f.Steps(), err
+			}
+			return m, f.Steps(), r.Close()
+		}
+		_, steps, err := recover(0)
+		if err != nil || steps < 10 {
+			t.Fatalf("%d steps, %v", steps, err)
+		}
+		for n := 1; n <= steps; n++ {
+			m, _, _ := recover(n)
+			for name, after := range map[string]*disktest.Mem{"killed": m.Kill(), "power lost": m.PowerLoss(nil)} {
+				r, rep, err := Open(memOptions(after.FS()))
+				if err != nil || len(rep.Edited) > 0 {
+					t.Fatalf("%v, step %d of %d, %s: %v %+v", c, n, steps, name, err, rep)
+				}
+				finish(t, r, after.FS())
+				if got := contents(t, after.FS()); got != wantPages {
+					t.Fatalf("%v, step %d, %s: got\n%s", c, n, name, got)
+				}
+			}
+		}
+	}
+}
+
 func completed(r *Run) (ids []string) {
 	for i := range int32(r.Graph().Len()) {
 		if v := r.State().NodeAt(i); v.Status == machine.Completed {
