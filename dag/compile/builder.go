@@ -48,6 +48,7 @@ type draft struct {
 	traits nodes.Traits
 	index  int32     // in the graph of written needs
 	reads  []reading // of other nodes
+	bad    bool      // something is wrong with it: what it declares is not known whole
 }
 
 func newBuilder(s *Schema, src Source, root *os.Root) *builder {

@@ -65,8 +65,8 @@ func Compile(o Options) (*Result, error) {
 	return res, nil
 }
 
-// build makes the plan of a pipeline. Without a plan b.mistakes says why. Later steps need what
-// earlier ones found right, so each step ends the work when something is wrong.
+// build makes the plan of a pipeline. Without a plan b.mistakes says why. The work goes
+// on as long as later mistakes would not follow from earlier ones.
 func (b *builder) build(p *tree.Value, o Options) *Result {
 	b.params(p, o.Values, o.Set)
 	if b.failed() {
@@ -78,21 +78,16 @@ func (b *builder) build(p *tree.Value, o Options) *Result {
 	}
 	b.pipeline(p)
 	b.nodes(p)
-	b.expand(p)
-	if b.failed() {
+	if !b.expand(p) {
 		return nil
 	}
 	for _, d := range b.drafts {
-		b.complete(d)
+		d.bad = !b.complete(d)
 	}
-	b.names()
-	if b.failed() {
+	if !b.names() {
 		return nil
 	}
 	b.connect()
-	if b.failed() {
-		return nil
-	}
 	b.typeAll()
 	if b.failed() {
 		return nil

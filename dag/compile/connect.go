@@ -24,8 +24,9 @@ type reading struct {
 	nodes    []string    // ids that are read
 }
 
-// names checks that every id that a node names is there. b.known is complete by now.
-func (b *builder) names() {
+// names checks that every id that a node names is there, and reports whether it is so.
+func (b *builder) names() bool {
+	before := len(b.mistakes)
 	ids := make([]string, 0, len(b.drafts))
 	for i, d := range b.drafts {
 		d.index = int32(i)
@@ -70,6 +71,7 @@ func (b *builder) names() {
 			check(d, &tree.Value{Kind: tree.String, Str: id, Pos: v.Pos}, at)
 		}
 	}
+	return len(b.mistakes) == before
 }
 
 // nearID suggests an id; a walk over all of them is paid for the first few mistakes only.
@@ -82,25 +84,19 @@ func (b *builder) nearID(id string, ids []string) string {
 
 // connect finds what expressions read and makes needs of what a node does not need yet.
 func (b *builder) connect() {
+	var edges []implied
 	for _, d := range b.drafts {
+		if d.bad {
+			continue
+		}
 		b.readings(d)
-	}
-	if b.failed() {
-		return
-	}
-	far := map[int32][]*draft{} // target -> readers that do not need it directly
-	for _, d := range b.drafts {
 		for _, id := range d.readIDs() {
-			if slices.Contains(d.node.Needs, id) || slices.Contains(d.node.History, id) {
-				continue
+			if !slices.Contains(d.node.Needs, id) && !slices.Contains(d.node.History, id) {
+				edges = append(edges, implied{b.byID[fold(id)], d})
 			}
-			t := b.byID[fold(id)].index
-			far[t] = append(far[t], d)
 		}
 	}
-	if len(far) > 0 {
-		b.infer(far)
-	}
+	b.infer(edges)
 	b.plan.Nodes = make([]dag.Node, len(b.drafts))
 	for i, d := range b.drafts {
 		b.plan.Nodes[i] = d.node
@@ -116,44 +112,99 @@ func (d *draft) readIDs() []string {
 	return ids
 }
 
-// infer adds the needs that readings imply. What is above a node already needs no edge: one more
-// would change which skips and failures reach it.
-func (b *builder) infer(far map[int32][]*draft) {
-	needs := make([][]int32, len(b.drafts))
+// An implied edge: by reads what on records and does not need it.
+type implied struct{ on, by *draft }
+
+// infer adds the needs that readings imply. Where the reader comes after what it reads anyway,
+// by other needs or other readings, no edge is added: one more would change which skips and
+// failures reach it.
+func (b *builder) infer(edges []implied) {
+	if len(edges) == 0 {
+		return
+	}
+	deps := make([][]int32, len(b.drafts))
 	for i, d := range b.drafts {
 		for _, id := range d.node.Needs {
-			needs[i] = append(needs[i], b.byID[fold(id)].index)
-		}
-	}
-	deps := make([][]int32, len(needs))
-	for i, list := range needs {
-		for _, j := range list {
+			j := b.byID[fold(id)].index
 			deps[j] = append(deps[j], int32(i))
 		}
 	}
-	targets := make([]int32, 0, len(far))
-	for t := range far {
-		targets = append(targets, t)
+	for _, e := range edges {
+		deps[e.on.index] = append(deps[e.on.index], e.by.index)
 	}
-	slices.Sort(targets) // for determinism
-	stamp := make([]int32, len(needs))
-	for k, t := range targets {
-		mark := int32(k + 1)
-		for stack := []int32{t}; len(stack) > 0; {
-			i := stack[len(stack)-1]
-			stack = stack[:len(stack)-1]
-			for _, j := range deps[i] {
-				if stamp[j] != mark {
-					stamp[j] = mark
-					stack = append(stack, j)
-				}
+	at, acyclic := positions(deps)
+	slices.SortStableFunc(edges, func(a, b implied) int { return int(a.on.index - b.on.index) })
+	r := reach{deps: deps, at: at, stamp: make([]int32, len(deps))}
+	for len(edges) > 0 {
+		n := 1
+		for n < len(edges) && edges[n].on == edges[0].on {
+			n++
+		}
+		if acyclic {
+			r.beyond(edges[:n])
+		}
+		for _, e := range edges[:n] {
+			if !acyclic || !r.marked(e.by.index) {
+				b.need(e.by, e.on)
 			}
 		}
-		for _, d := range far[t] {
-			if stamp[d.index] == mark {
-				continue
+		edges = edges[n:]
+	}
+}
+
+// positions numbers nodes so that each comes after what it depends on; false: there is a cycle.
+func positions(deps [][]int32) ([]int32, bool) {
+	waits := make([]int, len(deps))
+	for _, list := range deps {
+		for _, j := range list {
+			waits[j]++
+		}
+	}
+	order := make([]int32, 0, len(waits))
+	for i, n := range waits {
+		if n == 0 {
+			order = append(order, int32(i))
+		}
+	}
+	at := make([]int32, len(deps))
+	for k := 0; k < len(order); k++ {
+		at[order[k]] = int32(k)
+		for _, j := range deps[order[k]] {
+			if waits[j]--; waits[j] == 0 {
+				order = append(order, j)
 			}
-			b.need(d, b.drafts[t])
+		}
+	}
+	return at, len(order) == len(waits)
+}
+
+// reach finds what lies at least two edges below a node. It does not look further than the
+// last of the readers in question, so that a chain of readings costs what it is long.
+type reach struct {
+	deps  [][]int32
+	at    []int32
+	stamp []int32
+	mark  int32
+	stack []int32
+}
+
+func (r *reach) marked(i int32) bool { return r.stamp[i] == r.mark }
+
+func (r *reach) beyond(edges []implied) {
+	last := int32(0)
+	for _, e := range edges {
+		last = max(last, r.at[e.by.index])
+	}
+	r.mark++
+	r.stack = append(r.stack[:0], r.deps[edges[0].on.index]...)
+	for len(r.stack) > 0 {
+		i := r.stack[len(r.stack)-1]
+		r.stack = r.stack[:len(r.stack)-1]
+		for _, j := range r.deps[i] {
+			if r.at[j] <= last && !r.marked(j) {
+				r.stamp[j] = r.mark
+				r.stack = append(r.stack, j)
+			}
 		}
 	}
 }
@@ -257,9 +308,20 @@ func (b *builder) targets(d *draft, refs []expr.Ref, pos tree.Pos, path string) 
 // typeAll types every expression against what the nodes it reads declare. Nodes are visited needs
 // first, because a route's values have the types of their expressions.
 func (b *builder) typeAll() {
-	order, ok := b.order()
-	if !ok {
-		return // a cycle: the graph's own check says which
+	deps := make([][]int32, len(b.drafts))
+	for i, d := range b.drafts {
+		for _, id := range d.node.Needs {
+			j := b.byID[fold(id)].index
+			deps[j] = append(deps[j], int32(i))
+		}
+	}
+	at, acyclic := positions(deps)
+	if !acyclic {
+		return // the graph's own check says where
+	}
+	order := make([]int32, len(at))
+	for i, k := range at {
+		order[k] = int32(i)
 	}
 	m := &missing{b: b, skip: make([]string, len(b.drafts))}
 	for _, i := range order {
@@ -275,7 +337,10 @@ func (b *builder) typeAll() {
 func (b *builder) typeOne(d *draft, r *reading, m *missing) {
 	decls := expr.Decls{Run: r.run, Node: func(id string) (expr.NodeDecl, error) {
 		t := b.byID[fold(id)]
-		return expr.NodeDecl{Outputs: t.node.Outputs, Missing: m.why(d, t), Pos: t.tree.Pos.String()}, nil
+		if t == nil || t == d {
+			return expr.NodeDecl{Open: true}, nil // told already
+		}
+		return expr.NodeDecl{Outputs: t.node.Outputs, Missing: m.why(d, t), Pos: t.tree.Pos.String(), Open: t.bad}, nil
 	}}
 	if r.template != nil {
 		_, mistakes := r.lang.NewMold(r.template, r.path, false, decls)
@@ -296,33 +361,6 @@ func (b *builder) typeOne(d *draft, r *reading, m *missing) {
 		return
 	}
 	output(&d.node, r.value, p.Type)
-}
-
-// order returns the drafts needs first; false when there is a cycle.
-func (b *builder) order() ([]int32, bool) {
-	waits := make([]int, len(b.drafts))
-	deps := make([][]int32, len(b.drafts))
-	for i, d := range b.drafts {
-		for _, id := range d.node.Needs {
-			j := b.byID[fold(id)].index
-			deps[j] = append(deps[j], int32(i))
-			waits[i]++
-		}
-	}
-	order := make([]int32, 0, len(waits))
-	for i, n := range waits {
-		if n == 0 {
-			order = append(order, int32(i))
-		}
-	}
-	for k := 0; k < len(order); k++ {
-		for _, j := range deps[order[k]] {
-			if waits[j]--; waits[j] == 0 {
-				order = append(order, j)
-			}
-		}
-	}
-	return order, len(order) == len(waits)
 }
 
 // missing says whether a node's values may be missing when another one reads them.

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"strings"
 
 	"dagrun.dev/dag/expr"
 	"dagrun.dev/internal/rules"
@@ -11,18 +12,20 @@ import (
 // maxNodes bounds what foreach blocks may make.
 const maxNodes = 1_000_000
 
-// expand makes the nodes of all foreach blocks.
-func (b *builder) expand(p *tree.Value) {
+// expand makes the nodes of all foreach blocks. It reports whether all went well.
+func (b *builder) expand(p *tree.Value) bool {
 	all := p.Get("foreach")
 	if all == nil {
-		return
+		return true
 	}
+	before := len(b.mistakes)
 	for i, v := range all.Items {
 		x := &expansion{b: b, path: tree.At("foreach", i), vars: map[string]any{}, seen: map[string]bool{}}
 		if x.compile(v) {
 			x.axis(0)
 		}
 	}
+	return len(b.mistakes) == before
 }
 
 // An expansion is one foreach block, compiled.
@@ -243,10 +246,14 @@ func ownKey(v *tree.Value) string {
 
 func (x *expansion) stop(pos tree.Pos, path string, err error) {
 	x.stopped = true
+	text := err.Error()
 	if d, ok := err.(tree.Diagnostic); ok {
-		pos, err = d.Pos, fmt.Errorf("%s", d.Text)
+		pos, path, text = d.Pos, d.Path, d.Text
 	}
-	x.fail(pos, path, "%v%s", err, x.where())
+	if strings.HasSuffix(text, "no such key: key") {
+		text += "; the items have no key of their own: give the axis one with key: ..."
+	}
+	x.fail(pos, path, "%s%s", text, x.where())
 }
 
 // where names the combination at hand.

@@ -41,16 +41,17 @@ func (b *builder) draft(id string, pos tree.Pos, v *tree.Value, path string) {
 }
 
 // complete fills parameters and defaults into a node, checks its settings and lets its kind
-// describe them.
-func (b *builder) complete(d *draft) {
+// describe them. It reports whether all is well with the node.
+func (b *builder) complete(d *draft) bool {
+	before := len(b.mistakes)
 	if !b.resolve(d) {
-		return
+		return false
 	}
 	v := d.tree
 	kind := str(v.Get("kind"))
 	l := b.layers(v, kind)
 	n := &d.node
-	*n = dag.Node{ID: d.id, Kind: kind, Title: str(v.Get("title")), Pos: v.Pos.String()}
+	*n = dag.Node{ID: d.id, Kind: kind, Title: str(v.Get("title")), Dynamic: n.Dynamic, Pos: v.Pos.String()}
 	b.policies(n, l, d.path)
 	b.needs(n, v.Get("needs"), d.path)
 	n.When = bare(str(v.Get("when")))
@@ -68,6 +69,7 @@ func (b *builder) complete(d *draft) {
 	b.undo(d, v.Get("compensate"))
 	b.runForeach(d, v.Get("foreach"))
 	b.paths(d)
+	return len(b.mistakes) == before
 }
 
 func truth(v *tree.Value) bool { return v != nil && v.Bool }

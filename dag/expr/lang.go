@@ -2,6 +2,7 @@ package expr
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -354,14 +355,26 @@ func problemsOf(iss *cel.Issues) []Problem {
 	return out[:min(len(out), 3)]
 }
 
-// readable takes the machinery of references out of a message.
+// readable rewords CEL's messages: operators and types as people write them, nothing of the
+// machinery of references.
 func readable(text string) string {
+	text, _, _ = strings.Cut(text, " expecting ")
+	text = strings.NewReplacer("mismatched input '<EOF>'", "the expression ends too early",
+		"undeclared reference to", "unknown name").Replace(text)
+	if m := noOverload.FindStringSubmatch(text); m != nil {
+		text = fmt.Sprintf("%s does not go with %s", strings.Trim(m[1], "_"), m[2])
+	}
 	for _, t := range []string{"string", "int", "number", "bool", "list", "map", "any"} {
 		text = strings.ReplaceAll(text, refFunction(t, false), "the value")
 		text = strings.ReplaceAll(text, refFunction(t, true), "the optional value")
 	}
-	return text
+	return celNames.Replace(text)
 }
+
+var (
+	noOverload = regexp.MustCompile(`^found no matching overload for '(.*)' applied to '(.*)'$`)
+	celNames   = strings.NewReplacer("double", "number", "map(string, dyn)", "map", "list(dyn)", "list", "optional_type", "optional", "dyn", "any")
+)
 
 // rewrite puts calls of reference functions in the place of the references.
 func rewrite(a *ast.AST, at []ast.Expr, refs []Ref, fns []string) {

@@ -13,6 +13,7 @@ import (
 // It is immutable; casts may run at the same time, and share the parts that hold no ${...}.
 type Mold struct {
 	val    *tree.Value // as it stands in the source
+	path   string      // of a string that holds ${...}
 	pieces []piece     // of a string
 	items  []*Mold
 	fields []*Mold // by index in val.Fields
@@ -45,7 +46,7 @@ func (b *molder) mold(v *tree.Value, path string) *Mold {
 	switch v.Kind {
 	case tree.String:
 		if strings.Contains(v.Str, "${") {
-			m.fixed = false
+			m.fixed, m.path = false, path
 			m.pieces = b.pieces(v, path)
 		}
 	case tree.List:
@@ -106,6 +107,9 @@ func (b *molder) piece(src string) (piece, []Problem) {
 		return piece{}, problems
 	}
 	p, problems := e.Check(b.decls, "")
+	if p != nil && p.Type == "optional" {
+		problems = []Problem{{0, "there may be no value; write .orValue(...) to say what then"}}
+	}
 	return piece{prog: p}, problems
 }
 
@@ -182,7 +186,7 @@ func (m *Mold) Cast(vars map[string]any, sc dag.Scope, templates bool) (*tree.Va
 	}
 	v, err := m.castString(vars, sc, templates)
 	if err != nil {
-		return nil, tree.Diagnostic{Pos: m.val.Pos, Text: err.Error()}
+		return nil, tree.Diagnostic{Pos: m.val.Pos, Path: m.path, Text: err.Error()}
 	}
 	return v, nil
 }
