@@ -83,7 +83,7 @@ func (b *bench) noop() error {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
-		spec := fmt.Sprintf("pipeline:\n  name: noop\n  foreach:\n  - axes: [{as: a, in: '${range(%d)}'}, {as: b, in: '${range(100)}'}]\n    id: 'g${a.n}/n${b.n}'\n    node: {kind: join}\n", n/100)
+		spec := fmt.Sprintf("pipeline:\n  name: noop\n  foreach:\n  - axes: [{as: a, in: '${lists.range(%d)}'}, {as: b, in: '${lists.range(100)}'}]\n    id: 'g${a.n}/n${b.n}'\n    node: {kind: join}\n", n/100)
 		if err := os.WriteFile(filepath.Join(dir, "spec.yaml"), []byte(spec), 0o644); err != nil {
 			return err
 		}
