@@ -92,9 +92,9 @@ func (a *answer) eventsOn(i int) []event {
 // at the line's end.
 func (a *answer) commentEvents(text string, from int) []event {
 	var out []event
-	for at := 0; ; {
+	for at := 0; at > 0 || strings.HasPrefix(text, "<!--"); {
 		n := strings.Index(text[at:], "<!--")
-		if n < 0 || at == 0 && n > 0 {
+		if n < 0 {
 			break
 		}
 		at += n

@@ -8,6 +8,8 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"fmt"
+	"strings"
 
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/accept"
@@ -26,14 +28,236 @@ func (Kind) Name() string { return "verdict" }
 func (Kind) Schema() string { return schema }
 
 // Describe reads what the compiler must know of the settings of a node of this kind.
-func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) { panic("contract") }
+func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
+	s, err := decode(with)
+	if err != nil {
+		return nodes.Traits{}, err
+	}
+	tr := s.describe()
+	tr.Effect = "pure"
+	s.From.Describe(&tr)
+	return tr, nil
+}
 
 // Run works on the text that from names.
-func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) { panic("contract") }
+func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
+	s, err := decode(t.With)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return accept.Alone(t, s.From, step{s})
+}
 
 // New returns the settings as a step of an accept list.
-func New(with json.RawMessage) (accept.Step, error) { panic("contract") }
+func New(with json.RawMessage) (accept.Step, error) {
+	s, err := decode(with)
+	if err != nil {
+		return nil, err
+	}
+	return step{s}, nil
+}
 
 // Describe reads what the compiler must know of the settings as a step of an accept list; paths of
 // problems are within the step's settings. Effect and Paid are left empty.
-func Describe(with json.RawMessage) (nodes.Traits, error) { panic("contract") }
+func Describe(with json.RawMessage) (nodes.Traits, error) {
+	s, err := decode(with)
+	if err != nil {
+		return nodes.Traits{}, err
+	}
+	tr := s.describe()
+	accept.NoFrom(s.From, &tr)
+	return tr, nil
+}
+
+// step is the settings as a step.
+type step struct{ *settings }
+
+// Apply reads the review.
+func (x step) Apply(s *accept.State) error {
+	text, ok := s.Subject(x.Of)
+	if !ok {
+		return nodes.Fail("no_verdict", fmt.Sprintf("no review: %s was not taken", x.Of))
+	}
+	r := read(text)
+	if r.fenced {
+		s.Warn("the whole review stands in one code block")
+	}
+	v := x.readScores(s, r)
+	s.Values["fixes"] = x.Fixes.read(r)
+	err := x.conclude(s, r, v)
+	for _, g := range x.groups() {
+		s.Values[g.name] = v.values[g.name]
+	}
+	s.Values["na"] = v.na
+	s.Values["gate"] = v.gate
+	return err
+}
+
+// scores are the scores of a review.
+type scores struct {
+	values  map[string]map[string]any // group, label, number
+	na      []any
+	gate    string   // pass, fail, none
+	missing []string // required ones that were not read
+	zero    bool     // one is 0 or below its least
+	full    bool     // all that were read have their maximum
+}
+
+// readScores reads all declared scores. What is not read is left out, and -1 as a value of its own.
+func (x step) readScores(s *accept.State, r *review) *scores {
+	v := &scores{values: map[string]map[string]any{}, na: []any{}, gate: "none"}
+	labels := x.labels()
+	read, gated := 0, false
+	for _, g := range x.groups() {
+		got := map[string]any{}
+		v.values[g.name] = got
+		for _, name := range sortedKeys(g.rules) {
+			rule := g.rules[name]
+			value := float64(-1)
+			res := x.score(s, r, name, rule, labels)
+			switch res.status {
+			case good, warned:
+				value, got[name] = res.value, res.value
+				if read == 0 {
+					v.full = true
+				}
+				read++
+				v.full = v.full && res.value == rule.Max
+			case na:
+				v.na = append(v.na, name)
+			}
+			if rule.As != "" {
+				s.Values[rule.As] = value
+			}
+			if value < 0 && res.status != na && rule.Required {
+				v.missing = append(v.missing, name)
+			}
+			if value == 0 || rule.Least != nil && value < *rule.Least {
+				v.zero = true
+			}
+			if rule.Least != nil {
+				gated = true
+				if value < *rule.Least {
+					v.gate = "fail"
+				}
+			}
+		}
+	}
+	if gated && v.gate == "none" {
+		v.gate = "pass"
+	}
+	return v
+}
+
+func (x step) labels() []label {
+	var out []label
+	for _, g := range x.groups() {
+		for _, name := range sortedKeys(g.rules) {
+			out = append(out, g.rules[name].label)
+		}
+	}
+	return out
+}
+
+// score reads one score from all lines: the same value twice is one, of two different ones the
+// lower counts, and one that is doubtful anywhere is not read.
+func (x step) score(s *accept.State, r *review, name string, rule scoreRule, labels []label) reading {
+	var out reading
+	stray := false
+	for _, line := range r.lines {
+		if line == "" {
+			continue
+		}
+		got := readScore(line, rule.label, labels, rule)
+		stray = stray || got.status == missing && holdsScore(line, rule)
+		out = combine(s, name, rule, out, got)
+	}
+	switch {
+	case out.status == ambiguous || out.status == invalid:
+		s.Warn("%s was not read: what stands there is %s", name, out.status)
+	case out.status == warned:
+		s.Warn("%s: %g of %g, behind an older value", name, out.value, rule.Max)
+	case out.status == missing && stray:
+		s.Warn("%s was not read, though there are scores of its maximum", name)
+	}
+	return out
+}
+
+func combine(s *accept.State, name string, rule scoreRule, a, b reading) reading {
+	switch {
+	case b.status == missing:
+		return a
+	case a.status == missing:
+		return b
+	case a.status == ambiguous || b.status == ambiguous:
+		return reading{status: ambiguous}
+	case a.status >= warned && b.status >= warned:
+		if a.value == b.value {
+			return a
+		}
+		if rule.Conflict == "drop" {
+			return reading{status: ambiguous}
+		}
+		s.Warn("%s: %g and %g; the lower one counts", name, a.value, b.value)
+		if b.value < a.value {
+			return b
+		}
+		return a
+	case a.status >= warned, b.status == invalid:
+		return a
+	}
+	return b
+}
+
+// holdsScore reports whether a line holds a score of that maximum.
+func holdsScore(line string, rule scoreRule) bool {
+	for _, m := range scoreRe.FindAllStringSubmatch(line, -1) {
+		if parse(m[2]) == rule.Max {
+			return true
+		}
+	}
+	return false
+}
+
+// conclude reads the decision and says whether the review is a verdict.
+func (x step) conclude(s *accept.State, r *review, v *scores) error {
+	s.Values["consistent"], s.Values["reason"], s.Values["decision"] = true, "", ""
+	got := ruling{}
+	if x.Decision != nil {
+		got = decide(s, r, x.Decision)
+	}
+	if got.reason == "" && len(v.missing) > 0 {
+		got = ruling{reason: "missing", text: "not read: " + strings.Join(v.missing, ", ")}
+	}
+	if got.reason == "" {
+		s.Values["decision"] = got.value
+		x.contradiction(s, v, got.value)
+		return nil
+	}
+	s.Values["reason"] = got.reason
+	message := fmt.Sprintf("no verdict (%s): %s", got.reason, got.text)
+	if x.Decision == nil || x.Decision.Else == "" {
+		return nodes.Fail("no_verdict", message)
+	}
+	s.Values["decision"] = x.Decision.Else
+	s.Warn("%s; goes on as %s", message, x.Decision.Else)
+	s.Note("decision", "verdict-else", map[string]any{"decision": x.Decision.Else, "reason": got.reason, "text": got.text})
+	return nil
+}
+
+// contradiction records that the decision and the numbers do not fit.
+func (x step) contradiction(s *accept.State, v *scores, decision string) {
+	if x.Decision == nil || len(x.Decision.Values) < 2 {
+		return
+	}
+	values := x.Decision.Values
+	lenient, harsh := decision == values[0], decision == values[len(values)-1]
+	if lenient && v.zero || harsh && v.full {
+		s.Values["consistent"] = false
+		s.Warn("the decision %s does not fit the scores", decision)
+		s.Note("quality", "contradiction", map[string]any{"decision": decision, "scores": v.values["scores"], "gate": v.gate})
+	}
+}
