@@ -92,7 +92,7 @@ func (b *builder) templateFiles(d *draft, kind string, tmpl *tree.Value, path st
 	if !ok || with == nil {
 		return
 	}
-	t, err := k.Describe(with.AppendJSON(nil))
+	t, err := k.Describe(sample(b.s.withRule(kind), with).AppendJSON(nil))
 	if err != nil {
 		return // settings that only an item makes whole
 	}
@@ -141,7 +141,9 @@ func (s *Schema) finishNode(p *dag.Plan, parent *dag.Node, id string, spec *tree
 		b.complete(d)
 	}
 	if b.failed() {
-		return dag.Node{}, b.mistakes[0]
+		first := b.mistakes[0]
+		first.Pos = tree.Pos{} // a plan has no places
+		return dag.Node{}, first
 	}
 	n := d.node
 	if n.Group == "" {
