@@ -1,20 +1,159 @@
 package dag
 
-import "testing"
+import (
+	"encoding/json"
+	"testing"
+	"time"
+)
 
-// A cap changes what a reader of an accumulator sees; what stands beside it does not count.
-func TestFingerprintCountsCapsOfWhatIsRead(t *testing.T) {
-	p := Plan{
-		Accumulators: []Accumulator{{Name: "notes", Cap: 10}},
-		Nodes:        []Node{{ID: "a", Kind: "exec", Reads: []string{"notes", "page.html"}}},
+func fingerprinted() *Plan {
+	return &Plan{
+		Format: Format, Name: "t",
+		Accumulators: []Accumulator{{Name: "notes", Path: "notes.md", Cap: 10}},
+		Files:        []File{{Path: "a.md", Digest: "aa", Size: 1}, {Path: "b.md", Digest: "bb", Size: 2}},
+		Nodes: []Node{{
+			ID: "x", Kind: "exec", With: json.RawMessage(`{"a":1}`), Needs: []string{"p", "q"}, When: "true",
+			Reads: []string{"notes", "in.txt"}, Writes: []string{"out.txt"}, Files: []string{"a.md"},
+			Outputs: map[string]string{"n": "int"}, Secrets: []string{"KEY"},
+		}},
 	}
-	before := Fingerprint(&p, 0)
-	p.Nodes[0].Title, p.Nodes[0].Labels = "another title", map[string]string{"role": "reader"}
-	if got := Fingerprint(&p, 0); got != before {
-		t.Error("a title or a label changed the fingerprint")
+}
+
+// S-6: what changes a result changes the fingerprint and names its part; nothing else does.
+func TestFingerprint(t *testing.T) {
+	base := fingerprinted()
+	for _, c := range []struct {
+		part   string // "" = the same fingerprint
+		change func(p *Plan, n *Node)
+	}{
+		{"kind", func(p *Plan, n *Node) { n.Kind = "agent" }},
+		{"with", func(p *Plan, n *Node) { n.With = json.RawMessage(`{"a":2}`) }},
+		{"files", func(p *Plan, n *Node) { p.Files[0].Digest = "cc" }},
+		{"files", func(p *Plan, n *Node) { n.Files = []string{"b.md"} }},
+		{"reads", func(p *Plan, n *Node) { n.Reads = []string{"notes"} }},
+		{"reads", func(p *Plan, n *Node) { p.Accumulators[0].Cap = 5 }},
+		{"writes", func(p *Plan, n *Node) { n.Writes = []string{"other.txt"} }},
+		{"appends", func(p *Plan, n *Node) { n.Appends = []string{"notes"} }},
+		{"outputs", func(p *Plan, n *Node) { n.Outputs = map[string]string{"n": "number"} }},
+		{"needs", func(p *Plan, n *Node) { n.Needs = []string{"p"} }},
+		{"needs", func(p *Plan, n *Node) { n.AtLeast = 1 }},
+		{"when", func(p *Plan, n *Node) { n.When = "false" }},
+		{"foreach", func(p *Plan, n *Node) { n.Foreach = &Foreach{In: "x"} }},
+		{"secrets", func(p *Plan, n *Node) { n.Secrets = []string{"OTHER"} }},
+		{"seed", func(p *Plan, n *Node) { p.Seed = 5 }},
+
+		{"", func(p *Plan, n *Node) { n.ID = "y" }},
+		{"", func(p *Plan, n *Node) { n.Needs = []string{"q", "p"} }},
+		{"", func(p *Plan, n *Node) { n.With = json.RawMessage(`{ "a" : 1 }`) }},
+		{"", func(p *Plan, n *Node) { n.Labels = map[string]string{"a": "b"}; n.Title = "t"; n.Group = "g"; n.Dir = "d" }},
+		{"", func(p *Plan, n *Node) { n.Retry.Attempts = 9; n.Timeout.Attempt = Duration(time.Hour); n.Priority = 3 }},
+		{"", func(p *Plan, n *Node) { n.Breaker, n.Pool, n.OnFail, n.Effect = "b", "p", "continue", "once" }},
+		{"", func(p *Plan, n *Node) { n.Reserve.USD = 5; n.Estimate.Seconds = 9; n.Undo = &Undo{Kind: "exec"} }},
+		{"", func(p *Plan, n *Node) { p.Files[1].Digest = "cc"; p.Accumulators[0].Title = "Notes" }},
+	} {
+		p := fingerprinted()
+		c.change(p, &p.Nodes[0])
+		if same := Fingerprint(p, 0) == Fingerprint(base, 0); same != (c.part == "") {
+			t.Errorf("%s: same fingerprint %v", c.part, same)
+		}
+		if got := differing(FingerprintParts(base, 0), FingerprintParts(p, 0)); got != c.part {
+			t.Errorf("part %q differs, want %q", got, c.part)
+		}
 	}
-	p.Accumulators[0].Cap = 5
-	if got := Fingerprint(&p, 0); got == before {
-		t.Error("another cap did not change the fingerprint of a reader")
+}
+
+func differing(a, b []Part) string {
+	all := map[string][2]string{}
+	for _, p := range a {
+		all[p.Name] = [2]string{p.Digest, ""}
+	}
+	for _, p := range b {
+		all[p.Name] = [2]string{all[p.Name][0], p.Digest}
+	}
+	out := ""
+	for name, d := range all {
+		if d[0] != d[1] {
+			out += name
+		}
+	}
+	return out
+}
+
+func TestPricesGoByTheWholePrompt(t *testing.T) {
+	p := Price{Input: 1, Output: 10, CacheRead: 0.1, Step: &Step{Above: 200_000, Input: 2, Output: 15}}
+	for _, c := range []struct {
+		in, cached, out int64
+		want            string
+	}{
+		{100_000, 0, 1000, "0.11"},
+		{200_000, 0, 1000, "0.21"},       // at the step is still below it
+		{200_001, 0, 1000, "0.415002"},   // the step holds for the whole request
+		{100_000, 150_000, 1000, "0.23"}, // cached tokens count; no price of theirs above the step
+	} {
+		if got := p.Cost(c.in, c.cached, 0, c.out).String(); got != c.want {
+			t.Errorf("Cost(%d, %d, %d) = %s, want %s", c.in, c.cached, c.out, got, c.want)
+		}
+	}
+	if got := (Price{Input: 3}).Cost(0, 1_000_000, 1_000_000, 0).String(); got != "6.00" {
+		t.Errorf("without cache prices %s, want the input's: 6.00", got)
+	}
+}
+
+func TestPriceLookupNeverGuesses(t *testing.T) {
+	p := &Plan{Prices: []Price{{Model: "m", Input: 1}, {Model: "p/n", Input: 2}, {Model: "p/o"}, {Model: "q/o"}}}
+	for model, want := range map[string]float64{"m": 1, "n": 2, "p/n": 2, "o": -1, "m-20260101": -1, "x/m": -1, "": -1} {
+		got := -1.0
+		if price, ok := PriceOf(p, model); ok {
+			got = price.Input
+		}
+		if got != want {
+			t.Errorf("PriceOf(%q) = %v, want %v", model, got, want)
+		}
+	}
+}
+
+func TestEstimates(t *testing.T) {
+	usd := func(v float64) USD { u, _ := Dollars(v); return u }
+	p := &Plan{
+		Prices: []Price{{Model: "m", Input: 10, Output: 100}},
+		Files:  []File{{Path: "f", Size: 3999}},
+		Nodes: []Node{
+			{Kind: "exec", Estimate: Estimate{Seconds: 4}, Retry: Retry{Attempts: 3}},
+			{Kind: "agent", Paid: true, Call: &Call{Model: "m", Chars: 2, Files: []string{"f"}, MaxOutput: 1000}, Retry: Retry{Attempts: 2}},
+			{Kind: "agent", Paid: true, Call: &Call{Model: "m", Chars: 4, Reads: []string{"page"}, MaxOutput: 1000}},
+			{Kind: "agent", Paid: true, Call: &Call{Model: "?"}, Reserve: Amount{USD: usd(2)}, Retry: Retry{Attempts: 2}},
+			{Kind: "agent", Paid: true},
+			{Kind: "agent", Paid: true, Estimate: Estimate{USD: usd(1), Tokens: 50, Seconds: 10}, Reserve: Amount{USD: usd(3)},
+				Retry: Retry{Attempts: 2}, Timeout: Timeout{Attempt: Duration(time.Minute)}},
+		},
+	}
+	sizes := func(name string) (int64, bool) { return 396, name == "page" }
+	for i, want := range []struct {
+		usd     [3]float64
+		seconds [3]float64
+		tokens  [3]int64
+		known   bool
+		from    string
+	}{
+		{seconds: [3]float64{4, 4, 12}, known: true, from: "free"},
+		{usd: [3]float64{0.02001, 0.06001, 0.22002}, tokens: [3]int64{1101, 1501, 4002}, known: true, from: "tokens"},
+		{usd: [3]float64{0.011, 0.051, 0.101}, tokens: [3]int64{200, 600, 1100}, known: true, from: "tokens"},
+		{usd: [3]float64{0, 2, 4}, tokens: [3]int64{200, 1000, 4000}, known: true, from: "reserve"},
+		{tokens: [3]int64{200, 1000, 2000}, from: "reserve"},
+		{usd: [3]float64{1, 1, 6}, seconds: [3]float64{10, 10, 120}, tokens: [3]int64{50, 50, 100}, known: true, from: "estimate"},
+	} {
+		got := EstimateNode(p, int32(i), sizes)
+		if got.Known != want.known || got.From != want.from || got.Seconds != want.seconds || got.Tokens != want.tokens {
+			t.Errorf("node %d: %+v, want %+v", i, got, want)
+		}
+		for k := range want.usd {
+			if got.USD[k] != usd(want.usd[k]) {
+				t.Errorf("node %d: %v USD, want %v", i, got.USD, want.usd)
+				break
+			}
+		}
+	}
+	if EstimateNode(p, 2, nil).Known {
+		t.Error("a prompt of unknown size has a known price")
 	}
 }
