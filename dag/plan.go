@@ -174,7 +174,8 @@ type Retry struct {
 // A CategoryPolicy is a retry policy for one category of failure of one node.
 type CategoryPolicy struct {
 	Category string `json:"category"`
-	Then     string `json:"then,omitempty"` // retry | wait | stop | fail; empty = by the table
+	Then     string `json:"then,omitempty"`   // retry | wait | stop | fail; empty = by the table
+	OnFail   string `json:"onFail,omitempty"` // instead of the node's, when the last failure is of this category
 	Retry    Retry  `json:"retry,omitzero"`
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/expr"
+	"dagrun.dev/internal/rules"
 	"dagrun.dev/internal/tree"
 )
 
@@ -21,6 +22,7 @@ type reading struct {
 	value    string      // name of the output it computes, for routes
 	template *tree.Value // instead of src: a value whose strings hold ${...}
 	lang     *expr.Lang  // of the template
+	rule     *rules.Rule // of the template's value
 	nodes    []string    // ids that are read
 }
 
@@ -102,6 +104,7 @@ func (b *builder) connect() {
 		b.plan.Nodes[i] = d.node
 	}
 	b.listFiles()
+	b.reserve()
 }
 
 func (d *draft) readIDs() []string {
@@ -225,7 +228,7 @@ func (b *builder) readings(d *draft) {
 	}
 	control := !b.isKind(d.node.Kind)
 	if d.node.Dynamic || d.node.Kind == "route" {
-		b.readTemplate(d, reading{path: d.path + ".with", template: d.with, run: control, lang: b.lang})
+		b.readTemplate(d, reading{path: d.path + ".with", template: d.with, rule: b.s.withRule(d.node.Kind), run: control, lang: b.lang})
 	}
 	if d.node.Kind == "route" {
 		b.readRoute(d)
@@ -240,8 +243,13 @@ func (b *builder) readings(d *draft) {
 		}
 		key := f.Get("key")
 		b.read(d, reading{pos: key.Pos, path: d.path + ".foreach.key", src: d.node.Foreach.Key, lang: lang})
-		b.readTemplate(d, reading{path: d.path + ".foreach.node", template: f.Get("node"), lang: lang})
+		b.readTemplate(d, reading{path: d.path + ".foreach.node", template: f.Get("node"), rule: b.templateRule(f.Get("node")), lang: lang})
 	}
+}
+
+// templateRule is the rule of a node of the template's kind. Its settings are found below with.
+func (b *builder) templateRule(node *tree.Value) *rules.Rule {
+	return &rules.Rule{Fields: []rules.Field{{Name: "with", Rule: b.s.withRule(str(node.Get("kind")))}}}
 }
 
 func (b *builder) isKind(name string) bool {
@@ -250,8 +258,7 @@ func (b *builder) isKind(name string) bool {
 }
 
 func (b *builder) readRoute(d *draft) {
-	rules := d.with.Get("rules")
-	for i, r := range rules.Items {
+	for i, r := range d.with.Get("rules").Items {
 		w := r.Get("when")
 		b.read(d, reading{pos: w.Pos, path: tree.At(d.path+".with.rules", i) + ".when", src: w.Str, want: "bool", run: true})
 	}
@@ -347,6 +354,9 @@ func (b *builder) typeOne(d *draft, r *reading, m *missing) {
 		for _, x := range mistakes {
 			b.report(x)
 		}
+		if r.rule != nil && len(mistakes) == 0 {
+			b.settingTypes(r.lang, r.rule, r.template, r.path, decls)
+		}
 		return
 	}
 	p, problems := r.e.Check(decls, r.want)
@@ -411,6 +421,8 @@ func (m *missing) why(d, t *draft) string {
 		return m.skip[t.index]
 	case n.OnFail == "continue" || n.OnFail == "escalate":
 		return fmt.Sprintf("it has `onFail: %s`", n.OnFail)
+	case slices.ContainsFunc(n.Retry.On, func(p dag.CategoryPolicy) bool { return p.OnFail == "continue" || p.OnFail == "escalate" }):
+		return "it goes on after some failures (`retry.on`)"
 	case n.Breaker != "" && m.b.whenOpen[n.Breaker] == "continue":
 		return fmt.Sprintf("breaker %q lets the run go on without it", n.Breaker)
 	}

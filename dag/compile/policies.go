@@ -81,7 +81,7 @@ func (b *builder) retry(l layered, path string) dag.Retry {
 		for _, f := range sortedMap(l[i].Get("on")) {
 			here := tree.Join(here+".on", f.Name)
 			b.checkNames("category", &tree.Value{Kind: tree.String, Str: f.Name, Pos: f.Pos}, here)
-			p := dag.CategoryPolicy{Category: f.Name, Then: str(f.Value.Get("then"))}
+			p := dag.CategoryPolicy{Category: f.Name, Then: str(f.Value.Get("then")), OnFail: str(f.Value.Get("onFail"))}
 			b.delays(f.Value, &p.Retry, here)
 			p.Retry.Attempts = num(f.Value.Get("attempts"))
 			on[f.Name] = p

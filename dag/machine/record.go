@@ -398,7 +398,15 @@ func (s *State) disposition(i int32) disposition {
 	if m.last != nil && m.last.Class == "fatal" {
 		return failHard
 	}
-	switch n.OnFail {
+	onFail := n.OnFail
+	if m.last != nil {
+		for k := range n.Retry.On {
+			if p := &n.Retry.On[k]; p.Category == m.last.Category && p.OnFail != "" {
+				onFail = p.OnFail
+			}
+		}
+	}
+	switch onFail {
 	case "continue":
 		return failSoft
 	case "skip":
