@@ -28,16 +28,17 @@ func EstimateNode(p *Plan, i int32, sizes func(name string) (int64, bool)) Range
 	if t := n.Timeout.Attempt.D().Seconds(); t > 0 {
 		r.Seconds[2] = t * float64(attempts)
 	}
-	if !n.Paid && n.Call == nil && n.Estimate.USD == 0 {
-		return r
-	}
 	in, known := promptTokens(p, n, sizes)
 	out := outputTokens(n)
-	r.Tokens = [3]int64{in + out[0], in + out[1], (in + out[2]) * int64(attempts)}
+	if n.Paid || n.Call != nil {
+		r.Tokens = [3]int64{in + out[0], in + out[1], (in + out[2]) * int64(attempts)}
+	}
 	if t := n.Estimate.Tokens; t > 0 {
 		r.Tokens = [3]int64{t, t, max(t, n.Reserve.Tokens) * int64(attempts)}
 	}
 	switch price, ok := callPrice(p, n); {
+	case !n.Paid && n.Estimate.USD == 0:
+		return r
 	case n.Estimate.USD > 0:
 		r.From = "estimate"
 		r.USD = [3]USD{n.Estimate.USD, n.Estimate.USD, n.Estimate.USD * USD(attempts)}

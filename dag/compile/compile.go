@@ -89,6 +89,7 @@ func (b *builder) build(p *tree.Value, o Options) *Result {
 	}
 	b.connect()
 	b.typeAll()
+	b.emptyPhases(p)
 	if b.failed() {
 		return nil
 	}

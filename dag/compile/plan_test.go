@@ -63,7 +63,7 @@ func (k planKind) Describe(with json.RawMessage) (nodes.Traits, error) {
 	}
 	t := nodes.Traits{Effect: "idempotent", Files: w.Files, Reads: w.Reads, Writes: w.Writes, Appends: w.Appends, Outputs: w.Values}
 	if k.name == "ask" {
-		t.Paid = true
+		t.Paid = w.Model != ""
 		t.Prompt = &nodes.PromptEstimate{Model: w.Model, Chars: 401, Files: w.Files, MaxOutput: w.MaxOutput}
 		t.Notes = []string{"files: " + strings.Join(w.Files, ", ")}
 	}

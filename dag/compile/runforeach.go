@@ -151,6 +151,9 @@ func (s *Schema) finishNode(p *dag.Plan, parent *dag.Node, id string, spec *tree
 	}
 	n.Pos = parent.Pos
 	n.Needs = union([]string{parent.ID}, n.Needs)
+	if !reserved(p, &n) && p.Budget.CapUSD > 0 {
+		return dag.Node{}, fmt.Errorf("node %s %s", id, unreserved)
+	}
 	return n, nil
 }
 

@@ -70,6 +70,7 @@ func specOf(r *rand.Rand) ordered {
 		with := ordered{{"values", ordered{{"x", "int"}, {"s", "string"}}}}
 		with = maybe(with, "n", r.IntN(100))
 		with = maybe(with, "cmd", []string{"a", "${params.who}", "é <&> \u2028 \"q\" \\", "$${HOME}", "1.10", "yes"}[r.IntN(6)])
+		with = maybe(with, "model", "gpt-5-mini")
 		with = maybe(with, "list", []any{"b", "", "${params.who}-${params.n}"})
 		with = maybe(with, "m", ordered{{"z", 1}, {"a", []any{true, nil, 2.5, -3, 1e21, 1e-7, 9007199254740991}}, {"é", ordered{}}})
 		node := ordered{{"kind", kind}, {"with", with}}

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -81,9 +82,16 @@ func (b *molder) pieces(v *tree.Value, path string) []piece {
 		for _, q := range problems {
 			b.mistakes = append(b.mistakes, Diagnose(v.Pos, path, "${"+p.Source+"}", q))
 		}
+		if t := x.prog; t != nil && len(parts) > 1 && (t.Type == "list" || t.Type == "map" || t.Type == "null") {
+			b.mistakes = append(b.mistakes, Diagnose(v.Pos, path, "${"+p.Source+"}", Problem{0, noText(t.Type)}))
+		}
 		out = append(out, x)
 	}
 	return out
+}
+
+func noText(typ string) string {
+	return "a " + typ + " cannot be part of a text; write json(...) or .join(', ')"
 }
 
 // Diagnose words a problem of an expression that stands in a string at pos.
@@ -244,7 +252,7 @@ func Text(v *tree.Value) (string, error) {
 	case tree.Bool, tree.Int, tree.Float:
 		return string(v.AppendJSON(nil)), nil
 	}
-	return "", fmt.Errorf("a %s cannot be part of a text; write json(...) or .join(', ')", kindNames[v.Kind])
+	return "", errors.New(noText(kindNames[v.Kind]))
 }
 
 // place gives v and its parts a place, and makes its strings templates if asked to.

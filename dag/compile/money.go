@@ -1,0 +1,91 @@
+package compile
+
+import (
+	"fmt"
+	"strings"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/internal/tree"
+)
+
+// reserve gives every node that may cost money the reservation it has not declared. Where
+// nobody can say what it costs, a run with a cap needs the spec's word.
+func (b *builder) reserve() {
+	unknown := map[string][]*draft{} // model -> nodes
+	for i, d := range b.drafts {
+		n := &b.plan.Nodes[i]
+		switch {
+		case d.bad || reserved(b.plan, n):
+		case b.plan.Budget.CapUSD > 0:
+			b.fail(d.tree.Pos, d.path, "%s: %s", unreserved, b.noPrice(modelOf(n)))
+		default:
+			unknown[modelOf(n)] = append(unknown[modelOf(n)], d)
+		}
+	}
+	for _, model := range keys(unknown) {
+		d := unknown[model][0]
+		more := ""
+		if n := len(unknown[model]); n > 1 {
+			more = fmt.Sprintf(" (nodes like it: %d)", n-1)
+		}
+		b.warn(d.tree.Pos, d.path, "its cost cannot be estimated%s: %s", more, b.noPrice(model))
+	}
+}
+
+const unreserved = "may cost money, and under a budget needs a reserve: {usd: ...} or an estimate"
+
+// reserved sets the reservation of a paid node to what its dearest attempt is estimated at, if it
+// declares none. It is false when nobody can say what that costs.
+func reserved(p *dag.Plan, n *dag.Node) bool {
+	if !n.Paid || n.Reserve.USD > 0 {
+		return true
+	}
+	one := *p
+	one.Nodes = []dag.Node{*n}
+	r := dag.EstimateNode(&one, 0, nil)
+	n.Reserve.USD = r.USD[2] / dag.USD(max(1, n.Retry.Attempts))
+	return r.From != "reserve"
+}
+
+func modelOf(n *dag.Node) string {
+	if n.Call == nil {
+		return ""
+	}
+	return n.Call.Model
+}
+
+func (b *builder) noPrice(model string) string {
+	if model == "" {
+		return "no model is named"
+	}
+	var names []string
+	for _, p := range b.plan.Prices {
+		names = append(names, p.Model)
+	}
+	return fmt.Sprintf("there is no price for model %q%s", model, near(model, names))
+}
+
+// emptyPhases warns of phases that no node belongs to.
+func (b *builder) emptyPhases(p *tree.Value) {
+	phases := p.Get("phases")
+	if phases == nil {
+		return
+	}
+	var groups []string
+	for _, d := range b.drafts {
+		groups = append(groups, d.node.Group)
+		if f := d.tree.Get("foreach"); f != nil {
+			groups = append(groups, str(f.Get("node").Get("group")))
+		}
+	}
+next:
+	for i, x := range phases.Items {
+		want := str(x.Get("group"))
+		for _, g := range groups {
+			if g == want || strings.HasPrefix(g, want+"/") {
+				continue next
+			}
+		}
+		b.warn(x.Get("group").Pos, tree.At("phases", i)+".group", "no node is in group %q%s", want, near(want, groups))
+	}
+}
