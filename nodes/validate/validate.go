@@ -7,6 +7,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"strings"
 
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/accept"
@@ -25,14 +26,99 @@ func (Kind) Name() string { return "validate" }
 func (Kind) Schema() string { return schema }
 
 // Describe reads what the compiler must know of the settings of a node of this kind.
-func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) { panic("contract") }
+func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
+	s, err := decode(with)
+	if err != nil {
+		return nodes.Traits{}, err
+	}
+	tr := s.describe()
+	tr.Effect = "pure"
+	s.From.Describe(&tr)
+	return tr, nil
+}
 
 // Run works on the text that from names.
-func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) { panic("contract") }
+func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
+	s, err := decode(t.With)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return accept.Alone(t, s.From, step{s})
+}
 
 // New returns the settings as a step of an accept list.
-func New(with json.RawMessage) (accept.Step, error) { panic("contract") }
+func New(with json.RawMessage) (accept.Step, error) {
+	s, err := decode(with)
+	if err != nil {
+		return nil, err
+	}
+	return step{s}, nil
+}
 
 // Describe reads what the compiler must know of the settings as a step of an accept list; paths of
 // problems are within the step's settings. Effect and Paid are left empty.
-func Describe(with json.RawMessage) (nodes.Traits, error) { panic("contract") }
+func Describe(with json.RawMessage) (nodes.Traits, error) {
+	s, err := decode(with)
+	if err != nil {
+		return nodes.Traits{}, err
+	}
+	tr := s.describe()
+	accept.NoFrom(s.From, &tr)
+	return tr, nil
+}
+
+// step is the settings as a step.
+type step struct{ *settings }
+
+// Apply makes all checks and counts.
+func (x step) Apply(s *accept.State) error {
+	x.count(s)
+	var failed []string
+	var warnings []any
+	category := ""
+	for _, c := range x.Checks {
+		wrong := c.run(s)
+		if wrong == "" {
+			continue
+		}
+		if c.Message != "" {
+			wrong = c.Message
+		}
+		wrong = c.Name + ": " + wrong
+		if c.Level == "warn" {
+			s.Warn("%s", wrong)
+			warnings = append(warnings, wrong)
+			continue
+		}
+		if failed == nil {
+			category = c.Category
+		}
+		failed = append(failed, wrong)
+	}
+	x.record(s, failed, warnings)
+	if failed == nil {
+		return nil
+	}
+	return nodes.Fail(category, strings.Join(failed, "; "))
+}
+
+// record writes what was checked to the quality log.
+func (x step) record(s *accept.State, failed []string, warnings []any) {
+	if len(x.Checks) == 0 {
+		return
+	}
+	result := "pass"
+	fields := map[string]any{"checks": len(x.Checks), "warnings": len(warnings)}
+	if failed != nil {
+		result = "fail"
+		fields["failed"] = failed
+	}
+	if warnings != nil {
+		fields["warningDetails"] = warnings
+	}
+	fields["result"] = result
+	s.Note("quality", "validation", fields)
+}

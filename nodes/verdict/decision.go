@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"dagrun.dev/nodes/internal/accept"
 )
@@ -232,22 +233,20 @@ func reasonOf(s, text string, names []string) string {
 // for a sign that denies.
 func unwrap(text string) (s, signs string) {
 	s = strings.TrimSpace(text)
-	for {
-		r := []rune(s)
-		if len(r) == 0 {
-			return s, signs
-		}
+	for s != "" {
+		r, n := utf8.DecodeRuneInString(s)
 		switch {
-		case denies(r[0]):
+		case denies(r):
 			return s, "no"
-		case unicode.Is(unicode.So, r[0]) || r[0] == '\ufe0f' || r[0] == ' ' || r[0] == '"' || r[0] == '“' || r[0] == '_' || r[0] == '\'':
-			s = string(r[1:])
-		case r[0] == '[' || r[0] == '(' || r[0] == '<' || r[0] == '{':
-			s, signs = string(r[1:]), "brackets"
+		case unicode.Is(unicode.So, r) || strings.ContainsRune("\ufe0f \"“_'", r):
+		case strings.ContainsRune("[(<{", r):
+			signs = "brackets"
 		default:
 			return s, signs
 		}
+		s = s[n:]
 	}
+	return s, signs
 }
 
 // leading returns the value that a text begins with, as a whole word, and what follows. Other

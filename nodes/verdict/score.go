@@ -203,7 +203,7 @@ func readAt(s string, from, to int, r scoreRule) reading {
 			return wrong
 		}
 		return reading{status: invalid}
-	case boundRe.MatchString(before):
+	case boundRe.MatchString(near(before)):
 		return reading{status: ambiguous}
 	case over == "":
 		if r.Bare && strings.TrimLeft(after, " .,;)") == "" {
@@ -225,6 +225,13 @@ func readAt(s string, from, to int, r scoreRule) reading {
 		return reading{status: ambiguous}
 	}
 	return within(parse(token), r)
+}
+
+// near is the end of a text: what qualifies a number stands close before it, and looking at all of
+// the text for each number is not linear.
+func near(s string) string {
+	const most = 60
+	return s[max(0, len(s)-most):]
 }
 
 // fraction is a number behind a number: 3 1/2.
@@ -251,7 +258,7 @@ var scoreRe = regexp.MustCompile(`(?i)([0-9.,]*[0-9]) *(?:/|out +of|of) *([0-9.,
 // one or a limit.
 func another(after string, r scoreRule) bool {
 	for _, m := range scoreRe.FindAllStringSubmatchIndex(after, -1) {
-		if parse(after[m[4]:m[5]]) == r.Max && !beforeRe.MatchString(after[:m[0]]) {
+		if parse(after[m[4]:m[5]]) == r.Max && !beforeRe.MatchString(near(after[:m[0]])) {
 			return true
 		}
 	}

@@ -1,0 +1,206 @@
+package validate
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/accept"
+	"dagrun.dev/nodes/internal/nodestest"
+)
+
+func apply(t testing.TB, with string, s *accept.State) error {
+	t.Helper()
+	step, err := New([]byte(with))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return step.Apply(s)
+}
+
+func category(err error) string {
+	var e *nodes.Error
+	if errors.As(err, &e) {
+		return e.Category
+	}
+	return ""
+}
+
+// C-10, C-13: each test, holding and not. want "" holds; else the message.
+func TestChecks(t *testing.T) {
+	const schema = `{"type":"object","required":["a","z"],"properties":{"a":{"type":"integer","minimum":1},"l":{"type":"array","items":{"type":"string","maxLength":2}},"e":{"enum":["x",1]}},"additionalProperties":false}`
+	tests := []struct{ check, text, want string }{
+		{`"nonEmpty":true`, " \u200b\n", "nonEmpty: empty"},
+		{`"nonEmpty":true`, "x", ""},
+		{`"minChars":501`, strings.Repeat("é", 500), "minChars: 500 characters, want at least 501"},
+		{`"minChars":501`, strings.Repeat("é", 501), ""},
+		{`"maxChars":1`, "éé", "maxChars: 2 characters, want at most 1"},
+		{`"contains":"a"`, "b", `contains: does not contain "a"`},
+		{`"contains":"a"`, "a", ""},
+		{`"absent":"a"`, "a", `absent: contains "a"`},
+		{`"matches":"^a+$"`, "aab", "matches: does not match ^a+$"},
+		{`"matches":"(?m)^a+$"`, "b\naa", ""},
+		{`"notMatches":"lorem"`, "a lorem b", `notMatches: matches lorem: "lorem"`},
+		{`"notMatches":"x*"`, "a", `notMatches: matches x*: ""`},
+		{`"html":"complete"`, "<html><body>x</body></html>", ""},
+		{`"html":"complete"`, "<html><body>x</html>", "html: without </body>"},
+		{`"html":"complete"`, "<html><body><script>'</body></html>'</script>", "html: without </body> and </html>"},
+		{`"html":"complete"`, "<HTML><BODY>x</BODY></HTML>", ""},
+		{`"sections":["Deeply integrated","Absent"]`, "## 1. Deeply integrated (7)\nx\n**Absent:**\ny", ""},
+		{`"sections":["Deeply integrated","Absent"]`, "## Deeply integrated\nx\n## Absent\n\n", `sections: missing or empty: "Absent"`},
+		{`"sections":["Absent"]`, "```\n## Absent\nx\n```", `sections: missing or empty: "Absent"`},
+		{`"json":` + schema, `{"a":1,"z":null,"l":["xy"],"e":1}`, ""},
+		{`"json":` + schema, `{"a":0,"z":null}`, "json: answer:1:6: a: want int"},
+		{`"json":` + schema, `{"a":1}`, "json: answer:1:1: z: missing field"},
+		{`"json":` + schema, `{"a":1,"z":1,"l":["xyz"]}`, "json: answer:1:19: l[0]: want"},
+		{`"json":` + schema, `{"a":1,"z":1,"q":1}`, "json: answer:1:14: q: unknown field"},
+		{`"json":` + schema, `{"a":1,"a":1,"z":1}`, "json: "},
+		{`"json":` + schema, `{"a":1`, "json: "},
+		{`"nonEmpty":true,"of":"gone"`, "x", "nonEmpty: there is no gone"},
+		{`"minChars":2,"message":"too short","name":"length"`, "x", "length: too short"},
+	}
+	for _, tt := range tests {
+		err := apply(t, `{"checks":[{`+tt.check+`}]}`, accept.NewState(nil, tt.text))
+		switch {
+		case tt.want == "" && err != nil, tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)):
+			t.Errorf("%s of %q: %v, want %q", tt.check, tt.text, err, tt.want)
+		case err != nil && category(err) != map[bool]string{true: "sections_missing", false: "validation_failed"}[strings.HasPrefix(tt.check, `"sections`)]:
+			t.Errorf("%s: category %s", tt.check, category(err))
+		}
+	}
+}
+
+// C-10: the width of the container is that of boxes that exist, outside of conditions.
+func TestContainerWidth(t *testing.T) {
+	tests := []struct{ style, body, want string }{
+		{".page{max-width:950px}", `<main class="a page">`, ""},
+		{".page{max-width:940px}", `<p class=page>`, ""},
+		{".page{max-width:960px}", `<p class=page>`, ""},
+		{".page{max-width:961px}", `<p class=page>`, "max-width of .page is 961px, want 940-960px"},
+		{".page { margin: 0; MAX-WIDTH : 59.375rem }", `<p class=page>`, ""},
+		{":root{--w:950px} .page{max-width:var(--w)}", `<p class=page>`, ""},
+		{".page{max-width:var(--none, 950px)}", `<p class=page>`, ""},
+		{".page{max-width:min(950px, 100%)}", `<p class=page>`, ""},
+		{".page{max-width:calc(900px + 3rem)}", `<p class=page>`, ""},
+		{".page{max-width:clamp(300px, 90%, 950px)}", `<p class=page>`, ""},
+		{".page{max-width:80%}", `<p class=page>`, `max-width of .page is "80%", no length in pixels`},
+		{".page{max-width:var(--a)} :root{--a:var(--a)}", `<p class=page>`, "no length in pixels"},
+		{".page{max-width:950px} @media (max-width:600px){.page{max-width:100px}}", `<p class=page>`, ""},
+		{"@media print{.page{max-width:950px}}", `<p class=page>`, "no max-width for .page"},
+		{"@layer base{.page{max-width:950px}}", `<p class=page>`, ""},
+		{"/* .page{max-width:950px} */", `<p class=page>`, "no max-width for .page"},
+		{".x::after{content:'.page{max-width:950px}'}", `<p class=page>`, "no max-width for .page"},
+		{".card{max-width:950px}", `<p class=page>`, "no max-width for .page"},
+		{".page{max-width:950px}", `<p>`, "no element is .page"},
+		{".page{max-width:950px}", `<!-- <p class=page> -->`, "no element is .page"},
+		{".page{max-width:100px} .page{max-width:950px}", `<p class=page>`, ""},
+		{"body > main.page, .other{max-width:950px}", `<main class=page>`, ""},
+		{".page:hover{max-width:950px}", `<p class=page>`, "no max-width for .page"},
+		{".page-wide{max-width:950px}", `<p class=page-wide>`, "no max-width for .page"},
+		{"", `<p class=page style="max-width:950px">`, ""},
+		{"#shell{max-width:950px}", `<p id=shell>`, ""},
+		{"#shell{max-width:950px} .page{max-width:10px}", `<p id=shell class=page>`, "max-width of .page is 10px"},
+		{".page{max-width:950px", `<p class=page>`, "no max-width"},
+		{"}}}.page{max-width:950px}", `<p class=page>`, ""},
+	}
+	for _, tt := range tests {
+		page := "<html><head><style>" + tt.style + "</style></head><body>" + tt.body + "</body></html>"
+		err := apply(t, `{"checks":[{"css":{"selectors":[".page","#shell"],"min":940,"max":960}}]}`, accept.NewState(nil, page))
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s: %v, want %q", page, err, tt.want)
+		}
+	}
+}
+
+// C-10: all checks are made, warnings do not fail, the quality record holds both.
+func TestWarningsAndRecord(t *testing.T) {
+	s := accept.NewState(nil, "answer")
+	s.Artifacts["p.html"] = []byte("short")
+	err := apply(t, `{"of":"p.html","checks":[{"minChars":2000,"level":"warn"},{"html":"complete"},{"contains":"x","category":"mine"},
+		{"of":"notes","nonEmpty":true,"level":"warn","message":"no notes"}]}`, s)
+	if category(err) != "validation_failed" || err.Error() != `html: without </body> and </html>; contains: does not contain "x"` {
+		t.Errorf("got %v", err)
+	}
+	if want := []string{"minChars: 5 characters, want at least 2000", "nonEmpty: no notes"}; !reflect.DeepEqual(s.Warnings, want) {
+		t.Errorf("warnings %q", s.Warnings)
+	}
+	if len(s.Notes) != 1 || s.Notes[0].Log != "quality" || s.Notes[0].Fields["result"] != "fail" || s.Notes[0].Fields["warnings"] != 2 || s.Notes[0].Fields["checks"] != 4 {
+		t.Errorf("notes %+v", s.Notes)
+	}
+}
+
+// C-13: counts go to the values and to the quality log.
+func TestCounts(t *testing.T) {
+	const report = "## Deeply integrated: 7\n- a\n\n**Surface level** — 3 (was 4)\n\n| Faded | 12 |\n\n## Absent\n- x\n  - detail\n- y\n1. z\n\nTotal: 3.5\nHalf: 3/4\n"
+	tests := map[string]int{
+		`{"label":"Deeply integrated"}`: 7, `{"label":"surface level"}`: 3, `{"label":"Faded"}`: 12,
+		`{"items":"Absent"}`: 3, `{"label":"Total"}`: -1, `{"label":"Half"}`: -1, `{"label":"Gone"}`: -1, `{"items":"Gone"}`: -1, `{"items":"Absent","of":"none"}`: -1,
+	}
+	for count, want := range tests {
+		s := accept.NewState(nil, report)
+		if err := apply(t, `{"record":"depth","counts":{"n":`+count+`}}`, s); err != nil {
+			t.Fatal(err)
+		}
+		if s.Values["n"] != want || (want < 0) != (len(s.Warnings) == 1) {
+			t.Errorf("%s: %v, want %d; %q", count, s.Values["n"], want, s.Warnings)
+		}
+		if len(s.Notes) != 1 || s.Notes[0].Type != "depth" || want >= 0 && s.Notes[0].Fields["n"] != want {
+			t.Errorf("%s: notes %+v", count, s.Notes)
+		}
+	}
+}
+
+func TestDescribeProblems(t *testing.T) {
+	for with, want := range map[string]string{
+		`{}`:                            "want at least one of checks and counts",
+		`{"checks":[{"level":"warn"}]}`: "want exactly one test",
+		`{"checks":[{"minChars":1,"maxChars":2}]}`:                                "want exactly one test",
+		`{"checks":[{"matches":"("}]}`:                                            "error parsing regexp",
+		`{"checks":[{"css":{"selectors":["a b"],"min":1}}]}`:                      "want a class, an id or an element",
+		`{"checks":[{"css":{"selectors":[".a"]}}]}`:                               "want at least one of min and max",
+		`{"checks":[{"json":{"type":"strnig"}}]}`:                                 `unknown type "strnig"`,
+		`{"checks":[{"json":{"tpye":"string"}}]}`:                                 "unknown field",
+		`{"checks":[{"json":{"pattern":"("}}]}`:                                   "(",
+		`{"counts":{"n":{"label":"a","items":"b"}}}`:                              "want one of label and items",
+		`{"checks":[{"nonEmpty":true}],"from":{"text":"x"}}`:                      "only for a node of this kind",
+		`{"checks":[{"json":{"properties":{"a":{"items":{"maxLength":9999}}}}}]}`: "json.a.items: maxLength",
+	} {
+		tr, err := Describe([]byte(with))
+		if err != nil || len(tr.Problems) != 1 || !strings.Contains(tr.Problems[0].Text, want) {
+			t.Errorf("%s: %+v %v", with, tr.Problems, err)
+		}
+	}
+	tr, err := Kind{}.Describe([]byte(`{"from":{"artifact":"p"},"counts":{"n":{"label":"a"}}}`))
+	if err != nil || !reflect.DeepEqual(tr, nodes.Traits{Effect: "pure", Outputs: map[string]string{"n": "int"}, Reads: []string{"p"}}) {
+		t.Errorf("%+v %v", tr, err)
+	}
+}
+
+func TestRunAlone(t *testing.T) {
+	w := &nodestest.World{Artifacts: map[string]string{"p.html": "<html><body></body></html>"}}
+	task := w.Task(t, "validate", `{"from":{"artifact":"p.html"},"checks":[{"html":"complete"},{"minChars":100}]}`)
+	res, err := Kind{}.Run(context.Background(), task)
+	if category(err) != "validation_failed" || res == nil || len(res.Notes) != 1 {
+		t.Errorf("%+v %v", res, err)
+	}
+}
+
+func FuzzValidate(f *testing.F) {
+	for _, s := range []string{"<style>.a{max-width:calc(1px + var(--b))", "## S\nx", `{"a":[1]}`, "S: 3", "<p class=a style='max-width:min(1px,'>"} {
+		f.Add(s)
+	}
+	step, err := New([]byte(`{"checks":[{"html":"complete"},{"css":{"selectors":[".a","p"],"min":1}},{"sections":["S"]},{"json":{"type":"object"}}],
+		"counts":{"n":{"label":"S"},"m":{"items":"S"}}}`))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		s := accept.NewState(nil, text)
+		if err := step.Apply(s); err != nil && category(err) == "" {
+			t.Fatal(err)
+		}
+	})
+}
