@@ -22,6 +22,8 @@ var schema string
 // Kind is the kind "exec".
 type Kind struct{}
 
+var _ nodes.Prober = Kind{}
+
 // Name returns "exec".
 func (Kind) Name() string { return "exec" }
 
@@ -68,6 +70,35 @@ func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 		return res, failure
 	}
 	return res, collect(t, &s, p, res)
+}
+
+// Probe runs the command of the setting probe.
+func (Kind) Probe(ctx context.Context, t *nodes.Task) (took bool, err error) {
+	var s settings
+	if err := accept.Decode(t.With, &s); err != nil {
+		return false, err
+	}
+	if s.Probe == nil {
+		return false, errors.New("the node names no probe")
+	}
+	s.Argv, s.Run, s.Stdin = s.Probe.Argv, s.Probe.Run, nil
+	spec, closeStdin, err := prepare(t, &s)
+	if err != nil {
+		return false, err
+	}
+	defer closeStdin()
+	p, err := proc.Run(ctx, spec)
+	if err != nil {
+		return false, err
+	}
+	defer p.Close()
+	switch {
+	case p.Cause != proc.Ended:
+		return false, fmt.Errorf("ended before it answered: %s", p.Cause)
+	case p.Exit == 0 || p.Exit == 1:
+		return p.Exit == 0, nil
+	}
+	return false, errors.New(exitMessage(p))
 }
 
 func startFailure(err error) error {

@@ -237,6 +237,36 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
+// B-3: a lost attempt is resolved by its probe: yes, no, or a question.
+func TestProbe(t *testing.T) {
+	tests := []struct {
+		probe m
+		took  bool
+		err   string
+	}{
+		{m{"argv": []string{"/bin/true"}}, true, ""},
+		{m{"run": "test \"$WHAT\" = done"}, true, ""},
+		{m{"run": "exit 1"}, false, ""},
+		{m{"run": "echo cannot tell >&2; exit 2"}, false, "exit status 2: cannot tell"},
+		{m{"argv": []string{"no-such-command-x1"}}, false, "not found"},
+		{nil, false, "names no probe"},
+	}
+	for _, tt := range tests {
+		with := m{"run": "echo effect >> log", "env": m{"WHAT": "done"}}
+		if tt.probe != nil {
+			with["probe"] = tt.probe
+		}
+		task, _ := nodetest.New(t, "exec", with)
+		took, err := Kind{}.Probe(context.Background(), task)
+		if took != tt.took || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+			t.Errorf("%v: %v %v", tt.probe, took, err)
+		}
+		if _, err := os.Stat(filepath.Join(task.SpecDir, "log")); err == nil {
+			t.Errorf("%v: the command itself ran", tt.probe)
+		}
+	}
+}
+
 func TestDescribe(t *testing.T) {
 	tests := []struct{ with, want string }{
 		{`{"argv": ["make"]}`, "[]"},
@@ -244,6 +274,7 @@ func TestDescribe(t *testing.T) {
 		{`{"argv": ["a"], "run": "b"}`, "[{run give argv or run, not both}]"},
 		{`{"argv": ["a"], "stdin": {}}`, "[{stdin want exactly one of artifact, file, text}]"},
 		{`{"argv": ["a"], "stdin": {"text": "", "file": "x"}}`, "[{stdin want exactly one of artifact, file, text}]"},
+		{`{"argv": ["a"], "probe": {}}`, "[{probe want exactly one of argv, run}]"},
 		{`{"argv": ["a"], "exit": {"0": "ok"}}`, "[{exit.0 an exit status is a number from 1 to 255}]"},
 		{`{"argv": ["a"], "env": {"K": "v"}, "secrets": {"K": "s"}}`, "[{secrets.K the variable is set by env too}]"},
 	}

@@ -21,6 +21,12 @@ type settings struct {
 	Stdout  string                     `json:"stdout"`
 	Exit    map[string]string          `json:"exit"`
 	Limits  limits                     `json:"limits"`
+	Probe   *probe                     `json:"probe"`
+}
+
+type probe struct {
+	Argv []string `json:"argv"`
+	Run  string   `json:"run"`
 }
 
 type stdin struct {
@@ -65,6 +71,9 @@ func (s *settings) traits() nodes.Traits {
 		if given != 1 {
 			problem("stdin", "want exactly one of artifact, file, text")
 		}
+	}
+	if s.Probe != nil && (len(s.Probe.Argv) > 0) == (s.Probe.Run != "") {
+		problem("probe", "want exactly one of argv, run")
 	}
 	if s.Stdout != "" {
 		tr.Writes = append(tr.Writes, s.Stdout)

@@ -48,12 +48,46 @@ func spawn1(births chan *birth, ready chan struct{}) {
 		return
 	}
 	close(ready)
+	guard()
 	for b := range births {
 		var t *Tree
 		t, b.err = forkHere(b)
 		b.tree <- t
 	}
 }
+
+// guardScript waits for the end of its input, which is the end of the runner however that comes, and
+// kills what carries one of the runner's marks. A runner that is killed takes its children
+// with it by the parent-death signal; this is for their children.
+const guardScript = `read x
+for i in 1 2 3 4 5; do
+	left=$(grep -ls "$1" /proc/[0-9]*/environ)
+	[ -n "$left" ] || exit 0
+	for file in $left; do pid=${file#/proc/}; kill -9 "${pid%/environ}"; done
+done`
+
+// guardEnd is the pipe end that keeps the guard waiting. It is never closed: the kernel does it.
+var guardEnd *os.File
+
+// guard starts the guard, once. Without a shell there is none.
+var guard = sync.OnceFunc(func() {
+	in, out, err := os.Pipe()
+	if err != nil {
+		return
+	}
+	defer in.Close()
+	sink, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return
+	}
+	defer sink.Close()
+	guardEnd = out
+	attr := &syscall.ProcAttr{
+		Dir: "/", Env: Environ(nil, nil), Files: []uintptr{in.Fd(), sink.Fd(), sink.Fd()},
+		Sys: &syscall.SysProcAttr{Setsid: true},
+	}
+	_, _ = syscall.ForkExec("/bin/sh", []string{"sh", "-c", guardScript, "dagrun-guard", marks()}, attr)
+})
 
 func fork(path string, argv []string, attr *syscall.ProcAttr) (*Tree, error) {
 	if err := Adopt(); err != nil {

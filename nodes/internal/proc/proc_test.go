@@ -374,13 +374,13 @@ func TestTreeOfAForeignChild(t *testing.T) {
 // TestMain lets the test binary stand for a runner that is killed.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("PROC_TEST_RUNNER"); dir != "" {
-		_, _ = Run(context.Background(), &Spec{Argv: []string{"/bin/sh", "-c", "echo $$ > pid; exec sleep 300"}, Dir: dir, Env: Environ(nil, nil)})
+		_, _ = Run(context.Background(), &Spec{Argv: []string{"/bin/sh", "-c", "echo $$ > pid; setsid sh -c 'echo $$ > deep; sleep 300; :' & sleep 300; :"}, Dir: dir, Env: Environ(nil, nil)})
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }
 
-// A runner that is killed takes its children with it.
+// A runner that is killed takes its children with it, and theirs.
 func TestRunnerKilled(t *testing.T) {
 	dir := t.TempDir()
 	attr := &os.ProcAttr{Env: append(os.Environ(), "PROC_TEST_RUNNER="+dir), Files: []*os.File{nil, nil, nil}}
@@ -389,14 +389,26 @@ func TestRunnerKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "pid")
-	if !wait(20*time.Second, func() bool { b, _ := os.ReadFile(file); return len(b) > 0 }) {
+	deep := filepath.Join(dir, "deep")
+	if !wait(20*time.Second, func() bool {
+		a, _ := os.ReadFile(file)
+		b, _ := os.ReadFile(deep)
+		return len(a) > 0 && len(b) > 0
+	}) {
 		t.Fatal("the runner did not start its child")
 	}
-	pid := pidIn(t, file)
+	pids := []int{pidIn(t, file), pidIn(t, deep)}
+	for _, p := range readTable() {
+		if p.parent == pids[0] || p.parent == pids[1] {
+			pids = append(pids, p.pid)
+		}
+	}
 	_ = p.Kill()
 	_, _ = p.Wait()
-	if !wait(10*time.Second, func() bool { return !alive(pid) }) {
-		t.Errorf("process %d outlived its runner", pid)
+	for _, pid := range pids {
+		if !wait(10*time.Second, func() bool { return !alive(pid) }) {
+			t.Errorf("process %d outlived its runner", pid)
+		}
 	}
 }
 

@@ -47,7 +47,7 @@ func (t *Tree) Root(pid int) {
 func (t *Tree) End(grace time.Duration) (left, survivors []Process) { return t.end(false, grace) }
 
 func newTree() *Tree {
-	t := &Tree{Mark: fmt.Sprintf("DAGRUN_PROCESS=%d.%d", os.Getpid(), forest.count.Add(1)), born: ticks()}
+	t := &Tree{Mark: marks() + strconv.FormatUint(forest.count.Add(1), 10), born: ticks()}
 	forest.Lock()
 	defer forest.Unlock()
 	if forest.trees == nil {
@@ -170,7 +170,7 @@ func (t *Tree) owns(p *entry, table []*entry) bool {
 	if p.dead || p.born < t.born {
 		return false
 	}
-	if mark := p.mark(); mark != "" && strings.HasPrefix(mark, ownMarks()) {
+	if mark := p.mark(); mark != "" && strings.HasPrefix(mark, marks()) {
 		return mark == t.Mark
 	}
 	self := lookup(table, os.Getpid())
@@ -187,7 +187,9 @@ func (t *Tree) owns(p *entry, table []*entry) bool {
 	return true
 }
 
-func ownMarks() string { return "DAGRUN_PROCESS=" + strconv.Itoa(os.Getpid()) + "." }
+// marks returns what all marks of this process begin with. Process numbers alone could meet those of
+// another container.
+var marks = sync.OnceValue(func() string { return fmt.Sprintf("DAGRUN_PROCESS=%d-%d.", os.Getpid(), ticks()) })
 
 // childrenFile is the kernel's list of the main thread's children.
 var childrenFile = sync.OnceValue(func() *os.File {

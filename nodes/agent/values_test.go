@@ -1,0 +1,91 @@
+package agent
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestScanObjects(t *testing.T) {
+	tests := []struct {
+		name, in string
+		objects  string // their "n" fields
+		noise    int
+		cut      bool
+	}{
+		{"one", `{"n":1}`, "1", 0, false},
+		{"lines", "{\"n\":1}\r\n\n{\"n\":2}\n", "1 2", 0, false},
+		{"array", ` [{"n":1}, 5, {"n":2}] `, "1 2", 0, false},
+		{"glued", `{"n":1}{"n":2}[{"n":3}]`, "1 2 3", 0, false},
+		{"spread", "{\n \"n\":\n 1\n}\n{\"n\":2}", "1 2", 0, false},
+		{"byte order mark", "\ufeff{\"n\":1}", "1", 0, false},
+		{"noise", "hello {world}\n[info] {\"n\":9}\n{\"n\":1}\nbye {2.0}\n", "1", 3, false},
+		{"rest of a line", "{\"n\":1} trailing words\n{\"n\":2}\n", "1 2", 1, false},
+		{"cut", `{"n":1}` + "\n" + `{"n":2,"x":"abc`, "1", 0, true},
+		{"cut, then whole lines", "{\"a\":[\n{\"n\":2}", "2", 0, true},
+		{"broken, then whole lines", "{\"n\":\n{\"n\":2}\nx\n{\"n\":3}\n", "2 3", 2, false},
+		{"hidden in noise", "\x1b[0m{\"type\":\"t\",\"n\":1}\n", "1", 1, false},
+		{"hidden does not count beside others", "log {\"type\":\"t\",\"n\":9}\n{\"n\":1}\n", "1", 1, false},
+		{"empty", " \n\t\n", "", 0, false},
+		{"null and numbers", "null\n5\n\"x\"\n{\"n\":1}", "1", 3, false},
+		{"name of another case", `{"N":7,"n":1}`, "1", 0, false},
+		{"last duplicate", `{"n":7,"n":1}`, "1", 0, false},
+	}
+	for _, tt := range tests {
+		var got []string
+		s, err := scanObjects(strings.NewReader(tt.in), int64(len(tt.in)), 1<<20, func(o object) { got = append(got, fmt.Sprint(o.count("n"))) })
+		if err != nil || strings.Join(got, " ") != tt.objects || s.lines != tt.noise || (s.cutAt >= 0) != tt.cut {
+			t.Errorf("%s: objects %v, noise %d %q, cut at %d, %v", tt.name, got, s.lines, s.noise, s.cutAt, err)
+		}
+	}
+}
+
+func FuzzScanObjects(f *testing.F) {
+	f.Add("[info] {\"a\":1}\n{\"type\":\"result\"}{")
+	f.Add("{\n[[{}]]\n\"")
+	f.Fuzz(func(t *testing.T, in string) {
+		n := 0
+		s, err := scanObjects(strings.NewReader(in), int64(len(in)), 64, func(object) { n++ })
+		if err != nil || s.objects != n {
+			t.Errorf("%q: %d objects, %d seen, %v", in, s.objects, n, err)
+		}
+	})
+}
+
+func TestObject(t *testing.T) {
+	o := object{"s": []byte(`"x"`), "n": []byte(`5.9`), "neg": []byte(`-1`), "yes": []byte(`"true"`), "nul": []byte(`null`), "bad": []byte(`{`)}
+	if o.str("s") != "x" || o.str("n") != "" || o.count("n") != 5 || o.count("neg") != 0 || !o.yes("yes") || o.yes("s") || o.has("nul") || o.has("none") || o.object("bad") != nil {
+		t.Error("fields are misread")
+	}
+}
+
+// The last word is found however the output is cut into pieces, and a new turn takes it back.
+func TestEndWatch(t *testing.T) {
+	tests := []struct {
+		in   string
+		done bool
+	}{
+		{`{"type":"assistant"}` + "\n" + `{"x":1,"type":"result"}` + "\n", true},
+		{`{"type":"result"}`, true},
+		{`[{"type":"system"},{"type":"result"}]` + "\n", true},
+		{`{"type":"result"}` + "\n" + `{"type":"user"}` + "\n", false},
+		{`{"type":"result"}` + "\nlog line\n", true},
+		{`{"type":"user","message":{"content":[{"type":"result"}]}}` + "\n", false},
+		{`text about {"type":"result"}` + "\n", false},
+		{`{"type":"result"`, false},
+	}
+	for _, tt := range tests {
+		for size := 1; size <= len(tt.in); size += 7 {
+			w := &endWatch{ended: claudeFormat.ended}
+			done := false
+			for rest := tt.in; rest != ""; {
+				n := min(size, len(rest))
+				done = w.piece([]byte(rest[:n]))
+				rest = rest[n:]
+			}
+			if done != tt.done {
+				t.Errorf("%q in pieces of %d: done %v", tt.in, size, done)
+			}
+		}
+	}
+}
