@@ -12,35 +12,50 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"dagrun.dev/dag/eventlog"
+	"dagrun.dev/dag/executor"
+	"dagrun.dev/dag/run"
+	"dagrun.dev/internal/disk"
+	"dagrun.dev/internal/tree"
 )
 
 func main() {
-	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(command(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// run carries out one command line and returns the exit status. It is main without the process.
-func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+// command carries out one command line and returns the exit status. It is main without the
+// process.
+func command(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.Execute()
-	status := exitBad
-	var e *exitError
-	switch {
-	case err == nil:
+	if err == nil {
 		return exitDone
-	case errors.As(err, &e):
-		status = e.status
-		err = e.err
 	}
-	if err != nil {
-		for _, line := range strings.Split(strings.TrimRight(err.Error(), "\n"), "\n") {
-			fmt.Fprintln(stderr, "dagrun: "+line)
+	printError(stderr, err)
+	return exitStatus(err)
+}
+
+// printError prints one line for each mistake. Those of a specification begin with the place.
+func printError(w io.Writer, err error) {
+	var status *statusError
+	if errors.As(err, &status) && status.err == nil {
+		return
+	}
+	var mistakes tree.Diagnostics
+	if errors.As(err, &mistakes) {
+		for _, m := range mistakes {
+			fmt.Fprintln(w, m.Error())
 		}
+		return
 	}
-	return status
+	for _, line := range strings.Split(strings.TrimSpace(err.Error()), "\n") {
+		fmt.Fprintln(w, "dagrun: "+line)
+	}
 }
 
 // Exit statuses, the same for all commands (see exitHelp).
@@ -65,40 +80,67 @@ const exitHelp = `Exit status:
   6    disk full, read-only, or a sync error
   130  second interrupt`
 
-// An exitError ends the program with a status. A nil err prints nothing: everything was said.
-type exitError struct {
+// exitStatus says which status an error ends the program with.
+func exitStatus(err error) int {
+	var status *statusError
+	var locked *eventlog.Locked
+	var damaged *eventlog.Damaged
+	var newer *run.Newer
+	switch {
+	case errors.As(err, &status):
+		return status.status
+	case errors.As(err, &locked):
+		return exitLocked
+	case errors.As(err, &damaged), errors.As(err, &newer):
+		return exitDamaged
+	case errors.Is(err, executor.ErrHard):
+		return exitKilled
+	case disk.Broken(err):
+		return exitDisk
+	}
+	return exitBad
+}
+
+// A statusError ends the program with a status. A nil err prints nothing: everything was said.
+type statusError struct {
 	status int
 	err    error
 }
 
-func (e *exitError) Error() string {
+func (e *statusError) Error() string {
 	if e.err == nil {
 		return fmt.Sprintf("exit status %d", e.status)
 	}
 	return e.err.Error()
 }
 
-func (e *exitError) Unwrap() error { return e.err }
+func (e *statusError) Unwrap() error { return e.err }
 
 // exit returns the error that ends the program with a status and no further word; nil for 0.
 func exit(status int) error {
 	if status == exitDone {
 		return nil
 	}
-	return &exitError{status: status}
+	return &statusError{status: status}
 }
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "dagrun",
-		Short:         "Plan and run pipelines declared in CUE or YAML",
-		Long:          "dagrun compiles a specification to a plan, shows what would run, runs it, and\nremembers every step, so that a run goes on where it was stopped.\n\n" + exitHelp,
+		Use:   "dagrun",
+		Short: "Plan and run pipelines declared in CUE or YAML",
+		Long: `dagrun compiles a specification to a plan, shows what would run and what it would
+cost, runs it, and remembers every step, so that a run goes on where it was stopped.
+
+` + exitHelp,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		// Suggestions come with the error of an unknown command.
-		SuggestionsMinimumDistance: 2,
+		Args:          cobra.NoArgs,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return err })
+	root.AddCommand(
+		newPlan(), newApply(), newResume(), newStatus(), newGraph(), newLog(), newReplay(), newVet(),
+		newCheckpoints(), newRevert(), newVerify(), newReport(), newEscalations(), newRespond(), newCancel(),
+		newInit(), newVersion(), newSimAgent(),
+	)
 	return root
 }

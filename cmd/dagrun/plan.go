@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"dagrun.dev/dag/compile"
+	"dagrun.dev/dag/report"
+	"dagrun.dev/dag/run"
+)
+
+func newPlan() *cobra.Command {
+	var runs runFlags
+	var specs specFlags
+	var out string
+	c := &cobra.Command{
+		Use:   "plan [SPEC]",
+		Short: "Show what apply would do, before anything is spent",
+		Long: `plan compiles a specification, compares it with the run as it stands and prints for each
+node in order whether it runs, is reused, changed, blocked by a change before it, or removed, with the
+reason, what it reads and writes, and what it is expected to take. It writes nothing but the file of -o.
+
+` + specHelp + `
+
+Exit status 2 means that there is something to do. A plan saved with -o is applied with
+"dagrun apply FILE"; it is refused when the specification or the run has changed since.
+
+` + exitHelp,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			res, _, err := specs.compile(args)
+			if err != nil {
+				return err
+			}
+			p, err := planOf(res, &runs)
+			if err != nil {
+				return err
+			}
+			if len(args) > 0 {
+				p.Source.Spec = args[0]
+			}
+			p.Source.Pipeline, p.Source.Set, p.Source.Values = specs.pipeline, specs.set, specs.values
+			if out != "" {
+				var file bytes.Buffer
+				if err := printJSON(&file, p); err != nil {
+					return err
+				}
+				if err := os.WriteFile(out, file.Bytes(), 0o600); err != nil {
+					return err
+				}
+			}
+			if runs.json {
+				err = printJSON(c.OutOrStdout(), p)
+			} else {
+				err = p.WriteText(c.OutOrStdout())
+			}
+			if err == nil && p.Changes() {
+				return exit(exitChanges)
+			}
+			return err
+		},
+	}
+	runs.add(c)
+	specs.add(c)
+	c.Flags().StringVarP(&out, "out", "o", "", "save the plan to a file for apply")
+	return c
+}
+
+// planOf compares a compiled specification with the run in its directory, if there is one.
+func planOf(res *compile.Result, runs *runFlags) (*report.Plan, error) {
+	in := report.PlanInput{Graph: res.Graph, Notes: res.Notes}
+	dir := runs.forPipeline(res.Plan.Name)
+	ref := report.RunRef{Dir: dir}
+	var warnings []string
+	for _, w := range res.Warnings {
+		warnings = append(warnings, w.Error())
+	}
+	if run.Exists(dir) {
+		r, rep, err := run.OpenReadOnly(runs.options(dir, "plan"))
+		if err != nil {
+			return nil, err
+		}
+		defer r.Close()
+		warnings = append(warnings, rep.Warnings...)
+		in.Diff = r.Compare(res.Graph)
+		ref.ID, ref.Seq, ref.Hash = r.ID(), r.Head().Seq, r.Head().Hash
+	}
+	if state, err := runs.stateDir(); err == nil { // history only makes estimates better
+		if in.History, err = state.History(res.Plan.Name); err != nil {
+			warnings = append(warnings, fmt.Sprintf("no history for estimates: %v", err))
+		}
+	}
+	p := report.BuildPlan(in)
+	p.Run, p.Warnings = ref, warnings
+	return p, nil
+}

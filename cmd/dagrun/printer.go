@@ -1,0 +1,250 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/report"
+	"dagrun.dev/dag/run"
+	"dagrun.dev/dag/run/statedir"
+)
+
+// A printer prints plain progress lines: one when an attempt ends, one now and then while
+// something takes long. When nodes end faster than anybody reads, it sums them up.
+type printer struct {
+	mu       sync.Mutex
+	out      io.Writer
+	quiet    bool
+	run      *run.Run
+	jobs     int
+	began    time.Time
+	progress report.Progress
+	running  []string // nodes with attempts under way, in order of start
+	taken    map[string]statedir.Sample
+
+	second  time.Time // of the lines counted
+	lines   int       // printed in that second
+	skipped int       // not printed since
+	ticks   chan struct{}
+}
+
+const (
+	linesASecond = 20
+	tickEvery    = 10 * time.Second // 000 §8.1: the display is renewed every 10 s
+)
+
+func newPrinter(out io.Writer, quiet bool) *printer {
+	return &printer{out: out, quiet: quiet, began: time.Now(), taken: map[string]statedir.Sample{}}
+}
+
+// start begins the lines of a run that is about to be carried on.
+func (p *printer) start(r *run.Run, jobs int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.run, p.jobs, p.began = r, jobs, time.Now()
+	p.progress.Start(r.State())
+	if !p.quiet {
+		fmt.Fprintf(p.out, "%s: %d nodes, %d ended, %d at once; run %s\n",
+			r.State().Run().Name, p.progress.Total, p.progress.Ended(), jobs, r.ID())
+	}
+	p.ticks = make(chan struct{})
+	go p.tick(p.ticks)
+}
+
+func (p *printer) stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	close(p.ticks)
+	p.flush()
+}
+
+// samples returns what the attempts that completed took.
+func (p *printer) samples() map[string]statedir.Sample { return p.taken }
+
+// event prints what an event says. It is called on the goroutine that owns the state.
+func (p *printer) event(e *machine.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.run == nil {
+		return // the run is being opened
+	}
+	st := p.run.State()
+	var took time.Duration
+	if f, ok := e.Body.(*machine.FinishedBody); ok {
+		took, _ = p.progress.Elapsed(f.Node, e.Time)
+		p.leave(f.Node)
+		if f.Status == machine.StatusCompleted && !f.Reused && f.Attempt > 0 {
+			u := f.Usage
+			p.taken[f.Node] = statedir.Sample{Seconds: took.Seconds(), USD: f.CostUSD, Tokens: u.Input + u.CacheRead + u.CacheWrite + u.Output}
+		}
+	}
+	p.progress.Apply(e, st)
+	if p.quiet {
+		return
+	}
+	switch b := e.Body.(type) {
+	case *machine.StartedBody:
+		p.running = append(p.running, b.Node)
+	case *machine.FinishedBody:
+		p.line(p.finished(b, took, e.Time), b.Status != machine.StatusCompleted && b.Status != machine.StatusSkipped)
+	case *machine.RunPausedBody:
+		p.line("paused   "+b.Reason+": "+b.Message, true)
+	case *machine.EscalationOpenedBody:
+		p.line(fmt.Sprintf("question %s: %s [%s]", b.ID, b.Message, strings.Join(b.Options, ", ")), true)
+	case *machine.EscalationAnsweredBody:
+		p.line("answer   "+b.ID+": "+b.Answer+" (by "+b.By+")", true)
+	case *machine.BreakerChangedBody:
+		p.line("breaker  "+b.Breaker+" is "+b.State+until(b.Until)+": "+b.Cause, true)
+	case *machine.BudgetWarnedBody:
+		p.line("budget   warning: $"+b.SpentUSD.String()+" spent", true)
+	case *machine.CheckpointBody:
+		p.line("saved    checkpoint "+b.ID, true)
+	case *machine.RewoundBody:
+		p.line(fmt.Sprintf("rewound  to %s, %d nodes run again: %s", b.To, len(b.Nodes), b.Reason), true)
+	}
+}
+
+func until(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return " until " + t.Local().Format("15:04:05")
+}
+
+// finished is the line of an attempt's end.
+func (p *printer) finished(b *machine.FinishedBody, took time.Duration, at time.Time) string {
+	what := map[string]string{
+		machine.StatusCompleted: "done", machine.StatusFailed: "failed", machine.StatusLost: "lost",
+		machine.StatusRejected: "refused", machine.StatusSkipped: "skipped", machine.StatusCancelled: "stopped",
+	}[b.Status]
+	if b.Reused {
+		what = "same"
+	}
+	line := fmt.Sprintf("%-8s %s", what, b.Node)
+	if b.Attempt > 0 {
+		line += "  " + elapsed(took.Seconds())
+	}
+	if b.CostUSD > 0 {
+		line += "  $" + b.CostUSD.String()
+	}
+	if b.Category != "" || b.Message != "" {
+		line += "  " + strings.TrimPrefix(b.Category+": "+b.Message, ": ")
+	}
+	switch {
+	case !b.RetryAt.IsZero():
+		line += fmt.Sprintf("; again in %s", elapsed(b.RetryAt.Sub(at).Seconds()))
+	case !b.WaitUntil.IsZero():
+		line += "; waits" + until(b.WaitUntil)
+	}
+	return line + p.standing(at)
+}
+
+// standing is how far the run is, in brackets. The estimates look at every node, so they are
+// left out of lines that come fast.
+func (p *printer) standing(at time.Time) string {
+	s := fmt.Sprintf("  [%d/%d", p.progress.Ended(), p.progress.Total)
+	if p.lines < 3 {
+		st := p.run.State()
+		if eta, ok := p.progress.ETA(st, at, p.jobs); ok && eta > time.Second {
+			s += ", about " + elapsed(eta.Seconds()) + " left"
+		}
+		if p.progress.Cost > 0 {
+			s += ", $" + p.progress.Cost.String()
+			if usd, ok := p.progress.Projected(st, at); ok && usd > p.progress.Cost {
+				s += " of about $" + usd.String()
+			}
+		}
+	}
+	return s + "]"
+}
+
+func (p *printer) leave(node string) {
+	for i, n := range p.running {
+		if n == node {
+			p.running = append(p.running[:i], p.running[i+1:]...)
+			return
+		}
+	}
+}
+
+// line prints a line with the time since the start, unless many come at once and it may wait.
+func (p *printer) line(text string, must bool) {
+	if now := time.Now(); now.Sub(p.second) >= time.Second {
+		p.flush()
+		p.second, p.lines = now, 0
+	}
+	if p.lines++; p.lines > linesASecond && !must {
+		p.skipped++
+		return
+	}
+	fmt.Fprintf(p.out, "%9s  %s\n", elapsed(time.Since(p.began).Seconds()), text)
+}
+
+// flush sums up what was not printed.
+func (p *printer) flush() {
+	if p.skipped > 0 {
+		fmt.Fprintf(p.out, "%9s  and %d more  [%d/%d]\n", elapsed(time.Since(p.began).Seconds()), p.skipped, p.progress.Ended(), p.progress.Total)
+		p.skipped = 0
+	}
+}
+
+// tick prints what is taking long.
+func (p *printer) tick(stop <-chan struct{}) {
+	t := time.NewTicker(tickEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-t.C:
+			p.mu.Lock()
+			p.still(time.Now())
+			p.mu.Unlock()
+		}
+	}
+}
+
+func (p *printer) still(now time.Time) {
+	if p.quiet {
+		return
+	}
+	var long []string
+	for _, n := range p.running {
+		if d, ok := p.progress.Elapsed(n, now); ok && d >= tickEvery {
+			long = append(long, n+" "+elapsed(d.Seconds()))
+		}
+	}
+	if len(long) == 0 {
+		return
+	}
+	more := ""
+	if len(long) > 4 {
+		more = fmt.Sprintf(" and %d more", len(long)-4)
+		long = long[:4]
+	}
+	fmt.Fprintf(p.out, "%9s  running  %s%s  [%d/%d]\n", elapsed(now.Sub(p.began).Seconds()), strings.Join(long, ", "), more, p.progress.Ended(), p.progress.Total)
+}
+
+// log prints a line of a node's own log. It is called from the attempts' goroutines.
+func (p *printer) log(node, level, msg string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.quiet && level != "INFO" {
+		p.line(fmt.Sprintf("%-8s %s: %s", strings.ToLower(level), node, msg), level != "WARN")
+	}
+}
+
+// beat is a sign of life of an attempt; plain lines do not show it.
+func (p *printer) beat(string, string) {}
+
+// elapsed prints seconds as people say them.
+func elapsed(sec float64) string {
+	if sec < 0.005 {
+		return "0.00s"
+	}
+	return report.Duration(sec)
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/executor"
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/run"
+	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/all"
+)
+
+func newResume() *cobra.Command {
+	var runs runFlags
+	var h hostFlags
+	var again bool
+	var capUSD, warnUSD float64
+	c := &cobra.Command{
+		Use:   "resume",
+		Short: "Go on with a run under the plan it has",
+		Long: `resume goes on where a run was stopped, under the plan that it adopted last, whatever the
+specification says now; only limits can be changed. To go on under a changed specification use apply.
+
+` + hostHelp + `
+
+` + exitHelp,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			dir, err := runs.existing()
+			if err != nil {
+				return err
+			}
+			s := &session{cmd: c, name: "resume", runs: &runs, host: &h, dir: dir, kinds: nodes.NewRegistry(all.Kinds()...)}
+			origin, err := readOrigin(dir)
+			if err != nil {
+				return err
+			}
+			s.specDir = origin.Dir
+			r, rep, err := run.Open(s.options())
+			if err != nil {
+				return err
+			}
+			s.warn(rep)
+			limits := func(b *dag.Budget) error { return changeLimits(c, b, capUSD, warnUSD) }
+			if err := s.ready(r, again, limits); err != nil || s.nothing {
+				return errors.Join(err, r.Close())
+			}
+			return s.carryOn(r)
+		},
+	}
+	runs.add(c)
+	h.add(c)
+	c.Flags().BoolVar(&again, "again", false, "go on with a run that has failed for good or was cancelled")
+	c.Flags().Float64Var(&capUSD, "cap-usd", 0, "new cap of the budget in US dollars")
+	c.Flags().Float64Var(&warnUSD, "warn-usd", 0, "new warning threshold of the budget in US dollars")
+	return c
+}
+
+// ready makes a run that exists go on under its own plan.
+func (s *session) ready(r *run.Run, again bool, limits func(*dag.Budget) error) error {
+	switch v := r.State().Run(); {
+	case v.Status == machine.RunDone:
+		s.nothing = true
+		s.say("Nothing to do: %s is complete in %s.\n", v.Name, s.dir)
+		return nil
+	case v.Status == machine.RunBroken && !again:
+		return errFailed(s.dir, v.Failed)
+	}
+	now := time.Now()
+	budget := r.State().Ledger().Budget
+	was := budget
+	if err := limits(&budget); err != nil {
+		return err
+	}
+	if budget != was {
+		if err := r.RecordDurable(now, &machine.LimitsChangedBody{Budget: budget, By: "resume"}); err != nil {
+			return err
+		}
+	}
+	return r.Resume(now, s.name, executor.Adopt(r, s.kinds, now))
+}
+
+func errFailed(dir, why string) error {
+	return fmt.Errorf("the run in %s has failed: %s; go on with --again, or begin anew with: dagrun apply --fresh", dir, why)
+}
+
+func changeLimits(c *cobra.Command, b *dag.Budget, capUSD, warnUSD float64) error {
+	for _, l := range []struct {
+		flag string
+		v    float64
+		to   *dag.USD
+	}{{"cap-usd", capUSD, &b.CapUSD}, {"warn-usd", warnUSD, &b.WarnUSD}} {
+		if !c.Flags().Changed(l.flag) {
+			continue
+		}
+		usd, err := dag.Dollars(l.v)
+		if err == nil && usd <= 0 {
+			err = errors.New("want an amount above 0")
+		}
+		if err != nil {
+			return fmt.Errorf("--%s: %w", l.flag, err)
+		}
+		*l.to = usd
+	}
+	return nil
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dagrun.dev/dag/run"
+)
+
+func newRevert() *cobra.Command {
+	var runs runFlags
+	var id string
+	var preview bool
+	c := &cobra.Command{
+		Use:   "revert --checkpoint ID",
+		Short: "Go back to a checkpoint",
+		Long: `revert verifies a checkpoint, restores its artifacts and accumulators (after a backup of the present
+ones) and sends back the nodes that have run since. Events, logs and costs stay. With --preview it shows
+what would become invalid and what redoing it costs, and changes nothing.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			dir, err := runs.existing()
+			if err != nil {
+				return err
+			}
+			var p *run.Preview
+			if preview {
+				r, _, err := run.OpenReadOnly(runs.options(dir, "revert"))
+				if err != nil {
+					return err
+				}
+				defer r.Close()
+				if p, err = r.PreviewRevert(id); err != nil {
+					return err
+				}
+			} else if p, err = revert(runs.options(dir, "revert"), id); err != nil {
+				return err
+			}
+			if runs.json {
+				return printJSON(c.OutOrStdout(), p)
+			}
+			return writeRevert(c.OutOrStdout(), p, preview)
+		},
+	}
+	runs.add(c)
+	c.Flags().StringVar(&id, "checkpoint", "", "id of the checkpoint, see dagrun checkpoints")
+	c.Flags().BoolVar(&preview, "preview", false, "show what would happen, change nothing")
+	_ = c.MarkFlagRequired("checkpoint") // the flag exists
+	return c
+}
+
+func revert(o run.Options, id string) (*run.Preview, error) {
+	r, _, err := run.Open(o)
+	if err != nil {
+		return nil, err
+	}
+	p, err := r.Revert(time.Now(), id)
+	if cerr := r.Close(); err == nil {
+		err = cerr
+	}
+	return p, err
+}
+
+func writeRevert(w io.Writer, p *run.Preview, preview bool) error {
+	verb := "Reverted to"
+	if preview {
+		verb = "Would revert to"
+	}
+	fmt.Fprintf(w, "%s %s of %s\n", verb, p.Checkpoint.ID, p.Checkpoint.CreatedAt.Format(time.RFC3339))
+	fmt.Fprintf(w, "%d nodes run again (they took %s and $%s): %s\n", len(p.Nodes), elapsed(p.RedoTime.Seconds()), p.RedoUSD, strings.Join(p.Nodes, ", "))
+	for _, f := range p.Files {
+		fmt.Fprintf(w, "  restores %s\n", f)
+	}
+	for _, n := range p.Once {
+		fmt.Fprintf(w, "  cannot undo the effect of %s\n", n)
+	}
+	return nil
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// binary is the program as users have it, built once for all tests: scripts send it signals and
+// kill it, so it must be a process of its own.
+var binary string
+
+func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+
+func testMain(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "dagrun-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	binary = filepath.Join(dir, "dagrun")
+	build := exec.Command("go", "build", "-o", binary, ".")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		return 1
+	}
+	return m.Run()
+}
+
+// TestScripts runs the command line's stories. See the files: each tells one.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:   "testdata/script",
+		Setup: setupScript,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits":  cmdExits,
+			"start":  cmdStart,
+			"signal": cmdSignal,
+			"ends":   cmdEnds,
+		},
+		RequireExplicitExec: true,
+	})
+}
+
+func setupScript(e *testscript.Env) error {
+	e.Setenv("PATH", filepath.Dir(binary)+string(os.PathListSeparator)+e.Getenv("PATH"))
+	e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
+	e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, "state"))
+	e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, "cache"))
+	e.Values["started"] = map[string]*started{}
+	return os.Mkdir(filepath.Join(e.WorkDir, "home"), 0o700)
+}
+
+// exits STATUS COMMAND ... runs a command to its end and wants that exit status.
+func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits STATUS COMMAND ...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var e *exec.ExitError
+		if !errors.As(err, &e) {
+			ts.Fatalf("%v", err)
+		}
+		got = e.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit status %d, want %d", got, want)
+	}
+}
+
+// A started is a process that runs beside the script.
+type started struct {
+	cmd            *exec.Cmd
+	stdout, stderr bytes.Buffer
+}
+
+// start NAME COMMAND ... starts a command beside the script.
+func cmdStart(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: start NAME COMMAND ...")
+	}
+	p := &started{}
+	path := args[1]
+	if path == "dagrun" {
+		path = binary
+	}
+	p.cmd = exec.Command(path, args[2:]...)
+	p.cmd.Dir = ts.MkAbs(".")
+	for _, name := range []string{"PATH", "HOME", "XDG_STATE_HOME", "DAGRUN_OUTPUT_DIR", "DAGRUN_CRASH_AT", "TMPDIR"} {
+		if v := ts.Getenv(name); v != "" {
+			p.cmd.Env = append(p.cmd.Env, name+"="+v)
+		}
+	}
+	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
+	ts.Check(p.cmd.Start())
+	ts.Defer(func() { p.cmd.Process.Kill() })
+	ts.Value("started").(map[string]*started)[args[0]] = p
+}
+
+func process(ts *testscript.TestScript, name string) *started {
+	p := ts.Value("started").(map[string]*started)[name]
+	if p == nil {
+		ts.Fatalf("no process %s", name)
+	}
+	return p
+}
+
+var signals = map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL, "STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT}
+
+// signal NAME SIGNAL sends a signal to a started process.
+func cmdSignal(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: signal NAME SIGNAL")
+	}
+	s, ok := signals[args[1]]
+	if !ok {
+		ts.Fatalf("unknown signal %s", args[1])
+	}
+	ts.Check(process(ts, args[0]).cmd.Process.Signal(s))
+}
+
+// ends NAME STATUS waits for a started process and wants that exit status (or the name of the
+// signal that killed it). What it printed is then in the files NAME.out and NAME.err.
+func cmdEnds(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: ends NAME STATUS")
+	}
+	p := process(ts, args[0])
+	err := p.cmd.Wait()
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".out"), p.stdout.Bytes(), 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".err"), p.stderr.Bytes(), 0o600))
+	got := "0"
+	if err != nil {
+		var e *exec.ExitError
+		if !errors.As(err, &e) {
+			ts.Fatalf("%v", err)
+		}
+		got = strconv.Itoa(e.ExitCode())
+		for name, sig := range signals {
+			if st, ok := e.Sys().(syscall.WaitStatus); ok && st.Signaled() && st.Signal() == sig {
+				got = name
+			}
+		}
+	}
+	if got != args[1] {
+		ts.Fatalf("%s ended with %s, want %s\nstdout: %s\nstderr: %s", args[0], got, args[1], p.stdout.String(), p.stderr.String())
+	}
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dagrun.dev/dag/compile"
+	"dagrun.dev/dag/executor"
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/run"
+	"dagrun.dev/nodes"
+)
+
+// hostFlags say how a run is carried on.
+type hostFlags struct {
+	jobs  int
+	grace time.Duration
+	quiet bool
+}
+
+func (f *hostFlags) add(c *cobra.Command) {
+	c.Flags().IntVarP(&f.jobs, "jobs", "j", 0, "attempts under way at once (default: the processors; at least 8 when nodes call models)")
+	c.Flags().DurationVar(&f.grace, "stop-after", 0, "after an interrupt, stop what still runs when this time has passed (default: let it end)")
+	c.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "print the summary only")
+}
+
+const hostHelp = `A secret named NAME is read from the environment variable DAGRUN_SECRET_NAME (upper case, "_" for
+what is no letter or digit). For tests, DAGRUN_CRASH_AT=N kills the process right after event N.`
+
+// A session is one command's work on one run.
+type session struct {
+	cmd     *cobra.Command
+	name    string
+	runs    *runFlags
+	host    *hostFlags
+	kinds   *nodes.Registry
+	specDir string
+	origin  *origin // to be written into the run; nil = it has one
+	dir     string
+
+	nothing bool // there is nothing to do
+	printer *printer
+	crashAt int64
+}
+
+// options returns how the session opens its run.
+func (s *session) options() run.Options {
+	o := s.runs.options(s.dir, s.name)
+	s.printer = newPrinter(s.progressOut(), s.host.quiet)
+	s.crashAt, _ = strconv.ParseInt(os.Getenv("DAGRUN_CRASH_AT"), 10, 64)
+	o.Observe = func(e *machine.Event, replayed bool) {
+		if !replayed {
+			s.printer.event(e)
+		}
+		if s.crashAt > 0 && e.Seq == s.crashAt && !replayed {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {} // the signal is on its way
+		}
+	}
+	return o
+}
+
+// progressOut is where progress goes: beside the result when that is JSON.
+func (s *session) progressOut() io.Writer {
+	if s.runs.json {
+		return s.cmd.ErrOrStderr()
+	}
+	return s.cmd.OutOrStdout()
+}
+
+func (s *session) say(format string, args ...any) { fmt.Fprintf(s.progressOut(), format, args...) }
+
+func (s *session) note(line string) { fmt.Fprintln(s.cmd.ErrOrStderr(), line) }
+
+func (s *session) warn(rep *run.Report) {
+	for _, w := range rep.Warnings {
+		s.note("warning: " + w)
+	}
+}
+
+// carryOn runs an open run until it ends or pauses, closes it and tells how it stands.
+func (s *session) carryOn(r *run.Run) error {
+	if s.origin != nil {
+		if err := s.origin.write(s.dir); err != nil {
+			return errors.Join(err, r.Close())
+		}
+	}
+	eval, err := compile.NewEvaluator(r.Graph().Plan, s.kinds)
+	if err != nil {
+		return errors.Join(err, r.Close())
+	}
+	state, err := s.runs.stateDir()
+	if err != nil {
+		return errors.Join(err, r.Close())
+	}
+	binary, err := os.Executable()
+	if err != nil {
+		return errors.Join(err, r.Close())
+	}
+	jobs := s.host.jobs
+	if jobs <= 0 {
+		jobs = executor.DefaultJobs(r.Graph().Plan, s.kinds)
+	}
+	interrupt, stop := s.signals()
+	defer stop()
+	inbox, err := executor.OpenInbox(s.dir)
+	if err != nil {
+		return errors.Join(err, r.Close())
+	}
+	defer inbox.Close()
+	s.printer.start(r, jobs)
+	err = executor.Run(context.Background(), executor.Options{
+		Run: r, Kinds: s.kinds, Eval: eval, Jobs: jobs, SpecDir: s.specDir, Binary: binary,
+		Interrupt: interrupt, StopGrace: s.host.grace, Requests: inbox.Requests(),
+		Breakers: state, Secret: secret, Log: s.printer.log, Beat: s.printer.beat, OneByOne: s.crashAt > 0,
+	})
+	s.printer.stop()
+	if err != nil {
+		r.Abandon()
+		return err
+	}
+	_ = state.AddHistory(r.Graph().Plan.Name, s.printer.samples()) // only estimates suffer
+	end := endOf(r)
+	if err := r.Close(); err != nil {
+		return err
+	}
+	return s.tell(end)
+}
+
+// signals turns interrupts into values of a channel and tells the user what the next one does.
+// A hang-up that was ignored when the program began (nohup) stays ignored.
+func (s *session) signals() (<-chan struct{}, func()) {
+	list := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		list = append(list, syscall.SIGHUP)
+	}
+	got := make(chan os.Signal, 2)
+	signal.Notify(got, list...)
+	out := make(chan struct{}, 2)
+	done := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-got:
+				s.note(fmt.Sprintf("interrupt: nothing new is started; once more within %.0f seconds stops everything at once", executor.HardWithin.Seconds()))
+				out <- struct{}{}
+			case <-done:
+				return
+			}
+		}
+	}()
+	return out, func() { signal.Stop(got); close(done) }
+}
+
+// secret reads the value of a named secret from the environment.
+func secret(name string) (string, error) {
+	variable := "DAGRUN_SECRET_" + strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' {
+			return r - 'a' + 'A'
+		}
+		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, name)
+	v := os.Getenv(variable)
+	if v == "" {
+		return "", nodes.Permanent(nodes.Fail("config", "the secret "+name+" is not set: environment variable "+variable))
+	}
+	return v, nil
+}

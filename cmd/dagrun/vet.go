@@ -1,0 +1,70 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"dagrun.dev/internal/tree"
+)
+
+func newVet() *cobra.Command {
+	var specs specFlags
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "vet [SPEC]",
+		Short: "Check a specification and print every mistake",
+		Long: `vet checks a specification as plan does and prints one line for each mistake:
+file:line:column: path: what is wrong. It runs and writes nothing.
+
+` + specHelp,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			res, _, err := specs.compile(args)
+			if asJSON {
+				return vetJSON(c, err)
+			}
+			if err != nil {
+				return err
+			}
+			for _, w := range res.Warnings {
+				fmt.Fprintln(c.ErrOrStderr(), "warning: "+w.Error())
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%s: %d nodes, no mistakes\n", res.Plan.Name, len(res.Plan.Nodes))
+			return nil
+		},
+	}
+	specs.add(c)
+	addJSON(c, &asJSON)
+	return c
+}
+
+// A mistake is a diagnostic as vet --json prints it.
+type mistake struct {
+	File string `json:"file,omitempty"`
+	Line int    `json:"line,omitempty"`
+	Col  int    `json:"col,omitempty"`
+	Path string `json:"path,omitempty"`
+	Text string `json:"text"`
+}
+
+func vetJSON(c *cobra.Command, err error) error {
+	out := []mistake{}
+	var found tree.Diagnostics
+	switch {
+	case errors.As(err, &found):
+		for _, d := range found {
+			out = append(out, mistake{d.Pos.File, d.Pos.Line, d.Pos.Col, d.Path, d.Text})
+		}
+	case err != nil:
+		out = append(out, mistake{Text: err.Error()})
+	}
+	if perr := printJSON(c.OutOrStdout(), out); perr != nil {
+		return perr
+	}
+	if err != nil {
+		return exit(exitBad)
+	}
+	return nil
+}
