@@ -61,21 +61,11 @@ func TestRecordedLogsReplay(t *testing.T) {
 			}
 		})
 	}
-	for _, typ := range everyType {
+	for _, typ := range machine.Types() { // V-1
 		if !seen[typ] {
 			t.Errorf("no recorded log holds %s", typ)
 		}
 	}
-}
-
-// V-1: the event types.
-var everyType = []machine.Type{
-	machine.RunCreated, machine.InputsCloned, machine.PlanAdopted, machine.PlanExtended, machine.LimitsChanged,
-	machine.Queued, machine.Started, machine.Finished, machine.LLMCallStarted, machine.LLMCallFinished, machine.LLMCallFailed,
-	machine.ArtifactWritten, machine.GateRunStarted, machine.GateRunFinished, machine.IssueOpened, machine.IssueResolved,
-	machine.RunStateChanged, machine.PROpened, machine.BreakerChanged, machine.CompStarted, machine.CompFinished, machine.Rewound,
-	machine.EscalationOpened, machine.EscalationAnswer, machine.Checkpointed, machine.Reverted, machine.BudgetWarned,
-	machine.RunPaused, machine.RunResumed, machine.RunCompleted, machine.RunFailed,
 }
 
 // summary is what must stay the same about a recorded run, in words that no refactoring changes.
