@@ -15,7 +15,6 @@ func (b *builder) controlTraits(d *draft, kind string) nodes.Traits {
 	case "route":
 		t.Outputs = map[string]string{"decision": "string", "rule": "string", "reason": "string"}
 	case "approval":
-		t.Effect = "once"
 		t.Outputs = map[string]string{"answer": "string", "by": "string"}
 		b.checkAnswer(d, "recommended")
 		b.checkAnswer(d, "default")

@@ -231,6 +231,17 @@ func (b *builder) describe(d *draft) {
 	b.checkFiles(d, raw, path)
 }
 
+// child returns the field or item of v that a label names, or nil.
+func child(v *tree.Value, label string) *tree.Value {
+	if v.Kind != tree.List {
+		return v.Get(label)
+	}
+	if i, err := strconv.Atoi(label); err == nil && i >= 0 && i < len(v.Items) {
+		return v.Items[i]
+	}
+	return nil
+}
+
 // sampled is what a kind is shown of settings that recorded values will complete: where an
 // expression stands for a number, a list and so on, a value that the rules allow stands for it.
 func (b *builder) sampled(d *draft, raw json.RawMessage) json.RawMessage {
@@ -300,7 +311,7 @@ func (b *builder) traits(d *draft, kind string, with json.RawMessage, path strin
 func (b *builder) problem(with *tree.Value, path string, p nodes.Problem) {
 	v := with
 	for _, step := range strings.FieldsFunc(p.Path, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
-		next := descend(v, []string{step})
+		next := child(v, step)
 		if next == nil {
 			break
 		}
