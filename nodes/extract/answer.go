@@ -3,6 +3,7 @@ package extract
 import (
 	"fmt"
 	"strings"
+	"unicode"
 
 	"dagrun.dev/nodes/internal/accept"
 	"dagrun.dev/nodes/internal/markdown"
@@ -161,7 +162,7 @@ func (a *answer) block(i int, f markdown.Fence) int {
 	end, closed, weak := i+1, false, false
 	for ; end < len(a.lines) && !closed; end++ {
 		text := a.lines[end].Of(a.src)
-		if at, ok := documentStart(a.src, a.lines[end]); ok {
+		if at, ok := documentStart(a.src, a.lines[end]); ok && !isDiff(f) {
 			a.pending = &f
 			return a.document(end, at, a.pending, weak)
 		}
@@ -177,6 +178,12 @@ func (a *answer) block(i int, f markdown.Fence) int {
 		return end
 	}
 	return end + 1
+}
+
+// isDiff reports whether a block holds changes: a page in it has signs in front of its lines.
+func isDiff(f markdown.Fence) bool {
+	lang := f.Language()
+	return lang == "diff" || lang == "patch" || lang == "udiff"
 }
 
 func (a *answer) addBlock(open, end int, f markdown.Fence) {
@@ -222,10 +229,20 @@ func (a *answer) startOn(i int) (at int, weak, ok bool) {
 			continue
 		}
 		if hasDoctype(text[n:]) || hasTag(text[n:], "<html") {
-			return l.Start + n, true, true
+			return l.Start + n, true, behindWords(text[:n])
 		}
 		n++
 	}
+}
+
+// behindWords reports whether a document may begin behind this part of a line: behind words, not as
+// a string of a program or of JSON, and not in a quote, a diff or a listing with line numbers,
+// whose every line has something in front.
+func behindWords(before string) bool {
+	if strings.HasSuffix(before, `"`) || strings.HasSuffix(before, "'") {
+		return false
+	}
+	return strings.ContainsFunc(before[:min(len(before), 200)], unicode.IsLetter)
 }
 
 // document reads a document from its start and returns the line behind it. Behind one that has no end the

@@ -62,6 +62,13 @@ func TestHTML(t *testing.T) {
 		{"escaped page", "&lt;!DOCTYPE html&gt;&lt;html&gt;&lt;/html&gt;", "", "fail", "no_artifact", ""},
 		{"svg", "```svg\n<?xml version=\"1.0\"?>\n<svg></svg>\n```", "", "fail", "no_artifact", ""},
 		{"html tag named only", "The <html> tag is fine, <b>no change</b> needed.", "", "fail", "no_artifact", ""},
+		{"diff", "```diff\n--- a/p\n+++ b/p\n <!DOCTYPE html>\n <html><body>\n-a\n+b\n </body></html>\n```", "", "fail", "no_artifact", ""},
+		{"diff without a block", "+<!DOCTYPE html>\n+<html><body>b</body></html>", "", "fail", "no_artifact", ""},
+		{"quoted page", "> " + strings.ReplaceAll(page, "\n", "\n> "), "", "fail", "no_artifact", ""},
+		{"page with line numbers", "1 <!DOCTYPE html>\n2 <html><body>x\n3 </body></html>", "", "fail", "no_artifact", ""},
+		{"page in a JSON string", `{"html": "<!DOCTYPE html>\n<html lang=\"en\"><body>x</body></html>"}`, "", "fail", "no_artifact", ""},
+		{"page in tags", "<answer>\n" + page + "\n</answer>", "", "ok", "", page},
+		{"page in tags on its line", "<answer>" + page + "</answer>", "", "ok_warn", "", page},
 		{"empty html", "<html></html>", "", "fail", "no_artifact", ""},
 		// several
 		{"fence and text differ", "```html\n" + page + "\n```\n" + other, "", "fail", "ambiguous", ""},
@@ -187,7 +194,7 @@ func TestReadsAreLinear(t *testing.T) {
 		"whole documents":          page + "\n",
 		"pre":                      "<html><pre></html>\n",
 	} {
-		const size = 1 << 20
+		const size = 1 << 17
 		src := strings.Repeat(unit, size/len(unit))
 		a := cut(src, []accept.Marker{{Name: "x", Start: "<!-- X_START -->", End: "<!-- X_END -->"}})
 		if most := (walks + 1) * len(src); a.walk.read > most+1<<17 {
