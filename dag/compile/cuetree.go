@@ -208,14 +208,15 @@ func (x *syntaxIndex) place(v cue.Value, labels []string, around tree.Pos) tree.
 			return x.pos(e.value)
 		}
 	}
-	if p := x.pos(v.Pos()); p.Line > 0 && v.IncompleteKind()&(cue.StructKind|cue.ListKind) == 0 {
-		return p
-	}
-	if len(written) > 0 {
+	// A scalar is where it was made; a map or list that was referred to is where the reference is.
+	if len(written) > 0 && v.IncompleteKind()&(cue.StructKind|cue.ListKind) != 0 {
 		return x.pos(written[0].value)
 	}
 	if p := x.pos(v.Pos()); p.Line > 0 {
 		return p
+	}
+	if len(written) > 0 {
+		return x.pos(written[0].value)
 	}
 	return around
 }

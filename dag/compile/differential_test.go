@@ -64,15 +64,11 @@ func differ(t *testing.T, s *Schema, specs int) {
 	g := &generator{r: rand.New(rand.NewPCG(*diffSeed, 0))}
 	rule := s.Rule("Pipeline")
 	schema := jsonSchema(t, s)
-	var def cue.Value
+	var def, lean cue.Value
 	good, bad, wrong := 0, 0, 0
 	for i := range specs {
 		if i%500 == 0 { // a context keeps what it has seen
-			pkg, err := s.build()
-			if err != nil {
-				t.Fatal(err)
-			}
-			def = pkg.LookupPath(cue.ParsePath("#Pipeline"))
+			def, lean = pipelineOf(t, s.lib), pipelineOf(t, s.lean())
 		}
 		v := g.value(rule, 0)
 		for range g.r.IntN(4) {
@@ -102,12 +98,28 @@ func differ(t *testing.T, s *Schema, specs int) {
 			if filled := constant(byCUE); !tree.Equal(filled, v) {
 				t.Fatalf("spec %d: CUE fills in\n%s\nrules fill in\n%s", i, filled.AppendJSON(nil), v.AppendJSON(nil))
 			}
+			seen := lean.Unify(lean.Context().CompileBytes(text))
+			if err := seen.Validate(cue.Concrete(true)); err != nil {
+				t.Fatalf("spec %d: the lean library finds fault: %v\n%s", i, err, text)
+			}
+			if x := constant(seen); rule.Check(x, "") != nil || !tree.Equal(x, v) {
+				t.Fatalf("spec %d: with the lean library\n%s\nwith the schema\n%s", i, x.AppendJSON(nil), v.AppendJSON(nil))
+			}
 		}
 	}
 	t.Logf("%d good, %d bad, %d disagreements (seed %d)", good, bad, wrong, *diffSeed)
 	if good < specs/20 || bad < specs/20 {
 		t.Errorf("%d good and %d bad specs of %d: the test is too weak", good, bad, specs)
 	}
+}
+
+func pipelineOf(t *testing.T, lib map[string][]byte) cue.Value {
+	t.Helper()
+	pkg, err := buildSpec(lib)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pkg.LookupPath(cue.ParsePath("#Pipeline"))
 }
 
 func jsonSchema(t *testing.T, s *Schema) *jsonschema.Schema {

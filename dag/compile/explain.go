@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/errors"
 	"cuelang.org/go/cue/token"
 
@@ -165,37 +164,6 @@ func unquoteAll(path []string) []string {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// withoutSchema returns the library with definitions that allow everything: what a spec says,
-// without what it may say. Values under it are checked by the rules, in their words and with
-// the user's places; only CUE's own errors (conflicts, unresolved references) remain.
-func (s *Schema) withoutSchema() map[string][]byte {
-	lib := map[string][]byte{}
-	for path, src := range s.lib {
-		if !strings.HasPrefix(path, "spec/") {
-			lib[path] = src
-		}
-	}
-	var b strings.Builder
-	b.WriteString("package spec\n")
-	for _, name := range s.definitions() {
-		r := s.rules[name]
-		switch {
-		case name == "Kinds":
-			fmt.Fprintf(&b, "#Kinds: {\n")
-			for _, k := range s.names {
-				fmt.Fprintf(&b, "\t%q: {...}\n", k)
-			}
-			b.WriteString("}\n")
-		case r.Types == rules.TypesOf(tree.Map):
-			fmt.Fprintf(&b, "#%s: {...}\n", name)
-		default:
-			fmt.Fprintf(&b, "#%s: _\n", name)
-		}
-	}
-	lib["spec/spec.cue"] = []byte(b.String())
-	return lib
-}
-
 // definitions returns the names of all definitions, sorted.
 func (s *Schema) definitions() []string {
 	names := make([]string, 0, len(s.rules))
@@ -229,6 +197,3 @@ func (x *syntaxIndex) repeatedKinds(prefix []string) tree.Diagnostics {
 func below(path, around string) bool {
 	return path == around || strings.HasPrefix(path, around+".") || strings.HasPrefix(path, around+"[") || around == ""
 }
-
-// validate returns what CUE finds wrong with a value that must be concrete.
-func validate(v cue.Value) error { return v.Validate(cue.Concrete(true)) }

@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -410,20 +411,26 @@ func diagnose(path, text string) error {
 	return tree.Diagnostics{{Pos: tree.Pos{File: path}, Text: text}}
 }
 
-// sorted orders diagnostics by place, then path, and drops what is said twice.
+// sorted orders diagnostics by place, then path. One mistake in a template or behind an alias
+// shows at many paths: it is told once, with their number.
 func sorted(ds tree.Diagnostics) tree.Diagnostics {
 	sort.SliceStable(ds, func(i, j int) bool {
 		a, b := ds[i], ds[j]
-		if a.Pos.File != b.Pos.File {
-			return a.Pos.File < b.Pos.File
-		}
-		if a.Pos.Line != b.Pos.Line {
-			return a.Pos.Line < b.Pos.Line
-		}
-		if a.Pos.Col != b.Pos.Col {
-			return a.Pos.Col < b.Pos.Col
-		}
-		return a.Path < b.Path
+		return cmp.Or(cmp.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line),
+			cmp.Compare(a.Pos.Col, b.Pos.Col), cmp.Compare(a.Text, b.Text), cmp.Compare(len(a.Path), len(b.Path)),
+			cmp.Compare(a.Path, b.Path)) < 0
 	})
-	return slices.Compact(ds)
+	var out tree.Diagnostics
+	for i := 0; i < len(ds); {
+		j := i + 1
+		for j < len(ds) && ds[j].Pos == ds[i].Pos && ds[j].Text == ds[i].Text && (ds[i].Pos.Line > 0 || ds[j].Path == ds[i].Path) {
+			j++
+		}
+		out = append(out, ds[i])
+		if more := len(slices.Compact(ds[i:j])) - 1; more > 0 {
+			out[len(out)-1].Text += fmt.Sprintf(" (%d times more from here)", more)
+		}
+		i = j
+	}
+	return out
 }

@@ -1,131 +1,113 @@
 package compile
 
 import (
+	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"cuelang.org/go/cue"
-	"cuelang.org/go/cue/errors"
 
 	"dagrun.dev/internal/tree"
 )
 
 // loadCUESpec evaluates a CUE file or package and turns its pipeline into a tree.
 //
-// CUE checks it against the schema as `cue vet` does. Where it finds fault, the spec is
-// evaluated once more without the schema and the rules tell what is wrong: in one line each,
-// with the user's places. CUE's own words are used only for what the rules cannot see.
-func (s *Schema) loadCUESpec(f found, src *Source, o LoadOptions) (*tree.Value, error) {
+// The evaluator gets the lean library and the rules say what the schema forbids. Where it finds
+// fault itself even with the whole schema, the spec is evaluated with the bare library: CUE then
+// tells the mistakes of the spec alone and the rules tell theirs beside them, in one line each.
+func (s *Schema) loadCUESpec(f found, src *Source, o LoadOptions) (v *tree.Value, err error) {
+	defer func() { // the evaluator is large; a mistake of its own is not to end the program
+		if r := recover(); r != nil {
+			v, err = nil, diagnose(f.name, fmt.Sprintf("CUE cannot evaluate this: %v", r))
+		}
+	}()
 	if err := bounded(f); err != nil {
 		return nil, err
 	}
 	if err := stale(f.dir, s.lib); err != nil {
 		return nil, diagnose(f.name, err.Error())
 	}
-	real, err := loadCUE(f.dir, f.arg, s.lib)
-	if err != nil {
-		return nil, explainer{s: s, index: newSyntaxIndex(f, real.inst.Files)}.all(err)
-	}
-	src.Files = real.own
-	index := newSyntaxIndex(f, real.ownSyntax())
-	p, prefix, name, err := s.pickCUE(real.value, index, o.Pipeline)
+	lean, err := s.evaluate(f, s.lean(), o)
 	if err != nil {
 		return nil, err
 	}
-	src.Name = name
-	bad := validate(p)
+	src.Files, src.Name = lean.spec.own, lean.name
+	bad := lean.faults()
 	if bad == nil {
-		bad = real.value.Validate()
+		if ds := lean.index.repeatedKinds(lean.prefix); len(ds) > 0 {
+			return nil, ds
+		}
+		return s.checkCUE(lean, src, o)
 	}
-	if ds := index.repeatedKinds(prefix); len(ds) > 0 && bad == nil {
+	// The spec may read what only the schema itself gives, such as defaults of a kind's settings.
+	if whole, err := s.evaluate(f, s.lib, o); err == nil && whole.faults() == nil {
+		return s.checkCUE(whole, src, o)
+	}
+	if ds := s.findFaults(f, o); len(ds) > 0 {
 		return nil, ds
 	}
-	if bad == nil {
-		w := cueWalker{index: index, lim: o.Limits}
-		v := w.value(p, prefix, "", index.nearest(prefix))
-		if len(w.found) > 0 {
-			return nil, w.found
-		}
-		return s.check(v, src)
-	}
-	ds, bare := s.findFaults(f, o)
-	if len(ds) == 0 && templated(bad, prefix, bare) {
-		return s.check(bare, src)
-	}
-	if len(ds) == 0 {
-		ds = explainer{s: s, index: index, prefix: prefix}.all(bad)
-	}
-	return nil, ds
+	return nil, lean.explain(s, bad)
 }
 
-// templated says that CUE finds fault only where a ${...} stands for a value it does not know:
-// provider: "${params.agent.provider}" is no provider to CUE.
-func templated(bad error, prefix []string, v *tree.Value) bool {
-	if v == nil {
-		return false
-	}
-	for _, e := range errors.Errors(bad) {
-		labels := unquoteAll(e.Path())
-		if len(labels) <= len(prefix) || !slices.Equal(labels[:len(prefix)], prefix) {
-			return false
-		}
-		if !holdsTemplate(descend(v, labels[len(prefix):])) {
-			return false
-		}
-	}
-	return true
+// An evaluation is a CUE specification evaluated with one form of the library.
+type evaluation struct {
+	spec   *cueSpec
+	index  *syntaxIndex
+	p      cue.Value // the pipeline
+	prefix []string  // where it is in the file
+	name   string    // among several
 }
 
-func descend(v *tree.Value, labels []string) *tree.Value {
-	for _, l := range labels {
-		if v == nil {
-			return nil
-		}
-		if i, err := strconv.Atoi(l); err == nil && v.Kind == tree.List {
-			if i >= len(v.Items) {
-				return nil
-			}
-			v = v.Items[i]
-			continue
-		}
-		v = v.Get(l)
-	}
-	return v
-}
-
-func holdsTemplate(v *tree.Value) bool {
-	if v == nil {
-		return false
-	}
-	if v.Kind == tree.String && strings.Contains(v.Str, "${") || slices.ContainsFunc(v.Items, holdsTemplate) {
-		return true
-	}
-	return slices.ContainsFunc(v.Fields, func(f tree.Field) bool { return holdsTemplate(f.Value) })
-}
-
-// findFaults evaluates a spec without the schema and returns what CUE and the rules say of it,
-// and the pipeline as it stands there.
-func (s *Schema) findFaults(f found, o LoadOptions) (tree.Diagnostics, *tree.Value) {
-	bare, err := loadCUE(f.dir, f.arg, s.withoutSchema())
+func (s *Schema) evaluate(f found, lib map[string][]byte, o LoadOptions) (e evaluation, err error) {
+	e.spec, err = loadCUE(f.dir, f.arg, lib)
 	if err != nil {
-		return nil, nil
+		e.index = newSyntaxIndex(f, e.spec.inst.Files)
+		return e, e.explain(s, err)
 	}
-	index := newSyntaxIndex(f, bare.ownSyntax())
-	p, prefix, _, err := s.pickCUE(bare.value, index, o.Pipeline)
+	e.index = newSyntaxIndex(f, e.spec.ownSyntax())
+	e.p, e.prefix, e.name, err = s.pickCUE(e.spec.value, e.index, o.Pipeline)
+	return e, err
+}
+
+// faults returns what CUE finds wrong: in the pipeline, which must be concrete, or beside it.
+func (e evaluation) faults() error {
+	if err := e.p.Validate(cue.Concrete(true)); err != nil {
+		return err
+	}
+	return e.spec.value.Validate()
+}
+
+func (e evaluation) explain(s *Schema, err error) tree.Diagnostics {
+	return explainer{s: s, index: e.index, prefix: e.prefix}.all(err)
+}
+
+func (e evaluation) walk(o LoadOptions) (*tree.Value, cueWalker) {
+	w := cueWalker{index: e.index, lim: o.Limits}
+	return w.value(e.p, e.prefix, "", e.index.nearest(e.prefix)), w
+}
+
+// checkCUE runs the rules over a pipeline that CUE finds no fault with.
+func (s *Schema) checkCUE(e evaluation, src *Source, o LoadOptions) (*tree.Value, error) {
+	v, w := e.walk(o)
+	if len(w.found) > 0 {
+		return nil, w.found
+	}
+	return s.check(v, src)
+}
+
+// findFaults evaluates a spec without the schema and returns what CUE and the rules say of it.
+func (s *Schema) findFaults(f found, o LoadOptions) tree.Diagnostics {
+	bare, err := s.evaluate(f, s.bare(), o)
 	if err != nil {
-		return nil, nil
+		return nil
 	}
-	x := explainer{s: s, index: index, prefix: prefix}
 	var ds tree.Diagnostics
-	if err := bare.value.Validate(); err != nil {
-		ds = x.all(err)
+	if err := bare.spec.value.Validate(); err != nil {
+		ds = bare.explain(s, err)
 	}
-	if err := validate(p); err != nil {
-		ds = append(ds, x.all(err)...)
+	if err := bare.p.Validate(cue.Concrete(true)); err != nil {
+		ds = append(ds, bare.explain(s, err)...)
 	}
-	w := cueWalker{index: index, lim: o.Limits}
-	v := w.value(p, prefix, "", index.nearest(prefix))
+	v, w := bare.walk(o)
 	ds = append(ds, w.found...)
 	told := append(slices.Clone(ds), w.hidden...)
 	mistakes, _ := s.rules["Pipeline"].CheckTemplates(v, "")
@@ -134,7 +116,7 @@ func (s *Schema) findFaults(f found, o LoadOptions) (tree.Diagnostics, *tree.Val
 			ds = append(ds, d)
 		}
 	}
-	return ds, v
+	return ds
 }
 
 // covered says whether one of ds is about path or something around it.

@@ -42,7 +42,7 @@ func NewSchema(kinds *nodes.Registry) (*Schema, error) {
 	if err := s.assemble(); err != nil {
 		return nil, fmt.Errorf("compile: schema: %w", err)
 	}
-	pkg, err := s.build()
+	pkg, err := buildSpec(s.lib)
 	if err != nil {
 		return nil, fmt.Errorf("compile: schema: %s", firstLine(err))
 	}
@@ -153,11 +153,11 @@ func kindsFile(names []string, defs map[string]string) []byte {
 	return b.Bytes()
 }
 
-// build evaluates the package dagrun.dev/spec.
-func (s *Schema) build() (cue.Value, error) {
+// buildSpec evaluates the package dagrun.dev/spec of a library.
+func buildSpec(lib map[string][]byte) (cue.Value, error) {
 	inst := build.NewContext().NewInstance("dagrun.dev/spec", nil)
-	for _, path := range s.files("spec/") {
-		f, err := parser.ParseFile(path, s.lib[path], parser.ParseComments)
+	for _, path := range specFiles(lib) {
+		f, err := parser.ParseFile(path, lib[path], parser.ParseComments)
 		if err != nil {
 			return cue.Value{}, err
 		}
@@ -179,11 +179,11 @@ func (s *Schema) build() (cue.Value, error) {
 // would let unknown fields pass.
 func newContext() *cue.Context { return cuecontext.New(cuecontext.CUE_DEBUG("")) }
 
-// files returns the library's files below a folder, sorted.
-func (s *Schema) files(under string) []string {
+// specFiles returns a library's files of package spec, sorted.
+func specFiles(lib map[string][]byte) []string {
 	var out []string
-	for path := range s.lib {
-		if strings.HasPrefix(path, under) {
+	for path := range lib {
+		if strings.HasPrefix(path, "spec/") {
 			out = append(out, path)
 		}
 	}
