@@ -121,7 +121,9 @@ func (s *State) onStarted(e *Event, b *StartedBody) error {
 		s.ledger.reserve(b.Reserve, 1)
 	}
 	s.take(i)
-	s.watchDeadline(i)
+	if b.Attempt == 1 {
+		s.watchDeadline(i)
+	}
 	s.touch(i)
 	return nil
 }

@@ -47,6 +47,7 @@ type decision struct {
 	wake int64 // 0 = no instant is waited for
 
 	paused bool // a pause was decided: nothing starts
+	later  bool // nodes that could start are being ended: ask again once that is recorded
 }
 
 func (d *decision) record(b Body) { d.cmds = append(d.cmds, Command{Op: Record, Body: b}) }
@@ -81,8 +82,11 @@ func (d *decision) run() {
 	d.undo()
 	d.warnings()
 	d.pauses()
-	if !d.paused {
-		d.starts(nil)
+	if !d.paused && !d.later {
+		d.starts()
+	}
+	if d.paused { // nothing starts beside a pause
+		d.cmds = slices.DeleteFunc(d.cmds, func(c Command) bool { return c.Op == Start })
 	}
 	d.waitTimers()
 	d.finish()
@@ -124,6 +128,7 @@ func (d *decision) overdue(all bool) {
 		case s.status[i] == Running:
 			d.command(Cancel, i)
 		case all && (s.status[i] == Ready || s.status[i] == Retrying || s.status[i] == Holding):
+			d.later = true
 			d.recordOf(i, s.failure(i, CategoryDeadline, fmt.Sprintf("not done within %s in all", s.graph.Node(i).Timeout.Total.D())))
 		}
 	}
@@ -407,11 +412,11 @@ func (d *decision) end() {
 		case Retrying, Holding:
 			d.waitUntil(s.recs[i].wakeAt())
 			left = true
-		case Ready, Running:
-			left = true
 		}
 	}
-	d.starts(s.always)
+	if d.cleanup() {
+		left = true
+	}
 	if len(d.cmds) == 0 && !left && s.counts[Running] == 0 {
 		d.record(s.ended(true, s.ending))
 	}

@@ -1,6 +1,8 @@
 package machine
 
 import (
+	"slices"
+
 	"dagrun.dev/dag"
 )
 
@@ -178,7 +180,9 @@ func (s *State) advance(now int64) {
 			continue
 		}
 		if t.kind == timerDeadline {
-			s.overdue = append(s.overdue, t.node)
+			if !slices.Contains(s.overdue, t.node) {
+				s.overdue = append(s.overdue, t.node)
+			}
 			continue
 		}
 		s.recs[t.node].due = true

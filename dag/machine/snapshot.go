@@ -1,14 +1,326 @@
 package machine
 
-import "dagrun.dev/dag"
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"dagrun.dev/dag"
+)
 
 // AppendSnapshot appends the state as canonical JSON (schemas/snapshot.schema.json). Two states
-// folded from the same events give the same bytes. Everything else is derived from it.
-func (s *State) AppendSnapshot(dst []byte) ([]byte, error) { panic("contract") }
+// folded from the same events give the same bytes, whatever was asked of them between. Everything
+// else is derived from it. A finished node of which nothing is to be told takes about 100 bytes.
+func (s *State) AppendSnapshot(dst []byte) ([]byte, error) {
+	return dag.AppendJSON(dst, s.snapshot())
+}
 
 // RestoreSnapshot returns the state that AppendSnapshot wrote. g is the graph of the plan whose
 // digest SnapshotPlan names (without run-time expansions: the snapshot holds those).
-func RestoreSnapshot(raw []byte, g *dag.Graph) (*State, error) { panic("contract") }
+func RestoreSnapshot(raw []byte, g *dag.Graph) (*State, error) {
+	var v snapshot
+	if err := dag.DecodeJSON(raw, &v); err != nil {
+		if errors.Is(err, dag.ErrUnknownField) {
+			err = fmt.Errorf("%w: a newer version wrote it", err)
+		}
+		return nil, fmt.Errorf("snapshot: %w", err)
+	}
+	s := new(State)
+	if err := s.restore(&v, g); err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
+	}
+	return s, nil
+}
 
 // SnapshotPlan returns run id, plan digest and the Seq of the last event of a snapshot.
-func SnapshotPlan(raw []byte) (run, digest string, seq int64, err error) { panic("contract") }
+func SnapshotPlan(raw []byte) (run, digest string, seq int64, err error) {
+	var v snapshot
+	if err := dag.DecodeJSON(raw, &v); err != nil {
+		return "", "", 0, fmt.Errorf("snapshot: %w", err)
+	}
+	return v.RunID, v.PlanDigest, v.Seq, nil
+}
+
+// A snapshot is the facts of a state. Names are those of document 001 where it has them.
+type snapshot struct {
+	Schema     int       `json:"schema_version"`
+	RunID      string    `json:"run_id"`
+	Name       string    `json:"name"`
+	PlanDigest string    `json:"plan_digest"`
+	Seed       int64     `json:"seed"`
+	Seq        int64     `json:"seq"`
+	Created    time.Time `json:"created_at"`
+	Updated    time.Time `json:"updated_at"`
+
+	RunState string            `json:"run_state"`
+	Stable   string            `json:"stable_state,omitempty"`
+	Status   RunStatus         `json:"status"`
+	Pause    RunPausedBody     `json:"pause"`
+	Failed   string            `json:"failed,omitempty"`
+	Ending   string            `json:"ending,omitempty"`
+	Active   int64             `json:"active_ms"`
+	From     time.Time         `json:"active_from,omitzero"`
+	Resumes  int               `json:"resumes,omitempty"`
+	Undos    int               `json:"compensations_done,omitempty"`
+	UndoNode string            `json:"compensating,omitempty"`
+	Inputs   *InputsClonedBody `json:"inputs,omitempty"`
+
+	Ledger        ledgerSnap          `json:"ledger"`
+	Breakers      []breakerSnap       `json:"breakers,omitempty"`
+	Escalations   []questionSnap      `json:"escalations,omitempty"`
+	Checkpoints   []checkpointSnap    `json:"checkpoints,omitempty"`
+	Reverts       []RevertView        `json:"reverts,omitempty"`
+	Compensations []CompensationView  `json:"compensations,omitempty"`
+	Calls         CallsView           `json:"llm_calls"`
+	PRs           []PROpenedBody      `json:"pull_requests,omitempty"`
+	Errors        []ErrorView         `json:"errors,omitempty"`
+	Extended      []*PlanExtendedBody `json:"extended,omitempty"`
+
+	Artifacts []artifactSnap `json:"artifacts"`
+	WorkItems []nodeSnap     `json:"work_items"`
+	Issues    []IssueView    `json:"issues"`
+	Sections  []SectionView  `json:"section_states"`
+	Gates     []GateView     `json:"gates"`
+}
+
+type ledgerSnap struct {
+	Budget  dag.Budget  `json:"budget,omitzero"`
+	Spent   dag.Amount  `json:"spent,omitzero"`
+	Usage   Usage       `json:"usage,omitzero"`
+	Assumed dag.USD     `json:"assumed_usd,omitzero"`
+	WarnUSD bool        `json:"warned_usd,omitempty"`
+	WarnTok bool        `json:"warned_tokens,omitempty"`
+	Overrun *overrun    `json:"overrun,omitempty"`
+	Labels  []LabelCost `json:"labels,omitempty"`
+}
+
+type breakerSnap struct {
+	Change   BreakerChangedBody `json:"change"`
+	Changed  time.Time          `json:"changed_at,omitzero"`
+	Epoch    int32              `json:"epoch,omitempty"`
+	Openings int32              `json:"openings,omitempty"`
+	Hold     time.Time          `json:"hold_until,omitzero"`
+	Question string             `json:"escalation,omitempty"`
+	Answer   string             `json:"answer,omitempty"`
+}
+
+type questionSnap struct {
+	Question EscalationOpenedBody    `json:"question"`
+	Opened   time.Time               `json:"opened_at"`
+	Answer   *EscalationAnsweredBody `json:"answer,omitempty"`
+	Answered time.Time               `json:"answered_at,omitzero"`
+}
+
+type checkpointSnap struct {
+	Checkpoint CheckpointBody `json:"checkpoint"`
+	Seq        int64          `json:"seq"`
+	Time       time.Time      `json:"time"`
+}
+
+type artifactSnap struct {
+	Name     string        `json:"name"`
+	Entries  bool          `json:"accumulator,omitempty"`
+	Versions []versionSnap `json:"versions"` // in log order; of an artifact, the last by each writer
+}
+
+type versionSnap struct {
+	Version ArtifactWrittenBody `json:"version"`
+	Seq     int64               `json:"seq"`
+}
+
+// A nodeSnap is the record of a node that is not as it was at the start. Instants are
+// milliseconds after created_at.
+type nodeSnap struct {
+	ID      string    `json:"id"`
+	Status  string    `json:"status,omitempty"`     // absent: completed
+	Gen     int32     `json:"generation,omitempty"` // absent: 1
+	Attempt *int32    `json:"attempt,omitempty"`    // absent: 1
+	Cond    bool      `json:"condition,omitempty"`
+	Items   *int32    `json:"items,omitempty"` // of an expanded foreach
+	Start   *int64    `json:"start,omitempty"`
+	End     *int64    `json:"end,omitempty"`
+	EndSeq  int64     `json:"seq,omitempty"`
+	Print   string    `json:"fp,omitempty"` // fingerprint; a sha256 as unpadded base64url
+	More    *moreSnap `json:"more,omitempty"`
+}
+
+type moreSnap struct {
+	First      time.Time     `json:"first,omitzero"`
+	Since      time.Time     `json:"since,omitzero"`
+	Last       *FinishedBody `json:"last,omitempty"`
+	Failures   []catCount    `json:"failures,omitempty"`
+	Lost       int32         `json:"lost,omitempty"`
+	Waits      int32         `json:"waits,omitempty"`
+	Rounds     int32         `json:"rounds,omitempty"`
+	Rewinds    int32         `json:"rewinds,omitempty"`
+	RetryAt    time.Time     `json:"retry_at,omitzero"`
+	Hold       bool          `json:"hold,omitempty"`
+	Stopped    bool          `json:"stopped,omitempty"`
+	Unresolved bool          `json:"unresolved,omitempty"`
+	Undone     bool          `json:"undone,omitempty"`
+	UndoTries  int32         `json:"undo_tries,omitempty"`
+	UndoAt     time.Time     `json:"undo_at,omitzero"`
+	Verdict    string        `json:"verdict,omitempty"`
+	Question   string        `json:"escalation,omitempty"`
+	Reserved   dag.Amount    `json:"reserved,omitzero"`
+	Assumed    dag.Amount    `json:"assumed,omitzero"`
+	Cost       dag.USD       `json:"cost_usd,omitzero"`
+	Usage      Usage         `json:"usage,omitzero"`
+	Probe      int32         `json:"probe,omitempty"`
+}
+
+func (s *State) snapshot() *snapshot {
+	r, w := &s.run, &s.world
+	v := &snapshot{Schema: Schema, RunID: r.id, Name: r.name, PlanDigest: r.planDigest, Seed: r.seed, Seq: r.seq,
+		Created: at(r.created), Updated: at(r.updated), RunState: w.state, Stable: w.stable, Status: r.status, Pause: r.pause,
+		Failed: r.failed, Ending: r.ending, Active: r.active, From: at(r.activeFrom), Resumes: r.resumes, Undos: r.undos,
+		Inputs: w.inputs, Reverts: w.reverts, Compensations: w.compensations, Calls: w.calls, PRs: w.prs,
+		Errors: s.errors, Extended: s.expansions, Issues: w.issues, Sections: w.sections, Gates: w.gates}
+	if s.graph != nil && s.undoNode >= 0 {
+		v.UndoNode = s.graph.Node(s.undoNode).ID
+	}
+	l := &s.ledger
+	v.Ledger = ledgerSnap{l.budget, l.spent, l.usage, l.assumed, l.warned.USD != 0, l.warned.Tokens != 0, l.overrun, l.labels}
+	for k := range s.breakers {
+		if b := &s.breakers[k]; b.changed != 0 || b.hold != 0 {
+			v.Breakers = append(v.Breakers, b.snap())
+		}
+	}
+	slices.SortFunc(v.Breakers, func(a, b breakerSnap) int { return strings.Compare(a.Change.Breaker, b.Change.Breaker) })
+	for k := range s.questions {
+		q := &s.questions[k]
+		v.Escalations = append(v.Escalations, questionSnap{q.body, at(q.opened), q.answer, at(q.answered)})
+	}
+	for _, c := range w.checkpoints {
+		v.Checkpoints = append(v.Checkpoints, checkpointSnap{c.CheckpointBody, c.Seq, c.Time})
+	}
+	for k := range w.artifacts {
+		a := &w.artifacts[k]
+		snap := artifactSnap{Name: a.name, Entries: a.entries}
+		for n := range a.versions {
+			snap.Versions = append(snap.Versions, versionSnap{a.versions[n], a.seqs[n]})
+		}
+		v.Artifacts = append(v.Artifacts, snap)
+	}
+	v.WorkItems = s.rows()
+	return v
+}
+
+// rows returns the records of all nodes to which something has happened.
+func (s *State) rows() []nodeSnap {
+	n := 0
+	for i := range s.recs {
+		if s.recs[i].touched() {
+			n++
+		}
+	}
+	rows := make([]nodeSnap, 0, n)
+	offsets := make([]int64, 0, 2*n)
+	offset := func(at int64) *int64 {
+		if at == 0 {
+			return nil
+		}
+		offsets = append(offsets, at-s.run.created)
+		return &offsets[len(offsets)-1]
+	}
+	for i := range s.recs {
+		r := &s.recs[i]
+		if !r.touched() {
+			continue
+		}
+		row := nodeSnap{ID: s.graph.Node(int32(i)).ID, Status: phaseWord(r), Cond: r.cond,
+			Start: offset(r.started), End: offset(r.finished), EndSeq: r.endSeq, Print: packDigest(r.fingerprint), More: r.more.snap()}
+		if r.gen != 1 {
+			row.Gen = r.gen
+		}
+		if r.attempt != 1 {
+			row.Attempt = &r.attempt
+		}
+		if r.items != notExpanded {
+			row.Items = &r.items
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func (r *rec) touched() bool {
+	return r.begun() || r.gen != 1 || r.finished != 0 || !r.more.empty()
+}
+
+var endWords = [...]string{endCompleted: "", endFailed: "failed", endSkipped: "skipped", endCancelled: "cancelled", endRejected: "rejected"}
+
+// phaseWord is the status of a record: completed is "".
+func phaseWord(r *rec) string {
+	switch r.phase {
+	case idle:
+		return "pending"
+	case running:
+		return "in_progress"
+	}
+	return endWords[r.end]
+}
+
+func setPhase(r *rec, word string) error {
+	switch word {
+	case "pending":
+		return nil
+	case "in_progress":
+		r.phase = running
+		return nil
+	}
+	for k, w := range endWords {
+		if w == word {
+			r.phase, r.end = ended, end(k)
+			return nil
+		}
+	}
+	return fmt.Errorf("unknown status %q", word)
+}
+
+// packDigest shortens a lower-case hex sha256 to 43 characters; anything else stays.
+func packDigest(d string) string {
+	if len(d) != 64 || strings.ToLower(d) != d {
+		return d
+	}
+	b, err := hex.DecodeString(d)
+	if err != nil {
+		return d
+	}
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+func unpackDigest(d string) string {
+	if len(d) != 43 {
+		return d
+	}
+	b, err := base64.RawURLEncoding.Strict().DecodeString(d)
+	if err != nil {
+		return d
+	}
+	return hex.EncodeToString(b)
+}
+
+// empty reports whether nothing is to be told.
+func (m *more) empty() bool { return m == nil || reflect.ValueOf(m).Elem().IsZero() }
+
+func (m *more) snap() *moreSnap {
+	if m.empty() {
+		return nil
+	}
+	return &moreSnap{at(m.first), at(m.since), m.last, m.failures, m.lost, m.waits, m.rounds, m.rewinds, at(m.retryAt), m.hold,
+		m.stopped, m.unresolved, m.undone, m.undoTries, at(m.undoAt), m.verdict, m.question, m.reserved, m.assumed, m.cost, m.usage, m.probe}
+}
+
+func (v *moreSnap) more() *more {
+	if v == nil {
+		return nil
+	}
+	return &more{ms(v.First), ms(v.Since), v.Last, v.Failures, v.Lost, v.Waits, v.Rounds, v.Rewinds, ms(v.RetryAt), v.Hold,
+		v.Stopped, v.Unresolved, v.Undone, v.UndoTries, ms(v.UndoAt), v.Verdict, v.Question, v.Reserved, v.Assumed, v.Cost, v.Usage, v.Probe}
+}

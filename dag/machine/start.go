@@ -29,13 +29,13 @@ const (
 	gateShut
 )
 
-// starts chooses the nodes to start now. In a run that ends, only those of only.
-func (d *decision) starts(only []int32) {
-	c := chooser{d: d, gates: make([]gate, len(d.s.classes)), pools: make([]int32, len(d.s.pools)), probes: make([]int32, len(d.s.breakers))}
-	if only != nil {
-		c.cleanup(only)
-		return
-	}
+func (d *decision) chooser() *chooser {
+	return &chooser{d: d, gates: make([]gate, len(d.s.classes)), pools: make([]int32, len(d.s.pools)), probes: make([]int32, len(d.s.breakers))}
+}
+
+// starts chooses the nodes to start now.
+func (d *decision) starts() {
+	c := d.chooser()
 	for k := range d.s.classes {
 		if len(d.s.classes[k].heap) > 0 && c.opens(int32(k)) {
 			c.add(place{int32(k), 0})
@@ -58,15 +58,35 @@ func (d *decision) starts(only []int32) {
 	}
 }
 
-func (c *chooser) cleanup(only []int32) {
+// cleanup starts the clean-up nodes of a run that ends, in plan order. It reports whether any is
+// waited for. A node that the budget or a breaker without an end holds back is left out: the run
+// must end.
+func (d *decision) cleanup() (waiting bool) {
+	c, s := d.chooser(), d.s
 	started := 0
-	for _, i := range only {
-		k := c.d.s.class[i]
-		if c.d.s.status[i] == Ready && started < c.d.free && c.poolRoom(k) {
+	for _, i := range s.always {
+		if s.status[i] != Ready {
+			continue
+		}
+		k := s.class[i]
+		switch {
+		case s.classes[k].paid && !s.ledger.fits(s.graph.Node(i).Reserve, c.chosen):
+			waiting = waiting || s.ledger.reserved != (dag.Amount{}) || c.chosen != (dag.Amount{})
+		case !c.breakerRoom(k):
+			b := &s.breakers[s.classes[k].breaker]
+			if until := max(b.until, b.hold); until > d.now {
+				d.waitUntil(until)
+				waiting = true
+			}
+			waiting = waiting || b.probing > 0 || c.probes[s.classes[k].breaker] > 0
+		case started < d.free && c.poolRoom(k):
 			c.start(k, i)
 			started++
+		default:
+			waiting = true
 		}
 	}
+	return waiting
 }
 
 func (c *chooser) start(k, i int32) {
@@ -86,6 +106,15 @@ func (c *chooser) start(k, i int32) {
 func (c *chooser) poolRoom(k int32) bool {
 	p := c.d.s.classes[k].pool
 	return p < 0 || c.d.s.pools[p].used+c.pools[p] < c.d.s.pools[p].size
+}
+
+func (c *chooser) breakerRoom(k int32) bool {
+	i := c.d.s.classes[k].breaker
+	if i < 0 {
+		return true
+	}
+	b := &c.d.s.breakers[i]
+	return b.room(c.d.s.breakerSpec(b.name), c.d.now) > c.probes[i]
 }
 
 // opens looks at a class's breaker: where it is open, the nodes do what whenOpen says.
@@ -148,14 +177,8 @@ func (c *chooser) passes(k, i int32) bool {
 		return false
 	}
 	c.gates[k] = gateShut // unless nothing speaks against it
-	if !c.poolRoom(k) {
+	if !c.poolRoom(k) || !c.breakerRoom(k) {
 		return false
-	}
-	if class.breaker >= 0 {
-		b := &s.breakers[class.breaker]
-		if b.room(s.breakerSpec(b.name), d.now) <= c.probes[class.breaker] {
-			return false
-		}
 	}
 	if class.paid && !s.ledger.fits(s.graph.Node(i).Reserve, c.chosen) {
 		c.paid = true // nobody smaller overtakes: the order stays, and nobody starves

@@ -1,0 +1,138 @@
+package dagtest
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/machine"
+)
+
+// carry carries out one command. It reports whether anything was done: a cancel of an attempt
+// that has been asked already does nothing.
+func (s *Sim) carry(c machine.Command) (did bool, err error) {
+	switch c.Op {
+	case machine.Record:
+		return true, s.record(c.Body)
+	case machine.Start:
+		return true, s.start(c)
+	case machine.Evaluate:
+		return true, s.evaluate(c)
+	case machine.Expand:
+		return true, s.expand(c)
+	case machine.Cancel:
+		return s.cancel(c)
+	case machine.Resolve:
+		return true, s.resolve(c)
+	case machine.Compensate:
+		err := s.record(c.Body)
+		if err == nil && !s.killed {
+			s.undoing = c.Node
+		}
+		return true, err
+	}
+	return false, fmt.Errorf("unknown command")
+}
+
+func (s *Sim) node(id string) *dag.Node {
+	i, _ := s.State.Graph().Index(id)
+	return s.State.Graph().Node(i)
+}
+
+func (s *Sim) start(c machine.Command) error {
+	if b := s.breaker[s.node(c.Node).Breaker]; b != nil && b.state == "open" && s.now.Before(b.until) {
+		return fmt.Errorf("starts %s before an open breaker", c.Node)
+	}
+	err := s.record(&machine.StartedBody{Node: c.Node, Generation: c.Generation, Attempt: c.Attempt, Reserve: c.Reserve})
+	if err != nil || s.killed {
+		return err
+	}
+	took := time.Duration(1+s.hash(c.Node, "took")%20) * time.Second
+	s.running[c.Node] = attempt{node: s.node(c.Node), gen: c.Generation, no: c.Attempt, began: s.now, end: s.now.Add(took)}
+	return nil
+}
+
+// Condition evaluates the conditions of random plans.
+func Condition(src string, sc dag.Scope) (bool, error) {
+	what, id, _ := strings.Cut(src, ":")
+	switch what {
+	case "true", "false":
+		return what == "true", nil
+	}
+	v, ok := sc.View(id)
+	if !ok {
+		return false, fmt.Errorf("%s is not in scope", id)
+	}
+	return what == "settled" || v.Status == machine.StatusCompleted, nil
+}
+
+func (s *Sim) evaluate(c machine.Command) error {
+	ok, err := Condition(s.node(c.Node).When, s.State.ScopeOf(c.Node))
+	if err != nil {
+		return err
+	}
+	if ok {
+		return s.record(&machine.QueuedBody{Nodes: []string{c.Node}, Reason: "condition"})
+	}
+	return s.record(&machine.FinishedBody{Node: c.Node, Generation: c.Generation, Status: machine.StatusSkipped, Final: true})
+}
+
+func (s *Sim) expand(c machine.Command) error {
+	b := &machine.PlanExtendedBody{Node: c.Node, Generation: c.Generation}
+	for k := range s.hash(c.Node, "items") % 4 {
+		b.Nodes = append(b.Nodes, dag.Node{ID: fmt.Sprintf("%s/i%d", c.Node, k), Kind: "fake", Effect: "pure", OnFail: "continue",
+			Needs: []string{c.Node}, Labels: map[string]string{"fate": "0", "category": "transient"}})
+	}
+	return s.record(b)
+}
+
+func (s *Sim) cancel(c machine.Command) (bool, error) {
+	a, ok := s.running[c.Node]
+	if !ok {
+		return false, fmt.Errorf("cancels %s, which does not run", c.Node)
+	}
+	return true, s.finish(a, machine.Outcome{Status: machine.StatusCancelled})
+}
+
+// resolve answers for a lost attempt: by the probe, or by a question.
+func (s *Sim) resolve(c machine.Command) error {
+	if c.Body != nil {
+		return s.record(c.Body)
+	}
+	b := &machine.FinishedBody{Node: c.Node, Generation: c.Generation, Attempt: c.Attempt, Status: machine.StatusRejected}
+	if s.effects[key(c.Node, c.Generation)] > 0 {
+		o := s.fate(attempt{node: s.node(c.Node), gen: c.Generation})
+		s.effects[key(c.Node, c.Generation)] = 1
+		*b = o.Body
+		b.Node, b.Generation, b.Attempt, b.Status, b.Final = c.Node, c.Generation, c.Attempt, machine.StatusCompleted, true
+	}
+	return s.record(b)
+}
+
+// report plays the breakers' part of a host: it counts, and records what changes.
+func (s *Sim) report(n *dag.Node, f *machine.FinishedBody) error {
+	if n.Breaker == "" {
+		return nil
+	}
+	b := s.breaker[n.Breaker]
+	if b == nil {
+		b = &fakeBreaker{state: "closed"}
+		s.breaker[n.Breaker] = b
+	}
+	switch {
+	case f.Status == machine.StatusCompleted && b.state != "closed":
+		*b = fakeBreaker{state: "closed"}
+	case f.Status == machine.StatusCompleted:
+		b.bad = 0
+		return nil
+	case f.Status == machine.StatusFailed && (f.Category == "transient" || f.Category == "rate_limited"):
+		if b.bad++; b.bad < 2 && b.state == "closed" {
+			return nil
+		}
+		*b = fakeBreaker{state: "open", until: s.now.Add(time.Minute)}
+	default:
+		return nil
+	}
+	return s.record(&machine.BreakerChangedBody{Breaker: n.Breaker, State: b.state, Until: b.until, Cause: n.ID})
+}

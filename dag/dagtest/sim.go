@@ -1,0 +1,426 @@
+package dagtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/machine"
+)
+
+// Epoch is the instant at which simulated runs begin.
+var Epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// A Sim is a fake host: it carries out what the machine asks for in virtual time, and keeps the
+// events as a log would. It checks on the way what must hold for every run.
+type Sim struct {
+	Graph   *dag.Graph
+	State   *machine.State
+	Events  []machine.Event // the log
+	Workers int             // most attempts at once; default 3
+	Resumes int             // most resumes after a pause; default 20
+	// Kills are numbers of events before which the host is killed and started again.
+	Kills []int
+	// Snapshots has a restarted host begin with a snapshot instead of the whole log.
+	Snapshots bool
+	// Check is called after every event.
+	Check func(*Sim) error
+
+	now      time.Time
+	running  map[string]attempt
+	undoing  string
+	failures map[string]int  // recorded failures by node, over the whole run
+	paid     map[string]bool // recorded successes by node and generation
+	effects  map[string]int  // effects of once and probe nodes, by node and generation
+	breaker  map[string]*fakeBreaker
+	steps    int
+	killed   bool  // while the present step was carried out
+	died     []int // kills that have happened
+}
+
+type attempt struct {
+	node       *dag.Node
+	gen, no    int
+	began, end time.Time
+	done       bool // its outcome is known; not yet recorded
+}
+
+type fakeBreaker struct {
+	bad, good int
+	state     string
+	until     time.Time
+}
+
+// New returns a simulation of a plan.
+func New(p *dag.Plan) (*Sim, error) {
+	g, err := dag.NewGraph(p)
+	if err != nil {
+		return nil, err
+	}
+	return &Sim{Graph: g, State: new(machine.State), Workers: 3, Resumes: 20, now: Epoch, running: map[string]attempt{},
+		failures: map[string]int{}, paid: map[string]bool{}, effects: map[string]int{}, breaker: map[string]*fakeBreaker{}}, nil
+}
+
+// Run carries the run to its end, or to a pause that resuming does not help.
+func (s *Sim) Run() error {
+	if err := s.record(&machine.RunCreatedBody{RunID: "sim", Name: s.Graph.Plan.Name, PlanDigest: "plan", Schema: machine.Schema, Seed: s.Graph.Plan.Seed}); err != nil {
+		return err
+	}
+	for {
+		if s.steps++; s.steps > 100_000 {
+			return fmt.Errorf("does not end: %+v", s.State.Run())
+		}
+		over, err := s.step()
+		if over || err != nil {
+			return err
+		}
+	}
+}
+
+// step asks, acts, and lets time pass when there is nothing to do.
+func (s *Sim) step() (over bool, err error) {
+	s.killed = false
+	if open := s.State.Escalations(); len(open) > 0 && s.State.Run().Status == machine.RunRunning {
+		if answer := s.answer(&open[0]); answer != "" {
+			return false, s.record(&machine.EscalationAnsweredBody{ID: open[0].ID, Answer: answer, By: "user"})
+		}
+	}
+	cmds, wake := s.State.Decide(s.now, s.Workers-len(s.running))
+	if again, _ := s.State.Decide(s.now, s.Workers-len(s.running)); !equal(cmds, again) {
+		return false, fmt.Errorf("asked twice, answered differently:\n%s\n%s", show(cmds), show(again))
+	}
+	did := false
+	for _, c := range cmds {
+		acted, err := s.carry(c)
+		if err != nil {
+			return false, fmt.Errorf("%s: %w", show([]machine.Command{c}), err)
+		}
+		if s.killed {
+			return false, nil
+		}
+		did = did || acted
+	}
+	if did {
+		return false, nil
+	}
+	return s.idle(wake)
+}
+
+// idle waits for the next end of an attempt or the machine's instant, whichever comes first.
+func (s *Sim) idle(wake time.Time) (over bool, err error) {
+	next, ok := s.firstEnd()
+	status := s.State.Run().Status
+	switch {
+	case ok && (wake.IsZero() || !next.end.After(wake)):
+		s.pass(next.end)
+		return false, s.finish(next, s.fate(next))
+	case status == machine.RunDone || status == machine.RunBroken:
+		return true, nil
+	case status == machine.RunPause:
+		if s.undoing != "" {
+			return false, s.undone()
+		}
+		if s.State.Run().Resumes >= s.Resumes {
+			return true, nil
+		}
+		s.pass(s.now.Add(time.Hour))
+		return false, s.record(&machine.RunResumedBody{By: "resume"})
+	case s.undoing != "":
+		return false, s.undone()
+	case !wake.IsZero():
+		s.pass(wake)
+		return false, nil
+	}
+	return false, fmt.Errorf("stands still, %v running, wake %v: %+v\n%s", s.running, wake, s.State.Run(), s.Dump())
+}
+
+// Dump shows all nodes that have not ended and the last events.
+func (s *Sim) Dump() string {
+	var b strings.Builder
+	for i := range int32(s.State.Graph().Len()) {
+		if v := s.State.NodeAt(i); v.Status != machine.Completed && v.Status != machine.Skipped {
+			fmt.Fprintf(&b, "%s %s needs %v onFail %s when %q fate %s %s blocked %+v\n", v.Node.ID, v.Status, v.Node.Needs, v.Node.OnFail, v.Node.When,
+				v.Node.Labels["fate"], v.Node.Labels["category"], v.Blocked)
+		}
+	}
+	for _, e := range s.Events[max(0, len(s.Events)-12):] {
+		raw, _ := machine.AppendPayload(nil, e.Body)
+		fmt.Fprintf(&b, "%d %s %s\n", e.Seq, e.Type, raw)
+	}
+	return b.String()
+}
+
+// answer is what the person says: the truth about lost attempts, retry where that can help.
+func (s *Sim) answer(q *machine.EscalationOpenedBody) string {
+	switch q.Kind {
+	case machine.AskLost:
+		v, _ := s.State.NodeByID(q.Node)
+		if s.effects[key(q.Node, v.Generation)] > 0 {
+			return "done"
+		}
+		return "rerun"
+	case machine.AskFailed:
+		if s.node(q.Node).Labels["fate"] == "always" {
+			return "continue"
+		}
+		return "retry"
+	case machine.AskCompensation:
+		return "continue"
+	}
+	return ""
+}
+
+func (s *Sim) pass(to time.Time) {
+	if to.After(s.now) {
+		s.now = to
+	}
+}
+
+func (s *Sim) undone() error {
+	node := s.undoing
+	s.undoing = ""
+	s.pass(s.now.Add(time.Second))
+	return s.record(&machine.CompensationBody{Node: node, Status: machine.StatusCompleted, Done: true})
+}
+
+func (s *Sim) firstEnd() (attempt, bool) {
+	var first attempt
+	for i := range s.State.Graph().Len() { // in plan order: maps have none
+		a, ok := s.running[s.State.Graph().Node(int32(i)).ID]
+		if ok && (first.node == nil || a.end.Before(first.end)) {
+			first = a
+		}
+	}
+	return first, first.node != nil
+}
+
+// record makes a fact of a payload, by way of its bytes. Before an event of Kills the host dies
+// instead.
+func (s *Sim) record(b machine.Body) error {
+	if k := len(s.Events) + 1; slices.Contains(s.Kills, k) && !slices.Contains(s.died, k) {
+		s.died = append(s.died, k)
+		s.killed = true
+		return s.restart()
+	}
+	e := machine.New(s.now, b)
+	e.Seq = int64(len(s.Events) + 1)
+	raw, err := machine.AppendPayload(nil, b)
+	if err != nil {
+		return err
+	}
+	if e.Body, err = machine.DecodePayload(e.Type, raw); err != nil {
+		return err
+	}
+	if again, err := machine.AppendPayload(nil, e.Body); err != nil || !bytes.Equal(raw, again) {
+		return fmt.Errorf("payload is not stable: %s, %s, %v", raw, again, err)
+	}
+	if _, ok := b.(*machine.RunCreatedBody); ok {
+		e.Plan = s.Graph
+	}
+	if err := s.State.Apply(&e); err != nil {
+		return err
+	}
+	s.Events = append(s.Events, e)
+	if err := s.watch(&e); err != nil {
+		return err
+	}
+	if s.Check != nil {
+		return s.Check(s)
+	}
+	return nil
+}
+
+// watch checks what must hold after every event.
+func (s *Sim) watch(e *machine.Event) error {
+	switch b := e.Body.(type) {
+	case *machine.StartedBody:
+		if s.paid[key(b.Node, b.Generation)] {
+			return fmt.Errorf("pays twice for %s", b.Node)
+		}
+		l := s.State.Ledger()
+		if l.Budget.CapUSD > 0 && b.Reserve.USD > 0 && l.Spent.USD+l.Reserved.USD > l.Budget.CapUSD ||
+			l.Budget.CapTokens > 0 && b.Reserve.Tokens > 0 && l.Spent.Tokens+l.Reserved.Tokens > l.Budget.CapTokens {
+			return fmt.Errorf("start of %s could pass the cap: %+v", b.Node, l)
+		}
+		if st := s.State.Run().Status; st != machine.RunRunning && st != machine.RunEnding {
+			return fmt.Errorf("start of %s in a run that is %s", b.Node, st)
+		}
+	case *machine.FinishedBody:
+		switch b.Status {
+		case machine.StatusCompleted:
+			s.paid[key(b.Node, b.Generation)] = true
+		case machine.StatusFailed:
+			s.failures[b.Node]++
+		}
+	}
+	return nil
+}
+
+func key(node string, gen int) string { return fmt.Sprint(node, "#", gen) }
+
+// restart drops the state and folds the log again, as a new process does; attempts that were in
+// flight are lost, some after they took effect.
+func (s *Sim) restart() error {
+	live, err := s.State.AppendSnapshot(nil)
+	if err != nil {
+		return err
+	}
+	state := new(machine.State)
+	if len(s.Events) > 0 && s.Snapshots {
+		if state, err = machine.RestoreSnapshot(live, s.Graph); err != nil {
+			return err
+		}
+	} else {
+		for i := range s.Events {
+			if err := state.Apply(&s.Events[i]); err != nil {
+				return err
+			}
+		}
+	}
+	if folded, err := state.AppendSnapshot(nil); err != nil || !bytes.Equal(live, folded) {
+		return fmt.Errorf("the snapshot differs from the replay (%v):\n%s\n%s", err, live, folded)
+	}
+	if err := s.same(state); err != nil {
+		return err
+	}
+	s.State = state
+	s.breaker = map[string]*fakeBreaker{}
+	for _, b := range state.Breakers() {
+		if !b.Changed.IsZero() {
+			s.breaker[b.Breaker] = &fakeBreaker{state: b.State, until: b.Until}
+		}
+	}
+	if len(s.Events) == 0 {
+		return s.record(&machine.RunCreatedBody{RunID: "sim", Name: s.Graph.Plan.Name, PlanDigest: "plan", Schema: machine.Schema, Seed: s.Graph.Plan.Seed})
+	}
+	s.pass(s.now.Add(time.Minute))
+	s.undoing = ""
+	if st := state.Run().Status; st == machine.RunDone || st == machine.RunBroken {
+		return nil
+	}
+	for i := range int32(state.Graph().Len()) {
+		if v := state.NodeAt(i); v.Status == machine.Running {
+			a := s.running[v.Node.ID]
+			delete(s.running, v.Node.ID)
+			if a.node != nil && !a.done && s.fate(a).Status == machine.StatusCompleted && s.flip(v.Node.ID, "effect") {
+				s.effect(a)
+			}
+			if err := s.record(state.Settle(v.Node.ID, machine.Outcome{Status: machine.StatusLost}, s.now).Body); err != nil {
+				return err
+			}
+		}
+	}
+	if state.Run().Status == machine.RunPause {
+		return nil
+	}
+	return s.record(&machine.RunResumedBody{By: "apply"})
+}
+
+// same holds what is derived in the live state against what a fresh fold derives.
+func (s *Sim) same(other *machine.State) error {
+	if s.State.Graph() == nil {
+		return nil
+	}
+	a, _ := s.State.Decide(s.now, 100)
+	b, _ := other.Decide(s.now, 100)
+	if !equal(a, b) {
+		return fmt.Errorf("a fresh fold decides otherwise:\n%s\n%s", show(a), show(b))
+	}
+	for i := range int32(s.State.Graph().Len()) {
+		if x, y := s.State.NodeAt(i), other.NodeAt(i); x.Status != y.Status || x.Blocked != y.Blocked {
+			return fmt.Errorf("node %s is %s, in a fresh fold %s", x.Node.ID, x.Status, y.Status)
+		}
+	}
+	return nil
+}
+
+func equal(a, b []machine.Command) bool { return show(a) == show(b) }
+
+func show(cmds []machine.Command) string {
+	var b strings.Builder
+	for _, c := range cmds {
+		fmt.Fprintf(&b, "%d %s %d.%d %v", c.Op, c.Node, c.Generation, c.Attempt, c.Reserve)
+		if c.Body != nil {
+			raw, _ := machine.AppendPayload(nil, c.Body)
+			fmt.Fprintf(&b, " %T%s", c.Body, raw)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// hash is a number that follows from the plan's seed and some words.
+func (s *Sim) hash(words ...string) int {
+	h := fnv.New32a()
+	fmt.Fprint(h, s.Graph.Plan.Seed, words)
+	return int(h.Sum32() >> 4)
+}
+
+func (s *Sim) flip(words ...string) bool { return s.hash(words...)%2 == 0 }
+
+// effect notes that a once or probe node did what it does.
+func (s *Sim) effect(a attempt) {
+	if a.node.Effect == "once" || a.node.Effect == "probe" {
+		s.effects[key(a.node.ID, a.gen)]++
+	}
+}
+
+// TwiceDone returns the nodes whose effect happened more than once in a generation.
+func (s *Sim) TwiceDone() (list []string) {
+	for k, n := range s.effects {
+		if n > 1 {
+			list = append(list, k)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// fate is how an attempt ends: by the node's label, and by the failures recorded so far, so that
+// a lost attempt changes nothing.
+func (s *Sim) fate(a attempt) machine.Outcome {
+	n := a.node
+	switch fate := n.Labels["fate"]; {
+	case fate == "fatal":
+		return machine.Outcome{Status: machine.StatusFailed, Category: "fatal", Message: "fatal by fate"}
+	case fate != "always":
+		most, _ := strconv.Atoi(fate)
+		if s.failures[n.ID] >= most {
+			break
+		}
+		fallthrough
+	default:
+		o := machine.Outcome{Status: machine.StatusFailed, Category: n.Labels["category"], Message: "failed by fate"}
+		o.Body.CostUSD = n.Reserve.USD / 4
+		return o
+	}
+	o := machine.Outcome{Status: machine.StatusCompleted}
+	o.Body.Values = map[string]json.RawMessage{"v": json.RawMessage(strconv.Itoa(s.hash(n.ID) % 1000))}
+	if n.Reserve.USD > 0 {
+		o.Body.CostUSD, o.Body.Usage.Output = n.Reserve.USD/2, n.Reserve.Tokens/2
+		if s.hash(n.ID, "over")%10 == 0 {
+			o.Body.CostUSD = n.Reserve.USD * 2 // an overrun
+		}
+	}
+	return o
+}
+
+func (s *Sim) finish(a attempt, o machine.Outcome) error {
+	a.done = true
+	s.running[a.node.ID] = a
+	if o.Status == machine.StatusCompleted {
+		s.effect(a)
+	}
+	e := s.State.Settle(a.node.ID, o, s.now)
+	if err := s.record(e.Body); err != nil || s.killed {
+		return err
+	}
+	delete(s.running, a.node.ID)
+	return s.report(a.node, e.Body.(*machine.FinishedBody))
+}

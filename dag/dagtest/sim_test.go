@@ -1,0 +1,115 @@
+package dagtest
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"dagrun.dev/dag/machine"
+)
+
+var (
+	seedFlag  = flag.Uint64("seed", 0, "run one seed only")
+	seedsFlag = flag.Uint64("seeds", 60, "how many random plans")
+)
+
+func seeds(t *testing.T, f func(t *testing.T, seed uint64)) {
+	first, last := uint64(1), *seedsFlag
+	if *seedFlag != 0 {
+		first, last = *seedFlag, *seedFlag
+	}
+	for seed := first; seed <= last; seed++ {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) { f(t, seed) })
+	}
+}
+
+func simulate(t *testing.T, seed uint64, o Options, setup func(*Sim)) *Sim {
+	t.Helper()
+	s, err := New(RandomPlan(seed, o))
+	if err != nil {
+		t.Fatalf("seed %d: %v", seed, err)
+	}
+	if setup != nil {
+		setup(s)
+	}
+	if err := s.Run(); err != nil {
+		t.Fatalf("seed %d, kills %v, event %d: %v", seed, s.Kills, len(s.Events), err)
+	}
+	return s
+}
+
+// outcome is how a run has ended, as far as it must not depend on where it was killed.
+func outcome(s *Sim) string {
+	st := s.State
+	lines := []string{string(st.Run().Status)}
+	for i := range int32(st.Graph().Len()) {
+		v := st.NodeAt(i)
+		line := fmt.Sprint(v.Node.ID, " ", v.Status)
+		if v.Status == machine.Completed && v.Node.Effect != "once" {
+			line += fmt.Sprintf(" %s", v.Values["v"])
+		}
+		lines = append(lines, line)
+	}
+	slices.Sort(lines) // expanded nodes stand in the order of their expansion
+	return strings.Join(lines, "\n")
+}
+
+func firstDifference(got, want string) string {
+	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range g {
+		if i >= len(w) || g[i] != w[i] {
+			return fmt.Sprintf("ends with %q, undisturbed with %q", g[max(0, i-1):], w[max(0, i-1):])
+		}
+	}
+	return fmt.Sprintf("lacks %q", w[len(g):])
+}
+
+// S-2, S-7, B-3: a run that is killed before any one of its events ends as the undisturbed run
+// does, with the same values, and no effect happens twice. The state folded again equals the live
+// one, and so does the one restored from its snapshot.
+func TestKilledBeforeEveryEvent(t *testing.T) {
+	seeds(t, func(t *testing.T, seed uint64) {
+		whole := simulate(t, seed, Options{}, nil)
+		want := outcome(whole)
+		for k := 1; k <= len(whole.Events); k++ {
+			s := simulate(t, seed, Options{}, func(s *Sim) { s.Kills, s.Snapshots = []int{k}, k%2 == 0 })
+			if got := outcome(s); got != want {
+				t.Fatalf("seed %d: killed before event %d (%s): %s", seed, k, whole.Events[k-1].Type, firstDifference(got, want))
+			}
+			if twice := s.TwiceDone(); len(twice) > 0 {
+				t.Fatalf("seed %d: killed before event %d: done twice: %v", seed, k, twice)
+			}
+		}
+	})
+}
+
+// L-2, B-2: whatever fails, whatever is killed, a run ends or pauses with a name; it
+// never pays twice for a recorded success and never starts what could pass the cap (the
+// simulation checks both at every start).
+func TestAlwaysEnds(t *testing.T) {
+	all := Options{Nodes: 24, Budget: true, Breakers: true, Fatal: true, Deadline: true}
+	ends := map[string]int{}
+	seeds(t, func(t *testing.T, seed uint64) {
+		for _, kills := range [][]int{nil, {int(seed%37) + 2}, {5, int(seed%11) + 9, int(seed%53) + 30}} {
+			s := simulate(t, seed, all, func(s *Sim) { s.Kills, s.Resumes = kills, int(seed%4) })
+			run := s.State.Run()
+			switch run.Status {
+			case machine.RunDone, machine.RunBroken:
+				ends[string(run.Status)]++
+			case machine.RunPause:
+				ends[run.Pause.Reason]++
+				if run.Pause.Reason == "stuck" {
+					t.Errorf("seed %d: %+v", seed, run.Pause)
+				}
+			default:
+				t.Errorf("seed %d ends as %s", seed, run.Status)
+			}
+			if twice := s.TwiceDone(); len(twice) > 0 {
+				t.Errorf("seed %d, kills %v: done twice: %v", seed, kills, twice)
+			}
+		}
+	})
+	t.Logf("ends: %v", ends)
+}
