@@ -11,6 +11,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "sim-agent" {
 		os.Exit(SimMain(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
 	}
+	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // else each simulated agent would linger for a second
 	time.Local = time.UTC // the zone of "resets 3pm"
 	os.Exit(m.Run())
 }

@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"dagrun.dev/nodes"
@@ -306,6 +309,38 @@ func TestSameModel(t *testing.T) {
 			t.Errorf("sameModel(%q, %q) = %v", tt.asked, tt.got, got)
 		}
 	}
+}
+
+// Starts of one program keep their distance, those of another do not wait for them.
+func TestStartsKeepTheirDistance(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		var at []time.Duration
+		for range 4 {
+			wg.Go(func() {
+				if err := takeTurn(t.Context(), "one", 100*time.Millisecond); err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				at = append(at, time.Since(begin))
+			})
+		}
+		wg.Wait()
+		if fmt.Sprint(at) != "[0s 100ms 200ms 300ms]" {
+			t.Errorf("starts at %v", at)
+		}
+		if err := takeTurn(t.Context(), "other", time.Hour); err != nil || time.Since(begin) != 300*time.Millisecond {
+			t.Errorf("another program waited: %v, %v", time.Since(begin), err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := takeTurn(ctx, "other", time.Hour); err == nil {
+			t.Error("a cancelled wait was no error")
+		}
+	})
 }
 
 // onDenial and onModelSwitch turn warnings into failures; a flat price costs nothing.

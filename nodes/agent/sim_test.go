@@ -27,7 +27,10 @@ func sim(t *testing.T, answers, faults string, change ...func(m, *nodes.Task, *n
 	t.Helper()
 	with := m{
 		"provider": "sim", "prompt": m{"text": "Say something."}, "accept": acceptPage,
-		"sim": m{"answers": "answers.yaml", "faults": faults}, "exitGrace": "100ms",
+		"sim": m{"answers": "answers.yaml", "faults": faults}, "pass": []string{"GORACE"},
+	}
+	if strings.Contains(faults, "linger") {
+		with["exitGrace"] = "100ms"
 	}
 	task, host := nodetest.New(t, "agent", with)
 	task.Labels = map[string]string{"role": "builder", "n": "3"}
