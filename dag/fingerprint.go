@@ -3,13 +3,14 @@ package dag
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"regexp"
 	"slices"
 	"strings"
 )
 
 // A Part is one part of a node's fingerprint: what a plan names when it differs.
 type Part struct {
-	Name   string // kind, with, files, reads, writes, appends, outputs, needs, when, foreach, secrets, seed
+	Name   string // kind, with, files, reads, writes, appends, outputs, needs, when, foreach, params, secrets, seed
 	Digest string // lower-case hex sha256
 }
 
@@ -43,6 +44,7 @@ func FingerprintParts(p *Plan, i int32) []Part {
 	if n.Foreach != nil {
 		f.add("foreach", n.Foreach)
 	}
+	f.add("params", paramsOf(p, n))
 	f.add("secrets", sorted(n.Secrets))
 	if p.Seed != 0 {
 		f.add("seed", p.Seed)
@@ -87,6 +89,37 @@ func fileDigests(p *Plan, paths []string) []string {
 			digest = f.Digest
 		}
 		out = append(out, path+" "+digest)
+	}
+	return out
+}
+
+// paramRef finds what expressions read of the parameters: params.a.b.
+var paramRef = regexp.MustCompile(`\bparams((?:\.[A-Za-z_][A-Za-z0-9_]*)*)`)
+
+// paramsOf returns the parameters that expressions of n read when it runs. Those that were
+// filled in when the plan was made are part of its settings already.
+func paramsOf(p *Plan, n *Node) []Param {
+	if len(p.Params) == 0 {
+		return nil
+	}
+	texts := []string{n.When, string(n.With)}
+	if n.Foreach != nil {
+		texts = append(texts, n.Foreach.In, n.Foreach.Key, string(n.Foreach.Template))
+	}
+	var read []string // dotted, each with a dot in front; "" is all of them
+	for _, text := range texts {
+		for _, m := range paramRef.FindAllStringSubmatch(text, -1) {
+			read = append(read, m[1])
+		}
+	}
+	var out []Param
+	for _, param := range p.Params {
+		name := "." + param.Name + "."
+		if slices.ContainsFunc(read, func(r string) bool {
+			return strings.HasPrefix(name, r+".") || strings.HasPrefix(r+".", name)
+		}) {
+			out = append(out, param)
+		}
 	}
 	return out
 }

@@ -45,7 +45,12 @@ func TestFingerprint(t *testing.T) {
 		{"", func(p *Plan, n *Node) { n.ID = "y" }},
 		{"", func(p *Plan, n *Node) { n.Needs = []string{"q", "p"} }},
 		{"", func(p *Plan, n *Node) { n.With = json.RawMessage(`{ "a" : 1 }`) }},
-		{"", func(p *Plan, n *Node) { n.Labels = map[string]string{"a": "b"}; n.Title = "t"; n.Group = "g"; n.Dir = "d" }},
+		{"", func(p *Plan, n *Node) {
+			n.Labels = map[string]string{"a": "b"}
+			n.Title = "t"
+			n.Group = "g"
+			n.Dir = "d"
+		}},
 		{"", func(p *Plan, n *Node) { n.Retry.Attempts = 9; n.Timeout.Attempt = Duration(time.Hour); n.Priority = 3 }},
 		{"", func(p *Plan, n *Node) { n.Breaker, n.Pool, n.OnFail, n.Effect = "b", "p", "continue", "once" }},
 		{"", func(p *Plan, n *Node) { n.Reserve.USD = 5; n.Estimate.Seconds = 9; n.Undo = &Undo{Kind: "exec"} }},
@@ -155,5 +160,28 @@ func TestEstimates(t *testing.T) {
 	}
 	if EstimateNode(p, 2, nil).Known {
 		t.Error("a prompt of unknown size has a known price")
+	}
+}
+
+// A parameter counts where an expression reads it at run time, by itself or with its group.
+func TestFingerprintCountsParametersThatAreRead(t *testing.T) {
+	prints := func(release string) (out []string) {
+		p := Plan{Params: []Param{{Name: "hardening.release", Value: json.RawMessage(release)}, {Name: "agent.model", Value: json.RawMessage(`"m"`)}}, Nodes: []Node{
+			{ID: "when", Kind: "exec", When: "nodes['a'].out.score >= params.hardening.release"},
+			{ID: "with", Kind: "route", With: json.RawMessage(`{"rules":[{"when":"params.hardening.release > 3.0"}]}`)},
+			{ID: "group", Kind: "exec", When: "size(params.hardening) > 0"},
+			{ID: "other", Kind: "exec", When: "params.agent.model == 'm'"},
+			{ID: "none", Kind: "exec"},
+		}}
+		for i := range p.Nodes {
+			out = append(out, Fingerprint(&p, int32(i)))
+		}
+		return out
+	}
+	a, b := prints("3.5"), prints("3.0")
+	for i, want := range []bool{true, true, true, false, false} {
+		if got := a[i] != b[i]; got != want {
+			t.Errorf("node %d changed: %v, want %v", i, got, want)
+		}
 	}
 }
