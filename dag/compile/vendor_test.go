@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/load"
 )
 
 // TestVendor (B-13): the library lies where the cue command and its language server look, an
@@ -46,6 +49,35 @@ func TestVendor(t *testing.T) {
 		t.Errorf("brought up to date: %v", written)
 	}
 	must(t, load())
+}
+
+// TestVendoredVet (B-13): what cue vet sees, the loader alone with the vendored files on disk,
+// is the whole schema: good specifications pass and mistakes do not.
+func TestVendoredVet(t *testing.T) {
+	dir := t.TempDir()
+	_, err := testSchema(t).Vendor(dir)
+	must(t, err)
+	const spec = "package p\n\nimport \"dagrun.dev/spec\"\n\npipeline: spec.#Pipeline & {name: \"demo\", nodes: a: {kind: \"exec\", with: run: \"x\"}}\n"
+	for text, good := range map[string]bool{
+		spec:                                         true,
+		strings.Replace(spec, "run:", "rum:", 1):     false,
+		strings.Replace(spec, "exec", "exce", 1):     false,
+		strings.Replace(spec, "kind:", "knid:", 1):   false,
+		strings.Replace(spec, "\"x\"", "3", 1):       false,
+		strings.Replace(spec, "\"demo\"", "\"\"", 1): false,
+	} {
+		must(t, writeFile(filepath.Join(dir, "p.cue"), []byte(text)))
+		in := load.Instances([]string{"."}, &load.Config{Dir: dir, Env: []string{}, Registry: offline{}})[0]
+		var err error
+		if in.Err != nil {
+			err = in.Err
+		} else {
+			err = newContext().BuildInstance(in).Validate(cue.Concrete(true))
+		}
+		if (err == nil) != good {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
 }
 
 // TestOffline: a specification gets the library as a vendored copy, as a dependency of its
