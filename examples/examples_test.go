@@ -87,10 +87,10 @@ func samePlan(ts *testscript.TestScript, neg bool, args []string) {
 	for i := range sums {
 		var v map[string]any
 		ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[i])), &v))
-		if v["planDigest"] == "" || v["planDigest"] == nil {
-			ts.Fatalf("%s holds no planDigest", args[i])
+		if v["plan_digest"] == "" || v["plan_digest"] == nil {
+			ts.Fatalf("%s holds no plan_digest", args[i])
 		}
-		sums[i] = sha256.Sum256(bytes.TrimSpace([]byte(v["planDigest"].(string))))
+		sums[i] = sha256.Sum256(bytes.TrimSpace([]byte(v["plan_digest"].(string))))
 	}
 	if (sums[0] == sums[1]) == neg {
 		ts.Fatalf("the plans of %s and %s: equal is %v", args[0], args[1], !neg)

@@ -1,0 +1,397 @@
+package specs_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// A site is a copy of nothing: a run directory and a state directory for runs of a pipeline as it
+// stands in this folder.
+type site struct {
+	t     *testing.T
+	out   string // run directory
+	state string
+}
+
+func newSite(t *testing.T) *site {
+	dir := t.TempDir()
+	return &site{t: t, out: filepath.Join(dir, "run"), state: filepath.Join(dir, "state")}
+}
+
+// dagrun runs the program; env are further variables.
+func (s *site) dagrun(env []string, args ...string) (string, error) {
+	s.t.Helper()
+	bin, err := binary()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	cmd := exec.Command(bin, append(args, "--output-dir", s.out)...)
+	cmd.Env = append(os.Environ(), append(env, "XDG_STATE_HOME="+s.state, "HOME="+filepath.Dir(s.out))...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err = cmd.Run()
+	return out.String(), err
+}
+
+// must runs the program, which must succeed.
+func (s *site) must(args ...string) string {
+	s.t.Helper()
+	out, err := s.dagrun(nil, args...)
+	if err != nil {
+		s.t.Fatalf("dagrun %s: %v\n%s", strings.Join(args, " "), err, tail(out))
+	}
+	return out
+}
+
+func tail(s string) string { return s[max(0, len(s)-3000):] }
+
+// read returns a file of the run directory.
+func (s *site) read(name string) string {
+	s.t.Helper()
+	b, err := os.ReadFile(filepath.Join(s.out, name))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return string(b)
+}
+
+// record is a line of the log, as far as these tests look at it.
+type record struct {
+	Type    string `json:"type"`
+	Payload struct {
+		Node       string                     `json:"node"`
+		Generation int                        `json:"generation"`
+		Attempt    int                        `json:"attempt"`
+		Status     string                     `json:"status"`
+		Final      bool                       `json:"final"`
+		Category   string                     `json:"category"`
+		Values     map[string]json.RawMessage `json:"values"`
+		Reused     bool                       `json:"reused"`
+		Notes      []struct {
+			Log, Type string
+			Fields    map[string]any
+		} `json:"notes"`
+		Warnings []string `json:"warnings"`
+		ID       string   `json:"id"`
+	} `json:"payload"`
+}
+
+func (s *site) events() []record {
+	s.t.Helper()
+	var out []record
+	for line := range strings.Lines(s.read("_orchestrator/events.ndjson")) {
+		var r record
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			s.t.Fatal(err)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// finished returns the last end of each node.
+func finished(events []record) map[string]record {
+	out := map[string]record{}
+	for _, e := range events {
+		if e.Type == "WORK_ITEM_FINISHED" {
+			out[e.Payload.Node] = e
+		}
+	}
+	return out
+}
+
+// undisturbed is one whole run of the corpus part, made once: the tests that only look share it.
+var undisturbed = sync.OnceValue(func() *site {
+	dir, err := os.MkdirTemp("", "dagrun-corpus")
+	if err != nil {
+		panic(err)
+	}
+	return &site{out: filepath.Join(dir, "run"), state: filepath.Join(dir, "state")}
+})
+
+var undisturbedOnce sync.Once
+
+func corpusRun(t *testing.T) *site {
+	t.Helper()
+	s := undisturbed()
+	run := *s
+	run.t = t
+	undisturbedOnce.Do(func() { run.must("apply", corpusSpec(t), "--seed", "7", "--quiet") })
+	return &run
+}
+
+// corpusSpec is the specification of the corpus part alone; its folder is the pipeline's.
+func corpusSpec(*testing.T) string { return filepath.Join(corpus, "spec.yaml") }
+
+// C-1, C-10: all nodes of the corpus part complete, and what comes out is a page.
+func TestCorpusRun(t *testing.T) {
+	s := corpusRun(t)
+	ends := finished(s.events())
+	if len(ends) != 73 {
+		t.Errorf("%d nodes have ended, want 73", len(ends))
+	}
+	for id, e := range ends {
+		if e.Payload.Status != "completed" {
+			t.Errorf("%s %s: %s", id, e.Payload.Status, e.Payload.Category)
+		}
+	}
+	page := s.read("artifact.html")
+	for _, want := range []string{"<!DOCTYPE html>", "</html>", "max-width: 952px", "<!-- INTENT:", "<!-- IMPROVEMENTS:"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page holds no %q", want)
+		}
+	}
+	if got := strings.Count(page, `<section class="chapter"`); got != 7 {
+		t.Errorf("the page has %d chapters, want 7", got)
+	}
+	for _, tag := range []string{"figure", "table", "blockquote"} {
+		if got := strings.Count(page, "<"+tag); got != 7 {
+			t.Errorf("the page has %d <%s>, want one in each chapter", got, tag)
+		}
+	}
+	out := s.must("verify")
+	if strings.Contains(out, "damaged") {
+		t.Error(out)
+	}
+}
+
+// S-7: a finished run has nothing to do.
+func TestApplyAgainDoesNothing(t *testing.T) {
+	s := corpusRun(t)
+	before := s.read("_orchestrator/events.ndjson")
+	s.must("apply", corpusSpec(t), "--quiet")
+	starts := func(log string) int { return strings.Count(log, `"type":"WORK_ITEM_STARTED"`) }
+	if after := s.read("_orchestrator/events.ndjson"); starts(after) != starts(before) || !strings.HasPrefix(after, before) {
+		t.Errorf("%d attempts were started by a second apply", starts(after)-starts(before))
+	}
+}
+
+// C-4, C-5, C-6: what stands in the prompts of the passes.
+func TestPrompts(t *testing.T) {
+	s := corpusRun(t)
+	placeholder := regexp.MustCompile(`\{[A-Z][A-Z0-9_]+\}`)
+	for pass := 1; pass <= 56; pass++ {
+		prompt := s.read(fmt.Sprintf("_orchestrator/passes/pass-%03d/prompt.md", pass))
+		step, subset := (pass-1)%8+1, (pass-1)/8+1
+		verifier := step == 2 || step == 5 || step == 8
+		if left := placeholder.FindString(prompt); left != "" {
+			t.Errorf("pass %d: %s is not filled in", pass, left)
+		}
+		if got := strings.Contains(prompt, "What the verifier observed"); got != (step == 3 || step == 6) {
+			t.Errorf("pass %d is given observations: %v", pass, got)
+		}
+		if got := strings.Contains(prompt, "New rotation"); got != (step == 4 || step == 7) {
+			t.Errorf("pass %d is told of a new rotation: %v", pass, got)
+		}
+		first := regexp.MustCompile(`(?m)^## \[1/\d+\] (\S+) \(PRIMACY POSITION\)$`).FindAllString(prompt, -1)
+		if len(first) != 1 {
+			t.Errorf("pass %d marks %v as primacy position, want one", pass, first)
+		}
+		if verifier {
+			continue
+		}
+		for _, want := range []string{"The page belongs to a workshop", "Conviction brief", "## Chapters", "Mechanism catalog", "--paper:", ".masthead", "Case study", "**Order.**"} {
+			if !strings.Contains(prompt, want) {
+				t.Errorf("pass %d: %q is missing", pass, want)
+			}
+		}
+		if got := strings.Contains(prompt, "The chapter on plans established"); got != (subset > 1) {
+			t.Errorf("pass %d has the summary of S1: %v", pass, got)
+		}
+	}
+}
+
+// C-7: the estimate is characters / 4, rounded up, and known before the call.
+func TestPromptTokens(t *testing.T) {
+	s := corpusRun(t)
+	e := finished(s.events())["S3/p4"]
+	prompt := []rune(s.read("_orchestrator/passes/pass-020/prompt.md"))
+	for _, n := range e.Payload.Notes {
+		if tokens, ok := n.Fields["tokens"].(float64); ok {
+			if want := (len(prompt) + 3) / 4; int(tokens) != want {
+				t.Errorf("the prompt of pass 20 is recorded as %v tokens, want %d", tokens, want)
+			}
+			return
+		}
+	}
+	t.Errorf("no record of the size of the prompt of pass 20: %v", e.Payload.Notes)
+}
+
+// C-9: the accumulators hold the last ten and the last thirty entries, with the pass they came from.
+func TestAccumulators(t *testing.T) {
+	s := corpusRun(t)
+	entry := regexp.MustCompile(`(?m)^## .*Pass (\d+)`)
+	for name, want := range map[string]int{"conviction-layer": 10, "discovery-log": 30} {
+		found := entry.FindAllStringSubmatch(s.read("_orchestrator/"+name+".md"), -1)
+		if len(found) != want {
+			t.Errorf("%s holds %d entries, want %d", name, len(found), want)
+			continue
+		}
+		if last := found[want-1][1]; last != "55" {
+			t.Errorf("the last entry of %s is of pass %s, want 55", name, last)
+		}
+	}
+}
+
+// C-12: a pass that hands the page on as it is is accepted, noted, and not tried again.
+func TestUnchangedPage(t *testing.T) {
+	s := corpusRun(t)
+	e := finished(s.events())["S6/p7"]
+	if e.Payload.Status != "completed" || e.Payload.Attempt != 1 || string(e.Payload.Values["changed"]) != "false" {
+		t.Errorf("S6/p7: %s in attempt %d, changed %s", e.Payload.Status, e.Payload.Attempt, e.Payload.Values["changed"])
+	}
+	var logs []string
+	for _, n := range e.Payload.Notes {
+		if n.Type == "no-modification" || n.Type == "accept-no-modification" {
+			logs = append(logs, n.Log)
+		}
+	}
+	slices.Sort(logs)
+	if !slices.Equal(logs, []string{"decision", "quality"}) {
+		t.Errorf("noted in %v, want decision and quality; notes: %v", logs, e.Payload.Notes)
+	}
+}
+
+// C-13: the counts of each verifier are quality records, and rise.
+func TestVerifierCounts(t *testing.T) {
+	s := corpusRun(t)
+	ends := finished(s.events())
+	for subset := 1; subset <= 7; subset++ {
+		last := -1.0
+		for _, step := range []int{2, 5, 8} {
+			e := ends[fmt.Sprintf("S%d/p%d", subset, step)]
+			i := slices.IndexFunc(e.Payload.Notes, func(n struct {
+				Log, Type string
+				Fields    map[string]any
+			}) bool {
+				return n.Log == "quality" && n.Type == "verifier-depth"
+			})
+			if i < 0 {
+				t.Errorf("%s: no quality record of its counts", e.Payload.Node)
+				continue
+			}
+			deep, _ := e.Payload.Notes[i].Fields["deeplyIntegrated"].(float64)
+			if deep < last || deep == last && e.Payload.Node != "S6/p8" { // S6/p7 leaves the page as it is
+				t.Errorf("%s counts %v deeply integrated, %v before", e.Payload.Node, deep, last)
+			}
+			last = deep
+		}
+	}
+}
+
+// S-8, S-9, S-10: checkpoints, backups before each write, every answer on disk.
+func TestWhatIsKept(t *testing.T) {
+	s := corpusRun(t)
+	for i := 1; i <= 7; i++ {
+		s.read(fmt.Sprintf("_orchestrator/checkpoints/cp-S%d/manifest.json", i))
+	}
+	for pass := 1; pass <= 56; pass++ {
+		dir := fmt.Sprintf("_orchestrator/passes/pass-%03d/", pass)
+		if s.read(dir+"raw-output.txt") == "" {
+			t.Errorf("pass %d: the answer is empty", pass)
+		}
+		step := (pass-1)%8 + 1
+		_, err := os.Stat(filepath.Join(s.out, dir, "artifact-backup.html"))
+		builder := step != 2 && step != 5 && step != 8
+		if had := err == nil; had != (builder && pass > 1) {
+			t.Errorf("pass %d has a backup: %v", pass, had)
+		}
+	}
+}
+
+// Two runs of one seed give the same page and the same memory.
+func TestSameSeedSameBytes(t *testing.T) {
+	a, b := corpusRun(t), newSite(t)
+	b.must("apply", corpusSpec(t), "--seed", "7", "--quiet")
+	same(t, a, b)
+}
+
+func same(t *testing.T, a, b *site) {
+	t.Helper()
+	for _, name := range []string{"artifact.html", "_orchestrator/conviction-layer.md", "_orchestrator/discovery-log.md", "_orchestrator/subset-summaries.md"} {
+		if a.read(name) != b.read(name) {
+			t.Errorf("%s differs", name)
+		}
+	}
+}
+
+// S-5, S-7, B-3: one run, killed again and again at ever other places and started again each time, ends like the
+// undisturbed one; completed passes never run again. With DAGRUN_FAULTS=all every event is the
+// one crash of a run of its own.
+func TestFaults(t *testing.T) {
+	want := corpusRun(t)
+	if os.Getenv("DAGRUN_FAULTS") == "all" {
+		for at := 1; ; at++ {
+			s := newSite(t)
+			if !s.killed(at, "apply", corpusSpec(t), "--seed", "7", "--quiet") {
+				if at < 100 {
+					t.Fatalf("the run has only %d events", at-1)
+				}
+				return
+			}
+			s.must("apply", corpusSpec(t), "--quiet")
+			s.intact(want)
+		}
+	}
+	s := newSite(t)
+	if !s.killed(6, "apply", corpusSpec(t), "--seed", "7", "--quiet") {
+		t.Fatal("the run was not killed")
+	}
+	// A pass makes six or seven events and a restart two: each start gets one pass done and is
+	// killed somewhere in the next one.
+	kills := 1
+	for s.killed(len(s.events())+9+kills%7, "resume", "--quiet") {
+		if kills++; kills > 500 {
+			t.Fatal("the run does not end")
+		}
+	}
+	if kills < 30 {
+		t.Errorf("killed only %d times", kills)
+	}
+	s.intact(want)
+	s.must("verify")
+}
+
+// killed runs a command that kills itself right after an event of the log. It is false when the
+// command ended before.
+func (s *site) killed(at int, args ...string) bool {
+	s.t.Helper()
+	out, err := s.dagrun([]string{fmt.Sprintf("DAGRUN_CRASH_AT=%d", at)}, args...)
+	var e *exec.ExitError
+	switch {
+	case err == nil:
+		return false
+	case errors.As(err, &e) && e.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL:
+		return true
+	}
+	s.t.Fatalf("dagrun %s: %v\n%s", strings.Join(args, " "), err, tail(out))
+	return false
+}
+
+// intact compares with an undisturbed run: the same bytes, and no completed node that ran again.
+func (s *site) intact(want *site) {
+	s.t.Helper()
+	same(s.t, want, s)
+	done := map[string]bool{}
+	for _, e := range s.events() {
+		switch id := e.Payload.Node; e.Type {
+		case "WORK_ITEM_STARTED":
+			if done[id] {
+				s.t.Errorf("%s was completed and started again", id)
+			}
+		case "WORK_ITEM_FINISHED":
+			done[id] = done[id] || e.Payload.Status == "completed"
+		}
+	}
+}
