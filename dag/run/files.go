@@ -44,9 +44,10 @@ type Entry struct {
 //
 // It is called from the attempt's goroutine and does slow work there; record is the caller's way to
 // have the owner call Record (and is called once, at most). An artifact whose content did not change
-// is recorded and backed up like any other.
+// is recorded and backed up like any other. Publishing again what the attempt, while it is under way,
+// has published already (its process died; its result is adopted) records nothing twice.
 func (r *Run) Publish(a Attempt, out Output, record func(...machine.Body) error) error {
-	p := publication{r: r, a: a}
+	p := publication{r: r, a: a, before: r.index.openBy(a)}
 	for _, name := range slices.Sorted(maps.Keys(out.Writes)) {
 		if err := p.stage(name, out.Writes[name]); err != nil {
 			return fmt.Errorf("run: publish %s of %s: %w", name, a.Node, err)
@@ -57,11 +58,10 @@ func (r *Run) Publish(a Attempt, out Output, record func(...machine.Body) error)
 			return fmt.Errorf("run: entry of %s for %s: %w", a.Node, e.Accumulator, err)
 		}
 	}
-	if len(p.bodies) == 0 {
-		return nil
-	}
-	if err := record(p.bodies...); err != nil {
-		return err
+	if len(p.bodies) > 0 {
+		if err := record(p.bodies...); err != nil {
+			return err
+		}
 	}
 	if len(p.files) == 0 {
 		return nil
@@ -78,8 +78,20 @@ func (r *Run) Publish(a Attempt, out Output, record func(...machine.Body) error)
 type publication struct {
 	r      *Run
 	a      Attempt
+	before []published // what the attempt has recorded before
 	bodies []machine.Body
 	files  []*machine.ArtifactWrittenBody
+}
+
+// recorded takes a content off what the attempt has recorded before.
+func (p *publication) recorded(name, digest string) (published, bool) {
+	i := slices.IndexFunc(p.before, func(f published) bool { return f.name == name && f.digest == digest })
+	if i < 0 {
+		return published{}, false
+	}
+	f := p.before[i]
+	p.before = slices.Delete(p.before, i, i+1)
+	return f, true
 }
 
 // stage stores a file and backs up what it will replace.
@@ -91,6 +103,10 @@ func (p *publication) stage(name, staged string) error {
 	digest, size, err := r.tree.PutFile(staged)
 	if err != nil {
 		return err
+	}
+	if f, ok := p.recorded(name, digest); ok {
+		p.files = append(p.files, &machine.ArtifactWrittenBody{Name: name, Digest: digest, Previous: f.previous})
+		return nil
 	}
 	previous, err := p.present(name)
 	if err != nil {
@@ -143,6 +159,9 @@ func (p *publication) entry(e Entry) error {
 	digest, err := p.r.store.PutBytes(b)
 	if err != nil {
 		return err
+	}
+	if _, ok := p.recorded(e.Accumulator, digest); ok {
+		return nil
 	}
 	p.bodies = append(p.bodies, &machine.ArtifactWrittenBody{
 		Node: p.a.Node, Generation: p.a.Generation, Attempt: p.a.Attempt,

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"dagrun.dev/dag/machine"
@@ -36,7 +37,7 @@ func (r *Run) lose(now time.Time, adopt func(node string, generation, attempt in
 			e := r.state.Settle(v.Node.ID, machine.Outcome{Status: machine.StatusLost, Message: "the process that ran it died"}, now)
 			body = e.Body.(*machine.FinishedBody)
 		}
-		files := r.index.openBy(v.Node.ID)
+		files := slices.DeleteFunc(r.index.openBy(Attempt{v.Node.ID, v.Generation, v.Attempt}), func(f published) bool { return f.entry })
 		for _, f := range files {
 			warning, err := r.keepStrange(f)
 			if err != nil {
@@ -58,17 +59,20 @@ func (r *Run) lose(now time.Time, adopt func(node string, generation, attempt in
 	return lost, nil
 }
 
-// A publishedFile is an artifact that an attempt under way had recorded.
-type publishedFile struct{ name, digest, previous string }
+// A published is what an attempt under way has recorded: an artifact's version or an entry.
+type published struct {
+	name, digest, previous string
+	entry                  bool
+}
 
-// openBy returns what a node's attempt under way has recorded.
-func (x *index) openBy(node string) []publishedFile {
+// openBy returns what an attempt under way has recorded, in order.
+func (x *index) openBy(a Attempt) []published {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	var list []publishedFile
-	for _, ref := range x.byNode[node] {
-		if v := ref.v(); v.Standing == open && !ref.t.Entries {
-			list = append(list, publishedFile{ref.t.Name, v.Digest, v.Previous})
+	var list []published
+	for _, ref := range x.byNode[a.Node] {
+		if v := ref.v(); v.Standing == open && v.Generation == a.Generation && v.Attempt == a.Attempt {
+			list = append(list, published{ref.t.Name, v.Digest, v.Previous, ref.t.Entries})
 		}
 	}
 	return list
@@ -76,7 +80,7 @@ func (x *index) openBy(node string) []publishedFile {
 
 // keepStrange stores a live file that is neither the version before the attempt nor the one that the
 // attempt had recorded, and says so.
-func (r *Run) keepStrange(f publishedFile) (warning string, err error) {
+func (r *Run) keepStrange(f published) (warning string, err error) {
 	digest, _, err := r.tree.Live(f.name)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && (digest == f.digest || digest == f.previous) {
 		return "", nil

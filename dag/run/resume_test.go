@@ -200,6 +200,42 @@ func TestResultOfALostAttemptIsAdopted(t *testing.T) {
 	verified(t, m.FS(), "adopted")
 }
 
+// The result of a lost attempt that had been recorded, or published, is published again when it is adopted:
+// once is enough.
+func TestPublishingAgainRecordsNothingTwice(t *testing.T) {
+	for _, when := range []string{"started", "recorded", "published"} {
+		t.Run(when, func(t *testing.T) {
+			m := interrupted(t, "b2", when)
+			r, _ := reopen(t, memOptions(m.FS()))
+			staged := t.TempDir() + "/x"
+			if err := os.WriteFile(staged, []byte("half of b2\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			out := Output{Writes: map[string]string{"page.html": staged}, Entries: []Entry{{Accumulator: "notes", Text: "lost"}}}
+			err := r.Publish(Attempt{"b2", 1, 1}, out, func(bodies ...machine.Body) error {
+				_, err := r.Record(start0.Add(time.Hour), bodies...)
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			body := r.State().Settle("b2", machine.Outcome{Status: machine.StatusCompleted}, start0.Add(time.Hour)).Body
+			if err := r.RecordDurable(start0.Add(time.Hour), body); err != nil {
+				t.Fatal(err)
+			}
+			if e, err := r.Entries("b3", "notes"); err != nil || len(e) != 2 {
+				t.Errorf("%d entries, %v", len(e), err)
+			}
+			versions := r.index.artifacts()[0].Versions
+			if len(versions) != 2 || text(t, m.FS(), "page.html") != "half of b2\n" {
+				t.Errorf("%d versions, page %q", len(versions), text(t, m.FS(), "page.html"))
+			}
+			r.Close()
+			verified(t, m.FS(), "published again")
+		})
+	}
+}
+
 // S-5: while a builder was in flight, a page that is neither old nor new is replaced by the version before
 // the builder; what stood there is kept.
 func TestPageChangedUnderABuilder(t *testing.T) {

@@ -323,6 +323,7 @@ func (r *Run) Close() error {
 		}
 	}
 	r.project.close()
+	r.own.Remove(stagingDir) // if it is empty
 	err := r.log.Close()
 	if r.err == nil {
 		r.err = errClosed
