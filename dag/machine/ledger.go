@@ -85,16 +85,16 @@ func (l *ledger) fits(a, chosen dag.Amount) bool {
 func (s *State) book(i int32, b *FinishedBody) {
 	r, l := &s.recs[i], &s.ledger
 	var reserved, wrong dag.Amount // wrong: assumed before, now known better
+	cost := dag.Amount{USD: b.CostUSD, Tokens: b.Usage.total()}
 	if m := r.more; m != nil {
 		if r.phase == running {
 			reserved = m.reserved
 			l.reserve(reserved, -1)
-		} else if b.Attempt != 0 && b.CostKind != "" {
+		} else if b.Attempt != 0 && (b.CostKind != "" || cost != dag.Amount{}) {
 			wrong = m.assumed
 		}
 		m.assumed = dag.Amount{}
 	}
-	cost := dag.Amount{USD: b.CostUSD, Tokens: b.Usage.total()}
 	if b.CostKind == CostAssumed {
 		if cost.Tokens == 0 {
 			cost.Tokens = reserved.Tokens

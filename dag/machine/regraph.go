@@ -65,7 +65,7 @@ func (s *State) extend(g *dag.Graph) {
 	s.graph = g
 	n := g.Len()
 	for int32(len(s.recs)) < int32(n) {
-		s.recs = append(s.recs, rec{gen: 1, items: notExpanded})
+		s.recs = append(s.recs, s.newRec(g.Node(int32(len(s.recs))).ID))
 		s.status = append(s.status, Waiting)
 		s.settled = append(s.settled, unsettled)
 		s.tallies = append(s.tallies, tally{})
@@ -154,11 +154,18 @@ func (s *State) regraph(g *dag.Graph, again map[string]bool) error {
 		}
 		kept = append(kept, x)
 	}
+	for j := range s.recs {
+		if id := old.Node(int32(j)).ID; s.recs[j].begun() {
+			if _, stays := g.Index(id); !stays {
+				s.retire(id, s.recs[j].gen)
+			}
+		}
+	}
 	recs := make([]rec, g.Len())
 	for i := range recs {
-		recs[i] = rec{gen: 1, items: notExpanded}
 		j, ok := old.Index(g.Node(int32(i)).ID)
 		if !ok {
+			recs[i] = s.newRec(g.Node(int32(i)).ID)
 			continue
 		}
 		recs[i] = s.recs[j]
@@ -172,4 +179,36 @@ func (s *State) regraph(g *dag.Graph, again map[string]bool) error {
 	s.expansions, s.recs = kept, recs
 	s.build(g)
 	return nil
+}
+
+// A retired node has left the plan. Should it come back, it goes on with the next generation, so
+// that node, generation and attempt name one attempt in the whole log.
+type retired struct {
+	ID  string `json:"id"`
+	Gen int32  `json:"generation"`
+}
+
+func (s *State) retire(id string, gen int32) {
+	if k, ok := s.retiredAt[id]; ok {
+		s.retired[k].Gen = max(s.retired[k].Gen, gen)
+		return
+	}
+	s.indexRetired(id, len(s.retired))
+	s.retired = append(s.retired, retired{id, gen})
+}
+
+func (s *State) indexRetired(id string, k int) {
+	if s.retiredAt == nil {
+		s.retiredAt = map[string]int{}
+	}
+	s.retiredAt[id] = k
+}
+
+// newRec is the record of a node that has come into the plan.
+func (s *State) newRec(id string) rec {
+	r := rec{gen: 1, items: notExpanded}
+	if k, ok := s.retiredAt[id]; ok {
+		r.gen = s.retired[k].Gen + 1
+	}
+	return r
 }

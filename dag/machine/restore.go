@@ -22,6 +22,10 @@ func (s *State) restore(v *snapshot, g *dag.Graph) error {
 		active: v.Active, activeFrom: ms(v.From), resumes: v.Resumes, undos: v.Undos}
 	s.expansions = v.Extended
 	s.errors = v.Errors
+	s.retired = v.Retired
+	for k := range s.retired {
+		s.indexRetired(s.retired[k].ID, k)
+	}
 	s.world = world{inputs: v.Inputs, state: v.RunState, stable: v.Stable, sections: v.Sections, gates: v.Gates, issues: v.Issues,
 		prs: v.PRs, reverts: v.Reverts, compensations: v.Compensations, calls: v.Calls}
 	s.restoreLedger(&v.Ledger)

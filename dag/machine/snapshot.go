@@ -80,6 +80,7 @@ type snapshot struct {
 	PRs           []PROpenedBody      `json:"pull_requests,omitempty"`
 	Errors        []ErrorView         `json:"errors,omitempty"`
 	Extended      []*PlanExtendedBody `json:"extended,omitempty"`
+	Retired       []retired           `json:"retired,omitempty"` // nodes that left the plan
 
 	Artifacts []artifactSnap `json:"artifacts"`
 	WorkItems []nodeSnap     `json:"work_items"`
@@ -180,7 +181,7 @@ func (s *State) snapshot() *snapshot {
 		Created: at(r.created), Updated: at(r.updated), RunState: w.state, Stable: w.stable, Status: r.status, Pause: r.pause,
 		Failed: r.failed, Ending: r.ending, Active: r.active, From: at(r.activeFrom), Resumes: r.resumes, Undos: r.undos,
 		Inputs: w.inputs, Reverts: w.reverts, Compensations: w.compensations, Calls: w.calls, PRs: w.prs,
-		Errors: s.errors, Extended: s.expansions, Issues: w.issues, Sections: w.sections, Gates: w.gates}
+		Errors: s.errors, Extended: s.expansions, Retired: s.retired, Issues: w.issues, Sections: w.sections, Gates: w.gates}
 	if s.graph != nil && s.undoNode >= 0 {
 		v.UndoNode = s.graph.Node(s.undoNode).ID
 	}

@@ -34,6 +34,7 @@ type State struct {
 	run        runFacts
 	recs       []rec // by node index
 	expansions []*PlanExtendedBody
+	retired    []retired
 	ledger     ledger
 	breakers   []breaker
 	questions  []question
@@ -41,27 +42,28 @@ type State struct {
 	errors     []ErrorView // the last of them
 
 	// Derived.
-	graph    *dag.Graph
-	status   []Status
-	settled  []settlement
-	tallies  []tally
-	counts   [Cancelled + 1]int32
-	open     int32 // nodes that are not settled
-	lists    [Cancelled + 1][]int32
-	classes  []class
-	class    []int32 // by node
-	heapAt   []int32 // by node: place in the heap of its class
-	pools    []pool
-	always   []int32
-	timers   []timer
-	overdue  []int32
-	blocked  []bool // about to be rewound; nil = none
-	undoing  int32  // node whose failure is being compensated, -1 = none
-	openQ    []int32
-	questAt  map[string]int32
-	breakAt  map[string]int32
-	ending   string // reason for which the run ends; "" = it does not
-	undoNode int32  // node whose undo action is in flight, -1 = none
+	graph     *dag.Graph
+	status    []Status
+	settled   []settlement
+	tallies   []tally
+	counts    [Cancelled + 1]int32
+	open      int32 // nodes that are not settled
+	lists     [Cancelled + 1][]int32
+	classes   []class
+	class     []int32 // by node
+	heapAt    []int32 // by node: place in the heap of its class
+	pools     []pool
+	always    []int32
+	timers    []timer
+	overdue   []int32
+	blocked   []bool // about to be rewound; nil = none
+	undoing   int32  // node whose failure is being compensated, -1 = none
+	openQ     []int32
+	questAt   map[string]int32
+	breakAt   map[string]int32
+	retiredAt map[string]int
+	ending    string // reason for which the run ends; "" = it does not
+	undoNode  int32  // node whose undo action is in flight, -1 = none
 }
 
 type pool struct {
