@@ -43,6 +43,10 @@ type Options struct {
 // Three things happen to an event: Append writes it (the kernel has it: a killed process loses
 // nothing), a goroutine of the log's own syncs it (a loss of power loses nothing), and waiters
 // learn of it. The appender never waits for a sync.
+//
+// The file is not laid out in advance. That would save some 30 µs a sync (55 instead of 84 measured),
+// but there is one sync in 50 ms or one a paid node, and zeros at the end would have to be told from
+// a torn line.
 type Log struct {
 	fsys    disk.FS
 	name    string
