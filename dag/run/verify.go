@@ -375,7 +375,8 @@ func (v *verification) softening() error {
 	return nil
 }
 
-// answers: each answer of a model is on disk, those of failed attempts too.
+// answers: each answer of a model is on disk, those of failed attempts too: as raw-output*, or, when
+// its process died before it was written out, within the transcript*.
 func (v *verification) answers() error {
 	var errs []error
 	attempts := slices.SortedFunc(maps.Keys(v.answered), func(a, b Attempt) int {
@@ -388,13 +389,16 @@ func (v *verification) answers() error {
 			errs = append(errs, err)
 			continue
 		}
-		kept := 0
+		outputs, transcripts := 0, 0
 		for _, e := range list {
 			if strings.HasPrefix(e.Name(), "raw-output") {
-				kept++
+				outputs++
+			}
+			if strings.HasPrefix(e.Name(), "transcript") {
+				transcripts++
 			}
 		}
-		if kept < calls {
+		if kept := max(outputs, transcripts); kept < calls {
 			errs = append(errs, fmt.Errorf("node %s, generation %d: %d calls answered, %d answers kept", a.Node, a.Generation, calls, kept))
 		}
 	}
