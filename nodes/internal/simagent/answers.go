@@ -2,55 +2,62 @@ package simagent
 
 import (
 	"bytes"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
 	"time"
 
-	"gopkg.in/yaml.v3"
+	"dagrun.dev/internal/tree"
+	"dagrun.dev/internal/yamltree"
 )
 
 // An entry is one element of an answers file.
 type entry struct {
-	Match   map[string]values `yaml:"match"`
-	Answer  string            `yaml:"answer"`
-	File    string            `yaml:"file"`
-	Usage   *Usage            `yaml:"usage"`
-	CostUSD *float64          `yaml:"costUSD"`
-	Delay   *duration         `yaml:"delay"`
-	Write   map[string]string `yaml:"write"`
+	Match   map[string]values `json:"match"`
+	Answer  string            `json:"answer"`
+	File    string            `json:"file"`
+	Usage   *Usage            `json:"usage"`
+	CostUSD *float64          `json:"costUSD"`
+	Delay   *duration         `json:"delay"`
+	Write   map[string]string `json:"write"`
 }
 
 // values are one text or a list of texts; numbers and truth values are taken as written.
 type values []string
 
-// UnmarshalYAML reads either.
-func (v *values) UnmarshalYAML(n *yaml.Node) error {
-	switch n.Kind {
-	case yaml.ScalarNode:
-		*v = values{n.Value}
-		return nil
-	case yaml.SequenceNode:
-		for _, item := range n.Content {
-			if item.Kind != yaml.ScalarNode {
-				return fmt.Errorf("line %d: want a text", item.Line)
-			}
-			*v = append(*v, item.Value)
+// UnmarshalJSON reads either.
+func (v *values) UnmarshalJSON(b []byte) error {
+	list := []json.RawMessage{b}
+	if b[0] == '[' {
+		if err := json.Unmarshal(b, &list); err != nil {
+			return err
 		}
-		return nil
 	}
-	return fmt.Errorf("line %d: want a text or a list of texts", n.Line)
+	for _, item := range list {
+		switch {
+		case item[0] == '"':
+			var s string
+			if err := json.Unmarshal(item, &s); err != nil {
+				return err
+			}
+			*v = append(*v, s)
+		case item[0] == '{' || item[0] == '[' || bytes.Equal(item, []byte("null")):
+			return fmt.Errorf("want a text or a list of texts, not %s", item)
+		default:
+			*v = append(*v, string(item))
+		}
+	}
+	return nil
 }
 
 type duration time.Duration
 
-// UnmarshalYAML reads text such as 20ms.
-func (d *duration) UnmarshalYAML(n *yaml.Node) error {
-	v, err := time.ParseDuration(n.Value)
+// UnmarshalText reads text such as 20ms.
+func (d *duration) UnmarshalText(b []byte) error {
+	v, err := time.ParseDuration(string(b))
 	*d = duration(v)
 	return err
 }
@@ -104,10 +111,14 @@ func readYAML[T any](file string) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
+	v, _, err := yamltree.Parse(filepath.Base(file), b, tree.Defaults)
+	if err != nil {
+		return nil, err
+	}
 	var list []T
-	d := yaml.NewDecoder(bytes.NewReader(b))
-	d.KnownFields(true)
-	if err := d.Decode(&list); err != nil && !errors.Is(err, io.EOF) {
+	d := json.NewDecoder(bytes.NewReader(v.AppendJSON(nil)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&list); err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Base(file), err)
 	}
 	return list, nil

@@ -11,11 +11,11 @@ import (
 
 // A Fault is one rule: which calls go wrong, how, and how often.
 type Fault struct {
-	Match  map[string]values `yaml:"match" json:"match"`
-	Kind   string            `yaml:"fault" json:"fault"`
-	Arg    string            `yaml:"arg" json:"arg,omitempty"`
-	Times  *int              `yaml:"times" json:"times,omitempty"`   // failures after which it is over; default 1, -1 = never
-	Chance *float64          `yaml:"chance" json:"chance,omitempty"` // 0..1; default 1
+	Match  map[string]values `json:"match"`
+	Kind   string            `json:"fault"`
+	Arg    string            `json:"arg,omitempty"`
+	Times  *int              `json:"times,omitempty"`  // failures after which it is over; default 1, -1 = never
+	Chance *float64          `json:"chance,omitempty"` // 0..1; default 1
 }
 
 // kinds are the faults, and whether the call fails by them.

@@ -123,10 +123,10 @@ type Answer struct {
 
 // Usage counts tokens in four disjoint classes.
 type Usage struct {
-	Input      int64 `yaml:"input"`
-	Output     int64 `yaml:"output"`
-	CacheRead  int64 `yaml:"cacheRead"`
-	CacheWrite int64 `yaml:"cacheWrite"`
+	Input      int64 `json:"input"`
+	Output     int64 `json:"output"`
+	CacheRead  int64 `json:"cacheRead"`
+	CacheWrite int64 `json:"cacheWrite"`
 }
 
 // Dollars per million tokens where the answers name no cost.
