@@ -44,7 +44,7 @@ type draft struct {
 	path   string // of the node, for messages
 	tree   *tree.Value
 	with   *tree.Value // checked settings; templates where the node is dynamic
-	node   dag.Node
+	node   *dag.Node
 	traits nodes.Traits
 	index  int32     // in the graph of written needs
 	reads  []reading // of other nodes

@@ -81,7 +81,9 @@ func (b *builder) build(p *tree.Value, o Options) *Result {
 	if !b.expand(p) {
 		return nil
 	}
-	for _, d := range b.drafts {
+	b.plan.Nodes = make([]dag.Node, len(b.drafts))
+	for i, d := range b.drafts {
+		d.node = &b.plan.Nodes[i]
 		d.bad = !b.complete(d)
 	}
 	if !b.names() {
@@ -129,7 +131,7 @@ func (b *builder) exact(p *dag.Plan, pos tree.Pos) bool {
 	}
 	const most = 1 << 53
 	for _, d := range b.drafts {
-		n := &d.node
+		n := d.node
 		if n.Reserve.Tokens > most || n.Estimate.Tokens > most || n.Priority > most || n.Priority < -most {
 			b.fail(d.tree.Pos, d.path, "a number beyond 2^53 cannot be kept exactly in JSON")
 		}

@@ -99,10 +99,6 @@ func (b *builder) connect() {
 		}
 	}
 	b.infer(edges)
-	b.plan.Nodes = make([]dag.Node, len(b.drafts))
-	for i, d := range b.drafts {
-		b.plan.Nodes[i] = d.node
-	}
 	b.listFiles()
 	b.reserve()
 }
@@ -337,7 +333,6 @@ func (b *builder) typeAll() {
 		for k := range d.reads {
 			b.typeOne(d, &d.reads[k], m)
 		}
-		b.plan.Nodes[i].Outputs = d.node.Outputs
 	}
 }
 
@@ -370,7 +365,7 @@ func (b *builder) typeOne(d *draft, r *reading, m *missing) {
 		b.fail(r.pos, r.path, "in %q: there may be no value; write .orValue(...)", r.src)
 		return
 	}
-	output(&d.node, r.value, p.Type)
+	output(d.node, r.value, p.Type)
 }
 
 // missing says whether a node's values may be missing when another one reads them.
@@ -381,7 +376,7 @@ type missing struct {
 
 // enter notes why a node may be skipped; its needs were entered before.
 func (m *missing) enter(d *draft) {
-	n := &d.node
+	n := d.node
 	switch {
 	case n.When != "":
 		m.skip[d.index] = "it has a `when`"
@@ -409,7 +404,7 @@ func listed(ids []string) string {
 
 // why says why t may have no values for the reader d; empty when it always has.
 func (m *missing) why(d, t *draft) string {
-	n := &t.node
+	n := t.node
 	switch {
 	case slices.Contains(d.node.History, t.id) && !slices.Contains(d.node.Needs, t.id):
 		return "it is in `history` and may not have run"

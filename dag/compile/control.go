@@ -37,7 +37,7 @@ func (b *builder) checkAnswer(d *draft, field string) {
 
 // undo reads a compensation.
 func (b *builder) undo(d *draft, v *tree.Value) {
-	n, path := &d.node, d.path+".compensate"
+	n, path := d.node, d.path+".compensate"
 	if v == nil {
 		if n.OnFail == "compensate" {
 			b.fail(d.tree.Pos, d.path, "onFail is compensate, and there is no compensate block that says how")
@@ -64,7 +64,7 @@ func (b *builder) undo(d *draft, v *tree.Value) {
 		if string(raw) != "{}" {
 			u.With = raw
 		}
-		c := &draft{id: d.id, path: path, tree: v, with: with, node: dag.Node{Kind: u.Kind}}
+		c := &draft{id: d.id, path: path, tree: v, with: with, node: &dag.Node{Kind: u.Kind}}
 		t, _ := b.traits(c, u.Kind, raw, path+".with")
 		n.Files = union(n.Files, b.inputs(c, t.Files, path+".with"))
 		n.Secrets = union(n.Secrets, t.Secrets)

@@ -9,8 +9,8 @@ import (
 	"dagrun.dev/internal/tree"
 )
 
-// maxNodes bounds what foreach blocks may make.
-const maxNodes = 1_000_000
+// maxNodes bounds what foreach blocks may make: a slip in an axis is told before it fills memory.
+const maxNodes = 250_000
 
 // expand makes the nodes of all foreach blocks. It reports whether all went well.
 func (b *builder) expand(p *tree.Value) bool {
@@ -206,6 +206,10 @@ func (x *expansion) keyed(a *axis, v *tree.Value) []map[string]any {
 	if v.Kind != tree.List && v.Kind != tree.Map && (v.Kind != tree.Int || v.Int < 0) {
 		x.fail(v.Pos, a.path+".in", "want a list, a map or a number of rounds, got %s", rules.Show(v))
 		x.stopped = true
+		return nil
+	}
+	if len(values) > maxNodes {
+		x.stop(v.Pos, a.path+".in", fmt.Errorf("want at most %d items", maxNodes))
 		return nil
 	}
 	out := make([]map[string]any, len(values))

@@ -50,7 +50,7 @@ func (b *builder) complete(d *draft) bool {
 	v := d.tree
 	kind := str(v.Get("kind"))
 	l := b.layers(v, kind)
-	n := &d.node
+	n := d.node
 	*n = dag.Node{ID: d.id, Kind: kind, Title: str(v.Get("title")), Dynamic: n.Dynamic, Pos: v.Pos.String()}
 	b.policies(n, l, d.path)
 	b.needs(n, v.Get("needs"), d.path)
@@ -187,7 +187,7 @@ func (b *builder) dir(d *draft, v *tree.Value) {
 
 // describe checks the settings and merges what the kind says of them.
 func (b *builder) describe(d *draft) {
-	n, path := &d.node, d.path+".with"
+	n, path := d.node, d.path+".with"
 	if d.with == nil {
 		d.with = &tree.Value{Kind: tree.Map, Pos: d.tree.Pos}
 	}

@@ -102,7 +102,7 @@ func (b *builder) templateFiles(d *draft, kind string, tmpl *tree.Value, path st
 			fixed = append(fixed, name)
 		}
 	}
-	c := &draft{id: d.id, path: path, tree: tmpl, with: with, node: dag.Node{Kind: kind}}
+	c := &draft{id: d.id, path: path, tree: tmpl, with: with, node: &dag.Node{Kind: kind}}
 	d.node.Files = union(d.node.Files, b.inputs(c, fixed, path+".with"))
 }
 
@@ -134,6 +134,7 @@ func (s *Schema) finishNode(p *dag.Plan, parent *dag.Node, id string, spec *tree
 	}
 	b.draft(id, tree.Pos{}, spec, tree.Join("nodes", id))
 	d := b.drafts[0]
+	d.node = new(dag.Node)
 	for _, x := range s.CheckNode(spec, d.path) {
 		b.report(x)
 	}
@@ -145,7 +146,7 @@ func (s *Schema) finishNode(p *dag.Plan, parent *dag.Node, id string, spec *tree
 		first.Pos = tree.Pos{} // a plan has no places
 		return dag.Node{}, first
 	}
-	n := d.node
+	n := *d.node
 	if n.Group == "" {
 		n.Group = parent.Group
 	}
