@@ -73,8 +73,8 @@ func (s *Sim) Run() error {
 		return err
 	}
 	for {
-		if s.steps++; s.steps > 100_000 {
-			return fmt.Errorf("does not end: %+v", s.State.Run())
+		if s.steps++; s.steps > 3000 {
+			return fmt.Errorf("does not end: %+v\n%s", s.State.Run(), s.Dump())
 		}
 		over, err := s.step()
 		if over || err != nil {
@@ -250,6 +250,10 @@ func (s *Sim) watch(e *machine.Event) error {
 		}
 		if st := s.State.Run().Status; st != machine.RunRunning && st != machine.RunEnding {
 			return fmt.Errorf("start of %s in a run that is %s", b.Node, st)
+		}
+	case *machine.RunPausedBody:
+		if b.Reason == "stuck" {
+			return fmt.Errorf("%s", b.Message)
 		}
 	case *machine.FinishedBody:
 		switch b.Status {

@@ -15,6 +15,7 @@ func (s *State) build(g *dag.Graph) {
 	s.counts, s.lists = [Cancelled + 1]int32{Waiting: int32(n)}, [Cancelled + 1][]int32{}
 	s.classes, s.pools, s.always, s.timers, s.overdue = nil, nil, nil, nil, nil
 	s.open, s.ending = int32(n), s.run.ending
+	s.undoing, s.blocked = -1, nil
 	s.ledger.reserved = dag.Amount{}
 	for _, p := range g.Plan.Pools {
 		s.pools = append(s.pools, pool{name: p.Name, size: int32(p.Size)})
@@ -34,7 +35,6 @@ func (s *State) build(g *dag.Graph) {
 			s.touch(i)
 		}
 	}
-	s.undoing, s.blocked = -1, nil
 	s.findUndo()
 }
 
