@@ -56,11 +56,16 @@ func (k Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 	if q.now = k.now; q.now == nil {
 		q.now = time.Now
 	}
-	r, err := call(ctx, p, q)
+	r, record, err := call(ctx, p, q)
 	if err != nil {
 		return res, err
 	}
-	return finish(t, s, steps, r, res)
+	res, err = finish(t, s, steps, r, res)
+	// The answer is on disk by now: who finds the call recorded finds the answer too.
+	if failed := record(); failed != nil {
+		return res, failed
+	}
+	return res, err
 }
 
 // ask assembles the question and keeps it.
@@ -102,25 +107,28 @@ func (src *textSource) read(t *nodes.Task) (string, error) {
 	return string(b), err
 }
 
-// call asks the provider and records that it was asked and what became of it.
-func call(ctx context.Context, p provider, q *question) (*reply, error) {
+// call asks the provider and records that it was asked. record records what became of it; it is
+// called when the answer has been kept.
+func call(ctx context.Context, p provider, q *question) (r *reply, record func() error, err error) {
 	begin := time.Now()
 	if err := q.task.Emit("LLM_CALL_STARTED", started(p, q)); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	r, err := p.ask(ctx, q)
+	r, err = p.ask(ctx, q)
 	latency := time.Since(begin).Milliseconds()
 	if err == nil {
 		err = settle(q, r)
 	}
 	if err != nil {
 		failure := asError(ctx, err)
-		return nil, errors.Join(q.task.Emit("LLM_CALL_FAILED", failed(failure, 0, latency)), err)
+		return nil, nil, errors.Join(q.task.Emit("LLM_CALL_FAILED", failed(failure, 0, latency)), err)
 	}
-	if r.Failure != nil {
-		return r, q.task.Emit("LLM_CALL_FAILED", failed(r.Failure, r.Status, latency))
-	}
-	return r, q.task.Emit("LLM_CALL_FINISHED", finished(r, latency))
+	return r, func() error {
+		if r.Failure != nil {
+			return q.task.Emit("LLM_CALL_FAILED", failed(r.Failure, r.Status, latency))
+		}
+		return q.task.Emit("LLM_CALL_FINISHED", finished(r, latency))
+	}, nil
 }
 
 func asError(ctx context.Context, err error) *nodes.Error {
