@@ -88,7 +88,7 @@ func TestCompileRuleRefuses(t *testing.T) {
 	}
 }
 
-// TestLanguagesAgree: the same pipeline as CUE, YAML and JSON is the same tree.
+// TestLanguagesAgree (D-3): the same pipeline as CUE, YAML and JSON is the same tree.
 func TestLanguagesAgree(t *testing.T) {
 	t.Chdir(t.TempDir())
 	s := testSchema(t)

@@ -125,7 +125,7 @@ func (s *Schema) loadInChild(f found, src *Source, o LoadOptions) (*tree.Value, 
 func childDied(ctx context.Context, cmd *exec.Cmd, errs string) string {
 	status, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
 	switch {
-	case ctx.Err() != nil, status.Signaled() && (status.Signal() == unix.SIGXCPU || status.Signal() == unix.SIGKILL):
+	case ctx.Err() != nil, status.Signaled() && (status.Signal() == unix.SIGXCPU || status.Signal() == unix.SIGKILL), strings.Contains(errs, "SIGXCPU"):
 		return fmt.Sprintf("evaluating it takes more than %d s", childLimits.Seconds)
 	case uint64(maxRSS(cmd)) > childLimits.Memory/2: // it dies in several ways at the limit
 		return fmt.Sprintf("evaluating it takes more than %d MiB of memory", childLimits.Memory>>20)
