@@ -66,24 +66,21 @@ for i in 1 2 3 4 5; do
 	for file in $left; do pid=${file#/proc/}; kill -9 "${pid%/environ}"; done
 done`
 
-// guardEnd is the pipe end that keeps the guard waiting. It is never closed: the kernel does it.
-var guardEnd *os.File
-
-// guard starts the guard, once. Without a shell there is none.
+// guard starts the guard, once. Without a shell there is none. The writing end of its input is
+// never closed: the kernel does it.
 var guard = sync.OnceFunc(func() {
-	in, out, err := os.Pipe()
-	if err != nil {
+	var ends [2]int
+	if unix.Pipe2(ends[:], unix.O_CLOEXEC) != nil {
 		return
 	}
-	defer in.Close()
+	defer unix.Close(ends[0])
 	sink, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
 		return
 	}
 	defer sink.Close()
-	guardEnd = out
 	attr := &syscall.ProcAttr{
-		Dir: "/", Env: Environ(nil, nil), Files: []uintptr{in.Fd(), sink.Fd(), sink.Fd()},
+		Dir: "/", Env: Environ(nil, nil), Files: []uintptr{uintptr(ends[0]), sink.Fd(), sink.Fd()},
 		Sys: &syscall.SysProcAttr{Setsid: true},
 	}
 	_, _ = syscall.ForkExec("/bin/sh", []string{"sh", "-c", guardScript, "dagrun-guard", marks()}, attr)
