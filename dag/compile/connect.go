@@ -280,7 +280,9 @@ func (b *builder) read(d *draft, r reading) {
 }
 
 func (b *builder) readTemplate(d *draft, r reading) {
-	r.nodes = b.targets(d, r.lang.TemplateRefs(r.template), r.template.Pos, r.path)
+	r.lang.TemplateRefs(r.template, r.path, func(pos tree.Pos, path string, x expr.Ref) {
+		r.nodes = union(r.nodes, b.targets(d, []expr.Ref{x}, pos, path))
+	})
 	d.reads = append(d.reads, r)
 }
 

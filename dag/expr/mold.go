@@ -270,14 +270,13 @@ func place(v *tree.Value, pos tree.Pos, template bool) {
 	}
 }
 
-// TemplateRefs returns what the ${...} in the strings of v read. Those that cannot be parsed are
-// left out: NewMold tells what is wrong with them.
-func (l *Lang) TemplateRefs(v *tree.Value) []Ref {
-	var out []Ref
+// TemplateRefs calls found for what the ${...} in the strings of v read, with the place and path
+// of the string. Expressions that cannot be parsed are left out: NewMold tells what is wrong.
+func (l *Lang) TemplateRefs(v *tree.Value, path string, found func(pos tree.Pos, path string, r Ref)) {
 	switch v.Kind {
 	case tree.String:
 		if !strings.Contains(v.Str, "${") {
-			return nil
+			return
 		}
 		pieces, _ := Split(v.Str)
 		for _, p := range pieces {
@@ -285,17 +284,18 @@ func (l *Lang) TemplateRefs(v *tree.Value) []Ref {
 				continue
 			}
 			if e, problems := l.Parse(p.Source); len(problems) == 0 {
-				out = append(out, e.Refs()...)
+				for _, r := range e.Refs() {
+					found(v.Pos, path, r)
+				}
 			}
 		}
 	case tree.List:
-		for _, x := range v.Items {
-			out = append(out, l.TemplateRefs(x)...)
+		for i, x := range v.Items {
+			l.TemplateRefs(x, tree.At(path, i), found)
 		}
 	case tree.Map:
 		for i := range v.Fields {
-			out = append(out, l.TemplateRefs(v.Fields[i].Value)...)
+			l.TemplateRefs(v.Fields[i].Value, tree.Join(path, v.Fields[i].Name), found)
 		}
 	}
-	return out
 }
