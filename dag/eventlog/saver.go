@@ -10,8 +10,8 @@ import (
 // A Saver writes snapshots beside the loop: one at a time, the newest offered wins, and so seldom
 // that they cost less than a fiftieth of the time. Its methods belong to one goroutine.
 //
-// Snapshots are a cache: a failed one is kept for Err and the run goes on. The log, not the
-// snapshot, notices a broken disk.
+// Snapshots are a cache: the error of a failed one waits for Flush and the run goes on. The log, not
+// the snapshot, notices a broken disk.
 type Saver struct {
 	fsys disk.FS
 	name string
@@ -60,16 +60,13 @@ func (s *Saver) running() bool {
 	}
 }
 
-// Save takes a snapshot with make and writes it in a goroutine of its own, after the one that is
-// being written. make runs before Save returns.
-func (s *Saver) Save(make func() (*Snapshot, error)) error {
+// Save takes a snapshot and writes it in a goroutine of its own, after the one that is being written.
+// take runs before Save returns.
+func (s *Saver) Save(take func() (*Snapshot, error)) {
 	start := time.Now()
-	snap, err := make()
-	if err != nil {
-		return err
-	}
+	snap, err := take()
 	s.last, s.cost = start, time.Since(start)
-	before, done := s.busy, newChan()
+	before, done := s.busy, make(chan struct{})
 	s.busy = done
 	go func() {
 		defer close(done)
@@ -77,15 +74,14 @@ func (s *Saver) Save(make func() (*Snapshot, error)) error {
 			<-before
 		}
 		began := time.Now()
-		err := s.write(snap)
+		if err == nil {
+			err = s.write(snap)
+		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.took, s.err = time.Since(began), err
 	}()
-	return nil
 }
-
-func newChan() chan struct{} { return make(chan struct{}) }
 
 // write waits until the log is durable up to the head: a snapshot that is ahead of its log after a
 // loss of power would look like a log that somebody cut.

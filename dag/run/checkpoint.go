@@ -182,12 +182,8 @@ func (r *Run) saveFiles(dir, node string, names []string) ([]SavedFile, error) {
 			continue
 		}
 		f.Saved = free(f.Path)
-		b, err := r.store.Get(f.Digest)
-		if err != nil {
-			return nil, err
-		}
-		f.Size = int64(len(b))
-		if err := disk.WriteFile(r.own, dir+"/"+f.Saved, b); err != nil {
+		var err error
+		if f.Size, err = r.saveObject(f.Digest, dir+"/"+f.Saved); err != nil {
 			return nil, err
 		}
 		files = append(files, f)
@@ -220,6 +216,19 @@ func (r *Run) saveFiles(dir, node string, names []string) ([]SavedFile, error) {
 		files = append(files, f)
 	}
 	return files, nil
+}
+
+// saveObject copies an object to a file of the run's folder, durable.
+func (r *Run) saveObject(digest, name string) (size int64, err error) {
+	src, err := r.store.Open(digest)
+	if err != nil {
+		return 0, err
+	}
+	defer src.Close()
+	return size, disk.Replace(r.own, name, func(w io.Writer) error {
+		size, err = io.Copy(w, src)
+		return err
+	}, nil)
 }
 
 // dropUnrecorded removes checkpoints whose event was never written: a crash came between.
@@ -279,8 +288,11 @@ func (r *Run) readCheckpoint(b saved) (*CheckpointInfo, *eventlog.Snapshot, erro
 		return nil, nil, err
 	}
 	for _, f := range c.Files {
-		if _, err := r.checkedFile(dir+"/"+f.Saved, f.Digest); err != nil {
+		name := path.Join(Dir, dir, f.Saved)
+		if got, _, err := r.tree.Live(name); err != nil {
 			return nil, nil, err
+		} else if got != f.Digest {
+			return nil, nil, &artifact.Corrupt{Path: r.out.Path(name), Want: f.Digest, Got: got}
 		}
 	}
 	return c, snap, nil
@@ -308,12 +320,7 @@ func decodeManifest(raw []byte, id string) (*CheckpointInfo, error) {
 }
 
 func (r *Run) checkedFile(name, digest string) ([]byte, error) {
-	f, err := disk.OpenRegular(r.own, name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(f)
+	b, err := disk.ReadFile(r.own, name)
 	if err != nil {
 		return nil, err
 	}

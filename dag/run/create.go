@@ -190,7 +190,7 @@ func (r *Run) create(n New) error {
 			return err
 		}
 	}
-	if r.log, err = eventlog.Create(r.own, logFile, id, eventlog.Options{}, events); err != nil {
+	if r.log, err = eventlog.Create(r.own, logFile, id, r.o.log, events); err != nil {
 		return err
 	}
 	r.begin()
@@ -199,7 +199,8 @@ func (r *Run) create(n New) error {
 			r.o.Observe(&events[i], false)
 		}
 	}
-	return r.saver.Save(r.snapshot)
+	r.saver.Save(r.snapshot)
+	return nil
 }
 
 // begin sets up what a run open for writing has beside its log.

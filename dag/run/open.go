@@ -136,7 +136,7 @@ func (r *Run) open(rep *Report) error {
 	from := r.load(rep)
 	var tail eventlog.Tail
 	var err error
-	r.log, tail, err = eventlog.Open(r.own, logFile, from, eventlog.Options{}, r.folder(rep))
+	r.log, tail, err = eventlog.Open(r.own, logFile, from, r.o.log, r.folder(rep))
 	if err != nil {
 		return r.explain(err)
 	}

@@ -218,7 +218,7 @@ func longNight(t *testing.T, r *Run) {
 		&machine.CompensationBody{Node: "page", Status: machine.StatusCompleted, Done: true},
 		&machine.RewoundBody{To: "each", Nodes: []string{"each", "page"}, Reason: "no page", For: "page"},
 		&machine.PlanExtendedBody{Node: "each", Generation: 2, Nodes: []dag.Node{{ID: "each/a", Kind: "exec", Effect: "pure", Needs: []string{"each"}}}},
-		&machine.StartedBody{Node: "each/a", Generation: 1, Attempt: 1},
+		&machine.StartedBody{Node: "each/a", Generation: 2, Attempt: 1},
 	)
 	p.settle("each/a", machine.Outcome{Status: machine.StatusCompleted})
 	p.play(&machine.StartedBody{Node: "page", Generation: 2, Attempt: 1})

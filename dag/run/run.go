@@ -57,6 +57,8 @@ type Options struct {
 
 	// FS takes the place of Dir on the machine's disk. For tests.
 	FS disk.FS
+
+	log eventlog.Options
 }
 
 // A Run is one run directory. Methods belong to the goroutine that owns the state unless they say
@@ -213,7 +215,7 @@ func (r *Run) settle(mark Mark, save int) error {
 		r.renew(name)
 	}
 	if save == saveNow || save == saveDue && r.saver.Due() {
-		return r.saver.Save(r.snapshot)
+		r.saver.Save(r.snapshot)
 	}
 	return nil
 }
@@ -318,9 +320,8 @@ func (r *Run) Close() error {
 		return r.closeTrees()
 	}
 	if r.err == nil {
-		if err := r.saver.Save(r.snapshot); err == nil {
-			r.saver.Flush()
-		}
+		r.saver.Save(r.snapshot)
+		r.saver.Flush()
 	}
 	r.project.close()
 	r.own.Remove(stagingDir) // if it is empty

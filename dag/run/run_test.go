@@ -14,6 +14,7 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/artifact"
+	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/disk"
 	"dagrun.dev/internal/disk/disktest"
@@ -174,7 +175,7 @@ func (w *worker) run(r *Run, a Attempt) (machine.FinishedBody, error) {
 }
 
 func memOptions(fsys disk.FS) Options {
-	return Options{FS: fsys, Command: "test", Now: start0}
+	return Options{FS: fsys, Command: "test", Now: start0, log: eventlog.Options{Reserve: 4096}}
 }
 
 func create(t testing.TB, o Options, g *dag.Graph) *Run {
