@@ -127,7 +127,8 @@ func childDied(ctx context.Context, cmd *exec.Cmd, errs string) string {
 	switch {
 	case ctx.Err() != nil, status.Signaled() && (status.Signal() == unix.SIGXCPU || status.Signal() == unix.SIGKILL), strings.Contains(errs, "SIGXCPU"):
 		return fmt.Sprintf("evaluating it takes more than %d s", childLimits.Seconds)
-	case uint64(maxRSS(cmd)) > childLimits.Memory/2: // it dies in several ways at the limit
+	case uint64(maxRSS(cmd)) > childLimits.Memory/2, // it dies in several ways at the limit
+		strings.Contains(errs, "cannot allocate memory"), strings.Contains(errs, "out of memory"):
 		return fmt.Sprintf("evaluating it takes more than %d MiB of memory", childLimits.Memory>>20)
 	}
 	line, _, _ := strings.Cut(errs, "\n")
