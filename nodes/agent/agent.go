@@ -16,6 +16,7 @@ import (
 
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/accept"
+	"dagrun.dev/nodes/internal/proc"
 	"dagrun.dev/nodes/prompt"
 )
 
@@ -61,11 +62,26 @@ func (k Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 		return res, err
 	}
 	res, err = finish(t, s, steps, r, res)
+	err = printable(res, err)
 	// The answer is on disk by now: who finds the call recorded finds the answer too.
 	if failed := record(); failed != nil {
 		return res, failed
 	}
 	return res, err
+}
+
+// printable makes what an agent said safe for a log and a terminal, where messages quote it. B-10
+func printable(res *nodes.Result, err error) error {
+	for i, w := range res.Warnings {
+		res.Warnings[i] = proc.Printable(w)
+	}
+	var e *nodes.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	out := *e
+	out.Message, out.Diagnostics = proc.Printable(out.Message), proc.Printable(out.Diagnostics)
+	return &out
 }
 
 // ask assembles the question and keeps it.
@@ -118,6 +134,9 @@ func call(ctx context.Context, p provider, q *question) (r *reply, record func()
 	latency := time.Since(begin).Milliseconds()
 	if err == nil {
 		err = settle(q, r)
+	}
+	if err == nil && r.Failure != nil {
+		errors.As(printable(&nodes.Result{}, r.Failure), &r.Failure)
 	}
 	if err != nil {
 		failure := asError(ctx, err)

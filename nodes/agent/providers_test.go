@@ -343,6 +343,29 @@ func TestStartsKeepTheirDistance(t *testing.T) {
 	})
 }
 
+// B-10: escape sequences in what an agent says do not reach messages.
+func TestMessagesAreSafeToPrint(t *testing.T) {
+	for _, out := range []string{
+		`{"type":"result","subtype":"success","is_error":true,"result":"API Error: \u001b[31m500\u001b[0m \u001b]0;title\u0007 \u202eboom"}`,
+		"\x1b[2J\x1b]0;x\x07nonsense\x07",
+	} {
+		program, _ := spy(t, out)
+		task, host := nodetest.New(t, "agent", m{"provider": "claude", "prompt": m{"text": "x"}, "argv": []string{program}})
+		res, err := Kind{}.Run(context.Background(), task)
+		var e *nodes.Error
+		if !errors.As(err, &e) {
+			t.Fatal(err)
+		}
+		said := fmt.Sprint(e.Message, e.Diagnostics, res.Warnings)
+		if strings.ContainsAny(said, "\x1b\x07\u202e") {
+			t.Errorf("%q", said)
+		}
+		if !strings.Contains(host.Kept["transcript.jsonl"], out) {
+			t.Error("the transcript is not kept as it was")
+		}
+	}
+}
+
 // onDenial and onModelSwitch turn warnings into failures; a flat price costs nothing.
 func TestStrictness(t *testing.T) {
 	out := `{"type":"result","subtype":"success","is_error":false,"result":"fine","total_cost_usd":3,"permission_denials":[{"tool_name":"Write"}],"modelUsage":{"model-small":{"inputTokens":1,"costUSD":3}}}`
