@@ -371,14 +371,21 @@ func readFile(f found, limit int64) ([]byte, error) {
 	if err := regular(f.name); err != nil {
 		return nil, err
 	}
+	if info, err := file.Stat(); err == nil && info.Size() > limit {
+		return nil, tooLarge(f, limit)
+	}
 	data, err := io.ReadAll(io.LimitReader(file, limit+1))
 	if err != nil {
 		return nil, diagnose(f.name, reason(err))
 	}
 	if int64(len(data)) > limit {
-		return nil, diagnose(f.name, fmt.Sprintf("the file has more than %d bytes", limit))
+		return nil, tooLarge(f, limit)
 	}
 	return data, nil
+}
+
+func tooLarge(f found, limit int64) error {
+	return diagnose(f.name, fmt.Sprintf("the file has more than %d bytes", limit))
 }
 
 func notFound(path string, err error) error {

@@ -34,6 +34,9 @@ func Parse(file string, data []byte, lim tree.Limits) (v *tree.Value, warnings t
 	if d := notText(file, data); d != nil {
 		return nil, nil, tree.Diagnostics{*d}
 	}
+	if lim.Values > 0 && separators(data) > lim.Values {
+		return nil, nil, tree.Diagnostics{{Pos: tree.Pos{File: file}, Text: fmt.Sprintf("the file has more than about %d values", lim.Values)}}
+	}
 	root, d := parse(file, data)
 	if d != nil {
 		return nil, nil, tree.Diagnostics{*d}
@@ -43,6 +46,17 @@ func Parse(file string, data []byte, lim tree.Limits) (v *tree.Value, warnings t
 		return nil, nil, w.found
 	}
 	return v, w.warnings, nil
+}
+
+// separators counts what stands between values. The parser makes a node of some 200 bytes for
+// every value before anything can count them, so that a few megabytes of commas would be
+// gigabytes of memory.
+func separators(data []byte) int {
+	n := 0
+	for _, c := range []string{",", "\n", ":", "[", "{"} {
+		n += bytes.Count(data, []byte(c))
+	}
+	return n
 }
 
 // notText refuses what is no UTF-8 text before the parser sees it.

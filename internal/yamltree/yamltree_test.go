@@ -203,6 +203,19 @@ func TestWork(t *testing.T) {
 	}
 }
 
+// TestSeparators: a document that could only be refused after gigabytes of nodes is refused
+// before the parser sees it.
+func TestSeparators(t *testing.T) {
+	for _, text := range []string{
+		"[" + strings.Repeat(",", 2000) + "]", strings.Repeat("- \n", 2000), strings.Repeat("a: b\n", 1000), strings.Repeat("[", 2000),
+	} {
+		_, _, err := Parse("f.yaml", []byte(text), tree.Limits{Values: 1500})
+		if err == nil || err.Error() != "f.yaml: the file has more than about 1500 values" {
+			t.Errorf("%.20q: %v", text, err)
+		}
+	}
+}
+
 // FuzzParse: arbitrary text never panics, stays within the limits, and what is accepted is a
 // value that JSON can hold.
 func FuzzParse(f *testing.F) {
