@@ -7,7 +7,9 @@ import (
 	"dagrun.dev/nodes/agent"
 	"dagrun.dev/nodes/exec"
 	"dagrun.dev/nodes/extract"
+	"dagrun.dev/nodes/gates"
 	"dagrun.dev/nodes/prompt"
+	"dagrun.dev/nodes/screenshot"
 	"dagrun.dev/nodes/validate"
 	"dagrun.dev/nodes/verdict"
 )
@@ -22,5 +24,7 @@ func Kinds() []nodes.Kind {
 		validate.Kind{},
 		accumulate.Kind{},
 		verdict.Kind{},
+		screenshot.Kind{},
+		gates.Kind{},
 	}
 }

@@ -1,0 +1,193 @@
+package browser
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"dagrun.dev/nodes"
+)
+
+// A Source says where a page comes from: the settings page and assets of kinds that look at one.
+type Source struct {
+	Page   *PageSource `json:"page"`
+	Assets []Asset     `json:"assets"`
+}
+
+// PageSource has exactly one field.
+type PageSource struct {
+	Artifact string `json:"artifact"`
+	File     string `json:"file"`
+	URL      string `json:"url"`
+}
+
+// An Asset is a further file of the page's origin.
+type Asset struct {
+	Artifact string `json:"artifact"`
+	File     string `json:"file"`
+	As       string `json:"as"`
+}
+
+// A Viewport is the size of a view in CSS pixels.
+type Viewport struct {
+	Width  int `json:"width"`
+	Height int `json:"height"`
+}
+
+// String returns "WxH".
+func (v Viewport) String() string { return fmt.Sprintf("%dx%d", v.Width, v.Height) }
+
+// Waits bound every wait. The zero value is of no use; see DefaultWaits.
+type Waits struct {
+	Launch      Duration `json:"launch"`
+	Navigate    Duration `json:"navigate"`
+	Idle        Duration `json:"idle"`
+	Fonts       Duration `json:"fonts"`
+	Images      Duration `json:"images"`
+	Sweep       Duration `json:"sweep"`
+	Command     Duration `json:"command"`
+	Viewport    Duration `json:"viewport"`
+	Node        Duration `json:"node"`
+	Settle      Duration `json:"settle"`
+	Pause       Duration `json:"pause"`
+	Dialogs     int      `json:"dialogs"`
+	Navigations int      `json:"navigations"`
+}
+
+// DefaultWaits are those of the schema.
+func DefaultWaits() Waits {
+	const s, ms = Duration(time.Second), Duration(time.Millisecond)
+	return Waits{
+		Launch: 40 * s, Navigate: 10 * s, Idle: 5 * s, Fonts: 3 * s, Images: 3 * s, Sweep: 15 * s,
+		Command: 10 * s, Viewport: 60 * s, Node: 180 * s, Settle: 200 * ms, Pause: 100 * ms,
+		Dialogs: 20, Navigations: 3,
+	}
+}
+
+// Settings say which browser.
+type Settings struct {
+	Path           string   `json:"path"`
+	Flags          []string `json:"flags"`
+	Install        []string `json:"install"`
+	InstallTimeout Duration `json:"installTimeout"`
+	Missing        string   `json:"missing"` // stop | degrade
+	MemoryMB       uint64   `json:"memoryMB"`
+}
+
+// DefaultSettings are those of the schema.
+func DefaultSettings() Settings {
+	return Settings{InstallTimeout: Duration(5 * time.Minute), Missing: "stop", MemoryMB: 1024}
+}
+
+// A Duration is written as text such as 1m30s.
+type Duration time.Duration
+
+// UnmarshalText reads it.
+func (d *Duration) UnmarshalText(b []byte) error {
+	v, err := time.ParseDuration(string(b))
+	*d = Duration(v)
+	return err
+}
+
+// D returns it as what package time uses.
+func (d Duration) D() time.Duration { return time.Duration(d) }
+
+// Describe adds what the page and its assets read, and mistakes, to tr.
+func (s *Source) Describe(tr *nodes.Traits) {
+	names := map[string]bool{}
+	if s.Page == nil {
+		problem(tr, "page", "missing: what to look at, as page: {artifact: NAME}")
+	} else {
+		given := 0
+		for _, f := range []string{s.Page.Artifact, s.Page.File, s.Page.URL} {
+			if f != "" {
+				given++
+			}
+		}
+		if given != 1 {
+			problem(tr, "page", "want exactly one of artifact, file, url")
+		}
+		add(&tr.Reads, s.Page.Artifact)
+		add(&tr.Files, s.Page.File)
+		if s.Page.URL != "" && !strings.Contains(s.Page.URL, "${") {
+			if _, err := loopback(s.Page.URL); err != nil {
+				problem(tr, "page.url", "%v", err)
+			}
+		}
+		names[s.Page.name()] = true
+	}
+	for i, a := range s.Assets {
+		at := fmt.Sprintf("assets.%d", i)
+		if (a.Artifact == "") == (a.File == "") {
+			problem(tr, at, "want exactly one of artifact, file")
+		}
+		add(&tr.Reads, a.Artifact)
+		add(&tr.Files, a.File)
+		if names[a.name()] {
+			problem(tr, at, "two files are served as %s", a.name())
+		}
+		names[a.name()] = true
+	}
+	if s.Page != nil && s.Page.URL != "" && len(s.Assets) > 0 {
+		problem(tr, "assets", "a page of another server has its assets there")
+	}
+}
+
+// DescribeViewports adds mistakes in a list of viewports to tr.
+func DescribeViewports(tr *nodes.Traits, at string, list []Viewport) {
+	if len(list) == 0 {
+		problem(tr, at, "want at least one, e.g. {width: 1440, height: 900}")
+	}
+	for i, v := range list {
+		if slices.Index(list, v) != i {
+			problem(tr, fmt.Sprintf("%s.%d", at, i), "%v is named twice", v)
+		}
+	}
+}
+
+func (p *PageSource) name() string {
+	if p.Artifact != "" {
+		return path.Clean(p.Artifact)
+	}
+	return path.Base(p.File)
+}
+
+func (a Asset) name() string {
+	switch {
+	case a.As != "":
+		return path.Clean(a.As)
+	case a.Artifact != "":
+		return path.Clean(a.Artifact)
+	}
+	return path.Base(a.File)
+}
+
+// loopback parses the address of a server on this machine.
+func loopback(address string) (*url.URL, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	if u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("want http://127.0.0.1:PORT/..., not the scheme %q", u.Scheme)
+	}
+	ip := net.ParseIP(u.Hostname())
+	if ip == nil || !ip.IsLoopback() {
+		return nil, fmt.Errorf("want an address of this machine such as http://127.0.0.1:8080/, not %q", u.Host)
+	}
+	return u, nil
+}
+
+func add(list *[]string, name string) {
+	if name != "" && !slices.Contains(*list, name) {
+		*list = append(*list, name)
+	}
+}
+
+func problem(tr *nodes.Traits, at, format string, args ...any) {
+	tr.Problems = append(tr.Problems, nodes.Problem{Path: at, Text: fmt.Sprintf(format, args...)})
+}

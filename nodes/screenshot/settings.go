@@ -1,0 +1,80 @@
+package screenshot
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+
+	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/accept"
+	"dagrun.dev/nodes/internal/browser"
+)
+
+// settings are #Screenshot in Go.
+type settings struct {
+	browser.Source
+	Viewports    []browser.Viewport `json:"viewports"`
+	Shots        []string           `json:"shots"`
+	Scale        float64            `json:"scale"`
+	Step         float64            `json:"step"`
+	MaxSteps     int                `json:"maxSteps"`
+	Tile         int                `json:"tile"`
+	MaxTiles     int                `json:"maxTiles"`
+	BlankColours int                `json:"blankColours"`
+	Waits        browser.Waits      `json:"waits"`
+	Browser      browser.Settings   `json:"browser"`
+	To           string             `json:"to"`
+	Manifest     string             `json:"manifest"`
+}
+
+// read decodes settings; what is left out has the schema's default.
+func read(with json.RawMessage) (*settings, error) {
+	s := &settings{
+		Shots: []string{"viewport", "full", "scroll"},
+		Scale: 1, Step: 0.8, MaxSteps: 20, Tile: 8000, MaxTiles: 6, BlankColours: 2,
+		Waits: browser.DefaultWaits(), Browser: browser.DefaultSettings(),
+	}
+	if err := accept.Decode(with, s); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Describe reads what the compiler must know of checked settings.
+func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
+	s, err := read(with)
+	if err != nil {
+		return nodes.Traits{}, err
+	}
+	tr := nodes.Traits{Effect: "pure", Outputs: map[string]string{
+		"shots": "int", "blanks": "int", "maxConsecutiveBlanks": "int", "maxBlankShare": "number", "dpr": "number",
+		"consoleErrors": "int", "warnings": "int", "degraded": "bool", "browser": "string", "viewports": "map",
+	}}
+	s.Source.Describe(&tr)
+	browser.DescribeViewports(&tr, "viewports", s.Viewports)
+	for i, shot := range s.Shots {
+		if slices.Index(s.Shots, shot) != i {
+			problem(&tr, fmt.Sprintf("shots.%d", i), "%s is named twice", shot)
+		}
+	}
+	if len(s.Shots) == 0 {
+		problem(&tr, "shots", "want at least one of viewport, full, scroll")
+	}
+	for _, w := range []struct{ field, name string }{{"to", s.To}, {"manifest", s.Manifest}} {
+		if w.name != "" {
+			tr.Writes = append(tr.Writes, w.name)
+		}
+	}
+	if s.To != "" && s.To == s.Manifest {
+		problem(&tr, "manifest", "is the same artifact as to")
+	}
+	if s.To != "" && path.Ext(s.To) != ".zip" {
+		problem(&tr, "to", "is a ZIP archive; want a name that ends in .zip")
+	}
+	return tr, nil
+}
+
+func problem(tr *nodes.Traits, path, format string, args ...any) {
+	tr.Problems = append(tr.Problems, nodes.Problem{Path: path, Text: fmt.Sprintf(format, args...)})
+}
