@@ -77,13 +77,13 @@ func (s *State) onBreaker(e *Event, b *BreakerChangedBody) error {
 		return fmt.Errorf("unknown breaker state %q", b.State)
 	}
 	k := &s.breakers[s.breakerIndex(b.Breaker)]
-	if state != k.state {
+	if state != k.state && state != breakerHalfOpen { // probes may start before half-open is recorded
 		k.epoch++
 		k.probing = 0
-		if state == breakerOpen {
-			k.openings++
-			k.question, k.answer = "", ""
-		}
+	}
+	if state != k.state && state == breakerOpen {
+		k.openings++
+		k.question, k.answer = "", ""
 	}
 	k.state, k.until, k.counts, k.cause, k.changed = state, ms(b.Until), b.Counts, b.Cause, ms(e.Time)
 	return nil

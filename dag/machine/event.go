@@ -175,6 +175,7 @@ type LLMCallStartedBody struct {
 	MaxTokens       int64   `json:"max_tokens"`
 	ToolSchemaHash  string  `json:"tool_schema_hash,omitempty"`
 	ResponseFormat  string  `json:"response_format,omitempty"`
+	PromptTokens    int64   `json:"prompt_tokens_estimate,omitempty"` // characters / 4, rounded up; known before the call
 }
 
 // TokenUsage is the binding usage object of document 001.

@@ -48,6 +48,8 @@ func (s *State) mayFinish(i int32, b *FinishedBody) error {
 		return fmt.Errorf("node %s has no attempt in flight", b.Node)
 	case b.Attempt != 0 && b.Attempt != int(r.attempt):
 		return fmt.Errorf("the attempt of node %s is %d, not %d", b.Node, r.attempt, b.Attempt)
+	case b.Status == StatusFailed && b.Attempt == 0 && !b.Final:
+		return fmt.Errorf("node %s has no attempt that could be tried again", b.Node)
 	case b.Status == StatusLost && (b.Attempt == 0 || late):
 		return fmt.Errorf("node %s has no attempt that could be lost", b.Node)
 	}

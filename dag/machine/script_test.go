@@ -1,0 +1,321 @@
+package machine
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"dagrun.dev/dag"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected output of testdata/machine")
+
+// TestScripts runs testdata/machine/*.txt. A script is a list of steps, each followed by ---- and
+// what the machine says. Steps:
+//
+//	plan {json}                  create a run of a plan
+//	decide [free]                ask, and show the answer; records are applied, starts are recorded
+//	ask [free]                   ask, and show the answer, nothing more
+//	end NODE STATUS k=v ...      end the running attempt: category, after (Retry-After), until
+//	                             (a duration from now), cost, tokens, permanent, msg, values
+//	apply TYPE {json}            apply an event
+//	adopt {json}                 adopt another plan; "invalidated" etc. come after it in a second object
+//	pass DURATION                let time pass
+//	show [NODE ...]              statuses and what blocks them
+//	ledger                       money
+//	reload                       snapshot and restore; later answers must be the same
+func TestScripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/machine/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no scripts", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			old, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := runScript(string(old))
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			} else if got != string(old) {
+				t.Errorf("%s differs; run the test with -update and read the diff.\n%s", file, got)
+			}
+		})
+	}
+}
+
+func runScript(text string) string {
+	x := script{now: epoch, s: new(State)}
+	var out strings.Builder
+	for _, block := range strings.SplitAfter(text, "\n\n") {
+		step, _, found := strings.Cut(block, "\n----\n")
+		if !found && !strings.HasSuffix(strings.TrimRight(block, "\n"), "\n----") && strings.HasPrefix(block, "#") {
+			out.WriteString(block) // a comment
+			continue
+		}
+		step = strings.TrimRight(strings.TrimSuffix(strings.TrimRight(step, "\n"), "----"), "\n")
+		if strings.TrimSpace(step) == "" {
+			continue
+		}
+		x.out.Reset()
+		for _, line := range strings.Split(step, "\n") {
+			if line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, " ") {
+				x.step(joined(step, line))
+			}
+		}
+		fmt.Fprintf(&out, "%s\n----\n%s\n", step, x.out.String())
+	}
+	return out.String()
+}
+
+// joined adds the indented lines that follow a line.
+func joined(step, line string) string {
+	_, rest, _ := strings.Cut(step, line+"\n")
+	for _, l := range strings.Split(rest, "\n") {
+		if !strings.HasPrefix(l, " ") {
+			break
+		}
+		line += l
+	}
+	return line
+}
+
+type script struct {
+	s   *State
+	now time.Time
+	out bytes.Buffer
+}
+
+func (x *script) printf(format string, args ...any) { fmt.Fprintf(&x.out, format+"\n", args...) }
+
+func (x *script) apply(b Body, g *dag.Graph) {
+	e := New(x.now, b)
+	e.Plan = g
+	if err := x.s.Apply(&e); err != nil {
+		x.printf("error: %v", err)
+	}
+}
+
+func (x *script) graph(src string) *dag.Graph {
+	p := new(dag.Plan)
+	if err := dag.DecodeJSON([]byte(src), p); err != nil {
+		x.printf("plan: %v", err)
+		return nil
+	}
+	p.Format = dag.Format
+	g, err := dag.NewGraph(p)
+	if err != nil {
+		x.printf("%v", err)
+	}
+	return g
+}
+
+func (x *script) step(line string) {
+	cmd, rest, _ := strings.Cut(line, " ")
+	switch cmd {
+	case "plan":
+		if g := x.graph(rest); g != nil {
+			x.s, x.now = new(State), epoch
+			x.apply(&RunCreatedBody{RunID: "run", Name: g.Plan.Name, PlanDigest: "p1", Schema: Schema, Seed: 1}, g)
+		}
+	case "adopt":
+		src, extra, _ := strings.Cut(rest, " // ")
+		b := &PlanAdoptedBody{}
+		if extra != "" {
+			if err := json.Unmarshal([]byte(extra), b); err != nil {
+				x.printf("%v", err)
+			}
+		}
+		b.PlanDigest, b.Previous = x.s.Run().PlanDigest+"'", x.s.Run().PlanDigest
+		if g := x.graph(src); g != nil {
+			x.apply(b, g)
+		}
+	case "decide", "ask":
+		x.decide(cmd == "decide", rest)
+	case "end":
+		x.end(strings.Fields(rest))
+	case "apply":
+		typ, raw, _ := strings.Cut(rest, " ")
+		b, err := DecodePayload(Type(typ), []byte(raw))
+		if err != nil {
+			x.printf("error: %v", err)
+			return
+		}
+		x.apply(b, nil)
+	case "pass":
+		d, err := time.ParseDuration(rest)
+		if err != nil {
+			x.printf("%v", err)
+		}
+		x.now = x.now.Add(d)
+	case "show":
+		x.show(strings.Fields(rest))
+	case "ledger":
+		l := x.s.Ledger()
+		x.printf("spent %s USD (assumed %s), %d tokens; reserved %s USD, %d tokens", l.Spent.USD, l.Assumed, l.Spent.Tokens, l.Reserved.USD, l.Reserved.Tokens)
+		for _, c := range l.Labels {
+			x.printf("  %s=%s: %s USD in %d attempts", c.Label, c.Value, c.CostUSD, c.Attempts)
+		}
+	case "reload":
+		x.reload()
+	default:
+		x.printf("unknown step %q", cmd)
+	}
+}
+
+func (x *script) since(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return "in " + t.Sub(x.now).String()
+}
+
+var opNames = [...]string{"start", "evaluate", "expand", "record", "cancel", "resolve", "compensate"}
+
+func (x *script) decide(act bool, rest string) {
+	free := 10
+	if rest != "" {
+		fmt.Sscan(rest, &free)
+	}
+	cmds, wake := x.s.Decide(x.now, free)
+	for _, c := range cmds {
+		line := opNames[c.Op]
+		if c.Node != "" && (c.Op != Record) {
+			line += fmt.Sprintf(" %s %d.%d", c.Node, c.Generation, c.Attempt)
+		}
+		if c.Body != nil {
+			raw, err := AppendPayload(nil, c.Body)
+			if err != nil {
+				raw = []byte(err.Error())
+			}
+			line += fmt.Sprintf(" %s %s", c.Body.eventType(), raw)
+		}
+		x.printf("%s", line)
+		switch {
+		case !act:
+		case c.Op == Start:
+			x.apply(&StartedBody{Node: c.Node, Generation: c.Generation, Attempt: c.Attempt, Reserve: c.Reserve}, nil)
+		case c.Body != nil:
+			x.apply(c.Body, nil)
+		}
+	}
+	if len(cmds) == 0 {
+		x.printf("nothing")
+	}
+	if !wake.IsZero() {
+		x.printf("ask again %s", x.since(wake))
+	}
+}
+
+func (x *script) end(words []string) {
+	o := Outcome{Status: words[1]}
+	for _, w := range words[2:] {
+		k, v, _ := strings.Cut(w, "=")
+		switch k {
+		case "category":
+			o.Category = v
+		case "after":
+			o.RetryAfter, _ = time.ParseDuration(v)
+		case "until":
+			d, _ := time.ParseDuration(v)
+			o.WaitUntil = x.now.Add(d)
+		case "cost":
+			var f float64
+			fmt.Sscan(v, &f)
+			o.Body.CostUSD, _ = dag.Dollars(f)
+			o.Body.CostKind = CostReported
+		case "tokens":
+			fmt.Sscan(v, &o.Body.Usage.Output)
+		case "permanent":
+			o.Permanent = true
+		case "msg":
+			o.Message = v
+		default:
+			x.printf("unknown word %q", w)
+		}
+	}
+	e := x.s.Settle(words[0], o, x.now)
+	b := e.Body.(*FinishedBody)
+	line := b.Status
+	if b.Final {
+		line += " final"
+	}
+	if b.Category != "" {
+		line += fmt.Sprintf(" %s (%s)", b.Category, b.Class)
+	}
+	if b.CostKind != "" {
+		line += fmt.Sprintf(" cost %s %s", b.CostUSD, b.CostKind)
+	}
+	if b.Stop {
+		line += " stop"
+	}
+	if !b.RetryAt.IsZero() {
+		line += " retry " + x.since(b.RetryAt)
+	}
+	if !b.WaitUntil.IsZero() {
+		line += " wait " + x.since(b.WaitUntil)
+	}
+	x.printf("%s", line)
+	x.apply(b, nil)
+}
+
+func (x *script) show(only []string) {
+	run := x.s.Run()
+	if len(only) == 0 {
+		line := fmt.Sprintf("run %s", run.Status)
+		if run.Status == RunPause {
+			line += fmt.Sprintf(" %s: %s", run.Pause.Reason, run.Pause.Message)
+		}
+		x.printf("%s", line)
+	}
+	for i := range int32(x.s.Graph().Len()) {
+		v := x.s.NodeAt(i)
+		if len(only) > 0 && !strings.Contains(" "+strings.Join(only, " ")+" ", " "+v.Node.ID+" ") {
+			continue
+		}
+		line := fmt.Sprintf("%s %s", v.Node.ID, v.Status)
+		if v.Generation > 1 || v.Attempt > 1 || v.Failures > 0 {
+			line += fmt.Sprintf(" generation %d attempt %d failures %d", v.Generation, v.Attempt, v.Failures)
+		}
+		if v.Blocked.By != "" {
+			line += strings.TrimRight(fmt.Sprintf(" (%s %s", v.Blocked.By, v.Blocked.Name), " ")
+			if !v.Blocked.Until.IsZero() {
+				line += " " + x.since(v.Blocked.Until)
+			}
+			line += ")"
+		}
+		x.printf("%s", line)
+	}
+}
+
+func (x *script) reload() {
+	raw, err := x.s.AppendSnapshot(nil)
+	if err != nil {
+		x.printf("%v", err)
+		return
+	}
+	g, err := x.s.plainGraph()
+	if err != nil {
+		x.printf("%v", err)
+		return
+	}
+	s, err := RestoreSnapshot(raw, g)
+	if err != nil {
+		x.printf("%v", err)
+		return
+	}
+	again, err := s.AppendSnapshot(nil)
+	if err != nil || !bytes.Equal(raw, again) {
+		x.printf("the restored state differs: %v\n%s\n%s", err, raw, again)
+	}
+	x.s = s
+}
