@@ -12,6 +12,6 @@ func TestMain(m *testing.M) {
 		os.Exit(SimMain(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // else each simulated agent would linger for a second
-	time.Local = time.UTC // the zone of "resets 3pm"
+	time.Local = time.UTC                        // the zone of "resets 3pm"
 	os.Exit(m.Run())
 }

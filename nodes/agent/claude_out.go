@@ -191,7 +191,7 @@ func (c *claudeOut) failure(o object, r *reply, ev evidence.Case) *nodes.Error {
 
 // answer finds the whole answer: the result field may hold its last, or its first, piece only.
 func (c *claudeOut) answer(o object, r *reply) {
-	text, said := o.str("result"), lastOf(c.turns)
+	text, said := resultText(o), lastOf(c.turns)
 	r.Text = text
 	trimmed, joined := strings.TrimSpace(text), strings.TrimSpace(said)
 	switch {
@@ -211,6 +211,19 @@ func (c *claudeOut) answer(o object, r *reply) {
 			r.Earlier = append(r.Earlier, c.turns[i])
 		}
 	}
+}
+
+// resultText returns the answer of a result event: a text, a list of text blocks, or what a JSON
+// schema was asked for.
+func resultText(o object) string {
+	text := o.str("result")
+	if text == "" && o.has("result") {
+		text = joinText(object{"content": o["result"]})
+	}
+	if text == "" && o.has("structured_output") {
+		text = string(o["structured_output"])
+	}
+	return text
 }
 
 // stop judges the stop reason.

@@ -343,6 +343,27 @@ func TestStartsKeepTheirDistance(t *testing.T) {
 	})
 }
 
+// Other shapes of a result.
+func TestResultShapes(t *testing.T) {
+	tests := []struct{ out, answer string }{
+		{`{"type":"result","subtype":"success","is_error":false,"result":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}`, "ab"},
+		{`{"type":"result","subtype":"success","is_error":false,"result":"","structured_output":{"score":3}}`, `{"score":3}`},
+		{`{"type":"result","is_error":"false","result":"ok"}`, "ok"},
+	}
+	for _, tt := range tests {
+		program, _ := spy(t, tt.out)
+		task, _ := nodetest.New(t, "agent", m{"provider": "claude", "prompt": m{"text": "x"}, "argv": []string{program}, "to": "a"})
+		res, err := Kind{}.Run(context.Background(), task)
+		if err != nil {
+			t.Errorf("%s: %v", tt.out, err)
+			continue
+		}
+		if got := nodetest.Stage(t, task, res, "a"); got != tt.answer {
+			t.Errorf("%s: %q", tt.out, got)
+		}
+	}
+}
+
 // B-10: escape sequences in what an agent says do not reach messages.
 func TestMessagesAreSafeToPrint(t *testing.T) {
 	for _, out := range []string{

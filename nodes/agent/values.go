@@ -132,7 +132,8 @@ func (s *scanner) run() error {
 // from returns a reader from the present position.
 func (s *scanner) from() *io.SectionReader { return io.NewSectionReader(s.src, s.pos, s.size-s.pos) }
 
-// skipBlanks moves to the next byte that is no blank and returns it.
+// skipBlanks moves to the next byte that is no blank and returns it. Byte order marks and the sequences
+// that colour a terminal are blanks.
 func (s *scanner) skipBlanks() (byte, error) {
 	r := bufio.NewReaderSize(s.from(), 512)
 	for {
@@ -141,12 +142,33 @@ func (s *scanner) skipBlanks() (byte, error) {
 			return 0, err
 		}
 		switch c {
-		case ' ', '\t', '\r', '\n', 0xef, 0xbb, 0xbf: // a byte order mark too
+		case ' ', '\t', '\r', '\n', 0xef, 0xbb, 0xbf:
 			s.pos++
+		case 0x1b:
+			next, _ := r.Peek(16)
+			n := colour(next)
+			if n == 0 {
+				return c, nil
+			}
+			_, _ = r.Discard(n)
+			s.pos += 1 + int64(n)
 		default:
 			return c, nil
 		}
 	}
+}
+
+// colour returns the length of a control sequence behind its escape byte, or 0.
+func colour(b []byte) int {
+	if len(b) == 0 || b[0] != '[' {
+		return 0
+	}
+	for i, c := range b[1:] {
+		if c >= 0x40 && c <= 0x7e {
+			return i + 2
+		}
+	}
+	return 0
 }
 
 // value takes the JSON value at the present position, if there is one.
