@@ -202,7 +202,7 @@ func TestCheckpointAndRevert(t *testing.T) {
 	}
 	// B-8: the preview says what becomes invalid and what redoing it costs.
 	p, err := r.PreviewRevert("cp-1")
-	if err != nil || strings.Join(p.Nodes, " ") != "cp b3 b4" || p.RedoUSD != 500000 || strings.Join(p.Files, " ") != "page.html" {
+	if err != nil || strings.Join(p.Nodes, " ") != "b3 b4" || p.RedoUSD != 500000 || strings.Join(p.Files, " ") != "page.html" {
 		t.Fatalf("%+v %v", p, err)
 	}
 	head := r.Head()
@@ -232,8 +232,14 @@ func TestCheckpointAndRevert(t *testing.T) {
 	if got := contents(t, m.FS()); got != wantPages {
 		t.Errorf("got\n%s", got)
 	}
+	// A checkpoint node that runs again makes a second one under a name of its own.
+	r, _ = reopen(t, memOptions(m.FS()))
+	if _, err := r.Adopt(start0.Add(2*time.Hour), pages(t, func(p *dag.Plan) { node(p, "b2").With = []byte(`{"argv":["other"]}`) }), inputs); err != nil {
+		t.Fatal(err)
+	}
+	finish(t, r, m.FS())
 	if _, err := m.FS().Lstat(Dir + "/checkpoints/cp-1-2/manifest.json"); err != nil {
-		t.Error("the second checkpoint: ", err)
+		t.Error("the second checkpoint:", err)
 	}
 }
 

@@ -48,8 +48,8 @@ func (r *Run) preview(b saved) (*Preview, error) {
 	now := r.state.Graph()
 	for i := range int32(now.Len()) {
 		v := r.state.NodeAt(i)
-		if v.Attempt == 0 && !ended(v.Status) || same(then, v) {
-			continue
+		if v.Attempt == 0 && !ended(v.Status) || same(then, v) || v.Node.ID == b.Node && v.Generation == b.Generation {
+			continue // not begun, as it was then, or the node that made the checkpoint
 		}
 		p.Nodes = append(p.Nodes, v.Node.ID)
 		p.RedoUSD += v.Cost
