@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"archive/zip"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +23,12 @@ func (g givenFile) name() string {
 	switch {
 	case g.As != "":
 		return g.As
+	case g.Unpack:
+		own := g.Artifact
+		if own == "" {
+			own = path.Base(g.File)
+		}
+		return strings.TrimSuffix(own, path.Ext(own))
 	case g.Artifact != "":
 		return g.Artifact
 	}
@@ -58,21 +66,68 @@ func give(t *nodes.Task, root *os.Root, g givenFile) error {
 	} else {
 		from, err = t.File(g.File)
 	}
+	if g.Optional && errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	if dir := filepath.Dir(g.name()); dir != "." {
+	if g.Unpack {
+		return unpack(root, g.name(), from)
+	}
+	return lay(root, g.name(), from)
+}
+
+// lay writes a file below root and nowhere else.
+func lay(root *os.Root, name string, from io.Reader) error {
+	if dir := filepath.Dir(name); dir != "." {
 		if err := root.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}
 	}
-	f, err := root.Create(g.name())
+	f, err := root.Create(name)
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(f, from)
 	return errors.Join(err, f.Close())
+}
+
+const mostUnpacked = 1 << 30 // bytes, packed and unpacked
+
+// unpack lays the files of a ZIP archive into a folder below root.
+func unpack(root *os.Root, dir string, from io.Reader) error {
+	b, err := io.ReadAll(io.LimitReader(from, mostUnpacked+1))
+	if err != nil {
+		return err
+	}
+	archive, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		return fmt.Errorf("unpack: %w", err)
+	}
+	left := int64(mostUnpacked)
+	for _, f := range archive.File {
+		if f.FileInfo().IsDir() {
+			continue
+		}
+		if !filepath.IsLocal(f.Name) {
+			return fmt.Errorf("unpack: %q leads out of the archive", f.Name)
+		}
+		content, err := f.Open()
+		if err != nil {
+			return fmt.Errorf("unpack %s: %w", f.Name, err)
+		}
+		limited := &io.LimitedReader{R: content, N: left + 1}
+		err = lay(root, path.Join(dir, f.Name), limited)
+		if err = errors.Join(err, content.Close()); err != nil {
+			return fmt.Errorf("unpack %s: %w", f.Name, err)
+		}
+		if left = limited.N - 1; left < 0 {
+			return fmt.Errorf("unpack: more than %d bytes", int64(mostUnpacked))
+		}
+	}
+	return nil
 }
 
 const mostReport = 16 << 20 // bytes

@@ -70,6 +70,8 @@ type givenFile struct {
 	Artifact string `json:"artifact"`
 	File     string `json:"file"`
 	As       string `json:"as"`
+	Unpack   bool   `json:"unpack"`
+	Optional bool   `json:"optional"`
 }
 
 type commandSettings struct {
@@ -263,6 +265,9 @@ func (d *describer) files(s *settings) {
 		if (g.Artifact == "") == (g.File == "") {
 			d.problem(path, "want exactly one of artifact, file")
 			continue
+		}
+		if g.Optional && g.File != "" {
+			d.problem(path+".optional", "only for an artifact: an input file is there or the plan fails")
 		}
 		if g.Artifact != "" {
 			add(&d.tr.Reads, g.Artifact)
