@@ -1,7 +1,6 @@
 package compile
 
 import (
-	"fmt"
 	"slices"
 	"sort"
 
@@ -308,122 +307,6 @@ func (b *builder) targets(d *draft, refs []expr.Ref, pos tree.Pos, path string) 
 		}
 	}
 	return out
-}
-
-// typeAll types every expression against what the nodes it reads declare. Nodes are visited needs
-// first, because a route's values have the types of their expressions.
-func (b *builder) typeAll() {
-	deps := make([][]int32, len(b.drafts))
-	for i, d := range b.drafts {
-		for _, id := range d.node.Needs {
-			j := b.byID[fold(id)].index
-			deps[j] = append(deps[j], int32(i))
-		}
-	}
-	at, acyclic := positions(deps)
-	if !acyclic {
-		return // the graph's own check says where
-	}
-	order := make([]int32, len(at))
-	for i, k := range at {
-		order[k] = int32(i)
-	}
-	m := &missing{b: b, skip: make([]string, len(b.drafts))}
-	for _, i := range order {
-		d := b.drafts[i]
-		m.enter(d)
-		for k := range d.reads {
-			b.typeOne(d, &d.reads[k], m)
-		}
-	}
-}
-
-func (b *builder) typeOne(d *draft, r *reading, m *missing) {
-	decls := expr.Decls{Run: r.run, Node: func(id string) (expr.NodeDecl, error) {
-		t := b.byID[fold(id)]
-		if t == nil || t == d {
-			return expr.NodeDecl{Open: true}, nil // told already
-		}
-		return expr.NodeDecl{Outputs: t.node.Outputs, Missing: m.why(d, t), Pos: t.tree.Pos.String(), Open: t.bad}, nil
-	}}
-	if r.template != nil {
-		_, mistakes := r.lang.NewMold(r.template, r.path, false, decls)
-		for _, x := range mistakes {
-			b.report(x)
-		}
-		if r.rule != nil && len(mistakes) == 0 {
-			b.settingTypes(r.lang, r.rule, r.template, r.path, decls)
-		}
-		return
-	}
-	p, problems := r.e.Check(decls, r.want)
-	for _, q := range problems {
-		b.report(expr.Diagnose(r.pos, r.path, r.src, q))
-	}
-	if r.value == "" || p == nil {
-		return
-	}
-	if p.Type == "optional" {
-		b.fail(r.pos, r.path, "in %q: there may be no value; write .orValue(...)", r.src)
-		return
-	}
-	output(d.node, r.value, p.Type)
-}
-
-// missing says whether a node's values may be missing when another one reads them.
-type missing struct {
-	b    *builder
-	skip []string // by index: why the node may be skipped
-}
-
-// enter notes why a node may be skipped; its needs were entered before.
-func (m *missing) enter(d *draft) {
-	n := d.node
-	switch {
-	case n.When != "":
-		m.skip[d.index] = "it has a `when`"
-		return
-	case n.Breaker != "" && m.b.whenOpen[n.Breaker] == "skip":
-		m.skip[d.index] = fmt.Sprintf("breaker %q may skip it", n.Breaker)
-		return
-	}
-	for _, id := range n.Needs {
-		if m.skip[m.b.byID[fold(id)].index] == "" {
-			return
-		}
-	}
-	if len(n.Needs) > 0 && !n.Always {
-		m.skip[d.index] = fmt.Sprintf("it is skipped when %s", listed(n.Needs)+" skipped")
-	}
-}
-
-func listed(ids []string) string {
-	if len(ids) == 1 {
-		return fmt.Sprintf("%q is", ids[0])
-	}
-	return "all its needs are"
-}
-
-// why says why t may have no values for the reader d; empty when it always has.
-func (m *missing) why(d, t *draft) string {
-	n := t.node
-	switch {
-	case slices.Contains(d.node.History, t.id) && !slices.Contains(d.node.Needs, t.id):
-		return "it is in `history` and may not have run"
-	case d.node.Always:
-		return "this node is `always` run, also after failures"
-	case d.node.AtLeast > 0:
-		return fmt.Sprintf("this node starts when %d of its needs have succeeded", d.node.AtLeast)
-	case m.skip[t.index] != "":
-		return m.skip[t.index]
-	case n.OnFail == "continue" || n.OnFail == "escalate":
-		return fmt.Sprintf("it has `onFail: %s`", n.OnFail)
-	case slices.ContainsFunc(n.Retry.On, func(p dag.CategoryPolicy) bool { return p.OnFail == "continue" || p.OnFail == "escalate" }):
-		return "it goes on after some failures (`retry.on`)"
-	case n.Breaker != "" && m.b.whenOpen[n.Breaker] == "continue":
-		return fmt.Sprintf("breaker %q lets the run go on without it", n.Breaker)
-	}
-	return ""
 }
 
 // unwritten warns of reads that no node can satisfy.
