@@ -1,0 +1,190 @@
+package machine
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gowebpki/jcs"
+)
+
+// allTypes are the event types of this version, in the order of their declaration.
+var allTypes = []Type{RunCreated, InputsCloned, PlanAdopted, PlanExtended, LimitsChanged, Queued, Started, Finished, LLMCallStarted,
+	LLMCallFinished, LLMCallFailed, ArtifactWritten, GateRunStarted, GateRunFinished, IssueOpened, IssueResolved, RunStateChanged, PROpened,
+	BreakerChanged, CompStarted, CompFinished, Rewound, EscalationOpened, EscalationAnswer, Checkpointed, Reverted, BudgetWarned,
+	RunPaused, RunResumed, RunCompleted, RunFailed}
+
+// V-1: payloads recorded by earlier versions are read for ever and written as they were. Lines
+// are only added to testdata/payloads/v1.txt.
+func TestRecordedPayloads(t *testing.T) {
+	f, err := os.Open("testdata/payloads/v1.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	seen := map[Type]bool{}
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		typ, raw, _ := strings.Cut(lines.Text(), " ")
+		b, err := DecodePayload(Type(typ), []byte(raw))
+		if err != nil {
+			t.Errorf("%v", err)
+			continue
+		}
+		seen[Type(typ)] = true
+		got, err := AppendPayload(nil, b)
+		if err != nil || string(got) != raw {
+			t.Errorf("%s: %v\nrecorded %s\nwritten  %s", typ, err, raw, got)
+		}
+		if want, err := jcs.Transform([]byte(raw)); err != nil || string(want) != raw {
+			t.Errorf("%s is not canonical: %v\n%s", typ, err, want)
+		}
+		if got := New(epoch, b).Type; got != Type(typ) {
+			t.Errorf("a payload of %s becomes an event of %s", typ, got)
+		}
+	}
+	for _, typ := range allTypes {
+		if !seen[typ] {
+			t.Errorf("no payload of %s is recorded", typ)
+		}
+	}
+}
+
+func TestPayloadsRefuseWhatTheyDoNotKnow(t *testing.T) {
+	for _, typ := range allTypes {
+		if _, err := DecodePayload(typ, []byte(`{"from_the_future":1}`)); err == nil || !strings.Contains(err.Error(), "newer version") {
+			t.Errorf("%s: %v", typ, err)
+		}
+	}
+	if _, err := DecodePayload("FUTURE", []byte(`{}`)); err == nil || !strings.Contains(err.Error(), "newer version") {
+		t.Error(err)
+	}
+	if _, err := AppendPayload(nil, &FinishedBody{Values: map[string]json.RawMessage{"x": json.RawMessage(`{`)}}); err == nil {
+		t.Error("a malformed value was written")
+	}
+}
+
+func FuzzPayload(f *testing.F) {
+	f.Add("WORK_ITEM_FINISHED", `{"node":"a","generation":1,"status":"completed","values":{"b":1,"a":[1.0]},"retry_at":"2026-01-01T00:00:00Z"}`)
+	f.Add("PLAN_EXTENDED", `{"node":"a","generation":1,"nodes":[{"id":"x","kind":"k","effect":"pure"}]}`)
+	f.Fuzz(func(t *testing.T, typ, raw string) {
+		b, err := DecodePayload(Type(typ), []byte(raw))
+		if err != nil {
+			return
+		}
+		one, err := AppendPayload(nil, b)
+		if err != nil {
+			return // an integer beyond 2^53
+		}
+		again, err := DecodePayload(Type(typ), one)
+		if err != nil {
+			t.Fatalf("%s %s: %v", typ, one, err)
+		}
+		if two, err := AppendPayload(nil, again); err != nil || !bytes.Equal(one, two) {
+			t.Fatalf("%s\n%s\n%s", typ, one, two)
+		}
+	})
+}
+
+func BenchmarkPayload(b *testing.B) {
+	started := &StartedBody{Node: "layer1/node123", Generation: 1, Attempt: 1}
+	finished := &FinishedBody{Node: "layer1/node123", Generation: 1, Attempt: 1, Status: StatusCompleted, Final: true,
+		Fingerprint: "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"}
+	for _, body := range []Body{started, finished} {
+		raw, err := AppendPayload(nil, body)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run("write/"+string(body.eventType()), func(b *testing.B) {
+			b.ReportAllocs()
+			buf := make([]byte, 0, 1024)
+			for b.Loop() {
+				if buf, err = AppendPayload(buf[:0], body); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run("read/"+string(body.eventType()), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := DecodePayload(body.eventType(), raw); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// B-11: a snapshot is small and quickly read: a finished node with nothing to tell takes at most
+// 120 bytes, fingerprint included.
+func TestSnapshotIsSmall(t *testing.T) {
+	s := finishedState(t, 1000)
+	raw, err := s.AppendSnapshot(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if per := len(raw) / 1000; per > 120 {
+		t.Errorf("%d bytes a node: %s", per, raw[len(raw)-400:])
+	}
+	restored, err := RestoreSnapshot(raw, s.Graph())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := restored.AppendSnapshot(nil); err != nil || !bytes.Equal(raw, again) {
+		t.Error("restoring loses something", err)
+	}
+	if run, plan, seq, err := SnapshotPlan(raw); run != "r" || plan != "d" || seq != s.Run().Seq || err != nil {
+		t.Error(run, plan, seq, err)
+	}
+	if _, err := RestoreSnapshot(bytes.Replace(raw, []byte(`"seed"`), []byte(`"sseed"`), 1), s.Graph()); err == nil || !strings.Contains(err.Error(), "newer version") {
+		t.Error(err)
+	}
+}
+
+func finishedState(tb testing.TB, n int) *State {
+	g := mustGraph(tb, layered(n, 100))
+	s := new(State)
+	at := epoch
+	apply := func(b Body) {
+		e := New(at, b)
+		e.Plan = g
+		if err := s.Apply(&e); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	apply(&RunCreatedBody{RunID: "r", Name: "n", PlanDigest: "d", Schema: 1})
+	for i := range int32(n) {
+		id := g.Node(i).ID
+		at = at.Add(time.Second)
+		apply(&StartedBody{Node: id, Generation: 1, Attempt: 1})
+		at = at.Add(time.Second)
+		apply(&FinishedBody{Node: id, Generation: 1, Attempt: 1, Status: StatusCompleted, Final: true, Fingerprint: g.Plan.Digest()})
+	}
+	return s
+}
+
+func BenchmarkSnapshot(b *testing.B) {
+	drivenState, _ := drive(b, mustGraph(b, layered(100_000, 100)), 100)
+	raw, err := drivenState.AppendSnapshot(nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("write/100000", func(b *testing.B) {
+		for b.Loop() {
+			if raw, err = drivenState.AppendSnapshot(raw[:0]); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(len(raw))/100_000, "bytes/node")
+	})
+	b.Run("read/100000", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := RestoreSnapshot(raw, drivenState.Graph()); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
