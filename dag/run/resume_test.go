@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -595,19 +596,19 @@ func TestDirectoryCanBeMoved(t *testing.T) {
 // A full disk pauses the run with what it was doing recorded; with space it goes on.
 func TestFullDiskPausesTheRun(t *testing.T) {
 	m := disktest.NewMem()
-	full := false
+	var full atomic.Bool
 	_, fsys := disktest.NewFaulty(m.FS(), func(s disktest.Step) error {
 		if s.Op == "remove" && strings.HasSuffix(s.Name, ".reserve") {
-			full = false // there is room again
+			full.Store(false) // there is room again
 		}
-		if full && s.Op == "write" {
+		if full.Load() && s.Op == "write" {
 			return disktest.Short{Err: errFull}
 		}
 		return nil
 	})
 	w := newWorker(t)
 	r := create(t, memOptions(fsys), pages(t, nil))
-	w.stop = func(ran int) bool { full = ran == 2; return false }
+	w.stop = func(ran int) bool { full.Store(ran == 2); return false }
 	if err := w.work(r); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,40 @@
+package run
+
+import (
+	"dagrun.dev/dag/eventlog"
+	"dagrun.dev/dag/machine"
+)
+
+// Replay folds the whole log, ignoring snapshots, and says whether the snapshot on disk, if there is
+// one, equals the replay up to its event. write renews state.json, which takes the lock. It runs no
+// work.
+func Replay(o Options, write bool) (st *machine.State, same bool, err error) {
+	if err := present(o); err != nil {
+		return nil, false, err
+	}
+	var r *Run
+	if write {
+		r, err = enter(o)
+	} else {
+		r, err = attach(o, false)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	defer r.leave()
+	v := &verification{Run: r}
+	if _, err := v.chain(); err != nil {
+		return nil, false, err
+	}
+	same = v.snapshotFile(stateFile) == nil
+	if write {
+		snap, err := r.snapshot()
+		if err == nil {
+			_, err = eventlog.WriteSnapshot(r.own, stateFile, snap)
+		}
+		if err != nil {
+			return nil, same, err
+		}
+	}
+	return r.state, same, nil
+}
