@@ -1,0 +1,187 @@
+package machine
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"dagrun.dev/dag"
+)
+
+// A story applies payloads one after the other, a second apart.
+type story struct {
+	t *testing.T
+	s *State
+	n int
+}
+
+func tell(t *testing.T, p *dag.Plan) *story {
+	x := &story{t: t, s: new(State)}
+	x.with(&RunCreatedBody{RunID: "r", Name: "n", PlanDigest: "d", Schema: Schema}, mustGraph(t, p))
+	return x
+}
+
+func (x *story) with(b Body, g *dag.Graph) {
+	x.t.Helper()
+	x.n++
+	e := New(epoch.Add(time.Duration(x.n)*time.Second), b)
+	e.Plan = g
+	if err := x.s.Apply(&e); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+func (x *story) apply(bodies ...Body) {
+	x.t.Helper()
+	for _, b := range bodies {
+		x.with(b, nil)
+	}
+}
+
+// ran applies a whole successful attempt, with facts in between.
+func (x *story) ran(node string, facts ...Body) {
+	x.t.Helper()
+	v, _ := x.s.NodeByID(node)
+	x.apply(&StartedBody{Node: node, Generation: v.Generation, Attempt: v.Attempt + 1})
+	x.apply(facts...)
+	x.apply(&FinishedBody{Node: node, Generation: v.Generation, Attempt: v.Attempt + 1, Status: StatusCompleted, Final: true})
+}
+
+func (x *story) restored() *State {
+	x.t.Helper()
+	raw, err := x.s.AppendSnapshot(nil)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	g, err := x.s.plainGraph()
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	s, err := RestoreSnapshot(raw, g)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	if again, err := s.AppendSnapshot(nil); err != nil || !bytes.Equal(raw, again) {
+		x.t.Fatalf("restoring loses something: %v\n%s\n%s", err, raw, again)
+	}
+	return s
+}
+
+func raw(name, value string) map[string]json.RawMessage {
+	return map[string]json.RawMessage{name: json.RawMessage(value)}
+}
+
+func wrote(node string, gen int, name, digest string) *ArtifactWrittenBody {
+	return &ArtifactWrittenBody{Node: node, Generation: gen, Attempt: 1, Name: name, Path: name, Digest: digest}
+}
+
+func entry(node string, gen int, digest string) *ArtifactWrittenBody {
+	b := wrote(node, gen, "log", digest)
+	b.Entry = true
+	return b
+}
+
+// S-3, design 13.14, 13.15: readers get the last version and the entries of their ancestors.
+func TestReadersSeeWhatAncestorsWrote(t *testing.T) {
+	x := tell(t, &dag.Plan{Nodes: []dag.Node{
+		{ID: "a", Kind: "k", Writes: []string{"page"}, Appends: []string{"log"}},
+		{ID: "r1", Kind: "k", Needs: []string{"a"}, Reads: []string{"page", "log"}},
+		{ID: "b", Kind: "k", Needs: []string{"r1"}, Writes: []string{"page"}, Appends: []string{"log"}},
+		{ID: "c", Kind: "k", Needs: []string{"r1"}, Appends: []string{"log"}},
+		{ID: "r2", Kind: "k", Needs: []string{"b", "c"}, Reads: []string{"page", "log"}},
+	}})
+	x.ran("a", wrote("a", 1, "page", "A"), entry("a", 1, "ea"))
+	x.ran("r1")
+	x.ran("c", entry("c", 1, "ec"))
+	x.ran("b", wrote("b", 1, "page", "B"), entry("b", 1, "eb"))
+	sees := func(s *State) string {
+		var b strings.Builder
+		for _, node := range []string{"r1", "r2"} {
+			v, _ := s.ArtifactFor(node, "page")
+			fmt.Fprintf(&b, "%s:%s", node, v.Digest)
+			for _, e := range s.Entries(node, "log") {
+				b.WriteString(" " + e.Digest)
+			}
+			b.WriteString("; ")
+		}
+		return b.String()
+	}
+	for _, s := range []*State{x.s, x.restored()} {
+		if got := sees(s); got != "r1:A ea; r2:B ea eb ec; " {
+			t.Error(got)
+		}
+	}
+	x.apply(&ArtifactWrittenBody{Name: "page", Path: "page", Digest: "edited", Why: "user-edit"})
+	x.apply(&RewoundBody{To: "c", Nodes: []string{"c", "r2"}, Reason: "again"})
+	if got := sees(x.restored()); got != "r1:A ea; r2:edited ea eb; " {
+		t.Error(got)
+	}
+	if v, _ := x.s.Artifact("page"); v.Digest != "edited" || len(x.s.Entries("", "log")) != 2 {
+		t.Error(v, x.s.Entries("", "log"))
+	}
+	if fmt.Sprint(x.s.ArtifactNames(false), x.s.ArtifactNames(true)) != "[page] [log]" {
+		t.Error("names")
+	}
+}
+
+// V-1, V-2: what nodes and host report is indexed, and survives a snapshot.
+func TestWorld(t *testing.T) {
+	x := tell(t, &dag.Plan{Nodes: []dag.Node{{ID: "a", Kind: "k"}, {ID: "b", Kind: "k"}}})
+	if x.s.DeclaredState("") != "CREATED" || x.s.DeclaredState("intro") != "NOT_STARTED" {
+		t.Error("states before the first milestone")
+	}
+	x.apply(&InputsClonedBody{Files: 2, Bytes: 3},
+		&RunStateChangedBody{Old: "CREATED", New: "PLAN_READY", Stable: true},
+		&RunStateChangedBody{Old: "PLAN_READY", New: "DRAFTING"},
+		&RunStateChangedBody{Section: "intro", Old: "NOT_STARTED", New: "OUTLINED"},
+		&RunStateChangedBody{Section: "intro", Old: "OUTLINED", New: "DRAFTED", Stable: true},
+		&GateRunBody{Node: "a", Gate: "dpr", Start: true}, &GateRunBody{Node: "a", Gate: "dpr", Status: "fail"},
+		&IssueBody{Node: "a", IssueID: "i1", Title: "t"}, &IssueBody{Node: "a", IssueID: "i2"}, &IssueBody{Node: "b", IssueID: "i1", Resolved: true},
+		&PROpenedBody{Node: "a", URL: "u"},
+		&CheckpointBody{ID: "cp", Path: "p", Manifest: "m", Head: 3},
+		&RevertedBody{Checkpoint: "cp"},
+		&StartedBody{Node: "a", Generation: 1, Attempt: 1}, &StartedBody{Node: "b", Generation: 1, Attempt: 1},
+		&LLMCallStartedBody{CallID: "a.1.1", Node: "a"}, &LLMCallFailedBody{CallID: "a.1.1", Node: "a"},
+		&LLMCallStartedBody{CallID: "a.1.1b", Node: "a"}, &LLMCallFinishedBody{CallID: "a.1.1b", Node: "a"},
+		&LLMCallStartedBody{CallID: "a.1.1c", Node: "a"}, &LLMCallStartedBody{CallID: "b.1.1", Node: "b"},
+		&FinishedBody{Node: "a", Generation: 1, Attempt: 1, Status: StatusLost, Category: "lost"})
+	for _, s := range []*State{x.s, x.restored()} {
+		run, calls := s.Run(), s.Calls()
+		got := fmt.Sprint(run.State, run.Stable, s.DeclaredState("intro"), len(s.Sections()), s.Gates()[0].Status, len(s.Gates()),
+			s.Issues()[0].Status, s.Issues()[1].Status, s.PullRequests(), s.Checkpoints()[0].ID, s.Reverts()[0].Checkpoint,
+			calls.Started, calls.Finished, calls.Failed, len(calls.Open), calls.Open[0].CallID, s.Errors()[0].Node)
+		if want := "DRAFTINGPLAN_READYDRAFTED1fail1RESOLVEDOPEN[{a u}]cpcp4 1 1 1b.1.1a"; strings.ReplaceAll(got, " ", "") != strings.ReplaceAll(want, " ", "") {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
+// Expressions see ancestors and history, nothing else.
+func TestScope(t *testing.T) {
+	x := tell(t, &dag.Plan{Name: "p", Budget: dag.Budget{CapUSD: 5e6}, Nodes: []dag.Node{
+		{ID: "a", Kind: "k"}, {ID: "b", Kind: "k", Needs: []string{"a"}}, {ID: "side", Kind: "k"}, {ID: "old", Kind: "k"},
+		{ID: "c", Kind: "k", Needs: []string{"b"}, History: []string{"old"}}}})
+	x.apply(&StartedBody{Node: "a", Generation: 1, Attempt: 1}, &FinishedBody{Node: "a", Generation: 1, Attempt: 1, Status: StatusCompleted, Final: true,
+		Values: raw("v", "7"), CostUSD: 2e6, CostKind: CostReported})
+	sc := x.s.ScopeOf("c")
+	if v, ok := sc.View("a"); !ok || v.Status != "completed" || string(v.Out["v"]) != "7" {
+		t.Error(v, ok)
+	}
+	if v, ok := sc.View("b"); !ok || v.Status != "pending" {
+		t.Error(v, ok)
+	}
+	if _, ok := sc.View("old"); !ok {
+		t.Error("history is in scope")
+	}
+	for _, id := range []string{"side", "c", "nope"} {
+		if _, ok := sc.View(id); ok {
+			t.Errorf("%s is not in scope", id)
+		}
+	}
+	if r := sc.Run(); r["spentUSD"] != 2.0 || r["capUSD"] != 5.0 || r["completed"] != int64(1) || r["name"] != "p" {
+		t.Error(r)
+	}
+}
