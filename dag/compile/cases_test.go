@@ -3,7 +3,6 @@ package compile
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -162,7 +161,7 @@ func FuzzLoadCUE(f *testing.F) {
 			t.Fatalf("%q: %s", src, err)
 		}
 		if err == nil && !json.Valid(v.AppendJSON(nil)) {
-			t.Fatal(fmt.Sprintf("%q became %s", src, v.AppendJSON(nil)))
+			t.Fatalf("%q became %s", src, v.AppendJSON(nil))
 		}
 	})
 }

@@ -65,10 +65,11 @@ func differ(t *testing.T, s *Schema, specs int) {
 	rule := s.Rule("Pipeline")
 	schema := jsonSchema(t, s)
 	var def, lean cue.Value
+	var ctx *cue.Context
 	good, bad, wrong := 0, 0, 0
 	for i := range specs {
 		if i%500 == 0 { // a context keeps what it has seen
-			def, lean = pipelineOf(t, s.lib), pipelineOf(t, s.lean())
+			def, lean, ctx = pipelineOf(t, s.lib), pipelineOf(t, s.lean()), newContext()
 		}
 		v := g.value(rule, 0)
 		for range g.r.IntN(4) {
@@ -79,7 +80,7 @@ func differ(t *testing.T, s *Schema, specs int) {
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		byCUE := def.Unify(def.Context().CompileBytes(text))
+		byCUE := def.Unify(ctx.CompileBytes(text))
 		cueErr := byCUE.Validate(cue.Concrete(true))
 		if ok := rule.Valid(v); ok != (schema.Validate(jsonValue(t, text)) == nil) {
 			t.Errorf("spec %d: rules say %v, the JSON Schema says %v\n%s", i, ok, schema.Validate(jsonValue(t, text)), text)
@@ -98,7 +99,7 @@ func differ(t *testing.T, s *Schema, specs int) {
 			if filled := constant(byCUE); !tree.Equal(filled, v) {
 				t.Fatalf("spec %d: CUE fills in\n%s\nrules fill in\n%s", i, filled.AppendJSON(nil), v.AppendJSON(nil))
 			}
-			seen := lean.Unify(lean.Context().CompileBytes(text))
+			seen := lean.Unify(ctx.CompileBytes(text))
 			if err := seen.Validate(cue.Concrete(true)); err != nil {
 				t.Fatalf("spec %d: the lean library finds fault: %v\n%s", i, err, text)
 			}

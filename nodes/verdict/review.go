@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"dagrun.dev/nodes/internal/markdown"
 )
@@ -165,11 +166,8 @@ func (l label) cut(cell string) (rest string, ok bool) {
 	}
 	rest = cell[m[1]:]
 	trimmed := strings.TrimLeft(rest, ".-–‑_")
-	for i, r := range rest {
-		if i == 0 && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
-			return "", false
-		}
-		break
+	if r, _ := utf8.DecodeRuneInString(rest); unicode.IsLetter(r) || unicode.IsDigit(r) {
+		return "", false
 	}
 	if len(trimmed) < len(rest) && trimmed != "" {
 		if c := trimmed[0]; c >= '0' && c <= '9' && rest[0] != '-' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || rest[0] == '-' && c >= '0' && c <= '9' {

@@ -30,8 +30,8 @@ type Short struct{ Err error }
 func (s Short) Error() string { return s.Err.Error() }
 func (s Short) Unwrap() error { return s.Err }
 
-// Crashed is the error of every step of a process that is no more.
-var Crashed = errors.New("crashed")
+// ErrCrashed is the error of every step of a process that is no more.
+var ErrCrashed = errors.New("crashed")
 
 // NewFaulty wraps a disk. hook is called before every change; its error becomes the change's, and
 // the change does not happen. One hook call happens at a time.
@@ -46,9 +46,9 @@ func CrashAt(n int) func(Step) error {
 	return func(s Step) error {
 		switch {
 		case s.N == n:
-			return Short{Crashed}
+			return Short{ErrCrashed}
 		case s.N > n:
-			return Crashed
+			return ErrCrashed
 		}
 		return nil
 	}
