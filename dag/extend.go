@@ -267,9 +267,15 @@ func (g *Graph) comparable(root int32) []bool {
 	return seen
 }
 
-// Ancestor reports whether u is above v: v cannot start before u has ended. It walks up from v
-// and costs what lies between the two.
+// Ancestor reports whether u is above v: v cannot start before u has ended. Mostly the spanning
+// tree knows; else it walks up from v, which costs what lies between the two.
 func (g *Graph) Ancestor(u, v int32) bool {
+	if int(u) < g.base && int(v) < g.base && g.tree.above(u, v) {
+		return true
+	}
+	if u >= v && g.Len() == g.base { // plan order: needs come first
+		return false
+	}
 	seen := map[int32]bool{}
 	stack := []int32{v}
 	for len(stack) > 0 {
@@ -279,7 +285,7 @@ func (g *Graph) Ancestor(u, v int32) bool {
 			if j == u {
 				return true
 			}
-			skip := j < u && g.Len() == g.base // plan order: needs come first
+			skip := j < u && g.Len() == g.base
 			if !skip && !seen[j] {
 				seen[j] = true
 				stack = append(stack, j)

@@ -23,6 +23,7 @@ type Graph struct {
 	weight []float64
 	origin []int32            // foreach node of each expanded node, by index-base
 	ids    []map[string]int32 // lower-case id -> index; newest layer last, each smaller than the one before
+	tree   tree               // of the plan's own nodes; answers most questions about ancestors
 	uses   *uses              // who touches which artifact and accumulator
 	tail   *tail              // of the array behind Plan.Nodes
 }

@@ -67,14 +67,12 @@ func (g *Graph) checkUses() error {
 	for i := range g.Plan.Nodes {
 		g.uses.add(&g.Plan.Nodes[i], int32(i))
 	}
-	c := useCheck{g: g}
+	g.tree = g.spanningTree()
+	c := useCheck{g: g, tree: g.tree}
 	for _, name := range g.uses.names {
 		u := g.uses.byName[name]
 		if len(u.changes) == 0 || len(u.changes)+len(u.reads) < 2 {
 			continue
-		}
-		if c.tree == nil {
-			c.tree = g.spanningTree()
 		}
 		c.check(name, u)
 	}

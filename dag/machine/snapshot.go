@@ -21,7 +21,7 @@ func (s *State) AppendSnapshot(dst []byte) ([]byte, error) {
 }
 
 // RestoreSnapshot returns the state that AppendSnapshot wrote. g is the graph of the plan whose
-// digest SnapshotPlan names (without run-time expansions: the snapshot holds those).
+// digest Run().PlanDigest is (without run-time expansions: the snapshot holds those).
 func RestoreSnapshot(raw []byte, g *dag.Graph) (*State, error) {
 	var v snapshot
 	if err := dag.DecodeJSON(raw, &v); err != nil {
@@ -35,15 +35,6 @@ func RestoreSnapshot(raw []byte, g *dag.Graph) (*State, error) {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
 	return s, nil
-}
-
-// SnapshotPlan returns run id, plan digest and the Seq of the last event of a snapshot.
-func SnapshotPlan(raw []byte) (run, digest string, seq int64, err error) {
-	var v snapshot
-	if err := dag.DecodeJSON(raw, &v); err != nil {
-		return "", "", 0, fmt.Errorf("snapshot: %w", err)
-	}
-	return v.RunID, v.PlanDigest, v.Seq, nil
 }
 
 // A snapshot is the facts of a state. Names are those of document 001 where it has them.

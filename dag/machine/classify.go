@@ -1,0 +1,208 @@
+package machine
+
+import (
+	"slices"
+
+	"dagrun.dev/dag"
+)
+
+// classify derives a node's status from the facts.
+func (s *State) classify(i int32) Status {
+	r := &s.recs[i]
+	switch r.phase {
+	case running:
+		return Running
+	case ended:
+		return s.endedStatus(i)
+	}
+	if s.blocked != nil && s.blocked[i] {
+		return Blocked
+	}
+	if m := r.more; m != nil {
+		switch {
+		case m.unresolved || m.question != "":
+			return Asking
+		case m.stopped:
+			return Stopped
+		case m.retryAt != 0 && !r.due && m.hold:
+			return Holding
+		case m.retryAt != 0 && !r.due:
+			return Retrying
+		}
+	}
+	n := s.graph.Node(i)
+	t := &s.tallies[i]
+	if t.open > 0 && !(s.ending != "" && n.Always && s.cleanupReady(i)) {
+		return Waiting
+	}
+	if r.attempt > 0 {
+		return Ready
+	}
+	return s.entry(i, n, t)
+}
+
+// entry is the status of a node whose needs have ended and that has not started.
+func (s *State) entry(i int32, n *dag.Node, t *tally) Status {
+	r := &s.recs[i]
+	if !n.Always && unwanted(n, t) != wanted {
+		return Skipping
+	}
+	if n.When != "" && !r.cond {
+		return Deciding
+	}
+	if n.Foreach != nil && r.items == notExpanded {
+		return Expanding
+	}
+	return Ready
+}
+
+// Why a node is not started though its needs have ended.
+type unwantedness uint8
+
+const (
+	wanted     unwantedness = iota
+	byUpstream              // a need failed under onFail: skip, or was itself skipped for that
+	byCount                 // fewer needs succeeded than atLeast
+	byNeeds                 // all needs were skipped
+)
+
+func unwanted(n *dag.Node, t *tally) unwantedness {
+	switch {
+	case n.AtLeast > 0 && int(t.ok) < n.AtLeast:
+		return byCount
+	case n.AtLeast > 0:
+		return wanted
+	case t.forced > 0:
+		return byUpstream
+	case n.When == "" && t.counted > 0 && t.skipped == t.counted:
+		return byNeeds
+	}
+	return wanted
+}
+
+// cleanupReady reports whether the clean-up nodes that a clean-up node needs have ended.
+func (s *State) cleanupReady(i int32) bool {
+	for _, j := range s.graph.Needs(i) {
+		if s.graph.Node(j).Always && !s.settled[j].counts() && s.status[j] != Failed {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *State) touchAlways() {
+	for _, i := range s.always {
+		s.touch(i)
+	}
+}
+
+func (s *State) endedStatus(i int32) Status {
+	switch s.recs[i].end {
+	case endCompleted:
+		return Completed
+	case endSkipped:
+		return Skipped
+	case endCancelled:
+		return Cancelled
+	case endRejected:
+		return Failed
+	}
+	switch s.disposition(i) {
+	case failAsk:
+		return Asking
+	case failUndo:
+		return Undoing
+	}
+	return Failed
+}
+
+// A disposition is what a final failure leads to.
+type disposition uint8
+
+const (
+	failHard disposition = iota // the run pauses, or ends if the class is fatal
+	failSoft
+	failSkip
+	failAsk
+	failUndo
+)
+
+// disposition applies the node's policy, or what a person said, to its final failure.
+func (s *State) disposition(i int32) disposition {
+	n, m := s.graph.Node(i), s.recs[i].m()
+	switch m.verdict {
+	case "continue":
+		return failSoft
+	case "skip":
+		return failSkip
+	case "fail":
+		return failHard
+	}
+	if m.last != nil && m.last.Class == "fatal" {
+		return failHard
+	}
+	onFail := n.OnFail
+	if m.last != nil {
+		for k := range n.Retry.On {
+			if p := &n.Retry.On[k]; p.Category == m.last.Category && p.OnFail != "" {
+				onFail = p.OnFail
+			}
+		}
+	}
+	switch onFail {
+	case "continue":
+		return failSoft
+	case "skip":
+		return failSkip
+	case "escalate":
+		return failAsk
+	case "compensate":
+		return s.undoDisposition(n, m)
+	}
+	return failHard
+}
+
+func (s *State) undoDisposition(n *dag.Node, m *more) disposition {
+	u := n.Undo
+	if u == nil || m.last == nil || len(u.On) > 0 && !slices.Contains(u.On, m.last.Category) {
+		return failHard
+	}
+	if u.Rewind == "" {
+		if m.undone {
+			return failSoft
+		}
+		return failUndo
+	}
+	if int(m.rewinds) >= max(1, u.Most) {
+		return failHard
+	}
+	return failUndo
+}
+
+func (s *State) settlementOf(i int32, st Status) settlement {
+	switch st {
+	case Completed:
+		if s.recs[i].items > 0 {
+			return replaced
+		}
+		return succeeded
+	case Skipped:
+		if m := s.recs[i].more; m != nil && m.last != nil && m.last.Category == CategoryUpstream {
+			return forced
+		}
+		return skipped
+	case Cancelled:
+		return soft
+	case Failed:
+		if s.recs[i].end == endRejected {
+			return soft
+		}
+		switch s.disposition(i) {
+		case failSoft:
+			return soft
+		case failSkip:
+			return forced
+		}
+	}
+	return unsettled
+}
