@@ -220,7 +220,10 @@ type Undo struct {
 	Most   int             `json:"most,omitempty"`   // rewinds allowed, default 1
 }
 
-// Foreach expands one node per item of a list recorded at run time.
+// Foreach expands one node per item of a list recorded at run time. A node with a Foreach carries
+// out nothing itself: its expansion completes it, and its items count in its place for the nodes
+// that need it (all of them for plain needs, their number for AtLeast). Without items it counts as
+// completed. Items need the foreach node whether they say so or not.
 type Foreach struct {
 	In       string          `json:"in"`       // CEL: a list
 	Var      string          `json:"var"`      // name of the item in Template

@@ -101,7 +101,7 @@ func (s *Sim) step() (over bool, err error) {
 		if err != nil {
 			return false, fmt.Errorf("%s: %w", show([]machine.Command{c}), err)
 		}
-		if s.killed {
+		if s.killed || c.Op == machine.Resolve && c.Body == nil { // what a probe says may change the answer
 			return false, nil
 		}
 		did = did || acted
@@ -308,6 +308,7 @@ func (s *Sim) restart() error {
 	if st := state.Run().Status; st == machine.RunDone || st == machine.RunBroken {
 		return nil
 	}
+	deaths := len(s.died)
 	for i := range int32(state.Graph().Len()) {
 		if v := state.NodeAt(i); v.Status == machine.Running {
 			a := s.running[v.Node.ID]
@@ -315,8 +316,8 @@ func (s *Sim) restart() error {
 			if a.node != nil && !a.done && s.fate(a).Status == machine.StatusCompleted && s.flip(v.Node.ID, "effect") {
 				s.effect(a)
 			}
-			if err := s.record(state.Settle(v.Node.ID, machine.Outcome{Status: machine.StatusLost}, s.now).Body); err != nil {
-				return err
+			if err := s.record(state.Settle(v.Node.ID, machine.Outcome{Status: machine.StatusLost}, s.now).Body); err != nil || len(s.died) > deaths {
+				return err // killed again: the next restart has done the rest
 			}
 		}
 	}

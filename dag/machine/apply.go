@@ -199,6 +199,10 @@ func (s *State) onPlanExtended(e *Event, b *PlanExtendedBody) error {
 	r.started, r.finished = ms(e.Time), ms(e.Time)
 	s.extend(g)
 	s.touch(i)
+	if s.undoing >= 0 { // the new nodes may be among those that will be rewound
+		s.undoing = -1
+		s.findUndo()
+	}
 	return nil
 }
 
