@@ -84,6 +84,8 @@ type record struct {
 		} `json:"notes"`
 		Warnings []string `json:"warnings"`
 		ID       string   `json:"id"`
+
+		PromptTokens int `json:"prompt_tokens_estimate"`
 	} `json:"payload"`
 }
 
@@ -215,17 +217,17 @@ func TestPrompts(t *testing.T) {
 // C-7: the estimate is characters / 4, rounded up, and known before the call.
 func TestPromptTokens(t *testing.T) {
 	s := corpusRun(t)
-	e := finished(s.events())["S3/p4"]
 	prompt := []rune(s.read("_orchestrator/passes/pass-020/prompt.md"))
-	for _, n := range e.Payload.Notes {
-		if tokens, ok := n.Fields["tokens"].(float64); ok {
-			if want := (len(prompt) + 3) / 4; int(tokens) != want {
-				t.Errorf("the prompt of pass 20 is recorded as %v tokens, want %d", tokens, want)
-			}
-			return
+	for _, e := range s.events() {
+		if e.Type != "LLM_CALL_STARTED" || e.Payload.Node != "S3/p4" {
+			continue
 		}
+		if want := (len(prompt) + 3) / 4; e.Payload.PromptTokens != want {
+			t.Errorf("the prompt of pass 20 is estimated at %d tokens, want %d", e.Payload.PromptTokens, want)
+		}
+		return
 	}
-	t.Errorf("no record of the size of the prompt of pass 20: %v", e.Payload.Notes)
+	t.Error("no call of pass 20 is recorded")
 }
 
 // C-9: the accumulators hold the last ten and the last thirty entries, with the pass they came from.

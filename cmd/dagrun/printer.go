@@ -89,6 +89,8 @@ func (p *printer) event(e *machine.Event) {
 	switch b := e.Body.(type) {
 	case *machine.StartedBody:
 		p.running = append(p.running, b.Node)
+	case *machine.LLMCallStartedBody:
+		p.line(fmt.Sprintf("asks     %s  about %d tokens", b.Node, b.PromptTokens), false)
 	case *machine.FinishedBody:
 		p.line(p.finished(b, took, e.Time), b.Status != machine.StatusCompleted && b.Status != machine.StatusSkipped)
 	case *machine.RunPausedBody:

@@ -2,8 +2,10 @@ package agent
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/prompt"
 )
 
 // The payloads of LLM_CALL_*; the host adds node and call_id. V-1.
@@ -15,6 +17,7 @@ type callStarted struct {
 	Temperature     float64 `json:"temperature"`
 	MaxTokens       int64   `json:"max_tokens"`
 	ToolSchemaHash  string  `json:"tool_schema_hash,omitempty"`
+	PromptTokens    int64   `json:"prompt_tokens_estimate,omitempty"`
 }
 
 type tokenUsage struct {
@@ -45,6 +48,7 @@ func started(p provider, q *question) callStarted {
 	c := callStarted{
 		Model: orElse(q.set.Model, "default"), ProviderBaseURL: p.address(),
 		PromptHash: digest(q.prompt), MaxTokens: q.set.MaxOutputTokens,
+		PromptTokens: prompt.EstimateTokens(int64(utf8.RuneCountInString(q.prompt))),
 	}
 	switch {
 	case q.set.BaseURL != "":
