@@ -35,7 +35,7 @@ func Archive(o Options) (string, error) {
 // identity finds out which run a directory holds; of a damaged one as much as can be read.
 func identity(o Options) (id string, started time.Time) {
 	quiet := o
-	quiet.Observe = nil
+	quiet.Observe, quiet.Project = nil, nil
 	if r, _, err := OpenReadOnly(quiet); err == nil {
 		defer r.Close()
 		return r.ID(), r.state.Run().Created

@@ -189,6 +189,7 @@ func (r *Run) create(n New) error {
 		if err := r.apply(&events[i]); err != nil {
 			return err
 		}
+		r.projected(&events[i])
 	}
 	if r.log, err = eventlog.Create(r.own, logFile, id, r.o.log, events); err != nil {
 		return err

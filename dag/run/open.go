@@ -194,6 +194,7 @@ func (r *Run) folder(rep *Report) func(*machine.Event, *eventlog.Envelope) error
 			return &eventlog.Damaged{File: r.own.Path(logFile), Line: e.Seq, Why: "cannot have happened: " + err.Error(), WayOut: waysOut(r.own, e.Seq)}
 		}
 		rep.Folded++
+		r.projected(e)
 		if r.o.Observe != nil {
 			r.o.Observe(e, true)
 		}

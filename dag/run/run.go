@@ -47,6 +47,12 @@ type Options struct {
 	// nobody acts on them again).
 	Observe func(e *machine.Event, replayed bool)
 
+	// Project, when set, is called on the owner's goroutine with every event that Create, Open and
+	// Record fold, and the state as of that very event: before later ones of the same Record are applied,
+	// and before it is written. What is made of it may be shown once Synced has reached it. It must
+	// not keep the state.
+	Project func(e *machine.Event, st *machine.State)
+
 	// Salvage has Open go on with the events before a damage of the log. The damaged log, the
 	// snapshots and checkpoints made after are moved to archives/damaged-<time>. It is the way back to a
 	// checkpoint when the log behind it is broken.
@@ -172,6 +178,7 @@ func (r *Run) record(events []machine.Event) (Mark, error) {
 			}
 			return Mark{}, err
 		}
+		r.projected(&events[i])
 	}
 	head, err := r.log.Append(events)
 	if err != nil {

@@ -37,7 +37,7 @@ func (r *Run) salvage(rep *Report) error {
 	if err := disk.Copy(r.own, logFile, dir+"/"+logFile+".damaged"); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	for _, name := range append([]string{stateFile, eventlog.BackupName(stateFile)}, later(r.own, known)...) {
+	for _, name := range append([]string{stateFile, eventlog.BackupName(stateFile), LogsDir}, later(r.own, known)...) {
 		if err := r.moveTo(dir, name); err != nil {
 			return err
 		}

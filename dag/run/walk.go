@@ -1,0 +1,80 @@
+package run
+
+import (
+	"dagrun.dev/dag/eventlog"
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/internal/disk"
+)
+
+// LogsDir is the folder of the logs for people, in the run's own folder. They are made of the events
+// by whoever runs the run; a salvaged run begins them anew.
+const LogsDir = "logs"
+
+// Walk folds the log of a run and calls visit with each event behind the one numbered after and with
+// the state as of that event, which visit must not keep. It begins with a snapshot where one is old
+// enough. It writes nothing and works beside a writer; an event that is half written is left out. An
+// error of visit ends the walk and is returned.
+func Walk(o Options, after int64, visit func(e *machine.Event, st *machine.State) error) error {
+	if err := present(o); err != nil {
+		return err
+	}
+	o.Observe, o.Project = nil, nil
+	r, err := attach(o, false)
+	if err != nil {
+		return err
+	}
+	defer r.closeTrees()
+	r.readOnly = true
+	from := r.load(&Report{})
+	if from.Seq > after {
+		r.fold, from = fold{state: &machine.State{}, index: newIndex(), plans: r.loadPlan}, eventlog.Head{}
+	}
+	fold := r.folder(&Report{})
+	_, _, err = eventlog.Read(r.own, logFile, from, func(e *machine.Event, env *eventlog.Envelope) error {
+		if err := fold(e, env); err != nil || e.Seq <= after {
+			return err
+		}
+		return visit(e, r.state)
+	})
+	return err
+}
+
+// Hold takes the lock of a run for work beside its log and returns what gives it up.
+func Hold(o Options) (release func(), err error) {
+	if err := present(o); err != nil {
+		return nil, err
+	}
+	r, err := enter(o)
+	if err != nil {
+		return nil, err
+	}
+	return r.leave, nil
+}
+
+// OpenOwn opens the run's own folder. The caller closes it.
+func OpenOwn(o Options) (disk.FS, error) {
+	if o.FS != nil {
+		return o.FS.Sub(Dir)
+	}
+	out, err := disk.Open(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	return out.Sub(Dir)
+}
+
+// Synced returns the number of the last event known to be durable, 0 for a run open for reading
+// only. Any goroutine, also after Close.
+func (r *Run) Synced() int64 {
+	if r.log == nil {
+		return 0
+	}
+	return r.log.Synced()
+}
+
+func (r *Run) projected(e *machine.Event) {
+	if r.o.Project != nil {
+		r.o.Project(e, r.state)
+	}
+}
