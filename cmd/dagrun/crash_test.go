@@ -34,11 +34,11 @@ const crashSpec = `pipeline:
     second:
       kind: exec
       needs: [save, flaky]
-      when: "nodes.first.out.n == 3"
+      when: "nodes['first'].out.n == 3"
       with: {run: 'echo second >> ran; (cat "$DAGRUN_IN/page.txt"; echo two) > "$DAGRUN_OUT/page.txt"'}
       reads: [page.txt]
       writes: [page.txt]
-    never: {kind: exec, needs: [first], when: "nodes.first.out.n > 3", with: {run: 'echo never >> ran'}}
+    never: {kind: exec, needs: [first], when: "nodes['first'].out.n > 3", with: {run: 'echo never >> ran'}}
     last: {kind: exec, needs: [second, never], with: {run: 'echo last >> ran'}}
 `
 

@@ -134,7 +134,6 @@ cost, runs it, and remembers every step, so that a run goes on where it was stop
 ` + exitHelp,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(

@@ -190,6 +190,9 @@ func planNode(in PlanInput, i int32, diff map[string]run.NodeDiff) PlanNode {
 	}
 	if d, ok := diff[n.ID]; ok {
 		out.Do, out.Why = d.Do, d.Why
+		if d.Do == run.DoAdded {
+			out.Do, out.Why = run.DoRun, []string{"new in the specification"}
+		}
 	}
 	if n.Foreach != nil {
 		out.Items = n.Foreach.In
@@ -383,6 +386,8 @@ func Duration(sec float64) string {
 	switch {
 	case sec <= 0:
 		return ""
+	case sec < 0.005:
+		return "<0.01s"
 	case sec < 1:
 		return fmt.Sprintf("%.2fs", sec)
 	case sec < 59.95:

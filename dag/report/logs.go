@@ -1,0 +1,227 @@
+package report
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/run"
+)
+
+// Logs keeps the six logs of a run (see logLine) up to its events while the run goes on. They are
+// projections: a goroutine of their own appends lines some time after the events are durable, and
+// whatever a crash, a full disk or a queue that is too long left out is made good from the events.
+// A log that cannot be written is a warning, never the end of a run.
+type Logs struct {
+	warn func(string)
+	run  *run.Run
+	o    run.Options
+
+	mu    sync.Mutex
+	queue []entry
+	first int64 // Invariant: the queue holds what is worth a line of the events first..last
+	last  int64
+
+	wake, quit chan struct{}
+	done       chan struct{}
+
+	// The goroutine's own.
+	files   *logFiles
+	failed  bool
+	pending []entry
+}
+
+// Entries that wait in memory; more are dropped and later read from the events again.
+const mostQueued = 1 << 15
+
+// Lines are written this long after their events at most, unless the disk is slow.
+const logEvery = 100 * time.Millisecond
+
+// NewLogs returns logs whose Project belongs into the run's options. warn takes one line for the
+// user and may be called from any goroutine.
+func NewLogs(warn func(string)) *Logs {
+	return &Logs{warn: warn, wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{})}
+}
+
+// Project takes in an event; see run.Options.
+func (l *Logs) Project(e *machine.Event, st *machine.State) {
+	en, worth := newEntry(e, st)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e.Seq != l.last+1 || len(l.queue) >= mostQueued {
+		l.queue, l.first = nil, e.Seq
+	}
+	l.last = e.Seq
+	if worth {
+		l.queue = append(l.queue, en)
+	}
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Start begins to write the logs of a run that was opened for writing with o, the options that hold
+// Project. Stop must follow.
+func (l *Logs) Start(r *run.Run, o run.Options) {
+	l.run, l.o = r, o
+	l.o.Observe, l.o.Project = nil, nil
+	l.mu.Lock()
+	if l.first == 0 { // nothing was folded: the snapshot is the head
+		l.first, l.last = r.Head().Seq+1, r.Head().Seq
+	}
+	l.mu.Unlock()
+	go l.write()
+}
+
+// Stop writes what is missing and ends. It is called after the run was closed, so that all events
+// are durable.
+func (l *Logs) Stop() {
+	close(l.quit)
+	<-l.done
+}
+
+func (l *Logs) write() {
+	defer close(l.done)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-l.quit:
+			l.flush(true)
+			return
+		case <-timer.C:
+		}
+		more := l.flush(false)
+		timer.Reset(logEvery)
+		if more {
+			continue
+		}
+		select {
+		case <-l.quit:
+			l.flush(true)
+			return
+		case <-l.wake:
+		}
+	}
+}
+
+// flush writes the lines of all durable events and reports whether some must wait. After an error
+// only the last flush tries again.
+func (l *Logs) flush(final bool) (more bool) {
+	if l.failed && !final {
+		l.take()
+		l.pending = nil
+		return false
+	}
+	more, err := l.try()
+	if err == nil && final {
+		err = l.files.close()
+		l.files = nil
+	}
+	if err != nil {
+		l.files.drop()
+		l.files = nil
+		if !l.failed {
+			l.warn("the logs in " + run.Dir + "/" + run.LogsDir + " cannot be written: " + err.Error() + "; dagrun replay --logs makes them from the events")
+		}
+		l.failed = true
+		return false
+	}
+	return more
+}
+
+func (l *Logs) try() (more bool, err error) {
+	if l.files == nil {
+		if l.files, err = openLogs(l.o); err != nil {
+			return false, err
+		}
+	}
+	first, last := l.take()
+	synced := min(l.run.Synced(), last)
+	if l.files.newest() > last {
+		l.warn("the logs tell of events that are gone; they are made anew")
+		if err := l.files.restart(); err != nil {
+			return false, err
+		}
+		if err := errors.Join(l.files.catchUp(l.o, min(first-1, synced)), l.files.replace()); err != nil {
+			return false, err
+		}
+	}
+	if l.files.through+1 < first {
+		if err := l.files.catchUp(l.o, min(first-1, synced)); err != nil {
+			return false, err
+		}
+	}
+	at := 0
+	for at < len(l.pending) && l.pending[at].e.Seq <= synced {
+		l.files.add(&l.pending[at])
+		at++
+	}
+	l.pending = append(l.pending[:0], l.pending[at:]...)
+	if l.files.through < synced {
+		err = l.files.flush(synced)
+	}
+	return last > synced, err
+}
+
+// take moves what is queued to the pending entries and returns the events that these cover.
+func (l *Logs) take() (first, last int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.pending) > 0 && l.pending[0].e.Seq < l.first {
+		l.pending = l.pending[:0] // the queue was dropped in between: all of it is read from the events
+	}
+	l.pending = append(l.pending, l.queue...)
+	l.queue = nil
+	return l.first, l.last
+}
+
+var errEnough = errors.New("enough")
+
+// catchUp adds the lines of the events behind the last ones, up to the one numbered to.
+func (f *logFiles) catchUp(o run.Options, to int64) error {
+	if f.through >= to {
+		return nil
+	}
+	err := run.Walk(o, f.through, func(e *machine.Event, st *machine.State) error {
+		if e.Seq > to {
+			return errEnough
+		}
+		if en, worth := newEntry(e, st); worth {
+			f.add(&en)
+		}
+		if f.buffered() > 1<<20 {
+			return f.flush(e.Seq)
+		}
+		return nil
+	})
+	if err != nil && err != errEnough {
+		return err
+	}
+	return f.flush(to)
+}
+
+// RebuildLogs makes the six logs of a run from its events anew. It takes the run's lock. What stood
+// there before is replaced only when all is written; the result is that of a run that was never
+// disturbed, byte for byte.
+func RebuildLogs(o run.Options) error {
+	release, err := run.Hold(o)
+	if err != nil {
+		return err
+	}
+	defer release()
+	f, err := openLogs(o)
+	if err != nil {
+		return err
+	}
+	defer f.drop()
+	if err := f.restart(); err != nil {
+		return err
+	}
+	if err := f.catchUp(o, 1<<62); err != nil {
+		return err
+	}
+	return f.replace()
+}
