@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -83,8 +84,13 @@ var guard = sync.OnceFunc(func() {
 		Dir: "/", Env: Environ(nil, nil), Files: []uintptr{uintptr(ends[0]), sink.Fd(), sink.Fd()},
 		Sys: &syscall.SysProcAttr{Setsid: true},
 	}
-	_, _ = syscall.ForkExec("/bin/sh", []string{"sh", "-c", guardScript, "dagrun-guard", marks()}, attr)
+	if pid, err := syscall.ForkExec("/bin/sh", []string{"sh", "-c", guardScript, "dagrun-guard", marks()}, attr); err == nil {
+		guardPid.Store(int64(pid))
+	}
 })
+
+// guardPid is the guard's process number, 0 without one. It belongs to no tree.
+var guardPid atomic.Int64
 
 func fork(path string, argv []string, attr *syscall.ProcAttr) (*Tree, error) {
 	if err := Adopt(); err != nil {

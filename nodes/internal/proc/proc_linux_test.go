@@ -412,6 +412,20 @@ func TestRunnerKilled(t *testing.T) {
 	}
 }
 
+// The guard is born with the first child and belongs to no tree, however young both are (B-10).
+func TestGuardBelongsToNoTree(t *testing.T) {
+	spawner()
+	if guardPid.Load() == 0 {
+		t.Fatal("no guard runs")
+	}
+	old := &Tree{Mark: marks() + "none"} // born before everything
+	for _, p := range old.remaining() {
+		if p.pid == int(guardPid.Load()) {
+			t.Errorf("the guard, process %d, is taken for a child's helper", p.pid)
+		}
+	}
+}
+
 func TestParseStat(t *testing.T) {
 	line := "42 (a) R (b) S 7 8 9 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 12345 0 0"
 	p := parseStat(42, []byte(line))

@@ -167,7 +167,7 @@ func (t *Tree) owns(p *entry, table []*entry) bool {
 	if t.root != 0 && (p.session == t.root || p.group == t.root) {
 		return true
 	}
-	if p.dead || p.born < t.born {
+	if p.dead || p.born < t.born || p.pid == int(guardPid.Load()) {
 		return false
 	}
 	if mark := p.mark(); mark != "" && strings.HasPrefix(mark, marks()) {
