@@ -2,11 +2,97 @@ package screenshot
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
 
 	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/browser"
 )
 
-// Run carries out one attempt.
-func (Kind) Run(context.Context, *nodes.Task) (*nodes.Result, error) {
-	return nil, nodes.Permanent(nodes.Fail("config", "this build has no browser"))
+var _ nodes.Preflighter = Kind{}
+
+// Preflight looks whether there is a browser that works.
+func (Kind) Preflight(ctx context.Context, with []json.RawMessage, specDir, scratch string) ([]string, error) {
+	return browser.Preflight(ctx, with, specDir, scratch)
 }
+
+// Run takes the pictures once. They are kept only when all of them could be taken.
+func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
+	s, err := read(t.With)
+	if err != nil {
+		return nil, err
+	}
+	albums := make([]album, len(s.Viewports))
+	job := &browser.Job{
+		Source: &s.Source, Settings: &s.Browser, Waits: &s.Waits, Viewports: s.Viewports, Scale: s.Scale, Bottom: s.Tile * s.MaxTiles,
+		Visit: func(i int, p *browser.Page) error {
+			a, err := s.photograph(p, t.Scratch)
+			if err != nil {
+				return err
+			}
+			albums[i] = *a
+			t.Beat(fmt.Sprintf("%v: %d pictures", p.Viewport, len(a.Shots)))
+			return nil
+		},
+	}
+	version, survivors, err := browser.Look(ctx, t, job)
+	res := &nodes.Result{Survivors: survivors}
+	if err != nil {
+		return res, err
+	}
+	m := &manifest{Browser: version, Viewports: albums}
+	res.Values, res.Warnings = m.values(), m.warnings()
+	return res, m.keep(t, s, res)
+}
+
+// values are what decisions are made from.
+func (m *manifest) values() map[string]any {
+	var shots, blanks, run, errs, warnings int
+	var share, dpr float64
+	degraded := false
+	views := map[string]any{}
+	for _, a := range m.Viewports {
+		shots += len(a.Shots)
+		blanks += a.Blanks
+		run = max(run, a.LongestBlank)
+		share, dpr = max(share, a.BlankShare), max(dpr, a.DPR)
+		errs += a.ErrorCount
+		warnings += len(a.Warnings)
+		degraded = degraded || len(a.Cut) > 0 || len(a.Refused) > 0
+		views[a.View.String()] = map[string]any{
+			"height": a.Height, "shots": len(a.Shots), "blanks": a.Blanks,
+			"maxConsecutiveBlanks": a.LongestBlank, "blankShare": a.BlankShare, "idle": a.Idle,
+		}
+	}
+	return map[string]any{
+		"shots": shots, "blanks": blanks, "maxConsecutiveBlanks": run, "maxBlankShare": share, "dpr": dpr,
+		"consoleErrors": errs, "warnings": warnings, "degraded": degraded, "browser": m.Browser, "viewports": views,
+	}
+}
+
+// warnings names each thing once, with the viewports at which it was seen.
+func (m *manifest) warnings() []string {
+	var texts, out []string
+	at := map[string][]string{}
+	for _, a := range m.Viewports {
+		for _, w := range a.Warnings {
+			if !slices.Contains(texts, w) {
+				texts = append(texts, w)
+			}
+			at[w] = append(at[w], a.View.String())
+		}
+	}
+	for _, w := range texts {
+		where := ""
+		if len(at[w]) < len(m.Viewports) {
+			where = strings.Join(at[w], ", ") + ": "
+		}
+		out = append(out, where+w)
+	}
+	return out
+}
+
+var errSize = errors.New("the picture has another size than the view")

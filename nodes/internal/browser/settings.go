@@ -16,6 +16,8 @@ import (
 type Source struct {
 	Page   *PageSource `json:"page"`
 	Assets []Asset     `json:"assets"`
+
+	own []byte // a page of this package, instead of all that
 }
 
 // PageSource has exactly one field.

@@ -42,7 +42,7 @@ func start(s *Spec, out, errs *os.File) (*Tree, error) {
 	}
 	argv := s.Argv
 	if s.Limits != (Limits{}) {
-		path, argv = limited(path, s)
+		path, argv = s.Limits.Wrap(path, argv)
 	}
 	stdin := s.Stdin
 	if stdin == nil {
@@ -104,22 +104,21 @@ func valueOf(env []string, name string) string {
 	return ""
 }
 
-// limited puts a shell in front that sets the limits and then becomes the program: the
+// Wrap puts a shell in front that sets the limits and then becomes the program: the
 // limits hold before its first instruction, and its process number stays.
-func limited(path string, s *Spec) (string, []string) {
+func (l Limits) Wrap(path string, argv []string) (string, []string) {
 	var script strings.Builder
 	set := func(flag string, v uint64) {
 		if v > 0 {
 			script.WriteString("ulimit -" + flag + " " + strconv.FormatUint(v, 10) + " || exit 126\n")
 		}
 	}
-	set("d", s.Limits.MemoryBytes>>10)
-	set("t", s.Limits.CPUSeconds)
-	set("f", (s.Limits.FileBytes+511)/512)
-	set("n", s.Limits.OpenFiles)
+	set("d", l.MemoryBytes>>10)
+	set("t", l.CPUSeconds)
+	set("f", (l.FileBytes+511)/512)
+	set("n", l.OpenFiles)
 	script.WriteString(`exec "$@"`)
-	argv := append([]string{"sh", "-c", script.String(), "sh", path}, s.Argv[1:]...)
-	return "/bin/sh", argv
+	return "/bin/sh", append([]string{"sh", "-c", script.String(), "sh", path}, argv[1:]...)
 }
 
 // explain turns an error of execve into a StartError that names what is really missing.

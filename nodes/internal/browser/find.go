@@ -1,0 +1,158 @@
+package browser
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/proc"
+)
+
+// known are the programs that are looked for, in this order. Real binaries stand before the scripts
+// that distributions put in front of them: a script that does not become the browser hides its
+// process. The headless shell needs half of the memory.
+var known = []string{
+	"/usr/lib/chromium/chromium-headless-shell",
+	"/usr/lib/chromium/chromium",
+	"/usr/lib/chromium-browser/chromium-browser",
+	"/usr/lib64/chromium-browser/chromium-browser",
+	"/opt/google/chrome/chrome",
+	"chrome-headless-shell",
+	"chromium-headless-shell",
+	"headless_shell",
+	"chromium",
+	"chromium-browser",
+	"google-chrome",
+	"google-chrome-stable",
+	"/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+	"/Applications/Chromium.app/Contents/MacOS/Chromium",
+}
+
+// Unavailable says that no browser can be used here: none found, or it does not start.
+type Unavailable struct{ Failure *nodes.Error }
+
+// Error says why.
+func (u *Unavailable) Error() string { return u.Failure.Error() }
+
+// Unwrap returns the failure with its category.
+func (u *Unavailable) Unwrap() error { return u.Failure }
+
+// unavailable makes the failure that the settings ask for. Without a browser the run stops for
+// a person; with missing: degrade only the node fails.
+func (s *Settings) unavailable(category, message, diagnostics string) error {
+	if s.Missing == "degrade" && category == "config" {
+		category = "screenshot_failed"
+	}
+	return &Unavailable{&nodes.Error{Category: category, Message: message, Diagnostics: diagnostics}}
+}
+
+// find returns the browser's program. Relative paths begin at specDir.
+func (s *Settings) find(specDir string) (string, error) {
+	if s.Path == "" {
+		for _, name := range known {
+			if path, err := exec.LookPath(name); err == nil {
+				return path, nil
+			}
+		}
+		return "", errors.New("no browser found (chromium-headless-shell, chromium or the like)")
+	}
+	path := s.Path
+	if strings.ContainsRune(path, filepath.Separator) && !filepath.IsAbs(path) {
+		path = filepath.Join(specDir, path)
+	}
+	path, err := exec.LookPath(path)
+	if err != nil {
+		return "", fmt.Errorf("no browser found at %s: %w", s.Path, err)
+	}
+	return path, nil
+}
+
+// Locate returns the browser's program, installing it when that is allowed and it is missing. Log may be nil.
+func (s *Settings) Locate(ctx context.Context, specDir, scratch string, log func(level, msg string)) (string, error) {
+	path, err := s.find(specDir)
+	if err == nil {
+		return path, nil
+	}
+	if len(s.Install) == 0 {
+		return "", s.unavailable("config", err.Error()+"; install one, name its path, or allow a command to install it", "")
+	}
+	if log != nil {
+		log("WARN", err.Error()+"; running "+strings.Join(s.Install, " "))
+	}
+	failed := s.install(ctx, specDir, scratch)
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	if path, err := s.find(specDir); err == nil {
+		return path, nil // whatever the command said
+	}
+	if failed == nil {
+		failed = &nodes.Error{Message: "it succeeded, but there is still no browser"}
+	}
+	return "", s.unavailable("config", err.Error()+"; installing it failed: "+failed.Message, failed.Diagnostics)
+}
+
+// install runs the command that may install a browser.
+func (s *Settings) install(ctx context.Context, specDir, scratch string) *nodes.Error {
+	ctx, cancel := context.WithTimeout(ctx, s.InstallTimeout.D())
+	defer cancel()
+	r, err := proc.Run(ctx, &proc.Spec{Argv: s.Install, Dir: specDir, Env: proc.Environ([]string{"DEBIAN_FRONTEND"}, nil), Spool: scratch})
+	if err != nil {
+		return &nodes.Error{Message: err.Error()}
+	}
+	defer r.Close()
+	switch {
+	case r.Cause == proc.TimedOut:
+		return &nodes.Error{Message: fmt.Sprintf("it took longer than %v", s.InstallTimeout.D()), Diagnostics: r.LastWords()}
+	case r.Signal != 0:
+		return &nodes.Error{Message: fmt.Sprintf("it was ended by signal %d", int(r.Signal)), Diagnostics: r.LastWords()}
+	case r.Exit != 0:
+		return &nodes.Error{Message: fmt.Sprintf("exit status %d", r.Exit), Diagnostics: r.LastWords()}
+	}
+	return nil
+}
+
+// flags returns the command line for this machine, without those that the driver adds.
+func (s *Settings) flags(profile string) map[string]any {
+	f := map[string]any{
+		"headless":        true,
+		"user-data-dir":   profile,
+		"hide-scrollbars": true, "mute-audio": true, "lang": "en-US", "force-color-profile": "srgb", "font-render-hinting": "none",
+		"no-first-run": true, "no-default-browser-check": true, "no-service-autorun": true, "password-store": "basic", "use-mock-keychain": true,
+
+		// Pictures of tabs side by side: none is in the background.
+		"disable-background-timer-throttling": true, "disable-backgrounding-occluded-windows": true, "disable-renderer-backgrounding": true,
+
+		// Nothing talks to anybody. The page's server is an address, so no name needs to resolve.
+		"host-resolver-rules":           "MAP * ~NOTFOUND , EXCLUDE 127.0.0.1 , EXCLUDE [::1]",
+		"disable-background-networking": true, "disable-component-update": true, "disable-default-apps": true, "disable-domain-reliability": true,
+		"disable-sync": true, "disable-client-side-phishing-detection": true, "safebrowsing-disable-auto-update": true, "metrics-recording-only": true,
+		"no-pings": true, "disable-extensions": true, "disable-breakpad": true, "disable-crash-reporter": true,
+		"disable-features": "Translate,MediaRouter,OptimizationHints,DialMediaRouteProvider,InterestFeedContentSuggestions",
+
+		// Drawing by software: newer browsers do not fall back to it by themselves, and graphics cards differ.
+		"enable-unsafe-swiftshader": true, "use-angle": "swiftshader", "disable-gpu-sandbox": true,
+
+		"disable-hang-monitor": true, "disable-prompt-on-repost": true,
+	}
+	if os.Getuid() == 0 {
+		f["no-sandbox"] = true // it refuses to start as root otherwise
+	}
+	if !sharedMemory("/dev/shm") {
+		f["disable-dev-shm-usage"] = true
+	}
+	for _, flag := range s.Flags {
+		name, value, given := strings.Cut(strings.TrimLeft(flag, "-"), "=")
+		if given {
+			f[name] = value
+		} else {
+			f[name] = true
+		}
+	}
+	return f
+}

@@ -1,0 +1,226 @@
+package browser
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	protocol "github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/css"
+	"github.com/chromedp/cdproto/dom"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/fetch"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"dagrun.dev/nodes"
+)
+
+//go:embed page.js
+var helpers string
+
+const world = "dagrun" // the name of the helpers' JavaScript world
+
+// A Page is a tab that shows the page at one viewport. Its methods are called from one goroutine.
+type Page struct {
+	Viewport Viewport
+
+	ctx    context.Context // of the tab, cancelled with the reason why it is of no more use
+	end    context.CancelCauseFunc
+	close  context.CancelFunc
+	waits  *Waits
+	notes  *ledger
+	origin string
+	loads  loads
+	frame  cdp.FrameID // the main one
+}
+
+var (
+	errCrashed = errors.New("the page's process crashed")
+	errDied    = errors.New("the browser ended")
+)
+
+// open opens a tab of its own, with cookies and storage of its own, and shows nothing in it yet.
+func (b *Browser) open(ctx context.Context, origin string, v Viewport, scale float64, waits *Waits) (*Page, error) {
+	p := &Page{Viewport: v, waits: waits, origin: origin, notes: newLedger(origin)}
+	p.loads.init(waits.Navigations)
+	tab, closeTab := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext(), chromedp.WithListener(p.on))
+	p.ctx, p.end = context.WithCancelCause(tab)
+	stop := context.AfterFunc(ctx, func() { p.end(context.Cause(ctx)) })
+	context.AfterFunc(b.ctx, func() { p.end(errDied) })
+	p.close = func() {
+		stop()
+		p.end(errors.New("the tab is closed"))
+		closeTab()
+	}
+	if err := p.attach(tab); err != nil {
+		p.close()
+		return nil, err
+	}
+	if err := p.prepare(scale); err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// attach opens the tab. The context of the first step owns it, so the bound is outside.
+func (p *Page) attach(tab context.Context) error {
+	opened := make(chan error, 1)
+	go func() { opened <- chromedp.Do(tab) }()
+	timer := time.NewTimer(p.waits.Command.D())
+	defer timer.Stop()
+	select {
+	case err := <-opened:
+		return p.explain("opening a tab", err)
+	case <-timer.C:
+		return nodes.Fail("page_hang", fmt.Sprintf("%v: no tab within %v (waits.command)", p.Viewport, p.waits.Command.D()))
+	case <-p.ctx.Done():
+		return p.explain("opening a tab", context.Cause(p.ctx))
+	}
+}
+
+// prepare sets the view, closes the way out and makes everything stand still from the first moment on.
+func (p *Page) prepare(scale float64) error {
+	yes := true
+	steps := []func() error{
+		step(p, dom.Disable, cdp.Empty{}), // the driver follows the document's tree, which nobody needs
+		step(p, css.Disable, cdp.Empty{}),
+		step(p, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+			Width: int64(p.Viewport.Width), Height: int64(p.Viewport.Height), DeviceScaleFactor: scale,
+		}),
+		step(p, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}),
+		step(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-reduced-motion", Value: "reduce"}},
+		}),
+		step(p, network.SetBypassServiceWorker, network.SetBypassServiceWorkerParams{Bypass: true}),
+		step(p, network.SetBlockedURLs, network.SetBlockedURLsParams{URLPatterns: []*network.BlockPattern{
+			{URLPattern: p.origin + "/*", Block: false}, {URLPattern: "*://*:*/*", Block: true},
+		}}),
+		step(p, fetch.Enable, fetch.EnableParams{Patterns: []*fetch.RequestPattern{{URLPattern: "*", ResourceType: network.ResourceTypeDocument}}}),
+		step(p, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{
+			Source: helpers + ".freeze()", WorldName: world,
+		}),
+		step(p, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{
+			Source: "window.close = function close() {}", // it would take the tab away
+		}),
+		func() error {
+			_, err := chromedp.CallBrowser(p.ctx, protocol.SetDownloadBehavior, protocol.SetDownloadBehaviorParams{
+				Behavior: protocol.SetDownloadBehaviorBehaviorDeny, BrowserContextID: chromedp.FromContext(p.ctx).BrowserContextID, EventsEnabled: &yes,
+			})
+			return err
+		},
+	}
+	for _, s := range steps {
+		if err := s(); err != nil {
+			return err
+		}
+	}
+	tree, err := call(p, page.GetFrameTree, cdp.Empty{})
+	if err != nil {
+		return err
+	}
+	p.frame = tree.FrameTree.Frame.ID
+	p.loads.main(string(p.frame))
+	return nil
+}
+
+func step[P, R any](p *Page, cmd cdp.Command[P, R], params P) func() error {
+	return func() error {
+		_, err := call(p, cmd, params)
+		return err
+	}
+}
+
+// call sends a command and waits no longer than waits.command for the answer.
+func call[P, R any](p *Page, cmd cdp.Command[P, R], params P) (R, error) {
+	return callFor(p, p.waits.Command.D(), cmd, params)
+}
+
+func callFor[P, R any](p *Page, most time.Duration, cmd cdp.Command[P, R], params P) (R, error) {
+	ctx, cancel := context.WithTimeout(p.ctx, most)
+	defer cancel()
+	r, err := chromedp.Call(ctx, cmd, params)
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) && p.ctx.Err() == nil {
+		return r, p.hang(cmd.Method, most)
+	}
+	return r, p.explain(cmd.Method, err)
+}
+
+// hang stops whatever script keeps the page from answering, so that the browser can go on with others.
+func (p *Page) hang(method string, most time.Duration) error {
+	ctx, cancel := context.WithTimeout(p.ctx, time.Second)
+	defer cancel()
+	_, err := chromedp.Call(ctx, runtime.TerminateExecution, cdp.Empty{})
+	what := "a script that never ends"
+	if err != nil {
+		what = "its process is stuck"
+	}
+	return nodes.Fail("page_hang", fmt.Sprintf("%v: the page did not answer %s within %v (%s)", p.Viewport, method, most, what))
+}
+
+// explain says what a failed command means: the browser is gone, the tab is, or the task was stopped.
+func (p *Page) explain(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) || errors.Is(context.Cause(p.ctx), errDied) {
+		return fmt.Errorf("%w during %s: %v", errDied, what, err) // before Canceled, which it is too
+	}
+	if cause := context.Cause(p.ctx); cause != nil {
+		return cause
+	}
+	var failure *nodes.Error
+	if errors.As(err, &failure) {
+		return err
+	}
+	return &nodes.Error{Category: "screenshot_failed", Message: fmt.Sprintf("%v: %s", p.Viewport, what), Err: err}
+}
+
+// help calls one of the helpers in page.js and decodes what it returns. most bounds the answer.
+func help[T any](p *Page, most time.Duration, function string, args ...any) (T, error) {
+	var v T
+	w, err := call(p, page.CreateIsolatedWorld, page.CreateIsolatedWorldParams{FrameID: p.frame, WorldName: world})
+	if err != nil {
+		return v, err
+	}
+	list := make([]string, len(args))
+	for i, a := range args {
+		b, err := json.Marshal(a)
+		if err != nil {
+			return v, err
+		}
+		list[i] = string(b)
+	}
+	yes := true
+	r, err := callFor(p, most, runtime.Evaluate, runtime.EvaluateParams{
+		Expression: fmt.Sprintf("%s.%s(%s)", strings.TrimSpace(helpers), function, strings.Join(list, ", ")),
+		ContextID:  w.ExecutionContextID, ReturnByValue: &yes, AwaitPromise: &yes,
+	})
+	if err != nil {
+		return v, err
+	}
+	if r.ExceptionDetails != nil {
+		return v, &nodes.Error{Category: "screenshot_failed", Message: fmt.Sprintf("%v: helper %s", p.Viewport, function), Err: &chromedp.ExceptionError{ExceptionDetails: r.ExceptionDetails}}
+	}
+	if len(r.Result.Value) == 0 {
+		return v, nil
+	}
+	return v, json.Unmarshal(r.Result.Value, &v)
+}
+
+// Record returns what is known of the page so far.
+func (p *Page) Record() Record {
+	p.notes.mu.Lock()
+	defer p.notes.mu.Unlock()
+	return p.notes.rec
+}

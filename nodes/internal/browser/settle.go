@@ -1,0 +1,281 @@
+package browser
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"dagrun.dev/nodes"
+)
+
+// Bottom is how far down a page is looked at by default, in pixels.
+const Bottom = 50_000
+
+// show loads the address and brings the page to rest: loaded or given up, fonts and images there or
+// given up, scrolled through once, all animations at their end.
+func (p *Page) show(address string, bottom int) error {
+	if err := p.load(address); err != nil {
+		return err
+	}
+	if err := p.rest(bottom); err != nil {
+		return err
+	}
+	if err := p.stay(); err != nil {
+		return err
+	}
+	if err := p.measure(); err != nil {
+		return err
+	}
+	p.judge()
+	return nil
+}
+
+// stay keeps the document that is shown now, whatever its scripts try.
+func (p *Page) stay() error {
+	allowed := p.loads.freeze()
+	p.notes.with(func(r *Record) { r.Loads = allowed })
+	if _, err := call(p, page.StopLoading, cdp.Empty{}); err != nil {
+		return err
+	}
+	return p.status()
+}
+
+func (p *Page) status() error {
+	if rec := p.Record(); rec.Status != 200 {
+		return p.fail("the page's server answers with status %d", rec.Status)
+	}
+	return nil
+}
+
+func (p *Page) load(address string) error {
+	if err := p.navigate(address); err != nil {
+		return err
+	}
+	if err := p.status(); err != nil {
+		return err
+	}
+	idle := p.loads.wait(p.ctx, "networkIdle", p.waits.Idle.D())
+	if err := p.explain("loading", context.Cause(p.ctx)); err != nil {
+		return err
+	}
+	p.notes.with(func(r *Record) { r.Idle = idle })
+	if idle {
+		return nil
+	}
+	p.cut("loading was stopped after %v (waits.idle)%s", p.waits.Idle.D(), waitingFor(p.notes.pending()))
+	// A style sheet that never comes keeps the page from being drawn at all.
+	_, err := call(p, page.StopLoading, cdp.Empty{})
+	return err
+}
+
+func waitingFor(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return ", waiting for " + strings.Join(list, ", ")
+}
+
+func (p *Page) navigate(address string) error {
+	most := p.waits.Navigate.D()
+	ctx, cancel := context.WithTimeout(p.ctx, most)
+	defer cancel()
+	r, err := chromedp.Call(ctx, page.Navigate, page.NavigateParams{URL: address})
+	if err != nil && ctx.Err() != nil && p.ctx.Err() == nil {
+		return nodes.Fail("stalled", fmt.Sprintf("%v: no answer from %s within %v (waits.navigate)", p.Viewport, address, most))
+	}
+	if err != nil {
+		return p.explain("loading the page", err)
+	}
+	switch rec := p.Record(); {
+	case r.ErrorText == "":
+		return nil
+	case len(rec.Refused) > 0:
+		return p.fail("the page leads away to %s, which is not its own server", strings.Join(rec.Refused, ", "))
+	case r.IsDownload:
+		return p.fail("the server sends a file to be saved, not a page")
+	case r.ErrorText == "net::ERR_ABORTED":
+		return p.fail("the server sends no page (an empty answer, or a file to be saved)")
+	default:
+		return p.fail("the page does not load: %s", r.ErrorText)
+	}
+}
+
+// fail says that another attempt would end in the same way.
+func (p *Page) fail(format string, args ...any) error {
+	return nodes.Permanent(nodes.Fail("screenshot_failed", fmt.Sprintf("%v: ", p.Viewport)+fmt.Sprintf(format, args...)))
+}
+
+func (p *Page) cut(format string, args ...any) {
+	p.notes.with(func(r *Record) { note(&r.Cut, fmt.Sprintf(format, args...)) })
+}
+
+// rest waits for what can be waited for and ends what moves.
+func (p *Page) rest(bottom int) error {
+	if _, err := help[int](p, p.waits.Command.D(), "finish"); err != nil {
+		return err
+	}
+	if err := p.fonts(); err != nil {
+		return err
+	}
+	swept, err := help[struct {
+		Cut     bool
+		Reached int
+	}](p, p.waits.Sweep.D()+p.waits.Command.D(), "sweep", p.waits.Sweep.D().Milliseconds(), bottom)
+	if err != nil {
+		return err
+	}
+	if swept.Cut {
+		p.cut("scrolling through the page ended at %d px (waits.sweep, or the limit for tall pages)", swept.Reached)
+	}
+	images, err := help[struct {
+		Done   bool
+		Broken int
+	}](p, p.waits.Images.D()+p.waits.Command.D(), "images", p.waits.Images.D().Milliseconds())
+	if err != nil {
+		return err
+	}
+	if !images.Done {
+		p.cut("images were not there after %v (waits.images)", p.waits.Images.D())
+	}
+	p.notes.with(func(r *Record) { r.BadImages = images.Broken })
+	if err := p.Pause(p.waits.Settle); err != nil {
+		return err
+	}
+	_, err = help[int](p, p.waits.Command.D(), "scrollTo", 0)
+	return err
+}
+
+func (p *Page) fonts() error {
+	f, err := help[struct {
+		Done   bool
+		Failed []string
+		Width  float64
+	}](p, p.waits.Fonts.D()+p.waits.Command.D(), "fonts", p.waits.Fonts.D().Milliseconds())
+	if err != nil {
+		return err
+	}
+	if !f.Done {
+		p.cut("fonts were not there after %v (waits.fonts)", p.waits.Fonts.D())
+	}
+	p.notes.with(func(r *Record) { r.FailedFonts, r.TextWidth = f.Failed, f.Width })
+	return nil
+}
+
+// Pause rests for a while.
+func (p *Page) Pause(d Duration) error {
+	timer := time.NewTimer(d.D())
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-p.ctx.Done():
+		return p.explain("a pause", context.Cause(p.ctx))
+	}
+}
+
+// A Measure is the geometry of a page.
+type Measure struct {
+	Height   int     `json:"height"` // of the page
+	Scroll   int     `json:"scroll"` // height of what scrolls
+	View     int     `json:"view"`   // height that is seen of it at once
+	Overflow int     `json:"overflow"`
+	Scroller string  `json:"scroller"`
+	DPR      float64 `json:"dpr"`
+	Title    string  `json:"title"`
+	URL      string  `json:"url"`
+}
+
+// Measure measures the page as it is now.
+func (p *Page) Measure() (Measure, error) {
+	return help[Measure](p, p.waits.Command.D(), "measure")
+}
+
+func (p *Page) measure() error {
+	m, err := p.Measure()
+	if err != nil {
+		return err
+	}
+	if p.notes.outside(m.URL) || !strings.HasPrefix(m.URL, p.origin) {
+		return p.fail("the page has gone to %s", m.URL)
+	}
+	p.notes.with(func(r *Record) {
+		r.URL, r.Title, r.Height, r.Wide, r.DPR, r.Scroller = p.notes.local(m.URL), m.Title, m.Height, m.Overflow, m.DPR, m.Scroller
+	})
+	return nil
+}
+
+// judge puts into words what a person should know.
+func (p *Page) judge() {
+	rec := p.Record()
+	warn := func(ok bool, format string, args ...any) {
+		if !ok {
+			p.notes.with(func(r *Record) { note(&r.Warnings, fmt.Sprintf(format, args...)) })
+		}
+	}
+	for _, c := range rec.Cut {
+		warn(false, "%s", c)
+	}
+	warn(len(rec.Refused) == 0, "refused, because only the page's own files are allowed: %s", strings.Join(rec.Refused, ", "))
+	warn(len(rec.Missing) == 0, "not loaded: %s", strings.Join(rec.Missing, ", "))
+	warn(rec.ErrorCount == 0, "%d errors on the console, first: %s", rec.ErrorCount, first(rec.Errors))
+	warn(rec.Dialogs == 0, "%d dialogs were closed", rec.Dialogs)
+	warn(rec.Loads <= 1, "the page loaded itself again, or another one: %d documents", rec.Loads)
+	warn(len(rec.FailedFonts) == 0, "fonts that did not load: %s", strings.Join(rec.FailedFonts, ", "))
+	warn(rec.TextWidth > 0, "text has no width: there are no fonts on this machine")
+	warn(rec.BadImages == 0, "%d images are broken", rec.BadImages)
+	warn(rec.Wide == 0, "the content is %d px wider than the view", rec.Wide)
+	warn(rec.Scroller == "", "not the page scrolls but <%s>: the whole-page picture shows its first view", rec.Scroller)
+}
+
+func first(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return list[0]
+}
+
+// ScrollTo goes to a place and returns where that was.
+func (p *Page) ScrollTo(y int) (int, error) {
+	return help[int](p, p.waits.Command.D(), "scrollTo", y)
+}
+
+// Text returns the number of visible characters, up to a few thousand: in the view, or in a strip.
+func (p *Page) Text(strip *Strip) (int, error) {
+	return help[int](p, p.waits.Command.D(), "text", strip)
+}
+
+// Picture returns a PNG picture of the view, or of a strip of the page, without changing the size
+// of the view: sections that are as tall as the view stay so.
+func (p *Page) Picture(strip *Strip) ([]byte, error) {
+	yes := true
+	params := page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatPng, OptimizeForSpeed: &yes}
+	if strip != nil {
+		params.CaptureBeyondViewport = &yes
+		params.Clip = &page.Viewport{Y: float64(strip.Y), Width: float64(p.Viewport.Width), Height: float64(strip.Height), Scale: 1}
+	}
+	r, err := call(p, page.CaptureScreenshot, params)
+	return r.Data, err
+}
+
+// A Strip is a part of a page over its whole width, in CSS pixels.
+type Strip struct{ Y, Height int }
+
+// Evaluate runs an expression in the page's own world and waits, also for a promise, no longer than most. It
+// returns the remote value or the exception.
+func (p *Page) Evaluate(expression string, most time.Duration) (*runtime.RemoteObject, error) {
+	yes := true
+	r, err := callFor(p, most, runtime.Evaluate, runtime.EvaluateParams{Expression: expression, ReturnByValue: &yes, AwaitPromise: &yes})
+	if err != nil {
+		return nil, err
+	}
+	if r.ExceptionDetails != nil {
+		return nil, &chromedp.ExceptionError{ExceptionDetails: r.ExceptionDetails}
+	}
+	return r.Result, nil
+}

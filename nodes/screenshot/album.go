@@ -1,0 +1,189 @@
+package screenshot
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+
+	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/browser"
+)
+
+// An album is what was seen at one viewport.
+type album struct {
+	View browser.Viewport `json:"viewport"`
+	browser.Record
+	Shots        []shot  `json:"shots"`
+	Blanks       int     `json:"blanks"`
+	LongestBlank int     `json:"max_consecutive_blanks"`
+	BlankShare   float64 `json:"blank_share"`
+}
+
+// A shot is one picture.
+type shot struct {
+	Name    string `json:"file"`
+	Type    string `json:"type"` // viewport | full | scroll
+	Y       int    `json:"y"`    // where it begins on the page, in CSS pixels
+	Width   int    `json:"width"`
+	Height  int    `json:"height"` // of the picture, in its own pixels
+	Bytes   int    `json:"bytes"`
+	SHA256  string `json:"sha256"`
+	Colours int    `json:"colours"` // distinct ones, counted up to a limit
+	Text    int    `json:"text"`    // visible characters, counted up to a limit
+	Blank   bool   `json:"blank,omitempty"`
+
+	path string // under Task.Scratch
+}
+
+// photograph takes the pictures of one viewport: first the view as a reader meets it, then the whole
+// page, then what one sees on the way down.
+func (s *settings) photograph(p *browser.Page, scratch string) (*album, error) {
+	a := &album{View: p.Viewport, Record: p.Record()}
+	dir, err := os.MkdirTemp(scratch, "pictures-*")
+	if err != nil {
+		return nil, err
+	}
+	c := &camera{set: s, page: p, album: a, dir: dir}
+	for _, take := range []struct {
+		kind string
+		shot func() error
+	}{{"viewport", c.view}, {"full", c.whole}, {"scroll", c.scroll}} {
+		for _, wanted := range s.Shots {
+			if wanted != take.kind {
+				continue
+			}
+			if err := take.shot(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	a.count()
+	return a, nil
+}
+
+type camera struct {
+	set   *settings
+	page  *browser.Page
+	album *album
+	dir   string
+}
+
+func (c *camera) view() error {
+	return c.take("viewport", fmt.Sprintf("viewport-%v.png", c.page.Viewport), 0, nil)
+}
+
+// whole takes the whole page in one picture; browsers and models do not bear very tall ones, so a tall
+// page becomes numbered tiles.
+func (c *camera) whole() error {
+	m, err := c.page.Measure()
+	if err != nil {
+		return err
+	}
+	height := m.Height
+	if most := c.set.Tile * c.set.MaxTiles; height > most {
+		c.cut("the page is %d px tall; what lies below %d px is on no whole-page picture (tile, maxTiles)", height, most)
+		height = most
+	}
+	if height <= c.set.Tile {
+		return c.take("full", fmt.Sprintf("full-%v.png", c.page.Viewport), 0, &browser.Strip{Height: height})
+	}
+	for y, n := 0, 1; y < height; y, n = y+c.set.Tile, n+1 {
+		strip := &browser.Strip{Y: y, Height: min(c.set.Tile, height-y)}
+		if err := c.take("full", fmt.Sprintf("full-%v-tile%d.png", c.page.Viewport, n), y, strip); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scroll takes a picture after each scroll by a share of the view, down to the bottom.
+func (c *camera) scroll() error {
+	m, err := c.page.Measure()
+	if err != nil {
+		return err
+	}
+	step := max(1, int(math.Floor(float64(m.View)*c.set.Step)))
+	steps := (m.Scroll + step - 1) / step
+	if steps > c.set.MaxSteps {
+		c.cut("scroll pictures end after %d of %d steps (maxSteps)", c.set.MaxSteps, steps)
+		steps = c.set.MaxSteps
+	}
+	for n := range steps {
+		y, err := c.page.ScrollTo(n * step)
+		if err != nil {
+			return err
+		}
+		if err := c.page.Pause(c.set.Waits.Pause); err != nil {
+			return err
+		}
+		if err := c.take("scroll", fmt.Sprintf("scroll-%v-step%d.png", c.page.Viewport, n+1), y, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *camera) cut(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	c.album.Cut = append(c.album.Cut, text)
+	c.album.Warnings = append(c.album.Warnings, text)
+}
+
+// take takes one picture, of the view or of a strip of the page, looks whether it is blank and puts
+// it down.
+func (c *camera) take(kind, name string, y int, strip *browser.Strip) error {
+	png, err := c.page.Picture(strip)
+	if err != nil {
+		return err
+	}
+	seen, err := look(png)
+	if err != nil {
+		return &nodes.Error{Category: "screenshot_failed", Message: name, Err: err}
+	}
+	height := c.page.Viewport.Height
+	if strip != nil {
+		height = strip.Height
+	}
+	if !c.fits(seen.width, c.page.Viewport.Width) || !c.fits(seen.height, height) {
+		return &nodes.Error{Category: "screenshot_failed", Message: fmt.Sprintf("%s: %d x %d pixels", name, seen.width, seen.height), Err: errSize}
+	}
+	text, err := c.page.Text(strip)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(png)
+	s := shot{
+		Name: name, Type: kind, Y: y, Width: seen.width, Height: seen.height, Bytes: len(png), SHA256: hex.EncodeToString(sum[:]),
+		Colours: seen.colours, Text: text, Blank: seen.blank(text, c.set.BlankColours), path: filepath.Join(c.dir, name),
+	}
+	c.album.Shots = append(c.album.Shots, s)
+	return os.WriteFile(s.path, png, 0o600)
+}
+
+// fits compares pixels of a picture with CSS pixels.
+func (c *camera) fits(pixels, css int) bool {
+	return math.Abs(float64(pixels)-float64(css)*c.set.Scale) <= 1
+}
+
+// count sums up what is blank.
+func (a *album) count() {
+	run := 0
+	for _, s := range a.Shots {
+		if !s.Blank {
+			run = 0
+			continue
+		}
+		run++
+		a.Blanks++
+		a.LongestBlank = max(a.LongestBlank, run)
+	}
+	if n := len(a.Shots); n > 0 {
+		a.BlankShare = float64(a.Blanks) / float64(n)
+	}
+	if a.Blanks > 0 {
+		a.Warnings = append(a.Warnings, fmt.Sprintf("%d of %d pictures are blank", a.Blanks, len(a.Shots)))
+	}
+}
