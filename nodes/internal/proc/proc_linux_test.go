@@ -414,7 +414,7 @@ func TestRunnerKilled(t *testing.T) {
 
 // The guard is born with the first child and belongs to no tree, however young both are (B-10).
 func TestGuardBelongsToNoTree(t *testing.T) {
-	spawner()
+	sh(t, context.Background(), "true") // the guard stands before the first child
 	if guardPid.Load() == 0 {
 		t.Fatal("no guard runs")
 	}
