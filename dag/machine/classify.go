@@ -68,6 +68,8 @@ const (
 
 func unwanted(n *dag.Node, t *tally) unwantedness {
 	switch {
+	case n.AtLeast > 0 && t.counted > 0 && t.skipped == t.counted:
+		return byNeeds // nothing failed: what it joins was not wanted either
 	case n.AtLeast > 0 && int(t.ok) < n.AtLeast:
 		return byCount
 	case n.AtLeast > 0:

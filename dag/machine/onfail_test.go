@@ -54,3 +54,46 @@ func TestOnFailByCategory(t *testing.T) {
 		}
 	}
 }
+
+// A join whose needs were all skipped is skipped too; one of which too many failed fails.
+func TestJoinOfSkippedNeeds(t *testing.T) {
+	for end, want := range map[string]string{StatusSkipped: StatusSkipped, StatusFailed: StatusFailed} {
+		plan := &dag.Plan{Format: dag.Format, Name: "p", Nodes: []dag.Node{
+			{ID: "a", Kind: "exec", Effect: "pure", OnFail: "continue"},
+			{ID: "b", Kind: "exec", Effect: "pure", OnFail: "continue"},
+			{ID: "join", Kind: "join", Effect: "pure", Needs: []string{"a", "b"}, AtLeast: 1, When: "true"},
+		}}
+		g, err := dag.NewGraph(plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s State
+		now := time.UnixMilli(1_000_000)
+		created := New(now, &RunCreatedBody{RunID: "r", Name: "p", PlanDigest: plan.Digest(), Schema: 1, Seed: 1})
+		created.Plan = g
+		events := []Event{created}
+		for _, id := range []string{"a", "b"} {
+			b := &FinishedBody{Node: id, Generation: 1, Status: end, Final: true}
+			if end == StatusFailed {
+				b.Category, b.Class = "needs", "hard"
+			}
+			events = append(events, New(now, b))
+		}
+		for i := range events {
+			events[i].Seq = int64(i + 1)
+			if err := s.Apply(&events[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := "nothing"
+		commands, _ := s.Decide(now, 1)
+		for _, c := range commands {
+			if b, ok := c.Body.(*FinishedBody); ok && b.Node == "join" {
+				got = b.Status
+			}
+		}
+		if got != want {
+			t.Errorf("needs %s: the join is %s, want %s", end, got, want)
+		}
+	}
+}
