@@ -328,5 +328,5 @@ func TestYAMLTwin(t *testing.T) {
 
 // corpusOnly leaves the hardening out.
 func corpusOnly(spec string) string {
-	return strings.Replace(spec, "//corpus-only", "", 1)
+	return strings.Replace(spec, "hardened: true", "hardened: false", 1)
 }

@@ -1,0 +1,2 @@
+// Nothing is wider than the window.
+document.documentElement.scrollWidth <= innerWidth

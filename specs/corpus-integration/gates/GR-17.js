@@ -1,0 +1,2 @@
+// No gradients.
+![...document.querySelectorAll('body *')].some(e => getComputedStyle(e).backgroundImage.includes('gradient'))

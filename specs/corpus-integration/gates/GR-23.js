@@ -1,0 +1,2 @@
+// Each chapter has a drawing.
+[...document.querySelectorAll('.chapter')].every(c => c.querySelectorAll('figure svg').length >= 1)

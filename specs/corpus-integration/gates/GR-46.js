@@ -1,0 +1,2 @@
+// Each drawing has a caption.
+[...document.querySelectorAll('figure')].every(f => f.querySelector('figcaption'))

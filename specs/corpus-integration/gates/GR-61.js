@@ -1,0 +1,2 @@
+// One CSS pixel is one pixel.
+devicePixelRatio === 1
