@@ -264,6 +264,11 @@ func (d *describer) rules() {
 			classes = append(classes, c.Class)
 		}
 	}
+	for _, class := range classes {
+		if !slices.ContainsFunc(d.set.Verdict.Rules, func(r rule) bool { return r.Class == class || r.Class == "" }) {
+			d.tr.Notes = append(d.tr.Notes, "no rule counts checks of class "+class)
+		}
+	}
 	for i, r := range d.set.Verdict.Rules {
 		at := fmt.Sprintf("verdict.rules.%d", i)
 		if r.Class != "" && len(r.Checks) > 0 {

@@ -157,7 +157,7 @@ func (c *camera) take(kind, name string, y int, strip *browser.Strip) error {
 	sum := sha256.Sum256(png)
 	s := shot{
 		Name: name, Type: kind, Y: y, Width: seen.width, Height: seen.height, Bytes: len(png), SHA256: hex.EncodeToString(sum[:]),
-		Colours: seen.colours, Text: text, Blank: seen.blank(text, c.set.BlankColours), path: filepath.Join(c.dir, name),
+		Colours: seen.colours, Text: text, Blank: seen.blank(text, c.set.Blank), path: filepath.Join(c.dir, name),
 	}
 	c.album.Shots = append(c.album.Shots, s)
 	return os.WriteFile(s.path, png, 0o600)

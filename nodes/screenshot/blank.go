@@ -16,10 +16,7 @@ type sight struct {
 	most          float64 // share of the most frequent one among those counted
 }
 
-const (
-	mostColours = 1000
-	nearlyOne   = 0.9995 // share of one colour: a scratch on an empty sheet
-)
+const mostColours = 1000
 
 // look counts the colours of a PNG picture.
 func look(b []byte) (sight, error) {
@@ -74,11 +71,8 @@ func pixels(img image.Image) (pix []byte, stride int) {
 }
 
 // blank says whether nothing is to be seen. One colour is nothing, whatever text the page claims to
-// show. Few colours, or nearly one, are nothing when there is no text: the share of one colour alone
-// cannot tell an empty page from one with a single line.
-func (s sight) blank(text, limit int) bool {
-	if s.colours <= 1 {
-		return true
-	}
-	return text == 0 && (s.colours <= limit || s.most >= nearlyOne)
+// show. Nearly one is nothing when there is no text: the share of one colour alone cannot tell an empty
+// page from one with a single line.
+func (s sight) blank(text int, share float64) bool {
+	return s.colours == 1 || text == 0 && s.most >= share
 }

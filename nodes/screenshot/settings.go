@@ -14,25 +14,25 @@ import (
 // settings are #Screenshot in Go.
 type settings struct {
 	browser.Source
-	Viewports    []browser.Viewport `json:"viewports"`
-	Shots        []string           `json:"shots"`
-	Scale        float64            `json:"scale"`
-	Step         float64            `json:"step"`
-	MaxSteps     int                `json:"maxSteps"`
-	Tile         int                `json:"tile"`
-	MaxTiles     int                `json:"maxTiles"`
-	BlankColours int                `json:"blankColours"`
-	Waits        browser.Waits      `json:"waits"`
-	Browser      browser.Settings   `json:"browser"`
-	To           string             `json:"to"`
-	Manifest     string             `json:"manifest"`
+	Viewports []browser.Viewport `json:"viewports"`
+	Shots     []string           `json:"shots"`
+	Scale     float64            `json:"scale"`
+	Step      float64            `json:"step"`
+	MaxSteps  int                `json:"maxSteps"`
+	Tile      int                `json:"tile"`
+	MaxTiles  int                `json:"maxTiles"`
+	Blank     float64            `json:"blank"`
+	Waits     browser.Waits      `json:"waits"`
+	Browser   browser.Settings   `json:"browser"`
+	To        string             `json:"to"`
+	Manifest  string             `json:"manifest"`
 }
 
 // read decodes settings; what is left out has the schema's default.
 func read(with json.RawMessage) (*settings, error) {
 	s := &settings{
 		Shots: []string{"viewport", "full", "scroll"},
-		Scale: 1, Step: 0.8, MaxSteps: 20, Tile: 8000, MaxTiles: 6, BlankColours: 2,
+		Scale: 1, Step: 0.8, MaxSteps: 20, Tile: 8000, MaxTiles: 6, Blank: 0.999,
 		Waits: browser.DefaultWaits(), Browser: browser.DefaultSettings(),
 	}
 	if err := accept.Decode(with, s); err != nil {

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -275,7 +276,16 @@ func (p *Page) Evaluate(expression string, most time.Duration) (*runtime.RemoteO
 		return nil, err
 	}
 	if r.ExceptionDetails != nil {
-		return nil, &chromedp.ExceptionError{ExceptionDetails: r.ExceptionDetails}
+		return nil, errors.New(exception(r.ExceptionDetails))
 	}
 	return r.Result, nil
+}
+
+// Compile says what is wrong with the syntax of code that is to be evaluated.
+func (p *Page) Compile(code string) error {
+	r, err := call(p, runtime.CompileScript, runtime.CompileScriptParams{Expression: code})
+	if err == nil && r.ExceptionDetails != nil {
+		err = errors.New(exception(r.ExceptionDetails))
+	}
+	return err
 }
