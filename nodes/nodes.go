@@ -179,7 +179,10 @@ type Error struct {
 	RetryAfter  time.Duration
 	WaitUntil   time.Time // absolute; uses no attempt
 	Permanent   bool      // another attempt is useless whatever the policy says
-	Err         error
+	// Unknown says that the attempt may have had its effect all the same: the answer was lost. For
+	// an effect that must not happen twice that is an attempt whose outcome has to be found out.
+	Unknown bool
+	Err     error
 }
 
 func (e *Error) Error() string {

@@ -1,0 +1,216 @@
+// Package exchange serves prepared answers from a loopback server, byte by byte as the files
+// say, cut and broken where they want it. It is for tests only.
+package exchange
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A File is an exchange file: the answers to give, in order.
+type File struct {
+	Responses []Response `json:"responses"`
+}
+
+// A Response is one answer.
+type Response struct {
+	Status   int               `json:"status"`
+	Headers  map[string]string `json:"headers"`
+	Body     json.RawMessage   `json:"body"` // a JSON value, or a string that is sent as it is
+	BodyFile string            `json:"body_file"`
+	RawBody  string            `json:"raw_body"`
+	Chunks   []Chunk           `json:"chunks"`
+	Drip     *Drip             `json:"drip"`
+	AfterMS  int               `json:"after_ms"` // before anything is sent
+	// End is how the connection ends: "" in order; close (whatever content-length says), reset,
+	// stall (until the server is closed), drop-after-request (no answer at all).
+	End string `json:"end"`
+}
+
+// A Chunk is a piece of a body.
+type Chunk struct {
+	Data    string `json:"data"`
+	AfterMS int    `json:"after_ms"`
+}
+
+// A Drip sends so many bytes every so many milliseconds.
+type Drip struct {
+	Bytes   int `json:"bytes"`
+	EveryMS int `json:"every_ms"`
+}
+
+// A Request is what the server was sent.
+type Request struct {
+	Method, Path string
+	Header       http.Header
+	Body         []byte
+}
+
+// A Server answers from a list; the last answer repeats.
+type Server struct {
+	URL string
+
+	t    testing.TB
+	dir  string
+	ln   net.Listener
+	done chan struct{}
+	wg   sync.WaitGroup
+
+	mu       sync.Mutex
+	answers  []Response
+	requests []Request
+}
+
+// Load reads an exchange file.
+func Load(t testing.TB, path string) []Response {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var f File
+	if err := json.Unmarshal(b, &f); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return f.Responses
+}
+
+// Serve starts a server that ends with the test. dir is where body files are.
+func Serve(t testing.TB, dir string, answers ...Response) *Server {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{URL: "http://" + ln.Addr().String(), t: t, dir: dir, ln: ln, done: make(chan struct{}), answers: answers}
+	s.wg.Go(s.accept)
+	t.Cleanup(func() {
+		close(s.done)
+		_ = ln.Close()
+		s.wg.Wait()
+	})
+	return s
+}
+
+// Requests returns what was sent so far.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Request{}, s.requests...)
+}
+
+func (s *Server) accept() {
+	for {
+		conn, err := s.ln.Accept()
+		if err != nil {
+			return
+		}
+		s.wg.Go(func() { s.serve(conn) })
+	}
+}
+
+func (s *Server) serve(conn net.Conn) {
+	defer conn.Close()
+	req, err := http.ReadRequest(bufio.NewReader(conn))
+	if err != nil {
+		return
+	}
+	body, _ := io.ReadAll(req.Body)
+	s.mu.Lock()
+	n := len(s.requests)
+	s.requests = append(s.requests, Request{req.Method, req.URL.RequestURI(), req.Header, body})
+	r := s.answers[min(n, len(s.answers)-1)]
+	s.mu.Unlock()
+	s.pause(r.AfterMS)
+	if r.End == "drop-after-request" {
+		return
+	}
+	s.answer(conn, r)
+	switch r.End {
+	case "reset":
+		_ = conn.(*net.TCPConn).SetLinger(0)
+	case "stall":
+		<-s.done
+	}
+}
+
+func (s *Server) answer(conn net.Conn, r Response) {
+	body, kind := s.body(r)
+	h := http.Header{}
+	for name, value := range r.Headers {
+		h.Set(name, value)
+	}
+	if h.Get("Content-Type") == "" && kind != "" {
+		h.Set("Content-Type", kind)
+	}
+	h.Set("Connection", "close")
+	whole := r.End == "" && len(r.Chunks) == 0 && r.Drip == nil
+	if whole && h.Get("Content-Length") == "" && r.Status != http.StatusNoContent {
+		h.Set("Content-Length", fmt.Sprint(len(body)))
+	}
+	var head bytes.Buffer
+	fmt.Fprintf(&head, "HTTP/1.1 %d %s\r\n", r.Status, http.StatusText(r.Status))
+	_ = h.Write(&head)
+	head.WriteString("\r\n")
+	_, _ = conn.Write(head.Bytes())
+	for _, c := range r.Chunks {
+		s.pause(c.AfterMS)
+		_, _ = io.WriteString(conn, c.Data)
+	}
+	step := len(body)
+	if r.Drip != nil {
+		step = max(1, r.Drip.Bytes)
+	}
+	for len(body) > 0 {
+		n := min(step, len(body))
+		if _, err := conn.Write(body[:n]); err != nil {
+			return
+		}
+		if body = body[n:]; r.Drip != nil {
+			s.pause(r.Drip.EveryMS)
+		}
+	}
+}
+
+func (s *Server) body(r Response) (body []byte, kind string) {
+	switch {
+	case r.BodyFile != "":
+		b, err := os.ReadFile(filepath.Join(s.dir, r.BodyFile))
+		if err != nil {
+			s.t.Error(err)
+		}
+		return b, "text/event-stream"
+	case r.RawBody != "":
+		return []byte(r.RawBody), ""
+	case len(r.Body) == 0:
+		return nil, ""
+	}
+	var text string
+	if json.Unmarshal(r.Body, &text) == nil {
+		return []byte(text), ""
+	}
+	return r.Body, "application/json"
+}
+
+// pause waits, or until the server is closed. Files ask for half a second where only the order counts.
+func (s *Server) pause(ms int) {
+	if ms == 0 {
+		return
+	}
+	timer := time.NewTimer(time.Duration(min(ms, 50)) * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-s.done:
+	}
+}

@@ -1,0 +1,198 @@
+package httpc
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/evidence"
+	"dagrun.dev/nodes/internal/exchange"
+)
+
+var now = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
+
+func client() *Client {
+	return &Client{Now: func() time.Time { return now }, Resend: 2, pause: time.Millisecond}
+}
+
+func post(url string) *Request {
+	return &Request{Method: "POST", URL: url, Body: []byte(`{"q":1}`), Header: http.Header{"X-Api-Key": {"hidden"}}, Secrets: []string{"X-Api-Key"}}
+}
+
+func asError(t *testing.T, err error) *nodes.Error {
+	t.Helper()
+	var e *nodes.Error
+	if !errors.As(err, &e) {
+		t.Fatalf("no *nodes.Error: %v", err)
+	}
+	return e
+}
+
+// A paid request is sent once, whatever becomes of it: dropped after it was sent, before an
+// answer, in the middle of one. R-1
+func TestPaidRequestIsSentOnce(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		answer   exchange.Response
+		category string
+		unknown  bool
+	}{
+		{"dropped", exchange.Response{End: "drop-after-request", AfterMS: 20}, "answer_lost", true},
+		{"cut body", exchange.Response{Status: 200, Headers: map[string]string{"content-length": "500"}, RawBody: "half", End: "close"}, "transient", true},
+		{"reset body", exchange.Response{Status: 200, Headers: map[string]string{"content-length": "500"}, RawBody: "half", End: "reset"}, "transient", true},
+		{"503", exchange.Response{Status: 503}, "transient", false},
+		{"504", exchange.Response{Status: 504}, "transient", true},
+		{"307", exchange.Response{Status: 307, Headers: map[string]string{"location": "/other"}}, "config", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := exchange.Serve(t, "", tt.answer)
+			a, err := client().Do(context.Background(), post(s.URL))
+			if err == nil && a.Status != 200 {
+				err = a.Failure(evidence.Case{Now: now})
+			} else if err == nil {
+				_, err = io.ReadAll(a)
+				_ = a.Close()
+			}
+			e := asError(t, err)
+			if e.Category != tt.category || e.Unknown != tt.unknown {
+				t.Errorf("%s unknown=%v (%v), want %s %v", e.Category, e.Unknown, e, tt.category, tt.unknown)
+			}
+			if n := len(s.Requests()); n != 1 {
+				t.Errorf("sent %d times", n)
+			}
+		})
+	}
+}
+
+// What reached nobody, or may be repeated, is sent again a few times inside the call.
+func TestResend(t *testing.T) {
+	drop := exchange.Response{End: "drop-after-request"}
+	s := exchange.Serve(t, "", drop, drop, exchange.Response{Status: 200, RawBody: "fine"})
+	r := post(s.URL)
+	r.Repeatable = true
+	a, err := client().Do(context.Background(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	for i, got := range s.Requests() {
+		if !bytes.Equal(got.Body, r.Body) {
+			t.Errorf("request %d had the body %q", i, got.Body)
+		}
+	}
+	if n := len(s.Requests()); n != 3 {
+		t.Errorf("%d requests", n)
+	}
+
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = ln.Close()
+	_, err = client().Do(context.Background(), post("http://"+ln.Addr().String()))
+	if e := asError(t, err); e.Category != "transient" || e.Unknown || !strings.Contains(e.Message, "not reached") {
+		t.Errorf("nobody there: %s unknown=%v %v", e.Category, e.Unknown, e)
+	}
+}
+
+// Limits: no head, no further byte, too long a body, the attempt's own time, a cancel.
+func TestLimits(t *testing.T) {
+	stall := exchange.Response{Status: 200, Headers: map[string]string{"content-length": "500"}, RawBody: "half", End: "stall"}
+	read := func(t *testing.T, ctx context.Context, c *Client, answer exchange.Response) *nodes.Error {
+		t.Helper()
+		s := exchange.Serve(t, "", answer)
+		a, err := c.Do(ctx, post(s.URL))
+		if err == nil {
+			defer a.Close()
+			_, err = io.ReadAll(a)
+		}
+		return asError(t, err)
+	}
+	timed := func(d time.Duration) context.Context {
+		ctx, cancel := context.WithTimeout(context.Background(), d)
+		t.Cleanup(cancel)
+		return ctx
+	}
+	c := client()
+	c.Idle = 20 * time.Millisecond
+	if e := read(t, context.Background(), c, stall); e.Category != "stalled" || !strings.Contains(e.Message, "nothing came for 20ms after 4 bytes") {
+		t.Errorf("idle: %s %v", e.Category, e)
+	}
+	if e := read(t, timed(30*time.Millisecond), client(), stall); e.Category != "stalled" {
+		t.Errorf("over time in the body: %s %v", e.Category, e)
+	}
+	if e := read(t, timed(30*time.Millisecond), client(), exchange.Response{Status: 0, End: "stall", AfterMS: 50}); e.Category != "stalled" || !e.Unknown {
+		t.Errorf("over time before the head: %s unknown=%v %v", e.Category, e.Unknown, e)
+	}
+	c = client()
+	c.MostBody = 100
+	if e := read(t, context.Background(), c, exchange.Response{Status: 200, RawBody: strings.Repeat("x", 101)}); e.Category != "protocol" || !e.Permanent {
+		t.Errorf("too long: %s %v", e.Category, e)
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(errors.New("enough"))
+	if e := read(t, ctx, client(), stall); e.Category != "killed" || !strings.Contains(e.Message, "enough") {
+		t.Errorf("cancelled: %s %v", e.Category, e)
+	}
+}
+
+func TestNoHead(t *testing.T) {
+	hold := make(chan struct{})
+	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-hold
+	}))
+	defer srv.Close()
+	defer close(hold)
+	c := client()
+	c.Head = 30 * time.Millisecond
+	_, err := c.Do(context.Background(), post(srv.URL))
+	if e := asError(t, err); e.Category != "stalled" || !e.Unknown || !strings.Contains(e.Message, "no answer within") {
+		t.Errorf("%s unknown=%v %v", e.Category, e.Unknown, e)
+	}
+}
+
+// A certificate that nobody vouches for and an address that is none do not mend themselves.
+func TestMistakesAreFinal(t *testing.T) {
+	srv := httptest.NewTLSServer(http.NotFoundHandler())
+	defer srv.Close()
+	srv.Config.ErrorLog = nil
+	for _, url := range []string{srv.URL, "ftp://127.0.0.1/x", "http://", "http://user:pw@127.0.0.1/", "http://127.0.0.1:1/\x7f", "127.0.0.1:80"} {
+		_, err := client().Do(context.Background(), post(url))
+		if e := asError(t, err); e.Category != "config" || !e.Permanent || strings.Contains(e.Error(), "pw@") {
+			t.Errorf("%q: %s permanent=%v %v", url, e.Category, e.Permanent, e)
+		}
+	}
+}
+
+// A GET follows redirections; secrets stay with the host they are for.
+func TestRedirects(t *testing.T) {
+	other := exchange.Serve(t, "", exchange.Response{Status: 200, RawBody: "there"})
+	s := exchange.Serve(t, "", exchange.Response{Status: 302, Headers: map[string]string{"location": other.URL + "/x"}})
+	r := post(s.URL)
+	r.Method, r.Body = "GET", nil
+	a, err := client().Do(context.Background(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if a.Status != 200 || a.URL != other.URL+"/x" {
+		t.Errorf("%d from %s", a.Status, a.URL)
+	}
+	if got := other.Requests()[0].Header; got.Get("X-Api-Key") != "" {
+		t.Errorf("the secret went to another host: %v", got)
+	}
+	round := exchange.Serve(t, "", exchange.Response{Status: 302, Headers: map[string]string{"location": "/again"}})
+	r.URL = round.URL
+	if _, err = client().Do(context.Background(), r); asError(t, err).Category != "config" {
+		t.Errorf("a round of redirections: %v", err)
+	}
+}

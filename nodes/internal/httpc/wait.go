@@ -1,0 +1,196 @@
+package httpc
+
+import (
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// longest is the longest wait that is believed; a longer one says nothing.
+	longest = 40 * 24 * time.Hour
+	// shortest is waited where a server asks for less.
+	shortest = 500 * time.Millisecond
+	// skewMost is how far the server's clock and ours may be apart for its own to be used.
+	skewMost = 24 * time.Hour
+)
+
+// Wait is how long a server asks to be left alone: retry-after-ms, else Retry-After; on status
+// 429 else the headers that tell when a limit is renewed. 0 means that it does not say, or
+// nothing that can be believed: the past, no number, more than some weeks.
+func Wait(status int, h http.Header, now time.Time) time.Duration {
+	if d := believed(millis(h)); d > 0 {
+		return d
+	}
+	if d := believed(retryAfter(h, serverNow(h, now))); d > 0 || status != http.StatusTooManyRequests {
+		return d
+	}
+	return believed(renewal(h, now))
+}
+
+func believed(d time.Duration) time.Duration {
+	if d <= 0 || d > longest {
+		return 0
+	}
+	return max(d, shortest)
+}
+
+var number = regexp.MustCompile(`^\d{1,18}(?:\.\d{1,18})?$`)
+
+// units returns a plain decimal number of units; 0 when it is none or too large for a wait.
+func units(text string, unit time.Duration) time.Duration {
+	if text = strings.TrimSpace(text); !number.MatchString(text) {
+		return 0
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || v*unit.Seconds() > longest.Seconds() {
+		return 0
+	}
+	return time.Duration(v * float64(unit))
+}
+
+func millis(h http.Header) (d time.Duration) {
+	for _, v := range h.Values("Retry-After-Ms") {
+		d = max(d, units(v, time.Millisecond))
+	}
+	return d
+}
+
+// retryAfter reads seconds or a date; of several the longest.
+func retryAfter(h http.Header, now time.Time) (d time.Duration) {
+	for _, v := range h.Values("Retry-After") {
+		if t, ok := date(strings.TrimSpace(v)); ok {
+			d = max(d, t.Sub(now))
+			continue
+		}
+		for _, part := range strings.Split(v, ",") {
+			d = max(d, later(part, now))
+		}
+	}
+	return d
+}
+
+// later reads a number: seconds from now, or a moment in seconds or milliseconds since 1970.
+func later(text string, now time.Time) time.Duration {
+	text = strings.TrimSpace(text)
+	if !number.MatchString(text) {
+		return 0
+	}
+	v, _ := strconv.ParseFloat(text, 64)
+	switch {
+	case v >= 1e11 && v < 1e14:
+		return time.UnixMilli(int64(v)).Sub(now)
+	case v >= 1e9 && v < 1e11:
+		return time.Unix(int64(v), 0).Sub(now)
+	}
+	return units(text, time.Second)
+}
+
+func date(text string) (time.Time, bool) {
+	for _, layout := range []string{http.TimeFormat, time.RFC1123, time.RFC1123Z, time.RFC850, time.ANSIC, time.RFC3339Nano, "Mon, _2 Jan 2006 15:04:05 MST", "Mon, _2 Jan 2006 15:04:05 -0700"} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// serverNow is what the server's clock shows, if it says so and the two clocks are not too far apart:
+// its dates go by its clock.
+func serverNow(h http.Header, now time.Time) time.Time {
+	t, ok := date(h.Get("Date"))
+	if skew := t.Sub(now).Abs(); ok && skew > 5*time.Second && skew < skewMost {
+		return t
+	}
+	return now
+}
+
+// renewal is the time until the limit that is used up is renewed; where no header says which
+// one that is, the longest.
+func renewal(h http.Header, now time.Time) time.Duration {
+	if d := later2(h.Get(unified+"reset"), now); d > 0 {
+		return d
+	}
+	var used, all time.Duration
+	for name, values := range h { // the longest of them: any order will do
+		name = strings.ToLower(name)
+		if !strings.Contains(name, "ratelimit") || !strings.Contains(name, "reset") || len(values) == 0 {
+			continue
+		}
+		d := believed(later2(values[0], now))
+		left := strings.TrimSpace(h.Get(strings.Replace(name, "reset", "remaining", 1)))
+		state := h.Get(strings.Replace(name, "reset", "status", 1))
+		switch {
+		case left == "0" || state == "rejected":
+			used = max(used, d)
+		case strings.HasPrefix(state, "allowed"): // this one is not it
+		default:
+			all = max(all, d)
+		}
+	}
+	d := used
+	if d == 0 {
+		d = all
+	}
+	if d == 0 {
+		d = policy(h.Values("Ratelimit"))
+	}
+	return d
+}
+
+// unified begins the headers that tell of the limit of a plan, in contrast to throttling.
+const unified = "Anthropic-Ratelimit-Unified-"
+
+// PlanLimit is when the limit of a plan is renewed, which is not throttling: it takes hours.
+func planLimit(h http.Header, now time.Time) (time.Time, bool) {
+	state := strings.ToLower(h.Get(unified + "status"))
+	if state == "" && h.Get(unified+"reset") == "" || strings.HasPrefix(state, "allowed") {
+		return time.Time{}, false
+	}
+	d := Wait(http.StatusTooManyRequests, h, now)
+	return now.Add(d), d > 0
+}
+
+// later2 reads what such headers hold: a length of time, a number as in later, a date.
+func later2(text string, now time.Time) time.Duration {
+	text = strings.TrimSpace(text)
+	if t, ok := date(text); ok {
+		return t.Sub(now)
+	}
+	if d := later(text, now); d > 0 {
+		return d
+	}
+	return span(text)
+}
+
+var days = regexp.MustCompile(`^(\d{1,4})d(.*)$`)
+
+// span reads 6m0s, 7.66s, 20ms, 1d2h.
+func span(text string) (d time.Duration) {
+	if m := days.FindStringSubmatch(text); m != nil {
+		n, _ := strconv.Atoi(m[1])
+		d = time.Duration(n) * 24 * time.Hour
+		if text = m[2]; text == "" {
+			return d
+		}
+	}
+	rest, err := time.ParseDuration(text)
+	if err != nil || rest < 0 || d > longest {
+		return 0
+	}
+	return d + rest
+}
+
+// reset is the time in the header RateLimit: `"default";r=0;t=50`, or `limit=10, remaining=0, reset=50`.
+var reset = regexp.MustCompile(`(?i)(?:^|[;,\s])(?:t|reset)=(\d{1,9})\b`)
+
+func policy(values []string) (d time.Duration) {
+	for _, v := range values {
+		for _, m := range reset.FindAllStringSubmatch(v, -1) {
+			d = max(d, units(m[1], time.Second))
+		}
+	}
+	return d
+}
