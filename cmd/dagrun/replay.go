@@ -5,12 +5,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dagrun.dev/dag/report"
 	"dagrun.dev/dag/run"
 )
 
 func newReplay() *cobra.Command {
 	var runs runFlags
-	var write bool
+	var write, logs bool
 	c := &cobra.Command{
 		Use:   "replay",
 		Short: "Rebuild the state from the events and compare it with the snapshot",
@@ -26,9 +27,14 @@ func newReplay() *cobra.Command {
 				return err
 			}
 			v := st.Run()
+			if logs {
+				if err := report.RebuildLogs(runs.options(dir, "replay")); err != nil {
+					return err
+				}
+			}
 			if runs.json {
 				err = printJSON(c.OutOrStdout(), map[string]any{
-					"run_id": v.ID, "events": v.Seq, "status": v.Status, "snapshot_equal": same, "snapshot_renewed": write,
+					"run_id": v.ID, "events": v.Seq, "status": v.Status, "snapshot_equal": same, "snapshot_renewed": write, "logs_renewed": logs,
 				})
 			} else {
 				verdict := "the snapshot is equal"
@@ -37,6 +43,9 @@ func newReplay() *cobra.Command {
 				}
 				if write {
 					verdict += "; it was written anew"
+				}
+				if logs {
+					verdict += "; the logs were made anew"
 				}
 				_, err = fmt.Fprintf(c.OutOrStdout(), "%d events, run %s is %s: %s\n", v.Seq, v.ID, v.Status, verdict)
 			}
@@ -48,5 +57,6 @@ func newReplay() *cobra.Command {
 	}
 	runs.add(c)
 	c.Flags().BoolVar(&write, "write", false, "write the snapshot anew")
+	c.Flags().BoolVar(&logs, "logs", false, "make the six logs anew from the events")
 	return c
 }

@@ -9,6 +9,7 @@ import (
 
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/executor"
+	"dagrun.dev/dag/report"
 	"dagrun.dev/dag/run"
 )
 
@@ -37,7 +38,9 @@ It reaches a running apply; when none runs, the answer is recorded and the next 
 			if err == nil {
 				err = r.RecordDurable(time.Now(), body)
 			}
-			err = errors.Join(err, r.Close())
+			if err = errors.Join(err, r.Close()); err == nil {
+				_ = report.UpdateLogs(runs.options(dir, "respond")) // the next start does it otherwise
+			}
 			return errors.Join(err, tellDone(c, &runs, err, "Answered: "+answer+"; go on with: dagrun resume"))
 		},
 	}

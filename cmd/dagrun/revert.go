@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dagrun.dev/dag/report"
 	"dagrun.dev/dag/run"
 )
 
@@ -37,8 +39,15 @@ what would become invalid and what redoing it costs, and changes nothing.`,
 				if p, err = r.PreviewRevert(id); err != nil {
 					return err
 				}
-			} else if p, err = revert(runs.options(dir, "revert"), id); err != nil {
-				return err
+			} else {
+				var warnings []string
+				p, warnings, err = revert(runs.options(dir, "revert"), id)
+				for _, w := range warnings {
+					fmt.Fprintln(c.ErrOrStderr(), "warning: "+w)
+				}
+				if err != nil {
+					return err
+				}
 			}
 			if runs.json {
 				return printJSON(c.OutOrStdout(), p)
@@ -53,16 +62,21 @@ what would become invalid and what redoing it costs, and changes nothing.`,
 	return c
 }
 
-func revert(o run.Options, id string) (*run.Preview, error) {
-	r, _, err := run.Open(o)
+// revert goes back to a checkpoint, also when the log behind it is broken.
+func revert(o run.Options, id string) (p *run.Preview, warnings []string, err error) {
+	o.Salvage = true
+	r, rep, err := run.Open(o)
+	if rep != nil {
+		warnings = rep.Warnings
+	}
 	if err != nil {
-		return nil, err
+		return nil, warnings, err
 	}
-	p, err := r.Revert(time.Now(), id)
-	if cerr := r.Close(); err == nil {
-		err = cerr
+	p, err = r.Revert(time.Now(), id)
+	if err = errors.Join(err, r.Close()); err == nil {
+		_ = report.UpdateLogs(o) // the next start does it otherwise
 	}
-	return p, err
+	return p, warnings, err
 }
 
 func writeRevert(w io.Writer, p *run.Preview, preview bool) error {

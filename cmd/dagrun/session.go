@@ -17,20 +17,24 @@ import (
 	"dagrun.dev/dag/compile"
 	"dagrun.dev/dag/executor"
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/report"
 	"dagrun.dev/dag/run"
 	"dagrun.dev/nodes"
 )
 
 // hostFlags say how a run is carried on.
 type hostFlags struct {
-	jobs  int
-	grace time.Duration
-	quiet bool
+	jobs      int
+	grace     time.Duration
+	quiet     bool
+	allSynced bool
 }
 
 func (f *hostFlags) add(c *cobra.Command) {
 	c.Flags().IntVarP(&f.jobs, "jobs", "j", 0, "attempts under way at once (default: the processors; at least 8 when nodes call models)")
 	c.Flags().DurationVar(&f.grace, "stop-after", 0, "after an interrupt, stop what still runs when this time has passed (default: let it end)")
+	c.Flags().BoolVar(&f.allSynced, "all-synced", false, "sync every event before it is acted on (for measurements)")
+	_ = c.Flags().MarkHidden("all-synced") // the flag exists
 	c.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "print the summary only")
 }
 
@@ -49,6 +53,8 @@ type session struct {
 	dir     string
 
 	nothing bool // there is nothing to do
+	opened  run.Options
+	logs    *report.Logs
 	printer *printer
 	crashAt int64
 }
@@ -56,7 +62,10 @@ type session struct {
 // options returns how the session opens its run.
 func (s *session) options() run.Options {
 	o := s.runs.options(s.dir, s.name)
+	o.AllSynced = s.host.allSynced
 	s.printer = newPrinter(s.progressOut(), s.host.quiet)
+	s.logs = report.NewLogs(func(line string) { s.note("warning: " + line) })
+	o.Project = s.logs.Project
 	s.crashAt, _ = strconv.ParseInt(os.Getenv("DAGRUN_CRASH_AT"), 10, 64)
 	o.Observe = func(e *machine.Event, replayed bool) {
 		if !replayed {
@@ -67,6 +76,7 @@ func (s *session) options() run.Options {
 			select {} // the signal is on its way
 		}
 	}
+	s.opened = o
 	return o
 }
 
@@ -118,6 +128,8 @@ func (s *session) carryOn(r *run.Run) error {
 		return errors.Join(err, r.Close())
 	}
 	defer inbox.Close()
+	s.logs.Start(r, s.opened)
+	defer s.logs.Stop() // when the run is closed
 	s.printer.start(r, jobs)
 	err = executor.Run(context.Background(), executor.Options{
 		Run: r, Kinds: s.kinds, Eval: eval, Jobs: jobs, SpecDir: s.specDir, Binary: binary,

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dagrun.dev/dag/report"
 	"dagrun.dev/dag/run"
 )
 
@@ -28,6 +29,9 @@ the log still holds an event that was noted elsewhere. Exit status 5 means that 
 			checks, err := run.Verify(runs.options(dir, "verify"), head)
 			if err != nil {
 				return err
+			}
+			if checks[0].Pass {
+				checks = append(checks, report.VerifyLogs(runs.options(dir, "verify")))
 			}
 			good := true
 			for _, k := range checks {

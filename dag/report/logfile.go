@@ -31,10 +31,14 @@ var LogNames = [logCount]string{"orchestrator.log", "decisions.jsonl", "errors.j
 // hint: without it the events are gone through from the first one.
 const positionName = ".position"
 
+// logFormat is the version of the lines. Logs of another version are not compared with the events.
+const logFormat = 1
+
 // A position is what stands in it.
 type position struct {
-	Seq   int64           `json:"seq"`
-	Sizes [logCount]int64 `json:"sizes"`
+	Format int             `json:"format"` // of the first lines
+	Seq    int64           `json:"seq"`
+	Sizes  [logCount]int64 `json:"sizes"`
 }
 
 // A logFile is one log open for appending. Lines that stand in it already are passed over.
@@ -53,6 +57,7 @@ type logFiles struct {
 	own     disk.FS
 	list    [logCount]logFile
 	through int64 // the lines of all events up to it are written
+	format  int
 }
 
 // openLogs opens the logs of a run and finds out where they end. Half a line at the end, left by a
@@ -74,11 +79,8 @@ func (f *logFiles) open() error {
 	if err := f.own.MkdirAll(run.LogsDir); err != nil {
 		return err
 	}
-	var known position
-	if b, err := disk.ReadFile(f.own, run.LogsDir+"/"+positionName); err == nil && json.Unmarshal(b, &known) != nil {
-		known = position{}
-	}
-	f.through = known.Seq
+	known := readPosition(f.own)
+	f.through, f.format = known.Seq, known.Format
 	for i := range f.list {
 		l := &f.list[i]
 		l.name = run.LogsDir + "/" + LogNames[i]
@@ -90,6 +92,16 @@ func (f *logFiles) open() error {
 		}
 	}
 	return nil
+}
+
+// readPosition returns the position, that of empty logs when there is none.
+func readPosition(own disk.FS) position {
+	p := position{Format: logFormat}
+	b, err := disk.ReadFile(own, run.LogsDir+"/"+positionName)
+	if err != nil || json.Unmarshal(b, &p) != nil {
+		return position{Format: logFormat}
+	}
+	return p
 }
 
 func (l *logFile) open(own disk.FS) error {
@@ -196,7 +208,7 @@ func (f *logFiles) newest() (seq int64) {
 
 // flush writes what is buffered: one write for each log. All lines up to an event are then there.
 func (f *logFiles) flush(through int64) error {
-	p := position{Seq: through}
+	p := position{Format: f.format, Seq: through}
 	for i := range f.list {
 		l := &f.list[i]
 		if len(l.buf) > 0 {
@@ -228,7 +240,7 @@ func (f *logFiles) note(b []byte) error {
 
 // restart goes on with empty files under temporary names, for replace.
 func (f *logFiles) restart() error {
-	f.through = 0
+	f.through, f.format = 0, logFormat
 	for i := range f.list {
 		l := &f.list[i]
 		l.file.Close()

@@ -185,10 +185,12 @@ func (f *logFiles) catchUp(o run.Options, to int64) error {
 	if f.through >= to {
 		return nil
 	}
+	seen := f.through
 	err := run.Walk(o, f.through, func(e *machine.Event, st *machine.State) error {
 		if e.Seq > to {
 			return errEnough
 		}
+		seen = e.Seq
 		if en, worth := newEntry(e, st); worth {
 			f.add(&en)
 		}
@@ -200,7 +202,7 @@ func (f *logFiles) catchUp(o run.Options, to int64) error {
 	if err != nil && err != errEnough {
 		return err
 	}
-	return f.flush(to)
+	return f.flush(seen)
 }
 
 // RebuildLogs makes the six logs of a run from its events anew. It takes the run's lock. What stood
@@ -224,4 +226,23 @@ func RebuildLogs(o run.Options) error {
 		return err
 	}
 	return f.replace()
+}
+
+// UpdateLogs appends to the six logs what the events say and the logs do not, for commands that
+// record something without carrying the run on. It takes the run's lock.
+func UpdateLogs(o run.Options) error {
+	release, err := run.Hold(o)
+	if err != nil {
+		return err
+	}
+	defer release()
+	f, err := openLogs(o)
+	if err != nil {
+		return err
+	}
+	if err := f.catchUp(o, 1<<62); err != nil {
+		f.drop()
+		return err
+	}
+	return f.close()
 }

@@ -167,7 +167,15 @@ func appendEscaped(b []byte, s string) []byte {
 	if err := enc.Encode(s); err != nil { // a string always has a form
 		return append(b, `""`...)
 	}
-	return append(b, bytes.TrimSuffix(out.Bytes(), []byte("\n"))...)
+	for _, c := range string(bytes.TrimSuffix(out.Bytes(), []byte("\n"))) {
+		if c >= 0x7f && c < 0xa0 { // allowed in JSON, but terminals act on them
+			b = append(b, `\u00`...)
+			b = strconv.AppendInt(b, int64(c), 16)
+			continue
+		}
+		b = utf8.AppendRune(b, c)
+	}
+	return b
 }
 
 // Plain makes text of others safe to show: one line, in which control characters, those that turn the

@@ -1,0 +1,102 @@
+package report
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/run"
+	"dagrun.dev/internal/disk"
+)
+
+// VerifyLogs compares the six logs with what the events give: none was truncated, overwritten or
+// deleted. Lines that are not written yet are no fault, nor is half a line at the end: the next start
+// adds what is missing. A run that no command has carried on has no logs; those that another version
+// began are not compared.
+func VerifyLogs(o run.Options) run.Check {
+	c := run.Check{Name: "logs", Pass: true}
+	if err := verifyLogs(o); err != nil {
+		c.Pass, c.Detail = false, err.Error()+"; dagrun replay --logs makes them anew"
+	}
+	return c
+}
+
+func verifyLogs(o run.Options) error {
+	own, err := run.OpenOwn(o)
+	if err != nil {
+		return err
+	}
+	defer own.Close()
+	if _, err := own.Lstat(run.LogsDir); errors.Is(err, fs.ErrNotExist) || readPosition(own).Format != logFormat {
+		return nil
+	}
+	var found [logCount]*comparison
+	var errs []error
+	for i, name := range LogNames {
+		f, err := disk.OpenRegular(own, run.LogsDir+"/"+name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		fi, err := f.Stat() // before the events: a writer may be at work
+		if err != nil {
+			return err
+		}
+		found[i] = &comparison{name: name, file: f, total: fi.Size()}
+	}
+	err = run.Walk(o, 0, func(e *machine.Event, st *machine.State) error {
+		if en, worth := newEntry(e, st); worth {
+			en.lines(func(log int, line []byte) { found[log].want(e.Seq, line) })
+		}
+		return nil
+	})
+	for _, c := range found {
+		errs = append(errs, c.end())
+	}
+	return errors.Join(append(errs, err)...)
+}
+
+// A comparison goes over one log beside its projection.
+type comparison struct {
+	name  string
+	file  disk.File
+	size  int64 // of what is equal; never above total
+	total int64
+	buf   []byte
+	over  bool // the file has ended
+	err   error
+}
+
+// want compares the next line.
+func (c *comparison) want(seq int64, line []byte) {
+	if c.err != nil || c.over {
+		return
+	}
+	c.buf = append(c.buf[:0], line...)[:min(int64(len(line)), c.total-c.size)]
+	n, err := c.file.ReadAt(c.buf, c.size)
+	if !bytes.Equal(c.buf[:n], line[:n]) {
+		c.err = fmt.Errorf("%s differs from the events at byte %d (event %d)", c.name, c.size, seq)
+		return
+	}
+	c.size += int64(n)
+	if n < len(line) {
+		c.over = true
+		if err != nil && err != io.EOF {
+			c.err = err
+		}
+	}
+}
+
+// end says what is wrong with the log.
+func (c *comparison) end() error {
+	if c.err != nil {
+		return c.err
+	}
+	if c.total > c.size {
+		return fmt.Errorf("%s has %d bytes that no event accounts for", c.name, c.total-c.size)
+	}
+	return nil
+}
