@@ -177,7 +177,11 @@ var (
 	negation  = regexp.MustCompile(`(?i)\b(not|no|never|cannot|can't|don't|doesn't|won't|isn't|wouldn't|without|neither|nor|against)\b`)
 	withdrawn = regexp.MustCompile(`(?i)^[ ,;:—–-]*(\?|(is|would be|should be|was|are) +(not|never|n't)|isn't|not\b|no\b *[.,!]|cannot|can't|never)`)
 	hedged    = regexp.MustCompile(`(?i)^[ ,;:(—–-]*(if|once|unless|pending|when|provided|only|after|subject to|conditional|conditionally|as soon as|but|with reservations|candidate|blocked|later|soon|maybe|almost|nearly)\b`)
-	listing   = regexp.MustCompile(`(?i)^[ \]>)]*(\||/|,|;|&|→|->|=>|or\b|and\b|to\b|vs\b)[ <\[(]*`)
+	// leads may stand right behind the most lenient value; any other word takes part of it back.
+	leads = regexp.MustCompile(`(?i)^ *(because|since|as|now|today|immediately|approved|confirmed|granted|recommended|it)\b`)
+	// reserved, anywhere in the value's own sentence, takes the most lenient value away.
+	reserved = regexp.MustCompile(`(?i)\b(denied|refused|rejected|declined|withheld|withdrawn|revoked|retracted|rescinded|vetoed|overruled|overridden|suspended|conditional|conditionally|conditions|reservations|on hold|held back|postponed|deferred|delayed|pending|unless|until|subject to|provided that|not yet|not warranted|not justified)\b`)
+	listing  = regexp.MustCompile(`(?i)^[ \]>)]*(\||/|,|;|&|→|->|=>|or\b|and\b|to\b|vs\b)[ <\[(]*`)
 )
 
 // judge reads the text behind the label: the first word must be a value as it is declared, and
@@ -203,7 +207,7 @@ func judge(text string, values []string) ruling {
 		}
 	case withdrawn.MatchString(rest):
 		out.reason = "negated"
-	case value == values[0] && len(values) > 1 && hedged.MatchString(rest):
+	case value == values[0] && len(values) > 1 && weakened(rest):
 		out.reason = "ambiguous"
 	default:
 		out.value = value
@@ -212,6 +216,22 @@ func judge(text string, values []string) ruling {
 		}
 	}
 	return out
+}
+
+// weakened reports whether what follows the most lenient value leaves a doubt: doubt is never
+// resolved towards it.
+func weakened(rest string) bool {
+	if hedged.MatchString(rest) {
+		return true
+	}
+	if r, _ := utf8.DecodeRuneInString(strings.TrimLeft(rest, " ")); unicode.IsLetter(r) && !leads.MatchString(rest) {
+		return true
+	}
+	sentence := rest
+	if end := strings.IndexAny(strings.TrimLeft(rest, ".! "), ".!"); end >= 0 {
+		sentence = rest[:len(rest)-len(strings.TrimLeft(rest, ".! "))+end]
+	}
+	return reserved.MatchString(sentence)
 }
 
 // reasonOf says why a text is no value.

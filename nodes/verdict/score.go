@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // A status says what became of a score.
@@ -137,8 +139,8 @@ var (
 	number   = regexp.MustCompile(`^(?:[0-9]{1,9}(?:\.[0-9]{1,9}|,[0-9]{1,2})?|\.[0-9]{1,9}|,[0-9]{1,2})$`) // 1,000 is 1 or 1000
 	numeric  = regexp.MustCompile(`[-−–—+]?[0-9.,]*[0-9][0-9.,eE%]*`)
 	overRe   = regexp.MustCompile(`(?i)^ *(?:/|out +of|of) *`)
-	rangeRe  = regexp.MustCompile(`(?i)^ *(?:[-–—−~]|to|or|\.\.+|…|and) *[0-9.]`)
-	boundRe  = regexp.MustCompile(`(?i)(?:[<>≤≥≠]|\b(?:not|below|above|under|over|less than|more than|at least|at most|up to|between)) *$`)
+	rangeRe  = regexp.MustCompile(`(?i)^ *(?:[-–—−~+×*]|to|or|\.\.+|…|and|minus|plus|less|times) *[0-9.]`)
+	boundRe  = regexp.MustCompile(`(?i)(?:[<>≤≥≠~≈]=?|[=][<>]|\b(?:not|below|above|under|over|less than|more than|at least|at most|up to|between)) *$`)
 	beforeRe = regexp.MustCompile(`(?i)\b(was|from|previous(?:ly)?|before|last|prior|earlier|target|threshold|need(?:s|ed)?|vs|versus|than)\b[^0-9]*$`)
 )
 
@@ -194,6 +196,9 @@ func readAt(s string, from, to int, r scoreRule) reading {
 	if strings.HasSuffix(strings.TrimRight(before, " "), "/") {
 		return reading{} // the maximum of something that is no number: a template
 	}
+	if joined(before) {
+		return wrong // 0x3/4, $3/4, v3/4: part of something else
+	}
 	over := overRe.FindString(after)
 	switch {
 	case over == "" && rangeRe.MatchString(after), over == "" && fraction.MatchString(after):
@@ -219,13 +224,22 @@ func readAt(s string, from, to int, r scoreRule) reading {
 	max := strings.TrimRight(after[:m[1]], ".,")
 	after = after[len(max):]
 	switch {
-	case !number.MatchString(max) || parse(max) != r.Max || strings.HasPrefix(after, "/"):
+	case !number.MatchString(max) || parse(max) != r.Max || strings.HasPrefix(strings.TrimLeft(after, " "), "/") || unit.MatchString(after):
 		return wrong
 	case rangeRe.MatchString(after) || another(after, r):
 		return reading{status: ambiguous}
 	}
 	return within(parse(token), r)
 }
+
+// joined reports whether a number goes on to the left: a letter, a digit or a sign of money or counting.
+func joined(before string) bool {
+	r, _ := utf8.DecodeLastRuneInString(before)
+	return r != utf8.RuneError && (r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) || strings.ContainsRune("$€£¥#@_", r))
+}
+
+// unit is a number's unit or the rest of a word: 3/4px.
+var unit = regexp.MustCompile(`^[A-Za-z_%$€£]`)
 
 // near is the end of a text: what qualifies a number stands close before it, and looking at all of
 // the text for each number is not linear.
@@ -252,13 +266,17 @@ func parse(s string) float64 {
 	return v
 }
 
+// presentRe says that the score behind it is the newer one.
+var presentRe = regexp.MustCompile(`(?i)\b(now|currently|today|this time|new|revised|corrected|final|finally)\b[^0-9]*$`)
+
 var scoreRe = regexp.MustCompile(`(?i)([0-9.,]*[0-9]) *(?:/|out +of|of) *([0-9.,]*[0-9])`)
 
 // another reports whether a second score of the maximum follows that is not said to be an older
 // one or a limit.
 func another(after string, r scoreRule) bool {
 	for _, m := range scoreRe.FindAllStringSubmatchIndex(after, -1) {
-		if parse(after[m[4]:m[5]]) == r.Max && !beforeRe.MatchString(near(after[:m[0]])) {
+		between := near(after[:m[0]])
+		if parse(after[m[4]:m[5]]) == r.Max && (!beforeRe.MatchString(between) || presentRe.MatchString(between)) {
 			return true
 		}
 	}
