@@ -227,10 +227,7 @@ func weakened(rest string) bool {
 	if r, _ := utf8.DecodeRuneInString(strings.TrimLeft(rest, " ")); unicode.IsLetter(r) && !leads.MatchString(rest) {
 		return true
 	}
-	sentence := rest
-	if end := strings.IndexAny(strings.TrimLeft(rest, ".! "), ".!"); end >= 0 {
-		sentence = rest[:len(rest)-len(strings.TrimLeft(rest, ".! "))+end]
-	}
+	sentence, _, _ := strings.Cut(strings.ReplaceAll(rest, "!", "."), ". ")
 	return reserved.MatchString(sentence)
 }
 
