@@ -46,10 +46,8 @@ func choose(s *accept.State, a *answer, h *htmlRule) (*candidate, error) {
 	if len(whole) == 0 {
 		return a.noDocument(h)
 	}
-	for _, d := range a.docs {
-		if !d.whole && d.content && !d.weak && d.start < whole[len(whole)-1].start {
-			s.Warn("line %d: a document that breaks off was left out", a.lineOf(d.start))
-		}
+	if err := a.brokenOff(s, whole[len(whole)-1]); err != nil {
+		return nil, err
 	}
 	distinct := a.distinct(whole)
 	doc := distinct[0]
@@ -71,6 +69,27 @@ func choose(s *accept.State, a *answer, h *htmlRule) (*candidate, error) {
 		s.Warn("the answer holds %d different whole HTML documents; took the one in line %d (policy %s)", len(distinct), a.lineOf(doc.start), h.Policy)
 	}
 	return doc, a.oddities(s, doc, h)
+}
+
+// brokenOff warns of documents without an end. One behind the last whole document, with other content,
+// that the end of the answer cuts is the version that was meant: the answer is truncated.
+func (a *answer) brokenOff(s *accept.State, last *candidate) error {
+	for i := range a.docs {
+		d := &a.docs[i]
+		if d.whole || !d.content || d.weak {
+			continue
+		}
+		if d.start > last.start {
+			switch text := strings.TrimRight(a.bytesOf(d), "`~ \r\n"); {
+			case strings.Contains(a.bytesOf(last), text):
+				continue // the same once more, cut
+			case !d.closed && d.bodyEnd < 0:
+				return nodes.Fail("truncated", fmt.Sprintf("line %d: a second document breaks off without </html>: ... %s", a.lineOf(d.start), tail(a.src)))
+			}
+		}
+		s.Warn("line %d: a document that breaks off was left out", a.lineOf(d.start))
+	}
+	return nil
 }
 
 // whole returns the whole documents that stand as the strategies allow; those that text stands in

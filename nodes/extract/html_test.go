@@ -49,6 +49,9 @@ func TestHTML(t *testing.T) {
 		{"cut in a comment, begun again", "<!DOCTYPE html>\n<html><body><!-- a\n\nAgain:\n" + page, "", "ok_warn", "", page},
 		{"cut twice", "<html><body>1\n<html><body>2\n" + page, "", "ok_warn", "", page},
 		{"whole, then one cut", page + "\nand\n" + page[:60], "", "ok", "", page},
+		{"draft, then the final one cut", page + "\nFinal:\n" + strings.Replace(page, "ok", "final", 1)[:66], "", "fail", "truncated", ""},
+		{"draft, then the final one cut in its block", "```html\n" + page + "\n```\n```html\n<!DOCTYPE html><html><body>cut", "", "fail", "truncated", ""},
+		{"draft, then a part in a closed block", "```html\n" + page + "\n```\n```html\n<!DOCTYPE html>\n<html><body>a part\n```\n", "", "ok_warn", "", page},
 		// truncation
 		{"cut", "```html\n" + page[:len(page)-20], "", "fail", "truncated", ""},
 		{"cut, block closed", "```html\n<!DOCTYPE html>\n<html><body><p>and so\n```", "", "fail", "truncated", ""},

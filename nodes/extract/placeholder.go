@@ -243,7 +243,7 @@ func visible(text string) bool {
 	case bodyRe.MatchString(p.text):
 		return true
 	case p.brackets:
-		return p.leavesOut()
+		return p.leavesOut() || p.has(restWords) && partRe.MatchString(p.text)
 	case p.leads:
 		return p.leavesOut() && (p.trails || p.keeps() || p.omits())
 	}

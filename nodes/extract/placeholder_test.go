@@ -37,6 +37,8 @@ func TestPlaceholders(t *testing.T) {
 		"<script>{/* ... rest of component ... */}</script>",
 		"[... remaining sections unchanged ...]",
 		"<p>[Rest of the page unchanged]</p>",
+		"<p>[Rest of content here]</p>",
+		"<div>[remaining sections]</div>",
 		"<p>... rest of the content remains the same ...</p>",
 		"<p>(Sections 2 to 5 omitted for brevity)</p>",
 		"<p>Your content here</p>",
