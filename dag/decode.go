@@ -102,6 +102,30 @@ func (d *decoder) list(open, closing byte, each func(n int) error) error {
 	}
 }
 
+// elements counts the elements of the array that comes next, without reading them; what is not JSON
+// may be counted wrong, but never as more than there are commas.
+func (d *decoder) elements() int {
+	n, depth, quoted := 0, 0, false
+	for i := d.at; i < len(d.src); i++ {
+		switch c := d.src[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == ',' && depth == 1:
+			n++
+		case c == '[' || c == '{':
+			depth++
+		case c == ']' || c == '}':
+			if depth--; depth <= 0 {
+				return n + 1
+			}
+		}
+	}
+	return n + 1
+}
+
 // name reads `"name":`.
 func (d *decoder) name() ([]byte, error) {
 	d.space()

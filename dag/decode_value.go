@@ -54,7 +54,11 @@ func sliceDecoder(elem func() *shape) func(*decoder, reflect.Value) error {
 			return nil
 		}
 		elem := elem()
-		v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+		room := 0
+		if elem.fields != nil {
+			room = d.elements() // a plan has many nodes, and growing would copy them again and again
+		}
+		v.Set(reflect.MakeSlice(v.Type(), 0, room))
 		return d.list('[', ']', func(n int) error {
 			if n == v.Cap() {
 				v.Grow(1)
