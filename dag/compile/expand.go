@@ -21,7 +21,7 @@ func (b *builder) expand(p *tree.Value) bool {
 	before := len(b.mistakes)
 	for i, v := range all.Items {
 		x := &expansion{b: b, path: tree.At("foreach", i), vars: map[string]any{}, seen: map[string]bool{}}
-		if x.compile(v) {
+		if x.compile(v) && x.fits() {
 			x.axis(0)
 		}
 	}
@@ -44,6 +44,7 @@ type expansion struct {
 
 	vars    map[string]any // bound now
 	seen    map[string]bool
+	tried   int // combinations so far
 	stopped bool
 }
 
@@ -152,6 +153,33 @@ func (x *expansion) mold(lang *expr.Lang, v *tree.Value, path string, late bool)
 		x.b.report(d)
 	}
 	return m
+}
+
+// most is how many combinations a block may try; with an if, some of them make no node.
+func (x *expansion) most() int {
+	if x.iff != nil {
+		return 4 * maxNodes
+	}
+	return maxNodes
+}
+
+// fits multiplies the axes that depend on no other, before anything is made.
+func (x *expansion) fits() bool {
+	n := 1
+	for _, a := range x.axes {
+		if !a.in.Fixed() {
+			continue
+		}
+		items := x.items(a)
+		if x.stopped {
+			return false
+		}
+		if n *= max(len(items), 1); n > x.most() {
+			x.fail(a.pos, a.path+".in", "the axes have more than %d combinations", x.most())
+			return false
+		}
+	}
+	return true
 }
 
 // axis goes through the items of axis i, and for each through the axes after it.
@@ -276,6 +304,10 @@ func (x *expansion) where() string {
 
 // make drafts the node of the combination at hand.
 func (x *expansion) make() {
+	if x.tried++; x.tried > x.most() {
+		x.stop(x.place, x.path, fmt.Errorf("more than %d combinations", x.most()))
+		return
+	}
 	for i, name := range x.names {
 		v, err := x.progs[i].Val(x.vars, nil)
 		if err != nil {
