@@ -183,6 +183,9 @@ func (h *host) watchSilence(a *attempt, t *nodes.Task) (stop func()) {
 // next attempt's stand under their own names, and entries of a last attempt count.
 func (h *host) failed(a *attempt, ctx context.Context, err error, res *nodes.Result, body machine.FinishedBody) machine.Outcome {
 	o := classify(ctx, a.timeout(), err)
+	if e := (*nodes.Error)(nil); o.Status == machine.StatusFailed && errors.As(err, &e) && e.Unknown && (a.node.Effect == "once" || a.node.Effect == "probe") && !a.undo {
+		o.Status = machine.StatusLost // to be found out, not to be done twice
+	}
 	o.Body = body
 	o.Body.Values = nil
 	for _, name := range a.kept {

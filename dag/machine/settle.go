@@ -21,6 +21,8 @@ const (
 	longestRetryAfter = 24 * time.Hour
 	// longestWait is the longest wait for an absolute instant, e.g. the reset of a weekly quota.
 	longestWait = 8 * 24 * time.Hour
+	// shortestRetry is waited where the remote asks for less.
+	shortestRetry = 500 * time.Millisecond
 	// shortestWait is waited where the instant named lies in the past.
 	shortestWait = time.Minute
 	// diagnosticsMost is how many characters of diagnostics an event keeps.
@@ -37,8 +39,8 @@ var defaultWait = dag.Retry{Base: dag.Duration(time.Minute), Factor: 2, Cap: dag
 // the plan's category table and the node's policies, retry_at with jitter drawn from a hash of
 // seed, node, generation and failure number, wait_until as the outcome says. It changes nothing.
 //
-// A failure leads to one of four things: another attempt after a backoff (uses an attempt; waits
-// at least as long as the remote asked, if that is within the policy's cap), a wait for an
+// A failure leads to one of four things: another attempt after a backoff, or after what the remote
+// asked for if that is within the policy's cap (uses an attempt), a wait for an
 // instant (uses none; also for a Retry-After above the cap), a stop for a person, or the end of the
 // node. The failures of a category are counted against that category's limit, all failures
 // against the largest limit among the categories seen.
@@ -184,8 +186,8 @@ func (x *settling) retry(p policy, m *more) {
 		return
 	}
 	d := x.delay(p.retry, int(mine))
-	if after := x.o.RetryAfter; after > 0 { // a little later than asked, never earlier
-		d = max(d, after+time.Duration(x.draw()*float64(min(after/5, 10*time.Second))))
+	if after := x.o.RetryAfter; after > 0 { // the remote knows better; a little later than asked, never earlier
+		d = max(shortestRetry, after+time.Duration(x.draw()*float64(min(after/10, 10*time.Second))))
 	}
 	x.b.RetryAt = x.later(d)
 }

@@ -27,7 +27,7 @@ func settle(q *question, r *reply) error {
 		r.Warnings = append(r.Warnings, "the agent did not write "+q.set.Report+"; its answer was taken instead")
 	}
 	switch {
-	case strings.TrimSpace(r.Text) == "" && r.Cut != "":
+	case strings.TrimSpace(r.Text) == "" && r.Cut != "" && !strings.HasPrefix(r.Cut, "unknown"):
 		r.Failure = &nodes.Error{Category: "truncated", Permanent: true, Message: "the answer is empty: the length limit was used up (" + r.Cut + ")"}
 	case strings.TrimSpace(r.Text) == "":
 		r.Failure = &nodes.Error{Category: "no_artifact", Message: "the answer is empty", Permanent: len(r.Denials) > 0}

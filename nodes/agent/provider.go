@@ -30,6 +30,10 @@ func providerOf(s *settings) (provider, error) {
 		return gemini{}, nil
 	case "command":
 		return command{}, nil
+	case "anthropic":
+		return anthropic, nil
+	case "openai":
+		return openai, nil
 	}
 	return nil, nodes.Permanent(nodes.Fail("config", "provider "+s.Provider+" is not built in"))
 }

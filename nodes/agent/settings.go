@@ -14,6 +14,7 @@ import (
 	"dagrun.dev/nodes/accumulate"
 	"dagrun.dev/nodes/extract"
 	"dagrun.dev/nodes/internal/accept"
+	"dagrun.dev/nodes/internal/httpc"
 	"dagrun.dev/nodes/internal/simagent"
 	"dagrun.dev/nodes/prompt"
 	"dagrun.dev/nodes/validate"
@@ -22,35 +23,38 @@ import (
 
 // settings are #Agent in Go.
 type settings struct {
-	Provider        string                     `json:"provider"`
-	Model           string                     `json:"model"`
-	Prompt          json.RawMessage            `json:"prompt"`
-	System          *textSource                `json:"system"`
-	Accept          []acceptStep               `json:"accept"`
-	To              string                     `json:"to"`
-	Tools           []string                   `json:"tools"`
-	MaxTurns        int                        `json:"maxTurns"`
-	MaxOutputTokens int64                      `json:"maxOutputTokens"`
-	Temperature     *float64                   `json:"temperature"`
-	Give            []givenFile                `json:"give"`
-	Report          string                     `json:"report"`
-	OnDenial        string                     `json:"onDenial"`
-	OnModelSwitch   string                     `json:"onModelSwitch"`
-	FlatRate        bool                       `json:"flatRate"`
-	Argv            []string                   `json:"argv"`
-	Wrapper         []string                   `json:"wrapper"`
-	Flags           []string                   `json:"flags"`
-	BaseURL         string                     `json:"baseURL"`
-	Env             map[string]json.RawMessage `json:"env"`
-	Pass            []string                   `json:"pass"`
-	Secrets         map[string]string          `json:"secrets"`
-	Home            string                     `json:"home"`
-	Params          map[string]json.RawMessage `json:"params"`
-	ExitGrace       duration                   `json:"exitGrace"`
-	StartGap        duration                   `json:"startGap"`
-	MaxOutputMB     int64                      `json:"maxOutputMB"`
-	Command         *commandSettings           `json:"command"`
-	Sim             *simSettings               `json:"sim"`
+	Provider          string                     `json:"provider"`
+	Model             string                     `json:"model"`
+	Prompt            json.RawMessage            `json:"prompt"`
+	System            *textSource                `json:"system"`
+	Accept            []acceptStep               `json:"accept"`
+	To                string                     `json:"to"`
+	Tools             []string                   `json:"tools"`
+	MaxTurns          int                        `json:"maxTurns"`
+	MaxOutputTokens   int64                      `json:"maxOutputTokens"`
+	Temperature       *float64                   `json:"temperature"`
+	Give              []givenFile                `json:"give"`
+	Report            string                     `json:"report"`
+	OnDenial          string                     `json:"onDenial"`
+	OnModelSwitch     string                     `json:"onModelSwitch"`
+	FlatRate          bool                       `json:"flatRate"`
+	Argv              []string                   `json:"argv"`
+	Wrapper           []string                   `json:"wrapper"`
+	Flags             []string                   `json:"flags"`
+	BaseURL           string                     `json:"baseURL"`
+	Env               map[string]json.RawMessage `json:"env"`
+	Pass              []string                   `json:"pass"`
+	Secrets           map[string]string          `json:"secrets"`
+	Home              string                     `json:"home"`
+	Params            map[string]json.RawMessage `json:"params"`
+	API               string                     `json:"api"`
+	Headers           map[string]string          `json:"headers"`
+	IdempotencyHeader string                     `json:"idempotencyHeader"`
+	ExitGrace         duration                   `json:"exitGrace"`
+	StartGap          duration                   `json:"startGap"`
+	MaxOutputMB       int64                      `json:"maxOutputMB"`
+	Command           *commandSettings           `json:"command"`
+	Sim               *simSettings               `json:"sim"`
 }
 
 type textSource struct {
@@ -112,6 +116,9 @@ func read(with json.RawMessage) (*settings, error) {
 	if s.Command != nil {
 		s.Command.Prompt = orElse(s.Command.Prompt, "stdin")
 		s.Command.Parse = orElse(s.Command.Parse, "text")
+	}
+	if s.Provider == "anthropic" && s.MaxOutputTokens == 0 {
+		s.MaxOutputTokens = messagesMost
 	}
 	if s.MaxTurns == 0 {
 		s.MaxTurns = 1
@@ -296,9 +303,32 @@ func (d *describer) provider(s *settings) {
 	case s.Provider == "sim" && (s.Sim == nil || s.Sim.Answers == ""):
 		d.problem("sim.answers", "missing: provider sim needs a file of answers")
 	}
+	if s.Provider == "anthropic" || s.Provider == "openai" {
+		d.http(s)
+	}
 	if s.Sim != nil {
 		if _, err := simagent.ParseFaults(s.Sim.Faults); err != nil {
 			d.problem("sim.faults", "%v", err)
+		}
+	}
+}
+
+// http finds what an API cannot do: it has no folder, no tools and no model of its own.
+func (d *describer) http(s *settings) {
+	if s.Model == "" {
+		d.problem("model", "missing: provider %s has no default", s.Provider)
+	}
+	if s.BaseURL != "" && !strings.Contains(s.BaseURL, "${") {
+		if err := httpc.CheckURL(s.BaseURL); err != nil {
+			d.problem("baseURL", "%v", err)
+		}
+	}
+	for _, x := range []struct {
+		path  string
+		given bool
+	}{{"give", len(s.Give) > 0}, {"report", s.Report != ""}, {"tools", len(s.Tools) > 0}} {
+		if x.given {
+			d.problem(x.path, "provider %s has no tools and no working folder", s.Provider)
 		}
 	}
 }

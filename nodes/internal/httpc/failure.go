@@ -87,7 +87,7 @@ func (a *Answer) advice(e *nodes.Error) {
 // MaybeDone reports whether a server may have done, and charged for, what was asked, though it
 // answers with this status: somebody between gave up waiting for it.
 func MaybeDone(status int) bool {
-	return status == 504 || status == 524 || status == 499
+	return status == 504 || status == 524
 }
 
 // message is one line: status, what the server calls it, what it says, and its name for the exchange.
@@ -111,6 +111,10 @@ func (a *Answer) message(t Trouble, told bool, raw []byte) string {
 	}
 	return line(msg, 390)
 }
+
+// Describe says in a few words what an answer of status 200 is that should be something else. raw is
+// the beginning of its body.
+func (a *Answer) Describe(raw []byte) string { return a.message(Trouble{}, false, raw) }
 
 // page reports whether a body is a web page.
 func (a *Answer) page(raw []byte) bool {

@@ -1,0 +1,158 @@
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"dagrun.dev/nodes"
+)
+
+// anthropic speaks the Messages API.
+var anthropic = httpAPI{
+	base: "https://api.anthropic.com",
+	keys: []apiKey{{"ANTHROPIC_API_KEY", "X-Api-Key", ""}, {"ANTHROPIC_AUTH_TOKEN", "Authorization", "Bearer "}},
+	path: func(_ *question, base string) string {
+		if strings.HasSuffix(base, "/v1") {
+			return "/messages"
+		}
+		return "/v1/messages"
+	},
+	fixed:  map[string]string{"Anthropic-Version": "2023-06-01"},
+	body:   messagesBody,
+	answer: func(*question) apiReader { return &messages{texts: map[int64]*strings.Builder{}} },
+}
+
+// messagesMost is the longest answer in tokens where the settings name none: the API wants a number.
+const messagesMost = 32000
+
+// messagesBody asks without thinking: that is off unless params turn it on.
+func messagesBody(q *question) map[string]any {
+	body := map[string]any{
+		"model": q.set.Model, "max_tokens": q.set.MaxOutputTokens, "stream": true,
+		"messages": []any{map[string]any{"role": "user", "content": q.prompt}},
+	}
+	if q.system != "" {
+		body["system"] = q.system
+	}
+	if q.set.Temperature != nil {
+		body["temperature"] = *q.set.Temperature
+	}
+	return body
+}
+
+// messages reads an answer of the Messages API.
+type messages struct {
+	texts   map[int64]*strings.Builder // of text blocks
+	order   []int64
+	stop    string
+	stopped bool // a stop reason was given, or the message ended with none
+	closed  bool
+	model   string
+	usage   nodes.Usage
+	calls   int
+}
+
+func (m *messages) event(o object) {
+	switch o.str("type") {
+	case "message_start":
+		msg := o.object("message")
+		m.model = msg.str("model")
+		m.count(msg.object("usage"))
+	case "content_block_start":
+		m.block(o.count("index"), o.object("content_block"))
+	case "content_block_delta":
+		if d := o.object("delta"); d.str("type") == "text_delta" {
+			m.text(o.count("index"), d.str("text"))
+		}
+	case "message_delta":
+		m.count(o.object("usage"))
+		if d := o.object("delta"); d.has("stop_reason") {
+			m.stop, m.stopped = d.str("stop_reason"), true
+		}
+	case "message_stop":
+		m.closed = true
+	}
+}
+
+func (m *messages) done() {}
+
+func (m *messages) whole(o object) bool {
+	if !o.has("content") && !o.has("stop_reason") {
+		return false
+	}
+	m.model, m.stop, m.stopped, m.closed = o.str("model"), o.str("stop_reason"), true, true
+	m.count(o.object("usage"))
+	for i, raw := range o.list("content") {
+		var b object
+		if json.Unmarshal(raw, &b) == nil {
+			m.block(int64(i), b)
+		}
+	}
+	return true
+}
+
+func (m *messages) block(index int64, b object) {
+	switch kind := b.str("type"); {
+	case kind == "text":
+		m.text(index, b.str("text"))
+	case strings.HasSuffix(kind, "tool_use"):
+		m.calls++
+	}
+}
+
+func (m *messages) text(index int64, s string) {
+	b := m.texts[index]
+	if b == nil {
+		b = &strings.Builder{}
+		m.texts[index] = b
+		m.order = append(m.order, index)
+	}
+	b.WriteString(s)
+}
+
+// count takes usage as told so far: the counts of a stream are running totals.
+func (m *messages) count(u object) {
+	m.usage = nodes.Usage{
+		Input:      max(m.usage.Input, u.count("input_tokens")),
+		CacheRead:  max(m.usage.CacheRead, u.count("cache_read_input_tokens")),
+		CacheWrite: max(m.usage.CacheWrite, u.count("cache_creation_input_tokens")),
+		Output:     max(m.usage.Output, u.count("output_tokens")),
+	}
+}
+
+// ended: a stream that closes in order without a stop reason has ended, for a reason nobody knows.
+func (m *messages) ended() (reason, closed bool) { return m.stopped || m.closed, m.closed }
+
+func (m *messages) fill(q *question, r *reply) *nodes.Error {
+	var text strings.Builder
+	for _, index := range m.order {
+		text.WriteString(m.texts[index].String())
+	}
+	r.Text, r.Usage, r.ToolCalls = text.String(), m.usage, m.calls
+	if m.model != "" {
+		r.Models = []string{m.model}
+	}
+	r.Finish = "stop"
+	switch m.stop {
+	case "end_turn", "stop_sequence":
+	case "max_tokens", "model_context_window_exceeded":
+		r.Finish, r.Cut = "length", limit(m.stop, r.Usage.Output, q)
+	case "tool_use", "pause_turn":
+		r.Finish = "tool_calls"
+		return nodes.Fail("protocol", "the model stopped in the middle of a turn: stop reason "+m.stop)
+	case "refusal":
+		return nodes.Permanent(nodes.Fail("refused", "the model refused: "+orElse(clip(strings.TrimSpace(r.Text), 200), "without a word")))
+	default:
+		r.Cut = "unknown stop reason " + orElse(m.stop, "null")
+	}
+	return nil
+}
+
+// limit names a limit of length, the tokens used and the most that were allowed.
+func limit(reason string, used int64, q *question) string {
+	if q.set.MaxOutputTokens > 0 {
+		return fmt.Sprintf("%s: %d tokens of at most %d", reason, used, q.set.MaxOutputTokens)
+	}
+	return fmt.Sprintf("%s: %d tokens", reason, used)
+}
