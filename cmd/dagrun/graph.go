@@ -8,16 +8,31 @@ import (
 
 func newGraph() *cobra.Command {
 	var specs specFlags
-	var asJSON bool
+	var runs runFlags
+	var asJSON, ofRun bool
 	c := &cobra.Command{
 		Use:   "graph [SPEC]",
 		Short: "Print the graph in the DOT language",
 		Long: `graph prints the compiled plan as a graph: dagrun graph | dot -Tsvg > graph.svg
-Dashed boxes and edges are conditional. With --json it prints the plan itself.
+Dashed boxes and edges are conditional; an edge's tooltip has the condition. With --run it prints the
+graph of the run in --output-dir, run-time nodes included, in the colours of their status: green
+completed, blue running, red failed, orange failed but allowed, yellow waiting, grey skipped. With
+--json it prints the plan itself.
 
 ` + specHelp,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
+			if ofRun {
+				r, _, err := runs.openReadOnly("graph")
+				if err != nil {
+					return err
+				}
+				defer r.Close()
+				if asJSON {
+					return printJSON(c.OutOrStdout(), r.Graph().Plan)
+				}
+				return report.WriteRunDOT(c.OutOrStdout(), r.State())
+			}
 			res, _, err := specs.compile(args)
 			if err != nil {
 				return err
@@ -30,5 +45,7 @@ Dashed boxes and edges are conditional. With --json it prints the plan itself.
 	}
 	specs.add(c)
 	addJSON(c, &asJSON)
+	c.Flags().BoolVar(&ofRun, "run", false, "the graph of a run, in the colours of what became of its nodes")
+	c.Flags().StringVar(&runs.dir, "output-dir", "", "directory of the run, with --run")
 	return c
 }

@@ -8,24 +8,56 @@ import (
 	"strings"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/machine"
 )
 
 // WriteDOT writes a plan as a graph in the DOT language: one box for each node, a cluster for
-// each group, dashed edges into nodes that run on a condition only. The same plan gives the
-// same bytes.
-func WriteDOT(w io.Writer, g *dag.Graph) error {
+// each group, dashed edges into nodes that run on a condition only, with the condition as their tooltip.
+// The same plan gives the same bytes.
+func WriteDOT(w io.Writer, g *dag.Graph) error { return writeDOT(w, g, nil) }
+
+// WriteRunDOT is WriteDOT of a run as it stands, with each node in the colour of its status.
+func WriteRunDOT(w io.Writer, st *machine.State) error {
+	return writeDOT(w, st.Graph(), func(i int32) string { return colour(st.NodeAt(i)) })
+}
+
+// colour is what a node is filled with; empty = nothing has happened yet.
+func colour(v machine.NodeView) string {
+	switch v.Status {
+	case machine.Completed:
+		return "palegreen"
+	case machine.Running:
+		return "lightblue"
+	case machine.Failed, machine.Cancelled, machine.Stopped, machine.Undoing:
+		if v.Soft {
+			return "moccasin"
+		}
+		return "lightcoral"
+	case machine.Skipped:
+		return "gray90"
+	case machine.Retrying, machine.Holding, machine.Asking, machine.Blocked:
+		return "khaki"
+	}
+	return ""
+}
+
+func writeDOT(w io.Writer, g *dag.Graph, fill func(int32) string) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "digraph %s {\n", quote(g.Plan.Name))
 	if g.Plan.Title != "" {
 		fmt.Fprintf(out, "  label=%s;\n  labelloc=t;\n", quote(g.Plan.Title))
 	}
 	fmt.Fprint(out, "  rankdir=LR;\n  node [shape=box, style=rounded, fontname=\"sans-serif\", fontsize=10];\n  edge [arrowsize=0.7];\n")
-	writeGroup(out, g, groups(g), "  ")
+	d := drawing{out, g, fill}
+	d.group(groups(g), "  ")
 	for i := range int32(g.Len()) {
 		n := g.Node(i)
 		style := ""
-		if n.When != "" || n.Always {
-			style = " [style=dashed]"
+		switch {
+		case n.When != "":
+			style = " [style=dashed, tooltip=" + quote("when "+n.When) + "]"
+		case n.Always:
+			style = " [style=dashed, tooltip=\"always\"]"
 		}
 		for _, need := range g.Needs(i) {
 			fmt.Fprintf(out, "  %s -> %s%s;\n", quote(g.Node(need).ID), quote(n.ID), style)
@@ -33,6 +65,13 @@ func WriteDOT(w io.Writer, g *dag.Graph) error {
 	}
 	fmt.Fprint(out, "}\n")
 	return out.Flush()
+}
+
+// A drawing writes one graph.
+type drawing struct {
+	w    io.Writer
+	g    *dag.Graph
+	fill func(int32) string // nil = no colours
 }
 
 // A group is a cluster: its own nodes in plan order and the groups inside it.
@@ -62,9 +101,9 @@ func groups(g *dag.Graph) *group {
 	return top
 }
 
-func writeGroup(w io.Writer, g *dag.Graph, at *group, indent string) {
+func (d drawing) group(at *group, indent string) {
 	for _, i := range at.nodes {
-		writeNode(w, g.Node(i), indent)
+		d.node(i, indent)
 	}
 	names := make([]string, 0, len(at.inner))
 	for name := range at.inner {
@@ -73,17 +112,18 @@ func writeGroup(w io.Writer, g *dag.Graph, at *group, indent string) {
 	sort.Strings(names) // for equal bytes
 	for _, name := range names {
 		in := at.inner[name]
-		fmt.Fprintf(w, "%ssubgraph %s {\n%s  label=%s;\n%s  style=rounded;\n%s  color=gray60;\n",
+		fmt.Fprintf(d.w, "%ssubgraph %s {\n%s  label=%s;\n%s  style=rounded;\n%s  color=gray60;\n",
 			indent, quote("cluster_"+in.path), indent, quote(name), indent, indent)
-		writeGroup(w, g, in, indent+"  ")
-		fmt.Fprintf(w, "%s}\n", indent)
+		d.group(in, indent+"  ")
+		fmt.Fprintf(d.w, "%s}\n", indent)
 	}
 }
 
 // shapes of kinds that are not work but control; a diamond decides.
 var shapes = map[string]string{"route": "diamond", "approval": "octagon", "checkpoint": "cylinder", "milestone": "cds", "join": "point"}
 
-func writeNode(w io.Writer, n *dag.Node, indent string) {
+func (d drawing) node(i int32, indent string) {
+	n := d.g.Node(i)
 	label := n.ID
 	if at := strings.LastIndexByte(label, '/'); n.Group != "" && at >= 0 {
 		label = label[at+1:]
@@ -105,13 +145,25 @@ func writeNode(w io.Writer, n *dag.Node, indent string) {
 		style += ",bold"
 		attrs = append(attrs, "peripheries=2")
 	}
+	if d.fill != nil {
+		if c := d.fill(i); c != "" {
+			style += ",filled"
+			attrs = append(attrs, "fillcolor="+quote(c))
+		}
+	}
 	if style != "rounded" {
 		attrs = append(attrs, "style="+quote(style))
 	}
-	fmt.Fprintf(w, "%s%s [%s];\n", indent, quote(n.ID), strings.Join(attrs, ", "))
+	fmt.Fprintf(d.w, "%s%s [%s];\n", indent, quote(n.ID), strings.Join(attrs, ", "))
 }
 
-var dotEscape = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", " ")
+var dotEscape = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
-// quote returns s as a quoted identifier of DOT.
-func quote(s string) string { return `"` + dotEscape.Replace(s) + `"` }
+// quote returns s as a quoted identifier of DOT; lines stay apart, control characters show.
+func quote(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		lines[i] = dotEscape.Replace(Plain(line))
+	}
+	return `"` + strings.Join(lines, `\n`) + `"`
+}

@@ -42,6 +42,7 @@ func (p *Progress) Start(st *machine.State) {
 	*p = Progress{started: map[string]time.Time{}, last: map[string][]sample{}}
 	p.recount(st)
 	p.Cost = st.Ledger().Spent.USD
+	p.recall(st)
 }
 
 // Apply takes in an event after the state has. Start comes first.
@@ -118,39 +119,6 @@ func (p *Progress) Elapsed(node string, now time.Time) (time.Duration, bool) {
 	return now.Sub(began), ok
 }
 
-// ETA estimates the time until the run ends with jobs attempts at once: for each kind the
-// weighted average of its last nodes, newer ones counting more. It is unknown while a kind that is
-// still to run has too few samples.
-func (p *Progress) ETA(st *machine.State, now time.Time, jobs int) (time.Duration, bool) {
-	sec, _, ok := p.rest(st, now)
-	return time.Duration(sec / float64(max(1, jobs)) * float64(time.Second)), ok
-}
-
-// Projected estimates the cost of the whole run: what was spent and the average so far for what
-// is to come.
-func (p *Progress) Projected(st *machine.State, now time.Time) (dag.USD, bool) {
-	_, usd, ok := p.rest(st, now)
-	return p.Cost + usd, ok
-}
-
-func (p *Progress) rest(st *machine.State, now time.Time) (sec float64, usd dag.USD, ok bool) {
-	for i := range int32(st.Graph().Len()) {
-		v := st.NodeAt(i)
-		if _, ended := p.status[v.Node.ID]; ended || v.Node.When != "" && v.Status == machine.Waiting {
-			continue
-		}
-		s, u, known := p.average(v.Node.Kind)
-		if !known {
-			return 0, 0, false
-		}
-		if elapsed, running := p.Elapsed(v.Node.ID, now); running {
-			s = max(0, s-elapsed.Seconds())
-		}
-		sec, usd = sec+s, usd+u
-	}
-	return sec, usd, true
-}
-
 // average is the weighted mean of the last nodes of a kind: the newest weighs most.
 func (p *Progress) average(kind string) (sec float64, usd dag.USD, ok bool) {
 	switch kind {
@@ -158,7 +126,7 @@ func (p *Progress) average(kind string) (sec float64, usd dag.USD, ok bool) {
 		return 0, 0, true
 	}
 	l := p.last[kind]
-	if len(l) < fewest {
+	if len(l) < fewest { // T-3: too few to say
 		return 0, 0, false
 	}
 	var weights, dollars float64

@@ -1,9 +1,10 @@
 package report
 
 import (
-	"bufio"
+	"encoding/json"
 	"fmt"
-	"io"
+	"maps"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -13,33 +14,53 @@ import (
 	"dagrun.dev/dag/run"
 )
 
-// A Status is how a run stands.
+// A Status is how a run stands. Its JSON names are kept; fields are only added.
 type Status struct {
-	RunID     string                         `json:"run_id"`
-	Name      string                         `json:"name"`
-	Dir       string                         `json:"dir"`
-	Status    string                         `json:"status"`
-	Reason    string                         `json:"reason,omitempty"`
-	Message   string                         `json:"message,omitempty"`
-	State     string                         `json:"declared_state,omitempty"`
-	Created   time.Time                      `json:"created"`
-	Updated   time.Time                      `json:"updated"`
-	Active    float64                        `json:"active_seconds"`
-	Resumes   int                            `json:"resumes"`
-	Nodes     int                            `json:"nodes"`
-	Completed int                            `json:"completed"`
-	Failed    int                            `json:"failed"`
-	Skipped   int                            `json:"skipped"`
-	CostUSD   dag.USD                        `json:"cost_usd"`
-	CapUSD    dag.USD                        `json:"cap_usd,omitempty"`
-	Phases    []PhaseStatus                  `json:"phases,omitempty"`
-	Running   []NodeStatus                   `json:"running,omitempty"`
-	Waiting   []NodeStatus                   `json:"waiting,omitempty"` // could start and does not
-	Recent    []NodeStatus                   `json:"recent,omitempty"`  // the last that ended, newest last
-	Failures  []NodeStatus                   `json:"failures,omitempty"`
-	Breakers  []BreakerStatus                `json:"breakers,omitempty"`
-	Questions []machine.EscalationOpenedBody `json:"questions,omitempty"`
-	Next      string                         `json:"next,omitempty"`
+	RunID      string                         `json:"run_id"`
+	Name       string                         `json:"name"`
+	Dir        string                         `json:"dir"`
+	Status     string                         `json:"status"` // running | paused | ending | completed | failed
+	Reason     string                         `json:"reason,omitempty"`
+	Message    string                         `json:"message,omitempty"`
+	State      string                         `json:"declared_state,omitempty"` // by milestones
+	Phase      string                         `json:"phase,omitempty"`          // the first declared one that has not ended
+	Created    time.Time                      `json:"created"`
+	Updated    time.Time                      `json:"updated"`
+	Active     float64                        `json:"active_seconds"`
+	Resumes    int                            `json:"resumes"`
+	Nodes      int                            `json:"nodes"`
+	Completed  int                            `json:"completed"`
+	Failed     int                            `json:"failed"`
+	Skipped    int                            `json:"skipped"`
+	ETA        *float64                       `json:"eta_seconds"` // null: too little is known, or nothing is to come
+	CostUSD    dag.USD                        `json:"cost_usd"`
+	Projected  *dag.USD                       `json:"projected_usd"` // of the whole run; null: unknown
+	CapUSD     dag.USD                        `json:"cap_usd,omitempty"`
+	Reserved   dag.USD                        `json:"reserved_usd,omitempty"`
+	Assumed    dag.USD                        `json:"assumed_usd,omitempty"` // part of the cost that nobody has confirmed
+	Usage      machine.Usage                  `json:"usage"`
+	Shares     []Share                        `json:"by_label,omitempty"`
+	Series     []Series                       `json:"series,omitempty"`
+	Phases     []PhaseStatus                  `json:"phases,omitempty"`
+	Running    []NodeStatus                   `json:"running,omitempty"`
+	Waiting    []NodeStatus                   `json:"waiting,omitempty"` // could start and does not
+	Recent     []NodeStatus                   `json:"recent,omitempty"`  // the last that ended, newest last
+	Failures   []NodeStatus                   `json:"failures,omitempty"`
+	Errors     Errors                         `json:"errors"`
+	Warnings   int                            `json:"warnings"`           // of nodes, see the logs
+	Degraded   []string                       `json:"degraded,omitempty"` // nodes that said they did less than asked
+	Breakers   []BreakerStatus                `json:"breakers,omitempty"`
+	Checkpoint []string                       `json:"checkpoints,omitempty"`
+	Questions  []machine.EscalationOpenedBody `json:"questions,omitempty"`
+	Next       string                         `json:"next,omitempty"`
+	NextSteps  []string                       `json:"next_commands,omitempty"` // ready to be typed
+}
+
+// Errors counts the failures that the state remembers.
+type Errors struct {
+	Recovered   int            `json:"recovered"` // a later attempt of the node completed
+	Unrecovered int            `json:"unrecovered"`
+	Categories  map[string]int `json:"categories,omitempty"`
 }
 
 // A PhaseStatus is how far a declared phase is.
@@ -53,20 +74,23 @@ type PhaseStatus struct {
 type NodeStatus struct {
 	ID       string    `json:"id"`
 	Kind     string    `json:"kind"`
+	Title    string    `json:"title,omitempty"`
 	Status   string    `json:"status"`
 	Attempt  int       `json:"attempt,omitempty"`
 	Seconds  float64   `json:"seconds,omitempty"`
 	CostUSD  dag.USD   `json:"cost_usd,omitempty"`
 	Why      string    `json:"why,omitempty"`
 	Until    time.Time `json:"until,omitzero"`
+	Allowed  bool      `json:"allowed,omitempty"` // failed, and the run goes on
 	finished time.Time
 }
 
-// A BreakerStatus is a breaker that is not simply closed.
+// A BreakerStatus is a breaker that is not simply closed, or holds nodes for a quota.
 type BreakerStatus struct {
 	Name  string    `json:"name"`
 	State string    `json:"state"`
 	Until time.Time `json:"until,omitzero"`
+	Hold  time.Time `json:"hold,omitzero"`
 	Cause string    `json:"cause,omitempty"`
 }
 
@@ -79,11 +103,11 @@ const (
 // NewStatus reads how a run stands at an instant.
 func NewStatus(r *run.Run, dir string, now time.Time) *Status {
 	st := r.State()
-	v := st.Run()
-	g := st.Graph()
+	v, l, g := st.Run(), st.Ledger(), st.Graph()
 	s := &Status{
 		RunID: v.ID, Name: v.Name, Dir: dir, Status: string(v.Status), State: v.State, Created: v.Created, Updated: v.Updated,
-		Active: v.Active.Seconds(), Resumes: v.Resumes, Nodes: g.Len(), CostUSD: st.Ledger().Spent.USD, CapUSD: st.Ledger().Budget.CapUSD, Questions: st.Escalations(),
+		Active: v.Active.Seconds(), Resumes: v.Resumes, Nodes: g.Len(), CostUSD: l.Spent.USD, CapUSD: l.Budget.CapUSD,
+		Reserved: l.Reserved.USD, Assumed: l.Assumed, Usage: l.Usage, Questions: st.Escalations(), Series: seriesOf(st),
 	}
 	switch v.Status {
 	case machine.RunPause:
@@ -96,20 +120,34 @@ func NewStatus(r *run.Run, dir string, now time.Time) *Status {
 	}
 	sort.SliceStable(s.Recent, func(i, j int) bool { return s.Recent[i].finished.Before(s.Recent[j].finished) })
 	s.Recent = s.Recent[max(0, len(s.Recent)-recent):]
-	s.Phases = phases(st)
-	for _, b := range g.Plan.Breakers {
-		if last, _, ok := st.BreakerRecord(b.Name); ok && last.State != "closed" {
-			s.Breakers = append(s.Breakers, BreakerStatus{Name: b.Name, State: last.State, Until: last.Until, Cause: last.Cause})
+	s.phases(st)
+	s.errors(st)
+	s.estimate(st, now)
+	for _, b := range st.Breakers() {
+		if b.State != "closed" || b.Hold.After(now) {
+			s.Breakers = append(s.Breakers, BreakerStatus{Name: b.Breaker, State: b.State, Until: b.Until, Hold: b.Hold, Cause: b.Cause})
 		}
 	}
-	s.Next = next(s)
+	if list, err := r.Checkpoints(); err == nil {
+		for _, c := range list {
+			s.Checkpoint = append(s.Checkpoint, c.ID)
+		}
+	}
+	s.Next, s.NextSteps = next(s)
 	return s
 }
 
 func (s *Status) add(n machine.NodeView, now time.Time) {
-	out := NodeStatus{ID: n.Node.ID, Kind: n.Node.Kind, Attempt: n.Attempt, CostUSD: n.Cost, finished: n.Finished}
-	if n.Last != nil && n.Last.Status != machine.StatusCompleted {
-		out.Why = strings.TrimPrefix(n.Last.Category+": "+n.Last.Message, ": ")
+	out := NodeStatus{ID: n.Node.ID, Kind: n.Node.Kind, Title: n.Node.Title, Attempt: n.Attempt, CostUSD: n.Cost, finished: n.Finished}
+	if n.Last != nil {
+		s.Warnings += len(n.Last.Warnings)
+		if n.Last.Status != machine.StatusCompleted {
+			out.Why = strings.TrimPrefix(n.Last.Category+": "+n.Last.Message, ": ")
+		}
+	}
+	var degraded bool
+	if json.Unmarshal(n.Values["degraded"], &degraded) == nil && degraded {
+		s.Degraded = append(s.Degraded, n.Node.ID)
 	}
 	switch n.Status {
 	case machine.Running:
@@ -124,28 +162,42 @@ func (s *Status) add(n machine.NodeView, now time.Time) {
 			s.Completed++
 			out.Seconds = n.Finished.Sub(n.Started).Seconds()
 		}
-		if n.Attempt > 0 {
+		if n.Attempt > 0 && !control(n.Node.Kind) {
 			s.Recent = append(s.Recent, out)
 		}
 	case machine.Failed, machine.Cancelled, machine.Stopped:
-		out.Status = "failed"
+		out.Status, out.Allowed = "failed", n.Soft
 		s.Failed++
 		s.Failures = append(s.Failures, out)
 	default:
 		if n.Blocked.By == "" || n.Blocked.By == "needs" || len(s.Waiting) >= waiting {
 			return
 		}
-		out.Status = "waiting"
-		out.Until = n.Blocked.Until
-		out.Why = strings.TrimSpace(n.Blocked.By + " " + n.Blocked.Name)
+		out.Status, out.Until, out.Why = "waiting", n.Blocked.Until, blockText(n.Blocked, out.Why)
 		s.Waiting = append(s.Waiting, out)
 	}
 }
 
+// blockText says why a node that could start does not.
+func blockText(b machine.Block, why string) string {
+	switch b.By {
+	case "retry":
+		return "tries again after " + why
+	case "wait":
+		return "waits after " + why
+	case "pause":
+		return "the run is paused"
+	case "person":
+		return "waits for a person: " + why
+	case "budget":
+		return "the budget has no room for it"
+	}
+	return "blocked by " + strings.TrimSpace(b.By+" "+b.Name)
+}
+
 // phases counts the nodes of each declared phase.
-func phases(st *machine.State) []PhaseStatus {
+func (s *Status) phases(st *machine.State) {
 	g := st.Graph()
-	out := make([]PhaseStatus, 0, len(g.Plan.Phases))
 	for _, p := range g.Plan.Phases {
 		ps := PhaseStatus{Name: p.Name}
 		for i := range int32(g.Len()) {
@@ -159,97 +211,95 @@ func phases(st *machine.State) []PhaseStatus {
 				ps.Ended++
 			}
 		}
-		out = append(out, ps)
+		if s.Phase == "" && ps.Ended < ps.Nodes {
+			s.Phase = ps.Name
+		}
+		s.Phases = append(s.Phases, ps)
 	}
-	return out
 }
 
-// next is what the user can do.
-func next(s *Status) string {
-	switch {
-	case s.Status == string(machine.RunDone):
-		return ""
-	case len(s.Questions) > 0:
-		return "answer with: dagrun respond " + s.Questions[0].ID + " ANSWER"
-	case s.Status == string(machine.RunBroken):
-		return "go on with: dagrun apply --again; begin anew with: dagrun apply --fresh"
-	case s.Reason == "budget":
-		return "raise the budget in the specification, then: dagrun apply; or dagrun resume --cap-usd N"
-	case s.Reason == "node-failed" || s.Reason == "repeated-failure":
-		return "mend the cause, then: dagrun resume (or dagrun apply after a change of the specification)"
-	case len(s.Running) > 0 && s.Status == string(machine.RunRunning):
-		return "it is running, or was killed; in that case go on with: dagrun resume"
+func (s *Status) errors(st *machine.State) {
+	s.Errors.Categories = map[string]int{}
+	for _, e := range st.Errors() {
+		s.Errors.Categories[e.Category]++
+		if v, ok := st.NodeByID(e.Node); ok && v.Status == machine.Completed {
+			s.Errors.Recovered++
+		} else {
+			s.Errors.Unrecovered++
+		}
 	}
-	return "go on with: dagrun resume"
 }
 
-// WriteText prints the status for people.
-func (s *Status) WriteText(w io.Writer) error {
-	out := bufio.NewWriter(w)
-	row := func(name, format string, args ...any) {
-		fmt.Fprintf(out, "%-10s %s\n", name+":", fmt.Sprintf(format, args...))
+// estimate fills in time and cost to come. How many attempts run at once is taken from the time
+// that what has ended took beside the time of activity.
+func (s *Status) estimate(st *machine.State, now time.Time) {
+	var p Progress
+	p.Start(st)
+	for _, n := range s.Running {
+		p.started[n.ID] = now.Add(-time.Duration(n.Seconds * float64(time.Second)))
 	}
-	row("Pipeline", "%s", s.Name)
-	row("Run", "%s in %s", s.RunID, s.Dir)
-	status := strings.ToUpper(s.Status)
-	if s.Reason != "" {
-		status += " (" + s.Reason + ")"
-	}
-	if s.Message != "" {
-		status += ": " + s.Message
-	}
-	row("Status", "%s", status)
-	row("Started", "%s", s.Created.Local().Format("2006-01-02 15:04:05 MST"))
-	row("Last", "%s; active for %s", s.Updated.Local().Format("2006-01-02 15:04:05 MST"), Duration(max(s.Active, 0.01)))
-	ended := s.Completed + s.Skipped
-	row("Progress", "%d/%d nodes (%d%%), %d skipped, %d failed", ended, s.Nodes, 100*ended/max(1, s.Nodes), s.Skipped, s.Failed)
-	for _, p := range s.Phases {
-		row("Phase", "%s %d/%d", p.Name, p.Ended, p.Nodes)
-	}
-	cost := "$" + s.CostUSD.String()
-	if s.CapUSD > 0 {
-		cost += fmt.Sprintf(" / $%s (%d%%)", s.CapUSD, 100*s.CostUSD/s.CapUSD)
-	}
-	row("Cost", "%s", cost)
-	list(out, "Running", s.Running)
-	list(out, "Waiting", s.Waiting)
-	list(out, "Last ended", s.Recent)
-	list(out, "Failed", s.Failures)
-	for _, b := range s.Breakers {
-		row("Breaker", "%s is %s%s: %s", b.Name, b.State, untilText(b.Until), b.Cause)
-	}
-	for _, q := range s.Questions {
-		row("Question", "%s: %s [%s]", q.ID, q.Message, strings.Join(q.Options, ", "))
-	}
-	if s.Next != "" {
-		row("Next", "%s", s.Next)
-	}
-	return out.Flush()
-}
-
-func list(out io.Writer, title string, nodes []NodeStatus) {
-	if len(nodes) == 0 {
+	s.Shares = p.Shares(st)
+	if s.Status == string(machine.RunDone) || s.Status == string(machine.RunBroken) {
 		return
 	}
-	fmt.Fprintf(out, "%s:\n", title)
-	for _, n := range nodes {
-		line := fmt.Sprintf("  %s (%s)", n.ID, n.Kind)
-		if n.Seconds > 0 {
-			line += "  " + Duration(n.Seconds)
+	worked := 0.0
+	for i := range int32(st.Graph().Len()) {
+		if v := st.NodeAt(i); v.Status == machine.Completed {
+			worked += v.Finished.Sub(v.Started).Seconds()
 		}
-		if n.CostUSD > 0 {
-			line += "  $" + n.CostUSD.String()
-		}
-		if n.Why != "" {
-			line += "  " + n.Why
-		}
-		fmt.Fprintln(out, line+untilText(n.Until))
+	}
+	jobs := max(1, len(s.Running))
+	if s.Active > 0 {
+		jobs = max(jobs, int(worked/s.Active+0.5))
+	}
+	if eta, ok := p.ETA(st, now, jobs); ok {
+		sec := eta.Seconds()
+		s.ETA = &sec
+	}
+	if usd, ok := p.Projected(st, now); ok {
+		s.Projected = &usd
 	}
 }
 
-func untilText(t time.Time) string {
-	if t.IsZero() {
-		return ""
+// next is what the user can do: in words, and commands to type.
+func next(s *Status) (string, []string) {
+	at := " --output-dir " + s.Dir
+	resume := "dagrun resume" + at
+	switch {
+	case s.Status == string(machine.RunDone):
+		return "", nil
+	case len(s.Questions) > 0:
+		q := s.Questions[0]
+		answer := "ANSWER"
+		if q.Recommended != "" {
+			answer = q.Recommended
+		}
+		return "answer with: dagrun respond " + q.ID + " ANSWER", []string{fmt.Sprintf("dagrun respond %s %s%s", q.ID, answer, at), resume}
+	case s.Status == string(machine.RunBroken):
+		return "go on with: dagrun apply --again; begin anew with: dagrun apply --fresh", []string{"dagrun resume --again" + at, "dagrun apply --fresh" + at}
+	case s.Reason == "budget":
+		more := (s.CostUSD + s.Reserved) * 2
+		if s.Projected != nil {
+			more = max(more, *s.Projected)
+		}
+		return "raise the budget in the specification, then: dagrun apply; or dagrun resume --cap-usd N", []string{fmt.Sprintf("dagrun resume --cap-usd %s%s", more, at)}
+	case s.Reason == "node-failed" || s.Reason == "repeated-failure":
+		return "mend the cause, then: dagrun resume (or dagrun apply after a change of the specification)", []string{"dagrun report errors" + at, resume}
+	case s.Reason == "disk":
+		return "make room, then go on with: dagrun resume", []string{resume}
+	case len(s.Running) > 0 && s.Status == string(machine.RunRunning):
+		return "it is running, or was killed; in that case go on with: dagrun resume", []string{resume}
 	}
-	return " until " + t.Local().Format("15:04:05")
+	return "go on with: dagrun resume", []string{resume}
+}
+
+func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// valueText is a value as people write it.
+func valueText(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	return string(raw)
 }

@@ -1,0 +1,247 @@
+package report
+
+import (
+	"slices"
+	"time"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/machine"
+)
+
+// recall takes the samples of a state: the nodes that completed last, by kind.
+func (p *Progress) recall(st *machine.State) {
+	type ended struct {
+		sample
+		at time.Time
+	}
+	all := map[string][]ended{}
+	for i := range int32(st.Graph().Len()) {
+		v := st.NodeAt(i)
+		if v.Status == machine.Completed && v.Attempt > 0 && !control(v.Node.Kind) {
+			all[v.Node.Kind] = append(all[v.Node.Kind], ended{sample{v.Finished.Sub(v.Started).Seconds(), v.Cost}, v.Finished})
+		}
+	}
+	for kind, list := range all { // each kind by itself
+		slices.SortStableFunc(list, func(a, b ended) int { return a.at.Compare(b.at) })
+		for _, e := range list[max(0, len(list)-window):] {
+			p.last[kind] = append(p.last[kind], e.sample)
+		}
+	}
+}
+
+// control reports whether a kind is carried out by the host itself: it takes no time to speak of.
+func control(kind string) bool { return shapes[kind] != "" }
+
+// ETA estimates the time until the run ends with jobs attempts at once: the longest chain of what is
+// to come, or all of it shared among the jobs, whichever is longer. A node takes the weighted average
+// of the last nodes of its kind, newer ones counting more, or the estimate of its specification. It
+// is unknown while a kind that is still to run has neither. Nodes whose conditions are open are
+// not counted.
+func (p *Progress) ETA(st *machine.State, now time.Time, jobs int) (time.Duration, bool) {
+	g := st.Graph()
+	var sum, longest float64
+	chain := make([]float64, g.Len())
+	for i := range int32(g.Len()) {
+		for _, need := range g.Needs(i) {
+			chain[i] = max(chain[i], chain[need])
+		}
+		v := st.NodeAt(i)
+		if p.counted(&v) {
+			continue
+		}
+		s, _, known := p.expect(v.Node)
+		if !known {
+			return 0, false
+		}
+		if elapsed, running := p.Elapsed(v.Node.ID, now); running {
+			s = max(0, s-elapsed.Seconds())
+		}
+		sum += s
+		chain[i] += s
+		longest = max(longest, chain[i])
+	}
+	sec := max(longest, sum/float64(max(1, jobs)))
+	return time.Duration(sec * float64(time.Second)), true
+}
+
+// counted reports whether nothing is to be expected of a node any more.
+func (p *Progress) counted(v *machine.NodeView) bool {
+	_, ended := p.status[v.Node.ID]
+	return ended || v.Node.When != "" && v.Status == machine.Waiting
+}
+
+// expect is what a node will take.
+func (p *Progress) expect(n *dag.Node) (sec float64, usd dag.USD, ok bool) {
+	if sec, usd, ok = p.average(n.Kind); ok {
+		return sec, usd, true
+	}
+	e := n.Estimate
+	return e.Seconds, e.USD, e.Seconds > 0
+}
+
+// Projected estimates the cost of the whole run: what was spent, and the average so far for what is
+// to come.
+func (p *Progress) Projected(st *machine.State, now time.Time) (dag.USD, bool) {
+	usd := p.Cost
+	for i := range int32(st.Graph().Len()) {
+		v := st.NodeAt(i)
+		if p.counted(&v) {
+			continue
+		}
+		_, one, known := p.expect(v.Node)
+		if !known {
+			return 0, false
+		}
+		usd += one
+	}
+	return usd, true
+}
+
+// A Share is what the nodes of one value of a label cost, and will have cost in the end.
+type Share struct {
+	Label     string  `json:"label"`
+	Value     string  `json:"value"`
+	Nodes     int     `json:"nodes"`
+	Ended     int     `json:"ended"`
+	CostUSD   dag.USD `json:"cost_usd"`
+	Projected dag.USD `json:"projected_usd,omitempty"` // 0: unknown, or free
+}
+
+// mostShares bounds the values of a label that is worth a summary.
+const mostShares = 16
+
+// Shares sums up cost by every label that has two to sixteen values and costs something, by label, values
+// in plan order. What is to come costs what the nodes of the same kind and value did on average, else
+// those of the same kind.
+func (p *Progress) Shares(st *machine.State) []Share {
+	var names []string
+	by := map[string][]*shareSum{}
+	for i := range int32(st.Graph().Len()) {
+		v := st.NodeAt(i)
+		for label, value := range v.Node.Labels { // sorted below; values by node
+			s := shareOf(by[label], value)
+			if s == nil {
+				if len(by[label]) == 0 {
+					names = append(names, label)
+				}
+				if len(by[label]) > mostShares {
+					continue
+				}
+				s = &shareSum{Share: Share{Label: label, Value: value}, kinds: map[string]*kindSum{}}
+				by[label] = append(by[label], s)
+			}
+			s.add(p, &v)
+		}
+	}
+	slices.Sort(names)
+	var out []Share
+	for _, label := range names {
+		list := by[label]
+		var cost dag.USD
+		for _, s := range list {
+			cost += s.CostUSD
+		}
+		if len(list) < 2 || len(list) > mostShares || cost == 0 {
+			continue
+		}
+		for _, s := range list {
+			s.Projected = s.project(p)
+			out = append(out, s.Share)
+		}
+	}
+	return out
+}
+
+// A shareSum is a Share in the making.
+type shareSum struct {
+	Share
+	kinds map[string]*kindSum
+}
+
+// A kindSum is what the nodes of one kind took within a share.
+type kindSum struct {
+	done, open int
+	cost       dag.USD
+}
+
+func shareOf(list []*shareSum, value string) *shareSum {
+	for _, s := range list {
+		if s.Value == value {
+			return s
+		}
+	}
+	return nil
+}
+
+func (s *shareSum) add(p *Progress, v *machine.NodeView) {
+	s.Nodes++
+	s.CostUSD += v.Cost
+	k := s.kinds[v.Node.Kind]
+	if k == nil {
+		k = &kindSum{}
+		s.kinds[v.Node.Kind] = k
+	}
+	if _, ended := p.status[v.Node.ID]; ended {
+		s.Ended++
+		if v.Attempt > 0 {
+			k.done++
+			k.cost += v.Cost
+		}
+	} else if !p.counted(v) {
+		k.open++
+	}
+}
+
+func (s *shareSum) project(p *Progress) dag.USD {
+	total := s.CostUSD
+	for kind, k := range s.kinds { // a sum
+		if k.open == 0 || control(kind) {
+			continue
+		}
+		one := dag.USD(0)
+		if k.done > 0 {
+			one = k.cost / dag.USD(k.done)
+		} else if _, usd, ok := p.average(kind); ok {
+			one = usd
+		} else {
+			return 0
+		}
+		total += one * dag.USD(k.open)
+	}
+	return total
+}
+
+// A Series is one value of the nodes that decide the way, over those that have completed: scores of
+// rounds, say.
+type Series struct {
+	Name   string   `json:"name"`
+	Nodes  []string `json:"nodes"`
+	Values []string `json:"values"` // as JSON has them, texts without quotes
+}
+
+// seriesOf collects the small values of nodes of kind route in plan order. A value that repeats a
+// label of its node says nothing.
+func seriesOf(st *machine.State) []Series {
+	var out []Series
+	for i := range int32(st.Graph().Len()) {
+		v := st.NodeAt(i)
+		if v.Node.Kind != "route" || v.Status != machine.Completed {
+			continue
+		}
+		for _, name := range sortedNames(v.Values) {
+			text := valueText(v.Values[name])
+			if _, label := v.Node.Labels[name]; label || text == "" || len(text) > 24 {
+				continue
+			}
+			k := slices.IndexFunc(out, func(s Series) bool { return s.Name == name })
+			if k < 0 {
+				k = len(out)
+				out = append(out, Series{Name: name})
+			}
+			out[k].Nodes = append(out[k].Nodes, v.Node.ID)
+			out[k].Values = append(out[k].Values, text)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Series) int { return len(b.Values) - len(a.Values) })
+	return out
+}

@@ -1,0 +1,219 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"dagrun.dev/dag/machine"
+)
+
+// barWidth is the length of progress bars, in characters.
+const barWidth = 30
+
+// bar draws a share of a whole.
+func bar(part, whole float64) string {
+	n := 0
+	if whole > 0 {
+		n = int(barWidth*min(1, max(0, part/whole)) + 0.5)
+	}
+	return strings.Repeat("█", n) + strings.Repeat("░", barWidth-n)
+}
+
+func percent(part, whole int) int { return 100 * part / max(1, whole) }
+
+// A rows prints rows of a name and a text, what others wrote made plain.
+type rows struct{ out *bufio.Writer }
+
+func (r rows) row(name, format string, args ...any) {
+	if name != "" {
+		name += ":"
+	}
+	fmt.Fprintf(r.out, "%-11s %s\n", name, Plain(fmt.Sprintf(format, args...)))
+}
+
+// WriteText prints the status for people.
+func (s *Status) WriteText(w io.Writer) error {
+	r := rows{bufio.NewWriter(w)}
+	r.row("Pipeline", "%s", s.Name)
+	r.row("Run", "%s in %s", s.RunID, s.Dir)
+	status := strings.ToUpper(s.Status)
+	if s.Reason != "" {
+		status += " (" + s.Reason + ")"
+	}
+	if s.Message != "" {
+		status += ": " + s.Message
+	}
+	r.row("Status", "%s", status)
+	r.row("Started", "%s", s.Created.Local().Format("2006-01-02 15:04:05 MST"))
+	r.row("Last event", "%s; active for %s", s.Updated.Local().Format("2006-01-02 15:04:05 MST"), Duration(max(s.Active, 0.01)))
+	s.writeProgress(r)
+	s.writeMoney(r)
+	s.writeNodes(r)
+	if s.Next != "" {
+		r.row("Next", "%s", s.Next)
+		for _, c := range s.NextSteps {
+			r.row("", "  %s", c)
+		}
+	}
+	return r.out.Flush()
+}
+
+func (s *Status) writeProgress(r rows) {
+	ended := s.Completed + s.Skipped + s.allowed()
+	r.row("Progress", "%s %d/%d nodes (%d%%), %d skipped, %d failed", bar(float64(ended), float64(s.Nodes)), ended, s.Nodes, percent(ended, s.Nodes), s.Skipped, s.Failed)
+	for _, p := range s.Phases {
+		mark := ""
+		if p.Name == s.Phase {
+			mark = "  <- now"
+		}
+		r.row("Phase", "%s %d/%d (%d%%)%s", p.Name, p.Ended, p.Nodes, percent(p.Ended, p.Nodes), mark)
+	}
+	if s.State != "" && s.State != "CREATED" {
+		r.row("State", "%s", s.State)
+	}
+	if s.Status != string(machine.RunDone) && s.Status != string(machine.RunBroken) {
+		left := "not known yet"
+		if s.ETA != nil {
+			left = "about " + Duration(max(*s.ETA, 0.01))
+		}
+		r.row("Remaining", "%s", left)
+	}
+}
+
+func (s *Status) allowed() (n int) {
+	for _, f := range s.Failures {
+		if f.Allowed {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *Status) writeMoney(r rows) {
+	cost := "$" + s.CostUSD.String()
+	if s.CapUSD > 0 {
+		cost += fmt.Sprintf(" / $%s (%d%%)  %s", s.CapUSD, 100*s.CostUSD/s.CapUSD, bar(s.CostUSD.Float(), s.CapUSD.Float()))
+	}
+	if s.Reserved > 0 {
+		cost += ", $" + s.Reserved.String() + " reserved"
+	}
+	if s.Assumed > 0 {
+		cost += ", $" + s.Assumed.String() + " of it assumed"
+	}
+	if s.Projected != nil && *s.Projected > s.CostUSD {
+		cost += ", about $" + s.Projected.String() + " in the end"
+	}
+	r.row("Cost", "%s", cost)
+	writeShares(r, s.Shares)
+	writeSeries(r, s.Series)
+}
+
+// writeShares prints cost by label, a row for each; values that cost nothing and labels that only count
+// are left out.
+func writeShares(r rows, list []Share) {
+	for len(list) > 0 {
+		n := 0
+		var parts []string
+		counts := true
+		for n < len(list) && list[n].Label == list[0].Label {
+			_, err := strconv.Atoi(list[n].Value)
+			counts = counts && err == nil
+			if list[n].CostUSD == 0 && list[n].Projected == 0 {
+				n++
+				continue
+			}
+			part := list[n].Value + " $" + list[n].CostUSD.String()
+			if p := list[n].Projected; p > list[n].CostUSD {
+				part += " of about $" + p.String()
+			}
+			parts = append(parts, part)
+			n++
+		}
+		if !counts {
+			r.row("", "by %s: %s", list[0].Label, strings.Join(parts, ", "))
+		}
+		list = list[n:]
+	}
+}
+
+func writeSeries(r rows, list []Series) {
+	for _, s := range list {
+		r.row("Trend", "%s %s", s.Name, strings.Join(s.Values, " -> "))
+	}
+}
+
+func (s *Status) writeNodes(r rows) {
+	writeList(r, "Running", s.Running)
+	writeList(r, "Waiting", s.Waiting)
+	writeList(r, "Last ended", s.Recent)
+	writeList(r, "Failed", s.Failures)
+	if len(s.Checkpoint) > 0 {
+		r.row("Checkpoints", "%d (%s)", len(s.Checkpoint), strings.Join(s.Checkpoint, ", "))
+	}
+	r.row("Errors", "%d recovered, %d unrecovered%s; %d warnings", s.Errors.Recovered, s.Errors.Unrecovered, categoriesText(s.Errors.Categories), s.Warnings)
+	if len(s.Degraded) > 0 {
+		r.row("Degraded", "%s", strings.Join(s.Degraded, ", "))
+	}
+	for _, b := range s.Breakers {
+		text := b.Name + " is " + b.State + untilText(b.Until)
+		if !b.Hold.IsZero() {
+			text += ", its quota is used up" + untilText(b.Hold)
+		}
+		r.row("Breaker", "%s: %s", text, b.Cause)
+	}
+	for _, q := range s.Questions {
+		r.row("Question", "%s: %s [%s]%s", q.ID, q.Message, strings.Join(q.Options, ", "), untilText(q.Deadline))
+	}
+}
+
+func categoriesText(m map[string]int) string {
+	if len(m) == 0 {
+		return ""
+	}
+	var parts []string
+	for _, k := range sortedNames(m) {
+		name := k
+		if name == "" {
+			name = "lost"
+		}
+		parts = append(parts, fmt.Sprintf("%s %d", name, m[k]))
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}
+
+func writeList(r rows, title string, nodes []NodeStatus) {
+	if len(nodes) == 0 {
+		return
+	}
+	fmt.Fprintf(r.out, "%s:\n", title)
+	for _, n := range nodes {
+		line := fmt.Sprintf("  %s (%s)", n.ID, n.Kind)
+		if n.Seconds > 0 {
+			line += "  " + Duration(n.Seconds)
+		}
+		if n.Attempt > 1 {
+			line += fmt.Sprintf("  attempt %d", n.Attempt)
+		}
+		if n.CostUSD > 0 {
+			line += "  $" + n.CostUSD.String()
+		}
+		if n.Allowed {
+			line += "  allowed"
+		}
+		if n.Why != "" {
+			line += "  " + n.Why
+		}
+		fmt.Fprintln(r.out, Plain(line+untilText(n.Until)))
+	}
+}
+
+func untilText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return " until " + t.Local().Format("15:04")
+}
