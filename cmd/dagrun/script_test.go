@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -138,7 +139,9 @@ func cmdEnds(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: ends NAME STATUS")
 	}
 	p := process(ts, args[0])
+	stuck := time.AfterFunc(2*time.Minute, func() { p.cmd.Process.Kill() }) // not a measure: a way out
 	err := p.cmd.Wait()
+	stuck.Stop()
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".out"), p.stdout.Bytes(), 0o600))
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".err"), p.stderr.Bytes(), 0o600))
 	got := "0"
