@@ -32,12 +32,13 @@ pipeline:
 `
 
 func newInit() *cobra.Command {
-	var asJSON bool
+	var asJSON, update bool
 	c := &cobra.Command{
 		Use:   "init [DIR]",
 		Short: "Make a directory ready for writing specifications",
 		Long: `init writes a first specification, spec.yaml, where there is none, and the built-in CUE library and JSON
-Schema under cue.mod/pkg, where editors, "cue vet" and the CUE language server find them.`,
+Schema under cue.mod/pkg, where editors, "cue vet" and the CUE language server find them. With --update it
+only brings the library and the schema to those of this program.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			dir := "."
@@ -51,9 +52,11 @@ Schema under cue.mod/pkg, where editors, "cue vet" and the CUE language server f
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				return err
 			}
-			written, err := writeFirst(dir)
-			if err != nil {
-				return err
+			var written []string
+			if !update {
+				if written, err = writeFirst(dir); err != nil {
+					return err
+				}
 			}
 			vendored, err := schema.Vendor(dir)
 			if err != nil {
@@ -73,6 +76,7 @@ Schema under cue.mod/pkg, where editors, "cue vet" and the CUE language server f
 		},
 	}
 	addJSON(c, &asJSON)
+	c.Flags().BoolVar(&update, "update", false, "write no first specification")
 	return c
 }
 

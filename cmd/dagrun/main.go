@@ -13,14 +13,20 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dagrun.dev/dag/compile"
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/executor"
 	"dagrun.dev/dag/run"
 	"dagrun.dev/internal/disk"
 	"dagrun.dev/internal/tree"
+	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/all"
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == compile.ChildCommand {
+		os.Exit(compile.Child(os.Stdin, os.Stdout, nodes.NewRegistry(all.Kinds()...)))
+	}
 	os.Exit(command(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

@@ -18,8 +18,8 @@ import (
 func newResume() *cobra.Command {
 	var runs runFlags
 	var h hostFlags
-	var again bool
-	var capUSD, warnUSD float64
+	var again, salvage bool
+	var limits limitFlags
 	c := &cobra.Command{
 		Use:   "resume",
 		Short: "Go on with a run under the plan it has",
@@ -41,13 +41,14 @@ specification says now; only limits can be changed. To go on under a changed spe
 				return err
 			}
 			s.specDir = origin.Dir
-			r, rep, err := run.Open(s.options())
+			o := s.options()
+			o.Salvage = salvage
+			r, rep, err := run.Open(o)
 			if err != nil {
 				return err
 			}
 			s.warn(rep)
-			limits := func(b *dag.Budget) error { return changeLimits(c, b, capUSD, warnUSD) }
-			if err := s.ready(r, again, limits); err != nil || s.nothing {
+			if err := s.ready(r, again, limits.change); err != nil || s.nothing {
 				return errors.Join(err, r.Close())
 			}
 			return s.carryOn(r)
@@ -56,8 +57,8 @@ specification says now; only limits can be changed. To go on under a changed spe
 	runs.add(c)
 	h.add(c)
 	c.Flags().BoolVar(&again, "again", false, "go on with a run that has failed for good or was cancelled")
-	c.Flags().Float64Var(&capUSD, "cap-usd", 0, "new cap of the budget in US dollars")
-	c.Flags().Float64Var(&warnUSD, "warn-usd", 0, "new warning threshold of the budget in US dollars")
+	c.Flags().BoolVar(&salvage, "salvage", false, "go on with the events before a damage of the log; the damaged log is kept under archives")
+	limits.add(c)
 	return c
 }
 
@@ -87,25 +88,4 @@ func (s *session) ready(r *run.Run, again bool, limits func(*dag.Budget) error) 
 
 func errFailed(dir, why string) error {
 	return fmt.Errorf("the run in %s has failed: %s; go on with --again, or begin anew with: dagrun apply --fresh", dir, why)
-}
-
-func changeLimits(c *cobra.Command, b *dag.Budget, capUSD, warnUSD float64) error {
-	for _, l := range []struct {
-		flag string
-		v    float64
-		to   *dag.USD
-	}{{"cap-usd", capUSD, &b.CapUSD}, {"warn-usd", warnUSD, &b.WarnUSD}} {
-		if !c.Flags().Changed(l.flag) {
-			continue
-		}
-		usd, err := dag.Dollars(l.v)
-		if err == nil && usd <= 0 {
-			err = errors.New("want an amount above 0")
-		}
-		if err != nil {
-			return fmt.Errorf("--%s: %w", l.flag, err)
-		}
-		*l.to = usd
-	}
-	return nil
 }

@@ -169,7 +169,7 @@ func (h *host) cost(a *attempt, res *nodes.Result, err error) (dag.USD, string) 
 		}
 	}
 	if res.Usage != (nodes.Usage{}) {
-		if usd, ok := h.priced(a, res.Usage); ok {
+		if usd, ok := h.priced(a, res); ok {
 			return usd, "priced"
 		}
 	}
@@ -183,19 +183,30 @@ func (h *host) cost(a *attempt, res *nodes.Result, err error) (dag.USD, string) 
 	return a.reserve.USD, machine.CostAssumed
 }
 
-// priced applies the plan's price table to the model that the node's settings name.
-func (h *host) priced(a *attempt, u nodes.Usage) (dag.USD, bool) {
+// priced applies the plan's price table to the model that answered, else to the one that the
+// node's settings name.
+func (h *host) priced(a *attempt, res *nodes.Result) (dag.USD, bool) {
+	model := res.Model
+	if model == "" {
+		model = h.model(a)
+	}
+	p, ok := dag.PriceOf(a.plan, model)
+	if !ok && res.Model != "" { // a name that only the provider uses
+		p, ok = dag.PriceOf(a.plan, h.model(a))
+	}
+	u := res.Usage
+	return p.Cost(u.Input, u.CacheRead, u.CacheWrite, u.Output), ok
+}
+
+// model is the model that an attempt's settings name; empty when they name none.
+func (h *host) model(a *attempt) string {
 	kind, ok := h.o.Kinds.Kind(a.kind)
 	if !ok {
-		return 0, false
+		return ""
 	}
 	traits, err := kind.Describe(a.with)
 	if err != nil || traits.Prompt == nil {
-		return 0, false
+		return ""
 	}
-	p, ok := dag.PriceOf(a.plan, traits.Prompt.Model)
-	if !ok {
-		return 0, false
-	}
-	return p.Cost(u.Input, u.CacheRead, u.CacheWrite, u.Output), true
+	return traits.Prompt.Model
 }

@@ -81,6 +81,9 @@ func models(s *settings, r *reply, res *nodes.Result) {
 		}
 		res.Notes = append(res.Notes, nodes.Note{Log: "quality", Type: "cost-by-model", Fields: fields})
 	}
+	if s.Model == "" && len(r.Models) == 1 {
+		res.Model = r.Models[0]
+	}
 	if s.Model == "" || len(r.Models) == 0 || slices.ContainsFunc(r.Models, func(m string) bool { return sameModel(s.Model, m) }) {
 		return
 	}
