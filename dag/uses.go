@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // uses says which nodes touch which artifacts and accumulators.
@@ -76,6 +77,7 @@ func (g *Graph) checkUses() error {
 		}
 		c.check(name, u)
 	}
+	c.folders()
 	return c.finish()
 }
 
@@ -119,6 +121,25 @@ func (c *useCheck) check(name string, u *use) {
 		}
 		if at < len(u.changes) {
 			c.want(pair{r, u.changes[at], name, true})
+		}
+	}
+}
+
+// folders refuses an artifact whose path leads through another artifact: that one is a file.
+func (c *useCheck) folders() {
+	for _, name := range c.g.uses.names {
+		u := c.g.uses.byName[name]
+		if len(u.changes) == 0 || u.entries {
+			continue
+		}
+		for at := strings.LastIndexByte(name, '/'); at > 0; at = strings.LastIndexByte(name[:at], '/') {
+			above := c.g.uses.byName[name[:at]]
+			if above == nil || len(above.changes) == 0 || above.entries {
+				continue
+			}
+			a, b := c.g.Plan.Nodes[above.changes[0]].ID, c.g.Plan.Nodes[u.changes[0]].ID
+			c.problems = append(c.problems, &NodeError{b, "writes", fmt.Sprintf(
+				"node %s writes %s, but %s is a file that node %s writes", b, name, name[:at], a)})
 		}
 	}
 }

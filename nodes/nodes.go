@@ -68,6 +68,7 @@ type Traits struct {
 	Writes  []string          // artifacts named in the settings
 	Appends []string          // accumulators named in the settings
 	Paid    bool              // an attempt may cost money
+	Probes  bool              // with these settings a Prober can tell whether an attempt took effect
 	Prompt  *PromptEstimate   // for kinds that call a model: what is known of the size
 	Secrets []string          // names of secrets the settings use
 	// Refs are further ids of nodes that the settings name (they must be ancestors).

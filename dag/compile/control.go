@@ -18,6 +18,9 @@ func (b *builder) controlTraits(d *draft, kind string) nodes.Traits {
 		t.Outputs = map[string]string{"answer": "string", "by": "string"}
 		b.checkAnswer(d, "recommended")
 		b.checkAnswer(d, "default")
+		if after := d.with.Get("after"); after != nil && d.with.Get("default") == nil {
+			b.fail(after.Pos, d.path+".with.after", "a deadline needs the default that is taken when it passes")
+		}
 	case "checkpoint":
 		t.Outputs = map[string]string{"id": "string", "path": "string"}
 		b.checkNames("accumulator", d.with.Get("accumulators"), d.path+".with.accumulators")

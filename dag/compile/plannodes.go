@@ -214,6 +214,13 @@ func (b *builder) describe(d *draft) {
 	if n.Effect == "" {
 		n.Effect = t.Effect
 	}
+	if n.Effect == "probe" && !t.Probes {
+		pos := d.tree.Pos
+		if v := d.tree.Get("effect"); v != nil {
+			pos = v.Pos
+		}
+		b.fail(pos, d.path+".effect", "want a node whose settings name a probe; with these, kind %s has none", n.Kind)
+	}
 	n.Reads, n.Writes, n.Appends = union(n.Reads, t.Reads), union(n.Writes, t.Writes), union(n.Appends, t.Appends)
 	n.Secrets = union(n.Secrets, t.Secrets)
 	n.Paid = t.Paid

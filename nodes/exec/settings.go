@@ -72,6 +72,7 @@ func (s *settings) traits() nodes.Traits {
 			problem("stdin", "want exactly one of artifact, file, text")
 		}
 	}
+	tr.Probes = s.Probe != nil
 	if s.Probe != nil && (len(s.Probe.Argv) > 0) == (s.Probe.Run != "") {
 		problem("probe", "want exactly one of argv, run")
 	}
