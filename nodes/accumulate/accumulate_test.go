@@ -10,7 +10,7 @@ import (
 
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/accept"
-	"dagrun.dev/nodes/internal/nodestest"
+	"dagrun.dev/nodes/internal/nodetest"
 )
 
 func apply(t testing.TB, with string, s *accept.State) error {
@@ -79,7 +79,7 @@ func TestDescribe(t *testing.T) {
 }
 
 func TestRunAlone(t *testing.T) {
-	w := &nodestest.World{Files: map[string]string{"a.md": "text\n"}}
+	w := &nodetest.Host{Files: map[string]string{"a.md": "text\n"}}
 	res, err := Kind{}.Run(context.Background(), w.Task(t, "accumulate", `{"into":"layer","from":{"file":"a.md"},"meta":{"title":"T"}}`))
 	if err != nil || !reflect.DeepEqual(res.Entries, []nodes.Entry{{Accumulator: "layer", Text: "text", Meta: map[string]string{"title": "T"}}}) {
 		t.Errorf("%+v %v", res, err)

@@ -10,7 +10,7 @@ import (
 
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/accept"
-	"dagrun.dev/nodes/internal/nodestest"
+	"dagrun.dev/nodes/internal/nodetest"
 )
 
 func TestJSON(t *testing.T) {
@@ -123,7 +123,7 @@ func TestDescribe(t *testing.T) {
 }
 
 func TestRunAlone(t *testing.T) {
-	w := &nodestest.World{Artifacts: map[string]string{"answer.md": "Sure.\n```html\n" + page + "\n```\n", "pages/p.html": page}}
+	w := &nodetest.Host{Artifacts: map[string]string{"answer.md": "Sure.\n```html\n" + page + "\n```\n", "pages/p.html": page}}
 	task := w.Task(t, "extract", `{"from":{"artifact":"answer.md"},"html":{"to":"pages/p.html"}}`)
 	res, err := Kind{}.Run(context.Background(), task)
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 	"unicode/utf8"
 
 	"dagrun.dev/nodes"
-	"dagrun.dev/nodes/internal/nodestest"
+	"dagrun.dev/nodes/internal/nodetest"
 )
 
-func world() *nodestest.World {
-	return &nodestest.World{
+func world() *nodetest.Host {
+	return &nodetest.Host{
 		Files: map[string]string{
 			"t.md":     "Hi {WHO}.\n",
 			"a/one.md": "\ufeffone\r\nline {WHO}\r\n",
@@ -23,7 +23,7 @@ func world() *nodestest.World {
 			"css.css":  ".a{color:red}",
 		},
 		Artifacts: map[string]string{"page.html": "<html>{WHO}</html>"},
-		Entries: map[string][]nodes.Entry{"layer": {
+		Accumulators: map[string][]nodes.Entry{"layer": {
 			{Text: "first", Meta: map[string]string{"title": "E1"}},
 			{Text: "second", Meta: map[string]string{"title": "E2"}},
 			{Text: "third"},
@@ -140,17 +140,17 @@ func TestEstimateIsLogged(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{"INFO prompt: about 51,546 tokens (206,181 characters), limit 100,000"}
-	if !reflect.DeepEqual(w.Log, want) {
-		t.Errorf("got %q", w.Log)
+	if !reflect.DeepEqual(w.Logged, want) {
+		t.Errorf("got %q", w.Logged)
 	}
 }
 
 // C-7: the ladder is taken in order, step by step, only as far as needed.
 func TestTrimLadder(t *testing.T) {
 	file := strings.Repeat("123456789\n", 100) // 1,000 characters, 250 tokens
-	w := &nodestest.World{
+	w := &nodetest.Host{
 		Files: map[string]string{"1": file, "2": file, "3": file, "4": file, "5": file},
-		Entries: map[string][]nodes.Entry{
+		Accumulators: map[string][]nodes.Entry{
 			"layer": {{Text: strings.Repeat("a", 396)}, {Text: strings.Repeat("b", 396)}},
 			"log":   {{Text: strings.Repeat("c", 400)}},
 		},
@@ -302,9 +302,9 @@ func FuzzAssemble(f *testing.F) {
 		f.Add(s, "value {BB}", uint16(3))
 	}
 	f.Fuzz(func(t *testing.T, template, value string, limit uint16) {
-		w := &nodestest.World{
-			Files:   map[string]string{"t": template, "v": value},
-			Entries: map[string][]nodes.Entry{"layer": {{Text: value}, {Text: "x"}}},
+		w := &nodetest.Host{
+			Files:        map[string]string{"t": template, "v": value},
+			Accumulators: map[string][]nodes.Entry{"layer": {{Text: value}, {Text: "x"}}},
 		}
 		s := &settings{File: "t", Limit: int64(limit), Vars: map[string]variable{
 			"AA": {File: "v"}, "BB": {Files: &[]inputFile{{"v", "v"}, {"v", "w"}, {"v", "x"}}}, "CC": {Accumulator: "layer"},

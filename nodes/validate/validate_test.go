@@ -9,7 +9,7 @@ import (
 
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/accept"
-	"dagrun.dev/nodes/internal/nodestest"
+	"dagrun.dev/nodes/internal/nodetest"
 )
 
 func apply(t testing.TB, with string, s *accept.State) error {
@@ -180,7 +180,7 @@ func TestDescribeProblems(t *testing.T) {
 }
 
 func TestRunAlone(t *testing.T) {
-	w := &nodestest.World{Artifacts: map[string]string{"p.html": "<html><body></body></html>"}}
+	w := &nodetest.Host{Artifacts: map[string]string{"p.html": "<html><body></body></html>"}}
 	task := w.Task(t, "validate", `{"from":{"artifact":"p.html"},"checks":[{"html":"complete"},{"minChars":100}]}`)
 	res, err := Kind{}.Run(context.Background(), task)
 	if category(err) != "validation_failed" || res == nil || len(res.Notes) != 1 {

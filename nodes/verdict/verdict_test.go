@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"dagrun.dev/nodes/internal/accept"
-	"dagrun.dev/nodes/internal/nodestest"
+	"dagrun.dev/nodes/internal/nodetest"
 )
 
 // P-9: neighbours of the collection's score lines.
@@ -222,7 +222,7 @@ func TestDescribe(t *testing.T) {
 }
 
 func TestRunAlone(t *testing.T) {
-	w := &nodestest.World{Artifacts: map[string]string{"r.md": "PA-05: 3/4\nShip Decision: POLISH\n"}}
+	w := &nodetest.Host{Artifacts: map[string]string{"r.md": "PA-05: 3/4\nShip Decision: POLISH\n"}}
 	res, err := Kind{}.Run(context.Background(), w.Task(t, "verdict", `{"from":{"artifact":"r.md"},"scores":{"PA-05":4},"decision":{"label":"Ship Decision","values":["RELEASE","POLISH"]}}`))
 	if err != nil || res.Values["decision"] != "POLISH" || !reflect.DeepEqual(numbers(res.Values["scores"]), map[string]float64{"PA-05": 3}) {
 		t.Errorf("%+v %v", res, err)

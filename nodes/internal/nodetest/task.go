@@ -31,24 +31,36 @@ type Host struct {
 	// Beats counts the calls of Task.Beat.
 	Beats int
 
-	// Artifacts, Files, Accumulators and Secrets are what the task may read.
+	// Artifacts, Files, Accumulators and Secrets are what the task may read, by name.
 	Artifacts, Files, Secrets map[string]string
 	Accumulators              map[string][]nodes.Entry
 }
 
-// New returns a task with empty folders and its host. with is marshalled.
+// New returns a task with empty folders and its host.
 func New(t testing.TB, kind string, with any) (*nodes.Task, *Host) {
 	t.Helper()
-	raw, err := json.Marshal(with)
-	if err != nil {
-		t.Fatal(err)
+	h := &Host{Artifacts: map[string]string{}, Files: map[string]string{}, Secrets: map[string]string{}, Accumulators: map[string][]nodes.Entry{}}
+	return h.Task(t, kind, with), h
+}
+
+// Task returns a task of the host with empty folders. with is JSON text when it is a string, else
+// marshalled.
+func (h *Host) Task(t testing.TB, kind string, with any) *nodes.Task {
+	t.Helper()
+	text, ok := with.(string)
+	raw := json.RawMessage(text)
+	if !ok {
+		var err error
+		if raw, err = json.Marshal(with); err != nil {
+			t.Fatal(err)
+		}
 	}
-	h := &Host{Kept: map[string]string{}, Artifacts: map[string]string{}, Files: map[string]string{}, Secrets: map[string]string{}, Accumulators: map[string][]nodes.Entry{}}
-	task := &nodes.Task{
+	h.Kept = map[string]string{}
+	return &nodes.Task{
 		Node: "n", Generation: 1, Attempt: 1, Kind: kind, With: raw, Labels: map[string]string{}, Seed: 1,
 		Effect: "idempotent", Grace: time.Second,
 		SpecDir: t.TempDir(), Out: t.TempDir(), Scratch: t.TempDir(), Binary: os.Args[0],
-		File:     func(name string) (io.ReadCloser, error) { return open(h.Files, name) },
+		File:     h.OpenFile,
 		Artifact: func(name string) (io.ReadCloser, error) { return open(h.Artifacts, name) },
 		Entries:  func(name string) ([]nodes.Entry, error) { return h.Accumulators[name], nil },
 		Values:   func(string) (map[string]json.RawMessage, bool) { return nil, false },
@@ -71,8 +83,10 @@ func New(t testing.TB, kind string, with any) (*nodes.Task, *Host) {
 			h.Beats++
 		},
 	}
-	return task, h
 }
+
+// OpenFile opens one of the host's input files.
+func (h *Host) OpenFile(name string) (io.ReadCloser, error) { return open(h.Files, name) }
 
 // Stage returns the content of an artifact that a result stages, failing the test when it is not there.
 func Stage(t testing.TB, task *nodes.Task, res *nodes.Result, name string) string {
@@ -128,7 +142,7 @@ func (h *Host) emit(typ string, body any) error {
 func open(from map[string]string, name string) (io.ReadCloser, error) {
 	content, ok := from[name]
 	if !ok {
-		return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
 	return io.NopCloser(strings.NewReader(content)), nil
 }
