@@ -8,6 +8,7 @@ import (
 	"dagrun.dev/nodes/exec"
 	"dagrun.dev/nodes/extract"
 	"dagrun.dev/nodes/gates"
+	"dagrun.dev/nodes/http"
 	"dagrun.dev/nodes/prompt"
 	"dagrun.dev/nodes/screenshot"
 	"dagrun.dev/nodes/validate"
@@ -18,6 +19,7 @@ import (
 func Kinds() []nodes.Kind {
 	return []nodes.Kind{
 		exec.Kind{},
+		http.Kind{},
 		agent.Kind{},
 		prompt.Kind{},
 		extract.Kind{},

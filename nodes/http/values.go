@@ -1,0 +1,99 @@
+package http
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"dagrun.dev/nodes"
+)
+
+// mostJSON is the longest body that values are read from, in bytes: it has to fit into memory.
+const mostJSON = 64 << 20
+
+// mostInt is the largest whole number that every reader of a run's events reads exactly.
+const mostInt = 1 << 53
+
+// values reads the values from a JSON body.
+func (s *settings) values(path string, into map[string]any) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	d := json.NewDecoder(io.LimitReader(f, mostJSON))
+	d.UseNumber()
+	var doc any
+	if err := d.Decode(&doc); err != nil {
+		return &nodes.Error{Category: "protocol", Message: "values: the answer is no JSON", Err: err}
+	}
+	for _, name := range sorted(s.Values) {
+		v := s.Values[name]
+		x, ok := at(doc, v.At)
+		if !ok || x == nil {
+			return nodes.Fail("protocol", fmt.Sprintf("values.%s: the answer has nothing at %q", name, v.At))
+		}
+		if x, ok = typed(x, v.kind()); !ok {
+			return nodes.Fail("protocol", fmt.Sprintf("values.%s: what the answer has at %q is not of type %s", name, v.At, v.kind()))
+		}
+		into[name] = x
+	}
+	return nil
+}
+
+// at returns what is at a path of names and positions; the empty path is the whole.
+func at(x any, path string) (any, bool) {
+	if path == "" {
+		return x, true
+	}
+	for _, name := range strings.Split(path, ".") {
+		switch v := x.(type) {
+		case map[string]any:
+			inner, ok := v[name]
+			if !ok {
+				return nil, false
+			}
+			x = inner
+		case []any:
+			i, err := strconv.Atoi(name)
+			if err != nil || i < 0 || i >= len(v) {
+				return nil, false
+			}
+			x = v[i]
+		default:
+			return nil, false
+		}
+	}
+	return x, true
+}
+
+// typed returns x as a value of a type, if it is one. A number or truth value is also a text.
+func typed(x any, want string) (any, bool) {
+	switch v := x.(type) {
+	case string:
+		return v, want == "string"
+	case bool:
+		if want == "string" {
+			return strconv.FormatBool(v), true
+		}
+		return v, want == "bool"
+	case json.Number:
+		switch want {
+		case "string":
+			return v.String(), true
+		case "int":
+			n, err := v.Int64()
+			return n, err == nil && n <= mostInt && n >= -mostInt
+		}
+		_, err := v.Float64()
+		return v, want == "number" && err == nil
+	case []any:
+		return v, want == "list"
+	case map[string]any:
+		return v, want == "map"
+	}
+	return nil, false
+}
