@@ -32,7 +32,7 @@ type settings struct {
 func read(with json.RawMessage) (*settings, error) {
 	s := &settings{
 		Shots: []string{"viewport", "full", "scroll"},
-		Scale: 1, Step: 0.8, MaxSteps: 20, Tile: 8000, MaxTiles: 6, Blank: 0.999,
+		Scale: 1, Step: 0.8, MaxSteps: 20, Tile: 8000, MaxTiles: 6, Blank: 0.998,
 		Waits: browser.DefaultWaits(), Browser: browser.DefaultSettings(),
 	}
 	if err := accept.Decode(with, s); err != nil {

@@ -136,7 +136,7 @@ func (s *Settings) flags(profile string) map[string]any {
 		"disable-features": "Translate,MediaRouter,OptimizationHints,DialMediaRouteProvider,InterestFeedContentSuggestions",
 
 		// Drawing by software: newer browsers do not fall back to it by themselves, and graphics cards differ.
-		"enable-unsafe-swiftshader": true, "use-angle": "swiftshader", "disable-gpu-sandbox": true,
+		"disable-gpu": true, "enable-unsafe-swiftshader": true,
 
 		"disable-hang-monitor": true, "disable-prompt-on-repost": true,
 	}

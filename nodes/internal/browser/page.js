@@ -128,7 +128,7 @@
           if (t.shadowRoot) walk(t.shadowRoot);
           continue;
         }
-        const text = t.data.trim(), e = t.parentElement;
+        const text = t.data.trim(), e = t.parentElement || t.getRootNode().host;
         if (!text || !e || /^(SCRIPT|STYLE|NOSCRIPT|TEMPLATE|TITLE)$/.test(e.tagName) || !shown(e)) continue;
         const css = getComputedStyle(e);
         if (parseFloat(css.fontSize) < 1 || alpha(css.color)) continue;
