@@ -21,7 +21,7 @@ import (
 )
 
 // play is a kind of node whose attempts do what a script says, one step an attempt, the last
-// one for ever: "ok", "sleep:D" (then ok), "fail:CATEGORY", "wait:D" (a quota resets after D),
+// one for ever: "ok", "sleep:D" (then ok), "fail:CATEGORY", "lost:CATEGORY" (it may have had its effect), "wait:D" (a quota resets after D),
 // "stuck" (until it is stopped), "silent" (no sign of life), "panic".
 type play struct {
 	mu       sync.Mutex
@@ -64,6 +64,8 @@ func (p *play) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 	case "ok":
 	case "fail":
 		return nil, nodes.Fail(rest, "as the script says")
+	case "lost":
+		return nil, &nodes.Error{Category: rest, Message: "as the script says", Unknown: true}
 	case "wait":
 		d, err := time.ParseDuration(rest)
 		if err != nil {
