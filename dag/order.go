@@ -51,7 +51,7 @@ func (g *Graph) resolve(from int) (edges edgeList, problems []error) {
 		for _, need := range nodes[i].Needs {
 			j, ok := g.Index(need)
 			if !ok {
-				problems = append(problems, g.unknownNeed(nodes[i].ID, need, len(problems)))
+				problems = append(problems, fmt.Errorf("node %s: needs %s, which is not in the plan", nodes[i].ID, need))
 				continue
 			}
 			room = append(room, j)
@@ -73,57 +73,6 @@ func sortedOnce(s []int32) bool {
 		}
 	}
 	return true
-}
-
-// unknownNeed describes a need that is not in the plan. Suggestions cost a walk over all ids,
-// so only the first few problems carry one.
-func (g *Graph) unknownNeed(id, need string, nth int) error {
-	if nth < 20 {
-		if near := g.nearest(need); near != "" {
-			return fmt.Errorf("node %s: needs %s, which is not in the plan; did you mean %s?", id, need, near)
-		}
-	}
-	return fmt.Errorf("node %s: needs %s, which is not in the plan", id, need)
-}
-
-// nearest returns the id that differs least from a name, if it is near enough to be meant.
-func (g *Graph) nearest(name string) string {
-	best, most := "", max(2, len(name)/3)+1
-	for i := range g.Plan.Nodes {
-		id := g.Plan.Nodes[i].ID
-		if d := distance(strings.ToLower(name), strings.ToLower(id), most); d < most {
-			best, most = id, d
-		}
-	}
-	return best
-}
-
-// distance is the number of edits (insert, delete, replace) between a and b, or limit if it is
-// not below.
-func distance(a, b string, limit int) int {
-	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
-		return limit
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal, least := row[0], i
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := diagonal
-			if a[i-1] != b[j-1] {
-				cost = 1 + min(diagonal, row[j], row[j-1])
-			}
-			diagonal, row[j] = row[j], cost
-			least = min(least, cost)
-		}
-		if least >= limit {
-			return limit
-		}
-	}
-	return min(row[len(b)], limit)
 }
 
 // planOrder returns the nodes in plan order: the order of the plan's text, except that a need

@@ -16,6 +16,7 @@ import (
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/disk"
+	"dagrun.dev/nodes"
 )
 
 // An Attempt names one attempt of a node.
@@ -30,12 +31,8 @@ type Output struct {
 	Entries []Entry           // for accumulators, in order
 }
 
-// An Entry is one text for an accumulator.
-type Entry struct {
-	Accumulator string            `json:"accumulator"`
-	Text        string            `json:"text"`
-	Meta        map[string]string `json:"meta,omitempty"`
-}
+// An Entry is one text for an accumulator. It is kept and shown as kinds make it.
+type Entry = nodes.Entry
 
 // Publish makes an attempt's output part of the run: objects are stored and synced, the present
 // versions backed up into the node's folder, ARTIFACT_WRITTEN recorded through record, the files

@@ -101,7 +101,7 @@ func (p *projector) write(name string, w projection) error {
 	return disk.Replace(p.own, name, func(f io.Writer) error { _, err := f.Write(b); return err }, nil)
 }
 
-// render writes a heading, then each entry below a line with its metadata.
+// render writes a heading, then each entry as kinds show it.
 func (w projection) render(store *artifact.Store) ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# %s\n", w.title)
@@ -110,20 +110,10 @@ func (w projection) render(store *artifact.Store) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(e.Meta) > 0 {
-			fmt.Fprintf(&b, "\n## %s\n", heading(e.Meta))
-		}
-		fmt.Fprintf(&b, "\n%s\n", strings.TrimSpace(e.Text))
+		e.Text = strings.TrimSpace(e.Text)
+		fmt.Fprintf(&b, "\n%s\n", e)
 	}
 	return b.Bytes(), nil
-}
-
-func heading(meta map[string]string) string {
-	var parts []string
-	for _, k := range slices.Sorted(maps.Keys(meta)) {
-		parts = append(parts, k+" "+meta[k])
-	}
-	return strings.Join(parts, ", ")
 }
 
 func readEntry(store *artifact.Store, digest string) (Entry, error) {

@@ -250,15 +250,15 @@ b4 after 3 notes
 --- _orchestrator/notes.md
 # Notes
 
-## pass b2
+### pass: b2
 
 noted by b2
 
-## pass b3
+### pass: b3
 
 noted by b3
 
-## pass b4
+### pass: b4
 
 noted by b4
 `
