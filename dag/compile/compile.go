@@ -48,9 +48,19 @@ func Compile(o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, src, err := s.Load(o.Path, LoadOptions{Pipeline: o.Pipeline, Limits: o.Limits, Untrusted: o.Untrusted})
+	load := LoadOptions{Pipeline: o.Pipeline, Limits: o.Limits, Untrusted: o.Untrusted}
+	p, src, err := s.Load(o.Path, load)
 	if err != nil {
 		return nil, err
+	}
+	if src.Language == "cue" && len(o.Set)+len(o.Values) > 0 {
+		first := &builder{plan: &dag.Plan{}}
+		first.params(p, o.Values, o.Set)
+		if load.Given = given(p, first.plan.Params); !first.failed() && len(load.Given) > 0 {
+			if p, src, err = s.Load(o.Path, load); err != nil {
+				return nil, err
+			}
+		}
 	}
 	root, err := os.OpenRoot(src.Dir)
 	if err != nil {

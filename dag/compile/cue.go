@@ -37,8 +37,9 @@ type cueSpec struct {
 }
 
 // loadCUE loads dir/arg (a file "./p.cue", or "." for the package of the folder) with lib as
-// the built-in library, offline. Every call parses anew: syntax trees are never shared.
-func loadCUE(dir, arg string, lib map[string][]byte) (*cueSpec, error) {
+// the built-in library, offline, with expressions of the user's files replaced. Every call parses
+// anew: syntax trees are never shared.
+func loadCUE(dir, arg string, lib map[string][]byte, by map[place]ast.Expr) (*cueSpec, error) {
 	overlay := map[string]load.Source{}
 	root := moduleRoot(dir)
 	if root == "" { // no module: one that exists in memory only
@@ -62,6 +63,11 @@ func loadCUE(dir, arg string, lib map[string][]byte) (*cueSpec, error) {
 		return s, inst.Err
 	}
 	s.own = ownFiles(inst, under)
+	if len(by) > 0 {
+		for _, f := range s.ownSyntax() {
+			replace(f, by)
+		}
+	}
 	s.value = newContext().BuildInstance(inst)
 	return s, nil
 }

@@ -36,6 +36,9 @@ type LoadOptions struct {
 	Pipeline  string      // which of several pipelines
 	Limits    tree.Limits // zero: tree.Defaults
 	Untrusted bool        // evaluate CUE in a child process with limits, see Child
+	// Given are values of parameters (JSON by dotted name) to stand in the place of their defaults in
+	// a specification in CUE.
+	Given map[string]string
 }
 
 // Load reads the pipeline of a specification: a .cue, .yaml, .yml or .json file, or the folder

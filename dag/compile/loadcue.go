@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/ast"
 
 	"dagrun.dev/internal/tree"
 )
@@ -58,7 +59,16 @@ type evaluation struct {
 }
 
 func (s *Schema) evaluate(f found, lib map[string][]byte, o LoadOptions) (e evaluation, err error) {
-	e.spec, err = loadCUE(f.dir, f.arg, lib)
+	e, err = s.evaluateWith(f, lib, o, nil)
+	if err != nil || len(o.Given) == 0 {
+		return e, err
+	}
+	return s.evaluateWith(f, lib, o, defaults(e.p, o.Given))
+}
+
+// evaluateWith evaluates a specification with some expressions replaced.
+func (s *Schema) evaluateWith(f found, lib map[string][]byte, o LoadOptions, by map[place]ast.Expr) (e evaluation, err error) {
+	e.spec, err = loadCUE(f.dir, f.arg, lib, by)
 	if err != nil {
 		e.index = newSyntaxIndex(f, e.spec.inst.Files)
 		return e, e.explain(s, err)
