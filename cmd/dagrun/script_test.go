@@ -7,7 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -45,6 +47,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":  cmdExits,
 			"start":  cmdStart,
+			"await":  cmdAwait,
 			"signal": cmdSignal,
 			"ends":   cmdEnds,
 		},
@@ -84,8 +87,37 @@ func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
 // A started is a process that runs beside the script.
 type started struct {
 	cmd            *exec.Cmd
-	stdout, stderr bytes.Buffer
+	stdout, stderr output
 }
+
+// An output collects what a process prints; readers may wait for a part of it.
+type output struct {
+	mu    sync.Mutex
+	text  bytes.Buffer
+	grown chan struct{} // closed and made anew when text has grown
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.grown != nil {
+		close(o.grown)
+		o.grown = nil
+	}
+	return o.text.Write(p)
+}
+
+// look returns the text so far and what is closed when there is more.
+func (o *output) look() (string, <-chan struct{}) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.grown == nil {
+		o.grown = make(chan struct{})
+	}
+	return o.text.String(), o.grown
+}
+
+func (o *output) String() string { text, _ := o.look(); return text }
 
 // start NAME COMMAND ... starts a command beside the script.
 func cmdStart(ts *testscript.TestScript, neg bool, args []string) {
@@ -118,6 +150,25 @@ func process(ts *testscript.TestScript, name string) *started {
 	return p
 }
 
+// await NAME REGEXP waits until a started process has printed a match to its stdout.
+func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: await NAME REGEXP")
+	}
+	p, re := process(ts, args[0]), regexp.MustCompile(args[1])
+	for limit := time.After(2 * time.Minute); ; { // not a measure: a way out
+		text, grown := p.stdout.look()
+		if re.MatchString(text) {
+			return
+		}
+		select {
+		case <-grown:
+		case <-limit:
+			ts.Fatalf("%s never printed %s:\n%s%s", args[0], args[1], text, p.stderr.String())
+		}
+	}
+}
+
 var signals = map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL, "STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT}
 
 // signal NAME SIGNAL sends a signal to a started process.
@@ -142,8 +193,8 @@ func cmdEnds(ts *testscript.TestScript, neg bool, args []string) {
 	stuck := time.AfterFunc(2*time.Minute, func() { p.cmd.Process.Kill() }) // not a measure: a way out
 	err := p.cmd.Wait()
 	stuck.Stop()
-	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".out"), p.stdout.Bytes(), 0o600))
-	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".err"), p.stderr.Bytes(), 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".out"), []byte(p.stdout.String()), 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".err"), []byte(p.stderr.String()), 0o600))
 	got := "0"
 	if err != nil {
 		var e *exec.ExitError
