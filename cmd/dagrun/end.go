@@ -5,6 +5,7 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/report"
 	"dagrun.dev/dag/run"
 )
 
@@ -26,6 +27,8 @@ type end struct {
 	Questions []string `json:"questions,omitempty"`
 	Next      string   `json:"next,omitempty"` // what the user can do
 	Exit      int      `json:"exit_status"`
+
+	Summary *report.Summary `json:"summary,omitempty"`
 }
 
 // endOf reads how a run stands.
@@ -78,8 +81,8 @@ func pauseExit(reason string) (int, string) {
 }
 
 // tell prints how the run stands and returns the exit status.
-func (s *session) tell(e end) error {
-	e.Dir = s.dir
+func (s *session) tell(e end, sum *report.Summary) error {
+	e.Dir, e.Summary = s.dir, sum
 	if s.runs.json {
 		if err := printJSON(s.cmd.OutOrStdout(), e); err != nil {
 			return err
@@ -110,6 +113,9 @@ func (s *session) tell(e end) error {
 		fmt.Fprintf(out, "Reason: %s%s: %s\n", e.Reason, at, e.Message)
 	} else if e.Message != "" {
 		fmt.Fprintf(out, "Reason: %s\n", e.Message)
+	}
+	if err := sum.WriteText(out); err != nil {
+		return err
 	}
 	for _, q := range e.Questions {
 		fmt.Fprintf(out, "Question: %s (dagrun escalations shows it)\n", q)

@@ -143,10 +143,16 @@ func (s *session) carryOn(r *run.Run) error {
 	}
 	_ = state.AddHistory(r.Graph().Plan.Name, s.printer.samples()) // only estimates suffer
 	end := endOf(r)
-	if err := r.Close(); err != nil {
+	sum, err := report.NewSummary(r, s.opened, s.dir, time.Now())
+	if err := errors.Join(err, r.Close()); err != nil {
 		return err
 	}
-	return s.tell(end)
+	if end.Status != string(machine.RunPause) {
+		if err := sum.Save(s.opened); err != nil {
+			s.note("warning: the summary cannot be written: " + err.Error())
+		}
+	}
+	return s.tell(end, sum)
 }
 
 // signals turns interrupts into values of a channel and tells the user what the next one does.

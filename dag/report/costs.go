@@ -11,7 +11,7 @@ import (
 	"dagrun.dev/dag/machine"
 )
 
-// Costs sums up a run by a property of its nodes.
+// Costs sums up a run by properties of its nodes.
 type Costs struct {
 	By    string    `json:"by"`
 	Rows  []CostRow `json:"rows"` // in plan order of their first node
@@ -23,19 +23,23 @@ type CostRow struct {
 	Name      string        `json:"name"`
 	Nodes     int           `json:"nodes"`
 	Completed int           `json:"completed"`
-	Failures  int           `json:"failures"`
-	Seconds   float64       `json:"seconds"` // of the last attempts
+	Attempts  int           `json:"attempts"` // over all generations
+	Failures  int           `json:"failures"` // attempts that failed or were lost
+	Seconds   float64       `json:"seconds"`  // of the last attempts
 	Usage     machine.Usage `json:"usage"`
 	CostUSD   dag.USD       `json:"cost_usd"`
+	Checked   int           `json:"validations"` // answers that were checked
+	Passed    int           `json:"validations_passed"`
 }
 
-// NewCosts sums up by kind, group, node, or label:NAME.
-func NewCosts(st *machine.State, by string, now time.Time) (*Costs, error) {
-	key, err := costKey(by)
+// NewCosts sums up by a comma-separated list of kind, group, node and labels (NAME or label:NAME).
+func NewCosts(st *machine.State, h *History, by string, now time.Time) (*Costs, error) {
+	key, err := costKey(st.Graph(), by)
 	if err != nil {
 		return nil, err
 	}
 	c := &Costs{By: by, Total: CostRow{Name: "total"}}
+	rowOf := map[string]int{}
 	index := map[string]int{}
 	for i := range int32(st.Graph().Len()) {
 		v := st.NodeAt(i)
@@ -46,36 +50,71 @@ func NewCosts(st *machine.State, by string, now time.Time) (*Costs, error) {
 			index[name] = at
 			c.Rows = append(c.Rows, CostRow{Name: name})
 		}
-		c.Rows[at].add(&v, now)
-		c.Total.add(&v, now)
+		rowOf[v.Node.ID] = at
+		c.Rows[at].add(&v, now, h.Attempts[v.Node.ID])
+		c.Total.add(&v, now, h.Attempts[v.Node.ID])
+	}
+	for i := range h.Errors {
+		if at, ok := rowOf[h.Errors[i].Node]; ok {
+			c.Rows[at].Failures++
+			c.Total.Failures++
+		}
+	}
+	for i := range h.Quality {
+		if at, ok := rowOf[h.Quality[i].Node]; ok {
+			c.Rows[at].check(&h.Quality[i])
+			c.Total.check(&h.Quality[i])
+		}
 	}
 	return c, nil
 }
 
-func costKey(by string) (func(*dag.Node) string, error) {
-	or := func(s string) string {
-		if s == "" {
-			return "-"
+// costKey returns what names the group of a node.
+func costKey(g *dag.Graph, by string) (func(*dag.Node) string, error) {
+	var keys []func(*dag.Node) string
+	for _, name := range strings.Split(by, ",") {
+		key, err := oneKey(g, strings.TrimSpace(name))
+		if err != nil {
+			return nil, err
 		}
-		return s
+		keys = append(keys, key)
 	}
-	if name, ok := strings.CutPrefix(by, "label:"); ok && name != "" {
-		return func(n *dag.Node) string { return or(n.Labels[name]) }, nil
-	}
-	switch by {
+	return func(n *dag.Node) string {
+		parts := make([]string, len(keys))
+		for i, key := range keys {
+			if parts[i] = key(n); parts[i] == "" {
+				parts[i] = "-"
+			}
+		}
+		return strings.Join(parts, " ")
+	}, nil
+}
+
+func oneKey(g *dag.Graph, name string) (func(*dag.Node) string, error) {
+	switch name {
 	case "kind":
 		return func(n *dag.Node) string { return n.Kind }, nil
 	case "group":
-		return func(n *dag.Node) string { return or(n.Group) }, nil
+		return func(n *dag.Node) string { return n.Group }, nil
 	case "node":
 		return func(n *dag.Node) string { return n.ID }, nil
 	}
-	return nil, fmt.Errorf("cannot sum up by %q; want kind, group, node or label:NAME", by)
+	name = strings.TrimPrefix(name, "label:")
+	known := map[string]bool{}
+	for i := range g.Plan.Nodes {
+		for label := range g.Plan.Nodes[i].Labels { // sorted below
+			known[label] = true
+		}
+	}
+	if !known[name] {
+		return nil, fmt.Errorf("cannot sum up by %q; want kind, group, node or a label (%s)", name, strings.Join(sortedNames(known), ", "))
+	}
+	return func(n *dag.Node) string { return n.Labels[name] }, nil
 }
 
-func (r *CostRow) add(v *machine.NodeView, now time.Time) {
+func (r *CostRow) add(v *machine.NodeView, now time.Time, attempts int) {
 	r.Nodes++
-	r.Failures += v.Failures
+	r.Attempts += attempts
 	r.CostUSD += v.Cost
 	r.Usage.Input += v.Usage.Input
 	r.Usage.CacheRead += v.Usage.CacheRead
@@ -90,17 +129,31 @@ func (r *CostRow) add(v *machine.NodeView, now time.Time) {
 	}
 }
 
+func (r *CostRow) check(q *QualityEntry) {
+	if q.Type != "validation" {
+		return
+	}
+	r.Checked++
+	if valueOf(q.Fields, "result") == "pass" {
+		r.Passed++
+	}
+}
+
 // WriteText prints the sums as a table.
 func (c *Costs) WriteText(w io.Writer) error {
 	out := bufio.NewWriter(w)
-	width := len("total")
+	width := max(len("total"), len(c.By))
 	for _, r := range c.Rows {
 		width = min(40, max(width, len(r.Name)))
 	}
-	fmt.Fprintf(out, "%-*s  %6s %9s %8s %9s %12s %12s %10s\n", width, c.By, "nodes", "completed", "failures", "time", "tokens in", "tokens out", "cost")
+	fmt.Fprintf(out, "%-*s  %6s %9s %8s %8s %9s %12s %12s %11s %10s\n", width, c.By, "nodes", "completed", "attempts", "failures", "time", "tokens in", "tokens out", "cost", "validated")
 	for _, r := range append(c.Rows[:len(c.Rows):len(c.Rows)], c.Total) {
 		in := r.Usage.Input + r.Usage.CacheRead + r.Usage.CacheWrite
-		fmt.Fprintf(out, "%-*s  %6d %9d %8d %9s %12d %12d %10s\n", width, r.Name, r.Nodes, r.Completed, r.Failures, Duration(r.Seconds), in, r.Usage.Output, "$"+r.CostUSD.String())
+		valid := "-"
+		if r.Checked > 0 {
+			valid = fmt.Sprintf("%d/%d", r.Passed, r.Checked)
+		}
+		fmt.Fprintf(out, "%-*s  %6d %9d %8d %8d %9s %12d %12d %11s %10s\n", width, Plain(r.Name), r.Nodes, r.Completed, r.Attempts, r.Failures, Duration(r.Seconds), in, r.Usage.Output, "$"+r.CostUSD.String(), valid)
 	}
 	return out.Flush()
 }

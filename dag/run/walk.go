@@ -78,3 +78,15 @@ func (r *Run) projected(e *machine.Event) {
 		r.o.Project(e, r.state)
 	}
 }
+
+// LivePaths returns where the artifacts of a run are, relative to the output directory, in order of
+// first appearance.
+func (r *Run) LivePaths() []string {
+	var paths []string
+	for _, t := range r.index.artifacts() {
+		if t.Live != "" {
+			paths = append(paths, t.Path)
+		}
+	}
+	return paths
+}

@@ -1,0 +1,148 @@
+package report
+
+import (
+	"encoding/json"
+	"time"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/run"
+)
+
+// A History is what the events of a run say that its state does not keep.
+type History struct {
+	Quality   []QualityEntry
+	Errors    []ErrorEntry
+	CostKinds []CostKind
+	Attempts  map[string]int // by node, over all generations
+
+	Warnings []Warning
+	Waits    int           // times that something waited for a declared instant
+	Waited   time.Duration // between the failures and the next tries
+	Retries  int
+	Breakers []machine.BreakerChangedBody
+}
+
+// A QualityEntry is what a kind said of the quality of its work.
+type QualityEntry struct {
+	Seq    int64             `json:"seq"`
+	Time   time.Time         `json:"ts"`
+	Node   string            `json:"node"`
+	Labels map[string]string `json:"labels,omitempty"`
+	Type   string            `json:"type"`
+	Fields json.RawMessage   `json:"fields,omitempty"`
+}
+
+// An ErrorEntry is a failed or lost attempt.
+type ErrorEntry struct {
+	Seq         int64     `json:"seq"`
+	Time        time.Time `json:"ts"`
+	Node        string    `json:"node"`
+	Generation  int       `json:"generation"`
+	Attempt     int       `json:"attempt,omitempty"`
+	Status      string    `json:"status"`
+	Category    string    `json:"category,omitempty"`
+	Class       string    `json:"class,omitempty"`
+	Message     string    `json:"message,omitempty"`
+	Diagnostics string    `json:"diagnostics,omitempty"` // at most 2,000 characters
+	Final       bool      `json:"final,omitempty"`
+	Recovered   bool      `json:"recovered"` // a later attempt completed
+	At          int       `json:"recovered_at_attempt,omitempty"`
+}
+
+// A CostKind sums up costs by who vouches for them.
+type CostKind struct {
+	Kind     string  `json:"kind"` // reported | priced | assumed
+	Attempts int     `json:"attempts"`
+	CostUSD  dag.USD `json:"cost_usd"`
+}
+
+// A Warning is a line that an attempt left.
+type Warning struct {
+	Node string `json:"node"`
+	Text string `json:"text"`
+}
+
+// ReadHistory reads the events of a run. It works beside a writer.
+func ReadHistory(o run.Options) (*History, error) {
+	h := &History{Attempts: map[string]int{}}
+	open := map[string][]int{} // errors of nodes that have not completed since
+	err := run.Walk(o, 0, func(e *machine.Event, st *machine.State) error {
+		switch b := e.Body.(type) {
+		case *machine.StartedBody:
+			h.Attempts[b.Node]++
+			if b.Attempt > 1 {
+				h.Retries++
+			}
+		case *machine.FinishedBody:
+			h.finished(e, b, st, open)
+		case *machine.GateRunBody:
+			if !b.Start {
+				fields, err := json.Marshal(map[string]any{"gate": b.Gate, "result": b.Status})
+				if err != nil {
+					return err
+				}
+				h.quality(e, b.Node, "gate", fields, st)
+			}
+		case *machine.BreakerChangedBody:
+			h.Breakers = append(h.Breakers, *b)
+		}
+		return nil
+	})
+	return h, err
+}
+
+func (h *History) finished(e *machine.Event, b *machine.FinishedBody, st *machine.State, open map[string][]int) {
+	for _, n := range b.Notes {
+		if n.Log == "quality" {
+			h.quality(e, b.Node, n.Type, n.Fields, st)
+		}
+	}
+	for _, w := range b.Warnings {
+		h.Warnings = append(h.Warnings, Warning{b.Node, w})
+	}
+	if b.CostUSD != 0 || b.CostKind != "" {
+		h.cost(b)
+	}
+	if !b.WaitUntil.IsZero() {
+		h.Waits++
+		h.Waited += b.WaitUntil.Sub(e.Time)
+	}
+	if !b.RetryAt.IsZero() {
+		h.Waited += b.RetryAt.Sub(e.Time)
+	}
+	switch b.Status {
+	case machine.StatusFailed, machine.StatusLost:
+		open[b.Node] = append(open[b.Node], len(h.Errors))
+		h.Errors = append(h.Errors, ErrorEntry{Seq: e.Seq, Time: e.Time, Node: b.Node, Generation: b.Generation, Attempt: b.Attempt, Status: b.Status,
+			Category: b.Category, Class: b.Class, Message: b.Message, Diagnostics: cut(b.Diagnostics, diagnosticsKept), Final: b.Final})
+	case machine.StatusCompleted:
+		for _, i := range open[b.Node] {
+			h.Errors[i].Recovered, h.Errors[i].At = true, b.Attempt
+		}
+		delete(open, b.Node)
+	}
+}
+
+func (h *History) quality(e *machine.Event, node, typ string, fields json.RawMessage, st *machine.State) {
+	q := QualityEntry{Seq: e.Seq, Time: e.Time, Node: node, Type: typ, Fields: fields}
+	if v, ok := st.NodeByID(node); ok {
+		q.Labels = v.Node.Labels
+	}
+	h.Quality = append(h.Quality, q)
+}
+
+func (h *History) cost(b *machine.FinishedBody) {
+	kind := b.CostKind
+	if kind == "" {
+		kind = "reported"
+	}
+	for i := range h.CostKinds {
+		if c := &h.CostKinds[i]; c.Kind == kind {
+			c.Attempts++
+			c.CostUSD += b.CostUSD
+			return
+		}
+	}
+	h.CostKinds = append(h.CostKinds, CostKind{kind, 1, b.CostUSD})
+}

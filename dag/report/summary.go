@@ -1,0 +1,310 @@
+package report
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/run"
+	"dagrun.dev/internal/disk"
+)
+
+// A Summary is the account of a run at its end, or at a pause.
+type Summary struct {
+	RunID      string                       `json:"run_id"`
+	Name       string                       `json:"name"`
+	Status     string                       `json:"status"`
+	Reason     string                       `json:"reason,omitempty"`
+	Started    time.Time                    `json:"started"`
+	Ended      time.Time                    `json:"ended"`
+	Active     float64                      `json:"active_seconds"`
+	Nodes      int                          `json:"nodes"`
+	Completed  int                          `json:"completed"`
+	Failed     int                          `json:"failed"`
+	Skipped    int                          `json:"skipped"`
+	CostUSD    json.RawMessage              `json:"cost_usd"`
+	Usage      machine.Usage                `json:"usage"`
+	Phases     []PhaseStatus                `json:"phases,omitempty"`
+	Series     []Series                     `json:"series,omitempty"`
+	Shares     []Share                      `json:"by_label,omitempty"`
+	Retries    int                          `json:"retries"`
+	Waits      int                          `json:"waits"`
+	Waited     float64                      `json:"waited_seconds"` // for retries and for declared instants
+	Breakers   []machine.BreakerChangedBody `json:"breaker_changes,omitempty"`
+	Degraded   []string                     `json:"degraded,omitempty"`
+	Warnings   []Warning                    `json:"warnings,omitempty"`
+	Allowed    []NodeStatus                 `json:"allowed_failures,omitempty"`
+	Checkpoint []string                     `json:"checkpoints,omitempty"`
+	Artifacts  []string                     `json:"artifacts,omitempty"` // paths
+	Folders    []string                     `json:"folders,omitempty"`   // of nodes' files: prompts, answers, pictures
+	Logs       string                       `json:"logs"`
+	Log        []ErrorLog                   `json:"error_log,omitempty"`
+}
+
+// An ErrorLog is one error in the form of the run's own YAML log (L-6).
+type ErrorLog struct {
+	Timestamp  time.Time  `json:"timestamp"`
+	RunID      string     `json:"workflow_id"`
+	Type       string     `json:"error_type"`
+	Severity   string     `json:"severity"` // info | warning | error | critical
+	Message    string     `json:"message"`
+	Context    Context    `json:"context"`
+	Resolution Resolution `json:"resolution"`
+}
+
+// A Context says where an error happened.
+type Context struct {
+	Node    string `json:"node"`
+	Group   string `json:"group,omitempty"`
+	Attempt int    `json:"attempt"`
+}
+
+// A Resolution says what became of an error.
+type Resolution struct {
+	Action     string `json:"action_taken"`
+	Successful bool   `json:"successful"`
+}
+
+// NewSummary sums up a run that is open. o are its options; dir is shown in paths. The events are read
+// only where there is something in them that the state does not say.
+func NewSummary(r *run.Run, o run.Options, dir string, now time.Time) (*Summary, error) {
+	st := r.State()
+	s := NewStatus(r, dir, now)
+	h := &History{}
+	if s.Warnings > 0 || len(st.Errors()) > 0 || s.CostUSD > 0 || len(s.Breakers) > 0 {
+		var err error
+		if h, err = ReadHistory(o); err != nil {
+			return nil, err
+		}
+	}
+	cost, err := s.CostUSD.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	sum := &Summary{RunID: s.RunID, Name: s.Name, Status: s.Status, Reason: strings.TrimPrefix(s.Reason+": "+s.Message, ": "), Started: s.Created, Ended: s.Updated, Active: s.Active,
+		Nodes: s.Nodes, Completed: s.Completed, Failed: s.Failed, Skipped: s.Skipped, CostUSD: cost, Usage: s.Usage, Phases: s.Phases, Series: s.Series, Shares: s.Shares,
+		Retries: h.Retries, Waits: h.Waits, Waited: h.Waited.Seconds(), Breakers: h.Breakers, Degraded: s.Degraded, Warnings: h.Warnings, Checkpoint: s.Checkpoint,
+		Logs: filepath.Join(dir, run.Dir, run.LogsDir)}
+	if sum.Reason == ": " {
+		sum.Reason = ""
+	}
+	for _, f := range s.Failures {
+		if f.Allowed {
+			sum.Allowed = append(sum.Allowed, f)
+		}
+	}
+	for _, p := range r.LivePaths() {
+		sum.Artifacts = append(sum.Artifacts, filepath.Join(dir, p))
+	}
+	sum.Folders = folders(st, o, dir)
+	for i := range h.Errors {
+		sum.Log = append(sum.Log, logOf(&h.Errors[i], st))
+	}
+	return sum, nil
+}
+
+// folders returns the folders that hold the files of nodes, one for each first part of their paths.
+func folders(st *machine.State, o run.Options, dir string) (list []string) {
+	own, err := run.OpenOwn(o)
+	if err != nil {
+		return nil
+	}
+	defer own.Close()
+	var seen []string
+	for i := range int32(st.Graph().Len()) {
+		top, _, _ := strings.Cut(path.Clean(st.Graph().Node(i).Dir), "/")
+		if top == "." || slices.Contains(seen, top) {
+			continue
+		}
+		seen = append(seen, top)
+		if fi, err := own.Lstat(top); err == nil && fi.IsDir() {
+			list = append(list, filepath.Join(dir, run.Dir, top))
+		}
+	}
+	return list
+}
+
+func logOf(e *ErrorEntry, st *machine.State) ErrorLog {
+	l := ErrorLog{Timestamp: e.Time, RunID: st.Run().ID, Type: e.Category, Severity: "error", Message: e.Message, Context: Context{Node: e.Node, Attempt: e.Attempt}}
+	allowed := false
+	if v, ok := st.NodeByID(e.Node); ok {
+		l.Context.Group = v.Node.Group
+		allowed = v.Soft
+	}
+	if l.Type == "" {
+		l.Type = e.Status
+	}
+	switch {
+	case e.Recovered:
+		l.Severity, l.Resolution = "warning", Resolution{fmt.Sprintf("attempt %d completed", e.At), true}
+	case !e.Final:
+		l.Severity, l.Resolution = "warning", Resolution{"another attempt", false}
+	case allowed:
+		l.Resolution = Resolution{"the run went on without it", true}
+	case e.Class == "fatal":
+		l.Severity, l.Resolution = "critical", Resolution{"the run ended", false}
+	default:
+		l.Resolution = Resolution{"the run paused", false}
+	}
+	return l
+}
+
+// mostWarnings bounds the warnings that a summary shows.
+const mostWarnings = 5
+
+// WriteText prints what is worth saying beside the counts.
+func (s *Summary) WriteText(w io.Writer) error {
+	r := rows{bufio.NewWriter(w)}
+	for _, p := range s.Phases {
+		r.row("Phase", "%s %d/%d", p.Name, p.Ended, p.Nodes)
+	}
+	writeSeries(r, s.Series)
+	writeShares(r, s.Shares)
+	if s.Retries+s.Waits > 0 {
+		r.row("Retries", "%d, %s; waited %s in all", s.Retries, count(s.Waits, "wait"), Duration(max(s.Waited, 0.01)))
+	}
+	for _, b := range s.Breakers {
+		r.row("Breaker", "%s became %s%s: %s", b.Breaker, b.State, untilText(b.Until), b.Cause)
+	}
+	for _, f := range s.Allowed {
+		r.row("Failed", "%s, which the run allows: %s", f.ID, f.Why)
+	}
+	if len(s.Degraded) > 0 {
+		r.row("Degraded", "%s", strings.Join(s.Degraded, ", "))
+	}
+	for i, g := range s.Warnings {
+		if i == mostWarnings {
+			r.row("Warning", "and %d more, see %s", len(s.Warnings)-i, s.Logs)
+			break
+		}
+		r.row("Warning", "%s: %s", g.Node, g.Text)
+	}
+	if len(s.Checkpoint) > 0 {
+		r.row("Checkpoints", "%s", strings.Join(s.Checkpoint, ", "))
+	}
+	if n := len(s.Artifacts); n > 0 {
+		more := ""
+		if n > mostWarnings {
+			more = fmt.Sprintf(" and %d more", n-mostWarnings)
+		}
+		r.row("Artifacts", "%s%s", strings.Join(s.Artifacts[:min(n, mostWarnings)], ", "), more)
+	}
+	if len(s.Folders) > 0 {
+		r.row("Files", "%s", strings.Join(s.Folders, ", "))
+	}
+	r.row("Logs", "%s", s.Logs)
+	return r.out.Flush()
+}
+
+// Save writes the summary of a run that has ended into its logs as run-<id>.yaml.
+func (s *Summary) Save(o run.Options) error {
+	own, err := run.OpenOwn(o)
+	if err != nil {
+		return err
+	}
+	defer own.Close()
+	if err := own.MkdirAll(run.LogsDir); err != nil {
+		return err
+	}
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	text, err := yamlText(raw)
+	if err != nil {
+		return err
+	}
+	return disk.WriteFile(own, run.LogsDir+"/run-"+s.RunID+".yaml", text)
+}
+
+// yamlText writes a JSON object as YAML blocks, fields in their order. Texts are in double quotes,
+// as in JSON, which YAML reads alike.
+func yamlText(raw []byte) ([]byte, error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var out bytes.Buffer
+	if err := yamlValue(&out, dec, "", false); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// yamlValue writes the next value. inList says that it stands behind a dash: its first field then goes on
+// the same line.
+func yamlValue(out *bytes.Buffer, dec *json.Decoder, indent string, inList bool) error {
+	tok, err := dec.Token()
+	if err != nil {
+		return err
+	}
+	delim, nested := tok.(json.Delim)
+	switch {
+	case !nested:
+		raw, err := json.Marshal(tok)
+		fmt.Fprintf(out, " %s\n", raw)
+		return err
+	case !dec.More():
+		fmt.Fprintf(out, " %s\n", map[json.Delim]string{'{': "{}", '[': "[]"}[delim])
+	case delim == '[':
+		out.WriteByte('\n')
+		for dec.More() {
+			out.WriteString(indent + "-")
+			if err := yamlValue(out, dec, indent+"  ", true); err != nil {
+				return err
+			}
+		}
+	default:
+		if err := yamlFields(out, dec, indent, inList); err != nil {
+			return err
+		}
+	}
+	_, err = dec.Token()
+	return err
+}
+
+func yamlFields(out *bytes.Buffer, dec *json.Decoder, indent string, inList bool) error {
+	if !inList && out.Len() > 0 {
+		out.WriteByte('\n')
+	}
+	for first := true; dec.More(); first = false {
+		key, err := dec.Token()
+		if err != nil {
+			return err
+		}
+		name, ok := key.(string)
+		if !ok {
+			return errors.New("a field without a name")
+		}
+		if first && inList {
+			out.WriteByte(' ')
+		} else {
+			out.WriteString(indent)
+		}
+		out.WriteString(yamlName(name) + ":")
+		if err := yamlValue(out, dec, indent+"  ", false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// yamlName quotes a name that YAML could take for something else.
+func yamlName(s string) string {
+	for _, c := range s {
+		if c != '_' && (c < 'a' || c > 'z') {
+			return string(appendQuoted(nil, s))
+		}
+	}
+	if s == "" || s == "y" || s == "n" || s == "yes" || s == "no" || s == "on" || s == "off" || s == "true" || s == "false" || s == "null" {
+		return `"` + s + `"`
+	}
+	return s
+}
