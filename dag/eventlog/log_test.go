@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -460,6 +461,39 @@ func TestFullDiskAtEveryWrite(t *testing.T) {
 				t.Fatalf("full at %d, reserve %d: %d events of %d, %+v, %v", n, reserve, len(got), written, tail, err)
 			}
 		}
+	}
+}
+
+// The mark may find no room: on some file systems overwriting takes new blocks. The events are
+// durable all the same.
+func TestFullDiskAtTheMark(t *testing.T) {
+	m := disktest.NewMem()
+	var full atomic.Bool
+	_, fsys := disktest.NewFaulty(m.FS(), func(s disktest.Step) error {
+		if full.Load() && s.Op == "write" && s.Name == MarkName(logName) {
+			return disktest.Short{Err: syscall.ENOSPC}
+		}
+		return nil
+	})
+	l, err := Create(fsys, logName, testRun, Options{}, story()[:1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	full.Store(true)
+	for i := 1; i <= 3; i++ {
+		head, err := l.Append([]machine.Event{machine.New(start0, &machine.StartedBody{Node: "n", Generation: 1, Attempt: i})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Wait(head.Seq); err != nil || l.Synced() != head.Seq {
+			t.Fatalf("event %d: %v, synced up to %d", head.Seq, err, l.Synced())
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, tail, err := readAll(m); err != nil || len(got) != 4 || tail.Bytes != 0 {
+		t.Fatalf("%d events, %+v, %v", len(got), tail, err)
 	}
 }
 

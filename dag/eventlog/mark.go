@@ -9,10 +9,10 @@ import (
 	"dagrun.dev/internal/disk"
 )
 
-// MarkName returns the name of a log's mark: a small file beside the log that holds the last head known to be durable. It is
-// written after each sync of the log and never synced itself: after a loss of power it may be
-// older than the truth, never newer. Without it a torn tail could not be told from a log that
-// somebody cut: what the mark covers cannot be torn.
+// MarkName returns the name of a log's mark: a small file beside the log that holds the last head
+// known to be durable. It is written after each sync of the log and never synced itself: after a
+// loss of power or on a full disk it may be older than the truth, never newer. Without it a torn
+// tail could not be told from a log that somebody cut: what the mark covers cannot be torn.
 //
 //	seq(10) offset(16) event_hash(64) check(16)\n
 func MarkName(log string) string { return log + ".synced" }

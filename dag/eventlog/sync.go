@@ -54,6 +54,9 @@ func (l *Log) sync() {
 	err := l.file.Sync()
 	if err == nil {
 		_, err = l.mark.WriteAt(encodeMark(head), 0)
+		if disk.Full(err) {
+			err = nil // the events are durable; a mark that is old or broken only knows less
+		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
