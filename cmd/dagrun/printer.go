@@ -183,7 +183,7 @@ func (p *printer) line(text string, must bool) {
 		p.skipped++
 		return
 	}
-	fmt.Fprintf(p.out, "%9s  %s\n", elapsed(time.Since(p.began).Seconds()), text)
+	fmt.Fprintf(p.out, "%9s  %s\n", elapsed(time.Since(p.began).Seconds()), report.Plain(text))
 }
 
 // flush sums up what was not printed.

@@ -9,13 +9,13 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/run"
+	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
 )
 
@@ -107,8 +107,8 @@ func (h *host) attempt(a *attempt) {
 		return
 	}
 	r.outcome = h.try(a)
-	r.outcome.Message = oneLine(h.mask.text(r.outcome.Message))
-	r.outcome.Diagnostics = clip(h.mask.text(r.outcome.Diagnostics), 2000)
+	r.outcome.Message = h.line(r.outcome.Message)
+	r.outcome.Diagnostics = clip(printable.Text(h.mask.text(r.outcome.Diagnostics)), 2000)
 }
 
 // try runs the kind and publishes what it produced.
@@ -195,7 +195,7 @@ func (h *host) failed(a *attempt, ctx context.Context, err error, res *nodes.Res
 	}
 	if len(res.Entries) > 0 && o.Status == machine.StatusFailed && h.last(a, o) {
 		if err := h.publish(a, res, false); err != nil {
-			o.Body.Warnings = append(o.Body.Warnings, h.mask.text("entries are lost: "+err.Error()))
+			o.Body.Warnings = append(o.Body.Warnings, h.line("entries are lost: "+err.Error()))
 		}
 	}
 	return o
@@ -254,7 +254,7 @@ func (h *host) publish(a *attempt, res *nodes.Result, artifacts bool) error {
 func (h *host) output(a *attempt, res *nodes.Result, artifacts bool) (run.Output, error) {
 	var out run.Output
 	for _, e := range res.Entries {
-		out.Entries = append(out.Entries, run.Entry{Accumulator: e.Accumulator, Text: h.mask.text(e.Text), Meta: e.Meta})
+		out.Entries = append(out.Entries, run.Entry{Accumulator: e.Accumulator, Text: h.mask.text(e.Text), Meta: h.mask.texts(e.Meta)})
 	}
 	if !artifacts || len(res.Writes) == 0 {
 		return out, nil
@@ -290,8 +290,9 @@ func (h *host) staged(a *attempt, name, path string) (string, error) {
 	return abs, h.mask.file(abs)
 }
 
-// oneLine makes s fit one line of a log.
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+// line is text from an attempt as it may be recorded and shown: without secrets, without
+// anything that could break a display, on one line (B-10).
+func (h *host) line(s string) string { return printable.Line(h.mask.text(s)) }
 
 // clip returns at most n bytes of s, cut between characters: the end, where errors stand.
 func clip(s string, n int) string {

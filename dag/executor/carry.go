@@ -118,7 +118,7 @@ func (h *host) expand(c *machine.Command, now time.Time) machine.Body {
 
 // refuse ends a node whose expressions cannot be evaluated: another attempt would not help.
 func (h *host) refuse(n *dag.Node, why string, now time.Time) machine.Body {
-	o := failure("config", oneLine(why))
+	o := failure("config", h.line(why))
 	o.Permanent = true
 	return h.state().Settle(n.ID, o, now).Body
 }
@@ -184,7 +184,7 @@ func (h *host) begin(a *attempt) error {
 	if a.node.Dynamic || a.undo && bytes.Contains(a.with, []byte("${")) {
 		with, err := h.o.Eval.Resolve(a.with, h.state().ScopeOf(a.node.ID))
 		if err != nil {
-			o := failure("config", "with: "+err.Error())
+			o := failure("config", h.line("with: "+err.Error()))
 			o.Permanent = true
 			return h.finish(a, o)
 		}

@@ -285,6 +285,6 @@ func (h *host) state() *machine.State { return h.run.State() }
 
 func (h *host) log(node, level, msg string) {
 	if h.o.Log != nil {
-		h.o.Log(node, level, h.mask.text(msg))
+		h.o.Log(node, level, h.line(msg))
 	}
 }

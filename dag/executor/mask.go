@@ -72,6 +72,18 @@ func (m *mask) text(s string) string {
 	return m.replacer.Replace(s)
 }
 
+// texts returns the values of m without secrets.
+func (m *mask) texts(in map[string]string) map[string]string {
+	if m.longest() == 0 || len(in) == 0 {
+		return in
+	}
+	out := make(map[string]string, len(in))
+	for name, v := range in {
+		out[name] = m.text(v)
+	}
+	return out
+}
+
 // longest returns the length of the longest known form, 0 when there is none.
 func (m *mask) longest() int {
 	m.mu.RLock()

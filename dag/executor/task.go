@@ -56,7 +56,7 @@ func (h *host) task(a *attempt) (*nodes.Task, error) {
 		Log:    func(level, msg string) { h.log(n.ID, level, msg) },
 		Beat: func(note string) {
 			if h.o.Beat != nil {
-				h.o.Beat(n.ID, h.mask.text(note))
+				h.o.Beat(n.ID, h.line(note))
 			}
 		},
 	}, nil
@@ -91,10 +91,10 @@ func (h *host) body(a *attempt, res *nodes.Result) (machine.FinishedBody, error)
 		Usage: machine.Usage{Input: res.Usage.Input, CacheRead: res.Usage.CacheRead, CacheWrite: res.Usage.CacheWrite, Output: res.Usage.Output},
 	}
 	for _, w := range res.Warnings {
-		b.Warnings = append(b.Warnings, oneLine(h.mask.text(w)))
+		b.Warnings = append(b.Warnings, h.line(w))
 	}
 	for _, s := range res.Survivors {
-		b.Warnings = append(b.Warnings, oneLine(h.mask.text("still running after everything was tried: "+s)))
+		b.Warnings = append(b.Warnings, h.line("still running after everything was tried: "+s))
 	}
 	for _, n := range res.Notes {
 		raw, err := json.Marshal(n.Fields)
