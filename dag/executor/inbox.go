@@ -60,12 +60,20 @@ func OpenInbox(output string) (*Inbox, error) {
 // Requests returns the channel of what is asked.
 func (in *Inbox) Requests() <-chan Request { return in.requests }
 
-// Close takes no more requests.
+// Close takes no more requests and tells those who ask so. Replies stay for who asked.
 func (in *Inbox) Close() {
 	close(in.stop)
 	<-in.done
-	os.RemoveAll(in.dir)
+	entries, _ := os.ReadDir(in.dir) // usually there is none
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), ".json"); ok {
+			in.answer(name, errEnded)
+		}
+	}
+	os.Remove(in.dir) // unless it holds a reply
 }
+
+var errEnded = errors.New("the run has just ended or paused")
 
 func (in *Inbox) watch() {
 	defer close(in.done)
@@ -106,7 +114,7 @@ func (in *Inbox) take(name string) bool {
 	select {
 	case in.requests <- Request{Cancel: m.Cancel, Reason: m.Reason, Escalation: m.Escalation, Answer: m.Answer, Reply: result}:
 	case <-in.stop:
-		in.answer(name, errors.New("the run has just ended or paused"))
+		in.answer(name, errEnded)
 		return false
 	}
 	in.answer(name, <-result)
