@@ -117,10 +117,11 @@ func (s *session) adopt(r *run.Run, res *compile.Result, again bool) error {
 		return errFailed(s.dir, r.State().Run().Failed)
 	}
 	now := time.Now()
-	if _, err := r.Adopt(now, res.Graph, inputFile(res)); err != nil {
+	rescue := executor.Adopt(r, s.kinds, now)
+	if _, err := r.Adopt(now, res.Graph, inputFile(res), rescue); err != nil {
 		return err
 	}
-	return r.Resume(now, s.name, executor.Adopt(r, s.kinds, now))
+	return r.Resume(now, s.name, rescue)
 }
 
 // savedPlan reads the saved plan that an argument may name, and takes the specification and its

@@ -107,12 +107,12 @@ func TestAdoptRunsAgainWhatTheChangeAffects(t *testing.T) {
 	r, _ = reopen(t, memOptions(m.FS()))
 	changed := pages(t, func(p *dag.Plan) { node(p, "b2").With = []byte(`{"argv":["build","-v"]}`) })
 	at := start0.Add(time.Hour)
-	d, err := r.Adopt(at, changed, inputs)
+	d, err := r.Adopt(at, changed, inputs, nil)
 	if err != nil || d.Count(DoChanged) != 1 {
 		t.Fatal(err, doing(d))
 	}
 	head := r.Head()
-	if d, err := r.Adopt(at, changed, inputs); err != nil || !d.Same || r.Head() != head {
+	if d, err := r.Adopt(at, changed, inputs, nil); err != nil || !d.Same || r.Head() != head {
 		t.Fatal("adopted twice:", err)
 	}
 	r.Abandon()
@@ -138,7 +138,7 @@ func TestAdoptIntoAFinishedRun(t *testing.T) {
 	r, _ := reopen(t, memOptions(m.FS()))
 	if _, err := r.Adopt(start0.Add(time.Hour), pages(t, func(p *dag.Plan) {
 		p.Nodes = append(p.Nodes, dag.Node{ID: "end", Kind: "exec", Effect: "pure", Needs: []string{"b4"}, Reads: []string{"page.html"}})
-	}), inputs); err != nil {
+	}), inputs, nil); err != nil {
 		t.Fatal(err)
 	}
 	w := finish(t, r, m.FS())
@@ -147,11 +147,33 @@ func TestAdoptIntoAFinishedRun(t *testing.T) {
 	}
 }
 
+// A result that was complete when the process died is not made again because the plan changed
+// elsewhere in the meantime.
+func TestAdoptRescuesACompleteResult(t *testing.T) {
+	m := interrupted(t, "b2", "published")
+	r, _ := reopen(t, memOptions(m.FS()))
+	other := pages(t, func(p *dag.Plan) { node(p, "b4").With = []byte(`{"argv":["other"]}`) })
+	if _, err := r.Adopt(start0.Add(time.Hour), other, inputs, func(node string, generation, attempt int) *machine.FinishedBody {
+		return &machine.FinishedBody{Node: node, Generation: generation, Attempt: attempt, Status: machine.StatusCompleted, Final: true}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if v, _ := r.State().NodeByID("b2"); v.Status != machine.Completed || v.Lost != 0 {
+		t.Errorf("b2 is %v, lost %d times", v.Status, v.Lost)
+	}
+	if got := text(t, m.FS(), "page.html"); got != "half of b2\n" {
+		t.Errorf("page %q", got)
+	}
+	if w := finish(t, r, m.FS()); slices.Contains(w.ran, "b2") {
+		t.Errorf("ran %v", w.ran)
+	}
+}
+
 // Attempts of a dead process are settled before their node gets another plan.
 func TestAdoptWithAnAttemptInFlight(t *testing.T) {
 	m := interrupted(t, "b2", "published")
 	r, _ := reopen(t, memOptions(m.FS()))
-	if _, err := r.Adopt(start0.Add(time.Hour), pages(t, func(p *dag.Plan) { node(p, "b2").With = []byte(`{"argv":["other"]}`) }), inputs); err != nil {
+	if _, err := r.Adopt(start0.Add(time.Hour), pages(t, func(p *dag.Plan) { node(p, "b2").With = []byte(`{"argv":["other"]}`) }), inputs, nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := text(t, m.FS(), "page.html"); got != "b1 after 0 notes\n" {
@@ -234,7 +256,7 @@ func TestCheckpointAndRevert(t *testing.T) {
 	}
 	// A checkpoint node that runs again makes a second one under a name of its own.
 	r, _ = reopen(t, memOptions(m.FS()))
-	if _, err := r.Adopt(start0.Add(2*time.Hour), pages(t, func(p *dag.Plan) { node(p, "b2").With = []byte(`{"argv":["other"]}`) }), inputs); err != nil {
+	if _, err := r.Adopt(start0.Add(2*time.Hour), pages(t, func(p *dag.Plan) { node(p, "b2").With = []byte(`{"argv":["other"]}`) }), inputs, nil); err != nil {
 		t.Fatal(err)
 	}
 	finish(t, r, m.FS())
@@ -373,7 +395,7 @@ func TestCrashWhileArchiving(t *testing.T) {
 func TestReusedNodesKeepTheirFiles(t *testing.T) {
 	_, r := half(t)
 	defer r.Abandon()
-	if _, err := r.Adopt(start0.Add(time.Hour), pages(t, func(p *dag.Plan) { node(p, "b2").With = []byte(`{"argv":["build","-v"]}`) }), inputs); err != nil {
+	if _, err := r.Adopt(start0.Add(time.Hour), pages(t, func(p *dag.Plan) { node(p, "b2").With = []byte(`{"argv":["build","-v"]}`) }), inputs, nil); err != nil {
 		t.Fatal(err)
 	}
 	want := artifact.Digest([]byte("b1 after 0 notes\nb2 after 1 notes\n"))

@@ -224,9 +224,9 @@ func limits(a, b *dag.Plan) []string {
 
 // Adopt makes g the run's plan: plan and input files go to the object store, then PLAN_ADOPTED is
 // recorded, durable. Nodes that Compare calls changed or blocked and that have run do so again with
-// generation + 1; attempts that a dead process left under way are recorded as lost before. Adopting
-// the plan that the run has does nothing.
-func (r *Run) Adopt(now time.Time, g *dag.Graph, file func(path string) (io.ReadCloser, error)) (*Diff, error) {
+// generation + 1; attempts that a dead process left under way are recorded before, as Resume does.
+// Adopting the plan that the run has does nothing.
+func (r *Run) Adopt(now time.Time, g *dag.Graph, file func(path string) (io.ReadCloser, error), rescue Rescue) (*Diff, error) {
 	if r.readOnly {
 		return nil, errReadOnly
 	}
@@ -234,7 +234,7 @@ func (r *Run) Adopt(now time.Time, g *dag.Graph, file func(path string) (io.Read
 	if d.Same {
 		return d, nil
 	}
-	if _, err := r.lose(now, nil); err != nil {
+	if _, err := r.lose(now, rescue); err != nil {
 		return nil, err
 	}
 	d = r.Compare(g)

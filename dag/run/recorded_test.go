@@ -244,7 +244,7 @@ func longNight(t *testing.T, r *Run) {
 	if _, err := r.Revert(p.at, "cp-1"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Adopt(p.at, nightPlan(t, "better"), nil); err != nil {
+	if _, err := r.Adopt(p.at, nightPlan(t, "better"), nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	p.play(

@@ -10,14 +10,18 @@ import (
 	"dagrun.dev/dag/machine"
 )
 
-// Resume records attempts found in flight as lost and RUN_RESUMED, and restores artifacts that a lost
-// attempt had published. adopt, when set, is asked first for each lost attempt: a body it returns
-// (from a complete result file) is recorded in place of lost. A run that is complete stays as it is.
-func (r *Run) Resume(now time.Time, by string, adopt func(node string, generation, attempt int) *machine.FinishedBody) error {
+// A Rescue returns the end of an attempt that a dead process left under way, from what it kept of a
+// complete result; nil when there is nothing and the attempt is lost.
+type Rescue func(node string, generation, attempt int) *machine.FinishedBody
+
+// Resume records attempts found in flight as lost, where rescue (nil: never) knows no better, and
+// RUN_RESUMED, and restores artifacts that a lost attempt had published. A run that is complete stays
+// as it is.
+func (r *Run) Resume(now time.Time, by string, rescue Rescue) error {
 	if r.state.Run().Status == machine.RunDone && len(r.index.running) == 0 {
 		return nil
 	}
-	lost, err := r.lose(now, adopt)
+	lost, err := r.lose(now, rescue)
 	if err != nil {
 		return err
 	}
@@ -26,11 +30,11 @@ func (r *Run) Resume(now time.Time, by string, adopt func(node string, generatio
 
 // lose ends the attempts that the last process left under way, and brings the files they had
 // published to the version that counts.
-func (r *Run) lose(now time.Time, adopt func(node string, generation, attempt int) *machine.FinishedBody) (lost int, err error) {
+func (r *Run) lose(now time.Time, rescue Rescue) (lost int, err error) {
 	for _, v := range inFlight(r.state) {
 		var body *machine.FinishedBody
-		if adopt != nil {
-			body = adopt(v.Node.ID, v.Generation, v.Attempt)
+		if rescue != nil {
+			body = rescue(v.Node.ID, v.Generation, v.Attempt)
 		}
 		if body == nil {
 			lost++

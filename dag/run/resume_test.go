@@ -529,7 +529,7 @@ func TestOneWriterManyReaders(t *testing.T) {
 	if _, err := ro.Record(start0, &machine.RunPausedBody{Reason: "user"}); err == nil {
 		t.Error("recorded")
 	}
-	if _, err := ro.Adopt(start0, pages(t, nil), inputs); err == nil {
+	if _, err := ro.Adopt(start0, pages(t, nil), inputs, nil); err == nil {
 		t.Error("adopted")
 	}
 	if _, err := ro.Checkpoint(start0, "x", "", nil); err == nil {
