@@ -110,9 +110,9 @@ func (s *session) tell(e end, sum *report.Summary) error {
 		if e.Node != "" {
 			at = " at " + e.Node
 		}
-		fmt.Fprintf(out, "Reason: %s%s: %s\n", e.Reason, at, e.Message)
+		fmt.Fprintf(out, "Reason: %s%s: %s\n", e.Reason, at, report.Plain(e.Message))
 	} else if e.Message != "" {
-		fmt.Fprintf(out, "Reason: %s\n", e.Message)
+		fmt.Fprintf(out, "Reason: %s\n", report.Plain(e.Message))
 	}
 	if err := sum.WriteText(out); err != nil {
 		return err

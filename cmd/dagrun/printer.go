@@ -30,11 +30,13 @@ type printer struct {
 	lines   int       // printed in that second
 	skipped int       // not printed since
 	ticks   chan struct{}
+	told    time.Time // when cost by label was printed last
 }
 
 const (
 	linesASecond = 20
 	tickEvery    = 10 * time.Second // 000 §8.1: the display is renewed every 10 s
+	moneyEvery   = time.Minute      // between lines on cost by label
 )
 
 func newPrinter(out io.Writer, quiet bool) *printer {
@@ -45,7 +47,7 @@ func newPrinter(out io.Writer, quiet bool) *printer {
 func (p *printer) start(r *run.Run, jobs int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.run, p.jobs, p.began = r, jobs, time.Now()
+	p.run, p.jobs, p.began, p.told = r, jobs, time.Now(), time.Now()
 	p.progress.Start(r.State())
 	if !p.quiet {
 		fmt.Fprintf(p.out, "%s: %d nodes, %d ended, %d at once; run %s\n",
@@ -93,6 +95,7 @@ func (p *printer) event(e *machine.Event) {
 		p.line(fmt.Sprintf("asks     %s  about %d tokens", b.Node, b.PromptTokens), false)
 	case *machine.FinishedBody:
 		p.line(p.finished(b, took, e.Time), b.Status != machine.StatusCompleted && b.Status != machine.StatusSkipped)
+		p.money()
 	case *machine.RunPausedBody:
 		p.line("paused   "+b.Reason+": "+b.Message, true)
 	case *machine.EscalationOpenedBody:
@@ -184,6 +187,19 @@ func (p *printer) line(text string, must bool) {
 		return
 	}
 	fmt.Fprintf(p.out, "%9s  %s\n", elapsed(time.Since(p.began).Seconds()), report.Plain(text))
+}
+
+// money prints now and then what was spent and will be, by label. It is called on the goroutine that
+// owns the state: it looks at every node.
+func (p *printer) money() {
+	now := time.Now()
+	if now.Sub(p.told) < moneyEvery || p.progress.Cost == 0 {
+		return
+	}
+	p.told = now
+	if line := report.SharesLine(p.progress.Shares(p.run.State())); line != "" {
+		p.line("cost     $"+p.progress.Cost.String()+"; "+line, true)
+	}
 }
 
 // flush sums up what was not printed.

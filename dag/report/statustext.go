@@ -112,32 +112,42 @@ func (s *Status) writeMoney(r rows) {
 	writeSeries(r, s.Series)
 }
 
-// writeShares prints cost by label, a row for each; values that cost nothing and labels that only count
-// are left out.
+// writeShares prints cost by label, a row for each.
 func writeShares(r rows, list []Share) {
+	for _, line := range shareLines(list) {
+		r.row("", "%s", line)
+	}
+}
+
+// SharesLine is cost by label on one line.
+func SharesLine(list []Share) string { return strings.Join(shareLines(list), "; ") }
+
+// shareLines says for each label what its values cost; values that cost nothing and labels that only
+// count are left out.
+func shareLines(list []Share) (lines []string) {
 	for len(list) > 0 {
 		n := 0
 		var parts []string
 		counts := true
-		for n < len(list) && list[n].Label == list[0].Label {
-			_, err := strconv.Atoi(list[n].Value)
+		for ; n < len(list) && list[n].Label == list[0].Label; n++ {
+			s := &list[n]
+			_, err := strconv.Atoi(s.Value)
 			counts = counts && err == nil
-			if list[n].CostUSD == 0 && list[n].Projected == 0 {
-				n++
+			if s.CostUSD == 0 && s.Projected == 0 {
 				continue
 			}
-			part := list[n].Value + " $" + list[n].CostUSD.String()
-			if p := list[n].Projected; p > list[n].CostUSD {
-				part += " of about $" + p.String()
+			part := s.Value + " $" + s.CostUSD.String()
+			if s.Projected > s.CostUSD {
+				part += " of about $" + s.Projected.String()
 			}
 			parts = append(parts, part)
-			n++
 		}
 		if !counts {
-			r.row("", "by %s: %s", list[0].Label, strings.Join(parts, ", "))
+			lines = append(lines, "by "+list[0].Label+": "+strings.Join(parts, ", "))
 		}
 		list = list[n:]
 	}
+	return lines
 }
 
 func writeSeries(r rows, list []Series) {
