@@ -653,6 +653,7 @@ func TestWhatIsSyncedFirst(t *testing.T) {
 	g := pages(t, func(p *dag.Plan) {
 		p.Nodes[2].Reserve, p.Nodes[2].Effect = dag.Amount{}, "once"
 		p.Nodes[4].Reserve = dag.Amount{}
+		node(p, "b4").Reserve, node(p, "b4").Paid = dag.Amount{}, true
 	})
 	m := disktest.NewMem()
 	r := create(t, memOptions(m.FS()), g)
@@ -669,6 +670,7 @@ func TestWhatIsSyncedFirst(t *testing.T) {
 		{&machine.FinishedBody{Node: "v1", Usage: machine.Usage{Output: 1}}, true},
 		{&machine.StartedBody{Node: "b2"}, true}, // once
 		{&machine.StartedBody{Node: "b3"}, false},
+		{&machine.StartedBody{Node: "b4"}, true}, // paid, for nobody knows how much
 		{&machine.EscalationOpenedBody{}, true},
 		{&machine.RunPausedBody{}, true},
 		{&machine.RunEndedBody{}, true},
