@@ -104,21 +104,26 @@ const alive = 2 * time.Second // for a sign of life after a check that hung
 // visit makes the checks that belong to the page's viewport, one after the other.
 func (r *runner) visit(p *browser.Page, checks []*result) visit {
 	found := make(visit, len(checks))
-	stuck := ""
+	stuck := "" // why nothing can be tried any more
 	for i, x := range checks {
 		if !slices.Contains(x.check.Viewports, p.Viewport) {
 			continue
 		}
 		for range r.set.Repeat {
 			if stuck != "" {
-				found[i].reason = "the page does not answer any more since check " + stuck
+				found[i].reason = stuck
 				break
 			}
 			m, hung := measureIn(p, x.check)
+			if p.Left() { // nobody knows what was measured
+				stuck = "the page was left during check " + x.Name + ", or before"
+				found[i].reason = stuck
+				break
+			}
 			m.Viewport = p.Viewport.String()
 			found[i].measures = append(found[i].measures, m)
 			if hung && !answers(p) {
-				stuck = x.Name
+				stuck = "the page does not answer any more since check " + x.Name
 			}
 		}
 	}

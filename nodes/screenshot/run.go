@@ -33,6 +33,9 @@ func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 			if err != nil {
 				return err
 			}
+			if p.Left() {
+				return nodes.Fail("screenshot_failed", fmt.Sprintf("%v: a script left the page while its pictures were taken", p.Viewport))
+			}
 			albums[i] = *a
 			t.Beat(fmt.Sprintf("%v: %d pictures", p.Viewport, len(a.Shots)))
 			return nil

@@ -151,6 +151,7 @@ type loads struct {
 	most    int
 	allowed int             // loads that were let through
 	frozen  bool            // no load is let through any more
+	left    bool            // another document came all the same
 	current string          // loader of the document that is shown
 	reached map[string]bool // "loader event"
 	changed chan struct{}   // closed at each change
@@ -195,6 +196,7 @@ func (l *loads) committed(frame, loader string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.frame, l.current = frame, loader
+	l.left = l.left || l.frozen
 	maps.DeleteFunc(l.reached, func(key string, _ bool) bool { return !strings.HasPrefix(key, loader+" ") })
 	l.signal()
 }

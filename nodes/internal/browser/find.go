@@ -44,11 +44,17 @@ func (u *Unavailable) Unwrap() error { return u.Failure }
 
 // unavailable makes the failure that the settings ask for. Without a browser the run stops for
 // a person; with missing: degrade only the node fails.
-func (s *Settings) unavailable(category, message, diagnostics string) error {
+func (s *Settings) unavailable(category, message, diagnostics string) *Unavailable {
 	if s.Missing == "degrade" && category == "config" {
 		category = "screenshot_failed"
 	}
 	return &Unavailable{&nodes.Error{Category: category, Message: message, Diagnostics: diagnostics}}
+}
+
+// forGood says that another attempt would end in the same way.
+func (u *Unavailable) forGood() *Unavailable {
+	u.Failure.Permanent = true
+	return u
 }
 
 // find returns the browser's program. Relative paths begin at specDir.
@@ -79,7 +85,7 @@ func (s *Settings) Locate(ctx context.Context, specDir, scratch string, log func
 		return path, nil
 	}
 	if len(s.Install) == 0 {
-		return "", s.unavailable("config", err.Error()+"; install one, name its path, or allow a command to install it", "")
+		return "", s.unavailable("config", err.Error()+"; install one, name its path, or allow a command to install it", "").forGood()
 	}
 	if log != nil {
 		log("WARN", err.Error()+"; running "+strings.Join(s.Install, " "))

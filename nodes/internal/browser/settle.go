@@ -241,6 +241,13 @@ func first(list []string) string {
 	return list[0]
 }
 
+// Left says whether the page has been left since it came to rest: by a script, for what needs no network.
+func (p *Page) Left() bool {
+	p.loads.mu.Lock()
+	defer p.loads.mu.Unlock()
+	return p.loads.left
+}
+
 // ScrollTo goes to a place and returns where that was.
 func (p *Page) ScrollTo(y int) (int, error) {
 	return help[int](p, p.waits.Command.D(), "scrollTo", y)
