@@ -86,6 +86,7 @@ type Problem struct{ Path, Text string }
 // PromptEstimate names the model and which inputs make the prompt, for cost ranges.
 type PromptEstimate struct {
 	Model     string
+	Provider  string   // as price lists name it: anthropic, openai, ...; empty = unknown
 	Chars     int64    // fixed text
 	Files     []string // input files that become part of the prompt (sizes are in the plan)
 	Reads     []string // artifacts and accumulators that do, sizes unknown

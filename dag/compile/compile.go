@@ -99,6 +99,7 @@ func (b *builder) build(p *tree.Value, o Options) *Result {
 	if !b.names() {
 		return nil
 	}
+	b.listed(p)
 	b.connect()
 	b.typeAll()
 	b.emptyPhases(p)

@@ -211,6 +211,9 @@ func (d *describer) problem(path, format string, args ...any) {
 	d.tr.Problems = append(d.tr.Problems, nodes.Problem{Path: path, Text: fmt.Sprintf(format, args...)})
 }
 
+// vendors are whose models a provider asks, where that is certain, as price lists name them.
+var vendors = map[string]string{"claude": "anthropic", "anthropic": "anthropic", "codex": "openai", "openai": "openai", "gemini": "gemini"}
+
 func (d *describer) prompt(s *settings) error {
 	p, err := prompt.Describe(s.Prompt)
 	if err != nil {
@@ -222,6 +225,7 @@ func (d *describer) prompt(s *settings) error {
 		d.tr.Prompt = &nodes.PromptEstimate{}
 	}
 	d.tr.Prompt.Model, d.tr.Prompt.MaxOutput = s.Model, s.MaxOutputTokens
+	d.tr.Prompt.Provider = vendors[s.Provider]
 	var block struct {
 		To string `json:"to"`
 	}

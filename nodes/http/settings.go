@@ -3,6 +3,7 @@ package http
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -61,7 +62,7 @@ func (s *settings) traits() nodes.Traits {
 	if s.Body != nil && s.safe() {
 		problem("body", "a %s has none", s.Method)
 	}
-	for _, name := range sorted(s.Values) {
+	for _, name := range slices.Sorted(maps.Keys(s.Values)) {
 		if _, taken := tr.Outputs[name]; taken {
 			problem("values."+name, "the node has a value of this name anyway")
 		}
@@ -104,7 +105,7 @@ func (s *settings) secrets(tr *nodes.Traits, problem func(path, format string, a
 	for name := range s.Headers {
 		names[http.CanonicalHeaderKey(name)] = true
 	}
-	for _, name := range sorted(s.Secrets) {
+	for _, name := range slices.Sorted(maps.Keys(s.Secrets)) {
 		if names[http.CanonicalHeaderKey(name)] {
 			problem("secrets."+name, "the header is set by headers too")
 		}
@@ -119,13 +120,4 @@ func (s *settings) secrets(tr *nodes.Traits, problem func(path, format string, a
 	}
 	slices.Sort(tr.Secrets)
 	tr.Secrets = slices.Compact(tr.Secrets)
-}
-
-func sorted[V any](m map[string]V) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

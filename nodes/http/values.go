@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,7 +32,7 @@ func (s *settings) values(path string, into map[string]any) error {
 	if err := d.Decode(&doc); err != nil {
 		return &nodes.Error{Category: "protocol", Message: "values: the answer is no JSON", Err: err}
 	}
-	for _, name := range sorted(s.Values) {
+	for _, name := range slices.Sorted(maps.Keys(s.Values)) {
 		v := s.Values[name]
 		x, ok := at(doc, v.At)
 		if !ok || x == nil {

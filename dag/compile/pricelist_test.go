@@ -1,0 +1,89 @@
+package compile
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+func readPrices(t *testing.T, name string) (priceList, [][]string) {
+	t.Helper()
+	raw, err := os.ReadFile("testdata/prices/" + name + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := readPriceList(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := os.ReadFile("testdata/prices/" + name + ".tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows [][]string
+	for _, line := range strings.Split(strings.TrimSpace(string(table)), "\n")[1:] {
+		rows = append(rows, strings.Split(line, "\t"))
+	}
+	return l, rows
+}
+
+// What a public list holds besides models: explanations, rules, models without a token price, prices per
+// million by mistake. R-7
+func TestPriceListTraps(t *testing.T) {
+	l, rows := readPrices(t, "traps")
+	for _, row := range rows {
+		p, ok, why := l.price(row[1], row[0])
+		got := "unknown"
+		if ok {
+			got = fmt.Sprintf("%v / %v", p.Input/1e6, p.Output/1e6)
+		}
+		switch want := row[2]; {
+		case strings.Contains(want, "refused"):
+			if ok || !strings.Contains(why, "dollars for one token") {
+				t.Errorf("%v: %s, %q", row, got, why)
+			}
+		case strings.Contains(want, "accepted or skipped"):
+			if !ok || got != "1e-06 / 1e-05" {
+				t.Errorf("%v: %s, %q", row, got, why)
+			}
+		case !strings.HasPrefix(want, got):
+			t.Errorf("%v: %s, %q", row, got, why)
+		}
+	}
+	if _, _, why := l.price("q", "model-image"); !strings.Contains(why, "no price per token") {
+		t.Errorf("%q", why)
+	}
+	if _, err := readPriceList([]byte("[]")); err == nil {
+		t.Error("a list that is no object was read")
+	}
+	aliased, _ := readPriceList([]byte(`{"m":{"aliases":["m-20260101"],"litellm_provider":"p","input_cost_per_token":1e-7,"output_cost_per_token":2e-6,"x":{}}}`))
+	if p, ok, _ := aliased.price("p", "m-20260101"); !ok || p.Input != 0.1 || p.Output != 2 || p.Model != "m-20260101" {
+		t.Errorf("alias: %+v %v", p, ok)
+	}
+	for _, bad := range []string{`-1`, `"x"`, `1e999`, `"NaN"`, `true`, `{}`} {
+		l, err := readPriceList([]byte(`{"m":{"input_cost_per_token":` + bad + `,"output_cost_per_token":1e-6}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p, ok, why := l.price("", "m"); ok || why == "" {
+			t.Errorf("%s: %+v", bad, p)
+		}
+	}
+}
+
+// The step of a list goes by all tokens of the prompt and holds for the whole request.
+func TestPriceListStep(t *testing.T) {
+	l, rows := readPrices(t, "step")
+	p, ok, why := l.price("p", "model-a")
+	if !ok {
+		t.Fatal(why)
+	}
+	n := func(s string) int64 { v, _ := strconv.ParseInt(s, 10, 64); return v }
+	for _, row := range rows {
+		if got := p.Cost(n(row[0]), n(row[1]), 0, n(row[2])).Float(); fmt.Sprint(got) != row[3] {
+			t.Errorf("%v: %v", row, got)
+		}
+	}
+}
