@@ -2,6 +2,7 @@ package machine
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"dagrun.dev/dag"
@@ -126,7 +127,7 @@ func (s *State) bookLabels(i int32, cost, wrong dag.Amount) {
 	if len(labels) == 0 {
 		return
 	}
-	for _, k := range sortedKeys(labels) {
+	for _, k := range slices.Sorted(maps.Keys(labels)) {
 		c := s.ledger.label(k, labels[k])
 		c.CostUSD += cost.USD - wrong.USD
 		c.Tokens += cost.Tokens - wrong.Tokens
@@ -148,15 +149,6 @@ func (l *ledger) label(label, value string) *LabelCost {
 		l.labels = append(l.labels, LabelCost{Label: label, Value: value})
 	}
 	return &l.labels[at]
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m { // sorted below
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // CostAssumed marks a cost that nobody has reported: the reservation stands in for it.

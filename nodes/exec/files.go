@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -236,7 +237,7 @@ func values(root *os.Root, t *nodes.Task) (map[string]any, error) {
 			return nil, nodes.Fail("protocol", outputsFile+" holds more than one JSON value")
 		}
 	}
-	for _, name := range sorted(t.Outputs) {
+	for _, name := range slices.Sorted(maps.Keys(t.Outputs)) {
 		if _, there := all[name]; !there {
 			return nil, nodes.Fail("protocol", "the declared output "+name+" is not in $DAGRUN_OUT/"+outputsFile)
 		}

@@ -8,6 +8,8 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"maps"
+	"slices"
 
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/accept"
@@ -27,47 +29,28 @@ func (Kind) Schema() string { return schema }
 
 // Describe reads what the compiler must know of the settings of a node of this kind.
 func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
-	s, err := decode(with)
-	if err != nil {
-		return nodes.Traits{}, err
-	}
-	tr := s.describe()
-	tr.Effect = "pure"
-	s.From.Describe(&tr)
-	return tr, nil
+	return accept.Parser(settingsOf).Describe(with)
 }
 
 // Run works on the text that from names.
 func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
-	s, err := decode(t.With)
-	if err != nil {
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	return accept.Alone(t, s.From, step{s})
+	return accept.Parser(settingsOf).Run(ctx, t)
 }
 
 // New returns the settings as a step of an accept list.
-func New(with json.RawMessage) (accept.Step, error) {
+func New(with json.RawMessage) (accept.Step, error) { return accept.Parser(settingsOf).New(with) }
+
+// Describe reads what the compiler must know of the settings as a step of an accept list.
+func Describe(with json.RawMessage) (nodes.Traits, error) {
+	return accept.Parser(settingsOf).DescribeStep(with)
+}
+
+func settingsOf(with json.RawMessage) (*accept.Settings, error) {
 	s, err := decode(with)
 	if err != nil {
 		return nil, err
 	}
-	return step{s}, nil
-}
-
-// Describe reads what the compiler must know of the settings as a step of an accept list; paths of
-// problems are within the step's settings. Effect and Paid are left empty.
-func Describe(with json.RawMessage) (nodes.Traits, error) {
-	s, err := decode(with)
-	if err != nil {
-		return nodes.Traits{}, err
-	}
-	tr := s.describe()
-	accept.NoFrom(s.From, &tr)
-	return tr, nil
+	return &accept.Settings{Step: step{s}, From: s.From, Traits: s.describe()}, nil
 }
 
 // step is the settings as a step.
@@ -76,7 +59,7 @@ type step struct{ *settings }
 // Apply cuts the answer once and takes everything the settings name. Notes and sections are taken
 // first and kept though the document fails.
 func (x step) Apply(s *accept.State) error {
-	for _, name := range sortedKeys(x.Markers) {
+	for _, name := range slices.Sorted(maps.Keys(x.Markers)) {
 		s.Markers = append(s.Markers, accept.Marker{Name: name, Start: x.Markers[name].Start, End: x.Markers[name].End})
 	}
 	a := cut(s.Answer, s.Markers)

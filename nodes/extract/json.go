@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,7 +25,7 @@ func takeJSON(s *accept.State, a *answer, j *jsonRule) error {
 	if key, twice := duplicateKey(raw); twice {
 		return nodes.Fail("protocol", fmt.Sprintf("the JSON value has the key %q twice in one object", key))
 	}
-	for _, name := range sortedKeys(j.Values) {
+	for _, name := range slices.Sorted(maps.Keys(j.Values)) {
 		v, err := pick(raw, j.Values[name])
 		if err != nil {
 			return nodes.Fail("validation_failed", fmt.Sprintf("value %s: %v", name, err))

@@ -2,6 +2,8 @@ package extract
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -22,7 +24,7 @@ func (x step) takeNotes(s *accept.State, a *answer) error {
 			s.Warn("%s", text)
 		}
 	}
-	for _, name := range sortedKeys(x.Markers) {
+	for _, name := range slices.Sorted(maps.Keys(x.Markers)) {
 		m := x.Markers[name]
 		blocks, where, broken := a.blocksOf(name)
 		switch {
@@ -89,7 +91,7 @@ func (x step) takeSections(s *accept.State, a *answer) error {
 	text := a.text()
 	found := markdown.Sections(text)
 	var missing []string
-	for _, name := range sortedKeys(x.Sections) {
+	for _, name := range slices.Sorted(maps.Keys(x.Sections)) {
 		sec := x.Sections[name]
 		body, ok := sectionBody(text, found, sec.Heading)
 		if !ok {

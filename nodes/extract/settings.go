@@ -3,7 +3,8 @@ package extract
 import (
 	"encoding/json"
 	"fmt"
-	"sort"
+	"maps"
+	"slices"
 
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/accept"
@@ -135,7 +136,7 @@ func (s *settings) describe() nodes.Traits {
 	}
 	if j := s.JSON; j != nil {
 		d.write("json.to", j.To)
-		for _, name := range sortedKeys(j.Values) {
+		for _, name := range slices.Sorted(maps.Keys(j.Values)) {
 			d.output("json.values."+name, name, j.Values[name].Type)
 		}
 	}
@@ -146,14 +147,14 @@ func (s *settings) describe() nodes.Traits {
 			d.problem("text", "want at least one of to and value")
 		}
 	}
-	for _, name := range sortedKeys(s.Markers) {
+	for _, name := range slices.Sorted(maps.Keys(s.Markers)) {
 		m := s.Markers[name]
 		d.write("markers."+name+".to", m.To)
 		if m.Start == m.End || m.Start == "" || m.End == "" {
 			d.problem("markers."+name, "start and end must be two different texts")
 		}
 	}
-	for _, name := range sortedKeys(s.Sections) {
+	for _, name := range slices.Sorted(maps.Keys(s.Sections)) {
 		x := s.Sections[name]
 		d.write("sections."+name+".to", x.To)
 		d.output("sections."+name+".value", x.Value, "string")
@@ -193,13 +194,4 @@ func (d *describer) output(path, name, typ string) {
 		d.problem(path, "value %s is recorded twice by this step", name)
 	}
 	d.tr.Outputs[name] = typ
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
 }

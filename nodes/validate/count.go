@@ -1,7 +1,9 @@
 package validate
 
 import (
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,7 +17,7 @@ func (x step) count(s *accept.State) {
 		return
 	}
 	fields := map[string]any{}
-	for _, name := range sortedKeys(x.Counts) {
+	for _, name := range slices.Sorted(maps.Keys(x.Counts)) {
 		c := x.Counts[name]
 		of := c.Of
 		if of == "" {

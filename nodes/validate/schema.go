@@ -3,6 +3,7 @@ package validate
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 
@@ -68,7 +69,7 @@ func compileNode(raw json.RawMessage, at string) (*rules.Rule, error) {
 	if err := addLength(r, n, at); err != nil {
 		return nil, err
 	}
-	for _, name := range sortedKeys(n.Properties) {
+	for _, name := range slices.Sorted(maps.Keys(n.Properties)) {
 		sub, err := compileNode(n.Properties[name], at+"."+name)
 		if err != nil {
 			return nil, err

@@ -3,8 +3,9 @@ package validate
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
-	"sort"
+	"slices"
 
 	"dagrun.dev/internal/rules"
 	"dagrun.dev/nodes"
@@ -141,7 +142,7 @@ func (s *settings) describe() nodes.Traits {
 			problem(accept.Path("checks", fmt.Sprint(i)), text)
 		}
 	}
-	for _, name := range sortedKeys(s.Counts) {
+	for _, name := range slices.Sorted(maps.Keys(s.Counts)) {
 		tr.Outputs[name] = "int"
 		if c := s.Counts[name]; (c.Label == "") == (c.Items == "") {
 			problem(accept.Path("counts", name), "want one of label and items")
@@ -151,13 +152,4 @@ func (s *settings) describe() nodes.Traits {
 		problem("", "want at least one of checks and counts")
 	}
 	return tr
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
 }

@@ -27,47 +27,28 @@ func (Kind) Schema() string { return schema }
 
 // Describe reads what the compiler must know of the settings of a node of this kind.
 func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
-	s, err := decode(with)
-	if err != nil {
-		return nodes.Traits{}, err
-	}
-	tr := s.describe()
-	tr.Effect = "pure"
-	s.From.Describe(&tr)
-	return tr, nil
+	return accept.Parser(settingsOf).Describe(with)
 }
 
 // Run works on the text that from names.
 func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
-	s, err := decode(t.With)
-	if err != nil {
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	return accept.Alone(t, s.From, step{s})
+	return accept.Parser(settingsOf).Run(ctx, t)
 }
 
 // New returns the settings as a step of an accept list.
-func New(with json.RawMessage) (accept.Step, error) {
+func New(with json.RawMessage) (accept.Step, error) { return accept.Parser(settingsOf).New(with) }
+
+// Describe reads what the compiler must know of the settings as a step of an accept list.
+func Describe(with json.RawMessage) (nodes.Traits, error) {
+	return accept.Parser(settingsOf).DescribeStep(with)
+}
+
+func settingsOf(with json.RawMessage) (*accept.Settings, error) {
 	s, err := decode(with)
 	if err != nil {
 		return nil, err
 	}
-	return step{s}, nil
-}
-
-// Describe reads what the compiler must know of the settings as a step of an accept list; paths of
-// problems are within the step's settings. Effect and Paid are left empty.
-func Describe(with json.RawMessage) (nodes.Traits, error) {
-	s, err := decode(with)
-	if err != nil {
-		return nodes.Traits{}, err
-	}
-	tr := s.describe()
-	accept.NoFrom(s.From, &tr)
-	return tr, nil
+	return &accept.Settings{Step: step{s}, From: s.From, Traits: s.describe()}, nil
 }
 
 // step is the settings as a step.

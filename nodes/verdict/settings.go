@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
-	"sort"
 	"strings"
 
 	"dagrun.dev/nodes"
@@ -107,7 +107,7 @@ func (s *settings) describe() nodes.Traits {
 	}
 	labels := map[string]string{}
 	for _, g := range s.groups() {
-		for _, label := range sortedKeys(g.rules) {
+		for _, label := range slices.Sorted(maps.Keys(g.rules)) {
 			r, at := g.rules[label], g.name+"."+label
 			if !(r.Max > 0) {
 				problem(at, "the maximum must be above 0")
@@ -143,13 +143,4 @@ func (s *settings) describe() nodes.Traits {
 		problem("", "want at least one of decision, scores, tiers, arc, fixes")
 	}
 	return tr
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
 }

@@ -9,6 +9,8 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"dagrun.dev/nodes"
@@ -29,47 +31,28 @@ func (Kind) Schema() string { return schema }
 
 // Describe reads what the compiler must know of the settings of a node of this kind.
 func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
-	s, err := decode(with)
-	if err != nil {
-		return nodes.Traits{}, err
-	}
-	tr := s.describe()
-	tr.Effect = "pure"
-	s.From.Describe(&tr)
-	return tr, nil
+	return accept.Parser(settingsOf).Describe(with)
 }
 
 // Run works on the text that from names.
 func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
-	s, err := decode(t.With)
-	if err != nil {
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	return accept.Alone(t, s.From, step{s})
+	return accept.Parser(settingsOf).Run(ctx, t)
 }
 
 // New returns the settings as a step of an accept list.
-func New(with json.RawMessage) (accept.Step, error) {
+func New(with json.RawMessage) (accept.Step, error) { return accept.Parser(settingsOf).New(with) }
+
+// Describe reads what the compiler must know of the settings as a step of an accept list.
+func Describe(with json.RawMessage) (nodes.Traits, error) {
+	return accept.Parser(settingsOf).DescribeStep(with)
+}
+
+func settingsOf(with json.RawMessage) (*accept.Settings, error) {
 	s, err := decode(with)
 	if err != nil {
 		return nil, err
 	}
-	return step{s}, nil
-}
-
-// Describe reads what the compiler must know of the settings as a step of an accept list; paths of
-// problems are within the step's settings. Effect and Paid are left empty.
-func Describe(with json.RawMessage) (nodes.Traits, error) {
-	s, err := decode(with)
-	if err != nil {
-		return nodes.Traits{}, err
-	}
-	tr := s.describe()
-	accept.NoFrom(s.From, &tr)
-	return tr, nil
+	return &accept.Settings{Step: step{s}, From: s.From, Traits: s.describe()}, nil
 }
 
 // step is the settings as a step.
@@ -114,7 +97,7 @@ func (x step) readScores(s *accept.State, r *review) *scores {
 	for _, g := range x.groups() {
 		got := map[string]any{}
 		v.values[g.name] = got
-		for _, name := range sortedKeys(g.rules) {
+		for _, name := range slices.Sorted(maps.Keys(g.rules)) {
 			rule := g.rules[name]
 			value := float64(-1)
 			res := x.score(s, r, name, rule, labels)
@@ -155,7 +138,7 @@ func (x step) readScores(s *accept.State, r *review) *scores {
 func (x step) labels() []label {
 	var out []label
 	for _, g := range x.groups() {
-		for _, name := range sortedKeys(g.rules) {
+		for _, name := range slices.Sorted(maps.Keys(g.rules)) {
 			out = append(out, g.rules[name].label)
 		}
 	}

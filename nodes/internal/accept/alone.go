@@ -41,8 +41,8 @@ func (f *From) Describe(tr *nodes.Traits) {
 	}
 }
 
-// NoFrom adds a mistake to tr when a step of an accept list names its text: it is the answer.
-func NoFrom(f *From, tr *nodes.Traits) {
+// forbid adds a mistake to tr when a step of an accept list names its text: it is the answer.
+func (f *From) forbid(tr *nodes.Traits) {
 	if f != nil {
 		tr.Problems = append(tr.Problems, nodes.Problem{Path: "from", Text: "only for a node of this kind: here it is the answer"})
 	}
@@ -75,9 +75,9 @@ func slurp(open func(string) (io.ReadCloser, error), what, name string) (string,
 	return string(b), nil
 }
 
-// Alone carries out one step as a node of its own: the text is read, the step applied,
+// alone carries out one step as a node of its own: the text is read, the step applied,
 // what it took is staged under Task.Out.
-func Alone(t *nodes.Task, from *From, step Step) (*nodes.Result, error) {
+func alone(t *nodes.Task, from *From, step Step) (*nodes.Result, error) {
 	text, err := from.Read(t)
 	if err != nil {
 		return nil, err

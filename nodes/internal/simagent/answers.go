@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,14 +80,14 @@ func (a *agent) find() (*entry, string, error) {
 		}
 	}
 	var who []string
-	for _, name := range sorted(a.Labels) {
+	for _, name := range slices.Sorted(maps.Keys(a.Labels)) {
 		who = append(who, name+"="+a.Labels[name])
 	}
 	return nil, "", fmt.Errorf("%s: no answer fits node=%s generation=%d %s", a.Answers, a.Node, a.Generation, strings.Join(who, " "))
 }
 
 func (a *agent) fits(match map[string]values) bool {
-	for _, name := range sorted(match) {
+	for _, name := range slices.Sorted(maps.Keys(match)) {
 		if !anyMatch(match[name], a.label(name)) {
 			return false
 		}

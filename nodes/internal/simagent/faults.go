@@ -4,7 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -126,7 +128,7 @@ func (f *Fault) what(s string) error {
 	}
 	f.Kind = strings.TrimSpace(s[:end])
 	if _, ok := kinds[f.Kind]; !ok {
-		return fmt.Errorf("unknown fault %q; want one of %s", f.Kind, strings.Join(sorted(kinds), ", "))
+		return fmt.Errorf("unknown fault %q; want one of %s", f.Kind, strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
 	}
 	rest := strings.TrimSpace(s[end:])
 	if strings.HasPrefix(rest, "(") {

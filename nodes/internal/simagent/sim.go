@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -147,7 +148,7 @@ func (a *agent) answer() (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range sorted(entry.Write) {
+	for _, name := range slices.Sorted(maps.Keys(entry.Write)) {
 		if ans.Write[name], err = env.render(name, entry.Write[name]); err != nil {
 			return nil, err
 		}
@@ -176,7 +177,7 @@ func (a *agent) write(ans *Answer) error {
 		return err
 	}
 	defer root.Close()
-	for _, name := range sorted(ans.Write) {
+	for _, name := range slices.Sorted(maps.Keys(ans.Write)) {
 		if dir := filepath.Dir(name); dir != "." {
 			if err := root.MkdirAll(dir, 0o700); err != nil {
 				return err
@@ -197,13 +198,4 @@ func (a *agent) roll(salt string) float64 {
 		n = n<<8 | uint64(b)
 	}
 	return float64(n>>3) / (1 << 53)
-}
-
-func sorted[V any](m map[string]V) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
