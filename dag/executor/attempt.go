@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -15,6 +16,7 @@ import (
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/run"
+	"dagrun.dev/internal/disk"
 	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
 )
@@ -188,10 +190,9 @@ func (h *host) failed(a *attempt, ctx context.Context, err error, res *nodes.Res
 	}
 	o.Body = body
 	o.Body.Values = nil
-	for _, name := range a.kept {
-		if err := h.run.Failed(a.id(), name); err != nil {
-			h.log(a.node.ID, "WARN", "keep "+name+": "+err.Error())
-		}
+	kept := h.aside(a)
+	if o.Status == machine.StatusCancelled {
+		o.Message += ": PARTIAL, " + partial(kept)
 	}
 	if len(res.Entries) > 0 && o.Status == machine.StatusFailed && h.last(a, o) {
 		if err := h.publish(a, res, false); err != nil {
@@ -218,6 +219,8 @@ func classify(ctx context.Context, limit time.Duration, err error) machine.Outco
 	switch {
 	case errors.Is(cause, errStopped), errors.Is(cause, errCancel), errors.Is(cause, ErrHard):
 		return machine.Outcome{Status: machine.StatusCancelled, Message: cause.Error()}
+	case disk.Broken(err):
+		return failure(diskBroken, err.Error())
 	case errors.As(err, &e):
 		return machine.Outcome{
 			Status: machine.StatusFailed, Category: e.Category, Message: e.Error(), Diagnostics: e.Diagnostics,
@@ -228,8 +231,15 @@ func classify(ctx context.Context, limit time.Duration, err error) machine.Outco
 	case errors.Is(cause, context.DeadlineExceeded):
 		return failure("stalled", fmt.Sprintf("took longer than %v", limit))
 	}
-	return failure("unknown", err.Error())
+	o := failure("unknown", err.Error())
+	if p := (*fs.PathError)(nil); errors.As(err, &p) { // what stands in the way does so next time
+		o.Category, o.Permanent = "file_io", true
+	}
+	return o
 }
+
+// diskBroken is the category of an attempt that the run's own disk failed; the run pauses.
+const diskBroken = "disk"
 
 func failure(category, message string) machine.Outcome {
 	return machine.Outcome{Status: machine.StatusFailed, Category: category, Message: message}

@@ -17,10 +17,16 @@ import (
 func (h *host) carry(cmds []machine.Command, now time.Time) (bool, error) {
 	var bodies []machine.Body
 	var act []func() error
-	did := false
+	did, paused := false, false // paused: no room to start what costs money
 	for i := range cmds {
 		c := &cmds[i]
+		if paused && c.Op == machine.Start {
+			continue
+		}
 		n, after := h.command(c, now)
+		if c.Op == machine.Start {
+			_, paused = n.(*machine.RunPausedBody)
+		}
 		if n != nil {
 			bodies = appendBody(bodies, n)
 		}
@@ -63,6 +69,10 @@ func (h *host) command(c *machine.Command, now time.Time) (machine.Body, func() 
 		return h.expand(c, now), nil
 	case machine.Start:
 		n := h.node(c.Node)
+		if n.Paid && h.free() < leastRoom {
+			return &machine.RunPausedBody{Reason: "disk", Node: n.ID, Message: fmt.Sprintf(
+				"less than %d MiB are free on the disk of the run: the answer might not be kept", leastRoom>>20)}, nil
+		}
 		if n.Kind == "approval" {
 			return h.question(n, c.Generation, now), nil
 		}
@@ -83,6 +93,16 @@ func (h *host) command(c *machine.Command, now time.Time) (machine.Body, func() 
 		return nil, h.cancelAttempt(c)
 	}
 	return nil, nil
+}
+
+// leastRoom is how many bytes must be free before a call is paid for.
+const leastRoom = 16 << 20
+
+func (h *host) free() int64 {
+	if h.o.Free != nil {
+		return h.o.Free()
+	}
+	return h.run.Free()
 }
 
 func (h *host) node(id string) *dag.Node {

@@ -41,6 +41,8 @@ type Options struct {
 	// called from the attempts' goroutines; nil discards.
 	Log  func(node, level, msg string)
 	Beat func(node, note string)
+	// Free says how many bytes the run's disk has room for; nil asks the disk. For tests.
+	Free func() int64
 	// OneByOne writes every event by itself: for tests that stop a process after each one.
 	OneByOne bool
 }
@@ -241,6 +243,9 @@ func (h *host) ended(bodies []machine.Body, r result, now time.Time) []machine.B
 	bodies = append(bodies, e.Body)
 	if fin, ok := e.Body.(*machine.FinishedBody); ok {
 		bodies = append(bodies, h.breakers.report(a.node, a.began, fin, now)...)
+		if fin.Category == diskBroken && h.state().Run().Status == machine.RunRunning {
+			bodies = append(bodies, &machine.RunPausedBody{Reason: "disk", Node: fin.Node, Message: fin.Message})
+		}
 	}
 	return bodies
 }

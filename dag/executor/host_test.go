@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,6 +65,8 @@ func (p *play) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 	case "ok":
 	case "fail":
 		return nil, nodes.Fail(rest, "as the script says")
+	case "full":
+		return nil, fmt.Errorf("keep the answer: %w", syscall.ENOSPC)
 	case "lost":
 		return nil, &nodes.Error{Category: rest, Message: "as the script says", Unknown: true}
 	case "wait":
@@ -130,6 +133,7 @@ func newStage(t *testing.T, p *dag.Plan) *stage {
 	if p.Categories == nil {
 		p.Categories = []dag.Category{
 			{Name: "config", Class: "hard", Then: "fail"},
+			{Name: "disk", Class: "hard", Then: "stop"},
 			{Name: "quota_wait", Class: "transient", Then: "wait"},
 			{Name: "refused", Class: "hard", Then: "fail"},
 			{Name: "stalled", Class: "transient", Then: "retry", Breaker: 1},

@@ -234,6 +234,9 @@ func (r *Run) NodeDir(node string, generation int) string {
 	return r.own.Path(r.nodeDir(node, generation))
 }
 
+// Free returns how many bytes the disk of the run has room for. Any goroutine.
+func (r *Run) Free() int64 { return disk.Free(r.own.Path(".")) }
+
 // nodeDir is the folder of a node's files, relative to the run's: NAME, from generation 2 on NAME.gN.
 func (r *Run) nodeDir(node string, generation int) string {
 	dir := "nodes/" + node
@@ -324,26 +327,27 @@ func (r *Run) clear(a Attempt, name string) (string, error) {
 	if err := r.own.MkdirAll(path.Dir(full)); err != nil {
 		return "", err
 	}
-	return full, r.setAside(full, max(1, a.Attempt-1))
+	_, err = r.setAside(full, max(1, a.Attempt-1))
+	return full, err
 }
 
-// Failed renames what a failed attempt kept under name to stem-FAILED-<attempt>.ext; no file, no
-// error. Any goroutine.
-func (r *Run) Failed(a Attempt, name string) error {
+// Failed renames what a failed attempt kept under name to stem-FAILED-<attempt>.ext and returns its
+// path in the run's folder; no file, no path and no error. Any goroutine.
+func (r *Run) Failed(a Attempt, name string) (string, error) {
 	full, err := r.keptName(a, name)
 	if err != nil {
-		return err
+		return "", err
 	}
 	return r.setAside(full, max(1, a.Attempt))
 }
 
-// setAside renames a file to stem-FAILED-n.ext, with the next free n.
-func (r *Run) setAside(full string, n int) error {
+// setAside renames a file to stem-FAILED-n.ext, with the next free n, and returns that name.
+func (r *Run) setAside(full string, n int) (string, error) {
 	if _, err := r.own.Lstat(full); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil
+			return "", nil
 		}
-		return err
+		return "", err
 	}
 	ext := path.Ext(full)
 	stem := strings.TrimSuffix(full, ext)
@@ -351,10 +355,10 @@ func (r *Run) setAside(full string, n int) error {
 		to := fmt.Sprintf("%s-FAILED-%d%s", stem, n, ext)
 		_, err := r.own.Lstat(to)
 		if errors.Is(err, fs.ErrNotExist) {
-			return r.own.Rename(full, to)
+			return to, r.own.Rename(full, to)
 		}
 		if err != nil {
-			return err
+			return "", err
 		}
 	}
 }
