@@ -3,6 +3,7 @@ package exec
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -79,12 +80,12 @@ func (s *settings) traits() nodes.Traits {
 	if s.Stdout != "" {
 		tr.Writes = append(tr.Writes, s.Stdout)
 	}
-	for _, status := range sorted(s.Exit) {
+	for _, status := range slices.Sorted(maps.Keys(s.Exit)) {
 		if n, err := strconv.Atoi(status); err != nil || n < 1 || n > 255 {
 			problem("exit."+status, "an exit status is a number from 1 to 255")
 		}
 	}
-	for _, name := range sorted(s.Secrets) {
+	for _, name := range slices.Sorted(maps.Keys(s.Secrets)) {
 		if _, twice := s.Env[name]; twice {
 			problem("secrets."+name, "the variable is set by env too")
 		}
@@ -93,13 +94,4 @@ func (s *settings) traits() nodes.Traits {
 		}
 	}
 	return tr
-}
-
-func sorted[V any](m map[string]V) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
