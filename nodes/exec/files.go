@@ -172,6 +172,13 @@ func put(root *os.Root, name string, from io.Reader) error {
 
 // collect takes artifacts and values out of the staging folder.
 func collect(t *nodes.Task, s *settings, p *proc.Result, res *nodes.Result) error {
+	list, err := os.ReadDir(t.Out)
+	if err != nil {
+		return err
+	}
+	if len(list)+len(t.Writes)+len(t.Outputs) == 0 && s.Stdout == "" {
+		return nil // most commands leave nothing
+	}
 	root, err := os.OpenRoot(t.Out)
 	if err != nil {
 		return err
@@ -197,19 +204,13 @@ func collect(t *nodes.Task, s *settings, p *proc.Result, res *nodes.Result) erro
 		}
 		res.Writes[name] = name
 	}
-	if err := undeclared(root, t, res); err != nil {
-		return err
-	}
+	undeclared(list, t, res)
 	res.Values, err = values(root, t)
 	return err
 }
 
 // undeclared warns of files at the top of the staging folder that nothing will come of.
-func undeclared(root *os.Root, t *nodes.Task, res *nodes.Result) error {
-	list, err := fs.ReadDir(root.FS(), ".")
-	if err != nil {
-		return err
-	}
+func undeclared(list []os.DirEntry, t *nodes.Task, res *nodes.Result) {
 	for _, entry := range list {
 		name := entry.Name()
 		belongs := func(w string) bool { return w == name || strings.HasPrefix(w, name+"/") }
@@ -217,7 +218,6 @@ func undeclared(root *os.Root, t *nodes.Task, res *nodes.Result) error {
 			res.Warnings = append(res.Warnings, "the command put "+strconv.Quote(name)+" into $DAGRUN_OUT, which `writes` does not name; it is dropped")
 		}
 	}
-	return nil
 }
 
 // values reads outputs.json. Every declared value must be there; the host checks the types.
