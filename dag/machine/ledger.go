@@ -168,6 +168,9 @@ func (s *State) onWarned(b *BudgetWarnedBody) error {
 	return nil
 }
 
+// Spent returns what the run has spent, assumed costs included.
+func (s *State) Spent() dag.Amount { return s.ledger.spent }
+
 // A LedgerView is the run's money and tokens.
 type LedgerView struct {
 	Budget   dag.Budget

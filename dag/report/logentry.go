@@ -45,7 +45,7 @@ func newEntry(e *machine.Event, st *machine.State) (entry, bool) {
 		if en.node != nil && en.node.Kind == "join" && b.Status != machine.StatusFailed {
 			return en, false
 		}
-		en.spent = st.Ledger().Spent.USD
+		en.spent = st.Spent().USD
 		if v, ok := st.NodeByID(id); ok {
 			en.began, en.tries = v.Started, v.Failures
 		}
@@ -53,7 +53,7 @@ func newEntry(e *machine.Event, st *machine.State) (entry, bool) {
 			en.remember(st, id)
 		}
 	case *machine.RunPausedBody, *machine.RunEndedBody:
-		en.spent = st.Ledger().Spent.USD
+		en.spent = st.Spent().USD
 	case *machine.QueuedBody, *machine.LLMCallStartedBody, *machine.LLMCallFinishedBody:
 		return en, false // the log of events has them; what comes of them is logged
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"dagrun.dev/dag"
@@ -57,7 +58,12 @@ func (en *entry) lines(emit func(log int, line []byte)) {
 
 // say adds a line to the log for people.
 func (l liner) say(level, format string, args ...any) {
-	l.emit(humanLog, fmt.Appendf(nil, "[%s] %s #%d %s\n", l.e.Time.Format(stamp), level, l.e.Seq, Plain(fmt.Sprintf(format, args...))))
+	b := append(make([]byte, 0, 160), '[')
+	b = append(l.e.Time.AppendFormat(b, stamp), "] "...)
+	b = append(append(b, level...), " #"...)
+	b = append(strconv.AppendInt(b, l.e.Seq, 10), ' ')
+	b = append(b, Plain(fmt.Sprintf(format, args...))...)
+	l.emit(humanLog, append(b, '\n'))
 }
 
 func (l liner) record() *record { return newRecord(l.e.Seq, l.e.Time) }
@@ -403,12 +409,20 @@ func (l liner) appended(r *record, b *machine.FinishedBody) {
 // longestValue bounds the values that logs repeat, in bytes of JSON; the events have all of them.
 const longestValue = 120
 
-// values adds the small values of a node.
+// values adds the small values of a node, except for those that repeat a label.
 func (l liner) values(r *record, b *machine.FinishedBody) *record {
+	if len(b.Values) == 0 {
+		return r
+	}
 	for _, k := range slices.Sorted(maps.Keys(b.Values)) {
-		if v := b.Values[k]; len(v) <= longestValue {
-			r.raw(k, v)
+		v := b.Values[k]
+		if l.node != nil && l.node.Labels[k] != "" && l.node.Labels[k] == valueText(v) || len(v) > longestValue {
+			continue
 		}
+		if slices.Contains(r.keys, k) {
+			k = "out." + k
+		}
+		r.raw(k, v)
 	}
 	return r
 }

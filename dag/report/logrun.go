@@ -89,7 +89,7 @@ func (l liner) ofWorld() {
 		if b.State == "closed" {
 			level = info
 		}
-		l.say(level, "Breaker %s is %s%s: %s", b.Breaker, b.State, until, b.Cause)
+		l.say(level, "Breaker %s is %s%s%s", b.Breaker, b.State, until, because("", b.Cause))
 	case *machine.EscalationOpenedBody:
 		l.decided(l.decision("ask").str("id", b.ID).str("about", b.Kind).str("message", b.Message).strs("options", b.Options).time("deadline", b.Deadline))
 		l.say(warn, "Question %s: %s %v", b.ID, b.Message, b.Options)

@@ -49,7 +49,7 @@ func (l *Logs) Project(e *machine.Event, st *machine.State) {
 	en, worth := newEntry(e, st)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if e.Seq != l.last+1 || len(l.queue) >= mostQueued {
+	if l.first == 0 || e.Seq != l.last+1 || len(l.queue) >= mostQueued {
 		l.queue, l.first = nil, e.Seq
 	}
 	l.last = e.Seq

@@ -26,7 +26,7 @@ type record struct {
 
 // newRecord begins a line with the event's number and instant.
 func newRecord(seq int64, at time.Time) *record {
-	r := &record{b: make([]byte, 0, 256)}
+	r := &record{b: make([]byte, 0, 256), keys: make([]string, 0, 16)}
 	r.b = append(r.b, `{"seq":`...)
 	r.b = strconv.AppendInt(r.b, seq, 10)
 	r.b = append(r.b, `,"ts":"`...)

@@ -46,6 +46,7 @@ type Status struct {
 	Waiting    []NodeStatus                   `json:"waiting,omitempty"` // could start and does not
 	Recent     []NodeStatus                   `json:"recent,omitempty"`  // the last that ended, newest last
 	Failures   []NodeStatus                   `json:"failures,omitempty"`
+	Pieces     *Pieces                        `json:"pieces,omitempty"` // of a run that its user paused
 	Errors     Errors                         `json:"errors"`
 	Warnings   int                            `json:"warnings"`           // of nodes, see the logs
 	Degraded   []string                       `json:"degraded,omitempty"` // nodes that said they did less than asked
@@ -121,6 +122,7 @@ func NewStatus(r *run.Run, dir string, now time.Time) *Status {
 	sort.SliceStable(s.Recent, func(i, j int) bool { return s.Recent[i].finished.Before(s.Recent[j].finished) })
 	s.Recent = s.Recent[max(0, len(s.Recent)-recent):]
 	s.phases(st)
+	s.Pieces = NewPieces(st)
 	s.errors(st)
 	s.estimate(st, now)
 	for _, b := range st.Breakers() {

@@ -161,10 +161,11 @@ func (s *Status) writeNodes(r rows) {
 	writeList(r, "Waiting", s.Waiting)
 	writeList(r, "Last ended", s.Recent)
 	writeList(r, "Failed", s.Failures)
+	_ = s.Pieces.WriteText(r.out) // a bufio.Writer keeps its error for Flush
 	if len(s.Checkpoint) > 0 {
 		r.row("Checkpoints", "%d (%s)", len(s.Checkpoint), strings.Join(s.Checkpoint, ", "))
 	}
-	r.row("Errors", "%d recovered, %d unrecovered%s; %d warnings", s.Errors.Recovered, s.Errors.Unrecovered, categoriesText(s.Errors.Categories), s.Warnings)
+	r.row("Errors", "%d recovered, %d unrecovered%s; %s", s.Errors.Recovered, s.Errors.Unrecovered, categoriesText(s.Errors.Categories), count(s.Warnings, "warning"))
 	if len(s.Degraded) > 0 {
 		r.row("Degraded", "%s", strings.Join(s.Degraded, ", "))
 	}
@@ -173,7 +174,7 @@ func (s *Status) writeNodes(r rows) {
 		if !b.Hold.IsZero() {
 			text += ", its quota is used up" + untilText(b.Hold)
 		}
-		r.row("Breaker", "%s: %s", text, b.Cause)
+		r.row("Breaker", "%s%s", text, because("", b.Cause))
 	}
 	for _, q := range s.Questions {
 		r.row("Question", "%s: %s [%s]%s", q.ID, q.Message, strings.Join(q.Options, ", "), untilText(q.Deadline))
@@ -217,7 +218,10 @@ func writeList(r rows, title string, nodes []NodeStatus) {
 		if n.Why != "" {
 			line += "  " + n.Why
 		}
-		fmt.Fprintln(r.out, Plain(line+untilText(n.Until)))
+		if !n.Until.IsZero() {
+			line += " until " + n.Until.Local().Format("15:04:05")
+		}
+		fmt.Fprintln(r.out, Plain(line))
 	}
 }
 

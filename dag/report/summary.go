@@ -173,7 +173,7 @@ func (s *Summary) WriteText(w io.Writer) error {
 		r.row("Retries", "%d, %s; waited %s in all", s.Retries, count(s.Waits, "wait"), Duration(max(s.Waited, 0.01)))
 	}
 	for _, b := range s.Breakers {
-		r.row("Breaker", "%s became %s%s: %s", b.Breaker, b.State, untilText(b.Until), b.Cause)
+		r.row("Breaker", "%s became %s%s%s", b.Breaker, b.State, untilText(b.Until), because("", b.Cause))
 	}
 	for _, f := range s.Allowed {
 		r.row("Failed", "%s, which the run allows: %s", f.ID, f.Why)

@@ -1,0 +1,330 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/run"
+	"dagrun.dev/internal/disk"
+	"dagrun.dev/internal/disk/disktest"
+)
+
+// T-1, R-1, C-12, C-13: the six logs of a bad night, field by field.
+func TestLogs(t *testing.T) {
+	x := whole(t)
+	logs := allLogs(t, x.m)
+	golden(t, "night.logs.txt", []byte(logs))
+	if strings.ContainsAny(logs, "\x1b\x07") {
+		t.Error("a control character reached the logs")
+	}
+	for _, name := range LogNames[1:] {
+		last := int64(0)
+		for line := range strings.Lines(readLog(t, x.m, name)) {
+			var f struct{ Seq int64 }
+			if err := json.Unmarshal([]byte(line), &f); err != nil || f.Seq < last || f.Seq != lineSeq([]byte(line)) {
+				t.Errorf("%s: %v: %s", name, err, line)
+			}
+			last = f.Seq
+		}
+	}
+}
+
+// 000 §10, 7: what the lines cost adds up to what the run cost.
+func TestCostLinesAddUp(t *testing.T) {
+	x := whole(t)
+	var sum, last float64
+	for line := range strings.Lines(readLog(t, x.m, "cost.jsonl")) {
+		var f struct{ CostUsd, CumulativeCostUsd float64 }
+		if err := json.Unmarshal([]byte(line), &f); err != nil {
+			t.Fatal(err)
+		}
+		sum += f.CostUsd
+		last = f.CumulativeCostUsd
+	}
+	if want := x.d.r.State().Ledger().Spent.USD.Float(); fmt.Sprintf("%.6f %.6f", sum, last) != fmt.Sprintf("%.6f %.6f", want, want) || want == 0 {
+		t.Errorf("the lines say %v and %v, the run %v", sum, last, want)
+	}
+}
+
+// T-1: logs made anew are equal byte for byte, whatever was left of the old ones.
+func TestRebuildLogs(t *testing.T) {
+	x := whole(t)
+	want := allLogs(t, x.m)
+	dir := run.Dir + "/" + run.LogsDir
+	for name, spoil := range map[string]func(disk.FS) error{
+		"nothing": func(disk.FS) error { return nil },
+		"deleted": func(f disk.FS) error { return f.RemoveAll(dir) },
+		"other": func(f disk.FS) error {
+			return disk.WriteFile(f, dir+"/errors.jsonl", []byte("{\"seq\":999}\n"))
+		},
+	} {
+		m := x.m.Kill()
+		if err := spoil(m.FS()); err != nil {
+			t.Fatal(err)
+		}
+		if err := RebuildLogs(options(m)); err != nil {
+			t.Fatal(err)
+		}
+		if got := allLogs(t, m); got != want {
+			t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
+		}
+		if c := VerifyLogs(options(m)); !c.Pass {
+			t.Error(c.Detail)
+		}
+	}
+}
+
+// What a line says does not depend on which events shared a write.
+func TestLinesDoNotDependOnBatches(t *testing.T) {
+	x := begin(t, disktest.NewMem())
+	x.d.together = true
+	x.finish()
+	got := allLogs(t, x.m)
+	if err := RebuildLogs(options(x.m)); err != nil {
+		t.Fatal(err)
+	}
+	if want := allLogs(t, x.m); got != want {
+		t.Errorf("got\n%s\nanew\n%s", got, want)
+	}
+}
+
+// T-1: killed after every event, with its logs as the crash left them, the run goes on and ends with
+// logs that are those of its events, line for line; nodes ended as they do undisturbed.
+func TestLogsAfterAKillAtEveryEvent(t *testing.T) {
+	undisturbed := whole(t)
+	events := undisturbed.d.r.Head().Seq
+	dir := run.Dir + "/" + run.LogsDir
+	for k := int64(3); k < events; k++ {
+		for how, spoil := range []func(disk.FS) error{
+			func(disk.FS) error { return nil },
+			func(f disk.FS) error { return f.RemoveAll(dir) },
+			func(f disk.FS) error { return errors.Join(cutLogs(f, 1), f.RemoveAll(dir+"/"+positionName)) },
+			func(f disk.FS) error { return cutLogs(f, int(k)*7) },
+		} {
+			x := begin(t, disktest.NewMem())
+			x.d.until = k
+			if err := x.d.work(); !errors.Is(err, errStop) {
+				t.Fatal(k, err)
+			}
+			if how > 1 {
+				syncLogs(x)
+			}
+			m := x.m.Kill()
+			x.d.r.Abandon()
+			x.logs.Stop()
+			if err := spoil(m.FS()); err != nil && !errors.Is(err, os.ErrNotExist) {
+				t.Fatal(err)
+			}
+			y := begin(t, m)
+			y.finish()
+			if c := VerifyLogs(options(m)); !c.Pass {
+				t.Fatalf("killed after event %d, way %d: %s", k, how, c.Detail)
+			}
+			if got, want := ends(t, m), ends(t, undisturbed.m); got != want {
+				t.Fatalf("killed after event %d: got\n%s\nwant\n%s", k, got, want)
+			}
+		}
+	}
+}
+
+// syncLogs waits until the logs have been written that the events ask for.
+func syncLogs(x *disturbed) {
+	if err := x.d.r.RecordDurable(x.d.now, &machine.QueuedBody{}); err != nil {
+		x.t.Fatal(err)
+	}
+	for {
+		p := readPosition(mustSub(x.t, x.m.FS(), run.Dir))
+		if p.Seq >= x.d.r.Head().Seq {
+			return
+		}
+		<-time.After(time.Millisecond)
+	}
+}
+
+func mustSub(t testing.TB, f disk.FS, name string) disk.FS {
+	t.Helper()
+	sub, err := f.Sub(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sub
+}
+
+// cutLogs cuts the ends off the logs, as after a loss of power.
+func cutLogs(f disk.FS, n int) error {
+	for _, name := range LogNames {
+		name = run.Dir + "/" + run.LogsDir + "/" + name
+		b, err := disk.ReadFile(f, name)
+		if err != nil {
+			return err
+		}
+		if err := disk.WriteFile(f, name, b[:max(0, len(b)-n)]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ends are the nodes' ends without numbers, times and tries.
+func ends(t testing.TB, m *disktest.Mem) string {
+	t.Helper()
+	s := ""
+	for line := range strings.Lines(readLog(t, m, "passes.jsonl")) {
+		var f map[string]any
+		if err := json.Unmarshal([]byte(line), &f); err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range []string{"seq", "ts", "durationMs", "retries"} {
+			delete(f, k)
+		}
+		b, err := json.Marshal(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s += string(b) + "\n"
+	}
+	return s
+}
+
+// A log that cannot be written is a warning, and the run ends as it would. What is missing is made
+// good at the next start.
+func TestLogsThatCannotBeWritten(t *testing.T) {
+	m := disktest.NewMem()
+	_, fsys := disktest.NewFaulty(m.FS(), func(s disktest.Step) error {
+		if strings.Contains(s.Name, "jsonl") {
+			return syscall.ENOSPC
+		}
+		return nil
+	})
+	var warned []string
+	l := NewLogs(func(s string) { warned = append(warned, s) })
+	o := run.Options{FS: fsys, Command: "test", Now: start0, Project: l.Project}
+	r, err := run.Create(o, run.New{Graph: night(t), RunID: "run-1", Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Start(r, o)
+	d := &driver{r: r, now: start0, outcomes: outcomes()}
+	if err := errors.Join(d.work(), r.Close()); err != nil {
+		t.Fatal(err)
+	}
+	l.Stop()
+	if r.State().Run().Status != machine.RunDone || len(warned) != 1 || !strings.Contains(warned[0], "cannot be written") {
+		t.Errorf("%s, warned %q", r.State().Run().Status, warned)
+	}
+	if err := UpdateLogs(options(m)); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := allLogs(t, m), allLogs(t, whole(t).m); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// T-5, 000 §10, 3: logs are never truncated, overwritten or deleted: verify finds each.
+func TestVerifyFindsDamagedLogs(t *testing.T) {
+	x := whole(t)
+	name := run.Dir + "/" + run.LogsDir + "/decisions.jsonl"
+	text := readLog(t, x.m, "decisions.jsonl")
+	lines := strings.SplitAfter(text, "\n")
+	for what, damage := range map[string]string{
+		"overwritten":  strings.Replace(text, "accept-output", "reject-output", 1),
+		"a line gone":  strings.Join(append(lines[:2:2], lines[3:]...), ""),
+		"a line added": text + `{"seq":4,"ts":"x"}` + "\n",
+		"shuffled":     lines[1] + lines[0] + strings.Join(lines[2:], ""),
+	} {
+		m := x.m.Kill()
+		if err := disk.WriteFile(m.FS(), name, []byte(damage)); err != nil {
+			t.Fatal(err)
+		}
+		if c := VerifyLogs(options(m)); c.Pass || !strings.Contains(c.Detail, "decisions.jsonl") {
+			t.Errorf("%s: %+v", what, c)
+		}
+	}
+	m := x.m.Kill()
+	if err := m.FS().Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	if c := VerifyLogs(options(m)); c.Pass {
+		t.Errorf("deleted: %+v", c)
+	}
+}
+
+// A run that is archived takes its logs along, and the next begins its own.
+func TestFreshLogs(t *testing.T) {
+	x := whole(t)
+	old := allLogs(t, x.m)
+	to, err := run.Archive(options(x.m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := disk.ReadFile(x.m.FS(), to+"/"+run.LogsDir+"/passes.jsonl")
+	if err != nil || !strings.Contains(old, string(b)) || len(b) == 0 {
+		t.Error(err, string(b))
+	}
+	y := begin(t, x.m)
+	y.finish()
+	if got := allLogs(t, x.m); got != old {
+		t.Errorf("got\n%s\nwant\n%s", got, old)
+	}
+}
+
+// A new run's logs follow it from its first event: nothing is read back.
+func TestNewRunIsNotReadBack(t *testing.T) {
+	x := begin(t, disktest.NewMem())
+	x.logs.mu.Lock()
+	first := x.logs.first
+	x.logs.mu.Unlock()
+	if first != 1 {
+		t.Errorf("the lines of the first %d events come from the disk", first-1)
+	}
+	x.finish()
+}
+
+// Nodes that say nothing cost at most two lines.
+func TestSilentNodesAreShort(t *testing.T) {
+	x := whole(t)
+	n := 0
+	for _, name := range LogNames {
+		for line := range strings.Lines(readLog(t, x.m, name)) {
+			if strings.Contains(line, "quiet") {
+				n += len(line)
+			}
+			if strings.Contains(line, `"join"`) {
+				t.Errorf("%s tells of a join: %s", name, line)
+			}
+		}
+	}
+	if n > 220 {
+		t.Errorf("a silent node has %d bytes of logs", n)
+	}
+}
+
+// B-10: whatever text others wrote, one line comes out that no terminal acts on.
+func FuzzPlain(f *testing.F) {
+	for _, s := range []string{"", "plain", "\x1b[2J\x07", "a\nb\tc", "\xff\xfe", "\u202eevil", "\u009b31m", "\uFFFD", "日本"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		got := Plain(s)
+		for _, c := range got {
+			if !shown(c) && c != '\uFFFD' {
+				t.Fatalf("%q became %q", s, got)
+			}
+		}
+		if Plain(got) != got && !strings.ContainsRune(got, '\uFFFD') {
+			t.Errorf("%q changes again", got)
+		}
+		quoted := string(appendQuoted(nil, s))
+		var back string
+		if err := json.Unmarshal([]byte(quoted), &back); err != nil || back != strings.ToValidUTF8(s, "\uFFFD") && len(back) == 0 && s != "" {
+			t.Errorf("%q: %v", quoted, err)
+		}
+	})
+}

@@ -1,0 +1,258 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/dagtest"
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/run"
+	"dagrun.dev/internal/disk/disktest"
+)
+
+// Views show instants in the local zone.
+func init() { time.Local = time.UTC }
+
+func text(t testing.TB, write func(io.Writer) error) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		t.Fatal(err)
+	}
+	if bytes.ContainsAny(b.Bytes(), "\x1b\x07") {
+		t.Error("a control character reached the display")
+	}
+	return b.Bytes()
+}
+
+// T-4: status of the night after each event that changes what an operator sees.
+func TestStatus(t *testing.T) {
+	var all bytes.Buffer
+	for _, at := range []int64{3, 9, 15, 0} {
+		x := begin(t, disktest.NewMem())
+		x.d.until = at
+		if err := x.d.work(); err != nil && err != errStop {
+			t.Fatal(err)
+		}
+		s := NewStatus(x.d.r, "out", x.d.now.Add(2*time.Second))
+		all.Write(text(t, s.WriteText))
+		all.WriteByte('\n')
+		if at == 9 {
+			b, err := json.MarshalIndent(s, "", "  ")
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, "night.status.json", append(b, '\n'))
+		}
+		x.d.r.Abandon()
+		x.logs.Stop()
+	}
+	golden(t, "night.status.txt", all.Bytes())
+}
+
+// T-4: reports of cost, quality, budget and errors, and the account at the end (L-6).
+func TestReports(t *testing.T) {
+	x := whole(t)
+	r, _, err := run.OpenReadOnly(options(x.m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	h, err := ReadHistory(options(x.m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all bytes.Buffer
+	for _, by := range []string{"kind", "role", "label:role,group", "node"} {
+		c, err := NewCosts(r.State(), h, by, x.d.now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text(t, c.WriteText))
+	}
+	all.Write(text(t, NewQuality(r.State(), h).WriteText))
+	all.Write(text(t, NewBudget(r.State(), h).WriteText))
+	all.Write(text(t, func(w io.Writer) error { return WriteErrors(w, h.Errors) }))
+	sum, err := NewSummary(r, options(x.m), "out", x.d.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all.Write(text(t, sum.WriteText))
+	golden(t, "night.reports.txt", all.Bytes())
+	if err := sum.Save(options(x.m)); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "night.run.yaml", []byte(readLog(t, x.m, "run-run-1.yaml")))
+	if _, err := NewCosts(r.State(), h, "nothing", x.d.now); err == nil || !strings.Contains(err.Error(), "pass, role, round") {
+		t.Errorf("an unknown label: %v", err)
+	}
+}
+
+// The graph of the plan and of the run: equal bytes each time, and graphviz takes them.
+func TestGraph(t *testing.T) {
+	g := night(t)
+	plan := text(t, func(w io.Writer) error { return WriteDOT(w, g) })
+	golden(t, "night.dot", plan)
+	for range 5 {
+		if !bytes.Equal(plan, text(t, func(w io.Writer) error { return WriteDOT(w, night(t)) })) {
+			t.Fatal("the same plan gives other bytes")
+		}
+	}
+	x := begin(t, disktest.NewMem())
+	x.d.until = 10
+	if err := x.d.work(); err != errStop {
+		t.Fatal(err)
+	}
+	coloured := text(t, func(w io.Writer) error { return WriteRunDOT(w, x.d.r.State()) })
+	x.d.r.Abandon()
+	x.logs.Stop()
+	golden(t, "night.run.dot", coloured)
+	odd := &dag.Plan{Format: dag.Format, Name: `a"b\`, Title: "\x1b]0;x\x07 <b>&amp;", Nodes: []dag.Node{
+		{ID: "a", Kind: "exec", Title: "two\nlines \\N \"quoted\"", Group: `g"/h\`}, {ID: "b", Kind: "exec", Needs: []string{"a"}, When: `x == "\n"`, Always: true}}}
+	og, err := dag.NewGraph(odd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dot, err := exec.LookPath("dot")
+	if err != nil {
+		t.Log("graphviz is not installed: the graphs were compared, not drawn")
+		return
+	}
+	for _, in := range [][]byte{plan, coloured, text(t, func(w io.Writer) error { return WriteDOT(w, og) })} {
+		cmd := exec.Command(dot, "-Tsvg")
+		cmd.Stdin = bytes.NewReader(in)
+		out, err := cmd.CombinedOutput()
+		if err != nil || !bytes.Contains(out, []byte("</svg>")) || bytes.Contains(out, []byte("Warning")) {
+			t.Errorf("dot: %v\n%s\nof\n%s", err, out, in)
+		}
+	}
+}
+
+// A plan of 10,000 nodes is drawn with one line for each node and edge.
+func TestGraphOfManyNodes(t *testing.T) {
+	p := dagtest.RandomPlan(1, dagtest.Options{Nodes: 10000})
+	g, err := dag.NewGraph(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edges := 0
+	for i := range int32(g.Len()) {
+		edges += len(g.Needs(i))
+	}
+	out := string(text(t, func(w io.Writer) error { return WriteDOT(w, g) }))
+	if n := strings.Count(out, " -> "); n < edges {
+		t.Errorf("%d edges drawn, want %d", n, edges)
+	}
+}
+
+// chain is a plan of n nodes of one kind, each needing the one before.
+func chain(t testing.TB, n int) *dag.Graph {
+	t.Helper()
+	p := &dag.Plan{Format: dag.Format, Name: "chain"}
+	for i := range n {
+		node := dag.Node{ID: string(rune('a' + i)), Kind: "exec", Effect: "pure"}
+		if i > 0 {
+			node.Needs = []string{p.Nodes[i-1].ID}
+		}
+		p.Nodes = append(p.Nodes, node)
+	}
+	g, err := dag.NewGraph(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// T-3: the weighted moving average of the last eight nodes of the kind, newest weighing most; nothing
+// under three; a chain takes as long as its nodes together, however many may run at once.
+func TestETA(t *testing.T) {
+	g := chain(t, 13)
+	st := &machine.State{}
+	now := start0
+	var p Progress
+	apply := func(b machine.Body) {
+		e := machine.New(now, b)
+		e.Seq = st.Run().Seq + 1
+		e.Plan = g
+		if err := st.Apply(&e); err != nil {
+			t.Fatal(err)
+		}
+		if e.Seq > 1 {
+			p.Apply(&e, st)
+		}
+	}
+	apply(&machine.RunCreatedBody{RunID: "r", Name: "chain", PlanDigest: "d", Schema: machine.Schema})
+	p.Start(st)
+	took := []int{100, 2, 2, 10, 10, 10, 10, 10, 10, 10, 28}
+	for i, sec := range took {
+		id := g.Node(int32(i)).ID
+		if eta, ok := p.ETA(st, now, 8); ok != (i >= 3) {
+			t.Errorf("after %d nodes the estimate is %v, %v", i, eta, ok)
+		}
+		apply(&machine.StartedBody{Node: id, Generation: 1, Attempt: 1})
+		now = now.Add(time.Duration(sec) * time.Second)
+		apply(&machine.FinishedBody{Node: id, Generation: 1, Attempt: 1, Status: machine.StatusCompleted, Final: true, CostUSD: dag.USD(sec) * 1e4})
+	}
+	// The last eight: 10 x 7 with weights 1..7, 28 with weight 8.
+	want := (10.0*28 + 28*8) / 36
+	if eta, ok := p.ETA(st, now, 8); !ok || eta != time.Duration(2*want*float64(time.Second)) {
+		t.Errorf("two nodes of a chain take %v, want twice %v s", eta, want)
+	}
+	usd, ok := p.Projected(st, now)
+	if spent := st.Ledger().Spent.USD; !ok || usd != spent+2*dag.USD(want*1e4) {
+		t.Errorf("projected %v, spent %v", usd, spent)
+	}
+	var again Progress
+	again.Start(st)
+	if a, ok := again.ETA(st, now, 8); !ok || a != time.Duration(2*want*float64(time.Second)) {
+		t.Errorf("after a restart %v", a)
+	}
+}
+
+func BenchmarkProject(b *testing.B) {
+	x := whole(b)
+	_, end, _ := last(b, x)
+	l := NewLogs(func(s string) { b.Error(s) })
+	st := x.d.r.State()
+	b.ReportAllocs()
+	for i := range b.N {
+		e := *end
+		e.Seq = int64(i + 1)
+		l.Project(&e, st)
+	}
+}
+
+// BenchmarkLines measures making the lines of a silent node's end.
+func BenchmarkLines(b *testing.B) {
+	x := whole(b)
+	en, _, _ := last(b, x)
+	n := 0
+	b.ReportAllocs()
+	for range b.N {
+		en.lines(func(_ int, line []byte) { n += len(line) })
+	}
+}
+
+// last returns the end of the silent node.
+func last(t testing.TB, x *disturbed) (entry, *machine.Event, bool) {
+	t.Helper()
+	var en entry
+	var end *machine.Event
+	err := run.Walk(options(x.m), 0, func(e *machine.Event, st *machine.State) error {
+		if b, ok := e.Body.(*machine.FinishedBody); ok && b.Node == "quiet" {
+			en, _ = newEntry(e, st)
+			end = e
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return en, end, true
+}
