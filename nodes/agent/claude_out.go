@@ -108,7 +108,11 @@ func joinText(m object) string {
 // one before belongs to a new session and counts whole.
 func (c *claudeOut) book(o object) {
 	total, ok := o.num("total_cost_usd")
-	if !ok || total < 0 {
+	if !ok {
+		return
+	}
+	if !sane(total) {
+		c.warnings = append(c.warnings, fmt.Sprintf("the cost reported, %g, is no amount of money; it counts as unknown", total))
 		return
 	}
 	if c.costSeen && total < c.costLast {
@@ -138,8 +142,7 @@ func (c *claudeOut) fill(r *reply, ev evidence.Case) *nodes.Error {
 	if c.results > 1 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d results in one run; the last one counts", c.results))
 	}
-	status, _ := o.num("api_error_status")
-	r.Status = int(status)
+	r.Status = o.status("api_error_status")
 	if e := c.failure(o, r, ev); e != nil {
 		r.Finish = "error"
 		r.Text = lastOf(c.turns)
@@ -252,7 +255,7 @@ func (c *claudeOut) usage(r *reply) {
 		sum.CacheRead += m.count("cacheReadInputTokens")
 		sum.CacheWrite += m.count("cacheCreationInputTokens")
 		r.Models = append(r.Models, name)
-		if usd, ok := m.num("costUSD"); ok {
+		if usd, ok := m.num("costUSD"); ok && sane(usd) {
 			if r.ByModel == nil {
 				r.ByModel = map[string]float64{}
 			}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 )
 
@@ -35,6 +36,19 @@ func (o object) count(name string) int64 {
 	}
 	return int64(v)
 }
+
+// status returns a status of HTTP, which some write as a text; 0 when it is missing or something else.
+func (o object) status(name string) int {
+	raw := bytes.Trim(o[name], `" `)
+	n, err := strconv.Atoi(string(raw))
+	if err != nil || n < 100 || n > 599 {
+		return 0
+	}
+	return n
+}
+
+// sane reports whether a number of dollars can be what an attempt cost.
+func sane(usd float64) bool { return usd >= 0 && usd <= 1e6 }
 
 // yes returns a truth value; the text "true" counts.
 func (o object) yes(name string) bool {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -88,6 +89,22 @@ func TestEndWatch(t *testing.T) {
 			if done != tt.done {
 				t.Errorf("%q in pieces of %d: done %v", tt.in, size, done)
 			}
+		}
+	}
+}
+
+// An absurd cost is unknown, not a failure and not free; a status may be a text (R-7).
+func TestStrangeNumbers(t *testing.T) {
+	for _, cost := range []string{"1e300", "-1"} {
+		c := claudeOut{}
+		c.book(object{"total_cost_usd": json.RawMessage(cost)})
+		if c.costSeen || len(c.warnings) != 1 {
+			t.Errorf("%s: seen %v, warnings %q", cost, c.costSeen, c.warnings)
+		}
+	}
+	for raw, want := range map[string]int{`429`: 429, `"429"`: 429, `"x"`: 0, `{}`: 0, `1e9`: 0, `null`: 0} {
+		if got := (object{"s": json.RawMessage(raw)}).status("s"); got != want {
+			t.Errorf("status %s: %d, want %d", raw, got, want)
 		}
 	}
 }
