@@ -233,7 +233,7 @@ func TestPromptTokens(t *testing.T) {
 // C-9: the accumulators hold the last ten and the last thirty entries, with the pass they came from.
 func TestAccumulators(t *testing.T) {
 	s := corpusRun(t)
-	entry := regexp.MustCompile(`(?m)^## .*Pass (\d+)`)
+	entry := regexp.MustCompile(`(?m)^#{2,3} .*Pass (\d+)`)
 	for name, want := range map[string]int{"conviction-layer": 10, "discovery-log": 30} {
 		found := entry.FindAllStringSubmatch(s.read("_orchestrator/"+name+".md"), -1)
 		if len(found) != want {
@@ -308,6 +308,49 @@ func TestWhatIsKept(t *testing.T) {
 		builder := step != 2 && step != 5 && step != 8
 		if had := err == nil; had != (builder && pass > 1) {
 			t.Errorf("pass %d has a backup: %v", pass, had)
+		}
+	}
+}
+
+// T-1, T-4: the six logs hold what people ask for, and the commands that look at a run give JSON.
+func TestLogsAndReports(t *testing.T) {
+	s := corpusRun(t)
+	lines := func(name string) (out []map[string]any) {
+		for line := range strings.Lines(s.read("_orchestrator/logs/" + name)) {
+			var v map[string]any
+			if err := json.Unmarshal([]byte(line), &v); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			out = append(out, v)
+		}
+		return out
+	}
+	for name, fields := range map[string][]string{
+		"passes.jsonl": {"pass", "subset", "subsetPass", "rotation", "role", "durationMs", "inputTokens", "outputTokens", "costUsd", "validationPassed", "retries"},
+		"cost.jsonl":   {"pass", "role", "subset", "model", "inputTokens", "outputTokens", "cacheRead", "cacheWrite", "costUsd", "cumulativeCostUsd"},
+	} {
+		all := lines(name)
+		i := slices.IndexFunc(all, func(v map[string]any) bool { return v["node"] == "S3/p4" })
+		if i < 0 {
+			t.Errorf("%s has no line of S3/p4", name)
+			continue
+		}
+		for _, f := range fields {
+			if _, ok := all[i][f]; !ok {
+				t.Errorf("%s: the line of S3/p4 has no %s: %v", name, f, all[i])
+			}
+		}
+	}
+	if len(lines("decisions.jsonl")) == 0 || len(lines("quality.jsonl")) == 0 {
+		t.Error("no decisions or no quality records")
+	}
+	lines("errors.jsonl")
+	if log := s.read("_orchestrator/logs/orchestrator.log"); !strings.Contains(log, "[INFO]") || !strings.Contains(log, "S3/p4") {
+		t.Error("orchestrator.log does not tell of S3/p4")
+	}
+	for _, command := range []string{"status", "checkpoints", "report", "escalations", "verify"} {
+		if out := s.must(command, "--json"); !json.Valid([]byte(out)) {
+			t.Errorf("dagrun %s --json is no JSON:\n%s", command, tail(out))
 		}
 	}
 }

@@ -1,0 +1,93 @@
+package tidy
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// proven are the rows of the requirements that have landed. A row is proven where a test names it.
+func proven() []string {
+	rows := []string{"S-8", "V-1", "T-1", "T-3", "T-4", "L-2", "B-3", "B-7", "B-9", "B-11"}
+	for prefix, last := range map[string]int{"D": 4, "C": 13, "P": 15, "S": 12, "R": 8} {
+		for i := 1; i <= last; i++ {
+			rows = append(rows, fmt.Sprintf("%s-%d", prefix, i))
+		}
+	}
+	slices.Sort(rows)
+	return slices.Compact(rows)
+}
+
+// Every row of the requirements that has landed is named by the test that proves it.
+func TestEveryRowIsProven(t *testing.T) {
+	row := regexp.MustCompile(`\b[A-Z]-\d+\b`)
+	named := map[string]bool{}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			if d != nil && d.IsDir() && (d.Name() == ".git" || d.Name() == "build") {
+				return filepath.SkipDir
+			}
+			return err
+		}
+		if !strings.HasSuffix(path, "_test.go") && !strings.HasSuffix(path, ".txtar") || strings.HasSuffix(path, "ledger_test.go") {
+			return nil
+		}
+		b, err := os.ReadFile(path)
+		for _, id := range row.FindAllString(string(b), -1) {
+			named[id] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range proven() {
+		if !named[id] {
+			t.Errorf("no test names row %s", id)
+		}
+	}
+}
+
+// The README's commands exist: make targets and subcommands that it shows.
+func TestReadme(t *testing.T) {
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets := regexp.MustCompile(`(?m)^make ([a-z-]+)|`+"`make ([a-z-]+)`").FindAllStringSubmatch(string(readme), -1)
+	if len(targets) < 2 {
+		t.Errorf("the README names %d make targets, want at least two", len(targets))
+	}
+	for _, m := range targets {
+		name := m[1] + m[2]
+		if !regexp.MustCompile(`(?m)^` + name + `:`).Match(makefile) {
+			t.Errorf("the README says make %s; the Makefile has no such target", name)
+		}
+	}
+	for _, m := range regexp.MustCompile(`\]\(([^)#:]+)\)`).FindAllStringSubmatch(string(readme), -1) {
+		if _, err := os.Stat(filepath.Join(root, m[1])); err != nil {
+			t.Errorf("the README links to %s: %v", m[1], err)
+		}
+	}
+	if b, err := os.ReadFile(filepath.Join(root, "LICENSE")); err != nil || !strings.Contains(string(b), "MIT License") {
+		t.Errorf("LICENSE: want the MIT licence, got error %v", err)
+	}
+}
+
+// D-4: where things are.
+func TestTopLevel(t *testing.T) {
+	for _, name := range []string{"cmd", "dag", "nodes", "specs", "examples", "schemas", "testdata", "go.mod", "Makefile", "README.md", "ARCHITECTURE.md", "CHANGELOG.md"} {
+		if _, err := os.Stat(filepath.Join(root, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
