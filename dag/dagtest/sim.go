@@ -52,7 +52,7 @@ type attempt struct {
 }
 
 type fakeBreaker struct {
-	bad, good int
+	bad int
 	state     string
 	until     time.Time
 }
