@@ -82,12 +82,3 @@ func TestReadme(t *testing.T) {
 		t.Errorf("LICENSE: want the MIT licence, got error %v", err)
 	}
 }
-
-// D-4: where things are.
-func TestTopLevel(t *testing.T) {
-	for _, name := range []string{"cmd", "dag", "nodes", "specs", "examples", "schemas", "testdata", "go.mod", "Makefile", "README.md", "ARCHITECTURE.md", "CHANGELOG.md"} {
-		if _, err := os.Stat(filepath.Join(root, name)); err != nil {
-			t.Error(err)
-		}
-	}
-}
