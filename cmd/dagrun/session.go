@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -180,6 +181,10 @@ func (s *session) signals() (<-chan struct{}, func()) {
 	return out, func() { signal.Stop(got); close(done) }
 }
 
+// vendorKeys are the variables in which the vendors of models look for a key: a secret of such a name
+// is also taken from there.
+var vendorKeys = []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"}
+
 // secret reads the value of a named secret from the environment.
 func secret(name string) (string, error) {
 	variable := "DAGRUN_SECRET_" + strings.Map(func(r rune) rune {
@@ -192,6 +197,9 @@ func secret(name string) (string, error) {
 		return '_'
 	}, name)
 	v := os.Getenv(variable)
+	if v == "" && slices.Contains(vendorKeys, name) {
+		v = os.Getenv(name)
+	}
 	if v == "" {
 		return "", nodes.Permanent(nodes.Fail("config", "the secret "+name+" is not set: environment variable "+variable))
 	}
