@@ -38,7 +38,8 @@ func TestCompileRuleCases(t *testing.T) {
 			must(t, err)
 			v, err := tree.ParseJSON(c.Data, data, tree.Defaults)
 			must(t, err)
-			mistakes, doubts := r.Check(v, ""), r.Doubts(v, "")
+			mistakes := r.Check(v, "")
+			_, doubts := r.CheckTemplates(v, "")
 			got := map[bool]string{true: "ok", false: "invalid"}[len(mistakes) == 0]
 			if len(mistakes) == 0 && len(doubts) > 0 {
 				got = "ok_warn"

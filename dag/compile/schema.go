@@ -200,9 +200,6 @@ func firstLine(err error) string {
 // Kinds returns the registry the schema was made for.
 func (s *Schema) Kinds() *nodes.Registry { return s.kinds }
 
-// KindNames returns the names of all kinds, control kinds included, sorted.
-func (s *Schema) KindNames() []string { return slices.Clone(s.names) }
-
 // Rule returns the rules of a definition of dagrun.dev/spec: "Pipeline", "Node", "Agent".
 // It is nil for a name that is not defined.
 func (s *Schema) Rule(definition string) *rules.Rule { return s.rules[definition] }

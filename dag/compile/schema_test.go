@@ -99,7 +99,7 @@ func TestSchemaCompiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	with := s.Rule("Node").Field("with")
-	for _, kind := range s.KindNames() {
+	for _, kind := range s.names {
 		if with.By != "kind" || with.Cases[kind] == nil {
 			t.Errorf("no rule for the settings of %s", kind)
 		} else if with.Cases[kind].Doc == "" {
@@ -107,7 +107,7 @@ func TestSchemaCompiles(t *testing.T) {
 		}
 	}
 	for _, control := range []string{"checkpoint", "route", "approval", "milestone"} {
-		if !slices.Contains(s.KindNames(), control) {
+		if !slices.Contains(s.names, control) {
 			t.Errorf("no control node %s", control)
 		}
 	}

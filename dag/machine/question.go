@@ -132,15 +132,6 @@ func (s *State) Escalations() []EscalationOpenedBody {
 	return list
 }
 
-// AllEscalations returns all questions in the order they were asked.
-func (s *State) AllEscalations() []EscalationView {
-	list := make([]EscalationView, len(s.questions))
-	for k := range s.questions {
-		list[k] = s.questions[k].view()
-	}
-	return list
-}
-
 // Escalation returns a question by id.
 func (s *State) Escalation(id string) (EscalationView, bool) {
 	k, ok := s.questAt[id]

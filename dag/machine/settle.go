@@ -310,15 +310,6 @@ func merge(a, b dag.Retry) dag.Retry {
 	return a
 }
 
-// AttemptTimeout is how long an attempt may take, after so many failures: from the third attempt
-// on the time limit grows. 0 = no limit.
-func AttemptTimeout(t dag.Timeout, failures int) time.Duration {
-	if t.Growth > 1 && failures >= 2 {
-		return time.Duration(float64(t.Attempt) * t.Growth)
-	}
-	return t.Attempt.D()
-}
-
 // oneLine puts a message on one line.
 func oneLine(s string) string {
 	if !strings.ContainsAny(s, "\n\r") {

@@ -171,13 +171,3 @@ func TestJitterIsSpread(t *testing.T) {
 		t.Errorf("%d of 26 in the lowest quarter, %d in the highest", low, high)
 	}
 }
-
-// from the third attempt on the time limit grows.
-func TestAttemptTimeout(t *testing.T) {
-	limit := dag.Timeout{Attempt: dag.Duration(time.Minute), Growth: 1.5}
-	for failures, want := range []time.Duration{time.Minute, time.Minute, 90 * time.Second, 90 * time.Second} {
-		if got := AttemptTimeout(limit, failures); got != want {
-			t.Errorf("after %d failures: %s, want %s", failures, got, want)
-		}
-	}
-}

@@ -21,20 +21,12 @@ func (r *Rule) Check(v *tree.Value, path string) tree.Diagnostics {
 }
 
 // CheckTemplates is Check for a specification whose strings may still hold ${...}: such a string
-// is accepted wherever it stands, because what it will be is not known yet. It also returns
-// the doubts, see Doubts.
+// is accepted wherever it stands, because what it will be is not known yet. doubts are what is valid
+// but probably meant otherwise: an unknown field of an open map whose name resembles a declared one.
 func (r *Rule) CheckTemplates(v *tree.Value, path string) (mistakes, doubts tree.Diagnostics) {
 	c := checker{root: path, fill: true, templates: true}
 	c.value(r, v)
 	return c.found, c.doubts
-}
-
-// Doubts returns what is valid but probably meant otherwise: an unknown field of an open map
-// whose name resembles a declared one.
-func (r *Rule) Doubts(v *tree.Value, path string) tree.Diagnostics {
-	c := checker{root: path}
-	c.value(r, v)
-	return c.doubts
 }
 
 // Valid says whether v satisfies r. It changes nothing.

@@ -112,7 +112,8 @@ func TestDefaults(t *testing.T) {
 func TestDoubtsAndTemplates(t *testing.T) {
 	r := parseRule(t, job)
 	v := parse(t, `{"kind": "agent", "loose": {"scroe": 4, "other": 1}}`)
-	if got := r.Doubts(v, "").Error(); got != `f:1:29: loose.scroe: unknown field; did you mean "score"?` {
+	_, doubts := r.CheckTemplates(v, "")
+	if got := doubts.Error(); got != `f:1:29: loose.scroe: unknown field; did you mean "score"?` {
 		t.Errorf("doubts: %s", got)
 	}
 	v = parse(t, `{"kind": "agent", "max": "${params.n}", "share": "n"}`)
