@@ -60,7 +60,6 @@ func (s *settings) photograph(p *browser.Page, scratch string) (*album, error) {
 			}
 		}
 	}
-	a.count()
 	return a, nil
 }
 
@@ -132,40 +131,52 @@ func (c *camera) cut(format string, args ...any) {
 	c.album.Warnings = append(c.album.Warnings, text)
 }
 
-// take takes one picture, of the view or of a strip of the page, looks whether it is blank and puts
-// it down.
+// take takes one picture, of the view or of a strip of the page, and puts it down as it is.
 func (c *camera) take(kind, name string, y int, strip *browser.Strip) error {
 	png, err := c.page.Picture(strip)
 	if err != nil {
 		return err
 	}
-	seen, err := look(png)
+	text, err := c.page.Text(strip)
 	if err != nil {
-		return &nodes.Error{Category: "screenshot_failed", Message: name, Err: err}
+		return err
 	}
 	height := c.page.Viewport.Height
 	if strip != nil {
 		height = strip.Height
 	}
-	if !c.fits(seen.width, c.page.Viewport.Width) || !c.fits(seen.height, height) {
-		return &nodes.Error{Category: "screenshot_failed", Message: fmt.Sprintf("%s: %d x %d pixels", name, seen.width, seen.height), Err: errSize}
-	}
-	text, err := c.page.Text(strip)
-	if err != nil {
-		return err
-	}
 	sum := sha256.Sum256(png)
 	s := shot{
-		Name: name, Type: kind, Y: y, Width: seen.width, Height: seen.height, Bytes: len(png), SHA256: hex.EncodeToString(sum[:]),
-		Colours: seen.colours, Text: text, Blank: seen.blank(text, c.set.Blank), path: filepath.Join(c.dir, name),
+		Name: name, Type: kind, Y: y, Width: c.pixels(c.page.Viewport.Width), Height: c.pixels(height), Bytes: len(png),
+		SHA256: hex.EncodeToString(sum[:]), Text: text, path: filepath.Join(c.dir, name),
 	}
 	c.album.Shots = append(c.album.Shots, s)
 	return os.WriteFile(s.path, png, 0o600)
 }
 
-// fits compares pixels of a picture with CSS pixels.
-func (c *camera) fits(pixels, css int) bool {
-	return math.Abs(float64(pixels)-float64(css)*c.set.Scale) <= 1
+// pixels turns CSS pixels into those of a picture.
+func (c *camera) pixels(css int) int { return int(math.Round(float64(css) * c.set.Scale)) }
+
+// develop looks at the pictures, after the browser is gone: whether each has the size that it should
+// have, and whether it is blank.
+func (a *album) develop(blank float64) error {
+	for i := range a.Shots {
+		s := &a.Shots[i]
+		b, err := os.ReadFile(s.path)
+		if err != nil {
+			return err
+		}
+		seen, err := look(b)
+		if err != nil {
+			return &nodes.Error{Category: "screenshot_failed", Message: s.Name, Err: err}
+		}
+		if max(seen.width-s.Width, s.Width-seen.width, seen.height-s.Height, s.Height-seen.height) > 1 {
+			return nodes.Fail("screenshot_failed", fmt.Sprintf("%s is %d x %d pixels, not %d x %d", s.Name, seen.width, seen.height, s.Width, s.Height))
+		}
+		s.Width, s.Height, s.Colours, s.Blank = seen.width, seen.height, seen.colours, seen.blank(s.Text, blank)
+	}
+	a.count()
+	return nil
 }
 
 // count sums up what is blank.

@@ -26,34 +26,42 @@ func look(b []byte) (sight, error) {
 	}
 	pix, stride := pixels(img)
 	size := img.Bounds().Size()
-	counts := map[uint32]int{}
-	last, run := uint32(0), 0
-	for y := range size.Y {
+	c := counter{counts: map[uint32]int{}}
+	for y := 0; y < size.Y; {
 		row := pix[y*stride : y*stride+4*size.X]
-		for x := 0; x < len(row); x += 4 {
-			// Neighbours are mostly equal: the table is asked once per run of them.
-			if c := binary.LittleEndian.Uint32(row[x:]); c == last {
-				run++
-			} else {
-				count(counts, last, run)
-				last, run = c, 1
-			}
+		same := 1 // rows that look like this one
+		for y+same < size.Y && bytes.Equal(row, pix[(y+same)*stride:(y+same)*stride+4*size.X]) {
+			same++
 		}
+		c.row(row, same)
+		y += same
 	}
-	count(counts, last, run)
-	s := sight{width: size.X, height: size.Y, colours: len(counts)}
-	for _, n := range counts {
+	s := sight{width: size.X, height: size.Y, colours: len(c.counts)}
+	for _, n := range c.counts {
 		s.most = max(s.most, float64(n)/float64(size.X*size.Y))
 	}
 	return s, nil
 }
 
-func count(counts map[uint32]int, colour uint32, run int) {
-	if run == 0 {
-		return
-	}
-	if _, known := counts[colour]; known || len(counts) < mostColours {
-		counts[colour] += run
+// A counter counts pixels by colour.
+type counter struct{ counts map[uint32]int }
+
+// row counts the pixels of a row that is there so many times. Neighbours are mostly equal: the
+// table is asked once per run of them, and blocks of one colour are not looked into.
+func (c counter) row(row []byte, times int) {
+	const block = 4 * 32
+	for len(row) > 0 {
+		colour, n := binary.LittleEndian.Uint32(row), 4
+		for n+block <= len(row) && bytes.Equal(row[n:n+block], row[n-4:n-4+block]) {
+			n += block
+		}
+		for n < len(row) && binary.LittleEndian.Uint32(row[n:]) == colour {
+			n += 4
+		}
+		if _, known := c.counts[colour]; known || len(c.counts) < mostColours {
+			c.counts[colour] += n / 4 * times
+		}
+		row = row[n:]
 	}
 }
 

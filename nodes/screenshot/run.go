@@ -1,12 +1,13 @@
 package screenshot
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/browser"
@@ -44,6 +45,9 @@ func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 	version, survivors, err := browser.Look(ctx, t, job)
 	res := &nodes.Result{Survivors: survivors}
 	if err != nil {
+		return res, err
+	}
+	if err := develop(albums, s.Blank); err != nil {
 		return res, err
 	}
 	m := &manifest{Browser: version, Viewports: albums}
@@ -98,4 +102,13 @@ func (m *manifest) warnings() []string {
 	return out
 }
 
-var errSize = errors.New("the picture has another size than the view")
+// develop looks at the pictures of all viewports side by side.
+func develop(albums []album, blank float64) error {
+	errs := make([]error, len(albums))
+	var wg sync.WaitGroup
+	for i := range albums {
+		wg.Go(func() { errs[i] = albums[i].develop(blank) })
+	}
+	wg.Wait()
+	return cmp.Or(errs...)
+}
