@@ -110,14 +110,14 @@ func TestExpandRefusesWhatItCannotName(t *testing.T) {
 	i, _ := res.Graph.Index("write")
 	for _, c := range []struct{ sections, want string }{
 		{`[]`, ""},
-		{`[{"id":"a","title":"x","words":1},{"id":"A","title":"y","words":1}]`, `foreach: item 2: key "A": item 1 has it already`},
-		{`[{"id":"a b","title":"x","words":1}]`, `foreach: item 1: key "a b": want letters, digits, '.', '_', '-', starting with a letter or digit`},
-		{`[{"id":"../x","title":"x","words":1}]`, `foreach: item 1: key "../x": want letters`},
-		{`[{"title":"x","words":1}]`, `foreach: item 1: key: "sec.value.id": no such key: id`},
-		{`[{"id":"a","title":"x","words":500}]`, `foreach: item 1: nodes.write/a.with.n: want an int from 0 to 100, got int 500`},
-		{`[{"id":"a","title":"x","words":"many"}]`, `foreach: item 1: nodes.write/a.with.n: want an int from 0 to 100, got string "many"`},
-		{`[1,2,3,4,5]`, "foreach.in: 5 items; want at most 4 (see `most`)"},
-		{`{"a":1}`, `foreach.in: "nodes['outline'].out.sections": nodes['outline'].out.sections is declared list and holds map`},
+		{`[{"id":"a","title":"x","words":1},{"id":"A","title":"y","words":1}]`, `item 2: key "A": item 1 has it already`},
+		{`[{"id":"a b","title":"x","words":1}]`, `item 1: key "a b": want letters, digits, '.', '_', '-', starting with a letter or digit`},
+		{`[{"id":"../x","title":"x","words":1}]`, `item 1: key "../x": want letters`},
+		{`[{"title":"x","words":1}]`, `item 1: key: "sec.value.id": no such key: id`},
+		{`[{"id":"a","title":"x","words":500}]`, `item 1: nodes.write/a.with.n: want an int from 0 to 100, got int 500`},
+		{`[{"id":"a","title":"x","words":"many"}]`, `item 1: nodes.write/a.with.n: want an int from 0 to 100, got string "many"`},
+		{`[1,2,3,4,5]`, "in: 5 items; want at most 4 (see `most`)"},
+		{`{"a":1}`, `in: "nodes['outline'].out.sections": nodes['outline'].out.sections is declared list and holds map`},
 	} {
 		got, err := eval.Expand(res.Graph.Node(i), record{
 			"outline": {Status: "completed", Out: values("sections", c.sections, "style", `"verse"`)},

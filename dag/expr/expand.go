@@ -40,24 +40,24 @@ func (e *Evaluator) Expand(n *dag.Node, sc dag.Scope) ([]dag.Node, error) {
 	}
 	x, err := e.expander(f)
 	if err != nil {
-		return nil, fmt.Errorf("foreach: %w", err)
+		return nil, err
 	}
 	list, err := x.in.Eval(nil, sc)
 	if err != nil {
-		return nil, fmt.Errorf("foreach.in: %w", err)
+		return nil, fmt.Errorf("in: %w", err)
 	}
 	if list.Kind != tree.List {
-		return nil, fmt.Errorf("foreach.in: want a list, got %s", kindNames[list.Kind])
+		return nil, fmt.Errorf("in: want a list, got %s", kindNames[list.Kind])
 	}
 	if len(list.Items) > f.Most {
-		return nil, fmt.Errorf("foreach.in: %d items; want at most %d (see `most`)", len(list.Items), f.Most)
+		return nil, fmt.Errorf("in: %d items; want at most %d (see `most`)", len(list.Items), f.Most)
 	}
 	out := make([]dag.Node, 0, len(list.Items))
 	seen := map[string]int{}
 	for i, v := range list.Items {
 		node, err := x.item(n, v, i, len(list.Items), sc, seen, e.Finish)
 		if err != nil {
-			return nil, fmt.Errorf("foreach: item %d: %w", i+1, err)
+			return nil, fmt.Errorf("item %d: %w", i+1, err)
 		}
 		out = append(out, node)
 	}
