@@ -27,6 +27,7 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == compile.ChildCommand {
 		os.Exit(compile.Child(os.Stdin, os.Stdout, nodes.NewRegistry(all.Kinds()...)))
 	}
+	boundMemory()
 	os.Exit(command(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
