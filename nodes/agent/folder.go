@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/accept"
 )
 
 // name is the name of a given file in the working folder.
@@ -76,22 +77,7 @@ func give(t *nodes.Task, root *os.Root, g givenFile) error {
 	if g.Unpack {
 		return unpack(root, g.name(), from)
 	}
-	return lay(root, g.name(), from)
-}
-
-// lay writes a file below root and nowhere else.
-func lay(root *os.Root, name string, from io.Reader) error {
-	if dir := filepath.Dir(name); dir != "." {
-		if err := root.MkdirAll(dir, 0o700); err != nil {
-			return err
-		}
-	}
-	f, err := root.Create(name)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(f, from)
-	return errors.Join(err, f.Close())
+	return accept.Put(root, g.name(), from)
 }
 
 const mostUnpacked = 1 << 30 // bytes, packed and unpacked
@@ -119,7 +105,7 @@ func unpack(root *os.Root, dir string, from io.Reader) error {
 			return fmt.Errorf("unpack %s: %w", f.Name, err)
 		}
 		limited := &io.LimitedReader{R: content, N: left + 1}
-		err = lay(root, path.Join(dir, f.Name), limited)
+		err = accept.Put(root, path.Join(dir, f.Name), limited)
 		if err = errors.Join(err, content.Close()); err != nil {
 			return fmt.Errorf("unpack %s: %w", f.Name, err)
 		}

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/accept"
 	"dagrun.dev/nodes/internal/proc"
 )
 
@@ -134,7 +135,7 @@ func layOut(t *nodes.Task, dir string) error {
 		if err != nil {
 			return fmt.Errorf("read %s: %w", name, err)
 		}
-		err = put(root, name, from)
+		err = accept.Put(root, name, from)
 		_ = from.Close()
 		if err != nil {
 			return fmt.Errorf("read %s: %w", name, err)
@@ -156,20 +157,6 @@ func entries(t *nodes.Task, name string) (io.ReadCloser, error) {
 	return io.NopCloser(strings.NewReader(b.String())), nil
 }
 
-func put(root *os.Root, name string, from io.Reader) error {
-	if dir := filepath.Dir(name); dir != "." {
-		if err := root.MkdirAll(dir, 0o700); err != nil {
-			return err
-		}
-	}
-	f, err := root.Create(name)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(f, from)
-	return errors.Join(err, f.Close())
-}
-
 // collect takes artifacts and values out of the staging folder.
 func collect(t *nodes.Task, s *settings, p *proc.Result, res *nodes.Result) error {
 	list, err := os.ReadDir(t.Out)
@@ -185,7 +172,7 @@ func collect(t *nodes.Task, s *settings, p *proc.Result, res *nodes.Result) erro
 	}
 	defer root.Close()
 	if s.Stdout != "" {
-		if err := put(root, s.Stdout, p.Stdout.Open()); err != nil {
+		if err := accept.Put(root, s.Stdout, p.Stdout.Open()); err != nil {
 			return fmt.Errorf("artifact %s: %w", s.Stdout, err)
 		}
 	}

@@ -1,11 +1,14 @@
 package accept
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 
 	"dagrun.dev/nodes"
@@ -98,13 +101,8 @@ func (s *State) Result(out string, keep bool) (*nodes.Result, error) {
 	if !keep {
 		return res, nil
 	}
-	names := make([]string, 0, len(s.Artifacts))
-	for name := range s.Artifacts {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	res.Writes = make(map[string]string, len(names))
-	for _, name := range names {
+	res.Writes = make(map[string]string, len(s.Artifacts))
+	for _, name := range slices.Sorted(maps.Keys(s.Artifacts)) {
 		if err := stage(out, name, s.Artifacts[name]); err != nil {
 			return nil, err
 		}
@@ -120,16 +118,27 @@ func stage(out, name string, content []byte) error {
 		return err
 	}
 	defer root.Close()
-	local := filepath.FromSlash(name)
-	if dir := filepath.Dir(local); dir != "." {
-		if err := root.MkdirAll(dir, 0o700); err != nil {
-			return fmt.Errorf("stage %s: %w", name, err)
-		}
-	}
-	if err := root.WriteFile(local, content, 0o600); err != nil {
+	if err := Put(root, name, bytes.NewReader(content)); err != nil {
 		return fmt.Errorf("stage %s: %w", name, err)
 	}
 	return nil
+}
+
+// Put writes a file of a folder, and the folders that lead to it. A name that leads out of the
+// folder is an error.
+func Put(root *os.Root, name string, from io.Reader) error {
+	name = filepath.FromSlash(name)
+	if dir := filepath.Dir(name); dir != "." {
+		if err := root.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, from)
+	return errors.Join(err, f.Close())
 }
 
 // Path joins parts of a settings path for a Problem: Path("markers", "x", "to") is "markers.x.to".
