@@ -129,9 +129,11 @@ func (s *State) failed(e *Event, i int32, b *FinishedBody) {
 	switch {
 	case b.Stop:
 		m.stopped = !b.Final
+		m.before++ // a failure like any other, but it uses up no attempt
 		return
 	case !b.WaitUntil.IsZero() && !b.Final:
 		m.waits++
+		m.before++
 		m.retryAt, m.hold = ms(b.WaitUntil), true
 		if c := s.classes[s.class[i]].breaker; c >= 0 { // the others would be told the same
 			s.breakers[c].hold = max(s.breakers[c].hold, m.retryAt)
