@@ -127,39 +127,11 @@ func earlier(a, b timer) bool {
 	return a.node < b.node
 }
 
-func (s *State) pushTimer(t timer) {
-	h := append(s.timers, t)
-	for k := len(h) - 1; k > 0; {
-		parent := (k - 1) / 2
-		if !earlier(h[k], h[parent]) {
-			break
-		}
-		h[k], h[parent] = h[parent], h[k]
-		k = parent
-	}
-	s.timers = h
-}
+func (s *State) pushTimer(t timer) { s.timers = pushHeap(s.timers, t, earlier) }
 
-func (s *State) popTimer() timer {
-	h := s.timers
-	top, last := h[0], len(h)-1
-	h[0] = h[last]
-	h = h[:last]
-	for k := 0; ; {
-		best := k
-		for child := 2*k + 1; child <= 2*k+2 && child < len(h); child++ {
-			if earlier(h[child], h[best]) {
-				best = child
-			}
-		}
-		if best == k {
-			break
-		}
-		h[k], h[best] = h[best], h[k]
-		k = best
-	}
-	s.timers = h
-	return top
+func (s *State) popTimer() (t timer) {
+	t, s.timers = popHeap(s.timers, earlier)
+	return t
 }
 
 // valid reports whether a timer still says something of its node.

@@ -11,6 +11,7 @@ import (
 type chooser struct {
 	d      *decision
 	places []place
+	before func(a, b place) bool // by their nodes
 	gates  []gate
 	paid   bool // no further paid start fits
 	chosen dag.Amount
@@ -30,7 +31,11 @@ const (
 )
 
 func (d *decision) chooser() *chooser {
-	return &chooser{d: d, gates: make([]gate, len(d.s.classes)), pools: make([]int32, len(d.s.pools)), probes: make([]int32, len(d.s.breakers))}
+	s := d.s
+	return &chooser{
+		d: d, gates: make([]gate, len(s.classes)), pools: make([]int32, len(s.pools)), probes: make([]int32, len(s.breakers)),
+		before: func(a, b place) bool { return s.better(s.classes[a.class].heap[a.at], s.classes[b.class].heap[b.at]) },
+	}
 }
 
 // starts chooses the nodes to start now.
@@ -204,42 +209,9 @@ func (d *decision) budget(i int32, chosen dag.Amount) {
 	d.pause("budget", n.ID, "spent %d tokens; %s reserves %d more, the cap is %d. Raise the cap and resume", l.spent.Tokens, n.ID, n.Reserve.Tokens, l.budget.CapTokens)
 }
 
-func (c *chooser) less(a, b place) bool {
-	s := c.d.s
-	return s.better(s.classes[a.class].heap[a.at], s.classes[b.class].heap[b.at])
-}
+func (c *chooser) add(p place) { c.places = pushHeap(c.places, p, c.before) }
 
-func (c *chooser) add(p place) {
-	h := append(c.places, p)
-	for k := len(h) - 1; k > 0; {
-		parent := (k - 1) / 2
-		if !c.less(h[k], h[parent]) {
-			break
-		}
-		h[k], h[parent] = h[parent], h[k]
-		k = parent
-	}
-	c.places = h
-}
-
-func (c *chooser) pop() place {
-	h := c.places
-	top, last := h[0], len(h)-1
-	h[0] = h[last]
-	h = h[:last]
-	for k := 0; ; {
-		best := k
-		for child := 2*k + 1; child <= 2*k+2 && child < len(h); child++ {
-			if c.less(h[child], h[best]) {
-				best = child
-			}
-		}
-		if best == k {
-			break
-		}
-		h[k], h[best] = h[best], h[k]
-		k = best
-	}
-	c.places = h
-	return top
+func (c *chooser) pop() (p place) {
+	p, c.places = popHeap(c.places, c.before)
+	return p
 }
