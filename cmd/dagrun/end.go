@@ -28,6 +28,7 @@ type end struct {
 	Next      string   `json:"next,omitempty"` // what the user can do
 	Exit      int      `json:"exit_status"`
 
+	Pieces  *report.Pieces  `json:"pieces,omitempty"`
 	Summary *report.Summary `json:"summary,omitempty"`
 }
 
@@ -54,6 +55,7 @@ func endOf(r *run.Run) end {
 	}
 	switch v.Status {
 	case machine.RunPause:
+		e.Pieces = report.NewPieces(st)
 		e.Reason, e.Node, e.Message = v.Pause.Reason, v.Pause.Node, v.Pause.Message
 		e.Exit, e.Next = pauseExit(e.Reason)
 	case machine.RunBroken:
@@ -67,11 +69,13 @@ func endOf(r *run.Run) end {
 func pauseExit(reason string) (int, string) {
 	switch reason {
 	case "user":
-		return exitDone, "go on with: dagrun resume"
+		return exitDone, "go on with: dagrun resume (--restart NODE runs a piece anew, --without NODE leaves one out)"
 	case "node-failed", "repeated-failure":
 		return exitBad, "mend the cause, then go on with: dagrun resume (or apply, after a change of the spec)"
 	case "budget":
-		return exitPaused, "raise the budget in the spec, then: dagrun apply"
+		return exitPaused, "raise the budget in the spec, then: dagrun apply; or: dagrun resume --cap-usd N (or --cap-tokens, --wall)"
+	case "person":
+		return exitPaused, "do what the reason asks for (log in, pay, allow), then go on with: dagrun resume"
 	case "escalation":
 		return exitPaused, "answer with: dagrun respond ID ANSWER; then: dagrun resume"
 	case "disk":
@@ -113,6 +117,9 @@ func (s *session) tell(e end, sum *report.Summary) error {
 		fmt.Fprintf(out, "Reason: %s%s: %s\n", e.Reason, at, report.Plain(e.Message))
 	} else if e.Message != "" {
 		fmt.Fprintf(out, "Reason: %s\n", report.Plain(e.Message))
+	}
+	if err := e.Pieces.WriteText(out); err != nil {
+		return err
 	}
 	if err := sum.WriteText(out); err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dagrun.dev/dag"
 	"dagrun.dev/dag/executor"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/run"
@@ -20,6 +19,7 @@ func newResume() *cobra.Command {
 	var h hostFlags
 	var again, salvage bool
 	var limits limitFlags
+	var pieces pieceFlags
 	c := &cobra.Command{
 		Use:   "resume",
 		Short: "Go on with a run under the plan it has",
@@ -48,7 +48,7 @@ specification says now; only limits can be changed. To go on under a changed spe
 				return err
 			}
 			s.warn(rep)
-			if err := s.ready(r, again, limits.change); err != nil || s.nothing {
+			if err := s.ready(r, again, &limits, &pieces); err != nil || s.nothing {
 				return errors.Join(err, r.Close())
 			}
 			return s.carryOn(r)
@@ -59,13 +59,14 @@ specification says now; only limits can be changed. To go on under a changed spe
 	c.Flags().BoolVar(&again, "again", false, "go on with a run that has failed for good or was cancelled")
 	c.Flags().BoolVar(&salvage, "salvage", false, "go on with the events before a damage of the log; the damaged log is kept under archives")
 	limits.add(c)
+	pieces.add(c)
 	return c
 }
 
 // ready makes a run that exists go on under its own plan.
-func (s *session) ready(r *run.Run, again bool, limits func(*dag.Budget) error) error {
+func (s *session) ready(r *run.Run, again bool, limits *limitFlags, pieces *pieceFlags) error {
 	switch v := r.State().Run(); {
-	case v.Status == machine.RunDone:
+	case v.Status == machine.RunDone && len(pieces.restart) == 0:
 		s.nothing = true
 		s.say("Nothing to do: %s is complete in %s.\n", v.Name, s.dir)
 		return nil
@@ -75,7 +76,7 @@ func (s *session) ready(r *run.Run, again bool, limits func(*dag.Budget) error) 
 	now := time.Now()
 	budget := r.State().Ledger().Budget
 	was := budget
-	if err := limits(&budget); err != nil {
+	if err := limits.change(&budget); err != nil {
 		return err
 	}
 	if budget != was {
@@ -83,7 +84,17 @@ func (s *session) ready(r *run.Run, again bool, limits func(*dag.Budget) error) 
 			return err
 		}
 	}
-	return r.Resume(now, s.name, executor.Adopt(r, s.kinds, now))
+	if _, err := pieces.bodies(r.State()); err != nil { // before anything is recorded
+		return err
+	}
+	if err := r.Resume(now, s.name, executor.Adopt(r, s.kinds, now)); err != nil {
+		return err
+	}
+	bodies, err := pieces.bodies(r.State())
+	if err != nil || len(bodies) == 0 {
+		return err
+	}
+	return r.RecordDurable(now, bodies...)
 }
 
 func errFailed(dir, why string) error {

@@ -23,20 +23,21 @@ import (
 
 // An attempt is one attempt of a node, or of its undo action, under way.
 type attempt struct {
-	key        string // in host.running
-	node       *dag.Node
-	undo       bool            // of the node's undo action
-	probe      bool            // finds out what became of a lost attempt
-	kind       string          // of the node or of its undo action
-	with       json.RawMessage // every ${...} resolved
-	generation int
-	number     int
-	failures   int
-	reserve    dag.Amount
-	feedback   string
-	began      time.Time
-	mark       run.Mark // to wait for before anything is done
-	slot       *slot
+	key         string // in host.running
+	node        *dag.Node
+	undo        bool            // of the node's undo action
+	probe       bool            // finds out what became of a lost attempt
+	kind        string          // of the node or of its undo action
+	with        json.RawMessage // every ${...} resolved
+	generation  int
+	number      int
+	failures    int // since the node was last given a fresh start
+	allFailures int // of the generation
+	reserve     dag.Amount
+	feedback    string
+	began       time.Time
+	mark        run.Mark // to wait for before anything is done
+	slot        *slot
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc

@@ -196,7 +196,7 @@ func (h *host) compensate(c *machine.Command, now time.Time) error {
 // end it at once.
 func (h *host) begin(a *attempt) error {
 	view, _ := h.state().NodeByID(a.node.ID)
-	a.failures = view.Failures
+	a.failures, a.allFailures = view.Failures, view.AllFailures
 	a.feedback = h.feedback(view)
 	a.mark = h.mark
 	a.plan = h.run.Graph().Plan

@@ -17,7 +17,7 @@ import (
 func (h *host) task(a *attempt) (*nodes.Task, error) {
 	n := a.node
 	return &nodes.Task{
-		Node: n.ID, Generation: a.generation, Attempt: a.number, Failures: a.failures,
+		Node: n.ID, Generation: a.generation, Attempt: a.number, Failures: a.allFailures,
 		Kind: a.kind, With: a.with, Labels: n.Labels, Seed: a.seed, Effect: n.Effect,
 		Reads: n.Reads, Writes: n.Writes, Outputs: n.Outputs,
 		Timeout: a.timeout(), Silence: n.Timeout.Silence.D(), Grace: a.grace(),

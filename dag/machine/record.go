@@ -50,6 +50,7 @@ type more struct {
 	since      int64         // start of the time that Timeout.Total bounds; 0 = first
 	last       *FinishedBody // last end, without notes and diagnostics
 	failures   []catCount    // in this round, by category
+	before     int32         // failures of this generation that use up no attempt: of earlier rounds, waits, stops
 	lost       int32         // in this round
 	waits      int32         // in a row
 	rounds     int32         // final failures, each after a fresh start
@@ -95,6 +96,7 @@ func (r *rec) reset() {
 func (r *rec) fresh(at int64) {
 	r.phase, r.due = idle, false
 	m := r.m()
+	m.before += m.failed()
 	m.failures, m.lost, m.waits, m.retryAt, m.hold, m.stopped = nil, 0, 0, 0, false, false
 	m.verdict, m.question, m.undone, m.undoTries, m.undoAt = "", "", false, 0, 0
 	if r.attempt > 0 {

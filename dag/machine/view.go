@@ -54,7 +54,8 @@ type NodeView struct {
 	Generation  int  // from 1
 	Attempt     int  // last started in this generation; 0 = none
 	Failures    int  // recorded failures since the node was last given a fresh start
-	Lost        int  // likewise
+	AllFailures int  // recorded failures of this generation
+	Lost        int  // since the node was last given a fresh start
 	Rounds      int  // final failures, each after a fresh start
 	Rewinds     int  // that its failures caused
 	First       time.Time
@@ -84,6 +85,7 @@ func (s *State) NodeAt(i int32) NodeView {
 		First: at(r.firstStart()), Started: at(r.started), Finished: at(r.finished), Fingerprint: r.fingerprint}
 	v.Soft = (v.Status == Failed || v.Status == Cancelled) && s.settled[i].counts()
 	if m := r.more; m != nil {
+		v.AllFailures = int(m.before + m.failed())
 		v.Failures, v.Lost, v.Rounds, v.Rewinds = int(m.failed()), int(m.lost), int(m.rounds), int(m.rewinds)
 		v.Last, v.RetryAt = m.last, at(m.retryAt)
 		v.Cost, v.Usage, v.Reserved = m.cost, m.usage, m.reserved

@@ -151,7 +151,7 @@ func TestVerifyCountsAnswersAndCost(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Close()
-	if err := r.Failed(a, "raw-output.txt"); err != nil {
+	if _, err := r.Failed(a, "raw-output.txt"); err != nil {
 		t.Fatal(err)
 	}
 	r.Abandon()
@@ -206,7 +206,7 @@ func TestKeptFilesAreNeverOverwritten(t *testing.T) {
 		}
 	}
 	keep(Attempt{"b1", 1, 1}, "raw-output.txt", "first")
-	if err := r.Failed(Attempt{"b1", 1, 1}, "raw-output.txt"); err != nil {
+	if _, err := r.Failed(Attempt{"b1", 1, 1}, "raw-output.txt"); err != nil {
 		t.Fatal(err)
 	}
 	keep(Attempt{"b1", 1, 2}, "raw-output.txt", "second") // and its process dies
@@ -221,7 +221,7 @@ func TestKeptFilesAreNeverOverwritten(t *testing.T) {
 			t.Errorf("%s holds %q", name, got)
 		}
 	}
-	if err := r.Failed(Attempt{"b1", 1, 9}, "nothing.txt"); err != nil {
+	if _, err := r.Failed(Attempt{"b1", 1, 9}, "nothing.txt"); err != nil {
 		t.Error(err)
 	}
 	for _, name := range []string{"../x", "", ".", "/x", "../../events.ndjson"} {

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"dagrun.dev/dag/machine"
+)
+
+// pieceFlags say what is to become of single nodes when a run goes on (L-5): all others simply go
+// on, those that were stopped half-way from their beginning.
+type pieceFlags struct{ restart, without []string }
+
+func (f *pieceFlags) add(c *cobra.Command) {
+	c.Flags().StringArrayVar(&f.restart, "restart", nil, "run a node anew, and what depends on it (may be repeated)")
+	c.Flags().StringArrayVar(&f.without, "without", nil, "go on without a node that has not ended: it counts as skipped (may be repeated)")
+}
+
+// bodies returns what is to be recorded.
+func (f *pieceFlags) bodies(st *machine.State) ([]machine.Body, error) {
+	var out []machine.Body
+	g := st.Graph()
+	for _, id := range f.restart {
+		at, ok := g.Index(id)
+		if !ok {
+			return nil, fmt.Errorf("--restart: the run has no node %s", id)
+		}
+		b := &machine.RewoundBody{To: id, Reason: "restarted by the user"}
+		for i := range int32(g.Len()) {
+			if v := st.NodeAt(i); (i == at || g.Ancestor(at, i)) && (v.Attempt > 0 || ended(v.Status)) {
+				b.Nodes = append(b.Nodes, v.Node.ID)
+			}
+		}
+		if len(b.Nodes) == 0 {
+			return nil, fmt.Errorf("--restart: %s has not begun", id)
+		}
+		out = append(out, b)
+	}
+	for _, id := range f.without {
+		v, ok := st.NodeByID(id)
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("--without: the run has no node %s", id)
+		case v.Status == machine.Asking:
+			return nil, fmt.Errorf("--without: %s waits for an answer, see dagrun escalations", id)
+		case ended(v.Status) && v.Status != machine.Failed:
+			return nil, fmt.Errorf("--without: %s has ended already", id)
+		}
+		out = append(out, &machine.FinishedBody{Node: id, Generation: v.Generation, Status: machine.StatusSkipped, Final: true,
+			Message: "left out by the user"})
+	}
+	return out, nil
+}
+
+func ended(s machine.Status) bool {
+	switch s {
+	case machine.Completed, machine.Failed, machine.Skipped, machine.Cancelled:
+		return true
+	}
+	return false
+}
