@@ -126,6 +126,7 @@ type Node struct {
 	With    json.RawMessage `json:"with,omitempty"` // canonical; ${...} left only where it reads recorded values
 	Needs   []string        `json:"needs,omitempty"`
 	AtLeast int             `json:"atLeast,omitempty"` // how many needs must have succeeded; 0 = see When and OnFail
+	WaitAll bool            `json:"waitAll,omitempty"` // with AtLeast: starts when all needs have ended, not when enough have succeeded
 	When    string          `json:"when,omitempty"`    // CEL over recorded values and statuses of needs
 	Always  bool            `json:"always,omitempty"`
 

@@ -162,6 +162,7 @@ func (b *builder) needs(n *dag.Node, v *tree.Value, path string) {
 	if v.Kind == tree.Map {
 		list = v.Get("of")
 		n.AtLeast = num(v.Get("atLeast"))
+		n.WaitAll = n.AtLeast > 0 && str(v.Get("wait")) == "all"
 		if n.AtLeast > len(list.Items) {
 			b.fail(v.Get("atLeast").Pos, path+".needs.atLeast", "want at most %d, the number of needs, got %d", len(list.Items), n.AtLeast)
 		}

@@ -115,6 +115,7 @@ func (g generator) edges(n *dag.Node) {
 		n.When = g.one("true", "false")
 	case 2:
 		n.AtLeast = 1
+		n.WaitAll = len(n.Needs)%2 == 0
 		n.OnFail = g.one("continue", "skip")
 		return
 	case 3:

@@ -32,7 +32,7 @@ func (s *State) classify(i int32) Status {
 	}
 	n := s.graph.Node(i)
 	t := &s.tallies[i]
-	if t.open > 0 && !(s.ending != "" && n.Always && s.cleanupReady(i)) {
+	if t.open > 0 && !s.decided(i, n, t) && !(s.ending != "" && n.Always && s.cleanupReady(i)) {
 		return Waiting
 	}
 	if r.attempt > 0 {
@@ -54,6 +54,22 @@ func (s *State) entry(i int32, n *dag.Node, t *tally) Status {
 		return Expanding
 	}
 	return Ready
+}
+
+// decided reports whether what a node needs is known before all its needs have ended: enough of
+// them have succeeded, or too few still can. An open foreach may become any number of needs.
+func (s *State) decided(i int32, n *dag.Node, t *tally) bool {
+	switch {
+	case n.AtLeast == 0 || n.WaitAll:
+		return false
+	case int(t.ok) >= n.AtLeast:
+		return true
+	case int(t.ok+t.open) >= n.AtLeast || t.skipped == t.counted:
+		return false
+	}
+	return !slices.ContainsFunc(s.graph.Needs(i), func(j int32) bool {
+		return s.settled[j] == unsettled && s.graph.Node(j).Foreach != nil
+	})
 }
 
 // Why a node is not started though its needs have ended.
