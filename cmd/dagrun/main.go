@@ -146,7 +146,7 @@ cost, runs it, and remembers every step, so that a run goes on where it was stop
 	root.AddCommand(
 		newPlan(), newApply(), newResume(), newStatus(), newGraph(), newLog(), newReplay(), newVet(),
 		newCheckpoints(), newRevert(), newVerify(), newReport(), newEscalations(), newRespond(), newCancel(),
-		newInit(), newVersion(), newSimAgent(),
+		newInit(), newVersion(), newSelftest(), newSimAgent(),
 	)
 	return root
 }
