@@ -108,9 +108,22 @@ func (p *printer) event(e *machine.Event) {
 		p.line("budget   warning: $"+b.SpentUSD.String()+" spent", true)
 	case *machine.CheckpointBody:
 		p.line("saved    checkpoint "+b.ID, true)
+	case *machine.CompensationBody:
+		p.line(undoLine(b), true)
 	case *machine.RewoundBody:
 		p.line(fmt.Sprintf("rewound  to %s, %d nodes run again: %s", b.To, len(b.Nodes), b.Reason), true)
 	}
+}
+
+// undoLine says that an undo action begins, and why, or how it ended.
+func undoLine(b *machine.CompensationBody) string {
+	switch {
+	case !b.Done:
+		return "undoes   " + b.Node + ": " + b.Reason
+	case b.Status == machine.StatusCompleted:
+		return "undone   " + b.Node
+	}
+	return strings.TrimSuffix("failed   undo of "+b.Node+": "+b.Reason, ": ")
 }
 
 func until(t time.Time) string {

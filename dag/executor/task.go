@@ -16,10 +16,14 @@ import (
 // task builds what an attempt may see.
 func (h *host) task(a *attempt) (*nodes.Task, error) {
 	n := a.node
+	writes, outputs := n.Writes, n.Outputs
+	if a.undo { // it makes what its own settings name, not what the node makes
+		writes, outputs = h.traits(a).Writes, nil
+	}
 	return &nodes.Task{
 		Node: n.ID, Generation: a.generation, Attempt: a.number, Failures: a.allFailures,
 		Kind: a.kind, With: a.with, Labels: n.Labels, Seed: a.seed, Effect: n.Effect,
-		Reads: n.Reads, Writes: n.Writes, Outputs: n.Outputs,
+		Reads: n.Reads, Writes: writes, Outputs: outputs,
 		Timeout: a.timeout(), Silence: n.Timeout.Silence.D(), Grace: a.grace(),
 		Reserve: a.reserve.USD.Float(), Feedback: a.feedback,
 		SpecDir: h.o.SpecDir, Out: a.slot.out, Scratch: a.slot.scratch, Binary: h.o.Binary,
@@ -102,6 +106,9 @@ func (h *host) body(a *attempt, res *nodes.Result) (machine.FinishedBody, error)
 			return b, nodes.Fail("protocol", "note "+n.Type+": "+err.Error())
 		}
 		b.Notes = append(b.Notes, machine.Note{Log: n.Log, Type: n.Type, Fields: json.RawMessage(h.mask.text(string(raw)))})
+	}
+	if a.undo {
+		return b, nil // nobody reads its values
 	}
 	names := make([]string, 0, len(res.Values))
 	for name := range res.Values {
@@ -200,13 +207,18 @@ func (h *host) priced(a *attempt, res *nodes.Result) (dag.USD, bool) {
 
 // model is the model that an attempt's settings name; empty when they name none.
 func (h *host) model(a *attempt) string {
-	kind, ok := h.o.Kinds.Kind(a.kind)
-	if !ok {
-		return ""
+	if p := h.traits(a).Prompt; p != nil {
+		return p.Model
 	}
-	traits, err := kind.Describe(a.with)
-	if err != nil || traits.Prompt == nil {
-		return ""
+	return ""
+}
+
+// traits are those of an attempt's settings; empty when its kind does not know them.
+func (h *host) traits(a *attempt) nodes.Traits {
+	if kind, ok := h.o.Kinds.Kind(a.kind); ok {
+		if t, err := kind.Describe(a.with); err == nil {
+			return t
+		}
 	}
-	return traits.Prompt.Model
+	return nodes.Traits{}
 }

@@ -256,7 +256,7 @@ func (d *decision) undo() {
 			continue
 		case m != nil && m.question != "":
 		case m != nil && m.undoTries >= undoTries:
-			d.recordOf(i, s.ask(i, AskCompensation, "the undo action of %s failed %d times", []any{s.graph.Node(i).ID, m.undoTries},
+			d.recordOf(i, s.ask(i, AskCompensation, "the undo action of %s failed %d times%s", []any{s.graph.Node(i).ID, m.undoTries, s.undoFailure(i)},
 				"retry", "continue", "abort"))
 		case m != nil && m.undoAt > d.now:
 			d.waitUntil(m.undoAt)
@@ -280,6 +280,16 @@ func (d *decision) undo() {
 		}
 	}
 	d.recordOf(f, b)
+}
+
+// undoFailure says why the undo action of a node failed last.
+func (s *State) undoFailure(i int32) string {
+	for _, c := range slices.Backward(s.world.compensations) {
+		if c.Node == s.graph.Node(i).ID && c.Reason != "" {
+			return ": " + c.Reason
+		}
+	}
+	return ""
 }
 
 func (s *State) undoReason(f int32) string {

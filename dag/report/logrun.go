@@ -1,6 +1,8 @@
 package report
 
 import (
+	"strings"
+
 	"dagrun.dev/dag/machine"
 )
 
@@ -78,7 +80,7 @@ func (l liner) ofWorld() {
 			return
 		}
 		l.decided(l.decision("compensated").str("status", b.Status).opt("reason", b.Reason))
-		l.say(warn, "%s: compensation %s", b.Node, b.Status)
+		l.say(warn, "%s", strings.TrimSuffix(b.Node+": compensation "+b.Status+": "+b.Reason, ": "))
 	case *machine.BreakerChangedBody:
 		l.decided(l.decision("breaker").str("breaker", b.Breaker).str("state", b.State).opt("reason", b.Cause).time("until", b.Until))
 		until := ""
