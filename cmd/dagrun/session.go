@@ -130,13 +130,13 @@ func (s *session) carryOn(r *run.Run) error {
 	}
 	defer inbox.Close()
 	s.logs.Start(r, s.opened)
-	defer s.logs.Stop() // when the run is closed
 	s.printer.start(r, jobs)
 	err = executor.Run(context.Background(), executor.Options{
 		Run: r, Kinds: s.kinds, Eval: eval, Jobs: jobs, SpecDir: s.specDir, Binary: binary,
 		Interrupt: interrupt, StopGrace: s.host.grace, Requests: inbox.Requests(),
 		Breakers: state, Secret: secret, Log: s.printer.log, Beat: s.printer.beat, OneByOne: s.crashAt > 0,
 	})
+	s.logs.Stop()
 	s.printer.stop()
 	if err != nil {
 		r.Abandon()
@@ -145,13 +145,13 @@ func (s *session) carryOn(r *run.Run) error {
 	_ = state.AddHistory(r.Graph().Plan.Name, s.printer.samples()) // only estimates suffer
 	end := endOf(r)
 	sum, err := report.NewSummary(r, s.opened, s.dir, time.Now())
-	if err := errors.Join(err, r.Close()); err != nil {
-		return err
-	}
-	if end.Status != string(machine.RunPause) {
+	if err == nil && end.Status != string(machine.RunPause) {
 		if err := sum.Save(s.opened); err != nil {
 			s.note("warning: the summary cannot be written: " + err.Error())
 		}
+	}
+	if err := errors.Join(err, r.Close()); err != nil {
+		return err
 	}
 	return s.tell(end, sum)
 }

@@ -10,20 +10,20 @@ import (
 // An entry is an event and what the lines of the logs need of the state as of it. It is taken on
 // the goroutine that owns the state and turned into lines on another.
 type entry struct {
-	e       *machine.Event
-	node    *dag.Node // of the event; nil = none
-	nodes   int       // of the plan
-	began   time.Time // of the attempt that ended
-	tries   int       // failures recorded of the node
-	pending string    // category of the last failure of a node that starts or completes
-	why     string    // its message
+	e       machine.Event // a copy: the run still sets the number in its own
+	node    *dag.Node     // of the event; nil = none
+	nodes   int           // of the plan
+	began   time.Time     // of the attempt that ended
+	tries   int           // failures recorded of the node
+	pending string        // category of the last failure of a node that starts or completes
+	why     string        // its message
 	spent   dag.USD
 }
 
 // newEntry takes in an event; false when no log has a line for it. Nodes without labels, cost, notes or
 // values leave no lines when they start, and nodes of kind join none at all.
 func newEntry(e *machine.Event, st *machine.State) (entry, bool) {
-	en := entry{e: e}
+	en := entry{e: *e}
 	g := st.Graph()
 	id := nodeOf(e.Body)
 	if id != "" {

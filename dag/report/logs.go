@@ -63,7 +63,7 @@ func (l *Logs) Project(e *machine.Event, st *machine.State) {
 }
 
 // Start begins to write the logs of a run that was opened for writing with o, the options that hold
-// Project. Stop must follow.
+// Project. Stop must follow, on the goroutine that owns the run.
 func (l *Logs) Start(r *run.Run, o run.Options) {
 	l.run, l.o = r, o
 	l.o.Observe, l.o.Project = nil, nil
@@ -75,9 +75,12 @@ func (l *Logs) Start(r *run.Run, o run.Options) {
 	go l.write()
 }
 
-// Stop writes what is missing and ends. It is called after the run was closed, so that all events
-// are durable.
+// Stop writes what is missing and ends. It is called before the run is closed, while nobody else may
+// write. What is not durable by then is left to the next start.
 func (l *Logs) Stop() {
+	if r := l.run; r.Wait(run.Mark{Seq: r.Head().Seq, Sync: true}) != nil {
+		l.warn("the last events are not confirmed by the disk; the logs end before them")
+	}
 	close(l.quit)
 	<-l.done
 }

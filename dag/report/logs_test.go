@@ -117,8 +117,8 @@ func TestLogsAfterAKillAtEveryEvent(t *testing.T) {
 				syncLogs(x)
 			}
 			m := x.m.Kill()
-			x.d.r.Abandon()
 			x.logs.Stop()
+			x.d.r.Abandon()
 			if err := spoil(m.FS()); err != nil && !errors.Is(err, os.ErrNotExist) {
 				t.Fatal(err)
 			}
@@ -212,10 +212,13 @@ func TestLogsThatCannotBeWritten(t *testing.T) {
 	}
 	l.Start(r, o)
 	d := &driver{r: r, now: start0, outcomes: outcomes()}
-	if err := errors.Join(d.work(), r.Close()); err != nil {
+	if err := d.work(); err != nil {
 		t.Fatal(err)
 	}
 	l.Stop()
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
 	if r.State().Run().Status != machine.RunDone || len(warned) != 1 || !strings.Contains(warned[0], "cannot be written") {
 		t.Errorf("%s, warned %q", r.State().Run().Status, warned)
 	}

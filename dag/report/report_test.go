@@ -230,10 +230,10 @@ func (x *disturbed) finish() {
 	if err := x.d.work(); err != nil {
 		x.t.Fatal(err)
 	}
+	x.logs.Stop()
 	if err := x.d.r.Close(); err != nil {
 		x.t.Fatal(err)
 	}
-	x.logs.Stop()
 	if len(x.warn) > 0 {
 		x.t.Error(x.warn)
 	}

@@ -50,8 +50,8 @@ func TestStatus(t *testing.T) {
 			}
 			golden(t, "night.status.json", append(b, '\n'))
 		}
-		x.d.r.Abandon()
 		x.logs.Stop()
+		x.d.r.Abandon()
 	}
 	golden(t, "night.status.txt", all.Bytes())
 }
@@ -110,8 +110,8 @@ func TestGraph(t *testing.T) {
 		t.Fatal(err)
 	}
 	coloured := text(t, func(w io.Writer) error { return WriteRunDOT(w, x.d.r.State()) })
-	x.d.r.Abandon()
 	x.logs.Stop()
+	x.d.r.Abandon()
 	golden(t, "night.run.dot", coloured)
 	odd := &dag.Plan{Format: dag.Format, Name: `a"b\`, Title: "\x1b]0;x\x07 <b>&amp;", Nodes: []dag.Node{
 		{ID: "a", Kind: "exec", Title: "two\nlines \\N \"quoted\"", Group: `g"/h\`}, {ID: "b", Kind: "exec", Needs: []string{"a"}, When: `x == "\n"`, Always: true}}}
