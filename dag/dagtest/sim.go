@@ -52,9 +52,9 @@ type attempt struct {
 }
 
 type fakeBreaker struct {
-	bad int
-	state     string
-	until     time.Time
+	bad   int
+	state string
+	until time.Time
 }
 
 // New returns a simulation of a plan.
