@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"dagrun.dev/dag"
 	"dagrun.dev/dag/compile"
+	"dagrun.dev/dag/executor"
+	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/report"
 	"dagrun.dev/dag/run"
 )
@@ -78,6 +82,7 @@ func planOf(res *compile.Result, runs *runFlags) (*report.Plan, error) {
 	for _, w := range res.Warnings {
 		warnings = append(warnings, w.Error())
 	}
+	var st *machine.State
 	if run.Exists(dir) {
 		r, rep, err := run.OpenReadOnly(runs.options(dir, "plan"))
 		if err != nil {
@@ -86,14 +91,41 @@ func planOf(res *compile.Result, runs *runFlags) (*report.Plan, error) {
 		defer r.Close()
 		warnings = append(warnings, rep.Warnings...)
 		in.Diff = r.Compare(res.Graph)
+		st = r.State()
 		ref.ID, ref.Seq, ref.Hash = r.ID(), r.Head().Seq, r.Head().Hash
 	}
+	var breakers []report.BreakerStatus
 	if state, err := runs.stateDir(); err == nil { // history only makes estimates better
+		if breakers, err = openBreakers(st, res.Plan, state); err != nil {
+			warnings = append(warnings, fmt.Sprintf("state of breakers: %v", err))
+		}
 		if in.History, err = state.History(res.Plan.Name); err != nil {
 			warnings = append(warnings, fmt.Sprintf("no history for estimates: %v", err))
 		}
 	}
 	p := report.BuildPlan(in)
-	p.Run, p.Warnings = ref, warnings
+	p.Run, p.Warnings, p.Breakers = ref, warnings, breakers
 	return p, nil
+}
+
+// openBreakers returns the breakers that hold nodes of a plan back: by the facts of its run, nil for
+// none yet, else as an earlier run has left them.
+func openBreakers(st *machine.State, plan *dag.Plan, store executor.BreakerStore) (list []report.BreakerStatus, err error) {
+	if st == nil {
+		st = new(machine.State)
+	}
+	list = report.OpenBreakers(st, time.Now())
+	for _, spec := range plan.Breakers {
+		if _, _, known := st.BreakerRecord(spec.Name); known {
+			continue
+		}
+		b, _, ok, e := executor.LeftOpen(store, spec)
+		if e != nil {
+			err = e
+		}
+		if ok {
+			list = append(list, report.BreakerStatus{Name: b.Breaker, State: b.State, Until: b.Until, Cause: b.Cause})
+		}
+	}
+	return list, err
 }

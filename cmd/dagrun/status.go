@@ -22,6 +22,11 @@ func newStatus() *cobra.Command {
 			}
 			defer r.Close()
 			s := report.NewStatus(r, dir, time.Now())
+			if state, err := runs.stateDir(); err == nil {
+				if list, err := openBreakers(r.State(), r.Graph().Plan, state); err == nil {
+					s.Breakers = list
+				}
+			}
 			if runs.json {
 				return printJSON(c.OutOrStdout(), s)
 			}

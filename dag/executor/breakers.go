@@ -34,14 +34,12 @@ func newBreakerSet(r *run.Run, store BreakerStore, now time.Time) (*breakerSet, 
 	for _, spec := range r.Graph().Plan.Breakers {
 		last, at, known := r.State().BreakerRecord(spec.Name)
 		if !known && store != nil {
-			kept, ok, err := store.Breaker(breakerKey(spec))
+			kept, when, ok, err := LeftOpen(store, spec)
 			if err != nil {
 				return nil, err
 			}
-			if ok && kept.State != "closed" {
-				last = machine.BreakerChangedBody{Breaker: spec.Name, State: kept.State, Until: kept.Until, Counts: kept.Counts,
-					Cause: "as an earlier run left it"}
-				at = kept.Updated
+			if ok {
+				last, at = kept, when
 				inherited = append(inherited, &last)
 			}
 		}
@@ -57,6 +55,17 @@ func newBreakerSet(r *run.Run, store BreakerStore, now time.Time) (*breakerSet, 
 	}
 	_, err := r.Record(now, inherited...)
 	return s, err
+}
+
+// LeftOpen returns the state in which an earlier run left a breaker, and since when: what a run without
+// facts of its own on the breaker begins with. False when it is closed or was never kept.
+func LeftOpen(store BreakerStore, spec dag.Breaker) (machine.BreakerChangedBody, time.Time, bool, error) {
+	kept, ok, err := store.Breaker(breakerKey(spec))
+	if err != nil || !ok || kept.State == "closed" {
+		return machine.BreakerChangedBody{}, time.Time{}, false, err
+	}
+	return machine.BreakerChangedBody{Breaker: spec.Name, State: kept.State, Until: kept.Until, Counts: kept.Counts,
+		Cause: "as an earlier run left it"}, kept.Updated, true, nil
 }
 
 func breakerKey(b dag.Breaker) string {

@@ -33,6 +33,8 @@ type Plan struct {
 	SpentUSD dag.USD    `json:"spent_usd,omitzero"`
 	Totals   PlanTotals `json:"totals"`
 	Warnings []string   `json:"warnings,omitempty"`
+
+	Breakers []BreakerStatus `json:"breakers,omitempty"` // that hold nodes back, of this run or left by an earlier one
 }
 
 // A RunRef names a run at a moment: a plan that was saved for it is stale once it has moved on.
@@ -246,6 +248,9 @@ func (p *Plan) WriteText(w io.Writer) error {
 	}
 	for _, l := range p.Limits {
 		fmt.Fprintf(out, "\nLimit: %s\n", l)
+	}
+	for _, b := range p.Breakers {
+		fmt.Fprintf(out, "\nBreaker: %s\n", b)
 	}
 	for _, l := range p.Warnings {
 		fmt.Fprintf(out, "\nWarning: %s\n", l)

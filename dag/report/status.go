@@ -95,6 +95,29 @@ type BreakerStatus struct {
 	Cause string    `json:"cause,omitempty"`
 }
 
+// OpenBreakers returns the breakers of a run that are not simply closed, or hold nodes for a quota.
+func OpenBreakers(st *machine.State, now time.Time) (list []BreakerStatus) {
+	for _, b := range st.Breakers() {
+		if b.State != "closed" || b.Hold.After(now) {
+			list = append(list, BreakerStatus{Name: b.Breaker, State: b.State, Until: b.Until, Hold: b.Hold, Cause: b.Cause})
+		}
+	}
+	return list
+}
+
+// String says what the breaker does to nodes, for people.
+func (b BreakerStatus) String() string {
+	text := b.Name + " is " + b.State
+	until := b.Until
+	if b.State == "closed" {
+		text, until = b.Name+" holds its nodes", b.Hold
+	}
+	if !until.IsZero() {
+		text += " until " + until.Local().Format("2006-01-02 15:04:05")
+	}
+	return strings.TrimSuffix(text+": "+b.Cause, ": ")
+}
+
 // recent is how many of the last ended nodes a status shows, waiting how many that wait.
 const (
 	recent  = 3
@@ -125,11 +148,7 @@ func NewStatus(r *run.Run, dir string, now time.Time) *Status {
 	s.Pieces = NewPieces(st)
 	s.errors(st)
 	s.estimate(st, now)
-	for _, b := range st.Breakers() {
-		if b.State != "closed" || b.Hold.After(now) {
-			s.Breakers = append(s.Breakers, BreakerStatus{Name: b.Breaker, State: b.State, Until: b.Until, Hold: b.Hold, Cause: b.Cause})
-		}
-	}
+	s.Breakers = OpenBreakers(st, now)
 	if list, err := r.Checkpoints(); err == nil {
 		for _, c := range list {
 			s.Checkpoint = append(s.Checkpoint, c.ID)
