@@ -90,9 +90,11 @@ type crash struct {
 	output bytes.Buffer // of the last command
 }
 
-func newCrash(t *testing.T) *crash {
+func newCrash(t *testing.T) *crash { return newCrashOf(t, crashSpec) }
+
+func newCrashOf(t *testing.T, spec string) *crash {
 	c := &crash{t: t, dir: t.TempDir()}
-	if err := os.WriteFile(filepath.Join(c.dir, "spec.yaml"), []byte(crashSpec), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(c.dir, "spec.yaml"), []byte(spec), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return c

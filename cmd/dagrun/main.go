@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -102,7 +103,7 @@ func exitStatus(err error) int {
 		return exitDamaged
 	case errors.Is(err, executor.ErrHard):
 		return exitKilled
-	case disk.Broken(err):
+	case disk.Broken(err), errors.Is(err, fs.ErrPermission): // what is wrong with a specification is said otherwise
 		return exitDisk
 	}
 	return exitBad

@@ -80,10 +80,10 @@ func (e *SyncError) Error() string { return e.Err.Error() }
 func (e *SyncError) Unwrap() error { return e.Err }
 
 // Broken reports whether err says that the disk cannot be written: full, read-only, input/output
-// error, not confirmed. The program ends with exit status 6.
+// error, not confirmed, or a file that may not grow (ulimit -f). The program ends with exit status 6.
 func Broken(err error) bool {
 	var s *SyncError
-	return errors.As(err, &s) || Full(err) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EIO)
+	return errors.As(err, &s) || Full(err) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EFBIG)
 }
 
 // tree is a directory of the machine.
