@@ -21,6 +21,7 @@ import (
 	"dagrun.dev/dag/report"
 	"dagrun.dev/dag/run"
 	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/all"
 )
 
 // hostFlags say how a run is carried on.
@@ -138,6 +139,9 @@ func (s *session) carryOn(r *run.Run) error {
 	})
 	s.logs.Stop()
 	s.printer.stop()
+	for _, p := range all.Sweep() {
+		s.note("warning: a node left " + p + " behind; it was ended")
+	}
 	if err != nil {
 		r.Abandon()
 		return err

@@ -2,6 +2,8 @@
 package all
 
 import (
+	"fmt"
+
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/accumulate"
 	"dagrun.dev/nodes/agent"
@@ -9,11 +11,21 @@ import (
 	"dagrun.dev/nodes/extract"
 	"dagrun.dev/nodes/gates"
 	"dagrun.dev/nodes/http"
+	"dagrun.dev/nodes/internal/proc"
 	"dagrun.dev/nodes/prompt"
 	"dagrun.dev/nodes/screenshot"
 	"dagrun.dev/nodes/validate"
 	"dagrun.dev/nodes/verdict"
 )
+
+// Sweep ends what processes of nodes left behind that is alive still, and names it. Call it when no
+// node is under way, before the program ends.
+func Sweep() (list []string) {
+	for _, p := range proc.Sweep() {
+		list = append(list, fmt.Sprintf("process %d (%s)", p.Pid, p.Command))
+	}
+	return list
+}
 
 // Kinds returns the built-in kinds, in the order of the documentation.
 func Kinds() []nodes.Kind {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -408,6 +409,25 @@ func TestRunnerKilled(t *testing.T) {
 	for _, pid := range pids {
 		if !wait(10*time.Second, func() bool { return !alive(pid) }) {
 			t.Errorf("process %d outlived its runner", pid)
+		}
+	}
+}
+
+// What no tree claimed is ended and named before the process ends, marked or not; the guard stays (B-10).
+func TestSweep(t *testing.T) {
+	for name, env := range map[string]string{"marked": marks() + "none", "unmarked": "A=b"} {
+		sh(t, context.Background(), "true") // the guard stands, orphans come to this process
+		dir := t.TempDir()
+		if err := exec.Command("/bin/sh", "-c", "setsid env -i '"+env+"' /bin/sh -c 'echo $$ > "+dir+"/pid; exec sleep 300' & while [ ! -s "+dir+"/pid ]; do :; done").Run(); err != nil {
+			t.Fatal(err)
+		}
+		pid := pidIn(t, filepath.Join(dir, "pid"))
+		left := Sweep()
+		if len(left) != 1 || left[0].Pid != pid || alive(pid) {
+			t.Errorf("%s: swept %v, want process %d", name, left, pid)
+		}
+		if !alive(int(guardPid.Load())) || len(Sweep()) != 0 {
+			t.Errorf("%s: the guard was taken for something left behind", name)
 		}
 	}
 }

@@ -76,7 +76,15 @@ func (t *Tree) end(asked bool, grace time.Duration) (left, survivors []Process) 
 		return nil, nil
 	}
 	var found []*entry
-	gone := func() bool { found = t.remaining(); return len(found) == 0 }
+	empty := 0 // looks in a row that found nothing though there are orphans
+	gone := func() bool {
+		if found = t.remaining(); len(found) > 0 {
+			empty = 0
+			return false
+		}
+		empty++ // /proc shows no environment while a process replaces its program: look twice
+		return empty > 1 || !anyOrphan()
+	}
 	if wait(selfHelp, gone) {
 		return nil, nil
 	}
@@ -91,6 +99,45 @@ func (t *Tree) end(asked bool, grace time.Duration) (left, survivors []Process) 
 	}
 	wait(hardFor, func() bool { kill(found); return gone() })
 	return left, describe(found)
+}
+
+// Sweep ends what children left behind that is alive still, and returns it. Call it once no child is
+// under way, before the process ends: what no tree could claim would outlive it unnamed.
+func Sweep() []Process {
+	if !anyOrphan() {
+		return nil
+	}
+	var left []Process
+	seen := map[int]bool{}
+	wait(hardFor, func() bool {
+		found := leftBehind()
+		for _, p := range found {
+			if !seen[p.pid] {
+				seen[p.pid], left = true, append(left, describe([]*entry{p})...)
+			}
+		}
+		kill(found)
+		return len(found) == 0
+	})
+	return left
+}
+
+// leftBehind lists the living processes that carry a mark of this process, or came to it as orphans
+// from a session of their own. The guard is none of them.
+func leftBehind() (list []*entry) {
+	table, pid := readTable(), os.Getpid()
+	self := lookup(table, pid)
+	for _, p := range table {
+		orphan := p.parent == pid && self != nil && p.session != self.session
+		switch {
+		case p.pid == pid, p.pid == int(guardPid.Load()), !orphan && !strings.HasPrefix(p.mark(), marks()):
+		case p.dead:
+			_, _ = syscall.Wait4(p.pid, nil, syscall.WNOHANG, nil)
+		default:
+			list = append(list, p)
+		}
+	}
+	return list
 }
 
 // killAll kills what belongs to a tree whose root still runs.
