@@ -7,9 +7,9 @@ import (
 	"runtime/metrics"
 )
 
-// smallHeap is the memory that the collector may use before it works harder than it must. A
-// pipeline of ten thousand nodes fits in, and the whole process into 64 MB.
-const smallHeap = 36 << 20
+// smallHeap is the memory that the collector may use before it works harder than it must: what
+// a pipeline of ten thousand nodes needs.
+const smallHeap = 32 << 20
 
 // boundMemory keeps a small heap small: with the collector's own rule it would grow to twice
 // what is alive before it is looked at. A heap that is larger is left in peace: the bound follows
@@ -29,8 +29,14 @@ func follow() {
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 		metrics.Read(live)
 		if live[0].Value.Kind() == metrics.KindUint64 {
-			debug.SetMemoryLimit(max(smallHeap, int64(live[0].Value.Uint64())*8/5+8<<20))
+			debug.SetMemoryLimit(heapBound(int64(live[0].Value.Uint64())))
 		}
 		follow()
 	})
+}
+
+// heapBound is what a heap may grow to of which so many bytes are alive: a little more where
+// little is alive, by the half and more where the cost of collecting counts.
+func heapBound(live int64) int64 {
+	return max(smallHeap, live+10<<20, live*8/5-16<<20)
 }
