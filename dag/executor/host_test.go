@@ -544,17 +544,25 @@ func TestApproval(t *testing.T) {
 	})
 }
 
-// A cancel ends the run in every waiting state: while an attempt runs, backs off, or a question is
-// open. Clean-up nodes run.
+// A cancel ends the run in every waiting state: while an attempt runs, backs off, waits for a quota,
+// a breaker, a pool, or a question is open. Clean-up nodes run (R-8).
 func TestCancel(t *testing.T) {
-	for name, n := range map[string]dag.Node{
-		"running": {ID: "a", With: script("stuck")},
-		"backoff": {ID: "a", With: script("fail:transient"), Retry: dag.Retry{Attempts: 2, Base: dag.Duration(time.Hour), Factor: 1}},
-		"quota":   {ID: "a", With: script("wait:5h")},
-		"asking":  {ID: "a", Kind: "approval", With: json.RawMessage(`{"message":"?","options":["x"],"default":"x","after":"5h"}`), Outputs: map[string]string{"answer": "string", "by": "string"}},
+	api := dag.Breaker{Name: "api", Failures: 1, OpenFor: dag.Duration(5 * time.Hour), Probes: 1, WhenOpen: "wait"}
+	for name, p := range map[string]*dag.Plan{
+		"running": {Nodes: []dag.Node{{ID: "a", With: script("stuck")}}},
+		"backoff": {Nodes: []dag.Node{{ID: "a", With: script("fail:transient"), Retry: dag.Retry{Attempts: 2, Base: dag.Duration(time.Hour), Factor: 1}}}},
+		"quota":   {Nodes: []dag.Node{{ID: "a", With: script("wait:5h")}}},
+		"asking":  {Nodes: []dag.Node{{ID: "a", Kind: "approval", With: json.RawMessage(`{"message":"?","options":["x"],"default":"x","after":"5h"}`), Outputs: map[string]string{"answer": "string", "by": "string"}}}},
+		"breaker": {Breakers: []dag.Breaker{api}, Nodes: []dag.Node{
+			{ID: "a", Breaker: "api", Needs: []string{"ill"}}, {ID: "ill", Breaker: "api", With: script("fail:transient"), OnFail: "continue"},
+		}},
+		"pool": {Pools: []dag.Pool{{Name: "one", Size: 1}}, Nodes: []dag.Node{
+			{ID: "a", Pool: "one"}, {ID: "holder", Pool: "one", Priority: 1, With: script("stuck")},
+		}},
 	} {
+		p.Nodes = append(p.Nodes, dag.Node{ID: "clean", Needs: []string{"a"}, Always: true})
 		t.Run(name, func(t *testing.T) {
-			onStage(t, &dag.Plan{Nodes: []dag.Node{n, {ID: "clean", Needs: []string{"a"}, Always: true}}}, func(s *stage) {
+			onStage(t, p, func(s *stage) {
 				requests := make(chan Request)
 				s.opts.Requests = requests
 				reply := make(chan error, 1)
@@ -567,6 +575,9 @@ func TestCancel(t *testing.T) {
 				}
 				if took := time.Since(s.began); took > 2*time.Minute {
 					t.Errorf("took %v", took)
+				}
+				if _, ok := s.at["completed a.1"]; ok {
+					t.Errorf("a has run:\n%s", strings.Join(s.log, "\n"))
 				}
 				if _, ok := s.at["completed clean.1"]; !ok {
 					t.Errorf("no clean-up:\n%s", strings.Join(s.log, "\n"))
