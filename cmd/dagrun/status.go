@@ -27,6 +27,9 @@ func newStatus() *cobra.Command {
 					s.Breakers = list
 				}
 			}
+			if !r.Held() {
+				s.Unheld()
+			}
 			if runs.json {
 				return printJSON(c.OutOrStdout(), s)
 			}

@@ -20,6 +20,7 @@ type Status struct {
 	Name       string                         `json:"name"`
 	Dir        string                         `json:"dir"`
 	Status     string                         `json:"status"` // running | paused | ending | completed | failed
+	Stopped    bool                           `json:"stopped,omitempty"` // running by its events, but no process holds it
 	Reason     string                         `json:"reason,omitempty"`
 	Message    string                         `json:"message,omitempty"`
 	State      string                         `json:"declared_state,omitempty"` // by milestones
@@ -156,6 +157,18 @@ func NewStatus(r *run.Run, dir string, now time.Time) *Status {
 	}
 	s.Next, s.NextSteps = next(s)
 	return s
+}
+
+// Unheld says that no process holds the run: what its events call running was cut off, or waits to be
+// taken up after a revert.
+func (s *Status) Unheld() {
+	if s.Status != string(machine.RunRunning) && s.Status != string(machine.RunEnding) {
+		return
+	}
+	s.Stopped = true
+	if len(s.Questions) == 0 {
+		s.Next, s.NextSteps = "go on with: dagrun resume", []string{"dagrun resume --output-dir " + s.Dir}
+	}
 }
 
 func (s *Status) add(n machine.NodeView, now time.Time) {

@@ -41,6 +41,9 @@ func (s *Status) WriteText(w io.Writer) error {
 	r.row("Pipeline", "%s", s.Name)
 	r.row("Run", "%s in %s", s.RunID, s.Dir)
 	status := strings.ToUpper(s.Status)
+	if s.Stopped {
+		status = "STOPPED: no process runs it"
+	}
 	if s.Reason != "" {
 		status += " (" + s.Reason + ")"
 	}
@@ -157,7 +160,11 @@ func writeSeries(r rows, list []Series) {
 }
 
 func (s *Status) writeNodes(r rows) {
-	writeList(r, "Running", s.Running)
+	running := "Running"
+	if s.Stopped {
+		running = "Cut off"
+	}
+	writeList(r, running, s.Running)
 	writeList(r, "Waiting", s.Waiting)
 	writeList(r, "Last ended", s.Recent)
 	writeList(r, "Failed", s.Failures)

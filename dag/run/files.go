@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/disk"
 	"dagrun.dev/nodes"
@@ -236,6 +237,13 @@ func (r *Run) NodeDir(node string, generation int) string {
 
 // Free returns how many bytes the disk of the run has room for. Any goroutine.
 func (r *Run) Free() int64 { return disk.Free(r.own.Path(".")) }
+
+// Held reports whether a process holds the run for writing. On a run that was opened read-only it may
+// be asked at any time; on another machine's process the answer is yes.
+func (r *Run) Held() bool {
+	_, held, err := eventlog.ReadLock(r.own, lockFile)
+	return held || err != nil
+}
 
 // nodeDir is the folder of a node's files, relative to the run's: NAME, from generation 2 on NAME.gN.
 func (r *Run) nodeDir(node string, generation int) string {
