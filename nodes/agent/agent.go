@@ -59,10 +59,10 @@ func (k Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 	}
 	r, record, err := call(ctx, p, q)
 	if err != nil {
-		return res, err
+		return res, advise(s, err)
 	}
 	res, err = finish(t, s, steps, r, res)
-	err = printable(res, err)
+	err = advise(s, printable(res, err))
 	// The answer is on disk by now: who finds the call recorded finds the answer too.
 	if failed := record(); failed != nil {
 		return res, failed

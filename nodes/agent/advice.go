@@ -1,0 +1,45 @@
+package agent
+
+import (
+	"errors"
+	"strings"
+
+	"dagrun.dev/nodes"
+)
+
+// logins say how a person gets a provider to answer again, where that is certain.
+var logins = map[string]string{
+	"claude":    "log in with `claude /login` or set ANTHROPIC_API_KEY",
+	"codex":     "log in with `codex login` or set OPENAI_API_KEY",
+	"gemini":    "start `gemini` and log in, or set GEMINI_API_KEY",
+	"anthropic": "set ANTHROPIC_API_KEY to a valid key",
+	"openai":    "set OPENAI_API_KEY to a valid key",
+}
+
+// advise adds to an error that stops the run, once, what the person has to do.
+func advise(s *settings, err error) error {
+	var e *nodes.Error
+	if !errors.As(err, &e) || e.Category != "auth" && e.Category != "billing" {
+		return err
+	}
+	do := logins[s.Provider]
+	switch {
+	case e.Category == "billing":
+		do = "add credit to the account or raise its limit"
+	case len(s.Secrets) > 0:
+		do = "give a valid value to the secret " + strings.Join(secretNames(s), ", ")
+	case do == "" && len(s.Argv) > 0:
+		do = "log in with `" + s.Argv[0] + "`"
+	case do == "":
+		do = "log in, or set the key that the provider reads"
+	}
+	e.Message = strings.TrimRight(e.Message, ". ") + "; to mend it: " + do + ", then: dagrun resume"
+	return err // with what is joined to it
+}
+
+func secretNames(s *settings) (list []string) {
+	for _, name := range sorted(s.Secrets) {
+		list = append(list, s.Secrets[name])
+	}
+	return list
+}
