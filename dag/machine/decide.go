@@ -129,7 +129,7 @@ func (d *decision) overdue(all bool) {
 			d.command(Cancel, i)
 		case all && (s.status[i] == Ready || s.status[i] == Retrying || s.status[i] == Holding):
 			d.later = true
-			d.recordOf(i, s.failure(i, CategoryDeadline, fmt.Sprintf("not done within %s in all", s.graph.Node(i).Timeout.Total.D())))
+			d.recordOf(i, s.failure(i, CategoryDeadline, usedUp(s.graph.Node(i))))
 		}
 	}
 	s.overdue = keep

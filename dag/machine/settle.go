@@ -114,11 +114,16 @@ func (x *settling) lost() {
 func (x *settling) cancelled() {
 	if d := x.r.deadline(x.n); d != 0 && ms(x.now) >= d && x.s.ending == "" {
 		x.b.Status, x.b.Category = StatusFailed, CategoryDeadline
-		x.b.Message = orElse(x.b.Message, fmt.Sprintf("not done within %s in all", x.n.Timeout.Total.D()))
+		x.b.Message = usedUp(x.n) + strings.TrimPrefix(x.b.Message, "cancelled") // what was kept stays said
 		x.end("hard")
 		return
 	}
 	x.b.Final = x.s.ending != "" && !x.n.Always
+}
+
+// usedUp says that a node has had all its time.
+func usedUp(n *dag.Node) string {
+	return fmt.Sprintf("its total of %s was used up", n.Timeout.Total.D())
 }
 
 func (x *settling) end(class string) {

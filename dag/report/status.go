@@ -19,7 +19,7 @@ type Status struct {
 	RunID      string                         `json:"run_id"`
 	Name       string                         `json:"name"`
 	Dir        string                         `json:"dir"`
-	Status     string                         `json:"status"` // running | paused | ending | completed | failed
+	Status     string                         `json:"status"`            // running | paused | ending | completed | failed
 	Stopped    bool                           `json:"stopped,omitempty"` // running by its events, but no process holds it
 	Reason     string                         `json:"reason,omitempty"`
 	Message    string                         `json:"message,omitempty"`
