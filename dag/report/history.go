@@ -18,9 +18,12 @@ type History struct {
 
 	Warnings []Warning
 	Waits    int           // times that something waited for a declared instant
-	Waited   time.Duration // between the failures and the next tries
+	Waited   time.Duration // between the failures and the next tries, pauses and all that is to come left out
 	Retries  int
 	Breakers []machine.BreakerChangedBody
+
+	waiting map[string]time.Time // nodes that wait, since when
+	last    time.Time            // time of the last event
 }
 
 // A QualityEntry is what a kind said of the quality of its work.
@@ -65,31 +68,57 @@ type Warning struct {
 
 // ReadHistory reads the events of a run. It works beside a writer.
 func ReadHistory(o run.Options) (*History, error) {
-	h := &History{Attempts: map[string]int{}}
+	h := &History{Attempts: map[string]int{}, waiting: map[string]time.Time{}}
 	open := map[string][]int{} // errors of nodes that have not completed since
-	err := run.Walk(o, 0, func(e *machine.Event, st *machine.State) error {
-		switch b := e.Body.(type) {
-		case *machine.StartedBody:
-			h.Attempts[b.Node]++
-			if b.Attempt > 1 {
-				h.Retries++
-			}
-		case *machine.FinishedBody:
-			h.finished(e, b, st, open)
-		case *machine.GateRunBody:
-			if !b.Start {
-				fields, err := json.Marshal(map[string]any{"gate": b.Gate, "result": b.Status})
-				if err != nil {
-					return err
-				}
-				h.quality(e, b.Node, "gate", fields, st)
-			}
-		case *machine.BreakerChangedBody:
-			h.Breakers = append(h.Breakers, *b)
-		}
-		return nil
-	})
+	err := run.Walk(o, 0, func(e *machine.Event, st *machine.State) error { return h.event(e, st, open) })
+	h.pause(h.last)
 	return h, err
+}
+
+func (h *History) event(e *machine.Event, st *machine.State, open map[string][]int) error {
+	h.last = e.Time
+	switch b := e.Body.(type) {
+	case *machine.RunPausedBody:
+		h.pause(e.Time)
+	case *machine.RunResumedBody:
+		for node := range h.waiting { // the pause was no wait
+			h.waiting[node] = e.Time
+		}
+	case *machine.StartedBody:
+		h.waited(b.Node, e.Time)
+		delete(h.waiting, b.Node)
+		h.Attempts[b.Node]++
+		if b.Attempt > 1 {
+			h.Retries++
+		}
+	case *machine.FinishedBody:
+		h.finished(e, b, st, open)
+	case *machine.GateRunBody:
+		if !b.Start {
+			fields, err := json.Marshal(map[string]any{"gate": b.Gate, "result": b.Status})
+			if err != nil {
+				return err
+			}
+			h.quality(e, b.Node, "gate", fields, st)
+		}
+	case *machine.BreakerChangedBody:
+		h.Breakers = append(h.Breakers, *b)
+	}
+	return nil
+}
+
+// pause counts what all nodes that wait have waited until an instant.
+func (h *History) pause(now time.Time) {
+	for _, node := range sortedNames(h.waiting) {
+		h.waited(node, now)
+		h.waiting[node] = now
+	}
+}
+
+func (h *History) waited(node string, until time.Time) {
+	if since, ok := h.waiting[node]; ok && until.After(since) {
+		h.Waited += until.Sub(since)
+	}
 }
 
 func (h *History) finished(e *machine.Event, b *machine.FinishedBody, st *machine.State, open map[string][]int) {
@@ -106,10 +135,10 @@ func (h *History) finished(e *machine.Event, b *machine.FinishedBody, st *machin
 	}
 	if !b.WaitUntil.IsZero() {
 		h.Waits++
-		h.Waited += b.WaitUntil.Sub(e.Time)
 	}
-	if !b.RetryAt.IsZero() {
-		h.Waited += b.RetryAt.Sub(e.Time)
+	delete(h.waiting, b.Node)
+	if !b.WaitUntil.IsZero() || !b.RetryAt.IsZero() {
+		h.waiting[b.Node] = e.Time
 	}
 	switch b.Status {
 	case machine.StatusFailed, machine.StatusLost:
