@@ -130,7 +130,11 @@ func until(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return " until " + t.Local().Format("15:04:05")
+	format := "15:04:05"
+	if t = t.Local(); t.Format(time.DateOnly) != time.Now().Format(time.DateOnly) {
+		format = time.DateTime
+	}
+	return " until " + t.Format(format)
 }
 
 // finished is the line of an attempt's end.
