@@ -42,28 +42,37 @@ func TestPictures(t *testing.T) {
 		"page": m{"artifact": "out/artifact.html"}, "assets": []m{{"file": "style/base.css", "as": "out/base.css"}}, "viewports": threeViews,
 		"to": "pictures/round.zip", "manifest": "round.json",
 	})
-	h.Artifacts["out/artifact.html"] = page(6000) + `<link rel="stylesheet" href="base.css">`
+	height := 6000
+	if testing.Short() {
+		height = 1500 // PNG under the race detector is slow
+	}
+	h.Artifacts["out/artifact.html"] = page(height) + `<link rel="stylesheet" href="base.css">`
 	h.Files["style/base.css"] = "h1{color:red}"
 	res, err := Kind{}.Run(t.Context(), task)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var want []string
+	steps := 0
 	for _, v := range []struct {
-		size  string
-		steps int
-	}{{"1440x900", 9}, {"768x1024", 8}, {"375x812", 10}} { // 27: ceil(6000 / floor(0.8 height)) each
+		size string
+		step int // 0.8 of the height, rounded down
+	}{{"1440x900", 720}, {"768x1024", 819}, {"375x812", 649}} {
 		want = append(want, "viewport-"+v.size+".png", "full-"+v.size+".png")
-		for n := range v.steps {
-			want = append(want, fmt.Sprintf("scroll-%s-step%d.png", v.size, n+1))
+		for n := 1; n <= (height+v.step-1)/v.step; n++ {
+			want = append(want, fmt.Sprintf("scroll-%s-step%d.png", v.size, n))
+			steps++
 		}
+	}
+	if height == 6000 && steps != 27 {
+		t.Errorf("%d scroll pictures, want 27", steps)
 	}
 	var got []string
 	for _, a := range manifestOf(t, h).Viewports {
 		for _, s := range a.Shots {
 			got = append(got, s.Name)
 			img := picture(t, h, s.Name)
-			if size := img.Bounds().Size(); size.X != a.View.Width || s.Type == "full" && size.Y != 6000 || s.Type != "full" && size.Y != a.View.Height {
+			if size := img.Bounds().Size(); size.X != a.View.Width || s.Type == "full" && size.Y != height || s.Type != "full" && size.Y != a.View.Height {
 				t.Errorf("%s is %v", s.Name, size)
 			}
 			if s.Blank || s.Text == 0 || s.Colours < 10 {
@@ -78,8 +87,8 @@ func TestPictures(t *testing.T) {
 		t.Errorf("values %v, warnings %q", res.Values, res.Warnings)
 	}
 	last := manifestOf(t, h).Viewports[0].Shots
-	if y := last[len(last)-1].Y; y != 5100 {
-		t.Errorf("the last scroll picture begins at %d, want 5100: the bottom of the page", y)
+	if y := last[len(last)-1].Y; y != height-900 {
+		t.Errorf("the last scroll picture begins at %d, want %d: the bottom of the page", y, height-900)
 	}
 	archive := nodetest.Stage(t, task, res, "pictures/round.zip")
 	z, err := zip.NewReader(strings.NewReader(archive), int64(len(archive)))
@@ -97,9 +106,13 @@ func TestPictures(t *testing.T) {
 // P-2: a page that does not change gives the same bytes again, alone and with others beside it.
 func TestSamePageSameBytes(t *testing.T) {
 	t.Parallel()
+	height, beside := 2000, 4
+	if testing.Short() {
+		height, beside = 900, 2 // PNG under the race detector is slow
+	}
 	once := func() string {
 		task, h := nodetest.New(t, "screenshot", m{"page": m{"artifact": "p.html"}, "viewports": threeViews[1:], "to": "x.zip"})
-		h.Artifacts["p.html"] = page(2000)
+		h.Artifacts["p.html"] = page(height)
 		res, err := Kind{}.Run(t.Context(), task)
 		if err != nil {
 			t.Error(err)
@@ -109,7 +122,7 @@ func TestSamePageSameBytes(t *testing.T) {
 	}
 	first := once()
 	var wg sync.WaitGroup
-	for range 4 {
+	for range beside {
 		wg.Go(func() {
 			if again := once(); again != first {
 				t.Errorf("the archive differs (%d and %d bytes)", len(first), len(again))

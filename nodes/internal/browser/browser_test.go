@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -67,10 +68,12 @@ func view(t *testing.T, address string, waits Waits, visit func(p *Page) error) 
 	set := DefaultSettings()
 	var rec Record
 	var img image.Image
+	var browsers []int
 	_, survivors, err := Look(context.Background(), task, &Job{
 		Source: &Source{Page: &PageSource{URL: address}}, Settings: &set, Waits: &waits, Scale: 1, Viewports: []Viewport{{400, 300}},
 		Visit: func(_ int, p *Page) error {
 			rec = p.Record()
+			browsers = append(browsers, pid(p))
 			b, err := p.Picture(nil)
 			if err != nil {
 				return err
@@ -87,29 +90,43 @@ func view(t *testing.T, address string, waits Waits, visit func(p *Page) error) 
 	if len(survivors) > 0 {
 		t.Errorf("survivors: %v", survivors)
 	}
-	nothingLeft(t, task.Scratch)
+	nothingLeft(t, task.Scratch, browsers...)
 	return rec, img, err
 }
 
-// nothingLeft fails when a process works in a folder, as every process of a browser does in its profile's.
-func nothingLeft(t *testing.T, folder string) {
+// nothingLeft fails when a process of one of the browsers is there, or one that works in a folder.
+func nothingLeft(t *testing.T, folder string, browsers ...int) {
 	t.Helper()
-	if list := working(folder); len(list) > 0 {
+	if list := working(folder, browsers...); len(list) > 0 {
 		t.Errorf("left behind: %v", list)
 	}
 }
 
-func working(folder string) []string {
+// working lists the processes that have a folder in their environment or arguments, or are in the group of
+// a browser: its helpers hide the former.
+func working(folder string, browsers ...int) []string {
 	var list []string
-	files, _ := filepath.Glob("/proc/[0-9]*/environ")
+	files, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, f := range files {
-		if b, err := os.ReadFile(f); err == nil && bytes.Contains(b, []byte(folder)) {
-			cmd, _ := os.ReadFile(filepath.Join(filepath.Dir(f), "cmdline"))
+		stat, err := os.ReadFile(f)
+		if err != nil {
+			continue
+		}
+		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])) // state, parent, group, ...
+		group, _ := strconv.Atoi(fields[2])
+		env, _ := os.ReadFile(filepath.Join(filepath.Dir(f), "environ"))
+		cmd, _ := os.ReadFile(filepath.Join(filepath.Dir(f), "cmdline"))
+		if len(cmd) == 0 { // a zombie, or one whose memory is gone already
+			continue
+		}
+		if slices.Contains(browsers, group) || bytes.Contains(env, []byte(folder)) || bytes.Contains(cmd, []byte(folder)) {
 			list = append(list, fmt.Sprintf("%s %.80s", f, bytes.ReplaceAll(cmd, []byte{0}, []byte{' '})))
 		}
 	}
 	return list
 }
+
+func pid(p *Page) int { return chromedp.FromContext(p.ctx).Browser.Process().Pid }
 
 const green = `<body style="margin:0;background:#0a0"><h1>text</h1>`
 
@@ -297,9 +314,14 @@ func TestCancel(t *testing.T) {
 	set, waits := DefaultSettings(), short()
 	stopped := errors.New("stopped by a person")
 	ctx, cancel := context.WithCancelCause(context.Background())
+	group := 0
 	_, _, err := Look(ctx, task, &Job{
 		Source: &Source{Page: &PageSource{URL: s.URL + "/page"}}, Settings: &set, Waits: &waits, Scale: 1, Viewports: []Viewport{{400, 300}},
 		Visit: func(_ int, p *Page) error {
+			group = pid(p)
+			if len(working(task.Scratch, group)) < 4 {
+				t.Error("a running browser has too few processes: the test looks for the wrong ones")
+			}
 			cancel(stopped)
 			<-p.ctx.Done()
 			_, err := p.Picture(nil)
@@ -309,7 +331,7 @@ func TestCancel(t *testing.T) {
 	if !errors.Is(err, stopped) {
 		t.Errorf("error %v, want %v", err, stopped)
 	}
-	nothingLeft(t, task.Scratch)
+	nothingLeft(t, task.Scratch, group)
 }
 
 // Tabs stand side by side in one browser, know nothing of each other, and a hanging one holds up nobody.
