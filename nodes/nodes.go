@@ -71,6 +71,8 @@ type Traits struct {
 	Probes  bool              // with these settings a Prober can tell whether an attempt took effect
 	Prompt  *PromptEstimate   // for kinds that call a model: what is known of the size
 	Secrets []string          // names of secrets the settings use
+	// Categories are the categories of failure that the settings name, each with its path within With.
+	Categories []Named
 	// Refs are further ids of nodes that the settings name (they must be ancestors).
 	Refs []string
 	// Notes are facts worth showing in a plan, e.g. "files: F3, F4, F5, F1, F2".
@@ -82,6 +84,9 @@ type Traits struct {
 
 // A Problem is a mistake at a path of a node's settings.
 type Problem struct{ Path, Text string }
+
+// A Named is a name at a path of a node's settings.
+type Named struct{ Path, Name string }
 
 // PromptEstimate names the model and which inputs make the prompt, for cost ranges.
 type PromptEstimate struct {

@@ -105,7 +105,11 @@ func (p *printer) event(e *machine.Event) {
 	case *machine.BreakerChangedBody:
 		p.line("breaker  "+b.Breaker+" is "+b.State+until(b.Until)+": "+b.Cause, true)
 	case *machine.BudgetWarnedBody:
-		p.line("budget   warning: $"+b.SpentUSD.String()+" spent", true)
+		if b.Limit == "tokens" {
+			p.line(fmt.Sprintf("budget   warning: %d tokens spent", b.Tokens), true)
+		} else {
+			p.line("budget   warning: $"+b.SpentUSD.String()+" spent", true)
+		}
 	case *machine.CheckpointBody:
 		p.line("saved    checkpoint "+b.ID, true)
 	case *machine.CompensationBody:

@@ -311,25 +311,34 @@ func (b *builder) traits(d *draft, kind string, with json.RawMessage, path strin
 	for _, p := range t.Problems {
 		b.problem(d.with, path, p)
 	}
+	for _, c := range t.Categories {
+		v := *at(d.with, c.Path) // its place; a step of a list may have no value of its own
+		v.Kind, v.Str = tree.String, c.Name
+		b.checkNames("category", &v, path+"."+c.Path)
+	}
 	return t, len(t.Problems) == 0
 }
 
 // problem gives a problem of settings its place: that of the value at its path, or of the
 // nearest one around it.
 func (b *builder) problem(with *tree.Value, path string, p nodes.Problem) {
-	v := with
-	for _, step := range strings.FieldsFunc(p.Path, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
+	where := path
+	if p.Path != "" {
+		where += "." + p.Path
+	}
+	b.fail(at(with, p.Path).Pos, where, "%s", p.Text)
+}
+
+// at returns the value at a path within settings, or the nearest one around it.
+func at(v *tree.Value, path string) *tree.Value {
+	for _, step := range strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
 		next := child(v, step)
 		if next == nil {
 			break
 		}
 		v = next
 	}
-	where := path
-	if p.Path != "" {
-		where += "." + p.Path
-	}
-	b.fail(v.Pos, where, "%s", p.Text)
+	return v
 }
 
 // paths checks the names of artifacts and accumulators.

@@ -81,6 +81,7 @@ func (c *commandSettings) check(d *describer) {
 		if _, err := regexp.Compile("(?i)" + e.Match); err != nil {
 			d.problem(fmt.Sprintf("command.errors.%d.match", i), "not a regular expression: %v", err)
 		}
+		d.tr.Categories = append(d.tr.Categories, nodes.Named{Path: fmt.Sprintf("command.errors.%d.category", i), Name: e.Category})
 	}
 }
 

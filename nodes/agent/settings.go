@@ -361,6 +361,9 @@ func (d *describer) merge(path string, p nodes.Traits) {
 	for name, typ := range p.Outputs {
 		d.tr.Outputs[name] = typ
 	}
+	for _, x := range p.Categories {
+		d.tr.Categories = append(d.tr.Categories, nodes.Named{Path: path + "." + x.Path, Name: x.Name})
+	}
 	for _, x := range p.Problems {
 		d.problem(strings.TrimSuffix(path+"."+x.Path, "."), "%s", x.Text)
 	}

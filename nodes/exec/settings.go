@@ -84,6 +84,9 @@ func (s *settings) traits() nodes.Traits {
 		if n, err := strconv.Atoi(status); err != nil || n < 1 || n > 255 {
 			problem("exit."+status, "an exit status is a number from 1 to 255")
 		}
+		if name := s.Exit[status]; name != "ok" {
+			tr.Categories = append(tr.Categories, nodes.Named{Path: "exit." + status, Name: name})
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Secrets)) {
 		if _, twice := s.Env[name]; twice {

@@ -141,6 +141,7 @@ func (s *settings) describe() nodes.Traits {
 		for _, text := range c.mistakes {
 			problem(accept.Path("checks", fmt.Sprint(i)), text)
 		}
+		tr.Categories = append(tr.Categories, nodes.Named{Path: accept.Path("checks", fmt.Sprint(i)) + ".category", Name: c.Category})
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Counts)) {
 		tr.Outputs[name] = "int"
