@@ -27,7 +27,6 @@ var clock = map[string]bool{"Now": true, "Since": true, "Until": true, "Sleep": 
 
 // mapRanges are the functions that range over a map, each with the reason why the order cannot be seen.
 var mapRanges = map[string]string{
-	"sortedKeys":    "the keys are sorted before use",
 	"addIDs":        "a union of maps",
 	"checkMoreUses": "a copy of a map",
 }

@@ -170,8 +170,6 @@ func (b *Browser) Close() (survivors []string) {
 	return survivors
 }
 
-// died says whether the browser has ended without being asked.
-func (b *Browser) died() bool { return b.ctx.Err() != nil }
 
 // A tail keeps the last of what a browser prints. Any goroutine.
 type tail struct {
