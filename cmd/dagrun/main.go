@@ -40,12 +40,34 @@ func command(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.Execute()
+	c, err := root.ExecuteC()
 	if err == nil {
 		return exitDone
 	}
+	if f := c.Flags().Lookup("json"); f != nil && f.Value.String() == "true" {
+		printErrorJSON(stdout, err)
+	}
 	printError(stderr, err)
 	return exitStatus(err)
+}
+
+// printErrorJSON prints what ended a command that was asked for JSON, beside the lines for people on
+// stderr: one object with the text, the exit status and the mistakes of a specification by place.
+func printErrorJSON(w io.Writer, err error) {
+	var status *statusError
+	if errors.As(err, &status) && status.err == nil {
+		return // everything was said
+	}
+	out := struct {
+		Error    string    `json:"error"`
+		Exit     int       `json:"exit_status"`
+		Mistakes []mistake `json:"mistakes,omitempty"`
+	}{err.Error(), exitStatus(err), nil}
+	var found tree.Diagnostics
+	if errors.As(err, &found) {
+		out.Mistakes = mistakes(found)
+	}
+	_ = printJSON(w, out) // stdout is all there is to tell it to
 }
 
 // printError prints one line for each mistake. Those of a specification begin with the place.
@@ -86,7 +108,8 @@ const exitHelp = `Exit status:
   4    another process holds the run
   5    the run's state is damaged
   6    disk full, read-only, or a sync error
-  130  second interrupt`
+  130  second interrupt
+With --json an error is an object on stdout too: error, exit_status and mistakes by place.`
 
 // exitStatus says which status an error ends the program with.
 func exitStatus(err error) int {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dagrun.dev/dag/report"
 	"dagrun.dev/internal/tree"
 )
 
@@ -31,7 +32,7 @@ file:line:column: path: what is wrong. It runs and writes nothing.
 			for _, w := range res.Warnings {
 				fmt.Fprintln(c.ErrOrStderr(), "warning: "+w.Error())
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s: %d nodes, no mistakes\n", res.Plan.Name, len(res.Plan.Nodes))
+			fmt.Fprintf(c.OutOrStdout(), "%s: %s, no mistakes\n", res.Plan.Name, report.Count(len(res.Plan.Nodes), "node"))
 			return nil
 		},
 	}
@@ -49,14 +50,20 @@ type mistake struct {
 	Text string `json:"text"`
 }
 
+func mistakes(found tree.Diagnostics) []mistake {
+	out := []mistake{}
+	for _, d := range found {
+		out = append(out, mistake{d.Pos.File, d.Pos.Line, d.Pos.Col, d.Path, d.Text})
+	}
+	return out
+}
+
 func vetJSON(c *cobra.Command, err error) error {
 	out := []mistake{}
 	var found tree.Diagnostics
 	switch {
 	case errors.As(err, &found):
-		for _, d := range found {
-			out = append(out, mistake{d.Pos.File, d.Pos.Line, d.Pos.Col, d.Path, d.Text})
-		}
+		out = mistakes(found)
 	case err != nil:
 		out = append(out, mistake{Text: err.Error()})
 	}

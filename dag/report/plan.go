@@ -371,6 +371,9 @@ func titled(title string) string {
 	return " (" + title + ")"
 }
 
+// Count prints a number of things: 1 node, 2 nodes.
+func Count(n int, what string) string { return count(n, what) }
+
 func count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
