@@ -45,15 +45,15 @@ func (p *Progress) ETA(st *machine.State, now time.Time, jobs int) (time.Duratio
 		for _, need := range g.Needs(i) {
 			chain[i] = max(chain[i], chain[need])
 		}
-		v := st.NodeAt(i)
-		if p.counted(&v) {
+		if p.counted(st, i) {
 			continue
 		}
-		s, _, known := p.expect(v.Node)
+		n := g.Node(i)
+		s, _, known := p.expect(n)
 		if !known {
 			return 0, false
 		}
-		if elapsed, running := p.Elapsed(v.Node.ID, now); running {
+		if elapsed, running := p.Elapsed(n.ID, now); running {
 			s = max(0, s-elapsed.Seconds())
 		}
 		sum += s
@@ -64,10 +64,12 @@ func (p *Progress) ETA(st *machine.State, now time.Time, jobs int) (time.Duratio
 	return time.Duration(sec * float64(time.Second)), true
 }
 
-// counted reports whether nothing is to be expected of a node any more.
-func (p *Progress) counted(v *machine.NodeView) bool {
-	_, ended := p.status[v.Node.ID]
-	return ended || v.Node.When != "" && v.Status == machine.Waiting
+// counted reports whether nothing is to be expected of a node any more. It is asked of every node
+// while others wait to be started: a view of the node is made for open conditions only.
+func (p *Progress) counted(st *machine.State, i int32) bool {
+	n := st.Graph().Node(i)
+	_, ended := p.status[n.ID]
+	return ended || n.When != "" && st.NodeAt(i).Status == machine.Waiting
 }
 
 // expect is what a node will take.
@@ -84,11 +86,10 @@ func (p *Progress) expect(n *dag.Node) (sec float64, usd dag.USD, ok bool) {
 func (p *Progress) Projected(st *machine.State, now time.Time) (dag.USD, bool) {
 	usd := p.Cost
 	for i := range int32(st.Graph().Len()) {
-		v := st.NodeAt(i)
-		if p.counted(&v) {
+		if p.counted(st, i) {
 			continue
 		}
-		_, one, known := p.expect(v.Node)
+		_, one, known := p.expect(st.Graph().Node(i))
 		if !known {
 			return 0, false
 		}
@@ -187,7 +188,7 @@ func (s *shareSum) add(p *Progress, v *machine.NodeView) {
 			k.done++
 			k.cost += v.Cost
 		}
-	} else if !p.counted(v) {
+	} else if v.Node.When == "" || v.Status != machine.Waiting {
 		k.open++
 	}
 }
