@@ -170,7 +170,6 @@ func (b *Browser) Close() (survivors []string) {
 	return survivors
 }
 
-
 // A tail keeps the last of what a browser prints. Any goroutine.
 type tail struct {
 	mu  sync.Mutex
