@@ -23,7 +23,8 @@ type end struct {
 	Skipped   int      `json:"skipped"`
 	Open      int      `json:"open"` // nodes that have not ended
 	CostUSD   dag.USD  `json:"cost_usd"`
-	Seconds   float64  `json:"seconds"` // of activity
+	Assumed   dag.USD  `json:"assumed_usd,omitempty"` // part of the cost that nobody has confirmed
+	Seconds   float64  `json:"seconds"`               // of activity
 	Questions []string `json:"questions,omitempty"`
 	Next      string   `json:"next,omitempty"` // what the user can do
 	Exit      int      `json:"exit_status"`
@@ -36,7 +37,7 @@ type end struct {
 func endOf(r *run.Run) end {
 	st := r.State()
 	v := st.Run()
-	e := end{RunID: v.ID, Name: v.Name, Status: string(v.Status), Seconds: v.Active.Seconds(), CostUSD: st.Ledger().Spent.USD}
+	e := end{RunID: v.ID, Name: v.Name, Status: string(v.Status), Seconds: v.Active.Seconds(), CostUSD: st.Ledger().Spent.USD, Assumed: st.Ledger().Assumed}
 	for i := range int32(st.Graph().Len()) {
 		n := st.NodeAt(i)
 		switch n.Status {
@@ -107,6 +108,9 @@ func (s *session) tell(e end, sum *report.Summary) error {
 	fmt.Fprintf(out, "; %s", elapsed(e.Seconds))
 	if e.CostUSD > 0 {
 		fmt.Fprintf(out, ", $%s", e.CostUSD)
+	}
+	if e.Assumed > 0 {
+		fmt.Fprintf(out, " ($%s of it assumed)", e.Assumed)
 	}
 	fmt.Fprintf(out, "; run %s in %s\n", e.RunID, s.dir)
 	if e.Reason != "" {

@@ -157,6 +157,9 @@ func (p *printer) finished(b *machine.FinishedBody, took time.Duration, at time.
 	if b.CostUSD > 0 {
 		line += "  $" + b.CostUSD.String()
 	}
+	if b.CostKind == machine.CostAssumed {
+		line += " assumed"
+	}
 	if b.Category != "" || b.Message != "" {
 		line += "  " + strings.TrimPrefix(b.Category+": "+b.Message, ": ")
 	}
