@@ -34,13 +34,13 @@ lint: ## gofmt and staticcheck
 	build/bin/staticcheck ./...
 
 unit: ## unit tests, simulations, scripts and browser tests
-	$(GO) test ./...
+	$(GO) test -timeout 30m $$($(GO) list ./... | grep -v -e /specs -e /examples)
 
 race: ## the packages with goroutines, under the race detector
-	$(GO) test -race -short ./dag/eventlog/... ./dag/artifact/... ./dag/run/... ./dag/executor/... ./dag/compile/... ./nodes/... ./cmd/...
+	$(GO) test -race -short -timeout 30m ./dag/eventlog/... ./dag/artifact/... ./dag/run/... ./dag/executor/... ./dag/compile/... ./nodes/... ./cmd/...
 
 specs: build ## whole offline runs of specs/ and examples/
-	$(GO) test -count=1 ./specs/... ./examples/...
+	$(GO) test -count=1 -timeout 45m ./specs/... ./examples/...
 
 faults: build ## kill -9 at every event of a corpus run, each in a run of its own (long)
 	DAGRUN_KILLS=200 $(GO) test -count=1 -timeout 1h -run KilledAtRandom ./cmd/dagrun
@@ -51,7 +51,7 @@ bench: build ## ratios beside make and ninja, growth curves, makespans
 	$(GO) run ./internal/bench
 
 golden: ## renew golden files; read the diff
-	$(GO) test ./... -update
+	$(GO) test $$(grep -rl --include=*_test.go '"update"' cmd dag internal nodes specs examples | xargs -n1 dirname | sort -u | sed 's|^|./|') -update
 
 test-real-cli: ## a real agent CLI against a loopback API (installs it from npm)
 	$(GO) test -count=1 -tags realcli -run RealCLI -v ./nodes/agent/...
