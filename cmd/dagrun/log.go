@@ -1,9 +1,18 @@
 package main
 
 import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
 	"github.com/spf13/cobra"
 
+	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/report"
+	"dagrun.dev/dag/run"
+	"dagrun.dev/internal/rules"
 )
 
 func newLog() *cobra.Command {
@@ -21,11 +30,77 @@ func newLog() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return report.WriteLog(c.OutOrStdout(), dir, report.LogFilter{Node: node, Types: types, JSON: runs.json})
+			if err := checkFilter(&runs, types); err != nil {
+				return err
+			}
+			out := &counter{w: c.OutOrStdout()}
+			err = report.WriteLog(out, dir, report.LogFilter{Node: node, Types: types, JSON: runs.json})
+			if err == nil && out.n == 0 {
+				err = knownNode(&runs, node)
+			}
+			return err
 		},
 	}
 	runs.add(c)
 	c.Flags().StringVar(&node, "node", "", "only events of this node")
 	c.Flags().StringSliceVar(&types, "type", nil, "only events of these types, e.g. WORK_ITEM_FINISHED")
 	return c
+}
+
+// A counter counts what is written.
+type counter struct {
+	w io.Writer
+	n int
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += n
+	return n, err
+}
+
+// checkFilter refuses types that no event has, and a run whose log is gone. A log that is damaged is
+// shown as far as it goes.
+func checkFilter(runs *runFlags, types []string) error {
+	var known []string
+	for _, t := range machine.Types() {
+		known = append(known, string(t))
+	}
+	for _, t := range types {
+		if !slices.Contains(known, t) {
+			return unknownName("type of event", t, known)
+		}
+	}
+	r, dir, err := runs.openReadOnly("log")
+	if err != nil {
+		if _, gone := os.Stat(filepath.Join(dir, run.Dir, "events.ndjson")); gone != nil {
+			return err
+		}
+		return nil
+	}
+	return r.Close()
+}
+
+// knownNode refuses a node of which there is no event and that is not in the plan either.
+func knownNode(runs *runFlags, node string) error {
+	r, _, err := runs.openReadOnly("log")
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if _, ok := r.State().NodeByID(node); ok || node == "" {
+		return nil
+	}
+	var ids []string
+	for i := range int32(r.Graph().Len()) {
+		ids = append(ids, r.Graph().Node(i).ID)
+	}
+	return unknownName("node", node, ids)
+}
+
+func unknownName(what, name string, known []string) error {
+	if near := rules.Nearest(name, known); near != "" {
+		return fmt.Errorf("unknown %s %q; did you mean %q?", what, name, near)
+	}
+	return fmt.Errorf("unknown %s %q", what, name)
 }
