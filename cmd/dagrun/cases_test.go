@@ -181,3 +181,32 @@ func (c *crash) lastEnd() (end recordedEnd) {
 	}
 	return end
 }
+
+// The hostile documents of the cases d-libs/01 to 11, as a user has them: a word with file and line,
+// exit status 1, no panic and no endless work.
+func TestHostileSpecifications(t *testing.T) {
+	files, err := filepath.Glob("../../internal/yamltree/testdata/cases/*/*.yaml")
+	if err != nil || len(files) < 12 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		c := &crash{t: t, dir: t.TempDir()}
+		name := filepath.Base(file)
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(c.dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var exit *exec.ExitError
+		if err := c.dagrun(0, "vet", name); !errors.As(err, &exit) || exit.ExitCode() != exitBad {
+			t.Errorf("%s: %v, want exit status 1", file, err) // they are no pipelines of this program's kinds either
+		}
+		for _, line := range strings.Split(strings.TrimSpace(c.output.String()), "\n") {
+			if !strings.HasPrefix(line, name+":") {
+				t.Errorf("%s: %q does not begin with the file", file, line)
+			}
+		}
+	}
+}
