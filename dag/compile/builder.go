@@ -335,7 +335,9 @@ func (b *builder) localPath(v *tree.Value, where string) bool {
 		b.fail(v.Pos, where, "want a relative path with slashes, got %s", strconv.Quote(s))
 	case path.Clean(s) == ".." || strings.HasPrefix(path.Clean(s), "../"):
 		b.fail(v.Pos, where, "the path %s leads out of its folder", strconv.Quote(s))
-	case path.Clean(s) != s || s == ".":
+	case path.Clean(s) == ".":
+		b.fail(v.Pos, where, "want the path of a file, got the folder itself, %s", strconv.Quote(s))
+	case path.Clean(s) != s:
 		b.fail(v.Pos, where, "want the path in its plain form, %s, got %s", strconv.Quote(path.Clean(s)), strconv.Quote(s))
 	default:
 		return true
