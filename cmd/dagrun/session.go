@@ -125,6 +125,13 @@ func (s *session) carryOn(r *run.Run) error {
 	}
 	interrupt, stop := s.signals()
 	defer stop()
+	said, err := executor.Preflight(context.Background(), r, s.kinds, s.specDir, "")
+	for _, w := range said {
+		s.note("warning: " + report.Plain(w))
+	}
+	if err != nil {
+		return errors.Join(err, r.Close())
+	}
 	inbox, err := executor.OpenInbox(s.dir)
 	if err != nil {
 		return errors.Join(err, r.Close())
