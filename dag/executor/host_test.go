@@ -116,14 +116,16 @@ func (p *play) result(t *nodes.Task) (*nodes.Result, error) {
 
 // A stage is a run under test.
 type stage struct {
-	t     *testing.T
-	dir   string
-	plan  *dag.Plan
-	play  *play
-	opts  Options // what a test changes; Run, Kinds and Eval are filled in
-	began time.Time
-	log   []string // what was recorded, a line an event
-	at    map[string]time.Duration
+	t      *testing.T
+	dir    string
+	plan   *dag.Plan
+	play   *play
+	kinds  []nodes.Kind // beside play
+	opts   Options      // what a test changes; Run, Kinds and Eval are filled in
+	began  time.Time
+	log    []string // what was recorded, a line an event
+	bodies []machine.Body
+	at     map[string]time.Duration
 }
 
 // newStage completes a plan of play nodes.
@@ -174,6 +176,7 @@ func (s *stage) observe(e *machine.Event, replayed bool) {
 	if replayed {
 		return
 	}
+	s.bodies = append(s.bodies, e.Body)
 	line := ""
 	switch b := e.Body.(type) {
 	case *machine.StartedBody:
@@ -218,8 +221,7 @@ func (s *stage) open() *run.Run {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	kinds := nodes.NewRegistry(s.play)
-	if err := r.Resume(time.Now(), "test", Adopt(r, kinds, time.Now())); err != nil {
+	if err := r.Resume(time.Now(), "test", Adopt(r, s.registry(), time.Now())); err != nil {
 		s.t.Fatal(err)
 	}
 	return r
@@ -246,11 +248,15 @@ func (s *stage) run(r *run.Run) error {
 		return err
 	}
 	o := s.opts
-	o.Run, o.Kinds, o.Eval, o.SpecDir = r, nodes.NewRegistry(s.play), eval, s.dir
+	o.Run, o.Kinds, o.Eval, o.SpecDir = r, s.registry(), eval, s.dir
 	if o.Jobs == 0 {
 		o.Jobs = 2
 	}
 	return Run(context.Background(), o)
+}
+
+func (s *stage) registry() *nodes.Registry {
+	return nodes.NewRegistry(append([]nodes.Kind{s.play}, s.kinds...)...)
 }
 
 func (s *stage) want(lines ...string) {

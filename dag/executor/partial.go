@@ -16,6 +16,9 @@ import (
 // the paths in the output folder.
 func (h *host) aside(a *attempt) (kept []string) {
 	cause := context.Cause(a.ctx)
+	if errors.Is(cause, ErrHard) {
+		return nil // its end is not recorded: a finished result must stay where Adopt finds it
+	}
 	if errors.Is(cause, errStopped) || errors.Is(cause, errCancel) {
 		for _, name := range a.node.Writes {
 			abs := filepath.Join(a.slot.out, filepath.FromSlash(name))
