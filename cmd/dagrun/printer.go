@@ -50,8 +50,8 @@ func (p *printer) start(r *run.Run, jobs int) {
 	p.run, p.jobs, p.began, p.told = r, jobs, time.Now(), time.Now()
 	p.progress.Start(r.State())
 	if !p.quiet {
-		fmt.Fprintf(p.out, "%s: %d nodes, %d ended, %d at once; run %s\n",
-			r.State().Run().Name, p.progress.Total, p.progress.Ended(), jobs, r.ID())
+		fmt.Fprintf(p.out, "%s: %s, %d ended, %d at once; run %s\n",
+			r.State().Run().Name, report.Count(p.progress.Total, "node"), p.progress.Ended(), jobs, r.ID())
 	}
 	p.ticks = make(chan struct{})
 	go p.tick(p.ticks)
