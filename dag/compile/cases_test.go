@@ -132,7 +132,7 @@ func places(t *testing.T, j, c *tree.Value, path string, ahead int) {
 			places(t, f.Value, x, tree.Join(path, f.Name), ahead)
 		}
 	}
-	if j.Pos.Line+ahead-1 != c.Pos.Line {
+	if int(j.Pos.Line)+ahead-1 != int(c.Pos.Line) {
 		t.Errorf("%s: %s in JSON, %s in CUE", path, j.Pos, c.Pos)
 	}
 }

@@ -252,7 +252,7 @@ func (x *syntaxIndex) pos(p token.Pos) tree.Pos {
 	if name == "" {
 		return tree.Pos{}
 	}
-	return tree.Pos{File: name, Line: p.Line(), Col: p.Column()}
+	return tree.Pos{File: name, Line: int32(p.Line()), Col: int32(p.Column())}
 }
 
 // shortName returns the name of a file as a message should show it: as the user wrote the path.

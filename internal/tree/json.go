@@ -79,7 +79,8 @@ type jsonParser struct {
 	lim  Limits
 
 	// line and col are those of offset at; pos moves them on.
-	at, line, col int
+	at        int
+	line, col int32
 
 	values int
 	slab   []Value

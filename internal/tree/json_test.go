@@ -130,10 +130,10 @@ func TestNames(t *testing.T) {
 			if _, dup := names.Add(fields, fmt.Sprint(i)); dup {
 				t.Fatalf("%d of %d is no duplicate", i, n)
 			}
-			fields = append(fields, Field{Name: fmt.Sprint(i), Pos: Pos{Line: i + 1}})
+			fields = append(fields, Field{Name: fmt.Sprint(i), Pos: Pos{Line: int32(i + 1)}})
 		}
 		for i := range n {
-			if first, dup := names.Add(fields, fmt.Sprint(i)); !dup || first.Pos.Line != i+1 {
+			if first, dup := names.Add(fields, fmt.Sprint(i)); !dup || int(first.Pos.Line) != i+1 {
 				t.Fatalf("%d of %d is a duplicate of line %d: %v %v", i, n, i+1, first, dup)
 			}
 		}

@@ -7,7 +7,7 @@ import "fmt"
 // Pos is a place in a file. Line and Col count from 1; 0 is unknown.
 type Pos struct {
 	File      string
-	Line, Col int
+	Line, Col int32
 }
 
 // String prints file:line:col, leaving out what is unknown.
@@ -35,11 +35,12 @@ const (
 	Map
 )
 
-// A Value is one value with its place.
+// A Value is one value with its place. A large specification has many: the small fields stand
+// together.
 type Value struct {
 	Kind   Kind
-	Pos    Pos
 	Bool   bool
+	Pos    Pos
 	Int    int64
 	Float  float64
 	Str    string

@@ -31,7 +31,7 @@ func syntax(file string, data []byte, err error) *tree.Diagnostic {
 	line, _ := strconv.Atoi(m[1])
 	text := m[2]
 	if strings.HasPrefix(text, "exceeded max depth") {
-		return &tree.Diagnostic{Pos: tree.Pos{File: file, Line: line}, Text: "nested far too deep"}
+		return &tree.Diagnostic{Pos: tree.Pos{File: file, Line: int32(line)}, Text: "nested far too deep"}
 	}
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	if len(data) <= findable {
@@ -39,12 +39,12 @@ func syntax(file string, data []byte, err error) *tree.Diagnostic {
 			line = n
 		}
 	}
-	d := &tree.Diagnostic{Pos: tree.Pos{File: file, Line: line}, Text: text}
+	d := &tree.Diagnostic{Pos: tree.Pos{File: file, Line: int32(line)}, Text: text}
 	if line < 1 || line > len(lines) {
 		return d
 	}
 	here := strings.TrimRight(string(lines[line-1]), "\r\n")
-	d.Pos.Col = indent(here) + 1
+	d.Pos.Col = int32(indent(here)) + 1
 	before := ""
 	if line > 1 {
 		before = strings.TrimRight(string(lines[line-2]), "\r\n")
@@ -90,7 +90,7 @@ func explain(d *tree.Diagnostic, before, here string) {
 func column(d *tree.Diagnostic, here, what string) bool {
 	i := strings.Index(here, what)
 	if i >= 0 {
-		d.Pos.Col = utf8.RuneCountInString(here[:i]) + 1
+		d.Pos.Col = int32(utf8.RuneCountInString(here[:i])) + 1
 	}
 	return i >= 0
 }

@@ -75,7 +75,7 @@ func notText(file string, data []byte) *tree.Diagnostic {
 		}
 	}
 	line := 1 + bytes.Count(data[:bad], []byte("\n"))
-	return &tree.Diagnostic{Pos: tree.Pos{File: file, Line: line}, Text: fmt.Sprintf("not a text file: byte %#02x is not UTF-8 text", data[bad])}
+	return &tree.Diagnostic{Pos: tree.Pos{File: file, Line: int32(line)}, Text: fmt.Sprintf("not a text file: byte %#02x is not UTF-8 text", data[bad])}
 }
 
 // parse returns the root node of the only document.
@@ -90,7 +90,7 @@ func parse(file string, data []byte) (*yaml.Node, *tree.Diagnostic) {
 	}
 	switch err := decode(dec, &second); {
 	case err == nil:
-		return nil, &tree.Diagnostic{Pos: tree.Pos{File: file, Line: second.Line, Col: second.Column},
+		return nil, &tree.Diagnostic{Pos: tree.Pos{File: file, Line: int32(second.Line), Col: int32(second.Column)},
 			Text: "a second document starts here; a file holds one"}
 	case !errors.Is(err, io.EOF):
 		return nil, syntax(file, data, err)
@@ -131,7 +131,7 @@ type walker struct {
 }
 
 func (w *walker) pos(n *yaml.Node) tree.Pos {
-	return tree.Pos{File: w.file, Line: n.Line, Col: n.Column}
+	return tree.Pos{File: w.file, Line: int32(n.Line), Col: int32(n.Column)}
 }
 
 func (w *walker) fail(n *yaml.Node, format string, args ...any) *tree.Value {

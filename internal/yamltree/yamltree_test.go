@@ -42,7 +42,7 @@ func TestCases(t *testing.T) {
 				if !strings.HasPrefix(err.Error(), want.File+":") || !strings.Contains(err.Error(), want.Hint) {
 					t.Errorf("%v does not name the file or %q", err, want.Hint)
 				}
-				if len(want.lines) > 0 && !slices.Contains(want.lines, first.Pos.Line) {
+				if len(want.lines) > 0 && !slices.Contains(want.lines, int(first.Pos.Line)) {
 					t.Errorf("%v is not in line %v", err, want.lines)
 				}
 			})
