@@ -1,12 +1,14 @@
 package specs_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // decision is what the route of a cycle decided.
@@ -72,15 +74,20 @@ func isolation(t *testing.T, s *site) {
 	}
 }
 
-// D-2, P-1, P-10: an edited specification is another run: one width, three auditors, a lower threshold. It ships in
-// its second cycle.
-func TestEditedWholeRun(t *testing.T) {
-	spec := edit(t, func(s string) string {
+// shortened is the specification with two subsets, three auditors, one width and a lower threshold.
+func shortened(t *testing.T) string {
+	return edit(t, func(s string) string {
 		s = subsetsInOrder(1, 2)(s)
 		s = auditorBlock.ReplaceAllString(s, "")
 		s = replaced("\t{width: 768, height: 1024},\n\t{width: 375, height: 812},\n", "")(s)
 		return replaced(`release: {type: "number", default: 3.5`, `release: {type: "number", default: 3.0`)(s)
 	})
+}
+
+// D-2, P-1, P-10: an edited specification is another run: one width, three auditors, a lower threshold. It ships in
+// its second cycle.
+func TestEditedWholeRun(t *testing.T) {
+	spec := shortened(t)
 	s := newSite(t)
 	s.must("apply", spec, "--seed", "7", "--quiet")
 	ends := finished(s.events())
@@ -130,4 +137,73 @@ func TestWithoutBrowser(t *testing.T) {
 	if !strings.Contains(s.read("_orchestrator/logs/orchestrator.log"), "[WARN]") {
 		t.Errorf("nobody was warned:\n%s", tail(out))
 	}
+}
+
+// P-12, S-5, B-10: a cycle that is killed while pictures are taken, while checks run in the browser, among the
+// auditors, and between weaver and refinement goes on each time with what was in flight and no
+// more, leaves no browser behind and counts its cycles once.
+func TestKilledInACycle(t *testing.T) {
+	spec := shortened(t)
+	s := newSite(t)
+	args := []string{"apply", spec, "--seed", "7", "--quiet"}
+	for _, at := range []string{
+		"WORK_ITEM_STARTED " + h(1, "capture"),
+		"GATE_RUN_STARTED " + h(1, "gates"),
+		"LLM_CALL_STARTED " + h(1, "auditor-B"),
+		"WORK_ITEM_FINISHED " + h(1, "weaver"),
+	} {
+		if !s.killed(at, args...) {
+			t.Fatalf("the run was not killed at %s", at)
+		}
+		s.quiet()
+		args = []string{"resume", "--quiet"}
+	}
+	s.must("resume", "--quiet")
+	want := newSite(t)
+	want.must("apply", spec, "--seed", "7", "--quiet")
+	s.intact(want)
+	s.must("verify")
+	saved := map[string]int{}
+	for _, e := range s.events() {
+		if e.Type == "CHECKPOINT_CREATED" {
+			saved[e.Payload.ID]++
+		}
+	}
+	if saved["cp-PA-1"] != 1 || saved["cp-PA-2"] != 1 {
+		t.Errorf("checkpoints of the cycles: %v", saved)
+	}
+}
+
+// temp is where runs that are killed put what they need outside the run.
+func (s *site) temp() string {
+	dir := filepath.Join(filepath.Dir(s.out), "temp")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+	return dir
+}
+
+// quiet waits until no process is left whose command or environment names the folder of temp.
+func (s *site) quiet() {
+	s.t.Helper()
+	var left []string
+	for range 500 {
+		if left = processesOf(s.temp()); len(left) == 0 {
+			return
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+	s.t.Errorf("left running after the kill: %q", left)
+}
+
+func processesOf(dir string) (found []string) {
+	all, _ := filepath.Glob("/proc/[0-9]*")
+	for _, p := range all {
+		cmd, _ := os.ReadFile(p + "/cmdline")
+		env, _ := os.ReadFile(p + "/environ")
+		if bytes.Contains(cmd, []byte(dir)) || bytes.Contains(env, []byte(dir)) {
+			found = append(found, string(bytes.ReplaceAll(cmd, []byte{0}, []byte(" "))))
+		}
+	}
+	return found
 }

@@ -410,9 +410,9 @@ func TestFaults(t *testing.T) {
 
 // killed runs a command that kills itself right after an event of the log. It is false when the
 // command ended before.
-func (s *site) killed(at int, args ...string) bool {
+func (s *site) killed(at any, args ...string) bool {
 	s.t.Helper()
-	out, err := s.dagrun([]string{fmt.Sprintf("DAGRUN_CRASH_AT=%d", at)}, args...)
+	out, err := s.dagrun([]string{fmt.Sprintf("DAGRUN_CRASH_AT=%v", at), "TMPDIR=" + s.temp()}, args...)
 	var e *exec.ExitError
 	switch {
 	case err == nil:

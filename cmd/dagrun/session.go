@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -41,7 +40,8 @@ func (f *hostFlags) add(c *cobra.Command) {
 }
 
 const hostHelp = `A secret named NAME is read from the environment variable DAGRUN_SECRET_NAME (upper case, "_" for
-what is no letter or digit). For tests, DAGRUN_CRASH_AT=N kills the process right after event N.`
+what is no letter or digit). For tests, DAGRUN_CRASH_AT=N kills the process right after
+event N, DAGRUN_CRASH_AT="TYPE NODE" after the first event of a type for a node.`
 
 // A session is one command's work on one run.
 type session struct {
@@ -58,7 +58,7 @@ type session struct {
 	opened  run.Options
 	logs    *report.Logs
 	printer *printer
-	crashAt int64
+	crash   func(*machine.Event) bool // nil: do not
 }
 
 // options returns how the session opens its run.
@@ -68,12 +68,12 @@ func (s *session) options() run.Options {
 	s.printer = newPrinter(s.progressOut(), s.host.quiet)
 	s.logs = report.NewLogs(func(line string) { s.note("warning: " + line) })
 	o.Project = s.logs.Project
-	s.crashAt, _ = strconv.ParseInt(os.Getenv("DAGRUN_CRASH_AT"), 10, 64)
+	s.crash = crashPoint(os.Getenv("DAGRUN_CRASH_AT"))
 	o.Observe = func(e *machine.Event, replayed bool) {
 		if !replayed {
 			s.printer.event(e)
 		}
-		if s.crashAt > 0 && e.Seq == s.crashAt && !replayed {
+		if s.crash != nil && !replayed && s.crash(e) {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {} // the signal is on its way
 		}
@@ -142,7 +142,7 @@ func (s *session) carryOn(r *run.Run) error {
 	err = executor.Run(context.Background(), executor.Options{
 		Run: r, Kinds: s.kinds, Eval: eval, Jobs: jobs, SpecDir: s.specDir, Binary: binary,
 		Interrupt: interrupt, StopGrace: s.host.grace, Requests: inbox.Requests(),
-		Breakers: state, Secret: secret, Log: s.printer.log, Beat: s.printer.beat, OneByOne: s.crashAt > 0,
+		Breakers: state, Secret: secret, Log: s.printer.log, Beat: s.printer.beat, OneByOne: s.crash != nil,
 	})
 	s.logs.Stop()
 	s.printer.stop()
