@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dagrun.dev/dag"
 	"dagrun.dev/dag/compile"
 	"dagrun.dev/dag/executor"
 	"dagrun.dev/dag/machine"
@@ -68,6 +69,7 @@ func (s *session) options() run.Options {
 	s.printer = newPrinter(s.progressOut(), s.host.quiet)
 	s.logs = report.NewLogs(func(line string) { s.note("warning: " + line) })
 	o.Project = s.logs.Project
+	o.Weigh = s.weigh
 	s.crash = crashPoint(os.Getenv("DAGRUN_CRASH_AT"))
 	o.Observe = func(e *machine.Event, replayed bool) {
 		if !replayed {
@@ -80,6 +82,27 @@ func (s *session) options() run.Options {
 	}
 	s.opened = o
 	return o
+}
+
+// weigh has the order of starts follow what the nodes took in earlier runs. Without a history, or one
+// that cannot be read, their estimates hold.
+func (s *session) weigh(g *dag.Graph) *dag.Graph {
+	state, err := s.runs.stateDir()
+	if err != nil {
+		return g
+	}
+	history, err := state.History(g.Plan.Name)
+	if err != nil || len(history) == 0 {
+		return g
+	}
+	return g.Reweigh(func(i int32) (float64, bool) {
+		samples := history[g.Node(i).ID]
+		sum := 0.0
+		for _, x := range samples {
+			sum += x.Seconds
+		}
+		return sum / float64(max(1, len(samples))), len(samples) > 0
+	})
 }
 
 // progressOut is where progress goes: beside the result when that is JSON.

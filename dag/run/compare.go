@@ -250,7 +250,7 @@ func (r *Run) Adopt(now time.Time, g *dag.Graph, file func(path string) (io.Read
 		Removed:     d.ids(func(n *NodeDiff) bool { return n.Do == DoRemoved }),
 		Added:       d.ids(func(n *NodeDiff) bool { return n.Do == DoAdded }),
 	})
-	event.Plan = g
+	event.Plan = r.weighed(g)
 	m, err := r.record([]machine.Event{event})
 	if err != nil {
 		return nil, err

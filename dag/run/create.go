@@ -182,7 +182,7 @@ func (r *Run) create(n New) error {
 	created := machine.New(r.o.Now, &machine.RunCreatedBody{
 		RunID: id, Name: n.Graph.Plan.Name, PlanDigest: digest, Schema: eventlog.Version, Seed: n.Seed,
 	})
-	created.Plan = n.Graph
+	created.Plan = r.weighed(n.Graph)
 	events := []machine.Event{created, machine.New(r.o.Now, cloned)}
 	for i := range events {
 		events[i].Seq = int64(i + 1)
@@ -269,7 +269,18 @@ func (r *Run) loadPlan(digest string) (*dag.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	return dag.NewGraph(p)
+	g, err := dag.NewGraph(p)
+	if err != nil {
+		return nil, err
+	}
+	return r.weighed(g), nil
+}
+
+func (r *Run) weighed(g *dag.Graph) *dag.Graph {
+	if r.o.Weigh == nil {
+		return g
+	}
+	return r.o.Weigh(g)
 }
 
 // newUUID returns a random UUID (RFC 9562, version 4).

@@ -58,6 +58,10 @@ type Options struct {
 	// checkpoint when the log behind it is broken.
 	Salvage bool
 
+	// Weigh, when set, returns a plan's graph with other weights, by the durations of earlier runs: the
+	// order of starts follows them, and nothing that is recorded does.
+	Weigh func(*dag.Graph) *dag.Graph
+
 	// AllSynced makes Record durable before it returns, whatever the event. For measurements.
 	AllSynced bool
 
