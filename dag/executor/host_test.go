@@ -550,11 +550,11 @@ func TestApproval(t *testing.T) {
 	})
 }
 
-// A cancel ends the run in every waiting state: while an attempt runs, backs off, waits for a quota,
-// a breaker, a pool, or a question is open. Clean-up nodes run.
-func TestCancel(t *testing.T) {
+// waits are plans in which the node a waits, in every way in which a node can; clean runs whatever
+// becomes of it.
+func waits() map[string]*dag.Plan {
 	api := dag.Breaker{Name: "api", Failures: 1, OpenFor: dag.Duration(5 * time.Hour), Probes: 1, WhenOpen: "wait"}
-	for name, p := range map[string]*dag.Plan{
+	plans := map[string]*dag.Plan{
 		"running": {Nodes: []dag.Node{{ID: "a", With: script("stuck")}}},
 		"backoff": {Nodes: []dag.Node{{ID: "a", With: script("fail:transient"), Retry: dag.Retry{Attempts: 2, Base: dag.Duration(time.Hour), Factor: 1}}}},
 		"quota":   {Nodes: []dag.Node{{ID: "a", With: script("wait:5h")}}},
@@ -565,8 +565,40 @@ func TestCancel(t *testing.T) {
 		"pool": {Pools: []dag.Pool{{Name: "one", Size: 1}}, Nodes: []dag.Node{
 			{ID: "a", Pool: "one"}, {ID: "holder", Pool: "one", Priority: 1, With: script("stuck")},
 		}},
-	} {
+	}
+	for _, p := range plans {
 		p.Nodes = append(p.Nodes, dag.Node{ID: "clean", Needs: []string{"a"}, Always: true})
+	}
+	return plans
+}
+
+// An interrupt pauses the run in every waiting state, at once or when the grace of what runs has
+// passed.
+func TestInterruptOfAWait(t *testing.T) {
+	for name, p := range waits() {
+		t.Run(name, func(t *testing.T) {
+			onStage(t, p, func(s *stage) {
+				interrupt := make(chan struct{}, 1)
+				s.opts.Interrupt, s.opts.StopGrace = interrupt, time.Second
+				time.AfterFunc(time.Minute, func() { interrupt <- struct{}{} })
+				if v := s.carryOn(); v.Status != machine.RunPause || v.Pause.Reason != "user" {
+					t.Fatalf("%+v", v)
+				}
+				if took := time.Since(s.began); took > time.Minute+2*time.Second {
+					t.Errorf("took %v", took)
+				}
+				if _, ok := s.at["completed clean.1"]; ok {
+					t.Error("a pause ran the clean-up")
+				}
+			})
+		})
+	}
+}
+
+// A cancel ends the run in every waiting state: while an attempt runs, backs off, waits for a quota,
+// a breaker, a pool, or a question is open. Clean-up nodes run.
+func TestCancel(t *testing.T) {
+	for name, p := range waits() {
 		t.Run(name, func(t *testing.T) {
 			onStage(t, p, func(s *stage) {
 				requests := make(chan Request)
