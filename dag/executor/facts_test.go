@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -271,15 +272,15 @@ func TestBudget(t *testing.T) {
 		return dag.Node{ID: id, Kind: "agent", Reserve: dag.Amount{USD: 1e6}}
 	}
 	onStage(t, &dag.Plan{Budget: dag.Budget{CapUSD: 2_500_000}, Nodes: []dag.Node{node("a"), node("b"), node("c"), node("d")}}, func(s *stage) {
-		calls := 0
+		var calls atomic.Int32
 		s.opts.Jobs = 4
 		s.kinds = []nodes.Kind{doer{"agent", func(context.Context, *nodes.Task) (*nodes.Result, error) {
-			calls++
+			calls.Add(1)
 			cost := 1.0
 			return &nodes.Result{CostUSD: &cost}, nil
 		}}}
-		if v := s.carryOn(); v.Status != machine.RunPause || v.Pause.Reason != "budget" || calls != 2 {
-			t.Fatalf("%d calls, %+v", calls, v)
+		if v := s.carryOn(); v.Status != machine.RunPause || v.Pause.Reason != "budget" || calls.Load() != 2 {
+			t.Fatalf("%d calls, %+v", calls.Load(), v)
 		}
 		r, _, err := run.Open(s.options())
 		if err != nil {
@@ -291,8 +292,8 @@ func TestBudget(t *testing.T) {
 		if err := r.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if v := s.carryOn(); v.Status != machine.RunDone || calls != 4 {
-			t.Errorf("%d calls, %+v", calls, v)
+		if v := s.carryOn(); v.Status != machine.RunDone || calls.Load() != 4 {
+			t.Errorf("%d calls, %+v", calls.Load(), v)
 		}
 	})
 }
