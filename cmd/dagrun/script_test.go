@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -24,6 +25,9 @@ var binary string
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
+	if signal.Ignored(syscall.SIGHUP) { // as under nohup: children would inherit it, and dagrun respects it
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
 	dir, err := os.MkdirTemp("", "dagrun-test-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
