@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
 )
 
@@ -122,8 +123,26 @@ func writeShares(r rows, list []Share) {
 	}
 }
 
-// SharesLine is cost by label on one line.
-func SharesLine(list []Share) string { return strings.Join(shareLines(list), "; ") }
+// SharesLine is cost by one label on one line: by the one that tells most of the money apart, and of
+// such the one with the fewest values.
+func SharesLine(list []Share) string {
+	best, most, fewest := "", dag.USD(-1), 0
+	for len(list) > 0 {
+		n := 1
+		for n < len(list) && list[n].Label == list[0].Label {
+			n++
+		}
+		var sum dag.USD
+		for i := range list[:n] {
+			sum += list[i].CostUSD
+		}
+		if lines := shareLines(list[:n]); len(lines) > 0 && (sum > most || sum == most && n < fewest) {
+			best, most, fewest = lines[0], sum, n
+		}
+		list = list[n:]
+	}
+	return best
+}
 
 // shareLines says for each label what its values cost; values that cost nothing and labels that only
 // count are left out.
