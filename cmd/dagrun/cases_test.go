@@ -134,7 +134,8 @@ func (c *crash) runCase() (status int, waits bool) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	cmd.Stderr = &c.output
+	var errs bytes.Buffer // written beside the lines that are read here
+	cmd.Stderr = &errs
 	if err := cmd.Start(); err != nil {
 		c.t.Fatal(err)
 	}
@@ -149,6 +150,7 @@ func (c *crash) runCase() (status int, waits bool) {
 		}
 	}
 	err = cmd.Wait()
+	c.output.Write(errs.Bytes())
 	var e *exec.ExitError
 	if err != nil && !errors.As(err, &e) {
 		c.t.Fatal(err)
