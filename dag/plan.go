@@ -205,11 +205,21 @@ type Estimate struct {
 // Call is what the plan knows of the model call that a node makes: the model and what the
 // prompt is made of, for cost ranges.
 type Call struct {
+	Provider  string   `json:"provider,omitempty"` // vendor, as price lists name it; empty = nobody is paid
 	Model     string   `json:"model,omitempty"`
 	Chars     int64    `json:"chars,omitempty"`     // fixed text of the prompt
 	Files     []string `json:"files,omitempty"`     // input files that become part of it (sizes in Plan.Files)
 	Reads     []string `json:"reads,omitempty"`     // artifacts and accumulators that do
 	MaxOutput int64    `json:"maxOutput,omitempty"` // tokens; 0 = unknown
+}
+
+// HistoryKey names the work of a node for what earlier runs took: the same node asks another provider
+// or model for other money and time.
+func (n *Node) HistoryKey() string {
+	if n.Call == nil {
+		return n.ID
+	}
+	return n.ID + " " + n.Call.Provider + "/" + n.Call.Model
 }
 
 // Undo is a node's compensation: what undoes it, on which trigger, how far to rewind.

@@ -67,6 +67,13 @@ func (p *printer) stop() {
 // samples returns what the attempts that completed took.
 func (p *printer) samples() map[string]statedir.Sample { return p.taken }
 
+func historyKey(st *machine.State, id string) string {
+	if v, ok := st.NodeByID(id); ok {
+		return v.Node.HistoryKey()
+	}
+	return id
+}
+
 // event prints what an event says. It is called on the goroutine that owns the state.
 func (p *printer) event(e *machine.Event) {
 	p.mu.Lock()
@@ -81,7 +88,7 @@ func (p *printer) event(e *machine.Event) {
 		p.leave(f.Node)
 		if f.Status == machine.StatusCompleted && !f.Reused && f.Attempt > 0 {
 			u := f.Usage
-			p.taken[f.Node] = statedir.Sample{Seconds: took.Seconds(), USD: f.CostUSD, Tokens: u.Input + u.CacheRead + u.CacheWrite + u.Output}
+			p.taken[historyKey(st, f.Node)] = statedir.Sample{Seconds: took.Seconds(), USD: f.CostUSD, Tokens: u.Input + u.CacheRead + u.CacheWrite + u.Output}
 		}
 	}
 	p.progress.Apply(e, st)

@@ -96,7 +96,7 @@ func (s *session) weigh(g *dag.Graph) *dag.Graph {
 		return g
 	}
 	return g.Reweigh(func(i int32) (float64, bool) {
-		samples := history[g.Node(i).ID]
+		samples := history[g.Node(i).HistoryKey()]
 		sum := 0.0
 		for _, x := range samples {
 			sum += x.Seconds

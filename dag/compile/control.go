@@ -14,6 +14,7 @@ func (b *builder) controlTraits(d *draft, kind string) nodes.Traits {
 	switch kind {
 	case "route":
 		t.Outputs = map[string]string{"decision": "string", "rule": "string", "reason": "string"}
+		t.Notes = []string{"rules: " + routeText(d.with)}
 	case "approval":
 		t.Outputs = map[string]string{"answer": "string", "by": "string"}
 		b.checkAnswer(d, "recommended")
@@ -26,6 +27,17 @@ func (b *builder) controlTraits(d *draft, kind string) nodes.Traits {
 		b.checkNames("accumulator", d.with.Get("accumulators"), d.path+".with.accumulators")
 	}
 	return t
+}
+
+// routeText is a route's rules in order, for the plan.
+func routeText(with *tree.Value) string {
+	var parts []string
+	if rules := with.Get("rules"); rules != nil {
+		for _, r := range rules.Items {
+			parts = append(parts, str(r.Get("name"))+" -> "+str(r.Get("then")))
+		}
+	}
+	return strings.Join(append(parts, "else "+str(with.Get("else"))), ", ")
 }
 
 func (b *builder) checkAnswer(d *draft, field string) {

@@ -233,7 +233,7 @@ func (b *builder) describe(d *draft) {
 		output(n, name, typ)
 	}
 	if p := t.Prompt; p != nil {
-		n.Call = &dag.Call{Model: p.Model, Chars: p.Chars, Files: p.Files, Reads: p.Reads, MaxOutput: p.MaxOutput}
+		n.Call = &dag.Call{Provider: p.Provider, Model: p.Model, Chars: p.Chars, Files: p.Files, Reads: p.Reads, MaxOutput: p.MaxOutput}
 	}
 	n.Files = b.inputs(d, t.Files, path)
 	b.checkFiles(d, raw, path)

@@ -21,18 +21,19 @@ const PlanFormat = 1
 // A Plan says what applying a specification would do: node by node, with reasons, costs and
 // times. It is also the file that `plan -o` saves.
 type Plan struct {
-	Format   int        `json:"dagrun_plan"`
-	Name     string     `json:"name"`
-	Title    string     `json:"title,omitempty"`
-	Digest   string     `json:"plan_digest"`
-	Run      RunRef     `json:"run"`
-	Source   PlanSource `json:"source,omitzero"`
-	Nodes    []PlanNode `json:"nodes"`
-	Limits   []string   `json:"limits,omitempty"` // changes of the whole plan that make no node run again
-	Budget   dag.Budget `json:"budget,omitzero"`
-	SpentUSD dag.USD    `json:"spent_usd,omitzero"`
-	Totals   PlanTotals `json:"totals"`
-	Warnings []string   `json:"warnings,omitempty"`
+	Format   int         `json:"dagrun_plan"`
+	Name     string      `json:"name"`
+	Title    string      `json:"title,omitempty"`
+	Digest   string      `json:"plan_digest"`
+	Run      RunRef      `json:"run"`
+	Source   PlanSource  `json:"source,omitzero"`
+	Nodes    []PlanNode  `json:"nodes"`
+	Limits   []string    `json:"limits,omitempty"` // changes of the whole plan that make no node run again
+	Params   []dag.Param `json:"params,omitempty"`
+	Budget   dag.Budget  `json:"budget,omitzero"`
+	SpentUSD dag.USD     `json:"spent_usd,omitzero"`
+	Totals   PlanTotals  `json:"totals"`
+	Warnings []string    `json:"warnings,omitempty"`
 
 	Breakers []BreakerStatus `json:"breakers,omitempty"` // that hold nodes back, of this run or left by an earlier one
 }
@@ -132,7 +133,7 @@ type PlanInput struct {
 // BuildPlan computes what applying a plan would do.
 func BuildPlan(in PlanInput) *Plan {
 	g := in.Graph
-	p := &Plan{Format: PlanFormat, Name: g.Plan.Name, Title: g.Plan.Title, Digest: g.Plan.Digest(), Budget: g.Plan.Budget}
+	p := &Plan{Format: PlanFormat, Name: g.Plan.Name, Title: g.Plan.Title, Digest: g.Plan.Digest(), Params: g.Plan.Params, Budget: g.Plan.Budget}
 	diff := map[string]run.NodeDiff{}
 	if in.Diff != nil {
 		p.Limits = in.Diff.Limits
@@ -204,7 +205,7 @@ func planNode(in PlanInput, i int32, diff map[string]run.NodeDiff) PlanNode {
 	}
 	r := dag.EstimateNode(in.Graph.Plan, i, in.Sizes)
 	out.USD, out.Seconds, out.Tokens, out.CostFrom, out.Unknown = r.USD, r.Seconds, r.Tokens, r.From, !r.Known
-	if past := in.History[n.ID]; len(past) > 0 {
+	if past := in.History[n.HistoryKey()]; len(past) > 0 {
 		out.USD, out.Seconds, out.Tokens = fromHistory(past)
 		out.CostFrom, out.Unknown = "history", false
 	}
@@ -237,6 +238,13 @@ func (p *Plan) WriteText(w io.Writer) error {
 		fmt.Fprintf(out, "Run:  none yet in %s\n", p.Run.Dir)
 	default:
 		fmt.Fprintf(out, "Run:  %s in %s, event %d\n", p.Run.ID, p.Run.Dir, p.Run.Seq)
+	}
+	for i, v := range p.Params {
+		head := "Set:  "
+		if i > 0 {
+			head = "      "
+		}
+		fmt.Fprintf(out, "%s%s = %s\n", head, Plain(v.Name), Plain(string(v.Value)))
 	}
 	width := 4
 	for i := range p.Nodes {

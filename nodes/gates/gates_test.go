@@ -402,7 +402,7 @@ func TestDescribe(t *testing.T) {
 		}
 	}
 	tr, _ := Kind{}.Describe([]byte(`{` + page + `"checks":[{"name":"a","class":"x","file":"a.js"},{"name":"b","class":"y","text":{"sharedWith":{"file":"brief.md"}}}],"to":"g.json",` + rest + `}`))
-	if !slices.Equal(tr.Files, []string{"a.js", "brief.md"}) || !slices.Equal(tr.Reads, []string{"p.html"}) || !slices.Equal(tr.Writes, []string{"g.json"}) || len(tr.Notes) != 2 {
+	if !slices.Equal(tr.Files, []string{"a.js", "brief.md"}) || !slices.Equal(tr.Reads, []string{"p.html"}) || !slices.Equal(tr.Writes, []string{"g.json"}) || len(tr.Notes) != 3 {
 		t.Errorf("traits %+v", tr)
 	}
 }

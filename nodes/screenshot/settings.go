@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/accept"
@@ -53,6 +54,11 @@ func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
 	}}
 	s.Source.Describe(&tr)
 	browser.DescribeViewports(&tr, "viewports", s.Viewports)
+	sizes := make([]string, len(s.Viewports))
+	for i, v := range s.Viewports {
+		sizes[i] = fmt.Sprintf("%dx%d", v.Width, v.Height)
+	}
+	tr.Notes = append(tr.Notes, "at "+strings.Join(sizes, ", "))
 	for i, shot := range s.Shots {
 		if slices.Index(s.Shots, shot) != i {
 			problem(&tr, fmt.Sprintf("shots.%d", i), "%s is named twice", shot)
