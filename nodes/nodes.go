@@ -47,6 +47,17 @@ type Prober interface {
 	Probe(ctx context.Context, t *Task) (took bool, err error)
 }
 
+// A Rescuer is a Kind whose attempts receive what cannot be had again for nothing, and keep it in
+// Task.Spool as it comes. When the host has died, the next one asks it for the end of the attempt,
+// before that is called lost.
+type Rescuer interface {
+	Kind
+	// Rescue ends an attempt by what the dead host left in Task.Spool, and asks nobody outside.
+	// Task.Scratch is what the attempt had, or what is left of it. Result and error are those of
+	// Run; both nil say that nothing there proves how the attempt ended.
+	Rescue(ctx context.Context, t *Task) (*Result, error)
+}
+
 // A Preflighter is a Kind that can tell, before a run spends money, whether its nodes can work on
 // this machine at all. The host asks once per start of a run, for all nodes of the kind that have
 // still to run.
@@ -121,6 +132,9 @@ type Task struct {
 	SpecDir string // absolute folder of the spec: working directory of local commands
 	Out     string // absolute, existing, empty folder: artifacts are staged here by name
 	Scratch string // absolute, existing, empty folder outside the run, removed after the attempt
+	// Spool is an absolute, existing folder inside the run that outlives the host, until the end of the
+	// attempt is recorded. Only a Rescuer has one.
+	Spool string
 	// Binary is the path of the running program, for kinds that start a helper of it.
 	Binary string
 

@@ -45,6 +45,7 @@ type attempt struct {
 	plan      *dag.Plan // as it was at the start; not to be changed
 	seed      int64
 	cancelled bool // asked to stop: the loop asks once
+	spooled   bool // has a folder that outlives this process
 
 	mu   sync.Mutex
 	kept []string // files made by Task.Keep
@@ -111,7 +112,7 @@ func (h *host) attempt(a *attempt) {
 	}
 	r.outcome = h.try(a)
 	r.outcome.Message = h.line(r.outcome.Message)
-	r.outcome.Diagnostics = clip(printable.Text(h.mask.text(r.outcome.Diagnostics)), 2000)
+	r.outcome.Diagnostics = h.diagnostics(r.outcome.Diagnostics)
 }
 
 // try runs the kind and publishes what it produced.
@@ -127,6 +128,9 @@ func (h *host) try(a *attempt) machine.Outcome {
 		return failure("config", "this program has no kind of node named "+a.kind)
 	}
 	t, err := h.task(a)
+	if err == nil {
+		err = h.spool(a, kind, t)
+	}
 	if err != nil {
 		return failure("unknown", err.Error())
 	}
@@ -304,6 +308,9 @@ func (h *host) staged(a *attempt, name, path string) (string, error) {
 // line is text from an attempt as it may be recorded and shown: without secrets, without
 // anything that could break a display, on one line (B-10).
 func (h *host) line(s string) string { return printable.Line(h.mask.text(s)) }
+
+// diagnostics is text as line has it, but of many lines; at most 2,000 bytes.
+func (h *host) diagnostics(s string) string { return clip(printable.Text(h.mask.text(s)), 2000) }
 
 // clip returns at most n bytes of s, cut between characters: the end, where errors stand.
 func clip(s string, n int) string {

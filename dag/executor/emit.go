@@ -22,6 +22,9 @@ var facts = map[string][]machine.Type{
 	"exec":       {machine.PROpened, machine.IssueOpened, machine.IssueResolved},
 }
 
+// callID names an attempt's call of a model: one attempt is one call.
+func (a *attempt) callID() string { return fmt.Sprintf("%s.%d.%d", a.node.ID, a.generation, a.number) }
+
 // emit records a fact of a kind and returns when it is written.
 func (h *host) emit(a *attempt, typ string, body any) error {
 	t := machine.Type(typ)
@@ -41,7 +44,7 @@ func (h *host) emit(a *attempt, typ string, body any) error {
 	}
 	fields["node"], _ = json.Marshal(a.node.ID) // a string cannot fail
 	if strings.HasPrefix(typ, "LLM_CALL_") {
-		fields["call_id"], _ = json.Marshal(fmt.Sprintf("%s.%d.%d", a.node.ID, a.generation, a.number))
+		fields["call_id"], _ = json.Marshal(a.callID())
 	}
 	if raw, err = json.Marshal(fields); err != nil {
 		return err

@@ -129,6 +129,7 @@ type host struct {
 	running map[string]*attempt // attempts under way, by node
 	idle    []*slot             // folders of attempts that have ended, for the next ones
 	slots   int                 // slots made so far
+	spooled []run.Attempt       // whose spool is not needed once their end is recorded
 	results chan result
 	calls   chan func() // from attempts, to be called by the loop
 	gone    chan struct{}
@@ -227,7 +228,14 @@ func (h *host) settle(first result) error {
 			continue
 		default:
 		}
-		return h.record(now, bodies...)
+		if err := h.record(now, bodies...); err != nil {
+			return err
+		}
+		for _, id := range h.spooled {
+			h.run.Unspool(id)
+		}
+		h.spooled = h.spooled[:0]
+		return nil
 	}
 }
 
@@ -236,6 +244,9 @@ func (h *host) ended(bodies []machine.Body, r result, now time.Time) []machine.B
 	a := h.running[r.key]
 	delete(h.running, r.key)
 	h.idle = append(h.idle, a.slot)
+	if a.spooled {
+		h.spooled = append(h.spooled, a.id())
+	}
 	if a.undo {
 		return append(bodies, &machine.CompensationBody{Node: a.node.ID, Status: r.outcome.Status, Reason: r.outcome.Message, Done: true})
 	}
@@ -274,8 +285,13 @@ func (h *host) record(now time.Time, bodies ...machine.Body) error {
 }
 
 // onLoop has the loop call f and returns when it has. Attempts use it for everything that the
-// owner of the run must do. It fails when the loop has ended.
+// owner of the run must do. It fails when the loop has ended. A host without a loop (Adopt) is
+// alone with the run.
 func (h *host) onLoop(f func()) error {
+	if h.calls == nil {
+		f()
+		return nil
+	}
 	done := make(chan struct{})
 	select {
 	case h.calls <- func() { f(); close(done) }:

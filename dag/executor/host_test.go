@@ -221,7 +221,7 @@ func (s *stage) open() *run.Run {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if err := r.Resume(time.Now(), "test", Adopt(r, s.registry(), time.Now())); err != nil {
+	if err := r.Resume(time.Now(), "test", Adopt(r, s.registry(), nil, time.Now())); err != nil {
 		s.t.Fatal(err)
 	}
 	return r

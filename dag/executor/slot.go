@@ -17,6 +17,9 @@ type slot struct {
 	spoiled      bool       // something may still use them: not to be used again
 }
 
+// scratchPrefix begins the names of scratch folders.
+const scratchPrefix = "dagrun-"
+
 // takeSlot returns a slot that nobody uses. Its folders exist and are empty.
 func (h *host) takeSlot() (*slot, error) {
 	for len(h.idle) > 0 {
@@ -31,7 +34,7 @@ func (h *host) takeSlot() (*slot, error) {
 	s := &slot{}
 	var err error
 	if s.out, err = h.run.Staging(fmt.Sprintf("w%d", h.slots)); err == nil {
-		s.scratch, err = os.MkdirTemp(h.o.Scratch, "dagrun-")
+		s.scratch, err = os.MkdirTemp(h.o.Scratch, scratchPrefix)
 	}
 	for _, dir := range []string{s.out, s.scratch} {
 		if err == nil {

@@ -258,7 +258,7 @@ func (r *Run) nodeDir(node string, generation int) string {
 }
 
 // reserved are the first path elements of what the run keeps for itself.
-var reserved = []string{logFile, stateFile, lockFile, objectsDir, stagingDir, checkpoints, archives, revertsDir, "logs"}
+var reserved = []string{logFile, stateFile, lockFile, objectsDir, stagingDir, spoolDir, checkpoints, archives, revertsDir, "logs"}
 
 // keptName returns the path of a file in an attempt's folder, relative to the run's.
 func (r *Run) keptName(a Attempt, name string) (string, error) {

@@ -146,6 +146,9 @@ func (r *Run) open(rep *Report) error {
 	if err := r.dropUnrecorded(); err != nil {
 		return err
 	}
+	if err := r.dropSpools(); err != nil {
+		return err
+	}
 	if err := r.mend(rep); err != nil {
 		return err
 	}

@@ -54,6 +54,7 @@ func (r *Run) lose(now time.Time, rescue Rescue) (lost int, err error) {
 		if _, err := r.Record(now, body); err != nil {
 			return lost, err
 		}
+		r.Unspool(Attempt{v.Node.ID, v.Generation, v.Attempt})
 		for _, f := range files {
 			if err := r.settleFile(f.name); err != nil {
 				return lost, err

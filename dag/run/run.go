@@ -336,6 +336,7 @@ func (r *Run) Close() error {
 	}
 	r.project.close()
 	r.own.Remove(stagingDir) // if it is empty
+	r.own.Remove(spoolDir)   // so too
 	err := r.log.Close()
 	if r.err == nil {
 		r.err = errClosed

@@ -38,15 +38,7 @@ func (Kind) Schema() string { return schema }
 
 // Run puts the question once: prompt, call, accept.
 func (k Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
-	s, err := read(t.With)
-	if err != nil {
-		return nil, err
-	}
-	p, err := providerOf(s)
-	if err != nil {
-		return nil, err
-	}
-	steps, err := s.steps()
+	s, p, steps, err := prepare(t)
 	if err != nil {
 		return nil, err
 	}
@@ -54,9 +46,7 @@ func (k Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 	if err != nil {
 		return res, err
 	}
-	if q.now = k.now; q.now == nil {
-		q.now = time.Now
-	}
+	q.now = k.clock()
 	r, record, err := call(ctx, p, q)
 	if err != nil {
 		return res, advise(s, err)
@@ -68,6 +58,27 @@ func (k Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 		return res, failed
 	}
 	return res, err
+}
+
+// prepare reads what an attempt needs of its settings.
+func prepare(t *nodes.Task) (*settings, provider, []accept.Step, error) {
+	s, err := read(t.With)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	p, err := providerOf(s)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	steps, err := s.steps()
+	return s, p, steps, err
+}
+
+func (k Kind) clock() func() time.Time {
+	if k.now == nil {
+		return time.Now
+	}
+	return k.now
 }
 
 // printable makes what an agent said safe for a log and a terminal, where messages quote it. B-10
@@ -135,19 +146,20 @@ func call(ctx context.Context, p provider, q *question) (r *reply, record func()
 	if err == nil {
 		err = settle(q, r)
 	}
-	if err == nil && r.Failure != nil {
-		errors.As(printable(&nodes.Result{}, r.Failure), &r.Failure)
-	}
 	if err != nil {
 		failure := asError(ctx, err)
 		return nil, nil, errors.Join(q.task.Emit("LLM_CALL_FAILED", failed(failure, 0, latency)), err)
 	}
-	return r, func() error {
-		if r.Failure != nil {
-			return q.task.Emit("LLM_CALL_FAILED", failed(r.Failure, r.Status, latency))
-		}
-		return q.task.Emit("LLM_CALL_FINISHED", finished(r, latency))
-	}, nil
+	return r, func() error { return tell(q, r, latency) }, nil
+}
+
+// tell records what became of a call.
+func tell(q *question, r *reply, latency int64) error {
+	if r.Failure != nil {
+		errors.As(printable(&nodes.Result{}, r.Failure), &r.Failure)
+		return q.task.Emit("LLM_CALL_FAILED", failed(r.Failure, r.Status, latency))
+	}
+	return q.task.Emit("LLM_CALL_FINISHED", finished(r, latency))
 }
 
 func asError(ctx context.Context, err error) *nodes.Error {
@@ -176,6 +188,13 @@ func finish(t *nodes.Task, s *settings, steps []accept.Step, r *reply, res *node
 		return res, r.Failure
 	}
 	st, failure := accepted(t, steps, s, r)
+	if r.Doubt != nil {
+		if failure != nil || !s.proves(r) {
+			r.Failure, r.Finish = r.Doubt, "error"
+			return res, r.Failure
+		}
+		res.Warnings = append(res.Warnings, "the answer is whole, but: "+r.Doubt.Message)
+	}
 	if failure == nil {
 		failure = refused(s, r, res)
 	}

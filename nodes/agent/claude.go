@@ -43,6 +43,10 @@ func (c claude) ask(ctx context.Context, q *question) (*reply, error) {
 	return p.run(ctx, q)
 }
 
+func (claude) recall(q *question) (*reply, error) {
+	return (&program{output: claudeFormat}).recall(q)
+}
+
 // mostArgument is the longest argument that can be handed to a program (the kernel takes 128 KiB).
 const mostArgument = 120_000
 

@@ -59,6 +59,26 @@ func (p *program) run(ctx context.Context, q *question) (*reply, error) {
 	return r, p.keep(q.task, r, res)
 }
 
+// recall judges what a program had printed when the process that ran it died.
+func (p *program) recall(q *question) (*reply, error) {
+	if err := q.knowSecrets(); err != nil {
+		return nil, err
+	}
+	res, err := proc.Reopen(q.task.Spool)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Close()
+	r, err := p.judge(q, res)
+	if err != nil || !r.Ended && r.Doubt == nil {
+		return nil, err
+	}
+	if err := r.lasted(q.task.Spool, "stdout"); err != nil {
+		return nil, err
+	}
+	return r, p.keep(q.task, r, res)
+}
+
 func (p *program) prepare(q *question) (*proc.Spec, error) {
 	env, pass, err := p.environment(q)
 	if err != nil {
@@ -66,7 +86,7 @@ func (p *program) prepare(q *question) (*proc.Spec, error) {
 	}
 	spec := &proc.Spec{
 		Argv: append(append([]string{}, q.set.Wrapper...), p.argv...), Dir: q.folder, Env: proc.Environ(pass, env), Spool: q.task.Out,
-		Grace: q.task.Grace, Silence: q.task.Silence, ExitGrace: time.Duration(q.set.ExitGrace),
+		Named: q.task.Spool, Grace: q.task.Grace, Silence: q.task.Silence, ExitGrace: time.Duration(q.set.ExitGrace),
 	}
 	if q.task.Beat != nil {
 		spec.Beat = func() { q.task.Beat("") }
@@ -182,16 +202,21 @@ func (p *program) judge(q *question, res *proc.Result) (*reply, error) {
 		if err != nil {
 			return nil, err
 		}
-		if out.done() {
+		if r.Ended = out.done(); r.Ended {
 			r.Failure = p.declared(out.fill(r, ev), ev.Now)
 			r.afterResult(found, res)
+			if p.output.pieces && r.Failure == nil && (res.Cause != proc.Ended || res.Exit != 0) {
+				r.doubt(p.badEnd(res, ev, true), res)
+			}
 		} else {
 			r.Finish = "error"
 			r.Failure = p.noResult(out.words()+"\n"+strings.Join(told, "\n"), found, res, most, ev)
 		}
 	}
-	if r.Failure != nil && r.Failure.Diagnostics == "" {
-		r.Failure.Diagnostics = res.LastWords()
+	for _, e := range []*nodes.Error{r.Failure, r.Doubt} {
+		if e != nil && e.Diagnostics == "" {
+			e.Diagnostics = res.LastWords()
+		}
 	}
 	return r, nil
 }
@@ -209,6 +234,7 @@ func (r *reply) afterResult(found scan, res *proc.Result) {
 		warn("a value at byte %d was too long to be read", found.tooLong)
 	}
 	switch {
+	case res.Cause == proc.Orphaned: // the host says so
 	case res.Cause != proc.Ended:
 		warn("the agent had given its result and was ended (%s)", res.Cause)
 	case res.Signal != 0:
@@ -264,6 +290,21 @@ func (p *program) text(r *reply, res *proc.Result, most int64, ev evidence.Case)
 		ev.Text, ev.Else = r.Text, "protocol"
 		return p.declared(ev.Error(), ev.Now)
 	}
+	failure := p.badEnd(res, ev, blank)
+	if blank || evidence.Head(r.Text) {
+		return failure
+	}
+	r.doubt(failure, res)
+	return nil
+}
+
+// doubt says that a program failed which printed an answer and no word on whether that is whole.
+func (r *reply) doubt(failure *nodes.Error, res *proc.Result) {
+	r.Doubt, r.Cutting = failure, res.Cause != proc.Ended || res.Signal != 0
+}
+
+// badEnd says how a program failed whose whole output is the answer.
+func (p *program) badEnd(res *proc.Result, ev evidence.Case, blank bool) *nodes.Error {
 	said := ""
 	if !blank {
 		said = string(res.Stdout.HeadTail(4000))
@@ -287,6 +328,8 @@ func (p *program) ended(res *proc.Result, said string, ev evidence.Case) *nodes.
 	switch {
 	case res.Cause == proc.Cancelled:
 		return &nodes.Error{Category: "killed", Message: "the agent was stopped"}
+	case res.Cause == proc.Orphaned:
+		return &nodes.Error{Category: "killed", Message: "how the agent ended is not known"}
 	case res.Cause == proc.TimedOut || res.Cause == proc.Silent:
 		if spoken && patient[word] {
 			return p.declared(ev.Error(), ev.Now) // it retried by itself until the time was over

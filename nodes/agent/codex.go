@@ -47,6 +47,10 @@ func (codex) ask(ctx context.Context, q *question) (*reply, error) {
 	return p.run(ctx, q)
 }
 
+func (codex) recall(q *question) (*reply, error) {
+	return (&program{output: codexFormat}).recall(q)
+}
+
 // withSystem puts the system prompt before the prompt, for agents that have no place for it.
 func withSystem(q *question) string {
 	if q.system == "" {

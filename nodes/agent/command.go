@@ -21,10 +21,7 @@ type command struct{}
 func (command) address() string { return "cli:command" }
 
 func (command) ask(ctx context.Context, q *question) (*reply, error) {
-	c := q.set.Command
-	if c == nil {
-		c = &commandSettings{Prompt: "stdin", Parse: "text"}
-	}
+	c := q.set.command()
 	prompt := guarded(withSystem(q))
 	file := filepath.Join(q.task.Scratch, "prompt.md")
 	fill := strings.NewReplacer("{prompt}", file, "{model}", q.set.Model, "{dir}", q.folder)
@@ -48,6 +45,19 @@ func (command) ask(ctx context.Context, q *question) (*reply, error) {
 	return p.run(ctx, q)
 }
 
+func (command) recall(q *question) (*reply, error) {
+	c := q.set.command()
+	return (&program{output: c.format(), patterns: c.Errors}).recall(q)
+}
+
+// command returns the declared template, or the default one.
+func (s *settings) command() *commandSettings {
+	if s.Command == nil {
+		return &commandSettings{Prompt: "stdin", Parse: "text"}
+	}
+	return s.Command
+}
+
 // guarded keeps a prompt from beginning like an option, a command or an attachment.
 func guarded(prompt string) string {
 	if r, _ := utf8.DecodeRuneInString(prompt); unicode.IsLetter(r) || unicode.IsDigit(r) {
@@ -65,7 +75,7 @@ func (c *commandSettings) format() format {
 	case "gemini-json":
 		return geminiFormat
 	case "json", "json-lines":
-		return format{reader: func() outReader {
+		return format{pieces: c.Parse == "json-lines", reader: func() outReader {
 			return &fieldOut{field: strings.Split(c.Field, "."), failed: strings.Split(c.ErrorField, "."), lines: c.Parse == "json-lines", check: c.ErrorField != ""}
 		}}
 	}

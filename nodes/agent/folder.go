@@ -36,10 +36,13 @@ func (g givenFile) name() string {
 	return path.Base(g.File)
 }
 
+// workName is the working folder's name in the scratch folder.
+const workName = "work"
+
 // workFolder makes the agent's private working folder. Its .git/HEAD makes it the top of a
 // project, so that no configuration above it is looked for. C-11
 func workFolder(t *nodes.Task, s *settings) (string, error) {
-	dir := filepath.Join(t.Scratch, "work")
+	dir := filepath.Join(t.Scratch, workName)
 	if err := os.MkdirAll(filepath.Join(dir, ".git"), 0o700); err != nil {
 		return "", err
 	}

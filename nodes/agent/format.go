@@ -28,14 +28,16 @@ type format struct {
 	reader func() outReader
 	// ended reports whether an object is the last word of the program; nil = nobody knows.
 	ended func(object) bool
+	// pieces says that the answer comes in pieces, and none of them says that it is the last.
+	pieces bool
 }
 
 var (
-	claudeFormat = format{func() outReader { return &claudeOut{} }, func(o object) bool { return o.str("type") == "result" }}
-	codexFormat  = format{func() outReader { return &codexOut{} }, func(o object) bool {
+	claudeFormat = format{reader: func() outReader { return &claudeOut{} }, ended: func(o object) bool { return o.str("type") == "result" }}
+	codexFormat  = format{reader: func() outReader { return &codexOut{} }, ended: func(o object) bool {
 		return o.str("type") == "turn.completed" || o.str("type") == "turn.failed"
 	}}
-	geminiFormat = format{func() outReader { return &geminiOut{} }, func(o object) bool {
+	geminiFormat = format{reader: func() outReader { return &geminiOut{} }, ended: func(o object) bool {
 		return o.str("type") == "result" || !o.has("type") && o.has("response")
 	}}
 )

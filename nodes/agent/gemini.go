@@ -41,3 +41,7 @@ func (gemini) ask(ctx context.Context, q *question) (*reply, error) {
 	p := &program{argv: argv, env: env, pass: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "SSL_CERT_FILE"}, stdin: firstLine + withSystem(q), output: geminiFormat}
 	return p.run(ctx, q)
 }
+
+func (gemini) recall(q *question) (*reply, error) {
+	return (&program{output: geminiFormat}).recall(q)
+}

@@ -59,6 +59,11 @@ func (a httpAPI) ask(ctx context.Context, q *question) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
+	spooled, err := newSpooled(q.task.Spool)
+	if err != nil {
+		return nil, err
+	}
+	defer spooled.Close()
 	c := &httpc.Client{Head: q.task.Silence, Idle: q.task.Silence, MostBody: q.set.MaxOutputMB << 20, Now: q.now, Resend: 2}
 	answer, err := c.Do(ctx, req)
 	r := &reply{}
@@ -79,7 +84,10 @@ func (a httpAPI) ask(ctx context.Context, q *question) (*reply, error) {
 	if err != nil {
 		return nil, fmt.Errorf("keep transcript.txt: %w", err)
 	}
-	h := &hearing{q: q, answer: answer, from: bufio.NewReader(io.TeeReader(answer, kept)), reader: a.answer(q)}
+	if err := spooled.head(answer); err != nil {
+		return nil, errors.Join(err, kept.Close())
+	}
+	h := &hearing{q: q, answer: answer, from: bufio.NewReader(io.TeeReader(answer, io.MultiWriter(spooled, kept))), reader: a.answer(q)}
 	if r.Failure = h.hear(r); r.Failure != nil {
 		r.Finish = "error"
 	}

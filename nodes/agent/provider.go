@@ -17,6 +17,9 @@ type provider interface {
 	// (reply.Failure). An error means that nothing was asked: the program did not start, or
 	// ctx was over before. Files are kept through question.task.
 	ask(ctx context.Context, q *question) (*reply, error)
+	// recall reads the reply of an earlier ask whose process died from question.task.Spool. Nil
+	// says that what is there does not prove how the provider ended.
+	recall(q *question) (*reply, error)
 }
 
 // providerOf returns the provider that the settings name.
@@ -58,7 +61,13 @@ func (q *question) evidence() evidence.Case {
 type reply struct {
 	// Failure is how the provider failed in its own terms; nil when it answered.
 	Failure *nodes.Error
+	// Doubt is how a provider failed that does not say itself whether its answer is whole: it
+	// stands unless the steps of accept prove that.
+	Doubt *nodes.Error
+	// Cutting says that what Doubt tells of may have cut the answer.
+	Cutting bool
 
+	Ended   bool     // the provider said itself how it ended
 	Text    string   // the answer
 	Earlier []string // texts of earlier turns, newest first, where the answer may stand instead
 	// Cut says that the provider stopped at a limit of length: the text is no answer unless
@@ -74,8 +83,9 @@ type reply struct {
 	Usage     nodes.Usage
 	CostUSD   *float64
 	ToolCalls int
-	Denials   []string // tools that were refused
-	Status    int      // of HTTP, when known
+	Denials   []string      // tools that were refused
+	Status    int           // of HTTP, when known
+	Latency   time.Duration // set by recall
 	Warnings  []string
 	Survivors []string
 }

@@ -170,6 +170,21 @@ func (s *settings) steps() ([]accept.Step, error) {
 	return steps, nil
 }
 
+// proves reports whether an accept list that an answer has passed proves that it is whole. One that
+// ended by itself is whole when anything was asked of it; one that may have been cut when it holds a
+// page, whose end shows.
+func (s *settings) proves(r *reply) bool {
+	if !r.Cutting {
+		return len(s.Accept) > 0
+	}
+	return slices.ContainsFunc(s.Accept, func(a acceptStep) bool {
+		var e struct {
+			HTML json.RawMessage `json:"html"`
+		}
+		return json.Unmarshal(a.Extract, &e) == nil && len(e.HTML) > 0
+	})
+}
+
 // Describe reads what the compiler must know of checked settings.
 func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
 	s, err := read(with)

@@ -34,6 +34,12 @@ func (a *Answer) Read(p []byte) (int, error) { return a.body.Read(p) }
 // Close ends the connection.
 func (a *Answer) Close() error { return a.body.Close() }
 
+// Reread is an answer whose head and body were kept.
+func Reread(status int, header http.Header, body io.Reader, now time.Time) *Answer {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	return &Answer{Status: status, Header: header, length: -1, body: newBody(ctx, cancel, io.NopCloser(body), &Client{}, nil), now: now}
+}
+
 // Type is the body's media type in lower case, without parameters.
 func (a *Answer) Type() string {
 	text := a.Header.Get("Content-Type")

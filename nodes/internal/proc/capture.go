@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// A Capture is what a child printed on one stream: a file without a name. Nothing of it is
+// A Capture is what a child printed on one stream: a file, usually without a name. Nothing of it is
 // held in memory.
 type Capture struct {
 	f      *os.File
-	folder string
+	folder string // of a file without a name
 	size   int64 // when all was over
 	exited int64 // when the child itself had ended
 }
@@ -97,6 +97,14 @@ var spare struct {
 
 const mostSpare = 64
 
+// capture returns an empty file for one stream.
+func (s *Spec) capture(name string) (*Capture, error) {
+	if s.Named != "" {
+		return namedCapture(s.Named, name)
+	}
+	return newCapture(s.Spool)
+}
+
 // newCapture returns an empty file on the file system of folder.
 func newCapture(folder string) (*Capture, error) {
 	if folder == "" {
@@ -126,7 +134,7 @@ func takeSpare(folder string) *Capture {
 
 // release keeps a file that is still empty for the next child, and closes any other.
 func (c *Capture) release(reuse bool) {
-	if !reuse || c.size != 0 {
+	if !reuse || c.size != 0 || c.folder == "" {
 		_ = c.f.Close()
 		return
 	}

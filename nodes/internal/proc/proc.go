@@ -31,6 +31,9 @@ type Spec struct {
 	// Spool is the folder whose file system holds what the child prints; empty = os.TempDir().
 	// No name appears in it.
 	Spool string
+	// Named is an existing folder in which what the child prints gets names instead, so that Reopen
+	// can read it when this process has died; empty = nobody will.
+	Named string
 
 	Grace   time.Duration // between the polite and the hard signal; 0 = 5 s
 	Silence time.Duration // longest time without a new byte of output; 0 = no limit
@@ -79,6 +82,7 @@ const (
 	TimedOut  Cause = "timeout"   // ctx passed its deadline
 	Silent    Cause = "silent"    // no output for Spec.Silence
 	Lingered  Cause = "lingered"  // its result was there, it did not end
+	Orphaned  Cause = "orphaned"  // its supervisor died; how it ended is not known
 )
 
 // A Process is one line of a process table.
@@ -99,11 +103,11 @@ func Run(ctx context.Context, s *Spec) (*Result, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	out, err := newCapture(s.Spool)
+	out, err := s.capture(stdoutName)
 	if err != nil {
 		return nil, err
 	}
-	errs, err := newCapture(s.Spool)
+	errs, err := s.capture(stderrName)
 	if err != nil {
 		out.release(false)
 		return nil, err
