@@ -53,7 +53,7 @@ type mistake struct {
 func mistakes(found tree.Diagnostics) []mistake {
 	out := []mistake{}
 	for _, d := range found {
-		out = append(out, mistake{d.Pos.File, int(d.Pos.Line), int(d.Pos.Col), d.Path, d.Text})
+		out = append(out, mistake{d.Pos.File.String(), int(d.Pos.Line), int(d.Pos.Col), d.Path, d.Text})
 	}
 	return out
 }

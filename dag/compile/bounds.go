@@ -38,7 +38,7 @@ func bounded(f found) error {
 			return notFound(path, err)
 		}
 		if line := tooDeep(src); line > 0 {
-			return tree.Diagnostics{{Pos: tree.Pos{File: shortName(f)(path), Line: int32(line)}, Text: fmt.Sprintf("nested deeper than %d levels", cueDepth)}}
+			return tree.Diagnostics{{Pos: tree.Pos{File: tree.FileOf(shortName(f)(path)), Line: int32(line)}, Text: fmt.Sprintf("nested deeper than %d levels", cueDepth)}}
 		}
 	}
 	return nil

@@ -94,7 +94,7 @@ func (b *builder) absorb(err error) {
 	case errors.As(err, &d):
 		b.report(d)
 	default:
-		b.fail(tree.Pos{File: b.src.Path}, "", "%v", err)
+		b.fail(tree.Pos{File: tree.FileOf(b.src.Path)}, "", "%v", err)
 	}
 }
 
@@ -243,7 +243,7 @@ func (b *builder) budget(v *tree.Value) {
 		b.fail(c.Pos, "budget.capUSD", "a cap of 0 allows nothing that costs; want more than 0, or no cap at all")
 	}
 	if w := v.Get("warnUSD"); w != nil && u.CapUSD > 0 && u.WarnUSD > u.CapUSD {
-		b.fail(w.Pos, "budget.warnUSD", "the warning at %s USD comes after the cap of %s USD", u.WarnUSD, u.CapUSD)
+		b.fail(w.Pos, "budget.warnUSD", "the warning at $%s comes after the cap of $%s", u.WarnUSD, u.CapUSD)
 	}
 	if w := v.Get("warnTokens"); w != nil && u.CapTokens > 0 && u.WarnTok > u.CapTokens {
 		b.fail(w.Pos, "budget.warnTokens", "the warning at %d tokens comes after the cap of %d", u.WarnTok, u.CapTokens)

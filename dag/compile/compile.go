@@ -170,7 +170,7 @@ func (b *builder) graphMistakes(err error) {
 			return
 		}
 	}
-	b.fail(tree.Pos{File: b.src.Path}, "", "%v", err)
+	b.fail(tree.Pos{File: tree.FileOf(b.src.Path)}, "", "%v", err)
 }
 
 // sortedMap returns the fields of a map by name.

@@ -240,7 +240,7 @@ func (x *syntaxIndex) nearest(labels []string) tree.Pos {
 			}
 		}
 	}
-	return tree.Pos{File: x.file}
+	return tree.Pos{File: tree.FileOf(x.file)}
 }
 
 // pos returns a place of the user's files, or none.
@@ -252,7 +252,7 @@ func (x *syntaxIndex) pos(p token.Pos) tree.Pos {
 	if name == "" {
 		return tree.Pos{}
 	}
-	return tree.Pos{File: name, Line: int32(p.Line()), Col: int32(p.Column())}
+	return tree.Pos{File: tree.FileOf(name), Line: int32(p.Line()), Col: int32(p.Column())}
 }
 
 // shortName returns the name of a file as a message should show it: as the user wrote the path.

@@ -418,7 +418,7 @@ func reason(err error) string {
 }
 
 func diagnose(path, text string) error {
-	return tree.Diagnostics{{Pos: tree.Pos{File: path}, Text: text}}
+	return tree.Diagnostics{{Pos: tree.Pos{File: tree.FileOf(path)}, Text: text}}
 }
 
 // sorted orders diagnostics by place, then path. One mistake in a template or behind an alias
@@ -426,7 +426,7 @@ func diagnose(path, text string) error {
 func sorted(ds tree.Diagnostics) tree.Diagnostics {
 	sort.SliceStable(ds, func(i, j int) bool {
 		a, b := ds[i], ds[j]
-		return cmp.Or(cmp.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line),
+		return cmp.Or(cmp.Compare(a.Pos.File.String(), b.Pos.File.String()), cmp.Compare(a.Pos.Line, b.Pos.Line),
 			cmp.Compare(a.Pos.Col, b.Pos.Col), cmp.Compare(a.Text, b.Text), cmp.Compare(len(a.Path), len(b.Path)),
 			cmp.Compare(a.Path, b.Path)) < 0
 	})

@@ -183,7 +183,7 @@ func article(typ string) string {
 
 // set applies --set path=value. For a parameter of type string the value is taken as it is.
 func (ps *params) set(text string) {
-	pos := tree.Pos{File: "--set " + text}
+	pos := tree.Pos{File: tree.FileOf("--set " + text)}
 	name, raw, ok := strings.Cut(text, "=")
 	if !ok || name == "" {
 		ps.b.fail(pos, "", "want path=value")

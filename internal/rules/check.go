@@ -248,24 +248,13 @@ func (c *checker) absent(r *Rule, v *tree.Value) {
 			c.report(v.Pos, "missing field ("+d.Rule.wanting()+")")
 		} else if c.fill || d.By != "" {
 			val := d.Default.Clone()
-			place(val, v.Pos)
+			val.PlaceAt(v.Pos)
 			c.cases(d, v, val)
 			if c.fill {
 				v.Fields = append(v.Fields, tree.Field{Name: d.Name, Pos: v.Pos, Value: val})
 			}
 		}
 		c.pop()
-	}
-}
-
-func place(v *tree.Value, pos tree.Pos) {
-	v.Pos = pos
-	for _, x := range v.Items {
-		place(x, pos)
-	}
-	for i := range v.Fields {
-		v.Fields[i].Pos = pos
-		place(v.Fields[i].Value, pos)
 	}
 }
 

@@ -25,9 +25,9 @@ var Defaults = Limits{Bytes: 64 << 20, Depth: 64, Values: 5_000_000, Aliases: 10
 // is skipped. A mistake is a Diagnostic with its place in file.
 func ParseJSON(file string, data []byte, lim Limits) (v *Value, err error) {
 	if lim.Bytes > 0 && int64(len(data)) > lim.Bytes {
-		return nil, Diagnostic{Pos: Pos{File: file}, Text: fmt.Sprintf("the document has more than %d bytes", lim.Bytes)}
+		return nil, Diagnostic{Pos: Pos{File: FileOf(file)}, Text: fmt.Sprintf("the document has more than %d bytes", lim.Bytes)}
 	}
-	p := jsonParser{s: strings.TrimPrefix(string(data), "\ufeff"), line: 1, col: 1, file: file, lim: lim}
+	p := jsonParser{s: strings.TrimPrefix(string(data), "\ufeff"), line: 1, col: 1, file: FileOf(file), lim: lim}
 	defer func() {
 		if r := recover(); r != nil {
 			d, ok := r.(Diagnostic)
@@ -56,26 +56,15 @@ func ParseText(text string, pos Pos) *Value {
 	if err != nil {
 		return &Value{Kind: String, Str: text, Pos: pos}
 	}
-	v.place(pos)
+	v.PlaceAt(pos)
 	return v
-}
-
-func (v *Value) place(pos Pos) {
-	v.Pos = pos
-	for _, x := range v.Items {
-		x.place(pos)
-	}
-	for i := range v.Fields {
-		v.Fields[i].Pos = pos
-		v.Fields[i].Value.place(pos)
-	}
 }
 
 // jsonParser reads p.s from p.i on. Mistakes unwind as a Diagnostic to ParseJSON.
 type jsonParser struct {
 	s    string
 	i    int
-	file string
+	file File
 	lim  Limits
 
 	// line and col are those of offset at; pos moves them on.
@@ -83,8 +72,44 @@ type jsonParser struct {
 	line, col int32
 
 	values int
-	slab   []Value
 	path   []step // of the value being read; its length is the depth
+
+	// Fields and items of the maps and lists being read, those of the innermost last. They are
+	// moved into memory of their exact number when their map or list ends.
+	fields []Field
+	items  []*Value
+
+	valueSlab slab[Value]
+	fieldSlab slab[Field]
+	itemSlab  slab[*Value]
+}
+
+// moved takes what a stack holds from first on into memory of its own.
+func moved[T any](stack *[]T, first int, to *slab[T]) []T {
+	out := to.take(len(*stack) - first)
+	copy(out, (*stack)[first:])
+	clear((*stack)[first:])
+	*stack = (*stack)[:first]
+	return out
+}
+
+// A slab hands out memory in pieces, so that a large document is not made of small allocations.
+type slab[T any] struct {
+	free []T
+	size int // of the next allocation
+}
+
+func (s *slab[T]) take(n int) []T {
+	if n > len(s.free) {
+		s.size = min(max(2*s.size, 8), 512)
+		if n >= s.size {
+			return make([]T, n)
+		}
+		s.free = make([]T, s.size)
+	}
+	out := s.free[:n:n]
+	s.free = s.free[n:]
+	return out
 }
 
 // A step is a field's name, or an item's index where name is empty.
@@ -145,11 +170,7 @@ func (p *jsonParser) new(k Kind) *Value {
 	if p.values++; p.lim.Values > 0 && p.values > p.lim.Values {
 		p.fail("the document has more than %d values", p.lim.Values)
 	}
-	if len(p.slab) == 0 {
-		p.slab = make([]Value, min(max(p.values, 8), 512))
-	}
-	v := &p.slab[0]
-	p.slab = p.slab[1:]
+	v := &p.valueSlab.take(1)[0]
 	v.Kind, v.Pos = k, p.pos()
 	return v
 }
@@ -207,8 +228,9 @@ func (p *jsonParser) object() *Value {
 	v := p.new(Map)
 	p.enter()
 	var names Names
+	first := len(p.fields)
 	for p.space(); p.peek() != '}'; p.space() {
-		if len(v.Fields) > 0 {
+		if len(p.fields) > first {
 			if p.peek() != ',' {
 				p.unexpected("',' or '}'")
 			}
@@ -221,8 +243,8 @@ func (p *jsonParser) object() *Value {
 		f := Field{Pos: p.pos()}
 		f.Name = p.string()
 		p.path[len(p.path)-1] = step{name: f.Name}
-		if first, dup := names.Add(v.Fields, f.Name); dup {
-			panic(Diagnostic{Pos: f.Pos, Path: p.where(), Text: "duplicate key; first set at " + first.Pos.String()})
+		if other, dup := names.Add(p.fields[first:], f.Name); dup {
+			panic(Diagnostic{Pos: f.Pos, Path: p.where(), Text: "duplicate key; first set at " + other.Pos.String()})
 		}
 		p.space()
 		if p.peek() != ':' {
@@ -231,27 +253,30 @@ func (p *jsonParser) object() *Value {
 		p.i++
 		p.space()
 		f.Value = p.value()
-		v.Fields = append(v.Fields, f)
+		p.fields = append(p.fields, f)
 	}
 	p.leave()
+	v.Fields = moved(&p.fields, first, &p.fieldSlab)
 	return v
 }
 
 func (p *jsonParser) array() *Value {
 	v := p.new(List)
 	p.enter()
+	first := len(p.items)
 	for p.space(); p.peek() != ']'; p.space() {
-		if len(v.Items) > 0 {
+		if len(p.items) > first {
 			if p.peek() != ',' {
 				p.unexpected("',' or ']'")
 			}
 			p.i++
 			p.space()
 		}
-		p.path[len(p.path)-1] = step{index: len(v.Items)}
-		v.Items = append(v.Items, p.value())
+		p.path[len(p.path)-1] = step{index: len(p.items) - first}
+		p.items = append(p.items, p.value())
 	}
 	p.leave()
+	v.Items = moved(&p.items, first, &p.itemSlab)
 	return v
 }
 

@@ -109,7 +109,7 @@ func TestParseJSONMistakes(t *testing.T) {
 }
 
 func TestParseText(t *testing.T) {
-	pos := Pos{File: "--set a.b"}
+	pos := Pos{File: FileOf("--set a.b")}
 	for text, want := range map[string]string{
 		"3": "3", "true": "true", "1.5": "1.5", `"3"`: `"3"`, "[1,2]": "[1,2]", `{"a":1}`: `{"a":1}`,
 		"claude": `"claude"`, "": `""`, "01": `"01"`, "a b": `"a b"`, "null": "null", "2026-01-01": `"2026-01-01"`, "[x": `"[x"`,

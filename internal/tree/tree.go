@@ -2,23 +2,57 @@
 // ends produce and what rules, expansion and graph checks read. It knows no language.
 package tree
 
-import "fmt"
+import (
+	"strconv"
+	"strings"
+	"unique"
+)
 
 // Pos is a place in a file. Line and Col count from 1; 0 is unknown.
 type Pos struct {
-	File      string
+	File      File
 	Line, Col int32
 }
 
 // String prints file:line:col, leaving out what is unknown.
 func (p Pos) String() string {
-	switch {
-	case p.Line == 0:
-		return p.File
-	case p.Col == 0:
-		return fmt.Sprintf("%s:%d", p.File, p.Line)
+	b := append(make([]byte, 0, 64), p.File.String()...)
+	if p.Line > 0 {
+		b = strconv.AppendInt(append(b, ':'), int64(p.Line), 10)
+		if p.Col > 0 {
+			b = strconv.AppendInt(append(b, ':'), int64(p.Col), 10)
+		}
 	}
-	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col)
+	return string(b)
+}
+
+// A File is the name of a file, kept once for all places in it. The zero File has no name; equal
+// names make equal Files.
+type File struct{ name unique.Handle[string] }
+
+// FileOf returns the File of a name.
+func FileOf(name string) File {
+	if name == "" {
+		return File{}
+	}
+	return File{unique.Make(name)}
+}
+
+// String returns the name.
+func (f File) String() string {
+	if f == (File{}) {
+		return ""
+	}
+	return f.name.Value()
+}
+
+// MarshalBinary and UnmarshalBinary let places travel between processes.
+func (f File) MarshalBinary() ([]byte, error) { return []byte(f.String()), nil }
+
+// UnmarshalBinary reads what MarshalBinary makes.
+func (f *File) UnmarshalBinary(b []byte) error {
+	*f = FileOf(string(b))
+	return nil
 }
 
 // Kind is the type of a value.
@@ -92,12 +126,9 @@ type Diagnostics []Diagnostic
 
 // Error prints one line for each.
 func (ds Diagnostics) Error() string {
-	s := ""
+	lines := make([]string, len(ds))
 	for i, d := range ds {
-		if i > 0 {
-			s += "\n"
-		}
-		s += d.Error()
+		lines[i] = d.Error()
 	}
-	return s
+	return strings.Join(lines, "\n")
 }

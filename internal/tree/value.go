@@ -103,9 +103,21 @@ func (v *Value) UnmarshalJSON(b []byte) error {
 	if err != nil {
 		return err
 	}
-	x.place(Pos{})
+	x.PlaceAt(Pos{})
 	*v = *x
 	return nil
+}
+
+// PlaceAt gives v and everything in it one place.
+func (v *Value) PlaceAt(pos Pos) {
+	v.Pos = pos
+	for _, x := range v.Items {
+		x.PlaceAt(pos)
+	}
+	for i := range v.Fields {
+		v.Fields[i].Pos = pos
+		v.Fields[i].Value.PlaceAt(pos)
+	}
 }
 
 // Clone returns a deep copy.

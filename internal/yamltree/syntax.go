@@ -31,7 +31,7 @@ func syntax(file string, data []byte, err error) *tree.Diagnostic {
 	line, _ := strconv.Atoi(m[1])
 	text := m[2]
 	if strings.HasPrefix(text, "exceeded max depth") {
-		return &tree.Diagnostic{Pos: tree.Pos{File: file, Line: int32(line)}, Text: "nested far too deep"}
+		return &tree.Diagnostic{Pos: tree.Pos{File: tree.FileOf(file), Line: int32(line)}, Text: "nested far too deep"}
 	}
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	if len(data) <= findable {
@@ -39,7 +39,7 @@ func syntax(file string, data []byte, err error) *tree.Diagnostic {
 			line = n
 		}
 	}
-	d := &tree.Diagnostic{Pos: tree.Pos{File: file, Line: int32(line)}, Text: text}
+	d := &tree.Diagnostic{Pos: tree.Pos{File: tree.FileOf(file), Line: int32(line)}, Text: text}
 	if line < 1 || line > len(lines) {
 		return d
 	}

@@ -27,15 +27,15 @@ import (
 // about what is valid but probably meant otherwise. Arbitrary input never panics and never
 // makes more than lim allows.
 func Parse(file string, data []byte, lim tree.Limits) (v *tree.Value, warnings tree.Diagnostics, err error) {
-	w := &walker{file: file, lim: lim}
+	w := &walker{file: tree.FileOf(file), lim: lim}
 	if lim.Bytes > 0 && int64(len(data)) > lim.Bytes {
-		return nil, nil, tree.Diagnostics{{Pos: tree.Pos{File: file}, Text: fmt.Sprintf("the file has more than %d bytes", lim.Bytes)}}
+		return nil, nil, tree.Diagnostics{{Pos: tree.Pos{File: tree.FileOf(file)}, Text: fmt.Sprintf("the file has more than %d bytes", lim.Bytes)}}
 	}
 	if d := notText(file, data); d != nil {
 		return nil, nil, tree.Diagnostics{*d}
 	}
 	if lim.Values > 0 && separators(data) > lim.Values {
-		return nil, nil, tree.Diagnostics{{Pos: tree.Pos{File: file}, Text: fmt.Sprintf("the file has more than about %d values", lim.Values)}}
+		return nil, nil, tree.Diagnostics{{Pos: tree.Pos{File: tree.FileOf(file)}, Text: fmt.Sprintf("the file has more than about %d values", lim.Values)}}
 	}
 	root, d := parse(file, data)
 	if d != nil {
@@ -75,7 +75,7 @@ func notText(file string, data []byte) *tree.Diagnostic {
 		}
 	}
 	line := 1 + bytes.Count(data[:bad], []byte("\n"))
-	return &tree.Diagnostic{Pos: tree.Pos{File: file, Line: int32(line)}, Text: fmt.Sprintf("not a text file: byte %#02x is not UTF-8 text", data[bad])}
+	return &tree.Diagnostic{Pos: tree.Pos{File: tree.FileOf(file), Line: int32(line)}, Text: fmt.Sprintf("not a text file: byte %#02x is not UTF-8 text", data[bad])}
 }
 
 // parse returns the root node of the only document.
@@ -84,13 +84,13 @@ func parse(file string, data []byte) (*yaml.Node, *tree.Diagnostic) {
 	var doc, second yaml.Node
 	switch err := decode(dec, &doc); {
 	case errors.Is(err, io.EOF):
-		return nil, &tree.Diagnostic{Pos: tree.Pos{File: file}, Text: "the file is empty (or holds only comments)"}
+		return nil, &tree.Diagnostic{Pos: tree.Pos{File: tree.FileOf(file)}, Text: "the file is empty (or holds only comments)"}
 	case err != nil:
 		return nil, syntax(file, data, err)
 	}
 	switch err := decode(dec, &second); {
 	case err == nil:
-		return nil, &tree.Diagnostic{Pos: tree.Pos{File: file, Line: int32(second.Line), Col: int32(second.Column)},
+		return nil, &tree.Diagnostic{Pos: tree.Pos{File: tree.FileOf(file), Line: int32(second.Line), Col: int32(second.Column)},
 			Text: "a second document starts here; a file holds one"}
 	case !errors.Is(err, io.EOF):
 		return nil, syntax(file, data, err)
@@ -117,7 +117,7 @@ func decode(dec *yaml.Decoder, n *yaml.Node) (err error) {
 // A walker turns nodes into values. It counts what it makes, not what the file holds: aliases
 // multiply.
 type walker struct {
-	file     string
+	file     tree.File
 	lim      tree.Limits
 	path     string
 	depth    int

@@ -195,7 +195,7 @@ func TestWork(t *testing.T) {
 		if d != nil {
 			t.Fatal(d)
 		}
-		w := &walker{file: "f.yaml", lim: tree.Defaults}
+		w := &walker{file: tree.FileOf("f.yaml"), lim: tree.Defaults}
 		w.value(root)
 		if len(w.found) != 1 || w.aliased > tree.Defaults.Aliases+1 {
 			t.Errorf("%s: %d values through aliases, %v", name, w.aliased, w.found)
