@@ -88,19 +88,19 @@ func TestPricesGoByTheWholePrompt(t *testing.T) {
 	p := Price{Input: 1, Output: 10, CacheRead: 0.1, Step: &Step{Above: 200_000, Input: 2, Output: 15}}
 	for _, c := range []struct {
 		in, cached, out int64
-		want            string
+		want            USD
 	}{
-		{100_000, 0, 1000, "0.11"},
-		{200_000, 0, 1000, "0.21"},       // at the step is still below it
-		{200_001, 0, 1000, "0.415002"},   // the step holds for the whole request
-		{100_000, 150_000, 1000, "0.23"}, // cached tokens count; no price of theirs above the step
+		{100_000, 0, 1000, 110_000},
+		{200_000, 0, 1000, 210_000},       // at the step is still below it
+		{200_001, 0, 1000, 415_002},       // the step holds for the whole request
+		{100_000, 150_000, 1000, 230_000}, // cached tokens count; no price of theirs above the step
 	} {
-		if got := p.Cost(c.in, c.cached, 0, c.out).String(); got != c.want {
-			t.Errorf("Cost(%d, %d, %d) = %s, want %s", c.in, c.cached, c.out, got, c.want)
+		if got := p.Cost(c.in, c.cached, 0, c.out); got != c.want {
+			t.Errorf("Cost(%d, %d, %d) = %d, want %d", c.in, c.cached, c.out, got, c.want)
 		}
 	}
-	if got := (Price{Input: 3}).Cost(0, 1_000_000, 1_000_000, 0).String(); got != "6.00" {
-		t.Errorf("without cache prices %s, want the input's: 6.00", got)
+	if got := (Price{Input: 3}).Cost(0, 1_000_000, 1_000_000, 0); got != 6_000_000 {
+		t.Errorf("without cache prices %d, want the input's: 6.00", got)
 	}
 }
 

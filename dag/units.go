@@ -39,17 +39,22 @@ func Dollars(v float64) (USD, error) {
 // Float returns the amount in dollars.
 func (u USD) Float() float64 { return float64(u) / 1e6 }
 
-// String prints the amount with the digits it needs, at least two after the point.
+// String rounds the amount for people: to cents from a dollar upwards, to at most four decimals below, so
+// that what a cheap call costs can be told from nothing: 12.34, 0.125, 0.0042. JSON is exact.
 func (u USD) String() string {
 	sign := ""
 	if u < 0 {
 		sign, u = "-", -u
 	}
-	s := fmt.Sprintf("%06d", int64(u)%1e6)
-	for len(s) > 2 && strings.HasSuffix(s, "0") {
-		s = s[:len(s)-1]
+	if u >= 999_950 {
+		return fmt.Sprintf("%s%.2f", sign, u.Float())
 	}
-	return fmt.Sprintf("%s%d.%s", sign, int64(u)/1e6, s)
+	if u > 0 {
+		u = max(u, 100)
+	}
+	s := fmt.Sprintf("%.4f", u.Float())
+	s = strings.TrimSuffix(strings.TrimSuffix(s, "0"), "0")
+	return sign + s
 }
 
 // MarshalJSON prints the shortest decimal number, which is also its canonical form.

@@ -347,7 +347,7 @@ func (d *decision) pauses() {
 		d.pause("person", id, "%s: %s", id, orElse(m.last.Message, m.last.Category))
 	}
 	if o := s.ledger.overrun; o != nil {
-		d.pause("budget", o.Node, "%s cost %s USD and %d tokens, more than the %s USD and %d tokens it reserved",
+		d.pause("budget", o.Node, "%s cost $%s and %d tokens, more than the $%s and %d tokens it reserved",
 			o.Node, o.Cost.USD, o.Cost.Tokens, o.Reserve.USD, o.Reserve.Tokens)
 	}
 	if wall := s.ledger.budget.Wall.D().Milliseconds(); wall > 0 {

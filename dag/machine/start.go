@@ -203,10 +203,10 @@ func (d *decision) budget(i int32, chosen dag.Amount) {
 	}
 	n, l := s.graph.Node(i), &s.ledger
 	if l.budget.CapUSD > 0 && l.spent.USD+n.Reserve.USD > l.budget.CapUSD {
-		d.pause("budget", n.ID, "spent %s USD; %s reserves %s USD more, the cap is %s USD. Raise the cap and resume", l.spent.USD, n.ID, n.Reserve.USD, l.budget.CapUSD)
+		d.pause("budget", n.ID, "$%s is spent and %s reserves $%s more, but the cap is $%s", l.spent.USD, n.ID, n.Reserve.USD, l.budget.CapUSD)
 		return
 	}
-	d.pause("budget", n.ID, "spent %d tokens; %s reserves %d more, the cap is %d. Raise the cap and resume", l.spent.Tokens, n.ID, n.Reserve.Tokens, l.budget.CapTokens)
+	d.pause("budget", n.ID, "%d tokens are spent and %s reserves %d more, but the cap is %d", l.spent.Tokens, n.ID, n.Reserve.Tokens, l.budget.CapTokens)
 }
 
 func (c *chooser) add(p place) { c.places = pushHeap(c.places, p, c.before) }

@@ -196,8 +196,8 @@ func ended(s machine.Status) bool {
 func limits(a, b *dag.Plan) []string {
 	var list []string
 	add := func(name string, x, y any) {
-		if s, t := fmt.Sprint(x), fmt.Sprint(y); s != t {
-			list = append(list, fmt.Sprintf("%s %s -> %s", name, s, t))
+		if x != y { // amounts that look alike may differ
+			list = append(list, fmt.Sprintf("%s %v -> %v", name, x, y))
 		}
 	}
 	add("budget.warnUSD", a.Budget.WarnUSD, b.Budget.WarnUSD)

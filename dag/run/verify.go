@@ -326,7 +326,7 @@ func (v *verification) backups() error {
 func (v *verification) cost() error {
 	l := v.state.Ledger()
 	if got := l.Spent.USD - l.Assumed; got != v.spent && l.Spent.USD != v.spent {
-		return fmt.Errorf("the state says $%v, the events add up to $%v", l.Spent.USD, v.spent)
+		return fmt.Errorf("the state says $%f, the events add up to $%f", l.Spent.USD.Float(), v.spent.Float())
 	}
 	return nil
 }
