@@ -3,8 +3,10 @@ package dag
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -17,67 +19,140 @@ type Part struct {
 // Fingerprint says what node i of p would do: equal fingerprints and equal contents of what is
 // read mean equal results. Labels, titles, groups, folders, priorities, breakers, pools,
 // retries, time limits, reservations and compensation do not count. What an attempt reads at
-// run time (artifacts, accumulators, values) is not in it: whoever records the end of an
-// attempt adds those digests.
+// run time (artifacts, accumulators, values) is not in it: see AttemptFingerprint.
 func Fingerprint(p *Plan, i int32) string {
-	h := sha256.New()
-	for _, part := range FingerprintParts(p, i) {
-		h.Write([]byte(part.Name + " " + part.Digest + "\n"))
-	}
-	return hex.EncodeToString(h.Sum(nil))
+	b := make([]byte, 0, 512)
+	f := parts{emit: func(name string, raw []byte) {
+		b = append(append(b, name...), ' ')
+		b = append(strconv.AppendInt(b, int64(len(raw)), 10), ' ')
+		b = append(b, raw...)
+	}}
+	f.of(p, i)
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
 }
 
 // FingerprintParts returns the parts that Fingerprint is made of, in a fixed order. Parts that
 // are empty are left out.
 func FingerprintParts(p *Plan, i int32) []Part {
-	n := &p.Nodes[i]
-	f := parts{out: make([]Part, 0, 8)}
-	f.add("kind", n.Kind)
-	f.add("with", n.With)
-	f.add("files", fileDigests(p, n.Files))
-	f.add("reads", caps(p, n.Reads))
-	f.add("writes", sorted(n.Writes))
-	f.add("appends", sorted(n.Appends))
-	f.add("outputs", n.Outputs)
-	f.add("needs", sorted(n.Needs), n.AtLeast, sorted(n.History))
-	f.add("when", n.When)
-	if n.Foreach != nil {
-		f.add("foreach", n.Foreach)
-	}
-	f.add("params", paramsOf(p, n))
-	f.add("secrets", sorted(n.Secrets))
-	if p.Seed != 0 {
-		f.add("seed", p.Seed)
-	}
-	return f.out
+	out := make([]Part, 0, 8)
+	f := parts{emit: func(name string, raw []byte) {
+		sum := sha256.Sum256(raw)
+		out = append(out, Part{name, hex.EncodeToString(sum[:])})
+	}}
+	f.of(p, i)
+	return out
 }
 
+// A Reading is what an attempt could read under one name: the digest of an artifact, or those of
+// the entries of an accumulator in their order. Nothing to read is no digest.
+type Reading struct {
+	Name    string
+	Digests []string
+}
+
+// AttemptFingerprint says what an attempt of node i really read: the fingerprint of the node, its
+// settings as they were resolved (nil: nothing in them was), and the contents of what it read. It is
+// what WORK_ITEM_FINISHED records: a later attempt with the same fingerprint would be given the same.
+// A node that reads nothing at run time has the fingerprint of its definition.
+func AttemptFingerprint(p *Plan, i int32, with json.RawMessage, read []Reading) string {
+	f := Fingerprint(p, i)
+	if with == nil && len(read) == 0 {
+		return f
+	}
+	b := append(make([]byte, 0, 512), f...)
+	b = append(append(b, " with "...), with...)
+	for _, r := range read {
+		b = append(strconv.AppendQuote(append(b, '\n'), r.Name), ' ')
+		b = append(b, strings.Join(r.Digests, " ")...)
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// parts hands out the parts of a node's definition, one after the other: what a part is made of is
+// valid until the next.
 type parts struct {
-	out []Part
-	buf []byte
+	emit func(name string, raw []byte)
+	buf  []byte
 }
 
-// add digests the canonical JSON of values. Empty texts and lists make no part.
-func (f *parts) add(name string, values ...any) {
+func (f *parts) of(p *Plan, i int32) {
+	n := &p.Nodes[i]
+	f.text("kind", n.Kind)
+	if len(n.With) > 0 {
+		f.json("with", n.With)
+	}
+	if len(n.Files) > 0 {
+		f.part("files", fileDigests(p, n.Files))
+	}
+	if len(n.Reads) > 0 {
+		f.part("reads", caps(p, n.Reads))
+	}
+	f.list("writes", n.Writes)
+	f.list("appends", n.Appends)
+	if len(n.Outputs) > 0 {
+		f.part("outputs", n.Outputs)
+	}
+	if n.AtLeast > 0 || len(n.History) > 0 {
+		f.part("needs", sorted(n.Needs), n.AtLeast, sorted(n.History))
+	} else {
+		f.list("needs", n.Needs)
+	}
+	f.text("when", n.When)
+	if n.Foreach != nil {
+		f.part("foreach", n.Foreach)
+	}
+	if params := paramsOf(p, n); len(params) > 0 {
+		f.part("params", params)
+	}
+	f.list("secrets", n.Secrets)
+	if p.Seed != 0 {
+		f.part("seed", p.Seed)
+	}
+}
+
+func (f *parts) text(name, s string) {
+	if s != "" {
+		f.emit(name, append(f.buf[:0], s...))
+	}
+}
+
+func (f *parts) json(name string, raw json.RawMessage) {
+	var err error
+	if f.buf, err = AppendCanonical(f.buf[:0], raw); err != nil { // not in a compiled plan
+		f.buf = append(f.buf[:0], raw...)
+	}
+	f.emit(name, f.buf)
+}
+
+// part hands out the canonical JSON of values, a line each.
+func (f *parts) part(name string, values ...any) {
 	f.buf = f.buf[:0]
-	empty := true
 	for _, v := range values {
-		before := len(f.buf)
 		b, err := AppendJSON(f.buf, v)
-		if err != nil { // not in a compiled plan; any fixed text will do
+		if err != nil { // as above: told apart by why
 			b = append(f.buf, err.Error()...)
 		}
 		f.buf = append(b, '\n')
-		switch string(b[before:]) {
-		case "", "null", `""`, "[]", "{}", "0":
-		default:
-			empty = false
-		}
 	}
-	if !empty {
-		sum := sha256.Sum256(f.buf)
-		f.out = append(f.out, Part{name, hex.EncodeToString(sum[:])})
+	f.emit(name, f.buf)
+}
+
+// list hands out names whose order means nothing, unless there are none.
+func (f *parts) list(name string, names []string) {
+	if len(names) == 0 {
+		return
 	}
+	f.buf = appendNames(f.buf[:0], sorted(names))
+	f.emit(name, f.buf)
+}
+
+func appendNames(b []byte, names []string) []byte {
+	for _, s := range names {
+		b = append(strconv.AppendQuote(b, s), '\n')
+	}
+	return b
 }
 
 // fileDigests pairs the paths with the digests of the contents.
@@ -108,6 +183,9 @@ func paramsOf(p *Plan, n *Node) []Param {
 	}
 	var read []string // dotted, each with a dot in front; "" is all of them
 	for _, text := range texts {
+		if !strings.Contains(text, "params") {
+			continue
+		}
 		for _, m := range paramRef.FindAllStringSubmatch(text, -1) {
 			read = append(read, m[1])
 		}

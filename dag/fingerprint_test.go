@@ -67,6 +67,53 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
+// What an attempt really read is in its fingerprint; who reads nothing has that of the definition.
+func TestAttemptFingerprint(t *testing.T) {
+	p := fingerprinted()
+	if AttemptFingerprint(p, 0, nil, nil) != Fingerprint(p, 0) {
+		t.Error("a node that reads nothing has another fingerprint than its definition")
+	}
+	read := func(name string, digests ...string) []Reading { return []Reading{{name, digests}} }
+	seen := map[string]int{}
+	for k, f := range []string{
+		AttemptFingerprint(p, 0, nil, nil),
+		AttemptFingerprint(p, 0, json.RawMessage(`{"a":1}`), nil),
+		AttemptFingerprint(p, 0, json.RawMessage(`{"a":2}`), nil),
+		AttemptFingerprint(p, 0, nil, read("in.txt")),
+		AttemptFingerprint(p, 0, nil, read("in.txt", "aa")),
+		AttemptFingerprint(p, 0, nil, read("in.txt", "aa", "bb")),
+		AttemptFingerprint(p, 0, nil, read("notes", "aa", "bb")),
+		AttemptFingerprint(p, 0, nil, append(read("in.txt", "aa"), Reading{"notes", []string{"bb"}})),
+	} {
+		if first, dup := seen[f]; dup {
+			t.Errorf("%d and %d are the same", first, k)
+		}
+		seen[f] = k
+	}
+}
+
+// Only commands, and what asks a service, see more than they declare; what is about all that was done
+// before holds only while nothing of it is done again.
+func TestProofs(t *testing.T) {
+	for _, c := range []struct {
+		n     Node
+		proof Proof
+		loud  bool
+	}{
+		{Node{Kind: "agent", Effect: "idempotent"}, ByReads, false},
+		{Node{Kind: "exec", Effect: "idempotent", Ambient: true}, ByQuiet, true},
+		{Node{Kind: "exec", Effect: "idempotent", Ambient: true, Writes: []string{"a"}}, ByQuiet, false},
+		{Node{Kind: "http", Effect: "once", Ambient: true, Outputs: map[string]string{"status": "int"}}, ByQuiet, true},
+		{Node{Kind: "approval", Effect: "pure"}, ByStill, false},
+		{Node{Kind: "checkpoint", Effect: "pure"}, ByStill, false},
+		{Node{Kind: "exec", Effect: "pure", Always: true}, ByStill, false},
+	} {
+		if got := c.n.Proof(); got != c.proof || c.n.Loud() != c.loud {
+			t.Errorf("%+v: proof %d, loud %v", c.n, got, c.n.Loud())
+		}
+	}
+}
+
 func differing(a, b []Part) string {
 	all := map[string][2]string{}
 	for _, p := range a {

@@ -151,6 +151,7 @@ type Node struct {
 	History  []string `json:"history,omitempty"` // nodes whose records a route may read beside its needs
 	Secrets  []string `json:"secrets,omitempty"` // names only; filled in at the edge
 	Paid     bool     `json:"paid,omitempty"`    // an attempt may cost money
+	Ambient  bool     `json:"ambient,omitempty"` // sees more than it declares: the folder of a command, a service (see Proof)
 	Call     *Call    `json:"call,omitempty"`    // what is known of the model call it makes
 
 	Group  string            `json:"group,omitempty"` // nests by /

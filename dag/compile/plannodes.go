@@ -212,6 +212,7 @@ func (b *builder) describe(d *draft) {
 		return
 	}
 	d.traits = t
+	n.Ambient = t.Ambient && n.Effect != "pure" // who says that a command is pure says that it is not
 	if n.Effect == "" {
 		n.Effect = t.Effect
 	}

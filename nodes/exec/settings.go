@@ -44,7 +44,7 @@ type limits struct {
 }
 
 func (s *settings) traits() nodes.Traits {
-	tr := nodes.Traits{Effect: "idempotent"}
+	tr := nodes.Traits{Effect: "idempotent", Ambient: true}
 	problem := func(path, format string, args ...any) {
 		tr.Problems = append(tr.Problems, nodes.Problem{Path: path, Text: fmt.Sprintf(format, args...)})
 	}

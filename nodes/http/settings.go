@@ -43,7 +43,7 @@ type value struct {
 func (s *settings) safe() bool { return s.Method == http.MethodGet || s.Method == http.MethodHead }
 
 func (s *settings) traits() nodes.Traits {
-	tr := nodes.Traits{Effect: "once", Outputs: map[string]string{"status": "int", "bytes": "int", "content_type": "string"}}
+	tr := nodes.Traits{Effect: "once", Ambient: true, Outputs: map[string]string{"status": "int", "bytes": "int", "content_type": "string"}}
 	problem := func(path, format string, args ...any) {
 		tr.Problems = append(tr.Problems, nodes.Problem{Path: path, Text: fmt.Sprintf(format, args...)})
 	}
