@@ -16,6 +16,7 @@ import (
 
 	protocol "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 
 	"dagrun.dev/nodes/internal/proc"
@@ -68,7 +69,7 @@ func startOnce(ctx context.Context, path string, s *Settings, launch time.Durati
 		stopAllocator() // waits for the end of the process
 	}
 	ready := make(chan error, 1)
-	go func() { ready <- chromedp.Do(b.ctx) }()
+	go func() { ready <- b.begin() }()
 	timer := time.NewTimer(launch)
 	defer timer.Stop()
 	select {
@@ -80,15 +81,33 @@ func startOnce(ctx context.Context, path string, s *Settings, launch time.Durati
 	}
 	if err == nil {
 		b.tree.Root(chromedp.FromContext(b.ctx).Browser.Process().Pid)
-		var v protocol.GetVersionResult
-		v, err = chromedp.CallBrowser(b.ctx, protocol.GetVersion, cdp.Empty{})
-		b.Version = v.Product
-	}
-	if err == nil {
 		return b, nil
 	}
 	b.Close()
 	return nil, b.startFailure(ctx, err, path, s, launch)
+}
+
+// begin starts the program, waits until it answers, and closes the empty tab that it opens by itself: nobody looks
+// at it, and it has a process of its own.
+func (b *Browser) begin() error {
+	v, err := chromedp.CallBrowser(b.ctx, protocol.GetVersion, cdp.Empty{})
+	if err != nil {
+		return err
+	}
+	b.Version = v.Product
+	open, err := chromedp.CallBrowser(b.ctx, target.GetTargets, target.GetTargetsParams{})
+	if err != nil {
+		return err
+	}
+	for _, t := range open.TargetInfos {
+		if t.Type != "page" {
+			continue
+		}
+		if _, err := chromedp.CallBrowser(b.ctx, target.CloseTarget, target.CloseTargetParams{TargetID: t.TargetID}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (b *Browser) startFailure(ctx context.Context, err error, path string, s *Settings, launch time.Duration) error {

@@ -43,6 +43,15 @@ type Viewport struct {
 // String returns "WxH".
 func (v Viewport) String() string { return fmt.Sprintf("%dx%d", v.Width, v.Height) }
 
+// Sizes lists viewports for people.
+func Sizes(list []Viewport) string {
+	sizes := make([]string, len(list))
+	for i, v := range list {
+		sizes[i] = v.String()
+	}
+	return strings.Join(sizes, ", ")
+}
+
 // Waits bound every wait. The zero value is of no use; see DefaultWaits.
 type Waits struct {
 	Launch      Duration `json:"launch"`

@@ -1,13 +1,11 @@
 package browser
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -146,35 +144,6 @@ func TestPreflight(t *testing.T) {
 	if b, _ := os.ReadFile(count); strings.Count(string(b), "x") != 2 { // once, and once more because it ended at once
 		t.Errorf("the broken browser was started %d times, want 2", strings.Count(string(b), "x"))
 	}
-}
-
-// A program that is killed leaves no browser behind.
-func TestKilledHost(t *testing.T) {
-	t.Parallel()
-	scratch := t.TempDir()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "BROWSER_TEST_HOST="+scratch)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	line, _ := bufio.NewReader(out).ReadString('\n')
-	var group int
-	if _, err := fmt.Sscanf(line, "looking %d", &group); err != nil || len(working(scratch, group)) < 4 {
-		t.Errorf("the host says %q and has %d browser processes", line, len(working(scratch, group)))
-	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait()
-	deadline := time.Now().Add(20 * time.Second)
-	for len(working(scratch, group)) > 0 && time.Now().Before(deadline) {
-		time.Sleep(20 * time.Millisecond)
-	}
-	nothingLeft(t, scratch, group)
 }
 
 // hostForTest looks at a page until it is killed.
