@@ -104,7 +104,7 @@ func (s *State) onStarted(e *Event, b *StartedBody) error {
 		return fmt.Errorf("node %s is in generation %d, not %d", b.Node, r.gen, b.Generation)
 	case r.phase == running:
 		return fmt.Errorf("node %s has an attempt in flight", b.Node)
-	case r.phase == ended:
+	case r.phase == ended || r.phase == doubted:
 		return fmt.Errorf("node %s has ended", b.Node)
 	case b.Attempt != int(r.attempt)+1:
 		return fmt.Errorf("the next attempt of node %s is %d, not %d", b.Node, r.attempt+1, b.Attempt)
@@ -198,6 +198,7 @@ func (s *State) onPlanExtended(e *Event, b *PlanExtendedBody) error {
 	r.phase, r.end, r.items, r.endSeq = ended, endCompleted, int32(len(b.Nodes)), s.run.seq+1
 	r.started, r.finished = ms(e.Time), ms(e.Time)
 	s.extend(g)
+	s.dropSpares(func(x *spare) bool { return x.Of == b.Node })
 	s.touch(i)
 	if s.undoing >= 0 { // the new nodes may be among those that will be rewound
 		s.undoing = -1
@@ -218,14 +219,20 @@ func (s *State) onPlanAdopted(e *Event, b *PlanAdoptedBody) error {
 			return fmt.Errorf("node %s, which is not in the new plan, has an attempt in flight", s.graph.Node(i).ID)
 		}
 	}
-	again := make(map[string]bool, len(b.Invalidated))
+	ch := change{again: make(map[string]bool, len(b.Invalidated)), recheck: make(map[string]bool, len(b.Recheck))}
 	for _, id := range b.Invalidated {
-		again[id] = true
+		ch.again[id] = true
 		if i, ok := s.graph.Index(id); ok && s.recs[i].phase == running {
 			return fmt.Errorf("node %s has an attempt in flight", id)
 		}
 	}
-	if err := s.regraph(e.Plan, again); err != nil {
+	for _, id := range b.Recheck {
+		ch.recheck[id] = true
+		if i, ok := s.graph.Index(id); ok && s.recs[i].phase != ended && s.recs[i].phase != doubted {
+			return fmt.Errorf("node %s has not ended", id)
+		}
+	}
+	if err := s.regraph(e.Plan, ch); err != nil {
 		return err
 	}
 	s.run.planDigest, s.run.name = b.PlanDigest, e.Plan.Plan.Name

@@ -18,7 +18,7 @@ func (s *State) classify(i int32) Status {
 	if s.blocked != nil && s.blocked[i] {
 		return Blocked
 	}
-	if m := r.more; m != nil {
+	if m := r.more; m != nil && r.phase != doubted {
 		switch {
 		case m.unresolved || m.question != "":
 			return Asking
@@ -34,6 +34,9 @@ func (s *State) classify(i int32) Status {
 	t := &s.tallies[i]
 	if t.open > 0 && !s.decided(i, n, t) && !(s.ending != "" && n.Always && s.cleanupReady(i)) {
 		return Waiting
+	}
+	if r.phase == doubted {
+		return Checking
 	}
 	if r.attempt > 0 {
 		return Ready

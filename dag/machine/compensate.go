@@ -80,7 +80,7 @@ func (s *State) undoList(failed int32) []int32 {
 	list := []int32{}
 	if s.graph.Node(failed).Undo.Rewind != "" {
 		for _, i := range s.rewindRange(failed) {
-			if i != failed && s.status[i] == Completed && s.graph.Node(i).Undo != nil {
+			if i != failed && s.recs[i].done() && s.graph.Node(i).Undo != nil {
 				list = append(list, i)
 			}
 		}

@@ -72,6 +72,7 @@ func (d *decision) run() {
 	d.answers()
 	d.overdue(true)
 	d.skips()
+	d.recheck(d.s.list(Checking))
 	for _, i := range d.s.list(Deciding) {
 		d.command(Evaluate, i)
 	}
@@ -415,6 +416,8 @@ func (d *decision) end() {
 	left := false
 	for _, i := range s.always {
 		switch s.status[i] {
+		case Checking:
+			d.recheck([]int32{i})
 		case Deciding:
 			d.command(Evaluate, i)
 		case Expanding:
@@ -434,5 +437,5 @@ func (d *decision) end() {
 
 func (st Status) String() string { return statusNames[st] }
 
-var statusNames = [...]string{"waiting", "deciding", "expanding", "skipping", "ready", "running", "retrying", "holding",
+var statusNames = [...]string{"waiting", "checking", "deciding", "expanding", "skipping", "ready", "running", "retrying", "holding",
 	"asking", "stopped", "undoing", "blocked", "completed", "failed", "skipped", "cancelled"}

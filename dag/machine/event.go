@@ -77,12 +77,16 @@ type InputsClonedBody struct {
 }
 
 // PlanAdoptedBody changes the plan within a run. Nodes of both plans that are not listed
-// keep their records.
+// keep their records. Those of Recheck have ended and are not changed themselves, but something above
+// them is: when their needs have ended again, either their results are proved to hold
+// (WORK_ITEM_FINISHED with reused), or they run again (REWOUND). Items of an expansion that is
+// made anew are among them; those that it does not bring back are dropped.
 type PlanAdoptedBody struct {
 	PlanDigest  string   `json:"plan_digest"`
 	Previous    string   `json:"previous_digest"`
 	Reused      int      `json:"reused"`
 	Invalidated []string `json:"invalidated,omitempty"` // run again, generation + 1; plan order
+	Recheck     []string `json:"recheck,omitempty"`     // run again only if what they read has changed; plan order
 	Removed     []string `json:"removed,omitempty"`
 	Added       []string `json:"added,omitempty"`
 }
@@ -143,10 +147,10 @@ type FinishedBody struct {
 	RetryAt     time.Time                  `json:"retry_at,omitzero"`
 	WaitUntil   time.Time                  `json:"wait_until,omitzero"`
 	Stop        bool                       `json:"stop,omitempty"` // only a person can help; the run pauses
-	Fingerprint string                     `json:"fingerprint,omitempty"`
+	Fingerprint string                     `json:"fingerprint,omitempty"` // of what the attempt read: dag.AttemptFingerprint
 	Warnings    []string                   `json:"warnings,omitempty"`
 	Notes       []Note                     `json:"notes,omitempty"`
-	Reused      bool                       `json:"reused,omitempty"` // inputs proved equal: nothing ran
+	Reused      bool                       `json:"reused,omitempty"` // what it reads proved equal after a change of plan: the earlier end holds, with its values
 }
 
 // A Note is a small record for the run's logs: why something was decided, how good it was.

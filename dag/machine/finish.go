@@ -11,6 +11,9 @@ func (s *State) onFinished(e *Event, b *FinishedBody) error {
 	if err != nil {
 		return err
 	}
+	if b.Reused {
+		return s.onReused(i, b)
+	}
 	if err := s.mayFinish(i, b); err != nil {
 		return err
 	}
@@ -40,7 +43,7 @@ func (s *State) mayFinish(i int32, b *FinishedBody) error {
 	switch {
 	case int(r.gen) != b.Generation:
 		return fmt.Errorf("node %s is in generation %d, not %d", b.Node, r.gen, b.Generation)
-	case r.phase == ended:
+	case r.phase == ended || r.phase == doubted:
 		return fmt.Errorf("node %s has ended already", b.Node)
 	case b.Attempt == 0 && r.phase == running:
 		return fmt.Errorf("node %s has attempt %d in flight", b.Node, r.attempt)
@@ -65,7 +68,7 @@ func (s *State) note(e *Event, i int32, b *FinishedBody) {
 	r := &s.recs[i]
 	r.fingerprint = b.Fingerprint
 	silent := b.Status == StatusCompleted && b.Message == "" && len(b.Values) == 0 && b.CostUSD == 0 && b.CostKind == "" &&
-		b.Usage == Usage{} && len(b.Warnings) == 0 && !b.Reused
+		b.Usage == Usage{} && len(b.Warnings) == 0
 	if !silent {
 		last := *b
 		last.Notes, last.Diagnostics, last.Fingerprint = nil, "", ""

@@ -28,6 +28,7 @@ const (
 	idle    phase = iota
 	running       // an attempt is in flight
 	ended         // no further attempt follows by itself
+	doubted       // ended, but the plan has changed above it: the end may not hold
 )
 
 // end is the status of a node whose phase is ended.
@@ -120,7 +121,7 @@ func (r *rec) firstStart() int64 {
 
 // deadline is the instant by which a node must have ended, 0 = none.
 func (r *rec) deadline(n *dag.Node) int64 {
-	if n.Timeout.Total <= 0 || r.attempt == 0 {
+	if n.Timeout.Total <= 0 || r.attempt == 0 || r.phase == doubted {
 		return 0
 	}
 	since := r.firstStart()
@@ -206,6 +207,9 @@ func (s *State) touch(i int32) {
 	if set == before {
 		return
 	}
+	if s.noise != nil {
+		s.noise[i] = noise{}
+	}
 	if before == unsettled {
 		s.open--
 	} else if set == unsettled {
@@ -243,7 +247,7 @@ func (s *State) move(i int32, old, st Status) {
 }
 
 // listed are the statuses whose nodes are kept in lists, for Decide.
-const listed = 1<<Deciding | 1<<Expanding | 1<<Skipping | 1<<Asking | 1<<Stopped | 1<<Undoing | 1<<Failed | 1<<Running
+const listed = 1<<Checking | 1<<Deciding | 1<<Expanding | 1<<Skipping | 1<<Asking | 1<<Stopped | 1<<Undoing | 1<<Failed | 1<<Running
 
 // list returns the nodes of a status in index order; of failed ones, those that the run cannot
 // go on without.

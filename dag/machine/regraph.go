@@ -15,7 +15,7 @@ func (s *State) build(g *dag.Graph) {
 	s.counts, s.lists = [Cancelled + 1]int32{Waiting: int32(n)}, [Cancelled + 1][]int32{}
 	s.classes, s.pools, s.always, s.timers, s.overdue = nil, nil, nil, nil, nil
 	s.open, s.ending = int32(n), s.run.ending
-	s.undoing, s.blocked = -1, nil
+	s.undoing, s.blocked, s.noise = -1, nil, nil
 	s.ledger.reserved = dag.Amount{}
 	for _, p := range g.Plan.Pools {
 		s.pools = append(s.pools, pool{name: p.Name, size: int32(p.Size)})
@@ -64,8 +64,12 @@ func (s *State) extend(g *dag.Graph) {
 	first := int32(s.graph.Len())
 	s.graph = g
 	n := g.Len()
+	known := s.spareIndex()
 	for int32(len(s.recs)) < int32(n) {
-		s.recs = append(s.recs, s.newRec(g.Node(int32(len(s.recs))).ID))
+		s.recs = append(s.recs, s.itemRec(g.Node(int32(len(s.recs))).ID, known))
+		if s.noise != nil {
+			s.noise = append(s.noise, noise{})
+		}
 		s.status = append(s.status, Waiting)
 		s.settled = append(s.settled, unsettled)
 		s.tallies = append(s.tallies, tally{})
@@ -116,9 +120,12 @@ func (s *State) sendBack(ids []string) error {
 		if err != nil {
 			return err
 		}
-		return s.regraph(g, again)
+		return s.regraph(g, change{again: again})
 	}
 	for _, i := range list {
+		if s.recs[i].phase == ended {
+			s.noise = nil
+		}
 		s.recs[i].reset()
 		s.touch(i)
 	}
@@ -138,10 +145,16 @@ func (s *State) plainGraph() (*dag.Graph, error) {
 	return g.Reweigh(func(i int32) (float64, bool) { return old.Weight(i), true }), nil
 }
 
-// regraph moves the records to the graph of another plan, by id. Nodes of again start a new
-// generation. Expansions are kept where their foreach node keeps its record.
-func (s *State) regraph(g *dag.Graph, again map[string]bool) error {
-	old := s.graph
+// A change of plan says what becomes of the records, by id.
+type change struct {
+	again   map[string]bool // start a new generation
+	recheck map[string]bool // have ended, and that may not hold any more
+}
+
+// regraph moves the records to the graph of another plan, by id. Expansions are kept where their
+// foreach node keeps its record; of others, items to be rechecked are put aside.
+func (s *State) regraph(g *dag.Graph, ch change) error {
+	old, again := s.graph, ch.again
 	var kept []*PlanExtendedBody
 	for _, x := range s.expansions {
 		i, ok := g.Index(x.Node)
@@ -155,12 +168,21 @@ func (s *State) regraph(g *dag.Graph, again map[string]bool) error {
 		kept = append(kept, x)
 	}
 	for j := range s.recs {
-		if id := old.Node(int32(j)).ID; s.recs[j].begun() {
-			if _, stays := g.Index(id); !stays {
-				s.retire(id, s.recs[j].gen)
-			}
+		id := old.Node(int32(j)).ID
+		if _, stays := g.Index(id); stays || !s.recs[j].begun() {
+			continue
+		}
+		if ch.recheck[id] {
+			s.putAside(int32(j))
+		} else {
+			s.retire(id, s.recs[j].gen)
 		}
 	}
+	s.dropSpares(func(x *spare) bool {
+		_, taken := g.Index(x.Item)
+		root, ok := g.Index(x.Root)
+		return taken || !ok || g.Node(root).Foreach == nil
+	})
 	recs := make([]rec, g.Len())
 	for i := range recs {
 		j, ok := old.Index(g.Node(int32(i)).ID)
@@ -169,8 +191,10 @@ func (s *State) regraph(g *dag.Graph, again map[string]bool) error {
 			continue
 		}
 		recs[i] = s.recs[j]
-		if again[g.Node(int32(i)).ID] {
+		if id := g.Node(int32(i)).ID; again[id] {
 			recs[i].reset()
+		} else if ch.recheck[id] {
+			recs[i].phase = doubted
 		}
 		if g.Node(int32(i)).Foreach == nil {
 			recs[i].items = notExpanded

@@ -33,6 +33,9 @@ func (s *State) restore(v *snapshot, g *dag.Graph) error {
 	if err := s.restoreRows(v, g); err != nil {
 		return err
 	}
+	if err := s.restoreSpares(v); err != nil {
+		return err
+	}
 	s.undoNode, s.undoing = -1, -1
 	if v.UndoNode != "" {
 		i, ok := g.Index(v.UndoNode)
@@ -95,6 +98,17 @@ func (s *State) restoreRows(v *snapshot, g *dag.Graph) error {
 		if err := row.fill(&s.recs[i], ms(v.Created)); err != nil {
 			return fmt.Errorf("node %s: %w", row.ID, err)
 		}
+	}
+	return nil
+}
+
+func (s *State) restoreSpares(v *snapshot) error {
+	for k := range v.Spares {
+		x := spare{Item: v.Spares[k].Item.ID, Of: v.Spares[k].Of, Root: v.Spares[k].Root, rec: rec{gen: 1, items: notExpanded}}
+		if err := v.Spares[k].Item.fill(&x.rec, ms(v.Created)); err != nil {
+			return fmt.Errorf("node %s: %w", x.Item, err)
+		}
+		s.spares = append(s.spares, x)
 	}
 	return nil
 }

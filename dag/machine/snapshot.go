@@ -72,6 +72,7 @@ type snapshot struct {
 	Errors        []ErrorView         `json:"errors,omitempty"`
 	Extended      []*PlanExtendedBody `json:"extended,omitempty"`
 	Retired       []retired           `json:"retired,omitempty"` // nodes that left the plan
+	Spares        []spareSnap         `json:"spares,omitempty"`  // items whose expansion is being made anew
 
 	Artifacts []artifactSnap `json:"artifacts"`
 	WorkItems []nodeSnap     `json:"work_items"`
@@ -123,6 +124,13 @@ type artifactSnap struct {
 type versionSnap struct {
 	Version ArtifactWrittenBody `json:"version"`
 	Seq     int64               `json:"seq"`
+}
+
+// A spareSnap is a spare.
+type spareSnap struct {
+	Of   string   `json:"of"`
+	Root string   `json:"root"`
+	Item nodeSnap `json:"item"`
 }
 
 // A nodeSnap is the record of a node that is not as it was at the start. Instants are
@@ -201,6 +209,11 @@ func (s *State) snapshot() *snapshot {
 		v.Artifacts = append(v.Artifacts, snap)
 	}
 	v.WorkItems = s.rows()
+	offset := s.offsets(2 * len(s.spares))
+	for k := range s.spares {
+		x := &s.spares[k]
+		v.Spares = append(v.Spares, spareSnap{x.Of, x.Root, x.rec.row(x.Item, offset)})
+	}
 	return v
 }
 
@@ -213,33 +226,40 @@ func (s *State) rows() []nodeSnap {
 		}
 	}
 	rows := make([]nodeSnap, 0, n)
-	offsets := make([]int64, 0, 2*n)
-	offset := func(at int64) *int64 {
+	offset := s.offsets(2 * n)
+	for i := range s.recs {
+		if r := &s.recs[i]; r.touched() {
+			rows = append(rows, r.row(s.graph.Node(int32(i)).ID, offset))
+		}
+	}
+	return rows
+}
+
+// offsets returns a function that gives instants as milliseconds after created_at; it has room for n.
+func (s *State) offsets(n int) func(at int64) *int64 {
+	list := make([]int64, 0, n)
+	return func(at int64) *int64 {
 		if at == 0 {
 			return nil
 		}
-		offsets = append(offsets, at-s.run.created)
-		return &offsets[len(offsets)-1]
+		list = append(list, at-s.run.created)
+		return &list[len(list)-1]
 	}
-	for i := range s.recs {
-		r := &s.recs[i]
-		if !r.touched() {
-			continue
-		}
-		row := nodeSnap{ID: s.graph.Node(int32(i)).ID, Status: phaseWord(r), Cond: r.cond,
-			Start: offset(r.started), End: offset(r.finished), EndSeq: r.endSeq, Print: packDigest(r.fingerprint), More: r.more.snap()}
-		if r.gen != 1 {
-			row.Gen = r.gen
-		}
-		if r.attempt != 1 {
-			row.Attempt = &r.attempt
-		}
-		if r.items != notExpanded {
-			row.Items = &r.items
-		}
-		rows = append(rows, row)
+}
+
+func (r *rec) row(id string, offset func(int64) *int64) nodeSnap {
+	row := nodeSnap{ID: id, Status: phaseWord(r), Cond: r.cond,
+		Start: offset(r.started), End: offset(r.finished), EndSeq: r.endSeq, Print: packDigest(r.fingerprint), More: r.more.snap()}
+	if r.gen != 1 {
+		row.Gen = r.gen
 	}
-	return rows
+	if r.attempt != 1 {
+		row.Attempt = &r.attempt
+	}
+	if r.items != notExpanded {
+		row.Items = &r.items
+	}
+	return row
 }
 
 func (r *rec) touched() bool {
@@ -255,9 +275,14 @@ func phaseWord(r *rec) string {
 		return "pending"
 	case running:
 		return "in_progress"
+	case doubted:
+		return strings.TrimSuffix(inDoubt+" "+endWords[r.end], " ")
 	}
 	return endWords[r.end]
 }
+
+// inDoubt is the status of a record in doubt, before that of its end.
+const inDoubt = "doubted"
 
 func setPhase(r *rec, word string) error {
 	switch word {
@@ -267,9 +292,13 @@ func setPhase(r *rec, word string) error {
 		r.phase = running
 		return nil
 	}
+	in := ended
+	if rest, ok := strings.CutPrefix(word, inDoubt); ok {
+		in, word = doubted, strings.TrimPrefix(rest, " ")
+	}
 	for k, w := range endWords {
 		if w == word {
-			r.phase, r.end = ended, end(k)
+			r.phase, r.end = in, end(k)
 			return nil
 		}
 	}

@@ -35,6 +35,7 @@ type State struct {
 	recs       []rec // by node index
 	expansions []*PlanExtendedBody
 	retired    []retired
+	spares     []spare
 	ledger     ledger
 	breakers   []breaker
 	questions  []question
@@ -56,8 +57,9 @@ type State struct {
 	always    []int32
 	timers    []timer
 	overdue   []int32
-	blocked   []bool // about to be rewound; nil = none
-	undoing   int32  // node whose failure is being compensated, -1 = none
+	blocked   []bool  // about to be rewound; nil = none
+	noise     []noise // by node, as far as somebody asked; nil = nobody has
+	undoing   int32   // node whose failure is being compensated, -1 = none
 	openQ     []int32
 	questAt   map[string]int32
 	breakAt   map[string]int32

@@ -51,6 +51,7 @@ type NodeView struct {
 	Node        *dag.Node
 	Status      Status
 	Soft        bool // failed or cancelled, and the run goes on
+	Doubted     bool // it had ended, and the plan has changed above it: the end may not hold
 	Generation  int  // from 1
 	Attempt     int  // last started in this generation; 0 = none
 	Failures    int  // recorded failures since the node was last given a fresh start
@@ -84,13 +85,14 @@ func (s *State) NodeAt(i int32) NodeView {
 	v := NodeView{Node: s.graph.Node(i), Status: s.status[i], Generation: int(r.gen), Attempt: int(r.attempt),
 		First: at(r.firstStart()), Started: at(r.started), Finished: at(r.finished), Fingerprint: r.fingerprint}
 	v.Soft = (v.Status == Failed || v.Status == Cancelled) && s.settled[i].counts()
+	v.Doubted = r.phase == doubted
 	if m := r.more; m != nil {
 		v.AllFailures = int(m.before + m.failed())
 		v.Failures, v.Lost, v.Rounds, v.Rewinds = int(m.failed()), int(m.lost), int(m.rounds), int(m.rewinds)
-		v.Last, v.RetryAt = m.last, at(m.retryAt)
+		v.RetryAt = at(m.retryAt)
 		v.Cost, v.Usage, v.Reserved = m.cost, m.usage, m.reserved
-		if m.last != nil {
-			v.Values = m.last.Values
+		if m.last != nil && !v.Doubted {
+			v.Last, v.Values = m.last, m.last.Values
 		}
 	}
 	if v.Last == nil && r.phase == ended {
@@ -174,7 +176,7 @@ func (c scope) View(id string) (dag.View, bool) {
 	}
 	v := dag.View{Status: c.s.status[i].word(), Generation: int(c.s.recs[i].gen)}
 	m := c.s.recs[i].more
-	if m == nil || m.last == nil {
+	if m == nil || m.last == nil || c.s.recs[i].phase == doubted {
 		return v, true
 	}
 	switch c.s.status[i] {
@@ -241,10 +243,14 @@ func (c scope) Run() map[string]any {
 //	            |             +-> expanding  |  ^   +--> failed --+----------------+
 //	            +-> skipping --> skipped     |  |                 +-> asking (a person)
 //	                                         +--+ lost, rejected  +-> undoing (compensation)
+//
+// A change of plan above it sends an ended node back to waiting, then to checking: its end is found
+// to hold, or it is waiting in a new generation.
 type Status uint8
 
 const (
 	Waiting   Status = iota // needs have not ended
+	Checking                // it had ended before the plan changed above it: whether that holds is to be found out
 	Deciding                // the condition is to be evaluated
 	Expanding               // the items are to be expanded
 	Skipping                // to be recorded as skipped or failed without a start
