@@ -3,7 +3,10 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"dagrun.dev/dag/compile"
 	"dagrun.dev/dag/report"
+	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/all"
 )
 
 func newGraph() *cobra.Command {
@@ -14,8 +17,9 @@ func newGraph() *cobra.Command {
 		Use:   "graph [SPEC]",
 		Short: "Print the graph in the DOT language",
 		Long: `graph prints the compiled plan as a graph: dagrun graph | dot -Tsvg > graph.svg
-Dashed boxes and edges are conditional; an edge's tooltip has the condition. With --run it prints the
-graph of the run in --output-dir, run-time nodes included, in the colours of their status: green
+Dashed boxes and edges are conditional; their tooltips have the condition, those of boxes the rules, checks,
+viewports and questions too. Edges out of a route name the decisions that lead along them; parameters
+stand in a note of their own. With --run it prints the graph of the run in --output-dir, run-time nodes included, in the colours of their status: green
 completed, blue running, red failed, orange failed but allowed, yellow waiting, grey skipped. With
 --json it prints the plan itself.
 
@@ -31,7 +35,7 @@ completed, blue running, red failed, orange failed but allowed, yellow waiting, 
 				if asJSON {
 					return printJSON(c.OutOrStdout(), r.Graph().Plan)
 				}
-				return report.WriteRunDOT(c.OutOrStdout(), r.State())
+				return report.WriteRunDOT(c.OutOrStdout(), r.State(), compile.Notes(r.Graph(), nodes.NewRegistry(all.Kinds()...)))
 			}
 			res, _, err := specs.compile(args)
 			if err != nil {
@@ -40,7 +44,7 @@ completed, blue running, red failed, orange failed but allowed, yellow waiting, 
 			if asJSON {
 				return printJSON(c.OutOrStdout(), res.Plan)
 			}
-			return report.WriteDOT(c.OutOrStdout(), res.Graph)
+			return report.WriteDOT(c.OutOrStdout(), res.Graph, res.Notes)
 		},
 	}
 	specs.add(c)

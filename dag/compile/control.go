@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"encoding/json"
 	"strings"
 
 	"dagrun.dev/dag"
@@ -14,7 +15,7 @@ func (b *builder) controlTraits(d *draft, kind string) nodes.Traits {
 	switch kind {
 	case "route":
 		t.Outputs = map[string]string{"decision": "string", "rule": "string", "reason": "string"}
-		t.Notes = []string{"rules: " + routeText(d.with)}
+		t.Notes = routeNotes(d.with.AppendJSON(nil))
 	case "approval":
 		t.Outputs = map[string]string{"answer": "string", "by": "string"}
 		b.checkAnswer(d, "recommended")
@@ -29,15 +30,37 @@ func (b *builder) controlTraits(d *draft, kind string) nodes.Traits {
 	return t
 }
 
-// routeText is a route's rules in order, for the plan.
-func routeText(with *tree.Value) string {
-	var parts []string
-	if rules := with.Get("rules"); rules != nil {
-		for _, r := range rules.Items {
-			parts = append(parts, str(r.Get("name"))+" -> "+str(r.Get("then")))
+// Notes are facts worth showing of each node of a graph: what Result.Notes holds, for a graph that
+// was not compiled just now. A node whose kind is not there has none.
+func Notes(g *dag.Graph, kinds *nodes.Registry) [][]string {
+	out := make([][]string, g.Len())
+	for i := range out {
+		n := g.Node(int32(i))
+		if n.Kind == "route" {
+			out[i] = routeNotes(n.With)
+		} else if k, ok := kinds.Kind(n.Kind); ok {
+			if t, err := k.Describe(n.With); err == nil {
+				out[i] = t.Notes
+			}
 		}
 	}
-	return strings.Join(append(parts, "else "+str(with.Get("else"))), ", ")
+	return out
+}
+
+// routeNotes are a route's rules in order.
+func routeNotes(with json.RawMessage) []string {
+	var w struct {
+		Rules []struct{ Name, When, Then string }
+		Else  string
+	}
+	if json.Unmarshal(with, &w) != nil {
+		return nil
+	}
+	var out []string
+	for _, r := range w.Rules {
+		out = append(out, "rule "+r.Name+" -> "+r.Then+" when "+r.When)
+	}
+	return append(out, "else -> "+w.Else)
 }
 
 func (b *builder) checkAnswer(d *draft, field string) {

@@ -2,9 +2,9 @@ package report
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
-	"sort"
 	"strings"
 
 	"dagrun.dev/dag"
@@ -12,13 +12,14 @@ import (
 )
 
 // WriteDOT writes a plan as a graph in the DOT language: one box for each node, a cluster for
-// each group, dashed edges into nodes that run on a condition only, with the condition as their tooltip.
-// The same plan gives the same bytes.
-func WriteDOT(w io.Writer, g *dag.Graph) error { return writeDOT(w, g, nil) }
+// each group, dashed boxes and edges for what runs on a condition only. An edge out of a route says
+// which decisions lead along it. Conditions and notes (per node, see Notes of package compile; nil =
+// none) are tooltips; parameters stand in a legend. The same plan gives the same bytes.
+func WriteDOT(w io.Writer, g *dag.Graph, notes [][]string) error { return writeDOT(w, g, notes, nil) }
 
 // WriteRunDOT is WriteDOT of a run as it stands, with each node in the colour of its status.
-func WriteRunDOT(w io.Writer, st *machine.State) error {
-	return writeDOT(w, st.Graph(), func(i int32) string { return colour(st.NodeAt(i)) })
+func WriteRunDOT(w io.Writer, st *machine.State, notes [][]string) error {
+	return writeDOT(w, st.Graph(), notes, func(i int32) string { return colour(st.NodeAt(i)) })
 }
 
 // colour is what a node is filled with; empty = nothing has happened yet.
@@ -41,88 +42,145 @@ func colour(v machine.NodeView) string {
 	return ""
 }
 
-func writeDOT(w io.Writer, g *dag.Graph, fill func(int32) string) error {
+func writeDOT(w io.Writer, g *dag.Graph, notes [][]string, fill func(int32) string) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "digraph %s {\n", quote(g.Plan.Name))
-	if g.Plan.Title != "" {
-		fmt.Fprintf(out, "  label=%s;\n  labelloc=t;\n", quote(g.Plan.Title))
+	d := drawing{w: out, g: g, notes: notes, fill: fill, cond: newConditions(g)}
+	fmt.Fprintf(out, "digraph %s {\n  label=%s;\n  labelloc=t;\n", quote(g.Plan.Name), quote(d.heading()))
+	fmt.Fprint(out, "  rankdir=LR;\n  fontname=\"sans-serif\";\n  node [shape=box, style=rounded, fontname=\"sans-serif\", fontsize=10];\n"+
+		"  edge [arrowsize=0.7, fontname=\"sans-serif\", fontsize=9];\n")
+	top := groups(g)
+	fold := folded(g, top)
+	if fold { // inside one cluster the lines between others keep between them
+		fmt.Fprint(out, "  subgraph \"cluster:\" {\n  label=\"\";\n  color=transparent;\n")
 	}
-	fmt.Fprint(out, "  rankdir=LR;\n  node [shape=box, style=rounded, fontname=\"sans-serif\", fontsize=10];\n  edge [arrowsize=0.7];\n")
-	d := drawing{out, g, fill}
-	d.group(groups(g), "  ")
-	for i := range int32(g.Len()) {
-		n := g.Node(i)
-		style := ""
-		switch {
-		case n.When != "":
-			style = " [style=dashed, tooltip=" + quote("when "+n.When) + "]"
-		case n.Always:
-			style = " [style=dashed, tooltip=\"always\"]"
-		}
-		for _, need := range g.Needs(i) {
-			fmt.Fprintf(out, "  %s -> %s%s;\n", quote(g.Node(need).ID), quote(n.ID), style)
-		}
+	d.group(top, "  ")
+	if fold {
+		fmt.Fprint(out, "  }\n")
 	}
+	d.edges(fold)
+	d.legend() // last: so it comes to stand above
 	fmt.Fprint(out, "}\n")
 	return out.Flush()
 }
 
 // A drawing writes one graph.
 type drawing struct {
-	w    io.Writer
-	g    *dag.Graph
-	fill func(int32) string // nil = no colours
+	w     io.Writer
+	g     *dag.Graph
+	notes [][]string
+	fill  func(int32) string // nil = no colours
+	cond  *conditions
 }
 
-// A group is a cluster: its own nodes in plan order and the groups inside it.
-type group struct {
-	path  string
-	nodes []int32
-	inner map[string]*group
-}
-
-// groups arranges the nodes of a plan by group; groups nest by "/".
-func groups(g *dag.Graph) *group {
-	top := &group{inner: map[string]*group{}}
-	for i := range int32(g.Len()) {
-		at := top
-		if path := g.Node(i).Group; path != "" {
-			for _, part := range strings.Split(path, "/") {
-				next := at.inner[part]
-				if next == nil {
-					next = &group{path: strings.TrimPrefix(at.path+"/"+part, "/"), inner: map[string]*group{}}
-					at.inner[part] = next
-				}
-				at = next
-			}
+func (d *drawing) heading() string {
+	p, maybe := d.g.Plan, 0
+	for i := range int32(d.g.Len()) {
+		if d.cond.conditional(i) {
+			maybe++
 		}
-		at.nodes = append(at.nodes, i)
 	}
-	return top
+	parts := []string{count(d.g.Len(), "node")}
+	if maybe > 0 {
+		parts[0] += fmt.Sprintf(" (%d on a condition)", maybe)
+	}
+	if b := p.Budget; b.CapUSD > 0 || b.CapTokens > 0 || b.Wall > 0 {
+		parts = append(parts, budgetText(b, 0))
+	}
+	return orText(p.Title, p.Name) + "\n" + strings.Join(append(parts, "plan "+shortDigest(p.Digest())), ", ")
 }
 
-func (d drawing) group(at *group, indent string) {
-	for _, i := range at.nodes {
-		d.node(i, indent)
+func orText(s, other string) string {
+	if s == "" {
+		return other
 	}
-	names := make([]string, 0, len(at.inner))
-	for name := range at.inner {
-		names = append(names, name)
+	return s
+}
+
+// legend lists the parameters. Ids of nodes hold no colon.
+func (d *drawing) legend() {
+	if len(d.g.Plan.Params) == 0 {
+		return
 	}
-	sort.Strings(names) // for equal bytes
-	for _, name := range names {
-		in := at.inner[name]
-		fmt.Fprintf(d.w, "%ssubgraph %s {\n%s  label=%s;\n%s  style=rounded;\n%s  color=gray60;\n",
-			indent, quote("cluster_"+in.path), indent, quote(name), indent, indent)
-		d.group(in, indent+"  ")
-		fmt.Fprintf(d.w, "%s}\n", indent)
+	lines := []string{"Parameters"}
+	for _, v := range d.g.Plan.Params {
+		lines = append(lines, v.Name+" = "+string(v.Value))
 	}
+	fmt.Fprintf(d.w, "  \":parameters\" [shape=note, style=solid, label=%s];\n", quoteLeft(lines))
+}
+
+// edges writes the edges; those between groups leave ranks alone where the drawing is folded.
+func (d *drawing) edges(fold bool) {
+	decisions := map[int32][]string{}
+	for i := range int32(d.g.Len()) {
+		n := d.g.Node(i)
+		if n.Kind == "route" {
+			decisions[i] = decisionsOf(n)
+		}
+		var common []string
+		switch {
+		case d.cond.conditional(i):
+			common = []string{"style=dashed", "tooltip=" + quote(onlyWhen(n.When, d.cond.ids(i)))}
+		case n.Always:
+			common = []string{"style=dashed", "tooltip=\"always\""}
+		}
+		for _, need := range d.g.Needs(i) {
+			attrs := common[:len(common):len(common)]
+			if label := leading(decisions[need], d.g.Node(need).ID, n.When); label != "" {
+				attrs = append(attrs, "label="+quote(label))
+			}
+			if fold && d.g.Node(need).Group != n.Group {
+				attrs = append(attrs, "constraint=false")
+			}
+			list := ""
+			if len(attrs) > 0 {
+				list = " [" + strings.Join(attrs, ", ") + "]"
+			}
+			fmt.Fprintf(d.w, "  %s -> %s%s;\n", quote(d.g.Node(need).ID), quote(n.ID), list)
+		}
+	}
+}
+
+// decisionsOf are the decisions of a route, in the order of its rules.
+func decisionsOf(n *dag.Node) []string {
+	var with struct {
+		Rules []struct{ Then string }
+		Else  string
+	}
+	if json.Unmarshal(n.With, &with) != nil {
+		return nil
+	}
+	var list []string
+	seen := map[string]bool{"": true}
+	for _, r := range append(with.Rules, struct{ Then string }{with.Else}) {
+		if !seen[r.Then] {
+			seen[r.Then] = true
+			list = append(list, r.Then)
+		}
+	}
+	return list
+}
+
+// leading are the decisions of a route that a condition over it asks for.
+func leading(decisions []string, route, when string) string {
+	if len(decisions) == 0 || !strings.Contains(when, route) {
+		return ""
+	}
+	var list []string
+	for _, x := range decisions {
+		if strings.Contains(when, "'"+x+"'") || strings.Contains(when, `"`+x+`"`) {
+			list = append(list, x)
+		}
+	}
+	return strings.Join(list, ", ")
 }
 
 // shapes of kinds that are not work but control; a diamond decides.
 var shapes = map[string]string{"route": "diamond", "approval": "octagon", "checkpoint": "cylinder", "milestone": "cds", "join": "point"}
 
-func (d drawing) node(i int32, indent string) {
+// noteMost is how long a node's first note may be to stand in its box.
+const noteMost = 44
+
+func (d *drawing) node(i int32, indent string) {
 	n := d.g.Node(i)
 	label := n.ID
 	if at := strings.LastIndexByte(label, '/'); n.Group != "" && at >= 0 {
@@ -132,16 +190,63 @@ func (d drawing) node(i int32, indent string) {
 		label += "\n" + n.Title
 	}
 	label += "\n" + n.Kind
+	if n.AtLeast > 0 {
+		label += fmt.Sprintf(", after %d of %d", n.AtLeast, len(d.g.Needs(i)))
+	}
+	var tip []string
+	if only := onlyWhen(n.When, d.cond.ids(i)); only != "" {
+		tip = append(tip, only)
+	}
+	if int(i) < len(d.notes) && len(d.notes[i]) > 0 {
+		if first := d.notes[i][0]; len(first) <= noteMost {
+			label += "\n" + first
+		}
+		tip = append(tip, d.notes[i]...)
+	}
 	attrs := []string{"label=" + quote(label)}
 	if s := shapes[n.Kind]; s != "" {
 		attrs = append(attrs, "shape="+s)
 	}
-	style := "rounded"
-	if n.When != "" {
-		style += ",dashed"
-		attrs = append(attrs, "tooltip="+quote("when "+n.When))
+	if len(tip) > 0 {
+		attrs = append(attrs, "tooltip="+quote(wrapped(tip)))
 	}
-	if n.Foreach != nil {
+	fmt.Fprintf(d.w, "%s%s [%s];\n", indent, quote(n.ID), strings.Join(d.style(i, attrs), ", "))
+}
+
+// tipWidth is how many characters a line of a tooltip may have.
+const tipWidth = 100
+
+// wrapped breaks long lines of a tooltip between words.
+func wrapped(lines []string) string {
+	var b strings.Builder
+	for i, line := range lines {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		at := 0
+		for k, word := range strings.Split(line, " ") {
+			switch {
+			case k > 0 && at+1+len(word) > tipWidth:
+				b.WriteString("\n    ")
+				at = 4
+			case k > 0:
+				b.WriteByte(' ')
+				at++
+			}
+			b.WriteString(word)
+			at += len(word)
+		}
+	}
+	return b.String()
+}
+
+// style adds lines and colours.
+func (d *drawing) style(i int32, attrs []string) []string {
+	style := "rounded"
+	if d.cond.conditional(i) {
+		style += ",dashed"
+	}
+	if d.g.Node(i).Foreach != nil {
 		style += ",bold"
 		attrs = append(attrs, "peripheries=2")
 	}
@@ -154,16 +259,21 @@ func (d drawing) node(i int32, indent string) {
 	if style != "rounded" {
 		attrs = append(attrs, "style="+quote(style))
 	}
-	fmt.Fprintf(d.w, "%s%s [%s];\n", indent, quote(n.ID), strings.Join(attrs, ", "))
+	return attrs
 }
 
 var dotEscape = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
 // quote returns s as a quoted identifier of DOT; lines stay apart, control characters show.
-func quote(s string) string {
-	lines := strings.Split(s, "\n")
+func quote(s string) string { return quoteLines(strings.Split(s, "\n"), `\n`) }
+
+// quoteLeft is quote with lines that begin at the left.
+func quoteLeft(lines []string) string { return quoteLines(append(lines, ""), `\l`) }
+
+func quoteLines(lines []string, end string) string {
+	out := make([]string, len(lines))
 	for i, line := range lines {
-		lines[i] = dotEscape.Replace(Plain(line))
+		out[i] = dotEscape.Replace(Plain(line))
 	}
-	return `"` + strings.Join(lines, `\n`) + `"`
+	return `"` + strings.Join(out, end) + `"`
 }

@@ -63,8 +63,10 @@ type PlanNode struct {
 	Do       string     `json:"do"` // run | reuse | changed | blocked | removed
 	Why      []string   `json:"why,omitempty"`
 	Needs    []string   `json:"needs,omitempty"`
+	AtLeast  int        `json:"at_least,omitempty"` // of the needs must succeed; 0 = all
 	When     string     `json:"when,omitempty"`
-	Items    string     `json:"foreach,omitempty"` // run-time expansion: where its items come from
+	RunsWith []string   `json:"runs_with,omitempty"` // without a condition of its own: skipped unless one of these runs
+	Items    string     `json:"foreach,omitempty"`   // run-time expansion: where its items come from
 	Reads    []string   `json:"reads,omitempty"`
 	Writes   []string   `json:"writes,omitempty"`
 	Appends  []string   `json:"appends,omitempty"`
@@ -142,8 +144,10 @@ func BuildPlan(in PlanInput) *Plan {
 		}
 	}
 	finish := make([]float64, g.Len()) // of the longest path of running nodes down to each
+	conds := newConditions(g)
 	for i := range int32(g.Len()) {
 		n := planNode(in, i, diff)
+		n.RunsWith = conds.ids(i)
 		if n.Do == run.DoReuse {
 			p.Totals.Reuse++
 		} else {
@@ -173,7 +177,7 @@ func BuildPlan(in PlanInput) *Plan {
 
 func (t *PlanTotals) add(n *PlanNode) {
 	t.Run++
-	if n.When != "" {
+	if n.When != "" || len(n.RunsWith) > 0 {
 		t.Maybe++
 	}
 	if n.Unknown {
@@ -188,7 +192,7 @@ func (t *PlanTotals) add(n *PlanNode) {
 func planNode(in PlanInput, i int32, diff map[string]run.NodeDiff) PlanNode {
 	n := in.Graph.Node(i)
 	out := PlanNode{
-		ID: n.ID, Kind: n.Kind, Title: n.Title, Group: n.Group, Do: run.DoRun, Needs: n.Needs, When: n.When,
+		ID: n.ID, Kind: n.Kind, Title: n.Title, Group: n.Group, Do: run.DoRun, Needs: n.Needs, AtLeast: n.AtLeast, When: n.When,
 		Reads: n.Reads, Writes: n.Writes, Appends: n.Appends, Effect: n.Effect, Reserve: n.Reserve,
 	}
 	if d, ok := diff[n.ID]; ok {
@@ -232,7 +236,7 @@ func fromHistory(past []statedir.Sample) (usd [3]dag.USD, sec [3]float64, tok [3
 // WriteText prints the plan for people.
 func (p *Plan) WriteText(w io.Writer) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "Plan: %s%s, %s\n", p.Name, titled(p.Title), count(len(p.Nodes), "node"))
+	fmt.Fprintf(out, "Plan: %s%s, %s, digest %s\n", p.Name, titled(p.Title), count(len(p.Nodes), "node"), shortDigest(p.Digest))
 	switch {
 	case p.Run.ID == "":
 		fmt.Fprintf(out, "Run:  none yet in %s\n", p.Run.Dir)
@@ -291,9 +295,13 @@ func (n *PlanNode) details() []string {
 	if n.Title != "" {
 		out = append(out, n.Title)
 	}
-	add("needs", n.Needs)
-	if n.When != "" {
-		out = append(out, "only when "+n.When)
+	needs := "needs"
+	if n.AtLeast > 0 {
+		needs = fmt.Sprintf("needs %d of", n.AtLeast)
+	}
+	add(needs, n.Needs)
+	if only := onlyWhen(n.When, n.RunsWith); only != "" {
+		out = append(out, only)
 	}
 	if n.Items != "" {
 		out = append(out, "one node for each of "+n.Items)
@@ -371,6 +379,9 @@ func budgetText(b dag.Budget, spent dag.USD) string {
 	}
 	return strings.Join(parts, ", ")
 }
+
+// shortDigest is as much of a digest as people compare.
+func shortDigest(d string) string { return d[:min(12, len(d))] }
 
 func titled(title string) string {
 	if title == "" {

@@ -97,10 +97,10 @@ func TestReports(t *testing.T) {
 // The graph of the plan and of the run: equal bytes each time, and graphviz takes them.
 func TestGraph(t *testing.T) {
 	g := night(t)
-	plan := text(t, func(w io.Writer) error { return WriteDOT(w, g) })
+	plan := text(t, func(w io.Writer) error { return WriteDOT(w, g, nil) })
 	golden(t, "night.dot", plan)
 	for range 5 {
-		if !bytes.Equal(plan, text(t, func(w io.Writer) error { return WriteDOT(w, night(t)) })) {
+		if !bytes.Equal(plan, text(t, func(w io.Writer) error { return WriteDOT(w, night(t), nil) })) {
 			t.Fatal("the same plan gives other bytes")
 		}
 	}
@@ -109,7 +109,7 @@ func TestGraph(t *testing.T) {
 	if err := x.d.work(); err != errStop {
 		t.Fatal(err)
 	}
-	coloured := text(t, func(w io.Writer) error { return WriteRunDOT(w, x.d.r.State()) })
+	coloured := text(t, func(w io.Writer) error { return WriteRunDOT(w, x.d.r.State(), nil) })
 	x.logs.Stop()
 	x.d.r.Abandon()
 	golden(t, "night.run.dot", coloured)
@@ -124,7 +124,7 @@ func TestGraph(t *testing.T) {
 		t.Log("graphviz is not installed: the graphs were compared, not drawn")
 		return
 	}
-	for _, in := range [][]byte{plan, coloured, text(t, func(w io.Writer) error { return WriteDOT(w, og) })} {
+	for _, in := range [][]byte{plan, coloured, text(t, func(w io.Writer) error { return WriteDOT(w, og, nil) })} {
 		cmd := exec.Command(dot, "-Tsvg")
 		cmd.Stdin = bytes.NewReader(in)
 		out, err := cmd.CombinedOutput()
@@ -145,7 +145,7 @@ func TestGraphOfManyNodes(t *testing.T) {
 	for i := range int32(g.Len()) {
 		edges += len(g.Needs(i))
 	}
-	out := string(text(t, func(w io.Writer) error { return WriteDOT(w, g) }))
+	out := string(text(t, func(w io.Writer) error { return WriteDOT(w, g, nil) }))
 	if n := strings.Count(out, " -> "); n < edges {
 		t.Errorf("%d edges drawn, want %d", n, edges)
 	}

@@ -402,7 +402,27 @@ func TestDescribe(t *testing.T) {
 		}
 	}
 	tr, _ := Kind{}.Describe([]byte(`{` + page + `"checks":[{"name":"a","class":"x","file":"a.js"},{"name":"b","class":"y","text":{"sharedWith":{"file":"brief.md"}}}],"to":"g.json",` + rest + `}`))
-	if !slices.Equal(tr.Files, []string{"a.js", "brief.md"}) || !slices.Equal(tr.Reads, []string{"p.html"}) || !slices.Equal(tr.Writes, []string{"g.json"}) || len(tr.Notes) != 3 {
+	if !slices.Equal(tr.Files, []string{"a.js", "brief.md"}) || !slices.Equal(tr.Reads, []string{"p.html"}) || !slices.Equal(tr.Writes, []string{"g.json"}) {
 		t.Errorf("traits %+v", tr)
+	}
+}
+
+// P-5, P-6: a plan shows what is checked, where, within which bounds, and what follows from it.
+func TestNotes(t *testing.T) {
+	tr, err := Kind{}.Describe([]byte(`{"page":{"artifact":"p.html"},"viewports":[{"width":9,"height":8},{"width":7,"height":6}],"checks":[
+		{"name":"a","class":"x","file":"a.js"},
+		{"name":"b","class":"y","js":"1","viewports":[{"width":7,"height":6}],"min":0.5,"max":2},
+		{"name":"c","class":"x","meta":"coverage"},
+		{"name":"d","class":"z","value":1,"max":3}],
+		"verdict":{"rules":[{"class":"x","then":"NO"},{"class":"y","atLeast":1,"then":"MAYBE"},{"checks":["c","d"],"then":"ODD","atLeast":2}],"else":"GO"}}`))
+	if err != nil || len(tr.Problems) > 0 {
+		t.Fatal(err, tr.Problems)
+	}
+	want := []string{
+		"4 checks at 9x8, 7x6", "x checks: a, c", "y checks: b >= 0.5 <= 2 at 7x6", "z checks: d <= 3",
+		"verdict: x -> NO, y -> MAYBE, 2 c+d -> ODD, else GO",
+	}
+	if !slices.Equal(tr.Notes, want) {
+		t.Errorf("got %q", tr.Notes)
 	}
 }

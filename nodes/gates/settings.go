@@ -149,7 +149,7 @@ func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
 	}
 	d.checks()
 	d.rules()
-	d.tr.Notes = append([]string{"checks: " + strings.Join(d.names(), ", ")}, d.tr.Notes...)
+	d.tr.Notes = append(s.notes(), d.tr.Notes...)
 	if s.To != "" {
 		d.tr.Writes = append(d.tr.Writes, s.To)
 	}
@@ -159,13 +159,6 @@ func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
 type describer struct {
 	set *settings
 	tr  nodes.Traits
-}
-
-func (d *describer) names() (names []string) {
-	for i := range d.set.Checks {
-		names = append(names, d.set.Checks[i].Name)
-	}
-	return names
 }
 
 func (d *describer) problem(path, format string, args ...any) {

@@ -64,7 +64,23 @@ func (d *describer) template() {
 		d.file(d.s.File)
 	default:
 		d.tr.Prompt.Chars += int64(utf8.RuneCountInString(string(*d.s.Text)))
+		d.say("prompt", string(*d.s.Text))
 	}
+}
+
+// A text that is shorter is a name or a number and needs no line of a plan; a longer one is cut.
+const noteLeast, noteMost = 40, 1000
+
+// say notes a text of the specification on one line.
+func (d *describer) say(name, text string) {
+	line := []rune(strings.Join(strings.Fields(text), " "))
+	if len(line) < noteLeast {
+		return
+	}
+	if len(line) > noteMost {
+		line = append(line[:noteMost], []rune(" ...")...)
+	}
+	d.tr.Notes = append(d.tr.Notes, name+": "+string(line))
 }
 
 func (d *describer) variable(name string, v variable) {
@@ -73,6 +89,7 @@ func (d *describer) variable(name string, v variable) {
 	if v.Text != nil {
 		sources++
 		d.tr.Prompt.Chars += int64(utf8.RuneCountInString(string(*v.Text)))
+		d.say(name, string(*v.Text))
 	}
 	if v.File != "" {
 		sources++

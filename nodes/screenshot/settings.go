@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/accept"
@@ -54,11 +53,7 @@ func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
 	}}
 	s.Source.Describe(&tr)
 	browser.DescribeViewports(&tr, "viewports", s.Viewports)
-	sizes := make([]string, len(s.Viewports))
-	for i, v := range s.Viewports {
-		sizes[i] = fmt.Sprintf("%dx%d", v.Width, v.Height)
-	}
-	tr.Notes = append(tr.Notes, "at "+strings.Join(sizes, ", "))
+	tr.Notes = append(tr.Notes, "at "+browser.Sizes(s.Viewports))
 	for i, shot := range s.Shots {
 		if slices.Index(s.Shots, shot) != i {
 			problem(&tr, fmt.Sprintf("shots.%d", i), "%s is named twice", shot)
