@@ -92,8 +92,8 @@ func TestAttemptFingerprint(t *testing.T) {
 	}
 }
 
-// Only commands, and what asks a service, see more than they declare; what is about all that was done
-// before holds only while nothing of it is done again.
+// Only commands, and what asks a service, see more than they declare; what speaks of all that was done
+// before is not proved by anything.
 func TestProofs(t *testing.T) {
 	for _, c := range []struct {
 		n     Node
@@ -104,9 +104,10 @@ func TestProofs(t *testing.T) {
 		{Node{Kind: "exec", Effect: "idempotent", Ambient: true}, ByQuiet, true},
 		{Node{Kind: "exec", Effect: "idempotent", Ambient: true, Writes: []string{"a"}}, ByQuiet, false},
 		{Node{Kind: "http", Effect: "once", Ambient: true, Outputs: map[string]string{"status": "int"}}, ByQuiet, true},
-		{Node{Kind: "approval", Effect: "pure"}, ByStill, false},
-		{Node{Kind: "checkpoint", Effect: "pure"}, ByStill, false},
-		{Node{Kind: "exec", Effect: "pure", Always: true}, ByStill, false},
+		{Node{Kind: "approval", Effect: "pure"}, Unproved, false},
+		{Node{Kind: "checkpoint", Effect: "pure"}, Unproved, false},
+		{Node{Kind: "exec", Effect: "pure", Always: true}, Unproved, false},
+		{Node{Kind: "join", Effect: "pure", Foreach: &Foreach{In: "x"}}, Unproved, false},
 	} {
 		if got := c.n.Proof(); got != c.proof || c.n.Loud() != c.loud {
 			t.Errorf("%+v: proof %d, loud %v", c.n, got, c.n.Loud())

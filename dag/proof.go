@@ -9,15 +9,15 @@ const (
 	ByReads Proof = iota
 	// ByQuiet: also, nothing above it has run again that may have changed more than it leaves.
 	ByQuiet
-	// ByStill: nothing above it has run again. What it says is about all of it.
-	ByStill
+	// Unproved: nothing does. It speaks of all that was done before it.
+	Unproved
 )
 
 // Proof returns what proves a result of n.
 func (n *Node) Proof() Proof {
 	switch {
-	case n.Always, n.Kind == "approval", n.Kind == "checkpoint", n.Kind == "milestone":
-		return ByStill
+	case n.Always, n.Foreach != nil, n.Kind == "approval", n.Kind == "checkpoint", n.Kind == "milestone":
+		return Unproved
 	case n.Ambient:
 		return ByQuiet
 	}

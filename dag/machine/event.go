@@ -146,7 +146,7 @@ type FinishedBody struct {
 	CostKind    string                     `json:"cost_kind,omitempty"` // reported | priced | assumed (the reserve stands)
 	RetryAt     time.Time                  `json:"retry_at,omitzero"`
 	WaitUntil   time.Time                  `json:"wait_until,omitzero"`
-	Stop        bool                       `json:"stop,omitempty"` // only a person can help; the run pauses
+	Stop        bool                       `json:"stop,omitempty"`        // only a person can help; the run pauses
 	Fingerprint string                     `json:"fingerprint,omitempty"` // of what the attempt read: dag.AttemptFingerprint
 	Warnings    []string                   `json:"warnings,omitempty"`
 	Notes       []Note                     `json:"notes,omitempty"`

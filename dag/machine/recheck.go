@@ -68,72 +68,65 @@ func (s *State) onReused(i int32, b *FinishedBody) error {
 // done reports whether a node's work stands as completed, in doubt or not.
 func (r *rec) done() bool { return (r.phase == ended || r.phase == doubted) && r.end == endCompleted }
 
-// noise is what has been done at or above a node: the last events that ended attempts. Doubted and
-// open nodes count as done at the end of time: nothing is proved below them yet.
+// noise is the last event that ended an attempt of a loud node (dag.Node.Loud) at or above a node.
+// Where something has not ended it is the end of time: nothing is proved below it yet.
 type noise struct {
-	known     bool
-	loud, any int64 // of nodes that are loud (dag.Node.Loud), of all
+	known bool
+	seq   int64
 }
 
 // undisturbed reports whether nothing that could have changed the result of node i unseen has run
 // above it since the result was made.
 func (s *State) undisturbed(i int32, n *dag.Node) bool {
-	proof := n.Proof()
-	if proof == dag.ByReads {
+	switch n.Proof() {
+	case dag.ByReads:
+		return true
+	case dag.ByQuiet:
+		for _, j := range s.graph.Needs(i) {
+			if s.noiseAt(j) > s.recs[i].endSeq {
+				return false
+			}
+		}
 		return true
 	}
-	var above noise
-	for _, j := range s.graph.Needs(i) {
-		above.add(s.noiseAt(j))
-	}
-	if proof == dag.ByQuiet {
-		return above.loud < s.recs[i].endSeq
-	}
-	return above.any < s.recs[i].endSeq
+	return false
 }
-
-func (x *noise) add(y noise) { x.loud, x.any = max(x.loud, y.loud), max(x.any, y.any) }
 
 // noiseAt walks up from a node; every node and edge is looked at about twice, as long as no settled
 // node is sent back.
-func (s *State) noiseAt(i int32) noise {
+func (s *State) noiseAt(i int32) int64 {
 	if s.noise == nil {
 		s.noise = make([]noise, s.graph.Len())
 	}
 	todo := []int32{i}
 	for len(todo) > 0 {
-		k := todo[len(todo)-1]
-		depth := len(todo)
-		if !s.noise[k].known {
-			for _, j := range s.graph.Needs(k) {
-				if !s.noise[j].known {
-					todo = append(todo, j)
-				}
+		k, depth := todo[len(todo)-1], len(todo)
+		for _, j := range s.graph.Needs(k) {
+			if !s.noise[k].known && !s.noise[j].known {
+				todo = append(todo, j)
 			}
 		}
 		if len(todo) == depth {
 			todo = todo[:depth-1]
-			s.listen(k)
+			s.noise[k] = s.listen(k)
 		}
 	}
-	return s.noise[i]
+	return s.noise[i].seq
 }
 
-// listen sums up a node whose needs are known.
-func (s *State) listen(k int32) {
+// listen is the noise at a node; that of its needs is known.
+func (s *State) listen(k int32) noise {
+	if s.settled[k] == unsettled {
+		return noise{true, math.MaxInt64}
+	}
 	x := noise{known: true}
 	for _, j := range s.graph.Needs(k) {
-		x.add(s.noise[j])
+		x.seq = max(x.seq, s.noise[j].seq)
 	}
-	switch r, n := &s.recs[k], s.graph.Node(k); {
-	case s.settled[k] == unsettled:
-		x = noise{true, math.MaxInt64, math.MaxInt64}
-	case r.attempt > 0 && n.Loud():
-		x.add(noise{loud: r.endSeq, any: r.endSeq})
-	case r.attempt > 0:
-		x.add(noise{any: r.endSeq})
+	if r := &s.recs[k]; r.attempt > 0 && s.graph.Node(k).Loud() {
+		x.seq = max(x.seq, r.endSeq)
 	}
-	s.noise[k] = x
+	return x
 }
 
 // A spare is the record of an item of an expansion that is being made anew: its result is in doubt
