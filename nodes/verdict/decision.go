@@ -24,7 +24,10 @@ type ruling struct {
 func decide(s *accept.State, r *review, d *decisionRule) ruling {
 	var all []ruling
 	for i, line := range r.lines {
-		all = append(all, rulingsOf(r, i, line, d)...)
+		if line == "" {
+			continue
+		}
+		all = append(all, d.rulings(r.lines, i)...)
 	}
 	finals := slices.DeleteFunc(slices.Clone(all), func(x ruling) bool { return !x.final || x.value == "" })
 	counted := all
@@ -40,7 +43,7 @@ func decide(s *accept.State, r *review, d *decisionRule) ruling {
 		if len(finals) > 0 && len(distinct(all)) > 1 {
 			s.Warn("decision %s: an earlier one differs", got.value)
 		}
-		return settle(s, got, all, d)
+		return d.settle(s, r, got, all)
 	}
 	harshest := values[0]
 	for _, v := range values[1:] {
@@ -56,21 +59,63 @@ func decide(s *accept.State, r *review, d *decisionRule) ruling {
 }
 
 // settle accepts a single value. Another line that negates or hedges takes the most lenient value away.
-func settle(s *accept.State, got ruling, all []ruling, d *decisionRule) ruling {
+func (d *decisionRule) settle(s *accept.State, r *review, got ruling, all []ruling) ruling {
+	lenient := d.lenient(got.value) && !got.final
 	for _, x := range all {
-		if x.value != "" || x.reason == "template" || x.reason == "undefined" {
+		if x.value != "" || x.reason == "template" || x.reason == "undefined" && !(lenient && shouted(x.text)) {
 			continue
 		}
-		if got.value == d.Values[0] && len(d.Values) > 1 && !got.final {
-			return ruling{reason: "conflict", text: fmt.Sprintf("%s, and elsewhere %s", got.value, x.text)}
+		if lenient {
+			return conflict(got, x)
 		}
 		s.Warn("decision %s: another line is %s: %s", got.value, x.reason, x.text)
+	}
+	if lenient {
+		if x, ok := d.elsewhere(r, got.value); ok {
+			return conflict(got, x)
+		}
 	}
 	if got.doubt != "" {
 		s.Warn("decision %s: %s", got.value, got.doubt)
 	}
 	return got
 }
+
+func conflict(got, other ruling) ruling {
+	return ruling{reason: "conflict", text: fmt.Sprintf("%s, and elsewhere %s", got.value, other.text)}
+}
+
+// shouted reports whether a text begins with a word in capitals: a decision that is not declared,
+// unlike "see below".
+func shouted(text string) bool {
+	word := strings.TrimFunc(strings.SplitN(text, " ", 2)[0], func(r rune) bool { return !unicode.IsLetter(r) })
+	return len(word) > 1 && word == strings.ToUpper(word) && word != "N/A" && word != "TBD"
+}
+
+var older = regexp.MustCompile(`(?i)\b(previous|last|prior|earlier|old|former|first)\b|\bcycle\b`)
+
+// elsewhere looks for the label behind other words, "Update: Ship Decision: IMPROVE", with another decision.
+func (d *decisionRule) elsewhere(r *review, value string) (ruling, bool) {
+	for _, line := range r.lines {
+		before, rest, ok := d.label.find(line)
+		if !ok || older.MatchString(before) {
+			continue
+		}
+		text, _, ok := d.behind(rest)
+		if !ok || text == "" {
+			continue
+		}
+		if x := d.judge(text, ""); x.value != "" && x.value != value || x.reason == "negated" {
+			if x.value != "" {
+				x.text = x.value
+			}
+			return x, true
+		}
+	}
+	return ruling{}, false
+}
+
+func (d *decisionRule) lenient(value string) bool { return len(d.Values) > 1 && value == d.Values[0] }
 
 func distinct(all []ruling) []ruling {
 	var out []ruling
@@ -94,31 +139,35 @@ func noRuling(all []ruling) ruling {
 	return ruling{reason: "missing", text: "no line says it"}
 }
 
-// rulingsOf reads the decisions of one line. A label alone takes the next line, when that is a
-// value and nothing else.
-func rulingsOf(r *review, i int, line string, d *decisionRule) []ruling {
+// rulings reads the decisions of one line. A label alone takes what stands below it, when that begins with a value.
+func (d *decisionRule) rulings(lines []string, i int) []ruling {
 	var out []ruling
-	row := cells(line)
+	row := cells(lines[i])
 	for n, cell := range row {
 		rest, final, ok := d.cut(cell)
 		if !ok {
 			continue
 		}
-		rest = strings.TrimSpace(rest)
-		value, delimited := afterDelimiter(rest)
-		switch {
-		case value == "" && n+1 < len(row):
-			value, delimited = row[n+1], true
-		case value == "":
-			value, delimited = nextLine(r.lines[i+1:]), true
-			if _, ok := exact(value, d.Values); !ok && !delimitsList(value, d.Values) {
-				value = ""
-			}
-		}
-		if value == "" || !delimited {
+		text, own, ok := d.behind(rest)
+		if !ok || !own {
 			continue
 		}
-		x := judge(value, d.Values)
+		last := i
+		if text == "" {
+			text = strings.Trim(strings.Join(row[n+1:], " | "), "| ")
+		}
+		if text == "" {
+			text, last = d.below(lines, i)
+		}
+		if text == "" {
+			continue
+		}
+		x := d.judge(text, next(lines, last))
+		if x.reason == "template" && last == i { // the choice list in a heading, and the choice below
+			if text, last = d.below(lines, i); text != "" {
+				x = d.judge(text, next(lines, last))
+			}
+		}
 		x.final = final
 		out = append(out, x)
 	}
@@ -142,187 +191,87 @@ func (d *decisionRule) cut(cell string) (rest string, final, ok bool) {
 	return "", false, false
 }
 
-// afterDelimiter returns what stands behind a colon, a dash, an equals sign or "is". Brackets may stand before it.
-func afterDelimiter(rest string) (value string, ok bool) {
+var (
+	aside = regexp.MustCompile(`^[(\[][^()\[\]]*[)\]]`)
+	// foreign says that a decision is not the review's own, or not meant.
+	foreign = regexp.MustCompile(`(?i)\b(previous|previously|last|prior|earlier|old|former|draft|example|e\.g|template|sample|format|tentative|provisional|preliminary|proposed|not|if|unless|hypothetical|according|quoted?|page|footer|auditor)\b`)
+)
+
+// behind returns what stands behind a colon, a dash, an equals sign, a bar, an arrow or "is". Brackets may
+// stand before it; own is false when they say that the decision is another one. ok is false without a delimiter.
+func (d *decisionRule) behind(rest string) (text string, own, ok bool) {
 	s := strings.TrimSpace(rest)
-	if strings.HasPrefix(s, "(") {
-		if end := strings.IndexByte(s, ')'); end >= 0 {
-			s = strings.TrimSpace(s[end+1:])
-		}
+	own = true
+	if note := aside.FindString(s); note != "" {
+		own = !foreign.MatchString(note)
+		s = strings.TrimSpace(s[len(note):])
 	}
 	if s == "" {
-		return "", true
+		return "", own, true
 	}
-	for _, delimiter := range []string{":", "=", "—", "–", "-", "→", "->", "is "} {
+	for _, delimiter := range []string{":", "=", "—", "–", "-", "→", "|", "is "} {
 		if after, found := strings.CutPrefix(s, delimiter); found {
-			return strings.TrimSpace(strings.TrimLeft(after, ":>= ")), true
+			return strings.TrimSpace(strings.TrimLeft(after, ":>=| ")), own, true
 		}
 	}
-	return "?", false
+	return "", own, false
 }
 
-// nextLine returns the next line that is not empty, of the next two.
-func nextLine(lines []string) string {
-	for _, line := range lines[:min(2, len(lines))] {
-		if s := bare(line); s != "" {
-			return s
+// below returns the line that a label alone is about: of the next ones the first that is not empty, when it begins with
+// a value. Of several values in a row it is the one with a cross in its box; without one all of them
+// are returned as one line, which is no decision.
+func (d *decisionRule) below(lines []string, i int) (text string, last int) {
+	const most = 12
+	var options []string
+	var checked string
+	for at := i + 1; at < min(len(lines), i+1+most); at++ {
+		line := lines[at]
+		s := bare(line)
+		if strings.Trim(s, "-=_ ") == "" {
+			continue
+		}
+		unwrapped, _ := unwrap(s)
+		value, rest, ok := leading(unwrapped, d.Values)
+		behind, _ := utf8.DecodeRuneInString(strings.TrimLeft(rest, " "))
+		listed := ok && !unicode.IsLetter(behind) && !unicode.IsDigit(behind) // no sentence that begins with the word
+		switch {
+		case options == nil && (ok || len(named(s, d.Values)) > 1):
+			text, last = s, at
+		case options == nil || !listed:
+			at = len(lines)
+			continue
+		}
+		switch {
+		case strings.Contains(line, "[x]") || strings.Contains(line, "[X]"):
+			if checked != "" {
+				return strings.Join(append(options, s), " | "), at
+			}
+			checked, last = s, at
+		case strings.Contains(line, "[ ]") && text == s:
+			text = ""
+		}
+		if !slices.Contains(options, value) {
+			options = append(options, value)
+		}
+	}
+	switch {
+	case checked != "":
+		return checked, last
+	case len(options) > 1:
+		return strings.Join(options, " | "), last
+	}
+	return text, last
+}
+
+// next returns the line behind one, and when that is empty the next one with a line end in front.
+func next(lines []string, i int) string {
+	for at := i + 1; at < min(len(lines), i+4); at++ {
+		if s := bare(lines[at]); s != "" {
+			if at == i+1 {
+				return s
+			}
+			return "\n" + s
 		}
 	}
 	return ""
-}
-
-func delimitsList(s string, values []string) bool { return len(named(s, values)) > 1 }
-
-var (
-	negation  = regexp.MustCompile(`(?i)\b(not|no|never|cannot|can't|don't|doesn't|won't|isn't|wouldn't|without|neither|nor|against)\b`)
-	withdrawn = regexp.MustCompile(`(?i)^[ ,;:—–-]*(\?|(is|would be|should be|was|are) +(not|never|n't)|isn't|not\b|no\b *[.,!]|cannot|can't|never)`)
-	hedged    = regexp.MustCompile(`(?i)^[ ,;:(—–-]*(if|once|unless|pending|when|provided|only|after|subject to|conditional|conditionally|as soon as|but|with reservations|candidate|blocked|later|soon|maybe|almost|nearly)\b`)
-	// leads may stand right behind the most lenient value; any other word takes part of it back.
-	leads = regexp.MustCompile(`(?i)^ *(because|since|as|now|today|immediately|approved|confirmed|granted|recommended|it)\b`)
-	// reserved, anywhere in the value's own sentence, takes the most lenient value away.
-	reserved = regexp.MustCompile(`(?i)\b(denied|refused|rejected|declined|withheld|withdrawn|revoked|retracted|rescinded|vetoed|overruled|overridden|suspended|conditional|conditionally|conditions|reservations|on hold|held back|postponed|deferred|delayed|pending|unless|until|subject to|provided that|not yet|not warranted|not justified)\b`)
-	listing  = regexp.MustCompile(`(?i)^[ \]>)]*(\||/|,|;|&|→|->|=>|or\b|and\b|to\b|vs\b)[ <\[(]*`)
-)
-
-// judge reads the text behind the label: the first word must be a value as it is declared, and
-// nothing may take it back.
-func judge(text string, values []string) ruling {
-	out := ruling{text: shorten(text)}
-	s, signs := unwrap(text)
-	names := named(s, values)
-	if signs == "no" {
-		out.reason = "negated"
-		return out
-	}
-	value, rest, ok := leading(s, values)
-	if !ok {
-		out.reason = reasonOf(s, text, names)
-		return out
-	}
-	switch {
-	case listing.MatchString(rest) && followedByValue(rest, values):
-		out.reason = "ambiguous"
-		if len(names) > 2 || strings.Contains(rest, "|") {
-			out.reason = "template"
-		}
-	case withdrawn.MatchString(rest):
-		out.reason = "negated"
-	case value == values[0] && len(values) > 1 && weakened(rest):
-		out.reason = "ambiguous"
-	default:
-		out.value = value
-		if signs == "brackets" {
-			out.doubt = "brackets left from the template"
-		}
-	}
-	return out
-}
-
-// weakened reports whether what follows the most lenient value leaves a doubt: doubt is never
-// resolved towards it.
-func weakened(rest string) bool {
-	if hedged.MatchString(rest) {
-		return true
-	}
-	if r, _ := utf8.DecodeRuneInString(strings.TrimLeft(rest, " ")); unicode.IsLetter(r) && !leads.MatchString(rest) {
-		return true
-	}
-	sentence, _, _ := strings.Cut(strings.ReplaceAll(rest, "!", "."), ". ")
-	return reserved.MatchString(sentence)
-}
-
-// reasonOf says why a text is no value.
-func reasonOf(s, text string, names []string) string {
-	switch {
-	case len(names) > 1 && (strings.ContainsAny(text, "|<>") || len(names) > 2):
-		return "template"
-	case len(names) > 1:
-		return "ambiguous"
-	case negation.MatchString(s) && len(names) == 1:
-		return "negated"
-	case strings.HasPrefix(text, "<") || strings.HasPrefix(text, "[") || strings.HasPrefix(text, "{") || strings.Trim(text, "._ …") == "":
-		return "template"
-	}
-	return "undefined"
-}
-
-// unwrap takes signs, quotation marks and brackets off. signs is "brackets" when brackets were there, "no"
-// for a sign that denies.
-func unwrap(text string) (s, signs string) {
-	s = strings.TrimSpace(text)
-	for s != "" {
-		r, n := utf8.DecodeRuneInString(s)
-		switch {
-		case denies(r):
-			return s, "no"
-		case unicode.Is(unicode.So, r) || strings.ContainsRune("\ufe0f \"“_'", r):
-		case strings.ContainsRune("[(<{", r):
-			signs = "brackets"
-		default:
-			return s, signs
-		}
-		s = s[n:]
-	}
-	return s, signs
-}
-
-// leading returns the value that a text begins with, as a whole word, and what follows. Other
-// spelling counts only when nothing but a sentence's end follows.
-func leading(s string, values []string) (value, rest string, ok bool) {
-	end := strings.IndexFunc(s, func(r rune) bool { return !wordRune(r) })
-	if end < 0 {
-		end = len(s)
-	}
-	word := strings.TrimRight(s[:end], "-_.")
-	rest = s[len(word):]
-	for _, v := range values {
-		if word == v {
-			return v, rest, true
-		}
-	}
-	for _, v := range values {
-		if strings.EqualFold(word, v) && strings.Trim(rest, " .,;:!)]>}\"'”_—–-") == "" {
-			return v, rest, true
-		}
-	}
-	return "", "", false
-}
-
-func wordRune(r rune) bool {
-	return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_' || r == '.'
-}
-
-// exact reports whether a text is a value and nothing else.
-func exact(s string, values []string) (string, bool) {
-	s, _ = unwrap(s)
-	v, rest, ok := leading(s, values)
-	return v, ok && strings.Trim(rest, " .,;:!)]>}\"'”_") == ""
-}
-
-func followedByValue(rest string, values []string) bool {
-	after := rest[len(listing.FindString(rest)):]
-	_, _, ok := leading(after, values)
-	return ok
-}
-
-// named returns the values that stand in a text as whole words.
-func named(s string, values []string) []string {
-	var out []string
-	words := strings.FieldsFunc(s, func(r rune) bool { return !wordRune(r) })
-	for _, w := range words {
-		w = strings.Trim(w, "-_.")
-		if slices.Contains(values, w) && !slices.Contains(out, w) {
-			out = append(out, w)
-		}
-	}
-	return out
-}
-
-func shorten(s string) string {
-	const most = 80
-	r := []rune(strings.Join(strings.Fields(s), " "))
-	if len(r) > most {
-		r = append(r[:most], '…')
-	}
-	return "“" + string(r) + "”"
 }

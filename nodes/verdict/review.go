@@ -13,54 +13,163 @@ import (
 type review struct {
 	lines  []string // in order; what does not count is the empty line
 	fenced bool     // the whole text was one code block, so it counts
+	of     map[float64]bool
 }
 
-var (
-	htmlComment = regexp.MustCompile(`(?s)<!--.*?(?:-->|\z)`)
-	thinking    = regexp.MustCompile(`(?is)^[ \t]*<(?:think|thinking|reasoning)>.*?</(?:think|thinking|reasoning)>`)
-	struckOut   = regexp.MustCompile(`~~[^~\n]*~~|<(?:s|del|strike)>[^<\n]*</(?:s|del|strike)>`)
-	htmlTag     = regexp.MustCompile(`</?(?:b|i|em|strong|span|code|u|mark|td|tr|th|p|br|li|ul|ol|div)(?:\s[^<>\n]*)?/?>`)
-)
+// maxima returns the maxima of all scores of a review, whatever they are of.
+func (r *review) maxima() map[float64]bool {
+	if r.of == nil {
+		r.of = map[float64]bool{}
+		for _, line := range r.lines {
+			for _, m := range scoreRe.FindAllStringSubmatch(line, -1) {
+				r.of[parse(m[2])] = true
+			}
+		}
+	}
+	return r.of
+}
 
 // read drops what does not count. A text that is one code block and nothing else counts.
 func read(text string) *review {
-	r := &review{}
 	text = strings.TrimPrefix(text, "\ufeff")
-	text = thinking.ReplaceAllString(text, "")
-	lines, code := markdown.Lines(text), markdown.Code(text)
-	r.fenced = oneBlock(text, lines, code)
-	kept := make([]string, len(lines))
-	for i, l := range lines {
-		line := l.Of(text)
-		_, fence := markdown.OpenFence(line)
-		if code[i] && (!r.fenced || fence) || quoted(line) {
-			line = ""
-		}
-		kept[i] = line
+	inner, fenced := oneBlock(text)
+	if fenced {
+		text = inner
 	}
-	// Comments may hold whole lines: the number of lines does not matter, their order does.
-	joined := htmlComment.ReplaceAllString(strings.Join(kept, "\n"), "")
-	for _, line := range strings.Split(joined, "\n") {
+	r := reader{text: text, comments: strings.LastIndex(text, "-->")}
+	var code []bool
+	if !fenced {
+		code = markdown.Code(text)
+	}
+	for i, l := range markdown.Lines(text) {
+		line := ""
+		if r.until != "" || code == nil || !code[i] {
+			line = r.line(l)
+		}
 		r.lines = append(r.lines, normal(line))
 	}
-	return r
+	clear(r.lines[:r.thought])
+	return &review{lines: withColumns(r.lines), fenced: fenced}
 }
 
-// oneBlock reports whether nothing stands outside of one single code block.
-func oneBlock(text string, lines []markdown.Line, code []bool) bool {
-	blocks := 0
+// oneBlock returns what stands in a text's only code block when nothing stands outside of it.
+func oneBlock(text string) (inner string, ok bool) {
+	lines, code := markdown.Lines(text), markdown.Code(text)
+	first, last := -1, -1
 	for i, l := range lines {
-		if !code[i] && markdown.TrimBlank(l.Of(text)) != "" {
-			return false
-		}
-		if code[i] && (i == 0 || !code[i-1]) {
-			blocks++
+		if code[i] {
+			if first < 0 {
+				first = i
+			}
+			last = i
+		} else if markdown.TrimBlank(l.Of(text)) != "" {
+			return "", false
 		}
 	}
-	return blocks == 1
+	if first < 0 {
+		return "", false
+	}
+	fence, _ := markdown.OpenFence(lines[first].Of(text))
+	for i := first + 1; i < last; i++ {
+		if !code[i] || fence.Closes(lines[i].Of(text)) {
+			return "", false // a second block
+		}
+	}
+	end := len(text)
+	if fence.Closes(lines[last].Of(text)) && last > first {
+		end = lines[last].Start
+	}
+	return text[lines[first].Next:end], true
 }
 
-// quoted reports whether a line quotes: behind >, or in one pair of backticks or quotation marks as a whole.
+// A reader walks over the lines of a text.
+type reader struct {
+	text     string
+	lines    []string
+	until    string // what ends the region the reader is in: a comment, thinking, a quote
+	thought  int    // so many lines at the start were thinking
+	comments int    // where the last comment ends; -1 = none does
+}
+
+// line returns what counts of a line.
+func (r *reader) line(l markdown.Line) string {
+	var kept strings.Builder
+	begins := true // nothing but blanks was kept
+	for at := l.Start; at < l.End; {
+		s := r.text[at:l.End]
+		if r.until != "" {
+			n := markdown.IndexFold(s, r.until)
+			if n < 0 {
+				return kept.String()
+			}
+			at += n + len(r.until)
+			r.until = ""
+			continue
+		}
+		if begins {
+			if n, ok := markdown.ThoughtEnd(s); ok {
+				r.thought = len(r.lines)
+				at += n
+				continue
+			}
+			if r.until = region(s); r.until != "" {
+				continue
+			}
+			if quoted(s) {
+				return ""
+			}
+		}
+		n := r.comment(s, at, begins)
+		kept.WriteString(s[:n])
+		begins = begins && markdown.TrimBlank(s[:n]) == ""
+		if at += n; at < l.End {
+			r.until = "-->"
+		}
+	}
+	return kept.String()
+}
+
+// comment returns where a comment begins on a line, outside of `code`; len(s) when none does. One that is
+// never closed is text, unless the line begins with it.
+func (r *reader) comment(s string, at int, begins bool) int {
+	for n := 0; ; {
+		k := strings.IndexAny(s[n:], "<`")
+		if k < 0 {
+			return len(s)
+		}
+		n += k
+		switch {
+		case s[n] == '`':
+			n = markdown.SkipCode(s, n)
+		case strings.HasPrefix(s[n:], "<!--") && (r.comments >= at+n || begins && markdown.TrimBlank(s[:n]) == ""):
+			return n
+		default:
+			n++
+		}
+	}
+}
+
+var quoting = regexp.MustCompile(`(?i)^<(blockquote|pre|xmp|textarea|script|style|code)(?:\s[^<>]*)?>`)
+
+// region returns the end tag of the region that a line begins with: thinking, or an element whose text
+// is not the reviewer's. <code> that ends on its line is emphasis.
+func region(s string) (until string) {
+	s = strings.TrimLeftFunc(s, markdown.Blank)
+	if end, _, ok := markdown.Thought(s); ok {
+		return end
+	}
+	m := quoting.FindStringSubmatch(s[:min(len(s), 400)])
+	if m == nil {
+		return ""
+	}
+	until = "</" + m[1] + ">"
+	if strings.EqualFold(m[1], "code") && markdown.IndexFold(s, until) >= 0 {
+		return ""
+	}
+	return until
+}
+
+// quoted reports whether a line quotes: behind >, or more than a word in one pair of backticks or quotation marks.
 func quoted(line string) bool {
 	s := markdown.TrimBlank(line)
 	if strings.HasPrefix(s, ">") {
@@ -69,39 +178,104 @@ func quoted(line string) bool {
 	if item, ok := markdown.Item(s); ok {
 		s = item
 	}
-	for _, pair := range []string{"``", `""`, "“”", "„“", "«»", "''"} {
+	for _, pair := range []string{"``", `""`, "“”", "„“", "«»", "''", "‘’"} {
 		r := []rune(pair)
 		open, end := string(r[0]), string(r[1])
 		inner, ok := strings.CutPrefix(s, open)
-		if inner2, ok2 := strings.CutSuffix(inner, end); ok && ok2 && inner2 != "" && !strings.Contains(inner2, open) {
+		inner, ok2 := strings.CutSuffix(inner, end)
+		if ok && ok2 && strings.ContainsAny(inner, ": ") && !strings.Contains(inner, open) {
 			return true
 		}
 	}
 	return false
 }
 
-// normal makes blanks, dashes in words and slashes plain, drops emphasis and what was struck out.
+var (
+	struckOut = regexp.MustCompile(`~~[^~\n]*~~|<(?:s|del|strike)>[^<\n]*</(?:s|del|strike)>`)
+	htmlTag   = regexp.MustCompile(`(?i)</?(?:b|i|em|strong|span|code|u|mark|ins|small|big|sup|sub|font|a|h[1-6]|dl|dt|dd|table|thead|tbody|td|tr|th|p|br|hr|li|ul|ol|div|section)(?:\s[^<>\n]*)?/?>`)
+	link      = regexp.MustCompile(`\[([^\[\]]*)\]\([^()\s]*\)`)
+	underline = regexp.MustCompile(`(^|[^\pL\pN_])_{1,3}([\pL\pN])|([\pL\pN.!?:)])_{1,3}($|[^\pL\pN_])`)
+)
+
+// longest is how much of a line is read: nobody's score or decision stands farther behind its label.
+const longest = 10_000
+
+// normal makes blanks, dashes in words, apostrophes and slashes plain, drops emphasis and what was struck out.
 func normal(s string) string {
+	if s == "" {
+		return ""
+	}
+	if len(s) > longest {
+		s = strings.ToValidUTF8(s[:longest], "")
+	}
 	s = struckOut.ReplaceAllString(s, " ")
 	s = htmlTag.ReplaceAllString(s, " ")
-	return strings.Map(func(r rune) rune {
-		switch {
-		case markdown.Invisible(r), r == '*', r == '`':
-			return -1
-		case unicode.IsSpace(r):
-			return ' '
-		case r == '\u2010' || r == '\u2011' || r == '\u2012' || r == '\ufe63' || r == '\uff0d':
-			return '-'
-		case r == '\u2044' || r == '\u2215' || r == '\uff0f':
-			return '/'
-		case r == '\uff1a':
-			return ':'
-		case r >= '\uff10' && r <= '\uff19':
-			return r - '\uff10' + '0'
-		}
-		return r
-	}, s)
+	if strings.Contains(s, "](") {
+		s = link.ReplaceAllString(s, "$1")
+	}
+	if strings.Contains(s, "_") {
+		s = underline.ReplaceAllString(s, "$1$2$3$4")
+	}
+	return strings.Map(plain, s)
 }
+
+func plain(r rune) rune {
+	switch {
+	case markdown.Invisible(r), r == '*', r == '`':
+		return -1
+	case unicode.IsSpace(r):
+		return ' '
+	case r >= '\uff10' && r <= '\uff19':
+		return r - '\uff10' + '0'
+	}
+	switch r {
+	case '\u2010', '\u2011', '\u2012', '\ufe63', '\uff0d':
+		return '-'
+	case '\u2044', '\u2215', '\uff0f':
+		return '/'
+	case '\uff1a':
+		return ':'
+	case '\u2019', '\u02bc':
+		return '\''
+	}
+	return r
+}
+
+// longestHead bounds what is repeated for each row of a table.
+const longestHead = 100
+
+// withColumns adds, behind each table, its columns as rows: a label may be the head of one.
+func withColumns(lines []string) []string {
+	var out []string
+	from := 0 // what of lines is not in out yet
+	for i := 0; i+1 < len(lines); i++ {
+		if !strings.Contains(lines[i], "|") || !rule(lines[i+1]) {
+			continue
+		}
+		end := i + 2
+		for end < len(lines) && strings.Contains(lines[end], "|") {
+			end++
+		}
+		out = append(out, lines[from:end]...)
+		head := split(lines[i])
+		for _, row := range lines[i+2 : end] {
+			for n, cell := range split(row) {
+				if n < len(head) && len(head[n]) < longestHead {
+					out = append(out, "| "+head[n]+" | "+cell+" |")
+				}
+			}
+		}
+		from, i = end, end-1
+	}
+	return append(out, lines[from:]...)
+}
+
+// rule reports whether a line is the one below a table's head.
+func rule(line string) bool {
+	return strings.Contains(line, "-") && strings.Contains(line, "|") && strings.Trim(line, "|-: ") == ""
+}
+
+func split(row string) []string { return strings.Split(strings.Trim(row, "| "), "|") }
 
 // cells returns the cells of a table row, or the line as the only one; each without list signs,
 // heading signs and signs in front.
@@ -110,17 +284,16 @@ func cells(line string) []string {
 	if !strings.HasPrefix(s, "|") {
 		return []string{bare(s)}
 	}
-	var out []string
-	for _, c := range strings.Split(strings.Trim(s, "|"), "|") {
-		out = append(out, bare(c))
+	out := split(s)
+	for i := range out {
+		out[i] = bare(out[i])
 	}
 	return out
 }
 
 // bare drops what stands in front of a label.
 func bare(s string) string {
-	s = strings.TrimSpace(s)
-	s = strings.TrimLeft(s, "# ")
+	s = strings.TrimLeft(strings.TrimSpace(s), "# ")
 	if item, ok := markdown.Item(s); ok {
 		s = item
 	}
@@ -135,44 +308,60 @@ func bare(s string) string {
 // denies reports whether a sign says no.
 func denies(r rune) bool { return strings.ContainsRune("❌✗✘✖🚫⛔👎", r) }
 
-// A label is a name to look for at the start of a cell.
-type label struct {
-	text string
-	re   *regexp.Regexp
-}
+// A label is a name to look for at the start of a cell: in plain letters, with single blanks.
+type label string
 
-func newLabel(text string) label {
-	var b strings.Builder
-	b.WriteString(`(?i)^`)
-	for _, r := range strings.Join(strings.Fields(normal(text)), " ") {
-		switch r {
-		case ' ':
-			b.WriteString(` +`)
-		case '-':
-			b.WriteString(`[-–—−]`)
-		default:
-			b.WriteString(regexp.QuoteMeta(string(r)))
-		}
-	}
-	return label{text: text, re: regexp.MustCompile(b.String())}
-}
+func newLabel(text string) label { return label(strings.Join(strings.Fields(normal(text)), " ")) }
 
 // cut returns what stands behind the label when a cell begins with it as a whole: PA-05 is
-// neither in PA-050 nor in PA-05.1 nor in PA-05-b.
+// neither in PA-050 nor in PA-05.1, PA-05-b or PA-05/b.
 func (l label) cut(cell string) (rest string, ok bool) {
-	m := l.re.FindStringIndex(cell)
-	if m == nil || m[1] == 0 {
+	rest, ok = l.prefix(cell)
+	if !ok {
 		return "", false
 	}
-	rest = cell[m[1]:]
-	trimmed := strings.TrimLeft(rest, ".-–‑_")
 	if r, _ := utf8.DecodeRuneInString(rest); unicode.IsLetter(r) || unicode.IsDigit(r) {
 		return "", false
 	}
-	if len(trimmed) < len(rest) && trimmed != "" {
-		if c := trimmed[0]; c >= '0' && c <= '9' && rest[0] != '-' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || rest[0] == '-' && c >= '0' && c <= '9' {
+	if behind := strings.TrimLeft(rest, ".-–_/"); len(behind) < len(rest) && behind != "" {
+		if c := behind[0]; c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' {
 			return "", false
 		}
 	}
 	return rest, true
+}
+
+// prefix is strings.CutPrefix without regard to case, kinds of dashes and the number of blanks.
+func (l label) prefix(cell string) (rest string, ok bool) {
+	for _, want := range l {
+		r, n := utf8.DecodeRuneInString(cell)
+		switch {
+		case n == 0:
+			return "", false
+		case want == ' ':
+			if r != ' ' {
+				return "", false
+			}
+			cell = strings.TrimLeft(cell, " ")
+			continue
+		case want == '-' && strings.ContainsRune("-–—−", r):
+		case r != want && unicode.ToLower(r) != unicode.ToLower(want):
+			return "", false
+		}
+		cell = cell[n:]
+	}
+	return cell, l != ""
+}
+
+// find looks for the label anywhere behind the start of a line.
+func (l label) find(line string) (before, rest string, ok bool) {
+	for i := 1; i < len(line); i++ {
+		if c := line[i-1]; c >= utf8.RuneSelf || c != ' ' && c != ':' && c != '(' {
+			continue
+		}
+		if rest, ok := l.cut(line[i:]); ok {
+			return line[:i], rest, true
+		}
+	}
+	return "", "", false
 }

@@ -34,28 +34,29 @@ type reading struct {
 // of them begins is not this one's.
 func readScore(line string, l label, others []label, r scoreRule) reading {
 	for _, part := range parts(line, append([]label{l}, others...)) {
-		if got := readPart(part, l, r); got.status != missing {
+		if got := readPart(part, l, others, r); got.status != missing {
 			return got
 		}
 	}
 	return reading{}
 }
 
-// parts cuts a line where another label begins behind a comma or semicolon.
+// parts cuts a line where another label begins behind a sign that sets it off.
 func parts(line string, labels []label) []string {
 	if strings.HasPrefix(strings.TrimSpace(line), "|") {
 		return []string{line}
 	}
 	var out []string
 	start := 0
-	for i := 0; i < len(line); i++ {
-		if line[i] != ',' && line[i] != ';' {
+	for i, r := range line {
+		if !strings.ContainsRune(",;|·•", r) {
 			continue
 		}
-		rest := strings.TrimLeft(line[i+1:], " ")
+		behind := i + utf8.RuneLen(r)
+		rest := strings.TrimLeft(line[behind:], " ")
 		if begins(rest, labels) || nextLabel.MatchString(rest[:min(len(rest), 80)]) {
 			out = append(out, line[start:i])
-			start = i + 1
+			start = behind
 		}
 	}
 	return append(out, line[start:])
@@ -73,18 +74,24 @@ func begins(s string, labels []label) bool {
 	return false
 }
 
-// readPart reads a line, or a row: there the first cell behind the label that holds a score counts.
-func readPart(line string, l label, r scoreRule) reading {
+// readPart reads a line, or a row: there the first cell behind the label that holds a score counts, up to
+// another label.
+func readPart(line string, l label, others []label, r scoreRule) reading {
 	row := cells(line)
 	for i, cell := range row {
 		rest, ok := l.cut(cell)
 		if !ok {
 			continue
 		}
-		best := readValue(valueOf(rest, len(row) > 1), r)
+		rest = upTo(rest, others)
+		if bar := strings.TrimSpace(rest); strings.HasPrefix(bar, "|") { // a row without the outer bars
+			row, i, rest = split(bar), -1, ""
+		}
+		best := readValue(l.valueOf(rest, len(row) > 1), r)
 		for _, next := range row[i+1:] {
-			if best.status > invalid {
-				return best
+			next = bare(next)
+			if best.status > invalid || begins(next, others) {
+				break
 			}
 			if got := readValue(next, r); got.status > best.status {
 				best = got
@@ -95,52 +102,67 @@ func readPart(line string, l label, r scoreRule) reading {
 	return reading{}
 }
 
-var brackets = regexp.MustCompile(`\([^()]*\)|\[[^\[\]]*\]`)
-
-// valueOf returns the text behind a label's delimiter. Words may stand before it ("total", "score"), numbers
-// may not, brackets aside. A text without delimiter is "" unless it is a cell.
-func valueOf(rest string, cell bool) string {
-	bare := brackets.ReplaceAllString(rest, " ")
-	at := strings.IndexAny(bare, ":=")
-	if at < 0 {
-		for _, dash := range []string{" — ", " – ", " - ", "—", "–", " → "} {
-			if at = strings.Index(bare, dash); at >= 0 {
-				at += len(dash) - 1
-				break
-			}
+// upTo returns a text up to where one of the labels begins.
+func upTo(text string, labels []label) string {
+	for _, l := range labels {
+		if before, _, ok := l.find(text); ok {
+			text = before
 		}
 	}
-	digit := strings.IndexAny(bare, "0123456789")
-	switch {
-	case at < 0 || digit >= 0 && digit < at:
+	return text
+}
+
+var brackets = regexp.MustCompile(`\([^()]*\)|\[[^\[\]]*\]`)
+
+// delimiters set a score off from its label.
+var delimiters = regexp.MustCompile(`[:=]>?| ->| — | – | - |—|–| → | \.{3,}`)
+
+// valueOf returns the text behind a label's delimiter. Words may stand before it ("total", "score"), numbers and
+// words that make it another score ("target") may not, brackets aside; nor a second name, behind a
+// name that has no number: "Surprise and Delight". A text without delimiter is "" unless it is a cell.
+func (l label) valueOf(rest string, cell bool) string {
+	// Brackets before the delimiter are no part of what is looked at, but keep their places.
+	masked := brackets.ReplaceAllStringFunc(rest, func(s string) string { return strings.Repeat(" ", len(s)) })
+	at := delimiters.FindStringIndex(masked)
+	digit := strings.IndexAny(masked, "0123456789")
+	if at == nil || digit >= 0 && digit < at[0] {
 		// No delimiter: only blanks may stand before the number.
-		if s := strings.TrimSpace(bare); digit >= 0 && strings.TrimSpace(bare[:digit]) == "" && s != bare || cell {
+		if digit > 0 && strings.TrimSpace(masked[:digit]) == "" || cell {
 			return strings.TrimSpace(rest)
 		}
 		return ""
-	case len(strings.Fields(bare[:at])) > 6 || joins.MatchString(bare[:at]):
+	}
+	between, numbered := masked[:at[0]], strings.ContainsAny(string(l), "0123456789")
+	if len(strings.Fields(between)) > 6 || foreignRe.MatchString(between) || !numbered && joins.MatchString(between) {
 		return ""
 	}
-	// The delimiter again, in the text with its brackets.
-	after := strings.TrimSpace(bare[at+1:])
-	if i := strings.LastIndex(rest, after); i >= 0 && !strings.ContainsAny(rest, "([") {
-		after = strings.TrimSpace(rest[i:])
+	for _, note := range brackets.FindAllString(rest[:at[0]], -1) {
+		if foreignRe.MatchString(note) && !strings.ContainsAny(note, "0123456789") {
+			return ""
+		}
 	}
-	if after == "" {
-		return strings.TrimSpace(strings.Trim(rest, ":= "))
+	if after := strings.TrimSpace(rest[at[1]:]); after != "" {
+		return after
 	}
-	return after
+	return strings.TrimSpace(strings.Trim(rest, ":= "))
 }
 
 var (
-	joins    = regexp.MustCompile(`(?i)\b(and|or|vs|versus|than)\b|[,&+]`)
-	naRe     = regexp.MustCompile(`(?i)^(n/?a|n\.a\.|not (assessed|applicable|scored|rated|evaluated|available)|unassessed|unscored|[-–—]+ */ *[0-9.,]+|[-–—]+)(\W|$)`)
-	arrow    = regexp.MustCompile(`→|->|=>|⇒|➜`)
-	number   = regexp.MustCompile(`^(?:[0-9]{1,9}(?:\.[0-9]{1,9}|,[0-9]{1,2})?|\.[0-9]{1,9}|,[0-9]{1,2})$`) // 1,000 is 1 or 1000
-	numeric  = regexp.MustCompile(`[-−–—+]?[0-9.,]*[0-9][0-9.,eE%]*`)
-	overRe   = regexp.MustCompile(`(?i)^ *(?:/|out +of|of) *`)
-	rangeRe  = regexp.MustCompile(`(?i)^ *(?:[-–—−~+×*]|to|or|\.\.+|…|and|minus|plus|less|times) *[0-9.]`)
-	boundRe  = regexp.MustCompile(`(?i)(?:[<>≤≥≠~≈]=?|[=][<>]|\b(?:not|below|above|under|over|less than|more than|at least|at most|up to|between)) *$`)
+	joins   = regexp.MustCompile(`(?i)\b(and|or|vs|versus|than)\b|[,&+]`)
+	naRe    = regexp.MustCompile(`(?i)^(n ?/? ?a|n\.a\.|not (assessed|applicable|scored|rated|evaluated|available)|unassessed|unscored|[-–—]+ */ *[0-9.,]+|[-–—]+)(\W|$)`)
+	arrow   = regexp.MustCompile(`→|->|=>|⇒|➜`)
+	number  = regexp.MustCompile(`^(?:[0-9]{1,9}(?:\.[0-9]{1,9}|,[0-9]{1,2})?|\.[0-9]{1,9}|,[0-9]{1,2})$`) // 1,000 is 1 or 1000
+	numeric = regexp.MustCompile(`[-−–—+]?[0-9.,]*[0-9][0-9.,eE%]*`)
+	overRe  = regexp.MustCompile(`(?i)^ *(?:/|out +of|of) *`)
+	rangeRe = regexp.MustCompile(`(?i)^ *(?:[-–—−~+×*±|]|to|or|bis|oder|ou|à|до|или|\.\.+|…|and|und|et|minus|plus|less|times) *[0-9.]`)
+	// boundRe stands before a number that is no score: a limit, an estimate, a wish.
+	boundRe = regexp.MustCompile(`(?i)(?:[<>≤≥≠~≈]=?|[=][<>]|\b(?:not(?: quite)?|below|above|under|over|less than|more than|at least|at most|up to|between|about|around|approx\.?|approximately|roughly|circa|nearly|almost|max(?:imum)?|min(?:imum)?|target|threshold|needs?|required?|(?:would|could|should|might|may|must)(?: easily)?(?: be| get| reach| become| score)?|aim(?:ing)? for|potential(?:ly)?|previous(?:ly)?|was)) *[:=]? *$`)
+	// foreignRe names a score that is not this review's: "PA-05 target: 4/4".
+	foreignRe = regexp.MustCompile(`(?i)\b(vs|versus|than|target|goal|threshold|minimum|maximum|limit|required|previous|last|prior|earlier|old|before)\b`)
+	// ifRe stands behind a score that is not given, or not of this page: in its brackets too.
+	ifRe = regexp.MustCompile(`(?i)^[ ,;(—–-]*(if|once|unless|provided|assuming|as soon as|after (the |these )?(fix|fixes|changes)|required|needed|possible|expected|target|goal)\b|^ of +[a-z]|^ *\?`)
+	// deniedRe stands before one, in its clause.
+	deniedRe = regexp.MustCompile(`(?i)\b(?:not|never|cannot|hardly|[a-z]+n't)\b[^,;.:!?()]*$|^ *(?:if|unless)\b`)
 	beforeRe = regexp.MustCompile(`(?i)\b(was|from|previous(?:ly)?|before|last|prior|earlier|target|threshold|need(?:s|ed)?|vs|versus|than)\b[^0-9]*$`)
 )
 
@@ -157,9 +179,26 @@ func readValue(s string, r scoreRule) reading {
 		}
 		s = s[at[len(at)-1][1]:]
 	}
-	if bare := strings.TrimSpace(brackets.ReplaceAllString(s, " ")); strings.ContainsAny(bare, "0123456789") {
-		s = bare
+	if m := scoreRe.FindStringIndex(s); m != nil && ifRe.MatchString(s[m[1]:]) { // here, because brackets go away
+		return reading{status: ambiguous}
 	}
+	if bare := strings.TrimSpace(brackets.ReplaceAllString(s, " ")); strings.ContainsAny(bare, "0123456789") {
+		inside := brackets.FindString(s)
+		got := firstScore(bare, found, r)
+		if got.status == invalid && got.value == 0 && alone.MatchString(inside) {
+			return firstScore(inside, found, r) // 75% (3/4)
+		}
+		return reading{got.status, max(0, got.value)}
+	}
+	got := firstScore(s, found, r)
+	return reading{got.status, max(0, got.value)}
+}
+
+// alone is a score in brackets and nothing else.
+var alone = regexp.MustCompile(`^\( *[0-9.,]+ *(/|(?i:out of|of)) *[0-9.,]+ *\)$`)
+
+// firstScore reads the first complete score; one of the wrong kind is invalid with the value -1.
+func firstScore(s string, found status, r scoreRule) reading {
 	out := reading{}
 	for at := 0; at < len(s); {
 		m := numeric.FindStringIndex(s[at:])
@@ -177,8 +216,8 @@ func readValue(s string, r scoreRule) reading {
 		if got.status > out.status {
 			out = got
 		}
-		if got.value < 0 { // a score of the wrong kind: nothing behind it counts
-			return reading{status: invalid}
+		if got == wrong { // nothing behind it counts
+			return wrong
 		}
 		at = to
 	}
@@ -203,12 +242,14 @@ func readAt(s string, from, to int, r scoreRule) reading {
 	switch {
 	case over == "" && rangeRe.MatchString(after), over == "" && fraction.MatchString(after):
 		return reading{status: ambiguous}
+	case strings.Contains(token, ".."):
+		return reading{status: ambiguous}
 	case !number.MatchString(token):
 		if over != "" {
 			return wrong
 		}
 		return reading{status: invalid}
-	case boundRe.MatchString(near(before)):
+	case boundRe.MatchString(near(before)) || deniedRe.MatchString(near(before)):
 		return reading{status: ambiguous}
 	case over == "":
 		if r.Bare && strings.TrimLeft(after, " .,;)") == "" {
@@ -226,7 +267,7 @@ func readAt(s string, from, to int, r scoreRule) reading {
 	switch {
 	case !number.MatchString(max) || parse(max) != r.Max || strings.HasPrefix(strings.TrimLeft(after, " "), "/") || unit.MatchString(after):
 		return wrong
-	case rangeRe.MatchString(after) || another(after, r):
+	case rangeRe.MatchString(after) || second(after, r):
 		return reading{status: ambiguous}
 	}
 	return within(parse(token), r)
@@ -235,7 +276,8 @@ func readAt(s string, from, to int, r scoreRule) reading {
 // joined reports whether a number goes on to the left: a letter, a digit or a sign of money or counting.
 func joined(before string) bool {
 	r, _ := utf8.DecodeLastRuneInString(before)
-	return r != utf8.RuneError && (r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) || strings.ContainsRune("$€£¥#@_", r))
+	return r != utf8.RuneError && (r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) || strings.ContainsRune("$€£¥#@_±", r)) ||
+		r == '\'' && len(before) > 1 && before[len(before)-2] >= '0' && before[len(before)-2] <= '9'
 }
 
 // unit is a number's unit or the rest of a word: 3/4px.
@@ -271,9 +313,9 @@ var presentRe = regexp.MustCompile(`(?i)\b(now|currently|today|this time|new|rev
 
 var scoreRe = regexp.MustCompile(`(?i)([0-9.,]*[0-9]) *(?:/|out +of|of) *([0-9.,]*[0-9])`)
 
-// another reports whether a second score of the maximum follows that is not said to be an older
+// second reports whether a second score of the maximum follows that is not said to be an older
 // one or a limit.
-func another(after string, r scoreRule) bool {
+func second(after string, r scoreRule) bool {
 	for _, m := range scoreRe.FindAllStringSubmatchIndex(after, -1) {
 		between := near(after[:m[0]])
 		if parse(after[m[4]:m[5]]) == r.Max && (!beforeRe.MatchString(between) || presentRe.MatchString(between)) {

@@ -67,7 +67,7 @@ func decode(with json.RawMessage) (*settings, error) {
 	}
 	if d := s.Decision; d != nil {
 		if d.Final == nil {
-			d.Final = &[]string{"Final"}
+			d.Final = &[]string{"Final", "Revised", "Corrected", "Updated"}
 		}
 		d.label = newLabel(d.Label)
 		for _, word := range *d.Final {

@@ -149,21 +149,17 @@ func (x step) labels() []label {
 // lower counts, and one that is doubtful anywhere is not read.
 func (x step) score(s *accept.State, r *review, name string, rule scoreRule, labels []label) reading {
 	var out reading
-	stray := false
 	for _, line := range r.lines {
-		if line == "" {
-			continue
+		if line != "" {
+			out = combine(s, name, rule, out, readScore(line, rule.label, labels, rule))
 		}
-		got := readScore(line, rule.label, labels, rule)
-		stray = stray || got.status == missing && holdsScore(line, rule)
-		out = combine(s, name, rule, out, got)
 	}
 	switch {
 	case out.status == ambiguous || out.status == invalid:
 		s.Warn("%s was not read: what stands there is %s", name, out.status)
 	case out.status == warned:
 		s.Warn("%s: %g of %g, behind an older value", name, out.value, rule.Max)
-	case out.status == missing && stray:
+	case out.status == missing && r.maxima()[rule.Max]:
 		s.Warn("%s was not read, though there are scores of its maximum", name)
 	}
 	return out
@@ -193,16 +189,6 @@ func combine(s *accept.State, name string, rule scoreRule, a, b reading) reading
 		return a
 	}
 	return b
-}
-
-// holdsScore reports whether a line holds a score of that maximum.
-func holdsScore(line string, rule scoreRule) bool {
-	for _, m := range scoreRe.FindAllStringSubmatch(line, -1) {
-		if parse(m[2]) == rule.Max {
-			return true
-		}
-	}
-	return false
 }
 
 // conclude reads the decision and says whether the review is a verdict.

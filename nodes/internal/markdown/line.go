@@ -37,7 +37,7 @@ func Lines(text string) []Line {
 // order marks, soft hyphens, direction marks.
 func Invisible(r rune) bool {
 	switch r {
-	case '\ufeff', '\u200b', '\u200c', '\u200d', '\u2060', '\u00ad', '\u200e', '\u200f', '\u180e':
+	case '\ufeff', '\u200b', '\u200c', '\u200d', '\u2060', '\u00ad', '\u200e', '\u200f', '\u061c', '\u180e':
 		return true
 	}
 	return r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069'

@@ -1,0 +1,54 @@
+package verdict
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"dagrun.dev/nodes/internal/accept"
+)
+
+// readRows reads a table of JSON lists, one a line.
+func readRows(t *testing.T, file string) [][]any {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows [][]any
+	for _, line := range strings.Split(strings.TrimSpace(string(b)), "\n") {
+		var row []any
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			t.Fatalf("%s: %s: %v", file, line, err)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// P-9: text, status, value: how people and models write one score of at most 4.
+func TestScoresTable(t *testing.T) {
+	rule, others := scoreRule{Max: 4, label: newLabel("PA-05")}, []label{newLabel("PA-06"), newLabel("Tier 5")}
+	for _, row := range readRows(t, "testdata/scores.jsonl") {
+		got := step{}.score(accept.NewState(nil, ""), read(row[0].(string)), "PA-05", rule, others)
+		if got.status.String() != row[1] || len(row) > 2 && got.value != row[2] {
+			t.Errorf("%q: %s %g, want %v", row[0], got.status, got.value, row[1:])
+		}
+	}
+}
+
+// P-9: text, then the decision or the reason why there is none; ~ in front: with a warning. No
+// row that leaves a doubt is a RELEASE.
+func TestDecisionsTable(t *testing.T) {
+	for _, row := range readRows(t, "testdata/decisions.jsonl") {
+		s, err := apply(t, `{"decision":{"label":"Ship Decision","values":["RELEASE","POLISH","IMPROVE","RETHINK"]}}`, row[0].(string))
+		got := s.Values["decision"].(string) + s.Values["reason"].(string)
+		if err == nil && len(s.Warnings) > 0 {
+			got = "~" + got
+		}
+		if got != row[1] || (err == nil) != (s.Values["reason"] == "") {
+			t.Errorf("%q: %s, want %s; %v %q", row[0], got, row[1], err, s.Warnings)
+		}
+	}
+}
