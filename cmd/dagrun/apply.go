@@ -86,7 +86,9 @@ func (s *session) apply(res *compile.Result, fresh, again bool, seed int64) erro
 		for seed == 0 {
 			seed = rand.Int64N(1 << 53) // what JSON holds exactly
 		}
-		r, err := run.Create(s.options(), run.New{Graph: res.Graph, Seed: seed, File: inputFile(res)})
+		o := s.options()
+		s.crash.live = true
+		r, err := run.Create(o, run.New{Graph: res.Graph, Seed: seed, File: inputFile(res)})
 		if err != nil {
 			return err
 		}
@@ -97,6 +99,7 @@ func (s *session) apply(res *compile.Result, fresh, again bool, seed int64) erro
 		return err
 	}
 	s.warn(rep)
+	s.crash.live = true
 	if err := s.adopt(r, res, again); err != nil || s.nothing {
 		return errors.Join(err, r.Close())
 	}

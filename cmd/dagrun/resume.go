@@ -48,6 +48,7 @@ specification says now; only limits can be changed. To go on under a changed spe
 				return err
 			}
 			s.warn(rep)
+			s.crash.live = true
 			if err := s.ready(r, again, &limits, &pieces); err != nil || s.nothing {
 				return errors.Join(err, r.Close())
 			}

@@ -42,7 +42,8 @@ func (f *hostFlags) add(c *cobra.Command) {
 
 const hostHelp = `A secret named NAME is read from the environment variable DAGRUN_SECRET_NAME (upper case, "_" for
 what is no letter or digit). For tests, DAGRUN_CRASH_AT=N kills the process right after
-event N, DAGRUN_CRASH_AT="TYPE NODE" after the first event of a type for a node.`
+event N, DAGRUN_CRASH_AT="TYPE [NODE [NAME]]" after the first event of a type for a node, and
+"before" in front of either kills it right before.`
 
 // A session is one command's work on one run.
 type session struct {
@@ -59,7 +60,7 @@ type session struct {
 	opened  run.Options
 	logs    *report.Logs
 	printer *printer
-	crash   func(*machine.Event) bool // nil: do not
+	crash   *crashPoint
 }
 
 // options returns how the session opens its run.
@@ -70,14 +71,17 @@ func (s *session) options() run.Options {
 	s.logs = report.NewLogs(func(line string) { s.note("warning: " + line) })
 	o.Project = s.logs.Project
 	o.Weigh = s.weigh
-	s.crash = crashPoint(os.Getenv("DAGRUN_CRASH_AT"))
+	s.crash = readCrashPoint(os.Getenv("DAGRUN_CRASH_AT"))
+	if s.crash.set() {
+		o.Project = func(e *machine.Event, st *machine.State) {
+			s.crash.recording(e)
+			s.logs.Project(e, st)
+		}
+	}
 	o.Observe = func(e *machine.Event, replayed bool) {
 		if !replayed {
 			s.printer.event(e)
-		}
-		if s.crash != nil && !replayed && s.crash(e) {
-			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {} // the signal is on its way
+			s.crash.written(e)
 		}
 	}
 	s.opened = o
@@ -165,7 +169,7 @@ func (s *session) carryOn(r *run.Run) error {
 	err = executor.Run(context.Background(), executor.Options{
 		Run: r, Kinds: s.kinds, Eval: eval, Jobs: jobs, SpecDir: s.specDir, Binary: binary,
 		Interrupt: interrupt, StopGrace: s.host.grace, Requests: inbox.Requests(),
-		Breakers: state, Secret: secret, Log: s.printer.log, Beat: s.printer.beat, OneByOne: s.crash != nil,
+		Breakers: state, Secret: secret, Log: s.printer.log, Beat: s.printer.beat, OneByOne: s.crash.set(),
 	})
 	s.logs.Stop()
 	s.printer.stop()
