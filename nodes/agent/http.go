@@ -287,9 +287,13 @@ func (h *hearing) stream(r *reply) *nodes.Error {
 	}
 }
 
-// listen hands the events to the reader until the end, an error or a line that cannot be read.
+// listen hands the events to the reader until the end, an error or a line that cannot be read. The end
+// is what the provider says is one: some connections stay open behind it.
 func (h *hearing) listen(events *httpc.Events) *nodes.Error {
 	for {
+		if _, closed := h.reader.ended(); closed {
+			return nil
+		}
 		ev, err := events.Next()
 		switch {
 		case errors.Is(err, io.EOF):
