@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -29,7 +30,10 @@ func main() {
 		os.Exit(compile.Child(os.Stdin, os.Stdout, nodes.NewRegistry(all.Kinds()...)))
 	}
 	boundMemory()
-	os.Exit(command(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	runtime.LockOSThread() // children are started from the other threads: see package proc
+	status := make(chan int)
+	go func() { status <- command(os.Args[1:], os.Stdin, os.Stdout, os.Stderr) }()
+	os.Exit(<-status)
 }
 
 // command carries out one command line and returns the exit status. It is main without the

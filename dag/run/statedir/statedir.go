@@ -57,8 +57,15 @@ const Kept = 8
 
 // History returns the samples of a pipeline's nodes by id, newest first, at most 8 a node.
 func (d *Dir) History(pipeline string) (map[string][]Sample, error) {
-	h := map[string][]Sample{}
-	return h, d.load("history", pipeline, &h)
+	kept, err := load[map[string]series](d, "history", pipeline)
+	if err != nil {
+		return nil, err
+	}
+	h := make(map[string][]Sample, len(kept))
+	for id, rows := range kept {
+		h[id] = rows.samples()
+	}
+	return h, nil
 }
 
 // AddHistory adds samples, one a node.
@@ -66,14 +73,58 @@ func (d *Dir) AddHistory(pipeline string, samples map[string]Sample) error {
 	if len(samples) == 0 {
 		return nil
 	}
-	h := map[string][]Sample{}
-	return d.change("history", pipeline, &h, func() bool {
+	return change(d, "history", pipeline, func(h *map[string]series) bool {
+		if *h == nil {
+			*h = make(map[string]series, len(samples))
+		}
 		for id, s := range samples {
-			list := append([]Sample{s}, h[id]...)
-			h[id] = list[:min(len(list), Kept)]
+			(*h)[id] = (*h)[id].add(s)
 		}
 		return true
 	})
+}
+
+// A series is the samples of one node as they are kept: up to three rows, newest first, of seconds,
+// of millionths of a dollar and of tokens. Zeros at the end of a row are left out, and empty rows
+// at the end. History is read and written whole: this is a quarter of an object a sample.
+type series [][]float64
+
+func (rows series) add(s Sample) series {
+	for i, v := range [3]float64{s.Seconds, float64(s.USD), float64(s.Tokens)} {
+		if i == len(rows) {
+			rows = append(rows, nil)
+		}
+		row := append([]float64{v}, rows[i]...)
+		row = row[:min(len(row), Kept)]
+		for i > 0 && len(row) > 0 && row[len(row)-1] == 0 {
+			row = row[:len(row)-1]
+		}
+		rows[i] = row
+	}
+	for len(rows) > 1 && len(rows[len(rows)-1]) == 0 {
+		rows = rows[:len(rows)-1]
+	}
+	return rows
+}
+
+func (rows series) samples() []Sample {
+	if len(rows) == 0 || len(rows) > 3 {
+		return nil
+	}
+	list := make([]Sample, len(rows[0]))
+	for k, row := range rows {
+		for i, v := range row[:min(len(row), len(list))] {
+			switch k {
+			case 0:
+				list[i].Seconds = v
+			case 1:
+				list[i].USD = dag.USD(v)
+			case 2:
+				list[i].Tokens = int64(v)
+			}
+		}
+	}
+	return list
 }
 
 // A Breaker is the kept state of a named breaker.
@@ -86,48 +137,46 @@ type Breaker struct {
 
 // Breaker returns the state kept under a key (breaker name and provider base URL).
 func (d *Dir) Breaker(key string) (Breaker, bool, error) {
-	var b Breaker
-	err := d.load("breakers", key, &b)
+	b, err := load[Breaker](d, "breakers", key)
 	return b, b.State != "", err
 }
 
 // SetBreaker keeps the state of a breaker, unless a later one is kept already.
 func (d *Dir) SetBreaker(key string, b Breaker) error {
-	var have Breaker
-	return d.change("breakers", key, &have, func() bool {
+	return change(d, "breakers", key, func(have *Breaker) bool {
 		if have.Updated.After(b.Updated) {
 			return false
 		}
-		have = b
+		*have = b
 		return true
 	})
 }
 
-// load reads one file into v, leaving v as it is when there is none that can be read.
-func (d *Dir) load(kind, key string, v any) error {
-	b, err := os.ReadFile(filepath.Join(d.dir, kind, fileName(key)))
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	var f file
-	if json.Unmarshal(b, &f) != nil || f.Key != key {
-		return nil
-	}
-	_ = json.Unmarshal(f.Value, v) // of another version: as if there were none
-	return nil
+// A file names its key in full, for the reader and because names are shortened.
+type file[T any] struct {
+	Key   string `json:"key"`
+	Value T      `json:"value"`
 }
 
-// A file names its key in full, for the reader and because names are shortened.
-type file struct {
-	Key   string          `json:"key"`
-	Value json.RawMessage `json:"value"`
+// load reads one file; the zero value when there is none that can be read, or it is another key's or
+// version's.
+func load[T any](d *Dir, kind, key string) (v T, err error) {
+	b, err := os.ReadFile(filepath.Join(d.dir, kind, fileName(key)))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return v, nil
+	}
+	if err != nil {
+		return v, err
+	}
+	var f file[T]
+	if json.Unmarshal(b, &f) != nil || f.Key != key {
+		return v, nil
+	}
+	return f.Value, nil
 }
 
 // change reads, changes and replaces one file under a lock against other processes.
-func (d *Dir) change(kind, key string, v any, edit func() bool) error {
+func change[T any](d *Dir, kind, key string, edit func(*T) bool) error {
 	dir := filepath.Join(d.dir, kind)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -145,14 +194,11 @@ func (d *Dir) change(kind, key string, v any, edit func() bool) error {
 	if err := lock.Lock(); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
-	if err := d.load(kind, key, v); err != nil || !edit() {
+	v, err := load[T](d, kind, key)
+	if err != nil || !edit(&v) {
 		return err
 	}
-	value, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	b, err := json.Marshal(file{key, value})
+	b, err := json.Marshal(file[T]{key, v})
 	if err != nil {
 		return err
 	}

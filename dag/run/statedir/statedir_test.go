@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -36,6 +37,21 @@ func TestHistoryKeepsTheNewest(t *testing.T) {
 	h, err := d.History("demo")
 	if err != nil || len(h["a/b"]) != Kept || h["a/b"][0] != (Sample{Kept + 2, 1500000, 7}) || h["a/b"][Kept-1].Seconds != 3 {
 		t.Fatal(h, err)
+	}
+}
+
+// What is zero is left out of the file, and is where it was when it is read again.
+func TestHistoryKeepsSamplesTogether(t *testing.T) {
+	d := temp(t)
+	var want []Sample
+	for i, s := range []Sample{{Seconds: 1}, {Seconds: 0, USD: 5}, {}, {Seconds: 2, Tokens: 9}, {USD: 7, Tokens: 1}, {}, {}, {Seconds: 3}, {USD: 1}} {
+		if err := d.AddHistory("demo", map[string]Sample{"a": s}); err != nil {
+			t.Fatal(err)
+		}
+		want = append([]Sample{s}, want...)[:min(i+1, Kept)]
+		if h, err := d.History("demo"); err != nil || !slices.Equal(h["a"], want) {
+			t.Fatalf("%v %v, want %v", h, err, want)
+		}
 	}
 }
 
@@ -84,11 +100,12 @@ func TestUnreadableFilesAreEmptyOnes(t *testing.T) {
 	if err := d.AddHistory("demo", map[string]Sample{"a": {Seconds: 1}}); err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{"", "{", `{"key":"other","value":{}}`, `{"key":"demo","value":3}`} {
+	for _, text := range []string{"", "{", `{"key":"other","value":{}}`, `{"key":"demo","value":3}`,
+		`{"key":"demo","value":null}`, `{"key":"demo","value":{"a":[]}}`, `{"key":"demo","value":{"a":[[],[],[],[1]]}}`} {
 		if err := os.WriteFile(filepath.Join(d.Path(), "history", fileName("demo")), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if h, err := d.History("demo"); err != nil || len(h) != 0 {
+		if h, err := d.History("demo"); err != nil || len(h["a"]) != 0 {
 			t.Errorf("%q: %v %v", text, h, err)
 		}
 		if err := d.AddHistory("demo", map[string]Sample{"a": {Seconds: 2}}); err != nil {

@@ -17,46 +17,6 @@ var Adopt = sync.OnceValue(func() error {
 	return os.NewSyscallError("prctl", unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
 })
 
-// A birth asks the spawner for a child.
-type birth struct {
-	path string
-	argv []string
-	attr *syscall.ProcAttr
-	tree chan *Tree
-	err  error
-}
-
-// spawner starts one thread that forks all children. A child's parent-death signal is sent
-// when the *thread* that forked it ends (golang/go#27505), so this one never does. It is not
-// the main thread: the kernel hangs orphans on that one, whose list of children is therefore the
-// list of orphans, and reading it is all that a run costs where nothing was left behind.
-var spawner = sync.OnceValue(func() chan *birth {
-	births := make(chan *birth)
-	ready := make(chan struct{})
-	go spawn1(births, ready)
-	<-ready
-	return births
-})
-
-func spawn1(births chan *birth, ready chan struct{}) {
-	runtime.LockOSThread()
-	if unix.Gettid() == os.Getpid() { // the main thread: hold it while another goroutine takes another
-		next := make(chan struct{})
-		go spawn1(births, next)
-		<-next
-		runtime.UnlockOSThread()
-		close(ready)
-		return
-	}
-	close(ready)
-	guard()
-	for b := range births {
-		var t *Tree
-		t, b.err = forkHere(b)
-		b.tree <- t
-	}
-}
-
 // guardScript waits for the end of its input, which is the end of the runner however that comes, and
 // kills what carries one of the runner's marks. A runner that is killed takes its children
 // with it by the parent-death signal; this is for their children.
@@ -92,20 +52,40 @@ var guard = sync.OnceFunc(func() {
 // guardPid is the guard's process number, 0 without one. It belongs to no tree.
 var guardPid atomic.Int64
 
+// fork starts a child from the thread that it is called on, unless that is the main one. The kernel
+// hangs orphans on the main thread, whose list of children is therefore the list of orphans,
+// and reading it is all that a run costs where nothing was left behind. A program that keeps its
+// main thread for main's goroutine, and works in others, never takes the way round.
+//
+// A child's parent-death signal is sent when the *thread* that forked it ends (golang/go#27505).
+// The runtime ends a thread only when a goroutine that is locked to it returns; nothing here does
+// that.
 func fork(path string, argv []string, attr *syscall.ProcAttr) (*Tree, error) {
 	if err := Adopt(); err != nil {
 		return nil, err
 	}
-	attr.Sys = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
-	b := &birth{path: path, argv: argv, attr: attr, tree: make(chan *Tree, 1)}
-	spawner() <- b
-	return <-b.tree, b.err
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if unix.Gettid() != os.Getpid() {
+		guard()
+		return forkHere(path, argv, attr)
+	}
+	var tree *Tree
+	var err error
+	done := make(chan struct{})
+	go func() { // on another thread: this one is held
+		defer close(done)
+		tree, err = fork(path, argv, attr)
+	}()
+	<-done
+	return tree, err
 }
 
-func forkHere(b *birth) (*Tree, error) {
+func forkHere(path string, argv []string, attr *syscall.ProcAttr) (*Tree, error) {
 	t := newTree()
-	b.attr.Env = append(b.attr.Env[:len(b.attr.Env):len(b.attr.Env)], t.Mark)
-	pid, err := syscall.ForkExec(b.path, b.argv, b.attr)
+	attr.Env = append(attr.Env[:len(attr.Env):len(attr.Env)], t.Mark)
+	attr.Sys = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	pid, err := syscall.ForkExec(path, argv, attr)
 	if err != nil {
 		t.forget()
 		return nil, err
