@@ -63,7 +63,7 @@ type NodeView struct {
 	Started     time.Time     // last start
 	Finished    time.Time     // last end
 	Fingerprint string        // of the last end
-	Last        *FinishedBody // last end, without notes, diagnostics and fingerprint; nil = none
+	Last        *FinishedBody // last end, without notes, diagnostics and fingerprint; nil = none, or it completed and left nothing to say
 	RetryAt     time.Time     // instant before which it will not start (backoff or wait)
 	Values      map[string]json.RawMessage
 	Cost        dag.USD // over all attempts and generations
@@ -94,9 +94,6 @@ func (s *State) NodeAt(i int32) NodeView {
 		if m.last != nil && !v.Doubted {
 			v.Last, v.Values = m.last, m.last.Values
 		}
-	}
-	if v.Last == nil && r.phase == ended {
-		v.Last = &FinishedBody{Node: v.Node.ID, Generation: v.Generation, Attempt: v.Attempt, Status: StatusCompleted, Final: true}
 	}
 	v.Blocked = s.block(i)
 	return v
