@@ -27,7 +27,8 @@ type answer struct {
 
 	at      map[int][]event    // marker lines by line
 	ahead   map[string][]event // the same by name, for looking ahead
-	thought map[string]bool    // by tag: a thinking region was found; false: there is no end tag ahead
+	thought map[string]bool    // by end tag of thinking: a region was found; false: there is no end tag ahead
+	drafts  []candidate        // documents before an end of thinking that has no start
 }
 
 // A span is a range of bytes.
@@ -44,6 +45,7 @@ type candidate struct {
 	scan
 	fence  *markdown.Fence // the block it stands in, or nil
 	weak   bool            // text stands before it on its line or in its block
+	indent int             // blanks before it on its line; 0 when something else stands there
 	closed bool            // its block was closed
 }
 
@@ -58,8 +60,8 @@ func (c *candidate) strategy() string {
 	return "html"
 }
 
-// cut cuts an answer. Markers are those of all names that may stand in it.
-func cut(src string, markers []accept.Marker) *answer {
+// cutUp cuts an answer. Markers are those of all names that may stand in it.
+func cutUp(src string, markers []accept.Marker) *answer {
 	src = strings.TrimPrefix(src, "\ufeff")
 	a := &answer{src: src, lines: markdown.Lines(src), thought: map[string]bool{}}
 	for _, m := range markers {
@@ -69,6 +71,10 @@ func cut(src string, markers []accept.Marker) *answer {
 	a.findMarkers()
 	for i := 0; i < len(a.lines); {
 		i = a.line(i)
+	}
+	if len(a.docs) == 0 && len(a.drafts) > 0 {
+		a.docs = a.drafts
+		a.doubt("what stands before the end of thinking was taken after all: there is no document behind it")
 	}
 	a.findInDocs()
 	return a
@@ -84,11 +90,14 @@ func (a *answer) line(i int) int {
 		return a.notes(i, events)
 	}
 	if a.pending != nil && a.pending.Closes(text) {
-		a.closePending(i)
+		a.closePending()
 		return i + 1
 	}
 	if f, ok := markdown.OpenFence(text); ok {
 		return a.block(i, f)
+	}
+	if isHunk(text) {
+		return a.hunk(i)
 	}
 	if at, weak, ok := a.startOn(i); ok {
 		return a.document(i, at, a.pending, weak)
@@ -99,33 +108,35 @@ func (a *answer) line(i int) int {
 // thinking hides <think> ... </think> at the start of a line. A </think> without a start hides
 // everything before it: some models leave the start out.
 func (a *answer) thinking(i int, text string) (next int, ok bool) {
-	s := strings.TrimLeftFunc(text, markdown.Blank)
-	if s == "" || s[0] != '<' {
-		return 0, false
-	}
-	for _, name := range []string{"think", "thinking", "reasoning"} {
-		found, looked := a.thought[name]
-		if _, ok := cutFold(s, "<"+name+">"); ok && (found || !looked) {
-			from := a.lines[i].Start
-			n := indexFold(a.src[from:], "</"+name+">")
-			a.thought[name] = n >= 0
-			if n < 0 {
-				a.doubt("line %d: <%s> is never closed", i+1, name)
-				return i + 1, true
-			}
-			end := from + n + len("</>") + len(name)
-			a.hide(from, end)
-			return a.lineAfter(i, end), true
+	from := a.lines[i].Start
+	if tag, _, ok := markdown.Thought(text); ok {
+		if found, looked := a.thought[tag]; looked && !found {
+			return 0, false
 		}
-		if rest, ok := cutFold(s, "</"+name+">"); ok && !found && markdown.TrimBlank(rest) == "" {
-			a.doubt("line %d: </%s> without a start: what stands before it was left out", i+1, name)
-			a.docs, a.blocks, a.events, a.hidden, a.pending = nil, nil, nil, nil, nil
-			a.thought[name] = true
-			a.hide(0, a.lines[i].End)
+		n := markdown.IndexFold(a.src[from:], tag)
+		a.thought[tag] = n >= 0
+		if n < 0 {
+			a.doubt("line %d: %s is missing: thinking is never closed", i+1, tag)
 			return i + 1, true
 		}
+		end := from + n + len(tag)
+		a.hide(from, end)
+		return a.lineAfter(i, end), true
 	}
-	return 0, false
+	length, ok := markdown.ThoughtEnd(text)
+	if !ok || len(a.thought) > 0 {
+		return 0, false
+	}
+	if markdown.TrimBlank(a.src[from+length:]) == "" {
+		a.doubt("line %d: an end of thinking without a start, and nothing behind it", i+1)
+		return i + 1, true
+	}
+	a.doubt("line %d: an end of thinking without a start: what stands before it was left out", i+1)
+	a.drafts = append(a.drafts, a.docs...)
+	a.docs, a.blocks, a.events, a.hidden, a.pending = nil, nil, nil, nil, nil
+	a.thought[text[:length]] = true
+	a.hide(0, from+length)
+	return a.lineAfter(i, from+length), true
 }
 
 // hide makes a region no part of the answer's text.
@@ -147,7 +158,7 @@ func (a *answer) lineAfter(i, at int) int {
 	return i
 }
 
-func (a *answer) closePending(i int) {
+func (a *answer) closePending() {
 	for n := range a.docs {
 		if d := &a.docs[n]; d.fence == a.pending {
 			d.closed = true
@@ -159,10 +170,16 @@ func (a *answer) closePending(i int) {
 // block reads a fenced code block. When a document stands in it, the document's own end counts, not
 // the next fence line: the block stays pending, because its fence may follow, or never.
 func (a *answer) block(i int, f markdown.Fence) int {
+	if n := strings.IndexByte(f.Info, '<'); n >= 0 && startsHere(f.Info[n:]) {
+		a.pending = &f // the document begins on the line of the fence
+		return a.document(i, a.lines[i].Start+strings.Index(a.lines[i].Of(a.src), f.Info)+n, a.pending, false)
+	}
+	diff := isDiff(f)
 	end, closed, weak := i+1, false, false
 	for ; end < len(a.lines) && !closed; end++ {
 		text := a.lines[end].Of(a.src)
-		if at, ok := documentStart(a.src, a.lines[end]); ok && !isDiff(f) {
+		diff = diff || isHunk(text)
+		if at, ok := documentStart(a.src, a.lines[end]); ok && !diff {
 			a.pending = &f
 			return a.document(end, at, a.pending, weak)
 		}
@@ -184,6 +201,19 @@ func (a *answer) block(i int, f markdown.Fence) int {
 func isDiff(f markdown.Fence) bool {
 	lang := f.Language()
 	return lang == "diff" || lang == "patch" || lang == "udiff"
+}
+
+// isHunk reports whether a line is the head of a part of a diff.
+func isHunk(text string) bool { return strings.HasPrefix(text, "@@ -") }
+
+// hunk skips a part of a diff that stands in no block.
+func (a *answer) hunk(i int) int {
+	for i++; i < len(a.lines); i++ {
+		if text := a.lines[i].Of(a.src); text != "" && strings.IndexByte(" +-\\", text[0]) < 0 {
+			break
+		}
+	}
+	return i
 }
 
 func (a *answer) addBlock(open, end int, f markdown.Fence) {
@@ -218,17 +248,10 @@ func (a *answer) startOn(i int) (at int, weak, ok bool) {
 		}
 		n += k
 		if text[n] == '`' {
-			run := len(text[n:]) - len(strings.TrimLeft(text[n:], "`"))
-			n += run
-			// Longer runs are text: looking for the end of each of many lengths is not linear.
-			if run <= 3 {
-				if k := strings.Index(text[n:], text[n-run:n]); k >= 0 {
-					n += k + run
-				}
-			}
+			n = markdown.SkipCode(text, n)
 			continue
 		}
-		if hasDoctype(text[n:]) || hasTag(text[n:], "<html") {
+		if startsHere(a.src[l.Start+n:]) {
 			return l.Start + n, true, behindWords(text[:n])
 		}
 		n++
@@ -242,6 +265,9 @@ func behindWords(before string) bool {
 	if strings.HasSuffix(before, `"`) || strings.HasSuffix(before, "'") {
 		return false
 	}
+	if strings.Trim(before, "` ") == "" {
+		return true // a backtick that nothing on the line closes
+	}
 	return strings.ContainsFunc(before[:min(len(before), 200)], unicode.IsLetter)
 }
 
@@ -249,15 +275,38 @@ func behindWords(before string) bool {
 // text is read on line by line: notes are found though the document is unusable.
 func (a *answer) document(i, at int, f *markdown.Fence, weak bool) int {
 	c := candidate{scan: a.walk.document(at), fence: f, weak: weak}
+	if before := a.src[a.lines[i].Start:at]; strings.Trim(before, " \t") == "" {
+		c.indent = len(before)
+	}
 	if !c.whole && weak && !c.root {
 		return i + 1 // a doctype mentioned in a sentence
 	}
 	a.docs = append(a.docs, c)
 	if !c.whole {
-		return i + 1
+		for i++; i < len(a.lines) && a.lines[i].Start < c.head; i++ { // its own <html> is no second start
+		}
+		return i
 	}
 	a.events = append(a.events, a.inDocument(&a.docs[len(a.docs)-1])...)
-	return a.lineAfter(i, c.end)
+	return a.fenceAfter(a.lineAfter(i, c.end), c.end)
+}
+
+// fenceAfter skips the fence that stands next behind a document in a block, whether it fits the one before it or
+// not, and a fence behind one in no block, at the answer's end.
+func (a *answer) fenceAfter(i, end int) int {
+	at := i
+	for at < len(a.lines) && a.at[at] == nil && markdown.TrimBlank(a.lines[at].Of(a.src)) == "" {
+		at++
+	}
+	if at == len(a.lines) {
+		return i
+	}
+	f, ok := markdown.OpenFence(a.lines[at].Of(a.src))
+	if !ok || f.Info != "" && a.lines[at].Start != end || a.pending == nil && markdown.TrimBlank(a.src[a.lines[at].End:]) != "" {
+		return i
+	}
+	a.closePending()
+	return at + 1
 }
 
 // text is the answer without thinking and notes.
@@ -280,18 +329,3 @@ func (a *answer) doubt(format string, args ...any) {
 }
 
 func isComment(s string) bool { return strings.HasPrefix(s, "<!--") && strings.HasSuffix(s, "-->") }
-
-// indexFold is strings.Index without regard to case, for an ASCII needle.
-func indexFold(s, needle string) int {
-	for at := 0; ; {
-		n := strings.IndexByte(s[at:], needle[0])
-		if n < 0 || at+n+len(needle) > len(s) {
-			return -1
-		}
-		at += n
-		if strings.EqualFold(s[at:at+len(needle)], needle) {
-			return at
-		}
-		at++
-	}
-}

@@ -28,7 +28,7 @@ type scan struct {
 type walker struct {
 	src    string
 	lines  []markdown.Line
-	starts []int // offsets of lines that look like the start of a document, ascending
+	starts []int // offsets of lines that look like the start of a document, stray doctypes aside, ascending
 	read   int   // bytes read by tokenizers
 	budget int   // most bytes to read
 }
@@ -39,7 +39,7 @@ const walks = 8
 func newWalker(src string, lines []markdown.Line) *walker {
 	w := &walker{src: src, lines: lines, budget: walks*len(src) + 1<<16}
 	for _, l := range lines {
-		if at, ok := documentStart(src, l); ok {
+		if at, ok := documentStart(src, l); ok && !isStray(src[at:]) {
 			w.starts = append(w.starts, at)
 		}
 	}
@@ -52,25 +52,47 @@ func (w *walker) exhausted() bool { return w.read >= w.budget }
 // documentStart reports whether a line begins with a doctype, an <html> tag or an XML prologue,
 // blanks aside, and where.
 func documentStart(src string, l markdown.Line) (int, bool) {
-	s := strings.TrimLeftFunc(l.Of(src), markdown.Blank)
+	s := strings.TrimLeftFunc(l.Of(src), func(r rune) bool { return r == 0 || markdown.Blank(r) })
+	if s == "" || s[0] != '<' {
+		return 0, false
+	}
 	at := l.End - len(s)
-	return at, hasDoctype(s) || hasTag(s, "<html") || hasPrologue(src[at:])
+	return at, startsHere(src[at:]) || hasPrologue(src[at:])
 }
+
+// startsHere reports whether s begins with a doctype or an <html> tag.
+func startsHere(s string) bool { return hasDoctype(s) || hasTag(s, "<html") }
 
 func hasDoctype(s string) bool {
 	rest, ok := cutFold(s, "<!doctype")
 	if !ok {
 		return false
 	}
-	blank := strings.TrimLeft(rest, " \t\r\n\f")
+	blank := strings.TrimLeft(rest[:min(len(rest), 100)], " \t\r\n\f")
 	_, ok = cutFold(blank, "html")
-	return ok && len(blank) < len(rest)
+	return ok && len(blank) < min(len(rest), 100)
 }
 
 // hasTag reports whether s begins with a start tag.
 func hasTag(s, open string) bool {
 	rest, ok := cutFold(s, open)
 	return ok && rest != "" && strings.IndexByte(" \t\r\n\f/>", rest[0]) >= 0
+}
+
+// isStray reports whether s begins with a doctype that no page follows: one in the body of another page.
+func isStray(s string) bool {
+	s = s[:min(len(s), 400)]
+	end := strings.IndexByte(s, '>')
+	if end < 0 || !hasDoctype(s) {
+		return false
+	}
+	s = strings.TrimLeftFunc(s[end+1:], markdown.Blank)
+	for _, next := range []string{"<html", "<head", "<body", "<meta", "<title", "<!--"} {
+		if _, ok := cutFold(s, next); ok {
+			return false
+		}
+	}
+	return s != ""
 }
 
 // hasPrologue reports whether s begins with an XML prologue of an HTML document.
@@ -82,8 +104,7 @@ func hasPrologue(s string) bool {
 	if end < 0 {
 		return false
 	}
-	rest := strings.TrimLeftFunc(s[end+1:], markdown.Blank)
-	return hasDoctype(rest) || hasTag(rest, "<html")
+	return startsHere(strings.TrimLeftFunc(s[end+1:], markdown.Blank))
 }
 
 func cutFold(s, prefix string) (string, bool) {
@@ -99,7 +120,7 @@ func cutFold(s, prefix string) (string, bool) {
 func (w *walker) document(start int) scan {
 	s := w.walk(start, true)
 	if !s.whole && s.restart < 0 {
-		// A <pre> that is never closed hides the end.
+		// A <pre> or <code> that is never closed hides the end.
 		if again := w.walk(start, false); again.whole {
 			s = again
 		}
@@ -131,15 +152,15 @@ func (w *walker) lastStart(from, to int) int {
 	return w.starts[lo-1]
 }
 
-// walk tokenises from start until the first </html> that is an end tag. In <pre> such tags are a
-// sample that was not escaped, if heedPre says so.
-func (w *walker) walk(start int, heedPre bool) scan {
+// walk tokenises from start until the first </html> that is an end tag. In <pre> and <code> such tags are a
+// sample that was not escaped, if heedSamples says so.
+func (w *walker) walk(start int, heedSamples bool) scan {
 	s := scan{start: start, end: len(w.src), restart: -1, bodyEnd: -1}
 	if w.exhausted() {
 		return s
 	}
 	z := html.NewTokenizer(strings.NewReader(w.src[start:]))
-	at, pre := start, 0
+	at, sample := start, 0
 	for {
 		tt := z.Next()
 		n := len(z.Raw())
@@ -158,7 +179,7 @@ func (w *walker) walk(start int, heedPre bool) scan {
 		}
 		switch {
 		case tt == html.DoctypeToken, tt == html.StartTagToken && name == "html":
-			if pre > 0 {
+			if sample > 0 {
 				continue
 			}
 			if s.root || s.content || tt == html.DoctypeToken && s.doctype {
@@ -171,20 +192,20 @@ func (w *walker) walk(start int, heedPre bool) scan {
 			s.doctype = s.doctype || tt == html.DoctypeToken && hasDoctype(w.src[tokenAt:at])
 			s.root = s.root || name == "html"
 			s.head = at
-		case tt == html.EndTagToken && name == "html" && pre == 0:
+		case tt == html.EndTagToken && name == "html" && sample == 0:
 			s.end, s.ended = at, true
 			s.whole = (s.root || s.doctype) && s.content
 			return s
-		case tt == html.EndTagToken && name == "body" && pre == 0:
+		case tt == html.EndTagToken && name == "body" && sample == 0:
 			s.bodyEnd = at
-		case tt == html.EndTagToken && name == "pre":
-			pre = max(0, pre-1)
+		case tt == html.EndTagToken && (name == "pre" || name == "code"):
+			sample = max(0, sample-1)
 		case tt == html.EndTagToken:
 		case name != "":
 			s.content = true
 			s.page = s.page || name == "head" || name == "body" || name == "frameset"
-			if name == "pre" && heedPre && tt == html.StartTagToken {
-				pre++
+			if (name == "pre" || name == "code") && heedSamples && tt == html.StartTagToken {
+				sample++
 			}
 		}
 	}

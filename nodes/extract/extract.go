@@ -62,7 +62,7 @@ func (x step) Apply(s *accept.State) error {
 	for _, name := range slices.Sorted(maps.Keys(x.Markers)) {
 		s.Markers = append(s.Markers, accept.Marker{Name: name, Start: x.Markers[name].Start, End: x.Markers[name].End})
 	}
-	a := cut(s.Answer, s.Markers)
+	a := cutUp(s.Answer, s.Markers)
 
 	var first error
 	try := func(err error) {

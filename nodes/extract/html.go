@@ -15,8 +15,22 @@ import (
 // takeHTML chooses the document and holds it against the rules and the previous version.
 func takeHTML(s *accept.State, a *answer, h *htmlRule) error {
 	doc, err := choose(s, a, h)
+	if e, ok := err.(*nodes.Error); ok && e.Category == "no_artifact" {
+		inner, how, cut := a.unwrapped()
+		switch {
+		case cut:
+			err = nodes.Fail("truncated", "the document stands in a JSON value that breaks off: ... "+tail(a.src))
+		case inner != nil:
+			s.Warn("%s", how)
+			a = inner
+			doc, err = choose(s, a, h)
+		}
+	}
 	if err != nil {
 		return err
+	}
+	if at := a.seam(doc); at >= 0 {
+		return nodes.Fail("truncated", fmt.Sprintf("line %d: the document breaks off at the end of its block and goes on in another", a.lineOf(at)))
 	}
 	text := a.bytesOf(doc)
 	if err := inspect(s, text, h); err != nil {
@@ -50,6 +64,10 @@ func choose(s *accept.State, a *answer, h *htmlRule) (*candidate, error) {
 		return nil, err
 	}
 	distinct := a.distinct(whole)
+	for len(distinct) > 1 && h.Policy == "fail" && h.Placeholders == "fail" && len(placeholders(a.bytesOf(distinct[0]))) > 0 {
+		s.Warn("line %d: a document that leaves parts out was left out, as the form of the next one", a.lineOf(distinct[0].start))
+		distinct = distinct[1:]
+	}
 	doc := distinct[0]
 	if len(distinct) > 1 {
 		switch h.Policy {
@@ -81,8 +99,7 @@ func (a *answer) brokenOff(s *accept.State, last *candidate) error {
 		}
 		if d.start > last.start {
 			switch text := strings.TrimRight(a.bytesOf(d), "`~ \r\n"); {
-			case strings.Contains(a.bytesOf(last), text):
-				continue // the same once more, cut
+			case strings.Contains(a.bytesOf(last), text): // the same once more, cut
 			case !d.closed && d.bodyEnd < 0:
 				return nodes.Fail("truncated", fmt.Sprintf("line %d: a second document breaks off without </html>: ... %s", a.lineOf(d.start), tail(a.src)))
 			}
@@ -117,13 +134,23 @@ func (a *answer) distinct(docs []*candidate) []*candidate {
 	var out []*candidate
 	seen := map[string]bool{}
 	for _, d := range docs {
-		key := notesText(a.bytesOf(d))
+		key := trimmedLines(a.bytesOf(d))
 		if !seen[key] {
 			seen[key] = true
 			out = append(out, d)
 		}
 	}
 	return out
+}
+
+// trimmedLines is a text without blanks at the ends of its lines.
+func trimmedLines(text string) string {
+	var b strings.Builder
+	for _, l := range markdown.Lines(text) {
+		b.WriteString(strings.TrimRight(l.Of(text), " \t"))
+		b.WriteByte('\n')
+	}
+	return strings.TrimSpace(b.String())
 }
 
 func firstByStrategy(docs []*candidate, strategies []string) *candidate {
@@ -145,7 +172,7 @@ func (a *answer) oddities(s *accept.State, d *candidate, h *htmlRule) error {
 	if d.weak {
 		s.Warn("line %d: text stands before the document on its line or in its block", a.lineOf(d.start))
 	}
-	if d.fence != nil && d.fence.Indent > 3 {
+	if d.fence != nil && d.fence.Indent > 3 || d.fence == nil && d.indent > 3 && indented(a.src[d.start:d.end], d.indent) {
 		s.Warn("the document stands in an indented block; its indent was taken off")
 	}
 	if d.fence != nil && d.fence.Odd {
@@ -197,7 +224,8 @@ func (a *answer) noDocument(h *htmlRule) (*candidate, error) {
 // finished reports whether the answer goes on, or its block was closed, behind </body>: then the end
 // tag was forgotten, not cut off.
 func (a *answer) finished(d *candidate) bool {
-	return d.closed || markdown.TrimBlank(a.src[d.bodyEnd:]) != ""
+	rest := strings.ToLower(markdown.TrimBlank(a.src[d.bodyEnd:]))
+	return d.closed || !strings.HasPrefix("</html>", rest)
 }
 
 // fragments returns the blocks that begin with a tag.
@@ -224,11 +252,39 @@ func (a *answer) fragment() (*candidate, error) {
 	return nil, nodes.Fail("ambiguous", fmt.Sprintf("the answer holds %d parts of a page", len(parts)))
 }
 
+// seam returns where a document is cut by the end of its block and goes on in a second block that names a language; -1 if
+// nowhere. A sample in the page opens its own block first.
+func (a *answer) seam(d *candidate) int {
+	if d.fence == nil {
+		return -1
+	}
+	closed := -1
+	for i := a.lineOf(d.start); i < len(a.lines) && a.lines[i].Start < d.end; i++ {
+		text := a.lines[i].Of(a.src)
+		switch f, ok := markdown.OpenFence(text); {
+		case !ok || f.Char != d.fence.Char || f.Len < d.fence.Len:
+		case f.Info != "" && closed >= 0:
+			return closed
+		case f.Info != "": // a sample: read on behind it
+			for i++; i < len(a.lines) && a.lines[i].Start < d.end && !f.Closes(a.lines[i].Of(a.src)); i++ {
+			}
+		case closed >= 0:
+			closed = -1 // a sample without a language
+		default:
+			closed = a.lines[i].Start
+		}
+	}
+	return -1
+}
+
 // bytesOf returns a document's bytes: without the indent of its block and without notes that stand in it.
 func (a *answer) bytesOf(d *candidate) string {
 	text := a.without(d)
-	if d.fence != nil && d.fence.Indent > 0 {
+	switch {
+	case d.fence != nil && d.fence.Indent > 0:
 		text = outdent(text, d.fence.Indent)
+	case d.fence == nil && d.indent > 0 && indented(text, d.indent):
+		text = outdent(text, d.indent)
 	}
 	return strings.Trim(text, "\r\n\ufeff")
 }
@@ -245,6 +301,17 @@ func (a *answer) without(d *candidate) string {
 	}
 	b.WriteString(a.src[at:d.end])
 	return b.String()
+}
+
+// indented reports whether all lines but the first begin with so many blanks, or hold nothing else.
+func indented(text string, columns int) bool {
+	for i, l := range markdown.Lines(text) {
+		line := l.Of(text)
+		if i > 0 && len(line)-len(strings.TrimLeft(line, " \t")) < columns && strings.TrimSpace(line) != "" {
+			return false
+		}
+	}
+	return true
 }
 
 // outdent takes up to so many columns of blanks off each line.
@@ -277,6 +344,9 @@ func inspect(s *accept.State, text string, h *htmlRule) error {
 	}
 	if strings.ContainsFunc(text, control) {
 		s.Warn("the document holds control characters")
+	}
+	if strings.Contains(text, "\n<<<<<<< ") && strings.Contains(text, "\n>>>>>>> ") {
+		s.Warn("the document holds the marks of a merge conflict")
 	}
 	if h.Placeholders == "ignore" {
 		return nil

@@ -302,7 +302,7 @@ func (a *answer) holdsPage(blocks []notesBlock) string {
 	for _, b := range blocks {
 		inner := a.src[b.inner.start:b.inner.end]
 		for _, tag := range []string{"<body", "</body", "</html", "<head", "<main", "<section"} {
-			if indexFold(inner, tag) >= 0 {
+			if markdown.IndexFold(inner, tag) >= 0 {
 				return fmt.Sprintf("line %d: the markers stand around a part of the page", a.lineOf(b.outer.start))
 			}
 		}

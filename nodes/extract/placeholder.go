@@ -51,6 +51,9 @@ func placeholders(page string) []string {
 
 var isSample = map[string]bool{"pre": true, "code": true, "samp": true, "kbd": true, "textarea": true, "title": true, "xmp": true}
 
+// isRoom holds the elements that an ellipsis alone does not fill.
+var isRoom = map[string]bool{"head": true, "body": true, "main": true, "article": true, "section": true, "header": true, "footer": true}
+
 // runs reports whether a script is one, by its type.
 func runs(z *html.Tokenizer) bool {
 	for {
@@ -114,12 +117,10 @@ func (f *finder) text(text string, sample bool) {
 	case sample:
 		f.settle(false)
 	default:
-		if visible(text) {
-			f.settle(false)
-			f.add(text)
-			return
-		}
 		f.settle(false)
+		if visible(text) || isRoom[f.element] && strings.Trim(text, ".… \t\r\n[]") == "" {
+			f.add(text)
+		}
 	}
 }
 

@@ -1,0 +1,61 @@
+package extract
+
+import (
+	"bytes"
+	"encoding/json"
+	"html"
+	"strings"
+
+	"dagrun.dev/nodes/internal/markdown"
+)
+
+// unwrapped returns the answer that stands escaped in an answer: in strings of its JSON value, or written with
+// character references. how says which; "" when there is neither, with cut when a JSON value breaks off.
+func (a *answer) unwrapped() (inner *answer, how string, cut bool) {
+	values, cut := a.jsonValues()
+	var texts []string
+	if text := a.text(); strings.HasPrefix(text, `"`) {
+		values = append(values, json.RawMessage(text))
+	}
+	for _, raw := range values {
+		texts = append(texts, pagesIn(raw)...)
+	}
+	if texts != nil {
+		return cutUp(strings.Join(texts, "\n\n"), nil), "the document stands in a JSON string", false
+	}
+	if text, ok := unescaped(a.src); ok {
+		return cutUp(text, nil), "the document is written with character references", false
+	}
+	return nil, "", cut && (markdown.IndexFold(a.src, "<html") >= 0 || markdown.IndexFold(a.src, "<!doctype") >= 0)
+}
+
+// pagesIn returns the strings of a JSON value that hold the start of a document.
+func pagesIn(raw json.RawMessage) []string {
+	var out []string
+	d := json.NewDecoder(bytes.NewReader(raw))
+	for {
+		token, err := d.Token()
+		if err != nil {
+			return out
+		}
+		if s, ok := token.(string); ok && (markdown.IndexFold(s, "<!doctype") >= 0 || markdown.IndexFold(s, "<html") >= 0) {
+			out = append(out, s)
+		}
+	}
+}
+
+// unescaped returns the part of a text from an escaped start of a document to its last escaped end.
+func unescaped(src string) (string, bool) {
+	start := markdown.IndexFold(src, "&lt;!doctype html")
+	if start < 0 {
+		start = markdown.IndexFold(src, "&lt;html")
+	}
+	if start < 0 {
+		return "", false
+	}
+	end := markdown.IndexFold(src[start:], "&lt;/html&gt;")
+	if end < 0 {
+		return "", false
+	}
+	return html.UnescapeString(src[start : start+end+len("&lt;/html&gt;")]), true
+}
