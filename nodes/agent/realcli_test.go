@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -21,25 +22,27 @@ import (
 	"dagrun.dev/nodes/internal/nodetest"
 )
 
-// realCLI is what npm installs. The native program comes in a package of its own.
-const realCLI = "@anthropic-ai/claude-code@2.1.197"
+// realCLIs are the versions that are tried. The native program comes in a package of its own, which
+// asks for no version of Node; the one around it does.
+var realCLIs = []string{"2.1.197", "2.1.332"}
 
 // installCLI returns the real agent's program: DAGRUN_REAL_CLI, or from npm into a temporary folder.
-func installCLI(t *testing.T) string {
+func installCLI(t *testing.T, version string) string {
 	t.Helper()
 	if path := os.Getenv("DAGRUN_REAL_CLI"); path != "" {
 		return path
 	}
+	name, known := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
+	if !known {
+		t.Fatalf("there is no program for %s", runtime.GOARCH)
+	}
+	name = "@anthropic-ai/claude-code-" + runtime.GOOS + "-" + name
 	dir := t.TempDir()
-	cmd := exec.Command("npm", "install", "--prefix", dir, "--cache", filepath.Join(dir, "cache"), "--no-audit", "--no-fund", realCLI)
+	cmd := exec.Command("npm", "install", "--prefix", dir, "--cache", filepath.Join(dir, "cache"), "--no-audit", "--no-fund", name+"@"+version)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("npm install: %v\n%s", err, out)
 	}
-	found, err := filepath.Glob(filepath.Join(dir, "node_modules", "@anthropic-ai", "claude-code-linux-*", "claude"))
-	if err != nil || len(found) == 0 {
-		t.Fatalf("no native program in %s", dir)
-	}
-	return found[0]
+	return filepath.Join(dir, "node_modules", filepath.FromSlash(name), "claude")
 }
 
 // A fakeAPI speaks enough of the Messages API: the first part of the path chooses the behaviour.
@@ -71,6 +74,8 @@ func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		f.answer(w, "<!DOCTYPE html><html><body><h1>PART-ONE", "max_tokens")
+	case "full":
+		f.answer(w, "<!DOCTYPE html><html><body><h1>NO-END", "max_tokens")
 	case "hang":
 		w.Header().Set("content-type", "text/event-stream")
 		w.WriteHeader(http.StatusOK)
@@ -105,7 +110,16 @@ func (f *fakeAPI) answer(w http.ResponseWriter, text, stop string) {
 
 // The real command line agent against a loopback API, with a dummy key and an empty home.
 func TestRealCLI(t *testing.T) {
-	program := installCLI(t)
+	versions := realCLIs
+	if os.Getenv("DAGRUN_REAL_CLI") != "" {
+		versions = []string{"given"}
+	}
+	for _, version := range versions {
+		t.Run(version, func(t *testing.T) { testRealCLI(t, installCLI(t, version)) })
+	}
+}
+
+func testRealCLI(t *testing.T, program string) {
 	api := &fakeAPI{waiting: make(chan struct{}, 1)}
 	server := httptest.NewServer(api)
 	defer server.Close()
@@ -149,6 +163,15 @@ func TestRealCLI(t *testing.T) {
 		}
 		if got := nodetest.Stage(t, task, res, "page.html"); !strings.Contains(got, "PART-ONE PART-TWO") {
 			t.Errorf("page %q", got)
+		}
+	})
+	t.Run("answer cut each time", func(t *testing.T) {
+		_, _, host, err := run(t, t.Context(), "full", "Make a page.")
+		if nodetest.Category(err) != "truncated" {
+			t.Errorf("%v", err)
+		}
+		if !strings.Contains(host.Kept["raw-output.txt"]+host.Kept["transcript.jsonl"], "NO-END") {
+			t.Errorf("the cut answer is not kept: %v", host.Kept)
 		}
 	})
 	t.Run("stopped", func(t *testing.T) {

@@ -38,7 +38,7 @@ func (c Case) Error() *nodes.Error {
 	word, said := Word(c.Text)
 	byStatus, known := Status(status, c.HTML)
 	switch {
-	case said && (!known || strong[word]):
+	case said && (!known || strong[word] || status == 400 && plain[word]):
 		e.Category = word
 	case known:
 		e.Category = byStatus
@@ -92,6 +92,10 @@ var strong = map[string]bool{
 	"billing": true, "quota_wait": true, "input_too_big": true, "truncated": true, "budget": true, "refused": true, "config": true,
 }
 
+// plain are the categories in which words say more than a status that says only that something is
+// wrong with the request: some tell an invalid key, or throttling, so.
+var plain = map[string]bool{"auth": true, "rate_limited": true}
+
 // final are the categories in which the same question gets the same answer.
 var final = map[string]bool{
 	"config": true, "input_too_big": true, "refused": true, "budget": true, "truncated": true, "spawn_failed": true,
@@ -141,13 +145,13 @@ var words = []struct {
 	category string
 	re       *regexp.Regexp
 }{
-	{"billing", regexp.MustCompile(`(?i)credit balance|insufficient[ _]?(?:quota|credits?|funds|balance)|billing[ _](?:error|hard|details|is|not|issue|problem)|check your plan|payment required|out of credits?|no credits|prepaid|account (?:is )?(?:suspended|past due)|spend(?:ing)? (?:limit|cap)`)},
+	{"billing", regexp.MustCompile(`(?i)credit balance|insufficient[ _]?(?:quota|credits?|funds|balance)|billing[ _](?:error|hard|details|is|not|issue|problem)|check your plan|payment required|out of credits?|requires more credits|(?:extra usage|usage credits?) (?:is|are) required|no credits|prepaid|account (?:is )?(?:suspended|past due)|spend(?:ing)? (?:limit|cap)`)},
 	{"budget", regexp.MustCompile(`(?i)exceeded usd budget|max(?:imum)?[ _]budget|budget_exhausted|budget ?exceeded|error_max_turns|max(?:imum)?[ _](?:session[ _])?(?:number of[ _])?turns|turn[ _]limit`)},
-	{"quota_wait", regexp.MustCompile(`(?i)usage[ _]limit|(?:session|weekly|daily|monthly|hourly|plan|message|5-hour|five-hour)[ _]limit|(?:hit|reached) your limit|limit (?:will )?resets?|limit reached[^.\n]{0,40}resets?|"resets_(?:at|in_seconds)"|(?:daily|monthly|weekly) quota|quota (?:will )?resets?`)},
+	{"quota_wait", regexp.MustCompile(`(?i)usage[ _]limit|(?:session|weekly|daily|monthly|hourly|plan|message|5-hour|five-hour)[ _]limit|(?:hit|reached) your (?:\w+ ){0,2}limit|out of extra usage|limit (?:will )?resets?|limit reached[^.\n]{0,40}resets?|"resets_(?:at|in_seconds)"|(?:daily|monthly|weekly) quota|quota (?:will )?resets?`)},
 	{"input_too_big", regexp.MustCompile(`(?i)prompt is too long|prompt_too_long|input is too (?:long|large)|context[ _]length|maximum context|context_length_exceeded|context ?window ?exceeded|too many (?:input )?tokens|request[ _]too[ _]large|(?:exceeds|over|above) the (?:maximum|context|model)[^.\n]{0,40}(?:tokens|context|length|input)|input exceeds|exceeds \d+ ?[mk]i?b|entity too large`)},
 	{"truncated", regexp.MustCompile(`(?i)output token (?:maximum|limit)|max_output_tokens|maximum output|context window limit|finish_?reason"?: ?"?(?:length|max_tokens)`)},
 	{"refused", regexp.MustCompile(`(?i)(?:can't|cannot|can not|unable to) (?:help|assist|respond|comply|continue)[^.\n]{0,20} th(?:is|at)\b|content[ _](?:policy|filter)|safety (?:policy|filter|system)|violat(?:e|es|ed|ing|ion|ions)[^.\n]{0,40}polic|stop_reason"?: ?"?refusal`)},
-	{"auth", regexp.MustCompile(`(?i)not logged in|please run /login|log ?in again|login (?:required|expired)|re-?authenticate|failed to authenticate|(?:invalid|incorrect|missing|no|bad|expired) (?:x-)?api[- _]key|api[- _]key (?:is )?(?:not valid|invalid|missing|expired|not set|not found)|authentication[ _]?(?:error|failed|required)|unauthori[sz]ed|unauthenticated|permission_?(?:error|denied)|(?:session|token|credentials?)[^.\n]{0,30}(?:expired|revoked|rejected|invalid)|(?:expired|revoked|invalid) (?:oauth )?(?:session|token|credentials?)|refresh token|invalid_grant|set an auth method`)},
+	{"auth", regexp.MustCompile(`(?i)not logged in|please run /login|log ?in again|login (?:required|expired)|sign(?:ing)? in again|authentication cancelled|has disabled [^.\n]{0,40}access|organization has been disabled|not allowed for this organization|re-?authenticate|failed to authenticate|(?:invalid|incorrect|missing|no|bad|expired) (?:x-)?api[- _]key|api[- _]key (?:is )?(?:not valid|invalid|missing|expired|not set|not found)|authentication[ _]?(?:error|failed|required)|unauthori[sz]ed|unauthenticated|permission_?(?:error|denied)|(?:session|token|credentials?)[^.\n]{0,30}(?:expired|revoked|rejected|invalid)|(?:expired|revoked|invalid) (?:oauth )?(?:session|token|credentials?)|refresh token|invalid_grant|set an auth method`)},
 	{"config", regexp.MustCompile(`(?i)model_not_found|(?:no such|unknown|invalid|unsupported) model|model[^.\n]{0,60}(?:does not exist|not found|may not exist|not supported|is not available)|not_?found_?error|self[- ]signed certificate|unable to (?:verify|get)[^.\n]{0,40}certificate|cert_[a-z_]+|(?:unknown|unexpected|unrecogni[sz]ed|invalid) (?:option|argument|flag|subcommand|command)|option [^.\n]{0,60} is invalid|argument [^.\n]{0,60} is invalid|requires? --|input must be provided|only whitespace|no prompt`)},
 	{"rate_limited", regexp.MustCompile(`(?i)rate.?limit|too many requests|\b429\b|overloaded|at capacity|over capacity|capacity (?:limit|exceeded|constraints?)|resource[ _](?:has been )?exhausted|throttl|quota exceeded|exceeded your (?:current )?quota`)},
 	{"transient", regexp.MustCompile(`(?i)connection_failed|econn(?:refused|reset|aborted)|etimedout|enotfound|eai_again|epipe|socket hang up|fetch failed|connection (?:refused|reset|lost|dropped|closed|error|timed)|disconnected|network (?:error|is unreachable)|timed? ?out|internal ?server ?error|bad gateway|service ?unavailable|connectionerror|gateway time|temporar|try again|empty or malformed|server[ -](?:side|error)|api_error|execution error|unexpected end of|error sending request`)},
@@ -155,7 +159,10 @@ var words = []struct {
 
 // Word returns the category that the words of a message stand for.
 func Word(text string) (category string, ok bool) {
-	text = head(text, 16000)
+	text = notYours.ReplaceAllString(head(text, 16000), "")
+	if category := googleQuota(text); category != "" {
+		return category, true
+	}
 	for _, w := range words {
 		if !w.re.MatchString(text) {
 			continue
@@ -168,13 +175,17 @@ func Word(text string) (category string, ok bool) {
 	return "", false
 }
 
+// notYours are words that say which limit it is not.
+var notYours = regexp.MustCompile(`(?i)\bnot your usage limit\b`)
+
 var (
 	rate = regexp.MustCompile(`(?i)rate[ -]?limit`) // not the API's word rate_limit_error, which comes with plan limits too
 	plan = regexp.MustCompile(`(?i)usage[ _]limit|session|weekly|5-hour|five-hour|plan|"resets_`)
 )
 
-// heads begin a message that is nothing but an error, told where an answer should stand.
-var heads = regexp.MustCompile(`(?i)^(?:[\w.]*(?:error|exception)\b\s*[:(]|api error\b|execution error\b|error\b[: ]|fatal\b|failed to\b|traceback \(most recent|not logged in\b|invalid (?:api|x-api)|please run /login|credit balance\b|you(?:'|’)?ve (?:hit|reached|exceeded)\b|you have (?:hit|reached|exceeded)\b|you exceeded\b|your (?:\w+ )?limit\b|(?:claude|codex|gemini)[\w ]* (?:usage )?limit\b|(?:usage|session|weekly|rate) limit\b|rate limited|prompt is too long|request timed out|connection (?:error|refused|lost)|unknown command\b|settings file is\b|too many requests|overloaded|service unavailable|internal server error|quota exceeded|\{"error"|\{"type": ?"error")`)
+// heads begin a message that is nothing but an error, told where an answer should stand; some put a
+// sign or a bracket before it.
+var heads = regexp.MustCompile(`(?i)^[\s\[✕✖✗■⚠\x{FE0F}⎿●·]*(?:[\w.]*(?:error|exception)\b\s*[:(]|api error\b|execution error\b|error\b[: ]|fatal\b|failed to\b|traceback \(most recent|not logged in\b|invalid (?:api|x-api)|please run /login|credit balance\b|you(?:'|’)?ve (?:hit|reached|exceeded)\b|you have (?:hit|reached|exceeded)\b|you exceeded\b|your (?:\w+ )?limit\b|(?:claude|codex|gemini)[\w ]* (?:usage )?limit\b|(?:usage|session|weekly|rate) limit\b|rate limited|prompt is too long|request timed out|connection (?:error|refused|lost)|unknown command\b|settings file is\b|too many requests|overloaded|service unavailable|internal server error|quota exceeded|you(?:'|’)?re out of (?:extra usage|credits?|messages)|(?:\w+-hour|\w+ly|session|opus|sonnet|fable|haiku) limit reached|(?:your|this) organization (?:has disabled|has been disabled|does not have access)|your (?:account|access token|refresh token|api key)\b[^.\n]{0,30} (?:could not be|has been|is|was) (?:refreshed|disabled|suspended|revoked|invalid|not)|oauth (?:token|authentication)\b|stream (?:disconnected|error)\b|resource (?:has been )?exhausted|you have exhausted your\b|cached credentials are\b|please set an auth method|exceeded retry limit|\{"error"|\{"type": ?"error")`)
 
 // mostHead is the length up to which an answer can be nothing but an error message.
 const mostHead = 1500
