@@ -127,6 +127,7 @@ type Node struct {
 	Needs   []string        `json:"needs,omitempty"`
 	AtLeast int             `json:"atLeast,omitempty"` // how many needs must have succeeded; 0 = see When and OnFail
 	WaitAll bool            `json:"waitAll,omitempty"` // with AtLeast: starts when all needs have ended, not when enough have succeeded
+	Again   int             `json:"again,omitempty"`   // with AtLeast: how often needs that failed are run again before too few is a failure
 	When    string          `json:"when,omitempty"`    // CEL over recorded values and statuses of needs
 	Always  bool            `json:"always,omitempty"`
 

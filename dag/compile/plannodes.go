@@ -163,6 +163,10 @@ func (b *builder) needs(n *dag.Node, v *tree.Value, path string) {
 		list = v.Get("of")
 		n.AtLeast = num(v.Get("atLeast"))
 		n.WaitAll = n.AtLeast > 0 && str(v.Get("wait")) == "all"
+		n.Again = num(v.Get("again"))
+		if n.Again > 0 && n.AtLeast == 0 {
+			b.fail(v.Get("again").Pos, path+".needs.again", "without atLeast it has no meaning")
+		}
 		if n.AtLeast > len(list.Items) {
 			b.fail(v.Get("atLeast").Pos, path+".needs.atLeast", "want at most %d, the number of needs, got %d", len(list.Items), n.AtLeast)
 		}

@@ -116,6 +116,7 @@ func (g generator) edges(n *dag.Node) {
 	case 2:
 		n.AtLeast = 1
 		n.WaitAll = len(n.Needs)%2 == 0
+		n.Again = g.IntN(3)
 		n.OnFail = g.one("continue", "skip")
 		return
 	case 3:

@@ -242,16 +242,21 @@ func (s *State) onPlanAdopted(e *Event, b *PlanAdoptedBody) error {
 }
 
 func (s *State) onRewound(b *RewoundBody) error {
+	failed := false // a failure asked for it, not a join that has not ended
 	if b.For != "" {
-		if _, err := s.find(b.For); err != nil {
+		i, err := s.find(b.For)
+		if err != nil {
 			return err
 		}
+		failed = s.recs[i].phase == ended
 	}
 	if err := s.sendBack(b.Nodes); err != nil {
 		return err
 	}
-	if i, ok := s.graph.Index(b.For); ok {
+	if i, ok := s.graph.Index(b.For); ok && failed {
 		s.recs[i].m().rewinds++
+	} else if ok {
+		s.recs[i].m().agains++
 	}
 	s.reopen()
 	return nil

@@ -71,7 +71,9 @@ func (d *decision) waitUntil(at int64) {
 func (d *decision) run() {
 	d.answers()
 	d.overdue(true)
-	d.skips()
+	if d.skips() {
+		return
+	}
 	d.recheck(d.s.list(Checking))
 	for _, i := range d.s.list(Deciding) {
 		d.command(Evaluate, i)
@@ -146,15 +148,23 @@ func (s *State) failure(i int32, category, message string) *FinishedBody {
 	return b
 }
 
-// skips records the nodes that will not run.
-func (d *decision) skips() {
+// skips records the nodes that will not run. It reports whether nodes were sent back instead: that is
+// decided alone, as all else may look different then.
+func (d *decision) skips() (sentBack bool) {
 	s := d.s
 	for _, i := range s.list(Skipping) {
 		n, t := s.graph.Node(i), &s.tallies[i]
 		b := &FinishedBody{Node: n.ID, Generation: int(s.recs[i].gen), Status: StatusSkipped, Final: true}
 		switch unwanted(n, t) {
 		case byCount:
-			b = s.failure(i, CategoryNeeds, fmt.Sprintf("%d of %d needs succeeded; %d wanted", t.ok, t.counted, n.AtLeast))
+			sent, waits := d.again(i)
+			if sent {
+				return true
+			}
+			if waits {
+				continue
+			}
+			b = s.failure(i, CategoryNeeds, s.shortage(i))
 		case byUpstream:
 			b.Category, b.Message = CategoryUpstream, "skipped because of "+s.cause(i)
 		default:
@@ -162,6 +172,7 @@ func (d *decision) skips() {
 		}
 		d.recordOf(i, b)
 	}
+	return false
 }
 
 // cause names the failed node because of which node i is skipped.
@@ -337,6 +348,9 @@ func (d *decision) pauses() {
 		i := slices.MinFunc(list, func(a, b int32) int { return cmp.Compare(s.recs[a].endSeq, s.recs[b].endSeq) })
 		id, m := s.graph.Node(i).ID, s.recs[i].m()
 		why := orElse(m.last.Message, m.last.Category)
+		if m.last.Category == CategoryNeeds {
+			why += ". Resuming runs what is missing again"
+		}
 		if m.rounds >= failuresInARow {
 			d.pause("repeated-failure", id, "%s has failed in %d separate runs of attempts, last with %s: %s. Resuming alone will hardly help: look at its settings, its inputs and what it depends on",
 				id, m.rounds, orElse(m.last.Category, "no category"), why)

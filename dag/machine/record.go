@@ -56,6 +56,7 @@ type more struct {
 	waits      int32         // in a row
 	rounds     int32         // final failures, each after a fresh start
 	rewinds    int32         // that its failures caused
+	agains     int32         // times it sent back what it was missing; see again
 	retryAt    int64         // 0 = none
 	hold       bool          // retryAt is a wait, not a backoff
 	stopped    bool          // only a person can help
@@ -88,8 +89,8 @@ func (r *rec) m() *more {
 func (r *rec) reset() {
 	old := r.more
 	*r = rec{gen: r.gen + 1, items: notExpanded}
-	if old != nil && (old.cost != 0 || old.usage != Usage{} || old.rewinds != 0) {
-		r.more = &more{cost: old.cost, usage: old.usage, rewinds: old.rewinds}
+	if old != nil && (old.cost != 0 || old.usage != Usage{} || old.rewinds != 0 || old.agains != 0) {
+		r.more = &more{cost: old.cost, usage: old.usage, rewinds: old.rewinds, agains: old.agains}
 	}
 }
 

@@ -64,6 +64,7 @@ type PlanNode struct {
 	Why      []string   `json:"why,omitempty"`
 	Needs    []string   `json:"needs,omitempty"`
 	AtLeast  int        `json:"at_least,omitempty"` // of the needs must succeed; 0 = all
+	Again    int        `json:"again,omitempty"`    // how often needs that failed run again before that is too few
 	When     string     `json:"when,omitempty"`
 	RunsWith []string   `json:"runs_with,omitempty"` // without a condition of its own: skipped unless one of these runs
 	Items    string     `json:"foreach,omitempty"`   // run-time expansion: where its items come from
@@ -192,7 +193,7 @@ func (t *PlanTotals) add(n *PlanNode) {
 func planNode(in PlanInput, i int32, diff map[string]run.NodeDiff) PlanNode {
 	n := in.Graph.Node(i)
 	out := PlanNode{
-		ID: n.ID, Kind: n.Kind, Title: n.Title, Group: n.Group, Do: run.DoRun, Needs: n.Needs, AtLeast: n.AtLeast, When: n.When,
+		ID: n.ID, Kind: n.Kind, Title: n.Title, Group: n.Group, Do: run.DoRun, Needs: n.Needs, AtLeast: n.AtLeast, Again: n.Again, When: n.When,
 		Reads: n.Reads, Writes: n.Writes, Appends: n.Appends, Effect: n.Effect, Reserve: n.Reserve,
 	}
 	if d, ok := diff[n.ID]; ok {
@@ -298,6 +299,9 @@ func (n *PlanNode) details() []string {
 	needs := "needs"
 	if n.AtLeast > 0 {
 		needs = fmt.Sprintf("needs %d of", n.AtLeast)
+	}
+	if n.Again > 0 {
+		needs = fmt.Sprintf("needs %d of (those that fail run again, %s at most)", n.AtLeast, count(n.Again, "time"))
 	}
 	add(needs, n.Needs)
 	if only := onlyWhen(n.When, n.RunsWith); only != "" {

@@ -1,0 +1,113 @@
+package machine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A join whose needs have ended and too few of which have succeeded may send those that are missing
+// back, as often as its plan says (Node.Again). When it has failed for good and the run is
+// resumed, it may once more: what it waits for is all that could make it succeed.
+//
+// Each time counts for ever, also when the join itself is sent back, so this comes to an end.
+
+// missing returns, in index order, the nodes because of which too few needs of join i succeeded:
+// needs that failed and, where a need failed or was skipped because of others, those above it.
+func (s *State) missing(i int32) []int32 {
+	var list []int32
+	seen := map[int32]bool{i: true}
+	todo := []int32{i}
+	for len(todo) > 0 {
+		k := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, j := range s.graph.Needs(k) {
+			if seen[j] || s.settled[j] == succeeded || s.settled[j] == replaced || s.settled[j] == unsettled {
+				continue
+			}
+			seen[j] = true
+			category := ""
+			if m := s.recs[j].more; m != nil && m.last != nil {
+				category = m.last.Category
+			}
+			switch {
+			case category == CategoryNeeds, category == CategoryUpstream:
+				todo = append(todo, j)
+			case s.status[j] != Skipped, category == CategoryBreaker:
+				list = append(list, j)
+			}
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// again sends back what a join is missing, if that is allowed. What has begun below goes back too;
+// while some of it is running, the join waits.
+func (d *decision) again(i int32) (sent, waits bool) {
+	s := d.s
+	n, m := s.graph.Node(i), s.recs[i].more
+	allowed := n.Again
+	var used int32
+	if m != nil {
+		allowed, used = allowed+int(m.rounds), m.agains
+	}
+	if int(used) >= allowed {
+		return false, false
+	}
+	missing := s.missing(i)
+	if len(missing) == 0 {
+		return false, false
+	}
+	b := &RewoundBody{To: s.graph.Node(missing[0]).ID, For: n.ID, Reason: s.shortage(i)}
+	for _, k := range s.below(missing, i) {
+		if s.recs[k].phase == running {
+			return false, true
+		}
+		if s.recs[k].begun() {
+			b.Nodes = append(b.Nodes, s.graph.Node(k).ID)
+		}
+	}
+	d.cmds = append(d.cmds[:0], Command{Op: Record, Node: n.ID, Body: b})
+	return true, false
+}
+
+// below returns, in index order, nodes and all that depend on them, without one.
+func (s *State) below(list []int32, without int32) []int32 {
+	seen := map[int32]bool{without: true}
+	list = slices.Clone(list)
+	for _, i := range list {
+		seen[i] = true
+	}
+	for k := 0; k < len(list); k++ {
+		for _, j := range s.graph.Dependents(list[k]) {
+			if !seen[j] {
+				seen[j] = true
+				list = append(list, j)
+			}
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// shortageNames is how many missing nodes a message names.
+const shortageNames = 5
+
+// shortage says how many needs of a join succeeded, and which nodes are missing.
+func (s *State) shortage(i int32) string {
+	n, t := s.graph.Node(i), &s.tallies[i]
+	text := fmt.Sprintf("%d of %d needs of %s succeeded, %d wanted", t.ok, t.counted, n.ID, n.AtLeast)
+	missing := s.missing(i)
+	if len(missing) == 0 {
+		return text
+	}
+	var names []string
+	for _, k := range missing[:min(len(missing), shortageNames)] {
+		names = append(names, s.graph.Node(k).ID)
+	}
+	if more := len(missing) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return text + "; missing: " + strings.Join(names, ", ")
+}
