@@ -17,7 +17,8 @@ func placeholders(page string) []string {
 	z := html.NewTokenizer(strings.NewReader(page))
 	sample := 0
 	for {
-		switch z.Next() {
+		token := z.Next()
+		switch token {
 		case html.ErrorToken:
 			f.settle(true)
 			return f.found
@@ -25,7 +26,9 @@ func placeholders(page string) []string {
 			f.settle(true)
 			f.hidden(string(z.Text()))
 		case html.TextToken:
-			f.text(string(z.Text()), sample > 0)
+			text := string(z.Text())
+			f.closing = f.closing && !strings.Contains(text, "\n")
+			f.text(text, sample > 0)
 		case html.StartTagToken:
 			f.settle(false)
 			name, hasAttr := z.TagName()
@@ -45,6 +48,9 @@ func placeholders(page string) []string {
 			f.element = ""
 		default:
 			f.settle(false)
+		}
+		if token != html.TextToken {
+			f.closing = token == html.EndTagToken
 		}
 	}
 }
@@ -73,6 +79,7 @@ type finder struct {
 	found   []string
 	element string // whose text comes next
 	pending string // a comment that counts only when nothing follows in its place
+	closing bool   // an end tag stands before on the same line: a comment names what it ends
 }
 
 func (f *finder) add(phrase string) {
@@ -95,7 +102,7 @@ func (f *finder) hidden(comment string) {
 	switch p := newPhrase(comment); {
 	case p.leavesOut() || p.toBeFilled():
 		f.add(comment)
-	case p.mayLeaveOut():
+	case p.mayLeaveOut() && !f.closing && !strings.HasPrefix(strings.TrimSpace(comment), "/"):
 		f.pending = comment
 	}
 }
@@ -131,6 +138,7 @@ type phrase struct {
 	leads    bool // begins with an ellipsis
 	trails   bool // ends with one
 	brackets bool // as a whole in brackets
+	only     bool // nothing but an ellipsis
 }
 
 // mostPhrase is the longest text that may be a phrase; longer ones are real content.
@@ -143,6 +151,7 @@ func newPhrase(s string) phrase {
 	s = strings.ToLower(strings.Join(strings.Fields(strings.ReplaceAll(s, "…", "...")), " "))
 	s = strings.TrimFunc(s, func(r rune) bool { return strings.ContainsRune("=*/#~!-–—_ |<>", r) })
 	p := phrase{}
+	s = strings.ReplaceAll(s, ". . .", "...")
 	if len(s) > 2 && strings.IndexByte("[({", s[0]) >= 0 && strings.IndexByte("])}", s[len(s)-1]) >= 0 {
 		p.brackets = true
 		s = strings.Trim(s, "[](){} */")
@@ -150,6 +159,7 @@ func newPhrase(s string) phrase {
 	p.text = s
 	p.leads = strings.HasPrefix(s, "...")
 	p.trails = strings.HasSuffix(s, "...")
+	p.only = p.leads && strings.Trim(s, ". ") == ""
 	p.words = strings.FieldsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\'' })
 	if len(s) > mostPhrase {
 		return phrase{}
@@ -176,23 +186,26 @@ func set(words string) map[string]bool {
 
 var (
 	// what is left out
-	restWords = set("rest remaining remainder")
+	restWords = set("rest remaining remainder reste resto")
 	// what was there, or else is there
 	existingWords = set("existing other previous")
 	// that it is left out
 	omitWords = set("omitted elided snipped")
 	// that it is said to be as it was
-	keepWords = set("unchanged unmodified untouched unaltered")
-	keepRe    = regexp.MustCompile(`\b(as (before|above|is|it was|they were|previously)|(stays?|remains?|kept|keep) (the same|as (is|they are|it is))|no changes?|same (as|code|content|styles?|markup))\b`)
-	omitRe    = regexp.MustCompile(`\b(for brevity|left out|not shown|to save space)\b`)
+	keepWords = set("unchanged unmodified untouched unaltered unverändert inchangé inchangée")
+	keepRe    = regexp.MustCompile(`\b(as (before|above|is|it was|they were|previously|in the (original|previous|first|last|earlier))|(stays?|remains?|kept|keep) (the same|as (is|they are|it is))|no changes?|same (as|code|content|styles?|markup|pattern)|identical to|bleib(t|en) wie|sin cambios)\b`)
+	omitRe    = regexp.MustCompile(`\b(for brevity|left out|not shown|not repeated|to save space)\b`)
+	brevityRe = regexp.MustCompile(`\b(for brevity|to save space)\b|^(snip|snipped)$`)
 	elseRe    = regexp.MustCompile(`\b(everything|all|nothing) else\b`)
 	moreRe    = regexp.MustCompile(`\b(continues?|and so on|previous(ly)?|same|more)\b`)
+	goesOnRe  = regexp.MustCompile(`\b(continue|repeat|follow)\b`)
+	addedRe   = regexp.MustCompile(`\b(rest|remaining|remainder|existing|previous|more|additional|similar|truncated|shortened|abbreviated)\b`)
 	// parts of a page
 	partRe = regexp.MustCompile(`\b(sections?|code|contents?|styles?|css|html|markup|pages?|body|header|footer|nav|scripts?|functions?|rules?|parts?|components?|elements?|items?|rows?|lines|layout|cards?|articles?|chapters?|paragraphs?)\b`)
-	todoRe = regexp.MustCompile(`^(todo|fixme|tbd)\b[ :\-(]*.{0,20}?\b(add|insert|implement|fill|complete|write|include|put|replace|finish|create|build)\b`)
+	todoRe = regexp.MustCompile(`^(todo|fixme|tbd)\b[ :\-(]*.{0,20}?\b(add|insert|implement|fill|complete|write|include|put|replace|finish|create|build|rest|remaining)\b`)
 	yourRe = regexp.MustCompile(`\byour\b.{0,40}\bhere\b`)
-	fillRe = regexp.MustCompile(`\b(insert|add|put|place|paste)\b.{0,60}\bhere\b|\bgoes? here\b`)
-	bodyRe = regexp.MustCompile(`^(your (content|text|code|title|heading|description|paragraph)|(content|text|code)) (goes )?here$`)
+	fillRe = regexp.MustCompile(`\b(insert|add|put|place|paste)\b.{0,60}\bhere\b|\bgoe?s? here\b|^(todo|tbd|etc|see above|and so on|abbreviated|(your )?(content|text|code)( here)?)\.?$|^placeholder( for\b.*)?$|^copy from (the )?(previous|original)`)
+	bodyRe = regexp.MustCompile(`^(your (content|text|code|title|heading|description|paragraph)|(existing )?(content|text|code)) (goes )?here$`)
 )
 
 func (p *phrase) omits() bool { return p.has(omitWords) || omitRe.MatchString(p.text) }
@@ -206,10 +219,12 @@ func (p *phrase) leavesOut() bool {
 	rest, keeps, omits := p.has(restWords), p.keeps(), p.omits()
 	part, existing := partRe.MatchString(p.text), p.has(existingWords)
 	switch {
+	case p.only || brevityRe.MatchString(p.text):
+		return true
 	case p.leads || p.trails:
 		return rest || existing || keeps || omits || p.leads && moreRe.MatchString(p.text)
-	case rest:
-		return keeps || omits
+	case rest, existing && goesOnRe.MatchString(p.text):
+		return keeps || omits || goesOnRe.MatchString(p.text)
 	case omits:
 		return part
 	case keeps:
@@ -225,7 +240,7 @@ func (p *phrase) mayLeaveOut() bool {
 	if p.text == "" || len(p.words) > short {
 		return false
 	}
-	return p.keeps() || fillRe.MatchString(p.text)
+	return p.keeps() || p.omits() || fillRe.MatchString(p.text) || addedRe.MatchString(p.text) && partRe.MatchString(p.text)
 }
 
 // toBeFilled reports whether a comment asks its reader to fill something in.
@@ -237,19 +252,22 @@ func (p *phrase) toBeFilled() bool {
 func visible(text string) bool {
 	const short = 15
 	p := newPhrase(text)
-	if p.text == "" || len(p.words) > short {
+	if p.text == "" || p.only || len(p.words) > short {
 		return false
 	}
+	part, end := partRe.MatchString(p.text), strings.TrimRight(p.text, ".")
 	switch {
-	case bodyRe.MatchString(p.text):
+	case bodyRe.MatchString(end):
 		return true
 	case p.brackets:
-		return p.leavesOut() || p.has(restWords) && partRe.MatchString(p.text)
+		return p.leavesOut() || fillRe.MatchString(p.text) || part && (p.has(restWords) || p.has(existingWords))
 	case p.leads:
 		return p.leavesOut() && (p.trails || p.keeps() || p.omits())
+	case len(p.words) > 9 || !part:
+		return false
 	}
-	return p.has(restWords) && partRe.MatchString(p.text) && len(p.words) <= 7 &&
-		(strings.HasSuffix(p.text, "unchanged") || strings.HasSuffix(p.text, "omitted") || omitRe.MatchString(p.text))
+	return brevityRe.MatchString(p.text) || p.has(restWords) &&
+		(p.has(keepWords) || strings.HasSuffix(end, "omitted") || strings.HasSuffix(end, "the same") || strings.HasSuffix(end, "as before") || omitRe.MatchString(p.text))
 }
 
 // quoted shortens a phrase for a message.

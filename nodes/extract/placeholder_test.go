@@ -45,6 +45,14 @@ func TestPlaceholders(t *testing.T) {
 		"<p>Remaining sections omitted for brevity</p>",
 		"<p>Rest of the page unchanged</p>",
 		"{/* ... rest of the markup ... */}",
+		"<!-- ... -->", "<!-- […] -->", "<!-- etc. -->", "<!-- rest of the code here -->", "<!-- existing code here -->", "<!-- existing content -->",
+		"<!-- more sections here -->", "<!-- additional sections go here -->", "<!-- omitted for brevity -->", "<!-- content truncated -->", "<!-- snip -->",
+		"<!-- not repeated here -->", "<!-- identical to the original -->", "<!-- copy from previous version -->", "<!-- as in the previous version -->",
+		"<!-- continue with remaining sections -->", "<!-- repeat for other cards -->", "<!-- TODO -->", "<!-- TODO: rest of page -->", "<!-- placeholder for the chart -->",
+		"<!-- your content -->", "<!-- . . . rest unchanged . . . -->", "<!-- Rest unverändert -->", "<!-- reste inchangé -->",
+		"<style>/* existing styles */</style>", "<style>@media print { /* ... */ }</style>", "<script>function a() { /* ... */ }</script>", "<script>\n// (unchanged)\n</script>",
+		"<p>Sections 3-8 omitted for brevity.</p>", "<p>The rest of the page remains unchanged.</p>", "<p>Rest of the page remains the same.</p>", "<p>[Insert content here]</p>",
+		"<p>Your text here...</p>", "<section>...</section>", "<main>[...]</main>", "<body>…</body>",
 	}
 	for _, part := range lazy {
 		if got := placeholders(inPage(part)); len(got) != 1 {
@@ -78,6 +86,10 @@ func TestPlaceholders(t *testing.T) {
 		"<input placeholder=\"... rest unchanged ...\">",
 		"<p>The method was unchanged. Some sections of the code were omitted in the paper.</p>",
 		"<p>[citation needed]</p>",
+		"<div>x</div><!-- content -->", "<div>x</div> <!-- existing content -->\n", "<div>x</div>\n<!-- /more content -->", "<p>[…] the town slept</p>", "<p>...</p>", "<button>…</button>",
+		"<p>The rest of the page explains why.</p>", "<p>The remaining sections were omitted in the first edition of the book, for brevity.</p>",
+		"<p>Everything else stays the same: the taxes, the weather, the news.</p>", "<td>unchanged</td><td>same as above</td>", "<!-- same grid as above, two columns --><div>x</div>",
+		"<!-- placeholder image with ratio box --><img>", "<style>/* existing tokens */ :root{--a:1}</style>", "<style>/* ---- remaining utilities ---- */ .c{}</style>", "<template><!-- item goes here --><li></li></template>",
 	}
 	for _, part := range honest {
 		if got := placeholders(inPage(part)); len(got) != 0 {
