@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,7 +23,7 @@ type wall struct {
 var (
 	// intro stands before such a moment.
 	intro  = regexp.MustCompile(`(?i)\b(?:resets?|try again|available(?: again)?|back|until|retry|renews?|refreshes)\b`)
-	tokens = regexp.MustCompile(`\([A-Za-z_]+(?:/[A-Za-z_+\-0-9]+)*\)|\d{1,2}:\d{2}|[A-Za-z]+|\d+|[^\sA-Za-z\d]`)
+	tokens = regexp.MustCompile(`\([A-Za-z_]+(?:/[A-Za-z_+\-0-9]+)*\)|(?i:utc|gmt)\s?[+-]\d{1,2}(?::?\d\d)?\b|\d{1,2}:\d{2}(?::\d\d)?|[A-Za-z]+|\d+|[^\sA-Za-z\d]`)
 	months = map[string]time.Month{"jan": 1, "feb": 2, "mar": 3, "apr": 4, "may": 5, "jun": 6, "jul": 7, "aug": 8, "sep": 9, "oct": 10, "nov": 11, "dec": 12}
 	days   = map[string]time.Weekday{"sun": 0, "mon": 1, "tue": 2, "wed": 3, "thu": 4, "fri": 5, "sat": 6}
 )
@@ -50,15 +51,13 @@ func parseWall(text string) (w wall, ok bool) {
 		tok := strings.ToLower(list[i])
 		used := true
 		switch {
-		case strings.HasPrefix(tok, "("):
-			loc, err := time.LoadLocation(strings.Trim(list[i], "()"))
-			if err != nil {
+		case len(tok) > 1 && tok[0] == '(':
+			if w.zone = zoneOf(strings.Trim(list[i], "()")); w.zone == nil {
 				return w, false // a zone nobody knows: any guess could be half a day off
 			}
-			w.zone = loc
-		case tok == "utc" || tok == "gmt":
-			w.zone = time.UTC
-		case tok == "at" || tok == "on" || tok == "," || tok == "the" || tok == "next" || tok == ":" || tok == "-" || tok == "today" || tok == "around":
+		case zoneOf(list[i]) != nil:
+			w.zone = zoneOf(list[i])
+		case slices.Contains(fillers, tok):
 		case tok == "tomorrow":
 			w.tomorrow = true
 		case tok == "noon" || tok == "midnight":
@@ -80,6 +79,9 @@ func parseWall(text string) (w wall, ok bool) {
 	}
 	return w, w.clock
 }
+
+// fillers stand between the parts of a moment.
+var fillers = []string{"at", "on", "after", "by", ",", "the", "next", ":", "-", "today", "around", "(", ")"}
 
 // date takes a month or a weekday.
 func (w *wall) date(tok string) bool {
@@ -104,6 +106,7 @@ func (w *wall) number(tok string, rest []string) (used int, good bool) {
 		next = strings.ToLower(rest[0])
 	}
 	hour, minute, colon := strings.Cut(tok, ":")
+	minute, _, _ = strings.Cut(minute, ":") // seconds do not matter
 	h, _ := strconv.Atoi(hour)
 	m, _ := strconv.Atoi(minute)
 	half := next

@@ -95,3 +95,48 @@ func TestMessagesAsReported(t *testing.T) {
 		}
 	}
 }
+
+// Moments and lengths of time in the ways in which they are written, on a runner in New York.
+func TestResetFormats(t *testing.T) {
+	zone, err := time.LoadLocation("America/New_York") // four hours behind on that day
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
+	const none = ""
+	tests := []struct{ text, want string }{
+		// without a zone the runner's own
+		{"resets 6 PM", "10T22:00"}, {"resets 6 PM today", "10T22:00"}, {"try again at 18:44", "10T22:44"}, {"resets 0:30", "11T04:30"}, {"available again at noon", "10T16:00"},
+		{"wait until 4:05pm", "10T20:05"}, {"resets at 3 pm (your local time)", "10T19:00"}, {"resets March 12th at 5:30 p.m.", "12T21:30"}, {"resets Monday 9am", "16T13:00"},
+		{"resets tomorrow at 9am", "11T13:00"}, {"resets at 18:44:10", "10T22:44"},
+		// letters, distances and names of zones
+		{"resets at 3:00 PM PST", "10T23:00"}, {"resets 3pm PDT", "10T22:00"}, {"resets 3pm PT", "10T22:00"}, {"resets 3pm ET", "10T19:00"}, {"resets 3pm EST", "10T20:00"},
+		{"resets 3pm (EDT)", "10T19:00"}, {"resets 15:00 CET", "10T14:00"}, {"resets 3pm (PST)", "10T23:00"}, {"resets 3pm GMT+2", "10T13:00"}, {"resets 15:00 (UTC+2)", "10T13:00"},
+		{"resets 3pm UTC+02:30", "10T12:30"}, {"resets 9pm JST", "10T12:02"}, {"resets 10pm JST", "10T13:00"}, {"resets at midnight UTC", "11T00:00"}, {"resets 15:00 GMT", "10T15:00"},
+		{"resets 12am (America/Los_Angeles)", "11T07:00"}, {"resets 11:59pm (Etc/GMT+8)", "11T07:59"}, {"resets Mon 9:00 AM (Europe/Paris)", "16T08:00"},
+		{"Your limit will reset at 2pm (America/Sao_Paulo).", "10T17:00"},
+		{"resets 3pm (Europe/Barcelona)", none}, {"resets 3pm (XYZ)", none},
+		// dates
+		{"resets 12 Mar 17:30 UTC", "12T17:30"}, {"resets 10 Mar 2026, 15:00 UTC", "10T15:00"}, {"resets Tue, 10 Mar 2026 15:00:00 GMT", "10T15:00"},
+		{"usage limit. retry-after: Tue, 10 Mar 2026 15:00:00 GMT", "10T15:00"}, {"You will regain access on 2026-03-20 at 00:00 UTC.", "20T00:00"},
+		{"resets at 2026-03-10 15:00:00 +0100", "10T14:00"}, {"resets at 2026-03-10T15:00:00.000Z", "10T15:00"}, {`"resets_at": "2026-03-10T15:00:00+00:00"`, "10T15:00"},
+		// lengths of time
+		{"Retry in 2 hours and 5 minutes", "10T14:05"}, {"resets in 2h 15m", "10T14:15"}, {"resets in 45 min", "10T12:45"}, {"resets in 1 day, 3 hours", "11T15:00"},
+		{"resets in: 90m", "10T13:30"}, {"Limit resets in 02:15:30", "10T14:15"}, {"try again in 1:30", "10T13:30"}, {"usage limit reached; retry after 3600", "10T13:00"},
+		// numbers
+		{"reset at 1773151200", "10T14:00"}, {"reset_at: 1773151200000", "10T14:00"}, {`"resetsAt":1773151200`, "10T14:00"}, {`"resets_in_seconds": 7200.5`, "10T14:00"},
+		// nothing that can be read, or believed
+		{"resets 25:00", none}, {"resets 13pm", none}, {"resets in -5 minutes", none}, {"resets in 0 seconds", none}, {"resets in 99999 days", none}, {`"resets_at": null`, none},
+		{"resets Jan 1, 2027, 12am (UTC)", none}, {"resets soon", none},
+	}
+	for _, tt := range tests {
+		until, ok := Reset(tt.text, now, zone)
+		got := until.Format("02T15:04")
+		if !ok {
+			got = none
+		}
+		if got != tt.want {
+			t.Errorf("%q: %s, want %s", tt.text, got, tt.want)
+		}
+	}
+}

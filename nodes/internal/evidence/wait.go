@@ -37,7 +37,7 @@ func Reset(text string, now time.Time, zone *time.Location) (until time.Time, ok
 }
 
 var (
-	fieldAt  = regexp.MustCompile(`(?i)"?(?:resets?_?at|reset_?time|reset)"?\s*[:=]\s*"?(\d{10}(?:\d{3})?)(?:\.\d+)?\b`)
+	fieldAt  = regexp.MustCompile(`(?i)"?(?:resets?_?at|reset_?time|resets?(?: at)?)"?\s*[:=]?\s*"?(\d{10}(?:\d{3})?)(?:\.\d+)?\b`)
 	fieldIn  = regexp.MustCompile(`(?i)"?(?:resets?_in_seconds|resets?_in|retry_after_seconds)"?\s*[:=]\s*"?(\d+(?:\.\d+)?)`)
 	pipeTime = regexp.MustCompile(`\|(\d{10})(?:\d{3})?\b`) // "usage limit reached|1749924000"
 )
@@ -69,9 +69,11 @@ var (
 	// span is a duration in words: "5 days 22 hours 11 minutes", "1h2m3.5s", "90 seconds".
 	span = `(\d+(?:\.\d+)?\s*` + unit + `(?:(?:\s*,\s*|\s+and\s+|\s*)\d+(?:\.\d+)?\s*` + unit + `)*)\b`
 	// after introduces one.
-	after    = regexp.MustCompile(`(?i)(?:(?:again|resets?|available|retry|wait|back|renews?)[^\n]{0,30}?\b(?:in|after|for)|retry[-_ ]?after"?:?|retry_?delay"?:?|wait(?:ing)?|backoff)\s*"?(?:about |another |approximately )?` + span)
+	after    = regexp.MustCompile(`(?i)(?:(?:again|resets?|available|retry|wait|back|renews?)[^\n]{0,30}?\b(?:in|after|for):?|retry[-_ ]?after"?:?|retry_?delay"?:?|wait(?:ing)?|backoff)\s*"?(?:about |another |approximately )?` + span)
 	afterNum = regexp.MustCompile(`(?i)(?:retry[-_ ]?after"?\s*[:=]?|retry_?delay"?\s*[:=]|(?:retry|try again) (?:in|after))\s*"?(\d+(?:\.\d+)?)\b`)
-	piece    = regexp.MustCompile(`(?i)(\d+(?:\.\d+)?)\s*(weeks?|w|days?|d|hours?|hrs?|h|minutes?|mins?|milliseconds?|ms|m|seconds?|secs?|s)`)
+	// afterClock introduces hours, minutes and seconds: "resets in 02:15:30".
+	afterClock = regexp.MustCompile(`(?i)(?:again|resets?|available|retry|wait|back|renews?)[^\n]{0,30}?\b(?:in|after):?\s*(\d{1,3}):(\d\d)(?::(\d\d))?\b`)
+	piece      = regexp.MustCompile(`(?i)(\d+(?:\.\d+)?)\s*(weeks?|w|days?|d|hours?|hrs?|h|minutes?|mins?|milliseconds?|ms|m|seconds?|secs?|s)`)
 )
 
 func resetDuration(text string, now time.Time, _ *time.Location) (time.Time, bool) {
@@ -87,6 +89,11 @@ func Delay(text string) (time.Duration, bool) {
 		for _, p := range piece.FindAllStringSubmatch(m[1], -1) {
 			n, _ := strconv.ParseFloat(p[1], 64)
 			total += n * seconds(strings.ToLower(p[2]))
+		}
+	} else if m := afterClock.FindStringSubmatch(text); m != nil {
+		for _, part := range m[1:4] {
+			n, _ := strconv.ParseFloat(part, 64)
+			total = total*60 + n // hours, minutes, and seconds where there are none are none
 		}
 	} else if m := afterNum.FindStringSubmatch(text); m != nil {
 		total, _ = strconv.ParseFloat(m[1], 64)
