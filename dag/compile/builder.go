@@ -13,7 +13,6 @@ import (
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/expr"
 	"dagrun.dev/internal/tree"
-	"dagrun.dev/nodes"
 )
 
 // A builder makes one plan. It belongs to one goroutine.
@@ -32,6 +31,7 @@ type builder struct {
 	dirs     map[string]*draft     // folders that nodes name
 	files    map[string]*inputFile // input files by path as written
 	whenOpen map[string]string     // by breaker
+	late     []string              // groups of the nodes that run-time foreach will make
 
 	mistakes tree.Diagnostics
 	warnings tree.Diagnostics
@@ -40,15 +40,36 @@ type builder struct {
 
 // A draft is a node on its way into the plan.
 type draft struct {
-	id     string
-	path   string // of the node, for messages
-	tree   *tree.Value
-	with   *tree.Value // checked settings; templates where the node is dynamic
-	node   *dag.Node
-	traits nodes.Traits
-	index  int32     // in the graph of written needs
-	reads  []reading // of other nodes
-	bad    bool      // something is wrong with it: what it declares is not known whole
+	id    string
+	path  string      // of the node, for messages
+	tree  *tree.Value // nil once the node is complete
+	with  *tree.Value // checked settings; templates where the node is dynamic; nil once the node is complete
+	node  *dag.Node
+	refs  []string  // nodes that the settings name
+	notes []string  // what its kind says is worth showing
+	reads []reading // of other nodes
+	index int32     // in the graph of written needs
+	bad   bool      // something is wrong with it: what it declares is not known whole
+
+	// Places of the node and of the fields that the graph may find fault with.
+	pos, needsPos, readsPos, writesPos tree.Pos
+}
+
+// place returns the place of a field, or that of the node.
+func (d *draft) place(field string) tree.Pos {
+	at := d.pos
+	switch field {
+	case "needs":
+		at = d.needsPos
+	case "reads":
+		at = d.readsPos
+	case "writes":
+		at = d.writesPos
+	}
+	if at == (tree.Pos{}) {
+		return d.pos
+	}
+	return at
 }
 
 func newBuilder(s *Schema, src Source, root *os.Root) *builder {
@@ -231,14 +252,9 @@ func (b *builder) budget(v *tree.Value) {
 		return
 	}
 	u := &b.plan.Budget
-	u.WarnUSD, u.CapUSD = b.usd(v.Get("warnUSD"), "budget.warnUSD"), b.usd(v.Get("capUSD"), "budget.capUSD")
-	if w := v.Get("warnTokens"); w != nil {
-		u.WarnTok = w.Int
-	}
-	if c := v.Get("capTokens"); c != nil {
-		u.CapTokens = c.Int
-	}
-	u.Wall = b.duration(v.Get("wall"), "budget.wall")
+	u.WarnUSD, u.CapUSD = b.usd(v.Get("warnUSD"), "budget", "warnUSD"), b.usd(v.Get("capUSD"), "budget", "capUSD")
+	u.WarnTok, u.CapTokens = whole(v.Get("warnTokens")), whole(v.Get("capTokens"))
+	u.Wall = b.duration(v.Get("wall"), "budget", "wall")
 	if c := v.Get("capUSD"); c != nil && u.CapUSD == 0 {
 		b.fail(c.Pos, "budget.capUSD", "a cap of 0 allows nothing that costs; want more than 0, or no cap at all")
 	}
@@ -260,7 +276,7 @@ func (b *builder) breaker(f tree.Field) {
 	v, here := f.Value, tree.Join("breakers", f.Name)
 	br := dag.Breaker{Name: f.Name, Failures: num(v.Get("failures")), Probes: num(v.Get("probes")),
 		WhenOpen: str(v.Get("whenOpen")), Key: str(v.Get("key")),
-		Window: b.duration(v.Get("window"), here+".window"), OpenFor: b.duration(v.Get("openFor"), here+".openFor")}
+		Window: b.duration(v.Get("window"), here, "window"), OpenFor: b.duration(v.Get("openFor"), here, "openFor")}
 	if v.Get("openFor") != nil && br.OpenFor <= 0 {
 		b.fail(v.Get("openFor").Pos, here+".openFor", "want more than 0")
 	}
@@ -345,24 +361,24 @@ func (b *builder) localPath(v *tree.Value, where string) bool {
 	return false
 }
 
-func (b *builder) duration(v *tree.Value, path string) dag.Duration {
+func (b *builder) duration(v *tree.Value, path, name string) dag.Duration {
 	if v == nil || v.Kind != tree.String {
 		return 0
 	}
 	d, err := time.ParseDuration(v.Str)
 	if err != nil || d < 0 {
-		b.fail(v.Pos, path, "want a duration below 292 years, got %q", v.Str)
+		b.fail(v.Pos, path+"."+name, "want a duration below 292 years, got %q", v.Str)
 	}
 	return dag.Duration(d)
 }
 
-func (b *builder) usd(v *tree.Value, path string) dag.USD {
+func (b *builder) usd(v *tree.Value, path, name string) dag.USD {
 	if v == nil {
 		return 0
 	}
 	u, err := dag.Dollars(float(v))
 	if err != nil || u < 0 {
-		b.fail(v.Pos, path, "want an amount in US dollars, got %s", plain(v))
+		b.fail(v.Pos, path+"."+name, "want an amount in US dollars, got %s", plain(v))
 	}
 	return u
 }
@@ -374,11 +390,13 @@ func str(v *tree.Value) string {
 	return v.Str
 }
 
-func num(v *tree.Value) int {
+func num(v *tree.Value) int { return int(whole(v)) }
+
+func whole(v *tree.Value) int64 {
 	if v == nil {
 		return 0
 	}
-	return int(v.Int)
+	return v.Int
 }
 
 func float(v *tree.Value) float64 {

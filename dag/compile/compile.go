@@ -41,7 +41,7 @@ type Result struct {
 }
 
 // Compile reads, checks and expands a specification. All mistakes are returned together, as
-// tree.Diagnostics sorted by place; any other error is about reading the files. The same
+// tree.Diagnostics sorted by place, the first hundred and the number of the others; any other error is about reading the files. The same
 // specification and options give the same plan, whatever the language it is written in.
 func Compile(o Options) (*Result, error) {
 	s, err := schemaFor(o.Kinds)
@@ -70,7 +70,7 @@ func Compile(o Options) (*Result, error) {
 	b := newBuilder(s, src, root)
 	res := b.build(p, o)
 	if len(b.mistakes) > 0 {
-		return nil, sorted(b.mistakes)
+		return nil, told(b.mistakes, "mistakes")
 	}
 	return res, nil
 }
@@ -91,12 +91,7 @@ func (b *builder) build(p *tree.Value, o Options) *Result {
 	if !b.expand(p) {
 		return nil
 	}
-	b.plan.Nodes = make([]dag.Node, len(b.drafts))
-	for i, d := range b.drafts {
-		d.node = &b.plan.Nodes[i]
-		d.bad = !b.complete(d)
-	}
-	if !b.names() {
+	if !b.completeAll() {
 		return nil
 	}
 	b.listed(p)
@@ -107,6 +102,23 @@ func (b *builder) build(p *tree.Value, o Options) *Result {
 		return nil
 	}
 	return b.finish(p.Pos)
+}
+
+// completeAll makes the nodes of the plan and lets go of each one's tree, which is larger than the
+// node. It reports whether every id that a node names is there.
+func (b *builder) completeAll() bool {
+	b.plan.Nodes = make([]dag.Node, len(b.drafts))
+	known := true
+	for i, d := range b.drafts {
+		d.node = &b.plan.Nodes[i]
+		d.bad = !b.complete(d)
+		known = b.names(d) && known
+		if !d.bad {
+			b.readings(d)
+		}
+		d.tree, d.with = nil, nil
+	}
+	return known
 }
 
 // failed says whether there are mistakes.
@@ -125,10 +137,10 @@ func (b *builder) finish(pos tree.Pos) *Result {
 	res := &Result{Plan: g.Plan, Graph: g, Source: b.src, Dir: b.src.Dir, Notes: make([][]string, g.Len())}
 	for _, d := range b.drafts {
 		i, _ := g.Index(d.id)
-		res.Notes[i] = d.traits.Notes
+		res.Notes[i] = d.notes
 	}
 	b.unwritten(g)
-	res.Warnings = sorted(append(b.src.Warnings, b.warnings...))
+	res.Warnings = told(append(b.src.Warnings, b.warnings...), "warnings")
 	return res
 }
 
@@ -144,7 +156,7 @@ func (b *builder) exact(p *dag.Plan, pos tree.Pos) bool {
 	for _, d := range b.drafts {
 		n := d.node
 		if n.Reserve.Tokens > most || n.Estimate.Tokens > most || n.Priority > most || n.Priority < -most {
-			b.fail(d.tree.Pos, d.path, "a number beyond 2^53 cannot be kept exactly in JSON")
+			b.fail(d.pos, d.path, "a number beyond 2^53 cannot be kept exactly in JSON")
 		}
 	}
 	return !b.failed()
@@ -162,11 +174,7 @@ func (b *builder) graphMistakes(err error) {
 	var ne *dag.NodeError
 	if errors.As(err, &ne) {
 		if d := b.byID[fold(ne.Node)]; d != nil {
-			field := d.tree
-			if f := d.tree.Get(ne.Field); f != nil {
-				field = f
-			}
-			b.fail(field.Pos, tree.Join(d.path, ne.Field), "%s", ne.Text)
+			b.fail(d.place(ne.Field), tree.Join(d.path, ne.Field), "%s", ne.Text)
 			return
 		}
 	}

@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"fmt"
 	"slices"
 	"sort"
 
@@ -26,71 +27,76 @@ type reading struct {
 }
 
 // names checks that every id that a node names is there, and reports whether it is so.
-func (b *builder) names() bool {
+func (b *builder) names(d *draft) bool {
 	before := len(b.mistakes)
-	ids := make([]string, 0, len(b.drafts))
-	for i, d := range b.drafts {
-		d.index = int32(i)
-		ids = append(ids, d.id)
+	needs := d.tree.Get("needs")
+	if needs != nil && needs.Kind == tree.Map {
+		b.ids(d, needs.Get("of"), "needs.of")
+	} else {
+		b.ids(d, needs, "needs")
 	}
-	check := func(d *draft, v *tree.Value, path string) {
-		if v == nil {
-			return
-		}
-		if other := b.byID[fold(v.Str)]; other == nil {
-			b.fail(v.Pos, path, "no node %q%s", v.Str, b.nearID(v.Str, ids))
-		} else if other.id != v.Str {
-			b.fail(v.Pos, path, "no node %q; did you mean %q?", v.Str, other.id)
-		} else if other == d {
-			b.fail(v.Pos, path, "a node cannot name itself here")
-		}
+	b.ids(d, d.tree.Get("history"), "history")
+	if v := d.tree.Get("compensate").Get("rewind"); v != nil && v.Str != d.id {
+		b.id(d, v.Str, v.Pos, "compensate.rewind")
 	}
-	list := func(d *draft, v *tree.Value, path string) {
-		if v == nil {
-			return
-		}
-		for i, x := range v.Items {
-			check(d, x, tree.At(path, i))
-		}
-	}
-	for _, d := range b.drafts {
-		needs := d.tree.Get("needs")
-		if needs != nil && needs.Kind == tree.Map {
-			list(d, needs.Get("of"), d.path+".needs.of")
-		} else {
-			list(d, needs, d.path+".needs")
-		}
-		list(d, d.tree.Get("history"), d.path+".history")
-		if u := d.tree.Get("compensate"); u != nil && u.Get("rewind") != nil && u.Get("rewind").Str != d.id {
-			check(d, u.Get("rewind"), d.path+".compensate.rewind")
-		}
-		for _, id := range d.traits.Refs {
-			v, at := find1(d.with, id, d.path+".with")
-			if v == nil {
-				v, at = d.with, d.path+".with"
-			}
-			check(d, &tree.Value{Kind: tree.String, Str: id, Pos: v.Pos}, at)
-		}
+	for _, id := range d.refs {
+		pos, field := whereIs(id, d.with, "with")
+		b.id(d, id, pos, field)
 	}
 	return len(b.mistakes) == before
 }
 
+// ids checks a list of ids of other nodes.
+func (b *builder) ids(d *draft, v *tree.Value, field string) {
+	if v == nil {
+		return
+	}
+	for i, x := range v.Items {
+		if text := b.notOther(d, x.Str); text != "" {
+			b.fail(x.Pos, d.path+"."+tree.At(field, i), "%s", text)
+		}
+	}
+}
+
+// id checks the id of another node.
+func (b *builder) id(d *draft, id string, pos tree.Pos, field string) {
+	if text := b.notOther(d, id); text != "" {
+		b.fail(pos, d.path+"."+field, "%s", text)
+	}
+}
+
+// notOther says why id is not that of a node other than d; empty when it is.
+func (b *builder) notOther(d *draft, id string) string {
+	switch other := b.byID[fold(id)]; {
+	case other == nil:
+		return fmt.Sprintf("no node %q%s", id, b.nearID(id))
+	case other.id != id:
+		return fmt.Sprintf("no node %q; did you mean %q?", id, other.id)
+	case other == d:
+		return "a node cannot name itself here"
+	}
+	return ""
+}
+
 // nearID suggests an id; a walk over all of them is paid for the first few mistakes only.
-func (b *builder) nearID(id string, ids []string) string {
+func (b *builder) nearID(id string) string {
 	if len(b.mistakes) > 20 {
 		return ""
+	}
+	ids := make([]string, len(b.drafts))
+	for i, d := range b.drafts {
+		ids[i] = d.id
 	}
 	return near(id, ids)
 }
 
-// connect finds what expressions read and makes needs of what a node does not need yet.
+// connect makes needs of what a node reads and does not need yet.
 func (b *builder) connect() {
 	var edges []implied
 	for _, d := range b.drafts {
 		if d.bad {
 			continue
 		}
-		b.readings(d)
 		for _, id := range d.readIDs() {
 			if !slices.Contains(d.node.Needs, id) && !slices.Contains(d.node.History, id) {
 				edges = append(edges, implied{b.byID[fold(id)], d})
@@ -103,7 +109,7 @@ func (b *builder) connect() {
 }
 
 func (d *draft) readIDs() []string {
-	ids := d.traits.Refs
+	ids := d.refs
 	for i := range d.reads {
 		ids = union(ids, d.reads[i].nodes)
 	}
@@ -209,8 +215,7 @@ func (r *reach) beyond(edges []implied) {
 
 func (b *builder) need(d, on *draft) {
 	if d.node.AtLeast > 0 {
-		v, path := d.tree.Get("needs"), d.path+".needs"
-		b.fail(v.Pos, path, "reads node %q, which is not before it; with atLeast every need must be written", on.id)
+		b.fail(d.place("needs"), d.path+".needs", "reads node %q, which is not before it; with atLeast every need must be written", on.id)
 		return
 	}
 	d.node.Needs = append(d.node.Needs[:len(d.node.Needs):len(d.node.Needs)], on.id)
@@ -297,11 +302,7 @@ func (b *builder) targets(d *draft, refs []expr.Ref, pos tree.Pos, path string) 
 		case other == d:
 			b.fail(pos, path, "reads %s, which is this node itself", r)
 		case other == nil || other.id != r.Node:
-			ids := make([]string, 0, len(b.drafts))
-			for _, x := range b.drafts {
-				ids = append(ids, x.id)
-			}
-			b.fail(pos, path, "reads %s, but there is no node %q%s", r, r.Node, b.nearID(r.Node, ids))
+			b.fail(pos, path, "reads %s, but there is no node %q%s", r, r.Node, b.nearID(r.Node))
 		default:
 			out = append(out, r.Node)
 		}
@@ -329,7 +330,7 @@ func (b *builder) unwritten(g *dag.Graph) {
 			if b.isAcc[name] {
 				what = "appends to"
 			}
-			b.warn(d.tree.Pos, d.path, "reads %q, which no node %s%s", name, what, near(name, written))
+			b.warn(d.pos, d.path, "reads %q, which no node %s%s", name, what, near(name, written))
 		}
 	}
 }

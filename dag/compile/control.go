@@ -78,7 +78,7 @@ func (b *builder) undo(d *draft, v *tree.Value) {
 	n, path := d.node, d.path+".compensate"
 	if v == nil {
 		if n.OnFail == "compensate" {
-			b.fail(d.tree.Pos, d.path, "onFail is compensate, and there is no compensate block that says how")
+			b.fail(d.pos, d.path, "onFail is compensate, and there is no compensate block that says how")
 		}
 		return
 	}
@@ -102,7 +102,7 @@ func (b *builder) undo(d *draft, v *tree.Value) {
 		if string(raw) != "{}" {
 			u.With = raw
 		}
-		c := &draft{id: d.id, path: path, tree: v, with: with, node: &dag.Node{Kind: u.Kind}}
+		c := &draft{id: d.id, path: path, tree: v, pos: v.Pos, with: with, node: &dag.Node{Kind: u.Kind}}
 		t, _ := b.traits(c, u.Kind, raw, path+".with")
 		n.Files = union(n.Files, b.inputs(c, t.Files, path+".with"))
 		n.Secrets = union(n.Secrets, t.Secrets)

@@ -240,3 +240,15 @@ func numbered(n int, format string) string {
 	}
 	return b.String()
 }
+
+// TestMistakesWithoutNumber: of a mistake that a generated specification repeats, a person sees a
+// hundred lines and the number of the others.
+func TestMistakesWithoutNumber(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must(t, writeFile("p.yaml", []byte("name: many\nnodes:\n"+numbered(5_000, "  n%d: {kind: exec, timeot: 1m}\n"))))
+	_, _, err := testSchema(t).Load("p.yaml", LoadOptions{})
+	lines := strings.Split(fmt.Sprint(err), "\n")
+	if len(lines) != mostTold+1 || !strings.HasPrefix(lines[0], "p.yaml:3:") || lines[mostTold] != fmt.Sprintf("and %d more mistakes", 5_000-mostTold) {
+		t.Errorf("%d lines, the last %q", len(lines), lines[len(lines)-1])
+	}
+}

@@ -27,16 +27,13 @@ type inputFile struct {
 func (b *builder) inputs(d *draft, names []string, where string) []string {
 	var out []string
 	for _, name := range names {
-		v, at := find1(d.with, name, where)
-		if v == nil {
-			v, at = d.with, where
-		}
-		if !b.localPath(&tree.Value{Kind: tree.String, Str: name, Pos: v.Pos}, at) {
+		pos, at := whereIs(name, d.with, where)
+		if !b.localPath(&tree.Value{Kind: tree.String, Str: name, Pos: pos}, at) {
 			continue
 		}
 		f := b.input(name)
 		if f.bad != "" {
-			b.fail(v.Pos, at, "%s", f.bad)
+			b.fail(pos, at, "%s", f.bad)
 			continue
 		}
 		out = union(out, []string{name})
@@ -111,7 +108,7 @@ func (b *builder) why(name string, err error) string {
 }
 
 // checkFiles lets a kind hold its settings against the content of the files.
-func (b *builder) checkFiles(d *draft, with json.RawMessage, where string) {
+func (b *builder) checkFiles(d *draft, t *nodes.Traits, with json.RawMessage, where string) {
 	k, ok := b.s.kinds.Kind(d.node.Kind)
 	if !ok || b.root == nil {
 		return
@@ -120,7 +117,7 @@ func (b *builder) checkFiles(d *draft, with json.RawMessage, where string) {
 	if !ok {
 		return
 	}
-	for _, name := range d.traits.Files {
+	for _, name := range t.Files {
 		if f := b.files[name]; f == nil || f.bad != "" {
 			return // told already
 		}

@@ -67,7 +67,7 @@ func (s *Schema) Load(path string, o LoadOptions) (*tree.Value, Source, error) {
 	}
 	var ds tree.Diagnostics
 	if errors.As(err, &ds) {
-		err = sorted(ds)
+		err = told(ds, "mistakes")
 	}
 	if err != nil {
 		return nil, src, err
@@ -419,6 +419,19 @@ func reason(err error) string {
 
 func diagnose(path, text string) error {
 	return tree.Diagnostics{{Pos: tree.Pos{File: tree.FileOf(path)}, Text: text}}
+}
+
+// mostTold is how many mistakes a person is shown: a generated specification may hold one of them
+// ten thousand times.
+const mostTold = 100
+
+// told sorts diagnostics and leaves the number in the place of those beyond the first hundred.
+func told(ds tree.Diagnostics, what string) tree.Diagnostics {
+	ds = sorted(ds)
+	if more := len(ds) - mostTold; more > 0 {
+		ds = append(ds[:mostTold:mostTold], tree.Diagnostic{Text: fmt.Sprintf("and %d more %s", more, what)})
+	}
+	return ds
 }
 
 // sorted orders diagnostics by place, then path. One mistake in a template or behind an alias

@@ -17,7 +17,7 @@ func (b *builder) reserve() {
 		switch {
 		case d.bad || reserved(b.plan, n):
 		case b.plan.Budget.CapUSD > 0:
-			b.fail(d.tree.Pos, d.path, "%s: %s", unreserved, b.noPrice(modelOf(n)))
+			b.fail(d.pos, d.path, "%s: %s", unreserved, b.noPrice(modelOf(n)))
 		default:
 			unknown[modelOf(n)] = append(unknown[modelOf(n)], d)
 		}
@@ -28,7 +28,7 @@ func (b *builder) reserve() {
 		if n := len(unknown[model]); n > 1 {
 			more = fmt.Sprintf(" (nodes like it: %d)", n-1)
 		}
-		b.warn(d.tree.Pos, d.path, "its cost cannot be estimated%s: %s", more, b.noPrice(model))
+		b.warn(d.pos, d.path, "its cost cannot be estimated%s: %s", more, b.noPrice(model))
 	}
 }
 
@@ -71,12 +71,9 @@ func (b *builder) emptyPhases(p *tree.Value) {
 	if phases == nil {
 		return
 	}
-	var groups []string
+	groups := b.late
 	for _, d := range b.drafts {
 		groups = append(groups, d.node.Group)
-		if f := d.tree.Get("foreach"); f != nil {
-			groups = append(groups, str(f.Get("node").Get("group")))
-		}
 	}
 next:
 	for i, x := range phases.Items {

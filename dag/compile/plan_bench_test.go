@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -52,6 +53,45 @@ func BenchmarkForeach(b *testing.B) {
 				}
 			}
 			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/float64(n), "us/node")
+		})
+	}
+}
+
+// listedSpec writes n nodes out, each with three needs, as JSON or, with a comment before it, as YAML.
+func listedSpec(n int, ext string) []byte {
+	var w bytes.Buffer
+	if ext == "yaml" {
+		w.WriteString("# JSON is YAML\n")
+	}
+	w.WriteString(`{"name": "listed", "nodes": {`)
+	for i := range n {
+		if i > 0 {
+			w.WriteString(",\n")
+		}
+		fmt.Fprintf(&w, `"n%d": {"kind": "sh", "with": {"cmd": "true"}`, i)
+		if i > 100 {
+			fmt.Fprintf(&w, `, "needs": ["n%d", "n%d", "n%d"]`, i-100, i-50, i-7)
+		}
+		w.WriteString("}")
+	}
+	w.WriteString("}}\n")
+	return w.Bytes()
+}
+
+// Ten thousand nodes written out: what a large generated graph costs before its first node starts.
+func BenchmarkListed(b *testing.B) {
+	for _, ext := range []string{"json", "yaml"} {
+		b.Run(ext, func(b *testing.B) {
+			dir := b.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, "spec."+ext), listedSpec(10_000, ext), 0o644); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := compileIn(dir, "spec."+ext); err != nil {
+					b.Fatal(err)
+				}
+			}
 		})
 	}
 }

@@ -16,7 +16,7 @@ const defaultGrowth = 1.5
 
 // A layered value is looked up in the node, then in the pipeline's defaults of its kind, then in
 // those of all kinds. Maps are merged field by field.
-type layered []*tree.Value
+type layered [3]*tree.Value
 
 func (b *builder) layers(node *tree.Value, kind string) layered {
 	return layered{node, b.defaults.Get(kind), b.defaults.Get("*")}
@@ -34,38 +34,42 @@ func (l layered) get(name string) *tree.Value {
 
 // under returns the layers of a field that holds a map.
 func (l layered) under(name string) layered {
-	out := make(layered, len(l))
 	for i, v := range l {
-		out[i] = v.Get(name)
+		l[i] = v.Get(name)
 	}
-	return out
+	return l
 }
 
 // policies reads how a node is run.
 func (b *builder) policies(n *dag.Node, l layered, path string) {
 	n.Retry = b.retry(l.under("retry"), path)
-	n.Timeout = b.timeout(l.under("timeout"), tree.Join(path, "timeout"))
-	n.Breaker, n.Pool = str(l.get("breaker")), str(l.get("pool"))
-	b.checkNames("breaker", l.get("breaker"), tree.Join(path, "breaker"))
-	b.checkNames("pool", l.get("pool"), tree.Join(path, "pool"))
+	n.Timeout = b.timeout(l.under("timeout"), path)
+	n.Breaker, n.Pool = b.named("breaker", l, path), b.named("pool", l, path)
 	if f := str(l.get("onFail")); f != "fail" {
 		n.OnFail = f
 	}
 	n.Effect = str(l.get("effect"))
 	r, e := l.under("reserve"), l.under("estimate")
-	n.Reserve = dag.Amount{USD: b.usd(r.get("usd"), path+".reserve.usd")}
-	if t := r.get("tokens"); t != nil {
-		n.Reserve.Tokens = t.Int
-	}
-	n.Estimate = dag.Estimate{Seconds: float(e.get("seconds")), USD: b.usd(e.get("usd"), path+".estimate.usd")}
-	if t := e.get("tokens"); t != nil {
-		n.Estimate.Tokens = t.Int
-	}
+	n.Reserve = dag.Amount{USD: b.usd(r.get("usd"), path, "reserve.usd"), Tokens: whole(r.get("tokens"))}
+	n.Estimate = dag.Estimate{Seconds: float(e.get("seconds")), USD: b.usd(e.get("usd"), path, "estimate.usd"), Tokens: whole(e.get("tokens"))}
 	n.Labels = labels(l.under("labels"))
+}
+
+// named returns the name of a breaker or pool that a node names by the field of that name.
+func (b *builder) named(what string, l layered, path string) string {
+	v := l.get(what)
+	if v == nil {
+		return ""
+	}
+	b.checkNames(what, v, tree.Join(path, what))
+	return v.Str
 }
 
 func (b *builder) retry(l layered, path string) dag.Retry {
 	r := defaultRetry
+	if l == (layered{}) {
+		return r
+	}
 	here := tree.Join(path, "retry")
 	for i := len(l) - 1; i >= 0; i-- { // the nearest layer last
 		if l[i] == nil {
@@ -100,13 +104,13 @@ func (b *builder) retry(l layered, path string) dag.Retry {
 func (b *builder) delays(v *tree.Value, r *dag.Retry, path string) {
 	formula := false
 	if x := v.Get("base"); x != nil {
-		r.Base, formula = b.duration(x, tree.Join(path, "base")), true
+		r.Base, formula = b.duration(x, path, "base"), true
 	}
 	if x := v.Get("factor"); x != nil {
 		r.Factor, formula = float(x), true
 	}
 	if x := v.Get("cap"); x != nil {
-		r.Cap, formula = b.duration(x, tree.Join(path, "cap")), true
+		r.Cap, formula = b.duration(x, path, "cap"), true
 	}
 	if x := v.Get("jitter"); x != nil {
 		r.Jitter = float(x)
@@ -117,7 +121,7 @@ func (b *builder) delays(v *tree.Value, r *dag.Retry, path string) {
 	if x := v.Get("delays"); x != nil {
 		r.Delays = nil
 		for i, d := range x.Items {
-			r.Delays = append(r.Delays, b.duration(d, tree.At(tree.Join(path, "delays"), i)))
+			r.Delays = append(r.Delays, b.duration(d, path, tree.At("delays", i)))
 		}
 	}
 }
@@ -130,11 +134,11 @@ func (b *builder) timeout(l layered, path string) dag.Timeout {
 		switch {
 		case v == nil:
 		case v.Kind == tree.String:
-			t.Attempt = b.duration(v, path)
+			t.Attempt = b.duration(v, path, "timeout")
 		default:
 			set := func(name string, to *dag.Duration) {
 				if x := v.Get(name); x != nil {
-					*to = b.duration(x, tree.Join(path, name))
+					*to = b.duration(x, path, "timeout."+name)
 				}
 			}
 			set("attempt", &t.Attempt)

@@ -149,7 +149,7 @@ func (b *builder) listed(p *tree.Value) {
 	}
 	asked := map[string]bool{}
 	for _, d := range b.drafts {
-		call := d.traits.Prompt
+		call := d.node.Call
 		if d.bad || call == nil || call.Model == "" || asked[call.Model] || p.Get("prices").Get(call.Model) != nil {
 			continue
 		}

@@ -26,6 +26,7 @@ func (b *builder) runForeach(d *draft, v *tree.Value) {
 		b.fail(as.Pos, path+".as", "want a name of letters, digits and '_' other than nodes, params and run, got %q", name)
 		return
 	}
+	b.late = append(b.late, str(tmpl.Get("group")))
 	kind, ok := b.kindOf(tmpl, path+".node")
 	if !ok {
 		return
@@ -102,7 +103,7 @@ func (b *builder) templateFiles(d *draft, kind string, tmpl *tree.Value, path st
 			fixed = append(fixed, name)
 		}
 	}
-	c := &draft{id: d.id, path: path, tree: tmpl, with: with, node: &dag.Node{Kind: kind}}
+	c := &draft{id: d.id, path: path, tree: tmpl, pos: tmpl.Pos, with: with, node: &dag.Node{Kind: kind}}
 	d.node.Files = union(d.node.Files, b.inputs(c, fixed, path+".with"))
 }
 

@@ -11,6 +11,9 @@ import (
 // typeAll types every expression against what the nodes it reads declare. Nodes are visited needs
 // first, because a route's values have the types of their expressions.
 func (b *builder) typeAll() {
+	if !slices.ContainsFunc(b.drafts, func(d *draft) bool { return len(d.reads) > 0 }) {
+		return
+	}
 	deps := make([][]int32, len(b.drafts))
 	for i, d := range b.drafts {
 		for _, id := range d.node.Needs {
@@ -42,7 +45,7 @@ func (b *builder) typeOne(d *draft, r *reading, m *missing) {
 		if t == nil || t == d {
 			return expr.NodeDecl{Open: true}, nil // told already
 		}
-		return expr.NodeDecl{Outputs: t.node.Outputs, Missing: m.why(d, t), Pos: t.tree.Pos.String(), Open: t.bad}, nil
+		return expr.NodeDecl{Outputs: t.node.Outputs, Missing: m.why(d, t), Pos: t.pos.String(), Open: t.bad}, nil
 	}}
 	if r.template != nil {
 		_, mistakes := r.lang.NewMold(r.template, r.path, false, decls)

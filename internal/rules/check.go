@@ -52,8 +52,14 @@ type step struct {
 	index int // -1: a field
 }
 
-func (c *checker) push(name string, index int) { c.steps = append(c.steps, step{name, index}) }
-func (c *checker) pop()                        { c.steps = c.steps[:len(c.steps)-1] }
+func (c *checker) push(name string, index int) {
+	if c.steps == nil {
+		c.steps = make([]step, 0, 8)
+	}
+	c.steps = append(c.steps, step{name, index})
+}
+
+func (c *checker) pop() { c.steps = c.steps[:len(c.steps)-1] }
 
 func (c *checker) path() string {
 	path := c.root

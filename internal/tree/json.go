@@ -78,37 +78,18 @@ type jsonParser struct {
 	// moved into memory of their exact number when their map or list ends.
 	fields []Field
 	items  []*Value
-
-	valueSlab slab[Value]
-	fieldSlab slab[Field]
-	itemSlab  slab[*Value]
 }
 
 // moved takes what a stack holds from first on into memory of its own.
-func moved[T any](stack *[]T, first int, to *slab[T]) []T {
-	out := to.take(len(*stack) - first)
-	copy(out, (*stack)[first:])
-	clear((*stack)[first:])
+func moved[T any](stack *[]T, first int) []T {
+	top := (*stack)[first:]
 	*stack = (*stack)[:first]
-	return out
-}
-
-// A slab hands out memory in pieces, so that a large document is not made of small allocations.
-type slab[T any] struct {
-	free []T
-	size int // of the next allocation
-}
-
-func (s *slab[T]) take(n int) []T {
-	if n > len(s.free) {
-		s.size = min(max(2*s.size, 8), 512)
-		if n >= s.size {
-			return make([]T, n)
-		}
-		s.free = make([]T, s.size)
+	if len(top) == 0 {
+		return nil
 	}
-	out := s.free[:n:n]
-	s.free = s.free[n:]
+	out := make([]T, len(top))
+	copy(out, top)
+	clear(top)
 	return out
 }
 
@@ -170,9 +151,7 @@ func (p *jsonParser) new(k Kind) *Value {
 	if p.values++; p.lim.Values > 0 && p.values > p.lim.Values {
 		p.fail("the document has more than %d values", p.lim.Values)
 	}
-	v := &p.valueSlab.take(1)[0]
-	v.Kind, v.Pos = k, p.pos()
-	return v
+	return &Value{Kind: k, Pos: p.pos()}
 }
 
 func (p *jsonParser) value() *Value {
@@ -256,7 +235,7 @@ func (p *jsonParser) object() *Value {
 		p.fields = append(p.fields, f)
 	}
 	p.leave()
-	v.Fields = moved(&p.fields, first, &p.fieldSlab)
+	v.Fields = moved(&p.fields, first)
 	return v
 }
 
@@ -276,7 +255,7 @@ func (p *jsonParser) array() *Value {
 		p.items = append(p.items, p.value())
 	}
 	p.leave()
-	v.Items = moved(&p.items, first, &p.itemSlab)
+	v.Items = moved(&p.items, first)
 	return v
 }
 

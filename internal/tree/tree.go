@@ -5,7 +5,7 @@ package tree
 import (
 	"strconv"
 	"strings"
-	"unique"
+	"sync"
 )
 
 // Pos is a place in a file. Line and Col count from 1; 0 is unknown.
@@ -26,24 +26,40 @@ func (p Pos) String() string {
 	return string(b)
 }
 
-// A File is the name of a file, kept once for all places in it. The zero File has no name; equal
-// names make equal Files.
-type File struct{ name unique.Handle[string] }
+// A File is the name of a file, by its number among all that this process has seen: a
+// specification has a place for every value. The zero File has no name; equal names make equal Files.
+type File struct{ number uint32 }
+
+// files are the names by number and the other way round. They are few, and never forgotten.
+var files = struct {
+	sync.RWMutex
+	names   []string
+	numbers map[string]uint32
+}{names: []string{""}, numbers: map[string]uint32{"": 0}}
 
 // FileOf returns the File of a name.
 func FileOf(name string) File {
-	if name == "" {
-		return File{}
+	files.RLock()
+	n, ok := files.numbers[name]
+	files.RUnlock()
+	if ok {
+		return File{n}
 	}
-	return File{unique.Make(name)}
+	files.Lock()
+	defer files.Unlock()
+	if n, ok = files.numbers[name]; !ok {
+		n = uint32(len(files.names))
+		files.names = append(files.names, name)
+		files.numbers[name] = n
+	}
+	return File{n}
 }
 
 // String returns the name.
 func (f File) String() string {
-	if f == (File{}) {
-		return ""
-	}
-	return f.name.Value()
+	files.RLock()
+	defer files.RUnlock()
+	return files.names[f.number]
 }
 
 // MarshalBinary and UnmarshalBinary let places travel between processes.

@@ -210,6 +210,7 @@ func (w *walker) list(n *yaml.Node) *tree.Value {
 		}
 		w.path = tree.At(path, i)
 		v.Items = append(v.Items, w.value(c))
+		w.done(n.Content[i : i+1])
 	}
 	w.path = path
 	return v
@@ -237,12 +238,21 @@ func (w *walker) mapping(n *yaml.Node) *tree.Value {
 			continue
 		}
 		v.Fields = append(v.Fields, tree.Field{Name: name, Pos: w.pos(k), Value: w.value(c)})
+		w.done(n.Content[i : i+2])
 	}
 	w.path = path
 	for _, m := range merges {
 		w.merge(v, m)
 	}
 	return v
+}
+
+// done lets go of nodes that are read, which take more memory than their values. Those of an anchor
+// may be read again; an alias holds its anchor itself.
+func (w *walker) done(nodes []*yaml.Node) {
+	if len(w.open) == 0 {
+		clear(nodes)
+	}
 }
 
 // key reads the key of a map.

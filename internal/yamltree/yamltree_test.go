@@ -237,3 +237,15 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestAliasesAfterNodesAreLetGo: what an anchor holds can be read again, whatever stood around it.
+func TestAliasesAfterNodesAreLetGo(t *testing.T) {
+	v, _, err := Parse("f.yaml", []byte("a: {p: &x {b: &y [1, {z: 2}], c: 3}}\nc: *x\nd: *y\ne: [*y, {<<: *x, c: 4}]\n"), tree.Defaults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"a":{"p":{"b":[1,{"z":2}],"c":3}},"c":{"b":[1,{"z":2}],"c":3},"d":[1,{"z":2}],"e":[[1,{"z":2}],{"c":4,"b":[1,{"z":2}]}]}`
+	if got := string(v.AppendJSON(nil)); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -1,0 +1,239 @@
+package compile
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/internal/rules"
+	"dagrun.dev/internal/tree"
+	"dagrun.dev/nodes"
+)
+
+// describe checks the settings and merges what the kind says of them. Where that is nothing, the
+// traits are zero.
+func (b *builder) describe(d *draft) (t nodes.Traits) {
+	path := d.path + ".with"
+	if d.with == nil {
+		d.with = &tree.Value{Kind: tree.Map, Pos: d.pos}
+	}
+	before := len(b.mistakes)
+	for _, x := range b.s.CheckWith(d.node.Kind, d.with, path) {
+		b.report(x)
+	}
+	if len(b.mistakes) > before {
+		return nodes.Traits{}
+	}
+	raw, err := dag.AppendCanonical(nil, d.with.AppendJSON(nil))
+	if err != nil {
+		b.fail(d.with.Pos, path, "%v", err)
+		return nodes.Traits{}
+	}
+	if string(raw) != "{}" {
+		d.node.With = raw
+	}
+	t, ok := b.traits(d, d.node.Kind, b.sampled(d, raw), path)
+	if !ok {
+		return nodes.Traits{}
+	}
+	b.declare(d, &t)
+	d.node.Files = b.inputs(d, t.Files, path)
+	b.checkFiles(d, &t, raw, path)
+	return t
+}
+
+// declare lays what a kind says of the settings beside what the node itself declares.
+func (b *builder) declare(d *draft, t *nodes.Traits) {
+	n := d.node
+	d.refs, d.notes = t.Refs, t.Notes
+	n.Ambient = t.Ambient && n.Effect != "pure" // who says that a command is pure says that it is not
+	if n.Effect == "" {
+		n.Effect = t.Effect
+	}
+	if n.Effect == "probe" && !t.Probes {
+		pos := d.pos
+		if v := d.tree.Get("effect"); v != nil {
+			pos = v.Pos
+		}
+		b.fail(pos, d.path+".effect", "want a node whose settings name a probe; with these, kind %s has none", n.Kind)
+	}
+	n.Reads, n.Writes, n.Appends = union(n.Reads, t.Reads), union(n.Writes, t.Writes), union(n.Appends, t.Appends)
+	n.Secrets = union(n.Secrets, t.Secrets)
+	n.Paid = t.Paid
+	for _, name := range keys(t.Outputs) {
+		typ := t.Outputs[name]
+		if own := n.Outputs[name]; own != "" && own != typ {
+			b.fail(d.tree.Get("outputs").Get(name).Pos, d.path+".outputs."+name, "kind %s records %q as %s, not %s", n.Kind, name, typ, own)
+		}
+		output(n, name, typ)
+	}
+	if p := t.Prompt; p != nil {
+		n.Call = &dag.Call{Provider: p.Provider, Model: p.Model, Chars: p.Chars, Files: p.Files, Reads: p.Reads, MaxOutput: p.MaxOutput}
+	}
+}
+
+// child returns the field or item of v that a label names, or nil.
+func child(v *tree.Value, label string) *tree.Value {
+	if v.Kind != tree.List {
+		return v.Get(label)
+	}
+	if i, err := strconv.Atoi(label); err == nil && i >= 0 && i < len(v.Items) {
+		return v.Items[i]
+	}
+	return nil
+}
+
+// sampled is what a kind is shown of settings that recorded values will complete: where an
+// expression stands for a number, a list and so on, a value that the rules allow stands for it.
+func (b *builder) sampled(d *draft, raw json.RawMessage) json.RawMessage {
+	if !d.node.Dynamic {
+		return raw
+	}
+	return sample(b.s.withRule(d.node.Kind), d.with).AppendJSON(nil)
+}
+
+func sample(r *rules.Rule, v *tree.Value) *tree.Value {
+	out := *v
+	switch v.Kind {
+	case tree.String:
+		if r == nil || !strings.Contains(v.Str, "${") || r.Valid(&tree.Value{Kind: tree.String, Str: "text"}) || r.Types.Has(tree.String) {
+			return v
+		}
+		for _, try := range samples {
+			if r.Valid(try) {
+				return try
+			}
+		}
+	case tree.List:
+		out.Items = make([]*tree.Value, len(v.Items))
+		for i, x := range v.Items {
+			out.Items[i] = sample(ruleBelow(r, strconv.Itoa(i)), x)
+		}
+	case tree.Map:
+		out.Fields = slices.Clone(v.Fields)
+		for i, f := range out.Fields {
+			out.Fields[i].Value = sample(ruleBelow(r, f.Name), f.Value)
+		}
+	}
+	return &out
+}
+
+var samples = []*tree.Value{
+	{Kind: tree.Int, Int: 1}, {Kind: tree.Bool}, {Kind: tree.Int}, {Kind: tree.Int, Int: 100}, {Kind: tree.Int, Int: 1000},
+	{Kind: tree.Float, Float: 0.5}, {Kind: tree.List}, {Kind: tree.Map},
+}
+
+func ruleBelow(r *rules.Rule, label string) *rules.Rule {
+	if r == nil {
+		return nil
+	}
+	return r.Below(label)
+}
+
+// traits asks a kind, or the table of control nodes.
+func (b *builder) traits(d *draft, kind string, with json.RawMessage, path string) (nodes.Traits, bool) {
+	k, ok := b.s.kinds.Kind(kind)
+	if !ok {
+		return b.controlTraits(d, kind), true
+	}
+	t, err := k.Describe(with)
+	if err != nil {
+		b.fail(d.with.Pos, path, "%v", err)
+		return t, false
+	}
+	for _, p := range t.Problems {
+		b.problem(d.with, path, p)
+	}
+	for _, c := range t.Categories {
+		v := *at(d.with, c.Path) // its place; a step of a list may have no value of its own
+		v.Kind, v.Str = tree.String, c.Name
+		b.checkNames("category", &v, path+"."+c.Path)
+	}
+	return t, len(t.Problems) == 0
+}
+
+// problem gives a problem of settings its place: that of the value at its path, or of the
+// nearest one around it.
+func (b *builder) problem(with *tree.Value, path string, p nodes.Problem) {
+	where := path
+	if p.Path != "" {
+		where += "." + p.Path
+	}
+	b.fail(at(with, p.Path).Pos, where, "%s", p.Text)
+}
+
+// at returns the value at a path within settings, or the nearest one around it.
+func at(v *tree.Value, path string) *tree.Value {
+	for _, step := range strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
+		next := child(v, step)
+		if next == nil {
+			break
+		}
+		v = next
+	}
+	return v
+}
+
+// paths checks the names of artifacts and accumulators.
+func (b *builder) paths(d *draft, t *nodes.Traits) {
+	for _, list := range [...]string{"reads", "writes"} {
+		if v := d.tree.Get(list); v != nil {
+			for i, x := range v.Items {
+				b.localPath(x, tree.At(tree.Join(d.path, list), i))
+			}
+		}
+	}
+	if v := d.tree.Get("appends"); v != nil {
+		b.checkNames("accumulator", v, d.path+".appends")
+	}
+	b.inSettings(d, t.Appends, func(v *tree.Value, path string) { b.checkNames("accumulator", v, path) })
+	b.inSettings(d, t.Reads, func(v *tree.Value, path string) { b.localPath(v, path) })
+	b.inSettings(d, t.Writes, func(v *tree.Value, path string) { b.localPath(v, path) })
+	for _, w := range d.node.Writes {
+		if b.isAcc[w] {
+			b.fail(d.pos, d.path, "writes %q, which is an accumulator: append to it", w)
+		}
+		if first, _, _ := strings.Cut(w, "/"); first == ownFolder {
+			b.fail(d.pos, d.path, "writes %q: %s is the run's own folder", w, ownFolder)
+		}
+	}
+}
+
+// ownFolder is where a run keeps its own files within the output folder.
+const ownFolder = "_orchestrator"
+
+// inSettings calls check for names that the kind found in the settings, at their places.
+func (b *builder) inSettings(d *draft, names []string, check func(v *tree.Value, path string)) {
+	for _, name := range names {
+		pos, path := whereIs(name, d.with, d.path+".with")
+		check(&tree.Value{Kind: tree.String, Str: name, Pos: pos}, path)
+	}
+}
+
+// whereIs returns the place and path of the first string of v that equals s, else those of v.
+func whereIs(s string, v *tree.Value, path string) (tree.Pos, string) {
+	if at, steps, ok := locate(s, v); ok {
+		return at.Pos, path + steps
+	}
+	return v.Pos, path
+}
+
+// locate returns the first string of v that equals s and the end of its path.
+func locate(s string, v *tree.Value) (at *tree.Value, steps string, ok bool) {
+	for i, x := range v.Items {
+		if at, steps, ok = locate(s, x); ok {
+			return at, tree.At("", i) + steps, true
+		}
+	}
+	for _, f := range v.Fields {
+		if at, steps, ok = locate(s, f.Value); ok {
+			return at, "." + tree.Join("", f.Name) + steps, true
+		}
+	}
+	return v, "", v.Kind == tree.String && v.Str == s
+}
+
+// withRule returns the rules of a kind's settings, or nil.
+func (s *Schema) withRule(kind string) *rules.Rule { return s.rules["Node"].Field("with").Cases[kind] }
