@@ -103,7 +103,7 @@ func (f *parts) of(p *Plan, i int32) {
 	if n.Foreach != nil {
 		f.part("foreach", n.Foreach)
 	}
-	if params := paramsOf(p, n); len(params) > 0 {
+	if params := ParamsRead(p, n); len(params) > 0 {
 		f.part("params", params)
 	}
 	f.list("secrets", n.Secrets)
@@ -171,9 +171,9 @@ func fileDigests(p *Plan, paths []string) []string {
 // paramRef finds what expressions read of the parameters: params.a.b.
 var paramRef = regexp.MustCompile(`\bparams((?:\.[A-Za-z_][A-Za-z0-9_]*)*)`)
 
-// paramsOf returns the parameters that expressions of n read when it runs. Those that were
+// ParamsRead returns the parameters that expressions of n read when it runs. Those that were
 // filled in when the plan was made are part of its settings already.
-func paramsOf(p *Plan, n *Node) []Param {
+func ParamsRead(p *Plan, n *Node) []Param {
 	if len(p.Params) == 0 {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"dagrun.dev/dag"
@@ -29,6 +30,8 @@ type attempt struct {
 	probe       bool            // finds out what became of a lost attempt
 	kind        string          // of the node or of its undo action
 	with        json.RawMessage // every ${...} resolved
+	resolved    bool            // there was one
+	fingerprint string          // of what it is given to read; empty when that is not known
 	generation  int
 	number      int
 	failures    int // since the node was last given a fresh start
@@ -46,6 +49,8 @@ type attempt struct {
 	seed      int64
 	cancelled bool // asked to stop: the loop asks once
 	spooled   bool // has a folder that outlives this process
+
+	strange atomic.Bool // it read what its node does not declare: no fingerprint says what
 
 	mu   sync.Mutex
 	kept []string // files made by Task.Keep
@@ -137,6 +142,9 @@ func (h *host) try(a *attempt) machine.Outcome {
 	if a.probe {
 		return h.ask(ctx, kind.(nodes.Prober), t)
 	}
+	if !a.undo {
+		a.fingerprint = h.fingerprint(a) // before it publishes: it may read what it writes
+	}
 	stop := h.watchSilence(a, t)
 	res, err := kind.Run(ctx, t)
 	stop()
@@ -144,6 +152,9 @@ func (h *host) try(a *attempt) machine.Outcome {
 		res = &nodes.Result{}
 	}
 	body, bad := h.body(a, res)
+	if !a.strange.Load() {
+		body.Fingerprint = a.fingerprint
+	}
 	if len(res.Survivors) > 0 {
 		a.slot.spoiled = true // something may still write there
 	}

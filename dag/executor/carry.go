@@ -46,11 +46,21 @@ func (h *host) carry(cmds []machine.Command, now time.Time) (bool, error) {
 	return did, nil
 }
 
-// appendBody appends a payload; nodes that are queued for one reason share an event.
+// appendBody appends a payload; nodes that are queued for one reason share an event, and so do those
+// whose results do not hold.
 func appendBody(bodies []machine.Body, b machine.Body) []machine.Body {
-	if q, ok := b.(*machine.QueuedBody); ok && len(bodies) > 0 {
-		if last, ok := bodies[len(bodies)-1].(*machine.QueuedBody); ok && last.Reason == q.Reason {
-			last.Nodes = append(last.Nodes, q.Nodes...)
+	if len(bodies) == 0 {
+		return append(bodies, b)
+	}
+	switch b := b.(type) {
+	case *machine.QueuedBody:
+		if last, ok := bodies[len(bodies)-1].(*machine.QueuedBody); ok && last.Reason == b.Reason {
+			last.Nodes = append(last.Nodes, b.Nodes...)
+			return bodies
+		}
+	case *machine.RewoundBody:
+		if last, ok := bodies[len(bodies)-1].(*machine.RewoundBody); ok && last.Reason == b.Reason && b.Reason == machine.ReasonChanged {
+			last.Nodes = append(last.Nodes, b.Nodes...)
 			return bodies
 		}
 	}
@@ -67,6 +77,8 @@ func (h *host) command(c *machine.Command, now time.Time) (machine.Body, func() 
 		return h.evaluate(c, now), nil
 	case machine.Expand:
 		return h.expand(c, now), nil
+	case machine.Recheck:
+		return h.recheck(h.node(c.Node)), nil
 	case machine.Start:
 		n := h.node(c.Node)
 		if n.Paid && h.free() < leastRoom {
@@ -201,6 +213,7 @@ func (h *host) begin(a *attempt) error {
 	a.mark = h.mark
 	a.plan = h.run.Graph().Plan
 	a.seed = h.state().Run().Seed
+	a.resolved = a.node.Dynamic && !a.undo
 	if a.node.Dynamic || a.undo && bytes.Contains(a.with, []byte("${")) {
 		with, err := h.o.Eval.Resolve(a.with, h.state().ScopeOf(a.node.ID))
 		if err != nil {

@@ -26,20 +26,33 @@ type values map[string]any
 // done records that a control node has ended well, after further facts.
 func (h *host) done(n *dag.Node, now time.Time, v values, before ...machine.Body) error {
 	o := machine.Outcome{Status: machine.StatusCompleted}
+	var err error
+	if o.Body.Values, err = v.raw(); err == nil && n.Proof() != dag.Unproved {
+		o.Body.Fingerprint, err = h.decided(n, o.Body.Values)
+	}
+	if err != nil {
+		return h.undone(n, now, err)
+	}
+	return h.record(now, append(before, h.state().Settle(n.ID, o, now).Body)...)
+}
+
+// raw returns the values as they are recorded; nil for none.
+func (v values) raw() (map[string]json.RawMessage, error) {
+	if len(v) == 0 {
+		return nil, nil
+	}
+	out := make(map[string]json.RawMessage, len(v))
 	for name, value := range v {
 		raw, ok := value.(json.RawMessage)
 		if !ok {
 			var err error
 			if raw, err = json.Marshal(value); err != nil {
-				return h.undone(n, now, err)
+				return nil, err
 			}
 		}
-		if o.Body.Values == nil {
-			o.Body.Values = map[string]json.RawMessage{}
-		}
-		o.Body.Values[name] = raw
+		out[name] = raw
 	}
-	return h.record(now, append(before, h.state().Settle(n.ID, o, now).Body)...)
+	return out, nil
 }
 
 // undone records that a control node could not be carried out as its settings say.
@@ -97,6 +110,14 @@ func (h *host) declared(n *dag.Node, v values) values {
 // route takes the first rule whose condition holds. The rules are CEL over recorded values, so
 // they are evaluated one by one and not resolved with the settings.
 func (h *host) route(n *dag.Node, now time.Time) error {
+	v, err := h.decide(n)
+	if err != nil {
+		return h.undone(n, now, err)
+	}
+	return h.done(n, now, v)
+}
+
+func (h *host) decide(n *dag.Node) (values, error) {
 	var with struct {
 		Rules []struct {
 			Name, When, Then, Reason string
@@ -105,21 +126,21 @@ func (h *host) route(n *dag.Node, now time.Time) error {
 		Values map[string]string
 	}
 	if err := json.Unmarshal(n.With, &with); err != nil {
-		return h.undone(n, now, err)
+		return nil, err
 	}
 	scope := h.state().ScopeOf(n.ID)
 	v := values{"decision": with.Else, "rule": "else", "reason": ""}
 	for _, r := range with.Rules {
 		ok, err := h.o.Eval.Condition(r.When, scope)
 		if err != nil {
-			return h.undone(n, now, fmt.Errorf("rule %s: %w", r.Name, err))
+			return nil, fmt.Errorf("rule %s: %w", r.Name, err)
 		}
 		if !ok {
 			continue
 		}
 		reason, err := h.text(r.Reason, scope)
 		if err != nil {
-			return h.undone(n, now, fmt.Errorf("reason of rule %s: %w", r.Name, err))
+			return nil, fmt.Errorf("reason of rule %s: %w", r.Name, err)
 		}
 		v["decision"], v["rule"], v["reason"] = r.Then, r.Name, reason
 		break
@@ -127,11 +148,11 @@ func (h *host) route(n *dag.Node, now time.Time) error {
 	for name, src := range with.Values {
 		raw, err := h.o.Eval.Value(src, scope)
 		if err != nil {
-			return h.undone(n, now, fmt.Errorf("value %s: %w", name, err))
+			return nil, fmt.Errorf("value %s: %w", name, err)
 		}
 		v[name] = raw
 	}
-	return h.done(n, now, v)
+	return v, nil
 }
 
 // text fills the ${...} of a text.

@@ -30,12 +30,14 @@ func (h *host) task(a *attempt) (*nodes.Task, error) {
 
 		File: h.run.File,
 		Artifact: func(name string) (rc io.ReadCloser, err error) {
+			a.reads(name)
 			if gone := h.onLoop(func() { rc, err = h.run.Artifact(n.ID, name) }); gone != nil {
 				return nil, gone
 			}
 			return rc, err
 		},
 		Entries: func(name string) (out []nodes.Entry, err error) {
+			a.reads(name)
 			gone := h.onLoop(func() {
 				entries, e := h.run.Entries(n.ID, name)
 				err = e
@@ -46,6 +48,7 @@ func (h *host) task(a *attempt) (*nodes.Task, error) {
 			return out, errors.Join(gone, err)
 		},
 		Values: func(node string) (out map[string]json.RawMessage, ok bool) {
+			a.strange.Store(true)
 			_ = h.onLoop(func() { // a host that has stopped has no values
 				var v dag.View
 				if v, ok = h.state().ScopeOf(n.ID).View(node); ok {

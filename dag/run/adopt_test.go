@@ -20,6 +20,9 @@ func doing(d *Diff) string {
 	var parts []string
 	for _, n := range d.Nodes {
 		s := n.ID + " " + n.Do
+		if n.Maybe {
+			s = n.ID + " maybe"
+		}
 		if len(n.Why) > 0 {
 			s += "(" + strings.Join(n.Why, " ") + ")"
 		}
@@ -391,31 +394,199 @@ func TestCrashWhileArchiving(t *testing.T) {
 	}
 }
 
-// A reused node (its inputs proved equal, nothing ran) keeps what it wrote in the generation before.
-func TestReusedNodesKeepTheirFiles(t *testing.T) {
-	_, r := half(t)
-	defer r.Abandon()
-	if _, err := r.Adopt(start0.Add(time.Hour), pages(t, func(p *dag.Plan) { node(p, "b2").With = []byte(`{"argv":["build","-v"]}`) }), inputs, nil); err != nil {
+// S-6: what lies below a changed node keeps its results until the changed one has ended. Where that gave
+// what it gave before, nothing else runs: entries and files count again, and the page is the last
+// one's, though the changed node wrote it anew.
+func TestAdoptReusesWhatAnEqualResultCannotChange(t *testing.T) {
+	m, _ := undisturbed(t)
+	r, _ := reopen(t, memOptions(m.FS()))
+	d, err := r.Adopt(start0.Add(time.Hour), pages(t, func(p *dag.Plan) { node(p, "b2").With = []byte(`{"argv":["build","-v"]}`) }), inputs, nil)
+	if err != nil {
 		t.Fatal(err)
 	}
-	want := artifact.Digest([]byte("b1 after 0 notes\nb2 after 1 notes\n"))
-	if got := r.ArtifactDigest("b3", "page.html"); got == want {
-		t.Fatal("seen before b2 has ended again")
+	if got := doing(d); got != "b1 reuse, v1 reuse, b2 changed(with), cp blocked(b2), b3 maybe(cp), b4 maybe(b3)" {
+		t.Error(got)
 	}
-	v, _ := r.State().NodeByID("b2")
-	at := start0.Add(time.Hour)
-	for _, b := range []machine.Body{
-		&machine.StartedBody{Node: "b2", Generation: v.Generation, Attempt: 1, Reserve: v.Node.Reserve},
-		&machine.FinishedBody{Node: "b2", Generation: v.Generation, Attempt: 1, Status: machine.StatusCompleted, Final: true, Reused: true},
+	if got := r.ArtifactDigest("b4", "page.html"); got != artifact.Digest([]byte("b1 after 0 notes\n")) {
+		t.Error("b4 sees a page in doubt")
+	}
+	if e, err := r.Entries("b4", "notes"); err != nil || len(e) != 1 {
+		t.Error("b4 sees entries in doubt", e, err)
+	}
+	w := finish(t, r, m.FS())
+	if got := strings.Join(w.ran, " "); got != "b2" {
+		t.Errorf("ran %s", got)
+	}
+	if got := contents(t, m.FS()); got != wantPages {
+		t.Errorf("got\n%s", got)
+	}
+	r, _ = reopen(t, memOptions(m.FS()))
+	defer r.Abandon()
+	if v, _ := r.State().NodeByID("b4"); v.Generation != 1 || v.Attempt != 1 || r.State().Ledger().Spent.USD != 1250000 {
+		t.Errorf("%+v, spent %s", v, r.State().Ledger().Spent.USD)
+	}
+}
+
+// Where it gave something else, what reads it runs again, and what reads that.
+func TestAdoptRunsAgainWhatReadsAnotherResult(t *testing.T) {
+	m, _ := undisturbed(t)
+	r, _ := reopen(t, memOptions(m.FS()))
+	if _, err := r.Adopt(start0.Add(time.Hour), pages(t, func(p *dag.Plan) { node(p, "b2").With = []byte(`{"argv":["other"]}`) }), inputs, nil); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorker(t)
+	w.word = func(node string) string { return map[bool]string{true: "otherwise "}[node == "b2"] }
+	w.now = start0.Add(time.Hour)
+	if err := w.work(r); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(w.ran, " "); got != "b2 b3 b4" {
+		t.Errorf("ran %s", got)
+	}
+	r.Close()
+	verified(t, m.FS(), "changed")
+	if got, want := text(t, m.FS(), "page.html"), strings.Replace(wantPages[len("--- page.html\n"):strings.Index(wantPages, "--- _orch")], "b2", "otherwise b2", 1); got != want {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+// S-5: what a node wrote and a user has changed, or the store has lost, proves nothing: it runs again.
+func TestAdoptReusesOnlyWhatIsAsItWas(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		spoil func(t *testing.T, m *disktest.Mem)
+		ran   string
+	}{
+		{"edited", func(t *testing.T, m *disktest.Mem) { write(t, m.FS(), "page.html", "by hand\n") }, "b2 b4"},
+		{"lost", func(t *testing.T, m *disktest.Mem) {
+			digest := artifact.Digest([]byte("b1 after 0 notes\nb2 after 1 notes\nb3 after 2 notes\n"))
+			if err := m.FS().Remove(Dir + "/objects/" + digest[:2] + "/" + digest[2:]); err != nil {
+				t.Fatal(err)
+			}
+		}, "b2 b3"},
+		{"lost, but live", func(t *testing.T, m *disktest.Mem) {
+			digest := artifact.Digest([]byte(text(t, m.FS(), "page.html")))
+			if err := m.FS().Remove(Dir + "/objects/" + digest[:2] + "/" + digest[2:]); err != nil {
+				t.Fatal(err)
+			}
+		}, "b2"},
 	} {
-		if _, err := r.Record(at, b); err != nil {
+		m, _ := undisturbed(t)
+		c.spoil(t, m)
+		r, _ := reopen(t, memOptions(m.FS()))
+		if _, err := r.Adopt(start0.Add(time.Hour), pages(t, func(p *dag.Plan) { node(p, "b2").With = []byte(`{"argv":["build","-v"]}`) }), inputs, nil); err != nil {
 			t.Fatal(err)
 		}
+		w := finish(t, r, m.FS())
+		if got := strings.Join(w.ran, " "); got != c.ran {
+			t.Errorf("%s: ran %s", c.name, got)
+		}
+		if got := contents(t, m.FS()); got != wantPages {
+			t.Errorf("%s: got\n%s", c.name, got)
+		}
 	}
-	if got := r.ArtifactDigest("b3", "page.html"); got != want {
-		t.Error("not seen after b2 was reused")
+}
+
+// S-7, S-12: the process dies, or the power fails, at every step on the disk between a change of plan and
+// the end of the run it makes. Whatever was reused or run by then, nothing is done twice, no file is
+// taken for a user's, and the end is the same.
+func TestCrashWhileReusing(t *testing.T) {
+	changed := pages(t, func(p *dag.Plan) {
+		node(p, "b2").With = []byte(`{"argv":["build","-v"]}`)
+		p.Nodes = slices.DeleteFunc(p.Nodes, func(n dag.Node) bool { return n.ID == "b4" })
+	})
+	fresh := disktest.NewMem()
+	r := create(t, memOptions(fresh.FS()), changed)
+	if err := newWorker(t).work(r); err != nil {
+		t.Fatal(err)
 	}
-	if e, err := r.Entries("b3", "notes"); err != nil || len(e) != 2 {
-		t.Error(e, err)
+	r.Close()
+	want := contents(t, fresh.FS())
+	apply := func(n int) (*disktest.Mem, int) {
+		m, _ := undisturbed(t)
+		hook := disktest.CrashAt(n)
+		if n == 0 {
+			hook = nil
+		}
+		f, fsys := disktest.NewFaulty(m.FS(), hook)
+		if r, _, err := Open(memOptions(fsys)); err == nil {
+			w := newWorker(t)
+			w.now = start0.Add(time.Hour)
+			if _, err := r.Adopt(w.tick(), changed, inputs, nil); err == nil {
+				w.work(r)
+			}
+			r.Abandon()
+		}
+		return m, f.Steps()
+	}
+	_, steps := apply(0)
+	for n := 1; n <= steps; n++ {
+		m, _ := apply(n)
+		for name, after := range map[string]*disktest.Mem{"killed": m.Kill(), "power lost": m.PowerLoss(nil)} {
+			r, rep, err := Open(memOptions(after.FS()))
+			if err != nil || len(rep.Edited) > 0 {
+				t.Fatalf("step %d of %d, %s: %v %+v", n, steps, name, err, rep)
+			}
+			if _, err := r.Adopt(start0.Add(time.Hour), changed, inputs, nil); err != nil {
+				t.Fatalf("step %d of %d, %s: %v", n, steps, name, err)
+			}
+			w := finish(t, r, after.FS())
+			if slices.Contains(w.ran, "b3") {
+				t.Fatalf("step %d of %d, %s: ran %v", n, steps, name, w.ran)
+			}
+			if got := contents(t, after.FS()); got != want {
+				t.Fatalf("step %d, %s: got\n%s", n, name, got)
+			}
+		}
+	}
+}
+
+// A page that nodes wrote which are not wanted any more is the one again that counts.
+func TestAdoptBringsBackThePageThatCounts(t *testing.T) {
+	m, _ := undisturbed(t)
+	r, _ := reopen(t, memOptions(m.FS()))
+	if _, err := r.Adopt(start0.Add(time.Hour), pages(t, func(p *dag.Plan) {
+		p.Nodes = slices.DeleteFunc(p.Nodes, func(n dag.Node) bool { return n.ID == "b4" })
+		node(p, "b3").When = "false"
+	}), inputs, nil); err != nil {
+		t.Fatal(err)
+	}
+	w := finish(t, r, m.FS())
+	if len(w.ran) > 0 {
+		t.Errorf("ran %v", w.ran)
+	}
+	if got := text(t, m.FS(), "page.html"); got != "b1 after 0 notes\nb2 after 1 notes\n" {
+		t.Errorf("page %q", got)
+	}
+}
+
+// S-6: a plan says what of a definition has changed, and no secret.
+func TestCompareSaysWhatChanged(t *testing.T) {
+	_, r := half(t)
+	defer r.Abandon()
+	long := strings.Repeat("word ", 40)
+	for _, c := range []struct {
+		change func(p *dag.Plan)
+		want   string
+	}{
+		{func(p *dag.Plan) { node(p, "b2").With = []byte(`{"argv":["build","-v"]}`) }, `b2 with.argv[1]: + "-v"`},
+		{func(p *dag.Plan) { node(p, "b2").With = []byte(`{"argv":["make"],"n":{"a":1}}`) }, `b2 with.argv[0]: "build" -> "make"; b2 with.n.a: + 1`},
+		{func(p *dag.Plan) { node(p, "b2").With = []byte(`{"argv":["` + long + `"]}`) }, `b2 with.argv[0]: "build" -> "word word word word word word word word word word word word "...`},
+		{func(p *dag.Plan) { node(p, "b2").With = []byte(`{"argv":["build"],"env":{"API_KEY":"hush"}}`) }, `b2 with.env.API_KEY: + ***`},
+		{func(p *dag.Plan) { node(p, "b2").When = "true" }, `b2 when: + "true"`},
+		{func(p *dag.Plan) { node(p, "b4").Needs = []string{"b3", "cp"}; node(p, "b4").AtLeast = 1 }, `b4 needs: + cp; b4 atLeast: 0 -> 1`},
+		{func(p *dag.Plan) { node(p, "b2").Files = []string{"in.txt"} }, `b2 files: + in.txt`},
+		{func(p *dag.Plan) { p.Accumulators[0].Cap = 2 }, `b2 accumulators.notes.cap: 3 -> 2; b3 accumulators.notes.cap: 3 -> 2; b4 accumulators.notes.cap: 3 -> 2`},
+	} {
+		d := r.Compare(pages(t, c.change))
+		var got []string
+		for _, n := range d.Nodes {
+			for _, x := range n.Changes {
+				got = append(got, n.ID+" "+x.String())
+			}
+		}
+		if strings.Join(got, "; ") != c.want {
+			t.Errorf("got  %s\nwant %s", strings.Join(got, "; "), c.want)
+		}
 	}
 }

@@ -20,7 +20,8 @@ const (
 	DoRemoved = "removed" // not in the new plan
 )
 
-// A Diff compares a run with a plan. Nodes are in the order of the new plan, removed ones last.
+// A Diff compares a run with a plan. Nodes are in the order of the new plan, then those of run-time
+// expansions, removed ones last.
 type Diff struct {
 	PlanDigest string // of the new plan
 	Same       bool   // the plans are equal
@@ -30,11 +31,14 @@ type Diff struct {
 
 // A NodeDiff says what happens to one node and why.
 type NodeDiff struct {
-	ID     string
-	Do     string   // see the constants
-	Why    []string // parts that differ ("with", "files"), or the node that causes it
-	Effect string
-	Again  bool // it has run and runs again: generation + 1
+	ID      string
+	Do      string   // see the constants
+	Why     []string // parts that differ ("with", "files"), or the node that causes it
+	Changes []Change // of DoChanged: what differs
+	Effect  string
+	Again   bool // it has run and runs again: generation + 1
+	Maybe   bool // of DoBlocked and DoRun: only if what comes before it gives something else than it gave
+	recheck bool // its result stays, in doubt
 }
 
 // Count returns how many nodes have a Do.
@@ -61,50 +65,159 @@ func (d *Diff) ids(pick func(*NodeDiff) bool) []string {
 
 // Compare says node by node what adopting g would do. It changes nothing and works read-only.
 func (r *Run) Compare(g *dag.Graph) *Diff {
-	c := comparison{r: r, old: r.state.Graph(), new: g, why: make([][]string, g.Len()), dirty: make([]bool, g.Len())}
-	d := &Diff{PlanDigest: g.Plan.Digest(), Limits: limits(c.old.Plan, g.Plan)}
+	d := &Diff{PlanDigest: g.Plan.Digest(), Limits: limits(r.state.Graph().Plan, g.Plan)}
 	d.Same = d.PlanDigest == r.state.Run().PlanDigest
-	for i := range int32(g.Len()) { // needs come before dependents
-		d.Nodes = append(d.Nodes, c.node(i, d.Same))
+	c := comparison{r: r, old: r.state.Graph(), same: d.Same}
+	c.new = c.expanded(g)
+	c.marks = make([]mark, c.new.Len())
+	d.Nodes = make([]NodeDiff, c.new.Len())
+	for _, i := range needsFirst(c.new) {
+		d.Nodes[i] = c.node(i)
 	}
-	d.Nodes = append(d.Nodes, c.expanded()...)
+	d.Nodes = append(d.Nodes, c.gone()...)
+	slices.SortStableFunc(d.Nodes[c.new.Base():], func(a, b NodeDiff) int { return order(a.Do) - order(b.Do) })
 	return d
 }
 
-// A comparison goes over a new plan once, in plan order.
+// A comparison goes over a new plan once, needs before dependents.
 type comparison struct {
 	r        *Run
-	old, new *dag.Graph
-	why      [][]string // what differs, by new index
-	dirty    []bool     // runs, or runs again, for a reason that reaches its dependents
+	old, new *dag.Graph // new: with the expansions of the run that it has a foreach for
+	same     bool
+	marks    []mark // by new index
 }
 
-func (c *comparison) node(i int32, same bool) NodeDiff {
+// A mark is what a node's dependents must know of it.
+type mark struct {
+	dirty bool // runs again, or may
+	loud  bool // it, or something above it, runs again for certain and is loud
+}
+
+// expanded returns a plan's graph with the run's expansions, as far as they fit.
+func (c *comparison) expanded(g *dag.Graph) *dag.Graph {
+	for o := int32(c.old.Base()); int(o) < c.old.Len(); {
+		origin, _ := c.old.Origin(o)
+		var items []dag.Node
+		for ; int(o) < c.old.Len(); o++ {
+			if of, _ := c.old.Origin(o); of != origin {
+				break
+			}
+			items = append(items, *c.old.Node(o))
+		}
+		of := c.old.Node(origin).ID
+		if i, ok := g.Index(of); ok && g.Node(i).Foreach != nil {
+			if more, err := g.Extend(of, items); err == nil {
+				g = more
+			}
+		}
+	}
+	return g
+}
+
+// needsFirst returns the nodes so that needs come first: expanded ones stand at the end of a graph.
+func needsFirst(g *dag.Graph) []int32 {
+	list := make([]int32, 0, g.Len())
+	open := make([]int, g.Len())
+	for i := range int32(g.Len()) {
+		if open[i] = len(g.Needs(i)); open[i] == 0 {
+			list = append(list, i)
+		}
+	}
+	for k := 0; k < len(list); k++ {
+		for _, d := range g.Dependents(list[k]) {
+			if open[d]--; open[d] == 0 {
+				list = append(list, d)
+			}
+		}
+	}
+	return list
+}
+
+func (c *comparison) node(i int32) NodeDiff {
 	n := c.new.Node(i)
 	d := NodeDiff{ID: n.ID, Effect: n.Effect}
+	m := &c.marks[i]
+	above, cause := c.above(i)
+	*m = above
 	o, ok := c.old.Index(n.ID)
-	if !ok || int(o) >= c.old.Base() {
-		d.Do, c.dirty[i] = DoAdded, true
+	if !ok || int(o) >= c.old.Base() && int(i) < c.new.Base() {
+		d.Do, m.dirty, m.loud = DoAdded, true, above.loud || n.Loud()
 		return d
 	}
 	v := c.r.state.NodeAt(o)
-	touched := v.Attempt > 0 || ended(v.Status)
-	if !same {
+	if !c.same {
 		d.Why = c.parts(o, i)
 	}
-	cause := c.cause(i)
 	switch {
 	case len(d.Why) > 0:
-		d.Do, c.dirty[i] = DoChanged, true
-	case cause != "" && ended(v.Status):
-		d.Do, d.Why, c.dirty[i] = DoBlocked, []string{cause}, true
+		d.Do, m.dirty, d.Changes = DoChanged, true, c.changes(o, i, d.Why)
+	case above.dirty && (ended(v.Status) || v.Doubted):
+		d.Do, d.Why, d.recheck = DoBlocked, []string{cause}, keeps(n, &v, above)
+		d.Maybe = d.recheck || v.Status == machine.Skipped || n.Foreach != nil
 	case ended(v.Status):
 		d.Do = DoReuse
 	default:
-		d.Do, c.dirty[i] = DoRun, cause != ""
+		d.Do, d.Maybe = DoRun, v.Doubted
 	}
-	d.Again = touched && c.dirty[i]
+	d.Again = m.dirty && (v.Attempt > 0 || ended(v.Status) || v.Doubted)
+	m.loud = above.loud || m.dirty && !d.Maybe && n.Loud()
+	return c.item(i, d)
+}
+
+// above is what the needs of a node say, and the first of them that runs again or may.
+func (c *comparison) above(i int32) (m mark, cause string) {
+	for _, j := range c.new.Needs(i) {
+		if c.marks[j].dirty && cause == "" {
+			cause = c.new.Node(j).ID
+		}
+		m.dirty, m.loud = m.dirty || c.marks[j].dirty, m.loud || c.marks[j].loud
+	}
+	return m, cause
+}
+
+// keeps reports whether the result of a finished node stays until it is known whether it holds.
+func keeps(n *dag.Node, v *machine.NodeView, above mark) bool {
+	stands := v.Status == machine.Completed || v.Status == machine.Failed && v.Soft || v.Doubted
+	if !stands || v.Fingerprint == "" {
+		return false
+	}
+	switch n.Proof() {
+	case dag.ByReads:
+		return true
+	case dag.ByQuiet:
+		return !above.loud
+	}
+	return false
+}
+
+// item corrects what is said of an item whose foreach is expanded again: the expansion may leave it
+// out, and what does not stay in doubt goes.
+func (c *comparison) item(i int32, d NodeDiff) NodeDiff {
+	of, ok := c.new.Origin(i)
+	if !ok || !c.marks[of].dirty {
+		return d
+	}
+	d.Why, d.Changes = []string{c.new.Node(of).ID}, nil
+	if d.Do = DoBlocked; !d.recheck {
+		d.Do, d.Maybe = DoRemoved, false
+	}
 	return d
+}
+
+// gone covers the nodes of the run's plan that the new one does not have.
+func (c *comparison) gone() (list []NodeDiff) {
+	for o := range int32(c.old.Len()) {
+		n := c.old.Node(o)
+		if _, ok := c.new.Index(n.ID); ok {
+			continue
+		}
+		d := NodeDiff{ID: n.ID, Effect: n.Effect, Do: DoRemoved}
+		if of, ok := c.old.Origin(o); ok {
+			d.Why = []string{c.old.Node(of).ID}
+		}
+		list = append(list, d)
+	}
+	return list
 }
 
 // parts names what of two nodes' fingerprints differs.
@@ -129,55 +242,6 @@ func (c *comparison) parts(o, n int32) []string {
 		}
 	}
 	return names
-}
-
-// cause returns the first need that runs again, "" when none does.
-func (c *comparison) cause(i int32) string {
-	for _, n := range c.new.Needs(i) {
-		if c.dirty[n] {
-			return c.new.Node(n).ID
-		}
-	}
-	return ""
-}
-
-// expanded covers the nodes of the run's plan that the new one does not list: removed ones, and those
-// of run-time expansions, which live and go with their foreach node.
-func (c *comparison) expanded() []NodeDiff {
-	var list []NodeDiff
-	kept := map[int32]bool{}
-	for o := range int32(c.old.Len()) {
-		n := c.old.Node(o)
-		d := NodeDiff{ID: n.ID, Effect: n.Effect, Do: DoRemoved}
-		if origin, ok := c.old.Origin(o); ok {
-			if !c.stays(origin, kept) {
-				d.Why = []string{c.old.Node(origin).ID}
-				list = append(list, d)
-				continue
-			}
-			kept[o] = true
-			d.Do = DoRun
-			if ended(c.r.state.NodeAt(o).Status) {
-				d.Do = DoReuse
-			}
-			list = append(list, d)
-			continue
-		}
-		if _, ok := c.new.Index(n.ID); !ok {
-			list = append(list, d)
-		}
-	}
-	slices.SortStableFunc(list, func(a, b NodeDiff) int { return order(a.Do) - order(b.Do) })
-	return list
-}
-
-// stays reports whether a foreach node keeps its expansion.
-func (c *comparison) stays(origin int32, kept map[int32]bool) bool {
-	if kept[origin] {
-		return true
-	}
-	i, ok := c.new.Index(c.old.Node(origin).ID)
-	return ok && int(origin) < c.old.Base() && !c.dirty[i]
 }
 
 // order puts removed nodes last.
@@ -224,7 +288,7 @@ func limits(a, b *dag.Plan) []string {
 
 // Adopt makes g the run's plan: plan and input files go to the object store, then PLAN_ADOPTED is
 // recorded, durable. Nodes that Compare calls changed or blocked and that have run do so again with
-// generation + 1; attempts that a dead process left under way are recorded before, as Resume does.
+// generation + 1; those that may not have to keep their results in doubt. Attempts that a dead process left under way are recorded before, as Resume does.
 // Adopting the plan that the run has does nothing.
 func (r *Run) Adopt(now time.Time, g *dag.Graph, file func(path string) (io.ReadCloser, error), rescue Rescue) (*Diff, error) {
 	if r.readOnly {
@@ -246,7 +310,8 @@ func (r *Run) Adopt(now time.Time, g *dag.Graph, file func(path string) (io.Read
 		PlanDigest:  digest,
 		Previous:    r.state.Run().PlanDigest,
 		Reused:      d.Count(DoReuse),
-		Invalidated: d.ids(func(n *NodeDiff) bool { return n.Again && n.Do != DoRemoved }),
+		Invalidated: d.ids(func(n *NodeDiff) bool { return n.Again && !n.recheck && n.Do != DoRemoved }),
+		Recheck:     d.ids(func(n *NodeDiff) bool { return n.recheck }),
 		Removed:     d.ids(func(n *NodeDiff) bool { return n.Do == DoRemoved }),
 		Added:       d.ids(func(n *NodeDiff) bool { return n.Do == DoAdded }),
 	})

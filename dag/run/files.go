@@ -130,6 +130,9 @@ func (p *publication) present(name string) (string, error) {
 	recorded, _ := p.r.index.live(name)
 	have, _, err := p.r.tree.Live(name)
 	switch {
+	case err == nil && have == recorded && !p.r.store.Has(recorded):
+		_, _, err = p.r.tree.Keep(name) // the store has lost it; the file has not
+		return recorded, err
 	case errors.Is(err, fs.ErrNotExist) || err == nil && (have == recorded || p.r.index.isVoid(name, have)):
 		return recorded, nil
 	case err != nil:

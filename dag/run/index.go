@@ -84,6 +84,7 @@ func (x *index) apply(e *machine.Event, g *dag.Graph) {
 		x.written(e.Seq, b, g)
 	case *machine.PlanAdoptedBody:
 		x.retire(b.Invalidated)
+		x.retire(b.Recheck)
 		x.retire(b.Removed)
 	case *machine.RewoundBody:
 		x.retire(b.Nodes)
@@ -99,7 +100,7 @@ func (x *index) apply(e *machine.Event, g *dag.Graph) {
 func (x *index) finished(b *machine.FinishedBody) {
 	delete(x.running, b.Node)
 	if b.Reused {
-		x.revive(b.Node)
+		x.revive(b.Node, b.Generation)
 		return
 	}
 	for _, r := range x.byNode[b.Node] {
@@ -127,16 +128,10 @@ func (x *index) finished(b *machine.FinishedBody) {
 	}
 }
 
-// revive makes the last generation's versions valid again: its inputs proved equal, nothing ran.
-func (x *index) revive(node string) {
-	last := 0
+// revive makes the versions of a generation valid again: it is proved to hold, nothing ran.
+func (x *index) revive(node string, generation int) {
 	for _, r := range x.byNode[node] {
-		if r.v().Standing == stale {
-			last = max(last, r.v().Generation)
-		}
-	}
-	for _, r := range x.byNode[node] {
-		if v := r.v(); v.Standing == stale && v.Generation == last {
+		if v := r.v(); v.Standing == stale && v.Generation == generation {
 			x.settle(r, valid)
 		}
 	}
@@ -212,14 +207,12 @@ func (x *index) newest(t *tracked, g *dag.Graph, see func(int32) bool) (version,
 		if v.Standing != valid {
 			continue
 		}
-		n := int32(-1)
+		n, ok := int32(-1), true
 		if v.Node != "" {
-			var ok bool
-			if n, ok = g.Index(v.Node); !ok || see != nil && !see(n) {
-				continue
-			}
+			n, ok = g.Index(v.Node)
 		}
-		if best < 0 || n == at || at < 0 || n >= 0 && g.Before(at, n) {
+		later := best < 0 || n == at || at < 0 || n >= 0 && g.Before(at, n)
+		if ok && later && (n < 0 || see == nil || see(n)) {
 			best, at = i, n
 		}
 	}
@@ -238,8 +231,7 @@ func (x *index) visible(g *dag.Graph, node, name string) (version, bool) {
 	if t == nil || !ok {
 		return version{}, false
 	}
-	above := ancestors(g, i)
-	return x.newest(t, g, func(n int32) bool { return above[n] })
+	return x.newest(t, g, t.seenBy(g, i))
 }
 
 // entries returns the valid entries of an accumulator in plan order: those that a node sees, or all
@@ -251,13 +243,13 @@ func (x *index) entries(g *dag.Graph, node, name string) []version {
 	if t == nil {
 		return nil
 	}
-	var above []bool
+	var see func(int32) bool
 	if node != "" {
 		i, ok := g.Index(node)
 		if !ok {
 			return nil
 		}
-		above = ancestors(g, i)
+		see = t.seenBy(g, i)
 	}
 	type placed struct {
 		version
@@ -266,7 +258,7 @@ func (x *index) entries(g *dag.Graph, node, name string) []version {
 	var list []placed
 	for _, v := range t.Versions {
 		n, ok := g.Index(v.Node)
-		if v.Standing == valid && ok && (above == nil || above[n]) {
+		if v.Standing == valid && ok && (see == nil || see(n)) {
 			list = append(list, placed{v, n})
 		}
 	}
@@ -285,6 +277,20 @@ func (x *index) entries(g *dag.Graph, node, name string) []version {
 		out[i] = list[i].version
 	}
 	return out
+}
+
+// seenBy returns which writers of t node i sees: its ancestors. A graph has every writer of what a
+// node reads before or after it, which makes the order of the plan say it; expansions stand aside of
+// that order.
+func (t *tracked) seenBy(g *dag.Graph, i int32) func(int32) bool {
+	switch {
+	case g.Len() == g.Base() && slices.Contains(g.Node(i).Reads, t.Name):
+		return func(n int32) bool { return n < i }
+	case len(t.Versions) <= 8: // fewer walks than it takes to mark all
+		return func(n int32) bool { return g.Ancestor(n, i) }
+	}
+	above := ancestors(g, i)
+	return func(n int32) bool { return above[n] }
 }
 
 // ancestors marks the nodes that must end before node i starts.

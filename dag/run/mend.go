@@ -34,7 +34,7 @@ func (r *Run) mend(rep *Report) error {
 			return err
 		}
 	}
-	return nil
+	return r.restoreLive(r.now(), r.written()) // where the last process died before it did
 }
 
 func (r *Run) mendFile(name string, unsure bool, rep *Report) error {

@@ -193,7 +193,9 @@ func (r *Run) record(events []machine.Event) (Mark, error) {
 	r.graph.Store(r.state.Graph())
 	mark := Mark{Seq: head.Seq, Sync: r.o.AllSynced}
 	save := saveNot
+	var strays []string
 	for i := range events {
+		strays = append(strays, r.strays(&events[i])...)
 		mark.Sync = mark.Sync || r.urgent(&events[i])
 		save = max(save, saves(&events[i]))
 		if r.o.Observe != nil {
@@ -203,6 +205,12 @@ func (r *Run) record(events []machine.Event) (Mark, error) {
 	if err := r.settle(mark, save); err != nil {
 		r.err = err
 		return mark, err
+	}
+	if len(strays) > 0 {
+		if err := r.restoreLive(events[len(events)-1].Time, strays); err != nil {
+			r.err = err
+			return mark, err
+		}
 	}
 	if r.log.Low() && !r.lowTold {
 		return r.pauseForDisk(events[len(events)-1].Time, mark)

@@ -71,7 +71,8 @@ type worker struct {
 	dir  string // for staged files
 	ran  []string
 	now  time.Time
-	stop func(ran int) bool // stop before the next start; nil never
+	stop func(ran int) bool       // stop before the next start; nil never
+	word func(node string) string // what its lines begin with; nil nothing
 }
 
 func newWorker(t testing.TB) *worker { return &worker{dir: t.TempDir(), now: start0} }
@@ -103,6 +104,16 @@ func (w *worker) carry(r *Run, c machine.Command) error {
 	case machine.Record:
 		_, err := r.Record(w.tick(), c.Body)
 		return err
+	case machine.Evaluate: // every condition of these tests is a constant
+		if w.node(r, c.Node).When == "true" {
+			_, err := r.Record(w.tick(), &machine.QueuedBody{Nodes: []string{c.Node}, Reason: "condition"})
+			return err
+		}
+		_, err := r.Record(w.tick(), &machine.FinishedBody{Node: c.Node, Generation: c.Generation, Status: machine.StatusSkipped, Final: true})
+		return err
+	case machine.Recheck:
+		_, err := r.Record(w.tick(), r.Recheck(c.Node, r.Fingerprint(c.Node, nil)))
+		return err
 	case machine.Start:
 	default:
 		return fmt.Errorf("the test cannot carry out %+v", c)
@@ -119,7 +130,8 @@ func (w *worker) carry(r *Run, c machine.Command) error {
 		return err
 	}
 	o := machine.Outcome{Status: machine.StatusCompleted}
-	if i, _ := r.Graph().Index(a.Node); r.Graph().Node(i).Kind == "checkpoint" {
+	print := r.Fingerprint(a.Node, nil)
+	if w.node(r, a.Node).Kind == "checkpoint" {
 		_, err = r.Checkpoint(w.tick(), "cp-1", a.Node, nil)
 	} else {
 		w.ran = append(w.ran, a.Node)
@@ -128,14 +140,19 @@ func (w *worker) carry(r *Run, c machine.Command) error {
 	if err != nil {
 		return err
 	}
+	o.Body.Fingerprint = print
 	_, err = r.Record(w.tick(), r.State().Settle(a.Node, o, w.now).Body)
 	return err
 }
 
+func (*worker) node(r *Run, id string) *dag.Node {
+	i, _ := r.Graph().Index(id)
+	return r.Graph().Node(i)
+}
+
 func (w *worker) run(r *Run, a Attempt) (machine.FinishedBody, error) {
 	var body machine.FinishedBody
-	i, _ := r.Graph().Index(a.Node)
-	n := r.Graph().Node(i)
+	n := w.node(r, a.Node)
 	page := ""
 	if src, err := r.Artifact(a.Node, "page.html"); err == nil {
 		b, err := io.ReadAll(src)
@@ -154,6 +171,9 @@ func (w *worker) run(r *Run, a Attempt) (machine.FinishedBody, error) {
 	out, err := r.Keep(a, "raw-output.txt")
 	if err != nil {
 		return body, err
+	}
+	if w.word != nil {
+		page += w.word(a.Node)
 	}
 	page += fmt.Sprintf("%s after %d notes\n", a.Node, len(notes))
 	_, err = io.WriteString(out, page)

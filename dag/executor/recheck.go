@@ -1,0 +1,72 @@
+package executor
+
+import (
+	"encoding/json"
+	"slices"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/machine"
+)
+
+// fingerprint says what an attempt is given to read.
+func (h *host) fingerprint(a *attempt) string {
+	if !a.resolved {
+		return h.run.Fingerprint(a.node.ID, nil)
+	}
+	return h.run.Fingerprint(a.node.ID, a.with)
+}
+
+// reads notes that an attempt reads an artifact or accumulator: one that its node does not name is in
+// no fingerprint.
+func (a *attempt) reads(name string) {
+	if !slices.Contains(a.node.Reads, name) {
+		a.strange.Store(true)
+	}
+}
+
+// recheck finds out whether the result of a node still holds: it would start, and it would be given
+// what it was given.
+func (h *host) recheck(n *dag.Node) machine.Body {
+	if n.When != "" {
+		if ok, err := h.o.Eval.Condition(n.When, h.state().ScopeOf(n.ID)); err != nil || !ok {
+			return machine.Changed(n.ID)
+		}
+	}
+	fingerprint, err := h.present(n)
+	if err != nil {
+		return machine.Changed(n.ID) // its next attempt says what is wrong
+	}
+	return h.run.Recheck(n.ID, fingerprint)
+}
+
+// present says what a node would be given if it ran now.
+func (h *host) present(n *dag.Node) (string, error) {
+	switch {
+	case n.Kind == "route":
+		v, err := h.decide(n)
+		if err != nil {
+			return "", err
+		}
+		raw, err := v.raw()
+		if err != nil {
+			return "", err
+		}
+		return h.decided(n, raw)
+	case n.Dynamic:
+		with, err := h.o.Eval.Resolve(n.With, h.state().ScopeOf(n.ID))
+		if err != nil {
+			return "", err
+		}
+		return h.run.Fingerprint(n.ID, with), nil
+	}
+	return h.run.Fingerprint(n.ID, nil), nil
+}
+
+// decided is the fingerprint of a control node: what it makes of all it reads are its values.
+func (h *host) decided(n *dag.Node, v map[string]json.RawMessage) (string, error) {
+	if len(v) == 0 {
+		return h.run.Fingerprint(n.ID, nil), nil
+	}
+	with, err := dag.AppendJSON(nil, v)
+	return h.run.Fingerprint(n.ID, with), err
+}

@@ -1,0 +1,174 @@
+package run
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/machine"
+)
+
+// Fingerprint says what an attempt of a node reads if it is made now: settings (with: as they were
+// resolved, nil when nothing in them was), contents of its reads, and, of a node that sees more than
+// it declares, which items stand above it. Its needs must have ended. Any goroutine.
+func (r *Run) Fingerprint(node string, with json.RawMessage) string {
+	g := r.Graph()
+	i, ok := g.Index(node)
+	if !ok {
+		return ""
+	}
+	n := g.Node(i)
+	var read []dag.Reading
+	for _, name := range n.Reads {
+		read = append(read, dag.Reading{Name: name, Digests: r.digests(g, node, name)})
+	}
+	slices.SortFunc(read, func(a, b dag.Reading) int { return strings.Compare(a.Name, b.Name) })
+	if items := itemsAbove(g, i); len(items) > 0 && n.Proof() != dag.ByReads {
+		read = append(read, dag.Reading{Name: "needs", Digests: items})
+	}
+	return dag.AttemptFingerprint(g.Plan, i, with, read)
+}
+
+// digests are those of an artifact or of an accumulator's entries as a node sees them.
+func (r *Run) digests(g *dag.Graph, node, name string) []string {
+	if a, ok := accumulator(g.Plan, name); ok {
+		var list []string
+		for _, v := range newestOf(r.index.entries(g, node, name), a.Cap) {
+			list = append(list, v.Digest)
+		}
+		return list
+	}
+	if v, ok := r.index.visible(g, node, name); ok {
+		return []string{v.Digest}
+	}
+	return nil
+}
+
+func itemsAbove(g *dag.Graph, i int32) (ids []string) {
+	for _, j := range g.Needs(i) {
+		if int(j) >= g.Base() {
+			ids = append(ids, g.Node(j).ID)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// Recheck answers machine.Recheck: the fact that the result of a node holds, or that it does not.
+// fingerprint is what an attempt would read now; empty when that cannot be said, or when the node
+// would not start. What it wrote must be as it left it, in the store and in place.
+func (r *Run) Recheck(node, fingerprint string) machine.Body {
+	v, ok := r.state.NodeByID(node)
+	if ok && fingerprint != "" && v.Fingerprint == fingerprint && r.intact(node, v.Generation) {
+		return r.state.Holds(node)
+	}
+	return machine.Changed(node)
+}
+
+// intact reports whether everything that a node wrote in a generation is in the store, and that no
+// user has changed it.
+func (r *Run) intact(node string, generation int) bool {
+	for _, v := range r.index.left(node, generation) {
+		if v.Why != "" && v.Why != whyRestored || r.store.Verify(v.Digest) != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// left returns what a node's generation wrote and what took its place, as far as it counted.
+func (x *index) left(node string, generation int) (list []version) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for _, r := range x.byNode[node] {
+		if v := r.v(); v.Standing == stale && v.Generation == generation {
+			list = append(list, *v)
+		}
+	}
+	return list
+}
+
+// whyRestored marks a version that has become the live one again: nodes that would have replaced it
+// do not run any more, or one that stood before is proved to hold.
+const whyRestored = "restored"
+
+// restoreLive brings live files to the versions that count, after events that can leave them at others:
+// nodes that end without having run, and plans without nodes that have. While a node that writes a
+// file may still run, the file stays.
+func (r *Run) restoreLive(now time.Time, names []string) error {
+	var bodies []machine.Body
+	for _, name := range names {
+		if b := r.stray(name); b != nil {
+			bodies = append(bodies, b)
+		}
+	}
+	if len(bodies) == 0 {
+		return nil
+	}
+	// Durable before the files change: else a loss of power would make them a user's edits.
+	if err := r.RecordDurable(now, bodies...); err != nil {
+		return err
+	}
+	for _, b := range bodies {
+		w := b.(*machine.ArtifactWrittenBody)
+		if err := r.promote(w.Name, w.Digest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stray returns the fact that brings a live file back to the version that counts; nil when it shows
+// it, or when there is none.
+func (r *Run) stray(name string) *machine.ArtifactWrittenBody {
+	g := r.state.Graph()
+	for _, i := range g.Writers(name) {
+		if !ended(r.state.NodeAt(i).Status) {
+			return nil
+		}
+	}
+	v, live, ok := r.index.counts(name, g)
+	if !ok || live == v.Digest {
+		return nil
+	}
+	return &machine.ArtifactWrittenBody{Node: v.Node, Generation: v.Generation, Attempt: v.Attempt,
+		Name: name, Path: name, Digest: v.Digest, Size: v.Size, Previous: live, Backup: r.objectPath(live), Why: whyRestored}
+}
+
+// counts returns the version of an artifact that counts, and the digest of the live one.
+func (x *index) counts(name string, g *dag.Graph) (v version, live string, ok bool) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	t := x.byName[name]
+	if t == nil || t.Entries {
+		return v, "", false
+	}
+	v, ok = x.newest(t, g, nil)
+	return v, t.Live, ok
+}
+
+// strays returns the artifacts whose live files an event may have left at a version that does not
+// count any more.
+func (r *Run) strays(e *machine.Event) []string {
+	switch b := e.Body.(type) {
+	case *machine.FinishedBody:
+		if b.Final && (b.Reused || b.Status != machine.StatusCompleted) {
+			if i, ok := r.state.Graph().Index(b.Node); ok {
+				return r.state.Graph().Node(i).Writes
+			}
+		}
+	case *machine.PlanAdoptedBody:
+		return r.written()
+	}
+	return nil
+}
+
+// written returns the names of all artifacts.
+func (r *Run) written() (names []string) {
+	for _, t := range r.index.artifacts() {
+		names = append(names, t.Name)
+	}
+	return names
+}
