@@ -7,17 +7,18 @@ import (
 	"runtime/metrics"
 )
 
-// smallHeap is the memory that the collector may use before it works harder than it must: what
-// a pipeline of ten thousand nodes needs.
-const smallHeap = 32 << 20
+// smallHeap is the memory that the collector leaves alone: what a pipeline of ten thousand nodes
+// needs, and no command that works on less than that collects at all.
+const smallHeap = 38 << 20
 
 // boundMemory keeps a small heap small: with the collector's own rule it would grow to twice
-// what is alive before it is looked at. A heap that is larger is left in peace: the bound follows
-// what is alive after each collection. GOGC and GOMEMLIMIT, when set, are obeyed instead.
+// what is alive before it is looked at. The bound, which takes the place of that rule, follows what
+// is alive after each collection. GOGC and GOMEMLIMIT, when set, are obeyed instead.
 func boundMemory() {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}
+	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(smallHeap)
 	follow()
 }
@@ -35,8 +36,9 @@ func follow() {
 	})
 }
 
-// heapBound is what a heap may grow to of which so many bytes are alive: a little more where
-// little is alive, by the half and more where the cost of collecting counts.
+// heapBound is what the process may grow to when so many bytes of its heap are alive. A fifth and
+// more of the bound goes to stacks and to the collector's own tables, so what is alive must never come
+// near it: each collection would be followed by the next.
 func heapBound(live int64) int64 {
-	return max(smallHeap, live+10<<20, live*8/5-16<<20)
+	return max(smallHeap, live*3/2+8<<20)
 }
