@@ -122,6 +122,10 @@ func (p *printer) event(e *machine.Event) {
 	case *machine.CompensationBody:
 		p.line(undoLine(b), true)
 	case *machine.RewoundBody:
+		if b.Reason == machine.ReasonChanged {
+			p.line("changed  "+strings.Join(b.Nodes, ", ")+": run again, what they read is not what it was", false)
+			break
+		}
 		p.line(fmt.Sprintf("rewound  to %s, %d nodes run again: %s", b.To, len(b.Nodes), b.Reason), true)
 	}
 }

@@ -225,7 +225,7 @@ type ArtifactWrittenBody struct {
 	Previous   string `json:"previous_sha256,omitempty"`
 	Backup     string `json:"backup,omitempty"` // path of the copy made before the write
 	Entry      bool   `json:"entry,omitempty"`  // an accumulator's entry
-	Why        string `json:"why,omitempty"`    // user-edit | revert | restored
+	Why        string `json:"why,omitempty"`    // user-edit | revert | restored (nodes that replaced it do not run any more)
 }
 
 // GateRunBody is the payload of GATE_RUN_STARTED and GATE_RUN_FINISHED.

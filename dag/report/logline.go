@@ -11,6 +11,7 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/run"
 )
 
 // Levels of the log for people.
@@ -108,6 +109,9 @@ func (l liner) written(b *machine.ArtifactWrittenBody) {
 	switch {
 	case b.Entry:
 		l.say(info, "  entry appended to %s (%d bytes)", b.Name, b.Size)
+	case b.Why == run.WhyRestored:
+		l.decided(l.decision("restore-file").str("artifact", b.Name).str("sha256", b.Digest))
+		l.say(info, "  %s is again what %s made of it (%d bytes)", b.Name, b.Node, b.Size)
 	case b.Why != "":
 		l.decided(l.decision("take-file").str("artifact", b.Name).str("reason", b.Why).str("sha256", b.Digest))
 		l.say(warn, "  %s was taken as it is (%s, %d bytes)", b.Name, b.Why, b.Size)
@@ -204,7 +208,7 @@ func (l liner) completed(b *machine.FinishedBody) {
 	}
 	switch {
 	case b.Reused:
-		l.decided(l.decision("reuse").str("reason", "everything it depends on is equal"))
+		l.decided(l.decision("reuse").str("reason", "all that it reads is as it was"))
 		l.say(info, "%s is as it was: not run again", b.Node)
 		return
 	case shapes[kind] != "" && kind != "join":

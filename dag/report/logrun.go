@@ -20,8 +20,8 @@ func (l liner) ofRun() {
 		l.say(info, "Resumed by %s; %d attempts were under way", b.By, b.Lost)
 	case *machine.PlanAdoptedBody:
 		l.decided(l.decision("adopt-plan").str("plan", b.PlanDigest).num("reused", int64(b.Reused)).
-			num("runAgain", int64(len(b.Invalidated))).num("added", int64(len(b.Added))).num("removed", int64(len(b.Removed))))
-		l.say(info, "Plan changed to %s: %d nodes reused, %d run again, %d added, %d removed", b.PlanDigest, b.Reused, len(b.Invalidated), len(b.Added), len(b.Removed))
+			num("runAgain", int64(len(b.Invalidated))).num("recheck", int64(len(b.Recheck))).num("added", int64(len(b.Added))).num("removed", int64(len(b.Removed))))
+		l.say(info, "Plan changed to %s: %d nodes reused, %d run again, %d perhaps, %d added, %d removed", b.PlanDigest, b.Reused, len(b.Invalidated), len(b.Recheck), len(b.Added), len(b.Removed))
 	case *machine.PlanExtendedBody:
 		l.decided(l.decision("expand").num("nodes", int64(len(b.Nodes))))
 		l.say(info, "%s expands to %d nodes", b.Node, len(b.Nodes))
@@ -72,6 +72,10 @@ func (l liner) ofWorld() {
 		l.say(warn, "Reverted to checkpoint %s: %d nodes run again", b.Checkpoint, len(b.Nodes))
 	case *machine.RewoundBody:
 		l.decided(l.decision("rewind").str("to", b.To).str("reason", b.Reason).opt("for", b.For).strs("nodes", b.Nodes))
+		if b.Reason == machine.ReasonChanged {
+			l.say(info, "%s: run again, %s", strings.Join(b.Nodes, ", "), b.Reason)
+			break
+		}
 		l.say(warn, "Rewound to %s: %d nodes run again: %s", b.To, len(b.Nodes), b.Reason)
 	case *machine.CompensationBody:
 		if !b.Done {

@@ -56,29 +56,31 @@ type PlanSource struct {
 
 // A PlanNode is what happens to one node and what is known of it.
 type PlanNode struct {
-	ID       string     `json:"id"`
-	Kind     string     `json:"kind"`
-	Title    string     `json:"title,omitempty"`
-	Group    string     `json:"group,omitempty"`
-	Do       string     `json:"do"` // run | reuse | changed | blocked | removed
-	Why      []string   `json:"why,omitempty"`
-	Needs    []string   `json:"needs,omitempty"`
-	AtLeast  int        `json:"at_least,omitempty"` // of the needs must succeed; 0 = all
-	Again    int        `json:"again,omitempty"`    // how often needs that failed run again before that is too few
-	When     string     `json:"when,omitempty"`
-	RunsWith []string   `json:"runs_with,omitempty"` // without a condition of its own: skipped unless one of these runs
-	Items    string     `json:"foreach,omitempty"`   // run-time expansion: where its items come from
-	Reads    []string   `json:"reads,omitempty"`
-	Writes   []string   `json:"writes,omitempty"`
-	Appends  []string   `json:"appends,omitempty"`
-	Effect   string     `json:"effect"`
-	Notes    []string   `json:"notes,omitempty"`
-	Reserve  dag.Amount `json:"reserve,omitzero"`
-	USD      [3]dag.USD `json:"usd"`     // low, expected, high
-	Seconds  [3]float64 `json:"seconds"` // low, expected, high; 0 = unknown
-	Tokens   [3]int64   `json:"tokens"`
-	CostFrom string     `json:"cost_from,omitempty"` // history | estimate | tokens | reserve | free
-	Unknown  bool       `json:"cost_unknown,omitempty"`
+	ID       string       `json:"id"`
+	Kind     string       `json:"kind"`
+	Title    string       `json:"title,omitempty"`
+	Group    string       `json:"group,omitempty"`
+	Do       string       `json:"do"`                        // run | reuse | changed | blocked | removed
+	Why      []string     `json:"why,omitempty"`             // parts of the definition that changed, or the node that causes it
+	Maybe    bool         `json:"only_if_changed,omitempty"` // only if what comes before it gives something else than it gave
+	Changes  []run.Change `json:"changes,omitempty"`         // what of the definition changed
+	Needs    []string     `json:"needs,omitempty"`
+	AtLeast  int          `json:"at_least,omitempty"` // of the needs must succeed; 0 = all
+	Again    int          `json:"again,omitempty"`    // how often needs that failed run again before that is too few
+	When     string       `json:"when,omitempty"`
+	RunsWith []string     `json:"runs_with,omitempty"` // without a condition of its own: skipped unless one of these runs
+	Items    string       `json:"foreach,omitempty"`   // run-time expansion: where its items come from
+	Reads    []string     `json:"reads,omitempty"`
+	Writes   []string     `json:"writes,omitempty"`
+	Appends  []string     `json:"appends,omitempty"`
+	Effect   string       `json:"effect"`
+	Notes    []string     `json:"notes,omitempty"`
+	Reserve  dag.Amount   `json:"reserve,omitzero"`
+	USD      [3]dag.USD   `json:"usd"`     // low, expected, high
+	Seconds  [3]float64   `json:"seconds"` // low, expected, high; 0 = unknown
+	Tokens   [3]int64     `json:"tokens"`
+	CostFrom string       `json:"cost_from,omitempty"` // history | estimate | tokens | reserve | free
+	Unknown  bool         `json:"cost_unknown,omitempty"`
 }
 
 // PlanTotals sums up what is going to run.
@@ -86,7 +88,8 @@ type PlanTotals struct {
 	Run     int        `json:"run"` // run, changed, blocked and added nodes
 	Reuse   int        `json:"reuse"`
 	Removed int        `json:"removed"`
-	Maybe   int        `json:"conditional"` // of those that run: only if a condition holds
+	Maybe   int        `json:"conditional"`               // of those that run: only if a condition holds
+	IfNew   int        `json:"only_if_changed,omitempty"` // of those that run: only if something before them gives another result
 	USD     [3]dag.USD `json:"usd"`
 	Seconds [3]float64 `json:"seconds"`      // work of all nodes, one after the other
 	Longest float64    `json:"longest_path"` // seconds; no number of jobs makes it shorter
@@ -184,7 +187,12 @@ func (t *PlanTotals) add(n *PlanNode) {
 	if n.Unknown {
 		t.Unknown++
 	}
-	for k := range t.USD {
+	from := 0
+	if n.Maybe { // the least is that it does not run
+		t.IfNew++
+		from = 1
+	}
+	for k := from; k < len(t.USD); k++ {
 		t.USD[k] += n.USD[k]
 		t.Seconds[k] += n.Seconds[k]
 	}
@@ -197,7 +205,7 @@ func planNode(in PlanInput, i int32, diff map[string]run.NodeDiff) PlanNode {
 		Reads: n.Reads, Writes: n.Writes, Appends: n.Appends, Effect: n.Effect, Reserve: n.Reserve,
 	}
 	if d, ok := diff[n.ID]; ok {
-		out.Do, out.Why = d.Do, d.Why
+		out.Do, out.Why, out.Maybe, out.Changes = d.Do, d.Why, d.Maybe, d.Changes
 		if d.Do == run.DoAdded {
 			out.Do, out.Why = run.DoRun, []string{"new in the specification"}
 		}
@@ -289,7 +297,7 @@ func (n *PlanNode) details() []string {
 			out = append(out, name+": "+strings.Join(list, ", "))
 		}
 	}
-	add("why", n.Why)
+	add("why", n.reasons())
 	if n.Do == run.DoReuse || n.Do == run.DoRemoved {
 		return out
 	}
@@ -327,6 +335,23 @@ func (n *PlanNode) details() []string {
 	return append(out, effect)
 }
 
+// reasons say why a node runs: what of it changed, if that is known more closely than by parts.
+func (n *PlanNode) reasons() []string {
+	switch {
+	case n.Maybe && len(n.Why) == 0:
+		return []string{"only if what it reads has changed"}
+	case n.Maybe:
+		return []string{"only if the result of " + n.Why[0] + " changes"}
+	case len(n.Changes) == 0:
+		return n.Why
+	}
+	var list []string
+	for _, c := range n.Changes {
+		list = append(list, Plain(c.String()))
+	}
+	return list
+}
+
 // cost prints a node's cost range; nothing for what is free.
 func (n *PlanNode) cost() string {
 	if n.USD[2] == 0 && !n.Unknown {
@@ -342,8 +367,15 @@ func (n *PlanNode) cost() string {
 func (p *Plan) writeTotals(out io.Writer) {
 	t := &p.Totals
 	fmt.Fprintf(out, "\n%d to run", t.Run)
+	var some []string
 	if t.Maybe > 0 {
-		fmt.Fprintf(out, " (%d on a condition)", t.Maybe)
+		some = append(some, fmt.Sprintf("%d on a condition", t.Maybe))
+	}
+	if t.IfNew > 0 {
+		some = append(some, fmt.Sprintf("%d only if a result before them changes", t.IfNew))
+	}
+	if len(some) > 0 {
+		fmt.Fprintf(out, " (%s)", strings.Join(some, ", "))
 	}
 	fmt.Fprintf(out, ", %d reused, %d removed\n", t.Reuse, t.Removed)
 	if t.Seconds[1] > 0 {

@@ -71,7 +71,7 @@ func (r *Run) Recheck(node, fingerprint string) machine.Body {
 // user has changed it.
 func (r *Run) intact(node string, generation int) bool {
 	for _, v := range r.index.left(node, generation) {
-		if v.Why != "" && v.Why != whyRestored || r.store.Verify(v.Digest) != nil {
+		if v.Why != "" && v.Why != WhyRestored || r.store.Verify(v.Digest) != nil {
 			return false
 		}
 	}
@@ -90,9 +90,9 @@ func (x *index) left(node string, generation int) (list []version) {
 	return list
 }
 
-// whyRestored marks a version that has become the live one again: nodes that would have replaced it
+// WhyRestored marks a version that has become the live one again: nodes that would have replaced it
 // do not run any more, or one that stood before is proved to hold.
-const whyRestored = "restored"
+const WhyRestored = "restored"
 
 // restoreLive brings live files to the versions that count, after events that can leave them at others:
 // nodes that end without having run, and plans without nodes that have. While a node that writes a
@@ -134,7 +134,7 @@ func (r *Run) stray(name string) *machine.ArtifactWrittenBody {
 		return nil
 	}
 	return &machine.ArtifactWrittenBody{Node: v.Node, Generation: v.Generation, Attempt: v.Attempt,
-		Name: name, Path: name, Digest: v.Digest, Size: v.Size, Previous: live, Backup: r.objectPath(live), Why: whyRestored}
+		Name: name, Path: name, Digest: v.Digest, Size: v.Size, Previous: live, Backup: r.objectPath(live), Why: WhyRestored}
 }
 
 // counts returns the version of an artifact that counts, and the digest of the live one.
