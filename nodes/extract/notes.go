@@ -46,7 +46,7 @@ func (x step) takeNotes(s *accept.State, a *answer) error {
 	return first
 }
 
-// joined makes one text of the blocks.
+// joined makes one text of the blocks. One that repeats an earlier one adds nothing.
 func (a *answer) joined(s *accept.State, name string, m markers, blocks []notesBlock) string {
 	if len(blocks) > 1 {
 		s.Warn("%s: %d blocks (%s)", name, len(blocks), m.Blocks)
@@ -58,8 +58,11 @@ func (a *answer) joined(s *accept.State, name string, m markers, blocks []notesB
 		blocks = blocks[len(blocks)-1:]
 	}
 	var texts []string
+	seen := map[string]bool{}
 	for _, b := range blocks {
-		if text := notesText(a.src[b.inner.start:b.inner.end]); text != "" {
+		text := notesText(a.src[b.inner.start:b.inner.end])
+		if text != "" && !seen[text] {
+			seen[text] = true
 			texts = append(texts, text)
 		}
 	}

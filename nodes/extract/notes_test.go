@@ -1,0 +1,63 @@
+package extract
+
+import (
+	"testing"
+
+	"dagrun.dev/nodes/internal/accept"
+)
+
+// C-8, C-9: markers count as whole lines; with anything but pairs nothing is taken. notes "-": none.
+func TestNotesNeighbours(t *testing.T) {
+	tests := []struct{ answer, outcome, notes string }{
+		{"a\n<<<NOTES\nx\nNOTES>>>\n<<<NOTES\ny\n", "fail", "-"},
+		{"<<<NOTES\nx\nNOTES>>>\nNOTES>>>\n", "fail", "-"},
+		{"<<<NOTES\nx\nNOTES>>>\n<<<NOTES\nx\nNOTES>>>\n", "ok_warn", "x"},
+		{"**<<<NOTES**\nx\n**NOTES>>>**", "none", "-"},
+		{"`<<<NOTES`\nx\n`NOTES>>>`", "none", "-"},
+		{"> <<<NOTES\n> x\n> NOTES>>>", "none", "-"},
+		{"- <<<NOTES\nx\n- NOTES>>>", "none", "-"},
+		{"<<<notes\nx\nnotes>>>", "none", "-"},
+		{"<<<NOTES:\nx\nNOTES>>>", "fail", "-"},
+		{"<<<NOTES x\nNOTES>>>", "fail", "-"},
+		{"<<<NOTES\nx NOTES>>>", "fail", "-"},
+		{"<<<NOTES\n```js\nx\n```\nNOTES>>>", "ok", "```js\nx\n```"},
+		{"<<<NOTES\n```js\nx\nNOTES>>>\nafter", "ok", "```js\nx"},
+		{"```\nx\n\n<<<NOTES\na\nNOTES>>>", "ok_warn", "a"},
+		{"<<<NOTES\n\n\na\n\nb\n\n\nNOTES>>>", "ok", "a\n\nb"},
+		{"\ufeff<<<NOTES\na\nNOTES>>>", "ok", "a"},
+		{"\u200b<<<NOTES\u00a0\na\n\u200fNOTES>>>", "ok", "a"},
+		{"<<<NOTES\ra\rNOTES>>>\r", "ok", "a"},
+		{"<think>\n<<<NOTES\nx\nNOTES>>>\n</think>\n<<<NOTES\na\nNOTES>>>", "ok", "a"},
+		{"<think>\n<<<NOTES\nx\nNOTES>>>\n</think>\n", "none", "-"},
+		{"<<<NOTES\nx\nNOTES>>>\n</think>\n<<<NOTES\na\nNOTES>>>", "ok", "a"},
+		{"<<<NOTES\n<think>x</think>\na\nNOTES>>>", "ok", "<think>x</think>\na"},
+		{"~~~\n<<<NOTES\ns\nNOTES>>>\n~~~\n<<<NOTES\na\nNOTES>>>", "ok_warn", "a"},
+		{"```\n<<<NOTES\n```\n<<<NOTES\na\nNOTES>>>", "ok_warn", "a"},
+		{"```\n<<<NOTES\na\nNOTES>>>\n```\nand\n```\n<<<NOTES\nb\nNOTES>>>\n```", "ok_warn", "a\nb"},
+		{"<<<NOTES\nNOTES>>> <<<NOTES\nb\nNOTES>>>", "ok", "NOTES>>> <<<NOTES\nb"},
+		{"<<<NOTES NOTES>>>", "none", "-"},
+		{"<<<NOTESNOTES>>>", "none", "-"},
+		{"<!-- <<<NOTES -->\nx\n<!-- NOTES>>> -->", "none", "-"},
+		{"&lt;&lt;&lt;NOTES\nx\nNOTES&gt;&gt;&gt;", "none", "-"},
+		{"<<<NOTES\n  indented\n\ttab\nNOTES>>>", "ok", "  indented\n\ttab"},
+		{"<<<NOTES\na\x00b\nNOTES>>>", "ok", "a\x00b"},
+		{"<<<NOTES\n<<<NOTES2\nNOTES>>>", "ok", "<<<NOTES2"},
+		{"<<<NOTES\n\nNOTES>>>\n<<<NOTES\na\nNOTES>>>", "ok_warn", "a"},
+		{"NOTES>>>\nx\n<<<NOTES", "fail", "-"},
+	}
+	for _, tt := range tests {
+		s := accept.NewState(nil, tt.answer)
+		err := newStep(t, `{"markers":{"notes":{"start":"<<<NOTES","end":"NOTES>>>","missing":"ignore","broken":"fail"}}}`).Apply(s)
+		outcome, _ := outcomeOf(t, s, err)
+		notes, ok := s.Texts["notes"]
+		if !ok {
+			notes = "-"
+		}
+		if outcome == "ok" && !ok {
+			outcome = "none"
+		}
+		if outcome != tt.outcome || notes != tt.notes {
+			t.Errorf("%q: %s %q, want %s %q; %v %q", tt.answer, outcome, notes, tt.outcome, tt.notes, err, s.Warnings)
+		}
+	}
+}
