@@ -243,6 +243,30 @@ func TestEditsOfTheLayout(t *testing.T) {
 				t.Errorf("changed %v, want rotation B only", got)
 			}
 		}},
+		{"another formula", replaced(`places: div(of*by.times, by.over)`, `places: of - div(of*by.times, by.over)`), func(t *testing.T, before, after *dag.Plan) {
+			for id, want := range map[string]string{"S1/p1": "what-a-plan-is", "S1/p4": "plan-as-a-contract", "S1/p7": "from-spec-to-plan", "S4/p4": "circuit-breakers"} {
+				if got := files(t, node(t, after, id))[0]; got != want {
+					t.Errorf("%s begins with %s, want %s", id, got, want)
+				}
+			}
+			if slices.Contains(changed(before, after), "S1/p1") {
+				t.Error("rotation A has changed")
+			}
+		}},
+		{"a formula over other numbers", func(s string) string {
+			s = replaced(`places: div(of*by.times, by.over)`, `places: by.from - 1`)(s)
+			for _, r := range []string{"times: 0, over: 5", "times: 2, over: 5", "times: 4, over: 5"} {
+				s = strings.Replace(s, r, "from: "+string(r[7]+1), 1)
+			}
+			return s
+		}, func(t *testing.T, before, after *dag.Plan) {
+			// From the third and the fifth file: with four files the fifth is the first again.
+			for id, want := range map[string]string{"S1/p4": "expansion", "S4/p4": "undoing-work", "S4/p7": "categories-and-classes"} {
+				if got := files(t, node(t, after, id))[0]; got != want {
+					t.Errorf("%s begins with %s, want %s", id, got, want)
+				}
+			}
+		}},
 		{"another order of files", replaced(`"what-a-plan-is", "from-spec-to-plan"`, `"from-spec-to-plan", "what-a-plan-is"`), func(t *testing.T, before, after *dag.Plan) {
 			if got := files(t, node(t, after, "S1/p1"))[:2]; !slices.Equal(got, []string{"from-spec-to-plan", "what-a-plan-is"}) {
 				t.Errorf("pass 1 begins with %v", got)
