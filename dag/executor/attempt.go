@@ -92,20 +92,23 @@ func (a *attempt) id() run.Attempt {
 	return run.Attempt{Node: a.node.ID, Generation: a.generation, Attempt: a.number}
 }
 
-// launch starts an attempt in a goroutine of its own.
+// launch starts an attempt in the goroutine of its slot.
 func (h *host) launch(a *attempt) {
 	a.ctx, a.cancel = context.WithCancelCause(h.ctx)
 	h.running[a.key] = a
-	go h.attempt(a)
+	a.slot.work <- a
 }
 
 // attempt carries one attempt out and sends its result, whatever the kind does.
 func (h *host) attempt(a *attempt) {
 	r := result{key: a.key, outcome: failure("unknown", "the kind ended its own goroutine")}
+	returned := false
 	defer func() {
 		if p := recover(); p != nil {
 			r.outcome = failure("unknown", fmt.Sprintf("the kind %s panicked: %v", a.kind, p))
 			r.outcome.Diagnostics = string(debug.Stack())
+		} else if !returned {
+			a.slot.spoiled = true // its goroutine is no more
 		}
 		a.cancel(nil)
 		a.slot.reset()
@@ -113,11 +116,12 @@ func (h *host) attempt(a *attempt) {
 	}()
 	if err := h.run.Wait(a.mark); err != nil {
 		r.outcome = failure("unknown", err.Error())
-		return
+	} else {
+		r.outcome = h.try(a)
 	}
-	r.outcome = h.try(a)
 	r.outcome.Message = h.line(r.outcome.Message)
 	r.outcome.Diagnostics = h.diagnostics(r.outcome.Diagnostics)
+	returned = true
 }
 
 // try runs the kind and publishes what it produced.

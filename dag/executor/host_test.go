@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -23,7 +24,7 @@ import (
 
 // play is a kind of node whose attempts do what a script says, one step an attempt, the last
 // one for ever: "ok", "sleep:D" (then ok), "fail:CATEGORY", "lost:CATEGORY" (it may have had its effect), "wait:D" (a quota resets after D),
-// "stuck" (until it is stopped), "silent" (no sign of life), "panic".
+// "stuck" (until it is stopped), "silent" (no sign of life), "panic", "goexit".
 type play struct {
 	mu       sync.Mutex
 	attempts []string // node.attempt, in order of start
@@ -93,6 +94,8 @@ func (p *play) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 		}
 	case "panic":
 		panic("as the script says")
+	case "goexit":
+		runtime.Goexit()
 	default:
 		return nil, fmt.Errorf("unknown step %q", step)
 	}
@@ -372,13 +375,15 @@ func TestSilence(t *testing.T) {
 	})
 }
 
-// A kind that panics fails its attempt, not the run.
+// A kind that panics, or ends the goroutine that it was called in, fails its attempt, not the run.
 func TestPanic(t *testing.T) {
-	onStage(t, &dag.Plan{Nodes: []dag.Node{{ID: "a", With: script("panic"), OnFail: "continue"}, {ID: "b"}}}, func(s *stage) {
-		if v := s.carryOn(); v.Status != machine.RunDone {
-			t.Fatalf("the run is %s", v.Status)
-		}
-	})
+	for _, how := range []string{"panic", "goexit"} {
+		onStage(t, &dag.Plan{Nodes: []dag.Node{{ID: "a", With: script(how), OnFail: "continue"}, {ID: "b", Needs: []string{"a"}}}}, func(s *stage) {
+			if v := s.carryOn(); v.Status != machine.RunDone {
+				t.Fatalf("%s: the run is %s", how, v.Status)
+			}
+		})
+	}
 }
 
 // The first interrupt lets what runs end and pauses; the second one soon after ends it at once,

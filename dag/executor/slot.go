@@ -10,8 +10,9 @@ import (
 
 // A slot is the pair of folders that one attempt uses: one inside the run, from which
 // publishing is a rename, and one outside of it. They are used again by later attempts, so
-// that a node that leaves nothing costs no file.
+// that a node that leaves nothing costs no file. So is the goroutine, whose stack has grown by then.
 type slot struct {
+	work         chan *attempt // nil = of an attempt that was never launched
 	out, scratch string     // absolute; empty = none
 	dirs         []*os.File // both, held open: seeing that they are empty is then two cheap calls
 	spoiled      bool       // something may still use them: not to be used again
@@ -31,7 +32,12 @@ func (h *host) takeSlot() (*slot, error) {
 		s.remove()
 	}
 	h.slots++
-	s := &slot{}
+	s := &slot{work: make(chan *attempt, 1)}
+	go func() {
+		for a := range s.work {
+			h.attempt(a)
+		}
+	}()
 	var err error
 	if s.out, err = h.run.Staging(fmt.Sprintf("w%d", h.slots)); err == nil {
 		s.scratch, err = os.MkdirTemp(h.o.Scratch, scratchPrefix)
@@ -83,6 +89,9 @@ func empty(dir *os.File) error {
 // remove removes the folders of a slot that is not used again. What cannot be removed is swept
 // when the run is next opened.
 func (s *slot) remove() {
+	if s.work != nil {
+		close(s.work)
+	}
 	for _, f := range s.dirs {
 		f.Close()
 	}

@@ -43,6 +43,7 @@ func (h *host) killAll() {
 	for len(h.running) > 0 {
 		select {
 		case r := <-h.results:
+			close(h.running[r.key].slot.work) // its folders stay: what it finished is found there
 			delete(h.running, r.key)
 		case <-limit:
 			return // the operating system ends what is left, with this process
