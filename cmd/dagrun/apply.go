@@ -120,7 +120,7 @@ func (s *session) adopt(r *run.Run, res *compile.Result, again bool) error {
 		return errFailed(s.dir, r.State().Run().Failed)
 	}
 	now := time.Now()
-	rescue := executor.Adopt(r, s.kinds, secret, now)
+	rescue := executor.Adopt(r, s.kinds, s.evaluator, secret, now)
 	if _, err := r.Adopt(now, res.Graph, inputFile(res), rescue); err != nil {
 		return err
 	}

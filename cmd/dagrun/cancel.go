@@ -58,7 +58,7 @@ func (s *session) cancel(r *run.Run, reason string) error {
 	}
 	s.specDir = origin.Dir
 	now := time.Now()
-	if err := r.Resume(now, s.name, executor.Adopt(r, s.kinds, secret, now)); err != nil {
+	if err := r.Resume(now, s.name, executor.Adopt(r, s.kinds, s.evaluator, secret, now)); err != nil {
 		return errors.Join(err, r.Close())
 	}
 	if err := executor.Cancel(r, now, reason); err != nil {

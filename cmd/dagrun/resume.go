@@ -88,7 +88,7 @@ func (s *session) ready(r *run.Run, again bool, limits *limitFlags, pieces *piec
 	if _, err := pieces.bodies(r.State()); err != nil { // before anything is recorded
 		return err
 	}
-	if err := r.Resume(now, s.name, executor.Adopt(r, s.kinds, secret, now)); err != nil {
+	if err := r.Resume(now, s.name, executor.Adopt(r, s.kinds, s.evaluator, secret, now)); err != nil {
 		return err
 	}
 	bodies, err := pieces.bodies(r.State())

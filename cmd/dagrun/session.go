@@ -127,6 +127,11 @@ func (s *session) warn(rep *run.Report) {
 	}
 }
 
+// evaluator evaluates the expressions of a plan.
+func (s *session) evaluator(p *dag.Plan) (dag.Evaluator, error) {
+	return compile.NewEvaluator(p, s.kinds)
+}
+
 // carryOn runs an open run until it ends or pauses, closes it and tells how it stands.
 func (s *session) carryOn(r *run.Run) error {
 	if s.origin != nil {
@@ -134,7 +139,7 @@ func (s *session) carryOn(r *run.Run) error {
 			return errors.Join(err, r.Close())
 		}
 	}
-	eval, err := compile.NewEvaluator(r.Graph().Plan, s.kinds)
+	eval, err := s.evaluator(r.Graph().Plan)
 	if err != nil {
 		return errors.Join(err, r.Close())
 	}

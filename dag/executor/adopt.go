@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/run"
 	"dagrun.dev/nodes"
@@ -15,8 +16,9 @@ import (
 // Adopt returns what run.Run.Resume asks of an attempt that a dead process left under way: its end,
 // where the kind had kept its finished result (nodes.SavedName), or can tell it from what had come in
 // by then (nodes.Rescuer). So a paid answer is not bought twice. It is nil for all others. Artifacts
-// and entries are published on the way. secret is that of Options: what is kept is masked.
-func Adopt(r *run.Run, kinds *nodes.Registry, secret func(name string) (string, error), now time.Time) run.Rescue {
+// and entries are published on the way. secret is that of Options: what is kept is masked; evaluator
+// makes Options.Eval for the plan in force.
+func Adopt(r *run.Run, kinds *nodes.Registry, evaluator func(*dag.Plan) (dag.Evaluator, error), secret func(name string) (string, error), now time.Time) run.Rescue {
 	h := &host{o: Options{Run: r, Kinds: kinds, Secret: secret}, run: r, clock: newClock(now)}
 	return func(node string, generation, number int) *machine.FinishedBody {
 		out, err := r.Staging("adopt")
@@ -33,6 +35,12 @@ func Adopt(r *run.Run, kinds *nodes.Registry, secret func(name string) (string, 
 			failures: view.Failures, allFailures: view.AllFailures, reserve: view.Reserved,
 			plan: r.Graph().Plan, seed: h.state().Run().Seed, slot: &slot{out: out}, ctx: context.Background(),
 		}
+		if h.o.Eval == nil {
+			if h.o.Eval, err = evaluator(a.plan); err != nil {
+				return nil
+			}
+		}
+		a.fingerprint, _ = h.present(a.node) // without one its result is not reused after an edit, that is all
 		if res := h.saved(a); res != nil {
 			return h.adopt(a, res, "the result was complete when the process ended; it was taken from "+nodes.SavedName)
 		}

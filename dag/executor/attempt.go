@@ -156,9 +156,6 @@ func (h *host) try(a *attempt) machine.Outcome {
 		res = &nodes.Result{}
 	}
 	body, bad := h.body(a, res)
-	if !a.strange.Load() {
-		body.Fingerprint = a.fingerprint
-	}
 	if len(res.Survivors) > 0 {
 		a.slot.spoiled = true // something may still write there
 	}

@@ -224,7 +224,7 @@ func (s *stage) open() *run.Run {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if err := r.Resume(time.Now(), "test", Adopt(r, s.registry(), nil, time.Now())); err != nil {
+	if err := r.Resume(time.Now(), "test", Adopt(r, s.registry(), s.evaluator, nil, time.Now())); err != nil {
 		s.t.Fatal(err)
 	}
 	return r
@@ -245,8 +245,10 @@ func (s *stage) carryOn() machine.RunView {
 	return v
 }
 
+func (s *stage) evaluator(p *dag.Plan) (dag.Evaluator, error) { return expr.New(p) }
+
 func (s *stage) run(r *run.Run) error {
-	eval, err := expr.New(s.plan)
+	eval, err := s.evaluator(s.plan)
 	if err != nil {
 		return err
 	}

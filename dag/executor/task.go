@@ -97,6 +97,9 @@ func (h *host) body(a *attempt, res *nodes.Result) (machine.FinishedBody, error)
 	b := machine.FinishedBody{
 		Usage: machine.Usage{Input: res.Usage.Input, CacheRead: res.Usage.CacheRead, CacheWrite: res.Usage.CacheWrite, Output: res.Usage.Output},
 	}
+	if !a.strange.Load() {
+		b.Fingerprint = a.fingerprint
+	}
 	for _, w := range res.Warnings {
 		b.Warnings = append(b.Warnings, h.line(w))
 	}
