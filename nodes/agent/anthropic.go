@@ -50,6 +50,7 @@ type messages struct {
 	closed  bool
 	model   string
 	usage   nodes.Usage
+	odd     bool // some of it was no count
 	calls   int
 }
 
@@ -113,6 +114,7 @@ func (m *messages) text(index int64, s string) {
 
 // count takes usage as told so far: the counts of a stream are running totals.
 func (m *messages) count(u object) {
+	m.odd = m.odd || !u.countable("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 	m.usage = nodes.Usage{
 		Input:      max(m.usage.Input, u.count("input_tokens")),
 		CacheRead:  max(m.usage.CacheRead, u.count("cache_read_input_tokens")),
@@ -129,7 +131,8 @@ func (m *messages) fill(q *question, r *reply) *nodes.Error {
 	for _, index := range m.order {
 		text.WriteString(m.texts[index].String())
 	}
-	r.Text, r.Usage, r.ToolCalls = text.String(), m.usage, m.calls
+	r.Text, r.ToolCalls = text.String(), m.calls
+	r.usage(m.usage, !m.odd)
 	if m.model != "" {
 		r.Models = []string{m.model}
 	}

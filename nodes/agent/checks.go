@@ -27,14 +27,18 @@ func settle(q *question, r *reply) error {
 		r.Warnings = append(r.Warnings, "the agent did not write "+q.set.Report+"; its answer was taken instead")
 	}
 	switch {
-	case strings.TrimSpace(r.Text) == "" && r.Cut != "" && !strings.HasPrefix(r.Cut, "unknown"):
+	case evidence.Clean(r.Text) == "" && r.Cut != "" && !strings.HasPrefix(r.Cut, "unknown"):
 		r.Failure = &nodes.Error{Category: "truncated", Permanent: true, Message: "the answer is empty: the length limit was used up (" + r.Cut + ")"}
-	case strings.TrimSpace(r.Text) == "":
+	case evidence.Clean(r.Text) == "":
 		r.Failure = &nodes.Error{Category: "no_artifact", Message: "the answer is empty", Permanent: len(r.Denials) > 0}
 	case evidence.Head(r.Text):
 		ev := q.evidence()
 		ev.Text, ev.Else = r.Text, "protocol"
 		r.Failure = ev.Error()
+	case evidence.TellsOf(r.Text):
+		ev := q.evidence()
+		ev.Text = r.Text
+		r.Told = ev.Error()
 	}
 	if r.Failure != nil {
 		r.Finish = "error"
@@ -46,6 +50,8 @@ func settle(q *question, r *reply) error {
 func explain(e *nodes.Error, r *reply) *nodes.Error {
 	out := *e
 	switch {
+	case e.Category == "no_artifact" && r.Told != nil:
+		return r.Told
 	case r.Cut != "" && (e.Category == "no_artifact" || e.Category == "truncated" || e.Category == "validation_failed"):
 		out.Category, out.Message = "truncated", "the answer ended at a limit ("+r.Cut+"): "+e.Message
 		out.Permanent = !strings.HasPrefix(r.Cut, "unknown")

@@ -157,8 +157,12 @@ func (c *claudeOut) failure(o object, r *reply, ev evidence.Case) *nodes.Error {
 	var said []string
 	for _, raw := range o.list("errors") {
 		var s string
-		if json.Unmarshal(raw, &s) == nil {
+		var told object
+		switch {
+		case json.Unmarshal(raw, &s) == nil:
 			said = append(said, s)
+		case json.Unmarshal(raw, &told) == nil:
+			said = append(said, orElse(told.str("message"), string(raw)))
 		}
 	}
 	for _, s := range []string{o.str("result"), c.synth, o.str("api_error_type"), o.str("api_error"), o.str("terminal_reason")} {
@@ -182,12 +186,12 @@ func (c *claudeOut) failure(o object, r *reply, ev evidence.Case) *nodes.Error {
 		return &nodes.Error{Category: "input_too_big", Permanent: true, Message: clip(o.str("result"), 300)}
 	case o.yes("is_error"), strings.HasPrefix(subtype, "error"):
 		if ev.Text == "" {
-			ev.Text = orElse(subtype, "an error without a message")
+			ev.Text = orElse(strings.TrimPrefix(subtype, "success"), "an error without a message")
 		}
 		return ev.Error()
 	}
 	if n, ok := o.num("num_turns"); ok && n == 0 && c.events == 0 {
-		return &nodes.Error{Category: "protocol", Permanent: true, Message: "the agent answered without asking the model: " + clip(o.str("result"), 200)}
+		return &nodes.Error{Category: "protocol", Permanent: o.has("result"), Message: "the agent answered without asking the model: " + clip(o.str("result"), 200)}
 	}
 	return nil
 }
@@ -247,9 +251,11 @@ func (c *claudeOut) stop(o object, r *reply) *nodes.Error {
 
 func (c *claudeOut) usage(r *reply) {
 	var sum nodes.Usage
+	good := true
 	models := c.result.object("modelUsage")
 	for _, name := range sorted(models) {
 		m := models.object(name)
+		good = good && m.countable("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
 		sum.Input += m.count("inputTokens")
 		sum.Output += m.count("outputTokens")
 		sum.CacheRead += m.count("cacheReadInputTokens")
@@ -265,14 +271,15 @@ func (c *claudeOut) usage(r *reply) {
 	if len(models) == 0 {
 		r.Models = c.answered
 	}
-	if u := c.result.object("usage"); sum == (nodes.Usage{}) {
+	if u := c.result.object("usage"); sum == (nodes.Usage{}) && good {
+		good = u.countable("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_read_tokens", "cache_creation_input_tokens", "cache_write_tokens")
 		sum = nodes.Usage{
 			Input: u.count("input_tokens"), Output: u.count("output_tokens"),
 			CacheRead:  max(u.count("cache_read_input_tokens"), u.count("cache_read_tokens")),
 			CacheWrite: max(u.count("cache_creation_input_tokens"), u.count("cache_write_tokens")),
 		}
 	}
-	r.Usage = sum
+	r.usage(sum, good)
 }
 
 func lastOf(list []string) string {

@@ -282,7 +282,7 @@ func (p *program) text(r *reply, res *proc.Result, most int64, ev evidence.Case)
 		return &nodes.Error{Category: "unknown", Message: "read the answer", Err: err}
 	}
 	r.Text = string(b)
-	blank := strings.TrimSpace(r.Text) == ""
+	blank := evidence.Clean(r.Text) == ""
 	if res.Cause == proc.Ended && res.Exit == 0 && !blank {
 		if !evidence.Head(r.Text) && (len(r.Text) > mostShort || !p.matches(r.Text)) {
 			return nil

@@ -78,5 +78,6 @@ func (c *codexOut) count(r *reply) {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("more cached tokens (%d) than input tokens (%d) were reported", read+write, in))
 		fresh = 0
 	}
-	r.Usage = nodes.Usage{Input: fresh, CacheRead: read, CacheWrite: write, Output: c.usage.count("output_tokens")}
+	r.usage(nodes.Usage{Input: fresh, CacheRead: read, CacheWrite: write, Output: c.usage.count("output_tokens")},
+		c.usage.countable("input_tokens", "cached_input_tokens", "cache_write_input_tokens", "output_tokens"))
 }

@@ -34,7 +34,7 @@ func (g *geminiOut) event(o object) {
 		g.ended, g.status = true, o.str("status")
 		g.take(o)
 	case "":
-		if o.has("response") || o.has("error") {
+		if _, there := o["response"]; there || o.has("error") {
 			g.ended, g.whole = true, o.str("response")
 			g.take(o)
 		}
@@ -82,6 +82,7 @@ func (g *geminiOut) fill(r *reply, ev evidence.Case) *nodes.Error {
 // prompt, thoughts are paid as output.
 func (g *geminiOut) count(r *reply) {
 	models := g.stats.object("models")
+	sum, good := nodes.Usage{}, true
 	for _, name := range sorted(models) {
 		r.Models = append(r.Models, name)
 		m := models.object(name)
@@ -93,8 +94,10 @@ func (g *geminiOut) count(r *reply) {
 		if prompt == 0 {
 			prompt = t.count("input")
 		}
-		r.Usage.Input += max(0, prompt-cached)
-		r.Usage.CacheRead += cached
-		r.Usage.Output += t.count("candidates") + t.count("thoughts")
+		sum.Input += max(0, prompt-cached)
+		sum.CacheRead += cached
+		sum.Output += t.count("candidates") + t.count("thoughts")
+		good = good && t.countable("prompt", "input", "cached", "candidates", "thoughts")
 	}
+	r.usage(sum, good)
 }

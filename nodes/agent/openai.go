@@ -164,7 +164,8 @@ func disjoint(r *reply, u object, input, output, details string) {
 	if cached > in {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("more cached tokens (%d) than input tokens (%d) were reported", cached, in))
 	}
-	r.Usage = nodes.Usage{Input: max(0, in-cached), CacheRead: cached, Output: u.count(output)}
+	r.usage(nodes.Usage{Input: max(0, in-cached), CacheRead: cached, Output: u.count(output)},
+		u.countable(input, output, "prompt_cache_hit_tokens") && u.object(details).countable("cached_tokens"))
 }
 
 // responses reads an answer of the Responses API.

@@ -73,9 +73,9 @@ type reply struct {
 	// Cut says that the provider stopped at a limit of length: the text is no answer unless
 	// everything that accept asks for is whole.
 	Cut string
-	// Sentences are the words in which a reason is looked for when the answer is not
-	// accepted: a refusal of a tool, an error told as an answer.
-	Sentences string
+	// Told is the error that a line of a short answer tells; it is the reason when the answer is
+	// not accepted.
+	Told *nodes.Error
 
 	Finish    string // stop | length | tool_calls | error
 	Models    []string

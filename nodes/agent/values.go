@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
+
+	"dagrun.dev/nodes"
 )
 
 // object is a JSON object with exact names. (Decoding into a struct would match names without
@@ -22,16 +25,40 @@ func (o object) str(name string) string {
 	return s
 }
 
-// num returns a number field.
+// num returns a number field; some write it as a text.
 func (o object) num(name string) (v float64, ok bool) {
-	err := json.Unmarshal(o[name], &v)
-	return v, err == nil && o.has(name)
+	v, err := strconv.ParseFloat(string(bytes.Trim(o[name], `" `)), 64)
+	return v, err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
 }
+
+// countable reports whether the fields of these names that are there are counts: no negative number
+// and nothing else than a number.
+func (o object) countable(names ...string) bool {
+	for _, name := range names {
+		if v, ok := o.num(name); o.has(name) && (!ok || v < 0 || v > mostCount) {
+			return false
+		}
+	}
+	return true
+}
+
+// usage takes the tokens of a reply, unless one of the numbers that they were read from is no count:
+// then nothing of them is believed, and what the attempt cost has to be known otherwise.
+func (r *reply) usage(sum nodes.Usage, countable bool) {
+	r.Usage = sum
+	if !countable {
+		r.Usage = nodes.Usage{}
+		r.Warnings = append(r.Warnings, "the usage reported holds what is no count of tokens; it counts as unknown")
+	}
+}
+
+// mostCount is the largest count that is believed.
+const mostCount = 1e15
 
 // count returns a whole number field, 0 when it is missing or negative.
 func (o object) count(name string) int64 {
 	v, _ := o.num(name)
-	if v < 0 || v > 1e15 {
+	if v < 0 || v > mostCount {
 		return 0
 	}
 	return int64(v)
@@ -50,10 +77,10 @@ func (o object) status(name string) int {
 // sane reports whether a number of dollars can be what an attempt cost.
 func sane(usd float64) bool { return usd >= 0 && usd <= 1e6 }
 
-// yes returns a truth value; the text "true" counts.
+// yes returns a truth value; the text "true" and the number 1 count.
 func (o object) yes(name string) bool {
-	raw := bytes.Trim(o[name], `" `)
-	return bytes.Equal(raw, []byte("true"))
+	raw := string(bytes.ToLower(bytes.Trim(o[name], `" `)))
+	return raw == "true" || raw == "1"
 }
 
 // has reports whether a field is there and not null.
@@ -241,6 +268,10 @@ func (s *scanner) emit(raw json.RawMessage) {
 }
 
 func (s *scanner) emitObject(raw json.RawMessage) {
+	if len(raw) > 0 && raw[0] == '[' {
+		s.emit(raw) // a list in a list; the decoder bounds the depth
+		return
+	}
 	var o object
 	if json.Unmarshal(raw, &o) == nil && o != nil {
 		s.objects++

@@ -30,7 +30,10 @@ type Case struct {
 // Error returns the failure. Its message is the line of Text that tells the category, else
 // the first one, shortened.
 func (c Case) Error() *nodes.Error {
-	e := &nodes.Error{Message: message(c.Text)}
+	if status := gatewayStatus(Clean(c.Text)); status != 0 && c.Status == 0 {
+		c.Status, c.HTML, c.Text = status, true, "a gateway answered with its own page, "+strconv.Itoa(status)
+	}
+	e := &nodes.Error{Message: message(Clean(c.Text))}
 	status := c.Status
 	if status == 0 {
 		status = statusIn(c.Text)
@@ -190,14 +193,58 @@ var heads = regexp.MustCompile(`(?i)^[\s\[✕✖✗■⚠\x{FE0F}⎿●·]*(?:[\
 // mostHead is the length up to which an answer can be nothing but an error message.
 const mostHead = 1500
 
-// Head reports whether a whole answer is nothing but an error message. A page or a report that
-// mentions one is not.
+// Head reports whether a whole answer is nothing but an error message, or the page of a gateway that
+// tells one. A page or a report that mentions one is not.
 func Head(text string) bool {
-	text = strings.TrimSpace(text)
+	text = Clean(text)
+	if gatewayStatus(text) != 0 {
+		return true
+	}
 	if len(text) > mostHead || strings.Contains(strings.ToLower(text), "<html") {
 		return false
 	}
 	return heads.MatchString(text) && strings.Count(text, "\n") < 8
+}
+
+// TellsOf reports whether a line of a short text is an error message with known words: agents print
+// their progress before it.
+func TellsOf(text string) bool {
+	text = Clean(text)
+	if len(text) > mostHead {
+		return false
+	}
+	for line := range strings.Lines(text) {
+		if _, said := Word(line); said && Head(line) {
+			return true
+		}
+	}
+	return false
+}
+
+// marks are a byte order mark and the sequences that colour a terminal.
+var marks = regexp.MustCompile(`\x{FEFF}|\x1b\[[0-9;?]*[@-~]`)
+
+// Clean returns text without byte order marks, colours, and blanks around it.
+func Clean(text string) string { return strings.TrimSpace(marks.ReplaceAllString(text, "")) }
+
+// gateway is the page with which something between here and the API answers. A page that says that it
+// was not found may be what was asked for.
+var gateway = regexp.MustCompile(`(?is)^(?:<!doctype html[^>]*>)?\s*<html[^>]*>.*?<title>[^<]*?\b(403|429|5\d\d)\b[:|\s-]+(?:forbidden|too many|internal server|bad gateway|service|gateway|web server|origin|a timeout|unknown|overloaded|server error|site|error)[^<]*</title>`)
+
+// mostGateway is the longest such page, in bytes.
+const mostGateway = 16 << 10
+
+// gatewayStatus returns the status that a gateway's page tells, 0 when text is something else.
+func gatewayStatus(text string) int {
+	if len(text) > mostGateway {
+		return 0
+	}
+	m := gateway.FindStringSubmatch(head(text, 3000))
+	if m == nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(m[1])
+	return n
 }
 
 // denied are the words of an agent that could not go on without a permission that nobody gives.
