@@ -243,10 +243,10 @@ var digits = []byte("-0123456789")
 func as[T any](raw []byte, first ...byte) (any, error) {
 	var v T
 	if len(raw) == 0 || bytes.IndexByte(first, raw[0]) < 0 {
-		return nil, fmt.Errorf("want %T, got %s", v, quoted(string(raw)))
+		return nil, fmt.Errorf("want %T, got %s", v, accept.Quote(string(raw)))
 	}
 	if err := json.Unmarshal(raw, &v); err != nil {
-		return nil, fmt.Errorf("want %T, got %s", v, quoted(string(raw)))
+		return nil, fmt.Errorf("want %T, got %s", v, accept.Quote(string(raw)))
 	}
 	return v, nil
 }

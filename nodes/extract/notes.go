@@ -96,7 +96,7 @@ func (x step) takeSections(s *accept.State, a *answer) error {
 	var missing []string
 	for _, name := range slices.Sorted(maps.Keys(x.Sections)) {
 		sec := x.Sections[name]
-		body, ok := sectionBody(text, found, sec.Heading)
+		body, ok := markdown.Body(text, found, sec.Heading)
 		if !ok {
 			switch sec.Missing {
 			case "fail":
@@ -109,6 +109,7 @@ func (x step) takeSections(s *accept.State, a *answer) error {
 			}
 			continue
 		}
+		body = notesText(body)
 		s.Texts[name] = body
 		if sec.To != "" {
 			s.Artifacts[sec.To] = []byte(body + "\n")
@@ -121,20 +122,6 @@ func (x step) takeSections(s *accept.State, a *answer) error {
 		return nodes.Fail("sections_missing", fmt.Sprintf("sections are missing: %s", strings.Join(missing, ", ")))
 	}
 	return nil
-}
-
-// sectionBody returns the text of the last section of that heading that is not empty: an answer
-// that repeats its outline first has an empty one before.
-func sectionBody(text string, found []markdown.Section, heading string) (string, bool) {
-	for i := len(found) - 1; i >= 0; i-- {
-		if !markdown.IsHeading(found[i].Words, heading) {
-			continue
-		}
-		if body := notesText(text[found[i].Start:found[i].End]); body != "" {
-			return body, true
-		}
-	}
-	return "", false
 }
 
 // takeText takes the answer itself.

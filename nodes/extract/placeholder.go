@@ -6,6 +6,8 @@ import (
 	"unicode"
 
 	"golang.org/x/net/html"
+
+	"dagrun.dev/nodes/internal/accept"
 )
 
 // placeholders returns the phrases of a page that say that a part was left out: in its comments,
@@ -85,7 +87,7 @@ type finder struct {
 func (f *finder) add(phrase string) {
 	const most = 20
 	if len(f.found) < most {
-		f.found = append(f.found, quoted(phrase))
+		f.found = append(f.found, accept.Quote(phrase))
 	}
 }
 
@@ -268,14 +270,4 @@ func visible(text string) bool {
 	}
 	return brevityRe.MatchString(p.text) || p.has(restWords) &&
 		(p.has(keepWords) || strings.HasSuffix(end, "omitted") || strings.HasSuffix(end, "the same") || strings.HasSuffix(end, "as before") || omitRe.MatchString(p.text))
-}
-
-// quoted shortens a phrase for a message.
-func quoted(s string) string {
-	const most = 80
-	r := []rune(strings.Join(strings.Fields(s), " "))
-	if len(r) > most {
-		r = append(r[:most], '…')
-	}
-	return "“" + string(r) + "”"
 }

@@ -12,6 +12,9 @@ import (
 	"dagrun.dev/nodes/internal/markdown"
 )
 
+// mostShown bounds how much of a text a message shows.
+const mostShown = 300
+
 // run makes one check and returns what does not hold, or "".
 func (c *check) run(s *accept.State) string {
 	if c.mistakes != nil {
@@ -48,7 +51,7 @@ func (c *check) run(s *accept.State) string {
 		}
 	case "notMatches":
 		if m := c.re.FindString(text); c.re.MatchString(text) {
-			return fmt.Sprintf("matches %s: %q", c.re, head(m))
+			return fmt.Sprintf("matches %s: %q", c.re, accept.Clip(mostShown, m))
 		}
 	case "html":
 		return complete(text)
@@ -92,7 +95,7 @@ func (c *check) missing(text string) string {
 	found := markdown.Sections(text)
 	var missing []string
 	for _, want := range c.Sections {
-		if _, ok := sectionBody(text, found, want); !ok {
+		if _, ok := markdown.Body(text, found, want); !ok {
 			missing = append(missing, fmt.Sprintf("%q", want))
 		}
 	}
@@ -100,17 +103,6 @@ func (c *check) missing(text string) string {
 		return ""
 	}
 	return "missing or empty: " + strings.Join(missing, ", ")
-}
-
-func sectionBody(text string, found []markdown.Section, heading string) (string, bool) {
-	for _, sec := range found {
-		if markdown.IsHeading(sec.Words, heading) {
-			if body := markdown.TrimBlank(text[sec.Start:sec.End]); body != "" {
-				return body, true
-			}
-		}
-	}
-	return "", false
 }
 
 // follow says where a JSON text departs from the schema.
@@ -126,19 +118,9 @@ func (c *check) follow(text string) string {
 	if !c.schema.Valid(v) {
 		found := c.schema.Check(v.Clone(), "")
 		if len(found) > 0 {
-			return head(found.Error())
+			return accept.Clip(mostShown, found.Error())
 		}
 		return "does not follow the schema"
 	}
 	return ""
-}
-
-// head is the beginning of a text for a message.
-func head(s string) string {
-	const most = 300
-	r := []rune(strings.Join(strings.Fields(s[:min(len(s), 4*most)]), " "))
-	if len(r) > most {
-		r = append(r[:most], '…')
-	}
-	return string(r)
 }

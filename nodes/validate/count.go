@@ -65,6 +65,9 @@ func items(text string) int {
 
 var whole = regexp.MustCompile(`^[ :=(|—–-]*([0-9]{1,9})(?:$|[^0-9.,%/]|[.,](?:$|[^0-9]))`)
 
+// ranged finds that two numbers stand there: 2-3, 2 or 3.
+var ranged = regexp.MustCompile(`^[^0-9]*[0-9]+ *(?:[-–—~+±]|\.\.+|to|or|bis) *[0-9]`)
+
 // labelled returns the first whole number behind a label at the start of a line, heading or table cell: "Absent: 2",
 // "## Absent (2)", "| Absent | 2 |". Lines in code do not count.
 func labelled(text, label string) int {
@@ -82,9 +85,8 @@ func labelled(text, label string) int {
 		if !ok {
 			continue
 		}
-		if m := whole.FindStringSubmatch(rest); m != nil {
-			n, err := strconv.Atoi(m[1])
-			if err == nil {
+		if m := whole.FindStringSubmatch(rest); m != nil && !ranged.MatchString(rest) {
+			if n, err := strconv.Atoi(m[1]); err == nil {
 				return n
 			}
 		}

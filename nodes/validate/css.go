@@ -3,22 +3,29 @@ package validate
 import (
 	"fmt"
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/html"
+
+	"dagrun.dev/nodes/internal/accept"
 )
 
-// A sheet is what a page says about boxes: which elements exist and what its rules set outside of
-// conditions.
+// A sheet is what a page says about some boxes: which of them exist and what its rules set outside of conditions.
 type sheet struct {
-	exists map[string]bool   // "tag", ".class", "#id" of elements
-	rules  []cssDecl         // in order
-	vars   map[string]string // custom properties
+	wanted   map[string]bool // "tag", ".class", "#id"
+	property string
+	exists   map[string]bool
+	values   map[string]cssValue // by selector: what the last rule sets
+	vars     map[string]string   // custom properties
+	steps    int                 // of computing lengths, bounded
 }
 
-// A cssDecl is one declaration for one selector.
-type cssDecl struct{ selector, property, value string }
+// A cssValue is the value of a declaration. An important one is replaced by important ones only.
+type cssValue struct {
+	text      string
+	important bool
+}
 
 var simpleSelector = regexp.MustCompile(`^(?:[.#][A-Za-z_-][A-Za-z0-9_-]*|[A-Za-z][A-Za-z0-9-]*)$`)
 
@@ -40,23 +47,20 @@ func (r *cssRule) check() error {
 
 // measure returns what does not hold, or "".
 func (r *cssRule) measure(page string) string {
-	sh := readSheet(page)
+	sh := readSheet(page, r)
 	found := false
 	for _, selector := range r.Selectors {
-		name := selector
-		if name[0] != '.' && name[0] != '#' {
-			name = strings.ToLower(name)
-		}
-		value, ok := sh.value(name, r.Property)
+		name := foldTag(selector)
+		value, ok := sh.values[name]
 		if !ok {
 			continue
 		}
 		if !sh.exists[name] {
-			return fmt.Sprintf("%s has %s: %s, but no element is %s", selector, r.Property, value, selector)
+			return fmt.Sprintf("%s has %s: %s, but no element is %s", selector, r.Property, value.text, selector)
 		}
-		px, ok := sh.pixels(value, 0)
+		px, ok := sh.pixels(value.text, 0)
 		if !ok {
-			return fmt.Sprintf("%s of %s is %q, no length in pixels", r.Property, selector, value)
+			return fmt.Sprintf("%s of %s is %q, no length in pixels", r.Property, selector, accept.Clip(mostShown, value.text))
 		}
 		if r.Min != nil && px < *r.Min || r.Max != nil && px > *r.Max {
 			return fmt.Sprintf("%s of %s is %gpx, want %s", r.Property, selector, px, r.wanted())
@@ -79,9 +83,20 @@ func (r *cssRule) wanted() string {
 	return fmt.Sprintf("%g-%gpx", *r.Min, *r.Max)
 }
 
-// readSheet reads the style elements and style attributes of a page.
-func readSheet(page string) *sheet {
-	sh := &sheet{exists: map[string]bool{}, vars: map[string]string{}}
+// foldTag makes the name of an element lower case.
+func foldTag(selector string) string {
+	if selector[0] == '.' || selector[0] == '#' {
+		return selector
+	}
+	return strings.ToLower(selector)
+}
+
+// readSheet reads the style elements and style attributes of a page for what a rule asks.
+func readSheet(page string, r *cssRule) *sheet {
+	sh := &sheet{property: logical(strings.ToLower(r.Property)), wanted: map[string]bool{}, exists: map[string]bool{}, values: map[string]cssValue{}, vars: map[string]string{}}
+	for _, s := range r.Selectors {
+		sh.wanted[foldTag(s)] = true
+	}
 	z := html.NewTokenizer(strings.NewReader(page))
 	inStyle := false
 	for {
@@ -90,7 +105,7 @@ func readSheet(page string) *sheet {
 			return sh
 		case html.StartTagToken, html.SelfClosingTagToken:
 			tok := z.Token()
-			inStyle = tok.Data == "style"
+			inStyle = tok.Data == "style" && appliesToScreens(tok)
 			sh.element(tok)
 		case html.TextToken:
 			if inStyle {
@@ -102,14 +117,26 @@ func readSheet(page string) *sheet {
 	}
 }
 
+// appliesToScreens reports whether a style element has no condition.
+func appliesToScreens(style html.Token) bool {
+	for _, a := range style.Attr {
+		if media := strings.ToLower(strings.TrimSpace(a.Val)); a.Key == "media" && media != "" && media != "all" && media != "screen" {
+			return false
+		}
+	}
+	return true
+}
+
+// element notes which of the wanted boxes an element is, and what its style attribute sets.
 func (sh *sheet) element(tok html.Token) {
-	names := []string{tok.Data}
-	style := ""
+	names, style := []string{tok.Data}, ""
 	for _, a := range tok.Attr {
 		switch a.Key {
 		case "class":
 			for _, c := range strings.Fields(a.Val) {
-				names = append(names, "."+c)
+				if sh.wanted["."+c] && !slices.Contains(names, "."+c) {
+					names = append(names, "."+c)
+				}
 			}
 		case "id":
 			names = append(names, "#"+a.Val)
@@ -117,10 +144,11 @@ func (sh *sheet) element(tok html.Token) {
 			style = a.Val
 		}
 	}
+	value, ok := sh.declared(style)
 	for _, n := range names {
-		sh.exists[n] = true
-		if style != "" {
-			sh.declare(n, style)
+		if sh.wanted[n] {
+			sh.exists[n] = true
+			sh.set(n, value, ok)
 		}
 	}
 }
@@ -128,37 +156,41 @@ func (sh *sheet) element(tok html.Token) {
 var cssComment = regexp.MustCompile(`(?s)/\*.*?(?:\*/|\z)`)
 
 // rulesOf reads the rules of a style sheet. Blocks of @media, @supports and the like are conditions
-// and are left out, except @layer.
+// and are left out, except @layer; a block within a rule ends its declarations and is a rule of its own.
 func (sh *sheet) rulesOf(css string) {
 	css = cssComment.ReplaceAllString(css, " ")
-	depth, skip, start := 0, 0, 0 // skip: depth at which a condition began
-	prelude := ""
+	type block struct {
+		prelude string
+		skipped bool // it is a condition, or in one
+	}
+	var open []block
+	start := 0 // of what is not yet read
+	declare := func(end int) {
+		if n := len(open); n > 0 && !open[n-1].skipped && !strings.HasPrefix(open[n-1].prelude, "@") {
+			sh.declare(open[n-1].prelude, css[start:end])
+		}
+	}
 	for i := 0; i < len(css); i++ {
 		switch css[i] {
 		case '"', '\'':
 			i = cssString(css, i)
+		case '(':
+			i = urlEnd(css, i)
 		case ';':
-			if depth == 0 {
+			if len(open) == 0 {
 				start = i + 1
 			}
 		case '{':
-			depth++
-			prelude = strings.TrimSpace(css[start:i])
-			if skip == 0 && strings.HasPrefix(prelude, "@") && !strings.HasPrefix(prelude, "@layer") {
-				skip = depth
-			}
+			head := start + strings.LastIndexByte(css[start:i], ';') + 1
+			declare(head)
+			prelude := strings.TrimSpace(css[head:i])
+			condition := strings.HasPrefix(prelude, "@") && !strings.HasPrefix(prelude, "@layer")
+			open = append(open, block{prelude, condition || len(open) > 0 && open[len(open)-1].skipped})
 			start = i + 1
 		case '}':
-			if skip == 0 && prelude != "" && !strings.HasPrefix(prelude, "@") {
-				for _, s := range strings.Split(prelude, ",") {
-					sh.declare(subject(s), css[start:i])
-				}
-			}
-			if depth == skip {
-				skip = 0
-			}
-			depth = max(0, depth-1)
-			prelude, start = "", i+1
+			declare(i)
+			open = open[:max(0, len(open)-1)]
+			start = i + 1
 		}
 	}
 }
@@ -175,6 +207,37 @@ func cssString(css string, i int) int {
 	return len(css) - 1
 }
 
+// urlEnd returns the end of a bracket that begins at i when it is that of a url without quotes, else i.
+func urlEnd(css string, i int) int {
+	const longest = 100_000 // of an address with data
+	rest := css[i+1 : min(len(css), i+longest)]
+	if !strings.EqualFold(css[max(0, i-3):i], "url") || strings.HasPrefix(strings.TrimSpace(rest[:min(len(rest), 20)]), `"`) || strings.HasPrefix(strings.TrimSpace(rest[:min(len(rest), 20)]), "'") {
+		return i
+	}
+	if n := strings.IndexAny(rest, ")\n"); n >= 0 && rest[n] == ')' {
+		return i + 1 + n
+	}
+	return i
+}
+
+// declare takes the declarations of a rule for those of its selectors that are wanted.
+func (sh *sheet) declare(prelude, body string) {
+	value, ok := sh.declared(body)
+	for prelude != "" && ok {
+		var s string
+		s, prelude, _ = strings.Cut(prelude, ",")
+		if name := subject(s); sh.wanted[name] {
+			sh.set(name, value, ok)
+		}
+	}
+}
+
+func (sh *sheet) set(selector string, v cssValue, ok bool) {
+	if ok && (v.important || !sh.values[selector].important) {
+		sh.values[selector] = v
+	}
+}
+
 var lastPart = regexp.MustCompile(`[^\s>+~]+$`)
 
 // subject returns the class, id or element that a selector is about: the last part of it, without
@@ -184,14 +247,8 @@ func subject(selector string) string {
 	if i := strings.IndexAny(s, ":["); i > 0 {
 		return "" // in some state only
 	}
-	if s == ":root" {
-		return s
-	}
 	if simpleSelector.MatchString(s) {
-		if s[0] != '.' && s[0] != '#' {
-			s = strings.ToLower(s)
-		}
-		return s
+		return foldTag(s)
 	}
 	// main.page: the class narrows the element down.
 	if i := strings.LastIndexAny(s, ".#"); i > 0 && simpleSelector.MatchString(s[i:]) {
@@ -200,118 +257,36 @@ func subject(selector string) string {
 	return ""
 }
 
-func (sh *sheet) declare(selector, body string) {
-	if selector == "" {
-		return
-	}
-	for _, d := range strings.Split(body, ";") {
-		property, value, ok := strings.Cut(d, ":")
-		if !ok {
+// declared returns what declarations set the property to, the last one first, and notes custom properties.
+func (sh *sheet) declared(body string) (out cssValue, ok bool) {
+	for body != "" {
+		var d string
+		d, body, _ = strings.Cut(body, ";")
+		property, value, found := strings.Cut(d, ":")
+		if !found {
 			continue
 		}
-		property = strings.TrimSpace(property)
-		value = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "!important"))
-		if strings.HasPrefix(property, "--") {
+		property, value = strings.TrimSpace(property), strings.TrimSpace(value)
+		bare := strings.TrimSpace(strings.TrimSuffix(value, "important"))
+		important := len(bare) < len(value) && strings.HasSuffix(bare, "!")
+		if important {
+			value = strings.TrimSpace(strings.TrimSuffix(bare, "!"))
+		}
+		switch {
+		case strings.HasPrefix(property, "--"):
 			sh.vars[property] = value
-			continue
+		case logical(strings.ToLower(property)) == sh.property && (important || !out.important):
+			out, ok = cssValue{value, important}, true
 		}
-		sh.rules = append(sh.rules, cssDecl{selector, strings.ToLower(property), value})
 	}
+	return out, ok
 }
 
-// value returns what the last rule for a box says.
-func (sh *sheet) value(selector, property string) (value string, ok bool) {
-	for _, d := range sh.rules {
-		if d.selector == selector && d.property == strings.ToLower(property) {
-			value, ok = d.value, true
-		}
+// logical names a property by the direction that it has in a page written from left to right.
+func logical(property string) string {
+	switch property {
+	case "max-inline-size", "min-inline-size", "inline-size":
+		return strings.Replace(property, "inline-size", "width", 1)
 	}
-	return value, ok
-}
-
-var (
-	length = regexp.MustCompile(`^([0-9]*\.?[0-9]+)(px|rem)$`)
-	call   = regexp.MustCompile(`^(var|min|max|clamp|calc)\((.*)\)$`)
-	sum    = regexp.MustCompile(`^(.+) ([+-]) (.+)$`)
-)
-
-// deepest bounds how far functions and variables are followed.
-const deepest = 10
-
-// pixels computes a length. Of min() and max() the lengths in pixels count, because the others
-// depend on the window.
-func (sh *sheet) pixels(value string, depth int) (float64, bool) {
-	value = strings.ToLower(strings.TrimSpace(value))
-	if depth > deepest {
-		return 0, false
-	}
-	if m := length.FindStringSubmatch(value); m != nil {
-		v, err := strconv.ParseFloat(m[1], 64)
-		if m[2] == "rem" {
-			v *= 16
-		}
-		return v, err == nil
-	}
-	m := call.FindStringSubmatch(value)
-	if m == nil {
-		return 0, false
-	}
-	args := arguments(m[2])
-	switch m[1] {
-	case "var":
-		if v, ok := sh.vars[args[0]]; ok {
-			return sh.pixels(v, depth+1)
-		}
-		if len(args) > 1 {
-			return sh.pixels(args[1], depth+1)
-		}
-		return 0, false
-	case "calc":
-		return sh.calc(m[2], depth)
-	case "clamp":
-		return sh.pixels(args[len(args)-1], depth+1)
-	}
-	out, found := 0.0, false
-	for _, a := range args {
-		v, ok := sh.pixels(a, depth+1)
-		if ok && (!found || m[1] == "min" && v < out || m[1] == "max" && v > out) {
-			out, found = v, true
-		}
-	}
-	return out, found
-}
-
-func (sh *sheet) calc(expr string, depth int) (float64, bool) {
-	if depth > deepest {
-		return 0, false
-	}
-	if m := sum.FindStringSubmatch(expr); m != nil {
-		a, ok1 := sh.calc(m[1], depth+1)
-		b, ok2 := sh.pixels(m[3], depth+1)
-		if m[2] == "-" {
-			b = -b
-		}
-		return a + b, ok1 && ok2
-	}
-	return sh.pixels(expr, depth+1)
-}
-
-// arguments cuts at commas outside of brackets.
-func arguments(s string) []string {
-	var out []string
-	depth, start := 0, 0
-	for i := 0; i < len(s); i++ {
-		switch s[i] {
-		case '(':
-			depth++
-		case ')':
-			depth--
-		case ',':
-			if depth == 0 {
-				out = append(out, strings.TrimSpace(s[start:i]))
-				start = i + 1
-			}
-		}
-	}
-	return append(out, strings.TrimSpace(s[start:]))
+	return property
 }

@@ -105,12 +105,59 @@ func TestContainerWidth(t *testing.T) {
 		{"#shell{max-width:950px} .page{max-width:10px}", `<p id=shell class=page>`, "max-width of .page is 10px"},
 		{".page{max-width:950px", `<p class=page>`, "no max-width"},
 		{"}}}.page{max-width:950px}", `<p class=page>`, ""},
+		{":root{--Max:950px} .page{max-width:var(--Max)}", `<p class=page>`, ""},
+		{".page{max-width:950px!important} .page{max-width:100px}", `<p class=page>`, ""},
+		{".page{max-width:950px ! important}", `<p class=page style="max-width:100px">`, ""},
+		{".page{max-width:950px} .page{max-width:none}", `<p class=page>`, `max-width of .page is "none"`},
+		{".page{max-inline-size:950px}", `<p class=page>`, ""},
+		{".page{width:950px}", `<p class=page>`, "no max-width for .page"},
+		{".page{max-width:950px; .card{max-width:100px} color:red}", `<p class=page>`, ""},
+		{".page{color:red; .card{color:blue} max-width:950px}", `<p class=page>`, ""},
+		{".page{max-width:950px; @media (max-width:600px){max-width:100px}}", `<p class=page>`, ""},
+		{"@media (min-width:1px){.page{max-width:100px;.a{b:c}max-width:1px}} .page{max-width:950px}", `<p class=page>`, ""},
+		{"@import url(x.css); @charset \"utf-8\"; .page{max-width:950px}", `<p class=page>`, ""},
+		{"@font-face{font-family:x;src:url(y)} .page{max-width:950px}", `<p class=page>`, ""},
+		{".a{background:url(data:image/svg+xml;utf8,<svg{}}>)} .page{max-width:950px}", `<p class=page>`, ""},
+		{"@supports (display:grid){.page{max-width:950px}}", `<p class=page>`, "no max-width for .page"},
+		{"@container (width>1px){.page{max-width:950px}}", `<p class=page>`, "no max-width for .page"},
+		{"</style><style media=print>.page{max-width:950px}", `<p class=page>`, "no max-width for .page"},
+		{"</style><style media=screen>.page{max-width:950px}", `<p class=page>`, ""},
+		{"<!-- .page{max-width:950px} -->", `<p class=page>`, ""},
+		{".page{max-width:60em}", `<p class=page>`, "no length in pixels"},
+		{".page{max-width:950 px}", `<p class=page>`, "no length in pixels"},
+		{".page{max-width:950.5px}", `<p class=page>`, ""},
+		{".page{max-width:min(950px, calc(100% - 2rem))}", `<p class=page>`, ""},
+		{".wrap, main .page , .b{max-width:950px}", `<p class=page>`, ""},
+		{".page > .inner{max-width:950px}", `<p class=page>`, "no max-width for .page"},
+		{".page{max-width:950px}", `<script>"<p class=page>"</script>`, "no element is .page"},
 	}
 	for _, tt := range tests {
 		page := "<html><head><style>" + tt.style + "</style></head><body>" + tt.body + "</body></html>"
 		err := apply(t, `{"checks":[{"css":{"selectors":[".page","#shell"],"min":940,"max":960}}]}`, accept.NewState(nil, page))
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s: %v, want %q", page, err, tt.want)
+		}
+	}
+}
+
+// Hostile style sheets are followed a bounded number of steps and read once.
+func TestStyleSheetsAreBounded(t *testing.T) {
+	var nested strings.Builder
+	for i := range 9 {
+		nested.WriteString("--v" + string(rune('a'+i)) + ":min(" + strings.Repeat("var(--v"+string(rune('b'+i))+"),", 50) + "1%);")
+	}
+	for name, style := range map[string]string{
+		"variables of variables":      ":root{" + nested.String() + "} .page{max-width:var(--va)}",
+		"many selectors, a long body": strings.Repeat(".page,", 1<<15) + ".page{" + strings.Repeat("max-width:1px;", 1<<15) + "}",
+		"open brackets":               strings.Repeat("{", 1<<16),
+		"open urls":                   strings.Repeat("url(", 1<<12),
+		"open comments":               strings.Repeat("/*", 1<<16),
+		"many braces":                 strings.Repeat(".page{max-width:1px}", 1<<14),
+	} {
+		sh := readSheet("<style>"+style+"</style><p class=page>", &cssRule{Selectors: []string{".page"}, Property: "max-width"})
+		sh.pixels(sh.values[".page"].text, 0)
+		if sh.steps > 2*mostSteps || len(sh.values) > 1 {
+			t.Errorf("%s: %d steps, %d values", name, sh.steps, len(sh.values))
 		}
 	}
 }
@@ -134,10 +181,11 @@ func TestWarningsAndRecord(t *testing.T) {
 
 // C-13: counts go to the values and to the quality log.
 func TestCounts(t *testing.T) {
-	const report = "## Deeply integrated: 7\n- a\n\n**Surface level** — 3 (was 4)\n\n| Faded | 12 |\n\n## Absent\n- x\n  - detail\n- y\n1. z\n\nTotal: 3.5\nHalf: 3/4\n"
+	const report = "## Deeply integrated: 7\n- a\n- **Listed**: 4\n\n**Surface level** — 3 (was 4)\n\n| Faded | 12 |\n\n## Absent\n- x\n  - detail\n- y\n1. z\n\nTotal: 3.5\nHalf: 3/4\nRange: 2-3\nEither: 2 or 3\nWords: two\n> Quoted: 5\n```\nCoded: 6\n```\nLate:\nLate: 8\n"
 	tests := map[string]int{
 		`{"label":"Deeply integrated"}`: 7, `{"label":"surface level"}`: 3, `{"label":"Faded"}`: 12,
-		`{"items":"Absent"}`: 3, `{"label":"Total"}`: -1, `{"label":"Half"}`: -1, `{"label":"Gone"}`: -1, `{"items":"Gone"}`: -1, `{"items":"Absent","of":"none"}`: -1,
+		`{"items":"Absent"}`: 3, `{"label":"Total"}`: -1, `{"label":"Half"}`: -1, `{"label":"Gone"}`: -1, `{"label":"Range"}`: -1, `{"label":"Either"}`: -1, `{"label":"Words"}`: -1,
+		`{"label":"Listed"}`: 4, `{"label":"Quoted"}`: -1, `{"label":"Coded"}`: -1, `{"label":"Late"}`: 8, `{"items":"Gone"}`: -1, `{"items":"Absent","of":"none"}`: -1,
 	}
 	for count, want := range tests {
 		s := accept.NewState(nil, report)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"dagrun.dev/nodes/internal/accept"
 )
 
 var (
@@ -33,7 +35,7 @@ var (
 // judge reads the text behind the label: the first word must be a value as it is declared, and
 // nothing may take it back. next is the line below, with a line end in front when it is another paragraph.
 func (d *decisionRule) judge(text, next string) ruling {
-	out := ruling{text: shorten(text)}
+	out := ruling{text: accept.Quote(text)}
 	s, signs := unwrap(text)
 	if signs == "no" {
 		out.reason = "negated"
@@ -176,13 +178,4 @@ func named(s string, values []string) []string {
 		}
 	}
 	return out
-}
-
-func shorten(s string) string {
-	const most = 80
-	r := []rune(strings.Join(strings.Fields(s), " "))
-	if len(r) > most {
-		r = append(r[:most], '…')
-	}
-	return "“" + string(r) + "”"
 }

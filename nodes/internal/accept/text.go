@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+	"unicode/utf8"
 )
 
 // Text is a text of the settings. A string that was one ${...} takes the type of its
@@ -59,3 +60,24 @@ func indented(b []byte) (string, error) {
 	err := json.Indent(&out, b, "", "  ")
 	return out.String(), err
 }
+
+// Clip is the beginning of a text for a message: at most so many characters, on one line.
+func Clip(most int, text string) string {
+	const widest = utf8.UTFMax
+	cut := len(text) > widest*most
+	if cut {
+		text = strings.ToValidUTF8(text[:widest*most], "")
+	}
+	r := []rune(strings.Join(strings.Fields(text), " "))
+	if len(r) > most {
+		cut = true
+		r = r[:most]
+	}
+	if cut {
+		r = append(r, '…')
+	}
+	return string(r)
+}
+
+// Quote is Clip in quotation marks, short.
+func Quote(text string) string { return "“" + Clip(80, text) + "”" }

@@ -96,6 +96,20 @@ func Sections(text string) []Section {
 	return out
 }
 
+// Body returns the text below the last section of that heading that has any: an answer that repeats its
+// outline first has an empty one before.
+func Body(text string, found []Section, heading string) (string, bool) {
+	for i := len(found) - 1; i >= 0; i-- {
+		if !IsHeading(found[i].Words, heading) {
+			continue
+		}
+		if body := text[found[i].Start:found[i].End]; TrimBlank(body) != "" {
+			return body, true
+		}
+	}
+	return "", false
+}
+
 // Code tells for each line whether it belongs to a fenced code block, fence lines included.
 // An open block goes on to the end.
 func Code(text string) []bool {
