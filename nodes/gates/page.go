@@ -131,7 +131,7 @@ func (r *runner) visit(p *browser.Page, checks []*result) visit {
 }
 
 func answers(p *browser.Page) bool {
-	v, err := p.Evaluate("true", alive)
+	v, err := p.Evaluate("true", false, alive)
 	return err == nil && string(v.Value) == "true"
 }
 
@@ -142,7 +142,7 @@ func measureIn(p *browser.Page, c *check) (m measure, hung bool) {
 	if err != nil {
 		return measure{Reason: reasonOf(err)}, false
 	}
-	v, err := p.Evaluate(code, most+alive) // the page itself keeps time; this is for loops that do not let it
+	v, err := p.Evaluate(code, c.World == ownWorld, most+alive) // the page itself keeps time; this is for loops that do not let it
 	if err != nil {
 		var e *nodes.Error
 		if errors.As(err, &e) && e.Category == "page_hang" {

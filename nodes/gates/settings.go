@@ -34,6 +34,7 @@ type check struct {
 	JS    string          `json:"js"`
 	File  string          `json:"file"`
 	Args  json.RawMessage `json:"args"`
+	World string          `json:"world"` // clean | page
 	Text  *textCheck      `json:"text"`
 	Value json.RawMessage `json:"value"`
 	Meta  string          `json:"meta"`
@@ -71,6 +72,8 @@ type rule struct {
 	Then    string   `json:"then"`
 	Reason  string   `json:"reason"`
 }
+
+const ownWorld = "page" // a check that sees what the page's scripts have made
 
 const (
 	inPage = "js"

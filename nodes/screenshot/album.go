@@ -1,6 +1,7 @@
 package screenshot
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -71,12 +72,35 @@ type camera struct {
 }
 
 func (c *camera) view() error {
-	return c.take("viewport", fmt.Sprintf("viewport-%v.png", c.page.Viewport), 0, nil)
+	y, err := c.page.ScrollTo(0)
+	if err != nil {
+		return err
+	}
+	return c.take("viewport", fmt.Sprintf("viewport-%v.png", c.page.Viewport), y, nil)
 }
 
-// whole takes the whole page in one picture; browsers and models do not bear very tall ones, so a tall
-// page becomes numbered tiles.
-func (c *camera) whole() error {
+// whole takes the whole page. Where a box scrolls instead of the page, the box is laid out at its full height for it.
+func (c *camera) whole() (err error) {
+	if c.album.Scroller != "" {
+		unrolled, undo, err := c.page.Unroll()
+		if err != nil {
+			return err
+		}
+		if !unrolled {
+			if err := undo(); err != nil {
+				return err
+			}
+			c.cut("the whole-page picture shows the first view of <%s> only", c.album.Scroller)
+		} else {
+			defer func() { err = cmp.Or(err, undo()) }()
+		}
+	}
+	return c.tiles()
+}
+
+// tiles takes the page in one picture; browsers and models do not bear very tall ones, so a tall page becomes
+// numbered tiles.
+func (c *camera) tiles() error {
 	m, err := c.page.Measure()
 	if err != nil {
 		return err

@@ -14,9 +14,15 @@ type sight struct {
 	width, height int
 	colours       int     // distinct ones, up to mostColours
 	most          float64 // share of the most frequent one among those counted
+	pale          bool    // no pixel differs visibly from the most frequent colour
 }
 
-const mostColours = 1000
+const (
+	mostColours = 1000
+	visible     = 8  // least difference in one channel, of 255, that an eye may notice
+	fewest      = 4  // colours in a picture with text: its edges are smoothed
+	drawn       = 64 // colours in a picture with something that is drawn, such as text within a canvas
+)
 
 // look counts the colours of a PNG picture.
 func look(b []byte) (sight, error) {
@@ -37,10 +43,28 @@ func look(b []byte) (sight, error) {
 		y += same
 	}
 	s := sight{width: size.X, height: size.Y, colours: len(c.counts)}
-	for _, n := range c.counts {
-		s.most = max(s.most, float64(n)/float64(size.X*size.Y))
+	ground, count := uint32(0), 0
+	for colour, n := range c.counts {
+		if n > count || n == count && colour < ground {
+			ground, count = colour, n
+		}
+	}
+	s.most, s.pale = float64(count)/float64(size.X*size.Y), len(c.counts) < mostColours
+	for colour := range c.counts {
+		s.pale = s.pale && near(colour, ground)
 	}
 	return s, nil
+}
+
+// near says whether two colours look the same.
+func near(a, b uint32) bool {
+	for shift := 0; shift < 32; shift += 8 {
+		x, y := int(a>>shift&0xff), int(b>>shift&0xff)
+		if x-y >= visible || y-x >= visible {
+			return false
+		}
+	}
+	return true
 }
 
 // A counter counts pixels by colour.
@@ -78,9 +102,12 @@ func pixels(img image.Image) (pix []byte, stride int) {
 	return copied.Pix, copied.Stride
 }
 
-// blank says whether nothing is to be seen. One colour is nothing, whatever text the page claims to
-// show. Nearly one is nothing when there is no text: the share of one colour alone cannot tell an empty
-// page from one with a single line.
+// blank says whether nothing is to be seen. One colour, or shades of it that no eye tells apart, is nothing, whatever
+// text the page claims to show. Nearly one is nothing when there is no text, or none that left its mark: the share
+// of one colour alone cannot tell an empty page from one with a single line.
 func (s sight) blank(text int, share float64) bool {
-	return s.colours == 1 || text == 0 && s.most >= share
+	if s.colours == 1 || s.pale {
+		return true
+	}
+	return s.most >= share && (s.colours < fewest || text == 0 && s.colours < drawn)
 }

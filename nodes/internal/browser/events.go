@@ -33,6 +33,7 @@ func (p *Page) on(event any) {
 	case *page.EventFrameNavigated:
 		if e.Frame.ParentID == "" {
 			p.loads.committed(string(e.Frame.ID), string(e.Frame.LoaderID))
+			p.notes.forget(string(e.Frame.LoaderID))
 		}
 	case *page.EventLifecycleEvent:
 		p.loads.lived(string(e.FrameID), string(e.LoaderID), e.Name)
@@ -44,9 +45,11 @@ func (p *Page) on(event any) {
 		// What the network says is told better by its own events.
 		p.console(e.Entry.Level == log.EntryLevelError && e.Entry.Source != log.EntrySourceNetwork, e.Entry.Text)
 	case *network.EventRequestWillBeSent:
-		p.notes.asked(string(e.RequestID), e.Request.URL)
+		p.notes.asked(e)
 	case *network.EventResponseReceived:
 		p.response(e)
+	case *network.EventLoadingFinished:
+		p.notes.finished(string(e.RequestID))
 	case *network.EventLoadingFailed:
 		p.notes.failed(string(e.RequestID), e.ErrorText, e.Canceled)
 	case *network.EventWebSocketCreated:
@@ -57,9 +60,11 @@ func (p *Page) on(event any) {
 }
 
 func (p *Page) response(e *network.EventResponseReceived) {
-	p.notes.got(string(e.RequestID), e.Response.URL, int(e.Response.Status))
+	p.notes.got(e.Response.URL, int(e.Response.Status))
 	if e.Type == network.ResourceTypeDocument && p.loads.isMain(string(e.FrameID)) {
-		p.notes.with(func(r *Record) { r.Status = int(e.Response.Status) })
+		p.notes.with(func(r *Record) {
+			r.Status, r.Type = int(e.Response.Status), e.Response.MimeType
+		})
 	}
 }
 
@@ -150,6 +155,8 @@ type loads struct {
 	frame   string
 	most    int
 	allowed int             // loads that were let through
+	refused int             // loads that were not
+	shown   int             // documents that came
 	frozen  bool            // no load is let through any more
 	left    bool            // another document came all the same
 	current string          // loader of the document that is shown
@@ -178,24 +185,33 @@ func (l *loads) allow() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.frozen || l.allowed >= l.most {
+		l.refused++
 		return false
 	}
 	l.allowed++
 	return true
 }
 
-// freeze refuses all loads from now on, and returns how many there were.
-func (l *loads) freeze() (allowed int) {
+// refusals returns how many loads were refused.
+func (l *loads) refusals() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.refused
+}
+
+// freeze refuses all loads from now on, and returns how many documents there were.
+func (l *loads) freeze() (shown int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.frozen = true
-	return l.allowed
+	return l.shown
 }
 
 func (l *loads) committed(frame, loader string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.frame, l.current = frame, loader
+	l.shown++
 	l.left = l.left || l.frozen
 	maps.DeleteFunc(l.reached, func(key string, _ bool) bool { return !strings.HasPrefix(key, loader+" ") })
 	l.signal()

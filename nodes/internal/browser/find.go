@@ -144,6 +144,9 @@ func (s *Settings) flags(profile string) map[string]any {
 		// Drawing by software: newer browsers do not fall back to it by themselves, and graphics cards differ.
 		"disable-gpu": true, "enable-unsafe-swiftshader": true,
 
+		// A page cannot open others: they would open others again.
+		"block-new-web-contents": true,
+
 		"disable-hang-monitor": true, "disable-prompt-on-repost": true,
 	}
 	if os.Getuid() == 0 {

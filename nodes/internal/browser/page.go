@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/chromedp/cdproto/animation"
 	protocol "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/css"
@@ -27,7 +28,12 @@ import (
 //go:embed page.js
 var helpers string
 
-const world = "dagrun" // the name of the helpers' JavaScript world
+const (
+	world      = "dagrun" // the name of the helpers' JavaScript world
+	checkWorld = "checks" // that of what is evaluated for others
+
+	speed = 100_000 // at which animations and transitions run
+)
 
 // A Page is a tab that shows the page at one viewport. Its methods are called from one goroutine.
 type Page struct {
@@ -76,13 +82,13 @@ func (b *Browser) open(ctx context.Context, origin string, v Viewport, scale flo
 func (p *Page) attach(tab context.Context) error {
 	opened := make(chan error, 1)
 	go func() { opened <- chromedp.Do(tab) }()
-	timer := time.NewTimer(p.waits.Command.D())
+	timer := time.NewTimer(p.waits.Launch.D())
 	defer timer.Stop()
 	select {
 	case err := <-opened:
 		return p.explain("opening a tab", err)
 	case <-timer.C:
-		return nodes.Fail("page_hang", fmt.Sprintf("%v: no tab within %v (waits.command)", p.Viewport, p.waits.Command.D()))
+		return nodes.Fail("stalled", fmt.Sprintf("%v: the browser opened no tab within %v (waits.launch)", p.Viewport, p.waits.Launch.D()))
 	case <-p.ctx.Done():
 		return p.explain("opening a tab", context.Cause(p.ctx))
 	}
@@ -101,6 +107,8 @@ func (p *Page) prepare(scale float64) error {
 		step(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 			Features: []*emulation.MediaFeature{{Name: "prefers-reduced-motion", Value: "reduce"}},
 		}),
+		step(p, animation.Enable, cdp.Empty{}),
+		step(p, animation.SetPlaybackRate, animation.SetPlaybackRateParams{PlaybackRate: speed}),
 		step(p, network.SetBypassServiceWorker, network.SetBypassServiceWorkerParams{Bypass: true}),
 		step(p, network.SetBlockedURLs, network.SetBlockedURLsParams{URLPatterns: []*network.BlockPattern{
 			{URLPattern: p.origin + "/*", Block: false}, {URLPattern: "*://*:*/*", Block: true},
@@ -160,7 +168,7 @@ func (p *Page) hang(method string, most time.Duration) error {
 	ctx, cancel := context.WithTimeout(p.ctx, time.Second)
 	defer cancel()
 	_, err := chromedp.Call(ctx, runtime.TerminateExecution, cdp.Empty{})
-	what := "a script that never ends"
+	what := "a script that never ends, or too much to draw"
 	if err != nil {
 		what = "its process is stuck"
 	}
@@ -176,6 +184,12 @@ func (p *Page) explain(what string, err error) error {
 	if errors.As(err, &exit) || errors.Is(context.Cause(p.ctx), errDied) {
 		return fmt.Errorf("%w during %s: %v", errDied, what, err) // before Canceled, which it is too
 	}
+	if strings.Contains(err.Error(), "Not attached to an active page") { // its process is gone: the event that says so is on its way
+		select {
+		case <-p.ctx.Done():
+		case <-time.After(closeFor):
+		}
+	}
 	if cause := context.Cause(p.ctx); cause != nil {
 		return cause
 	}
@@ -189,7 +203,7 @@ func (p *Page) explain(what string, err error) error {
 // help calls one of the helpers in page.js and decodes what it returns. most bounds the answer.
 func help[T any](p *Page, most time.Duration, function string, args ...any) (T, error) {
 	var v T
-	w, err := call(p, page.CreateIsolatedWorld, page.CreateIsolatedWorldParams{FrameID: p.frame, WorldName: world})
+	in, err := p.isolated(world)
 	if err != nil {
 		return v, err
 	}
@@ -204,7 +218,7 @@ func help[T any](p *Page, most time.Duration, function string, args ...any) (T, 
 	yes := true
 	r, err := callFor(p, most, runtime.Evaluate, runtime.EvaluateParams{
 		Expression: fmt.Sprintf("%s.%s(%s)", strings.TrimSpace(helpers), function, strings.Join(list, ", ")),
-		ContextID:  w.ExecutionContextID, ReturnByValue: &yes, AwaitPromise: &yes,
+		ContextID:  in, ReturnByValue: &yes, AwaitPromise: &yes,
 	})
 	if err != nil {
 		return v, err
@@ -216,6 +230,13 @@ func help[T any](p *Page, most time.Duration, function string, args ...any) (T, 
 		return v, nil
 	}
 	return v, json.Unmarshal(r.Result.Value, &v)
+}
+
+// isolated returns the JavaScript world of a name: it sees the page's document, and nothing that the page's
+// scripts have made of the language. What is put there stays as long as the document.
+func (p *Page) isolated(name string) (runtime.ExecutionContextID, error) {
+	w, err := call(p, page.CreateIsolatedWorld, page.CreateIsolatedWorldParams{FrameID: p.frame, WorldName: name})
+	return w.ExecutionContextID, err
 }
 
 // Record returns what is known of the page so far.

@@ -1,34 +1,78 @@
 // Helpers that run in the page, in a JavaScript world of their own: what the page has put in the
 // place of built-in functions does not matter here. The value is an object of functions.
-({
-  // Animations and transitions end at once. Switching them off would keep what fades in invisible.
+(() => {
+// The document's own properties, also where the page has elements of the same names.
+const doc = name => {
+  const v = Reflect.get(Document.prototype, name, document);
+  return typeof v === 'function' ? v.bind(document) : v;
+};
+const scrolling = () => doc('scrollingElement') || doc('documentElement');
+
+return {
+  // Animations end at once; switching them off would keep what fades in invisible. auto is 0s for those that follow
+  // time, and leaves those that follow scrolling alone. Transitions, whose end scripts wait for, and what is out of this
+  // sheet's reach run at many times their speed instead.
   style: `*, *::before, *::after {
-    animation-duration: 0s !important; animation-delay: 0s !important; animation-iteration-count: 1 !important;
-    transition-duration: 0s !important; transition-delay: 0s !important;
+    animation-duration: 0s !important; animation-duration: auto !important;
+    animation-delay: 0s !important; animation-iteration-count: 1 !important;
     scroll-behavior: auto !important; caret-color: transparent !important;
   }`,
 
   freeze() {
     const own = globalThis.dagrunSheet;
-    if (!own || !document.adoptedStyleSheets.includes(own)) {
+    if (!own || !doc('adoptedStyleSheets').includes(own)) {
       const sheet = new CSSStyleSheet();
       sheet.replaceSync(this.style);
-      document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
+      Reflect.set(Document.prototype, 'adoptedStyleSheets', [...doc('adoptedStyleSheets'), sheet], document);
       globalThis.dagrunSheet = sheet;
     }
   },
 
-  // Those that ran before the style was there, or that scripts have made.
+  // Those that ran before the style was there, that scripts have made, or that are in a shadow tree. What follows
+  // the scroll position of the whole page stays with it; what follows that of an element is past its end.
   finish() {
     this.freeze();
     let n = 0;
-    for (const a of document.getAnimations()) {
-      if (a.playState === 'finished') continue;
-      n++;
-      try { a.finish(); } catch { a.cancel(); } // endless ones cannot be finished
+    for (const root of this.roots()) {
+      for (const a of root === document ? doc('getAnimations')() : root.getAnimations()) {
+        if (a.playState === 'finished' || this.followsPage(a.timeline)) continue;
+        n++;
+        try {
+          a.finish();
+          if (a.timeline !== doc('timeline')) { a.commitStyles(); a.cancel(); } // a tall picture shows all at once: nothing comes into view
+        } catch { a.cancel(); } // endless ones cannot be finished
+      }
     }
-    for (const v of document.querySelectorAll('video, audio')) v.pause();
+    for (const v of doc('querySelectorAll')('video, audio')) v.pause();
+    for (const s of doc('querySelectorAll')('svg')) this.finishSVG(s);
     return n;
+  },
+
+  followsPage(timeline) {
+    return typeof ScrollTimeline === 'function' && timeline instanceof ScrollTimeline
+      && !(typeof ViewTimeline === 'function' && timeline instanceof ViewTimeline);
+  },
+
+  // Animations of SVG's own stand at the end of the last one that has an end.
+  finishSVG(svg) {
+    if (svg.ownerSVGElement || !svg.querySelector('animate, animateTransform, animateMotion, set')) return;
+    let end = 0;
+    for (const a of svg.querySelectorAll('animate, animateTransform, animateMotion, set')) {
+      const times = Number(a.getAttribute('repeatCount') || 1);
+      if (!Number.isFinite(times) || a.getAttribute('repeatDur') === 'indefinite') continue;
+      try { end = Math.max(end, a.getStartTime() + a.getSimpleDuration() * times); } catch { } // waits for an event, or has no end
+    }
+    svg.pauseAnimations();
+    svg.setCurrentTime(end);
+  },
+
+  // The document and the shadow trees in it that are open, in the first part of a huge page.
+  roots() {
+    const roots = [document], walk = doc('createTreeWalker')(document, NodeFilter.SHOW_ELEMENT);
+    for (let n = 0; n < 20000 && walk.nextNode(); n++) {
+      if (walk.currentNode.shadowRoot) roots.push(walk.currentNode.shadowRoot);
+    }
+    return roots;
   },
 
   sleep: ms => new Promise(done => setTimeout(done, ms)),
@@ -39,18 +83,35 @@
     await Promise.race([frame().then(frame), this.sleep(500)]);
   },
 
+  // Whether there is anything that could be drawn: a script that leads on before the body stops the parser.
+  there() { return doc('body') != null || doc('documentElement') != null && !(document instanceof HTMLDocument); },
+
+  // Rests for a while, and on until scripts change nothing any more, or too late.
+  async still(least, most) {
+    let last = performance.now();
+    const begin = last, calm = Math.min(least, 100);
+    const seen = new MutationObserver(() => { last = performance.now(); });
+    seen.observe(document, {subtree: true, childList: true, attributes: true, characterData: true});
+    for (let now = begin; ; now = performance.now()) {
+      const left = Math.max(begin + least, last + calm) - now;
+      if (left <= 0 || now - begin > most) { seen.disconnect(); return left <= 0; }
+      await this.sleep(left);
+    }
+  },
+
   // Fonts that are loading, in time or not. What failed is found by their faces: the set itself
   // says "loaded" then, too.
   async fonts(ms) {
-    const done = await Promise.race([document.fonts.ready.then(() => true), this.sleep(ms).then(() => false)]);
-    const failed = [...document.fonts].filter(f => f.status === 'error').map(f => f.family.replace(/^["']|["']$/g, ''));
-    const ctx = document.createElement('canvas').getContext('2d');
+    const fonts = doc('fonts');
+    const done = await Promise.race([fonts.ready.then(() => true), this.sleep(ms).then(() => false)]);
+    const failed = [...fonts].filter(f => f.status === 'error').map(f => f.family.replace(/^["']|["']$/g, ''));
+    const ctx = new OffscreenCanvas(1, 1).getContext('2d');
     ctx.font = '16px sans-serif';
     return {done, failed: [...new Set(failed)].sort(), width: ctx.measureText('The quick brown fox').width};
   },
 
   async images(ms) {
-    const all = [...document.images];
+    const all = [...doc('images')];
     const settled = i => i.complete || new Promise(done => { i.addEventListener('load', done); i.addEventListener('error', done); });
     const drawn = i => i.naturalWidth > 0 ? i.decode().catch(() => {}) : null;
     const work = Promise.all(all.map(async i => { await settled(i); await drawn(i); }));
@@ -58,25 +119,45 @@
     return {done, broken: all.filter(i => i.complete && !i.naturalWidth && i.currentSrc).length};
   },
 
-  // What scrolls: the page, or a box that fills most of a page that does not.
+  // What scrolls: the page, or a box that fills most of a page that does not. Boxes are looked for from
+  // some points of the view outwards, so that a huge page costs no more than a small one.
   scroller() {
-    const page = document.scrollingElement || document.documentElement;
+    const page = scrolling();
     if (page.scrollHeight > innerHeight + 1) return page;
     const enough = innerWidth * innerHeight / 2;
-    for (const e of document.querySelectorAll('body, body *')) {
-      if (e.scrollHeight <= e.clientHeight + 1 || e.clientWidth * e.clientHeight < enough) continue;
-      if (/auto|scroll|overlay/.test(getComputedStyle(e).overflowY)) return e;
+    for (const [x, y] of [[.5, .5], [.5, .25], [.5, .75], [.25, .5], [.75, .5]]) {
+      for (let e = doc('elementFromPoint')(innerWidth * x, innerHeight * y); e && e !== page; e = e.parentElement || e.getRootNode().host) {
+        if (e.scrollHeight <= e.clientHeight + 1 || e.clientWidth * e.clientHeight < enough) continue;
+        if (/auto|scroll|overlay/.test(getComputedStyle(e).overflowY)) return e;
+      }
     }
     return page;
   },
 
+  // Lays out what scrolls within the page at its full height, so that the page shows all of it. Returns whether it does.
+  unroll() {
+    const box = this.scroller(), want = box.scrollHeight;
+    globalThis.dagrunRolled = [];
+    for (let e = box; e; e = e.parentElement || e.getRootNode().host) {
+      globalThis.dagrunRolled.push([e, e.style.cssText, e.scrollTop]);
+      const set = {height: 'auto', 'max-height': 'none', overflow: 'visible', 'scroll-snap-type': 'none'};
+      if (/fixed|absolute/.test(getComputedStyle(e).position)) set.position = 'static';
+      for (const name in set) e.style.setProperty(name, set[name], 'important');
+    }
+    return this.pageHeight() >= want;
+  },
+
+  rollUp() {
+    for (const [e, style, top] of globalThis.dagrunRolled || []) { e.style.cssText = style; e.scrollTop = top; }
+    globalThis.dagrunRolled = [];
+  },
+
   pageHeight() {
-    const page = document.scrollingElement || document.documentElement;
-    return Math.ceil(Math.max(page.scrollHeight, document.documentElement.scrollHeight));
+    return Math.ceil(Math.max(scrolling().scrollHeight, doc('documentElement').scrollHeight));
   },
 
   measure() {
-    const s = this.scroller(), page = document.scrollingElement || document.documentElement;
+    const s = this.scroller(), page = scrolling();
     const inner = s !== page;
     return {
       height: this.pageHeight(),
@@ -84,7 +165,7 @@
       view: inner ? s.clientHeight : innerHeight,
       overflow: Math.max(0, Math.ceil(page.scrollWidth - innerWidth)),
       scroller: inner ? s.tagName.toLowerCase() + (s.id ? '#' + s.id : '') : '',
-      dpr: devicePixelRatio, title: document.title, url: location.href,
+      dpr: devicePixelRatio, title: String(doc('title')).slice(0, 300), url: location.href.slice(0, 2000),
     };
   },
 
@@ -113,31 +194,55 @@
     return {cut, reached: y};
   },
 
-  // Number of visible characters, up to a few: within the view, or within a strip of the page.
+  // Number of visible characters, up to a few: within the view, or within a strip of the page. A huge page is
+  // read for a second.
   text(strip) {
-    const enough = 2000;
+    const enough = 2000, end = performance.now() + 1000;
     let n = 0;
     const shown = e => e.checkVisibility({opacityProperty: true, visibilityProperty: true, contentVisibilityAuto: true});
-    const alpha = c => /^rgba\(.*,\s*0\)$/.test(c) || c === 'transparent';
-    const top = strip ? strip.Y - scrollY : 0, bottom = strip ? top + strip.Height : innerHeight;
-    const onView = r => r.width > 0 && r.height > 0 && r.right > 0 && r.left < innerWidth && r.bottom > top && r.top < bottom;
-    const walk = root => {
-      const texts = document.createTreeWalker(root, NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT);
-      for (let t = texts.nextNode(); t && n < enough; t = texts.nextNode()) {
-        if (t.nodeType === 1) {
-          if (t.shadowRoot) walk(t.shadowRoot);
+    const clear = c => parseFloat(c.fontSize) < 1 || [c.color, c.webkitTextFillColor].some(colour => colour === 'transparent' || /^rgba\(.*,\s*0\)$|\/ 0\)$/.test(colour));
+    const css = (e, pseudo) => e.ownerDocument.defaultView.getComputedStyle(e, pseudo);
+    const made = (e, pseudo) => {
+      const c = css(e, pseudo), text = /^"(.*)"$/s.exec(c.content);
+      return text && !clear(c) ? text[1].trim().length : 0;
+    };
+    const words = {
+      INPUT: e => /^(hidden|checkbox|radio|color|range|file|image)$/.test(e.type) ? '' : e.value || e.placeholder,
+      TEXTAREA: e => e.value || e.placeholder,
+      SELECT: e => e.selectedOptions[0]?.label || '',
+    };
+    // view is the visible rectangle, in coordinates of the frame; thorough also counts what is no text node.
+    const walk = (root, view, thorough) => {
+      const seen = r => r.width > 0 && r.height > 0 && r.right > view.left && r.left < view.right && r.bottom > view.top && r.top < view.bottom;
+      const element = e => {
+        if (e.shadowRoot) walk(e.shadowRoot, view, thorough);
+        const r = /^I?FRAME$/.test(e.tagName) && e.contentDocument?.body && shown(e) && e.getBoundingClientRect();
+        if (r) {
+          const x = r.left + e.clientLeft, y = r.top + e.clientTop;
+          walk(e.contentDocument.body, {left: Math.max(view.left - x, 0), right: Math.min(view.right - x, e.clientWidth), top: Math.max(view.top - y, 0), bottom: Math.min(view.bottom - y, e.clientHeight)}, thorough);
+        }
+        if (!thorough) return;
+        const own = (words[e.tagName]?.(e) || '').trim().length + made(e, '::before') + made(e, '::after');
+        if (own && shown(e) && !clear(css(e)) && seen(e.getBoundingClientRect())) n += own;
+      };
+      const all = root.ownerDocument.createTreeWalker(root, NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT);
+      for (let t = all.currentNode; t && n < enough && performance.now() < end; t = all.nextNode()) {
+        if (t.nodeType !== Node.TEXT_NODE) {
+          if (t.nodeType === Node.ELEMENT_NODE) element(t);
           continue;
         }
         const text = t.data.trim(), e = t.parentElement || t.getRootNode().host;
-        if (!text || !e || /^(SCRIPT|STYLE|NOSCRIPT|TEMPLATE|TITLE)$/.test(e.tagName) || !shown(e)) continue;
-        const css = getComputedStyle(e);
-        if (parseFloat(css.fontSize) < 1 || alpha(css.color)) continue;
-        const range = document.createRange();
+        if (!text || !e || /^(SCRIPT|STYLE|NOSCRIPT|TEMPLATE|TITLE|TEXTAREA|OPTION)$/i.test(e.tagName) || !shown(e) || clear(css(e))) continue;
+        const range = t.ownerDocument.createRange();
         range.selectNodeContents(t);
-        if ([...range.getClientRects()].some(onView)) n += text.length;
+        if ([...range.getClientRects()].some(seen)) n += text.length;
       }
     };
-    if (document.body) walk(document.body);
+    const root = doc('body') || doc('documentElement'), top = strip ? strip.Y - scrollY : 0;
+    const view = {left: 0, right: innerWidth, top, bottom: strip ? top + strip.Height : innerHeight};
+    if (root) walk(root, view, false);
+    if (root && n === 0) walk(root, view, true);
     return n;
   },
-})
+};
+})()

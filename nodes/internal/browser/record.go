@@ -1,11 +1,15 @@
 package browser
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
+	"time"
+
+	"github.com/chromedp/cdproto/network"
 
 	"dagrun.dev/nodes/internal/proc"
 )
@@ -15,19 +19,21 @@ import (
 type Record struct {
 	URL      string  `json:"url"`              // final, without the origin of the page's own server
 	Status   int     `json:"status,omitempty"` // of the page's HTTP response
+	Type     string  `json:"type,omitempty"`   // and its media type
 	Title    string  `json:"title,omitempty"`
 	Height   int     `json:"height"`             // of the whole page, in CSS pixels
 	Wide     int     `json:"overflow,omitempty"` // so many pixels are to the right of the view
 	DPR      float64 `json:"dpr"`
 	Scroller string  `json:"scroller,omitempty"` // element that scrolls instead of the page
 
-	Idle        bool     `json:"idle"`              // the network went quiet
-	Loads       int      `json:"loads"`             // documents the page has shown, 1 = itself
-	Refused     []string `json:"refused,omitempty"` // origins outside that were not reached
-	Missing     []string `json:"missing,omitempty"` // own resources that failed: path and why
-	Errors      []string `json:"errors,omitempty"`  // console errors and exceptions, the first ones
-	ErrorCount  int      `json:"console_errors"`    // of all
-	Dialogs     int      `json:"dialogs,omitempty"` // closed
+	Idle        bool     `json:"idle"`               // the network went quiet
+	Restless    bool     `json:"restless,omitempty"` // scripts go on changing the page
+	Loads       int      `json:"loads"`              // documents the page has shown, 1 = itself
+	Refused     []string `json:"refused,omitempty"`  // origins outside that were not reached
+	Missing     []string `json:"missing,omitempty"`  // own resources that failed: path and why
+	Errors      []string `json:"errors,omitempty"`   // console errors and exceptions, the first ones
+	ErrorCount  int      `json:"console_errors"`     // of all
+	Dialogs     int      `json:"dialogs,omitempty"`  // closed
 	FailedFonts []string `json:"failed_fonts,omitempty"`
 	BadImages   int      `json:"broken_images,omitempty"`
 	TextWidth   float64  `json:"-"`                  // of a sample; 0 = there are no fonts
@@ -47,11 +53,18 @@ type ledger struct {
 	rec    Record
 	origin string
 	events int
-	urls   map[string]string // request id to address, of requests under way
+	asks   map[string]ask // by request id: what is under way
+	ended  chan struct{}  // closed when one has ended
+}
+
+// An ask is a request under way.
+type ask struct {
+	address, loader string
+	aside           bool // the page is there without it
 }
 
 func newLedger(origin string) *ledger {
-	return &ledger{origin: origin, urls: map[string]string{}}
+	return &ledger{origin: origin, asks: map[string]ask{}, ended: make(chan struct{})}
 }
 
 func (l *ledger) with(f func(r *Record)) {
@@ -83,19 +96,25 @@ func (l *ledger) said(isError bool, text string) (flood bool) {
 }
 
 // asked notes a request under way.
-func (l *ledger) asked(id, address string) {
+func (l *ledger) asked(e *network.EventRequestWillBeSent) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.urls) < 10_000 {
-		l.urls[id] = address
+	if len(l.asks) >= 10_000 {
+		return
+	}
+	switch a := (ask{address: e.Request.URL, loader: string(e.LoaderID)}); e.Type {
+	case network.ResourceTypeMedia, network.ResourceTypeEventSource, network.ResourceTypeWebSocket, network.ResourceTypePing, network.ResourceTypePrefetch, network.ResourceTypeManifest:
+		a.aside = true
+		fallthrough
+	default:
+		l.asks[string(e.RequestID)] = a
 	}
 }
 
 // got notes the answer to a request.
-func (l *ledger) got(id, address string, status int) {
+func (l *ledger) got(address string, status int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.urls, id)
 	if status >= 400 {
 		note(&l.rec.Missing, fmt.Sprintf("%s: status %d", l.local(address), status))
 	}
@@ -104,15 +123,77 @@ func (l *ledger) got(id, address string, status int) {
 // failed notes a request that got no answer. Cancelled ones are nobody's fault.
 func (l *ledger) failed(id, why string, cancelled bool) {
 	l.mu.Lock()
-	address, known := l.urls[id]
-	delete(l.urls, id)
+	a, known := l.asks[id]
+	l.end(id)
 	l.mu.Unlock()
 	switch {
 	case !known:
-	case l.outside(address):
-		l.refused(address)
+	case l.outside(a.address):
+		l.refused(a.address)
 	case !cancelled:
-		l.with(func(r *Record) { note(&r.Missing, l.local(address)+": "+why) })
+		l.with(func(r *Record) { note(&r.Missing, l.local(a.address)+": "+why) })
+	}
+}
+
+// finished notes that all of an answer is there.
+func (l *ledger) finished(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.end(id)
+}
+
+// end takes a request out. The lock is held.
+func (l *ledger) end(id string) {
+	delete(l.asks, id)
+	close(l.ended)
+	l.ended = make(chan struct{})
+}
+
+// forget takes the requests of earlier documents out: nobody may tell how they end.
+func (l *ledger) forget(loader string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id, a := range l.asks {
+		if a.loader != loader {
+			l.end(id)
+		}
+	}
+}
+
+// open returns the requests that are under way.
+func (l *ledger) open() map[string]bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ids := map[string]bool{}
+	for id := range l.asks {
+		ids[id] = true
+	}
+	return ids
+}
+
+// wait returns true when no request is under way but those that were before, and those that the page can do without.
+func (l *ledger) wait(ctx context.Context, before map[string]bool, most time.Duration) bool {
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	for {
+		l.mu.Lock()
+		n, ended := 0, l.ended
+		for id, a := range l.asks {
+			if !a.aside && !before[id] {
+				n++
+			}
+		}
+		l.mu.Unlock()
+		if n == 0 {
+			return true
+		}
+		select {
+		case <-ended:
+		case <-timer.C:
+			return false
+		case <-ctx.Done():
+			return false
+		}
 	}
 }
 
@@ -130,9 +211,9 @@ func (l *ledger) pending() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var list []string
-	for _, address := range l.urls {
-		if !l.outside(address) {
-			note(&list, l.local(address))
+	for _, a := range l.asks {
+		if !l.outside(a.address) {
+			note(&list, l.local(a.address))
 		}
 	}
 	slices.Sort(list)

@@ -39,8 +39,8 @@ func (p *Page) show(address string, bottom int) error {
 
 // stay keeps the document that is shown now, whatever its scripts try.
 func (p *Page) stay() error {
-	allowed := p.loads.freeze()
-	p.notes.with(func(r *Record) { r.Loads = allowed })
+	shown := p.loads.freeze()
+	p.notes.with(func(r *Record) { r.Loads = shown })
 	if _, err := call(p, page.StopLoading, cdp.Empty{}); err != nil {
 		return err
 	}
@@ -61,18 +61,36 @@ func (p *Page) load(address string) error {
 	if err := p.status(); err != nil {
 		return err
 	}
+	late := time.Now().Add(p.waits.Idle.D())
 	idle := p.loads.wait(p.ctx, "networkIdle", p.waits.Idle.D())
+	idle = idle && p.notes.wait(p.ctx, nil, time.Until(late)) // the former does not count frames
 	if err := p.explain("loading", context.Cause(p.ctx)); err != nil {
 		return err
 	}
 	p.notes.with(func(r *Record) { r.Idle = idle })
-	if idle {
-		return nil
+	if !idle {
+		p.cut("loading was stopped after %v (waits.idle)%s", p.waits.Idle.D(), waitingFor(p.notes.pending()))
+		// A style sheet that never comes keeps the page from being drawn at all.
+		if _, err := call(p, page.StopLoading, cdp.Empty{}); err != nil {
+			return err
+		}
 	}
-	p.cut("loading was stopped after %v (waits.idle)%s", p.waits.Idle.D(), waitingFor(p.notes.pending()))
-	// A style sheet that never comes keeps the page from being drawn at all.
-	_, err := call(p, page.StopLoading, cdp.Empty{})
-	return err
+	return p.there()
+}
+
+// there fails when the document has nothing that could be drawn.
+func (p *Page) there() error {
+	there, err := help[bool](p, p.waits.Command.D(), "there")
+	if err != nil || there {
+		return err
+	}
+	switch rec := p.Record(); {
+	case p.loads.refusals() > 0:
+		return p.fail("the page leads on to another one again and again; given up after %d (waits.navigations)", p.waits.Navigations)
+	case len(rec.Missing) > 0:
+		return p.fail("the page has no content; %s", rec.Missing[0])
+	}
+	return p.fail("the page has no content")
 }
 
 func waitingFor(list []string) string {
@@ -124,6 +142,7 @@ func (p *Page) rest(bottom int) error {
 	if err := p.fonts(); err != nil {
 		return err
 	}
+	before := p.notes.open()
 	swept, err := help[struct {
 		Cut     bool
 		Reached int
@@ -145,10 +164,26 @@ func (p *Page) rest(bottom int) error {
 		p.cut("images were not there after %v (waits.images)", p.waits.Images.D())
 	}
 	p.notes.with(func(r *Record) { r.BadImages = images.Broken })
-	if err := p.Pause(p.waits.Settle); err != nil {
+	if !p.notes.wait(p.ctx, before, p.waits.Images.D()) {
+		p.cut("what was asked for while scrolling was not there after %v (waits.images)%s", p.waits.Images.D(), waitingFor(p.notes.pending()))
+	}
+	if err := p.still(); err != nil {
 		return err
 	}
 	_, err = help[int](p, p.waits.Command.D(), "scrollTo", 0)
+	return err
+}
+
+// restless is how many times waits.settle a page may go on changing itself.
+const restless = 10
+
+// still rests for waits.settle, longer where scripts still move something.
+func (p *Page) still() error {
+	least := p.waits.Settle.D()
+	still, err := help[bool](p, restless*least+p.waits.Command.D(), "still", least.Milliseconds(), restless*least.Milliseconds())
+	if err == nil && !still {
+		p.notes.with(func(r *Record) { r.Restless = true })
+	}
 	return err
 }
 
@@ -231,7 +266,9 @@ func (p *Page) judge() {
 	warn(rec.TextWidth > 0, "text has no width: there are no fonts on this machine")
 	warn(rec.BadImages == 0, "%d images are broken", rec.BadImages)
 	warn(rec.Wide == 0, "the content is %d px wider than the view", rec.Wide)
-	warn(rec.Scroller == "", "not the page scrolls but <%s>: the whole-page picture shows its first view", rec.Scroller)
+	warn(rec.Scroller == "", "not the page scrolls but <%s>", rec.Scroller)
+	warn(!rec.Restless, "the page goes on changing itself: pictures of it differ")
+	warn(rec.Type == "" || strings.Contains(rec.Type, "html"), "the page is %s", rec.Type)
 }
 
 func first(list []string) string {
@@ -251,6 +288,16 @@ func (p *Page) Left() bool {
 // ScrollTo goes to a place and returns where that was.
 func (p *Page) ScrollTo(y int) (int, error) {
 	return help[int](p, p.waits.Command.D(), "scrollTo", y)
+}
+
+// Unroll lays out what scrolls within the page at its full height and says whether the page shows all of it then. It
+// is undone by the function that it returns.
+func (p *Page) Unroll() (whole bool, undo func() error, err error) {
+	whole, err = help[bool](p, p.waits.Command.D(), "unroll")
+	return whole, func() error {
+		_, err := help[int](p, p.waits.Command.D(), "rollUp")
+		return err
+	}, err
 }
 
 // Text returns the number of visible characters, up to a few thousand: in the view, or in a strip.
@@ -274,11 +321,19 @@ func (p *Page) Picture(strip *Strip) ([]byte, error) {
 // A Strip is a part of a page over its whole width, in CSS pixels.
 type Strip struct{ Y, Height int }
 
-// Evaluate runs an expression in the page's own world and waits, also for a promise, no longer than most. It
-// returns the remote value or the exception.
-func (p *Page) Evaluate(expression string, most time.Duration) (*runtime.RemoteObject, error) {
+// Evaluate runs an expression, in the page's own world or in one where its scripts have changed nothing, and waits,
+// also for a promise, no longer than most. It returns the remote value or the exception.
+func (p *Page) Evaluate(expression string, own bool, most time.Duration) (*runtime.RemoteObject, error) {
 	yes := true
-	r, err := callFor(p, most, runtime.Evaluate, runtime.EvaluateParams{Expression: expression, ReturnByValue: &yes, AwaitPromise: &yes})
+	params := runtime.EvaluateParams{Expression: expression, ReturnByValue: &yes, AwaitPromise: &yes}
+	if !own {
+		in, err := p.isolated(checkWorld)
+		if err != nil {
+			return nil, err
+		}
+		params.ContextID = in
+	}
+	r, err := callFor(p, most, runtime.Evaluate, params)
 	if err != nil {
 		return nil, err
 	}
