@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -143,8 +142,7 @@ func NewStatus(r *run.Run, dir string, now time.Time) *Status {
 	for i := range int32(g.Len()) {
 		s.add(st.NodeAt(i), now)
 	}
-	sort.SliceStable(s.Recent, func(i, j int) bool { return s.Recent[i].finished.Before(s.Recent[j].finished) })
-	s.Recent = s.Recent[max(0, len(s.Recent)-recent):]
+	s.trim()
 	s.phases(st)
 	s.Pieces = NewPieces(st)
 	s.errors(st)
@@ -197,7 +195,9 @@ func (s *Status) add(n machine.NodeView, now time.Time) {
 			out.Seconds = n.Finished.Sub(n.Started).Seconds()
 		}
 		if n.Attempt > 0 && !control(n.Node.Kind) {
-			s.Recent = append(s.Recent, out)
+			if s.Recent = append(s.Recent, out); len(s.Recent) > 100*recent {
+				s.trim()
+			}
 		}
 	case machine.Failed, machine.Cancelled, machine.Stopped:
 		out.Status, out.Allowed = "failed", n.Soft
@@ -210,6 +210,12 @@ func (s *Status) add(n machine.NodeView, now time.Time) {
 		out.Status, out.Until, out.Why = "waiting", n.Blocked.Until, blockText(n.Blocked, out.Why)
 		s.Waiting = append(s.Waiting, out)
 	}
+}
+
+// trim keeps of what has ended the last few.
+func (s *Status) trim() {
+	slices.SortStableFunc(s.Recent, func(a, b NodeStatus) int { return a.finished.Compare(b.finished) })
+	s.Recent = s.Recent[max(0, len(s.Recent)-recent):]
 }
 
 // blockText says why a node that could start does not.
