@@ -5,7 +5,6 @@
 package accumulate
 
 import (
-	"context"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -20,32 +19,8 @@ import (
 //go:embed schema.cue
 var schema string
 
-// Kind is the kind "accumulate".
-type Kind struct{}
-
-// Name returns "accumulate".
-func (Kind) Name() string { return "accumulate" }
-
-// Schema returns the CUE source of #Accumulate.
-func (Kind) Schema() string { return schema }
-
-// Describe reads what the compiler must know of the settings of a node of this kind.
-func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
-	return accept.Parser(settingsOf).Describe(with)
-}
-
-// Run works on the text that from names.
-func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
-	return accept.Parser(settingsOf).Run(ctx, t)
-}
-
-// New returns the settings as a step of an accept list.
-func New(with json.RawMessage) (accept.Step, error) { return accept.Parser(settingsOf).New(with) }
-
-// Describe reads what the compiler must know of the settings as a step of an accept list.
-func Describe(with json.RawMessage) (nodes.Traits, error) {
-	return accept.Parser(settingsOf).DescribeStep(with)
-}
+// Kind is the kind "accumulate", alone and as a step.
+var Kind = accept.NewKind("accumulate", schema, settingsOf)
 
 func settingsOf(with json.RawMessage) (*accept.Settings, error) {
 	s, err := decode(with)

@@ -15,7 +15,7 @@ import (
 
 func apply(t testing.TB, with string, s *accept.State) error {
 	t.Helper()
-	step, err := New([]byte(with))
+	step, err := Kind.Step([]byte(with))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,19 +68,19 @@ func TestMissingMayFail(t *testing.T) {
 }
 
 func TestDescribe(t *testing.T) {
-	tr, err := Kind{}.Describe([]byte(`{"into":"layer","unique":true,"from":{"file":"a.md"}}`))
+	tr, err := Kind.Describe([]byte(`{"into":"layer","unique":true,"from":{"file":"a.md"}}`))
 	want := nodes.Traits{Effect: "pure", Appends: []string{"layer"}, Reads: []string{"layer"}, Files: []string{"a.md"}}
 	if err != nil || !reflect.DeepEqual(tr, want) {
 		t.Errorf("%+v %v", tr, err)
 	}
-	if tr, err := Describe([]byte(`{"into":"layer","from":{"text":"x"}}`)); err != nil || len(tr.Problems) != 1 {
+	if tr, err := Kind.DescribeStep([]byte(`{"into":"layer","from":{"text":"x"}}`)); err != nil || len(tr.Problems) != 1 {
 		t.Errorf("%+v %v", tr, err)
 	}
 }
 
 func TestRunAlone(t *testing.T) {
 	w := &nodetest.Host{Files: map[string]string{"a.md": "text\n"}}
-	res, err := Kind{}.Run(context.Background(), w.Task(t, "accumulate", `{"into":"layer","from":{"file":"a.md"},"meta":{"title":"T"}}`))
+	res, err := Kind.Run(context.Background(), w.Task(t, "accumulate", `{"into":"layer","from":{"file":"a.md"},"meta":{"title":"T"}}`))
 	if err != nil || !reflect.DeepEqual(res.Entries, []nodes.Entry{{Accumulator: "layer", Text: "text", Meta: map[string]string{"title": "T"}}}) {
 		t.Errorf("%+v %v", res, err)
 	}

@@ -136,21 +136,19 @@ func orElse(s, def string) string {
 	return s
 }
 
-// A part is what an accept step is in Go.
+// A part is one step's kind and its settings.
 type part struct {
-	name     string
-	with     json.RawMessage
-	describe func(json.RawMessage) (nodes.Traits, error)
-	step     func(json.RawMessage) (accept.Step, error)
+	accept.Kind
+	with json.RawMessage
 }
 
 // parts returns the fields that are set; there should be one.
 func (a acceptStep) parts() []part {
 	all := []part{
-		{"extract", a.Extract, extract.Describe, extract.New},
-		{"validate", a.Validate, validate.Describe, validate.New},
-		{"accumulate", a.Accumulate, accumulate.Describe, accumulate.New},
-		{"verdict", a.Verdict, verdict.Describe, verdict.New},
+		{extract.Kind, a.Extract},
+		{validate.Kind, a.Validate},
+		{accumulate.Kind, a.Accumulate},
+		{verdict.Kind, a.Verdict},
 	}
 	return slices.DeleteFunc(all, func(p part) bool { return p.with == nil })
 }
@@ -160,9 +158,9 @@ func (s *settings) steps() ([]accept.Step, error) {
 	var steps []accept.Step
 	for i, a := range s.Accept {
 		for _, p := range a.parts() {
-			step, err := p.step(p.with)
+			step, err := p.Step(p.with)
 			if err != nil {
-				return nil, &nodes.Error{Category: "config", Message: fmt.Sprintf("accept.%d.%s", i, p.name), Err: err}
+				return nil, &nodes.Error{Category: "config", Message: fmt.Sprintf("accept.%d.%s", i, p.Name()), Err: err}
 			}
 			steps = append(steps, step)
 		}
@@ -268,11 +266,11 @@ func (d *describer) accept(s *settings) error {
 			d.problem(path, "want exactly one of extract, validate, accumulate, verdict")
 		}
 		for _, p := range parts {
-			tr, err := p.describe(p.with)
+			tr, err := p.DescribeStep(p.with)
 			if err != nil {
-				return fmt.Errorf("%s.%s: %w", path, p.name, err)
+				return fmt.Errorf("%s.%s: %w", path, p.Name(), err)
 			}
-			d.merge(path+"."+p.name, tr)
+			d.merge(path+"."+p.Name(), tr)
 		}
 	}
 	if s.To != "" {

@@ -135,7 +135,7 @@ func TestNotesTable(t *testing.T) {
 
 func newStep(t testing.TB, with string) accept.Step {
 	t.Helper()
-	step, err := New([]byte(with))
+	step, err := Kind.Step([]byte(with))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func TestTextAndSections(t *testing.T) {
 func TestDescribe(t *testing.T) {
 	const with = `{"html":{"to":"p.html"},"json":{"values":{"n":{"type":"int"}}},"text":{"to":"t.md"},
 		"markers":{"m":{"start":"a","end":"b","to":"m.md"}},"sections":{"s":{"heading":"h","value":"v"}},"from":{"file":"in.md"}}`
-	tr, err := Kind{}.Describe([]byte(with))
+	tr, err := Kind.Describe([]byte(with))
 	want := nodes.Traits{
 		Effect: "pure", Outputs: map[string]string{"changed": "bool", "chars": "int", "n": "int", "v": "string"},
 		Files: []string{"in.md"}, Reads: []string{"p.html"}, Writes: []string{"p.html", "t.md", "m.md"},
@@ -110,13 +110,13 @@ func TestDescribe(t *testing.T) {
 		`{"json":{"to":"a"},"markers":{"b":{"start":"x","end":"","to":"c"}}}`:                   "markers.b",
 		`{"text":{"value":"x"},"json":{"values":{"x":{"type":"int"}}}}`:                         "text.value",
 	} {
-		tr, err := Describe([]byte(with))
+		tr, err := Kind.DescribeStep([]byte(with))
 		if err != nil || len(tr.Problems) != 1 || tr.Problems[0].Path != path {
 			t.Errorf("%s: %+v %v", with, tr.Problems, err)
 		}
 	}
 	for with, n := range map[string]int{`{"text":{"to":"a"}}`: 1, `{"text":{"to":"a"},"from":{"file":"a","text":"b"}}`: 1, `{"text":{"to":"a"},"from":{"text":""}}`: 0} {
-		if tr, err := (Kind{}).Describe([]byte(with)); err != nil || len(tr.Problems) != n {
+		if tr, err := Kind.Describe([]byte(with)); err != nil || len(tr.Problems) != n {
 			t.Errorf("%s: %+v %v", with, tr.Problems, err)
 		}
 	}
@@ -125,7 +125,7 @@ func TestDescribe(t *testing.T) {
 func TestRunAlone(t *testing.T) {
 	w := &nodetest.Host{Artifacts: map[string]string{"answer.md": "Sure.\n```html\n" + page + "\n```\n", "pages/p.html": page}}
 	task := w.Task(t, "extract", `{"from":{"artifact":"answer.md"},"html":{"to":"pages/p.html"}}`)
-	res, err := Kind{}.Run(context.Background(), task)
+	res, err := Kind.Run(context.Background(), task)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestRunAlone(t *testing.T) {
 		t.Errorf("values %v", res.Values)
 	}
 	task = w.Task(t, "extract", `{"from":{"text":"nothing here"},"html":{"to":"p.html"},"markers":{"x":{"start":"a","end":"b"}}}`)
-	res, err = Kind{}.Run(context.Background(), task)
+	res, err = Kind.Run(context.Background(), task)
 	if err == nil || res == nil || len(res.Writes) != 0 || len(res.Warnings) != 1 {
 		t.Errorf("a failed step: %+v %v", res, err)
 	}

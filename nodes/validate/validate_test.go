@@ -14,7 +14,7 @@ import (
 
 func apply(t testing.TB, with string, s *accept.State) error {
 	t.Helper()
-	step, err := New([]byte(with))
+	step, err := Kind.Step([]byte(with))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,12 +216,12 @@ func TestDescribeProblems(t *testing.T) {
 		`{"checks":[{"nonEmpty":true}],"from":{"text":"x"}}`:                      "only for a node of this kind",
 		`{"checks":[{"json":{"properties":{"a":{"items":{"maxLength":9999}}}}}]}`: "json.a.items: maxLength",
 	} {
-		tr, err := Describe([]byte(with))
+		tr, err := Kind.DescribeStep([]byte(with))
 		if err != nil || len(tr.Problems) != 1 || !strings.Contains(tr.Problems[0].Text, want) {
 			t.Errorf("%s: %+v %v", with, tr.Problems, err)
 		}
 	}
-	tr, err := Kind{}.Describe([]byte(`{"from":{"artifact":"p"},"counts":{"n":{"label":"a"}}}`))
+	tr, err := Kind.Describe([]byte(`{"from":{"artifact":"p"},"counts":{"n":{"label":"a"}}}`))
 	if err != nil || !reflect.DeepEqual(tr, nodes.Traits{Effect: "pure", Outputs: map[string]string{"n": "int"}, Reads: []string{"p"}}) {
 		t.Errorf("%+v %v", tr, err)
 	}
@@ -230,7 +230,7 @@ func TestDescribeProblems(t *testing.T) {
 func TestRunAlone(t *testing.T) {
 	w := &nodetest.Host{Artifacts: map[string]string{"p.html": "<html><body></body></html>"}}
 	task := w.Task(t, "validate", `{"from":{"artifact":"p.html"},"checks":[{"html":"complete"},{"minChars":100}]}`)
-	res, err := Kind{}.Run(context.Background(), task)
+	res, err := Kind.Run(context.Background(), task)
 	if category(err) != "validation_failed" || res == nil || len(res.Notes) != 1 {
 		t.Errorf("%+v %v", res, err)
 	}
@@ -240,7 +240,7 @@ func FuzzValidate(f *testing.F) {
 	for _, s := range []string{"<style>.a{max-width:calc(1px + var(--b))", "## S\nx", `{"a":[1]}`, "S: 3", "<p class=a style='max-width:min(1px,'>"} {
 		f.Add(s)
 	}
-	step, err := New([]byte(`{"checks":[{"html":"complete"},{"css":{"selectors":[".a","p"],"min":1}},{"sections":["S"]},{"json":{"type":"object"}}],
+	step, err := Kind.Step([]byte(`{"checks":[{"html":"complete"},{"css":{"selectors":[".a","p"],"min":1}},{"sections":["S"]},{"json":{"type":"object"}}],
 		"counts":{"n":{"label":"S"},"m":{"items":"S"}}}`))
 	if err != nil {
 		f.Fatal(err)

@@ -122,7 +122,7 @@ func numbers(v any) map[string]float64 {
 
 func apply(t testing.TB, with, review string) (*accept.State, error) {
 	t.Helper()
-	step, err := New([]byte(with))
+	step, err := Kind.Step([]byte(with))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -200,7 +200,7 @@ func TestFixesAndArc(t *testing.T) {
 }
 
 func TestDescribe(t *testing.T) {
-	tr, err := Kind{}.Describe([]byte(`{"from":{"artifact":"r.md"},"scores":{"A":{"max":4,"as":"a"}}}`))
+	tr, err := Kind.Describe([]byte(`{"from":{"artifact":"r.md"},"scores":{"A":{"max":4,"as":"a"}}}`))
 	if err != nil || len(tr.Problems) > 0 || tr.Outputs["a"] != "number" || tr.Effect != "pure" || !reflect.DeepEqual(tr.Reads, []string{"r.md"}) {
 		t.Errorf("%+v %v", tr, err)
 	}
@@ -214,7 +214,7 @@ func TestDescribe(t *testing.T) {
 		`{"decision":{"label":"D","values":["A","B"],"else":"A"}}`: "decision.else",
 		`{"scores":{"A":4},"from":{"text":"x"}}`:                   "from",
 	} {
-		tr, err := Describe([]byte(with))
+		tr, err := Kind.DescribeStep([]byte(with))
 		if err != nil || len(tr.Problems) != 1 || tr.Problems[0].Path != path {
 			t.Errorf("%s: %+v %v", with, tr.Problems, err)
 		}
@@ -223,7 +223,7 @@ func TestDescribe(t *testing.T) {
 
 func TestRunAlone(t *testing.T) {
 	w := &nodetest.Host{Artifacts: map[string]string{"r.md": "PA-05: 3/4\nShip Decision: POLISH\n"}}
-	res, err := Kind{}.Run(context.Background(), w.Task(t, "verdict", `{"from":{"artifact":"r.md"},"scores":{"PA-05":4},"decision":{"label":"Ship Decision","values":["RELEASE","POLISH"]}}`))
+	res, err := Kind.Run(context.Background(), w.Task(t, "verdict", `{"from":{"artifact":"r.md"},"scores":{"PA-05":4},"decision":{"label":"Ship Decision","values":["RELEASE","POLISH"]}}`))
 	if err != nil || res.Values["decision"] != "POLISH" || !reflect.DeepEqual(numbers(res.Values["scores"]), map[string]float64{"PA-05": 3}) {
 		t.Errorf("%+v %v", res, err)
 	}
@@ -233,7 +233,7 @@ func FuzzVerdict(f *testing.F) {
 	for _, s := range []string{"PA-05: 3/4", "| PA-05 | 3 |", "Ship Decision: RELEASE", "<!--", "```", "PA-05: ~~1~~ → (2/4", "Final Ship Decision", "## Fixes\n1. A"} {
 		f.Add(s)
 	}
-	step, err := New([]byte(`{"decision":{"label":"Ship Decision","values":["RELEASE","POLISH","RETHINK"],"else":"POLISH"},
+	step, err := Kind.Step([]byte(`{"decision":{"label":"Ship Decision","values":["RELEASE","POLISH","RETHINK"],"else":"POLISH"},
 		"scores":{"PA-05":{"max":4,"as":"x"}},"tiers":{"Tier 5":9},"fixes":{"heading":"Fixes","classes":["A"]}}`))
 	if err != nil {
 		f.Fatal(err)

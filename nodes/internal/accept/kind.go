@@ -7,39 +7,36 @@ import (
 	"dagrun.dev/nodes"
 )
 
-// Settings are the checked settings of a kind whose work is a step.
+// A Kind is a kind of node whose work is a step: a node of it stands alone and names its text with
+// from; in an accept list the text is the answer.
+type Kind struct {
+	name, schema string
+	parse        func(with json.RawMessage) (*Settings, error)
+}
+
+var _ nodes.Kind = Kind{}
+
+// Settings are the checked settings of such a kind.
 type Settings struct {
 	Step
 	From   *From        // the text of a node that stands alone
 	Traits nodes.Traits // what the compiler must know, From, Effect and Paid left out
 }
 
-// A Parser reads the settings of one kind, and is what such kinds have in common.
-type Parser func(with json.RawMessage) (*Settings, error)
-
-// New returns the settings as a step of an accept list.
-func (p Parser) New(with json.RawMessage) (Step, error) {
-	s, err := p(with)
-	if err != nil {
-		return nil, err
-	}
-	return s.Step, nil
+// NewKind returns a kind by its name, the CUE source of its settings, and what reads them.
+func NewKind(name, schema string, parse func(with json.RawMessage) (*Settings, error)) Kind {
+	return Kind{name, schema, parse}
 }
 
-// DescribeStep reads what the compiler must know of the settings as a step of an accept list; paths
-// of problems are within the step's settings. Effect and Paid are left empty.
-func (p Parser) DescribeStep(with json.RawMessage) (nodes.Traits, error) {
-	s, err := p(with)
-	if err != nil {
-		return nodes.Traits{}, err
-	}
-	s.From.forbid(&s.Traits)
-	return s.Traits, nil
-}
+// Name returns the kind's name in specifications, which is also the step's in accept lists.
+func (k Kind) Name() string { return k.name }
 
-// Describe does the same for a node that stands alone; see nodes.Kind.
-func (p Parser) Describe(with json.RawMessage) (nodes.Traits, error) {
-	s, err := p(with)
+// Schema returns the CUE source of the kind's settings.
+func (k Kind) Schema() string { return k.schema }
+
+// Describe reads what the compiler must know of a node that stands alone.
+func (k Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
+	s, err := k.parse(with)
 	if err != nil {
 		return nodes.Traits{}, err
 	}
@@ -48,9 +45,9 @@ func (p Parser) Describe(with json.RawMessage) (nodes.Traits, error) {
 	return s.Traits, nil
 }
 
-// Run carries out a node that stands alone: it works on the text that from names.
-func (p Parser) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
-	s, err := p(t.With)
+// Run carries out a node that stands alone.
+func (k Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
+	s, err := k.parse(t.With)
 	if err != nil {
 		return nil, err
 	}
@@ -58,4 +55,24 @@ func (p Parser) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 		return nil, err
 	}
 	return alone(t, s.From, s.Step)
+}
+
+// Step returns settings as a step of an accept list.
+func (k Kind) Step(with json.RawMessage) (Step, error) {
+	s, err := k.parse(with)
+	if err != nil {
+		return nil, err
+	}
+	return s.Step, nil
+}
+
+// DescribeStep reads what the compiler must know of a step of an accept list; paths of problems are
+// within the step's settings. Effect and Paid are left empty.
+func (k Kind) DescribeStep(with json.RawMessage) (nodes.Traits, error) {
+	s, err := k.parse(with)
+	if err != nil {
+		return nodes.Traits{}, err
+	}
+	s.From.forbid(&s.Traits)
+	return s.Traits, nil
 }
