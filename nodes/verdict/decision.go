@@ -92,7 +92,7 @@ func shouted(text string) bool {
 	return len(word) > 1 && word == strings.ToUpper(word) && word != "N/A" && word != "TBD"
 }
 
-var older = regexp.MustCompile(`(?i)\b(previous|last|prior|earlier|old|former|first)\b|\bcycle\b`)
+var older = regexp.MustCompile(`(?i)\b(previous|last|prior|earlier|old|former|first)\b`)
 
 // elsewhere looks for the label behind other words, "Update: Ship Decision: IMPROVE", with another decision.
 func (d *decisionRule) elsewhere(r *review, value string) (ruling, bool) {
@@ -194,7 +194,7 @@ func (d *decisionRule) cut(cell string) (rest string, final, ok bool) {
 var (
 	aside = regexp.MustCompile(`^[(\[][^()\[\]]*[)\]]`)
 	// foreign says that a decision is not the review's own, or not meant.
-	foreign = regexp.MustCompile(`(?i)\b(previous|previously|last|prior|earlier|old|former|draft|example|e\.g|template|sample|format|tentative|provisional|preliminary|proposed|not|if|unless|hypothetical|according|quoted?|page|footer|auditor)\b`)
+	foreign = regexp.MustCompile(`(?i)\b(previous|previously|last|prior|earlier|old|former|draft|example|e\.g|template|sample|format|tentative|provisional|preliminary|proposed|not|if|unless|hypothetical|according|quoted?|page|footer)\b`)
 )
 
 // behind returns what stands behind a colon, a dash, an equals sign, a bar, an arrow or "is". Brackets may
