@@ -105,16 +105,19 @@ func TestEditedWholeRun(t *testing.T) {
 	}
 }
 
+// withoutBrowser is the specification with one subset, two cycles and a browser that is not there.
+func withoutBrowser(s string) string {
+	s = subsetsInOrder(1)(s)
+	s = replaced("cycles: 6", "cycles: 2")(s)
+	s = replaced(`delays: ["5s", "10s"]`, `delays: ["1ms", "1ms"]`)(s)
+	a, b := strings.Index(s, "\tinstall: [\"sh\""), strings.Index(s, "\tmissing: \"degrade\"")
+	return s[:a] + "\tpath: \"/nowhere/chromium\"\n\tinstall: [\"false\"]\n" + s[b:]
+}
+
 // P-4, P-13: without a browser, and without the rights to install one, the cycle goes on with the source of the page
 // and says so.
 func TestWithoutBrowser(t *testing.T) {
-	spec := edit(t, func(s string) string {
-		s = subsetsInOrder(1)(s)
-		s = replaced("cycles: 6", "cycles: 2")(s)
-		s = replaced(`delays: ["5s", "10s"]`, `delays: ["1ms", "1ms"]`)(s)
-		a, b := strings.Index(s, "\tinstall: [\"sh\""), strings.Index(s, "\tmissing: \"degrade\"")
-		return s[:a] + "\tpath: \"/nowhere/chromium\"\n\tinstall: [\"false\"]\n" + s[b:]
-	})
+	spec := edit(t, withoutBrowser)
 	s := newSite(t)
 	out := s.must("apply", spec, "--seed", "7", "--quiet")
 	ends := finished(s.events())

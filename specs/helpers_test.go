@@ -52,11 +52,22 @@ func basePlan(t *testing.T) *compile.Result {
 // edit copies the pipeline's folder, changes spec.cue and returns the new spec's path.
 func edit(t *testing.T, change func(spec string) string) string {
 	t.Helper()
+	return editFile(t, "spec.cue", change)
+}
+
+// editYAML is edit for spec.yaml.
+func editYAML(t *testing.T, change func(spec string) string) string {
+	t.Helper()
+	return editFile(t, "spec.yaml", change)
+}
+
+func editFile(t *testing.T, file string, change func(spec string) string) string {
+	t.Helper()
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(corpus)); err != nil {
 		t.Fatal(err)
 	}
-	name := filepath.Join(dir, "spec.cue")
+	name := filepath.Join(dir, file)
 	b, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
