@@ -148,7 +148,7 @@ func (l label) valueOf(rest string, cell bool) string {
 }
 
 var (
-	joins   = regexp.MustCompile(`(?i)\b(and|or|vs|versus|than)\b|[,&+]`)
+	joins   = regexp.MustCompile(`(?i)\b(and|or)\b|[,&+]`)
 	naRe    = regexp.MustCompile(`(?i)^(n ?/? ?a|n\.a\.|not (assessed|applicable|scored|rated|evaluated|available)|unassessed|unscored|[-–—]+ */ *[0-9.,]+|[-–—]+)(\W|$)`)
 	arrow   = regexp.MustCompile(`→|->|=>|⇒|➜`)
 	number  = regexp.MustCompile(`^(?:[0-9]{1,9}(?:\.[0-9]{1,9}|,[0-9]{1,2})?|\.[0-9]{1,9}|,[0-9]{1,2})$`) // 1,000 is 1 or 1000

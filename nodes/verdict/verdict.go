@@ -54,60 +54,61 @@ func (x step) Apply(s *accept.State) error {
 	return err
 }
 
-// scores are the scores of a review.
+// scores are the scores of a review. What is not read is left out of values.
 type scores struct {
 	values  map[string]map[string]any // group, label, number
 	na      []any
 	gate    string   // pass, fail, none
 	missing []string // required ones that were not read
 	zero    bool     // one is 0 or below its least
-	full    bool     // all that were read have their maximum
+	read    int      // how many were read
+	full    int      // how many of them have their maximum
 }
 
-// readScores reads all declared scores. What is not read is left out, and -1 as a value of its own.
+// readScores reads all declared scores. One that is not read is -1 as a value of its own.
 func (x step) readScores(s *accept.State, r *review) *scores {
 	v := &scores{values: map[string]map[string]any{}, na: []any{}, gate: "none"}
 	labels := x.labels()
-	read, gated := 0, false
 	for _, g := range x.groups() {
-		got := map[string]any{}
-		v.values[g.name] = got
+		v.values[g.name] = map[string]any{}
 		for _, name := range slices.Sorted(maps.Keys(g.rules)) {
 			rule := g.rules[name]
-			value := float64(-1)
-			res := x.score(s, r, name, rule, labels)
-			switch res.status {
-			case good, warned:
-				value, got[name] = res.value, res.value
-				if read == 0 {
-					v.full = true
-				}
-				read++
-				v.full = v.full && res.value == rule.Max
-			case na:
-				v.na = append(v.na, name)
-			}
+			value := v.add(g.name, name, rule, x.score(s, r, name, rule, labels))
 			if rule.As != "" {
 				s.Values[rule.As] = value
 			}
-			if value < 0 && res.status != na && rule.Required {
-				v.missing = append(v.missing, name)
-			}
-			if value == 0 || rule.Least != nil && value < *rule.Least {
-				v.zero = true
-			}
-			if rule.Least != nil {
-				gated = true
-				if value < *rule.Least {
-					v.gate = "fail"
-				}
-			}
 		}
 	}
-	if gated && v.gate == "none" {
+	return v
+}
+
+// add records one score and returns its value, -1 when there is none.
+func (v *scores) add(group, name string, rule scoreRule, got reading) float64 {
+	value := float64(-1)
+	switch got.status {
+	case good, warned:
+		value = got.value
+		v.values[group][name] = value
+		v.read++
+		if value == rule.Max {
+			v.full++
+		}
+	case na:
+		v.na = append(v.na, name)
+	default:
+		if rule.Required {
+			v.missing = append(v.missing, name)
+		}
+	}
+	v.zero = v.zero || value == 0
+	switch {
+	case rule.Least == nil:
+	case value < *rule.Least:
+		v.zero, v.gate = true, "fail"
+	case v.gate == "none":
 		v.gate = "pass"
 	}
-	return v
+	return value
 }
 
 func (x step) labels() []label {
@@ -199,7 +200,7 @@ func (x step) contradiction(s *accept.State, v *scores, decision string) {
 	}
 	values := x.Decision.Values
 	lenient, harsh := decision == values[0], decision == values[len(values)-1]
-	if lenient && v.zero || harsh && v.full {
+	if lenient && v.zero || harsh && v.read > 0 && v.full == v.read {
 		s.Values["consistent"] = false
 		s.Warn("the decision %s does not fit the scores", decision)
 		s.Note("quality", "contradiction", map[string]any{"decision": decision, "scores": v.values["scores"], "gate": v.gate})
