@@ -214,6 +214,9 @@ func (h *host) begin(a *attempt) error {
 	a.plan = h.run.Graph().Plan
 	a.seed = h.state().Run().Seed
 	a.resolved = a.node.Dynamic && !a.undo
+	if !a.undo {
+		a.above = h.run.Above(a.node.ID)
+	}
 	if a.node.Dynamic || a.undo && bytes.Contains(a.with, []byte("${")) {
 		with, err := h.o.Eval.Resolve(a.with, h.state().ScopeOf(a.node.ID))
 		if err != nil {

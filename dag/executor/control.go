@@ -27,7 +27,7 @@ type values map[string]any
 func (h *host) done(n *dag.Node, now time.Time, v values, before ...machine.Body) error {
 	o := machine.Outcome{Status: machine.StatusCompleted}
 	var err error
-	if o.Body.Values, err = v.raw(); err == nil && n.Proof() != dag.Unproved {
+	if o.Body.Values, err = v.raw(); err == nil {
 		o.Body.Fingerprint, err = h.decided(n, o.Body.Values)
 	}
 	if err != nil {

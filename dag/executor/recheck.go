@@ -11,9 +11,9 @@ import (
 // fingerprint says what an attempt is given to read.
 func (h *host) fingerprint(a *attempt) string {
 	if !a.resolved {
-		return h.run.Fingerprint(a.node.ID, nil)
+		return h.run.Fingerprint(a.node.ID, nil, a.above)
 	}
-	return h.run.Fingerprint(a.node.ID, a.with)
+	return h.run.Fingerprint(a.node.ID, a.with, a.above)
 }
 
 // reads notes that an attempt reads an artifact or accumulator: one that its node does not name is in
@@ -57,16 +57,19 @@ func (h *host) present(n *dag.Node) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		return h.run.Fingerprint(n.ID, with), nil
+		return h.run.Fingerprint(n.ID, with, h.run.Above(n.ID)), nil
 	}
-	return h.run.Fingerprint(n.ID, nil), nil
+	return h.run.Fingerprint(n.ID, nil, h.run.Above(n.ID)), nil
 }
 
 // decided is the fingerprint of a control node: what it makes of all it reads are its values.
 func (h *host) decided(n *dag.Node, v map[string]json.RawMessage) (string, error) {
-	if len(v) == 0 {
-		return h.run.Fingerprint(n.ID, nil), nil
+	var with json.RawMessage
+	if len(v) > 0 {
+		var err error
+		if with, err = dag.AppendJSON(nil, v); err != nil {
+			return "", err
+		}
 	}
-	with, err := dag.AppendJSON(nil, v)
-	return h.run.Fingerprint(n.ID, with), err
+	return h.run.Fingerprint(n.ID, with, h.run.Above(n.ID)), nil
 }

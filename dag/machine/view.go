@@ -99,6 +99,17 @@ func (s *State) NodeAt(i int32) NodeView {
 	return v
 }
 
+// ResultAt returns what a node left to those that need it, artifacts and entries apart. It is the
+// cheap part of NodeAt.
+func (s *State) ResultAt(i int32) dag.Left {
+	r := &s.recs[i]
+	l := dag.Left{Status: s.status[i].word(), Fingerprint: r.fingerprint}
+	if m := r.more; m != nil && m.last != nil && r.phase == ended {
+		l.Values = m.last.Values
+	}
+	return l
+}
+
 func (s *State) block(i int32) Block {
 	r, n := &s.recs[i], s.graph.Node(i)
 	switch s.status[i] {

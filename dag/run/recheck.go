@@ -11,24 +11,64 @@ import (
 )
 
 // Fingerprint says what an attempt of a node reads if it is made now: settings (with: as they were
-// resolved, nil when nothing in them was), contents of its reads, and, of a node that sees more than
-// it declares, which items stand above it. Its needs must have ended. Any goroutine.
-func (r *Run) Fingerprint(node string, with json.RawMessage) string {
+// resolved, nil when nothing in them was), contents of its reads, and what Above returned. Its needs
+// must have ended. Any goroutine.
+func (r *Run) Fingerprint(node string, with json.RawMessage, above []dag.Reading) string {
 	g := r.Graph()
 	i, ok := g.Index(node)
 	if !ok {
 		return ""
 	}
 	n := g.Node(i)
-	var read []dag.Reading
-	for _, name := range n.Reads {
+	if len(n.Reads) == 0 {
+		return dag.AttemptFingerprint(g.Plan, i, with, above)
+	}
+	read := slices.Clone(above)
+	for _, name := range slices.Sorted(slices.Values(n.Reads)) {
 		read = append(read, dag.Reading{Name: name, Digests: r.digests(g, node, name)})
 	}
-	slices.SortFunc(read, func(a, b dag.Reading) int { return strings.Compare(a.Name, b.Name) })
-	if items := itemsAbove(g, i); len(items) > 0 && n.Proof() != dag.ByReads {
-		read = append(read, dag.Reading{Name: "needs", Digests: items})
-	}
 	return dag.AttemptFingerprint(g.Plan, i, with, read)
+}
+
+// Above returns what the needs of a node left, for one that sees its needs; nil for others.
+func (r *Run) Above(node string) (read []dag.Reading) {
+	g := r.state.Graph()
+	i, ok := g.Index(node)
+	if !ok || !g.Node(i).SeesNeeds() {
+		return nil
+	}
+	for _, j := range g.Needs(i) {
+		n, l := g.Node(j), r.state.ResultAt(j)
+		if len(n.Writes)+len(n.Appends) > 0 {
+			l.Digests = r.index.wrote(n.ID)
+		}
+		if x, ok := n.ReadingOf(l, int(j) >= g.Base()); ok {
+			read = append(read, x)
+		}
+	}
+	slices.SortFunc(read, func(a, b dag.Reading) int { return strings.Compare(a.Name, b.Name) })
+	return read
+}
+
+// wrote returns the digests of what a node wrote that counts: the last version of each artifact, and
+// all entries.
+func (x *index) wrote(node string) (list []string) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	place := map[*tracked]int{}
+	for _, r := range x.byNode[node] {
+		if r.v().Standing != valid {
+			continue
+		}
+		k, again := place[r.t]
+		if again && !r.t.Entries {
+			list[k] = r.v().Digest
+			continue
+		}
+		place[r.t] = len(list)
+		list = append(list, r.v().Digest)
+	}
+	return list
 }
 
 // digests are those of an artifact or of an accumulator's entries as a node sees them.
@@ -44,16 +84,6 @@ func (r *Run) digests(g *dag.Graph, node, name string) []string {
 		return []string{v.Digest}
 	}
 	return nil
-}
-
-func itemsAbove(g *dag.Graph, i int32) (ids []string) {
-	for _, j := range g.Needs(i) {
-		if int(j) >= g.Base() {
-			ids = append(ids, g.Node(j).ID)
-		}
-	}
-	slices.Sort(ids)
-	return ids
 }
 
 // Recheck answers machine.Recheck: the fact that the result of a node holds, or that it does not.

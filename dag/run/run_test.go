@@ -112,7 +112,7 @@ func (w *worker) carry(r *Run, c machine.Command) error {
 		_, err := r.Record(w.tick(), &machine.FinishedBody{Node: c.Node, Generation: c.Generation, Status: machine.StatusSkipped, Final: true})
 		return err
 	case machine.Recheck:
-		_, err := r.Record(w.tick(), r.Recheck(c.Node, r.Fingerprint(c.Node, nil)))
+		_, err := r.Record(w.tick(), r.Recheck(c.Node, r.Fingerprint(c.Node, nil, r.Above(c.Node))))
 		return err
 	case machine.Start:
 	default:
@@ -130,7 +130,7 @@ func (w *worker) carry(r *Run, c machine.Command) error {
 		return err
 	}
 	o := machine.Outcome{Status: machine.StatusCompleted}
-	print := r.Fingerprint(a.Node, nil)
+	print := r.Fingerprint(a.Node, nil, r.Above(a.Node))
 	if w.node(r, a.Node).Kind == "checkpoint" {
 		_, err = r.Checkpoint(w.tick(), "cp-1", a.Node, nil)
 	} else {
