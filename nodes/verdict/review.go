@@ -11,7 +11,8 @@ import (
 
 // A review is a text as its counted lines: not code, not quoted, no comments, no thinking.
 type review struct {
-	lines  []string // in order; what does not count is the empty line
+	raw    []string // as they stand there, in order; what does not count is the empty line
+	lines  []string // in plain letters, with the columns of tables
 	fenced bool     // the whole text was one code block, so it counts
 	of     map[float64]bool
 }
@@ -46,10 +47,14 @@ func read(text string) *review {
 		if r.until != "" || code == nil || !code[i] {
 			line = r.line(l)
 		}
-		r.lines = append(r.lines, normal(line))
+		r.lines = append(r.lines, line)
 	}
 	clear(r.lines[:r.thought])
-	return &review{lines: withColumns(r.lines), fenced: fenced}
+	lines := make([]string, len(r.lines))
+	for i, line := range r.lines {
+		lines[i] = normal(line)
+	}
+	return &review{raw: r.lines, lines: withColumns(lines), fenced: fenced}
 }
 
 // oneBlock returns what stands in a text's only code block when nothing stands outside of it.

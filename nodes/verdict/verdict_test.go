@@ -199,6 +199,30 @@ func TestFixesAndArc(t *testing.T) {
 	}
 }
 
+// P-9: the fixes as lists, headings or a table, below a heading or a bold line.
+func TestFixesForms(t *testing.T) {
+	want := []any{
+		map[string]any{"n": 1, "class": "MECHANICAL", "text": "MECHANICAL: Fix the header"},
+		map[string]any{"n": 2, "class": "STRUCTURAL", "text": "Reorder (structural)"},
+	}
+	for name, review := range map[string]string{
+		"bold heading":     "**Top-5 Fixes:**\n\n1. **MECHANICAL:** Fix the header\n2. Reorder (structural)\n\n**Ship Decision:** POLISH",
+		"asterisks":        "## Top-5 Fixes\n* MECHANICAL: Fix the header\n* Reorder (structural)\n",
+		"bold numbers":     "## Top-5 Fixes\n**1.** MECHANICAL: Fix the header\n**2.** Reorder (structural)\n",
+		"indented":         "## Top-5 Fixes\n  - MECHANICAL: Fix the header\n    - detail\n  - Reorder (structural)\n",
+		"loose":            "## Top-5 Fixes\n\n1) MECHANICAL: Fix the header\n\n   Because.\n\n2) Reorder (structural)\n",
+		"headings":         "## Top-5 Fixes\n### 1. MECHANICAL: Fix the header\nText.\n### 2. Reorder (structural)\nText.\n## End\n1. other\n",
+		"table":            "## Top-5 Fixes\n| Class | Fix |\n|---|---|\n| MECHANICAL: | Fix the header |\n| Reorder | (structural) |\n",
+		"outline first":    "## Top-5 Fixes\n\n## Ship Decision\nPOLISH\n\n## Top-5 Fixes\n- MECHANICAL: Fix the header\n- Reorder (structural)\n",
+		"quoted one first": "> ## Top-5 Fixes\n> - STRUCTURAL: no\n\n## Top-5 Fixes\n- MECHANICAL: Fix the header\n- Reorder (structural)\n",
+	} {
+		s, err := apply(t, `{"fixes":{"heading":"Top-5 Fixes","classes":["MECHANICAL","STRUCTURAL"]}}`, review)
+		if err != nil || !reflect.DeepEqual(s.Values["fixes"], want) {
+			t.Errorf("%s: %v %v", name, s.Values["fixes"], err)
+		}
+	}
+}
+
 func TestDescribe(t *testing.T) {
 	tr, err := Kind.Describe([]byte(`{"from":{"artifact":"r.md"},"scores":{"A":{"max":4,"as":"a"}}}`))
 	if err != nil || len(tr.Problems) > 0 || tr.Outputs["a"] != "number" || tr.Effect != "pure" || !reflect.DeepEqual(tr.Reads, []string{"r.md"}) {
