@@ -91,14 +91,25 @@ func (a *answer) jsonValues() (found []json.RawMessage, cut bool) {
 		return found, false
 	}
 	text := a.text()
+	found, cut2 := scanJSON(text, "{[", beginsLine)
+	if found == nil && !cut && !cut2 {
+		found, _ = scanJSON(text, "{", behindText)
+	}
+	return found, cut || cut2
+}
+
+// scanJSON returns the values of a text that begin with the first of the signs on a line, or right behind another value, and
+// where begins allows it by what stands before. A list counts when nothing follows it on its line: "[1]: a note" is none.
+func scanJSON(text, signs string, begins func(before string) bool) (found []json.RawMessage, cut bool) {
 	const most = 64 // starts that are tried: each may be read to the end of the text
+	behind := -1    // where the last value ended
 	for at, tries := 0, 0; at < len(text) && tries < most; {
-		n := strings.IndexAny(text[at:], "{[")
+		n := strings.IndexAny(text[at:], signs)
 		if n < 0 {
 			break
 		}
 		at += n
-		if start := strings.LastIndexByte(text[:at], '\n') + 1; strings.TrimSpace(text[start:at]) != "" {
+		if start := strings.LastIndexByte(text[:at], '\n') + 1; at != behind && !begins(text[start:at]) {
 			at = nextLine(text, at)
 			continue
 		}
@@ -109,10 +120,20 @@ func (a *answer) jsonValues() (found []json.RawMessage, cut bool) {
 			at = nextLine(text, at)
 			continue
 		}
-		found = append(found, raw)
 		at += length
+		behind = at
+		if raw[0] == '{' || strings.TrimSpace(text[at:nextLine(text, at)]) == "" {
+			found = append(found, raw)
+		}
 	}
 	return found, cut
+}
+
+func beginsLine(before string) bool { return strings.TrimSpace(before) == "" }
+
+// behindText is for values behind words: not in quotation marks, not quoted.
+func behindText(before string) bool {
+	return !strings.HasPrefix(strings.TrimSpace(before), ">") && strings.Count(before, `"`)%2 == 0
 }
 
 func nextLine(text string, at int) int {
