@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,7 +38,7 @@ pauses; a second one within five seconds stops everything at once. Either way "d
 ` + hostHelp + `
 
 ` + exitHelp,
-		Args: cobra.MaximumNArgs(1),
+		Args: atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
 			saved, args, err := savedPlan(args, &runs, &specs)
 			if err != nil {
@@ -61,7 +62,7 @@ pauses; a second one within five seconds stops everything at once. Either way "d
 			return s.apply(res, fresh, again, seed)
 		},
 	}
-	runs.add(c)
+	runs.addState(c)
 	specs.add(c)
 	h.add(c)
 	c.Flags().BoolVar(&fresh, "fresh", false, "archive the run that exists and begin a new one")
@@ -80,7 +81,7 @@ func (s *session) apply(res *compile.Result, fresh, again bool, seed int64) erro
 		if err != nil {
 			return err
 		}
-		s.note("archived the run before as " + to)
+		s.note("archived the run before as " + filepath.Join(s.dir, to))
 	}
 	if !run.Exists(s.dir) {
 		for seed == 0 {
@@ -114,8 +115,7 @@ func (s *session) adopt(r *run.Run, res *compile.Result, again bool) error {
 	switch {
 	case same && status == machine.RunDone:
 		s.nothing = true
-		s.say("Nothing to do: %s is complete in %s.\n", res.Plan.Name, s.dir)
-		return nil
+		return s.tellNothing(report.NewStatus(r, s.dir, time.Now()))
 	case same && status == machine.RunBroken && !again:
 		return errFailed(s.dir, r.State().Run().Failed)
 	}

@@ -25,7 +25,7 @@ running apply; when none runs, it carries that out itself. To pause a run that i
 apply instead.
 
 ` + hostHelp,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			dir, err := runs.existing()
 			if err != nil {
@@ -40,7 +40,7 @@ apply instead.
 			return s.cancel(r, reason)
 		},
 	}
-	runs.add(c)
+	runs.addState(c)
 	h.add(c)
 	c.Flags().StringVar(&reason, "reason", "cancelled by the user", "why, for the record")
 	return c

@@ -3,11 +3,11 @@ package main
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/report"
 )
 
 func newEscalations() *cobra.Command {
@@ -16,7 +16,7 @@ func newEscalations() *cobra.Command {
 		Use:   "escalations",
 		Short: "List the questions that the run asks",
 		Long:  "escalations lists the questions that wait for an answer. Answer one with: dagrun respond ID ANSWER",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			r, _, err := runs.openReadOnly("escalations")
 			if err != nil {
@@ -48,7 +48,7 @@ func newEscalations() *cobra.Command {
 					fmt.Fprintf(out, "  - %s%s\n", o, note)
 				}
 				if !q.Deadline.IsZero() {
-					fmt.Fprintf(out, "  without an answer by %s: %s\n", q.Deadline.Local().Format(time.DateTime), q.Default)
+					fmt.Fprintf(out, "  without an answer by %s: %s\n", report.Instant(q.Deadline), q.Default)
 				}
 			}
 			return nil

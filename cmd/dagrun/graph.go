@@ -24,7 +24,7 @@ completed, blue running, red failed, orange failed but allowed, yellow waiting, 
 --json it prints the plan itself.
 
 ` + specHelp,
-		Args: cobra.MaximumNArgs(1),
+		Args: atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
 			if ofRun {
 				r, _, err := runs.openReadOnly("graph")

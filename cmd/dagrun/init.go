@@ -39,7 +39,7 @@ func newInit() *cobra.Command {
 		Long: `init writes a first specification, spec.yaml, where there is none, and the built-in CUE library and JSON
 Schema under cue.mod/pkg, where editors, "cue vet" and the CUE language server find them. With --update it
 only brings the library and the schema to those of this program.`,
-		Args: cobra.MaximumNArgs(1),
+		Args: atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
 			dir := "."
 			if len(args) > 0 {
@@ -64,7 +64,7 @@ only brings the library and the schema to those of this program.`,
 			}
 			written = append(written, vendored...)
 			if asJSON {
-				return printJSON(c.OutOrStdout(), map[string]any{"written": written})
+				return printJSON(c.OutOrStdout(), map[string]any{"written": append([]string{}, written...)})
 			}
 			for _, f := range written {
 				fmt.Fprintln(c.OutOrStdout(), "wrote "+f)

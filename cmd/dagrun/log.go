@@ -1,18 +1,17 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/report"
 	"dagrun.dev/dag/run"
-	"dagrun.dev/internal/rules"
 )
 
 func newLog() *cobra.Command {
@@ -24,7 +23,7 @@ func newLog() *cobra.Command {
 		Short: "Print the events of the run",
 		Long: `log prints the event log of a run, checked against its hash chain, one line for each event. With
 --json it prints the lines as they are on disk. It works beside a running apply.`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			dir, err := runs.existing()
 			if err != nil {
@@ -43,7 +42,7 @@ func newLog() *cobra.Command {
 	}
 	runs.add(c)
 	c.Flags().StringVar(&node, "node", "", "only events of this node")
-	c.Flags().StringSliceVar(&types, "type", nil, "only events of these types, e.g. WORK_ITEM_FINISHED")
+	c.Flags().StringSliceVar(&types, "type", nil, "only events of these types, e.g. work_item_finished")
 	return c
 }
 
@@ -66,8 +65,9 @@ func checkFilter(runs *runFlags, types []string) error {
 	for _, t := range machine.Types() {
 		known = append(known, string(t))
 	}
-	for _, t := range types {
-		if !slices.Contains(known, t) {
+	for i, t := range types {
+		types[i] = strings.ToUpper(t)
+		if !slices.Contains(known, types[i]) {
 			return unknownName("type of event", t, known)
 		}
 	}
@@ -96,11 +96,4 @@ func knownNode(runs *runFlags, node string) error {
 		ids = append(ids, r.Graph().Node(i).ID)
 	}
 	return unknownName("node", node, ids)
-}
-
-func unknownName(what, name string, known []string) error {
-	if near := rules.Nearest(name, known); near != "" {
-		return fmt.Errorf("unknown %s %q; did you mean %q?", what, name, near)
-	}
-	return fmt.Errorf("unknown %s %q", what, name)
 }

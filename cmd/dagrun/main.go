@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -44,11 +45,14 @@ func command(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	c, err := root.ExecuteC()
+	err := knownCommand(root, args)
+	if err == nil {
+		err = root.Execute()
+	}
 	if err == nil {
 		return exitDone
 	}
-	if f := c.Flags().Lookup("json"); f != nil && f.Value.String() == "true" {
+	if slices.Contains(args, "--json") || slices.Contains(args, "--json=true") { // flags may be what is wrong
 		printErrorJSON(stdout, err)
 	}
 	printError(stderr, err)
@@ -92,7 +96,7 @@ func printError(w io.Writer, err error) {
 	}
 }
 
-// Exit statuses, the same for all commands (see exitHelp).
+// Exit statuses, the same for all commands; exitHelp explains them.
 const (
 	exitDone    = 0
 	exitBad     = 1
@@ -106,14 +110,17 @@ const (
 
 const exitHelp = `Exit status:
   0    done, nothing to do, or paused by the user
-  1    bad input, or a node failed and the run waits
-  2    plan: there are changes
-  3    paused for budget, a person, a breaker or a quota
+  1    bad input, a node failed and the run waits, or the run has failed
+  2    plan: there is something to do
+  3    paused for the budget, a person, an answer, a breaker or a quota
   4    another process holds the run
-  5    the run's state is damaged
+  5    the run's record is damaged
   6    disk full, read-only, or a sync error
-  130  second interrupt
-With --json an error is an object on stdout too: error, exit_status and mistakes by place.`
+  130  stopped at once by a second interrupt`
+
+const jsonHelp = `With --json stdout holds one JSON value (log: one for each line); progress and warnings go to stderr. Names
+are snake_case and only ever added to; inside of plans and budgets stand the names of the specification.
+An error is an object: error, exit_status, and mistakes with their places.`
 
 // exitStatus says which status an error ends the program with.
 func exitStatus(err error) int {
@@ -166,15 +173,32 @@ func newRoot() *cobra.Command {
 		Long: `dagrun compiles a specification to a plan, shows what would run and what it would
 cost, runs it, and remembers every step, so that a run goes on where it was stopped.
 
-` + exitHelp,
+` + exitHelp + `
+
+` + jsonHelp,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(
-		newPlan(), newApply(), newResume(), newStatus(), newGraph(), newLog(), newReplay(), newVet(),
-		newCheckpoints(), newRevert(), newVerify(), newReport(), newEscalations(), newRespond(), newCancel(),
-		newInit(), newVersion(), newSelftest(), newSimAgent(),
-	)
+	root.SetFlagErrorFunc(flagError)
+	root.SetHelpCommand(newHelp())
+	cobra.EnableCommandSorting = false
+	for _, g := range []struct {
+		title    string
+		commands []*cobra.Command
+	}{
+		{"Before anything is spent:", []*cobra.Command{newInit(), newVet(), newPlan(), newGraph()}},
+		{"Run:", []*cobra.Command{newApply(), newResume(), newCancel(), newEscalations(), newRespond()}},
+		{"Look:", []*cobra.Command{newStatus(), newReport(), newLog()}},
+		{"Go back, prove:", []*cobra.Command{newCheckpoints(), newRevert(), newVerify(), newReplay(), newSelftest()}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		for _, c := range g.commands {
+			c.GroupID = g.title
+			root.AddCommand(c)
+		}
+	}
+	root.AddCommand(newVersion(), newSimAgent())
 	return root
 }

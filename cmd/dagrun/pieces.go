@@ -28,7 +28,7 @@ func (f *pieceFlags) bodies(st *machine.State) ([]machine.Body, error) {
 		}
 		b := &machine.RewoundBody{To: id, Reason: "restarted by the user"}
 		for i := range int32(g.Len()) {
-			if v := st.NodeAt(i); (i == at || g.Ancestor(at, i)) && (v.Attempt > 0 || ended(v.Status)) {
+			if v := st.NodeAt(i); (i == at || g.Ancestor(at, i)) && (v.Attempt > 0 || v.Status.Ended()) {
 				b.Nodes = append(b.Nodes, v.Node.ID)
 			}
 		}
@@ -44,19 +44,11 @@ func (f *pieceFlags) bodies(st *machine.State) ([]machine.Body, error) {
 			return nil, fmt.Errorf("--without: the run has no node %s", id)
 		case v.Status == machine.Asking:
 			return nil, fmt.Errorf("--without: %s waits for an answer, see dagrun escalations", id)
-		case ended(v.Status) && v.Status != machine.Failed:
+		case v.Status.Ended() && v.Status != machine.Failed:
 			return nil, fmt.Errorf("--without: %s has ended already", id)
 		}
 		out = append(out, &machine.FinishedBody{Node: id, Generation: v.Generation, Status: machine.StatusSkipped, Final: true,
 			Message: "left out by the user"})
 	}
 	return out, nil
-}
-
-func ended(s machine.Status) bool {
-	switch s {
-	case machine.Completed, machine.Failed, machine.Skipped, machine.Cancelled:
-		return true
-	}
-	return false
 }

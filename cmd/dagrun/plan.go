@@ -33,7 +33,7 @@ Exit status 2 means that there is something to do. A plan saved with -o is appli
 "dagrun apply FILE"; it is refused when the specification or the run has changed since.
 
 ` + exitHelp,
-		Args: cobra.MaximumNArgs(1),
+		Args: atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
 			res, _, err := specs.compile(args)
 			if err != nil {
@@ -67,7 +67,7 @@ Exit status 2 means that there is something to do. A plan saved with -o is appli
 			return err
 		},
 	}
-	runs.add(c)
+	runs.addState(c)
 	specs.add(c)
 	c.Flags().StringVarP(&out, "out", "o", "", "save the plan to a file for apply")
 	return c
@@ -90,8 +90,14 @@ func planOf(res *compile.Result, runs *runFlags) (*report.Plan, error) {
 		}
 		defer r.Close()
 		warnings = append(warnings, rep.Warnings...)
+		more, err := standing(r)
+		if err != nil {
+			return nil, err
+		}
+		warnings = append(warnings, more...)
 		in.Diff = r.Compare(res.Graph)
 		st = r.State()
+		in.State = st
 		ref.ID, ref.Seq, ref.Hash = r.ID(), r.Head().Seq, r.Head().Hash
 	}
 	var breakers []report.BreakerStatus
@@ -105,7 +111,25 @@ func planOf(res *compile.Result, runs *runFlags) (*report.Plan, error) {
 	}
 	p := report.BuildPlan(in)
 	p.Run, p.Warnings, p.Breakers = ref, warnings, breakers
+	if st != nil {
+		p.SpentUSD = st.Spent().USD
+	}
 	return p, nil
+}
+
+// standing says what of a run the reader of a plan must know before applying it.
+func standing(r *run.Run) (warnings []string, err error) {
+	if v := r.State().Run(); v.Status == machine.RunBroken {
+		warnings = append(warnings, fmt.Sprintf("the run has failed (%s): apply goes on with --again or begins anew with --fresh", v.Failed))
+	}
+	if r.Held() {
+		return append(warnings, "a process is carrying the run on: what it does from now on is not in this plan"), nil
+	}
+	list, err := r.Drift()
+	for _, d := range list {
+		warnings = append(warnings, report.DriftText(d))
+	}
+	return warnings, err
 }
 
 // openBreakers returns the breakers that hold nodes of a plan back: by the facts of its run, nil for

@@ -51,7 +51,7 @@ func (p *printer) start(r *run.Run, jobs int) {
 	p.progress.Start(r.State())
 	if !p.quiet {
 		fmt.Fprintf(p.out, "%s: %s, %d ended, %d at once; run %s\n",
-			r.State().Run().Name, report.Count(p.progress.Total, "node"), p.progress.Ended(), jobs, r.ID())
+			r.State().Run().Name, report.Count(p.progress.Total, "node"), p.progress.Ended, jobs, r.ID())
 	}
 	p.ticks = make(chan struct{})
 	go p.tick(p.ticks)
@@ -104,13 +104,17 @@ func (p *printer) event(e *machine.Event) {
 		p.line(p.finished(b, took, e.Time), b.Status != machine.StatusCompleted && b.Status != machine.StatusSkipped)
 		p.money()
 	case *machine.RunPausedBody:
-		p.line("paused   "+b.Reason+": "+b.Message, true)
+		if b.Reason == machine.PauseCancel {
+			p.line("cancel   "+b.Message, true)
+		} else {
+			p.line("paused   "+report.ReasonText(b.Reason, b.Node, b.Message), true)
+		}
 	case *machine.EscalationOpenedBody:
 		p.line(fmt.Sprintf("question %s: %s [%s]", b.ID, b.Message, strings.Join(b.Options, ", ")), true)
 	case *machine.EscalationAnsweredBody:
 		p.line("answer   "+b.ID+": "+b.Answer+" (by "+b.By+")", true)
 	case *machine.BreakerChangedBody:
-		p.line("breaker  "+b.Breaker+" is "+b.State+until(b.Until)+": "+b.Cause, true)
+		p.line("breaker  "+report.BreakerText(b, clock(e.Time)), true)
 	case *machine.BudgetWarnedBody:
 		if b.Limit == "tokens" {
 			p.line(fmt.Sprintf("budget   warning: %d tokens spent", b.Tokens), true)
@@ -141,15 +145,10 @@ func undoLine(b *machine.CompensationBody) string {
 	return strings.TrimSuffix("failed   undo of "+b.Node+": "+b.Reason, ": ")
 }
 
-func until(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	format := "15:04:05"
-	if t = t.Local(); t.Format(time.DateOnly) != time.Now().Format(time.DateOnly) {
-		format = time.DateTime
-	}
-	return " until " + t.Format(format)
+// clock prints instants as of now: without the day when that is today.
+func clock(now time.Time) func(time.Time) string {
+	today := now.Local().Format(time.DateOnly) + " "
+	return func(t time.Time) string { return strings.TrimPrefix(report.Instant(t), today) }
 }
 
 // finished is the line of an attempt's end.
@@ -178,7 +177,7 @@ func (p *printer) finished(b *machine.FinishedBody, took time.Duration, at time.
 	case !b.RetryAt.IsZero():
 		line += fmt.Sprintf("; again in %s", elapsed(b.RetryAt.Sub(at).Seconds()))
 	case !b.WaitUntil.IsZero():
-		line += "; waits" + until(b.WaitUntil)
+		line += "; waits until " + clock(at)(b.WaitUntil)
 	}
 	return line + p.standing(at)
 }
@@ -186,7 +185,7 @@ func (p *printer) finished(b *machine.FinishedBody, took time.Duration, at time.
 // standing is how far the run is, in brackets. The estimates look at every node, so they are
 // left out of lines that come fast.
 func (p *printer) standing(at time.Time) string {
-	s := fmt.Sprintf("  [%d/%d", p.progress.Ended(), p.progress.Total)
+	s := fmt.Sprintf("  [%d/%d", p.progress.Ended, p.progress.Total)
 	if p.lines < 3 {
 		st := p.run.State()
 		if eta, ok := p.progress.ETA(st, at, p.jobs); ok && eta > time.Second {
@@ -240,7 +239,7 @@ func (p *printer) money() {
 // flush sums up what was not printed.
 func (p *printer) flush() {
 	if p.skipped > 0 {
-		fmt.Fprintf(p.out, "%9s  and %d more  [%d/%d]\n", elapsed(time.Since(p.began).Seconds()), p.skipped, p.progress.Ended(), p.progress.Total)
+		fmt.Fprintf(p.out, "%9s  and %d more  [%d/%d]\n", elapsed(time.Since(p.began).Seconds()), p.skipped, p.progress.Ended, p.progress.Total)
 		p.skipped = 0
 	}
 }
@@ -279,7 +278,7 @@ func (p *printer) still(now time.Time) {
 		more = fmt.Sprintf(" and %d more", len(long)-4)
 		long = long[:4]
 	}
-	fmt.Fprintf(p.out, "%9s  running  %s%s  [%d/%d]\n", elapsed(now.Sub(p.began).Seconds()), strings.Join(long, ", "), more, p.progress.Ended(), p.progress.Total)
+	fmt.Fprintf(p.out, "%9s  running  %s%s  [%d/%d]\n", elapsed(now.Sub(p.began).Seconds()), strings.Join(long, ", "), more, p.progress.Ended, p.progress.Total)
 }
 
 // log prints a line of a node's own log. It is called from the attempts' goroutines.

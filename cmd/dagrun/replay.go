@@ -16,7 +16,7 @@ func newReplay() *cobra.Command {
 		Use:   "replay",
 		Short: "Rebuild the state from the events and compare it with the snapshot",
 		Long:  "replay folds the whole event log, without any snapshot, and compares the result with state.json. It\nruns no node. Exit status 5 means that they differ.\n\n" + exitHelp,
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			dir, err := runs.existing()
 			if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,8 +23,13 @@ func newReport() *cobra.Command {
   quality  what was said of the quality of the work, and how scores went
   budget   spent, reserved, and who vouches for it: reported, priced from tokens, or assumed
   errors   every failed attempt, recovered or not`,
-		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
 		ValidArgs: []string{"cost", "quality", "budget", "errors"},
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 1 && !slices.Contains(c.ValidArgs, args[0]) {
+				return unknownName("report", args[0], c.ValidArgs)
+			}
+			return atMostOne(c, args)
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			r, dir, err := runs.openReadOnly("report")
 			if err != nil {

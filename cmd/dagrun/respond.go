@@ -20,7 +20,7 @@ func newRespond() *cobra.Command {
 		Short: "Answer a question of the run",
 		Long: `respond answers a question that dagrun escalations lists. ID may be left out when one question is open.
 It reaches a running apply; when none runs, the answer is recorded and the next resume or apply acts on it.`,
-		Args: cobra.RangeArgs(1, 2),
+		Args: oneOrTwo,
 		RunE: func(c *cobra.Command, args []string) error {
 			id, answer := "", args[len(args)-1]
 			if len(args) == 2 {

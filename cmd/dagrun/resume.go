@@ -9,6 +9,7 @@ import (
 
 	"dagrun.dev/dag/executor"
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/report"
 	"dagrun.dev/dag/run"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/all"
@@ -29,7 +30,7 @@ specification says now; only limits can be changed. To go on under a changed spe
 ` + hostHelp + `
 
 ` + exitHelp,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			dir, err := runs.existing()
 			if err != nil {
@@ -55,7 +56,7 @@ specification says now; only limits can be changed. To go on under a changed spe
 			return s.carryOn(r)
 		},
 	}
-	runs.add(c)
+	runs.addState(c)
 	h.add(c)
 	c.Flags().BoolVar(&again, "again", false, "go on with a run that has failed for good or was cancelled")
 	c.Flags().BoolVar(&salvage, "salvage", false, "go on with the events before a damage of the log; the damaged log is kept under archives")
@@ -66,19 +67,18 @@ specification says now; only limits can be changed. To go on under a changed spe
 
 // ready makes a run that exists go on under its own plan.
 func (s *session) ready(r *run.Run, again bool, limits *limitFlags, pieces *pieceFlags) error {
-	switch v := r.State().Run(); {
-	case v.Status == machine.RunDone && len(pieces.restart) == 0:
-		s.nothing = true
-		s.say("Nothing to do: %s is complete in %s.\n", v.Name, s.dir)
-		return nil
-	case v.Status == machine.RunBroken && !again:
-		return errFailed(s.dir, v.Failed)
-	}
-	now := time.Now()
 	budget := r.State().Ledger().Budget
 	was := budget
 	if err := limits.change(&budget); err != nil {
 		return err
+	}
+	now := time.Now()
+	switch v := r.State().Run(); {
+	case v.Status == machine.RunDone && len(pieces.restart) == 0:
+		s.nothing = true
+		return s.tellNothing(report.NewStatus(r, s.dir, now))
+	case v.Status == machine.RunBroken && !again:
+		return errFailed(s.dir, v.Failed)
 	}
 	if budget != was {
 		if err := r.RecordDurable(now, &machine.LimitsChangedBody{Budget: budget, By: "resume"}); err != nil {

@@ -23,7 +23,7 @@ func newRevert() *cobra.Command {
 		Long: `revert verifies a checkpoint, restores its artifacts and accumulators (after a backup of the present
 ones) and sends back the nodes that have run since. Events, logs and costs stay. With --preview it shows
 what would become invalid and what redoing it costs, and changes nothing.`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			dir, err := runs.existing()
 			if err != nil {
@@ -84,13 +84,24 @@ func writeRevert(w io.Writer, p *run.Preview, preview bool) error {
 	if preview {
 		verb = "Would revert to"
 	}
-	fmt.Fprintf(w, "%s %s of %s\n", verb, p.Checkpoint.ID, p.Checkpoint.CreatedAt.Format(time.RFC3339))
-	fmt.Fprintf(w, "%d nodes run again (they took %s and $%s): %s\n", len(p.Nodes), elapsed(p.RedoTime.Seconds()), p.RedoUSD, strings.Join(p.Nodes, ", "))
-	for _, f := range p.Files {
-		fmt.Fprintf(w, "  restores %s\n", f)
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s of %s\n", verb, p.Checkpoint.ID, report.Instant(p.Checkpoint.CreatedAt))
+	if len(p.Nodes) == 0 {
+		b.WriteString("No node runs again.\n")
+	} else {
+		fmt.Fprintf(&b, "Run again:   %s, which took %s and cost $%s\n", report.Count(len(p.Nodes), "node"), elapsed(p.RedoSeconds), p.RedoUSD)
 	}
-	for _, n := range p.Once {
-		fmt.Fprintf(w, "  cannot undo the effect of %s\n", n)
+	for _, list := range []struct {
+		title string
+		names []string
+	}{{"", p.Nodes}, {"Restored:", p.Files}, {"Not undone: what these have done outside of the run", p.Once}} {
+		if list.title != "" && len(list.names) > 0 {
+			fmt.Fprintln(&b, list.title)
+		}
+		for _, name := range list.names {
+			fmt.Fprintf(&b, "  %s\n", name)
+		}
 	}
-	return nil
+	_, err := io.WriteString(w, b.String())
+	return err
 }

@@ -54,6 +54,7 @@ func TestScripts(t *testing.T) {
 			"await":  cmdAwait,
 			"signal": cmdSignal,
 			"ends":   cmdEnds,
+			"json":   cmdJSON,
 		},
 		RequireExplicitExec: true,
 	})

@@ -34,7 +34,7 @@ Nodes that ask a model must use the simulated agent: a parameter agent.provider 
 ` + specHelp + `
 
 Exit status 1 means that a killed run did not end as it should.`,
-		Args: cobra.MaximumNArgs(1),
+		Args: atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
 			if !faults {
 				return errors.New("say what to test: --faults")

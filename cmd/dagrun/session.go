@@ -38,6 +38,12 @@ func (f *hostFlags) add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.allSynced, "all-synced", false, "sync every event before it is acted on (for measurements)")
 	_ = c.Flags().MarkHidden("all-synced") // the flag exists
 	c.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "print the summary only")
+	c.PreRunE = func(*cobra.Command, []string) error {
+		if f.jobs < 0 || f.grace < 0 {
+			return errors.New("--jobs and --stop-after want no negative numbers")
+		}
+		return nil
+	}
 }
 
 const hostHelp = `A secret named NAME is read from the environment variable DAGRUN_SECRET_NAME (upper case, "_" for
@@ -117,8 +123,6 @@ func (s *session) progressOut() io.Writer {
 	return s.cmd.OutOrStdout()
 }
 
-func (s *session) say(format string, args ...any) { fmt.Fprintf(s.progressOut(), format, args...) }
-
 func (s *session) note(line string) { fmt.Fprintln(s.cmd.ErrOrStderr(), line) }
 
 func (s *session) warn(rep *run.Report) {
@@ -186,9 +190,9 @@ func (s *session) carryOn(r *run.Run) error {
 		return err
 	}
 	_ = state.AddHistory(r.Graph().Plan.Name, s.printer.samples()) // only estimates suffer
-	end := endOf(r)
-	sum, err := report.NewSummary(r, s.opened, s.dir, time.Now())
-	if err == nil && end.Status != string(machine.RunPause) {
+	st := report.NewStatus(r, s.dir, time.Now())
+	sum, err := report.NewSummary(r, s.opened, st)
+	if err == nil && st.Status != string(machine.RunPause) {
 		if err := sum.Save(s.opened); err != nil {
 			s.note("warning: the summary cannot be written: " + err.Error())
 		}
@@ -196,7 +200,7 @@ func (s *session) carryOn(r *run.Run) error {
 	if err := errors.Join(err, r.Close()); err != nil {
 		return err
 	}
-	return s.tell(end, sum)
+	return s.tell(st, sum)
 }
 
 // signals turns interrupts into values of a channel and tells the user what the next one does.

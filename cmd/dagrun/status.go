@@ -14,7 +14,7 @@ func newStatus() *cobra.Command {
 		Use:   "status",
 		Short: "Show how the run stands",
 		Long:  "status reads the run and shows how far it is, what it cost, what waits and why, and what to do next.\nIt works beside a running apply.",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			r, dir, err := runs.openReadOnly("status")
 			if err != nil {
@@ -22,13 +22,18 @@ func newStatus() *cobra.Command {
 			}
 			defer r.Close()
 			s := report.NewStatus(r, dir, time.Now())
+			if !r.Held() {
+				s.Unheld()
+				drift, err := r.Drift()
+				if err != nil {
+					return err
+				}
+				s.Drift(drift)
+			}
 			if state, err := runs.stateDir(); err == nil {
 				if list, err := openBreakers(r.State(), r.Graph().Plan, state); err == nil {
 					s.Breakers = list
 				}
-			}
-			if !r.Held() {
-				s.Unheld()
 			}
 			if runs.json {
 				return printJSON(c.OutOrStdout(), s)
@@ -36,6 +41,6 @@ func newStatus() *cobra.Command {
 			return s.WriteText(c.OutOrStdout())
 		},
 	}
-	runs.add(c)
+	runs.addState(c)
 	return c
 }

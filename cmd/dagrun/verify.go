@@ -2,12 +2,35 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"dagrun.dev/dag/report"
 	"dagrun.dev/dag/run"
 )
+
+// writeChecks prints a line for each check and one that says what they come to.
+func writeChecks(w io.Writer, checks []run.Check) error {
+	var b strings.Builder
+	wrong := 0
+	for _, k := range checks {
+		mark := "ok   "
+		if !k.Pass {
+			mark = "WRONG"
+			wrong++
+		}
+		fmt.Fprintln(&b, strings.TrimRight(fmt.Sprintf("%s  %-16s  %s", mark, k.Name, report.Plain(k.Detail)), " "))
+	}
+	if wrong > 0 {
+		fmt.Fprintf(&b, "%d of %d checks failed.\n", wrong, len(checks))
+	} else {
+		fmt.Fprintf(&b, "All %d checks passed.\n", len(checks))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
 
 func newVerify() *cobra.Command {
 	var runs runFlags
@@ -20,7 +43,7 @@ backup and checkpoint, and the invariants of a run. It writes nothing. With --he
 the log still holds an event that was noted elsewhere. Exit status 5 means that something is wrong.
 
 ` + exitHelp,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			dir, err := runs.existing()
 			if err != nil {
@@ -40,13 +63,7 @@ the log still holds an event that was noted elsewhere. Exit status 5 means that 
 			if runs.json {
 				err = printJSON(c.OutOrStdout(), checks)
 			} else {
-				for _, k := range checks {
-					mark := "ok    "
-					if !k.Pass {
-						mark = "WRONG "
-					}
-					fmt.Fprintf(c.OutOrStdout(), "%s%-12s %s\n", mark, k.Name, k.Detail)
-				}
+				err = writeChecks(c.OutOrStdout(), checks)
 			}
 			if err == nil && !good {
 				return exit(exitDamaged)

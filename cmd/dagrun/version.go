@@ -28,7 +28,7 @@ func newVersion() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			v := readVersion()
 			if asJSON {

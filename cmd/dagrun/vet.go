@@ -20,7 +20,7 @@ func newVet() *cobra.Command {
 file:line:column: path: what is wrong. It runs and writes nothing.
 
 ` + specHelp,
-		Args: cobra.MaximumNArgs(1),
+		Args: atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
 			res, _, err := specs.compile(args)
 			if asJSON {

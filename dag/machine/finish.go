@@ -169,11 +169,11 @@ func (s *State) end(reason string) {
 	s.touchAlways()
 }
 
-// errorsKept bounds the error history in the state; the log has all of them.
-const errorsKept = 50
+// ErrorsKept bounds the error history in the state; the log has all of them.
+const ErrorsKept = 50
 
 func (s *State) remember(v ErrorView) {
-	if len(s.errors) == errorsKept {
+	if len(s.errors) == ErrorsKept {
 		s.errors = append(s.errors[:0], s.errors[1:]...)
 	}
 	s.errors = append(s.errors, v)

@@ -30,6 +30,9 @@ func (s *State) NodeByID(id string) (NodeView, bool) {
 // Count returns how many nodes have a status.
 func (s *State) Count(st Status) int { return int(s.counts[st]) }
 
+// StatusAt returns where the node at an index stands. It costs nothing, unlike NodeAt.
+func (s *State) StatusAt(i int32) Status { return s.status[i] }
+
 // Errors returns the last failures and losses, recovered or not, oldest first.
 func (s *State) Errors() []ErrorView { return s.errors }
 
@@ -209,6 +212,9 @@ func (c scope) reads(i int32, id string) bool {
 	return c.s.graph.Ancestor(i, c.node)
 }
 
+// Ended reports whether a node needs nothing more, unless it is sent back.
+func (st Status) Ended() bool { return st >= Completed }
+
 // word is the status as expressions and reports name it.
 func (st Status) word() string {
 	switch st {
@@ -270,7 +276,7 @@ const (
 	Stopped                 // only a person can help; resuming the run starts it again
 	Undoing                 // failed; compensation is under way
 	Blocked                 // about to be rewound by the compensation of another node
-	Completed
+	Completed               // this and all that follow: see Ended
 	Failed
 	Skipped
 	Cancelled

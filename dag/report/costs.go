@@ -25,7 +25,7 @@ type CostRow struct {
 	Completed int           `json:"completed"`
 	Attempts  int           `json:"attempts"` // over all generations
 	Failures  int           `json:"failures"` // attempts that failed or were lost
-	Seconds   float64       `json:"seconds"`  // of the last attempts
+	Seconds   float64       `json:"seconds"`  // of all attempts, the ones under way included
 	Usage     machine.Usage `json:"usage"`
 	CostUSD   dag.USD       `json:"cost_usd"`
 	Checked   int           `json:"validations"` // answers that were checked
@@ -51,8 +51,8 @@ func NewCosts(st *machine.State, h *History, by string, now time.Time) (*Costs, 
 			c.Rows = append(c.Rows, CostRow{Name: name})
 		}
 		rowOf[v.Node.ID] = at
-		c.Rows[at].add(&v, now, h.Attempts[v.Node.ID])
-		c.Total.add(&v, now, h.Attempts[v.Node.ID])
+		c.Rows[at].add(&v, h, now)
+		c.Total.add(&v, h, now)
 	}
 	for i := range h.Errors {
 		if at, ok := rowOf[h.Errors[i].Node]; ok {
@@ -107,24 +107,24 @@ func oneKey(g *dag.Graph, name string) (func(*dag.Node) string, error) {
 		}
 	}
 	if !known[name] {
-		return nil, fmt.Errorf("cannot sum up by %q; want kind, group, node or a label (%s)", name, strings.Join(sortedNames(known), ", "))
+		return nil, fmt.Errorf("cannot sum up by %q; want %s", name, strings.Join(append([]string{"kind", "group", "node"}, sortedNames(known)...), ", "))
 	}
 	return func(n *dag.Node) string { return n.Labels[name] }, nil
 }
 
-func (r *CostRow) add(v *machine.NodeView, now time.Time, attempts int) {
+func (r *CostRow) add(v *machine.NodeView, h *History, now time.Time) {
 	r.Nodes++
-	r.Attempts += attempts
+	r.Attempts += h.Attempts[v.Node.ID]
+	r.Seconds += h.Took[v.Node.ID].Seconds()
 	r.CostUSD += v.Cost
 	r.Usage.Input += v.Usage.Input
 	r.Usage.CacheRead += v.Usage.CacheRead
 	r.Usage.CacheWrite += v.Usage.CacheWrite
 	r.Usage.Output += v.Usage.Output
-	switch {
-	case v.Status == machine.Completed:
+	switch v.Status {
+	case machine.Completed:
 		r.Completed++
-		r.Seconds += max(0, v.Finished.Sub(v.Started).Seconds())
-	case v.Status == machine.Running:
+	case machine.Running:
 		r.Seconds += max(0, now.Sub(v.Started).Seconds())
 	}
 }

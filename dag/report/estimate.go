@@ -45,7 +45,7 @@ func (p *Progress) ETA(st *machine.State, now time.Time, jobs int) (time.Duratio
 		for _, need := range g.Needs(i) {
 			chain[i] = max(chain[i], chain[need])
 		}
-		if p.counted(st, i) {
+		if counted(st, i) {
 			continue
 		}
 		n := g.Node(i)
@@ -64,12 +64,11 @@ func (p *Progress) ETA(st *machine.State, now time.Time, jobs int) (time.Duratio
 	return time.Duration(sec * float64(time.Second)), true
 }
 
-// counted reports whether nothing is to be expected of a node any more. It is asked of every node
-// while others wait to be started: a view of the node is made for open conditions only.
-func (p *Progress) counted(st *machine.State, i int32) bool {
-	n := st.Graph().Node(i)
-	_, ended := p.status[n.ID]
-	return ended || n.When != "" && st.NodeAt(i).Status == machine.Waiting
+// counted reports whether nothing is to be expected of a node any more, or nobody knows yet whether
+// it will run at all.
+func counted(st *machine.State, i int32) bool {
+	now := st.StatusAt(i)
+	return now.Ended() || now == machine.Waiting && st.Graph().Node(i).When != ""
 }
 
 // expect is what a node will take.
@@ -86,7 +85,7 @@ func (p *Progress) expect(n *dag.Node) (sec float64, usd dag.USD, ok bool) {
 func (p *Progress) Projected(st *machine.State, now time.Time) (dag.USD, bool) {
 	usd := p.Cost
 	for i := range int32(st.Graph().Len()) {
-		if p.counted(st, i) {
+		if counted(st, i) {
 			continue
 		}
 		_, one, known := p.expect(st.Graph().Node(i))
@@ -131,7 +130,7 @@ func (p *Progress) Shares(st *machine.State) []Share {
 				s = &shareSum{Share: Share{Label: label, Value: value}, kinds: map[string]*kindSum{}}
 				by[label] = append(by[label], s)
 			}
-			s.add(p, &v)
+			s.add(&v)
 		}
 	}
 	slices.Sort(names)
@@ -174,7 +173,7 @@ func shareOf(list []*shareSum, value string) *shareSum {
 	return nil
 }
 
-func (s *shareSum) add(p *Progress, v *machine.NodeView) {
+func (s *shareSum) add(v *machine.NodeView) {
 	s.Nodes++
 	s.CostUSD += v.Cost
 	k := s.kinds[v.Node.Kind]
@@ -182,7 +181,7 @@ func (s *shareSum) add(p *Progress, v *machine.NodeView) {
 		k = &kindSum{}
 		s.kinds[v.Node.Kind] = k
 	}
-	if _, ended := p.status[v.Node.ID]; ended {
+	if v.Status.Ended() {
 		s.Ended++
 		if v.Attempt > 0 {
 			k.done++
@@ -220,8 +219,8 @@ type Series struct {
 	Values []string `json:"values"` // as JSON has them, texts without quotes
 }
 
-// seriesOf collects the small values of nodes of kind route in plan order. A value that repeats a
-// label of its node says nothing.
+// seriesOf collects the small values of nodes of kind route in plan order, the longest series first. A value
+// that repeats a label of its node says nothing, and a reason is a sentence.
 func seriesOf(st *machine.State) []Series {
 	var out []Series
 	for i := range int32(st.Graph().Len()) {
@@ -231,7 +230,7 @@ func seriesOf(st *machine.State) []Series {
 		}
 		for _, name := range sortedNames(v.Values) {
 			text := valueText(v.Values[name])
-			if _, label := v.Node.Labels[name]; label || text == "" || len(text) > 24 {
+			if _, label := v.Node.Labels[name]; label || name == "reason" || text == "" || len(text) > 24 {
 				continue
 			}
 			k := slices.IndexFunc(out, func(s Series) bool { return s.Name == name })

@@ -14,14 +14,15 @@ type History struct {
 	Quality   []QualityEntry
 	Errors    []ErrorEntry
 	CostKinds []CostKind
-	Attempts  map[string]int // by node, over all generations
+	Attempts  map[string]int           // by node, over all generations
+	Took      map[string]time.Duration // by node: its attempts that have ended
 
-	Warnings []Warning
 	Waits    int           // times that something waited for a declared instant
 	Waited   time.Duration // between the failures and the next tries, pauses and all that is to come left out
 	Retries  int
-	Breakers []machine.BreakerChangedBody
+	Breakers []machine.BreakerChangedBody // changes of state; failures that only count are left out
 
+	started map[string]time.Time // attempts under way
 	waiting map[string]time.Time // nodes that wait, since when
 	last    time.Time            // time of the last event
 }
@@ -60,19 +61,17 @@ type CostKind struct {
 	CostUSD  dag.USD `json:"cost_usd"`
 }
 
-// A Warning is a line that an attempt left.
-type Warning struct {
-	Node string `json:"node"`
-	Text string `json:"text"`
-}
-
 // ReadHistory reads the events of a run. It works beside a writer.
 func ReadHistory(o run.Options) (*History, error) {
-	h := &History{Attempts: map[string]int{}, waiting: map[string]time.Time{}}
+	h := newHistory()
 	open := map[string][]int{} // errors of nodes that have not completed since
 	err := run.Walk(o, 0, func(e *machine.Event, st *machine.State) error { return h.event(e, st, open) })
 	h.pause(h.last)
 	return h, err
+}
+
+func newHistory() *History {
+	return &History{Attempts: map[string]int{}, Took: map[string]time.Duration{}, started: map[string]time.Time{}, waiting: map[string]time.Time{}}
 }
 
 func (h *History) event(e *machine.Event, st *machine.State, open map[string][]int) error {
@@ -88,6 +87,7 @@ func (h *History) event(e *machine.Event, st *machine.State, open map[string][]i
 		h.waited(b.Node, e.Time)
 		delete(h.waiting, b.Node)
 		h.Attempts[b.Node]++
+		h.started[b.Node] = e.Time
 		if b.Attempt > 1 {
 			h.Retries++
 		}
@@ -102,7 +102,9 @@ func (h *History) event(e *machine.Event, st *machine.State, open map[string][]i
 			h.quality(e, b.Node, "gate", fields, st)
 		}
 	case *machine.BreakerChangedBody:
-		h.Breakers = append(h.Breakers, *b)
+		if !onlyCounts(b) {
+			h.Breakers = append(h.Breakers, *b)
+		}
 	}
 	return nil
 }
@@ -127,15 +129,16 @@ func (h *History) finished(e *machine.Event, b *machine.FinishedBody, st *machin
 			h.quality(e, b.Node, n.Type, n.Fields, st)
 		}
 	}
-	for _, w := range b.Warnings {
-		h.Warnings = append(h.Warnings, Warning{b.Node, w})
-	}
 	if b.CostUSD != 0 || b.CostKind != "" {
 		h.cost(b)
 	}
 	if !b.WaitUntil.IsZero() {
 		h.Waits++
 	}
+	if began, ok := h.started[b.Node]; ok && b.Status != machine.StatusLost { // nobody knows when a lost one ended
+		h.Took[b.Node] += e.Time.Sub(began)
+	}
+	delete(h.started, b.Node)
 	delete(h.waiting, b.Node)
 	if !b.WaitUntil.IsZero() || !b.RetryAt.IsZero() {
 		h.waiting[b.Node] = e.Time

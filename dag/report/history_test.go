@@ -10,7 +10,7 @@ import (
 // What a run has waited is time that has passed: not what was left of a wait when it paused, nor the
 // pause, nor a retry that is still to come.
 func TestWaited(t *testing.T) {
-	h := &History{Attempts: map[string]int{}, waiting: map[string]time.Time{}}
+	h := newHistory()
 	open := map[string][]int{}
 	at := func(d time.Duration, b machine.Body) {
 		e := machine.New(start0.Add(d), b)

@@ -32,7 +32,7 @@ var LogNames = [logCount]string{"orchestrator.log", "decisions.jsonl", "errors.j
 const positionName = ".position"
 
 // logFormat is the version of the lines. Logs of another version are not compared with the events.
-const logFormat = 1
+const logFormat = 2
 
 // A position is what stands in it.
 type position struct {

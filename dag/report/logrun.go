@@ -2,6 +2,7 @@ package report
 
 import (
 	"strings"
+	"time"
 
 	"dagrun.dev/dag/machine"
 )
@@ -37,7 +38,7 @@ func (l liner) ofRun() {
 		if b.Reason == "user" {
 			level = info
 		}
-		l.say(level, "Pipeline paused (%s): %s", b.Reason, b.Message)
+		l.say(level, "Pipeline paused %s", bracketed(ReasonText(b.Reason, b.Node, b.Message)))
 		if b.Reason == "disk" {
 			l.emit(errorLog, l.record().str("context", "run").str("category", b.Reason).str("severity", "critical").str("message", b.Message).
 				yes("recovered", false).str("resolution", "pause-pipeline").line())
@@ -87,15 +88,11 @@ func (l liner) ofWorld() {
 		l.say(warn, "%s", strings.TrimSuffix(b.Node+": compensation "+b.Status+": "+b.Reason, ": "))
 	case *machine.BreakerChangedBody:
 		l.decided(l.decision("breaker").str("breaker", b.Breaker).str("state", b.State).opt("reason", b.Cause).time("until", b.Until))
-		until := ""
-		if !b.Until.IsZero() {
-			until = " until " + b.Until.UTC().Format(stamp)
-		}
 		level := warn
 		if b.State == "closed" {
 			level = info
 		}
-		l.say(level, "Breaker %s is %s%s%s", b.Breaker, b.State, until, because("", b.Cause))
+		l.say(level, "Breaker %s", BreakerText(b, func(t time.Time) string { return t.UTC().Format(stamp) }))
 	case *machine.EscalationOpenedBody:
 		l.decided(l.decision("ask").str("id", b.ID).str("about", b.Kind).str("message", b.Message).strs("options", b.Options).time("deadline", b.Deadline))
 		l.say(warn, "Question %s: %s %v", b.ID, b.Message, b.Options)

@@ -48,9 +48,9 @@ func (p *Pieces) WriteText(w io.Writer) error {
 		return nil
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-11s %d nodes\n", "COMPLETE", p.Complete)
+	fmt.Fprintf(&b, "%-12s %s\n", "COMPLETE", count(p.Complete, "node"))
 	for _, x := range p.Partial {
-		fmt.Fprintf(&b, "%-11s %s: %s\n", "PARTIAL", x.Node, Plain(x.Kept))
+		fmt.Fprintf(&b, "%-12s %s: %s\n", "PARTIAL", x.Node, Plain(x.Kept))
 	}
 	const most = 10
 	names := make([]string, 0, most)
@@ -61,7 +61,7 @@ func (p *Pieces) WriteText(w io.Writer) error {
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}
 	if len(names) > 0 {
-		fmt.Fprintf(&b, "%-11s %s\n", "NOT_STARTED", strings.Join(names, ", "))
+		fmt.Fprintf(&b, "%-12s %s\n", "NOT_STARTED", strings.Join(names, ", "))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

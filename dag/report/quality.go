@@ -180,7 +180,7 @@ func WriteErrors(w io.Writer, list []ErrorEntry) error {
 		if e.Recovered {
 			what = fmt.Sprintf("recovered at attempt %d", e.At)
 		}
-		fmt.Fprintf(r.out, "%s  #%d %s %s%s: %s (%s)\n", e.Time.Format(stamp), e.Seq, Plain(e.Node), e.Status, attempted(e.Attempt),
+		fmt.Fprintf(r.out, "%s  #%d %s %s%s: %s (%s)\n", Instant(e.Time), e.Seq, Plain(e.Node), e.Status, attempted(e.Attempt),
 			Plain(strings.TrimPrefix(e.Category+": "+e.Message, ": ")), what)
 		for line := range strings.Lines(e.Diagnostics) {
 			fmt.Fprintf(r.out, "    %s\n", Plain(strings.TrimRight(line, "\r\n")))

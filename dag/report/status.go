@@ -2,7 +2,6 @@ package report
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -15,23 +14,21 @@ import (
 
 // A Status is how a run stands. Its JSON names are kept; fields are only added.
 type Status struct {
-	RunID      string                         `json:"run_id"`
-	Name       string                         `json:"name"`
-	Dir        string                         `json:"dir"`
-	Status     string                         `json:"status"`            // running | paused | ending | completed | failed
-	Stopped    bool                           `json:"stopped,omitempty"` // running by its events, but no process holds it
-	Reason     string                         `json:"reason,omitempty"`
-	Message    string                         `json:"message,omitempty"`
-	State      string                         `json:"declared_state,omitempty"` // by milestones
-	Phase      string                         `json:"phase,omitempty"`          // the first declared one that has not ended
-	Created    time.Time                      `json:"created"`
-	Updated    time.Time                      `json:"updated"`
-	Active     float64                        `json:"active_seconds"`
-	Resumes    int                            `json:"resumes"`
-	Nodes      int                            `json:"nodes"`
-	Completed  int                            `json:"completed"`
-	Failed     int                            `json:"failed"`
-	Skipped    int                            `json:"skipped"`
+	RunID   string    `json:"run_id"`
+	Name    string    `json:"name"`
+	Dir     string    `json:"dir"`
+	Status  string    `json:"status"`            // running | paused | ending | completed | failed
+	Stopped bool      `json:"stopped,omitempty"` // running by its events, but no process holds it
+	Reason  string    `json:"reason,omitempty"`  // of a pause
+	Node    string    `json:"node,omitempty"`    // that the reason is about
+	Message string    `json:"message,omitempty"`
+	State   string    `json:"declared_state,omitempty"` // by milestones; empty: the plan has none
+	Phase   string    `json:"phase,omitempty"`          // the first declared one that has not ended
+	Created time.Time `json:"created"`
+	Updated time.Time `json:"updated"`
+	Active  float64   `json:"active_seconds"`
+	Resumes int       `json:"resumes"`
+	Counts
 	ETA        *float64                       `json:"eta_seconds"` // null: too little is known, or nothing is to come
 	CostUSD    dag.USD                        `json:"cost_usd"`
 	Projected  *dag.USD                       `json:"projected_usd"` // of the whole run; null: unknown
@@ -46,6 +43,7 @@ type Status struct {
 	Waiting    []NodeStatus                   `json:"waiting,omitempty"` // could start and does not
 	Recent     []NodeStatus                   `json:"recent,omitempty"`  // the last that ended, newest last
 	Failures   []NodeStatus                   `json:"failures,omitempty"`
+	Cut        []NodeStatus                   `json:"cancelled_nodes,omitempty"`
 	Pieces     *Pieces                        `json:"pieces,omitempty"` // of a run that its user paused
 	Errors     Errors                         `json:"errors"`
 	Warnings   int                            `json:"warnings"`           // of nodes, see the logs
@@ -53,6 +51,7 @@ type Status struct {
 	Breakers   []BreakerStatus                `json:"breakers,omitempty"`
 	Checkpoint []string                       `json:"checkpoints,omitempty"`
 	Questions  []machine.EscalationOpenedBody `json:"questions,omitempty"`
+	Drifted    []string                       `json:"drifted_artifacts,omitempty"` // live files that are not as recorded, and what becomes of them
 	Next       string                         `json:"next,omitempty"`
 	NextSteps  []string                       `json:"next_commands,omitempty"` // ready to be typed
 }
@@ -61,7 +60,8 @@ type Status struct {
 type Errors struct {
 	Recovered   int            `json:"recovered"` // a later attempt of the node completed
 	Unrecovered int            `json:"unrecovered"`
-	Categories  map[string]int `json:"categories,omitempty"`
+	Categories  map[string]int `json:"categories,omitempty"`             // of all
+	Open        map[string]int `json:"unrecovered_categories,omitempty"` // of the unrecovered
 }
 
 // A PhaseStatus is how far a declared phase is.
@@ -76,7 +76,7 @@ type NodeStatus struct {
 	ID       string    `json:"id"`
 	Kind     string    `json:"kind"`
 	Title    string    `json:"title,omitempty"`
-	Status   string    `json:"status"`
+	Status   string    `json:"status"` // running | waiting | completed | skipped | cancelled | failed
 	Attempt  int       `json:"attempt,omitempty"`
 	Seconds  float64   `json:"seconds,omitempty"`
 	CostUSD  dag.USD   `json:"cost_usd,omitempty"`
@@ -84,38 +84,6 @@ type NodeStatus struct {
 	Until    time.Time `json:"until,omitzero"`
 	Allowed  bool      `json:"allowed,omitempty"` // failed, and the run goes on
 	finished time.Time
-}
-
-// A BreakerStatus is a breaker that is not simply closed, or holds nodes for a quota.
-type BreakerStatus struct {
-	Name  string    `json:"name"`
-	State string    `json:"state"`
-	Until time.Time `json:"until,omitzero"`
-	Hold  time.Time `json:"hold,omitzero"`
-	Cause string    `json:"cause,omitempty"`
-}
-
-// OpenBreakers returns the breakers of a run that are not simply closed, or hold nodes for a quota.
-func OpenBreakers(st *machine.State, now time.Time) (list []BreakerStatus) {
-	for _, b := range st.Breakers() {
-		if b.State != "closed" || b.Hold.After(now) {
-			list = append(list, BreakerStatus{Name: b.Breaker, State: b.State, Until: b.Until, Hold: b.Hold, Cause: b.Cause})
-		}
-	}
-	return list
-}
-
-// String says what the breaker does to nodes, for people.
-func (b BreakerStatus) String() string {
-	text := b.Name + " is " + b.State
-	until := b.Until
-	if b.State == "closed" {
-		text, until = b.Name+" holds its nodes", b.Hold
-	}
-	if !until.IsZero() {
-		text += " until " + until.Local().Format("2006-01-02 15:04:05")
-	}
-	return strings.TrimSuffix(text+": "+b.Cause, ": ")
 }
 
 // recent is how many of the last ended nodes a status shows, waiting how many that wait.
@@ -129,18 +97,22 @@ func NewStatus(r *run.Run, dir string, now time.Time) *Status {
 	st := r.State()
 	v, l, g := st.Run(), st.Ledger(), st.Graph()
 	s := &Status{
-		RunID: v.ID, Name: v.Name, Dir: dir, Status: string(v.Status), State: v.State, Created: v.Created, Updated: v.Updated,
-		Active: v.Active.Seconds(), Resumes: v.Resumes, Nodes: g.Len(), CostUSD: l.Spent.USD, CapUSD: l.Budget.CapUSD,
+		RunID: v.ID, Name: v.Name, Dir: dir, Status: string(v.Status), Created: v.Created, Updated: v.Updated,
+		Active: v.Active.Seconds(), Resumes: v.Resumes, Counts: NewCounts(st), CostUSD: l.Spent.USD, CapUSD: l.Budget.CapUSD,
 		Reserved: l.Reserved.USD, Assumed: l.Assumed, Usage: l.Usage, Questions: st.Escalations(), Series: seriesOf(st),
 	}
 	switch v.Status {
 	case machine.RunPause:
-		s.Reason, s.Message = v.Pause.Reason, v.Pause.Message
+		s.Reason, s.Node, s.Message = v.Pause.Reason, v.Pause.Node, v.Pause.Message
 	case machine.RunBroken:
 		s.Message = v.Failed
 	}
 	for i := range int32(g.Len()) {
-		s.add(st.NodeAt(i), now)
+		n := st.NodeAt(i)
+		if n.Node.Kind == "milestone" {
+			s.State = v.State
+		}
+		s.add(n, now)
 	}
 	s.trim()
 	s.phases(st)
@@ -153,8 +125,26 @@ func NewStatus(r *run.Run, dir string, now time.Time) *Status {
 			s.Checkpoint = append(s.Checkpoint, c.ID)
 		}
 	}
-	s.Next, s.NextSteps = next(s)
+	s.Next, s.NextSteps = s.next(st)
 	return s
+}
+
+// Drift says which live files the next start will find changed or gone.
+func (s *Status) Drift(list []run.Drift) {
+	for _, d := range list {
+		s.Drifted = append(s.Drifted, DriftText(d))
+	}
+}
+
+// DriftText says what is wrong with a live file and what becomes of it.
+func DriftText(d run.Drift) string {
+	switch {
+	case d.Edited:
+		return d.Name + " was changed outside of the run: the next start uses the changed file and keeps the version before"
+	case d.Gone:
+		return d.Name + " is gone: the next start puts the recorded version back"
+	}
+	return d.Name + " is not the recorded version: the next start puts that back"
 }
 
 // Unheld says that no process holds the run: what its events call running was cut off, or waits to be
@@ -165,7 +155,7 @@ func (s *Status) Unheld() {
 	}
 	s.Stopped = true
 	if len(s.Questions) == 0 {
-		s.Next, s.NextSteps = "go on with: dagrun resume", []string{"dagrun resume --output-dir " + s.Dir}
+		s.Next, s.NextSteps = "go on where it stopped", []string{"dagrun resume --output-dir " + s.Dir}
 	}
 }
 
@@ -189,9 +179,7 @@ func (s *Status) add(n machine.NodeView, now time.Time) {
 		out.Status = "completed"
 		if n.Status == machine.Skipped {
 			out.Status = "skipped"
-			s.Skipped++
 		} else {
-			s.Completed++
 			out.Seconds = n.Finished.Sub(n.Started).Seconds()
 		}
 		if n.Attempt > 0 && !control(n.Node.Kind) {
@@ -199,10 +187,12 @@ func (s *Status) add(n machine.NodeView, now time.Time) {
 				s.trim()
 			}
 		}
-	case machine.Failed, machine.Cancelled, machine.Stopped:
+	case machine.Failed:
 		out.Status, out.Allowed = "failed", n.Soft
-		s.Failed++
 		s.Failures = append(s.Failures, out)
+	case machine.Cancelled:
+		out.Status = "cancelled"
+		s.Cut = append(s.Cut, out)
 	default:
 		if n.Blocked.By == "" || n.Blocked.By == "needs" || len(s.Waiting) >= waiting {
 			return
@@ -226,7 +216,7 @@ func blockText(b machine.Block, why string) string {
 	case "wait":
 		return "waits after " + why
 	case "pause":
-		return "the run is paused"
+		return "" // the status says why
 	case "person":
 		return "waits for a person: " + why
 	case "budget":
@@ -246,8 +236,7 @@ func (s *Status) phases(st *machine.State) {
 				continue
 			}
 			ps.Nodes++
-			switch v.Status {
-			case machine.Completed, machine.Skipped, machine.Failed, machine.Cancelled:
+			if v.Status.Ended() {
 				ps.Ended++
 			}
 		}
@@ -259,13 +248,14 @@ func (s *Status) phases(st *machine.State) {
 }
 
 func (s *Status) errors(st *machine.State) {
-	s.Errors.Categories = map[string]int{}
+	s.Errors.Categories, s.Errors.Open = map[string]int{}, map[string]int{}
 	for _, e := range st.Errors() {
 		s.Errors.Categories[e.Category]++
 		if v, ok := st.NodeByID(e.Node); ok && v.Status == machine.Completed {
 			s.Errors.Recovered++
 		} else {
 			s.Errors.Unrecovered++
+			s.Errors.Open[e.Category]++
 		}
 	}
 }
@@ -299,38 +289,6 @@ func (s *Status) estimate(st *machine.State, now time.Time) {
 	if usd, ok := p.Projected(st, now); ok {
 		s.Projected = &usd
 	}
-}
-
-// next is what the user can do: in words, and commands to type.
-func next(s *Status) (string, []string) {
-	at := " --output-dir " + s.Dir
-	resume := "dagrun resume" + at
-	switch {
-	case s.Status == string(machine.RunDone):
-		return "", nil
-	case len(s.Questions) > 0:
-		q := s.Questions[0]
-		answer := "ANSWER"
-		if q.Recommended != "" {
-			answer = q.Recommended
-		}
-		return "answer with: dagrun respond " + q.ID + " ANSWER", []string{fmt.Sprintf("dagrun respond %s %s%s", q.ID, answer, at), resume}
-	case s.Status == string(machine.RunBroken):
-		return "go on with: dagrun apply --again; begin anew with: dagrun apply --fresh", []string{"dagrun resume --again" + at, "dagrun apply --fresh" + at}
-	case s.Reason == "budget":
-		more := (s.CostUSD + s.Reserved) * 2
-		if s.Projected != nil {
-			more = max(more, *s.Projected)
-		}
-		return "raise the budget in the specification, then: dagrun apply; or dagrun resume --cap-usd N", []string{fmt.Sprintf("dagrun resume --cap-usd %s%s", more, at)}
-	case s.Reason == "node-failed" || s.Reason == "repeated-failure":
-		return "mend the cause, then: dagrun resume (or dagrun apply after a change of the specification)", []string{"dagrun report errors" + at, resume}
-	case s.Reason == "disk":
-		return "make room, then go on with: dagrun resume", []string{resume}
-	case len(s.Running) > 0 && s.Status == string(machine.RunRunning):
-		return "it is running, or was killed; in that case go on with: dagrun resume", []string{resume}
-	}
-	return "go on with: dagrun resume", []string{resume}
 }
 
 func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

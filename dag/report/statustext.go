@@ -33,7 +33,7 @@ func (r rows) row(name, format string, args ...any) {
 	if name != "" {
 		name += ":"
 	}
-	fmt.Fprintf(r.out, "%-11s %s\n", name, Plain(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(r.out, "%-12s %s\n", name, Plain(fmt.Sprintf(format, args...)))
 }
 
 // WriteText prints the status for people.
@@ -42,33 +42,68 @@ func (s *Status) WriteText(w io.Writer) error {
 	r.row("Pipeline", "%s", s.Name)
 	r.row("Run", "%s in %s", s.RunID, s.Dir)
 	status := strings.ToUpper(s.Status)
-	if s.Stopped {
+	switch {
+	case s.Stopped:
 		status = "STOPPED: no process runs it"
-	}
-	if s.Reason != "" {
-		status += " (" + s.Reason + ")"
-	}
-	if s.Message != "" {
+	case s.Reason != "":
+		status += " " + bracketed(ReasonText(s.Reason, s.Node, s.Message))
+	case s.Message != "":
 		status += ": " + s.Message
 	}
 	r.row("Status", "%s", status)
-	r.row("Started", "%s", s.Created.Local().Format("2006-01-02 15:04:05 MST"))
-	r.row("Last event", "%s; active for %s", s.Updated.Local().Format("2006-01-02 15:04:05 MST"), Duration(max(s.Active, 0.01)))
+	r.row("Started", "%s", Instant(s.Created))
+	r.row("Last event", "%s; active for %s", Instant(s.Updated), Duration(max(s.Active, 0.01)))
 	s.writeProgress(r)
 	s.writeMoney(r)
 	s.writeNodes(r)
-	if s.Next != "" {
-		r.row("Next", "%s", s.Next)
-		for _, c := range s.NextSteps {
-			r.row("", "  %s", c)
-		}
-	}
+	s.writeNext(r)
 	return r.out.Flush()
 }
 
+// WriteNext prints what the user can do; nothing when there is nothing to do.
+func (s *Status) WriteNext(w io.Writer) error {
+	r := rows{bufio.NewWriter(w)}
+	s.writeNext(r)
+	return r.out.Flush()
+}
+
+func (s *Status) writeNext(r rows) {
+	if s.Next == "" {
+		return
+	}
+	r.row("Next", "%s", s.Next)
+	for _, c := range s.NextSteps {
+		r.row("", "  %s", c)
+	}
+}
+
+// ReasonText says why a run pauses, and at which node unless the message names it.
+func ReasonText(reason, node, message string) string {
+	if reason == "" {
+		return message
+	}
+	if node != "" && !strings.Contains(message, node) {
+		reason += " at " + node
+	}
+	return strings.TrimSuffix(reason+": "+message, ": ")
+}
+
+// bracketed sets a reason in brackets, what follows behind them.
+func bracketed(reason string) string {
+	head, message, more := strings.Cut(reason, ": ")
+	if !more {
+		return "(" + head + ")"
+	}
+	return "(" + head + "): " + message
+}
+
+// Instant prints an instant for people: local time and its zone. Logs and JSON have UTC.
+func Instant(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") }
+
 func (s *Status) writeProgress(r rows) {
-	ended := s.Completed + s.Skipped + s.allowed()
-	r.row("Progress", "%s %d/%d nodes (%d%%), %d skipped, %d failed", bar(float64(ended), float64(s.Nodes)), ended, s.Nodes, percent(ended, s.Nodes), s.Skipped, s.Failed)
+	ended := s.Nodes - s.Open
+	r.row("Progress", "%s %d/%d nodes (%d%%)", bar(float64(ended), float64(s.Nodes)), ended, s.Nodes, percent(ended, s.Nodes))
+	r.row("Nodes", "%s", s.Counts)
 	for _, p := range s.Phases {
 		mark := ""
 		if p.Name == s.Phase {
@@ -76,25 +111,16 @@ func (s *Status) writeProgress(r rows) {
 		}
 		r.row("Phase", "%s %d/%d (%d%%)%s", p.Name, p.Ended, p.Nodes, percent(p.Ended, p.Nodes), mark)
 	}
-	if s.State != "" && s.State != "CREATED" {
+	if s.State != "" {
 		r.row("State", "%s", s.State)
 	}
-	if s.Status != string(machine.RunDone) && s.Status != string(machine.RunBroken) {
+	if s.Open > 0 && s.Status != string(machine.RunBroken) {
 		left := "not known yet"
 		if s.ETA != nil {
 			left = "about " + Duration(max(*s.ETA, 0.01))
 		}
 		r.row("Remaining", "%s", left)
 	}
-}
-
-func (s *Status) allowed() (n int) {
-	for _, f := range s.Failures {
-		if f.Allowed {
-			n++
-		}
-	}
-	return n
 }
 
 func (s *Status) writeMoney(r rows) {
@@ -172,8 +198,12 @@ func shareLines(list []Share) (lines []string) {
 	return lines
 }
 
+// writeSeries prints what has a value for each of the nodes, so that it can be followed.
 func writeSeries(r rows, list []Series) {
 	for _, s := range list {
+		if len(s.Values) < len(list[0].Values) { // the longest comes first
+			break
+		}
 		r.row("Trend", "%s %s", s.Name, strings.Join(s.Values, " -> "))
 	}
 }
@@ -187,24 +217,33 @@ func (s *Status) writeNodes(r rows) {
 	writeList(r, "Waiting", s.Waiting)
 	writeList(r, "Last ended", s.Recent)
 	writeList(r, "Failed", s.Failures)
+	writeList(r, "Cancelled", s.Cut)
 	_ = s.Pieces.WriteText(r.out) // a bufio.Writer keeps its error for Flush
 	if len(s.Checkpoint) > 0 {
 		r.row("Checkpoints", "%d (%s)", len(s.Checkpoint), strings.Join(s.Checkpoint, ", "))
 	}
-	r.row("Errors", "%d recovered, %d unrecovered%s; %s", s.Errors.Recovered, s.Errors.Unrecovered, categoriesText(s.Errors.Categories), count(s.Warnings, "warning"))
+	r.row("Errors", "%s; %s", s.Errors, count(s.Warnings, "warning"))
+	for _, d := range s.Drifted {
+		r.row("Artifact", "%s", d)
+	}
 	if len(s.Degraded) > 0 {
 		r.row("Degraded", "%s", strings.Join(s.Degraded, ", "))
 	}
 	for _, b := range s.Breakers {
-		text := b.Name + " is " + b.State + untilText(b.Until)
-		if !b.Hold.IsZero() {
-			text += ", its quota is used up" + untilText(b.Hold)
-		}
-		r.row("Breaker", "%s%s", text, because("", b.Cause))
+		r.row("Breaker", "%s", b)
 	}
 	for _, q := range s.Questions {
 		r.row("Question", "%s: %s [%s]%s", q.ID, q.Message, strings.Join(q.Options, ", "), untilText(q.Deadline))
 	}
+}
+
+// String says how many errors there were, by category those that nothing has mended.
+func (e Errors) String() string {
+	text := fmt.Sprintf("%d recovered, %d unrecovered%s", e.Recovered, e.Unrecovered, categoriesText(e.Open))
+	if e.Recovered+e.Unrecovered == machine.ErrorsKept {
+		text += ", of the last " + strconv.Itoa(machine.ErrorsKept)
+	}
+	return text
 }
 
 func categoriesText(m map[string]int) string {
@@ -245,7 +284,7 @@ func writeList(r rows, title string, nodes []NodeStatus) {
 			line += "  " + n.Why
 		}
 		if !n.Until.IsZero() {
-			line += " until " + n.Until.Local().Format("15:04:05")
+			line += "; not before " + Instant(n.Until)
 		}
 		fmt.Fprintln(r.out, Plain(line))
 	}
@@ -255,5 +294,5 @@ func untilText(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return " until " + t.Local().Format("15:04")
+	return " until " + Instant(t)
 }

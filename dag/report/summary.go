@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/run"
 	"dagrun.dev/internal/disk"
@@ -20,18 +21,16 @@ import (
 
 // A Summary is the account of a run at its end, or at a pause.
 type Summary struct {
-	RunID      string                       `json:"run_id"`
-	Name       string                       `json:"name"`
-	Status     string                       `json:"status"`
-	Reason     string                       `json:"reason,omitempty"`
-	Started    time.Time                    `json:"started"`
-	Ended      time.Time                    `json:"ended"`
-	Active     float64                      `json:"active_seconds"`
-	Nodes      int                          `json:"nodes"`
-	Completed  int                          `json:"completed"`
-	Failed     int                          `json:"failed"`
-	Skipped    int                          `json:"skipped"`
-	CostUSD    json.RawMessage              `json:"cost_usd"`
+	RunID   string    `json:"run_id"`
+	Name    string    `json:"name"`
+	Status  string    `json:"status"`
+	Reason  string    `json:"reason,omitempty"`
+	Started time.Time `json:"started"`
+	Ended   time.Time `json:"ended"`
+	Active  float64   `json:"active_seconds"`
+	Counts
+	Errors     Errors                       `json:"errors"`
+	CostUSD    dag.USD                      `json:"cost_usd"`
 	Usage      machine.Usage                `json:"usage"`
 	Phases     []PhaseStatus                `json:"phases,omitempty"`
 	Series     []Series                     `json:"series,omitempty"`
@@ -48,6 +47,12 @@ type Summary struct {
 	Folders    []string                     `json:"folders,omitempty"`   // of nodes' files: prompts, answers, pictures
 	Logs       string                       `json:"logs"`
 	Log        []ErrorLog                   `json:"error_log,omitempty"`
+}
+
+// A Warning is a line that an attempt left.
+type Warning struct {
+	Node string `json:"node"`
+	Text string `json:"text"`
 }
 
 // An ErrorLog is one error in the form of the run's own YAML log (L-6).
@@ -74,29 +79,21 @@ type Resolution struct {
 	Successful bool   `json:"successful"`
 }
 
-// NewSummary sums up a run that is open. o are its options; dir is shown in paths. The events are read
-// only where there is something in them that the state does not say.
-func NewSummary(r *run.Run, o run.Options, dir string, now time.Time) (*Summary, error) {
-	st := r.State()
-	s := NewStatus(r, dir, now)
+// NewSummary sums up a run that is open. o are its options, s is how it stands. The events are read only
+// where there is something in them that the state does not say.
+func NewSummary(r *run.Run, o run.Options, s *Status) (*Summary, error) {
+	st, dir := r.State(), s.Dir
 	h := &History{}
-	if s.Warnings > 0 || len(st.Errors()) > 0 || s.CostUSD > 0 || len(s.Breakers) > 0 {
+	if s.Errors.Recovered+s.Errors.Unrecovered > 0 || s.CostUSD > 0 || len(st.Breakers()) > 0 {
 		var err error
 		if h, err = ReadHistory(o); err != nil {
 			return nil, err
 		}
 	}
-	cost, err := s.CostUSD.MarshalJSON()
-	if err != nil {
-		return nil, err
-	}
-	sum := &Summary{RunID: s.RunID, Name: s.Name, Status: s.Status, Reason: strings.TrimPrefix(s.Reason+": "+s.Message, ": "), Started: s.Created, Ended: s.Updated, Active: s.Active,
-		Nodes: s.Nodes, Completed: s.Completed, Failed: s.Failed, Skipped: s.Skipped, CostUSD: cost, Usage: s.Usage, Phases: s.Phases, Series: s.Series, Shares: s.Shares,
-		Retries: h.Retries, Waits: h.Waits, Waited: h.Waited.Seconds(), Breakers: h.Breakers, Degraded: s.Degraded, Warnings: h.Warnings, Checkpoint: s.Checkpoint,
-		Logs: filepath.Join(dir, run.Dir, run.LogsDir)}
-	if sum.Reason == ": " {
-		sum.Reason = ""
-	}
+	sum := &Summary{RunID: s.RunID, Name: s.Name, Status: s.Status, Reason: ReasonText(s.Reason, s.Node, s.Message),
+		Started: s.Created, Ended: s.Updated, Active: s.Active, Counts: s.Counts, Errors: s.Errors, CostUSD: s.CostUSD, Usage: s.Usage,
+		Phases: s.Phases, Series: s.Series, Shares: s.Shares, Retries: h.Retries, Waits: h.Waits, Waited: h.Waited.Seconds(), Breakers: h.Breakers,
+		Degraded: s.Degraded, Warnings: warnings(st), Checkpoint: s.Checkpoint, Logs: filepath.Join(dir, run.Dir, run.LogsDir)}
 	for _, f := range s.Failures {
 		if f.Allowed {
 			sum.Allowed = append(sum.Allowed, f)
@@ -110,6 +107,21 @@ func NewSummary(r *run.Run, o run.Options, dir string, now time.Time) (*Summary,
 		sum.Log = append(sum.Log, logOf(&h.Errors[i], st))
 	}
 	return sum, nil
+}
+
+// warnings returns what the last attempts of the nodes left to be said, in plan order. Those of attempts that
+// were made again are in the logs.
+func warnings(st *machine.State) (list []Warning) {
+	for i := range int32(st.Graph().Len()) {
+		v := st.NodeAt(i)
+		if v.Last == nil {
+			continue
+		}
+		for _, w := range v.Last.Warnings {
+			list = append(list, Warning{v.Node.ID, w})
+		}
+	}
+	return list
 }
 
 // folders returns the folders that hold the files of nodes, one for each first part of their paths.
@@ -173,10 +185,13 @@ func (s *Summary) WriteText(w io.Writer) error {
 		r.row("Retries", "%d, %s; waited %s in all", s.Retries, count(s.Waits, "wait"), Duration(max(s.Waited, 0.01)))
 	}
 	for _, b := range s.Breakers {
-		r.row("Breaker", "%s became %s%s%s", b.Breaker, b.State, untilText(b.Until), because("", b.Cause))
+		r.row("Breaker", "%s", BreakerText(&b, Instant))
 	}
 	for _, f := range s.Allowed {
 		r.row("Failed", "%s, which the run allows: %s", f.ID, f.Why)
+	}
+	if s.Errors.Recovered+s.Errors.Unrecovered > 0 {
+		r.row("Errors", "%s", s.Errors)
 	}
 	if len(s.Degraded) > 0 {
 		r.row("Degraded", "%s", strings.Join(s.Degraded, ", "))

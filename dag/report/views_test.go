@@ -79,7 +79,7 @@ func TestReports(t *testing.T) {
 	all.Write(text(t, NewQuality(r.State(), h).WriteText))
 	all.Write(text(t, NewBudget(r.State(), h).WriteText))
 	all.Write(text(t, func(w io.Writer) error { return WriteErrors(w, h.Errors) }))
-	sum, err := NewSummary(r, options(x.m), "out", x.d.now)
+	sum, err := NewSummary(r, options(x.m), NewStatus(r, "out", x.d.now))
 	if err != nil {
 		t.Fatal(err)
 	}

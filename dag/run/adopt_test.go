@@ -227,7 +227,7 @@ func TestCheckpointAndRevert(t *testing.T) {
 	}
 	// B-8: the preview says what becomes invalid and what redoing it costs.
 	p, err := r.PreviewRevert("cp-1")
-	if err != nil || strings.Join(p.Nodes, " ") != "b3 b4" || p.RedoUSD != 500000 || strings.Join(p.Files, " ") != "page.html" {
+	if err != nil || strings.Join(p.Nodes, " ") != "b3 b4" || p.RedoUSD != 500000 || strings.Join(p.Files, " ") != "page.html _orchestrator/notes.md" {
 		t.Fatalf("%+v %v", p, err)
 	}
 	head := r.Head()

@@ -120,9 +120,9 @@ func (r *Run) writeCheckpoint(now time.Time, id, node string, names []string) (*
 	c := &CheckpointInfo{
 		Format: 1, ID: id, Node: node, CreatedAt: now.UTC().Truncate(time.Millisecond), RunID: r.ID(),
 		Head: r.head.Seq, HeadHash: r.head.Hash, Plan: snap.Plan, State: artifact.Digest(state),
-		Path: path.Join(Dir, checkpoints, id),
+		Path:      path.Join(Dir, checkpoints, id),
+		Completed: r.state.Count(machine.Completed), Failed: r.state.Count(machine.Failed), CostUSD: r.state.Spent().USD,
 	}
-	r.count(c)
 	if c.Files, err = r.saveFiles(temp, node, names); err != nil {
 		return nil, nil, err
 	}
@@ -143,21 +143,6 @@ func (r *Run) writeCheckpoint(now time.Time, id, node string, names []string) (*
 		return nil, nil, err
 	}
 	return c, manifest, errors.Join(r.own.SyncDir(checkpoints), r.own.SyncDir("."))
-}
-
-// count fills in how far the run is.
-func (r *Run) count(c *CheckpointInfo) {
-	g := r.state.Graph()
-	for i := range int32(g.Len()) {
-		v := r.state.NodeAt(i)
-		c.CostUSD += v.Cost
-		switch v.Status {
-		case machine.Completed:
-			c.Completed++
-		case machine.Failed:
-			c.Failed++
-		}
-	}
 }
 
 // saveFiles copies the versions that a node sees (that are live, for no node) into a folder.

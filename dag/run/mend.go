@@ -15,17 +15,7 @@ import (
 // is the user's: it is kept, adopted and said. But while an attempt that writes the file was under way,
 // who changed it is not known: then the recorded version comes back and what was found is kept.
 func (r *Run) mend(rep *Report) error {
-	unsure := map[string]bool{}
-	if r.o.Salvage { // events that wrote files may be among those that are lost
-		for _, t := range r.index.artifacts() {
-			unsure[t.Name] = true
-		}
-	}
-	for _, v := range inFlight(r.state) {
-		for _, name := range v.Node.Writes {
-			unsure[name] = true
-		}
-	}
+	unsure := r.unsure()
 	for _, t := range r.index.artifacts() {
 		if slices.ContainsFunc(t.Versions, func(v version) bool { return v.Standing == open }) {
 			continue // Resume decides, when it is known whether the attempt counts
@@ -38,15 +28,11 @@ func (r *Run) mend(rep *Report) error {
 }
 
 func (r *Run) mendFile(name string, unsure bool, rep *Report) error {
-	recorded, previous := r.index.live(name)
-	found, digest, err := r.tree.Look(name, recorded, previous)
-	if err != nil {
-		return err
-	}
-	ours := found != artifact.Edited || r.index.isVoid(name, digest)
+	recorded, _ := r.index.live(name)
+	digest, fine, ours, err := r.look(name)
 	switch {
-	case found == artifact.Fine, recorded == "" && digest == "":
-		return nil
+	case err != nil || fine:
+		return err
 	case !ours && !unsure:
 		rep.Edited = append(rep.Edited, name)
 		rep.warn("%s was changed outside of the run: the changed file is used from now on (the version before is %s)", name, r.store.Path(recorded))
@@ -66,6 +52,31 @@ func (r *Run) mendFile(name string, unsure bool, rep *Report) error {
 	rep.Restored = append(rep.Restored, name)
 	rep.warn("%s was brought back to the version that is recorded%s", name, was)
 	return nil
+}
+
+// unsure names the artifacts that may hold what an attempt wrote of which there is no record.
+func (r *Run) unsure() map[string]bool {
+	unsure := map[string]bool{}
+	if r.o.Salvage { // events that wrote files may be among those that are lost
+		for _, t := range r.index.artifacts() {
+			unsure[t.Name] = true
+		}
+	}
+	for _, v := range inFlight(r.state) {
+		for _, name := range v.Node.Writes {
+			unsure[name] = true
+		}
+	}
+	return unsure
+}
+
+// look returns the digest of a live file (empty = none), whether it is the recorded one, and whether this
+// program or a node wrote it.
+func (r *Run) look(name string) (digest string, fine, ours bool, err error) {
+	recorded, previous := r.index.live(name)
+	found, digest, err := r.tree.Look(name, recorded, previous)
+	fine = found == artifact.Fine || recorded == "" && digest == ""
+	return digest, fine, found != artifact.Edited || r.index.isVoid(name, digest), err
 }
 
 // putBack makes the recorded version live, or removes the file when there was none: what it holds

@@ -3,7 +3,9 @@ package run
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"dagrun.dev/dag"
@@ -13,22 +15,27 @@ import (
 
 // A Preview says what reverting would do.
 type Preview struct {
-	Checkpoint CheckpointInfo
-	Nodes      []string // finished or started since; they run again, in plan order
-	Files      []string // live paths that change
-	RedoUSD    dag.USD  // what those nodes cost so far
-	RedoTime   time.Duration
-	Once       []string // nodes among them with effect once: their effect cannot be undone
+	Checkpoint  CheckpointInfo `json:"checkpoint"`
+	Nodes       []string       `json:"nodes"`        // finished or started since; they run again, in plan order
+	Files       []string       `json:"files"`        // live paths that change: artifacts, then accumulators
+	RedoUSD     dag.USD        `json:"redo_usd"`     // what those nodes cost so far
+	RedoSeconds float64        `json:"redo_seconds"` // and took
+	Once        []string       `json:"once"`         // nodes among them with effect once: their effect cannot be undone
 }
 
 // PreviewRevert says what Revert would do. Works read-only.
 func (r *Run) PreviewRevert(id string) (*Preview, error) {
+	var known []string
 	for _, b := range r.index.saved {
 		if b.ID == id {
 			return r.preview(b)
 		}
+		known = append(known, b.ID)
 	}
-	return nil, fmt.Errorf("run: there is no checkpoint %q", id)
+	if len(known) == 0 {
+		return nil, fmt.Errorf("there is no checkpoint %q: the run has made none yet", id)
+	}
+	return nil, fmt.Errorf("there is no checkpoint %q; there are %s", id, strings.Join(known, ", "))
 }
 
 func (r *Run) preview(b saved) (*Preview, error) {
@@ -44,17 +51,17 @@ func (r *Run) preview(b saved) (*Preview, error) {
 	if err != nil {
 		return nil, fmt.Errorf("run: checkpoint %s cannot be used: %w", b.ID, err)
 	}
-	p := &Preview{Checkpoint: *c}
+	p := &Preview{Checkpoint: *c, Nodes: []string{}, Files: []string{}, Once: []string{}}
 	now := r.state.Graph()
 	for i := range int32(now.Len()) {
 		v := r.state.NodeAt(i)
-		if v.Attempt == 0 && !ended(v.Status) || same(then, v) || v.Node.ID == b.Node && v.Generation == b.Generation {
+		if v.Attempt == 0 && !v.Status.Ended() || same(then, v) || v.Node.ID == b.Node && v.Generation == b.Generation {
 			continue // not begun, as it was then, or the node that made the checkpoint
 		}
 		p.Nodes = append(p.Nodes, v.Node.ID)
 		p.RedoUSD += v.Cost
 		if !v.First.IsZero() && v.Finished.After(v.First) {
-			p.RedoTime += v.Finished.Sub(v.First)
+			p.RedoSeconds += v.Finished.Sub(v.First).Seconds()
 		}
 		if v.Node.Effect == "once" && v.Attempt > 0 {
 			p.Once = append(p.Once, v.Node.ID)
@@ -65,13 +72,22 @@ func (r *Run) preview(b saved) (*Preview, error) {
 			p.Files = append(p.Files, f.Path)
 		}
 	}
+	again := map[string]bool{}
+	for _, id := range p.Nodes {
+		again[id] = true
+	}
+	for _, t := range r.index.accumulators() { // the entries of nodes that run again leave it
+		if slices.ContainsFunc(t.Versions, func(v version) bool { return v.Standing == valid && again[v.Node] }) {
+			p.Files = append(p.Files, t.Path)
+		}
+	}
 	return p, nil
 }
 
 // same reports whether a node had ended at the time of the checkpoint as it has now.
 func same(then *machine.State, v machine.NodeView) bool {
 	w, ok := then.NodeByID(v.Node.ID)
-	return ok && ended(w.Status) && w.Generation == v.Generation && w.Status == v.Status && w.Finished.Equal(v.Finished)
+	return ok && w.Status.Ended() && w.Generation == v.Generation && w.Status == v.Status && w.Finished.Equal(v.Finished)
 }
 
 // Revert goes back to a checkpoint: hashes are verified, REVERTED is recorded, artifacts and

@@ -1,0 +1,232 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/run"
+)
+
+// WriteText prints the plan for people.
+func (p *Plan) WriteText(w io.Writer) error {
+	out := bufio.NewWriter(w)
+	fmt.Fprintf(out, "Plan: %s%s, %s, digest %s\n", p.Name, titled(p.Title), count(len(p.Nodes), "node"), shortDigest(p.Digest))
+	switch {
+	case p.Run.ID == "":
+		fmt.Fprintf(out, "Run:  none yet in %s\n", p.Run.Dir)
+	default:
+		fmt.Fprintf(out, "Run:  %s in %s, event %d\n", p.Run.ID, p.Run.Dir, p.Run.Seq)
+	}
+	for i, v := range p.Params {
+		head := "Set:  "
+		if i > 0 {
+			head = "      "
+		}
+		fmt.Fprintf(out, "%s%s = %s\n", head, Plain(v.Name), Plain(string(v.Value)))
+	}
+	width := 4
+	for i := range p.Nodes {
+		width = min(40, max(width, len(p.Nodes[i].ID)))
+	}
+	fmt.Fprintln(out)
+	for i := range p.Nodes {
+		p.writeNode(out, i, width)
+	}
+	for _, l := range p.Limits {
+		fmt.Fprintf(out, "\nLimit: %s\n", l)
+	}
+	for _, b := range p.Breakers {
+		fmt.Fprintf(out, "\nBreaker: %s\n", b)
+	}
+	for _, l := range p.Warnings {
+		fmt.Fprintf(out, "\nWarning: %s\n", l)
+	}
+	p.writeTotals(out)
+	return out.Flush()
+}
+
+func (p *Plan) writeNode(out io.Writer, i, width int) {
+	n := &p.Nodes[i]
+	line := fmt.Sprintf("%5d  %-8s %-*s  %-10s %-9s %s", i+1, n.Do, width, n.ID, n.Kind, Duration(n.Seconds[1]), n.cost())
+	fmt.Fprintln(out, strings.TrimRight(line, " "))
+	for _, d := range n.details() {
+		fmt.Fprintf(out, "       %s\n", d)
+	}
+}
+
+// details are the lines under a node.
+func (n *PlanNode) details() []string {
+	var out []string
+	add := func(name string, list []string) {
+		if len(list) > 0 {
+			out = append(out, name+": "+strings.Join(list, ", "))
+		}
+	}
+	add("why", n.reasons())
+	if n.Do == run.DoReuse || n.Do == run.DoRemoved {
+		return out
+	}
+	if n.Title != "" {
+		out = append(out, n.Title)
+	}
+	needs := "needs"
+	if n.AtLeast > 0 {
+		needs = fmt.Sprintf("needs %d of", n.AtLeast)
+	}
+	if n.Again > 0 {
+		needs = fmt.Sprintf("needs %d of (those that fail run again, %s at most)", n.AtLeast, count(n.Again, "time"))
+	}
+	add(needs, n.Needs)
+	if only := onlyWhen(n.When, n.RunsWith); only != "" {
+		out = append(out, only)
+	}
+	if n.Items != "" {
+		out = append(out, "one node for each of "+n.Items)
+	}
+	add("reads", n.Reads)
+	add("writes", n.Writes)
+	add("appends", n.Appends)
+	out = append(out, n.Notes...)
+	effect := "effect: " + n.Effect
+	switch n.Effect {
+	case "once":
+		effect += " (cannot be undone; an unknown outcome is asked about)"
+	case "probe":
+		effect += " (an unknown outcome is probed)"
+	}
+	if n.Reserve.USD > 0 {
+		effect += "; reserves $" + n.Reserve.USD.String()
+	}
+	return append(out, effect)
+}
+
+// reasons say why a node runs: what of it changed, if that is known more closely than by parts.
+func (n *PlanNode) reasons() []string {
+	switch {
+	case n.Maybe && len(n.Why) == 0:
+		return []string{"only if what it reads has changed"}
+	case n.Maybe:
+		return []string{"only if the result of " + n.Why[0] + " changes"}
+	case len(n.Changes) == 0:
+		return n.Why
+	}
+	var list []string
+	for _, c := range n.Changes {
+		list = append(list, Plain(c.String()))
+	}
+	return list
+}
+
+// cost prints a node's cost range; nothing for what is free.
+func (n *PlanNode) cost() string {
+	if n.USD[2] == 0 && !n.Unknown {
+		return ""
+	}
+	s := usdRange(n.USD)
+	if n.Unknown {
+		return s + " (unknown)"
+	}
+	return s + " (" + n.CostFrom + ")"
+}
+
+func (p *Plan) writeTotals(out io.Writer) {
+	t := &p.Totals
+	fmt.Fprintf(out, "\n%d to run", t.Run)
+	var some []string
+	if t.Maybe > 0 {
+		some = append(some, fmt.Sprintf("%d on a condition", t.Maybe))
+	}
+	if t.IfNew > 0 {
+		some = append(some, fmt.Sprintf("%d only if a result before them changes", t.IfNew))
+	}
+	if len(some) > 0 {
+		fmt.Fprintf(out, " (%s)", strings.Join(some, ", "))
+	}
+	fmt.Fprintf(out, ", %d reused, %d removed\n", t.Reuse, t.Removed)
+	if t.Seconds[1] > 0 {
+		fmt.Fprintf(out, "Time:   %s of work, %s at best in parallel\n", Duration(t.Seconds[1]), Duration(t.Longest))
+	}
+	if t.USD[2] > 0 || t.Unknown > 0 {
+		fmt.Fprintf(out, "Cost:   low $%s, expected $%s, high $%s", t.USD[0].String(), t.USD[1].String(), t.USD[2].String())
+		if t.Unknown > 0 {
+			fmt.Fprintf(out, "; %s of unknown cost, counted at what is reserved", count(t.Unknown, "node"))
+		}
+		fmt.Fprintln(out)
+	}
+	if b := p.Budget; b.CapUSD > 0 || b.WarnUSD > 0 || b.CapTokens > 0 || b.Wall > 0 {
+		fmt.Fprintf(out, "Budget: %s\n", budgetText(b, p.SpentUSD))
+	}
+	if b := p.Budget; b.CapUSD > 0 && p.SpentUSD+t.USD[1] > b.CapUSD {
+		fmt.Fprintf(out, "The expected cost passes the cap: the run will pause before the call that could.\n")
+	}
+}
+
+func budgetText(b dag.Budget, spent dag.USD) string {
+	var parts []string
+	if b.CapUSD > 0 {
+		parts = append(parts, "cap $"+b.CapUSD.String())
+	}
+	if b.WarnUSD > 0 {
+		parts = append(parts, "warning at $"+b.WarnUSD.String())
+	}
+	if b.CapTokens > 0 {
+		parts = append(parts, fmt.Sprintf("cap %d tokens", b.CapTokens))
+	}
+	if b.Wall > 0 {
+		parts = append(parts, "at most "+b.Wall.D().String())
+	}
+	if spent > 0 {
+		parts = append(parts, "$"+spent.String()+" spent")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// shortDigest is as much of a digest as people compare.
+func shortDigest(d string) string { return d[:min(12, len(d))] }
+
+func titled(title string) string {
+	if title == "" {
+		return ""
+	}
+	return " (" + title + ")"
+}
+
+// Count prints a number of things: 1 node, 2 nodes.
+func Count(n int, what string) string { return count(n, what) }
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func usdRange(r [3]dag.USD) string {
+	if r[0] == r[2] {
+		return "$" + r[1].String()
+	}
+	return "$" + r[0].String() + " to $" + r[2].String()
+}
+
+// Duration prints seconds as people say them: 0.25s, 7.5s, 3m05s, 2h10m. Nothing for an unknown
+// time.
+func Duration(sec float64) string {
+	switch {
+	case sec <= 0:
+		return ""
+	case sec < 0.005:
+		return "<0.01s"
+	case sec < 1:
+		return fmt.Sprintf("%.2fs", sec)
+	case sec < 59.95:
+		return fmt.Sprintf("%.1fs", sec)
+	case sec < 3599.5:
+		s := int(sec + 0.5)
+		return fmt.Sprintf("%dm%02ds", s/60, s%60)
+	}
+	m := int(sec/60 + 0.5)
+	return fmt.Sprintf("%dh%02dm", m/60, m%60)
+}
