@@ -1,2 +1,5 @@
 // Lines of running text have room.
-[...document.querySelectorAll('.chapter > p, .lead, .card p')].every(e => parseFloat(getComputedStyle(e).lineHeight) >= 1.35 * parseFloat(getComputedStyle(e).fontSize))
+(() => {
+	const all = [...document.querySelectorAll('.chapter > p, .lead, .card p')];
+	return all.length > 0 && all.every(e => parseFloat(getComputedStyle(e).lineHeight) >= 1.35 * parseFloat(getComputedStyle(e).fontSize) - .1);
+})()

@@ -1,2 +1,5 @@
 // Each chapter has a drawing.
-[...document.querySelectorAll('.chapter')].every(c => c.querySelectorAll('figure svg').length >= 1)
+(() => {
+	const all = [...document.querySelectorAll('.chapter')];
+	return all.length > 0 && all.every(c => [...c.querySelectorAll('figure svg')].some(s => s.childElementCount > 0 && s.getBoundingClientRect().height > 0));
+})()

@@ -1,2 +1,5 @@
 // Each chapter has a table.
-[...document.querySelectorAll('.chapter')].every(c => c.querySelector('table.ledger tbody tr'))
+(() => {
+	const all = [...document.querySelectorAll('.chapter')];
+	return all.length > 0 && all.every(c => c.querySelector('table.ledger tbody tr'));
+})()

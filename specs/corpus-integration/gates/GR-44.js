@@ -6,5 +6,5 @@
 		if (top(e) - last > 2 * innerHeight) return false;
 		last = Math.max(last, bottom(e));
 	}
-	return last > 0;
+	return last > 0 && document.documentElement.scrollHeight - last <= 2 * innerHeight;
 })()

@@ -1,2 +1,5 @@
 // The first view shows the title and the way into the chapters.
-(() => { const t = s => document.querySelector(s).getBoundingClientRect(); return t('h1').bottom <= innerHeight && t('.toc').top <= innerHeight; })()
+['h1', '.toc'].every(name => {
+	const e = document.querySelector(name), r = e.getBoundingClientRect();
+	return e.checkVisibility({opacityProperty: true, visibilityProperty: true}) && r.top >= 0 && r.width > 0 && (name === 'h1' ? r.bottom : r.top) <= innerHeight;
+})
