@@ -219,8 +219,14 @@ func FuzzExtract(f *testing.F) {
 		s := accept.NewState(nil, answer)
 		err := step.Apply(s)
 		outcomeOf(t, s, err)
-		if p, ok := s.Artifacts["p"]; ok && !strings.Contains(strings.ToLower(string(p)), "</html") {
+		p, ok := s.Artifacts["p"]
+		if ok && !strings.Contains(strings.ToLower(string(p)), "</html") {
 			t.Fatalf("took %q", p)
+		}
+		if again := accept.NewState(nil, string(p)); ok && len(s.Warnings) == 0 {
+			if _ = step.Apply(again); string(again.Artifacts["p"]) != string(p) {
+				t.Fatalf("took %q, and of that %q", p, again.Artifacts["p"])
+			}
 		}
 	})
 }

@@ -3,7 +3,6 @@ package prompt
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -112,11 +111,6 @@ func (a *assembly) log(level, format string, args ...any) {
 	if a.task.Log != nil {
 		a.task.Log(level, fmt.Sprintf(format, args...))
 	}
-}
-
-func readAll(r io.Reader) (string, error) {
-	b, err := io.ReadAll(r)
-	return string(b), err
 }
 
 // grouped prints 51546 as 51,546.

@@ -3,10 +3,10 @@ package prompt
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
+	"maps"
 	"path"
-	"sort"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -94,14 +94,7 @@ func decode(with json.RawMessage) (*settings, error) {
 }
 
 // names returns the variables' names in order.
-func (s *settings) names() []string {
-	names := make([]string, 0, len(s.Vars))
-	for name := range s.Vars {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	return names
-}
+func (s *settings) names() []string { return slices.Sorted(maps.Keys(s.Vars)) }
 
 // name is what messages call the template.
 func (s *settings) name() string {
@@ -117,29 +110,16 @@ func (s *settings) template(open func(string) (io.ReadCloser, error)) (*template
 		if s.Text == nil {
 			return nil, nodes.Fail("config", "prompt: want one of file and text")
 		}
-		return parse(s.name(), string(*s.Text))
+		return parse(s.name(), string(*s.Text)), nil
 	}
-	src, err := readFile(open, s.File)
+	src, err := accept.ReadText(open, "file", s.File)
 	if err != nil {
 		return nil, err
 	}
 	if !utf8.ValidString(src) {
 		return nil, nodes.Fail("config", "template "+s.File+" is not UTF-8 text")
 	}
-	return parse(s.name(), src)
-}
-
-func readFile(open func(string) (io.ReadCloser, error), name string) (string, error) {
-	r, err := open(name)
-	if err != nil {
-		return "", &nodes.Error{Category: "config", Message: "file " + name, Err: err}
-	}
-	defer r.Close()
-	b, err := io.ReadAll(r)
-	if err != nil {
-		return "", fmt.Errorf("file %s: %w", name, err)
-	}
-	return string(b), nil
+	return parse(s.name(), src), nil
 }
 
 // chosen returns which of n files or entries are shown.

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/accept"
 )
 
 const (
@@ -131,7 +132,7 @@ func about(what string, err error) error {
 }
 
 func (a *assembly) file(s *slot, name string) error {
-	text, err := readFile(a.task.File, name)
+	text, err := accept.ReadText(a.task.File, "file", name)
 	if err != nil {
 		return err
 	}
@@ -147,7 +148,7 @@ func (a *assembly) files(s *slot, v variable) error {
 	chosen := v.chosen(len(*v.Files))
 	for i, at := range chosen {
 		f := (*v.Files)[at]
-		text, err := readFile(a.task.File, f.Path)
+		text, err := accept.ReadText(a.task.File, "file", f.Path)
 		if err != nil {
 			return err
 		}
@@ -178,17 +179,12 @@ func (a *assembly) order(s *slot, v variable, labels []string) {
 }
 
 func (a *assembly) artifact(s *slot, v variable) error {
-	r, err := a.task.Artifact(v.Artifact)
+	text, err := accept.ReadText(a.task.Artifact, "artifact", v.Artifact)
 	if errors.Is(err, fs.ErrNotExist) && v.Else != nil {
 		return nil
 	}
 	if err != nil {
-		return &nodes.Error{Category: "config", Message: "artifact " + v.Artifact, Err: err}
-	}
-	defer r.Close()
-	text, err := readAll(r)
-	if err != nil {
-		return fmt.Errorf("artifact %s: %w", v.Artifact, err)
+		return err
 	}
 	s.add(v.Artifact, "", a.input(v.Artifact, text))
 	return nil

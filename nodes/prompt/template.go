@@ -30,7 +30,7 @@ var braced = regexp.MustCompile(`\{+([A-Z][A-Z0-9_]+)\}+`)
 
 // parse cuts a template. Of the braces around a name, the pairs count: one pair is a placeholder,
 // n pairs stand for n-1 as text; unpaired braces outside of them are text. So {"a":{NAME}} works.
-func parse(name, src string) (*template, error) {
+func parse(name, src string) *template {
 	t := &template{name: name, src: normal(src)}
 	end := 0
 	for _, m := range braced.FindAllStringSubmatchIndex(t.src, -1) {
@@ -51,7 +51,7 @@ func parse(name, src string) (*template, error) {
 		end = to
 	}
 	t.literal(t.src[end:])
-	return t, nil
+	return t
 }
 
 func (t *template) literal(s string) {

@@ -273,5 +273,9 @@ func FuzzVerdict(f *testing.F) {
 		if s.Values["decision"] == "RELEASE" && !strings.Contains(strings.ToUpper(normal(review)), "RELEASE") {
 			t.Fatal("released without the word")
 		}
+		quoted := accept.NewState(nil, "> "+strings.NewReplacer("\r\n", "\n> ", "\r", "\n> ", "\n", "\n> ").Replace(review))
+		if err := step.Apply(quoted); err != nil || quoted.Values["reason"] != "missing" || quoted.Values["x"] != -1.0 {
+			t.Fatalf("a quoted review decides: %v %v", quoted.Values, err)
+		}
 	})
 }

@@ -59,13 +59,15 @@ func (f *From) Read(t *nodes.Task) (string, error) {
 	case f.Text != nil:
 		return string(*f.Text), nil
 	case f.File != "":
-		return slurp(t.File, "file", f.File)
+		return ReadText(t.File, "file", f.File)
 	default:
-		return slurp(t.Artifact, "artifact", f.Artifact)
+		return ReadText(t.Artifact, "artifact", f.Artifact)
 	}
 }
 
-func slurp(open func(string) (io.ReadCloser, error), what, name string) (string, error) {
+// ReadText reads all of a file or an artifact. One that cannot be opened is category config; what
+// says for messages which of them it is.
+func ReadText(open func(name string) (io.ReadCloser, error), what, name string) (string, error) {
 	r, err := open(name)
 	if err != nil {
 		return "", &nodes.Error{Category: "config", Message: what + " " + name, Err: err}

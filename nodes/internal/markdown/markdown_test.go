@@ -93,3 +93,73 @@ func TestItem(t *testing.T) {
 		}
 	}
 }
+
+func TestThought(t *testing.T) {
+	for line, want := range map[string]string{
+		"<think>x": "</think>", " \u200b<THINKING>": "</thinking>", "[THINK] x": "[/THINK]", "<scratchpad>": "</scratchpad>",
+		"<think": "", "<thinks>": "", "a <think>": "", "[think]": "", "": "",
+	} {
+		if end, n, ok := Thought(line); end != want || ok != (want != "") || ok && line[n-1] != '>' && line[n-1] != ']' {
+			t.Errorf("%q: %q %d %v, want %q", line, end, n, ok, want)
+		}
+	}
+	for line, want := range map[string]string{
+		"</think>": "</think>", " </Think> a": " </Think>", "so be it.</think> ": "so be it.</think>", "a </think> b": "", "</thinker>": "", "": "",
+	} {
+		if n, ok := ThoughtEnd(line); line[:n] != want || ok != (want != "") {
+			t.Errorf("%q: %q %v, want %q", line, line[:n], ok, want)
+		}
+	}
+}
+
+func TestSkipCode(t *testing.T) {
+	for line, want := range map[string]int{"`a` b": 3, "``a`b`` c": 7, "`a": 1, "````a````": 4, "`": 1} {
+		if got := SkipCode(line, 0); got != want {
+			t.Errorf("%q: %d, want %d", line, got, want)
+		}
+	}
+}
+
+func TestBodyIsTheLastThatIsNotEmpty(t *testing.T) {
+	text := "## A\n\n## B\nb\n## A\none\n## A\n \u200b\n"
+	if body, ok := Body(text, Sections(text), "a"); body != "one\n" || !ok {
+		t.Errorf("%q %v", body, ok)
+	}
+	if body, ok := Body(text, Sections(text), "c"); ok {
+		t.Errorf("%q", body)
+	}
+}
+
+// Lines cover a text without gaps, and sections, code and items stay within it.
+func FuzzMarkdown(f *testing.F) {
+	for _, s := range []string{"# A\na\r\n~~~\n# b\r```", "**x**\n- y\n> z", "\u200b```html\n</think>", "1. `a`\n\n"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		at := 0
+		for _, l := range Lines(text) {
+			if l.Start != at || l.End < l.Start || l.Next < l.End || strings.ContainsAny(l.Of(text), "\r\n") {
+				t.Fatalf("line %+v at %d", l, at)
+			}
+			at = l.Next
+			Item(l.Of(text))
+			Thought(l.Of(text))
+			if n, ok := ThoughtEnd(l.Of(text)); ok && (n == 0 || l.Of(text)[n-1] != '>') {
+				t.Fatalf("end of thinking at %d of %q", n, l.Of(text))
+			}
+			for k := range l.Of(text) {
+				if n := SkipCode(l.Of(text), k); n < k || n > len(l.Of(text)) {
+					t.Fatalf("code from %d to %d of %q", k, n, l.Of(text))
+				}
+			}
+		}
+		if at != len(text) || len(Code(text)) != len(Lines(text)) {
+			t.Fatalf("lines end at %d of %d", at, len(text))
+		}
+		for _, s := range Sections(text) {
+			if s.Start > s.End || s.End > len(text) || s.Level < 1 || s.Level > 7 {
+				t.Fatalf("section %+v", s)
+			}
+		}
+	})
+}
