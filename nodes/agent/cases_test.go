@@ -217,6 +217,9 @@ func checkCase(t *testing.T, name string, c caseFile, e expectation, task *nodes
 		if e.Outcome == "fail" && e.Retry == "no" && !failure.Permanent && failure.Category != "auth" && failure.Category != "billing" {
 			t.Errorf("another attempt would be made after: %v", err)
 		}
+		if e.Outcome == "stop" && failure.Permanent && failure.Category != "spawn_failed" {
+			t.Errorf("it fails instead of waiting for a person: %v", err)
+		}
 		if e.Retry == "yes" && failure.Permanent && name != "44-binary-vanishes" {
 			t.Errorf("no other attempt would be made after: %v", err)
 		}

@@ -349,7 +349,7 @@ func (p *program) ended(res *proc.Result, said string, ev evidence.Case) *nodes.
 		return ev.Error()
 	}
 	if category := exitCategory(res.Exit, said != "" || res.Stdout.Size() > 0); category != "" {
-		return &nodes.Error{Category: category, Permanent: category != "auth", Message: p.exit(res)}
+		return &nodes.Error{Category: category, Permanent: category == "budget", Message: p.exit(res)}
 	}
 	return nil
 }

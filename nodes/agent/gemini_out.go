@@ -73,7 +73,7 @@ func (g *geminiOut) fill(r *reply, ev evidence.Case) *nodes.Error {
 	}
 	e := ev.Error()
 	if ev.Else != "" && e.Category == ev.Else {
-		e.Permanent = true
+		e.Permanent = e.Category == "budget"
 	}
 	return e
 }

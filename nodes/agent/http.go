@@ -238,8 +238,11 @@ func (h *hearing) noAnswer(first []byte) *nodes.Error {
 // document reads an answer in one piece.
 func (h *hearing) document(r *reply) *nodes.Error {
 	raw, err := io.ReadAll(h.from)
-	if err != nil {
+	if err != nil && !json.Valid(raw) {
 		return asFailure(err)
+	}
+	if err != nil {
+		r.Warnings = append(r.Warnings, "the connection ended badly behind the answer: "+err.Error())
 	}
 	var o object
 	if err := json.Unmarshal(raw, &o); err != nil && raw[0] != '[' {

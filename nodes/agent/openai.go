@@ -140,11 +140,11 @@ func (c *chat) fill(q *question, r *reply) *nodes.Error {
 	if said := strings.TrimSpace(c.refusal.String()); said != "" {
 		return nodes.Permanent(nodes.Fail("refused", "the model refused: "+clip(said, 200)))
 	}
-	switch c.finish {
-	case "stop", "eos", "end_turn":
-	case "length", "max_tokens":
+	switch strings.ToLower(c.finish) { // servers in front of other APIs hand their words on
+	case "stop", "eos", "end_turn", "stop_sequence":
+	case "length", "max_tokens", "max_output_tokens":
 		r.Finish, r.Cut = "length", limit(c.finish, r.Usage.Output, q)
-	case "content_filter":
+	case "content_filter", "safety", "recitation", "prohibited_content", "blocklist", "spii", "refusal":
 		return nodes.Permanent(nodes.Fail("refused", "a content filter stopped the answer"))
 	case "tool_calls", "function_call":
 		r.Finish = "tool_calls"

@@ -42,7 +42,9 @@ func (a *Answer) Failure(ev evidence.Case) *nodes.Error {
 	e.Message = a.message(t, told, raw)
 	e.Diagnostics = clip(strings.TrimSpace(proc.Printable(string(raw))), 1800)
 	e.Unknown = MaybeDone(a.Status)
-	e.Permanent = e.Permanent && a.Status != http.StatusNotFound // a person can mend the name or the address
+	if e.Category == "config" && (a.Status < 400 || a.Status == http.StatusNotImplemented) {
+		e.Permanent = true // this server is not the one; at others a person can mend the name or the address
+	}
 	a.wait(e)
 	a.advice(e)
 	return e

@@ -1,0 +1,148 @@
+package agent_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/exchange"
+)
+
+// Further shapes of the failures in testdata/api: error objects and limits as the vendors, and servers in
+// front of them, tell them, streams that end in every way, and usage that is none. R-1, R-2
+func TestAPIVariants(t *testing.T) {
+	categories := table(t)
+	q := func(s string) string { // texts of a page and of half of one inside JSON
+		whole, _ := json.Marshal(page)
+		part, _ := json.Marshal(half)
+		return strings.NewReplacer("@P", string(whole), "@H", string(part)).Replace(s)
+	}
+	start := `data: {"type":"message_start","message":{"model":"model-a","usage":{"input_tokens":10,"output_tokens":1}}}` + "\n\n"
+	text := q(`data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":@P}}` + "\n\n")
+	htext := q(`data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":@H}}` + "\n\n")
+	stop := `data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":50}}` + "\n\n"
+	end := "data: {\"type\":\"message_stop\"}\n\n"
+	overl := `event: error` + "\n" + `data: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}` + "\n\n"
+	sse := map[string]string{"content-type": "text/event-stream"}
+	A, C, R := "anthropic-messages", "openai-chat", "openai-responses"
+	ct := q(`data: {"model":"model-b","choices":[{"index":0,"delta":{"content":@P}}]}` + "\n\n")
+	cstop := `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}` + "\n\n"
+	cusage := `data: {"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":50}}` + "\n\n"
+	tests := []struct {
+		name, want, proto string
+		r                 exchange.Response
+	}{
+		{"529 mid-stream", "transient retry 10+18", A, exchange.Response{Status: 200, Headers: sse, RawBody: start + htext + overl}},
+		{"529 after whole text before stop", "transient retry 10+29", A, exchange.Response{Status: 200, Headers: sse, RawBody: start + text + overl}},
+		{"529 after stop reason", "ok_warn 10+50", A, exchange.Response{Status: 200, Headers: sse, RawBody: start + text + stop + overl}},
+		{"error event not JSON", "transient retry 10+18", A, exchange.Response{Status: 200, Headers: sse, RawBody: start + htext + "event: error\ndata: upstream connect error\n\n"}},
+		{"error event string", "rate_limited retry 31.166s 10+18", A, exchange.Response{Status: 200, Headers: sse, RawBody: start + htext + "event: error\ndata: {\"error\":\"rate limit exceeded, retry after 30 seconds\"}\n\n"}},
+		{"rate limit mid-stream with plan words", "rate_limited retry 10+1", A, exchange.Response{Status: 200, Headers: sse, RawBody: start + "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\",\"message\":\"This request would exceed your account's rate limit. Please try again later.\"}}\n\n"}},
+		{"billing mid-stream", "billing stop 10+1", A, exchange.Response{Status: 200, Headers: sse, RawBody: start + "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"billing_error\",\"message\":\"x\"}}\n\n"}},
+		{"usage negative", "ok_warn", A, exchange.Response{Status: 200, Headers: sse, RawBody: start + text + strings.Replace(stop, "50", "-50", 1) + end}},
+		{"usage float", "ok 10+50", A, exchange.Response{Status: 200, Headers: sse, RawBody: start + text + strings.Replace(stop, "50", "50.0", 1) + end}},
+		{"usage text", "ok_warn", A, exchange.Response{Status: 200, Headers: sse, RawBody: start + text + strings.Replace(stop, "50", "\"many\"", 1) + end}},
+		{"usage missing", "ok_warn", A, exchange.Response{Status: 200, Headers: sse, RawBody: `data: {"type":"message_start","message":{"model":"model-a"}}` + "\n\n" + text + `data: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}` + "\n\n" + end}},
+		{"CR only", "ok 10+50", A, exchange.Response{Status: 200, Headers: sse, RawBody: strings.ReplaceAll(start+text+stop+end, "\n", "\r")}},
+		{"CRLF, BOM, dripped by bytes", "ok 10+50", A, exchange.Response{Status: 200, Headers: sse, RawBody: "\xef\xbb\xbf" + strings.ReplaceAll(start+text+stop+end, "\n", "\r\n"), Drip: &exchange.Drip{Bytes: 3}}},
+		{"data without blank", "ok 10+50", A, exchange.Response{Status: 200, Headers: sse, RawBody: strings.ReplaceAll(start+text+stop+end, "data: ", "data:")}},
+		{"content type missing", "ok 10+50", A, exchange.Response{Status: 200, Headers: map[string]string{"content-type": ""}, RawBody: start + text + stop + end}},
+		{"content type text/plain", "ok 10+50", A, exchange.Response{Status: 200, Headers: map[string]string{"content-type": "text/plain"}, RawBody: start + text + stop + end}},
+		{"comments only", "protocol retry", A, exchange.Response{Status: 200, Headers: sse, RawBody: ": ping\n\n: ping\n\n"}},
+		{"huge text", "ok_warn 10+50", A, exchange.Response{Status: 200, Headers: sse, RawBody: start + fmt.Sprintf(`data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"%s"}}`+"\n\n", strings.Repeat("x", 3<<20)) + text + stop + end}},
+		{"cut in utf-8", "transient retry 10+1", A, exchange.Response{Status: 200, Headers: sse, RawBody: start + "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"gr\xc3"}},
+		{"200 JSON error", "transient retry", A, exchange.Response{Status: 200, Body: json.RawMessage(`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`)}},
+		{"200 null", "protocol retry", A, exchange.Response{Status: 200, Body: json.RawMessage(`null`)}},
+		{"200 {}", "protocol retry", A, exchange.Response{Status: 200, Body: json.RawMessage(`{}`)}},
+		{"200 []", "protocol retry", A, exchange.Response{Status: 200, Body: json.RawMessage(`[]`)}},
+		{"thinking only", "no_artifact retry 10+50", A, exchange.Response{Status: 200, Headers: sse, RawBody: start + `data: {"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"hm"}}` + "\n\n" + stop + end}},
+		{"error told as text", "transient retry 10+50", A, exchange.Response{Status: 200, Headers: sse, RawBody: start + `data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"API Error: 529 Overloaded"}}` + "\n\n" + stop + end}},
+		{"chat 200 error object", "rate_limited retry", C, exchange.Response{Status: 200, Body: json.RawMessage(`{"error":{"message":"Provider returned error","code":429,"metadata":{"raw":"x"}}}`)}},
+		{"chat error chunk", "transient retry", C, exchange.Response{Status: 200, Headers: sse, RawBody: ct + `data: {"error":{"code":502,"message":"Upstream error"},"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}` + "\n\n"}},
+		{"chat usage null in chunks", "ok 10+50", C, exchange.Response{Status: 200, Headers: sse, RawBody: strings.Replace(ct, `"choices"`, `"usage":null,"choices"`, 1) + cstop + cusage + "data: [DONE]\n\n"}},
+		{"chat no DONE", "ok_warn 10+50", C, exchange.Response{Status: 200, Headers: sse, RawBody: ct + cstop + cusage}},
+		{"chat usage negative", "ok_warn", C, exchange.Response{Status: 200, Headers: sse, RawBody: ct + cstop + strings.Replace(cusage, "50", "-1", 1) + "data: [DONE]\n\n"}},
+		{"chat empty choices whole", "no_artifact retry 1+0", C, exchange.Response{Status: 200, Body: json.RawMessage(`{"choices":[],"usage":{"prompt_tokens":1}}`)}},
+		{"chat content null", "no_artifact retry", C, exchange.Response{Status: 200, Body: json.RawMessage(`{"choices":[{"message":{"content":null},"finish_reason":"stop"}]}`)}},
+		{"chat finish MAX_TOKENS", "truncated fail", C, exchange.Response{Status: 200, Body: json.RawMessage(q(`{"choices":[{"message":{"content":@H},"finish_reason":"MAX_TOKENS"}]}`))}},
+		{"chat finish STOP upper", "ok_warn", C, exchange.Response{Status: 200, Body: json.RawMessage(q(`{"choices":[{"message":{"content":@P},"finish_reason":"STOP"}]}`))}},
+		{"chat finish SAFETY", "refused fail", C, exchange.Response{Status: 200, Body: json.RawMessage(q(`{"choices":[{"message":{"content":""},"finish_reason":"SAFETY"}]}`))}},
+		{"chat finish null whole", "ok_warn", C, exchange.Response{Status: 200, Body: json.RawMessage(q(`{"choices":[{"message":{"content":@P},"finish_reason":null}]}`))}},
+		{"chat reasoning only length", "truncated fail 1+4096", C, exchange.Response{Status: 200, Body: json.RawMessage(`{"choices":[{"message":{"content":"","reasoning_content":"hm"},"finish_reason":"length"}],"usage":{"prompt_tokens":1,"completion_tokens":4096}}`)}},
+		{"responses failed rate limit", "rate_limited retry 11.484s", R, exchange.Response{Status: 200, Headers: sse, RawBody: `data: {"type":"response.failed","response":{"status":"failed","error":{"code":"rate_limit_exceeded","message":"Rate limit reached for m on tokens per min (TPM). Please try again in 11.054s."}}}` + "\n\n"}},
+		{"responses error event top", "transient retry", R, exchange.Response{Status: 200, Headers: sse, RawBody: `data: {"type":"error","code":"server_error","message":"The server had an error","param":null}` + "\n\n"}},
+		{"responses failed quota", "billing stop", R, exchange.Response{Status: 200, Headers: sse, RawBody: `data: {"type":"response.failed","response":{"status":"failed","error":{"code":"insufficient_quota","message":"You exceeded your current quota"}}}` + "\n\n"}},
+		{"responses context", "input_too_big fail", R, exchange.Response{Status: 200, Headers: sse, RawBody: `data: {"type":"response.failed","response":{"status":"failed","error":{"code":"context_length_exceeded","message":"Your input exceeds the context window of this model."}}}` + "\n\n"}},
+		{"responses cut", "transient retry", R, exchange.Response{Status: 200, Headers: sse, RawBody: q(`data: {"type":"response.output_text.delta","delta":@P}` + "\n\n")}},
+		{"204", "protocol retry", A, exchange.Response{Status: 204}},
+		{"206", "protocol retry", A, exchange.Response{Status: 206, Body: json.RawMessage(`{}`)}},
+		{"302", "config fail free", A, exchange.Response{Status: 302, Headers: map[string]string{"location": "https://login.example/"}}},
+		{"407", "config stop free", A, exchange.Response{Status: 407}},
+		{"418", "protocol fail free", A, exchange.Response{Status: 418, Body: json.RawMessage(`{"error":{"message":"x"}}`)}},
+		{"421", "protocol fail free", A, exchange.Response{Status: 421}},
+		{"425", "transient retry free", A, exchange.Response{Status: 425}},
+		{"451", "refused fail free", A, exchange.Response{Status: 451}},
+		{"501", "config fail free", A, exchange.Response{Status: 501}},
+		{"505", "transient retry free", A, exchange.Response{Status: 505}},
+		{"511 html", "transient retry free", A, exchange.Response{Status: 511, Headers: map[string]string{"content-type": "text/html"}, RawBody: "<html><title>Network Authentication Required</title></html>"}},
+		{"522", "transient retry free", A, exchange.Response{Status: 522, RawBody: "error code: 522"}},
+		{"524", "transient retry", A, exchange.Response{Status: 524, RawBody: "error code: 524"}},
+		{"529 html", "transient retry free", A, exchange.Response{Status: 529, Headers: map[string]string{"content-type": "text/html"}, RawBody: "<html></html>"}},
+		{"530", "transient retry free", A, exchange.Response{Status: 530, RawBody: "error code: 1033"}},
+		{"599", "transient retry free", A, exchange.Response{Status: 599}},
+		{"400 invalid key google", "auth stop free", C, exchange.Response{Status: 400, Body: json.RawMessage(`[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]`)}},
+		{"429 google minute", "rate_limited retry 45.191s free", C, exchange.Response{Status: 429, Body: json.RawMessage(`[{"error":{"code":429,"message":"You exceeded your current quota, please check your plan and billing details.\nPlease retry in 43.5s.","status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"43s"}]}}]`)}},
+		{"429 google day", "quota_wait wait 1m0s free", C, exchange.Response{Status: 429, Body: json.RawMessage(`[{"error":{"code":429,"message":"You exceeded your current quota, please check your plan and billing details.","status":"RESOURCE_EXHAUSTED","details":[{"violations":[{"quotaId":"GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]}]}}]`)}},
+		{"400 bedrock throttling", "rate_limited retry free", A, exchange.Response{Status: 400, Headers: map[string]string{"x-amzn-errortype": "ThrottlingException"}, Body: json.RawMessage(`{"message":"Too many requests, please wait before trying again."}`)}},
+		{"404 deployment azure", "config stop free", C, exchange.Response{Status: 404, Body: json.RawMessage(`{"error":{"code":"DeploymentNotFound","message":"The API deployment for this resource does not exist."}}`)}},
+		{"400 content filter azure", "refused fail free", C, exchange.Response{Status: 400, Body: json.RawMessage(`{"error":{"message":"The response was filtered due to the prompt triggering Azure OpenAI's content management policy.","code":"content_filter","status":400}}`)}},
+		{"403 region", "auth stop free", C, exchange.Response{Status: 403, Body: json.RawMessage(`{"error":{"code":"unsupported_country_region_territory","message":"Country, region, or territory not supported"}}`)}},
+		{"503 retry-after date past", "transient retry free", A, exchange.Response{Status: 503, Headers: map[string]string{"retry-after": "Tue, 10 Mar 2026 11:00:00 GMT"}}},
+		{"503 retry-after date", "transient retry 20.778s free", A, exchange.Response{Status: 503, Headers: map[string]string{"retry-after": "Tue, 10 Mar 2026 12:00:20 GMT"}}},
+		{"503 retry-after huge", "transient retry free", A, exchange.Response{Status: 503, Headers: map[string]string{"retry-after": "31536000"}}},
+		{"content-length longer", "ok_warn", A, exchange.Response{Status: 200, Headers: map[string]string{"content-type": "application/json", "content-length": "5000"}, RawBody: q(`{"content":[{"type":"text","text":@P}],"stop_reason":"end_turn"}`)}},
+		{"400 too long", "input_too_big fail free", A, exchange.Response{Status: 400, Body: json.RawMessage(`{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 215000 tokens > 200000 maximum"}}`)}},
+		{"400 max_tokens + input", "input_too_big fail free", A, exchange.Response{Status: 400, Body: json.RawMessage(`{"type":"error","error":{"type":"invalid_request_error","message":"input length and ` + "`max_tokens`" + ` exceed context limit: 190000 + 32000 > 200000, decrease input length or ` + "`max_tokens`" + ` and try again"}}`)}},
+		{"400 max_tokens too large", "config stop free", A, exchange.Response{Status: 400, Body: json.RawMessage(`{"type":"error","error":{"type":"invalid_request_error","message":"max_tokens: 64000 > 8192, which is the maximum allowed number of output tokens for claude-3"}}`)}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p, b := once(t, categories, tt.proto, tt.r)
+			if got := p.ended(b); got != tt.want {
+				t.Errorf("%s, want %s (%v)", got, tt.want, p.errs[0])
+			}
+		})
+	}
+}
+
+// ended is what becomes of a first attempt: category, what follows and when where the server says so,
+// tokens (input+output), and whether it was free.
+func (p *play) ended(b *machine.FinishedBody) string {
+	words := []string{b.Category}
+	switch after := b.RetryAt.Sub(noon); {
+	case b.Status == machine.StatusCompleted:
+		words[0] = p.outcome()
+	case b.Stop:
+		words = append(words, "stop")
+	case !b.WaitUntil.IsZero():
+		words = append(words, "wait", b.WaitUntil.Sub(noon).String())
+	case b.RetryAt.IsZero():
+		words = append(words, "fail")
+	default:
+		words = append(words, "retry")
+		if p.errs[0].RetryAfter > 0 {
+			words = append(words, after.String())
+		}
+	}
+	if u := p.res.Usage; u != (nodes.Usage{}) {
+		words = append(words, fmt.Sprintf("%d+%d", u.Input, u.Output))
+	}
+	if b.Status != machine.StatusCompleted && b.CostKind == machine.CostReported && b.CostUSD == 0 {
+		words = append(words, "free")
+	}
+	return strings.Join(words, " ")
+}
