@@ -336,7 +336,8 @@ func (l label) cut(cell string) (rest string, ok bool) {
 	return rest, true
 }
 
-// prefix is strings.CutPrefix without regard to case, kinds of dashes and the number of blanks.
+// prefix is strings.CutPrefix without regard to case, kinds of dashes and the number of blanks, which may be
+// hyphens or underlines: ship_decision.
 func (l label) prefix(cell string) (rest string, ok bool) {
 	for _, want := range l {
 		r, n := utf8.DecodeRuneInString(cell)
@@ -344,10 +345,11 @@ func (l label) prefix(cell string) (rest string, ok bool) {
 		case n == 0:
 			return "", false
 		case want == ' ':
-			if r != ' ' {
+			trimmed := strings.TrimLeft(cell, " -_")
+			if len(trimmed) == len(cell) {
 				return "", false
 			}
-			cell = strings.TrimLeft(cell, " ")
+			cell = trimmed
 			continue
 		case want == '-' && strings.ContainsRune("-–—−", r):
 		case r != want && unicode.ToLower(r) != unicode.ToLower(want):
