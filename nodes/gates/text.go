@@ -2,8 +2,6 @@ package gates
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"regexp"
 	"strings"
 	"unicode"
@@ -11,6 +9,7 @@ import (
 	"golang.org/x/net/html"
 
 	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/accept"
 )
 
 // texts makes the checks that need no browser.
@@ -59,20 +58,10 @@ func (r *runner) read(s *source) (string, error) {
 	if s.Text != nil {
 		return string(*s.Text), nil
 	}
-	open, name := r.task.File, s.File
 	if s.Artifact != "" {
-		open, name = r.task.Artifact, s.Artifact
+		return accept.ReadText(r.task.Artifact, "artifact", s.Artifact)
 	}
-	f, err := open(name)
-	if err != nil {
-		return "", &nodes.Error{Category: "config", Message: "the text " + name, Err: err}
-	}
-	defer f.Close()
-	b, err := io.ReadAll(f)
-	if err != nil {
-		return "", fmt.Errorf("the text %s: %w", name, err)
-	}
-	return string(b), nil
+	return accept.ReadText(r.task.File, "file", s.File)
 }
 
 // visible takes tags, comments, styles and scripts out of a text. A text without any stays as it is.
@@ -98,7 +87,7 @@ func visible(text string) string {
 			b.WriteByte(' ')
 		case html.TextToken:
 			if hidden == "" {
-				b.WriteString(html.UnescapeString(string(z.Raw())))
+				b.Write(z.Text())
 			}
 		}
 	}
