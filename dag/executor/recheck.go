@@ -27,10 +27,18 @@ func (a *attempt) reads(name string) {
 // recheck finds out whether the result of a node still holds: it would start, and it would be given
 // what it was given.
 func (h *host) recheck(n *dag.Node) machine.Body {
+	before := h.state().Holds(n.ID)
 	if n.When != "" {
-		if ok, err := h.o.Eval.Condition(n.When, h.state().ScopeOf(n.ID)); err != nil || !ok {
+		ok, err := h.o.Eval.Condition(n.When, h.state().ScopeOf(n.ID))
+		if err == nil && !ok && before.Status == machine.StatusSkipped {
+			return before
+		}
+		if err != nil || !ok {
 			return machine.Changed(n.ID)
 		}
+	}
+	if before.Status == machine.StatusSkipped {
+		return machine.Changed(n.ID)
 	}
 	fingerprint, err := h.present(n)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
 )
 
@@ -132,7 +133,7 @@ func (h *host) body(a *attempt, res *nodes.Result) (machine.FinishedBody, error)
 			return b, nodes.Fail("protocol", "value "+name+": "+err.Error())
 		}
 		if !hasType(raw, want) {
-			return b, nodes.Fail("protocol", fmt.Sprintf("value %s is declared as %s and is %s", name, want, clipStart(string(raw), 40)))
+			return b, nodes.Fail("protocol", fmt.Sprintf("value %s is declared as %s and is %s", name, want, printable.Clip(string(raw), 40)))
 		}
 		if b.Values == nil {
 			b.Values = make(map[string]json.RawMessage, len(names))
@@ -161,16 +162,6 @@ func hasType(raw json.RawMessage, want string) bool {
 		return want == "map"
 	}
 	return false
-}
-
-func clipStart(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && s[n]&0xC0 == 0x80 {
-		n--
-	}
-	return s[:n] + "..."
 }
 
 // cost says what an attempt cost and how that is known: as the kind reports, else by the price

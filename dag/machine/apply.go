@@ -197,7 +197,12 @@ func (s *State) onPlanExtended(e *Event, b *PlanExtendedBody) error {
 	s.expansions = append(s.expansions, b)
 	r.phase, r.end, r.items, r.endSeq = ended, endCompleted, int32(len(b.Nodes)), s.run.seq+1
 	r.started, r.finished = ms(e.Time), ms(e.Time)
+	before := s.sparesOf(b.Node)
 	s.extend(g)
+	kept := before - s.sparesOf(b.Node)
+	if r = &s.recs[i]; r.gen > 1 && (kept < before || kept < len(b.Nodes)) {
+		r.m().reshaped = true
+	}
 	s.dropSpares(func(x *spare) bool { return x.Of == b.Node })
 	s.touch(i)
 	if s.undoing >= 0 { // the new nodes may be among those that will be rewound

@@ -42,8 +42,9 @@ const (
 	// Repeated until that is recorded.
 	Resolve
 	// Recheck: the node had ended before the plan changed above it, and its needs have ended again. If
-	// its When holds and its dag.AttemptFingerprint is the recorded one, append what Holds returns,
-	// else what Changed does. Repeated until one of them is recorded.
+	// its When holds and its dag.AttemptFingerprint is the recorded one, or if it had been skipped and
+	// its When is false again, append what Holds returns, else what Changed does. Repeated until one
+	// of them is recorded.
 	Recheck
 	// Compensate: append Body (COMPENSATION_STARTED), run the undo action, append
 	// COMPENSATION_FINISHED.

@@ -21,8 +21,11 @@ func (s *State) Holds(node string) *FinishedBody {
 		panic("machine: Holds of a node that is not in the plan: " + node)
 	}
 	b := &FinishedBody{Node: node, Generation: int(s.recs[i].gen), Status: StatusCompleted, Final: true, Reused: true}
-	if s.recs[i].end == endFailed {
+	switch s.recs[i].end {
+	case endFailed:
 		b.Status = StatusFailed
+	case endSkipped:
+		b.Status = StatusSkipped
 	}
 	return b
 }
@@ -37,16 +40,33 @@ func (d *decision) recheck(list []int32) {
 	s := d.s
 	var changed []string
 	for _, i := range list {
-		n := s.graph.Node(i)
-		if !n.Always && unwanted(n, &s.tallies[i]) != wanted || !s.undisturbed(i, n) {
+		switch n := s.graph.Node(i); {
+		case s.skippedAsBefore(i, n):
+			d.recordOf(i, s.Holds(n.ID))
+		case !n.Always && unwanted(n, &s.tallies[i]) != wanted, s.recs[i].end == endSkipped && n.When == "", !s.undisturbed(i, n):
 			changed = append(changed, n.ID)
-			continue
+		default:
+			d.command(Recheck, i)
 		}
-		d.command(Recheck, i)
 	}
 	if len(changed) > 0 {
 		d.record(Changed(changed...))
 	}
+}
+
+// skippedAsBefore reports whether a node was skipped because of its needs and is to be so again.
+func (s *State) skippedAsBefore(i int32, n *dag.Node) bool {
+	r := &s.recs[i]
+	if r.end != endSkipped || n.Always || r.more == nil || r.more.last == nil {
+		return false
+	}
+	switch unwanted(n, &s.tallies[i]) {
+	case byUpstream:
+		return r.more.last.Category == CategoryUpstream
+	case byNeeds:
+		return r.more.last.Category == "" && n.When == ""
+	}
+	return false
 }
 
 func (s *State) onReused(i int32, b *FinishedBody) error {
@@ -68,8 +88,8 @@ func (s *State) onReused(i int32, b *FinishedBody) error {
 // done reports whether a node's work stands as completed, in doubt or not.
 func (r *rec) done() bool { return (r.phase == ended || r.phase == doubted) && r.end == endCompleted }
 
-// noise is the last event that ended an attempt of a loud node (dag.Node.Loud) at or above a node.
-// Where something has not ended it is the end of time: nothing is proved below it yet.
+// noise is the last event at or above a node that ended an attempt of a loud one (dag.Node.Loud), or
+// made another expansion of a foreach. Where something has not ended it is the end of time: nothing is proved below it yet.
 type noise struct {
 	known bool
 	seq   int64
@@ -78,6 +98,9 @@ type noise struct {
 // undisturbed reports whether nothing that could have changed the result of node i unseen has run
 // above it since the result was made.
 func (s *State) undisturbed(i int32, n *dag.Node) bool {
+	if s.recs[i].end == endSkipped {
+		return !n.Always // whether its condition holds is asked in any case
+	}
 	switch n.Proof() {
 	case dag.ByReads:
 		return true
@@ -123,7 +146,9 @@ func (s *State) listen(k int32) noise {
 	for _, j := range s.graph.Needs(k) {
 		x.seq = max(x.seq, s.noise[j].seq)
 	}
-	if r := &s.recs[k]; r.attempt > 0 && s.graph.Node(k).Loud() {
+	r := &s.recs[k]
+	stopped := r.end == endSkipped && r.gen > 1 // it may have run before
+	if s.graph.Node(k).Loud() && (r.attempt > 0 || stopped) || r.more != nil && r.more.reshaped {
 		x.seq = max(x.seq, r.endSeq)
 	}
 	return x
@@ -166,6 +191,15 @@ func (s *State) itemRec(id string, known map[string]int) rec {
 	r := s.spares[k].rec
 	s.spares[k] = spare{}
 	return r
+}
+
+func (s *State) sparesOf(node string) (n int) {
+	for k := range s.spares {
+		if s.spares[k].Of == node {
+			n++
+		}
+	}
+	return n
 }
 
 // dropSpares forgets spares; should their ids come back, they go on with the next generation.

@@ -56,6 +56,7 @@ type more struct {
 	waits      int32         // in a row
 	rounds     int32         // final failures, each after a fresh start
 	rewinds    int32         // that its failures caused
+	reshaped   bool          // a foreach: its items are others than those of the expansion before
 	agains     int32         // times it sent back what it was missing; see again
 	retryAt    int64         // 0 = none
 	hold       bool          // retryAt is a wait, not a backoff

@@ -159,6 +159,7 @@ type moreSnap struct {
 	Waits      int32         `json:"waits,omitempty"`
 	Rounds     int32         `json:"rounds,omitempty"`
 	Rewinds    int32         `json:"rewinds,omitempty"`
+	Reshaped   bool          `json:"reshaped,omitempty"`
 	Agains     int32         `json:"agains,omitempty"`
 	RetryAt    time.Time     `json:"retry_at,omitzero"`
 	Hold       bool          `json:"hold,omitempty"`
@@ -336,7 +337,7 @@ func (m *more) snap() *moreSnap {
 	if m.empty() {
 		return nil
 	}
-	return &moreSnap{at(m.first), at(m.since), m.last, m.failures, m.before, m.lost, m.waits, m.rounds, m.rewinds, m.agains, at(m.retryAt), m.hold,
+	return &moreSnap{at(m.first), at(m.since), m.last, m.failures, m.before, m.lost, m.waits, m.rounds, m.rewinds, m.reshaped, m.agains, at(m.retryAt), m.hold,
 		m.stopped, m.unresolved, m.undone, m.undoTries, at(m.undoAt), m.verdict, m.question, m.reserved, m.assumed, m.cost, m.usage, m.probe}
 }
 
@@ -344,6 +345,6 @@ func (v *moreSnap) more() *more {
 	if v == nil {
 		return nil
 	}
-	return &more{ms(v.First), ms(v.Since), v.Last, v.Failures, v.Before, v.Lost, v.Waits, v.Rounds, v.Rewinds, v.Agains, ms(v.RetryAt), v.Hold,
+	return &more{ms(v.First), ms(v.Since), v.Last, v.Failures, v.Before, v.Lost, v.Waits, v.Rounds, v.Rewinds, v.Reshaped, v.Agains, ms(v.RetryAt), v.Hold,
 		v.Stopped, v.Unresolved, v.Undone, v.UndoTries, ms(v.UndoAt), v.Verdict, v.Question, v.Reserved, v.Assumed, v.Cost, v.Usage, v.Probe}
 }

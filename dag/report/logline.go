@@ -148,6 +148,9 @@ func (l liner) finished(b *machine.FinishedBody) {
 		l.completed(b)
 	case machine.StatusSkipped:
 		why := strings.TrimPrefix(b.Category+": "+b.Message, ": ")
+		if b.Reused {
+			why = "as before"
+		}
 		l.decided(l.decision("skip").opt("reason", why))
 		l.say(info, "%s skipped: %s", b.Node, why)
 	default:

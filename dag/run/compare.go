@@ -64,10 +64,13 @@ func (d *Diff) ids(pick func(*NodeDiff) bool) []string {
 }
 
 // Compare says node by node what adopting g would do. It changes nothing and works read-only.
-func (r *Run) Compare(g *dag.Graph) *Diff {
-	d := &Diff{PlanDigest: g.Plan.Digest(), Limits: limits(r.state.Graph().Plan, g.Plan)}
-	d.Same = d.PlanDigest == r.state.Run().PlanDigest
-	c := comparison{r: r, old: r.state.Graph(), same: d.Same}
+func (r *Run) Compare(g *dag.Graph) *Diff { return Compare(r.state, g) }
+
+// Compare is Run.Compare for a state.
+func Compare(st *machine.State, g *dag.Graph) *Diff {
+	d := &Diff{PlanDigest: g.Plan.Digest(), Limits: limits(st.Graph().Plan, g.Plan)}
+	d.Same = d.PlanDigest == st.Run().PlanDigest
+	c := comparison{st: st, old: st.Graph(), same: d.Same}
 	c.new = c.expanded(g)
 	c.marks = make([]mark, c.new.Len())
 	d.Nodes = make([]NodeDiff, c.new.Len())
@@ -81,7 +84,7 @@ func (r *Run) Compare(g *dag.Graph) *Diff {
 
 // A comparison goes over a new plan once, needs before dependents.
 type comparison struct {
-	r        *Run
+	st       *machine.State
 	old, new *dag.Graph // new: with the expansions of the run that it has a foreach for
 	same     bool
 	marks    []mark // by new index
@@ -90,7 +93,7 @@ type comparison struct {
 // A mark is what a node's dependents must know of it.
 type mark struct {
 	dirty bool // runs again, or may
-	loud  bool // it, or something above it, runs again for certain and is loud
+	loud  bool // it, or something above it, runs again for certain and is loud, or has other needs
 }
 
 // expanded returns a plan's graph with the run's expansions, as far as they fit.
@@ -144,7 +147,7 @@ func (c *comparison) node(i int32) NodeDiff {
 		d.Do, m.dirty, m.loud = DoAdded, true, above.loud || n.Loud()
 		return d
 	}
-	v := c.r.state.NodeAt(o)
+	v := c.st.NodeAt(o)
 	if !c.same {
 		d.Why = c.parts(o, i)
 	}
@@ -153,14 +156,14 @@ func (c *comparison) node(i int32) NodeDiff {
 		d.Do, m.dirty, d.Changes = DoChanged, true, c.changes(o, i, d.Why)
 	case above.dirty && (ended(v.Status) || v.Doubted):
 		d.Do, d.Why, d.recheck = DoBlocked, []string{cause}, keeps(n, &v, above)
-		d.Maybe = d.recheck || v.Status == machine.Skipped || n.Foreach != nil
+		d.Maybe = d.recheck || n.Foreach != nil
 	case ended(v.Status):
 		d.Do = DoReuse
 	default:
 		d.Do, d.Maybe = DoRun, v.Doubted
 	}
 	d.Again = m.dirty && (v.Attempt > 0 || ended(v.Status) || v.Doubted)
-	m.loud = above.loud || m.dirty && !d.Maybe && n.Loud()
+	m.loud = above.loud || m.dirty && !d.Maybe && (n.Loud() || slices.Contains(d.Why, "needs"))
 	return c.item(i, d)
 }
 
@@ -177,8 +180,13 @@ func (c *comparison) above(i int32) (m mark, cause string) {
 
 // keeps reports whether the result of a finished node stays until it is known whether it holds.
 func keeps(n *dag.Node, v *machine.NodeView, above mark) bool {
-	stands := v.Status == machine.Completed || v.Status == machine.Failed && v.Soft || v.Doubted
-	if !stands || v.Fingerprint == "" {
+	switch {
+	case n.Foreach != nil:
+		return false // what becomes of its items is another matter
+	case v.Status == machine.Skipped: // whether it is again costs nothing to find out
+		return v.Last == nil || v.Last.Category != machine.CategoryBreaker
+	case v.Doubted:
+	case v.Fingerprint == "", v.Status != machine.Completed && !(v.Status == machine.Failed && v.Soft):
 		return false
 	}
 	switch n.Proof() {
@@ -256,6 +264,19 @@ func ended(s machine.Status) bool {
 	return s == machine.Completed || s == machine.Failed || s == machine.Skipped || s == machine.Cancelled
 }
 
+// Adoption is the fact that the compared plan takes the place of the one in force.
+func (d *Diff) Adoption(digest, previous string) *machine.PlanAdoptedBody {
+	return &machine.PlanAdoptedBody{
+		PlanDigest:  digest,
+		Previous:    previous,
+		Reused:      d.Count(DoReuse),
+		Invalidated: d.ids(func(n *NodeDiff) bool { return n.Again && !n.recheck && n.Do != DoRemoved }),
+		Recheck:     d.ids(func(n *NodeDiff) bool { return n.recheck }),
+		Removed:     d.ids(func(n *NodeDiff) bool { return n.Do == DoRemoved }),
+		Added:       d.ids(func(n *NodeDiff) bool { return n.Do == DoAdded }),
+	}
+}
+
 // limits names what differs between two plans outside of their nodes' fingerprints.
 func limits(a, b *dag.Plan) []string {
 	var list []string
@@ -306,15 +327,7 @@ func (r *Run) Adopt(now time.Time, g *dag.Graph, file func(path string) (io.Read
 	if err != nil {
 		return nil, err
 	}
-	event := machine.New(now, &machine.PlanAdoptedBody{
-		PlanDigest:  digest,
-		Previous:    r.state.Run().PlanDigest,
-		Reused:      d.Count(DoReuse),
-		Invalidated: d.ids(func(n *NodeDiff) bool { return n.Again && !n.recheck && n.Do != DoRemoved }),
-		Recheck:     d.ids(func(n *NodeDiff) bool { return n.recheck }),
-		Removed:     d.ids(func(n *NodeDiff) bool { return n.Do == DoRemoved }),
-		Added:       d.ids(func(n *NodeDiff) bool { return n.Do == DoAdded }),
-	})
+	event := machine.New(now, d.Adoption(digest, r.state.Run().PlanDigest))
 	event.Plan = r.weighed(g)
 	m, err := r.record([]machine.Event{event})
 	if err != nil {
