@@ -217,50 +217,67 @@ func (d *decisionRule) behind(rest string) (text string, own, ok bool) {
 	return "", own, false
 }
 
-// below returns the line that a label alone is about: of the next ones the first that is not empty, when it begins with
-// a value. Of several values in a row it is the one with a cross in its box; without one all of them
-// are returned as one line, which is no decision.
+// below returns the line that a label alone is about, and which one it is: the next one, when it begins with a value.
+// Of several values in a row it is the one with a cross in its box; without one all of them are
+// returned as one line, which is no decision.
 func (d *decisionRule) below(lines []string, i int) (text string, last int) {
-	const most = 12
-	var options []string
-	var checked string
-	for at := i + 1; at < min(len(lines), i+1+most); at++ {
-		line := lines[at]
-		s := bare(line)
-		if strings.Trim(s, "-=_ ") == "" {
-			continue
+	options := d.options(lines, i)
+	if len(options) == 0 {
+		return "", i
+	}
+	first, checked := options[0], 0
+	var values []string
+	for _, o := range options {
+		if o.box == 'x' {
+			first, checked = o, checked+1
 		}
-		unwrapped, _ := unwrap(s)
-		value, rest, ok := leading(unwrapped, d.Values)
-		behind, _ := utf8.DecodeRuneInString(strings.TrimLeft(rest, " "))
-		listed := ok && !unicode.IsLetter(behind) && !unicode.IsDigit(behind) // no sentence that begins with the word
-		switch {
-		case options == nil && (ok || len(named(s, d.Values)) > 1):
-			text, last = s, at
-		case options == nil || !listed:
-			at = len(lines)
-			continue
-		}
-		switch {
-		case strings.Contains(line, "[x]") || strings.Contains(line, "[X]"):
-			if checked != "" {
-				return strings.Join(append(options, s), " | "), at
-			}
-			checked, last = s, at
-		case strings.Contains(line, "[ ]") && text == s:
-			text = ""
-		}
-		if !slices.Contains(options, value) {
-			options = append(options, value)
+		if !slices.Contains(values, o.value) {
+			values = append(values, o.value)
 		}
 	}
 	switch {
-	case checked != "":
-		return checked, last
-	case len(options) > 1:
-		return strings.Join(options, " | "), last
+	case checked > 1 || checked == 0 && len(values) > 1:
+		return strings.Join(values, " | "), options[len(options)-1].line
+	case first.box == ' ':
+		return "", i
 	}
-	return text, last
+	return first.text, first.line
+}
+
+// An option is a line below a label that begins with a value.
+type option struct {
+	line        int
+	text, value string
+	box         byte // x: with a cross in its box, blank: without, 0: there is none
+}
+
+// options returns the lines behind one that begin with a value, up to the first that does not; behind the first, no
+// sentence that begins with the word. A first line that names several values in another way is one, too.
+func (d *decisionRule) options(lines []string, i int) []option {
+	const most = 12
+	var out []option
+	for at := i + 1; at < min(len(lines), i+1+most); at++ {
+		o := option{line: at, text: bare(lines[at])}
+		if strings.Trim(o.text, "-=_ ") == "" {
+			continue
+		}
+		unwrapped, _ := unwrap(o.text)
+		value, rest, ok := leading(unwrapped, d.Values)
+		behind, _ := utf8.DecodeRuneInString(strings.TrimLeft(rest, " "))
+		switch {
+		case out == nil && !ok && len(named(o.text, d.Values)) < 2:
+			return nil
+		case out != nil && (!ok || unicode.IsLetter(behind) || unicode.IsDigit(behind)):
+			return out
+		case strings.Contains(lines[at], "[x]") || strings.Contains(lines[at], "[X]"):
+			o.box = 'x'
+		case strings.Contains(lines[at], "[ ]"):
+			o.box = ' '
+		}
+		o.value = value
+		out = append(out, o)
+	}
+	return out
 }
 
 // next returns the line behind one, and when that is empty the next one with a line end in front.

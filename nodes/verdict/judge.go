@@ -14,7 +14,7 @@ var (
 	negation  = regexp.MustCompile(`(?i)\b(not|no|never|cannot|can't|don't|doesn't|won't|isn't|wouldn't|without|neither|nor|against)\b`)
 	withdrawn = regexp.MustCompile(`(?i)^[ ,;:(—–-]*((is|would be|should be|was|are) +(not|never|n't)|isn't|not\b|no\b *[.,!]|cannot|can't|never)`)
 	butNot    = regexp.MustCompile(`(?i)^[ ,;:(—–-]*(and |but )?not +(an? |the )?`)
-	listing   = regexp.MustCompile(`(?i)^[ \]>)]*(\||/|,|;|&|→|->|=>|or\b|and\b|to\b|vs\b)[ <\[(]*`)
+	listing   = regexp.MustCompile(`(?i)^[ \]>)]*(\||/|,|;|&|→|->|=>|\[[ xX]\]|or\b|and\b|to\b|vs\b)?[ <\[(]*`)
 
 	// What follows are doubts about the most lenient value. hedged stands right behind it.
 	hedged = regexp.MustCompile(`(?i)^[ ,;:(—–-]*(if|once|unless|pending|when|provided|only|after|subject to|conditional|conditionally|as soon as|but|with reservations|candidate|blocked|later|soon|maybe|almost|nearly)\b`)
@@ -48,7 +48,7 @@ func (d *decisionRule) judge(text, next string) ruling {
 	}
 	lenient := d.lenient(value)
 	switch {
-	case listing.MatchString(rest) && d.begins(rest[len(listing.FindString(rest)):]):
+	case d.begins(rest[len(listing.FindString(rest)):]):
 		out.reason = "ambiguous"
 		if len(named(s, d.Values)) > 2 || strings.Contains(rest, "|") {
 			out.reason = "template"
