@@ -286,11 +286,7 @@ func (r *runner) finish() error {
 	r.res.Notes = append(r.res.Notes,
 		nodes.Note{Log: "decision", Type: "gates", Fields: map[string]any{"verdict": v.name, "rule": v.rule, "reason": v.reason}},
 		nodes.Note{Log: "quality", Type: "gates", Fields: map[string]any{"passed": counts[pass], "failed": counts[fail], "not_run": counts[notRun], "failures": failures}})
-	for _, x := range r.results {
-		if x.Status == notRun {
-			r.res.Warnings = append(r.res.Warnings, "not run: "+x.Name+": "+x.Reason)
-		}
-	}
+	r.res.Warnings = append(r.res.Warnings, r.notRun()...)
 	text, err := json.MarshalIndent(report{v.name, v.rule, v.reason, r.browser, r.results}, "", "  ")
 	if err != nil {
 		return err
@@ -305,6 +301,25 @@ func (r *runner) finish() error {
 		return err
 	}
 	return r.stage(text)
+}
+
+// notRun names the checks that were not made, those with the same reason together.
+func (r *runner) notRun() []string {
+	var reasons, warnings []string
+	names := map[string][]string{}
+	for _, x := range r.results {
+		if x.Status != notRun {
+			continue
+		}
+		if names[x.Reason] == nil {
+			reasons = append(reasons, x.Reason)
+		}
+		names[x.Reason] = append(names[x.Reason], x.Name)
+	}
+	for _, reason := range reasons {
+		warnings = append(warnings, "not run: "+strings.Join(names[reason], ", ")+": "+reason)
+	}
+	return warnings
 }
 
 func (r *runner) stage(text []byte) error {
