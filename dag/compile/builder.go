@@ -4,11 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"sort"
-	"strconv"
 	"strings"
-	"time"
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/expr"
@@ -31,6 +28,7 @@ type builder struct {
 	dirs     map[string]*draft     // folders that nodes name
 	files    map[string]*inputFile // input files by path as written
 	whenOpen map[string]string     // by breaker
+	lists    int                   // of ids, checked so far
 	late     []string              // groups of the nodes that run-time foreach will make
 
 	mistakes tree.Diagnostics
@@ -50,6 +48,8 @@ type draft struct {
 	reads []reading // of other nodes
 	index int32     // in the graph of written needs
 	bad   bool      // something is wrong with it: what it declares is not known whole
+
+	listed int // number of the last list of ids that names it
 
 	// Places of the node and of the fields that the graph may find fault with.
 	pos, needsPos, readsPos, writesPos tree.Pos
@@ -174,6 +174,9 @@ func located(err error, path string) error {
 // pipeline reads everything of a pipeline that is not a node.
 func (b *builder) pipeline(p *tree.Value) {
 	b.plan.Name = str(p.Get("name"))
+	if n := len(b.plan.Name); n > longestPart {
+		b.fail(p.Get("name").Pos, "name", "the name has %d characters; want at most %d, because it names a folder", n, longestPart)
+	}
 	b.plan.Title = str(p.Get("title"))
 	if v := p.Get("seed"); v != nil {
 		b.plan.Seed = v.Int
@@ -254,7 +257,7 @@ func (b *builder) budget(v *tree.Value) {
 	u := &b.plan.Budget
 	u.WarnUSD, u.CapUSD = b.usd(v.Get("warnUSD"), "budget", "warnUSD"), b.usd(v.Get("capUSD"), "budget", "capUSD")
 	u.WarnTok, u.CapTokens = whole(v.Get("warnTokens")), whole(v.Get("capTokens"))
-	u.Wall = b.duration(v.Get("wall"), "budget", "wall")
+	u.Wall = b.limit(v.Get("wall"), "budget", "wall")
 	if c := v.Get("capUSD"); c != nil && u.CapUSD == 0 {
 		b.fail(c.Pos, "budget.capUSD", "a cap of 0 allows nothing that costs; want more than 0, or no cap at all")
 	}
@@ -340,85 +343,3 @@ func nearOr(name string, names []string) string {
 	}
 	return "; known: " + strings.Join(names, ", ")
 }
-
-// localPath checks a path as it may stand in a plan: relative, clean, with slashes, not outside.
-func (b *builder) localPath(v *tree.Value, where string) bool {
-	s := v.Str
-	switch {
-	case strings.Contains(s, "${"):
-		b.fail(v.Pos, where, "a path may not depend on recorded values: %s", s)
-	case s == "" || strings.HasPrefix(s, "/") || strings.ContainsAny(s, "\\\x00"):
-		b.fail(v.Pos, where, "want a relative path with slashes, got %s", strconv.Quote(s))
-	case path.Clean(s) == ".." || strings.HasPrefix(path.Clean(s), "../"):
-		b.fail(v.Pos, where, "the path %s leads out of its folder", strconv.Quote(s))
-	case path.Clean(s) == ".":
-		b.fail(v.Pos, where, "want the path of a file, got the folder itself, %s", strconv.Quote(s))
-	case path.Clean(s) != s:
-		b.fail(v.Pos, where, "want the path in its plain form, %s, got %s", strconv.Quote(path.Clean(s)), strconv.Quote(s))
-	default:
-		return true
-	}
-	return false
-}
-
-func (b *builder) duration(v *tree.Value, path, name string) dag.Duration {
-	if v == nil || v.Kind != tree.String {
-		return 0
-	}
-	d, err := time.ParseDuration(v.Str)
-	if err != nil || d < 0 {
-		b.fail(v.Pos, path+"."+name, "want a duration below 292 years, got %q", v.Str)
-	}
-	return dag.Duration(d)
-}
-
-func (b *builder) usd(v *tree.Value, path, name string) dag.USD {
-	if v == nil {
-		return 0
-	}
-	u, err := dag.Dollars(float(v))
-	if err != nil || u < 0 {
-		b.fail(v.Pos, path+"."+name, "want an amount in US dollars, got %s", plain(v))
-	}
-	return u
-}
-
-func str(v *tree.Value) string {
-	if v == nil {
-		return ""
-	}
-	return v.Str
-}
-
-func num(v *tree.Value) int { return int(whole(v)) }
-
-func whole(v *tree.Value) int64 {
-	if v == nil {
-		return 0
-	}
-	return v.Int
-}
-
-func float(v *tree.Value) float64 {
-	switch {
-	case v == nil:
-		return 0
-	case v.Kind == tree.Int:
-		return float64(v.Int)
-	}
-	return v.Float
-}
-
-func strs(v *tree.Value) []string {
-	if v == nil || len(v.Items) == 0 {
-		return nil
-	}
-	out := make([]string, len(v.Items))
-	for i, x := range v.Items {
-		out[i] = x.Str
-	}
-	return out
-}
-
-// fold is how ids compare: case does not count.
-func fold(s string) string { return strings.ToLower(s) }

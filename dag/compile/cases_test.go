@@ -3,12 +3,17 @@ package compile
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/parser"
+
+	"dagrun.dev/internal/rules"
 	"dagrun.dev/internal/tree"
 )
 
@@ -32,7 +37,7 @@ func TestCompileRuleCases(t *testing.T) {
 			ran++
 			src, err := os.ReadFile(filepath.Join(dir, c.Schema))
 			must(t, err)
-			r, err := CompileRule(c.Schema, string(src), "#W")
+			r, err := compileRule(c.Schema, string(src), "#W")
 			must(t, err)
 			data, err := os.ReadFile(filepath.Join(dir, c.Data))
 			must(t, err)
@@ -81,7 +86,7 @@ func TestCompileRuleRefuses(t *testing.T) {
 		"#W: {a: string, (a): 1}":               "a computed field",
 		"#V: {}":                                "field not found",
 	} {
-		_, err := CompileRule("w.cue", src, "#W")
+		_, err := compileRule("w.cue", src, "#W")
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", src, err, want)
 		}
@@ -165,4 +170,28 @@ func FuzzLoadCUE(f *testing.F) {
 			t.Fatalf("%q became %s", src, v.AppendJSON(nil))
 		}
 	})
+}
+
+// compileRule compiles one definition of a CUE text, as NewSchema does those of the schema.
+func compileRule(file, source, definition string) (*rules.Rule, error) {
+	f, err := parser.ParseFile(file, source, parser.ParseComments)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s", file, firstLine(err))
+	}
+	if what, at := inexpressible(f); what != "" {
+		return nil, fmt.Errorf("%s:%d: a rule cannot express %s", file, at.Line(), what)
+	}
+	v := newContext().BuildFile(f)
+	if definition != "" && v.Err() == nil {
+		v = v.LookupPath(cue.ParsePath(definition))
+	}
+	if err := v.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %s", file, firstLine(err))
+	}
+	c := newRuleCompiler()
+	r := c.value(v)
+	if len(c.opaque) > 0 {
+		return nil, fmt.Errorf("%s: a rule cannot express %s", file, strings.Join(c.opaque, "; "))
+	}
+	return r, nil
 }

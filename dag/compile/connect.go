@@ -46,36 +46,45 @@ func (b *builder) names(d *draft) bool {
 	return len(b.mistakes) == before
 }
 
-// ids checks a list of ids of other nodes.
+// ids checks a list of ids of other nodes, each named once.
 func (b *builder) ids(d *draft, v *tree.Value, field string) {
 	if v == nil {
 		return
 	}
+	b.lists++
 	for i, x := range v.Items {
-		if text := b.notOther(d, x.Str); text != "" {
-			b.fail(x.Pos, d.path+"."+tree.At(field, i), "%s", text)
+		other, text := b.other(d, x.Str)
+		switch {
+		case text != "":
+		case other.listed == b.lists:
+			text = fmt.Sprintf("node %q is named already", x.Str)
+		default:
+			other.listed = b.lists
+			continue
 		}
+		b.fail(x.Pos, d.path+"."+tree.At(field, i), "%s", text)
 	}
 }
 
 // id checks the id of another node.
 func (b *builder) id(d *draft, id string, pos tree.Pos, field string) {
-	if text := b.notOther(d, id); text != "" {
+	if _, text := b.other(d, id); text != "" {
 		b.fail(pos, d.path+"."+field, "%s", text)
 	}
 }
 
-// notOther says why id is not that of a node other than d; empty when it is.
-func (b *builder) notOther(d *draft, id string) string {
+// other returns the node of that id, which must not be d, or what is wrong.
+func (b *builder) other(d *draft, id string) (*draft, string) {
 	switch other := b.byID[fold(id)]; {
 	case other == nil:
-		return fmt.Sprintf("no node %q%s", id, b.nearID(id))
+		return nil, fmt.Sprintf("no node %q%s", id, b.nearID(id))
 	case other.id != id:
-		return fmt.Sprintf("no node %q; did you mean %q?", id, other.id)
+		return nil, fmt.Sprintf("no node %q; did you mean %q?", id, other.id)
 	case other == d:
-		return "a node cannot name itself here"
+		return nil, "a node cannot name itself here"
+	default:
+		return other, ""
 	}
-	return ""
 }
 
 // nearID suggests an id; a walk over all of them is paid for the first few mistakes only.

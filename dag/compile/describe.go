@@ -195,7 +195,7 @@ func (b *builder) paths(d *draft, t *nodes.Traits) {
 		if b.isAcc[w] {
 			b.fail(d.pos, d.path, "writes %q, which is an accumulator: append to it", w)
 		}
-		if first, _, _ := strings.Cut(w, "/"); first == ownFolder {
+		if first, _, _ := strings.Cut(w, "/"); strings.EqualFold(first, ownFolder) {
 			b.fail(d.pos, d.path, "writes %q: %s is the run's own folder", w, ownFolder)
 		}
 	}

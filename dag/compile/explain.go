@@ -145,7 +145,7 @@ func (x explainer) want(labels []string) string {
 			return ""
 		}
 	}
-	return r.Wanted()
+	return r.Wanting()
 }
 
 // unquoteAll turns the selectors of an error's path into plain names.

@@ -74,7 +74,7 @@ func TestHostileFiles(t *testing.T) {
 		{"binary.json", "binary.json:1:1: '\\x7f' where a value is expected"},
 		{"binary.cue", "binary.cue:1:1: illegal character"},
 		{"latin1.yaml", "latin1.yaml:1: not a text file: byte 0xe9"},
-		{"utf16.yaml", "utf16.yaml:1: not a text file: byte 0x00"},
+		{"utf16.yaml", "utf16.yaml: the file is in UTF-16; save it as UTF-8"},
 		{"blank.json", "blank.json:2:1: the document is empty"},
 		{"blank.cue", "blank.cue: no pipeline is declared here"},
 		{"spaces.yaml", "spaces.yaml: the file is empty"},
@@ -250,5 +250,24 @@ func TestMistakesWithoutNumber(t *testing.T) {
 	lines := strings.Split(fmt.Sprint(err), "\n")
 	if len(lines) != mostTold+1 || !strings.HasPrefix(lines[0], "p.yaml:3:") || lines[mostTold] != fmt.Sprintf("and %d more mistakes", 5_000-mostTold) {
 		t.Errorf("%d lines, the last %q", len(lines), lines[len(lines)-1])
+	}
+}
+
+// TestEvaluationIsBounded: a slip that makes CUE compute without end, or without bound of memory, is
+// told in one line.
+func TestEvaluationIsBounded(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must(t, writeFile("p.cue", []byte("import \"list\"\npipeline: {name: \"d\", nodes: {}}\nx: [for i in list.Range(0, 200000, 1) {i * 2}]\n")))
+	s := testSchema(t)
+	limits := ownLimits
+	defer func() { ownLimits = limits }()
+	ownLimits.Seconds = 1
+	if _, _, err := s.Load("p.cue", LoadOptions{}); err == nil || !strings.HasPrefix(err.Error(), "p.cue: evaluating it takes more than 1ns of processor time") {
+		t.Error(err)
+	}
+	ownLimits = limits
+	ownLimits.Memory = 1
+	if _, _, err := s.Load("p.cue", LoadOptions{}); err == nil || !strings.HasPrefix(err.Error(), "p.cue: evaluating it takes more than 0 MiB of memory") {
+		t.Error(err)
 	}
 }

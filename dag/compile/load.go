@@ -4,16 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"sort"
 	"strings"
-	"syscall"
-
-	"cuelang.org/go/cue/parser"
 
 	"dagrun.dev/internal/rules"
 	"dagrun.dev/internal/tree"
@@ -61,7 +54,7 @@ func (s *Schema) Load(path string, o LoadOptions) (*tree.Value, Source, error) {
 	case f.language == "cue" && o.Untrusted:
 		v, err = s.loadInChild(f, &src, o)
 	case f.language == "cue":
-		v, err = s.loadCUESpec(f, &src, o)
+		v, src, err = s.loadWatched(f, src, o)
 	default:
 		v, err = s.loadData(f, &src, o)
 	}
@@ -222,203 +215,6 @@ func choose(sh shape, want string) (name, mistake string) {
 		return "", fmt.Sprintf("%s; did you mean %q?", mistake, near)
 	}
 	return "", mistake + "; there are " + strings.Join(names, ", ")
-}
-
-// found is a specification before it is read.
-type found struct {
-	name     string // for messages
-	abs, dir string
-	arg      string // for CUE's loader: "./p.cue", "." or ".:pkg"
-	language string
-}
-
-var languages = map[string]string{".cue": "cue", ".yaml": "yaml", ".yml": "yaml", ".json": "json"}
-
-// specNames are the files that stand for their folder, in order.
-var specNames = []string{"spec.cue", "spec.yaml", "spec.yml", "spec.json"}
-
-// find says what a path names. Errors are diagnostics with the path as the place.
-func find(path string) (found, error) {
-	if path == "" {
-		return findIn(".", "", "no specification in the current folder; name one, or add spec.cue, spec.yaml or a CUE package")
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return found{}, notFound(path, err)
-	}
-	if info.IsDir() {
-		return findIn(path, path, "the folder holds no specification: no CUE package and no spec.cue, spec.yaml, spec.yml or spec.json")
-	}
-	return findFile(path)
-}
-
-func findFile(path string) (found, error) {
-	language := languages[strings.ToLower(filepath.Ext(path))]
-	if language == "" {
-		return found{}, diagnose(path, "want a .cue, .yaml, .yml or .json file, or the folder of a CUE package")
-	}
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return found{}, diagnose(path, reason(err))
-	}
-	f := found{name: path, abs: abs, dir: filepath.Dir(abs), arg: "." + string(filepath.Separator) + filepath.Base(abs), language: language}
-	if language == "cue" {
-		return f, regular(path)
-	}
-	return f, nil
-}
-
-// findIn looks for the specification of a folder: the file spec, else the CUE package. name is
-// empty for the current folder when nothing was asked for; spec.cue then stands for itself, so
-// that it is the same as spec.cue given by name, and for its package otherwise.
-func findIn(dir, name, none string) (found, error) {
-	list, err := os.ReadDir(dir)
-	if err != nil {
-		return found{}, diagnose(name, reason(err))
-	}
-	packages := map[string]bool{}
-	files := map[string]bool{}
-	for _, e := range list {
-		files[e.Name()] = true
-		if filepath.Ext(e.Name()) != ".cue" || strings.HasPrefix(e.Name(), ".") || strings.HasPrefix(e.Name(), "_") || e.IsDir() {
-			continue
-		}
-		path := filepath.Join(dir, e.Name())
-		if err := regular(path); err != nil {
-			return found{}, err
-		}
-		if pkg := packageOf(path); pkg != "" {
-			packages[pkg] = true
-		}
-	}
-	if pkg := packageOf(filepath.Join(dir, "spec.cue")); pkg != "" && name != "" {
-		return cuePackage(dir, ":"+pkg)
-	}
-	for _, spec := range specNames {
-		if files[spec] {
-			return findFile(filepath.Join(dir, spec))
-		}
-	}
-	if len(packages) == 1 {
-		return cuePackage(dir, "")
-	}
-	if len(packages) > 1 {
-		var names []string
-		for p := range packages {
-			names = append(names, p)
-		}
-		sort.Strings(names)
-		return found{}, diagnose(dir, "the folder holds several CUE packages ("+strings.Join(names, ", ")+"); name a file")
-	}
-	return found{}, diagnose(name, none)
-}
-
-func cuePackage(dir, which string) (found, error) {
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return found{}, diagnose(dir, reason(err))
-	}
-	return found{name: dir, abs: abs, dir: abs, arg: "." + which, language: "cue"}, nil
-}
-
-// packageOf returns the package clause of a CUE file, "" without one or where it cannot be read.
-func packageOf(path string) string {
-	file, err := os.Open(path)
-	if err != nil {
-		return ""
-	}
-	defer file.Close()
-	f, err := parser.ParseFile(path, io.LimitReader(file, 1<<20), parser.PackageClauseOnly)
-	if err != nil || f == nil {
-		return ""
-	}
-	return f.PackageName()
-}
-
-// regular refuses pipes, devices and sockets before anything waits for them.
-func regular(path string) error {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return notFound(path, err)
-	case info.IsDir():
-		return diagnose(path, "a folder, not a file")
-	case !info.Mode().IsRegular():
-		return diagnose(path, "not a regular file but "+fileType(info.Mode()))
-	case info.Size() == 0:
-		return diagnose(path, "the file is empty")
-	}
-	return nil
-}
-
-func fileType(m fs.FileMode) string {
-	switch {
-	case m&fs.ModeNamedPipe != 0:
-		return "a named pipe"
-	case m&fs.ModeSocket != 0:
-		return "a socket"
-	case m&fs.ModeDevice != 0:
-		return "a device"
-	}
-	return "something else"
-}
-
-// readFile reads a regular file of at most limit bytes. What claims to hold nothing, such as
-// the files of /proc, is empty.
-func readFile(f found, limit int64) ([]byte, error) {
-	file, err := os.OpenFile(f.abs, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, notFound(f.name, err)
-	}
-	defer file.Close()
-	if err := regular(f.name); err != nil {
-		return nil, err
-	}
-	if info, err := file.Stat(); err == nil && info.Size() > limit {
-		return nil, tooLarge(f, limit)
-	}
-	data, err := io.ReadAll(io.LimitReader(file, limit+1))
-	if err != nil {
-		return nil, diagnose(f.name, reason(err))
-	}
-	if int64(len(data)) > limit {
-		return nil, tooLarge(f, limit)
-	}
-	return data, nil
-}
-
-func tooLarge(f found, limit int64) error {
-	return diagnose(f.name, fmt.Sprintf("the file has more than %d bytes", limit))
-}
-
-func notFound(path string, err error) error {
-	if !errors.Is(err, fs.ErrNotExist) {
-		return diagnose(path, reason(err))
-	}
-	text := "no such file or folder"
-	if list, err := os.ReadDir(filepath.Dir(path)); err == nil {
-		var names []string
-		for _, e := range list {
-			names = append(names, e.Name())
-		}
-		if near := rules.Nearest(filepath.Base(path), names); near != "" {
-			text += fmt.Sprintf("; did you mean %q?", filepath.Join(filepath.Dir(path), near))
-		}
-	}
-	return diagnose(path, text)
-}
-
-// reason is the system's word for an error, without the operation and the path.
-func reason(err error) string {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err.Error()
-	}
-	return err.Error()
-}
-
-func diagnose(path, text string) error {
-	return tree.Diagnostics{{Pos: tree.Pos{File: tree.FileOf(path)}, Text: text}}
 }
 
 // mostTold is how many mistakes a person is shown: a generated specification may hold one of them

@@ -20,6 +20,7 @@ type param struct {
 	typ  string
 	enum []*tree.Value
 	val  *tree.Value // nil: none given yet
+	bad  bool        // something is wrong with the declaration or with a value given
 	pos  tree.Pos
 	path string
 }
@@ -39,6 +40,9 @@ func (b *builder) params(p *tree.Value, files, set []string) {
 	}
 	for _, name := range ps.names() {
 		d := ps.byName[name]
+		if d.bad {
+			continue
+		}
 		if d.val == nil {
 			b.fail(d.pos, d.path, "no value: there is no default; give one with --set %s=...", name)
 			continue
@@ -113,6 +117,8 @@ func (ps *params) declare(v, t *tree.Value, name, path string) {
 		return
 	}
 	ps.byName[name] = d
+	before := len(ps.b.mistakes)
+	defer func() { d.bad = d.bad || len(ps.b.mistakes) > before }()
 	for _, f := range v.Fields {
 		here := tree.Join(path, f.Name)
 		switch f.Name {
@@ -139,7 +145,7 @@ func (ps *params) enum(d *param, v *tree.Value, path string) {
 	}
 	for i, x := range v.Items {
 		if !fits(x, d.typ) {
-			ps.b.fail(x.Pos, tree.At(path, i), "want a %s, got %s", d.typ, rules.Show(x))
+			ps.b.fail(x.Pos, tree.At(path, i), "want %s %s, got %s", article(d.typ), d.typ, rules.Show(x))
 		}
 	}
 	d.enum = v.Items
@@ -147,23 +153,34 @@ func (ps *params) enum(d *param, v *tree.Value, path string) {
 
 // give sets a value after checking it.
 func (ps *params) give(d *param, v *tree.Value, path string) {
-	if !fits(v, d.typ) {
-		ps.b.fail(v.Pos, path, "want %s %s, got %s", article(d.typ), d.typ, rules.Show(v))
-		return
-	}
-	if d.enum != nil {
-		var names []string
-		for _, e := range d.enum {
-			if tree.Equal(e, v) {
-				d.val = v
-				return
-			}
-			names = append(names, plain(e))
-		}
-		ps.b.fail(v.Pos, path, "want one of %s, got %s%s", strings.Join(names, ", "), rules.Show(v), near(plain(v), names))
+	if text := d.refuses(v); text != "" {
+		ps.b.fail(v.Pos, path, "%s", text)
+		d.bad = true
 		return
 	}
 	d.val = v
+}
+
+// refuses says why v is no value of the parameter; empty when it is one.
+func (d *param) refuses(v *tree.Value) string {
+	if !fits(v, d.typ) {
+		text := fmt.Sprintf("want %s %s, got %s", article(d.typ), d.typ, rules.Show(v))
+		if d.typ == "bool" {
+			text += "; write true or false"
+		}
+		return text
+	}
+	var names []string
+	for _, e := range d.enum {
+		if tree.Equal(e, v) {
+			return ""
+		}
+		names = append(names, plain(e))
+	}
+	if names == nil {
+		return ""
+	}
+	return fmt.Sprintf("want one of %s, got %s%s", strings.Join(names, ", "), rules.Show(v), near(plain(v), names))
 }
 
 // plain prints a value as it is written on a command line.

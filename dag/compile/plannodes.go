@@ -24,11 +24,18 @@ func (b *builder) nodes(p *tree.Value) {
 
 // draft enters a node. Ids are unique whatever their case, because they name files.
 func (b *builder) draft(id string, pos tree.Pos, v *tree.Value, path string) {
+	if n := len(id); n > longestID || longPart(id) > longestPart {
+		b.fail(pos, path, "the id has %d characters; want at most %d, and at most %d between slashes, because it names a folder", n, longestID, longestPart)
+		return
+	}
 	if other := b.byID[fold(id)]; other != nil {
-		if other.id == id {
-			b.fail(pos, path, "node %q is there already; first at %s", id, other.pos)
-		} else {
+		switch {
+		case other.id != id:
 			b.fail(pos, path, "the id differs only by case from that of node %q (%s)", other.id, other.pos)
+		case other.pos == v.Pos:
+			b.fail(pos, path, "node %q is there already: the id must differ for each item", id)
+		default:
+			b.fail(pos, path, "node %q is there already; first at %s", id, other.pos)
 		}
 		return
 	}

@@ -134,11 +134,11 @@ func (b *builder) timeout(l layered, path string) dag.Timeout {
 		switch {
 		case v == nil:
 		case v.Kind == tree.String:
-			t.Attempt = b.duration(v, path, "timeout")
+			t.Attempt = b.limit(v, path, "timeout")
 		default:
 			set := func(name string, to *dag.Duration) {
 				if x := v.Get(name); x != nil {
-					*to = b.duration(x, path, "timeout."+name)
+					*to = b.limit(x, path, "timeout."+name)
 				}
 			}
 			set("attempt", &t.Attempt)

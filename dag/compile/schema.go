@@ -220,28 +220,3 @@ func (s *Schema) CheckWith(kind string, with *tree.Value, path string) tree.Diag
 	mistakes, _ := r.CheckTemplates(with, path)
 	return mistakes
 }
-
-// CompileRule compiles the CUE text of one definition (or, with definition empty, of the whole
-// file) to a rule: output schemas written in CUE become data here. file is for messages.
-func CompileRule(file, source, definition string) (*rules.Rule, error) {
-	f, err := parser.ParseFile(file, source, parser.ParseComments)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %s", file, firstLine(err))
-	}
-	if what, at := inexpressible(f); what != "" {
-		return nil, fmt.Errorf("%s:%d: a rule cannot express %s", file, at.Line(), what)
-	}
-	v := newContext().BuildFile(f)
-	if definition != "" && v.Err() == nil {
-		v = v.LookupPath(cue.ParsePath(definition))
-	}
-	if err := v.Err(); err != nil {
-		return nil, fmt.Errorf("%s: %s", file, firstLine(err))
-	}
-	c := newRuleCompiler()
-	r := c.value(v)
-	if len(c.opaque) > 0 {
-		return nil, fmt.Errorf("%s: a rule cannot express %s", file, strings.Join(c.opaque, "; "))
-	}
-	return r, nil
-}

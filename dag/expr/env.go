@@ -41,6 +41,7 @@ var baseEnv = sync.OnceValues(func() (*cel.Env, error) {
 		cel.ParserExpressionSizeLimit(maxSource), cel.ParserRecursionLimit(maxDepth),
 		cel.ExpressionNodeLimit(4000), cel.EnableMacroCallTracking(),
 		cel.Variable(refsName, refsType),
+		cel.ASTValidators(cel.ValidateRegexLiterals(), cel.ValidateDurationLiterals(), cel.ValidateTimestampLiterals()),
 	}
 	return cel.NewCustomEnv(append(append(opts, cel.StdLib()), functions()...)...)
 })

@@ -175,7 +175,7 @@ func (l *Lang) parse(src string) (*cel.Ast, *finder, []Problem) {
 	}
 	a, iss := l.env.Parse(src)
 	if iss.Err() != nil {
-		return nil, nil, problemsOf(iss)
+		return nil, nil, firstOf(problemsOf(iss)) // the others mostly follow from it
 	}
 	f := &finder{lang: l, info: a.NativeRep().SourceInfo(), free: map[string]int{}, uses: map[string][]int{}, local: map[string]int{}, bounded: true}
 	f.walk(a.NativeRep().Expr())
@@ -355,12 +355,21 @@ func problemsOf(iss *cel.Issues) []Problem {
 	return out[:min(len(out), 3)]
 }
 
+func firstOf(ps []Problem) []Problem {
+	sortProblems(ps)
+	return ps[:min(len(ps), 1)]
+}
+
 // readable rewords CEL's messages: operators and types as people write them, nothing of the
 // machinery of references.
 func readable(text string) string {
 	text, _, _ = strings.Cut(text, " expecting ")
 	text = strings.NewReplacer("mismatched input '<EOF>'", "the expression ends too early",
-		"undeclared reference to", "unknown name").Replace(text)
+		"undeclared reference to", "unknown name", "invalid matches argument", "no valid regular expression",
+		"invalid timestamp argument", "no valid timestamp", "invalid duration argument", "no valid duration").Replace(text)
+	if token, ok := strings.CutPrefix(text, "token recognition error at: "); ok {
+		text = "cannot be read from " + token + " on"
+	}
 	if m := noOverload.FindStringSubmatch(text); m != nil {
 		text = fmt.Sprintf("%s does not go with %s", strings.Trim(m[1], "_"), m[2])
 	}

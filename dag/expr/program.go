@@ -50,6 +50,11 @@ func (l *Lang) compile(src string, bounded bool, fns []string) *compiled {
 	if err != nil {
 		return &compiled{problems: []Problem{{0, err.Error()}}}
 	}
+	if len(f.refs) == 0 && len(f.free) == 0 { // it has one value, or none at all
+		if _, err := evaluate(p, bounded, &activation{}); err != nil {
+			return &compiled{problems: []Problem{{0, err.Error()}}}
+		}
+	}
 	return &compiled{prog: p, typ: typeName(checked.OutputType())}
 }
 
@@ -104,11 +109,16 @@ func (p *Program) eval(vars map[string]any, sc dag.Scope) (ref.Val, error) {
 	if len(p.fns) > 0 {
 		act.refs = refValues{get: func(i int) ref.Val { return p.read(i, sc) }}
 	}
-	if p.expr.shaped.bounded {
-		v, _, err := p.prog.Eval(act)
+	return evaluate(p.prog, p.expr.shaped.bounded, act)
+}
+
+// evaluate runs a program; one of more than linear cost is metered.
+func evaluate(p cel.Program, bounded bool, act *activation) (ref.Val, error) {
+	if bounded {
+		v, _, err := p.Eval(act)
 		return v, err
 	}
-	v, _, err := p.prog.ContextEval(spent, act)
+	v, _, err := p.ContextEval(spent, act)
 	if errors.Is(err, interpreter.InterruptError{}) {
 		err = fmt.Errorf("needs more than %d steps", maxSteps)
 	}

@@ -119,6 +119,9 @@ func (f *finder) walk(e ast.Expr) {
 	case ast.CallKind:
 		c := e.AsCall()
 		f.bounded = f.bounded && cheap[c.FunctionName()]
+		if fn := c.FunctionName(); (fn == operators.Divide || fn == operators.Modulo) && zero(c.Args()[1]) {
+			f.fail(c.Args()[1], "division by zero")
+		}
 		switch {
 		case !c.IsMemberFunction():
 		case f.namespaced(c):
@@ -140,6 +143,14 @@ func (f *finder) walk(e ast.Expr) {
 		f.bounded = false
 		f.comprehension(e.AsComprehension())
 	}
+}
+
+func zero(e ast.Expr) bool {
+	if e.Kind() != ast.LiteralKind {
+		return false
+	}
+	v := e.AsLiteral()
+	return v.Equal(types.IntZero) == types.True
 }
 
 // namespaced says that c calls a function such as sets.contains, not a method of a variable.

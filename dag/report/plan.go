@@ -1,12 +1,6 @@
 package report
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
-
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/run"
@@ -92,34 +86,6 @@ type PlanTotals struct {
 	Seconds [3]float64 `json:"seconds"`      // work of all nodes, one after the other
 	Longest float64    `json:"longest_path"` // seconds; no number of jobs makes it shorter
 	Unknown int        `json:"cost_unknown,omitempty"`
-}
-
-// ErrNotAPlan says that a file holds something else than a saved plan.
-var ErrNotAPlan = errors.New("not a saved plan")
-
-// ReadPlan reads a saved plan.
-func ReadPlan(name string) (*Plan, error) {
-	if filepath.Ext(name) != ".json" {
-		return nil, ErrNotAPlan
-	}
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
-	var mark struct {
-		Format *int `json:"dagrun_plan"`
-	}
-	if json.Unmarshal(data, &mark) != nil || mark.Format == nil {
-		return nil, ErrNotAPlan
-	}
-	if *mark.Format > PlanFormat {
-		return nil, fmt.Errorf("%s: a newer version of the program saved this plan", name)
-	}
-	p := &Plan{}
-	if err := json.Unmarshal(data, p); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return p, nil
 }
 
 // Changes reports whether applying the plan would do anything.

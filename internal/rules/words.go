@@ -65,8 +65,8 @@ var words11 = map[string]bool{"yes": true, "no": true, "on": true, "off": true, 
 // braces tells a map that was a template without quotes: {{ .x }} is a map of a map in YAML.
 func braces(v *tree.Value) bool { return len(v.Fields) == 1 && v.Fields[0].Value.Kind == tree.Null }
 
-// Wanted words what the rule asks for: "want an int from 0 to 20".
-func (r *Rule) Wanted() string { return r.wanted() }
+// Wanting words what the rule asks for where nothing is: "want an int from 0 to 20".
+func (r *Rule) Wanting() string { return r.wanting() }
 
 // Show prints a value for a message: its type, and what it is where that is short.
 func Show(v *tree.Value) string { return show(v) }

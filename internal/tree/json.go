@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"strconv"
@@ -17,6 +18,9 @@ type Limits struct {
 	Aliases int   // values reached through aliases and merges (YAML)
 }
 
+// UTF16 is what is wrong with a file in UTF-16.
+const UTF16 = "the file is in UTF-16; save it as UTF-8"
+
 // Defaults are the limits for specifications.
 var Defaults = Limits{Bytes: 64 << 20, Depth: 64, Values: 5_000_000, Aliases: 10_000}
 
@@ -26,6 +30,9 @@ var Defaults = Limits{Bytes: 64 << 20, Depth: 64, Values: 5_000_000, Aliases: 10
 func ParseJSON(file string, data []byte, lim Limits) (v *Value, err error) {
 	if lim.Bytes > 0 && int64(len(data)) > lim.Bytes {
 		return nil, Diagnostic{Pos: Pos{File: FileOf(file)}, Text: fmt.Sprintf("the document has more than %d bytes", lim.Bytes)}
+	}
+	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
+		return nil, Diagnostic{Pos: Pos{File: FileOf(file)}, Text: UTF16}
 	}
 	p := jsonParser{s: strings.TrimPrefix(string(data), "\ufeff"), line: 1, col: 1, file: FileOf(file), lim: lim}
 	defer func() {

@@ -97,6 +97,7 @@ func TestParseJSONMistakes(t *testing.T) {
 		`[9223372036854775808]`:         "f.json:1:21: 9223372036854775808 does not fit 64 bits",
 		`{"a": {"b": 1, "b": 2}}`:       "f.json:1:16: a.b: duplicate key; first set at f.json:1:8",
 		`{"a": [0, {"b c":1,"b c":2}]}`: `f.json:1:20: a[1]."b c": duplicate key; first set at f.json:1:12`,
+		"\xff\xfe{\x00}\x00":            "f.json: the file is in UTF-16; save it as UTF-8",
 		`nul`:                           "f.json:1:1: 'n' where a value is expected",
 	} {
 		if _, err := ParseJSON("f.json", []byte(text), Defaults); err == nil || err.Error() != want {

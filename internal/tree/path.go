@@ -5,9 +5,15 @@ import (
 	"strings"
 )
 
+// longName is how much of a name a path shows.
+const longName = 120
+
 // Join returns the path of a field: nodes.a, with quotes around names that a dotted path could
-// not tell apart.
+// not tell apart. A name that is too long for a message is cut.
 func Join(path, name string) string {
+	if len(name) > longName {
+		name = strings.ToValidUTF8(name[:longName], "") + "..."
+	}
 	if name == "" || strings.ContainsAny(name, ".[]\" \t\n\r") {
 		name = strconv.Quote(name)
 	}

@@ -3,6 +3,7 @@ package yamltree
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"regexp"
 	"strconv"
@@ -19,6 +20,9 @@ var parserError = regexp.MustCompile(`(?s)^yaml: (?:line (\d+): )?(.*)$`)
 // findable is the size up to which the place of a syntax error is searched for; it takes a
 // parse for each halving of the number of lines.
 const findable = 1 << 18
+
+// longestKey is YAML's own bound for a key without a question mark.
+const longestKey = 1024
 
 // syntax words an error of the parser and finds its place. The parser names the line where the
 // enclosing block starts, or none; the mistake is in the last line of the shortest start of the file
@@ -80,9 +84,17 @@ func explain(d *tree.Diagnostic, before, here string) {
 		}
 	case strings.Contains(text, "mapping values are not allowed"):
 		d.Text = "a second ': ' in one value; put the text in quotes"
-		if indent(here) > indent(before) && strings.TrimSpace(before) != "" {
+		if len(here) > longestKey && strings.Index(here, ": ") > longestKey {
+			d.Text = fmt.Sprintf("a key of more than %d characters, which YAML does not allow", longestKey)
+		} else if indent(here) > indent(before) && strings.TrimSpace(before) != "" {
 			d.Text = "indented deeper than the line above, which has a value already"
+		} else if i := strings.LastIndex(here, ": "); i >= 0 {
+			d.Pos.Col = int32(utf8.RuneCountInString(here[:i])) + 1
 		}
+	case strings.Contains(text, "did not find expected ',' or"):
+		d.Text = "a bracket of this line is never closed, or a ',' is missing"
+	case strings.Contains(text, "did not find expected node content"):
+		d.Text = "a value is missing, or a bracket is never closed"
 	}
 }
 

@@ -75,6 +75,9 @@ func notText(file string, data []byte) *tree.Diagnostic {
 		}
 	}
 	line := 1 + bytes.Count(data[:bad], []byte("\n"))
+	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
+		return &tree.Diagnostic{Pos: tree.Pos{File: tree.FileOf(file)}, Text: tree.UTF16}
+	}
 	return &tree.Diagnostic{Pos: tree.Pos{File: tree.FileOf(file), Line: int32(line)}, Text: fmt.Sprintf("not a text file: byte %#02x is not UTF-8 text", data[bad])}
 }
 
@@ -220,12 +223,17 @@ func (w *walker) mapping(n *yaml.Node) *tree.Value {
 	v := &tree.Value{Kind: tree.Map, Pos: w.pos(n), Fields: make([]tree.Field, 0, len(n.Content)/2)}
 	path := w.path
 	var names tree.Names
-	var merges []*yaml.Node
+	var merge, from *yaml.Node // the key << and what it has
 	for i := 0; i+1 < len(n.Content) && !w.stop; i += 2 {
 		k, c := n.Content[i], n.Content[i+1]
 		w.path = path
 		if isMerge(k) {
-			merges = append(merges, c)
+			if merge != nil {
+				w.fail(k, "duplicate key <<; first set at %s; one << may have a list of maps", w.pos(merge))
+			} else {
+				merge = k
+				from = c
+			}
 			continue
 		}
 		name, ok := w.key(k)
@@ -241,8 +249,8 @@ func (w *walker) mapping(n *yaml.Node) *tree.Value {
 		w.done(n.Content[i : i+2])
 	}
 	w.path = path
-	for _, m := range merges {
-		w.merge(v, m)
+	if merge != nil {
+		w.merge(v, from)
 	}
 	return v
 }
@@ -344,6 +352,9 @@ func (w *walker) scalar(n *yaml.Node) *tree.Value {
 		}
 		v.Kind, v.Float = tree.Float, f
 	case "!!str", "!!timestamp":
+		if _, err := strconv.ParseFloat(n.Value, 64); errors.Is(err, strconv.ErrRange) && plain(n) {
+			return w.fail(n, "%s is out of the range of numbers; put it in quotes if it is text", n.Value)
+		}
 		v.Kind, v.Str = tree.String, n.Value
 		w.doubt(n)
 	case "!!merge":

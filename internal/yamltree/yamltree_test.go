@@ -153,7 +153,7 @@ func TestMistakes(t *testing.T) {
 		"a: 'x\n":                           "f.yaml:1:4: the quote that opens here is never closed",
 		"x: 1\na: [*deps]\n":                "f.yaml:2:5: unknown anchor 'deps' referenced",
 		"a: @x\n":                           "f.yaml:1:4: a value cannot start with @; put it in quotes",
-		"a: b: c\n":                         "f.yaml:1:1: a second ': ' in one value; put the text in quotes",
+		"a: b: c\n":                         "f.yaml:1:5: a second ': ' in one value; put the text in quotes",
 		"1: x\n":                            "f.yaml:1:1: the key 1 reads as int; put it in quotes",
 		"? [a]\n: b\n":                      "f.yaml:1:3: a key must be plain text; put text with {{ }} in quotes",
 		"a: 1\nb: 2\na: 3\n":                "f.yaml:3:1: a: duplicate key; first set at f.yaml:1:1",
@@ -164,9 +164,16 @@ func TestMistakes(t *testing.T) {
 		"a: &a {b: *a}":                     "f.yaml:1:11: a.b: anchor \"a\" contains itself",
 		"<<: 1\n":                           "f.yaml:1:5: a merge key wants a map or a list of maps",
 		"a: 1\n---\nb: 2\n":                 "f.yaml:2:1: a second document starts here; a file holds one",
-		"a: 1\n---\n{":                      "f.yaml:3:1: did not find expected node content",
+		"a: 1\n---\n{":                      "f.yaml:3:1: a value is missing, or a bracket is never closed",
 		"a: 1\nb: \x00":                     "f.yaml:2: not a text file: byte 0x00 is not UTF-8 text",
-		"":                                  "f.yaml: the file is empty (or holds only comments)",
+		"a: {b: [1, 2\nc: 3\n":              "f.yaml:1:1: a bracket of this line is never closed, or a ',' is missing",
+		"a: 1e999\n":                        "f.yaml:1:4: a: 1e999 is out of the range of numbers; put it in quotes if it is text",
+		"a: -1e999\n":                       "f.yaml:1:4: a: -1e999 is out of the range of numbers; put it in quotes if it is text",
+		"a: &x {}\nb: {<<: *x, <<: *x}\n":   "f.yaml:2:13: b: duplicate key <<; first set at f.yaml:2:5; one << may have a list of maps",
+		"\xff\xfea\x00":                     "f.yaml: the file is in UTF-16; save it as UTF-8",
+		"\xfe\xff\x00a":                     "f.yaml: the file is in UTF-16; save it as UTF-8",
+		"a:\n  " + strings.Repeat("k", 1100) + ": 1\n": "f.yaml:2:3: a key of more than 1024 characters, which YAML does not allow",
+		"": "f.yaml: the file is empty (or holds only comments)",
 	} {
 		_, _, err := Parse("f.yaml", []byte(text), tree.Defaults)
 		if err == nil || err.Error() != want {
