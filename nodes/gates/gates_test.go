@@ -426,3 +426,29 @@ func TestNotes(t *testing.T) {
 		t.Errorf("got %q", tr.Notes)
 	}
 }
+
+// What a page has made of the language, or forbids, deceives no check; one that asks for it sees the page's own variables.
+func TestWorlds(t *testing.T) {
+	t.Parallel()
+	page := `<meta http-equiv="Content-Security-Policy" content="script-src 'unsafe-inline'; require-trusted-types-for 'script'">` + plain + `<script>
+		var answer = 42; Array.prototype.every = () => true; Document.prototype.querySelectorAll = () => [1, 2, 3]
+		Object.defineProperty(window, "innerWidth", {get: () => 9}); Date.now = () => { throw 1 }; JSON.stringify = () => "true"</script>`
+	one := 1
+	_, got, _, err := run(t, page, m{"checks": []m{
+		{"name": "array", "class": "x", "js": "[false].every(x => x)"},
+		{"name": "document", "class": "x", "js": "document.querySelectorAll('h1').length", "min": one, "max": one},
+		{"name": "window", "class": "x", "js": "innerWidth === 1440 && Date.now() > 0 && JSON.stringify(1) === '1'"},
+		{"name": "variable", "class": "x", "js": "typeof answer === 'undefined'"},
+		{"name": "own", "class": "x", "js": "answer", "min": 42, "max": 42, "world": "page"},
+		{"name": "own deceived", "class": "x", "js": "[false].every(x => x)", "world": "page"},
+		{"name": "code", "class": "x", "js": "new Function('return true')()"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{fail, pass, pass, pass, pass, pass, pass} {
+		if c := got.Checks[i]; c.Status != want {
+			t.Errorf("%s: %s, want %s: %s", c.Name, c.Status, want, c.Reason)
+		}
+	}
+}
