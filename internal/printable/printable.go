@@ -1,6 +1,6 @@
 // Package printable makes text that others wrote safe for a terminal and for a log line.
 //
-// It hides no secrets and cuts nothing off.
+// It hides no secrets.
 package printable
 
 import (
@@ -95,3 +95,15 @@ func sequence(s string) int {
 
 // Line is Text on one line: runs of white space become one space.
 func Line(s string) string { return strings.Join(strings.Fields(Text(s)), " ") }
+
+// Clip returns the first n bytes of s at most, cut between characters, with dots behind where
+// something is left out.
+func Clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "..."
+}

@@ -51,3 +51,15 @@ func TestLine(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+func TestClip(t *testing.T) {
+	for _, tt := range []struct {
+		s    string
+		n    int
+		want string
+	}{{"abc", 3, "abc"}, {"abcd", 3, "abc..."}, {"aé", 2, "a..."}, {"aé", 3, "aé"}, {"é", 1, "..."}, {"", 0, ""}, {"a\xff\xff", 2, "a\xff..."}} {
+		if got := Clip(tt.s, tt.n); got != tt.want {
+			t.Errorf("Clip(%q, %d) = %q, want %q", tt.s, tt.n, got, tt.want)
+		}
+	}
+}

@@ -2,6 +2,8 @@ package agent
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 
 	"dagrun.dev/nodes"
@@ -38,7 +40,7 @@ func advise(s *settings, err error) error {
 }
 
 func secretNames(s *settings) (list []string) {
-	for _, name := range sorted(s.Secrets) {
+	for _, name := range slices.Sorted(maps.Keys(s.Secrets)) {
 		list = append(list, s.Secrets[name])
 	}
 	return list

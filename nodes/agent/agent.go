@@ -52,7 +52,7 @@ func (k Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 		return res, advise(s, err)
 	}
 	res, err = finish(t, s, steps, r, res)
-	err = advise(s, printable(res, err))
+	err = advise(s, harmless(res, err))
 	// The answer is on disk by now: who finds the call recorded finds the answer too.
 	if failed := record(); failed != nil {
 		return res, failed
@@ -81,8 +81,8 @@ func (k Kind) clock() func() time.Time {
 	return k.now
 }
 
-// printable makes what an agent said safe for a log and a terminal, where messages quote it. B-10
-func printable(res *nodes.Result, err error) error {
+// harmless makes what an agent said safe for a log and a terminal, where messages quote it. B-10
+func harmless(res *nodes.Result, err error) error {
 	for i, w := range res.Warnings {
 		res.Warnings[i] = proc.Printable(w)
 	}
@@ -156,7 +156,7 @@ func call(ctx context.Context, p provider, q *question) (r *reply, record func()
 // tell records what became of a call.
 func tell(q *question, r *reply, latency int64) error {
 	if r.Failure != nil {
-		errors.As(printable(&nodes.Result{}, r.Failure), &r.Failure)
+		errors.As(harmless(&nodes.Result{}, r.Failure), &r.Failure)
 		return q.task.Emit("LLM_CALL_FAILED", failed(r.Failure, r.Status, latency))
 	}
 	return q.task.Emit("LLM_CALL_FINISHED", finished(r, latency))

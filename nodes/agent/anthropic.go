@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
 )
 
@@ -145,7 +146,7 @@ func (m *messages) fill(q *question, r *reply) *nodes.Error {
 		r.Finish = "tool_calls"
 		return nodes.Fail("protocol", "the model stopped in the middle of a turn: stop reason "+m.stop)
 	case "refusal":
-		return nodes.Permanent(nodes.Fail("refused", "the model refused: "+orElse(clip(strings.TrimSpace(r.Text), 200), "without a word")))
+		return nodes.Permanent(nodes.Fail("refused", "the model refused: "+orElse(printable.Clip(strings.TrimSpace(r.Text), 200), "without a word")))
 	default:
 		r.Cut = "unknown stop reason " + orElse(m.stop, "null")
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/evidence"
 )
@@ -60,7 +61,7 @@ func explain(e *nodes.Error, r *reply) *nodes.Error {
 		out.Permanent = true // the same flags give the same refusal
 	}
 	if out.Diagnostics == "" {
-		out.Diagnostics = "answer: " + clip(strings.TrimSpace(r.Text), 800)
+		out.Diagnostics = "answer: " + printable.Clip(strings.TrimSpace(r.Text), 800)
 	}
 	return &out
 }

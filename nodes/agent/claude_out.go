@@ -3,9 +3,11 @@ package agent
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/evidence"
 )
@@ -179,11 +181,11 @@ func (c *claudeOut) failure(o object, r *reply, ev evidence.Case) *nodes.Error {
 	case subtype == "error_max_structured_output_retries":
 		return &nodes.Error{Category: "protocol", Message: "no structured output: " + ev.Text}
 	case o.str("stop_reason") == "refusal":
-		return &nodes.Error{Category: "refused", Permanent: true, Message: "the model refused: " + clip(o.str("result"), 200)}
+		return &nodes.Error{Category: "refused", Permanent: true, Message: "the model refused: " + printable.Clip(o.str("result"), 200)}
 	case strings.HasPrefix(o.str("terminal_reason"), "aborted"):
 		return &nodes.Error{Category: "killed", Message: "the agent was interrupted (" + o.str("terminal_reason") + ")"}
 	case o.str("terminal_reason") == "prompt_too_long":
-		return &nodes.Error{Category: "input_too_big", Permanent: true, Message: clip(o.str("result"), 300)}
+		return &nodes.Error{Category: "input_too_big", Permanent: true, Message: printable.Clip(o.str("result"), 300)}
 	case o.yes("is_error"), strings.HasPrefix(subtype, "error"):
 		if ev.Text == "" {
 			ev.Text = orElse(strings.TrimPrefix(subtype, "success"), "an error without a message")
@@ -191,7 +193,7 @@ func (c *claudeOut) failure(o object, r *reply, ev evidence.Case) *nodes.Error {
 		return ev.Error()
 	}
 	if n, ok := o.num("num_turns"); ok && n == 0 && c.events == 0 {
-		return &nodes.Error{Category: "protocol", Permanent: o.has("result"), Message: "the agent answered without asking the model: " + clip(o.str("result"), 200)}
+		return &nodes.Error{Category: "protocol", Permanent: o.has("result"), Message: "the agent answered without asking the model: " + printable.Clip(o.str("result"), 200)}
 	}
 	return nil
 }
@@ -253,7 +255,7 @@ func (c *claudeOut) usage(r *reply) {
 	var sum nodes.Usage
 	good := true
 	models := c.result.object("modelUsage")
-	for _, name := range sorted(models) {
+	for _, name := range slices.Sorted(maps.Keys(models)) {
 		m := models.object(name)
 		good = good && m.countable("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
 		sum.Input += m.count("inputTokens")

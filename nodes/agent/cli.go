@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/accept"
 	"dagrun.dev/nodes/internal/evidence"
 	"dagrun.dev/nodes/internal/proc"
 )
@@ -117,7 +121,7 @@ func (p *program) environment(q *question) (set map[string]string, pass []string
 		set[name] = value
 	}
 	for name, raw := range q.set.Env {
-		set[name] = plain(raw)
+		set[name] = accept.Plain(raw)
 	}
 	for name, secret := range q.set.Secrets {
 		if set[name], err = q.task.Secret(secret); err != nil {
@@ -157,7 +161,7 @@ func (p *program) keep(t *nodes.Task, r *reply, res *proc.Result) error {
 	case r.Text == "":
 		files["raw-output.txt"] = res.Stdout
 	}
-	for _, name := range sorted(files) {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if files[name].Size() == 0 && name != "raw-output.txt" {
 			continue
 		}
@@ -196,7 +200,7 @@ func (p *program) judge(q *question, res *proc.Result) (*reply, error) {
 		found, err := scanObjects(res.Stdout.At(), res.Stdout.Answer(), most, func(o object) {
 			out.event(o)
 			if raw, ok := o["error"]; ok && o.has("error") && len(told) < 10 {
-				told = append(told, clip(string(raw), 2000))
+				told = append(told, printable.Clip(string(raw), 2000))
 			}
 		})
 		if err != nil {
@@ -379,7 +383,7 @@ func (p *program) exit(res *proc.Result) string {
 	for _, c := range []*proc.Capture{res.Stderr, res.Stdout} {
 		lines := strings.Split(strings.TrimSpace(proc.Printable(string(c.Tail(2000)))), "\n")
 		if last := strings.TrimSpace(lines[len(lines)-1]); last != "" && !(c == res.Stdout && p.output.reader != nil) {
-			return msg + ": " + clip(last, 200)
+			return msg + ": " + printable.Clip(last, 200)
 		}
 	}
 	return msg

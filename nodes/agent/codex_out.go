@@ -3,6 +3,7 @@ package agent
 import (
 	"fmt"
 
+	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/evidence"
 )
@@ -64,7 +65,7 @@ func (c *codexOut) fill(r *reply, ev evidence.Case) *nodes.Error {
 		return ev.Error()
 	}
 	for _, e := range c.errors {
-		r.Warnings = append(r.Warnings, "the agent reported: "+clip(e, 200))
+		r.Warnings = append(r.Warnings, "the agent reported: "+printable.Clip(e, 200))
 	}
 	r.Finish = "stop"
 	return nil

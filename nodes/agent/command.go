@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/accept"
 	"dagrun.dev/nodes/internal/evidence"
 )
 
@@ -108,7 +109,7 @@ type fieldOut struct {
 func (f *fieldOut) event(o object) {
 	if f.check {
 		if raw, ok := at(o, f.failed); ok && !empty(raw) {
-			f.message, f.found = plain(raw), true
+			f.message, f.found = accept.Plain(raw), true
 		}
 	}
 	raw, ok := at(o, f.field)

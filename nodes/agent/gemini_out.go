@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"dagrun.dev/nodes"
@@ -83,7 +85,7 @@ func (g *geminiOut) fill(r *reply, ev evidence.Case) *nodes.Error {
 func (g *geminiOut) count(r *reply) {
 	models := g.stats.object("models")
 	sum, good := nodes.Usage{}, true
-	for _, name := range sorted(models) {
+	for _, name := range slices.Sorted(maps.Keys(models)) {
 		r.Models = append(r.Models, name)
 		m := models.object(name)
 		t := m.object("tokens")

@@ -8,9 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
+	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/httpc"
 	"dagrun.dev/nodes/prompt"
@@ -150,7 +153,7 @@ func (a httpAPI) authorize(q *question, r *httpc.Request) error {
 	}
 	named := false
 next:
-	for _, name := range sorted(q.set.Secrets) {
+	for _, name := range slices.Sorted(maps.Keys(q.set.Secrets)) {
 		for _, k := range a.keys {
 			if k.secret == name {
 				if err := set(k.header, k.prefix, q.set.Secrets[name]); err != nil {
@@ -323,7 +326,7 @@ func (h *hearing) listen(events *httpc.Events) *nodes.Error {
 			if ev.Open {
 				return nil // cut off, not broken: the end tells
 			}
-			return &nodes.Error{Category: "transient", Message: "a line of the stream is broken, text may be missing: " + clip(string(data), 100), Err: err}
+			return &nodes.Error{Category: "transient", Message: "a line of the stream is broken, text may be missing: " + printable.Clip(string(data), 100), Err: err}
 		}
 		if o.str("type") == "" && ev.Name != "" {
 			o["type"], _ = json.Marshal(ev.Name)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/httpc"
 )
@@ -138,7 +139,7 @@ func (c *chat) fill(q *question, r *reply) *nodes.Error {
 	}
 	disjoint(r, c.usage, "prompt_tokens", "completion_tokens", "prompt_tokens_details")
 	if said := strings.TrimSpace(c.refusal.String()); said != "" {
-		return nodes.Permanent(nodes.Fail("refused", "the model refused: "+clip(said, 200)))
+		return nodes.Permanent(nodes.Fail("refused", "the model refused: "+printable.Clip(said, 200)))
 	}
 	switch strings.ToLower(c.finish) { // servers in front of other APIs hand their words on
 	case "stop", "eos", "end_turn", "stop_sequence":
@@ -252,7 +253,7 @@ func (p *responses) judge(q *question, r *reply, refusal string, whole bool) *no
 	case details == "content_filter":
 		return nodes.Permanent(nodes.Fail("refused", "a content filter stopped the answer"))
 	case refusal != "":
-		return nodes.Permanent(nodes.Fail("refused", "the model refused: "+clip(refusal, 200)))
+		return nodes.Permanent(nodes.Fail("refused", "the model refused: "+printable.Clip(refusal, 200)))
 	case status == "cancelled":
 		return nodes.Fail("transient", "the provider cancelled the answer")
 	case status == "incomplete" || details != "" || !whole:

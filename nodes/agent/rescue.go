@@ -2,8 +2,10 @@ package agent
 
 import (
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"dagrun.dev/nodes"
 )
@@ -26,7 +28,7 @@ func (k Kind) Rescue(_ context.Context, t *nodes.Task) (*nodes.Result, error) {
 	if r.Doubt != nil && err != nil {
 		return nil, nil // it may have been cut
 	}
-	err = advise(s, printable(res, err))
+	err = advise(s, harmless(res, err))
 	if failed := tell(q, r, r.Latency.Milliseconds()); failed != nil {
 		return nil, nil
 	}
@@ -35,7 +37,7 @@ func (k Kind) Rescue(_ context.Context, t *nodes.Task) (*nodes.Result, error) {
 
 // knowSecrets makes the secrets of the settings known to the host, which masks what is kept.
 func (q *question) knowSecrets() error {
-	for _, name := range sorted(q.set.Secrets) {
+	for _, name := range slices.Sorted(maps.Keys(q.set.Secrets)) {
 		if _, err := q.task.Secret(q.set.Secrets[name]); err != nil {
 			return err
 		}

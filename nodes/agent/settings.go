@@ -1,10 +1,10 @@
 package agent
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -303,7 +303,7 @@ func (d *describer) files(s *settings) {
 		}
 		taken[g.name()] = true
 	}
-	for _, name := range sorted(s.Secrets) {
+	for _, name := range slices.Sorted(maps.Keys(s.Secrets)) {
 		if _, twice := s.Env[name]; twice {
 			d.problem("secrets."+name, "the variable is set by env too")
 		}
@@ -386,22 +386,4 @@ func add(list *[]string, name string) {
 	if !slices.Contains(*list, name) {
 		*list = append(*list, name)
 	}
-}
-
-func sorted[V any](m map[string]V) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// plain returns a string, number or truth value as text.
-func plain(raw json.RawMessage) string {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return text
-	}
-	return string(bytes.TrimSpace(raw))
 }

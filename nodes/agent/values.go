@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
 )
 
@@ -303,7 +304,7 @@ func (s *scanner) skipLine() ([]byte, error) {
 func (s *scanner) noiseLine(line []byte) {
 	s.lines++
 	if len(s.noise) < mostNoise {
-		s.noise = append(s.noise, clip(strings.TrimSpace(string(line)), mostNoiseLine))
+		s.noise = append(s.noise, printable.Clip(strings.TrimSpace(string(line)), mostNoiseLine))
 	}
 	if at := bytes.Index(line, []byte(`{"`)); at > 0 {
 		var o object
@@ -322,12 +323,4 @@ func (s *scan) warning() string {
 		return fmt.Sprintf("a line that is no JSON stood in the output: %q", s.noise[0])
 	}
 	return fmt.Sprintf("%d lines that are no JSON stood in the output, the first: %q", s.lines, s.noise[0])
-}
-
-// clip returns the first n bytes of s at most, cut between characters.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "..."
 }

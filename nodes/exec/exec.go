@@ -11,6 +11,7 @@ import (
 	"io"
 	"strings"
 
+	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/accept"
 	"dagrun.dev/nodes/internal/proc"
@@ -137,17 +138,9 @@ func exitMessage(p *proc.Result) string {
 	msg := fmt.Sprintf("exit status %d", p.Exit)
 	lines := strings.Split(strings.TrimSpace(proc.Printable(string(p.Stderr.Tail(2000)))), "\n")
 	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
-		msg += ": " + clip(last, 200)
+		msg += ": " + printable.Clip(last, 200)
 	}
 	return msg
-}
-
-// clip returns the first n bytes of s at most, cut between characters.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "..."
 }
 
 // keep puts what the command printed into the node's folder, bytewise, when there is any.

@@ -32,7 +32,7 @@ func prepare(t *nodes.Task, s *settings) (spec *proc.Spec, closeStdin func(), er
 		"DAGRUN_GENERATION": strconv.Itoa(t.Generation), "DAGRUN_SEED": strconv.FormatInt(t.Seed, 10),
 	}
 	for name, raw := range s.Env {
-		set[name] = plain(raw)
+		set[name] = accept.Plain(raw)
 	}
 	for name, secret := range s.Secrets {
 		if set[name], err = t.Secret(secret); err != nil {
@@ -72,15 +72,6 @@ func prepare(t *nodes.Task, s *settings) (spec *proc.Spec, closeStdin func(), er
 		closeStdin = func() { _ = spec.Stdin.Close() }
 	}
 	return spec, closeStdin, nil
-}
-
-// plain returns a string, number or truth value as text.
-func plain(raw json.RawMessage) string {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return text
-	}
-	return string(bytes.TrimSpace(raw))
 }
 
 // open returns a file with what the command reads.

@@ -3,7 +3,6 @@
 package http
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -79,7 +78,7 @@ func (s *settings) request(t *nodes.Task) (*httpc.Request, error) {
 	if len(s.Query) > 0 {
 		q := u.Query()
 		for name, raw := range s.Query {
-			q.Set(name, plain(raw))
+			q.Set(name, accept.Plain(raw))
 		}
 		u.RawQuery = q.Encode()
 	}
@@ -88,7 +87,7 @@ func (s *settings) request(t *nodes.Task) (*httpc.Request, error) {
 		r.Beat = func() { t.Beat("") }
 	}
 	for name, raw := range s.Headers {
-		r.Header.Set(name, plain(raw))
+		r.Header.Set(name, accept.Plain(raw))
 	}
 	for name, secret := range s.Secrets {
 		value, err := t.Secret(secret)
@@ -239,15 +238,6 @@ func stage(out, name, path string) error {
 	}
 	_, err = io.Copy(f, from)
 	return errors.Join(err, f.Close())
-}
-
-// plain returns a string, number or truth value as text.
-func plain(raw json.RawMessage) string {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return text
-	}
-	return string(bytes.TrimSpace(raw))
 }
 
 func read(with json.RawMessage) (*settings, error) {

@@ -20,3 +20,12 @@ func Decode(with json.RawMessage, into any) error {
 	}
 	return nil
 }
+
+// Plain returns a string, number or truth value of the settings as text.
+func Plain(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return string(bytes.TrimSpace(raw))
+}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
 )
 
@@ -54,7 +55,7 @@ func (a *Answer) Type() string {
 func (a *Answer) RequestID() string {
 	for _, name := range []string{"Request-Id", "X-Request-Id", "X-Amzn-Requestid", "Apim-Request-Id", "Cf-Ray"} {
 		if id := a.Header.Get(name); id != "" {
-			return clip(id, 100)
+			return printable.Clip(id, 100)
 		}
 	}
 	return ""
@@ -118,12 +119,4 @@ func (b *body) Close() (err error) {
 		err = b.from.Close()
 	})
 	return err
-}
-
-// clip returns the first n bytes of s at most, cut between characters.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "..."
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/evidence"
 	"dagrun.dev/nodes/internal/proc"
@@ -40,7 +41,7 @@ func (a *Answer) Failure(ev evidence.Case) *nodes.Error {
 		e.Category, e.Permanent, e.RetryAfter = "protocol", false, 0
 	}
 	e.Message = a.message(t, told, raw)
-	e.Diagnostics = clip(strings.TrimSpace(proc.Printable(string(raw))), 1800)
+	e.Diagnostics = printable.Clip(strings.TrimSpace(proc.Printable(string(raw))), 1800)
 	e.Unknown = MaybeDone(a.Status)
 	if e.Category == "config" && (a.Status < 400 || a.Status == http.StatusNotImplemented) {
 		e.Permanent = true // this server is not the one; at others a person can mend the name or the address
@@ -103,7 +104,7 @@ func (a *Answer) message(t Trouble, told bool, raw []byte) string {
 	case len(bytes.TrimSpace(raw)) == 0:
 		msg += strings.TrimRight(" "+http.StatusText(a.Status), " ") + ", without a body"
 		if to := a.Header.Get("Location"); to != "" {
-			msg += ": a redirection to " + clip(shown(to), 100) + " is not followed"
+			msg += ": a redirection to " + printable.Clip(shown(to), 100) + " is not followed"
 		}
 	default:
 		msg += " " + first(a.Type(), "without a content type") + ": " + headline(string(raw))
@@ -123,7 +124,7 @@ func (a *Answer) page(raw []byte) bool {
 	if t := a.Type(); t == "text/html" || t == "application/xhtml+xml" {
 		return true
 	}
-	start := strings.ToLower(strings.TrimSpace(clip(string(raw), 200)))
+	start := strings.ToLower(strings.TrimSpace(printable.Clip(string(raw), 200)))
 	return strings.HasPrefix(start, "<!doctype html") || strings.HasPrefix(start, "<html")
 }
 
@@ -141,7 +142,7 @@ func headline(text string) string {
 }
 
 func line(text string, most int) string {
-	return clip(strings.Join(strings.Fields(proc.Printable(text)), " "), most)
+	return printable.Clip(strings.Join(strings.Fields(proc.Printable(text)), " "), most)
 }
 
 // A Trouble is what an API's error object says.
@@ -220,7 +221,7 @@ func (t Trouble) Failure(ev evidence.Case, raw []byte) *nodes.Error {
 	e := ev.Error()
 	e.Message = line(t.text(), 300)
 	if t.Request != "" {
-		e.Message += " (request " + clip(t.Request, 100) + ")"
+		e.Message += " (request " + printable.Clip(t.Request, 100) + ")"
 	}
 	return e
 }
