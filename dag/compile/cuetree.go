@@ -133,8 +133,9 @@ type syntaxIndex struct {
 // An entry is one place where the value of a path is written.
 type entry struct {
 	key, value token.Pos
-	literal    bool // a constant, list or map, not a reference
-	constant   bool // a constant
+	literal    bool   // a constant, list or map, not a reference
+	constant   bool   // a constant
+	text       string // of a text constant, as it is written
 }
 
 // newSyntaxIndex indexes the user's files.
@@ -190,6 +191,9 @@ func (x *syntaxIndex) expr(e ast.Expr, labels []string, key token.Pos) {
 		_, n.constant = e.X.(*ast.BasicLit)
 	case *ast.BasicLit:
 		n.constant = true
+		if e.Kind == token.STRING {
+			n.text = e.Value
+		}
 	case *ast.Interpolation:
 	default:
 		n.literal = false

@@ -25,16 +25,34 @@ type explainer struct {
 // all groups errors by path: one diagnostic each.
 func (x explainer) all(err error) tree.Diagnostics {
 	var out tree.Diagnostics
-	seen := map[string]bool{}
+	seen := map[string]int{}
 	for _, e := range errors.Errors(err) {
 		key := pathKey(e.Path())
-		if len(e.Path()) > 0 && seen[key] {
+		if k, again := seen[key]; again && len(e.Path()) > 0 {
+			if strings.HasSuffix(out[k].Text, "errors in empty disjunction:") { // what follows says which
+				out[k] = x.one(e)
+			}
 			continue
 		}
-		seen[key] = true
+		seen[key] = len(out)
 		out = append(out, x.one(e))
 	}
-	return out
+	return x.direct(err, out)
+}
+
+// direct leaves out what comes of a mistake in a value elsewhere, at the value's own place.
+func (x explainer) direct(err error, ds tree.Diagnostics) tree.Diagnostics {
+	own := map[tree.Pos]string{}
+	for _, e := range errors.Errors(err) {
+		labels := unquoteAll(e.Path())
+		for _, c := range x.constants(labels) {
+			own[x.index.pos(c.value)] = x.path(labels)
+		}
+	}
+	return slices.DeleteFunc(ds, func(d tree.Diagnostic) bool {
+		path, ok := own[d.Pos]
+		return ok && d.Path != path && slices.ContainsFunc(ds, func(o tree.Diagnostic) bool { return o.Pos == d.Pos && o.Path == path })
+	})
 }
 
 func (x explainer) one(e errors.Error) tree.Diagnostic {
@@ -42,6 +60,9 @@ func (x explainer) one(e errors.Error) tree.Diagnostic {
 	text := strings.TrimPrefix(oneLine(e.Error()), strings.Join(e.Path(), ".")+": ")
 	if _, mistake, ok := strings.Cut(text, "cannot get syntax for "); ok {
 		_, text, _ = strings.Cut(mistake, ": ")
+	}
+	if _, mistake, ok := strings.Cut(text, ": "); ok && strings.HasPrefix(text, "error in call to ") {
+		text = mistake
 	}
 	d := tree.Diagnostic{Path: x.path(labels), Text: text, Pos: x.best(e, labels)}
 	switch written := x.constants(labels); {

@@ -87,7 +87,8 @@ func (e evaluation) faults() error {
 }
 
 func (e evaluation) explain(s *Schema, err error) tree.Diagnostics {
-	return explainer{s: s, index: e.index, prefix: e.prefix}.all(err)
+	x := explainer{s: s, index: e.index, prefix: e.prefix}
+	return x.slips(x.all(err), e.spec.value)
 }
 
 func (e evaluation) walk(o LoadOptions) (*tree.Value, cueWalker) {
@@ -126,7 +127,7 @@ func (s *Schema) findFaults(f found, o LoadOptions) tree.Diagnostics {
 			ds = append(ds, d)
 		}
 	}
-	return ds
+	return unrepeated(ds)
 }
 
 // covered says whether one of ds is about path or something around it.
