@@ -182,7 +182,11 @@ func (s *Summary) WriteText(w io.Writer) error {
 	writeSeries(r, s.Series)
 	writeShares(r, s.Shares)
 	if s.Retries+s.Waits > 0 {
-		r.row("Retries", "%d, %s; waited %s in all", s.Retries, count(s.Waits, "wait"), Duration(max(s.Waited, 0.01)))
+		waits := ""
+		if s.Waits > 0 {
+			waits = ", " + count(s.Waits, "wait") + " for a given instant"
+		}
+		r.row("Retries", "%d%s; %s of waiting in all", s.Retries, waits, Duration(max(s.Waited, 0.01)))
 	}
 	for _, b := range s.Breakers {
 		r.row("Breaker", "%s", BreakerText(&b, Instant))
