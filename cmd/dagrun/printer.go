@@ -293,10 +293,5 @@ func (p *printer) log(node, level, msg string) {
 // beat is a sign of life of an attempt; plain lines do not show it.
 func (p *printer) beat(string, string) {}
 
-// elapsed prints seconds as people say them.
-func elapsed(sec float64) string {
-	if sec < 0.005 {
-		return "0.00s"
-	}
-	return report.Duration(sec)
-}
+// elapsed prints a time that is known, however short.
+func elapsed(sec float64) string { return report.Duration(max(sec, 0.001)) }

@@ -44,7 +44,7 @@ func BreakerText(b *machine.BreakerChangedBody, instant func(time.Time) string) 
 	case b.State == "closed":
 		what = "has closed"
 	case b.State == "open":
-		what = "has opened"
+		what = "is open"
 	}
 	if !b.Until.IsZero() {
 		what += " until " + instant(b.Until)
