@@ -180,11 +180,23 @@ func WriteErrors(w io.Writer, list []ErrorEntry) error {
 		if e.Recovered {
 			what = fmt.Sprintf("recovered at attempt %d", e.At)
 		}
+		kind := e.Category
+		if e.Class != "" {
+			kind += " (" + e.Class + ")"
+		}
 		fmt.Fprintf(r.out, "%s  #%d %s %s%s: %s (%s)\n", Instant(e.Time), e.Seq, Plain(e.Node), e.Status, attempted(e.Attempt),
-			Plain(strings.TrimPrefix(e.Category+": "+e.Message, ": ")), what)
+			Plain(strings.TrimPrefix(kind+": "+e.Message, ": ")), what)
 		for line := range strings.Lines(e.Diagnostics) {
-			fmt.Fprintf(r.out, "    %s\n", Plain(strings.TrimRight(line, "\r\n")))
+			if line = strings.TrimRight(line, "\r\n"); !jsonPiece(line) {
+				fmt.Fprintf(r.out, "    %s\n", Plain(line))
+			}
 		}
 	}
 	return r.out.Flush()
+}
+
+// jsonPiece reports whether a line of diagnostics is JSON or the end of some, as programs print it for
+// programs: it is in the JSON view.
+func jsonPiece(line string) bool {
+	return strings.Contains(line, `":`) && strings.ContainsAny(line, "{}")
 }

@@ -256,3 +256,16 @@ func last(t testing.TB, x *disturbed) (entry, *machine.Event, bool) {
 	}
 	return en, end, true
 }
+
+// What a program prints for programs is no line for people; the JSON view has all of it. R-1
+func TestErrorsForPeople(t *testing.T) {
+	got := string(text(t, func(w io.Writer) error {
+		return WriteErrors(w, []ErrorEntry{{
+			Seq: 3, Node: "ask", Status: "failed", Category: "auth", Class: "hard", Message: "OAuth token has expired",
+			Diagnostics: "stderr: no keychain\nstdout: {\"type\":\"result\",\"is_error\":true}\n...\"usage\":{\"input_tokens\":3}}\n",
+		}})
+	}))
+	if !strings.Contains(got, "auth (hard): OAuth token has expired") || !strings.Contains(got, "stderr: no keychain") || strings.ContainsAny(got, "{}") {
+		t.Errorf("printed\n%s", got)
+	}
+}

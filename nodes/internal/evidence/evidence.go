@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
 )
 
@@ -254,12 +255,10 @@ var denied = regexp.MustCompile(`(?i)(?:i )?(?:need|require|don(?:'|’)?t have|
 // Denied reports whether an answer says that a tool was refused to it.
 func Denied(text string) bool { return len(text) <= mostHead && denied.MatchString(text) }
 
-// message returns the line that tells what is wrong, or the first one; of JSON the message inside.
+// message returns the line that tells what is wrong, or the first one; in the place of JSON the message
+// inside.
 func message(text string) string {
-	text = strings.TrimSpace(text)
-	if inner := innerMessage(text); inner != "" {
-		text = inner
-	}
+	text = told(strings.TrimSpace(text), 3)
 	lines := strings.Split(head(text, 16000), "\n")
 	line := strings.TrimSpace(lines[0])
 	if whole, ok := Word(text); ok {
@@ -270,36 +269,36 @@ func message(text string) string {
 			}
 		}
 	}
-	if len(line) > 300 {
-		line = strings.ToValidUTF8(line[:300], "") + "..."
-	}
 	if line == "" {
 		line = "no message"
 	}
-	return line
+	return printable.Clip(line, 300)
 }
 
-// innerMessage returns error.message of a JSON text.
-func innerMessage(text string) string {
-	if !strings.HasPrefix(text, "{") {
-		return ""
+// told puts the message of an error object, which may be one as text again, in the object's place.
+func told(text string, depth int) string {
+	at := strings.IndexByte(text, '{')
+	if at < 0 || depth == 0 {
+		return text
 	}
 	var body struct {
-		Error struct {
-			Message string `json:"message"`
-			Type    string `json:"type"`
-		} `json:"error"`
-		Message string `json:"message"`
+		Error   json.RawMessage `json:"error"`
+		Message string          `json:"message"`
 	}
-	if json.Unmarshal([]byte(text), &body) != nil {
-		return ""
+	d := json.NewDecoder(strings.NewReader(text[at:]))
+	if d.Decode(&body) != nil {
+		return text
 	}
-	for _, s := range []string{body.Error.Message, body.Message, body.Error.Type} {
-		if s != "" {
-			return s
+	var inner struct{ Message, Type string }
+	_ = json.Unmarshal(body.Error, &inner)
+	for _, said := range []string{inner.Message, body.Message, inner.Type} {
+		if said != "" {
+			before := strings.TrimRight(text[:at], "[ ")
+			behind := strings.TrimLeft(text[at+int(d.InputOffset()):], "]")
+			return strings.TrimSpace(before + " " + told(strings.TrimSpace(said), depth-1) + behind)
 		}
 	}
-	return ""
+	return text
 }
 
 func head(s string, n int) string {

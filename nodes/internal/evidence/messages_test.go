@@ -140,3 +140,21 @@ func TestResetFormats(t *testing.T) {
 		}
 	}
 }
+
+// Messages are for people: the words inside JSON, not the JSON.
+func TestMessageInsideJSON(t *testing.T) {
+	for text, want := range map[string]string{
+		`API Error: 401 {"type":"error","error":{"type":"authentication_error","message":"OAuth token has expired."},"request_id":"r"} · Please run /login`:        "API Error: 401 OAuth token has expired. · Please run /login",
+		`{"error":{"message":"{\n  \"error\": {\n    \"code\": 429,\n    \"message\": \"Resource has been exhausted (e.g. check quota).\"\n  }\n}\n","code":429}}`: "Resource has been exhausted (e.g. check quota).",
+		`✕ [API Error: [{"error": {"code": 429, "message": "Resource exhausted."}}]]`:                                                                              "✕ [API Error: Resource exhausted.",
+		`{"error":"rate limit exceeded"}`:                      `{"error":"rate limit exceeded"}`,
+		`{"type":"error","error":{"type":"overloaded_error"}}`: "overloaded_error",
+		`unexpected status 500: {"x":1}`:                       `unexpected status 500: {"x":1}`,
+		`{"error":{"message":"cut`:                             `{"error":{"message":"cut`,
+		"":                                                     "no message",
+	} {
+		if e := (Case{Text: text, Now: time.Now(), Zone: time.UTC}).Error(); e.Message != want {
+			t.Errorf("%q:\n %q, want %q", text, e.Message, want)
+		}
+	}
+}
