@@ -261,7 +261,7 @@ func TestEvaluationIsBounded(t *testing.T) {
 	s := testSchema(t)
 	limits := ownLimits
 	defer func() { ownLimits = limits }()
-	ownLimits.Seconds = 1
+	ownLimits.Time = 1
 	if _, _, err := s.Load("p.cue", LoadOptions{}); err == nil || !strings.HasPrefix(err.Error(), "p.cue: evaluating it takes more than 1ns of processor time") {
 		t.Error(err)
 	}

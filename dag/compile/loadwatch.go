@@ -13,9 +13,9 @@ import (
 // Limits of evaluating one's own specifications in CUE: a slip such as a range with three digits too
 // many is to end with a message. See childLimits for the specifications of others.
 var ownLimits = struct {
-	Memory  uint64        // bytes of the heap
-	Seconds time.Duration // of processor time of the whole process
-}{Memory: 2 << 30, Seconds: 60 * time.Second}
+	Memory uint64        // bytes of the heap
+	Time   time.Duration // of the processor, for the whole process
+}{Memory: 2 << 30, Time: time.Minute}
 
 // loadWatched loads a CUE specification and gives up when that takes more than ownLimits. The
 // evaluator cannot be stopped: it goes on until the process ends, which is what a caller that
@@ -40,8 +40,8 @@ func (s *Schema) loadWatched(f found, src Source, o LoadOptions) (*tree.Value, S
 			return l.v, l.src, l.err
 		case <-tick.C:
 		}
-		if processorTime()-start > ownLimits.Seconds {
-			return nil, asked, diagnose(f.name, fmt.Sprintf("evaluating it takes more than %v of processor time; write many nodes as foreach, or as JSON or YAML", ownLimits.Seconds))
+		if processorTime()-start > ownLimits.Time {
+			return nil, asked, diagnose(f.name, fmt.Sprintf("evaluating it takes more than %v of processor time; write many nodes as foreach, or as JSON or YAML", ownLimits.Time))
 		}
 		if heap() > ownLimits.Memory {
 			return nil, asked, diagnose(f.name, fmt.Sprintf("evaluating it takes more than %d MiB of memory; write many nodes as foreach, or as JSON or YAML", ownLimits.Memory>>20))

@@ -26,12 +26,13 @@ func (x explainer) slips(ds tree.Diagnostics, v cue.Value) tree.Diagnostics {
 	found := map[string]tree.Diagnostics{}
 	var out tree.Diagnostics
 	for _, d := range ds {
-		at, known := found[d.Text]
+		var at tree.Diagnostics
 		name := ""
 		for _, says := range []string{saysMissing, saysUndefined} {
 			if _, after, ok := strings.Cut(d.Text, says); ok {
 				name, _, _ = strings.Cut(after, " ")
 				name = strings.TrimRight(name, ";:,")
+				known := false
 				if at, known = found[says+name]; !known {
 					at = x.origin(says, name, v)
 					found[says+name] = at

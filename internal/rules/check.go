@@ -200,7 +200,7 @@ func (c *checker) fields(r *Rule, v *tree.Value) {
 	for i := range v.Fields {
 		f := &v.Fields[i]
 		c.push(f.Name, -1)
-		if d := r.field(f.Name); d != nil {
+		if d := r.Field(f.Name); d != nil {
 			declared++
 			c.value(d.Rule, f.Value)
 			c.cases(d, v, f.Value)
@@ -251,7 +251,7 @@ func (c *checker) absent(r *Rule, v *tree.Value) {
 		}
 		c.push(d.Name, -1)
 		if d.Required {
-			c.report(v.Pos, "missing field ("+d.Rule.wanting()+")")
+			c.report(v.Pos, "missing field ("+d.Rule.Wanting()+")")
 		} else if c.fill || d.By != "" {
 			val := d.Default.Clone()
 			val.PlaceAt(v.Pos)
@@ -285,9 +285,7 @@ func (c *checker) items(r *Rule, v *tree.Value) {
 }
 
 // Field returns the named field of a map's rule, or nil.
-func (r *Rule) Field(name string) *Field { return r.field(name) }
-
-func (r *Rule) field(name string) *Field {
+func (r *Rule) Field(name string) *Field {
 	for i := range r.Fields {
 		if r.Fields[i].Name == name {
 			return &r.Fields[i]
@@ -313,7 +311,7 @@ func (r *Rule) pattern(name string) (key, rule *Rule, ok bool) {
 
 // Below returns the rule of a field or, for a decimal number, an item. It is nil where none is known.
 func (r *Rule) Below(label string) *Rule {
-	if d := r.field(label); d != nil {
+	if d := r.Field(label); d != nil {
 		return d.Rule
 	}
 	if _, rule, ok := r.pattern(label); ok {

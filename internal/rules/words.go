@@ -27,7 +27,7 @@ func (r *Rule) unknown(name string) string {
 
 // mistake words why v is refused: what is wanted, what is there, the nearest valid value.
 func (r *Rule) mistake(v *tree.Value) string {
-	s := r.wanted() + ", got " + show(v)
+	s := r.wanted() + ", got " + Show(v)
 	if v.Kind == tree.String && r.Types&TypesOf(tree.Bool, tree.String) == TypesOf(tree.Bool) && words11[strings.ToLower(v.Str)] {
 		s += "; write true or false"
 	}
@@ -65,14 +65,9 @@ var words11 = map[string]bool{"yes": true, "no": true, "on": true, "off": true, 
 // braces tells a map that was a template without quotes: {{ .x }} is a map of a map in YAML.
 func braces(v *tree.Value) bool { return len(v.Fields) == 1 && v.Fields[0].Value.Kind == tree.Null }
 
-// Wanting words what the rule asks for where nothing is: "want an int from 0 to 20".
-func (r *Rule) Wanting() string { return r.wanting() }
-
-// Show prints a value for a message: its type, and what it is where that is short.
-func Show(v *tree.Value) string { return show(v) }
-
-// wanting is wanted without what it says of a value that is there.
-func (r *Rule) wanting() string {
+// Wanting words what the rule asks for where there is nothing: "want an int from 0 to 20". It is
+// wanted without what that says of a value that is there.
+func (r *Rule) Wanting() string {
 	w := r.wanted()
 	if i := strings.Index(w, "want "); i > 0 {
 		return w[i:]
@@ -88,7 +83,7 @@ func (r *Rule) wanted() string {
 	case r.Want != "":
 		return r.Want
 	case len(r.Enum) == 1:
-		return "want " + show(r.Enum[0])
+		return "want " + Show(r.Enum[0])
 	case len(r.Enum) > 0:
 		var all []string
 		for _, e := range r.Enum {
@@ -153,7 +148,7 @@ func article(s string) string {
 func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
 // show prints a value for a message: its type, and what it is where that is short.
-func show(v *tree.Value) string {
+func Show(v *tree.Value) string {
 	switch v.Kind {
 	case tree.Null:
 		return "nothing (null)"
