@@ -21,13 +21,14 @@ func world() *nodetest.Host {
 			"a/one.md": "\ufeffone\r\nline {WHO}\r\n",
 			"two.md":   "two",
 			"css.css":  ".a{color:red}",
+			"bad":      "a\xffb",
 		},
 		Artifacts: map[string]string{"page.html": "<html>{WHO}</html>"},
 		Accumulators: map[string][]nodes.Entry{"layer": {
 			{Text: "first", Meta: map[string]string{"title": "E1"}},
 			{Text: "second", Meta: map[string]string{"title": "E2"}},
 			{Text: "third"},
-		}},
+		}, "blank": {{Text: ""}}},
 	}
 }
 
@@ -59,6 +60,13 @@ func TestAssemble(t *testing.T) {
 		{"first and last entries", `{"text":"{LL}","vars":{"LL":{"accumulator":"layer","first":1,"last":1}}}`, "### E1\n\nfirst\n\nthird"},
 		{"empty accumulator", `{"text":"[{LL}]","vars":{"LL":{"accumulator":"none","before":"## Layer\n"}}}`, "[]"},
 		{"empty text shows nothing around it", `{"text":"[{TT}]","vars":{"TT":{"text":"","before":"## T\n","else":"-"}}}`, "[-]"},
+		{"dollar before an escaped one", `{"text":"${{WHO}}","vars":{"WHO":"x"}}`, "${WHO}"},
+		{"other brackets and signs stay", `{"text":"\\{WHO} {WHO-A} {WHO.A} {WHO|A} {\u200bWHO} {{! WHO }}","vars":{"WHO":"x"}}`, "\\x {WHO-A} {WHO.A} {WHO|A} {\u200bWHO} {{! WHO }}"},
+		{"signs of replacements are text", `{"text":"{AA}","vars":{"AA":"$1 \\1 ${AA} %s"}}`, "$1 \\1 ${AA} %s"},
+		{"a label is not expanded", `{"text":"{FF}","vars":{"FF":{"files":[{"path":"two.md","label":"{INDEX}"}],"heading":"{LABEL} {INDEX} {FOO}"}}}`, "{INDEX} 1 {FOO}\n\ntwo"},
+		{"none of the files", `{"text":"[{FF}]","vars":{"FF":{"files":["two.md"],"first":0,"before":"B","else":"E"}}}`, "[E]"},
+		{"an empty entry", `{"text":"[{LL}]","vars":{"LL":{"accumulator":"blank","before":"B","else":"E"}}}`, "[E]"},
+		{"not UTF-8", `{"text":"{FF}","vars":{"FF":{"file":"bad"}}}`, "a\ufffdb"},
 		{"used twice", `{"text":"{AA}{AA}","vars":{"AA":"é"}}`, "éé"},
 	}
 	for _, tt := range tests {

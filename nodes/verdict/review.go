@@ -213,8 +213,10 @@ func normal(s string) string {
 	if len(s) > longest {
 		s = strings.ToValidUTF8(s[:longest], "")
 	}
-	s = struckOut.ReplaceAllString(s, " ")
-	s = htmlTag.ReplaceAllString(s, " ")
+	if strings.ContainsAny(s, "<~") {
+		s = struckOut.ReplaceAllString(s, " ")
+		s = htmlTag.ReplaceAllString(s, " ")
+	}
 	if strings.Contains(s, "](") {
 		s = link.ReplaceAllString(s, "$1")
 	}
