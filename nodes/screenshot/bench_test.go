@@ -1,13 +1,14 @@
 package screenshot
 
 import (
-	"bufio"
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,82 +17,105 @@ import (
 
 // BenchmarkCapture takes the 27 scroll pictures of a page of 6,000 px in three viewports: with one browser and a
 // tab for each viewport, as the kind does, and with a browser for each viewport, one after the other and side
-// by side. MB/peak is the proportional share of memory of all browser processes.
+// by side. Memory is the proportional share (PSS) of all browser processes: MB/peak is the most at any time, MB-own/peak
+// that without the pages of the program's own files, which the machine keeps once however many use them, MB-s is
+// the share summed up over time.
+//
+// One browser with three tabs holds what one with one tab holds and two tabs more: at its peak it cannot be below that.
+// What it halves is memory over time, since it is done in less than half of it.
 func BenchmarkCapture(b *testing.B) {
-	one := func(b *testing.B, views []m) (folder string, run func()) {
+	split := [][]m{threeViews[:1], threeViews[1:2], threeViews[2:]}
+	results := map[string]use{}
+	run := func(name string, jobs [][]m, together bool) {
+		b.Run(name, func(b *testing.B) {
+			var u use
+			for b.Loop() {
+				u = capture(b, jobs, together)
+				b.ReportMetric(u.seconds, "s/27-pictures")
+				b.ReportMetric(u.peak, "MB/peak")
+				b.ReportMetric(u.own, "MB-own/peak")
+				b.ReportMetric(u.overTime, "MB-s")
+			}
+			results[name] = u
+		})
+	}
+	run("one-browser-three-tabs", [][]m{threeViews}, false)
+	run("three-browsers-in-turn", split, false)
+	run("three-browsers-at-once", split, true)
+	one, turn, once := results["one-browser-three-tabs"], results["three-browsers-in-turn"], results["three-browsers-at-once"]
+	if turn.seconds == 0 || once.seconds == 0 {
+		return // not all were asked for
+	}
+	compare := func(how string, other use) {
+		fmt.Printf("one browser against three %s: %.2f x as fast, %.2f x the memory over time, %.2f x the peak\n",
+			how, other.seconds/one.seconds, one.overTime/other.overTime, one.peak/other.peak)
+	}
+	compare("in turn", turn)
+	compare("at once", once)
+}
+
+// A use is what it took to take the pictures. Memory is in MB.
+type use struct{ seconds, peak, own, overTime float64 }
+
+// capture takes the pictures of some jobs, each a list of viewports with a browser of its own.
+func capture(b *testing.B, jobs [][]m, together bool) use {
+	var folders []string
+	var runs []func()
+	var shots atomic.Int64
+	for _, views := range jobs {
 		task, h := nodetest.New(b, "screenshot", m{"page": m{"artifact": "p.html"}, "viewports": views, "shots": []string{"scroll"}})
 		h.Artifacts["p.html"] = page(6000)
-		return task.Scratch, func() {
+		folders = append(folders, task.Scratch)
+		runs = append(runs, func() {
 			res, err := Kind{}.Run(b.Context(), task)
 			if err != nil {
-				b.Fatal(err)
+				b.Error(err)
+				return
 			}
-			shots.Lock()
-			defer shots.Unlock()
-			shots.n += res.Values["shots"].(int)
-		}
+			shots.Add(int64(res.Values["shots"].(int)))
+		})
 	}
-	measured := func(b *testing.B, jobs [][]m, together bool) {
-		for b.Loop() {
-			var folders []string
-			var runs []func()
-			for _, views := range jobs {
-				folder, run := one(b, views)
-				folders, runs = append(folders, folder), append(runs, run)
-			}
-			shots.n = 0
-			begin := time.Now()
-			peak := peakWhile(folders, func() {
-				var wg sync.WaitGroup
-				for _, run := range runs {
-					wg.Go(run)
-					if !together {
-						wg.Wait()
-					}
-				}
+	u := watch(folders, func() {
+		var wg sync.WaitGroup
+		for _, run := range runs {
+			wg.Go(run)
+			if !together {
 				wg.Wait()
-			})
-			b.ReportMetric(time.Since(begin).Seconds(), "s/27-pictures")
-			b.ReportMetric(float64(peak>>10), "MB/peak")
-			if shots.n != 27 {
-				b.Fatalf("%d pictures, want 27", shots.n)
 			}
 		}
+		wg.Wait()
+	})
+	if n := shots.Load(); n != 27 {
+		b.Fatalf("%d pictures, want 27", n)
 	}
-	split := [][]m{threeViews[:1], threeViews[1:2], threeViews[2:]}
-	b.Run("one-browser-three-tabs", func(b *testing.B) { measured(b, [][]m{threeViews}, false) })
-	b.Run("three-browsers-in-turn", func(b *testing.B) { measured(b, split, false) })
-	b.Run("three-browsers-at-once", func(b *testing.B) { measured(b, split, true) })
+	return u
 }
 
-var shots struct {
-	sync.Mutex
-	n int
-}
-
-// peakWhile returns the largest proportional set size, in KiB, of all processes that work in one of the folders.
-func peakWhile(folders []string, f func()) (peak int) {
-	stop, done := make(chan struct{}), make(chan struct{})
+// watch measures all processes that work in one of the folders while f runs.
+func watch(folders []string, f func()) (u use) {
+	begin, done := time.Now(), make(chan struct{})
 	go func() {
 		defer close(done)
-		for ticker := time.NewTicker(100 * time.Millisecond); ; {
-			select {
-			case <-stop:
-				ticker.Stop()
-				return
-			case <-ticker.C:
-				peak = max(peak, pss(folders))
-			}
-		}
+		f()
 	}()
-	f()
-	close(stop)
-	<-done
-	return peak
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	for last := begin; ; {
+		select {
+		case <-done:
+			u.seconds = time.Since(begin).Seconds()
+			return u
+		case now := <-ticker.C:
+			all, own := pss(folders)
+			u.peak, u.own = max(u.peak, all), max(u.own, own)
+			u.overTime += all * now.Sub(last).Seconds()
+			last = now
+		}
+	}
 }
 
-// pss sums up the processes that were told the profile, and their descendants.
-func pss(folders []string) (sum int) {
+// pss sums up the processes that were told the profile, and their descendants, in MB.
+func pss(folders []string) (all, own float64) {
 	parents, mine := map[string]string{}, map[string]bool{}
 	files, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, file := range files {
@@ -109,22 +133,30 @@ func pss(folders []string) (sum int) {
 	for id := range parents {
 		for up, n := id, 0; up != "" && n < 100; up, n = parents[up], n+1 {
 			if mine[up] {
-				sum += share(id)
+				a, o := share(id)
+				all, own = all+a, own+o
 				break
 			}
 		}
 	}
-	return sum
+	return all, own
 }
 
-// share returns the proportional set size of a process in KiB.
-func share(id string) int {
+// share returns the proportional set size of a process, and that without mapped files, in MB.
+func share(id string) (all, own float64) {
 	text, _ := os.ReadFile("/proc/" + id + "/smaps_rollup")
-	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		if rest, ok := strings.CutPrefix(lines.Text(), "Pss:"); ok {
-			n, _ := strconv.Atoi(strings.Fields(rest)[0])
-			return n
+	for line := range strings.Lines(string(text)) {
+		f := strings.Fields(line)
+		if len(f) < 2 {
+			continue
+		}
+		n, _ := strconv.ParseFloat(f[1], 64)
+		switch f[0] {
+		case "Pss:":
+			all = n / 1024
+		case "Pss_Anon:", "Pss_Shmem:":
+			own += n / 1024
 		}
 	}
-	return 0
+	return all, own
 }
