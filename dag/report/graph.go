@@ -197,6 +197,9 @@ func (d *drawing) node(i int32, indent string) {
 	if only := onlyWhen(n.When, d.cond.ids(i)); only != "" {
 		tip = append(tip, only)
 	}
+	if n.Again > 0 {
+		tip = append(tip, "needs that fail run again, "+count(n.Again, "time")+" at most")
+	}
 	if int(i) < len(d.notes) && len(d.notes[i]) > 0 {
 		if first := d.notes[i][0]; len(first) <= noteMost {
 			label += "\n" + first

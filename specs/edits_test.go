@@ -1,0 +1,73 @@
+package specs_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"dagrun.dev/dag/compile"
+	"dagrun.dev/dag/report"
+)
+
+// shown is what plan and graph print, without the plan's digest.
+func shown(t *testing.T, res *compile.Result) (plan, graph string) {
+	t.Helper()
+	var p, g bytes.Buffer
+	if err := report.BuildPlan(report.PlanInput{Graph: res.Graph, Notes: res.Notes}).WriteText(&p); err != nil {
+		t.Fatal(err)
+	}
+	if err := report.WriteDOT(&g, res.Graph, res.Notes); err != nil {
+		t.Fatal(err)
+	}
+	digest := res.Plan.Digest()[:12]
+	return strings.ReplaceAll(p.String(), digest, ""), strings.ReplaceAll(g.String(), digest, "")
+}
+
+// D-2: whatever a user edits in the hardening shows in the plan and in the graph, in the user's own words, and gives
+// another digest.
+func TestEditsShowInPlanAndGraph(t *testing.T) {
+	planBefore, graphBefore := shown(t, basePlan(t))
+	for _, c := range []struct {
+		name        string
+		pairs       []string
+		plan, graph string // among what is new
+	}{
+		{"threshold", []string{lowerRelease, `release: {type: "number", default: 3.0`}, "hardening.release = 3\n", `hardening.release = 3\l`},
+		{"least cycles", []string{moreCycles, `minCycles: {type: "int", default: 1`}, "hardening.minCycles = 1\n", `hardening.minCycles = 1\l`},
+		{"most cycles", []string{"\ncycles: 6", "\ncycles: 7"}, "hardening/7/route", `"hardening/7/route"`},
+		{"refinements", []string{loop, "refinements:   5\n\t" + loop}, "hardening/6/refine-5", `"hardening/6/refine-5"`},
+		{"going on refining", []string{`contains('[HIGH]')`, `contains('[MEDIUM]')`}, "contains('[MEDIUM]')", "contains('[MEDIUM]')"},
+		{"missing readers", []string{loop, "missing:       2\n\t" + loop}, "needs 7 of (those that fail", "after 7 of 9"},
+		{"reruns of missing readers", []string{loop, "rerun:         3\n\t" + loop}, "3 times at most", "run again, 3 times at most"},
+		{"a question", []string{question, `"PA-09": "Which sentence would you strike?"`}, "- PA-09: Which sentence would you strike?", "strike?"},
+		{"what an auditor looks at", []string{`focus: "space"`, `focus: "emptiness"`}, "auditor C, emptiness", "auditor C, emptiness"},
+		{"a viewport", []string{`{width: 375, height: 812}`, `{width: 390, height: 844}`}, "at 1440x900, 768x1024, 390x844", `screenshot\nat 1440x900, 768x1024, 390x844`},
+		{"widths of checks", []string{`gateViewports: [{width: 1440, height: 900}`, `gateViewports: [{width: 1280, height: 800}`}, "checks at 1280x800", "checks at 1280x800"},
+		{"a check's bound", []string{`max: 0.2}`, `max: 0.3}`}, "GR-62 <= 0.3", "GR-62 <= 0.3"},
+		{"a check's class", []string{"\t\t\"GR-17\": \"no gradients\"\n", "", "\tstructure: {\n", "\tstructure: {\n\t\t\"GR-17\": \"no gradients\"\n"}, "GR-84, GR-17", "GR-84, GR-17"},
+		{"the verdict of the checks", []string{`atLeast: 3, then: "RETHINK"`, `atLeast: 2, then: "RETHINK"`}, "2 recommended -> RETHINK", "2 recommended -> RETHINK"},
+		{"where a rule leads", []string{notYet, strings.Replace(notYet, `"refine"`, `"polish"`, 1)}, "rule not-yet -> polish when", "rule not-yet -> polish when"},
+		{"when a rule holds", []string{`_n >= 3 {
+				{name: "floor"`, `_n >= 2 {
+				{name: "floor"`}, "rule floor -> abort when nodes['hardening/2/weaver']", "rule floor -> abort when nodes['hardening/2/weaver']"},
+		{"what is blocked", []string{loop, "blockedBy: [\"BLOCK_PA\"]\n\t" + loop}, "in ['BLOCK_PA'])", "in ['BLOCK_PA'])"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			res := compiled(t, edit(t, func(s string) string { return edits(t, s, c.pairs...) }))
+			if res.Plan.Digest() == basePlan(t).Plan.Digest() {
+				t.Error("the plan has the same digest")
+			}
+			plan, graph := shown(t, res)
+			if !strings.Contains(plan, c.plan) || strings.Contains(planBefore, c.plan) {
+				t.Errorf("the plan does not show %q, or showed it before", c.plan)
+			}
+			// Tooltips are broken between words.
+			if g := unbroken(graph); !strings.Contains(g, c.graph) || strings.Contains(unbroken(graphBefore), c.graph) {
+				t.Errorf("the graph does not show %q, or showed it before", c.graph)
+			}
+		})
+	}
+}
+
+func unbroken(dot string) string { return strings.ReplaceAll(dot, `\n    `, " ") }
