@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"dagrun.dev/dag/run"
+	"dagrun.dev/internal/disk"
 )
 
 // An origin says where on this machine a run's specification lies: what nodes run in and apply
@@ -21,19 +22,25 @@ type origin struct {
 	Values   []string `json:"values,omitempty"`
 }
 
-func originFile(dir string) string { return filepath.Join(dir, run.Dir, "origin.json") }
+// originName is its file in the run's own folder.
+const originName = "origin.json"
 
 func readOrigin(dir string) (origin, error) {
 	var o origin
-	data, err := os.ReadFile(originFile(dir))
+	own, err := disk.Open(filepath.Join(dir, run.Dir))
 	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("%s does not say where its specification is: use dagrun apply SPEC once", dir)
-		}
 		return o, err
 	}
-	if err := json.Unmarshal(data, &o); err != nil {
-		return o, fmt.Errorf("%s: %w", originFile(dir), err)
+	defer own.Close()
+	data, err := disk.ReadFile(own, originName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return o, fmt.Errorf("%s does not say where its specification is: use dagrun apply SPEC once", dir)
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &o)
+	}
+	if err != nil {
+		return o, fmt.Errorf("%s cannot be read: %w: move it away and use dagrun apply SPEC once", own.Path(originName), err)
 	}
 	if st, err := os.Stat(o.Dir); err != nil || !st.IsDir() {
 		return o, fmt.Errorf("the folder of the specification, %s, is gone: use dagrun apply SPEC once", o.Dir)
@@ -46,9 +53,10 @@ func (o origin) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	tmp := originFile(dir) + ".tmp"
-	if err := os.WriteFile(tmp, append(data, '\n'), 0o600); err != nil {
+	own, err := disk.Open(filepath.Join(dir, run.Dir))
+	if err != nil {
 		return err
 	}
-	return os.Rename(tmp, originFile(dir))
+	defer own.Close()
+	return disk.WriteFile(own, originName, append(data, '\n'))
 }

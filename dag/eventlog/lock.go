@@ -50,7 +50,7 @@ func (l *Locked) Error() string {
 
 // AcquireLock takes the lock or returns *Locked. The lock of a dead process is taken over.
 func AcquireLock(fsys disk.FS, name, command string, now time.Time) (*Lock, error) {
-	f, err := fsys.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := disk.OpenOwn(fsys, name)
 	if err != nil {
 		return nil, err
 	}

@@ -115,8 +115,8 @@ func Create(fsys disk.FS, name, runID string, o Options, first []machine.Event) 
 // them to fold in order. A tail cut off by a crash is removed and reported; anything else that is
 // wrong is *Damaged, or *Newer.
 func Open(fsys disk.FS, name string, from Head, o Options, fold func(*machine.Event, *Envelope) error) (*Log, Tail, error) {
-	if fi, err := fsys.Lstat(name); err != nil || !fi.Mode().IsRegular() {
-		return nil, Tail{}, errors.Join(err, notRegular(fsys, name, err))
+	if err := regular(fsys, name); err != nil {
+		return nil, Tail{}, err
 	}
 	f, err := fsys.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
@@ -129,11 +129,13 @@ func Open(fsys disk.FS, name string, from Head, o Options, fold func(*machine.Ev
 	return l, tail, err
 }
 
-func notRegular(fsys disk.FS, name string, err error) error {
-	if err != nil {
-		return nil
+// regular refuses what is no log at all: a folder, a link, a pipe that would never be read to its end.
+func regular(fsys disk.FS, name string) error {
+	fi, err := fsys.Lstat(name)
+	if err == nil && !fi.Mode().IsRegular() {
+		err = &Damaged{File: fsys.Path(name), Why: "is no regular file", WayOut: wayOut}
 	}
-	return fmt.Errorf("%s: not a regular file", fsys.Path(name))
+	return err
 }
 
 func open(fsys disk.FS, name string, f disk.File, from Head, o Options, fold func(*machine.Event, *Envelope) error) (*Log, Tail, error) {
@@ -320,7 +322,7 @@ func (l *Log) keepReserve() error {
 
 // fill writes real blocks; a file with holes would keep no room.
 func (l *Log) fill(name string) error {
-	f, err := l.fsys.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600)
+	f, err := disk.OpenOwn(l.fsys, name)
 	if err != nil {
 		return err
 	}

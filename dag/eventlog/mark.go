@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"os"
 
 	"dagrun.dev/internal/disk"
 )
@@ -40,5 +39,5 @@ func readMark(fsys disk.FS, log string) Head {
 }
 
 func openMark(fsys disk.FS, log string) (disk.File, error) {
-	return fsys.OpenFile(MarkName(log), os.O_RDWR|os.O_CREATE, 0o600)
+	return disk.OpenOwn(fsys, MarkName(log))
 }

@@ -117,7 +117,7 @@ func attach(o Options, make bool) (*Run, error) {
 	}
 	var objects disk.FS
 	if err == nil {
-		objects, err = r.own.Sub(objectsDir)
+		objects, err = r.objects()
 	}
 	if err != nil {
 		if o.FS == nil {
@@ -129,6 +129,15 @@ func attach(o Options, make bool) (*Run, error) {
 	r.tree = artifact.NewTree(r.out, r.store, Dir)
 	r.fold = fold{state: &machine.State{}, index: newIndex(), plans: r.loadPlan}
 	return r, nil
+}
+
+// objects opens the store. A run without one has lost all its contents, its plan among them.
+func (r *Run) objects() (disk.FS, error) {
+	objects, err := r.own.Sub(objectsDir)
+	if err == nil || disk.Broken(err) || errors.Is(err, fs.ErrPermission) {
+		return objects, err
+	}
+	return nil, &eventlog.Damaged{File: r.own.Path(objectsDir), Why: "the store of the run's contents cannot be opened: " + err.Error(), WayOut: waysOut(r.own, 0)}
 }
 
 // leave undoes enter when there is nothing to save.

@@ -141,6 +141,8 @@ func (t *tree) tell(err error) error {
 	var pe *fs.PathError
 	var le *os.LinkError
 	switch {
+	case errors.As(err, &pe) && filepath.IsAbs(pe.Path): // of an open file: it has the whole path
+		return err
 	case errors.As(err, &pe):
 		return &fs.PathError{Op: pe.Op, Path: t.Path(pe.Path), Err: pe.Err}
 	case errors.As(err, &le):

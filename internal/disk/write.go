@@ -3,6 +3,7 @@ package disk
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -30,6 +31,16 @@ func OpenRegular(fsys FS, name string) (File, error) {
 		return nil, &fs.PathError{Op: "open", Path: fsys.Path(name), Err: errNotRegular}
 	}
 	return fsys.OpenFile(name, os.O_RDONLY, 0)
+}
+
+// OpenOwn opens a file that the program keeps for itself for reading and writing, and makes it when there is none.
+// Something else of that name, which following or waiting for would do harm, is an error that says so.
+func OpenOwn(fsys FS, name string) (File, error) {
+	fi, err := fsys.Lstat(name)
+	if err == nil && !fi.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file, and stands where dagrun keeps one of its own: move it away", fsys.Path(name))
+	}
+	return fsys.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 }
 
 type constError string
