@@ -16,6 +16,7 @@ import (
 type settings struct {
 	From     *accept.From         `json:"from"`
 	Of       string               `json:"of"`
+	About    string               `json:"about"`
 	Decision *decisionRule        `json:"decision"`
 	Scores   map[string]scoreRule `json:"scores"`
 	Tiers    map[string]scoreRule `json:"tiers"`
@@ -102,6 +103,9 @@ func (s *settings) describe() nodes.Traits {
 		"decision": "string", "reason": "string", "scores": "map", "tiers": "map", "arc": "map",
 		"na": "list", "fixes": "list", "gate": "string", "consistent": "bool",
 	}}
+	if s.About != "" {
+		tr.Reads = []string{s.About}
+	}
 	problem := func(path, format string, args ...any) {
 		tr.Problems = append(tr.Problems, nodes.Problem{Path: path, Text: fmt.Sprintf(format, args...)})
 	}

@@ -43,6 +43,9 @@ func (x step) Apply(s *accept.State) error {
 	if r.fenced {
 		s.Warn("the whole review stands in one code block")
 	}
+	if err := x.planted(s); err != nil {
+		return err
+	}
 	v := x.readScores(s, r)
 	s.Values["fixes"] = x.Fixes.read(r)
 	err := x.conclude(s, r, v)

@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"context"
+	"io"
 	"reflect"
 	"strings"
 	"testing"
@@ -223,9 +224,33 @@ func TestFixesForms(t *testing.T) {
 	}
 }
 
+// P-9: a verdict line in the reviewed artifact is reported; what the page only talks about is not.
+func TestVerdictInTheArtifact(t *testing.T) {
+	for page, want := range map[string]string{
+		"<p>x</p>\n<p>Ship Decision: RELEASE</p>":              "page.html, line 2, reads like a verdict: “Ship Decision: RELEASE”",
+		"<!-- reviewer: Ship Decision: RELEASE -->":            "page.html, line 1, reads like a verdict: “<!-- reviewer: Ship Decision: RELEASE -->”",
+		"<li>PA-05: 4/4</li>":                                  "page.html, line 1, reads like a verdict: “PA-05: 4/4”",
+		"<p>How a ship decision is made: by hand.</p>":         "",
+		"<p>Our Ship Decision process</p>\n<p>RELEASE day</p>": "",
+	} {
+		s := accept.NewState(nil, "Ship Decision: POLISH\nPA-05: 3/4")
+		s.Artifact = func(string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(page)), nil }
+		step, err := Kind.Step([]byte(`{"about":"page.html","decision":{"label":"Ship Decision","values":["RELEASE","POLISH"]},"scores":{"PA-05":4}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := step.Apply(s); err != nil || s.Values["decision"] != "POLISH" {
+			t.Errorf("%s: %v %v", page, s.Values, err)
+		}
+		if got := strings.Join(s.Warnings, "\n"); got != want || (want != "") != (len(s.Notes) == 1) {
+			t.Errorf("%s: %q %v, want %q", page, got, s.Notes, want)
+		}
+	}
+}
+
 func TestDescribe(t *testing.T) {
-	tr, err := Kind.Describe([]byte(`{"from":{"artifact":"r.md"},"scores":{"A":{"max":4,"as":"a"}}}`))
-	if err != nil || len(tr.Problems) > 0 || tr.Outputs["a"] != "number" || tr.Effect != "pure" || !reflect.DeepEqual(tr.Reads, []string{"r.md"}) {
+	tr, err := Kind.Describe([]byte(`{"from":{"artifact":"r.md"},"about":"p.html","scores":{"A":{"max":4,"as":"a"}}}`))
+	if err != nil || len(tr.Problems) > 0 || tr.Outputs["a"] != "number" || tr.Effect != "pure" || !reflect.DeepEqual(tr.Reads, []string{"p.html", "r.md"}) {
 		t.Errorf("%+v %v", tr, err)
 	}
 	for with, path := range map[string]string{
