@@ -194,7 +194,7 @@ func (d *decisionRule) cut(cell string) (rest string, final, ok bool) {
 var (
 	aside = regexp.MustCompile(`^[(\[][^()\[\]]*[)\]]`)
 	// foreign says that a decision is not the review's own, or not meant.
-	foreign = regexp.MustCompile(`(?i)\b(previous|previously|last|prior|earlier|old|former|draft|example|e\.g|template|sample|format|tentative|provisional|preliminary|proposed|not|if|unless|hypothetical|according|quoted?|page|footer)\b`)
+	foreign = regexp.MustCompile(`(?i)\b(previous|previously|last|prior|earlier|old|former|draft|example|e\.g|template|sample|format|tentative|provisional|preliminary|proposed|not|if|unless|hypothetical|according|quoted?|says)\b`)
 )
 
 // behind returns what stands behind a colon, a dash, an equals sign, a bar, an arrow or "is". Brackets may

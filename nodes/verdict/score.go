@@ -137,7 +137,7 @@ func (l label) valueOf(rest string, cell bool) string {
 		return ""
 	}
 	for _, note := range brackets.FindAllString(rest[:at[0]], -1) {
-		if foreignRe.MatchString(note) && !strings.ContainsAny(note, "0123456789") {
+		if notedRe.MatchString(note) && !strings.ContainsAny(note, "0123456789") {
 			return ""
 		}
 	}
@@ -159,6 +159,8 @@ var (
 	boundRe = regexp.MustCompile(`(?i)(?:[<>≤≥≠~≈]=?|[=][<>]|\b(?:not(?: quite)?|below|above|under|over|less than|more than|at least|at most|up to|between|about|around|approx\.?|approximately|roughly|circa|nearly|almost|max(?:imum)?|min(?:imum)?|target|threshold|needs?|required?|(?:would|could|should|might|may|must)(?: easily)?(?: be| get| reach| become| score)?|aim(?:ing)? for|potential(?:ly)?|previous(?:ly)?|was)) *[:=]? *$`)
 	// foreignRe names a score that is not this review's: "PA-05 target: 4/4".
 	foreignRe = regexp.MustCompile(`(?i)\b(vs|versus|than|target|goal|threshold|minimum|maximum|limit|required|previous|last|prior|earlier|old|before)\b`)
+	// notedRe does so in brackets.
+	notedRe = regexp.MustCompile(`(?i)\b(target|goal|threshold|previous|last|prior|earlier|old)\b`)
 	// ifRe stands behind a score that is not given, or not of this page: in its brackets too.
 	ifRe = regexp.MustCompile(`(?i)^[ ,;(—–-]*(if|once|unless|provided|assuming|as soon as|after (the |these )?(fix|fixes|changes)|required|needed|possible|expected|target|goal)\b|^ of +[a-z]|^ *\?`)
 	// deniedRe stands before one, in its clause.
