@@ -94,6 +94,11 @@ func TestEditsChangeTheRun(t *testing.T) {
 						t.Errorf("%s is out of bounds", id)
 					}
 				}
+				for _, want := range []string{"rule last -> ship when true", "label=\"capture\\nCycle 1: pictures\\nscreenshot\\nat 1440x900, 768x1024, 375x812\"", "palegreen"} {
+					if !strings.Contains(s.must("graph", "--run"), want) {
+						t.Errorf("the graph of the run does not show %q", want)
+					}
+				}
 			}},
 		{name: "three cycles at least, another rule", routes: "refine:else polish:not-yet ship:release",
 			pairs: []string{lowerRelease, `release: {type: "number", default: 3.0`, moreCycles, `minCycles: {type: "int", default: 3`,
