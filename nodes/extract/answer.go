@@ -127,14 +127,13 @@ func (a *answer) thinking(i int, text string) (next int, ok bool) {
 	if !ok || len(a.thought) > 0 {
 		return 0, false
 	}
-	if markdown.TrimBlank(a.src[from+length:]) == "" {
+	if strings.TrimLeftFunc(a.src[from+length:], markdown.Blank) == "" {
 		a.doubt("line %d: an end of thinking without a start, and nothing behind it", i+1)
 		return i + 1, true
 	}
 	a.doubt("line %d: an end of thinking without a start: what stands before it was left out", i+1)
 	a.drafts = append(a.drafts, a.docs...)
 	a.docs, a.blocks, a.events, a.hidden, a.pending = nil, nil, nil, nil, nil
-	a.thought[text[:length]] = true
 	a.hide(0, from+length)
 	return a.lineAfter(i, from+length), true
 }
