@@ -118,10 +118,11 @@ func sameModel(asked, got string) bool {
 		!strings.Contains(a, "-") && strings.Contains(g, "-"+a+"-")
 }
 
-// release reports whether full is name with a date or number of a release behind it.
+// release reports whether full is name with a date or number of a release behind it: three digits at
+// least, for fewer tell another model (claude-opus-5 and claude-opus-5-5).
 func release(name, full string) bool {
 	rest, ok := strings.CutPrefix(full, name)
-	return ok && len(rest) > 1 && (rest[0] == '-' || rest[0] == '@') && strings.Trim(rest[1:], "0123456789-") == ""
+	return ok && len(rest) > 3 && (rest[0] == '-' || rest[0] == '@') && strings.Trim(rest[1:], "0123456789-") == ""
 }
 
 // answeredBy returns the name of the model that answered.
