@@ -2,7 +2,7 @@
 // it, checks it or keeps it.
 //
 // It does not know the steps; kinds of node such as extract and validate are steps and may also
-// stand alone as nodes (see Parser). It publishes nothing: what was taken is staged under
+// stand alone as nodes (see Kind). It publishes nothing: what was taken is staged under
 // Task.Out and handed back in a Result.
 package accept
 
