@@ -33,7 +33,7 @@ type builder struct {
 
 	mistakes tree.Diagnostics
 	warnings tree.Diagnostics
-	perPlace map[tree.Pos]int
+	perPlace map[tree.Pos][]string // what was told of a place
 }
 
 // A draft is a node on its way into the plan.
@@ -77,12 +77,12 @@ func newBuilder(s *Schema, src Source, root *os.Root) *builder {
 		s: s, src: src, root: root, plan: &dag.Plan{Format: dag.Format},
 		byID: map[string]*draft{}, known: map[string][]string{}, isAcc: map[string]bool{},
 		dirs: map[string]*draft{}, files: map[string]*inputFile{}, whenOpen: map[string]string{},
-		perPlace: map[tree.Pos]int{},
+		perPlace: map[tree.Pos][]string{},
 	}
 }
 
-// samePlace is how many mistakes are told of one place: a template that is wrong is wrong in
-// every node made from it.
+// samePlace is how many different mistakes are told of one place: a template that is wrong is wrong
+// in every node made from it.
 const samePlace = 3
 
 // fail records a mistake.
@@ -92,8 +92,11 @@ func (b *builder) fail(pos tree.Pos, path, format string, args ...any) {
 
 func (b *builder) report(d tree.Diagnostic) {
 	if d.Pos.Line > 0 {
-		if b.perPlace[d.Pos]++; b.perPlace[d.Pos] > samePlace {
-			return
+		if told := b.perPlace[d.Pos]; !contains(told, d.Text) {
+			if len(told) == samePlace {
+				return
+			}
+			b.perPlace[d.Pos] = append(told, d.Text)
 		}
 	}
 	b.mistakes = append(b.mistakes, d)

@@ -91,8 +91,12 @@ func (b *builder) undo(d *draft, v *tree.Value) {
 			b.fail(with.Pos, path+".with", "the settings of a compensation may not depend on recorded values")
 			return
 		}
-		for _, x := range b.s.CheckWith(u.Kind, with, path+".with") {
+		mistakes := b.s.CheckWith(u.Kind, with, path+".with", false)
+		for _, x := range mistakes {
 			b.report(x)
+		}
+		if len(mistakes) > 0 {
+			return
 		}
 		raw, err := dag.AppendCanonical(nil, with.AppendJSON(nil))
 		if err != nil {

@@ -20,7 +20,7 @@ func (b *builder) describe(d *draft) (t nodes.Traits) {
 		d.with = &tree.Value{Kind: tree.Map, Pos: d.pos}
 	}
 	before := len(b.mistakes)
-	for _, x := range b.s.CheckWith(d.node.Kind, d.with, path) {
+	for _, x := range b.s.CheckWith(d.node.Kind, d.with, path, d.node.Dynamic || d.node.Kind == "route") {
 		b.report(x)
 	}
 	if len(b.mistakes) > before {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 
 	"dagrun.dev/internal/rules"
@@ -161,13 +162,13 @@ type shapeField struct {
 	name  string
 	isMap bool
 	named bool // has a scalar field name itself
+	node  bool // has a scalar field kind: a node, not a pipeline
 }
 
 func shapeOf(v *tree.Value) shape {
 	sh := shape{isMap: v.Kind == tree.Map}
 	for _, f := range v.Fields {
-		n := f.Value.Get("name")
-		sh.fields = append(sh.fields, shapeField{f.Name, f.Value.Kind == tree.Map, n != nil && n.Kind == tree.String})
+		sh.fields = append(sh.fields, shapeField{f.Name, f.Value.Kind == tree.Map, isText(f.Value.Get("name")), isText(f.Value.Get("kind"))})
 		if f.Name == "name" && f.Value.Kind == tree.String {
 			sh.name = f.Value.Str
 		}
@@ -175,13 +176,15 @@ func shapeOf(v *tree.Value) shape {
 	return sh
 }
 
+func isText(v *tree.Value) bool { return v != nil && v.Kind == tree.String }
+
 // several says whether a map holds several named pipelines and not the fields of one.
 func (s *Schema) several(sh shape) bool {
 	if !sh.isMap || sh.name != "" || len(sh.fields) == 0 {
 		return false
 	}
 	for _, f := range sh.fields {
-		if !f.isMap || s.rules["Pipeline"].Field(f.name) != nil && !f.named {
+		if !f.isMap || f.node || s.rules["Pipeline"].Field(f.name) != nil && !f.named {
 			return false
 		}
 	}
@@ -247,7 +250,11 @@ func sorted(ds tree.Diagnostics) tree.Diagnostics {
 		}
 		out = append(out, ds[i])
 		if more := len(slices.Compact(ds[i:j])) - 1; more > 0 {
-			out[len(out)-1].Text += fmt.Sprintf(" (%d times more from here)", more)
+			times := "once"
+			if more > 1 {
+				times = strconv.Itoa(more) + " times"
+			}
+			out[len(out)-1].Text += " (" + times + " more from here)"
 		}
 		i = j
 	}

@@ -174,8 +174,9 @@ func cueShape(v cue.Value) shape {
 	}
 	for it.Next() {
 		x := it.Value()
-		_, err := x.LookupPath(cue.ParsePath("name")).String()
-		f := shapeField{it.Selector().Unquoted(), x.IncompleteKind() == cue.StructKind, err == nil}
+		_, noName := x.LookupPath(cue.ParsePath("name")).String()
+		_, noKind := x.LookupPath(cue.ParsePath("kind")).String()
+		f := shapeField{it.Selector().Unquoted(), x.IncompleteKind() == cue.StructKind, noName == nil, noKind == nil}
 		sh.fields = append(sh.fields, f)
 		if f.name == "name" {
 			sh.name, _ = x.String()

@@ -128,7 +128,7 @@ func (b *builder) resolve(d *draft) bool {
 			}
 		default:
 			if expr.HasTemplate(f.Value) {
-				f.Value = b.cast(f.Value, path)
+				f.Value = b.fixed(f, path)
 			}
 		}
 		out.Fields = append(out.Fields, f)
@@ -142,6 +142,19 @@ func (b *builder) resolve(d *draft) bool {
 	}
 	d.with = out.Get("with")
 	return len(b.mistakes) == before
+}
+
+// fixed fills parameters into a field in which no ${...} may be left for the run. One that is left
+// all the same was written as $${: it is text, and checked as such.
+func (b *builder) fixed(f tree.Field, path string) *tree.Value {
+	before := len(b.mistakes)
+	v := b.cast(f.Value, path)
+	if rule := b.s.rules["Node"].Field(f.Name); rule != nil && len(b.mistakes) == before && expr.HasTemplate(v) {
+		for _, x := range rule.Rule.Check(v, path) {
+			b.report(x)
+		}
+	}
+	return v
 }
 
 // settings resolves the settings of a node; late says that ${...} are left for the run.

@@ -211,11 +211,15 @@ func (s *Schema) CheckNode(node *tree.Value, path string) tree.Diagnostics {
 	return mistakes
 }
 
-// CheckWith checks the settings of a kind (after ${...} were resolved) and fills defaults in.
-func (s *Schema) CheckWith(kind string, with *tree.Value, path string) tree.Diagnostics {
+// CheckWith checks the settings of a kind and fills defaults in. late says that ${...} are left in
+// them for the run.
+func (s *Schema) CheckWith(kind string, with *tree.Value, path string, late bool) tree.Diagnostics {
 	r := s.rules["Node"].Field("with").Cases[kind]
 	if r == nil {
 		return tree.Diagnostics{{Pos: with.Pos, Path: path, Text: fmt.Sprintf("unknown node kind %q", kind)}}
+	}
+	if !late { // a ${ that is left is text
+		return r.Check(with, path)
 	}
 	mistakes, _ := r.CheckTemplates(with, path)
 	return mistakes

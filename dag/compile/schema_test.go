@@ -126,15 +126,15 @@ func TestSchemaCompiles(t *testing.T) {
 func TestCheckWith(t *testing.T) {
 	s := testSchema(t)
 	with := tree.ParseText(`{"provider": "sim", "prompt": {"fiel": "x"}}`, tree.Pos{})
-	ds := s.CheckWith("ask", with, "nodes.a.with")
+	ds := s.CheckWith("ask", with, "nodes.a.with", true)
 	if got := ds.Error(); got != `nodes.a.with.prompt.fiel: unknown field; did you mean "file"?`+"\n"+`nodes.a.with.prompt.file: missing field (want a relative path)` {
 		t.Error(got)
 	}
 	with = tree.ParseText(`{"provider": "sim", "prompt": "x"}`, tree.Pos{})
-	if ds := s.CheckWith("ask", with, ""); len(ds) > 0 || with.Get("mode").Str != "json" {
+	if ds := s.CheckWith("ask", with, "", false); len(ds) > 0 || with.Get("mode").Str != "json" {
 		t.Errorf("%v %s", ds, with.AppendJSON(nil))
 	}
-	if got := s.CheckWith("aks", with, "w").Error(); got != `w: unknown node kind "aks"` {
+	if got := s.CheckWith("aks", with, "w", false).Error(); got != `w: unknown node kind "aks"` {
 		t.Error(got)
 	}
 	node := tree.ParseText(`{"kind": "exec"}`, tree.Pos{})

@@ -93,6 +93,9 @@ func explain(d *tree.Diagnostic, before, here string) {
 		}
 	case strings.Contains(text, "did not find expected ',' or"):
 		d.Text = "a bracket of this line is never closed, or a ',' is missing"
+		if column(d, here, "${") {
+			d.Text = "put text with ${ } in quotes"
+		}
 	case strings.Contains(text, "did not find expected node content"):
 		d.Text = "a value is missing, or a bracket is never closed"
 	}

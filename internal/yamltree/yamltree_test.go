@@ -167,6 +167,7 @@ func TestMistakes(t *testing.T) {
 		"a: 1\n---\n{":                      "f.yaml:3:1: a value is missing, or a bracket is never closed",
 		"a: 1\nb: \x00":                     "f.yaml:2: not a text file: byte 0x00 is not UTF-8 text",
 		"a: {b: [1, 2\nc: 3\n":              "f.yaml:1:1: a bracket of this line is never closed, or a ',' is missing",
+		"a: {b: ${params.x}, c: 1}\n":       "f.yaml:1:8: put text with ${ } in quotes",
 		"a: 1e999\n":                        "f.yaml:1:4: a: 1e999 is out of the range of numbers; put it in quotes if it is text",
 		"a: -1e999\n":                       "f.yaml:1:4: a: -1e999 is out of the range of numbers; put it in quotes if it is text",
 		"a: &x {}\nb: {<<: *x, <<: *x}\n":   "f.yaml:2:13: b: duplicate key <<; first set at f.yaml:2:5; one << may have a list of maps",
