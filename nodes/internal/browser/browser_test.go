@@ -143,6 +143,10 @@ func TestPages(t *testing.T) {
 	redirect := func(to string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusFound) }
 	}
+	flood := "20000"
+	if testing.Short() {
+		flood = "2000" // each message is slow under the race detector
+	}
 	for _, c := range []struct {
 		name     string
 		page     string
@@ -175,6 +179,8 @@ func TestPages(t *testing.T) {
 			ok: func(r Record) bool { return !r.Idle && len(r.Warnings) > 0 }},
 		{name: "font not found", page: `<style>@font-face{font-family:Fancy;src:url(/no.woff2)} h1{font-family:Fancy,sans-serif}</style>` + green,
 			ok: func(r Record) bool { return slices.Equal(r.FailedFonts, []string{"Fancy"}) && r.TextWidth > 0 }},
+		{name: "characters without a font", page: green + "<p>Straße, Ωμέγα, Привет \u0378 \u0379</p><p style='display:none'>\u0380</p>",
+			ok: func(r Record) bool { return r.Boxes == "\u0378\u0379" && len(r.Warnings) == 1 }},
 		{name: "polling", page: green + `<script>setInterval(()=>fetch("/green"),100)</script>`, ok: func(r Record) bool { return !r.Idle }},
 		{name: "outside", page: green + `<img src="https://cdn.example.invalid/a.png"><img src="http://127.0.0.2:9/b.png"><iframe src="http://frame.example/"></iframe><script>new WebSocket("ws://socket.example/")</script>`,
 			ok: func(r Record) bool {
@@ -201,7 +207,7 @@ func TestPages(t *testing.T) {
 		{name: "meta refresh outside", page: `<meta http-equiv="refresh" content="0;url=http://outside.example/">` + green,
 			ok: func(r Record) bool { return r.URL == "/page" && len(r.Refused) == 1 }},
 		{name: "goes to nothing", page: green + `<script>setTimeout(()=>location="about:blank",100)</script>`, category: "screenshot_failed", message: "about:blank"},
-		{name: "console flood", page: green + `<script>for(let i=0;i<20000;i++)console.error("line "+i)</script>`,
+		{name: "console flood", page: green + `<script>for(let i=0;i<`+flood+`;i++)console.error("line "+i)</script>`,
 			ok: func(r Record) bool { return r.ErrorCount >= mostEvents && len(r.Errors) == mostNoted }},
 		{name: "exception", page: green + `<script>undefined.x</script><script>Promise.reject(new Error("late"))</script>`,
 			ok: func(r Record) bool {

@@ -110,6 +110,35 @@ return {
     return {done, failed: [...new Set(failed)].sort(), width: ctx.measureText('The quick brown fox').width};
   },
 
+  // Characters that no font here has, so that a box stands for them: those that are drawn like one that nothing
+  // is assigned to. Common ones are taken for granted; a long page is read in part.
+  boxes() {
+    const missing = new Set(), known = new Set(), never = '\u0378', size = 24;
+    const canvas = doc('createElementNS')('http://www.w3.org/1999/xhtml', 'canvas');
+    canvas.width = canvas.height = size;
+    const ctx = canvas.getContext('2d', {willReadFrequently: true});
+    const drawn = c => {
+      ctx.clearRect(0, 0, size, size);
+      ctx.fillText(c, 2, size - 6);
+      return ctx.getImageData(0, 0, size, size).data.join();
+    };
+    const like = new Map();
+    const texts = doc('createTreeWalker')(doc('documentElement'), NodeFilter.SHOW_TEXT), end = performance.now() + 500;
+    for (let n = 0; n < 20000 && known.size < 500 && performance.now() < end && texts.nextNode(); n++) {
+      const rare = texts.currentNode.data.match(/[^\u0000-\u02ff\p{M}\p{Cc}\p{Cf}\p{Cs}\p{Z}]/gu), e = texts.currentNode.parentElement;
+      if (!rare || !e || !e.checkVisibility()) continue;
+      const family = getComputedStyle(e).fontFamily;
+      ctx.font = `16px ${family}`;
+      if (!like.has(family)) like.set(family, drawn(never));
+      for (const c of new Set(rare)) {
+        if (known.has(family + c)) continue;
+        known.add(family + c);
+        if (drawn(c) === like.get(family)) missing.add(c);
+      }
+    }
+    return [...missing].sort().slice(0, 40);
+  },
+
   async images(ms) {
     const all = [...doc('images')];
     const settled = i => i.complete || new Promise(done => { i.addEventListener('load', done); i.addEventListener('error', done); });

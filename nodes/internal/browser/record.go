@@ -35,6 +35,7 @@ type Record struct {
 	ErrorCount  int      `json:"console_errors"`     // of all
 	Dialogs     int      `json:"dialogs,omitempty"`  // closed
 	FailedFonts []string `json:"failed_fonts,omitempty"`
+	Boxes       string   `json:"boxes,omitempty"` // characters that no font has, the first ones
 	BadImages   int      `json:"broken_images,omitempty"`
 	TextWidth   float64  `json:"-"`                  // of a sample; 0 = there are no fonts
 	Cut         []string `json:"cut,omitempty"`      // waits that were given up, parts that were left out

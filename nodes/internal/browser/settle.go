@@ -199,8 +199,9 @@ func (p *Page) fonts() error {
 	if !f.Done {
 		p.cut("fonts were not there after %v (waits.fonts)", p.waits.Fonts.D())
 	}
-	p.notes.with(func(r *Record) { r.FailedFonts, r.TextWidth = f.Failed, f.Width })
-	return nil
+	boxes, err := help[[]string](p, p.waits.Command.D(), "boxes")
+	p.notes.with(func(r *Record) { r.FailedFonts, r.TextWidth, r.Boxes = f.Failed, f.Width, strings.Join(boxes, "") })
+	return err
 }
 
 // Pause rests for a while.
@@ -263,6 +264,7 @@ func (p *Page) judge() {
 	warn(rec.Dialogs == 0, "%d dialogs were closed", rec.Dialogs)
 	warn(rec.Loads <= 1, "the page loaded itself again, or another one: %d documents", rec.Loads)
 	warn(len(rec.FailedFonts) == 0, "fonts that did not load: %s", strings.Join(rec.FailedFonts, ", "))
+	warn(rec.Boxes == "", "no font here has %s: boxes stand in their place", rec.Boxes)
 	warn(rec.TextWidth > 0, "text has no width: there are no fonts on this machine")
 	warn(rec.BadImages == 0, "%d images are broken", rec.BadImages)
 	warn(rec.Wide == 0, "the content is %d px wider than the view", rec.Wide)
