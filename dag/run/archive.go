@@ -66,7 +66,7 @@ func (r *Run) archive(id string, started time.Time) (string, error) {
 	var names []string
 	for _, e := range list {
 		switch e.Name() {
-		case objectsDir, stagingDir, archives, lockFile, logFile:
+		case objectsDir, stagingDir, spoolDir, archives, lockFile, logFile:
 		default:
 			if disk.IsTemp(e.Name()) || e.Name() == logFile+".reserve" {
 				continue
@@ -78,6 +78,9 @@ func (r *Run) archive(id string, started time.Time) (string, error) {
 		if err := r.own.Rename(name, path.Join(to, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", err
 		}
+	}
+	if err := r.own.RemoveAll(spoolDir); err != nil {
+		return "", err
 	}
 	for _, dir := range []string{to, archives, "."} {
 		if err := r.own.SyncDir(dir); err != nil {
