@@ -29,6 +29,7 @@ type answer struct {
 	ahead   map[string][]event // the same by name, for looking ahead
 	thought map[string]bool    // by end tag of thinking: a region was found; false: there is no end tag ahead
 	drafts  []candidate        // documents before an end of thinking that has no start
+	notices []event            // marker lines there
 }
 
 // A span is a range of bytes.
@@ -73,7 +74,7 @@ func cutUp(src string, markers []accept.Marker) *answer {
 		i = a.line(i)
 	}
 	if len(a.docs) == 0 && len(a.drafts) > 0 {
-		a.docs = a.drafts
+		a.docs, a.events = a.drafts, append(a.notices, a.events...)
 		a.doubt("what stands before the end of thinking was taken after all: there is no document behind it")
 	}
 	a.findInDocs()
@@ -132,7 +133,7 @@ func (a *answer) thinking(i int, text string) (next int, ok bool) {
 		return i + 1, true
 	}
 	a.doubt("line %d: an end of thinking without a start: what stands before it was left out", i+1)
-	a.drafts = append(a.drafts, a.docs...)
+	a.drafts, a.notices = append(a.drafts, a.docs...), append(a.notices, a.events...)
 	a.docs, a.blocks, a.events, a.hidden, a.pending = nil, nil, nil, nil, nil
 	a.hide(0, from+length)
 	return a.lineAfter(i, from+length), true
@@ -180,13 +181,14 @@ func (a *answer) block(i int, f markdown.Fence) int {
 		diff = diff || isHunk(text)
 		if at, ok := documentStart(a.src, a.lines[end]); ok && !diff {
 			a.pending = &f
+			a.codeEvents(i+1, end)
 			return a.document(end, at, a.pending, weak)
 		}
 		if closed = f.Closes(text); closed {
 			break
 		}
 		s := markdown.TrimBlank(text)
-		weak = weak || s != "" && !isComment(s)
+		weak = weak || s != "" && !isComment(s) && a.at[end] == nil
 	}
 	a.addBlock(i, end, f)
 	if !closed {
@@ -224,7 +226,12 @@ func (a *answer) addBlock(open, end int, f markdown.Fence) {
 		a.doubt("line %d: an empty code block", open+1)
 	}
 	a.blocks = append(a.blocks, b)
-	for n := open + 1; n < end; n++ {
+	a.codeEvents(open+1, end)
+}
+
+// codeEvents notes the markers that stand in code from one line to before another.
+func (a *answer) codeEvents(from, to int) {
+	for n := from; n < to; n++ {
 		for _, e := range a.at[n] {
 			e.where = inCode
 			a.events = append(a.events, e)

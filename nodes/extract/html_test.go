@@ -159,6 +159,9 @@ func TestNotes(t *testing.T) {
 		{"in a code block", page + "\n```\n" + a + "\nn\n" + z + "\n```", "ok_warn", "", "n", page},
 		{"markers in a script of the page", strings.Replace(page, "<h1>", "<script>x = `\n"+a+"\nno\n"+z+"\n`</script><h1>", 1) + "\n" + a + "\nn\n" + z, "ok", "", "n",
 			strings.Replace(page, "<h1>", "<script>x = `\n"+a+"\nno\n"+z+"\n`</script><h1>", 1)},
+		{"before the page in its block", "```html\n" + a + "\nn\n" + z + "\n" + page + "\n```", "ok_warn", "", "n", page},
+		{"behind the page in its block", "```html\n" + page + "\n" + a + "\nn\n" + z + "\n```", "ok", "", "n", page},
+		{"before a stray end of thinking", a + "\nn\n" + z + "\n" + page + "\n</think>\nDone.", "ok_warn", "", "n", page},
 		{"in thinking", "<think>\n" + a + "\nno\n" + z + "\n</think>\n" + a + "\nn\n" + z + "\n" + page, "ok", "", "n", page},
 		{"carriage returns", page + "\r\n" + a + "\r\nn\r\nm\r\n" + z + "\r\n", "ok", "", "n\nm", page},
 	}
