@@ -21,6 +21,8 @@ func (s *Sim) carry(c machine.Command) (did bool, err error) {
 		return true, s.evaluate(c)
 	case machine.Expand:
 		return true, s.expand(c)
+	case machine.Recheck:
+		return true, s.recheck(c)
 	case machine.Cancel:
 		return s.cancel(c)
 	case machine.Resolve:
@@ -49,7 +51,11 @@ func (s *Sim) start(c machine.Command) error {
 		return err
 	}
 	took := time.Duration(1+s.hash(c.Node, "took")%20) * time.Second
-	s.running[c.Node] = attempt{node: s.node(c.Node), gen: c.Generation, no: c.Attempt, began: s.now, end: s.now.Add(took)}
+	a := attempt{node: s.node(c.Node), gen: c.Generation, no: c.Attempt, began: s.now, end: s.now.Add(took)}
+	if s.Reads {
+		a.fingerprint, a.given = s.given(a.node)
+	}
+	s.running[c.Node] = a
 	return nil
 }
 
@@ -63,6 +69,9 @@ func Condition(src string, sc dag.Scope) (bool, error) {
 	v, ok := sc.View(id)
 	if !ok {
 		return false, fmt.Errorf("%s is not in scope", id)
+	}
+	if what == "odd" {
+		return string(v.Out["v"]) == "1", nil
 	}
 	return what == "settled" || v.Status == machine.StatusCompleted, nil
 }
@@ -80,6 +89,10 @@ func (s *Sim) evaluate(c machine.Command) error {
 
 func (s *Sim) expand(c machine.Command) error {
 	b := &machine.PlanExtendedBody{Node: c.Node, Generation: c.Generation}
+	if s.Reads {
+		b.Nodes = s.items(c)
+		return s.record(b)
+	}
 	for k := range s.hash(c.Node, "items") % 4 {
 		b.Nodes = append(b.Nodes, dag.Node{ID: fmt.Sprintf("%s/i%d", c.Node, k), Kind: "fake", Effect: "pure", OnFail: "continue",
 			Needs: []string{c.Node}, Labels: map[string]string{"fate": "0", "category": "transient"}})

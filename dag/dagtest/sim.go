@@ -29,6 +29,10 @@ type Sim struct {
 	Kills []int
 	// Snapshots has a restarted host begin with a snapshot instead of the whole log.
 	Snapshots bool
+	// Reads has nodes be what RandomReaders makes of them.
+	Reads bool
+	// Frugal refuses the start of a node that has been given the same before.
+	Frugal bool
 	// Check is called after every event.
 	Check func(*Sim) error
 
@@ -39,6 +43,9 @@ type Sim struct {
 	paid     map[string]bool // recorded successes by node and generation
 	effects  map[string]int  // effects of once and probe nodes, by node and generation
 	breaker  map[string]*fakeBreaker
+	next     *dag.Graph        // about to be adopted
+	world    map[string]string // what silent commands did, by node
+	made     map[string]string // fingerprint of the last completed attempt, by node
 	steps    int
 	killed   bool  // while the present step was carried out
 	died     []int // kills that have happened
@@ -49,6 +56,8 @@ type attempt struct {
 	gen, no    int
 	began, end time.Time
 	done       bool // its outcome is known; not yet recorded
+
+	fingerprint, given string
 }
 
 type fakeBreaker struct {
@@ -64,7 +73,8 @@ func New(p *dag.Plan) (*Sim, error) {
 		return nil, err
 	}
 	return &Sim{Graph: g, State: new(machine.State), Workers: 3, Resumes: 20, now: Epoch, running: map[string]attempt{},
-		failures: map[string]int{}, paid: map[string]bool{}, effects: map[string]int{}, breaker: map[string]*fakeBreaker{}}, nil
+		failures: map[string]int{}, paid: map[string]bool{}, effects: map[string]int{}, breaker: map[string]*fakeBreaker{},
+		world: map[string]string{}, made: map[string]string{}}, nil
 }
 
 // Run carries the run to its end, or to a pause that resuming does not help.
@@ -72,6 +82,11 @@ func (s *Sim) Run() error {
 	if err := s.record(&machine.RunCreatedBody{RunID: "sim", Name: s.Graph.Plan.Name, PlanDigest: "plan", Schema: machine.Schema, Seed: s.Graph.Plan.Seed}); err != nil {
 		return err
 	}
+	return s.GoOn()
+}
+
+// GoOn is Run for a run that has begun.
+func (s *Sim) GoOn() error {
 	for {
 		if s.steps++; s.steps > 3000 {
 			return fmt.Errorf("does not end: %+v\n%s", s.State.Run(), s.Dump())
@@ -223,8 +238,14 @@ func (s *Sim) record(b machine.Body) error {
 	if _, ok := b.(*machine.RunCreatedBody); ok {
 		e.Plan = s.Graph
 	}
+	if _, ok := b.(*machine.PlanAdoptedBody); ok {
+		e.Plan = s.next
+	}
 	if err := s.State.Apply(&e); err != nil {
 		return err
+	}
+	if _, ok := b.(*machine.PlanAdoptedBody); ok {
+		s.Graph = s.next
 	}
 	s.Events = append(s.Events, e)
 	if err := s.watch(&e); err != nil {
@@ -243,6 +264,11 @@ func (s *Sim) watch(e *machine.Event) error {
 		if s.paid[key(b.Node, b.Generation)] {
 			return fmt.Errorf("pays twice for %s", b.Node)
 		}
+		if s.Frugal {
+			if err := s.wasted(b); err != nil {
+				return err
+			}
+		}
 		l := s.State.Ledger()
 		if l.Budget.CapUSD > 0 && b.Reserve.USD > 0 && l.Spent.USD+l.Reserved.USD > l.Budget.CapUSD ||
 			l.Budget.CapTokens > 0 && b.Reserve.Tokens > 0 && l.Spent.Tokens+l.Reserved.Tokens > l.Budget.CapTokens {
@@ -259,6 +285,9 @@ func (s *Sim) watch(e *machine.Event) error {
 		switch b.Status {
 		case machine.StatusCompleted:
 			s.paid[key(b.Node, b.Generation)] = true
+			if !b.Reused {
+				s.made[b.Node] = b.Fingerprint
+			}
 		case machine.StatusFailed:
 			s.failures[b.Node]++
 		}
@@ -402,10 +431,14 @@ func (s *Sim) fate(a attempt) machine.Outcome {
 		fallthrough
 	default:
 		o := machine.Outcome{Status: machine.StatusFailed, Category: n.Labels["category"], Message: "failed by fate"}
-		o.Body.CostUSD = n.Reserve.USD / 4
+		o.Body.CostUSD, o.Body.Fingerprint = n.Reserve.USD/4, a.fingerprint
 		return o
 	}
 	o := machine.Outcome{Status: machine.StatusCompleted}
+	if s.Reads {
+		o.Body.Values, o.Body.Fingerprint = s.value(a), a.fingerprint
+		return o
+	}
 	o.Body.Values = map[string]json.RawMessage{"v": json.RawMessage(strconv.Itoa(s.hash(n.ID) % 1000))}
 	if n.Reserve.USD > 0 {
 		o.Body.CostUSD, o.Body.Usage.Output = n.Reserve.USD/2, n.Reserve.Tokens/2
