@@ -63,8 +63,14 @@ func (h *host) saved(a *attempt) *nodes.Result {
 	return res
 }
 
-// rescue has the kind end an attempt by what it had received; nil when that proves nothing.
-func (h *host) rescue(a *attempt) *machine.FinishedBody {
+// rescue has the kind end an attempt by what it had received; nil when that proves nothing. Whatever a
+// dead process left, the run goes on.
+func (h *host) rescue(a *attempt) (fin *machine.FinishedBody) {
+	defer func() {
+		if recover() != nil {
+			fin = nil
+		}
+	}()
 	kind, ok := h.o.Kinds.Kind(a.kind)
 	rescuer, able := kind.(nodes.Rescuer)
 	if dir := h.run.Spooled(a.id()); !ok || !able || dir == "" || a.openSpool(dir) != nil {
