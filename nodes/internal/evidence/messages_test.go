@@ -29,6 +29,10 @@ func TestMessagesAsReported(t *testing.T) {
 		{0, "5-hour limit reached ∙ resets 1am", "quota_wait", "2026-03-11T01:00:00Z"},
 		{0, "Claude AI usage limit reached|1773151200", "quota_wait", "2026-03-10T14:00:00Z"},
 		{400, `API Error: 400 {"type":"error","error":{"type":"invalid_request_error","message":"You have reached your specified API usage limits. You will regain access on 2026-04-01 at 00:00 UTC."}}`, "quota_wait", "2026-04-01T00:00:00Z"},
+		// other limits than those of a plan
+		{0, "You've reached your output token limit for this response.", "truncated", ""},
+		{0, "You have reached your rate limit, please slow down.", "rate_limited", ""},
+		{0, "You've hit your spending limit for this month.", "billing", ""},
 		// throttling of claude that speaks of limits
 		{0, "API Error: Server is temporarily limiting requests (not your usage limit) · Rate limited", "rate_limited", ""},
 		{429, "API Error: Rate limit reached", "rate_limited", ""},
