@@ -448,8 +448,3 @@ func (d *decision) end() {
 		d.record(s.ended(true, s.ending))
 	}
 }
-
-func (st Status) String() string { return statusNames[st] }
-
-var statusNames = [...]string{"waiting", "checking", "deciding", "expanding", "skipping", "ready", "running", "retrying", "holding",
-	"asking", "stopped", "undoing", "blocked", "completed", "failed", "skipped", "cancelled"}

@@ -281,3 +281,8 @@ const (
 	Skipped
 	Cancelled
 )
+
+func (st Status) String() string { return statusNames[st] }
+
+var statusNames = [...]string{"waiting", "checking", "deciding", "expanding", "skipping", "ready", "running", "retrying", "holding",
+	"asking", "stopped", "undoing", "blocked", "completed", "failed", "skipped", "cancelled"}
