@@ -93,6 +93,9 @@ func (d *decision) run() {
 	}
 	d.waitTimers()
 	d.finish()
+	if left, limited := d.s.wallLeft(d.now); limited && left > 0 && !d.paused {
+		d.waitUntil(d.now + left) // after finish: a limit gives a run nothing to do that only waits for a person
+	}
 }
 
 // waitTimers asks again when the next backoff, wait or total time ends.
@@ -365,13 +368,8 @@ func (d *decision) pauses() {
 		d.pause("budget", o.Node, "%s cost $%s and %d tokens, more than the $%s and %d tokens it reserved",
 			o.Node, o.Cost.USD, o.Cost.Tokens, o.Reserve.USD, o.Reserve.Tokens)
 	}
-	if wall := s.ledger.budget.Wall.D().Milliseconds(); wall > 0 {
-		left := wall - s.activeAt(d.now)
-		if left <= 0 {
-			d.pause("budget", "", "the run has been active for %s, as long as it may", s.ledger.budget.Wall.D())
-		} else {
-			d.waitUntil(d.now + left)
-		}
+	if left, limited := s.wallLeft(d.now); limited && left <= 0 {
+		d.pause("budget", "", "the run has been active for %s, as long as it may", s.ledger.budget.Wall.D())
 	}
 }
 

@@ -182,6 +182,12 @@ type LedgerView struct {
 	Labels   []LabelCost // by label, then value
 }
 
+// wallLeft is how long the run may still be active, in milliseconds; false when nothing limits that.
+func (s *State) wallLeft(now int64) (left int64, limited bool) {
+	wall := s.ledger.budget.Wall.D().Milliseconds()
+	return wall - s.activeAt(now), wall > 0
+}
+
 // Ledger returns what the run has spent and reserved. It survives resume and revert: going back
 // refunds nothing.
 func (s *State) Ledger() LedgerView {
