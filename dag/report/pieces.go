@@ -34,7 +34,8 @@ func NewPieces(st *machine.State) *Pieces {
 		switch {
 		case n.Status == machine.Completed || n.Status == machine.Skipped:
 		case n.Last != nil && n.Last.Status == machine.StatusCancelled:
-			p.Partial = append(p.Partial, Piece{n.Node.ID, n.Last.Message})
+			_, kept, _ := strings.Cut(n.Last.Message, "PARTIAL, ")
+			p.Partial = append(p.Partial, Piece{n.Node.ID, kept})
 		case n.Status == machine.Ready && n.Attempt == 0:
 			p.NotStarted = append(p.NotStarted, Piece{Node: n.Node.ID})
 		}

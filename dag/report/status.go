@@ -194,7 +194,11 @@ func (s *Status) add(n machine.NodeView, now time.Time) {
 		out.Status = "cancelled"
 		s.Cut = append(s.Cut, out)
 	default:
-		if n.Blocked.By == "" || n.Blocked.By == "needs" || len(s.Waiting) >= waiting {
+		switch n.Blocked.By {
+		case "", "needs", "pause": // of a pause the status says why
+			return
+		}
+		if len(s.Waiting) >= waiting {
 			return
 		}
 		out.Status, out.Until, out.Why = "waiting", n.Blocked.Until, blockText(n.Blocked, out.Why)
@@ -215,8 +219,6 @@ func blockText(b machine.Block, why string) string {
 		return "tries again after " + why
 	case "wait":
 		return "waits after " + why
-	case "pause":
-		return "" // the status says why
 	case "person":
 		return "waits for a person: " + why
 	case "budget":
