@@ -47,9 +47,13 @@ func (s *State) onPaused(e *Event, b *RunPausedBody) error {
 const PauseCancel = "cancel"
 
 // onResumed goes on. After a pause or a failed end, what failed for good gets new attempts: that
-// is what resuming says. Without one, a new process took over after a crash and nothing changes.
+// is what resuming says. Without one, a new process took over after a crash and nothing changes. A run
+// that came to its end while it was paused (a fatal failure, an abort) goes on to that end.
 func (s *State) onResumed(e *Event) error {
-	again := s.run.status == RunPause || s.run.status == RunBroken
+	if s.run.status == RunBroken {
+		s.run.ending = ""
+	}
+	again := s.run.status == RunPause && s.run.ending == "" || s.run.status == RunBroken
 	s.stopClock(s.run.updated)
 	s.run.activeFrom = ms(e.Time)
 	s.undoNode = -1
@@ -74,7 +78,7 @@ func (s *State) onResumed(e *Event) error {
 			}
 		}
 	}
-	s.run.status, s.run.ending, s.run.failed = RunRunning, "", ""
+	s.run.status, s.run.failed = RunRunning, ""
 	s.build(s.graph)
 	return nil
 }
