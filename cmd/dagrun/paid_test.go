@@ -157,15 +157,20 @@ func (p *paidRun) events(typ string, each func(payload json.RawMessage)) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
+	last := time.Time{}
 	for _, line := range strings.Split(strings.TrimSpace(string(b)), "\n") {
 		var e struct {
+			TS      time.Time
 			Type    string
 			Payload json.RawMessage
 		}
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			p.t.Fatal(err)
 		}
-		if e.Type == typ {
+		if e.TS.Before(last) {
+			p.t.Errorf("%s at %v, after an event at %v", e.Type, e.TS, last)
+		}
+		if last = e.TS; e.Type == typ {
 			each(e.Payload)
 		}
 	}

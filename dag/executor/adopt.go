@@ -19,7 +19,8 @@ import (
 // and entries are published on the way. secret is that of Options: what is kept is masked; evaluator
 // makes Options.Eval for the plan in force.
 func Adopt(r *run.Run, kinds *nodes.Registry, evaluator func(*dag.Plan) (dag.Evaluator, error), secret func(name string) (string, error), now time.Time) run.Rescue {
-	h := &host{o: Options{Run: r, Kinds: kinds, Secret: secret}, run: r, clock: newClock(now)}
+	still := func() (time.Time, time.Duration) { return now, 0 } // what is recorded on the way is no later than the end
+	h := &host{o: Options{Run: r, Kinds: kinds, Secret: secret}, run: r, clock: newClockFrom(now, still)}
 	return func(node string, generation, number int) *machine.FinishedBody {
 		out, err := r.Staging("adopt")
 		if err != nil {
