@@ -96,16 +96,43 @@ func orText(s, other string) string {
 	return s
 }
 
-// legend lists the parameters. Ids of nodes hold no colon.
+// legend lists the parameters and says what lines, shapes and colours mean, of those that occur. Ids
+// of nodes hold no colon.
 func (d *drawing) legend() {
-	if len(d.g.Plan.Params) == 0 {
-		return
-	}
-	lines := []string{"Parameters"}
+	var params, key []string
 	for _, v := range d.g.Plan.Params {
-		lines = append(lines, v.Name+" = "+string(v.Value))
+		params = append(params, v.Name+" = "+string(v.Value))
 	}
-	fmt.Fprintf(d.w, "  \":parameters\" [shape=note, style=solid, label=%s];\n", quoteLeft(lines))
+	seen := map[string]bool{}
+	say := func(occurs bool, line string) {
+		if occurs && !seen[line] {
+			seen[line] = true
+			key = append(key, line)
+		}
+	}
+	for i := range int32(d.g.Len()) {
+		n := d.g.Node(i)
+		say(d.cond.conditional(i), "dashed: only on a condition; point at it")
+		say(n.Kind == "route", "diamond: decides; its lines name the decisions that lead along them")
+		say(n.Foreach != nil, "double frame: one node for each item of a list")
+		if d.fill != nil {
+			say(colours[d.fill(i)] != "", colours[d.fill(i)])
+		}
+	}
+	for _, note := range []struct {
+		name, title string
+		lines       []string
+	}{{":parameters", "Parameters", params}, {":key", "Key", key}} {
+		if len(note.lines) > 0 {
+			fmt.Fprintf(d.w, "  %s [shape=note, style=solid, label=%s];\n", quote(note.name), quoteLeft(append([]string{note.title}, note.lines...)))
+		}
+	}
+}
+
+// colours say what the colours of a run mean.
+var colours = map[string]string{
+	"palegreen": "green: completed", "lightblue": "blue: running", "lightcoral": "red: failed", "moccasin": "orange: failed, which the run allows",
+	"gray90": "grey: skipped", "khaki": "yellow: waits",
 }
 
 // edges writes the edges; those between groups leave ranks alone where the drawing is folded.
