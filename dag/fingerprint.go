@@ -2,6 +2,7 @@ package dag
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"regexp"
@@ -54,20 +55,17 @@ type Reading struct {
 // AttemptFingerprint says what an attempt of node i really read: the fingerprint of the node, its
 // settings as they were resolved (nil: nothing in them was), and the contents of what it read. It is
 // what WORK_ITEM_FINISHED records: a later attempt with the same fingerprint would be given the same.
-// A node that reads nothing at run time has the fingerprint of its definition.
+// It is in the log and the snapshot for every node, and therefore short: 96 bits of a sha256, as 16
+// characters of base64url.
 func AttemptFingerprint(p *Plan, i int32, with json.RawMessage, read []Reading) string {
-	f := Fingerprint(p, i)
-	if with == nil && len(read) == 0 {
-		return f
-	}
-	b := append(make([]byte, 0, 512), f...)
+	b := append(make([]byte, 0, 512), Fingerprint(p, i)...)
 	b = append(append(b, " with "...), with...)
 	for _, r := range read {
 		b = append(strconv.AppendQuote(append(b, '\n'), r.Name), ' ')
 		b = append(b, strings.Join(r.Digests, " ")...)
 	}
 	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
+	return base64.RawURLEncoding.EncodeToString(sum[:12])
 }
 
 // parts hands out the parts of a node's definition, one after the other: what a part is made of is

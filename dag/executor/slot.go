@@ -13,9 +13,9 @@ import (
 // that a node that leaves nothing costs no file. So is the goroutine, whose stack has grown by then.
 type slot struct {
 	work         chan *attempt // nil = of an attempt that was never launched
-	out, scratch string     // absolute; empty = none
-	dirs         []*os.File // both, held open: seeing that they are empty is then two cheap calls
-	spoiled      bool       // something may still use them: not to be used again
+	out, scratch string        // absolute; empty = none
+	dirs         []*os.File    // both, held open: seeing that they are empty is then two cheap calls
+	spoiled      bool          // something may still use them: not to be used again
 }
 
 // scratchPrefix begins the names of scratch folders.

@@ -114,7 +114,7 @@ func (s *State) restoreSpares(v *snapshot) error {
 }
 
 func (v *nodeSnap) fill(r *rec, created int64) error {
-	r.attempt, r.cond, r.endSeq, r.fingerprint, r.more = 1, v.Cond, v.EndSeq, unpackDigest(v.Print), v.More.more()
+	r.attempt, r.cond, r.endSeq, r.fingerprint, r.more = 1, v.Cond, v.EndSeq, v.Print, v.More.more()
 	if v.Gen != 0 {
 		r.gen = v.Gen
 	}

@@ -1,8 +1,6 @@
 package machine
 
 import (
-	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"reflect"
@@ -145,7 +143,7 @@ type nodeSnap struct {
 	Start   *int64    `json:"start,omitempty"`
 	End     *int64    `json:"end,omitempty"`
 	EndSeq  int64     `json:"seq,omitempty"`
-	Print   string    `json:"fp,omitempty"` // fingerprint; a sha256 as unpadded base64url
+	Print   string    `json:"fp,omitempty"` // fingerprint
 	More    *moreSnap `json:"more,omitempty"`
 }
 
@@ -251,7 +249,7 @@ func (s *State) offsets(n int) func(at int64) *int64 {
 
 func (r *rec) row(id string, offset func(int64) *int64) nodeSnap {
 	row := nodeSnap{ID: id, Status: phaseWord(r), Cond: r.cond,
-		Start: offset(r.started), End: offset(r.finished), EndSeq: r.endSeq, Print: packDigest(r.fingerprint), More: r.more.snap()}
+		Start: offset(r.started), End: offset(r.finished), EndSeq: r.endSeq, Print: r.fingerprint, More: r.more.snap()}
 	if r.gen != 1 {
 		row.Gen = r.gen
 	}
@@ -305,29 +303,6 @@ func setPhase(r *rec, word string) error {
 		}
 	}
 	return fmt.Errorf("unknown status %q", word)
-}
-
-// packDigest shortens a lower-case hex sha256 to 43 characters; anything else stays.
-func packDigest(d string) string {
-	if len(d) != 64 || strings.ToLower(d) != d {
-		return d
-	}
-	b, err := hex.DecodeString(d)
-	if err != nil {
-		return d
-	}
-	return base64.RawURLEncoding.EncodeToString(b)
-}
-
-func unpackDigest(d string) string {
-	if len(d) != 43 {
-		return d
-	}
-	b, err := base64.RawURLEncoding.Strict().DecodeString(d)
-	if err != nil {
-		return d
-	}
-	return hex.EncodeToString(b)
 }
 
 // empty reports whether nothing is to be told.
