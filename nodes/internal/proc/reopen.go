@@ -26,8 +26,8 @@ func namedCapture(dir, name string) (*Capture, error) {
 	return &Capture{f: f}, nil
 }
 
-// orphanWait is how long Reopen waits for a child that outlived its supervisor.
-const orphanWait = 5 * time.Second
+// orphanWait is how long Reopen waits for a child that outlived its supervisor. Tests change it.
+var orphanWait = 5 * time.Second
 
 // Reopen reads what a child printed into the files of Spec.Named whose supervisor, another process, has
 // died: on Linux the child died with it, elsewhere it has a few seconds to end. Exit, times and

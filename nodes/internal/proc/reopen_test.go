@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os/exec"
 	"testing"
+	"time"
 )
 
 // What a child printed can be read by the next process, whole when the child outlived its supervisor and
@@ -35,6 +36,8 @@ func TestReopen(t *testing.T) {
 		}
 	}
 	check("out\n")
+	defer func(d time.Duration) { orphanWait = d }(orphanWait)
+	orphanWait = time.Minute
 	c, err := namedCapture(dir, stdoutName)
 	if err != nil {
 		t.Fatal(err)
