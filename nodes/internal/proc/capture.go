@@ -13,8 +13,8 @@ import (
 type Capture struct {
 	f      *os.File
 	folder string // of a file without a name
-	size   int64 // when all was over
-	exited int64 // when the child itself had ended
+	size   int64  // when all was over
+	exited int64  // when the child itself had ended
 }
 
 // Size returns the number of bytes.
