@@ -138,48 +138,21 @@ func (s *session) evaluator(p *dag.Plan) (dag.Evaluator, error) {
 
 // carryOn runs an open run until it ends or pauses, closes it and tells how it stands.
 func (s *session) carryOn(r *run.Run) error {
-	if s.origin != nil {
-		if err := s.origin.write(s.dir); err != nil {
-			return errors.Join(err, r.Close())
-		}
-	}
-	eval, err := s.evaluator(r.Graph().Plan)
-	if err != nil {
-		return errors.Join(err, r.Close())
-	}
-	state, err := s.runs.stateDir()
-	if err != nil {
-		return errors.Join(err, r.Close())
-	}
-	binary, err := os.Executable()
-	if err != nil {
-		return errors.Join(err, r.Close())
-	}
-	jobs := s.host.jobs
-	if jobs <= 0 {
-		jobs = executor.DefaultJobs(r.Graph().Plan, s.kinds)
-	}
 	interrupt, stop := s.signals()
 	defer stop()
-	said, err := executor.Preflight(context.Background(), r, s.kinds, s.specDir, "")
-	for _, w := range said {
-		s.note("warning: " + report.Plain(w))
-	}
-	if err != nil {
-		return errors.Join(err, r.Close())
-	}
 	inbox, err := executor.OpenInbox(s.dir)
 	if err != nil {
 		return errors.Join(err, r.Close())
 	}
 	defer inbox.Close()
+	o, err := s.prepare(r)
+	if err != nil {
+		return errors.Join(err, r.Close())
+	}
+	o.Interrupt, o.Requests = interrupt, inbox.Requests()
 	s.logs.Start(r, s.opened)
-	s.printer.start(r, jobs)
-	err = executor.Run(context.Background(), executor.Options{
-		Run: r, Kinds: s.kinds, Eval: eval, Jobs: jobs, SpecDir: s.specDir, Binary: binary,
-		Interrupt: interrupt, StopGrace: s.host.grace, Requests: inbox.Requests(),
-		Breakers: state, Secret: secret, Log: s.printer.log, Beat: s.printer.beat, OneByOne: s.crash.set(),
-	})
+	s.printer.start(r, o.Jobs)
+	err = executor.Run(context.Background(), o)
 	s.logs.Stop()
 	s.printer.stop()
 	for _, p := range all.Sweep() {
@@ -189,7 +162,45 @@ func (s *session) carryOn(r *run.Run) error {
 		r.Abandon()
 		return err
 	}
-	_ = state.AddHistory(r.Graph().Plan.Name, s.printer.samples()) // only estimates suffer
+	return s.account(r)
+}
+
+// prepare says how a run is carried out, once everything that can be wrong before a start is known.
+func (s *session) prepare(r *run.Run) (o executor.Options, err error) {
+	if s.origin != nil {
+		if err := s.origin.write(s.dir); err != nil {
+			return o, err
+		}
+	}
+	plan := r.Graph().Plan
+	o = executor.Options{
+		Run: r, Kinds: s.kinds, Jobs: s.host.jobs, SpecDir: s.specDir, StopGrace: s.host.grace, Secret: secret,
+		Log: s.printer.log, Beat: s.printer.beat, OneByOne: s.crash.set(),
+	}
+	if o.Jobs == 0 {
+		o.Jobs = executor.DefaultJobs(plan, s.kinds)
+	}
+	if o.Eval, err = s.evaluator(plan); err != nil {
+		return o, err
+	}
+	if o.Breakers, err = s.runs.stateDir(); err != nil {
+		return o, err
+	}
+	if o.Binary, err = os.Executable(); err != nil {
+		return o, err
+	}
+	said, err := executor.Preflight(context.Background(), r, s.kinds, s.specDir, "")
+	for _, w := range said {
+		s.note("warning: " + report.Plain(w))
+	}
+	return o, err
+}
+
+// account keeps what later plans learn from a run that was carried on, closes it and tells how it stands.
+func (s *session) account(r *run.Run) error {
+	if state, err := s.runs.stateDir(); err == nil { // only estimates suffer
+		_ = state.AddHistory(r.Graph().Plan.Name, s.printer.samples())
+	}
 	st := report.NewStatus(r, s.dir, time.Now())
 	sum, err := report.NewSummary(r, s.opened, st)
 	if err == nil && st.Status != string(machine.RunPause) {

@@ -100,6 +100,9 @@ func (n *PlanNode) details() []string {
 	if n.Reserve.USD > 0 {
 		effect += "; reserves $" + n.Reserve.USD.String()
 	}
+	if n.Reserve.Tokens > 0 {
+		effect += fmt.Sprintf("; reserves %d tokens", n.Reserve.Tokens)
+	}
 	return append(out, effect)
 }
 
@@ -125,11 +128,13 @@ func (n *PlanNode) cost() string {
 	if n.USD[2] == 0 && !n.Unknown {
 		return ""
 	}
-	s := usdRange(n.USD)
-	if n.Unknown {
-		return s + " (unknown)"
+	switch {
+	case n.Unknown && n.USD[2] == 0:
+		return "cost unknown"
+	case n.Unknown:
+		return usdRange(n.USD) + " (unknown)"
 	}
-	return s + " (" + n.CostFrom + ")"
+	return usdRange(n.USD) + " (" + n.CostFrom + ")"
 }
 
 func (p *Plan) writeTotals(out io.Writer) {
@@ -176,7 +181,7 @@ func budgetText(b dag.Budget, spent dag.USD) string {
 		parts = append(parts, fmt.Sprintf("cap %d tokens", b.CapTokens))
 	}
 	if b.Wall > 0 {
-		parts = append(parts, "at most "+b.Wall.D().String())
+		parts = append(parts, "at most "+Duration(b.Wall.D().Seconds())+" active")
 	}
 	if spent > 0 {
 		parts = append(parts, "$"+spent.String()+" spent")

@@ -33,6 +33,9 @@ type Status struct {
 	CostUSD    dag.USD                        `json:"cost_usd"`
 	Projected  *dag.USD                       `json:"projected_usd"` // of the whole run; null: unknown
 	CapUSD     dag.USD                        `json:"cap_usd,omitempty"`
+	Tokens     int64                          `json:"tokens"` // that count for the budget
+	CapTokens  int64                          `json:"cap_tokens,omitempty"`
+	Wall       float64                        `json:"wall_seconds,omitempty"` // most that the run may be active
 	Reserved   dag.USD                        `json:"reserved_usd,omitempty"`
 	Assumed    dag.USD                        `json:"assumed_usd,omitempty"` // part of the cost that nobody has confirmed
 	Usage      machine.Usage                  `json:"usage"`
@@ -99,7 +102,7 @@ func NewStatus(r *run.Run, dir string, now time.Time) *Status {
 	s := &Status{
 		RunID: v.ID, Name: v.Name, Dir: dir, Status: string(v.Status), Created: v.Created, Updated: v.Updated,
 		Active: v.Active.Seconds(), Resumes: v.Resumes, Counts: NewCounts(st), CostUSD: l.Spent.USD, CapUSD: l.Budget.CapUSD,
-		Reserved: l.Reserved.USD, Assumed: l.Assumed, Usage: l.Usage, Questions: st.Escalations(), Series: seriesOf(st),
+		Reserved: l.Reserved.USD, Assumed: l.Assumed, Usage: l.Usage, Tokens: l.Spent.Tokens, CapTokens: l.Budget.CapTokens, Wall: l.Budget.Wall.D().Seconds(), Questions: st.Escalations(), Series: seriesOf(st),
 	}
 	switch v.Status {
 	case machine.RunPause:

@@ -52,7 +52,11 @@ func (s *Status) WriteText(w io.Writer) error {
 	}
 	r.row("Status", "%s", status)
 	r.row("Started", "%s", Instant(s.Created))
-	r.row("Last event", "%s; active for %s", Instant(s.Updated), Duration(max(s.Active, 0.01)))
+	active := Duration(max(s.Active, 0.01))
+	if s.Wall > 0 {
+		active += " of at most " + Duration(s.Wall)
+	}
+	r.row("Last event", "%s; active for %s", Instant(s.Updated), active)
 	s.writeProgress(r)
 	s.writeMoney(r)
 	s.writeNodes(r)
@@ -138,6 +142,9 @@ func (s *Status) writeMoney(r rows) {
 		cost += ", about $" + s.Projected.String() + " in the end"
 	}
 	r.row("Cost", "%s", cost)
+	if s.CapTokens > 0 {
+		r.row("Tokens", "%d / %d (%d%%)", s.Tokens, s.CapTokens, 100*s.Tokens/s.CapTokens)
+	}
 	writeShares(r, s.Shares)
 	writeSeries(r, s.Series)
 }
