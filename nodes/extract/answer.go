@@ -158,11 +158,13 @@ func (a *answer) lineAfter(i, at int) int {
 	return i
 }
 
+// closePending notes that the block is closed that the last documents stand in.
 func (a *answer) closePending() {
-	for n := range a.docs {
-		if d := &a.docs[n]; d.fence == a.pending {
-			d.closed = true
-		}
+	if a.pending == nil {
+		return
+	}
+	for n := len(a.docs) - 1; n >= 0 && a.docs[n].fence == a.pending; n-- {
+		a.docs[n].closed = true
 	}
 	a.pending = nil
 }
