@@ -24,7 +24,7 @@ func (r *Run) mend(rep *Report) error {
 			return err
 		}
 	}
-	return r.restoreLive(r.now(), r.written()) // where the last process died before it did
+	return r.restoreLive(r.o.Now, r.written()) // where the last process died before it did
 }
 
 func (r *Run) mendFile(name string, unsure bool, rep *Report) error {
@@ -100,7 +100,7 @@ func (r *Run) adoptEdit(name, digest, previous string) error {
 	if kept != digest {
 		return fmt.Errorf("run: %s is being changed by another program", r.out.Path(name))
 	}
-	return r.RecordDurable(r.now(), &machine.ArtifactWrittenBody{
+	return r.RecordDurable(r.o.Now, &machine.ArtifactWrittenBody{
 		Name: name, Path: name, Digest: kept, Size: size, Previous: previous, Backup: r.objectPath(previous), Why: "user-edit",
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
-	"time"
 
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
@@ -254,14 +253,6 @@ func (r *Run) restore(s *eventlog.Snapshot) error {
 	}
 	r.state, r.index = st, x
 	return nil
-}
-
-// now is the time for events that Open itself records: never before the last event.
-func (r *Run) now() time.Time {
-	if last := r.state.Run().Updated; r.o.Now.Before(last) {
-		return last
-	}
-	return r.o.Now
 }
 
 func nodeIDs(list []machine.NodeView) []string {

@@ -164,10 +164,19 @@ func (r *Run) Record(now time.Time, bodies ...machine.Body) (Mark, error) {
 		return Mark{Seq: r.head.Seq}, nil
 	}
 	events := make([]machine.Event, len(bodies))
+	now = r.notBefore(now)
 	for i, b := range bodies {
 		events[i] = machine.New(now, b)
 	}
 	return r.record(events)
+}
+
+// notBefore is a time for an event: a clock that was put back does not take the record back.
+func (r *Run) notBefore(now time.Time) time.Time {
+	if last := r.state.Run().Updated; now.Before(last) {
+		return last
+	}
+	return now
 }
 
 func (r *Run) record(events []machine.Event) (Mark, error) {
