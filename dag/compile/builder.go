@@ -303,6 +303,7 @@ func (b *builder) accumulators(v *tree.Value) {
 			a.Path, pos = p.Str, p.Pos
 			b.localPath(p, here+".path")
 		}
+		b.notOwn(a.Path, pos, here+".path")
 		if other, dup := byPath[fold(a.Path)]; dup {
 			b.fail(pos, here, "its live file %s is that of accumulator %q too", a.Path, other)
 		}

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"sort"
+	"strconv"
 	"strings"
 
 	"dagrun.dev/dag"
@@ -69,6 +70,7 @@ func (b *builder) complete(d *draft) bool {
 	for _, f := range sortedMap(v.Get("outputs")) {
 		output(n, f.Name, f.Value.Str)
 	}
+	b.later(d)
 	b.dir(d, v.Get("dir"))
 	t := b.describe(d)
 	b.paths(d, &t)
@@ -208,11 +210,44 @@ func (b *builder) dir(d *draft, v *tree.Value) {
 		return
 	}
 	d.node.Dir = v.Str
-	if other := b.dirs[fold(v.Str)]; other != nil {
+	b.notOwn(v.Str, v.Pos, here)
+	other := b.dirs[fold(v.Str)]
+	if id, ok := strings.CutPrefix(fold(v.Str), nodesFolder); ok && other == nil && b.byID[id] != d {
+		other = b.byID[id]
+	}
+	if other != nil {
 		b.fail(v.Pos, here, "the folder %q is that of node %q too (%s)", v.Str, other.id, other.pos)
 		return
 	}
 	b.dirs[fold(v.Str)] = d
+}
+
+// nodesFolder is where the folders of nodes are that name none.
+const nodesFolder = "nodes/"
+
+// ownNames are the files and folders of a run beside those of its nodes (see dag/run).
+var ownNames = []string{"events.ndjson", "state.json", "state.json.bak", "lock", "objects", "staging", "spool",
+	"checkpoints", "archives", "reverts", "logs"}
+
+// notOwn refuses a path in the run's own folder that the run keeps for itself.
+func (b *builder) notOwn(path string, pos tree.Pos, where string) {
+	if first, _, _ := strings.Cut(path, "/"); contains(ownNames, fold(first)) {
+		b.fail(pos, where, "the run keeps %s for itself; take another name", first)
+	}
+}
+
+// later refuses an id that is the folder of another node's later generation: a.g2.
+func (b *builder) later(d *draft) {
+	i := strings.LastIndex(d.id, ".g")
+	if i < 0 {
+		return
+	}
+	if _, err := strconv.Atoi(d.id[i+2:]); err != nil {
+		return
+	}
+	if other := b.byID[fold(d.id[:i])]; other != nil {
+		b.fail(d.pos, d.path, "the id is the folder of node %q when that runs again; take another", other.id)
+	}
 }
 
 // union appends what is new, keeping order.
