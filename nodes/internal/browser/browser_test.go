@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
@@ -261,6 +262,20 @@ func TestPages(t *testing.T) {
 				t.Errorf("record is not as it should be: %+v", rec)
 			}
 		})
+	}
+}
+
+// What only some browsers ask for makes no difference between them.
+func TestIcon(t *testing.T) {
+	l := newLedger("http://127.0.0.1:1")
+	for i, address := range []string{"http://127.0.0.1:1/favicon.ico", "http://127.0.0.1:1/x.png"} {
+		id := network.RequestID(fmt.Sprint(i))
+		l.asked(&network.EventRequestWillBeSent{RequestID: id, Request: &network.Request{URL: address}})
+		l.got(address, 404)
+		l.failed(string(id), "net::ERR_ABORTED", false)
+	}
+	if want := []string{"/x.png: status 404", "/x.png: net::ERR_ABORTED"}; !slices.Equal(l.rec.Missing, want) {
+		t.Errorf("missing %q, want %q", l.rec.Missing, want)
 	}
 }
 

@@ -48,6 +48,9 @@ const (
 	mostEvents  = 500 // console messages after which the page is not listened to any more
 )
 
+// icon is what some browsers ask for by themselves, and others do not.
+const icon = "/favicon.ico"
+
 // A ledger collects what events say. Its lock is never held while a command runs.
 type ledger struct {
 	mu     sync.Mutex
@@ -100,7 +103,7 @@ func (l *ledger) said(isError bool, text string) (flood bool) {
 func (l *ledger) asked(e *network.EventRequestWillBeSent) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.asks) >= 10_000 {
+	if len(l.asks) >= 10_000 || l.local(e.Request.URL) == icon {
 		return
 	}
 	switch a := (ask{address: e.Request.URL, loader: string(e.LoaderID)}); e.Type {
@@ -116,7 +119,7 @@ func (l *ledger) asked(e *network.EventRequestWillBeSent) {
 func (l *ledger) got(address string, status int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if status >= 400 {
+	if status >= 400 && l.local(address) != icon {
 		note(&l.rec.Missing, fmt.Sprintf("%s: status %d", l.local(address), status))
 	}
 }
