@@ -208,7 +208,7 @@ func TestPages(t *testing.T) {
 		{name: "meta refresh outside", page: `<meta http-equiv="refresh" content="0;url=http://outside.example/">` + green,
 			ok: func(r Record) bool { return r.URL == "/page" && len(r.Refused) == 1 }},
 		{name: "goes to nothing", page: green + `<script>setTimeout(()=>location="about:blank",100)</script>`, category: "screenshot_failed", message: "about:blank"},
-		{name: "console flood", page: green + `<script>for(let i=0;i<`+flood+`;i++)console.error("line "+i)</script>`,
+		{name: "console flood", page: green + `<script>for(let i=0;i<` + flood + `;i++)console.error("line "+i)</script>`,
 			ok: func(r Record) bool { return r.ErrorCount >= mostEvents && len(r.Errors) == mostNoted }},
 		{name: "exception", page: green + `<script>undefined.x</script><script>Promise.reject(new Error("late"))</script>`,
 			ok: func(r Record) bool {
