@@ -229,16 +229,17 @@ var marks = regexp.MustCompile(`\x{FEFF}|\x1b\[[0-9;?]*[@-~]`)
 // Clean returns text without byte order marks, colours, and blanks around it.
 func Clean(text string) string { return strings.TrimSpace(marks.ReplaceAllString(text, "")) }
 
-// gateway is the page with which something between here and the API answers. A page that says that it
-// was not found may be what was asked for.
+// gateway is the page with which something between here and the API answers.
 var gateway = regexp.MustCompile(`(?is)^(?:<!doctype html[^>]*>)?\s*<html[^>]*>.*?<title>[^<]*?\b(403|429|5\d\d)\b[:|\s-]+(?:forbidden|too many|internal server|bad gateway|service|gateway|web server|origin|a timeout|unknown|overloaded|server error|site|error)[^<]*</title>`)
 
-// mostGateway is the longest such page, in bytes.
-const mostGateway = 16 << 10
+// gatewayMakers are words in the longer ones. Such a page with a design of its own may be what was
+// asked for.
+var gatewayMakers = regexp.MustCompile(`(?i)cloudflare|cf-error|akamai|cloudfront|imperva`)
 
 // gatewayStatus returns the status that a gateway's page tells, 0 when text is something else.
 func gatewayStatus(text string) int {
-	if len(text) > mostGateway {
+	bare := len(text) <= mostHead && !strings.Contains(strings.ToLower(text), "<style")
+	if !bare && (len(text) > 16<<10 || !gatewayMakers.MatchString(text)) {
 		return 0
 	}
 	m := gateway.FindStringSubmatch(head(text, 3000))

@@ -269,6 +269,10 @@ func TestHead(t *testing.T) {
 		{"Resources are exhausted slowly in this story.", false},
 		{"# Stream processing\n\nA stream is read once.", false},
 		{"[x] done\n[ ] open", false},
+		{"<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>nginx</body></html>", true},
+		{"<!DOCTYPE html>\n<html lang=en><head><title>example.com | 502: Bad gateway</title><style>a{}</style></head><body>cloudflare" + strings.Repeat(" more", 900) + "</body></html>", true},
+		{"<!DOCTYPE html><html><head><title>503 Service Unavailable</title><style>h1{color:red}</style></head><body><h1>Back soon</h1></body></html>", false},
+		{"<!DOCTYPE html><html><head><title>404 Not Found</title></head><body></body></html>", false},
 		{"", false},
 	}
 	for _, tt := range tests {
