@@ -75,7 +75,7 @@ type record struct {
 		Final      bool                       `json:"final"`
 		Category   string                     `json:"category"`
 		Values     map[string]json.RawMessage `json:"values"`
-		Reused     bool                       `json:"reused"`
+		Reused     any                        `json:"reused"` // of an end: true; of a plan: how many
 		Notes      []struct {
 			Log, Type string
 			Fields    map[string]any
