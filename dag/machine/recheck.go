@@ -92,6 +92,7 @@ func (r *rec) done() bool { return (r.phase == ended || r.phase == doubted) && r
 // made another expansion of a foreach. Where something has not ended it is the end of time: nothing is proved below it yet.
 type noise struct {
 	known bool
+	above int64 // without the expansion that the node itself made, which is none to its items
 	seq   int64
 }
 
@@ -106,7 +107,7 @@ func (s *State) undisturbed(i int32, n *dag.Node) bool {
 		return true
 	case dag.ByQuiet:
 		for _, j := range s.graph.Needs(i) {
-			if s.noiseAt(j) > s.recs[i].endSeq {
+			if s.heard(i, s.noiseAt(j), j) > s.recs[i].endSeq {
 				return false
 			}
 		}
@@ -117,7 +118,7 @@ func (s *State) undisturbed(i int32, n *dag.Node) bool {
 
 // noiseAt walks up from a node; every node and edge is looked at about twice, as long as no settled
 // node is sent back.
-func (s *State) noiseAt(i int32) int64 {
+func (s *State) noiseAt(i int32) noise {
 	if s.noise == nil {
 		s.noise = make([]noise, s.graph.Len())
 	}
@@ -134,21 +135,33 @@ func (s *State) noiseAt(i int32) int64 {
 			s.noise[k] = s.listen(k)
 		}
 	}
-	return s.noise[i].seq
+	return s.noise[i]
+}
+
+// heard is the noise of need j to node i.
+func (s *State) heard(i int32, x noise, j int32) int64 {
+	if of, ok := s.graph.Origin(i); ok && of == j {
+		return x.above
+	}
+	return x.seq
 }
 
 // listen is the noise at a node; that of its needs is known.
 func (s *State) listen(k int32) noise {
 	if s.settled[k] == unsettled {
-		return noise{true, math.MaxInt64}
+		return noise{true, math.MaxInt64, math.MaxInt64}
 	}
 	x := noise{known: true}
 	for _, j := range s.graph.Needs(k) {
-		x.seq = max(x.seq, s.noise[j].seq)
+		x.above = max(x.above, s.heard(k, s.noise[j], j))
 	}
 	r := &s.recs[k]
 	stopped := r.end == endSkipped && r.gen > 1 // it may have run before
-	if s.graph.Node(k).Loud() && (r.attempt > 0 || stopped) || r.more != nil && r.more.reshaped {
+	if s.graph.Node(k).Loud() && (r.attempt > 0 || stopped) {
+		x.above = max(x.above, r.endSeq)
+	}
+	x.seq = x.above
+	if r.more != nil && r.more.reshaped {
 		x.seq = max(x.seq, r.endSeq)
 	}
 	return x
