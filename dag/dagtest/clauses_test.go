@@ -41,6 +41,8 @@ func TestClauses(t *testing.T) {
 			}
 			if timeless := o == options[0] && !pausedForMoney(whole) && !pausedForMoney(s); timeless && run.Status != machine.RunPause && outcome(s) != outcome(whole) {
 				t.Fatalf("seed %d: killed before event %d (%s): %s", seed, k, whole.Events[k-1].Type, firstDifference(outcome(s), outcome(whole)))
+			} else if timeless && run.Status != machine.RunPause && givenUp(s) != givenUp(whole) {
+				t.Fatalf("seed %d: killed before event %d: gave up\n%s, undisturbed\n%s: a lost attempt has used up a retry", seed, k, givenUp(s), givenUp(whole))
 			}
 		}
 	})
@@ -54,6 +56,17 @@ func TestClauses(t *testing.T) {
 			t.Errorf("no run had this: %s", what)
 		}
 	}
+}
+
+// givenUp counts by node how often its attempts were used up.
+func givenUp(s *Sim) string {
+	count := map[string]int{}
+	for _, e := range s.Events {
+		if b, ok := e.Body.(*machine.FinishedBody); ok && b.Final && b.Status == machine.StatusFailed {
+			count[b.Node]++
+		}
+	}
+	return fmt.Sprint(count)
 }
 
 func pausedForMoney(s *Sim) bool {
