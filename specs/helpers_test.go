@@ -148,5 +148,6 @@ func TestMain(m *testing.M) {
 	if name, err := binary(); err == nil {
 		os.RemoveAll(filepath.Dir(name))
 	}
+	os.RemoveAll(filepath.Dir(undisturbed().out))
 	os.Exit(code)
 }
