@@ -23,10 +23,13 @@ func placeholders(page string) []string {
 		switch token {
 		case html.ErrorToken:
 			f.settle(true)
+			if sample > 0 { // it is never closed: then all that follows is no sample
+				f.found = append(f.found, f.sampled...)
+			}
 			return f.found
 		case html.CommentToken:
 			f.settle(true)
-			f.hidden(string(z.Text()))
+			f.hidden(string(z.Text()), sample > 0)
 		case html.TextToken:
 			text := string(z.Text())
 			f.closing = f.closing && !strings.Contains(text, "\n")
@@ -80,15 +83,19 @@ func runs(z *html.Tokenizer) bool {
 type finder struct {
 	found   []string
 	element string // whose text comes next
+	sampled []string
 	pending string // a comment that counts only when nothing follows in its place
 	closing bool   // an end tag stands before on the same line: a comment names what it ends
 }
 
-func (f *finder) add(phrase string) {
+func (f *finder) add(phrase string) { f.found = addTo(f.found, phrase) }
+
+func addTo(found []string, phrase string) []string {
 	const most = 20
-	if len(f.found) < most {
-		f.found = append(f.found, accept.Quote(phrase))
+	if len(found) < most {
+		found = append(found, accept.Quote(phrase))
 	}
+	return found
 }
 
 // settle decides about a pending comment.
@@ -100,10 +107,16 @@ func (f *finder) settle(nothing bool) {
 }
 
 // hidden looks at a comment of the page.
-func (f *finder) hidden(comment string) {
+func (f *finder) hidden(comment string, sample bool) {
 	switch p := newPhrase(comment); {
+	case sample:
+		if p.leavesOut() || p.saysNoMore() {
+			f.sampled = addTo(f.sampled, comment)
+		}
 	case p.leavesOut() || p.toBeFilled():
 		f.add(comment)
+	case p.saysNoMore():
+		f.pending = comment
 	case p.mayLeaveOut() && !f.closing && !strings.HasPrefix(strings.TrimSpace(comment), "/"):
 		f.pending = comment
 	}
@@ -125,6 +138,9 @@ func (f *finder) text(text string, sample bool) {
 	case f.element == "data":
 	case sample:
 		f.settle(false)
+		if visible(text) {
+			f.sampled = addTo(f.sampled, text)
+		}
 	default:
 		f.settle(false)
 		if visible(text) || isRoom[f.element] && strings.Trim(text, ".… \t\r\n[]") == "" {
@@ -158,6 +174,7 @@ func newPhrase(s string) phrase {
 		p.brackets = true
 		s = strings.Trim(s, "[](){} */")
 	}
+	s = restAPIRe.ReplaceAllString(s, "api")
 	p.text = s
 	p.leads = strings.HasPrefix(s, "...")
 	p.trails = strings.HasSuffix(s, "...")
@@ -195,7 +212,7 @@ var (
 	omitWords = set("omitted elided snipped")
 	// that it is said to be as it was
 	keepWords = set("unchanged unmodified untouched unaltered unverändert inchangé inchangée")
-	keepRe    = regexp.MustCompile(`\b(as (before|above|is|it was|they were|previously|in the (original|previous|first|last|earlier))|(stays?|remains?|kept|keep) (the same|as (is|they are|it is))|no changes?|same (as|code|content|styles?|markup|pattern)|identical to|bleib(t|en) wie|sin cambios)\b`)
+	keepRe    = regexp.MustCompile(`\b(as (before|above|is|it was|they were|previously|in (the )?(original|previous|first|last|earlier))|(stays?|remains?|kept|keep|is|are) (the same|identical|as (is|they are|it is))|no changes?|same (as|code|content|styles?|markup|pattern)|identical to|bleib(t|en) wie|sin cambios)\b`)
 	omitRe    = regexp.MustCompile(`\b(for brevity|left out|not shown|not repeated|to save space)\b`)
 	brevityRe = regexp.MustCompile(`\b(for brevity|to save space)\b|^(snip|snipped)$`)
 	elseRe    = regexp.MustCompile(`\b(everything|all|nothing) else\b`)
@@ -209,6 +226,56 @@ var (
 	fillRe = regexp.MustCompile(`\b(insert|add|put|place|paste)\b.{0,60}\bhere\b|\bgoe?s? here\b|^(todo|tbd|etc|see above|and so on|abbreviated|(your )?(content|text|code)( here)?)\.?$|^placeholder( for\b.*)?$|^copy from (the )?(previous|original)`)
 	bodyRe = regexp.MustCompile(`^(your (content|text|code|title|heading|description|paragraph)|(existing )?(content|text|code)) (goes )?here$`)
 )
+
+var (
+	restAPIRe = regexp.MustCompile(`\brest(ful)?[ -](api|call|endpoint|client|request|response|route|server|service|interface|url)s?\b`)
+	// what a program does with something, told of it or asked of it
+	doesRe  = regexp.MustCompile(`^(leaves|keeps|lets|returns|passes|preserves|retains|makes|copies|ensures|forwards|yields|holds)\b`)
+	whenRe  = regexp.MustCompile(`\b(when|whenever|if|unless|while)\b`)
+	aboutRe = regexp.MustCompile(`^(and |the |all |any |of )*(rest|remaining|remainder|everything|others?|existing)\b`)
+	doRe    = regexp.MustCompile(`^(leave|keep|let|return|pass|preserve|retain|make|copy|ensure|forward|yield|hold)\b`)
+	doneRe  = regexp.MustCompile(`\b(is|are|was|were|gets?|be|being)( [a-z]+ly)? ([a-z]+ed|sent|set|given|taken|drawn|read|written|run|put)\b`)
+	staysRe = regexp.MustCompile(`^(retained|preserved|skipped|shortened|abbreviated|truncated|removed|hidden|copied|reused|included|repeated|needed|required)$`)
+	// a thing that is no part of a page: "keep the value", "leave the rest of the list"
+	objectRe = regexp.MustCompile(`^[a-z]+ (the |all |any |its |their |this |that |other |remaining |existing |previous |rest of the |rest of |old |current )+([a-z]+) (unchanged|unmodified|untouched|unaltered|as|the|in)\b`)
+	pageRe   = regexp.MustCompile(`\b(sections?|pages?|content|styles?|css|html|markup|code|headers?|footers?|nav|layout|cards?|articles?|chapters?|paragraphs?)\b`)
+	butRe    = regexp.MustCompile(`\b(but|though|only)\b`)
+	endsRe   = regexp.MustCompile(`\b(un(changed|modified|touched|altered)|unverändert|inchangée?|omitted|the same|identical|as before)( (from|in|as|to) (the )?(previous|original|last|earlier|first)( (version|answer|response|page|draft))?)?$`)
+	// nothing but that something is as it was or not there
+	noMoreWords = set("keep kept leave left stay stays remain remains is are was were all everything exactly completely entirely still the this that it " +
+		"here same as before above in from to of previous previously prior last original earlier version answer response reply message output draft " +
+		"revision round code content identical unchanged unmodified untouched unaltered not shown repeated omitted elided snipped out for brevity " +
+		"unverändert inchangé inchangée")
+)
+
+// saysNoMore reports whether a comment says that something is as it was, or is not there, and nothing else.
+func (p *phrase) saysNoMore() bool {
+	for _, w := range p.words {
+		if !noMoreWords[w] {
+			return false
+		}
+	}
+	return p.keeps() || p.omits()
+}
+
+// tells reports whether a comment tells what a program does with things: "leaves the rest of the list unchanged",
+// "remaining arguments are passed on as before", "keep the value unchanged when it fails". Asked to keep a part of the page, it
+// asks a reader.
+func (p *phrase) tells() bool {
+	if p.leads || p.trails || p.brackets {
+		return false
+	}
+	if doesRe.MatchString(p.text) || whenRe.MatchString(p.text) && !aboutRe.MatchString(p.text) {
+		return true
+	}
+	for _, m := range doneRe.FindAllStringSubmatch(p.text, -1) {
+		if did := m[3]; !keepWords[did] && !omitWords[did] && !staysRe.MatchString(did) && !pageRe.MatchString(p.text) {
+			return true
+		}
+	}
+	object := objectRe.FindStringSubmatch(p.text)
+	return object != nil && !restWords[object[2]] && doRe.MatchString(p.text) && !partRe.MatchString(p.text)
+}
 
 func (p *phrase) omits() bool { return p.has(omitWords) || omitRe.MatchString(p.text) }
 func (p *phrase) keeps() bool { return p.has(keepWords) || keepRe.MatchString(p.text) }
@@ -225,6 +292,8 @@ func (p *phrase) leavesOut() bool {
 		return true
 	case p.leads || p.trails:
 		return rest || existing || keeps || omits || p.leads && moreRe.MatchString(p.text)
+	case p.tells():
+		return false
 	case rest, existing && goesOnRe.MatchString(p.text):
 		return keeps || omits || goesOnRe.MatchString(p.text)
 	case omits:
@@ -239,7 +308,7 @@ func (p *phrase) leavesOut() bool {
 // unchanged", "chart goes here".
 func (p *phrase) mayLeaveOut() bool {
 	const short = 6
-	if p.text == "" || len(p.words) > short {
+	if p.text == "" || len(p.words) > short || p.tells() || butRe.MatchString(p.text) {
 		return false
 	}
 	return p.keeps() || p.omits() || fillRe.MatchString(p.text) || addedRe.MatchString(p.text) && partRe.MatchString(p.text)
@@ -268,6 +337,5 @@ func visible(text string) bool {
 	case len(p.words) > 9 || !part:
 		return false
 	}
-	return brevityRe.MatchString(p.text) || p.has(restWords) &&
-		(p.has(keepWords) || strings.HasSuffix(end, "omitted") || strings.HasSuffix(end, "the same") || strings.HasSuffix(end, "as before") || omitRe.MatchString(p.text))
+	return brevityRe.MatchString(p.text) || p.has(restWords) && (endsRe.MatchString(end) || omitRe.MatchString(p.text))
 }

@@ -53,6 +53,11 @@ func TestPlaceholders(t *testing.T) {
 		"<style>/* existing styles */</style>", "<style>@media print { /* ... */ }</style>", "<script>function a() { /* ... */ }</script>", "<script>\n// (unchanged)\n</script>",
 		"<p>Sections 3-8 omitted for brevity.</p>", "<p>The rest of the page remains unchanged.</p>", "<p>Rest of the page remains the same.</p>", "<p>[Insert content here]</p>",
 		"<p>Your text here...</p>", "<section>...</section>", "<main>[...]</main>", "<body>…</body>",
+		"<p>x</p><!-- same as previous version -->", "<p>x</p><!-- keep the same as previous version -->", "<p>x</p><!-- as before -->", "<p>x</p><!-- unchanged -->",
+		"<!-- All other sections remain identical -->", "<p>x</p><!-- All other sections remain identical --><p>y</p>", "<!-- (other sections as in previous version) --><p>y</p>",
+		"<p>x</p> <!-- (unchanged from the previous version) -->", "<p>x</p><!-- everything is the same as before -->", "<p>x</p><!-- not shown -->",
+		"<script>// keep the rest of the code unchanged\n</script>", "<script>// keep the rest unchanged\n</script>", "<!-- leave the rest as is -->", "<p>The remaining sections are unchanged from the previous version.</p>", "<!-- everything unchanged until the footer, rest as is -->",
+		"<!-- the remaining sections are kept unchanged -->", "<!-- remaining sections are preserved as before -->", "<p>x<code></p><!-- rest of the page unchanged -->",
 	}
 	for _, part := range lazy {
 		if got := placeholders(inPage(part)); len(got) != 1 {
@@ -90,6 +95,13 @@ func TestPlaceholders(t *testing.T) {
 		"<p>The rest of the page explains why.</p>", "<p>The remaining sections were omitted in the first edition of the book, for brevity.</p>",
 		"<p>Everything else stays the same: the taxes, the weather, the news.</p>", "<td>unchanged</td><td>same as above</td>", "<!-- same grid as above, two columns --><div>x</div>",
 		"<!-- placeholder image with ratio box --><img>", "<style>/* existing tokens */ :root{--a:1}</style>", "<style>/* ---- remaining utilities ---- */ .c{}</style>", "<template><!-- item goes here --><li></li></template>",
+		"<style>/* same colours as before, but darker */</style>", "<script>// leaves the rest of the list unchanged\n</script>", "<script>// leave the rest of the list unchanged\n</script>",
+		"<script>// remaining args are passed through as before\n</script>", "<script>// leaves the list unchanged\n</script>", "<script>// keep the value unchanged\n</script>",
+		"<script>// keep the existing value unchanged when the rest API fails\n</script>", "<script>// the REST call keeps the list the same\n</script>",
+		"<script>/* remaining args get passed on as before */ draw();</script>", "<script>// returns the remaining items unchanged\n</script>",
+		"<p>All remaining sections are unchanged since the 2nd edition.</p>", "<p>The remaining chapters are unchanged in this edition.</p>", "<p>The rest of the code has been unchanged since 1998.</p>",
+		"<pre><!-- ... existing code ... --></pre>", "<code><!-- ... existing code ... --></code>", "<pre><code>a\n<!-- rest unchanged -->\n</code></pre>", "<pre><!-- unchanged --></pre>",
+		"<!-- unchanged --><nav>x</nav>", "<p>x</p><!-- same list, sorted -->",
 	}
 	for _, part := range honest {
 		if got := placeholders(inPage(part)); len(got) != 0 {
