@@ -52,6 +52,7 @@ type event struct {
 	at, after int  // bytes of the marker itself
 	soft      bool // an end behind text on its line: counts only when a block is open
 	where     place
+	unclear   string // why an end may not be the one
 }
 
 // findMarkers reads all lines once.
@@ -180,6 +181,41 @@ func (a *answer) lineAfterNotes(i, at int) int {
 	return i
 }
 
+// behindSample returns the end of notes: the first one, but where that stands in a code block of the notes that is closed
+// behind it, the first one behind the block, before the next start. When a document begins between the two, nobody can tell.
+func (a *answer) behindSample(start event, ends []event) event {
+	first := ends[0]
+	var open *markdown.Fence
+	closed := false
+	for i := a.lineOf(start.after); i < len(a.lines) && len(ends) > 0 && !ends[0].start; i++ {
+		l := a.lines[i]
+		for len(ends) > 0 && ends[0].at < l.End && !ends[0].start {
+			if open == nil && (closed || ends[0].at == first.at) {
+				return a.clear(first, ends[0])
+			}
+			ends = ends[1:]
+		}
+		text := l.Of(a.src)
+		if f, ok := markdown.OpenFence(text); open == nil && ok {
+			open = &f
+		} else if open != nil && open.Closes(text) {
+			open, closed = nil, l.Start > first.at || closed
+		}
+	}
+	return first
+}
+
+// clear returns the later of two ends of the same notes, or the first with the doubt about it.
+func (a *answer) clear(first, end event) event {
+	starts := a.walk.starts
+	if k := sort.SearchInts(starts, first.at); k < len(starts) && starts[k] < end.at {
+		first.unclear = fmt.Sprintf("line %d: %s stands in a code block, and again on line %d behind a document",
+			a.lineOf(first.at), a.src[first.at:first.after], a.lineOf(end.at))
+		return first
+	}
+	return end
+}
+
 // endOf returns the end that a start pairs with: the next marker of its name, when that is an end
 // and does not stand inside a document that begins behind the start.
 func (a *answer) endOf(start event) (event, bool) {
@@ -188,7 +224,7 @@ func (a *answer) endOf(start event) (event, bool) {
 	if n == len(all) || all[n].start {
 		return event{}, false
 	}
-	end := all[n]
+	end := a.behindSample(start, all[n:])
 	starts := a.walk.starts
 	k := sort.SearchInts(starts, start.after)
 	if k < len(starts) && starts[k] < end.at {
@@ -286,6 +322,8 @@ func (a *answer) pair(events []event) (blocks []notesBlock, broken string) {
 			open = e
 		case open == nil:
 			return nil, fmt.Sprintf("line %d: %s without a start", a.lineOf(e.at), a.src[e.at:e.after])
+		case e.unclear != "":
+			return nil, e.unclear
 		default:
 			blocks = append(blocks, notesBlock{inner: span{open.after, e.at}, outer: span{open.at, e.after}})
 			open = nil
