@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"sort"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -20,6 +21,7 @@ type scan struct {
 	content    bool // an element inside
 	page       bool // <head> or <body>
 	ended      bool // </html> is there
+	firstEnd   int  // behind the first </html>, though the page goes on behind it
 	bodyEnd    int  // behind the last </body>; -1 = none
 }
 
@@ -129,7 +131,7 @@ func (w *walker) document(start int) scan {
 		return s
 	}
 	if later := w.lastStart(s.head, s.end); later > 0 {
-		if inner := w.walk(later, true); inner.whole && inner.end == s.end {
+		if inner := w.walk(later, true); inner.whole && inner.firstEnd == s.firstEnd {
 			s.whole, s.restart, s.end = false, later, later
 		}
 	}
@@ -152,15 +154,51 @@ func (w *walker) lastStart(from, to int) int {
 	return w.starts[lo-1]
 }
 
-// walk tokenises from start until the first </html> that is an end tag. In <pre> and <code> such tags are a
-// sample that was not escaped, if heedSamples says so.
+// isInert holds the elements in which the tags of a page are none: in <template> by the standard, in <pre> and <code> as a sample
+// that was not escaped.
+var isInert = map[string]bool{"template": true, "pre": true, "code": true}
+
+// goesOn reports whether a page goes on behind an </html> at an offset: behind a stray <html>, or right before a tag of its own, and
+// there is another </body></html> before the next document and the next fence.
+func (w *walker) goesOn(start, at int, nested bool) bool {
+	to := len(w.src)
+	if k := sort.SearchInts(w.starts, at); k < len(w.starts) {
+		to = w.starts[k]
+	}
+	rest := w.src[at:to]
+	if !nested && !w.ownTag(start, at, strings.TrimLeft(rest, " \t\r\n")) {
+		return false
+	}
+	w.read += len(rest)
+	for _, fence := range []string{"\n```", "\n~~~"} {
+		rest, _, _ = strings.Cut(rest, fence)
+	}
+	body := markdown.IndexFold(rest, "</body")
+	return body >= 0 && markdown.IndexFold(rest[body:], "</html") >= 0
+}
+
+// ownTag reports whether s begins with a start tag, or the end tag of an element that a page from start on has.
+func (w *walker) ownTag(start, at int, s string) bool {
+	s, ok := strings.CutPrefix(s, "<")
+	s, ends := strings.CutPrefix(s, "/")
+	const longest = 20
+	n := strings.IndexFunc(s[:min(len(s), longest)], func(r rune) bool { return (r|0x20 < 'a' || r|0x20 > 'z') && (r < '0' || r > '9') })
+	if !ok || n <= 0 || !ends {
+		return ok && n > 0
+	}
+	w.read += at - start
+	return markdown.IndexFold(w.src[start:at], "<"+strings.ToLower(s[:n])) >= 0
+}
+
+// walk tokenises from start until the first </html> that is an end tag. In inert elements such tags do not count, if heedSamples
+// says so.
 func (w *walker) walk(start int, heedSamples bool) scan {
 	s := scan{start: start, end: len(w.src), restart: -1, bodyEnd: -1}
 	if w.exhausted() {
 		return s
 	}
 	z := html.NewTokenizer(strings.NewReader(w.src[start:]))
-	at, sample := start, 0
+	at, sample, nested := start, 0, false
 	for {
 		tt := z.Next()
 		n := len(z.Raw())
@@ -187,24 +225,31 @@ func (w *walker) walk(start int, heedSamples bool) scan {
 					s.restart, s.end = tokenAt, tokenAt
 					return s
 				}
+				nested = nested || tt == html.StartTagToken
 				continue
 			}
 			s.doctype = s.doctype || tt == html.DoctypeToken && hasDoctype(w.src[tokenAt:at])
 			s.root = s.root || name == "html"
 			s.head = at
 		case tt == html.EndTagToken && name == "html" && sample == 0:
+			if s.firstEnd == 0 {
+				s.firstEnd = at
+			}
+			if w.goesOn(start, at, nested) {
+				continue
+			}
 			s.end, s.ended = at, true
 			s.whole = (s.root || s.doctype) && s.content
 			return s
 		case tt == html.EndTagToken && name == "body" && sample == 0:
 			s.bodyEnd = at
-		case tt == html.EndTagToken && (name == "pre" || name == "code"):
+		case tt == html.EndTagToken && isInert[name]:
 			sample = max(0, sample-1)
 		case tt == html.EndTagToken:
 		case name != "":
 			s.content = true
 			s.page = s.page || name == "head" || name == "body" || name == "frameset"
-			if (name == "pre" || name == "code") && heedSamples && tt == html.StartTagToken {
+			if isInert[name] && heedSamples && tt == html.StartTagToken {
 				sample++
 			}
 		}

@@ -184,6 +184,9 @@ func (a *answer) oddities(s *accept.State, d *candidate, h *htmlRule) error {
 	if d.weak {
 		s.Warn("line %d: text stands before the document on its line or in its block", a.lineOf(d.start))
 	}
+	if d.whole && d.firstEnd > 0 && d.firstEnd < d.end {
+		s.Warn("line %d: the document goes on behind an </html>", a.lineOf(d.firstEnd-1))
+	}
 	if d.fence != nil && d.fence.Indent > 3 || d.fence == nil && d.indent > 3 && indented(a.src[d.start:d.end], d.indent) {
 		s.Warn("the document stands in an indented block; its indent was taken off")
 	}

@@ -72,6 +72,16 @@ func TestHTML(t *testing.T) {
 		{"page in a JSON string", `{"html": "<!DOCTYPE html>\n<html lang=\"en\"><body>x</body></html>"}`, "", "ok_warn", "", "<!DOCTYPE html>\n<html lang=\"en\"><body>x</body></html>"},
 		{"page in tags", "<answer>\n" + page + "\n</answer>", "", "ok", "", page},
 		{"page in tags on its line", "<answer>" + page + "</answer>", "", "ok_warn", "", page},
+		{"page in a template", tailed("<template><html></html></template>"), "", "ok", "", tailed("<template><html></html></template>")},
+		{"page in a template, in a block", "```html\n" + tailed("<template>\n<html><body>x</body></html>\n</template>") + "\n```", "", "ok", "", tailed("<template>\n<html><body>x</body></html>\n</template>")},
+		{"end in a template", tailed("<template></html></template>"), "", "ok", "", tailed("<template></html></template>")},
+		{"end in an element", tailed("<div></html></div>"), "", "ok_warn", "", tailed("<div></html></div>")},
+		{"page in an element", tailed("<div><html><body>x</body></html> </div>"), "", "ok_warn", "", tailed("<div><html><body>x</body></html> </div>")},
+		{"template that is never closed", tailed("<template><p>x</p>"), "", "ok", "", tailed("<template><p>x</p>")},
+		{"samples and templates never closed", tailed("<pre><template><html></html>x</template>"), "", "ok_warn", "", tailed("<pre><template><html></html>x</template>")},
+		{"own tags around a page, a remark behind", "<answer>" + page + "</answer>\nKeep </body></html> last.", "", "ok_warn", "", page},
+		{"second html tag, a block behind", "```html\n" + tailed("<html>") + "\n```\n```html\n<p>x</p></body></html>\n```", "", "ok", "", tailed("<html>")},
+		{"second html tag", tailed("<html>") + "\nKeep </html> last.", "", "ok", "", tailed("<html>")},
 		{"empty html", "<html></html>", "", "fail", "no_artifact", ""},
 		// several
 		{"fence and text differ", "```html\n" + page + "\n```\n" + other, "", "fail", "ambiguous", ""},
@@ -187,6 +197,9 @@ func TestNotes(t *testing.T) {
 	}
 }
 
+// tailed is a page with a part and something behind it.
+func tailed(part string) string { return strings.Replace(page, "<h1>ok</h1>", part+"<p>tail</p>", 1) }
+
 // Hostile answers cost a bounded number of bytes read, however long they are.
 func TestReadsAreLinear(t *testing.T) {
 	for name, unit := range map[string]string{
@@ -199,6 +212,8 @@ func TestReadsAreLinear(t *testing.T) {
 		"starts on one line":       "<html><body>",
 		"whole documents":          page + "\n",
 		"pre":                      "<html><pre></html>\n",
+		"ends before tags":         "<html><p><html></html><p>",
+		"ends before tags, lines":  "<html><p></html><p></body>\n",
 	} {
 		const size = 1 << 17
 		src := strings.Repeat(unit, size/len(unit))
