@@ -39,7 +39,9 @@ func resetClock(text string, now time.Time, zone *time.Location) (time.Time, boo
 		if w.zone == nil {
 			w.zone = zone
 		}
-		return w.next(now), true
+		if t, ok := w.next(now); ok {
+			return t, true
+		}
 	}
 	return time.Time{}, false
 }
@@ -142,35 +144,45 @@ func (w *wall) number(tok string, rest []string) (used int, good bool) {
 	return 0, false
 }
 
-// next returns the moment that is meant: the coming one, or the one that passed lately.
-func (w wall) next(now time.Time) time.Time {
+// next returns the moment that is meant: the coming one, or the one that passed lately. ok is false for
+// a day that the calendar does not have.
+func (w wall) next(now time.Time) (t time.Time, ok bool) {
 	here := now.In(w.zone)
 	switch {
 	case w.month != 0 && w.day != 0:
-		if w.year != 0 {
-			return w.on(w.year, w.month, w.day)
-		}
-		best := w.on(here.Year(), w.month, w.day)
-		for _, year := range []int{here.Year() - 1, here.Year() + 1} {
-			if t := w.on(year, w.month, w.day); t.Sub(now).Abs() < best.Sub(now).Abs() {
-				best = t // a date that just passed is not next year
-			}
-		}
-		return best
+		return w.nearest(now, here.Year())
 	case w.tomorrow:
-		return w.on(here.Year(), here.Month(), here.Day()+1)
+		return w.on(here.Year(), here.Month(), here.Day()+1), true
 	case w.onWeekday:
 		t := w.on(here.Year(), here.Month(), here.Day()+(int(w.weekday)-int(here.Weekday())+7)%7)
 		if t.Before(now.Add(-lately)) {
 			t = w.on(here.Year(), here.Month(), here.Day()+(int(w.weekday)-int(here.Weekday())+7)%7+7)
 		}
-		return t
+		return t, true
 	}
 	for add := -1; ; add++ {
 		if t := w.on(here.Year(), here.Month(), here.Day()+add); !t.Before(now.Add(-lately)) || add == 2 {
-			return t
+			return t, true
 		}
 	}
+}
+
+// nearest returns the moment on a date; without a year on the nearest one: a date that just passed is
+// not next year.
+func (w wall) nearest(now time.Time, year int) (best time.Time, ok bool) {
+	years := []int{year, year - 1, year + 1}
+	if w.year != 0 {
+		years = []int{w.year}
+	}
+	for _, year := range years {
+		if time.Date(year, w.month, w.day, 12, 0, 0, 0, time.UTC).Day() != w.day {
+			continue // November has no 31st
+		}
+		if t := w.on(year, w.month, w.day); !ok || t.Sub(now).Abs() < best.Sub(now).Abs() {
+			best, ok = t, true
+		}
+	}
+	return best, ok
 }
 
 // on returns the moment on a day. Of an hour that the clock shows twice it is the later one.

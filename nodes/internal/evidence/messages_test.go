@@ -132,6 +132,8 @@ func TestResetFormats(t *testing.T) {
 		// nothing that can be read, or believed
 		{"resets 25:00", none}, {"resets 13pm", none}, {"resets in -5 minutes", none}, {"resets in 0 seconds", none}, {"resets in 99999 days", none}, {`"resets_at": null`, none},
 		{"resets Jan 1, 2027, 12am (UTC)", none}, {"resets soon", none},
+		// days that the calendar does not have
+		{"resets Nov 31 at 3pm (UTC)", none}, {"resets Apr 31 at 3pm (UTC)", none}, {"resets Feb 29 at 3pm (UTC)", none}, {"resets 31 April 2026 at 3pm (UTC)", none},
 	}
 	for _, tt := range tests {
 		until, ok := Reset(tt.text, now, zone)
