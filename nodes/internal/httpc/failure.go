@@ -68,12 +68,14 @@ func (a *Answer) wait(e *nodes.Error) {
 	}
 }
 
-// advice obeys the server's own word on whether to try again. What only a person can mend stays so.
+// advice obeys the server's own word on whether to try again. What only a person can mend stays so, but
+// for a login that the server says to try again.
 func (a *Answer) advice(e *nodes.Error) {
-	if e.Category == "auth" || e.Category == "billing" || e.Category == "quota_wait" {
+	word := strings.ToLower(strings.TrimSpace(a.Header.Get("X-Should-Retry")))
+	if e.Category == "auth" && word != "true" || e.Category == "billing" || e.Category == "quota_wait" {
 		return
 	}
-	switch strings.ToLower(strings.TrimSpace(a.Header.Get("X-Should-Retry"))) {
+	switch word {
 	case "false":
 		if e.Category == "transient" {
 			e.Category = "protocol"

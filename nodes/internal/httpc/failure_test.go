@@ -130,3 +130,39 @@ func TestPlanLimit(t *testing.T) {
 		t.Errorf("%s after %v", e.Category, e.RetryAfter)
 	}
 }
+
+// The server's word wins over its status, in both directions; no money stays no money.
+func TestShouldRetry(t *testing.T) {
+	for _, tt := range []struct {
+		status   int
+		word     string
+		body     string
+		category string
+		final    bool
+	}{
+		{401, "true", `{"type":"error","error":{"type":"authentication_error","message":"x"}}`, "transient", false},
+		{403, "TRUE", `{"type":"error","error":{"type":"permission_error","message":"x"}}`, "transient", false},
+		{401, "false", `{"type":"error","error":{"type":"authentication_error","message":"x"}}`, "auth", false},
+		{401, "", `{"type":"error","error":{"type":"authentication_error","message":"x"}}`, "auth", false},
+		{400, "true", `{"type":"error","error":{"type":"invalid_request_error","message":"x"}}`, "transient", false},
+		{500, "false", `{"type":"error","error":{"type":"api_error","message":"x"}}`, "protocol", true},
+		{402, "true", `{"type":"error","error":{"type":"billing_error","message":"x"}}`, "billing", false},
+	} {
+		e := failure(t, exchange.Response{Status: tt.status, Headers: map[string]string{"x-should-retry": tt.word}, RawBody: tt.body})
+		if e.Category != tt.category || e.Permanent != tt.final {
+			t.Errorf("%d %q: %s permanent=%v, want %s %v", tt.status, tt.word, e.Category, e.Permanent, tt.category, tt.final)
+		}
+	}
+}
+
+func TestRedirectionIsNamed(t *testing.T) {
+	for to, want := range map[string]string{
+		"/x": "a redirection to /x is", "/x?key=1#f": "a redirection to /x is", "x/y": "a redirection to x/y is", "//other.example/x": "a redirection to //other.example/x is",
+		"https://u:p@other.example/x?key=1": "a redirection to https://other.example/x is",
+	} {
+		e := failure(t, exchange.Response{Status: 307, Headers: map[string]string{"location": to}})
+		if !strings.Contains(e.Message, want) {
+			t.Errorf("%s: %q, want %q", to, e.Message, want)
+		}
+	}
+}

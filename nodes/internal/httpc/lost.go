@@ -80,5 +80,6 @@ func shown(address string) string {
 	if err != nil {
 		return address
 	}
-	return u.Scheme + "://" + u.Host + u.Path
+	shown := url.URL{Scheme: u.Scheme, Opaque: u.Opaque, Host: u.Host, Path: u.Path}
+	return shown.String() // some name a path of the same server only
 }
