@@ -34,6 +34,9 @@ func (c Case) Error() *nodes.Error {
 	if status := gatewayStatus(Clean(c.Text)); status != 0 && c.Status == 0 {
 		c.Status, c.HTML, c.Text = status, true, "a gateway answered with its own page, "+strconv.Itoa(status)
 	}
+	if said, there := beforePage(Clean(c.Text)); there && c.Status == 0 {
+		c.HTML, c.Text = true, said+" (with a page of a gateway)"
+	}
 	e := &nodes.Error{Message: message(Clean(c.Text))}
 	status := c.Status
 	if status == 0 {
@@ -133,8 +136,9 @@ func Status(status int, html bool) (category string, ok bool) {
 	return "", false
 }
 
-// statusWords find a status in a message: "API Error: 529", "unexpected status 401", "(429)", `"code":429`.
-var statusWords = regexp.MustCompile(`(?i)(?:\berror:?|status(?:[ _]?code)?"?:?|last status:|http(?:/[\d.]+)?|\bcode"?:|\bgot|returned|rejected|responded with|said)\s*\(?([345]\d\d)\b`)
+// statusWords find a status in a message: "API Error: 529", "unexpected status 401", "(429)", `"code":429`,
+// "google.api_core.exceptions.ResourceExhausted: 429".
+var statusWords = regexp.MustCompile(`(?im)(?:error:?|^(?:\w+\.)+\w+:|status(?:[ _]?code)?"?:?|last status:|http(?:/[\d.]+)?|\bcode"?:|\bgot|returned|rejected|responded with|said)\s*\(?([345]\d\d)\b`)
 
 func statusIn(text string) int {
 	m := statusWords.FindStringSubmatch(head(text, 4000))
@@ -158,8 +162,8 @@ var words = []struct {
 	{"refused", regexp.MustCompile(`(?i)(?:can't|cannot|can not|unable to) (?:help|assist|respond|comply|continue)[^.\n]{0,20} th(?:is|at)\b|content[ _](?:policy|filter)|safety (?:policy|filter|system)|violat(?:e|es|ed|ing|ion|ions)[^.\n]{0,40}polic|stop_reason"?: ?"?refusal`)},
 	{"auth", regexp.MustCompile(`(?i)not logged in|please run /login|log ?in again|login (?:required|expired)|sign(?:ing)? in again|authentication cancelled|has disabled [^.\n]{0,40}access|organization has been disabled|not allowed for this organization|re-?authenticate|failed to authenticate|(?:invalid|incorrect|missing|no|bad|expired) (?:x-)?api[- _]key|api[- _]key (?:is )?(?:not valid|invalid|missing|expired|not set|not found)|authentication[ _]?(?:error|failed|required)|unauthori[sz]ed|unauthenticated|permission_?(?:error|denied)|(?:session|token|credentials?)[^.\n]{0,30}(?:expired|revoked|rejected|invalid)|(?:expired|revoked|invalid) (?:oauth )?(?:session|token|credentials?)|refresh token|invalid_grant|set an auth method`)},
 	{"config", regexp.MustCompile(`(?i)model_not_found|issue with the selected model|maximum allowed number of output tokens|(?:no such|unknown|invalid|unsupported) model|model[^.\n]{0,60}(?:does not exist|not found|may not exist|not supported|is not available)|not_?found_?error|self[- ]signed certificate|unable to (?:verify|get)[^.\n]{0,40}certificate|cert_[a-z_]+|(?:unknown|unexpected|unrecogni[sz]ed|invalid) (?:option|argument|flag|subcommand|command)|option [^.\n]{0,60} is invalid|argument [^.\n]{0,60} is invalid|requires? --|input must be provided|only whitespace|no prompt`)},
-	{"rate_limited", regexp.MustCompile(`(?i)rate.?limit|too many requests|\b429\b|overloaded|at capacity|over capacity|capacity (?:limit|exceeded|constraints?)|resource[ _](?:has been )?exhausted|throttl|quota exceeded|exceeded your (?:current )?quota`)},
-	{"transient", regexp.MustCompile(`(?i)connection_failed|econn(?:refused|reset|aborted)|etimedout|enotfound|eai_again|epipe|socket hang up|fetch failed|connection (?:refused|reset|lost|dropped|closed|error|timed)|disconnected|network (?:error|is unreachable)|timed? ?out|internal ?server ?error|bad gateway|service ?unavailable|connectionerror|gateway time|temporar|try again|empty or malformed|server[ -](?:side|error)|api_error|execution error|unexpected end of|error sending request`)},
+	{"rate_limited", regexp.MustCompile(`(?i)rate.?limit|too many requests|\b429\b|overloaded|at capacity|over capacity|capacity (?:limit|exceeded|constraints?)|resource[ _]?(?:has been )?exhausted|throttl|quota exceeded|exceeded your (?:current )?quota`)},
+	{"transient", regexp.MustCompile(`(?i)connection_failed|econn(?:refused|reset|aborted)|etimedout|enotfound|eai_again|epipe|socket hang up|fetch failed|connection (?:refused|reset|lost|dropped|closed|error|timed)|disconnected|network (?:error|is unreachable)|timed? ?out|internal ?server ?error|bad gateway|service ?unavailable|connectionerror|gateway time|temporar|try again|empty or malformed|server[ -](?:side|error)|api_error|execution error|unexpected end of|error sending request|deadline ?exceeded|\b(?:client(?:payload|os|connector\w*)|(?:remote)?protocol|read|write|connect|chunkedencoding|maxretry)error\b|incompleteread\b|(?-i:\bUNAVAILABLE\b)`)},
 }
 
 // Word returns the category that the words of a message stand for.
@@ -187,68 +191,6 @@ var (
 	rate = regexp.MustCompile(`(?i)rate[ -]?limit`) // not the API's word rate_limit_error, which comes with plan limits too
 	plan = regexp.MustCompile(`(?i)usage[ _]limit|session|weekly|5-hour|five-hour|plan|"resets_`)
 )
-
-// heads begin a message that is nothing but an error, told where an answer should stand; some put a
-// sign or a bracket before it.
-var heads = regexp.MustCompile(`(?i)^[\s\[✕✖✗■⚠\x{FE0F}⎿●·]*(?:[\w.]*(?:error|exception)\b\s*[:(]|api error\b|execution error\b|error\b[: ]|fatal\b|failed to\b|traceback \(most recent|not logged in\b|invalid (?:api|x-api)|please run /login|credit balance\b|you(?:'|’)?ve (?:hit|reached|exceeded)\b|you have (?:hit|reached|exceeded)\b|you exceeded\b|your (?:\w+ )?limit\b|(?:claude|codex|gemini)[\w ]* (?:usage )?limit\b|(?:usage|session|weekly|rate) limit\b|rate limited|prompt is too long|request timed out|connection (?:error|refused|lost)|unknown command\b|settings file is\b|too many requests|overloaded|service unavailable|internal server error|quota exceeded|you(?:'|’)?re out of (?:extra usage|credits?|messages)|(?:\w+-hour|\w+ly|session|opus|sonnet|fable|haiku) limit reached|(?:your|this) organization (?:has disabled|has been disabled|does not have access)|your (?:account|access token|refresh token|api key)\b[^.\n]{0,30} (?:could not be|has been|is|was) (?:refreshed|disabled|suspended|revoked|invalid|not)|oauth (?:token|authentication)\b|stream (?:disconnected|error)\b|resource (?:has been )?exhausted|you have exhausted your\b|cached credentials are\b|please set an auth method|exceeded retry limit|\{"error"|\{"type": ?"error")`)
-
-// mostHead is the length up to which an answer can be nothing but an error message.
-const mostHead = 1500
-
-// Head reports whether a whole answer is nothing but an error message, or the page of a gateway that
-// tells one. A page or a report that mentions one is not.
-func Head(text string) bool {
-	text = Clean(text)
-	if gatewayStatus(text) != 0 {
-		return true
-	}
-	if len(text) > mostHead || strings.Contains(strings.ToLower(text), "<html") {
-		return false
-	}
-	return heads.MatchString(text) && strings.Count(text, "\n") < 8
-}
-
-// TellsOf reports whether a line of a short text is an error message with known words: agents print
-// their progress before it.
-func TellsOf(text string) bool {
-	text = Clean(text)
-	if len(text) > mostHead {
-		return false
-	}
-	for line := range strings.Lines(text) {
-		if _, said := Word(line); said && Head(line) {
-			return true
-		}
-	}
-	return false
-}
-
-// marks are a byte order mark and the sequences that colour a terminal.
-var marks = regexp.MustCompile(`\x{FEFF}|\x1b\[[0-9;?]*[@-~]`)
-
-// Clean returns text without byte order marks, colours, and blanks around it.
-func Clean(text string) string { return strings.TrimSpace(marks.ReplaceAllString(text, "")) }
-
-// gateway is the page with which something between here and the API answers.
-var gateway = regexp.MustCompile(`(?is)^(?:<!doctype html[^>]*>)?\s*<html[^>]*>.*?<title>[^<]*?\b(403|429|5\d\d)\b[:|\s-]+(?:forbidden|too many|internal server|bad gateway|service|gateway|web server|origin|a timeout|unknown|overloaded|server error|site|error)[^<]*</title>`)
-
-// gatewayMakers are words in the longer ones. Such a page with a design of its own may be what was
-// asked for.
-var gatewayMakers = regexp.MustCompile(`(?i)cloudflare|cf-error|akamai|cloudfront|imperva`)
-
-// gatewayStatus returns the status that a gateway's page tells, 0 when text is something else.
-func gatewayStatus(text string) int {
-	bare := len(text) <= mostHead && !strings.Contains(strings.ToLower(text), "<style")
-	if !bare && (len(text) > 16<<10 || !gatewayMakers.MatchString(text)) {
-		return 0
-	}
-	m := gateway.FindStringSubmatch(head(text, 3000))
-	if m == nil {
-		return 0
-	}
-	n, _ := strconv.Atoi(m[1])
-	return n
-}
 
 // denied are the words of an agent that could not go on without a permission that nobody gives.
 var denied = regexp.MustCompile(`(?i)(?:i )?(?:need|require|don(?:'|’)?t have|do not have|wasn(?:'|’)?t (?:given|granted)|lack)[^.\n]{0,20} permissions?\b|permission to (?:read|write|use|edit|run|access)|grant (?:me )?(?:the )?permission|(?:tool|permission)[^.\n]{0,30} (?:was|were|been) denied`)
