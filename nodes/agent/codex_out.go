@@ -19,6 +19,9 @@ type codexOut struct {
 	toolCalls int
 }
 
+// noWords stands for what a failed turn does not say.
+const noWords = "no message"
+
 func (c *codexOut) event(o object) {
 	switch o.str("type") {
 	case "item.completed":
@@ -44,7 +47,7 @@ func (c *codexOut) event(o object) {
 			c.usage = u
 		}
 	case "turn.failed":
-		c.ended, c.failed = "failed", o.object("error").str("message")
+		c.ended, c.failed = "failed", orElse(o.object("error").str("message"), noWords)
 		if u := o.object("usage"); u != nil {
 			c.usage = u
 		}
@@ -60,9 +63,15 @@ func (c *codexOut) fill(r *reply, ev evidence.Case) *nodes.Error {
 		r.Earlier = append(r.Earlier, c.texts[i])
 	}
 	if c.ended == "failed" {
-		ev.Text = orElse(c.failed, lastOf(c.errors))
+		ev.Text = c.failed
+		if ev.Text == noWords {
+			ev.Text = orElse(lastOf(c.errors), noWords)
+		}
 		r.Finish = "error"
 		return ev.Error()
+	}
+	if c.failed != "" {
+		r.Warnings = append(r.Warnings, "a turn failed before the last one: "+printable.Clip(c.failed, 200))
 	}
 	for _, e := range c.errors {
 		r.Warnings = append(r.Warnings, "the agent reported: "+printable.Clip(e, 200))

@@ -234,11 +234,37 @@ func (s *scanner) value() (took bool, err error) {
 		if s.size-s.pos > s.most {
 			s.tooLong = s.pos
 		} else {
+			took = s.elements()
 			s.cutAt = s.pos
 		}
-		return false, nil
+		return took, nil
 	}
 	return false, err
+}
+
+// elements takes the whole elements of a list that breaks off, and moves to the one that has no end.
+func (s *scanner) elements() (took bool) {
+	dec := json.NewDecoder(s.from())
+	if open, err := dec.Token(); err != nil || open != json.Delim('[') {
+		return false
+	}
+	begin, behind := s.pos, int64(0)
+	for dec.More() {
+		var raw json.RawMessage
+		if dec.Decode(&raw) != nil {
+			break
+		}
+		s.emit(raw)
+		behind = dec.InputOffset()
+	}
+	if behind == 0 {
+		return false
+	}
+	s.pos = begin + behind
+	rest := make([]byte, 512)
+	n, _ := s.from().Read(rest)
+	s.pos += int64(n - len(bytes.TrimLeft(rest[:n], ", \t\r\n")))
+	return true
 }
 
 // lineValue takes the rest of the line when it is a JSON value.
