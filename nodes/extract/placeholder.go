@@ -230,10 +230,10 @@ var (
 var (
 	restAPIRe = regexp.MustCompile(`\brest(ful)?[ -](api|call|endpoint|client|request|response|route|server|service|interface|url)s?\b`)
 	// what a program does with something, told of it or asked of it
-	doesRe  = regexp.MustCompile(`^(leaves|keeps|lets|returns|passes|preserves|retains|makes|copies|ensures|forwards|yields|holds)\b`)
+	doesRe  = regexp.MustCompile(`^(leaves|keeps|lets|returns|preserves|retains|makes|copies|ensures|forwards|yields|holds)\b`)
 	whenRe  = regexp.MustCompile(`\b(when|whenever|if|unless|while)\b`)
 	aboutRe = regexp.MustCompile(`^(and |the |all |any |of )*(rest|remaining|remainder|everything|others?|existing)\b`)
-	doRe    = regexp.MustCompile(`^(leave|keep|let|return|pass|preserve|retain|make|copy|ensure|forward|yield|hold)\b`)
+	doRe    = regexp.MustCompile(`^(leave|keep|let|return|preserve|retain|make|copy|ensure|forward|yield|hold)\b`)
 	doneRe  = regexp.MustCompile(`\b(is|are|was|were|gets?|be|being)( [a-z]+ly)? ([a-z]+ed|sent|set|given|taken|drawn|read|written|run|put)\b`)
 	staysRe = regexp.MustCompile(`^(retained|preserved|skipped|shortened|abbreviated|truncated|removed|hidden|copied|reused|included|repeated|needed|required)$`)
 	// a thing that is no part of a page: "keep the value", "leave the rest of the list"
@@ -259,7 +259,7 @@ func (p *phrase) saysNoMore() bool {
 }
 
 // tells reports whether a comment tells what a program does with things: "leaves the rest of the list unchanged",
-// "remaining arguments are passed on as before", "keep the value unchanged when it fails". Asked to keep a part of the page, it
+// "remaining arguments are handed on as before", "keep the value unchanged when it fails". Asked to keep a part of the page, it
 // asks a reader.
 func (p *phrase) tells() bool {
 	if p.leads || p.trails || p.brackets {
