@@ -137,7 +137,11 @@ func Answer(st *machine.State, id, answer string) (*machine.EscalationAnsweredBo
 		}
 		return nil, fmt.Errorf("question %s takes one of %v, not %q", id, q.Options, answer)
 	}
-	if q, known := st.Escalation(id); known && q.Answer != nil {
+	q, known := st.Escalation(id)
+	if known && q.Withdrawn {
+		return nil, fmt.Errorf("question %s is not asked any more: what it asked about has changed. See: dagrun escalations", id)
+	}
+	if known && q.Answer != nil {
 		return nil, fmt.Errorf("question %s was answered already: %s", id, q.Answer.Answer)
 	}
 	return nil, fmt.Errorf("no question %s is open", id)

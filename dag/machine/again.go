@@ -64,7 +64,7 @@ func (d *decision) again(i int32) (sent, waits bool) {
 		if s.recs[k].phase == running {
 			return false, true
 		}
-		if s.recs[k].begun() {
+		if r := &s.recs[k]; r.begun() || r.approving(s) {
 			b.Nodes = append(b.Nodes, s.graph.Node(k).ID)
 		}
 	}

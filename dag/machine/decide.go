@@ -2,7 +2,6 @@ package machine
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -192,68 +191,6 @@ func (s *State) cause(i int32) string {
 	return "a failed node"
 }
 
-// asking opens the questions that hold nodes, and acts on answers that complete them.
-func (d *decision) asking() {
-	s := d.s
-	for _, i := range s.list(Asking) {
-		n, r := s.graph.Node(i), &s.recs[i]
-		m := r.m()
-		switch {
-		case m.question != "":
-			d.approved(i, m)
-		case m.unresolved && m.verdict == "done":
-			d.recordOf(i, &FinishedBody{Node: n.ID, Generation: int(r.gen), Attempt: int(r.attempt), Status: StatusCompleted, Final: true,
-				Message: "done, as a person says; what it returned is not known"})
-		case m.unresolved && m.verdict != "":
-			b := s.failure(i, CategoryLost, "its outcome is not known, and a person says that it failed")
-			b.Attempt = int(r.attempt)
-			d.recordOf(i, b)
-		case m.unresolved && n.Effect == "probe":
-			d.command(Resolve, i)
-		case m.unresolved:
-			d.command(Resolve, i)
-			d.cmds[len(d.cmds)-1].Body = s.ask(i, AskLost, "attempt %d of %s was cut off: did it take effect?", []any{r.attempt, n.ID},
-				"rerun", "done", "fail", "abort")
-		default:
-			q := s.ask(i, AskFailed, "%s failed: %s", []any{n.ID, orElse(m.last.Message, m.last.Category)}, "retry", "continue", "skip", "fail", "abort")
-			q.Recommended = "retry"
-			d.recordOf(i, q)
-		}
-	}
-}
-
-// approved completes a node whose question has been answered.
-func (d *decision) approved(i int32, m *more) {
-	q, ok := d.s.Escalation(m.question)
-	if !ok || q.Answer == nil {
-		return
-	}
-	r := &d.s.recs[i]
-	d.recordOf(i, &FinishedBody{Node: d.s.graph.Node(i).ID, Generation: int(r.gen), Status: StatusCompleted, Final: true,
-		Values: map[string]json.RawMessage{"answer": quote(q.Answer.Answer), "by": quote(q.Answer.By)}})
-}
-
-func quote(s string) json.RawMessage {
-	b, err := json.Marshal(s)
-	if err != nil {
-		panic(err) // strings can always be marshalled
-	}
-	return b
-}
-
-// ask is a question about a node; its id is unique and the same until it has been opened.
-func (s *State) ask(i int32, kind, format string, args []any, options ...string) *EscalationOpenedBody {
-	n := s.graph.Node(i)
-	id := fmt.Sprintf("%s/%s/%d", kind, n.ID, s.recs[i].gen)
-	for k := 2; ; k++ {
-		if _, used := s.questAt[id]; !used {
-			break
-		}
-		id = fmt.Sprintf("%s/%s/%d.%d", kind, n.ID, s.recs[i].gen, k)
-	}
-	return &EscalationOpenedBody{ID: id, Kind: kind, Node: n.ID, Message: fmt.Sprintf(format, args...), Options: options}
-}
-
 // undo carries the present compensation one step on.
 func (d *decision) undo() {
 	s, f := d.s, d.s.undoing
@@ -290,7 +227,7 @@ func (d *decision) undo() {
 	}
 	b := &RewoundBody{To: n.Undo.Rewind, Reason: s.undoReason(f), For: n.ID}
 	for _, i := range s.rewindRange(f) {
-		if s.recs[i].begun() {
+		if r := &s.recs[i]; r.begun() || r.approving(s) {
 			b.Nodes = append(b.Nodes, s.graph.Node(i).ID)
 		}
 	}

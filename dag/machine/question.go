@@ -1,9 +1,12 @@
 package machine
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
+
+	"dagrun.dev/dag"
 )
 
 // A question is an escalation and, once there is one, its answer.
@@ -12,6 +15,8 @@ type question struct {
 	opened   int64
 	answer   *EscalationAnsweredBody
 	answered int64
+	// withdrawn: its node was sent back, or has left the plan, before there was an answer.
+	withdrawn bool
 }
 
 func (s *State) onEscalation(e *Event, b *EscalationOpenedBody) error {
@@ -46,7 +51,7 @@ func (s *State) indexQuestion(k int) {
 	}
 	q := &s.questions[k]
 	s.questAt[q.body.ID] = int32(k)
-	if q.answer == nil {
+	if q.answer == nil && !q.withdrawn {
 		s.openQ = append(s.openQ, int32(k))
 	}
 }
@@ -111,16 +116,123 @@ func (s *State) answer(i int32, kind, answer string, now int64) {
 	m.question = ""
 }
 
+// withdraw closes the open questions that hold no node any more.
+func (s *State) withdraw() {
+	s.openQ = slices.DeleteFunc(s.openQ, func(k int32) bool {
+		q := &s.questions[k]
+		switch q.body.Kind {
+		case AskApproval, AskFailed, AskLost, AskCompensation:
+			i, ok := s.graph.Index(q.body.Node)
+			q.withdrawn = q.body.Node != "" && (!ok || s.recs[i].more == nil || s.recs[i].more.question != q.body.ID)
+		}
+		return q.withdrawn
+	})
+}
+
+// asking opens the questions that hold nodes, and acts on answers that complete them.
+func (d *decision) asking() {
+	s := d.s
+	var stale []string
+	for _, i := range s.list(Asking) {
+		n, r := s.graph.Node(i), &s.recs[i]
+		m := r.m()
+		switch {
+		case s.outdated(i, n):
+			stale = append(stale, n.ID)
+		case m.question != "":
+			d.approved(i, m)
+		case m.unresolved && m.verdict == "done":
+			d.recordOf(i, &FinishedBody{Node: n.ID, Generation: int(r.gen), Attempt: int(r.attempt), Status: StatusCompleted, Final: true,
+				Message: "done, as a person says; what it returned is not known"})
+		case m.unresolved && m.verdict != "":
+			b := s.failure(i, CategoryLost, "its outcome is not known, and a person says that it failed")
+			b.Attempt = int(r.attempt)
+			d.recordOf(i, b)
+		case m.unresolved && n.Effect == "probe":
+			d.command(Resolve, i)
+		case m.unresolved:
+			d.command(Resolve, i)
+			d.cmds[len(d.cmds)-1].Body = s.ask(i, AskLost, "attempt %d of %s was cut off: did it take effect?", []any{r.attempt, n.ID},
+				"rerun", "done", "fail", "abort")
+		default:
+			q := s.ask(i, AskFailed, "%s failed: %s", []any{n.ID, orElse(m.last.Message, m.last.Category)}, "retry", "continue", "skip", "fail", "abort")
+			q.Recommended = "retry"
+			d.recordOf(i, q)
+		}
+	}
+	if len(stale) > 0 {
+		d.record(&RewoundBody{To: stale[0], Nodes: stale, Reason: reasonOutdated})
+	}
+}
+
+// reasonOutdated is the reason of REWOUND for nodes whose questions were asked about results that do
+// not stand any more.
+const reasonOutdated = "what it asks about has changed since"
+
+// outdated reports whether a node that waits for approval, or has it, does so of needs that have not
+// ended, or not as they had: they were sent back after it asked. An answer counts for the results that the
+// person has seen, so the question is asked anew when there are others.
+func (s *State) outdated(i int32, n *dag.Node) bool {
+	if !s.recs[i].approving(s) {
+		return false
+	}
+	t := &s.tallies[i]
+	return t.open > 0 && !s.decided(i, n, t) || !n.Always && unwanted(n, t) != wanted
+}
+
+// approving reports whether a node waits for approval that takes the place of an attempt.
+func (r *rec) approving(s *State) bool {
+	if r.phase != idle || r.more == nil || r.more.question == "" {
+		return false
+	}
+	k, ok := s.questAt[r.more.question]
+	return ok && s.questions[k].body.Kind == AskApproval
+}
+
+// approved completes a node whose question has been answered.
+func (d *decision) approved(i int32, m *more) {
+	q, ok := d.s.Escalation(m.question)
+	if !ok || q.Answer == nil {
+		return
+	}
+	r := &d.s.recs[i]
+	d.recordOf(i, &FinishedBody{Node: d.s.graph.Node(i).ID, Generation: int(r.gen), Status: StatusCompleted, Final: true,
+		Values: map[string]json.RawMessage{"answer": quote(q.Answer.Answer), "by": quote(q.Answer.By)}})
+}
+
+func quote(s string) json.RawMessage {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // strings can always be marshalled
+	}
+	return b
+}
+
+// ask is a question about a node; its id is unique and the same until it has been opened.
+func (s *State) ask(i int32, kind, format string, args []any, options ...string) *EscalationOpenedBody {
+	n := s.graph.Node(i)
+	id := fmt.Sprintf("%s/%s/%d", kind, n.ID, s.recs[i].gen)
+	for k := 2; ; k++ {
+		if _, used := s.questAt[id]; !used {
+			break
+		}
+		id = fmt.Sprintf("%s/%s/%d.%d", kind, n.ID, s.recs[i].gen, k)
+	}
+	return &EscalationOpenedBody{ID: id, Kind: kind, Node: n.ID, Message: fmt.Sprintf(format, args...), Options: options}
+}
+
 // An EscalationView is a question and its answer.
 type EscalationView struct {
 	Question EscalationOpenedBody
 	Opened   time.Time
 	Answer   *EscalationAnsweredBody // nil = open
 	Answered time.Time
+	// Withdrawn: there will be none, what it asked about has changed.
+	Withdrawn bool
 }
 
 func (q *question) view() EscalationView {
-	return EscalationView{q.body, at(q.opened), q.answer, at(q.answered)}
+	return EscalationView{q.body, at(q.opened), q.answer, at(q.answered), q.withdrawn}
 }
 
 // Escalations returns the open questions in the order they were asked.

@@ -129,6 +129,7 @@ func (s *State) sendBack(ids []string) error {
 		s.recs[i].reset()
 		s.touch(i)
 	}
+	s.withdraw()
 	s.findUndo()
 	return nil
 }
@@ -202,6 +203,7 @@ func (s *State) regraph(g *dag.Graph, ch change) error {
 	}
 	s.expansions, s.recs = kept, recs
 	s.build(g)
+	s.withdraw()
 	return nil
 }
 

@@ -69,7 +69,7 @@ func (s *State) restoreLists(v *snapshot) {
 	}
 	for k := range v.Escalations {
 		q := &v.Escalations[k]
-		s.questions = append(s.questions, question{q.Question, ms(q.Opened), q.Answer, ms(q.Answered)})
+		s.questions = append(s.questions, question{q.Question, ms(q.Opened), q.Answer, ms(q.Answered), q.Withdrawn})
 		s.indexQuestion(k)
 	}
 	for _, c := range v.Checkpoints {

@@ -101,10 +101,11 @@ type breakerSnap struct {
 }
 
 type questionSnap struct {
-	Question EscalationOpenedBody    `json:"question"`
-	Opened   time.Time               `json:"opened_at"`
-	Answer   *EscalationAnsweredBody `json:"answer,omitempty"`
-	Answered time.Time               `json:"answered_at,omitzero"`
+	Question  EscalationOpenedBody    `json:"question"`
+	Opened    time.Time               `json:"opened_at"`
+	Answer    *EscalationAnsweredBody `json:"answer,omitempty"`
+	Answered  time.Time               `json:"answered_at,omitzero"`
+	Withdrawn bool                    `json:"withdrawn,omitempty"`
 }
 
 type checkpointSnap struct {
@@ -195,7 +196,7 @@ func (s *State) snapshot() *snapshot {
 	slices.SortFunc(v.Breakers, func(a, b breakerSnap) int { return strings.Compare(a.Change.Breaker, b.Change.Breaker) })
 	for k := range s.questions {
 		q := &s.questions[k]
-		v.Escalations = append(v.Escalations, questionSnap{q.body, at(q.opened), q.answer, at(q.answered)})
+		v.Escalations = append(v.Escalations, questionSnap{q.body, at(q.opened), q.answer, at(q.answered), q.withdrawn})
 	}
 	for _, c := range w.checkpoints {
 		v.Checkpoints = append(v.Checkpoints, checkpointSnap{c.CheckpointBody, c.Seq, c.Time})

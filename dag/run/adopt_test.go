@@ -590,3 +590,72 @@ func TestCompareSaysWhatChanged(t *testing.T) {
 		}
 	}
 }
+
+// S-6: what makes a node begin its next generation, and what it takes over.
+func TestCompareSaysWhatBeginsAnew(t *testing.T) {
+	plan := func(nodes ...dag.Node) *dag.Graph {
+		for i := range nodes {
+			nodes[i].Effect = "pure"
+		}
+		g, err := dag.NewGraph(&dag.Plan{Name: "p", Nodes: nodes})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	a, other := dag.Node{ID: "a", Kind: "k"}, dag.Node{ID: "a", Kind: "k", With: []byte(`{"x":1}`)}
+	ask := dag.Node{ID: "ask", Kind: "approval", Needs: []string{"a"}}
+	really := ask
+	really.With = []byte(`{"message":"really?"}`)
+	each := dag.Node{ID: "each", Kind: "join", Needs: []string{"a"}, Foreach: &dag.Foreach{}}
+	item := dag.Node{ID: "each/p", Kind: "k", Effect: "pure", Needs: []string{"each"}}
+	same := dag.Node{ID: "each/p", Kind: "k", Needs: []string{"a"}}
+	asked := &machine.EscalationOpenedBody{ID: "q", Kind: machine.AskApproval, Node: "ask", Options: []string{"approve"}}
+	answered := &machine.EscalationAnsweredBody{ID: "q", Answer: "approve", By: "user"}
+	expanded := &machine.PlanExtendedBody{Node: "each", Generation: 1, Nodes: []dag.Node{item}}
+	for _, c := range []struct {
+		name     string
+		was, now *dag.Graph
+		done     []machine.Body
+		want     string
+	}{
+		{"an open question, its needs changed", plan(a, ask), plan(other, ask), []machine.Body{asked}, "a ask"},
+		{"an answered one", plan(a, ask), plan(other, ask), []machine.Body{asked, answered}, "a ask"},
+		{"its wording changed", plan(a, ask), plan(a, really), []machine.Body{asked}, "ask"},
+		{"something else changed", plan(a, ask), plan(a, ask, dag.Node{ID: "z", Kind: "k"}), []machine.Body{asked, answered}, ""},
+		{"a node with the id of an item that has ended", plan(a, each), plan(a, same),
+			[]machine.Body{expanded, &machine.StartedBody{Node: "each/p", Generation: 1, Attempt: 1}, end("each/p")}, "each/p"},
+		{"of one that has not begun", plan(a, each), plan(a, same), []machine.Body{expanded}, "each/p"},
+	} {
+		st := new(machine.State)
+		apply := func(g *dag.Graph, bodies ...machine.Body) {
+			for _, b := range bodies {
+				e := machine.New(start0, b)
+				e.Plan = g
+				if err := st.Apply(&e); err != nil {
+					t.Fatal(c.name, err)
+				}
+			}
+		}
+		apply(c.was, &machine.RunCreatedBody{RunID: "r", PlanDigest: c.was.Plan.Digest(), Schema: machine.Schema})
+		apply(nil, &machine.StartedBody{Node: "a", Generation: 1, Attempt: 1}, end("a"))
+		apply(nil, c.done...)
+		adopted := Compare(st, c.now).Adoption(c.now.Plan.Digest(), "")
+		if got := strings.Join(adopted.Invalidated, " "); got != c.want {
+			t.Errorf("%s: %q begin anew, want %q", c.name, got, c.want)
+		}
+		apply(c.now, adopted)
+		for _, id := range adopted.Invalidated {
+			if v, _ := st.NodeByID(id); v.Generation != 2 || v.Attempt != 0 || v.Status.Ended() {
+				t.Errorf("%s: %s is %v in generation %d", c.name, id, v.Status, v.Generation)
+			}
+		}
+		if open := st.Escalations(); len(open) > 0 {
+			t.Errorf("%s: still open: %v", c.name, open)
+		}
+	}
+}
+
+func end(node string) machine.Body {
+	return &machine.FinishedBody{Node: node, Generation: 1, Attempt: 1, Status: machine.StatusCompleted, Final: true}
+}

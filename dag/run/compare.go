@@ -143,8 +143,9 @@ func (c *comparison) node(i int32) NodeDiff {
 	above, cause := c.above(i)
 	*m = above
 	o, ok := c.old.Index(n.ID)
-	if !ok || int(o) >= c.old.Base() && int(i) < c.new.Base() {
-		d.Do, m.dirty, m.loud = DoAdded, true, above.loud || n.Loud()
+	item := ok && int(o) >= c.old.Base() && int(i) < c.new.Base()
+	if !ok || item { // a node takes nothing over from an item that had its id
+		d.Do, d.Again, m.dirty, m.loud = DoAdded, item, true, above.loud || n.Loud()
 		return d
 	}
 	v := c.st.NodeAt(o)
@@ -162,7 +163,7 @@ func (c *comparison) node(i int32) NodeDiff {
 	default:
 		d.Do, d.Maybe = DoRun, v.Doubted
 	}
-	d.Again = m.dirty && (v.Attempt > 0 || ended(v.Status) || v.Doubted)
+	d.Again = m.dirty && (v.Attempt > 0 || ended(v.Status) || v.Doubted || v.Status == machine.Asking)
 	m.loud = above.loud || m.dirty && !d.Maybe && (n.Loud() || slices.Contains(d.Why, "needs"))
 	return c.item(i, d)
 }
