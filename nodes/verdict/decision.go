@@ -75,6 +75,9 @@ func (d *decisionRule) settle(s *accept.State, r *review, got ruling, all []ruli
 			return conflict(got, x)
 		}
 	}
+	if text, ok := d.contradicted(r, got); ok {
+		return ruling{reason: "ambiguous", text: got.value + ", and elsewhere " + text}
+	}
 	if got.doubt != "" {
 		s.Warn("decision %s: %s", got.value, got.doubt)
 	}

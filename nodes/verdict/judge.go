@@ -62,8 +62,10 @@ func (d *decisionRule) judge(text, next string) ruling {
 		if negation.MatchString(rest) {
 			out.reason = "negated"
 		}
-	case lenient && (weakened(rest) || d.otherwise(rest) || goesOn.MatchString(next)):
+	case lenient && (weakened(rest) || d.otherwise(rest) || goesOn.MatchString(next) || denialLine.MatchString(next)):
 		out.reason = "ambiguous"
+	case lenient && (unticked.MatchString(rest) || denied.MatchString(rest) && !ticked.MatchString(rest) || denialCell.MatchString(rest)):
+		out.reason = "negated"
 	default:
 		out.value = value
 		if signs == "brackets" {

@@ -12,7 +12,9 @@ import (
 // A review is a text as its counted lines: not code, not quoted, no comments, no thinking.
 type review struct {
 	raw    []string // as they stand there, in order; what does not count is the empty line
-	lines  []string // in plain letters, with the columns of tables
+	plain  []string // in plain letters
+	lines  []string // the same with the columns of tables
+	notes  []note   // comments on lines with other text
 	fenced bool     // the whole text was one code block, so it counts
 	of     map[float64]bool
 }
@@ -54,7 +56,7 @@ func read(text string) *review {
 	for i, line := range r.lines {
 		lines[i] = normal(line)
 	}
-	return &review{raw: r.lines, lines: withColumns(lines), fenced: fenced}
+	return &review{raw: r.lines, plain: lines, lines: withColumns(lines), notes: r.notes, fenced: fenced}
 }
 
 // oneBlock returns what stands in a text's only code block when nothing stands outside of it.
@@ -87,10 +89,17 @@ func oneBlock(text string) (inner string, ok bool) {
 	return text[lines[first].Next:end], true
 }
 
+// A note is a comment and the line it stands on.
+type note struct {
+	line int
+	text string
+}
+
 // A reader walks over the lines of a text.
 type reader struct {
 	text     string
 	lines    []string
+	notes    []note
 	until    string // what ends the region the reader is in: a comment, thinking, a quote
 	thought  int    // so many lines at the start were thinking
 	comments int    // where the last comment ends; -1 = none does
@@ -129,6 +138,8 @@ func (r *reader) line(l markdown.Line) string {
 		begins = begins && markdown.TrimBlank(s[:n]) == ""
 		if at += n; at < l.End {
 			r.until = "-->"
+			text, _, _ := strings.Cut(r.text[at+len("<!--"):l.End], "-->")
+			r.notes = append(r.notes, note{len(r.lines), text})
 		}
 	}
 	return kept.String()

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/accept"
@@ -31,8 +32,9 @@ type decisionRule struct {
 	Final    *[]string `json:"final"`
 	Else     string    `json:"else"`
 
-	label  label
-	finals []label
+	label       label
+	finals      []label
+	contradicts func() *contradiction // made when it is needed
 }
 
 // scoreRule is #VerdictScore: a number alone is read as {max: ...}.
@@ -74,6 +76,7 @@ func decode(with json.RawMessage) (*settings, error) {
 		for _, word := range *d.Final {
 			d.finals = append(d.finals, newLabel(word))
 		}
+		d.contradicts = sync.OnceValue(func() *contradiction { return newContradiction(d) })
 	}
 	for _, g := range s.groups() {
 		for name, rule := range g.rules {

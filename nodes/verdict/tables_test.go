@@ -52,3 +52,27 @@ func TestDecisionsTable(t *testing.T) {
 		}
 	}
 }
+
+// P-9: what takes the most lenient value away is found for other values, too, and a short one is no word of the text.
+func TestContradictedValues(t *testing.T) {
+	for _, row := range []struct{ values, review, want string }{
+		{`["APPROVE","REJECT"]`, "D: APPROVE\n\nThis must not be approved.", "ambiguous"},
+		{`["APPROVE","REJECT"]`, "D: APPROVE\n\nI am against approving this.", "ambiguous"},
+		{`["APPROVE","REJECT"]`, "D: APPROVE\n\nVerdict: REJECT", "ambiguous"},
+		{`["APPROVE","REJECT"]`, "D: APPROVE\n\nNothing speaks against approving this.", "APPROVE"},
+		{`["ship","hold"]`, "D: ship\n\nWe cannot recommend shipping this.", "ambiguous"},
+		{`["ship","hold"]`, "D: ship\n\nIt does not ship with a dark theme.", "ship"},
+		{`["PASS","FAIL"]`, "D: PASS\n\nThe small print does not pass at 3:1.", "PASS"},
+		{`["PASS","FAIL"]`, "D: PASS\n\nOverall: FAIL", "ambiguous"},
+		{`["GO","NO-GO"]`, "D: GO\n\nThe lines do not go below the grid.", "GO"},
+		{`["GO","NO-GO"]`, "D: GO\n\nDo not GO.", "ambiguous"},
+		{`["a","b"]`, "D: a\n\nThis is not a, b or c. It is not a page.", "a"},
+		{`["OK"]`, "D: OK\n\nNot OK.", "OK"},
+		{`["SHIP_IT","FIX"]`, "D: SHIP_IT\n\nI would not SHIP_IT yet.", "ambiguous"},
+	} {
+		s, err := apply(t, `{"decision":{"label":"D","values":`+row.values+`}}`, row.review)
+		if got := s.Values["decision"].(string) + s.Values["reason"].(string); got != row.want {
+			t.Errorf("%s %q: %s, want %s; %v", row.values, row.review, got, row.want, err)
+		}
+	}
+}
