@@ -13,7 +13,7 @@ import (
 var (
 	// denied is all of the clause behind the most lenient value, denialLine all of the line below it.
 	ticked     = regexp.MustCompile(`^ *\[[xX]\] *$`)
-	denied     = regexp.MustCompile(`(?i)^(?: *\[[xX]\])?[ .,;:=/>({\["'“”‘’—–→…-]*(?:(?:hm+|well|uh|really|so)[ ,.?…—–-]+)?(?:` + denial + `|none|n/a|na|0|x|yes ?/ ?no|y ?/ ?n|\?)` + denialEnd)
+	denied     = regexp.MustCompile(`(?i)^(?: *\[[xX]\])?[ .,;:!=/>({\["'“”‘’—–→…\p{So}\x{fe0f}-]*(?:(?:hm+|well|uh|really|so|absolutely|definitely|certainly|clearly|(?:decision|verdict|answer)[:=])[ ,.?…—–-]+)?(?:` + denial + `|none|n/a|na|n|0|x|(?:just )?(?:kidding|joking)|yes ?/ ?no|y ?/ ?n|\?)` + denialEnd)
 	denialCell = regexp.MustCompile(`(?i)^[ |]*(?:` + denial + `)` + denialEnd)
 	denialLine = regexp.MustCompile(`(?i)^\n?[ ("'“]*(?:` + denial + `)` + denialEnd)
 	unticked   = regexp.MustCompile(`^ *\[ +\]`)
@@ -248,7 +248,7 @@ func (d *decisionRule) noted(r *review) (text string, ok bool) {
 		note := " (" + strings.TrimSpace(normal(n.text)) + ")"
 		names := named(note, d.Values)
 		other := slices.ContainsFunc(names, func(v string) bool { return v != d.Values[0] })
-		if negation.MatchString(note) || denied.MatchString(note) || weakened(note) || other && len(names) < len(d.Values) || d.contradicts().in(n.text) {
+		if withdrawn.MatchString(note) || denied.MatchString(note) || weakened(note) || other && len(names) < len(d.Values) || d.contradicts().in(n.text) {
 			return accept.Quote(n.text), true
 		}
 	}
