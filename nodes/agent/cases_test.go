@@ -18,6 +18,7 @@ import (
 
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/nodetest"
+	"dagrun.dev/nodes/internal/proc"
 )
 
 // testdata/cases holds failure shapes of command line agents found in public trackers: a fake
@@ -190,9 +191,10 @@ func caseTask(t *testing.T, dir string, c caseFile, e expectation) (*nodes.Task,
 	return task, host
 }
 
-// classes are the cases' names for what has another name here: a program that does not start.
-func category(name, class string) string {
-	if name == "44-binary-vanishes" {
+// category is the name here of a case's class: a program that is missing is looked for a few times
+// under another name before it stops the run.
+func category(e expectation, attempt int, class string) string {
+	if e.Outcome == "stop" && e.Retry == "yes" && attempt < startTries {
 		return "spawn_failed"
 	}
 	return class
@@ -211,16 +213,16 @@ func checkCase(t *testing.T, name string, c caseFile, e expectation, task *nodes
 		if failure == nil {
 			t.Fatalf("no *nodes.Error: %v", err)
 		}
-		if want := category(name, e.Class); failure.Category != want {
+		if want := category(e, task.Attempt, e.Class); failure.Category != want {
 			t.Errorf("category %q (%v), want %q", failure.Category, err, want)
 		}
 		if e.Outcome == "fail" && e.Retry == "no" && !failure.Permanent && failure.Category != "auth" && failure.Category != "billing" {
 			t.Errorf("another attempt would be made after: %v", err)
 		}
-		if e.Outcome == "stop" && failure.Permanent && failure.Category != "spawn_failed" {
+		if e.Outcome == "stop" && failure.Permanent {
 			t.Errorf("it fails instead of waiting for a person: %v", err)
 		}
-		if e.Retry == "yes" && failure.Permanent && name != "44-binary-vanishes" {
+		if e.Retry == "yes" && failure.Permanent {
 			t.Errorf("no other attempt would be made after: %v", err)
 		}
 	}
@@ -336,4 +338,46 @@ func TestValueOverTheCap(t *testing.T) {
 			t.Errorf("warnings %v", res.Warnings)
 		}
 	}
+}
+
+// A program that does not start is a mistake in how all nodes are set up: the run stops for a person,
+// no node fails for good. One that is missing is looked for again before that.
+func TestProgramThatDoesNotStart(t *testing.T) {
+	const dir = "testdata/cases/44-binary-vanishes"
+	c := readCase(t, dir)
+	for _, e := range c.Expect {
+		for attempt, want := range map[int]string{1: "config", startTries - 1: "config", startTries: "config", startTries + 3: "config"} {
+			if e.Variant == 1 && attempt < startTries {
+				want = "spawn_failed"
+			}
+			task, host := caseTask(t, dir, c, e)
+			task.Attempt = attempt
+			_, err := Kind{}.Run(context.Background(), task)
+			var failure *nodes.Error
+			if !errors.As(err, &failure) || failure.Category != want || failure.Permanent {
+				t.Errorf("variant %d, attempt %d: %v (%s), want %s and not for good", e.Variant, attempt, err, nodetest.Category(err), want)
+			}
+			if got := host.Types(); got != "LLM_CALL_STARTED LLM_CALL_FAILED" {
+				t.Errorf("variant %d: facts %s", e.Variant, got)
+			}
+		}
+	}
+}
+
+// A prompt that the operating system does not let through is the prompt's fault, not the program's.
+func TestPromptTooLongForTheSystem(t *testing.T) {
+	if err := notStarted(&nodes.Task{Attempt: 1}, tooLong(t)); err.Category != "input_too_big" || !err.Permanent {
+		t.Errorf("%v (%s)", err, err.Category)
+	}
+}
+
+func tooLong(t *testing.T) *proc.StartError {
+	t.Helper()
+	dir := t.TempDir()
+	_, err := proc.Run(context.Background(), &proc.Spec{Argv: []string{"/bin/echo", strings.Repeat("x", 3<<20)}, Dir: dir, Spool: dir})
+	var start *proc.StartError
+	if !errors.As(err, &start) {
+		t.Fatalf("%v", err)
+	}
+	return start
 }

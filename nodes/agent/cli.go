@@ -50,7 +50,7 @@ func (p *program) run(ctx context.Context, q *question) (*reply, error) {
 	if err != nil {
 		var start *proc.StartError
 		if errors.As(err, &start) {
-			return nil, nodes.Permanent(&nodes.Error{Category: "spawn_failed", Message: start.Error()})
+			return nil, notStarted(q.task, start)
 		}
 		return nil, err
 	}
@@ -61,6 +61,22 @@ func (p *program) run(ctx context.Context, q *question) (*reply, error) {
 	}
 	r.leftovers(res)
 	return r, p.keep(q.task, r, res)
+}
+
+// startTries is how often a program that is missing is looked for, with the pauses of the category
+// spawn_failed between: an update may be replacing it.
+const startTries = 4
+
+// notStarted says what it means that the program could not be started. All nodes that use it would
+// fail the same way, so that it is for a person to mend, not the failure of one node.
+func notStarted(t *nodes.Task, e *proc.StartError) *nodes.Error {
+	switch {
+	case e.TooLong():
+		return nodes.Permanent(nodes.Fail("input_too_big", e.Error()))
+	case e.Missing() && t.Attempt < startTries:
+		return nodes.Fail("spawn_failed", e.Error())
+	}
+	return nodes.Fail("config", e.Error())
 }
 
 // recall judges what a program had printed when the process that ran it died.
@@ -343,7 +359,7 @@ func (p *program) ended(res *proc.Result, said string, ev evidence.Case) *nodes.
 	case byPattern:
 		return p.declared(ev.Error(), ev.Now)
 	case res.NotStarted():
-		return &nodes.Error{Category: "spawn_failed", Permanent: true, Message: p.exit(res)}
+		return &nodes.Error{Category: "config", Message: p.exit(res)}
 	case res.Signal != 0 || res.Exit > 128 && res.Exit <= 128+15:
 		if spoken && patient[word] {
 			return ev.Error()

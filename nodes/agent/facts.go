@@ -79,7 +79,7 @@ func finished(r *reply, latency int64) callFinished {
 
 // stops are the categories that no further attempt helps with as things are.
 var stops = map[string]bool{
-	"auth": true, "billing": true, "budget": true, "config": true, "input_too_big": true, "refused": true, "spawn_failed": true,
+	"auth": true, "billing": true, "budget": true, "config": true, "input_too_big": true, "refused": true,
 }
 
 func failed(e *nodes.Error, status int, latency int64) callFailed {

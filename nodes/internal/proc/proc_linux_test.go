@@ -247,7 +247,7 @@ func TestStartErrors(t *testing.T) {
 		want string
 	}{
 		{"missing on PATH", Spec{Argv: []string{"no-such-command-x1"}}, "cannot start no-such-command-x1: not found on PATH"},
-		{"missing path", Spec{Argv: []string{"./nothing"}}, "cannot start ./nothing: no such file or directory"},
+		{"missing path", Spec{Argv: []string{"./nothing"}}, "cannot start ./nothing from " + dir + ": no such file or directory"},
 		{"not executable", Spec{Argv: []string{noexec}}, "permission denied"},
 		{"bad interpreter", Spec{Argv: []string{badinterp}}, "its interpreter /nonexistent/interp does not exist"},
 		{"no program", Spec{Argv: []string{noshebang}}, "not a program"},

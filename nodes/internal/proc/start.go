@@ -14,14 +14,30 @@ import (
 )
 
 // A StartError says that the child could not be started: not found, not executable, a bad
-// interpreter, arguments too long. Path names what is missing.
+// interpreter, arguments too long. Path names what is missing; a relative one is looked for from Dir.
 type StartError struct {
 	Path string
+	Dir  string
 	Err  error
 }
 
-// Error names what could not be started and why.
-func (e *StartError) Error() string { return "cannot start " + e.Path + ": " + e.Err.Error() }
+// Error names what could not be started, from which folder, and why.
+func (e *StartError) Error() string {
+	from := ""
+	if e.Dir != "" && !filepath.IsAbs(e.Path) {
+		from = " from " + e.Dir
+	}
+	return "cannot start " + e.Path + from + ": " + e.Err.Error()
+}
+
+// Missing reports whether the program was not there, or was just being written: it may be there in
+// a minute, where an update is replacing it.
+func (e *StartError) Missing() bool {
+	return errors.Is(e.Err, errNotFound) || errors.Is(e.Err, syscall.ENOENT) || errors.Is(e.Err, syscall.ETXTBSY)
+}
+
+// TooLong reports whether what the program was given is too long, not the program at fault.
+func (e *StartError) TooLong() bool { return errors.Is(e.Err, errTooLong) }
 
 // Unwrap returns the cause.
 func (e *StartError) Unwrap() error { return e.Err }
@@ -29,6 +45,7 @@ func (e *StartError) Unwrap() error { return e.Err }
 var (
 	errNotFound  = errors.New("not found on PATH")
 	errNoCommand = errors.New("no command")
+	errTooLong   = errors.New("arguments and environment are too long for the operating system")
 )
 
 // start starts the child and registers it.
@@ -130,19 +147,19 @@ func explain(path, dir string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		if _, e := os.Stat(dir); e != nil {
-			return &StartError{Path: path, Err: e}
+			return &StartError{Path: path, Err: errors.New(e.Error())} // waiting brings no folder
 		}
 		if in := interpreter(at); in != "" {
-			return &StartError{Path: path, Err: errors.New("its interpreter " + Printable(in) + " does not exist")}
+			return &StartError{Path: path, Dir: dir, Err: errors.New("its interpreter " + Printable(in) + " does not exist")}
 		}
 	case errors.Is(err, syscall.E2BIG):
-		err = errors.New("arguments and environment are too long for the operating system")
+		err = errTooLong
 	case errors.Is(err, syscall.ENOEXEC):
 		err = errors.New("not a program: no #! line, or built for another machine")
 	case errors.Is(err, syscall.EINVAL):
 		err = errors.New("an argument or variable holds a NUL byte")
 	}
-	return &StartError{Path: path, Err: err}
+	return &StartError{Path: path, Dir: dir, Err: err}
 }
 
 // interpreter returns the program named in the #! line of a file that exists, or "".
