@@ -54,12 +54,18 @@ func (w *cueWalker) value(v cue.Value, labels []string, path string, around tree
 			w.fail(out, path, "the number does not fit 64 bits")
 		}
 		out.Kind, out.Int = tree.Int, n
+		if text := w.index.number(v, labels); text != "" {
+			out.Written(text)
+		}
 	case cue.FloatKind:
 		f, err := v.Float64()
 		if err != nil {
 			w.fail(out, path, "the number is out of range")
 		}
 		out.Kind, out.Float = tree.Float, f
+		if text := w.index.number(v, labels); text != "" {
+			out.Written(text)
+		}
 	case cue.StringKind:
 		out.Kind = tree.String
 		out.Str, _ = v.String()
@@ -136,6 +142,7 @@ type entry struct {
 	literal    bool   // a constant, list or map, not a reference
 	constant   bool   // a constant
 	text       string // of a text constant, as it is written
+	number     string // of a number constant, as it is written
 }
 
 // newSyntaxIndex indexes the user's files.
@@ -189,8 +196,9 @@ func (x *syntaxIndex) expr(e ast.Expr, labels []string, key token.Pos) {
 		n.literal = false
 	case *ast.UnaryExpr:
 		_, n.constant = e.X.(*ast.BasicLit)
+		n.number = numberLiteral(e)
 	case *ast.BasicLit:
-		n.constant = true
+		n.constant, n.number = true, numberLiteral(e)
 		if e.Kind == token.STRING {
 			n.text = e.Value
 		}
@@ -223,6 +231,35 @@ func (x *syntaxIndex) place(v cue.Value, labels []string, around tree.Pos) tree.
 		return x.pos(written[0].value)
 	}
 	return around
+}
+
+// number returns how the number at labels is written in the user's files, or "" where it is computed
+// or cannot be found.
+func (x *syntaxIndex) number(v cue.Value, labels []string) string {
+	for _, e := range x.entries[pathKey(labels)] {
+		if e.number != "" {
+			return e.number
+		}
+	}
+	switch src := cue.Dereference(v).Source().(type) {
+	case *ast.Field:
+		return numberLiteral(src.Value)
+	case ast.Expr:
+		return numberLiteral(src)
+	}
+	return ""
+}
+
+// numberLiteral returns a number as it is written, or "" for any other expression.
+func numberLiteral(e ast.Expr) string {
+	sign := ""
+	if u, ok := e.(*ast.UnaryExpr); ok && (u.Op == token.SUB || u.Op == token.ADD) {
+		sign, e = u.Op.String(), u.X
+	}
+	if lit, ok := e.(*ast.BasicLit); ok && (lit.Kind == token.INT || lit.Kind == token.FLOAT) {
+		return sign + lit.Value
+	}
+	return ""
 }
 
 // key returns where the name of the field at labels is written.

@@ -37,7 +37,17 @@ func (x explainer) all(err error) tree.Diagnostics {
 		seen[key] = len(out)
 		out = append(out, x.one(e))
 	}
-	return x.direct(err, out)
+	return x.direct(err, unimported(out))
+}
+
+// unimported leaves out that an import is not used where it is said already that there is no such package.
+func unimported(ds tree.Diagnostics) tree.Diagnostics {
+	return slices.DeleteFunc(ds, func(d tree.Diagnostic) bool {
+		name, ok := strings.CutPrefix(d.Text, "imported and not used: ")
+		return ok && slices.ContainsFunc(ds, func(o tree.Diagnostic) bool {
+			return o.Pos == d.Pos && o.Text != d.Text && strings.Contains(o.Text, strings.Fields(name)[0])
+		})
+	})
 }
 
 // direct leaves out what comes of a mistake in a value elsewhere, at the value's own place.

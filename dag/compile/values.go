@@ -45,8 +45,9 @@ func (b *builder) duration(v *tree.Value, path, name string) dag.Duration {
 
 // limit reads a limit of time.
 func (b *builder) limit(v *tree.Value, path, name string) dag.Duration {
+	before := len(b.mistakes)
 	d := b.duration(v, path, name)
-	if v != nil && d == 0 {
+	if v != nil && d == 0 && len(b.mistakes) == before {
 		b.fail(v.Pos, path+"."+name, "0 leaves no time at all; want more than 0, or leave it out")
 	}
 	return d
@@ -64,7 +65,7 @@ func (b *builder) usd(v *tree.Value, path, name string) dag.USD {
 }
 
 func str(v *tree.Value) string {
-	if v == nil {
+	if v == nil || v.Kind != tree.String {
 		return ""
 	}
 	return v.Str

@@ -84,6 +84,10 @@ func (c *checker) value(r *Rule, v *tree.Value) {
 	if c.templates && v.Kind == tree.String && strings.Contains(v.Str, "${") {
 		return
 	}
+	if Number&(1<<v.Kind) != 0 && v.Str != "" && r.plainText() {
+		c.report(v.Pos, fmt.Sprintf("%s is text here and would become %s; write it in quotes", v.Str, v.AppendJSON(nil)))
+		return
+	}
 	if !r.Types.Has(v.Kind) || !r.scalar(v) {
 		c.report(v.Pos, r.mistake(v))
 		return
@@ -102,6 +106,12 @@ func (c *checker) value(r *Rule, v *tree.Value) {
 			c.items(r, v)
 		}
 	}
+}
+
+// plainText says whether r takes texts, and numbers and truth values as their text.
+func (r *Rule) plainText() bool {
+	const all = Number | 1<<tree.String
+	return r.Types&all == all && !r.Types.Has(tree.Map) && !r.Types.Has(tree.List) && len(r.AnyOf) == 0 && len(r.Enum) == 0
 }
 
 func (r *Rule) aboutMaps() bool {

@@ -307,10 +307,10 @@ func (p *jsonParser) number() *Value {
 	}
 	if f == math.Trunc(f) && math.Abs(f) < 1<<53 {
 		v.Int = int64(f)
-		return v
+	} else {
+		v.Kind, v.Float = Float, f
 	}
-	v.Kind, v.Float = Float, f
-	return v
+	return v.Written(text)
 }
 
 func (p *jsonParser) digits() {

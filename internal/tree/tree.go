@@ -93,7 +93,7 @@ type Value struct {
 	Pos    Pos
 	Int    int64
 	Float  float64
-	Str    string
+	Str    string // of a number: how it is written, where it would be printed otherwise
 	Items  []*Value
 	Fields []Field // in source order
 }

@@ -167,5 +167,14 @@ func Equal(a, b *Value) bool {
 			return false
 		}
 	}
-	return a.Bool == b.Bool && a.Int == b.Int && a.Float == b.Float && a.Str == b.Str
+	return a.Bool == b.Bool && a.Int == b.Int && a.Float == b.Float && (a.Kind != String || a.Str == b.Str)
+}
+
+// Written notes how a number is written where that is not how it will be printed: as text it would
+// become another one. It returns v.
+func (v *Value) Written(text string) *Value {
+	if string(v.AppendJSON(nil)) != text {
+		v.Str = text
+	}
+	return v
 }

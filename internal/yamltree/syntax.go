@@ -57,6 +57,21 @@ func syntax(file string, data []byte, err error) *tree.Diagnostic {
 	return d
 }
 
+// version is a directive that asks for YAML 1.2, before the line --- that ends all directives.
+var version = regexp.MustCompile(`^(?:\x{FEFF})?(?:(?:%[^\r\n]*|[ \t]*(?:#[^\r\n]*)?)\r?\n)*?%YAML[ \t]+1\.(2)[ \t]*(?:#[^\r\n]*)?\r?\n`)
+
+// versioned returns data with a directive that the parser takes: it knows that of YAML 1.1 only, and
+// plain values are read as YAML 1.2 does either way.
+func versioned(data []byte) []byte {
+	at := version.FindSubmatchIndex(data)
+	if at == nil {
+		return data
+	}
+	data = bytes.Clone(data)
+	data[at[2]] = '1'
+	return data
+}
+
 // explain puts the commonest mistakes in the words of who made them.
 func explain(d *tree.Diagnostic, before, here string) {
 	text := d.Text
@@ -66,6 +81,12 @@ func explain(d *tree.Diagnostic, before, here string) {
 		name := strings.TrimPrefix(text, "unknown anchor '")
 		name, _, _ = strings.Cut(name, "'")
 		column(d, here, "*"+name)
+	case strings.Contains(text, "found incompatible YAML document"):
+		d.Text = "this version of YAML is not known; want %YAML 1.2, or no such line"
+	case strings.HasPrefix(here, "%") && strings.Contains(text, "directive"):
+		d.Text = "a line that starts with % is a directive, and YAML does not know this one here; leave it out"
+	case strings.HasPrefix(before, "%") && !strings.HasPrefix(here, "%") && !strings.HasPrefix(here, "---"):
+		d.Text = "after a directive (a line that starts with %) the line --- is wanted first"
 	case strings.ContainsRune(lead, '\t'):
 		column(d, here, "\t")
 		d.Text = "tab used for indentation; YAML allows only spaces here"

@@ -83,6 +83,7 @@ func notText(file string, data []byte) *tree.Diagnostic {
 
 // parse returns the root node of the only document.
 func parse(file string, data []byte) (*yaml.Node, *tree.Diagnostic) {
+	data = versioned(data)
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, second yaml.Node
 	switch err := decode(dec, &doc); {
@@ -342,6 +343,7 @@ func (w *walker) scalar(n *yaml.Node) *tree.Value {
 			return w.fail(n, "%s does not fit 64 bits", n.Value)
 		}
 		v.Kind, v.Int = tree.Int, i
+		v.Written(n.Value)
 	case "!!float":
 		if wholeNumber.MatchString(n.Value) {
 			return w.fail(n, "%s does not fit 64 bits", n.Value)
@@ -351,6 +353,7 @@ func (w *walker) scalar(n *yaml.Node) *tree.Value {
 			return w.fail(n, "%s is not a finite number", n.Value)
 		}
 		v.Kind, v.Float = tree.Float, f
+		v.Written(n.Value)
 	case "!!str", "!!timestamp":
 		if _, err := strconv.ParseFloat(n.Value, 64); errors.Is(err, strconv.ErrRange) && plain(n) {
 			return w.fail(n, "%s is out of the range of numbers; put it in quotes if it is text", n.Value)
