@@ -5,7 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/internal/rules"
 )
 
 // pieceFlags say what is to become of single nodes when a run goes on (L-5): all others simply go
@@ -24,7 +26,7 @@ func (f *pieceFlags) bodies(st *machine.State) ([]machine.Body, error) {
 	for _, id := range f.restart {
 		at, ok := g.Index(id)
 		if !ok {
-			return nil, fmt.Errorf("--restart: the run has no node %s", id)
+			return nil, noNode("--restart", id, g)
 		}
 		b := &machine.RewoundBody{To: id, Reason: "restarted by the user"}
 		for i := range int32(g.Len()) {
@@ -41,7 +43,7 @@ func (f *pieceFlags) bodies(st *machine.State) ([]machine.Body, error) {
 		v, ok := st.NodeByID(id)
 		switch {
 		case !ok:
-			return nil, fmt.Errorf("--without: the run has no node %s", id)
+			return nil, noNode("--without", id, g)
 		case v.Status == machine.Asking:
 			return nil, fmt.Errorf("--without: %s waits for an answer, see dagrun escalations", id)
 		case v.Status.Ended() && v.Status != machine.Failed:
@@ -51,4 +53,16 @@ func (f *pieceFlags) bodies(st *machine.State) ([]machine.Body, error) {
 			Message: "left out by the user"})
 	}
 	return out, nil
+}
+
+// noNode says that a run has no node of this name, and which of its nodes has nearly this name.
+func noNode(flag, id string, g *dag.Graph) error {
+	names := make([]string, g.Len())
+	for i := range names {
+		names[i] = g.Node(int32(i)).ID
+	}
+	if near := rules.Nearest(id, names); near != "" {
+		return fmt.Errorf("%s: the run has no node %s; did you mean %s?", flag, id, near)
+	}
+	return fmt.Errorf("%s: the run has no node %s", flag, id)
 }

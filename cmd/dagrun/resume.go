@@ -72,6 +72,9 @@ func (s *session) ready(r *run.Run, again bool, limits *limitFlags, pieces *piec
 	if err := limits.change(&budget); err != nil {
 		return err
 	}
+	if _, err := pieces.bodies(r.State()); err != nil { // before anything is recorded
+		return err
+	}
 	now := time.Now()
 	switch v := r.State().Run(); {
 	case v.Status == machine.RunDone && len(pieces.restart) == 0:
@@ -84,9 +87,6 @@ func (s *session) ready(r *run.Run, again bool, limits *limitFlags, pieces *piec
 		if err := r.RecordDurable(now, &machine.LimitsChangedBody{Budget: budget, By: "resume"}); err != nil {
 			return err
 		}
-	}
-	if _, err := pieces.bodies(r.State()); err != nil { // before anything is recorded
-		return err
 	}
 	if err := r.Resume(now, s.name, executor.Adopt(r, s.kinds, s.evaluator, secret, now)); err != nil {
 		return err
