@@ -226,10 +226,14 @@ func (s *session) signals() (<-chan struct{}, func()) {
 	out := make(chan struct{}, 2)
 	done := make(chan struct{})
 	go func() {
+		var told time.Time
 		for {
 			select {
 			case <-got:
-				s.note(fmt.Sprintf("interrupt: nothing new is started; once more within %.0f seconds stops everything at once", executor.HardWithin.Seconds()))
+				if now := time.Now(); now.Sub(told) > executor.HardWithin {
+					s.note(fmt.Sprintf("interrupt: nothing new is started; once more within %.0f seconds stops everything at once", executor.HardWithin.Seconds()))
+					told = now
+				}
 				out <- struct{}{}
 			case <-done:
 				return

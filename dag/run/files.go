@@ -248,11 +248,15 @@ func (r *Run) Held() bool {
 	return held || err != nil
 }
 
-// nodeDir is the folder of a node's files, relative to the run's: NAME, from generation 2 on NAME.gN.
 func (r *Run) nodeDir(node string, generation int) string {
+	return nodeDir(r.Graph(), node, generation)
+}
+
+// nodeDir is the folder of a node's files, relative to the run's: NAME, from generation 2 on NAME.gN.
+func nodeDir(g *dag.Graph, node string, generation int) string {
 	dir := "nodes/" + node
-	if i, ok := r.Graph().Index(node); ok && r.Graph().Node(i).Dir != "" {
-		dir = r.Graph().Node(i).Dir
+	if i, ok := g.Index(node); ok && g.Node(i).Dir != "" {
+		dir = g.Node(i).Dir
 	}
 	if generation > 1 {
 		dir += ".g" + strconv.Itoa(generation)

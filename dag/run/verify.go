@@ -87,10 +87,17 @@ type verification struct {
 	snaps     map[string]*eventlog.Snapshot
 	snapErr   map[string]error
 	spent     dag.USD
-	answered  map[Attempt]int // model calls that returned, by node and generation (Attempt 0)
-	finished  int64           // ends of attempts
+	answered  map[Attempt]answers // by node and generation (Attempt 0)
+	finished  int64               // ends of attempts
 	regress   error
 	ended     *machine.RunEndedBody // the last event, if it ended the run
+}
+
+// answers are the model calls of a node's generation that returned, and the folder that they are kept
+// in: the one of the plan of then, which a later plan may not know.
+type answers struct {
+	calls int
+	dir   string
 }
 
 func (v *verification) check(name string, err error) {
@@ -115,7 +122,7 @@ func (v *verification) whole() error {
 
 // chain folds the log, ignoring snapshots but comparing them.
 func (v *verification) chain() (eventlog.Tail, error) {
-	v.snaps, v.snapErr, v.answered = map[string]*eventlog.Snapshot{}, map[string]error{}, map[Attempt]int{}
+	v.snaps, v.snapErr, v.answered = map[string]*eventlog.Snapshot{}, map[string]error{}, map[Attempt]answers{}
 	for _, name := range []string{stateFile, eventlog.BackupName(stateFile)} {
 		v.snaps[name], v.snapErr[name] = eventlog.ReadSnapshot(v.own, name)
 	}
@@ -157,7 +164,8 @@ func (v *verification) gather(e *machine.Event, env *eventlog.Envelope, before b
 		}
 	case *machine.LLMCallFinishedBody:
 		if generation, ok := callGeneration(b.CallID); ok {
-			v.answered[Attempt{Node: b.Node, Generation: generation}]++
+			at := Attempt{Node: b.Node, Generation: generation}
+			v.answered[at] = answers{v.answered[at].calls + 1, nodeDir(v.state.Graph(), b.Node, generation)}
 		}
 	case *machine.RunEndedBody:
 		v.ended = b
@@ -385,8 +393,8 @@ func (v *verification) answers() error {
 		return cmp.Or(strings.Compare(a.Node, b.Node), a.Generation-b.Generation)
 	})
 	for _, a := range attempts {
-		calls := v.answered[a]
-		list, err := v.own.ReadDir(v.nodeDir(a.Node, a.Generation))
+		had := v.answered[a]
+		list, err := v.own.ReadDir(had.dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 			continue
@@ -400,8 +408,8 @@ func (v *verification) answers() error {
 				transcripts++
 			}
 		}
-		if kept := max(outputs, transcripts); kept < calls {
-			errs = append(errs, fmt.Errorf("node %s, generation %d: %d calls answered, %d answers kept", a.Node, a.Generation, calls, kept))
+		if kept := max(outputs, transcripts); kept < had.calls {
+			errs = append(errs, fmt.Errorf("node %s, generation %d: %d calls answered, %d answers kept", a.Node, a.Generation, had.calls, kept))
 		}
 	}
 	return errors.Join(errs...)
