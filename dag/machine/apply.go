@@ -48,7 +48,7 @@ func (s *State) apply(e *Event) error {
 	case *RunPausedBody:
 		return s.onPaused(e, b)
 	case *RunResumedBody:
-		return s.onResumed(e)
+		return s.onResumed(e, b)
 	case *RunEndedBody:
 		return s.onEnded(e, b)
 	case *LimitsChangedBody:

@@ -347,6 +347,9 @@ type RunPausedBody struct {
 type RunResumedBody struct {
 	By   string `json:"by"`             // apply | resume
 	Lost int    `json:"lost,omitempty"` // attempts found in flight
+	// Last is the time of the last event of the process before, when there is one: what lies between
+	// is no active time, although ends of attempts found in flight are recorded in it.
+	Last time.Time `json:"last,omitzero"`
 }
 
 // RunEndedBody is the payload of RUN_COMPLETED and RUN_FAILED.

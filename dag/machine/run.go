@@ -49,12 +49,16 @@ const PauseCancel = "cancel"
 // onResumed goes on. After a pause or a failed end, what failed for good gets new attempts: that
 // is what resuming says. Without one, a new process took over after a crash and nothing changes. A run
 // that came to its end while it was paused (a fatal failure, an abort) goes on to that end.
-func (s *State) onResumed(e *Event) error {
+func (s *State) onResumed(e *Event, b *RunResumedBody) error {
 	if s.run.status == RunBroken {
 		s.run.ending = ""
 	}
 	again := s.run.status == RunPause && s.run.ending == "" || s.run.status == RunBroken
-	s.stopClock(s.run.updated)
+	last := s.run.updated
+	if !b.Last.IsZero() {
+		last = min(last, ms(b.Last))
+	}
+	s.stopClock(last)
 	s.run.activeFrom = ms(e.Time)
 	s.undoNode = -1
 	s.run.resumes++

@@ -692,3 +692,20 @@ func TestWhatIsSyncedFirst(t *testing.T) {
 }
 
 var errFull error = syscall.ENOSPC
+
+// the time between the death of a process and the next one's start is not active time, also when
+// attempts are found in flight, whose ends are recorded before RUN_RESUMED.
+func TestDeadTimeIsNotActive(t *testing.T) {
+	for _, when := range []string{"started", "recorded", "published"} {
+		m := interrupted(t, "b2", when)
+		r, _ := reopen(t, memOptions(m.FS()))
+		before := r.State().Run()
+		if err := r.Resume(before.Updated.Add(10*time.Hour), "resume", nil); err != nil {
+			t.Fatal(when, err)
+		}
+		if after := r.State().Run(); after.Active != before.Active {
+			t.Errorf("%s: active for %v after the resume, %v before it", when, after.Active, before.Active)
+		}
+		r.Close()
+	}
+}
