@@ -18,18 +18,7 @@ import (
 // the same, ends with the page and the notes of an undisturbed run, every record verifies, and nothing is taken for a user's edit.
 func TestDiskFailsAtEveryStep(t *testing.T) {
 	g := pages(t, nil)
-	work := func(fsys disk.FS) (*worker, error) {
-		w := newWorker(t)
-		r, err := Create(memOptions(fsys), New{Graph: g, RunID: "run-1", Seed: 1, File: inputs})
-		if err != nil {
-			return w, err
-		}
-		if err = w.work(r); err != nil {
-			r.Abandon()
-			return w, err
-		}
-		return w, r.Close()
-	}
+	work := func(fsys disk.FS) (*worker, error) { return wholeRun(t, g, fsys) }
 	count, fsys := disktest.NewFaulty(disktest.NewMem().FS(), nil)
 	if _, err := work(fsys); err != nil {
 		t.Fatal(err)

@@ -326,23 +326,26 @@ func TestResumingAFinishedRunDoesNothing(t *testing.T) {
 	}
 }
 
+// wholeRun creates a run on fsys and carries it out until it ends or its disk fails.
+func wholeRun(t *testing.T, g *dag.Graph, fsys disk.FS) (*worker, error) {
+	w := newWorker(t)
+	r, err := Create(memOptions(fsys), New{Graph: g, RunID: "run-1", Seed: 1, File: inputs})
+	if err != nil {
+		return w, err
+	}
+	if err = w.work(r); err != nil {
+		r.Abandon()
+		return w, err
+	}
+	return w, r.Close()
+}
+
 // S-1, S-5, S-9, S-12, T-5: the process dies, or the power fails, at every single step on the disk of a
 // whole run. Reopened and carried on, every invariant holds and the page and the notes end as they do
 // undisturbed; what was completed is not run again.
 func TestCrashAtEveryStep(t *testing.T) {
 	g := pages(t, nil)
-	first := func(fsys disk.FS) (*worker, error) {
-		w := newWorker(t)
-		r, err := Create(memOptions(fsys), New{Graph: g, RunID: "run-1", Seed: 1, File: inputs})
-		if err != nil {
-			return w, err
-		}
-		if err = w.work(r); err != nil {
-			r.Abandon()
-			return w, err
-		}
-		return w, r.Close()
-	}
+	first := func(fsys disk.FS) (*worker, error) { return wholeRun(t, g, fsys) }
 	count, fsys := disktest.NewFaulty(disktest.NewMem().FS(), nil)
 	if _, err := first(fsys); err != nil {
 		t.Fatal(err)

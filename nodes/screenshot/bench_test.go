@@ -22,7 +22,7 @@ import (
 // the share summed up over time.
 //
 // One browser with three tabs holds what one with one tab holds and two tabs more: at its peak it cannot be below that.
-// What it halves is memory over time, since it is done in less than half of it.
+// Memory over time is what gets less, about half of it on a quiet machine, since it is done sooner.
 func BenchmarkCapture(b *testing.B) {
 	split := [][]m{threeViews[:1], threeViews[1:2], threeViews[2:]}
 	results := map[string]use{}
