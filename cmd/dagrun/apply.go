@@ -115,7 +115,7 @@ func (s *session) adopt(r *run.Run, res *compile.Result, again bool) error {
 	switch {
 	case same && status == machine.RunDone:
 		s.nothing = true
-		return s.tellNothing(report.NewStatus(r, s.dir, time.Now()))
+		return errors.Join(executor.Sweep(r, ""), s.tellNothing(report.NewStatus(r, s.dir, time.Now())))
 	case same && status == machine.RunBroken && !again:
 		return errFailed(s.dir, r.State().Run().Failed)
 	}

@@ -94,6 +94,9 @@ func newCrash(t *testing.T) *crash { return newCrashOf(t, crashSpec) }
 
 func newCrashOf(t *testing.T, spec string) *crash {
 	c := &crash{t: t, dir: t.TempDir()}
+	if err := os.Mkdir(filepath.Join(c.dir, "tmp"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(filepath.Join(c.dir, "spec.yaml"), []byte(spec), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -103,13 +106,26 @@ func newCrashOf(t *testing.T, spec string) *crash {
 func (c *crash) dagrun(crashAt int, args ...string) error {
 	cmd := exec.Command(binary, args...)
 	cmd.Dir = c.dir
-	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(c.dir, "state"))
+	cmd.Env = c.env()
 	if crashAt > 0 {
 		cmd.Env = append(cmd.Env, "DAGRUN_CRASH_AT="+strconv.Itoa(crashAt))
 	}
 	c.output.Reset()
 	cmd.Stdout, cmd.Stderr = &c.output, &c.output
 	return cmd.Run()
+}
+
+func (c *crash) env() []string {
+	return append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(c.dir, "state"), "TMPDIR="+filepath.Join(c.dir, "tmp"))
+}
+
+// leftovers returns what stands in the folder for temporary files.
+func (c *crash) leftovers() []string {
+	files, err := filepath.Glob(filepath.Join(c.dir, "tmp", "*"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return files
 }
 
 // artifacts returns the names and contents of the live artifacts.

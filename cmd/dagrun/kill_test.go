@@ -71,6 +71,12 @@ func TestKilledAtRandom(t *testing.T) {
 		if got := c.artifacts(); got != want {
 			t.Errorf("artifacts\n%s\nwant\n%s", got, want)
 		}
+		if err := c.dagrun(0, "apply"); err != nil { // the kill may have come behind the last event
+			t.Errorf("%v\n%s", err, c.output.String())
+		}
+		if left := c.leftovers(); len(left) > 0 {
+			t.Errorf("the run has ended, and left %v", left)
+		}
 		c = newCrashOf(t, killSpec())
 	}
 	if err := c.dagrun(0, "apply", "-j", "2"); err != nil {
@@ -94,7 +100,7 @@ func (c *crash) begun() bool {
 func (c *crash) killedWithin(d time.Duration) (ended bool) {
 	cmd := exec.Command(binary, "apply", "-j", "2")
 	cmd.Dir = c.dir
-	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(c.dir, "state"))
+	cmd.Env = c.env()
 	if err := cmd.Start(); err != nil {
 		c.t.Fatal(err)
 	}

@@ -77,7 +77,6 @@ func (h *host) rescue(a *attempt) (fin *machine.FinishedBody) {
 	if dir := h.run.Spooled(a.id()); !ok || !able || dir == "" || a.openSpool(dir) != nil {
 		return nil
 	}
-	defer removeScratch(a.slot.scratch)
 	t, err := h.task(a)
 	if err != nil {
 		return nil

@@ -91,6 +91,7 @@ func Run(ctx context.Context, o Options) error {
 	h := &host{
 		o:       o,
 		run:     o.Run,
+		scratch: scratchOf(o.Run, o.Scratch),
 		clock:   newClock(o.Run.State().Run().Updated),
 		running: map[string]*attempt{},
 		results: make(chan result, o.Jobs),
@@ -100,6 +101,9 @@ func Run(ctx context.Context, o Options) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	h.ctx, h.cancel = ctx, cancel
+	if err := Sweep(h.run, o.Scratch); err != nil {
+		return err
+	}
 	defer h.sweep()
 	var err error
 	if h.breakers, err = newBreakerSet(h.run, o.Breakers, h.clock.now()); err != nil {
@@ -118,6 +122,7 @@ func Run(ctx context.Context, o Options) error {
 type host struct {
 	o        Options
 	run      *run.Run
+	scratch  string // holds the scratch folders; made when needed
 	clock    *clock
 	breakers *breakerSet
 	mask     mask

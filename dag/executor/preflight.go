@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/run"
@@ -26,7 +27,7 @@ func Preflight(ctx context.Context, r *run.Run, kinds *nodes.Registry, specDir, 
 		if len(with) == 0 {
 			continue
 		}
-		said, err := preflight(ctx, p, with, specDir, scratch)
+		said, err := preflight(ctx, p, with, specDir, scratchOf(r, scratch))
 		warnings = append(warnings, said...)
 		if err != nil {
 			bad = append(bad, fmt.Errorf("kind %s cannot work here: %w", kind.Name(), err))
@@ -36,10 +37,11 @@ func Preflight(ctx context.Context, r *run.Run, kinds *nodes.Registry, specDir, 
 }
 
 func preflight(ctx context.Context, p nodes.Preflighter, with []json.RawMessage, specDir, scratch string) ([]string, error) {
-	dir, err := os.MkdirTemp(scratch, "dagrun-preflight-")
-	if err != nil {
+	dir := filepath.Join(scratch, "preflight")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
+	defer os.Remove(scratch)
 	defer os.RemoveAll(dir)
 	return p.Preflight(ctx, with, specDir, dir)
 }

@@ -18,9 +18,6 @@ type slot struct {
 	spoiled      bool          // something may still use them: not to be used again
 }
 
-// scratchPrefix begins the names of scratch folders.
-const scratchPrefix = "dagrun-"
-
 // takeSlot returns a slot that nobody uses. Its folders exist and are empty.
 func (h *host) takeSlot() (*slot, error) {
 	for len(h.idle) > 0 {
@@ -40,7 +37,8 @@ func (h *host) takeSlot() (*slot, error) {
 	}()
 	var err error
 	if s.out, err = h.run.Staging(fmt.Sprintf("w%d", h.slots)); err == nil {
-		s.scratch, err = os.MkdirTemp(h.o.Scratch, scratchPrefix)
+		s.scratch = filepath.Join(h.scratch, fmt.Sprintf("w%d", h.slots))
+		err = os.MkdirAll(s.scratch, 0o700)
 	}
 	for _, dir := range []string{s.out, s.scratch} {
 		if err == nil {
@@ -102,9 +100,10 @@ func (s *slot) remove() {
 	}
 }
 
-// sweep removes the folders of all slots that nobody uses any more.
+// sweep removes the folders of all slots that nobody uses any more, and what held them if none is left.
 func (h *host) sweep() {
 	for _, s := range h.idle {
 		s.remove()
 	}
+	_ = os.Remove(h.scratch)
 }

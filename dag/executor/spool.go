@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"dagrun.dev/nodes"
 )
@@ -47,11 +46,4 @@ func (a *attempt) openSpool(dir string) error {
 	}
 	a.with, a.slot.scratch = s.With, s.Scratch
 	return nil
-}
-
-// removeScratch removes the folder that a dead process could not.
-func removeScratch(dir string) {
-	if strings.HasPrefix(filepath.Base(dir), scratchPrefix) {
-		_ = os.RemoveAll(dir)
-	}
 }

@@ -259,6 +259,29 @@ func TestVerifyFindsDamagedLogs(t *testing.T) {
 	}
 }
 
+// Whoever is killed while it makes the logs leaves some of them, and that is no fault.
+func TestVerifyOfLogsHalfMade(t *testing.T) {
+	x := whole(t)
+	folder := run.Dir + "/" + run.LogsDir + "/"
+	for made := range LogNames {
+		m := x.m.Kill()
+		for i, name := range append(LogNames[:], positionName) {
+			var err error
+			if i < made {
+				err = disk.WriteFile(m.FS(), folder+name, nil)
+			} else {
+				err = m.FS().Remove(folder + name)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if c := VerifyLogs(options(m)); !c.Pass {
+			t.Errorf("%d made: %+v", made, c)
+		}
+	}
+}
+
 // A run that is archived takes its logs along, and the next begins its own.
 func TestFreshLogs(t *testing.T) {
 	x := whole(t)

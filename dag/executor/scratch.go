@@ -1,0 +1,22 @@
+package executor
+
+import (
+	"os"
+	"path/filepath"
+
+	"dagrun.dev/dag/run"
+)
+
+// scratchOf returns the folder outside of a run that holds all scratch folders of its attempts. Its
+// name is the same in every process that carries the run on, so that the next one finds what a
+// killed one left; that nobody else can guess it is what the run's id is random for.
+func scratchOf(r *run.Run, folder string) string {
+	if folder == "" {
+		folder = os.TempDir()
+	}
+	return filepath.Join(folder, "dagrun-"+r.ID())
+}
+
+// Sweep removes the scratch folders that a killed process left of a run that is open here. Run does so
+// by itself; it is for a run that has nothing left to do. scratch as in Options.
+func Sweep(r *run.Run, scratch string) error { return os.RemoveAll(scratchOf(r, scratch)) }
