@@ -48,7 +48,12 @@ func (s *Sim) restart() error {
 	if st := state.Run().Status; st == machine.RunDone || st == machine.RunBroken {
 		return nil
 	}
-	deaths := len(s.died)
+	before, deaths := state.Run(), len(s.died)
+	if before.Ticking {
+		if err := s.record(&machine.RunInterruptedBody{}); err != nil || len(s.died) > deaths {
+			return err
+		}
+	}
 	for i := range int32(state.Graph().Len()) {
 		if v := state.NodeAt(i); v.Status == machine.Running {
 			a := s.running[v.Node.ID]
@@ -64,7 +69,13 @@ func (s *Sim) restart() error {
 	if state.Run().Status == machine.RunPause {
 		return nil
 	}
-	return s.record(&machine.RunResumedBody{By: "apply"})
+	if err := s.record(&machine.RunResumedBody{By: "apply"}); err != nil || len(s.died) > deaths {
+		return err
+	}
+	if after := state.Run(); after.Active != before.Active {
+		return fmt.Errorf("the run was active for %s when its process died and is so for %s when the next begins", before.Active, after.Active)
+	}
+	return nil
 }
 
 // same holds what is derived in the live state against what a fresh fold derives.

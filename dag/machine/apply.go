@@ -18,6 +18,9 @@ func (s *State) Apply(e *Event) error {
 	if err := s.apply(e); err != nil {
 		return &EventError{s.run.seq + 1, e.Type, err.Error()}
 	}
+	if s.run.status == RunPause && !s.busy() {
+		s.stopClock(ms(e.Time))
+	}
 	s.run.seq++
 	s.run.updated = max(s.run.updated, ms(e.Time))
 	return nil
@@ -47,8 +50,11 @@ func (s *State) apply(e *Event) error {
 		return s.onReverted(e, b)
 	case *RunPausedBody:
 		return s.onPaused(e, b)
+	case *RunInterruptedBody:
+		s.stopClock(s.run.updated)
+		return nil
 	case *RunResumedBody:
-		return s.onResumed(e, b)
+		return s.onResumed(e)
 	case *RunEndedBody:
 		return s.onEnded(e, b)
 	case *LimitsChangedBody:

@@ -91,6 +91,8 @@ func emptyBody(t Type) Body {
 		return new(RunPausedBody)
 	case RunResumed:
 		return new(RunResumedBody)
+	case RunInterrupted:
+		return new(RunInterruptedBody)
 	case RunCompleted, RunFailed:
 		return &RunEndedBody{Failed: t == RunFailed}
 	}

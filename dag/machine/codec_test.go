@@ -16,7 +16,7 @@ import (
 var allTypes = []Type{RunCreated, InputsCloned, PlanAdopted, PlanExtended, LimitsChanged, Queued, Started, Finished, LLMCallStarted,
 	LLMCallFinished, LLMCallFailed, ArtifactWritten, GateRunStarted, GateRunFinished, IssueOpened, IssueResolved, RunStateChanged, PROpened,
 	BreakerChanged, CompStarted, CompFinished, Rewound, EscalationOpened, EscalationAnswer, Checkpointed, Reverted, BudgetWarned,
-	RunPaused, RunResumed, RunCompleted, RunFailed}
+	RunPaused, RunInterrupted, RunResumed, RunCompleted, RunFailed}
 
 // V-1: payloads recorded by earlier versions are read for ever and written as they were. Lines
 // are only added to testdata/payloads/v1.txt.

@@ -313,7 +313,7 @@ func (d *decision) pauses() {
 // finish completes the run, or pauses it when only a person can carry it on.
 func (d *decision) finish() {
 	s := d.s
-	if len(d.cmds) > 0 || s.counts[Running] > 0 || s.undoNode >= 0 {
+	if len(d.cmds) > 0 || s.busy() {
 		return
 	}
 	switch {

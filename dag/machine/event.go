@@ -40,6 +40,7 @@ const (
 	Reverted         Type = "REVERTED"
 	BudgetWarned     Type = "BUDGET_WARNED"
 	RunPaused        Type = "RUN_PAUSED"
+	RunInterrupted   Type = "RUN_INTERRUPTED"
 	RunResumed       Type = "RUN_RESUMED"
 	RunCompleted     Type = "RUN_COMPLETED"
 	RunFailed        Type = "RUN_FAILED"
@@ -343,13 +344,16 @@ type RunPausedBody struct {
 	Message string `json:"message"`
 }
 
+// RunInterruptedBody says that the process which carried the run on is gone: it died, or was made to
+// exit at once. It is the first thing that the next one records. The run was active until the event before.
+type RunInterruptedBody struct {
+	Running int `json:"running,omitempty"` // attempts found in flight; their ends follow
+}
+
 // RunResumedBody ends a pause, or marks that a new process took the run over.
 type RunResumedBody struct {
 	By   string `json:"by"`             // apply | resume
 	Lost int    `json:"lost,omitempty"` // attempts found in flight
-	// Last is the time of the last event of the process before, when there is one: what lies between
-	// is no active time, although ends of attempts found in flight are recorded in it.
-	Last time.Time `json:"last,omitzero"`
 }
 
 // RunEndedBody is the payload of RUN_COMPLETED and RUN_FAILED.
@@ -384,6 +388,7 @@ func (*CheckpointBody) eventType() Type         { return Checkpointed }
 func (*RevertedBody) eventType() Type           { return Reverted }
 func (*BudgetWarnedBody) eventType() Type       { return BudgetWarned }
 func (*RunPausedBody) eventType() Type          { return RunPaused }
+func (*RunInterruptedBody) eventType() Type     { return RunInterrupted }
 func (*RunResumedBody) eventType() Type         { return RunResumed }
 
 func (b *GateRunBody) eventType() Type {

@@ -37,8 +37,7 @@ func (s *State) onPaused(e *Event, b *RunPausedBody) error {
 		s.end(orElse(b.Message, "cancelled"))
 		return nil
 	}
-	s.stopClock(ms(e.Time))
-	s.run.status, s.run.pause = RunPause, *b
+	s.run.status, s.run.pause = RunPause, *b // what runs may end yet, and is active until then
 	s.ledger.overrun = nil
 	return nil
 }
@@ -49,16 +48,12 @@ const PauseCancel = "cancel"
 // onResumed goes on. After a pause or a failed end, what failed for good gets new attempts: that
 // is what resuming says. Without one, a new process took over after a crash and nothing changes. A run
 // that came to its end while it was paused (a fatal failure, an abort) goes on to that end.
-func (s *State) onResumed(e *Event, b *RunResumedBody) error {
+func (s *State) onResumed(e *Event) error {
 	if s.run.status == RunBroken {
 		s.run.ending = ""
 	}
 	again := s.run.status == RunPause && s.run.ending == "" || s.run.status == RunBroken
-	last := s.run.updated
-	if !b.Last.IsZero() {
-		last = min(last, ms(b.Last))
-	}
-	s.stopClock(last)
+	s.stopClock(s.run.updated)
 	s.run.activeFrom = ms(e.Time)
 	s.undoNode = -1
 	s.run.resumes++
@@ -107,6 +102,9 @@ func (s *State) reopen() {
 	}
 }
 
+// busy reports whether something is under way.
+func (s *State) busy() bool { return s.counts[Running] > 0 || s.undoNode >= 0 }
+
 func (s *State) stopClock(now int64) {
 	if s.run.activeFrom != 0 {
 		s.run.active += max(0, now-s.run.activeFrom)
@@ -128,7 +126,7 @@ func (s *State) Run() RunView {
 	v := RunView{ID: r.id, Name: r.name, PlanDigest: r.planDigest, Seed: r.seed, Seq: r.seq,
 		Created: at(r.created), Updated: at(r.updated), Status: r.status, Pause: r.pause,
 		State: s.world.state, Stable: s.world.stable,
-		Active: time.Duration(s.activeAt(r.updated)) * time.Millisecond, Resumes: r.resumes, Failed: r.failed}
+		Active: time.Duration(s.activeAt(r.updated)) * time.Millisecond, Ticking: r.activeFrom != 0, Resumes: r.resumes, Failed: r.failed}
 	if r.status == RunRunning && s.ending != "" {
 		v.Status, v.Failed = RunEnding, s.ending
 	}
@@ -148,6 +146,7 @@ type RunView struct {
 	State      string        // declared by milestones; CREATED at first
 	Stable     string        // last stable state
 	Active     time.Duration // time of activity until Updated
+	Ticking    bool          // it goes on: a process carries the run on, or did when it died
 	Resumes    int
 	Failed     string // why the run failed, or ends
 }

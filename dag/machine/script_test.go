@@ -29,6 +29,7 @@ var update = flag.Bool("update", false, "rewrite the expected output of testdata
 //	pass DURATION                let time pass
 //	show [NODE ...]              statuses and what blocks them
 //	ledger                       money
+//	active                       for how long the run has been active
 //	reload                       snapshot and restore; later answers must be the same
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/machine/*.txt")
@@ -165,6 +166,9 @@ func (x *script) step(line string) {
 		for _, c := range l.Labels {
 			x.printf("  %s=%s: %s USD in %d attempts", c.Label, c.Value, c.CostUSD, c.Attempts)
 		}
+	case "active":
+		v := x.s.Run()
+		x.printf("active %s, ticking %t", v.Active, v.Ticking)
 	case "reload":
 		x.reload()
 	default:

@@ -18,6 +18,6 @@ func Types() []Type {
 		ArtifactWritten, GateRunStarted, GateRunFinished, IssueOpened, IssueResolved,
 		RunStateChanged, PROpened, BreakerChanged, CompStarted, CompFinished, Rewound,
 		EscalationOpened, EscalationAnswer, Checkpointed, Reverted, BudgetWarned,
-		RunPaused, RunResumed, RunCompleted, RunFailed,
+		RunPaused, RunInterrupted, RunResumed, RunCompleted, RunFailed,
 	}
 }

@@ -75,10 +75,13 @@ func newHistory() *History {
 }
 
 func (h *History) event(e *machine.Event, st *machine.State, open map[string][]int) error {
+	before := h.last
 	h.last = e.Time
 	switch b := e.Body.(type) {
 	case *machine.RunPausedBody:
 		h.pause(e.Time)
+	case *machine.RunInterruptedBody:
+		h.pause(before)
 	case *machine.RunResumedBody:
 		for node := range h.waiting { // the pause was no wait
 			h.waiting[node] = e.Time

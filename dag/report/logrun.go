@@ -16,6 +16,9 @@ func (l liner) ofRun() {
 		l.say(info, "Plan: %s, %d nodes", b.PlanDigest, l.nodes)
 	case *machine.InputsClonedBody:
 		l.say(info, "%d input files copied (%d bytes)", b.Files, b.Bytes)
+	case *machine.RunInterruptedBody:
+		l.decided(l.decision("take-over").num("running", int64(b.Running)))
+		l.say(warn, "The process before ended at work; %d attempts were under way", b.Running)
 	case *machine.RunResumedBody:
 		l.decided(l.decision("resume").str("by", b.By).num("lost", int64(b.Lost)))
 		l.say(info, "Resumed by %s; %d attempts were under way", b.By, b.Lost)

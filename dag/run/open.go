@@ -142,6 +142,7 @@ func (r *Run) open(rep *Report) error {
 	rep.tail(tail, "removed")
 	r.begin()
 	rep.InFlight = nodeIDs(inFlight(r.state))
+	r.orphan = r.state.Run().Ticking
 	if err := r.dropUnrecorded(); err != nil {
 		return err
 	}

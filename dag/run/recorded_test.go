@@ -264,6 +264,7 @@ func fatal(t *testing.T, r *Run) {
 		&machine.QueuedBody{Nodes: []string{"ask"}, Reason: "condition"},
 		&machine.StartedBody{Node: "ask", Generation: 1, Attempt: 1, Reserve: dag.Amount{USD: 2e6}},
 	)
+	p.play(&machine.RunInterruptedBody{Running: 1})
 	p.settle("ask", machine.Outcome{Status: machine.StatusLost, Message: "the process that ran it died"})
 	p.play(
 		&machine.RunResumedBody{By: "resume", Lost: 1},

@@ -21,12 +21,11 @@ func (r *Run) Resume(now time.Time, by string, rescue Rescue) error {
 	if r.state.Run().Status == machine.RunDone && len(r.index.running) == 0 {
 		return nil
 	}
-	last := r.state.Run().Updated
 	lost, err := r.lose(now, rescue)
 	if err != nil {
 		return err
 	}
-	return r.RecordDurable(now, &machine.RunResumedBody{By: by, Lost: lost, Last: last})
+	return r.RecordDurable(now, &machine.RunResumedBody{By: by, Lost: lost})
 }
 
 // lose ends the attempts that the last process left under way, and brings the files they had

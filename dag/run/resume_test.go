@@ -700,10 +700,24 @@ func TestDeadTimeIsNotActive(t *testing.T) {
 		m := interrupted(t, "b2", when)
 		r, _ := reopen(t, memOptions(m.FS()))
 		before := r.State().Run()
+		if _, err := r.lose(before.Updated.Add(5*time.Hour), nil); err != nil { // and dies before it has resumed
+			t.Fatal(when, err)
+		}
+		r.Abandon()
+		if err := disk.WriteFile(m.FS(), "page.html", []byte("by hand\n")); err != nil {
+			t.Fatal(err)
+		}
+		o := memOptions(m.FS())
+		o.Now = before.Updated.Add(7 * time.Hour)
+		r, _ = reopen(t, o)
+		g := pages(t, func(p *dag.Plan) { p.Nodes[len(p.Nodes)-1].Title = "edited" })
+		if _, err := r.Adopt(before.Updated.Add(8*time.Hour), g, inputs, nil); err != nil {
+			t.Fatal(when, err)
+		}
 		if err := r.Resume(before.Updated.Add(10*time.Hour), "resume", nil); err != nil {
 			t.Fatal(when, err)
 		}
-		if after := r.State().Run(); after.Active != before.Active {
+		if after := r.State().Run(); after.Active != before.Active || !after.Ticking {
 			t.Errorf("%s: active for %v after the resume, %v before it", when, after.Active, before.Active)
 		}
 		r.Close()

@@ -88,6 +88,7 @@ type Run struct {
 	head     eventlog.Head
 	readOnly bool
 	lowTold  bool
+	orphan   bool  // the process before died at work, and nothing is recorded since
 	err      error // the first error of Record; final
 }
 
@@ -180,6 +181,13 @@ func (r *Run) notBefore(now time.Time) time.Time {
 }
 
 func (r *Run) record(events []machine.Event) (Mark, error) {
+	if r.orphan {
+		r.orphan = false
+		found := machine.New(events[0].Time, &machine.RunInterruptedBody{Running: len(inFlight(r.state))})
+		if mark, err := r.record([]machine.Event{found}); err != nil {
+			return mark, err
+		}
+	}
 	// Applied before written: an impossible event must not reach the log, which could then never be
 	// read again. Nobody acts on the state before Record returns.
 	for i := range events {
