@@ -227,12 +227,19 @@ func (s *session) signals() (<-chan struct{}, func()) {
 	done := make(chan struct{})
 	go func() {
 		var told time.Time
+		var hard bool
 		for {
 			select {
 			case <-got:
-				if now := time.Now(); now.Sub(told) > executor.HardWithin {
+				switch now := time.Now(); {
+				case hard: // ends within seconds, whatever is asked
+					s.note("interrupt: everything is being stopped already; the record is safe")
+					continue
+				case now.Sub(told) > executor.HardWithin:
 					s.note(fmt.Sprintf("interrupt: nothing new is started; once more within %.0f seconds stops everything at once", executor.HardWithin.Seconds()))
 					told = now
+				default:
+					hard = true
 				}
 				out <- struct{}{}
 			case <-done:

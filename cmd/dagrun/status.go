@@ -23,7 +23,7 @@ func newStatus() *cobra.Command {
 			defer r.Close()
 			s := report.NewStatus(r, dir, time.Now())
 			if !r.Held() {
-				s.Unheld()
+				s.Unheld(r)
 				drift, err := r.Drift()
 				if err != nil {
 					return err

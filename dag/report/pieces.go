@@ -3,13 +3,16 @@ package report
 import (
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/run"
 )
 
-// Pieces is what became of the work that could be under way when a run was paused by its user:
-// what is complete, what was stopped half-way and what had not begun though nothing before it
+// Pieces is what became of the work that could be under way when a run was paused by its user, or lost its
+// process: what is complete, what was stopped half-way and what had not begun though nothing before it
 // was missing (L-5).
 type Pieces struct {
 	Complete   int     `json:"complete"`
@@ -28,6 +31,10 @@ func NewPieces(st *machine.State) *Pieces {
 	if v := st.Run(); v.Status != machine.RunPause || v.Pause.Reason != "user" {
 		return nil
 	}
+	return allPieces(st)
+}
+
+func allPieces(st *machine.State) *Pieces {
 	p := &Pieces{Complete: st.Count(machine.Completed)}
 	for i := range int32(st.Graph().Len()) {
 		n := st.NodeAt(i)
@@ -41,6 +48,28 @@ func NewPieces(st *machine.State) *Pieces {
 		}
 	}
 	return p
+}
+
+// cutOff tells the pieces of a run whose process is gone: what ran is partial.
+func (s *Status) cutOff(r *run.Run) {
+	if len(s.Running) == 0 {
+		return
+	}
+	s.Pieces = allPieces(r.State())
+	for i := range s.Running {
+		n := &s.Running[i]
+		n.Status, n.Seconds = "cut off", max(0, s.Updated.Sub(n.started).Seconds())
+		kept := "cut off; it left nothing"
+		v, _ := r.State().NodeByID(n.ID)
+		dir := r.NodeDir(n.ID, v.Generation)
+		if list, err := os.ReadDir(dir); err == nil && len(list) > 0 {
+			if rel, err := filepath.Rel(s.Dir, dir); err == nil {
+				dir = rel
+			}
+			kept = "cut off; what it left is in " + dir
+		}
+		s.Pieces.Partial = append(s.Pieces.Partial, Piece{n.ID, kept})
+	}
 }
 
 // WriteText prints the pieces for people; nothing when there are none.

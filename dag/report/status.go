@@ -79,13 +79,14 @@ type NodeStatus struct {
 	ID       string    `json:"id"`
 	Kind     string    `json:"kind"`
 	Title    string    `json:"title,omitempty"`
-	Status   string    `json:"status"` // running | waiting | completed | skipped | cancelled | failed
+	Status   string    `json:"status"` // running | cut off | waiting | completed | skipped | cancelled | failed
 	Attempt  int       `json:"attempt,omitempty"`
 	Seconds  float64   `json:"seconds,omitempty"`
 	CostUSD  dag.USD   `json:"cost_usd,omitempty"`
 	Why      string    `json:"why,omitempty"`
 	Until    time.Time `json:"until,omitzero"`
 	Allowed  bool      `json:"allowed,omitempty"` // failed, and the run goes on
+	started  time.Time
 	finished time.Time
 }
 
@@ -150,9 +151,10 @@ func DriftText(d run.Drift) string {
 	return d.Name + " is not the recorded version: the next start puts that back"
 }
 
-// Unheld says that no process holds the run: what its events call running was cut off, or waits to be
-// taken up after a revert.
-func (s *Status) Unheld() {
+// Unheld says that no process holds the run: what its events call running was cut off, by a kill or by a
+// second interrupt, or waits to be taken up after a revert.
+func (s *Status) Unheld(r *run.Run) {
+	s.cutOff(r)
 	if s.Status != string(machine.RunRunning) && s.Status != string(machine.RunEnding) {
 		return
 	}
@@ -163,7 +165,7 @@ func (s *Status) Unheld() {
 }
 
 func (s *Status) add(n machine.NodeView, now time.Time) {
-	out := NodeStatus{ID: n.Node.ID, Kind: n.Node.Kind, Title: n.Node.Title, Attempt: n.Attempt, CostUSD: n.Cost, finished: n.Finished}
+	out := NodeStatus{ID: n.Node.ID, Kind: n.Node.Kind, Title: n.Node.Title, Attempt: n.Attempt, CostUSD: n.Cost, started: n.Started, finished: n.Finished}
 	if n.Last != nil {
 		s.Warnings += len(n.Last.Warnings)
 		if n.Last.Status != machine.StatusCompleted {

@@ -217,7 +217,7 @@ func writeSeries(r rows, list []Series) {
 
 func (s *Status) writeNodes(r rows) {
 	running := "Running"
-	if s.Stopped {
+	if len(s.Running) > 0 && s.Running[0].Status != "running" {
 		running = "Cut off"
 	}
 	writeList(r, running, s.Running)
