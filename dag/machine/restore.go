@@ -99,6 +99,22 @@ func (s *State) restoreRows(v *snapshot, g *dag.Graph) error {
 			return fmt.Errorf("node %s: %w", row.ID, err)
 		}
 	}
+	return s.restorePlain(&v.Plain, g, ms(v.Created))
+}
+
+func (s *State) restorePlain(v *plainSnap, g *dag.Graph, created int64) error {
+	if n := len(v.ID); len(v.Start) != n || len(v.End) != n || len(v.EndSeq) != n || len(v.Print) != n {
+		return fmt.Errorf("the lists of the plain work items differ in length")
+	}
+	for k, id := range v.ID {
+		i, ok := g.Index(id)
+		if !ok {
+			return fmt.Errorf("node %s is not in the plan", id)
+		}
+		r := &s.recs[i]
+		r.phase, r.end, r.attempt, r.fingerprint = ended, endCompleted, 1, v.Print[k]
+		r.started, r.finished, r.endSeq = created+v.Start[k], created+v.End[k], v.EndSeq[k]
+	}
 	return nil
 }
 
