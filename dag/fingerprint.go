@@ -19,7 +19,7 @@ type Part struct {
 
 // Fingerprint says what node i of p would do: equal fingerprints and equal contents of what is
 // read mean equal results. Labels, titles, groups, folders, priorities, breakers, pools,
-// retries, time limits, reservations and compensation do not count. What an attempt reads at
+// retries, time limits, reservations and compensation do not count (of a node that failed they do: see PolicyParts). What an attempt reads at
 // run time (artifacts, accumulators, values) is not in it: see AttemptFingerprint.
 func Fingerprint(p *Plan, i int32) string {
 	b := make([]byte, 0, 512)

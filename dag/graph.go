@@ -168,6 +168,15 @@ func DecodePlan(b []byte) (*Plan, error) {
 	return p, nil
 }
 
+// BreakerByName returns a breaker of the plan.
+func (p *Plan) BreakerByName(name string) (*Breaker, bool) {
+	k := slices.IndexFunc(p.Breakers, func(b Breaker) bool { return b.Name == name })
+	if k < 0 {
+		return nil, false
+	}
+	return &p.Breakers[k], true
+}
+
 // CategoryByName returns what a category of failure means.
 func (p *Plan) CategoryByName(name string) (*Category, bool) {
 	for i := range p.Categories { // a table of some twenty rows

@@ -52,7 +52,7 @@ func (g readers) node(id string, before []dag.Node) dag.Node {
 }
 
 func (g readers) kind(n *dag.Node) {
-	switch g.IntN(8) {
+	switch g.IntN(9) {
 	case 0:
 		n.Kind, n.Ambient, n.Outputs = "exec", true, nil
 	case 1:
@@ -60,7 +60,32 @@ func (g readers) kind(n *dag.Node) {
 	case 2:
 		n.Kind, n.Outputs = "join", nil
 	case 3:
+		n.Labels["fate"], n.Retry.Attempts = fmt.Sprint(1+g.IntN(3)), 1+g.IntN(3)
+		g.policy(n)
+	case 4:
 		n.Labels["fate"], n.Retry.Attempts = "always", 1
+		g.policy(n)
+	}
+}
+
+// policy gives a node another answer to its failures. One that succeeds in the end gets more attempts, never less: a
+// success stays, however few attempts it might have now.
+func (g readers) policy(n *dag.Node) {
+	n.Labels["category"] = "soft"
+	if n.Labels["fate"] != "always" {
+		n.Retry.Attempts += g.IntN(3)
+		n.OnFail = []string{"continue", "skip"}[g.IntN(2)]
+		return
+	}
+	switch g.IntN(4) {
+	case 0:
+		n.OnFail = []string{"continue", "skip"}[g.IntN(2)]
+	case 1:
+		n.Retry.Attempts = 1 + g.IntN(4)
+	case 2:
+		n.Retry.On = []dag.CategoryPolicy{{Category: "soft", OnFail: []string{"", "skip", "continue"}[g.IntN(3)], Retry: dag.Retry{Attempts: g.IntN(4)}}}
+	case 3:
+		n.Retry.On = nil
 	}
 }
 
@@ -90,7 +115,7 @@ func (g readers) some(of []string) []string {
 	return out
 }
 
-// Edit returns a changed copy of such a plan: other settings, a condition, a node more or less.
+// Edit returns a changed copy of such a plan: other settings, a condition, another policy, a node more or less.
 func Edit(p *dag.Plan, seed uint64) *dag.Plan {
 	g := readers{rand.New(rand.NewPCG(seed, 13))}
 	q := *p
@@ -98,7 +123,15 @@ func Edit(p *dag.Plan, seed uint64) *dag.Plan {
 	for range 1 + g.IntN(2) {
 		i := g.IntN(len(q.Nodes))
 		n := &q.Nodes[i]
-		switch g.IntN(6) {
+		switch g.IntN(10) {
+		case 6:
+			g.policy(n)
+		case 7:
+			g.start(n)
+		case 8:
+			q.Categories = slices.Clone(p.Categories)
+			k := slices.IndexFunc(q.Categories, func(c dag.Category) bool { return c.Name == "soft" })
+			q.Categories[k].Attempts = max(4, q.Categories[k].Attempts) + g.IntN(2)
 		case 0:
 			q.Nodes = slices.Insert(q.Nodes, i, g.node(fmt.Sprint("new", seed%100, "-", g.IntN(1000)), q.Nodes[:i]))
 		case 1:
@@ -119,6 +152,16 @@ func Edit(p *dag.Plan, seed uint64) *dag.Plan {
 		}
 	}
 	return &q
+}
+
+// start changes when a node starts.
+func (g readers) start(n *dag.Node) {
+	switch {
+	case n.AtLeast > 0:
+		n.AtLeast, n.Again = 1+g.IntN(len(n.Needs)), g.IntN(2)
+	case n.Foreach == nil:
+		n.Always = !n.Always
+	}
 }
 
 func without(n dag.Node, id string) dag.Node {

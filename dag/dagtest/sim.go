@@ -39,7 +39,7 @@ type Sim struct {
 	now      time.Time
 	running  map[string]attempt
 	undoing  string
-	failures map[string]int  // recorded failures by node, over the whole run
+	failures map[string]int  // recorded failures, see failKey
 	paid     map[string]bool // recorded successes by node and generation
 	effects  map[string]int  // effects of once and probe nodes, by node and generation
 	breaker  map[string]*fakeBreaker
@@ -289,10 +289,18 @@ func (s *Sim) watch(e *machine.Event) error {
 				s.made[b.Node] = b.Fingerprint
 			}
 		case machine.StatusFailed:
-			s.failures[b.Node]++
+			s.failures[s.failKey(b.Node, b.Generation)]++
 		}
 	}
 	return nil
+}
+
+// failKey is what failures are counted by. Readers, that an edit begins anew, fail as those of a new run do.
+func (s *Sim) failKey(node string, gen int) string {
+	if s.Reads {
+		return key(node, gen)
+	}
+	return node
 }
 
 func key(node string, gen int) string { return fmt.Sprint(node, "#", gen) }
@@ -348,7 +356,7 @@ func (s *Sim) fate(a attempt) machine.Outcome {
 		return machine.Outcome{Status: machine.StatusFailed, Category: "fatal", Message: "fatal by fate"}
 	case fate != "always":
 		most, _ := strconv.Atoi(fate)
-		if s.failures[n.ID] >= most {
+		if s.failures[s.failKey(n.ID, a.gen)] >= most {
 			break
 		}
 		fallthrough

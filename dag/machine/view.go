@@ -3,6 +3,7 @@ package machine
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 	"time"
 
 	"dagrun.dev/dag"
@@ -111,6 +112,32 @@ func (s *State) ResultAt(i int32) dag.Left {
 		l.Values = m.last.Values
 	}
 	return l
+}
+
+// FailureAt reports whether the node at an index has ended without success by its policies: it failed, in doubt
+// by now or not, or its breaker kept it from starting. The categories are those of the failures that led to it.
+func (s *State) FailureAt(i int32) (categories []string, failed bool) {
+	r := &s.recs[i]
+	if r.phase != ended && r.phase != doubted {
+		return nil, false
+	}
+	var last string
+	if m := r.more; m != nil && m.last != nil {
+		last = m.last.Category
+	}
+	if r.end != endFailed && r.end != endRejected && (r.end != endSkipped || last != CategoryBreaker) {
+		return nil, false
+	}
+	if r.more != nil {
+		for _, c := range r.more.failures {
+			categories = append(categories, c.Category)
+		}
+	}
+	if last != "" {
+		categories = append(categories, last)
+	}
+	slices.Sort(categories)
+	return slices.Compact(categories), true
 }
 
 func (s *State) block(i int32) Block {

@@ -111,7 +111,7 @@ func (n *PlanNode) reasons() []string {
 	switch {
 	case n.Maybe && len(n.Why) == 0:
 		return []string{"only if what it reads has changed"}
-	case n.Maybe:
+	case n.Maybe && len(n.Changes) == 0:
 		return []string{"only if the result of " + n.Why[0] + " changes"}
 	case len(n.Changes) == 0:
 		return n.Why
@@ -119,6 +119,9 @@ func (n *PlanNode) reasons() []string {
 	var list []string
 	for _, c := range n.Changes {
 		list = append(list, Plain(c.String()))
+	}
+	if n.Maybe {
+		list = append(list, "only if it would end otherwise so")
 	}
 	return list
 }

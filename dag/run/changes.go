@@ -73,6 +73,8 @@ func (c *comparison) changes(o, n int32, parts []string) []Change {
 			x.set(part, a.Secrets, b.Secrets)
 		case "seed":
 			x.value(part, c.old.Plan.Seed, c.new.Plan.Seed)
+		default:
+			c.policyChanges(&x, o, n, part)
 		}
 	}
 	if len(x) > changesMost {
@@ -80,6 +82,50 @@ func (c *comparison) changes(o, n int32, parts []string) []Change {
 		x = append(x[:changesMost-1], Change{Path: fmt.Sprintf("and %d more", more)})
 	}
 	return x
+}
+
+// policyChanges says what a part differs in that decides how failures end, or when a node starts.
+func (c *comparison) policyChanges(x *changeList, o, n int32, part string) {
+	a, b := c.old.Node(o), c.new.Node(n)
+	categories, _ := c.st.FailureAt(o)
+	switch part {
+	case "onFail":
+		x.text(part, a.OnFail, b.OnFail)
+	case "retry":
+		x.value(part, dag.RetryFor(a, categories), dag.RetryFor(b, categories))
+	case "timeout":
+		x.value(part, a.Timeout, b.Timeout)
+	case "breaker":
+		x.text(part, a.Breaker, b.Breaker)
+		f, _ := c.old.Plan.BreakerByName(a.Breaker)
+		g, _ := c.new.Plan.BreakerByName(b.Breaker)
+		if a.Breaker == b.Breaker {
+			x.value("breakers."+a.Breaker, f, g)
+		}
+	case "compensate":
+		x.value(part, a.Undo, b.Undo)
+	case "again":
+		x.value(part, a.Again, b.Again)
+	case "reserve":
+		x.value(part, a.Reserve, b.Reserve)
+	case "effect":
+		x.text(part, a.Effect, b.Effect)
+	case "ambient":
+		x.text("effect", a.Effect, b.Effect)
+		if a.Effect == b.Effect {
+			x.value(part, a.Ambient, b.Ambient)
+		}
+	case "always":
+		x.value(part, a.Always, b.Always)
+	case "waitAll":
+		x.value(part, a.WaitAll, b.WaitAll)
+	case "categories":
+		for _, name := range categories {
+			f, _ := c.old.Plan.CategoryByName(name)
+			g, _ := c.new.Plan.CategoryByName(name)
+			x.value(part+"."+name, f, g)
+		}
+	}
 }
 
 type changeList []Change

@@ -93,6 +93,7 @@ type comparison struct {
 // A mark is what a node's dependents must know of it.
 type mark struct {
 	dirty bool // runs again, or may
+	anew  bool // of a foreach: its items are made by another definition
 	loud  bool // it, or something above it, runs again for certain and is loud, or has other needs
 }
 
@@ -149,12 +150,19 @@ func (c *comparison) node(i int32) NodeDiff {
 		return d
 	}
 	v := c.st.NodeAt(o)
+	var policy, start []string
 	if !c.same {
-		d.Why = c.parts(o, i)
+		d.Why, policy, start = c.parts(o, i), c.policy(o, i), c.starts(o, i, &v)
 	}
 	switch {
-	case len(d.Why) > 0:
+	case len(d.Why)+len(policy) > 0:
+		d.Why = append(d.Why, policy...)
 		d.Do, m.dirty, d.Changes = DoChanged, true, c.changes(o, i, d.Why)
+		m.anew = slices.Contains(d.Why, "foreach")
+	case len(start) > 0:
+		d.Do, m.dirty, d.Why, d.Changes = DoChanged, true, start, c.changes(o, i, start)
+		d.recheck = keeps(n, &v, above)
+		d.Maybe = d.recheck
 	case above.dirty && (ended(v.Status) || v.Doubted):
 		d.Do, d.Why, d.recheck = DoBlocked, []string{cause}, keeps(n, &v, above)
 		d.Maybe = d.recheck || n.Foreach != nil
@@ -165,7 +173,35 @@ func (c *comparison) node(i int32) NodeDiff {
 	}
 	d.Again = m.dirty && (v.Attempt > 0 || ended(v.Status) || v.Doubted || v.Status == machine.Asking)
 	m.loud = above.loud || m.dirty && !d.Maybe && (n.Loud() || slices.Contains(d.Why, "needs"))
-	return c.item(i, d)
+	return c.item(o, i, d)
+}
+
+// policy names what differs of the policies by which a node failed: it is decided again. What succeeded stays
+// good, and what has not ended is decided by the new ones.
+func (c *comparison) policy(o, n int32) []string {
+	categories, failed := c.st.FailureAt(o)
+	if !failed {
+		return nil
+	}
+	return different(dag.PolicyParts(c.old.Plan, o, categories), dag.PolicyParts(c.new.Plan, n, categories))
+}
+
+// starts names what differs of when a node starts and what it sees then, where that may have let it end otherwise.
+func (c *comparison) starts(o, n int32, v *machine.NodeView) (names []string) {
+	a, b := c.old.Node(o), c.new.Node(n)
+	if !ended(v.Status) && !v.Doubted {
+		return nil
+	}
+	if a.Always != b.Always && (a.Always || v.Status != machine.Completed) {
+		names = append(names, "always")
+	}
+	if b.Ambient && !a.Ambient { // what it saw was not recorded
+		names = append(names, "ambient")
+	}
+	if a.WaitAll != b.WaitAll {
+		names = append(names, "waitAll")
+	}
+	return names
 }
 
 // above is what the needs of a node say, and the first of them that runs again or may.
@@ -201,12 +237,17 @@ func keeps(n *dag.Node, v *machine.NodeView, above mark) bool {
 
 // item corrects what is said of an item whose foreach is expanded again: the expansion may leave it
 // out, and what does not stay in doubt goes.
-func (c *comparison) item(i int32, d NodeDiff) NodeDiff {
+func (c *comparison) item(o, i int32, d NodeDiff) NodeDiff {
 	of, ok := c.new.Origin(i)
 	if !ok || !c.marks[of].dirty {
 		return d
 	}
 	d.Why, d.Changes = []string{c.new.Node(of).ID}, nil
+	if c.marks[of].anew {
+		c.marks[i].anew = true
+		_, failed := c.st.FailureAt(o)
+		d.recheck = d.recheck && !failed // a policy of its definition may be another one
+	}
 	if d.Do = DoBlocked; !d.recheck {
 		d.Do, d.Maybe = DoRemoved, false
 	}
@@ -234,19 +275,18 @@ func (c *comparison) parts(o, n int32) []string {
 	if dag.Fingerprint(c.old.Plan, o) == dag.Fingerprint(c.new.Plan, n) {
 		return nil
 	}
-	was := map[string]string{}
-	for _, p := range dag.FingerprintParts(c.old.Plan, o) {
-		was[p.Name] = p.Digest
-	}
-	var names []string
-	for _, p := range dag.FingerprintParts(c.new.Plan, n) {
-		if was[p.Name] != p.Digest {
+	return different(dag.FingerprintParts(c.old.Plan, o), dag.FingerprintParts(c.new.Plan, n))
+}
+
+// different names the parts that are not equal: those of the new list in its order, then those that are gone.
+func different(was, is []dag.Part) (names []string) {
+	for _, p := range is {
+		if !slices.Contains(was, p) {
 			names = append(names, p.Name)
 		}
-		delete(was, p.Name)
 	}
-	for _, p := range dag.FingerprintParts(c.old.Plan, o) {
-		if _, gone := was[p.Name]; gone {
+	for _, p := range was {
+		if !slices.ContainsFunc(is, func(q dag.Part) bool { return q.Name == p.Name }) {
 			names = append(names, p.Name)
 		}
 	}
