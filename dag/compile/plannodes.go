@@ -225,13 +225,9 @@ func (b *builder) dir(d *draft, v *tree.Value) {
 // nodesFolder is where the folders of nodes are that name none.
 const nodesFolder = "nodes/"
 
-// ownNames are the files and folders of a run beside those of its nodes (see dag/run).
-var ownNames = []string{"events.ndjson", "state.json", "state.json.bak", "lock", "objects", "staging", "spool",
-	"checkpoints", "archives", "reverts", "logs"}
-
 // notOwn refuses a path in the run's own folder that the run keeps for itself.
 func (b *builder) notOwn(path string, pos tree.Pos, where string) {
-	if first, _, _ := strings.Cut(path, "/"); contains(ownNames, fold(first)) {
+	if first, _, _ := strings.Cut(path, "/"); contains(dag.OwnNames, fold(first)) {
 		b.fail(pos, where, "the run keeps %s for itself; take another name", first)
 	}
 }

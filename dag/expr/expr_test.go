@@ -131,7 +131,10 @@ func TestMistakesNameBothPlaces(t *testing.T) {
 		{`nodes['a'].out.scroe > 1.0`, `0: node "a" (p.yaml:4:5) declares no output "scroe"; known: list, m, n, ok, score, text; did you mean "score"?`},
 		{`1 < nodes['x/a'].out.nn`, `4: node "x/a" (p.yaml:4:5) declares no output "nn"; known: list, m, n, ok, score, text; did you mean "n"?`},
 		{`nodes['b'].out.n > 1`, "0: node \"b\" (p.yaml:9:5) may have no values: it has a `when`; write nodes['b'].?out.n.orValue(0)"},
-		{`nodes['c'].status == ''`, `0: node "c" is not before this node`},
+		{`nodes['a'].status == 'complete'`, `21: no status is "complete"; known: pending, running, completed, failed, skipped, cancelled; did you mean "completed"?`},
+		{`'Failed' != nodes['a'].status`, `0: no status is "Failed"; known: pending, running, completed, failed, skipped, cancelled; did you mean "failed"?`},
+		{`nodes['a'].status in ['failed', 'rejected']`, `32: no status is "rejected"; known: pending`},
+		{`nodes['c'].status == 'failed'`, `0: node "c" is not before this node`},
 		{`nodes.a.out.n`, `0: write nodes['a']: ids stand in brackets`},
 		{`nodes[s.key].out.n`, `0: nodes[...] takes a literal id: a plan must know what is read`},
 		{`nodes['a']`, `0: say what of the node: nodes['a'].out.name, .status, .category or .generation`},
@@ -250,7 +253,7 @@ func TestRecordedValuesKeepTheirDeclaredTypes(t *testing.T) {
 		`nodes['x/a'].out.n`:                    "may not be read here",
 		`nodes['a'].out.ok || 1 / size('') > 1`: "has no value",
 		`run.spentUSD > 0.0`:                    "is not given by this host",
-		`[nodes['a'].status == 'x', 1/0==0]`:    "division by zero",
+		`[nodes['a'].status == 'failed', 1/0==0]`:    "division by zero",
 	} {
 		p, err := l.program(src, decls, "")
 		if err == nil {

@@ -2,8 +2,11 @@ package expr
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"dagrun.dev/dag"
+	"dagrun.dev/internal/rules"
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
@@ -122,6 +125,7 @@ func (f *finder) walk(e ast.Expr) {
 		if fn := c.FunctionName(); (fn == operators.Divide || fn == operators.Modulo) && zero(c.Args()[1]) {
 			f.fail(c.Args()[1], "division by zero")
 		}
+		f.comparison(c)
 		switch {
 		case !c.IsMemberFunction():
 		case f.namespaced(c):
@@ -143,6 +147,45 @@ func (f *finder) walk(e ast.Expr) {
 		f.bounded = false
 		f.comprehension(e.AsComprehension())
 	}
+}
+
+// comparison refuses to compare the status of a node with a text that no status is: the answer would
+// be the same in every run.
+func (f *finder) comparison(c ast.CallExpr) {
+	args := c.Args()
+	switch c.FunctionName() {
+	case operators.Equals, operators.NotEquals:
+		if f.isStatus(args[0]) {
+			f.status(args[1])
+		} else if f.isStatus(args[1]) {
+			f.status(args[0])
+		}
+	case operators.In:
+		if f.isStatus(args[0]) && args[1].Kind() == ast.ListKind {
+			for _, e := range args[1].AsList().Elements() {
+				f.status(e)
+			}
+		}
+	}
+}
+
+// isStatus says whether e is nodes['id'].status.
+func (f *finder) isStatus(e ast.Expr) bool {
+	steps, root := f.path(e)
+	return root != nil && root.AsIdent() == "nodes" && len(steps) == 2 && steps[0].index && steps[1].name == "status" && !steps[1].test && !steps[1].optional && !steps[0].optional
+}
+
+// status refuses a literal that no status is.
+func (f *finder) status(e ast.Expr) {
+	s, ok := f.literalString(e)
+	if !ok || slices.Contains(dag.ViewStatuses, s) {
+		return
+	}
+	text := fmt.Sprintf("no status is %q; known: %s", s, strings.Join(dag.ViewStatuses, ", "))
+	if near := rules.Nearest(s, dag.ViewStatuses); near != "" {
+		text += fmt.Sprintf("; did you mean %q?", near)
+	}
+	f.fail(e, "%s", text)
 }
 
 func zero(e ast.Expr) bool {

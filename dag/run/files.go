@@ -264,14 +264,11 @@ func nodeDir(g *dag.Graph, node string, generation int) string {
 	return dir
 }
 
-// reserved are the first path elements of what the run keeps for itself.
-var reserved = []string{logFile, stateFile, lockFile, objectsDir, stagingDir, spoolDir, checkpoints, archives, revertsDir, "logs"}
-
 // keptName returns the path of a file in an attempt's folder, relative to the run's.
 func (r *Run) keptName(a Attempt, name string) (string, error) {
 	full := path.Join(r.nodeDir(a.Node, a.Generation), name)
 	first, _, deep := strings.Cut(full, "/")
-	if !fs.ValidPath(name) || name == "." || !fs.ValidPath(full) || !deep || slices.Contains(reserved, first) {
+	if !fs.ValidPath(name) || name == "." || !fs.ValidPath(full) || !deep || slices.Contains(dag.OwnNames, first) {
 		return "", fmt.Errorf("run: %q cannot be a file of node %s (folder %s)", name, a.Node, r.nodeDir(a.Node, a.Generation))
 	}
 	return full, nil

@@ -26,6 +26,7 @@ const job = `{
 		{"name": "many", "rule": {"types": ["list"], "minItems": 2, "items": {}}},
 		{"name": "labels", "rule": {"types": ["map"], "patterns": [{"key": {"types": ["string"], "match": ["^[a-z]"], "want": "want a name"}, "rule": {"types": ["string", "int"]}}]}},
 		{"name": "loose", "rule": {"types": ["map"], "open": true, "fields": [{"name": "score", "rule": {"types": ["int"]}}]}},
+		{"name": "wait", "rule": {"types": ["string"], "match": ["^[0-9.]+s$"], "want": "want a duration"}},
 		{"name": "anything", "rule": {}}
 	]}`
 
@@ -66,7 +67,10 @@ func TestCheck(t *testing.T) {
 		{`{"kind": "agent", "id": "a1"}`, `f:1:25: id: want string matching ^[a-z]+$ not matching x other than "none", got string "a1"`},
 		{`{"kind": "agent", "id": "axe"}`, `id: want string matching`},
 		{`{"kind": "agent", "id": "none"}`, `id: want string matching`},
-		{`{"kind": "agent", "id": 3}`, `got int 3; put it in quotes`},
+		{`{"kind": "agent", "id": 3}`, `other than "none", got int 3`},
+		{`{"kind": "agent", "wait": 5}`, `f:1:27: wait: want a duration, got int 5; did you mean "5s"?`},
+		{`{"kind": "agent", "wait": "2.5"}`, `wait: want a duration, got string "2.5"; did you mean "2.5s"?`},
+		{`{"kind": "agent", "wait": -1}`, `wait: want a duration, got int -1`},
 		{`{"kind": "agent", "with": {"soft": "yes"}}`, `f:1:36: with.soft: want bool, got string "yes"; write true or false`},
 		{`{"kind": "agent", "needs": "a"}`, `f:1:28: needs: want a list or {of}, got string "a"`},
 		{`{"kind": "agent", "needs": ["a", 1]}`, `f:1:34: needs[1]: want string, got int 1; put it in quotes`},
@@ -76,7 +80,7 @@ func TestCheck(t *testing.T) {
 		{`{"kind": "agent", "many": [1]}`, `f:1:27: many: want at least 2 items, got 1`},
 		{`{"kind": "agent", "labels": {"A": 1, "b": true}}`, `f:1:30: labels.A: want a name, got string "A"` + "\n" + `f:1:43: labels.b: want int or string, got bool true`},
 		{`{"kind": "agent", "kinds": 1}`, `f:1:19: kinds: unknown field; did you mean "kind"?`},
-		{`{"kind": "agent", "zzzzzz": 1}`, `zzzzzz: unknown field; known: anything, id, kind, labels, loose, many, max, needs, pair, share, with`},
+		{`{"kind": "agent", "zzzzzz": 1}`, `zzzzzz: unknown field; known: anything, id, kind, labels, loose, many, max, needs, pair, share, wait, with`},
 		{`{"kind": null}`, `f:1:10: kind: unknown kind; want one of shell, agent, got nothing (null)`},
 	} {
 		v := parse(t, c.value)

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -31,8 +32,12 @@ func (r *Rule) mistake(v *tree.Value) string {
 	if v.Kind == tree.String && r.Types&TypesOf(tree.Bool, tree.String) == TypesOf(tree.Bool) && words11[strings.ToLower(v.Str)] {
 		s += "; write true or false"
 	}
-	if v.Kind < tree.String && v.Kind != tree.Null && r.Types == TypesOf(tree.String) {
+	switch text, meant := bare(v), r.meant(v); {
+	case meant == "":
+	case meant == text:
 		s += "; put it in quotes"
+	default:
+		s += fmt.Sprintf("; did you mean %q?", meant)
 	}
 	if v.Kind == tree.String {
 		if near := Nearest(v.Str, r.texts()); near != "" {
@@ -43,6 +48,30 @@ func (r *Rule) mistake(v *tree.Value) string {
 		s += "; put text with {{ }} in quotes"
 	}
 	return s
+}
+
+// meant returns the text that somebody meant who wrote a number, a truth value or a number in quotes where r
+// wants a text: the same as text, else so many seconds; "" where r takes neither.
+func (r *Rule) meant(v *tree.Value) string {
+	if v.Kind > tree.String || v.Kind == tree.Null {
+		return ""
+	}
+	texts := []string{bare(v)}
+	if _, err := strconv.ParseFloat(texts[0], 64); err == nil {
+		texts = append(texts, texts[0]+"s")
+	}
+	for _, s := range texts {
+		if r.takes(&tree.Value{Kind: tree.String, Str: s}) {
+			return s
+		}
+	}
+	return ""
+}
+
+// takes says whether a text satisfies r. It words no mistake.
+func (r *Rule) takes(text *tree.Value) bool {
+	return r.Types.Has(tree.String) && r.scalar(text) &&
+		(len(r.AnyOf) == 0 || slices.ContainsFunc(r.AnyOf, func(a *Rule) bool { return a.takes(text) }))
 }
 
 // texts returns the strings that a value may be.
