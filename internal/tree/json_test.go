@@ -122,6 +122,18 @@ func TestParseText(t *testing.T) {
 	}
 }
 
+// A name in a path cannot be taken for steps of it, and nothing in it moves or hides on a terminal.
+func TestJoin(t *testing.T) {
+	for name, want := range map[string]string{
+		"a": "n.a", "a/b": "n.a/b", "é": "n.é", "": `n.""`, "a.b": `n."a.b"`, "a b": `n."a b"`, "a\tb": `n."a\tb"`,
+		"a\x1b[2J": `n."a\x1b[2J"`, "a\u202eb": `n."a\u202eb"`, "a\u200bb": `n."a\u200bb"`, "a\u00a0b": `n."a\u00a0b"`,
+	} {
+		if got := Join("n", name); got != want {
+			t.Errorf("%q: got %s, want %s", name, got, want)
+		}
+	}
+}
+
 // TestNames: duplicates are found in small maps and in large ones.
 func TestNames(t *testing.T) {
 	for _, n := range []int{1, 15, 16, 17, 1000} {

@@ -14,7 +14,7 @@ func Join(path, name string) string {
 	if len(name) > longName {
 		name = strings.ToValidUTF8(name[:longName], "") + "..."
 	}
-	if name == "" || strings.ContainsAny(name, ".[]\" \t\n\r") {
+	if name == "" || strings.ContainsAny(name, ".[]\" ") || strings.ContainsFunc(name, unprintable) {
 		name = strconv.Quote(name)
 	}
 	if path == "" {
@@ -22,6 +22,9 @@ func Join(path, name string) string {
 	}
 	return path + "." + name
 }
+
+// unprintable tells characters that a terminal would obey or hide: a name in a message shows them escaped.
+func unprintable(r rune) bool { return !strconv.IsPrint(r) }
 
 // At returns the path of an item: nodes.a.needs[0].
 func At(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }

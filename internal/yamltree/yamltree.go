@@ -75,10 +75,11 @@ func notText(file string, data []byte) *tree.Diagnostic {
 		}
 	}
 	line := 1 + bytes.Count(data[:bad], []byte("\n"))
+	column := 1 + utf8.RuneCount(data[1+bytes.LastIndexByte(data[:bad], '\n'):bad])
 	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
 		return &tree.Diagnostic{Pos: tree.Pos{File: tree.FileOf(file)}, Text: tree.UTF16}
 	}
-	return &tree.Diagnostic{Pos: tree.Pos{File: tree.FileOf(file), Line: int32(line)}, Text: fmt.Sprintf("not a text file: byte %#02x is not UTF-8 text", data[bad])}
+	return &tree.Diagnostic{Pos: tree.Pos{File: tree.FileOf(file), Line: int32(line), Col: int32(column)}, Text: fmt.Sprintf("not a text file: byte %#02x is not UTF-8 text", data[bad])}
 }
 
 // parse returns the root node of the only document.

@@ -175,7 +175,7 @@ func TestMistakes(t *testing.T) {
 		"%FOO x\n---\na: 1":                 "f.yaml:1:1: a line that starts with % is a directive, and YAML does not know this one here; leave it out",
 		"%YAML 1.2\na: 1":                   "f.yaml:2:1: after a directive (a line that starts with %) the line --- is wanted first",
 		"a: 1\n---\n{":                      "f.yaml:3:1: a value is missing, or a bracket is never closed",
-		"a: 1\nb: \x00":                     "f.yaml:2: not a text file: byte 0x00 is not UTF-8 text",
+		"a: 1\nb: \x00":                     "f.yaml:2:4: not a text file: byte 0x00 is not UTF-8 text",
 		"a: {b: [1, 2\nc: 3\n":              "f.yaml:1:1: a bracket of this line is never closed, or a ',' is missing",
 		"a: {b: ${params.x}, c: 1}\n":       "f.yaml:1:8: put text with ${ } in quotes",
 		"a: 1e999\n":                        "f.yaml:1:4: a: 1e999 is out of the range of numbers; put it in quotes if it is text",
