@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"slices"
 
 	"dagrun.dev/dag"
 )
@@ -243,9 +244,17 @@ func (s *State) onPlanAdopted(e *Event, b *PlanAdoptedBody) error {
 			return fmt.Errorf("node %s has not ended", id)
 		}
 	}
+	declared := s.undeclared(e.Plan, ch.again)
 	if err := s.regraph(e.Plan, ch); err != nil {
 		return err
 	}
+	if declared {
+		s.redeclare()
+	}
+	s.world.gates = slices.DeleteFunc(s.world.gates, func(v GateView) bool {
+		_, stays := s.graph.Index(v.Node)
+		return !stays
+	})
 	s.run.planDigest, s.run.name = b.PlanDigest, e.Plan.Plan.Name
 	s.ledger.limit(e.Plan.Plan.Budget)
 	s.reopen()

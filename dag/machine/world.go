@@ -1,9 +1,13 @@
 package machine
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
+
+	"dagrun.dev/dag"
 )
 
 // world indexes what nodes and host have reported: nothing that starts or stops a node, but what
@@ -116,6 +120,47 @@ func (w *world) changed(b *RunStateChangedBody) {
 		}
 	}
 	w.sections = append(w.sections, SectionView{b.Section, b.New, b.Stable})
+}
+
+// undeclared reports whether a change of plan takes back a milestone that has been reached.
+func (s *State) undeclared(g *dag.Graph, again map[string]bool) bool {
+	for i := range s.recs {
+		n := s.graph.Node(int32(i))
+		if n.Kind != "milestone" || !s.recs[i].done() {
+			continue
+		}
+		if _, stays := g.Index(n.ID); !stays || again[n.ID] {
+			return true
+		}
+	}
+	return false
+}
+
+// redeclare has the declared states be those of the milestones that stand as reached. Where what one of them declares
+// was made up at run time, nothing changes: it is not known any more.
+func (s *State) redeclare() {
+	var reached []int32
+	for i := range int32(len(s.recs)) {
+		if n := s.graph.Node(i); n.Kind == "milestone" && s.recs[i].done() {
+			if n.Dynamic {
+				return
+			}
+			reached = append(reached, i)
+		}
+	}
+	slices.SortStableFunc(reached, func(a, b int32) int { return cmp.Compare(s.recs[a].endSeq, s.recs[b].endSeq) })
+	w := &s.world
+	w.state, w.stable, w.sections = "CREATED", "", nil
+	for _, i := range reached {
+		with := struct {
+			State   string `json:"state"`
+			Section string `json:"section"`
+			Stable  bool   `json:"stable"`
+		}{Stable: true}
+		if json.Unmarshal(s.graph.Node(i).With, &with) == nil {
+			w.changed(&RunStateChangedBody{Section: with.Section, New: with.State, Stable: with.Stable})
+		}
+	}
 }
 
 func (w *world) gate(s *State, e *Event, b *GateRunBody) error {

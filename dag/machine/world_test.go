@@ -167,3 +167,23 @@ func TestScope(t *testing.T) {
 		t.Error(r)
 	}
 }
+
+// S-6: after a change of plan the declared states are those of the milestones that are reached.
+func TestMilestoneThatLeavesThePlan(t *testing.T) {
+	stone := func(id, with string) dag.Node {
+		return dag.Node{ID: id, Kind: "milestone", Effect: "pure", With: []byte(with)}
+	}
+	first, ready, page := stone("first", `{"state":"DRAFT"}`), stone("ready", `{"state":"READY"}`), stone("page", `{"state":"FINE","section":"page"}`)
+	x := tell(t, &dag.Plan{Nodes: []dag.Node{first, ready, page}})
+	x.ran("first", &RunStateChangedBody{New: "DRAFT", Stable: true})
+	x.ran("page", &RunStateChangedBody{Section: "page", New: "FINE", Stable: true})
+	x.ran("ready", &RunStateChangedBody{New: "READY", Stable: true})
+	x.with(&PlanAdoptedBody{PlanDigest: "e", Removed: []string{"ready"}}, mustGraph(t, &dag.Plan{Nodes: []dag.Node{first, page}}))
+	if r := x.s.Run(); r.State != "DRAFT" || r.Stable != "DRAFT" || x.s.DeclaredState("page") != "FINE" {
+		t.Errorf("%s, stable %s, page %s", r.State, r.Stable, x.s.DeclaredState("page"))
+	}
+	x.with(&PlanAdoptedBody{PlanDigest: "f", Removed: []string{"first", "page"}}, mustGraph(t, &dag.Plan{Nodes: []dag.Node{stone("none", `{"state":"X"}`)}}))
+	if r := x.s.Run(); r.State != "CREATED" || r.Stable != "" || x.s.DeclaredState("page") != "NOT_STARTED" {
+		t.Errorf("%s, stable %s, page %s", r.State, r.Stable, x.s.DeclaredState("page"))
+	}
+}

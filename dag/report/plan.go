@@ -64,6 +64,7 @@ type PlanNode struct {
 	Items    string       `json:"foreach,omitempty"`   // run-time expansion: where its items come from
 	Reads    []string     `json:"reads,omitempty"`
 	Writes   []string     `json:"writes,omitempty"`
+	Leaves   []string     `json:"leaves,omitempty"` // of a removed node: files that stay and are no artifacts any more
 	Appends  []string     `json:"appends,omitempty"`
 	Effect   string       `json:"effect"`
 	Notes    []string     `json:"notes,omitempty"`
@@ -108,6 +109,10 @@ func BuildPlan(in PlanInput) *Plan {
 	diff := map[string]run.NodeDiff{}
 	if in.Diff != nil {
 		p.Limits = in.Diff.Limits
+		if in.Diff.Graph != nil { // items of the run are known
+			g = in.Diff.Graph
+			in.Graph = g
+		}
 		for _, d := range in.Diff.Nodes {
 			diff[d.ID] = d
 		}
@@ -116,6 +121,9 @@ func BuildPlan(in PlanInput) *Plan {
 	conds := newConditions(g)
 	for i := range int32(g.Len()) {
 		n := planNode(in, i, diff)
+		if n.Do == run.DoRemoved { // an item, see below
+			continue
+		}
 		n.RunsWith = conds.ids(i)
 		if n.Do == run.DoReuse {
 			p.Totals.Reuse++
@@ -137,7 +145,7 @@ func BuildPlan(in PlanInput) *Plan {
 		for _, d := range in.Diff.Nodes {
 			if d.Do == run.DoRemoved {
 				p.Totals.Removed++
-				p.Nodes = append(p.Nodes, PlanNode{ID: d.ID, Do: d.Do, Why: d.Why, Effect: d.Effect})
+				p.Nodes = append(p.Nodes, PlanNode{ID: d.ID, Do: d.Do, Why: d.Why, Leaves: d.Leaves, Effect: d.Effect})
 			}
 		}
 	}

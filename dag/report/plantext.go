@@ -66,6 +66,7 @@ func (n *PlanNode) details() []string {
 		}
 	}
 	add("why", n.reasons())
+	add("leaves where they are", n.Leaves)
 	if n.Do == run.DoReuse || n.Do == run.DoRemoved {
 		return out
 	}

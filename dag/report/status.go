@@ -144,7 +144,7 @@ func (s *Status) Drift(list []run.Drift) {
 func DriftText(d run.Drift) string {
 	switch {
 	case d.Edited:
-		return d.Name + " was changed outside of the run: the next start uses the changed file and keeps the version before"
+		return d.Name + " was changed outside of the run: nodes that run from the next start on use the changed file, and the version before is kept" + run.ReadersText(d.Readers)
 	case d.Gone:
 		return d.Name + " is gone: the next start puts the recorded version back"
 	}

@@ -36,6 +36,19 @@ func (r rows) row(name, format string, args ...any) {
 	fmt.Fprintf(r.out, "%-12s %s\n", name, Plain(fmt.Sprintf(format, args...)))
 }
 
+// paths prints a row of paths, not too many of them; nothing without any.
+func (r rows) paths(name string, paths []string, what string) {
+	n := len(paths)
+	if n == 0 {
+		return
+	}
+	more := ""
+	if n > mostWarnings {
+		more = fmt.Sprintf(" and %d more", n-mostWarnings)
+	}
+	r.row(name, "%s%s%s", strings.Join(paths[:min(n, mostWarnings)], ", "), more, what)
+}
+
 // WriteText prints the status for people.
 func (s *Status) WriteText(w io.Writer) error {
 	r := rows{bufio.NewWriter(w)}

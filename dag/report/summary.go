@@ -44,6 +44,7 @@ type Summary struct {
 	Allowed    []NodeStatus                 `json:"allowed_failures,omitempty"`
 	Checkpoint []string                     `json:"checkpoints,omitempty"`
 	Artifacts  []string                     `json:"artifacts,omitempty"` // paths
+	Left       []string                     `json:"left,omitempty"`      // paths of files that nodes wrote which are not in the run any more, or are skipped now
 	Folders    []string                     `json:"folders,omitempty"`   // of nodes' files: prompts, answers, pictures
 	Logs       string                       `json:"logs"`
 	Log        []ErrorLog                   `json:"error_log,omitempty"`
@@ -101,6 +102,9 @@ func NewSummary(r *run.Run, o run.Options, s *Status) (*Summary, error) {
 	}
 	for _, p := range r.LivePaths() {
 		sum.Artifacts = append(sum.Artifacts, filepath.Join(dir, p))
+	}
+	for _, p := range r.LeftPaths() {
+		sum.Left = append(sum.Left, filepath.Join(dir, p))
 	}
 	sum.Folders = folders(st, o, dir)
 	for i := range h.Errors {
@@ -210,13 +214,8 @@ func (s *Summary) WriteText(w io.Writer) error {
 	if len(s.Checkpoint) > 0 {
 		r.row("Checkpoints", "%s", strings.Join(s.Checkpoint, ", "))
 	}
-	if n := len(s.Artifacts); n > 0 {
-		more := ""
-		if n > mostWarnings {
-			more = fmt.Sprintf(" and %d more", n-mostWarnings)
-		}
-		r.row("Artifacts", "%s%s", strings.Join(s.Artifacts[:min(n, mostWarnings)], ", "), more)
-	}
+	r.paths("Artifacts", s.Artifacts, "")
+	r.paths("Left", s.Left, ": no node that is in the run now has written it")
 	if len(s.Folders) > 0 {
 		r.row("Files", "%s", strings.Join(s.Folders, ", "))
 	}

@@ -656,6 +656,23 @@ func TestCompareSaysWhatBeginsAnew(t *testing.T) {
 	}
 }
 
+// S-6: what an edit says of an accumulator is in its live file when the run has taken the edit over.
+func TestAdoptRenewsAccumulators(t *testing.T) {
+	for name, change := range map[string]func(*dag.Accumulator){
+		"title": func(a *dag.Accumulator) { a.Title = "Other" },
+		"path":  func(a *dag.Accumulator) { a.Path = "other.md" },
+		"cap":   func(a *dag.Accumulator) { a.Cap = 1 },
+	} {
+		m, _ := undisturbed(t)
+		r, _ := reopen(t, memOptions(m.FS()))
+		if _, err := r.Adopt(start0.Add(time.Hour), pages(t, func(p *dag.Plan) { change(&p.Accumulators[0]) }), inputs, nil); err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+		verified(t, m.FS(), name)
+	}
+}
+
 func end(node string) machine.Body {
 	return &machine.FinishedBody{Node: node, Generation: 1, Attempt: 1, Status: machine.StatusCompleted, Final: true}
 }

@@ -23,8 +23,9 @@ const (
 // A Diff compares a run with a plan. Nodes are in the order of the new plan, then those of run-time
 // expansions, removed ones last.
 type Diff struct {
-	PlanDigest string // of the new plan
-	Same       bool   // the plans are equal
+	PlanDigest string     // of the new plan
+	Same       bool       // the plans are equal
+	Graph      *dag.Graph // of the new plan, with the items that the run has expanded and the plan has a foreach for
 	Nodes      []NodeDiff
 	Limits     []string // plan-wide changes that make no node run again: "budget.capUSD 5.00 -> 8.00"
 }
@@ -36,9 +37,10 @@ type NodeDiff struct {
 	Why     []string // parts that differ ("with", "files"), or the node that causes it
 	Changes []Change // of DoChanged: what differs
 	Effect  string
-	Again   bool // it has run and runs again: generation + 1
-	Maybe   bool // of DoBlocked and DoRun: only if what comes before it gives something else than it gave
-	recheck bool // its result stays, in doubt
+	Again   bool     // it has run and runs again: generation + 1
+	Maybe   bool     // of DoBlocked and DoRun: only if what comes before it gives something else than it gave
+	Leaves  []string // of DoRemoved: files that it wrote and that no node of the new plan writes; they stay where they are
+	recheck bool     // its result stays, in doubt
 }
 
 // Count returns how many nodes have a Do.
@@ -72,6 +74,7 @@ func Compare(st *machine.State, g *dag.Graph) *Diff {
 	d.Same = d.PlanDigest == st.Run().PlanDigest
 	c := comparison{st: st, old: st.Graph(), same: d.Same}
 	c.new = c.expanded(g)
+	d.Graph = c.new
 	c.marks = make([]mark, c.new.Len())
 	d.Nodes = make([]NodeDiff, c.new.Len())
 	for _, i := range needsFirst(c.new) {
@@ -264,6 +267,9 @@ func (c *comparison) gone() (list []NodeDiff) {
 		d := NodeDiff{ID: n.ID, Effect: n.Effect, Do: DoRemoved}
 		if of, ok := c.old.Origin(o); ok {
 			d.Why = []string{c.old.Node(of).ID}
+		}
+		if c.st.StatusAt(o) == machine.Completed {
+			d.Leaves = slices.DeleteFunc(slices.Clone(n.Writes), func(name string) bool { return len(c.new.Writers(name)) > 0 })
 		}
 		list = append(list, d)
 	}

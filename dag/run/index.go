@@ -86,6 +86,11 @@ func (x *index) apply(e *machine.Event, g *dag.Graph) {
 		x.retire(b.Invalidated)
 		x.retire(b.Recheck)
 		x.retire(b.Removed)
+		for _, t := range x.files { // cap, title or path of their live files may be others
+			if t.Entries {
+				x.touched[t.Name] = true
+			}
+		}
 	case *machine.RewoundBody:
 		x.retire(b.Nodes)
 	case *machine.RevertedBody:

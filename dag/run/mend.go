@@ -35,7 +35,8 @@ func (r *Run) mendFile(name string, unsure bool, rep *Report) error {
 		return err
 	case !ours && !unsure:
 		rep.Edited = append(rep.Edited, name)
-		rep.warn("%s was changed outside of the run: the changed file is used from now on (the version before is %s)", name, r.store.Path(recorded))
+		rep.warn("%s was changed outside of the run: nodes that run from now on use the changed file (the version before is %s)%s",
+			name, r.store.Path(recorded), ReadersText(r.readersOf(name)))
 		return r.adoptEdit(name, digest, recorded)
 	}
 	was := ""

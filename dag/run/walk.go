@@ -1,6 +1,8 @@
 package run
 
 import (
+	"slices"
+
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/disk"
@@ -81,12 +83,32 @@ func (r *Run) projected(e *machine.Event) {
 
 // LivePaths returns where the artifacts of a run are, relative to the output directory, in order of
 // first appearance.
-func (r *Run) LivePaths() []string {
-	var paths []string
+func (r *Run) LivePaths() []string { return r.paths(false) }
+
+// LeftPaths returns where files are that no node has written in the run as it is now: their nodes have left the plan
+// or are skipped, by an edit or a revert. They stay as they are, and their contents are in the store.
+func (r *Run) LeftPaths() []string { return r.paths(true) }
+
+func (r *Run) paths(left bool) (paths []string) {
 	for _, t := range r.index.artifacts() {
-		if t.Live != "" {
+		if t.Live != "" && r.leftBehind(t) == left {
 			paths = append(paths, t.Path)
 		}
 	}
 	return paths
+}
+
+// leftBehind reports whether no version of an artifact counts, and no node is going to write one.
+func (r *Run) leftBehind(t tracked) bool {
+	g := r.state.Graph()
+	for _, i := range g.Writers(t.Name) {
+		if !ended(r.state.StatusAt(i)) {
+			return false
+		}
+	}
+	if slices.ContainsFunc(t.Versions, func(v version) bool { return v.Standing == open }) {
+		return false
+	}
+	_, _, counts := r.index.counts(t.Name, g)
+	return !counts
 }
