@@ -22,6 +22,7 @@ type builder struct {
 
 	drafts   []*draft
 	byID     map[string]*draft // by id in lower case
+	refused  map[string]bool   // ids of nodes with mistakes that are told already
 	defaults *tree.Value
 	known    map[string][]string   // names of breakers, pools, accumulators, categories, sorted
 	isAcc    map[string]bool       // accumulators

@@ -49,9 +49,9 @@ func Compile(o Options) (*Result, error) {
 		return nil, err
 	}
 	load := LoadOptions{Pipeline: o.Pipeline, Limits: o.Limits, Untrusted: o.Untrusted}
-	p, src, err := s.Load(o.Path, load)
+	p, src, err := s.load(o.Path, load)
 	if err != nil {
-		return nil, err
+		return nil, s.further(p, src, err, o)
 	}
 	if src.Language == "cue" && len(o.Set)+len(o.Values) > 0 {
 		first := &builder{plan: &dag.Plan{}}
@@ -78,12 +78,7 @@ func Compile(o Options) (*Result, error) {
 // build makes the plan of a pipeline. Without a plan b.mistakes says why. The work goes
 // on as long as later mistakes would not follow from earlier ones.
 func (b *builder) build(p *tree.Value, o Options) *Result {
-	b.params(p, o.Values, o.Set)
-	if b.failed() {
-		return nil
-	}
-	p = b.resolvePipeline(p)
-	if b.failed() {
+	if p = b.parameters(p, o); p == nil {
 		return nil
 	}
 	b.pipeline(p)
@@ -104,6 +99,20 @@ func (b *builder) build(p *tree.Value, o Options) *Result {
 	return b.finish(p.Pos)
 }
 
+// parameters resolves the parameters and fills them into everything but nodes and foreach blocks. It
+// returns nil where that fails.
+func (b *builder) parameters(p *tree.Value, o Options) *tree.Value {
+	b.params(p, o.Values, o.Set)
+	if b.failed() {
+		return nil
+	}
+	p = b.resolvePipeline(p)
+	if b.failed() {
+		return nil
+	}
+	return p
+}
+
 // completeAll makes the nodes of the plan and lets go of each one's tree, which is larger than the
 // node. It reports whether every id that a node names is there.
 func (b *builder) completeAll() bool {
@@ -111,8 +120,8 @@ func (b *builder) completeAll() bool {
 	known := true
 	for i, d := range b.drafts {
 		d.node = &b.plan.Nodes[i]
-		d.bad = !b.complete(d)
-		known = b.names(d) && known
+		d.bad = b.refused[d.id] || !b.complete(d)
+		known = (b.refused[d.id] || b.names(d)) && known
 		if !d.bad {
 			b.readings(d)
 		}

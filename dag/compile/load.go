@@ -42,6 +42,19 @@ type LoadOptions struct {
 //
 // The same pipeline in two languages gives the same tree but for places and order of fields.
 func (s *Schema) Load(path string, o LoadOptions) (*tree.Value, Source, error) {
+	v, src, err := s.load(path, o)
+	var ds tree.Diagnostics
+	if errors.As(err, &ds) {
+		err = told(ds, "mistakes")
+	}
+	if err != nil {
+		return nil, src, err
+	}
+	return v, src, nil
+}
+
+// load is Load with all mistakes, and with the tree where they are mistakes in it.
+func (s *Schema) load(path string, o LoadOptions) (*tree.Value, Source, error) {
 	if o.Limits == (tree.Limits{}) {
 		o.Limits = tree.Defaults
 	}
@@ -59,14 +72,7 @@ func (s *Schema) Load(path string, o LoadOptions) (*tree.Value, Source, error) {
 	default:
 		v, err = s.loadData(f, &src, o)
 	}
-	var ds tree.Diagnostics
-	if errors.As(err, &ds) {
-		err = told(ds, "mistakes")
-	}
-	if err != nil {
-		return nil, src, err
-	}
-	return v, src, nil
+	return v, src, err
 }
 
 // loadData reads YAML or JSON.
@@ -97,12 +103,12 @@ func (s *Schema) loadData(f found, src *Source, o LoadOptions) (*tree.Value, err
 	return s.check(p, src)
 }
 
-// check runs the rules over a pipeline.
+// check runs the rules over a pipeline. The tree is returned with its mistakes too.
 func (s *Schema) check(p *tree.Value, src *Source) (*tree.Value, error) {
 	r := s.rules["Pipeline"]
 	mistakes, doubts := r.CheckTemplates(p, "")
 	if len(mistakes) > 0 {
-		return nil, mistakes
+		return p, mistakes
 	}
 	src.Warnings = append(src.Warnings, doubts...)
 	return p, nil

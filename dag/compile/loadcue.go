@@ -43,8 +43,8 @@ func (s *Schema) loadCUESpec(f found, src *Source, o LoadOptions) (v *tree.Value
 	if whole, err := s.evaluate(f, s.lib, o); err == nil && whole.faults() == nil {
 		return s.checkCUE(whole, src, o)
 	}
-	if ds := s.findFaults(f, o); len(ds) > 0 {
-		return nil, ds
+	if v, ds := s.findFaults(f, o); len(ds) > 0 {
+		return v, ds
 	}
 	return nil, lean.explain(s, bad)
 }
@@ -105,11 +105,12 @@ func (s *Schema) checkCUE(e evaluation, src *Source, o LoadOptions) (*tree.Value
 	return s.check(v, src)
 }
 
-// findFaults evaluates a spec without the schema and returns what CUE and the rules say of it.
-func (s *Schema) findFaults(f found, o LoadOptions) tree.Diagnostics {
+// findFaults evaluates a spec without the schema and returns what CUE and the rules say of it. The tree is nil
+// where a mistake hides more than its own place.
+func (s *Schema) findFaults(f found, o LoadOptions) (*tree.Value, tree.Diagnostics) {
 	bare, err := s.evaluate(f, s.bare(), o)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 	var ds tree.Diagnostics
 	if err := bare.spec.value.Validate(); err != nil {
@@ -127,7 +128,10 @@ func (s *Schema) findFaults(f found, o LoadOptions) tree.Diagnostics {
 			ds = append(ds, d)
 		}
 	}
-	return unrepeated(ds)
+	if len(w.hidden) > 0 {
+		v = nil
+	}
+	return v, unrepeated(ds)
 }
 
 // covered says whether one of ds is about path or something around it.

@@ -248,12 +248,12 @@ func TestRecordedValuesKeepTheirDeclaredTypes(t *testing.T) {
 	l := lang(t)
 	rec := scope{views: map[string]dag.View{"a": {Status: "completed", Out: out("n", `"three"`, "score", `null`)}}}
 	for src, want := range map[string]string{
-		`nodes['a'].out.n + 1`:                  "nodes['a'].out.n is declared int and holds string",
-		`nodes['a'].out.score`:                  "nodes['a'].out.score has no value",
-		`nodes['x/a'].out.n`:                    "may not be read here",
-		`nodes['a'].out.ok || 1 / size('') > 1`: "has no value",
-		`run.spentUSD > 0.0`:                    "is not given by this host",
-		`[nodes['a'].status == 'failed', 1/0==0]`:    "division by zero",
+		`nodes['a'].out.n + 1`:                    "nodes['a'].out.n is declared int and holds string",
+		`nodes['a'].out.score`:                    "nodes['a'].out.score has no value",
+		`nodes['x/a'].out.n`:                      "may not be read here",
+		`nodes['a'].out.ok || 1 / size('') > 1`:   "has no value",
+		`run.spentUSD > 0.0`:                      "is not given by this host",
+		`[nodes['a'].status == 'failed', 1/0==0]`: "division by zero",
 	} {
 		p, err := l.program(src, decls, "")
 		if err == nil {
