@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 	"time"
 
 	"dagrun.dev/dag"
@@ -109,8 +110,12 @@ func Run(ctx context.Context, o Options) error {
 	if h.breakers, err = newBreakerSet(h.run, o.Breakers, h.clock.now()); err != nil {
 		return err
 	}
+	var stopReading context.CancelFunc
+	h.readCtx, stopReading = context.WithCancel(ctx)
 	err = h.loop()
 	close(h.gone)
+	stopReading()
+	h.readers.Wait()
 	if err != nil {
 		h.killAll()
 	}
@@ -138,6 +143,11 @@ type host struct {
 	results chan result
 	calls   chan func() // from attempts, to be called by the loop
 	gone    chan struct{}
+
+	reading bool            // big objects are read beside the loop
+	sound   map[string]bool // what was found of them, by digest
+	readers sync.WaitGroup
+	readCtx context.Context
 
 	interrupted time.Time // of the first interrupt; zero = none
 	stopAt      time.Time // when what runs is stopped politely; zero = never

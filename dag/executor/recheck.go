@@ -25,7 +25,7 @@ func (a *attempt) reads(name string) {
 }
 
 // recheck finds out whether the result of a node still holds: it would start, and it would be given
-// what it was given.
+// what it was given. Nil: that is being found out.
 func (h *host) recheck(n *dag.Node) machine.Body {
 	before := h.state().Holds(n.ID)
 	if n.When != "" {
@@ -44,7 +44,28 @@ func (h *host) recheck(n *dag.Node) machine.Body {
 	if err != nil {
 		return machine.Changed(n.ID) // its next attempt says what is wrong
 	}
-	return h.run.Recheck(n.ID, fingerprint)
+	if digests := h.run.Unread(n.ID, fingerprint, h.sound); len(digests) > 0 {
+		h.readAside(digests)
+		return nil
+	}
+	defer clear(h.sound) // what was found serves once
+	return h.run.Recheck(n.ID, fingerprint, h.sound)
+}
+
+// readAside reads big objects beside the loop, one lot after the other. When they are read the loop goes on, and the
+// machine asks again.
+func (h *host) readAside(digests []string) {
+	if h.reading {
+		return
+	}
+	h.reading = true
+	h.readers.Go(func() {
+		sound := map[string]bool{}
+		for _, d := range digests {
+			sound[d] = h.run.Sound(h.readCtx, d)
+		}
+		_ = h.onLoop(func() { h.reading, h.sound = false, sound }) // fails only when nobody asks any more
+	})
 }
 
 // present says what a node would be given if it ran now.

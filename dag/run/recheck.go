@@ -1,7 +1,9 @@
 package run
 
 import (
+	"context"
 	"encoding/json"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -88,24 +90,71 @@ func (r *Run) digests(g *dag.Graph, node, name string) []string {
 
 // Recheck answers machine.Recheck: the fact that the result of a node holds, or that it does not.
 // fingerprint is what an attempt would read now; empty when that cannot be said, or when the node
-// would not start. What it wrote must be as it left it, in the store and in place.
-func (r *Run) Recheck(node, fingerprint string) machine.Body {
-	v, ok := r.state.NodeByID(node)
-	if ok && fingerprint != "" && v.Fingerprint == fingerprint && r.intact(node, v.Generation) {
+// would not start. What it wrote must be as it left it, in the store and in place. sound is what Sound has
+// said of objects; others are read here.
+func (r *Run) Recheck(node, fingerprint string, sound map[string]bool) machine.Body {
+	if r.reusable(node, fingerprint) && r.intact(node, sound) {
 		return r.state.Holds(node)
 	}
 	return machine.Changed(node)
 }
 
-// intact reports whether everything that a node wrote in a generation is in the store, and that no
-// user has changed it.
-func (r *Run) intact(node string, generation int) bool {
-	for _, v := range r.index.left(node, generation) {
-		if v.Why != "" && v.Why != WhyRestored || r.store.Verify(v.Digest) != nil {
+// reusable is the cheap part of Recheck.
+func (r *Run) reusable(node, fingerprint string) bool {
+	v, ok := r.state.NodeByID(node)
+	if !ok || fingerprint == "" || v.Fingerprint != fingerprint {
+		return false
+	}
+	return !slices.ContainsFunc(r.index.left(node, v.Generation), func(v version) bool { return v.Why != "" && v.Why != WhyRestored })
+}
+
+// intact reports whether everything that a node wrote in its generation is in the store.
+func (r *Run) intact(node string, sound map[string]bool) bool {
+	v, _ := r.state.NodeByID(node)
+	for _, v := range r.index.left(node, v.Generation) {
+		ok, said := sound[v.Digest]
+		if !said {
+			ok = r.store.Verify(v.Digest) == nil
+		}
+		if !ok {
 			return false
 		}
 	}
 	return true
+}
+
+// readAside is how many bytes are too many to be read while nobody else can go on.
+const readAside = 4 << 20
+
+// Unread returns the objects that Recheck would have to read and that are too big for a caller who cannot wait.
+func (r *Run) Unread(node, fingerprint string, sound map[string]bool) (digests []string) {
+	if !r.reusable(node, fingerprint) {
+		return nil
+	}
+	var size int64
+	v, _ := r.state.NodeByID(node)
+	for _, v := range r.index.left(node, v.Generation) {
+		if _, said := sound[v.Digest]; !said {
+			digests, size = append(digests, v.Digest), size+v.Size
+		}
+	}
+	if size < readAside {
+		return nil
+	}
+	return digests
+}
+
+// Sound reads an object and reports whether it is what its digest says. It ends with ctx. Any goroutine.
+func (r *Run) Sound(ctx context.Context, digest string) bool {
+	f, err := r.store.Open(digest)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	for err == nil && ctx.Err() == nil {
+		_, err = io.CopyN(io.Discard, f, 1<<20)
+	}
+	return err == io.EOF
 }
 
 // left returns what a node's generation wrote and what took its place, as far as it counted.

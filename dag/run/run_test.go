@@ -112,7 +112,7 @@ func (w *worker) carry(r *Run, c machine.Command) error {
 		_, err := r.Record(w.tick(), &machine.FinishedBody{Node: c.Node, Generation: c.Generation, Status: machine.StatusSkipped, Final: true})
 		return err
 	case machine.Recheck:
-		_, err := r.Record(w.tick(), r.Recheck(c.Node, r.Fingerprint(c.Node, nil, r.Above(c.Node))))
+		_, err := r.Record(w.tick(), r.Recheck(c.Node, r.Fingerprint(c.Node, nil, r.Above(c.Node)), nil))
 		return err
 	case machine.Start:
 	default:
