@@ -2,11 +2,13 @@ package compile
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"sort"
 	"strconv"
 	"strings"
 
+	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/errors"
 	"cuelang.org/go/cue/token"
 
@@ -20,6 +22,7 @@ type explainer struct {
 	s      *Schema
 	index  *syntaxIndex
 	prefix []string
+	root   cue.Value // what the files evaluate to; may be an error
 }
 
 // all groups errors by path: one diagnostic each.
@@ -92,12 +95,55 @@ func (x explainer) one(e errors.Error) tree.Diagnostic {
 			d.Text += fmt.Sprintf("; did you mean %q?", "#"+near)
 		}
 	case strings.Contains(text, "field not allowed"):
-		d.Text = "unknown field"
+		d.Text = "unknown field" + x.resembling(labels)
 		if p := x.index.key(labels, tree.Pos{}); p.Line > 0 {
 			d.Pos = p
 		}
 	}
 	return d
+}
+
+// resembling names the field that an unknown one at labels was most probably meant to be.
+func (x explainer) resembling(labels []string) string {
+	if len(labels) == 0 {
+		return ""
+	}
+	around, name := x.root, labels[len(labels)-1]
+	for _, l := range labels[:len(labels)-1] {
+		around = field(around, l)
+	}
+	var names []string
+	for sel := range fields(around) {
+		if n := sel.String(); sel.LabelType() == cue.StringLabel && sel.Unquoted() != name {
+			names = append(names, strings.TrimRight(n, "?!"))
+		}
+	}
+	if near := rules.Nearest(name, names); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return ""
+}
+
+// fields are the fields of a struct, declared ones and hidden ones too; of anything else there are none.
+func fields(v cue.Value) iter.Seq2[cue.Selector, cue.Value] {
+	return func(yield func(cue.Selector, cue.Value) bool) {
+		it, err := v.Fields(cue.All())
+		for err == nil && it.Next() && yield(it.Selector(), it.Value()) {
+		}
+	}
+}
+
+// field follows one label, which may be hidden or an index.
+func field(v cue.Value, label string) cue.Value {
+	if n, err := strconv.Atoi(label); err == nil && v.IncompleteKind() == cue.ListKind {
+		return v.LookupPath(cue.MakePath(cue.Index(n)))
+	}
+	for sel, f := range fields(v) {
+		if sel.String() == label || sel.LabelType() == cue.StringLabel && sel.Unquoted() == label {
+			return f
+		}
+	}
+	return cue.Value{}
 }
 
 // missingPackage words an import that is neither built in nor beside the spec.

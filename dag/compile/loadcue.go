@@ -87,7 +87,7 @@ func (e evaluation) faults() error {
 }
 
 func (e evaluation) explain(s *Schema, err error) tree.Diagnostics {
-	x := explainer{s: s, index: e.index, prefix: e.prefix}
+	x := explainer{s: s, index: e.index, prefix: e.prefix, root: e.spec.value}
 	return x.slips(x.all(err), e.spec.value)
 }
 
