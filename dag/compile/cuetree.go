@@ -244,6 +244,8 @@ func (x *syntaxIndex) number(v cue.Value, labels []string) string {
 	switch src := cue.Dereference(v).Source().(type) {
 	case *ast.Field:
 		return numberLiteral(src.Value)
+	case *ast.LetClause:
+		return numberLiteral(src.Expr)
 	case ast.Expr:
 		return numberLiteral(src)
 	}
