@@ -172,7 +172,8 @@ func (f *finder) comparison(c ast.CallExpr) {
 // isStatus says whether e is nodes['id'].status.
 func (f *finder) isStatus(e ast.Expr) bool {
 	steps, root := f.path(e)
-	return root != nil && root.AsIdent() == "nodes" && len(steps) == 2 && steps[0].index && steps[1].name == "status" && !steps[1].test && !steps[1].optional && !steps[0].optional
+	return root != nil && root.AsIdent() == "nodes" && len(steps) == 2 && steps[0].index && steps[1].name == "status" &&
+		!steps[0].optional && !steps[1].optional && !steps[1].test
 }
 
 // status refuses a literal that no status is.
@@ -181,11 +182,11 @@ func (f *finder) status(e ast.Expr) {
 	if !ok || slices.Contains(dag.ViewStatuses, s) {
 		return
 	}
-	text := fmt.Sprintf("no status is %q; known: %s", s, strings.Join(dag.ViewStatuses, ", "))
-	if near := rules.Nearest(s, dag.ViewStatuses); near != "" {
-		text += fmt.Sprintf("; did you mean %q?", near)
+	near := rules.Nearest(s, dag.ViewStatuses)
+	if near != "" {
+		near = fmt.Sprintf("; did you mean %q?", near)
 	}
-	f.fail(e, "%s", text)
+	f.fail(e, "no status is %q; known: %s%s", s, strings.Join(dag.ViewStatuses, ", "), near)
 }
 
 func zero(e ast.Expr) bool {
