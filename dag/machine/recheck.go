@@ -161,7 +161,7 @@ func (s *State) listen(k int32) noise {
 		x.above = max(x.above, r.endSeq)
 	}
 	x.seq = x.above
-	if r.more != nil && r.more.reshaped {
+	if r.more != nil && r.more.reshaped || stopped && s.graph.Node(k).Foreach != nil { // its items ran, or did not
 		x.seq = max(x.seq, r.endSeq)
 	}
 	return x
