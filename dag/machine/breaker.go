@@ -86,6 +86,9 @@ func (s *State) onBreaker(e *Event, b *BreakerChangedBody) error {
 		k.question, k.answer = "", ""
 	}
 	k.state, k.until, k.counts, k.cause, k.changed = state, ms(b.Until), b.Counts, b.Cause, ms(e.Time)
+	if len(s.openQ) > 0 {
+		s.withdraw()
+	}
 	return nil
 }
 

@@ -124,6 +124,9 @@ func (s *State) withdraw() {
 		case AskApproval, AskFailed, AskLost, AskCompensation:
 			i, ok := s.graph.Index(q.body.Node)
 			q.withdrawn = q.body.Node != "" && (!ok || s.recs[i].more == nil || s.recs[i].more.question != q.body.ID)
+		case AskBreaker:
+			b := &s.breakers[s.breakerIndex(q.body.Breaker)]
+			q.withdrawn = b.state != breakerOpen || b.question != q.body.ID
 		}
 		return q.withdrawn
 	})

@@ -79,6 +79,7 @@ func (s *State) onResumed(e *Event) error {
 	}
 	s.run.status, s.run.failed = RunRunning, ""
 	s.build(s.graph)
+	s.withdraw()
 	return nil
 }
 

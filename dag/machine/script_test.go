@@ -29,6 +29,7 @@ var update = flag.Bool("update", false, "rewrite the expected output of testdata
 //	pass DURATION                let time pass
 //	show [NODE ...]              statuses and what blocks them
 //	ledger                       money
+//	questions                    the open ones
 //	active                       for how long the run has been active
 //	reload                       snapshot and restore; later answers must be the same
 func TestScripts(t *testing.T) {
@@ -165,6 +166,10 @@ func (x *script) step(line string) {
 		x.printf("spent %s USD (assumed %s), %d tokens; reserved %s USD, %d tokens", l.Spent.USD, l.Assumed, l.Spent.Tokens, l.Reserved.USD, l.Reserved.Tokens)
 		for _, c := range l.Labels {
 			x.printf("  %s=%s: %s USD in %d attempts", c.Label, c.Value, c.CostUSD, c.Attempts)
+		}
+	case "questions":
+		for _, q := range x.s.Escalations() {
+			x.printf("open %s", q.ID)
 		}
 	case "active":
 		v := x.s.Run()

@@ -55,6 +55,7 @@ type NodeView struct {
 	Node        *dag.Node
 	Status      Status
 	Soft        bool // failed or cancelled, and the run goes on
+	Unresolved  bool // its last attempt was lost, and must not be repeated before a probe or a person says what became of it
 	Doubted     bool // it had ended, and the plan has changed above it: the end may not hold
 	Generation  int  // from 1
 	Attempt     int  // last started in this generation; 0 = none
@@ -93,7 +94,7 @@ func (s *State) NodeAt(i int32) NodeView {
 	if m := r.more; m != nil {
 		v.AllFailures = int(m.before + m.failed())
 		v.Failures, v.Lost, v.Rounds, v.Rewinds = int(m.failed()), int(m.lost), int(m.rounds), int(m.rewinds)
-		v.RetryAt = at(m.retryAt)
+		v.RetryAt, v.Unresolved = at(m.retryAt), m.unresolved
 		v.Cost, v.Usage, v.Reserved = m.cost, m.usage, m.reserved
 		if m.last != nil && !v.Doubted {
 			v.Last, v.Values = m.last, m.last.Values

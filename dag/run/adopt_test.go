@@ -676,3 +676,71 @@ func TestAdoptRenewsAccumulators(t *testing.T) {
 func end(node string) machine.Body {
 	return &machine.FinishedBody{Node: node, Generation: 1, Attempt: 1, Status: machine.StatusCompleted, Final: true}
 }
+
+// B-3: an attempt with an effect that must not be repeated, which was cut off, is asked about before its node
+// runs again, also when an edit has changed the node or one above it.
+func TestAdoptAsksWhatBecameOfALostEffect(t *testing.T) {
+	plan := func(change func(*dag.Plan)) *dag.Graph {
+		p := &dag.Plan{Format: dag.Format, Name: "once", Nodes: []dag.Node{
+			{ID: "a", Kind: "exec", Effect: "pure", With: []byte(`{"argv":["a"]}`)},
+			{ID: "send", Kind: "exec", Effect: "once", Needs: []string{"a"}, With: []byte(`{"argv":["send"]}`)},
+		}}
+		change(p)
+		g, err := dag.NewGraph(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	for what, edit := range map[string]func(*dag.Plan){
+		"the node":       func(p *dag.Plan) { p.Nodes[1].With = []byte(`{"argv":["send","other"]}`) },
+		"the node above": func(p *dag.Plan) { p.Nodes[0].With = []byte(`{"argv":["other"]}`) },
+		"the effect":     func(p *dag.Plan) { p.Nodes[1].Effect = "idempotent" },
+		"all of them": func(p *dag.Plan) {
+			p.Nodes[0].With, p.Nodes[1].With, p.Nodes[1].Effect = []byte(`{"argv":["other"]}`), []byte(`{"argv":["other"]}`), "idempotent"
+		},
+	} {
+		m := disktest.NewMem()
+		r := create(t, memOptions(m.FS()), plan(func(*dag.Plan) {}))
+		for _, b := range []machine.Body{
+			&machine.StartedBody{Node: "a", Generation: 1, Attempt: 1},
+			&machine.FinishedBody{Node: "a", Generation: 1, Attempt: 1, Status: machine.StatusCompleted, Final: true},
+			&machine.StartedBody{Node: "send", Generation: 1, Attempt: 1},
+		} {
+			if _, err := r.Record(start0.Add(time.Minute), b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.Abandon()
+		r, _ = reopen(t, memOptions(m.FS()))
+		if _, err := r.Adopt(start0.Add(time.Hour), plan(edit), inputs, nil); err != nil {
+			t.Fatal(what, err)
+		}
+		if err := r.Resume(start0.Add(time.Hour), "apply", nil); err != nil {
+			t.Fatal(what, err)
+		}
+		asked := false
+		for range 5 {
+			cmds, _ := r.State().Decide(start0.Add(2*time.Hour), 4)
+			for _, c := range cmds {
+				switch {
+				case c.Op == machine.Start && c.Node == "a":
+					for _, b := range []machine.Body{&machine.StartedBody{Node: "a", Generation: c.Generation, Attempt: c.Attempt},
+						&machine.FinishedBody{Node: "a", Generation: c.Generation, Attempt: c.Attempt, Status: machine.StatusCompleted, Final: true}} {
+						if _, err := r.Record(start0.Add(2*time.Hour), b); err != nil {
+							t.Fatal(what, err)
+						}
+					}
+				case c.Op == machine.Resolve && c.Node == "send":
+					asked = true
+				case c.Op == machine.Start && c.Node == "send":
+					t.Errorf("%s: it starts again and nobody was asked", what)
+				}
+			}
+		}
+		if !asked {
+			t.Errorf("%s: nobody was asked", what)
+		}
+		r.Close()
+	}
+}

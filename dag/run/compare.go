@@ -38,6 +38,7 @@ type NodeDiff struct {
 	Changes []Change // of DoChanged: what differs
 	Effect  string
 	Again   bool     // it has run and runs again: generation + 1
+	Asks    bool     // an attempt of it was cut off, which must not be repeated before somebody says what became of it; its record stays
 	Maybe   bool     // of DoBlocked and DoRun: only if what comes before it gives something else than it gave
 	Leaves  []string // of DoRemoved: files that it wrote and that no node of the new plan writes; they stay where they are
 	recheck bool     // its result stays, in doubt
@@ -174,7 +175,8 @@ func (c *comparison) node(i int32) NodeDiff {
 	default:
 		d.Do, d.Maybe = DoRun, v.Doubted
 	}
-	d.Again = m.dirty && (v.Attempt > 0 || ended(v.Status) || v.Doubted || v.Status == machine.Asking)
+	d.Asks = v.Unresolved
+	d.Again = m.dirty && !d.Asks && (v.Attempt > 0 || ended(v.Status) || v.Doubted || v.Status == machine.Asking)
 	m.loud = above.loud || m.dirty && !d.Maybe && (n.Loud() || slices.Contains(d.Why, "needs"))
 	return c.item(o, i, d)
 }
