@@ -5,6 +5,7 @@ import (
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/run"
 	"dagrun.dev/dag/run/statedir"
+	"slices"
 )
 
 // PlanFormat is the version of a saved plan.
@@ -154,14 +155,15 @@ func BuildPlan(in PlanInput) *Plan {
 
 func (t *PlanTotals) add(n *PlanNode) {
 	t.Run++
+	from := 0
 	if n.When != "" || len(n.RunsWith) > 0 {
 		t.Maybe++
+		from = 1 // the least is that it does not run
 	}
 	if n.Unknown {
 		t.Unknown++
 	}
-	from := 0
-	if n.Maybe { // the least is that it does not run
+	if n.Maybe {
 		t.IfNew++
 		from = 1
 	}
@@ -179,6 +181,9 @@ func planNode(in PlanInput, i int32, diff map[string]run.NodeDiff) PlanNode {
 	}
 	if d, ok := diff[n.ID]; ok {
 		out.Do, out.Why, out.Maybe, out.Changes = d.Do, d.Why, d.Maybe, d.Changes
+		if d.Asks {
+			out.Why = append(slices.Clip(out.Why), "it is asked first what became of the attempt that was cut off")
+		}
 		if d.Do == run.DoAdded {
 			out.Do, out.Why = run.DoRun, []string{"new in the specification"}
 		}

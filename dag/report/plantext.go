@@ -36,7 +36,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 		p.writeNode(out, i, width)
 	}
 	for _, l := range p.Limits {
-		fmt.Fprintf(out, "\nLimit: %s\n", l)
+		fmt.Fprintf(out, "\nChanged: %s\n", l)
 	}
 	for _, b := range p.Breakers {
 		fmt.Fprintf(out, "\nBreaker: %s\n", b)
@@ -159,7 +159,7 @@ func (p *Plan) writeTotals(out io.Writer) {
 		fmt.Fprintf(out, "Time:   %s of work, %s at best in parallel\n", Duration(t.Seconds[1]), Duration(t.Longest))
 	}
 	if t.USD[2] > 0 || t.Unknown > 0 {
-		fmt.Fprintf(out, "Cost:   low $%s, expected $%s, high $%s", t.USD[0].String(), t.USD[1].String(), t.USD[2].String())
+		fmt.Fprintf(out, "Cost:   %s", usdTotal(t.USD))
 		if t.Unknown > 0 {
 			fmt.Fprintf(out, "; %s of unknown cost, counted at what is reserved", count(t.Unknown, "node"))
 		}
@@ -168,7 +168,7 @@ func (p *Plan) writeTotals(out io.Writer) {
 	if b := p.Budget; b.CapUSD > 0 || b.WarnUSD > 0 || b.CapTokens > 0 || b.Wall > 0 {
 		fmt.Fprintf(out, "Budget: %s\n", budgetText(b, p.SpentUSD))
 	}
-	if b := p.Budget; b.CapUSD > 0 && p.SpentUSD+t.USD[1] > b.CapUSD {
+	if b := p.Budget; b.CapUSD > 0 && t.USD[1] > 0 && p.SpentUSD+t.USD[1] > b.CapUSD {
 		fmt.Fprintf(out, "The expected cost passes the cap: the run will pause before the call that could.\n")
 	}
 }
@@ -214,10 +214,18 @@ func count(n int, what string) string {
 }
 
 func usdRange(r [3]dag.USD) string {
-	if r[0] == r[2] {
-		return "$" + r[1].String()
+	low, high := r[0].String(), r[2].String()
+	if low == high { // as printed
+		return "$" + low
 	}
-	return "$" + r[0].String() + " to $" + r[2].String()
+	return "$" + low + " to $" + high
+}
+
+func usdTotal(r [3]dag.USD) string {
+	if low, high := r[0].String(), r[2].String(); low == high {
+		return "$" + low
+	}
+	return fmt.Sprintf("low $%s, expected $%s, high $%s", r[0].String(), r[1].String(), r[2].String())
 }
 
 // Duration prints seconds as people say them: 0.25s, 7.5s, 3m05s, 2h10m. Nothing for an unknown

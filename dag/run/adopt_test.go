@@ -98,7 +98,7 @@ func TestCompareShowsLimits(t *testing.T) {
 		p.Budget.CapUSD = 120e6
 		p.Pools = []dag.Pool{{Name: "llm", Size: 3}}
 	}))
-	if !slices.Equal(d.Limits, []string{"budget.capUSD 100.00 -> 120.00", "pools changed"}) || d.Count(DoReuse) != 4 || d.Count(DoRun) != 2 || d.Same {
+	if !slices.Equal(d.Limits, []string{"budget.capUSD 100.00 -> 120.00", "pools: llm added"}) || d.Count(DoReuse) != 4 || d.Count(DoRun) != 2 || d.Same {
 		t.Errorf("%v, %s", d.Limits, doing(d))
 	}
 }

@@ -1,6 +1,8 @@
 package run
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -347,11 +349,49 @@ func limits(a, b *dag.Plan) []string {
 		{"categories", a.Categories, b.Categories}, {"prices", a.Prices, b.Prices},
 		{"accumulators", a.Accumulators, b.Accumulators}, {"phases", a.Phases, b.Phases},
 	} {
-		x, _ := dag.AppendJSON(nil, t.x)
-		y, _ := dag.AppendJSON(nil, t.y)
-		if string(x) != string(y) {
-			list = append(list, t.name+" changed")
+		for _, name := range changedNames(entries(t.x), entries(t.y)) {
+			list = append(list, t.name+": "+name)
 		}
+	}
+	return list
+}
+
+// An entry is one of a list that a plan holds, with the field that names it.
+type entry struct{ name, text string }
+
+func entries(list any) (out []entry) {
+	raw, _ := dag.AppendJSON(nil, list)
+	var all []json.RawMessage
+	_ = json.Unmarshal(raw, &all) // null is an empty list
+	for _, e := range all {
+		var key struct{ Name, Model, Group string }
+		_ = json.Unmarshal(e, &key)
+		out = append(out, entry{cmp.Or(key.Name, key.Model, key.Group), string(e)})
+	}
+	return out
+}
+
+// changedNames says which entries of two lists are not the same, those of the new one first.
+func changedNames(was, is []entry) (list []string) {
+	named := func(in []entry, name string) bool {
+		return slices.ContainsFunc(in, func(e entry) bool { return e.name == name })
+	}
+	for _, e := range is {
+		switch {
+		case slices.Contains(was, e):
+		case named(was, e.name):
+			list = append(list, e.name+" changed")
+		default:
+			list = append(list, e.name+" added")
+		}
+	}
+	for _, e := range was {
+		if !named(is, e.name) {
+			list = append(list, e.name+" removed")
+		}
+	}
+	if len(list) == 0 && !slices.Equal(was, is) {
+		list = append(list, "another order")
 	}
 	return list
 }

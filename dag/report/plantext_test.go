@@ -1,0 +1,44 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"dagrun.dev/dag"
+)
+
+// T-4: the least that a plan costs is without what stands under a condition; equal ends are one number; a cap
+// is spoken of only where something is to be paid.
+func TestTotalsOfAPlan(t *testing.T) {
+	sure := PlanNode{USD: [3]dag.USD{1e6, 2e6, 9e6}}
+	for _, x := range []struct {
+		what  string
+		nodes []PlanNode
+		spent dag.USD
+		want  string
+	}{
+		{"sure", []PlanNode{sure}, 0, "low $1.00, expected $2.00, high $9.00"},
+		{"under a condition", []PlanNode{sure, {When: "x", USD: sure.USD}}, 0, "low $1.00, expected $4.00, high $18.00"},
+		{"below one", []PlanNode{{RunsWith: []string{"a"}, USD: sure.USD}}, 0, "low $0.00, expected $2.00, high $9.00"},
+		{"perhaps", []PlanNode{{Maybe: true, USD: sure.USD}}, 0, "low $0.00, expected $2.00, high $9.00"},
+		{"equal as printed", []PlanNode{{USD: [3]dag.USD{51204, 51210, 51211}}}, 0, "Cost:   $0.0512\n"},
+		{"beyond the cap", []PlanNode{{USD: [3]dag.USD{8e6, 8e6, 8e6}}}, 3e6, "passes the cap"},
+	} {
+		p := Plan{Budget: dag.Budget{CapUSD: 10e6}, SpentUSD: x.spent}
+		for k := range x.nodes {
+			p.Totals.add(&x.nodes[k])
+		}
+		if got := totals(&p); !strings.Contains(got, x.want) {
+			t.Errorf("%s: %q is not in\n%s", x.what, x.want, got)
+		}
+	}
+	if got := totals(&Plan{Budget: dag.Budget{CapUSD: 1e6}, SpentUSD: 3e6}); strings.Contains(got, "passes") {
+		t.Errorf("nothing is to run:\n%s", got)
+	}
+}
+
+func totals(p *Plan) string {
+	var b strings.Builder
+	p.writeTotals(&b)
+	return b.String()
+}
