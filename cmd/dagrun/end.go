@@ -107,6 +107,5 @@ func (s *session) tellNothing(st *report.Status) error {
 		e.Nothing = true
 		return printJSON(s.cmd.OutOrStdout(), e)
 	}
-	_, err := fmt.Fprintf(s.cmd.OutOrStdout(), "Nothing to do: %s is complete in %s.\n", st.Name, st.Dir)
-	return err
+	return st.WriteNothing(s.cmd.OutOrStdout())
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -55,6 +56,7 @@ type Status struct {
 	Checkpoint []string                       `json:"checkpoints,omitempty"`
 	Questions  []machine.EscalationOpenedBody `json:"questions,omitempty"`
 	Drifted    []string                       `json:"drifted_artifacts,omitempty"` // live files that are not as recorded, and what becomes of them
+	Artifacts  []string                       `json:"artifacts,omitempty"`         // paths
 	Next       string                         `json:"next,omitempty"`
 	NextSteps  []string                       `json:"next_commands,omitempty"` // ready to be typed
 }
@@ -128,6 +130,9 @@ func NewStatus(r *run.Run, dir string, now time.Time) *Status {
 		for _, c := range list {
 			s.Checkpoint = append(s.Checkpoint, c.ID)
 		}
+	}
+	for _, p := range r.LivePaths() {
+		s.Artifacts = append(s.Artifacts, filepath.Join(dir, p))
 	}
 	s.Next, s.NextSteps = s.next(st)
 	return s

@@ -77,6 +77,14 @@ func (s *Status) WriteText(w io.Writer) error {
 	return r.out.Flush()
 }
 
+// WriteNothing says of a run that is complete that there is nothing to do, and where what it made is.
+func (s *Status) WriteNothing(w io.Writer) error {
+	r := rows{bufio.NewWriter(w)}
+	fmt.Fprintf(r.out, "Nothing to do: %s is complete in %s; dagrun apply --fresh begins anew.\n", s.Name, s.Dir)
+	r.paths("Artifacts", s.Artifacts, "")
+	return r.out.Flush()
+}
+
 // WriteNext prints what the user can do; nothing when there is nothing to do.
 func (s *Status) WriteNext(w io.Writer) error {
 	r := rows{bufio.NewWriter(w)}
@@ -118,7 +126,7 @@ func bracketed(reason string) string {
 func Instant(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") }
 
 func (s *Status) writeProgress(r rows) {
-	ended := s.Nodes - s.Open
+	ended := s.Nodes - s.Open - (s.Failed - s.Allowed) // what failed for good is not done
 	r.row("Progress", "%s %d/%d nodes (%d%%)", bar(float64(ended), float64(s.Nodes)), ended, s.Nodes, percent(ended, s.Nodes))
 	r.row("Nodes", "%s", s.Counts)
 	for _, p := range s.Phases {

@@ -94,14 +94,11 @@ func NewSummary(r *run.Run, o run.Options, s *Status) (*Summary, error) {
 	sum := &Summary{RunID: s.RunID, Name: s.Name, Status: s.Status, Reason: ReasonText(s.Reason, s.Node, s.Message),
 		Started: s.Created, Ended: s.Updated, Active: s.Active, Counts: s.Counts, Errors: s.Errors, CostUSD: s.CostUSD, Usage: s.Usage,
 		Phases: s.Phases, Series: s.Series, Shares: s.Shares, Retries: h.Retries, Waits: h.Waits, Waited: h.Waited.Seconds(), Breakers: h.Breakers,
-		Degraded: s.Degraded, Warnings: warnings(st), Checkpoint: s.Checkpoint, Logs: filepath.Join(dir, run.Dir, run.LogsDir)}
+		Degraded: s.Degraded, Warnings: warnings(st), Checkpoint: s.Checkpoint, Artifacts: s.Artifacts, Logs: filepath.Join(dir, run.Dir, run.LogsDir)}
 	for _, f := range s.Failures {
 		if f.Allowed {
 			sum.Allowed = append(sum.Allowed, f)
 		}
-	}
-	for _, p := range r.LivePaths() {
-		sum.Artifacts = append(sum.Artifacts, filepath.Join(dir, p))
 	}
 	for _, p := range r.LeftPaths() {
 		sum.Left = append(sum.Left, filepath.Join(dir, p))

@@ -184,8 +184,16 @@ func killed(err error) bool {
 	return ok && st.Signaled() && st.Signal() == syscall.SIGKILL
 }
 
-// tail is the end of an output on one line.
+// tailSize is about how many bytes of an output are shown.
+const tailSize = 300
+
+// tail is the end of an output on one line, in whole words.
 func tail(out []byte) string {
-	s := strings.Join(strings.Fields(string(out)), " ")
-	return strings.ToValidUTF8(s[max(0, len(s)-300):], "")
+	words := strings.Fields(strings.ToValidUTF8(string(out), ""))
+	size, from := 0, len(words)
+	for from > 0 && size < tailSize {
+		from--
+		size += len(words[from]) + 1
+	}
+	return strings.Join(words[from:], " ")
 }
