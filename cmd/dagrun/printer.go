@@ -99,7 +99,7 @@ func (p *printer) event(e *machine.Event) {
 	case *machine.StartedBody:
 		p.running = append(p.running, b.Node)
 	case *machine.LLMCallStartedBody:
-		p.line(fmt.Sprintf("asks     %s  about %d tokens", b.Node, b.PromptTokens), false)
+		p.line(fmt.Sprintf("asks     %s  about %s", b.Node, report.Count(b.PromptTokens, "token")), false)
 	case *machine.FinishedBody:
 		p.line(p.finished(b, took, e.Time), b.Status != machine.StatusCompleted && b.Status != machine.StatusSkipped)
 		p.money()
@@ -117,7 +117,7 @@ func (p *printer) event(e *machine.Event) {
 		p.line("breaker  "+report.BreakerText(b, clock(e.Time)), true)
 	case *machine.BudgetWarnedBody:
 		if b.Limit == "tokens" {
-			p.line(fmt.Sprintf("budget   warning: %d tokens spent", b.Tokens), true)
+			p.line(fmt.Sprintf("budget   warning: %s spent", report.Count(int(b.Tokens), "token")), true)
 		} else {
 			p.line("budget   warning: $"+b.SpentUSD.String()+" spent", true)
 		}
@@ -130,7 +130,7 @@ func (p *printer) event(e *machine.Event) {
 			p.line("changed  "+strings.Join(b.Nodes, ", ")+": run again, what they read is not what it was", false)
 			break
 		}
-		p.line(fmt.Sprintf("rewound  to %s, %d nodes run again: %s", b.To, len(b.Nodes), b.Reason), true)
+		p.line(fmt.Sprintf("rewound  to %s, %s to run again: %s", b.To, report.Count(len(b.Nodes), "node"), b.Reason), true)
 	}
 }
 

@@ -49,6 +49,10 @@ specification says now; only limits can be changed. To go on under a changed spe
 				return err
 			}
 			s.warn(rep)
+			if rep.Dropped != nil && rep.Dropped.CostUSD > 0 {
+				s.note("the run can go on now, and does not before you say so: dagrun resume --output-dir " + dir)
+				return errors.Join(r.Close(), exit(exitPaused))
+			}
 			s.crash.live = true
 			if err := s.ready(r, again, &limits, &pieces); err != nil || s.nothing {
 				return errors.Join(err, r.Close())
@@ -59,7 +63,7 @@ specification says now; only limits can be changed. To go on under a changed spe
 	runs.addState(c)
 	h.add(c)
 	c.Flags().BoolVar(&again, "again", false, "go on with a run that has failed for good or was cancelled")
-	c.Flags().BoolVar(&salvage, "salvage", false, "go on with the events before a damage of the log; the damaged log is kept under archives")
+	c.Flags().BoolVar(&salvage, "salvage", false, "go on with the events before a damage of the log, at once unless what followed was paid for; the damaged log is kept under archives")
 	limits.add(c)
 	pieces.add(c)
 	return c

@@ -40,7 +40,7 @@ func BreakerText(b *machine.BreakerChangedBody, instant func(time.Time) string) 
 	what := "is half-open, one attempt tries it"
 	switch {
 	case onlyCounts(b):
-		what = "counts " + count(int(b.Counts.Failures), "failure")
+		what = "counts " + Count(int(b.Counts.Failures), "failure")
 	case b.State == "closed":
 		what = "has closed"
 	case b.State == "open":

@@ -79,7 +79,7 @@ func (d *drawing) heading() string {
 			maybe++
 		}
 	}
-	parts := []string{count(d.g.Len(), "node")}
+	parts := []string{Count(d.g.Len(), "node")}
 	if maybe > 0 {
 		parts[0] += fmt.Sprintf(" (%d on a condition)", maybe)
 	}
@@ -225,7 +225,7 @@ func (d *drawing) node(i int32, indent string) {
 		tip = append(tip, only)
 	}
 	if n.Again > 0 {
-		tip = append(tip, "needs that fail run again, "+count(n.Again, "time")+" at most")
+		tip = append(tip, "needs that fail run again, "+Count(n.Again, "time")+" at most")
 	}
 	if int(i) < len(d.notes) && len(d.notes[i]) > 0 {
 		if first := d.notes[i][0]; len(first) <= noteMost {

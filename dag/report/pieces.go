@@ -78,7 +78,7 @@ func (p *Pieces) WriteText(w io.Writer) error {
 		return nil
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-12s %s\n", "COMPLETE", count(p.Complete, "node"))
+	fmt.Fprintf(&b, "%-12s %s\n", "COMPLETE", Count(p.Complete, "node"))
 	for _, x := range p.Partial {
 		fmt.Fprintf(&b, "%-12s %s: %s\n", "PARTIAL", x.Node, Plain(x.Kept))
 	}

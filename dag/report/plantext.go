@@ -13,7 +13,7 @@ import (
 // WriteText prints the plan for people.
 func (p *Plan) WriteText(w io.Writer) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "Plan: %s%s, %s, digest %s\n", p.Name, titled(p.Title), count(len(p.Nodes), "node"), shortDigest(p.Digest))
+	fmt.Fprintf(out, "Plan: %s%s, %s, digest %s\n", p.Name, titled(p.Title), Count(len(p.Nodes), "node"), shortDigest(p.Digest))
 	switch {
 	case p.Run.ID == "":
 		fmt.Fprintf(out, "Run:  none yet in %s\n", p.Run.Dir)
@@ -78,7 +78,7 @@ func (n *PlanNode) details() []string {
 		needs = fmt.Sprintf("needs %d of", n.AtLeast)
 	}
 	if n.Again > 0 {
-		needs = fmt.Sprintf("needs %d of (those that fail run again, %s at most)", n.AtLeast, count(n.Again, "time"))
+		needs = fmt.Sprintf("needs %d of (those that fail run again, %s at most)", n.AtLeast, Count(n.Again, "time"))
 	}
 	add(needs, n.Needs)
 	if only := onlyWhen(n.When, n.RunsWith); only != "" {
@@ -161,7 +161,7 @@ func (p *Plan) writeTotals(out io.Writer) {
 	if t.USD[2] > 0 || t.Unknown > 0 {
 		fmt.Fprintf(out, "Cost:   %s", usdTotal(t.USD))
 		if t.Unknown > 0 {
-			fmt.Fprintf(out, "; %s of unknown cost, counted at what is reserved", count(t.Unknown, "node"))
+			fmt.Fprintf(out, "; %s of unknown cost, counted at what is reserved", Count(t.Unknown, "node"))
 		}
 		fmt.Fprintln(out)
 	}
@@ -204,9 +204,7 @@ func titled(title string) string {
 }
 
 // Count prints a number of things: 1 node, 2 nodes.
-func Count(n int, what string) string { return count(n, what) }
-
-func count(n int, what string) string {
+func Count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}

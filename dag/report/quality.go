@@ -106,7 +106,7 @@ func (q *Quality) WriteText(w io.Writer) error {
 		r.row("Quality", "nothing was said of it")
 	}
 	for _, t := range q.Types {
-		text := count(t.Entries, "time")
+		text := Count(t.Entries, "time")
 		for _, k := range sortedNames(t.Results) {
 			text += fmt.Sprintf(", %s %d", k, t.Results[k])
 		}
@@ -163,7 +163,7 @@ func (b *Budget) WriteText(w io.Writer) error {
 	r.row("Tokens", "%s", tokens)
 	r.row("Reserved", "$%s for attempts under way", b.Reserved)
 	for _, k := range b.Kinds {
-		r.row(k.Kind, "$%s in %s", k.CostUSD, count(k.Attempts, "attempt"))
+		r.row(k.Kind, "$%s in %s", k.CostUSD, Count(k.Attempts, "attempt"))
 	}
 	writeShares(r, b.Shares)
 	return r.out.Flush()

@@ -250,7 +250,7 @@ func (s *Status) writeNodes(r rows) {
 	if len(s.Checkpoint) > 0 {
 		r.row("Checkpoints", "%d (%s)", len(s.Checkpoint), strings.Join(s.Checkpoint, ", "))
 	}
-	r.row("Errors", "%s; %s", s.Errors, count(s.Warnings, "warning"))
+	r.row("Errors", "%s; %s", s.Errors, Count(s.Warnings, "warning"))
 	for _, d := range s.Drifted {
 		r.row("Artifact", "%s", d)
 	}

@@ -185,7 +185,7 @@ func (s *Summary) WriteText(w io.Writer) error {
 	if s.Retries+s.Waits > 0 {
 		waits := ""
 		if s.Waits > 0 {
-			waits = ", " + count(s.Waits, "wait") + " for a given instant"
+			waits = ", " + Count(s.Waits, "wait") + " for a given instant"
 		}
 		r.row("Retries", "%d%s; %s of waiting in all", s.Retries, waits, Duration(max(s.Waited, 0.01)))
 	}

@@ -19,6 +19,7 @@ type Report struct {
 	InFlight []string // nodes whose attempts were under way, in plan order
 	Edited   []string // artifacts that a user changed: kept aside and adopted
 	Restored []string // live files brought back to the recorded version
+	Dropped  *Dropped // what Options.Salvage has cut off; nil = nothing was damaged
 	Warnings []string // everything above and more as lines for the user
 }
 
@@ -107,8 +108,8 @@ func present(o Options) error {
 }
 
 // waysOut lists what the user can do about a damage at an event. Going back to a checkpoint takes the
-// events up to it.
-func waysOut(own disk.FS, line int64) string {
+// events up to it. more stands before the last of them.
+func waysOut(own disk.FS, line int64, more ...string) string {
 	ways := []string{"put back a copy of the file"}
 	var before, all []string
 	list, _ := own.ReadDir(checkpoints)
@@ -128,7 +129,7 @@ func waysOut(own disk.FS, line int64) string {
 	case len(all) > 0:
 		ways = append(ways, "take the files of a checkpoint from "+own.Path(checkpoints)+" ("+strings.Join(all, ", ")+")")
 	}
-	return strings.Join(ways, ", ") + ", or keep this run aside and begin anew (dagrun apply --fresh)"
+	return strings.Join(append(ways, more...), ", ") + ", or keep this run aside and begin anew (dagrun apply --fresh)"
 }
 
 func (r *Run) open(rep *Report) error {
@@ -194,7 +195,7 @@ func (r *Run) folder(rep *Report) func(*machine.Event, *eventlog.Envelope) error
 			if errors.As(err, &d) {
 				return err
 			}
-			return &eventlog.Damaged{File: r.own.Path(logFile), Line: e.Seq, Why: "cannot have happened: " + err.Error(), WayOut: waysOut(r.own, e.Seq)}
+			return &eventlog.Damaged{File: r.own.Path(logFile), Line: e.Seq, Why: "cannot have happened: " + err.Error(), WayOut: r.waysOutOfLog(e.Seq)}
 		}
 		rep.Folded++
 		r.projected(e)
@@ -209,9 +210,17 @@ func (r *Run) folder(rep *Report) func(*machine.Event, *eventlog.Envelope) error
 func (r *Run) explain(err error) error {
 	var d *eventlog.Damaged
 	if errors.As(err, &d) {
-		d.WayOut = waysOut(r.own, d.Line)
+		d.WayOut = r.waysOutOfLog(d.Line)
 	}
 	return err
+}
+
+// waysOutOfLog are those of a damage at a line of the log.
+func (r *Run) waysOutOfLog(line int64) string {
+	if line == 1 { // 0 is the end, which is missing
+		return waysOut(r.own, line)
+	}
+	return waysOut(r.own, line, "go on with the events before it (dagrun resume --salvage)")
 }
 
 // load restores the newest usable snapshot and returns its head, the zero Head when the log must be

@@ -453,6 +453,7 @@ func TestLostLogIsDamage(t *testing.T) {
 
 // S-4: the way back to a checkpoint before the damage works, and keeps what was there.
 func TestRevertBehindADamage(t *testing.T) {
+	known := map[string]string{"an event changed": "$0.25 that were spent, which the budget does not count any more: going on pays again for b1"}
 	for name, spoil := range map[string]func(*testing.T, disk.FS){
 		"an event changed": func(t *testing.T, f disk.FS) {
 			s := text(t, f, Dir+"/events.ndjson")
@@ -482,6 +483,10 @@ func TestRevertBehindADamage(t *testing.T) {
 			}
 			if got := text(t, m.FS(), Dir+"/archives/damaged-2026-03-01T13-00-00-000Z/events.ndjson.damaged"); got != damaged {
 				t.Error("the damaged log was not kept as it was")
+			}
+			if said := strings.Join(rep.Warnings, "\n"); !strings.Contains(said, known[name]) || !strings.Contains(said, "dagrun resume --salvage") ||
+				rep.Dropped == nil || (rep.Dropped.CostUSD > 0) != (known[name] != "") {
+				t.Errorf("dropped %+v, said %s", rep.Dropped, said)
 			}
 			if _, err := r.Revert(start0.Add(time.Hour), "cp-1"); err != nil {
 				t.Fatal(err)

@@ -48,8 +48,14 @@ func (r *Run) salvage(rep *Report) error {
 	if err := r.keepPrefix(good.Offset); err != nil {
 		return err
 	}
+	if rep.Dropped, err = readDropped(r.own, dir+"/"+logFile+".damaged", good.Offset); err != nil {
+		return err
+	}
 	rep.warn("%v", d)
 	rep.warn("the run goes on with its first %d events; what followed is kept in %s", good.Seq, path.Join(Dir, dir))
+	if rep.Dropped.CostUSD > 0 {
+		rep.warn("what followed tells of $%s that were spent, which the budget does not count any more: going on pays again for %s", rep.Dropped.CostUSD, some(rep.Dropped.Paid))
+	}
 	return nil
 }
 
