@@ -47,7 +47,7 @@ func newReplay() *cobra.Command {
 				if logs {
 					verdict += "; the logs were made anew"
 				}
-				_, err = fmt.Fprintf(c.OutOrStdout(), "%d events, run %s is %s: %s\n", v.Seq, v.ID, v.Status, verdict)
+				_, err = fmt.Fprintf(c.OutOrStdout(), "%d events, which leave run %s %s: %s\n", v.Seq, v.ID, v.Status, verdict)
 			}
 			if err == nil && !same && !write {
 				return exit(exitDamaged)

@@ -72,6 +72,24 @@ func (d *decision) again(i int32) (sent, waits bool) {
 	return true, false
 }
 
+// CleanedUp returns, of a run that has failed, the clean-up nodes (always) that ended before something they need
+// had, and what has run below them: when the run is resumed all the same, it is to be cleaned up after it anew.
+func (s *State) CleanedUp() (ids []string) {
+	var early []int32
+	for i := range int32(len(s.recs)) {
+		waits := func(j int32) bool { return s.settled[j] == unsettled }
+		if s.graph.Node(i).Always && s.recs[i].phase == ended && slices.ContainsFunc(s.graph.Needs(i), waits) {
+			early = append(early, i)
+		}
+	}
+	for _, i := range s.below(early, -1) {
+		if s.recs[i].begun() {
+			ids = append(ids, s.graph.Node(i).ID)
+		}
+	}
+	return ids
+}
+
 // below returns, in index order, nodes and all that depend on them, without one.
 func (s *State) below(list []int32, without int32) []int32 {
 	seen := map[int32]bool{without: true}

@@ -25,7 +25,13 @@ func (r *Run) Resume(now time.Time, by string, rescue Rescue) error {
 	if err != nil {
 		return err
 	}
-	return r.RecordDurable(now, &machine.RunResumedBody{By: by, Lost: lost})
+	bodies := []machine.Body{&machine.RunResumedBody{By: by, Lost: lost}}
+	if r.state.Run().Status == machine.RunBroken {
+		if list := r.state.CleanedUp(); len(list) > 0 {
+			bodies = append(bodies, &machine.RewoundBody{To: list[0], Nodes: list, Reason: "the run goes on and is to be cleaned up after it anew"})
+		}
+	}
+	return r.RecordDurable(now, bodies...)
 }
 
 // lose ends the attempts that the last process left under way, and brings the files they had
