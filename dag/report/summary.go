@@ -181,7 +181,10 @@ func (s *Summary) WriteText(w io.Writer) error {
 		r.row("Phase", "%s %d/%d", p.Name, p.Ended, p.Nodes)
 	}
 	writeSeries(r, s.Series)
-	writeShares(r, s.Shares)
+	if len(s.Shares) > 0 {
+		r.row("Cost", "$%s", s.CostUSD)
+		writeShares(r, s.Shares)
+	}
 	if s.Retries+s.Waits > 0 {
 		waits := ""
 		if s.Waits > 0 {
