@@ -20,9 +20,14 @@ import (
 // nothing of it counts for the run: it is for the person who decides whether to pay again.
 type Dropped struct {
 	Events  int      // lines that still are events
+	Unread  bool     // there was more, or may have been: a line that is none, or a log without its end
+	Calls   bool     // there are calls of models among them
 	CostUSD dag.USD  // that their ends of attempts tell
 	Paid    []string // nodes with a completed attempt that cost something, in log order
 }
+
+// Paying reports whether something that was dropped may have been paid for.
+func (d *Dropped) Paying() bool { return d.CostUSD > 0 || d.Calls || d.Unread }
 
 // readDropped reads the lines of a log from an offset on as far as they can be read, in any order and state.
 func readDropped(fsys disk.FS, name string, from int64) (*Dropped, error) {
@@ -31,13 +36,18 @@ func readDropped(fsys disk.FS, name string, from int64) (*Dropped, error) {
 		return nil, err
 	}
 	defer f.Close()
-	d := &Dropped{}
+	d := &Dropped{Unread: true}
+	if fi, err := f.Stat(); err == nil {
+		d.Unread = fi.Size() <= from // all of it is good: its end is missing
+	}
 	in := bufio.NewScanner(io.NewSectionReader(f, from, 1<<62))
 	in.Buffer(nil, eventlog.MaxLine)
 	for in.Scan() {
 		d.add(in.Bytes())
 	}
-	if err := in.Err(); err != nil && !errors.Is(err, bufio.ErrTooLong) { // what follows so long a line is nobody's guess
+	if err := in.Err(); errors.Is(err, bufio.ErrTooLong) {
+		d.Unread = true
+	} else if err != nil {
 		return nil, err
 	}
 	return d, nil
@@ -48,17 +58,22 @@ func (d *Dropped) add(line []byte) {
 		Type    machine.Type    `json:"type"`
 		Payload json.RawMessage `json:"payload"`
 	}
-	if json.Unmarshal(line, &e) != nil {
-		return
+	err := json.Unmarshal(line, &e)
+	var body machine.Body
+	if err == nil {
+		body, err = machine.DecodePayload(e.Type, e.Payload)
 	}
-	body, err := machine.DecodePayload(e.Type, e.Payload)
 	if err != nil {
+		d.Unread = true
 		return
 	}
 	d.Events++
-	if b, ok := body.(*machine.FinishedBody); ok && b.CostUSD > 0 && !b.Reused {
+	switch b := body.(type) {
+	case *machine.LLMCallStartedBody, *machine.LLMCallFinishedBody, *machine.LLMCallFailedBody:
+		d.Calls = true
+	case *machine.FinishedBody:
 		d.CostUSD += b.CostUSD
-		if b.Status == machine.StatusCompleted && !slices.Contains(d.Paid, b.Node) {
+		if b.CostUSD > 0 && b.Status == machine.StatusCompleted && !slices.Contains(d.Paid, b.Node) {
 			d.Paid = append(d.Paid, b.Node)
 		}
 	}

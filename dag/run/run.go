@@ -9,6 +9,7 @@ package run
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -284,6 +285,11 @@ func (r *Run) urgent(e *machine.Event) bool {
 		return true
 	}
 	return false
+}
+
+// Costly reports whether an attempt of any node spends money or must not be repeated unasked.
+func (r *Run) Costly() bool {
+	return slices.ContainsFunc(r.Graph().Plan.Nodes, func(n dag.Node) bool { return r.costly(n.ID) })
 }
 
 // costly reports whether an attempt of a node spends money or must not be repeated unasked. Any

@@ -14,7 +14,8 @@ import (
 )
 
 // salvage cuts a damaged log before its damage. Nothing is lost: what is cut off stands whole in the
-// archive. The log is replaced last, so that a crash before leaves a damaged run to be salvaged again.
+// archive. The log is replaced last, so that a crash before leaves a damaged run to be salvaged again; after it the
+// log is whole.
 func (r *Run) salvage(rep *Report) error {
 	_, _, err := r.probe()
 	var d *eventlog.Damaged
@@ -45,16 +46,18 @@ func (r *Run) salvage(rep *Report) error {
 	if err := errors.Join(r.own.SyncDir(dir), r.own.SyncDir(archives), r.own.SyncDir(".")); err != nil {
 		return err
 	}
-	if err := r.keepPrefix(good.Offset); err != nil {
+	if rep.Dropped, err = readDropped(r.own, dir+"/"+logFile+".damaged", good.Offset); err != nil {
 		return err
 	}
-	if rep.Dropped, err = readDropped(r.own, dir+"/"+logFile+".damaged", good.Offset); err != nil {
+	if err := r.keepPrefix(good.Offset); err != nil {
 		return err
 	}
 	rep.warn("%v", d)
 	rep.warn("the run goes on with its first %d events; what followed is kept in %s", good.Seq, path.Join(Dir, dir))
-	if rep.Dropped.CostUSD > 0 {
-		rep.warn("what followed tells of $%s that were spent, which the budget does not count any more: going on pays again for %s", rep.Dropped.CostUSD, some(rep.Dropped.Paid))
+	if d := rep.Dropped; d.CostUSD > 0 {
+		rep.warn("what followed tells of $%s that were spent, which the budget does not count any more: going on pays again for %s", d.CostUSD, some(d.Paid))
+	} else if d.Paying() {
+		rep.warn("what followed may have been paid for: part of it cannot be read, or tells of calls")
 	}
 	return nil
 }
