@@ -43,6 +43,7 @@ specs: build ## whole offline runs of specs/ and examples/
 	$(GO) test -count=1 -timeout 45m ./specs/... ./examples/...
 
 faults: build ## kill -9 at every event of a corpus run, each in a run of its own (long)
+	DAGRUN_STOPPED=60 $(GO) test -count=1 -run TestScripts/stopped ./cmd/dagrun
 	DAGRUN_KILLS=200 $(GO) test -count=1 -timeout 1h -run KilledAtRandom ./cmd/dagrun
 	DAGRUN_FAULTS=all $(GO) test -count=1 -timeout 6h -run Faults ./specs/...
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -65,6 +66,7 @@ func setupScript(e *testscript.Env) error {
 	e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
 	e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, "state"))
 	e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, "cache"))
+	e.Setenv("DAGRUN_STOPPED", cmp.Or(os.Getenv("DAGRUN_STOPPED"), "1"))
 	e.Values["started"] = map[string]*started{}
 	return os.Mkdir(filepath.Join(e.WorkDir, "home"), 0o700)
 }
