@@ -15,13 +15,13 @@ var (
 	ticked     = regexp.MustCompile(`^ *\[[xX]\] *$`)
 	denied     = regexp.MustCompile(`(?i)^(?: *\[[xX]\])?[ .,;:!=/>({\["'“”‘’—–→…\p{So}\x{fe0f}-]*(?:(?:hm+|well|uh|really|so|absolutely|definitely|certainly|clearly|(?:decision|verdict|answer)[:=])[ ,.?…—–-]+)?(?:` + denial + `|none|n/a|na|n|0|x|(?:just )?(?:kidding|joking)|yes ?/ ?no|y ?/ ?n|\?)` + denialEnd)
 	denialCell = regexp.MustCompile(`(?i)^[ |]*(?:` + denial + `)` + denialEnd)
-	denialLine = regexp.MustCompile(`(?i)^\n?[ ("'“]*(?:` + denial + `)` + denialEnd)
+	denialLine = regexp.MustCompile(`(?i)^\n?[ ("'“]*(?:please |just )?(?:` + denial + `)` + denialEnd)
 	unticked   = regexp.MustCompile(`^ *\[ +\]`)
 )
 
 const (
-	denial = `no|not|nope|nah|nay|nein|non|never|no way|no[ -]?go|false|off|nil|null|void|negative|tbd|tba|tbc|todo|pending|maybe|perhaps|possibly|unclear|unsure|uncertain|undecided|unknown|` +
-		`hold|wait|stop|blocked|denied|refused|rejected|declined|withdrawn|retracted|revoked|cancell?ed|disabled|failed|wrong|` +
+	denial = `no|not|nope|nah|nay|nein|non|never|no way|no[ -]?go|false|off|nil|null|void|negative|tbd|tba|tbc|todo|pending|don't|do not|maybe|perhaps|possibly|unclear|unsure|uncertain|undecided|unknown|` +
+		`hold|wait|stop|blocked|denied|refused|reject|rejected|declined|withdrawn|retracted|revoked|cancell?ed|disabled|failed|wrong|` +
 		`not (?:yet|now|ready|so|really|quite|sure|today|recommended|approved|advised|advisable|possible|granted|justified|ok|okay)`
 	denialEnd = `(?:[ .!]*$|[ ]*[.,;:!?()\]}"'“”’|—–…])`
 )
@@ -29,12 +29,11 @@ const (
 // A contradiction finds the sentences that speak against the most lenient value: a negation right beside one of its
 // word forms, RELEASE also as releasing or released. "does not release memory" is none.
 type contradiction struct {
-	stem             string   // in small letters
+	stems            []string // a sentence without one of them is none; in small letters
 	others           []string // the other values, in small letters
 	no, not, against *regexp.Regexp
 	holds, refused   *regexp.Regexp
 	titled           *regexp.Regexp // a label such as "Verdict:" before another value
-	chosen           *regexp.Regexp // a sentence that takes another value
 }
 
 const (
@@ -43,9 +42,13 @@ const (
 		`should|can|could|must|may|would|ship or|publish or|go to|go into|under any circumstances|comfortable|comfortable with|convinced|confident|happy|willing|able|going|safe|safe to|ready|fit|good|enough|suitable|clear|cleared|mature|recommend|recommended|approve|approved|support|endorse|advise|advised|suggest|` +
 		`justify|warrant|deserve|merit|allow|allowed|permit|permitted|sign off on|agree with|agree to|think|believe|feel|want|wish|consider|vote|go ahead with|proceed with|proceed to|say|accept|grant|qualify|meet|bar)[ ,]+){0,9})`
 	// follow is what goes on behind the word when the reviewed work is meant, not a release note or released memory.
-	follow = `(?:\W*$|["'”’]*[.,;:!?)\]—–…]| +[—–-]|["'”’]* +(?:it|this|that|yet|now|today|until|till|before|after|unless|as|at this|in this|in its|to (?:the public|production|anyone|users|customers)|without|because|since|if|when|while|so|or|and|but|either|here|again|` +
+	follow = `(?:\W*$|["'”’]*[.,;:!?)\]—–…]| +[—–-]|["'”’]* +(?:it|this|that|yet|now|today|until|till|before|after|unless|as|at this|in this|in its|like this|like that|to (?:the public|production|anyone|users|customers)|without|because|since|if|when|while|so|or|and|but|either|here|again|` +
 		`(?:the|your|our) +(?:page|site|website|design|version|build|draft|work|artifact|result|current|present))\b)`
-	titles = `verdict|decision|recommendation|conclusion|ruling|outcome|correction|corrected|corrigendum|update|edit|judge?ment|final|overall|p\.?s\.?|actually|on reflection|on second thoughts?|instead|so|my vote|my call`
+	// lettingOut are words for what the most lenient value allows.
+	lettingOut = `publish(?:ed|ing)?|deploy(?:ed|ing)?|launch(?:ed|ing)?|approv(?:e|ed|ing)|merg(?:e|ed|ing)|sign(?:ed|ing)? off|go(?:ing)? (?:live|out)|push(?:ed|ing)? (?:\w+ )?live|let(?:ting)? \w+ out`
+	bad        = `blocked|held|withheld|denied|refused|rejected|postponed|deferred|delayed|premature|too early|off\b|impossible|out of the question|unwise|inadvisable|withdrawn|revoked|retracted|cancell?ed|vetoed|unjustified|` +
+		`irresponsible|reckless|risky|unsafe|conditional|provisional|wrong|a bad idea|an? (?:mistake|typo|error)`
+	titles = `verdict|decision|recommendation|conclusion|ruling|outcome|answer|result|summary|status|rating|grade|override|overridden|therefore|hence|thus|bottom line|in short|tl;?dr|better|rather|correction|corrected|corrigendum|update|edit|judge?ment|final|overall|p\.?s\.?|actually|on reflection|on second thoughts?|instead|so|my vote|my call`
 )
 
 func newContradiction(d *decisionRule) *contradiction {
@@ -61,18 +64,24 @@ func newContradiction(d *decisionRule) *contradiction {
 	}
 	c := &contradiction{others: low, titled: regexp.MustCompile(`(?i)^(.{0,60}?\b(?:` + strings.Join(append(words, titles), "|") + `)\b[^:=|→]{0,40}?)(?: *(?:[:=,|→—–]|->|=>)[>:|= ]*| +(?:- +|(?:is|becomes|remains|should be|must be|would be|changes to|changed to|to) +))["'“(\[]*` +
 		`(?:(?-i:` + strings.Join(others, "|") + `)(?:$|[^\pL\pN_-])|(?:` + strings.Join(others, "|") + `)[.!"'”)\] ]*$)`)}
-	c.chosen = regexp.MustCompile(`(?:\bI|\bWe|\bwe)(?:'d| would)? +(?:rather +|now +)?(?:go with|say|choose|pick|vote|vote for|recommend|settle on|decide on|decide for) +["'“]?(?:` + strings.Join(others, "|") + `)["'”]?(?: *$|[.,;:!)]| +(?:instead|now|because)\b| +[—–-])`)
 	word := forms(d.Values[0])
 	if word == "" {
-		return c
+		return c // nothing of it is told from ordinary words
 	}
-	c.stem = strings.TrimSuffix(strings.ToLower(d.Values[0]), "e")
+	c.stems = []string{strings.TrimSuffix(strings.ToLower(d.Values[0]), "e"), "publish", "deploy", "launch", "approv", "merg", "sign", "live", "out", "ready"}
+	out := []string{word, lettingOut}
+	for _, w := range strings.Fields(string(d.label)) {
+		if f := forms(strings.ToLower(w)); f != "" && !isTitle.MatchString(w) {
+			out, c.stems = append(out, f), append(c.stems, strings.ToLower(w))
+		}
+	}
+	letOut := `(?:` + strings.Join(out, "|") + `)`
 	article := `(?:(?:a|an|the|this|its|any|your|our) +)?["'“]?`
-	c.no = regexp.MustCompile(`(?i)\b(?:no|no[ -]go for) +(?:immediate +|public +)?["'“]?` + word + follow)
-	c.not = regexp.MustCompile(`(?i)(?:\bnot|n't|\bnever|\bcannot|\bnobody|\bno one|\bby no means|\bnot in a state|\bunable|\bunfit|\bunready|\bunsuitable|\bfar from|\btoo early|\bpremature)(?: +|, under any circumstances, +)` + between + `["'“]?` + word + `(?:[ -](?:ready|able|worthy|quality|material)\b|` + follow + `)`)
-	c.against = regexp.MustCompile(`(?i)\b(?:against|opposed to|object to) +` + article + word + follow)
-	c.holds = regexp.MustCompile(`(?i)\b(?:hold|holds|hold off|hold off on|refrain from|avoid|advise not to|hold back|holds back|withhold|withholds|block|blocks|delay|postpone|stop|refuse|deny|reject|rejects|defer|cancel|veto|halt|forbid|forbids|rules? out) +(?:back +)?` + article + word + follow)
-	c.refused = regexp.MustCompile(`(?i)\bun` + word + `\b|^\W*` + word + ` *(?:[:=?—–]|->|=>|→| - ) *(?:` + denial + `)(?:[ .!]*$|[,;])|^\W*` + word + ` +(?:denied|refused|rejected|declined|withheld|withdrawn|revoked|blocked|postponed|deferred|vetoed)\b|\b` + word + `["'”]? +(?:(?:is|was|would be|must be|should be|has to be|remains|stays|seems|above (?:is|was)) +(?:blocked|held|withheld|denied|refused|rejected|postponed|deferred|delayed|premature|too early|off\b|impossible|out of the question|unwise|inadvisable|withdrawn|revoked|retracted|cancell?ed|vetoed|unjustified|wrong|an? (?:mistake|typo|error)|` +
+	c.no = regexp.MustCompile(`(?i)\b(?:no[ -]+|no[ -]go for +)(?:immediate +|public +)?["'“]?` + letOut + follow)
+	c.not = regexp.MustCompile(`(?i)(?:\bnot|n't|\bnever|\bcannot|\bnobody|\bno one|\bby no means|\bnot in a state|\bunable|\bunfit|\bunready|\bunsuitable|\bunsafe|\bnowhere near|\bfar from|\btoo early|\bpremature)(?: +|, under any circumstances, +)` + `(?:` + between + `["'“]?` + letOut + `(?:[ -](?:ready|able|worthy|quality|material)\b|` + follow + `)|(?:yet +|quite +|really +)?ready(?: +yet)?["'”’]*(?: *$|[.,;!)—–]))`)
+	c.against = regexp.MustCompile(`(?i)\b(?:against|opposed to|object to) +` + article + letOut + follow)
+	c.holds = regexp.MustCompile(`(?i)\b(?:hold|holds|hold off|hold off on|refrain from|avoid|advise not to|hold back|holds back|withhold|withholds|block|blocks|delay|postpone|stop|refuse|deny|reject|rejects|defer|cancel|veto|halt|forbid|forbids|rules? out) +(?:back +)?` + article + letOut + follow)
+	c.refused = regexp.MustCompile(`(?i)\bun` + word + `\b|\b` + letOut + ` +(?:it +)?(?:at (?:your|our) own risk|with (?:caution|care|reservations)|reluctantly|under protest)\b|^\W*(?:only +)?` + letOut + `(?: +(?:it|this|that|the \w+))?(?: +only)? +(?:after|if|once|when|unless|until)\b|^\W*` + letOut + `(?: +(?:it|this|that|now|the \w+))* *\? *(?:no *(?:$|[.,!])|not\b|never\b)|^\W*` + letOut + ` *(?:[:=?—–]|->|=>|→| - ) *(?:` + denial + `)(?:[ .!]*$|[,;])|^\W*` + word + ` +(?:denied|refused|rejected|declined|withheld|withdrawn|revoked|blocked|postponed|deferred|vetoed)\b|\b` + letOut + `["'”]?(?: +(?:it|this|that|now|today|yet|the \w+))? +(?:(?:is|was|would be|must be|should be|has to be|remains|stays|seems|above (?:is|was)) +(?:` + bad + `|` +
 		`not +(?:yet +)?(?:possible|recommended|justified|warranted|advised|advisable|ok|okay|acceptable|ready|approved|an option|appropriate))|(?:must|should|has to|will have to) +(?:wait|not (?:happen|proceed|go ahead|take place)))`)
 	return c
 }
@@ -95,17 +104,24 @@ func forms(value string) string {
 var (
 	// retracted takes back what stands above.
 	retracted = regexp.MustCompile(`(?i)\bI +(?:hereby +|must +|have to +|now +|therefore +|do +)*(?:(?:retract|withdraw|revoke|rescind|recant|reverse|overrule|disregard|unsay)\b *(?:that\b|this\b|it\b|everything|the above|(?:my|the) (?:\w+ )?(?:decision|verdict|release|approval|recommendation|ruling))|take +(?:(?:that|this|it|everything|(?:my|the) (?:\w+ )?\w+) +back|back))|\bI(?:'ve| have)? +changed my mind|` +
-		`(?:^|[.,;:!?(—–] *|\b(?:please|so|and|but) +)(?:(?:scratch|strike|disregard|ignore|forget) +(?:that|this|(?:the|my) (?:above|\w+ ?decision|decision|verdict))\b|never mind(?: that)? *(?:[.,!]|$)|i was wrong *(?:[.,!]|$))|(?:^|[.,;:!?(] *)(?:retracted|withdrawn|revoked) *(?:[.,!]|$)|\b(?:the|my|that) (?:above|(?:ship )?(?:decision|verdict|release|approval)(?: above)?) (?:is|was) +(?:hereby +)?(?:withdrawn|retracted|void|wrong|revoked|a mistake)`)
-	since    = regexp.MustCompile(`(?i)\b(previous|previously|last|prior|earlier|former|formerly|draft|example|template|hypothetical|according)\b`)
-	twice    = regexp.MustCompile(`(?i)\b(no|nothing|none|nobody|no one|nor|neither|without|why|zero|0|hardly|not|never|cannot|rather than|instead of)\b|n't\b`)
-	pastVerb = regexp.MustCompile(`(?i)\b(has|have|had|was|were|did|does|hasn|haven)$`)
-	decides  = regexp.MustCompile(`(?i)\b(verdict|decision|ruling|judge?ment)\b`)
-	heads    = regexp.MustCompile(`(?i)^[# ]*(?:(?:the|my|final|overall) +)*(?:verdict|decision|ruling|recommendation|conclusion) *:? *$`)
-	refusing = regexp.MustCompile(`(?i)^(?:(?:the|my|final|overall) +)*(?:verdict|decision|ruling|recommendation|conclusion)(?: *[:=|→—–]+| +-| +is) *(?:` + denial + `)` + denialEnd)
-	isVerb   = regexp.MustCompile(`(?i)\b(is|are|isn|aren)$`)
-	theWork  = regexp.MustCompile(`(?i)\b(this|it|that|page|site|website|design|version|build|draft|work|result|artifact|we)\b`)
-	said     = regexp.MustCompile(`"[^" ]+ [^"]*"|“[^” ]+ [^”]*”|„[^“” ]+ [^“”]*[“”]|«[^» ]+ [^»]*»`)
-	sentence = regexp.MustCompile(`[.!?;](?: +|$)`)
+		`(?:^|[.,;:!?(—–] *|\b(?:please|so|and|but) +)(?:(?:scratch|strike|disregard|ignore|forget) +(?:that|this|(?:the|my) (?:above|\w+ ?decision|decision|verdict))\b|never mind(?: that)? *(?:[.,!]|$)|i was wrong *(?:[.,!]|$))|(?:^|[.,;:!?(] *)(?:retracted|withdrawn|revoked|overruled|overridden) *(?:[.,!]|$)|\b(?:decision|verdict|release|approval) +(?:withdrawn|retracted|revoked|overruled|void)\b|(?:^|\bi was |[.,;:!?(—–] *)(?:(?:just|only) +)?(?:kidding|joking) *(?:[.,!)]|$)|^\W*(?:/s|sarcasm)\W*$|\b(?:the|my|that|this)(?: (?:\w+ )?(?:decision|verdict|release|approval|label|line|value|answer|word)| above)?(?: above)? (?:is|was) +(?:hereby +|only +|just +)?(?:withdrawn|retracted|void|revoked|(?:wrong|tentative|provisional|preliminary|(?:an? |the |my )(?:mistake|typo|error|example|template|placeholder|sample|draft|guess)|not (?:yet )?(?:final|mine|(?:my|the|an?)(?: final)? (?:decision|verdict|answer|choice|word|call|ruling)))(?: *$|[.,;:!)—–]))|` +
+		`\bI (?:have not|haven't|did not|didn't)(?: yet)? (?:decided?|made up my mind)|\bI am (?:still )?undecided|^\W*(?:conditions?|prerequisites?) *: *(?:[a-mo-z]|n[a-np-z])`)
+	// unfinished says of the whole work that it is not there yet, or asks to stop it.
+	unfinished = regexp.MustCompile(`(?i)\b(?:this|it|page|site|website|design|version|draft|artifact) +(?:(?:(?:is|remains|seems|looks|feels|still is) +(?:still +)?(?:unfinished|unsafe|unready|incomplete|not (?:yet +)?(?:finished|done|safe|there|good enough)))|isn't +(?:yet +)?(?:finished|done|safe|there|good enough)|fails)(?: yet)? *(?:$|[.;!])|^\W*(?:please +)?(?:block|pull|kill|stop|reject|hold|shelve|scrap) +(?:it|this|that)\W*$`)
+	since      = regexp.MustCompile(`(?i)\b(previous|previously|last|prior|earlier|former|formerly|draft|example|template|hypothetical|according)\b`)
+	twice      = regexp.MustCompile(`(?i)\b(no|nothing|none|nobody|no one|nor|neither|without|why|zero|0|hardly|not|never|cannot|rather than|instead of)\b|n't\b`)
+	// criterion restates a rule: "A zero in any gate: do not release"; applies says that it holds here.
+	criterion = regexp.MustCompile(`(?i)^\W*(?:if|when|whenever|with|should|had|were|an?|any|one|a single)\b[^:,]*\bany (?:one +|single +)?(?:gate|score|criterion|check|question|test|tier)s?\b[^:,]*[:,]`)
+	applies   = regexp.MustCompile(`(?i)\b(?:here|now|today|this|these|currently|like|such|as|and|so|page|is|are|has|have)\b`)
+	pastVerb  = regexp.MustCompile(`(?i)\b(has|have|had|was|were|did|does|hasn|haven)$`)
+	decides   = regexp.MustCompile(`(?i)\b(verdict|decision|ruling|judge?ment)\b`)
+	heads     = regexp.MustCompile(`(?i)^[# ]*(?:(?:the|my|final|overall) +)*(?:verdict|decision|ruling|recommendation|conclusion) *:? *$`)
+	refusing  = regexp.MustCompile(`(?i)^(?:(?:the|my|final|overall) +)*(?:verdict|decision|ruling|recommendation|conclusion)(?: *[:=|→—–]+| +-| +is) *(?:` + denial + `)` + denialEnd)
+	isVerb    = regexp.MustCompile(`(?i)\b(is|are|isn|aren)$`)
+	isTitle   = regexp.MustCompile(`(?i)^(?:` + titles + `)$`)
+	theWork   = regexp.MustCompile(`(?i)\b(this|it|that|page|site|website|design|version|build|draft|work|result|artifact|we)\b`)
+	said      = regexp.MustCompile(`"[^" ]+ [^"]*"|“[^” ]+ [^”]*”|„[^“” ]+ [^“”]*[“”]|«[^» ]+ [^»]*»`)
+	sentence  = regexp.MustCompile(`[.!?;](?: +|$)`)
 )
 
 // contradicted returns what speaks against the most lenient value elsewhere; against a final decision, only below it.
@@ -125,11 +141,17 @@ func (d *decisionRule) contradicted(r *review, got ruling) (text string, ok bool
 		if titled := headed(r.plain, i); d.other(titled) {
 			return accept.Quote(bare(titled)), true
 		}
+		if d.rivalled(r.plain, i, i < last) {
+			return accept.Quote(bare(line)), true
+		}
 		for i+1 < len(r.plain) && len(line) < longest && small(r.plain[i+1]) {
 			i++
 			line += " " + strings.TrimSpace(r.plain[i])
 		}
 		if i >= last && retracted.MatchString(line) {
+			return accept.Quote(bare(line)), true
+		}
+		if unfinished.MatchString(line) && !since.MatchString(line) {
 			return accept.Quote(bare(line)), true
 		}
 		if text, ok := d.contradicts().find(line); ok {
@@ -139,12 +161,12 @@ func (d *decisionRule) contradicted(r *review, got ruling) (text string, ok bool
 	return d.noted(r)
 }
 
-// other reports whether a line gives another value, or none, as the decision.
+// other reports whether a line gives another value, or none, as the decision, in the form of a label.
 func (d *decisionRule) other(line string) bool {
 	low := strings.ToLower(line)
 	return refusing.MatchString(bare(line)) ||
 		slices.ContainsFunc(d.contradicts().others, func(v string) bool { return strings.Contains(low, v) }) &&
-			(d.titled(line) || d.contradicts().chosen.MatchString(line))
+			d.titled(line)
 }
 
 // headed returns a line, and when it is nothing but a word such as Verdict, with what stands below.
@@ -164,7 +186,8 @@ func headed(lines []string, i int) string {
 
 // find returns the sentence of a line that speaks against the value.
 func (c *contradiction) find(line string) (text string, ok bool) {
-	if c.stem == "" || !strings.Contains(strings.ToLower(line), c.stem) {
+	low := strings.ToLower(line)
+	if !slices.ContainsFunc(c.stems, func(stem string) bool { return strings.Contains(low, stem) }) {
 		return "", false
 	}
 	if strings.Contains(line, "?") && c.refused.MatchString(bare(line)) {
@@ -215,7 +238,7 @@ func (d *decisionRule) titled(line string) bool {
 
 // in reports whether a sentence speaks against the value.
 func (c *contradiction) in(s string) bool {
-	if c.stem == "" || since.MatchString(s) {
+	if c.not == nil || since.MatchString(s) || criterion.MatchString(s) && !applies.MatchString(s) {
 		return false
 	}
 	if m := c.not.FindStringSubmatchIndex(s); m != nil {
