@@ -85,6 +85,7 @@ type finder struct {
 	element string // whose text comes next
 	sampled []string
 	pending string // a comment that counts only when nothing follows in its place
+	bare    bool   // it says that something is as it was and not what: then what follows on another line is not in its place
 	closing bool   // an end tag stands before on the same line: a comment names what it ends
 }
 
@@ -103,7 +104,7 @@ func (f *finder) settle(nothing bool) {
 	if nothing && f.pending != "" {
 		f.add(f.pending)
 	}
-	f.pending = ""
+	f.pending, f.bare = "", false
 }
 
 // hidden looks at a comment of the page.
@@ -116,7 +117,7 @@ func (f *finder) hidden(comment string, sample bool) {
 	case p.leavesOut() || p.toBeFilled():
 		f.add(comment)
 	case p.saysNoMore():
-		f.pending = comment
+		f.pending, f.bare = comment, true
 	case p.mayLeaveOut() && !f.closing && !strings.HasPrefix(strings.TrimSpace(comment), "/"):
 		f.pending = comment
 	}
@@ -125,6 +126,9 @@ func (f *finder) hidden(comment string, sample bool) {
 // text looks at text: of a style sheet, of a script, or visible.
 func (f *finder) text(text string, sample bool) {
 	if strings.TrimFunc(text, unicode.IsSpace) == "" {
+		if f.bare && strings.Contains(text, "\n") {
+			f.settle(true)
+		}
 		return
 	}
 	switch {
@@ -212,11 +216,11 @@ var (
 	omitWords = set("omitted elided snipped")
 	// that it is said to be as it was
 	keepWords = set("unchanged unmodified untouched unaltered unverändert inchangé inchangée")
-	keepRe    = regexp.MustCompile(`\b(as (before|above|is|it was|they were|previously|in (the )?(original|previous|first|last|earlier))|(stays?|remains?|kept|keep|is|are) (the same|identical|as (is|they are|it is))|no changes?|same (as|code|content|styles?|markup|pattern)|identical to|bleib(t|en) wie|sin cambios)\b`)
+	keepRe    = regexp.MustCompile(`\b(as (before|above|is|it was|they were|previously|in (the )?(original|previous|first|last|earlier))|(stays?|remains?|kept|keep|is|are) (the same|identical|as (is|they are|it is))|no changes?|not (changed|modified)|same (as|code|content|styles?|markup|pattern)|identical to|bleib(t|en) wie|sin cambios)\b`)
 	omitRe    = regexp.MustCompile(`\b(for brevity|left out|not shown|not repeated|to save space)\b`)
 	brevityRe = regexp.MustCompile(`\b(for brevity|to save space)\b|^(snip|snipped)$`)
 	elseRe    = regexp.MustCompile(`\b(everything|all|nothing) else\b`)
-	moreRe    = regexp.MustCompile(`\b(continues?|and so on|previous(ly)?|same|more)\b`)
+	moreRe    = regexp.MustCompile(`\b(continue[sd]?|[0-9]+ lines|and so on|previous(ly)?|same|more)\b`)
 	goesOnRe  = regexp.MustCompile(`\b(continue|repeat|follow)\b`)
 	addedRe   = regexp.MustCompile(`\b(rest|remaining|remainder|existing|previous|more|additional|similar|truncated|shortened|abbreviated)\b`)
 	// parts of a page
@@ -244,7 +248,7 @@ var (
 	// nothing but that something is as it was or not there
 	noMoreWords = set("keep kept leave left stay stays remain remains is are was were all everything exactly completely entirely still the this that it " +
 		"here same as before above in from to of previous previously prior last original earlier version answer response reply message output draft " +
-		"revision round code content identical unchanged unmodified untouched unaltered not shown repeated omitted elided snipped out for brevity " +
+		"revision round code content identical unchanged unmodified untouched unaltered changed modified not shown repeated omitted elided snipped out for brevity " +
 		"unverändert inchangé inchangée")
 )
 

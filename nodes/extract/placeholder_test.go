@@ -53,6 +53,9 @@ func TestPlaceholders(t *testing.T) {
 		"<style>/* existing styles */</style>", "<style>@media print { /* ... */ }</style>", "<script>function a() { /* ... */ }</script>", "<script>\n// (unchanged)\n</script>",
 		"<p>Sections 3-8 omitted for brevity.</p>", "<p>The rest of the page remains unchanged.</p>", "<p>Rest of the page remains the same.</p>", "<p>[Insert content here]</p>",
 		"<p>Your text here...</p>", "<section>...</section>", "<main>[...]</main>", "<body>…</body>",
+		"<!-- unchanged -->\n<footer>x</footer>", "<!-- (same as before) -->\n<footer>x</footer>", "<!-- [unchanged] -->\n\n<footer>x</footer>",
+		"<p>x</p>\n<!-- unchanged from the previous version -->\n<p>y</p>", "<!-- identical to the original -->\n<p>y</p>",
+		"<!-- not changed -->\n<p>y</p>", "<section><!-- not modified --></section>", "<!-- ... (continued) -->\n<p>y</p>", "<!-- ... 200 lines ... --><p>y</p>",
 		"<p>x</p><!-- same as previous version -->", "<p>x</p><!-- keep the same as previous version -->", "<p>x</p><!-- as before -->", "<p>x</p><!-- unchanged -->",
 		"<!-- All other sections remain identical -->", "<p>x</p><!-- All other sections remain identical --><p>y</p>", "<!-- (other sections as in previous version) --><p>y</p>",
 		"<p>x</p> <!-- (unchanged from the previous version) -->", "<p>x</p><!-- everything is the same as before -->", "<p>x</p><!-- not shown -->",
@@ -101,6 +104,7 @@ func TestPlaceholders(t *testing.T) {
 		"<script>/* remaining args get passed on as before */ draw();</script>", "<script>// returns the remaining items unchanged\n</script>",
 		"<p>All remaining sections are unchanged since the 2nd edition.</p>", "<p>The remaining chapters are unchanged in this edition.</p>", "<p>The rest of the code has been unchanged since 1998.</p>",
 		"<pre><!-- ... existing code ... --></pre>", "<code><!-- ... existing code ... --></code>", "<pre><code>a\n<!-- rest unchanged -->\n</code></pre>", "<pre><!-- unchanged --></pre>",
+		"<!-- not modified by the theme script -->\n<div>x</div>", "<!-- no changes on hover -->\n<div>x</div>", "<!-- continues on scroll -->\n<div>x</div>",
 		"<!-- unchanged --><nav>x</nav>", "<p>x</p><!-- same list, sorted -->",
 	}
 	for _, part := range honest {
