@@ -53,9 +53,14 @@ func unescaped(src string) (string, bool) {
 	if start < 0 {
 		return "", false
 	}
-	end := markdown.IndexFold(src[start:], "&lt;/html&gt;")
-	if end < 0 {
-		return "", false
+	const closing = "&lt;/html&gt;" // one may stand in a script's text, too
+	end := start
+	for {
+		n := markdown.IndexFold(src[end:], closing)
+		if n < 0 {
+			break
+		}
+		end += n + len(closing)
 	}
-	return html.UnescapeString(src[start : start+end+len("&lt;/html&gt;")]), true
+	return html.UnescapeString(src[start:end]), end > start
 }
