@@ -22,6 +22,7 @@ type scan struct {
 	page       bool // <head> or <body>
 	ended      bool // </html> is there
 	firstEnd   int  // behind the first </html>, though the page goes on behind it
+	within     bool // another document stands in one of its elements
 	bodyEnd    int  // behind the last </body>; -1 = none
 }
 
@@ -130,7 +131,7 @@ func (w *walker) document(start int) scan {
 	if !s.whole {
 		return s
 	}
-	if later := w.lastStart(s.head, s.end); later > 0 {
+	if later := w.lastStart(s.head, s.end); later > 0 && !s.within {
 		if inner := w.walk(later, true); inner.whole && inner.firstEnd == s.firstEnd {
 			s.whole, s.restart, s.end = false, later, later
 		}
@@ -177,6 +178,21 @@ func (w *walker) goesOn(start, at int, nested bool) bool {
 	return body >= 0 && markdown.IndexFold(rest[body:], "</html") >= 0
 }
 
+// inside reports whether the document whose head ends at an offset stands in an element of the page from start on: that goes on
+// behind its </html>.
+func (w *walker) inside(start, at int) bool {
+	if w.exhausted() {
+		return false
+	}
+	n := markdown.IndexFold(w.src[at:], "</html>")
+	if n < 0 {
+		w.read += len(w.src) - at
+		return false
+	}
+	w.read += n
+	return w.goesOn(start, at+n+len("</html>"), false)
+}
+
 // ownTag reports whether s begins with a start tag, or the end tag of an element that a page from start on has.
 func (w *walker) ownTag(start, at int, s string) bool {
 	s, ok := strings.CutPrefix(s, "<")
@@ -221,11 +237,13 @@ func (w *walker) walk(start int, heedSamples bool) scan {
 				continue
 			}
 			if s.root || s.content || tt == html.DoctypeToken && s.doctype {
-				if w.lastStart(tokenAt, tokenAt+1) == tokenAt {
+				if starts := w.lastStart(tokenAt, tokenAt+1) == tokenAt; starts && !s.within && !w.inside(start, at) {
 					s.restart, s.end = tokenAt, tokenAt
 					return s
+				} else if starts {
+					s.within = true
 				}
-				nested = nested || tt == html.StartTagToken
+				nested = nested || s.within || tt == html.StartTagToken
 				continue
 			}
 			s.doctype = s.doctype || tt == html.DoctypeToken && hasDoctype(w.src[tokenAt:at])

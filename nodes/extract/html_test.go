@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"html"
 	"reflect"
 	"strings"
 	"testing"
@@ -63,6 +64,7 @@ func TestHTML(t *testing.T) {
 		// no page
 		{"empty", "", "", "fail", "no_artifact", ""},
 		{"escaped page", "&lt;!DOCTYPE html&gt;&lt;html&gt;&lt;/html&gt;", "", "fail", "no_artifact", ""},
+		{"escaped page, the end tag in a text of its script", html.EscapeString(tailed("<script>x = '</html>'</script>")), "", "ok_warn", "", tailed("<script>x = '</html>'</script>")},
 		{"svg", "```svg\n<?xml version=\"1.0\"?>\n<svg></svg>\n```", "", "fail", "no_artifact", ""},
 		{"html tag named only", "The <html> tag is fine, <b>no change</b> needed.", "", "fail", "no_artifact", ""},
 		{"diff", "```diff\n--- a/p\n+++ b/p\n <!DOCTYPE html>\n <html><body>\n-a\n+b\n </body></html>\n```", "", "fail", "no_artifact", ""},
@@ -77,6 +79,10 @@ func TestHTML(t *testing.T) {
 		{"end in a template", tailed("<template></html></template>"), "", "ok", "", tailed("<template></html></template>")},
 		{"end in an element", tailed("<div></html></div>"), "", "ok_warn", "", tailed("<div></html></div>")},
 		{"page in an element", tailed("<div><html><body>x</body></html> </div>"), "", "ok_warn", "", tailed("<div><html><body>x</body></html> </div>")},
+		{"page in an element, at line starts", tailed("<div>\n<html>\n<body>x</body>\n</html>\n</div>\n"), "", "ok_warn", "", tailed("<div>\n<html>\n<body>x</body>\n</html>\n</div>\n")},
+		{"page with a doctype in an element, in a block", "```html\n" + tailed("<section>\n<!DOCTYPE html>\n<html>\n<body>x</body>\n</html>\n</section>\n") + "\n```", "", "ok_warn", "",
+			tailed("<section>\n<!DOCTYPE html>\n<html>\n<body>x</body>\n</html>\n</section>\n")},
+		{"cut in an element, begun again", "<!DOCTYPE html>\n<html><body><div>a\n" + page, "", "ok_warn", "", page},
 		{"template that is never closed", tailed("<template><p>x</p>"), "", "ok", "", tailed("<template><p>x</p>")},
 		{"samples and templates never closed", tailed("<pre><template><html></html>x</template>"), "", "ok_warn", "", tailed("<pre><template><html></html>x</template>")},
 		{"own tags around a page, a remark behind", "<answer>" + page + "</answer>\nKeep </body></html> last.", "", "ok_warn", "", page},
