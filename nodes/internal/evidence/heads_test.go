@@ -94,6 +94,8 @@ func TestAnswersThatBeginLikeErrors(t *testing.T) {
 		"Invalid API key is shown in red where it should be.",
 		"You've reached the end of the list; nothing is missing.",
 		"Rate limit headers are explained in the second part.",
+		"Failed to find any defect on the page.",
+		"Failed to spot a single issue in the footer.",
 		"Connection lost banners are shown on each page.",
 		"Service unavailable is what the page says at night; that is right.",
 		"Too many requests are made by the third script.",
