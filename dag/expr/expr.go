@@ -65,6 +65,7 @@ func New(p *dag.Plan) (*Evaluator, error) {
 	if err != nil {
 		return nil, err
 	}
+	lang.adopted = true
 	return &Evaluator{plan: p, lang: lang, nodes: sync.OnceValue(func() map[string]int {
 		m := make(map[string]int, len(p.Nodes))
 		for i := range p.Nodes {

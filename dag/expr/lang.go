@@ -29,6 +29,8 @@ type Lang struct {
 	params map[string]param
 	names  map[string]string // of params and their groups -> type
 
+	adopted bool // of a plan that was taken already: statuses that do not exist are let be
+
 	mu     sync.Mutex
 	shapes map[string]*shaped
 }
@@ -83,7 +85,7 @@ func (l *Lang) group(name string, v *tree.Value) {
 
 // With returns the same language with further variables, of any type.
 func (l *Lang) With(vars ...string) (*Lang, error) {
-	out := &Lang{env: l.env, params: l.params, names: l.names, vars: map[string]string{}, shapes: map[string]*shaped{}}
+	out := &Lang{env: l.env, params: l.params, names: l.names, adopted: l.adopted, vars: map[string]string{}, shapes: map[string]*shaped{}}
 	for v, t := range l.vars {
 		out.vars[v] = t
 	}

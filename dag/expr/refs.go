@@ -125,7 +125,9 @@ func (f *finder) walk(e ast.Expr) {
 		if fn := c.FunctionName(); (fn == operators.Divide || fn == operators.Modulo) && zero(c.Args()[1]) {
 			f.fail(c.Args()[1], "division by zero")
 		}
-		f.comparison(c)
+		if !f.lang.adopted {
+			f.comparison(c)
+		}
 		switch {
 		case !c.IsMemberFunction():
 		case f.namespaced(c):
