@@ -54,7 +54,7 @@ func Compile(o Options) (*Result, error) {
 		return nil, s.further(p, src, err, o)
 	}
 	if src.Language == "cue" && len(o.Set)+len(o.Values) > 0 {
-		first := &builder{plan: &dag.Plan{}}
+		first := newBuilder(s, src, nil)
 		first.params(p, o.Values, o.Set)
 		if load.Given = given(p, first.plan.Params); !first.failed() && len(load.Given) > 0 {
 			if p, src, err = s.Load(o.Path, load); err != nil {

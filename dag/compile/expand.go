@@ -310,6 +310,9 @@ func (x *expansion) make() {
 	}
 	for i, name := range x.names {
 		v, err := x.progs[i].Val(x.vars, nil)
+		if err == nil {
+			err = expr.Bounded(v)
+		}
 		if err != nil {
 			x.stop(x.pos[i], tree.Join(x.path+".vars", name), err)
 			return

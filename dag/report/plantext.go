@@ -13,7 +13,7 @@ import (
 // WriteText prints the plan for people.
 func (p *Plan) WriteText(w io.Writer) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "Plan: %s%s, %s, digest %s\n", p.Name, titled(p.Title), Count(len(p.Nodes), "node"), shortDigest(p.Digest))
+	fmt.Fprintf(out, "Plan: %s%s, %s, digest %s\n", p.Name, titled(p.Title), Count(len(p.Nodes)-p.Totals.Removed, "node"), shortDigest(p.Digest))
 	switch {
 	case p.Run.ID == "":
 		fmt.Fprintf(out, "Run:  none yet in %s\n", p.Run.Dir)
@@ -35,8 +35,11 @@ func (p *Plan) WriteText(w io.Writer) error {
 	for i := range p.Nodes {
 		p.writeNode(out, i, width)
 	}
-	for _, l := range p.Limits {
-		fmt.Fprintf(out, "\nChanged: %s\n", l)
+	for i, l := range p.Limits {
+		if i == 0 {
+			fmt.Fprintln(out)
+		}
+		fmt.Fprintf(out, "Changed: %s\n", l)
 	}
 	for _, b := range p.Breakers {
 		fmt.Fprintf(out, "\nBreaker: %s\n", b)
