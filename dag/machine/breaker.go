@@ -117,12 +117,8 @@ func (b *breaker) room(spec *dag.Breaker, now int64) int32 {
 }
 
 func (s *State) breakerSpec(name string) *dag.Breaker {
-	for k := range s.graph.Plan.Breakers {
-		if s.graph.Plan.Breakers[k].Name == name {
-			return &s.graph.Plan.Breakers[k]
-		}
-	}
-	return nil
+	b, _ := s.graph.Plan.BreakerByName(name)
+	return b
 }
 
 // whenOpen is what nodes do now: what a person said, else what the plan says.

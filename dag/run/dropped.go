@@ -19,7 +19,6 @@ import (
 // Dropped is what can still be read of the events that Options.Salvage cuts off. Nothing vouches for it, so
 // nothing of it counts for the run: it is for the person who decides whether to pay again.
 type Dropped struct {
-	Events  int      // lines that still are events
 	Unread  bool     // there was more, or may have been: a line that is none, or a log without its end
 	Calls   bool     // there are calls of models among them
 	CostUSD dag.USD  // that their ends of attempts tell
@@ -67,7 +66,6 @@ func (d *Dropped) add(line []byte) {
 		d.Unread = true
 		return
 	}
-	d.Events++
 	switch b := body.(type) {
 	case *machine.LLMCallStartedBody, *machine.LLMCallFinishedBody, *machine.LLMCallFailedBody:
 		d.Calls = true
