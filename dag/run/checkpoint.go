@@ -157,7 +157,7 @@ func (r *Run) saveFiles(dir, node string, names []string) ([]SavedFile, error) {
 		used[base] = true
 		return base
 	}
-	for _, t := range r.index.artifacts() {
+	for _, t := range r.listArtifacts() {
 		f := SavedFile{Name: t.Name, Path: t.Path, Digest: t.Live}
 		if node != "" {
 			v, _ := r.index.visible(r.Graph(), node, t.Name)
@@ -173,7 +173,7 @@ func (r *Run) saveFiles(dir, node string, names []string) ([]SavedFile, error) {
 		}
 		files = append(files, f)
 	}
-	for _, t := range r.index.accumulators() {
+	for _, t := range r.listAccumulators() {
 		if names != nil && !slices.Contains(names, t.Name) {
 			continue
 		}

@@ -17,12 +17,12 @@ type Drift struct {
 	Readers []string // of what was edited: nodes that have read the version before, and whose results stay
 }
 
-// Drift returns what Open would find to mend, in order of first appearance. It works read-only and reads every
+// Drift returns what Open would find to mend, in plan order. It works read-only and reads every
 // live artifact. Beside a running attempt it may show what that one is writing.
 func (r *Run) Drift() ([]Drift, error) {
 	var list []Drift
 	unsure := r.unsure()
-	for _, t := range r.index.artifacts() {
+	for _, t := range r.listArtifacts() {
 		if slices.ContainsFunc(t.Versions, func(v version) bool { return v.Standing == open }) {
 			continue // as in mend
 		}

@@ -329,18 +329,13 @@ func (x *index) live(name string) (digest, previous string) {
 	return t.Live, previous
 }
 
-// artifacts returns copies of all artifacts, accumulators left out, in order of first appearance.
-func (x *index) artifacts() []tracked { return x.list(false) }
-
-// accumulators returns copies of all accumulators that have entries.
-func (x *index) accumulators() []tracked { return x.list(true) }
-
-func (x *index) list(entries bool) []tracked {
+// list returns copies of all artifacts, or of all accumulators, in order of first appearance.
+func (x *index) list(accumulators bool) []tracked {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	var out []tracked
 	for _, t := range x.files {
-		if t.Entries == entries {
+		if t.Entries == accumulators {
 			c := *t
 			c.Versions = slices.Clone(t.Versions)
 			out = append(out, c)

@@ -16,7 +16,7 @@ import (
 // who changed it is not known: then the recorded version comes back and what was found is kept.
 func (r *Run) mend(rep *Report) error {
 	unsure := r.unsure()
-	for _, t := range r.index.artifacts() {
+	for _, t := range r.listArtifacts() {
 		if slices.ContainsFunc(t.Versions, func(v version) bool { return v.Standing == open }) {
 			continue // Resume decides, when it is known whether the attempt counts
 		}
@@ -59,7 +59,7 @@ func (r *Run) mendFile(name string, unsure bool, rep *Report) error {
 func (r *Run) unsure() map[string]bool {
 	unsure := map[string]bool{}
 	if r.o.Salvage { // events that wrote files may be among those that are lost
-		for _, t := range r.index.artifacts() {
+		for _, t := range r.listArtifacts() {
 			unsure[t.Name] = true
 		}
 	}
@@ -121,7 +121,7 @@ func (r *Run) promote(name, digest string) error {
 	if err == nil {
 		return nil
 	}
-	for _, t := range r.index.artifacts() {
+	for _, t := range r.listArtifacts() {
 		for _, v := range t.Versions {
 			if v.Previous != digest || v.Backup == "" {
 				continue

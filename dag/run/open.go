@@ -153,7 +153,7 @@ func (r *Run) open(rep *Report) error {
 	if err := r.mend(rep); err != nil {
 		return err
 	}
-	for _, t := range r.index.accumulators() {
+	for _, t := range r.listAccumulators() {
 		r.renew(t.Name) // they may have changed after their files were last written
 	}
 	r.index.take()

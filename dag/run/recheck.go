@@ -246,7 +246,7 @@ func (r *Run) strays(e *machine.Event) []string {
 
 // written returns the names of all artifacts.
 func (r *Run) written() (names []string) {
-	for _, t := range r.index.artifacts() {
+	for _, t := range r.listArtifacts() {
 		names = append(names, t.Name)
 	}
 	return names

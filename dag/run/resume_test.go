@@ -227,7 +227,7 @@ func TestPublishingAgainRecordsNothingTwice(t *testing.T) {
 			if e, err := r.Entries("b3", "notes"); err != nil || len(e) != 2 {
 				t.Errorf("%d entries, %v", len(e), err)
 			}
-			versions := r.index.artifacts()[0].Versions
+			versions := r.listArtifacts()[0].Versions
 			if len(versions) != 2 || text(t, m.FS(), "page.html") != "half of b2\n" {
 				t.Errorf("%d versions, page %q", len(versions), text(t, m.FS(), "page.html"))
 			}

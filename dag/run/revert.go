@@ -76,7 +76,7 @@ func (r *Run) preview(b saved) (*Preview, error) {
 	for _, id := range p.Nodes {
 		again[id] = true
 	}
-	for _, t := range r.index.accumulators() { // the entries of nodes that run again leave it
+	for _, t := range r.listAccumulators() { // the entries of nodes that run again leave it
 		if slices.ContainsFunc(t.Versions, func(v version) bool { return v.Standing == valid && again[v.Node] }) {
 			p.Files = append(p.Files, t.Path)
 		}
@@ -131,7 +131,7 @@ func (r *Run) Revert(now time.Time, id string) (*Preview, error) {
 			return nil, err
 		}
 	}
-	for _, t := range r.index.accumulators() {
+	for _, t := range r.listAccumulators() {
 		r.renew(t.Name)
 	}
 	return p, nil

@@ -228,7 +228,7 @@ func (v *verification) inputs() error {
 // artifacts: each live file is the recorded version, and every version is in the store.
 func (v *verification) artifacts() error {
 	var errs []error
-	for _, t := range v.index.list(false) {
+	for _, t := range v.listArtifacts() {
 		pending := false
 		for _, w := range t.Versions {
 			pending = pending || w.Standing == open
@@ -256,7 +256,7 @@ func (v *verification) artifacts() error {
 // accumulators: each live file shows the entries that count.
 func (v *verification) accumulators() error {
 	var errs []error
-	for _, t := range v.index.list(true) {
+	for _, t := range v.listAccumulators() {
 		name, want, ok := v.projection(t.Name)
 		if !ok {
 			continue
@@ -312,7 +312,7 @@ func (v *verification) checkpoints() error {
 // backups: whatever was replaced is kept, unchanged, under the recorded name.
 func (v *verification) backups() error {
 	var errs []error
-	for _, t := range v.index.list(false) {
+	for _, t := range v.listArtifacts() {
 		for _, w := range t.Versions {
 			if w.Previous == "" {
 				continue

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"slices"
 
 	"dagrun.dev/dag/eventlog"
@@ -81,16 +82,40 @@ func (r *Run) projected(e *machine.Event) {
 	}
 }
 
-// LivePaths returns where the artifacts of a run are, relative to the output directory, in order of
-// first appearance.
+// LivePaths returns where the artifacts of a run are, relative to the output directory, in plan
+// order of the nodes that write them.
 func (r *Run) LivePaths() []string { return r.paths(false) }
 
 // LeftPaths returns where files are that no node has written in the run as it is now: their nodes have left the plan
 // or are skipped, by an edit or a revert. They stay as they are, and their contents are in the store.
 func (r *Run) LeftPaths() []string { return r.paths(true) }
 
+// listArtifacts returns copies of all artifacts, accumulators left out, in the order of listed.
+func (r *Run) listArtifacts() []tracked { return r.listed(false) }
+
+// listAccumulators returns copies of all accumulators that have entries, in the order of listed.
+func (r *Run) listAccumulators() []tracked { return r.listed(true) }
+
+// listed returns copies in plan order of the first nodes that write them: the order in which nodes
+// happened to end is another one in each run. What no node writes any more comes last, by name.
+func (r *Run) listed(accumulators bool) []tracked {
+	list := r.index.list(accumulators)
+	g := r.state.Graph()
+	writer := make(map[string]int, len(list))
+	for _, t := range list {
+		writer[t.Name] = g.Len()
+		if w := g.Writers(t.Name); len(w) > 0 {
+			writer[t.Name] = int(w[0])
+		}
+	}
+	slices.SortFunc(list, func(a, b tracked) int {
+		return cmp.Or(cmp.Compare(writer[a.Name], writer[b.Name]), cmp.Compare(a.Name, b.Name))
+	})
+	return list
+}
+
 func (r *Run) paths(left bool) (paths []string) {
-	for _, t := range r.index.artifacts() {
+	for _, t := range r.listArtifacts() {
 		if t.Live != "" && r.leftBehind(t) == left {
 			paths = append(paths, t.Path)
 		}
