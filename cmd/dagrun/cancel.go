@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -50,7 +51,7 @@ apply instead.
 func (s *session) cancel(r *run.Run, reason string) error {
 	switch r.State().Run().Status {
 	case machine.RunDone, machine.RunBroken:
-		return errors.Join(errors.New("the run has ended already"), r.Close())
+		return errors.Join(fmt.Errorf("the run in %s has ended already (%s); to begin anew: dagrun apply --fresh", s.dir, r.State().Run().Status), r.Close())
 	}
 	origin, err := readOrigin(s.dir)
 	if err != nil {

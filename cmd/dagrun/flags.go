@@ -59,13 +59,16 @@ func (f *runFlags) given() string {
 }
 
 // existing returns the run directory of a command that needs no specification: the given one,
-// else the only run under build.
+// else the current folder if it is one, else the only run under build.
 func (f *runFlags) existing() (string, error) {
 	if dir := f.given(); dir != "" {
 		if !run.Exists(dir) {
 			return "", fmt.Errorf("there is no run in %s", dir)
 		}
 		return dir, nil
+	}
+	if run.Exists(".") {
+		return ".", nil
 	}
 	entries, err := os.ReadDir("build")
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -49,6 +49,9 @@ only brings the library and the schema to those of this program.`,
 			if err != nil {
 				return err
 			}
+			if fi, err := os.Stat(dir); err == nil && !fi.IsDir() {
+				return fmt.Errorf("%s is a file; want a directory, which need not exist yet", dir)
+			}
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				return err
 			}

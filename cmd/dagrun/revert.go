@@ -18,19 +18,25 @@ func newRevert() *cobra.Command {
 	var id string
 	var preview bool
 	c := &cobra.Command{
-		Use:   "revert --checkpoint ID",
+		Use:   "revert [--checkpoint] ID",
 		Short: "Go back to a checkpoint",
 		Long: `revert verifies a checkpoint, restores its artifacts and accumulators (after a backup of the present
 ones) and sends back the nodes that have run since. Events, logs and costs stay. With --preview it shows
 what would become invalid and what redoing it costs, and changes nothing.`,
-		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
+		Args: atMostOne,
+		RunE: func(c *cobra.Command, args []string) error {
+			switch {
+			case len(args) == 1 && id == "":
+				id = args[0]
+			case len(args) == 1 && id != args[0]:
+				return usageError(c, "two checkpoints: %s and %s", id, args[0])
+			}
 			dir, err := runs.existing()
 			if err != nil {
 				return err
 			}
 			var p *run.Preview
-			if preview {
+			if preview || id == "" { // no checkpoint has that name, and the preview says which there are
 				r, _, err := run.OpenReadOnly(runs.options(dir, "revert"))
 				if err != nil {
 					return err
@@ -58,7 +64,6 @@ what would become invalid and what redoing it costs, and changes nothing.`,
 	runs.add(c)
 	c.Flags().StringVar(&id, "checkpoint", "", "id of the checkpoint, see dagrun checkpoints")
 	c.Flags().BoolVar(&preview, "preview", false, "show what would happen, change nothing")
-	_ = c.MarkFlagRequired("checkpoint") // the flag exists
 	return c
 }
 
@@ -89,7 +94,10 @@ func writeRevert(w io.Writer, p *run.Preview, preview bool) error {
 	if len(p.Nodes) == 0 {
 		b.WriteString("No node runs again.\n")
 	} else {
-		fmt.Fprintf(&b, "Run again:   %s, which took %s and cost $%s\n", report.Count(len(p.Nodes), "node"), elapsed(p.RedoSeconds), p.RedoUSD)
+		fmt.Fprintf(&b, "Run again:   %s, which took %s and cost $%s\n", report.Count(len(p.Nodes)-p.Skipped, "node"), elapsed(p.RedoSeconds), p.RedoUSD)
+	}
+	if p.Skipped > 0 {
+		fmt.Fprintf(&b, "Decided anew: %s that never ran\n", report.Count(p.Skipped, "node"))
 	}
 	for _, list := range []struct {
 		title string

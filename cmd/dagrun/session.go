@@ -47,9 +47,7 @@ func (f *hostFlags) add(c *cobra.Command) {
 }
 
 const hostHelp = `A secret named NAME is read from the environment variable DAGRUN_SECRET_NAME (upper case, "_" for
-what is no letter or digit). For tests, DAGRUN_CRASH_AT=N kills the process right after
-event N, DAGRUN_CRASH_AT="TYPE [NODE [NAME]]" after the first event of a type for a node, and
-"before" in front of either kills it right before.`
+what is no letter or digit).`
 
 // A session is one command's work on one run.
 type session struct {

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"dagrun.dev/internal/rules"
 )
@@ -36,6 +38,14 @@ var goNoise = regexp.MustCompile(`: (strconv\.\w+: parsing ".*": |time: )`)
 
 // flagError says what is wrong with a flag.
 func flagError(c *cobra.Command, err error) error {
+	var missing *pflag.NotExistError
+	if errors.As(err, &missing) && missing.GetSpecifiedShortnames() == "" {
+		var known []string
+		c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+		if near := rules.Nearest(missing.GetSpecifiedName(), known); near != "" {
+			return usageError(c, "unknown flag: --%s; did you mean --%s?", missing.GetSpecifiedName(), near)
+		}
+	}
 	return usageError(c, "%s", goNoise.ReplaceAllString(err.Error(), ": "))
 }
 

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"dagrun.dev/dag/machine"
@@ -123,7 +124,7 @@ func Answer(st *machine.State, id, answer string) (*machine.EscalationAnsweredBo
 		case 1:
 			id = open[0].ID
 		default:
-			return nil, fmt.Errorf("%d questions are open: say which one", len(open))
+			return nil, fmt.Errorf("%d questions are open, say which one: %s", len(open), asked(open))
 		}
 	}
 	for _, q := range open {
@@ -135,7 +136,7 @@ func Answer(st *machine.State, id, answer string) (*machine.EscalationAnsweredBo
 				return &machine.EscalationAnsweredBody{ID: id, Answer: answer, By: "user"}, nil
 			}
 		}
-		return nil, fmt.Errorf("question %s takes one of %v, not %q", id, q.Options, answer)
+		return nil, fmt.Errorf("question %s takes one of %s, not %q", id, strings.Join(q.Options, ", "), answer)
 	}
 	q, known := st.Escalation(id)
 	if known && q.Withdrawn {
@@ -144,5 +145,17 @@ func Answer(st *machine.State, id, answer string) (*machine.EscalationAnsweredBo
 	if known && q.Answer != nil {
 		return nil, fmt.Errorf("question %s was answered already: %s", id, q.Answer.Answer)
 	}
-	return nil, fmt.Errorf("no question %s is open", id)
+	if len(open) == 0 {
+		return nil, fmt.Errorf("no question %s is open, and no other", id)
+	}
+	return nil, fmt.Errorf("no question %s is open; open: %s", id, asked(open))
+}
+
+// asked names questions with the answers that they take.
+func asked(list []machine.EscalationOpenedBody) string {
+	var names []string
+	for _, q := range list {
+		names = append(names, fmt.Sprintf("%s (%s)", q.ID, strings.Join(q.Options, ", ")))
+	}
+	return strings.Join(names, "; ")
 }

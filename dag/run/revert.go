@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -18,6 +19,7 @@ type Preview struct {
 	Checkpoint  CheckpointInfo `json:"checkpoint"`
 	Nodes       []string       `json:"nodes"`        // finished or started since; they run again, in plan order
 	Files       []string       `json:"files"`        // live paths that change: artifacts, then accumulators
+	Skipped     int            `json:"skipped"`      // how many of them never ran: whether they do is decided anew
 	RedoUSD     dag.USD        `json:"redo_usd"`     // what those nodes cost so far
 	RedoSeconds float64        `json:"redo_seconds"` // and took
 	Once        []string       `json:"once"`         // nodes among them with effect once: their effect cannot be undone
@@ -32,8 +34,13 @@ func (r *Run) PreviewRevert(id string) (*Preview, error) {
 		}
 		known = append(known, b.ID)
 	}
-	if len(known) == 0 {
+	switch {
+	case len(known) == 0 && id == "":
+		return nil, errors.New("the run has made no checkpoint yet")
+	case len(known) == 0:
 		return nil, fmt.Errorf("there is no checkpoint %q: the run has made none yet", id)
+	case id == "":
+		return nil, fmt.Errorf("say which checkpoint to go back to: %s", strings.Join(known, ", "))
 	}
 	return nil, fmt.Errorf("there is no checkpoint %q; there are %s", id, strings.Join(known, ", "))
 }
@@ -59,6 +66,9 @@ func (r *Run) preview(b saved) (*Preview, error) {
 			continue // not begun, as it was then, or the node that made the checkpoint
 		}
 		p.Nodes = append(p.Nodes, v.Node.ID)
+		if v.Attempt == 0 {
+			p.Skipped++
+		}
 		p.RedoUSD += v.Cost
 		if !v.First.IsZero() && v.Finished.After(v.First) {
 			p.RedoSeconds += v.Finished.Sub(v.First).Seconds()
