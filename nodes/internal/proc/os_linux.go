@@ -19,11 +19,14 @@ var Adopt = sync.OnceValue(func() error {
 
 // guardScript waits for the end of its input, which is the end of the runner however that comes, and
 // kills what carries one of the runner's marks. A runner that is killed takes its children
-// with it by the parent-death signal; this is for their children.
+// with it by the parent-death signal; this is for their children. It looks once more when it has found nothing: a
+// process that is replacing its program shows no environment meanwhile.
 const guardScript = `read x
-for i in 1 2 3 4 5; do
+quiet=0
+for i in 1 2 3 4 5 6 7 8; do
 	left=$(grep -ls "$1" /proc/[0-9]*/environ)
-	[ -n "$left" ] || exit 0
+	if [ -n "$left" ]; then quiet=0; else quiet=$((quiet+1)); fi
+	[ $quiet -lt 2 ] || exit 0
 	for file in $left; do pid=${file#/proc/}; kill -9 "${pid%/environ}"; done
 done`
 

@@ -17,12 +17,13 @@ import (
 	"time"
 )
 
-// sh runs a script and closes the result with the test.
+// sh runs a script and closes the result with the test. The grace is long: a child that obeys takes as little of
+// it as it needs, on a slow machine as well.
 func sh(t *testing.T, ctx context.Context, script string, change ...func(*Spec)) *Result {
 	t.Helper()
 	s := &Spec{
 		Argv: []string{"/bin/sh", "-c", script}, Dir: t.TempDir(), Env: Environ(nil, nil),
-		Spool: t.TempDir(), Grace: 500 * time.Millisecond,
+		Spool: t.TempDir(), Grace: time.Minute,
 	}
 	for _, f := range change {
 		f(s)
@@ -33,6 +34,30 @@ func sh(t *testing.T, ctx context.Context, script string, change ...func(*Spec))
 	}
 	t.Cleanup(r.Close)
 	return r
+}
+
+// An overdue context passes its deadline when somebody closes it.
+type overdue chan struct{}
+
+func (o overdue) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (o overdue) Done() <-chan struct{}       { return o }
+func (o overdue) Value(any) any               { return nil }
+
+func (o overdue) Err() error {
+	select {
+	case <-o:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
+// onceSaid returns a context that passes its deadline once the child has printed something, however long the
+// machine takes to start it, and the change of a Spec that looks out for that.
+func onceSaid() (context.Context, func(*Spec)) {
+	o := make(overdue)
+	pass := sync.OnceFunc(func() { close(o) })
+	return o, func(s *Spec) { s.Watch = func([]byte) bool { pass(); return false } }
 }
 
 func text(t *testing.T, c *Capture) string {
@@ -140,6 +165,8 @@ func TestNoDescendantSurvives(t *testing.T) {
 
 // A helper that ends by itself together with the child is not worth a word.
 func TestHelperThatEndsIsNotLeft(t *testing.T) {
+	defer func(d time.Duration) { selfHelp = d }(selfHelp)
+	selfHelp = time.Minute // the machine may be slow
 	r := sh(t, context.Background(), `sleep 0.01 & echo done`)
 	if len(r.Left) != 0 {
 		t.Errorf("left %v", r.Left)
@@ -149,10 +176,8 @@ func TestHelperThatEndsIsNotLeft(t *testing.T) {
 // R-4: polite signal to the whole group, grace, hard signal; what was printed is kept.
 func TestDeadline(t *testing.T) {
 	t.Run("polite", func(t *testing.T) {
-		dir := t.TempDir()
-		ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
-		defer cancel()
-		r := sh(t, ctx, `trap 'echo bye; exit 3' TERM; echo partial; while :; do sleep 0.01; done`, func(s *Spec) { s.Dir, s.Grace = dir, time.Minute })
+		ctx, watch := onceSaid()
+		r := sh(t, ctx, `trap 'echo bye; exit 3' TERM; echo partial; while :; do sleep 0.01; done`, watch)
 		if r.Cause != TimedOut || r.Exit != 3 {
 			t.Errorf("cause %q exit %d", r.Cause, r.Exit)
 		}
@@ -161,11 +186,11 @@ func TestDeadline(t *testing.T) {
 		}
 	})
 	t.Run("deaf", func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
-		defer cancel()
+		ctx, watch := onceSaid()
 		dir := t.TempDir()
-		r := sh(t, ctx, `trap '' TERM INT HUP; (trap '' TERM; echo $$ >pid; while :; do sleep 1; done) & while :; do sleep 1; done`,
-			func(s *Spec) { s.Dir, s.Grace = dir, 100*time.Millisecond })
+		r := sh(t, ctx, `trap '' TERM INT HUP; sh -c 'echo $$ >pid; while :; do sleep 1; done' &
+			while [ ! -s pid ]; do :; done; echo up; while :; do sleep 1; done`,
+			watch, func(s *Spec) { s.Dir, s.Grace = dir, 100*time.Millisecond })
 		if r.Cause != TimedOut || r.Signal != syscall.SIGKILL {
 			t.Errorf("cause %q signal %v", r.Cause, r.Signal)
 		}
@@ -173,12 +198,12 @@ func TestDeadline(t *testing.T) {
 			t.Errorf("survivors %v", r.Survivors)
 		}
 	})
-	t.Run("one signal", func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
-		defer cancel()
-		r := sh(t, ctx, `trap 'echo term' TERM; while :; do sleep 0.02; done`, func(s *Spec) { s.Grace = 300 * time.Millisecond })
-		if out := text(t, r.Stdout); out != "term\n" {
-			t.Errorf("stdout %q", out)
+	t.Run("one signal", func(t *testing.T) { // it stays for a while, a second one would be heard
+		ctx, watch := onceSaid()
+		r := sh(t, ctx, `trap 'echo term; over=yes' TERM; echo up; n=0
+			while [ $n -lt 20 ]; do sleep 0.02; [ -z "$over" ] || n=$((n+1)); done`, watch)
+		if out := text(t, r.Stdout); out != "up\nterm\n" || r.Exit != 0 {
+			t.Errorf("stdout %q, exit %d", out, r.Exit)
 		}
 	})
 }
@@ -192,15 +217,50 @@ func TestCancelBeforeStart(t *testing.T) {
 }
 
 func TestSilence(t *testing.T) {
-	begin := time.Now()
 	r := sh(t, context.Background(), `echo a; sleep 300`, func(s *Spec) { s.Silence = 300 * time.Millisecond })
 	if r.Cause != Silent {
-		t.Errorf("cause %q after %v", r.Cause, time.Since(begin))
+		t.Errorf("cause %q after %v", r.Cause, r.Wall)
 	}
-	r = sh(t, context.Background(), `for i in 1 2 3 4 5 6; do echo x >&2; sleep 0.1; done`, func(s *Spec) { s.Silence = 400 * time.Millisecond })
-	if r.Cause != Ended {
-		t.Errorf("a child that prints was ended: %q", r.Cause)
+}
+
+// A child that prints may take as long as it likes: every byte, on either stream, begins the time anew.
+func TestWhatPrintsIsNotSilent(t *testing.T) {
+	out, errs := newFile(t), newFile(t)
+	tree, err := start(&Spec{Argv: []string{"/bin/sleep", "300"}, Dir: "/", Env: Environ(nil, nil)}, out.f, errs.f)
+	if err != nil {
+		t.Fatal(err)
 	}
+	c := &child{tree: tree, grace: time.Minute}
+	begin := time.Now()
+	f := follower{spec: &Spec{Silence: time.Minute}, child: c, out: out, errs: errs, fresh: begin}
+	last := time.Duration(0)
+	for i, stream := range []*Capture{out, errs, errs, out} {
+		if _, err := stream.f.WriteString("x"); err != nil {
+			t.Fatal(err)
+		}
+		last = time.Duration(i) * 50 * time.Second
+		f.look(begin.Add(last))
+	}
+	if f.look(begin.Add(last + 59*time.Second)); c.why() != Ended {
+		t.Errorf("a child that prints was ended: %q", c.why())
+	}
+	if f.look(begin.Add(last + time.Minute)); c.why() != Silent {
+		t.Errorf("cause %q", c.why())
+	}
+	if _, _, err := c.wait(); err != nil {
+		t.Error(err)
+	}
+	tree.end(c.patience())
+}
+
+func newFile(t *testing.T) *Capture {
+	t.Helper()
+	c, err := newCapture(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.release(false) })
+	return c
 }
 
 // A child that has given its result and stays is ended, and that is no failure.
@@ -391,7 +451,7 @@ func TestRunnerKilled(t *testing.T) {
 	}
 	file := filepath.Join(dir, "pid")
 	deep := filepath.Join(dir, "deep")
-	if !wait(20*time.Second, func() bool {
+	if !wait(time.Minute, func() bool {
 		a, _ := os.ReadFile(file)
 		b, _ := os.ReadFile(deep)
 		return len(a) > 0 && len(b) > 0
@@ -399,15 +459,15 @@ func TestRunnerKilled(t *testing.T) {
 		t.Fatal("the runner did not start its child")
 	}
 	pids := []int{pidIn(t, file), pidIn(t, deep)}
-	for _, p := range readTable() {
-		if p.parent == pids[0] || p.parent == pids[1] {
-			pids = append(pids, p.pid)
+	for _, q := range readTable() {
+		if q.parent == p.Pid || q.parent == pids[0] || q.parent == pids[1] { // the guard is one of them
+			pids = append(pids, q.pid)
 		}
 	}
 	_ = p.Kill()
 	_, _ = p.Wait()
 	for _, pid := range pids {
-		if !wait(10*time.Second, func() bool { return !alive(pid) }) {
+		if !wait(time.Minute, func() bool { return !alive(pid) }) {
 			t.Errorf("process %d outlived its runner", pid)
 		}
 	}
@@ -439,7 +499,8 @@ func TestGuardBelongsToNoTree(t *testing.T) {
 		t.Fatal("no guard runs")
 	}
 	old := &Tree{Mark: marks() + "none"} // born before everything
-	for _, p := range old.remaining() {
+	list, _ := old.remaining()
+	for _, p := range list {
 		if p.pid == int(guardPid.Load()) {
 			t.Errorf("the guard, process %d, is taken for a child's helper", p.pid)
 		}

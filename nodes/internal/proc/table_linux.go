@@ -14,6 +14,7 @@ type entry struct {
 	pid, parent, group, session int
 	born                        uint64 // clock ticks since boot
 	dead                        bool   // a zombie
+	hidden                      bool   // nothing could be read of it; see mark
 	comm                        string
 }
 

@@ -63,10 +63,9 @@ func (t *Tree) forget() {
 	delete(forest.trees, t)
 }
 
-const (
-	hardFor  = 5 * time.Second       // how long killed processes may take to be gone
-	selfHelp = 50 * time.Millisecond // how long helpers may take to end by themselves
-)
+const hardFor = 5 * time.Second // how long killed processes may take to be gone
+
+var selfHelp = 50 * time.Millisecond // how long helpers may take to end by themselves; tests give them longer
 
 // end is called when the root has been reaped. asked says that the root's group has had the
 // polite signal; grace is what is left before the hard one.
@@ -78,11 +77,12 @@ func (t *Tree) end(asked bool, grace time.Duration) (left, survivors []Process) 
 	var found []*entry
 	empty := 0 // looks in a row that found nothing though there are orphans
 	gone := func() bool {
-		if found = t.remaining(); len(found) > 0 {
+		var hidden bool
+		if found, hidden = t.remaining(); len(found) > 0 || hidden {
 			empty = 0
-			return false
+			return len(found) == 0 && !anyOrphan()
 		}
-		empty++ // /proc shows no environment while a process replaces its program: look twice
+		empty++ // a process may have made another one, and ended, while the table was read: look twice
 		return empty > 1 || !anyOrphan()
 	}
 	if wait(selfHelp, gone) {
@@ -141,7 +141,10 @@ func leftBehind() (list []*entry) {
 }
 
 // killAll kills what belongs to a tree whose root still runs.
-func (t *Tree) killAll() { kill(t.remaining()) }
+func (t *Tree) killAll() {
+	list, _ := t.remaining()
+	kill(list)
+}
 
 func kill(list []*entry) {
 	for _, p := range list {
@@ -171,8 +174,9 @@ func wait(most time.Duration, done func() bool) bool {
 	}
 }
 
-// remaining lists the living processes of the tree, by number, and reaps its dead orphans.
-func (t *Tree) remaining() []*entry {
+// remaining lists the living processes of the tree, by number, and reaps its dead orphans. hidden says that there
+// are orphans that may be the tree's and cannot be told yet.
+func (t *Tree) remaining() (list []*entry, hidden bool) {
 	table := readTable()
 	mine := map[int]bool{}
 	for _, p := range table {
@@ -180,10 +184,10 @@ func (t *Tree) remaining() []*entry {
 			mine[p.pid] = true
 		}
 	}
-	var list []*entry
 	self := os.Getpid()
 	for _, p := range table {
 		if p.pid == self || !under(p, mine, table) {
+			hidden = hidden || p.hidden && p.parent == self
 			continue
 		}
 		if p.dead {
@@ -194,7 +198,7 @@ func (t *Tree) remaining() []*entry {
 		}
 		list = append(list, p)
 	}
-	return list
+	return list, hidden
 }
 
 // under says whether p or one of its ancestors is in set.
@@ -256,11 +260,13 @@ func anyOrphan() bool {
 	return n > 0
 }
 
-// mark returns the last environment entry that names a tree, or "".
+// mark returns the last environment entry that names a tree, or "". A process that is replacing its program
+// shows neither environment nor arguments until that is done: then it is hidden, and worth another look.
 func (p *entry) mark() string {
-	env, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/environ")
-	if err != nil {
-		return ""
+	env := p.read("environ")
+	if len(env) == 0 {
+		p.hidden = len(p.read("cmdline")) == 0
+		env = p.read("environ") // it may have been done between the two
 	}
 	mark := ""
 	for _, kv := range bytes.Split(env, []byte{0}) {
@@ -271,9 +277,15 @@ func (p *entry) mark() string {
 	return mark
 }
 
+// read returns a file of /proc about the process; empty when it is gone.
+func (p *entry) read(name string) []byte {
+	b, _ := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/" + name)
+	return b
+}
+
 func (p *entry) command() string {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/cmdline")
-	if err != nil || len(b) == 0 {
+	b := p.read("cmdline")
+	if len(b) == 0 {
 		return Printable(p.comm)
 	}
 	const most = 120
