@@ -97,7 +97,7 @@ func planOf(res *compile.Result, runs *runFlags) (*report.Plan, error) {
 		warnings = append(warnings, more...)
 		in.Diff = r.Compare(res.Graph)
 		st = r.State()
-		in.State = st
+		in.State, in.Held = st, r.Held()
 		ref.ID, ref.Seq, ref.Hash = r.ID(), r.Head().Seq, r.Head().Hash
 	}
 	var breakers []report.BreakerStatus

@@ -99,6 +99,7 @@ type PlanInput struct {
 	Notes   [][]string // per node
 	Diff    *run.Diff
 	State   *machine.State // of the run; nil = none yet
+	Held    bool           // a process carries the run on
 	History map[string][]statedir.Sample
 	Sizes   func(name string) (int64, bool) // of files and artifacts; nil = those of the plan
 }
@@ -181,15 +182,15 @@ func planNode(in PlanInput, i int32, diff map[string]run.NodeDiff) PlanNode {
 	}
 	if d, ok := diff[n.ID]; ok {
 		out.Do, out.Why, out.Maybe, out.Changes = d.Do, d.Why, d.Maybe, d.Changes
-		if d.Asks {
-			out.Why = append(slices.Clip(out.Why), "it is asked first what became of the attempt that was cut off")
-		}
 		if d.Do == run.DoAdded {
 			out.Do, out.Why = run.DoRun, []string{"new in the specification"}
 		}
 	}
 	if how := triesAgain(in.State, n.ID); how != "" && (out.Do == run.DoReuse || out.Do == run.DoRun) {
 		out.Do, out.Why = run.DoRun, []string{how + ", is tried again"}
+	}
+	if begun := in.begun(n); begun != "" {
+		out.Why = append(slices.Clip(out.Why), begun)
 	}
 	if n.Foreach != nil {
 		out.Items = n.Foreach.In
@@ -220,6 +221,25 @@ func triesAgain(st *machine.State, node string) string {
 		return "waits for a person"
 	}
 	return ""
+}
+
+// begun says what becomes of an attempt that has not ended; empty when there is none.
+func (in *PlanInput) begun(n *dag.Node) string {
+	if in.State == nil {
+		return ""
+	}
+	v, _ := in.State.NodeByID(n.ID)
+	switch {
+	case v.Status == machine.Running && in.Held:
+		return "runs now"
+	case v.Status != machine.Running && !v.Unresolved:
+		return ""
+	case n.Effect == "once":
+		return "its last attempt was cut off: you are asked whether it took effect"
+	case n.Effect == "probe":
+		return "its last attempt was cut off: a probe says whether it took effect"
+	}
+	return "its last attempt was cut off"
 }
 
 // fromHistory takes the least, the mean and the most of what a node took before.

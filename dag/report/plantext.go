@@ -13,7 +13,7 @@ import (
 // WriteText prints the plan for people.
 func (p *Plan) WriteText(w io.Writer) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "Plan: %s%s, %s, digest %s\n", p.Name, titled(p.Title), Count(len(p.Nodes)-p.Totals.Removed, "node"), shortDigest(p.Digest))
+	fmt.Fprintf(out, "Plan: %s%s, %s, digest %s\n", p.Name, Plain(titled(p.Title)), Count(len(p.Nodes)-p.Totals.Removed, "node"), shortDigest(p.Digest))
 	switch {
 	case p.Run.ID == "":
 		fmt.Fprintf(out, "Run:  none yet in %s\n", p.Run.Dir)
@@ -39,13 +39,13 @@ func (p *Plan) WriteText(w io.Writer) error {
 		if i == 0 {
 			fmt.Fprintln(out)
 		}
-		fmt.Fprintf(out, "Changed: %s\n", l)
+		fmt.Fprintf(out, "Changed: %s\n", Plain(l))
 	}
 	for _, b := range p.Breakers {
 		fmt.Fprintf(out, "\nBreaker: %s\n", b)
 	}
 	for _, l := range p.Warnings {
-		fmt.Fprintf(out, "\nWarning: %s\n", l)
+		fmt.Fprintf(out, "\nWarning: %s\n", Plain(l))
 	}
 	p.writeTotals(out)
 	return out.Flush()
@@ -56,7 +56,7 @@ func (p *Plan) writeNode(out io.Writer, i, width int) {
 	line := fmt.Sprintf("%5d  %-8s %-*s  %-10s %-9s %s", i+1, n.Do, width, n.ID, n.Kind, Duration(n.Seconds[1]), n.cost())
 	fmt.Fprintln(out, strings.TrimRight(line, " "))
 	for _, d := range n.details() {
-		fmt.Fprintf(out, "       %s\n", d)
+		fmt.Fprintf(out, "       %s\n", Plain(d))
 	}
 }
 
@@ -122,7 +122,7 @@ func (n *PlanNode) reasons() []string {
 	}
 	var list []string
 	for _, c := range n.Changes {
-		list = append(list, Plain(c.String()))
+		list = append(list, c.String())
 	}
 	if n.Maybe {
 		list = append(list, "only if it would end otherwise so")

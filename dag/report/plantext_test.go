@@ -42,3 +42,17 @@ func totals(p *Plan) string {
 	p.writeTotals(&b)
 	return b.String()
 }
+
+// B-10: what a specification says reaches the terminal without control characters, on its own line.
+func TestPlanTextIsPlain(t *testing.T) {
+	evil := "a\nb\x1b[31mred\u202e"
+	p := Plan{Name: "p", Title: evil, Limits: []string{evil}, Warnings: []string{evil}, Nodes: []PlanNode{{ID: "n", Do: "run", Title: evil,
+		When: evil, Why: []string{evil}, Reads: []string{evil}, Writes: []string{evil}, Appends: []string{evil}, Notes: []string{evil}, Items: evil}}}
+	var b strings.Builder
+	if err := p.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.String(); strings.ContainsAny(got, "\x1b\u202e") || strings.Contains(got, "\nb") || strings.Count(got, `a b\x1b[31mred\u202e`) != 11 {
+		t.Errorf("%d times in\n%s", strings.Count(got, `a b\x1b[31mred\u202e`), got)
+	}
+}
