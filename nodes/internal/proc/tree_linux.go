@@ -78,14 +78,15 @@ func (t *Tree) end(asked bool, grace time.Duration) (left, survivors []Process) 
 	empty := 0 // looks in a row that found nothing though there are orphans
 	gone := func() bool {
 		var hidden bool
-		if found, hidden = t.remaining(); len(found) > 0 || hidden {
+		found, hidden = t.remaining()
+		if empty++; hidden || len(found) > 0 {
 			empty = 0
-			return len(found) == 0 && !anyOrphan()
 		}
-		empty++ // a process may have made another one, and ended, while the table was read: look twice
-		return empty > 1 || !anyOrphan()
+		return len(found) == 0 && (empty > 1 || !anyOrphan()) // twice: a process may have made another one while the table was read
 	}
-	if wait(selfHelp, gone) {
+	begin := time.Now()
+	wait(selfHelp+hardFor, func() bool { return gone() || len(found) > 0 && time.Since(begin) > selfHelp })
+	if len(found) == 0 {
 		return nil, nil
 	}
 	left = describe(found)
