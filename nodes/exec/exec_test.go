@@ -198,10 +198,10 @@ func TestFailures(t *testing.T) {
 
 // SIGTERM to the group, grace, SIGKILL; the partial output is kept.
 func TestTimeout(t *testing.T) {
-	task, host := nodetest.New(t, "exec", m{"run": "echo partial; trap '' TERM; while :; do sleep 1; done"})
-	task.Grace, task.Timeout = 100*time.Millisecond, 300*time.Millisecond
-	ctx, cancel := context.WithTimeout(context.Background(), task.Timeout)
-	defer cancel()
+	task, host := nodetest.New(t, "exec", m{"run": "trap '' TERM; echo partial; while :; do sleep 1; done"})
+	task.Grace, task.Silence = 100*time.Millisecond, time.Hour
+	ctx, pass := nodetest.Deadline()
+	task.Beat = func(string) { pass() } // it has printed
 	_, err := Kind{}.Run(ctx, task)
 	if nodetest.Category(err) != "stalled" || host.Kept["stdout.txt"] != "partial\n" {
 		t.Errorf("error %v, kept %v", err, host.Kept)

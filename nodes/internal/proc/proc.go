@@ -100,8 +100,8 @@ const (
 // ended. An error is a *StartError, or says that the operating system failed; how the child
 // ended is in the Result. May be called from any goroutine, concurrently.
 func Run(ctx context.Context, s *Spec) (*Result, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	out, err := s.capture(stdoutName)
 	if err != nil {

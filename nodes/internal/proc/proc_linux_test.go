@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"dagrun.dev/nodes/internal/nodetest"
 )
 
 // sh runs a script and closes the result with the test. The grace is long: a child that obeys takes as little of
@@ -36,28 +38,11 @@ func sh(t *testing.T, ctx context.Context, script string, change ...func(*Spec))
 	return r
 }
 
-// An overdue context passes its deadline when somebody closes it.
-type overdue chan struct{}
-
-func (o overdue) Deadline() (time.Time, bool) { return time.Time{}, false }
-func (o overdue) Done() <-chan struct{}       { return o }
-func (o overdue) Value(any) any               { return nil }
-
-func (o overdue) Err() error {
-	select {
-	case <-o:
-		return context.DeadlineExceeded
-	default:
-		return nil
-	}
-}
-
 // onceSaid returns a context that passes its deadline once the child has printed something, however long the
 // machine takes to start it, and the change of a Spec that looks out for that.
 func onceSaid() (context.Context, func(*Spec)) {
-	o := make(overdue)
-	pass := sync.OnceFunc(func() { close(o) })
-	return o, func(s *Spec) { s.Watch = func([]byte) bool { pass(); return false } }
+	ctx, pass := nodetest.Deadline()
+	return ctx, func(s *Spec) { s.Watch = func([]byte) bool { pass(); return false } }
 }
 
 func text(t *testing.T, c *Capture) string {
@@ -212,6 +197,12 @@ func TestCancelBeforeStart(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := Run(ctx, &Spec{Argv: []string{"/bin/true"}, Dir: "/"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	enough := errors.New("enough")
+	because, stop := context.WithCancelCause(context.Background())
+	stop(enough)
+	if _, err := Run(because, &Spec{Argv: []string{"/bin/true"}, Dir: "/"}); !errors.Is(err, enough) {
 		t.Errorf("error %v", err)
 	}
 }
