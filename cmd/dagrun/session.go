@@ -214,14 +214,14 @@ func (s *session) account(r *run.Run) error {
 
 // signals turns interrupts into values of a channel and tells the user what the next one does.
 // A hang-up that was ignored when the program began (nohup) stays ignored.
-func (s *session) signals() (<-chan struct{}, func()) {
+func (s *session) signals() (<-chan time.Time, func()) {
 	list := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
 		list = append(list, syscall.SIGHUP)
 	}
 	got := make(chan os.Signal, 2)
 	signal.Notify(got, list...)
-	out := make(chan struct{}, 2)
+	out := make(chan time.Time, 2)
 	done := make(chan struct{})
 	go func() {
 		var told time.Time
@@ -229,7 +229,8 @@ func (s *session) signals() (<-chan struct{}, func()) {
 		for {
 			select {
 			case <-got:
-				switch now := time.Now(); {
+				now := time.Now()
+				switch {
 				case hard: // ends within seconds, whatever is asked
 					s.note("interrupt: everything is being stopped already; the record is safe")
 					continue
@@ -239,7 +240,7 @@ func (s *session) signals() (<-chan struct{}, func()) {
 				default:
 					hard = true
 				}
-				out <- struct{}{}
+				out <- now
 			case <-done:
 				return
 			}

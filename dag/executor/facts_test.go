@@ -225,7 +225,7 @@ func TestFinishedResultIsAdopted(t *testing.T) {
 		{ID: "a", Kind: "agent", Writes: []string{"page.txt"}, Outputs: map[string]string{"v": "string"}, Reserve: dag.Amount{USD: 2e6}},
 	}}, func(s *stage) {
 		calls := 0
-		interrupt := make(chan struct{}, 2)
+		interrupt := make(chan time.Time, 2)
 		s.opts.Interrupt = interrupt
 		s.kinds = []nodes.Kind{doer{"agent", func(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 			calls++
@@ -241,8 +241,8 @@ func TestFinishedResultIsAdopted(t *testing.T) {
 			if err := errors.Join(nodes.SaveResult(w, t, res), w.Close()); err != nil {
 				return nil, err
 			}
-			interrupt <- struct{}{} // the process ends before the end is recorded
-			interrupt <- struct{}{}
+			interrupt <- time.Now() // the process ends before the end is recorded
+			interrupt <- time.Now()
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}}}

@@ -28,8 +28,9 @@ type Options struct {
 
 	// Interrupt asks for a pause: nothing new is started, what runs may end within StopGrace
 	// (0 = without limit) and is then stopped politely. A second value within HardWithin ends
-	// what runs at once: Run then returns ErrHard.
-	Interrupt <-chan struct{}
+	// what runs at once: Run then returns ErrHard. The values are when it was asked, which may be a while
+	// before the host gets to it.
+	Interrupt <-chan time.Time
 	StopGrace time.Duration
 	// Requests are what other processes ask for: cancel, answers.
 	Requests <-chan Request
@@ -219,8 +220,8 @@ func (h *host) wait(wake time.Time) error {
 		return h.settle(r)
 	case call := <-h.calls:
 		call()
-	case <-h.o.Interrupt:
-		return h.interrupt()
+	case at := <-h.o.Interrupt:
+		return h.interrupt(at)
 	case req := <-h.o.Requests:
 		return h.request(req)
 	case <-timer.C:

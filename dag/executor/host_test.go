@@ -328,9 +328,9 @@ func TestRetryTimersAreDurable(t *testing.T) {
 		s.wantAt("start a.2", 10*time.Minute, 10*time.Minute+time.Second)
 	})
 	onStage(t, &dag.Plan{Nodes: []dag.Node{{ID: "a", With: script("fail:transient", "ok"), Retry: retry}}}, func(s *stage) {
-		interrupt := make(chan struct{}, 2)
+		interrupt := make(chan time.Time, 2)
 		s.opts.Interrupt = interrupt
-		time.AfterFunc(4*time.Minute, func() { interrupt <- struct{}{} })
+		time.AfterFunc(4*time.Minute, func() { interrupt <- time.Now() })
 		if v := s.carryOn(); v.Status != machine.RunPause {
 			t.Fatalf("the run is %s", v.Status)
 		}
@@ -395,10 +395,10 @@ func TestInterrupts(t *testing.T) {
 		return &dag.Plan{Nodes: []dag.Node{{ID: "a", With: script("sleep:1h")}, {ID: "b", Needs: []string{"a"}}}}
 	}
 	onStage(t, plan(), func(s *stage) {
-		interrupt := make(chan struct{}, 2)
+		interrupt := make(chan time.Time, 2)
 		s.opts.Interrupt = interrupt
-		time.AfterFunc(time.Minute, func() { interrupt <- struct{}{} })
-		time.AfterFunc(2*time.Minute, func() { interrupt <- struct{}{} }) // too late to be a second one
+		time.AfterFunc(time.Minute, func() { interrupt <- time.Now() })
+		time.AfterFunc(2*time.Minute, func() { interrupt <- time.Now() }) // too late to be a second one
 		if v := s.carryOn(); v.Status != machine.RunPause || v.Pause.Reason != "user" {
 			t.Fatalf("%+v", v)
 		}
@@ -408,10 +408,10 @@ func TestInterrupts(t *testing.T) {
 		s.want("start a.1", "paused user", "completed a.1", "start b.1", "completed b.1", "ended")
 	})
 	onStage(t, plan(), func(s *stage) {
-		interrupt := make(chan struct{}, 2)
+		interrupt := make(chan time.Time, 2)
 		s.opts.Interrupt = interrupt
-		time.AfterFunc(time.Minute, func() { interrupt <- struct{}{} })
-		time.AfterFunc(time.Minute+4*time.Second, func() { interrupt <- struct{}{} })
+		time.AfterFunc(time.Minute, func() { interrupt <- time.Now() })
+		time.AfterFunc(time.Minute+8*time.Second, func() { interrupt <- time.Now().Add(-4 * time.Second) }) // the host was busy
 		r := s.open()
 		if err := s.run(r); !errors.Is(err, ErrHard) {
 			t.Fatal(err)
@@ -425,9 +425,9 @@ func TestInterrupts(t *testing.T) {
 		s.want("start a.1", "paused user", "lost a.1 lost", "start a.2", "completed a.2", "start b.1", "completed b.1", "ended")
 	})
 	onStage(t, plan(), func(s *stage) {
-		interrupt := make(chan struct{}, 2)
+		interrupt := make(chan time.Time, 2)
 		s.opts.Interrupt, s.opts.StopGrace = interrupt, 30*time.Second
-		time.AfterFunc(time.Minute, func() { interrupt <- struct{}{} })
+		time.AfterFunc(time.Minute, func() { interrupt <- time.Now() })
 		s.carryOn()
 		s.want("start a.1", "paused user", "cancelled a.1")
 		s.wantAt("cancelled a.1", 90*time.Second, 91*time.Second)
@@ -498,9 +498,9 @@ func TestHalfOpenLetsOneThrough(t *testing.T) {
 		{ID: "ill", Breaker: "api", OnFail: "continue", With: script("fail:transient")},
 		{ID: "p", Needs: []string{"ill"}, Breaker: "api"},
 	}}, func(s *stage) {
-		interrupt := make(chan struct{}, 2)
+		interrupt := make(chan time.Time, 2)
 		s.opts.Interrupt = interrupt
-		time.AfterFunc(20*time.Second, func() { interrupt <- struct{}{} })
+		time.AfterFunc(20*time.Second, func() { interrupt <- time.Now() })
 		s.carryOn()
 		time.Sleep(20 * time.Second)
 		s.opts.Interrupt = nil
@@ -585,9 +585,9 @@ func TestInterruptOfAWait(t *testing.T) {
 	for name, p := range waits() {
 		t.Run(name, func(t *testing.T) {
 			onStage(t, p, func(s *stage) {
-				interrupt := make(chan struct{}, 1)
+				interrupt := make(chan time.Time, 1)
 				s.opts.Interrupt, s.opts.StopGrace = interrupt, time.Second
-				time.AfterFunc(time.Minute, func() { interrupt <- struct{}{} })
+				time.AfterFunc(time.Minute, func() { interrupt <- time.Now() })
 				if v := s.carryOn(); v.Status != machine.RunPause || v.Pause.Reason != "user" {
 					t.Fatalf("%+v", v)
 				}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
@@ -74,13 +75,13 @@ func TestRescue(t *testing.T) {
 			s := newStage(t, &dag.Plan{Nodes: []dag.Node{{ID: "a", Kind: "caller", Paid: true, Effect: "idempotent", With: with, Reserve: dag.Amount{USD: 2_000_000}}}})
 			c := &caller{asked: make(chan string, 1)}
 			s.kinds = []nodes.Kind{c}
-			interrupt := make(chan struct{})
+			interrupt := make(chan time.Time)
 			s.opts.Interrupt = interrupt
 			spool := ""
 			go func() {
 				spool = <-c.asked
-				interrupt <- struct{}{}
-				interrupt <- struct{}{}
+				interrupt <- time.Now()
+				interrupt <- time.Now()
 			}()
 			r := s.open()
 			if err := s.run(r); !errors.Is(err, ErrHard) {

@@ -15,9 +15,9 @@ func TestClockPutBackBetweenProcesses(t *testing.T) {
 	retry := dag.Retry{Attempts: 3, Base: dag.Duration(10 * time.Minute), Factor: 1}
 	onStage(t, &dag.Plan{Nodes: []dag.Node{{ID: "a", With: script("fail:transient", "ok"), Retry: retry}}}, func(s *stage) {
 		const ahead = 48 * time.Hour
-		interrupt := make(chan struct{}, 2)
+		interrupt := make(chan time.Time, 2)
 		s.opts.Interrupt = interrupt
-		time.AfterFunc(4*time.Minute, func() { interrupt <- struct{}{} })
+		time.AfterFunc(4*time.Minute, func() { interrupt <- time.Now() })
 		g, err := dag.NewGraph(s.plan)
 		if err != nil {
 			t.Fatal(err)

@@ -10,15 +10,15 @@ import (
 )
 
 // interrupt takes an interrupt: the first pauses the run, a second one soon after ends it at once.
-func (h *host) interrupt() error {
-	now := h.clock.now()
-	if !h.interrupted.IsZero() && now.Sub(h.interrupted) <= HardWithin {
+func (h *host) interrupt(at time.Time) error {
+	if !h.interrupted.IsZero() && at.Sub(h.interrupted) <= HardWithin {
 		return ErrHard
 	}
+	now := h.clock.now()
 	if h.interrupted.IsZero() && h.o.StopGrace > 0 {
 		h.stopAt = now.Add(h.o.StopGrace)
 	}
-	h.interrupted = now
+	h.interrupted = at
 	if h.state().Run().Status != machine.RunRunning {
 		return nil // it pauses or ends already
 	}
