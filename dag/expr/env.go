@@ -43,10 +43,10 @@ var baseEnv = sync.OnceValues(func() (*cel.Env, error) {
 		cel.Variable(refsName, refsType),
 		cel.ASTValidators(cel.ValidateRegexLiterals(), cel.ValidateDurationLiterals(), cel.ValidateTimestampLiterals()),
 	}
-	return cel.NewCustomEnv(append(append(opts, cel.StdLib()), functions()...)...)
+	return cel.NewCustomEnv(append(append(opts, cel.StdLib()), own()...)...)
 })
 
-func functions() []cel.EnvOption {
+func own() []cel.EnvOption {
 	list := cel.ListType(cel.TypeParamType("T"))
 	opts := []cel.EnvOption{
 		cel.Function("floor",

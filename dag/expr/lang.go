@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -115,7 +116,7 @@ func (l *Lang) known(root string) map[string]string {
 type shaped struct {
 	src      string
 	refs     []Ref
-	bounded  bool
+	loops    bool
 	vars     bool // it reads variables
 	problems []Problem
 
@@ -157,7 +158,7 @@ func (l *Lang) find(src string) *shaped {
 		s.problems = problems
 		return s
 	}
-	s.refs, s.bounded, s.vars, s.problems = f.refs, f.bounded, len(f.free) > 0, f.problems
+	s.refs, s.loops, s.vars, s.problems = f.refs, f.loops, len(f.free) > 0, f.problems
 	for name, at := range f.free {
 		if l.vars[name] == "" {
 			known := map[string]string{"nodes": "any", "params": "any", "run": "any"}
@@ -179,7 +180,7 @@ func (l *Lang) parse(src string) (*cel.Ast, *finder, []Problem) {
 	if iss.Err() != nil {
 		return nil, nil, firstOf(problemsOf(iss)) // the others mostly follow from it
 	}
-	f := &finder{lang: l, info: a.NativeRep().SourceInfo(), free: map[string]int{}, uses: map[string][]int{}, local: map[string]int{}, bounded: true}
+	f := &finder{lang: l, info: a.NativeRep().SourceInfo(), free: map[string]int{}, uses: map[string][]int{}, local: map[string]int{}}
 	f.walk(a.NativeRep().Expr())
 	return a, f, nil
 }
@@ -193,13 +194,10 @@ func (e *Expr) Refs() []Ref {
 	return out
 }
 
-// id turns #3 into the fourth id.
+// id turns #3 into the fourth id. Where a source could hold such a text itself, shape leaves the ids in it.
 func (e *Expr) id(node string) string {
-	if k, ok := strings.CutPrefix(node, "#"); ok {
-		n := 0
-		for _, c := range k {
-			n = 10*n + int(c-'0')
-		}
+	if k, ok := strings.CutPrefix(node, "#"); ok && e.ids != nil {
+		n, _ := strconv.Atoi(k)
 		return e.ids[n]
 	}
 	return node
@@ -239,13 +237,13 @@ func (e *Expr) Check(d Decls, want string) (*Program, []Problem) {
 	e.shaped.mu.Lock()
 	c, ok := e.shaped.programs[key]
 	if !ok {
-		c = e.lang.compile(e.shaped.src, e.shaped.bounded, fns)
+		c = e.lang.compile(e.shaped.src, e.shaped.loops, fns)
 		e.shaped.programs[key] = c
 	}
 	e.shaped.mu.Unlock()
 	if len(c.problems) > 0 {
 		if e.ids != nil {
-			c = e.lang.compile(e.src, e.shaped.bounded, fns) // places as they are written
+			c = e.lang.compile(e.src, e.shaped.loops, fns) // places as they are written
 		}
 		return nil, c.problems
 	}

@@ -32,7 +32,7 @@ type compiled struct {
 func celInt(i int) ref.Val { return types.Int(i) }
 
 // compile types src with its references bound to functions and plans its evaluation.
-func (l *Lang) compile(src string, bounded bool, fns []string) *compiled {
+func (l *Lang) compile(src string, loops bool, fns []string) *compiled {
 	a, f, problems := l.parse(src)
 	if len(problems) > 0 {
 		return &compiled{problems: problems}
@@ -42,16 +42,16 @@ func (l *Lang) compile(src string, bounded bool, fns []string) *compiled {
 	if iss.Err() != nil {
 		return &compiled{problems: problemsOf(iss)}
 	}
-	opts := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize)}
-	if !bounded {
-		opts = append(opts, cel.InterruptCheckFrequency(maxSteps), cel.CustomDecoratorV2(boundText))
+	opts := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(metered)}
+	if loops {
+		opts = append(opts, cel.InterruptCheckFrequency(maxSteps))
 	}
 	p, err := l.env.Program(checked, opts...)
 	if err != nil {
 		return &compiled{problems: []Problem{{0, err.Error()}}}
 	}
 	if len(f.refs) == 0 && len(f.free) == 0 { // it has one value, or none at all
-		if _, err := evaluate(p, bounded, &activation{}); err != nil {
+		if _, err := evaluate(p, loops, &activation{}); err != nil {
 			return &compiled{problems: []Problem{{0, err.Error()}}}
 		}
 	}
@@ -107,14 +107,21 @@ func (p *Program) Val(vars map[string]any, sc dag.Scope) (any, error) {
 func (p *Program) eval(vars map[string]any, sc dag.Scope) (ref.Val, error) {
 	act := &activation{vars: vars}
 	if len(p.fns) > 0 {
-		act.refs = refValues{get: func(i int) ref.Val { return p.read(i, sc) }}
+		read := make([]ref.Val, len(p.fns)) // a loop may ask for the same value each time
+		act.refs = refValues{get: func(i int) ref.Val {
+			if read[i] == nil {
+				read[i] = p.read(i, sc)
+			}
+			return read[i]
+		}}
 	}
-	return evaluate(p.prog, p.expr.shaped.bounded, act)
+	return evaluate(p.prog, p.expr.shaped.loops, act)
 }
 
-// evaluate runs a program; one of more than linear cost is metered.
-func evaluate(p cel.Program, bounded bool, act *activation) (ref.Val, error) {
-	if bounded {
+// evaluate runs a program. Its calls are paid for, and its loops counted.
+func evaluate(p cel.Program, loops bool, act *activation) (ref.Val, error) {
+	act.purse.left = maxWork
+	if !loops {
 		v, _, err := p.Eval(act)
 		return v, err
 	}
@@ -125,44 +132,30 @@ func evaluate(p cel.Program, bounded bool, act *activation) (ref.Val, error) {
 	return v, err
 }
 
-// spent is a context that is over. Programs of more than linear cost look at it once, after
-// maxSteps steps of their loops, so that the same expression is cut at the same step everywhere
-// (CEL's own cost limit makes loops over lists quadratic).
+// spent is a context that is over. Programs with loops look at it once, after maxSteps steps of
+// their loops, so that the same expression is cut at the same step everywhere (CEL's own cost limit
+// makes loops over lists quadratic).
 var spent = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
 }()
 
-// boundText makes calls that return a text of more than maxOutput bytes fail.
-func boundText(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
-	if _, ok := i.(interpreter.InterpretableCall); ok {
-		return textCall{i}, nil
-	}
-	return i, nil
-}
-
-type textCall struct{ interpreter.InterpretableV2 }
-
-func (c textCall) Exec(f *interpreter.ExecutionFrame) ref.Val {
-	v := c.InterpretableV2.Exec(f)
-	if s, ok := v.(types.String); ok && len(s) > maxOutput {
-		return types.NewErr("a text of more than %d bytes", maxOutput)
-	}
-	return v
-}
-
 // activation resolves the names of one evaluation.
 type activation struct {
-	vars map[string]any
-	refs refValues
+	vars  map[string]any
+	refs  refValues
+	purse purse
 }
 
 var _ interpreter.Activation = (*activation)(nil)
 
 func (a *activation) ResolveName(name string) (any, bool) {
-	if name == refsName {
+	switch name {
+	case refsName:
 		return a.refs, true
+	case purseName:
+		return &a.purse, true
 	}
 	v, ok := a.vars[name]
 	return v, ok

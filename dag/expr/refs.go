@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 )
@@ -78,7 +80,7 @@ type finder struct {
 	params   int              // how many of refs are parameters
 	dynamic  bool             // an index of nodes is no literal
 	problems []Problem
-	bounded  bool // cost is linear in the size of what is read
+	loops    bool
 	local    map[string]int
 }
 
@@ -121,20 +123,16 @@ func (f *finder) walk(e ast.Expr) {
 		f.walk(e.AsSelect().Operand())
 	case ast.CallKind:
 		c := e.AsCall()
-		f.bounded = f.bounded && cheap[c.FunctionName()]
 		if fn := c.FunctionName(); (fn == operators.Divide || fn == operators.Modulo) && zero(c.Args()[1]) {
 			f.fail(c.Args()[1], "division by zero")
 		}
 		if !f.lang.adopted {
 			f.comparison(c)
 		}
-		switch {
-		case !c.IsMemberFunction():
-		case f.namespaced(c):
-			f.bounded = false
-		default:
+		if c.IsMemberFunction() && !f.namespaced(c) {
 			f.walk(c.Target())
 		}
+		f.pattern(c)
 		f.all(c.Args())
 	case ast.ListKind:
 		f.all(e.AsList().Elements())
@@ -146,7 +144,7 @@ func (f *finder) walk(e ast.Expr) {
 	case ast.StructKind:
 		f.fail(e, "no messages here: write a map, {'name': value}")
 	case ast.ComprehensionKind:
-		f.bounded = false
+		f.loops = true
 		f.comprehension(e.AsComprehension())
 	}
 }
@@ -189,6 +187,20 @@ func (f *finder) status(e ast.Expr) {
 		near = fmt.Sprintf("; did you mean %q?", near)
 	}
 	f.fail(e, "no status is %q; known: %s%s", s, strings.Join(dag.ViewStatuses, ", "), near)
+}
+
+// pattern refuses a regular expression that is too large, before it is compiled.
+func (f *finder) pattern(c ast.CallExpr) {
+	args := c.Args()
+	if c.FunctionName() != overloads.Matches || len(args) == 0 {
+		return
+	}
+	last := args[len(args)-1]
+	if src, ok := f.literalString(last); ok {
+		if _, _, err := rules.CompilePattern(src); errors.Is(err, rules.ErrPattern) {
+			f.fail(last, "%v", err)
+		}
+	}
 }
 
 func zero(e ast.Expr) bool {
@@ -428,8 +440,8 @@ func (f *finder) add(r Ref, at ast.Expr) {
 	f.at = append(f.at, at)
 }
 
-// cheap are the functions whose cost and result are linear in what they are given, so that an
-// expression made of them needs no metering.
+// cheap are the functions whose cost and result are linear in what they are given: what is made of them and
+// of literals is computed when it is read.
 var cheap = map[string]bool{
 	operators.Add: true, operators.Subtract: true, operators.Multiply: true, operators.Divide: true,
 	operators.Modulo: true, operators.Negate: true, operators.LogicalAnd: true, operators.LogicalOr: true,

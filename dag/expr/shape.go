@@ -9,7 +9,7 @@ import (
 // Expressions that differ in ids alone, such as those a foreach makes by the thousand, have one
 // shape and are compiled once. An id cannot hold '#'.
 func shape(src string) (string, []string) {
-	if !strings.Contains(src, "nodes") {
+	if !strings.Contains(src, "nodes") || numbered(src) {
 		return src, nil
 	}
 	var b strings.Builder
@@ -28,8 +28,11 @@ func shape(src string) (string, []string) {
 			for i < len(src) && isWord(src[i]) {
 				i++
 			}
-			if src[start:i] != "nodes" || start > 0 && src[start-1] == '.' {
+			if src[start:i] != "nodes" || strings.HasSuffix(strings.TrimRight(src[:start], " \t\r\n"), ".") {
 				continue // also r'...' and b'...': the quote comes next
+			}
+			if next := skipSpace(src, i); next < len(src) && src[next] == ',' {
+				return src, nil // the variable of a loop: list.map(nodes, nodes['a'])
 			}
 			from, to := idLiteral(src, i)
 			if from == 0 {
@@ -49,6 +52,11 @@ func shape(src string) (string, []string) {
 	}
 	b.WriteString(src[done:])
 	return b.String(), ids
+}
+
+// numbered says whether an expression could make a text such as #0 itself: with '#', or escaped.
+func numbered(src string) bool {
+	return strings.Contains(src, "#") || strings.Contains(src, `\`) && (strings.Contains(src, "23") || strings.Contains(src, "43"))
 }
 
 // idLiteral returns the place of the text of a plain string literal in brackets at src[i:],

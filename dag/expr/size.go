@@ -16,7 +16,7 @@ const MaxSize = 1 << 20
 func Bounded(v any) error {
 	left := MaxSize
 	if val, ok := v.(ref.Val); ok {
-		weigh(val, &left)
+		weigh(val, &left, 1)
 	}
 	if left < 0 {
 		return fmt.Errorf("holds more than %d bytes", MaxSize)
@@ -24,9 +24,10 @@ func Bounded(v any) error {
 	return nil
 }
 
-// weigh takes a value's size off what is left, and stops where nothing is.
-func weigh(v ref.Val, left *int) {
-	if *left--; *left < 0 {
+// weigh takes a value's size off what is left, and stops where nothing is. A value weighs as much as some
+// bytes of text do.
+func weigh(v ref.Val, left *int, bytes int) {
+	if *left -= bytes; *left < 0 {
 		return
 	}
 	switch x := v.(type) {
@@ -37,12 +38,16 @@ func weigh(v ref.Val, left *int) {
 	case traits.Mapper:
 		for it := x.Iterator(); *left >= 0 && it.HasNext() == types.True; {
 			key := it.Next()
-			weigh(key, left)
-			weigh(x.Get(key), left)
+			weigh(key, left, bytes)
+			weigh(x.Get(key), left, bytes)
 		}
 	case traits.Lister:
+		if n, _ := x.Size().(types.Int); int(n) > *left/bytes { // a list that was doubled over and over
+			*left = -1
+			return
+		}
 		for it := x.Iterator(); *left >= 0 && it.HasNext() == types.True; {
-			weigh(it.Next(), left)
+			weigh(it.Next(), left, bytes)
 		}
 	}
 }

@@ -1,9 +1,6 @@
 package rules
 
-import (
-	"regexp"
-	"strings"
-)
+import "strings"
 
 // JSONSchema renders r as a JSON Schema (draft 2020-12), ready for encoding/json, that accepts what
 // r accepts. Rules with a name become definitions: those it refers to are added to defs, the
@@ -183,14 +180,14 @@ func (r *Rule) schemaList(s, defs map[string]any) {
 }
 
 // Validate tells whether a rule that came as data is well formed: every regular expression
-// compiles.
+// compiles, and is not too large to be matched.
 func (r *Rule) Validate() error {
 	if r == nil {
 		return nil
 	}
 	for _, list := range [][]string{r.Match, r.NotMatch} {
 		for _, re := range list {
-			if _, err := regexp.Compile(re); err != nil {
+			if _, _, err := CompilePattern(re); err != nil {
 				return err
 			}
 		}

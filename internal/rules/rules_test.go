@@ -2,6 +2,7 @@ package rules
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -155,5 +156,25 @@ func TestNearest(t *testing.T) {
 		if got := Nearest(want, names); got != near {
 			t.Errorf("%q: got %q, want %q", want, got, near)
 		}
+	}
+}
+
+// TestCompilePattern: a pattern that is small to write and large to run is refused before it is compiled.
+func TestCompilePattern(t *testing.T) {
+	for _, src := range []string{"", "a+", `(?i)^[A-Z][a-z]{2,40}-\d{4}$`, "(" + strings.Repeat("word|", 400) + "end)", "x{1000}"} {
+		if re, _, err := CompilePattern(src); err != nil || re == nil {
+			t.Errorf("%.40s: %v", src, err)
+		}
+	}
+	for _, src := range []string{strings.Repeat("(x?){1000}", 20), strings.Repeat("x{900}", 10), "((xxxxxxxxxxx){30}y){30}"} {
+		if _, n, err := CompilePattern(src); !errors.Is(err, ErrPattern) {
+			t.Errorf("%.40s: %d instructions, %v", src, n, err)
+		}
+	}
+	if _, _, err := CompilePattern("("); err == nil || errors.Is(err, ErrPattern) {
+		t.Error(err)
+	}
+	if err := (&Rule{Items: &Rule{Match: []string{strings.Repeat("x{900}", 10)}}}).Validate(); !errors.Is(err, ErrPattern) {
+		t.Error(err)
 	}
 }

@@ -1,0 +1,52 @@
+package rules
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+)
+
+// MostPattern is the largest regular expression from somebody else, in instructions of its machine. Matching
+// takes time in proportion to the product of machine and text: (x?){1000} a hundred times over takes
+// minutes for a page.
+const MostPattern = 4_000
+
+// ErrPattern is wrapped by the error for a regular expression of more than MostPattern instructions.
+var ErrPattern = errors.New("the pattern is too large")
+
+// CompilePattern compiles a regular expression of at most MostPattern instructions. It returns how many
+// there are, about.
+func CompilePattern(src string) (re *regexp.Regexp, size int, err error) {
+	if size = patternSize(src); size > MostPattern {
+		return nil, size, fmt.Errorf("%w: it takes %d instructions, want at most %d", ErrPattern, size, MostPattern)
+	}
+	re, err = regexp.Compile(src)
+	return re, size, err
+}
+
+// patternSize is how many instructions a regular expression takes, about; 0 where it is none. Nothing is made
+// that grows with the counts in it.
+func patternSize(src string) int {
+	re, err := syntax.Parse(src, syntax.Perl)
+	if err != nil {
+		return 0
+	}
+	return instructions(re)
+}
+
+// instructions stops to count at far more than MostPattern: counts of counts grow beyond any number.
+func instructions(re *syntax.Regexp) int {
+	const enough = 1 << 30
+	n := 1
+	if re.Op == syntax.OpLiteral {
+		n = len(re.Rune)
+	}
+	for _, sub := range re.Sub {
+		n = min(n+instructions(sub)+1, enough)
+	}
+	if re.Op == syntax.OpRepeat {
+		n *= min(max(re.Min, re.Max, 1), 1000)
+	}
+	return min(n, enough)
+}
