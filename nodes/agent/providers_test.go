@@ -318,6 +318,8 @@ func TestSameModel(t *testing.T) {
 
 // Starts of one program keep their distance, those of another do not wait for them.
 func TestStartsKeepTheirDistance(t *testing.T) {
+	dir := t.TempDir() // programs that no other test, and no run of this one before, has started
+	one, other := filepath.Join(dir, "one"), filepath.Join(dir, "other")
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		var wg sync.WaitGroup
@@ -325,7 +327,7 @@ func TestStartsKeepTheirDistance(t *testing.T) {
 		var at []time.Duration
 		for range 4 {
 			wg.Go(func() {
-				if err := takeTurn(t.Context(), "one", 100*time.Millisecond); err != nil {
+				if err := takeTurn(t.Context(), one, 100*time.Millisecond); err != nil {
 					t.Error(err)
 				}
 				mu.Lock()
@@ -337,12 +339,12 @@ func TestStartsKeepTheirDistance(t *testing.T) {
 		if fmt.Sprint(at) != "[0s 100ms 200ms 300ms]" {
 			t.Errorf("starts at %v", at)
 		}
-		if err := takeTurn(t.Context(), "other", time.Hour); err != nil || time.Since(begin) != 300*time.Millisecond {
+		if err := takeTurn(t.Context(), other, time.Hour); err != nil || time.Since(begin) != 300*time.Millisecond {
 			t.Errorf("another program waited: %v, %v", time.Since(begin), err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := takeTurn(ctx, "other", time.Hour); err == nil {
+		if err := takeTurn(ctx, other, time.Hour); err == nil {
 			t.Error("a cancelled wait was no error")
 		}
 	})
