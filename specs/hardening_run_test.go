@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 )
 
 // decision is what the route of a cycle decided.
@@ -188,13 +187,15 @@ func (s *site) temp() string {
 func (s *site) quiet() {
 	s.t.Helper()
 	var left []string
-	for range 500 {
-		if left = processesOf(s.temp()); len(left) == 0 {
-			return
+	defer func() {
+		if len(left) > 0 {
+			s.t.Errorf("left running after the kill: %q", left)
 		}
-		<-time.After(20 * time.Millisecond)
-	}
-	s.t.Errorf("left running after the kill: %q", left)
+	}()
+	s.await("the end of what the killed run had started", func() bool {
+		left = processesOf(s.temp())
+		return len(left) == 0
+	})
 }
 
 func processesOf(dir string) (found []string) {

@@ -73,10 +73,10 @@ func TestKilledWhileTakingPictures(t *testing.T) {
 	}
 }
 
-// await waits until something is so.
+// await waits until something is so. The limit is not a measure, but a way out.
 func (s *site) await(what string, so func() bool) {
 	s.t.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); {
 		if so() {
 			return
 		}

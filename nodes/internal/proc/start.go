@@ -76,7 +76,7 @@ func start(s *Spec, out, errs *os.File) (*Tree, error) {
 
 // busyPauses are the waits before a program that is being written (by an update of itself, or
 // by a fork that has not closed its descriptors yet) is tried again.
-var busyPauses = []time.Duration{5 * time.Millisecond, 20 * time.Millisecond, 80 * time.Millisecond}
+var busyPauses = []time.Duration{5 * time.Millisecond, 20 * time.Millisecond, 80 * time.Millisecond, 320 * time.Millisecond, time.Second}
 
 func spawn(path string, argv []string, s *Spec, files []uintptr) (*Tree, error) {
 	for i := 0; ; i++ {
