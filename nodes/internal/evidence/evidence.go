@@ -79,6 +79,8 @@ func (c Case) wait(e *nodes.Error) {
 	case "rate_limited", "transient":
 		if d, ok := Delay(c.Text); ok {
 			e.RetryAfter = d
+		} else if at, ok := resetISO(c.Text, now, zone); ok && at.After(now) && at.Sub(now) < longest {
+			e.RetryAfter = at.Sub(now)
 		}
 	}
 }
@@ -156,11 +158,11 @@ var words = []struct {
 }{
 	{"billing", regexp.MustCompile(`(?i)credit balance|insufficient[ _]?(?:quota|credits?|funds|balance)|billing[ _](?:error|hard|details|is|not|issue|problem)|check your plan|payment required|out of credits?|requires more credits|(?:extra usage|usage credits?) (?:is|are) required|no credits|prepaid|account (?:is )?(?:suspended|past due)|spend(?:ing)? (?:limit|cap)`)},
 	{"budget", regexp.MustCompile(`(?i)exceeded usd budget|max(?:imum)?[ _]budget|budget_exhausted|budget ?exceeded|error_max_turns|max(?:imum)?[ _](?:session[ _])?(?:number of[ _])?turns|turn[ _]limit`)},
-	{"quota_wait", regexp.MustCompile(`(?i)usage[ _]limit|(?:session|weekly|daily|monthly|hourly|plan|message|5-hour|five-hour)[ _]limit|(?:hit|reached) your (?:(?:usage|session|weekly|daily|monthly|hourly|plan|message|account|team|organization|opus|sonnet|haiku|fable|\w+-hour) )?limit|out of extra usage|limit (?:will )?resets?|limit reached[^.\n]{0,40}resets?|"resets_(?:at|in_seconds)"|(?:daily|monthly|weekly) quota|quota (?:will )?resets?`)},
-	{"input_too_big", regexp.MustCompile(`(?i)prompt is too long|prompt_too_long|input is too (?:long|large)|context[ _]length|maximum context|context_length_exceeded|context ?window ?exceeded|too many (?:input )?tokens|request[ _]too[ _]large|exceeds? (?:the )?context (?:limit|length|window)|(?:exceeds|over|above) the (?:maximum|context|model)[^.\n]{0,40}(?:tokens|context|length|input)|input exceeds|exceeds \d+ ?[mk]i?b|entity too large`)},
+	{"quota_wait", regexp.MustCompile(`(?i)usage[ _]limit|(?:session|weekly|daily|monthly|hourly|plan|message|5-hour|five-hour)[ _]limit|(?:hit|reached) your (?:(?:usage|session|weekly|daily|monthly|hourly|plan|message|account|team|organization|\w+-hour) |(?:opus|sonnet|haiku|fable)(?: \d+(?:\.\d+)?)? )?limit|out of extra usage|limit (?:will )?resets?|limit reached[^.\n]{0,40}resets?|"resets_(?:at|in_seconds)"|(?:daily|monthly|weekly) quota|quota (?:will )?resets?`)},
+	{"input_too_big", regexp.MustCompile(`(?i)prompt is too long|prompt_too_long|input is too (?:long|large)|context[ _]length|maximum context|context_length_exceeded|context ?window ?exceeded|too many (?:input )?tokens|request[ _]too[ _]large|exceeds? (?:the )?context (?:limit|length|window)|(?:exceeds|over|above) the (?:maximum|context|model)[^.\n]{0,40}(?:tokens|context|length|input)|input exceeds|exceeds \d+ ?[mk]i?b|entity too large|ran out of (?:room|space) in`)},
 	{"truncated", regexp.MustCompile(`(?i)output token (?:maximum|limit)|max_output_tokens|maximum output|context window limit|finish_?reason"?: ?"?(?:length|max_tokens)`)},
 	{"refused", regexp.MustCompile(`(?i)(?:can't|cannot|can not|unable to) (?:help|assist|respond|comply|continue)[^.\n]{0,20} th(?:is|at)\b|content[ _](?:policy|filter)|safety (?:policy|filter|system)|violat(?:e|es|ed|ing|ion|ions)[^.\n]{0,40}polic|stop_reason"?: ?"?refusal`)},
-	{"auth", regexp.MustCompile(`(?i)not logged in|please run /login|log ?in again|login (?:required|expired)|sign(?:ing)? in again|authentication cancelled|has disabled [^.\n]{0,40}access|organization has been disabled|not allowed for this organization|re-?authenticate|failed to authenticate|(?:invalid|incorrect|missing|no|bad|expired) (?:x-)?api[- _]key|api[- _]key (?:is )?(?:not valid|invalid|missing|expired|not set|not found)|authentication[ _]?(?:error|failed|required)|unauthori[sz]ed|unauthenticated|permission_?(?:error|denied)|(?:session|token|credentials?)[^.\n]{0,30}(?:expired|revoked|rejected|invalid)|(?:expired|revoked|invalid) (?:oauth )?(?:session|token|credentials?)|refresh token|invalid_grant|set an auth method`)},
+	{"auth", regexp.MustCompile(`(?i)not logged in|please run /login|log ?in again|login (?:required|expired)|sign(?:ing)? in again|authentication cancelled|has disabled [^.\n]{0,40}access|(?:organization|account) has been (?:disabled|deactivated|banned)|not allowed for this organization|re-?authenticate|failed to authenticate|(?:invalid|incorrect|missing|no|bad|expired) (?:x-)?api[- _]key|api[- _]key (?:is )?(?:not valid|invalid|missing|expired|not set|not found)|authentication[ _]?(?:error|failed|required)|unauthori[sz]ed|unauthenticated|permission_?(?:error|denied)|(?:session|token|credentials?)[^.\n]{0,30}(?:expired|revoked|rejected|invalid)|(?:expired|revoked|invalid) (?:oauth )?(?:session|token|credentials?)|refresh token|invalid_grant|set an auth method`)},
 	{"config", regexp.MustCompile(`(?i)model_not_found|issue with the selected model|maximum allowed number of output tokens|(?:no such|unknown|invalid|unsupported) model|model[^.\n]{0,60}(?:does not exist|not found|may not exist|not supported|is not available)|not_?found_?error|self[- ]signed certificate|unable to (?:verify|get)[^.\n]{0,40}certificate|cert_[a-z_]+|(?:unknown|unexpected|unrecogni[sz]ed|invalid) (?:option|argument|flag|subcommand|command)|option [^.\n]{0,60} is invalid|argument [^.\n]{0,60} is invalid|requires? --|input must be provided|only whitespace|no prompt`)},
 	{"rate_limited", regexp.MustCompile(`(?i)rate.?limit|too many requests|\b429\b|overloaded|at capacity|over capacity|capacity (?:limit|exceeded|constraints?)|resource[ _]?(?:has been )?exhausted|throttl|quota exceeded|exceeded your (?:current )?quota`)},
 	{"transient", regexp.MustCompile(`(?i)connection_failed|econn(?:refused|reset|aborted)|etimedout|enotfound|eai_again|epipe|socket hang up|fetch failed|connection (?:refused|reset|lost|dropped|closed|error|timed)|disconnected|network (?:error|is unreachable)|timed? ?out|internal ?server ?error|bad gateway|service ?unavailable|connectionerror|gateway time|temporar|try again|empty or malformed|server[ -](?:side|error)|api_error|execution error|unexpected end of|error sending request|deadline ?exceeded|\b(?:client(?:payload|os|connector\w*)|(?:remote)?protocol|read|write|connect|chunkedencoding|maxretry)error\b|incompleteread\b|(?-i:\bUNAVAILABLE\b)`)},
@@ -184,8 +186,8 @@ func Word(text string) (category string, ok bool) {
 	return "", false
 }
 
-// notYours are words that say which limit it is not.
-var notYours = regexp.MustCompile(`(?i)\bnot your usage limit\b`)
+// notYours are words that say which limit it is not, and warnings of one that is near.
+var notYours = regexp.MustCompile(`(?i)\bnot your usage limit\b|\bapproaching [^\n]{0,40}\blimits?\b[^\n]*|\bused \d\d?% of [^\n]{0,40}\blimits?\b[^\n]*`)
 
 var (
 	rate = regexp.MustCompile(`(?i)rate[ -]?limit`) // not the API's word rate_limit_error, which comes with plan limits too

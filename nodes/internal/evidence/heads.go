@@ -12,7 +12,7 @@ const signs = `^[\s\[✕✖✗■⚠\x{FE0F}⎿●·]*`
 
 // stop ends a sentence that is a message of its own; words that go on with it make it prose: "Overloaded
 // pages: none." Only such may follow as messages have.
-const stop = `[ \t]*(?:$|[\r\n]|[^\w\s'"’?]|(?:by|at|due|resets?|please|try|until|after|to (?:access|use|make|continue)|for (?:this|the|your|quota|organization|requests?|model|\S+ (?:in|on|\())))`
+const stop = `[ \t]*(?:$|[\r\n]|[^\w\s'"’?]|(?:by|at|due|resets?|please|try|until|after|to (?:access|use|make|continue)|for (?:this|the|your|quota|organization|requests?|model|\S*[\d/]\S*|\S+ (?:in|on|\())))`
 
 // labels begin a message that is nothing but an error, told where an answer should stand.
 var labels = regexp.MustCompile(`(?i)` + signs + `(?:` + strings.Join([]string{
@@ -24,12 +24,18 @@ var labels = regexp.MustCompile(`(?i)` + signs + `(?:` + strings.Join([]string{
 	`failed to (?:authenticate|connect|fetch|load|refresh|start|parse|initiali[sz]e|log ?in|reach|spawn|send|read|call|open|write)\b[^\n:.]{0,60}\.`,
 	`traceback \(most recent`,
 	`please run /login`,
-	`you(?:(?:'|’)?ve| have)? (?:hit|reached|exceeded) (?:your|the|a|its) [^.;:\n]{0,40}\b(?:limits?|quota|cap|maximum|budget)(?:` + stop + `| (?:in|of|on|this|today|and)\b)`,
+	`unexpected status \(?[345]\d\d\b`,
+	`limit reached\b[^\n]{0,20}\bresets?\b`,
+	`there(?:'|’)?s an issue with the selected model\b`,
+	`codex ran out of room\b`,
+	`we(?:'|’)?re currently experiencing high demand\b`,
+	`your (?:workspace|account|organization|team) is out of credits?\b`,
+	`you(?:(?:'|’)?ve| have)? (?:hit|reached|exceeded) (?:your|the|a|its) (?:[^.;:\n]|\.\d){0,40}\b(?:limits?|quota|cap|maximum|budget)(?:` + stop + `| (?:in|of|on|this|today|and)\b)`,
 	`you (?:hit|reached|exceeded|have (?:hit|reached|exceeded|exhausted)) your (?:limits?|current quota|quota|capacity|daily|monthly|weekly)\b`,
 	`your (?:\w+ )?limit (?:will reset|resets|has been|is reached|was reached|reached|exceeded)\b`,
 	`(?:your|this) organization (?:has disabled|has been disabled|does not have access)`,
 	`your (?:account|access token|refresh token|api key)\b[^.\n]{0,30} (?:could not be|has been|is|was) (?:refreshed|disabled|suspended|revoked|invalid|not)`,
-	`oauth (?:token|authentication)\b[^.\n]{0,40}\b(?:expired|revoked|invalid|not|failed|error|missing)\b`,
+	`(?:claude )?oauth (?:token|authentication)\b[^.\n]{0,40}\b(?:expired|revoked|invalid|not|failed|error|missing)\b`,
 	`stream disconnected before\b`,
 	`cached credentials are (?:not|invalid|expired)`,
 	`please set an auth method`,

@@ -69,10 +69,12 @@ var (
 	// span is a duration in words: "5 days 22 hours 11 minutes", "1h2m3.5s", "90 seconds".
 	span = `(\d+(?:\.\d+)?\s*` + unit + `(?:(?:\s*,\s*|\s+and\s+|\s*)\d+(?:\.\d+)?\s*` + unit + `)*)\b`
 	// after introduces one.
-	after    = regexp.MustCompile(`(?i)(?:(?:again|resets?|available|retry|wait|back|renews?)[^\n]{0,30}?\b(?:in|after|for):?|retry[-_ ]?after"?:?|retry_?delay"?:?|wait(?:ing)?|backoff)\s*"?(?:about |another |approximately )?` + span)
-	afterNum = regexp.MustCompile(`(?i)(?:retry[-_ ]?after"?\s*[:=]?|retry_?delay"?\s*[:=]|(?:retry|try again) (?:in|after))\s*"?(\d+(?:\.\d+)?)\b`)
-	// afterClock introduces hours, minutes and seconds: "resets in 02:15:30".
-	afterClock = regexp.MustCompile(`(?i)(?:again|resets?|available|retry|wait|back|renews?)[^\n]{0,30}?\b(?:in|after):?\s*(\d{1,3}):(\d\d)(?::(\d\d))?\b`)
+	after   = regexp.MustCompile(`(?i)(?:(?:again|resets?|available|retry|wait|back|renews?)[^\n]{0,30}?\b(?:in|after|for):?|retry[-_ ]?after"?:?|retry_?delay"?:?|wait(?:ing)?|backoff)\s*"?(?:about |another |approximately )?` + span)
+	afterMs = regexp.MustCompile(`(?i)retry[-_ ]?after[-_ ]?ms"?\s*[:=]\s*"?(\d{1,15})\b`)
+	// afterNum introduces seconds, which are not the beginning of a date or of a clock time.
+	afterNum = regexp.MustCompile(`(?i)(?:retry[-_ ]?after"?\s*[:=]?|retry_?delay"?\s*[:=]|(?:retry|try again) (?:in|after))\s*"?(\d+(?:\.\d+)?)(?:$|[^\w:/.-]|\.(?:$|\D))`)
+	// afterClock introduces hours, minutes and seconds: "resets in 02:15:30". Behind "after" it is a time of day.
+	afterClock = regexp.MustCompile(`(?i)(?:again|resets?|available|retry|wait|back|renews?)[^\n]{0,30}?\bin:?\s*(\d{1,3}):(\d\d)(?::(\d\d))?\b`)
 	piece      = regexp.MustCompile(`(?i)(\d+(?:\.\d+)?)\s*(weeks?|w|days?|d|hours?|hrs?|h|minutes?|mins?|milliseconds?|ms|m|seconds?|secs?|s)`)
 )
 
@@ -95,6 +97,9 @@ func Delay(text string) (time.Duration, bool) {
 			n, _ := strconv.ParseFloat(part, 64)
 			total = total*60 + n // hours, minutes, and seconds where there are none are none
 		}
+	} else if m := afterMs.FindStringSubmatch(text); m != nil {
+		ms, _ := strconv.ParseFloat(m[1], 64)
+		total = ms / 1000
 	} else if m := afterNum.FindStringSubmatch(text); m != nil {
 		total, _ = strconv.ParseFloat(m[1], 64)
 	} else {
