@@ -252,7 +252,11 @@ func TestBrowserStartFailures(t *testing.T) {
 			if err := os.WriteFile(path, []byte(content(t, "14-browser-start-failures/"+c.script)), 0o700); err != nil {
 				t.Fatal(err)
 			}
-			_, _, err := shoot(t, map[string]string{"page.html": "x"}, m{"browser": m{"path": path}, "waits": m{"launch": "2s"}})
+			with := m{"browser": m{"path": path}}
+			if c.category == "stalled" {
+				with["waits"] = m{"launch": "2s"}
+			}
+			_, _, err := shoot(t, map[string]string{"page.html": "x"}, with)
 			if nodetest.Category(err) != c.category || !strings.Contains(err.Error(), c.message) {
 				t.Errorf("error %v, want %s with %q", err, c.category, c.message)
 			}

@@ -85,9 +85,9 @@ func TestStart(t *testing.T) {
 			t.Parallel()
 			task, h := nodetest.New(t, "screenshot", nil)
 			set, waits := DefaultSettings(), short()
-			waits.Launch = Duration(2 * time.Second)
-			if c.category == "" {
-				waits.Launch = DefaultWaits().Launch
+			waits.Launch = DefaultWaits().Launch
+			if c.category == "stalled" {
+				waits.Launch = Duration(2 * time.Second)
 			}
 			c.set(t, &set)
 			_, survivors, err := Look(context.Background(), task, &Job{
