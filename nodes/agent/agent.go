@@ -208,7 +208,7 @@ func finish(t *nodes.Task, s *settings, steps []accept.Step, r *reply, res *node
 }
 
 // accepted applies the steps to the answer; where the answer holds no artifact, to the texts of
-// earlier turns, newest first.
+// other turns, newest first.
 func accepted(t *nodes.Task, steps []accept.Step, s *settings, r *reply) (*accept.State, *nodes.Error) {
 	st := accept.NewState(t, r.Text)
 	failure := apply(steps, st, r)
@@ -219,10 +219,10 @@ func accepted(t *nodes.Task, steps []accept.Step, s *settings, r *reply) (*accep
 		return st, nil
 	}
 	if failure.Category == "no_artifact" {
-		for i, text := range r.Earlier {
+		for _, text := range r.Earlier {
 			other := accept.NewState(t, text)
 			if apply(steps, other, r) == nil {
-				other.Warn("the answer was taken from an earlier turn (%d before the last)", i+1)
+				other.Warn("the answer was taken from another turn than the last")
 				return other, nil
 			}
 		}

@@ -30,6 +30,8 @@ func settle(q *question, r *reply) error {
 	switch {
 	case evidence.Clean(r.Text) == "" && r.Cut != "" && !strings.HasPrefix(r.Cut, "unknown"):
 		r.Failure = &nodes.Error{Category: "truncated", Permanent: true, Message: "the answer is empty: the length limit was used up (" + r.Cut + ")"}
+	case evidence.Clean(r.Text) == "" && r.Told != nil:
+		r.Failure = r.Told
 	case evidence.Clean(r.Text) == "":
 		r.Failure = &nodes.Error{Category: "no_artifact", Message: "the answer is empty", Permanent: len(r.Denials) > 0}
 	case evidence.Head(r.Text):

@@ -110,11 +110,11 @@ func joinText(m object) string {
 // one before belongs to a new session and counts whole.
 func (c *claudeOut) book(o object) {
 	total, ok := o.num("total_cost_usd")
-	if !ok {
+	switch {
+	case !o.has("total_cost_usd"):
 		return
-	}
-	if !sane(total) {
-		c.warnings = append(c.warnings, fmt.Sprintf("the cost reported, %g, is no amount of money; it counts as unknown", total))
+	case !ok || !sane(total):
+		c.warnings = append(c.warnings, fmt.Sprintf("the cost reported, %s, is no amount of money; it counts as unknown", printable.Clip(string(o["total_cost_usd"]), 40)))
 		return
 	}
 	if c.costSeen && total < c.costLast {
@@ -137,8 +137,9 @@ func (c *claudeOut) fill(r *reply, ev evidence.Case) *nodes.Error {
 	c.usage(r)
 	for _, raw := range o.list("permission_denials") {
 		var d object
-		if json.Unmarshal(raw, &d) == nil {
-			r.Denials = append(r.Denials, orElse(d.str("tool_name"), "a tool"))
+		var name string
+		if json.Unmarshal(raw, &d) == nil || json.Unmarshal(raw, &name) == nil {
+			r.Denials = append(r.Denials, orElse(orElse(d.str("tool_name"), name), "a tool"))
 		}
 	}
 	if c.results > 1 {
@@ -200,10 +201,13 @@ func (c *claudeOut) failure(o object, r *reply, ev evidence.Case) *nodes.Error {
 
 // answer finds the whole answer: the result field may hold its last, or its first, piece only.
 func (c *claudeOut) answer(o object, r *reply) {
-	text, said := resultText(o), lastOf(c.turns)
+	text, said, late := resultText(o), lastOf(c.turns), lastOf(c.texts)
 	r.Text = text
 	trimmed, joined := strings.TrimSpace(text), strings.TrimSpace(said)
 	switch {
+	case joined == "" && trimmed == "" && late != "":
+		r.Text = late
+		r.Warnings = append(r.Warnings, "the answer came behind an empty result")
 	case joined == "" || joined == trimmed:
 		if o.count("num_turns") > 1 && c.events == 0 && trimmed != "" {
 			r.Warnings = append(r.Warnings, "several turns, of which the output shows only the last: the answer may be its tail")
@@ -219,6 +223,9 @@ func (c *claudeOut) answer(o object, r *reply) {
 		if strings.TrimSpace(c.turns[i]) != "" {
 			r.Earlier = append(r.Earlier, c.turns[i])
 		}
+	}
+	if late != "" {
+		r.Earlier = append(r.Earlier, late)
 	}
 }
 

@@ -225,8 +225,8 @@ func (p *program) judge(q *question, res *proc.Result) (*reply, error) {
 		if r.Ended = out.done(); r.Ended {
 			r.Failure = p.declared(out.fill(r, ev), ev.Now)
 			r.afterResult(found, res)
-			if p.output.pieces && r.Failure == nil && (res.Cause != proc.Ended || res.Exit != 0) {
-				r.doubt(p.badEnd(res, ev, true), res)
+			if p.output.pieces && r.Failure == nil {
+				p.pieces(r, found, res, ev)
 			}
 		} else {
 			r.Finish = "error"
@@ -241,9 +241,23 @@ func (p *program) judge(q *question, res *proc.Result) (*reply, error) {
 	return r, nil
 }
 
+// pieces judges an answer that came in pieces: one that is missing in the middle shows nowhere, and one at
+// the end in a page at best.
+func (p *program) pieces(r *reply, found scan, res *proc.Result, ev evidence.Case) {
+	switch {
+	case found.hole != "":
+		r.Failure = &nodes.Error{Category: "protocol", Message: "a line of the output is broken, text may be missing: " + found.hole}
+	case res.Cause != proc.Ended || res.Exit != 0:
+		r.doubt(p.badEnd(res, ev, true), res)
+	case found.cutAt >= 0 || found.tooLong >= 0:
+		r.Doubt, r.Cutting = &nodes.Error{Category: "protocol", Message: "the output breaks off, text may be missing"}, true
+	}
+}
+
 // afterResult warns of what is odd about a run that gave its result.
 func (r *reply) afterResult(found scan, res *proc.Result) {
 	warn := func(format string, args ...any) { r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...)) }
+	r.Warnings = append(r.Warnings, found.odd.warnings(r.Text)...)
 	if w := found.warning(); w != "" {
 		warn("%s", w)
 	}
@@ -267,7 +281,7 @@ func (r *reply) afterResult(found scan, res *proc.Result) {
 // noResult says why a program that prints JSON gave no result. said is what it told of errors; when it
 // printed no JSON at all, its words count too.
 func (p *program) noResult(said string, found scan, res *proc.Result, most int64, ev evidence.Case) *nodes.Error {
-	broken := found.cutAt >= 0 || found.tooLong >= 0 || found.lines > 0 && strings.HasPrefix(found.noise[0], "{")
+	broken := found.cutAt >= 0 || found.tooLong >= 0 || found.hole != ""
 	if found.objects == 0 && !broken {
 		said += "\n" + string(res.Stdout.HeadTail(4000))
 	}
@@ -387,6 +401,8 @@ func exitCategory(status int, began bool) string {
 		return "budget"
 	case status == 42, status == 52:
 		return "config"
+	case status == 130: // 128 and the signal of an interrupt
+		return "killed"
 	}
 	return ""
 }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"strings"
 
 	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
@@ -32,13 +33,13 @@ func (c *codexOut) event(o object) {
 				c.texts = append(c.texts, text)
 			}
 		case "error":
-			c.errors = append(c.errors, item.str("message"))
+			c.errors = append(c.errors, errorText(item))
 		case "reasoning", "":
 		default:
 			c.toolCalls++
 		}
 	case "error":
-		c.errors = append(c.errors, o.str("message"))
+		c.errors = append(c.errors, errorText(o))
 	case "turn.started":
 		c.ended = ""
 	case "turn.completed":
@@ -47,7 +48,7 @@ func (c *codexOut) event(o object) {
 			c.usage = u
 		}
 	case "turn.failed":
-		c.ended, c.failed = "failed", orElse(o.object("error").str("message"), noWords)
+		c.ended, c.failed = "failed", orElse(errorText(o), noWords)
 		if u := o.object("usage"); u != nil {
 			c.usage = u
 		}
@@ -77,7 +78,22 @@ func (c *codexOut) fill(r *reply, ev evidence.Case) *nodes.Error {
 		r.Warnings = append(r.Warnings, "the agent reported: "+printable.Clip(e, 200))
 	}
 	r.Finish = "stop"
+	if ev.Text = lastOf(c.errors); r.Text == "" && ev.Text != "" {
+		r.Told = ev.Error()
+	}
 	return nil
+}
+
+// errorText returns what an event says of an error, wherever that stands in it.
+func errorText(o object) string {
+	e := o.object("error")
+	var said []string
+	for _, s := range []string{e.str("message"), o.str("error"), o.str("message"), e.str("code"), e.str("type")} {
+		if s != "" {
+			said = append(said, s)
+		}
+	}
+	return strings.Join(said, "\n")
 }
 
 // count sorts the tokens into disjoint classes: cached ones are part of the input.

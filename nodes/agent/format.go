@@ -48,7 +48,7 @@ func (g *geminiOut) done() bool { return g.ended }
 
 func (c *claudeOut) words() string { return c.synth }
 func (c *codexOut) words() string  { return strings.Join(c.errors, "\n") }
-func (g *geminiOut) words() string { return "" }
+func (g *geminiOut) words() string { return strings.Join(g.told, "\n") }
 
 // mostWatched is the length of a line up to which the watch looks for the last word. Behind a
 // longer one a program that stays is ended by its time limit only.

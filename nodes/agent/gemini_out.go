@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/evidence"
 )
@@ -18,6 +19,7 @@ type geminiOut struct {
 	status string // of the result event
 	stats  object
 	err    object
+	told   []string // error events
 	model  string
 	tools  int
 }
@@ -32,6 +34,8 @@ func (g *geminiOut) event(o object) {
 		}
 	case "tool_use":
 		g.tools++
+	case "error":
+		g.told = append(g.told, errorText(o))
 	case "result":
 		g.ended, g.status = true, o.str("status")
 		g.take(o)
@@ -61,6 +65,12 @@ func (g *geminiOut) fill(r *reply, ev evidence.Case) *nodes.Error {
 	g.count(r)
 	if g.err == nil && (g.status == "" || g.status == "success") {
 		r.Finish = "stop"
+		for _, e := range g.told {
+			r.Warnings = append(r.Warnings, "the agent reported: "+printable.Clip(e, 200))
+		}
+		if ev.Text = lastOf(g.told); r.Text == "" && ev.Text != "" {
+			r.Told = ev.Error()
+		}
 		return nil
 	}
 	r.Finish = "error"
@@ -70,6 +80,9 @@ func (g *geminiOut) fill(r *reply, ev evidence.Case) *nodes.Error {
 	}
 	ev.Status = r.Status
 	ev.Text = strings.TrimSpace(g.err.str("message") + "\n" + g.err.str("type") + " " + g.err.str("status"))
+	if ev.Text == "" {
+		ev.Text = lastOf(g.told)
+	}
 	if category := exitCategory(int(code), true); category != "" {
 		ev.Else = category
 	}

@@ -69,12 +69,12 @@ type reply struct {
 
 	Ended   bool     // the provider said itself how it ended
 	Text    string   // the answer
-	Earlier []string // texts of earlier turns, newest first, where the answer may stand instead
+	Earlier []string // texts of other turns, newest first, where the answer may stand instead
 	// Cut says that the provider stopped at a limit of length: the text is no answer unless
 	// everything that accept asks for is whole.
 	Cut string
-	// Told is the error that a line of a short answer tells; it is the reason when the answer is
-	// not accepted.
+	// Told is the error that a line of a short answer tells, or that was told beside an empty one; it is
+	// the reason when the answer is not accepted.
 	Told *nodes.Error
 
 	Finish    string // stop | length | tool_calls | error

@@ -32,11 +32,23 @@ func (o object) num(name string) (v float64, ok bool) {
 	return v, err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
 }
 
+// whole returns a whole number field, to the last digit; 3.0 and "3" are some.
+func (o object) whole(name string) (n int64, ok bool) {
+	if n, err := strconv.ParseInt(string(bytes.Trim(o[name], `" `)), 10, 64); err == nil {
+		return n, true
+	}
+	v, ok := o.num(name)
+	if !ok || math.Abs(v) > mostCount {
+		return 0, false
+	}
+	return int64(v), v == math.Trunc(v)
+}
+
 // countable reports whether the fields of these names that are there are counts: no negative number
-// and nothing else than a number.
+// and nothing else than a whole number.
 func (o object) countable(names ...string) bool {
 	for _, name := range names {
-		if v, ok := o.num(name); o.has(name) && (!ok || v < 0 || v > mostCount) {
+		if n, ok := o.whole(name); o.has(name) && (!ok || n < 0 || n > mostCount) {
 			return false
 		}
 	}
@@ -47,22 +59,27 @@ func (o object) countable(names ...string) bool {
 // then nothing of them is believed, and what the attempt cost has to be known otherwise.
 func (r *reply) usage(sum nodes.Usage, countable bool) {
 	r.Usage = sum
-	if !countable {
+	switch {
+	case !countable:
 		r.Usage = nodes.Usage{}
 		r.Warnings = append(r.Warnings, "the usage reported holds what is no count of tokens; it counts as unknown")
+	case max(sum.Input, sum.Output, sum.CacheRead, sum.CacheWrite) > mostLikely:
+		r.Warnings = append(r.Warnings, fmt.Sprintf("the usage reported is more than any model reads or writes: %d tokens in, %d out", sum.Input+sum.CacheRead+sum.CacheWrite, sum.Output))
 	}
 }
 
-// mostCount is the largest count that is believed.
-const mostCount = 1e15
+const (
+	mostCount  = 1e16 // the largest count that is believed
+	mostLikely = 1e10 // the largest that is believed without a word
+)
 
-// count returns a whole number field, 0 when it is missing or negative.
+// count returns a whole number field, 0 when it is missing or no count.
 func (o object) count(name string) int64 {
-	v, _ := o.num(name)
-	if v < 0 || v > mostCount {
+	n, _ := o.whole(name)
+	if n < 0 || n > mostCount {
 		return 0
 	}
-	return int64(v)
+	return n
 }
 
 // status returns a status of HTTP, which some write as a text; 0 when it is missing or something else.
@@ -109,6 +126,8 @@ type scan struct {
 	lines   int      // of noise
 	cutAt   int64    // where a value begins that does not end; -1 = nowhere
 	tooLong int64    // where a value begins that is longer than the cap; -1 = nowhere
+	hole    string   // the first line of noise that begins like an object, shortened
+	odd     oddities // of the objects
 }
 
 const (
@@ -302,6 +321,7 @@ func (s *scanner) emitObject(raw json.RawMessage) {
 	var o object
 	if json.Unmarshal(raw, &o) == nil && o != nil {
 		s.objects++
+		s.odd.look(raw)
 		s.each(o)
 	}
 }
@@ -329,6 +349,9 @@ func (s *scanner) skipLine() ([]byte, error) {
 
 func (s *scanner) noiseLine(line []byte) {
 	s.lines++
+	if s.hole == "" && line[0] == '{' {
+		s.hole = printable.Clip(strings.TrimSpace(string(line)), mostNoiseLine)
+	}
 	if len(s.noise) < mostNoise {
 		s.noise = append(s.noise, printable.Clip(strings.TrimSpace(string(line)), mostNoiseLine))
 	}

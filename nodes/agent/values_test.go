@@ -62,6 +62,32 @@ func TestObject(t *testing.T) {
 	}
 }
 
+// What the decoder passes over in silence.
+func TestOddities(t *testing.T) {
+	for raw, want := range map[string]oddities{
+		`{"a":1,"b":{"a":1}}`:                               {},
+		`{"a":1,"b":2,"a":3}`:                               {twice: "a"},
+		`{"a":{"x":[1],"y":{"z":1,"z":null}}}`:              {twice: "z"},
+		`{"a":1,"A":2}`:                                     {},
+		`{"a":"\ud83d\ude00 \\ud83d \\\\ \n\u00e9 \ufffd"}`: {},
+		`{"a":"\ud83d"}`:                                    {lossy: true},
+		`{"a":"\uDE00"}`:                                    {lossy: true},
+		`{"a":"\ud83d\n\ude00"}`:                            {lossy: true},
+		`{"a":"\ud83d\ud83d\ude00"}`:                        {lossy: true},
+		`{"a":"\\\ud83d"}`:                                  {lossy: true},
+		"{\"a\":\"\xff\"}":                                  {lossy: true},
+		`[{"a":1,"a":2}]`:                                   {},
+		`{"a":1,`:                                           {},
+		``:                                                  {},
+		strings.Repeat(`{"a":`, 5000) + `{"b":1,"b":2}` + strings.Repeat("}", 5000): {},
+	} {
+		var d oddities
+		if d.look([]byte(raw)); d != want {
+			t.Errorf("%.60q: %+v, want %+v", raw, d, want)
+		}
+	}
+}
+
 // The last word is found however the output is cut into pieces, and a new turn takes it back.
 func TestEndWatch(t *testing.T) {
 	tests := []struct {
