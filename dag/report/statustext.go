@@ -73,6 +73,9 @@ func (s *Status) WriteText(w io.Writer) error {
 	s.writeProgress(r)
 	s.writeMoney(r)
 	s.writeNodes(r)
+	if s.Status == string(machine.RunDone) {
+		r.paths("Artifacts", s.Artifacts, "")
+	}
 	s.writeNext(r)
 	return r.out.Flush()
 }
