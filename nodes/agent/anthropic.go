@@ -51,7 +51,9 @@ type messages struct {
 	closed  bool
 	model   string
 	usage   nodes.Usage
-	odd     bool // some of it was no count
+	odd     bool        // some of it was no count
+	counted bool        // the tokens of the answer were told, not only those of its beginning
+	before  nodes.Usage // of messages that broke off, and another one began
 	calls   int
 }
 
@@ -59,6 +61,9 @@ func (m *messages) event(o object) {
 	switch o.str("type") {
 	case "message_start":
 		msg := o.object("message")
+		if len(m.order) > 0 {
+			m.begin()
+		}
 		m.model = msg.str("model")
 		m.count(msg.object("usage"))
 	case "content_block_start":
@@ -69,6 +74,7 @@ func (m *messages) event(o object) {
 		}
 	case "message_delta":
 		m.count(o.object("usage"))
+		m.counted = m.counted || o.object("usage").has("output_tokens")
 		if d := o.object("delta"); d.has("stop_reason") {
 			m.stop, m.stopped = d.str("stop_reason"), true
 		}
@@ -77,13 +83,23 @@ func (m *messages) event(o object) {
 	}
 }
 
+// begin forgets a message of which the half has come: a gateway has asked another server.
+func (m *messages) begin() {
+	m.before = nodes.Usage{
+		Input: m.before.Input + m.usage.Input, CacheRead: m.before.CacheRead + m.usage.CacheRead, CacheWrite: m.before.CacheWrite + m.usage.CacheWrite,
+		Output: m.before.Output + max(m.usage.Output, tokensOf(m.joined())),
+	}
+	m.usage, m.counted, m.stop, m.stopped = nodes.Usage{}, false, "", false
+	m.texts, m.order = map[int64]*strings.Builder{}, nil
+}
+
 func (m *messages) done() {}
 
 func (m *messages) whole(o object) bool {
 	if !o.has("content") && !o.has("stop_reason") {
 		return false
 	}
-	m.model, m.stop, m.stopped, m.closed = o.str("model"), o.str("stop_reason"), true, true
+	m.model, m.stop, m.stopped, m.closed, m.counted = o.str("model"), o.str("stop_reason"), true, true, true
 	m.count(o.object("usage"))
 	for i, raw := range o.list("content") {
 		var b object
@@ -128,12 +144,8 @@ func (m *messages) count(u object) {
 func (m *messages) ended() (reason, closed bool) { return m.stopped || m.closed, m.closed }
 
 func (m *messages) fill(q *question, r *reply) *nodes.Error {
-	var text strings.Builder
-	for _, index := range m.order {
-		text.WriteString(m.texts[index].String())
-	}
-	r.Text, r.ToolCalls = text.String(), m.calls
-	r.usage(m.usage, !m.odd)
+	r.Text, r.ToolCalls = m.joined(), m.calls
+	m.total(r)
 	if m.model != "" {
 		r.Models = []string{m.model}
 	}
@@ -151,6 +163,30 @@ func (m *messages) fill(q *question, r *reply) *nodes.Error {
 		r.Cut = "unknown stop reason " + orElse(m.stop, "null")
 	}
 	return nil
+}
+
+func (m *messages) joined() string {
+	var text strings.Builder
+	for _, index := range m.order {
+		text.WriteString(m.texts[index].String())
+	}
+	return text.String()
+}
+
+// total sets the usage of all that was said.
+func (m *messages) total(r *reply) {
+	u := m.usage
+	if n := tokensOf(r.Text); m.stopped && !m.counted && u != (nodes.Usage{}) && n > u.Output {
+		u.Output = n
+		r.Warnings = append(r.Warnings, fmt.Sprintf("the answer's tokens were not told; taken as %d", n))
+	}
+	if m.before != (nodes.Usage{}) {
+		r.Warnings = append(r.Warnings, "the stream began anew in the middle; the last message counts, and what all of them used")
+	}
+	r.usage(nodes.Usage{
+		Input: m.before.Input + u.Input, CacheRead: m.before.CacheRead + u.CacheRead,
+		CacheWrite: m.before.CacheWrite + u.CacheWrite, Output: m.before.Output + u.Output,
+	}, !m.odd)
 }
 
 // limit names a limit of length, the tokens used and the most that were allowed.

@@ -1,6 +1,8 @@
 package agent_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -107,6 +109,52 @@ func TestAPIVariants(t *testing.T) {
 		{"400 too long", "input_too_big fail free", A, exchange.Response{Status: 400, Body: json.RawMessage(`{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 215000 tokens > 200000 maximum"}}`)}},
 		{"400 max_tokens + input", "input_too_big fail free", A, exchange.Response{Status: 400, Body: json.RawMessage(`{"type":"error","error":{"type":"invalid_request_error","message":"input length and ` + "`max_tokens`" + ` exceed context limit: 190000 + 32000 > 200000, decrease input length or ` + "`max_tokens`" + ` and try again"}}`)}},
 		{"400 max_tokens too large", "config stop free", A, exchange.Response{Status: 400, Body: json.RawMessage(`{"type":"error","error":{"type":"invalid_request_error","message":"max_tokens: 64000 > 8192, which is the maximum allowed number of output tokens for claude-3"}}`)}},
+		{"null data", "ok 10+50", A, exchange.Response{Status: 200, Headers: sse, RawBody: start + "event: ping\ndata: null\n\n" + text + stop + end}},
+		{"data that is no object", "ok 10+50", A, exchange.Response{Status: 200, Headers: sse, RawBody: start + "data: []\n\ndata: \"x\"\n\ndata: 5\n\n" + text + stop + end}},
+		{"usage in message_start only", "ok_warn 10+29", A, exchange.Response{Status: 200, Headers: sse, RawBody: start + text + `data: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}` + "\n\n" + end}},
+		{"usage null at the end", "ok_warn 10+29", A, exchange.Response{Status: 200, Headers: sse, RawBody: start + text + `data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":null}` + "\n\n" + end}},
+		{"message_stop twice", "ok 10+50", A, exchange.Response{Status: 200, Headers: sse, RawBody: start + text + stop + end + end}},
+		{"message_start twice", "ok 10+50", A, exchange.Response{Status: 200, Headers: sse, RawBody: start + start + text + stop + end}},
+		{"a second message behind half of the first", "ok_warn 20+68", A, exchange.Response{Status: 200, Headers: sse, RawBody: start + htext + start + text + stop + end}},
+		{"half a character", "ok_warn 10+50", A, exchange.Response{Status: 200, Headers: sse, RawBody: start + text + `data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"\ud83d"}}` + "\n\n" + stop + end}},
+		{"bad UTF-8", "ok_warn 10+50", A, exchange.Response{Status: 200, Headers: sse, RawBody: start + text + "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"\xff\"}}\n\n" + stop + end}},
+		{"usage field twice", "ok_warn 10+60", A, exchange.Response{Status: 200, Headers: sse, RawBody: start + text + `data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":50,"output_tokens":60}}` + "\n\n" + end}},
+		{"usage huge", "ok_warn 9007199254740993+50", A, exchange.Response{Status: 200, Headers: sse, RawBody: strings.Replace(start, ":10,", ":9007199254740993,", 1) + text + stop + end}},
+		{"max_tokens without text", "truncated fail 10+50", A, exchange.Response{Status: 200, Headers: sse, RawBody: start + strings.Replace(stop, "end_turn", "max_tokens", 1) + end}},
+		{"id and retry fields first", "ok 10+50", A, exchange.Response{Status: 200, Headers: map[string]string{"content-type": ""}, RawBody: "id: 1\nretry: 3000\n\n" + start + text + stop + end}},
+		{"document and junk behind", "transient retry", A, exchange.Response{Status: 200, Headers: map[string]string{"content-type": "application/json"}, RawBody: q(`{"content":[{"type":"text","text":@P}],"stop_reason":"end_turn"}<!-- served by x -->`)}},
+		{"document twice", "transient retry", A, exchange.Response{Status: 200, Headers: map[string]string{"content-type": "application/json"}, RawBody: q(`{"content":[{"type":"text","text":@P}],"stop_reason":"end_turn"}` + "\n" + `{"content":[{"type":"text","text":@P}],"stop_reason":"end_turn"}`)}},
+		{"document, bad UTF-8", "ok_warn 1+2", A, exchange.Response{Status: 200, Headers: map[string]string{"content-type": "application/json"}, RawBody: q("{\"content\":[{\"type\":\"text\",\"text\":@P},{\"type\":\"text\",\"text\":\"\xff\"}],\"usage\":{\"input_tokens\":1,\"output_tokens\":2},\"stop_reason\":\"end_turn\"}")}},
+		{"heartbeat blanks, then a document", "ok_warn", A, exchange.Response{Status: 200, Headers: map[string]string{"content-type": "application/json"}, RawBody: "\n\n   \n" + q(`{"content":[{"type":"text","text":@P}],"stop_reason":"end_turn"}`)}},
+		{"compressed garbage", "protocol retry", A, exchange.Response{Status: 200, Headers: map[string]string{"content-type": "application/json", "content-encoding": "gzip"}, RawBody: "\x1f\x8b\x08\x00\x00\x00garbage\x1b[31m"}},
+		{"compressed garbage unsaid", "protocol retry", A, exchange.Response{Status: 200, Headers: map[string]string{"content-type": "application/json"}, RawBody: "\x1f\x8b\x08\x00\x00\x00garbage\x1b[31m"}},
+		{"compressed answer", "ok 10+50", A, exchange.Response{Status: 200, Headers: map[string]string{"content-type": "text/event-stream", "content-encoding": "gzip"}, RawBody: gz(start + text + stop + end)}},
+		{"compressed error", "rate_limited retry free", A, exchange.Response{Status: 429, Headers: map[string]string{"content-type": "application/json", "content-encoding": "gzip"}, RawBody: gz(`{"type":"error","error":{"type":"rate_limit_error","message":"slow"}}`)}},
+		{"compressed billing error", "billing stop free", A, exchange.Response{Status: 400, Headers: map[string]string{"content-type": "application/json", "content-encoding": "gzip"}, RawBody: gz(`{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low"}}`)}},
+		{"brotli", "protocol retry", A, exchange.Response{Status: 200, Headers: map[string]string{"content-type": "application/json", "content-encoding": "br"}, RawBody: "\x0b\x02\x80hello\x03"}},
+		{"chat finish empty, then stop", "ok 10+50", C, exchange.Response{Status: 200, Headers: sse, RawBody: strings.Replace(ct, `}}]`, `},"finish_reason":""}]`, 1) + cstop + cusage + "data: [DONE]\n\n"}},
+		{"chat finish empty, then cut", "transient retry", C, exchange.Response{Status: 200, Headers: sse, RawBody: q(`data: {"choices":[{"index":0,"delta":{"content":@H},"finish_reason":""}]}` + "\n\n")}},
+		{"chat finish empty, page whole, no end", "transient retry", C, exchange.Response{Status: 200, Headers: sse, RawBody: q(`data: {"choices":[{"index":0,"delta":{"content":@P},"finish_reason":""}]}` + "\n\n")}},
+		{"chat error in the choice", "rate_limited retry", C, exchange.Response{Status: 200, Headers: sse, RawBody: ct + `data: {"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error","error":{"code":429,"message":"Rate limit exceeded: limit_rpm"}}]}` + "\n\n"}},
+		{"chat error in the choice, no code", "transient retry", C, exchange.Response{Status: 200, Body: json.RawMessage(`{"choices":[{"index":0,"message":{"content":""},"finish_reason":"error","error":{"message":"Upstream error"}}]}`)}},
+		{"chat refusal in parts", "refused fail", C, exchange.Response{Status: 200, Headers: sse, RawBody: `data: {"choices":[{"index":0,"delta":{"refusal":"I "}}]}` + "\n\n" + `data: {"choices":[{"index":0,"delta":{"refusal":"won't"},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n"}},
+		{"chat DONE twice", "ok 10+50", C, exchange.Response{Status: 200, Headers: sse, RawBody: ct + cstop + cusage + "data: [DONE]\n\ndata: [DONE]\n\n"}},
+		{"chat usage of text", "ok_warn", C, exchange.Response{Status: 200, Headers: sse, RawBody: ct + cstop + strings.Replace(cusage, "50", `"a lot"`, 1) + "data: [DONE]\n\n"}},
+		{"chat usage with half tokens", "ok_warn", C, exchange.Response{Status: 200, Headers: sse, RawBody: ct + cstop + strings.Replace(cusage, "50", `50.5`, 1) + "data: [DONE]\n\n"}},
+		{"chat cut behind usage only", "transient retry 10+50", C, exchange.Response{Status: 200, Headers: sse, RawBody: ct + cusage}},
+		{"chat error string", "rate_limited retry", C, exchange.Response{Status: 200, Body: json.RawMessage(`{"error":"Rate limit exceeded"}`)}},
+		{"chat HTML behind a stream type", "protocol retry", C, exchange.Response{Status: 200, Headers: sse, RawBody: "<html><title>502 Bad Gateway</title></html>"}},
+		{"responses refusal in pieces only", "refused fail", R, exchange.Response{Status: 200, Headers: sse, RawBody: `data: {"type":"response.refusal.delta","delta":"I won't"}` + "\n\n" + `data: {"type":"response.refusal.done","refusal":"I won't"}` + "\n\n" + `data: {"type":"response.completed","response":{"status":"completed","output":[]}}` + "\n\n"}},
+		{"responses error event as an object", "rate_limited retry", R, exchange.Response{Status: 200, Headers: sse, RawBody: `data: {"type":"error","error":{"type":"rate_limit_exceeded","message":"slow"}}` + "\n\n"}},
+		{"responses completed without a response", "ok_warn", R, exchange.Response{Status: 200, Headers: sse, RawBody: q(`data: {"type":"response.output_text.delta","delta":@P}` + "\n\n" + `data: {"type":"response.completed"}` + "\n\n")}},
+		{"502 html with 200", "protocol retry", A, exchange.Response{Status: 200, Headers: map[string]string{"content-type": "text/html"}, RawBody: "<html><head><title>502 Bad Gateway</title></head></html>"}},
+		{"429 retry-after 30s", "rate_limited retry 31.166s free", A, exchange.Response{Status: 429, Headers: map[string]string{"retry-after": "30s"}}},
+		{"429 retry-after 1m30s", "rate_limited retry 1m33.497s free", A, exchange.Response{Status: 429, Headers: map[string]string{"retry-after": "1m30s"}}},
+		{"429 words with a date", "rate_limited retry 5m3.886s free", A, exchange.Response{Status: 429, Body: json.RawMessage(`{"error":{"message":"Rate limit exceeded, retry after 2026-03-10T12:05:00Z"}}`)}},
+		{"429 milliseconds in the body", "rate_limited retry 1.559s free", A, exchange.Response{Status: 429, Body: json.RawMessage(`{"error":{"message":"Rate limit exceeded","retry_after_ms":1500}}`)}},
+		{"429 seconds in the body", "rate_limited retry 31.166s free", A, exchange.Response{Status: 429, Body: json.RawMessage(`{"error":{"message":"Rate limit exceeded"},"retry_after":30}`)}},
+		{"403 html of a gateway", "transient retry free", A, exchange.Response{Status: 403, Headers: map[string]string{"content-type": "text/html"}, RawBody: "<html><title>Just a moment...</title></html>"}},
+		{"400 usage limits of the month", "quota_wait stop free", A, exchange.Response{Status: 400, Body: json.RawMessage(`{"type":"error","error":{"type":"invalid_request_error","message":"You have reached your specified API usage limits. You will regain access on 2026-04-01 at 00:00 UTC."}}`)}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -117,6 +165,14 @@ func TestAPIVariants(t *testing.T) {
 			}
 		})
 	}
+}
+
+func gz(s string) string {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, _ = w.Write([]byte(s))
+	_ = w.Close()
+	return b.String()
 }
 
 // ended is what becomes of a first attempt: category, what follows and when where the server says so,

@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -194,6 +195,7 @@ type hearing struct {
 	from   *bufio.Reader
 	reader apiReader
 	events int
+	odd    oddities // of the objects that came
 }
 
 // hear reads to the end and judges. The text so far is kept whatever happens.
@@ -209,12 +211,15 @@ func (h *hearing) hear(r *reply) *nodes.Error {
 		return h.noAnswer(start)
 	case start[0] == '{' || start[0] == '[':
 		return h.document(r)
-	case kind == "text/event-stream" || bytes.HasPrefix(start, []byte("data:")) || bytes.HasPrefix(start, []byte("event:")) || start[0] == ':':
+	case kind == "text/event-stream" || eventStart.Match(start):
 		return h.stream(r)
 	default:
 		return h.noAnswer(start)
 	}
 }
+
+// eventStart is how a stream of events begins.
+var eventStart = regexp.MustCompile(`^(?:data|event|id|retry)?:`)
 
 // begin returns the first bytes behind blanks, which some servers send to keep a connection open.
 func (h *hearing) begin() ([]byte, error) {
@@ -251,6 +256,7 @@ func (h *hearing) document(r *reply) *nodes.Error {
 	if err := json.Unmarshal(raw, &o); err != nil && raw[0] != '[' {
 		return &nodes.Error{Category: "transient", Message: fmt.Sprintf("the answer is no JSON (%d bytes)", len(raw)), Err: err}
 	}
+	h.odd.look(raw)
 	trouble, told := httpc.ReadTrouble(raw)
 	var failure *nodes.Error
 	switch whole := h.reader.whole(o); {
@@ -315,24 +321,40 @@ func (h *hearing) listen(events *httpc.Events) *nodes.Error {
 		if len(data) == 0 {
 			continue
 		}
-		h.events++
-		if ev.Name == "error" || bytes.Contains(data, []byte(`"error"`)) {
-			if t, told := httpc.ReadTrouble(inner(data)); told {
-				return t.Failure(h.q.evidence(), data)
-			}
+		if failure := h.take(ev, data); failure != nil {
+			return failure
 		}
-		var o object
-		if err := json.Unmarshal(data, &o); err != nil {
-			if ev.Open {
-				return nil // cut off, not broken: the end tells
-			}
-			return &nodes.Error{Category: "transient", Message: "a line of the stream is broken, text may be missing: " + printable.Clip(string(data), 100), Err: err}
-		}
-		if o.str("type") == "" && ev.Name != "" {
-			o["type"], _ = json.Marshal(ev.Name)
-		}
-		h.reader.event(o)
 	}
+}
+
+// take hands one event to the reader. What is JSON but no object belongs to no API: a sign of life.
+func (h *hearing) take(ev httpc.Event, data []byte) *nodes.Error {
+	if ev.Name == "error" || bytes.Contains(data, []byte(`"error"`)) {
+		if t, told := httpc.ReadTrouble(inner(data)); told {
+			return t.Failure(h.q.evidence(), data)
+		}
+	}
+	var o object
+	err := json.Unmarshal(data, &o)
+	switch {
+	case ev.Name == "error" && o == nil:
+		said := h.q.evidence()
+		said.Text = string(data)
+		return said.Error()
+	case err != nil && json.Valid(data), err == nil && o == nil:
+		return nil
+	case err != nil && ev.Open:
+		return nil // cut off, not broken: the end tells
+	case err != nil:
+		return &nodes.Error{Category: "transient", Message: "a line of the stream is broken, text may be missing: " + printable.Clip(string(data), 100), Err: err}
+	}
+	h.events++
+	h.odd.look(data)
+	if o.str("type") == "" && ev.Name != "" {
+		o["type"], _ = json.Marshal(ev.Name)
+	}
+	h.reader.event(o)
+	return nil
 }
 
 // inner returns data unless it is the event of a Responses stream that holds the object which failed: the
@@ -347,6 +369,7 @@ func inner(data []byte) []byte {
 
 func (h *hearing) fill(r *reply) *nodes.Error {
 	failure := h.reader.fill(h.q, r)
+	r.Warnings = append(r.Warnings, h.odd.warnings(r.Text)...)
 	reason, closed := h.reader.ended()
 	if failure == nil && reason && !closed {
 		r.Warnings = append(r.Warnings, "the stream ended without its closing mark; the answer is whole")

@@ -79,6 +79,7 @@ type chat struct {
 	model         string
 	usage         object // the last one counts
 	calls         int
+	err           json.RawMessage // of the choice
 }
 
 func (c *chat) event(o object) { c.take(o, "delta") }
@@ -109,7 +110,10 @@ func (c *chat) take(o object, part string) {
 		c.text.WriteString(contentText(d))
 		c.refusal.WriteString(d.str("refusal"))
 		c.calls += len(d.list("tool_calls"))
-		if choice.has("finish_reason") {
+		if choice.has("error") {
+			c.err = choice["error"]
+		}
+		if choice.has("finish_reason") && string(choice["finish_reason"]) != `""` { // some send one with each piece
 			c.finish, c.stopped = choice.str("finish_reason"), true
 		}
 	}
@@ -141,6 +145,9 @@ func (c *chat) fill(q *question, r *reply) *nodes.Error {
 	if said := strings.TrimSpace(c.refusal.String()); said != "" {
 		return nodes.Permanent(nodes.Fail("refused", "the model refused: "+printable.Clip(said, 200)))
 	}
+	if c.err != nil {
+		return troubled(q, c.err)
+	}
 	switch strings.ToLower(c.finish) { // servers in front of other APIs hand their words on
 	case "stop", "eos", "end_turn", "stop_sequence":
 	case "length", "max_tokens", "max_output_tokens":
@@ -171,16 +178,19 @@ func disjoint(r *reply, u object, input, output, details string) {
 
 // responses reads an answer of the Responses API.
 type responses struct {
-	pieces strings.Builder // of text, as they came
-	result object          // the object that the last event, or the whole answer, holds
-	ending bool            // one that ends came
-	calls  int
+	pieces  strings.Builder // of text, as they came
+	refusal strings.Builder
+	result  object // the object that the last event, or the whole answer, holds
+	ending  bool   // one that ends came
+	calls   int
 }
 
 func (p *responses) event(o object) {
 	switch kind := o.str("type"); kind {
 	case "response.output_text.delta":
 		p.pieces.WriteString(o.str("delta"))
+	case "response.refusal.delta":
+		p.refusal.WriteString(o.str("delta"))
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done":
 		p.result, p.ending = o.object("response"), true
 	case "response.created", "response.in_progress", "response.queued":
@@ -211,7 +221,7 @@ func (p *responses) fill(q *question, r *reply) *nodes.Error {
 		r.Models = []string{m}
 	}
 	disjoint(r, p.result.object("usage"), "input_tokens", "output_tokens", "input_tokens_details")
-	return p.judge(q, r, refusal, whole)
+	return p.judge(q, r, orElse(refusal, p.refusal.String()), whole)
 }
 
 // output joins the texts of all items, in order. whole is false when an item says that it is not.
@@ -249,7 +259,7 @@ func (p *responses) judge(q *question, r *reply, refusal string, whole bool) *no
 	details := p.result.object("incomplete_details").str("reason")
 	switch {
 	case p.result.has("error") || status == "failed":
-		return p.failed(q)
+		return troubled(q, p.result["error"])
 	case details == "content_filter":
 		return nodes.Permanent(nodes.Fail("refused", "a content filter stopped the answer"))
 	case refusal != "":
@@ -265,8 +275,9 @@ func (p *responses) judge(q *question, r *reply, refusal string, whole bool) *no
 	return nil
 }
 
-func (p *responses) failed(q *question) *nodes.Error {
-	raw, _ := json.Marshal(map[string]json.RawMessage{"error": p.result["error"]})
+// troubled is what an error object inside an answer means.
+func troubled(q *question, e json.RawMessage) *nodes.Error {
+	raw, _ := json.Marshal(map[string]json.RawMessage{"error": e})
 	t, told := httpc.ReadTrouble(raw)
 	if !told {
 		return nodes.Fail("transient", "the provider says that it failed, and not why")

@@ -22,9 +22,8 @@ type Answer struct {
 	Header http.Header
 	URL    string // where it came from, after redirections
 
-	body   *body
-	length int64 // announced; -1 = not
-	now    time.Time
+	body *body
+	now  time.Time
 }
 
 // Read reads the body. An error other than io.EOF is a *nodes.Error: transient when the body
@@ -38,7 +37,7 @@ func (a *Answer) Close() error { return a.body.Close() }
 // Reread is an answer whose head and body were kept.
 func Reread(status int, header http.Header, body io.Reader, now time.Time) *Answer {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	return &Answer{Status: status, Header: header, length: -1, body: newBody(ctx, cancel, io.NopCloser(body), &Client{}, nil), now: now}
+	return &Answer{Status: status, Header: header, body: newBody(ctx, cancel, io.NopCloser(body), &Client{}, nil), now: now}
 }
 
 // Type is the body's media type in lower case, without parameters.
@@ -105,6 +104,8 @@ func (b *body) failure(err error) *nodes.Error {
 		e.Category, e.Message = "stalled", fmt.Sprintf("nothing came for %v after %d bytes of the answer", b.idle, b.read)
 	case b.ctx.Err() != nil:
 		e.Category, e.Message = ended(b.ctx), fmt.Sprintf("%v, after %d bytes of the answer", context.Cause(b.ctx), b.read)
+	case errors.Is(err, errDamaged):
+		e.Category, e.Message = "protocol", err.Error()
 	default:
 		e.Message = fmt.Sprintf("the answer broke off after %d bytes: %v", b.read, err)
 	}

@@ -90,8 +90,8 @@ func (c *Client) Do(ctx context.Context, r *Request) (*Answer, error) {
 		return nil, failure
 	}
 	return &Answer{
-		Status: resp.StatusCode, Header: resp.Header, URL: resp.Request.URL.String(), length: resp.ContentLength,
-		body: newBody(ctx, cancel, resp.Body, c, r.Beat), now: c.now(),
+		Status: resp.StatusCode, Header: resp.Header, URL: resp.Request.URL.String(),
+		body: newBody(ctx, cancel, unpacked(r, resp), c, r.Beat), now: c.now(),
 	}, nil
 }
 

@@ -2,6 +2,7 @@ package httpc
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -140,6 +141,58 @@ func TestLimits(t *testing.T) {
 }
 
 // A server that has the request and gives no answer: the wait is over, or the attempt's own time.
+// A body that was compressed unasked is read as what it holds, as it comes; one that is damaged is no answer.
+func TestCompressedAnswer(t *testing.T) {
+	gz := func(s string) string {
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		_, _ = io.WriteString(w, s)
+		_ = w.Close()
+		return b.String()
+	}
+	whole := gz(strings.Repeat("page ", 1000))
+	for _, tt := range []struct{ name, body, asked, encoding, category string }{
+		{"whole", whole, "", "gzip", ""},
+		{"old name", whole, "", "X-GZIP", ""},
+		{"not said", whole, "", "", "other"},
+		{"asked for", whole, "gzip", "gzip", "other"},
+		{"cut", whole[:len(whole)/2], "", "gzip", "transient"},
+		{"cut in its head", whole[:5], "", "gzip", "transient"},
+		{"damaged", whole[:20] + "xxxxxxxxxx" + whole[30:], "", "gzip", "protocol"},
+		{"another", "page page page", "", "gzip", "protocol"},
+		{"empty", "", "", "gzip", "empty"},
+		{"bomb", gz(strings.Repeat("\x00", 1<<20)), "", "gzip", "protocol"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := exchange.Serve(t, "", exchange.Response{Status: 200, Headers: map[string]string{"content-encoding": tt.encoding, "content-type": "text/plain"}, RawBody: tt.body})
+			r := post(s.URL)
+			if tt.asked != "" {
+				r.Header.Set("Accept-Encoding", tt.asked)
+			}
+			c := client()
+			c.MostBody = 100 << 10
+			a, err := c.Do(context.Background(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer a.Close()
+			b, err := io.ReadAll(a)
+			got := "other"
+			switch {
+			case err != nil:
+				got = asError(t, err).Category
+			case len(b) == 0:
+				got = "empty"
+			case string(b) == strings.Repeat("page ", 1000):
+				got = ""
+			}
+			if got != tt.category {
+				t.Errorf("%q, want %q: %v", got, tt.category, err)
+			}
+		})
+	}
+}
+
 func TestNoHead(t *testing.T) {
 	ctx, pass := nodetest.Deadline()
 	hold := make(chan struct{})

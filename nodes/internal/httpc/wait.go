@@ -58,7 +58,7 @@ func millis(h http.Header) (d time.Duration) {
 	return d
 }
 
-// retryAfter reads seconds or a date; of several the longest.
+// retryAfter reads seconds, a date or a length such as 30s; of several the longest.
 func retryAfter(h http.Header, now time.Time) (d time.Duration) {
 	for _, v := range h.Values("Retry-After") {
 		if t, ok := date(strings.TrimSpace(v)); ok {
@@ -72,9 +72,8 @@ func retryAfter(h http.Header, now time.Time) (d time.Duration) {
 	return d
 }
 
-// later reads a number: seconds from now, or a moment in seconds or milliseconds since 1970.
-func later(text string, now time.Time) time.Duration {
-	text = strings.TrimSpace(text)
+// seconds reads a number: seconds from now, or a moment in seconds or milliseconds since 1970.
+func seconds(text string, now time.Time) time.Duration {
 	if !number.MatchString(text) {
 		return 0
 	}
@@ -110,7 +109,7 @@ func serverNow(h http.Header, now time.Time) time.Time {
 // renewal is the time until the limit that is used up is renewed; where no header says which
 // one that is, the longest.
 func renewal(h http.Header, now time.Time) time.Duration {
-	if d := later2(h.Get(unified+"reset"), now); d > 0 {
+	if d := believed(later(h.Get(unified+"reset"), now)); d > 0 {
 		return d
 	}
 	var used, all time.Duration
@@ -119,7 +118,7 @@ func renewal(h http.Header, now time.Time) time.Duration {
 		if !strings.Contains(name, "ratelimit") || !strings.Contains(name, "reset") || len(values) == 0 {
 			continue
 		}
-		d := believed(later2(values[0], now))
+		d := believed(later(values[0], now))
 		left := strings.TrimSpace(h.Get(strings.Replace(name, "reset", "remaining", 1)))
 		state := h.Get(strings.Replace(name, "reset", "status", 1))
 		switch {
@@ -153,13 +152,13 @@ func planLimit(h http.Header, now time.Time) (time.Time, bool) {
 	return now.Add(d), d > 0
 }
 
-// later2 reads what such headers hold: a length of time, a number as in later, a date.
-func later2(text string, now time.Time) time.Duration {
+// later reads what headers hold: a length of time, a number as in seconds, a date.
+func later(text string, now time.Time) time.Duration {
 	text = strings.TrimSpace(text)
 	if t, ok := date(text); ok {
 		return t.Sub(now)
 	}
-	if d := later(text, now); d > 0 {
+	if d := seconds(text, now); d > 0 {
 		return d
 	}
 	return span(text)
