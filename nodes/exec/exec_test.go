@@ -74,7 +74,7 @@ func TestArtifacts(t *testing.T) {
 		return func(task *nodes.Task, _ *nodetest.Host) { task.Writes = names }
 	}
 	t.Run("staged, with folders and bytes as they are", func(t *testing.T) {
-		task, _, res, err := run(t, m{"run": `mkdir $DAGRUN_OUT/d; printf 'a\000\377' > $DAGRUN_OUT/d/x; : > $DAGRUN_OUT/empty`}, writes("d/x", "empty"))
+		task, _, res, err := run(t, m{"run": `mkdir "$DAGRUN_OUT/d"; printf 'a\000\377' > "$DAGRUN_OUT/d/x"; : > "$DAGRUN_OUT/empty"`}, writes("d/x", "empty"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +102,7 @@ func TestArtifacts(t *testing.T) {
 		}
 	})
 	t.Run("a link out of the folder", func(t *testing.T) {
-		for _, script := range []string{`ln -s /etc/passwd $DAGRUN_OUT/x`, `ln -s /etc $DAGRUN_OUT/d`} {
+		for _, script := range []string{`ln -s /etc/passwd "$DAGRUN_OUT/x"`, `ln -s /etc "$DAGRUN_OUT/d"`} {
 			_, _, _, err := run(t, m{"run": script}, writes(map[bool]string{true: "x", false: "d/passwd"}[strings.Contains(script, "passwd")]))
 			if nodetest.Category(err) != "no_artifact" {
 				t.Errorf("%s: %v", script, err)
@@ -110,7 +110,7 @@ func TestArtifacts(t *testing.T) {
 		}
 	})
 	t.Run("undeclared", func(t *testing.T) {
-		_, _, res, err := run(t, m{"run": `mkdir $DAGRUN_OUT/d; echo > $DAGRUN_OUT/d/x; echo > $DAGRUN_OUT/extra`}, writes("d/x"))
+		_, _, res, err := run(t, m{"run": `mkdir "$DAGRUN_OUT/d"; echo > "$DAGRUN_OUT/d/x"; echo > "$DAGRUN_OUT/extra"`}, writes("d/x"))
 		if err != nil || len(res.Warnings) != 1 || !strings.Contains(res.Warnings[0], `"extra"`) {
 			t.Errorf("error %v, warnings %v", err, res.Warnings)
 		}
@@ -129,7 +129,7 @@ func TestOutputs(t *testing.T) {
 		{``, "", "protocol"},
 	}
 	for _, tt := range tests {
-		_, _, res, err := run(t, m{"run": `printf '%s' "$J" > $DAGRUN_OUT/outputs.json`, "env": m{"J": tt.json}},
+		_, _, res, err := run(t, m{"run": `printf '%s' "$J" > "$DAGRUN_OUT/outputs.json"`, "env": m{"J": tt.json}},
 			func(task *nodes.Task, _ *nodetest.Host) { task.Outputs = declared })
 		if got := nodetest.Category(err); got != tt.category {
 			t.Errorf("%.40s: category %q (%v)", tt.json, got, err)
