@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -23,11 +22,11 @@ file:line:column: path: what is wrong. It runs and writes nothing.
 		Args: atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
 			res, _, err := specs.compile(args)
-			if asJSON {
-				return vetJSON(c, err)
-			}
 			if err != nil {
 				return err
+			}
+			if asJSON {
+				return printJSON(c.OutOrStdout(), map[string]any{"mistakes": []mistake{}, "warnings": mistakes(res.Warnings)})
 			}
 			for _, w := range res.Warnings {
 				fmt.Fprintln(c.ErrOrStderr(), "warning: "+w.Error())
@@ -41,7 +40,7 @@ file:line:column: path: what is wrong. It runs and writes nothing.
 	return c
 }
 
-// A mistake is a diagnostic as vet --json prints it.
+// A mistake is a diagnostic as JSON has it.
 type mistake struct {
 	File string `json:"file,omitempty"`
 	Line int    `json:"line,omitempty"`
@@ -56,22 +55,4 @@ func mistakes(found tree.Diagnostics) []mistake {
 		out = append(out, mistake{d.Pos.File.String(), int(d.Pos.Line), int(d.Pos.Col), d.Path, d.Text})
 	}
 	return out
-}
-
-func vetJSON(c *cobra.Command, err error) error {
-	out := []mistake{}
-	var found tree.Diagnostics
-	switch {
-	case errors.As(err, &found):
-		out = mistakes(found)
-	case err != nil:
-		out = append(out, mistake{Text: err.Error()})
-	}
-	if perr := printJSON(c.OutOrStdout(), out); perr != nil {
-		return perr
-	}
-	if err != nil {
-		return exit(exitBad)
-	}
-	return nil
 }
