@@ -73,7 +73,7 @@ type PlanNode struct {
 	USD      [3]dag.USD   `json:"usd"`     // low, expected, high
 	Seconds  [3]float64   `json:"seconds"` // low, expected, high; 0 = unknown
 	Tokens   [3]int64     `json:"tokens"`
-	CostFrom string       `json:"cost_from,omitempty"` // history | estimate | tokens | reserve | free
+	CostFrom string       `json:"cost_from,omitempty"` // history | alike: what nodes like it took | estimate | tokens | reserve | free
 	Unknown  bool         `json:"cost_unknown,omitempty"`
 }
 
@@ -120,9 +120,9 @@ func BuildPlan(in PlanInput) *Plan {
 		}
 	}
 	finish := make([]float64, g.Len()) // of the longest path of running nodes down to each
-	conds := newConditions(g)
+	conds, past := newConditions(g), newPast(g, in.History)
 	for i := range int32(g.Len()) {
-		n := planNode(in, i, diff)
+		n := planNode(in, past, i, diff)
 		if n.Do == run.DoRemoved { // an item, see below
 			continue
 		}
@@ -174,7 +174,7 @@ func (t *PlanTotals) add(n *PlanNode) {
 	}
 }
 
-func planNode(in PlanInput, i int32, diff map[string]run.NodeDiff) PlanNode {
+func planNode(in PlanInput, p *past, i int32, diff map[string]run.NodeDiff) PlanNode {
 	n := in.Graph.Node(i)
 	out := PlanNode{
 		ID: n.ID, Kind: n.Kind, Title: n.Title, Group: n.Group, Do: run.DoRun, Needs: n.Needs, AtLeast: n.AtLeast, Again: n.Again, When: n.When,
@@ -200,10 +200,7 @@ func planNode(in PlanInput, i int32, diff map[string]run.NodeDiff) PlanNode {
 	}
 	r := dag.EstimateNode(in.Graph.Plan, i, in.Sizes)
 	out.USD, out.Seconds, out.Tokens, out.CostFrom, out.Unknown = r.USD, r.Seconds, r.Tokens, r.From, !r.Known
-	if past := in.History[n.HistoryKey()]; len(past) > 0 {
-		out.USD, out.Seconds, out.Tokens = fromHistory(past)
-		out.CostFrom, out.Unknown = "history", false
-	}
+	p.apply(n, &out)
 	return out
 }
 
@@ -240,21 +237,4 @@ func (in *PlanInput) begun(n *dag.Node) string {
 		return "its last attempt was cut off: a probe says whether it took effect"
 	}
 	return "its last attempt was cut off"
-}
-
-// fromHistory takes the least, the mean and the most of what a node took before.
-func fromHistory(past []statedir.Sample) (usd [3]dag.USD, sec [3]float64, tok [3]int64) {
-	for i, s := range past {
-		if i == 0 {
-			usd, sec, tok = [3]dag.USD{s.USD, 0, s.USD}, [3]float64{s.Seconds, 0, s.Seconds}, [3]int64{s.Tokens, 0, s.Tokens}
-		}
-		usd[0], usd[1], usd[2] = min(usd[0], s.USD), usd[1]+s.USD, max(usd[2], s.USD)
-		sec[0], sec[1], sec[2] = min(sec[0], s.Seconds), sec[1]+s.Seconds, max(sec[2], s.Seconds)
-		tok[0], tok[1], tok[2] = min(tok[0], s.Tokens), tok[1]+s.Tokens, max(tok[2], s.Tokens)
-	}
-	n := len(past)
-	usd[1] /= dag.USD(n)
-	sec[1] /= float64(n)
-	tok[1] /= int64(n)
-	return usd, sec, tok
 }

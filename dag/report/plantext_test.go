@@ -1,10 +1,12 @@
 package report
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/run/statedir"
 )
 
 // T-4: the least that a plan costs is without what stands under a condition; equal ends are one number; a cap
@@ -54,5 +56,37 @@ func TestPlanTextIsPlain(t *testing.T) {
 	}
 	if got := b.String(); strings.ContainsAny(got, "\x1b\u202e") || strings.Contains(got, "\nb") || strings.Count(got, `a b\x1b[31mred\u202e`) != 11 {
 		t.Errorf("%d times in\n%s", strings.Count(got, `a b\x1b[31mred\u202e`), got)
+	}
+}
+
+// T-4: a node that never ran takes what nodes took that have the same estimate, kind and model; its own past
+// goes before that, and without a past the estimate holds.
+func TestPlanLearnsFromNodesAlike(t *testing.T) {
+	guess := dag.Estimate{Seconds: 600, USD: 5e6}
+	call := func(model string) *dag.Call { return &dag.Call{Provider: "claude", Model: model} }
+	g, err := dag.NewGraph(&dag.Plan{Format: dag.Format, Name: "x", Nodes: []dag.Node{
+		{ID: "read/1", Kind: "agent", Paid: true, Call: call("m"), Estimate: guess},
+		{ID: "read/2", Kind: "agent", Paid: true, Call: call("m"), Estimate: guess},
+		{ID: "read/3", Kind: "agent", Paid: true, Call: call("m"), Estimate: guess},
+		{ID: "other-model", Kind: "agent", Paid: true, Call: call("n"), Estimate: guess},
+		{ID: "other-guess", Kind: "agent", Paid: true, Call: call("m"), Estimate: dag.Estimate{Seconds: 60, USD: 5e6}},
+		{ID: "other-kind", Kind: "exec", Estimate: guess},
+		{ID: "no-guess", Kind: "exec"},
+		{ID: "no-guess-too", Kind: "exec"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := BuildPlan(PlanInput{Graph: g, History: map[string][]statedir.Sample{
+		"read/1 claude/m": {{Seconds: 10, USD: 1e6}, {Seconds: 30, USD: 3e6}}, "read/2 claude/m": {{Seconds: 20, USD: 2e6}}, "no-guess": {{Seconds: 7}}}})
+	for i, want := range []string{
+		"history [1.00 2.00 3.00] [10 20 30]", "history [2.00 2.00 2.00] [20 20 20]", "alike [1.00 2.00 3.00] [10 20 30]",
+		"estimate [5.00 5.00 5.00] [600 600 600]", "estimate [5.00 5.00 5.00] [60 60 60]", "estimate [5.00 5.00 5.00] [600 600 600]",
+		"history [0.00 0.00 0.00] [7 7 7]", "free [0.00 0.00 0.00] [0 0 0]",
+	} {
+		n := p.Nodes[i]
+		if got := fmt.Sprint(n.CostFrom, " ", n.USD, " ", n.Seconds); got != want {
+			t.Errorf("%s: %s, want %s", n.ID, got, want)
+		}
 	}
 }
