@@ -469,8 +469,9 @@ func TestSweep(t *testing.T) {
 	for name, env := range map[string]string{"marked": marks() + "none", "unmarked": "A=b"} {
 		sh(t, context.Background(), "true") // the guard stands, orphans come to this process
 		dir := t.TempDir()
-		if err := exec.Command("/bin/sh", "-c", "setsid env -i '"+env+"' /bin/sh -c 'echo $$ > "+dir+"/pid; exec sleep 300' & while [ ! -s "+dir+"/pid ]; do :; done").Run(); err != nil {
-			t.Fatal(err)
+		parent := exec.Command("/bin/sh", "-c", "setsid env -i '"+env+"' /bin/sh -c 'echo $$ > pid; exec sleep 300' & while [ ! -s pid ]; do :; done")
+		if parent.Dir = dir; parent.Run() != nil {
+			t.Fatal(name)
 		}
 		pid := pidIn(t, filepath.Join(dir, "pid"))
 		left := Sweep()
