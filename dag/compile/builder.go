@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sort"
 	"strings"
 
@@ -22,7 +23,7 @@ type builder struct {
 
 	drafts   []*draft
 	byID     map[string]*draft // by id in lower case
-	refused  map[string]bool   // ids of nodes with mistakes that are told already
+	unsure   unsure            // what mistakes leave unknown
 	defaults *tree.Value
 	known    map[string][]string   // names of breakers, pools, accumulators, categories, sorted
 	isAcc    map[string]bool       // accumulators
@@ -32,9 +33,17 @@ type builder struct {
 	lists    int                   // of ids, checked so far
 	late     []string              // groups of the nodes that run-time foreach will make
 
+	count    int // of mistakes, those that are not told too
 	mistakes tree.Diagnostics
 	warnings tree.Diagnostics
-	perPlace map[tree.Pos][]string // what was told of a place
+	perPlace map[tree.Pos]*told // what was told of a place
+}
+
+// told is what was told of a place.
+type told struct {
+	texts []string
+	last  int // in builder.mistakes, of the last one told
+	more  int // further ones, not told
 }
 
 // A draft is a node on its way into the plan.
@@ -49,6 +58,7 @@ type draft struct {
 	reads []reading // of other nodes
 	index int32     // in the graph of written needs
 	bad   bool      // something is wrong with it: what it declares is not known whole
+	loose bool      // it names nodes that are not there: what it comes after is not known whole
 
 	listed int // number of the last list of ids that names it
 
@@ -78,7 +88,7 @@ func newBuilder(s *Schema, src Source, root *os.Root) *builder {
 		s: s, src: src, root: root, plan: &dag.Plan{Format: dag.Format},
 		byID: map[string]*draft{}, known: map[string][]string{}, isAcc: map[string]bool{},
 		dirs: map[string]*draft{}, files: map[string]*inputFile{}, whenOpen: map[string]string{},
-		perPlace: map[tree.Pos][]string{},
+		perPlace: map[tree.Pos]*told{},
 	}
 }
 
@@ -92,15 +102,33 @@ func (b *builder) fail(pos tree.Pos, path, format string, args ...any) {
 }
 
 func (b *builder) report(d tree.Diagnostic) {
+	b.count++
 	if d.Pos.Line > 0 {
-		if told := b.perPlace[d.Pos]; !contains(told, d.Text) {
-			if len(told) == samePlace {
+		t := b.perPlace[d.Pos]
+		if t == nil {
+			t = &told{}
+			b.perPlace[d.Pos] = t
+		}
+		if !contains(t.texts, d.Text) {
+			if len(t.texts) == samePlace {
+				t.more++
 				return
 			}
-			b.perPlace[d.Pos] = append(told, d.Text)
+			t.texts, t.last = append(t.texts, d.Text), len(b.mistakes)
 		}
 	}
 	b.mistakes = append(b.mistakes, d)
+}
+
+// all returns the mistakes. The last one told of a place says how many more there are.
+func (b *builder) all() tree.Diagnostics {
+	out := slices.Clone(b.mistakes)
+	for _, t := range b.perPlace {
+		if t.more > 0 {
+			out[t.last].Text += fmt.Sprintf(" (and %d more here)", t.more)
+		}
+	}
+	return out
 }
 
 func (b *builder) warn(pos tree.Pos, path, format string, args ...any) {
@@ -132,20 +160,44 @@ func (b *builder) resolvePipeline(p *tree.Value) *tree.Value {
 		switch f.Name {
 		case "params", "nodes", "foreach":
 		default:
-			if expr.HasTemplate(f.Value) {
-				f.Value = b.cast(f.Value, f.Name)
-				changed = true
+			if !expr.HasTemplate(f.Value) {
+				break
 			}
+			before := b.count
+			if !b.unsure.reads(f.Value) {
+				f.Value = b.cast(f.Value, f.Name)
+			}
+			if b.count > before || b.unsure.reads(f.Value) {
+				b.unsure.section(f.Name)
+				continue
+			}
+			changed = true
 		}
 		out.Fields = append(out.Fields, f)
 	}
-	if changed && !b.failed() {
-		ds, _ := b.s.Rule("Pipeline").CheckTemplates(out, "")
-		for _, d := range ds {
-			b.report(d)
-		}
+	if changed {
+		b.recheck(out)
 	}
 	return out
+}
+
+// recheck checks what parameters were filled into. A section with a mistake is left out of what follows.
+func (b *builder) recheck(p *tree.Value) {
+	kept := p.Fields[:0]
+	for _, f := range p.Fields {
+		if rule := b.s.Rule("Pipeline").Field(f.Name); f.Name != "nodes" && f.Name != "foreach" && rule != nil {
+			ds, _ := rule.Rule.CheckTemplates(f.Value, f.Name)
+			for _, d := range ds {
+				b.report(d)
+			}
+			if len(ds) > 0 {
+				b.unsure.section(f.Name)
+				continue
+			}
+		}
+		kept = append(kept, f)
+	}
+	p.Fields = kept
 }
 
 // cast fills parameters into a value. Where that fails it says so and returns v as it was.
@@ -328,7 +380,7 @@ func (b *builder) checkNames(what string, v *tree.Value, path string) {
 		return
 	}
 	names := b.known[what]
-	if i := sort.SearchStrings(names, v.Str); i < len(names) && names[i] == v.Str {
+	if i := sort.SearchStrings(names, v.Str); i < len(names) && names[i] == v.Str || b.unsure.names[what] {
 		return
 	}
 	if len(names) == 0 {

@@ -57,8 +57,8 @@ func Compile(o Options) (*Result, error) {
 		first := newBuilder(s, src, nil)
 		first.params(p, o.Values, o.Set)
 		if load.Given = given(p, first.plan.Params); !first.failed() && len(load.Given) > 0 {
-			if p, src, err = s.Load(o.Path, load); err != nil {
-				return nil, err
+			if p, src, err = s.load(o.Path, load); err != nil {
+				return nil, s.further(p, src, err, o)
 			}
 		}
 	}
@@ -69,75 +69,59 @@ func Compile(o Options) (*Result, error) {
 	defer root.Close()
 	b := newBuilder(s, src, root)
 	res := b.build(p, o)
-	if len(b.mistakes) > 0 {
-		return nil, told(b.mistakes, "mistakes")
+	if b.failed() {
+		return nil, firstOf(b.all(), "mistakes")
 	}
 	return res, nil
 }
 
-// build makes the plan of a pipeline. Without a plan b.mistakes says why. The work goes
-// on as long as later mistakes would not follow from earlier ones.
+// build makes the plan of a pipeline. Without a plan b.all says why. The work goes on after a mistake,
+// beside it: what depends on a mistake is left out of what follows, see unsure.
 func (b *builder) build(p *tree.Value, o Options) *Result {
-	if p = b.parameters(p, o); p == nil {
-		return nil
-	}
+	b.params(p, o.Values, o.Set)
+	p = b.resolvePipeline(p)
 	b.pipeline(p)
 	b.nodes(p)
-	if !b.expand(p) {
-		return nil
-	}
-	if !b.completeAll() {
-		return nil
-	}
+	b.expand(p)
+	b.completeAll()
 	b.listed(p)
 	b.connect()
 	b.typeAll()
-	b.emptyPhases(p)
-	if b.failed() {
+	if b.failed() || b.unsure.any {
+		b.doubtfulGraph()
 		return nil
 	}
+	b.emptyPhases(p)
 	return b.finish(p.Pos)
 }
 
-// parameters resolves the parameters and fills them into everything but nodes and foreach blocks. It
-// returns nil where that fails.
-func (b *builder) parameters(p *tree.Value, o Options) *tree.Value {
-	b.params(p, o.Values, o.Set)
-	if b.failed() {
-		return nil
-	}
-	p = b.resolvePipeline(p)
-	if b.failed() {
-		return nil
-	}
-	return p
-}
-
 // completeAll makes the nodes of the plan and lets go of each one's tree, which is larger than the
-// node. It reports whether every id that a node names is there.
-func (b *builder) completeAll() bool {
+// node.
+func (b *builder) completeAll() {
 	b.plan.Nodes = make([]dag.Node, len(b.drafts))
-	known := true
 	for i, d := range b.drafts {
 		d.node = &b.plan.Nodes[i]
-		d.bad = b.refused[d.id] || !b.complete(d)
-		known = (b.refused[d.id] || b.names(d)) && known
+		if b.unsure.refuses(d) {
+			d.bad, d.node.ID = true, d.id
+			continue
+		}
+		d.bad = !b.complete(d)
+		b.names(d)
 		if !d.bad {
 			b.readings(d)
 		}
 		d.tree, d.with = nil, nil
 	}
-	return known
 }
 
 // failed says whether there are mistakes.
-func (b *builder) failed() bool { return len(b.mistakes) > 0 }
+func (b *builder) failed() bool { return b.count > 0 }
 
 // finish indexes the plan and puts what belongs to nodes into its order.
 func (b *builder) finish(pos tree.Pos) *Result {
 	g, err := dag.NewGraph(b.plan)
 	if err != nil {
-		b.graphMistakes(err)
+		b.doubtfulGraph()
 		return nil
 	}
 	if !b.exact(g.Plan, pos) {
@@ -149,7 +133,7 @@ func (b *builder) finish(pos tree.Pos) *Result {
 		res.Notes[i] = d.notes
 	}
 	b.unwritten(g)
-	res.Warnings = told(append(b.src.Warnings, b.warnings...), "warnings")
+	res.Warnings = firstOf(append(b.src.Warnings, b.warnings...), "warnings")
 	return res
 }
 
@@ -173,6 +157,9 @@ func (b *builder) exact(p *dag.Plan, pos tree.Pos) bool {
 
 // graphMistakes gives the problems of a graph their places.
 func (b *builder) graphMistakes(err error) {
+	if err == nil {
+		return
+	}
 	var many interface{ Unwrap() []error }
 	if errors.As(err, &many) {
 		for _, e := range many.Unwrap() {

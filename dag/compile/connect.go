@@ -26,9 +26,8 @@ type reading struct {
 	nodes    []string    // ids that are read
 }
 
-// names checks that every id that a node names is there, and reports whether it is so.
-func (b *builder) names(d *draft) bool {
-	before := len(b.mistakes)
+// names checks that every id that a node names is there. Those that are not are taken out of its needs.
+func (b *builder) names(d *draft) {
 	needs := d.tree.Get("needs")
 	if needs != nil && needs.Kind == tree.Map {
 		b.ids(d, needs.Get("of"), "needs.of")
@@ -43,7 +42,12 @@ func (b *builder) names(d *draft) bool {
 		pos, field := whereIs(id, d.with, "with")
 		b.id(d, id, pos, field)
 	}
-	return len(b.mistakes) == before
+	if d.loose {
+		gone := func(id string) bool { o := b.byID[fold(id)]; return o == nil || o.id != id || o == d }
+		d.node.Needs = slices.DeleteFunc(d.node.Needs, gone)
+		d.node.History = slices.DeleteFunc(d.node.History, gone)
+		d.refs = slices.DeleteFunc(slices.Clone(d.refs), gone)
+	}
 }
 
 // ids checks a list of ids of other nodes, each named once.
@@ -56,6 +60,8 @@ func (b *builder) ids(d *draft, v *tree.Value, field string) {
 		other, text := b.other(d, x.Str)
 		switch {
 		case text != "":
+		case other == nil:
+			continue
 		case other.listed == b.lists:
 			text = fmt.Sprintf("node %q is named already", x.Str)
 		default:
@@ -73,23 +79,27 @@ func (b *builder) id(d *draft, id string, pos tree.Pos, field string) {
 	}
 }
 
-// other returns the node of that id, which must not be d, or what is wrong.
-func (b *builder) other(d *draft, id string) (*draft, string) {
-	switch other := b.byID[fold(id)]; {
+// other returns the node of that id, which must not be d, or what is wrong. It returns neither where mistakes leave
+// unknown which nodes there are.
+func (b *builder) other(d *draft, id string) (other *draft, text string) {
+	switch other = b.byID[fold(id)]; {
+	case other == nil && b.unsure.ids:
 	case other == nil:
-		return nil, fmt.Sprintf("no node %q%s", id, b.nearID(id))
+		text = fmt.Sprintf("no node %q%s", id, b.nearID(id))
 	case other.id != id:
-		return nil, fmt.Sprintf("no node %q; did you mean %q?", id, other.id)
+		text = fmt.Sprintf("no node %q; did you mean %q?", id, other.id)
 	case other == d:
-		return nil, "a node cannot name itself here"
+		text = "a node cannot name itself here"
 	default:
 		return other, ""
 	}
+	d.loose = true
+	return nil, text
 }
 
 // nearID suggests an id; a walk over all of them is paid for the first few mistakes only.
 func (b *builder) nearID(id string) string {
-	if len(b.mistakes) > 20 {
+	if b.count > 20 {
 		return ""
 	}
 	ids := make([]string, len(b.drafts))
@@ -114,7 +124,9 @@ func (b *builder) connect() {
 	}
 	b.infer(edges)
 	b.listFiles()
-	b.reserve()
+	if !b.unsure.money {
+		b.reserve()
+	}
 }
 
 func (d *draft) readIDs() []string {
@@ -135,17 +147,16 @@ func (b *builder) infer(edges []implied) {
 	if len(edges) == 0 {
 		return
 	}
-	deps := make([][]int32, len(b.drafts))
-	for i, d := range b.drafts {
-		for _, id := range d.node.Needs {
-			j := b.byID[fold(id)].index
-			deps[j] = append(deps[j], int32(i))
-		}
-	}
+	deps := b.dependents()
 	for _, e := range edges {
 		deps[e.on.index] = append(deps[e.on.index], e.by.index)
 	}
-	at, acyclic := positions(deps)
+	order := inOrder(deps)
+	acyclic := len(order) == len(deps)
+	at := make([]int32, len(deps))
+	for k, i := range order {
+		at[i] = int32(k)
+	}
 	slices.SortStableFunc(edges, func(a, b implied) int { return int(a.on.index - b.on.index) })
 	r := reach{deps: deps, at: at, stamp: make([]int32, len(deps))}
 	for len(edges) > 0 {
@@ -165,8 +176,21 @@ func (b *builder) infer(edges []implied) {
 	}
 }
 
-// positions numbers nodes so that each comes after what it depends on; false: there is a cycle.
-func positions(deps [][]int32) ([]int32, bool) {
+// dependents are the nodes that need a node, by index.
+func (b *builder) dependents() [][]int32 {
+	deps := make([][]int32, len(b.drafts))
+	for i, d := range b.drafts {
+		for _, id := range d.node.Needs {
+			j := b.byID[fold(id)].index
+			deps[j] = append(deps[j], int32(i))
+		}
+	}
+	return deps
+}
+
+// inOrder puts nodes into an order in which each comes after what it depends on. Those on a cycle and
+// below one are left out.
+func inOrder(deps [][]int32) []int32 {
 	waits := make([]int, len(deps))
 	for _, list := range deps {
 		for _, j := range list {
@@ -179,16 +203,14 @@ func positions(deps [][]int32) ([]int32, bool) {
 			order = append(order, int32(i))
 		}
 	}
-	at := make([]int32, len(deps))
 	for k := 0; k < len(order); k++ {
-		at[order[k]] = int32(k)
 		for _, j := range deps[order[k]] {
 			if waits[j]--; waits[j] == 0 {
 				order = append(order, j)
 			}
 		}
 	}
-	return at, len(order) == len(waits)
+	return order
 }
 
 // reach finds what lies at least two edges below a node. It does not look further than the
@@ -310,8 +332,11 @@ func (b *builder) targets(d *draft, refs []expr.Ref, pos tree.Pos, path string) 
 		switch {
 		case other == d:
 			b.fail(pos, path, "reads %s, which is this node itself", r)
+		case other == nil && b.unsure.ids:
+			d.loose = true
 		case other == nil || other.id != r.Node:
 			b.fail(pos, path, "reads %s, but there is no node %q%s", r, r.Node, b.nearID(r.Node))
+			d.loose = true
 		default:
 			out = append(out, r.Node)
 		}

@@ -19,11 +19,11 @@ func (b *builder) describe(d *draft) (t nodes.Traits) {
 	if d.with == nil {
 		d.with = &tree.Value{Kind: tree.Map, Pos: d.pos}
 	}
-	before := len(b.mistakes)
+	before := b.count
 	for _, x := range b.s.CheckWith(d.node.Kind, d.with, path, d.node.Dynamic || d.node.Kind == "route") {
 		b.report(x)
 	}
-	if len(b.mistakes) > before {
+	if b.count > before {
 		return nodes.Traits{}
 	}
 	raw, err := dag.AppendCanonical(nil, d.with.AppendJSON(nil))

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"dagrun.dev/dag/expr"
@@ -9,23 +10,28 @@ import (
 	"dagrun.dev/internal/tree"
 )
 
-// maxNodes bounds what foreach blocks may make: a slip in an axis is told before it fills memory.
-const maxNodes = 250_000
+// Bounds of what foreach blocks may make: a slip in an axis is told before it fills memory.
+const (
+	maxNodes = 250_000
+	maxSteps = 8 * maxNodes // items of all axes that a block goes through
+	mostBad  = 1000         // combinations with mistakes
+)
 
-// expand makes the nodes of all foreach blocks. It reports whether all went well.
-func (b *builder) expand(p *tree.Value) bool {
+// expand makes the nodes of all foreach blocks. Where one has mistakes, it is not known which nodes there are.
+func (b *builder) expand(p *tree.Value) {
 	all := p.Get("foreach")
 	if all == nil {
-		return true
+		return
 	}
-	before := len(b.mistakes)
 	for i, v := range all.Items {
 		x := &expansion{b: b, path: tree.At("foreach", i), vars: map[string]any{}, seen: map[string]bool{}}
-		if x.compile(v) && x.fits() {
+		if !b.unsure.blocks[i] && !b.unsure.reads(v) && x.compile(v) && x.fits() {
 			x.axis(0)
+		} else {
+			x.stopped = true
 		}
+		b.unsure.ids = b.unsure.ids || x.stopped || x.lost
 	}
-	return len(b.mistakes) == before
 }
 
 // An expansion is one foreach block, compiled.
@@ -39,23 +45,17 @@ type expansion struct {
 	iff   *expr.Program
 	ifPos tree.Pos
 	id    *expr.Mold
-	node  *expr.Mold
-	place tree.Pos // of the template
+	idPos tree.Pos
+	node  *expr.Mold // nil: the template has mistakes
+	place tree.Pos   // of the template
 
 	vars    map[string]any // bound now
 	seen    map[string]bool
-	tried   int // combinations so far
+	steps   int  // items so far, of all axes
+	tried   int  // combinations so far
+	bad     int  // combinations with mistakes
+	lost    bool // a node whose id is not known
 	stopped bool
-}
-
-// An axis is one dimension of an expansion.
-type axis struct {
-	name  string
-	path  string
-	pos   tree.Pos
-	in    *expr.Mold
-	key   *expr.Program // nil: the item's own
-	fixed []map[string]any
 }
 
 func (x *expansion) fail(pos tree.Pos, path, format string, args ...any) {
@@ -64,7 +64,7 @@ func (x *expansion) fail(pos tree.Pos, path, format string, args ...any) {
 
 // compile types everything of a block once; what it evaluates later cannot be wrong in form.
 func (x *expansion) compile(v *tree.Value) bool {
-	before := len(x.b.mistakes)
+	before := x.b.count
 	lang := x.b.lang
 	for i, a := range v.Get("axes").Items {
 		lang = x.compileAxis(lang, a, tree.At(x.path+".axes", i))
@@ -86,38 +86,36 @@ func (x *expansion) compile(v *tree.Value) bool {
 	if c := v.Get("if"); c != nil {
 		x.iff, x.ifPos = x.program(lang, c, x.path+".if", "bool"), c.Pos
 	}
-	x.id = x.mold(lang, v.Get("id"), x.path+".id", false)
-	n := v.Get("node")
-	if _, ok := x.b.kindOf(n, x.path+".node"); ok {
-		x.node, x.place = x.mold(lang, n, x.path+".node", true), n.Pos
-	}
-	return len(x.b.mistakes) == before
+	x.id, x.idPos = x.mold(lang, v.Get("id"), x.path+".id", false), v.Get("id").Pos
+	x.shown(v)
+	ok := x.b.count == before
+	x.template(lang, v.Get("node"))
+	return ok
 }
 
-func (x *expansion) compileAxis(lang *expr.Lang, a *tree.Value, path string) *expr.Lang {
-	ax := &axis{name: str(a.Get("as")), path: path, pos: a.Get("in").Pos}
-	ax.in = x.mold(lang, a.Get("in"), path+".in", false)
-	lang = x.bind(lang, ax.name, a.Get("as").Pos, path+".as")
-	if lang == nil {
-		return nil
+// template compiles the node. What is wrong with it whatever the item is told once; no node is made of it
+// then, but which there would be is known.
+func (x *expansion) template(lang *expr.Lang, n *tree.Value) {
+	before := x.b.count
+	path := x.path + ".node"
+	x.place = n.Pos
+	if _, ok := x.b.kindOf(n, path); ok {
+		for _, d := range x.b.s.CheckNode(n, path) {
+			x.b.report(d)
+		}
 	}
-	if k := a.Get("key"); k != nil {
-		ax.key = x.program(lang, k, path+".key", "")
+	if m := x.mold(lang, n, path, true); x.b.count == before {
+		x.node = m
 	}
-	x.axes = append(x.axes, ax)
-	return lang
 }
 
 // bind makes a name known to what follows.
 func (x *expansion) bind(lang *expr.Lang, name string, pos tree.Pos, path string) *expr.Lang {
-	switch {
-	case !isIdent(name):
-		x.fail(pos, path, "want a name of letters, digits and '_', so that expressions can read it, got %q", name)
+	if text := unreadable(name); text != "" {
+		x.fail(pos, path, "%s", text)
 		return nil
-	case name == "nodes" || name == "params" || name == "run":
-		x.fail(pos, path, "%q has a meaning of its own in expressions; take another name", name)
-		return nil
-	case x.seen[name]:
+	}
+	if x.seen[name] {
 		x.fail(pos, path, "%q is bound already", name)
 		return nil
 	}
@@ -163,119 +161,7 @@ func (x *expansion) most() int {
 	return maxNodes
 }
 
-// fits multiplies the axes that depend on no other, before anything is made.
-func (x *expansion) fits() bool {
-	n := 1
-	for _, a := range x.axes {
-		if !a.in.Fixed() {
-			continue
-		}
-		items := x.items(a)
-		if x.stopped {
-			return false
-		}
-		if n *= max(len(items), 1); n > x.most() {
-			x.fail(a.pos, a.path+".in", "the axes have more than %d combinations", x.most())
-			return false
-		}
-	}
-	return true
-}
-
-// axis goes through the items of axis i, and for each through the axes after it.
-func (x *expansion) axis(i int) {
-	if i == len(x.axes) {
-		x.make()
-		return
-	}
-	items := x.items(x.axes[i])
-	for _, item := range items {
-		x.vars[x.axes[i].name] = item
-		x.axis(i + 1)
-		if x.stopped {
-			return
-		}
-	}
-}
-
-// items returns what an axis binds, once for all when it depends on no other axis.
-func (x *expansion) items(a *axis) []map[string]any {
-	if a.fixed != nil {
-		return a.fixed
-	}
-	v, err := a.in.Cast(x.vars, nil, false)
-	if err != nil {
-		x.stop(a.pos, a.path+".in", err)
-		return nil
-	}
-	items := x.keyed(a, v)
-	if a.in.Fixed() {
-		a.fixed = items
-	}
-	return items
-}
-
-// keyed gives the items of an axis their keys.
-func (x *expansion) keyed(a *axis, v *tree.Value) []map[string]any {
-	var values []*tree.Value
-	var names []string
-	switch v.Kind {
-	case tree.List:
-		values = v.Items
-	case tree.Map:
-		for _, f := range v.Fields {
-			names, values = append(names, f.Name), append(values, f.Value)
-		}
-	case tree.Int:
-		for i := range min(max(v.Int, 0), maxNodes+1) {
-			values = append(values, &tree.Value{Kind: tree.Int, Int: i + 1, Pos: v.Pos})
-		}
-	}
-	if v.Kind != tree.List && v.Kind != tree.Map && (v.Kind != tree.Int || v.Int < 0) {
-		x.fail(v.Pos, a.path+".in", "want a list, a map or a number of rounds, got %s", rules.Show(v))
-		x.stopped = true
-		return nil
-	}
-	if len(values) > maxNodes {
-		x.stop(v.Pos, a.path+".in", fmt.Errorf("want at most %d items", maxNodes))
-		return nil
-	}
-	out := make([]map[string]any, len(values))
-	seen := map[string]int{}
-	for i, item := range values {
-		native := expr.Native(item)
-		switch {
-		case a.key != nil:
-			x.vars[a.name] = expr.Item(native, "", i, len(values))
-			key, err := expr.Key(a.key, x.vars, nil, seen, i)
-			if err != nil {
-				x.stop(item.Pos, a.path+".key", err)
-				return nil
-			}
-			out[i] = expr.Item(native, key, i, len(values))
-		case names != nil:
-			out[i] = expr.Item(native, names[i], i, len(values))
-		default:
-			out[i] = expr.Item(native, ownKey(item), i, len(values))
-		}
-	}
-	return out
-}
-
-// ownKey is a text or number itself, or the field id of a map; else there is none.
-func ownKey(v *tree.Value) string {
-	if v.Kind == tree.Map {
-		if v = v.Get("id"); v == nil {
-			return ""
-		}
-	}
-	s, err := expr.Text(v)
-	if err != nil {
-		return ""
-	}
-	return s
-}
-
+// stop ends the block with a mistake.
 func (x *expansion) stop(pos tree.Pos, path string, err error) {
 	x.stopped = true
 	text := err.Error()
@@ -286,6 +172,14 @@ func (x *expansion) stop(pos tree.Pos, path string, err error) {
 		text += "; the items have no key of their own: give the axis one with key: ..."
 	}
 	x.fail(pos, path, "%s%s", text, x.where())
+}
+
+// spoiled counts a combination with mistakes, and ends the block when there are too many of them.
+func (x *expansion) spoiled() {
+	if x.bad++; x.bad == mostBad {
+		x.stopped = true
+		x.fail(x.place, x.path, "%d combinations have mistakes; the others are not looked at", mostBad)
+	}
 }
 
 // where names the combination at hand.
@@ -308,41 +202,20 @@ func (x *expansion) make() {
 		x.stop(x.place, x.path, fmt.Errorf("more than %d combinations", x.most()))
 		return
 	}
-	for i, name := range x.names {
-		v, err := x.progs[i].Val(x.vars, nil)
-		if err == nil {
-			err = expr.Bounded(v)
-		}
-		if err != nil {
-			x.stop(x.pos[i], tree.Join(x.path+".vars", name), err)
-			return
-		}
-		x.vars[name] = v
-	}
-	if x.iff != nil {
-		v, err := x.iff.Eval(x.vars, nil)
-		if err == nil && v.Kind != tree.Bool {
-			err = fmt.Errorf("want true or false, got %s", rules.Show(v))
-		}
-		if err != nil {
-			x.stop(x.ifPos, x.path+".if", err)
-			return
-		}
-		if !v.Bool {
-			return
-		}
-	}
-	id, err := x.id.Cast(x.vars, nil, false)
-	if err != nil {
-		x.stop(x.place, x.path+".id", err)
+	if !x.bindVars() || !x.wanted() {
 		return
 	}
-	path := x.path
-	if id.Kind == tree.String {
-		path = tree.Join("nodes", id.Str)
+	id, ok := x.castID()
+	if !ok {
+		return
 	}
-	if bad := x.b.s.Rule("ID").Check(id, path); len(bad) > 0 {
-		x.stop(bad[0].Pos, x.path+".id", fmt.Errorf("%s", bad[0].Text))
+	if len(x.b.drafts) >= maxNodes {
+		x.stop(x.place, x.path, fmt.Errorf("more than %d nodes", maxNodes))
+		return
+	}
+	path := tree.Join("nodes", id)
+	if x.node == nil {
+		x.draft(id, path, nil)
 		return
 	}
 	node, err := x.node.Cast(x.vars, nil, true)
@@ -350,15 +223,133 @@ func (x *expansion) make() {
 		x.stop(x.place, path, err)
 		return
 	}
-	if len(x.b.drafts) >= maxNodes {
-		x.stop(x.place, x.path, fmt.Errorf("more than %d nodes", maxNodes))
-		return
-	}
-	if ds := x.b.s.CheckNode(node, path); len(ds) > 0 {
-		for _, d := range ds {
+	x.draft(id, path, node)
+}
+
+// draft checks a node and enters it.
+func (x *expansion) draft(id, path string, node *tree.Value) {
+	before := x.b.count
+	if node != nil {
+		for _, d := range x.b.s.CheckNode(node, path) {
 			x.b.report(d)
 		}
-		return
 	}
-	x.b.draft(id.Str, x.place, node, path)
+	if node == nil || x.b.count > before {
+		x.b.unsure.node(id)
+		node = &tree.Value{Kind: tree.Map, Pos: x.place}
+	}
+	other := x.b.byID[fold(id)]
+	switch {
+	case other != nil && other.pos == x.place && other.id == id:
+		x.fail(x.idPos, path, "node %q is there already: the id must differ for each item%s", id, x.where())
+	default:
+		x.b.draft(id, x.place, node, path)
+	}
+	if x.b.count > before {
+		x.spoiled()
+	}
+}
+
+// bindVars computes the variables. It reports whether that went well.
+func (x *expansion) bindVars() bool {
+	for i, name := range x.names {
+		v, err := x.progs[i].Val(x.vars, nil)
+		if err == nil {
+			err = expr.Bounded(v)
+		}
+		if err != nil {
+			x.stop(x.pos[i], tree.Join(x.path+".vars", name), err)
+			return false
+		}
+		x.vars[name] = v
+	}
+	return true
+}
+
+// wanted says whether the condition of the block holds.
+func (x *expansion) wanted() bool {
+	if x.iff == nil {
+		return true
+	}
+	v, err := x.iff.Eval(x.vars, nil)
+	if err == nil && v.Kind != tree.Bool {
+		err = fmt.Errorf("want true or false, got %s", rules.Show(v))
+	}
+	if err != nil {
+		x.stop(x.ifPos, x.path+".if", err)
+		return false
+	}
+	return v.Bool
+}
+
+// castID computes the id. One that is none spoils its combination only.
+func (x *expansion) castID() (string, bool) {
+	id, err := x.id.Cast(x.vars, nil, false)
+	if err != nil {
+		x.stop(x.idPos, x.path+".id", err)
+		return "", false
+	}
+	if bad := x.b.s.Rule("ID").Check(id, ""); len(bad) > 0 {
+		x.fail(bad[0].Pos, x.path+".id", "%s%s", bad[0].Text, x.where())
+		x.lost = true
+		x.spoiled()
+		return "", false
+	}
+	return id.Str, true
+}
+
+// shown warns of numbers that are written otherwise than they will stand in the texts of the template.
+func (x *expansion) shown(v *tree.Value) {
+	embedded := map[string]bool{}
+	for _, name := range []string{"id", "node"} {
+		inTexts(v.Get(name), func(_ *tree.Value, src string) { embedded[src] = true })
+	}
+	for _, a := range x.axes {
+		a.shown = embedded[a.name+".value"]
+	}
+}
+
+// inTexts calls found for every ${...} that stands in a text beside something else.
+func inTexts(v *tree.Value, found func(text *tree.Value, src string)) {
+	switch {
+	case v == nil:
+	case v.Kind == tree.String && strings.Contains(v.Str, "${"):
+		pieces, err := expr.Split(v.Str)
+		for _, p := range pieces {
+			if err == nil && len(pieces) > 1 && p.Source != "" {
+				found(v, p.Source)
+			}
+		}
+	default:
+		for _, x := range v.Items {
+			inTexts(x, found)
+		}
+		for _, f := range v.Fields {
+			inTexts(f.Value, found)
+		}
+	}
+}
+
+// respelled says how a number will be written, where that is not how it stands in the specification.
+func respelled(v *tree.Value) (string, bool) {
+	number := v.Kind == tree.Int || v.Kind == tree.Float
+	return string(v.AppendJSON(nil)), number && v.Str != ""
+}
+
+// reservedNames are the words of CEL that no variable and no field after a dot can be called by, and the names that
+// have a meaning of their own.
+var reservedNames = []string{"as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop",
+	"namespace", "null", "package", "return", "true", "var", "void", "while"}
+
+// unreadable says why expressions could not read a name; empty when they can.
+func unreadable(name string) string {
+	switch {
+	case !isIdent(name):
+		return fmt.Sprintf("want a name of letters, digits and '_', so that expressions can read it, got %q", name)
+	case slices.Contains(reservedNames, name):
+		return fmt.Sprintf("%q is a word of the expression language; take another name", name)
+	case name == "nodes" || name == "params" || name == "run":
+		return fmt.Sprintf("%q has a meaning of its own in expressions; take another name", name)
+	}
+	return ""
 }

@@ -3,63 +3,195 @@ package compile
 import (
 	"errors"
 	"os"
+	"slices"
+	"strconv"
+	"strings"
 
+	"dagrun.dev/dag"
 	"dagrun.dev/internal/tree"
 )
 
-// further adds to the mistakes that loading found those that do not depend on them. Where all are
-// about single nodes, the rest of the pipeline and the other nodes are looked at too, but not what nodes read of
-// each other. p is nil where there is no tree.
+// unsure is what mistakes leave unknown. Whatever depends on it is not looked at, so that every mistake is
+// told once, and all that do not follow from others are told at once.
+type unsure struct {
+	any    bool            // something is: there will be no plan
+	nodes  map[string]bool // nodes with mistakes, by id
+	blocks map[int]bool    // foreach blocks with mistakes
+	params []string        // parameters without a value: the first part of the name; "" = any of them
+	names  map[string]bool // breakers, pools, accumulators, categories: which there are
+	ids    bool            // which nodes there are
+	money  bool            // what things cost
+}
+
+// declares is what each of these sections declares the names of. Names of categories are in a table too.
+var declares = map[string]string{"breakers": "breaker", "pools": "pool", "accumulators": "accumulator"}
+
+// section notes that a field of the pipeline has mistakes.
+func (u *unsure) section(name string) {
+	u.any = true
+	one := declares[name]
+	if name == "categories" {
+		one = "category"
+	}
+	if u.names == nil {
+		u.names = map[string]bool{}
+	}
+	u.names[one] = true
+	switch name {
+	case "nodes", "foreach":
+		u.ids = true
+	case "params":
+		u.param("")
+	case "defaults", "prices", "priceList", "budget":
+		u.money = true
+	}
+}
+
+// node notes that a node has mistakes.
+func (u *unsure) node(id string) {
+	if u.nodes == nil {
+		u.nodes = map[string]bool{}
+	}
+	u.any, u.nodes[id] = true, true
+}
+
+// param notes that a parameter has no value.
+func (u *unsure) param(name string) {
+	first, _, _ := strings.Cut(name, ".")
+	u.any, u.params = true, append(u.params, first)
+}
+
+// reads says whether an expression in v may read a parameter without a value.
+func (u *unsure) reads(v *tree.Value) bool {
+	switch {
+	case len(u.params) == 0 || v == nil:
+		return false
+	case v.Kind == tree.String:
+		return strings.Contains(v.Str, "params") && slices.ContainsFunc(u.params, func(p string) bool { return strings.Contains(v.Str, p) })
+	}
+	return slices.ContainsFunc(v.Items, u.reads) || slices.ContainsFunc(v.Fields, func(f tree.Field) bool { return u.reads(f.Value) })
+}
+
+// refuses says whether a node is not to be looked at.
+func (u *unsure) refuses(d *draft) bool { return u.nodes[d.id] || u.reads(d.tree) }
+
+// further adds to the mistakes that loading found those that do not depend on them. p is nil where there is
+// no tree.
 func (s *Schema) further(p *tree.Value, src Source, err error, o Options) error {
 	var ds tree.Diagnostics
 	if !errors.As(err, &ds) {
 		return err
 	}
 	if p != nil {
-		if ids := refusedNodes(p, ds); ids != nil {
-			ds = append(ds, s.others(p, src, o, ids)...)
-		}
+		ds = append(ds, s.others(p, src, o, ds)...)
 	}
-	return told(ds, "mistakes")
+	return firstOf(ds, "mistakes")
 }
 
-// others returns the mistakes outside the nodes of ids.
-func (s *Schema) others(p *tree.Value, src Source, o Options, ids map[string]bool) tree.Diagnostics {
+// others returns the mistakes that those told do not explain.
+func (s *Schema) others(p *tree.Value, src Source, o Options, told tree.Diagnostics) tree.Diagnostics {
 	root, err := os.OpenRoot(src.Dir)
 	if err != nil {
 		return nil
 	}
 	defer root.Close()
 	b := newBuilder(s, src, root)
-	b.refused = ids
-	if p = b.parameters(p, o); p == nil {
-		return b.mistakes
+	b.build(b.without(p, told), o)
+	at := map[tree.Pos]bool{}
+	for _, d := range told {
+		at[d.Pos] = true
 	}
-	b.pipeline(p)
-	b.nodes(p)
-	if b.expand(p) {
-		b.completeAll()
-	}
-	return b.mistakes
+	return slices.DeleteFunc(b.all(), func(d tree.Diagnostic) bool { return at[d.Pos] || covered(d.Path, told) })
 }
 
-// refusedNodes returns the ids of the nodes that ds are about; nil where one is about anything else.
-func refusedNodes(p *tree.Value, ds tree.Diagnostics) map[string]bool {
-	if len(ds) > mostTold {
-		return nil
+// without returns a pipeline without the sections that have mistakes, and notes which nodes and blocks have some.
+func (b *builder) without(p *tree.Value, told tree.Diagnostics) *tree.Value {
+	u := &b.unsure
+	u.any, u.blocks = true, map[int]bool{}
+	ids := map[string]string{} // by path
+	for _, f := range fieldsOf(p.Get("nodes")) {
+		ids[tree.Join("nodes", f.Name)] = f.Name
 	}
-	ids := map[string]bool{}
-	left := len(ds)
-	for _, f := range sortedMap(p.Get("nodes")) {
-		for _, d := range ds {
-			if below(d.Path, tree.Join("nodes", f.Name)) {
-				ids[f.Name] = true
-				left--
-			}
+	gone := map[string]bool{}
+	for _, d := range told {
+		section, _, _ := strings.Cut(d.Path, ".")
+		name, index, isBlock := strings.Cut(section, "[")
+		switch k, err := strconv.Atoi(strings.TrimSuffix(index, "]")); {
+		case section == "nodes" && u.refuse(d.Path, ids):
+		case isBlock && name == "foreach" && err == nil:
+			u.blocks[k], u.ids = true, true
+		default:
+			gone[name] = true
+			u.section(name)
 		}
 	}
-	if left > 0 {
+	out := *p
+	out.Fields = nil
+	for _, f := range p.Fields {
+		if gone[f.Name] {
+			b.declared(f)
+		} else {
+			out.Fields = append(out.Fields, f)
+		}
+	}
+	return &out
+}
+
+// declared takes the names from a section with mistakes: those it declares all the same.
+func (b *builder) declared(section tree.Field) {
+	one, ok := declares[section.Name]
+	if !ok || section.Value.Kind != tree.Map {
+		return
+	}
+	for _, f := range sortedMap(section.Value) {
+		b.known[one] = append(b.known[one], f.Name)
+		b.isAcc[f.Name] = b.isAcc[f.Name] || one == "accumulator"
+	}
+	delete(b.unsure.names, one)
+}
+
+// refuse notes the node that a path lies in. It is false where that is none.
+func (u *unsure) refuse(path string, ids map[string]string) bool {
+	for end := len(path); end > len("nodes."); end = strings.LastIndexAny(path[:end], ".[") {
+		if id, ok := ids[path[:end]]; ok {
+			u.node(id)
+			return true
+		}
+	}
+	return false
+}
+
+func fieldsOf(v *tree.Value) []tree.Field {
+	if v == nil {
 		return nil
 	}
-	return ids
+	return v.Fields
+}
+
+// doubtfulGraph looks for what is wrong between the nodes that are known whole, and for cycles between all of them.
+func (b *builder) doubtfulGraph() {
+	deps := b.dependents()
+	order := inOrder(deps)
+	if len(order) < len(deps) { // the graph says which, and nothing else
+		_, err := dag.NewGraph(b.plan)
+		b.graphMistakes(err)
+	}
+	known := make([]bool, len(deps)) // whole, and all above it
+	for _, i := range order {
+		known[i] = !b.drafts[i].bad && !b.drafts[i].loose
+	}
+	for _, i := range order {
+		for _, j := range deps[i] {
+			known[j] = known[j] && known[i]
+		}
+	}
+	part := *b.plan
+	part.Nodes = nil
+	for i, ok := range known {
+		if ok {
+			part.Nodes = append(part.Nodes, b.plan.Nodes[i])
+		}
+	}
+	_, err := dag.NewGraph(&part)
+	b.graphMistakes(err)
 }

@@ -285,7 +285,7 @@ func TestDoublingVariables(t *testing.T) {
 			vars += fmt.Sprintf(", v%02d: %q", i+1, op)
 		}
 		vars = strings.NewReplacer("v01:", "v1:", "v02:", "v2:", "v03:", "v3:", "v04:", "v4:", "v05:", "v5:", "v06:", "v6:", "v07:", "v7:", "v08:", "v8:", "v09:", "v9:").Replace(vars)
-		must(t, writeFile("spec.yaml", []byte("pipeline:\n  name: p\n  foreach:\n    - axes: [{as: s, in: 2}]\n      vars: {"+vars+"}\n      id: 'n${s}'\n      node: {kind: work}\n")))
+		must(t, writeFile("spec.yaml", []byte("pipeline:\n  name: p\n  foreach:\n    - axes: [{as: s, in: 2}]\n      vars: {"+vars+"}\n      id: 'n${s}'\n      node: {kind: sh}\n")))
 		_, err := Compile(Options{Path: "spec.yaml", Kinds: planKinds})
 		if err == nil || !strings.Contains(err.Error(), "holds more than 1048576 bytes") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", name, err)

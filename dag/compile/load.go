@@ -45,7 +45,7 @@ func (s *Schema) Load(path string, o LoadOptions) (*tree.Value, Source, error) {
 	v, src, err := s.load(path, o)
 	var ds tree.Diagnostics
 	if errors.As(err, &ds) {
-		err = told(ds, "mistakes")
+		err = firstOf(ds, "mistakes")
 	}
 	if err != nil {
 		return nil, src, err
@@ -230,8 +230,8 @@ func choose(sh shape, want string) (name, mistake string) {
 // ten thousand times.
 const mostTold = 100
 
-// told sorts diagnostics and leaves the number in the place of those beyond the first hundred.
-func told(ds tree.Diagnostics, what string) tree.Diagnostics {
+// firstOf sorts diagnostics and leaves the number in the place of those beyond the first hundred.
+func firstOf(ds tree.Diagnostics, what string) tree.Diagnostics {
 	ds = sorted(ds)
 	if more := len(ds) - mostTold; more > 0 {
 		ds = append(ds[:mostTold:mostTold], tree.Diagnostic{Text: fmt.Sprintf("and %d more %s", more, what)})

@@ -60,7 +60,7 @@ func Child(in io.Reader, out io.Writer, kinds *nodes.Registry) int {
 	var reply childReply
 	s, err := schemaFor(kinds)
 	if err == nil {
-		reply.Value, reply.Source, err = s.Load(req.Path, req.Options)
+		reply.Value, reply.Source, err = s.load(req.Path, req.Options)
 	}
 	if ds, ok := err.(tree.Diagnostics); ok {
 		reply.Mistakes = ds
@@ -114,7 +114,7 @@ func (s *Schema) loadInChild(f found, src *Source, o LoadOptions) (*tree.Value, 
 	*src = reply.Source
 	switch {
 	case len(reply.Mistakes) > 0:
-		return nil, reply.Mistakes
+		return reply.Value, reply.Mistakes
 	case reply.Err != "":
 		return nil, diagnose(f.name, reply.Err)
 	}

@@ -41,26 +41,27 @@ func (b *builder) params(p *tree.Value, files, set []string) {
 	for _, name := range ps.names() {
 		d := ps.byName[name]
 		if d.bad {
+			b.unsure.param(name)
 			continue
 		}
 		if d.val == nil {
 			b.fail(d.pos, d.path, "no value: there is no default; give one with --set %s=...", name)
+			b.unsure.param(name)
 			continue
 		}
 		raw, err := dag.AppendCanonical(nil, d.val.AppendJSON(nil))
 		if err != nil {
 			b.fail(d.val.Pos, d.path, "%v", err)
+			b.unsure.param(name)
 			continue
 		}
 		b.plan.Params = append(b.plan.Params, dag.Param{Name: name, Type: d.typ, Value: raw})
 	}
-	if b.failed() {
-		return
-	}
 	lang, err := expr.NewLang(b.plan.Params)
 	if err != nil {
 		b.fail(p.Pos, "params", "%v", err)
-		return
+		b.unsure.param("")
+		lang, _ = expr.NewLang(nil)
 	}
 	b.lang = lang
 }
@@ -87,6 +88,7 @@ const wantParam = "want {type, default, enum, doc} or a group of parameters"
 func (ps *params) group(v *tree.Value, name, path string) {
 	if v.Kind != tree.Map {
 		ps.b.fail(v.Pos, path, "%s, got %s", wantParam, rules.Show(v))
+		ps.b.unsure.param(name)
 		return
 	}
 	if t := v.Get("type"); t != nil && t.Kind == tree.String && name != "" {
@@ -95,11 +97,18 @@ func (ps *params) group(v *tree.Value, name, path string) {
 	}
 	if len(v.Fields) == 0 && name != "" {
 		ps.b.fail(v.Pos, path, "%s, got an empty map", wantParam)
+		ps.b.unsure.param(name)
 	}
 	for _, f := range v.Fields {
 		here := tree.Join(path, f.Name)
 		if !isIdent(f.Name) {
 			ps.b.fail(f.Pos, here, "want a name of letters, digits and '_', so that expressions can read it")
+			ps.b.unsure.param(f.Name)
+			continue
+		}
+		if contains([]string{"in", "true", "false", "null"}, f.Name) { // params.as can be read, params.in cannot
+			ps.b.fail(f.Pos, here, "%q is a word of the expression language; take another name", f.Name)
+			ps.b.unsure.param(f.Name)
 			continue
 		}
 		dotted := f.Name
@@ -114,11 +123,12 @@ func (ps *params) declare(v, t *tree.Value, name, path string) {
 	d := &param{name: name, typ: t.Str, pos: v.Pos, path: path}
 	if !contains(paramTypes, t.Str) {
 		ps.b.fail(t.Pos, tree.Join(path, "type"), "want one of %s, got %q%s", strings.Join(paramTypes, ", "), t.Str, near(t.Str, paramTypes))
+		ps.b.unsure.param(name)
 		return
 	}
 	ps.byName[name] = d
-	before := len(ps.b.mistakes)
-	defer func() { d.bad = d.bad || len(ps.b.mistakes) > before }()
+	before := ps.b.count
+	defer func() { d.bad = d.bad || ps.b.count > before }()
 	for _, f := range v.Fields {
 		here := tree.Join(path, f.Name)
 		switch f.Name {

@@ -48,7 +48,7 @@ func (b *builder) draft(id string, pos tree.Pos, v *tree.Value, path string) {
 // complete fills parameters and defaults into a node, checks its settings and lets its kind
 // describe them. It reports whether all is well with the node.
 func (b *builder) complete(d *draft) bool {
-	before := len(b.mistakes)
+	before := b.count
 	if !b.resolve(d) {
 		return false
 	}
@@ -76,7 +76,7 @@ func (b *builder) complete(d *draft) bool {
 	b.paths(d, &t)
 	b.undo(d, v.Get("compensate"))
 	b.runForeach(d, v.Get("foreach"))
-	return len(b.mistakes) == before
+	return b.count == before
 }
 
 func posOf(v *tree.Value) tree.Pos {
@@ -110,7 +110,7 @@ func bare(src string) string {
 // stay, and every other string becomes a template too, so that they can be told apart later.
 // The template of a run-time foreach stays as it is.
 func (b *builder) resolve(d *draft) bool {
-	before := len(b.mistakes)
+	before := b.count
 	d.with = d.tree.Get("with")
 	if !expr.HasTemplate(d.tree) {
 		return true
@@ -136,22 +136,22 @@ func (b *builder) resolve(d *draft) bool {
 		out.Fields = append(out.Fields, f)
 	}
 	d.tree = out
-	if len(b.mistakes) > before {
+	if b.count > before {
 		return false
 	}
 	for _, x := range b.s.CheckNode(out, d.path) {
 		b.report(x)
 	}
 	d.with = out.Get("with")
-	return len(b.mistakes) == before
+	return b.count == before
 }
 
 // fixed fills parameters into a field in which no ${...} may be left for the run. One that is left
 // all the same was written as $${: it is text, and checked as such.
 func (b *builder) fixed(f tree.Field, path string) *tree.Value {
-	before := len(b.mistakes)
+	before := b.count
 	v := b.cast(f.Value, path)
-	if rule := b.s.rules["Node"].Field(f.Name); rule != nil && len(b.mistakes) == before && expr.HasTemplate(v) {
+	if rule := b.s.rules["Node"].Field(f.Name); rule != nil && b.count == before && expr.HasTemplate(v) {
 		for _, x := range rule.Rule.Check(v, path) {
 			b.report(x)
 		}

@@ -22,8 +22,8 @@ func (b *builder) runForeach(d *draft, v *tree.Value) {
 		return
 	}
 	as, tmpl := v.Get("as"), v.Get("node")
-	if name := as.Str; !isIdent(name) || name == "nodes" || name == "params" || name == "run" {
-		b.fail(as.Pos, path+".as", "want a name of letters, digits and '_' other than nodes, params and run, got %q", name)
+	if text := unreadable(as.Str); text != "" {
+		b.fail(as.Pos, path+".as", "%s", text)
 		return
 	}
 	b.late = append(b.late, str(tmpl.Get("group")))
@@ -37,11 +37,11 @@ func (b *builder) runForeach(d *draft, v *tree.Value) {
 			return
 		}
 	}
-	before := len(b.mistakes)
+	before := b.count
 	for _, x := range b.s.CheckNode(tmpl, path+".node") {
 		b.report(x)
 	}
-	if len(b.mistakes) > before {
+	if b.count > before {
 		return
 	}
 	full := b.merged(tmpl, kind)

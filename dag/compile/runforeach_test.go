@@ -143,7 +143,7 @@ func TestRunForeachIsCheckedBeforehand(t *testing.T) {
 		{"kind: ask\n", "kind: \"${sec.key}\"\n", "nodes.write.foreach.node.kind: the kind is fixed: want one of approval"},
 		{"labels: {section", "lables: {section", `nodes.write.foreach.node.lables: unknown field; did you mean "labels"?`},
 		{"files: [brief.md]", "files: [bref.md]", `nodes.write.foreach.node.with.files[0]: no file bref.md in the folder of the spec; did you mean "brief.md"?`},
-		{"as: sec\n", "as: run\n", `nodes.write.foreach.as: want a name of letters, digits and '_' other than nodes, params and run, got "run"`},
+		{"as: sec\n", "as: run\n", `nodes.write.foreach.as: "run" has a meaning of its own in expressions; take another name`},
 	} {
 		if !strings.Contains(outlineSpec, c.old) {
 			t.Fatalf("the spec has no %q", c.old)

@@ -14,29 +14,32 @@ func (b *builder) typeAll() {
 	if !slices.ContainsFunc(b.drafts, func(d *draft) bool { return len(d.reads) > 0 }) {
 		return
 	}
-	deps := make([][]int32, len(b.drafts))
-	for i, d := range b.drafts {
-		for _, id := range d.node.Needs {
-			j := b.byID[fold(id)].index
-			deps[j] = append(deps[j], int32(i))
-		}
-	}
-	at, acyclic := positions(deps)
-	if !acyclic {
-		return // the graph's own check says where
-	}
-	order := make([]int32, len(at))
-	for i, k := range at {
-		order[k] = int32(i)
-	}
 	m := &missing{b: b, skip: make([]string, len(b.drafts))}
-	for _, i := range order {
+	for _, i := range b.needsFirst() {
 		d := b.drafts[i]
 		m.enter(d)
 		for k := range d.reads {
 			b.typeOne(d, &d.reads[k], m)
 		}
 	}
+}
+
+// needsFirst are the nodes, each after its needs; those on a cycle and below one come last.
+func (b *builder) needsFirst() []int32 {
+	order := inOrder(b.dependents())
+	if len(order) == len(b.drafts) {
+		return order
+	}
+	placed := make([]bool, len(b.drafts))
+	for _, i := range order {
+		placed[i] = true
+	}
+	for i, done := range placed {
+		if !done {
+			order = append(order, int32(i))
+		}
+	}
+	return order
 }
 
 func (b *builder) typeOne(d *draft, r *reading, m *missing) {
@@ -81,6 +84,8 @@ type missing struct {
 func (m *missing) enter(d *draft) {
 	n := d.node
 	switch {
+	case d.bad || d.loose: // not known whole
+		return
 	case n.When != "":
 		m.skip[d.index] = "it has a `when`"
 		return

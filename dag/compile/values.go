@@ -45,9 +45,9 @@ func (b *builder) duration(v *tree.Value, path, name string) dag.Duration {
 
 // limit reads a limit of time.
 func (b *builder) limit(v *tree.Value, path, name string) dag.Duration {
-	before := len(b.mistakes)
+	before := b.count
 	d := b.duration(v, path, name)
-	if v != nil && d == 0 && len(b.mistakes) == before {
+	if v != nil && d == 0 && b.count == before {
 		b.fail(v.Pos, path+"."+name, "0 leaves no time at all; want more than 0, or leave it out")
 	}
 	return d

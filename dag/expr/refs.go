@@ -1,17 +1,12 @@
 package expr
 
 import (
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
-	"dagrun.dev/dag"
-	"dagrun.dev/internal/rules"
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
-	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 )
@@ -149,68 +144,6 @@ func (f *finder) walk(e ast.Expr) {
 	}
 }
 
-// comparison refuses to compare the status of a node with a text that no status is: the answer would
-// be the same in every run.
-func (f *finder) comparison(c ast.CallExpr) {
-	args := c.Args()
-	switch c.FunctionName() {
-	case operators.Equals, operators.NotEquals:
-		if f.isStatus(args[0]) {
-			f.status(args[1])
-		} else if f.isStatus(args[1]) {
-			f.status(args[0])
-		}
-	case operators.In:
-		if f.isStatus(args[0]) && args[1].Kind() == ast.ListKind {
-			for _, e := range args[1].AsList().Elements() {
-				f.status(e)
-			}
-		}
-	}
-}
-
-// isStatus says whether e is nodes['id'].status.
-func (f *finder) isStatus(e ast.Expr) bool {
-	steps, root := f.path(e)
-	return root != nil && root.AsIdent() == "nodes" && len(steps) == 2 && steps[0].index && steps[1].name == "status" &&
-		!steps[0].optional && !steps[1].optional && !steps[1].test
-}
-
-// status refuses a literal that no status is.
-func (f *finder) status(e ast.Expr) {
-	s, ok := f.literalString(e)
-	if !ok || slices.Contains(dag.ViewStatuses, s) {
-		return
-	}
-	near := rules.Nearest(s, dag.ViewStatuses)
-	if near != "" {
-		near = fmt.Sprintf("; did you mean %q?", near)
-	}
-	f.fail(e, "no status is %q; known: %s%s", s, strings.Join(dag.ViewStatuses, ", "), near)
-}
-
-// pattern refuses a regular expression that is too large, before it is compiled.
-func (f *finder) pattern(c ast.CallExpr) {
-	args := c.Args()
-	if c.FunctionName() != overloads.Matches || len(args) == 0 {
-		return
-	}
-	last := args[len(args)-1]
-	if src, ok := f.literalString(last); ok {
-		if _, _, err := rules.CompilePattern(src); errors.Is(err, rules.ErrPattern) {
-			f.fail(last, "%v", err)
-		}
-	}
-}
-
-func zero(e ast.Expr) bool {
-	if e.Kind() != ast.LiteralKind {
-		return false
-	}
-	v := e.AsLiteral()
-	return v.Equal(types.IntZero) == types.True
-}
-
 // namespaced says that c calls a function such as sets.contains, not a method of a variable.
 func (f *finder) namespaced(c ast.CallExpr) bool {
 	t := c.Target()
@@ -301,45 +234,6 @@ func (f *finder) path(e ast.Expr) (steps []step, root ast.Expr) {
 			return nil, nil
 		}
 	}
-}
-
-// literalString returns the text of a string literal, or of a sum of literals as expansion
-// leaves it: 'fit/' + 'S1' + '/p' + string(2-1).
-func (f *finder) literalString(e ast.Expr) (string, bool) {
-	if e.Kind() == ast.LiteralKind {
-		s, ok := e.AsLiteral().(types.String)
-		return string(s), ok
-	}
-	if !constant(e) {
-		return "", false
-	}
-	p, err := f.lang.env.PlanProgram(ast.NewAST(e, f.info))
-	if err != nil {
-		return "", false
-	}
-	v, _, err := p.Eval(map[string]any{})
-	s, ok := v.(types.String)
-	return string(s), ok && err == nil
-}
-
-// constant says that e is made of literals and the cheap operations on them.
-func constant(e ast.Expr) bool {
-	switch e.Kind() {
-	case ast.LiteralKind:
-		return true
-	case ast.CallKind:
-		c := e.AsCall()
-		if !cheap[c.FunctionName()] || c.IsMemberFunction() && !constant(c.Target()) {
-			return false
-		}
-		for _, a := range c.Args() {
-			if !constant(a) {
-				return false
-			}
-		}
-		return true
-	}
-	return false
 }
 
 // reference records what a chain of selections reads. It reports whether e was dealt with;
@@ -438,18 +332,4 @@ func (f *finder) add(r Ref, at ast.Expr) {
 	}
 	f.refs = append(f.refs, r)
 	f.at = append(f.at, at)
-}
-
-// cheap are the functions whose cost and result are linear in what they are given: what is made of them and
-// of literals is computed when it is read.
-var cheap = map[string]bool{
-	operators.Add: true, operators.Subtract: true, operators.Multiply: true, operators.Divide: true,
-	operators.Modulo: true, operators.Negate: true, operators.LogicalAnd: true, operators.LogicalOr: true,
-	operators.LogicalNot: true, operators.Equals: true, operators.NotEquals: true, operators.Less: true,
-	operators.LessEquals: true, operators.Greater: true, operators.GreaterEquals: true,
-	operators.Conditional: true, operators.Index: true, operators.OptIndex: true, operators.OptSelect: true,
-	operators.In: true, "size": true, "string": true, "int": true, "double": true, "bool": true,
-	"floor": true, "rotate": true, "pad": true, "slice": true, "orValue": true, "hasValue": true,
-	"value": true, "startsWith": true, "endsWith": true, "contains": true, "lowerAscii": true,
-	"upperAscii": true, "trim": true,
 }
