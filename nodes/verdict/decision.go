@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"dagrun.dev/nodes/internal/accept"
+	"dagrun.dev/nodes/internal/markdown"
 )
 
 // A ruling is what was read of a decision: a value, or the reason why there is none.
@@ -172,9 +173,21 @@ func (d *decisionRule) rulings(lines []string, i int) []ruling {
 			}
 		}
 		x.final = final
+		if d.lenient(x.value) && (introduced(lines, i) || unchosen(lines[i])) {
+			x.value, x.reason = "", "template"
+		}
 		out = append(out, x)
 	}
 	return out
+}
+
+// unchosen reports whether the box in front of a line has no cross.
+func unchosen(line string) bool {
+	s := strings.TrimSpace(line)
+	if item, ok := markdown.Item(s); ok {
+		s = item
+	}
+	return strings.HasPrefix(s, "[ ]")
 }
 
 // cut takes the label off a cell, and a word such as Final in front of it.
@@ -260,7 +273,7 @@ func (d *decisionRule) options(lines []string, i int) []option {
 	const most = 12
 	var out []option
 	for at := i + 1; at < min(len(lines), i+1+most); at++ {
-		o := option{line: at, text: bare(lines[at])}
+		o := option{line: at, text: strings.TrimLeft(bare(lines[at]), ": ")}
 		if strings.Trim(o.text, "-=_ ") == "" {
 			continue
 		}

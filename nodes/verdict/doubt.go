@@ -13,27 +13,22 @@ import (
 var (
 	// denied is all of the clause behind the most lenient value, denialLine all of the line below it.
 	ticked     = regexp.MustCompile(`^ *\[[xX]\] *$`)
-	denied     = regexp.MustCompile(`(?i)^(?: *\[[xX]\])?[ .,;:!=/>({\["'“”‘’—–→…\p{So}\x{fe0f}-]*(?:(?:hm+|well|uh|really|so|absolutely|definitely|certainly|clearly|(?:decision|verdict|answer)[:=])[ ,.?…—–-]+)?(?:` + denial + `|none|n/a|na|n|0|x|(?:just )?(?:kidding|joking)|yes ?/ ?no|y ?/ ?n|\?)` + denialEnd)
-	denialCell = regexp.MustCompile(`(?i)^[ |]*(?:` + denial + `)` + denialEnd)
-	denialLine = regexp.MustCompile(`(?i)^\n?[ ("'“]*(?:please |just )?(?:` + denial + `)` + denialEnd)
+	denied     = regexp.MustCompile(`(?i)^(?: *\[[xX]\])?[ .,;:!=/<>({\["'“”‘’—–→…\p{So}\x{fe0f}-]*(?:(?:hm+|well|uh|really|so|absolutely|definitely|certainly|clearly|(?:decision|verdict|answer)[:=])[ ,.?…—–-]+)?(?:` + anyDenial + `|none|n/a|na|n|0|x|(?:just )?(?:kidding|joking)|yes ?/ ?no|y ?/ ?n|\?)` + denialEnd)
+	denialCell = regexp.MustCompile(`(?i)^[ |]*(?:` + anyDenial + `)` + denialEnd)
+	denialLine = regexp.MustCompile(`(?i)^\n?[ ("'“]*(?:please |just )?(?:` + anyDenial + `)` + denialEnd)
 	unticked   = regexp.MustCompile(`^ *\[ +\]`)
 )
 
-const (
-	denial = `no|not|nope|nah|nay|nein|non|never|no way|no[ -]?go|false|off|nil|null|void|negative|tbd|tba|tbc|todo|pending|don't|do not|maybe|perhaps|possibly|unclear|unsure|uncertain|undecided|unknown|` +
-		`hold|wait|stop|blocked|denied|refused|reject|rejected|declined|withdrawn|retracted|revoked|cancell?ed|disabled|failed|wrong|` +
-		`not (?:yet|now|ready|so|really|quite|sure|today|recommended|approved|advised|advisable|possible|granted|justified|ok|okay)`
-	denialEnd = `(?:[ .!]*$|[ ]*[.,;:!?()\]}"'“”’|—–…])`
-)
+const denialEnd = `(?:[ .!]*$|[ ]*[.,;:!?()\]}"'“”’|—–…])`
 
 // A contradiction finds the sentences that speak against the most lenient value: a negation right beside one of its
 // word forms, RELEASE also as releasing or released. "does not release memory" is none.
 type contradiction struct {
-	stems            []string // a sentence without one of them is none; in small letters
-	others           []string // the other values, in small letters
-	no, not, against *regexp.Regexp
-	holds, refused   *regexp.Regexp
-	titled           *regexp.Regexp // a label such as "Verdict:" before another value
+	stems   []string // a sentence without one of them is none; in small letters
+	others  []string // the other values, in small letters
+	not     *regexp.Regexp
+	against []*regexp.Regexp
+	titled  *regexp.Regexp // a label such as "Verdict:" before another value
 }
 
 const (
@@ -45,10 +40,8 @@ const (
 	follow = `(?:\W*$|["'”’]*[.,;:!?)\]—–…]| +[—–-]|["'”’]* +(?:it|this|that|yet|now|today|until|till|before|after|unless|as|at this|in this|in its|like this|like that|to (?:the public|production|anyone|users|customers)|without|because|since|if|when|while|so|or|and|but|either|here|again|` +
 		`(?:the|your|our) +(?:page|site|website|design|version|build|draft|work|artifact|result|current|present))\b)`
 	// lettingOut are words for what the most lenient value allows.
-	lettingOut = `publish(?:ed|ing)?|deploy(?:ed|ing)?|launch(?:ed|ing)?|approv(?:e|ed|ing)|merg(?:e|ed|ing)|sign(?:ed|ing)? off|go(?:ing)? (?:live|out)|push(?:ed|ing)? (?:\w+ )?live|let(?:ting)? \w+ out`
-	bad        = `blocked|held|withheld|denied|refused|rejected|postponed|deferred|delayed|premature|too early|off\b|impossible|out of the question|unwise|inadvisable|withdrawn|revoked|retracted|cancell?ed|vetoed|unjustified|` +
-		`irresponsible|reckless|risky|unsafe|conditional|provisional|wrong|a bad idea|an? (?:mistake|typo|error)`
-	titles = `verdict|decision|recommendation|conclusion|ruling|outcome|answer|result|summary|status|rating|grade|override|overridden|therefore|hence|thus|bottom line|in short|tl;?dr|better|rather|correction|corrected|corrigendum|update|edit|judge?ment|final|overall|p\.?s\.?|actually|on reflection|on second thoughts?|instead|so|my vote|my call`
+	lettingOut = `publish(?:ed|ing)?|deploy(?:ed|ing)?|launch(?:ed|ing)?|approv(?:e|ed|ing)|merg(?:e|ed|ing)|sign(?:ed|ing)? off|go(?:es|ing)? (?:live|out)|push(?:ed|ing)? (?:\w+ )?live|let(?:ting)? \w+ out`
+	titles     = `verdict|decision|recommendation|conclusion|ruling|outcome|answer|result|summary|status|rating|grade|override|overridden|view|own view|opinion|therefore|hence|thus|bottom line|in short|tl;?dr|better|rather|correction|corrected|corrigendum|update|edit|judge?ment|final|overall|p\.?s\.?|actually|on reflection|on second thoughts?|instead|so|my vote|my call`
 )
 
 func newContradiction(d *decisionRule) *contradiction {
@@ -77,12 +70,27 @@ func newContradiction(d *decisionRule) *contradiction {
 	}
 	letOut := `(?:` + strings.Join(out, "|") + `)`
 	article := `(?:(?:a|an|the|this|its|any|your|our) +)?["'“]?`
-	c.no = regexp.MustCompile(`(?i)\b(?:no[ -]+|no[ -]go for +)(?:immediate +|public +)?["'“]?` + letOut + follow)
-	c.not = regexp.MustCompile(`(?i)(?:\bnot|n't|\bnever|\bcannot|\bnobody|\bno one|\bby no means|\bnot in a state|\bunable|\bunfit|\bunready|\bunsuitable|\bunsafe|\bnowhere near|\bfar from|\btoo early|\bpremature)(?: +|, under any circumstances, +)` + `(?:` + between + `["'“]?` + letOut + `(?:[ -](?:ready|able|worthy|quality|material)\b|` + follow + `)|(?:yet +|quite +|really +)?ready(?: +yet)?["'”’]*(?: *$|[.,;!)—–]))`)
-	c.against = regexp.MustCompile(`(?i)\b(?:against|opposed to|object to) +` + article + letOut + follow)
-	c.holds = regexp.MustCompile(`(?i)\b(?:hold|holds|hold off|hold off on|refrain from|avoid|advise not to|hold back|holds back|withhold|withholds|block|blocks|delay|postpone|stop|refuse|deny|reject|rejects|defer|cancel|veto|halt|forbid|forbids|rules? out) +(?:back +)?` + article + letOut + follow)
-	c.refused = regexp.MustCompile(`(?i)\bun` + word + `\b|\b` + letOut + ` +(?:it +)?(?:at (?:your|our) own risk|with (?:caution|care|reservations)|reluctantly|under protest)\b|^\W*(?:only +)?` + letOut + `(?: +(?:it|this|that|the \w+))?(?: +only)? +(?:after|if|once|when|unless|until)\b|^\W*` + letOut + `(?: +(?:it|this|that|now|the \w+))* *\? *(?:no *(?:$|[.,!])|not\b|never\b)|^\W*` + letOut + ` *(?:[:=?—–]|->|=>|→| - ) *(?:` + denial + `)(?:[ .!]*$|[,;])|^\W*` + word + ` +(?:denied|refused|rejected|declined|withheld|withdrawn|revoked|blocked|postponed|deferred|vetoed)\b|\b` + letOut + `["'”]?(?: +(?:it|this|that|now|today|yet|the \w+))? +(?:(?:is|was|would be|must be|should be|has to be|remains|stays|seems|above (?:is|was)) +(?:` + bad + `|` +
-		`not +(?:yet +)?(?:possible|recommended|justified|warranted|advised|advisable|ok|okay|acceptable|ready|approved|an option|appropriate))|(?:must|should|has to|will have to) +(?:wait|not (?:happen|proceed|go ahead|take place)))`)
+	object := `(?: +(?:it|this|that|now|today|yet|the \w+))*`
+	compile := func(parts ...string) *regexp.Regexp { return regexp.MustCompile(`(?i)` + strings.Join(parts, "")) }
+
+	c.not = compile(`(?:\bnot|n't|`+alternativesAt(nots)+`)(?: +|, under any circumstances, +)`,
+		`(?:`+between+`["'“]?`+letOut+`(?:[ -](?:ready|able|worthy|quality|material)\b|`+follow+`)|(?:yet +|quite +|really +)?ready(?: +yet)?["'”’]*(?: *$|[.,;!)—–]))`)
+	c.against = []*regexp.Regexp{
+		compile(`\b(?:no[ -]+|no[ -]go for +)(?:immediate +|public +)?["'“]?`, letOut, follow), // no release
+		compile(`\b(?:against|opposed to|object to) +`, article, letOut, follow),               // against release
+		compile(`\b(?:`, alternatives(holding), `) +(?:back +)?`, article, letOut, follow),     // hold the release
+		compile(`\bun`, word, `\b`), // unreleasable
+		compile(`\b`, letOut, ` +(?:it +)?(?:`, alternatives(grudging), `)\b`),                           // release with caution
+		compile(`^\W*(?:only +)?`, letOut, object, `(?: +only)? +(?:after|if|once|when|unless|until)\b`), // release once ...
+		compile(`^\W*`, letOut, object, ` *\? *(?:no *(?:$|[.,!])|not\b|never\b)`),                       // release? No.
+		compile(`^\W*`, word, ` +(?:denied|refused|rejected|declined|withheld|withdrawn|revoked|blocked|postponed|deferred|vetoed)\b`),
+		compile(`\b(?:`, letOut, `["'”]?`, object, ` +(?:is|would be|must be|should be|has to be|remains|stays|seems)|`, word, `["'”]?`, object, ` +(?:was|above (?:is|was))) +(?:`, alternatives(bad), `)`),
+		compile(`\b`, letOut, `["'”]?`, object, ` +(?:must|should|has to|will have to) +(?:wait|not (?:happen|proceed|go ahead|take place))`),
+		compile(`\b(?:must|needs?|ha(?:s|ve) to|should)\b.*\bbefore +`, article, `(?:this +|it +|the page +|we +|you +|its +)?`, letOut, follow), // must be fixed before release
+		compile(`\bbefore +`, article, letOut, ` *,.*\b(?:must|needs?|ha(?:s|ve) to)\b`),
+		compile(`^\W*(?:please +|first,? +)?(?:fix|redo|resolve|repair|rework|address|correct|rebuild|finish) .*\bbefore +`, article, letOut, follow),
+		compile(`^\W*(?:only +)?(?:an? +|this is +(?:only +)?an? +)?(?:`, alternatives(partly), `) +`, letOut, `\b`), // only a soft release
+	}
 	return c
 }
 
@@ -104,19 +112,18 @@ func forms(value string) string {
 var (
 	// retracted takes back what stands above.
 	retracted = regexp.MustCompile(`(?i)\bI +(?:hereby +|must +|have to +|now +|therefore +|do +)*(?:(?:retract|withdraw|revoke|rescind|recant|reverse|overrule|disregard|unsay)\b *(?:that\b|this\b|it\b|everything|the above|(?:my|the) (?:\w+ )?(?:decision|verdict|release|approval|recommendation|ruling))|take +(?:(?:that|this|it|everything|(?:my|the) (?:\w+ )?\w+) +back|back))|\bI(?:'ve| have)? +changed my mind|` +
-		`(?:^|[.,;:!?(—–] *|\b(?:please|so|and|but) +)(?:(?:scratch|strike|disregard|ignore|forget) +(?:that|this|(?:the|my) (?:above|\w+ ?decision|decision|verdict))\b|never mind(?: that)? *(?:[.,!]|$)|i was wrong *(?:[.,!]|$))|(?:^|[.,;:!?(] *)(?:retracted|withdrawn|revoked|overruled|overridden) *(?:[.,!]|$)|\b(?:decision|verdict|release|approval) +(?:withdrawn|retracted|revoked|overruled|void)\b|(?:^|\bi was |[.,;:!?(—–] *)(?:(?:just|only) +)?(?:kidding|joking) *(?:[.,!)]|$)|^\W*(?:/s|sarcasm)\W*$|\b(?:the|my|that|this)(?: (?:\w+ )?(?:decision|verdict|release|approval|label|line|value|answer|word)| above)?(?: above)? (?:is|was) +(?:hereby +|only +|just +)?(?:withdrawn|retracted|void|revoked|(?:wrong|tentative|provisional|preliminary|(?:an? |the |my )(?:mistake|typo|error|example|template|placeholder|sample|draft|guess)|not (?:yet )?(?:final|mine|(?:my|the|an?)(?: final)? (?:decision|verdict|answer|choice|word|call|ruling)))(?: *$|[.,;:!)—–]))|` +
-		`\bI (?:have not|haven't|did not|didn't)(?: yet)? (?:decided?|made up my mind)|\bI am (?:still )?undecided|^\W*(?:conditions?|prerequisites?) *: *(?:[a-mo-z]|n[a-np-z])`)
+		`(?:^|[.,;:!?(—–] *|\b(?:please|so|and|but) +)(?:(?:scratch|strike|disregard|ignore|forget) +(?:that|this|(?:the|my) (?:above|\w+ ?decision|decision|verdict))\b|never mind(?: that)? *(?:[.,!]|$)|i was wrong *(?:[.,!]|$))|(?:^|[.,;:!?(] *)(?:retracted|withdrawn|revoked|overruled|overridden) *(?:[.,!]|$)|\b(?:decision|verdict|release|approval) +(?:withdrawn|retracted|revoked|overruled|void)\b|(?:^|\bi was |[.,;:!?(—–] *)(?:(?:just|only) +)?(?:kidding|joking) *(?:[.,!)]|$)|^\W*(?:/s|sarcasm)\W*$|\b(?:this|that)(?:'s| is| was) +(?:pure +|just +|only +|all +)?(?:sarcasm|sarcastic|a joke|ironic|irony|satire)\b|\bbeing (?:sarcastic|ironic)\b|\bdo(?: not|n't) take (?:this|that|it) seriously\b|\b(?:the|my|that|this)(?: (?:\w+ )?(?:decision|verdict|release|approval|label|line|value|answer|word)| above)?(?: above)? (?:is|was) +(?:hereby +|only +|just +)?(?:withdrawn|retracted|void|revoked|(?:wrong|tentative|provisional|preliminary|(?:an? |the |my )(?:mistake|typo|error|example|template|placeholder|sample|draft|guess)|not (?:yet )?(?:final|mine|(?:my|the|an?)(?: final)? (?:decision|verdict|answer|choice|word|call|ruling)))(?: *$|[.,;:!)—–]))|` +
+		`\bI (?:have not|haven't|did not|didn't)(?: yet)? (?:decided?|made up my mind)|\bI am (?:still )?undecided`)
 	// unfinished says of the whole work that it is not there yet, or asks to stop it.
 	unfinished = regexp.MustCompile(`(?i)\b(?:this|it|page|site|website|design|version|draft|artifact) +(?:(?:(?:is|remains|seems|looks|feels|still is) +(?:still +)?(?:unfinished|unsafe|unready|incomplete|not (?:yet +)?(?:finished|done|safe|there|good enough)))|isn't +(?:yet +)?(?:finished|done|safe|there|good enough)|fails)(?: yet)? *(?:$|[.;!])|^\W*(?:please +)?(?:block|pull|kill|stop|reject|hold|shelve|scrap) +(?:it|this|that)\W*$`)
 	since      = regexp.MustCompile(`(?i)\b(previous|previously|last|prior|earlier|former|formerly|draft|example|template|hypothetical|according)\b`)
 	twice      = regexp.MustCompile(`(?i)\b(no|nothing|none|nobody|no one|nor|neither|without|why|zero|0|hardly|not|never|cannot|rather than|instead of)\b|n't\b`)
 	// criterion restates a rule: "A zero in any gate: do not release"; applies says that it holds here.
-	criterion = regexp.MustCompile(`(?i)^\W*(?:if|when|whenever|with|should|had|were|an?|any|one|a single)\b[^:,]*\bany (?:one +|single +)?(?:gate|score|criterion|check|question|test|tier)s?\b[^:,]*[:,]`)
+	criterion = regexp.MustCompile(`(?i)^\W*(?:(?:rules?|criteri(?:on|a)|scale|gates?) *: *)?(?:if|when|whenever|with|should|had|were|an?|any|one|a single)\b[^:,]*\bany (?:one +|single +)?(?:gate|score|criterion|check|question|test|tier)s?\b[^:,]*[:,]`)
 	applies   = regexp.MustCompile(`(?i)\b(?:here|now|today|this|these|currently|like|such|as|and|so|page|is|are|has|have)\b`)
 	pastVerb  = regexp.MustCompile(`(?i)\b(has|have|had|was|were|did|does|hasn|haven)$`)
 	decides   = regexp.MustCompile(`(?i)\b(verdict|decision|ruling|judge?ment)\b`)
 	heads     = regexp.MustCompile(`(?i)^[# ]*(?:(?:the|my|final|overall) +)*(?:verdict|decision|ruling|recommendation|conclusion) *:? *$`)
-	refusing  = regexp.MustCompile(`(?i)^(?:(?:the|my|final|overall) +)*(?:verdict|decision|ruling|recommendation|conclusion)(?: *[:=|→—–]+| +-| +is) *(?:` + denial + `)` + denialEnd)
 	isVerb    = regexp.MustCompile(`(?i)\b(is|are|isn|aren)$`)
 	isTitle   = regexp.MustCompile(`(?i)^(?:` + titles + `)$`)
 	theWork   = regexp.MustCompile(`(?i)\b(this|it|that|page|site|website|design|version|build|draft|work|result|artifact|we)\b`)
@@ -141,6 +148,9 @@ func (d *decisionRule) contradicted(r *review, got ruling) (text string, ok bool
 		if titled := headed(r.plain, i); d.other(titled) {
 			return accept.Quote(bare(titled)), true
 		}
+		if fieldAgainst(r.plain, i) || d.struck(r.raw[i]) {
+			return accept.Quote(bare(r.raw[i])), true
+		}
 		if d.rivalled(r.plain, i, i < last) {
 			return accept.Quote(bare(line)), true
 		}
@@ -154,19 +164,38 @@ func (d *decisionRule) contradicted(r *review, got ruling) (text string, ok bool
 		if unfinished.MatchString(line) && !since.MatchString(line) {
 			return accept.Quote(bare(line)), true
 		}
+		if heads.MatchString(r.plain[i]) {
+			if text, ok := d.unreasoned(r.plain, i); ok {
+				return accept.Quote(text), true
+			}
+		}
+		if unseen.MatchString(line) && !since.MatchString(line) {
+			return accept.Quote(bare(line)), true
+		}
 		if text, ok := d.contradicts().find(line); ok {
 			return text, true
 		}
 	}
+	if text, ok := d.unreasoned(r.plain, last); ok {
+		return accept.Quote(text), true
+	}
 	return d.noted(r)
+}
+
+// struck reports whether the most lenient value is struck out on a line.
+func (d *decisionRule) struck(line string) bool {
+	for _, s := range struckOut.FindAllString(line, -1) {
+		if slices.Contains(named(s, d.Values[:1]), d.Values[0]) {
+			return true
+		}
+	}
+	return false
 }
 
 // other reports whether a line gives another value, or none, as the decision, in the form of a label.
 func (d *decisionRule) other(line string) bool {
 	low := strings.ToLower(line)
-	return refusing.MatchString(bare(line)) ||
-		slices.ContainsFunc(d.contradicts().others, func(v string) bool { return strings.Contains(low, v) }) &&
-			d.titled(line)
+	return slices.ContainsFunc(d.contradicts().others, func(v string) bool { return strings.Contains(low, v) }) && d.titled(line)
 }
 
 // headed returns a line, and when it is nothing but a word such as Verdict, with what stands below.
@@ -190,7 +219,7 @@ func (c *contradiction) find(line string) (text string, ok bool) {
 	if !slices.ContainsFunc(c.stems, func(stem string) bool { return strings.Contains(low, stem) }) {
 		return "", false
 	}
-	if strings.Contains(line, "?") && c.refused.MatchString(bare(line)) {
+	if strings.Contains(line, "?") && c.in(bare(line)) {
 		return accept.Quote(bare(line)), true
 	}
 	for _, s := range sentence.Split(said.ReplaceAllString(line, " "), -1) {
@@ -230,7 +259,7 @@ func (d *decisionRule) titled(line string) bool {
 		return false
 	}
 	title, rest := cell[m[2]:m[3]], cell[m[1]:]
-	if r, _ := utf8.DecodeRuneInString(rest); unicode.IsLetter(r) && !leads.MatchString(rest) && !decides.MatchString(title) {
+	if r, _ := utf8.DecodeRuneInString(rest); unicode.IsLetter(r) && !vouches.MatchString(rest) && !decides.MatchString(title) {
 		return false // Recommendation: POLISH the footer
 	}
 	return !since.MatchString(title) && !foreign.MatchString(title) && !older.MatchString(title) && len(named(cell, d.Values)) < 3
@@ -251,16 +280,13 @@ func (c *contradiction) in(s string) bool {
 			return true
 		}
 	}
-	for _, re := range []*regexp.Regexp{c.no, c.against, c.holds, c.refused} {
+	for _, re := range c.against {
 		if m := re.FindStringIndex(s); m != nil && !twice.MatchString(clause(s[:m[0]])) {
 			return true
 		}
 	}
 	return false
 }
-
-// clause returns the last clause of a text.
-func clause(s string) string { return s[strings.LastIndexAny(s, ",:(")+1:] }
 
 // noted returns a comment on the line of a decision that leaves a doubt about it.
 func (d *decisionRule) noted(r *review) (text string, ok bool) {

@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -210,7 +211,8 @@ var (
 	struckOut = regexp.MustCompile(`~~[^~\n]*~~|<(?:s|del|strike)>[^<\n]*</(?:s|del|strike)>`)
 	htmlTag   = regexp.MustCompile(`(?i)</?(?:b|i|em|strong|span|code|u|mark|ins|small|big|sup|sub|font|a|h[1-6]|dl|dt|dd|table|thead|tbody|td|tr|th|p|br|hr|li|ul|ol|div|section)(?:\s[^<>\n]*)?/?>`)
 	link      = regexp.MustCompile(`\[([^\[\]]*)\]\([^()\s]*\)`)
-	underline = regexp.MustCompile(`(^|[^\pL\pN_])_{1,3}([\pL\pN])|([\pL\pN.!?:)])_{1,3}($|[^\pL\pN_])`)
+	opened    = regexp.MustCompile(`(^|[^\pL\pN_])_{1,3}([\pL\pN])`)
+	closed    = regexp.MustCompile(`([\pL\pN.!?:)])_{1,3}($|[^\pL\pN_])`)
 )
 
 // longest is how much of a line is read: nobody's score or decision stands farther behind its label.
@@ -232,7 +234,7 @@ func normal(s string) string {
 		s = link.ReplaceAllString(s, "$1")
 	}
 	if strings.Contains(s, "_") {
-		s = underline.ReplaceAllString(s, "$1$2$3$4")
+		s = closed.ReplaceAllString(opened.ReplaceAllString(s, "$1$2"), "$1$2")
 	}
 	return strings.Map(plain, s)
 }
@@ -274,11 +276,15 @@ func withColumns(lines []string) []string {
 		for end < len(lines) && strings.Contains(lines[end], "|") {
 			end++
 		}
-		out = append(out, lines[from:end]...)
 		head := split(lines[i])
+		dead := past(head)
+		out = append(out, lines[from:i+2]...)
+		for _, row := range lines[i+2 : end] {
+			out = append(out, without(row, dead))
+		}
 		for _, row := range lines[i+2 : end] {
 			for n, cell := range split(row) {
-				if n < len(head) && len(head[n]) < longestHead {
+				if n < len(head) && len(head[n]) < longestHead && !dead[n] {
 					out = append(out, "| "+head[n]+" | "+cell+" |")
 				}
 			}
@@ -286,6 +292,49 @@ func withColumns(lines []string) []string {
 		from, i = end, end-1
 	}
 	return append(out, lines[from:]...)
+}
+
+// counted is the head of a column of one round of several.
+var counted = regexp.MustCompile(`(?i)^(?:cycle|round|pass|iteration|review|run|v)[ #.]*([0-9]+)$`)
+
+// past tells which columns hold older scores or limits, not those of this review: by their heads, and of numbered rounds all
+// but the highest.
+func past(head []string) map[int]bool {
+	dead := map[int]bool{}
+	last, highest := -1, -1
+	for n, cell := range head {
+		cell = strings.TrimSpace(cell)
+		if len(cell) < longestHead && foreignRe.MatchString(cell) {
+			dead[n] = true
+		}
+		m := counted.FindStringSubmatch(cell)
+		if m == nil {
+			continue
+		}
+		if round, err := strconv.Atoi(m[1]); err == nil && round > highest {
+			if last >= 0 {
+				dead[last] = true
+			}
+			last, highest = n, round
+		} else {
+			dead[n] = true
+		}
+	}
+	return dead
+}
+
+// without empties cells of a row.
+func without(row string, dead map[int]bool) string {
+	if len(dead) == 0 {
+		return row
+	}
+	cells := split(row)
+	for n := range cells {
+		if dead[n] {
+			cells[n] = " "
+		}
+	}
+	return "| " + strings.Join(cells, "|") + " |"
 }
 
 // rule reports whether a line is the one below a table's head.
@@ -324,7 +373,10 @@ func bare(s string) string {
 }
 
 // denies reports whether a sign says no.
-func denies(r rune) bool { return strings.ContainsRune("❌✗✘✖🚫⛔👎", r) }
+func denies(r rune) bool { return strings.ContainsRune("❌✗✘✖🚫⛔👎🛑☐", r) }
+
+// warns reports whether a sign leaves a doubt.
+func warns(r rune) bool { return strings.ContainsRune("⚠🤷🚧⏳⏸", r) }
 
 // A label is a name to look for at the start of a cell: in plain letters, with single blanks.
 type label string

@@ -10,13 +10,15 @@ import (
 
 var (
 	// asName follows a value that is named: "POLISH the footer" and "POLISH items" name none.
-	asName = regexp.MustCompile(`(?i)^["'”’]*(?: *$|[.,;!?…]| *[—–]| +(?:instead|now|then|because|since|from me|for me|it is|for this|for now|here|again|rather|at best|at most|overall|territory|please|today)\b|` +
+	asName = regexp.MustCompile(`(?i)^["'”’]*(?: *$|[.,;!?…]| *[—–]| +(?:instead|now|then|because|since|from me|for me|it is|for this|for now|here|again|rather|at best|at most|overall|territory|please|today|first|level|quality|grade)\b|` +
 		` +(?:is|would be|seems|feels|fits)(?: +(?:the|a|my))?(?: +(?:more|far|much))?(?: *[.!]?$| +(?:better|right|fair|fairer|honest|correct|appropriate|safer|safe|wiser|warranted|needed|necessary|due|justified|verdict|decision|answer|call|choice|minimum)\b))`)
 	// elsewhereRe stands before a value that belongs to something else: an older text, a numbered item.
 	elsewhereRe = regexp.MustCompile(`\pL[ -]#?[0-9]+[^,.]{0,20}[:=] *$`)
 	imagined    = regexp.MustCompile(`(?i)\b(previously|formerly|draft|example|template|hypothetical)\b`)
 	// weighed stands before a value that was thought of on the way to the decision.
 	weighed = regexp.MustCompile(`(?i)\b(could|might|may|would|first|initially|considered|tempted|torn|close|short of|almost|nearly)\b`)
+	// overcome goes on behind such a value.
+	overcome = regexp.MustCompile(`, *(?:but|yet|though|until|before)\b`)
 )
 
 // rivalled reports whether a sentence of a line names another value as the one that fits: "Should be IMPROVE.", or IMPROVE alone.
@@ -34,7 +36,7 @@ func (d *decisionRule) rivalled(lines []string, i int, early bool) bool {
 	}
 	for _, s := range sentence.Split(said.ReplaceAllString(line, " ")+" ", -1) {
 		s = strings.TrimSpace(s)
-		if imagined.MatchString(s) || older.MatchString(s) || early && weighed.MatchString(s) {
+		if imagined.MatchString(s) || weighed.MatchString(s) && (early || overcome.MatchString(s)) {
 			continue
 		}
 		if d.names(strings.Trim(bare(s), "[]()")) && !d.listed(lines, i) {
@@ -57,7 +59,7 @@ func (d *decisionRule) names(s string) bool {
 		switch {
 		case wordBehind(s[:n]) || !asName.MatchString(after):
 		case !first && !unicode.IsLetter(r) && r != ',': // a tag behind a sign: "Header: POLISH"
-		case spared.MatchString(s[:n]), twice.MatchString(clause(before)), elsewhereRe.MatchString(before):
+		case spared.MatchString(s[:n]), twice.MatchString(clause(before)), older.MatchString(before), elsewhereRe.MatchString(before):
 		default:
 			return true
 		}

@@ -320,6 +320,7 @@ var scoreRe = regexp.MustCompile(`(?i)([0-9.,]*[0-9]) *(?:/|out +of|of) *([0-9.,
 func second(after string, r scoreRule) bool {
 	for _, m := range scoreRe.FindAllStringSubmatchIndex(after, -1) {
 		between := near(after[:m[0]])
+		between = between[strings.LastIndexAny(between, ",;")+1:] // "4/4 in the last cycle, 2/4"
 		if parse(after[m[4]:m[5]]) == r.Max && (!beforeRe.MatchString(between) || presentRe.MatchString(between)) {
 			return true
 		}
