@@ -1,12 +1,19 @@
 package extract
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // A comment is one of a style sheet or a script.
 type comment struct {
 	text string
-	last bool // a closing brace, another comment or the end follows
+	last bool   // a closing brace, another comment or the end follows
+	next string // what follows, up to a brace
 }
+
+// dotted is a body of dots.
+var dotted = regexp.MustCompile(`^\{\s*(?:\.\.\.|…)\s*\}`)
 
 // comments returns the comments of a style sheet or a script; what stands in strings is none.
 func comments(src string, script bool) []comment {
@@ -26,6 +33,10 @@ func comments(src string, script bool) []comment {
 			out = append(out, comment{text: src[i+2 : i+2+end]})
 			i = min(len(src), i+2+end+2)
 			ends = append(ends, i)
+		case c == '{' && dotted.MatchString(src[i:min(len(src), i+40)]): // { ... } says so, too
+			out, ends = append(out, comment{text: "..."}), append(ends, i+1)
+			before = c
+			i++
 		case script && strings.HasPrefix(src[i:], "//"):
 			end := strings.IndexAny(src[i:], "\r\n")
 			if end < 0 {
@@ -46,6 +57,7 @@ func comments(src string, script bool) []comment {
 	}
 	for n, end := range ends {
 		rest := strings.TrimLeft(src[end:], " \t\r\n")
+		out[n].next, _, _ = strings.Cut(rest[:min(len(rest), 200)], "{")
 		out[n].last = rest == "" || rest[0] == '}' || rest[0] == ')' || strings.HasPrefix(rest, "/*") || strings.HasPrefix(rest, "//")
 	}
 	return out

@@ -23,6 +23,11 @@ func placeholders(page string) []string {
 		switch token {
 		case html.ErrorToken:
 			f.settle(true)
+			for _, p := range f.due {
+				if p.due > 0 {
+					f.add(p.comment)
+				}
+			}
 			if sample > 0 { // it is never closed: then all that follows is no sample
 				f.found = append(f.found, f.sampled...)
 			}
@@ -35,13 +40,13 @@ func placeholders(page string) []string {
 			f.closing = f.closing && !strings.Contains(text, "\n")
 			f.text(text, sample > 0)
 		case html.StartTagToken:
-			f.settle(false)
-			name, hasAttr := z.TagName()
-			f.element = string(name)
-			if isSample[f.element] {
+			name, attrs, isData := element(z)
+			f.started(name, attrs)
+			f.element = name
+			if isSample[name] {
 				sample++
 			}
-			if f.element == "script" && hasAttr && !runs(z) {
+			if isData {
 				f.element = "data"
 			}
 		case html.EndTagToken:
@@ -65,18 +70,28 @@ var isSample = map[string]bool{"pre": true, "code": true, "samp": true, "kbd": t
 // isRoom holds the elements that an ellipsis alone does not fill.
 var isRoom = map[string]bool{"head": true, "body": true, "main": true, "article": true, "section": true, "header": true, "footer": true}
 
-// runs reports whether a script is one, by its type.
-func runs(z *html.Tokenizer) bool {
-	for {
-		key, val, more := z.TagAttr()
-		if string(key) == "type" {
-			t := strings.ToLower(string(val))
-			return t == "" || t == "module" || strings.Contains(t, "script") || strings.Contains(t, "babel") || strings.Contains(t, "jsx")
-		}
-		if !more {
-			return true
+// element reads a start tag: its name, what its attributes call it, and whether it is a script that holds data.
+func element(z *html.Tokenizer) (name, called string, isData bool) {
+	tag, more := z.TagName()
+	name = string(tag)
+	var b strings.Builder
+	for more {
+		var key, val []byte
+		key, val, more = z.TagAttr()
+		v := strings.ToLower(string(val))
+		switch string(key) {
+		case "class", "id", "role", "aria-label", "aria-labelledby":
+			b.WriteString(v + " ")
+		case "type":
+			isData = name == "script" && !runs(v)
 		}
 	}
+	return name, b.String(), isData
+}
+
+// runs reports whether a script is one, by its type.
+func runs(t string) bool {
+	return t == "" || t == "module" || strings.Contains(t, "script") || strings.Contains(t, "babel") || strings.Contains(t, "jsx")
 }
 
 // finder collects phrases.
@@ -84,9 +99,12 @@ type finder struct {
 	found   []string
 	element string // whose text comes next
 	sampled []string
-	pending string // a comment that counts only when nothing follows in its place
-	bare    bool   // it says that something is as it was and not what: then what follows on another line is not in its place
-	closing bool   // an end tag stands before on the same line: a comment names what it ends
+	pending string   // a comment that counts only when nothing follows in its place
+	bare    bool     // it says that something is as it was and not what: then what follows on another line is not in its place
+	parts   []string // it says what: then nothing else is in its place
+	depth   int      // elements since
+	due     []promise
+	closing bool // an end tag stands before on the same line: a comment names what it ends
 }
 
 func (f *finder) add(phrase string) { f.found = addTo(f.found, phrase) }
@@ -104,7 +122,35 @@ func (f *finder) settle(nothing bool) {
 	if nothing && f.pending != "" {
 		f.add(f.pending)
 	}
-	f.pending, f.bare = "", false
+	f.pending, f.bare, f.parts, f.depth = "", false, nil, 0
+}
+
+// started decides about a pending comment by the element that begins. One that the comment does not name may be a wrapper of the one
+// that it names.
+func (f *finder) started(name, called string) {
+	const most = 3
+	begun := f.parts != nil && begins(f.parts, name, called)
+	f.promised(name, called, begun)
+	switch f.depth++; {
+	case f.parts == nil || begun:
+		f.settle(false)
+	case f.depth == most || name == "p":
+		f.settle(true)
+	}
+}
+
+// promised notes the number of parts that a comment says follow, or counts one.
+func (f *finder) promised(name, called string, begun bool) {
+	kind := kindOf(name, called)
+	for i := range f.due {
+		if f.due[i].kind == kind {
+			f.due[i].due--
+		}
+	}
+	const most = 50
+	if n := promises(f.pending); begun && n > 1 && len(f.due) < most {
+		f.due = append(f.due, promise{f.pending, kind, n - 1})
+	}
 }
 
 // hidden looks at a comment of the page.
@@ -119,7 +165,7 @@ func (f *finder) hidden(comment string, sample bool) {
 	case p.saysNoMore():
 		f.pending, f.bare = comment, true
 	case p.mayLeaveOut() && !f.closing && !strings.HasPrefix(strings.TrimSpace(comment), "/"):
-		f.pending = comment
+		f.pending, f.parts = comment, p.standsFor()
 	}
 }
 
@@ -135,7 +181,7 @@ func (f *finder) text(text string, sample bool) {
 	case f.element == "script" || f.element == "style":
 		for _, c := range comments(text, f.element == "script") {
 			p := newPhrase(c.text)
-			if p.leavesOut() || p.toBeFilled() || c.last && p.mayLeaveOut() {
+			if p.leavesOut() || p.toBeFilled() || p.mayLeaveOut() && (c.last || f.element == "style" && p.elsewhere(c.next)) {
 				f.add(c.text)
 			}
 		}
@@ -146,8 +192,8 @@ func (f *finder) text(text string, sample bool) {
 			f.sampled = addTo(f.sampled, text)
 		}
 	default:
-		f.settle(false)
-		if visible(text) || isRoom[f.element] && strings.Trim(text, ".… \t\r\n[]") == "" {
+		f.settle(f.parts != nil)
+		if visible(text) || escaped(text) || isRoom[f.element] && hollow(text) {
 			f.add(text)
 		}
 	}
@@ -209,25 +255,27 @@ func set(words string) map[string]bool {
 
 var (
 	// what is left out
-	restWords = set("rest remaining remainder reste resto")
+	restWords = set("rest remaining remainder reste resto restliche restlicher restlichen übrige übrigen")
 	// what was there, or else is there
 	existingWords = set("existing other previous")
 	// that it is left out
 	omitWords = set("omitted elided snipped")
 	// that it is said to be as it was
-	keepWords = set("unchanged unmodified untouched unaltered unverändert inchangé inchangée")
-	keepRe    = regexp.MustCompile(`\b(as (before|above|is|it was|they were|previously|in (the )?(original|previous|first|last|earlier))|(stays?|remains?|kept|keep|is|are) (the same|identical|as (is|they are|it is))|no changes?|not (changed|modified)|same (as|code|content|styles?|markup|pattern)|identical to|bleib(t|en) wie|sin cambios)\b`)
+	keepWords = set("unchanged unmodified untouched unaltered unverändert inchangé inchangée inalterado inalterada invariato invariata")
+	keepRe    = regexp.MustCompile(`\b(as (before|above|is|it was|they were|previously|in (the )?(original|previous|first|last|earlier|v[0-9]))|(stays?|remains?|kept|keep|is|are) (the same|identical|as (is|they are|it is))|no changes?|not (changed|modified)|same (as|code|content|styles?|markup|pattern)|identical to|bleib(t|en) wie|wie (gehabt|bisher|zuvor|oben)|sin cambios|senza modifiche)\b`)
 	omitRe    = regexp.MustCompile(`\b(for brevity|left out|not shown|not repeated|to save space)\b`)
 	brevityRe = regexp.MustCompile(`\b(for brevity|to save space)\b|^(snip|snipped)$`)
 	elseRe    = regexp.MustCompile(`\b(everything|all|nothing) else\b`)
 	moreRe    = regexp.MustCompile(`\b(continue[sd]?|[0-9]+ lines|and so on|previous(ly)?|same|more)\b`)
 	goesOnRe  = regexp.MustCompile(`\b(continue|repeat|follow)\b`)
 	addedRe   = regexp.MustCompile(`\b(rest|remaining|remainder|existing|previous|more|additional|similar|truncated|shortened|abbreviated)\b`)
+	// the same in letters that \b does not know
+	foreignRe = regexp.MustCompile(`(其余|其他|其它|剩余).*(不变|保持|相同|省略|一致)|(以下|此处|内容|代码)省略|^\(?(省略|中略|後略|后略|略)\)?$|以下同じ|変更なし|без изменений|остальн.*(так же|как было|прежн)`)
 	// parts of a page
 	partRe = regexp.MustCompile(`\b(sections?|code|contents?|styles?|css|html|markup|pages?|body|header|footer|nav|scripts?|functions?|rules?|parts?|components?|elements?|items?|rows?|lines|layout|cards?|articles?|chapters?|paragraphs?)\b`)
 	todoRe = regexp.MustCompile(`^(todo|fixme|tbd)\b[ :\-(]*.{0,20}?\b(add|insert|implement|fill|complete|write|include|put|replace|finish|create|build|rest|remaining)\b`)
 	yourRe = regexp.MustCompile(`\byour\b.{0,40}\bhere\b`)
-	fillRe = regexp.MustCompile(`\b(insert|add|put|place|paste)\b.{0,60}\bhere\b|\bgoe?s? here\b|^(todo|tbd|etc|see above|and so on|abbreviated|(your )?(content|text|code)( here)?)\.?$|^placeholder( for\b.*)?$|^copy from (the )?(previous|original)`)
+	fillRe = regexp.MustCompile(`\b(insert|add|put|place|paste)\b.{0,60}\bhere\b|\bgoe?s? here\b|^(todo|tbd|etc|see above|and so on|abbreviated|truncated|shortened|cut( here)?|(existing|previous|original) [a-z]+ here|(your )?(content|text|code)( here)?)\.?$|^placeholder( for\b.*)?$|^copy from (the )?(previous|original)`)
 	bodyRe = regexp.MustCompile(`^(your (content|text|code|title|heading|description|paragraph)|(existing )?(content|text|code)) (goes )?here$`)
 )
 
@@ -292,7 +340,9 @@ func (p *phrase) leavesOut() bool {
 	rest, keeps, omits := p.has(restWords), p.keeps(), p.omits()
 	part, existing := partRe.MatchString(p.text), p.has(existingWords)
 	switch {
-	case p.only || brevityRe.MatchString(p.text):
+	case p.only || brevityRe.MatchString(p.text) || foreignRe.MatchString(p.text):
+		return true
+	case p.keepsPart():
 		return true
 	case p.leads || p.trails:
 		return rest || existing || keeps || omits || p.leads && moreRe.MatchString(p.text)
@@ -315,12 +365,28 @@ func (p *phrase) mayLeaveOut() bool {
 	if p.text == "" || len(p.words) > short || p.tells() || butRe.MatchString(p.text) {
 		return false
 	}
-	return p.keeps() || p.omits() || fillRe.MatchString(p.text) || addedRe.MatchString(p.text) && partRe.MatchString(p.text)
+	return p.keeps() || p.omits() || fillRe.MatchString(p.text) || further.MatchString(p.text) || addedRe.MatchString(p.text) && partRe.MatchString(p.text)
 }
 
 // toBeFilled reports whether a comment asks its reader to fill something in.
 func (p *phrase) toBeFilled() bool {
 	return p.text != "" && (todoRe.MatchString(p.text) || yourRe.MatchString(p.text))
+}
+
+// hollow reports whether a text that is all of a section's says nothing more than that something is left out.
+func hollow(text string) bool {
+	p := newPhrase(text)
+	return strings.Trim(text, ".… \t\r\n[]") == "" || p.saysNoMore()
+}
+
+// escaped reports whether a text is a comment that became text.
+func escaped(text string) bool {
+	s := strings.TrimSpace(text)
+	if !strings.HasPrefix(s, "<!--") || !strings.HasSuffix(s, "-->") {
+		return false
+	}
+	p := newPhrase(s)
+	return p.leavesOut() || p.saysNoMore() || p.has(restWords) && p.keeps()
 }
 
 // visible reports whether a text of the page, as a whole, is a phrase that leaves something out.
@@ -335,7 +401,7 @@ func visible(text string) bool {
 	case bodyRe.MatchString(end):
 		return true
 	case p.brackets:
-		return p.leavesOut() || fillRe.MatchString(p.text) || part && (p.has(restWords) || p.has(existingWords))
+		return p.leavesOut() || further.MatchString(p.text) && partNames.MatchString(p.text) || fillRe.MatchString(p.text) || part && (p.has(restWords) || p.has(existingWords))
 	case p.leads:
 		return p.leavesOut() && (p.trails || p.keeps() || p.omits())
 	case len(p.words) > 9 || !part:
