@@ -54,7 +54,11 @@ func TestCommandGetsWhatItIsTold(t *testing.T) {
 	if got := host.Kept["stdout.txt"]; got != want {
 		t.Errorf("stdout\n%q want\n%q", got, want)
 	}
-	if where := nodetest.Stage(t, task, res, "where.txt"); where != filepath.Join(task.SpecDir, "sub")+"\n" {
+	sub, err := filepath.EvalSymlinks(filepath.Join(task.SpecDir, "sub"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if where := nodetest.Stage(t, task, res, "where.txt"); where != sub+"\n" {
 		t.Errorf("ran in %q", where)
 	}
 	if _, kept := host.Kept["stderr.txt"]; kept {
