@@ -42,6 +42,7 @@ func (b *builder) names(d *draft) {
 		pos, field := whereIs(id, d.with, "with")
 		b.id(d, id, pos, field)
 	}
+	b.templateNeeds(d)
 	if d.loose {
 		gone := func(id string) bool { o := b.byID[fold(id)]; return o == nil || o.id != id || o == d }
 		d.node.Needs = slices.DeleteFunc(d.node.Needs, gone)

@@ -47,11 +47,11 @@ func (b *builder) input(name string) *inputFile {
 		return f
 	}
 	f := &inputFile{file: dag.File{Path: name}}
-	b.files[name] = f
-	if b.root == nil {
+	if b.root == nil { // the files of the plan are all there is
 		f.bad = "there are no input files here: " + name
 		return f
 	}
+	b.files[name] = f
 	r, err := b.open(name)
 	if err != nil {
 		f.bad = b.why(name, err)

@@ -2,7 +2,7 @@ package compile
 
 import (
 	"encoding/json"
-
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -143,6 +143,12 @@ func TestRunForeachIsCheckedBeforehand(t *testing.T) {
 		{"kind: ask\n", "kind: \"${sec.key}\"\n", "nodes.write.foreach.node.kind: the kind is fixed: want one of approval"},
 		{"labels: {section", "lables: {section", `nodes.write.foreach.node.lables: unknown field; did you mean "labels"?`},
 		{"files: [brief.md]", "files: [bref.md]", `nodes.write.foreach.node.with.files[0]: no file bref.md in the folder of the spec; did you mean "brief.md"?`},
+		{"kind: ask\n", "kind: ask\n          needs: [outlin]\n", `nodes.write.foreach.node.needs[0]: no node "outlin"; did you mean "outline"?`},
+		{"kind: ask\n", "kind: ask\n          pool: lmm\n", `nodes.write.foreach.node.pool: no pool "lmm"; did you mean "llm"?`},
+		{"kind: ask\n", "kind: ask\n          breaker: api\n", `nodes.write.foreach.node.breaker: no breaker "api"; the pipeline declares none`},
+		{"kind: ask\n", "kind: ask\n          appends: [notes]\n", `nodes.write.foreach.node.appends[0]: no accumulator "notes"; the pipeline declares none`},
+		{"kind: ask\n", "kind: ask\n          retry: {on: {timeot: {attempts: 2}}}\n", `nodes.write.foreach.node.retry.on.timeot: no category "timeot"; did you mean "timeout"?`},
+		{"kind: ask\n", "kind: ask\n          reads: [../x]\n", `nodes.write.foreach.node.reads[0]: the path "../x" leads out of its folder`},
 		{"as: sec\n", "as: run\n", `nodes.write.foreach.as: "run" has a meaning of its own in expressions; take another name`},
 	} {
 		if !strings.Contains(outlineSpec, c.old) {
@@ -201,5 +207,59 @@ func TestResolveFillsSettings(t *testing.T) {
 	}
 	if _, err := eval.Condition("1 + 1", sc); err == nil || !strings.Contains(err.Error(), "want bool, got int") {
 		t.Errorf("a condition that is none: %v", err)
+	}
+}
+
+// TestExpandedNodesHaveThePoliciesOfWrittenOnes: whatever the layers of defaults say, a node of a run-time foreach is
+// run as the same node written out.
+func TestExpandedNodesHaveThePoliciesOfWrittenOnes(t *testing.T) {
+	layers := map[string][]string{
+		"retry": {"", "{attempts: 2}", "{base: 1s}", "{delays: [1s, 2s]}", "{cap: 9s, jitter: 0.5, on: {timeout: {attempts: 4, then: fail}}}",
+			"{delays: [3s], on: {timeout: {base: 7s}, auth: {then: retry}}}"},
+		"timeout":  {"", "10s", "{attempt: 20s, silence: 3s}", "{silence: 4s, growth: 2}", "{grace: 1s, total: 1h}"},
+		"reserve":  {"", "{usd: 1}", "{tokens: 7}"},
+		"estimate": {"", "{seconds: 3}", "{usd: 0.5, tokens: 4}"},
+		"labels":   {"", "{a: x}", "{a: y, b: z}"},
+		"onFail":   {"", "continue", "skip"},
+	}
+	for field, all := range layers {
+		for _, ofKind := range all {
+			for _, ofAll := range all {
+				samePolicies(t, field, all, ofKind, ofAll)
+			}
+		}
+	}
+}
+
+// samePolicies compiles a node with each value of a field, written out and as a template, under two layers of defaults.
+func samePolicies(t *testing.T, field string, all []string, ofKind, ofAll string) {
+	t.Helper()
+	with := func(before, value string) string {
+		if value == "" {
+			return before + "}"
+		}
+		return before + ", " + field + ": " + value + "}"
+	}
+	spec := "pipeline:\n  name: p\n  defaults:\n    sh: " + with("{effect: pure", ofKind) + "\n    \"*\": " + with("{effect: once", ofAll) +
+		"\n  nodes:\n    list: {kind: sh, onFail: fail, with: {values: {l: list}}}\n"
+	for i, node := range all {
+		spec += fmt.Sprintf("    written%d: %s\n    each%d: {kind: join, needs: [list], foreach: {in: \"nodes['list'].out.l\", as: x, key: x.value, node: %s}}\n",
+			i, with("{kind: sh", node), i, with("{kind: sh", node))
+	}
+	res, eval := outline(t, spec)
+	policies := func(n *dag.Node) string {
+		b, _ := json.Marshal([]any{n.Retry, n.Timeout, n.Reserve, n.Estimate, n.Labels, n.OnFail, n.Effect})
+		return string(b)
+	}
+	for i, node := range all {
+		w, _ := res.Graph.Index(fmt.Sprint("written", i))
+		e, _ := res.Graph.Index(fmt.Sprint("each", i))
+		got, err := eval.Expand(res.Graph.Node(e), record{"list": {Status: "completed", Out: values("l", `["one"]`)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g, w := policies(&got[0]), policies(res.Graph.Node(w)); g != w {
+			t.Errorf("%s: %q, of its kind %q, of all %q:\n expanded %s\n  written %s", field, node, ofKind, ofAll, g, w)
+		}
 	}
 }
