@@ -310,11 +310,26 @@ func (a *answer) fenceAfter(i, end int) int {
 		return i
 	}
 	f, ok := markdown.OpenFence(a.lines[at].Of(a.src))
-	if !ok || f.Info != "" && a.lines[at].Start != end || a.pending == nil && markdown.TrimBlank(a.src[a.lines[at].End:]) != "" {
+	glued := a.lines[at].Start == end
+	if !ok || f.Info != "" && !glued && !a.remarked(at, f) || a.pending == nil && markdown.TrimBlank(a.src[a.lines[at].End:]) != "" {
 		return i
 	}
 	a.closePending()
 	return at + 1
+}
+
+// remarked reports whether words stand behind the fence that closes a block: several, and no fence closes what they would open.
+func (a *answer) remarked(at int, f markdown.Fence) bool {
+	if a.pending == nil || f.Char != a.pending.Char || !strings.Contains(f.Info, " ") {
+		return false
+	}
+	const most = 200 // lines
+	for _, l := range a.lines[at+1 : min(len(a.lines), at+most)] {
+		if f.Closes(l.Of(a.src)) {
+			return false
+		}
+	}
+	return true
 }
 
 // text is the answer without thinking and notes.

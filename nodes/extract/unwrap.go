@@ -44,8 +44,12 @@ func pagesIn(raw json.RawMessage) []string {
 	}
 }
 
+// numbered writes brackets by name that are written by number.
+var numbered = strings.NewReplacer("&#60;", "&lt;", "&#x3c;", "&lt;", "&#x3C;", "&lt;", "&#62;", "&gt;", "&#x3e;", "&gt;", "&#x3E;", "&gt;")
+
 // unescaped returns the part of a text from an escaped start of a document to its last escaped end.
 func unescaped(src string) (string, bool) {
+	src = numbered.Replace(src)
 	start := markdown.IndexFold(src, "&lt;!doctype html")
 	if start < 0 {
 		start = markdown.IndexFold(src, "&lt;html")
