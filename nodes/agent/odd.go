@@ -37,10 +37,11 @@ func (d *oddities) warnings(answer string) (list []string) {
 
 // doubled returns a field that stands twice in an object, or in one inside it down to a depth; "" = none.
 func doubled(raw []byte, depth int) string {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	if open, err := dec.Token(); err != nil || open != json.Delim('{') || depth == 0 {
+	if len(raw) == 0 || raw[0] != '{' || depth == 0 {
 		return ""
 	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	_, _ = dec.Token()
 	seen := map[string]bool{}
 	for dec.More() {
 		name, _ := dec.Token()

@@ -43,6 +43,32 @@ func TestScanObjects(t *testing.T) {
 	}
 }
 
+// A counted source counts what is read of it.
+type counted struct {
+	*strings.Reader
+	bytes, calls int
+}
+
+func (c *counted) ReadAt(p []byte, at int64) (int, error) {
+	n, err := c.Reader.ReadAt(p, at)
+	c.bytes, c.calls = c.bytes+n, c.calls+1
+	return n, err
+}
+
+// Millions of short lines are read in blocks, each about once.
+func TestLinesAreReadInBlocks(t *testing.T) {
+	for _, line := range []string{"a line of a log\n", "[info] one\n", "{one}\n", "log {\"a\":1}\n", "{\"type\":\"x\"}\n", "\x1b[32m.\x1b[0m\n", "[1]\n"} {
+		text := strings.Repeat(line, 1<<20/len(line))
+		src := &counted{Reader: strings.NewReader(text)}
+		if _, err := scanObjects(src, int64(len(text)), 1<<30, func(object) {}); err != nil {
+			t.Fatal(err)
+		}
+		if src.bytes > 2*len(text) || src.calls > 100 {
+			t.Errorf("%q: %d bytes of %d in %d calls", line, src.bytes, len(text), src.calls)
+		}
+	}
+}
+
 func FuzzScanObjects(f *testing.F) {
 	f.Add("[info] {\"a\":1}\n{\"type\":\"result\"}{")
 	f.Add("{\n[[{}]]\n\"")
