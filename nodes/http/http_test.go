@@ -102,6 +102,24 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
+// Numbers are whole however they are written, or are not; one document is one value.
+func TestValuesOfStrangeDocuments(t *testing.T) {
+	for doc, want := range map[string]string{
+		`{"n":3}`: "3", `{"n":3.0}`: "3", `{"n":3e2}`: "300", `{"n":-0.0}`: "0", `{"n":9007199254740992}`: "9007199254740992", `{"n":1,"n":2}`: "2", " \ufeff": "protocol",
+		`{"n":3.5}`: "protocol", `{"n":9007199254740993}`: "protocol", `{"n":1e300}`: "protocol", `{"n":1e400}`: "protocol", `{"n":"3"}`: "protocol", `{"N":3}`: "protocol",
+		`{"n":1}{"n":2}`: "protocol", `{"n":1}` + "\n" + `{"n":2}`: "protocol", `{"n":1}<html>`: "protocol", `{"n":1}]`: "protocol", `{"n":1}` + " \r\n": "1", `{"n":1`: "protocol", ``: "protocol",
+	} {
+		_, _, _, res, err := send(t, m{"values": m{"v": m{"at": "n", "type": "int"}}}, exchange.Response{Status: 200, RawBody: doc})
+		got := nodetest.Category(err)
+		if err == nil {
+			got = fmt.Sprint(res.Values["v"])
+		}
+		if got != want {
+			t.Errorf("%q: %s, want %s (%v)", doc, got, want, err)
+		}
+	}
+}
+
 // Failures by status, and what the spec expects instead. R-1
 func TestStatus(t *testing.T) {
 	for _, tt := range []struct {

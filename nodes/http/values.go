@@ -2,9 +2,11 @@ package http
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -31,6 +33,9 @@ func (s *settings) values(path string, into map[string]any) error {
 	var doc any
 	if err := d.Decode(&doc); err != nil {
 		return &nodes.Error{Category: "protocol", Message: "values: the answer is no JSON", Err: err}
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nodes.Fail("protocol", fmt.Sprintf("values: something stands behind the JSON value, which ends at byte %d", d.InputOffset()))
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Values)) {
 		v := s.Values[name]
@@ -87,8 +92,8 @@ func typed(x any, want string) (any, bool) {
 		case "string":
 			return v.String(), true
 		case "int":
-			n, err := v.Int64()
-			return n, err == nil && n <= mostInt && n >= -mostInt
+			n, ok := whole(v)
+			return n, ok && n <= mostInt && n >= -mostInt
 		}
 		_, err := v.Float64()
 		return v, want == "number" && err == nil
@@ -98,4 +103,16 @@ func typed(x any, want string) (any, bool) {
 		return v, want == "map"
 	}
 	return nil, false
+}
+
+// whole returns a whole number to the last digit; 3.0 and 3e2 are some.
+func whole(v json.Number) (int64, bool) {
+	if n, err := v.Int64(); err == nil {
+		return n, true
+	}
+	f, err := v.Float64()
+	if err != nil || math.Abs(f) > mostInt {
+		return 0, false
+	}
+	return int64(f), f == math.Trunc(f)
 }
