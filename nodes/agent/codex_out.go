@@ -13,7 +13,8 @@ import (
 // and turn.failed are.
 type codexOut struct {
 	texts     []string
-	errors    []string
+	told      []string // error events
+	remarks   []string // items that are errors, which may be mere warnings
 	failed    string // message of turn.failed
 	ended     string // completed | failed | ""
 	usage     object // totals of the thread; the last one counts
@@ -33,13 +34,13 @@ func (c *codexOut) event(o object) {
 				c.texts = append(c.texts, text)
 			}
 		case "error":
-			c.errors = append(c.errors, errorText(item))
+			c.remarks = append(c.remarks, errorText(item))
 		case "reasoning", "":
 		default:
 			c.toolCalls++
 		}
 	case "error":
-		c.errors = append(c.errors, errorText(o))
+		c.told = append(c.told, errorText(o))
 	case "turn.started":
 		c.ended = ""
 	case "turn.completed":
@@ -66,7 +67,7 @@ func (c *codexOut) fill(r *reply, ev evidence.Case) *nodes.Error {
 	if c.ended == "failed" {
 		ev.Text = c.failed
 		if ev.Text == noWords {
-			ev.Text = orElse(lastOf(c.errors), noWords)
+			ev.Text = orElse(lastOf(c.told), noWords)
 		}
 		r.Finish = "error"
 		return ev.Error()
@@ -74,11 +75,11 @@ func (c *codexOut) fill(r *reply, ev evidence.Case) *nodes.Error {
 	if c.failed != "" {
 		r.Warnings = append(r.Warnings, "a turn failed before the last one: "+printable.Clip(c.failed, 200))
 	}
-	for _, e := range c.errors {
+	for _, e := range append(c.remarks, c.told...) {
 		r.Warnings = append(r.Warnings, "the agent reported: "+printable.Clip(e, 200))
 	}
 	r.Finish = "stop"
-	if ev.Text = lastOf(c.errors); r.Text == "" && ev.Text != "" {
+	if ev.Text = lastOf(c.told); r.Text == "" && ev.Text != "" {
 		r.Told = ev.Error()
 	}
 	return nil

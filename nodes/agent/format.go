@@ -47,7 +47,7 @@ func (c *codexOut) done() bool  { return c.ended != "" }
 func (g *geminiOut) done() bool { return g.ended }
 
 func (c *claudeOut) words() string { return c.synth }
-func (c *codexOut) words() string  { return strings.Join(c.errors, "\n") }
+func (c *codexOut) words() string  { return strings.Join(c.told, "\n") }
 func (g *geminiOut) words() string { return strings.Join(g.told, "\n") }
 
 // mostWatched is the length of a line up to which the watch looks for the last word. Behind a
