@@ -40,7 +40,7 @@ const (
 	follow = `(?:\W*$|["'”’]*[.,;:!?)\]—–…]| +[—–-]|["'”’]* +(?:it|this|that|yet|now|today|until|till|before|after|unless|as|at this|in this|in its|like this|like that|to (?:the public|production|anyone|users|customers)|without|because|since|if|when|while|so|or|and|but|either|here|again|` +
 		`(?:the|your|our) +(?:page|site|website|design|version|build|draft|work|artifact|result|current|present))\b)`
 	// lettingOut are words for what the most lenient value allows.
-	lettingOut = `publish(?:ed|ing)?|deploy(?:ed|ing)?|launch(?:ed|ing)?|approv(?:e|ed|ing)|merg(?:e|ed|ing)|sign(?:ed|ing)? off|go(?:es|ing)? (?:live|out)|push(?:ed|ing)? (?:\w+ )?live|let(?:ting)? \w+ out`
+	lettingOut = `publish(?:ed|ing)?|publication|deploy(?:ed|ing)?|launch(?:ed|ing)?|approv(?:e|ed|ing)|merg(?:e|ed|ing)|sign(?:ed|ing)? off|go(?:es|ing)? (?:live|out)|push(?:ed|ing)? (?:\w+ )?live|let(?:ting)? \w+ out`
 	titles     = `verdict|decision|recommendation|conclusion|ruling|outcome|answer|result|summary|status|rating|grade|override|overridden|view|own view|opinion|therefore|hence|thus|bottom line|in short|tl;?dr|better|rather|correction|corrected|corrigendum|update|edit|judge?ment|final|overall|p\.?s\.?|actually|on reflection|on second thoughts?|instead|so|my vote|my call`
 )
 
@@ -61,7 +61,7 @@ func newContradiction(d *decisionRule) *contradiction {
 	if word == "" {
 		return c // nothing of it is told from ordinary words
 	}
-	c.stems = []string{strings.TrimSuffix(strings.ToLower(d.Values[0]), "e"), "publish", "deploy", "launch", "approv", "merg", "sign", "live", "out", "ready"}
+	c.stems = []string{strings.TrimSuffix(strings.ToLower(d.Values[0]), "e"), "publi", "deploy", "launch", "approv", "merg", "sign", "live", "out", "ready"}
 	out := []string{word, lettingOut}
 	for _, w := range strings.Fields(string(d.label)) {
 		if f := forms(strings.ToLower(w)); f != "" && !isTitle.MatchString(w) {
@@ -114,10 +114,8 @@ var (
 	retracted = regexp.MustCompile(`(?i)\bI +(?:hereby +|must +|have to +|now +|therefore +|do +)*(?:(?:retract|withdraw|revoke|rescind|recant|reverse|overrule|disregard|unsay)\b *(?:that\b|this\b|it\b|everything|the above|(?:my|the) (?:\w+ )?(?:decision|verdict|release|approval|recommendation|ruling))|take +(?:(?:that|this|it|everything|(?:my|the) (?:\w+ )?\w+) +back|back))|\bI(?:'ve| have)? +changed my mind|` +
 		`(?:^|[.,;:!?(—–] *|\b(?:please|so|and|but) +)(?:(?:scratch|strike|disregard|ignore|forget) +(?:that|this|(?:the|my) (?:above|\w+ ?decision|decision|verdict))\b|never mind(?: that)? *(?:[.,!]|$)|i was wrong *(?:[.,!]|$))|(?:^|[.,;:!?(] *)(?:retracted|withdrawn|revoked|overruled|overridden) *(?:[.,!]|$)|\b(?:decision|verdict|release|approval) +(?:withdrawn|retracted|revoked|overruled|void)\b|(?:^|\bi was |[.,;:!?(—–] *)(?:(?:just|only) +)?(?:kidding|joking) *(?:[.,!)]|$)|^\W*(?:/s|sarcasm)\W*$|\b(?:this|that)(?:'s| is| was) +(?:pure +|just +|only +|all +)?(?:sarcasm|sarcastic|a joke|ironic|irony|satire)\b|\bbeing (?:sarcastic|ironic)\b|\bdo(?: not|n't) take (?:this|that|it) seriously\b|\b(?:the|my|that|this)(?: (?:\w+ )?(?:decision|verdict|release|approval|label|line|value|answer|word)| above)?(?: above)? (?:is|was) +(?:hereby +|only +|just +)?(?:withdrawn|retracted|void|revoked|(?:wrong|tentative|provisional|preliminary|(?:an? |the |my )(?:mistake|typo|error|example|template|placeholder|sample|draft|guess)|not (?:yet )?(?:final|mine|(?:my|the|an?)(?: final)? (?:decision|verdict|answer|choice|word|call|ruling)))(?: *$|[.,;:!)—–]))|` +
 		`\bI (?:have not|haven't|did not|didn't)(?: yet)? (?:decided?|made up my mind)|\bI am (?:still )?undecided`)
-	// unfinished says of the whole work that it is not there yet, or asks to stop it.
-	unfinished = regexp.MustCompile(`(?i)\b(?:this|it|page|site|website|design|version|draft|artifact) +(?:(?:(?:is|remains|seems|looks|feels|still is) +(?:still +)?(?:unfinished|unsafe|unready|incomplete|not (?:yet +)?(?:finished|done|safe|there|good enough)))|isn't +(?:yet +)?(?:finished|done|safe|there|good enough)|fails)(?: yet)? *(?:$|[.;!])|^\W*(?:please +)?(?:block|pull|kill|stop|reject|hold|shelve|scrap) +(?:it|this|that)\W*$`)
-	since      = regexp.MustCompile(`(?i)\b(previous|previously|last|prior|earlier|former|formerly|draft|example|template|hypothetical|according)\b`)
-	twice      = regexp.MustCompile(`(?i)\b(no|nothing|none|nobody|no one|nor|neither|without|why|zero|0|hardly|not|never|cannot|rather than|instead of)\b|n't\b`)
+	since = regexp.MustCompile(`(?i)\b(previous|previously|last|prior|earlier|former|formerly|draft|example|template|hypothetical|according)\b`)
+	twice = regexp.MustCompile(`(?i)\b(no|nothing|none|nobody|no one|nor|neither|without|why|zero|0|hardly|not|never|cannot|rather than|instead of)\b|n't\b`)
 	// criterion restates a rule: "A zero in any gate: do not release"; applies says that it holds here.
 	criterion = regexp.MustCompile(`(?i)^\W*(?:(?:rules?|criteri(?:on|a)|scale|gates?) *: *)?(?:if|when|whenever|with|should|had|were|an?|any|one|a single)\b[^:,]*\bany (?:one +|single +)?(?:gate|score|criterion|check|question|test|tier)s?\b[^:,]*[:,]`)
 	applies   = regexp.MustCompile(`(?i)\b(?:here|now|today|this|these|currently|like|such|as|and|so|page|is|are|has|have)\b`)
@@ -161,7 +159,7 @@ func (d *decisionRule) contradicted(r *review, got ruling) (text string, ok bool
 		if i >= last && retracted.MatchString(line) {
 			return accept.Quote(bare(line)), true
 		}
-		if unfinished.MatchString(line) && !since.MatchString(line) {
+		if verdictAlone(line) {
 			return accept.Quote(bare(line)), true
 		}
 		if heads.MatchString(r.plain[i]) {

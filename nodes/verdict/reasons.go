@@ -10,13 +10,13 @@ import (
 // What a reviewer writes right below the decision gives its reasons. They may not say that the work fails, waits or
 // is not meant to go out yet.
 const (
-	works = `this, it, page, site, website, design, version, draft, build, work, gates?, checks?, tests?, criteri(?:on|a), [a-z]+-[0-9]+, tier [0-9]+, release, launch, approval, decision, verdict`
+	works = `this, it, we, page, site, website, design, version, draft, build, work, gates?, checks?, tests?, criteri(?:on|a), [a-z]+-[0-9]+, tier [0-9]+, release, launch, approval, decision, verdict`
 
 	// being stands between the work and what is wrong with it.
 	being = `is, are, still, also, clearly, simply, just, really, has, have, been, remains?, stays?, seems?, feels?, looks?`
 
 	// wrongs is what is wrong with it.
-	wrongs = `fails?, failed, failing, unsafe, unready, unfinished, untested, premature, too early, incomplete, unacceptable, unfit, broken, terrible, awful, dreadful, unusable, unreadable,
+	wrongs = `fails?, failed, failing, unsafe, unready, unfinished, untested, premature, too early, incomplete, unacceptable, unfit, broken, terrible, awful, dreadful, unusable, unreadable, red,
 		(?:an? )?(?:complete |total )?(?:mess|disaster|failure), conditional, provisional, tentative, pending, on hold, blocked, forced,
 		(?:isn't|n't|not) (?:yet )?(?:there|ready|finished|done|good enough|final),
 		(?:needs?|requires?) (?:(?:more|further|some|much|a lot of|a little|serious) )*(?:work|fix\w*|another|one more|to be ` + fixed + `|rework\w*|revisions?|improvements?|changes|time),
@@ -28,9 +28,14 @@ const (
 
 var (
 	// faulted is a clause about the work; what is wrong with it is the group.
-	faulted = regexp.MustCompile(`(?i)(?:^|[,;:(—–] *|\b(?:and|but|so|because|since|as|still|two|three|one|some|most) +)` +
-		`(?:(?:the|this|that|our|its|one|two|three|four|some|several|most|a|an|my) +)?(?:\w+ +)?(?:` + alternatives(works) + `)(?:'s)?(?: +(?:` + alternatives(being) + `))* +(` + alternatives(wrongs) + `)\b`)
-	hindered = regexp.MustCompile(`(?i)\bthere(?:'s| is| are)(?: still)? +(?:\w+ +){0,3}(blockers?|blocking|show-?stoppers?)\b`)
+	faulted = regexp.MustCompile(`(?i)(?:^\W*(?:\w+ +){0,2}|[,;:(—–] *|\b(?:and|but|so|because|since|as|still|two|three|one|some|most) +)` +
+		`(?:(?:the|this|that|our|its|one|two|three|four|some|several|most|a|an|my) +)?(?:\w+ +)?(?:` + alternatives(works) + `)(?:'s|'re)?(?: +(?:` + alternatives(being) + `))* +(` + alternatives(wrongs) + `)\b`)
+	// hindered names what stands in the way.
+	hindered = regexp.MustCompile(`(?i)\b(?:there(?:'s| is| are)(?: still)? +(?:\w+ +){0,3}|(?:is|are|remains?|has|have)(?: still)? (?:an? |the |one |two )?(?:hard |clear |real )?)(blockers?|blocking|show-?stoppers?)\b`)
+	// firstly says what comes before.
+	firstly = regexp.MustCompile(`(?i)\b(?:(?:must|has to|have to|needs? to) be ` + fixed + ` (first)|(then) (?:the |we )?(?:release|ship|publish|launch))\b`)
+	// elliptic is a condition and nothing else: "Once the header is fixed", but not "If you want more, look at the footer".
+	elliptic = regexp.MustCompile(`(?i)^\W*(?:but )?(?:only )?(?:if(?: and only if)?|once|when|after|assuming|provided|as long as|so long as|(?:on|under) (?:the )?condition|contingent|subject to|pending|upon|following|depending|until|unless)\b[^,?]*$`)
 
 	// doubting oneself, refusing, and naming another as the one who decides.
 	ownDoubts = []*regexp.Regexp{
@@ -48,7 +53,9 @@ var (
 	// sentBack asks for more work.
 	sentBack = regexp.MustCompile(`(?i)^\W*(?:(?:so|but|and|please|now|honestly) *,? +)?(?:(?:send|give|hand|take|bring) (?:it|this|that|the page) back|back to (?:the|work)|` +
 		`(?:keep|leave|take) (?:it|this|the page) (?:offline|down|unpublished|private|back)|(?:it|this|the page) (?:should|must) (?:stay|remain) (?:in (?:staging|draft)|offline|unpublished|private|a draft|where it is)|` +
-		`let's wait|(?:another|one more) (?:round|cycle|pass|iteration)|wait (?:for|another|until)|(?:this|that) (?:would|could|might) (?:be|have been)|yeah, right)`)
+		`let's wait|(?:please )?(?:block|pull|kill|stop|reject|hold|shelve|scrap) (?:it|this|that)\W*$|(?:another|one more) (?:round|cycle|pass|iteration)|wait (?:for|another|until)|(?:this|that) (?:would|could|might) (?:be|have been)|yeah, right|close,? but no\b)`)
+
+	question = regexp.MustCompile(`[^.!?;]*\?`)
 
 	// footnote is the mark of one.
 	footnote = regexp.MustCompile(`^ *(?:\\ |\[\^?[0-9]+\]:? *|\([0-9]\) +|[¹²³†‡] *)`)
@@ -58,7 +65,7 @@ var (
 		`(?:open|see|view|look(?:ed)?(?: at)?|load|read|access|seen|opened|viewed) (?:(?:the|any|its|of|these|those) )*(?:page|screenshots?|images?|pictures?|artifact|site|files?)\b`)
 )
 
-// reasons returns the sentences below the decision, up to what has a form of its own: a heading, a list, a table, a rule.
+// reasons returns the sentences below the decision, "?" for a question, up to what has a form of its own: a heading, a list, a table, a rule.
 func (d *decisionRule) reasons(lines []string, label int) []string {
 	const most = 40 // lines
 	var out []string
@@ -77,7 +84,8 @@ func (d *decisionRule) reasons(lines []string, label int) []string {
 			line = out[len(out)-1] + " " + line
 			out = out[:len(out)-1]
 		}
-		for _, s := range sentence.Split(said.ReplaceAllString(line, " "), -1) {
+		line = question.ReplaceAllString(said.ReplaceAllString(line, " "), "?. ")
+		for _, s := range sentence.Split(line, -1) {
 			if s = strings.TrimSpace(s); s != "" {
 				out = append(out, s)
 			}
@@ -91,7 +99,7 @@ func (d *decisionRule) reasons(lines []string, label int) []string {
 func (d *decisionRule) unreasoned(lines []string, label int) (text string, ok bool) {
 	const short = 6 // words
 	for i, s := range d.reasons(lines, label) {
-		if since.MatchString(s) || criterion.MatchString(s) && !applies.MatchString(s) {
+		if s == "?" || since.MatchString(s) || criterion.MatchString(s) && !applies.MatchString(s) {
 			continue
 		}
 		s = notOne.ReplaceAllString(s, "no")
@@ -105,9 +113,16 @@ func (d *decisionRule) unreasoned(lines []string, label int) (text string, ok bo
 	return "", false
 }
 
+// verdictAlone reports whether a line of its own, wherever it stands, says no more than that the work is not good enough.
+func verdictAlone(line string) bool {
+	const short = 5 // words
+	return len(strings.Fields(line)) <= short && bare(line) == strings.TrimSpace(line) && !since.MatchString(line) && faults(line)
+}
+
 // faults reports whether a sentence says that something is wrong, and nothing in its clause denies that.
 func faults(s string) bool {
-	if sentBack.MatchString(s) {
+	const clauseOnly = 9 // words
+	if sentBack.MatchString(s) || elliptic.MatchString(s) && len(strings.Fields(s)) <= clauseOnly || firstly.MatchString(s) && !twice.MatchString(s) {
 		return true
 	}
 	if sparingRe.MatchString(s) {

@@ -18,7 +18,7 @@ var (
 
 	// restricted is all of the remark right behind it, or its first words: a part of a release, or none that is meant.
 	restricted = regexp.MustCompile(`(?i)^[ ,;:(\[{/—–-]+(?:(?:just|only|very|for|in|as|an?|the|with|rather|quite|still|to) +)*(?:limited|partial|partially|beta|alpha|internal|internally|staging|preview|soft|draft|sample|example|template|placeholder|copied|quoted|quote|discussion|review|broken|invalid|disputed|contested|theory|theoretically|principle|ironic|ironically|sarcasm|sarcastic|joke|lol|s|test|50/50|fifty-fifty|leaning|blockers?)(?: +(?:only|release|launch|rollout|open|from .*))*(?: *$|[)\].,;:!—–])|` +
-		`^[ ,;:(\[—–-]+(?:as |per |says |quoting |copied |quoted )|\bonly *[)\].]* *$`)
+		`^[ ,;:(\[—–-]+(?:as (?:the page|it|they|said|stated|instructed|told|claimed|quoted|requested|demanded|you|per)\b|per |says |quoting |copied |quoted )|\bonly *[)\].]* *$`)
 	trails = regexp.MustCompile(`^ *(?:[+&~]|-ish\b|(?:\.{3,}|…|[-–—#<]+) *$)`)
 
 	// remark is one in brackets or behind a comma; a short one must hold a word that vouches for the value.

@@ -56,7 +56,8 @@ const (
 		probably, likely, blockers? (?:is |are )?open, open blockers?, (?:is|are|still|fix(?:es)?|changes?|work|rounds?|cycles?|pass|reviews?) (?:still )?(?:needed|required), fails?, failed, failing,
 		below (?:the )?(?:threshold|minimum|limit|bar|target|[0-9.]+), too low, disagree, object, doubts?, doubtful, dissent, under protest, against, questionable, typo, mistake, downgraded,
 		outstanding, eventually, someday, another, one more, before (?:launch|launching|release|releasing|shipping|publishing|going live), do it after, never mind, must-fix:,
-		would (?:wait|hold), let's wait, excluded, apart from, permitting, own risk, i wish, i suppose, i think, hopefully, forced, told me, instructed, asked me to, wants me to, of course not, obviously not, certainly not,
+		would (?:wait|hold), let's wait, excluded, apart from, permitting, own risk, i wish, i suppose, i think, hopefully, forced, told me, instructed, asked me to, wants me to, contingent, as long as, so long as, on condition, under the condition, depending, mandatory, borderline, grudging(?:ly)?, half-hearted(?:ly)?, to follow, gates? (?:is |are )?red, not my,
+		perhaps, of course not, obviously not, certainly not,
 		nicht, kein, vorbehalt, réserve, reservas, primero, zuerst, d'abord, noch nicht, pas encore, todavía no, ikke, inte`
 
 	// conditions count where a clause of the value's own sentence begins.
