@@ -173,7 +173,10 @@ func (d *decisionRule) rulings(lines []string, i int) []ruling {
 			}
 		}
 		x.final = final
-		if d.lenient(x.value) && (introduced(lines, i) || unchosen(lines[i])) {
+		switch lenient := d.lenient(x.value); {
+		case lenient && introduced(lines, i):
+			continue // quoted, an example, a wish
+		case lenient && unchosen(lines[i]):
 			x.value, x.reason = "", "template"
 		}
 		out = append(out, x)

@@ -139,45 +139,50 @@ func (d *decisionRule) contradicted(r *review, got ruling) (text string, ok bool
 		from = last
 	}
 	for i := from; i < len(r.plain); i++ {
-		line := r.plain[i]
-		if line == "" {
+		if r.plain[i] == "" {
 			continue
 		}
-		if titled := headed(r.plain, i); d.other(titled) {
-			return accept.Quote(bare(titled)), true
+		if text, ok := d.lineAgainst(r, i, last); ok {
+			return accept.Quote(bare(text)), true
 		}
-		if fieldAgainst(r.plain, i) || d.struck(r.raw[i]) {
-			return accept.Quote(bare(r.raw[i])), true
-		}
-		if d.rivalled(r.plain, i, i < last) {
-			return accept.Quote(bare(line)), true
-		}
-		for i+1 < len(r.plain) && len(line) < longest && small(r.plain[i+1]) {
-			i++
-			line += " " + strings.TrimSpace(r.plain[i])
-		}
-		if i >= last && retracted.MatchString(line) {
-			return accept.Quote(bare(line)), true
-		}
-		if verdictAlone(line) {
-			return accept.Quote(bare(line)), true
-		}
-		if heads.MatchString(r.plain[i]) {
-			if text, ok := d.unreasoned(r.plain, i); ok {
-				return accept.Quote(text), true
-			}
-		}
-		if unseen.MatchString(line) && !since.MatchString(line) {
+		line, end := gathered(r.plain, i)
+		if i >= last && retracted.MatchString(line) || verdictAlone(line) || unseen.MatchString(line) && !since.MatchString(line) {
 			return accept.Quote(bare(line)), true
 		}
 		if text, ok := d.contradicts().find(line); ok {
 			return text, true
 		}
+		i = end
 	}
 	if text, ok := d.unreasoned(r.plain, last); ok {
 		return accept.Quote(text), true
 	}
 	return d.noted(r)
+}
+
+// lineAgainst returns the line, or what stands below it as a heading, when its form speaks against the most lenient value:
+// another one or none as the decision, a field, a value struck out or named. last is where the decision stands.
+func (d *decisionRule) lineAgainst(r *review, i, last int) (text string, ok bool) {
+	if titled := headed(r.plain, i); d.other(titled) {
+		return titled, true
+	}
+	if fieldAgainst(r.plain, i) || d.struck(r.raw[i]) || d.rivalled(r.plain, i, i < last) {
+		return r.raw[i], true
+	}
+	if heads.MatchString(r.plain[i]) {
+		return d.unreasoned(r.plain, i)
+	}
+	return "", false
+}
+
+// gathered returns a line with those that go on with its sentence, and the last of them.
+func gathered(lines []string, i int) (line string, end int) {
+	line = lines[i]
+	for i+1 < len(lines) && len(line) < longest && small(lines[i+1]) {
+		i++
+		line += " " + strings.TrimSpace(lines[i])
+	}
+	return line, i
 }
 
 // struck reports whether the most lenient value is struck out on a line.
