@@ -82,13 +82,16 @@ func (p *printer) event(e *machine.Event) {
 		return // the run is being opened
 	}
 	st := p.run.State()
-	var took time.Duration
+	took := "" // unknown where somebody says how a lost attempt ended
 	if f, ok := e.Body.(*machine.FinishedBody); ok {
-		took, _ = p.progress.Elapsed(f.Node, e.Time)
+		d, measured := p.progress.Elapsed(f.Node, e.Time)
 		p.leave(f.Node)
-		if f.Status == machine.StatusCompleted && !f.Reused && f.Attempt > 0 {
+		if measured {
+			took = elapsed(d.Seconds())
+		}
+		if f.Status == machine.StatusCompleted && measured {
 			u := f.Usage
-			p.taken[historyKey(st, f.Node)] = statedir.Sample{Seconds: took.Seconds(), USD: f.CostUSD, Tokens: u.Input + u.CacheRead + u.CacheWrite + u.Output}
+			p.taken[historyKey(st, f.Node)] = statedir.Sample{Seconds: d.Seconds(), USD: f.CostUSD, Tokens: u.Input + u.CacheRead + u.CacheWrite + u.Output}
 		}
 	}
 	p.progress.Apply(e, st)
@@ -152,7 +155,7 @@ func clock(now time.Time) func(time.Time) string {
 }
 
 // finished is the line of an attempt's end.
-func (p *printer) finished(b *machine.FinishedBody, took time.Duration, at time.Time) string {
+func (p *printer) finished(b *machine.FinishedBody, took string, at time.Time) string {
 	what := map[string]string{
 		machine.StatusCompleted: "done", machine.StatusFailed: "failed", machine.StatusLost: "lost",
 		machine.StatusRejected: "refused", machine.StatusSkipped: "skipped", machine.StatusCancelled: "stopped",
@@ -161,8 +164,8 @@ func (p *printer) finished(b *machine.FinishedBody, took time.Duration, at time.
 		what = "same"
 	}
 	line := fmt.Sprintf("%-8s %s", what, b.Node)
-	if b.Attempt > 0 {
-		line += "  " + elapsed(took.Seconds())
+	if took != "" {
+		line += "  " + took
 	}
 	if b.CostUSD > 0 {
 		line += "  $" + b.CostUSD.String()

@@ -52,7 +52,7 @@ specification says now; only limits can be changed. To go on under a changed spe
 			switch d := rep.Dropped; {
 			case salvage && d == nil: // whoever repeats it after a crash has not been told yet what it may cost
 				return errors.Join(errors.New("the log is whole, there is nothing to salvage: go on with dagrun resume --output-dir "+dir), r.Close())
-			case d != nil && d.Paying() && r.Costly():
+			case d != nil && (d.Paying() && r.Costly() || len(d.Effects) > 0):
 				s.note("the run can go on now, and does not before you say so: dagrun resume --output-dir " + dir)
 				return errors.Join(r.Close(), exit(exitPaused))
 			}
@@ -66,7 +66,7 @@ specification says now; only limits can be changed. To go on under a changed spe
 	runs.addState(c)
 	h.add(c)
 	c.Flags().BoolVar(&again, "again", false, "go on with a run that has failed for good or was cancelled")
-	c.Flags().BoolVar(&salvage, "salvage", false, "go on with the events before a damage of the log, at once unless what followed may have been paid for; the damaged log is kept under archives")
+	c.Flags().BoolVar(&salvage, "salvage", false, "go on with the events before a damage of the log, at once unless what followed may have been paid for or had effects; the damaged log is kept under archives")
 	limits.add(c)
 	pieces.add(c)
 	return c

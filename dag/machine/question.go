@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"dagrun.dev/dag"
@@ -145,8 +146,12 @@ func (d *decision) asking() {
 		case m.question != "":
 			d.approved(i, m)
 		case m.unresolved && m.verdict == "done":
-			d.recordOf(i, &FinishedBody{Node: n.ID, Generation: int(r.gen), Attempt: int(r.attempt), Status: StatusCompleted, Final: true,
-				Message: "done, as a person says; what it returned is not known"})
+			b := &FinishedBody{Node: n.ID, Generation: int(r.gen), Attempt: int(r.attempt), Status: StatusCompleted, Final: true,
+				Message: "done, as a person says; what it returned is not known"}
+			if len(n.Writes) > 0 {
+				b.Warnings = []string{"a person says that it is done: of " + strings.Join(n.Writes, ", ") + " there is only what it had handed over before it was cut off"}
+			}
+			d.recordOf(i, b)
 		case m.unresolved && m.verdict != "":
 			b := s.failure(i, CategoryLost, "its outcome is not known, and a person says that it failed")
 			b.Attempt = int(r.attempt)

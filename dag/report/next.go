@@ -15,6 +15,8 @@ func (s *Status) next(st *machine.State) (words string, commands []string) {
 	switch {
 	case s.Status == string(machine.RunDone):
 		return "", nil
+	case s.Status == string(machine.RunBroken): // an open question waits for a run that goes on
+		return "go on all the same, or begin anew", []string{"dagrun resume --again" + at, "dagrun apply --fresh" + at}
 	case len(s.Questions) > 0:
 		q := s.Questions[0]
 		answer := q.Recommended
@@ -22,8 +24,6 @@ func (s *Status) next(st *machine.State) (words string, commands []string) {
 			answer = "ANSWER"
 		}
 		return "answer the question, then go on", []string{"dagrun respond " + q.ID + " " + answer + at, resume}
-	case s.Status == string(machine.RunBroken):
-		return "go on all the same, or begin anew", []string{"dagrun resume --again" + at, "dagrun apply --fresh" + at}
 	case s.Status == string(machine.RunRunning) || s.Status == string(machine.RunEnding):
 		return "it is running: an interrupt (Ctrl-C) pauses it, dagrun cancel ends it", nil
 	}

@@ -70,7 +70,10 @@ func (p *Progress) remember(b *machine.FinishedBody, took time.Duration, st *mac
 // Elapsed returns how long the present attempt of a node has been running.
 func (p *Progress) Elapsed(node string, now time.Time) (time.Duration, bool) {
 	began, ok := p.started[node]
-	return now.Sub(began), ok
+	if !ok {
+		return 0, false
+	}
+	return now.Sub(began), true
 }
 
 // average is the weighted mean of the last nodes of a kind: the newest weighs most.

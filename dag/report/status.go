@@ -111,7 +111,7 @@ func NewStatus(r *run.Run, dir string, now time.Time) *Status {
 	case machine.RunPause:
 		s.Reason, s.Node, s.Message = v.Pause.Reason, v.Pause.Node, v.Pause.Message
 	case machine.RunBroken:
-		s.Message = v.Failed
+		s.Message, s.Questions = v.Failed, nil
 	}
 	for i := range int32(g.Len()) {
 		n := st.NodeAt(i)

@@ -23,6 +23,9 @@ type Dropped struct {
 	Calls   bool     // there are calls of models among them
 	CostUSD dag.USD  // that their ends of attempts tell
 	Paid    []string // nodes with a completed attempt that cost something, in log order
+	Effects []string // nodes with effect once or probe that may have begun among them and run again, in plan order
+
+	begun []string // nodes with attempts among them, in log order
 }
 
 // Paying reports whether something that was dropped may have been paid for.
@@ -69,11 +72,29 @@ func (d *Dropped) add(line []byte) {
 	switch b := body.(type) {
 	case *machine.LLMCallStartedBody, *machine.LLMCallFinishedBody, *machine.LLMCallFailedBody:
 		d.Calls = true
+	case *machine.StartedBody:
+		d.begun = append(d.begun, b.Node)
 	case *machine.FinishedBody:
+		d.begun = append(d.begun, b.Node)
 		d.CostUSD += b.CostUSD
 		if b.CostUSD > 0 && b.Status == machine.StatusCompleted && !slices.Contains(d.Paid, b.Node) {
 			d.Paid = append(d.Paid, b.Node)
 		}
+	}
+}
+
+// effects finds what going on would do to the world a second time, as far as one can know.
+func (r *Run) effects(d *Dropped, rep *Report) {
+	g := r.Graph()
+	for i := range int32(g.Len()) {
+		n := g.Node(i)
+		if n.Effect != "once" && n.Effect != "probe" || ended(r.state.StatusAt(i)) || !d.Unread && !slices.Contains(d.begun, n.ID) {
+			continue
+		}
+		d.Effects = append(d.Effects, n.ID)
+	}
+	if len(d.Effects) > 0 {
+		rep.warn("what followed may hold attempts of %s, whose effects are not to be repeated unasked: going on starts them again unless they are left out (--without NODE)", some(d.Effects))
 	}
 }
 

@@ -47,6 +47,9 @@ func Open(o Options) (*Run, *Report, error) {
 	if err == nil {
 		err = r.open(rep)
 	}
+	if err == nil && rep.Dropped != nil {
+		r.effects(rep.Dropped, rep)
+	}
 	if err != nil {
 		r.leave()
 		return nil, rep, err
