@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -368,6 +369,19 @@ func TestProgramThatDoesNotStart(t *testing.T) {
 func TestPromptTooLongForTheSystem(t *testing.T) {
 	if err := notStarted(&nodes.Task{Attempt: 1}, tooLong(t)); err.Category != "input_too_big" || !err.Permanent {
 		t.Errorf("%v (%s)", err, err.Category)
+	}
+}
+
+// A machine that is short of processes or files has them again in a while, whatever the attempt.
+func TestMachineShortOfProcesses(t *testing.T) {
+	for errno, want := range map[syscall.Errno]string{
+		syscall.EAGAIN: "spawn_failed", syscall.ENOMEM: "spawn_failed", syscall.EMFILE: "spawn_failed", syscall.ENFILE: "spawn_failed",
+		syscall.EACCES: "config", syscall.ENOTDIR: "config", syscall.ELOOP: "config", syscall.EPERM: "config",
+	} {
+		start := &proc.StartError{Path: "agent", Err: &os.SyscallError{Syscall: "fork", Err: errno}}
+		if err := notStarted(&nodes.Task{Attempt: startTries}, start); err.Category != want || err.Permanent {
+			t.Errorf("%v: %s, want %s", errno, err.Category, want)
+		}
 	}
 }
 

@@ -73,7 +73,7 @@ func notStarted(t *nodes.Task, e *proc.StartError) *nodes.Error {
 	switch {
 	case e.TooLong():
 		return nodes.Permanent(nodes.Fail("input_too_big", e.Error()))
-	case e.Missing() && t.Attempt < startTries:
+	case e.Short(), e.Missing() && t.Attempt < startTries:
 		return nodes.Fail("spawn_failed", e.Error())
 	}
 	return nodes.Fail("config", e.Error())

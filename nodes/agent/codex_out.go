@@ -15,9 +15,9 @@ type codexOut struct {
 	texts     []string
 	told      []string // error events
 	remarks   []string // items that are errors, which may be mere warnings
-	failed    string // message of turn.failed
-	ended     string // completed | failed | ""
-	usage     object // totals of the thread; the last one counts
+	failed    string   // message of turn.failed
+	ended     string   // completed | failed | ""
+	usage     object   // totals of the thread; the last one counts
 	toolCalls int
 }
 

@@ -104,10 +104,13 @@ func (Kind) Probe(ctx context.Context, t *nodes.Task) (took bool, err error) {
 
 func startFailure(err error) error {
 	var start *proc.StartError
-	if errors.As(err, &start) {
-		return nodes.Permanent(&nodes.Error{Category: "spawn_failed", Message: start.Error()})
+	switch {
+	case !errors.As(err, &start):
+		return err
+	case start.Short():
+		return nodes.Fail("spawn_failed", start.Error())
 	}
-	return err
+	return nodes.Permanent(nodes.Fail("spawn_failed", start.Error()))
 }
 
 // judge says how the command failed, or nil.

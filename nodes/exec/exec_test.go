@@ -8,11 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/nodetest"
+	"dagrun.dev/nodes/internal/proc"
 )
 
 type m = map[string]any
@@ -267,6 +269,18 @@ func TestProbe(t *testing.T) {
 		}
 		if _, err := os.Stat(filepath.Join(task.SpecDir, "log")); err == nil {
 			t.Errorf("%v: the command itself ran", tt.probe)
+		}
+	}
+}
+
+// A machine that is short of processes or files has them again in a while; a program that is none stays so.
+func TestStartFailure(t *testing.T) {
+	for errno, final := range map[syscall.Errno]bool{
+		syscall.EAGAIN: false, syscall.ENOMEM: false, syscall.EMFILE: false, syscall.ENFILE: false, syscall.ENOENT: true, syscall.EACCES: true, syscall.ENOEXEC: true,
+	} {
+		var e *nodes.Error
+		if err := startFailure(&proc.StartError{Path: "x", Err: errno}); !errors.As(err, &e) || e.Category != "spawn_failed" || e.Permanent != final {
+			t.Errorf("%v: %v, want for good: %v", errno, err, final)
 		}
 	}
 }

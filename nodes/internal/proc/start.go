@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,6 +35,11 @@ func (e *StartError) Error() string {
 // a minute, where an update is replacing it.
 func (e *StartError) Missing() bool {
 	return errors.Is(e.Err, errNotFound) || errors.Is(e.Err, syscall.ENOENT) || errors.Is(e.Err, syscall.ETXTBSY)
+}
+
+// Short reports whether the machine had no room for another process or file just then.
+func (e *StartError) Short() bool {
+	return slices.ContainsFunc([]error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE}, func(err error) bool { return errors.Is(e.Err, err) })
 }
 
 // TooLong reports whether what the program was given is too long, not the program at fault.
