@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/parser"
 	"cuelang.org/go/cue/scanner"
 	"cuelang.org/go/cue/token"
 
@@ -25,6 +27,7 @@ func bounded(f found) error {
 		files, _ = filepath.Glob(filepath.Join(f.dir, "*.cue")) // the pattern is well formed
 	}
 	total := int64(0)
+	var parsed []*ast.File
 	for _, path := range files {
 		info, err := os.Stat(path)
 		if err != nil {
@@ -40,6 +43,12 @@ func bounded(f found) error {
 		if line := tooDeep(src); line > 0 {
 			return tree.Diagnostics{{Pos: tree.Pos{File: tree.FileOf(shortName(f)(path)), Line: int32(line)}, Text: fmt.Sprintf("nested deeper than %d levels", cueDepth)}}
 		}
+		if file, err := parser.ParseFile(path, src); err == nil { // else evaluating it says what is wrong
+			parsed = append(parsed, file)
+		}
+	}
+	if d := tooMany(parsed, newSyntaxIndex(f, nil).pos); d.Text != "" {
+		return tree.Diagnostics{d}
 	}
 	return nil
 }

@@ -292,3 +292,43 @@ func TestDoublingVariables(t *testing.T) {
 		}
 	}
 }
+
+// TestAlternativesThatMultiply: CUE tries every combination of the alternatives that meet in one value, and cannot be
+// stopped. Those that can be seen are refused before.
+func TestAlternativesThatMultiply(t *testing.T) {
+	s, err := NewSchema(planKinds)
+	must(t, err)
+	t.Chdir(t.TempDir())
+	join := func(n int, format, by string) string {
+		var all []string
+		for i := range n {
+			all = append(all, strings.ReplaceAll(format, "#", fmt.Sprint(i)))
+		}
+		return strings.Join(all, by)
+	}
+	const two, second = `{a#: "1"} | {a#: "2"}`, `*{a#: "1"} | {a#: "2"}`
+	for name, c := range map[string]struct {
+		x    string
+		line int
+	}{
+		"conjunction":         {"X: " + join(30, "("+two+")", " & "), 2},
+		"with defaults":       {"X: " + join(30, "("+second+")", " & "), 2},
+		"embedded":            {"X: {\n" + join(30, two, "\n") + "\n}", 2},
+		"a field, many times": {join(30, "X: "+two, "\n"), 2},
+		"definitions":         {strings.ReplaceAll(join(30, "@D#: "+two, "\n")+"\nX: "+join(30, "@D#", " & "), "@", "#"), 2},
+		"of three":            {"X: " + join(7, `({a#: "1"} | {a#: "2"} | {a#: "3"})`, " & "), 2},
+		"side by side":        {"X: {" + join(30, `a#: *"1" | "2"`, ", ") + "}", 0},
+		"in a list":           {"X: {}\n_l: [" + join(30, "{"+second+"}", ", ") + "]", 0},
+		"of one another":      {"X: {}\n_o: {x: 1} | {x: 2} | " + join(30, "{y: {n: #}}", " | "), 0},
+		"calling themselves":  {"X: {}\n#A: {#B, #B}\n#B: {#C, #C}\n#C: {a: int}", 0},
+	} {
+		must(t, writeFile("p.cue", []byte("pipeline: {name: \"p\", nodes: a: {kind: \"sh\", labels: X}}\n"+c.x+"\n")))
+		_, _, err := s.Load("p.cue", LoadOptions{})
+		switch {
+		case c.line == 0 && err != nil:
+			t.Errorf("%s: %v", name, err)
+		case c.line > 0 && (err == nil || !strings.HasPrefix(err.Error(), "p.cue:1:") || !strings.Contains(err.Error(), "more than 1024 combinations of alternatives meet here")):
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
