@@ -31,10 +31,10 @@ type Case struct {
 // Error returns the failure. Its message is the line of Text that tells the category, else
 // the first one, shortened.
 func (c Case) Error() *nodes.Error {
-	if status := gatewayStatus(Clean(c.Text)); status != 0 && c.Status == 0 {
+	if status := gatewayStatus(Clean(c.Text)); status != 0 && (c.Status == 0 || c.Status == status) {
 		c.Status, c.HTML, c.Text = status, true, "a gateway answered with its own page, "+strconv.Itoa(status)
 	}
-	if said, there := beforePage(Clean(c.Text)); there && c.Status == 0 {
+	if said, there := beforePage(Clean(c.Text)); there {
 		c.HTML, c.Text = true, said+" (with a page of a gateway)"
 	}
 	e := &nodes.Error{Message: message(Clean(c.Text))}
@@ -71,7 +71,7 @@ func (c Case) wait(e *nodes.Error) {
 	}
 	switch e.Category {
 	case "quota_wait":
-		until, ok := Reset(c.Text, now, zone)
+		until, ok := Reset(notYours.ReplaceAllString(head(c.Text, 16000), ""), now, zone)
 		if !ok {
 			until = now.Add(Backoff(c.Tries))
 		}

@@ -32,6 +32,8 @@ func TestSentences(t *testing.T) {
 		{true, "Please set an Auth method in your /root/.gemini/settings.json or specify one of the following environment variables before running: GEMINI_API_KEY", "auth", ""},
 		{false, "Approaching usage limit · resets at 2am\nError: connect ECONNREFUSED 127.0.0.1:443", "transient", ""},
 		{false, "You've used 90% of your session limit · resets 3pm (UTC)\nError: socket hang up", "transient", ""},
+		{false, "Approaching usage limit · resets at 2am\nYou've hit your limit · resets 3pm (UTC)", "quota_wait", "10T15:00"},
+		{false, "You've used 90% of your weekly limit · resets Mar 12\nYou've hit your session limit · resets 3pm (UTC)", "quota_wait", "10T15:00"},
 		{false, "You've used 100% of your session limit · resets 3pm (UTC)", "quota_wait", "10T15:00"},
 		{false, "You've used 75% of your weekly limit · resets Mar 12 at 3pm (UTC)\nprocess exited", "transient", ""},
 		{true, "You've reached your Fable 5 limit. Run /usage-credits to continue or switch models with /model.", "quota_wait", "10T12:01"},
