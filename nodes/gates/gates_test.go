@@ -1,14 +1,21 @@
 package gates
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"dagrun.dev/nodes"
@@ -365,6 +372,63 @@ func TestStopped(t *testing.T) {
 	}
 }
 
+// What becomes of a check is not what it found when the browser ended under it, or somebody stopped the task: it is made
+// again, or not at all.
+func TestInterrupted(t *testing.T) {
+	stopped := errors.New("stopped by a person")
+	for _, c := range []struct {
+		name string
+		stop bool
+		want error
+	}{{"the browser ends", false, nil}, {"the task is stopped", true, stopped}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			var task *nodes.Task
+			var asked atomic.Int32
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				switch {
+				case r.URL.Path != "/now":
+					w.Header().Set("Content-Type", "text/html")
+					_, _ = w.Write([]byte(plain))
+				case asked.Add(1) > 1:
+					_, _ = w.Write([]byte("again"))
+				case c.stop:
+					cancel(stopped)
+				default:
+					killBrowser(t, task.Scratch)
+				}
+			}))
+			defer s.Close()
+			task, _ = nodetest.New(t, "gates", m{"page": m{"url": s.URL + "/"}, "viewports": []m{{"width": 400, "height": 300}}, "verdict": m{"rules": []m{}, "else": "GO"},
+				"checks": []m{{"name": "js", "class": "x", "js": "(async () => await (await fetch('/now')).text() === 'again')()", "timeout": "60s"}}})
+			res, err := Kind{}.Run(ctx, task)
+			if !errors.Is(err, c.want) || err == nil && (res.Values["verdict"] != "GO" || res.Values["passed"] != 1) {
+				t.Errorf("error %v, want %v; values %v", err, c.want, res.Values)
+			}
+		})
+	}
+}
+
+// killBrowser kills the program that has a folder among its arguments.
+func killBrowser(t *testing.T, folder string) {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, f := range files {
+		b, _ := os.ReadFile(f)
+		if !bytes.Contains(b, []byte(folder)) || bytes.Contains(b, []byte("--type=")) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(f)))
+		if err == nil {
+			err = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestDescribe(t *testing.T) {
 	const rest = `"verdict":{"rules":[],"else":"GO"}`
 	const page = `"page":{"artifact":"p.html"},"viewports":[{"width":9,"height":9}],`
@@ -432,6 +496,7 @@ func TestWorlds(t *testing.T) {
 	t.Parallel()
 	page := `<meta http-equiv="Content-Security-Policy" content="script-src 'unsafe-inline'; require-trusted-types-for 'script'">` + plain + `<script>
 		var answer = 42; Array.prototype.every = () => true; Document.prototype.querySelectorAll = () => [1, 2, 3]
+		Promise.race = () => ({Type: "boolean", Value: true}); window.setTimeout = () => {}; Number.isFinite = () => true; Array.prototype.push = () => { throw 1 }
 		Object.defineProperty(window, "innerWidth", {get: () => 9}); Date.now = () => { throw 1 }; JSON.stringify = () => "true"</script>`
 	one := 1
 	_, got, _, err := run(t, page, m{"checks": []m{
@@ -442,11 +507,17 @@ func TestWorlds(t *testing.T) {
 		{"name": "own", "class": "x", "js": "answer", "min": 42, "max": 42, "world": "page"},
 		{"name": "own deceived", "class": "x", "js": "[false].every(x => x)", "world": "page"},
 		{"name": "code", "class": "x", "js": "new Function('return true')()"},
+		{"name": "own false", "class": "x", "js": "false", "world": "page"},
+		{"name": "own NaN", "class": "x", "js": "NaN", "min": 0, "world": "page"},
+		{"name": "own promise", "class": "x", "js": "new Promise(() => {})", "world": "page", "timeout": "500ms"},
+		{"name": "own note", "class": "x", "js": "note('x'); return true", "world": "page"},
+		{"name": "changes the language", "class": "x", "js": "Promise.race = () => ({Type: 'boolean', Value: true}); setTimeout = () => {}; return true"},
+		{"name": "next", "class": "x", "js": "new Promise(done => setTimeout(() => done(false), 10))"},
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{fail, pass, pass, pass, pass, pass, pass} {
+	for i, want := range []string{fail, pass, pass, pass, pass, pass, pass, fail, fail, fail, pass, pass, fail} {
 		if c := got.Checks[i]; c.Status != want {
 			t.Errorf("%s: %s, want %s: %s", c.Name, c.Status, want, c.Reason)
 		}

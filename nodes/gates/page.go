@@ -34,8 +34,9 @@ func (r *runner) inBrowser(ctx context.Context) error {
 	version, survivors, err := browser.Look(ctx, r.task, &browser.Job{
 		Source: &r.set.Source, Settings: &r.set.Browser, Waits: &r.set.Waits, Viewports: views, Scale: 1,
 		Visit: func(i int, p *browser.Page) error {
-			found[i] = r.visit(p, checks)
-			return nil
+			var err error
+			found[i], err = r.visit(p, checks)
+			return err
 		},
 	})
 	r.browser, r.res.Survivors = version, survivors
@@ -101,109 +102,154 @@ type visit []struct {
 
 const alive = 2 * time.Second // for a sign of life after a check that hung
 
-// visit makes the checks that belong to the page's viewport, one after the other.
-func (r *runner) visit(p *browser.Page, checks []*result) visit {
+// visit makes the checks that belong to the page's viewport, one after the other. What it found is good also when the
+// page was lost on the way, which the error says.
+func (r *runner) visit(p *browser.Page, checks []*result) (visit, error) {
 	found := make(visit, len(checks))
-	stuck := "" // why nothing can be tried any more
+	lost := "" // why nothing can be tried any more
 	for i, x := range checks {
 		if !slices.Contains(x.check.Viewports, p.Viewport) {
 			continue
 		}
 		for range r.set.Repeat {
-			if stuck != "" {
-				found[i].reason = stuck
-				break
+			var m *measure
+			if lost == "" {
+				m, lost = try(p, x.check)
 			}
-			m, hung := measureIn(p, x.check)
-			if p.Left() { // nobody knows what was measured
-				stuck = "the page was left during check " + x.Name + ", or before"
-				found[i].reason = stuck
+			if m == nil {
+				found[i].reason = lost
 				break
 			}
 			m.Viewport = p.Viewport.String()
-			found[i].measures = append(found[i].measures, m)
-			if hung && !answers(p) {
-				stuck = "the page does not answer any more since check " + x.Name
-			}
+			found[i].measures = append(found[i].measures, *m)
 		}
 	}
-	return found
+	return found, p.Gone()
+}
+
+// try makes one check in the page. There is no measure where it could not be made; lost says why none can be made any
+// more.
+func try(p *browser.Page, c *check) (m *measure, lost string) {
+	most := c.Timeout.D()
+	code, err := wrap(p, c)
+	if mistake := (*browser.Exception)(nil); errors.As(err, &mistake) {
+		return &measure{Reason: reasonOf(err)}, ""
+	}
+	if err != nil {
+		return nil, reasonOf(err)
+	}
+	world, late := browser.PageWorld, most
+	if c.World != ownWorld {
+		world = "check " + c.Name // its own: one check may change for the next one what the page shows, not the language
+		late += alive             // the page itself keeps time; this is for loops that do not let it
+	}
+	v, err := p.Evaluate(code, world, late)
+	thrown := (*browser.Exception)(nil)
+	switch {
+	case p.Left(): // nobody knows what was measured
+		return nil, "the page was left during check " + c.Name + ", or before"
+	case errors.As(err, &thrown):
+		return &measure{Reason: reasonOf(err)}, ""
+	case err == nil:
+		return c.measure(json.RawMessage(v.Value)), ""
+	case p.Gone() != nil:
+		return nil, reasonOf(p.Gone())
+	}
+	if !answers(p) {
+		lost = "the page does not answer any more since check " + c.Name
+	}
+	if !hung(err) {
+		return &measure{Reason: reasonOf(err)}, lost
+	}
+	return &measure{Reason: fmt.Sprintf("gave nothing within %v: a loop that never ends%s", most, orPromise(c))}, lost
+}
+
+// orPromise names what cannot be told from a loop in the page's own world.
+func orPromise(c *check) string {
+	if c.World == ownWorld {
+		return ", or a promise that never settles"
+	}
+	return ""
+}
+
+func hung(err error) bool {
+	var e *nodes.Error
+	return errors.As(err, &e) && e.Category == "page_hang"
 }
 
 func answers(p *browser.Page) bool {
-	v, err := p.Evaluate("true", false, alive)
+	v, err := p.Evaluate("true", "sign of life", alive)
 	return err == nil && string(v.Value) == "true"
 }
 
-// measureIn makes one check in the page. hung says that its code was given up.
-func measureIn(p *browser.Page, c *check) (m measure, hung bool) {
-	most := c.Timeout.D()
-	code, err := wrap(p, c, most)
-	if err != nil {
-		return measure{Reason: reasonOf(err)}, false
-	}
-	v, err := p.Evaluate(code, c.World == ownWorld, most+alive) // the page itself keeps time; this is for loops that do not let it
-	if err != nil {
-		var e *nodes.Error
-		if errors.As(err, &e) && e.Category == "page_hang" {
-			return measure{Reason: fmt.Sprintf("gave nothing within %v: a loop that never ends", most)}, true
-		}
-		return measure{Reason: reasonOf(err)}, false
-	}
+// measure reads what the script gave.
+func (c *check) measure(v json.RawMessage) *measure {
 	var got struct {
 		Type  string
 		Value json.RawMessage
 		Notes []string
 	}
-	if err := json.Unmarshal(v.Value, &got); err != nil {
-		return measure{Reason: "gave nothing that can be read"}, false
+	if err := json.Unmarshal(v, &got); err != nil {
+		return &measure{Reason: "gave nothing that can be read"}
 	}
-	m.Notes = got.Notes
+	m := &measure{Notes: got.Notes}
 	switch got.Type {
 	case "boolean", "number":
 		if err := json.Unmarshal(got.Value, &m.Value); err != nil {
-			return measure{Reason: "gave nothing that can be read", Notes: got.Notes}, false
+			m.Reason = "gave nothing that can be read"
+			break
 		}
 		m.Pass, m.Reason = c.judge(m.Value)
 	case "timeout":
-		m.Reason = fmt.Sprintf("gave nothing within %v: a promise that never settles", most)
+		m.Reason = fmt.Sprintf("gave nothing within %v: a promise that never settles", c.Timeout.D())
 	default:
 		m.Reason = "gave " + got.Type + ", not a truth value or a number"
 	}
-	return m, false
+	return m
 }
 
 // script makes code that runs a check. Its value is an object whose fields were made by the wrapper, so that
-// NaN, null and objects cannot be mistaken for one another on the way.
+// NaN, null and objects cannot be mistaken for one another on the way. In the page's own world any built-in function may
+// be the page's: what decides uses none.
 const script = `(async () => {
 	const args = %s, notes = [];
-	const note = text => { if (notes.length < 5) notes.push(String(text).slice(0, 300)); };
-	const late = new Promise(done => setTimeout(done, %d, {Type: 'timeout', Notes: notes}));
-	const work = (async () => {
+	const note = text => { if (notes.length < 5) notes[notes.length] = String(text).slice(0, 300); };
+	const work = async () => {
 		let v = await (async () => { %s
 		})();
 		if (typeof v === 'function') v = await v(args, note);
 		let type = typeof v;
 		if (v === null) type = 'null';
-		if (type === 'number' && !Number.isFinite(v)) type = String(v);
+		if (type === 'number' && v - v !== 0) type = v !== v ? 'NaN' : v > 0 ? 'Infinity' : '-Infinity';
 		if (type === 'object') type = 'an object';
 		return {Type: type, Value: type === 'boolean' || type === 'number' ? v : 0, Notes: notes};
-	})();
-	return Promise.race([work, late]);
+	};
+	return await %s;
 })()`
 
+// Where the code of a check keeps time itself. In the page's own world that would be the page's clock: there it is given
+// up from without, a little later.
+const (
+	timed   = `Promise.race([work(), new Promise(done => setTimeout(done, %d, {Type: 'timeout', Notes: notes}))])`
+	untimed = `work()`
+)
+
 // wrap returns the code of a check as an expression if it is one, else as the body of a function.
-func wrap(p *browser.Page, c *check, most time.Duration) (string, error) {
-	args := string(c.Args)
+func wrap(p *browser.Page, c *check) (string, error) {
+	args, run := string(c.Args), fmt.Sprintf(timed, c.Timeout.D().Milliseconds())
 	if args == "" {
 		args = "{}"
 	}
-	source := strings.TrimRight(strings.TrimSpace(c.JS), ";")
-	expression := fmt.Sprintf(script, args, most.Milliseconds(), "return (\n"+source+"\n);")
-	if p.Compile(expression) == nil {
-		return expression, nil
+	if c.World == ownWorld {
+		run = untimed
 	}
-	body := fmt.Sprintf(script, args, most.Milliseconds(), "\n"+c.JS+"\n")
+	source := strings.TrimRight(strings.TrimSpace(c.JS), ";")
+	expression := fmt.Sprintf(script, args, "return (\n"+source+"\n);", run)
+	err := p.Compile(expression)
+	if mistake := (*browser.Exception)(nil); err == nil || !errors.As(err, &mistake) {
+		return expression, err
+	}
+	body := fmt.Sprintf(script, args, "\n"+c.JS+"\n", run)
 	return body, p.Compile(body)
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,11 +27,12 @@ import (
 type Browser struct {
 	Version string // product and version, e.g. "HeadlessChrome/156.0.8078.108"
 
-	ctx   context.Context // of the driver; its end is the browser's
-	stop  context.CancelFunc
-	tree  *proc.Tree
-	cmd   *exec.Cmd
-	words *tail
+	ctx    context.Context // of the driver; its end is the browser's
+	stop   context.CancelFunc
+	tree   *proc.Tree
+	cmd    *exec.Cmd
+	words  *tail
+	folder string
 }
 
 const (
@@ -38,12 +40,21 @@ const (
 	leftFor  = time.Second     // for its helpers
 )
 
-// start starts the program at path. It returns when the browser answers. A browser that ends by
-// itself is started once more.
-func start(ctx context.Context, path string, s *Settings, launch time.Duration, scratch string) (*Browser, error) {
-	b, err := startOnce(ctx, path, s, launch, scratch)
+// A launch is what a browser is started with.
+type launch struct {
+	path    string // of the program
+	set     *Settings
+	origin  string        // all that it may reach
+	most    time.Duration // until it answers
+	scratch string        // where its folder goes
+}
+
+// start starts the program. It returns when the browser answers. A browser that ends by itself is started
+// once more.
+func (l *launch) start(ctx context.Context) (*Browser, error) {
+	b, err := l.once(ctx)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, errSilent) {
-		b, err = startOnce(ctx, path, s, launch, scratch)
+		b, err = l.once(ctx)
 	}
 	return b, err
 }
@@ -51,17 +62,13 @@ func start(ctx context.Context, path string, s *Settings, launch time.Duration, 
 // errSilent says that a browser did not answer in time.
 var errSilent = errors.New("no answer from the browser")
 
-func startOnce(ctx context.Context, path string, s *Settings, launch time.Duration, scratch string) (*Browser, error) {
-	folder, err := os.MkdirTemp(scratch, "browser-*")
+func (l *launch) once(ctx context.Context) (*Browser, error) {
+	folder, err := l.folder()
 	if err != nil {
 		return nil, err
 	}
-	b := &Browser{tree: proc.NewTree(), words: &tail{}}
-	options, err := b.options(path, s, folder)
-	if err != nil {
-		return nil, err
-	}
-	allocator, stopAllocator := chromedp.NewExecAllocator(context.WithoutCancel(ctx), options...)
+	b := &Browser{tree: proc.NewTree(), words: &tail{}, folder: folder}
+	allocator, stopAllocator := chromedp.NewExecAllocator(context.WithoutCancel(ctx), b.options(l)...)
 	var cancel context.CancelFunc
 	b.ctx, cancel = chromedp.NewContext(allocator, chromedp.WithErrorf(func(string, ...any) {}), chromedp.WithLogf(func(string, ...any) {}))
 	b.stop = func() {
@@ -70,10 +77,12 @@ func startOnce(ctx context.Context, path string, s *Settings, launch time.Durati
 	}
 	ready := make(chan error, 1)
 	go func() { ready <- b.begin() }()
-	timer := time.NewTimer(launch)
+	timer := time.NewTimer(l.most)
 	defer timer.Stop()
+	begun := false
 	select {
 	case err = <-ready:
+		begun = true
 	case <-timer.C:
 		err = errSilent
 	case <-ctx.Done():
@@ -83,9 +92,28 @@ func startOnce(ctx context.Context, path string, s *Settings, launch time.Durati
 		b.tree.Root(chromedp.FromContext(b.ctx).Browser.Process().Pid)
 		return b, nil
 	}
+	b.stop()
+	if !begun {
+		<-ready // it may have been about to start the program
+	}
 	b.Close()
-	return nil, b.startFailure(ctx, err, path, s, launch)
+	return nil, l.failure(ctx, err, b.words.String())
 }
+
+// folder makes the folder of one browser: a fresh profile, so that the lock of a dead browser is never met, and a
+// place for its temporary files.
+func (l *launch) folder() (string, error) {
+	folder, err := os.MkdirTemp(l.scratch, "browser-*")
+	for _, dir := range []string{profileIn(folder), tmpIn(folder)} {
+		if err == nil {
+			err = os.Mkdir(dir, 0o700)
+		}
+	}
+	return folder, err
+}
+
+func profileIn(folder string) string { return filepath.Join(folder, "profile") }
+func tmpIn(folder string) string     { return filepath.Join(folder, "tmp") }
 
 // begin starts the program, waits until it answers, and closes the empty tab that it opens by itself: nobody looks
 // at it, and it has a process of its own.
@@ -110,13 +138,13 @@ func (b *Browser) begin() error {
 	return nil
 }
 
-func (b *Browser) startFailure(ctx context.Context, err error, path string, s *Settings, launch time.Duration) error {
+// failure says why no browser was started, in its own words.
+func (l *launch) failure(ctx context.Context, err error, words string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	words := b.words.String()
 	if errors.Is(err, errSilent) {
-		u := s.unavailable("stalled", fmt.Sprintf("%s did not answer within %v of its start (waits.launch)", path, launch), words)
+		u := l.set.unavailable("stalled", fmt.Sprintf("%s did not answer within %v of its start (waits.launch)", l.path, l.most), words)
 		return errors.Join(u, errSilent)
 	}
 	said := strings.TrimSpace(words)
@@ -127,43 +155,32 @@ func (b *Browser) startFailure(ctx context.Context, err error, path string, s *S
 	if len(lines) > 3 {
 		lines = lines[len(lines)-3:]
 	}
-	message := fmt.Sprintf("%s does not start: %s", path, strings.Join(lines, "; "))
+	message := fmt.Sprintf("%s does not start: %s", l.path, strings.Join(lines, "; "))
 	if strings.Contains(said, "--no-sandbox") && os.Getuid() == 0 {
 		message += " (as root it needs the flag --no-sandbox)"
 	}
-	return s.unavailable("config", message, words)
+	return l.set.unavailable("config", message, words)
 }
 
-// options returns what the driver starts the program with: a fresh profile, so that the lock of a
-// dead browser is never met, an environment of its own, and a bound for memory.
-func (b *Browser) options(path string, s *Settings, folder string) ([]chromedp.ExecAllocatorOption, error) {
-	profile, tmp := filepath.Join(folder, "profile"), filepath.Join(folder, "tmp")
-	for _, dir := range []string{profile, tmp} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, err
-		}
-	}
-	env := proc.Environ(nil, map[string]string{"HOME": folder, "TMPDIR": tmp, "TZ": "UTC", "LANG": "C.UTF-8", "DBUS_SESSION_BUS_ADDRESS": "disabled:"})
+// options returns what the driver starts the program with: a profile and an environment of its own, and a bound for
+// memory.
+func (b *Browser) options(l *launch) []chromedp.ExecAllocatorOption {
+	env := proc.Environ(nil, map[string]string{"HOME": b.folder, "TMPDIR": tmpIn(b.folder), "TZ": "UTC", "LANG": "C.UTF-8", "DBUS_SESSION_BUS_ADDRESS": "disabled:"})
 	options := []chromedp.ExecAllocatorOption{
-		chromedp.ExecPath(path), chromedp.NoInheritEnv, chromedp.Env(append(env, b.tree.Mark)...),
+		chromedp.ExecPath(l.path), chromedp.NoInheritEnv, chromedp.Env(append(env, b.tree.Mark)...),
 		chromedp.CombinedOutput(b.words),
 		chromedp.ModifyCmdFunc(func(cmd *exec.Cmd) {
 			detach(cmd)
-			limits := proc.Limits{MemoryBytes: s.MemoryMB << 20}
+			limits := proc.Limits{MemoryBytes: l.set.MemoryMB << 20}
 			cmd.Path, cmd.Args = limits.Wrap(cmd.Path, cmd.Args)
 			b.cmd = cmd
 		}),
 	}
-	flags := s.flags(profile)
-	names := make([]string, 0, len(flags))
-	for name := range flags {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	flags := l.set.flags(profileIn(b.folder), l.origin)
+	for _, name := range slices.Sorted(maps.Keys(flags)) {
 		options = append(options, chromedp.Flag(name, flags[name]))
 	}
-	return options, nil
+	return options
 }
 
 // Close ends the browser with everything it started and says what could not be ended. It may be
@@ -183,6 +200,7 @@ func (b *Browser) Close() (survivors []string) {
 	}
 	_, left := b.tree.End(leftFor)
 	b.tree = nil
+	_ = os.RemoveAll(b.folder) // what stays goes with the folder that it is in
 	for _, p := range left {
 		survivors = append(survivors, fmt.Sprintf("%d (%s)", p.Pid, p.Command))
 	}

@@ -8,6 +8,7 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -101,6 +102,9 @@ func nothingLeft(t *testing.T, folder string, browsers ...int) {
 	if list := working(folder, browsers...); len(list) > 0 {
 		t.Errorf("left behind: %v", list)
 	}
+	if list, _ := filepath.Glob(folder + "/browser-*"); len(list) > 0 {
+		t.Errorf("left behind: %v", list)
+	}
 }
 
 // working lists the processes that have a folder in their environment or arguments, or are in the group of
@@ -175,6 +179,21 @@ func TestPages(t *testing.T) {
 			ok: func(r Record) bool {
 				return !r.Idle && strings.Contains(strings.Join(r.Cut, " "), "/never.css") && len(r.Warnings) > 0
 			}},
+		{name: "script never answers", page: `<link rel="stylesheet" href="/never.css"><script>1</script><script src="/never.js"></script>` + green + `<script>document.title="read on"</script>`,
+			ok: func(r Record) bool {
+				return !r.Idle && r.Title == "read on" && r.Loads == 1 && len(r.Missing) == 0 && strings.Contains(strings.Join(r.Cut, " "), "/never.js")
+			}},
+		{name: "the document never ends", handler: func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = w.Write([]byte("<!DOCTYPE html>" + green))
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}, ok: func(r Record) bool { return !r.Idle && strings.Contains(strings.Join(r.Cut, " "), "stopped") }},
+		{name: "streams", page: green + `<script>const bad=()=>document.body.style.background="#f00",x=new XMLHttpRequest();new EventSource("/stream").onerror=bad;
+			fetch("/stream").then(r=>r.text()).then(bad,bad);x.open("GET","/never");x.onerror=x.onabort=bad;x.send()</script><img src="/never.png" onerror="bad()">`,
+			ok: func(r Record) bool { return !r.Idle && len(r.Missing) == 0 && r.BadImages == 0 }},
+		{name: "workers", page: green + `<script>new Worker("/w.js");new SharedWorker("/w.js");new Worker(URL.createObjectURL(new Blob(["for(;;);"])))</script>`,
+			ok: func(r Record) bool { return r.Idle && len(r.Warnings) == 0 }},
 		{name: "image never answers", page: green + `<img src="/never.png">`, ok: func(r Record) bool { return !r.Idle }},
 		{name: "font never answers", page: `<style>@font-face{font-family:F;src:url(/never.woff2)} h1{font-family:F,sans-serif}</style>` + green,
 			ok: func(r Record) bool { return !r.Idle && len(r.Warnings) > 0 }},
@@ -203,6 +222,12 @@ func TestPages(t *testing.T) {
 			ok: func(r Record) bool { return r.Loads == 3 && len(r.Warnings) > 0 }},
 		{name: "goes to another page", page: `<body><script>setTimeout(()=>location="/green",300)</script>`,
 			ok: func(r Record) bool { return r.URL == "/green" && r.Loads == 2 && len(r.Warnings) > 0 }},
+		{name: "goes to another page when it is at rest", page: `<body><script>setTimeout(()=>location="/green",800)</script>`,
+			ok: func(r Record) bool { return r.URL == "/green" && r.Loads == 2 }},
+		{name: "reloads when scrolled", page: green + `<div style="height:2000px"></div><script>onscroll=()=>location.reload()</script>`,
+			ok: func(r Record) bool { return r.Loads == 3 && r.Height > 2000 }},
+		{name: "goes to what it made", page: `<body><script>setTimeout(()=>location=URL.createObjectURL(new Blob(["` + `<body style=background:#0a0>"],{type:"text/html"})),100)</script>`,
+			ok: func(r Record) bool { return r.URL == "blob:" && r.Loads == 2 }},
 		{name: "goes away", page: green + `<script>setTimeout(()=>location="http://outside.example/",100)</script>`,
 			ok: func(r Record) bool { return r.URL == "/page" && len(r.Refused) == 1 }},
 		{name: "meta refresh outside", page: `<meta http-equiv="refresh" content="0;url=http://outside.example/">` + green,
@@ -215,7 +240,7 @@ func TestPages(t *testing.T) {
 				return r.ErrorCount == 2 && strings.Contains(r.Errors[0], "TypeError") && strings.Contains(r.Errors[1], "late")
 			}},
 		{name: "heap bomb", page: green + `<script>onload=()=>setTimeout(()=>{const a=[];for(;;)a.push(new Array(1e5).fill(Math.random()))},50)</script>`,
-			category: "screenshot_failed", message: "crashed"},
+			waits: func(w *Waits) { w.Command = Duration(time.Minute) }, category: "screenshot_failed", message: "crashed"}, // a busy machine is slow to fill its memory
 		{name: "buffer bomb", page: green + `<script>const a=[];try{for(let i=0;i<64;i++){const b=new Uint8Array(2**28);b.fill(1);a.push(b)}}catch(e){document.title=e.name}</script>`,
 			ok: func(r Record) bool { return r.Title == "RangeError" }},
 		{name: "grows while scrolled", page: green + `<div id="b"></div><script>onscroll=()=>{const d=document.createElement("div");d.style.height="1000px";b.append(d)};b.style.height="600px"</script>`,
@@ -233,6 +258,13 @@ func TestPages(t *testing.T) {
 			handlers := map[string]http.HandlerFunc{"/sw.js": func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", "text/javascript")
 				_, _ = w.Write([]byte("onfetch=e=>e.respondWith(new Response('x'))"))
+			}, "/w.js": func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "text/javascript")
+			}, "/stream": func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				_, _ = w.Write([]byte("data: x\n\n"))
+				_ = http.NewResponseController(w).Flush()
+				<-r.Context().Done()
 			}}
 			if c.handler != nil {
 				handlers["/page"] = c.handler
@@ -265,6 +297,129 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// What requests and scripts do in any order, or as often as they like, is told in one way.
+func TestOrder(t *testing.T) {
+	l := newLedger("http://127.0.0.1:1")
+	for n := mostNoted + 9; n > 0; n-- {
+		l.got(fmt.Sprintf("http://127.0.0.1:1/%02d", n), 404)
+		l.refused(fmt.Sprintf("http://h%02d/", n))
+	}
+	for range mostEvents + 9 {
+		l.said(true, "blob:http://127.0.0.1:1/3ce74fb8-9c95-4b76-b5dd-daccd694c5b8 broke")
+	}
+	r := l.copy()
+	if len(r.Missing) != mostNoted || r.Missing[0] != "/01: status 404" || !slices.IsSorted(r.Missing) || r.Refused[0] != "http://h01" || !slices.IsSorted(r.Refused) {
+		t.Errorf("missing %q, refused %q; want the first %d in order", r.Missing, r.Refused, mostNoted)
+	}
+	if r.ErrorCount != mostEvents || !slices.Equal(r.Errors, []string{"blob: broke"}) {
+		t.Errorf("%d errors %q", r.ErrorCount, r.Errors)
+	}
+}
+
+// A page reaches its own server and nothing else on this machine, whatever it uses for it.
+func TestOutside(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var reached []string
+	reach := func(how string) {
+		mu.Lock()
+		defer mu.Unlock()
+		reached = append(reached, how)
+	}
+	other := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { reach(r.URL.Path) }))
+	other.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			reach("connection")
+		}
+	}
+	other.Start()
+	defer other.Close()
+	there := other.Listener.Addr().String()
+	udp, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for b := make([]byte, 100); ; {
+			if _, _, err := udp.ReadFrom(b); err != nil {
+				return
+			}
+			reach("datagram")
+		}
+	}()
+	defer udp.Close()
+	use := `fetch("http://` + there + `/fetch",{mode:"no-cors"}).catch(()=>{});try{new WebSocket("ws://` + there + `/socket")}catch{};try{new EventSource("http://` + there + `/events")}catch{};`
+	script := func(text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/javascript")
+			_, _ = w.Write([]byte(text))
+		}
+	}
+	s := site(t, map[string]string{"/page": `<!DOCTYPE html><link rel="preconnect" href="http://` + there + `"><link rel="prefetch" href="http://` + there + `/prefetch">
+		<script type="speculationrules">{"prefetch":[{"urls":["http://` + there + `/ahead"],"eagerness":"immediate"}],"prerender":[{"urls":["/ahead"],"eagerness":"immediate"}]}</script>` + green + `
+		<img src="/away"><iframe src="/away"></iframe><iframe sandbox="allow-scripts" srcdoc="<script>new Worker(URL.createObjectURL(new Blob(['fetch(\'http://` + there + `/sandbox\')'])))</script>"></iframe>
+		<script>` + use + `navigator.sendBeacon("http://` + there + `/beacon");open("http://` + there + `/window");
+		new Worker("/use.js");new Worker("/import.js",{type:"module"});new SharedWorker("/use.js");navigator.serviceWorker.register("/use.js").catch(()=>{});
+		for(const urls of ["stun:` + udp.LocalAddr().String() + `","turn:` + there + `?transport=tcp"]){const p=new RTCPeerConnection({iceServers:[{urls,username:"a",credential:"b"}]});p.createDataChannel("x");p.createOffer().then(o=>p.setLocalDescription(o))}</script>`,
+		"/ahead": `<script>` + use + `</script>`,
+	}, map[string]http.HandlerFunc{
+		"/use.js": script(use + `try{importScripts("http://` + there + `/import")}catch{};try{new Worker("/nested.js")}catch{}`), "/nested.js": script(use), "/import.js": script(`import "http://` + there + `/module"`),
+		"/away": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://"+there+"/redirected", http.StatusFound)
+		},
+	})
+	if _, img, err := view(t, s.URL+"/page", short(), nil); err != nil || at(img, 399, 299) != "00aa00" {
+		t.Errorf("error %v, corner %s", err, at(img, 399, 299))
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(reached) > 0 {
+		t.Errorf("the page has reached %q of another server", reached)
+	}
+}
+
+// Addresses of this machine, however they are written, are the page's own origin as the browser writes it.
+func TestAddresses(t *testing.T) {
+	for _, c := range []struct{ address, want, reach string }{
+		{"http://127.0.0.1:80/a?b#c", "http://127.0.0.1/a?b#c", "127.0.0.1:80"},
+		{"HTTPS://127.0.0.2/", "https://127.0.0.2/", "127.0.0.2:443"},
+		{"http://[0:0:0::1]:8080/", "http://[::1]:8080/", "[::1]:8080"},
+		{"http://[::1]", "http://[::1]", "[::1]:80"},
+		{"http://[::ffff:127.0.0.1]:81/", "http://127.0.0.1:81/", "127.0.0.1:81"},
+		{"http://localhost/", "", ""},
+		{"http://127.1/", "", ""},
+		{"http://10.0.0.1/", "", ""},
+		{"ftp://127.0.0.1/", "", ""},
+	} {
+		u, err := loopback(c.address)
+		if err != nil {
+			if c.want != "" {
+				t.Errorf("%s: %v", c.address, err)
+			}
+			continue
+		}
+		rules := (&Settings{}).flags("", u.Scheme+"://"+u.Host)["host-resolver-rules"]
+		if u.String() != c.want || rules != "MAP "+c.reach+" "+c.reach+" , MAP * ~NOTFOUND" {
+			t.Errorf("%s: %s, %s; want %s, %s", c.address, u, rules, c.want, c.reach)
+		}
+	}
+	l, err := net.Listen("tcp", "[::1]:0")
+	if err != nil {
+		t.Skip("no IPv6 here")
+	}
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = w.Write([]byte("<!DOCTYPE html>" + green + "<script src='/x.js'></script>"))
+	}))
+	_ = s.Listener.Close()
+	s.Listener = l
+	s.Start()
+	defer s.Close()
+	if rec, img, err := view(t, s.URL+"/page", short(), nil); err != nil || at(img, 399, 299) != "00aa00" || len(rec.Refused) > 0 || rec.URL != "/page" {
+		t.Errorf("error %v, corner %s, record %+v", err, at(img, 399, 299), rec)
+	}
+}
+
 // What only some browsers ask for makes no difference between them.
 func TestIcon(t *testing.T) {
 	l := newLedger("http://127.0.0.1:1")
@@ -274,7 +429,7 @@ func TestIcon(t *testing.T) {
 		l.got(address, 404)
 		l.failed(string(id), "net::ERR_ABORTED", false)
 	}
-	if want := []string{"/x.png: status 404", "/x.png: net::ERR_ABORTED"}; !slices.Equal(l.rec.Missing, want) {
+	if want := []string{"/x.png: net::ERR_ABORTED", "/x.png: status 404"}; !slices.Equal(l.rec.Missing, want) {
 		t.Errorf("missing %q, want %q", l.rec.Missing, want)
 	}
 }
@@ -293,6 +448,7 @@ func TestTwice(t *testing.T) {
 		{"tab crashes always", crash, true, "screenshot_failed", 2},
 		{"browser is killed once", kill, false, "", 2},
 		{"browser is killed always", kill, true, "screenshot_failed", 2},
+		{"browser is killed while nothing is asked", killInPause, false, "", 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -325,6 +481,13 @@ func kill(p *Page) error {
 	}
 	_, err := p.Picture(nil)
 	return err
+}
+
+func killInPause(p *Page) error {
+	if err := chromedp.FromContext(p.ctx).Browser.Process().Kill(); err != nil {
+		return err
+	}
+	return p.Pause(Duration(time.Minute))
 }
 
 // A person who stops the task is not taken for a fault of the page, and is not kept waiting.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -90,15 +91,15 @@ func (p *Page) send(f func(ctx context.Context) error) {
 	_ = f(ctx)
 }
 
-// decide lets a document load or does not: the page may not leave its origin, nor load itself
-// again and again, nor go anywhere once it stands still. A load that is refused leaves the page as it is.
+// decide lets a request go on or does not: the page may not leave its origin, nor load itself again and again, nor go
+// anywhere once it stands still; and it does without what never came. A load that is refused leaves the page as it is.
 func (p *Page) decide(e *fetch.EventRequestPaused) {
 	outside := p.notes.outside(e.Request.URL)
 	if outside {
 		p.notes.refused(e.Request.URL)
 	}
-	main := p.loads.isMain(string(e.FrameID))
-	allowed := !outside && (!main || e.RedirectedRequestID != "" || p.loads.allow())
+	leads := e.ResourceType == network.ResourceTypeDocument && p.loads.isMain(string(e.FrameID)) && e.RedirectedRequestID == ""
+	allowed := !outside && !slices.Contains(p.notes.without, e.Request.URL) && (!leads || p.loads.allow())
 	p.send(func(ctx context.Context) error {
 		if allowed {
 			_, err := chromedp.Call(ctx, fetch.ContinueRequest, fetch.ContinueRequestParams{RequestID: e.RequestID})
@@ -199,12 +200,32 @@ func (l *loads) refusals() int {
 	return l.refused
 }
 
-// freeze refuses all loads from now on, and returns how many documents there were.
-func (l *loads) freeze() (shown int) {
+// freeze refuses all loads from now on, and returns how many documents there were, and whether another one may be on
+// its way.
+func (l *loads) freeze() (shown int, underWay bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.frozen = true
+	return l.shown, l.allowed > l.shown
+}
+
+// documents returns how many documents there were.
+func (l *loads) documents() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	return l.shown
+}
+
+// moreThan says whether there are more documents than that, or will be before long.
+func (l *loads) moreThan(ctx context.Context, shown int, most time.Duration) bool {
+	return l.until(ctx, most, func() bool { return l.shown > shown })
+}
+
+// has says whether the document that is shown has reached an event.
+func (l *loads) has(event string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.reached[l.current+" "+event]
 }
 
 func (l *loads) committed(frame, loader string) {
@@ -233,13 +254,18 @@ func (l *loads) signal() {
 
 // wait returns true when the document that is shown, whichever that is by then, has reached an event.
 func (l *loads) wait(ctx context.Context, event string, most time.Duration) bool {
+	return l.until(ctx, most, func() bool { return l.reached[l.current+" "+event] })
+}
+
+// until returns true when done does. The lock is held while it is asked.
+func (l *loads) until(ctx context.Context, most time.Duration, done func() bool) bool {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
 	for {
 		l.mu.Lock()
-		done, changed := l.reached[l.current+" "+event], l.changed
+		yes, changed := done(), l.changed
 		l.mu.Unlock()
-		if done {
+		if yes {
 			return true
 		}
 		select {

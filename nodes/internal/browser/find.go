@@ -123,8 +123,13 @@ func (s *Settings) install(ctx context.Context, specDir, scratch string) *nodes.
 	return nil
 }
 
-// flags returns the command line for this machine, without those that the driver adds.
-func (s *Settings) flags(profile string) map[string]any {
+// flags returns the command line for this machine, without those that the driver adds. Nothing but the origin can be
+// reached.
+func (s *Settings) flags(profile, origin string) map[string]any {
+	scheme, server, _ := strings.Cut(origin, "://")
+	if !strings.Contains(server[strings.LastIndexByte(server, ']')+1:], ":") {
+		server += map[string]string{"http": ":80", "https": ":443"}[scheme]
+	}
 	f := map[string]any{
 		"headless":        true,
 		"user-data-dir":   profile,
@@ -134,9 +139,11 @@ func (s *Settings) flags(profile string) map[string]any {
 		// Pictures of tabs side by side: none is in the background.
 		"disable-background-timer-throttling": true, "disable-backgrounding-occluded-windows": true, "disable-renderer-backgrounding": true,
 
-		// Nothing talks to anybody. The page's server is an address, so no name needs to resolve.
-		"host-resolver-rules":           "MAP * ~NOTFOUND , EXCLUDE 127.0.0.1 , EXCLUDE [::1]",
-		"disable-background-networking": true, "disable-component-update": true, "disable-default-apps": true, "disable-domain-reliability": true,
+		// Nothing talks to anybody but the page's server. What is blocked in a tab covers neither its workers nor what
+		// the browser fetches ahead by itself; this does. A connection between browsers has rules of its own.
+		"host-resolver-rules":             fmt.Sprintf("MAP %s %s , MAP * ~NOTFOUND", server, server),
+		"force-webrtc-ip-handling-policy": "disable_non_proxied_udp",
+		"disable-background-networking":   true, "disable-component-update": true, "disable-default-apps": true, "disable-domain-reliability": true,
 		"disable-sync": true, "disable-client-side-phishing-detection": true, "safebrowsing-disable-auto-update": true, "metrics-recording-only": true,
 		"no-pings": true, "disable-extensions": true, "disable-breakpad": true, "disable-crash-reporter": true,
 		"disable-features": "Translate,MediaRouter,OptimizationHints,DialMediaRouteProvider,InterestFeedContentSuggestions",

@@ -13,12 +13,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A program that is killed leaves no browser behind.
+// A program that is killed leaves no browser behind, also where a script stands in front of that.
 func TestKilledHost(t *testing.T) {
-	t.Parallel()
+	set := DefaultSettings()
+	found, err := set.find(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, path := range map[string]string{"program": "", "script": script(t, found+` "$@"`)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			killedHost(t, path)
+		})
+	}
+}
+
+func killedHost(t *testing.T, path string) {
 	scratch := t.TempDir()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "BROWSER_TEST_HOST="+scratch)
+	cmd.Env = append(os.Environ(), "BROWSER_TEST_HOST="+scratch, "BROWSER_TEST_PATH="+path)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

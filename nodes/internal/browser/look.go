@@ -40,9 +40,10 @@ func Look(ctx context.Context, t *nodes.Task, job *Job) (version string, survivo
 		return "", nil, err
 	}
 	defer srv.Close()
+	l := &launch{path: path, set: job.Settings, origin: srv.origin, most: job.Waits.Launch.D(), scratch: t.Scratch}
 	done := make([]bool, len(job.Viewports))
 	for again := false; ; again = true {
-		b, err := start(ctx, path, job.Settings, job.Waits.Launch.D(), t.Scratch)
+		b, err := l.start(ctx)
 		if err != nil {
 			return version, survivors, err
 		}
@@ -106,7 +107,20 @@ func (b *Browser) visit(ctx context.Context, job *Job, srv *server, i int) error
 	v, most := job.Viewports[i], job.Waits.Viewport.D()
 	ctx, cancel := context.WithTimeoutCause(ctx, most, nodes.Fail("page_hang", fmt.Sprintf("%v: not done within %v (waits.viewport)", v, most)))
 	defer cancel()
-	p, err := b.open(ctx, srv.origin, v, job.Scale, job.Waits)
+	var without []string
+	for {
+		err := b.visitWithout(ctx, job, srv, i, without)
+		if h := (*held)(nil); errors.As(err, &h) && len(without) == 0 {
+			without = h.addresses
+			continue
+		}
+		return err
+	}
+}
+
+// visitWithout visits a viewport in a tab where the page does without what the addresses name.
+func (b *Browser) visitWithout(ctx context.Context, job *Job, srv *server, i int, without []string) error {
+	p, err := b.open(ctx, srv.origin, job.Viewports[i], job.Scale, job.Waits, without)
 	if err != nil {
 		return err
 	}

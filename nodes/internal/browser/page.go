@@ -29,24 +29,23 @@ import (
 var helpers string
 
 const (
-	world      = "dagrun" // the name of the helpers' JavaScript world
-	checkWorld = "checks" // that of what is evaluated for others
-
-	speed = 100_000 // at which animations and transitions run
+	world = "dagrun" // the name of the helpers' JavaScript world
+	speed = 100_000  // at which animations and transitions run
 )
 
 // A Page is a tab that shows the page at one viewport. Its methods are called from one goroutine.
 type Page struct {
 	Viewport Viewport
 
-	ctx    context.Context // of the tab, cancelled with the reason why it is of no more use
-	end    context.CancelCauseFunc
-	close  context.CancelFunc
-	waits  *Waits
-	notes  *ledger
-	origin string
-	loads  loads
-	frame  cdp.FrameID // the main one
+	ctx     context.Context // of the tab, cancelled with the reason why it is of no more use
+	end     context.CancelCauseFunc
+	close   context.CancelFunc
+	waits   *Waits
+	notes   *ledger
+	origin  string
+	browser context.Context
+	loads   loads
+	frame   cdp.FrameID // the main one
 }
 
 var (
@@ -54,14 +53,17 @@ var (
 	errDied    = errors.New("the browser ended")
 )
 
-// open opens a tab of its own, with cookies and storage of its own, and shows nothing in it yet.
-func (b *Browser) open(ctx context.Context, origin string, v Viewport, scale float64, waits *Waits) (*Page, error) {
-	p := &Page{Viewport: v, waits: waits, origin: origin, notes: newLedger(origin)}
+// open opens a tab of its own, with cookies and storage of its own, and shows nothing in it yet. The page will be
+// without what the addresses name.
+func (b *Browser) open(ctx context.Context, origin string, v Viewport, scale float64, waits *Waits, without []string) (*Page, error) {
+	p := &Page{Viewport: v, waits: waits, origin: origin, notes: newLedger(origin, without...), browser: b.ctx}
+	for _, address := range without {
+		p.cut("%s was not there after %v (waits.idle): the page is shown without it", p.notes.local(address), waits.Idle.D())
+	}
 	p.loads.init(waits.Navigations)
 	tab, closeTab := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext(), chromedp.WithListener(p.on))
 	p.ctx, p.end = context.WithCancelCause(tab)
 	stop := context.AfterFunc(ctx, func() { p.end(context.Cause(ctx)) })
-	context.AfterFunc(b.ctx, func() { p.end(errDied) })
 	p.close = func() {
 		stop()
 		p.end(errors.New("the tab is closed"))
@@ -90,7 +92,7 @@ func (p *Page) attach(tab context.Context) error {
 	case <-timer.C:
 		return nodes.Fail("stalled", fmt.Sprintf("%v: the browser opened no tab within %v (waits.launch)", p.Viewport, p.waits.Launch.D()))
 	case <-p.ctx.Done():
-		return p.explain("opening a tab", context.Cause(p.ctx))
+		return p.explain("opening a tab", p.cause())
 	}
 }
 
@@ -111,9 +113,9 @@ func (p *Page) prepare(scale float64) error {
 		step(p, animation.SetPlaybackRate, animation.SetPlaybackRateParams{PlaybackRate: speed}),
 		step(p, network.SetBypassServiceWorker, network.SetBypassServiceWorkerParams{Bypass: true}),
 		step(p, network.SetBlockedURLs, network.SetBlockedURLsParams{URLPatterns: []*network.BlockPattern{
-			{URLPattern: p.origin + "/*", Block: false}, {URLPattern: "*://*:*/*", Block: true},
+			{URLPattern: pattern(p.origin) + "/*", Block: false}, {URLPattern: "*://*:*/*", Block: true},
 		}}),
-		step(p, fetch.Enable, fetch.EnableParams{Patterns: []*fetch.RequestPattern{{URLPattern: "*", ResourceType: network.ResourceTypeDocument}}}),
+		step(p, fetch.Enable, fetch.EnableParams{Patterns: p.watched()}),
 		step(p, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{
 			Source: helpers + ".freeze()", WorldName: world,
 		}),
@@ -139,6 +141,26 @@ func (p *Page) prepare(scale float64) error {
 	p.frame = tree.FrameTree.Frame.ID
 	p.loads.main(string(p.frame))
 	return nil
+}
+
+// pattern writes an origin as a pattern of addresses: the colons of an IPv6 address would begin names in it.
+func pattern(origin string) string {
+	before, host, _ := strings.Cut(origin, "[")
+	host, after, v6 := strings.Cut(host, "]")
+	if !v6 {
+		return origin
+	}
+	return before + "[" + strings.ReplaceAll(host, ":", `\:`) + "]" + after
+}
+
+// watched are the requests that decide is asked about.
+func (p *Page) watched() []*fetch.RequestPattern {
+	list := []*fetch.RequestPattern{{URLPattern: "*", ResourceType: network.ResourceTypeDocument}}
+	literal := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`)
+	for _, address := range p.notes.without {
+		list = append(list, &fetch.RequestPattern{URLPattern: literal.Replace(address)})
+	}
+	return list
 }
 
 func step[P, R any](p *Page, cmd cdp.Command[P, R], params P) func() error {
@@ -181,8 +203,11 @@ func (p *Page) explain(what string, err error) error {
 		return nil
 	}
 	var exit *exec.ExitError
-	if errors.As(err, &exit) || errors.Is(context.Cause(p.ctx), errDied) {
+	if errors.As(err, &exit) || errors.Is(p.cause(), errDied) {
 		return fmt.Errorf("%w during %s: %v", errDied, what, err) // before Canceled, which it is too
+	}
+	if errors.Is(err, chromedp.ErrTargetDetached) {
+		return p.fail("the page closed itself")
 	}
 	if strings.Contains(err.Error(), "Not attached to an active page") { // its process is gone: the event that says so is on its way
 		select {
@@ -190,7 +215,7 @@ func (p *Page) explain(what string, err error) error {
 		case <-time.After(closeFor):
 		}
 	}
-	if cause := context.Cause(p.ctx); cause != nil {
+	if cause := p.cause(); cause != nil {
 		return cause
 	}
 	var failure *nodes.Error
@@ -198,6 +223,15 @@ func (p *Page) explain(what string, err error) error {
 		return err
 	}
 	return &nodes.Error{Category: "screenshot_failed", Message: fmt.Sprintf("%v: %s", p.Viewport, what), Err: err}
+}
+
+// cause says why the tab is of no more use, nil as long as it is. The end of the browser comes to it without a reason.
+func (p *Page) cause() error {
+	cause := context.Cause(p.ctx)
+	if cause == context.Canceled && p.browser.Err() != nil {
+		return errDied
+	}
+	return cause
 }
 
 // help calls one of the helpers in page.js and decodes what it returns. most bounds the answer.
@@ -240,8 +274,13 @@ func (p *Page) isolated(name string) (runtime.ExecutionContextID, error) {
 }
 
 // Record returns what is known of the page so far.
-func (p *Page) Record() Record {
-	p.notes.mu.Lock()
-	defer p.notes.mu.Unlock()
-	return p.notes.rec
+func (p *Page) Record() Record { return p.notes.copy() }
+
+// Gone says why the page can be asked nothing more: it crashed, the browser ended, the time is over, or the task was
+// stopped. It is nil as long as it can.
+func (p *Page) Gone() error {
+	if p.ctx.Err() == nil {
+		return nil
+	}
+	return p.cause()
 }

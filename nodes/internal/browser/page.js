@@ -8,6 +8,14 @@ const doc = name => {
 };
 const scrolling = () => doc('scrollingElement') || doc('documentElement');
 
+// The same of an element: a form has its fields in the place of them.
+const own = (e, name) => {
+  if (!(e instanceof HTMLFormElement)) return typeof e[name] === 'function' ? e[name].bind(e) : e[name];
+  const v = Reflect.get(HTMLFormElement.prototype, name, e);
+  return typeof v === 'function' ? v.bind(e) : v;
+};
+const above = e => own(e, 'parentElement') || own(e, 'getRootNode')().host;
+
 return {
   // Animations end at once; switching them off would keep what fades in invisible. auto is 0s for those that follow
   // time, and leaves those that follow scrolling alone. Transitions, whose end scripts wait for, and what is out of this
@@ -19,8 +27,8 @@ return {
   }`,
 
   freeze() {
-    const own = globalThis.dagrunSheet;
-    if (!own || !doc('adoptedStyleSheets').includes(own)) {
+    const kept = globalThis.dagrunSheet;
+    if (!kept || !doc('adoptedStyleSheets').includes(kept)) {
       const sheet = new CSSStyleSheet();
       sheet.replaceSync(this.style);
       Reflect.set(Document.prototype, 'adoptedStyleSheets', [...doc('adoptedStyleSheets'), sheet], document);
@@ -29,7 +37,9 @@ return {
   },
 
   // Those that ran before the style was there, that scripts have made, or that are in a shadow tree. What follows
-  // the scroll position of the whole page stays with it; what follows that of an element is past its end.
+  // the scroll position of the whole page stays with it. A tall picture shows all at once, nothing comes into view and
+  // leaves it: what follows the way of an element through the view is as in its middle, what follows the scroll
+  // position of an element is past its end.
   finish() {
     this.freeze();
     let n = 0;
@@ -38,8 +48,9 @@ return {
         if (a.playState === 'finished' || this.followsPage(a.timeline)) continue;
         n++;
         try {
-          a.finish();
-          if (a.timeline !== doc('timeline')) { a.commitStyles(); a.cancel(); } // a tall picture shows all at once: nothing comes into view
+          if (this.comesIntoView(a.timeline)) a.currentTime = CSS.percent(50).sub(a.startTime ?? CSS.percent(0)); // its own time begins with its range
+          else a.finish();
+          if (a.timeline !== doc('timeline')) { a.commitStyles(); a.cancel(); }
         } catch { a.cancel(); } // endless ones cannot be finished
       }
     }
@@ -48,40 +59,55 @@ return {
     return n;
   },
 
+  comesIntoView: timeline => typeof ViewTimeline === 'function' && timeline instanceof ViewTimeline,
+
   followsPage(timeline) {
-    return typeof ScrollTimeline === 'function' && timeline instanceof ScrollTimeline
-      && !(typeof ViewTimeline === 'function' && timeline instanceof ViewTimeline);
+    return typeof ScrollTimeline === 'function' && timeline instanceof ScrollTimeline && !this.comesIntoView(timeline);
   },
 
-  // Animations of SVG's own stand at the end of the last one that has an end.
+  // Animations of SVG's own stand at the end of the last one that has an end. One that is past it does not tell any more
+  // when it began.
   finishSVG(svg) {
     if (svg.ownerSVGElement || !svg.querySelector('animate, animateTransform, animateMotion, set')) return;
-    let end = 0;
+    const ends = globalThis.dagrunEnds ??= new WeakMap();
+    let end = ends.get(svg) || 0;
     for (const a of svg.querySelectorAll('animate, animateTransform, animateMotion, set')) {
       const times = Number(a.getAttribute('repeatCount') || 1);
       if (!Number.isFinite(times) || a.getAttribute('repeatDur') === 'indefinite') continue;
       try { end = Math.max(end, a.getStartTime() + a.getSimpleDuration() * times); } catch { } // waits for an event, or has no end
     }
+    ends.set(svg, end);
     svg.pauseAnimations();
     svg.setCurrentTime(end);
   },
 
-  // The document and the shadow trees in it that are open, in the first part of a huge page.
-  roots() {
-    const roots = [document], walk = doc('createTreeWalker')(document, NodeFilter.SHOW_ELEMENT);
-    for (let n = 0; n < 20000 && walk.nextNode(); n++) {
-      if (walk.currentNode.shadowRoot) roots.push(walk.currentNode.shadowRoot);
+  // The document and the shadow trees in it that are open, in the first part of a huge page. see is given each element.
+  roots(see = () => {}) {
+    const roots = [document];
+    for (let n = 0, i = 0; i < roots.length; i++) {
+      const walk = doc('createTreeWalker')(roots[i], NodeFilter.SHOW_ELEMENT);
+      for (; n < 20000 && walk.nextNode(); n++) {
+        see(walk.currentNode);
+        const shadow = own(walk.currentNode, 'shadowRoot');
+        if (shadow) roots.push(shadow);
+      }
     }
     return roots;
   },
 
+  // Lays out and draws what waits for that until it comes near the view: a tall picture shows it from afar.
+  unfold() {
+    const waiting = [];
+    this.roots(e => { if (getComputedStyle(e).contentVisibility === 'auto') waiting.push(e); });
+    for (const e of waiting) own(e, 'style')?.setProperty('content-visibility', 'visible', 'important');
+  },
+
   sleep: ms => new Promise(done => setTimeout(done, ms)),
 
-  // Two frames, or half a second where none are drawn.
-  async frames() {
-    const frame = () => new Promise(done => requestAnimationFrame(done));
-    await Promise.race([frame().then(frame), this.sleep(500)]);
-  },
+  // The next frame, or half a second where none are drawn.
+  frame() { return Promise.race([new Promise(done => requestAnimationFrame(() => done(true))), this.sleep(500)]); },
+
+  async frames() { await this.frame() && await this.frame(); },
 
   // Whether there is anything that could be drawn: a script that leads on before the body stops the parser.
   there() { return doc('body') != null || doc('documentElement') != null && !(document instanceof HTMLDocument); },
@@ -91,7 +117,7 @@ return {
     let last = performance.now();
     const begin = last, calm = Math.min(least, 100);
     const seen = new MutationObserver(() => { last = performance.now(); });
-    seen.observe(document, {subtree: true, childList: true, attributes: true, characterData: true});
+    for (const root of this.roots()) seen.observe(root, {subtree: true, childList: true, attributes: true, characterData: true});
     for (let now = begin; ; now = performance.now()) {
       const left = Math.max(begin + least, last + calm) - now;
       if (left <= 0 || now - begin > most) { seen.disconnect(); return left <= 0; }
@@ -123,10 +149,10 @@ return {
       return ctx.getImageData(0, 0, size, size).data.join();
     };
     const like = new Map();
-    const texts = doc('createTreeWalker')(doc('documentElement'), NodeFilter.SHOW_TEXT), end = performance.now() + 500;
-    for (let n = 0; n < 20000 && known.size < 500 && performance.now() < end && texts.nextNode(); n++) {
+    const texts = doc('createTreeWalker')(doc('documentElement'), NodeFilter.SHOW_TEXT);
+    for (let n = 0; n < 20000 && known.size < 500 && texts.nextNode(); n++) {
       const rare = texts.currentNode.data.match(/[^\u0000-\u02ff\p{M}\p{Cc}\p{Cf}\p{Cs}\p{Z}]/gu), e = texts.currentNode.parentElement;
-      if (!rare || !e || !e.checkVisibility()) continue;
+      if (!rare || !e || !own(e, 'checkVisibility')()) continue;
       const family = getComputedStyle(e).fontFamily;
       ctx.font = `16px ${family}`;
       if (!like.has(family)) like.set(family, drawn(never));
@@ -139,45 +165,63 @@ return {
     return [...missing].sort().slice(0, 40);
   },
 
+  // Images that are loading, in time or not. One that waits to be seen, and was not while the page was scrolled through,
+  // is waited for by nobody; one that came in time is there already.
   async images(ms) {
-    const all = [...doc('images')];
-    const settled = i => i.complete || new Promise(done => { i.addEventListener('load', done); i.addEventListener('error', done); });
+    const all = this.roots().flatMap(root => [...Reflect.get(root === document ? Document.prototype : DocumentFragment.prototype, 'querySelectorAll').call(root, 'img')]);
+    const settled = i => i.complete || i.loading === 'lazy' || new Promise(done => { i.addEventListener('load', done); i.addEventListener('error', done); });
     const drawn = i => i.naturalWidth > 0 ? i.decode().catch(() => {}) : null;
     const work = Promise.all(all.map(async i => { await settled(i); await drawn(i); }));
     const done = await Promise.race([work.then(() => true), this.sleep(ms).then(() => false)]);
     return {done, broken: all.filter(i => i.complete && !i.naturalWidth && i.currentSrc).length};
   },
 
-  // What scrolls: the page, or a box that fills most of a page that does not. Boxes are looked for from
+  // What scrolls: the page, or a box or frame that fills most of a page that does not. They are looked for from
   // some points of the view outwards, so that a huge page costs no more than a small one.
   scroller() {
     const page = scrolling();
     if (page.scrollHeight > innerHeight + 1) return page;
     const enough = innerWidth * innerHeight / 2;
     for (const [x, y] of [[.5, .5], [.5, .25], [.5, .75], [.25, .5], [.75, .5]]) {
-      for (let e = doc('elementFromPoint')(innerWidth * x, innerHeight * y); e && e !== page; e = e.parentElement || e.getRootNode().host) {
-        if (e.scrollHeight <= e.clientHeight + 1 || e.clientWidth * e.clientHeight < enough) continue;
-        if (/auto|scroll|overlay/.test(getComputedStyle(e).overflowY)) return e;
+      for (let e = this.at(innerWidth * x, innerHeight * y); e && e !== page; e = above(e)) {
+        if (own(e, 'clientWidth') * own(e, 'clientHeight') < enough) continue;
+        const inner = /^I?FRAME$/.test(own(e, 'tagName')) && e.contentDocument?.scrollingElement;
+        const s = inner || e, scrolls = inner || /auto|scroll|overlay/.test(getComputedStyle(e).overflowY);
+        if (scrolls && own(s, 'scrollHeight') > own(s, 'clientHeight') + 1) return s;
       }
     }
     return page;
   },
 
+  // The innermost element at a point, also within shadow trees that are open.
+  at(x, y) {
+    let e = doc('elementFromPoint')(x, y);
+    for (let inner; e && (inner = own(e, 'shadowRoot')?.elementFromPoint(x, y)) && inner !== e;) e = inner;
+    return e;
+  },
+
+  // The element of this document that scrolls, or the frame of what does.
+  boxOf(s) { return own(s, 'ownerDocument') === document ? s : own(s, 'ownerDocument').defaultView.frameElement; },
+
   // Lays out what scrolls within the page at its full height, so that the page shows all of it. Returns whether it does.
   unroll() {
-    const box = this.scroller(), want = box.scrollHeight;
+    const s = this.scroller(), box = this.boxOf(s), want = own(s, 'scrollHeight');
     globalThis.dagrunRolled = [];
-    for (let e = box; e; e = e.parentElement || e.getRootNode().host) {
-      globalThis.dagrunRolled.push([e, e.style.cssText, e.scrollTop]);
-      const set = {height: 'auto', 'max-height': 'none', overflow: 'visible', 'scroll-snap-type': 'none'};
+    for (let e = box; e; e = above(e)) {
+      const style = own(e, 'style');
+      globalThis.dagrunRolled.push([e, style.cssText, own(e, 'scrollTop')]);
+      const set = {height: e === box && s !== box ? want + 'px' : 'auto', 'max-height': 'none', overflow: 'visible', 'scroll-snap-type': 'none'};
       if (/fixed|absolute/.test(getComputedStyle(e).position)) set.position = 'static';
-      for (const name in set) e.style.setProperty(name, set[name], 'important');
+      for (const name in set) style.setProperty(name, set[name], 'important');
     }
     return this.pageHeight() >= want;
   },
 
   rollUp() {
-    for (const [e, style, top] of globalThis.dagrunRolled || []) { e.style.cssText = style; e.scrollTop = top; }
+    for (const [e, style, top] of globalThis.dagrunRolled || []) {
+      own(e, 'style').cssText = style;
+      own(e, 'scrollTo')({top, behavior: 'instant'});
+    }
     globalThis.dagrunRolled = [];
   },
 
@@ -186,14 +230,13 @@ return {
   },
 
   measure() {
-    const s = this.scroller(), page = scrolling();
-    const inner = s !== page;
+    const s = this.scroller(), page = scrolling(), inner = s !== page, box = this.boxOf(s);
     return {
       height: this.pageHeight(),
-      scroll: Math.ceil(s.scrollHeight), // what scroll pictures go through
-      view: inner ? s.clientHeight : innerHeight,
+      scroll: Math.ceil(own(s, 'scrollHeight')), // what scroll pictures go through
+      view: inner ? own(s, 'clientHeight') : innerHeight,
       overflow: Math.max(0, Math.ceil(page.scrollWidth - innerWidth)),
-      scroller: inner ? s.tagName.toLowerCase() + (s.id ? '#' + s.id : '') : '',
+      scroller: inner ? own(box, 'tagName').toLowerCase() + (own(box, 'id') ? '#' + own(box, 'id') : '') : '',
       dpr: devicePixelRatio, title: String(doc('title')).slice(0, 300), url: location.href.slice(0, 2000),
     };
   },
@@ -201,36 +244,46 @@ return {
   // Goes there and returns where that was.
   async scrollTo(y) {
     const s = this.scroller();
-    s.scrollTo({top: y, left: 0, behavior: 'instant'});
+    own(s, 'scrollTo')({top: y, left: 0, behavior: 'instant'});
     await this.frames();
     this.finish();
-    return Math.round(s.scrollTop);
+    return Math.round(own(s, 'scrollTop'));
   },
 
-  // Once through the page in half views, so that everything that waits to be seen has been seen: no later
-  // than ms, no further than most pixels.
-  async sweep(ms, most) {
+  // Once through the page from y on, in small steps, so that everything that waits to be seen has been seen, also where
+  // it wants to be in the middle of the view; with a rest at the bottom for scripts that wait until scrolling has ended.
+  // No later than ms, no further than most pixels.
+  async sweep(y, ms, most) {
     const end = performance.now() + ms;
-    let y = 0, cut = false;
+    let cut = false, rested = false;
+    this.unfold();
     for (;;) {
-      const s = this.scroller(), view = Math.min(s.clientHeight || innerHeight, innerHeight);
-      await this.scrollTo(y);
-      if (y + view >= s.scrollHeight) break;
+      const s = this.scroller(), view = Math.min(own(s, 'clientHeight') || innerHeight, innerHeight);
+      own(s, 'scrollTo')({top: y, left: 0, behavior: 'instant'});
+      await this.frame();
+      if (y + view >= own(s, 'scrollHeight')) {
+        if (rested || y === 0) break;
+        rested = true;
+        await this.sleep(200);
+        continue;
+      }
       if (performance.now() > end || y > most) { cut = true; break; }
-      y += Math.max(50, Math.floor(view / 2));
+      rested = false;
+      y += Math.max(50, Math.floor(view / 8));
     }
+    this.unfold();
     await this.scrollTo(0);
     return {cut, reached: y};
   },
 
   // Number of visible characters, up to a few: within the view, or within a strip of the page. A huge page is
-  // read for a second.
+  // read in part: by its nodes, not by the clock, so that it has the same number each time.
   text(strip) {
-    const enough = 2000, end = performance.now() + 1000;
-    let n = 0;
-    const shown = e => e.checkVisibility({opacityProperty: true, visibilityProperty: true, contentVisibilityAuto: true});
+    const enough = 2000;
+    let n = 0, left = 50000;
+    const shown = e => own(e, 'checkVisibility')({opacityProperty: true, visibilityProperty: true, contentVisibilityAuto: true});
     const clear = c => parseFloat(c.fontSize) < 1 || [c.color, c.webkitTextFillColor].some(colour => colour === 'transparent' || /^rgba\(.*,\s*0\)$|\/ 0\)$/.test(colour));
-    const css = (e, pseudo) => e.ownerDocument.defaultView.getComputedStyle(e, pseudo);
+    const css = (e, pseudo) => own(e, 'ownerDocument').defaultView.getComputedStyle(e, pseudo);
     const made = (e, pseudo) => {
       const c = css(e, pseudo), text = /^"(.*)"$/s.exec(c.content);
       return text && !clear(c) ? text[1].trim().length : 0;
@@ -244,24 +297,24 @@ return {
     const walk = (root, view, thorough) => {
       const seen = r => r.width > 0 && r.height > 0 && r.right > view.left && r.left < view.right && r.bottom > view.top && r.top < view.bottom;
       const element = e => {
-        if (e.shadowRoot) walk(e.shadowRoot, view, thorough);
-        const r = /^I?FRAME$/.test(e.tagName) && e.contentDocument?.body && shown(e) && e.getBoundingClientRect();
+        if (own(e, 'shadowRoot')) walk(own(e, 'shadowRoot'), view, thorough);
+        const r = /^I?FRAME$/.test(own(e, 'tagName')) && e.contentDocument?.body && shown(e) && e.getBoundingClientRect();
         if (r) {
           const x = r.left + e.clientLeft, y = r.top + e.clientTop;
           walk(e.contentDocument.body, {left: Math.max(view.left - x, 0), right: Math.min(view.right - x, e.clientWidth), top: Math.max(view.top - y, 0), bottom: Math.min(view.bottom - y, e.clientHeight)}, thorough);
         }
         if (!thorough) return;
-        const own = (words[e.tagName]?.(e) || '').trim().length + made(e, '::before') + made(e, '::after');
-        if (own && shown(e) && !clear(css(e)) && seen(e.getBoundingClientRect())) n += own;
+        const said = (words[own(e, 'tagName')]?.(e) || '').trim().length + made(e, '::before') + made(e, '::after');
+        if (said && shown(e) && !clear(css(e)) && seen(own(e, 'getBoundingClientRect')())) n += said;
       };
       const all = root.ownerDocument.createTreeWalker(root, NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT);
-      for (let t = all.currentNode; t && n < enough && performance.now() < end; t = all.nextNode()) {
+      for (let t = all.currentNode; t && n < enough && left-- > 0; t = all.nextNode()) {
         if (t.nodeType !== Node.TEXT_NODE) {
           if (t.nodeType === Node.ELEMENT_NODE) element(t);
           continue;
         }
-        const text = t.data.trim(), e = t.parentElement || t.getRootNode().host;
-        if (!text || !e || /^(SCRIPT|STYLE|NOSCRIPT|TEMPLATE|TITLE|TEXTAREA|OPTION)$/i.test(e.tagName) || !shown(e) || clear(css(e))) continue;
+        const text = t.data.trim(), e = above(t);
+        if (!text || !e || /^(SCRIPT|STYLE|NOSCRIPT|TEMPLATE|TITLE|TEXTAREA|OPTION)$/i.test(own(e, 'tagName')) || !shown(e) || clear(css(e))) continue;
         const range = t.ownerDocument.createRange();
         range.selectNodeContents(t);
         if ([...range.getClientRects()].some(seen)) n += text.length;

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -53,22 +54,24 @@ const icon = "/favicon.ico"
 
 // A ledger collects what events say. Its lock is never held while a command runs.
 type ledger struct {
-	mu     sync.Mutex
-	rec    Record
-	origin string
-	events int
-	asks   map[string]ask // by request id: what is under way
-	ended  chan struct{}  // closed when one has ended
+	mu      sync.Mutex
+	rec     Record
+	origin  string
+	without []string // addresses that are refused: they never came
+	events  int
+	asks    map[string]ask // by request id: what is under way
+	ended   chan struct{}  // closed when one has ended
 }
 
 // An ask is a request under way.
 type ask struct {
 	address, loader string
 	aside           bool // the page is there without it
+	blocks          bool // it may not be there without it
 }
 
-func newLedger(origin string) *ledger {
-	return &ledger{origin: origin, asks: map[string]ask{}, ended: make(chan struct{})}
+func newLedger(origin string, without ...string) *ledger {
+	return &ledger{origin: origin, without: without, asks: map[string]ask{}, ended: make(chan struct{})}
 }
 
 func (l *ledger) with(f func(r *Record)) {
@@ -77,20 +80,38 @@ func (l *ledger) with(f func(r *Record)) {
 	f(&l.rec)
 }
 
+// note keeps a text among the first ones.
 func note(list *[]string, text string) {
-	text = strings.Join(strings.Fields(proc.Printable(text)), " ")
-	if r := []rune(text); len(r) > mostMessage {
-		text = string(r[:mostMessage]) + "..."
-	}
+	text = tidy(text)
 	if len(*list) < mostNoted && !slices.Contains(*list, text) {
 		*list = append(*list, text)
 	}
 }
 
-// said notes a console error. It reports whether the page says too much to be listened to.
+// rank keeps a text in its order, which is not that of the events: requests end as they like.
+func rank(list *[]string, text string) {
+	text = tidy(text)
+	if i, there := slices.BinarySearch(*list, text); !there {
+		*list = slices.Insert(*list, i, text)
+		*list = (*list)[:min(len(*list), mostNoted)]
+	}
+}
+
+func tidy(text string) string {
+	text = strings.Join(strings.Fields(proc.Printable(text)), " ")
+	if r := []rune(text); len(r) > mostMessage {
+		text = string(r[:mostMessage]) + "..."
+	}
+	return text
+}
+
+// said notes a console message. It reports whether the page says too much to be listened to.
 func (l *ledger) said(isError bool, text string) (flood bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.events == mostEvents {
+		return false // until it is not listened to: how many come by then is chance
+	}
 	l.events++
 	if isError {
 		l.rec.ErrorCount++
@@ -106,13 +127,17 @@ func (l *ledger) asked(e *network.EventRequestWillBeSent) {
 	if len(l.asks) >= 10_000 || l.local(e.Request.URL) == icon {
 		return
 	}
-	switch a := (ask{address: e.Request.URL, loader: string(e.LoaderID)}); e.Type {
+	a := ask{address: e.Request.URL, loader: string(e.LoaderID)}
+	switch e.Type {
 	case network.ResourceTypeMedia, network.ResourceTypeEventSource, network.ResourceTypeWebSocket, network.ResourceTypePing, network.ResourceTypePrefetch, network.ResourceTypeManifest:
 		a.aside = true
-		fallthrough
-	default:
-		l.asks[string(e.RequestID)] = a
+	case network.ResourceTypeScript:
+		a.aside = a.loader == "" // of a worker, which alone is told when it is there
+		a.blocks = true
+	case network.ResourceTypeStylesheet:
+		a.blocks = true
 	}
+	l.asks[string(e.RequestID)] = a
 }
 
 // got notes the answer to a request.
@@ -120,11 +145,11 @@ func (l *ledger) got(address string, status int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if status >= 400 && l.local(address) != icon {
-		note(&l.rec.Missing, fmt.Sprintf("%s: status %d", l.local(address), status))
+		rank(&l.rec.Missing, fmt.Sprintf("%s: status %d", l.local(address), status))
 	}
 }
 
-// failed notes a request that got no answer. Cancelled ones are nobody's fault.
+// failed notes a request that got no answer. Cancelled ones are nobody's fault, and what is left out is told already.
 func (l *ledger) failed(id, why string, cancelled bool) {
 	l.mu.Lock()
 	a, known := l.asks[id]
@@ -134,8 +159,8 @@ func (l *ledger) failed(id, why string, cancelled bool) {
 	case !known:
 	case l.outside(a.address):
 		l.refused(a.address)
-	case !cancelled:
-		l.with(func(r *Record) { note(&r.Missing, l.local(a.address)+": "+why) })
+	case !cancelled && !slices.Contains(l.without, a.address):
+		l.with(func(r *Record) { rank(&r.Missing, l.local(a.address)+": "+why) })
 	}
 }
 
@@ -207,17 +232,31 @@ func (l *ledger) refused(address string) {
 	if err != nil {
 		return
 	}
-	l.with(func(r *Record) { note(&r.Refused, u.Scheme+"://"+u.Host) })
+	l.with(func(r *Record) { rank(&r.Refused, u.Scheme+"://"+u.Host) })
 }
 
-// pending returns own resources that never answered, sorted.
+// pending returns own resources that never answered, in order.
 func (l *ledger) pending() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var list []string
 	for _, a := range l.asks {
-		if !l.outside(a.address) {
-			note(&list, l.local(a.address))
+		if !l.outside(a.address) && !a.aside {
+			rank(&list, l.local(a.address))
+		}
+	}
+	return list
+}
+
+// blocking returns the addresses of scripts and style sheets that never answered: a page may not be read on or drawn
+// before they do.
+func (l *ledger) blocking() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var list []string
+	for _, a := range l.asks {
+		if a.blocks && !a.aside && !slices.Contains(list, a.address) {
+			list = append(list, a.address)
 		}
 	}
 	slices.Sort(list)
@@ -238,5 +277,20 @@ func (l *ledger) outside(address string) bool {
 	return false
 }
 
-// local takes the origin, which holds a port, out of a text.
-func (l *ledger) local(text string) string { return strings.ReplaceAll(text, l.origin, "") }
+// local takes the origin, which holds a port, out of a text, and the random names of what a script has made.
+func (l *ledger) local(text string) string {
+	return blobs.ReplaceAllString(strings.ReplaceAll(text, l.origin, ""), "blob:")
+}
+
+var blobs = regexp.MustCompile(`blob:(?:null)?/[0-9a-f-]{36}`)
+
+// copy returns the record as it is now.
+func (l *ledger) copy() Record {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.rec
+	for _, list := range []*[]string{&r.Refused, &r.Missing, &r.Errors, &r.FailedFonts, &r.Cut, &r.Warnings} {
+		*list = slices.Clone(*list)
+	}
+	return r
+}

@@ -40,7 +40,7 @@ func serve(t *nodes.Task, src *Source) (*server, error) {
 		if err != nil {
 			return nil, nodes.Permanent(&nodes.Error{Category: "config", Message: "page.url", Err: err})
 		}
-		return &server{URL: src.Page.URL, origin: u.Scheme + "://" + u.Host}, nil
+		return &server{URL: u.String(), origin: u.Scheme + "://" + u.Host}, nil
 	}
 	files := map[string][]byte{}
 	page := Asset{Artifact: src.Page.Artifact, File: src.Page.File}

@@ -3,6 +3,7 @@ package browser
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"path"
 	"slices"
@@ -177,18 +178,28 @@ func (a Asset) name() string {
 	return path.Base(a.File)
 }
 
-// loopback parses the address of a server on this machine.
+// loopback parses the address of a server on this machine and writes it as browsers do.
 func loopback(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, err
 	}
-	if u.Scheme != "http" && u.Scheme != "https" {
+	usual := map[string]string{"http": "80", "https": "443"}
+	if usual[u.Scheme] == "" {
 		return nil, fmt.Errorf("want http://127.0.0.1:PORT/..., not the scheme %q", u.Scheme)
 	}
-	ip := net.ParseIP(u.Hostname())
-	if ip == nil || !ip.IsLoopback() {
+	ip, err := netip.ParseAddr(u.Hostname())
+	ip = ip.Unmap()
+	if err != nil || !ip.IsLoopback() {
 		return nil, fmt.Errorf("want an address of this machine such as http://127.0.0.1:8080/, not %q", u.Host)
+	}
+	port := u.Port()
+	if port == "" {
+		port = usual[u.Scheme]
+	}
+	u.Host = net.JoinHostPort(ip.String(), port)
+	if port == usual[u.Scheme] {
+		u.Host = strings.TrimSuffix(u.Host, ":"+port)
 	}
 	return u, nil
 }

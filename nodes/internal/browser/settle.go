@@ -2,7 +2,6 @@ package browser
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -21,10 +20,13 @@ const Bottom = 50_000
 // show loads the address and brings the page to rest: loaded or given up, fonts and images there or
 // given up, scrolled through once, all animations at their end.
 func (p *Page) show(address string, bottom int) error {
-	if err := p.load(address); err != nil {
+	if err := p.navigate(address); err != nil {
 		return err
 	}
-	if err := p.rest(bottom); err != nil {
+	if err := p.status(); err != nil {
+		return err
+	}
+	if err := p.follow(bottom); err != nil {
 		return err
 	}
 	if err := p.stay(); err != nil {
@@ -37,12 +39,38 @@ func (p *Page) show(address string, bottom int) error {
 	return nil
 }
 
+// follow brings the page to rest, and the one that it leads on to meanwhile, as far as it may.
+func (p *Page) follow(bottom int) (err error) {
+	for range p.waits.Navigations + 1 {
+		shown, grace := p.loads.documents(), time.Duration(0)
+		if err = p.settle(bottom); err != nil {
+			grace = time.Second // the next document may be what kept this one from answering
+		}
+		if p.ctx.Err() != nil || !p.loads.moreThan(p.ctx, shown, grace) {
+			break
+		}
+	}
+	return err
+}
+
+func (p *Page) settle(bottom int) error {
+	if err := p.loaded(); err != nil {
+		return err
+	}
+	if err := p.there(); err != nil {
+		return err
+	}
+	return p.rest(bottom)
+}
+
 // stay keeps the document that is shown now, whatever its scripts try.
 func (p *Page) stay() error {
-	shown := p.loads.freeze()
+	shown, underWay := p.loads.freeze()
 	p.notes.with(func(r *Record) { r.Loads = shown })
-	if _, err := call(p, page.StopLoading, cdp.Empty{}); err != nil {
-		return err
+	if underWay {
+		if _, err := call(p, page.StopLoading, cdp.Empty{}); err != nil {
+			return err
+		}
 	}
 	return p.status()
 }
@@ -54,29 +82,40 @@ func (p *Page) status() error {
 	return nil
 }
 
-func (p *Page) load(address string) error {
-	if err := p.navigate(address); err != nil {
-		return err
-	}
-	if err := p.status(); err != nil {
-		return err
-	}
+// loaded waits until the network is quiet. Where it does not become so, the page is as it is for a reader, who waits no
+// longer either; but what keeps it from being read or drawn is given up.
+func (p *Page) loaded() error {
 	late := time.Now().Add(p.waits.Idle.D())
 	idle := p.loads.wait(p.ctx, "networkIdle", p.waits.Idle.D())
 	idle = idle && p.notes.wait(p.ctx, nil, time.Until(late)) // the former does not count frames
-	if err := p.explain("loading", context.Cause(p.ctx)); err != nil {
+	if err := p.explain("loading", p.cause()); err != nil {
 		return err
 	}
-	p.notes.with(func(r *Record) { r.Idle = idle })
-	if !idle {
-		p.cut("loading was stopped after %v (waits.idle)%s", p.waits.Idle.D(), waitingFor(p.notes.pending()))
-		// A style sheet that never comes keeps the page from being drawn at all.
-		if _, err := call(p, page.StopLoading, cdp.Empty{}); err != nil {
-			return err
-		}
+	p.notes.with(func(r *Record) { r.Idle = idle && len(p.notes.without) == 0 })
+	if idle {
+		return nil
 	}
-	return p.there()
+	drawn, err := help[bool](p, p.waits.Command.D(), "frame")
+	if err != nil {
+		return err
+	}
+	if drawn && p.loads.has("DOMContentLoaded") {
+		p.cut("the network was not quiet after %v (waits.idle)%s", p.waits.Idle.D(), waitingFor(p.notes.pending()))
+		return nil
+	}
+	if list := p.notes.blocking(); len(list) > 0 && len(p.notes.without) == 0 {
+		return &held{list}
+	}
+	p.cut("loading was stopped after %v (waits.idle)%s", p.waits.Idle.D(), waitingFor(p.notes.pending()))
+	_, err = call(p, page.StopLoading, cdp.Empty{})
+	return err
 }
+
+// held says that a page is not there for want of scripts and style sheets that never came. Without them it is.
+type held struct{ addresses []string }
+
+// Error names them.
+func (h *held) Error() string { return "waiting for " + strings.Join(h.addresses, ", ") }
 
 // there fails when the document has nothing that could be drawn.
 func (p *Page) there() error {
@@ -90,7 +129,7 @@ func (p *Page) there() error {
 	case len(rec.Missing) > 0:
 		return p.fail("the page has no content; %s", rec.Missing[0])
 	}
-	return p.fail("the page has no content")
+	return p.fail("the page has no content%s", waitingFor(p.notes.pending()))
 }
 
 func waitingFor(list []string) string {
@@ -113,6 +152,7 @@ func (p *Page) navigate(address string) error {
 	}
 	switch rec := p.Record(); {
 	case r.ErrorText == "":
+		p.loads.moreThan(p.ctx, 0, p.waits.Command.D()) // the answer may come before the event
 		return nil
 	case len(rec.Refused) > 0:
 		return p.fail("the page leads away to %s, which is not its own server", strings.Join(rec.Refused, ", "))
@@ -143,35 +183,73 @@ func (p *Page) rest(bottom int) error {
 		return err
 	}
 	before := p.notes.open()
-	swept, err := help[struct {
-		Cut     bool
-		Reached int
-	}](p, p.waits.Sweep.D()+p.waits.Command.D(), "sweep", p.waits.Sweep.D().Milliseconds(), bottom)
-	if err != nil {
+	if err := p.sweep(before, bottom); err != nil {
 		return err
 	}
-	if swept.Cut {
-		p.cut("scrolling through the page ended at %d px (waits.sweep, or the limit for tall pages)", swept.Reached)
-	}
-	images, err := help[struct {
-		Done   bool
-		Broken int
-	}](p, p.waits.Images.D()+p.waits.Command.D(), "images", p.waits.Images.D().Milliseconds())
-	if err != nil {
+	if err := p.images(); err != nil {
 		return err
-	}
-	if !images.Done {
-		p.cut("images were not there after %v (waits.images)", p.waits.Images.D())
-	}
-	p.notes.with(func(r *Record) { r.BadImages = images.Broken })
-	if !p.notes.wait(p.ctx, before, p.waits.Images.D()) {
-		p.cut("what was asked for while scrolling was not there after %v (waits.images)%s", p.waits.Images.D(), waitingFor(p.notes.pending()))
 	}
 	if err := p.still(); err != nil {
 		return err
 	}
-	_, err = help[int](p, p.waits.Command.D(), "scrollTo", 0)
+	_, err := help[int](p, p.waits.Command.D(), "scrollTo", 0)
 	return err
+}
+
+// rounds is how many times a page is scrolled on that grew by what it asked for on the way.
+const rounds = 3
+
+// sweep scrolls through the page and waits for what it asks for then, but for what it asked for before.
+func (p *Page) sweep(before map[string]bool, bottom int) error {
+	late := time.Now().Add(p.waits.Sweep.D())
+	from := 0
+	for range rounds {
+		swept, err := help[struct {
+			Cut     bool
+			Reached int
+		}](p, p.waits.Sweep.D()+p.waits.Command.D(), "sweep", from, max(0, time.Until(late).Milliseconds()), bottom)
+		if err != nil {
+			return err
+		}
+		if swept.Cut {
+			p.cut("scrolling through the page ended at %d px (waits.sweep, or the limit for tall pages)", swept.Reached)
+			return nil
+		}
+		if !p.notes.wait(p.ctx, before, p.waits.Images.D()) {
+			p.cut("what was asked for while scrolling was not there after %v (waits.images)%s", p.waits.Images.D(), waitingFor(p.notes.pending()))
+			return nil
+		}
+		from = swept.Reached
+		m, err := p.Measure()
+		if err != nil || from+m.View >= m.Scroll {
+			return err
+		}
+	}
+	return nil
+}
+
+// images waits for the page's images to be there and ready to be drawn.
+func (p *Page) images() error {
+	images, err := help[struct {
+		Done   bool
+		Broken int
+	}](p, p.waits.Images.D()+p.waits.Command.D(), "images", p.patience(p.waits.Images).Milliseconds())
+	if err != nil {
+		return err
+	}
+	if !images.Done && p.Record().Idle { // else it is told already
+		p.cut("images were not there after %v (waits.images)", p.waits.Images.D())
+	}
+	p.notes.with(func(r *Record) { r.BadImages = images.Broken })
+	return nil
+}
+
+// patience is how long to wait for what may never come. Where the network was waited for in vain, that was the wait.
+func (p *Page) patience(most Duration) time.Duration {
+	if !p.Record().Idle {
+		most = min(most, Duration(500*time.Millisecond))
+	}
+	return most.D()
 }
 
 // restless is how many times waits.settle a page may go on changing itself.
@@ -192,11 +270,11 @@ func (p *Page) fonts() error {
 		Done   bool
 		Failed []string
 		Width  float64
-	}](p, p.waits.Fonts.D()+p.waits.Command.D(), "fonts", p.waits.Fonts.D().Milliseconds())
+	}](p, p.waits.Fonts.D()+p.waits.Command.D(), "fonts", p.patience(p.waits.Fonts).Milliseconds())
 	if err != nil {
 		return err
 	}
-	if !f.Done {
+	if !f.Done && p.Record().Idle { // else it is told already
 		p.cut("fonts were not there after %v (waits.fonts)", p.waits.Fonts.D())
 	}
 	boxes, err := help[[]string](p, p.waits.Command.D(), "boxes")
@@ -212,7 +290,7 @@ func (p *Page) Pause(d Duration) error {
 	case <-timer.C:
 		return nil
 	case <-p.ctx.Done():
-		return p.explain("a pause", context.Cause(p.ctx))
+		return p.explain("a pause", p.cause())
 	}
 }
 
@@ -238,7 +316,7 @@ func (p *Page) measure() error {
 	if err != nil {
 		return err
 	}
-	if p.notes.outside(m.URL) || !strings.HasPrefix(m.URL, p.origin) {
+	if !strings.HasPrefix(strings.TrimPrefix(m.URL, "blob:"), p.origin) {
 		return p.fail("the page has gone to %s", m.URL)
 	}
 	p.notes.with(func(r *Record) {
@@ -323,24 +401,27 @@ func (p *Page) Picture(strip *Strip) ([]byte, error) {
 // A Strip is a part of a page over its whole width, in CSS pixels.
 type Strip struct{ Y, Height int }
 
-// Evaluate runs an expression, in the page's own world or in one where its scripts have changed nothing, and waits,
-// also for a promise, no longer than most. It returns the remote value or the exception.
-func (p *Page) Evaluate(expression string, own bool, most time.Duration) (*runtime.RemoteObject, error) {
+// PageWorld is the world of the page's own scripts.
+const PageWorld = ""
+
+// Evaluate runs an expression in the page's own world, or in one of another name where its scripts have changed nothing,
+// and waits, also for a promise, no longer than most. It returns the remote value or an *Exception.
+func (p *Page) Evaluate(expression, in string, most time.Duration) (*runtime.RemoteObject, error) {
 	yes := true
 	params := runtime.EvaluateParams{Expression: expression, ReturnByValue: &yes, AwaitPromise: &yes}
-	if !own {
-		in, err := p.isolated(checkWorld)
+	if in != PageWorld {
+		id, err := p.isolated(in)
 		if err != nil {
 			return nil, err
 		}
-		params.ContextID = in
+		params.ContextID = id
 	}
 	r, err := callFor(p, most, runtime.Evaluate, params)
 	if err != nil {
 		return nil, err
 	}
 	if r.ExceptionDetails != nil {
-		return nil, errors.New(exception(r.ExceptionDetails))
+		return nil, &Exception{exception(r.ExceptionDetails)}
 	}
 	return r.Result, nil
 }
@@ -349,7 +430,13 @@ func (p *Page) Evaluate(expression string, own bool, most time.Duration) (*runti
 func (p *Page) Compile(code string) error {
 	r, err := call(p, runtime.CompileScript, runtime.CompileScriptParams{Expression: code})
 	if err == nil && r.ExceptionDetails != nil {
-		err = errors.New(exception(r.ExceptionDetails))
+		err = &Exception{exception(r.ExceptionDetails)}
 	}
 	return err
 }
+
+// An Exception is what code threw, or what is wrong with its syntax. Other errors say that the page could not be asked.
+type Exception struct{ text string }
+
+// Error returns what was thrown.
+func (e *Exception) Error() string { return e.text }

@@ -149,6 +149,7 @@ func TestPreflight(t *testing.T) {
 // hostForTest looks at a page until it is killed.
 func hostForTest() {
 	set, waits := DefaultSettings(), DefaultWaits()
+	set.Path = os.Getenv("BROWSER_TEST_PATH")
 	task := &nodes.Task{Scratch: os.Getenv("BROWSER_TEST_HOST"), Log: func(string, string) {}, Beat: func(string) {}}
 	_, _, err := Look(context.Background(), task, &Job{
 		Source: &Source{own: []byte(ownPage)}, Settings: &set, Waits: &waits, Scale: 1, Viewports: []Viewport{{400, 300}},
