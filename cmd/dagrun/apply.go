@@ -170,6 +170,9 @@ func checkSaved(p *report.Plan, res *compile.Result, dir string) error {
 			return err
 		}
 	}
+	if ref.ID != p.Run.ID && p.Run.ID != "" {
+		return fmt.Errorf("the saved plan is stale: it was made beside another run than that in %s", dir)
+	}
 	if ref.ID != p.Run.ID || ref.Seq != p.Run.Seq || ref.Hash != p.Run.Hash {
 		return fmt.Errorf("the saved plan is stale: the run in %s has moved on since (event %d, now %d)", dir, p.Run.Seq, ref.Seq)
 	}

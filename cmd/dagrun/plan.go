@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -52,7 +53,7 @@ Exit status 2 means that there is something to do. A plan saved with -o is appli
 				if err := printJSON(&file, p); err != nil {
 					return err
 				}
-				if err := os.WriteFile(out, file.Bytes(), 0o600); err != nil {
+				if err := savePlan(out, file.Bytes()); err != nil {
 					return err
 				}
 			}
@@ -71,6 +72,14 @@ Exit status 2 means that there is something to do. A plan saved with -o is appli
 	specs.add(c)
 	c.Flags().StringVarP(&out, "out", "o", "", "save the plan to a file for apply")
 	return c
+}
+
+// savePlan writes a saved plan. Of what exists only another saved plan is replaced: a slip would cost a specification.
+func savePlan(name string, data []byte) error {
+	if _, err := report.ReadPlan(name); errors.Is(err, report.ErrNotAPlan) {
+		return fmt.Errorf("%s exists and is no saved plan: it is left as it is; name another file for the plan", name)
+	}
+	return os.WriteFile(name, data, 0o600)
 }
 
 // planOf compares a compiled specification with the run in its directory, if there is one.
@@ -148,7 +157,7 @@ func openBreakers(st *machine.State, plan *dag.Plan, store executor.BreakerStore
 			err = e
 		}
 		if ok {
-			list = append(list, report.BreakerStatus{Name: b.Breaker, State: b.State, Until: b.Until, Cause: b.Cause})
+			list = append(list, report.NewBreakerStatus(&b, time.Now()))
 		}
 	}
 	return list, err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -90,19 +91,26 @@ func writeRevert(w io.Writer, p *run.Preview, preview bool) error {
 		verb = "Would revert to"
 	}
 	var b strings.Builder
+	skipped := map[string]bool{}
+	for _, id := range p.Skipped {
+		skipped[id] = true
+	}
+	ran := slices.DeleteFunc(slices.Clone(p.Nodes), func(id string) bool { return skipped[id] })
 	fmt.Fprintf(&b, "%s %s of %s\n", verb, p.Checkpoint.ID, report.Instant(p.Checkpoint.CreatedAt))
-	if len(p.Nodes) == 0 {
+	if len(ran) == 0 {
 		b.WriteString("No node runs again.\n")
 	} else {
-		fmt.Fprintf(&b, "Run again:   %s, which took %s and cost $%s\n", report.Count(len(p.Nodes)-p.Skipped, "node"), elapsed(p.RedoSeconds), p.RedoUSD)
-	}
-	if p.Skipped > 0 {
-		fmt.Fprintf(&b, "Decided anew: %s that never ran\n", report.Count(p.Skipped, "node"))
+		fmt.Fprintf(&b, "Run again:   %s, which took %s and cost $%s\n", report.Count(len(ran), "node"), elapsed(p.RedoSeconds), p.RedoUSD)
 	}
 	for _, list := range []struct {
 		title string
 		names []string
-	}{{"", p.Nodes}, {"Restored:", p.Files}, {"Not undone: what these have done outside of the run", p.Once}} {
+	}{
+		{"", ran},
+		{"Decided anew, for they never ran:", p.Skipped},
+		{"Restored:", p.Files},
+		{"Not undone: what these have done outside of the run", p.Once},
+	} {
 		if list.title != "" && len(list.names) > 0 {
 			fmt.Fprintln(&b, list.title)
 		}

@@ -20,15 +20,32 @@ type BreakerStatus struct {
 func OpenBreakers(st *machine.State, now time.Time) (list []BreakerStatus) {
 	for _, b := range st.Breakers() {
 		if b.State != "closed" || b.Hold.After(now) {
-			list = append(list, BreakerStatus{Name: b.Breaker, State: b.State, Until: b.Until, Hold: b.Hold, Cause: b.Cause})
+			s := NewBreakerStatus(&b.BreakerChangedBody, now)
+			if b.Hold.After(now) {
+				s.Hold = b.Hold
+			}
+			list = append(list, s)
 		}
 	}
 	return list
 }
 
+// NewBreakerStatus returns how a breaker stands at an instant, by the last that was recorded of it: one whose
+// time has passed is half-open, though nobody has written that down yet.
+func NewBreakerStatus(b *machine.BreakerChangedBody, now time.Time) BreakerStatus {
+	s := BreakerStatus{Name: b.Breaker, State: b.State, Until: b.Until, Cause: b.Cause}
+	if b.State == "open" && !b.Until.IsZero() && !b.Until.After(now) {
+		s.State, s.Until = "half-open", time.Time{}
+	}
+	return s
+}
+
 // String says what the breaker does to nodes, for people.
 func (b BreakerStatus) String() string {
 	text := b.Name + " is " + b.State + untilText(b.Until)
+	if b.State == "half-open" {
+		text += ", the next attempt tries it"
+	}
 	if !b.Hold.IsZero() {
 		text = b.Name + " holds its nodes for a quota" + untilText(b.Hold)
 	}

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"slices"
+
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/run/statedir"
 )
@@ -49,11 +51,15 @@ func (p *past) apply(n *dag.Node, out *PlanNode) {
 			samples, from = p.alike[l], "alike"
 		}
 	}
-	if len(samples) == 0 {
+	if len(samples) == 0 || free(samples) && n.Estimate.USD > 0 { // something else bore its name
 		return
 	}
 	out.USD, out.Seconds, out.Tokens = rangeOf(samples)
 	out.CostFrom, out.Unknown = from, false
+}
+
+func free(samples []statedir.Sample) bool {
+	return !slices.ContainsFunc(samples, func(s statedir.Sample) bool { return s.USD > 0 })
 }
 
 // rangeOf takes the least, the mean and the most of what attempts took.

@@ -73,16 +73,18 @@ func TestPlanLearnsFromNodesAlike(t *testing.T) {
 		{ID: "other-kind", Kind: "exec", Estimate: guess},
 		{ID: "no-guess", Kind: "exec"},
 		{ID: "no-guess-too", Kind: "exec"},
+		{ID: "was-free", Kind: "exec", Estimate: dag.Estimate{Seconds: 9, USD: 7e6}},
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := BuildPlan(PlanInput{Graph: g, History: map[string][]statedir.Sample{
-		"read/1 claude/m": {{Seconds: 10, USD: 1e6}, {Seconds: 30, USD: 3e6}}, "read/2 claude/m": {{Seconds: 20, USD: 2e6}}, "no-guess": {{Seconds: 7}}}})
+		"read/1 claude/m": {{Seconds: 10, USD: 1e6}, {Seconds: 30, USD: 3e6}}, "read/2 claude/m": {{Seconds: 20, USD: 2e6}}, "no-guess": {{Seconds: 7}}, "was-free": {{Seconds: 1}}}})
 	for i, want := range []string{
 		"history [1.00 2.00 3.00] [10 20 30]", "history [2.00 2.00 2.00] [20 20 20]", "alike [1.00 2.00 3.00] [10 20 30]",
 		"estimate [5.00 5.00 5.00] [600 600 600]", "estimate [5.00 5.00 5.00] [60 60 60]", "estimate [5.00 5.00 5.00] [600 600 600]",
 		"history [0.00 0.00 0.00] [7 7 7]", "free [0.00 0.00 0.00] [0 0 0]",
+		"estimate [7.00 7.00 7.00] [9 9 9]", // what took nothing under its name was something else
 	} {
 		n := p.Nodes[i]
 		if got := fmt.Sprint(n.CostFrom, " ", n.USD, " ", n.Seconds); got != want {

@@ -19,7 +19,7 @@ type Preview struct {
 	Checkpoint  CheckpointInfo `json:"checkpoint"`
 	Nodes       []string       `json:"nodes"`        // finished or started since; they run again, in plan order
 	Files       []string       `json:"files"`        // live paths that change: artifacts, then accumulators
-	Skipped     int            `json:"skipped"`      // how many of them never ran: whether they do is decided anew
+	Skipped     []string       `json:"skipped"`      // those of them that never ran: whether they do is decided anew
 	RedoUSD     dag.USD        `json:"redo_usd"`     // what those nodes cost so far
 	RedoSeconds float64        `json:"redo_seconds"` // and took
 	Once        []string       `json:"once"`         // nodes among them with effect once: their effect cannot be undone
@@ -58,7 +58,7 @@ func (r *Run) preview(b saved) (*Preview, error) {
 	if err != nil {
 		return nil, fmt.Errorf("run: checkpoint %s cannot be used: %w", b.ID, err)
 	}
-	p := &Preview{Checkpoint: *c, Nodes: []string{}, Files: []string{}, Once: []string{}}
+	p := &Preview{Checkpoint: *c, Nodes: []string{}, Files: []string{}, Once: []string{}, Skipped: []string{}}
 	now := r.state.Graph()
 	for i := range int32(now.Len()) {
 		v := r.state.NodeAt(i)
@@ -67,7 +67,7 @@ func (r *Run) preview(b saved) (*Preview, error) {
 		}
 		p.Nodes = append(p.Nodes, v.Node.ID)
 		if v.Attempt == 0 {
-			p.Skipped++
+			p.Skipped = append(p.Skipped, v.Node.ID)
 		}
 		p.RedoUSD += v.Cost
 		if !v.First.IsZero() && v.Finished.After(v.First) {
