@@ -148,8 +148,13 @@ func (b *builder) exact(p *dag.Plan, pos tree.Pos) bool {
 	const most = 1 << 53
 	for _, d := range b.drafts {
 		n := d.node
-		if n.Reserve.Tokens > most || n.Estimate.Tokens > most || n.Priority > most || n.Priority < -most {
-			b.fail(d.pos, d.path, "a number beyond 2^53 cannot be kept exactly in JSON")
+		for _, f := range []struct {
+			name string
+			n    int64
+		}{{"reserve.tokens", n.Reserve.Tokens}, {"estimate.tokens", n.Estimate.Tokens}, {"priority", int64(n.Priority)}} {
+			if f.n > most || f.n < -most {
+				b.fail(d.pos, d.path+"."+f.name, "%d is beyond 2^53 and cannot be kept exactly in JSON", f.n)
+			}
 		}
 	}
 	return !b.failed()

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"dagrun.dev/dag"
@@ -16,8 +17,14 @@ func (b *builder) controlTraits(d *draft, kind string) nodes.Traits {
 	case "route":
 		t.Outputs = map[string]string{"decision": "string", "rule": "string", "reason": "string"}
 		t.Notes = routeNotes(d.with.AppendJSON(nil))
+		for _, f := range fieldsOf(d.with.Get("values")) {
+			if t.Outputs[f.Name] != "" {
+				b.fail(f.Pos, tree.Join(d.path+".with.values", f.Name), "a route records %q itself; take another name", f.Name)
+			}
+		}
 	case "approval":
 		t.Outputs = map[string]string{"answer": "string", "by": "string"}
+		b.options(d)
 		b.checkAnswer(d, "recommended")
 		b.checkAnswer(d, "default")
 		if after := d.with.Get("after"); after != nil && d.with.Get("default") == nil {
@@ -63,6 +70,29 @@ func routeNotes(with json.RawMessage) []string {
 	return append(out, "else -> "+w.Else)
 }
 
+// undoers are the kinds that do something themselves.
+func (b *builder) undoers() []string {
+	return slices.DeleteFunc(slices.Clone(b.s.names), func(k string) bool { return !b.isKind(k) })
+}
+
+// options refuses a question that nobody can answer, and answers that cannot be told apart.
+func (b *builder) options(d *draft) {
+	v := d.with.Get("options")
+	if v == nil {
+		return
+	}
+	if len(v.Items) == 0 {
+		b.fail(v.Pos, d.path+".with.options", "want at least one answer to choose, got none")
+	}
+	seen := map[string]bool{}
+	for i, x := range v.Items {
+		if seen[x.Str] {
+			b.fail(x.Pos, tree.At(d.path+".with.options", i), "%q is among the answers already", x.Str)
+		}
+		seen[x.Str] = true
+	}
+}
+
 func (b *builder) checkAnswer(d *draft, field string) {
 	v := d.with.Get(field)
 	if v == nil {
@@ -78,13 +108,21 @@ func (b *builder) undo(d *draft, v *tree.Value) {
 	n, path := d.node, d.path+".compensate"
 	if v == nil {
 		if n.OnFail == "compensate" {
-			b.fail(d.pos, d.path, "onFail is compensate, and there is no compensate block that says how")
+			pos := d.pos
+			if f := d.tree.Get("onFail"); f != nil {
+				pos = f.Pos
+			}
+			b.fail(pos, d.path+".onFail", "onFail is compensate, and there is no compensate block that says how")
 		}
 		return
 	}
 	with := v.Get("with")
 	u := &dag.Undo{On: strs(v.Get("on")), Kind: str(v.Get("kind")), Rewind: str(v.Get("rewind")), Most: max(1, num(v.Get("most")))}
 	b.checkNames("category", v.Get("on"), path+".on")
+	if k := v.Get("kind"); k != nil && !b.isKind(u.Kind) {
+		b.fail(k.Pos, path+".kind", "a %s cannot undo anything; want one of %s", u.Kind, strings.Join(b.undoers(), ", "))
+		return
+	}
 	if with != nil {
 		var late bool
 		if with, late = b.settings(v, with, path+".with"); late {

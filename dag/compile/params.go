@@ -57,6 +57,7 @@ func (b *builder) params(p *tree.Value, files, set []string) {
 		}
 		b.plan.Params = append(b.plan.Params, dag.Param{Name: name, Type: d.typ, Value: raw})
 	}
+	ps.shown(p)
 	lang, err := expr.NewLang(b.plan.Params)
 	if err != nil {
 		b.fail(p.Pos, "params", "%v", err)
@@ -69,6 +70,28 @@ func (b *builder) params(p *tree.Value, files, set []string) {
 type params struct {
 	b      *builder
 	byName map[string]*param
+}
+
+// shown warns of numbers that are written otherwise than they will stand in the texts of the pipeline.
+func (ps *params) shown(p *tree.Value) {
+	spelled := map[string]*param{}
+	for _, name := range ps.names() {
+		if d := ps.byName[name]; d.val != nil {
+			if _, ok := respelled(d.val); ok {
+				spelled["params."+name] = d
+			}
+		}
+	}
+	if len(spelled) == 0 {
+		return
+	}
+	inTexts(p, func(text *tree.Value, src string) {
+		if d := spelled[src]; d != nil {
+			as, _ := respelled(d.val)
+			ps.b.warn(text.Pos, d.path, "%s stands as %s in this text; declare %s as a string to keep it", d.val.Str, as, d.name)
+			delete(spelled, src)
+		}
+	})
 }
 
 func (ps *params) names() []string {
@@ -144,6 +167,9 @@ func (ps *params) declare(v, t *tree.Value, name, path string) {
 		}
 	}
 	if def := v.Get("default"); def != nil {
+		if expr.HasTemplate(def) {
+			ps.b.warn(def.Pos, tree.Join(path, "default"), "${...} is not filled in here: the parameter holds it as text")
+		}
 		ps.give(d, def, tree.Join(path, "default"))
 	}
 }
@@ -175,8 +201,11 @@ func (ps *params) give(d *param, v *tree.Value, path string) {
 func (d *param) refuses(v *tree.Value) string {
 	if !fits(v, d.typ) {
 		text := fmt.Sprintf("want %s %s, got %s", article(d.typ), d.typ, rules.Show(v))
-		if d.typ == "bool" {
+		switch {
+		case d.typ == "bool":
 			text += "; write true or false"
+		case v.Kind == tree.String && (d.typ == "list" || d.typ == "map"):
+			text += "; write it as JSON: " + map[string]string{"list": `["a", "b"]`, "map": `{"a": 1}`}[d.typ]
 		}
 		return text
 	}

@@ -14,6 +14,9 @@ var (
 // defaultGrowth makes the third attempt's time limit longer, where there is one.
 const defaultGrowth = 1.5
 
+// longestEstimate is a hundred years: sums of more do not fit a duration.
+const longestEstimate = 3_155_760_000
+
 // A layered value is looked up in the node, then in the pipeline's defaults of its kind, then in
 // those of all kinds. Maps are merged field by field.
 type layered [3]*tree.Value
@@ -52,6 +55,9 @@ func (b *builder) policies(n *dag.Node, l layered, path string) {
 	r, e := l.under("reserve"), l.under("estimate")
 	n.Reserve = dag.Amount{USD: b.usd(r.get("usd"), path, "reserve.usd"), Tokens: whole(r.get("tokens"))}
 	n.Estimate = dag.Estimate{Seconds: float(e.get("seconds")), USD: b.usd(e.get("usd"), path, "estimate.usd"), Tokens: whole(e.get("tokens"))}
+	if v := e.get("seconds"); v != nil && n.Estimate.Seconds > longestEstimate {
+		b.fail(v.Pos, path+".estimate.seconds", "want at most %d seconds, which are a hundred years, got %s", int64(longestEstimate), plain(v))
+	}
 	n.Labels = labels(l.under("labels"))
 }
 

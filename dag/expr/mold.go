@@ -59,6 +59,9 @@ func (b *molder) mold(v *tree.Value, path string) *Mold {
 	case tree.Map:
 		m.fields = make([]*Mold, len(v.Fields))
 		for i, f := range v.Fields {
+			if strings.Contains(f.Name, "${") && !b.lang.adopted {
+				b.mistakes = append(b.mistakes, tree.Diagnostic{Pos: f.Pos, Path: path, Text: fmt.Sprintf("the name %s is not filled in: ${...} may stand in values only", quoteShort(f.Name))})
+			}
 			m.fields[i] = b.mold(f.Value, tree.Join(path, f.Name))
 			m.fixed = m.fixed && m.fields[i].fixed
 		}
@@ -145,7 +148,7 @@ func (m *Mold) Late() bool {
 	return slices.ContainsFunc(m.items, (*Mold).Late) || slices.ContainsFunc(m.fields, (*Mold).Late)
 }
 
-// HasTemplate says whether a string of v holds ${.
+// HasTemplate says whether a string of v, or a name in it, holds ${.
 func HasTemplate(v *tree.Value) bool {
 	switch v.Kind {
 	case tree.String:
@@ -154,7 +157,7 @@ func HasTemplate(v *tree.Value) bool {
 		return slices.ContainsFunc(v.Items, HasTemplate)
 	case tree.Map:
 		for i := range v.Fields {
-			if HasTemplate(v.Fields[i].Value) {
+			if strings.Contains(v.Fields[i].Name, "${") || HasTemplate(v.Fields[i].Value) {
 				return true
 			}
 		}

@@ -215,7 +215,7 @@ func (c *checker) fields(r *Rule, v *tree.Value) {
 			c.value(d.Rule, f.Value)
 			c.cases(d, v, f.Value)
 		} else {
-			c.undeclared(r, f)
+			c.undeclared(r, v, f)
 		}
 		c.pop()
 	}
@@ -224,8 +224,8 @@ func (c *checker) fields(r *Rule, v *tree.Value) {
 	}
 }
 
-// undeclared checks a field that is not named by the rule.
-func (c *checker) undeclared(r *Rule, f *tree.Field) {
+// undeclared checks a field of v that is not named by the rule.
+func (c *checker) undeclared(r *Rule, v *tree.Value, f *tree.Field) {
 	switch key, rule, ok := r.pattern(f.Name); {
 	case ok:
 		c.value(rule, f.Value)
@@ -236,7 +236,7 @@ func (c *checker) undeclared(r *Rule, f *tree.Field) {
 	case key != nil:
 		c.report(f.Pos, key.mistake(&tree.Value{Kind: tree.String, Str: f.Name}))
 	default:
-		c.report(f.Pos, r.unknown(f.Name))
+		c.report(f.Pos, r.misplaced(v, f.Name))
 	}
 }
 

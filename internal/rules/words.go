@@ -26,6 +26,22 @@ func (r *Rule) unknown(name string) string {
 	return "unknown field; known: " + strings.Join(names, ", ")
 }
 
+// misplaced is unknown, but for a field that belongs into a field of its sibling: settings of the kind, say, written
+// beside the kind.
+func (r *Rule) misplaced(v *tree.Value, name string) string {
+	for i := range r.Fields {
+		f := &r.Fields[i]
+		by := v.Get(f.By)
+		if f.By == "" || by == nil {
+			continue
+		}
+		if rule := f.Cases[by.Str]; rule != nil && rule.Field(name) != nil {
+			return fmt.Sprintf("unknown field here; it belongs under %q", f.Name)
+		}
+	}
+	return r.unknown(name)
+}
+
 // mistake words why v is refused: what is wanted, what is there, the nearest valid value.
 func (r *Rule) mistake(v *tree.Value) string {
 	s := r.wanted() + ", got " + Show(v)

@@ -296,14 +296,14 @@ func (p *jsonParser) number() *Value {
 	if whole {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			p.fail("%s does not fit 64 bits", text)
+			panic(Diagnostic{Pos: v.Pos, Path: p.where(), Text: text + " does not fit 64 bits"})
 		}
 		v.Int = n
 		return v
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		p.fail("%s is out of the range of numbers", text)
+		panic(Diagnostic{Pos: v.Pos, Path: p.where(), Text: text + " is out of the range of numbers"})
 	}
 	if f == math.Trunc(f) && math.Abs(f) < 1<<53 {
 		v.Int = int64(f)

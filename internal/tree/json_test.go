@@ -94,7 +94,7 @@ func TestParseJSONMistakes(t *testing.T) {
 		`["\u00g0"]`:                    `f.json:1:5: "00g0" is not four hexadecimal digits`,
 		"[\"a\nb\"]":                    `f.json:1:4: control character 0x0a in a string; write it as \u000a`,
 		"[\"\xff\"]":                    "f.json:1:5: the string is not valid UTF-8",
-		`[9223372036854775808]`:         "f.json:1:21: 9223372036854775808 does not fit 64 bits",
+		`[9223372036854775808]`:         "f.json:1:2: [0]: 9223372036854775808 does not fit 64 bits",
 		`{"a": {"b": 1, "b": 2}}`:       "f.json:1:16: a.b: duplicate key; first set at f.json:1:8",
 		`{"a": [0, {"b c":1,"b c":2}]}`: `f.json:1:20: a[1]."b c": duplicate key; first set at f.json:1:12`,
 		"\xff\xfe{\x00}\x00":            "f.json: the file is in UTF-16; save it as UTF-8",
