@@ -17,12 +17,16 @@ import (
 func (h *host) carry(cmds []machine.Command, now time.Time) (bool, error) {
 	var bodies []machine.Body
 	var act []func() error
-	did, paused := false, false // paused: no room to start what costs money
+	did, paused, expanded := false, false, false // paused: no room to start what costs money
 	for i := range cmds {
 		c := &cmds[i]
 		if paused && c.Op == machine.Start {
 			continue
 		}
+		if expanded && c.Op == machine.Expand {
+			continue // each against the graph that the one before has made; it is asked for again
+		}
+		expanded = expanded || c.Op == machine.Expand
 		n, after := h.command(c, now)
 		if c.Op == machine.Start {
 			_, paused = n.(*machine.RunPausedBody)
@@ -142,6 +146,9 @@ func (h *host) evaluate(c *machine.Command, now time.Time) machine.Body {
 func (h *host) expand(c *machine.Command, now time.Time) machine.Body {
 	n := h.node(c.Node)
 	made, err := h.o.Eval.Expand(n, h.state().ScopeOf(n.ID))
+	if err == nil {
+		_, err = h.run.Graph().Extend(n.ID, made) // the new nodes may not go with those that there are
+	}
 	if err != nil {
 		return h.refuse(n, "foreach: "+err.Error(), now)
 	}

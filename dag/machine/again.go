@@ -73,11 +73,11 @@ func (d *decision) again(i int32) (sent, waits bool) {
 }
 
 // CleanedUp returns, of a run that has failed, the clean-up nodes (always) that ended before something they need
-// had, and what has run below them: when the run is resumed all the same, it is to be cleaned up after it anew.
+// had (what was cancelled goes on), and what has run below them: when the run is resumed all the same, it is to be cleaned up after it anew.
 func (s *State) CleanedUp() (ids []string) {
 	var early []int32
 	for i := range int32(len(s.recs)) {
-		waits := func(j int32) bool { return s.settled[j] == unsettled }
+		waits := func(j int32) bool { return s.settled[j] == unsettled || s.status[j] == Cancelled }
 		if s.graph.Node(i).Always && s.recs[i].phase == ended && slices.ContainsFunc(s.graph.Needs(i), waits) {
 			early = append(early, i)
 		}

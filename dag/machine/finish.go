@@ -28,6 +28,9 @@ func (s *State) onFinished(e *Event, b *FinishedBody) error {
 	s.world.calls.over(func(o LLMCallStartedBody) bool { return o.Node == b.Node })
 	s.note(e, i, b)
 	s.close(r, b)
+	if n := s.graph.Node(i); b.Status == StatusCancelled && b.Attempt > 0 && asksAfter(n) {
+		r.m().unresolved = true // it was stopped half-way, and may go on some day
+	}
 	if b.Status == StatusFailed || b.Status == StatusLost {
 		s.failed(e, i, b)
 	}
@@ -118,6 +121,9 @@ func (s *State) close(r *rec, b *FinishedBody) {
 	}
 }
 
+// asksAfter reports whether an attempt of a node that ended nobody knows how is resolved before there is another.
+func asksAfter(n *dag.Node) bool { return n.Effect == "once" || n.Effect == "probe" }
+
 // failed keeps count of failures and of what is to be waited for.
 func (s *State) failed(e *Event, i int32, b *FinishedBody) {
 	r, n := &s.recs[i], s.graph.Node(i)
@@ -129,7 +135,7 @@ func (s *State) failed(e *Event, i int32, b *FinishedBody) {
 		if m.question == "" {
 			m.lost++
 		}
-		m.unresolved = !b.Final && m.question == "" && (n.Effect == "once" || n.Effect == "probe")
+		m.unresolved = !b.Final && m.question == "" && asksAfter(n)
 		return
 	}
 	switch {
