@@ -58,7 +58,7 @@ func (c *counted) ReadAt(p []byte, at int64) (int, error) {
 // Millions of short lines are read in blocks, each about once.
 func TestLinesAreReadInBlocks(t *testing.T) {
 	for _, line := range []string{"a line of a log\n", "[info] one\n", "{one}\n", "log {\"a\":1}\n", "{\"type\":\"x\"}\n", "\x1b[32m.\x1b[0m\n", "[1]\n"} {
-		text := strings.Repeat(line, 1<<20/len(line))
+		text := strings.Repeat(line, 1<<18/len(line))
 		src := &counted{Reader: strings.NewReader(text)}
 		if _, err := scanObjects(src, int64(len(text)), 1<<30, func(object) {}); err != nil {
 			t.Fatal(err)
