@@ -235,7 +235,7 @@ func (b *builder) pipeline(p *tree.Value) {
 	}
 	b.plan.Title = str(p.Get("title"))
 	if v := p.Get("seed"); v != nil {
-		b.plan.Seed = v.Int
+		b.plan.Seed = b.exactly(v, "seed")
 	}
 	b.defaults = p.Get("defaults")
 	b.checkDefaults()
@@ -312,7 +312,7 @@ func (b *builder) budget(v *tree.Value) {
 	}
 	u := &b.plan.Budget
 	u.WarnUSD, u.CapUSD = b.usd(v.Get("warnUSD"), "budget", "warnUSD"), b.usd(v.Get("capUSD"), "budget", "capUSD")
-	u.WarnTok, u.CapTokens = whole(v.Get("warnTokens")), whole(v.Get("capTokens"))
+	u.WarnTok, u.CapTokens = b.exactly(v.Get("warnTokens"), "budget.warnTokens"), b.exactly(v.Get("capTokens"), "budget.capTokens")
 	u.Wall = b.limit(v.Get("wall"), "budget", "wall")
 	if c := v.Get("capUSD"); c != nil && u.CapUSD == 0 {
 		b.fail(c.Pos, "budget.capUSD", "a cap of 0 allows nothing that costs; want more than 0, or no cap at all")

@@ -145,14 +145,13 @@ func (b *builder) exact(p *dag.Plan, pos tree.Pos) bool {
 	if _, err := head.Encode(); err != nil {
 		b.fail(pos, "", "%v", err)
 	}
-	const most = 1 << 53
 	for _, d := range b.drafts {
 		n := d.node
 		for _, f := range []struct {
 			name string
 			n    int64
 		}{{"reserve.tokens", n.Reserve.Tokens}, {"estimate.tokens", n.Estimate.Tokens}, {"priority", int64(n.Priority)}} {
-			if f.n > most || f.n < -most {
+			if f.n > mostExact || f.n < -mostExact {
 				b.fail(d.pos, d.path+"."+f.name, "%d is beyond 2^53 and cannot be kept exactly in JSON", f.n)
 			}
 		}

@@ -80,6 +80,17 @@ func whole(v *tree.Value) int64 {
 	return v.Int
 }
 
+// exactly reads a whole number that JSON can hold: a plan has a digest.
+func (b *builder) exactly(v *tree.Value, path string) int64 {
+	n := whole(v)
+	if n > mostExact || n < -mostExact {
+		b.fail(v.Pos, path, "%d is beyond 2^53 and cannot be kept exactly in JSON", n)
+	}
+	return n
+}
+
+const mostExact = 1 << 53
+
 func float(v *tree.Value) float64 {
 	switch {
 	case v == nil:

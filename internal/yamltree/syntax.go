@@ -92,6 +92,8 @@ func explain(d *tree.Diagnostic, before, here string) {
 		d.Text = "tab used for indentation; YAML allows only spaces here"
 	case strings.Contains(here, "{{"):
 		d.Text += "; put text with {{ }} in quotes"
+	case strings.Contains(text, "did not find expected <document start>"):
+		d.Text = "text after the end of the document; a file holds one"
 	case strings.Contains(text, "cannot start any token"):
 		for _, c := range []string{"@", "`", "%"} {
 			if column(d, here, c) {

@@ -169,6 +169,7 @@ func TestMistakes(t *testing.T) {
 		"a: &a {b: *a}":                     "f.yaml:1:11: a.b: anchor \"a\" contains itself",
 		"<<: 1\n":                           "f.yaml:1:5: a merge key wants a map or a list of maps",
 		"a: 1\n---\nb: 2\n":                 "f.yaml:2:1: a second document starts here; a file holds one",
+		"a: 1\n...\nb: 2\n":                 "f.yaml:3:1: text after the end of the document; a file holds one",
 		"%YAML 1.3\n---\na: 1":              "f.yaml:1:1: this version of YAML is not known; want %YAML 1.2, or no such line",
 		"# c\n%YAML 2.0\n---\na: 1":         "f.yaml:2:1: this version of YAML is not known; want %YAML 1.2, or no such line",
 		"%YAML 1.2\n%YAML 1.2\n---\na: 1":   "f.yaml:2:1: a line that starts with % is a directive, and YAML does not know this one here; leave it out",
