@@ -49,7 +49,7 @@ func TestAgentCasesOfARun(t *testing.T) {
 			}
 			tried++
 			t.Run(filepath.Base(dir), func(t *testing.T) {
-				s := &crash{t: t, dir: t.TempDir()}
+				s := newFolder(t)
 				s.writeCase(dir, c)
 				status, waits := s.runCase()
 				want := map[string]int{"ok": exitDone, "ok_warn": exitDone, "fail": exitBad, "config_error": exitBad, "stop": exitPaused, "wait": exitDone}
@@ -128,7 +128,7 @@ func (c *crash) writeCase(dir string, a agentCase) {
 func (c *crash) runCase() (status int, waits bool) {
 	cmd := exec.Command(binary, "apply")
 	cmd.Dir = c.dir
-	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(c.dir, "state"))
+	cmd.Env = c.env()
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		c.t.Fatal(err)
@@ -191,7 +191,7 @@ func TestHostileSpecifications(t *testing.T) {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
 	for _, file := range files {
-		c := &crash{t: t, dir: t.TempDir()}
+		c := newFolder(t)
 		name := filepath.Base(file)
 		data, err := os.ReadFile(file)
 		if err != nil {

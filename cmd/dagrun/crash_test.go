@@ -93,11 +93,17 @@ type crash struct {
 func newCrash(t *testing.T) *crash { return newCrashOf(t, crashSpec) }
 
 func newCrashOf(t *testing.T, spec string) *crash {
-	c := &crash{t: t, dir: t.TempDir()}
-	if err := os.Mkdir(filepath.Join(c.dir, "tmp"), 0o700); err != nil {
+	c := newFolder(t)
+	if err := os.WriteFile(filepath.Join(c.dir, "spec.yaml"), []byte(spec), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(c.dir, "spec.yaml"), []byte(spec), 0o600); err != nil {
+	return c
+}
+
+// newFolder is a crash without a specification.
+func newFolder(t *testing.T) *crash {
+	c := &crash{t: t, dir: t.TempDir()}
+	if err := os.Mkdir(filepath.Join(c.dir, "tmp"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	return c

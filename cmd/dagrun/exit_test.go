@@ -81,7 +81,7 @@ func TestExitStatusesHappen(t *testing.T) {
 			}
 			sh := exec.Command("sh", "-c", story)
 			sh.Dir = dir
-			sh.Env = append(os.Environ(), "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"), "XDG_STATE_HOME="+filepath.Join(dir, "state"))
+			sh.Env = append(os.Environ(), "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"), "XDG_STATE_HOME="+filepath.Join(dir, "state"), "TMPDIR="+dir)
 			said, _ := sh.CombinedOutput() // the status is looked at
 			if got := strconv.Itoa(sh.ProcessState.ExitCode()); got != status {
 				t.Errorf("%s\nended with %s:\n%s", story, got, said)

@@ -44,7 +44,7 @@ type paidRun struct {
 
 func newPaidRun(t *testing.T, with object) *paidRun {
 	t.Helper()
-	p := &paidRun{crash: &crash{t: t, dir: t.TempDir()}}
+	p := &paidRun{crash: newFolder(t)}
 	p.write("agent.sh", agentWrapper)
 	if err := os.Chmod(p.path("agent.sh"), 0o700); err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func (p *paidRun) write(name, text string) {
 func (p *paidRun) begin() {
 	p.t.Helper()
 	p.cmd = exec.Command(binary, "apply")
-	p.cmd.Dir, p.cmd.Env = p.dir, append(os.Environ(), "XDG_STATE_HOME="+p.path("state"))
+	p.cmd.Dir, p.cmd.Env = p.dir, p.env()
 	if err := p.cmd.Start(); err != nil {
 		p.t.Fatal(err)
 	}
