@@ -22,6 +22,7 @@ func BenchmarkReviews(b *testing.B) {
 		"tables":      "| a | b |\n|---|---|\n",
 		"decisions":   "Ship Decision: RELEASE\n",
 		"labels":      "Ship Decision\n",
+		"verdicts":    "Verdict\n",
 		"comments":    "<!-- --> ",
 		"empty lines": "\n",
 	} {

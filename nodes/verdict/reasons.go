@@ -77,7 +77,7 @@ func (d *decisionRule) reasons(lines []string, label int) []string {
 			continue
 		case out == nil && d.begins(unwrapped), out == nil && strings.Trim(line, "-=_ ") == "":
 			continue // the value below its label
-		case item, strings.HasPrefix(line, "#"), strings.HasPrefix(line, "|"), strings.Trim(line, "-=_ ") == "":
+		case item, heads.MatchString(line), strings.HasPrefix(line, "#"), strings.HasPrefix(line, "|"), strings.Trim(line, "-=_ ") == "":
 			return out
 		}
 		if i > label+1 && len(out) > 0 && strings.TrimSpace(lines[i-1]) != "" {
