@@ -41,7 +41,7 @@ It reaches a running apply; when none runs, the answer is recorded and the next 
 			if err = errors.Join(err, r.Close()); err == nil {
 				_ = report.UpdateLogs(runs.options(dir, "respond")) // the next start does it otherwise
 			}
-			return errors.Join(err, tellDone(c, &runs, err, "Answered: "+answer+"; go on with: dagrun resume"))
+			return errors.Join(err, tellDone(c, &runs, err, "Answered: "+answer+"; go on with: dagrun resume --output-dir "+dir))
 		},
 	}
 	runs.add(c)

@@ -253,20 +253,21 @@ func (f *finisher) builder() *builder {
 func (f *finisher) node(parent *dag.Node, id string, spec *tree.Value) (dag.Node, error) {
 	b := f.builder()
 	b.draft(id, tree.Pos{}, spec, tree.Join("nodes", id))
-	d := b.drafts[0]
-	d.node = new(dag.Node)
-	for _, x := range b.s.CheckNode(spec, d.path) {
-		b.report(x)
-	}
-	if !b.failed() {
-		b.complete(d)
+	var n dag.Node
+	for _, d := range b.drafts { // none of an id that no node can have
+		d.node = &n
+		for _, x := range b.s.CheckNode(spec, d.path) {
+			b.report(x)
+		}
+		if !b.failed() {
+			b.complete(d)
+		}
 	}
 	if b.failed() {
 		first := b.mistakes[0]
 		first.Pos = tree.Pos{} // a plan has no places
 		return dag.Node{}, first
 	}
-	n := *d.node
 	if n.Group == "" {
 		n.Group = parent.Group
 	}

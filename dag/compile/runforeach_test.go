@@ -116,6 +116,7 @@ func TestExpandRefusesWhatItCannotName(t *testing.T) {
 		{`[{"title":"x","words":1}]`, `item 1: key: "sec.value.id": no such key: id`},
 		{`[{"id":"a","title":"x","words":500}]`, `item 1: nodes.write/a.with.n: want an int from 0 to 100, got int 500`},
 		{`[{"id":"a","title":"x","words":"many"}]`, `item 1: nodes.write/a.with.n: want an int from 0 to 100, got string "many"`},
+		{`[{"id":"` + strings.Repeat("x", 300) + `","title":"x","words":1}]`, "the id has 306 characters"},
 		{`[1,2,3,4,5]`, "in: 5 items; want at most 4 (see `most`)"},
 		{`{"a":1}`, `in: "nodes['outline'].out.sections": nodes['outline'].out.sections is declared list and holds map`},
 	} {

@@ -244,6 +244,7 @@ func (s *State) onPlanAdopted(e *Event, b *PlanAdoptedBody) error {
 			return fmt.Errorf("node %s has not ended", id)
 		}
 	}
+	budgeted := e.Plan.Plan.Budget != s.graph.Plan.Budget // otherwise limits that were raised for this run stay
 	declared := s.undeclared(e.Plan, ch.again)
 	if err := s.regraph(e.Plan, ch); err != nil {
 		return err
@@ -256,7 +257,9 @@ func (s *State) onPlanAdopted(e *Event, b *PlanAdoptedBody) error {
 		return !stays
 	})
 	s.run.planDigest, s.run.name = b.PlanDigest, e.Plan.Plan.Name
-	s.ledger.limit(e.Plan.Plan.Budget)
+	if budgeted {
+		s.ledger.limit(e.Plan.Plan.Budget)
+	}
 	s.reopen()
 	return nil
 }

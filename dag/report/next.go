@@ -34,6 +34,8 @@ func (s *Status) next(st *machine.State) (words string, commands []string) {
 		return "raise the budget: in the specification, then apply it, or just for this run", []string{strings.TrimSpace("dagrun resume "+s.moreBudget(st)) + at}
 	case "node-failed", "repeated-failure":
 		return "find and mend the cause, then go on; after a change of the specification apply it instead", []string{"dagrun report errors" + at, resume}
+	case "escalation":
+		return "go on: every question is answered", []string{resume}
 	case "person":
 		return "do what the reason asks for (log in, pay, allow), then go on", []string{resume}
 	case "disk":

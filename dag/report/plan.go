@@ -5,7 +5,6 @@ import (
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/run"
 	"dagrun.dev/dag/run/statedir"
-	"slices"
 )
 
 // PlanFormat is the version of a saved plan.
@@ -55,6 +54,7 @@ type PlanNode struct {
 	Group    string       `json:"group,omitempty"`
 	Do       string       `json:"do"`                        // run | reuse | changed | blocked | removed
 	Why      []string     `json:"why,omitempty"`             // parts of the definition that changed, or the node that causes it
+	Begun    string       `json:"begun,omitempty"`           // what becomes of an attempt that has not ended
 	Maybe    bool         `json:"only_if_changed,omitempty"` // only if what comes before it gives something else than it gave
 	Changes  []run.Change `json:"changes,omitempty"`         // what of the definition changed
 	Needs    []string     `json:"needs,omitempty"`
@@ -108,6 +108,9 @@ type PlanInput struct {
 func BuildPlan(in PlanInput) *Plan {
 	g := in.Graph
 	p := &Plan{Format: PlanFormat, Name: g.Plan.Name, Title: g.Plan.Title, Digest: g.Plan.Digest(), Params: g.Plan.Params, Budget: g.Plan.Budget}
+	if in.State != nil && in.State.Graph().Plan.Budget == p.Budget { // it may have been raised for this run
+		p.Budget = in.State.Ledger().Budget
+	}
 	diff := map[string]run.NodeDiff{}
 	if in.Diff != nil {
 		p.Limits = in.Diff.Limits
@@ -189,9 +192,7 @@ func planNode(in PlanInput, p *past, i int32, diff map[string]run.NodeDiff) Plan
 	if how := triesAgain(in.State, n.ID); how != "" && (out.Do == run.DoReuse || out.Do == run.DoRun) {
 		out.Do, out.Why = run.DoRun, []string{how + ", is tried again"}
 	}
-	if begun := in.begun(n); begun != "" {
-		out.Why = append(slices.Clip(out.Why), begun)
-	}
+	out.Begun = in.begun(n)
 	if n.Foreach != nil {
 		out.Items = n.Foreach.In
 	}

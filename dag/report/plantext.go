@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"dagrun.dev/dag"
@@ -68,7 +69,11 @@ func (n *PlanNode) details() []string {
 			out = append(out, name+": "+strings.Join(list, ", "))
 		}
 	}
-	add("why", n.reasons())
+	why := n.reasons()
+	if n.Begun != "" {
+		why = append(slices.Clip(why), n.Begun)
+	}
+	add("why", why)
 	add("leaves where they are", n.Leaves)
 	if n.Do == run.DoReuse || n.Do == run.DoRemoved {
 		return out

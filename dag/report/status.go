@@ -113,6 +113,9 @@ func NewStatus(r *run.Run, dir string, now time.Time) *Status {
 	case machine.RunBroken:
 		s.Message, s.Questions = v.Failed, nil
 	}
+	if s.Reason == "escalation" && len(s.Questions) == 0 {
+		s.Message = "what it waited for has been answered"
+	}
 	for i := range int32(g.Len()) {
 		n := st.NodeAt(i)
 		if n.Node.Kind == "milestone" {
