@@ -398,6 +398,7 @@ func TestInterrupted(t *testing.T) {
 					cancel(stopped)
 				default:
 					killBrowser(t, task.Scratch)
+					<-r.Context().Done() // it is gone
 				}
 			}))
 			defer s.Close()
@@ -426,7 +427,9 @@ func killBrowser(t *testing.T, folder string) {
 		if err != nil {
 			t.Error(err)
 		}
+		return
 	}
+	t.Error("there is no browser to kill")
 }
 
 func TestDescribe(t *testing.T) {

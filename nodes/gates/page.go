@@ -154,12 +154,11 @@ func try(p *browser.Page, c *check) (m *measure, lost string) {
 		return c.measure(json.RawMessage(v.Value)), ""
 	case p.Gone() != nil:
 		return nil, reasonOf(p.Gone())
+	case !hung(err): // the event that says so is on its way
+		return nil, "the page was left during check " + c.Name + ": " + reasonOf(err)
 	}
 	if !answers(p) {
 		lost = "the page does not answer any more since check " + c.Name
-	}
-	if !hung(err) {
-		return &measure{Reason: reasonOf(err)}, lost
 	}
 	return &measure{Reason: fmt.Sprintf("gave nothing within %v: a loop that never ends%s", most, orPromise(c))}, lost
 }

@@ -204,10 +204,11 @@ func (p *Page) explain(what string, err error) error {
 	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) || errors.Is(p.cause(), errDied) {
+		p.end(errDied)                                            // the driver tells the tab a little later
 		return fmt.Errorf("%w during %s: %v", errDied, what, err) // before Canceled, which it is too
 	}
 	if errors.Is(err, chromedp.ErrTargetDetached) {
-		return p.fail("the page closed itself")
+		p.end(p.fail("the page closed itself"))
 	}
 	if strings.Contains(err.Error(), "Not attached to an active page") { // its process is gone: the event that says so is on its way
 		select {
