@@ -2,7 +2,6 @@ package compile
 
 import (
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -134,6 +133,7 @@ type syntaxIndex struct {
 	named    func(file string) string // name of a user's file in messages, "" for other files
 	entries  map[string][]entry
 	children map[string][]string // names of the fields written below a path, in order
+	known    map[string]bool     // paths that are among them
 }
 
 // An entry is one place where the value of a path is written.
@@ -148,7 +148,7 @@ type entry struct {
 // newSyntaxIndex indexes the user's files.
 func newSyntaxIndex(f found, files []*ast.File) *syntaxIndex {
 	named := shortName(f)
-	x := &syntaxIndex{file: f.name, named: named, entries: map[string][]entry{}, children: map[string][]string{}}
+	x := &syntaxIndex{file: f.name, named: named, entries: map[string][]entry{}, children: map[string][]string{}, known: map[string]bool{}}
 	for _, f := range files {
 		x.decls(f.Decls, nil)
 	}
@@ -165,7 +165,9 @@ func (x *syntaxIndex) decls(decls []ast.Decl, labels []string) {
 			if err != nil {
 				continue // a pattern or computed label
 			}
-			if k := pathKey(labels); !slices.Contains(x.children[k], name) {
+			k := pathKey(labels)
+			if at := pathKey(append(labels[:len(labels):len(labels)], name)); !x.known[at] {
+				x.known[at] = true
 				x.children[k] = append(x.children[k], name)
 			}
 			x.expr(d.Value, append(labels[:len(labels):len(labels)], name), d.Label.Pos())

@@ -128,11 +128,17 @@ func lacks(v cue.Value, name string) bool {
 
 // unrepeated leaves out what was said of a value before, where it is referred to from elsewhere.
 func unrepeated(ds tree.Diagnostics) tree.Diagnostics {
-	paths := map[string][]string{} // by text
+	type said struct{ text, path string }
+	all := make(map[said]bool, len(ds))
 	for _, d := range ds {
-		paths[d.Text] = append(paths[d.Text], d.Path)
+		all[said{d.Text, d.Path}] = true
 	}
 	return slices.DeleteFunc(ds, func(d tree.Diagnostic) bool {
-		return slices.ContainsFunc(paths[d.Text], func(p string) bool { return p != "" && strings.HasSuffix(d.Path, "."+p) })
+		for rest, found := d.Path, true; found; {
+			if _, rest, found = strings.Cut(rest, "."); rest != "" && all[said{d.Text, rest}] {
+				return true
+			}
+		}
+		return false
 	})
 }
