@@ -3,18 +3,20 @@ package executor
 import (
 	"os"
 	"path/filepath"
+	"strings"
 
 	"dagrun.dev/dag/run"
 )
 
 // scratchOf returns the folder outside of a run that holds all scratch folders of its attempts. Its
 // name is the same in every process that carries the run on, so that the next one finds what a
-// killed one left; that nobody else can guess it is what the run's id is random for.
+// killed one left; that nobody else can guess it is what the run's id is random for. A copy of the run has
+// the same id and another place.
 func scratchOf(r *run.Run, folder string) string {
 	if folder == "" {
 		folder = os.TempDir()
 	}
-	return filepath.Join(folder, "dagrun-"+r.ID())
+	return filepath.Join(folder, strings.TrimSuffix("dagrun-"+r.ID()+"-"+r.Place(), "-"))
 }
 
 // Sweep removes the scratch folders that a killed process left of a run that is open here. Run does so

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"dagrun.dev/dag"
@@ -101,6 +102,20 @@ var errReadOnly = errors.New("run: opened for reading only")
 
 // ID returns the run's id.
 func (r *Run) ID() string { return r.state.Run().ID }
+
+// Place tells a run from its copies: it stays what it is when the run is moved on its disk, and is another
+// one for each copy. Empty where the disk does not say.
+func (r *Run) Place() string {
+	fi, err := r.own.Lstat(".")
+	if err != nil {
+		return ""
+	}
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("%x.%x", st.Dev, st.Ino)
+}
 
 // State returns the state. Only Record and the methods here change it.
 func (r *Run) State() *machine.State { return r.state }
