@@ -221,6 +221,9 @@ func (s *session) signals() (<-chan time.Time, func()) {
 	}
 	got := make(chan os.Signal, 2)
 	signal.Notify(got, list...)
+	// A reader of the progress that goes away ends no run: what is told from then on goes nowhere. For good,
+	// because the summary comes after.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	out := make(chan time.Time, 2)
 	done := make(chan struct{})
 	go func() {
