@@ -150,7 +150,11 @@ func BuildPlan(in PlanInput) *Plan {
 		for _, d := range in.Diff.Nodes {
 			if d.Do == run.DoRemoved {
 				p.Totals.Removed++
-				p.Nodes = append(p.Nodes, PlanNode{ID: d.ID, Do: d.Do, Why: d.Why, Leaves: d.Leaves, Effect: d.Effect})
+				n := PlanNode{ID: d.ID, Do: d.Do, Why: d.Why, Leaves: d.Leaves, Effect: d.Effect}
+				if d.Asks {
+					n.Begun = "its last attempt was cut off: this plan is not adopted before it is known whether that took effect"
+				}
+				p.Nodes = append(p.Nodes, n)
 			}
 		}
 	}

@@ -268,11 +268,12 @@ func (c *comparison) gone() (list []NodeDiff) {
 		if _, ok := c.new.Index(n.ID); ok {
 			continue
 		}
-		d := NodeDiff{ID: n.ID, Effect: n.Effect, Do: DoRemoved}
+		v := c.st.NodeAt(o)
+		d := NodeDiff{ID: n.ID, Effect: n.Effect, Do: DoRemoved, Asks: v.Unresolved && !ended(v.Status)}
 		if of, ok := c.old.Origin(o); ok {
 			d.Why = []string{c.old.Node(of).ID}
 		}
-		if c.st.StatusAt(o) == machine.Completed {
+		if v.Status == machine.Completed {
 			d.Leaves = slices.DeleteFunc(slices.Clone(n.Writes), func(name string) bool { return len(c.new.Writers(name)) > 0 })
 		}
 		list = append(list, d)
@@ -399,7 +400,7 @@ func changedNames(was, is []entry) (list []string) {
 // Adopt makes g the run's plan: plan and input files go to the object store, then PLAN_ADOPTED is
 // recorded, durable. Nodes that Compare calls changed or blocked and that have run do so again with
 // generation + 1; those that may not have to keep their results in doubt. Attempts that a dead process left under way are recorded before, as Resume does.
-// Adopting the plan that the run has does nothing.
+// Adopting the plan that the run has does nothing; one that drops a node of which nobody knows whether it took effect is refused.
 func (r *Run) Adopt(now time.Time, g *dag.Graph, file func(path string) (io.ReadCloser, error), rescue Rescue) (*Diff, error) {
 	if r.readOnly {
 		return nil, errReadOnly
@@ -412,6 +413,10 @@ func (r *Run) Adopt(now time.Time, g *dag.Graph, file func(path string) (io.Read
 		return nil, err
 	}
 	d = r.Compare(g)
+	if names := d.ids(func(n *NodeDiff) bool { return n.Do == DoRemoved && n.Asks }); len(names) > 0 {
+		return nil, fmt.Errorf("the new plan drops %s, whose last attempt was cut off: whether it took effect would be forgotten; "+
+			"find that out under the plan that the run has (dagrun resume asks, dagrun respond answers), then apply again", some(names))
+	}
 	digest, _, err := r.clone(g.Plan, file)
 	if err != nil {
 		return nil, err
