@@ -54,6 +54,7 @@ func NewCosts(st *machine.State, h *History, by string, now time.Time) (*Costs, 
 		c.Rows[at].add(&v, h, now)
 		c.Total.add(&v, h, now)
 	}
+	c.removed(st, h, rowOf)
 	for i := range h.Errors {
 		if at, ok := rowOf[h.Errors[i].Node]; ok {
 			c.Rows[at].Failures++
@@ -67,6 +68,26 @@ func NewCosts(st *machine.State, h *History, by string, now time.Time) (*Costs, 
 		}
 	}
 	return c, nil
+}
+
+// removed adds what nodes took that have left the plan: the sums are those of the whole run.
+func (c *Costs) removed(st *machine.State, h *History, rowOf map[string]int) {
+	r := CostRow{Name: "(removed nodes)", CostUSD: st.Spent().USD - c.Total.CostUSD}
+	for node, n := range h.Attempts { // sums
+		if _, stays := rowOf[node]; !stays {
+			r.Attempts += n
+			r.Seconds += h.Took[node].Seconds()
+		}
+	}
+	if r.CostUSD <= 0 && r.Attempts == 0 {
+		return
+	}
+	u := st.Ledger().Usage
+	r.Usage = machine.Usage{Input: u.Input - c.Total.Usage.Input, CacheRead: u.CacheRead - c.Total.Usage.CacheRead,
+		CacheWrite: u.CacheWrite - c.Total.Usage.CacheWrite, Output: u.Output - c.Total.Usage.Output}
+	c.Rows = append(c.Rows, r)
+	c.Total.Attempts, c.Total.Seconds = c.Total.Attempts+r.Attempts, c.Total.Seconds+r.Seconds
+	c.Total.CostUSD, c.Total.Usage = st.Spent().USD, u
 }
 
 // costKey returns what names the group of a node.
