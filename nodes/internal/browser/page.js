@@ -166,13 +166,15 @@ return {
   },
 
   // Images that are loading, in time or not. One that waits to be seen, and was not while the page was scrolled through,
-  // is waited for by nobody; one that came in time is there already.
+  // is waited for by nobody; one that came in time is there already. What is there is drawn ahead where the browser gets to
+  // it: it does so when it makes its next picture, and at the latest for the one that is asked of it.
   async images(ms) {
     const all = this.roots().flatMap(root => [...Reflect.get(root === document ? Document.prototype : DocumentFragment.prototype, 'querySelectorAll').call(root, 'img')]);
     const settled = i => i.complete || i.loading === 'lazy' || new Promise(done => { i.addEventListener('load', done); i.addEventListener('error', done); });
     const drawn = i => i.naturalWidth > 0 ? i.decode().catch(() => {}) : null;
-    const work = Promise.all(all.map(async i => { await settled(i); await drawn(i); }));
-    const done = await Promise.race([work.then(() => true), this.sleep(ms).then(() => false)]);
+    const within = (work, ms) => Promise.race([Promise.all(work).then(() => true), this.sleep(ms).then(() => false)]);
+    const done = await within(all.map(settled), ms);
+    await within(all.map(drawn), Math.min(ms, 500));
     return {done, broken: all.filter(i => i.complete && !i.naturalWidth && i.currentSrc).length};
   },
 
