@@ -10,6 +10,7 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/run"
 	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
 )
@@ -34,6 +35,9 @@ func (h *host) task(a *attempt) (*nodes.Task, error) {
 			a.reads(name)
 			if gone := h.onLoop(func() { rc, err = h.run.Artifact(n.ID, name) }); gone != nil {
 				return nil, gone
+			}
+			if gone := new(run.Gone); errors.As(err, &gone) {
+				return nil, &nodes.Error{Category: "file_io", Message: gone.Error(), Permanent: true}
 			}
 			return rc, err
 		},

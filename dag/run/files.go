@@ -188,14 +188,25 @@ func (p *publication) promote() error {
 }
 
 // Artifact opens the version of an artifact that a node sees: the last one written by an ancestor, or
-// what a user made of it since; fs.ErrNotExist when there is none. What is read is checked against
-// the digest. Any goroutine.
+// what a user made of it since; fs.ErrNotExist when there is none, *Gone when the store has lost it.
+// What is read is checked against the digest. Any goroutine.
 func (r *Run) Artifact(node, name string) (io.ReadCloser, error) {
 	v, ok := r.index.visible(r.Graph(), node, name)
 	if !ok {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
 	}
-	return r.store.Open(v.Digest)
+	rc, err := r.store.Open(v.Digest)
+	if errors.Is(err, fs.ErrNotExist) { // somebody has written it
+		return nil, &Gone{name, v.Node, r.store.Path(v.Digest)}
+	}
+	return rc, err
+}
+
+// Gone says that a recorded version of an artifact is not in the store any more.
+type Gone struct{ Name, Node, Path string }
+
+func (g *Gone) Error() string {
+	return fmt.Sprintf("the recorded version of %s is gone: put back a copy of %s, or make it anew (dagrun resume --restart %s)", g.Name, g.Path, g.Node)
 }
 
 // ArtifactDigest is the digest of what Artifact opens; empty when there is none. Any goroutine.
