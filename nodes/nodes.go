@@ -129,6 +129,8 @@ type Task struct {
 	Grace               time.Duration // between the polite and the hard signal; > 0
 	Reserve             float64       // US dollars reserved for this attempt; 0 = none
 	Feedback            string        // reason of the last failure, when the policy says that the next attempt is told
+	// Again reports whether a failure of a category, now, would be followed by another attempt of this node. Nil: never.
+	Again func(category string) bool
 
 	SpecDir string // absolute folder of the spec: working directory of local commands
 	Out     string // absolute, existing, empty folder: artifacts are staged here by name
@@ -185,7 +187,11 @@ type Result struct {
 }
 
 // Usage counts tokens in four disjoint classes.
-type Usage struct{ Input, CacheRead, CacheWrite, Output int64 }
+type Usage struct {
+	Input, CacheRead, CacheWrite, Output int64
+	// CacheWriteHour is how many of CacheWrite were written to be kept for an hour, which costs more than five minutes.
+	CacheWriteHour int64
+}
 
 // A Note is a small record for the run's logs: Log is "decision" or "quality".
 type Note struct {
