@@ -9,12 +9,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"dagrun.dev/nodes/internal/nodetest"
 )
@@ -156,6 +159,58 @@ func TestHelperThatEndsIsNotLeft(t *testing.T) {
 	if len(r.Left) != 0 {
 		t.Errorf("left %v", r.Left)
 	}
+}
+
+// W-5, e-work/18: of what children leave detached no zombie stays, whether it was ended or ended by itself,
+// whatever its environment, and a later tree does not look for its own behind it.
+func TestDetachedChildrenLeaveNoZombies(t *testing.T) {
+	for _, script := range []string{
+		`setsid sleep 300 & true`,
+		`setsid env -i /bin/sh -c 'exec sleep 300' & true`,
+		`setsid sleep 0.01 & (sleep 0.02; true) & true`,
+	} {
+		for range 5 {
+			sh(t, context.Background(), script)
+		}
+		own, _ := unix.Getsid(0)
+		var left []*entry
+		if !wait(time.Minute, func() bool {
+			left, _ = orphans()
+			left = slices.DeleteFunc(left, func(p *entry) bool { return p.session == own || p.pid == int(guardPid.Load()) })
+			return len(left) == 0
+		}) {
+			t.Errorf("%s: %d orphans stay, the first is %+v", script, len(left), left[0])
+		}
+	}
+}
+
+// e-work/18: an orphan of an older tree is no reason to search the process table at the end of a younger one.
+func TestOldOrphansAreNoSuspects(t *testing.T) {
+	sh(t, context.Background(), "true") // orphans come to this process
+	older := NewTree()
+	dir := t.TempDir()
+	attr := &os.ProcAttr{Dir: dir, Env: append(os.Environ(), older.Mark), Files: []*os.File{nil, nil, nil}}
+	p, err := os.StartProcess("/bin/sh", []string{"sh", "-c", `setsid sh -c 'echo $$ > pid; exec sleep 300' & while [ ! -s pid ]; do :; done`}, attr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	older.Root(p.Pid)
+	if _, err := p.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	born := readStat(pidIn(t, filepath.Join(dir, "pid"))).born
+	if !wait(time.Minute, func() bool { return ticks() > born }) { // the clock counts hundredths of a second
+		t.Fatal("the clock stands still")
+	}
+	younger := NewTree()
+	if younger.suspects() {
+		t.Error("a process that is older than the tree is taken for its descendant")
+	}
+	younger.End(0)
+	if !older.suspects() {
+		t.Error("what an older tree left is not found")
+	}
+	older.End(0)
 }
 
 // R-4: polite signal to the whole group, grace, hard signal; what was printed is kept.

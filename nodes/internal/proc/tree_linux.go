@@ -3,13 +3,17 @@ package proc
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // A Tree is a running child with all its descendants, wherever they went.
@@ -71,7 +75,7 @@ var selfHelp = 50 * time.Millisecond // how long helpers may take to end by them
 // polite signal; grace is what is left before the hard one.
 func (t *Tree) end(asked bool, grace time.Duration) (left, survivors []Process) {
 	defer t.forget()
-	if !anyOrphan() {
+	if !t.suspects() {
 		return nil, nil
 	}
 	var found []*entry
@@ -82,7 +86,7 @@ func (t *Tree) end(asked bool, grace time.Duration) (left, survivors []Process) 
 		if empty++; hidden || len(found) > 0 {
 			empty = 0
 		}
-		return len(found) == 0 && (empty > 1 || !anyOrphan()) // twice: a process may have made another one while the table was read
+		return len(found) == 0 && (empty > 1 || !t.suspects()) // twice: a process may have made another one while the table was read
 	}
 	begin := time.Now()
 	wait(selfHelp+hardFor, func() bool { return gone() || len(found) > 0 && time.Since(begin) > selfHelp })
@@ -105,7 +109,7 @@ func (t *Tree) end(asked bool, grace time.Duration) (left, survivors []Process) 
 // Sweep ends what children left behind that is alive still, and returns it. Call it once no child is
 // under way, before the process ends: what no tree could claim would outlive it unnamed.
 func Sweep() []Process {
-	if !anyOrphan() {
+	if pids, known := orphans(); known && len(pids) == 0 {
 		return nil
 	}
 	var left []Process
@@ -133,7 +137,7 @@ func leftBehind() (list []*entry) {
 		switch {
 		case p.pid == pid, p.pid == int(guardPid.Load()), !orphan && !strings.HasPrefix(p.mark(), marks()):
 		case p.dead:
-			_, _ = syscall.Wait4(p.pid, nil, syscall.WNOHANG, nil)
+			reap(p)
 		default:
 			list = append(list, p)
 		}
@@ -175,8 +179,8 @@ func wait(most time.Duration, done func() bool) bool {
 	}
 }
 
-// remaining lists the living processes of the tree, by number, and reaps its dead orphans. hidden says that there
-// are orphans that may be the tree's and cannot be told yet.
+// remaining lists the living processes of the tree, by number. hidden says that there are orphans that may be
+// the tree's and cannot be told yet.
 func (t *Tree) remaining() (list []*entry, hidden bool) {
 	table := readTable()
 	mine := map[int]bool{}
@@ -191,13 +195,9 @@ func (t *Tree) remaining() (list []*entry, hidden bool) {
 			hidden = hidden || p.hidden && p.parent == self
 			continue
 		}
-		if p.dead {
-			if p.parent == self && p.pid != t.root {
-				_, _ = syscall.Wait4(p.pid, nil, syscall.WNOHANG, nil)
-			}
-			continue
+		if !p.dead {
+			list = append(list, p)
 		}
-		list = append(list, p)
 	}
 	return list, hidden
 }
@@ -249,16 +249,57 @@ var childrenFile = sync.OnceValue(func() *os.File {
 	return f
 })
 
-// anyOrphan says whether this process has children that it did not fork through the spawner.
-// When in doubt it says yes.
-func anyOrphan() bool {
+// orphans lists the children that this process did not fork through the spawner, as far as they run still.
+// known is false where the kernel does not say.
+func orphans() (list []*entry, known bool) {
 	f := childrenFile()
 	if f == nil {
-		return true
+		return nil, false
 	}
-	var b [8]byte
-	n, _ := f.ReadAt(b[:], 0)
-	return n > 0
+	var few [512]byte
+	b := few[:]
+	n, err := f.ReadAt(b, 0)
+	for n == len(b) { // there may be more: read again from the start, for a list in pieces may leave some out
+		b = make([]byte, 4*len(b))
+		n, err = f.ReadAt(b, 0)
+	}
+	if err != nil && err != io.EOF {
+		return nil, false
+	}
+	for _, field := range bytes.Fields(b[:n]) {
+		pid, err := strconv.Atoi(string(field))
+		if p := readStat(pid); err == nil && p != nil && !reap(p) {
+			list = append(list, p)
+		}
+	}
+	return list, true
+}
+
+// suspects reports whether a process may be left of the tree: an orphan that is no older than it. Orphans of
+// other trees cost one look each, however many nodes end while they stay.
+func (t *Tree) suspects() bool {
+	list, known := orphans()
+	return !known || slices.ContainsFunc(list, func(p *entry) bool { return p.born >= t.born && p.pid != int(guardPid.Load()) })
+}
+
+// reap takes the exit status of an orphan that has ended, and reports whether it did: nobody else waits for it,
+// and a zombie keeps its place in the process table. Left alone are the roots of trees, which those who started
+// them wait for, also before they have said which process it is, and the children in this process's own session,
+// which other packages start.
+func reap(p *entry) bool {
+	own, _ := unix.Getsid(0)
+	if !p.dead || p.parent != os.Getpid() || p.session == own || p.pid == int(guardPid.Load()) {
+		return false
+	}
+	forest.Lock()
+	defer forest.Unlock()
+	for t := range forest.trees {
+		if t.root == p.pid || t.root == 0 && t.born <= p.born {
+			return false
+		}
+	}
+	_, err := syscall.Wait4(p.pid, nil, syscall.WNOHANG, nil)
+	return err == nil
 }
 
 // mark returns the last environment entry that names a tree, or "". A process that is replacing its program
