@@ -22,22 +22,23 @@ type claude struct{}
 func (claude) address() string { return "cli:claude" }
 
 func (c claude) ask(ctx context.Context, q *question) (*reply, error) {
+	system, prompt := q.headed()
 	p := &program{
-		argv:   append(append([]string{}, q.set.Argv...), claudeFlags(q)...),
+		argv:   append(append([]string{}, q.set.Argv...), claudeFlags(q, system)...),
 		env:    claudeEnv(q),
 		pass:   []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"},
-		stdin:  firstLine + q.prompt,
+		stdin:  firstLine + prompt,
 		output: claudeFormat,
 	}
 	if len(q.set.Argv) == 0 {
 		p.argv = append([]string{"claude"}, p.argv...)
 	}
 	if q.set.Provider == "sim" {
-		if err := simulate(q, p); err != nil {
+		if err := simulate(q, p, system); err != nil {
 			return nil, err
 		}
 	}
-	if len(q.system) > mostArgument {
+	if len(system) > mostArgument {
 		return nil, nodes.Permanent(nodes.Fail("config", "the system prompt is too long for a command line; put it into the prompt"))
 	}
 	return p.run(ctx, q)
@@ -50,7 +51,7 @@ func (claude) recall(q *question) (*reply, error) {
 // mostArgument is the longest argument that can be handed to a program (the kernel takes 128 KiB).
 const mostArgument = 120_000
 
-func claudeFlags(q *question) []string {
+func claudeFlags(q *question, system string) []string {
 	s := q.set
 	flags := []string{
 		"-p", "--output-format", "stream-json", "--verbose", "--no-session-persistence", "--strict-mcp-config",
@@ -62,8 +63,8 @@ func claudeFlags(q *question) []string {
 	if s.Model != "" {
 		flags = append(flags, "--model", s.Model)
 	}
-	if q.system != "" {
-		flags = append(flags, "--system-prompt", q.system)
+	if system != "" {
+		flags = append(flags, "--system-prompt", system)
 	}
 	if q.task.Reserve > 0 && !s.FlatRate {
 		flags = append(flags, "--max-budget-usd", strconv.FormatFloat(q.task.Reserve, 'f', -1, 64))
@@ -112,12 +113,12 @@ func claudeEnv(q *question) map[string]string {
 }
 
 // simulate puts the simulated agent in the place of claude.
-func simulate(q *question, p *program) error {
+func simulate(q *question, p *program, system string) error {
 	t := q.task
 	work := simagent.Work{
 		Answers: q.set.Sim.Answers, Delay: time.Duration(q.set.Sim.Delay), Dir: t.SpecDir,
 		Node: t.Node, Generation: t.Generation, Attempt: t.Attempt, Failures: t.Failures, Labels: t.Labels, Seed: t.Seed,
-		Model: orElse(q.set.Model, "simulated"), System: q.system, FirstLine: firstLine, MaxTurns: q.set.MaxTurns, Tools: q.set.Tools,
+		Model: orElse(q.set.Model, "simulated"), System: system, FirstLine: firstLine, MaxTurns: q.set.MaxTurns, Tools: q.set.Tools,
 	}
 	var err error
 	if work.Faults, err = simagent.LoadFaults(q.set.Sim.Faults, t.SpecDir); err != nil {
@@ -133,7 +134,7 @@ func simulate(q *question, p *program) error {
 	}
 	p.env[simagent.Variable] = file
 	if len(q.set.Argv) == 0 {
-		p.argv = append([]string{t.Binary, "sim-agent"}, claudeFlags(q)...)
+		p.argv = append([]string{t.Binary, "sim-agent"}, claudeFlags(q, system)...)
 	}
 	return nil
 }

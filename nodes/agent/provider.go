@@ -46,7 +46,9 @@ type question struct {
 	task   *nodes.Task
 	set    *settings
 	prompt string
-	system string
+	// borders are the offsets in prompt at which a new block begins.
+	borders []int
+	system  string
 	// folder is the agent's private working folder, with the given files in it.
 	folder string
 	now    func() time.Time

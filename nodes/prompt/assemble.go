@@ -12,7 +12,10 @@ import (
 
 // An Assembled is a prompt ready to be asked.
 type Assembled struct {
-	Text     string
+	Text string
+	// Blocks are the parts of Text between the template's borders, joined they are Text. None is blank, but for
+	// a prompt that is blank as a whole; without borders there is one.
+	Blocks   []string
 	Chars    int64 // characters (not bytes) of Text
 	Tokens   int64 // estimate: Chars / 4, rounded up
 	Warnings []string
@@ -45,7 +48,8 @@ func assemble(t *nodes.Task, s *settings) (*Assembled, error) {
 	if err := a.fit(); err != nil {
 		return nil, err
 	}
-	a.out.Text = a.render()
+	a.out.Blocks = a.render()
+	a.out.Text = strings.Join(a.out.Blocks, "")
 	return a.out, nil
 }
 
@@ -78,22 +82,39 @@ func (a *assembly) fillAll() error {
 	return nil
 }
 
-// render puts the values in. Values are not looked at again: a brace in a value is text.
-func (a *assembly) render() string {
+// render puts the values in. Values are not looked at again: a brace in a value is text. What is blank between two
+// borders joins the block before it, or the first one.
+func (a *assembly) render() []string {
 	texts := make(map[string]string, len(a.slots))
 	for name, s := range a.slots {
 		texts[name] = s.String()
 	}
+	var blocks []string
 	var b strings.Builder
-	for _, p := range a.template.pieces {
-		if p.name == "" {
-			b.WriteString(p.text)
+	end := func() {
+		last := len(blocks) - 1
+		if text := b.String(); last >= 0 && (blank(text) || blank(blocks[last])) {
+			blocks[last] += text
 		} else {
+			blocks = append(blocks, text)
+		}
+		b.Reset()
+	}
+	for _, p := range a.template.pieces {
+		switch {
+		case p.border:
+			end()
+		case p.name == "":
+			b.WriteString(p.text)
+		default:
 			b.WriteString(texts[p.name])
 		}
 	}
-	return b.String()
+	end()
+	return blocks
 }
+
+func blank(s string) bool { return strings.TrimSpace(s) == "" }
 
 // measure sets the estimate of what render would return.
 func (a *assembly) measure() {

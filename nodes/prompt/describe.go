@@ -86,6 +86,9 @@ func (d *describer) say(name, text string) {
 func (d *describer) variable(name string, v variable) {
 	at := accept.Path("vars", name)
 	sources := 0
+	if name == border {
+		d.problem(at, "the name is reserved: {%s} alone on its line divides the prompt into blocks", border)
+	}
 	if v.Text != nil {
 		sources++
 		d.tr.Prompt.Chars += int64(utf8.RuneCountInString(string(*v.Text)))

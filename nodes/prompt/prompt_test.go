@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -83,6 +84,48 @@ func TestAssemble(t *testing.T) {
 				t.Errorf("estimate %d chars %d tokens, text has %d", p.Chars, p.Tokens, n)
 			}
 		})
+	}
+}
+
+// A-4: borders divide a prompt into blocks whose concatenation is the text.
+func TestBorders(t *testing.T) {
+	for _, tt := range []struct{ text, aa, want string }{
+		{"one", "", "one"},
+		{"one\n{BORDER}\ntwo", "", "one\n|two"},
+		{"one\n \t{BORDER}  \r\ntwo\n", "", "one\n|two\n"},
+		{"{BORDER}\none\n{BORDER}", "", "one\n"},
+		{"one\n{BORDER}\n{BORDER}\n\n{BORDER}\ntwo", "", "one\n\n|two"},
+		{"\n{BORDER}\none", "", "\none"},
+		{"one\n{BORDER}\n{AA}\n{BORDER}\ntwo", "", "one\n\n|two"},
+		{"one\n{BORDER}\n{AA}\n{BORDER}\ntwo", "{BORDER}\n", "one\n|{BORDER}\n\n|two"},
+		{"{{BORDER}}\n{BORDER}\n${{BORDER}}", "", "{BORDER}\n|${BORDER}"},
+		{"{AA}\n{BORDER}\n", "", "\n"},
+	} {
+		with, _ := json.Marshal(map[string]any{"text": tt.text, "vars": map[string]string{"AA": tt.aa}})
+		w := world()
+		p, err := Assemble(w.Task(t, "prompt", string(with)), with)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(p.Blocks, "|"); got != tt.want || p.Text != strings.Join(p.Blocks, "") {
+			t.Errorf("%q: blocks %q, want %q; text %q", tt.text, got, tt.want, p.Text)
+		}
+		if n := int64(utf8.RuneCountInString(p.Text)); p.Chars != n {
+			t.Errorf("%q: %d characters counted, %d there", tt.text, p.Chars, n)
+		}
+	}
+}
+
+// A-4: a border stands alone on its line, and no variable has its name.
+func TestBorderMistakes(t *testing.T) {
+	problems, _ := Check([]byte(`{"text":"a {BORDER}\n{BORDER}\n{BORDER}{BORDER}"}`), world().OpenFile)
+	want := "{BORDER}: want it alone on its line, where it divides the prompt into blocks"
+	if len(problems) != 3 || problems[0].Text != "prompt text:1:3: "+want || problems[1].Text != "prompt text:3:1: "+want {
+		t.Errorf("%v", problems)
+	}
+	tr, err := Describe([]byte(`{"text":"{BORDER}","vars":{"BORDER":"x"}}`))
+	if err != nil || len(tr.Problems) != 1 || tr.Problems[0].Path != "vars.BORDER" {
+		t.Errorf("%v %v", tr.Problems, err)
 	}
 }
 

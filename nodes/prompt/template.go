@@ -18,12 +18,17 @@ type template struct {
 	pieces []piece
 }
 
-// A piece is text, or a placeholder with its byte offset in src.
+// A piece is text, a placeholder with its byte offset in src, or a border.
 type piece struct {
-	text string
-	name string // of the variable; "" = text
-	at   int
+	text   string
+	name   string // of the variable; "" = text
+	at     int
+	border bool
 }
+
+// border is the placeholder that no variable may be named like: alone on its line it divides the prompt
+// into blocks.
+const border = "BORDER"
 
 // braced finds everything that may be a placeholder or an escaped one.
 var braced = regexp.MustCompile(`\{+([A-Z][A-Z0-9_]+)\}+`)
@@ -44,6 +49,11 @@ func parse(name, src string) *template {
 		case from > 0 && t.src[from-1] == '$':
 			// ${NAME} is text of the template; Check says so when NAME is declared.
 			t.literal(t.src[end:to])
+		case t.src[m[2]:m[3]] == border && alone(t.src, from, to):
+			start := strings.LastIndexByte(t.src[:from], '\n') + 1
+			to = len(t.src) - len(strings.TrimPrefix(strings.TrimLeft(t.src[to:], " \t"), "\n"))
+			t.literal(t.src[end:start])
+			t.pieces = append(t.pieces, piece{border: true})
 		default:
 			t.literal(t.src[end:from])
 			t.pieces = append(t.pieces, piece{name: t.src[m[2]:m[3]], at: from})
@@ -52,6 +62,13 @@ func parse(name, src string) *template {
 	}
 	t.literal(t.src[end:])
 	return t
+}
+
+// alone reports whether nothing but blanks stands beside src[from:to] on its line.
+func alone(src string, from, to int) bool {
+	before := src[strings.LastIndexByte(src[:from], '\n')+1 : from]
+	after, _, _ := strings.Cut(src[to:], "\n")
+	return strings.Trim(before+after, " \t") == ""
 }
 
 func (t *template) literal(s string) {
@@ -88,7 +105,11 @@ const mostTexts = 50
 func (t *template) mistakes(s *settings) []string {
 	var out []string
 	for _, p := range t.pieces {
-		if _, ok := s.Vars[p.name]; p.name != "" && !ok && len(out) < mostTexts {
+		switch _, ok := s.Vars[p.name]; {
+		case p.name == "" || len(out) == mostTexts:
+		case p.name == border:
+			out = append(out, fmt.Sprintf("%s: {%s}: want it alone on its line, where it divides the prompt into blocks", t.place(p.at), border))
+		case !ok:
 			out = append(out, fmt.Sprintf("%s: {%s}: no such variable%s", t.place(p.at), p.name, didYouMean(p.name, s.names())))
 		}
 	}
