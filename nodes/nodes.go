@@ -152,6 +152,9 @@ type Task struct {
 	Values func(node string) (map[string]json.RawMessage, bool)
 	// Secret returns a named secret's value. The host masks it in everything that is kept.
 	Secret func(name string) (string, error)
+	// Mask has the host mask a value like a secret's, from now on. A kind calls it with every credential that it
+	// hands to a child or a server and did not get through Secret. Nil: nothing is masked.
+	Mask func(value string)
 	// Keep creates a file in the node's own folder (prompt.md, raw-output.txt ...). An existing
 	// file of an earlier attempt is never overwritten: the host renames it first.
 	Keep func(name string) (io.WriteCloser, error)

@@ -63,6 +63,7 @@ func (h *host) task(a *attempt) (*nodes.Task, error) {
 			return out, ok
 		},
 		Secret: h.secret,
+		Mask:   h.mask.add,
 		Keep:   func(name string) (io.WriteCloser, error) { return h.keep(a, name) },
 		Emit:   func(typ string, body any) error { return h.emit(a, typ, body) },
 		Log:    func(level, msg string) { h.log(n.ID, level, msg) },

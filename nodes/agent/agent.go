@@ -16,6 +16,7 @@ import (
 
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/accept"
+	"dagrun.dev/nodes/internal/credential"
 	"dagrun.dev/nodes/internal/proc"
 	"dagrun.dev/nodes/prompt"
 )
@@ -69,6 +70,10 @@ func prepare(t *nodes.Task) (*settings, provider, []accept.Step, error) {
 	p, err := providerOf(s)
 	if err != nil {
 		return nil, nil, nil, err
+	}
+	credential.MaskURL(t, s.BaseURL)
+	for name, value := range s.Headers {
+		credential.MaskHeader(t, name, value)
 	}
 	steps, err := s.steps()
 	return s, p, steps, err

@@ -15,6 +15,7 @@ import (
 	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/accept"
+	"dagrun.dev/nodes/internal/credential"
 	"dagrun.dev/nodes/internal/evidence"
 	"dagrun.dev/nodes/internal/proc"
 )
@@ -84,6 +85,7 @@ func (p *program) recall(q *question) (*reply, error) {
 	if err := q.knowSecrets(); err != nil {
 		return nil, err
 	}
+	credential.MaskEnv(q.task, proc.Environ(slices.Concat(p.pass, q.set.Pass), p.env))
 	res, err := proc.Reopen(q.task.Spool)
 	if err != nil {
 		return nil, err
@@ -144,7 +146,9 @@ func (p *program) environment(q *question) (set map[string]string, pass []string
 			return nil, nil, err
 		}
 	}
-	return set, append(append([]string{}, p.pass...), q.set.Pass...), nil
+	pass = append(append([]string{}, p.pass...), q.set.Pass...)
+	credential.MaskEnv(q.task, proc.Environ(pass, set))
+	return set, pass, nil
 }
 
 // stdinFile returns a file with the prompt: the agent can close it early or read it late, and

@@ -16,6 +16,7 @@ import (
 
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/accept"
+	"dagrun.dev/nodes/internal/credential"
 	"dagrun.dev/nodes/internal/proc"
 )
 
@@ -53,6 +54,7 @@ func prepare(t *nodes.Task, s *settings) (spec *proc.Spec, closeStdin func(), er
 			FileBytes: s.Limits.FileMB << 20, OpenFiles: s.Limits.OpenFiles,
 		},
 	}
+	credential.MaskEnv(t, spec.Env)
 	if s.Run != "" {
 		spec.Argv = []string{"/bin/sh", "-c", s.Run}
 	}

@@ -18,6 +18,7 @@ import (
 
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/accept"
+	"dagrun.dev/nodes/internal/credential"
 	"dagrun.dev/nodes/internal/evidence"
 	"dagrun.dev/nodes/internal/httpc"
 )
@@ -88,6 +89,7 @@ func (s *settings) request(t *nodes.Task) (*httpc.Request, error) {
 	}
 	for name, raw := range s.Headers {
 		r.Header.Set(name, accept.Plain(raw))
+		credential.MaskHeader(t, name, accept.Plain(raw))
 	}
 	for name, secret := range s.Secrets {
 		value, err := t.Secret(secret)
@@ -105,6 +107,7 @@ func (s *settings) request(t *nodes.Task) (*httpc.Request, error) {
 		r.Header.Set("Authorization", "Bearer "+value)
 		r.Secrets = append(r.Secrets, "Authorization")
 	}
+	credential.MaskURL(t, r.URL)
 	return r, s.content(t, r)
 }
 

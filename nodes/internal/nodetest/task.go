@@ -28,6 +28,8 @@ type Host struct {
 	Facts []map[string]any
 	// Logged holds the lines of Task.Log.
 	Logged []string
+	// Masked holds the values given to Task.Mask, in order.
+	Masked []string
 	// Beats counts the calls of Task.Beat.
 	Beats int
 
@@ -69,6 +71,11 @@ func (h *Host) Task(t testing.TB, kind string, with any) *nodes.Task {
 				return v, nil
 			}
 			return "", nodes.Permanent(nodes.Fail("config", "no secret named "+name))
+		},
+		Mask: func(value string) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.Masked = append(h.Masked, value)
 		},
 		Keep: func(name string) (io.WriteCloser, error) { return &keeper{host: h, name: name}, nil },
 		Emit: h.emit,
