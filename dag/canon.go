@@ -78,7 +78,7 @@ func (s *shape) build(t reflect.Type) {
 		s.append, s.decode = appendRaw, decodeRaw
 	case t == usdType:
 		s.append, s.decode = appendUSD, decodeUSD
-	case t.Implements(textType):
+	case t.Implements(textType) && t.Kind() != reflect.Pointer:
 		s.append, s.decode = appendText, decodeText
 	default:
 		s.buildKind(t)

@@ -109,13 +109,13 @@ type Step struct {
 
 // A Category says what one kind of failure means, by one table in the schema.
 type Category struct {
-	Name     string  `json:"name"`               // rate_limited, truncated, auth, ...
-	Class    string  `json:"class"`              // transient | structural | soft | hard | fatal
-	Then     string  `json:"then"`               // retry | wait | stop | fail
-	Attempts int     `json:"attempts,omitempty"` // overrides the node's default; 0 = node's policy
-	Retry    *Retry  `json:"retry,omitempty"`    // delays of its own (rate limit: base 60 s, cap 300 s)
-	Breaker  float64 `json:"breaker,omitempty"`  // weight: 1 counts against the breaker, 0 does not
-	Feedback bool    `json:"feedback,omitempty"` // the reason is told to the next attempt
+	Name     string       `json:"name"`               // rate_limited, truncated, auth, ...
+	Class    string       `json:"class"`              // transient | structural | soft | hard | fatal
+	Then     string       `json:"then"`               // retry | wait | stop | fail
+	Attempts int          `json:"attempts,omitempty"` // overrides the node's default; 0 = node's policy
+	Retry    *RetryChange `json:"retry,omitempty"`    // delays of its own (rate limit: base 60 s, cap 300 s)
+	Breaker  float64      `json:"breaker,omitempty"`  // weight: 1 counts against the breaker, 0 does not
+	Feedback bool         `json:"feedback,omitempty"` // the reason is told to the next attempt
 }
 
 // A Node is one piece of work: a kind, its settings, its edges and its policies.
@@ -176,10 +176,10 @@ type Retry struct {
 
 // A CategoryPolicy is a retry policy for one category of failure of one node.
 type CategoryPolicy struct {
-	Category string `json:"category"`
-	Then     string `json:"then,omitempty"`   // retry | wait | stop | fail; empty = by the table
-	OnFail   string `json:"onFail,omitempty"` // instead of the node's, when the last failure is of this category
-	Retry    Retry  `json:"retry,omitzero"`
+	Category string      `json:"category"`
+	Then     string      `json:"then,omitempty"`   // retry | wait | stop | fail; empty = by the table
+	OnFail   string      `json:"onFail,omitempty"` // instead of the node's, when the last failure is of this category
+	Retry    RetryChange `json:"retry,omitzero"`
 }
 
 // Timeout bounds one attempt and the node as a whole.

@@ -1,10 +1,108 @@
 package dag
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
+	"time"
 )
+
+// DefaultRetry is the policy of nodes for which nobody says another (R-2).
+var DefaultRetry = Retry{Attempts: 3, Base: Duration(5 * time.Second), Factor: 2, Cap: Duration(120 * time.Second), Jitter: 0.2}
+
+// A RetryChange is what one place of a specification says of retries. What is nil is not said there; zero is a
+// value. Attempts has no zero to say.
+type RetryChange struct {
+	Attempts int        `json:"attempts,omitempty"`
+	Base     *Duration  `json:"base,omitempty"`
+	Factor   *float64   `json:"factor,omitempty"`
+	Cap      *Duration  `json:"cap,omitempty"`
+	Jitter   *float64   `json:"jitter,omitempty"`
+	Delays   []Duration `json:"delays,omitempty"`
+}
+
+// Delaying says whether c speaks of how long to wait, and not of jitter or attempts alone.
+func (c *RetryChange) Delaying() bool {
+	return c != nil && (c.Base != nil || c.Factor != nil || c.Cap != nil || len(c.Delays) > 0)
+}
+
+// Over lays c over a policy: a list of delays replaces a formula, and a formula a list.
+func (c *RetryChange) Over(r Retry) Retry {
+	if c == nil {
+		return r
+	}
+	r.Attempts = cmp.Or(c.Attempts, r.Attempts)
+	if c.Delaying() {
+		r.Delays = c.Delays
+	}
+	set(&r.Base, c.Base)
+	set(&r.Factor, c.Factor)
+	set(&r.Cap, c.Cap)
+	set(&r.Jitter, c.Jitter)
+	return r
+}
+
+func set[T any](to *T, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// A Policy is what follows a failure of one category of one node.
+type Policy struct {
+	Class, Then, OnFail string
+	Retry               Retry // attempts and delays
+	Own                 bool  // the delays are those of the category, not of the node
+}
+
+// PolicyFor resolves what follows when a node fails in a category. It is the one place that says what goes before
+// what: what the node says of the category, what the table says of it, what the node says of all failures, the default.
+func (p *Plan) PolicyFor(n *Node, category string) Policy {
+	out := Policy{Class: "transient", Then: "retry", OnFail: n.OnFailFor(category), Retry: n.Retry}
+	if n.Retry.Attempts == 0 { // a plan that was not compiled
+		out.Retry = n.Retry.change().Over(DefaultRetry)
+	}
+	out.Retry.On = nil
+	if c, ok := p.CategoryByName(category); ok {
+		out.Class, out.Then = c.Class, cmp.Or(c.Then, out.Then)
+		out.Retry.Attempts = cmp.Or(c.Attempts, out.Retry.Attempts)
+		out.Retry, out.Own = c.Retry.Over(out.Retry), c.Retry.Delaying()
+	}
+	for i := range n.Retry.On {
+		if on := &n.Retry.On[i]; on.Category == category {
+			out.Then = cmp.Or(on.Then, out.Then)
+			out.Retry, out.Own = on.Retry.Over(out.Retry), out.Own || on.Retry.Delaying()
+		}
+	}
+	return out
+}
+
+// OnFailFor is what follows when the node has failed for good in a category.
+func (n *Node) OnFailFor(category string) string {
+	for i := range n.Retry.On {
+		if on := &n.Retry.On[i]; on.Category == category && on.OnFail != "" {
+			return on.OnFail
+		}
+	}
+	return n.OnFail
+}
+
+// change is what a policy says where zero is not a value.
+func (r *Retry) change() *RetryChange {
+	c := &RetryChange{Attempts: r.Attempts, Delays: r.Delays}
+	say(&c.Base, r.Base)
+	say(&c.Factor, r.Factor)
+	say(&c.Cap, r.Cap)
+	say(&c.Jitter, r.Jitter)
+	return c
+}
+
+func say[T comparable](to **T, v T) {
+	if v != *new(T) {
+		*to = &v
+	}
+}
 
 // PolicyParts returns what decides how a failure of node i goes on and ends, where the failure was made of
 // attempts that failed in certain categories. It is no part of a node's fingerprint: a success is good whatever

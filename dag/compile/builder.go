@@ -277,8 +277,8 @@ func (b *builder) categories(own *tree.Value) {
 			c.Feedback = x.Bool
 		}
 		if r := v.Get("retry"); r != nil {
-			c.Retry = &dag.Retry{}
-			b.delays(r, c.Retry, tree.Join(tree.Join("categories", f.Name), "retry"))
+			change := b.retryChange(r, tree.Join(tree.Join("categories", f.Name), "retry"))
+			c.Retry = &change
 		}
 		b.plan.Categories = append(b.plan.Categories, c)
 		b.known["category"] = append(b.known["category"], f.Name)

@@ -5,11 +5,8 @@ import (
 	"dagrun.dev/internal/tree"
 )
 
-// Defaults of, where neither node nor pipeline says otherwise.
-var (
-	defaultRetry = dag.Retry{Attempts: 3, Base: dag.Duration(5e9), Factor: 2, Cap: dag.Duration(120e9), Jitter: 0.2}
-	defaultGrace = dag.Duration(5e9)
-)
+// defaultGrace is that of R-4, where neither node nor pipeline says otherwise.
+const defaultGrace = dag.Duration(5e9)
 
 // defaultGrowth makes the third attempt's time limit longer, where there is one.
 const defaultGrowth = 1.5
@@ -72,29 +69,19 @@ func (b *builder) named(what string, l layered, path string) string {
 }
 
 func (b *builder) retry(l layered, path string) dag.Retry {
-	r := defaultRetry
-	if l == (layered{}) {
-		return r
-	}
+	r, on := dag.DefaultRetry, map[string]dag.CategoryPolicy{}
 	here := tree.Join(path, "retry")
 	for i := len(l) - 1; i >= 0; i-- { // the nearest layer last
 		if l[i] == nil {
 			continue
 		}
-		b.delays(l[i], &r, here)
-		if a := l[i].Get("attempts"); a != nil {
-			r.Attempts = int(a.Int)
-		}
-	}
-	on := map[string]dag.CategoryPolicy{}
-	for i := len(l) - 1; i >= 0; i-- {
+		c := b.retryChange(l[i], here)
+		r = c.Over(r)
 		for _, f := range sortedMap(l[i].Get("on")) {
 			here := tree.Join(here+".on", f.Name)
 			b.checkNames("category", &tree.Value{Kind: tree.String, Str: f.Name, Pos: f.Pos}, here)
-			p := dag.CategoryPolicy{Category: f.Name, Then: str(f.Value.Get("then")), OnFail: str(f.Value.Get("onFail"))}
-			b.delays(f.Value, &p.Retry, here)
-			p.Retry.Attempts = num(f.Value.Get("attempts"))
-			on[f.Name] = p
+			on[f.Name] = dag.CategoryPolicy{Category: f.Name, Then: str(f.Value.Get("then")), OnFail: str(f.Value.Get("onFail")),
+				Retry: b.retryChange(f.Value, here)}
 		}
 	}
 	for _, name := range b.known["category"] {
@@ -105,31 +92,32 @@ func (b *builder) retry(l layered, path string) dag.Retry {
 	return r
 }
 
-// delays reads base, factor, cap, jitter and delays over what r holds. Delays replace the formula,
-// and the formula replaces delays of a layer below.
-func (b *builder) delays(v *tree.Value, r *dag.Retry, path string) {
-	formula := false
-	if x := v.Get("base"); x != nil {
-		r.Base, formula = b.duration(x, path, "base"), true
+// retryChange reads what one place says of retries. What is not there stays unsaid: zero is a value.
+func (b *builder) retryChange(v *tree.Value, path string) dag.RetryChange {
+	c := dag.RetryChange{Attempts: num(v.Get("attempts"))}
+	duration := func(name string) *dag.Duration {
+		x := v.Get(name)
+		if x == nil {
+			return nil
+		}
+		d := b.duration(x, path, name)
+		return &d
 	}
-	if x := v.Get("factor"); x != nil {
-		r.Factor, formula = float(x), true
+	number := func(name string) *float64 {
+		x := v.Get(name)
+		if x == nil {
+			return nil
+		}
+		f := float(x)
+		return &f
 	}
-	if x := v.Get("cap"); x != nil {
-		r.Cap, formula = b.duration(x, path, "cap"), true
-	}
-	if x := v.Get("jitter"); x != nil {
-		r.Jitter = float(x)
-	}
-	if formula {
-		r.Delays = nil
-	}
+	c.Base, c.Factor, c.Cap, c.Jitter = duration("base"), number("factor"), duration("cap"), number("jitter")
 	if x := v.Get("delays"); x != nil {
-		r.Delays = nil
 		for i, d := range x.Items {
-			r.Delays = append(r.Delays, b.duration(d, path, tree.At("delays", i)))
+			c.Delays = append(c.Delays, b.duration(d, path, tree.At("delays", i)))
 		}
 	}
+	return c
 }
 
 // timeout reads a duration (one attempt) or a map; the nearest layer that names a limit wins.

@@ -66,7 +66,7 @@ func Categories() []dag.Category {
 		{Name: "config", Class: "hard", Then: "fail"},
 		{Name: "fatal", Class: "fatal", Then: "fail"},
 		{Name: "quota", Class: "transient", Then: "wait"},
-		{Name: "rate_limited", Class: "transient", Then: "retry", Attempts: 5, Retry: &dag.Retry{Base: dag.Duration(time.Minute), Factor: 2, Cap: dag.Duration(5 * time.Minute)}, Breaker: 1},
+		{Name: "rate_limited", Class: "transient", Then: "retry", Attempts: 5, Retry: &dag.RetryChange{Base: new(dag.Duration(time.Minute)), Factor: new(2.0), Cap: new(dag.Duration(5 * time.Minute))}, Breaker: 1},
 		{Name: "soft", Class: "soft", Then: "retry"},
 		{Name: "transient", Class: "transient", Then: "retry", Breaker: 1},
 	}

@@ -83,7 +83,7 @@ func (g readers) policy(n *dag.Node) {
 	case 1:
 		n.Retry.Attempts = 1 + g.IntN(4)
 	case 2:
-		n.Retry.On = []dag.CategoryPolicy{{Category: "soft", OnFail: []string{"", "skip", "continue"}[g.IntN(3)], Retry: dag.Retry{Attempts: g.IntN(4)}}}
+		n.Retry.On = []dag.CategoryPolicy{{Category: "soft", OnFail: []string{"", "skip", "continue"}[g.IntN(3)], Retry: dag.RetryChange{Attempts: g.IntN(4)}}}
 	case 3:
 		n.Retry.On = nil
 	}

@@ -164,11 +164,7 @@ func (s *State) disposition(i int32) disposition {
 	}
 	onFail := n.OnFail
 	if m.last != nil {
-		for k := range n.Retry.On {
-			if p := &n.Retry.On[k]; p.Category == m.last.Category && p.OnFail != "" {
-				onFail = p.OnFail
-			}
-		}
+		onFail = n.OnFailFor(m.last.Category)
 	}
 	switch onFail {
 	case "continue":

@@ -3,7 +3,6 @@ package machine
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -28,9 +27,6 @@ const (
 	// diagnosticsMost is how many characters of diagnostics an event keeps.
 	diagnosticsMost = 2000
 )
-
-// defaultRetry is the policy of nodes whose plan names none.
-var defaultRetry = dag.Retry{Attempts: 3, Base: dag.Duration(5 * time.Second), Factor: 2, Cap: dag.Duration(120 * time.Second), Jitter: 0.2}
 
 // defaultWait is the delay of a category that waits without an instant to wait for.
 var defaultWait = dag.Retry{Base: dag.Duration(time.Minute), Factor: 2, Cap: dag.Duration(15 * time.Minute), Jitter: 0.2}
@@ -135,19 +131,19 @@ func (x *settling) end(class string) {
 }
 
 func (x *settling) failed() {
-	p := x.s.policy(x.n, x.o.Category)
-	x.b.Class = p.class
+	p := x.s.graph.Plan.PolicyFor(x.n, x.o.Category)
+	x.b.Class = p.Class
 	m := x.r.m()
 	switch {
-	case x.o.Permanent || p.then == "fail" || x.s.ending != "" && !x.n.Always:
+	case x.o.Permanent || p.Then == "fail" || x.s.ending != "" && !x.n.Always:
 		x.b.Final = true
-	case p.then == "stop":
+	case p.Then == "stop":
 		x.b.Stop = true
-	case !x.o.WaitUntil.IsZero() || p.then == "wait":
+	case !x.o.WaitUntil.IsZero() || p.Then == "wait":
 		x.wait(p, m, x.waitFor(p, m))
 	case x.o.RetryAfter > longestRetryAfter:
 		x.b.Stop = true
-	case x.o.RetryAfter > max(p.retry.Cap.D(), shortestWait):
+	case x.o.RetryAfter > max(p.Retry.Cap.D(), shortestWait):
 		x.wait(p, m, x.o.RetryAfter)
 	default:
 		x.retry(p, m)
@@ -156,21 +152,21 @@ func (x *settling) failed() {
 }
 
 // waitFor is how long to wait for an instant.
-func (x *settling) waitFor(p policy, m *more) time.Duration {
+func (x *settling) waitFor(p dag.Policy, m *more) time.Duration {
 	switch {
 	case !x.o.WaitUntil.IsZero():
 		return max(shortestWait, x.o.WaitUntil.Sub(x.now))
 	case x.o.RetryAfter > 0:
 		return x.o.RetryAfter
 	}
-	retry := p.retry
-	if !p.own {
+	retry := p.Retry
+	if !p.Own {
 		retry = defaultWait
 	}
 	return x.delay(retry, int(m.waits)+1)
 }
 
-func (x *settling) wait(p policy, m *more, d time.Duration) {
+func (x *settling) wait(p dag.Policy, m *more, d time.Duration) {
 	if d > longestWait || int(m.waits)+1 > waitsMost {
 		x.b.Stop = true
 		return
@@ -181,16 +177,16 @@ func (x *settling) wait(p policy, m *more, d time.Duration) {
 	}
 }
 
-func (x *settling) retry(p policy, m *more) {
-	mine, all, most := m.failedBy(x.o.Category)+1, m.failed()+1, p.attempts
+func (x *settling) retry(p dag.Policy, m *more) {
+	mine, all, most := m.failedBy(x.o.Category)+1, m.failed()+1, p.Retry.Attempts
 	for _, c := range m.failures {
-		most = max(most, x.s.policy(x.n, c.Category).attempts)
+		most = max(most, x.s.graph.Plan.PolicyFor(x.n, c.Category).Retry.Attempts)
 	}
-	if int(mine) >= p.attempts || int(all) >= most {
+	if int(mine) >= p.Retry.Attempts || int(all) >= most {
 		x.b.Final = true
 		return
 	}
-	d := x.delay(p.retry, int(mine))
+	d := x.delay(p.Retry, int(mine))
 	if after := x.o.RetryAfter; after > 0 { // the remote knows better; a little later than asked, never earlier
 		d = max(shortestRetry, after+time.Duration(x.draw()*float64(min(after/10, 10*time.Second))))
 	}
@@ -252,67 +248,6 @@ func (x *settling) draw() float64 {
 	h *= 0xc4ceb9fe1a85ec53
 	h ^= h >> 33
 	return float64(h>>11) / (1 << 53)
-}
-
-// A policy is what applies to one category of failure of one node.
-type policy struct {
-	class, then string
-	attempts    int
-	retry       dag.Retry // delays
-	own         bool      // the delays are the category's, not the node's
-}
-
-// policy merges, the later over the earlier: defaults, the node's policy, the category table, the
-// node's policy for the category.
-func (s *State) policy(n *dag.Node, category string) policy {
-	p := policy{class: "transient", then: "retry", attempts: n.Retry.Attempts, retry: n.Retry}
-	if n.Retry.Attempts == 0 {
-		p.retry = merge(defaultRetry, n.Retry)
-		p.attempts = defaultRetry.Attempts
-	}
-	if c, ok := s.graph.Plan.CategoryByName(category); ok {
-		p.class, p.then = c.Class, orElse(c.Then, "retry")
-		if c.Attempts > 0 {
-			p.attempts = c.Attempts
-		}
-		if c.Retry != nil {
-			p.retry, p.own = merge(p.retry, *c.Retry), true
-			if c.Retry.Attempts > 0 {
-				p.attempts = c.Retry.Attempts
-			}
-		}
-	}
-	k := slices.IndexFunc(n.Retry.On, func(c dag.CategoryPolicy) bool { return c.Category == category })
-	if k >= 0 {
-		on := n.Retry.On[k]
-		p.then = orElse(on.Then, p.then)
-		p.retry = merge(p.retry, on.Retry)
-		p.own = p.own || on.Retry.Base > 0 || len(on.Retry.Delays) > 0
-		if on.Retry.Attempts > 0 {
-			p.attempts = on.Retry.Attempts
-		}
-	}
-	return p
-}
-
-// merge returns a with what b names. A formula in b replaces a list of delays in a.
-func merge(a, b dag.Retry) dag.Retry {
-	if b.Base > 0 {
-		a.Base, a.Delays = b.Base, nil
-	}
-	if b.Factor > 0 {
-		a.Factor = b.Factor
-	}
-	if b.Cap > 0 {
-		a.Cap = b.Cap
-	}
-	if b.Jitter > 0 {
-		a.Jitter = b.Jitter
-	}
-	if len(b.Delays) > 0 {
-		a.Delays = b.Delays
-	}
-	return a
 }
 
 // oneLine puts a message on one line.

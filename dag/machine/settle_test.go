@@ -11,7 +11,7 @@ import (
 func settled(t *testing.T, n dag.Node, failures int, o Outcome) (*FinishedBody, time.Duration) {
 	t.Helper()
 	n.ID, n.Kind = "a", "k"
-	wait := dag.Retry{Base: dag.Duration(time.Minute), Factor: 2, Cap: dag.Duration(5 * time.Minute)}
+	wait := dag.RetryChange{Base: new(dag.Duration(time.Minute)), Factor: new(2.0), Cap: new(dag.Duration(5 * time.Minute))}
 	x := tell(t, &dag.Plan{Nodes: []dag.Node{n}, Categories: []dag.Category{
 		{Name: "auth", Class: "hard", Then: "stop"}, {Name: "bad", Class: "structural", Then: "fail"},
 		{Name: "quota", Class: "transient", Then: "wait"}, {Name: "rate", Class: "transient", Then: "retry", Attempts: 5, Retry: &wait}}})
@@ -44,7 +44,7 @@ func TestSettle(t *testing.T) {
 	s := func(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 	lists := dag.Retry{Attempts: 5, Delays: []dag.Duration{dag.Duration(time.Second), dag.Duration(7 * time.Second)}}
 	own := dag.Retry{Attempts: 2, Base: dag.Duration(time.Second), On: []dag.CategoryPolicy{
-		{Category: "rate", Retry: dag.Retry{Attempts: 9, Base: dag.Duration(2 * time.Second), Factor: 3}}, {Category: "x", Then: "fail"}}}
+		{Category: "rate", Retry: dag.RetryChange{Attempts: 9, Base: new(dag.Duration(2 * time.Second)), Factor: new(3.0)}}, {Category: "x", Then: "fail"}}}
 	tests := []struct {
 		name     string
 		retry    dag.Retry

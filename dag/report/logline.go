@@ -340,12 +340,7 @@ func (l liner) onFail(category string) string {
 	if l.node == nil {
 		return ""
 	}
-	for _, p := range l.node.Retry.On {
-		if p.Category == category && p.OnFail != "" {
-			return p.OnFail
-		}
-	}
-	return l.node.OnFail
+	return l.node.OnFailFor(category)
 }
 
 func then(what string, b *machine.FinishedBody) string {
