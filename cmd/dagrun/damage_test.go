@@ -115,6 +115,54 @@ var damages = []damage{
 	}},
 }
 
+// A named pipe in the place of any file of a run or of the state directory ends every command, and what fails names
+// the file (W-4, e-work/28).
+func TestPipesInPlaceOfFiles(t *testing.T) {
+	base := newCrashOf(t, crashSpec)
+	if err := base.dagrun(0, "apply", "-j", "1"); err != nil { // so that the state directory has a history
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(base.dir, "build")); err != nil {
+		t.Fatal(err)
+	}
+	if err := base.dagrun(16, "apply", "-j", "1"); err == nil {
+		t.Fatal("the run was not killed")
+	}
+	var files []string
+	for _, root := range []string{"build/crash", "state"} {
+		err := filepath.WalkDir(filepath.Join(base.dir, root), func(path string, e fs.DirEntry, err error) error {
+			if err == nil && e.Type().IsRegular() && filepath.Base(path) != "origin.json" { // TestFilesOfARunDamaged has it
+				rel, _ := filepath.Rel(base.dir, path)
+				files = append(files, rel)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(files) < 15 {
+		t.Fatalf("only %v", files)
+	}
+	for i, file := range files {
+		c := base.copied(t)
+		path := filepath.Join(c.dir, file)
+		if err := errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		commands := [][]string{{"verify"}, {"status"}, {"plan"}, {"log"}, {"apply", "-q"}}
+		if i%2 == 1 {
+			commands = [][]string{{"apply", "-q"}, {"verify"}}
+		}
+		for _, command := range commands {
+			status, said := c.within(t, time.Minute, command...)
+			if status < 0 || strings.Contains(said, "goroutine ") || status > 0 && status != exitChanges && !strings.Contains(said, filepath.Base(file)) {
+				t.Errorf("%s as a pipe, %v: status %d\n%s", file, command, status, said)
+			}
+		}
+	}
+}
+
 // copied returns a copy of a run and what it has left beside itself.
 func (c *crash) copied(t *testing.T) *crash {
 	t.Helper()

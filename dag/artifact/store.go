@@ -13,7 +13,6 @@ import (
 	"hash"
 	"io"
 	"io/fs"
-	"os"
 	"sync"
 
 	"dagrun.dev/internal/disk"
@@ -209,16 +208,4 @@ func fileDigest(fsys disk.FS, name string) (string, int64, error) {
 	h := sha256.New()
 	n, err := io.Copy(h, f)
 	return hex.EncodeToString(h.Sum(nil)), n, err
-}
-
-// openOutside opens a staged file by its path in the machine's file system.
-func openOutside(path string) (io.ReadCloser, error) {
-	fi, err := os.Lstat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !fi.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
-	}
-	return os.Open(path)
 }

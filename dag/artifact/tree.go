@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"dagrun.dev/internal/disk"
+	"dagrun.dev/internal/regular"
 )
 
 // A Tree is the working tree of a run: the live files that people and nodes look at. Each is a
@@ -69,7 +70,7 @@ func (t *Tree) Keep(name string) (digest string, size int64, err error) {
 
 // PutFile puts a staged file, given by its path in the machine's file system, into the store.
 func (t *Tree) PutFile(path string) (digest string, size int64, err error) {
-	f, err := openOutside(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return "", 0, fmt.Errorf("artifact: %w", err)
 	}

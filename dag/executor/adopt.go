@@ -10,6 +10,7 @@ import (
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/run"
+	"dagrun.dev/internal/regular"
 	"dagrun.dev/nodes"
 )
 
@@ -52,7 +53,7 @@ func Adopt(r *run.Run, kinds *nodes.Registry, evaluator func(*dag.Plan) (dag.Eva
 // saved returns the result that an attempt's kind had finished and kept; nil when there is none, it is
 // cut or of an earlier attempt.
 func (h *host) saved(a *attempt) *nodes.Result {
-	f, err := os.Open(filepath.Join(h.run.NodeDir(a.node.ID, a.generation), nodes.SavedName))
+	f, err := regular.Open(filepath.Join(h.run.NodeDir(a.node.ID, a.generation), nodes.SavedName))
 	if err != nil {
 		return nil
 	}

@@ -10,11 +10,15 @@ import (
 	"time"
 
 	"dagrun.dev/dag/run"
+	"dagrun.dev/internal/regular"
 )
 
 // inboxDir is the folder, in the run's own, through which other processes reach the one that
 // holds the run. A request is a file; its reply is a file beside it.
 const inboxDir = "inbox"
+
+// mostRequest bounds a request and a reply, in bytes.
+const mostRequest = 1 << 20
 
 // How often the folder is looked at, and how long a request waits for its reply.
 const (
@@ -100,7 +104,7 @@ func (in *Inbox) watch() {
 // take hands one request to the host and files the reply; false when the inbox was closed.
 func (in *Inbox) take(name string) bool {
 	file := filepath.Join(in.dir, name+".json")
-	data, err := os.ReadFile(file)
+	data, err := regular.Read(file, mostRequest)
 	if err != nil {
 		return true
 	}
@@ -149,7 +153,7 @@ func Ask(output string, r Request) error {
 		return err
 	}
 	for deadline := time.Now().Add(inboxWait); time.Now().Before(deadline); time.Sleep(inboxEvery / 4) {
-		data, err := os.ReadFile(name + ".reply")
+		data, err := regular.Read(name+".reply", mostRequest)
 		if err != nil {
 			continue
 		}

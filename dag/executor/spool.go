@@ -5,11 +5,15 @@ import (
 	"os"
 	"path/filepath"
 
+	"dagrun.dev/internal/regular"
 	"dagrun.dev/nodes"
 )
 
 // spoolFile is what an attempt's spool says of the attempt beside what comes in.
 const spoolFile = "attempt.json"
+
+// mostSpoolFile bounds that file, in bytes: settings as they were resolved.
+const mostSpoolFile = 1 << 30
 
 // A spooled is what the next host cannot know of an attempt.
 type spooled struct {
@@ -36,7 +40,7 @@ func (h *host) spool(a *attempt, kind nodes.Kind, t *nodes.Task) error {
 
 // openSpool takes over what a dead process wrote of an attempt.
 func (a *attempt) openSpool(dir string) error {
-	raw, err := os.ReadFile(filepath.Join(dir, spoolFile))
+	raw, err := regular.Read(filepath.Join(dir, spoolFile), mostSpoolFile)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/disk"
+	"dagrun.dev/internal/regular"
 	"dagrun.dev/nodes"
 )
 
@@ -325,7 +326,7 @@ func (r *Run) KeepFile(a Attempt, name, file string) error {
 	if rel, err := filepath.Rel(r.own.Path("."), file); err == nil && filepath.IsLocal(rel) {
 		return r.own.Rename(filepath.ToSlash(rel), full)
 	}
-	src, err := os.Open(file)
+	src, err := regular.Open(file)
 	if err != nil {
 		return err
 	}

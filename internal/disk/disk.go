@@ -9,13 +9,16 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"dagrun.dev/internal/regular"
 )
 
 // An FS is a directory tree. Names are slash-separated and relative to its root; a name that would
 // leave the tree, by .. or through a symbolic link, is an error. All methods may be called from
 // any goroutine.
 type FS interface {
-	// OpenFile opens name with the flags of package os. New files get mode perm.
+	// OpenFile opens name with the flags of package os. New files get mode perm. What is no regular file is an
+	// error at once: nothing waits for the other end of a pipe.
 	OpenFile(name string, flag int, perm fs.FileMode) (File, error)
 	// MkdirAll makes a directory and its parents, mode 0700.
 	MkdirAll(name string) error
@@ -102,7 +105,7 @@ func (t *tree) Remove(name string) error    { return t.tell(t.root.Remove(name))
 func (t *tree) RemoveAll(name string) error { return t.tell(t.root.RemoveAll(name)) }
 
 func (t *tree) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
-	f, err := t.root.OpenFile(name, flag, perm)
+	f, err := regular.OpenFileIn(t.root, name, flag, perm)
 	if err != nil {
 		return nil, t.tell(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"dagrun.dev/internal/regular"
 	"dagrun.dev/nodes/internal/httpc"
 )
 
@@ -62,7 +63,7 @@ func (a httpAPI) recall(q *question) (*reply, error) {
 	if err := a.authorize(q, &httpc.Request{Header: http.Header{}}); err != nil { // so that the key is masked
 		return nil, err
 	}
-	f, err := os.Open(filepath.Join(q.task.Spool, spooledName))
+	f, err := regular.Open(filepath.Join(q.task.Spool, spooledName))
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"dagrun.dev/internal/regular"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/accept"
 	"dagrun.dev/nodes/internal/credential"
@@ -226,17 +227,15 @@ func values(root *os.Root, t *nodes.Task) (map[string]any, error) {
 }
 
 func readSmall(root *os.Root) ([]byte, error) {
-	f, err := root.Open(outputsFile)
-	if errors.Is(err, fs.ErrNotExist) {
+	b, err := regular.ReadIn(root, outputsFile, mostOutputs)
+	var pe *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, mostOutputs+1))
-	if err == nil && len(b) > mostOutputs {
-		err = fmt.Errorf("more than %d bytes; put large things into artifacts", mostOutputs)
+	case errors.As(err, &pe) && pe.Op == "read":
+		return nil, fmt.Errorf("%w; put large things into artifacts", pe.Err)
+	case errors.As(err, &pe):
+		return nil, pe.Err // the path is known
 	}
 	return b, err
 }

@@ -18,6 +18,7 @@ import (
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/disk"
+	"dagrun.dev/internal/regular"
 )
 
 // A Dir is the state directory. All methods may be called from any goroutine and by several
@@ -158,10 +159,13 @@ type file[T any] struct {
 	Value T      `json:"value"`
 }
 
+// mostFile is far above what any of the files holds, in bytes.
+const mostFile = 1 << 30
+
 // load reads one file; the zero value when there is none that can be read, or it is another key's or
 // version's.
 func load[T any](d *Dir, kind, key string) (v T, err error) {
-	b, err := os.ReadFile(filepath.Join(d.dir, kind, fileName(key)))
+	b, err := regular.Read(filepath.Join(d.dir, kind, fileName(key)), mostFile)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return v, nil
 	}

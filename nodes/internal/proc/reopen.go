@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"dagrun.dev/internal/regular"
 )
 
 // The files of Spec.Named.
@@ -54,7 +56,7 @@ func Reopen(dir string) (*Result, error) {
 }
 
 func reopen(dir, name string) (*Capture, error) {
-	f, err := os.Open(filepath.Join(dir, name))
+	f, err := regular.Open(filepath.Join(dir, name))
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,117 @@
+// Package regular opens files that another program may have made or replaced: a child, an editor, a
+// sync tool. What is no regular file is an error that says what it is; nothing here waits for a writer
+// or reads without a bound. It knows nothing of what the files mean.
+package regular
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// Flags belong to every open of a file that may have been replaced. Without them the open of a named
+// pipe waits until somebody writes to it.
+const Flags = syscall.O_NONBLOCK | syscall.O_NOCTTY
+
+// Open opens the regular file at path for reading. A symbolic link is not followed.
+func Open(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|Flags|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, explain(err, func() (fs.FileInfo, error) { return os.Lstat(path) })
+	}
+	return checked(f)
+}
+
+// OpenIn opens a regular file below root for reading. A symbolic link is followed as far as it stays below root.
+func OpenIn(root *os.Root, name string) (*os.File, error) {
+	return OpenFileIn(root, name, os.O_RDONLY, 0)
+}
+
+// OpenFileIn opens a regular file below root with the flags of package os, and makes it where they say so.
+func OpenFileIn(root *os.Root, name string, flag int, perm fs.FileMode) (*os.File, error) {
+	f, err := root.OpenFile(name, flag|Flags, perm)
+	if err != nil {
+		return nil, explain(err, func() (fs.FileInfo, error) { return root.Stat(name) })
+	}
+	if flag&os.O_EXCL != 0 {
+		return f, nil // it has just been made
+	}
+	return checked(f)
+}
+
+// Read returns the content of the regular file at path, as Open finds it. More than most bytes are an error.
+func Read(path string, most int64) ([]byte, error) { return all(most)(Open(path)) }
+
+// ReadIn returns the content of a regular file below root, as OpenIn finds it. More than most bytes are an error.
+func ReadIn(root *os.Root, name string, most int64) ([]byte, error) {
+	return all(most)(OpenIn(root, name))
+}
+
+// Check returns nil for an open regular file. Any other file it closes.
+func Check(f *os.File) error {
+	info, err := f.Stat()
+	if err == nil && info.Mode().IsRegular() {
+		return nil
+	}
+	if err == nil {
+		err = &fs.PathError{Op: "open", Path: f.Name(), Err: notRegular(info.Mode())}
+	}
+	_ = f.Close()
+	return err
+}
+
+func all(most int64) func(f *os.File, err error) ([]byte, error) {
+	return func(f *os.File, err error) ([]byte, error) {
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		b, err := io.ReadAll(io.LimitReader(f, most+1))
+		if err == nil && int64(len(b)) > most {
+			err = &fs.PathError{Op: "read", Path: f.Name(), Err: fmt.Errorf("more than %d bytes", most)}
+		}
+		return b, err
+	}
+}
+
+// explain puts what a file is in the place of what the system says of an open that it refused: "no such
+// device or address" is a socket.
+func explain(err error, stat func() (fs.FileInfo, error)) error {
+	info, e := stat()
+	pe, ok := err.(*fs.PathError)
+	if e != nil || !ok || info.Mode().IsRegular() {
+		return err
+	}
+	return &fs.PathError{Op: pe.Op, Path: pe.Path, Err: notRegular(info.Mode())}
+}
+
+// NotRegular says what stands in the place of a regular file.
+type NotRegular struct{ Mode fs.FileMode }
+
+func notRegular(mode fs.FileMode) error { return &NotRegular{mode} }
+
+func (e *NotRegular) Error() string {
+	what := "a special file"
+	switch e.Mode.Type() {
+	case fs.ModeDir:
+		what = "a folder"
+	case fs.ModeSymlink:
+		what = "a symbolic link"
+	case fs.ModeNamedPipe:
+		what = "a named pipe"
+	case fs.ModeSocket:
+		what = "a socket"
+	case fs.ModeDevice, fs.ModeDevice | fs.ModeCharDevice:
+		what = "a device"
+	}
+	return "it is " + what + ", want a regular file"
+}
+
+func checked(f *os.File) (*os.File, error) {
+	if err := Check(f); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
