@@ -1,6 +1,37 @@
 package dag
 
-// OwnNames are the first path elements of what a run keeps for itself in its own folder, beside the folders of
-// its nodes: no node may write there. The package run gives them their meaning.
-var OwnNames = []string{"events.ndjson", "state.json", "state.json.bak", "lock", "objects", "staging", "spool",
-	"checkpoints", "archives", "reverts", "logs"}
+import "strings"
+
+// Names in the folder that a run keeps for itself, beside the folders of its nodes. Whoever makes a file or
+// folder there takes its name from here, so that Own knows them all.
+const (
+	OwnLog         = "events.ndjson" // with files of its own beside it: OwnLog + ".synced" and others
+	OwnState       = "state.json"
+	OwnLock        = "lock"
+	OwnObjects     = "objects"
+	OwnStaging     = "staging"
+	OwnSpool       = "spool"
+	OwnCheckpoints = "checkpoints"
+	OwnArchives    = "archives"
+	OwnReverts     = "reverts"
+	OwnLogs        = "logs"
+	OwnInbox       = "inbox"       // requests of other processes
+	OwnOrigin      = "origin.json" // where the specification is
+	OwnTemp        = ".tmp-"       // what names of unfinished files begin with
+)
+
+var ownNames = []string{OwnLog, OwnState, OwnLock, OwnObjects, OwnStaging, OwnSpool, OwnCheckpoints, OwnArchives,
+	OwnReverts, OwnLogs, OwnInbox, OwnOrigin}
+
+// Own reports whether a path in that folder begins with a name which the run keeps for itself, upper and lower
+// case alike: nothing of a node may be there.
+func Own(path string) bool {
+	first, _, _ := strings.Cut(path, "/")
+	first = strings.ToLower(first)
+	for _, name := range ownNames {
+		if first == name || strings.HasPrefix(first, name+".") {
+			return true
+		}
+	}
+	return strings.HasPrefix(first, OwnTemp)
+}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"dagrun.dev/dag"
 )
 
 // crashSpec has one of each thing that a crash could spoil: artifacts that replace each other, a
@@ -65,6 +67,7 @@ func TestKilledAfterEveryEvent(t *testing.T) {
 			t.Fatalf("event %d: %v\n%s", at, err, c.output.String())
 		}
 		before := c.completed()
+		c.onlyOwnNames()
 		if err := c.dagrun(0, "apply", "-j", "1"); err != nil {
 			t.Fatalf("after a kill at event %d: %v\n%s", at, err, c.output.String())
 		}
@@ -79,6 +82,20 @@ func TestKilledAfterEveryEvent(t *testing.T) {
 			if n := c.ran(node); node != "flaky" && n > 1 {
 				t.Errorf("after a kill at event %d: %s was completed and ran %d times", at, node, n)
 			}
+		}
+	}
+}
+
+// onlyOwnNames holds what a run makes in its own folder against the names that no node may take (e-work/13).
+func (c *crash) onlyOwnNames() {
+	c.t.Helper()
+	list, err := os.ReadDir(filepath.Join(c.dir, "build/crash/_orchestrator"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, e := range list {
+		if e.Name() != "nodes" && !dag.Own(e.Name()) {
+			c.t.Errorf("a run makes %s in its own folder, and a node may take that name", e.Name())
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"dagrun.dev/dag"
 	"dagrun.dev/dag/run"
 	"dagrun.dev/internal/disk"
 )
@@ -23,7 +24,7 @@ type origin struct {
 }
 
 // originName is its file in the run's own folder.
-const originName = "origin.json"
+const originName = dag.OwnOrigin
 
 func readOrigin(dir string) (origin, error) {
 	var o origin

@@ -227,7 +227,8 @@ const nodesFolder = "nodes/"
 
 // notOwn refuses a path in the run's own folder that the run keeps for itself.
 func (b *builder) notOwn(path string, pos tree.Pos, where string) {
-	if first, _, _ := strings.Cut(path, "/"); contains(dag.OwnNames, fold(first)) {
+	if dag.Own(path) {
+		first, _, _ := strings.Cut(path, "/")
 		b.fail(pos, where, "the run keeps %s for itself; take another name", first)
 	}
 }

@@ -9,13 +9,14 @@ import (
 	"strings"
 	"time"
 
+	"dagrun.dev/dag"
 	"dagrun.dev/dag/run"
 	"dagrun.dev/internal/regular"
 )
 
 // inboxDir is the folder, in the run's own, through which other processes reach the one that
 // holds the run. A request is a file; its reply is a file beside it.
-const inboxDir = "inbox"
+const inboxDir = dag.OwnInbox
 
 // mostRequest bounds a request and a reply, in bytes.
 const mostRequest = 1 << 20

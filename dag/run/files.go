@@ -279,8 +279,8 @@ func nodeDir(g *dag.Graph, node string, generation int) string {
 // keptName returns the path of a file in an attempt's folder, relative to the run's.
 func (r *Run) keptName(a Attempt, name string) (string, error) {
 	full := path.Join(r.nodeDir(a.Node, a.Generation), name)
-	first, _, deep := strings.Cut(full, "/")
-	if !fs.ValidPath(name) || name == "." || !fs.ValidPath(full) || !deep || slices.Contains(dag.OwnNames, first) {
+	deep := strings.Contains(full, "/")
+	if !fs.ValidPath(name) || name == "." || !fs.ValidPath(full) || !deep || dag.Own(full) {
 		return "", fmt.Errorf("run: %q cannot be a file of node %s (folder %s)", name, a.Node, r.nodeDir(a.Node, a.Generation))
 	}
 	return full, nil

@@ -26,14 +26,14 @@ const Dir = "_orchestrator"
 
 // Names in the run's own folder.
 const (
-	logFile      = "events.ndjson"
-	stateFile    = "state.json"
-	lockFile     = "lock"
-	objectsDir   = "objects"
-	stagingDir   = "staging"
-	checkpoints  = "checkpoints"
-	archives     = "archives"
-	revertsDir   = "reverts"
+	logFile      = dag.OwnLog
+	stateFile    = dag.OwnState
+	lockFile     = dag.OwnLock
+	objectsDir   = dag.OwnObjects
+	stagingDir   = dag.OwnStaging
+	checkpoints  = dag.OwnCheckpoints
+	archives     = dag.OwnArchives
+	revertsDir   = dag.OwnReverts
 	manifestFile = "manifest.json"
 	savedState   = "state-snapshot.json"
 )

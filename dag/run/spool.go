@@ -5,13 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+
+	"dagrun.dev/dag"
 )
 
 // spoolDir holds a folder for each attempt under way that is given things which cannot be had
 // again for nothing: what its program prints, what a server answers. Unlike staging it outlives
 // the process; a folder goes when its attempt's end is recorded. What is in it is as it came, with
 // secrets not masked: it is never archived.
-const spoolDir = "spool"
+const spoolDir = dag.OwnSpool
 
 // spoolOf returns an attempt's folder there, relative to the run's. The hash makes any node's id
 // a name.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"dagrun.dev/dag"
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/disk"
@@ -11,7 +12,7 @@ import (
 
 // LogsDir is the folder of the logs for people, in the run's own folder. They are made of the events
 // by whoever runs the run; a salvaged run begins them anew.
-const LogsDir = "logs"
+const LogsDir = dag.OwnLogs
 
 // Walk folds the log of a run and calls visit with each event behind the one numbered after and with
 // the state as of that event, which visit must not keep. It begins with a snapshot where one is old
