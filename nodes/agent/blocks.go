@@ -24,12 +24,15 @@ func (q *question) blocks() []string {
 }
 
 // headed returns the system text and the prompt for a program that keeps what it has read up to the end of its system
-// text only: what stands before the first border is part of that, unless it is too long for an argument.
+// text only: the fixed blocks in front are part of that, unless they are too long for an argument. What a run
+// wrote never speaks as the system.
 func (q *question) headed() (system, prompt string) {
-	if len(q.borders) == 0 {
+	n := min(q.fixed, len(q.borders))
+	if n == 0 {
 		return q.system, q.prompt
 	}
-	system, prompt = q.prompt[:q.borders[0]], q.prompt[q.borders[0]:]
+	end := q.borders[n-1]
+	system, prompt = q.prompt[:end], q.prompt[end:]
 	if q.system != "" {
 		system = q.system + "\n\n" + system
 	}

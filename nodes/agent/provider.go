@@ -48,6 +48,7 @@ type question struct {
 	prompt string
 	// borders are the offsets in prompt at which a new block begins.
 	borders []int
+	fixed   int // blocks in front that hold nothing that a run wrote
 	system  string
 	// folder is the agent's private working folder, with the given files in it.
 	folder string

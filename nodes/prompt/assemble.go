@@ -15,7 +15,10 @@ type Assembled struct {
 	Text string
 	// Blocks are the parts of Text between the template's borders, joined they are Text. None is blank, but for
 	// a prompt that is blank as a whole; without borders there is one.
-	Blocks   []string
+	Blocks []string
+	// Fixed is how many of the first Blocks hold nothing but texts and files of the specification: nothing
+	// that a run has written.
+	Fixed    int
 	Chars    int64 // characters (not bytes) of Text
 	Tokens   int64 // estimate: Chars / 4, rounded up
 	Warnings []string
@@ -48,7 +51,7 @@ func assemble(t *nodes.Task, s *settings) (*Assembled, error) {
 	if err := a.fit(); err != nil {
 		return nil, err
 	}
-	a.out.Blocks = a.render()
+	a.render()
 	a.out.Text = strings.Join(a.out.Blocks, "")
 	return a.out, nil
 }
@@ -84,21 +87,27 @@ func (a *assembly) fillAll() error {
 
 // render puts the values in. Values are not looked at again: a brace in a value is text. What is blank between two
 // borders joins the block before it, or the first one.
-func (a *assembly) render() []string {
+func (a *assembly) render() {
 	texts := make(map[string]string, len(a.slots))
 	for name, s := range a.slots {
 		texts[name] = s.String()
 	}
-	var blocks []string
 	var b strings.Builder
+	fixed := true
 	end := func() {
-		last := len(blocks) - 1
-		if text := b.String(); last >= 0 && (blank(text) || blank(blocks[last])) {
-			blocks[last] += text
-		} else {
-			blocks = append(blocks, text)
-		}
+		text, last := b.String(), len(a.out.Blocks)-1
 		b.Reset()
+		switch {
+		case last >= 0 && (blank(text) || blank(a.out.Blocks[last])):
+			a.out.Blocks[last] += text
+			if !fixed {
+				a.out.Fixed = min(a.out.Fixed, last)
+			}
+			return
+		case fixed:
+			a.out.Fixed++
+		}
+		a.out.Blocks = append(a.out.Blocks, text)
 	}
 	for _, p := range a.template.pieces {
 		switch {
@@ -108,10 +117,10 @@ func (a *assembly) render() []string {
 			b.WriteString(p.text)
 		default:
 			b.WriteString(texts[p.name])
+			fixed = fixed && !a.settings.Vars[p.name].written()
 		}
 	}
 	end()
-	return blocks
 }
 
 func blank(s string) bool { return strings.TrimSpace(s) == "" }

@@ -116,6 +116,25 @@ func TestBorders(t *testing.T) {
 	}
 }
 
+// A-4: the blocks in front that hold nothing that a run wrote are counted.
+func TestFixedBlocks(t *testing.T) {
+	for text, want := range map[string]int{
+		"a": 1, "{FF}\n{BORDER}\nb\n{BORDER}\n{PP}\n{BORDER}\nc": 2, "{PP}\n{BORDER}\na": 0, "a\n{BORDER}\n{EE}\n{BORDER}\nb": 1,
+		"a\n{BORDER}\n{NN}\n{BORDER}\nb": 1, "a {LL}\n{BORDER}\nb": 0, "\n{BORDER}\n{PP}": 0, "\n{BORDER}\n{FF}": 1,
+	} {
+		with, _ := json.Marshal(map[string]any{"text": text, "vars": map[string]any{
+			"FF": map[string]string{"file": "two.md"}, "PP": map[string]string{"artifact": "page.html"},
+			"EE": map[string]string{"artifact": "none", "else": "-"}, "LL": map[string]string{"accumulator": "layer"},
+			"NN": map[string]string{"artifact": "none", "else": "none yet"},
+		}})
+		w := world()
+		p, err := Assemble(w.Task(t, "prompt", string(with)), with)
+		if err != nil || p.Fixed != want {
+			t.Errorf("%q: %+v %v, want %d fixed", text, p, err, want)
+		}
+	}
+}
+
 // A-4: a border stands alone on its line, and no variable has its name.
 func TestBorderMistakes(t *testing.T) {
 	problems, _ := Check([]byte(`{"text":"a {BORDER}\n{BORDER}\n{BORDER}{BORDER}"}`), world().OpenFile)

@@ -44,6 +44,9 @@ type variable struct {
 	Else      *accept.Text `json:"else"`
 }
 
+// written reports whether the variable shows what a run has written.
+func (v variable) written() bool { return v.Artifact != "" || v.Accumulator != "" }
+
 // inputFile is #PromptFile.
 type inputFile struct{ Path, Label string }
 
