@@ -71,7 +71,7 @@ func TestHostileFiles(t *testing.T) {
 		{"environ.yaml", "environ.yaml: the file is empty"},
 		{"dangling.yaml", "dangling.yaml: no such file or folder"},
 		{"binary.yaml", "binary.yaml:1:8: not a text file: byte 0x00"},
-		{"binary.json", "binary.json:1:1: '\\x7f' where a value is expected"},
+		{"binary.json", "binary.json:1:1: invalid character '\\x7f' at start of value"},
 		{"binary.cue", "binary.cue:1:1: illegal character"},
 		{"latin1.yaml", "latin1.yaml:1:10: not a text file: byte 0xe9"},
 		{"utf16.yaml", "utf16.yaml: the file is in UTF-16; save it as UTF-8"},
