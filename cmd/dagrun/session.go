@@ -47,7 +47,9 @@ func (f *hostFlags) add(c *cobra.Command) {
 }
 
 const hostHelp = `A secret named NAME is read from the environment variable DAGRUN_SECRET_NAME (upper case, "_" for
-what is no letter or digit).`
+what is no letter or digit). In all that is kept and printed, "[secret]" stands for its value and for each line of it, also where
+that is escaped or in base64; likewise for variables, headers and parameters of addresses that are handed on under a name that
+ends in KEY, TOKEN, SECRET, PASSWORD, AUTH or the like, and for passwords in addresses.`
 
 // A session is one command's work on one run.
 type session struct {

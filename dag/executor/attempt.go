@@ -282,7 +282,7 @@ func (h *host) publish(a *attempt, res *nodes.Result, artifacts bool) error {
 func (h *host) output(a *attempt, res *nodes.Result, artifacts bool) (run.Output, error) {
 	var out run.Output
 	for _, e := range res.Entries {
-		out.Entries = append(out.Entries, run.Entry{Accumulator: e.Accumulator, Text: h.mask.text(e.Text), Meta: h.mask.texts(e.Meta)})
+		out.Entries = append(out.Entries, run.Entry{Accumulator: e.Accumulator, Text: h.mask.Text(e.Text), Meta: h.mask.Texts(e.Meta)})
 	}
 	if !artifacts || len(res.Writes) == 0 {
 		return out, nil
@@ -315,15 +315,15 @@ func (h *host) staged(a *attempt, name, path string) (string, error) {
 	if !st.Mode().IsRegular() {
 		return "", nodes.Permanent(nodes.Fail("config", name+" is not a regular file"))
 	}
-	return abs, h.mask.file(abs)
+	return abs, h.mask.File(abs)
 }
 
 // line is text from an attempt as it may be recorded and shown: without secrets, without
 // anything that could break a display, on one line (B-10).
-func (h *host) line(s string) string { return printable.Line(h.mask.text(s)) }
+func (h *host) line(s string) string { return printable.Line(h.mask.Message(s)) }
 
 // diagnostics is text as line has it, but of many lines; at most 2,000 bytes.
-func (h *host) diagnostics(s string) string { return clip(printable.Text(h.mask.text(s)), 2000) }
+func (h *host) diagnostics(s string) string { return clip(printable.Text(h.mask.Message(s)), 2000) }
 
 // clip returns at most n bytes of s, cut between characters: the end, where errors stand.
 func clip(s string, n int) string {

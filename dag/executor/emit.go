@@ -36,7 +36,7 @@ func (h *host) emit(a *attempt, typ string, body any) error {
 		return err
 	}
 	var fields map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(h.mask.text(string(raw))), &fields); err != nil {
+	if err := json.Unmarshal(h.mask.JSON(raw), &fields); err != nil {
 		return fmt.Errorf("%s: the payload is not an object: %w", typ, err)
 	}
 	if fields == nil {

@@ -16,6 +16,7 @@ import (
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/run"
 	"dagrun.dev/dag/run/statedir"
+	"dagrun.dev/internal/mask"
 	"dagrun.dev/nodes"
 )
 
@@ -93,7 +94,7 @@ func TestSecretsAreMasked(t *testing.T) {
 			if strings.Contains(string(data), secret) {
 				t.Errorf("%s holds the secret", path)
 			}
-			found += strings.Count(string(data), masked)
+			found += strings.Count(string(data), mask.Shown)
 			return err
 		})
 		if err != nil || found < 8 {

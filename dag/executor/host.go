@@ -11,6 +11,7 @@ import (
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/run"
+	"dagrun.dev/internal/mask"
 	"dagrun.dev/nodes"
 )
 
@@ -100,6 +101,7 @@ func Run(ctx context.Context, o Options) error {
 		calls:   make(chan func()),
 		gone:    make(chan struct{}),
 	}
+	h.knowSecrets()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	h.ctx, h.cancel = ctx, cancel
@@ -131,7 +133,7 @@ type host struct {
 	scratch  string // holds the scratch folders; made when needed
 	clock    *clock
 	breakers *breakerSet
-	mask     mask
+	mask     mask.Mask
 	mark     run.Mark // of the last events recorded
 
 	ctx    context.Context // of all attempts

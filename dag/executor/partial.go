@@ -26,7 +26,7 @@ func (h *host) aside(a *attempt) (kept []string) {
 			if err != nil || !st.Mode().IsRegular() || st.Size() == 0 {
 				continue
 			}
-			if err = h.mask.file(abs); err == nil {
+			if err = h.mask.File(abs); err == nil {
 				err = h.run.KeepFile(a.id(), name, abs)
 			}
 			if err != nil {

@@ -63,7 +63,7 @@ func (h *host) task(a *attempt) (*nodes.Task, error) {
 			return out, ok
 		},
 		Secret: h.secret,
-		Mask:   h.mask.add,
+		Mask:   h.mask.Add,
 		Keep:   func(name string) (io.WriteCloser, error) { return h.keep(a, name) },
 		Emit:   func(typ string, body any) error { return h.emit(a, typ, body) },
 		Log:    func(level, msg string) { h.log(n.ID, level, msg) },
@@ -75,13 +75,23 @@ func (h *host) task(a *attempt) (*nodes.Task, error) {
 	}, nil
 }
 
+// knowSecrets makes the secrets that a plan names known before anything is kept: one node may show what another was
+// given. One that is not set is the failure of the node that asks for it.
+func (h *host) knowSecrets() {
+	for _, n := range h.run.Graph().Plan.Nodes {
+		for _, name := range n.Secrets {
+			_, _ = h.secret(name)
+		}
+	}
+}
+
 func (h *host) secret(name string) (string, error) {
 	if h.o.Secret == nil {
 		return "", nodes.Permanent(nodes.Fail("config", "no secret named "+name))
 	}
 	v, err := h.o.Secret(name)
 	if err == nil {
-		h.mask.add(v)
+		h.mask.Add(v)
 	}
 	return v, err
 }
@@ -94,7 +104,7 @@ func (h *host) keep(a *attempt, name string) (io.WriteCloser, error) {
 	a.mu.Lock()
 	a.kept = append(a.kept, name)
 	a.mu.Unlock()
-	return h.mask.writer(w), nil
+	return h.mask.Writer(w), nil
 }
 
 // body is what of a result goes into the event, masked. The error says that the values are not
@@ -117,7 +127,7 @@ func (h *host) body(a *attempt, res *nodes.Result) (machine.FinishedBody, error)
 		if err != nil {
 			return b, nodes.Fail("protocol", "note "+n.Type+": "+err.Error())
 		}
-		b.Notes = append(b.Notes, machine.Note{Log: n.Log, Type: n.Type, Fields: json.RawMessage(h.mask.text(string(raw)))})
+		b.Notes = append(b.Notes, machine.Note{Log: n.Log, Type: n.Type, Fields: h.mask.JSON(raw)})
 	}
 	if a.undo {
 		return b, nil // nobody reads its values
@@ -130,20 +140,20 @@ func (h *host) body(a *attempt, res *nodes.Result) (machine.FinishedBody, error)
 	for _, name := range names {
 		want, declared := a.node.Outputs[name]
 		if !declared {
-			b.Warnings = append(b.Warnings, "value "+name+" is not declared in outputs and was dropped")
+			b.Warnings = append(b.Warnings, h.line("value "+name+" is not declared in outputs and was dropped"))
 			continue
 		}
 		raw, err := json.Marshal(res.Values[name])
 		if err != nil {
 			return b, nodes.Fail("protocol", "value "+name+": "+err.Error())
 		}
-		if !hasType(raw, want) {
+		if raw = h.mask.JSON(raw); !hasType(raw, want) {
 			return b, nodes.Fail("protocol", fmt.Sprintf("value %s is declared as %s and is %s", name, want, printable.Clip(string(raw), 40)))
 		}
 		if b.Values == nil {
 			b.Values = make(map[string]json.RawMessage, len(names))
 		}
-		b.Values[name] = json.RawMessage(h.mask.text(string(raw)))
+		b.Values[name] = raw
 	}
 	return b, nil
 }
