@@ -28,18 +28,44 @@ var anthropic = httpAPI{
 const messagesMost = 32000
 
 // messagesBody asks without thinking: that is off unless params turn it on.
-func messagesBody(q *question) map[string]any {
-	body := map[string]any{
-		"model": q.set.Model, "max_tokens": q.set.MaxOutputTokens, "stream": true,
-		"messages": []any{map[string]any{"role": "user", "content": q.prompt}},
+func messagesBody(q *question, c *content) map[string]any {
+	message := map[string]any{"role": "user", "content": q.prompt}
+	if !c.plain() {
+		message["content"] = messagesBlocks(q, c.parts...)
 	}
-	if q.system != "" {
+	body := map[string]any{
+		"model": q.set.Model, "max_tokens": q.set.MaxOutputTokens, "stream": true, "messages": []any{message},
+	}
+	switch {
+	case c.system.mark:
+		body["system"] = messagesBlocks(q, c.system)
+	case q.system != "":
 		body["system"] = q.system
 	}
 	if q.set.Temperature != nil {
 		body["temperature"] = *q.set.Temperature
 	}
 	return body
+}
+
+// messagesBlocks are content blocks. One with a mark is kept, with all before it, for five minutes or an hour since it was
+// last read; up to its model's least length (1,024 to 4,096 tokens) the service overlooks the mark.
+func messagesBlocks(q *question, parts ...contentPart) (blocks []any) {
+	for _, p := range parts {
+		b := map[string]any{"type": "text", "text": p.text}
+		if p.media != "" {
+			b = map[string]any{"type": "image", "source": map[string]any{"type": "base64", "media_type": p.media, "data": p.data}}
+		}
+		if p.mark {
+			kept := map[string]any{"type": "ephemeral"}
+			if q.set.Cache == "1h" {
+				kept["ttl"] = "1h"
+			}
+			b["cache_control"] = kept
+		}
+		blocks = append(blocks, b)
+	}
+	return blocks
 }
 
 // messages reads an answer of the Messages API.

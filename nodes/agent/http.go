@@ -33,7 +33,7 @@ type httpAPI struct {
 	path func(q *question, base string) string
 	// fixed are headers of every request.
 	fixed map[string]string
-	body  func(q *question) map[string]any
+	body  func(q *question, c *content) map[string]any
 	// answer returns a reader of one answer.
 	answer func(q *question) apiReader
 }
@@ -131,13 +131,16 @@ func (a httpAPI) request(q *question) (*httpc.Request, error) {
 		r.Header.Set(name, "dagrun-"+digest(fmt.Sprint(q.task.Seed, q.task.Node, q.task.Generation, q.task.Failures, q.prompt))[:40])
 		r.Repeatable = true
 	}
-	body := a.body(q)
+	c, err := q.content()
+	if err != nil {
+		return nil, err
+	}
+	body := a.body(q, c)
 	for name, value := range q.set.Params {
 		if body[name] = value; strings.TrimSpace(string(value)) == "null" {
 			delete(body, name)
 		}
 	}
-	var err error
 	r.Body, err = json.Marshal(body)
 	return r, err
 }

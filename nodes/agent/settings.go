@@ -48,6 +48,7 @@ type settings struct {
 	Home              string                     `json:"home"`
 	Params            map[string]json.RawMessage `json:"params"`
 	API               string                     `json:"api"`
+	Cache             string                     `json:"cache"`
 	Headers           map[string]string          `json:"headers"`
 	IdempotencyHeader string                     `json:"idempotencyHeader"`
 	ExitGrace         duration                   `json:"exitGrace"`
@@ -320,6 +321,7 @@ func (d *describer) provider(s *settings) {
 	case s.Provider == "sim" && (s.Sim == nil || s.Sim.Answers == ""):
 		d.problem("sim.answers", "missing: provider sim needs a file of answers")
 	}
+	d.cache(s)
 	if s.Provider == "anthropic" || s.Provider == "openai" {
 		d.http(s)
 	}
@@ -330,7 +332,7 @@ func (d *describer) provider(s *settings) {
 	}
 }
 
-// http finds what an API cannot do: it has no folder, no tools and no model of its own.
+// http finds what an API cannot do: it writes no files, has no tools and no model of its own.
 func (d *describer) http(s *settings) {
 	if s.Model == "" {
 		d.problem("model", "missing: provider %s has no default", s.Provider)
@@ -343,9 +345,9 @@ func (d *describer) http(s *settings) {
 	for _, x := range []struct {
 		path  string
 		given bool
-	}{{"give", len(s.Give) > 0}, {"report", s.Report != ""}, {"tools", len(s.Tools) > 0}} {
+	}{{"report", s.Report != ""}, {"tools", len(s.Tools) > 0}} {
 		if x.given {
-			d.problem(x.path, "provider %s has no tools and no working folder", s.Provider)
+			d.problem(x.path, "provider %s has no tools and writes no files", s.Provider)
 		}
 	}
 }

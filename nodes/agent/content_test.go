@@ -1,0 +1,195 @@
+package agent
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"image"
+	"image/png"
+	"math/rand"
+	"strings"
+	"testing"
+
+	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/nodetest"
+)
+
+// asked returns what a server was sent, with the marks written short.
+func asked(t *testing.T, with m, change ...func(*nodes.Task, *nodetest.Host)) string {
+	t.Helper()
+	answer := goodMessage
+	switch {
+	case with["api"] == "responses":
+		answer = goodResponse
+	case with["provider"] == "openai":
+		answer = goodChat
+	}
+	s, _, _, err := askAPI(t, with, answer, change...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var body struct{ System, Messages, Input, Instructions json.RawMessage }
+	if err := json.Unmarshal(s.Requests()[0].Body, &body); err != nil {
+		t.Fatal(err)
+	}
+	text := string(body.System) + string(body.Instructions) + string(body.Messages) + string(body.Input)
+	return strings.NewReplacer(`cache_control:{type:ephemeral}`, "MARK", `prompt_cache_breakpoint:{mode:explicit}`, "MARK").Replace(strings.NewReplacer(`\"`, "", `"`, "").Replace(text))
+}
+
+// A-4: blocks are sent with marks at the borders, at most four, where they save most.
+func TestMarks(t *testing.T) {
+	const three = "one\n{BORDER}\ntwo\n{BORDER}\nown"
+	for _, tt := range []struct {
+		name string
+		with m
+		want string
+	}{
+		{"no border, no mark", m{"provider": "anthropic", "prompt": m{"text": "own"}}, `[{content:own,role:user}]`},
+		{"borders", m{"provider": "anthropic", "prompt": m{"text": three}},
+			`[{content:[{MARK,text:one\n,type:text},{MARK,text:two\n,type:text},{text:own,type:text}],role:user}]`},
+		{"system text is the first block", m{"provider": "anthropic", "system": m{"text": "be"}, "prompt": m{"text": three}},
+			`[{MARK,text:be,type:text}][{content:[{MARK,text:one\n,type:text},{MARK,text:two\n,type:text},{text:own,type:text}],role:user}]`},
+		{"system text alone, when asked for", m{"provider": "anthropic", "system": m{"text": "be"}, "cache": "5m", "prompt": m{"text": "own"}},
+			`[{MARK,text:be,type:text}][{content:[{text:own,type:text}],role:user}]`},
+		{"off", m{"provider": "anthropic", "cache": "off", "system": m{"text": "be"}, "prompt": m{"text": three}}, `be[{content:one\ntwo\nown,role:user}]`},
+		{"an hour", m{"provider": "anthropic", "cache": "1h", "prompt": m{"text": "one\n{BORDER}\nown"}},
+			`[{content:[{cache_control:{ttl:1h,type:ephemeral},text:one\n,type:text},{text:own,type:text}],role:user}]`},
+		{"more borders than marks", m{"provider": "anthropic", "prompt": m{"text": "11\n{BORDER}\n2\n{BORDER}\n333\n{BORDER}\n4444\n{BORDER}\n55\n{BORDER}\nown"}},
+			`[{content:[{MARK,text:11\n,type:text},{text:2\n,type:text},{MARK,text:333\n,type:text},{MARK,text:4444\n,type:text},{MARK,text:55\n,type:text},{text:own,type:text}],role:user}]`},
+		{"chat keeps by itself", m{"provider": "openai", "system": m{"text": "be"}, "prompt": m{"text": three}}, `[{content:be,role:system},{content:one\ntwo\nown,role:user}]`},
+		{"chat with marks", m{"provider": "openai", "cache": "30m", "prompt": m{"text": "one\n{BORDER}\nown"}},
+			`[{content:[{MARK,text:one\n,type:text},{text:own,type:text}],role:user}]`},
+		{"responses with marks", m{"provider": "openai", "api": "responses", "cache": "30m", "system": m{"text": "be"}, "prompt": m{"text": "one\n{BORDER}\nown"}},
+			`be[{content:[{MARK,text:one\n,type:input_text},{text:own,type:input_text}],role:user}]`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.with["model"] = "model-a"
+			if got := asked(t, tt.with); got != tt.want {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// A-4: requests that begin alike go to one server of OpenAI; what the API's owner does not promise is not sent to others.
+func TestPromptCacheKey(t *testing.T) {
+	key := func(with m) string {
+		q := &question{set: &settings{Provider: "openai", API: "chat", BaseURL: str(with["baseURL"]), Cache: str(with["cache"])}, prompt: "one\n" + str(with["own"]), borders: []int{4}}
+		if with["own"] == "no border" {
+			q.borders = nil
+		}
+		body := openai.body(q, &content{parts: []contentPart{{text: q.prompt}}})
+		return str(body["prompt_cache_key"])
+	}
+	first := key(m{"own": "a"})
+	if len(first) < 20 || first != key(m{"own": "b"}) {
+		t.Errorf("keys %q %q", first, key(m{"own": "b"}))
+	}
+	for _, with := range []m{{"own": "a", "baseURL": "http://x.test"}, {"own": "a", "cache": "off"}, {"own": "no border"}} {
+		if got := key(with); got != "" {
+			t.Errorf("%v: key %q", with, got)
+		}
+	}
+}
+
+func str(x any) string { s, _ := x.(string); return s }
+
+func picture(t *testing.T, size int) string {
+	t.Helper()
+	img := image.NewGray(image.Rect(0, 0, size, size))
+	random := rand.New(rand.NewSource(1))
+	for i := range img.Pix {
+		img.Pix[i] = byte(random.Int())
+	}
+	var b bytes.Buffer
+	if err := png.Encode(&b, img); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// T3: what a tool would read goes into the request.
+func TestGivenFiles(t *testing.T) {
+	var zipped bytes.Buffer
+	z := zip.NewWriter(&zipped)
+	for _, name := range []string{"b.png", "a.png"} {
+		w, err := z.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = w.Write([]byte(picture(t, 1)))
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	give := func(_ *nodes.Task, h *nodetest.Host) {
+		h.Artifacts = map[string]string{"page.html": "<p>\n", "pictures.zip": zipped.String()}
+	}
+	with := func(provider, api string) m {
+		return m{"provider": provider, "api": api, "model": "model-a", "prompt": m{"text": "look\n{BORDER}\nown"}, "give": []m{
+			{"artifact": "page.html"}, {"artifact": "pictures.zip", "unpack": true}, {"artifact": "none.zip", "unpack": true, "optional": true}}}
+	}
+	const png = "iVBORw0KGgo"
+	for _, tt := range []struct{ provider, api, want string }{
+		{"anthropic", "chat", `[{content:[{MARK,text:look\n,type:text},{text:\u003cfile name=page.html\u003e\n\u003cp\u003e\n\u003c/file\u003e\n,type:text},` +
+			`{text:pictures/a.png:,type:text},{source:{data:PNG,media_type:image/png,type:base64},type:image},` +
+			`{text:pictures/b.png:,type:text},{MARK,source:{data:PNG,media_type:image/png,type:base64},type:image},{text:own,type:text}],role:user}]`},
+		{"openai", "chat", `{image_url:{url:data:image/png;base64,PNG},type:image_url},{text:own,type:text}],role:user}]`},
+		{"openai", "responses", `{image_url:data:image/png;base64,PNG,type:input_image},{text:own,type:input_text}],role:user}]`},
+	} {
+		got := asked(t, with(tt.provider, tt.api), give)
+		for {
+			before, rest, ok := strings.Cut(got, png)
+			if !ok {
+				break
+			}
+			got = before + "PNG" + rest[strings.IndexAny(rest, ",}"):]
+		}
+		if !strings.HasSuffix(got, tt.want) {
+			t.Errorf("%s %s: got %s\nwant %s", tt.provider, tt.api, got, tt.want)
+		}
+	}
+}
+
+// T3: what the service would refuse is said before anything is sent.
+func TestGivenFilesThatCannotBeSent(t *testing.T) {
+	for _, tt := range []struct{ provider, name, content, category, message string }{
+		{"anthropic", "big.png", picture(t, 2100), "input_too_big", "give: the picture big.png is 5.6 MB in base64; provider anthropic takes at most 5 MB a picture"},
+		{"openai", "big.png", picture(t, 2100), "", ""},
+		{"anthropic", "a.bin", "\x00\xff\x01", "config", "give: a.bin is neither text nor"},
+		{"openai", "big.txt", strings.Repeat("text ", 11<<20), "input_too_big", "give: the files are 55.0 MB; a request to provider openai holds at most 48 MB"},
+	} {
+		answer := goodMessage
+		if tt.provider == "openai" {
+			answer = goodChat
+		}
+		s, _, host, err := askAPI(t, m{"provider": tt.provider, "model": "model-a", "give": []m{{"artifact": tt.name}}}, answer, func(_ *nodes.Task, h *nodetest.Host) {
+			h.Artifacts = map[string]string{tt.name: tt.content}
+		})
+		if nodetest.Category(err) != tt.category || err != nil && !strings.Contains(err.Error(), tt.message) {
+			t.Errorf("%s %s: %v", tt.provider, tt.name, err)
+		}
+		if (len(s.Requests()) == 0) != (err != nil) {
+			t.Errorf("%s %s: %d requests, facts %s", tt.provider, tt.name, len(s.Requests()), host.Types())
+		}
+	}
+}
+
+// What a provider does not keep is a mistake of the plan. A-4
+func TestCacheTimes(t *testing.T) {
+	for _, tt := range []struct{ provider, cache, want string }{
+		{"anthropic", "5m", ""}, {"anthropic", "1h", ""}, {"openai", "30m", ""}, {"openai", "off", ""},
+		{"anthropic", "30m", "provider anthropic keeps nothing for 30m; want one of 5m, 1h, off"},
+		{"claude", "5m", "provider claude takes no such setting; what it keeps, and how long, is its own affair"},
+	} {
+		with, _ := json.Marshal(m{"provider": tt.provider, "model": "a", "cache": tt.cache, "prompt": m{"text": "x"}})
+		tr, err := Kind{}.Describe(with)
+		got := ""
+		for _, p := range tr.Problems {
+			got += p.Text
+		}
+		if err != nil || got != tt.want {
+			t.Errorf("%s %s: %q %v", tt.provider, tt.cache, got, err)
+		}
+	}
+}
