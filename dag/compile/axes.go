@@ -22,8 +22,8 @@ type axis struct {
 
 func (x *expansion) compileAxis(lang *expr.Lang, a *tree.Value, path string) *expr.Lang {
 	ax := &axis{name: str(a.Get("as")), path: path, pos: a.Get("in").Pos}
-	ax.in = x.mold(lang, a.Get("in"), path+".in", false)
-	ax.fixed = ax.in.Fixed()
+	ax.in = x.b.mold(lang, a.Get("in"), path+".in", false, expr.Decls{})
+	ax.fixed = ax.in != nil && ax.in.Fixed()
 	lang = x.bind(lang, ax.name, a.Get("as").Pos, path+".as")
 	if lang == nil {
 		return nil

@@ -92,7 +92,7 @@ func (b *builder) build(p *tree.Value, o Options) *Result {
 		return nil
 	}
 	b.emptyPhases(p)
-	return b.finish(p.Pos)
+	return b.finish()
 }
 
 // completeAll makes the nodes of the plan and lets go of each one's tree, which is larger than the
@@ -118,13 +118,10 @@ func (b *builder) completeAll() {
 func (b *builder) failed() bool { return b.count > 0 }
 
 // finish indexes the plan and puts what belongs to nodes into its order.
-func (b *builder) finish(pos tree.Pos) *Result {
+func (b *builder) finish() *Result {
 	g, err := dag.NewGraph(b.plan)
 	if err != nil {
 		b.doubtfulGraph()
-		return nil
-	}
-	if !b.exact(g.Plan, pos) {
 		return nil
 	}
 	res := &Result{Plan: g.Plan, Graph: g, Source: b.src, Dir: b.src.Dir, Notes: make([][]string, g.Len())}
@@ -135,28 +132,6 @@ func (b *builder) finish(pos tree.Pos) *Result {
 	b.unwritten(g)
 	res.Warnings = firstOf(append(b.src.Warnings, b.warnings...), "warnings")
 	return res
-}
-
-// exact refuses whole numbers that JSON cannot hold exactly: a plan has a digest. Settings were
-// looked at when they became canonical.
-func (b *builder) exact(p *dag.Plan, pos tree.Pos) bool {
-	head := *p
-	head.Nodes = nil
-	if _, err := head.Encode(); err != nil {
-		b.fail(pos, "", "%v", err)
-	}
-	for _, d := range b.drafts {
-		n := d.node
-		for _, f := range []struct {
-			name string
-			n    int64
-		}{{"reserve.tokens", n.Reserve.Tokens}, {"estimate.tokens", n.Estimate.Tokens}, {"priority", int64(n.Priority)}} {
-			if f.n > mostExact || f.n < -mostExact {
-				b.fail(d.pos, d.path+"."+f.name, "%d is beyond 2^53 and cannot be kept exactly in JSON", f.n)
-			}
-		}
-	}
-	return !b.failed()
 }
 
 // graphMistakes gives the problems of a graph their places.

@@ -304,9 +304,7 @@ func (b *builder) read(d *draft, r reading) {
 		r.lang = b.lang
 	}
 	e, problems := r.lang.Parse(r.src)
-	for _, p := range problems {
-		b.report(expr.Diagnose(r.pos, r.path, r.src, p))
-	}
+	b.problems(r.pos, r.path, r.src, problems)
 	if e == nil {
 		return
 	}
@@ -362,7 +360,7 @@ func (b *builder) unwritten(g *dag.Graph) {
 				written = slices.Compact(written)
 			}
 			what := "writes"
-			if b.isAcc[name] {
+			if contains(b.known["accumulator"], name) {
 				what = "appends to"
 			}
 			b.warn(d.pos, d.path, "reads %q, which no node %s%s", name, what, near(name, written))

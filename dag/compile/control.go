@@ -117,7 +117,8 @@ func (b *builder) undo(d *draft, v *tree.Value) {
 		return
 	}
 	with := v.Get("with")
-	u := &dag.Undo{On: strs(v.Get("on")), Kind: str(v.Get("kind")), Rewind: str(v.Get("rewind")), Most: max(1, num(v.Get("most")))}
+	u := &dag.Undo{Most: 1}
+	b.into(v, path, u, "on", "kind", "rewind", "most")
 	b.checkNames("category", v.Get("on"), path+".on")
 	if k := v.Get("kind"); k != nil && !b.isKind(u.Kind) {
 		b.fail(k.Pos, path+".kind", "a %s cannot undo anything; want one of %s", u.Kind, strings.Join(b.undoers(), ", "))
@@ -129,21 +130,11 @@ func (b *builder) undo(d *draft, v *tree.Value) {
 			b.fail(with.Pos, path+".with", "the settings of a compensation may not depend on recorded values")
 			return
 		}
-		mistakes := b.s.CheckWith(u.Kind, with, path+".with", false)
-		for _, x := range mistakes {
-			b.report(x)
-		}
-		if len(mistakes) > 0 {
+		if !b.ok(b.s.CheckWith(u.Kind, with, path+".with", false)) {
 			return
 		}
-		raw, err := dag.AppendCanonical(nil, with.AppendJSON(nil))
-		if err != nil {
-			b.fail(with.Pos, path+".with", "%v", err)
-			return
-		}
-		if string(raw) != "{}" {
-			u.With = raw
-		}
+		raw := b.canonical(with, path+".with")
+		u.With = unlessEmpty(raw)
 		c := &draft{id: d.id, path: path, tree: v, pos: v.Pos, with: with, node: &dag.Node{Kind: u.Kind}}
 		t, _ := b.traits(c, u.Kind, raw, path+".with")
 		n.Files = union(n.Files, b.inputs(c, t.Files, path+".with"))

@@ -19,21 +19,14 @@ func (b *builder) describe(d *draft) (t nodes.Traits) {
 	if d.with == nil {
 		d.with = &tree.Value{Kind: tree.Map, Pos: d.pos}
 	}
-	before := b.count
-	for _, x := range b.s.CheckWith(d.node.Kind, d.with, path, d.node.Dynamic || d.node.Kind == "route") {
-		b.report(x)
-	}
-	if b.count > before {
+	if !b.ok(b.s.CheckWith(d.node.Kind, d.with, path, d.node.Dynamic || d.node.Kind == "route")) {
 		return nodes.Traits{}
 	}
-	raw, err := dag.AppendCanonical(nil, d.with.AppendJSON(nil))
-	if err != nil {
-		b.fail(d.with.Pos, path, "%v", err)
+	raw := b.canonical(d.with, path)
+	if raw == nil {
 		return nodes.Traits{}
 	}
-	if string(raw) != "{}" {
-		d.node.With = raw
-	}
+	d.node.With = unlessEmpty(raw)
 	t, ok := b.traits(d, d.node.Kind, b.sampled(d, raw), path)
 	if !ok {
 		return nodes.Traits{}
@@ -192,7 +185,7 @@ func (b *builder) paths(d *draft, t *nodes.Traits) {
 	b.inSettings(d, t.Reads, func(v *tree.Value, path string) { b.localPath(v, path) })
 	b.inSettings(d, t.Writes, func(v *tree.Value, path string) { b.localPath(v, path) })
 	for _, w := range d.node.Writes {
-		if b.isAcc[w] {
+		if contains(b.known["accumulator"], w) {
 			b.fail(d.pos, d.path, "writes %q, which is an accumulator: append to it", w)
 		}
 		if first, _, _ := strings.Cut(w, "/"); strings.EqualFold(first, ownFolder) {

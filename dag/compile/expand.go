@@ -86,7 +86,7 @@ func (x *expansion) compile(v *tree.Value) bool {
 	if c := v.Get("if"); c != nil {
 		x.iff, x.ifPos = x.program(lang, c, x.path+".if", "bool"), c.Pos
 	}
-	x.id, x.idPos = x.mold(lang, v.Get("id"), x.path+".id", false), v.Get("id").Pos
+	x.id, x.idPos = x.b.mold(lang, v.Get("id"), x.path+".id", false, expr.Decls{}), v.Get("id").Pos
 	x.shown(v)
 	ok := x.b.count == before
 	x.template(lang, v.Get("node"))
@@ -100,11 +100,9 @@ func (x *expansion) template(lang *expr.Lang, n *tree.Value) {
 	path := x.path + ".node"
 	x.place = n.Pos
 	if _, ok := x.b.kindOf(n, path); ok {
-		for _, d := range x.b.s.CheckNode(n, path) {
-			x.b.report(d)
-		}
+		x.b.ok(x.b.s.CheckNode(n, path))
 	}
-	if m := x.mold(lang, n, path, true); x.b.count == before {
+	if m := x.b.mold(lang, n, path, true, expr.Decls{}); x.b.count == before {
 		x.node = m
 	}
 }
@@ -139,18 +137,8 @@ func (x *expansion) program(lang *expr.Lang, v *tree.Value, path, want string) *
 	if len(problems) == 0 {
 		p, problems = e.Check(expr.Decls{}, want)
 	}
-	for _, q := range problems {
-		x.b.report(expr.Diagnose(v.Pos, path, src, q))
-	}
+	x.b.problems(v.Pos, path, src, problems)
 	return p
-}
-
-func (x *expansion) mold(lang *expr.Lang, v *tree.Value, path string, late bool) *expr.Mold {
-	m, mistakes := lang.NewMold(v, path, late, expr.Decls{})
-	for _, d := range mistakes {
-		x.b.report(d)
-	}
-	return m
 }
 
 // most is how many combinations a block may try; with an if, some of them make no node.
@@ -230,9 +218,7 @@ func (x *expansion) make() {
 func (x *expansion) draft(id, path string, node *tree.Value) {
 	before := x.b.count
 	if node != nil {
-		for _, d := range x.b.s.CheckNode(node, path) {
-			x.b.report(d)
-		}
+		x.b.ok(x.b.s.CheckNode(node, path))
 	}
 	if node == nil || x.b.count > before {
 		x.b.unsure.node(id)

@@ -145,7 +145,6 @@ func (b *builder) declared(section tree.Field) {
 	}
 	for _, f := range sortedMap(section.Value) {
 		b.known[one] = append(b.known[one], f.Name)
-		b.isAcc[f.Name] = b.isAcc[f.Name] || one == "accumulator"
 	}
 	delete(b.unsure.names, one)
 }

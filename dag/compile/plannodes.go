@@ -55,21 +55,12 @@ func (b *builder) complete(d *draft) bool {
 	v := d.tree
 	d.needsPos, d.readsPos, d.writesPos = posOf(v.Get("needs")), posOf(v.Get("reads")), posOf(v.Get("writes"))
 	kind := str(v.Get("kind"))
-	l := b.layers(v, kind)
 	n := d.node
-	*n = dag.Node{ID: d.id, Kind: kind, Title: str(v.Get("title")), Dynamic: n.Dynamic, Pos: v.Pos.String()}
-	b.policies(n, l, d.path)
+	*n = dag.Node{ID: d.id, Kind: kind, Dynamic: n.Dynamic, Pos: v.Pos.String()}
+	b.into(v, d.path, n, "title", "when", "always", "priority", "history", "secrets", "group", "reads", "writes", "appends", "outputs")
+	n.When = bare(n.When)
+	b.policies(n, b.withDefaults(v, kind), d.path)
 	b.needs(n, v.Get("needs"), d.path)
-	n.When = bare(str(v.Get("when")))
-	n.Always = truth(v.Get("always"))
-	n.Priority = num(v.Get("priority"))
-	n.History = strs(v.Get("history"))
-	n.Secrets = strs(v.Get("secrets"))
-	n.Group = str(v.Get("group"))
-	n.Reads, n.Writes, n.Appends = strs(v.Get("reads")), strs(v.Get("writes")), strs(v.Get("appends"))
-	for _, f := range sortedMap(v.Get("outputs")) {
-		output(n, f.Name, f.Value.Str)
-	}
 	b.later(d)
 	b.dir(d, v.Get("dir"))
 	t := b.describe(d)
@@ -85,8 +76,6 @@ func posOf(v *tree.Value) tree.Pos {
 	}
 	return v.Pos
 }
-
-func truth(v *tree.Value) bool { return v != nil && v.Bool }
 
 func output(n *dag.Node, name, typ string) {
 	if n.Outputs == nil {
@@ -139,11 +128,9 @@ func (b *builder) resolve(d *draft) bool {
 	if b.count > before {
 		return false
 	}
-	for _, x := range b.s.CheckNode(out, d.path) {
-		b.report(x)
-	}
-	d.with = out.Get("with")
-	return b.count == before
+	ok := b.ok(b.s.CheckNode(out, d.path))
+	d.with = out.Get("with") // with its defaults
+	return ok
 }
 
 // fixed fills parameters into a field in which no ${...} may be left for the run. One that is left
@@ -152,9 +139,7 @@ func (b *builder) fixed(f tree.Field, path string) *tree.Value {
 	before := b.count
 	v := b.cast(f.Value, path)
 	if rule := b.s.rules["Node"].Field(f.Name); rule != nil && b.count == before && expr.HasTemplate(v) {
-		for _, x := range rule.Rule.Check(v, path) {
-			b.report(x)
-		}
+		b.ok(rule.Rule.Check(v, path))
 	}
 	return v
 }
@@ -164,11 +149,8 @@ func (b *builder) settings(node, with *tree.Value, path string) (_ *tree.Value, 
 	if !expr.HasTemplate(with) {
 		return with, false
 	}
-	m, mistakes := b.lang.NewMold(with, path, true, expr.Decls{})
-	for _, x := range mistakes {
-		b.report(x)
-	}
-	if len(mistakes) > 0 {
+	m := b.mold(b.lang, with, path, true, expr.Decls{})
+	if m == nil {
 		return with, false
 	}
 	late = m.Late()
@@ -188,9 +170,8 @@ func (b *builder) needs(n *dag.Node, v *tree.Value, path string) {
 	list := v
 	if v.Kind == tree.Map {
 		list = v.Get("of")
-		n.AtLeast = num(v.Get("atLeast"))
+		b.into(v, path+".needs", n, "atLeast", "again")
 		n.WaitAll = n.AtLeast > 0 && str(v.Get("wait")) == "all"
-		n.Again = num(v.Get("again"))
 		if n.Again > 0 && n.AtLeast == 0 {
 			b.fail(v.Get("again").Pos, path+".needs.again", "without atLeast it has no meaning")
 		}

@@ -2,7 +2,6 @@ package compile
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
@@ -40,21 +39,13 @@ func (b *builder) runForeach(d *draft, v *tree.Value) {
 			return
 		}
 	}
-	before := b.count
-	for _, x := range b.s.CheckNode(tmpl, path+".node") {
-		b.report(x)
-	}
-	if b.count > before {
+	if !b.ok(b.s.CheckNode(tmpl, path+".node")) {
 		return
 	}
 	b.templateNames(tmpl, path+".node")
-	full := b.merged(tmpl, kind)
-	raw, err := dag.AppendCanonical(nil, full.AppendJSON(nil))
-	if err != nil {
-		b.fail(tmpl.Pos, path+".node", "%v", err)
-		return
-	}
-	d.node.Foreach = &dag.Foreach{In: bare(str(v.Get("in"))), Var: as.Str, Key: bare(str(v.Get("key"))), Template: raw, Most: num(v.Get("most"))}
+	full := b.withDefaults(tmpl, kind)
+	d.node.Foreach = &dag.Foreach{In: bare(str(v.Get("in"))), Var: as.Str, Key: bare(str(v.Get("key"))),
+		Template: b.canonical(full, path+".node"), Most: num(v.Get("most"))}
 	b.templateFiles(d, kind, full, path+".node")
 }
 
@@ -98,88 +89,6 @@ func (b *builder) templateNeeds(d *draft) {
 			b.id(d, x.Str, x.Pos, tree.At(field, i))
 		}
 	}
-}
-
-// merged lays a template over the pipeline's defaults.
-func (b *builder) merged(tmpl *tree.Value, kind string) *tree.Value {
-	out := tmpl
-	for _, d := range []*tree.Value{b.defaults.Get(kind), b.defaults.Get("*")} {
-		if d != nil {
-			out = overlay(out, d)
-		}
-	}
-	return out
-}
-
-// overlay returns a with what only c has, as the layers of policies are read: maps are merged field by field, but the
-// formula of a retry replaces delays below it, a category is taken as a whole, and a timeout that is a text is the one
-// of an attempt.
-func overlay(a, c *tree.Value) *tree.Value {
-	if a.Kind != tree.Map || c.Kind != tree.Map {
-		return a
-	}
-	out := &tree.Value{Kind: tree.Map, Pos: a.Pos}
-	for _, f := range a.Fields {
-		if x := c.Get(f.Name); x != nil {
-			switch f.Name {
-			case "retry":
-				f.Value = overlayRetry(f.Value, x)
-			case "timeout":
-				f.Value = overlayTimeout(f.Value, x)
-			default:
-				f.Value = overlay(f.Value, x)
-			}
-		}
-		out.Fields = append(out.Fields, f)
-	}
-	for _, f := range c.Fields {
-		if a.Get(f.Name) == nil {
-			out.Fields = append(out.Fields, f)
-		}
-	}
-	return out
-}
-
-func overlayRetry(a, c *tree.Value) *tree.Value {
-	out := overlay(a, c)
-	if out == a {
-		return a
-	}
-	if a.Get("delays") == nil && (a.Get("base") != nil || a.Get("factor") != nil || a.Get("cap") != nil) {
-		out.Fields = slices.DeleteFunc(out.Fields, func(f tree.Field) bool { return f.Name == "delays" })
-	}
-	for i, f := range out.Fields {
-		if on := a.Get("on"); f.Name == "on" && on != nil {
-			out.Fields[i].Value = firstOfEach(on, c.Get("on"))
-		}
-	}
-	return out
-}
-
-// firstOfEach returns the fields of a, and those of c that a does not have.
-func firstOfEach(a, c *tree.Value) *tree.Value {
-	out := &tree.Value{Kind: tree.Map, Pos: a.Pos, Fields: slices.Clone(a.Fields)}
-	for _, f := range fieldsOf(c) {
-		if a.Get(f.Name) == nil {
-			out.Fields = append(out.Fields, f)
-		}
-	}
-	return out
-}
-
-func overlayTimeout(a, c *tree.Value) *tree.Value {
-	if a.Kind == tree.String && c.Kind == tree.String {
-		return a
-	}
-	return overlay(timeouts(a), timeouts(c))
-}
-
-// timeouts is a timeout as a map.
-func timeouts(v *tree.Value) *tree.Value {
-	if v.Kind != tree.String {
-		return v
-	}
-	return &tree.Value{Kind: tree.Map, Pos: v.Pos, Fields: []tree.Field{{Name: "attempt", Pos: v.Pos, Value: v}}}
 }
 
 // templateFiles finds the input files that a template names for sure, so that they are copied
@@ -235,7 +144,13 @@ type finisher struct {
 
 func (s *Schema) finisher(p *dag.Plan) (*finisher, error) {
 	b := newBuilder(s, Source{}, nil)
-	b.adopt(p)
+	head := *p
+	head.Nodes = nil
+	b.plan = &head
+	b.know(p)
+	for _, f := range p.Files {
+		b.files[f.Path] = &inputFile{file: f}
+	}
 	var err error
 	b.lang, err = expr.NewLang(p.Params)
 	return &finisher{p, *b}, err
@@ -244,7 +159,6 @@ func (s *Schema) finisher(p *dag.Plan) (*finisher, error) {
 // builder returns one for a single node.
 func (f *finisher) builder() *builder {
 	b := f.of
-	b.plan = &dag.Plan{Format: dag.Format}
 	b.byID, b.dirs, b.perPlace = map[string]*draft{}, map[string]*draft{}, map[tree.Pos]*told{}
 	return &b
 }
@@ -256,10 +170,7 @@ func (f *finisher) node(parent *dag.Node, id string, spec *tree.Value) (dag.Node
 	var n dag.Node
 	for _, d := range b.drafts { // none of an id that no node can have
 		d.node = &n
-		for _, x := range b.s.CheckNode(spec, d.path) {
-			b.report(x)
-		}
-		if !b.failed() {
+		if b.ok(b.s.CheckNode(spec, d.path)) {
 			b.complete(d)
 		}
 	}
@@ -277,25 +188,4 @@ func (f *finisher) node(parent *dag.Node, id string, spec *tree.Value) (dag.Node
 		return dag.Node{}, fmt.Errorf("node %s %s", id, unreserved)
 	}
 	return n, nil
-}
-
-// adopt takes over what a plan declares.
-func (b *builder) adopt(p *dag.Plan) {
-	for _, x := range p.Breakers {
-		b.known["breaker"] = append(b.known["breaker"], x.Name)
-		b.whenOpen[x.Name] = x.WhenOpen
-	}
-	for _, x := range p.Pools {
-		b.known["pool"] = append(b.known["pool"], x.Name)
-	}
-	for _, x := range p.Accumulators {
-		b.known["accumulator"] = append(b.known["accumulator"], x.Name)
-		b.isAcc[x.Name] = true
-	}
-	for _, x := range p.Categories {
-		b.known["category"] = append(b.known["category"], x.Name)
-	}
-	for _, f := range p.Files {
-		b.files[f.Path] = &inputFile{file: f}
-	}
 }

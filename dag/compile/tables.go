@@ -30,8 +30,7 @@ func (s *Schema) tables(pkg cue.Value) error {
 	return nil
 }
 
-// with returns the rows with those of a pipeline laid over them: a row of the same name is
-// replaced as a whole.
+// with returns the rows, by name, with those of a pipeline laid over them: a row of the same name is replaced as a whole.
 func (t table) with(own *tree.Value) []tree.Field {
 	m := &tree.Value{Kind: tree.Map}
 	m.Fields = append(m.Fields, t.rows...)
@@ -40,5 +39,5 @@ func (t table) with(own *tree.Value) []tree.Field {
 			m.Set(f.Name, f.Pos, f.Value)
 		}
 	}
-	return m.Fields
+	return sortedMap(m)
 }

@@ -51,19 +51,13 @@ func (b *builder) typeOne(d *draft, r *reading, m *missing) {
 		return expr.NodeDecl{Outputs: t.node.Outputs, Missing: m.why(d, t), Pos: t.pos.String(), Open: t.bad}, nil
 	}}
 	if r.template != nil {
-		_, mistakes := r.lang.NewMold(r.template, r.path, false, decls)
-		for _, x := range mistakes {
-			b.report(x)
-		}
-		if r.rule != nil && len(mistakes) == 0 {
+		if m := b.mold(r.lang, r.template, r.path, false, decls); m != nil && r.rule != nil {
 			b.settingTypes(r.lang, r.rule, r.template, r.path, decls)
 		}
 		return
 	}
 	p, problems := r.e.Check(decls, r.want)
-	for _, q := range problems {
-		b.report(expr.Diagnose(r.pos, r.path, r.src, q))
-	}
+	b.problems(r.pos, r.path, r.src, problems)
 	if r.value == "" || p == nil {
 		return
 	}
@@ -89,7 +83,7 @@ func (m *missing) enter(d *draft) {
 	case n.When != "":
 		m.skip[d.index] = "it has a `when`"
 		return
-	case n.Breaker != "" && m.b.whenOpen[n.Breaker] == "skip":
+	case n.Breaker != "" && m.b.whenOpen(n.Breaker) == "skip":
 		m.skip[d.index] = fmt.Sprintf("breaker %q may skip it", n.Breaker)
 		return
 	}
@@ -101,6 +95,15 @@ func (m *missing) enter(d *draft) {
 	if len(n.Needs) > 0 && !n.Always {
 		m.skip[d.index] = fmt.Sprintf("it is skipped when %s", listed(n.Needs)+" skipped")
 	}
+}
+
+// whenOpen is what nodes do while a breaker is open.
+func (b *builder) whenOpen(name string) string {
+	br, ok := b.plan.BreakerByName(name)
+	if !ok {
+		return ""
+	}
+	return br.WhenOpen
 }
 
 func listed(ids []string) string {
@@ -126,7 +129,7 @@ func (m *missing) why(d, t *draft) string {
 		return fmt.Sprintf("it has `onFail: %s`", n.OnFail)
 	case slices.ContainsFunc(n.Retry.On, func(p dag.CategoryPolicy) bool { return p.OnFail == "continue" || p.OnFail == "escalate" }):
 		return "it goes on after some failures (`retry.on`)"
-	case n.Breaker != "" && m.b.whenOpen[n.Breaker] == "continue":
+	case n.Breaker != "" && m.b.whenOpen(n.Breaker) == "continue":
 		return fmt.Sprintf("breaker %q lets the run go on without it", n.Breaker)
 	}
 	return ""

@@ -33,33 +33,17 @@ func (b *builder) localPath(v *tree.Value, where string) bool {
 }
 
 func (b *builder) duration(v *tree.Value, path, name string) dag.Duration {
-	if v == nil || v.Kind != tree.String {
-		return 0
-	}
 	d, err := time.ParseDuration(v.Str)
 	if err != nil || d < 0 {
-		b.fail(v.Pos, path+"."+name, "want a duration below 292 years, got %q", v.Str)
+		b.fail(v.Pos, tree.Join(path, name), "want a duration below 292 years, got %q", v.Str)
 	}
 	return dag.Duration(d)
 }
 
-// limit reads a limit of time.
-func (b *builder) limit(v *tree.Value, path, name string) dag.Duration {
-	before := b.count
-	d := b.duration(v, path, name)
-	if v != nil && d == 0 && b.count == before {
-		b.fail(v.Pos, path+"."+name, "0 leaves no time at all; want more than 0, or leave it out")
-	}
-	return d
-}
-
 func (b *builder) usd(v *tree.Value, path, name string) dag.USD {
-	if v == nil {
-		return 0
-	}
 	u, err := dag.Dollars(float(v))
 	if err != nil || u < 0 {
-		b.fail(v.Pos, path+"."+name, "want an amount in US dollars, got %s", plain(v))
+		b.fail(v.Pos, tree.Join(path, name), "want an amount in US dollars, got %s", plain(v))
 	}
 	return u
 }
@@ -81,10 +65,10 @@ func whole(v *tree.Value) int64 {
 }
 
 // exactly reads a whole number that JSON can hold: a plan has a digest.
-func (b *builder) exactly(v *tree.Value, path string) int64 {
+func (b *builder) exactly(v *tree.Value, path, name string) int64 {
 	n := whole(v)
 	if n > mostExact || n < -mostExact {
-		b.fail(v.Pos, path, "%d is beyond 2^53 and cannot be kept exactly in JSON", n)
+		b.fail(v.Pos, tree.Join(path, name), "%d is beyond 2^53 and cannot be kept exactly in JSON", n)
 	}
 	return n
 }

@@ -1,0 +1,184 @@
+package compile
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/expr"
+	"dagrun.dev/internal/tree"
+)
+
+// resolvePipeline fills parameters into everything but nodes and foreach blocks, and checks again what that changed.
+// A section with a mistake is left out of what follows.
+func (b *builder) resolvePipeline(p *tree.Value) *tree.Value {
+	out := &tree.Value{Kind: tree.Map, Pos: p.Pos}
+	for _, f := range p.Fields {
+		if f.Name != "params" && f.Name != "nodes" && f.Name != "foreach" && expr.HasTemplate(f.Value) {
+			before, unknown := b.count, b.unsure.reads(f.Value)
+			if !unknown {
+				f.Value = b.cast(f.Value, f.Name)
+			}
+			if rule := b.s.Rule("Pipeline").Field(f.Name); rule != nil && !unknown && b.count == before {
+				ds, _ := rule.Rule.CheckTemplates(f.Value, f.Name)
+				b.ok(ds)
+			}
+			if unknown || b.count > before {
+				b.unsure.section(f.Name)
+				continue
+			}
+		}
+		out.Fields = append(out.Fields, f)
+	}
+	return out
+}
+
+// cast fills parameters into a value. Where that fails it says so and returns v as it was.
+func (b *builder) cast(v *tree.Value, path string) *tree.Value {
+	m := b.mold(b.lang, v, path, false, expr.Decls{})
+	if m == nil {
+		return v
+	}
+	out, err := m.Cast(nil, nil, false)
+	if err != nil {
+		b.absorb(located(err, path))
+		return v
+	}
+	return out
+}
+
+// located gives a mistake without a path one.
+func located(err error, path string) error {
+	var d tree.Diagnostic
+	if errors.As(err, &d) && d.Path == "" {
+		d.Path = path
+		return d
+	}
+	return err
+}
+
+// pipeline reads everything of a pipeline that is not a node.
+func (b *builder) pipeline(p *tree.Value) {
+	b.plan.Name = str(p.Get("name"))
+	if n := len(b.plan.Name); n > longestPart {
+		b.fail(p.Get("name").Pos, "name", "the name has %d characters; want at most %d, because it names a folder", n, longestPart)
+	}
+	b.into(p, "", b.plan, "title", "seed", "budget", "phases")
+	b.defaults = p.Get("defaults")
+	b.checkDefaults()
+	b.plan.Categories = rows[dag.Category](b, "categories", b.s.categories.with(p.Get("categories")))
+	b.plan.Prices = rows[dag.Price](b, "prices", b.s.prices.with(p.Get("prices")))
+	b.plan.Breakers = rows[dag.Breaker](b, "breakers", sortedMap(p.Get("breakers")))
+	b.plan.Accumulators = rows[dag.Accumulator](b, "accumulators", sortedMap(p.Get("accumulators")))
+	for _, f := range sortedMap(p.Get("pools")) {
+		b.plan.Pools = append(b.plan.Pools, dag.Pool{Name: f.Name, Size: int(f.Value.Int)})
+	}
+	b.know(b.plan)
+	b.budget(p.Get("budget"))
+	for _, f := range fieldsOf(p.Get("breakers")) {
+		b.checkNames("category", f.Value.Get("counts"), tree.Join("breakers", f.Name)+".counts")
+		b.positive(f.Value, tree.Join("breakers", f.Name), "want more than 0", "openFor")
+	}
+	b.accumulators(p.Get("accumulators"))
+}
+
+// know notes which names a plan declares.
+func (b *builder) know(p *dag.Plan) {
+	for _, x := range p.Breakers {
+		b.known["breaker"] = append(b.known["breaker"], x.Name)
+	}
+	for _, x := range p.Pools {
+		b.known["pool"] = append(b.known["pool"], x.Name)
+	}
+	for _, x := range p.Accumulators {
+		b.known["accumulator"] = append(b.known["accumulator"], x.Name)
+	}
+	for _, x := range p.Categories {
+		b.known["category"] = append(b.known["category"], x.Name)
+	}
+}
+
+func (b *builder) checkDefaults() {
+	if b.defaults == nil {
+		return
+	}
+	for _, f := range b.defaults.Fields {
+		if f.Name != "*" && !contains(b.s.names, f.Name) {
+			b.fail(f.Pos, tree.Join("defaults", f.Name), "no kind %q; want \"*\" or a kind of node%s", f.Name, near(f.Name, b.s.names))
+		}
+	}
+}
+
+// warnAt is the share of a cap at which a run warns when the spec does not say.
+const warnAt = 0.8
+
+func (b *builder) budget(v *tree.Value) {
+	u := &b.plan.Budget
+	b.positive(v, "budget", noTime, "wall")
+	b.positive(v, "budget", "a cap of 0 allows nothing that costs; want more than 0, or no cap at all", "capUSD")
+	if w := v.Get("warnUSD"); w == nil {
+		u.WarnUSD, _ = dag.Dollars(u.CapUSD.Float() * warnAt)
+	} else if u.CapUSD > 0 && u.WarnUSD > u.CapUSD {
+		b.fail(w.Pos, "budget.warnUSD", "the warning at $%s comes after the cap of $%s", u.WarnUSD, u.CapUSD)
+	}
+	if w := v.Get("warnTokens"); w == nil {
+		u.WarnTok = int64(float64(u.CapTokens) * warnAt)
+	} else if u.CapTokens > 0 && u.WarnTok > u.CapTokens {
+		b.fail(w.Pos, "budget.warnTokens", "the warning at %d tokens comes after the cap of %d", u.WarnTok, u.CapTokens)
+	}
+}
+
+// accumulators gives each its live file, which no other has.
+func (b *builder) accumulators(v *tree.Value) {
+	byPath := map[string]string{}
+	for i := range b.plan.Accumulators {
+		a := &b.plan.Accumulators[i]
+		here, at := tree.Join("accumulators", a.Name), v.Get(a.Name).Get("path")
+		if a.Path == "" {
+			a.Path, at = a.Name+".md", v.Get(a.Name)
+		} else {
+			b.localPath(at, here+".path")
+		}
+		b.notOwn(a.Path, at.Pos, here+".path")
+		if other, dup := byPath[fold(a.Path)]; dup {
+			b.fail(at.Pos, here, "its live file %s is that of accumulator %q too", a.Path, other)
+		}
+		byPath[fold(a.Path)] = a.Name
+	}
+}
+
+// checkNames refuses names that are not declared: breakers, pools, accumulators, categories.
+// v is one text or a list of them.
+func (b *builder) checkNames(what string, v *tree.Value, path string) {
+	if v == nil {
+		return
+	}
+	if v.Kind == tree.List {
+		for i, x := range v.Items {
+			b.checkNames(what, x, tree.At(path, i))
+		}
+		return
+	}
+	names := b.known[what]
+	if i := sort.SearchStrings(names, v.Str); i < len(names) && names[i] == v.Str || b.unsure.names[what] {
+		return
+	}
+	if len(names) == 0 {
+		b.fail(v.Pos, path, "no %s %q; the pipeline declares none", what, v.Str)
+		return
+	}
+	b.fail(v.Pos, path, "no %s %q%s", what, v.Str, nearOr(v.Str, names))
+}
+
+// nearOr names the nearest name, else lists what there is.
+func nearOr(name string, names []string) string {
+	if n := near(name, names); n != "" {
+		return n
+	}
+	if len(names) > 12 {
+		return fmt.Sprintf("; there are %d, such as %s", len(names), strings.Join(names[:6], ", "))
+	}
+	return "; known: " + strings.Join(names, ", ")
+}
