@@ -4,7 +4,10 @@
 // node, logs or hosts. Everything that can be printed has one order: plan order.
 package dag
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // Format is the version of the plan's own encoding. Fields are only added.
 const Format = 1
@@ -132,7 +135,7 @@ type Node struct {
 	Always  bool            `json:"always,omitempty"`
 
 	Dynamic bool              `json:"dynamic,omitempty"` // With holds ${...} to resolve before each attempt
-	Outputs map[string]string `json:"outputs,omitempty"` // declared values: name -> type (string, int, number, bool, list, map)
+	Outputs map[string]string `json:"outputs,omitempty"` // declared values: name -> type, see OutputType
 	Reads   []string          `json:"reads,omitempty"`   // artifacts and accumulators
 	Writes  []string          `json:"writes,omitempty"`  // artifacts
 	Appends []string          `json:"appends,omitempty"` // accumulators
@@ -244,3 +247,7 @@ type Foreach struct {
 	Template json.RawMessage `json:"template"` // node in spec form with ${...}
 	Most     int             `json:"most"`     // more items than this is an error
 }
+
+// OutputType splits the declared type of an output: string, int, number, bool, list or map, and a "?" behind
+// it where a node that has completed may have no such value.
+func OutputType(declared string) (typ string, optional bool) { return strings.CutSuffix(declared, "?") }

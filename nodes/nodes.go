@@ -73,7 +73,7 @@ type Preflighter interface {
 // Traits are what the plan needs to know of a node's settings.
 type Traits struct {
 	Effect  string            // default effect: pure | idempotent | once | probe
-	Outputs map[string]string // declared values: name -> string | int | number | bool | list | map
+	Outputs map[string]string // declared values: name -> string | int | number | bool | list | map, with ? where one may be absent
 	Files   []string          // input files named in the settings, relative to the spec's folder
 	Reads   []string          // artifacts and accumulators named in the settings
 	Writes  []string          // artifacts named in the settings

@@ -43,7 +43,9 @@ func SaveResult(w io.Writer, t *Task, r *Result) error {
 // It is an error when the file is cut, or belongs to another attempt.
 func LoadResult(r io.Reader, node string, generation, attempt int, out string) (*Result, error) {
 	var s saved
-	if err := json.NewDecoder(r).Decode(&s); err != nil {
+	d := json.NewDecoder(r)
+	d.UseNumber() // whole numbers to the last digit
+	if err := d.Decode(&s); err != nil {
 		return nil, fmt.Errorf("saved result: %w", err)
 	}
 	if s.Result == nil || s.Node != node || s.Generation != generation || s.Attempt != attempt {

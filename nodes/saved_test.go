@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -17,7 +18,7 @@ func TestSavedResult(t *testing.T) {
 	}
 	cost := 1.25
 	want := &Result{
-		Values: map[string]any{"chars": 3.0}, Writes: map[string]string{"page": "d/x"},
+		Values: map[string]any{"chars": int64(9007199254740993)}, Writes: map[string]string{"page": "d/x"},
 		Entries: []Entry{{Accumulator: "log", Text: "t"}}, Usage: Usage{Input: 1, Output: 2}, CostUSD: &cost,
 	}
 	var file bytes.Buffer
@@ -29,7 +30,7 @@ func TestSavedResult(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Values["chars"] != 3.0 || *got.CostUSD != cost || got.Usage != want.Usage || got.Entries[0].Text != "t" {
+	if got.Values["chars"] != json.Number("9007199254740993") || *got.CostUSD != cost || got.Usage != want.Usage || got.Entries[0].Text != "t" {
 		t.Errorf("%+v", got)
 	}
 	if b, err := os.ReadFile(filepath.Join(out, got.Writes["page"])); err != nil || string(b) != "a\x00\xff" {

@@ -39,6 +39,9 @@ func (w *cueWalker) value(v cue.Value, labels []string, path string, around tree
 		w.limit(out, path, "nested deeper than "+strconv.Itoa(w.lim.Depth)+" levels")
 		return out
 	}
+	if s := w.shape(v, labels, path, around); s != nil {
+		return s
+	}
 	if d, ok := v.Default(); ok {
 		v = d
 	}

@@ -80,7 +80,7 @@ func (s *Schema) evaluateWith(f found, lib map[string][]byte, o LoadOptions, by 
 
 // faults returns what CUE finds wrong: in the pipeline, which must be concrete, or beside it.
 func (e evaluation) faults() error {
-	if err := e.p.Validate(cue.Concrete(true)); err != nil {
+	if err := concrete(e.p); err != nil {
 		return err
 	}
 	return e.spec.value.Validate()
@@ -116,7 +116,7 @@ func (s *Schema) findFaults(f found, o LoadOptions) (*tree.Value, tree.Diagnosti
 	if err := bare.spec.value.Validate(); err != nil {
 		ds = bare.explain(s, err)
 	}
-	if err := bare.p.Validate(cue.Concrete(true)); err != nil {
+	if err := concrete(bare.p); err != nil {
 		ds = append(ds, bare.explain(s, err)...)
 	}
 	v, w := bare.walk(o)

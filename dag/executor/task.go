@@ -147,6 +147,7 @@ func (h *host) body(a *attempt, res *nodes.Result) (machine.FinishedBody, error)
 		if err != nil {
 			return b, nodes.Fail("protocol", "value "+name+": "+err.Error())
 		}
+		want, _ = dag.OutputType(want)
 		if raw = h.mask.JSON(raw); !hasType(raw, want) {
 			return b, nodes.Fail("protocol", fmt.Sprintf("value %s is declared as %s and is %s", name, want, printable.Clip(string(raw), 40)))
 		}

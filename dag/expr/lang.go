@@ -213,7 +213,7 @@ type Decls struct {
 
 // A NodeDecl is what an expression needs to know of a node it reads.
 type NodeDecl struct {
-	Outputs map[string]string // name -> type
+	Outputs map[string]string // name -> type, see dag.OutputType
 	Missing string            // why its values may be missing: "it has a `when`"; empty: they never are
 	Pos     string            // where it is declared
 	Open    bool              // outputs that are not declared may be read too, as any
@@ -269,7 +269,7 @@ func (e *Expr) offset(i int) int {
 }
 
 // typeOf returns the declared type of what r reads, or what is wrong with reading it.
-func (d Decls) typeOf(e *Expr, r Ref) (typ, problem string) {
+func (d Decls) typeOf(e *Expr, r Ref) (_, problem string) {
 	switch r.Root {
 	case "params":
 		return e.lang.params[r.Name].typ, ""
@@ -292,7 +292,7 @@ func (d Decls) typeOf(e *Expr, r Ref) (typ, problem string) {
 	case "generation":
 		return "int", ""
 	}
-	typ = n.Outputs[r.Name]
+	typ, optional := dag.OutputType(n.Outputs[r.Name])
 	at := ""
 	if n.Pos != "" {
 		at = " (" + n.Pos + ")"
@@ -305,12 +305,16 @@ func (d Decls) typeOf(e *Expr, r Ref) (typ, problem string) {
 	case typ == "":
 		return "", fmt.Sprintf("node %q%s declares no output %q; %s", r.Node, at, r.Name, suggest(r.Name, n.Outputs))
 	}
-	if n.Missing != "" && !r.Optional && !r.Test {
+	switch {
+	case r.Optional || r.Test:
+	case n.Missing != "":
 		how := fmt.Sprintf("nodes['%s'].?out", r.Node)
 		if r.Name != "" {
 			how += "." + r.Name
 		}
 		return "", fmt.Sprintf("node %q%s may have no values: %s; write %s.orValue(%s)", r.Node, at, n.Missing, how, zeroOf[typ])
+	case optional:
+		return "", fmt.Sprintf("node %q%s may give no %q: it is optional; write nodes['%s'].out.?%s.orValue(%s)", r.Node, at, r.Name, r.Node, r.Name, zeroOf[typ])
 	}
 	return typ, ""
 }

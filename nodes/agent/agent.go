@@ -37,7 +37,7 @@ func (Kind) Name() string { return "agent" }
 // Schema returns the CUE source of #Agent.
 func (Kind) Schema() string { return schema }
 
-// Run puts the question once: prompt, call, accept.
+// Run puts the question once: prompt, call, shape, accept, publish.
 func (k Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 	s, p, steps, err := prepare(t)
 	if err != nil {
@@ -114,6 +114,11 @@ func ask(t *nodes.Task, s *settings) (*question, *nodes.Result, error) {
 	if strings.TrimSpace(q.prompt) == "" {
 		return nil, res, nodes.Permanent(nodes.Fail("config", "the prompt is empty"))
 	}
+	instruction, err := s.instruction()
+	if err != nil {
+		return nil, res, err
+	}
+	q.prompt += instruction
 	if q.system, err = s.System.read(t); err != nil {
 		return nil, res, err
 	}
@@ -189,7 +194,7 @@ func finish(t *nodes.Task, s *settings, steps []accept.Step, r *reply, res *node
 			return res, err
 		}
 	}
-	if r.Failure != nil {
+	if r.Failure != nil && r.Failure.Category != "bad_answer" {
 		return res, r.Failure
 	}
 	st, failure := accepted(t, steps, s, r)
@@ -212,27 +217,33 @@ func finish(t *nodes.Task, s *settings, steps []accept.Step, r *reply, res *node
 	return publish(t, s, r, st, res)
 }
 
-// accepted applies the steps to the answer; where the answer holds no artifact, to the texts of
-// other turns, newest first.
+// accepted applies shape and steps to the answer; where the answer holds no object or artifact, to the texts of
+// other turns, newest first. At last the values of else may stand for the object.
 func accepted(t *nodes.Task, steps []accept.Step, s *settings, r *reply) (*accept.State, *nodes.Error) {
-	st := accept.NewState(t, r.Text)
-	failure := apply(steps, st, r)
+	st, failure := accept.NewState(t, r.Text), r.Failure
+	if failure == nil {
+		failure = apply(s.shaped(steps, r, nil), st, r)
+	}
 	if failure == nil {
 		if r.Cut != "" {
 			st.Warn("the answer ended at a limit (%s), but everything asked for is whole", r.Cut)
 		}
 		return st, nil
 	}
-	if failure.Category == "no_artifact" {
+	if failure.Category == "no_artifact" || failure.Category == "bad_answer" {
 		for _, text := range r.Earlier {
 			other := accept.NewState(t, text)
-			if apply(steps, other, r) == nil {
+			if apply(s.shaped(steps, r, nil), other, r) == nil {
 				other.Warn("the answer was taken from another turn than the last")
 				return other, nil
 			}
 		}
 	}
-	return st, explain(failure, r)
+	failure = explain(failure, r)
+	if instead, failed := s.otherwise(t, steps, r, failure); instead != nil {
+		return instead, failed
+	}
+	return st, failure
 }
 
 func apply(steps []accept.Step, st *accept.State, r *reply) *nodes.Error {
@@ -248,7 +259,7 @@ func apply(steps []accept.Step, st *accept.State, r *reply) *nodes.Error {
 
 // publish stages what was accepted and saves the result, so that it is not bought again.
 func publish(t *nodes.Task, s *settings, r *reply, st *accept.State, res *nodes.Result) (*nodes.Result, error) {
-	if s.To != "" {
+	if _, taken := st.Artifacts[s.To]; s.To != "" && !taken {
 		st.Artifacts[s.To] = []byte(st.Answer)
 	}
 	staged, err := st.Result(t.Out, true)

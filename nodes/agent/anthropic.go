@@ -42,6 +42,9 @@ func messagesBody(q *question, c *content) map[string]any {
 	case q.system != "":
 		body["system"] = q.system
 	}
+	if sh := q.set.native(); sh != nil {
+		body["output_config"] = map[string]any{"format": map[string]any{"type": "json_schema", "schema": sh.Strict(false)}}
+	}
 	if q.set.Temperature != nil {
 		body["temperature"] = *q.set.Temperature
 	}

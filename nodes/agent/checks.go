@@ -22,7 +22,11 @@ func settle(q *question, r *reply) error {
 	}
 	switch {
 	case made:
-		r.Text, r.Earlier = text, nil
+		r.Said, r.Text, r.Earlier, r.Reported = r.Text, text, nil, true
+		return nil
+	case q.set.Report != "" && q.set.Answer != nil: // the answer is the object, so that it cannot be the report too
+		r.Finish = "error"
+		r.Failure = explain(&nodes.Error{Category: "no_artifact", Message: "the agent did not write the file " + q.set.Report}, r)
 		return nil
 	case q.set.Report != "":
 		r.Warnings = append(r.Warnings, "the agent did not write "+q.set.Report+"; its answer was taken instead")
@@ -55,7 +59,7 @@ func explain(e *nodes.Error, r *reply) *nodes.Error {
 	switch {
 	case e.Category == "no_artifact" && r.Told != nil:
 		return r.Told
-	case r.Cut != "" && (e.Category == "no_artifact" || e.Category == "truncated" || e.Category == "validation_failed"):
+	case r.Cut != "" && slices.Contains([]string{"no_artifact", "bad_answer", "truncated", "validation_failed"}, e.Category):
 		out.Category, out.Message = "truncated", "the answer ended at a limit ("+r.Cut+"): "+e.Message
 		out.Permanent = !strings.HasPrefix(r.Cut, "unknown")
 	case e.Category == "no_artifact" && (len(r.Denials) > 0 || evidence.Denied(r.Text)):

@@ -69,6 +69,9 @@ func claudeFlags(q *question, system string) []string {
 	if q.task.Reserve > 0 && !s.FlatRate {
 		flags = append(flags, "--max-budget-usd", strconv.FormatFloat(q.task.Reserve, 'f', -1, 64))
 	}
+	if sh := s.native(); sh != nil {
+		flags = append(flags, "--json-schema", sh.String())
+	}
 	if q.task.Silence > 0 {
 		flags = append(flags, "--include-partial-messages") // a sign of life while a long answer is written
 	}

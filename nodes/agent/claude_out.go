@@ -152,6 +152,9 @@ func (c *claudeOut) fill(r *reply, ev evidence.Case) *nodes.Error {
 		return e
 	}
 	c.answer(o, r)
+	if o.has("structured_output") {
+		r.Object = o["structured_output"]
+	}
 	return c.stop(o, r)
 }
 
@@ -180,7 +183,7 @@ func (c *claudeOut) failure(o object, r *reply, ev evidence.Case) *nodes.Error {
 	case strings.HasPrefix(subtype, "error_max_budget"):
 		return &nodes.Error{Category: "budget", Permanent: true, Message: fmt.Sprintf("the agent's own money limit stopped it at $%g", c.costLast)}
 	case subtype == "error_max_structured_output_retries":
-		return &nodes.Error{Category: "protocol", Message: "no structured output: " + ev.Text}
+		return &nodes.Error{Category: "bad_answer", Message: "the agent gave up: no answer fitted the schema: " + printable.Clip(ev.Text, 300)}
 	case o.str("stop_reason") == "refusal":
 		return &nodes.Error{Category: "refused", Permanent: true, Message: "the model refused: " + printable.Clip(o.str("result"), 200)}
 	case strings.HasPrefix(o.str("terminal_reason"), "aborted"):
@@ -249,7 +252,12 @@ func (c *claudeOut) stop(o object, r *reply) *nodes.Error {
 	case "", "end_turn", "stop_sequence":
 	case "max_tokens", "model_context_window_exceeded":
 		r.Finish, r.Cut = "length", reason
-	case "pause_turn", "tool_use":
+	case "tool_use":
+		if r.Object != nil { // a shaped answer is the input of a tool: that call is the end
+			break
+		}
+		fallthrough
+	case "pause_turn":
 		r.Finish = "tool_calls"
 		return &nodes.Error{Category: "protocol", Message: "the agent ended in the middle of a turn: stop reason " + reason}
 	default:

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"unicode/utf8"
 
@@ -37,6 +38,13 @@ func (codex) ask(ctx context.Context, q *question) (*reply, error) {
 	}
 	if q.set.Model != "" {
 		argv = append(argv, "-m", q.set.Model)
+	}
+	if sh := q.set.native(); sh != nil {
+		file := filepath.Join(q.task.Scratch, "schema.json")
+		if err := os.WriteFile(file, sh.Strict(true), 0o600); err != nil {
+			return nil, err
+		}
+		argv = append(argv, "--output-schema", file)
 	}
 	argv = append(append(argv, q.set.Flags...), "-")
 	env := map[string]string{}

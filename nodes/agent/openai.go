@@ -8,6 +8,7 @@ import (
 	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/httpc"
+	"dagrun.dev/nodes/internal/shape"
 )
 
 // openai speaks the chat completions API, which many servers offer, or the Responses API.
@@ -79,6 +80,9 @@ func chatBody(q *question, c *content) map[string]any {
 			body["max_tokens"] = n
 		}
 	}
+	if sh := q.set.native(); sh != nil {
+		body["response_format"] = map[string]any{"type": "json_schema", "json_schema": strictFormat(sh)}
+	}
 	if q.set.Temperature != nil {
 		body["temperature"] = *q.set.Temperature
 	}
@@ -96,10 +100,20 @@ func responsesBody(q *question, c *content) map[string]any {
 	if q.set.MaxOutputTokens > 0 {
 		body["max_output_tokens"] = q.set.MaxOutputTokens
 	}
+	if sh := q.set.native(); sh != nil {
+		format := strictFormat(sh)
+		format["type"] = "json_schema"
+		body["text"] = map[string]any{"format": format}
+	}
 	if q.set.Temperature != nil {
 		body["temperature"] = *q.set.Temperature
 	}
 	return body
+}
+
+// strictFormat asks for an answer of a shape; the name has no meaning.
+func strictFormat(sh *shape.Shape) map[string]any {
+	return map[string]any{"name": "answer", "strict": true, "schema": sh.Strict(true)}
 }
 
 // chat reads an answer of the chat completions API.

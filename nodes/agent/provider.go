@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"dagrun.dev/nodes"
@@ -70,9 +71,14 @@ type reply struct {
 	// Cutting says that what Doubt tells of may have cut the answer.
 	Cutting bool
 
-	Ended   bool     // the provider said itself how it ended
-	Text    string   // the answer
-	Earlier []string // texts of other turns, newest first, where the answer may stand instead
+	Ended bool   // the provider said itself how it ended
+	Text  string // the answer
+	// Object is a shaped answer that came beside the text; nil where the text is it, or holds it.
+	Object json.RawMessage
+	// Reported says that Text is the report file, and what the agent said stands in Said.
+	Reported bool
+	Said     string
+	Earlier  []string // texts of other turns, newest first, where the answer may stand instead
 	// Cut says that the provider stopped at a limit of length: the text is no answer unless
 	// everything that accept asks for is whole.
 	Cut string

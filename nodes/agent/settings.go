@@ -28,6 +28,7 @@ type settings struct {
 	Prompt            json.RawMessage            `json:"prompt"`
 	System            *textSource                `json:"system"`
 	Accept            []acceptStep               `json:"accept"`
+	Answer            *answerSettings            `json:"answer"`
 	To                string                     `json:"to"`
 	Tools             []string                   `json:"tools"`
 	MaxTurns          int                        `json:"maxTurns"`
@@ -173,8 +174,8 @@ func (s *settings) steps() ([]accept.Step, error) {
 // ended by itself is whole when anything was asked of it; one that may have been cut when it holds a
 // page, whose end shows.
 func (s *settings) proves(r *reply) bool {
-	if !r.Cutting {
-		return len(s.Accept) > 0
+	if s.Answer != nil || !r.Cutting { // an object shows whether it is whole
+		return s.Answer != nil || len(s.Accept) > 0
 	}
 	return slices.ContainsFunc(s.Accept, func(a acceptStep) bool {
 		var e struct {
@@ -200,12 +201,13 @@ func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
 	if err := d.accept(s); err != nil {
 		return nodes.Traits{}, err
 	}
+	d.answer(s)
 	d.files(s)
 	d.provider(s)
 	return d.tr, nil
 }
 
-// CheckFiles holds the prompt's template against its variables.
+// CheckFiles holds the prompt's template against its variables, and warns of agents without any contract.
 func (Kind) CheckFiles(with json.RawMessage, open func(path string) (io.ReadCloser, error)) ([]nodes.Problem, []string) {
 	s, err := read(with)
 	if err != nil {
@@ -215,7 +217,15 @@ func (Kind) CheckFiles(with json.RawMessage, open func(path string) (io.ReadClos
 	for i := range problems {
 		problems[i].Path = strings.TrimSuffix("prompt."+problems[i].Path, ".")
 	}
+	if s.anyText() {
+		warnings = append(warnings, "any text is accepted: the program does not say whether it failed, and neither answer, accept nor report says what a good answer is")
+	}
 	return problems, warnings
+}
+
+// anyText reports whether whatever the program prints is an answer, words about its failure too.
+func (s *settings) anyText() bool {
+	return s.Provider == "command" && s.command().Parse == "text" && s.Answer == nil && len(s.Accept) == 0 && s.Report == ""
 }
 
 // A describer collects the traits of an agent node.

@@ -23,7 +23,7 @@ type Fault struct {
 // kinds are the faults, and whether the call fails by them.
 var kinds = map[string]bool{
 	"rate_limited": true, "overloaded": true, "server_error": true, "auth": true, "billing": true, "quota_wait": true, "refused": true,
-	"input_too_big": true, "max_turns": true, "budget": true, "max_tokens": true, "truncated": true, "cut": true, "empty": true, "no_artifact": true,
+	"input_too_big": true, "max_turns": true, "budget": true, "max_tokens": true, "truncated": true, "cut": true, "empty": true, "no_artifact": true, "bad_answer": true,
 	"hang": true, "crash": true, "exit": true, "deaf": true,
 	"linger": false, "drip": false, "noise": false, "flood": false, "big": false, "orphan": false, "denied": false, "other_model": false,
 }

@@ -156,6 +156,8 @@ func (a *agent) speak(ans *Answer, f *Fault) int {
 		if f.Arg != "" {
 			ans.Text = f.Arg
 		}
+	case "bad_answer":
+		ans.Text = misfit(ans.Text, f.Arg)
 	case "other_model":
 		model = "simulated-small"
 		if f.Arg != "" {
@@ -228,6 +230,17 @@ func (a *agent) print(stream []byte, f *Fault) int {
 		sleepForEver()
 	}
 	return 0
+}
+
+// misfit puts another object into the block of JSON that an answer ends with.
+func misfit(text, object string) string {
+	if object == "" {
+		object = `{"not_asked_for": true}`
+	}
+	if i := strings.LastIndex(text, "```json"); i >= 0 {
+		text = text[:i]
+	}
+	return text + "\n```json\n" + object + "\n```\n"
 }
 
 // firstPart cuts a text in the middle, and never between markup that would make it whole.

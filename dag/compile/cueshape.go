@@ -1,0 +1,261 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/errors"
+
+	"dagrun.dev/internal/tree"
+)
+
+// shapePath is the end of the path of every setting that holds the shape of an answer. In CUE a type may stand there,
+// which is no value and becomes the JSON Schema that says the same.
+//
+// encoding/jsonschema.Generate of CUE does the like for whole packages; it is not used because it leaves out of
+// `required` what has one value or a default, keeps references and joins constraints by allOf.
+var shapePath = []string{"with", "answer", "schema"}
+
+func isShape(labels []string) bool {
+	n := len(labels) - len(shapePath)
+	return n >= 0 && slices.Equal(labels[n:], shapePath)
+}
+
+// concrete returns what keeps a pipeline from being data. The shapes of answers need only be without contradiction.
+func concrete(p cue.Value) error {
+	err := p.Validate(cue.Concrete(true))
+	if err == nil {
+		return nil
+	}
+	var left errors.Error
+	for _, e := range errors.Errors(err) {
+		if !inShape(e.Path()) {
+			left = errors.Append(left, e)
+		}
+	}
+	for _, e := range errors.Errors(p.Validate()) {
+		if inShape(e.Path()) {
+			left = errors.Append(left, e)
+		}
+	}
+	if left == nil { // no error, not one that is nil
+		return nil
+	}
+	return left
+}
+
+func inShape(path []string) bool {
+	for n := range path {
+		if isShape(path[:n+1]) {
+			return true
+		}
+	}
+	return false
+}
+
+// shape turns the CUE type of an answer into JSON Schema. It returns nil where v is such a schema already.
+func (w *cueWalker) shape(v cue.Value, labels []string, path string, around tree.Pos) *tree.Value {
+	if !isShape(labels) || v.IncompleteKind() != cue.StructKind {
+		return nil
+	}
+	if typ, err := v.LookupPath(cue.ParsePath("type")).String(); err == nil && typ == "object" {
+		return nil
+	}
+	return (&shapeWalker{w, path}).schema(v, labels, path, w.index.place(v, labels, around))
+}
+
+// A shapeWalker turns CUE types into JSON Schema as data.
+type shapeWalker struct {
+	*cueWalker
+	root string // path of the shape, for messages
+}
+
+func (w *shapeWalker) schema(v cue.Value, labels []string, path string, around tree.Pos) *tree.Value {
+	out := &tree.Value{Kind: tree.Map, Pos: w.index.place(v, labels, around)}
+	w.values++
+	switch {
+	case w.full:
+	case len(labels) > w.lim.Depth && w.lim.Depth > 0 || w.lim.Values > 0 && w.values > w.lim.Values:
+		w.limit(out, path, "the shape is nested too deeply or refers to itself")
+	default:
+		w.fill(out, v, labels, path)
+	}
+	return out
+}
+
+// fill writes what v says into out.
+func (w *shapeWalker) fill(out *tree.Value, v cue.Value, labels []string, path string) {
+	as := v // as it is written: evaluated, a list has forgotten how long it may be
+	v = v.Eval()
+	op, args := v.Expr()
+	switch kind := v.IncompleteKind(); {
+	case op == cue.OrOp:
+		w.anyOf(out, disjuncts(v), labels, path)
+	case kind == cue.StructKind:
+		w.object(out, v, labels, path)
+	case kind == cue.ListKind, kind == cue.BottomKind && elements(as).Exists():
+		set(out, "type", text("array"))
+		if item := elements(as); item.Exists() {
+			set(out, "items", w.schema(item, append(labels[:len(labels):len(labels)], "0"), path+"[]", out.Pos))
+		} else if n, err := v.Len().Int64(); err != nil || n > 0 {
+			w.fail(out, path, "a list of the shape needs one type for all its items: [...string]")
+		}
+		w.constraints(out, as, path)
+	case op == cue.NoOp && len(args) == 1 && v.Kind() != cue.BottomKind && kind != cue.NullKind && !hasDefault(v):
+		set(out, "const", w.value(v, nil, path, out.Pos))
+	case jsonTypes[kind] != "":
+		set(out, "type", text(jsonTypes[kind]))
+		w.constraints(out, v, path)
+	case kind == cue.TopKind:
+	default:
+		w.fail(out, path, "the shape of an answer cannot say "+kind.String()+"; want types that JSON has")
+	}
+}
+
+// elements is the type of the elements of a list. It may be found in a part only: CUE takes an open list for an empty one, which
+// contradicts list.MinItems(1).
+func elements(v cue.Value) cue.Value {
+	item := v.LookupPath(cue.MakePath(cue.AnyIndex))
+	if op, args := v.Expr(); op == cue.AndOp {
+		for i := 0; i < len(args) && !item.Exists(); i++ {
+			item = elements(args[i])
+		}
+	}
+	return item
+}
+
+var jsonTypes = map[cue.Kind]string{
+	cue.StringKind: "string", cue.IntKind: "integer", cue.NumberKind: "number", cue.FloatKind: "number", cue.BoolKind: "boolean", cue.NullKind: "null",
+}
+
+func hasDefault(v cue.Value) bool { _, ok := v.Default(); return ok && !v.Equals(v) }
+
+// disjuncts are the parts of a disjunction, those of parts that are some themselves included.
+func disjuncts(v cue.Value) (list []cue.Value) {
+	op, args := v.Eval().Expr()
+	if op != cue.OrOp {
+		return []cue.Value{v}
+	}
+	for _, a := range args {
+		list = append(list, disjuncts(a)...)
+	}
+	return list
+}
+
+// anyOf writes a disjunction: constants are an enum.
+func (w *shapeWalker) anyOf(out *tree.Value, list []cue.Value, labels []string, path string) {
+	var schemas, values []*tree.Value
+	for _, a := range list {
+		s := w.schema(a, labels, path, out.Pos)
+		if c := s.Get("const"); c != nil {
+			values = append(values, c)
+		} else {
+			schemas = append(schemas, s)
+		}
+	}
+	if len(schemas) == 0 {
+		set(out, "enum", &tree.Value{Kind: tree.List, Items: values, Pos: out.Pos})
+		return
+	}
+	if len(values) > 0 {
+		enum := &tree.Value{Kind: tree.Map, Pos: out.Pos}
+		set(enum, "enum", &tree.Value{Kind: tree.List, Items: values, Pos: out.Pos})
+		schemas = append([]*tree.Value{enum}, schemas...)
+	}
+	if len(schemas) == 1 {
+		out.Fields = append(out.Fields, schemas[0].Fields...)
+		return
+	}
+	set(out, "anyOf", &tree.Value{Kind: tree.List, Items: schemas, Pos: out.Pos})
+}
+
+func (w *shapeWalker) object(out *tree.Value, v cue.Value, labels []string, path string) {
+	set(out, "type", text("object"))
+	properties := &tree.Value{Kind: tree.Map, Pos: out.Pos}
+	required := &tree.Value{Kind: tree.List, Pos: out.Pos}
+	it, err := v.Fields(cue.Optional(true))
+	if err != nil {
+		w.fail(out, path, firstLine(err))
+		return
+	}
+	for it.Next() {
+		name := it.Selector().Unquoted()
+		below := append(labels[:len(labels):len(labels)], name)
+		s := w.schema(it.Value(), below, tree.Join(path, name), out.Pos)
+		if doc := docOf(it.Value()); doc != "" && s.Get("description") == nil {
+			set(s, "description", text(doc))
+		}
+		properties.Fields = append(properties.Fields, tree.Field{Name: name, Pos: w.index.key(below, s.Pos), Value: s})
+		if !it.IsOptional() {
+			required.Items = append(required.Items, &tree.Value{Kind: tree.String, Str: name, Pos: s.Pos})
+		}
+	}
+	if len(properties.Fields) > 0 {
+		set(out, "properties", properties)
+	}
+	if len(required.Items) > 0 {
+		set(out, "required", required)
+	}
+	if further := v.LookupPath(cue.MakePath(cue.AnyString)); further.Exists() {
+		below := &tree.Value{Kind: tree.Bool, Bool: true}
+		if further.IncompleteKind() != cue.TopKind {
+			below = w.schema(further, append(labels[:len(labels):len(labels)], ""), path+"[_]", out.Pos)
+		}
+		set(out, "additionalProperties", below)
+	}
+}
+
+func docOf(v cue.Value) string {
+	var lines []string
+	for _, group := range v.Doc() {
+		lines = append(lines, strings.TrimSpace(group.Text()))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// bounds are the keywords of CUE's bounds, and of its functions.
+var (
+	bounds = map[cue.Op]string{
+		cue.GreaterThanEqualOp: "minimum", cue.LessThanEqualOp: "maximum",
+		cue.GreaterThanOp: "exclusiveMinimum", cue.LessThanOp: "exclusiveMaximum", cue.RegexMatchOp: "pattern",
+	}
+	boundCalls = map[string]string{
+		"strings.MinRunes": "minLength", "strings.MaxRunes": "maxLength", "list.MinItems": "minItems", "list.MaxItems": "maxItems",
+	}
+)
+
+// constraints writes the bounds of a value. A list is made of its items, which are looked at elsewhere.
+func (w *shapeWalker) constraints(out *tree.Value, v cue.Value, path string) {
+	op, args := v.Expr()
+	switch keyword := bounds[op]; {
+	case op == cue.AndOp:
+		for _, a := range args {
+			w.constraints(out, a, path)
+		}
+	case keyword != "":
+		set(out, keyword, w.value(args[len(args)-1], nil, path, out.Pos))
+	case op == cue.CallOp && len(args) == 2 && boundCalls[fmt.Sprint(args[0])] != "":
+		set(out, boundCalls[fmt.Sprint(args[0])], w.value(args[1], nil, path, out.Pos))
+	case op == cue.NoOp:
+	case op == cue.SelectorOp:
+		if d := v.Eval(); d.Exists() {
+			if again, _ := d.Expr(); again != op {
+				w.constraints(out, d, path)
+			}
+		}
+	default:
+		w.fail(out, path, "the shape of an answer cannot say this ("+strconv.Quote(op.String())+"); want types, values, >=, >, <=, <, =~, strings.MinRunes, strings.MaxRunes, list.MinItems, list.MaxItems")
+	}
+}
+
+func set(out *tree.Value, name string, v *tree.Value) {
+	if v.Pos == (tree.Pos{}) {
+		v.Pos = out.Pos
+	}
+	out.Set(name, out.Pos, v)
+}
+
+func text(s string) *tree.Value { return &tree.Value{Kind: tree.String, Str: s} }

@@ -1,0 +1,199 @@
+package agent
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"dagrun.dev/internal/printable"
+	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/accept"
+	"dagrun.dev/nodes/internal/shape"
+)
+
+// An answerSettings says which shape the answer has. It comes to us in one of two ways:
+//
+//   - native: the provider constrains the model, and the whole answer is the object;
+//   - fenced: the prompt ends with the schema, and the answer with one fenced block of JSON, which is taken
+//     off its text. So it is with providers that cannot constrain a model, and where text is wanted beside the object.
+//
+// A report file is beside the answer in any case: it is the text that goes through accept, and the answer is the object.
+type answerSettings struct {
+	Schema json.RawMessage `json:"schema"`
+	Else   json.RawMessage `json:"else"`
+}
+
+// natives are the providers that constrain the model to a schema, and whether they take closed objects only.
+var natives = map[string]struct{ closed bool }{"claude": {}, "codex": {true}, "anthropic": {true}, "openai": {true}}
+
+// shape returns the declared shape; nil without one. Settings are checked when the plan is made.
+func (s *settings) shape() (*shape.Shape, error) {
+	if s.Answer == nil {
+		return nil, nil
+	}
+	sh, problems := shape.Read(s.Answer.Schema)
+	if len(problems) > 0 {
+		return nil, nodes.Permanent(nodes.Fail("config", "answer.schema: "+problems[0].Text))
+	}
+	return sh, nil
+}
+
+// native returns the shape if the provider is to constrain the model to it.
+func (s *settings) native() *shape.Shape {
+	n, ok := natives[s.Provider]
+	if !ok || s.Answer == nil || s.Report == "" && len(s.Accept) > 0 {
+		return nil
+	}
+	sh, err := s.shape()
+	if err != nil || n.closed && !sh.Closed() {
+		return nil
+	}
+	return sh
+}
+
+// instruction is what the prompt ends with where the answer is to end with a block.
+func (s *settings) instruction() (string, error) {
+	sh, err := s.shape()
+	if sh == nil || s.native() != nil {
+		return "", err
+	}
+	return "\n\n---\nEnd your answer with exactly one block of JSON, fenced by a line ```json before it and a line ``` after it, " +
+		"and nothing behind it. Use such a block nowhere else. The JSON is one object that is valid by this JSON Schema:\n\n" + sh.String() + "\n", nil
+}
+
+// answer describes the outputs that the fields of the answer are. It comes after accept, whose outputs it must not repeat.
+func (d *describer) answer(s *settings) {
+	if s.Answer == nil {
+		return
+	}
+	sh, problems := shape.Read(s.Answer.Schema)
+	for _, p := range problems {
+		d.problem(strings.TrimSuffix("answer.schema."+p.Path, "."), "%s", p.Text)
+	}
+	if len(problems) > 0 {
+		return
+	}
+	outputs := sh.Outputs()
+	for _, name := range slices.Sorted(maps.Keys(outputs)) {
+		if _, twice := d.tr.Outputs[name]; twice {
+			d.problem("answer.schema.properties."+name, "the node gives a value %q already, by itself or by accept; take another name", name)
+			continue
+		}
+		d.tr.Outputs[name] = outputs[name]
+	}
+	if len(s.Answer.Else) > 0 {
+		if _, err := sh.Parse(s.Answer.Else, "else"); err != nil {
+			d.problem("answer.else", "the values do not fit the schema: %v", err)
+		}
+	}
+	if text, err := s.instruction(); err == nil {
+		d.tr.Prompt.Chars += int64(len(text))
+	}
+}
+
+// A shapeStep takes the object of an answer: its fields become values. It stands before the steps of accept.
+type shapeStep struct {
+	set   *settings
+	shape *shape.Shape
+	reply *reply
+	// instead are the values for an answer without a good object.
+	instead []byte
+}
+
+// Apply takes the object off the answer.
+func (a shapeStep) Apply(st *accept.State) error {
+	object, err := a.object(st)
+	if err != nil {
+		return &nodes.Error{Category: "bad_answer", Message: err.Error()}
+	}
+	for name, v := range object {
+		if v != nil {
+			st.Values[name] = v
+		}
+	}
+	if a.set.To == "" || a.set.Report != "" || len(a.set.Accept) > 0 {
+		return nil
+	}
+	st.Artifacts[a.set.To], err = shape.Canonical(object)
+	return err
+}
+
+func (a shapeStep) object(st *accept.State) (map[string]any, error) {
+	if a.instead != nil {
+		return a.shape.Parse(a.instead, "else")
+	}
+	said := st.Answer
+	if a.reply.Reported {
+		said = a.reply.Said
+	}
+	raw := a.reply.Object
+	switch {
+	case raw != nil:
+	case a.set.native() != nil:
+		raw = []byte(said)
+	default:
+		block, rest, err := lastBlock(said)
+		if err != nil {
+			return nil, err
+		}
+		if raw = []byte(block); !a.reply.Reported {
+			st.Answer = rest
+		}
+	}
+	return a.shape.Parse(raw, "answer")
+}
+
+// lastBlock takes the fenced block of JSON off the end of an answer. An answer that is one object and nothing else
+// needs no fence. A string of JSON holds no line break, so no line within a block looks like its fence.
+func lastBlock(text string) (block, rest string, err error) {
+	text = strings.TrimSpace(text)
+	if strings.HasPrefix(text, "{") {
+		return text, "", nil
+	}
+	lines := strings.Split(text, "\n")
+	begin, blocks := -1, 0
+	for i, line := range lines {
+		if strings.EqualFold(strings.TrimSpace(line), "```json") {
+			begin = i
+			blocks++
+		}
+	}
+	last := len(lines) - 1
+	end := slices.IndexFunc(lines[begin+1:], func(line string) bool { return strings.TrimSpace(line) == "```" }) + begin + 1
+	switch {
+	case blocks == 0:
+		return "", "", errors.New("the answer does not end with a fenced block of JSON: want a line ```json, the object, and a line ```")
+	case blocks > 1:
+		return "", "", fmt.Errorf("the answer has %d fenced blocks of JSON; want exactly one, at its end", blocks)
+	case end == begin:
+		return "", "", errors.New("the fenced block of JSON is cut: the line ``` that ends it is missing")
+	case end < last:
+		return "", "", errors.New("text follows the fenced block of JSON; want the block at the end of the answer")
+	}
+	return strings.Join(lines[begin+1:end], "\n"), strings.TrimRight(strings.Join(lines[:begin], "\n"), " \t\r\n"), nil
+}
+
+// shaped puts the shape before the steps of accept. instead is nil, or stands for the object of the answer.
+func (s *settings) shaped(steps []accept.Step, r *reply, instead []byte) []accept.Step {
+	sh, err := s.shape()
+	if sh == nil || err != nil {
+		return steps
+	}
+	return append([]accept.Step{shapeStep{set: s, shape: sh, reply: r, instead: instead}}, steps...)
+}
+
+// otherwise accepts an answer whose object does not fit with the values of else, where the node has some and it will not
+// be asked again. It returns nil where that is not so.
+func (s *settings) otherwise(t *nodes.Task, steps []accept.Step, r *reply, why *nodes.Error) (*accept.State, *nodes.Error) {
+	if why.Category != "bad_answer" || s.Answer == nil || s.Answer.Else == nil || t.Again != nil && t.Again("bad_answer") {
+		return nil, why
+	}
+	st := accept.NewState(t, r.Text)
+	failure := apply(s.shaped(steps, r, s.Answer.Else), st, r)
+	st.Warn("the answer does not fit, so the values of else are used: %s", why.Message)
+	st.Note("decision", "answer-else", map[string]any{"reason": printable.Clip(why.Message, 300), "values": s.Answer.Else})
+	return st, failure
+}
