@@ -196,6 +196,14 @@ type Usage struct {
 	CacheWriteHour int64
 }
 
+// Plus returns the sum of two usages.
+func (u Usage) Plus(v Usage) Usage {
+	return Usage{
+		Input: u.Input + v.Input, CacheRead: u.CacheRead + v.CacheRead, CacheWrite: u.CacheWrite + v.CacheWrite,
+		Output: u.Output + v.Output, CacheWriteHour: u.CacheWriteHour + v.CacheWriteHour,
+	}
+}
+
 // A Note is a small record for the run's logs: Log is "decision" or "quality".
 type Note struct {
 	Log, Type string

@@ -114,10 +114,8 @@ func (m *messages) event(o object) {
 
 // begin forgets a message of which the half has come: a gateway has asked another server.
 func (m *messages) begin() {
-	m.before = nodes.Usage{
-		Input: m.before.Input + m.usage.Input, CacheRead: m.before.CacheRead + m.usage.CacheRead, CacheWrite: m.before.CacheWrite + m.usage.CacheWrite,
-		Output: m.before.Output + max(m.usage.Output, tokensOf(m.joined())),
-	}
+	m.usage.Output = max(m.usage.Output, tokensOf(m.joined()))
+	m.before = m.before.Plus(m.usage)
 	m.usage, m.counted, m.stop, m.stopped = nodes.Usage{}, false, "", false
 	m.texts, m.order = map[int64]*strings.Builder{}, nil
 }
@@ -161,11 +159,14 @@ func (m *messages) text(index int64, s string) {
 // count takes usage as told so far: the counts of a stream are running totals.
 func (m *messages) count(u object) {
 	m.odd = m.odd || !u.countable("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+	kept := u.object("cache_creation") // the sum, by how long it is kept
+	m.odd = m.odd || !kept.countable("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
+	hour := max(m.usage.CacheWriteHour, kept.count("ephemeral_1h_input_tokens"))
 	m.usage = nodes.Usage{
 		Input:      max(m.usage.Input, u.count("input_tokens")),
 		CacheRead:  max(m.usage.CacheRead, u.count("cache_read_input_tokens")),
-		CacheWrite: max(m.usage.CacheWrite, u.count("cache_creation_input_tokens")),
-		Output:     max(m.usage.Output, u.count("output_tokens")),
+		CacheWrite: max(m.usage.CacheWrite, u.count("cache_creation_input_tokens"), hour+kept.count("ephemeral_5m_input_tokens")),
+		Output:     max(m.usage.Output, u.count("output_tokens")), CacheWriteHour: hour,
 	}
 }
 
@@ -212,10 +213,7 @@ func (m *messages) total(r *reply) {
 	if m.before != (nodes.Usage{}) {
 		r.Warnings = append(r.Warnings, "the stream began anew in the middle; the last message counts, and what all of them used")
 	}
-	r.usage(nodes.Usage{
-		Input: m.before.Input + u.Input, CacheRead: m.before.CacheRead + u.CacheRead,
-		CacheWrite: m.before.CacheWrite + u.CacheWrite, Output: m.before.Output + u.Output,
-	}, !m.odd)
+	r.usage(m.before.Plus(u), !m.odd)
 }
 
 // limit names a limit of length, the tokens used and the most that were allowed.

@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -29,7 +30,7 @@ type httpAPI struct {
 	base string // address of the vendor's own service
 	// keys are the secrets that hold the key where the settings name none, by how it is sent.
 	keys []apiKey
-	// path is what follows the base address.
+	// path is what follows the base address, of which it gets the path.
 	path func(q *question, base string) string
 	// fixed are headers of every request.
 	fixed map[string]string
@@ -92,9 +93,7 @@ func (a httpAPI) ask(ctx context.Context, q *question) (*reply, error) {
 		return nil, errors.Join(err, kept.Close())
 	}
 	h := &hearing{q: q, answer: answer, from: bufio.NewReader(io.TeeReader(answer, io.MultiWriter(spooled, kept))), reader: a.answer(q)}
-	if r.Failure = h.hear(r); r.Failure != nil {
-		r.Finish = "error"
-	}
+	h.hear(r)
 	return r, kept.Close()
 }
 
@@ -110,8 +109,11 @@ func (a httpAPI) request(q *question) (*httpc.Request, error) {
 	if q.set.Model == "" {
 		return nil, nodes.Permanent(nodes.Fail("config", "model: missing; provider "+q.set.Provider+" has no default"))
 	}
-	base := strings.TrimRight(orElse(q.set.BaseURL, a.base), "/")
-	r := &httpc.Request{Method: http.MethodPost, URL: base + a.path(q, base), Header: http.Header{}}
+	address, err := a.url(q)
+	if err != nil {
+		return nil, err
+	}
+	r := &httpc.Request{Method: http.MethodPost, URL: address, Header: http.Header{}}
 	if q.task.Beat != nil {
 		r.Beat = func() { q.task.Beat("") }
 	}
@@ -143,6 +145,20 @@ func (a httpAPI) request(q *question) (*httpc.Request, error) {
 	}
 	r.Body, err = json.Marshal(body)
 	return r, err
+}
+
+// url puts the API's path behind that of the base address, unless it ends so already, and before its query: some services
+// name the deployment in the path and the version in the query.
+func (a httpAPI) url(q *question) (string, error) {
+	u, err := url.Parse(orElse(q.set.BaseURL, a.base))
+	if err != nil {
+		return "", nodes.Permanent(&nodes.Error{Category: "config", Message: "baseURL", Err: err})
+	}
+	base := strings.TrimRight(u.Path, "/")
+	if path := a.path(q, base); !strings.HasSuffix(base, path) {
+		u = u.JoinPath(path)
+	}
+	return u.String(), nil
 }
 
 // authorize sets the headers that hold secrets.
@@ -199,10 +215,23 @@ type hearing struct {
 	reader apiReader
 	events int
 	odd    oddities // of the objects that came
+	// skipped counts lines of data that are no part of the answer.
+	skipped int
+	// status is the one that an error object stands for which the service sent; 0 = none.
+	status int
 }
 
 // hear reads to the end and judges. The text so far is kept whatever happens.
-func (h *hearing) hear(r *reply) *nodes.Error {
+func (h *hearing) hear(r *reply) {
+	if r.Failure = h.read(r); r.Failure == nil {
+		return
+	}
+	r.Finish = "error"
+	refused := refusals[r.Failure.Category] || h.status == http.StatusServiceUnavailable || h.status == 529
+	r.freeUnless(!refused || r.Text != "" || r.Usage != (nodes.Usage{}))
+}
+
+func (h *hearing) read(r *reply) *nodes.Error {
 	start, err := h.begin()
 	if err != nil && len(start) == 0 && !errors.Is(err, io.EOF) {
 		return asFailure(err)
@@ -269,10 +298,14 @@ func (h *hearing) document(r *reply) *nodes.Error {
 		return h.noAnswer(raw)
 	}
 	if told && failure == nil {
+		h.status = trouble.Status
 		failure = trouble.Failure(h.q.evidence(), raw)
 	}
 	return failure
 }
+
+// refusals are the categories in which a service has done no work; with others it may have failed at it.
+var refusals = map[string]bool{"auth": true, "billing": true, "rate_limited": true, "quota_wait": true, "input_too_big": true, "config": true}
 
 // mostEvent is the longest event of a stream.
 const mostEvent = 16 << 20
@@ -334,6 +367,7 @@ func (h *hearing) listen(events *httpc.Events) *nodes.Error {
 func (h *hearing) take(ev httpc.Event, data []byte) *nodes.Error {
 	if ev.Name == "error" || bytes.Contains(data, []byte(`"error"`)) {
 		if t, told := httpc.ReadTrouble(inner(data)); told {
+			h.status = t.Status
 			return t.Failure(h.q.evidence(), data)
 		}
 	}
@@ -348,6 +382,9 @@ func (h *hearing) take(ev httpc.Event, data []byte) *nodes.Error {
 		return nil
 	case err != nil && ev.Open:
 		return nil // cut off, not broken: the end tells
+	case err != nil && !bytes.ContainsAny(data, `{}[]"`):
+		h.skipped++ // a sign of life that some gateways send as data: ": keepalive", "ping"
+		return nil
 	case err != nil:
 		return &nodes.Error{Category: "transient", Message: "a line of the stream is broken, text may be missing: " + printable.Clip(string(data), 100), Err: err}
 	}
@@ -373,6 +410,9 @@ func inner(data []byte) []byte {
 func (h *hearing) fill(r *reply) *nodes.Error {
 	failure := h.reader.fill(h.q, r)
 	r.Warnings = append(r.Warnings, h.odd.warnings(r.Text)...)
+	if h.skipped > 0 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("the stream held %d lines of data that are no JSON; they were taken for signs of life", h.skipped))
+	}
 	reason, closed := h.reader.ended()
 	if failure == nil && reason && !closed {
 		r.Warnings = append(r.Warnings, "the stream ended without its closing mark; the answer is whole")

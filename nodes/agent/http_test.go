@@ -122,6 +122,52 @@ func TestAPIRequests(t *testing.T) {
 	}
 }
 
+// M3: what is written to be kept for an hour is counted apart; OpenAI's newest models count writes too.
+func TestCacheWrites(t *testing.T) {
+	const end = `"content":[{"type":"text","text":"fine"}],"stop_reason":"end_turn"`
+	for _, tt := range []struct {
+		provider, answer string
+		want             nodes.Usage
+	}{
+		{"anthropic", `{` + end + `,"usage":{"input_tokens":5,"cache_creation_input_tokens":30,"cache_creation":{"ephemeral_5m_input_tokens":10,"ephemeral_1h_input_tokens":20},"output_tokens":2}}`,
+			nodes.Usage{Input: 5, CacheWrite: 30, CacheWriteHour: 20, Output: 2}},
+		{"anthropic", `{` + end + `,"usage":{"input_tokens":5,"cache_creation":{"ephemeral_5m_input_tokens":10,"ephemeral_1h_input_tokens":20},"output_tokens":2}}`,
+			nodes.Usage{Input: 5, CacheWrite: 30, CacheWriteHour: 20, Output: 2}},
+		{"anthropic", `{` + end + `,"usage":{"input_tokens":5,"cache_creation":{"ephemeral_1h_input_tokens":-20},"output_tokens":2}}`, nodes.Usage{}},
+		{"openai", `{"choices":[{"message":{"content":"fine"},"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":60,"cache_write_tokens":30}}}`,
+			nodes.Usage{Input: 10, CacheRead: 60, CacheWrite: 30, Output: 2}},
+	} {
+		_, res, _, err := askAPI(t, m{"provider": tt.provider, "model": "model-a"}, exchange.Response{Status: 200, Body: json.RawMessage(tt.answer)})
+		if err != nil || res.Usage != tt.want {
+			t.Errorf("%s: %+v %v, want %+v", tt.answer, res.Usage, err, tt.want)
+		}
+	}
+}
+
+// Q7: the API's path comes behind that of the base address and before its query.
+func TestAddresses(t *testing.T) {
+	for _, tt := range []struct{ provider, api, base, want string }{
+		{"anthropic", "", "", "https://api.anthropic.com/v1/messages"},
+		{"anthropic", "", "https://x.test/", "https://x.test/v1/messages"},
+		{"anthropic", "", "https://x.test/anthropic/v1/", "https://x.test/anthropic/v1/messages"},
+		{"anthropic", "", "https://x.test/v1?key=a%20b", "https://x.test/v1/messages?key=a%20b"},
+		{"anthropic", "", "https://x.test/v1/messages?beta=true", "https://x.test/v1/messages?beta=true"},
+		{"openai", "chat", "", "https://api.openai.com/v1/chat/completions"},
+		{"openai", "chat", "https://a.openai.azure.com/openai/deployments/gpt?api-version=2026-01-01", "https://a.openai.azure.com/openai/deployments/gpt/chat/completions?api-version=2026-01-01"},
+		{"openai", "chat", "https://x.test/openai/deployments/a%2Fb/chat/completions?api-version=1", "https://x.test/openai/deployments/a%2Fb/chat/completions?api-version=1"},
+		{"openai", "responses", "https://x.test/v1", "https://x.test/v1/responses"},
+	} {
+		p, err := providerOf(&settings{Provider: tt.provider})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := p.(httpAPI).url(&question{set: &settings{Provider: tt.provider, API: tt.api, BaseURL: tt.base}})
+		if err != nil || got != tt.want {
+			t.Errorf("%s: %s %v, want %s", tt.base, got, err, tt.want)
+		}
+	}
+}
+
 // A repeat of an attempt whose end was never recorded has the same key, another attempt another one.
 func TestIdempotencyKey(t *testing.T) {
 	key := func(failures, attempt int, prompt string) string {
@@ -178,6 +224,10 @@ func TestAPIAnswers(t *testing.T) {
 		{"another object", "openai", whole(`{"status":"ok"}`), "protocol", "application/json", ""},
 		{"text", "openai", exchange.Response{Status: 200, RawBody: "it works"}, "protocol", "it works", ""},
 		{"two objects in a line", "openai", sse(`{"choices":[{"index":0,"delta":{"content":"a"}}]}{"choices":[]}`), "transient", "broken", ""},
+		{"signs of life as data", "openai", sse(": keepalive", `{"choices":[{"index":0,"delta":{"content":"fi"}}]}`, "ping", ": OPENROUTER PROCESSING", `{"choices":[{"index":0,"delta":{"content":"ne"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`, "[DONE]"), "", "3 lines of data that are no JSON", "fine"}, // X1, a-api/18
+		{"signs of life alone", "openai", sse("ping", "ping"), "protocol", "no event", ""},
+		{"cut at its begin", "openai", sse(`"delta":{"content":"a"}}]}`), "transient", "broken", ""}, // a-api/19
+		{"a cut list", "openai", sse(`["a",`), "transient", "broken", ""},
 		{"cut in a line", "openai", exchange.Response{Status: 200, Headers: goodChat.Headers, RawBody: `data: {"choices":[{"index":0,"delta":{"content":"half"}}]}` + "\n\n" + `data: {"choices":[{"index":0,"del`}, "transient", "in the middle", "half"},
 		{"no blank line at the end", "openai", exchange.Response{Status: 200, Headers: goodChat.Headers, RawBody: strings.TrimRight(goodChat.RawBody, "\n")}, "", "", "fine"},
 		{"usage with more cached", "openai", whole(`{"choices":[{"message":{"content":"fine"},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":9}}}`), "", "more cached tokens", "fine"},
@@ -228,6 +278,24 @@ func TestCostOfFailures(t *testing.T) {
 		}
 		if got := host.Facts[1]["http_status"]; got != float64(status) {
 			t.Errorf("recorded status %v, want %d", got, status)
+		}
+	}
+	// M2: an error object of status 200 is a refusal too, where nothing came before it.
+	for _, tt := range []struct {
+		provider string
+		answer   exchange.Response
+		free     bool
+	}{
+		{"anthropic", sse(`{"type":"error","error":{"type":"overloaded_error","message":"x"}}`), true},
+		{"openai", exchange.Response{Status: 200, Body: json.RawMessage(`{"error":{"code":"insufficient_quota","message":"x"}}`)}, true},
+		{"openai", exchange.Response{Status: 200, Body: json.RawMessage(`{"error":{"code":"server_error","message":"x"}}`)}, false},
+		{"anthropic", sse(`{"type":"message_start","message":{"usage":{"input_tokens":10}}}`, `{"type":"error","error":{"type":"overloaded_error","message":"x"}}`), false},
+		{"openai", sse(`{"choices":[{"index":0,"delta":{"content":"half"}}]}`, `{"error":{"code":429,"message":"x"}}`), false},
+		{"openai", sse(`{"choices":[{"index":0,"delta":{"content":"half"}}]}`), false},
+	} {
+		_, res, _, err := askAPI(t, m{"provider": tt.provider, "model": "model-a"}, tt.answer)
+		if (res.CostUSD != nil && *res.CostUSD == 0) != tt.free || err == nil {
+			t.Errorf("%s: cost %v, error %v", tt.answer.RawBody, res.CostUSD, err)
 		}
 	}
 	_, res, _, err := askAPI(t, m{"provider": "anthropic", "model": "model-a"}, exchange.Response{End: "drop-after-request"})

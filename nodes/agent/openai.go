@@ -211,15 +211,15 @@ func (c *chat) fill(q *question, r *reply) *nodes.Error {
 	return nil
 }
 
-// disjoint sorts tokens into classes that do not overlap: cached ones are part of the input.
+// disjoint sorts tokens into classes that do not overlap: what was read from a cache, or written to one, is part of the input.
 func disjoint(r *reply, u object, input, output, details string) {
-	in := u.count(input)
-	cached := max(u.object(details).count("cached_tokens"), u.count("prompt_cache_hit_tokens"))
-	if cached > in {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("more cached tokens (%d) than input tokens (%d) were reported", cached, in))
+	in, part := u.count(input), u.object(details)
+	cached, written := max(part.count("cached_tokens"), u.count("prompt_cache_hit_tokens")), part.count("cache_write_tokens")
+	if cached+written > in {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("more cached tokens (%d) than input tokens (%d) were reported", cached+written, in))
 	}
-	r.usage(nodes.Usage{Input: max(0, in-cached), CacheRead: cached, Output: u.count(output)},
-		u.countable(input, output, "prompt_cache_hit_tokens") && u.object(details).countable("cached_tokens"))
+	r.usage(nodes.Usage{Input: max(0, in-cached-written), CacheRead: cached, CacheWrite: written, Output: u.count(output)},
+		u.countable(input, output, "prompt_cache_hit_tokens") && part.countable("cached_tokens", "cache_write_tokens"))
 }
 
 // responses reads an answer of the Responses API.

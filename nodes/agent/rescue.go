@@ -24,6 +24,11 @@ func (k Kind) Rescue(_ context.Context, t *nodes.Task) (*nodes.Result, error) {
 	if err != nil || r == nil || settle(q, r) != nil {
 		return nil, nil
 	}
+	if r.Failure != nil && r.Failure.Category == "lost" {
+		res := &nodes.Result{Usage: r.Usage}
+		models(s, r, res)
+		return res, r.Failure
+	}
 	res, err := finish(t, s, steps, r, &nodes.Result{})
 	if r.Doubt != nil && err != nil {
 		return nil, nil // it may have been cut

@@ -102,7 +102,7 @@ func TestRescueAtEveryByte(t *testing.T) {
 	}
 }
 
-// The same for a streamed answer: without its stop reason it proves nothing.
+// The same for a streamed answer: without its stop reason it proves nothing but what it used, when its head came (M6).
 func TestRescueOfAStreamAtEveryByte(t *testing.T) {
 	quoted, _ := json.Marshal(page)
 	anthropic := fmt.Sprintf(`event: message_start
@@ -119,9 +119,9 @@ data: {"type":"message_stop"}
 
 `, quoted)
 	whole := fmt.Sprintf(`{"model":"a","choices":[{"index":0,"message":{"content":%s},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":50}}`, quoted)
-	for _, tt := range []struct{ name, provider, kind, body, proof string }{
-		{"anthropic", "anthropic", "text/event-stream", anthropic, `"output_tokens":50}}`},
-		{"chat in one piece", "openai", "application/json", whole, "}"},
+	for _, tt := range []struct{ name, provider, kind, body, head, proof string }{
+		{"anthropic", "anthropic", "text/event-stream", anthropic, `"output_tokens":1}}}`, `"output_tokens":50}}`},
+		{"chat in one piece", "openai", "application/json", whole, "}", "}"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -139,9 +139,18 @@ data: {"type":"message_stop"}
 				t.Fatal(err)
 			}
 			from := strings.LastIndex(string(b), tt.proof) + len(tt.proof)
+			head := strings.LastIndex(string(b), tt.head) + len(tt.head)
 			for n := range len(b) + 1 {
 				res, host, err := rescue(t, with, spool, spooledName, n)
 				switch {
+				case head <= n && n < from:
+					used := nodes.Usage{Input: 10, Output: 1}
+					if res != nil && res.Usage.Output > 1 { // estimated from the text that came
+						used.Output = tokensOf(page)
+					}
+					if nodetest.Category(err) != "lost" || res.Usage != used || res.CostUSD != nil || len(res.Writes) > 0 || host.Types() != "" {
+						t.Fatalf("cut at %d of %d: %+v %v, facts %s", n, len(b), res, err, host.Types())
+					}
 				case err != nil, (res != nil) != (n >= from):
 					t.Fatalf("cut at %d of %d: %+v %v", n, len(b), res, err)
 				case res != nil && (res.Usage != want.Usage || res.Writes["page.html"] == "" || host.Types() != "LLM_CALL_FINISHED"):
