@@ -11,14 +11,10 @@ import (
 
 // Evaluating a specification against the whole schema takes most of the time of loading it,
 // and what the schema forbids is told better by the rules. The evaluator is therefore given
-// the library with package spec written anew, from the rules:
-//
-//   - lean: every definition is open and keeps only its defaults, so that a specification sees
-//     the values it would see with the schema (those of a node's settings where it names the
-//     kind's definition; else they are filled in afterwards). What it evaluates to is checked by
-//     the rules, which a differential test holds to the schema.
-//   - bare: no defaults either. Nothing in it can conflict with a specification, so that the
-//     errors that remain are those of the specification itself.
+// the library with package spec written anew, from the rules: every definition is open and keeps only its defaults, so
+// that a specification sees the values it would see with the schema (those of a node's settings where it names the
+// kind's definition; else they are filled in afterwards). What it evaluates to is checked by
+// the rules, which a differential test holds to the schema.
 
 // lean returns the library with definitions that hold defaults and forbid nothing.
 func (s *Schema) lean() map[string][]byte {
@@ -28,21 +24,6 @@ func (s *Schema) lean() map[string][]byte {
 		text, _ := w.body(s.rules[name])
 		if name == "Kinds" {
 			text = s.kindsByName()
-		}
-		fmt.Fprintf(&b, "#%s: %s\n", name, text)
-	}
-	return s.withSpec(b.String())
-}
-
-// bare returns the library with definitions that allow everything.
-func (s *Schema) bare() map[string][]byte {
-	var b strings.Builder
-	for _, name := range s.definitions() {
-		text := "_"
-		if name == "Kinds" {
-			text = s.kindsByName()
-		} else if s.rules[name].Types == rules.TypesOf(tree.Map) {
-			text = "{...}"
 		}
 		fmt.Fprintf(&b, "#%s: %s\n", name, text)
 	}

@@ -12,9 +12,8 @@ import (
 
 // loadCUESpec evaluates a CUE file or package and turns its pipeline into a tree.
 //
-// The evaluator gets the lean library and the rules say what the schema forbids. Where it finds
-// fault itself even with the whole schema, the spec is evaluated with the bare library: CUE then
-// tells the mistakes of the spec alone and the rules tell theirs beside them, in one line each.
+// The evaluator gets the lean library, which forbids nothing: what it finds wrong are mistakes of the spec itself, and come
+// first. What the schema forbids is told by the rules, once, where CUE has said nothing.
 func (s *Schema) loadCUESpec(f found, src *Source, o LoadOptions) (v *tree.Value, err error) {
 	defer func() { // the evaluator is large; a mistake of its own is not to end the program
 		if r := recover(); r != nil {
@@ -27,26 +26,21 @@ func (s *Schema) loadCUESpec(f found, src *Source, o LoadOptions) (v *tree.Value
 	if err := stale(f.dir, s.lib); err != nil {
 		return nil, diagnose(f.name, err.Error())
 	}
-	lean, err := s.evaluate(f, s.lean(), o)
+	e, err := s.evaluate(f, s.lean(), o)
 	if err != nil {
 		return nil, err
 	}
-	src.Files, src.Name = lean.spec.own, lean.name
-	bad := lean.faults()
-	if bad == nil {
-		if ds := lean.index.repeatedKinds(lean.prefix); len(ds) > 0 {
-			return nil, ds
+	faults := e.faults(s)
+	if len(faults) > 0 { // it may read what only the schema itself gives, such as defaults of a kind's settings
+		if whole, err := s.evaluate(f, s.lib, o); err == nil && len(whole.faults(s)) == 0 {
+			e, faults = whole, nil
 		}
-		return s.checkCUE(lean, src, o)
 	}
-	// The spec may read what only the schema itself gives, such as defaults of a kind's settings.
-	if whole, err := s.evaluate(f, s.lib, o); err == nil && whole.faults() == nil {
-		return s.checkCUE(whole, src, o)
+	src.Files, src.Name = e.spec.own, e.name
+	if faults == nil {
+		faults = e.index.repeatedKinds(e.prefix)
 	}
-	if v, ds := s.findFaults(f, o); len(ds) > 0 {
-		return v, ds
-	}
-	return nil, lean.explain(s, bad)
+	return s.checkCUE(e, faults, src, o)
 }
 
 // An evaluation is a CUE specification evaluated with one form of the library.
@@ -78,14 +72,6 @@ func (s *Schema) evaluateWith(f found, lib map[string][]byte, o LoadOptions, by 
 	return e, err
 }
 
-// faults returns what CUE finds wrong: in the pipeline, which must be concrete, or beside it.
-func (e evaluation) faults() error {
-	if err := concrete(e.p); err != nil {
-		return err
-	}
-	return e.spec.value.Validate()
-}
-
 func (e evaluation) explain(s *Schema, err error) tree.Diagnostics {
 	x := explainer{s: s, index: e.index, prefix: e.prefix, root: e.spec.value}
 	return x.slips(x.all(err), e.spec.value)
@@ -96,33 +82,27 @@ func (e evaluation) walk(o LoadOptions) (*tree.Value, cueWalker) {
 	return w.value(e.p, e.prefix, "", e.index.nearest(e.prefix)), w
 }
 
-// checkCUE runs the rules over a pipeline that CUE finds no fault with.
-func (s *Schema) checkCUE(e evaluation, src *Source, o LoadOptions) (*tree.Value, error) {
-	v, w := e.walk(o)
-	if len(w.found) > 0 {
-		return nil, w.found
+// faults are what CUE finds wrong: in the pipeline, which must be concrete, and beside it.
+func (e evaluation) faults(s *Schema) (ds tree.Diagnostics) {
+	if err := e.spec.value.Validate(); err != nil {
+		ds = e.explain(s, err)
 	}
-	return s.check(v, src)
+	if err := concrete(e.p); err != nil {
+		ds = append(ds, e.explain(s, err)...)
+	}
+	return ds
 }
 
-// findFaults evaluates a spec without the schema and returns what CUE and the rules say of it. The tree is nil
-// where a mistake hides more than its own place.
-func (s *Schema) findFaults(f found, o LoadOptions) (*tree.Value, tree.Diagnostics) {
-	bare, err := s.evaluate(f, s.bare(), o)
-	if err != nil {
-		return nil, nil
+// checkCUE adds to what CUE finds wrong what the rules say of the rest. The tree is nil where a mistake hides more than
+// its own place.
+func (s *Schema) checkCUE(e evaluation, ds tree.Diagnostics, src *Source, o LoadOptions) (*tree.Value, error) {
+	v, w := e.walk(o)
+	if w.full {
+		return nil, w.found
 	}
-	var ds tree.Diagnostics
-	if err := bare.spec.value.Validate(); err != nil {
-		ds = bare.explain(s, err)
-	}
-	if err := concrete(bare.p); err != nil {
-		ds = append(ds, bare.explain(s, err)...)
-	}
-	v, w := bare.walk(o)
 	ds = append(ds, w.found...)
 	told := append(slices.Clone(ds), w.hidden...)
-	mistakes, _ := s.rules["Pipeline"].CheckTemplates(v, "")
+	mistakes, doubts := s.rules["Pipeline"].CheckTemplates(v, "")
 	for _, d := range mistakes {
 		if !covered(d.Path, told) {
 			ds = append(ds, d)
@@ -131,7 +111,11 @@ func (s *Schema) findFaults(f found, o LoadOptions) (*tree.Value, tree.Diagnosti
 	if len(w.hidden) > 0 {
 		v = nil
 	}
-	return v, unrepeated(ds)
+	if len(ds) > 0 {
+		return v, unrepeated(ds)
+	}
+	src.Warnings = append(src.Warnings, doubts...)
+	return v, nil
 }
 
 // covered says whether one of ds is about path or something around it.
