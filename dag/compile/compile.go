@@ -50,17 +50,19 @@ func Compile(o Options) (*Result, error) {
 	}
 	load := LoadOptions{Pipeline: o.Pipeline, Limits: o.Limits, Untrusted: o.Untrusted}
 	p, src, err := s.load(o.Path, load)
-	if err != nil {
-		return nil, s.further(p, src, err, o)
-	}
-	if src.Language == "cue" && len(o.Set)+len(o.Values) > 0 {
+	if err == nil && src.Language == "cue" && len(o.Set)+len(o.Values) > 0 {
 		first := newBuilder(s, src, nil)
 		first.params(p, o.Values, o.Set)
 		if load.Given = given(p, first.plan.Params); !first.failed() && len(load.Given) > 0 {
-			if p, src, err = s.load(o.Path, load); err != nil {
-				return nil, s.further(p, src, err, o)
-			}
+			p, src, err = s.load(o.Path, load)
 		}
+	}
+	var mistakes tree.Diagnostics
+	if err != nil && !errors.As(err, &mistakes) {
+		return nil, err
+	}
+	if p == nil {
+		return nil, firstOf(mistakes, "mistakes")
 	}
 	root, err := os.OpenRoot(src.Dir)
 	if err != nil {
@@ -68,9 +70,10 @@ func Compile(o Options) (*Result, error) {
 	}
 	defer root.Close()
 	b := newBuilder(s, src, root)
-	res := b.build(p, o)
-	if b.failed() {
-		return nil, firstOf(b.all(), "mistakes")
+	res := b.build(b.without(p, mistakes), o)
+	mistakes = append(mistakes, b.besides(mistakes)...)
+	if len(mistakes) > 0 {
+		return nil, firstOf(mistakes, "mistakes")
 	}
 	return res, nil
 }

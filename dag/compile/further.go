@@ -1,8 +1,6 @@
 package compile
 
 import (
-	"errors"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,28 +73,8 @@ func (u *unsure) reads(v *tree.Value) bool {
 // refuses says whether a node is not to be looked at.
 func (u *unsure) refuses(d *draft) bool { return u.nodes[d.id] || u.reads(d.tree) }
 
-// further adds to the mistakes that loading found those that do not depend on them. p is nil where there is
-// no tree.
-func (s *Schema) further(p *tree.Value, src Source, err error, o Options) error {
-	var ds tree.Diagnostics
-	if !errors.As(err, &ds) {
-		return err
-	}
-	if p != nil {
-		ds = append(ds, s.others(p, src, o, ds)...)
-	}
-	return firstOf(ds, "mistakes")
-}
-
-// others returns the mistakes that those told do not explain.
-func (s *Schema) others(p *tree.Value, src Source, o Options, told tree.Diagnostics) tree.Diagnostics {
-	root, err := os.OpenRoot(src.Dir)
-	if err != nil {
-		return nil
-	}
-	defer root.Close()
-	b := newBuilder(s, src, root)
-	b.build(b.without(p, told), o)
+// besides returns the mistakes that those told do not explain.
+func (b *builder) besides(told tree.Diagnostics) tree.Diagnostics {
 	at := map[tree.Pos]bool{}
 	for _, d := range told {
 		at[d.Pos] = true
@@ -106,6 +84,9 @@ func (s *Schema) others(p *tree.Value, src Source, o Options, told tree.Diagnost
 
 // without returns a pipeline without the sections that have mistakes, and notes which nodes and blocks have some.
 func (b *builder) without(p *tree.Value, told tree.Diagnostics) *tree.Value {
+	if len(told) == 0 {
+		return p
+	}
 	u := &b.unsure
 	u.any, u.blocks = true, map[int]bool{}
 	ids := map[string]string{} // by path
