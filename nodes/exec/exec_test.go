@@ -124,10 +124,13 @@ func TestArtifacts(t *testing.T) {
 }
 
 func TestOutputs(t *testing.T) {
-	declared := map[string]string{"n": "int", "ok": "bool"}
+	declared := map[string]string{"n": "int", "ok": "bool", "maybe": "int?"} // K-1: maybe may be absent
 	tests := []struct{ json, want, category string }{
 		{`{"n": 12345678901234567, "ok": true}`, `{"n":12345678901234567,"ok":true}`, ""},
+		{`{"n": 1, "ok": true, "maybe": null}`, `{"n":1,"ok":true}`, ""},
+		{`{"n": 1, "ok": true, "maybe": 2}`, `{"maybe":2,"n":1,"ok":true}`, ""},
 		{`{"n": 1}`, "", "protocol"},
+		{`{"n": null, "ok": true}`, `{"n":null,"ok":true}`, ""}, // the host refuses it by its type
 		{`{"n": 1, "ok": tru`, "", "protocol"},
 		{`{"n": 1, "ok": true} {}`, "", "protocol"},
 		{`[1]`, "", "protocol"},

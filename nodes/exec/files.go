@@ -201,7 +201,7 @@ func undeclared(list []os.DirEntry, t *nodes.Task, res *nodes.Result) {
 	}
 }
 
-// values reads outputs.json. Every declared value must be there; the host checks the types.
+// values reads outputs.json. Every declared value must be there unless its type says otherwise; the host checks the types.
 func values(root *os.Root, t *nodes.Task) (map[string]any, error) {
 	b, err := readSmall(root)
 	if err != nil {
@@ -219,7 +219,12 @@ func values(root *os.Root, t *nodes.Task) (map[string]any, error) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Outputs)) {
-		if _, there := all[name]; !there {
+		v, there := all[name]
+		optional := strings.HasSuffix(t.Outputs[name], "?")
+		if optional && v == nil {
+			delete(all, name) // null is no value
+		}
+		if !there && !optional {
 			return nil, nodes.Fail("protocol", "the declared output "+name+" is not in $DAGRUN_OUT/"+outputsFile)
 		}
 	}
