@@ -126,9 +126,10 @@ type Task struct {
 	Outputs             map[string]string // values the node declares: name -> type
 	Timeout             time.Duration     // of this attempt; already in ctx
 	Silence             time.Duration
-	Grace               time.Duration // between the polite and the hard signal; > 0
-	Reserve             float64       // US dollars reserved for this attempt; 0 = none
-	Feedback            string        // reason of the last failure, when the policy says that the next attempt is told
+	Grace               time.Duration  // between the polite and the hard signal; > 0
+	Reserve             float64        // US dollars reserved for this attempt; 0 = none
+	Feedback            string         // reason of the last failure, when the policy says that the next attempt is told
+	FailedWith          map[string]int // of those since the node was last given a fresh start, how many by category; nil = none
 	// Again reports whether a failure of a category, now, would be followed by another attempt of this node. Nil: never.
 	Again func(category string) bool
 

@@ -37,6 +37,7 @@ type attempt struct {
 	number      int
 	failures    int // since the node was last given a fresh start
 	allFailures int // of the generation
+	failedWith  map[string]int
 	reserve     dag.Amount
 	feedback    string
 	began       time.Time

@@ -216,6 +216,9 @@ func (h *host) compensate(c *machine.Command, now time.Time) error {
 func (h *host) begin(a *attempt) error {
 	view, _ := h.state().NodeByID(a.node.ID)
 	a.failures, a.allFailures = view.Failures, view.AllFailures
+	if i, ok := h.run.Graph().Index(a.node.ID); ok {
+		a.failedWith = h.state().FailedWith(i)
+	}
 	a.feedback = h.feedback(view)
 	a.mark = h.mark
 	a.plan = h.run.Graph().Plan

@@ -23,7 +23,7 @@ func (h *host) task(a *attempt) (*nodes.Task, error) {
 		writes, outputs = h.traits(a).Writes, nil
 	}
 	return &nodes.Task{
-		Node: n.ID, Generation: a.generation, Attempt: a.number, Failures: a.allFailures,
+		Node: n.ID, Generation: a.generation, Attempt: a.number, Failures: a.allFailures, FailedWith: a.failedWith,
 		Kind: a.kind, With: a.with, Labels: n.Labels, Seed: a.seed, Effect: n.Effect,
 		Reads: n.Reads, Writes: writes, Outputs: outputs,
 		Timeout: a.timeout(), Silence: n.Timeout.Silence.D(), Grace: a.grace(),

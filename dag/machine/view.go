@@ -84,6 +84,19 @@ type Block struct {
 	Until time.Time
 }
 
+// FailedWith returns how often a node has failed since it was last given a fresh start, by category; nil = never.
+func (s *State) FailedWith(i int32) map[string]int {
+	m := s.recs[i].more
+	if m == nil || len(m.failures) == 0 {
+		return nil
+	}
+	counts := make(map[string]int, len(m.failures))
+	for _, c := range m.failures {
+		counts[c.Category] = int(c.N)
+	}
+	return counts
+}
+
 // NodeAt returns the record of the node at an index.
 func (s *State) NodeAt(i int32) NodeView {
 	r := &s.recs[i]

@@ -71,6 +71,7 @@ func prepare(t *nodes.Task) (*settings, provider, []accept.Step, error) {
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	s.fallBack(t)
 	credential.MaskURL(t, s.BaseURL)
 	for name, value := range s.Headers {
 		credential.MaskHeader(t, name, value)

@@ -23,6 +23,9 @@ func (claude) address() string { return "cli:claude" }
 
 func (c claude) ask(ctx context.Context, q *question) (*reply, error) {
 	system, prompt := q.headed()
+	if system == "" && q.set.Provider == "claude" {
+		system = q.set.neutral()
+	}
 	p := &program{
 		argv:   append(append([]string{}, q.set.Argv...), claudeFlags(q, system)...),
 		env:    claudeEnv(q),
@@ -58,16 +61,19 @@ func claudeFlags(q *question, system string) []string {
 		"--setting-sources", "", "--max-turns", strconv.Itoa(s.MaxTurns), "--tools", strings.Join(bare(s.Tools), ","),
 	}
 	if len(s.Tools) > 0 {
-		flags = append(flags, "--allowedTools", strings.Join(s.Tools, ","))
+		flags = append(flags, "--allowedTools", strings.Join(confined(s.Tools), ","))
 	}
 	if s.Model != "" {
 		flags = append(flags, "--model", s.Model)
 	}
+	if s.Effort != "" {
+		flags = append(flags, "--effort", s.Effort)
+	}
 	if system != "" {
 		flags = append(flags, "--system-prompt", system)
 	}
-	if q.task.Reserve > 0 && !s.FlatRate {
-		flags = append(flags, "--max-budget-usd", strconv.FormatFloat(q.task.Reserve, 'f', -1, 64))
+	if s.MaxUSD > 0 {
+		flags = append(flags, "--max-budget-usd", strconv.FormatFloat(s.MaxUSD, 'f', -1, 64))
 	}
 	if sh := s.native(); sh != nil {
 		flags = append(flags, "--json-schema", sh.String())
@@ -92,19 +98,23 @@ func bare(tools []string) []string {
 // files that a prompt names by @path, and everything that is not the call.
 func claudeEnv(q *question) map[string]string {
 	env := map[string]string{
-		"CLAUDE_CODE_MAX_RETRIES":                  "0",
-		"CLAUDE_CODE_DISABLE_ATTACHMENTS":          "1",
-		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-		"DISABLE_TELEMETRY":                        "1",
-		"DISABLE_AUTO_COMPACT":                     "1",
-		"DISABLE_AUTOUPDATER":                      "1",
-		"DISABLE_ERROR_REPORTING":                  "1",
+		"CLAUDE_CODE_MAX_RETRIES":                   "0",
+		"CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK": "1", // a stream that was cut would be paid for again. M5
+		"CLAUDE_CODE_DISABLE_ATTACHMENTS":           "1",
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC":  "1",
+		"DISABLE_TELEMETRY":                         "1",
+		"DISABLE_AUTO_COMPACT":                      "1",
+		"DISABLE_AUTOUPDATER":                       "1",
+		"DISABLE_ERROR_REPORTING":                   "1",
 	}
 	if q.set.Home == "own" {
 		env["CLAUDE_CONFIG_DIR"] = filepath.Join(q.task.Scratch, "home", ".claude")
 	}
 	if q.set.MaxOutputTokens > 0 {
 		env["CLAUDE_CODE_MAX_OUTPUT_TOKENS"] = strconv.FormatInt(q.set.MaxOutputTokens, 10)
+	}
+	if n, ok := q.set.thinking(); ok {
+		env["MAX_THINKING_TOKENS"] = strconv.FormatInt(n, 10)
 	}
 	if q.task.Timeout > 0 {
 		env["API_TIMEOUT_MS"] = strconv.FormatInt((q.task.Timeout * 95 / 100).Milliseconds(), 10)

@@ -2,8 +2,10 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // gemini runs the gemini command line agent. It gives no sign of an answer that was cut; only
@@ -12,34 +14,88 @@ type gemini struct{}
 
 func (gemini) address() string { return "cli:gemini" }
 
-// geminiSettings choose the API key: without them the agent asks for a login.
-const geminiSettings = `{"security": {"auth": {"selectedType": "gemini-api-key"}}, "selectedAuthType": "gemini-api-key"}` + "\n"
+// geminiDefault is asked where no model is named: otherwise the agent has another model choose one, in paid calls of
+// their own.
+const geminiDefault = "pro"
+
+// geminiSettings are the agent's settings: the API key, because without it the agent asks for a login; the
+// tools, by their names there; and off what is not the call: own retries, updates, statistics, sub-agents, extensions.
+func geminiSettings(s *settings) ([]byte, error) {
+	names := []string{} // null would be all
+	for _, tool := range s.Tools {
+		names = append(names, tools["gemini"][tool]...)
+	}
+	off := map[string]any{"enabled": false}
+	set := map[string]any{
+		"security":     map[string]any{"auth": map[string]any{"selectedType": "gemini-api-key"}, "folderTrust": off},
+		"general":      map[string]any{"maxAttempts": 1, "enableAutoUpdate": false, "enableAutoUpdateNotification": false, "sessionRetention": off},
+		"privacy":      map[string]any{"usageStatisticsEnabled": false},
+		"telemetry":    off,
+		"skills":       off,
+		"tools":        map[string]any{"core": names},
+		"context":      map[string]any{"includeDirectoryTree": false},
+		"model":        map[string]any{"maxSessionTurns": s.MaxTurns},
+		"hooksConfig":  off,
+		"experimental": map[string]any{"enableAgents": false, "extensionManagement": false},
+	}
+	config := map[string]any{}
+	if s.Temperature != nil {
+		config["temperature"] = *s.Temperature
+	}
+	if s.MaxOutputTokens > 0 {
+		config["maxOutputTokens"] = s.MaxOutputTokens
+	}
+	if len(config) > 0 {
+		set["modelConfigs"] = map[string]any{"customOverrides": []any{map[string]any{
+			"match": map[string]any{"model": s.Model}, "modelConfig": map[string]any{"generateContentConfig": config},
+		}}}
+	}
+	return json.Marshal(set)
+}
 
 func (gemini) ask(ctx context.Context, q *question) (*reply, error) {
 	argv := append([]string{}, q.set.Argv...)
 	if len(argv) == 0 {
 		argv = []string{"gemini"}
 	}
-	argv = append(argv, "--output-format", "json")
-	if q.set.Model != "" {
-		argv = append(argv, "-m", q.set.Model)
+	argv = append(argv, "--output-format", "json", "-e", "none", "-m", orElse(q.set.Model, geminiDefault))
+	if slices.Contains(q.set.Tools, "Write") || slices.Contains(q.set.Tools, "Edit") {
+		argv = append(argv, "--approval-mode", "auto_edit")
 	}
 	argv = append(argv, q.set.Flags...)
 	env := map[string]string{"GEMINI_CLI_TRUST_WORKSPACE": "true", "NO_COLOR": "1"}
 	if q.set.BaseURL != "" {
 		env["GOOGLE_GEMINI_BASE_URL"] = q.set.BaseURL
 	}
+	set, err := geminiSettings(q.set)
+	if err != nil {
+		return nil, err
+	}
+	// The settings of a project stand over those of the user; with a home of its own there are no others.
+	dir := filepath.Join(q.folder, ".gemini")
 	if q.set.Home == "own" {
-		dir := filepath.Join(q.task.Scratch, "home", ".gemini")
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, err
-		}
-		if err := os.WriteFile(filepath.Join(dir, "settings.json"), []byte(geminiSettings), 0o600); err != nil {
+		dir = filepath.Join(q.task.Scratch, "home", ".gemini")
+	}
+	if err := writeInto(dir, "settings.json", set); err != nil {
+		return nil, err
+	}
+	prompt := withSystem(q)
+	if len(q.set.Tools) == 0 {
+		prompt = q.prompt
+		env["GEMINI_SYSTEM_MD"] = filepath.Join(q.task.Scratch, "system.md")
+		if err := writeInto(q.task.Scratch, "system.md", []byte(orElse(q.system, q.set.neutral()))); err != nil {
 			return nil, err
 		}
 	}
-	p := &program{argv: argv, env: env, pass: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "SSL_CERT_FILE"}, stdin: firstLine + withSystem(q), output: geminiFormat}
+	p := &program{argv: argv, env: env, pass: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "SSL_CERT_FILE"}, stdin: firstLine + prompt, output: geminiFormat}
 	return p.run(ctx, q)
+}
+
+func writeInto(dir, name string, content []byte) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, name), content, 0o600)
 }
 
 func (gemini) recall(q *question) (*reply, error) {

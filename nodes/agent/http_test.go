@@ -315,7 +315,7 @@ func TestAPISettings(t *testing.T) {
 		{m{"provider": "anthropic", "prompt": m{"text": "p"}}, []string{"model"}},
 		{m{"provider": "openai", "model": "x", "prompt": m{"text": "p"}, "baseURL": "localhost:1"}, []string{"baseURL"}},
 		{m{"provider": "openai", "model": "x", "prompt": m{"text": "p"}, "baseURL": "${params.url}"}, nil},
-		{m{"provider": "openai", "model": "x", "prompt": m{"text": "p"}, "tools": []string{"Read"}, "report": "r.md"}, []string{"report", "tools"}},
+		{m{"provider": "openai", "model": "x", "prompt": m{"text": "p"}, "tools": []string{"Read"}, "report": "r.md"}, []string{"tools"}},
 	} {
 		raw, _ := json.Marshal(tt.with)
 		tr, err := Kind{}.Describe(raw)

@@ -23,8 +23,12 @@ type provider interface {
 	recall(q *question) (*reply, error)
 }
 
-// providerOf returns the provider that the settings name.
+// providerOf returns the provider that the settings name. What it cannot do is a mistake here too, where the plan did
+// not know the provider yet.
 func providerOf(s *settings) (provider, error) {
+	if list := s.unable(); len(list) > 0 {
+		return nil, nodes.Permanent(nodes.Fail("config", list[0][0]+": "+list[0][1]))
+	}
 	switch s.Provider {
 	case "sim", "claude":
 		return claude{}, nil
@@ -54,6 +58,14 @@ type question struct {
 	// folder is the agent's private working folder, with the given files in it.
 	folder string
 	now    func() time.Time
+}
+
+// withSystem puts the system text before the prompt, for programs that have no place for it.
+func withSystem(q *question) string {
+	if q.system == "" {
+		return q.prompt
+	}
+	return q.system + "\n\n---\n\n" + q.prompt
 }
 
 // evidence returns a case about a failure of this question, with the runner's clock.

@@ -90,14 +90,14 @@ func TestClaudeIsStartedClean(t *testing.T) {
 	record, res, _ := spied(t, `{"type":"result","subtype":"success","is_error":false,"result":"fine","total_cost_usd":0.1}`, m{
 		"provider": "claude", "model": "claude-x", "system": m{"text": "Be brief."}, "maxOutputTokens": 60000, "flags": []string{"--betas", "b"},
 		"baseURL": "http://127.0.0.1:1", "pass": []string{"HANDED_ON"}, "env": m{"EXTRA": 5}, "secrets": m{"SECRET": "s"},
-		"give": []m{{"file": "guide.md"}},
+		"give": []m{{"file": "guide.md"}}, "maxUSD": 3, "effort": "low", "thinking": "off",
 	}, func(task *nodes.Task, h *nodetest.Host) {
 		task.Reserve, task.Silence = 0.75, 10*time.Second
 		h.Files["guide.md"], h.Secrets["s"] = "g", "hidden"
 	})
 	wants(t, record, "arg -p", "arg --output-format", "arg stream-json", "arg --verbose", "arg --no-session-persistence", "arg --strict-mcp-config",
 		"arg --setting-sources\narg ", "arg --tools\narg ", "arg --max-turns\narg 1", "arg --model\narg claude-x", "arg --system-prompt\narg Be brief.",
-		"arg --max-budget-usd\narg 0.75", "arg --include-partial-messages", "arg --betas\narg b",
+		"arg --max-budget-usd\narg 3", "arg --effort\narg low", "env MAX_THINKING_TOKENS=0", "env CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK=1", "arg --include-partial-messages", "arg --betas\narg b",
 		"env CLAUDE_CODE_MAX_RETRIES=0", "env CLAUDE_CODE_DISABLE_ATTACHMENTS=1", "env DISABLE_TELEMETRY=1", "env DISABLE_AUTO_COMPACT=1", "env DISABLE_AUTOUPDATER=1",
 		"env CLAUDE_CODE_MAX_OUTPUT_TOKENS=60000", "env API_TIMEOUT_MS=19000", "env ANTHROPIC_BASE_URL=http://127.0.0.1:1", "env ANTHROPIC_API_KEY=key1",
 		"env HANDED_ON=h", "env EXTRA=5", "env SECRET=hidden", "file ./.git/HEAD\nfile ./guide.md", "head ref: refs/heads/main",
@@ -113,12 +113,13 @@ func TestClaudeIsStartedClean(t *testing.T) {
 	}
 }
 
+// T1: bare file tools are held to the attempt's folder; a wider grant is what the spec writes out.
 func TestClaudeWithTools(t *testing.T) {
 	record, _, host := spied(t, `{"type":"result","subtype":"success","is_error":false,"result":"fine"}`, m{
-		"provider": "claude", "tools": []string{"Read", "Bash(git log *)", "Bash(ls)"}, "home": "user",
+		"provider": "claude", "tools": []string{"Read", "Bash(git log *)", "Bash(ls)", "Write(/data/**)"}, "home": "user",
 	})
-	wants(t, record, "arg --tools\narg Read,Bash", "arg --allowedTools\narg Read,Bash(git log *),Bash(ls)", "arg --max-turns\narg 30", "env HOME="+os.Getenv("HOME"))
-	wantsNot(t, record, "CLAUDE_CONFIG_DIR")
+	wants(t, record, "arg --tools\narg Read,Bash,Write", "arg --allowedTools\narg Read(./**),Bash(git log *),Bash(ls),Write(/data/**)", "arg --max-turns\narg 30", "env HOME="+os.Getenv("HOME"))
+	wantsNot(t, record, "CLAUDE_CONFIG_DIR", "arg --system-prompt", "arg --max-budget-usd")
 	if hash := host.Facts[0]["tool_schema_hash"]; hash == nil || hash == "" {
 		t.Error("no tool_schema_hash")
 	}
@@ -128,7 +129,7 @@ func TestCodexIsStarted(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "key2")
 	out := `{"type":"thread.started"}` + "\n" + `{"type":"item.completed","item":{"type":"agent_message","text":"fine"}}` + "\n" + `{"type":"turn.completed","usage":{"input_tokens":3,"output_tokens":2}}`
 	record, res, host := spied(t, out, m{"provider": "codex", "model": "gpt-x", "system": m{"text": "Be brief."}, "baseURL": "http://127.0.0.1:1/v1"})
-	wants(t, record, "arg exec", "arg --json", "arg --skip-git-repo-check", "arg --sandbox\narg read-only", "arg -m\narg gpt-x", `arg model_provider="dagrun"`, "env OPENAI_API_KEY=key2", "stdin Be brief.", "stdin /help me")
+	wants(t, record, "arg exec", "arg --json", "arg --skip-git-repo-check", "arg --sandbox\narg read-only", "arg -m\narg gpt-x", `arg model_provider="dagrun"`, "env OPENAI_API_KEY=key2", "stdin /help me", "arg features.shell_tool=false", `arg web_search="disabled"`)
 	if !strings.HasSuffix(strings.Split(record, "env ")[0], "arg -\n") || !strings.Contains(record, `base_url="http://127.0.0.1:1/v1"`) || !strings.Contains(record, "request_max_retries=0") {
 		t.Errorf("arguments\n%s", record)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -32,6 +33,11 @@ type settings struct {
 	To                string                     `json:"to"`
 	Tools             []string                   `json:"tools"`
 	MaxTurns          int                        `json:"maxTurns"`
+	MaxUSD            float64                    `json:"maxUSD"`
+	Effort            string                     `json:"effort"`
+	Thinking          json.RawMessage            `json:"thinking"`
+	ByProvider        json.RawMessage            `json:"byProvider"` // has been laid over the others; see merged
+	FallbackModels    []string                   `json:"fallbackModels"`
 	MaxOutputTokens   int64                      `json:"maxOutputTokens"`
 	Temperature       *float64                   `json:"temperature"`
 	Give              []givenFile                `json:"give"`
@@ -57,6 +63,9 @@ type settings struct {
 	MaxOutputMB       int64                      `json:"maxOutputMB"`
 	Command           *commandSettings           `json:"command"`
 	Sim               *simSettings               `json:"sim"`
+
+	given map[string]json.RawMessage // the settings that are written out, by name
+	from  map[string]string          // where those of byProvider stand
 }
 
 type textSource struct {
@@ -112,9 +121,14 @@ func (d *duration) UnmarshalText(b []byte) error {
 // read decodes checked settings. Defaults are those of the schema, for callers that skipped it.
 func read(with json.RawMessage) (*settings, error) {
 	s := &settings{OnDenial: "warn", OnModelSwitch: "warn", Home: "own", MaxOutputMB: 256, ExitGrace: duration(10 * time.Second)}
+	with, given, from, err := merged(with)
+	if err != nil {
+		return nil, &nodes.Error{Category: "config", Message: "settings", Err: err}
+	}
 	if err := accept.Decode(with, s); err != nil {
 		return nil, err
 	}
+	s.given, s.from = given, from
 	if s.Command != nil {
 		s.Command.Prompt = orElse(s.Command.Prompt, "stdin")
 		s.Command.Parse = orElse(s.Command.Parse, "text")
@@ -129,6 +143,13 @@ func read(with json.RawMessage) (*settings, error) {
 		}
 	}
 	return s, nil
+}
+
+// holds reports whether a program of these settings gets a variable.
+func (s *settings) holds(name string) bool {
+	_, set := s.Env[name]
+	_, secret := s.Secrets[name]
+	return set || secret || os.Getenv(name) != ""
 }
 
 func orElse(s, def string) string {
@@ -323,6 +344,14 @@ func (d *describer) files(s *settings) {
 }
 
 func (d *describer) provider(s *settings) {
+	for _, x := range s.unable() {
+		path, rest, list := strings.Cut(x[0], ".")
+		if path = orElse(s.from[path], path); list {
+			path += "." + rest
+		}
+		d.problem(path, "%s", x[1])
+	}
+	d.tr.Notes = append(d.tr.Notes, s.unconfined()...)
 	switch {
 	case s.Provider == "command" && len(s.Argv) == 0:
 		d.problem("argv", "missing: provider command needs the program")
@@ -342,7 +371,7 @@ func (d *describer) provider(s *settings) {
 	}
 }
 
-// http finds what an API cannot do: it writes no files, has no tools and no model of its own.
+// http finds what an API needs: it has no model of its own.
 func (d *describer) http(s *settings) {
 	if s.Model == "" {
 		d.problem("model", "missing: provider %s has no default", s.Provider)
@@ -350,14 +379,6 @@ func (d *describer) http(s *settings) {
 	if s.BaseURL != "" && !strings.Contains(s.BaseURL, "${") {
 		if err := httpc.CheckURL(s.BaseURL); err != nil {
 			d.problem("baseURL", "%v", err)
-		}
-	}
-	for _, x := range []struct {
-		path  string
-		given bool
-	}{{"report", s.Report != ""}, {"tools", len(s.Tools) > 0}} {
-		if x.given {
-			d.problem(x.path, "provider %s has no tools and writes no files", s.Provider)
 		}
 	}
 }

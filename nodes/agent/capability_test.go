@@ -1,0 +1,184 @@
+package agent
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"dagrun.dev/nodes"
+)
+
+var update = flag.Bool("update", false, "rewrite PROVIDERS.md")
+
+func described(t *testing.T, with m) nodes.Traits {
+	t.Helper()
+	with["prompt"] = m{"text": "p"}
+	raw, err := json.Marshal(with)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := Kind{}.Describe(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
+// A-2, Q4: what a provider cannot do is a mistake at its path, which names those that can.
+func TestUnable(t *testing.T) {
+	for _, tt := range []struct {
+		with m
+		want []string // path: text
+	}{
+		{m{"provider": "claude", "temperature": 1}, []string{"temperature: provider claude cannot set a temperature; providers that can: gemini, anthropic, openai"}},
+		{m{"provider": "codex", "maxTurns": 3, "maxOutputTokens": 5}, []string{
+			"maxOutputTokens: provider codex cannot limit the length of an answer; providers that can: claude, gemini, anthropic, openai",
+			"maxTurns: provider codex cannot limit the turns; providers that can: claude, gemini",
+		}},
+		{m{"provider": "gemini", "temperature": 1}, []string{"temperature: provider gemini can set a temperature only for a named model; set model"}},
+		{m{"provider": "gemini", "model": "g", "temperature": 1, "maxOutputTokens": 5}, nil},
+		{m{"provider": "anthropic", "model": "x", "tools": []string{"Read"}}, []string{"tools: provider anthropic cannot use tools; providers that can: claude, codex, gemini"}},
+		{m{"provider": "openai", "model": "x", "home": "user"}, []string{"home: provider openai cannot start a program; providers that can: claude, codex, gemini, command"}},
+		{m{"provider": "claude", "params": m{"a": 1}, "headers": m{"a": "b"}}, []string{
+			"headers: provider claude cannot change the request; providers that can: anthropic, openai",
+			"params: provider claude cannot change the request; providers that can: anthropic, openai",
+		}},
+		{m{"provider": "anthropic", "model": "x", "api": "responses"}, []string{"api: provider anthropic cannot choose the API; providers that can: openai"}},
+		{m{"provider": "claude", "tools": []string{"Raed", "Banana"}}, []string{
+			`tools.0: provider claude has no tool "Raed"; did you mean "Read"?`,
+			`tools.1: provider claude has no tool "Banana"; it has Agent, Bash, BashOutput, Edit, Glob, Grep, KillShell, NotebookEdit, Read, Skill, Task, TodoWrite, WebFetch, WebSearch, Write`,
+		}},
+		{m{"provider": "codex", "tools": []string{"Read(/data/**)"}}, []string{"tools.0: provider codex takes no paths and patterns with a tool; write Read"}},
+		{m{"provider": "claude", "tools": []string{"Read(/data/**)", "Bash(git *)", "mcp__x__y", "Glob"}}, nil},
+		// What the schema fills in asks for nothing.
+		{m{"provider": "anthropic", "model": "x", "home": "own", "exitGrace": "10s", "onDenial": "warn", "onModelSwitch": "warn", "api": "chat"}, nil},
+		// The simulated agent stands for any provider; a provider that is not known yet for none.
+		{m{"provider": "sim", "sim": m{"answers": "a"}, "temperature": 1, "tools": []string{"Raed"}, "maxTurns": 2}, nil},
+		{m{"provider": "${nodes.a.out.p}", "temperature": 1}, nil},
+		// What holds for one provider only is asked of no other, and has its own path.
+		{m{"provider": "codex", "byProvider": m{"claude": m{"temperature": 1, "maxTurns": 3}}}, nil},
+		{m{"provider": "claude", "byProvider": m{"claude": m{"temperature": 1, "tools": []string{"Reed"}}}}, []string{
+			"byProvider.claude.temperature: provider claude cannot set a temperature; providers that can: gemini, anthropic, openai",
+			`byProvider.claude.tools.0: provider claude has no tool "Reed"; did you mean "Read"?`,
+		}},
+	} {
+		var got []string
+		for _, p := range described(t, tt.with).Problems {
+			got = append(got, p.Path+": "+p.Text)
+		}
+		if !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("%v:\n%s\nwant\n%s", tt.with, strings.Join(got, "\n"), strings.Join(tt.want, "\n"))
+		}
+	}
+}
+
+// A provider that becomes known only when the node runs is held to the table then.
+func TestUnableAtRun(t *testing.T) {
+	s, err := read(json.RawMessage(`{"provider": "codex", "temperature": 1}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := providerOf(s); err == nil || !strings.Contains(err.Error(), "temperature: provider codex cannot") {
+		t.Errorf("%v", err)
+	}
+}
+
+// Every setting of #Agent is in the table, or is one that every provider honours.
+func TestTableIsWhole(t *testing.T) {
+	known := map[string]bool{}
+	for _, name := range strings.Fields("provider model prompt accept answer to flatRate secrets maxOutputMB command sim byProvider") {
+		known[name] = true
+	}
+	for _, c := range Capabilities() {
+		for _, name := range c.Settings {
+			known[name] = true
+		}
+		for name := range c.How {
+			if !slices.Contains(ProviderNames(), name) {
+				t.Errorf("row %s: no provider %s", c.Name, name)
+			}
+		}
+		if len(c.Settings) > 0 && c.cannot == "" {
+			t.Errorf("row %s says nothing to those who cannot", c.Name)
+		}
+	}
+	typ := reflect.TypeFor[settings]()
+	for i := range typ.NumField() {
+		if name := typ.Field(i).Tag.Get("json"); name != "" && !known[name] {
+			t.Errorf("setting %s is not in the table of providers", name)
+		}
+	}
+}
+
+// T1, T2: the plan says which tools reach beyond the attempt's folder.
+func TestUnconfined(t *testing.T) {
+	for _, tt := range []struct {
+		with m
+		want string
+	}{
+		{m{"provider": "claude", "tools": []string{"Read", "Write(./out/**)", "Read(/data/**)", "Bash"}}, "tool Read(/data/**) reaches beyond the attempt's folder; tool Bash reaches beyond the attempt's folder"},
+		{m{"provider": "codex", "tools": []string{"Read", "Bash", "WebSearch"}}, "tool WebSearch reaches beyond the attempt's folder"},
+		{m{"provider": "gemini", "tools": []string{"Read", "Glob"}}, ""},
+		{m{"provider": "command", "argv": []string{"x"}}, "provider command: what its program reads and writes is confined by wrapper alone"},
+	} {
+		if got := strings.Join(described(t, tt.with).Notes, "; "); got != tt.want {
+			t.Errorf("%v: %q, want %q", tt.with, got, tt.want)
+		}
+	}
+}
+
+// Q5: after failures of a service the next model is asked; after other failures the same.
+func TestFallBack(t *testing.T) {
+	for _, tt := range []struct {
+		failed map[string]int
+		want   string
+	}{
+		{nil, "a"}, {map[string]int{"bad_answer": 2}, "a"}, {map[string]int{"transient": 1, "bad_answer": 1}, "b"},
+		{map[string]int{"transient": 2}, "c"}, {map[string]int{"transient": 3}, "a"},
+	} {
+		s := &settings{Model: "a", FallbackModels: []string{"b", "c"}}
+		s.fallBack(&nodes.Task{FailedWith: tt.failed})
+		if s.Model != tt.want {
+			t.Errorf("%v: %s, want %s", tt.failed, s.Model, tt.want)
+		}
+	}
+}
+
+// PROVIDERS.md shows the table as it is.
+func TestProvidersPage(t *testing.T) {
+	page, err := os.ReadFile("PROVIDERS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const begin = "<!-- the table of providers.go; renew with -update -->\n"
+	head, _, found := strings.Cut(string(page), begin)
+	if !found {
+		t.Fatalf("PROVIDERS.md lacks %q", begin)
+	}
+	var b strings.Builder
+	b.WriteString(head + begin)
+	for _, c := range Capabilities() {
+		fmt.Fprintf(&b, "\n### %s%s\n\n", c.Name, strings.TrimSuffix(" (`"+strings.Join(c.Settings, "`, `")+"`)", " (``)"))
+		for _, name := range ProviderNames() {
+			fmt.Fprintf(&b, "- %s: %s\n", name, orElse(c.How[name], "cannot"))
+		}
+	}
+	b.WriteString("\n### Tools by name\n\n")
+	for _, name := range ProviderNames() {
+		if list := ToolNames(name); len(list) > 0 {
+			fmt.Fprintf(&b, "- %s: %s\n", name, strings.Join(list, ", "))
+		}
+	}
+	if *update {
+		if err := os.WriteFile("PROVIDERS.md", []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if b.String() != string(page) {
+		t.Error("PROVIDERS.md is not the table of providers.go; renew it with -update")
+	}
+}
