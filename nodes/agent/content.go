@@ -102,9 +102,7 @@ var cacheTimes = map[string][]string{"anthropic": {"5m", "1h", "off"}, "openai":
 func (d *describer) cache(s *settings) {
 	times := cacheTimes[s.Provider]
 	switch {
-	case s.Cache == "" || slices.Contains(times, s.Cache):
-	case len(times) == 0:
-		d.problem("cache", "provider %s takes no such setting; what it keeps, and how long, is its own affair", s.Provider)
+	case s.Cache == "" || len(times) == 0 || slices.Contains(times, s.Cache):
 	default:
 		d.problem("cache", "provider %s keeps nothing for %s; want one of %s", s.Provider, s.Cache, strings.Join(times, ", "))
 	}

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"image"
 	"image/png"
 	"math/rand"
@@ -180,7 +181,7 @@ func TestCacheTimes(t *testing.T) {
 	for _, tt := range []struct{ provider, cache, want string }{
 		{"anthropic", "5m", ""}, {"anthropic", "1h", ""}, {"openai", "30m", ""}, {"openai", "off", ""},
 		{"anthropic", "30m", "provider anthropic keeps nothing for 30m; want one of 5m, 1h, off"},
-		{"claude", "5m", "provider claude takes no such setting; what it keeps, and how long, is its own affair"},
+		{"claude", "5m", "provider claude cannot be told what to keep; providers that can: anthropic, openai"},
 	} {
 		with, _ := json.Marshal(m{"provider": tt.provider, "model": "a", "cache": tt.cache, "prompt": m{"text": "x"}})
 		tr, err := Kind{}.Describe(with)
@@ -191,5 +192,21 @@ func TestCacheTimes(t *testing.T) {
 		if err != nil || got != tt.want {
 			t.Errorf("%s %s: %q %v", tt.provider, tt.cache, got, err)
 		}
+	}
+}
+
+// T3: who writes no files gives its report as the answer, before the block of a shaped one; nothing is missed.
+func TestReportOfService(t *testing.T) {
+	answer := sse(`{"choices":[{"index":0,"delta":{"content":"# Report\\n\\nGood.\\n\\n`+"```json\\n{\\\"score\\\": 3}\\n```"+`"}}]}`,
+		`{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`, `[DONE]`)
+	s, res, _, err := askAPI(t, m{
+		"provider": "openai", "model": "model-b", "report": "report.md", "accept": []m{{"extract": m{"text": m{"to": "out.md"}}}},
+		"answer": m{"schema": m{"type": "object", "properties": m{"score": m{"type": "number"}}, "required": []string{"score"}}},
+	}, answer)
+	if err != nil || len(res.Warnings) > 0 || fmt.Sprint(res.Values["score"]) != "3" || res.Writes["out.md"] == "" {
+		t.Errorf("%v %+v", err, res)
+	}
+	if body := string(s.Requests()[0].Body); !strings.Contains(body, "json") || strings.Contains(body, "response_format") {
+		t.Errorf("the block was not asked for: %s", body)
 	}
 }

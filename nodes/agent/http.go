@@ -138,6 +138,7 @@ func (a httpAPI) request(q *question) (*httpc.Request, error) {
 		return nil, err
 	}
 	body := a.body(q, c)
+	q.set.reason(body)
 	for name, value := range q.set.Params {
 		if body[name] = value; strings.TrimSpace(string(value)) == "null" {
 			delete(body, name)

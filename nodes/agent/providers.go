@@ -72,7 +72,7 @@ func Capabilities() []Capability {
 			"command": "whatever the program does; only wrapper confines it", "anthropic": "none", "openai": "none",
 		}},
 		{Name: "given files", Settings: []string{"give"}, cannot: "be given files", How: all(
-			"in the attempt's folder", "in the request: pictures, PDF and texts, each behind its name")},
+			"in the attempt's folder", "in the request: pictures and texts, each behind its name")},
 		{Name: "report file", Settings: []string{"report"}, cannot: "write a report", How: all(
 			"the file, else the answer", "the answer")},
 		{Name: "effort", Settings: []string{"effort"}, cannot: "set the effort", How: map[string]string{
@@ -91,8 +91,8 @@ func Capabilities() []Capability {
 			"sim": "fenced block", "claude": "--json-schema", "codex": "--output-schema", "gemini": "fenced block", "command": "fenced block",
 			"anthropic": "output_config.format", "openai": "response_format, text.format",
 		}},
-		{Name: "cache marks", How: map[string]string{
-			"claude": "up to the end of the system text", "anthropic": "at the borders of the prompt", "openai": "none needed: equal beginnings are kept",
+		{Name: "cache", Settings: []string{"cache"}, cannot: "be told what to keep", How: map[string]string{
+			"sim": simTakes, "anthropic": "marks at the borders of the prompt: 5m, 1h, off", "openai": "equal beginnings are kept; marks on request: 30m, off",
 		}},
 		{Name: "images", How: map[string]string{
 			"claude": "through Read", "codex": "through its tools", "gemini": "through Read", "anthropic": "through give", "openai": "through give",
@@ -280,16 +280,38 @@ func (s *settings) neutral() string {
 	return neutralSystem
 }
 
-// thinking reads the field: how many tokens, 0 for off; not set where the provider decides.
+// thinking reads the field: how many tokens, 0 for off; not set where the model decides.
 func (s *settings) thinking() (tokens int64, set bool) {
-	if s.Thinking == nil {
-		return 0, false
+	if string(s.Thinking) == `"off"` {
+		return 0, true
 	}
-	var word string
-	if json.Unmarshal(s.Thinking, &word) == nil {
-		return 0, word == "off"
+	return tokens, s.Thinking != nil && json.Unmarshal(s.Thinking, &tokens) == nil
+}
+
+// reason puts effort and thinking into the body of a request.
+func (s *settings) reason(body map[string]any) {
+	switch {
+	case s.Effort == "":
+	case s.Provider == "anthropic":
+		config, _ := body["output_config"].(map[string]any)
+		if config == nil {
+			config = map[string]any{}
+		}
+		config["effort"], body["output_config"] = s.Effort, config
+	case s.API == "responses":
+		body["reasoning"] = map[string]any{"effort": s.Effort}
+	default:
+		body["reasoning_effort"] = s.Effort
 	}
-	return tokens, json.Unmarshal(s.Thinking, &tokens) == nil
+	switch n, set := s.thinking(); {
+	case s.Thinking == nil:
+	case !set:
+		body["thinking"] = map[string]any{"type": "adaptive"}
+	case n == 0:
+		body["thinking"] = map[string]any{"type": "disabled"}
+	default:
+		body["thinking"] = map[string]any{"type": "enabled", "budget_tokens": n}
+	}
 }
 
 // fallBack takes the next model after each failure of a service that was overloaded or out of reach, and the first again

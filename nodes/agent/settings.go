@@ -133,6 +133,9 @@ func read(with json.RawMessage) (*settings, error) {
 		s.Command.Prompt = orElse(s.Command.Prompt, "stdin")
 		s.Command.Parse = orElse(s.Command.Parse, "text")
 	}
+	if slices.Contains(services, s.Provider) {
+		s.Report = "" // who writes no files gives the report as the answer
+	}
 	if s.Provider == "anthropic" && s.MaxOutputTokens == 0 {
 		s.MaxOutputTokens = messagesMost
 	}
