@@ -197,13 +197,13 @@ func TestCacheTimes(t *testing.T) {
 
 // T3: who writes no files gives its report as the answer, before the block of a shaped one; nothing is missed.
 func TestReportOfService(t *testing.T) {
-	answer := sse(`{"choices":[{"index":0,"delta":{"content":"# Report\\n\\nGood.\\n\\n`+"```json\\n{\\\"score\\\": 3}\\n```"+`"}}]}`,
+	answer := sse(`{"choices":[{"index":0,"delta":{"content":"# Report\n\nGood.\n\n`+"```json\\n{\\\"score\\\": 3}\\n```"+`"}}]}`,
 		`{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`, `[DONE]`)
 	s, res, _, err := askAPI(t, m{
 		"provider": "openai", "model": "model-b", "report": "report.md", "accept": []m{{"extract": m{"text": m{"to": "out.md"}}}},
 		"answer": m{"schema": m{"type": "object", "properties": m{"score": m{"type": "number"}}, "required": []string{"score"}}},
 	}, answer)
-	if err != nil || len(res.Warnings) > 0 || fmt.Sprint(res.Values["score"]) != "3" || res.Writes["out.md"] == "" {
+	if err != nil || strings.Contains(fmt.Sprint(res.Warnings), "did not write") || fmt.Sprint(res.Values["score"]) != "3" || res.Writes["out.md"] == "" {
 		t.Errorf("%v %+v", err, res)
 	}
 	if body := string(s.Requests()[0].Body); !strings.Contains(body, "json") || strings.Contains(body, "response_format") {
