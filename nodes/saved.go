@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"unicode/utf8"
 )
 
 // SavedName is the file in a node's folder that a kind keeps its finished result in when buying
@@ -16,16 +17,39 @@ const SavedName = "result.json"
 
 // A saved is a Result that survives its process. Files holds the staged artifacts.
 type saved struct {
-	Node       string            `json:"node"`
-	Generation int               `json:"generation"`
-	Attempt    int               `json:"attempt"`
-	Result     *Result           `json:"result"`
-	Files      map[string][]byte `json:"files,omitempty"`
+	Node       string             `json:"node"`
+	Generation int                `json:"generation"`
+	Attempt    int                `json:"attempt"`
+	Result     *Result            `json:"result"`
+	Files      map[string]content `json:"files,omitempty"`
+}
+
+// A content is written as text where it is one, so that secrets in it are masked like elsewhere and it loads all the same.
+type content []byte
+
+func (c content) MarshalJSON() ([]byte, error) {
+	if utf8.Valid(c) {
+		return json.Marshal(string(c))
+	}
+	return json.Marshal([][]byte{c})
+}
+
+func (c *content) UnmarshalJSON(raw []byte) error {
+	if raw[0] == '[' {
+		var coded [1][]byte
+		err := json.Unmarshal(raw, &coded)
+		*c = coded[0]
+		return err
+	}
+	var text string
+	err := json.Unmarshal(raw, &text)
+	*c = content(text)
+	return err
 }
 
 // SaveResult writes a finished result with its staged artifacts. A cut file does not load.
 func SaveResult(w io.Writer, t *Task, r *Result) error {
-	s := saved{Node: t.Node, Generation: t.Generation, Attempt: t.Attempt, Result: r, Files: map[string][]byte{}}
+	s := saved{Node: t.Node, Generation: t.Generation, Attempt: t.Attempt, Result: r, Files: map[string]content{}}
 	root, err := os.OpenRoot(t.Out)
 	if err != nil {
 		return err

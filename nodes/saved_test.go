@@ -8,6 +8,26 @@ import (
 	"testing"
 )
 
+// Artifacts of a saved result are text where they can be: what is masked in them then loads all the same (W-11).
+func TestSavedTextIsText(t *testing.T) {
+	task := &Task{Node: "a", Generation: 1, Attempt: 1, Out: t.TempDir()}
+	if err := os.WriteFile(filepath.Join(task.Out, "page"), []byte("a \"key\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if err := SaveResult(&file, task, &Result{Writes: map[string]string{"page": "page"}}); err != nil {
+		t.Fatal(err)
+	}
+	masked := bytes.Replace(file.Bytes(), []byte("key"), []byte("[secret]"), 1)
+	out := t.TempDir()
+	if _, err := LoadResult(bytes.NewReader(masked), "a", 1, 1, out); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(filepath.Join(out, "page")); err != nil || string(b) != "a \"[secret]\"\n" {
+		t.Errorf("page %q %v", b, err)
+	}
+}
+
 func TestSavedResult(t *testing.T) {
 	task := &Task{Node: "a/b", Generation: 2, Attempt: 3, Out: t.TempDir()}
 	if err := os.MkdirAll(filepath.Join(task.Out, "d"), 0o700); err != nil {

@@ -276,7 +276,7 @@ func (c *cleaner) clean(b []byte) int {
 			written, start = end, -1
 		}
 		if to > 0 && start < 0 {
-			start = from
+			start = max(written, whole(b, from))
 		}
 		end = max(end, to)
 	}
@@ -287,7 +287,7 @@ func (c *cleaner) clean(b []byte) int {
 		}
 		take(p, e)
 		if more {
-			if start >= 0 {
+			if p = max(written, whole(b, p)); start >= 0 {
 				p = start
 			}
 			c.rest(b[written:p])
@@ -297,6 +297,15 @@ func (c *cleaner) clean(b []byte) int {
 	take(len(b), 0)
 	c.rest(b[written:])
 	return len(b)
+}
+
+// whole is where the character begins that b[p] belongs to, when that is an escaped one: what is left must not be half of it.
+func whole(b []byte, p int) int {
+	n := 0
+	for n < p && b[p-1-n] == '\\' {
+		n++
+	}
+	return p - n%2
 }
 
 // next is the next place to look at. A message is short and looked at whole.

@@ -245,6 +245,29 @@ func TestJSON(t *testing.T) {
 	}
 }
 
+// What is masked in a file that holds JSON stays JSON: no half of an escaped character is left before a secret (W-11).
+func TestEscapesStayWhole(t *testing.T) {
+	var m Mask
+	m.Add("nbcd-1")
+	m.Add(`wxy\`)
+	for in, want := range map[string]string{
+		`"a\nbcd-1"`: `"a[secret]"`, `"a\\nbcd-1"`: `"a\\[secret]"`, `"awxy\\\n"`: `"a[secret]\n"`, `nbcd-1\nbcd-1`: Shown + Shown,
+	} {
+		for cut := range len(in) {
+			var out closing
+			w := m.Writer(&out)
+			for _, part := range []string{in[:cut], in[cut:]} {
+				if _, err := w.Write([]byte(part)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := w.Close(); err != nil || out.String() != want {
+				t.Errorf("%s, cut at %d: %v, %s, want %s", in, cut, err, out.String(), want)
+			}
+		}
+	}
+}
+
 // A file is rewritten only when it holds a secret, and keeps its mode.
 func TestFile(t *testing.T) {
 	var m Mask

@@ -85,7 +85,7 @@ func (p *program) recall(q *question) (*reply, error) {
 	if err := q.knowSecrets(); err != nil {
 		return nil, err
 	}
-	credential.MaskEnv(q.task, proc.Environ(slices.Concat(p.pass, q.set.Pass), p.env))
+	credential.MaskEnv(q.task, os.Environ()) // it was handed on from there
 	res, err := proc.Reopen(q.task.Spool)
 	if err != nil {
 		return nil, err

@@ -61,8 +61,8 @@ func (r *Result) LastWords() string {
 		most int
 	}{{"stderr", r.Stderr, 1200}, {"stdout", r.Stdout, 600}} {
 		text := strings.TrimSpace(Printable(string(s.c.Tail(s.most))))
-		if len(text) > s.most {
-			text = "..." + strings.ToValidUTF8(text[len(text)-s.most:], "")
+		if int64(s.most) < s.c.Size() || len(text) > s.most {
+			text = "..." + strings.ToValidUTF8(text[max(0, len(text)-s.most):], "")
 		}
 		if text != "" {
 			fmt.Fprintf(&b, "%s: %s\n", s.name, text)
