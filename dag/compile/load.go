@@ -117,99 +117,64 @@ func (s *Schema) check(p *tree.Value, src *Source) (*tree.Value, error) {
 // pick finds the pipeline in a document: its field pipeline, the one of that name below it, or
 // the document itself.
 func (s *Schema) pick(doc *tree.Value, want string) (p *tree.Value, name string, err error) {
-	bad := func(pos tree.Pos, path, text string) error {
-		return tree.Diagnostics{{Pos: pos, Path: path, Text: text}}
+	bad := func(pos tree.Pos, path, text string) (*tree.Value, string, error) {
+		return nil, "", tree.Diagnostics{{Pos: pos, Path: path, Text: text}}
 	}
 	if doc.Kind != tree.Map {
-		return nil, "", bad(doc.Pos, "", "want a map that holds a pipeline, got "+rules.Show(doc))
+		return bad(doc.Pos, "", "want a map that holds a pipeline, got "+rules.Show(doc))
 	}
 	p = doc.Get("pipeline")
-	if p == nil {
-		if len(doc.Fields) == 0 {
-			return nil, "", bad(doc.Pos, "", "no pipeline is declared here; write pipeline: {name: ..., nodes: ...}")
+	switch {
+	case p == nil && len(doc.Fields) == 0:
+		return bad(doc.Pos, "", "no pipeline is declared here; write pipeline: {name: ..., nodes: ...}")
+	case p == nil:
+		p = doc
+	default:
+		var ds tree.Diagnostics
+		for _, f := range doc.Fields {
+			if f.Name != "pipeline" && !strings.HasPrefix(f.Name, "x-") {
+				ds = append(ds, tree.Diagnostic{Pos: f.Pos, Path: tree.Join("", f.Name),
+					Text: "unknown field beside pipeline; names that start with x- are free"})
+			}
 		}
-		if err := s.wrongName(shapeOf(doc), want, doc.Pos); err != nil {
-			return nil, "", err
+		if len(ds) > 0 {
+			return nil, "", ds
 		}
-		return doc, "", nil
-	}
-	var ds tree.Diagnostics
-	for _, f := range doc.Fields {
-		if f.Name != "pipeline" && !strings.HasPrefix(f.Name, "x-") {
-			ds = append(ds, tree.Diagnostic{Pos: f.Pos, Path: tree.Join("", f.Name),
-				Text: "unknown field beside pipeline; names that start with x- are free"})
+		if s.several(p) {
+			name, text := choose(p, want)
+			if text != "" {
+				return bad(p.Pos, "pipeline", text)
+			}
+			return p.Get(name), name, nil
 		}
 	}
-	if len(ds) > 0 {
-		return nil, "", ds
+	if only := str(p.Get("name")); want != "" && want != only {
+		return bad(p.Pos, "", fmt.Sprintf("no pipeline %q here; there is one, named %q", want, only))
 	}
-	shape := shapeOf(p)
-	if !s.several(shape) {
-		if err := s.wrongName(shape, want, p.Pos); err != nil {
-			return nil, "", err
-		}
-		return p, "", nil
-	}
-	name, text := choose(shape, want)
-	if text != "" {
-		return nil, "", bad(p.Pos, "pipeline", text)
-	}
-	return p.Get(name), name, nil
+	return p, "", nil
 }
-
-// A shape is what tells one pipeline from several named ones.
-type shape struct {
-	isMap  bool
-	name   string // a scalar field name, if any
-	fields []shapeField
-}
-
-type shapeField struct {
-	name  string
-	isMap bool
-	named bool // has a scalar field name itself
-	node  bool // has a scalar field kind: a node, not a pipeline
-}
-
-func shapeOf(v *tree.Value) shape {
-	sh := shape{isMap: v.Kind == tree.Map}
-	for _, f := range v.Fields {
-		sh.fields = append(sh.fields, shapeField{f.Name, f.Value.Kind == tree.Map, isText(f.Value.Get("name")), isText(f.Value.Get("kind"))})
-		if f.Name == "name" && f.Value.Kind == tree.String {
-			sh.name = f.Value.Str
-		}
-	}
-	return sh
-}
-
-func isText(v *tree.Value) bool { return v != nil && v.Kind == tree.String }
 
 // several says whether a map holds several named pipelines and not the fields of one.
-func (s *Schema) several(sh shape) bool {
-	if !sh.isMap || sh.name != "" || len(sh.fields) == 0 {
+func (s *Schema) several(v *tree.Value) bool {
+	if v.Kind != tree.Map || str(v.Get("name")) != "" || len(v.Fields) == 0 {
 		return false
 	}
-	for _, f := range sh.fields {
-		if !f.isMap || f.node || s.rules["Pipeline"].Field(f.name) != nil && !f.named {
+	for _, f := range v.Fields {
+		isNode, isNamed := isText(f.Value.Get("kind")), isText(f.Value.Get("name"))
+		if f.Value.Kind != tree.Map || isNode || s.rules["Pipeline"].Field(f.Name) != nil && !isNamed {
 			return false
 		}
 	}
 	return true
 }
 
-// wrongName refuses a single pipeline when another is asked for by name.
-func (s *Schema) wrongName(sh shape, want string, pos tree.Pos) error {
-	if want == "" || want == sh.name {
-		return nil
-	}
-	return tree.Diagnostics{{Pos: pos, Text: fmt.Sprintf("no pipeline %q here; there is one, named %q", want, sh.name)}}
-}
+func isText(v *tree.Value) bool { return v != nil && v.Kind == tree.String }
 
 // choose returns the name of the pipeline to take, or why none can be taken.
-func choose(sh shape, want string) (name, mistake string) {
+func choose(v *tree.Value, want string) (name, mistake string) {
 	var names []string
-	for _, f := range sh.fields {
-		names = append(names, f.name)
+	for _, f := range v.Fields {
+		names = append(names, f.Name)
 	}
 	switch {
 	case want == "" && len(names) == 1:
@@ -219,11 +184,10 @@ func choose(sh shape, want string) (name, mistake string) {
 	case slices.Contains(names, want):
 		return want, ""
 	}
-	mistake = fmt.Sprintf("no pipeline %q", want)
-	if near := rules.Nearest(want, names); near != "" {
-		return "", fmt.Sprintf("%s; did you mean %q?", mistake, near)
+	if near := near(want, names); near != "" {
+		return "", fmt.Sprintf("no pipeline %q%s", want, near)
 	}
-	return "", mistake + "; there are " + strings.Join(names, ", ")
+	return "", fmt.Sprintf("no pipeline %q; there are %s", want, strings.Join(names, ", "))
 }
 
 // mostTold is how many mistakes a person is shown: a generated specification may hold one of them

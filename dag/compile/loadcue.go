@@ -131,44 +131,45 @@ func covered(path string, ds tree.Diagnostics) bool {
 // pickCUE finds the pipeline as pick does in a document. Only the chosen pipeline need be
 // concrete; the file may hold anything beside it.
 func (s *Schema) pickCUE(root cue.Value, index *syntaxIndex, want string) (p cue.Value, labels []string, name string, err error) {
-	top := root.LookupPath(cue.ParsePath("pipeline"))
-	if !top.Exists() && slices.Contains(index.children[""], "pipeline") {
+	if !root.LookupPath(cue.ParsePath("pipeline")).Exists() && slices.Contains(index.children[""], "pipeline") {
 		return root, []string{"pipeline"}, "", nil // root is an error that hides its fields
 	}
-	if !top.Exists() {
-		sh := cueShape(root)
-		if len(sh.fields) == 0 && root.Err() == nil {
-			return p, nil, "", tree.Diagnostics{{Pos: index.nearest(nil), Text: "no pipeline is declared here; write pipeline: spec.#Pipeline & {...}"}}
-		}
-		return root, nil, "", s.wrongName(sh, want, index.nearest(nil))
+	doc := shallow(root, 3)
+	doc.Pos = index.nearest(nil)
+	if top := doc.Get("pipeline"); top != nil {
+		doc = &tree.Value{Kind: tree.Map, Fields: []tree.Field{{Name: "pipeline", Value: top}}} // what is beside it is the file's own
+		labels, top.Pos = []string{"pipeline"}, index.nearest([]string{"pipeline"})
+	} else if root.Err() != nil {
+		return root, nil, "", nil
 	}
-	labels = []string{"pipeline"}
-	sh := cueShape(top)
-	if !s.several(sh) {
-		return top, labels, "", s.wrongName(sh, want, index.nearest(labels))
+	if _, name, err = s.pick(doc, want); err != nil {
+		return p, nil, "", err
 	}
-	name, text := choose(sh, want)
-	if text != "" {
-		return p, nil, "", tree.Diagnostics{{Pos: index.nearest(labels), Path: "pipeline", Text: text}}
+	if name != "" {
+		labels = append(labels, name)
 	}
-	return top.LookupPath(cue.MakePath(cue.Str(name))), append(labels, name), name, nil
+	for _, l := range labels {
+		root = root.LookupPath(cue.MakePath(cue.Str(l)))
+	}
+	return root, labels, name, nil
 }
 
-func cueShape(v cue.Value) shape {
-	sh := shape{isMap: v.IncompleteKind() == cue.StructKind}
-	it, err := v.Fields()
-	if err != nil {
-		return sh
+// shallow is as much of a value, a few levels deep, as tells pipelines apart: maps and texts.
+func shallow(v cue.Value, levels int) *tree.Value {
+	out := &tree.Value{}
+	switch {
+	case v.IncompleteKind() == cue.StructKind:
+		out.Kind = tree.Map
+	case v.IncompleteKind() == cue.StringKind:
+		out.Kind = tree.String
+		out.Str, _ = v.String()
+		return out
 	}
-	for it.Next() {
-		x := it.Value()
-		_, noName := x.LookupPath(cue.ParsePath("name")).String()
-		_, noKind := x.LookupPath(cue.ParsePath("kind")).String()
-		f := shapeField{it.Selector().Unquoted(), x.IncompleteKind() == cue.StructKind, noName == nil, noKind == nil}
-		sh.fields = append(sh.fields, f)
-		if f.name == "name" {
-			sh.name, _ = x.String()
+	it, err := v.Fields()
+	for levels > 0 && err == nil && it.Next() {
+		if it.Selector().IsString() {
+			out.Fields = append(out.Fields, tree.Field{Name: it.Selector().Unquoted(), Value: shallow(it.Value(), levels-1)})
 		}
 	}
-	return sh
+	return out
 }

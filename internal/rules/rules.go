@@ -1,14 +1,13 @@
 // Package rules checks data against rules that are data themselves: types, bounds, patterns,
 // fields, defaults. Every mistake becomes one line with its place and the nearest valid name.
 //
-// It knows neither CUE nor any specification language, and no kind of node: rules are compiled
-// elsewhere and travel in plans as JSON.
+// It knows neither CUE nor any specification language, and no kind of node: rules are compiled elsewhere.
 package rules
 
 import "dagrun.dev/internal/tree"
 
 // A Rule says which values are valid. The zero Rule accepts everything. A Rule is immutable
-// once in use and may be read from any goroutine; it encodes as JSON and back without loss.
+// once in use and may be read from any goroutine.
 //
 // A value must satisfy every part of its rule. A part about another type than the value's says
 // nothing: Match constrains strings only, Fields maps only; Types says which types may be.

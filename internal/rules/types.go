@@ -1,8 +1,6 @@
 package rules
 
 import (
-	"encoding/json"
-	"fmt"
 	"strings"
 
 	"dagrun.dev/internal/tree"
@@ -51,36 +49,4 @@ func (t Types) String() string {
 		return "any value"
 	}
 	return strings.Join(t.Names(), " or ")
-}
-
-// MarshalJSON prints the names.
-func (t Types) MarshalJSON() ([]byte, error) { return json.Marshal(t.Names()) }
-
-// UnmarshalJSON reads what MarshalJSON prints; a single name may stand without the list.
-func (t *Types) UnmarshalJSON(b []byte) error {
-	var names []string
-	if len(b) > 0 && b[0] == '"' {
-		names = []string{""}
-		if err := json.Unmarshal(b, &names[0]); err != nil {
-			return err
-		}
-	} else if err := json.Unmarshal(b, &names); err != nil {
-		return err
-	}
-	*t = 0
-next:
-	for _, n := range names {
-		if n == "number" {
-			*t |= Number
-			continue
-		}
-		for k, name := range typeNames {
-			if n == name {
-				*t |= 1 << k
-				continue next
-			}
-		}
-		return fmt.Errorf("unknown type %q; want null, bool, int, float, number, string, list or map", n)
-	}
-	return nil
 }
