@@ -13,7 +13,7 @@ type axis struct {
 	name  string
 	path  string
 	pos   tree.Pos
-	in    *expr.Mold
+	in    *expr.Template
 	key   *expr.Program    // nil: the item's own
 	fixed bool             // the items are the same whatever the axes before
 	items []map[string]any // then, once computed
@@ -22,7 +22,7 @@ type axis struct {
 
 func (x *expansion) compileAxis(lang *expr.Lang, a *tree.Value, path string) *expr.Lang {
 	ax := &axis{name: str(a.Get("as")), path: path, pos: a.Get("in").Pos}
-	ax.in = x.b.mold(lang, a.Get("in"), path+".in", false, expr.Decls{})
+	ax.in = x.b.template(lang, a.Get("in"), path+".in", false, expr.Decls{})
 	ax.fixed = ax.in != nil && ax.in.Fixed()
 	lang = x.bind(lang, ax.name, a.Get("as").Pos, path+".as")
 	if lang == nil {
@@ -79,7 +79,7 @@ func (x *expansion) items(a *axis) []map[string]any {
 	if a.items != nil {
 		return a.items
 	}
-	v, err := a.in.Cast(x.vars, nil, false)
+	v, err := a.in.Fill(x.vars, nil, false)
 	if err != nil {
 		x.stop(a.pos, a.path+".in", err)
 		return nil

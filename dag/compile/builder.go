@@ -129,9 +129,9 @@ func (b *builder) problems(pos tree.Pos, path, src string, list []expr.Problem) 
 	}
 }
 
-// mold compiles a template, or returns nil where it has mistakes.
-func (b *builder) mold(lang *expr.Lang, v *tree.Value, path string, late bool, d expr.Decls) *expr.Mold {
-	m, mistakes := lang.NewMold(v, path, late, d)
+// template compiles one, or returns nil where it has mistakes.
+func (b *builder) template(lang *expr.Lang, v *tree.Value, path string, late bool, d expr.Decls) *expr.Template {
+	m, mistakes := lang.Template(v, path, late, d)
 	if !b.ok(mistakes) {
 		return nil
 	}

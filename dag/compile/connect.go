@@ -19,11 +19,10 @@ type reading struct {
 	want     string // type of the result
 	run      bool   // facts of the run may be read
 	e        *expr.Expr
-	value    string      // name of the output it computes, for routes
-	template *tree.Value // instead of src: a value whose strings hold ${...}
-	lang     *expr.Lang  // of the template
-	rule     *rules.Rule // of the template's value
-	nodes    []string    // ids that are read
+	value    string         // name of the output it computes, for routes
+	template *expr.Template // instead of src: a value whose strings hold ${...}
+	rule     *rules.Rule    // of the template's value
+	nodes    []string       // ids that are read
 }
 
 // names checks that every id that a node names is there. Those that are not are taken out of its needs.
@@ -256,26 +255,26 @@ func (b *builder) need(d, on *draft) {
 // readings parses the expressions of a node.
 func (b *builder) readings(d *draft) {
 	if v := d.tree.Get("when"); v != nil {
-		b.read(d, reading{pos: v.Pos, path: d.path + ".when", src: d.node.When, want: "bool", run: true})
+		b.read(d, b.lang, reading{pos: v.Pos, path: d.path + ".when", src: d.node.When, want: "bool", run: true})
 	}
 	control := !b.isKind(d.node.Kind)
 	if d.node.Dynamic || d.node.Kind == "route" {
-		b.readTemplate(d, reading{path: d.path + ".with", template: d.with, rule: b.s.withRule(d.node.Kind), run: control, lang: b.lang})
+		b.readTemplate(d, b.lang, d.with, reading{path: d.path + ".with", rule: b.s.withRule(d.node.Kind), run: control})
 	}
 	if d.node.Kind == "route" {
 		b.readRoute(d)
 	}
 	if f := d.tree.Get("foreach"); f != nil && d.node.Foreach != nil {
 		in := f.Get("in")
-		b.read(d, reading{pos: in.Pos, path: d.path + ".foreach.in", src: d.node.Foreach.In, want: "list"})
+		b.read(d, b.lang, reading{pos: in.Pos, path: d.path + ".foreach.in", src: d.node.Foreach.In, want: "list"})
 		lang, err := b.lang.With(d.node.Foreach.Var)
 		if err != nil {
 			b.fail(f.Pos, d.path+".foreach", "%v", err)
 			return
 		}
 		key := f.Get("key")
-		b.read(d, reading{pos: key.Pos, path: d.path + ".foreach.key", src: d.node.Foreach.Key, lang: lang})
-		b.readTemplate(d, reading{path: d.path + ".foreach.node", template: f.Get("node"), rule: b.templateRule(f.Get("node")), lang: lang})
+		b.read(d, lang, reading{pos: key.Pos, path: d.path + ".foreach.key", src: d.node.Foreach.Key})
+		b.readTemplate(d, lang, f.Get("node"), reading{path: d.path + ".foreach.node", rule: b.templateRule(f.Get("node"))})
 	}
 }
 
@@ -292,18 +291,15 @@ func (b *builder) isKind(name string) bool {
 func (b *builder) readRoute(d *draft) {
 	for i, r := range d.with.Get("rules").Items {
 		w := r.Get("when")
-		b.read(d, reading{pos: w.Pos, path: tree.At(d.path+".with.rules", i) + ".when", src: w.Str, want: "bool", run: true})
+		b.read(d, b.lang, reading{pos: w.Pos, path: tree.At(d.path+".with.rules", i) + ".when", src: w.Str, want: "bool", run: true})
 	}
 	for _, f := range sortedMap(d.with.Get("values")) {
-		b.read(d, reading{pos: f.Value.Pos, path: tree.Join(d.path+".with.values", f.Name), src: f.Value.Str, run: true, value: f.Name})
+		b.read(d, b.lang, reading{pos: f.Value.Pos, path: tree.Join(d.path+".with.values", f.Name), src: f.Value.Str, run: true, value: f.Name})
 	}
 }
 
-func (b *builder) read(d *draft, r reading) {
-	if r.lang == nil {
-		r.lang = b.lang
-	}
-	e, problems := r.lang.Parse(r.src)
+func (b *builder) read(d *draft, lang *expr.Lang, r reading) {
+	e, problems := lang.Parse(r.src)
 	b.problems(r.pos, r.path, r.src, problems)
 	if e == nil {
 		return
@@ -313,10 +309,13 @@ func (b *builder) read(d *draft, r reading) {
 	d.reads = append(d.reads, r)
 }
 
-func (b *builder) readTemplate(d *draft, r reading) {
-	r.lang.TemplateRefs(r.template, r.path, func(pos tree.Pos, path string, x expr.Ref) {
-		r.nodes = union(r.nodes, b.targets(d, []expr.Ref{x}, pos, path))
+func (b *builder) readTemplate(d *draft, lang *expr.Lang, v *tree.Value, r reading) {
+	t, mistakes := lang.ParseTemplate(v, r.path, false)
+	b.ok(mistakes)
+	t.Refs(func(t *expr.Template, x expr.Ref) {
+		r.nodes = union(r.nodes, b.targets(d, []expr.Ref{x}, t.Value.Pos, t.Path))
 	})
+	r.template = t
 	d.reads = append(d.reads, r)
 }
 

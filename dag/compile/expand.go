@@ -44,10 +44,10 @@ type expansion struct {
 	pos   []tree.Pos
 	iff   *expr.Program
 	ifPos tree.Pos
-	id    *expr.Mold
+	id    *expr.Template
 	idPos tree.Pos
-	node  *expr.Mold // nil: the template has mistakes
-	place tree.Pos   // of the template
+	node  *expr.Template // nil: the template has mistakes
+	place tree.Pos       // of the template
 
 	vars    map[string]any // bound now
 	seen    map[string]bool
@@ -86,7 +86,7 @@ func (x *expansion) compile(v *tree.Value) bool {
 	if c := v.Get("if"); c != nil {
 		x.iff, x.ifPos = x.program(lang, c, x.path+".if", "bool"), c.Pos
 	}
-	x.id, x.idPos = x.b.mold(lang, v.Get("id"), x.path+".id", false, expr.Decls{}), v.Get("id").Pos
+	x.id, x.idPos = x.b.template(lang, v.Get("id"), x.path+".id", false, expr.Decls{}), v.Get("id").Pos
 	x.shown(v)
 	ok := x.b.count == before
 	x.template(lang, v.Get("node"))
@@ -102,7 +102,7 @@ func (x *expansion) template(lang *expr.Lang, n *tree.Value) {
 	if _, ok := x.b.kindOf(n, path); ok {
 		x.b.ok(x.b.s.CheckNode(n, path))
 	}
-	if m := x.b.mold(lang, n, path, true, expr.Decls{}); x.b.count == before {
+	if m := x.b.template(lang, n, path, true, expr.Decls{}); x.b.count == before {
 		x.node = m
 	}
 }
@@ -193,7 +193,7 @@ func (x *expansion) make() {
 	if !x.bindVars() || !x.wanted() {
 		return
 	}
-	id, ok := x.castID()
+	id, ok := x.idOf()
 	if !ok {
 		return
 	}
@@ -206,7 +206,7 @@ func (x *expansion) make() {
 		x.draft(id, path, nil)
 		return
 	}
-	node, err := x.node.Cast(x.vars, nil, true)
+	node, err := x.node.Fill(x.vars, nil, true)
 	if err != nil {
 		x.stop(x.place, path, err)
 		return
@@ -268,9 +268,9 @@ func (x *expansion) wanted() bool {
 	return v.Bool
 }
 
-// castID computes the id. One that is none spoils its combination only.
-func (x *expansion) castID() (string, bool) {
-	id, err := x.id.Cast(x.vars, nil, false)
+// idOf computes the id. One that is none spoils its combination only.
+func (x *expansion) idOf() (string, bool) {
+	id, err := x.id.Fill(x.vars, nil, false)
 	if err != nil {
 		x.stop(x.idPos, x.path+".id", err)
 		return "", false

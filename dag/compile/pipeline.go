@@ -19,7 +19,7 @@ func (b *builder) resolvePipeline(p *tree.Value) *tree.Value {
 		if f.Name != "params" && f.Name != "nodes" && f.Name != "foreach" && expr.HasTemplate(f.Value) {
 			before, unknown := b.count, b.unsure.reads(f.Value)
 			if !unknown {
-				f.Value = b.cast(f.Value, f.Name)
+				f.Value = b.fill(f.Value, f.Name)
 			}
 			if rule := b.s.Rule("Pipeline").Field(f.Name); rule != nil && !unknown && b.count == before {
 				ds, _ := rule.Rule.CheckTemplates(f.Value, f.Name)
@@ -35,13 +35,13 @@ func (b *builder) resolvePipeline(p *tree.Value) *tree.Value {
 	return out
 }
 
-// cast fills parameters into a value. Where that fails it says so and returns v as it was.
-func (b *builder) cast(v *tree.Value, path string) *tree.Value {
-	m := b.mold(b.lang, v, path, false, expr.Decls{})
+// fill fills parameters into a value. Where that fails it says so and returns v as it was.
+func (b *builder) fill(v *tree.Value, path string) *tree.Value {
+	m := b.template(b.lang, v, path, false, expr.Decls{})
 	if m == nil {
 		return v
 	}
-	out, err := m.Cast(nil, nil, false)
+	out, err := m.Fill(nil, nil, false)
 	if err != nil {
 		b.absorb(located(err, path))
 		return v

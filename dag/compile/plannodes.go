@@ -115,7 +115,7 @@ func (b *builder) resolve(d *draft) bool {
 		case "when":
 			f.Value = &tree.Value{Kind: tree.String, Str: bare(f.Value.Str), Pos: f.Value.Pos}
 			if expr.HasTemplate(f.Value) {
-				f.Value = b.cast(f.Value, path)
+				f.Value = b.fill(f.Value, path)
 			}
 		default:
 			if expr.HasTemplate(f.Value) {
@@ -137,7 +137,7 @@ func (b *builder) resolve(d *draft) bool {
 // all the same was written as $${: it is text, and checked as such.
 func (b *builder) fixed(f tree.Field, path string) *tree.Value {
 	before := b.count
-	v := b.cast(f.Value, path)
+	v := b.fill(f.Value, path)
 	if rule := b.s.rules["Node"].Field(f.Name); rule != nil && b.count == before && expr.HasTemplate(v) {
 		b.ok(rule.Rule.Check(v, path))
 	}
@@ -149,13 +149,13 @@ func (b *builder) settings(node, with *tree.Value, path string) (_ *tree.Value, 
 	if !expr.HasTemplate(with) {
 		return with, false
 	}
-	m := b.mold(b.lang, with, path, true, expr.Decls{})
+	m := b.template(b.lang, with, path, true, expr.Decls{})
 	if m == nil {
 		return with, false
 	}
 	late = m.Late()
 	// A route's texts are resolved one by one, when its rule holds: they stay templates.
-	out, err := m.Cast(nil, nil, late || str(node.Get("kind")) == "route")
+	out, err := m.Fill(nil, nil, late || str(node.Get("kind")) == "route")
 	if err != nil {
 		b.absorb(located(err, path))
 		return with, false

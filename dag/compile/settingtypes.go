@@ -10,47 +10,22 @@ import (
 
 // settingTypes holds the types of expressions that stand for a whole setting against what the
 // rules allow there: a number where a text is wanted would be found out only while running.
-func (b *builder) settingTypes(lang *expr.Lang, r *rules.Rule, v *tree.Value, path string, d expr.Decls) {
-	switch v.Kind {
-	case tree.String:
-		b.settingType(lang, r, v, path, d)
-	case tree.List:
-		for i, x := range v.Items {
-			b.settingTypes(lang, ruleBelow(r, strconv.Itoa(i)), x, tree.At(path, i), d)
-		}
-	case tree.Map:
-		for _, f := range v.Fields {
-			b.settingTypes(lang, ruleBelow(r, f.Name), f.Value, tree.Join(path, f.Name), d)
-		}
-	}
-}
-
-func (b *builder) settingType(lang *expr.Lang, r *rules.Rule, v *tree.Value, path string, d expr.Decls) {
+func (b *builder) settingTypes(r *rules.Rule, t *expr.Template) {
 	allowed := typesOf(r)
-	if allowed == 0 || !expr.HasTemplate(v) {
-		return
+	if got, known := exprTypes[t.Type()]; known && allowed != 0 && allowed&got == 0 {
+		hint := ""
+		if allowed.Has(tree.String) {
+			hint = "; write string(...)"
+		}
+		b.fail(t.Value.Pos, t.Path, "in %q: want %s, got %s%s", t.Value.Str, allowed, t.Type(), hint)
 	}
-	pieces, err := expr.Split(v.Str)
-	if err != nil || len(pieces) != 1 || pieces[0].Source == "" {
-		return
+	for i, x := range t.Parts {
+		label := strconv.Itoa(i)
+		if t.Value.Kind == tree.Map {
+			label = t.Value.Fields[i].Name
+		}
+		b.settingTypes(ruleBelow(r, label), x)
 	}
-	e, problems := lang.Parse(pieces[0].Source)
-	if len(problems) > 0 {
-		return // told by the mold
-	}
-	p, problems := e.Check(d, "")
-	if len(problems) > 0 {
-		return
-	}
-	got, known := exprTypes[p.Type]
-	if !known || allowed&got != 0 {
-		return
-	}
-	hint := ""
-	if allowed.Has(tree.String) {
-		hint = "; write string(...)"
-	}
-	b.fail(v.Pos, path, "in %q: want %s, got %s%s", v.Str, allowed, p.Type, hint)
 }
 
 var exprTypes = map[string]rules.Types{

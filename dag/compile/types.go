@@ -51,8 +51,8 @@ func (b *builder) typeOne(d *draft, r *reading, m *missing) {
 		return expr.NodeDecl{Outputs: t.node.Outputs, Missing: m.why(d, t), Pos: t.pos.String(), Open: t.bad}, nil
 	}}
 	if r.template != nil {
-		if m := b.mold(r.lang, r.template, r.path, false, decls); m != nil && r.rule != nil {
-			b.settingTypes(r.lang, r.rule, r.template, r.path, decls)
+		if b.ok(r.template.Check(decls)) && r.rule != nil {
+			b.settingTypes(r.rule, r.template)
 		}
 		return
 	}

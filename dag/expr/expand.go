@@ -68,7 +68,7 @@ func (e *Evaluator) Expand(n *dag.Node, sc dag.Scope) ([]dag.Node, error) {
 type expander struct {
 	variable string
 	in, key  *Program
-	mold     *Mold
+	node     *Template
 }
 
 func (e *Evaluator) expander(f *dag.Foreach) (*expander, error) {
@@ -88,7 +88,7 @@ func (e *Evaluator) expander(f *dag.Foreach) (*expander, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, mistakes := lang.NewMold(v, "node", false, e.decls(false))
+	m, mistakes := lang.Template(v, "node", false, e.decls(false))
 	if len(mistakes) > 0 {
 		return nil, placeless(mistakes[0])
 	}
@@ -103,7 +103,7 @@ func (x *expander) item(n *dag.Node, v *tree.Value, i, count int, sc dag.Scope, 
 		return dag.Node{}, err
 	}
 	vars[x.variable] = Item(Native(v), key, i, count)
-	spec, err := x.mold.Cast(vars, sc, true)
+	spec, err := x.node.Fill(vars, sc, true)
 	if err != nil {
 		return dag.Node{}, placeless(err)
 	}

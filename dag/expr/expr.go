@@ -133,11 +133,11 @@ func (e *Evaluator) Resolve(with json.RawMessage, sc dag.Scope) (json.RawMessage
 	if err != nil {
 		return nil, err
 	}
-	m, mistakes := e.lang.NewMold(v, "with", false, e.decls(true))
+	m, mistakes := e.lang.Template(v, "with", false, e.decls(true))
 	if len(mistakes) > 0 {
 		return nil, placeless(mistakes[0])
 	}
-	if v, err = m.Cast(nil, sc, false); err != nil {
+	if v, err = m.Fill(nil, sc, false); err != nil {
 		return nil, placeless(err)
 	}
 	return v.AppendJSON(nil), nil

@@ -312,8 +312,8 @@ func FuzzTemplates(f *testing.F) {
 			t.Fatalf("Split(%q) = %q, then %q (%v)", s, pieces, again, err)
 		}
 		if len(s) < 200 { // neither panics nor runs away, whatever is written
-			if m, mistakes := l.NewMold(&tree.Value{Kind: tree.String, Str: s}, "", false, decls); len(mistakes) == 0 {
-				_, _ = m.Cast(nil, record, false)
+			if m, mistakes := l.Template(&tree.Value{Kind: tree.String, Str: s}, "", false, decls); len(mistakes) == 0 {
+				_, _ = m.Fill(nil, record, false)
 			}
 		}
 	})
