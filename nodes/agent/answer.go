@@ -26,8 +26,16 @@ type answerSettings struct {
 	Else   json.RawMessage `json:"else"`
 }
 
-// natives are the providers that constrain the model to a schema, and whether they take closed objects only.
-var natives = map[string]struct{ closed bool }{"claude": {}, "codex": {true}, "anthropic": {true}, "openai": {true}}
+// shapeRow is the row about shaped answers in the table of providers. Those without a way of their own use a block.
+const shapeRow, fencedBlock = "shape of the answer", "fenced block"
+
+// constrains reports whether a provider holds the model to a schema.
+func constrains(provider string) bool {
+	all := Capabilities()
+	i := slices.IndexFunc(all, func(c Capability) bool { return c.Name == shapeRow })
+	how := all[i].How[provider]
+	return how != "" && how != fencedBlock
+}
 
 // shape returns the declared shape; nil without one. Settings are checked when the plan is made.
 func (s *settings) shape() (*shape.Shape, error) {
@@ -43,12 +51,11 @@ func (s *settings) shape() (*shape.Shape, error) {
 
 // native returns the shape if the provider is to constrain the model to it.
 func (s *settings) native() *shape.Shape {
-	n, ok := natives[s.Provider]
-	if !ok || s.Answer == nil || s.Report == "" && len(s.Accept) > 0 {
+	if s.Answer == nil || !constrains(s.Provider) || s.text && s.Report == "" {
 		return nil
 	}
 	sh, err := s.shape()
-	if err != nil || n.closed && !sh.Closed() {
+	if err != nil || s.Provider != "claude" && !sh.Closed() { // claude checks a tool's input, the others the model's writing
 		return nil
 	}
 	return sh
@@ -114,10 +121,12 @@ func (a shapeStep) Apply(st *accept.State) error {
 			st.Values[name] = v
 		}
 	}
-	if a.set.To == "" || a.set.Report != "" || len(a.set.Accept) > 0 {
-		return nil
+	switch {
+	case a.set.text && strings.TrimSpace(st.Answer) == "":
+		return &nodes.Error{Category: "no_artifact", Message: "the answer has no text beside its object"}
+	case !a.set.text && a.set.To != "":
+		st.Artifacts[a.set.To], err = shape.Canonical(object)
 	}
-	st.Artifacts[a.set.To], err = shape.Canonical(object)
 	return err
 }
 

@@ -87,8 +87,8 @@ func Capabilities() []Capability {
 		{Name: "money limit of a call", Settings: []string{"maxUSD"}, cannot: "stop at a sum of money", How: map[string]string{
 			"sim": "yes", "claude": "looked at after each turn",
 		}},
-		{Name: "shape of the answer", How: map[string]string{
-			"sim": "fenced block", "claude": "--json-schema", "codex": "--output-schema", "gemini": "fenced block", "command": "fenced block",
+		{Name: shapeRow, Settings: []string{"answer"}, cannot: "answer in a shape", How: map[string]string{
+			"sim": fencedBlock, "claude": "--json-schema", "codex": "--output-schema", "gemini": fencedBlock, "command": fencedBlock,
 			"anthropic": "output_config.format", "openai": "response_format, text.format",
 		}},
 		{Name: "cache", Settings: []string{"cache"}, cannot: "be told what to keep", How: map[string]string{

@@ -66,6 +66,9 @@ type settings struct {
 
 	given map[string]json.RawMessage // the settings that are written out, by name
 	from  map[string]string          // where those of byProvider stand
+
+	// text says that a shaped answer has a text beside it: a report, or what accept takes.
+	text bool
 }
 
 type textSource struct {
@@ -129,6 +132,7 @@ func read(with json.RawMessage) (*settings, error) {
 		return nil, err
 	}
 	s.given, s.from = given, from
+	s.text = s.Report != "" || len(s.Accept) > 0
 	if s.Command != nil {
 		s.Command.Prompt = orElse(s.Command.Prompt, "stdin")
 		s.Command.Parse = orElse(s.Command.Parse, "text")
