@@ -199,7 +199,7 @@ func TestWeaverVerdict(t *testing.T) {
 	if !strings.Contains(string(n.With), `"else":"IMPROVE"`) {
 		t.Error("an unreadable decision does not become IMPROVE")
 	}
-	for name, typ := range map[string]string{"pa05": "number", "tier5": "number", "decision": "string", "fixes": "list", "arc": "map"} {
+	for name, typ := range map[string]string{"pa05": "number?", "tier5": "number?", "decision": "string", "scores": "map"} {
 		if n.Outputs[name] != typ {
 			t.Errorf("the weaver's value %s is of type %q", name, n.Outputs[name])
 		}

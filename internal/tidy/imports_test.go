@@ -24,7 +24,7 @@ var rules = []rule{
 	{"dagrun.dev/dag/expr", []string{"dagrun.dev/dag", "dagrun.dev/internal/...", "github.com/google/cel-go/...", "google.golang.org/protobuf/..."}, "CEL stays behind one package"},
 	{"dagrun.dev/nodes", nil, "kinds know nothing of graph, log or state"},
 	{"dagrun.dev/nodes/all", []string{"dagrun.dev/nodes/..."}, "the one visible list of kinds"},
-	{"dagrun.dev/nodes/...", []string{"dagrun.dev/nodes/...", "dagrun.dev/internal/...", "dagrun.dev/schemas/...", "github.com/chromedp/...", "github.com/hashicorp/go-retryablehttp", "github.com/go-json-experiment/json/...", "github.com/santhosh-tekuri/jsonschema/...", "golang.org/x/...", "gopkg.in/yaml.v3"}, "kinds know nothing of graph, log or state"},
+	{"dagrun.dev/nodes/...", []string{"dagrun.dev/nodes/...", "dagrun.dev/internal/...", "dagrun.dev/schemas/...", "github.com/chromedp/...", "github.com/hashicorp/go-retryablehttp", "github.com/go-json-experiment/json/...", "github.com/santhosh-tekuri/jsonschema/...", "github.com/tdewolff/parse/v2/...", "github.com/yuin/goldmark/...", "golang.org/x/...", "gopkg.in/yaml.v3"}, "kinds know nothing of graph, log or state"},
 	{"dagrun.dev/internal/rules", []string{"dagrun.dev/internal/tree"}, "rules are data, used by the compiler and by kinds"},
 	{"dagrun.dev/internal/tree", []string{"github.com/go-json-experiment/json/jsontext"}, "data with positions"},
 }
@@ -36,6 +36,8 @@ var only = map[string]string{
 	"github.com/sony/gobreaker/v2": "dagrun.dev/dag/executor",
 	"github.com/chromedp/":         "dagrun.dev/nodes/",
 	"github.com/spf13/cobra":       "dagrun.dev/cmd/dagrun",
+	"github.com/tdewolff/parse/":   "dagrun.dev/nodes/validate",
+	"github.com/yuin/goldmark":     "dagrun.dev/nodes/internal/markdown",
 	"gopkg.in/yaml.v3":             "dagrun.dev/internal/yamltree",
 }
 

@@ -2,11 +2,13 @@ package extract
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -16,14 +18,13 @@ import (
 
 // expectation is one line of the list in a case's expect.md.
 type expectation struct {
-	Variant  int     `json:"variant"`
-	Outcome  string  `json:"outcome"`
-	Class    string  `json:"class"`
-	Policy   string  `json:"policy"`
-	MinRatio float64 `json:"min_ratio"`
-	Notes    *string `json:"notes"`
-	Note     string  `json:"note"`
-	Table    string  `json:"table"`
+	Variant int     `json:"variant"`
+	Outcome string  `json:"outcome"`
+	Class   string  `json:"class"`
+	Policy  string  `json:"policy"`
+	Notes   *string `json:"notes"`
+	Note    string  `json:"note"`
+	Table   string  `json:"table"`
 }
 
 // readExpectations reads the JSON values of the front matter's list.
@@ -46,7 +47,7 @@ func readExpectations(t *testing.T, dir string) []expectation {
 	return out
 }
 
-// C-8, R-5, C-12: every case of the collection gives the stated outcome.
+// C-8, R-5, C-12, X5, A-3: every case of b-extract gives the stated outcome.
 func TestCases(t *testing.T) {
 	dirs, err := filepath.Glob("testdata/cases/*")
 	if err != nil || len(dirs) == 0 {
@@ -55,7 +56,7 @@ func TestCases(t *testing.T) {
 	for _, dir := range dirs {
 		for _, e := range readExpectations(t, dir) {
 			if e.Table != "" {
-				continue // TestNotesTable
+				continue // TestNotesTable, TestJSONTable
 			}
 			t.Run(fmt.Sprintf("%s/%d", filepath.Base(dir), e.Variant), func(t *testing.T) { runCase(t, dir, e) })
 		}
@@ -72,8 +73,8 @@ func runCase(t *testing.T, dir string, e expectation) {
 	if previous, err := file("previous.html"); err == nil {
 		s.Artifact = artifacts{"page.html": previous}.open
 	}
-	err = newStep(t, fmt.Sprintf(`{"html":{"to":"page.html","policy":%q,"minRatio":%g},
-		"markers":{"notes":{"start":"<<<NOTES","end":"NOTES>>>","missing":"ignore"}}}`, or(e.Policy, "fail"), e.MinRatio)).Apply(s)
+	err = newStep(t, fmt.Sprintf(`{"html":{"to":"page.html","policy":%q},
+		"markers":{"notes":{"start":"<<<NOTES","end":"NOTES>>>","missing":"ignore"}}}`, cmp.Or(e.Policy, "fail"))).Apply(s)
 	outcome, class := outcomeOf(t, s, err)
 	if outcome != e.Outcome || class != e.Class {
 		t.Fatalf("%s %s, want %s %s (%s)\nerror: %v\nwarnings: %q", outcome, class, e.Outcome, e.Class, e.Note, err, s.Warnings)
@@ -129,6 +130,37 @@ func TestNotesTable(t *testing.T) {
 		}
 		if outcome != row.Outcome || ok != (row.Notes != nil) || ok && notes != *row.Notes {
 			t.Errorf("line %d (%s): %s %q %v, want %s %v; %v %q", i+1, row.Why, outcome, notes, ok, row.Outcome, row.Notes, err, s.Warnings)
+		}
+	}
+}
+
+// C-8, b-extract/18: JSON answers with small damage. Only what cannot change the meaning is repaired.
+func TestJSONTable(t *testing.T) {
+	b, err := os.ReadFile("testdata/cases/18-json-fences/json.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, line := range strings.Split(strings.TrimSpace(string(b)), "\n") {
+		var row struct {
+			Answer, Outcome, Why string
+			Value                map[string]any
+		}
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			t.Fatal(err)
+		}
+		typ := "number"
+		if _, text := row.Value["a"].(string); text {
+			typ = "string"
+		}
+		s := accept.NewState(nil, row.Answer)
+		err := newStep(t, `{"json":{"to":"v.json","values":{"all":{"type":"map"},"a":{"path":"a","type":"`+typ+`"}}}}`).Apply(s)
+		outcome, _ := outcomeOf(t, s, err)
+		var got map[string]any
+		if err == nil {
+			err = json.Unmarshal(s.Artifacts["v.json"], &got)
+		}
+		if outcome != row.Outcome || !reflect.DeepEqual(got, row.Value) {
+			t.Errorf("line %d (%s): %s %v, want %s %v; %v %q", i+1, row.Why, outcome, got, row.Outcome, row.Value, err, s.Warnings)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"slices"
 	"sort"
 	"strings"
 
@@ -9,267 +10,161 @@ import (
 	"dagrun.dev/nodes/internal/markdown"
 )
 
-// A scan is what a walk over an HTML document from its start has found. Offsets are into the
-// answer.
-type scan struct {
-	start, end int  // end: behind </html> when whole, else where it breaks off
-	whole      bool // it has an end and something inside
-	restart    int  // another document starts here before this one has ended; -1 = none
+// A document is an HTML document, whole or not, as a walk from its start finds it. Offsets are into the answer.
+type document struct {
+	start, end int             // end: behind </html> when whole, else where it breaks off
+	fence      *markdown.Fence // the block it stands in, or nil
+	whole      bool            // it has an end and something inside
 	doctype    bool
 	root       bool // <html>
+	page       bool // <head> or <body>
 	head       int  // where its own doctype and <html> end
 	content    bool // an element inside
-	page       bool // <head> or <body>
-	ended      bool // </html> is there
-	firstEnd   int  // behind the first </html>, though the page goes on behind it
-	within     bool // another document stands in one of its elements
-	bodyEnd    int  // behind the last </body>; -1 = none
+	seam       int  // its block ends here, in the middle of it; -1: nowhere
 }
 
-// A walker walks over documents of one answer and counts the bytes it reads, so that hostile
-// answers (thousands of documents that never end) stay linear.
-type walker struct {
-	src    string
-	lines  []markdown.Line
-	starts []int // offsets of lines that look like the start of a document, stray doctypes aside, ascending
-	read   int   // bytes read by tokenizers
-	budget int   // most bytes to read
+// strategy names how the document stands in the answer.
+func (d *document) strategy() string {
+	switch {
+	case d.fence != nil:
+		return "fence"
+	case d.doctype:
+		return "doctype"
+	}
+	return "html"
 }
 
-// walks bounds how often an answer may be read in all. An honest one is read about twice.
+// walks bounds how often an answer may be read in all, so that hostile ones (thousands of documents that never end) stay
+// linear. An honest one is read about twice.
 const walks = 8
 
-func newWalker(src string, lines []markdown.Line) *walker {
-	w := &walker{src: src, lines: lines, budget: walks*len(src) + 1<<16}
-	for _, l := range lines {
-		if at, ok := documentStart(src, l); ok && !isStray(src[at:]) {
-			w.starts = append(w.starts, at)
-		}
-	}
-	return w
-}
-
 // exhausted reports whether nothing more is read: what was not looked at is no document.
-func (w *walker) exhausted() bool { return w.read >= w.budget }
+func (a *answer) exhausted() bool { return a.read > walks*len(a.src)+1<<16 }
 
-// documentStart reports whether a line begins with a doctype, an <html> tag or an XML prologue,
-// blanks aside, and where.
-func documentStart(src string, l markdown.Line) (int, bool) {
-	s := strings.TrimLeftFunc(l.Of(src), func(r rune) bool { return r == 0 || markdown.Blank(r) })
-	if s == "" || s[0] != '<' {
-		return 0, false
-	}
-	at := l.End - len(s)
-	return at, startsHere(src[at:]) || hasPrologue(src[at:])
-}
-
-// startsHere reports whether s begins with a doctype or an <html> tag.
-func startsHere(s string) bool { return hasDoctype(s) || hasTag(s, "<html") }
-
-func hasDoctype(s string) bool {
-	rest, ok := cutFold(s, "<!doctype")
-	if !ok {
-		return false
-	}
-	blank := strings.TrimLeft(rest[:min(len(rest), 100)], " \t\r\n\f")
-	_, ok = cutFold(blank, "html")
-	return ok && len(blank) < min(len(rest), 100)
-}
-
-// hasTag reports whether s begins with a start tag.
-func hasTag(s, open string) bool {
-	rest, ok := cutFold(s, open)
-	return ok && rest != "" && strings.IndexByte(" \t\r\n\f/>", rest[0]) >= 0
-}
-
-// isStray reports whether s begins with a doctype that no page follows: one in the body of another page.
-func isStray(s string) bool {
-	s = s[:min(len(s), 400)]
-	end := strings.IndexByte(s, '>')
-	if end < 0 || !hasDoctype(s) {
-		return false
-	}
-	s = strings.TrimLeftFunc(s[end+1:], markdown.Blank)
-	for _, next := range []string{"<html", "<head", "<body", "<meta", "<title", "<!--"} {
-		if _, ok := cutFold(s, next); ok {
-			return false
-		}
-	}
-	return s != ""
-}
-
-// hasPrologue reports whether s begins with an XML prologue of an HTML document.
-func hasPrologue(s string) bool {
-	if _, ok := cutFold(s, "<?xml"); !ok {
-		return false
-	}
-	end := strings.IndexByte(s[:min(len(s), 200)], '>')
-	if end < 0 {
-		return false
-	}
-	return startsHere(strings.TrimLeftFunc(s[end+1:], markdown.Blank))
-}
-
-func cutFold(s, prefix string) (string, bool) {
-	if len(s) < len(prefix) || !strings.EqualFold(s[:len(prefix)], prefix) {
-		return "", false
-	}
-	return s[len(prefix):], true
-}
-
-// document walks from a start to the document's real end. Where the walk ends with that of a
-// later start, the earlier document was cut inside a script, a comment or a tag that swallowed the
-// later one's beginning: then restart is that one.
-func (w *walker) document(start int) scan {
-	s := w.walk(start, true)
-	if !s.whole && s.restart < 0 {
+// walk reads a document from its start to its real end. Where that is also the end of a later start, the earlier
+// document was cut inside a script, a comment or a tag that swallowed the later one's beginning.
+func (a *answer) walk(start int, f *markdown.Fence) document {
+	d := a.tokens(start, f, true)
+	if !d.whole && d.end == len(a.src) {
 		// A <pre> or <code> that is never closed hides the end.
-		if again := w.walk(start, false); again.whole {
-			s = again
+		if again := a.tokens(start, f, false); again.whole {
+			d = again
 		}
 	}
-	if !s.whole {
-		return s
-	}
-	if later := w.lastStart(s.head, s.end); later > 0 && !s.within {
-		if inner := w.walk(later, true); inner.whole && inner.firstEnd == s.firstEnd {
-			s.whole, s.restart, s.end = false, later, later
+	k := sort.SearchInts(a.starts, d.end)
+	if d.whole && k > 0 && a.starts[k-1] > d.head {
+		if later := a.tokens(a.starts[k-1], f, true); later.whole && later.end == d.end {
+			d.whole, d.end = false, later.start
 		}
 	}
-	return s
+	return d
 }
 
-// lastStart returns the last line start of a document in [from, to), or -1.
-func (w *walker) lastStart(from, to int) int {
-	lo, hi := 0, len(w.starts)
-	for lo < hi {
-		if mid := (lo + hi) / 2; w.starts[mid] < to {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	if lo == 0 || w.starts[lo-1] < from {
-		return -1
-	}
-	return w.starts[lo-1]
-}
+var (
+	// isInert holds the elements in which the tags of a page are none: in <template> by the standard, in <pre> and
+	// <code> as a sample that was not escaped.
+	isInert = map[string]bool{"template": true, "pre": true, "code": true}
+	// isRaw holds the elements whose text is none of the page's.
+	isRaw = map[string]bool{"script": true, "style": true, "textarea": true, "title": true, "xmp": true, "iframe": true, "noembed": true, "noframes": true}
+)
 
-// isInert holds the elements in which the tags of a page are none: in <template> by the standard, in <pre> and <code> as a sample
-// that was not escaped.
-var isInert = map[string]bool{"template": true, "pre": true, "code": true}
-
-// goesOn reports whether a page goes on behind an </html> at an offset: behind a stray <html>, or right before a tag of its own, and
-// there is another </body></html> before the next document and the next fence.
-func (w *walker) goesOn(start, at int, nested bool) bool {
-	to := len(w.src)
-	if k := sort.SearchInts(w.starts, at); k < len(w.starts) {
-		to = w.starts[k]
+// tokens reads from start until the first </html> that is an end tag, or the start of another document. In inert elements
+// such tags do not count, if samples says so.
+func (a *answer) tokens(start int, f *markdown.Fence, samples bool) document {
+	d := document{start: start, end: len(a.src), fence: f, seam: -1}
+	if a.exhausted() {
+		return d
 	}
-	rest := w.src[at:to]
-	if !nested && !w.ownTag(start, at, strings.TrimLeft(rest, " \t\r\n")) {
-		return false
-	}
-	w.read += len(rest)
-	for _, fence := range []string{"\n```", "\n~~~"} {
-		rest, _, _ = strings.Cut(rest, fence)
-	}
-	body := markdown.IndexFold(rest, "</body")
-	return body >= 0 && markdown.IndexFold(rest[body:], "</html") >= 0
-}
-
-// inside reports whether the document whose head ends at an offset stands in an element of the page from start on: that goes on
-// behind its </html>.
-func (w *walker) inside(start, at int) bool {
-	if w.exhausted() {
-		return false
-	}
-	n := markdown.IndexFold(w.src[at:], "</html>")
-	if n < 0 {
-		w.read += len(w.src) - at
-		return false
-	}
-	w.read += n
-	return w.goesOn(start, at+n+len("</html>"), false)
-}
-
-// ownTag reports whether s begins with a start tag, or the end tag of an element that a page from start on has.
-func (w *walker) ownTag(start, at int, s string) bool {
-	s, ok := strings.CutPrefix(s, "<")
-	s, ends := strings.CutPrefix(s, "/")
-	const longest = 20
-	n := strings.IndexFunc(s[:min(len(s), longest)], func(r rune) bool { return (r|0x20 < 'a' || r|0x20 > 'z') && (r < '0' || r > '9') })
-	if !ok || n <= 0 || !ends {
-		return ok && n > 0
-	}
-	w.read += at - start
-	return markdown.IndexFold(w.src[start:at], "<"+strings.ToLower(s[:n])) >= 0
-}
-
-// walk tokenises from start until the first </html> that is an end tag. In inert elements such tags do not count, if heedSamples
-// says so.
-func (w *walker) walk(start int, heedSamples bool) scan {
-	s := scan{start: start, end: len(w.src), restart: -1, bodyEnd: -1}
-	if w.exhausted() {
-		return s
-	}
-	z := html.NewTokenizer(strings.NewReader(w.src[start:]))
-	at, sample, nested := start, 0, false
-	for {
+	z := html.NewTokenizer(strings.NewReader(a.src[start:]))
+	inert, last := 0, "" // last: the start tag right before
+	for at := start; ; {
 		tt := z.Next()
-		n := len(z.Raw())
-		w.read += n
+		from, name := at, ""
+		at += len(z.Raw())
+		a.read += at - from
 		if tt == html.ErrorToken {
-			w.read += len(w.src) - at - n
-			return s
+			a.read += len(a.src) - at
+			return d
 		}
-		tokenAt := at
-		at += n
-		name := ""
-		switch tt {
-		case html.StartTagToken, html.SelfClosingTagToken, html.EndTagToken:
+		if tt == html.StartTagToken || tt == html.SelfClosingTagToken || tt == html.EndTagToken {
 			b, _ := z.TagName()
 			name = string(b)
 		}
+		raw := a.src[from:at]
+		if f != nil && inert == 0 && d.seam < 0 && !isRaw[last] && !strings.HasPrefix(raw, "<!--") {
+			d.seam = closedWithin(f, raw, from)
+		}
 		switch {
-		case tt == html.DoctypeToken, tt == html.StartTagToken && name == "html":
-			if sample > 0 {
-				continue
-			}
-			if s.root || s.content || tt == html.DoctypeToken && s.doctype {
-				if starts := w.lastStart(tokenAt, tokenAt+1) == tokenAt; starts && !s.within && !w.inside(start, at) {
-					s.restart, s.end = tokenAt, tokenAt
-					return s
-				} else if starts {
-					s.within = true
-				}
-				nested = nested || s.within || tt == html.StartTagToken
-				continue
-			}
-			s.doctype = s.doctype || tt == html.DoctypeToken && hasDoctype(w.src[tokenAt:at])
-			s.root = s.root || name == "html"
-			s.head = at
-		case tt == html.EndTagToken && name == "html" && sample == 0:
-			if s.firstEnd == 0 {
-				s.firstEnd = at
-			}
-			if w.goesOn(start, at, nested) {
-				continue
-			}
-			s.end, s.ended = at, true
-			s.whole = (s.root || s.doctype) && s.content
-			return s
-		case tt == html.EndTagToken && name == "body" && sample == 0:
-			s.bodyEnd = at
 		case tt == html.EndTagToken && isInert[name]:
-			sample = max(0, sample-1)
-		case tt == html.EndTagToken:
-		case name != "":
-			s.content = true
-			s.page = s.page || name == "head" || name == "body" || name == "frameset"
-			if isInert[name] && heedSamples && tt == html.StartTagToken {
-				sample++
+			inert = max(0, inert-1)
+		case inert > 0 && name != "" && !isInert[name], tt == html.DoctypeToken && inert > 0:
+		case (tt == html.DoctypeToken || name == "html" && tt == html.StartTagToken) && (d.root || d.content || d.doctype && name == ""):
+			if _, second := slices.BinarySearch(a.starts, from); second {
+				d.end = from
+				return d
+			}
+		case tt == html.DoctypeToken:
+			d.doctype, d.head = true, at
+		case name == "html" && tt != html.EndTagToken:
+			d.root, d.head = true, at
+		case name == "html":
+			d.end, d.whole = at, (d.root || d.doctype) && d.content
+			return d
+		case name != "" && tt != html.EndTagToken:
+			d.content = true
+			d.page = d.page || name == "head" || name == "body" || name == "frameset"
+			if isInert[name] && samples && tt == html.StartTagToken {
+				inert++
 			}
 		}
+		if last = ""; tt == html.StartTagToken {
+			last = name
+		}
 	}
+}
+
+// closedWithin returns where a line of a text closes a block, by its offset in the answer; -1 when none does.
+func closedWithin(f *markdown.Fence, text string, from int) int {
+	if !strings.Contains(text, strings.Repeat(string(f.Char), f.Len)) {
+		return -1
+	}
+	for i, l := range markdown.Lines(text) {
+		if i > 0 && f.Closes(l.Of(text)) {
+			return from + l.Start
+		}
+	}
+	return -1
+}
+
+// bytesOf returns a document's bytes: without the indent of its block and without notes that stand in it.
+func (a *answer) bytesOf(d *document) string {
+	var b strings.Builder
+	at := d.start
+	for n := sort.Search(len(a.inDocs), func(k int) bool { return a.inDocs[k].start >= at }); n < len(a.inDocs) && a.inDocs[n].end <= d.end; n++ {
+		b.WriteString(a.src[at:a.inDocs[n].start])
+		at = a.inDocs[n].end
+	}
+	b.WriteString(a.src[at:d.end])
+	text := b.String()
+	if d.fence != nil && d.fence.Indent > 0 {
+		text = outdent(text, d.fence.Indent)
+	}
+	return strings.Trim(text, "\r\n\ufeff")
+}
+
+// outdent takes up to so many columns of blanks off each line.
+func outdent(text string, columns int) string {
+	var b strings.Builder
+	for _, l := range markdown.Lines(text) {
+		line := text[l.Start:l.Next]
+		for n := 0; n < columns && line != "" && (line[0] == ' ' || line[0] == '\t'); line = line[1:] {
+			if line[0] == '\t' {
+				n += 4
+			} else {
+				n++
+			}
+		}
+		b.WriteString(line)
+	}
+	return b.String()
 }

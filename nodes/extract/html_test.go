@@ -21,20 +21,20 @@ func TestHTML(t *testing.T) {
 		{"tildes", "~~~html\n" + page + "\n~~~\nbye", "", "ok", "", page},
 		{"tildes around backticks", "~~~\n" + sample + "\n~~~", "", "ok", "", sample},
 		{"carriage returns alone", strings.ReplaceAll("a\n```html\n"+page+"\n```\n", "\n", "\r"), "", "ok", "", strings.ReplaceAll(page, "\n", "\r")},
-		{"file name first in the block", "```html\nindex.html\n" + page + "\n```", "", "ok_warn", "", page},
+		{"file name first in the block", "```html\nindex.html\n" + page + "\n```", "", "ok", "", page},
 		{"comment first in the block", "```html\n<!-- index.html -->\n" + page + "\n```", "", "ok", "", page},
-		{"inside a program", "```python\nprint('''\n" + page + "\n''')\n```", "", "ok_warn", "", page},
-		{"open block of another language before", "```css\na{}\n\n```html\n" + page + "\n```", "", "ok_warn", "", page},
+		{"inside a program", "```python\nprint('''\n" + page + "\n''')\n```", "", "ok", "", page},
+		{"open block of another language before", "```css\na{}\n\n```html\n" + page + "\n```", "", "ok", "", page},
 		{"remarks and a block behind an unclosed one", "```html\n" + page + "\n\nRun:\n\n```sh\nls\n```\n", "", "ok", "", page},
 		{"tab indent", "- page:\n\t```html\n\t<!DOCTYPE html>\n\t<html><body>\n\t\tx</body></html>\n\t```", "", "ok_warn", "", "<!DOCTYPE html>\n<html><body>\n\tx</body></html>"},
-		{"behind other words on its line", "Here it is: " + page, "", "ok_warn", "", page},
+		{"behind other words on its line", "Here it is: " + page, "", "ok", "", page},
 		{"nothing but the page", page, "", "ok", "", page},
 		{"doctype named in a sentence", "Begin with <!DOCTYPE html> and end it.\n\n" + page, "", "ok", "", page},
 		{"tags named in code", "Use `<html><body>x</body></html>` so.\n" + page, "", "ok", "", page},
 		// thinking
 		{"thinking with a draft", "<think>\n```html\n" + other + "\n```\n</think>\n" + page, "", "ok", "", page},
 		{"thinking without a start", "draft:\n" + other + "\n</think>\n\n" + page, "", "ok_warn", "", page},
-		{"thinking without an end", "<thinking>\nhm\n" + page, "", "ok_warn", "", page},
+		{"thinking without an end", "<thinking>\nhm\n" + page, "", "fail", "truncated", page},
 		{"page right behind thinking", "<think>x</think>" + page, "", "ok", "", page},
 		{"thinking named in a sentence", "I <think> so.\n" + page, "", "ok", "", page},
 		// samples inside the page
@@ -42,6 +42,12 @@ func TestHTML(t *testing.T) {
 		{"page in pre, not escaped", sample, "", "ok", "", sample},
 		{"pre never closed", strings.Replace(page, "<h1>", "<pre>x<h1>", 1), "", "ok", "", strings.Replace(page, "<h1>", "<pre>x<h1>", 1)},
 		{"old page in a comment", strings.Replace(page, "<h1>", "<!--\n"+page+"\n--><h1>", 1), "", "ok", "", strings.Replace(page, "<h1>", "<!--\n"+page+"\n--><h1>", 1)},
+		// X5: doubt is asked about
+		{"a stray fence behind the draft", "Draft:\n```html\n" + other + "\n```\n```\nFinal version:\n```html\n" + page + "\n```", "", "fail", "ambiguous", ""},
+		{"a stray fence before the draft", "```\nDraft:\n```html\n" + other + "\n```\nFinal version:\n```html\n" + page + "\n```\n```", "", "fail", "ambiguous", ""},
+		{"a draft in thinking that is never closed", "<think>\nMaybe:\n```html\n" + other + "\n```\nBetter:\n```html\n" + page + "\n```", "", "fail", "truncated", ""},
+		{"nothing behind the end of thinking", "Maybe:\n" + other + "\n</think>\nDone.", "", "fail", "truncated", ""},
+		{"the block ends in the middle", "```html\n<!DOCTYPE html>\n<html><body><p>a\n```\nOn:\n```html\nb</body></html>\n```", "", "fail", "truncated", ""},
 		// cut and begun again
 		{"cut in a style, begun again", "```html\n<!DOCTYPE html>\n<html><head><style>\nbody{col\n\nSorry, again:\n\n```html\n" + strings.Replace(page, "<title>", "<style>a{}</style><title>", 1) + "\n```", "", "ok_warn", "",
 			strings.Replace(page, "<title>", "<style>a{}</style><title>", 1)},
@@ -52,43 +58,43 @@ func TestHTML(t *testing.T) {
 		{"whole, then one cut", page + "\nand\n" + page[:60], "", "ok_warn", "", page},
 		{"draft, then the final one cut", page + "\nFinal:\n" + strings.Replace(page, "ok", "final", 1)[:66], "", "fail", "truncated", ""},
 		{"draft, then the final one cut in its block", "```html\n" + page + "\n```\n```html\n<!DOCTYPE html><html><body>cut", "", "fail", "truncated", ""},
-		{"draft, then a part in a closed block", "```html\n" + page + "\n```\n```html\n<!DOCTYPE html>\n<html><body>a part\n```\n", "", "ok_warn", "", page},
+		{"draft, then a part in a closed block", "```html\n" + page + "\n```\n```html\n<!DOCTYPE html>\n<html><body>a part\n```\n", "", "fail", "truncated", page},
 		// truncation
 		{"cut", "```html\n" + page[:len(page)-20], "", "fail", "truncated", ""},
 		{"cut, block closed", "```html\n<!DOCTYPE html>\n<html><body><p>and so\n```", "", "fail", "truncated", ""},
 		{"cut in a script that has the end tag as text", "<!DOCTYPE html>\n<html><body><script>x = '</html>'", "", "fail", "truncated", ""},
 		{"cut behind the body", "<!DOCTYPE html>\n<html><body>x</body>\n", "", "fail", "truncated", ""},
-		{"end tag forgotten", "```html\n<!DOCTYPE html>\n<html><body>x</body>\n```\nDone.", "", "fail", "validation_failed", ""},
+		{"end tag forgotten", "```html\n<!DOCTYPE html>\n<html><body>x</body>\n```\nDone.", "", "fail", "truncated", ""},
 		{"rest in an open comment", page[:40] + "<body>x<!-- rest", "", "fail", "truncated", ""},
 		{"no page, ends in dots", "First I will write the header and then...", "", "fail", "truncated", ""},
 		// no page
 		{"empty", "", "", "fail", "no_artifact", ""},
 		{"escaped page", "&lt;!DOCTYPE html&gt;&lt;html&gt;&lt;/html&gt;", "", "fail", "no_artifact", ""},
-		{"escaped page, the end tag in a text of its script", html.EscapeString(tailed("<script>x = '</html>'</script>")), "", "ok_warn", "", tailed("<script>x = '</html>'</script>")},
+		{"escaped page, the end tag in a text of its script", html.EscapeString(tailed("<script>x = '</html>'</script>")), "", "fail", "no_artifact", tailed("<script>x = '</html>'</script>")},
 		{"svg", "```svg\n<?xml version=\"1.0\"?>\n<svg></svg>\n```", "", "fail", "no_artifact", ""},
 		{"html tag named only", "The <html> tag is fine, <b>no change</b> needed.", "", "fail", "no_artifact", ""},
 		{"diff", "```diff\n--- a/p\n+++ b/p\n <!DOCTYPE html>\n <html><body>\n-a\n+b\n </body></html>\n```", "", "fail", "no_artifact", ""},
 		{"diff without a block", "+<!DOCTYPE html>\n+<html><body>b</body></html>", "", "fail", "no_artifact", ""},
 		{"quoted page", "> " + strings.ReplaceAll(page, "\n", "\n> "), "", "fail", "no_artifact", ""},
 		{"page with line numbers", "1 <!DOCTYPE html>\n2 <html><body>x\n3 </body></html>", "", "fail", "no_artifact", ""},
-		{"page in a JSON string", `{"html": "<!DOCTYPE html>\n<html lang=\"en\"><body>x</body></html>"}`, "", "ok_warn", "", "<!DOCTYPE html>\n<html lang=\"en\"><body>x</body></html>"},
+		{"page in a JSON string", `{"html": "<!DOCTYPE html>\n<html lang=\"en\"><body>x</body></html>"}`, "", "fail", "no_artifact", "<!DOCTYPE html>\n<html lang=\"en\"><body>x</body></html>"},
 		{"page in tags", "<answer>\n" + page + "\n</answer>", "", "ok", "", page},
-		{"page in tags on its line", "<answer>" + page + "</answer>", "", "ok_warn", "", page},
+		{"page in tags on its line", "<answer>" + page + "</answer>", "", "ok", "", page},
 		{"page in a template", tailed("<template><html></html></template>"), "", "ok", "", tailed("<template><html></html></template>")},
 		{"page in a template, in a block", "```html\n" + tailed("<template>\n<html><body>x</body></html>\n</template>") + "\n```", "", "ok", "", tailed("<template>\n<html><body>x</body></html>\n</template>")},
 		{"end in a template", tailed("<template></html></template>"), "", "ok", "", tailed("<template></html></template>")},
-		{"end in an element", tailed("<div></html></div>"), "", "ok_warn", "", tailed("<div></html></div>")},
-		{"page in an element", tailed("<div><html><body>x</body></html> </div>"), "", "ok_warn", "", tailed("<div><html><body>x</body></html> </div>")},
-		{"page in an element, at line starts", tailed("<div>\n<html>\n<body>x</body>\n</html>\n</div>\n"), "", "ok_warn", "", tailed("<div>\n<html>\n<body>x</body>\n</html>\n</div>\n")},
-		{"page with a doctype in an element, in a block", "```html\n" + tailed("<section>\n<!DOCTYPE html>\n<html>\n<body>x</body>\n</html>\n</section>\n") + "\n```", "", "ok_warn", "",
+		{"end in an element", tailed("<div></html></div>"), "", "fail", "ambiguous", tailed("<div></html></div>")},
+		{"page in an element", tailed("<div><html><body>x</body></html> </div>"), "", "fail", "ambiguous", tailed("<div><html><body>x</body></html> </div>")},
+		{"page in an element, at line starts", tailed("<div>\n<html>\n<body>x</body>\n</html>\n</div>\n"), "", "fail", "ambiguous", tailed("<div>\n<html>\n<body>x</body>\n</html>\n</div>\n")},
+		{"page with a doctype in an element, in a block", "```html\n" + tailed("<section>\n<!DOCTYPE html>\n<html>\n<body>x</body>\n</html>\n</section>\n") + "\n```", "", "fail", "ambiguous",
 			tailed("<section>\n<!DOCTYPE html>\n<html>\n<body>x</body>\n</html>\n</section>\n")},
 		{"cut in an element, begun again", "<!DOCTYPE html>\n<html><body><div>a\n" + page, "", "ok_warn", "", page},
 		{"template that is never closed", tailed("<template><p>x</p>"), "", "ok", "", tailed("<template><p>x</p>")},
-		{"samples and templates never closed", tailed("<pre><template><html></html>x</template>"), "", "ok_warn", "", tailed("<pre><template><html></html>x</template>")},
-		{"own tags around a page, a remark behind", "<answer>" + page + "</answer>\nKeep </body></html> last.", "", "ok_warn", "", page},
+		{"samples and templates never closed", tailed("<pre><template><html></html>x</template>"), "", "fail", "ambiguous", tailed("<pre><template><html></html>x</template>")},
+		{"own tags around a page, a remark behind", "<answer>" + page + "</answer>\nKeep </body></html> last.", "", "fail", "ambiguous", page},
 		{"second html tag, a block behind", "```html\n" + tailed("<html>") + "\n```\n```html\n<p>x</p></body></html>\n```", "", "ok", "", tailed("<html>")},
 		{"second html tag", tailed("<html>") + "\nKeep </html> last.", "", "ok", "", tailed("<html>")},
-		{"empty html", "<html></html>", "", "fail", "no_artifact", ""},
+		{"empty html", "<html></html>", "", "fail", "truncated", ""},
 		// several
 		{"fence and text differ", "```html\n" + page + "\n```\n" + other, "", "fail", "ambiguous", ""},
 		{"same but for line ends", "```html\n" + page + "\n```\n" + strings.ReplaceAll(page, "\n", "\r\n"), "", "ok", "", page},
@@ -106,7 +112,7 @@ func TestHTML(t *testing.T) {
 		{"doctype added", "<html><body>x</body></html>", `"doctype":"add"`, "ok_warn", "", "<!DOCTYPE html>\n<html><body>x</body></html>"},
 		{"doctype required", "<html><body>x</body></html>", `"doctype":"fail"`, "fail", "validation_failed", ""},
 		{"nul removed", strings.Replace(page, "ok", "o\x00k", 1), `"controls":"remove"`, "ok_warn", "", page},
-		{"escape characters", strings.Replace(page, "ok", "o\x1b[1mk", 1), "", "ok_warn", "", strings.Replace(page, "ok", "o\x1b[1mk", 1)},
+		{"escape characters", strings.Replace(page, "ok", "o\x1b[1mk", 1), "", "ok", "", strings.Replace(page, "ok", "o\x1b[1mk", 1)},
 		{"no html tag", "<!DOCTYPE html>\n<title>t</title>\n<body>x</body></html>", "", "ok_warn", "", "<!DOCTYPE html>\n<title>t</title>\n<body>x</body></html>"},
 	}
 	for _, tt := range tests {
@@ -164,7 +170,7 @@ func TestNotes(t *testing.T) {
 		{"named in a sentence", "I put them between " + a + " and " + z + ".\n" + page + "\n" + a + "\nn\n" + z, "ok", "", "n", page},
 		{"end behind text", a + "\nn1\nn2 " + z + "\n" + page, "ok", "", "n1\nn2", page},
 		{"page cut", a + "\nn\n" + z + "\n" + page[:60], "fail", "truncated", "n", ""},
-		{"notes behind a page without its end", "```html\n" + page[:len(page)-8] + "\n```\n" + a + "\nn\n" + z, "fail", "validation_failed", "n", ""},
+		{"notes behind a page without its end", "```html\n" + page[:len(page)-8] + "\n```\n" + a + "\nn\n" + z, "fail", "truncated", "n", ""},
 		{"no page", a + "\nn\n" + z, "fail", "no_artifact", "n", ""},
 		{"page in the notes", a + "\n" + page + "\n" + z, "fail", "no_artifact", strings.TrimSpace(page), ""},
 		{"inside the page", strings.Replace(page, "</html>", a+"\nn\n"+z+"\n</html>", 1), "ok_warn", "", "n", strings.Replace(page, "</html>", "\n</html>", 1)},
@@ -177,7 +183,7 @@ func TestNotes(t *testing.T) {
 			strings.Replace(page, "<h1>", "<script>x = `\n"+a+"\nno\n"+z+"\n`</script><h1>", 1)},
 		{"before the page in its block", "```html\n" + a + "\nn\n" + z + "\n" + page + "\n```", "ok_warn", "", "n", page},
 		{"behind the page in its block", "```html\n" + page + "\n" + a + "\nn\n" + z + "\n```", "ok", "", "n", page},
-		{"before a stray end of thinking", a + "\nn\n" + z + "\n" + page + "\n</think>\nDone.", "ok_warn", "", "n", page},
+		{"before a stray end of thinking", a + "\nn\n" + z + "\n" + page + "\n</think>\nDone.", "fail", "truncated", "-", ""},
 		{"in thinking", "<think>\n" + a + "\nno\n" + z + "\n</think>\n" + a + "\nn\n" + z + "\n" + page, "ok", "", "n", page},
 		{"carriage returns", page + "\r\n" + a + "\r\nn\r\nm\r\n" + z + "\r\n", "ok", "", "n\nm", page},
 	}
@@ -224,8 +230,8 @@ func TestReadsAreLinear(t *testing.T) {
 		const size = 1 << 17
 		src := strings.Repeat(unit, size/len(unit))
 		a := cutUp(src, []accept.Marker{{Name: "x", Start: "<!-- X_START -->", End: "<!-- X_END -->"}})
-		if most := (walks + 1) * len(src); a.walk.read > most+1<<17 {
-			t.Errorf("%s: read %d bytes of %d", name, a.walk.read, len(src))
+		if most := (walks + 1) * len(src); a.read > most+1<<17 {
+			t.Errorf("%s: read %d bytes of %d", name, a.read, len(src))
 		}
 	}
 }

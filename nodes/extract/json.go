@@ -11,50 +11,62 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/accept"
 	"dagrun.dev/nodes/internal/markdown"
 )
 
+// A found value is one that stands in an answer, with what was odd about it.
+type value struct {
+	raw json.RawMessage
+	odd string
+}
+
 // takeJSON chooses the JSON value and records parts of it.
 func takeJSON(s *accept.State, a *answer, j *jsonRule) error {
-	raw, err := chooseJSON(s, a, j.Policy)
+	v, err := a.chooseJSON(s, j.Policy)
 	if err != nil {
 		return err
 	}
-	if key, twice := duplicateKey(raw); twice {
-		return nodes.Fail("protocol", fmt.Sprintf("the JSON value has the key %q twice in one object", key))
+	if v.odd != "" {
+		s.Warn("%s", v.odd)
 	}
 	for _, name := range slices.Sorted(maps.Keys(j.Values)) {
-		v, err := pick(raw, j.Values[name])
+		part, err := pick(v.raw, j.Values[name])
 		if err != nil {
 			return nodes.Fail("validation_failed", fmt.Sprintf("value %s: %v", name, err))
 		}
-		s.Values[name] = v
+		s.Values[name] = part
 	}
 	if j.To != "" {
-		s.Artifacts[j.To] = append(bytes.TrimSpace(raw), '\n')
+		s.Artifacts[j.To] = append(bytes.TrimSpace(v.raw), '\n')
 	}
 	return nil
 }
 
 // chooseJSON returns the one value that is meant: in a code block, else the answer as a whole, else objects and
-// lists that begin a line.
-func chooseJSON(s *accept.State, a *answer, policy string) (json.RawMessage, error) {
-	found, cut := a.jsonValues()
-	if len(found) == 0 {
-		if cut {
-			return nil, nodes.Fail("truncated", "the JSON value breaks off: ... "+tail(a.src))
-		}
-		return nil, nodes.Fail("no_artifact", "the answer holds no JSON object or list")
+// lists that begin a line, else objects behind words.
+func (a *answer) chooseJSON(s *accept.State, policy string) (value, error) {
+	found, broken := a.jsonValues()
+	switch {
+	case a.endless, len(found) == 0 && errors.Is(broken, io.ErrUnexpectedEOF):
+		return value{}, nodes.Fail("truncated", "the JSON value breaks off: "+tail(a.src))
+	case len(found) == 0 && errors.Is(broken, jsontext.ErrDuplicateName):
+		return value{}, nodes.Fail("protocol", broken.Error())
+	case len(found) == 0 && broken != nil:
+		return value{}, nodes.Fail("no_artifact", "the answer holds no JSON object or list: "+broken.Error())
+	case len(found) == 0:
+		return value{}, nodes.Fail("no_artifact", "the answer holds no JSON object or list")
 	}
-	var distinct []json.RawMessage
+	var distinct []value
 	seen := map[string]bool{}
-	for _, raw := range found {
+	for _, v := range found {
 		var key bytes.Buffer
-		if err := json.Compact(&key, raw); err == nil && !seen[key.String()] {
+		if err := json.Compact(&key, v.raw); err == nil && !seen[key.String()] {
 			seen[key.String()] = true
-			distinct = append(distinct, raw)
+			distinct = append(distinct, v)
 		}
 	}
 	v := distinct[0]
@@ -63,44 +75,96 @@ func chooseJSON(s *accept.State, a *answer, policy string) (json.RawMessage, err
 	}
 	switch policy {
 	case "fail":
-		return nil, nodes.Fail("ambiguous", fmt.Sprintf("the answer holds %d different JSON values", len(distinct)))
+		return v, nodes.Fail("ambiguous", fmt.Sprintf("the answer holds %d different JSON values", len(distinct)))
 	case "last":
 		v = distinct[len(distinct)-1]
 	case "largest":
-		for _, d := range distinct[1:] {
-			if len(d) > len(v) {
-				v = d
-			}
-		}
+		v = slices.MaxFunc(distinct, func(a, b value) int { return len(a.raw) - len(b.raw) })
 	}
 	s.Warn("the answer holds %d different JSON values (policy %s)", len(distinct), policy)
 	return v, nil
 }
 
-// jsonValues returns the values of code blocks, or else those of the text. cut says that one
-// begins and does not end.
-func (a *answer) jsonValues() (found []json.RawMessage, cut bool) {
-	for _, b := range a.blocks {
-		raw, n, broken := decodeJSON(a.src[b.start:b.end])
-		if raw != nil && markdown.TrimBlank(a.src[b.start+n:b.end]) == "" {
-			found = append(found, raw)
+// jsonValues returns the values of code blocks, or else those of the text. broken is what is wrong with one that is none.
+func (a *answer) jsonValues() (found []value, broken error) {
+	note := func(err error) {
+		if broken == nil || errors.Is(err, io.ErrUnexpectedEOF) {
+			broken = err
 		}
-		cut = cut || broken
+	}
+	for _, b := range a.blocks {
+		if v, err := whole(a.src[b.start:b.end]); err == nil {
+			found = append(found, v)
+		} else if err != errNone {
+			note(err)
+		}
 	}
 	if found != nil {
-		return found, false
+		return found, nil
 	}
 	text := a.text()
-	found, cut2 := scanJSON(text, "{[", beginsLine)
-	if found == nil && !cut && !cut2 {
-		found, _ = scanJSON(text, "{", behindText)
+	v, err := whole(text)
+	if err == nil {
+		return []value{v}, nil
+	} else if err != errNone {
+		note(err)
 	}
-	return found, cut || cut2
+	found = scanJSON(text, "{[", beginsLine, note)
+	if found == nil && broken == nil {
+		found = scanJSON(text, "{", behindText, note)
+	}
+	return found, broken
+}
+
+var errNone = errors.New("no JSON object or list")
+
+// whole reads a text that is one value. Repaired is only what cannot change its meaning: a comma before a closing
+// bracket, one closing bracket too many.
+func whole(text string) (value, error) {
+	text = markdown.TrimBlank(text)
+	if text == "" || text[0] != '{' && text[0] != '[' {
+		return value{}, errNone
+	}
+	raw, n, err := accept.Value(text)
+	odd := ""
+	if err != nil {
+		if r, m, again := accept.Value(withoutCommas(text)); again == nil && m == len(withoutCommas(text)) {
+			return value{r, "commas before closing brackets were left out of the JSON value"}, nil
+		}
+		return value{}, err
+	}
+	if rest := markdown.TrimBlank(text[n:]); rest == "}" || rest == "]" {
+		odd = "a closing bracket too many stands behind the JSON value"
+	} else if rest != "" {
+		return value{}, errNone
+	}
+	return value{raw, odd}, nil
+}
+
+// withoutCommas leaves out the commas that stand before a closing bracket.
+func withoutCommas(text string) string {
+	var b strings.Builder
+	quoted := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\' && i+1 < len(text):
+			b.WriteByte(c)
+			i++
+		case c == '"':
+			quoted = !quoted
+		case c == ',' && !quoted:
+			if next := strings.TrimLeft(text[i+1:], " \t\r\n"); next != "" && (next[0] == '}' || next[0] == ']') {
+				continue
+			}
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
 }
 
 // scanJSON returns the values of a text that begin with the first of the signs on a line, or right behind another value, and
 // where begins allows it by what stands before. A list counts when nothing follows it on its line: "[1]: a note" is none.
-func scanJSON(text, signs string, begins func(before string) bool) (found []json.RawMessage, cut bool) {
+func scanJSON(text, signs string, begins func(before string) bool, note func(error)) (found []value) {
 	const most = 64 // starts that are tried: each may be read to the end of the text
 	behind := -1    // where the last value ended
 	for at, tries := 0, 0; at < len(text) && tries < most; {
@@ -114,19 +178,23 @@ func scanJSON(text, signs string, begins func(before string) bool) (found []json
 			continue
 		}
 		tries++
-		raw, length, broken := decodeJSON(text[at:])
-		cut = cut || broken
-		if raw == nil {
+		raw, length, err := accept.Value(text[at:])
+		if err != nil {
+			note(err)
 			at = nextLine(text, at)
 			continue
 		}
 		at += length
 		behind = at
-		if raw[0] == '{' || strings.TrimSpace(text[at:nextLine(text, at)]) == "" {
-			found = append(found, raw)
+		rest := strings.TrimSpace(text[at:nextLine(text, at)])
+		switch {
+		case rest == "":
+			found = append(found, value{raw, ""})
+		case raw[0] == '{':
+			found = append(found, value{raw, "text stands behind the JSON value on its line"})
 		}
 	}
-	return found, cut
+	return found
 }
 
 func beginsLine(before string) bool { return strings.TrimSpace(before) == "" }
@@ -143,131 +211,75 @@ func nextLine(text string, at int) int {
 	return len(text)
 }
 
-// decodeJSON reads an object or a list at the start of a text. length is where it ends in the
-// text; cut says that the text ended first.
-func decodeJSON(text string) (raw json.RawMessage, length int, cut bool) {
-	s := strings.TrimLeftFunc(text, markdown.Blank)
-	if s == "" || s[0] != '{' && s[0] != '[' {
-		return nil, 0, false
-	}
-	d := json.NewDecoder(strings.NewReader(s))
-	if err := d.Decode(&raw); err != nil {
-		return nil, 0, errors.Is(err, io.ErrUnexpectedEOF)
-	}
-	return raw, len(text) - len(s) + int(d.InputOffset()), false
-}
-
-// duplicateKey returns a key that stands twice in one object: which of the two counts depends on
-// the reader, so none does.
-func duplicateKey(raw json.RawMessage) (string, bool) {
-	type level struct {
-		keys   map[string]bool // nil in a list
-		isKey  bool
-		object bool
-	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	var stack []level
-	for {
-		tok, err := d.Token()
-		if err != nil {
-			return "", false
-		}
-		top := len(stack) - 1
-		if key, ok := tok.(string); ok && top >= 0 && stack[top].object && stack[top].isKey {
-			if stack[top].keys[key] {
-				return key, true
-			}
-			stack[top].keys[key], stack[top].isKey = true, false
-			continue
-		}
-		switch tok {
-		case json.Delim('{'):
-			stack = append(stack, level{keys: map[string]bool{}, isKey: true, object: true})
-			continue
-		case json.Delim('['):
-			stack = append(stack, level{})
-			continue
-		case json.Delim('}'), json.Delim(']'):
-			stack = stack[:top]
-		}
-		if n := len(stack) - 1; n >= 0 {
-			stack[n].isKey = true
-		}
-	}
-}
-
 // pick returns a part of a JSON value, of the declared type.
-func pick(raw json.RawMessage, v jsonValue) (any, error) {
-	part, err := walkPath(raw, v.Path)
+func pick(raw json.RawMessage, rule jsonValue) (any, error) {
+	part, err := walkPath(exact(raw), rule.Path)
 	if err != nil {
-		if v.Else == nil {
+		if rule.Else == nil {
 			return nil, err
 		}
-		part = *v.Else
+		part = exact(*rule.Else)
 	}
-	return typed(part, v.Type)
+	return typed(part, rule.Type)
 }
 
-func walkPath(raw json.RawMessage, path string) (json.RawMessage, error) {
+// exact decodes a value whose numbers stay as they are written.
+func exact(raw json.RawMessage) (v any) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	_ = d.Decode(&v) // it was read before
+	return v
+}
+
+func walkPath(v any, path string) (any, error) {
 	if path == "" {
-		return raw, nil
+		return v, nil
 	}
 	for _, step := range strings.Split(path, ".") {
-		var object map[string]json.RawMessage
-		var list []json.RawMessage
-		switch {
-		case json.Unmarshal(raw, &object) == nil && object != nil:
-			next, ok := object[step]
+		switch in := v.(type) {
+		case map[string]any:
+			next, ok := in[step]
 			if !ok {
 				return nil, fmt.Errorf("%s: no %q", path, step)
 			}
-			raw = next
-		case json.Unmarshal(raw, &list) == nil && list != nil:
+			v = next
+		case []any:
 			n, err := strconv.Atoi(step)
-			if err != nil || n < 0 || n >= len(list) {
-				return nil, fmt.Errorf("%s: no item %q of %d", path, step, len(list))
+			if err != nil || n < 0 || n >= len(in) {
+				return nil, fmt.Errorf("%s: no item %q of %d", path, step, len(in))
 			}
-			raw = list[n]
+			v = in[n]
 		default:
 			return nil, fmt.Errorf("%s: %q of neither an object nor a list", path, step)
 		}
 	}
-	return raw, nil
+	return v, nil
 }
 
-// typed decodes a value as a type of the settings. Whole numbers stay exact.
-func typed(raw json.RawMessage, typ string) (any, error) {
-	raw = bytes.TrimSpace(raw)
-	var err error
-	var v any
+// typed returns a value as a type of the settings.
+func typed(v any, typ string) (any, error) {
+	ok := false
 	switch typ {
 	case "string":
-		v, err = as[string](raw, '"')
+		_, ok = v.(string)
 	case "bool":
-		v, err = as[bool](raw, 't', 'f')
-	case "int":
-		v, err = as[int64](raw, digits...)
-	case "number":
-		v, err = as[float64](raw, digits...)
+		_, ok = v.(bool)
 	case "list":
-		v, err = as[[]any](raw, '[')
+		_, ok = v.([]any)
 	case "map":
-		v, err = as[map[string]any](raw, '{')
-	default:
-		err = fmt.Errorf("unknown type %q", typ)
+		_, ok = v.(map[string]any)
+	case "int", "number":
+		n, isNumber := v.(json.Number)
+		if i, err := n.Int64(); isNumber && err == nil && typ == "int" {
+			return i, nil
+		}
+		if f, err := n.Float64(); isNumber && err == nil && typ == "number" {
+			return f, nil
+		}
 	}
-	return v, err
-}
-
-var digits = []byte("-0123456789")
-
-func as[T any](raw []byte, first ...byte) (any, error) {
-	var v T
-	if len(raw) == 0 || bytes.IndexByte(first, raw[0]) < 0 {
-		return nil, fmt.Errorf("want %T, got %s", v, accept.Quote(string(raw)))
-	}
-	if err := json.Unmarshal(raw, &v); err != nil {
-		return nil, fmt.Errorf("want %T, got %s", v, accept.Quote(string(raw)))
+	if !ok {
+		b, _ := json.Marshal(v) // it came from JSON
+		return nil, fmt.Errorf("want %s, got %s", typ, accept.Quote(string(b)))
 	}
 	return v, nil
 }

@@ -52,99 +52,73 @@ type event struct {
 	at, after int  // bytes of the marker itself
 	soft      bool // an end behind text on its line: counts only when a block is open
 	where     place
-	unclear   string // why an end may not be the one
 }
 
-// findMarkers reads all lines once.
-func (a *answer) findMarkers() {
-	a.at, a.ahead = map[int][]event{}, map[string][]event{}
-	if len(a.rules) == 0 {
-		return
-	}
-	for i := range a.lines {
-		if events := a.eventsOn(i); events != nil {
-			a.at[i] = events
-			for _, e := range events {
-				a.ahead[e.name] = append(a.ahead[e.name], e)
-			}
-		}
-	}
-}
-
-// eventsOn returns the markers of a line: one that is the whole line, or comments at its start
+// marksOn returns the markers of a line: one that is the whole line, or comments at its start
 // and an end at its end.
-func (a *answer) eventsOn(i int) []event {
-	l := a.lines[i]
+func (a *answer) marksOn(l markdown.Line) []event {
 	text := strings.TrimLeftFunc(l.Of(a.src), markdown.Blank)
 	from := l.End - len(text)
 	text = strings.TrimRightFunc(text, markdown.Blank)
-	if text == "" {
-		return nil
-	}
 	for _, r := range a.rules {
-		if !r.comment && (text == r.start || text == r.end) {
+		if !r.comment && text != "" && (text == r.start || text == r.end) {
 			return []event{{name: r.name, start: text == r.start, at: from, after: from + len(text)}}
 		}
 	}
-	return a.commentEvents(text, from)
-}
-
-// commentEvents reads markers written as comments: all of a line that begins with one, else an end
-// at the line's end.
-func (a *answer) commentEvents(text string, from int) []event {
 	var out []event
 	for at := 0; at > 0 || strings.HasPrefix(text, "<!--"); {
 		n := strings.Index(text[at:], "<!--")
-		if n < 0 {
-			break
+		length := 0
+		if n >= 0 {
+			at += n
+			length = strings.Index(text[at:], "-->") + 3
 		}
-		at += n
-		length := strings.Index(text[at:], "-->") + 3
 		if length < 3 {
 			break
 		}
 		e, ok := a.marker(text[at : at+length])
+		if at == 0 && !ok {
+			break
+		}
 		if ok {
 			e.at, e.after = from+at, from+at+length
 			out = append(out, e)
 		}
-		if at == 0 && !ok {
-			break
-		}
 		at += length
 	}
-	if out != nil || !strings.HasSuffix(text, "-->") {
-		return out
-	}
 	const longest = 400 // of a marker; a whole line is not searched for each of its parts
-	last := strings.LastIndex(text[max(0, len(text)-longest):], "<!--")
-	if last < 0 {
-		return nil
-	}
-	last += max(0, len(text)-longest)
-	if e, ok := a.marker(text[last:]); ok && !e.start {
-		e.at, e.after, e.soft = from+last, from+len(text), true
-		out = append(out, e)
+	tail := text[max(0, len(text)-longest):]
+	if last := strings.LastIndex(tail, "<!--"); out == nil && last >= 0 && strings.HasSuffix(tail, "-->") {
+		if e, ok := a.marker(tail[last:]); ok && !e.start {
+			e.at, e.after, e.soft = from+len(text)-len(tail)+last, from+len(text), true
+			out = append(out, e)
+		}
 	}
 	return out
 }
 
 func (a *answer) marker(comment string) (event, bool) {
 	inner, ok := commentText(comment)
-	if !ok {
-		return event{}, false
-	}
 	for _, r := range a.rules {
-		if r.comment && (inner == r.start || inner == r.end) {
+		if ok && r.comment && (inner == r.start || inner == r.end) {
 			return event{name: r.name, start: inner == r.start}, true
 		}
 	}
 	return event{}, false
 }
 
+// onLine returns the markers of what is left of line i.
+func (a *answer) onLine(i int) []event {
+	after := func(at int) int { return sort.Search(len(a.marks), func(k int) bool { return a.marks[k].at >= at }) }
+	if from, to := after(a.lines[i].Start), after(a.lines[i].Next); from < to {
+		return a.marks[from:to]
+	}
+	return nil
+}
+
 // notes reads the region that begins with the markers of line i.
-func (a *answer) notes(i int, events []event) int {
-	for _, e := range events {
+func (a *answer) notes(i int, marks []event) int {
+	for _, e := range marks {
 		a.events = append(a.events, e)
 		if !e.start {
 			continue
@@ -152,83 +126,25 @@ func (a *answer) notes(i int, events []event) int {
 		if end, ok := a.endOf(e); ok {
 			a.events = append(a.events, end)
 			a.hide(e.at, end.after)
-			return a.lineAfterNotes(i, end.after)
+			return a.lineAfter(i, end.after)
 		}
 	}
 	return i + 1
 }
 
-// lineAfterNotes is lineAfter where the rest of the line is known to hold markers: they were read
-// with the line.
-func (a *answer) lineAfterNotes(i, at int) int {
-	for i < len(a.lines) && a.lines[i].Next <= at {
-		i++
-	}
-	if i == len(a.lines) || a.lines[i].Start >= at {
-		return i
-	}
-	if at >= a.lines[i].End {
-		return i + 1
-	}
-	a.lines[i].Start = at
-	known := a.at[i]
-	n := sort.Search(len(known), func(k int) bool { return known[k].at >= at })
-	if n == len(known) {
-		delete(a.at, i)
-	} else {
-		a.at[i] = known[n:]
-	}
-	return i
-}
-
-// behindSample returns the end of notes: the first one, but where that stands in a code block of the notes that is closed
-// behind it, the first one behind the block, before the next start. When a document begins between the two, nobody can tell.
-func (a *answer) behindSample(start event, ends []event) event {
-	first := ends[0]
-	var open *markdown.Fence
-	closed := false
-	for i := a.lineOf(start.after); i < len(a.lines) && len(ends) > 0 && !ends[0].start; i++ {
-		l := a.lines[i]
-		for len(ends) > 0 && ends[0].at < l.End && !ends[0].start {
-			if open == nil && (closed || ends[0].at == first.at) {
-				return a.clear(first, ends[0])
-			}
-			ends = ends[1:]
-		}
-		text := l.Of(a.src)
-		if f, ok := markdown.OpenFence(text); open == nil && ok {
-			open = &f
-		} else if open != nil && open.Closes(text) {
-			open, closed = nil, l.Start > first.at || closed
-		}
-	}
-	return first
-}
-
-// clear returns the later of two ends of the same notes, or the first with the doubt about it.
-func (a *answer) clear(first, end event) event {
-	starts := a.walk.starts
-	if k := sort.SearchInts(starts, first.at); k < len(starts) && starts[k] < end.at {
-		first.unclear = fmt.Sprintf("line %d: %s stands in a code block, and again on line %d behind a document",
-			a.lineOf(first.at), a.src[first.at:first.after], a.lineOf(end.at))
-		return first
-	}
-	return end
-}
-
 // endOf returns the end that a start pairs with: the next marker of its name, when that is an end
 // and does not stand inside a document that begins behind the start.
 func (a *answer) endOf(start event) (event, bool) {
-	all := a.ahead[start.name]
-	n := sort.Search(len(all), func(k int) bool { return all[k].at >= start.after })
-	if n == len(all) || all[n].start {
+	n := sort.Search(len(a.marks), func(k int) bool { return a.marks[k].at >= start.after })
+	for n < len(a.marks) && a.marks[n].name != start.name {
+		n++
+	}
+	if n == len(a.marks) || a.marks[n].start {
 		return event{}, false
 	}
-	end := a.behindSample(start, all[n:])
-	starts := a.walk.starts
-	k := sort.SearchInts(starts, start.after)
-	if k < len(starts) && starts[k] < end.at {
-		if doc := a.walk.document(starts[k]); doc.whole && doc.end > end.at {
+	end := a.marks[n]
+	if k := sort.SearchInts(a.starts, start.after); k < len(a.starts) && a.starts[k] < end.at {
+		if d := a.walk(a.starts[k], nil); d.whole && d.end > end.at {
 			return event{}, false
 		}
 	}
@@ -236,36 +152,24 @@ func (a *answer) endOf(start event) (event, bool) {
 }
 
 // inDocument returns the markers that are comments of a document, for models that put their notes before </html>.
-func (a *answer) inDocument(c *candidate) []event {
-	src := a.src[c.start:c.end]
-	if !a.mentions(src) {
+func (a *answer) inDocument(d *document) []event {
+	if len(a.rules) == 0 {
 		return nil
 	}
 	var out []event
-	z := html.NewTokenizer(strings.NewReader(src))
-	for at := c.start; ; {
+	z := html.NewTokenizer(strings.NewReader(a.src[d.start:d.end]))
+	for at := d.start; ; {
 		tt := z.Next()
 		if tt == html.ErrorToken {
 			return out
 		}
 		raw := string(z.Raw())
-		if tt == html.CommentToken {
-			if e, ok := a.marker(raw); ok {
-				e.at, e.after, e.where = at, at+len(raw), inDocument
-				out = append(out, e)
-			}
+		if e, ok := a.marker(raw); ok && tt == html.CommentToken {
+			e.at, e.after, e.where = at, at+len(raw), inDocument
+			out = append(out, e)
 		}
 		at += len(raw)
 	}
-}
-
-func (a *answer) mentions(src string) bool {
-	for _, r := range a.rules {
-		if r.comment && strings.Contains(src, r.start) {
-			return true
-		}
-	}
-	return false
 }
 
 // notesBlock is one block of notes: what stands between the markers, and with them.
@@ -299,11 +203,10 @@ func (a *answer) blocksOf(name string) (blocks []notesBlock, where place, broken
 func (a *answer) findInDocs() {
 	for _, r := range a.rules {
 		blocks, where, _ := a.blocksOf(r.name)
-		if where != inDocument {
-			continue
-		}
 		for _, b := range blocks {
-			a.inDocs = append(a.inDocs, b.outer)
+			if where == inDocument {
+				a.inDocs = append(a.inDocs, b.outer)
+			}
 		}
 	}
 	sort.Slice(a.inDocs, func(i, j int) bool { return a.inDocs[i].start < a.inDocs[j].start })
@@ -322,8 +225,6 @@ func (a *answer) pair(events []event) (blocks []notesBlock, broken string) {
 			open = e
 		case open == nil:
 			return nil, fmt.Sprintf("line %d: %s without a start", a.lineOf(e.at), a.src[e.at:e.after])
-		case e.unclear != "":
-			return nil, e.unclear
 		default:
 			blocks = append(blocks, notesBlock{inner: span{open.after, e.at}, outer: span{open.at, e.after}})
 			open = nil

@@ -92,20 +92,17 @@ func (x step) takeSections(s *accept.State, a *answer) error {
 		return nil
 	}
 	text := a.text()
-	found := markdown.Sections(text)
+	doc := markdown.Parse(text)
 	var missing []string
 	for _, name := range slices.Sorted(maps.Keys(x.Sections)) {
 		sec := x.Sections[name]
-		body, ok := markdown.Body(text, found, sec.Heading)
+		body, ok := doc.Section(sec.Heading)
 		if !ok {
 			switch sec.Missing {
 			case "fail":
 				missing = append(missing, sec.Heading)
 			case "warn":
 				s.Warn("%s: no section %q", name, sec.Heading)
-			}
-			if sec.Value != "" {
-				s.Values[sec.Value] = ""
 			}
 			continue
 		}
@@ -127,6 +124,9 @@ func (x step) takeSections(s *accept.State, a *answer) error {
 // takeText takes the answer itself.
 func takeText(s *accept.State, a *answer, t *textRule) error {
 	text := a.text()
+	if a.endless {
+		return nodes.Fail("truncated", "the thinking is never closed: "+tail(a.src))
+	}
 	if text == "" {
 		return nodes.Fail("no_artifact", "the answer holds no text")
 	}

@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -21,15 +22,16 @@ type settings struct {
 }
 
 type htmlRule struct {
-	To           string   `json:"to"`
-	Strategies   []string `json:"strategies"`
-	Policy       string   `json:"policy"`
-	Fragments    bool     `json:"fragments"`
-	Doctype      string   `json:"doctype"`
-	Placeholders string   `json:"placeholders"`
-	Controls     string   `json:"controls"`
-	Previous     string   `json:"previous"`
-	MinRatio     float64  `json:"minRatio"`
+	To           string    `json:"to"`
+	Strategies   []string  `json:"strategies"`
+	Policy       string    `json:"policy"`
+	Fragments    bool      `json:"fragments"`
+	Doctype      string    `json:"doctype"`
+	Placeholders string    `json:"placeholders"`
+	Controls     string    `json:"controls"`
+	Marks        *[]string `json:"marks"`
+	Previous     string    `json:"previous"`
+	AtLeast      *float64  `json:"atLeast"`
 }
 
 type jsonRule struct {
@@ -83,44 +85,42 @@ func (s *settings) defaults() {
 		if len(h.Strategies) == 0 {
 			h.Strategies = []string{"fence", "doctype", "html"}
 		}
-		h.Policy = or(h.Policy, "fail")
-		h.Doctype = or(h.Doctype, "warn")
-		h.Placeholders = or(h.Placeholders, "fail")
-		h.Controls = or(h.Controls, "fail")
-		h.Previous = or(h.Previous, h.To)
+		h.Policy = cmp.Or(h.Policy, "fail")
+		h.Doctype = cmp.Or(h.Doctype, "warn")
+		h.Placeholders = cmp.Or(h.Placeholders, "fail")
+		h.Controls = cmp.Or(h.Controls, "fail")
+		h.Previous = cmp.Or(h.Previous, h.To)
+		if h.Marks == nil {
+			h.Marks = &defaultMarks
+		}
+		if h.AtLeast == nil {
+			half := 0.5
+			h.AtLeast = &half
+		}
 	}
 	if s.JSON != nil {
-		s.JSON.Policy = or(s.JSON.Policy, "fail")
+		s.JSON.Policy = cmp.Or(s.JSON.Policy, "fail")
 	}
 	if t := s.Text; t != nil {
-		t.MaxChars = orInt(t.MaxChars, 2000)
+		t.MaxChars = cmp.Or(t.MaxChars, 2000)
 		if t.CutEnds == nil {
-			t.CutEnds = &[]string{"...", "…", "<!-- rest"}
+			t.CutEnds = &defaultCutEnds
 		}
 	}
 	for name, m := range s.Markers {
-		m.Missing, m.Broken, m.Blocks = or(m.Missing, "warn"), or(m.Broken, "warn"), or(m.Blocks, "join")
+		m.Missing, m.Broken, m.Blocks = cmp.Or(m.Missing, "warn"), cmp.Or(m.Broken, "warn"), cmp.Or(m.Blocks, "join")
 		s.Markers[name] = m
 	}
 	for name, x := range s.Sections {
-		x.Missing, x.MaxChars = or(x.Missing, "warn"), orInt(x.MaxChars, 2000)
+		x.Missing, x.MaxChars = cmp.Or(x.Missing, "warn"), cmp.Or(x.MaxChars, 2000)
 		s.Sections[name] = x
 	}
 }
 
-func or(s, def string) string {
-	if s == "" {
-		return def
-	}
-	return s
-}
-
-func orInt(n, def int) int {
-	if n == 0 {
-		return def
-	}
-	return n
-}
+var (
+	defaultMarks   = []string{"rest of the page unchanged", "rest unchanged", "omitted for brevity", "your content here"}
+	defaultCutEnds = []string{"...", "…", "<!-- rest"}
+)
 
 // describe reads what the compiler must know, from aside.
 func (s *settings) describe() nodes.Traits {
@@ -157,7 +157,7 @@ func (s *settings) describe() nodes.Traits {
 	for _, name := range slices.Sorted(maps.Keys(s.Sections)) {
 		x := s.Sections[name]
 		d.write("sections."+name+".to", x.To)
-		d.output("sections."+name+".value", x.Value, "string")
+		d.output("sections."+name+".value", x.Value, "string?")
 		if _, both := s.Markers[name]; both {
 			d.problem("sections."+name, "markers have this name too")
 		}

@@ -1,13 +1,17 @@
 package validate
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"golang.org/x/net/html"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
 
-	"dagrun.dev/internal/tree"
 	"dagrun.dev/nodes/internal/accept"
 	"dagrun.dev/nodes/internal/markdown"
 )
@@ -92,10 +96,10 @@ func complete(page string) string {
 
 // missing says which sections are not there, or have nothing below.
 func (c *check) missing(text string) string {
-	found := markdown.Sections(text)
+	doc := markdown.Parse(text)
 	var missing []string
 	for _, want := range c.Sections {
-		if _, ok := markdown.Body(text, found, want); !ok {
+		if _, ok := doc.Section(want); !ok {
 			missing = append(missing, fmt.Sprintf("%q", want))
 		}
 	}
@@ -105,22 +109,36 @@ func (c *check) missing(text string) string {
 	return "missing or empty: " + strings.Join(missing, ", ")
 }
 
-// follow says where a JSON text departs from the schema.
+// follow says where a JSON text departs from the schema. A key that stands twice in one object is a mistake: which of the
+// two counts depends on the reader.
 func (c *check) follow(text string) string {
-	name := c.Of
-	if name == "" {
-		name = "answer"
+	value, n, err := accept.Value(text)
+	if err == nil && markdown.TrimBlank(text[n:]) != "" {
+		err = fmt.Errorf("more stands behind the JSON value: %s", accept.Quote(text[n:]))
 	}
-	v, err := tree.ParseJSON(name, []byte(text), tree.Defaults)
+	var v any
+	if err == nil {
+		v, err = jsonschema.UnmarshalJSON(bytes.NewReader(value))
+	}
+	if err == nil {
+		err = c.schema.Validate(v)
+	}
 	if err != nil {
-		return err.Error()
-	}
-	if !c.schema.Valid(v) {
-		found := c.schema.Check(v.Clone(), "")
-		if len(found) > 0 {
-			return accept.Clip(mostShown, found.Error())
-		}
-		return "does not follow the schema"
+		return accept.Clip(mostShown, departure(err))
 	}
 	return ""
 }
+
+// departure is the first mistake that a validation has found, with its place.
+func departure(err error) string {
+	var v *jsonschema.ValidationError
+	if !errors.As(err, &v) {
+		return err.Error()
+	}
+	for len(v.Causes) > 0 {
+		v = v.Causes[0]
+	}
+	return strings.TrimPrefix(strings.Join(v.InstanceLocation, ".")+": "+v.ErrorKind.LocalizedString(printer), ": ")
+}
+
+var printer = message.NewPrinter(language.English)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tdewolff/parse/v2"
+	"github.com/tdewolff/parse/v2/css"
 	"golang.org/x/net/html"
 
 	"dagrun.dev/nodes/internal/accept"
@@ -109,7 +111,7 @@ func readSheet(page string, r *cssRule) *sheet {
 			sh.element(tok)
 		case html.TextToken:
 			if inStyle {
-				sh.rulesOf(string(z.Text()))
+				sh.rulesOf(string(z.Text()), nil)
 			}
 		case html.EndTagToken:
 			inStyle = false
@@ -144,97 +146,81 @@ func (sh *sheet) element(tok html.Token) {
 			style = a.Val
 		}
 	}
-	value, ok := sh.declared(style)
+	names = slices.DeleteFunc(names, func(n string) bool { return !sh.wanted[n] })
 	for _, n := range names {
-		if sh.wanted[n] {
-			sh.exists[n] = true
-			sh.set(n, value, ok)
-		}
+		sh.exists[n] = true
+	}
+	if style != "" && len(names) > 0 {
+		sh.rulesOf(style, names)
 	}
 }
 
-var cssComment = regexp.MustCompile(`(?s)/\*.*?(?:\*/|\z)`)
-
-// rulesOf reads the rules of a style sheet. Blocks of @media, @supports and the like are conditions
-// and are left out, except @layer; a block within a rule ends its declarations and is a rule of its own.
-func (sh *sheet) rulesOf(css string) {
-	css = cssComment.ReplaceAllString(css, " ")
+// rulesOf reads the rules of a style sheet, or the declarations of a style attribute, which stand for the selectors of the element.
+// Blocks of @media, @supports and the like are conditions and are left out, except @layer.
+func (sh *sheet) rulesOf(src string, element []string) {
 	type block struct {
-		prelude string
-		skipped bool // it is a condition, or in one
+		selectors []string
+		skipped   bool // it is a condition, or in one
 	}
-	var open []block
-	start := 0 // of what is not yet read
-	declare := func(end int) {
-		if n := len(open); n > 0 && !open[n-1].skipped && !strings.HasPrefix(open[n-1].prelude, "@") {
-			sh.declare(open[n-1].prelude, css[start:end])
-		}
-	}
-	for i := 0; i < len(css); i++ {
-		switch css[i] {
-		case '"', '\'':
-			i = cssString(css, i)
-		case '(':
-			i = urlEnd(css, i)
-		case ';':
-			if len(open) == 0 {
-				start = i + 1
+	open := []block{{selectors: element}}
+	p := css.NewParser(parse.NewInputString(src), element != nil)
+	for {
+		gt, _, data := p.Next()
+		here := open[len(open)-1]
+		switch gt {
+		case css.ErrorGrammar:
+			if !p.HasParseError() {
+				return // the end
 			}
-		case '{':
-			head := start + strings.LastIndexByte(css[start:i], ';') + 1
-			declare(head)
-			prelude := strings.TrimSpace(css[head:i])
-			condition := strings.HasPrefix(prelude, "@") && !strings.HasPrefix(prelude, "@layer")
-			open = append(open, block{prelude, condition || len(open) > 0 && open[len(open)-1].skipped})
-			start = i + 1
-		case '}':
-			declare(i)
-			open = open[:max(0, len(open)-1)]
-			start = i + 1
+		case css.BeginAtRuleGrammar:
+			open = append(open, block{here.selectors, here.skipped || string(data) != "@layer"})
+		case css.BeginRulesetGrammar:
+			open = append(open, block{sh.subjects(joined(p.Values())), here.skipped})
+		case css.EndAtRuleGrammar, css.EndRulesetGrammar:
+			open = open[:max(1, len(open)-1)]
+		case css.DeclarationGrammar, css.CustomPropertyGrammar:
+			if !here.skipped {
+				sh.declare(here.selectors, string(data), strings.TrimSpace(joined(p.Values())))
+			}
 		}
 	}
 }
 
-func cssString(css string, i int) int {
-	quote := css[i]
-	for i++; i < len(css); i++ {
-		if css[i] == '\\' {
-			i++
-		} else if css[i] == quote || css[i] == '\n' {
-			return i
-		}
+func joined(tokens []css.Token) string {
+	var b strings.Builder
+	for _, t := range tokens {
+		b.Write(t.Data)
 	}
-	return len(css) - 1
+	return b.String()
 }
 
-// urlEnd returns the end of a bracket that begins at i when it is that of a url without quotes, else i.
-func urlEnd(css string, i int) int {
-	const longest = 100_000 // of an address with data
-	rest := css[i+1 : min(len(css), i+longest)]
-	if !strings.EqualFold(css[max(0, i-3):i], "url") || strings.HasPrefix(strings.TrimSpace(rest[:min(len(rest), 20)]), `"`) || strings.HasPrefix(strings.TrimSpace(rest[:min(len(rest), 20)]), "'") {
-		return i
-	}
-	if n := strings.IndexAny(rest, ")\n"); n >= 0 && rest[n] == ')' {
-		return i + 1 + n
-	}
-	return i
-}
-
-// declare takes the declarations of a rule for those of its selectors that are wanted.
-func (sh *sheet) declare(prelude, body string) {
-	value, ok := sh.declared(body)
-	for prelude != "" && ok {
+// subjects returns those of the selectors of a rule that are wanted.
+func (sh *sheet) subjects(selectors string) []string {
+	var out []string
+	for selectors != "" {
 		var s string
-		s, prelude, _ = strings.Cut(prelude, ",")
-		if name := subject(s); sh.wanted[name] {
-			sh.set(name, value, ok)
+		s, selectors, _ = strings.Cut(selectors, ",")
+		if name := subject(s); sh.wanted[name] && !slices.Contains(out, name) {
+			out = append(out, name)
 		}
 	}
+	return out
 }
 
-func (sh *sheet) set(selector string, v cssValue, ok bool) {
-	if ok && (v.important || !sh.values[selector].important) {
-		sh.values[selector] = v
+// declare notes a custom property, or the wanted one for selectors.
+func (sh *sheet) declare(selectors []string, property, value string) {
+	if strings.HasPrefix(property, "--") {
+		sh.vars[property] = value
+		return
+	}
+	if logical(strings.ToLower(property)) != sh.property {
+		return
+	}
+	bare, important := strings.CutSuffix(value, "!important")
+	for _, s := range selectors {
+		if important || !sh.values[s].important {
+			sh.values[s] = cssValue{strings.TrimSpace(bare), important}
+		}
 	}
 }
 
@@ -255,31 +241,6 @@ func subject(selector string) string {
 		return s[i:]
 	}
 	return ""
-}
-
-// declared returns what declarations set the property to, the last one first, and notes custom properties.
-func (sh *sheet) declared(body string) (out cssValue, ok bool) {
-	for body != "" {
-		var d string
-		d, body, _ = strings.Cut(body, ";")
-		property, value, found := strings.Cut(d, ":")
-		if !found {
-			continue
-		}
-		property, value = strings.TrimSpace(property), strings.TrimSpace(value)
-		bare := strings.TrimSpace(strings.TrimSuffix(value, "important"))
-		important := len(bare) < len(value) && strings.HasSuffix(bare, "!")
-		if important {
-			value = strings.TrimSpace(strings.TrimSuffix(bare, "!"))
-		}
-		switch {
-		case strings.HasPrefix(property, "--"):
-			sh.vars[property] = value
-		case logical(strings.ToLower(property)) == sh.property && (important || !out.important):
-			out, ok = cssValue{value, important}, true
-		}
-	}
-	return out, ok
 }
 
 // logical names a property by the direction that it has in a page written from left to right.

@@ -7,7 +7,8 @@ import (
 	"regexp"
 	"slices"
 
-	"dagrun.dev/internal/rules"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/accept"
 )
@@ -43,7 +44,7 @@ type check struct {
 
 	test     string // which of them
 	re       *regexp.Regexp
-	schema   *rules.Rule
+	schema   *jsonschema.Schema
 	mistakes []string // of the settings
 }
 
@@ -144,7 +145,7 @@ func (s *settings) describe() nodes.Traits {
 		tr.Categories = append(tr.Categories, nodes.Named{Path: accept.Path("checks", fmt.Sprint(i)) + ".category", Name: c.Category})
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Counts)) {
-		tr.Outputs[name] = "int"
+		tr.Outputs[name] = "int?"
 		if c := s.Counts[name]; (c.Label == "") == (c.Items == "") {
 			problem(accept.Path("counts", name), "want one of label and items")
 		}

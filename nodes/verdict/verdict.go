@@ -1,19 +1,19 @@
-// Package verdict is the kind of node that reads labelled scores and a decision out of a review.
+// Package verdict is the kind of node that reads a decision and scores from labelled lines of a review.
 //
-// It does not route: it says what was read, and never resolves doubt towards the lenient side.
-// It is also a step of an agent's accept list.
+// It reads labels, values and numbers and judges no prose: a line holds exactly one value or it decides nothing, and a
+// review without such a line is asked for again. What a review says beside its labelled lines it cannot see; where that
+// matters, a shaped answer asks for it as data. It does not route. It is also a step of an agent's
+// accept list.
 package verdict
 
 import (
 	_ "embed"
-	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/accept"
+	"dagrun.dev/nodes/internal/markdown"
 )
 
 //go:embed schema.cue
@@ -21,14 +21,6 @@ var schema string
 
 // Kind is the kind "verdict", alone and as a step.
 var Kind = accept.NewKind("verdict", schema, settingsOf)
-
-func settingsOf(with json.RawMessage) (*accept.Settings, error) {
-	s, err := decode(with)
-	if err != nil {
-		return nil, err
-	}
-	return &accept.Settings{Step: step{s}, From: s.From, Traits: s.describe()}, nil
-}
 
 // step is the settings as a step.
 type step struct{ *settings }
@@ -39,155 +31,69 @@ func (x step) Apply(s *accept.State) error {
 	if !ok {
 		return nodes.Fail("no_verdict", fmt.Sprintf("no review: %s was not taken", x.Of))
 	}
-	r := read(text)
-	if r.fenced {
+	said, cut := markdown.Said(text)
+	if cut {
+		s.Warn("the thinking in the review is never closed; what stands behind its start was not read")
+	}
+	review := markdown.Parse(said)
+	if inner, ok := review.Quoted(); ok {
 		s.Warn("the whole review stands in one code block")
+		review = inner
 	}
-	if err := x.planted(s); err != nil {
-		return err
-	}
-	v := x.readScores(s, r)
-	s.Values["fixes"] = x.Fixes.read(r)
-	err := x.conclude(s, r, v)
-	for _, g := range x.groups() {
-		s.Values[g.name] = v.values[g.name]
-	}
-	s.Values["na"] = v.na
-	s.Values["gate"] = v.gate
-	return err
+	scores, missing := x.readScores(s, review)
+	return x.conclude(s, review, scores, missing)
 }
 
-// scores are the scores of a review. What is not read is left out of values.
-type scores struct {
-	values  map[string]map[string]any // group, label, number
-	na      []any
-	gate    string   // pass, fail, none
-	missing []string // required ones that were not read
-	zero    bool     // one is 0 or below its least
-	read    int      // how many were read
-	full    int      // how many of them have their maximum
-}
-
-// readScores reads all declared scores. One that is not read is -1 as a value of its own.
-func (x step) readScores(s *accept.State, r *review) *scores {
-	v := &scores{values: map[string]map[string]any{}, na: []any{}, gate: "none"}
-	labels := x.labels()
-	for _, g := range x.groups() {
-		v.values[g.name] = map[string]any{}
-		for _, name := range slices.Sorted(maps.Keys(g.rules)) {
-			rule := g.rules[name]
-			value := v.add(g.name, name, rule, x.score(s, r, name, rule, labels))
-			if rule.As != "" {
-				s.Values[rule.As] = value
+// readScores records the scores that were read, the gate, and which of the required ones were not.
+func (x step) readScores(s *accept.State, review *markdown.Doc) (scores map[string]any, missing []string) {
+	scores = map[string]any{}
+	gate := "none"
+	for _, label := range x.labels() {
+		rule := x.Scores[label]
+		value, ok := rule.read(s, review, label)
+		switch {
+		case rule.Least != nil && (!ok || value < *rule.Least):
+			gate = "fail"
+		case rule.Least != nil && gate == "none":
+			gate = "pass"
+		}
+		if !ok {
+			if rule.Required {
+				missing = append(missing, label)
 			}
+			continue
+		}
+		scores[label] = value
+		if rule.As != "" {
+			s.Values[rule.As] = value
 		}
 	}
-	return v
+	s.Values["scores"], s.Values["gate"] = scores, gate
+	return scores, missing
 }
 
-// add records one score and returns its value, -1 when there is none.
-func (v *scores) add(group, name string, rule scoreRule, got reading) float64 {
-	value := float64(-1)
-	switch got.status {
-	case good, warned:
-		value = got.value
-		v.values[group][name] = value
-		v.read++
-		if value == rule.Max {
-			v.full++
-		}
-	case na:
-		v.na = append(v.na, name)
-	default:
-		if rule.Required {
-			v.missing = append(v.missing, name)
-		}
-	}
-	v.zero = v.zero || value == 0
-	switch {
-	case rule.Least == nil:
-	case value < *rule.Least:
-		v.zero, v.gate = true, "fail"
-	case v.gate == "none":
-		v.gate = "pass"
-	}
-	return value
-}
-
-func (x step) labels() []label {
-	var out []label
-	for _, g := range x.groups() {
-		for _, name := range slices.Sorted(maps.Keys(g.rules)) {
-			out = append(out, g.rules[name].label)
-		}
-	}
-	return out
-}
-
-// score reads one score from all lines: the same value twice is one, of two different ones the
-// lower counts, and one that is doubtful anywhere is not read.
-func (x step) score(s *accept.State, r *review, name string, rule scoreRule, labels []label) reading {
-	var out reading
-	for _, line := range r.lines {
-		if line != "" {
-			out = combine(s, name, rule, out, readScore(line, rule.label, labels, rule))
-		}
-	}
-	switch {
-	case out.status == ambiguous || out.status == invalid:
-		s.Warn("%s was not read: what stands there is %s", name, out.status)
-	case out.status == warned:
-		s.Warn("%s: %g of %g, behind an older value", name, out.value, rule.Max)
-	case out.status == missing && r.maxima()[rule.Max]:
-		s.Warn("%s was not read, though there are scores of its maximum", name)
-	}
-	return out
-}
-
-func combine(s *accept.State, name string, rule scoreRule, a, b reading) reading {
-	switch {
-	case b.status == missing:
-		return a
-	case a.status == missing:
-		return b
-	case a.status == ambiguous || b.status == ambiguous:
-		return reading{status: ambiguous}
-	case a.status >= warned && b.status >= warned:
-		if a.value == b.value {
-			return a
-		}
-		if rule.Conflict == "drop" {
-			return reading{status: ambiguous}
-		}
-		s.Warn("%s: %g and %g; the lower one counts", name, a.value, b.value)
-		if b.value < a.value {
-			return b
-		}
-		return a
-	case a.status >= warned, b.status == invalid:
-		return a
-	}
-	return b
-}
-
-// conclude reads the decision and says whether the review is a verdict.
-func (x step) conclude(s *accept.State, r *review, v *scores) error {
-	s.Values["consistent"], s.Values["reason"], s.Values["decision"] = true, "", ""
-	got := ruling{}
+// conclude records the decision, or says why there is none.
+func (x step) conclude(s *accept.State, review *markdown.Doc, scores map[string]any, missing []string) error {
+	var got ruling
 	if x.Decision != nil {
-		got = decide(s, r, x.Decision)
+		got = x.Decision.read(review)
 	}
-	if got.reason == "" && len(v.missing) > 0 {
-		got = ruling{reason: "missing", text: "not read: " + strings.Join(v.missing, ", ")}
+	if got.reason == "" && missing != nil {
+		got = ruling{reason: "missing", text: "not read: " + strings.Join(missing, ", ")}
 	}
 	if got.reason == "" {
-		s.Values["decision"] = got.value
-		x.contradiction(s, v, got.value)
+		if x.Decision != nil {
+			s.Values["decision"] = got.value
+			if got.form {
+				s.Warn("the decision %s stands in the brackets of a form", got.value)
+			}
+			x.compare(s, got.value, scores)
+		}
 		return nil
 	}
 	s.Values["reason"] = got.reason
 	message := fmt.Sprintf("no verdict (%s): %s", got.reason, got.text)
-	if x.Decision == nil || x.Decision.Else == "" {
+	if x.Decision == nil || x.Decision.Else == "" || s.Again != nil && s.Again("no_verdict") {
 		return nodes.Fail("no_verdict", message)
 	}
 	s.Values["decision"] = x.Decision.Else
@@ -196,16 +102,19 @@ func (x step) conclude(s *accept.State, r *review, v *scores) error {
 	return nil
 }
 
-// contradiction records that the decision and the numbers do not fit.
-func (x step) contradiction(s *accept.State, v *scores, decision string) {
-	if x.Decision == nil || len(x.Decision.Values) < 2 {
+// compare records that the decision and the numbers do not fit: the most lenient decision with a score of 0 or
+// below its least, or the harshest one with nothing but full marks.
+func (x step) compare(s *accept.State, decision string, scores map[string]any) {
+	values := x.Decision.Values
+	if len(values) < 2 || len(scores) == 0 {
 		return
 	}
-	values := x.Decision.Values
-	lenient, harsh := decision == values[0], decision == values[len(values)-1]
-	if lenient && v.zero || harsh && v.read > 0 && v.full == v.read {
-		s.Values["consistent"] = false
+	low, full := s.Values["gate"] == "fail", true
+	for label, v := range scores {
+		low, full = low || v == 0.0, full && v == x.Scores[label].Max
+	}
+	if decision == values[0] && low || decision == values[len(values)-1] && full {
 		s.Warn("the decision %s does not fit the scores", decision)
-		s.Note("quality", "contradiction", map[string]any{"decision": decision, "scores": v.values["scores"], "gate": v.gate})
+		s.Note("quality", "contradiction", map[string]any{"decision": decision, "scores": scores, "gate": s.Values["gate"]})
 	}
 }

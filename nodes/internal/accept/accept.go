@@ -34,6 +34,8 @@ type State struct {
 	Notes     []nodes.Note
 	Markers   []Marker // of notes, as steps so far have declared them: such regions belong to nobody else
 
+	// Again reports whether a failure of a category would be followed by another answer. Nil: never.
+	Again func(category string) bool
 	// Artifact opens the version of an artifact from before the attempt: os.ErrNotExist
 	// when there is none. Nil: there never is one.
 	Artifact func(name string) (io.ReadCloser, error)
@@ -53,7 +55,7 @@ func NewState(t *nodes.Task, answer string) *State {
 		Values:    map[string]any{},
 	}
 	if t != nil {
-		s.Artifact, s.Earlier = t.Artifact, t.Entries
+		s.Artifact, s.Earlier, s.Again = t.Artifact, t.Entries, t.Again
 	}
 	return s
 }

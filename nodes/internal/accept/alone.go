@@ -88,6 +88,7 @@ func alone(t *nodes.Task, from *From, step Step) (*nodes.Result, error) {
 		return nil, err
 	}
 	s := NewState(t, text)
+	s.Again = nil // the same text would come again
 	failure := Run([]Step{step}, s)
 	res, err := s.Result(t.Out, failure == nil)
 	if err != nil {

@@ -1,7 +1,8 @@
 // Package markdown reads the few parts of Markdown that models' answers are cut by: fenced
 // code, quotes, headings, list signs, table cells and emphasis.
 //
-// It renders nothing and builds no tree. All functions are linear in the length of their input.
+// Code, documents and notes are cut out of raw lines (Lines, OpenFence, Thought), because a page in an answer need not be
+// good Markdown; what an author says in Markdown is read from its tree (Parse).
 package markdown
 
 import (

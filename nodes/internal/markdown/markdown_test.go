@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -44,53 +45,46 @@ func TestCloses(t *testing.T) {
 }
 
 func TestSections(t *testing.T) {
-	text := "intro\n# A\na\n## 1. Deeply integrated:\nd\n```\n# not\n```\n**Absent**\nx\n## B\nb"
-	var got []string
-	for _, s := range Sections(text) {
-		got = append(got, s.Words+"="+strings.TrimSpace(text[s.Start:s.End]))
-	}
-	want := []string{
-		"a=a\n## 1. Deeply integrated:\nd\n```\n# not\n```\n**Absent**\nx\n## B\nb",
-		"deeply integrated=d\n```\n# not\n```\n**Absent**\nx",
-		"absent=x",
-		"b=b",
-	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %q", got)
-	}
-}
-
-func TestIsHeading(t *testing.T) {
-	for _, tt := range []struct {
-		heading, want string
-		ok            bool
-	}{
-		{"## Absent", "absent", true},
-		{"### 3) ABSENT (2)", "Absent", true},
-		{"**Absent: patterns**", "absent", true},
-		{"## Absent minded", "absent", false},
-		{"## Absent-minded", "absent", false},
-		{"## ❌ Absent", "Absent", true},
-		{"## Not absent", "absent", false},
-		{"## Anything", "", false},
+	d := Parse("intro\n# A\na\n## 1. Deeply integrated:\nd\n```\n# not\n```\n**Absent**\nx\n- **bold**\n## B\n\n# Under\n\nDrawn\n=====\nu\n\n## B\nb")
+	for heading, want := range map[string]string{
+		"a": "a\n## 1. Deeply integrated:\nd\n```\n# not\n```\n**Absent**\nx\n- **bold**\n## B\n\n", "Deeply integrated": "d\n```\n# not\n```\n**Absent**\nx\n- **bold**\n",
+		"ABSENT": "x\n- **bold**\n", "B": "b", "Drawn": "u\n\n## B\nb", "Under": "-", "not": "-", "bold": "-", "Abs": "-", "": "-",
 	} {
-		_, words, ok := Heading(tt.heading)
-		if !ok || IsHeading(words, tt.want) != tt.ok {
-			t.Errorf("%q is %q: %v (words %q)", tt.heading, tt.want, !tt.ok, words)
+		got, ok := d.Section(heading)
+		if !ok {
+			got = "-"
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", heading, got, want)
+		}
+	}
+	for heading, want := range map[string]bool{
+		"## Absent": true, "### 3) ABSENT (2)": true, "**Absent: patterns**": true, "## *Absent* — none": true, "## Absent minded": false, "## Absent-minded": false, "## Not absent": false, "Absent": false,
+	} {
+		if _, ok := Parse(heading + "\n\ntext").Section("absent"); ok != want {
+			t.Errorf("%s: %v", heading, ok)
 		}
 	}
 }
 
-func TestItem(t *testing.T) {
-	for line, want := range map[string]string{"- a": "a", "  12. b ": "b", "3) c": "c", "• d": "d"} {
-		if got, ok := Item(line); !ok || got != want {
-			t.Errorf("%q: %q %v", line, got, ok)
-		}
+// Rows are what the author says: no code, quotes, comments, nor what is struck out.
+func TestRows(t *testing.T) {
+	const text = "# A *b*\n\n> quoted\n\none `c|d`\ntwo ~~gone~~ \\*x\\* <b>y</b> <!-- z -->\n\n    code\n\n- i\n  - **j**\n1. k\n\n| a | **b** |\n|---|---|\n| 1 | 2 |\n\n<!-- hidden -->\n" +
+		"<div>\nhidden\n</div>\n\n**bold:**\nx | y\n"
+	var got []string
+	for _, r := range Parse(text).Rows {
+		got = append(got, fmt.Sprint(r.Level, r.Item, r.Wrapped, " ", strings.Join(r.Cells, "; ")))
 	}
-	for _, line := range []string{"-a", "1234. a", "a", "", "3.5 a", "**a**"} {
-		if got, ok := Item(line); ok {
-			t.Errorf("%q is no item, got %q", line, got)
-		}
+	want := []string{"1 0 false A b", "0 0 false one `c/d`", "0 0 true two  *x* y <!---->", "0 1 false i", "0 2 false j", "0 1 false k", "0 0 false a; b", "0 0 false 1; 2",
+		"7 0 false bold:", "0 0 true x; y"}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if inner, ok := Parse("```\na\n```\n").Quoted(); !ok || len(inner.Rows) != 1 {
+		t.Errorf("one block: %v %v", inner, ok)
+	}
+	if _, ok := Parse("```\na\n```\nb").Quoted(); ok {
+		t.Error("a block and a text are one block")
 	}
 }
 
@@ -99,8 +93,8 @@ func TestThought(t *testing.T) {
 		"<think>x": "</think>", " \u200b<THINKING>": "</thinking>", "[THINK] x": "[/THINK]", "<scratchpad>": "</scratchpad>",
 		"<think": "", "<thinks>": "", "a <think>": "", "[think]": "", "": "",
 	} {
-		if end, n, ok := Thought(line); end != want || ok != (want != "") || ok && line[n-1] != '>' && line[n-1] != ']' {
-			t.Errorf("%q: %q %d %v, want %q", line, end, n, ok, want)
+		if end, ok := Thought(line); ok != (want != "") || ok && end != want {
+			t.Errorf("%q: %q %v, want %q", line, end, ok, want)
 		}
 	}
 	for line, want := range map[string]string{
@@ -109,6 +103,16 @@ func TestThought(t *testing.T) {
 		if n, ok := ThoughtEnd(line); line[:n] != want || ok != (want != "") {
 			t.Errorf("%q: %q %v, want %q", line, line[:n], ok, want)
 		}
+	}
+	for text, want := range map[string]string{
+		"a\nb": "a\nb", "<think>\nx\n</think>\ny": "\ny", "x\n</think>y": "y", "a\n<think>b</think>c\n": "a\nc\n", "I <think> so": "I <think> so",
+	} {
+		if got, cut := Said(text); got != want || cut {
+			t.Errorf("%q: %q %v, want %q", text, got, cut, want)
+		}
+	}
+	if got, cut := Said("a\n<think>\nb"); got != "a\n" || !cut {
+		t.Errorf("never closed: %q %v", got, cut)
 	}
 }
 
@@ -120,19 +124,9 @@ func TestSkipCode(t *testing.T) {
 	}
 }
 
-func TestBodyIsTheLastThatIsNotEmpty(t *testing.T) {
-	text := "## A\n\n## B\nb\n## A\none\n## A\n \u200b\n"
-	if body, ok := Body(text, Sections(text), "a"); body != "one\n" || !ok {
-		t.Errorf("%q %v", body, ok)
-	}
-	if body, ok := Body(text, Sections(text), "c"); ok {
-		t.Errorf("%q", body)
-	}
-}
-
-// Lines cover a text without gaps, and sections, code and items stay within it.
+// Lines cover a text without gaps, and rows and sections stay within it.
 func FuzzMarkdown(f *testing.F) {
-	for _, s := range []string{"# A\na\r\n~~~\n# b\r```", "**x**\n- y\n> z", "\u200b```html\n</think>", "1. `a`\n\n"} {
+	for _, s := range []string{"# A\na\r\n~~~\n# b\r```", "**x**\n- y\n> z", "\u200b```html\n</think>", "1. `a`\n\n", "| a |\n|---|\n"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -142,8 +136,6 @@ func FuzzMarkdown(f *testing.F) {
 				t.Fatalf("line %+v at %d", l, at)
 			}
 			at = l.Next
-			Item(l.Of(text))
-			Thought(l.Of(text))
 			if n, ok := ThoughtEnd(l.Of(text)); ok && (n == 0 || l.Of(text)[n-1] != '>') {
 				t.Fatalf("end of thinking at %d of %q", n, l.Of(text))
 			}
@@ -153,13 +145,17 @@ func FuzzMarkdown(f *testing.F) {
 				}
 			}
 		}
-		if at != len(text) || len(Code(text)) != len(Lines(text)) {
+		if at != len(text) {
 			t.Fatalf("lines end at %d of %d", at, len(text))
 		}
-		for _, s := range Sections(text) {
-			if s.Start > s.End || s.End > len(text) || s.Level < 1 || s.Level > 7 {
-				t.Fatalf("section %+v", s)
+		d := Parse(text)
+		for _, r := range d.Rows {
+			if r.At < 0 || r.At > len(d.Text) || len(r.Cells) == 0 {
+				t.Fatalf("row %+v", r)
 			}
+			d.Section(r.Cells[0])
+			r.After(r.Cells[0])
 		}
+		Said(text)
 	})
 }

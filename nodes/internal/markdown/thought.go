@@ -6,21 +6,15 @@ import "strings"
 var thoughts = []string{"think", "thinking", "thought", "reasoning", "antthinking", "scratchpad"}
 
 // Thought reads a line that begins, blanks aside, with the start tag of thinking: end is the tag
-// that ends it, length how far the start tag reaches.
-func Thought(line string) (end string, length int, ok bool) {
-	s := strings.TrimLeftFunc(line, Blank)
-	if s == "" || s[0] != '<' && s[0] != '[' {
-		return "", 0, false
-	}
+// that ends it.
+func Thought(line string) (end string, ok bool) {
+	s := TrimBlank(line)
 	for _, name := range thoughts {
 		if n := len(name) + 2; len(s) >= n && strings.EqualFold(s[:n], "<"+name+">") {
-			return "</" + name + ">", len(line) - len(s) + n, true
+			return "</" + name + ">", true
 		}
 	}
-	if n := len("[THINK]"); strings.HasPrefix(s, "[THINK]") {
-		return "[/THINK]", len(line) - len(s) + n, true
-	}
-	return "", 0, false
+	return "[/THINK]", strings.HasPrefix(s, "[THINK]")
 }
 
 // ThoughtEnd reads a line that begins or ends, blanks aside, with an end tag of thinking: some models leave the
@@ -38,6 +32,35 @@ func ThoughtEnd(line string) (length int, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// Said returns a text without thinking, which begins a line and ends at its end tag; without a start it begins with
+// the text. cut says that thinking has no end: then what stands behind its start is left out.
+func Said(text string) (rest string, cut bool) {
+	var b strings.Builder
+	for at := 0; at < len(text); {
+		n := strings.IndexAny(text[at:], "\r\n") + 1
+		if n == 0 {
+			n = len(text) - at
+		}
+		line := text[at : at+n]
+		if tag, ok := Thought(line); ok {
+			end := IndexFold(text[at:], tag)
+			if end < 0 {
+				return b.String(), true
+			}
+			at += end + len(tag)
+			continue
+		}
+		if length, ok := ThoughtEnd(line); ok {
+			b.Reset()
+			at += length
+			continue
+		}
+		b.WriteString(line)
+		at += n
+	}
+	return b.String(), false
 }
 
 // SkipCode returns the offset behind the `code` that begins at a backtick, or behind the backticks when
