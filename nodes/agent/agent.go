@@ -200,7 +200,7 @@ func finish(t *nodes.Task, s *settings, steps []accept.Step, r *reply, res *node
 	}
 	st, failure := accepted(t, steps, s, r)
 	if r.Doubt != nil {
-		if failure != nil || !s.proves(r) {
+		if failure != nil || !r.turned && !s.proves(r) {
 			r.Failure, r.Finish = r.Doubt, "error"
 			return res, r.Failure
 		}

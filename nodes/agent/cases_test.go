@@ -80,6 +80,27 @@ func readCase(t *testing.T, dir string) caseFile {
 // plainText are the cases whose answers are texts, not pages.
 var plainText = map[string]bool{"22-stdout-cut-65536": true, "26-huge-json-line": true, "28-stdin-read-to-eof": true, "41-cost-process-cumulative": false}
 
+// patternsOf are what a specification has to declare of a program that dagrun does not know, where a case is to
+// have its stated class: no prose of such a program is read (DESIGN 14.26).
+var patternsOf = map[string][]m{
+	"02-text-error-exit-0/1": {{"match": "^API Error: Rate limit", "category": "rate_limited"}},
+	"02-text-error-exit-0/2": {{"match": "^Execution error", "category": "transient"}},
+	"02-text-error-exit-0/3": {{"match": `RateLimitError`, "category": "rate_limited"}},
+	"15-overloaded/5":        {{"match": "Stream idle timeout", "category": "transient"}},
+	"29-stdin-early-close/2": {{"match": "not logged in", "category": "auth"}},
+}
+
+// otherwise are cases whose stated end could only be met by reading prose, with the end they have instead.
+var otherwise = map[string]func(*expectation){
+	// "I need permission to read notes.md": no field tells of the refusal, so that the answer is one without a page,
+	// and is asked for again.
+	"20-permission-denied-success/2": func(e *expectation) { e.Retry = "yes" },
+	// The events and the exit status 53 are gemini's: only its table knows them.
+	"10-max-turns/3": func(e *expectation) { e.Node = "gemini-json" },
+	// How long a run waits at most is the plan's affair: the kind hands the moment on (X4).
+	"12-usage-limit-epoch/6": func(e *expectation) { e.Outcome, e.Until = "wait", "2027-04-14T12:00:00Z" },
+}
+
 // parses are the names of the cases' parsers here.
 var parses = map[string]string{"text": "text", "claude-json": "claude-json", "claude-stream": "claude-stream", "codex-jsonl": "codex-jsonl", "gemini-json": "gemini-json"}
 
@@ -97,6 +118,9 @@ func TestCases(t *testing.T) {
 			}
 			if name == "26-huge-json-line" && e.Variant == 3 {
 				continue // 300 MB; TestValueOverTheCap has the shape with smaller numbers
+			}
+			if change := otherwise[fmt.Sprintf("%s/%d", name, e.Variant)]; change != nil {
+				change(&e)
 			}
 			t.Run(fmt.Sprintf("%s/%d", name, e.Variant), func(t *testing.T) {
 				t.Parallel()
@@ -161,6 +185,9 @@ func caseTask(t *testing.T, dir string, c caseFile, e expectation) (*nodes.Task,
 	}
 	parse := orElse(parses[e.Node], parses[c.Node.Parse])
 	command := m{"parse": parse}
+	if list := patternsOf[fmt.Sprintf("%s/%d", name, e.Variant)]; list != nil {
+		command["errors"] = list
+	}
 	if name == "28-stdin-read-to-eof" && e.Variant == 2 {
 		command["prompt"] = "argument"
 	}

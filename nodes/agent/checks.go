@@ -7,11 +7,10 @@ import (
 
 	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
-	"dagrun.dev/nodes/internal/evidence"
 )
 
 // settle makes the last judgements on a reply that its provider calls good: the report file
-// takes the place of the answer, and an answer that is empty or nothing but an error is none.
+// takes the place of the answer, and an empty answer is none.
 func settle(q *question, r *reply) error {
 	if r.Failure != nil {
 		return nil
@@ -23,6 +22,7 @@ func settle(q *question, r *reply) error {
 	switch {
 	case made:
 		r.Said, r.Text, r.Earlier, r.Reported = r.Text, text, nil, true
+		r.turned = !r.Cutting // a limit that was reached after the report was written cut nothing
 		return nil
 	case q.set.Report != "" && q.set.Answer != nil: // the answer is the object, so that it cannot be the report too
 		r.Finish = "error"
@@ -31,24 +31,19 @@ func settle(q *question, r *reply) error {
 	case q.set.Report != "":
 		r.Warnings = append(r.Warnings, "the agent did not write "+q.set.Report+"; its answer was taken instead")
 	}
-	switch {
-	case evidence.Clean(r.Text) == "" && r.Cut != "" && !strings.HasPrefix(r.Cut, "unknown"):
-		r.Failure = &nodes.Error{Category: "truncated", Permanent: true, Message: "the answer is empty: the length limit was used up (" + r.Cut + ")"}
-	case evidence.Clean(r.Text) == "" && r.Told != nil:
-		r.Failure = r.Told
-	case evidence.Clean(r.Text) == "":
-		r.Failure = &nodes.Error{Category: "no_artifact", Message: "the answer is empty", Permanent: len(r.Denials) > 0}
-	case evidence.Head(r.Text):
-		ev := q.evidence()
-		ev.Text, ev.Else = r.Text, "protocol"
-		r.Failure = ev.Error()
-	case evidence.TellsOf(r.Text):
-		ev := q.evidence()
-		ev.Text = r.Text
-		r.Told = ev.Error()
+	if !blank(r.Text) {
+		return nil
 	}
-	if r.Failure != nil {
-		r.Finish = "error"
+	switch r.Finish = "error"; {
+	case r.Doubt != nil:
+		r.Failure = r.Doubt
+	case r.Cut != "" && !strings.HasPrefix(r.Cut, "unknown"):
+		r.Failure = &nodes.Error{Category: "truncated", Permanent: true, Message: "the answer is empty: the length limit was used up (" + r.Cut + ")"}
+	case r.Told != nil:
+		r.Failure = r.Told
+		r.price()
+	default:
+		r.Failure = &nodes.Error{Category: "no_artifact", Message: "the answer is empty", Permanent: len(r.Denials) > 0}
 	}
 	return nil
 }
@@ -57,12 +52,10 @@ func settle(q *question, r *reply) error {
 func explain(e *nodes.Error, r *reply) *nodes.Error {
 	out := *e
 	switch {
-	case e.Category == "no_artifact" && r.Told != nil:
-		return r.Told
 	case r.Cut != "" && slices.Contains([]string{"no_artifact", "bad_answer", "truncated", "validation_failed"}, e.Category):
 		out.Category, out.Message = "truncated", "the answer ended at a limit ("+r.Cut+"): "+e.Message
 		out.Permanent = !strings.HasPrefix(r.Cut, "unknown")
-	case e.Category == "no_artifact" && (len(r.Denials) > 0 || evidence.Denied(r.Text)):
+	case e.Category == "no_artifact" && len(r.Denials) > 0:
 		out.Message = "the agent was refused a tool or a permission: " + e.Message
 		out.Permanent = true // the same flags give the same refusal
 	}

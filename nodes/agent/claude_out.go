@@ -2,97 +2,187 @@ package agent
 
 import (
 	"encoding/json"
-	"fmt"
-	"maps"
-	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/evidence"
 )
 
-// claudeOut reads what `claude -p` prints with --output-format json or stream-json: events, of which
-// the last of type result tells how it ended. Which events and fields exist changes between
-// versions; unknown ones are skipped.
-type claudeOut struct {
-	texts     []string // of the turns since the last result; a tool call begins a new one
-	open      bool     // the last of texts may go on
-	lastID    string   // of the message that the last piece belonged to
-	lastPiece string
-	answered  []string // models in assistant messages
-	events    int      // assistant events
-	toolCalls int
-
-	results  int
-	result   object
-	turns    []string // texts as they were at the result
-	cost     float64
-	costSeen bool
-	costLast float64
-	warnings []string
-	synth    string // an error that the CLI tells as an assistant message
-	init     string // model of the session
+// claudeFormat is what `claude -p` prints with --output-format stream-json, or json: events, of which the last
+// of type result says how it ended. Which events and fields exist changes between versions; unknown
+// ones are skipped.
+var claudeFormat = format{
+	table: evidence.Claude, stream: true,
+	last: func(o object) bool { return o.str("type") == "result" },
+	read: events{
+		"assistant":    claudeAssistant,
+		"stream_event": claudeStream,
+		"user": func(t *transcript, o object) {
+			if !o.yes("isSynthetic") { // a tool's result; "go on, you were cut" is synthetic
+				t.open = false
+			}
+		},
+		"result": claudeResult,
+	}.read,
 }
 
-func (c *claudeOut) event(o object) {
-	switch o.str("type") {
-	case "system":
-		if o.str("subtype") == "init" {
-			c.init = o.str("model")
-		}
-	case "assistant":
-		c.assistant(o)
-	case "user":
-		if !o.yes("isSynthetic") { // a tool's result; "go on, you were cut" is synthetic
-			c.open = false
-		}
-	case "result":
-		c.results++
-		c.result, c.turns = o, c.texts
-		c.texts, c.open = nil, false
-		c.book(o)
-	}
-}
-
-func (c *claudeOut) assistant(o object) {
+func claudeAssistant(t *transcript, o object) {
 	m := o.object("message")
 	model := m.str("model")
 	if model == "<synthetic>" || o.yes("is_api_error_message") || o.yes("isApiErrorMessage") {
-		c.synth = joinText(m)
+		if c := t.fail(0, joinText(m), o.str("error")); !c.Noise() {
+			t.told = append(t.told, *c)
+		}
 		return
 	}
-	if o.has("parent_tool_use_id") {
-		return // a sub-agent talks to the agent, not to us
-	}
-	c.events++
-	if model != "" && !slices.Contains(c.answered, model) {
-		c.answered = append(c.answered, model)
+	c := t.call(m.str("id"))
+	c.take(claudeUsage(m.object("usage")))
+	sub := o.has("parent_tool_use_id") // a sub-agent talks to the agent, not to us
+	if !sub {
+		t.answered(model)
 	}
 	for _, raw := range m.list("content") {
 		var block object
 		_ = json.Unmarshal(raw, &block)
-		switch block.str("type") {
-		case "text":
-			c.piece(m.str("id"), block.str("text"))
-		case "tool_use":
-			c.toolCalls++
-			c.open = false
+		text := block.str("text")
+		if !c.streamed {
+			c.chars += runes(text) + runes(block.str("thinking")) + int64(len(block["input"]))
+		}
+		switch kind := block.str("type"); {
+		case sub:
+		case kind == "text":
+			t.say(m.str("id"), text)
+		case kind == "tool_use":
+			t.tools++
+			t.open = false
 		}
 	}
 }
 
-// piece adds a piece of text. The same piece of the same message again is a repeat, no continuation.
-func (c *claudeOut) piece(id, text string) {
-	if text == "" || id != "" && id == c.lastID && text == c.lastPiece {
+// claudeStream reads the API's own events, which come with --include-partial-messages: they tell what a
+// call used before its answer is whole.
+func claudeStream(t *transcript, o object) {
+	e := o.object("event")
+	if e.str("type") == "message_start" {
+		m := e.object("message")
+		t.call(m.str("id")).take(claudeUsage(m.object("usage")))
 		return
 	}
-	c.lastID, c.lastPiece = id, text
-	if !c.open || len(c.texts) == 0 {
-		c.texts = append(c.texts, "")
-		c.open = true
+	if len(t.calls) == 0 {
+		return
 	}
-	c.texts[len(c.texts)-1] += text
+	c := t.calls[len(t.calls)-1]
+	switch e.str("type") {
+	case "content_block_delta":
+		d := e.object("delta")
+		c.chars += runes(d.str("text")) + runes(d.str("thinking")) + runes(d.str("partial_json"))
+		c.streamed = true
+	case "message_delta":
+		c.take(claudeUsage(e.object("usage")))
+	}
+}
+
+// take takes a report of the tokens of a call; later ones are larger.
+func (c *modelCall) take(u nodes.Usage) {
+	if more(u, c.usage) {
+		c.usage = nodes.Usage{
+			Input: max(u.Input, c.usage.Input), Output: max(u.Output, c.usage.Output), CacheRead: max(u.CacheRead, c.usage.CacheRead),
+			CacheWrite: max(u.CacheWrite, c.usage.CacheWrite), CacheWriteHour: max(u.CacheWriteHour, c.usage.CacheWriteHour),
+		}
+	}
+}
+
+func runes(s string) int64 { return int64(utf8.RuneCountInString(s)) }
+
+func claudeResult(t *transcript, o object) {
+	claudeSums(t, o)
+	var said []string
+	for _, raw := range o.list("errors") {
+		var s string
+		var e object
+		switch {
+		case json.Unmarshal(raw, &s) == nil:
+			said = append(said, s)
+		case json.Unmarshal(raw, &e) == nil:
+			said = append(said, orElse(e.str("message"), string(raw)))
+		}
+	}
+	result, subtype, reason, stop := o.str("result"), o.str("subtype"), o.str("terminal_reason"), o.str("stop_reason")
+	types := []string{o.str("api_error_type"), o.str("api_error"), reason}
+	if result != "" {
+		said = append(said, result)
+	}
+	for _, c := range t.told {
+		said, types = append(said, c.Text), append(types, c.Types...)
+	}
+	turns, counted := o.num("num_turns")
+	object := o["structured_output"]
+	if !o.has("structured_output") {
+		object = nil
+	}
+	e := ending{object: object, turned: stop == "" || stop == "end_turn" || stop == "stop_sequence"}
+	text := strings.Join(said, "\n")
+	failure := func(category, message string) {
+		e.error = &nodes.Error{Category: category, Message: message, Permanent: evidence.Final(category)}
+	}
+	switch {
+	case strings.HasPrefix(subtype, "error_max_turns"):
+		failure("budget", "maxTurns")
+	case strings.HasPrefix(subtype, "error_max_budget"):
+		failure("budget", "reserve")
+	case subtype == "error_max_structured_output_retries":
+		failure("bad_answer", "the agent gave up: no answer fitted the schema: "+printable.Clip(text, 300))
+	case stop == "refusal":
+		failure("refused", "the model refused: "+printable.Clip(result, 200))
+	case strings.HasPrefix(reason, "aborted"):
+		failure("killed", "the agent was interrupted ("+reason+")")
+	case o.yes("is_error"), strings.HasPrefix(subtype, "error"):
+		if text == "" {
+			text = orElse(strings.TrimPrefix(subtype, "success"), "an error without a message")
+		}
+		e.failure = t.fail(o.status("api_error_status"), text, types...)
+	case counted && turns == 0 && len(t.calls) == 0:
+		failure("protocol", "the agent answered without asking the model: "+printable.Clip(result, 200))
+		e.error.Permanent = o.has("result")
+	default:
+		e.text = claudeText(o)
+		claudeStop(&e, stop)
+		if turns > 1 && len(t.calls) == 0 && e.text != "" {
+			t.warn("several turns, of which the output shows only the last: the answer may be its tail")
+		}
+	}
+	if e.failure != nil || e.error != nil {
+		t.told = nil // part of it
+	}
+	t.end(e)
+}
+
+// claudeStop judges why the model stopped. A shaped answer is the input of a tool: that call is the end.
+func claudeStop(e *ending, stop string) {
+	switch {
+	case e.turned, stop == "tool_use" && e.object != nil:
+	case stop == "max_tokens", stop == "model_context_window_exceeded":
+		e.stop = stop
+	case stop == "pause_turn", stop == "tool_use":
+		e.error = &nodes.Error{Category: "protocol", Message: "the agent ended in the middle of a turn: stop reason " + stop}
+	default:
+		e.stop = "unknown stop reason " + stop
+	}
+}
+
+// claudeText returns the answer of a result event: a text, a list of text blocks, or what a JSON
+// schema was asked for.
+func claudeText(o object) string {
+	text := o.str("result")
+	if text == "" && o.has("result") {
+		text = joinText(object{"content": o["result"]})
+	}
+	if text == "" && o.has("structured_output") {
+		text = string(o["structured_output"])
+	}
+	return text
 }
 
 func joinText(m object) string {
@@ -106,202 +196,55 @@ func joinText(m object) string {
 	return b.String()
 }
 
-// book adds what a result reports: its cost is the process's total so far. One lower than the
-// one before belongs to a new session and counts whole.
-func (c *claudeOut) book(o object) {
-	total, ok := o.num("total_cost_usd")
-	switch {
+// claudeSums takes what a result reports of money, tokens, models and refused tools.
+func claudeSums(t *transcript, o object) {
+	switch total, ok := o.num("total_cost_usd"); {
 	case !o.has("total_cost_usd"):
-		return
 	case !ok || !sane(total):
-		c.warnings = append(c.warnings, fmt.Sprintf("the cost reported, %s, is no amount of money; it counts as unknown", printable.Clip(string(o["total_cost_usd"]), 40)))
-		return
-	}
-	if c.costSeen && total < c.costLast {
-		c.warnings = append(c.warnings, fmt.Sprintf("the cost reported fell from %g to %g; both are booked", c.costLast, total))
-		c.costLast = 0
-	}
-	c.cost += total - c.costLast
-	c.costLast, c.costSeen = total, true
-}
-
-// fill completes a reply from a result event, and says how the agent failed by its own terms.
-func (c *claudeOut) fill(r *reply, ev evidence.Case) *nodes.Error {
-	o := c.result
-	r.Warnings = append(r.Warnings, c.warnings...)
-	r.ToolCalls = c.toolCalls
-	if c.costSeen {
-		cost := c.cost
-		r.CostUSD = &cost
-	}
-	c.usage(r)
-	for _, raw := range o.list("permission_denials") {
-		var d object
-		var name string
-		if json.Unmarshal(raw, &d) == nil || json.Unmarshal(raw, &name) == nil {
-			r.Denials = append(r.Denials, orElse(orElse(d.str("tool_name"), name), "a tool"))
-		}
-	}
-	if c.results > 1 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%d results in one run; the last one counts", c.results))
-	}
-	r.Status = o.status("api_error_status")
-	if e := c.failure(o, r, ev); e != nil {
-		r.Finish = "error"
-		r.Text = lastOf(c.turns)
-		return e
-	}
-	c.answer(o, r)
-	if o.has("structured_output") {
-		r.Object = o["structured_output"]
-	}
-	return c.stop(o, r)
-}
-
-func (c *claudeOut) failure(o object, r *reply, ev evidence.Case) *nodes.Error {
-	subtype := o.str("subtype")
-	var said []string
-	for _, raw := range o.list("errors") {
-		var s string
-		var told object
-		switch {
-		case json.Unmarshal(raw, &s) == nil:
-			said = append(said, s)
-		case json.Unmarshal(raw, &told) == nil:
-			said = append(said, orElse(told.str("message"), string(raw)))
-		}
-	}
-	for _, s := range []string{o.str("result"), c.synth, o.str("api_error_type"), o.str("api_error"), o.str("terminal_reason")} {
-		if s != "" && s != "completed" {
-			said = append(said, s)
-		}
-	}
-	ev.Status, ev.Text = r.Status, strings.Join(said, "\n")
-	switch {
-	case strings.HasPrefix(subtype, "error_max_turns"):
-		return &nodes.Error{Category: "budget", Permanent: true, Message: fmt.Sprintf("turn limit reached after %d turns", o.count("num_turns"))}
-	case strings.HasPrefix(subtype, "error_max_budget"):
-		return &nodes.Error{Category: "budget", Permanent: true, Message: fmt.Sprintf("the agent's own money limit stopped it at $%g", c.costLast)}
-	case subtype == "error_max_structured_output_retries":
-		return &nodes.Error{Category: "bad_answer", Message: "the agent gave up: no answer fitted the schema: " + printable.Clip(ev.Text, 300)}
-	case o.str("stop_reason") == "refusal":
-		return &nodes.Error{Category: "refused", Permanent: true, Message: "the model refused: " + printable.Clip(o.str("result"), 200)}
-	case strings.HasPrefix(o.str("terminal_reason"), "aborted"):
-		return &nodes.Error{Category: "killed", Message: "the agent was interrupted (" + o.str("terminal_reason") + ")"}
-	case o.str("terminal_reason") == "prompt_too_long":
-		return &nodes.Error{Category: "input_too_big", Permanent: true, Message: printable.Clip(o.str("result"), 300)}
-	case o.yes("is_error"), strings.HasPrefix(subtype, "error"):
-		if ev.Text == "" {
-			ev.Text = orElse(strings.TrimPrefix(subtype, "success"), "an error without a message")
-		}
-		return ev.Error()
-	}
-	if n, ok := o.num("num_turns"); ok && n == 0 && c.events == 0 {
-		return &nodes.Error{Category: "protocol", Permanent: o.has("result"), Message: "the agent answered without asking the model: " + printable.Clip(o.str("result"), 200)}
-	}
-	return nil
-}
-
-// answer finds the whole answer: the result field may hold its last, or its first, piece only.
-func (c *claudeOut) answer(o object, r *reply) {
-	text, said, late := resultText(o), lastOf(c.turns), lastOf(c.texts)
-	r.Text = text
-	trimmed, joined := strings.TrimSpace(text), strings.TrimSpace(said)
-	switch {
-	case joined == "" && trimmed == "" && late != "":
-		r.Text = late
-		r.Warnings = append(r.Warnings, "the answer came behind an empty result")
-	case joined == "" || joined == trimmed:
-		if o.count("num_turns") > 1 && c.events == 0 && trimmed != "" {
-			r.Warnings = append(r.Warnings, "several turns, of which the output shows only the last: the answer may be its tail")
-		}
-	case strings.HasPrefix(joined, trimmed) || strings.HasSuffix(joined, trimmed):
-		r.Text = said
-		r.Warnings = append(r.Warnings, fmt.Sprintf("the result holds %d of the answer's %d bytes; the pieces were joined", len(trimmed), len(joined)))
-	case strings.Contains(trimmed, joined):
+		t.warn("the cost reported, %s, is no amount of money; it counts as unknown", printable.Clip(string(o["total_cost_usd"]), 40))
 	default:
-		r.Earlier = append(r.Earlier, said)
+		t.book(total)
 	}
-	for i := len(c.turns) - 2; i >= 0; i-- {
-		if strings.TrimSpace(c.turns[i]) != "" {
-			r.Earlier = append(r.Earlier, c.turns[i])
-		}
-	}
-	if late != "" {
-		r.Earlier = append(r.Earlier, late)
-	}
-}
-
-// resultText returns the answer of a result event: a text, a list of text blocks, or what a JSON
-// schema was asked for.
-func resultText(o object) string {
-	text := o.str("result")
-	if text == "" && o.has("result") {
-		text = joinText(object{"content": o["result"]})
-	}
-	if text == "" && o.has("structured_output") {
-		text = string(o["structured_output"])
-	}
-	return text
-}
-
-// stop judges the stop reason.
-func (c *claudeOut) stop(o object, r *reply) *nodes.Error {
-	r.Finish = "stop"
-	switch reason := o.str("stop_reason"); reason {
-	case "", "end_turn", "stop_sequence":
-	case "max_tokens", "model_context_window_exceeded":
-		r.Finish, r.Cut = "length", reason
-	case "tool_use":
-		if r.Object != nil { // a shaped answer is the input of a tool: that call is the end
-			break
-		}
-		fallthrough
-	case "pause_turn":
-		r.Finish = "tool_calls"
-		return &nodes.Error{Category: "protocol", Message: "the agent ended in the middle of a turn: stop reason " + reason}
-	default:
-		r.Cut = "unknown stop reason " + reason
-	}
-	return nil
-}
-
-func (c *claudeOut) usage(r *reply) {
 	var sum nodes.Usage
 	good := true
-	models := c.result.object("modelUsage")
-	for _, name := range slices.Sorted(maps.Keys(models)) {
+	models := o.object("modelUsage")
+	t.modelKeys, t.byModel = nil, nil
+	for _, name := range sorted(models) {
 		m := models.object(name)
 		good = good && m.countable("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
 		sum.Input += m.count("inputTokens")
 		sum.Output += m.count("outputTokens")
 		sum.CacheRead += m.count("cacheReadInputTokens")
 		sum.CacheWrite += m.count("cacheCreationInputTokens")
-		r.Models = append(r.Models, name)
+		sum.CacheWriteHour += m.count("cacheCreationEphemeral1hInputTokens")
+		t.modelKeys = append(t.modelKeys, name)
 		if usd, ok := m.num("costUSD"); ok && sane(usd) {
-			if r.ByModel == nil {
-				r.ByModel = map[string]float64{}
+			if t.byModel == nil {
+				t.byModel = map[string]float64{}
 			}
-			r.ByModel[name] = usd
+			t.byModel[name] = usd
 		}
 	}
-	if len(models) == 0 {
-		r.Models = c.answered
-	}
-	if u := c.result.object("usage"); sum == (nodes.Usage{}) && good {
+	if u := o.object("usage"); sum == (nodes.Usage{}) && good {
 		good = u.countable("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_read_tokens", "cache_creation_input_tokens", "cache_write_tokens")
-		sum = nodes.Usage{
-			Input: u.count("input_tokens"), Output: u.count("output_tokens"),
-			CacheRead:  max(u.count("cache_read_input_tokens"), u.count("cache_read_tokens")),
-			CacheWrite: max(u.count("cache_creation_input_tokens"), u.count("cache_write_tokens")),
+		sum = claudeUsage(u)
+	}
+	t.count(sum, good)
+	for _, raw := range o.list("permission_denials") {
+		var d object
+		var name string
+		if json.Unmarshal(raw, &d) == nil || json.Unmarshal(raw, &name) == nil {
+			t.denials = append(t.denials, orElse(orElse(d.str("tool_name"), name), "a tool"))
 		}
 	}
-	r.usage(sum, good)
 }
 
-func lastOf(list []string) string {
-	if len(list) == 0 {
-		return ""
+// claudeUsage reads the API's object of tokens.
+func claudeUsage(u object) nodes.Usage {
+	return nodes.Usage{
+		Input: u.count("input_tokens"), Output: u.count("output_tokens"),
+		CacheRead:      max(u.count("cache_read_input_tokens"), u.count("cache_read_tokens")),
+		CacheWrite:     max(u.count("cache_creation_input_tokens"), u.count("cache_write_tokens")),
+		CacheWriteHour: u.object("cache_creation").count("ephemeral_1h_input_tokens"),
 	}
-	return list[len(list)-1]
 }

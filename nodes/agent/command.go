@@ -13,7 +13,6 @@ import (
 
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/accept"
-	"dagrun.dev/nodes/internal/evidence"
 )
 
 // command runs any program by a declared template.
@@ -69,16 +68,18 @@ func guarded(prompt string) string {
 
 func (c *commandSettings) format() format {
 	switch c.Parse {
-	case "claude-json", "claude-stream":
+	case "claude-json":
+		f := claudeFormat
+		f.stream = false
+		return f
+	case "claude-stream":
 		return claudeFormat
 	case "codex-jsonl":
 		return codexFormat
 	case "gemini-json":
 		return geminiFormat
 	case "json", "json-lines":
-		return format{pieces: c.Parse == "json-lines", reader: func() outReader {
-			return &fieldOut{field: strings.Split(c.Field, "."), failed: strings.Split(c.ErrorField, "."), lines: c.Parse == "json-lines", check: c.ErrorField != ""}
-		}}
+		return c.fields()
 	}
 	return format{}
 }
@@ -96,35 +97,30 @@ func (c *commandSettings) check(d *describer) {
 	}
 }
 
-// fieldOut reads an answer at a declared place of any JSON.
-type fieldOut struct {
-	field, failed []string
-	lines         bool // the answer comes in pieces
-	check         bool // failed is declared
-	text          strings.Builder
-	found         bool
-	message       string
-}
-
-func (f *fieldOut) event(o object) {
-	if f.check {
-		if raw, ok := at(o, f.failed); ok && !empty(raw) {
-			f.message, f.found = accept.Plain(raw), true
+// fields reads an answer at a declared place of any JSON. Its one ending is there as soon as the answer, or
+// an error, has begun.
+func (c *commandSettings) fields() format {
+	field, failed, lines := strings.Split(c.Field, "."), strings.Split(c.ErrorField, "."), c.Parse == "json-lines"
+	return format{pieces: lines, stream: lines, read: func(t *transcript, o object) {
+		e := ending{turned: true}
+		if len(t.endings) > 0 {
+			e = t.endings[0]
 		}
-	}
-	raw, ok := at(o, f.field)
-	if !ok {
-		return
-	}
-	var text string
-	if json.Unmarshal(raw, &text) != nil {
-		return
-	}
-	f.found = true
-	if !f.lines {
-		f.text.Reset()
-	}
-	f.text.WriteString(text)
+		raw, there := at(o, failed)
+		if there = there && c.ErrorField != "" && !empty(raw); there {
+			e.failure = t.fail(0, accept.Plain(raw))
+		}
+		var text string
+		if raw, ok := at(o, field); ok && json.Unmarshal(raw, &text) == nil {
+			if there = true; !lines {
+				t.pieces.Reset()
+			}
+			t.pieces.WriteString(text)
+		}
+		if there {
+			t.endings = []ending{e}
+		}
+	}, done: func(t *transcript) { t.endings[0].text = t.pieces.String() }}
 }
 
 // at returns the value at a path of names.
@@ -148,17 +144,4 @@ func empty(raw json.RawMessage) bool {
 		return true
 	}
 	return false
-}
-
-func (f *fieldOut) done() bool    { return f.found }
-func (f *fieldOut) words() string { return "" }
-
-func (f *fieldOut) fill(r *reply, ev evidence.Case) *nodes.Error {
-	r.Text, r.Finish = f.text.String(), "stop"
-	if f.message == "" {
-		return nil
-	}
-	r.Finish = "error"
-	ev.Text = f.message
-	return ev.Error()
 }

@@ -4,51 +4,39 @@ import (
 	"bytes"
 	"encoding/json"
 	"regexp"
-	"strings"
 	"time"
 
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/evidence"
 )
 
-// An outReader reads the JSON that one kind of program prints.
-type outReader interface {
-	// event takes the next object.
-	event(object)
-	// done reports whether the program told how it ended.
-	done() bool
-	// fill completes the reply after that, and says how the program failed by its own terms.
-	fill(r *reply, ev evidence.Case) *nodes.Error
-	// words returns what was said of errors by a program that did not come to an end.
-	words() string
-}
-
-// A format is how a program prints its answer. Without a reader the whole output is the answer.
+// A format is how a program prints its answer.
 type format struct {
-	reader func() outReader
-	// ended reports whether an object is the last word of the program; nil = nobody knows.
-	ended func(object) bool
+	// table lists what the program is known to say of its failures; nil: nothing is known of it.
+	table *evidence.Table
+	// read takes the next object of the output; nil: the whole output is the answer.
+	read func(*transcript, object)
+	// done completes the transcript of a program that ended; nil: nothing is to do.
+	done func(*transcript)
+	// last reports whether an object is the last word of the program; nil = it never says.
+	last func(object) bool
+	// stream says that the program tells of its work as it goes. One that prints its answer at the end is
+	// silent until then, so that no limit of silence applies to it. X6
+	stream bool
 	// pieces says that the answer comes in pieces, and none of them says that it is the last.
 	pieces bool
+	// errorsOnStderr says that the object of an error stands on stderr.
+	errorsOnStderr bool
 }
 
-var (
-	claudeFormat = format{reader: func() outReader { return &claudeOut{} }, ended: func(o object) bool { return o.str("type") == "result" }}
-	codexFormat  = format{reader: func() outReader { return &codexOut{} }, ended: func(o object) bool {
-		return o.str("type") == "turn.completed" || o.str("type") == "turn.failed"
-	}}
-	geminiFormat = format{reader: func() outReader { return &geminiOut{} }, ended: func(o object) bool {
-		return o.str("type") == "result" || !o.has("type") && o.has("response")
-	}}
-)
+// events are what the events of a program mean, by their type; unknown ones are skipped.
+type events map[string]func(*transcript, object)
 
-func (c *claudeOut) done() bool { return c.results > 0 }
-func (c *codexOut) done() bool  { return c.ended != "" }
-func (g *geminiOut) done() bool { return g.ended }
-
-func (c *claudeOut) words() string { return c.synth }
-func (c *codexOut) words() string  { return strings.Join(c.told, "\n") }
-func (g *geminiOut) words() string { return strings.Join(g.told, "\n") }
+func (e events) read(t *transcript, o object) {
+	if take := e[o.str("type")]; take != nil {
+		take(t, o)
+	}
+}
 
 // mostWatched is the length of a line up to which the watch looks for the last word. Behind a
 // longer one a program that stays is ended by its time limit only.
@@ -125,30 +113,13 @@ const mostShort = 1500
 
 func (p *program) matches(text string) bool { return len(text) <= 16000 && p.pattern(text) != nil }
 
-// declared gives an error the category that the settings declare for its words.
-func (p *program) declared(e *nodes.Error, now time.Time) *nodes.Error {
-	if e == nil {
-		return nil
-	}
-	d := p.pattern(e.Message + "\n" + e.Diagnostics)
+// declared returns a failure of which text was said as the settings declare it, nil where they do not.
+// refused: they call it a refusal of the service.
+func (p *program) declared(text string, ev evidence.Case) (e *nodes.Error, refused bool) {
+	d := p.pattern(text)
 	if d == nil {
-		return e
+		return nil, false
 	}
-	out := *e
-	out.Category, out.Permanent = d.Category, false
-	wait := time.Duration(d.Wait)
-	switch {
-	case d.Category == "quota_wait" && out.WaitUntil.IsZero():
-		if wait == 0 {
-			wait = evidence.Backoff(1)
-		}
-		out.WaitUntil = now.Add(wait)
-	case d.Category == "quota_wait":
-	default:
-		out.WaitUntil = time.Time{}
-		if out.RetryAfter == 0 {
-			out.RetryAfter = wait
-		}
-	}
-	return &out
+	ev.Text = text
+	return ev.As(d.Category, time.Duration(d.Wait)), evidence.Refused(d.Category)
 }

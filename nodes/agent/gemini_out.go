@@ -1,118 +1,70 @@
 package agent
 
 import (
-	"maps"
-	"slices"
-	"strings"
-
-	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/evidence"
 )
 
-// geminiOut reads what `gemini --output-format json` or stream-json prints: one object with response,
-// stats and error, or events. The error object of the first stands on stderr.
-type geminiOut struct {
-	text   strings.Builder // of assistant messages
-	whole  string          // response
-	ended  bool
-	status string // of the result event
-	stats  object
-	err    object
-	told   []string // error events
-	model  string
-	tools  int
+// geminiFormat is what `gemini --output-format json` or stream-json prints: one object with response, stats and
+// error, or events. The error object of the first stands on stderr. It gives no sign of an answer that was
+// cut; only the accept steps can see it.
+var geminiFormat = format{
+	table: evidence.Gemini, errorsOnStderr: true,
+	last: func(o object) bool { return o.str("type") == "result" || !o.has("type") && o.has("response") },
+	read: events{
+		"message": func(t *transcript, o object) {
+			if o.str("role") == "assistant" {
+				t.say("", o.str("content"))
+			}
+		},
+		"tool_use": func(t *transcript, _ object) { t.tools++; t.open = false },
+		"error":    func(t *transcript, o object) { t.tell(o) },
+		"result":   geminiResult,
+		"": func(t *transcript, o object) {
+			if _, there := o["response"]; there || o.has("error") {
+				geminiResult(t, o)
+			}
+		},
+	}.read,
 }
 
-func (g *geminiOut) event(o object) {
-	switch o.str("type") {
-	case "init":
-		g.model = o.str("model")
-	case "message":
-		if o.str("role") == "assistant" {
-			g.text.WriteString(o.str("content"))
-		}
-	case "tool_use":
-		g.tools++
-	case "error":
-		g.told = append(g.told, errorText(o))
-	case "result":
-		g.ended, g.status = true, o.str("status")
-		g.take(o)
-	case "":
-		if _, there := o["response"]; there || o.has("error") {
-			g.ended, g.whole = true, o.str("response")
-			g.take(o)
-		}
+func geminiResult(t *transcript, o object) {
+	geminiCount(t, o.object("stats").object("models"))
+	status := o.str("status")
+	if !o.has("error") && (status == "" || status == "success") {
+		t.end(ending{text: o.str("response")})
+		return
 	}
+	failure := t.failure(o)
+	if code := o.object("error").count("code"); code > 0 && code < 300 {
+		failure.Else = t.ev.From.Exit(int(code)) // it is the status with which the program will exit
+	}
+	if failure.Text == "" && len(t.told) > 0 {
+		failure = &t.told[len(t.told)-1]
+	}
+	t.end(ending{failure: failure})
 }
 
-func (g *geminiOut) take(o object) {
-	if s := o.object("stats"); s != nil {
-		g.stats = s
-	}
-	if o.has("error") {
-		g.err = o.object("error")
-		if g.err == nil {
-			g.err = object{"message": o["error"]}
-		}
-	}
-}
-
-func (g *geminiOut) fill(r *reply, ev evidence.Case) *nodes.Error {
-	r.Text = orElse(g.whole, g.text.String())
-	r.ToolCalls = g.tools
-	g.count(r)
-	if g.err == nil && (g.status == "" || g.status == "success") {
-		r.Finish = "stop"
-		for _, e := range g.told {
-			r.Warnings = append(r.Warnings, "the agent reported: "+printable.Clip(e, 200))
-		}
-		if ev.Text = lastOf(g.told); r.Text == "" && ev.Text != "" {
-			r.Told = ev.Error()
-		}
-		return nil
-	}
-	r.Finish = "error"
-	code, _ := g.err.num("code")
-	if code >= 300 && code < 600 {
-		r.Status = int(code)
-	}
-	ev.Status = r.Status
-	ev.Text = strings.TrimSpace(g.err.str("message") + "\n" + g.err.str("type") + " " + g.err.str("status"))
-	if ev.Text == "" {
-		ev.Text = lastOf(g.told)
-	}
-	if category := exitCategory(int(code), true); category != "" {
-		ev.Else = category
-	}
-	e := ev.Error()
-	if ev.Else != "" && e.Category == ev.Else {
-		e.Permanent = e.Category == "budget"
-	}
-	return e
-}
-
-// count sorts the tokens of all models into disjoint classes: cached ones are part of the
+// geminiCount sorts the tokens of all models into disjoint classes: cached ones are part of the
 // prompt, thoughts are paid as output.
-func (g *geminiOut) count(r *reply) {
-	models := g.stats.object("models")
+func geminiCount(t *transcript, models object) {
 	sum, good := nodes.Usage{}, true
-	for _, name := range slices.Sorted(maps.Keys(models)) {
-		r.Models = append(r.Models, name)
+	t.modelKeys = nil
+	for _, name := range sorted(models) {
+		t.modelKeys = append(t.modelKeys, name)
 		m := models.object(name)
-		t := m.object("tokens")
-		if t == nil {
-			t = object{"prompt": m["input_tokens"], "candidates": m["output_tokens"], "cached": m["cached"]}
+		tokens := m.object("tokens")
+		if tokens == nil {
+			tokens = object{"prompt": m["input_tokens"], "candidates": m["output_tokens"], "cached": m["cached"]}
 		}
-		prompt, cached := t.count("prompt"), t.count("cached")
+		prompt, cached := tokens.count("prompt"), tokens.count("cached")
 		if prompt == 0 {
-			prompt = t.count("input")
+			prompt = tokens.count("input")
 		}
 		sum.Input += max(0, prompt-cached)
 		sum.CacheRead += cached
-		sum.Output += t.count("candidates") + t.count("thoughts")
-		good = good && t.countable("prompt", "input", "cached", "candidates", "thoughts")
+		sum.Output += tokens.count("candidates") + tokens.count("thoughts")
+		good = good && tokens.countable("prompt", "input", "cached", "candidates", "thoughts")
 	}
-	r.usage(sum, good)
+	t.count(sum, good)
 }

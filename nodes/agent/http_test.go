@@ -251,7 +251,6 @@ func TestAPIAnswers(t *testing.T) {
 		{"authentication error", "anthropic", sse(head, `{"type":"error","error":{"type":"authentication_error","message":"x"}}`), "auth", "authentication_error: x", ""},
 		{"prompt too long", "anthropic", whole(`{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 3 > 2"}}`), "input_too_big", "too long", ""},
 		{"two text blocks", "anthropic", whole(`{"content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"fi"},{"type":"text","text":"ne"}],"stop_reason":"end_turn","model":"model-b","usage":{"input_tokens":1,"output_tokens":1}}`), "", "", "fine"},
-		{"an answer that is an error", "anthropic", whole(`{"content":[{"type":"text","text":"API Error: overloaded"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`), "rate_limited", "overloaded", "API Error: overloaded"},
 		{"incomplete without a reason", "responses", whole(`{"status":"incomplete","output":[{"type":"message","content":[{"type":"output_text","text":"ha"}]}]}`), "truncated", "incomplete", "ha"},
 		{"incomplete item", "responses", whole(`{"status":"completed","output":[{"type":"message","status":"incomplete","content":[{"type":"output_text","text":"ha"}]}]}`), "truncated", "incomplete", "ha"},
 		{"failed event", "responses", sse(`{"type":"response.failed","response":{"status":"failed","error":{"code":"rate_limit_exceeded","message":"slow"}}}`), "rate_limited", "slow", ""},

@@ -70,8 +70,11 @@ func withSystem(q *question) string {
 
 // evidence returns a case about a failure of this question, with the runner's clock.
 func (q *question) evidence() evidence.Case {
-	return evidence.Case{Now: q.now(), Zone: time.Local, Tries: q.task.Attempt}
+	return evidence.Case{From: tables[q.set.Provider], Now: q.now(), Zone: time.Local, Tries: q.task.Attempt}
 }
+
+// tables are what the APIs are known to say of their failures. A program's stands with its format.
+var tables = map[string]*evidence.Table{"anthropic": evidence.Anthropic, "openai": evidence.OpenAI}
 
 // A reply is what came back.
 type reply struct {
@@ -82,6 +85,11 @@ type reply struct {
 	Doubt *nodes.Error
 	// Cutting says that what Doubt tells of may have cut the answer.
 	Cutting bool
+
+	// turned says that the model had ended its turn before a limit was reached: its text is whole.
+	turned bool
+	// refused says that the service refused the call.
+	refused bool
 
 	Ended bool   // the provider said itself how it ended
 	Text  string // the answer
@@ -94,8 +102,7 @@ type reply struct {
 	// Cut says that the provider stopped at a limit of length: the text is no answer unless
 	// everything that accept asks for is whole.
 	Cut string
-	// Told is the error that a line of a short answer tells, or that was told beside an empty one; it is
-	// the reason when the answer is not accepted.
+	// Told is the error that was reported beside an empty answer.
 	Told *nodes.Error
 
 	Finish    string // stop | length | tool_calls | error

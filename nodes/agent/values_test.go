@@ -131,7 +131,7 @@ func TestEndWatch(t *testing.T) {
 	}
 	for _, tt := range tests {
 		for size := 1; size <= len(tt.in); size += 7 {
-			w := &endWatch{ended: claudeFormat.ended}
+			w := &endWatch{ended: claudeFormat.last}
 			done := false
 			for rest := tt.in; rest != ""; {
 				n := min(size, len(rest))
@@ -148,10 +148,10 @@ func TestEndWatch(t *testing.T) {
 // An absurd cost is unknown, not a failure and not free; a status may be a text (R-7).
 func TestStrangeNumbers(t *testing.T) {
 	for _, cost := range []string{"1e300", "-1"} {
-		c := claudeOut{}
-		c.book(object{"total_cost_usd": json.RawMessage(cost)})
-		if c.costSeen || len(c.warnings) != 1 {
-			t.Errorf("%s: seen %v, warnings %q", cost, c.costSeen, c.warnings)
+		c := transcript{}
+		claudeSums(&c, object{"total_cost_usd": json.RawMessage(cost)})
+		if c.cost != nil || len(c.warnings) != 1 {
+			t.Errorf("%s: cost %v, warnings %q", cost, c.cost, c.warnings)
 		}
 	}
 	for raw, want := range map[string]int{`429`: 429, `"429"`: 429, `"x"`: 0, `{}`: 0, `1e9`: 0, `null`: 0} {

@@ -19,7 +19,7 @@ func at(t *testing.T, s string) time.Time {
 // near allows two minutes.
 func near(a, b time.Time) bool { return a.Sub(b).Abs() <= 2*time.Minute }
 
-// The table of wall-clock resets: named zones, daylight saving, dates without a year.
+// a-cli/13: wall-clock resets, with named zones, daylight saving and dates without a year.
 func TestResetTable(t *testing.T) {
 	b, err := os.ReadFile("testdata/resets.tsv")
 	if err != nil {
@@ -36,7 +36,7 @@ func TestResetTable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := Case{Text: text, Now: now, Zone: zone, Tries: 1}.Error()
+		e := Case{From: Claude, Text: text, Now: now, Zone: zone, Tries: 1}.Error()
 		if e.Category != "quota_wait" {
 			t.Errorf("%s: category %s", text, e.Category)
 			continue
@@ -51,7 +51,7 @@ func TestResetTable(t *testing.T) {
 			if wait < time.Minute || wait > time.Hour {
 				t.Errorf("%s: wait %v, want the fallback (%s)", text, wait, why)
 			}
-			if later := (Case{Text: text, Now: now, Zone: zone, Tries: 3}).Error(); later.WaitUntil.Sub(now) <= wait {
+			if later := (Case{From: Claude, Text: text, Now: now, Zone: zone, Tries: 3}).Error(); later.WaitUntil.Sub(now) <= wait {
 				t.Errorf("%s: the fallback does not grow", text)
 			}
 		default:
@@ -64,7 +64,7 @@ func TestResetTable(t *testing.T) {
 	}
 }
 
-// More ways to say when: fields, durations, dates, weekdays.
+// The other formats in which programs and APIs say when: fields, durations, dates.
 func TestReset(t *testing.T) {
 	now := at(t, "2026-03-10T12:00:00Z") // a Tuesday
 	tests := []struct{ text, want string }{
@@ -72,36 +72,33 @@ func TestReset(t *testing.T) {
 		{`{"resets_at":1773144900123}`, "2026-03-10T12:15:00Z"},
 		{`resets_in_seconds: 3600.5`, "2026-03-10T13:00:00Z"},
 		{"Claude AI usage limit reached|1773159000", "2026-03-10T16:10:00Z"},
+		{"Claude AI usage limit reached|1773159000000", "2026-03-10T16:10:00Z"},
 		{"Try again in 2 hours 10 minutes.", "2026-03-10T14:10:00Z"},
 		{"Try again in 5 days 22 hours 11 minutes.", "2026-03-16T10:11:00Z"},
 		{"try again in 1 day, 2 hours and 3 minutes", "2026-03-11T14:03:00Z"},
-		{"Try again in 1 week.", "2026-03-17T12:00:00Z"},
 		{"Your quota will reset after 1h2m3s.", "2026-03-10T13:02:03Z"},
 		{"Limit resets in 45m", "2026-03-10T12:45:00Z"},
-		{"resets in about 3 hrs", "2026-03-10T15:00:00Z"},
-		{"Try again at Mar 10th, 2026 8:19 PM.", "2026-03-10T20:19:00Z"},
+		{"or try again at Mar 10th, 2026 8:19 PM.", "2026-03-10T20:19:00Z"},
 		{"Try again at 8:19 PM.", "2026-03-10T20:19:00Z"},
 		{"try again at 20:19", "2026-03-10T20:19:00Z"},
-		{"resets at 10 a.m. (Asia/Tokyo)", "2026-03-11T01:00:00Z"},
-		{"resets 11 March 2026 at 09:30 UTC", "2026-03-11T09:30:00Z"},
-		{"resets March 11, 9am (UTC)", "2026-03-11T09:00:00Z"},
-		{"resets tomorrow at noon (Europe/Berlin)", "2026-03-11T11:00:00Z"},
-		{"resets Thursday 3pm (Europe/Berlin)", "2026-03-12T14:00:00Z"},
-		{"resets Tue 9am (UTC)", "2026-03-17T09:00:00Z"},
-		{"available again at 2026-03-10T15:00:00Z", "2026-03-10T15:00:00Z"},
 		{"available again at 2026-03-10T15:00:00+02:00", "2026-03-10T13:00:00Z"},
-		{"resets 2026-03-10 15:00", "2026-03-10T15:00:00Z"},
+		{"You will regain access on 2026-03-20 at 00:00 UTC.", "2026-03-20T00:00:00Z"},
 		{"5-hour limit reached ∙ resets 3pm", "2026-03-10T15:00:00Z"},
 		{"resets 12:30am (UTC)", "2026-03-11T00:30:00Z"},
 		{"resets 11:50am (UTC)", "2026-03-10T12:02:00Z"}, // ten minutes ago: the floor
 		{"resets Mar 9 at 8am (UTC)", "2026-03-10T12:02:00Z"},
+		{"resets Nov 31 at 3pm (UTC)", ""}, // not in the calendar
 		{"resets soon", ""},
 		{"resets 13pm (UTC)", ""},
 		{"resets 10:75 (UTC)", ""},
 		{"resets 3pm (Nowhere/Land)", ""},
+		{"resets 3 (UTC)", ""},
 		{"resets_at: 99999999999999999999", ""},
 		{"try again in 99999999 days", ""},
 		{"", ""},
+		// far away: how long to wait at most is not for this package to say. X4, a-cli/12
+		{"Claude AI usage limit reached|1807704000", "2027-04-14T12:00:00Z"},
+		{"Try again in 60 days", "2026-05-09T12:00:00Z"},
 	}
 	for _, tt := range tests {
 		got, ok := Reset(tt.text, now, time.UTC)
@@ -139,83 +136,65 @@ func TestDelay(t *testing.T) {
 	}
 }
 
-// What a message means, with and without a status. Words beat the status where they say more.
+// Types, codes and statuses decide; the table of who speaks says more where it knows the words. A-3, M2
 func TestCategories(t *testing.T) {
+	type table = *Table
 	tests := []struct {
+		from     table
 		status   int
+		types    string
 		text     string
 		category string
 		final    bool
+		refused  bool
 	}{
-		{0, "API Error: Rate limit reached", "rate_limited", false},
-		{529, "API Error: something", "transient", false},
-		{400, "API Error: something", "protocol", true},
-		{422, "bad field", "protocol", true},
-		{0, "Execution error", "transient", false},
-		{0, `litellm.RateLimitError: provider said 429 {"error":{"code":429}}`, "rate_limited", false},
-		{0, "Error: 401 token rejected, log in again", "auth", false},
-		{0, "Credit balance is too low", "billing", false},
-		{0, `API Error: 400 {"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to use the API."}}`, "billing", false},
-		{0, `API Error: 400 {"type":"error","error":{"type":"invalid_request_error","message":"messages: at least one message is required"}}`, "protocol", true},
-		{0, `API Error: 403 {"type":"error","error":{"type":"permission_error","message":"key may not use this model"}}`, "auth", false},
-		{0, `API Error: 402 Payment Required`, "billing", false},
-		{429, "You exceeded your current quota, please check your plan and billing details", "billing", false},
-		{429, "quota", "rate_limited", false},
-		{429, "You've hit your usage limit. Try again in 2 hours.", "quota_wait", false},
-		{429, "This request would exceed your account's rate limit. Please try again later.", "rate_limited", false},
-		{0, "You've reached your rate limit", "rate_limited", false},
-		{429, "You've hit your limit · resets 3pm (Europe/Berlin)\nrate_limit_error", "quota_wait", false},
-		{0, "Failed to authenticate: OAuth session expired and could not be refreshed", "auth", false},
-		{0, "Not logged in · Please run /login", "auth", false},
-		{0, "Error: refresh token was already used", "auth", false},
-		{0, "Please set an Auth method in your settings.json", "auth", false},
-		{0, "API key not valid. Please pass a valid API key.", "auth", false},
-		{0, "stream disconnected before completion: error sending request", "transient", false},
-		{0, "unexpected status 401 Unauthorized", "auth", false},
-		{0, `{"error":{"code":"model_not_found","message":"no such model"}}`, "config", false},
-		{404, "There's an issue with the selected model (x). It may not exist or you may not have access to it.", "config", false},
-		{0, "error: unknown option '--no-such-flag'", "config", false},
-		{0, "error: option '--max-turns <turns>' argument 'x' is invalid. must be a number", "config", false},
-		{400, "prompt is too long: 1250000 tokens > 200000 maximum", "input_too_big", true},
-		{413, "Request too large (max 32MB).", "input_too_big", true},
-		{0, "This model's maximum context length is 8192 tokens", "input_too_big", true},
-		{0, "Error: piped stdin input exceeds 10MB.", "input_too_big", true},
-		{0, "API Error: Claude's response exceeded the 32000 output token maximum.", "truncated", true},
-		{0, "Incomplete response returned, reason: max_output_tokens", "truncated", true},
-		{0, "API Error: The model has reached its context window limit.", "truncated", true},
-		{0, "Error: Exceeded USD budget (1)", "budget", true},
-		{0, "Reached maximum number of turns (3)", "budget", true},
-		{0, "API Error: Sonnet 4.5 can't help with this.", "refused", true},
-		{0, "API Error: Claude Code is unable to respond to this request, which appears to violate our Usage Policy", "refused", true},
-		{0, "This request violates the usage policies.", "refused", true},
-		{0, "I cannot assist with this request.", "refused", true},
-		{0, "API Error: unable to connect, try again", "transient", false},
-		{0, "exceeded retry limit, last status: 429 Too Many Requests", "rate_limited", false},
-		{0, "Selected model is at capacity. Please try a different model.", "rate_limited", false},
-		{0, "overloaded", "rate_limited", false},
-		{0, "API Error: 529 Overloaded. This is a server-side issue", "transient", false},
-		{0, "API Error: 502 Bad Gateway.", "transient", false},
-		{0, "API Error: Connection refused (ECONNREFUSED)", "transient", false},
-		{0, "Request timed out", "transient", false},
-		{503, "<html>busy</html>", "transient", false},
-		{0, "litellm.AuthenticationError: no", "auth", false},
-		{0, "litellm.ContextWindowExceededError: too long", "input_too_big", true},
-		{0, "litellm.APIConnectionError: no", "transient", false},
-		{0, "litellm.ServiceUnavailableError: no", "transient", false},
-		{0, "litellm.NotFoundError: no", "config", false},
-		{0, "litellm.BudgetExceededError: no", "budget", true},
-		{0, "Resource has been exhausted (e.g. check quota).", "rate_limited", false},
-		{0, "You have exhausted your capacity on this model. Your quota will reset after 18h31m9s.", "quota_wait", false},
-		{0, "Error: Failed to call the api. Caused by: Too Many Requests (status: 429)", "rate_limited", false},
-		{0, "Error 503 from upstream", "transient", false},
-		{0, "Error: self signed certificate in certificate chain", "config", false},
-		{0, "EACCES: permission denied, open 'x'", "transient", false},
-		{0, "something nobody has seen before", "transient", false},
+		// status
+		{nil, 529, "", "something", "transient", false, true},
+		{nil, 504, "", "something", "transient", false, false}, // somebody between gave up waiting: it may have run
+		{nil, 400, "", "something", "protocol", true, true},
+		{nil, 403, "", "<html><title>Just a moment...</title></html>", "transient", false, true},
+		{nil, 402, "", "", "billing", false, true},
+		// types, in fields or in an object inside the message
+		{nil, 429, "insufficient_quota", "", "billing", false, true},
+		{nil, 400, "context_length_exceeded", "", "input_too_big", true, true},
+		{nil, 0, "", `{"error":{"code":"model_not_found","message":"no such model"}}`, "config", false, true},
+		{nil, 0, "", `API Error: {"type":"error","error":{"type":"overloaded_error","message":"busy"}}`, "transient", false, false},
+		{nil, 0, "", `{"error":{"message":"{\n  \"error\": {\n    \"code\": 429,\n    \"message\": \"slow\"\n  }\n}\n"}}`, "rate_limited", false, true},
+		{nil, 429, "", `{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","details":[{"violations":[{"quotaId":"GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]}]}}`, "quota_wait", false, true},
+		{nil, 429, "", `{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","details":[{"violations":[{"quotaId":"TokensPerMinute"}]},{"retryDelay":"26s"}]}}`, "rate_limited", false, true},
+		{Claude, 0, "connection_failed", "API Error: Connection dropped (ECONNRESET)", "transient", false, false},
+		{Claude, 0, "connection_failed", "API Error: Connection refused (ECONNREFUSED)", "transient", false, true},
+		{Claude, 400, "invalid_request_error prompt_too_long", "", "input_too_big", true, true},
+		// known outputs: only those of the one that speaks, and never against a particular type
+		{Claude, 400, "invalid_request_error", "Credit balance is too low", "billing", false, true},
+		{nil, 0, "", "Credit balance is too low", "transient", false, false},
+		{Codex, 0, "", "Credit balance is too low", "transient", false, false},
+		{Claude, 401, "", "You've hit your limit", "auth", false, true},
+		{Claude, 429, "rate_limit_error", "You’ve hit your session limit · resets 3pm (Europe/Berlin)", "quota_wait", false, true},
+		{Claude, 429, "rate_limit_error", "This request would exceed your account's rate limit.", "rate_limited", false, true},
+		{Claude, 0, "", "API Error: 529 Overloaded", "transient", false, true},
+		{Claude, 0, "", "API Error: Request rejected (429) · slow down", "rate_limited", false, true},
+		{Claude, 0, "", "Not logged in · Please run /login", "auth", false, true},
+		{Claude, 0, "max_output_tokens", "API Error: Claude's response exceeded the 32000 output token maximum.", "truncated", true, false},
+		{Codex, 0, "", "unexpected status 401 Unauthorized", "auth", false, true},
+		{Codex, 0, "", "exceeded retry limit, last status: 429 Too Many Requests", "rate_limited", false, true},
+		{Codex, 0, "", "You've hit your usage limit. Try again in 2 hours.", "quota_wait", false, true},
+		{Codex, 0, "", "stream disconnected before completion: error sending request", "transient", false, false},
+		{Codex, 0, "", "Incomplete response returned, reason: max_output_tokens", "truncated", true, false},
+		{Gemini, 0, "", "Attempt 1 failed with status 429. Retrying with backoff...", "rate_limited", false, true},
+		{Gemini, 429, "", "You have exhausted your daily quota on this model.", "quota_wait", false, true},
+		// noise that a table names hides nothing. X2
+		{Codex, 0, "", "WARNING: proceeding, even though we could not create PATH aliases: temporary dir\nunexpected status 401 x", "auth", false, true},
+		{Claude, 0, "", "Approaching usage limit reached · resets at 2am\nunable to connect", "transient", false, false},
+		// prose means nothing
+		{Claude, 0, "", "The disk is full of money.", "transient", false, false},
+		{nil, 0, "", "rate limit, billing, unauthorized, usage limit reached", "transient", false, false},
 	}
 	for _, tt := range tests {
-		e := Case{Status: tt.status, Text: tt.text, Now: at(t, "2026-03-10T12:00:00Z"), Zone: time.UTC}.Error()
-		if e.Category != tt.category || e.Permanent != tt.final {
-			t.Errorf("%d %q: %s permanent=%v, want %s %v", tt.status, tt.text, e.Category, e.Permanent, tt.category, tt.final)
+		c := Case{From: tt.from, Status: tt.status, Types: strings.Fields(tt.types), Text: tt.text, Now: at(t, "2026-03-10T12:00:00Z"), Zone: time.UTC}
+		e, refused := c.Judge()
+		if e.Category != tt.category || e.Permanent != tt.final || refused != tt.refused {
+			t.Errorf("%d %s %q: %s permanent=%v refused=%v, want %s %v %v", tt.status, tt.types, tt.text, e.Category, e.Permanent, refused, tt.category, tt.final, tt.refused)
 		}
 		if e.Category == "quota_wait" && e.WaitUntil.IsZero() {
 			t.Errorf("%q: no time to wait until", tt.text)
@@ -223,65 +202,56 @@ func TestCategories(t *testing.T) {
 	}
 }
 
-func TestGatewayPageIsNotTheAPI(t *testing.T) {
-	if c, _ := Status(403, true); c != "transient" {
-		t.Errorf("403 with a page: %s", c)
+// A wait that somebody declared counts where the text names none.
+func TestAs(t *testing.T) {
+	now := at(t, "2026-03-10T12:00:00Z")
+	for _, tt := range []struct {
+		text, category, want string
+		wait                 time.Duration
+	}{
+		{"come back", "quota_wait", "2026-03-10T13:00:00Z", time.Hour},
+		{"come back", "quota_wait", "2026-03-10T12:01:00Z", 0},
+		{"try again in 2 hours", "quota_wait", "2026-03-10T14:00:00Z", time.Hour},
+	} {
+		if e := (Case{Text: tt.text, Now: now, Zone: time.UTC}).As(tt.category, tt.wait); !e.WaitUntil.Equal(at(t, tt.want)) {
+			t.Errorf("%q: %v, want %s", tt.text, e.WaitUntil, tt.want)
+		}
 	}
-	if e := (Case{Status: 429, Text: "slow down, retry after 12 seconds"}).Error(); e.RetryAfter != 12*time.Second {
-		t.Errorf("retry after %v", e.RetryAfter)
+	if e := (Case{Text: "slow", Now: now}).As("rate_limited", time.Minute); e.RetryAfter != time.Minute || e.Message != "slow" {
+		t.Errorf("%+v", e)
 	}
 }
 
-// An answer that is nothing but an error message, and one that only mentions it.
-func TestHead(t *testing.T) {
-	tests := []struct {
-		text string
-		want bool
-	}{
-		{"API Error: Rate limit reached\n", true},
-		{"Execution error", true},
-		{"litellm.RateLimitError: provider said 429", true},
-		{"You've hit your limit · resets 10pm (America/New_York)", true},
-		{"Your limit will reset at 3pm", true},
-		{"Not logged in · Please run /login", true},
-		{"Unknown command", true},
-		{"settings file is corrupt, resetting", true},
-		{"Error: Exceeded USD budget (1)", true},
-		{"```html\n<!DOCTYPE html><html><body><p>API Error: Rate limit reached</p></body></html>\n```", false},
-		{"Traceback (most recent call last):\n  File \"x\"\nValueError: y", true},
-		{"The error rate is 3 %.", false},
-		{"Errors were found in two places:\n1. ...", false},
-		{"DECISION: RELEASE\nScore: 3/4", false},
-		{"Error handling is described in section 3.\n" + strings.Repeat("More text. ", 200), false},
-		{"stdin bytes: 0; arguments: 0", false},
-		{"[API Error: 401 status code (no body)]", true},
-		{"✕ [API Error: [{ \"error\": { \"code\": 429 } }]]", true},
-		{"■ stream disconnected before completion: Rate limit is exceeded. Try again in 11 seconds.", true},
-		{"⎿ API Error: 529 Overloaded", true},
-		{"You're out of extra usage · resets 7pm (Europe/Madrid)", true},
-		{"5-hour limit reached ∙ resets 1am", true},
-		{"Weekly limit reached · resets 10am (Asia/Seoul)", true},
-		{"Opus limit reached ∙ resets Oct 9, 5pm", true},
-		{"Your organization has disabled Claude subscription access for Claude Code", true},
-		{"Your access token could not be refreshed because your refresh token was already used. Please log out and sign in again.", true},
-		{"You have exhausted your capacity on this model. Your quota will reset after 18h31m9s.", true},
-		{"Your account page is ready. Its three parts follow.", false},
-		{"Resources are exhausted slowly in this story.", false},
-		{"# Stream processing\n\nA stream is read once.", false},
-		{"[x] done\n[ ] open", false},
-		{"<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>nginx</body></html>", true},
-		{"<!DOCTYPE html>\n<html lang=en><head><title>example.com | 502: Bad gateway</title><style>a{}</style></head><body>cloudflare" + strings.Repeat(" more", 900) + "</body></html>", true},
-		{"<!DOCTYPE html><html><head><title>503 Service Unavailable</title><style>h1{color:red}</style></head><body><h1>Back soon</h1></body></html>", false},
-		{"<!DOCTYPE html><html><head><title>404 Not Found</title></head><body></body></html>", false},
-		{"", false},
-	}
-	for _, tt := range tests {
-		if got := Head(tt.text); got != tt.want {
-			t.Errorf("Head(%.60q) = %v", tt.text, got)
+// Messages are for people: the words inside JSON, not the JSON.
+func TestMessageInsideJSON(t *testing.T) {
+	for text, want := range map[string]string{
+		`API Error: 401 {"type":"error","error":{"type":"authentication_error","message":"OAuth token has expired."},"request_id":"r"} · Please run /login`:        "API Error: 401 OAuth token has expired. · Please run /login",
+		`{"error":{"message":"{\n  \"error\": {\n    \"code\": 429,\n    \"message\": \"Resource has been exhausted (e.g. check quota).\"\n  }\n}\n","code":429}}`: "Resource has been exhausted (e.g. check quota).",
+		`✕ [API Error: [{"error": {"code": 429, "message": "Resource exhausted."}}]]`:                                                                              "✕ [API Error: Resource exhausted.",
+		`{"type":"error","error":{"type":"overloaded_error"}}`:                                                                                                     "overloaded_error",
+		`unexpected status 500: {"x":1}`: `unexpected status 500: {"x":1}`,
+		`{"error":{"message":"cut`:       `{"error":{"message":"cut`,
+		"Reading…\nNot logged in":        "Not logged in",
+		"":                               "no message",
+	} {
+		if e := (Case{From: Claude, Text: text, Now: time.Now(), Zone: time.UTC}).Error(); e.Message != want {
+			t.Errorf("%q:\n %q, want %q", text, e.Message, want)
 		}
 	}
-	if !Denied("I need permission to read notes.md before I can go on.") || Denied("Permission is granted by the licence.") {
-		t.Error("Denied")
+}
+
+// What is listed must be found by itself, and no list may grow into a reader of prose.
+func TestTables(t *testing.T) {
+	for _, table := range []*Table{Claude, Codex, Gemini, Anthropic, OpenAI} {
+		if len(table.outputs) > 60 {
+			t.Errorf("%s knows %d outputs; a type, a status or a declared pattern should do", table.Name, len(table.outputs))
+		}
+		for _, o := range table.outputs {
+			text := strings.ReplaceAll(o.text, "*", " weekly ")
+			if got, _ := table.output("x\n" + text); got.category != o.category {
+				t.Errorf("%s: %q is %q, want %q", table.Name, text, got.category, o.category)
+			}
+		}
 	}
 }
 
@@ -293,6 +263,17 @@ func FuzzReset(f *testing.F) {
 		until, ok := Reset(text, now, time.UTC)
 		if ok && (until.Before(now.Add(time.Minute)) || until.Sub(now) > longest) {
 			t.Errorf("%q: %v", text, until)
+		}
+	})
+}
+
+func FuzzCase(f *testing.F) {
+	f.Add(`API Error: 401 {"type":"error","error":{"message":"{\"error\":1}"}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, table := range []*Table{nil, Claude, Codex, Gemini} {
+			if e, _ := (Case{From: table, Text: text, Now: time.Unix(1, 0)}).Judge(); e.Category == "" || e.Message == "" {
+				t.Errorf("%q: %+v", text, e)
+			}
 		}
 	})
 }

@@ -21,7 +21,7 @@ func failure(t *testing.T, r exchange.Response) *nodes.Error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return a.Failure(evidence.Case{Now: now, Zone: time.UTC, Tries: 1})
+	return a.Failure(evidence.Case{From: evidence.Anthropic, Now: now, Zone: time.UTC, Tries: 1})
 }
 
 // How long a server asks to wait, header by header. R-2
