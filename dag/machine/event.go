@@ -171,16 +171,16 @@ type Usage struct {
 
 // LLMCallStartedBody is the binding payload of document 001 plus the node that called.
 type LLMCallStartedBody struct {
-	CallID          string  `json:"call_id"` // node.generation.attempt
-	Node            string  `json:"node"`
-	Model           string  `json:"model"`
-	ProviderBaseURL string  `json:"provider_base_url"` // cli:<name> where a CLI does not say
-	PromptHash      string  `json:"prompt_hash"`
-	Temperature     float64 `json:"temperature"`
-	MaxTokens       int64   `json:"max_tokens"`
-	ToolSchemaHash  string  `json:"tool_schema_hash,omitempty"`
-	ResponseFormat  string  `json:"response_format,omitempty"`
-	PromptTokens    int64   `json:"prompt_tokens_estimate,omitempty"` // characters / 4, rounded up; known before the call
+	CallID          string   `json:"call_id"` // node.generation.attempt
+	Node            string   `json:"node"`
+	Model           string   `json:"model"`
+	ProviderBaseURL string   `json:"provider_base_url"` // cli:<name> where a CLI does not say
+	PromptHash      string   `json:"prompt_hash"`
+	Temperature     *float64 `json:"temperature,omitempty"` // absent where none was sent
+	MaxTokens       int64    `json:"max_tokens"`
+	ToolSchemaHash  string   `json:"tool_schema_hash,omitempty"`
+	ResponseFormat  string   `json:"response_format,omitempty"`
+	PromptTokens    int64    `json:"prompt_tokens_estimate,omitempty"` // characters / 4, rounded up; known before the call
 }
 
 // TokenUsage is the binding usage object of document 001.

@@ -11,13 +11,13 @@ import (
 // The payloads of LLM_CALL_*; the host adds node and call_id. V-1.
 
 type callStarted struct {
-	Model           string  `json:"model"`
-	ProviderBaseURL string  `json:"provider_base_url"`
-	PromptHash      string  `json:"prompt_hash"`
-	Temperature     float64 `json:"temperature"`
-	MaxTokens       int64   `json:"max_tokens"`
-	ToolSchemaHash  string  `json:"tool_schema_hash,omitempty"`
-	PromptTokens    int64   `json:"prompt_tokens_estimate,omitempty"`
+	Model           string   `json:"model"`
+	ProviderBaseURL string   `json:"provider_base_url"`
+	PromptHash      string   `json:"prompt_hash"`
+	Temperature     *float64 `json:"temperature,omitempty"`
+	MaxTokens       int64    `json:"max_tokens"`
+	ToolSchemaHash  string   `json:"tool_schema_hash,omitempty"`
+	PromptTokens    int64    `json:"prompt_tokens_estimate,omitempty"`
 }
 
 type tokenUsage struct {
@@ -47,7 +47,7 @@ type callFailed struct {
 func started(p provider, q *question) callStarted {
 	c := callStarted{
 		Model: orElse(q.set.Model, "default"), ProviderBaseURL: p.address(),
-		PromptHash: digest(q.prompt), MaxTokens: q.set.MaxOutputTokens,
+		PromptHash: digest(q.prompt), MaxTokens: q.set.MaxOutputTokens, Temperature: q.set.Temperature,
 		PromptTokens: prompt.EstimateTokens(int64(utf8.RuneCountInString(q.prompt))),
 	}
 	switch {
@@ -55,9 +55,6 @@ func started(p provider, q *question) callStarted {
 		c.ProviderBaseURL = q.set.BaseURL
 	case q.set.Provider == "sim":
 		c.ProviderBaseURL = "cli:sim"
-	}
-	if q.set.Temperature != nil {
-		c.Temperature = *q.set.Temperature
 	}
 	if len(q.set.Tools) > 0 {
 		c.ToolSchemaHash = digest(strings.Join(q.set.Tools, ","))

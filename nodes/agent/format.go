@@ -38,6 +38,20 @@ func (e events) read(t *transcript, o object) {
 	}
 }
 
+// silence notes that a limit of silence does not count for a program that prints its answer at its end. X6
+func (d *describer) silence(s *settings) {
+	f := format{stream: true}
+	switch s.Provider {
+	case "command":
+		f = s.command().format()
+	case "gemini":
+		f = geminiFormat
+	}
+	if !f.stream {
+		d.tr.Notes = append(d.tr.Notes, "timeout.silence does not count: the program prints its answer at its end")
+	}
+}
+
 // mostWatched is the length of a line up to which the watch looks for the last word. Behind a
 // longer one a program that stays is ended by its time limit only.
 const mostWatched = 64 << 20

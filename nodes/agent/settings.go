@@ -371,6 +371,7 @@ func (d *describer) provider(s *settings) {
 	if s.Provider == "anthropic" || s.Provider == "openai" {
 		d.http(s)
 	}
+	d.silence(s)
 	if s.Sim != nil {
 		if _, err := simagent.ParseFaults(s.Sim.Faults); err != nil {
 			d.problem("sim.faults", "%v", err)
