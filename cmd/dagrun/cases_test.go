@@ -103,6 +103,9 @@ func (c *crash) writeCase(dir string, a agentCase) {
 	if name := filepath.Base(dir); !strings.HasPrefix(name, "22-") && !strings.HasPrefix(name, "26-") && !strings.HasPrefix(name, "28-") {
 		with["accept"] = []m{{"extract": m{"html": m{"to": "page.html"}}}}
 	}
+	if strings.HasPrefix(filepath.Base(dir), "02-") { // what a program that is not known prints means what is declared
+		with["command"].(m)["errors"] = []m{{"match": "^API Error: Rate limit", "category": "rate_limited"}}
+	}
 	if a.Node.Model != "" {
 		with["model"] = a.Node.Model
 	}
