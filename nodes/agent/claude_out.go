@@ -131,7 +131,7 @@ func claudeResult(t *transcript, o object) {
 	case strings.HasPrefix(subtype, "error_max_turns"):
 		failure("budget", "maxTurns")
 	case strings.HasPrefix(subtype, "error_max_budget"):
-		failure("budget", "reserve")
+		failure("budget", "maxUSD")
 	case subtype == "error_max_structured_output_retries":
 		failure("bad_answer", "the agent gave up: no answer fitted the schema: "+printable.Clip(text, 300))
 	case stop == "refusal":

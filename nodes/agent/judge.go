@@ -96,17 +96,16 @@ func (p *program) transcript(q *question, r *reply, res *proc.Result, ev evidenc
 // that is accepted the limit is a warning. The message names the fields of the specification. M1
 func (r *reply) limited(q *question, t *transcript) {
 	e := *r.Failure
-	switch {
-	case e.Message == "reserve":
+	if e.Message == "maxUSD" {
 		e.Message = "the agent stopped at its limit of money"
-		if q.task.Reserve > 0 {
-			e.Message += fmt.Sprintf(" (reserve: $%.4g)", q.task.Reserve)
+		if q.set.MaxUSD > 0 {
+			e.Message += fmt.Sprintf(" (maxUSD: %.4g)", q.set.MaxUSD)
 		}
 		if r.CostUSD != nil {
 			e.Message += fmt.Sprintf(" after $%.4g", *r.CostUSD)
 		}
-		e.Message += "; if the work needs more, raise reserve"
-	case e.Message == "maxTurns", e.Category == "budget":
+		e.Message += "; if the work needs more, raise maxUSD"
+	} else {
 		e.Message = fmt.Sprintf("the agent stopped at its limit of turns (maxTurns: %d); if the work needs more, raise maxTurns", q.set.MaxTurns)
 	}
 	r.Failure = &e

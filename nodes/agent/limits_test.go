@@ -24,16 +24,14 @@ func recorded(t *testing.T, name string, change m) (*nodes.Task, *nodetest.Host)
 		t.Fatal(err)
 	}
 	with := m{
-		"provider": "command", "argv": []string{"/bin/sh", "-c", `cat > /dev/null; eval "$BEFORE"; cat "$FILE"; exit "${STATUS:-1}"`},
-		"prompt": m{"text": "x"}, "command": m{"parse": "claude-stream"}, "env": m{"FILE": file}, "maxTurns": 3,
+		"provider": "claude", "argv": []string{"/bin/sh", "-c", `cat > /dev/null; eval "$BEFORE"; cat "$FILE"; exit "${STATUS:-1}"`, "claude"},
+		"prompt": m{"text": "x"}, "env": m{"FILE": file}, "maxTurns": 3, "maxUSD": 0.03,
 	}
 	for name, value := range change {
 		with[name] = value
 	}
 	with["env"].(m)["FILE"] = file
-	task, host := nodetest.New(t, "agent", with)
-	task.Reserve = 0.03
-	return task, host
+	return nodetest.New(t, "agent", with)
 }
 
 // M1, A-5: a limit of money or turns that is reached after the work does not undo it: the text, or the
@@ -48,9 +46,9 @@ func TestLimitReachedAfterTheWork(t *testing.T) {
 		category, words string
 		kept            string
 	}{
-		{"a page, accepted", money, m{"accept": acceptPage}, "", "reserve: $0.03", "Here it is."},
-		{"a page, nothing asked of it: the model had ended its turn", money, m{}, "", "raise reserve", "Here it is."},
-		{"a page that is not accepted", money, m{"accept": long}, "budget", "reserve: $0.03", "Here it is."},
+		{"a page, accepted", money, m{"accept": acceptPage}, "", "maxUSD: 0.03", "Here it is."},
+		{"a page, nothing asked of it: the model had ended its turn", money, m{}, "", "raise maxUSD", "Here it is."},
+		{"a page that is not accepted", money, m{"accept": long}, "budget", "maxUSD: 0.03", "Here it is."},
 		{"a report of this attempt", turns, m{"report": "report.md", "env": report}, "", "maxTurns: 3", "the report"},
 		{"a report that is not accepted", turns, m{"report": "report.md", "env": report, "accept": long}, "budget", "maxTurns: 3", "the report"},
 		{"no report, no text", turns, m{"report": "report.md"}, "budget", "raise maxTurns", ""},
