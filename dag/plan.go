@@ -216,6 +216,15 @@ type Call struct {
 	Files     []string `json:"files,omitempty"`     // input files that become part of it (sizes in Plan.Files)
 	Reads     []string `json:"reads,omitempty"`     // artifacts and accumulators that do
 	MaxOutput int64    `json:"maxOutput,omitempty"` // tokens; 0 = unknown
+	// Shared are the blocks with which the prompt begins and which the service is to keep for a while.
+	Shared []Block `json:"shared,omitempty"`
+}
+
+// A Block is a part of a prompt's beginning.
+type Block struct {
+	Digest string   `json:"digest"` // equal for equal beginnings, up to what Reads hold
+	Chars  int64    `json:"chars,omitempty"`
+	Reads  []string `json:"reads,omitempty"` // artifacts and accumulators that stand in it
 }
 
 // HistoryKey names the work of a node for what earlier runs took: the same node asks another provider

@@ -58,6 +58,21 @@ type Rescuer interface {
 	Rescue(ctx context.Context, t *Task) (*Result, error)
 }
 
+// A Sharer is a Kind that knows at plan time with what its prompt begins, so that a plan can tell how much of it a service
+// should have read shortly before.
+type Sharer interface {
+	Kind
+	// Shared returns the blocks in front that are to be kept, in order; none where nothing is. open is as for a FileChecker.
+	Shared(with json.RawMessage, open func(path string) (io.ReadCloser, error)) []PromptBlock
+}
+
+// A PromptBlock is the beginning of a prompt up to a place at which a service is to keep it.
+type PromptBlock struct {
+	Digest string   // of what is known of it, and of who is asked; equal only for equal beginnings
+	Chars  int64    // of what is known of the block
+	Reads  []string // artifacts and accumulators that stand in it
+}
+
 // A Preflighter is a Kind that can tell, before a run spends money, whether its nodes can work on
 // this machine at all. The host asks once per start of a run, for all nodes of the kind that have
 // still to run.

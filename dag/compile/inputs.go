@@ -113,6 +113,11 @@ func (b *builder) checkFiles(d *draft, t *nodes.Traits, with json.RawMessage, wh
 	if !ok || b.root == nil {
 		return
 	}
+	if sharer, ok := k.(nodes.Sharer); ok && d.node.Call != nil {
+		for _, block := range sharer.Shared(with, b.open) {
+			d.node.Call.Shared = append(d.node.Call.Shared, dag.Block(block))
+		}
+	}
 	c, ok := k.(nodes.FileChecker)
 	if !ok {
 		return

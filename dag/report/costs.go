@@ -27,6 +27,7 @@ type CostRow struct {
 	Failures  int           `json:"failures"` // attempts that failed or were lost
 	Seconds   float64       `json:"seconds"`  // of all attempts, the ones under way included
 	Usage     machine.Usage `json:"usage"`
+	Cached    *float64      `json:"cached_share"` // of the tokens in, read from a cache; null = there were none
 	CostUSD   dag.USD       `json:"cost_usd"`
 	Checked   int           `json:"validations"` // answers that were checked
 	Passed    int           `json:"validations_passed"`
@@ -67,7 +68,20 @@ func NewCosts(st *machine.State, h *History, by string, now time.Time) (*Costs, 
 			c.Total.check(&h.Quality[i])
 		}
 	}
+	for i := range c.Rows {
+		c.Rows[i].share()
+	}
+	c.Total.share()
 	return c, nil
+}
+
+func (r *CostRow) in() int64 { return r.Usage.Input + r.Usage.CacheRead + r.Usage.CacheWrite }
+
+func (r *CostRow) share() {
+	if in := r.in(); in > 0 {
+		cached := float64(r.Usage.CacheRead) / float64(in)
+		r.Cached = &cached
+	}
 }
 
 // removed adds what nodes took that have left the plan: the sums are those of the whole run.
@@ -167,14 +181,18 @@ func (c *Costs) WriteText(w io.Writer) error {
 	for _, r := range c.Rows {
 		width = min(40, max(width, len(r.Name)))
 	}
-	fmt.Fprintf(out, "%-*s  %6s %9s %8s %8s %9s %12s %12s %11s %10s\n", width, c.By, "nodes", "completed", "attempts", "failures", "time", "tokens in", "tokens out", "cost", "validated")
+	fmt.Fprintf(out, "%-*s  %6s %9s %8s %8s %9s %12s %7s %12s %11s %10s\n",
+		width, c.By, "nodes", "completed", "attempts", "failures", "time", "tokens in", "cached", "tokens out", "cost", "validated")
 	for _, r := range append(c.Rows[:len(c.Rows):len(c.Rows)], c.Total) {
-		in := r.Usage.Input + r.Usage.CacheRead + r.Usage.CacheWrite
-		valid := "-"
+		valid, cached := "-", "-"
+		if r.Cached != nil {
+			cached = fmt.Sprintf("%.0f %%", 100**r.Cached)
+		}
 		if r.Checked > 0 {
 			valid = fmt.Sprintf("%d/%d", r.Passed, r.Checked)
 		}
-		fmt.Fprintf(out, "%-*s  %6d %9d %8d %8d %9s %12d %12d %11s %10s\n", width, Plain(r.Name), r.Nodes, r.Completed, r.Attempts, r.Failures, Duration(r.Seconds), in, r.Usage.Output, "$"+r.CostUSD.String(), valid)
+		fmt.Fprintf(out, "%-*s  %6d %9d %8d %8d %9s %12d %7s %12d %11s %10s\n", width, Plain(r.Name), r.Nodes, r.Completed, r.Attempts, r.Failures,
+			Duration(r.Seconds), r.in(), cached, r.Usage.Output, "$"+r.CostUSD.String(), valid)
 	}
 	return out.Flush()
 }

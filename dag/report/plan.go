@@ -88,6 +88,8 @@ type PlanTotals struct {
 	Seconds [3]float64 `json:"seconds"`      // work of all nodes, one after the other
 	Longest float64    `json:"longest_path"` // seconds; no number of jobs makes it shorter
 	Unknown int        `json:"cost_unknown,omitempty"`
+	// Cached is the share of the prompts that a service should have read shortly before; 0 = nobody can say.
+	Cached float64 `json:"cached_share,omitempty"`
 }
 
 // Changes reports whether applying the plan would do anything.
@@ -122,6 +124,7 @@ func BuildPlan(in PlanInput) *Plan {
 			diff[d.ID] = d
 		}
 	}
+	asks := make([]bool, g.Len())
 	finish := make([]float64, g.Len()) // of the longest path of running nodes down to each
 	conds, past := newConditions(g), newPast(g, in.History)
 	for i := range int32(g.Len()) {
@@ -134,7 +137,7 @@ func BuildPlan(in PlanInput) *Plan {
 			p.Totals.Reuse++
 		} else {
 			p.Totals.add(&n)
-			finish[i] = n.Seconds[1]
+			finish[i], asks[i] = n.Seconds[1], true
 		}
 		for _, need := range g.Needs(i) {
 			own := n.Seconds[1]
@@ -146,6 +149,7 @@ func BuildPlan(in PlanInput) *Plan {
 		p.Totals.Longest = max(p.Totals.Longest, finish[i])
 		p.Nodes = append(p.Nodes, n)
 	}
+	p.Totals.Cached = dag.CachedShare(g, in.Sizes, func(i int32) bool { return asks[i] })
 	if in.Diff != nil {
 		for _, d := range in.Diff.Nodes {
 			if d.Do == run.DoRemoved {

@@ -173,6 +173,9 @@ func (p *Plan) writeTotals(out io.Writer) {
 		}
 		fmt.Fprintln(out)
 	}
+	if t.Cached > 0 {
+		fmt.Fprintf(out, "Cache:  about %.0f %% of what is known of the prompts should be read from a cache: another one began so within five minutes\n", 100*t.Cached)
+	}
 	if b := p.Budget; b.CapUSD > 0 || b.WarnUSD > 0 || b.CapTokens > 0 || b.Wall > 0 {
 		fmt.Fprintf(out, "Budget: %s\n", budgetText(b, p.SpentUSD))
 	}

@@ -108,7 +108,7 @@ func ask(t *nodes.Task, s *settings) (*question, *nodes.Result, error) {
 		return nil, nil, err
 	}
 	res := &nodes.Result{Warnings: a.Warnings, Notes: a.Notes}
-	q := &question{task: t, set: s, prompt: a.Text, borders: borders(a.Blocks), fixed: a.Fixed}
+	q := &question{task: t, set: s, prompt: a.Text, borders: borders(a.Blocks), fixed: a.Fixed()}
 	if t.Feedback != "" {
 		q.prompt += "\n\n---\nYour previous answer was not accepted: " + t.Feedback + "\nGive the whole answer again, without this mistake.\n"
 	}

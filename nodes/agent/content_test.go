@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"image"
 	"image/png"
+	"io"
 	"math/rand"
 	"strings"
 	"testing"
@@ -208,5 +209,74 @@ func TestReportOfService(t *testing.T) {
 	}
 	if body := string(s.Requests()[0].Body); !strings.Contains(body, "json") || strings.Contains(body, "response_format") {
 		t.Errorf("the block was not asked for: %s", body)
+	}
+}
+
+// what a plan knows of the blocks that are to be kept: beginnings are equal where everything up to there is.
+func TestSharedBlocks(t *testing.T) {
+	files := func(name string) (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader("content of " + name)), nil
+	}
+	prompt := func(own string) m {
+		return m{"text": "{HEAD}\n{BORDER}\n{PAGE}\n{BORDER}\n" + own, "vars": m{"HEAD": m{"file": "head.md"}, "PAGE": m{"artifact": "page.html"}}}
+	}
+	shared := func(with m) []nodes.PromptBlock {
+		raw, _ := json.Marshal(with)
+		return Kind{}.Shared(raw, files)
+	}
+	api := shared(m{"provider": "anthropic", "model": "a", "system": m{"text": "be"}, "prompt": prompt("one")})
+	if len(api) != 2 || api[0].Chars != 21 || len(api[0].Reads) > 0 || fmt.Sprint(api[1].Reads) != "[page.html]" {
+		t.Fatalf("%+v", api)
+	}
+	for _, tt := range []struct {
+		name   string
+		with   m
+		blocks int
+		equal  int // how many of them are those of the API
+	}{
+		{"another end", m{"provider": "anthropic", "model": "a", "system": m{"text": "be"}, "prompt": prompt("two")}, 2, 2},
+		{"another model", m{"provider": "anthropic", "model": "b", "system": m{"text": "be"}, "prompt": prompt("one")}, 2, 0},
+		{"another system text", m{"provider": "anthropic", "model": "a", "system": m{"text": "by"}, "prompt": prompt("one")}, 2, 0},
+		{"off", m{"provider": "anthropic", "model": "a", "cache": "off", "prompt": prompt("one")}, 0, 0},
+		{"system text of claude", m{"provider": "claude", "system": m{"text": "be"}, "prompt": prompt("one")}, 1, 0},
+		{"no border", m{"provider": "anthropic", "model": "a", "prompt": m{"text": "one"}}, 0, 0},
+		{"who says nothing of a cache", m{"provider": "codex", "prompt": prompt("one")}, 0, 0},
+	} {
+		got := shared(tt.with)
+		equal := 0
+		for equal < min(len(got), len(api)) && got[equal].Digest == api[equal].Digest {
+			equal++
+		}
+		if len(got) != tt.blocks || equal != tt.equal {
+			t.Errorf("%s: %d blocks, %d of them equal: %+v", tt.name, len(got), equal, got)
+		}
+	}
+}
+
+// Q1, Q2: the claude agent gets the fixed blocks as system text, behind the node's own; what a run wrote does not speak there.
+func TestSystemTextOfClaude(t *testing.T) {
+	for _, tt := range []struct {
+		name, text, system, prompt string
+	}{
+		{"no border", "own", "be", "own"},
+		{"fixed blocks", "one\n{BORDER}\ntwo\n{BORDER}\n{PAGE}\n{BORDER}\nown", "be\n\none\ntwo\n", "<p>\nown"},
+		{"never the last one", "one\n{BORDER}\nown", "be\n\none\n", "own"},
+		{"a page first", "{PAGE}\n{BORDER}\nown", "be", "<p>\nown"},
+		{"too long for an argument", strings.Repeat("x", mostArgument) + "\n{BORDER}\nown", "be", strings.Repeat("x", mostArgument) + "\nown"},
+	} {
+		task, host := nodetest.New(t, "agent", m{"provider": "claude", "system": m{"text": "be"},
+			"prompt": m{"text": tt.text, "vars": m{"PAGE": m{"artifact": "page.html"}}}})
+		host.Artifacts = map[string]string{"page.html": "<p>"}
+		s, err := read(task.With)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, _, err := ask(task, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if system, prompt := q.headed(); system != tt.system || prompt != tt.prompt {
+			t.Errorf("%s: %.60q and %.60q", tt.name, system, prompt)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package prompt
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -15,12 +16,10 @@ type Assembled struct {
 	Text string
 	// Blocks are the parts of Text between the template's borders, joined they are Text. None is blank, but for
 	// a prompt that is blank as a whole; without borders there is one.
-	Blocks []string
-	// Fixed is how many of the first Blocks hold nothing but texts and files of the specification: nothing
-	// that a run has written.
-	Fixed    int
-	Chars    int64 // characters (not bytes) of Text
-	Tokens   int64 // estimate: Chars / 4, rounded up
+	Blocks   []string
+	Reads    [][]string // the artifacts and accumulators that stand in each block
+	Chars    int64      // characters (not bytes) of Text
+	Tokens   int64      // estimate: Chars / 4, rounded up
 	Warnings []string
 	Notes    []nodes.Note // a decision for each step of trimming
 }
@@ -93,21 +92,17 @@ func (a *assembly) render() {
 		texts[name] = s.String()
 	}
 	var b strings.Builder
-	fixed := true
+	var reads []string
 	end := func() {
 		text, last := b.String(), len(a.out.Blocks)-1
-		b.Reset()
-		switch {
-		case last >= 0 && (blank(text) || blank(a.out.Blocks[last])):
+		if last >= 0 && (blank(text) || blank(a.out.Blocks[last])) {
 			a.out.Blocks[last] += text
-			if !fixed {
-				a.out.Fixed = min(a.out.Fixed, last)
-			}
-			return
-		case fixed:
-			a.out.Fixed++
+			a.out.Reads[last] = append(a.out.Reads[last], reads...)
+		} else {
+			a.out.Blocks, a.out.Reads = append(a.out.Blocks, text), append(a.out.Reads, reads)
 		}
-		a.out.Blocks = append(a.out.Blocks, text)
+		b.Reset()
+		reads = nil
 	}
 	for _, p := range a.template.pieces {
 		switch {
@@ -117,10 +112,45 @@ func (a *assembly) render() {
 			b.WriteString(p.text)
 		default:
 			b.WriteString(texts[p.name])
-			fixed = fixed && !a.settings.Vars[p.name].written()
+			if written := a.settings.Vars[p.name].written(); written != "" {
+				reads = append(reads, written)
+			}
 		}
 	}
 	end()
+}
+
+// Fixed is how many of the first blocks hold nothing but texts and files of the specification: nothing that a run
+// has written.
+func (p *Assembled) Fixed() int {
+	for i, reads := range p.Reads {
+		if len(reads) > 0 {
+			return i
+		}
+	}
+	return len(p.Reads)
+}
+
+// Sketch is what Assemble would return as far as a plan can know it: a sign stands for what a run writes. Nil without a
+// border, and where the template or a file cannot be read.
+func Sketch(with json.RawMessage, open func(path string) (io.ReadCloser, error)) *Assembled {
+	s, err := decode(with)
+	if err != nil {
+		return nil
+	}
+	if t, err := s.template(open); err != nil || !t.bordered() {
+		return nil
+	}
+	s.Limit = 0
+	p, err := assemble(&nodes.Task{
+		File:     open,
+		Artifact: func(string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("?")), nil },
+		Entries:  func(string) ([]nodes.Entry, error) { return []nodes.Entry{{Text: "?"}}, nil },
+	}, s)
+	if err != nil {
+		return nil
+	}
+	return p
 }
 
 func blank(s string) bool { return strings.TrimSpace(s) == "" }

@@ -129,7 +129,7 @@ func TestFixedBlocks(t *testing.T) {
 		}})
 		w := world()
 		p, err := Assemble(w.Task(t, "prompt", string(with)), with)
-		if err != nil || p.Fixed != want {
+		if err != nil || p.Fixed() != want {
 			t.Errorf("%q: %+v %v, want %d fixed", text, p, err, want)
 		}
 	}

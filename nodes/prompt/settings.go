@@ -44,8 +44,8 @@ type variable struct {
 	Else      *accept.Text `json:"else"`
 }
 
-// written reports whether the variable shows what a run has written.
-func (v variable) written() bool { return v.Artifact != "" || v.Accumulator != "" }
+// written is the artifact or accumulator that the variable shows; empty = it shows nothing that a run has written.
+func (v variable) written() string { return v.Artifact + v.Accumulator }
 
 // inputFile is #PromptFile.
 type inputFile struct{ Path, Label string }

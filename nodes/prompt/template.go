@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -83,6 +84,10 @@ func (t *template) place(at int) string {
 	line := strings.Count(before, "\n") + 1
 	col := utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1
 	return fmt.Sprintf("%s:%d:%d", t.name, line, col)
+}
+
+func (t *template) bordered() bool {
+	return slices.ContainsFunc(t.pieces, func(p piece) bool { return p.border })
 }
 
 // uses counts how often each variable is used.
