@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dagrun.dev/dag/report"
 	"dagrun.dev/dag/run"
+	"dagrun.dev/dag/runlog"
 )
 
 func newReplay() *cobra.Command {
@@ -28,7 +28,7 @@ func newReplay() *cobra.Command {
 			}
 			v := st.Run()
 			if logs {
-				if err := report.RebuildLogs(runs.options(dir, "replay")); err != nil {
+				if err := runlog.Rebuild(runs.options(dir, "replay")); err != nil {
 					return err
 				}
 			}

@@ -9,8 +9,8 @@ import (
 
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/executor"
-	"dagrun.dev/dag/report"
 	"dagrun.dev/dag/run"
+	"dagrun.dev/dag/runlog"
 )
 
 func newRespond() *cobra.Command {
@@ -39,7 +39,7 @@ It reaches a running apply; when none runs, the answer is recorded and the next 
 				err = r.RecordDurable(time.Now(), body)
 			}
 			if err = errors.Join(err, r.Close()); err == nil {
-				_ = report.UpdateLogs(runs.options(dir, "respond")) // the next start does it otherwise
+				_ = runlog.Update(runs.options(dir, "respond")) // the next start does it otherwise
 			}
 			return errors.Join(err, tellDone(c, &runs, err, "Answered: "+answer+"; go on with: dagrun resume --output-dir "+dir))
 		},

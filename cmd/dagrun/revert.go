@@ -12,6 +12,7 @@ import (
 
 	"dagrun.dev/dag/report"
 	"dagrun.dev/dag/run"
+	"dagrun.dev/dag/runlog"
 )
 
 func newRevert() *cobra.Command {
@@ -80,7 +81,7 @@ func revert(o run.Options, id string) (p *run.Preview, warnings []string, err er
 	}
 	p, err = r.Revert(time.Now(), id)
 	if err = errors.Join(err, r.Close()); err == nil {
-		_ = report.UpdateLogs(o) // the next start does it otherwise
+		_ = runlog.Update(o) // the next start does it otherwise
 	}
 	return p, warnings, err
 }

@@ -20,6 +20,7 @@ import (
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/report"
 	"dagrun.dev/dag/run"
+	"dagrun.dev/dag/runlog"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/all"
 )
@@ -64,7 +65,7 @@ type session struct {
 
 	nothing bool // there is nothing to do
 	opened  run.Options
-	logs    *report.Logs
+	logs    *runlog.Logs
 	printer *printer
 	crash   *crashPoint
 }
@@ -74,7 +75,7 @@ func (s *session) options() run.Options {
 	o := s.runs.options(s.dir, s.name)
 	o.AllSynced = s.host.allSynced
 	s.printer = newPrinter(s.progressOut(), s.host.quiet)
-	s.logs = report.NewLogs(func(line string) { s.note("warning: " + line) })
+	s.logs = runlog.New(func(line string) { s.note("warning: " + line) })
 	o.Project = s.logs.Project
 	o.Weigh = s.weigh
 	s.crash = readCrashPoint(os.Getenv("DAGRUN_CRASH_AT"))
@@ -204,7 +205,7 @@ func (s *session) account(r *run.Run) error {
 	st := report.NewStatus(r, s.dir, time.Now())
 	sum, err := report.NewSummary(r, s.opened, st)
 	if err == nil && st.Status != string(machine.RunPause) {
-		if err := sum.Save(s.opened); err != nil {
+		if err := runlog.SaveSummary(s.opened, sum); err != nil {
 			s.note("warning: the summary cannot be written: " + err.Error())
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"dagrun.dev/dag/report"
 	"dagrun.dev/dag/run"
+	"dagrun.dev/dag/runlog"
 )
 
 // writeChecks prints a line for each check and one that says what they come to.
@@ -54,7 +55,7 @@ the log still holds an event that was noted elsewhere. Exit status 5 means that 
 				return err
 			}
 			if checks[0].Pass {
-				checks = append(checks, report.VerifyLogs(runs.options(dir, "verify")))
+				checks = append(checks, runlog.Verify(runs.options(dir, "verify")))
 			}
 			good := true
 			for _, k := range checks {

@@ -169,7 +169,7 @@ func (r *CostRow) check(q *QualityEntry) {
 		return
 	}
 	r.Checked++
-	if valueOf(q.Fields, "result") == "pass" {
+	if Field(q.Fields, "result") == "pass" {
 		r.Passed++
 	}
 }

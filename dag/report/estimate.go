@@ -17,7 +17,7 @@ func (p *Progress) recall(st *machine.State) {
 	all := map[string][]ended{}
 	for i := range int32(st.Graph().Len()) {
 		v := st.NodeAt(i)
-		if v.Status == machine.Completed && v.Attempt > 0 && !control(v.Node.Kind) {
+		if v.Status == machine.Completed && v.Attempt > 0 && !IsControl(v.Node.Kind) {
 			all[v.Node.Kind] = append(all[v.Node.Kind], ended{sample{v.Finished.Sub(v.Started).Seconds(), v.Cost}, v.Finished})
 		}
 	}
@@ -29,8 +29,8 @@ func (p *Progress) recall(st *machine.State) {
 	}
 }
 
-// control reports whether a kind is carried out by the host itself: it takes no time to speak of.
-func control(kind string) bool { return shapes[kind] != "" }
+// IsControl reports whether a kind is carried out by the host itself: it takes no time to speak of.
+func IsControl(kind string) bool { return shapes[kind] != "" }
 
 // ETA estimates the time until the run ends with jobs attempts at once: the longest chain of what is
 // to come, or all of it shared among the jobs, whichever is longer. A node takes the weighted average
@@ -195,7 +195,7 @@ func (s *shareSum) add(v *machine.NodeView) {
 func (s *shareSum) project(p *Progress) dag.USD {
 	total := s.CostUSD
 	for kind, k := range s.kinds { // a sum
-		if k.open == 0 || control(kind) {
+		if k.open == 0 || IsControl(kind) {
 			continue
 		}
 		one := dag.USD(0)
@@ -229,7 +229,7 @@ func seriesOf(st *machine.State) []Series {
 			continue
 		}
 		for _, name := range sortedNames(v.Values) {
-			text := valueText(v.Values[name])
+			text := ValueText(v.Values[name])
 			if _, label := v.Node.Labels[name]; label || name == "reason" || text == "" || len(text) > 24 {
 				continue
 			}

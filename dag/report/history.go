@@ -150,7 +150,7 @@ func (h *History) finished(e *machine.Event, b *machine.FinishedBody, st *machin
 	case machine.StatusFailed, machine.StatusLost:
 		open[b.Node] = append(open[b.Node], len(h.Errors))
 		h.Errors = append(h.Errors, ErrorEntry{Seq: e.Seq, Time: e.Time, Node: b.Node, Generation: b.Generation, Attempt: b.Attempt, Status: b.Status,
-			Category: b.Category, Class: b.Class, Message: b.Message, Diagnostics: cut(b.Diagnostics, diagnosticsKept), Final: b.Final})
+			Category: b.Category, Class: b.Class, Message: b.Message, Diagnostics: b.Diagnostics, Final: b.Final})
 	case machine.StatusCompleted:
 		for _, i := range open[b.Node] {
 			h.Errors[i].Recovered, h.Errors[i].At = true, b.Attempt

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"dagrun.dev/dag/dagtest/night"
 	"testing"
 	"time"
 
@@ -13,13 +14,13 @@ func TestWaited(t *testing.T) {
 	h := newHistory()
 	open := map[string][]int{}
 	at := func(d time.Duration, b machine.Body) {
-		e := machine.New(start0.Add(d), b)
+		e := machine.New(night.Start.Add(d), b)
 		if err := h.event(&e, nil, open); err != nil {
 			t.Fatal(err)
 		}
 	}
 	fail := func(node string, until time.Duration) *machine.FinishedBody {
-		return &machine.FinishedBody{Node: node, Generation: 1, Attempt: 1, Status: machine.StatusFailed, WaitUntil: start0.Add(until)}
+		return &machine.FinishedBody{Node: node, Generation: 1, Attempt: 1, Status: machine.StatusFailed, WaitUntil: night.Start.Add(until)}
 	}
 	at(0, fail("a", 24*time.Hour))
 	at(3*time.Second, &machine.RunPausedBody{Reason: "user"})

@@ -70,7 +70,7 @@ func (f *LogFilter) write(out io.Writer, e *machine.Event, env *eventlog.Envelop
 		return err
 	}
 	delete(fields, "node")
-	_, err := fmt.Fprintf(out, "%6d  %s  %-20s %s  %s\n", e.Seq, e.Time.UTC().Format(stamp), e.Type, node, Plain(summary(fields)))
+	_, err := fmt.Fprintf(out, "%6d  %s  %-20s %s  %s\n", e.Seq, e.Time.UTC().Format("2006-01-02T15:04:05.000Z"), e.Type, node, Plain(summary(fields)))
 	return err
 }
 

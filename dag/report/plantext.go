@@ -14,7 +14,7 @@ import (
 // WriteText prints the plan for people.
 func (p *Plan) WriteText(w io.Writer) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "Plan: %s%s, %s, digest %s\n", p.Name, Plain(titled(p.Title)), Count(len(p.Nodes)-p.Totals.Removed, "node"), shortDigest(p.Digest))
+	fmt.Fprintf(out, "Plan: %s%s, %s, digest %s\n", p.Name, Plain(Titled(p.Title)), Count(len(p.Nodes)-p.Totals.Removed, "node"), shortDigest(p.Digest))
 	switch {
 	case p.Run.ID == "":
 		fmt.Fprintf(out, "Run:  none yet in %s\n", p.Run.Dir)
@@ -207,7 +207,8 @@ func budgetText(b dag.Budget, spent dag.USD) string {
 // shortDigest is as much of a digest as people compare.
 func shortDigest(d string) string { return d[:min(12, len(d))] }
 
-func titled(title string) string {
+// Titled is a title in brackets, behind a name.
+func Titled(title string) string {
 	if title == "" {
 		return ""
 	}

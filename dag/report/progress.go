@@ -78,7 +78,7 @@ func (p *Progress) Elapsed(node string, now time.Time) (time.Duration, bool) {
 
 // average is the weighted mean of the last nodes of a kind: the newest weighs most.
 func (p *Progress) average(kind string) (sec float64, usd dag.USD, ok bool) {
-	if control(kind) {
+	if IsControl(kind) {
 		return 0, 0, true
 	}
 	l := p.last[kind]

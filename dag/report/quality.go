@@ -71,7 +71,7 @@ func (t *QualityType) add(e *QualityEntry) {
 	}
 	for _, name := range sortedNames(fields) {
 		if name == "result" {
-			t.Results[valueText(fields[name])]++
+			t.Results[ValueText(fields[name])]++
 			continue
 		}
 		v, err := strconv.ParseFloat(string(fields[name]), 64)
@@ -87,13 +87,13 @@ func (t *QualityType) add(e *QualityEntry) {
 	}
 }
 
-// valueOf is a field of an object as text.
-func valueOf(fields json.RawMessage, name string) string {
+// Field is a field of an object as text; empty when it has none of the name.
+func Field(fields json.RawMessage, name string) string {
 	var m map[string]json.RawMessage
 	if json.Unmarshal(fields, &m) != nil {
 		return ""
 	}
-	return valueText(m[name])
+	return ValueText(m[name])
 }
 
 // shownValues is how many of the last values a line shows.
@@ -169,6 +169,14 @@ func (b *Budget) WriteText(w io.Writer) error {
 	return r.out.Flush()
 }
 
+// AttemptText names an attempt behind a node; nothing where there was none.
+func AttemptText(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (attempt %d)", n)
+}
+
 // WriteErrors prints the errors of a run for people.
 func WriteErrors(w io.Writer, list []ErrorEntry) error {
 	r := rows{bufio.NewWriter(w)}
@@ -184,7 +192,7 @@ func WriteErrors(w io.Writer, list []ErrorEntry) error {
 		if e.Class != "" {
 			kind += " (" + e.Class + ")"
 		}
-		fmt.Fprintf(r.out, "%s  #%d %s %s%s: %s (%s)\n", Instant(e.Time), e.Seq, Plain(e.Node), e.Status, attempted(e.Attempt),
+		fmt.Fprintf(r.out, "%s  #%d %s %s%s: %s (%s)\n", Instant(e.Time), e.Seq, Plain(e.Node), e.Status, AttemptText(e.Attempt),
 			Plain(strings.TrimPrefix(kind+": "+e.Message, ": ")), what)
 		for line := range strings.Lines(e.Diagnostics) {
 			if line = strings.TrimRight(line, "\r\n"); !jsonPiece(line) {

@@ -195,7 +195,7 @@ func (s *Status) add(n machine.NodeView, now time.Time) {
 		} else {
 			out.Seconds = n.Finished.Sub(n.Started).Seconds()
 		}
-		if n.Attempt > 0 && !control(n.Node.Kind) {
+		if n.Attempt > 0 && !IsControl(n.Node.Kind) {
 			if s.Recent = append(s.Recent, out); len(s.Recent) > 100*recent {
 				s.trim()
 			}
@@ -308,8 +308,8 @@ func (s *Status) estimate(st *machine.State, now time.Time) {
 
 func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// valueText is a value as people write it.
-func valueText(raw json.RawMessage) string {
+// ValueText is a value as people write it.
+func ValueText(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
 		return s

@@ -59,7 +59,7 @@ func (s *Status) WriteText(w io.Writer) error {
 	case s.Stopped:
 		status = "STOPPED: no process runs it"
 	case s.Reason != "":
-		status += " " + bracketed(ReasonText(s.Reason, s.Node, s.Message))
+		status += " " + ReasonInBrackets(s.Reason, s.Node, s.Message)
 	case s.Message != "":
 		status += ": " + s.Message
 	}
@@ -116,9 +116,9 @@ func ReasonText(reason, node, message string) string {
 	return strings.TrimSuffix(reason+": "+message, ": ")
 }
 
-// bracketed sets a reason in brackets, what follows behind them.
-func bracketed(reason string) string {
-	head, message, more := strings.Cut(reason, ": ")
+// ReasonInBrackets is ReasonText with the reason itself in brackets and what follows behind them.
+func ReasonInBrackets(reason, node, message string) string {
+	head, message, more := strings.Cut(ReasonText(reason, node, message), ": ")
 	if !more {
 		return "(" + head + ")"
 	}

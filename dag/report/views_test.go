@@ -11,6 +11,7 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/dagtest"
+	"dagrun.dev/dag/dagtest/night"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/run"
 	"dagrun.dev/internal/disk/disktest"
@@ -35,12 +36,12 @@ func text(t testing.TB, write func(io.Writer) error) []byte {
 func TestStatus(t *testing.T) {
 	var all bytes.Buffer
 	for _, at := range []int64{3, 9, 15, 0} {
-		x := begin(t, disktest.NewMem())
-		x.d.until = at
-		if err := x.d.work(); err != nil && err != errStop {
+		x := night.Begin(t, night.Options(disktest.NewMem()))
+		x.Until = at
+		if err := x.Work(); err != nil && err != night.ErrStop {
 			t.Fatal(err)
 		}
-		s := NewStatus(x.d.r, "out", x.d.now.Add(2*time.Second))
+		s := NewStatus(x.R, "out", x.Now.Add(2*time.Second))
 		all.Write(text(t, s.WriteText))
 		all.WriteByte('\n')
 		if at == 9 {
@@ -50,27 +51,27 @@ func TestStatus(t *testing.T) {
 			}
 			golden(t, "night.status.json", append(b, '\n'))
 		}
-		x.logs.Stop()
-		x.d.r.Abandon()
+		x.R.Abandon()
 	}
 	golden(t, "night.status.txt", all.Bytes())
 }
 
 // T-4: reports of cost, quality, budget and errors, and the account at the end (L-6).
 func TestReports(t *testing.T) {
-	x := whole(t)
-	r, _, err := run.OpenReadOnly(options(x.m))
+	m := disktest.NewMem()
+	x := night.Whole(t, m)
+	r, _, err := run.OpenReadOnly(night.Options(m))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	h, err := ReadHistory(options(x.m))
+	h, err := ReadHistory(night.Options(m))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var all bytes.Buffer
 	for _, by := range []string{"kind", "role", "label:role,group", "node"} {
-		c, err := NewCosts(r.State(), h, by, x.d.now)
+		c, err := NewCosts(r.State(), h, by, x.Now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,39 +80,34 @@ func TestReports(t *testing.T) {
 	all.Write(text(t, NewQuality(r.State(), h).WriteText))
 	all.Write(text(t, NewBudget(r.State(), h).WriteText))
 	all.Write(text(t, func(w io.Writer) error { return WriteErrors(w, h.Errors) }))
-	sum, err := NewSummary(r, options(x.m), NewStatus(r, "out", x.d.now))
+	sum, err := NewSummary(r, night.Options(m), NewStatus(r, "out", x.Now))
 	if err != nil {
 		t.Fatal(err)
 	}
 	all.Write(text(t, sum.WriteText))
 	golden(t, "night.reports.txt", all.Bytes())
-	if err := sum.Save(options(x.m)); err != nil {
-		t.Fatal(err)
-	}
-	golden(t, "night.run.yaml", []byte(readLog(t, x.m, "run-run-1.yaml")))
-	if _, err := NewCosts(r.State(), h, "nothing", x.d.now); err == nil || !strings.Contains(err.Error(), "pass, role, round") {
+	if _, err := NewCosts(r.State(), h, "nothing", x.Now); err == nil || !strings.Contains(err.Error(), "pass, role, round") {
 		t.Errorf("an unknown label: %v", err)
 	}
 }
 
 // The graph of the plan and of the run: equal bytes each time, and graphviz takes them.
 func TestGraph(t *testing.T) {
-	g := night(t)
+	g := night.Plan(t)
 	plan := text(t, func(w io.Writer) error { return WriteDOT(w, g, nil) })
 	golden(t, "night.dot", plan)
 	for range 5 {
-		if !bytes.Equal(plan, text(t, func(w io.Writer) error { return WriteDOT(w, night(t), nil) })) {
+		if !bytes.Equal(plan, text(t, func(w io.Writer) error { return WriteDOT(w, night.Plan(t), nil) })) {
 			t.Fatal("the same plan gives other bytes")
 		}
 	}
-	x := begin(t, disktest.NewMem())
-	x.d.until = 10
-	if err := x.d.work(); err != errStop {
+	x := night.Begin(t, night.Options(disktest.NewMem()))
+	x.Until = 10
+	if err := x.Work(); err != night.ErrStop {
 		t.Fatal(err)
 	}
-	coloured := text(t, func(w io.Writer) error { return WriteRunDOT(w, x.d.r.State(), nil) })
-	x.logs.Stop()
-	x.d.r.Abandon()
+	coloured := text(t, func(w io.Writer) error { return WriteRunDOT(w, x.R.State(), nil) })
+	x.R.Abandon()
 	golden(t, "night.run.dot", coloured)
 	odd := &dag.Plan{Format: dag.Format, Name: `a"b\`, Title: "\x1b]0;x\x07 <b>&amp;", Nodes: []dag.Node{
 		{ID: "a", Kind: "exec", Title: "two\nlines \\N \"quoted\"", Group: `g"/h\`}, {ID: "b", Kind: "exec", Needs: []string{"a"}, When: `x == "\n"`, Always: true}}}
@@ -174,7 +170,7 @@ func chain(t testing.TB, n int) *dag.Graph {
 func TestETA(t *testing.T) {
 	g := chain(t, 13)
 	st := &machine.State{}
-	now := start0
+	now := night.Start
 	var p Progress
 	apply := func(b machine.Body) {
 		e := machine.New(now, b)
@@ -213,48 +209,6 @@ func TestETA(t *testing.T) {
 	if a, ok := again.ETA(st, now, 8); !ok || a != time.Duration(2*want*float64(time.Second)) {
 		t.Errorf("after a restart %v", a)
 	}
-}
-
-func BenchmarkProject(b *testing.B) {
-	x := whole(b)
-	_, end, _ := last(b, x)
-	l := NewLogs(func(s string) { b.Error(s) })
-	st := x.d.r.State()
-	b.ReportAllocs()
-	for i := range b.N {
-		e := *end
-		e.Seq = int64(i + 1)
-		l.Project(&e, st)
-	}
-}
-
-// BenchmarkLines measures making the lines of a silent node's end.
-func BenchmarkLines(b *testing.B) {
-	x := whole(b)
-	en, _, _ := last(b, x)
-	n := 0
-	b.ReportAllocs()
-	for range b.N {
-		en.lines(func(_ int, line []byte) { n += len(line) })
-	}
-}
-
-// last returns the end of the silent node.
-func last(t testing.TB, x *disturbed) (entry, *machine.Event, bool) {
-	t.Helper()
-	var en entry
-	var end *machine.Event
-	err := run.Walk(options(x.m), 0, func(e *machine.Event, st *machine.State) error {
-		if b, ok := e.Body.(*machine.FinishedBody); ok && b.Node == "quiet" {
-			en, _ = newEntry(e, st)
-			end = e
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return en, end, true
 }
 
 // What a program prints for programs is no line for people; the JSON view has all of it. R-1

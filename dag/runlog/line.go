@@ -1,4 +1,4 @@
-package report
+package runlog
 
 import (
 	"cmp"
@@ -11,6 +11,7 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/report"
 	"dagrun.dev/dag/run"
 )
 
@@ -49,11 +50,11 @@ func (en *entry) lines(emit func(log int, line []byte)) {
 	case *machine.ArtifactWrittenBody:
 		l.written(b)
 	case *machine.LLMCallFailedBody:
-		l.say(warn, "%s: call failed after %s: %s", b.Node, Duration(float64(b.LatencyMS)/1000), cmp.Or(b.ErrorSummary, b.ErrorClass))
+		l.say(warn, "%s: call failed after %s: %s", b.Node, report.Duration(float64(b.LatencyMS)/1000), cmp.Or(b.ErrorSummary, b.ErrorClass))
 	case *machine.GateRunBody:
 		l.gate(b)
 	default:
-		l.ofRun()
+		l.event()
 	}
 }
 
@@ -63,46 +64,47 @@ func (l liner) say(level, format string, args ...any) {
 	b = append(l.e.Time.AppendFormat(b, stamp), "] "...)
 	b = append(append(b, level...), " #"...)
 	b = append(strconv.AppendInt(b, l.e.Seq, 10), ' ')
-	b = append(b, Plain(fmt.Sprintf(format, args...))...)
+	b = append(b, report.Plain(fmt.Sprintf(format, args...))...)
 	l.emit(humanLog, append(b, '\n'))
 }
 
 func (l liner) record() *record { return newRecord(l.e.Seq, l.e.Time) }
 
-// decision begins a line of decisions.jsonl.
-func (l liner) decision(what string) *record { return l.record().str("decision", what).of(l.node) }
+// decided adds a line to decisions.jsonl.
+func (l liner) decided(what string, pairs ...any) {
+	l.emit(decisionLog, l.record().add("decision", what).of(l.node).add(pairs...).line())
+}
 
-func (l liner) decided(r *record) { l.emit(decisionLog, r.line()) }
+// tell is decided and say.
+func (l liner) tell(level, text, what string, pairs ...any) {
+	l.decided(what, pairs...)
+	l.say(level, "%s", text)
+}
+
+// later is a generation that is worth a field: one after the first.
+func later(generation int) int {
+	if generation > 1 {
+		return generation
+	}
+	return 0
+}
 
 func (l liner) started(b *machine.StartedBody) {
 	if b.Attempt > 1 {
-		r := l.decision("retry").num("attempt", int64(b.Attempt)).opt("reason", l.pending)
-		l.decided(r)
-		l.say(info, "%s starts again (attempt %d)%s", b.Node, b.Attempt, because(l.pending, l.why))
+		after := reason(l.pending, l.why)
+		if after != "" {
+			after = " after " + after
+		}
+		l.tell(info, fmt.Sprintf("%s starts again (attempt %d)%s", b.Node, b.Attempt, after), "retry", "attempt", b.Attempt, "reason?", l.pending)
 		return
 	}
-	r := l.decision("execute").num("attempt", int64(b.Attempt))
-	if b.Generation > 1 {
-		r.num("generation", int64(b.Generation))
-	}
-	if b.Reserve.USD > 0 {
-		r.usd("reservedUsd", b.Reserve.USD)
-	}
-	if l.node != nil && len(l.node.Files) > 0 {
-		r.strs("files", l.node.Files)
-	}
-	l.decided(r)
-	l.say(info, "%s starts%s", b.Node, titled(l.node.Title))
+	l.tell(info, b.Node+" starts"+report.Titled(l.node.Title), "execute", "attempt", b.Attempt, "generation?", later(b.Generation),
+		"reservedUsd?", max(0, b.Reserve.USD), "files?", l.node.Files)
 }
 
-func because(category, message string) string {
-	switch {
-	case category == "" && message == "":
-		return ""
-	case message == "":
-		return " after " + category
-	}
-	return " after " + strings.TrimPrefix(category+": "+message, ": ")
+// reason is a category and a message, or what there is of them.
+func reason(category, message string) string {
+	return strings.TrimSuffix(strings.TrimPrefix(category+": "+message, ": "), ": ")
 }
 
 func (l liner) written(b *machine.ArtifactWrittenBody) {
@@ -110,11 +112,9 @@ func (l liner) written(b *machine.ArtifactWrittenBody) {
 	case b.Entry:
 		l.say(info, "  entry appended to %s (%d bytes)", b.Name, b.Size)
 	case b.Why == run.WhyRestored:
-		l.decided(l.decision("restore-file").str("artifact", b.Name).str("sha256", b.Digest))
-		l.say(info, "  %s is again what %s made of it (%d bytes)", b.Name, b.Node, b.Size)
+		l.tell(info, fmt.Sprintf("  %s is again what %s made of it (%d bytes)", b.Name, b.Node, b.Size), "restore-file", "artifact", b.Name, "sha256", b.Digest)
 	case b.Why != "":
-		l.decided(l.decision("take-file").str("artifact", b.Name).str("reason", b.Why).str("sha256", b.Digest))
-		l.say(warn, "  %s was taken as it is (%s, %d bytes)", b.Name, b.Why, b.Size)
+		l.tell(warn, fmt.Sprintf("  %s was taken as it is (%s, %d bytes)", b.Name, b.Why, b.Size), "take-file", "artifact", b.Name, "reason", b.Why, "sha256", b.Digest)
 	case b.Backup != "":
 		l.say(info, "  %s updated (%d bytes), backed up to %s", b.Name, b.Size, b.Backup)
 	default:
@@ -126,8 +126,7 @@ func (l liner) gate(b *machine.GateRunBody) {
 	if b.Start {
 		return
 	}
-	r := l.record().of(l.node).str("type", "gate").str("gate", b.Gate).str("result", b.Status)
-	l.emit(qualityLog, r.fields(b.Details).line())
+	l.emit(qualityLog, l.record().of(l.node).add("type", "gate", "gate", b.Gate, "result", b.Status).fields(b.Details).line())
 	level := info
 	if b.Status != "pass" {
 		level = warn
@@ -151,8 +150,7 @@ func (l liner) finished(b *machine.FinishedBody) {
 		if b.Reused {
 			why = "as before"
 		}
-		l.decided(l.decision("skip").opt("reason", why))
-		l.say(info, "%s skipped: %s", b.Node, why)
+		l.tell(info, b.Node+" skipped: "+why, "skip", "reason?", why)
 	default:
 		l.notCompleted(b)
 	}
@@ -166,25 +164,24 @@ func (l liner) finished(b *machine.FinishedBody) {
 
 func (l liner) note(n *machine.Note, b *machine.FinishedBody) {
 	if n.Log != "quality" {
-		l.decided(l.decision(n.Type).fields(n.Fields))
+		l.emit(decisionLog, l.record().add("decision", n.Type).of(l.node).fields(n.Fields).line())
 		return
 	}
-	r := l.record().of(l.node).str("type", n.Type).fields(n.Fields)
-	if n.Type == "validation" && len(b.Warnings) > 0 {
-		r.strs("warningDetails", b.Warnings)
+	r := l.record().of(l.node).add("type", n.Type).fields(n.Fields)
+	if n.Type == "validation" {
+		r.add("warningDetails?", b.Warnings)
 	}
 	l.emit(qualityLog, r.line())
 }
 
 func (l liner) cost(b *machine.FinishedBody) {
-	r := l.record().of(l.node).num("attempt", int64(b.Attempt)).opt("model", model(l.node, b))
-	l.usage(r, b).opt("costKind", b.CostKind).usd("cumulativeCostUsd", l.spent)
-	l.emit(costLog, r.line())
+	r := l.record().of(l.node).add("attempt", b.Attempt, "model?", model(l.node, b))
+	l.emit(costLog, usage(r, b).add("costKind?", b.CostKind, "cumulativeCostUsd", l.spent).line())
 }
 
-func (l liner) usage(r *record, b *machine.FinishedBody) *record {
-	return r.num("inputTokens", b.Usage.Input).num("outputTokens", b.Usage.Output).
-		num("cacheRead", b.Usage.CacheRead).num("cacheWrite", b.Usage.CacheWrite).usd("costUsd", b.CostUSD)
+func usage(r *record, b *machine.FinishedBody) *record {
+	u := b.Usage
+	return r.add("inputTokens", u.Input, "outputTokens", u.Output, "cacheRead", u.CacheRead, "cacheWrite", u.CacheWrite, "costUsd", b.CostUSD)
 }
 
 // model is the model that answered, or the one that was to be asked.
@@ -205,19 +202,17 @@ func (l liner) completed(b *machine.FinishedBody) {
 		kind = l.node.Kind
 	}
 	if l.tries > 0 {
-		r := l.record().str("context", b.Node).of(l.node).opt("category", l.pending).opt("message", l.why).str("severity", "info").
-			yes("recovered", true).num("recoveredAtAttempt", int64(b.Attempt)).num("failures", int64(l.tries)).str("resolution", "a later attempt completed")
-		l.emit(errorLog, r.line())
+		l.emit(errorLog, l.record().add("context", b.Node).of(l.node).add("category?", l.pending, "message?", l.why, "severity", "info",
+			"recovered", true, "recoveredAtAttempt", b.Attempt, "failures", l.tries, "resolution", "a later attempt completed").line())
 	}
 	switch {
 	case b.Reused:
-		l.decided(l.decision("reuse").str("reason", "all that it reads is as it was"))
-		l.say(info, "%s is as it was: not run again", b.Node)
+		l.tell(info, b.Node+" unchanged, reused", "reuse", "reason", "all that it reads is as it was")
 		return
-	case shapes[kind] != "" && kind != "join":
-		l.decided(l.values(l.decision(kind), b))
+	case report.IsControl(kind) && kind != "join":
+		l.emit(decisionLog, l.values(l.record().add("decision", kind).of(l.node), b).line())
 	case !silent(l.node):
-		l.decided(l.decision("accept-output").num("attempt", int64(b.Attempt)).opt("validationResult", validation(b)))
+		l.decided("accept-output", "attempt", b.Attempt, "validationResult?", validation(b))
 	}
 	l.say(info, "%s", l.summary(b, kind))
 }
@@ -229,7 +224,7 @@ func (l liner) summary(b *machine.FinishedBody, kind string) string {
 		s = fmt.Sprintf("%s (%s) COMPLETE", b.Node, kind)
 	}
 	if b.Attempt > 0 {
-		s += " in " + Duration(l.seconds())
+		s += " in " + report.Duration(l.seconds())
 	}
 	if b.Usage != (machine.Usage{}) {
 		s += fmt.Sprintf(" | %d in / %d out", b.Usage.Input+b.Usage.CacheRead+b.Usage.CacheWrite, b.Usage.Output)
@@ -251,27 +246,25 @@ func (l liner) seconds() float64 {
 	return max(0, l.e.Time.Sub(l.began).Seconds())
 }
 
-// validation is what the checks of an answer said; empty when there were none.
-func validation(b *machine.FinishedBody) string {
+// noted returns a text field of each note of a type.
+func noted(b *machine.FinishedBody, typ, field string) (list []string) {
 	for i := range b.Notes {
-		if b.Notes[i].Type != "validation" {
-			continue
-		}
-		var f struct {
-			Result string `json:"result"`
-		}
-		if json.Unmarshal(b.Notes[i].Fields, &f) == nil {
-			return f.Result
+		if b.Notes[i].Type == typ {
+			list = append(list, report.Field(b.Notes[i].Fields, field))
 		}
 	}
-	return ""
+	return list
+}
+
+// validation is what the checks of an answer said; empty when there were none.
+func validation(b *machine.FinishedBody) string {
+	return append(noted(b, "validation", "result"), "")[0]
 }
 
 // notCompleted writes the lines of an attempt that failed, was lost, refused or stopped.
 func (l liner) notCompleted(b *machine.FinishedBody) {
 	what, level := l.outcome(b)
-	r := l.decision(what).num("attempt", int64(b.Attempt)).opt("reason", cmp.Or(b.Category, b.Status))
-	l.decided(r.time("retryAt", b.RetryAt).time("waitUntil", b.WaitUntil))
+	l.decided(what, "attempt", b.Attempt, "reason?", cmp.Or(b.Category, b.Status), "retryAt?", b.RetryAt, "waitUntil?", b.WaitUntil)
 	if b.Status == machine.StatusFailed || b.Status == machine.StatusLost {
 		severity := "error"
 		switch {
@@ -280,33 +273,11 @@ func (l liner) notCompleted(b *machine.FinishedBody) {
 		case level == warn:
 			severity = "warning"
 		}
-		r := l.record().str("context", b.Node).of(l.node).num("attempt", int64(b.Attempt)).str("status", b.Status).
-			opt("category", b.Category).opt("class", b.Class).str("severity", severity).str("message", b.Message).
-			yes("recovered", false).str("resolution", what).opt("diagnostics", cut(b.Diagnostics, diagnosticsKept))
-		if b.Generation > 1 {
-			r.num("generation", int64(b.Generation))
-		}
-		l.emit(errorLog, r.line())
+		l.emit(errorLog, l.record().add("context", b.Node).of(l.node).add("attempt", b.Attempt, "status", b.Status,
+			"category?", b.Category, "class?", b.Class, "severity", severity, "message", b.Message, "recovered", false, "resolution", what,
+			"diagnostics?", b.Diagnostics, "generation?", later(b.Generation)).line())
 	}
-	l.say(level, "%s %s%s: %s%s", b.Node, strings.ToUpper(b.Status), attempted(b.Attempt), strings.TrimPrefix(b.Category+": "+b.Message, ": "), then(what, b))
-}
-
-// diagnosticsKept bounds what an error says in full, in characters (R-1).
-const diagnosticsKept = 2000
-
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	r := []rune(s)
-	return string(r[:min(n, len(r))])
-}
-
-func attempted(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" (attempt %d)", n)
+	l.say(level, "%s %s%s: %s%s", b.Node, strings.ToUpper(b.Status), report.AttemptText(b.Attempt), strings.TrimPrefix(b.Category+": "+b.Message, ": "), then(what, b))
 }
 
 // outcome says what follows an attempt that did not complete, and how bad that is.
@@ -325,7 +296,11 @@ func (l liner) outcome(b *machine.FinishedBody) (what, level string) {
 	case b.Status == machine.StatusLost && !b.Final:
 		return "start-again", warn
 	}
-	switch onFail := l.onFail(b.Category); onFail {
+	onFail := ""
+	if l.node != nil {
+		onFail = l.node.OnFailFor(b.Category)
+	}
+	switch onFail {
 	case "continue", "skip":
 		return "go-on", alert
 	case "escalate":
@@ -334,13 +309,6 @@ func (l liner) outcome(b *machine.FinishedBody) (what, level string) {
 		return "compensate", alert
 	}
 	return "pause-pipeline", alert
-}
-
-func (l liner) onFail(category string) string {
-	if l.node == nil {
-		return ""
-	}
-	return l.node.OnFailFor(category)
 }
 
 func then(what string, b *machine.FinishedBody) string {
@@ -357,55 +325,31 @@ func then(what string, b *machine.FinishedBody) string {
 func (l liner) ended(b *machine.FinishedBody) {
 	r := l.record().of(l.node)
 	if l.node != nil {
-		r.str("kind", l.node.Kind)
+		r.add("kind", l.node.Kind)
 	} else {
-		r.str("node", b.Node)
+		r.add("node", b.Node)
 	}
-	r.str("status", b.Status)
-	if b.Generation > 1 {
-		r.num("generation", int64(b.Generation))
-	}
+	r.add("status", b.Status, "generation?", later(b.Generation))
 	if b.Attempt > 0 {
-		r.num("durationMs", int64(l.seconds()*1000+0.5))
+		r.add("durationMs", int64(l.seconds()*1000+0.5))
 		if b.Attempt > 1 || !silent(l.node) {
-			r.num("retries", int64(b.Attempt-1))
+			r.add("retries", b.Attempt-1)
 		}
 	}
 	if b.Usage != (machine.Usage{}) || b.CostUSD != 0 {
-		l.usage(r, b)
+		usage(r, b)
 	}
 	if v := validation(b); v != "" {
-		r.yes("validationPassed", v == "pass")
+		r.add("validationPassed", v == "pass")
 	}
-	r.opt("category", b.Category)
-	if b.Reused {
-		r.yes("reused", true)
-	}
-	l.appended(r, b)
-	l.values(r, b)
-	if len(b.Warnings) > 0 {
-		r.num("warnings", int64(len(b.Warnings)))
-	}
-	l.emit(nodeLog, r.line())
-}
-
-// appended says for each accumulator that a node may add to whether it did.
-func (l liner) appended(r *record, b *machine.FinishedBody) {
-	if l.node == nil || len(l.node.Appends) == 0 || b.Attempt == 0 {
-		return
-	}
-	did := map[string]bool{}
-	for i := range b.Notes {
-		var f struct {
-			Accumulator string `json:"accumulator"`
-		}
-		if b.Notes[i].Type == "append-entry" && json.Unmarshal(b.Notes[i].Fields, &f) == nil {
-			did[f.Accumulator] = true
+	r.add("category?", b.Category, "reused?", b.Reused)
+	if l.node != nil && b.Attempt > 0 { // for each accumulator that it may add to, whether it did
+		did := noted(b, "append-entry", "accumulator")
+		for _, name := range l.node.Appends {
+			r.add(name, slices.Contains(did, name))
 		}
 	}
-	for _, name := range l.node.Appends {
-		r.yes(name, did[name])
-	}
+	l.emit(nodeLog, l.values(r, b).add("warnings?", len(b.Warnings)).line())
 }
 
 // longestValue bounds the values that logs repeat, in bytes of JSON; the events have all of them.
@@ -413,18 +357,15 @@ const longestValue = 120
 
 // values adds the small values of a node, except for those that repeat a label.
 func (l liner) values(r *record, b *machine.FinishedBody) *record {
-	if len(b.Values) == 0 {
-		return r
-	}
 	for _, k := range slices.Sorted(maps.Keys(b.Values)) {
 		v := b.Values[k]
-		if l.node != nil && l.node.Labels[k] != "" && l.node.Labels[k] == valueText(v) || len(v) > longestValue {
+		if l.node != nil && l.node.Labels[k] != "" && l.node.Labels[k] == report.ValueText(v) || len(v) > longestValue {
 			continue
 		}
 		if slices.Contains(r.keys, k) {
 			k = "out." + k
 		}
-		r.raw(k, v)
+		r.add(k, v)
 	}
 	return r
 }

@@ -1,4 +1,9 @@
-package report
+// Package runlog writes the six logs of a run and compares them with its events.
+//
+// The logs are projections: what a line says follows from one event and the state as of it, and a log that is lost or
+// damaged is made again from the events. Writing them truncates, renames and replaces files of the run's folder; Rebuild
+// and Update take the run's lock.
+package runlog
 
 import (
 	"errors"
@@ -9,7 +14,7 @@ import (
 	"dagrun.dev/dag/run"
 )
 
-// Logs keeps the six logs of a run (see logLine) up to its events while the run goes on. They are
+// Logs keeps the six logs of a run (see liner) up to its events while the run goes on. They are
 // projections: a goroutine of their own appends lines some time after the events are durable, and
 // whatever a crash, a full disk or a queue that is too long left out is made good from the events.
 // A log that cannot be written is a warning, never the end of a run.
@@ -38,9 +43,9 @@ const mostQueued = 1 << 15
 // Lines are written this long after their events at most, unless the disk is slow.
 const logEvery = 100 * time.Millisecond
 
-// NewLogs returns logs whose Project belongs into the run's options. warn takes one line for the
+// New returns logs whose Project belongs into the run's options. warn takes one line for the
 // user and may be called from any goroutine.
-func NewLogs(warn func(string)) *Logs {
+func New(warn func(string)) *Logs {
 	return &Logs{warn: warn, wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{})}
 }
 
@@ -208,10 +213,10 @@ func (f *logFiles) catchUp(o run.Options, to int64) error {
 	return f.flush(seen)
 }
 
-// RebuildLogs makes the six logs of a run from its events anew. It takes the run's lock. What stood
+// Rebuild makes the six logs of a run from its events anew. It takes the run's lock. What stood
 // there before is replaced only when all is written; the result is that of a run that was never
 // disturbed, byte for byte.
-func RebuildLogs(o run.Options) error {
+func Rebuild(o run.Options) error {
 	release, err := run.Hold(o)
 	if err != nil {
 		return err
@@ -231,9 +236,9 @@ func RebuildLogs(o run.Options) error {
 	return f.replace()
 }
 
-// UpdateLogs appends to the six logs what the events say and the logs do not, for commands that
+// Update appends to the six logs what the events say and the logs do not, for commands that
 // record something without carrying the run on. It takes the run's lock.
-func UpdateLogs(o run.Options) error {
+func Update(o run.Options) error {
 	release, err := run.Hold(o)
 	if err != nil {
 		return err

@@ -1,14 +1,14 @@
-package report
+package runlog
 
 import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"dagrun.dev/dag"
@@ -41,70 +41,46 @@ func (r *record) key(name string) {
 		name = "other." + name
 	}
 	r.keys = append(r.keys, name)
-	r.b = append(r.b, ',')
-	r.b = appendQuoted(r.b, name)
-	r.b = append(r.b, ':')
+	r.b = append(appendQuoted(append(r.b, ','), name), ':')
 }
 
-func (r *record) str(name, v string) *record {
-	r.key(name)
-	r.b = appendQuoted(r.b, v)
-	return r
-}
-
-// opt is str for fields that are left out when empty.
-func (r *record) opt(name, v string) *record {
-	if v != "" {
-		r.str(name, v)
-	}
-	return r
-}
-
-func (r *record) num(name string, v int64) *record {
-	r.key(name)
-	r.b = strconv.AppendInt(r.b, v, 10)
-	return r
-}
-
-func (r *record) yes(name string, v bool) *record {
-	r.key(name)
-	r.b = strconv.AppendBool(r.b, v)
-	return r
-}
-
-func (r *record) usd(name string, v dag.USD) *record {
-	raw, err := v.MarshalJSON()
-	if err != nil {
-		return r
-	}
-	return r.raw(name, raw)
-}
-
-func (r *record) time(name string, t time.Time) *record {
-	if t.IsZero() {
-		return r
-	}
-	return r.str(name, t.UTC().Format(stamp))
-}
-
-// raw adds a value that is JSON already.
-func (r *record) raw(name string, v json.RawMessage) *record {
-	r.key(name)
-	r.b = append(r.b, v...)
-	return r
-}
-
-func (r *record) strs(name string, list []string) *record {
-	r.key(name)
-	r.b = append(r.b, '[')
-	for i, s := range list {
-		if i > 0 {
-			r.b = append(r.b, ',')
+// add adds fields, each a name and a value. One whose name ends in "?" is left out when its value is zero or empty.
+func (r *record) add(pairs ...any) *record {
+	for i := 0; i < len(pairs); i += 2 {
+		name, optional := strings.CutSuffix(pairs[i].(string), "?")
+		if optional && empty(pairs[i+1]) {
+			continue
 		}
-		r.b = appendQuoted(r.b, s)
+		r.key(name)
+		switch v := pairs[i+1].(type) {
+		case string:
+			r.b = appendQuoted(r.b, v)
+		case int:
+			r.b = strconv.AppendInt(r.b, int64(v), 10)
+		case int64:
+			r.b = strconv.AppendInt(r.b, v, 10)
+		case bool:
+			r.b = strconv.AppendBool(r.b, v)
+		case time.Time:
+			r.b = appendQuoted(r.b, v.UTC().Format(stamp))
+		case json.RawMessage:
+			r.b = append(r.b, v...)
+		default:
+			raw, err := json.Marshal(v)
+			if err != nil {
+				raw = []byte("null")
+			}
+			r.b = append(r.b, raw...)
+		}
 	}
-	r.b = append(r.b, ']')
 	return r
+}
+
+func empty(v any) bool {
+	if list, ok := v.([]string); ok {
+		return len(list) == 0
+	}
+	return reflect.ValueOf(v).IsZero()
 }
 
 // fixed are names that labels cannot take: the logs' own fields.
@@ -115,19 +91,16 @@ func (r *record) of(n *dag.Node) *record {
 	if n == nil {
 		return r
 	}
-	r.str("node", n.ID)
-	if len(n.Labels) == 0 {
-		return r
-	}
+	r.add("node", n.ID)
 	for _, k := range slices.Sorted(maps.Keys(n.Labels)) {
 		v := n.Labels[k]
 		if fixed[k] {
 			k = "label." + k
 		}
 		if i, err := strconv.ParseInt(v, 10, 52); err == nil && strconv.FormatInt(i, 10) == v {
-			r.num(k, i)
+			r.add(k, i)
 		} else {
-			r.str(k, v)
+			r.add(k, v)
 		}
 	}
 	return r
@@ -140,7 +113,7 @@ func (r *record) fields(raw json.RawMessage) *record {
 		return r
 	}
 	for _, k := range slices.Sorted(maps.Keys(m)) {
-		r.raw(k, m[k])
+		r.add(k, m[k])
 	}
 	return r
 }
@@ -176,36 +149,4 @@ func appendEscaped(b []byte, s string) []byte {
 		b = utf8.AppendRune(b, c)
 	}
 	return b
-}
-
-// Plain makes text of others safe to show: one line, in which control characters, those that turn the
-// direction of writing and what is no text appear as escapes. B-10
-func Plain(s string) string {
-	clean := true
-	for _, c := range s {
-		clean = clean && shown(c)
-	}
-	if clean {
-		return s
-	}
-	var b strings.Builder
-	for i, c := range s {
-		switch {
-		case c == '\n' || c == '\t' || c == '\r':
-			b.WriteByte(' ')
-		case c == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD"):
-			b.WriteString(`\x` + strconv.FormatUint(uint64(s[i])|0x100, 16)[1:])
-		case shown(c):
-			b.WriteRune(c)
-		case c < 0x100:
-			b.WriteString(`\x` + strconv.FormatUint(uint64(c)|0x100, 16)[1:])
-		default:
-			b.WriteString(`\u` + strconv.FormatUint(uint64(c)|0x100000, 16)[2:])
-		}
-	}
-	return b.String()
-}
-
-func shown(c rune) bool {
-	return c != utf8.RuneError && c != '\u2028' && c != '\u2029' && !unicode.Is(unicode.Cc, c) && !unicode.Is(unicode.Bidi_Control, c)
 }

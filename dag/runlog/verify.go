@@ -1,4 +1,4 @@
-package report
+package runlog
 
 import (
 	"bytes"
@@ -12,11 +12,11 @@ import (
 	"dagrun.dev/internal/disk"
 )
 
-// VerifyLogs compares the six logs with what the events give: none was truncated, overwritten or
+// Verify compares the six logs with what the events give: none was truncated, overwritten or
 // deleted. Lines that are not written yet are no fault, nor is half a line at the end: the next start
 // adds what is missing. A run that no command has carried on has no logs; those that another version
 // began are not compared.
-func VerifyLogs(o run.Options) run.Check {
+func Verify(o run.Options) run.Check {
 	c := run.Check{Name: "logs", Pass: true}
 	if err := verifyLogs(o); err != nil {
 		c.Pass, c.Detail = false, err.Error()+"; dagrun replay --logs makes them anew"
@@ -36,7 +36,7 @@ func verifyLogs(o run.Options) error {
 	}
 	var found [logCount]*comparison
 	var errs []error
-	for i, name := range LogNames {
+	for i, name := range Names {
 		f, err := disk.OpenRegular(own, run.LogsDir+"/"+name)
 		if errors.Is(err, fs.ErrNotExist) && known.Seq == 0 {
 			continue // whoever made them was killed between one and the next

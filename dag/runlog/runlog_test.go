@@ -1,4 +1,4 @@
-package report
+package runlog
 
 import (
 	"encoding/json"
@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"dagrun.dev/dag/dagtest/night"
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/report"
 	"dagrun.dev/dag/run"
 	"dagrun.dev/internal/disk"
 	"dagrun.dev/internal/disk/disktest"
@@ -24,7 +26,7 @@ func TestLogs(t *testing.T) {
 	if strings.ContainsAny(logs, "\x1b\x07") {
 		t.Error("a control character reached the logs")
 	}
-	for _, name := range LogNames[1:] {
+	for _, name := range Names[1:] {
 		last := int64(0)
 		for line := range strings.Lines(readLog(t, x.m, name)) {
 			var f struct{ Seq int64 }
@@ -48,7 +50,7 @@ func TestCostLinesAddUp(t *testing.T) {
 		sum += f.CostUsd
 		last = f.CumulativeCostUsd
 	}
-	if want := x.d.r.State().Ledger().Spent.USD.Float(); fmt.Sprintf("%.6f %.6f", sum, last) != fmt.Sprintf("%.6f %.6f", want, want) || want == 0 {
+	if want := x.d.R.State().Ledger().Spent.USD.Float(); fmt.Sprintf("%.6f %.6f", sum, last) != fmt.Sprintf("%.6f %.6f", want, want) || want == 0 {
 		t.Errorf("the lines say %v and %v, the run %v", sum, last, want)
 	}
 }
@@ -69,13 +71,13 @@ func TestRebuildLogs(t *testing.T) {
 		if err := spoil(m.FS()); err != nil {
 			t.Fatal(err)
 		}
-		if err := RebuildLogs(options(m)); err != nil {
+		if err := Rebuild(night.Options(m)); err != nil {
 			t.Fatal(err)
 		}
 		if got := allLogs(t, m); got != want {
 			t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
 		}
-		if c := VerifyLogs(options(m)); !c.Pass {
+		if c := Verify(night.Options(m)); !c.Pass {
 			t.Error(c.Detail)
 		}
 	}
@@ -84,10 +86,10 @@ func TestRebuildLogs(t *testing.T) {
 // What a line says does not depend on which events shared a write.
 func TestLinesDoNotDependOnBatches(t *testing.T) {
 	x := begin(t, disktest.NewMem())
-	x.d.together = true
+	x.d.Together = true
 	x.finish()
 	got := allLogs(t, x.m)
-	if err := RebuildLogs(options(x.m)); err != nil {
+	if err := Rebuild(night.Options(x.m)); err != nil {
 		t.Fatal(err)
 	}
 	if want := allLogs(t, x.m); got != want {
@@ -99,7 +101,7 @@ func TestLinesDoNotDependOnBatches(t *testing.T) {
 // logs that are those of its events, line for line; nodes ended as they do undisturbed.
 func TestLogsAfterAKillAtEveryEvent(t *testing.T) {
 	undisturbed := whole(t)
-	events := undisturbed.d.r.Head().Seq
+	events := undisturbed.d.R.Head().Seq
 	dir := run.Dir + "/" + run.LogsDir
 	for k := int64(3); k < events; k++ {
 		for how, spoil := range []func(disk.FS) error{
@@ -109,8 +111,8 @@ func TestLogsAfterAKillAtEveryEvent(t *testing.T) {
 			func(f disk.FS) error { return cutLogs(f, int(k)*7) },
 		} {
 			x := begin(t, disktest.NewMem())
-			x.d.until = k
-			if err := x.d.work(); !errors.Is(err, errStop) {
+			x.d.Until = k
+			if err := x.d.Work(); !errors.Is(err, night.ErrStop) {
 				t.Fatal(k, err)
 			}
 			if how > 1 {
@@ -118,13 +120,13 @@ func TestLogsAfterAKillAtEveryEvent(t *testing.T) {
 			}
 			m := x.m.Kill()
 			x.logs.Stop()
-			x.d.r.Abandon()
+			x.d.R.Abandon()
 			if err := spoil(m.FS()); err != nil && !errors.Is(err, os.ErrNotExist) {
 				t.Fatal(err)
 			}
 			y := begin(t, m)
 			y.finish()
-			if c := VerifyLogs(options(m)); !c.Pass {
+			if c := Verify(night.Options(m)); !c.Pass {
 				t.Fatalf("killed after event %d, way %d: %s", k, how, c.Detail)
 			}
 			if got, want := ends(t, m), ends(t, undisturbed.m); got != want {
@@ -136,12 +138,12 @@ func TestLogsAfterAKillAtEveryEvent(t *testing.T) {
 
 // syncLogs waits until the logs have been written that the events ask for.
 func syncLogs(x *disturbed) {
-	if err := x.d.r.RecordDurable(x.d.now, &machine.QueuedBody{}); err != nil {
+	if err := x.d.R.RecordDurable(x.d.Now, &machine.QueuedBody{}); err != nil {
 		x.t.Fatal(err)
 	}
 	for {
 		p := readPosition(mustSub(x.t, x.m.FS(), run.Dir))
-		if p.Seq >= x.d.r.Head().Seq {
+		if p.Seq >= x.d.R.Head().Seq {
 			return
 		}
 		<-time.After(time.Millisecond)
@@ -159,7 +161,7 @@ func mustSub(t testing.TB, f disk.FS, name string) disk.FS {
 
 // cutLogs cuts the ends off the logs, as after a loss of power.
 func cutLogs(f disk.FS, n int) error {
-	for _, name := range LogNames {
+	for _, name := range Names {
 		name = run.Dir + "/" + run.LogsDir + "/" + name
 		b, err := disk.ReadFile(f, name)
 		if err != nil {
@@ -204,15 +206,15 @@ func TestLogsThatCannotBeWritten(t *testing.T) {
 		return nil
 	})
 	var warned []string
-	l := NewLogs(func(s string) { warned = append(warned, s) })
-	o := run.Options{FS: fsys, Command: "test", Now: start0, Project: l.Project}
-	r, err := run.Create(o, run.New{Graph: night(t), RunID: "run-1", Seed: 1})
+	l := New(func(s string) { warned = append(warned, s) })
+	o := run.Options{FS: fsys, Command: "test", Now: night.Start, Project: l.Project}
+	r, err := run.Create(o, run.New{Graph: night.Plan(t), RunID: "run-1", Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	l.Start(r, o)
-	d := &driver{r: r, now: start0, outcomes: outcomes()}
-	if err := d.work(); err != nil {
+	d := &night.Driver{R: r, Now: night.Start, Outcomes: night.Outcomes()}
+	if err := d.Work(); err != nil {
 		t.Fatal(err)
 	}
 	l.Stop()
@@ -222,7 +224,7 @@ func TestLogsThatCannotBeWritten(t *testing.T) {
 	if r.State().Run().Status != machine.RunDone || len(warned) != 1 || !strings.Contains(warned[0], "cannot be written") {
 		t.Errorf("%s, warned %q", r.State().Run().Status, warned)
 	}
-	if err := UpdateLogs(options(m)); err != nil {
+	if err := Update(night.Options(m)); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := allLogs(t, m), allLogs(t, whole(t).m); got != want {
@@ -246,7 +248,7 @@ func TestVerifyFindsDamagedLogs(t *testing.T) {
 		if err := disk.WriteFile(m.FS(), name, []byte(damage)); err != nil {
 			t.Fatal(err)
 		}
-		if c := VerifyLogs(options(m)); c.Pass || !strings.Contains(c.Detail, "decisions.jsonl") {
+		if c := Verify(night.Options(m)); c.Pass || !strings.Contains(c.Detail, "decisions.jsonl") {
 			t.Errorf("%s: %+v", what, c)
 		}
 	}
@@ -254,7 +256,7 @@ func TestVerifyFindsDamagedLogs(t *testing.T) {
 	if err := m.FS().Remove(name); err != nil {
 		t.Fatal(err)
 	}
-	if c := VerifyLogs(options(m)); c.Pass {
+	if c := Verify(night.Options(m)); c.Pass {
 		t.Errorf("deleted: %+v", c)
 	}
 }
@@ -263,9 +265,9 @@ func TestVerifyFindsDamagedLogs(t *testing.T) {
 func TestVerifyOfLogsHalfMade(t *testing.T) {
 	x := whole(t)
 	folder := run.Dir + "/" + run.LogsDir + "/"
-	for made := range LogNames {
+	for made := range Names {
 		m := x.m.Kill()
-		for i, name := range append(LogNames[:], positionName) {
+		for i, name := range append(Names[:], positionName) {
 			var err error
 			if i < made {
 				err = disk.WriteFile(m.FS(), folder+name, nil)
@@ -276,7 +278,7 @@ func TestVerifyOfLogsHalfMade(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if c := VerifyLogs(options(m)); !c.Pass {
+		if c := Verify(night.Options(m)); !c.Pass {
 			t.Errorf("%d made: %+v", made, c)
 		}
 	}
@@ -286,7 +288,7 @@ func TestVerifyOfLogsHalfMade(t *testing.T) {
 func TestFreshLogs(t *testing.T) {
 	x := whole(t)
 	old := allLogs(t, x.m)
-	to, err := run.Archive(options(x.m))
+	to, err := run.Archive(night.Options(x.m))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,7 +319,7 @@ func TestNewRunIsNotReadBack(t *testing.T) {
 func TestSilentNodesAreShort(t *testing.T) {
 	x := whole(t)
 	n := 0
-	for _, name := range LogNames {
+	for _, name := range Names {
 		for line := range strings.Lines(readLog(t, x.m, name)) {
 			if strings.Contains(line, "quiet") {
 				n += len(line)
@@ -332,21 +334,74 @@ func TestSilentNodesAreShort(t *testing.T) {
 	}
 }
 
-// B-10: whatever text others wrote, one line comes out that no terminal acts on.
-func FuzzPlain(f *testing.F) {
-	for _, s := range []string{"", "plain", "\x1b[2J\x07", "a\nb\tc", "\xff\xfe", "\u202eevil", "\u009b31m", "\uFFFD", "日本"} {
+func BenchmarkProject(b *testing.B) {
+	x := whole(b)
+	_, end, _ := last(b, x)
+	l := New(func(s string) { b.Error(s) })
+	st := x.d.R.State()
+	b.ReportAllocs()
+	for i := range b.N {
+		e := *end
+		e.Seq = int64(i + 1)
+		l.Project(&e, st)
+	}
+}
+
+// BenchmarkLines measures making the lines of a silent node's end.
+func BenchmarkLines(b *testing.B) {
+	x := whole(b)
+	en, _, _ := last(b, x)
+	n := 0
+	b.ReportAllocs()
+	for range b.N {
+		en.lines(func(_ int, line []byte) { n += len(line) })
+	}
+}
+
+// last returns the end of the silent node.
+func last(t testing.TB, x *disturbed) (entry, *machine.Event, bool) {
+	t.Helper()
+	var en entry
+	var end *machine.Event
+	err := run.Walk(night.Options(x.m), 0, func(e *machine.Event, st *machine.State) error {
+		if b, ok := e.Body.(*machine.FinishedBody); ok && b.Node == "quiet" {
+			en, _ = newEntry(e, st)
+			end = e
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return en, end, true
+}
+
+// The summary of a run that has ended stands beside the logs (L-6).
+func TestSaveSummary(t *testing.T) {
+	m := disktest.NewMem()
+	night.Whole(t, m)
+	o := night.Options(m)
+	r, _, err := run.OpenReadOnly(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	sum, err := report.NewSummary(r, o, report.NewStatus(r, "out", night.Start))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := SaveSummary(o, sum); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "night.run.yaml", []byte(readLog(t, m, "run-run-1.yaml")))
+}
+
+// B-10: any text becomes a JSON string that reads back.
+func FuzzQuoted(f *testing.F) {
+	for _, s := range []string{"", "plain", "\x1b[2J\x07", "a\nb\tc", "\xff\xfe", "\u009b31m", "日本"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		got := Plain(s)
-		for _, c := range got {
-			if !shown(c) && c != '\uFFFD' {
-				t.Fatalf("%q became %q", s, got)
-			}
-		}
-		if Plain(got) != got && !strings.ContainsRune(got, '\uFFFD') {
-			t.Errorf("%q changes again", got)
-		}
 		quoted := string(appendQuoted(nil, s))
 		var back string
 		if err := json.Unmarshal([]byte(quoted), &back); err != nil || back != strings.ToValidUTF8(s, "\uFFFD") && len(back) == 0 && s != "" {

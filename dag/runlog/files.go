@@ -1,4 +1,4 @@
-package report
+package runlog
 
 import (
 	"bytes"
@@ -24,8 +24,8 @@ const (
 	logCount
 )
 
-// LogNames are the names of the six logs in their folder.
-var LogNames = [logCount]string{"orchestrator.log", "decisions.jsonl", "errors.jsonl", "cost.jsonl", "quality.jsonl", "passes.jsonl"}
+// Names are the names of the six logs in their folder.
+var Names = [logCount]string{"orchestrator.log", "decisions.jsonl", "errors.jsonl", "cost.jsonl", "quality.jsonl", "passes.jsonl"}
 
 // positionName is a small file beside the logs that says up to which event they are whole. It is a
 // hint: without it the events are gone through from the first one.
@@ -83,7 +83,7 @@ func (f *logFiles) open() error {
 	f.through, f.format = known.Seq, known.Format
 	for i := range f.list {
 		l := &f.list[i]
-		l.name = run.LogsDir + "/" + LogNames[i]
+		l.name = run.LogsDir + "/" + Names[i]
 		if err := l.open(f.own); err != nil {
 			return err
 		}
@@ -244,7 +244,7 @@ func (f *logFiles) restart() error {
 	for i := range f.list {
 		l := &f.list[i]
 		l.file.Close()
-		*l = logFile{name: disk.TempName(run.LogsDir + "/" + LogNames[i])}
+		*l = logFile{name: disk.TempName(run.LogsDir + "/" + Names[i])}
 		var err error
 		if l.file, err = f.own.OpenFile(l.name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
 			return err
@@ -256,7 +256,7 @@ func (f *logFiles) restart() error {
 // replace gives restarted files the names of the logs.
 func (f *logFiles) replace() error {
 	for i := range f.list {
-		to := run.LogsDir + "/" + LogNames[i]
+		to := run.LogsDir + "/" + Names[i]
 		if err := f.own.Rename(f.list[i].name, to); err != nil {
 			return err
 		}
@@ -283,7 +283,7 @@ func (f *logFiles) drop() {
 	for i := range f.list {
 		if l := &f.list[i]; l.file != nil {
 			l.file.Close()
-			if l.name != run.LogsDir+"/"+LogNames[i] {
+			if l.name != run.LogsDir+"/"+Names[i] {
 				f.own.Remove(l.name)
 			}
 		}

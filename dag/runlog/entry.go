@@ -1,6 +1,7 @@
-package report
+package runlog
 
 import (
+	"reflect"
 	"time"
 
 	"dagrun.dev/dag"
@@ -74,35 +75,13 @@ func (en *entry) remember(st *machine.State, node string) {
 // silent reports whether nothing but its end is worth telling of a node.
 func silent(n *dag.Node) bool { return n == nil || len(n.Labels) == 0 && !n.Paid }
 
-// nodeOf returns the node that an event is about.
+// nodeOf returns the node that an event is about: most bodies name it in a field of that name.
 func nodeOf(b machine.Body) string {
-	switch b := b.(type) {
-	case *machine.StartedBody:
-		return b.Node
-	case *machine.FinishedBody:
-		return b.Node
-	case *machine.PlanExtendedBody:
-		return b.Node
-	case *machine.ArtifactWrittenBody:
-		return b.Node
-	case *machine.LLMCallFailedBody:
-		return b.Node
-	case *machine.GateRunBody:
-		return b.Node
-	case *machine.IssueBody:
-		return b.Node
-	case *machine.PROpenedBody:
-		return b.Node
-	case *machine.CompensationBody:
-		return b.Node
-	case *machine.CheckpointBody:
-		return b.Node
-	case *machine.EscalationOpenedBody:
-		return b.Node
-	case *machine.RunPausedBody:
-		return b.Node
-	case *machine.RewoundBody:
+	if b, ok := b.(*machine.RewoundBody); ok {
 		return b.To
+	}
+	if f := reflect.ValueOf(b).Elem().FieldByName("Node"); f.IsValid() {
+		return f.String()
 	}
 	return ""
 }
