@@ -20,7 +20,7 @@ import (
 func (s *Schema) lean() map[string][]byte {
 	w := leanWriter{s: s, known: map[string]bool{}}
 	var b strings.Builder
-	for _, name := range s.definitions() {
+	for _, name := range keys(s.rules) {
 		text, _ := w.body(s.rules[name])
 		if name == "Kinds" {
 			text = s.kindsByName()

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -91,7 +90,7 @@ func (x explainer) one(e errors.Error) tree.Diagnostic {
 		d.Text = x.missingPackage(text)
 	case strings.Contains(text, "undefined field: #"):
 		_, name, _ := strings.Cut(text, "undefined field: #")
-		if near := rules.Nearest(name, x.s.definitions()); near != "" {
+		if near := rules.Nearest(name, keys(x.s.rules)); near != "" {
 			d.Text += fmt.Sprintf("; did you mean %q?", "#"+near)
 		}
 	case strings.Contains(text, "field not allowed"):
@@ -118,10 +117,7 @@ func (x explainer) resembling(labels []string) string {
 			names = append(names, strings.TrimRight(n, "?!"))
 		}
 	}
-	if near := rules.Nearest(name, names); near != "" {
-		return fmt.Sprintf("; did you mean %q?", near)
-	}
-	return ""
+	return near(name, names)
 }
 
 // fields are the fields of a struct, declared ones and hidden ones too; of anything else there are none.
@@ -135,11 +131,15 @@ func fields(v cue.Value) iter.Seq2[cue.Selector, cue.Value] {
 
 // field follows one label, which may be hidden or an index.
 func field(v cue.Value, label string) cue.Value {
+	sel := cue.Str(label)
 	if n, err := strconv.Atoi(label); err == nil && v.IncompleteKind() == cue.ListKind {
-		return v.LookupPath(cue.MakePath(cue.Index(n)))
+		sel = cue.Index(n)
+	}
+	if f := v.LookupPath(cue.MakePath(sel)); f.Exists() {
+		return f
 	}
 	for sel, f := range fields(v) {
-		if sel.String() == label || sel.LabelType() == cue.StringLabel && sel.Unquoted() == label {
+		if sel.String() == label {
 			return f
 		}
 	}
@@ -150,8 +150,8 @@ func field(v cue.Value, label string) cue.Value {
 func (x explainer) missingPackage(text string) string {
 	_, name, _ := strings.Cut(text, "cannot find package \"")
 	name, _, _ = strings.Cut(name, "\"")
-	if near := rules.Nearest(name, []string{modulePath + "/spec", modulePath + "/flow"}); near != "" && strings.HasPrefix(name, modulePath) {
-		return fmt.Sprintf("no package %q; did you mean %q?", name, near)
+	if near := near(name, []string{modulePath + "/spec", modulePath + "/flow"}); near != "" && strings.HasPrefix(name, modulePath) {
+		return fmt.Sprintf("no package %q%s", name, near)
 	}
 	return fmt.Sprintf("no package %q: it is not built in and dagrun asks no registry; put it under cue.mod/pkg", name)
 }
@@ -240,16 +240,6 @@ func unquoteAll(path []string) []string {
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-// definitions returns the names of all definitions, sorted.
-func (s *Schema) definitions() []string {
-	names := make([]string, 0, len(s.rules))
-	for name := range s.rules {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	return names
-}
 
 // repeatedKinds finds nodes whose kind is written twice: two nodes of one name, which CUE unites.
 func (x *syntaxIndex) repeatedKinds(prefix []string) tree.Diagnostics {

@@ -74,7 +74,7 @@ func (s *Schema) evaluateWith(f found, lib map[string][]byte, o LoadOptions, by 
 
 func (e evaluation) explain(s *Schema, err error) tree.Diagnostics {
 	x := explainer{s: s, index: e.index, prefix: e.prefix, root: e.spec.value}
-	return x.slips(x.all(err), e.spec.value)
+	return x.atOrigin(x.all(err))
 }
 
 func (e evaluation) walk(o LoadOptions) (*tree.Value, cueWalker) {
