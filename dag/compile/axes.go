@@ -14,7 +14,7 @@ type axis struct {
 	path  string
 	pos   tree.Pos
 	in    *expr.Template
-	key   *expr.Program    // nil: the item's own
+	key   *binding         // nil: the item's own
 	fixed bool             // the items are the same whatever the axes before
 	items []map[string]any // then, once computed
 	shown bool             // items stand in texts of the template
@@ -29,7 +29,7 @@ func (x *expansion) compileAxis(lang *expr.Lang, a *tree.Value, path string) *ex
 		return nil
 	}
 	if k := a.Get("key"); k != nil {
-		ax.key = x.program(lang, k, path+".key", "")
+		ax.key = x.binding(lang, "", k, path+".key", "")
 	}
 	x.axes = append(x.axes, ax)
 	return lang
@@ -47,7 +47,7 @@ func (x *expansion) fits() bool {
 			return false
 		}
 		if n *= max(len(items), 1); n > x.most() {
-			x.fail(a.pos, a.path+".in", "the axes have more than %d combinations", x.most())
+			x.b.fail(a.pos, a.path+".in", "the axes have more than %d combinations", x.most())
 			return false
 		}
 	}
@@ -143,9 +143,9 @@ func (x *expansion) item(a *axis, item *tree.Value, name string, i, count int, s
 		return expr.Item(native, name, i, count)
 	}
 	x.vars[a.name] = expr.Item(native, "", i, count)
-	key, err := expr.Key(a.key, x.vars, nil, seen, i)
+	key, err := expr.Key(a.key.prog, x.vars, nil, seen, i)
 	if err != nil {
-		x.stop(item.Pos, a.path+".key", err)
+		x.stop(item.Pos, a.key.path, err)
 	}
 	return expr.Item(native, key, i, count)
 }

@@ -36,18 +36,14 @@ func (b *builder) expand(p *tree.Value) {
 
 // An expansion is one foreach block, compiled.
 type expansion struct {
-	b     *builder
-	path  string
-	axes  []*axis
-	names []string // of vars
-	progs []*expr.Program
-	pos   []tree.Pos
-	iff   *expr.Program
-	ifPos tree.Pos
-	id    *expr.Template
-	idPos tree.Pos
-	node  *expr.Template // nil: the template has mistakes
-	place tree.Pos       // of the template
+	b    *builder
+	path string
+	axes []*axis
+	lets []binding
+	iff  *binding
+	id   *expr.Template
+	node *expr.Template // nil: the template has mistakes
+	at   tree.Pos       // of the template
 
 	vars    map[string]any // bound now
 	seen    map[string]bool
@@ -58,8 +54,11 @@ type expansion struct {
 	stopped bool
 }
 
-func (x *expansion) fail(pos tree.Pos, path, format string, args ...any) {
-	x.b.fail(pos, path, format, args...)
+// A binding is an expression of a block, with the variable that takes its value.
+type binding struct {
+	name, path string
+	pos        tree.Pos
+	prog       *expr.Program
 }
 
 // compile types everything of a block once; what it evaluates later cannot be wrong in form.
@@ -72,21 +71,17 @@ func (x *expansion) compile(v *tree.Value) bool {
 			return false
 		}
 	}
-	if vars := v.Get("vars"); vars != nil {
-		for _, f := range vars.Fields {
-			here := tree.Join(x.path+".vars", f.Name)
-			x.names = append(x.names, f.Name)
-			x.pos = append(x.pos, f.Value.Pos)
-			x.progs = append(x.progs, x.program(lang, f.Value, here, ""))
-			if lang = x.bind(lang, f.Name, f.Pos, here); lang == nil {
-				return false
-			}
+	for _, f := range fieldsOf(v.Get("vars")) {
+		let := x.binding(lang, f.Name, f.Value, tree.Join(x.path+".vars", f.Name), "")
+		x.lets = append(x.lets, *let)
+		if lang = x.bind(lang, f.Name, f.Pos, let.path); lang == nil {
+			return false
 		}
 	}
 	if c := v.Get("if"); c != nil {
-		x.iff, x.ifPos = x.program(lang, c, x.path+".if", "bool"), c.Pos
+		x.iff = x.binding(lang, "", c, x.path+".if", "bool")
 	}
-	x.id, x.idPos = x.b.template(lang, v.Get("id"), x.path+".id", false, expr.Decls{}), v.Get("id").Pos
+	x.id = x.b.template(lang, v.Get("id"), x.path+".id", false, expr.Decls{})
 	x.shown(v)
 	ok := x.b.count == before
 	x.template(lang, v.Get("node"))
@@ -98,7 +93,7 @@ func (x *expansion) compile(v *tree.Value) bool {
 func (x *expansion) template(lang *expr.Lang, n *tree.Value) {
 	before := x.b.count
 	path := x.path + ".node"
-	x.place = n.Pos
+	x.at = n.Pos
 	if _, ok := x.b.kindOf(n, path); ok {
 		x.b.ok(x.b.s.CheckNode(n, path))
 	}
@@ -110,35 +105,35 @@ func (x *expansion) template(lang *expr.Lang, n *tree.Value) {
 // bind makes a name known to what follows.
 func (x *expansion) bind(lang *expr.Lang, name string, pos tree.Pos, path string) *expr.Lang {
 	if text := unreadable(name); text != "" {
-		x.fail(pos, path, "%s", text)
+		x.b.fail(pos, path, "%s", text)
 		return nil
 	}
 	if x.seen[name] {
-		x.fail(pos, path, "%q is bound already", name)
+		x.b.fail(pos, path, "%q is bound already", name)
 		return nil
 	}
 	x.seen[name] = true
 	lang, err := lang.With(name)
 	if err != nil {
-		x.fail(pos, path, "%v", err)
+		x.b.fail(pos, path, "%v", err)
 		return nil
 	}
 	return lang
 }
 
-func (x *expansion) program(lang *expr.Lang, v *tree.Value, path, want string) *expr.Program {
+func (x *expansion) binding(lang *expr.Lang, name string, v *tree.Value, path, want string) *binding {
+	out := &binding{name: name, path: path, pos: v.Pos}
 	if v.Kind != tree.String {
-		x.fail(v.Pos, path, "want an expression in CEL, got %s", rules.Show(v))
-		return nil
+		x.b.fail(v.Pos, path, "want an expression in CEL, got %s", rules.Show(v))
+		return out
 	}
 	src := bare(v.Str)
 	e, problems := lang.Parse(src)
-	var p *expr.Program
 	if len(problems) == 0 {
-		p, problems = e.Check(expr.Decls{}, want)
+		out.prog, problems = e.Check(expr.Decls{}, want)
 	}
 	x.b.problems(v.Pos, path, src, problems)
-	return p
+	return out
 }
 
 // most is how many combinations a block may try; with an if, some of them make no node.
@@ -159,14 +154,14 @@ func (x *expansion) stop(pos tree.Pos, path string, err error) {
 	if strings.HasSuffix(text, "no such key: key") {
 		text += "; the items have no key of their own: give the axis one with key: ..."
 	}
-	x.fail(pos, path, "%s%s", text, x.where())
+	x.b.fail(pos, path, "%s%s", text, x.where())
 }
 
 // spoiled counts a combination with mistakes, and ends the block when there are too many of them.
 func (x *expansion) spoiled() {
 	if x.bad++; x.bad == mostBad {
 		x.stopped = true
-		x.fail(x.place, x.path, "%d combinations have mistakes; the others are not looked at", mostBad)
+		x.b.fail(x.at, x.path, "%d combinations have mistakes; the others are not looked at", mostBad)
 	}
 }
 
@@ -187,18 +182,18 @@ func (x *expansion) where() string {
 // make drafts the node of the combination at hand.
 func (x *expansion) make() {
 	if x.tried++; x.tried > x.most() {
-		x.stop(x.place, x.path, fmt.Errorf("more than %d combinations", x.most()))
+		x.stop(x.at, x.path, fmt.Errorf("more than %d combinations", x.most()))
 		return
 	}
 	if !x.bindVars() || !x.wanted() {
 		return
 	}
-	id, ok := x.idOf()
+	id, ok := x.nodeID()
 	if !ok {
 		return
 	}
 	if len(x.b.drafts) >= maxNodes {
-		x.stop(x.place, x.path, fmt.Errorf("more than %d nodes", maxNodes))
+		x.stop(x.at, x.path, fmt.Errorf("more than %d nodes", maxNodes))
 		return
 	}
 	path := tree.Join("nodes", id)
@@ -208,7 +203,7 @@ func (x *expansion) make() {
 	}
 	node, err := x.node.Fill(x.vars, nil, true)
 	if err != nil {
-		x.stop(x.place, path, err)
+		x.stop(x.at, path, err)
 		return
 	}
 	x.draft(id, path, node)
@@ -222,14 +217,14 @@ func (x *expansion) draft(id, path string, node *tree.Value) {
 	}
 	if node == nil || x.b.count > before {
 		x.b.unsure.node(id)
-		node = &tree.Value{Kind: tree.Map, Pos: x.place}
+		node = &tree.Value{Kind: tree.Map, Pos: x.at}
 	}
 	other := x.b.byID[fold(id)]
 	switch {
-	case other != nil && other.pos == x.place && other.id == id:
-		x.fail(x.idPos, path, "node %q is there already: the id must differ for each item%s", id, x.where())
+	case other != nil && other.pos == x.at && other.id == id:
+		x.b.fail(x.id.Value.Pos, path, "node %q is there already: the id must differ for each item%s", id, x.where())
 	default:
-		x.b.draft(id, x.place, node, path)
+		x.b.draft(id, x.at, node, path)
 	}
 	if x.b.count > before {
 		x.spoiled()
@@ -238,16 +233,16 @@ func (x *expansion) draft(id, path string, node *tree.Value) {
 
 // bindVars computes the variables. It reports whether that went well.
 func (x *expansion) bindVars() bool {
-	for i, name := range x.names {
-		v, err := x.progs[i].Val(x.vars, nil)
+	for _, let := range x.lets {
+		v, err := let.prog.Val(x.vars, nil)
 		if err == nil {
 			err = expr.Bounded(v)
 		}
 		if err != nil {
-			x.stop(x.pos[i], tree.Join(x.path+".vars", name), err)
+			x.stop(let.pos, let.path, err)
 			return false
 		}
-		x.vars[name] = v
+		x.vars[let.name] = v
 	}
 	return true
 }
@@ -257,26 +252,26 @@ func (x *expansion) wanted() bool {
 	if x.iff == nil {
 		return true
 	}
-	v, err := x.iff.Eval(x.vars, nil)
+	v, err := x.iff.prog.Eval(x.vars, nil)
 	if err == nil && v.Kind != tree.Bool {
 		err = fmt.Errorf("want true or false, got %s", rules.Show(v))
 	}
 	if err != nil {
-		x.stop(x.ifPos, x.path+".if", err)
+		x.stop(x.iff.pos, x.iff.path, err)
 		return false
 	}
 	return v.Bool
 }
 
-// idOf computes the id. One that is none spoils its combination only.
-func (x *expansion) idOf() (string, bool) {
+// nodeID computes the id. One that is none spoils its combination only.
+func (x *expansion) nodeID() (string, bool) {
 	id, err := x.id.Fill(x.vars, nil, false)
 	if err != nil {
-		x.stop(x.idPos, x.path+".id", err)
+		x.stop(x.id.Value.Pos, x.id.Path, err)
 		return "", false
 	}
 	if bad := x.b.s.Rule("ID").Check(id, ""); len(bad) > 0 {
-		x.fail(bad[0].Pos, x.path+".id", "%s%s", bad[0].Text, x.where())
+		x.b.fail(bad[0].Pos, x.id.Path, "%s%s", bad[0].Text, x.where())
 		x.lost = true
 		x.spoiled()
 		return "", false
