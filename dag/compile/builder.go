@@ -103,7 +103,7 @@ func (b *builder) report(d tree.Diagnostic) {
 			t = &told{}
 			b.perPlace[d.Pos] = t
 		}
-		if !contains(t.texts, d.Text) {
+		if !slices.Contains(t.texts, d.Text) {
 			if len(t.texts) == samePlace {
 				t.more++
 				return

@@ -38,8 +38,8 @@ func (b *builder) names(d *draft) {
 		b.id(d, v.Str, v.Pos, "compensate.rewind")
 	}
 	for _, id := range d.refs {
-		pos, field := whereIs(id, d.with, "with")
-		b.id(d, id, pos, field)
+		v, field := whereIs(id, d.with, "with")
+		b.id(d, id, v.Pos, field)
 	}
 	b.templateNeeds(d)
 	if d.loose {
@@ -359,7 +359,7 @@ func (b *builder) unwritten(g *dag.Graph) {
 				written = slices.Compact(written)
 			}
 			what := "writes"
-			if contains(b.known["accumulator"], name) {
+			if slices.Contains(b.known["accumulator"], name) {
 				what = "appends to"
 			}
 			b.warn(d.pos, d.path, "reads %q, which no node %s%s", name, what, near(name, written))

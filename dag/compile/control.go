@@ -98,7 +98,7 @@ func (b *builder) checkAnswer(d *draft, field string) {
 	if v == nil {
 		return
 	}
-	if options := strs(d.with.Get("options")); !contains(options, v.Str) {
+	if options := strs(d.with.Get("options")); !slices.Contains(options, v.Str) {
 		b.fail(v.Pos, d.path+".with."+field, "want one of %s, got %q%s", strings.Join(options, ", "), v.Str, near(v.Str, options))
 	}
 }

@@ -102,12 +102,12 @@ func sample(r *rules.Rule, v *tree.Value) *tree.Value {
 	case tree.List:
 		out.Items = make([]*tree.Value, len(v.Items))
 		for i, x := range v.Items {
-			out.Items[i] = sample(ruleBelow(r, strconv.Itoa(i)), x)
+			out.Items[i] = sample(r.Below(strconv.Itoa(i)), x)
 		}
 	case tree.Map:
 		out.Fields = slices.Clone(v.Fields)
 		for i, f := range out.Fields {
-			out.Fields[i].Value = sample(ruleBelow(r, f.Name), f.Value)
+			out.Fields[i].Value = sample(r.Below(f.Name), f.Value)
 		}
 	}
 	return &out
@@ -116,13 +116,6 @@ func sample(r *rules.Rule, v *tree.Value) *tree.Value {
 var samples = []*tree.Value{
 	{Kind: tree.Int, Int: 1}, {Kind: tree.Bool}, {Kind: tree.Int}, {Kind: tree.Int, Int: 100}, {Kind: tree.Int, Int: 1000},
 	{Kind: tree.Float, Float: 0.5}, {Kind: tree.List}, {Kind: tree.Map},
-}
-
-func ruleBelow(r *rules.Rule, label string) *rules.Rule {
-	if r == nil {
-		return nil
-	}
-	return r.Below(label)
 }
 
 // traits asks a kind, or the table of control nodes.
@@ -181,11 +174,15 @@ func (b *builder) paths(d *draft, t *nodes.Traits) {
 	if v := d.tree.Get("appends"); v != nil {
 		b.checkNames("accumulator", v, d.path+".appends")
 	}
-	b.inSettings(d, t.Appends, func(v *tree.Value, path string) { b.checkNames("accumulator", v, path) })
-	b.inSettings(d, t.Reads, func(v *tree.Value, path string) { b.localPath(v, path) })
-	b.inSettings(d, t.Writes, func(v *tree.Value, path string) { b.localPath(v, path) })
+	for _, name := range t.Appends {
+		v, path := whereIs(name, d.with, d.path+".with")
+		b.checkNames("accumulator", v, path)
+	}
+	for _, name := range slices.Concat(t.Reads, t.Writes) {
+		b.localPath(whereIs(name, d.with, d.path+".with"))
+	}
 	for _, w := range d.node.Writes {
-		if contains(b.known["accumulator"], w) {
+		if slices.Contains(b.known["accumulator"], w) {
 			b.fail(d.pos, d.path, "writes %q, which is an accumulator: append to it", w)
 		}
 		if first, _, _ := strings.Cut(w, "/"); strings.EqualFold(first, ownFolder) {
@@ -197,35 +194,32 @@ func (b *builder) paths(d *draft, t *nodes.Traits) {
 // ownFolder is where a run keeps its own files within the output folder.
 const ownFolder = "_orchestrator"
 
-// inSettings calls check for names that the kind found in the settings, at their places.
-func (b *builder) inSettings(d *draft, names []string, check func(v *tree.Value, path string)) {
-	for _, name := range names {
-		pos, path := whereIs(name, d.with, d.path+".with")
-		check(&tree.Value{Kind: tree.String, Str: name, Pos: pos}, path)
+// whereIs returns a text that the kind found in the settings v, with the place and path of the first string there that
+// equals it, else those of v.
+func whereIs(s string, v *tree.Value, path string) (*tree.Value, string) {
+	out := &tree.Value{Kind: tree.String, Str: s, Pos: v.Pos}
+	if at, steps := locate(s, v); at != nil {
+		out.Pos, path = at.Pos, path+steps
 	}
+	return out, path
 }
 
-// whereIs returns the place and path of the first string of v that equals s, else those of v.
-func whereIs(s string, v *tree.Value, path string) (tree.Pos, string) {
-	if at, steps, ok := locate(s, v); ok {
-		return at.Pos, path + steps
+// locate returns the first string of v that equals s, or nil, and the end of its path.
+func locate(s string, v *tree.Value) (*tree.Value, string) {
+	if v.Kind == tree.String && v.Str == s {
+		return v, ""
 	}
-	return v.Pos, path
-}
-
-// locate returns the first string of v that equals s and the end of its path.
-func locate(s string, v *tree.Value) (at *tree.Value, steps string, ok bool) {
 	for i, x := range v.Items {
-		if at, steps, ok = locate(s, x); ok {
-			return at, tree.At("", i) + steps, true
+		if at, steps := locate(s, x); at != nil {
+			return at, tree.At("", i) + steps
 		}
 	}
 	for _, f := range v.Fields {
-		if at, steps, ok = locate(s, f.Value); ok {
-			return at, "." + tree.Join("", f.Name) + steps, true
+		if at, steps := locate(s, f.Value); at != nil {
+			return at, "." + tree.Join("", f.Name) + steps
 		}
 	}
-	return v, "", v.Kind == tree.String && v.Str == s
+	return nil, ""
 }
 
 // withRule returns the rules of a kind's settings, or nil.

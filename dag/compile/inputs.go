@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"dagrun.dev/dag"
-	"dagrun.dev/internal/tree"
 	"dagrun.dev/nodes"
 )
 
@@ -27,13 +26,13 @@ type inputFile struct {
 func (b *builder) inputs(d *draft, names []string, where string) []string {
 	var out []string
 	for _, name := range names {
-		pos, at := whereIs(name, d.with, where)
-		if !b.localPath(&tree.Value{Kind: tree.String, Str: name, Pos: pos}, at) {
+		v, at := whereIs(name, d.with, where)
+		if !b.localPath(v, at) {
 			continue
 		}
 		f := b.input(name)
 		if f.bad != "" {
-			b.fail(pos, at, "%s", f.bad)
+			b.fail(v.Pos, at, "%s", f.bad)
 			continue
 		}
 		out = union(out, []string{name})

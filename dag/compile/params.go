@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"slices"
 
 	"path/filepath"
 	"sort"
@@ -103,8 +104,6 @@ func (ps *params) names() []string {
 	return out
 }
 
-var paramTypes = []string{"string", "int", "number", "bool", "list", "map"}
-
 const wantParam = "want {type, default, enum, doc} or a group of parameters"
 
 // group reads declarations: a map with a text as type is a parameter, any other map a group.
@@ -129,7 +128,7 @@ func (ps *params) group(v *tree.Value, name, path string) {
 			ps.b.unsure.param(f.Name)
 			continue
 		}
-		if contains([]string{"in", "true", "false", "null"}, f.Name) { // params.as can be read, params.in cannot
+		if slices.Contains([]string{"in", "true", "false", "null"}, f.Name) { // params.as can be read, params.in cannot
 			ps.b.fail(f.Pos, here, "%q is a word of the expression language; take another name", f.Name)
 			ps.b.unsure.param(f.Name)
 			continue
@@ -144,26 +143,19 @@ func (ps *params) group(v *tree.Value, name, path string) {
 
 func (ps *params) declare(v, t *tree.Value, name, path string) {
 	d := &param{name: name, typ: t.Str, pos: v.Pos, path: path}
-	if !contains(paramTypes, t.Str) {
-		ps.b.fail(t.Pos, tree.Join(path, "type"), "want one of %s, got %q%s", strings.Join(paramTypes, ", "), t.Str, near(t.Str, paramTypes))
+	wrong := ps.b.s.Rule("Param").Check(v, path)
+	if d.bad = !ps.b.ok(wrong); d.bad && covered(tree.Join(path, "type"), wrong) {
 		ps.b.unsure.param(name)
 		return
 	}
 	ps.byName[name] = d
-	before := ps.b.count
-	defer func() { d.bad = d.bad || ps.b.count > before }()
-	for _, f := range v.Fields {
-		here := tree.Join(path, f.Name)
-		switch f.Name {
-		case "type", "default":
-		case "doc":
-			if f.Value.Kind != tree.String {
-				ps.b.fail(f.Value.Pos, here, "want a text, got %s", rules.Show(f.Value))
+	if enum := v.Get("enum"); enum != nil && enum.Kind == tree.List {
+		d.enum = enum.Items
+		for i, x := range d.enum {
+			if !fits(x, d.typ) {
+				ps.b.fail(x.Pos, tree.At(tree.Join(path, "enum"), i), "want %s %s, got %s", article(d.typ), d.typ, rules.Show(x))
+				d.bad = true
 			}
-		case "enum":
-			ps.enum(d, f.Value, here)
-		default:
-			ps.b.fail(f.Pos, here, "unknown field; known: default, doc, enum, type%s", near(f.Name, []string{"default", "doc", "enum", "type"}))
 		}
 	}
 	if def := v.Get("default"); def != nil {
@@ -172,19 +164,6 @@ func (ps *params) declare(v, t *tree.Value, name, path string) {
 		}
 		ps.give(d, def, tree.Join(path, "default"))
 	}
-}
-
-func (ps *params) enum(d *param, v *tree.Value, path string) {
-	if v.Kind != tree.List || len(v.Items) == 0 {
-		ps.b.fail(v.Pos, path, "want a list of the allowed values, got %s", rules.Show(v))
-		return
-	}
-	for i, x := range v.Items {
-		if !fits(x, d.typ) {
-			ps.b.fail(x.Pos, tree.At(path, i), "want %s %s, got %s", article(d.typ), d.typ, rules.Show(x))
-		}
-	}
-	d.enum = v.Items
 }
 
 // give sets a value after checking it.
@@ -323,23 +302,7 @@ func (ps *params) isGroup(name string) bool {
 }
 
 // fits says whether v is a value of a declared type.
-func fits(v *tree.Value, typ string) bool {
-	switch typ {
-	case "string":
-		return v.Kind == tree.String
-	case "int":
-		return v.Kind == tree.Int
-	case "number":
-		return v.Kind == tree.Int || v.Kind == tree.Float
-	case "bool":
-		return v.Kind == tree.Bool
-	case "list":
-		return v.Kind == tree.List
-	case "map":
-		return v.Kind == tree.Map
-	}
-	return false
-}
+func fits(v *tree.Value, typ string) bool { return exprTypes[typ].Has(v.Kind) }
 
 func isIdent(s string) bool {
 	for i, c := range s {
@@ -348,15 +311,6 @@ func isIdent(s string) bool {
 		}
 	}
 	return s != ""
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 // near is the end of a message: the nearest valid name, if there is one.

@@ -3,6 +3,7 @@ package compile
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -105,7 +106,7 @@ func (b *builder) checkDefaults() {
 		return
 	}
 	for _, f := range b.defaults.Fields {
-		if f.Name != "*" && !contains(b.s.names, f.Name) {
+		if f.Name != "*" && !slices.Contains(b.s.names, f.Name) {
 			b.fail(f.Pos, tree.Join("defaults", f.Name), "no kind %q; want \"*\" or a kind of node%s", f.Name, near(f.Name, b.s.names))
 		}
 	}

@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -231,7 +232,7 @@ func (b *builder) later(d *draft) {
 // union appends what is new, keeping order.
 func union(a, more []string) []string {
 	for _, s := range more {
-		if !contains(a, s) {
+		if !slices.Contains(a, s) {
 			a = append(a[:len(a):len(a)], s)
 		}
 	}

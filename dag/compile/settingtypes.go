@@ -24,7 +24,7 @@ func (b *builder) settingTypes(r *rules.Rule, t *expr.Template) {
 		if t.Value.Kind == tree.Map {
 			label = t.Value.Fields[i].Name
 		}
-		b.settingTypes(ruleBelow(r, label), x)
+		b.settingTypes(r.Below(label), x)
 	}
 }
 

@@ -321,6 +321,9 @@ func (r *Rule) pattern(name string) (key, rule *Rule, ok bool) {
 
 // Below returns the rule of a field or, for a decimal number, an item. It is nil where none is known.
 func (r *Rule) Below(label string) *Rule {
+	if r == nil {
+		return nil
+	}
 	if d := r.Field(label); d != nil {
 		return d.Rule
 	}
