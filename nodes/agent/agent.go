@@ -199,11 +199,12 @@ func finish(t *nodes.Task, s *settings, steps []accept.Step, r *reply, res *node
 		return res, r.Failure
 	}
 	st, failure := accepted(t, steps, s, r)
-	if r.Doubt != nil {
-		if failure != nil || !r.turned && !s.proves(r) {
-			r.Failure, r.Finish = r.Doubt, "error"
-			return res, r.Failure
-		}
+	switch {
+	case r.Doubt == nil, failure != nil && r.Object != nil: // an object that does not fit came whole
+	case failure != nil, !r.turned && !s.proves(r):
+		r.Failure, r.Finish = r.Doubt, "error"
+		return res, r.Failure
+	default:
 		res.Warnings = append(res.Warnings, "the answer is whole, but: "+r.Doubt.Message)
 	}
 	if failure == nil {

@@ -21,6 +21,20 @@ import (
 //     off its text. So it is with providers that cannot constrain a model, and where text is wanted beside the object.
 //
 // A report file is beside the answer in any case: it is the text that goes through accept, and the answer is the object.
+//
+// What the real ones do, measured with claude 2.1.197 and 2.1.332 and codex 0.171.0 against loopback APIs (make test-real-cli):
+//
+//   - claude --json-schema offers the model a tool StructuredOutput and does not force it. A fitting call ends the run: result and
+//     structured_output hold the object, stop_reason is tool_use, num_turns 2 even with --max-turns 1. An unfit call
+//     is answered with an error, a mere text with a reminder, and the model is asked again, up to
+//     MAX_STRUCTURED_OUTPUT_RETRIES (5) times in one attempt; then error_max_structured_output_retries, and 2.1.197 leaves the last
+//     call out of total_cost_usd. With --max-turns 1, which is what an agent without tools gets, it asks once and
+//     ends with error_max_turns, its cost right: the object that did not fit stands in the stream, and is judged here.
+//     With tools one correction within the attempt is allowed (2): it is cheaper than all the work again.
+//   - codex --output-schema sends text.format json_schema, strict, asks once and checks nothing. A refusal shows as an answer
+//     without a message, a limit of length as turn.failed.
+//   - The APIs refuse keywords that they cannot hold a model to, each others of them: see shape.Strict. Anthropic wants objects
+//     closed and takes optional fields; OpenAI wants every field required.
 type answerSettings struct {
 	Schema json.RawMessage `json:"schema"`
 	Else   json.RawMessage `json:"else"`

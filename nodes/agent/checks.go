@@ -12,6 +12,9 @@ import (
 // settle makes the last judgements on a reply that its provider calls good: the report file
 // takes the place of the answer, and an empty answer is none.
 func settle(q *question, r *reply) error {
+	if r.Failure != nil && r.Failure.Category == "bad_answer" && q.set.Answer != nil {
+		r.Failure, r.Finish = nil, "stop" // what it gave is judged here, and says better what is wrong
+	}
 	if r.Failure != nil {
 		return nil
 	}
@@ -31,7 +34,7 @@ func settle(q *question, r *reply) error {
 	case q.set.Report != "":
 		r.Warnings = append(r.Warnings, "the agent did not write "+q.set.Report+"; its answer was taken instead")
 	}
-	if !blank(r.Text) {
+	if !blank(r.Text) || r.Object != nil {
 		return nil
 	}
 	switch r.Finish = "error"; {

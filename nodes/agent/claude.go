@@ -107,6 +107,9 @@ func claudeEnv(q *question) map[string]string {
 		"DISABLE_AUTOUPDATER":                       "1",
 		"DISABLE_ERROR_REPORTING":                   "1",
 	}
+	if q.set.native() != nil && len(q.set.Tools) > 0 {
+		env["MAX_STRUCTURED_OUTPUT_RETRIES"] = "2" // see answerSettings
+	}
 	if q.set.Home == "own" {
 		env["CLAUDE_CONFIG_DIR"] = filepath.Join(q.task.Scratch, "home", ".claude")
 	}

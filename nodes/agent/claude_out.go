@@ -57,6 +57,9 @@ func claudeAssistant(t *transcript, o object) {
 		case kind == "tool_use":
 			t.tools++
 			t.open = false
+			if block.str("name") == "StructuredOutput" {
+				t.object = block["input"]
+			}
 		}
 	}
 }
@@ -130,6 +133,9 @@ func claudeResult(t *transcript, o object) {
 	switch {
 	case strings.HasPrefix(subtype, "error_max_turns"):
 		failure("budget", "maxTurns")
+		if stop == "max_tokens" {
+			e.stop = stop
+		}
 	case strings.HasPrefix(subtype, "error_max_budget"):
 		failure("budget", "maxUSD")
 	case subtype == "error_max_structured_output_retries":

@@ -96,6 +96,10 @@ func (p *program) transcript(q *question, r *reply, res *proc.Result, ev evidenc
 // that is accepted the limit is a warning. The message names the fields of the specification. M1
 func (r *reply) limited(q *question, t *transcript) {
 	e := *r.Failure
+	if e.Message == "maxTurns" && q.set.native() != nil && (r.Object != nil || r.turned) {
+		r.Failure, r.Finish = nil, "stop" // the turn is whole; one more would only have asked for the object again
+		return
+	}
 	if e.Message == "maxUSD" {
 		e.Message = "the agent stopped at its limit of money"
 		if q.set.MaxUSD > 0 {
@@ -110,7 +114,7 @@ func (r *reply) limited(q *question, t *transcript) {
 	}
 	r.Failure = &e
 	texts := t.all()
-	if len(texts) == 0 && q.set.Report == "" {
+	if len(texts) == 0 && q.set.Report == "" && r.Object == nil {
 		return
 	}
 	r.Doubt, r.Failure, r.Finish = &e, nil, "stop"

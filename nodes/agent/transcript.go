@@ -26,6 +26,8 @@ type transcript struct {
 	told    []evidence.Case // errors that it reported on the way, which it may have got over
 	remarks []string        // what it reported that may be a mere warning
 
+	object json.RawMessage // what the model gave last as a shaped answer, whether it fits or not
+
 	models    []string // that answered
 	modelKeys []string // the ones that its sums name: some go by the model that was asked for
 	byModel   map[string]float64
@@ -80,6 +82,10 @@ func (t *transcript) say(id, text string) {
 // end adds an ending, to which the turns before it belong.
 func (t *transcript) end(e ending) {
 	e.turns = t.turns
+	if e.object == nil {
+		e.object = t.object
+	}
+	t.object = nil
 	t.endings = append(t.endings, e)
 	t.turns, t.open, t.begun = nil, false, false
 }
@@ -162,7 +168,7 @@ func (t *transcript) fill(r *reply) {
 	}
 	r.Object = e.object
 	if e.failure != nil || e.error != nil {
-		r.Finish, r.Text = "error", lastOf(e.turns)
+		r.Finish, r.Text, r.Cut = "error", lastOf(e.turns), e.stop
 		r.Failure = e.error
 		if e.failure != nil {
 			r.Status = e.failure.Status
