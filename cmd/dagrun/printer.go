@@ -102,7 +102,7 @@ func (p *printer) event(e *machine.Event) {
 	case *machine.StartedBody:
 		p.running = append(p.running, b.Node)
 	case *machine.LLMCallStartedBody:
-		p.line(fmt.Sprintf("asks     %s  about %s", b.Node, report.Count(int(b.PromptTokens), "token")), false)
+		p.line(fmt.Sprintf("calling  %s  (~%d prompt tokens)", b.Node, b.PromptTokens), false)
 	case *machine.FinishedBody:
 		p.line(p.finished(b, took, e.Time), b.Status != machine.StatusCompleted && b.Status != machine.StatusSkipped)
 		p.money()

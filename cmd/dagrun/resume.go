@@ -53,7 +53,7 @@ specification says now; only limits can be changed. To go on under a changed spe
 			case salvage && d == nil: // whoever repeats it after a crash has not been told yet what it may cost
 				return errors.Join(errors.New("the log is whole, there is nothing to salvage: go on with dagrun resume --output-dir "+dir), r.Close())
 			case d != nil && (d.Paying() && r.Costly() || len(d.Effects) > 0):
-				s.note("the run can go on now, and does not before you say so: dagrun resume --output-dir " + dir)
+				s.note("Ready to resume: dagrun resume --output-dir " + dir)
 				return errors.Join(r.Close(), exit(exitPaused))
 			}
 			s.crash.live = true

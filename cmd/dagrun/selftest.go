@@ -37,7 +37,7 @@ Exit status 1 means that a killed run did not end as it should.`,
 		Args: atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
 			if !faults {
-				return errors.New("say what to test: --faults")
+				return errors.New("missing flag --faults")
 			}
 			res, err := specs.compileSimulated(args, paid)
 			if err != nil {

@@ -24,7 +24,7 @@ func words(c *cobra.Command, args []string, least, most int) error {
 	case len(args) < least:
 		return usageError(c, "want: %s", c.UseLine())
 	case len(args) > most:
-		return usageError(c, "%q is one word too many", args[most])
+		return usageError(c, "unexpected argument %q", args[most])
 	}
 	return nil
 }

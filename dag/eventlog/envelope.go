@@ -39,6 +39,7 @@ type Envelope struct {
 	ParentSpanID string
 	PrevHash     string
 	EventHash    string
+	Line         []byte // as it is on disk, without its line feed; valid until the callback returns
 }
 
 const (
@@ -209,6 +210,7 @@ func split(line []byte) (Envelope, error) {
 	case bytes.HasSuffix(s, []byte("\r")):
 		return e, errors.New("ends in CR LF: the file was rewritten by an editor or a transfer")
 	}
+	e.Line = s
 	c := cutter{rest: s, ok: true}
 	e.EventHash = c.text(`{"event_hash":"`)
 	e.EventID = c.text(`,"event_id":"`)

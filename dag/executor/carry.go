@@ -192,7 +192,7 @@ func (h *host) resolve(c *machine.Command, now time.Time) (machine.Body, func() 
 	}
 	return &machine.EscalationOpenedBody{
 		ID: fmt.Sprintf("%s/%s/%d.%d", machine.AskLost, n.ID, c.Generation, c.Attempt), Kind: machine.AskLost, Node: n.ID,
-		Message: fmt.Sprintf("attempt %d of %s was cut off, and nodes of kind %s have no probe: did it take effect?", c.Attempt, n.ID, n.Kind),
+		Message: fmt.Sprintf("Attempt %d of %s was interrupted, and nodes of kind %s have no probe. Did it take effect?", c.Attempt, n.ID, n.Kind),
 		Options: []string{"rerun", "done", "fail", "abort"},
 	}, nil
 }

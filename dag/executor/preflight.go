@@ -50,17 +50,9 @@ func preflight(ctx context.Context, p nodes.Preflighter, with []json.RawMessage,
 func stillToRun(st *machine.State, kind string) []json.RawMessage {
 	var with []json.RawMessage
 	for i := range int32(st.Graph().Len()) {
-		if n := st.Graph().Node(i); n.Kind == kind && !ended(st.NodeAt(i).Status) {
+		if n := st.Graph().Node(i); n.Kind == kind && !st.NodeAt(i).Status.Ended() {
 			with = append(with, n.With)
 		}
 	}
 	return with
-}
-
-func ended(s machine.Status) bool {
-	switch s {
-	case machine.Completed, machine.Failed, machine.Skipped, machine.Cancelled:
-		return true
-	}
-	return false
 }

@@ -292,7 +292,7 @@ func (d *decision) pauses() {
 			why += ". Resuming runs what is missing again"
 		}
 		if m.rounds >= failuresInARow {
-			d.pause("repeated-failure", id, "%s has failed in %d separate runs of attempts, last with %s: %s. Resuming alone will hardly help: look at its settings, its inputs and what it depends on",
+			d.pause("repeated-failure", id, "%s has failed in %d separate runs of attempts, last with %s: %s. Resuming again is unlikely to help: look at its settings, its inputs and what it depends on",
 				id, m.rounds, orElse(m.last.Category, "no category"), why)
 		}
 		d.pause("node-failed", id, "%s failed: %s", id, why)
@@ -306,7 +306,7 @@ func (d *decision) pauses() {
 			o.Node, o.Cost.USD, o.Cost.Tokens, o.Reserve.USD, o.Reserve.Tokens)
 	}
 	if left, limited := s.wallLeft(d.now); limited && left <= 0 {
-		d.pause("budget", "", "the run has been active for %s, as long as it may", s.ledger.budget.Wall.D())
+		d.pause("budget", "", "reached the run time limit (%s)", s.ledger.budget.Wall.D())
 	}
 }
 

@@ -147,9 +147,9 @@ func (d *decision) asking() {
 			d.approved(i, m)
 		case m.unresolved && m.verdict == "done":
 			b := &FinishedBody{Node: n.ID, Generation: int(r.gen), Attempt: int(r.attempt), Status: StatusCompleted, Final: true,
-				Message: "done, as a person says; what it returned is not known"}
+				Message: "marked done by a user; outputs unknown"}
 			if len(n.Writes) > 0 {
-				b.Warnings = []string{"a person says that it is done: of " + strings.Join(n.Writes, ", ") + " there is only what it had handed over before it was cut off"}
+				b.Warnings = []string{"marked done by a user: of " + strings.Join(n.Writes, ", ") + " there is only what it had handed over before it was interrupted"}
 			}
 			d.recordOf(i, b)
 		case m.unresolved && m.verdict != "":
@@ -160,7 +160,7 @@ func (d *decision) asking() {
 			d.command(Resolve, i)
 		case m.unresolved:
 			d.command(Resolve, i)
-			d.cmds[len(d.cmds)-1].Body = s.ask(i, AskLost, "attempt %d of %s was cut off: did it take effect?", []any{r.attempt, n.ID},
+			d.cmds[len(d.cmds)-1].Body = s.ask(i, AskLost, "Attempt %d of %s was interrupted. Did it take effect?", []any{r.attempt, n.ID},
 				"rerun", "done", "fail", "abort")
 		default:
 			q := s.ask(i, AskFailed, "%s failed: %s", []any{n.ID, orElse(m.last.Message, m.last.Category)}, "retry", "continue", "skip", "fail", "abort")

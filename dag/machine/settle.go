@@ -119,7 +119,7 @@ func (x *settling) cancelled() {
 
 // usedUp says that a node has had all its time.
 func usedUp(n *dag.Node) string {
-	return fmt.Sprintf("its total of %s was used up", n.Timeout.Total.D())
+	return fmt.Sprintf("exceeded its total timeout (%s)", n.Timeout.Total.D())
 }
 
 func (x *settling) end(class string) {

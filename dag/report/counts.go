@@ -25,7 +25,7 @@ func NewCounts(st *machine.State) Counts {
 		Nodes: st.Graph().Len(), Completed: st.Count(machine.Completed), Failed: st.Count(machine.Failed),
 		Skipped: st.Count(machine.Skipped), Cancelled: st.Count(machine.Cancelled),
 	}
-	c.Open = c.Nodes - endedNodes(st)
+	c.Open = c.Nodes - c.Completed - c.Failed - c.Skipped - c.Cancelled
 	if c.Failed > 0 {
 		for i := range int32(c.Nodes) {
 			if st.StatusAt(i) == machine.Failed && st.NodeAt(i).Soft {
@@ -34,11 +34,6 @@ func NewCounts(st *machine.State) Counts {
 		}
 	}
 	return c
-}
-
-// endedNodes is how many nodes need nothing more.
-func endedNodes(st *machine.State) int {
-	return st.Count(machine.Completed) + st.Count(machine.Failed) + st.Count(machine.Skipped) + st.Count(machine.Cancelled)
 }
 
 // String lists what is not zero, the completed ones always.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -86,14 +87,7 @@ func (d *drawing) heading() string {
 	if b := p.Budget; b.CapUSD > 0 || b.CapTokens > 0 || b.Wall > 0 {
 		parts = append(parts, budgetText(b, 0))
 	}
-	return orText(p.Title, p.Name) + "\n" + strings.Join(append(parts, "plan "+shortDigest(p.Digest())), ", ")
-}
-
-func orText(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
+	return cmp.Or(p.Title, p.Name) + "\n" + strings.Join(append(parts, "plan "+shortDigest(p.Digest())), ", ")
 }
 
 // legend lists the parameters and says what lines, shapes and colours mean, of those that occur. Ids

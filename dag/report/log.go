@@ -2,7 +2,6 @@ package report
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -62,11 +61,7 @@ func (f *LogFilter) write(out io.Writer, e *machine.Event, env *eventlog.Envelop
 		return nil
 	}
 	if f.JSON {
-		line, err := envelopeJSON(env)
-		if err != nil {
-			return err
-		}
-		_, err = out.Write(append(line, '\n'))
+		_, err := fmt.Fprintf(out, "%s\n", env.Line)
 		return err
 	}
 	delete(fields, "node")
@@ -76,13 +71,8 @@ func (f *LogFilter) write(out io.Writer, e *machine.Event, env *eventlog.Envelop
 
 // summary prints the payload's other fields in a fixed order, long ones cut.
 func summary(fields map[string]json.RawMessage) string {
-	names := make([]string, 0, len(fields))
-	for name := range fields {
-		names = append(names, name)
-	}
-	slices.Sort(names)
 	var b strings.Builder
-	for i, name := range names {
+	for i, name := range sortedNames(fields) {
 		if i > 0 {
 			b.WriteByte(' ')
 		}
@@ -93,20 +83,4 @@ func summary(fields map[string]json.RawMessage) string {
 		fmt.Fprintf(&b, "%s=%s", name, v)
 	}
 	return b.String()
-}
-
-// envelopeJSON gives a line of the log its form on disk again: names in canonical order.
-func envelopeJSON(env *eventlog.Envelope) ([]byte, error) {
-	line := map[string]any{
-		"event_id": env.EventID, "run_id": env.RunID, "ts": env.TS, "type": env.Type, "payload": json.RawMessage(env.Payload),
-		"trace_id": env.TraceID, "span_id": env.SpanID, "prev_hash": env.PrevHash, "event_hash": env.EventHash,
-	}
-	if env.ParentSpanID != "" {
-		line["parent_span_id"] = env.ParentSpanID
-	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // the payload is canonical as it stands
-	err := enc.Encode(line)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }

@@ -33,7 +33,7 @@ func (s *Status) next(st *machine.State) (words string, commands []string) {
 	case "budget":
 		return "raise the budget: in the specification, then apply it, or just for this run", []string{strings.TrimSpace("dagrun resume "+s.moreBudget(st)) + at}
 	case "node-failed", "repeated-failure":
-		return "find and mend the cause, then go on; after a change of the specification apply it instead", []string{"dagrun report errors" + at, resume}
+		return "fix the cause, then go on; if you changed the specification, apply it instead", []string{"dagrun report errors" + at, resume}
 	case "escalation":
 		return "go on: every question is answered", []string{resume}
 	case "person":

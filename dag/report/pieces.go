@@ -59,14 +59,14 @@ func (s *Status) cutOff(r *run.Run) {
 	for i := range s.Running {
 		n := &s.Running[i]
 		n.Status, n.Seconds = "cut off", max(0, s.Updated.Sub(n.started).Seconds())
-		kept := "cut off; it left nothing"
+		kept := "interrupted; it left nothing"
 		v, _ := r.State().NodeByID(n.ID)
 		dir := r.NodeDir(n.ID, v.Generation)
 		if list, err := os.ReadDir(dir); err == nil && len(list) > 0 {
 			if rel, err := filepath.Rel(s.Dir, dir); err == nil {
 				dir = rel
 			}
-			kept = "cut off; what it left is in " + dir
+			kept = "interrupted; what it left is in " + dir
 		}
 		s.Pieces.Partial = append(s.Pieces.Partial, Piece{n.ID, kept})
 	}

@@ -156,7 +156,7 @@ func BuildPlan(in PlanInput) *Plan {
 				p.Totals.Removed++
 				n := PlanNode{ID: d.ID, Do: d.Do, Why: d.Why, Leaves: d.Leaves, Effect: d.Effect}
 				if d.Asks {
-					n.Begun = "its last attempt was cut off: this plan is not adopted before it is known whether that took effect"
+					n.Begun = "its last attempt was interrupted: this plan is not adopted before it is known whether that took effect"
 				}
 				p.Nodes = append(p.Nodes, n)
 			}
@@ -241,9 +241,9 @@ func (in *PlanInput) begun(n *dag.Node) string {
 	case v.Status != machine.Running && !v.Unresolved:
 		return ""
 	case n.Effect == "once":
-		return "its last attempt was cut off: you are asked whether it took effect"
+		return "its last attempt was interrupted: you are asked whether it took effect"
 	case n.Effect == "probe":
-		return "its last attempt was cut off: a probe says whether it took effect"
+		return "its last attempt was interrupted: a probe says whether it took effect"
 	}
-	return "its last attempt was cut off"
+	return "its last attempt was interrupted"
 }

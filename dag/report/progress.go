@@ -54,7 +54,8 @@ func (p *Progress) Apply(e *machine.Event, st *machine.State) {
 
 // look reads the numbers that the state keeps anyway.
 func (p *Progress) look(st *machine.State) {
-	p.Total, p.Ended, p.Cost = st.Graph().Len(), endedNodes(st), st.Spent().USD
+	c := NewCounts(st)
+	p.Total, p.Ended, p.Cost = c.Nodes, c.Nodes-c.Open, st.Spent().USD
 }
 
 func (p *Progress) remember(b *machine.FinishedBody, took time.Duration, st *machine.State) {

@@ -242,7 +242,7 @@ func writeSeries(r rows, list []Series) {
 func (s *Status) writeNodes(r rows) {
 	running := "Running"
 	if len(s.Running) > 0 && s.Running[0].Status != "running" {
-		running = "Cut off"
+		running = "Interrupted"
 	}
 	writeList(r, running, s.Running)
 	writeList(r, "Waiting", s.Waiting)

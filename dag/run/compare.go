@@ -169,16 +169,16 @@ func (c *comparison) node(i int32) NodeDiff {
 		d.Do, m.dirty, d.Why, d.Changes = DoChanged, true, start, c.changes(o, i, start)
 		d.recheck = keeps(n, &v, above)
 		d.Maybe = d.recheck
-	case above.dirty && (ended(v.Status) || v.Doubted):
+	case above.dirty && (v.Status.Ended() || v.Doubted):
 		d.Do, d.Why, d.recheck = DoBlocked, []string{cause}, keeps(n, &v, above)
 		d.Maybe = d.recheck || n.Foreach != nil
-	case ended(v.Status):
+	case v.Status.Ended():
 		d.Do = DoReuse
 	default:
 		d.Do, d.Maybe = DoRun, v.Doubted
 	}
 	d.Asks = v.Unresolved
-	d.Again = m.dirty && !d.Asks && (v.Attempt > 0 || ended(v.Status) || v.Doubted || v.Status == machine.Asking)
+	d.Again = m.dirty && !d.Asks && (v.Attempt > 0 || v.Status.Ended() || v.Doubted || v.Status == machine.Asking)
 	m.loud = above.loud || m.dirty && !d.Maybe && (n.Loud() || slices.Contains(d.Why, "needs"))
 	return c.item(o, i, d)
 }
@@ -196,7 +196,7 @@ func (c *comparison) policy(o, n int32) []string {
 // starts names what differs of when a node starts and what it sees then, where that may have let it end otherwise.
 func (c *comparison) starts(o, n int32, v *machine.NodeView) (names []string) {
 	a, b := c.old.Node(o), c.new.Node(n)
-	if !ended(v.Status) && !v.Doubted {
+	if !v.Status.Ended() && !v.Doubted {
 		return nil
 	}
 	if a.Always != b.Always && (a.Always || v.Status != machine.Completed) {
@@ -269,7 +269,7 @@ func (c *comparison) gone() (list []NodeDiff) {
 			continue
 		}
 		v := c.st.NodeAt(o)
-		d := NodeDiff{ID: n.ID, Effect: n.Effect, Do: DoRemoved, Asks: v.Unresolved && !ended(v.Status)}
+		d := NodeDiff{ID: n.ID, Effect: n.Effect, Do: DoRemoved, Asks: v.Unresolved && !v.Status.Ended()}
 		if of, ok := c.old.Origin(o); ok {
 			d.Why = []string{c.old.Node(of).ID}
 		}
@@ -310,10 +310,6 @@ func order(do string) int {
 		return 1
 	}
 	return 0
-}
-
-func ended(s machine.Status) bool {
-	return s == machine.Completed || s == machine.Failed || s == machine.Skipped || s == machine.Cancelled
 }
 
 // Adoption is the fact that the compared plan takes the place of the one in force.
@@ -414,7 +410,7 @@ func (r *Run) Adopt(now time.Time, g *dag.Graph, file func(path string) (io.Read
 	}
 	d = r.Compare(g)
 	if names := d.ids(func(n *NodeDiff) bool { return n.Do == DoRemoved && n.Asks }); len(names) > 0 {
-		return nil, fmt.Errorf("the new plan drops %s, whose last attempt was cut off: whether it took effect would be forgotten; "+
+		return nil, fmt.Errorf("the new plan drops %s, whose last attempt was interrupted: whether it took effect would be forgotten; "+
 			"find that out under the plan that the run has (dagrun resume asks, dagrun respond answers), then apply again", some(names))
 	}
 	digest, _, err := r.clone(g.Plan, file)

@@ -88,7 +88,7 @@ func (r *Run) effects(d *Dropped, rep *Report) {
 	g := r.Graph()
 	for i := range int32(g.Len()) {
 		n := g.Node(i)
-		if n.Effect != "once" && n.Effect != "probe" || ended(r.state.StatusAt(i)) || !d.Unread && !slices.Contains(d.begun, n.ID) {
+		if n.Effect != "once" && n.Effect != "probe" || r.state.StatusAt(i).Ended() || !d.Unread && !slices.Contains(d.begun, n.ID) {
 			continue
 		}
 		d.Effects = append(d.Effects, n.ID)

@@ -204,7 +204,7 @@ func (r *Run) restoreLive(now time.Time, names []string) error {
 func (r *Run) stray(name string) *machine.ArtifactWrittenBody {
 	g := r.state.Graph()
 	for _, i := range g.Writers(name) {
-		if !ended(r.state.NodeAt(i).Status) {
+		if !r.state.NodeAt(i).Status.Ended() {
 			return nil
 		}
 	}

@@ -128,7 +128,7 @@ func (r *Run) paths(left bool) (paths []string) {
 func (r *Run) leftBehind(t tracked) bool {
 	g := r.state.Graph()
 	for _, i := range g.Writers(t.Name) {
-		if !ended(r.state.StatusAt(i)) {
+		if !r.state.StatusAt(i).Ended() {
 			return false
 		}
 	}
