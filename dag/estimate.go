@@ -2,81 +2,171 @@ package dag
 
 import (
 	"math"
+	"slices"
 	"strings"
 )
 
 // A Range is what a node is expected to take.
 type Range struct {
 	USD     [3]USD     // low, expected, high
+	Most    USD        // of one attempt
 	Seconds [3]float64 // low, expected, high; 0 = unknown
 	Tokens  [3]int64   // input and output together
-	Known   bool       // false: it may cost money and nobody can say how much; USD is then the reserve
-	From    string     // free | estimate | tokens | reserve: where the money comes from
+	// Attempts is how many may fail, whatever the failures: high is what all of them take.
+	Attempts int
+	Known    bool   // false: it may cost money and nobody can say how much; USD is then the reserve
+	From     string // free | priced | estimate | reserve: where the money comes from
 }
 
-// EstimateNode returns the range of node i of p: low and expected are one attempt that ends
-// well, high is all attempts that its policy allows. Money is the spec's estimate, else tokens
-// (a quarter of the characters, rounded up) times the price table, else the reserve. sizes gives
-// the bytes of artifacts and accumulators that become part of the prompt where they are known;
-// nil means nothing is. Input files have the size that the plan says.
-func EstimateNode(p *Plan, i int32, sizes func(name string) (int64, bool)) Range {
-	n := &p.Nodes[i]
-	attempts := max(1, n.Retry.Attempts)
-	r := Range{Known: true, From: "free"}
+// An Estimator says what the nodes of a plan are expected to take: low and expected are one attempt that
+// ends well, high is all attempts that the node's policy allows. Money is the tokens of the prompt (a quarter
+// of its characters) and of the answer times the model's price; where no price is known, the specification's
+// estimate, else the reserve.
+type Estimator struct {
+	p       *Plan
+	sizes   func(name string) (int64, bool)
+	texts   map[string][3]int64 // expected characters of artifacts that models write
+	entries map[string]int64    // how many nodes append to an accumulator
+	most    map[plainRetry]int
+}
+
+// A plainRetry is what decides how many attempts a node has that says nothing of single categories.
+type plainRetry struct {
+	attempts int
+	stated   bool
+}
+
+// NewEstimator returns an estimator for a plan. sizes gives the bytes of artifacts and accumulators where
+// they are known; nil means nothing is. Others are taken to be what the nodes that write them
+// are expected to answer. Input files have the size that the plan says.
+func NewEstimator(p *Plan, sizes func(name string) (int64, bool)) *Estimator {
+	e := &Estimator{p: p, sizes: sizes, texts: map[string][3]int64{}, entries: map[string]int64{}, most: map[plainRetry]int{}}
+	if !slices.ContainsFunc(p.Nodes, func(n Node) bool { return n.Call != nil && len(n.Call.Reads) > 0 }) {
+		return e // nobody asks
+	}
+	for i := range p.Nodes {
+		n := &p.Nodes[i]
+		for _, name := range n.Appends {
+			e.entries[name]++
+		}
+		if n.Call == nil {
+			continue
+		}
+		out := outputTokens(n)
+		for _, name := range n.Writes {
+			text := e.texts[name]
+			for k := range text {
+				text[k] = max(text[k], 4*out[k])
+			}
+			e.texts[name] = text
+		}
+	}
+	return e
+}
+
+// Node estimates a node of the plan.
+func (e *Estimator) Node(n *Node) Range {
+	attempts := e.attempts(n)
+	r := Range{Known: true, From: "free", Attempts: attempts}
 	s := n.Estimate.Seconds
 	r.Seconds = [3]float64{s, s, s * float64(attempts)}
 	if t := n.Timeout.Attempt.D().Seconds(); t > 0 {
 		r.Seconds[2] = t * float64(attempts)
 	}
-	in, known := promptTokens(p, n, sizes)
+	in, known := e.prompt(n)
 	out := outputTokens(n)
+	if t := n.Estimate.Tokens; t > 0 {
+		for k := range out {
+			out[k] = max(out[0], t-in[k])
+		}
+	}
 	if n.Paid || n.Call != nil {
-		r.Tokens = [3]int64{in + out[0], in + out[1], (in + out[2]) * int64(attempts)}
+		r.Tokens = [3]int64{in[0] + out[0], in[1] + out[1], (in[2] + out[2]) * int64(attempts)}
 	}
 	if t := n.Estimate.Tokens; t > 0 {
 		r.Tokens = [3]int64{t, t, max(t, n.Reserve.Tokens) * int64(attempts)}
 	}
-	switch price, ok := callPrice(p, n); {
+	switch price, ok := callPrice(e.p, n); {
 	case !n.Paid && n.Estimate.USD == 0:
 		return r
+	case n.Paid && ok:
+		r.From, r.Known = "priced", known
+		for k := range r.USD {
+			r.USD[k] = price.Cost(Usage{Input: in[k], Output: out[k]})
+		}
+		if !known {
+			r.USD[2] = max(r.USD[2], n.Reserve.USD)
+		}
 	case n.Estimate.USD > 0:
 		r.From = "estimate"
-		r.USD = [3]USD{n.Estimate.USD, n.Estimate.USD, n.Estimate.USD * USD(attempts)}
-	case ok:
-		r.From = "tokens"
-		for k := range r.USD {
-			r.USD[k] = price.Cost(in, 0, 0, out[k])
-		}
-		r.USD[2] *= USD(attempts)
-		r.Known = known
+		r.USD = [3]USD{n.Estimate.USD, n.Estimate.USD, max(n.Estimate.USD, n.Reserve.USD)}
 	default:
 		r.From, r.Known = "reserve", n.Reserve.USD > 0
-		r.USD = [3]USD{0, n.Reserve.USD, n.Reserve.USD * USD(attempts)}
+		r.USD = [3]USD{0, n.Reserve.USD, n.Reserve.USD}
 	}
-	r.USD[2] = max(r.USD[2], n.Reserve.USD*USD(attempts))
+	r.Most = r.USD[2]
+	r.USD[2] *= USD(attempts)
 	return r
 }
 
-// promptTokens estimates the prompt; the second result is false when the size of a part is unknown.
-func promptTokens(p *Plan, n *Node, sizes func(name string) (int64, bool)) (int64, bool) {
-	if n.Call == nil {
-		return 0, false
+func (e *Estimator) attempts(n *Node) int {
+	key := plainRetry{n.Retry.Attempts, n.Retry.Stated}
+	if most, ok := e.most[key]; ok && len(n.Retry.On) == 0 {
+		return most
 	}
-	chars, known := n.Call.Chars, true
+	most := e.p.MostAttempts(n)
+	if len(n.Retry.On) == 0 {
+		e.most[key] = most
+	}
+	return most
+}
+
+// entryChars is what a text of an accumulator is taken to have.
+const entryChars = 2000
+
+// prompt estimates the tokens of a prompt: low, expected, high; the second result is false when the size of
+// a part is unknown.
+func (e *Estimator) prompt(n *Node) (tokens [3]int64, known bool) {
+	if n.Call == nil {
+		return tokens, false
+	}
+	known = true
+	fixed, add := n.Call.Chars, [3]int64{}
 	for _, path := range n.Call.Files {
-		if f, ok := p.FileByPath(path); ok {
-			chars += f.Size
+		if f, ok := e.p.FileByPath(path); ok {
+			fixed += f.Size
 		}
 	}
 	for _, name := range n.Call.Reads {
 		size, ok := int64(0), false
-		if sizes != nil {
-			size, ok = sizes(name)
+		if e.sizes != nil {
+			size, ok = e.sizes(name)
 		}
-		chars += size
-		known = known && ok
+		text, written := e.texts[name]
+		switch {
+		case ok:
+			fixed += size
+		case e.entries[name] > 0:
+			most := e.entries[name]
+			for k := range e.p.Accumulators {
+				if a := &e.p.Accumulators[k]; a.Name == name && a.Cap > 0 {
+					most = min(most, int64(a.Cap))
+				}
+			}
+			add[1] += most * entryChars / 2 // a reader sees what stands before it
+			add[2] += most * entryChars
+		case written:
+			for k := range add {
+				add[k] += text[k]
+			}
+		default:
+			known = false
+		}
 	}
-	return Tokens(chars), known
+	for k := range tokens {
+		tokens[k] = Tokens(fixed + add[k])
+	}
+	return tokens, known
 }
 
 // Tokens estimates the tokens of a text: a quarter of its characters, rounded up.
@@ -120,16 +210,41 @@ func PriceOf(p *Plan, model string) (Price, bool) {
 	return Price{}, false
 }
 
-// Cost prices one request by its four disjoint token counts. A missing cache price counts as
+// Usage counts the tokens of requests in four disjoint classes.
+type Usage struct {
+	Input      int64 `json:"input_tokens,omitempty"` // fresh input
+	CacheRead  int64 `json:"cache_read_tokens,omitempty"`
+	CacheWrite int64 `json:"cache_write_tokens,omitempty"`
+	Output     int64 `json:"output_tokens,omitempty"`
+	// CacheWriteHour is how many of CacheWrite are kept for an hour, which costs more than five minutes.
+	CacheWriteHour int64 `json:"cache_write_hour_tokens,omitempty"`
+}
+
+// Total is the number of tokens of all classes.
+func (u Usage) Total() int64 { return u.Input + u.CacheRead + u.CacheWrite + u.Output }
+
+// Plus returns the sum.
+func (u Usage) Plus(v Usage) Usage {
+	return Usage{u.Input + v.Input, u.CacheRead + v.CacheRead, u.CacheWrite + v.CacheWrite, u.Output + v.Output, u.CacheWriteHour + v.CacheWriteHour}
+}
+
+// Minus returns the difference.
+func (u Usage) Minus(v Usage) Usage {
+	return Usage{u.Input - v.Input, u.CacheRead - v.CacheRead, u.CacheWrite - v.CacheWrite, u.Output - v.Output, u.CacheWriteHour - v.CacheWriteHour}
+}
+
+// Cost prices one request. A missing cache price counts as the input price, and that of an hour as twice
 // the input price; above the step its prices hold for the whole request.
-func (p Price) Cost(input, cacheRead, cacheWrite, output int64) USD {
-	if s := p.Step; s != nil && input+cacheRead+cacheWrite > s.Above {
+func (p Price) Cost(t Usage) USD {
+	if s := p.Step; s != nil && t.Input+t.CacheRead+t.CacheWrite > s.Above {
 		p.Input, p.Output = or(s.Input, p.Input), or(s.Output, p.Output)
 		p.CacheRead, p.CacheWrite = or(s.CacheRead, p.CacheRead), or(s.CacheWrite, p.CacheWrite)
+		p.CacheWriteHour = or(s.CacheWriteHour, p.CacheWriteHour)
 	}
+	hour := min(t.CacheWriteHour, t.CacheWrite)
 	// Dollars per million tokens are millionths of a dollar per token.
-	sum := float64(input)*p.Input + float64(cacheRead)*or(p.CacheRead, p.Input) +
-		float64(cacheWrite)*or(p.CacheWrite, p.Input) + float64(output)*p.Output
+	sum := float64(t.Input)*p.Input + float64(t.CacheRead)*or(p.CacheRead, p.Input) + float64(t.CacheWrite-hour)*or(p.CacheWrite, p.Input) +
+		float64(hour)*or(p.CacheWriteHour, 2*p.Input) + float64(t.Output)*p.Output
 	return USD(math.Round(sum))
 }
 

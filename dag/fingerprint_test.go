@@ -145,11 +145,11 @@ func TestPricesGoByTheWholePrompt(t *testing.T) {
 		{200_001, 0, 1000, 415_002},       // the step holds for the whole request
 		{100_000, 150_000, 1000, 230_000}, // cached tokens count; no price of theirs above the step
 	} {
-		if got := p.Cost(c.in, c.cached, 0, c.out); got != c.want {
+		if got := p.Cost(Usage{Input: c.in, CacheRead: c.cached, Output: c.out}); got != c.want {
 			t.Errorf("Cost(%d, %d, %d) = %d, want %d", c.in, c.cached, c.out, got, c.want)
 		}
 	}
-	if got := (Price{Input: 3}).Cost(0, 1_000_000, 1_000_000, 0); got != 6_000_000 {
+	if got := (Price{Input: 3}).Cost(Usage{CacheRead: 1_000_000, CacheWrite: 1_000_000}); got != 6_000_000 {
 		t.Errorf("without cache prices %d, want the input's: 6.00", got)
 	}
 }
@@ -191,13 +191,13 @@ func TestEstimates(t *testing.T) {
 		from    string
 	}{
 		{seconds: [3]float64{4, 4, 12}, known: true, from: "free"},
-		{usd: [3]float64{0.02001, 0.06001, 0.22002}, tokens: [3]int64{1101, 1501, 4002}, known: true, from: "tokens"},
-		{usd: [3]float64{0.011, 0.051, 0.101}, tokens: [3]int64{200, 600, 1100}, known: true, from: "tokens"},
+		{usd: [3]float64{0.02001, 0.06001, 0.22002}, tokens: [3]int64{1101, 1501, 4002}, known: true, from: "priced"},
+		{usd: [3]float64{0.011, 0.051, 0.303}, tokens: [3]int64{200, 600, 3300}, known: true, from: "priced"},
 		{usd: [3]float64{0, 2, 4}, tokens: [3]int64{200, 1000, 4000}, known: true, from: "reserve"},
-		{tokens: [3]int64{200, 1000, 2000}, from: "reserve"},
+		{tokens: [3]int64{200, 1000, 6000}, from: "reserve"},
 		{usd: [3]float64{1, 1, 6}, seconds: [3]float64{10, 10, 120}, tokens: [3]int64{50, 50, 100}, known: true, from: "estimate"},
 	} {
-		got := EstimateNode(p, int32(i), sizes)
+		got := NewEstimator(p, sizes).Node(&p.Nodes[i])
 		if got.Known != want.known || got.From != want.from || got.Seconds != want.seconds || got.Tokens != want.tokens {
 			t.Errorf("node %d: %+v, want %+v", i, got, want)
 		}
@@ -208,7 +208,7 @@ func TestEstimates(t *testing.T) {
 			}
 		}
 	}
-	if EstimateNode(p, 2, nil).Known {
+	if NewEstimator(p, nil).Node(&p.Nodes[2]).Known {
 		t.Error("a prompt of unknown size has a known price")
 	}
 }

@@ -69,6 +69,8 @@ type Budget struct {
 	WarnTok   int64    `json:"warnTokens,omitempty"`
 	CapTokens int64    `json:"capTokens,omitempty"`
 	Wall      Duration `json:"wall,omitzero"` // longest time of activity, pauses not counted
+	// LongestWait is how long a run waits for a service before it pauses instead; 0 = LongestWait.
+	LongestWait Duration `json:"longestWait,omitzero"`
 }
 
 // A Breaker is a named circuit breaker, shared by every node that names it.
@@ -95,19 +97,23 @@ type Price struct {
 	Input      float64 `json:"input"`
 	Output     float64 `json:"output"`
 	CacheRead  float64 `json:"cacheRead,omitempty"`
-	CacheWrite float64 `json:"cacheWrite,omitempty"`
-	Date       string  `json:"date,omitempty"` // when the price was true, yyyy-mm-dd
-	Step       *Step   `json:"step,omitempty"` // other prices for long prompts
+	CacheWrite float64 `json:"cacheWrite,omitempty"` // kept for five minutes
+	// CacheWriteHour is the price of what is kept for an hour; 0 = twice the input price, which is what
+	// Anthropic charges, the only vendor that counts these tokens apart.
+	CacheWriteHour float64 `json:"cacheWriteHour,omitempty"`
+	Date           string  `json:"date,omitempty"` // when the price was true, yyyy-mm-dd
+	Step           *Step   `json:"step,omitempty"` // other prices for long prompts
 }
 
 // A Step replaces a model's prices for a whole request whose prompt, cached tokens included,
 // is longer than Above tokens. Zero prices mean "as below the step".
 type Step struct {
-	Above      int64   `json:"above"`
-	Input      float64 `json:"input,omitempty"`
-	Output     float64 `json:"output,omitempty"`
-	CacheRead  float64 `json:"cacheRead,omitempty"`
-	CacheWrite float64 `json:"cacheWrite,omitempty"`
+	Above          int64   `json:"above"`
+	Input          float64 `json:"input,omitempty"`
+	Output         float64 `json:"output,omitempty"`
+	CacheRead      float64 `json:"cacheRead,omitempty"`
+	CacheWrite     float64 `json:"cacheWrite,omitempty"`
+	CacheWriteHour float64 `json:"cacheWriteHour,omitempty"`
 }
 
 // A Category says what one kind of failure means, by one table in the schema.
@@ -119,6 +125,7 @@ type Category struct {
 	Retry    *RetryChange `json:"retry,omitempty"`    // delays of its own (rate limit: base 60 s, cap 300 s)
 	Breaker  float64      `json:"breaker,omitempty"`  // weight: 1 counts against the breaker, 0 does not
 	Feedback bool         `json:"feedback,omitempty"` // the reason is told to the next attempt
+	Account  bool         `json:"account,omitempty"`  // says something of the account: all nodes that would ask it wait (Node.Account)
 }
 
 // A Node is one piece of work: a kind, its settings, its edges and its policies.
@@ -154,6 +161,7 @@ type Node struct {
 	Foreach  *Foreach `json:"foreach,omitempty"` // run-time expansion only; plan-time foreach is already expanded
 	History  []string `json:"history,omitempty"` // nodes whose records a route may read beside its needs
 	Secrets  []string `json:"secrets,omitempty"` // names only; filled in at the edge
+	Account  string   `json:"account,omitempty"` // who is asked, and as whom: what closes it holds every node that names it
 	Paid     bool     `json:"paid,omitempty"`    // an attempt may cost money
 	Ambient  bool     `json:"ambient,omitempty"` // sees more than it declares: the folder of a command, a service (see Proof)
 	Call     *Call    `json:"call,omitempty"`    // what is known of the model call it makes
@@ -169,6 +177,7 @@ type Node struct {
 // u in [0,1) from a hash of (seed, node, generation, n). Delays, when given, replaces the formula.
 type Retry struct {
 	Attempts int              `json:"attempts,omitempty"` // most attempts that may fail; 1 = no retry
+	Stated   bool             `json:"stated,omitempty"`   // the specification says Attempts: the table of categories allows no more
 	Base     Duration         `json:"base,omitzero"`
 	Factor   float64          `json:"factor,omitempty"`
 	Cap      Duration         `json:"cap,omitzero"`
@@ -234,6 +243,24 @@ func (n *Node) HistoryKey() string {
 		return n.ID
 	}
 	return n.ID + " " + n.Call.Provider + "/" + n.Call.Model
+}
+
+// Similarity is what nodes have in common that take about the same: the kind of work, the model, and what
+// their specification expects of them.
+type Similarity struct {
+	Kind     string   `json:"kind"`
+	Provider string   `json:"provider,omitempty"`
+	Model    string   `json:"model,omitempty"`
+	Estimate Estimate `json:"estimate,omitzero"`
+}
+
+// Similarity returns what nodes similar to n share with it.
+func (n *Node) Similarity() Similarity {
+	s := Similarity{Kind: n.Kind, Estimate: n.Estimate}
+	if n.Call != nil {
+		s.Provider, s.Model = n.Call.Provider, n.Call.Model
+	}
+	return s
 }
 
 // Undo is a node's compensation: what undoes it, on which trigger, how far to rewind.

@@ -54,10 +54,12 @@ type Policy struct {
 	Class, Then, OnFail string
 	Retry               Retry // attempts and delays
 	Own                 bool  // the delays are those of the category, not of the node
+	Account             bool  // the failure says something of the account that was asked
 }
 
 // PolicyFor resolves what follows when a node fails in a category. It is the one place that says what goes before
 // what: what the node says of the category, what the table says of it, what the node says of all failures, the default.
+// Attempts that the node states bound those of the table.
 func (p *Plan) PolicyFor(n *Node, category string) Policy {
 	out := Policy{Class: "transient", Then: "retry", OnFail: n.OnFailFor(category), Retry: n.Retry}
 	if n.Retry.Attempts == 0 { // a plan that was not compiled
@@ -65,9 +67,13 @@ func (p *Plan) PolicyFor(n *Node, category string) Policy {
 	}
 	out.Retry.On = nil
 	if c, ok := p.CategoryByName(category); ok {
-		out.Class, out.Then = c.Class, cmp.Or(c.Then, out.Then)
+		most := out.Retry.Attempts
+		out.Class, out.Then, out.Account = c.Class, cmp.Or(c.Then, out.Then), c.Account
 		out.Retry.Attempts = cmp.Or(c.Attempts, out.Retry.Attempts)
 		out.Retry, out.Own = c.Retry.Over(out.Retry), c.Retry.Delaying()
+		if n.Retry.Stated {
+			out.Retry.Attempts = min(most, out.Retry.Attempts)
+		}
 	}
 	for i := range n.Retry.On {
 		if on := &n.Retry.On[i]; on.Category == category {
@@ -76,6 +82,17 @@ func (p *Plan) PolicyFor(n *Node, category string) Policy {
 		}
 	}
 	return out
+}
+
+// MostAttempts is how many attempts of a node may fail, whatever the categories of the failures.
+func (p *Plan) MostAttempts(n *Node) int {
+	most := p.PolicyFor(n, "").Retry.Attempts
+	for k := range p.Categories {
+		if f := p.PolicyFor(n, p.Categories[k].Name); f.Then == "retry" {
+			most = max(most, f.Retry.Attempts)
+		}
+	}
+	return max(1, most)
 }
 
 // OnFailFor is what follows when the node has failed for good in a category.

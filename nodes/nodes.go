@@ -98,6 +98,7 @@ type Traits struct {
 	Probes  bool              // with these settings a Prober can tell whether an attempt took effect
 	Prompt  *PromptEstimate   // for kinds that call a model: what is known of the size
 	Secrets []string          // names of secrets the settings use
+	Account string            // who is asked, and as whom: what one answer says of it holds for all that would ask it
 	// Categories are the categories of failure that the settings name, each with its path within With.
 	Categories []Named
 	// Refs are further ids of nodes that the settings name (they must be ancestors).

@@ -15,7 +15,7 @@ type limitFlags struct {
 	flags               func(name string) bool // was it given
 	capUSD, warnUSD     float64
 	capTokens, warnToks int64
-	wall                time.Duration
+	wall, wait          time.Duration
 }
 
 func (f *limitFlags) add(c *cobra.Command) {
@@ -24,6 +24,7 @@ func (f *limitFlags) add(c *cobra.Command) {
 	c.Flags().Float64Var(&f.warnUSD, "warn-usd", 0, "new warning threshold of the budget in US dollars")
 	c.Flags().Int64Var(&f.capTokens, "cap-tokens", 0, "new cap of the budget in tokens")
 	c.Flags().Int64Var(&f.warnToks, "warn-tokens", 0, "new warning threshold of the budget in tokens")
+	c.Flags().DurationVar(&f.wait, "longest-wait", 0, "new limit of a wait for a service that the run sits out instead of pausing")
 	c.Flags().DurationVar(&f.wall, "wall", 0, "new limit of the time that the run is active, pauses not counted")
 }
 
@@ -52,7 +53,7 @@ func (f *limitFlags) change(b *dag.Budget) error {
 		flag string
 		v    int64
 		to   *int64
-	}{{"cap-tokens", f.capTokens, &b.CapTokens}, {"warn-tokens", f.warnToks, &b.WarnTok}, {"wall", int64(f.wall), (*int64)(&b.Wall)}} {
+	}{{"cap-tokens", f.capTokens, &b.CapTokens}, {"warn-tokens", f.warnToks, &b.WarnTok}, {"wall", int64(f.wall), (*int64)(&b.Wall)}, {"longest-wait", int64(f.wait), (*int64)(&b.LongestWait)}} {
 		if !f.flags(l.flag) {
 			continue
 		}

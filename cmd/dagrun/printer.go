@@ -90,8 +90,7 @@ func (p *printer) event(e *machine.Event) {
 			took = elapsed(d.Seconds())
 		}
 		if f.Status == machine.StatusCompleted && measured {
-			u := f.Usage
-			p.taken[historyKey(st, f.Node)] = statedir.Sample{Seconds: d.Seconds(), USD: f.CostUSD, Tokens: u.Input + u.CacheRead + u.CacheWrite + u.Output}
+			p.taken[historyKey(st, f.Node)] = statedir.Sample{Seconds: d.Seconds(), USD: f.CostUSD, Tokens: f.Usage.Total()}
 		}
 	}
 	p.progress.Apply(e, st)

@@ -54,7 +54,7 @@ func (b *builder) declare(d *draft, t *nodes.Traits) {
 	}
 	n.Reads, n.Writes, n.Appends = union(n.Reads, t.Reads), union(n.Writes, t.Writes), union(n.Appends, t.Appends)
 	n.Secrets = union(n.Secrets, t.Secrets)
-	n.Paid = t.Paid
+	n.Paid, n.Account = t.Paid, t.Account
 	for _, name := range keys(t.Outputs) {
 		typ := t.Outputs[name]
 		if own := n.Outputs[name]; own != "" && own != typ {

@@ -12,10 +12,11 @@ import (
 // nobody can say what it costs, a run with a cap needs the spec's word.
 func (b *builder) reserve() {
 	unknown := map[string][]*draft{} // model -> nodes
+	e := dag.NewEstimator(b.plan, nil)
 	for i, d := range b.drafts {
 		n := &b.plan.Nodes[i]
 		switch {
-		case d.bad || reserved(b.plan, n):
+		case d.bad || reserved(e, n):
 		case b.plan.Budget.CapUSD > 0:
 			b.fail(d.pos, d.path, "%s: %s", unreserved, b.noPrice(modelOf(n)))
 		default:
@@ -36,14 +37,12 @@ const unreserved = "may cost money, and under a budget needs a reserve: {usd: ..
 
 // reserved sets the reservation of a paid node to what its dearest attempt is estimated at, if it
 // declares none. It is false when nobody can say what that costs.
-func reserved(p *dag.Plan, n *dag.Node) bool {
+func reserved(e *dag.Estimator, n *dag.Node) bool {
 	if !n.Paid || n.Reserve.USD > 0 {
 		return true
 	}
-	one := *p
-	one.Nodes = []dag.Node{*n}
-	r := dag.EstimateNode(&one, 0, nil)
-	n.Reserve.USD = r.USD[2] / dag.USD(max(1, n.Retry.Attempts))
+	r := e.Node(n)
+	n.Reserve.USD = r.Most
 	return r.From != "reserve"
 }
 

@@ -117,7 +117,7 @@ const warnAt = 0.8
 
 func (b *builder) budget(v *tree.Value) {
 	u := &b.plan.Budget
-	b.positive(v, "budget", noTime, "wall")
+	b.positive(v, "budget", noTime, "wall", "longestWait")
 	b.positive(v, "budget", "a cap of 0 allows nothing that costs; want more than 0, or no cap at all", "capUSD")
 	if w := v.Get("warnUSD"); w == nil {
 		u.WarnUSD, _ = dag.Dollars(u.CapUSD.Float() * warnAt)

@@ -96,6 +96,7 @@ func (b *builder) retry(v *tree.Value, path string) dag.Retry {
 	var all dag.RetryChange
 	b.into(v, path, &all)
 	r := all.Over(dag.DefaultRetry)
+	r.Stated = all.Attempts > 0
 	for _, f := range sortedMap(v.Get("on")) {
 		here := tree.Join(path+".on", f.Name)
 		b.checkNames("category", &tree.Value{Kind: tree.String, Str: f.Name, Pos: f.Pos}, here)

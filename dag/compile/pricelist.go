@@ -94,10 +94,12 @@ func readPrice(raw json.RawMessage) (p dag.Price, bad string) {
 	}
 	p.Input, p.Output = rate("input_cost_per_token"), rate("output_cost_per_token")
 	p.CacheRead, p.CacheWrite = rate("cache_read_input_token_cost"), rate("cache_creation_input_token_cost")
+	p.CacheWriteHour = rate("cache_creation_input_token_cost_above_1hr")
 	if k := lowestStep(e); k > 0 {
 		suffix := fmt.Sprintf("_above_%dk_tokens", k)
 		p.Step = &dag.Step{Above: int64(k) * 1000, Input: rate("input_cost_per_token" + suffix), Output: rate("output_cost_per_token" + suffix),
-			CacheRead: rate("cache_read_input_token_cost" + suffix), CacheWrite: rate("cache_creation_input_token_cost" + suffix)}
+			CacheRead: rate("cache_read_input_token_cost" + suffix), CacheWrite: rate("cache_creation_input_token_cost" + suffix),
+			CacheWriteHour: rate("cache_creation_input_token_cost_above_1hr" + suffix)}
 	}
 	return p, bad
 }

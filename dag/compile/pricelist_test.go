@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"dagrun.dev/dag"
 )
 
 func readPrices(t *testing.T, name string) (priceList, [][]string) {
@@ -82,7 +84,7 @@ func TestPriceListStep(t *testing.T) {
 	}
 	n := func(s string) int64 { v, _ := strconv.ParseInt(s, 10, 64); return v }
 	for _, row := range rows {
-		if got := p.Cost(n(row[0]), n(row[1]), 0, n(row[2])).Float(); fmt.Sprint(got) != row[3] {
+		if got := p.Cost(dag.Usage{Input: n(row[0]), CacheRead: n(row[1]), Output: n(row[2])}).Float(); fmt.Sprint(got) != row[3] {
 			t.Errorf("%v: %v", row, got)
 		}
 	}

@@ -23,7 +23,8 @@ func TestClauses(t *testing.T) {
 	seeds(t, func(t *testing.T, seed uint64) {
 		o := options[seed%3]
 		strict := func(s *Sim) {
-			b := &books{plan: s.Graph.Plan, nodes: map[string]*book{}, breakers: map[string]machine.BreakerChangedBody{}, seen: seen}
+			b := &books{plan: s.Graph.Plan, nodes: map[string]*book{}, breakers: map[string]machine.BreakerChangedBody{},
+				least: map[dag.Similarity]dag.USD{}, closed: map[string]time.Time{}, seen: seen}
 			s.Check, s.Resumes = b.check, 8
 		}
 		whole := simulate(t, seed, o, strict)
@@ -51,7 +52,7 @@ func TestClauses(t *testing.T) {
 		return
 	}
 	for _, what := range []string{"start", "retry", "after a wait", "beside an open breaker", "probe", "rejected", "skipped", "lost", "paused: budget",
-		"paused: person", "overrun", "near the cap", "item", "soft failure"} {
+		"paused: person", "overrun", "near the cap", "item", "soft failure", "account closed"} {
 		if seen[what] == 0 {
 			t.Errorf("no run had this: %s", what)
 		}
@@ -84,7 +85,8 @@ type books struct {
 	spent    dag.Amount                            // at worst: what is not known counts with its reservation
 	stopped  bool                                  // paused, or ended
 	fatal    bool                                  // from here on only clean-up
-	overrun  bool                                  // a reservation did not hold, and the run has not paused since
+	least    map[dag.Similarity]dag.USD            // what similar nodes have cost beyond their reservations
+	closed   map[string]time.Time                  // accounts, until when
 	seen     map[string]int
 }
 
@@ -128,7 +130,7 @@ func (b *books) take(s *Sim, e *machine.Event) error {
 	case *machine.FinishedBody:
 		b.finish(s, x)
 	case *machine.RunPausedBody:
-		b.stopped, b.overrun = true, false
+		b.stopped = true
 		b.seen["paused: "+x.Reason]++
 	case *machine.RunResumedBody:
 		if b.stopped { // a person says: try again
@@ -172,14 +174,14 @@ func (b *books) start(s *Sim, e *machine.Event, x *machine.StartedBody) error {
 		return no("the run is stopped")
 	case b.fatal && !node.Always:
 		return no("a failure was fatal")
-	case b.overrun && s.State.Run().Status == machine.RunRunning:
-		return no("a reservation did not hold")
 	case n.running:
 		return no("it runs")
 	case n.ended && n.gen == x.Generation:
 		return no("its end is on record")
 	case e.Time.Before(n.notUntil):
 		return no("it was to wait until %s", n.notUntil)
+	case e.Time.Before(b.closed[node.Account]):
+		return no("its account is closed until %s", b.closed[node.Account])
 	}
 	for _, need := range node.Needs {
 		if m := b.of(need); node.AtLeast == 0 && !node.Always && !m.over {
@@ -204,13 +206,16 @@ func (b *books) start(s *Sim, e *machine.Event, x *machine.StartedBody) error {
 	}
 	worst := b.worst()
 	if budget := b.plan.Budget; node.Reserve != (dag.Amount{}) {
-		if budget.CapUSD > 0 && worst.USD+node.Reserve.USD > budget.CapUSD {
-			return no("%s USD may be spent by then, %s more make more than %s", worst.USD, node.Reserve.USD, budget.CapUSD)
+		if want := max(node.Reserve.USD, b.least[node.Similarity()]); node.Reserve.USD > 0 && x.Reserve.USD != want {
+			return no("it reserves %s USD, not %s", x.Reserve.USD, want)
 		}
-		if budget.CapTokens > 0 && worst.Tokens+node.Reserve.Tokens > budget.CapTokens {
-			return no("%d tokens may be used by then, %d more make more than %d", worst.Tokens, node.Reserve.Tokens, budget.CapTokens)
+		if budget.CapUSD > 0 && worst.USD+x.Reserve.USD > budget.CapUSD {
+			return no("%s USD may be spent by then, %s more make more than %s", worst.USD, x.Reserve.USD, budget.CapUSD)
 		}
-		if budget.CapUSD > 0 && (worst.USD+node.Reserve.USD)*10 > budget.CapUSD*9 {
+		if budget.CapTokens > 0 && worst.Tokens+x.Reserve.Tokens > budget.CapTokens {
+			return no("%d tokens may be used by then, %d more make more than %d", worst.Tokens, x.Reserve.Tokens, budget.CapTokens)
+		}
+		if budget.CapUSD > 0 && (worst.USD+x.Reserve.USD)*10 > budget.CapUSD*9 {
 			b.seen["near the cap"]++
 		}
 	}
@@ -288,12 +293,18 @@ func (b *books) finish(s *Sim, x *machine.FinishedBody) {
 	}
 	if n.running && x.Status != machine.StatusLost && cost.USD > n.reserve.USD {
 		b.seen["overrun"]++
-		b.overrun = b.overrun || b.plan.Budget.CapUSD > 0 && n.reserve.USD > 0
+		if l := b.least[s.node(x.Node).Similarity()]; b.plan.Budget.CapUSD > 0 && n.reserve.USD > 0 {
+			b.least[s.node(x.Node).Similarity()] = max(l, cost.USD)
+		}
 	}
 	b.spent.USD += cost.USD
 	b.spent.Tokens += cost.Tokens
 	n.running, n.ended, n.gen, n.status = false, x.Final, x.Generation, x.Status
 	n.over = n.over || x.Final
+	if a := s.node(x.Node).Account; a != "" && x.WaitUntil.After(b.closed[a]) {
+		b.closed[a] = x.WaitUntil
+		b.seen["account closed"]++
+	}
 	b.fatal = b.fatal || x.Final && x.Class == "fatal"
 	n.notUntil = time.Time{}
 	for _, t := range []time.Time{x.RetryAt, x.WaitUntil} {

@@ -59,6 +59,7 @@ var edits = map[string]struct {
 	"Priority": {func(n *dag.Node) { n.Priority = 3 }, kept},
 	"Estimate": {func(n *dag.Node) { n.Estimate.Seconds = 3 }, kept},
 	"Paid":     {func(n *dag.Node) { n.Paid = true }, kept},                // follows from Kind and With
+	"Account":  {func(n *dag.Node) { n.Account = "other" }, kept},          // follows from With
 	"Ambient":  {func(n *dag.Node) { n.Ambient = true }, seen},             // what it saw was not recorded
 	"Call":     {func(n *dag.Node) { n.Call = &dag.Call{Chars: 1} }, kept}, // follows from With
 	"Group":    {func(n *dag.Node) { n.Group = "g" }, kept},

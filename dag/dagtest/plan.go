@@ -18,7 +18,7 @@ import (
 type Options struct {
 	Nodes    int  // how many, at most; default 16
 	Budget   bool // a cap that some plans reach, reservations
-	Breakers bool // breakers with all actions
+	Breakers bool // breakers with all actions, accounts
 	Fatal    bool // failures that end the run
 	Deadline bool // total deadlines
 }
@@ -62,10 +62,10 @@ func orDefault(n, d int) int {
 // Categories is a table with one category of every kind.
 func Categories() []dag.Category {
 	return []dag.Category{
-		{Name: "auth", Class: "hard", Then: "stop"},
+		{Name: "auth", Class: "hard", Then: "stop", Account: true},
 		{Name: "config", Class: "hard", Then: "fail"},
 		{Name: "fatal", Class: "fatal", Then: "fail"},
-		{Name: "quota", Class: "transient", Then: "wait"},
+		{Name: "quota", Class: "transient", Then: "wait", Account: true},
 		{Name: "rate_limited", Class: "transient", Then: "retry", Attempts: 5, Retry: &dag.RetryChange{Base: new(dag.Duration(time.Minute)), Factor: new(2.0), Cap: new(dag.Duration(5 * time.Minute))}, Breaker: 1},
 		{Name: "soft", Class: "soft", Then: "retry"},
 		{Name: "transient", Class: "transient", Then: "retry", Breaker: 1},
@@ -100,6 +100,9 @@ func (g generator) node(i int, before []dag.Node) dag.Node {
 	}
 	if g.o.Breakers && g.IntN(2) == 0 {
 		n.Breaker = g.one("wait", "skip", "continue", "escalate")
+	}
+	if g.o.Breakers {
+		n.Account = g.one("", "x", "y")
 	}
 	if g.o.Deadline && g.IntN(4) == 0 {
 		n.Timeout.Total = dag.Duration(time.Duration(5+g.IntN(60)) * time.Second)

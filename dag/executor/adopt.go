@@ -102,6 +102,9 @@ func (h *host) rescue(a *attempt) (fin *machine.FinishedBody) {
 	body, _ := h.body(a, res)
 	body.CostUSD, body.CostKind = h.cost(a, res, err)
 	o := h.failed(a, a.ctx, err, res, body)
+	if o.Category == machine.CategoryLost { // what it used is known, how it ended is not
+		o.Status = machine.StatusLost
+	}
 	o.Message = h.line(o.Message)
 	o.Diagnostics = h.diagnostics(o.Diagnostics)
 	return h.end(a, o)

@@ -223,12 +223,25 @@ func (h *host) failed(a *attempt, ctx context.Context, err error, res *nodes.Res
 
 // last reports whether no attempt would follow an outcome.
 func (h *host) last(a *attempt, o machine.Outcome) (final bool) {
-	_ = h.onLoop(func() { // false when the host has stopped: then nothing is published
-		e := h.state().Settle(a.node.ID, o, h.clock.now())
-		fin, ok := e.Body.(*machine.FinishedBody)
-		final = ok && fin.Final
-	})
+	_ = h.onLoop(func() { final = h.settled(a, o).Final }) // false when the host has stopped: then nothing is published
 	return final
+}
+
+// again reports whether a failure of a category now would be followed by another attempt without a user.
+func (h *host) again(a *attempt, category string) (follows bool) {
+	if context.Cause(a.ctx) != nil {
+		return false // it is being stopped
+	}
+	_ = h.onLoop(func() {
+		end := h.settled(a, failure(category, ""))
+		follows = !end.Final && !end.Stop
+	})
+	return follows
+}
+
+// settled is the end that an outcome would be recorded as now.
+func (h *host) settled(a *attempt, o machine.Outcome) *machine.FinishedBody {
+	return h.state().Settle(a.node.ID, o, h.clock.now()).Body.(*machine.FinishedBody)
 }
 
 // classify turns an error of a kind into an outcome.

@@ -51,6 +51,8 @@ func (*caller) Rescue(_ context.Context, t *nodes.Task) (*nodes.Result, error) {
 		return &nodes.Result{CostUSD: &usd}, nil
 	case "refused":
 		return &nodes.Result{CostUSD: &usd}, nodes.Fail("refused", "it said no")
+	case "head": // M6: the stream's head had told what the prompt used
+		return &nodes.Result{Usage: nodes.Usage{Input: 1000, Output: 10}, Model: "m"}, nodes.Fail("lost", "the answer was cut after 40 characters")
 	case "panic":
 		panic("what was left is damaged")
 	}
@@ -67,12 +69,13 @@ func TestRescue(t *testing.T) {
 	}{
 		{"whole", machine.StatusCompleted, machine.CostReported, 500_000},
 		{"refused", machine.StatusFailed, machine.CostReported, 500_000},
+		{"head", machine.StatusLost, machine.CostAssumed, 3150},
 		{"half", machine.StatusLost, machine.CostAssumed, 2_000_000},
 		{"panic", machine.StatusLost, machine.CostAssumed, 2_000_000},
 	} {
 		t.Run(tt.answer, func(t *testing.T) {
 			with, _ := json.Marshal(map[string]string{"answer": tt.answer})
-			s := newStage(t, &dag.Plan{Nodes: []dag.Node{{ID: "a", Kind: "caller", Paid: true, Effect: "idempotent", With: with, Reserve: dag.Amount{USD: 2_000_000}}}})
+			s := newStage(t, &dag.Plan{Prices: []dag.Price{{Model: "m", Input: 3, Output: 15}}, Nodes: []dag.Node{{ID: "a", Kind: "caller", Paid: true, Effect: "idempotent", With: with, Reserve: dag.Amount{USD: 2_000_000}}}})
 			c := &caller{asked: make(chan string, 1)}
 			s.kinds = []nodes.Kind{c}
 			interrupt := make(chan time.Time)

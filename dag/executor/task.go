@@ -22,9 +22,14 @@ func (h *host) task(a *attempt) (*nodes.Task, error) {
 	if a.undo { // it makes what its own settings name, not what the node makes
 		writes, outputs = h.traits(a).Writes, nil
 	}
+	again := func(category string) bool { return h.again(a, category) }
+	if a.undo || a.probe {
+		again = nil
+	}
 	return &nodes.Task{
 		Node: n.ID, Generation: a.generation, Attempt: a.number, Failures: a.allFailures, FailedWith: a.failedWith,
-		Kind: a.kind, With: a.with, Labels: n.Labels, Seed: a.seed, Effect: n.Effect,
+		Again: again,
+		Kind:  a.kind, With: a.with, Labels: n.Labels, Seed: a.seed, Effect: n.Effect,
 		Reads: n.Reads, Writes: writes, Outputs: outputs,
 		Timeout: a.timeout(), Silence: n.Timeout.Silence.D(), Grace: a.grace(),
 		Reserve: a.reserve.USD.Float(), Feedback: a.feedback,
@@ -111,7 +116,7 @@ func (h *host) keep(a *attempt, name string) (io.WriteCloser, error) {
 // what the node declares.
 func (h *host) body(a *attempt, res *nodes.Result) (machine.FinishedBody, error) {
 	b := machine.FinishedBody{
-		Usage: machine.Usage{Input: res.Usage.Input, CacheRead: res.Usage.CacheRead, CacheWrite: res.Usage.CacheWrite, Output: res.Usage.Output},
+		Usage: machine.Usage(res.Usage),
 	}
 	if !a.strange.Load() {
 		b.Fingerprint = a.fingerprint
@@ -181,27 +186,40 @@ func hasType(raw json.RawMessage, want string) bool {
 }
 
 // cost says what an attempt cost and how that is known: as the kind reports, else by the price
-// table, else the reservation stands. What never started costs nothing.
+// table, else the reservation stands. What never started, and what a service refused, costs nothing. Of an
+// attempt that is lost the usage is what is known of it: there may have been more.
 func (h *host) cost(a *attempt, res *nodes.Result, err error) (dag.USD, string) {
+	var e *nodes.Error
+	failed := errors.As(err, &e)
 	if res.CostUSD != nil {
-		if usd, bad := dag.Dollars(*res.CostUSD); bad == nil && usd >= 0 {
+		usd, bad := dag.Dollars(*res.CostUSD)
+		switch {
+		case bad == nil && usd == 0 && err != nil && res.Usage == (nodes.Usage{}):
+			return 0, costFree
+		case bad == nil && usd >= 0:
 			return usd, machine.CostReported
 		}
 	}
 	if res.Usage != (nodes.Usage{}) {
-		if usd, ok := h.priced(a, res); ok {
+		usd, ok := h.priced(a, res)
+		switch {
+		case ok && failed && e.Category == machine.CategoryLost:
+			return usd, machine.CostAssumed
+		case ok:
 			return usd, "priced"
 		}
 	}
-	var e *nodes.Error
 	switch {
 	case a.reserve == (dag.Amount{}):
 		return 0, ""
-	case errors.As(err, &e) && (e.Category == "config" || e.Category == "spawn_failed"):
-		return 0, "free"
+	case failed && (e.Category == "config" || e.Category == "spawn_failed"):
+		return 0, costFree
 	}
 	return a.reserve.USD, machine.CostAssumed
 }
+
+// costFree marks an attempt that is known to have cost nothing.
+const costFree = "free"
 
 // priced applies the plan's price table to the model that answered, else to the one that the
 // node's settings name.
@@ -214,8 +232,7 @@ func (h *host) priced(a *attempt, res *nodes.Result) (dag.USD, bool) {
 	if !ok && res.Model != "" { // a name that only the provider uses
 		p, ok = dag.PriceOf(a.plan, h.model(a))
 	}
-	u := res.Usage
-	return p.Cost(u.Input, u.CacheRead, u.CacheWrite, u.Output), ok
+	return p.Cost(dag.Usage(res.Usage)), ok
 }
 
 // model is the model that an attempt's settings name; empty when they name none.

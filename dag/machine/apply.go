@@ -135,11 +135,20 @@ func (s *State) onStarted(e *Event, b *StartedBody) error {
 	return nil
 }
 
-// take occupies a place in the node's pool, and makes its attempt a probe where the breaker is
+// take occupies a place in the node's pool, and makes its attempt a probe where a breaker is
 // not closed.
 func (s *State) take(i int32) {
-	if c := s.classes[s.class[i]].breaker; c >= 0 && s.breakers[c].state != breakerClosed {
-		s.recs[i].m().probe = s.breakers[c].epoch + 1
+	for g, k := range s.classes[s.class[i]].gates {
+		if k < 0 {
+			continue
+		}
+		b := &s.breakers[k]
+		if b.state != breakerClosed {
+			s.recs[i].m().probe[g] = b.epoch + 1
+		}
+		if b.opened != 0 {
+			b.started = s.recs[i].started
+		}
 	}
 	s.regain(i)
 }
@@ -151,7 +160,7 @@ func (s *State) regain(i int32) { s.occupy(i, 1) }
 func (s *State) release(i int32) {
 	s.occupy(i, -1)
 	if m := s.recs[i].more; m != nil {
-		m.probe = 0
+		m.probe = [2]int32{}
 	}
 }
 
@@ -160,8 +169,10 @@ func (s *State) occupy(i, by int32) {
 	if c.pool >= 0 {
 		s.pools[c.pool].used += by
 	}
-	if m := s.recs[i].more; c.breaker >= 0 && m != nil && m.probe == s.breakers[c.breaker].epoch+1 {
-		s.breakers[c.breaker].probing += by
+	for g, k := range c.gates {
+		if m := s.recs[i].more; k >= 0 && m != nil && m.probe[g] == s.breakers[k].epoch+1 {
+			s.breakers[k].probing += by
+		}
 	}
 }
 

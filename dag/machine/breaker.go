@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"dagrun.dev/dag"
@@ -24,11 +25,19 @@ type breaker struct {
 	epoch    int32 // transitions so far; probes belong to one
 	openings int32
 	hold     int64  // until when a quota holds every node of it
+	opened   int64  // of an account: when it answered again
+	started  int64  // of an account: the last start since
 	question string // of the present opening
 	answer   string // to it
 
 	probing int32 // derived: probes in flight
 }
+
+// The gates of a class: the breaker that its nodes name, and the breaker of their account.
+const (
+	breakerGate = iota
+	accountGate
+)
 
 type breakerState uint8
 
@@ -103,6 +112,11 @@ func (b *breaker) room(spec *dag.Breaker, now int64) int32 {
 	switch {
 	case b.isOpen(now) || now < b.hold:
 		return 0
+	case b.state == breakerClosed && now < b.opened+spreadFor.Milliseconds():
+		if now < b.nextStart(now) {
+			return 0
+		}
+		return 1
 	case b.state == breakerClosed:
 		return 1 << 30
 	}
@@ -151,11 +165,15 @@ type BreakerView struct {
 	Hold     time.Time // until when a quota holds its nodes
 }
 
-// Breakers returns all breakers: those of the plan by name, then those of earlier plans.
+// Breakers returns all breakers: those of the plan by name, then those of earlier plans and of accounts that
+// have refused.
 func (s *State) Breakers() []BreakerView {
 	list := make([]BreakerView, 0, len(s.breakers))
 	for k := range s.breakers {
 		b := &s.breakers[k]
+		if b.changed == 0 && strings.HasPrefix(b.name, accountPrefix) {
+			continue
+		}
 		list = append(list, BreakerView{
 			BreakerChangedBody{Breaker: b.name, State: breakerNames[b.state], Until: at(b.until), Counts: b.counts, Cause: b.cause},
 			at(b.changed), int(b.openings), int(b.probing), at(b.hold)})

@@ -301,10 +301,6 @@ func (d *decision) pauses() {
 		id, m := s.graph.Node(list[0]).ID, s.recs[list[0]].m()
 		d.pause("person", id, "%s: %s", id, orElse(m.last.Message, m.last.Category))
 	}
-	if o := s.ledger.overrun; o != nil {
-		d.pause("budget", o.Node, "%s cost $%s and %d tokens, more than the $%s and %d tokens it reserved",
-			o.Node, o.Cost.USD, o.Cost.Tokens, o.Reserve.USD, o.Reserve.Tokens)
-	}
 	if left, limited := s.wallLeft(d.now); limited && left <= 0 {
 		d.pause("budget", "", "reached the run time limit (%s)", s.ledger.budget.Wall.D())
 	}
@@ -319,7 +315,9 @@ func (d *decision) finish() {
 	switch {
 	case s.open == 0:
 		d.record(s.ended(false, ""))
-	case d.wake != 0 || d.free <= 0:
+	case d.wake != 0:
+		d.park()
+	case d.free <= 0:
 	case len(s.openQ) > 0:
 		q := &s.questions[s.openQ[0]].body
 		d.pause("escalation", q.Node, "waits for an answer to %s: %s", q.ID, q.Message)

@@ -162,12 +162,7 @@ type Note struct {
 }
 
 // Usage counts tokens in four disjoint classes.
-type Usage struct {
-	Input      int64 `json:"input_tokens,omitempty"` // fresh input
-	CacheRead  int64 `json:"cache_read_tokens,omitempty"`
-	CacheWrite int64 `json:"cache_write_tokens,omitempty"`
-	Output     int64 `json:"output_tokens,omitempty"`
-}
+type Usage = dag.Usage
 
 // LLMCallStartedBody is the binding payload of document 001 plus the node that called.
 type LLMCallStartedBody struct {

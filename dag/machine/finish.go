@@ -20,6 +20,7 @@ func (s *State) onFinished(e *Event, b *FinishedBody) error {
 	r := &s.recs[i]
 	s.book(i, b)
 	if r.phase == running {
+		s.onAccount(e, i, b)
 		s.release(i)
 		r.phase, r.finished = idle, ms(e.Time)
 	} else if b.Attempt == 0 {
@@ -147,8 +148,9 @@ func (s *State) failed(e *Event, i int32, b *FinishedBody) {
 		m.waits++
 		m.before++
 		m.retryAt, m.hold = ms(b.WaitUntil), true
-		if c := s.classes[s.class[i]].breaker; c >= 0 { // the others would be told the same
-			s.breakers[c].hold = max(s.breakers[c].hold, m.retryAt)
+		if g := s.classes[s.class[i]].gates; g[breakerGate] >= 0 && g[accountGate] < 0 { // the others would be told the same
+			k := &s.breakers[g[breakerGate]]
+			k.hold = max(k.hold, m.retryAt)
 		}
 	default:
 		m.waits = 0

@@ -18,15 +18,56 @@ type ledger struct {
 	assumed  dag.USD // part of spent that nobody has confirmed
 	reserved dag.Amount
 	warned   dag.Amount // USD: 1 = warned of dollars; Tokens: 1 = warned of tokens
-	overrun  *overrun   // a reservation did not hold, and the run has not paused for it yet
+	grown    []grown    // reservations that did not hold
 	labels   []LabelCost
 	labelAt  map[string]int
 }
 
-type overrun struct {
-	Node    string     `json:"node"`
-	Cost    dag.Amount `json:"cost"`
-	Reserve dag.Amount `json:"reserve"`
+// A grown reservation is the most that an attempt of similar nodes has cost beyond what it reserved: the
+// next ones reserve that.
+type grown struct {
+	Of      dag.Similarity `json:"of"`
+	Reserve dag.Amount     `json:"reserve"`
+}
+
+// overrun is what a cost is where it passed its reservation, under a cap; else zero.
+func (l *ledger) overrun(reserved, cost dag.Amount) (over dag.Amount) {
+	if reserved.USD > 0 && l.budget.CapUSD > 0 && cost.USD > reserved.USD {
+		over.USD = cost.USD
+	}
+	if reserved.Tokens > 0 && l.budget.CapTokens > 0 && cost.Tokens > reserved.Tokens {
+		over.Tokens = cost.Tokens
+	}
+	return over
+}
+
+func (l *ledger) grow(of dag.Similarity, over dag.Amount) {
+	k := slices.IndexFunc(l.grown, func(g grown) bool { return g.Of == of })
+	if k < 0 {
+		k = len(l.grown)
+		l.grown = append(l.grown, grown{Of: of})
+	}
+	r := &l.grown[k].Reserve
+	r.USD, r.Tokens = max(r.USD, over.USD), max(r.Tokens, over.Tokens)
+}
+
+// reserveOf is what the next attempt of a node reserves: what its plan says, or what one of similar nodes
+// has cost if that was more.
+func (s *State) reserveOf(n *dag.Node) dag.Amount {
+	r := n.Reserve
+	if len(s.ledger.grown) == 0 || r == (dag.Amount{}) {
+		return r
+	}
+	of := n.Similarity()
+	for _, g := range s.ledger.grown {
+		if g.Of == of && r.USD > 0 {
+			r.USD = max(r.USD, g.Reserve.USD)
+		}
+		if g.Of == of && r.Tokens > 0 {
+			r.Tokens = max(r.Tokens, g.Reserve.Tokens)
+		}
+	}
+	return r
 }
 
 // A LabelCost is what the nodes of one label and value have cost.
@@ -36,12 +77,6 @@ type LabelCost struct {
 	CostUSD  dag.USD `json:"cost_usd,omitzero"`
 	Tokens   int64   `json:"tokens,omitempty"`
 	Attempts int     `json:"attempts,omitempty"` // that cost anything
-}
-
-func (u Usage) total() int64 { return u.Input + u.CacheRead + u.CacheWrite + u.Output }
-
-func (u Usage) plus(v Usage) Usage {
-	return Usage{u.Input + v.Input, u.CacheRead + v.CacheRead, u.CacheWrite + v.CacheWrite, u.Output + v.Output}
 }
 
 func (l *ledger) limit(b dag.Budget) {
@@ -86,7 +121,7 @@ func (l *ledger) fits(a, chosen dag.Amount) bool {
 func (s *State) book(i int32, b *FinishedBody) {
 	r, l := &s.recs[i], &s.ledger
 	var reserved, wrong dag.Amount // wrong: assumed before, now known better
-	cost := dag.Amount{USD: b.CostUSD, Tokens: b.Usage.total()}
+	cost := dag.Amount{USD: b.CostUSD, Tokens: b.Usage.Total()}
 	if m := r.more; m != nil {
 		if r.phase == running {
 			reserved = m.reserved
@@ -112,13 +147,12 @@ func (s *State) book(i int32, b *FinishedBody) {
 	l.assumed -= wrong.USD
 	l.spent.USD += cost.USD - wrong.USD
 	l.spent.Tokens += cost.Tokens - wrong.Tokens
-	l.usage = l.usage.plus(b.Usage)
+	l.usage = l.usage.Plus(b.Usage)
 	m.cost += cost.USD - wrong.USD
-	m.usage = m.usage.plus(b.Usage)
+	m.usage = m.usage.Plus(b.Usage)
 	s.bookLabels(i, cost, wrong)
-	if reserved.USD > 0 && l.budget.CapUSD > 0 && cost.USD > reserved.USD ||
-		reserved.Tokens > 0 && l.budget.CapTokens > 0 && cost.Tokens > reserved.Tokens {
-		l.overrun = &overrun{b.Node, cost, reserved}
+	if over := l.overrun(reserved, cost); over != (dag.Amount{}) {
+		l.grow(s.graph.Node(i).Similarity(), over)
 	}
 }
 

@@ -71,7 +71,7 @@ type more struct {
 	assumed    dag.Amount    // booked for a lost attempt until something better is known
 	cost       dag.USD       // all attempts and generations
 	usage      Usage
-	probe      int32 // epoch+1 of its breaker when the running attempt is a probe
+	probe      [2]int32 // epoch+1 of its breaker, of its account, when the running attempt is a probe
 }
 
 type catCount struct {

@@ -50,7 +50,7 @@ func (s *State) restore(v *snapshot, g *dag.Graph) error {
 
 func (s *State) restoreLedger(v *ledgerSnap) {
 	l := &s.ledger
-	l.budget, l.spent, l.usage, l.assumed, l.overrun, l.labels = v.Budget, v.Spent, v.Usage, v.Assumed, v.Overrun, v.Labels
+	l.budget, l.spent, l.usage, l.assumed, l.grown, l.labels = v.Budget, v.Spent, v.Usage, v.Assumed, v.Grown, v.Labels
 	if v.WarnUSD {
 		l.warned.USD = 1
 	}
@@ -152,12 +152,12 @@ func (v *nodeSnap) fill(r *rec, created int64) error {
 func (b *breaker) snap() breakerSnap {
 	return breakerSnap{
 		BreakerChangedBody{Breaker: b.name, State: breakerNames[b.state], Until: at(b.until), Counts: b.counts, Cause: b.cause},
-		at(b.changed), b.epoch, b.openings, at(b.hold), b.question, b.answer}
+		at(b.changed), b.epoch, b.openings, at(b.hold), at(b.opened), at(b.started), b.question, b.answer}
 }
 
 func (v *breakerSnap) breaker() breaker {
 	b := breaker{name: v.Change.Breaker, until: ms(v.Change.Until), counts: v.Change.Counts, cause: v.Change.Cause,
-		changed: ms(v.Changed), epoch: v.Epoch, openings: v.Openings, hold: ms(v.Hold), question: v.Question, answer: v.Answer}
+		changed: ms(v.Changed), epoch: v.Epoch, openings: v.Openings, hold: ms(v.Hold), opened: ms(v.Opened), started: ms(v.Started), question: v.Question, answer: v.Answer}
 	for k, name := range breakerNames {
 		if name == v.Change.State {
 			b.state = breakerState(k)

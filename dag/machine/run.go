@@ -38,7 +38,6 @@ func (s *State) onPaused(e *Event, b *RunPausedBody) error {
 		return nil
 	}
 	s.run.status, s.run.pause = RunPause, *b // what runs may end yet, and is active until then
-	s.ledger.overrun = nil
 	return nil
 }
 

@@ -201,6 +201,9 @@ func (x *script) decide(act bool, rest string) {
 		if c.Node != "" && (c.Op != Record) {
 			line += fmt.Sprintf(" %s %d.%d", c.Node, c.Generation, c.Attempt)
 		}
+		if n, ok := x.s.NodeByID(c.Node); ok && c.Op == Start && c.Reserve != n.Node.Reserve {
+			line += fmt.Sprintf(" reserving %s USD, %d tokens", c.Reserve.USD, c.Reserve.Tokens)
+		}
 		if c.Body != nil {
 			raw, err := AppendPayload(nil, c.Body)
 			if err != nil {
@@ -272,6 +275,9 @@ func (x *script) end(words []string) {
 	}
 	if !b.WaitUntil.IsZero() {
 		line += " wait " + x.since(b.WaitUntil)
+	}
+	for _, w := range b.Warnings {
+		line += "; warning: " + w
 	}
 	x.printf("%s", line)
 	x.apply(b, nil)

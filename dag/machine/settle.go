@@ -3,6 +3,7 @@ package machine
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,10 +17,10 @@ const (
 	lostMost = 3
 	// waitsMost is how often in a row a node may be told to wait before a person is asked.
 	waitsMost = 20
-	// longestRetryAfter is the longest Retry-After that is believed.
-	longestRetryAfter = 24 * time.Hour
-	// longestWait is the longest wait for an absolute instant, e.g. the reset of a weekly quota.
-	longestWait = 8 * 24 * time.Hour
+	// longestDelay bounds a backoff, whatever its formula gives.
+	longestDelay = 8 * 24 * time.Hour
+	// farthest is how far ahead an instant is kept as it was named.
+	farthest = 10 * 365 * 24 * time.Hour
 	// shortestRetry is waited where the remote asks for less.
 	shortestRetry = 500 * time.Millisecond
 	// shortestWait is waited where the instant named lies in the past.
@@ -35,11 +36,12 @@ var defaultWait = dag.Retry{Base: dag.Duration(time.Minute), Factor: 2, Cap: dag
 // the plan's category table and the node's policies, retry_at with jitter drawn from a hash of
 // seed, node, generation and failure number, wait_until as the outcome says. It changes nothing.
 //
-// A failure leads to one of four things: another attempt after a backoff, or after what the remote
+// A failure leads to one of five things: another attempt after a backoff, or after what the remote
 // asked for if that is within the policy's cap (uses an attempt), a wait for an
-// instant (uses none; also for a Retry-After above the cap), a stop for a person, or the end of the
-// node. The failures of a category are counted against that category's limit, all failures
-// against the largest limit among the categories seen.
+// instant (uses none; also for a Retry-After above the cap), a wait for an account that others wait for
+// already (rejected: the attempt counts for nothing), a stop for a person, or the end of the node. The failures
+// of a category are counted against that category's limit, all failures against the largest limit among the
+// categories seen.
 func (s *State) Settle(node string, o Outcome, now time.Time) Event {
 	i, ok := s.graph.Index(node)
 	if !ok {
@@ -54,6 +56,7 @@ func (s *State) Settle(node string, o Outcome, now time.Time) Event {
 	b.Category, b.Message, b.Diagnostics = o.Category, oneLine(o.Message), clip(o.Diagnostics, diagnosticsMost)
 	x := settling{s: s, i: i, r: r, n: s.graph.Node(i), o: &o, b: &b, now: now}
 	x.cost()
+	x.overrun()
 	switch o.Status {
 	case StatusCompleted, StatusSkipped:
 		b.Final = true
@@ -89,6 +92,23 @@ func (x *settling) cost() {
 		x.b.CostKind = CostReported
 	case reserved.USD > 0 || reserved.Tokens > 0 && x.b.Usage == Usage{}:
 		x.b.CostKind, x.b.CostUSD = CostAssumed, reserved.USD
+	}
+}
+
+// overrun warns of a cost that passed its reservation.
+func (x *settling) overrun() {
+	if x.r.phase != running || x.r.more == nil {
+		return
+	}
+	reserved, warn := x.r.more.reserved, func(format string, args ...any) {
+		x.b.Warnings = append(slices.Clip(x.b.Warnings), fmt.Sprintf(format+" it reserved; nodes similar to it reserve as much from now on", args...))
+	}
+	over := x.s.ledger.overrun(reserved, dag.Amount{USD: x.b.CostUSD, Tokens: x.b.Usage.Total()})
+	if over.USD > 0 {
+		warn("cost $%s, more than the $%s that", over.USD, reserved.USD)
+	}
+	if over.Tokens > 0 {
+		warn("used %d tokens, more than the %d that", over.Tokens, reserved.Tokens)
 	}
 }
 
@@ -141,9 +161,7 @@ func (x *settling) failed() {
 		x.b.Stop = true
 	case !x.o.WaitUntil.IsZero() || p.Then == "wait":
 		x.wait(p, m, x.waitFor(p, m))
-	case x.o.RetryAfter > longestRetryAfter:
-		x.b.Stop = true
-	case x.o.RetryAfter > max(p.Retry.Cap.D(), shortestWait):
+	case p.Retry.Attempts > 1 && x.o.RetryAfter > max(p.Retry.Cap.D(), shortestWait):
 		x.wait(p, m, x.o.RetryAfter)
 	default:
 		x.retry(p, m)
@@ -167,13 +185,21 @@ func (x *settling) waitFor(p dag.Policy, m *more) time.Duration {
 }
 
 func (x *settling) wait(p dag.Policy, m *more, d time.Duration) {
-	if d > longestWait || int(m.waits)+1 > waitsMost {
+	a := x.s.account(x.i)
+	told := p.Account && a != nil && a.isOpen(ms(x.now)) // another node has: no wait of its own
+	if !told && int(m.waits)+1 > waitsMost {
 		x.b.Stop = true
 		return
 	}
-	x.b.WaitUntil = x.later(d)
-	if u := x.o.WaitUntil; u.Sub(x.now) == d {
+	x.b.WaitUntil = x.later(min(d, farthest))
+	if u := x.o.WaitUntil; u.Sub(x.now) == d && d < farthest {
 		x.b.WaitUntil = u.UTC().Add(time.Millisecond - 1).Truncate(time.Millisecond)
+	}
+	if told {
+		x.b.Status = StatusRejected
+		if x.o.WaitUntil.IsZero() && x.o.RetryAfter == 0 || ms(x.b.WaitUntil) < a.until {
+			x.b.WaitUntil = at(a.until)
+		}
 	}
 }
 
@@ -219,7 +245,7 @@ func (x *settling) delay(r dag.Retry, n int) time.Duration {
 		d = min(d, float64(r.Cap))
 	}
 	d *= 1 + r.Jitter*x.draw()
-	return time.Duration(min(d, float64(longestWait)))
+	return time.Duration(min(d, float64(longestDelay)))
 }
 
 // draw returns a number in [0,1) from a hash of seed, node, generation and failure number: the

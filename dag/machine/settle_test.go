@@ -71,12 +71,14 @@ func TestSettle(t *testing.T) {
 		{"retry after next to nothing", dag.Retry{}, 0, Outcome{Category: "x", RetryAfter: 20 * time.Millisecond}, "retry", s(0.5), s(1)},
 		{"retry after", dag.Retry{}, 0, Outcome{Category: "x", RetryAfter: s(50)}, "retry", s(50), s(60)},
 		{"retry after above the cap", dag.Retry{}, 0, Outcome{Category: "x", RetryAfter: s(3600)}, "wait", s(3600), s(3600)},
-		{"retry after of a year", dag.Retry{}, 0, Outcome{Category: "x", RetryAfter: 8760 * time.Hour}, "stop", 0, 0},
+		{"retry after of a year", dag.Retry{}, 0, Outcome{Category: "x", RetryAfter: 8760 * time.Hour}, "wait", 8760 * time.Hour, 8760 * time.Hour},
 		{"negative retry after", dag.Retry{}, 0, Outcome{Category: "x", RetryAfter: -5}, "retry", s(5), s(6)},
 		{"until", dag.Retry{}, 0, Outcome{Category: "quota", WaitUntil: epoch.Add(6 * time.Hour)}, "wait", 5 * time.Hour, 5 * time.Hour},
 		{"until, any category", dag.Retry{}, 2, Outcome{Category: "x", WaitUntil: epoch.Add(6 * time.Hour)}, "wait", 5 * time.Hour, 5 * time.Hour},
 		{"until a past instant", dag.Retry{}, 0, Outcome{Category: "quota", WaitUntil: epoch}, "wait", s(60), s(60)},
-		{"until next year", dag.Retry{}, 0, Outcome{Category: "quota", WaitUntil: epoch.Add(9000 * time.Hour)}, "stop", 0, 0},
+		{"until next year", dag.Retry{}, 0, Outcome{Category: "quota", WaitUntil: epoch.Add(9000 * time.Hour)}, "wait", 8999 * time.Hour, 8999 * time.Hour}, // X4: no "zero time"
+		{"until the end of days", dag.Retry{}, 0, Outcome{Category: "quota", WaitUntil: epoch.AddDate(9000, 0, 0)}, "wait", farthest, farthest},
+		{"retry after above the cap, and one attempt", dag.Retry{Attempts: 1}, 0, Outcome{Category: "x", RetryAfter: s(3600)}, "final", 0, 0},
 		{"wait without an instant", dag.Retry{}, 0, Outcome{Category: "quota"}, "wait", s(60), s(72)},
 	}
 	for _, tt := range tests {

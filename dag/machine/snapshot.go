@@ -87,7 +87,7 @@ type ledgerSnap struct {
 	Assumed dag.USD     `json:"assumed_usd,omitzero"`
 	WarnUSD bool        `json:"warned_usd,omitempty"`
 	WarnTok bool        `json:"warned_tokens,omitempty"`
-	Overrun *overrun    `json:"overrun,omitempty"`
+	Grown   []grown     `json:"grown_reserves,omitempty"`
 	Labels  []LabelCost `json:"labels,omitempty"`
 }
 
@@ -97,6 +97,8 @@ type breakerSnap struct {
 	Epoch    int32              `json:"epoch,omitempty"`
 	Openings int32              `json:"openings,omitempty"`
 	Hold     time.Time          `json:"hold_until,omitzero"`
+	Opened   time.Time          `json:"opened_at,omitzero"` // of an account: when it answered again
+	Started  time.Time          `json:"last_start,omitzero"`
 	Question string             `json:"escalation,omitempty"`
 	Answer   string             `json:"answer,omitempty"`
 }
@@ -185,6 +187,7 @@ type moreSnap struct {
 	Cost       dag.USD       `json:"cost_usd,omitzero"`
 	Usage      Usage         `json:"usage,omitzero"`
 	Probe      int32         `json:"probe,omitempty"`
+	Trial      int32         `json:"account_probe,omitempty"`
 }
 
 func (s *State) snapshot() *snapshot {
@@ -198,7 +201,7 @@ func (s *State) snapshot() *snapshot {
 		v.UndoNode = s.graph.Node(s.undoNode).ID
 	}
 	l := &s.ledger
-	v.Ledger = ledgerSnap{l.budget, l.spent, l.usage, l.assumed, l.warned.USD != 0, l.warned.Tokens != 0, l.overrun, l.labels}
+	v.Ledger = ledgerSnap{l.budget, l.spent, l.usage, l.assumed, l.warned.USD != 0, l.warned.Tokens != 0, l.grown, l.labels}
 	for k := range s.breakers {
 		if b := &s.breakers[k]; b.changed != 0 || b.hold != 0 {
 			v.Breakers = append(v.Breakers, b.snap())
@@ -348,7 +351,7 @@ func (m *more) snap() *moreSnap {
 		return nil
 	}
 	return &moreSnap{at(m.first), at(m.since), m.last, m.failures, m.before, m.lost, m.waits, m.rounds, m.rewinds, m.reshaped, m.agains, at(m.retryAt), m.hold,
-		m.stopped, m.unresolved, m.undone, m.undoTries, at(m.undoAt), m.verdict, m.question, m.reserved, m.assumed, m.cost, m.usage, m.probe}
+		m.stopped, m.unresolved, m.undone, m.undoTries, at(m.undoAt), m.verdict, m.question, m.reserved, m.assumed, m.cost, m.usage, m.probe[0], m.probe[1]}
 }
 
 func (v *moreSnap) more() *more {
@@ -356,5 +359,5 @@ func (v *moreSnap) more() *more {
 		return nil
 	}
 	return &more{ms(v.First), ms(v.Since), v.Last, v.Failures, v.Before, v.Lost, v.Waits, v.Rounds, v.Rewinds, v.Reshaped, v.Agains, ms(v.RetryAt), v.Hold,
-		v.Stopped, v.Unresolved, v.Undone, v.UndoTries, ms(v.UndoAt), v.Verdict, v.Question, v.Reserved, v.Assumed, v.Cost, v.Usage, v.Probe}
+		v.Stopped, v.Unresolved, v.Undone, v.UndoTries, ms(v.UndoAt), v.Verdict, v.Question, v.Reserved, v.Assumed, v.Cost, v.Usage, [2]int32{v.Probe, v.Trial}}
 }

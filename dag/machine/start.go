@@ -75,15 +75,20 @@ func (d *decision) cleanup() (waiting bool) {
 		}
 		k := s.class[i]
 		switch {
-		case s.classes[k].paid && !s.ledger.fits(s.graph.Node(i).Reserve, c.chosen):
+		case s.classes[k].paid && !s.ledger.fits(s.reserveOf(s.graph.Node(i)), c.chosen):
 			waiting = waiting || s.ledger.reserved != (dag.Amount{}) || c.chosen != (dag.Amount{})
 		case !c.breakerRoom(k):
-			b := &s.breakers[s.classes[k].breaker]
-			if until := max(b.until, b.hold); until > d.now {
-				d.waitUntil(until)
-				waiting = true
+			for _, g := range s.classes[k].gates {
+				if g < 0 {
+					continue
+				}
+				b := &s.breakers[g]
+				if until := max(b.until, b.hold, b.nextStart(d.now)); until > d.now {
+					d.waitUntil(until)
+					waiting = true
+				}
+				waiting = waiting || b.probing > 0 || c.probes[g] > 0
 			}
-			waiting = waiting || b.probing > 0 || c.probes[s.classes[k].breaker] > 0
 		case started < d.free && c.poolRoom(k):
 			c.start(k, i)
 			started++
@@ -97,14 +102,17 @@ func (d *decision) cleanup() (waiting bool) {
 func (c *chooser) start(k, i int32) {
 	s := c.d.s
 	n, r := s.graph.Node(i), &s.recs[i]
-	c.d.cmds = append(c.d.cmds, Command{Op: Start, Node: n.ID, Generation: int(r.gen), Attempt: int(r.attempt) + 1, Reserve: n.Reserve})
-	c.chosen.USD += n.Reserve.USD
-	c.chosen.Tokens += n.Reserve.Tokens
+	reserve := s.reserveOf(n)
+	c.d.cmds = append(c.d.cmds, Command{Op: Start, Node: n.ID, Generation: int(r.gen), Attempt: int(r.attempt) + 1, Reserve: reserve})
+	c.chosen.USD += reserve.USD
+	c.chosen.Tokens += reserve.Tokens
 	if p := s.classes[k].pool; p >= 0 {
 		c.pools[p]++
 	}
-	if b := s.classes[k].breaker; b >= 0 {
-		c.probes[b]++
+	for _, b := range s.classes[k].gates {
+		if b >= 0 {
+			c.probes[b]++
+		}
 	}
 }
 
@@ -114,24 +122,33 @@ func (c *chooser) poolRoom(k int32) bool {
 }
 
 func (c *chooser) breakerRoom(k int32) bool {
-	i := c.d.s.classes[k].breaker
-	if i < 0 {
-		return true
+	for _, i := range c.d.s.classes[k].gates {
+		if i < 0 {
+			continue
+		}
+		if b := &c.d.s.breakers[i]; b.room(c.d.s.breakerSpec(b.name), c.d.now) <= c.probes[i] {
+			return false
+		}
 	}
-	b := &c.d.s.breakers[i]
-	return b.room(c.d.s.breakerSpec(b.name), c.d.now) > c.probes[i]
+	return true
 }
 
-// opens looks at a class's breaker: where it is open, the nodes do what whenOpen says.
+// opens looks at the breakers of a class. The one that its nodes name comes first: where it is open, they
+// do what whenOpen says.
 func (c *chooser) opens(k int32) bool {
-	d, s := c.d, c.d.s
-	if s.classes[k].breaker < 0 {
-		return true
+	for _, i := range c.d.s.classes[k].gates {
+		if i >= 0 && !c.passable(k, &c.d.s.breakers[i]) {
+			return false
+		}
 	}
-	b := &s.breakers[s.classes[k].breaker]
+	return true
+}
+
+func (c *chooser) passable(k int32, b *breaker) bool {
+	d, s := c.d, c.d.s
 	if !b.isOpen(d.now) {
-		if d.now < b.hold {
-			d.waitUntil(b.hold)
+		if until := max(b.hold, b.nextStart(d.now)); d.now < until {
+			d.waitUntil(until)
 			return false
 		}
 		return true
@@ -185,7 +202,7 @@ func (c *chooser) passes(k, i int32) bool {
 	if !c.poolRoom(k) || !c.breakerRoom(k) {
 		return false
 	}
-	if class.paid && !s.ledger.fits(s.graph.Node(i).Reserve, c.chosen) {
+	if class.paid && !s.ledger.fits(s.reserveOf(s.graph.Node(i)), c.chosen) {
 		c.paid = true // nobody smaller overtakes: the order stays, and nobody starves
 		d.budget(i, c.chosen)
 		return false
@@ -202,11 +219,12 @@ func (d *decision) budget(i int32, chosen dag.Amount) {
 		return
 	}
 	n, l := s.graph.Node(i), &s.ledger
-	if l.budget.CapUSD > 0 && l.spent.USD+n.Reserve.USD > l.budget.CapUSD {
-		d.pause("budget", n.ID, "$%s is spent and %s reserves $%s more, but the cap is $%s", l.spent.USD, n.ID, n.Reserve.USD, l.budget.CapUSD)
+	reserve := s.reserveOf(n)
+	if l.budget.CapUSD > 0 && l.spent.USD+reserve.USD > l.budget.CapUSD {
+		d.pause("budget", n.ID, "$%s is spent and %s reserves $%s more, but the cap is $%s", l.spent.USD, n.ID, reserve.USD, l.budget.CapUSD)
 		return
 	}
-	d.pause("budget", n.ID, "%d tokens are spent and %s reserves %d more, but the cap is %d", l.spent.Tokens, n.ID, n.Reserve.Tokens, l.budget.CapTokens)
+	d.pause("budget", n.ID, "%d tokens are spent and %s reserves %d more, but the cap is %d", l.spent.Tokens, n.ID, reserve.Tokens, l.budget.CapTokens)
 }
 
 func (c *chooser) add(p place) { c.places = pushHeap(c.places, p, c.before) }

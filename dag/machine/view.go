@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"dagrun.dev/dag"
@@ -74,12 +75,13 @@ type NodeView struct {
 	Cost        dag.USD // over all attempts and generations
 	Usage       Usage
 	Reserved    dag.Amount // of the running attempt
+	Reserve     dag.Amount // of the next attempt
 	Blocked     Block
 }
 
 // A Block says why a node that could start does not.
 type Block struct {
-	By    string // retry | wait | person | escalation | compensation | needs | pause | pool | breaker | quota | budget; empty = nothing
+	By    string // retry | wait | person | escalation | compensation | needs | pause | pool | breaker | account | quota | budget; empty = nothing
 	Name  string // of the pool, breaker, escalation or first open need
 	Until time.Time
 }
@@ -113,6 +115,7 @@ func (s *State) NodeAt(i int32) NodeView {
 			v.Last, v.Values = m.last, m.last.Values
 		}
 	}
+	v.Reserve = s.reserveOf(v.Node)
 	v.Blocked = s.block(i)
 	return v
 }
@@ -185,21 +188,24 @@ func (s *State) gated(i int32, n *dag.Node) Block {
 		return Block{By: "pause", Name: s.run.pause.Reason}
 	}
 	c := &s.classes[s.class[i]]
-	if c.breaker >= 0 {
-		b := &s.breakers[c.breaker]
+	for g, k := range c.gates {
+		if k < 0 {
+			continue
+		}
+		b, by := &s.breakers[k], [2]string{"breaker", "account"}[g]
 		switch {
 		case b.hold > s.run.updated:
 			return Block{By: "quota", Name: b.name, Until: at(b.hold)}
 		case b.isOpen(s.run.updated):
-			return Block{By: "breaker", Name: b.name, Until: at(b.until)}
+			return Block{By: by, Name: strings.TrimPrefix(b.name, accountPrefix), Until: at(b.until)}
 		case b.room(s.breakerSpec(b.name), s.run.updated) == 0:
-			return Block{By: "breaker", Name: b.name}
+			return Block{By: by, Name: strings.TrimPrefix(b.name, accountPrefix), Until: at(b.nextStart(s.run.updated))}
 		}
 	}
 	if c.pool >= 0 && s.pools[c.pool].used >= s.pools[c.pool].size {
 		return Block{By: "pool", Name: s.pools[c.pool].name}
 	}
-	if c.paid && !s.ledger.fits(n.Reserve, dag.Amount{}) {
+	if c.paid && !s.ledger.fits(s.reserveOf(n), dag.Amount{}) {
 		return Block{By: "budget"}
 	}
 	return Block{}

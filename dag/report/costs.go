@@ -97,8 +97,7 @@ func (c *Costs) removed(st *machine.State, h *History, rowOf map[string]int) {
 		return
 	}
 	u := st.Ledger().Usage
-	r.Usage = machine.Usage{Input: u.Input - c.Total.Usage.Input, CacheRead: u.CacheRead - c.Total.Usage.CacheRead,
-		CacheWrite: u.CacheWrite - c.Total.Usage.CacheWrite, Output: u.Output - c.Total.Usage.Output}
+	r.Usage = u.Minus(c.Total.Usage)
 	c.Rows = append(c.Rows, r)
 	c.Total.Attempts, c.Total.Seconds = c.Total.Attempts+r.Attempts, c.Total.Seconds+r.Seconds
 	c.Total.CostUSD, c.Total.Usage = st.Spent().USD, u
@@ -152,10 +151,7 @@ func (r *CostRow) add(v *machine.NodeView, h *History, now time.Time) {
 	r.Attempts += h.Attempts[v.Node.ID]
 	r.Seconds += h.Took[v.Node.ID].Seconds()
 	r.CostUSD += v.Cost
-	r.Usage.Input += v.Usage.Input
-	r.Usage.CacheRead += v.Usage.CacheRead
-	r.Usage.CacheWrite += v.Usage.CacheWrite
-	r.Usage.Output += v.Usage.Output
+	r.Usage = r.Usage.Plus(v.Usage)
 	switch v.Status {
 	case machine.Completed:
 		r.Completed++

@@ -135,7 +135,7 @@ func (h *History) finished(e *machine.Event, b *machine.FinishedBody, st *machin
 	if b.CostUSD != 0 || b.CostKind != "" {
 		h.cost(b)
 	}
-	if !b.WaitUntil.IsZero() {
+	if !b.WaitUntil.IsZero() && b.Status == machine.StatusFailed { // others of its account wait with it
 		h.Waits++
 	}
 	if began, ok := h.started[b.Node]; ok && b.Status != machine.StatusLost { // nobody knows when a lost one ended
@@ -143,7 +143,7 @@ func (h *History) finished(e *machine.Event, b *machine.FinishedBody, st *machin
 	}
 	delete(h.started, b.Node)
 	delete(h.waiting, b.Node)
-	if !b.WaitUntil.IsZero() || !b.RetryAt.IsZero() {
+	if b.Status == machine.StatusFailed && !(b.WaitUntil.IsZero() && b.RetryAt.IsZero()) {
 		h.waiting[b.Node] = e.Time
 	}
 	switch b.Status {

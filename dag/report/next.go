@@ -38,6 +38,8 @@ func (s *Status) next(st *machine.State) (words string, commands []string) {
 		return "go on: every question is answered", []string{resume}
 	case "person":
 		return "do what the reason asks for (log in, pay, allow), then go on", []string{resume}
+	case machine.PauseQuota:
+		return "go on after that instant; with --longest-wait the run waits for it by itself", []string{resume}
 	case "disk":
 		return "make room on the disk, then go on", []string{resume}
 	}
@@ -50,8 +52,8 @@ func (s *Status) moreBudget(st *machine.State) string {
 	l := st.Ledger()
 	need := dag.Amount{USD: l.Spent.USD + l.Reserved.USD, Tokens: l.Spent.Tokens + l.Reserved.Tokens}
 	if v, ok := st.NodeByID(s.Node); ok {
-		need.USD += v.Node.Reserve.USD
-		need.Tokens += v.Node.Reserve.Tokens
+		need.USD += v.Reserve.USD
+		need.Tokens += v.Reserve.Tokens
 	}
 	b := l.Budget
 	switch {
@@ -66,5 +68,5 @@ func (s *Status) moreBudget(st *machine.State) string {
 	case b.Wall > 0:
 		return "--wall " + (2 * b.Wall.D()).String()
 	}
-	return "" // a cost passed its reservation: nothing has to be raised
+	return ""
 }

@@ -9,52 +9,36 @@ import (
 
 // A past is what earlier runs say of how much nodes take.
 type past struct {
-	own   map[string][]statedir.Sample
-	alike map[likeness][]statedir.Sample
-}
-
-// A likeness is what nodes have in common that take about the same: their specification gives them the same
-// estimate for the same kind of work and the same model.
-type likeness struct {
-	kind, provider, model string
-	estimate              dag.Estimate
+	own     map[string][]statedir.Sample
+	similar map[dag.Similarity][]statedir.Sample // of nodes with an estimate: it is what says that they are similar
 }
 
 func newPast(g *dag.Graph, history map[string][]statedir.Sample) *past {
-	p := &past{own: history, alike: map[likeness][]statedir.Sample{}}
+	p := &past{own: history, similar: map[dag.Similarity][]statedir.Sample{}}
 	if len(history) == 0 {
 		return p
 	}
 	for i := range int32(g.Len()) {
 		n := g.Node(i)
-		if l, ok := likenessOf(n); ok {
-			p.alike[l] = append(p.alike[l], history[n.HistoryKey()]...)
+		if n.Estimate != (dag.Estimate{}) {
+			p.similar[n.Similarity()] = append(p.similar[n.Similarity()], history[n.HistoryKey()]...)
 		}
 	}
 	return p
 }
 
-// likenessOf is only for nodes with an estimate: it is what says that they are alike.
-func likenessOf(n *dag.Node) (likeness, bool) {
-	l := likeness{kind: n.Kind, estimate: n.Estimate}
-	if n.Call != nil {
-		l.provider, l.model = n.Call.Provider, n.Call.Model
-	}
-	return l, n.Estimate != (dag.Estimate{})
-}
-
-// apply replaces what a node is expected to take by what it took before, or what nodes like it took.
-func (p *past) apply(n *dag.Node, out *PlanNode) {
+// apply replaces what a node is expected to take by what it took before, or what similar nodes took. The
+// samples are of single attempts.
+func (p *past) apply(n *dag.Node, out *PlanNode, attempts int) {
 	samples, from := p.own[n.HistoryKey()], "history"
-	if len(samples) == 0 {
-		if l, ok := likenessOf(n); ok {
-			samples, from = p.alike[l], "alike"
-		}
+	if len(samples) == 0 && n.Estimate != (dag.Estimate{}) {
+		samples, from = p.similar[n.Similarity()], "similar"
 	}
 	if len(samples) == 0 || free(samples) && n.Estimate.USD > 0 { // something else bore its name
 		return
 	}
 	out.USD, out.Seconds, out.Tokens = rangeOf(samples)
+	out.USD[2], out.Seconds[2], out.Tokens[2] = out.USD[2]*dag.USD(attempts), out.Seconds[2]*float64(attempts), out.Tokens[2]*int64(attempts)
 	out.CostFrom, out.Unknown = from, false
 }
 

@@ -73,7 +73,7 @@ type PlanNode struct {
 	USD      [3]dag.USD   `json:"usd"`     // low, expected, high
 	Seconds  [3]float64   `json:"seconds"` // low, expected, high; 0 = unknown
 	Tokens   [3]int64     `json:"tokens"`
-	CostFrom string       `json:"cost_from,omitempty"` // history | alike: what nodes like it took | estimate | tokens | reserve | free
+	CostFrom string       `json:"cost_from,omitempty"` // history | similar: what similar nodes took | priced: tokens by the price of the model | estimate | reserve | free
 	Unknown  bool         `json:"cost_unknown,omitempty"`
 }
 
@@ -127,8 +127,9 @@ func BuildPlan(in PlanInput) *Plan {
 	asks := make([]bool, g.Len())
 	finish := make([]float64, g.Len()) // of the longest path of running nodes down to each
 	conds, past := newConditions(g), newPast(g, in.History)
+	estimates := dag.NewEstimator(g.Plan, in.Sizes)
 	for i := range int32(g.Len()) {
-		n := planNode(in, past, i, diff)
+		n := planNode(in, past, estimates, i, diff)
 		if n.Do == run.DoRemoved { // an item, see below
 			continue
 		}
@@ -185,7 +186,7 @@ func (t *PlanTotals) add(n *PlanNode) {
 	}
 }
 
-func planNode(in PlanInput, p *past, i int32, diff map[string]run.NodeDiff) PlanNode {
+func planNode(in PlanInput, p *past, estimates *dag.Estimator, i int32, diff map[string]run.NodeDiff) PlanNode {
 	n := in.Graph.Node(i)
 	out := PlanNode{
 		ID: n.ID, Kind: n.Kind, Title: n.Title, Group: n.Group, Do: run.DoRun, Needs: n.Needs, AtLeast: n.AtLeast, Again: n.Again, When: n.When,
@@ -207,9 +208,9 @@ func planNode(in PlanInput, p *past, i int32, diff map[string]run.NodeDiff) Plan
 	if int(i) < len(in.Notes) {
 		out.Notes = in.Notes[i]
 	}
-	r := dag.EstimateNode(in.Graph.Plan, i, in.Sizes)
+	r := estimates.Node(n)
 	out.USD, out.Seconds, out.Tokens, out.CostFrom, out.Unknown = r.USD, r.Seconds, r.Tokens, r.From, !r.Known
-	p.apply(n, &out)
+	p.apply(n, &out, r.Attempts)
 	return out
 }
 

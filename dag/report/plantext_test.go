@@ -61,7 +61,7 @@ func TestPlanTextIsPlain(t *testing.T) {
 
 // T-4: a node that never ran takes what nodes took that have the same estimate, kind and model; its own past
 // goes before that, and without a past the estimate holds.
-func TestPlanLearnsFromNodesAlike(t *testing.T) {
+func TestPlanLearnsFromSimilarNodes(t *testing.T) {
 	guess := dag.Estimate{Seconds: 600, USD: 5e6}
 	call := func(model string) *dag.Call { return &dag.Call{Provider: "claude", Model: model} }
 	g, err := dag.NewGraph(&dag.Plan{Format: dag.Format, Name: "x", Nodes: []dag.Node{
@@ -81,10 +81,10 @@ func TestPlanLearnsFromNodesAlike(t *testing.T) {
 	p := BuildPlan(PlanInput{Graph: g, History: map[string][]statedir.Sample{
 		"read/1 claude/m": {{Seconds: 10, USD: 1e6}, {Seconds: 30, USD: 3e6}}, "read/2 claude/m": {{Seconds: 20, USD: 2e6}}, "no-guess": {{Seconds: 7}}, "was-free": {{Seconds: 1}}}})
 	for i, want := range []string{
-		"history [1.00 2.00 3.00] [10 20 30]", "history [2.00 2.00 2.00] [20 20 20]", "alike [1.00 2.00 3.00] [10 20 30]",
-		"estimate [5.00 5.00 5.00] [600 600 600]", "estimate [5.00 5.00 5.00] [60 60 60]", "estimate [5.00 5.00 5.00] [600 600 600]",
-		"history [0.00 0.00 0.00] [7 7 7]", "free [0.00 0.00 0.00] [0 0 0]",
-		"estimate [7.00 7.00 7.00] [9 9 9]", // what took nothing under its name was something else
+		"history [1.00 2.00 9.00] [10 20 90]", "history [2.00 2.00 6.00] [20 20 60]", "similar [1.00 2.00 9.00] [10 20 90]",
+		"estimate [5.00 5.00 15.00] [600 600 1800]", "estimate [5.00 5.00 15.00] [60 60 180]", "estimate [5.00 5.00 15.00] [600 600 1800]",
+		"history [0.00 0.00 0.00] [7 7 21]", "free [0.00 0.00 0.00] [0 0 0]",
+		"estimate [7.00 7.00 21.00] [9 9 27]", // what took nothing under its name was something else
 	} {
 		n := p.Nodes[i]
 		if got := fmt.Sprint(n.CostFrom, " ", n.USD, " ", n.Seconds); got != want {

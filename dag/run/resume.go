@@ -42,6 +42,9 @@ func (r *Run) lose(now time.Time, rescue Rescue) (lost int, err error) {
 		if rescue != nil {
 			body = rescue(v.Node.ID, v.Generation, v.Attempt)
 		}
+		if body != nil && body.Status == machine.StatusLost {
+			lost++
+		}
 		if body == nil {
 			lost++
 			e := r.state.Settle(v.Node.ID, machine.Outcome{Status: machine.StatusLost, Message: "the process that ran it died"}, now)

@@ -227,7 +227,7 @@ func (l liner) summary(b *machine.FinishedBody, kind string) string {
 		s += " in " + report.Duration(l.seconds())
 	}
 	if b.Usage != (machine.Usage{}) {
-		s += fmt.Sprintf(" | %d in / %d out", b.Usage.Input+b.Usage.CacheRead+b.Usage.CacheWrite, b.Usage.Output)
+		s += fmt.Sprintf(" | %d in / %d out", b.Usage.Total()-b.Usage.Output, b.Usage.Output)
 	}
 	if b.CostUSD != 0 {
 		s += " | $" + b.CostUSD.String()

@@ -1,0 +1,103 @@
+package machine
+
+import (
+	"fmt"
+	"time"
+
+	"dagrun.dev/dag"
+)
+
+// An account (dag.Node.Account) has a breaker that no plan declares. A quota's end, a refused login and an
+// empty account, which the table of categories marks, are facts about the account: the first attempt that
+// is told so opens the breaker, and no node that would ask the same account is started. Attempts that are
+// under way just end. When the wait is over, or the run was resumed, one attempt goes first; when the account
+// has answered it, the others follow, at first one after the other.
+const accountPrefix = "account "
+
+const (
+	// spreadFor is how long after an account has answered again its attempts start one after the other.
+	spreadFor = time.Minute
+	// spreadGap is the time between two of them.
+	spreadGap = time.Second
+	// longestWait is waited in the process where the plan names nothing; beyond it the run pauses.
+	longestWait = 24 * time.Hour
+)
+
+// account returns the breaker of a node's account, nil if it has none.
+func (s *State) account(i int32) *breaker {
+	k := s.classes[s.class[i]].gates[accountGate]
+	if k < 0 {
+		return nil
+	}
+	return &s.breakers[k]
+}
+
+// onAccount takes what the end of a running attempt says of the account that was asked.
+func (s *State) onAccount(e *Event, i int32, b *FinishedBody) {
+	a, m := s.account(i), s.recs[i].more
+	if a == nil {
+		return
+	}
+	now := ms(e.Time)
+	probe := m != nil && m.probe[accountGate] == a.epoch+1
+	c, _ := s.graph.Plan.CategoryByName(b.Category)
+	switch refused := c != nil && c.Account && (b.Status == StatusFailed || b.Status == StatusRejected); {
+	case refused && a.state != breakerClosed && !probe: // it was under way when that became known
+		a.until = max(a.until, ms(b.WaitUntil))
+	case refused:
+		*a = breaker{name: a.name, state: breakerOpen, until: max(now, ms(b.WaitUntil)), cause: orElse(b.Message, b.Category), changed: now,
+			epoch: a.epoch + 1, openings: a.openings + 1}
+	case probe && (b.Status == StatusCompleted || b.Status == StatusFailed && (b.Class == "structural" || b.Class == "soft")):
+		*a = breaker{name: a.name, changed: now, opened: now, started: now, epoch: a.epoch + 1, openings: a.openings}
+	}
+}
+
+// nextStart is when the next attempt may start where starts are spread; 0 = at any time.
+func (b *breaker) nextStart(now int64) int64 {
+	if b.opened == 0 || b.state != breakerClosed || now >= b.opened+spreadFor.Milliseconds() {
+		return 0
+	}
+	return b.started + spreadGap.Milliseconds()
+}
+
+// park pauses a run in which all that is left to do is to wait for longer than it may.
+func (d *decision) park() {
+	s, longest := d.s, d.s.ledger.budget.LongestWait.D()
+	if longest == 0 {
+		longest = longestWait
+	}
+	if d.wake-d.now <= longest.Milliseconds() {
+		return
+	}
+	var first int32
+	var until int64
+	for i := range s.recs {
+		at, _ := s.waitsUntil(int32(i))
+		if at > d.now && (until == 0 || at < until) {
+			first, until = int32(i), at
+		}
+	}
+	if until == 0 {
+		return // it does not wait for a service
+	}
+	_, why := s.waitsUntil(first)
+	d.pause(PauseQuota, s.graph.Node(first).ID, "%s. What is left to do waits until %s, which is longer than the longest wait of %s",
+		why, at(until).Format("2006-01-02 15:04 MST"), dag.Duration(longest).D())
+}
+
+// PauseQuota is the reason of a pause until an instant that a service has named.
+const PauseQuota = "quota"
+
+// waitsUntil is until when a node waits for a service, and why; 0 = it does not.
+func (s *State) waitsUntil(i int32) (until int64, why string) {
+	switch s.status[i] {
+	case Holding:
+		m := s.recs[i].m()
+		return m.retryAt, fmt.Sprintf("%s: %s", s.graph.Node(i).ID, orElse(m.last.Message, m.last.Category))
+	case Ready:
+		if a := s.account(i); a != nil && a.state == breakerOpen {
+			return a.until, a.cause
+		}
+	}
+	return 0, ""
+}
