@@ -154,7 +154,7 @@ func TestAPIVariants(t *testing.T) {
 		{"429 milliseconds in the body", "rate_limited retry 1.559s free", A, exchange.Response{Status: 429, Body: json.RawMessage(`{"error":{"message":"Rate limit exceeded","retry_after_ms":1500}}`)}},
 		{"429 seconds in the body", "rate_limited retry 31.166s free", A, exchange.Response{Status: 429, Body: json.RawMessage(`{"error":{"message":"Rate limit exceeded"},"retry_after":30}`)}},
 		{"403 html of a gateway", "transient retry free", A, exchange.Response{Status: 403, Headers: map[string]string{"content-type": "text/html"}, RawBody: "<html><title>Just a moment...</title></html>"}},
-		{"400 usage limits of the month", "quota_wait stop free", A, exchange.Response{Status: 400, Body: json.RawMessage(`{"type":"error","error":{"type":"invalid_request_error","message":"You have reached your specified API usage limits. You will regain access on 2026-04-01 at 00:00 UTC."}}`)}},
+		{"400 usage limits of the month", "quota_wait wait 516h0m0s free", A, exchange.Response{Status: 400, Body: json.RawMessage(`{"type":"error","error":{"type":"invalid_request_error","message":"You have reached your specified API usage limits. You will regain access on 2026-04-01 at 00:00 UTC."}}`)}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -42,7 +42,7 @@ func TestWait(t *testing.T) {
 		{h("Retry-After", "3600"), "1h0m0s"}, {h("Retry-After", "86400"), "24h0m0s"}, {h("Retry-After", "99999999999999"), "0s"},
 		{h("Retry-After", "99999999999999999999999999"), "0s"}, {h("Retry-After", "-5"), "0s"}, {h("Retry-After", "1e3"), "0s"},
 		{h("Retry-After", "NaN"), "0s"}, {h("Retry-After", "Inf"), "0s"}, {h("Retry-After", "0x10"), "0s"}, {h("Retry-After", "5, 9"), "9s"},
-		{h("Retry-After", "30s"), "30s"}, {h("Retry-After", "1m30s"), "1m30s"}, {h("Retry-After", "1500ms"), "1.5s"}, {h("Retry-After", "-30s"), "0s"}, {h("Retry-After", "9999h"), "0s"},
+		{h("Retry-After", "30s"), "30s"}, {h("Retry-After", "1m30s"), "1m30s"}, {h("Retry-After", "1500ms"), "1.5s"}, {h("Retry-After", "-30s"), "0s"}, {h("Retry-After", "9999h"), "9999h0m0s"},
 		{h("Retry-After", "soon"), "0s"}, {h("Retry-After", "1d"), "24h0m0s"}, {h("Retry-After", "9999d"), "0s"},
 		{h("Anthropic-Ratelimit-Unified-Reset", "99999999999", "X-Ratelimit-Reset-Requests", "9s"), "9s"},
 		{h("Retry-After", "5", "Retry-After", "9"), "9s"}, {h("Retry-After", ""), "0s"}, {h("Retry-After", "0.01"), "500ms"}, {h("Retry-After", "1,5"), "5s"},

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// longest is the longest wait that is believed; a longer one says nothing.
-	longest = 40 * 24 * time.Hour
+	// longest is the longest wait that is believed; a longer one says nothing. How long a run waits is for the run to say.
+	longest = 10 * 365 * 24 * time.Hour
 	// shortest is waited where a server asks for less.
 	shortest = 500 * time.Millisecond
 	// skewMost is how far the server's clock and ours may be apart for its own to be used.
@@ -19,7 +19,7 @@ const (
 
 // Wait is how long a server asks to be left alone: retry-after-ms, else Retry-After; on status
 // 429 else the headers that tell when a limit is renewed. 0 means that it does not say, or
-// nothing that can be believed: the past, no number, more than some weeks.
+// nothing that can be believed: the past, no number, more than some years.
 func Wait(status int, h http.Header, now time.Time) time.Duration {
 	if d := believed(millis(h)); d > 0 {
 		return d
