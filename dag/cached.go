@@ -12,7 +12,7 @@ const keptFor = 300
 
 // CachedShare estimates which share of the prompts' known characters will have been sent shortly before, as the same
 // beginning: nodes begin when the longest chain of estimated times before them is over, and no condition is false. Only
-// nodes for which runs is true ask anything. sizes is as for EstimateNode; what has no size yet counts on neither side. The
+// nodes for which runs is true ask anything. sizes is as for NewEstimator; what has no size yet counts on neither side. The
 // share is 0 where no prompt has a beginning to share.
 func CachedShare(g *Graph, sizes func(name string) (int64, bool), runs func(i int32) bool) float64 {
 	begin := make([]float64, g.Len())
@@ -32,8 +32,8 @@ func CachedShare(g *Graph, sizes func(name string) (int64, bool), runs func(i in
 	for _, i := range order {
 		n := g.Node(i)
 		if n.Call != nil && runs(i) {
-			tokens, _ := promptTokens(g.Plan, n, sizes)
-			all += 4 * tokens
+			chars, _ := promptChars(g.Plan, n, sizes)
+			all += chars
 			read += n.Call.read(begin[i], sent, version, sizes)
 		}
 		for _, name := range slices.Concat(n.Writes, n.Appends) {

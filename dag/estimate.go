@@ -130,22 +130,12 @@ func (e *Estimator) prompt(n *Node) (tokens [3]int64, known bool) {
 	if n.Call == nil {
 		return tokens, false
 	}
+	chars, open := promptChars(e.p, n, e.sizes)
+	add := [3]int64{}
 	known = true
-	fixed, add := n.Call.Chars, [3]int64{}
-	for _, path := range n.Call.Files {
-		if f, ok := e.p.FileByPath(path); ok {
-			fixed += f.Size
-		}
-	}
-	for _, name := range n.Call.Reads {
-		size, ok := int64(0), false
-		if e.sizes != nil {
-			size, ok = e.sizes(name)
-		}
+	for _, name := range open {
 		text, written := e.texts[name]
 		switch {
-		case ok:
-			fixed += size
 		case e.entries[name] > 0:
 			most := e.entries[name]
 			for k := range e.p.Accumulators {
@@ -164,9 +154,29 @@ func (e *Estimator) prompt(n *Node) (tokens [3]int64, known bool) {
 		}
 	}
 	for k := range tokens {
-		tokens[k] = Tokens(fixed + add[k])
+		tokens[k] = Tokens(chars + add[k])
 	}
 	return tokens, known
+}
+
+// promptChars is how many characters of a prompt are known, and which of its reads have no size yet.
+func promptChars(p *Plan, n *Node, sizes func(name string) (int64, bool)) (chars int64, open []string) {
+	chars = n.Call.Chars
+	for _, path := range n.Call.Files {
+		if f, ok := p.FileByPath(path); ok {
+			chars += f.Size
+		}
+	}
+	for _, name := range n.Call.Reads {
+		size, ok := int64(0), false
+		if sizes != nil {
+			size, ok = sizes(name)
+		}
+		if chars += size; !ok {
+			open = append(open, name)
+		}
+	}
+	return chars, open
 }
 
 // Tokens estimates the tokens of a text: a quarter of its characters, rounded up.
