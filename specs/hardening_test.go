@@ -152,11 +152,13 @@ func TestReaders(t *testing.T) {
 			t.Errorf("auditor %s is asked %d times, on failure %s", name, n.Retry.Attempts, n.OnFail)
 		}
 		s := with[struct {
-			Tools    []string
-			MaxTurns int
-			Report   string
+			ByProvider map[string]struct {
+				Tools    []string
+				MaxTurns int
+			}
+			Report string
 		}](t, n)
-		if !slices.Equal(s.Tools, []string{"Read", "Write", "Glob"}) || s.MaxTurns == 0 || s.Report != "report.md" {
+		if !slices.Equal(s.ByProvider["claude"].Tools, []string{"Read", "Write", "Glob"}) || s.ByProvider["claude"].MaxTurns == 0 || s.Report != "report.md" {
 			t.Errorf("auditor %s has %+v", name, s)
 		}
 		own := questions.FindAllStringSubmatch(string(n.With), -1)

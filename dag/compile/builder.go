@@ -19,6 +19,9 @@ type builder struct {
 	plan *dag.Plan
 	lang *expr.Lang // parameters, no variables
 
+	others []*otherValue   // allowed values of parameters that are not in force
+	warned map[string]bool // what they would do wrong
+
 	drafts   []*draft
 	byID     map[string]*draft // by id in lower case
 	unsure   unsure            // what mistakes leave unknown
@@ -44,17 +47,18 @@ type told struct {
 
 // A draft is a node on its way into the plan.
 type draft struct {
-	id    string
-	path  string      // of the node, for messages
-	tree  *tree.Value // nil once the node is complete
-	with  *tree.Value // checked settings; templates where the node is dynamic; nil once the node is complete
-	node  *dag.Node
-	refs  []string  // nodes that the settings name
-	notes []string  // what its kind says is worth showing
-	reads []reading // of other nodes
-	index int32     // in the graph of written needs
-	bad   bool      // something is wrong with it: what it declares is not known whole
-	loose bool      // it names nodes that are not there: what it comes after is not known whole
+	id       string
+	path     string      // of the node, for messages
+	tree     *tree.Value // nil once the node is complete
+	with     *tree.Value // checked settings; templates where the node is dynamic; nil once the node is complete
+	template *tree.Value // settings as they stand, where parameters are read; nil once the node is complete
+	node     *dag.Node
+	refs     []string  // nodes that the settings name
+	notes    []string  // what its kind says is worth showing
+	reads    []reading // of other nodes
+	index    int32     // in the graph of written needs
+	bad      bool      // something is wrong with it: what it declares is not known whole
+	loose    bool      // it names nodes that are not there: what it comes after is not known whole
 
 	listed int // number of the last list of ids that names it
 

@@ -34,6 +34,7 @@ func (b *builder) describe(d *draft) (t nodes.Traits) {
 	b.declare(d, &t)
 	d.node.Files = b.inputs(d, t.Files, path)
 	b.checkFiles(d, &t, raw, path)
+	b.otherValues(d)
 	return t
 }
 
@@ -150,9 +151,11 @@ func (b *builder) problem(with *tree.Value, path string, p nodes.Problem) {
 	b.fail(at(with, p.Path).Pos, where, "%s", p.Text)
 }
 
+func isStep(r rune) bool { return r == '.' || r == '[' || r == ']' }
+
 // at returns the value at a path within settings, or the nearest one around it.
 func at(v *tree.Value, path string) *tree.Value {
-	for _, step := range strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
+	for _, step := range strings.FieldsFunc(path, isStep) {
 		next := child(v, step)
 		if next == nil {
 			break

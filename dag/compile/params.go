@@ -65,7 +65,7 @@ func (b *builder) params(p *tree.Value, files, set []string) {
 		b.unsure.param("")
 		lang, _ = expr.NewLang(nil)
 	}
-	b.lang = lang
+	b.lang, b.others, b.warned = lang, ps.others(), map[string]bool{}
 }
 
 type params struct {

@@ -110,6 +110,9 @@ func (b *builder) resolve(d *draft) bool {
 		path := tree.Join(d.path, f.Name)
 		switch f.Name {
 		case "with":
+			if expr.HasTemplate(f.Value) {
+				d.template = f.Value
+			}
 			f.Value, d.node.Dynamic = b.settings(d.tree, f.Value, path)
 			d.with = f.Value
 		case "compensate", "foreach":

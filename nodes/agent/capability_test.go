@@ -40,8 +40,7 @@ func TestUnable(t *testing.T) {
 			"maxOutputTokens: provider codex cannot limit the length of an answer; providers that can: claude, gemini, anthropic, openai",
 			"maxTurns: provider codex cannot limit the turns; providers that can: claude, gemini",
 		}},
-		{m{"provider": "gemini", "temperature": 1}, []string{"temperature: provider gemini can set a temperature only for a named model; set model"}},
-		{m{"provider": "gemini", "model": "g", "temperature": 1, "maxOutputTokens": 5}, nil},
+		{m{"provider": "gemini", "temperature": 1, "maxOutputTokens": 5}, nil},
 		{m{"provider": "anthropic", "model": "x", "tools": []string{"Read"}}, []string{"tools: provider anthropic cannot use tools; providers that can: claude, codex, gemini"}},
 		{m{"provider": "openai", "model": "x", "home": "user"}, []string{"home: provider openai cannot start a program; providers that can: claude, codex, gemini, command"}},
 		{m{"provider": "claude", "params": m{"a": 1}, "headers": m{"a": "b"}}, []string{

@@ -46,7 +46,7 @@ func TestGeminiSettings(t *testing.T) {
 		{m{}, `"core":[]`, []string{"arg -m\narg pro", "arg -e\narg none"}},
 		{m{"tools": []string{"Read", "Glob"}}, `"core":["read_file","read_many_files","list_directory"]`, nil},
 		{m{"tools": []string{"Write"}, "maxTurns": 4}, `"maxSessionTurns":4`, []string{"arg --approval-mode\narg auto_edit"}},
-		{m{"model": "g", "temperature": 0.5, "maxOutputTokens": 9}, `"customOverrides":[{"match":{"model":"g"},"modelConfig":{"generateContentConfig":{"maxOutputTokens":9,"temperature":0.5}}}]`, []string{"arg -m\narg g"}},
+		{m{"model": "g", "temperature": 0.5, "maxOutputTokens": 9}, `"customOverrides":[{"match":{"overrideScope":"core"},"modelConfig":{"generateContentConfig":{"maxOutputTokens":9,"temperature":0.5}}}]`, []string{"arg -m\narg g"}},
 	} {
 		tt.with["provider"] = "gemini"
 		tt.with["system"] = m{"text": "Be brief."}

@@ -47,7 +47,7 @@ func geminiSettings(s *settings) ([]byte, error) {
 	}
 	if len(config) > 0 {
 		set["modelConfigs"] = map[string]any{"customOverrides": []any{map[string]any{
-			"match": map[string]any{"model": s.Model}, "modelConfig": map[string]any{"generateContentConfig": config},
+			"match": map[string]any{"overrideScope": "core"}, "modelConfig": map[string]any{"generateContentConfig": config},
 		}}}
 	}
 	return json.Marshal(set)

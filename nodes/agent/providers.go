@@ -53,10 +53,10 @@ func Capabilities() []Capability {
 			"anthropic": "yes", "openai": "yes",
 		}},
 		{Name: "temperature", Settings: []string{"temperature"}, cannot: "set a temperature", How: map[string]string{
-			"sim": simTakes, "gemini": "needs model", "anthropic": "yes", "openai": "yes",
+			"sim": simTakes, "gemini": "yes", "anthropic": "yes", "openai": "yes",
 		}},
 		{Name: "output limit", Settings: []string{"maxOutputTokens"}, cannot: "limit the length of an answer", How: map[string]string{
-			"sim": simTakes, "claude": "yes", "gemini": "needs model", "anthropic": "yes, 32000 by default", "openai": "yes",
+			"sim": simTakes, "claude": "yes", "gemini": "yes", "anthropic": "yes, 32000 by default", "openai": "yes",
 		}},
 		{Name: "turn limit", Settings: []string{"maxTurns"}, cannot: "limit the turns", How: map[string]string{
 			"sim": "yes", "claude": "yes", "gemini": "yes",
@@ -162,8 +162,6 @@ func (s *settings) unable() (list [][2]string) {
 			case len(raw) == 0 || string(raw) == ordinary[name] || slices.Contains(asksNothing, string(raw)):
 			case how == "":
 				list = append(list, [2]string{name, fmt.Sprintf("provider %s cannot %s; providers that can: %s", s.Provider, c.cannot, strings.Join(c.able(), ", "))})
-			case how == "needs model" && s.Model == "":
-				list = append(list, [2]string{name, fmt.Sprintf("provider %s can %s only for a named model; set model", s.Provider, c.cannot)})
 			}
 		}
 	}

@@ -1,0 +1,108 @@
+package compile
+
+import (
+	"slices"
+	"strings"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/expr"
+	"dagrun.dev/internal/tree"
+)
+
+// An otherValue is a value that a parameter may have, and has not.
+type otherValue struct {
+	name, shown string
+	params      []dag.Param // all, with this one's value
+	lang        *expr.Lang  // made when a node asks for it
+}
+
+// others lists the allowed values of parameters that are not in force.
+func (ps *params) others() (list []*otherValue) {
+	for i, p := range ps.b.plan.Params {
+		d := ps.byName[p.Name]
+		for _, v := range d.enum {
+			if tree.Equal(v, d.val) {
+				continue
+			}
+			raw, err := dag.AppendCanonical(nil, v.AppendJSON(nil))
+			if err != nil {
+				continue
+			}
+			o := &otherValue{name: p.Name, shown: plain(v), params: slices.Clone(ps.b.plan.Params)}
+			o.params[i].Value = raw
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// otherValues warns of settings that would be mistakes if a parameter they read had another of its allowed values: a
+// provider that can do less, say. What would only be missing can be given together with that value. Of nodes
+// that would be wrong in the same way the first is named. A-2
+func (b *builder) otherValues(d *draft) {
+	if d.template == nil {
+		return
+	}
+	k, ok := b.s.kinds.Kind(d.node.Kind)
+	if !ok {
+		return
+	}
+	for _, o := range b.others {
+		if !reads(d.template, "params."+o.name) {
+			continue
+		}
+		with := o.fill(d.template)
+		if with == nil || len(b.s.CheckWith(d.node.Kind, with, "", true)) > 0 {
+			continue
+		}
+		t, err := k.Describe(sample(b.s.withRule(d.node.Kind), with).AppendJSON(nil))
+		if err != nil {
+			continue
+		}
+		for _, p := range t.Problems {
+			key := o.name + "=" + o.shown + " " + p.Text
+			if p.Path == "" || !stands(with, p.Path) || b.warned[key] {
+				continue
+			}
+			b.warned[key] = true
+			b.warn(at(d.with, p.Path).Pos, d.path+".with."+p.Path, "with %s=%s: %s", o.name, o.shown, p.Text)
+		}
+	}
+}
+
+// fill returns settings with this value in them; nil where that cannot be.
+func (o *otherValue) fill(template *tree.Value) *tree.Value {
+	if o.lang == nil {
+		lang, err := expr.NewLang(o.params)
+		if err != nil {
+			return nil
+		}
+		o.lang = lang
+	}
+	m, mistakes := o.lang.NewMold(template, "", true, expr.Decls{})
+	if len(mistakes) > 0 {
+		return nil
+	}
+	with, err := m.Cast(nil, nil, m.Late())
+	if err != nil {
+		return nil
+	}
+	return with
+}
+
+// reads reports whether a text of v holds an expression with a name.
+func reads(v *tree.Value, name string) bool {
+	return v.Kind == tree.String && strings.Contains(v.Str, "${") && strings.Contains(v.Str, name) ||
+		slices.ContainsFunc(v.Items, func(x *tree.Value) bool { return reads(x, name) }) ||
+		slices.ContainsFunc(v.Fields, func(f tree.Field) bool { return reads(f.Value, name) })
+}
+
+// stands reports whether settings have a value at a path that says something.
+func stands(v *tree.Value, path string) bool {
+	for _, step := range strings.FieldsFunc(path, isStep) {
+		if v = child(v, step); v == nil {
+			return false
+		}
+	}
+	return v.Kind != tree.String || v.Str != ""
+}
