@@ -79,11 +79,11 @@ func (o *otherValue) fill(template *tree.Value) *tree.Value {
 		}
 		o.lang = lang
 	}
-	m, mistakes := o.lang.NewMold(template, "", true, expr.Decls{})
+	m, mistakes := o.lang.Template(template, "", true, expr.Decls{})
 	if len(mistakes) > 0 {
 		return nil
 	}
-	with, err := m.Cast(nil, nil, m.Late())
+	with, err := m.Fill(nil, nil, m.Late())
 	if err != nil {
 		return nil
 	}
