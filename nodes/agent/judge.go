@@ -177,7 +177,7 @@ func (p *program) noResult(t *transcript, undeclared []string, found scan, res *
 		return e, refused
 	}
 	size := res.Stdout.Answer()
-	empty := found.objects == 0 && found.lines == 0 && found.cutAt < 0
+	empty := found.objects == 0 && found.noisy == 0 && found.cutAt < 0
 	e := &nodes.Error{Category: "protocol"}
 	switch {
 	case found.tooLong >= 0:

@@ -37,8 +37,8 @@ func TestScanObjects(t *testing.T) {
 	for _, tt := range tests {
 		var got []string
 		s, err := scanObjects(strings.NewReader(tt.in), int64(len(tt.in)), 1<<20, func(o object) { got = append(got, fmt.Sprint(o.count("n"))) })
-		if err != nil || strings.Join(got, " ") != tt.objects || s.lines != tt.noise || (s.cutAt >= 0) != tt.cut {
-			t.Errorf("%s: objects %v, noise %d %q, cut at %d, %v", tt.name, got, s.lines, s.noise, s.cutAt, err)
+		if err != nil || strings.Join(got, " ") != tt.objects || s.noisy != tt.noise || (s.cutAt >= 0) != tt.cut {
+			t.Errorf("%s: objects %v, noise %d %q, cut at %d, %v", tt.name, got, s.noisy, s.noise, s.cutAt, err)
 		}
 	}
 }

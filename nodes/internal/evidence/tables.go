@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -21,25 +22,31 @@ type Table struct {
 	exits map[int]string
 }
 
-// An output is a known text: text holds it, regardless of case; * stands for up to 40 characters of a line.
-type output struct {
-	text, category string
-	unsent         bool // the request did not reach the service
-	re             *regexp.Regexp
+// A known is what known outputs mean. Letters count regardless of case; * stands for up to 40 characters of a line.
+// The category unsent is transient, and the request did not reach the service.
+type known struct {
+	category string
+	texts    []string
 }
 
-func newTable(t Table, statuses string, tables ...[]output) *Table {
+type output struct {
+	category string
+	unsent   bool
+	text     *regexp.Regexp
+}
+
+func newTable(t Table, statuses string, lists ...[]known) *Table {
 	if statuses != "" {
 		t.statuses = regexp.MustCompile(`(?i)(?:` + statuses + `)\(?([345]\d\d)\b`)
 	}
-	for _, list := range tables {
-		for _, o := range list {
-			words := strings.Split(o.text, "*")
-			for i := range words {
-				words[i] = regexp.QuoteMeta(words[i])
-			}
-			o.re = regexp.MustCompile(`(?i)` + strings.Join(words, `[^\n]{0,40}?`))
-			t.outputs = append(t.outputs, o)
+	for _, k := range slices.Concat(lists...) {
+		out := output{category: k.category, unsent: k.category == "unsent"}
+		if out.unsent {
+			out.category = "transient"
+		}
+		for _, text := range k.texts {
+			out.text = regexp.MustCompile(`(?i)` + strings.ReplaceAll(regexp.QuoteMeta(text), `\*`, `[^\n]{0,40}?`))
+			t.outputs = append(t.outputs, out)
 		}
 	}
 	return &t
@@ -65,111 +72,72 @@ var (
 	OpenAI    = newTable(Table{Name: "openai"}, "", openaiOutputs)
 )
 
-var claudeOutputs = []output{
-	{text: "out of extra usage", category: "quota_wait"},
-	{text: "extra usage is required", category: "billing"},
-	{text: "usage credits are required", category: "billing"},
-	{text: "output token limit", category: "truncated"},
-	{text: "spending limit", category: "billing"},
-	{text: "usage limit reached", category: "quota_wait"},
-	{text: "you've hit your *limit", category: "quota_wait"},
-	{text: "you've reached your *limit", category: "quota_wait"},
-	{text: "limit reached *resets", category: "quota_wait"},
-	{text: "your limit will reset", category: "quota_wait"},
-	{text: "exceeded usd budget", category: "budget"},
-	{text: "reached maximum budget", category: "budget"},
-	{text: "reached maximum number of turns", category: "budget"},
-	{text: "reached max turns", category: "budget"},
-	{text: "request too large", category: "input_too_big"},
-	{text: "piped stdin input exceeds", category: "input_too_big"},
-	{text: "output token maximum", category: "truncated"},
-	{text: "reached its context window limit", category: "truncated"},
-	{text: "violate our usage policy", category: "refused"},
-	{text: "not logged in", category: "auth"},
-	{text: "please run /login", category: "auth"},
-	{text: "failed to authenticate", category: "auth"},
-	{text: "invalid api key", category: "auth"},
-	{text: "oauth token *expired", category: "auth"},
-	{text: "refresh token was already used", category: "auth"},
-	{text: "has disabled claude subscription access", category: "auth"},
-	{text: "your account has been disabled", category: "auth"},
-	{text: "issue with the selected model", category: "config"},
-	{text: "error: unknown option", category: "config"},
-	{text: "error: option '", category: "config"},
-	{text: "input must be provided", category: "config"},
-	{text: "input contained only whitespace", category: "config"},
-	{text: "requires --verbose", category: "config"},
-	{text: "local issuer certificate", category: "config"},
-	{text: "self-signed certificate", category: "config"},
-	{text: "temporarily limiting requests", category: "rate_limited"},
-	{text: "rate limit", category: "rate_limited"},
-	{text: "ECONNREFUSED", category: "transient", unsent: true},
-	{text: "(ConnectionRefused)", category: "transient", unsent: true},
-	{text: "connection_failed", category: "transient"},
-	{text: "execution error", category: "transient"},
-	{text: "overloaded", category: "transient"},
+var claudeOutputs = []known{
+	{"quota_wait", []string{"out of extra usage"}},
+	{"billing", []string{"extra usage is required", "usage credits are required"}},
+	{"truncated", []string{"output token limit"}},
+	{"billing", []string{"spending limit"}},
+	{"quota_wait", []string{"usage limit reached", "you've hit your *limit", "you've reached your *limit",
+		"limit reached *resets", "your limit will reset"}},
+	{"budget", []string{"exceeded usd budget", "reached maximum budget", "reached maximum number of turns",
+		"reached max turns"}},
+	{"input_too_big", []string{"request too large", "piped stdin input exceeds"}},
+	{"truncated", []string{"output token maximum", "reached its context window limit"}},
+	{"refused", []string{"violate our usage policy"}},
+	{"auth", []string{"not logged in", "please run /login", "failed to authenticate", "invalid api key",
+		"oauth token *expired", "refresh token was already used", "has disabled claude subscription access",
+		"your account has been disabled"}},
+	{"config", []string{"issue with the selected model", "error: unknown option", "error: option '",
+		"input must be provided", "input contained only whitespace", "requires --verbose",
+		"local issuer certificate", "self-signed certificate"}},
+	{"rate_limited", []string{"temporarily limiting requests", "rate limit"}},
+	{"unsent", []string{"ECONNREFUSED", "(ConnectionRefused)"}},
+	{"transient", []string{"connection_failed", "execution error", "overloaded"}},
 }
 
 // anthropicOutputs are told by the API with the type of a bad request, and by programs that pass them on.
-var anthropicOutputs = []output{
-	{text: "credit balance is too low", category: "billing"},
-	{text: "reached your specified api usage limits", category: "quota_wait"},
-	{text: "prompt is too long", category: "input_too_big"},
-	{text: "exceed context limit", category: "input_too_big"},
-	{text: "maximum allowed number of output tokens", category: "config"},
-	{text: "content filtering policy", category: "refused"},
-	{text: "organization has been disabled", category: "auth"},
+var anthropicOutputs = []known{
+	{"billing", []string{"credit balance is too low"}},
+	{"quota_wait", []string{"reached your specified api usage limits"}},
+	{"input_too_big", []string{"prompt is too long", "exceed context limit"}},
+	{"config", []string{"maximum allowed number of output tokens"}},
+	{"refused", []string{"content filtering policy"}},
+	{"auth", []string{"organization has been disabled"}},
 }
 
 // openaiOutputs are those of servers that speak the chat API without its error codes.
-var openaiOutputs = []output{
-	{text: "maximum context length", category: "input_too_big"},
-	{text: "exceeds the context window", category: "input_too_big"},
-	{text: "rate limit exceeded", category: "rate_limited"},
-	{text: "api key not valid", category: "auth"}, // Google's, with the type of a bad request
+var openaiOutputs = []known{
+	{"input_too_big", []string{"maximum context length", "exceeds the context window"}},
+	{"rate_limited", []string{"rate limit exceeded"}},
+	{"auth", []string{"api key not valid"}},
 }
 
 // codexOutputs are the messages in the published source of its errors.
-var codexOutputs = []output{
-	{text: "you've hit your usage limit", category: "quota_wait"},
-	{text: "your workspace is out of credits", category: "billing"},
-	{text: "you hit your spend cap", category: "billing"},
-	{text: "quota exceeded. check your plan and billing", category: "billing"},
-	{text: "to use codex with your chatgpt plan", category: "billing"},
-	{text: "ran out of room in the model's context window", category: "input_too_big"},
-	{text: "input exceeds the maximum length", category: "input_too_big"},
-	{text: "reason: max_output_tokens", category: "truncated"},
-	{text: "reason: content_filter", category: "refused"},
-	{text: "access token could not be refreshed", category: "auth"},
-	{text: "failed to refresh token", category: "auth"},
-	{text: "not supported when using codex with a chatgpt account", category: "config"},
-	{text: "missing environment variable", category: "config"},
-	{text: "selected model is at capacity", category: "rate_limited"},
-	{text: "rate limit reached for", category: "rate_limited"},
-	{text: "rate limit is exceeded", category: "rate_limited"},
-	{text: "experiencing high demand", category: "transient"},
-	{text: "stream disconnected before completion", category: "transient"},
-	{text: "stream error: ", category: "transient"},
-	{text: "connection failed", category: "transient"},
-	{text: "connection reset by peer", category: "transient"},
+var codexOutputs = []known{
+	{"quota_wait", []string{"you've hit your usage limit"}},
+	{"billing", []string{"your workspace is out of credits", "you hit your spend cap",
+		"quota exceeded. check your plan and billing", "to use codex with your chatgpt plan"}},
+	{"input_too_big", []string{"ran out of room in the model's context window",
+		"input exceeds the maximum length"}},
+	{"truncated", []string{"reason: max_output_tokens"}},
+	{"refused", []string{"reason: content_filter"}},
+	{"auth", []string{"access token could not be refreshed", "failed to refresh token"}},
+	{"config", []string{"not supported when using codex with a chatgpt account", "missing environment variable"}},
+	{"rate_limited", []string{"selected model is at capacity", "rate limit reached for",
+		"rate limit is exceeded"}},
+	{"transient", []string{"experiencing high demand", "stream disconnected before completion", "stream error: ",
+		"connection failed", "connection reset by peer"}},
 }
 
-var geminiOutputs = []output{
-	{text: "exhausted your daily quota", category: "quota_wait"},
-	{text: "exhausted your capacity on this model", category: "quota_wait"},
-	{text: "usage limit reached for", category: "quota_wait"},
-	{text: "per day per user", category: "quota_wait"},
-	{text: "api key not valid", category: "auth"},
-	{text: "api key expired", category: "auth"},
-	{text: "set an auth method", category: "auth"},
-	{text: "authentication cancelled", category: "auth"},
-	{text: "cached credentials are not valid", category: "auth"},
-	{text: "unknown argument", category: "config"},
-	{text: "no input provided via stdin", category: "config"},
-	{text: "exceeds the maximum number of tokens", category: "input_too_big"},
-	{text: "max session turns", category: "budget"},
-	{text: "resource has been exhausted", category: "rate_limited"},
-	{text: "resource exhausted", category: "rate_limited"},
+var geminiOutputs = []known{
+	{"quota_wait", []string{"exhausted your daily quota", "exhausted your capacity on this model",
+		"usage limit reached for", "per day per user"}},
+	{"auth", []string{"api key not valid", "api key expired", "set an auth method", "authentication cancelled",
+		"cached credentials are not valid"}},
+	{"config", []string{"unknown argument", "no input provided via stdin"}},
+	{"input_too_big", []string{"exceeds the maximum number of tokens"}},
+	{"budget", []string{"max session turns"}},
+	{"rate_limited", []string{"resource has been exhausted", "resource exhausted"}},
 }
 
 // categories are what the error types, codes and reasons of the APIs and programs mean, in small letters.
@@ -212,7 +180,7 @@ func (t *Table) output(text string) (out output, line string) {
 	}
 	text = strings.ReplaceAll(head(text, mostText), "’", "'")
 	for _, o := range t.outputs {
-		if at := o.re.FindStringIndex(text); at != nil {
+		if at := o.text.FindStringIndex(text); at != nil {
 			begin := strings.LastIndexByte(text[:at[0]], '\n') + 1
 			line, _, _ = strings.Cut(text[begin:], "\n")
 			return o, line
