@@ -1,9 +1,14 @@
 package agent
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/base64"
 	"fmt"
+	"image"
+	_ "image/gif" // for the size of a picture
+	_ "image/jpeg"
+	_ "image/png"
 	"io/fs"
 	"net/http"
 	"os"
@@ -108,14 +113,21 @@ func (d *describer) cache(s *settings) {
 	}
 }
 
-// pictures are the types that the providers read.
-var pictures = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
+// pictureTypes are what the providers read.
+var pictureTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
-// Limits of the providers, in bytes of base64. A request that is over them would be refused after it has been sent.
-var (
-	mostPicture = map[string]int{"anthropic": 5 << 20, "openai": 20 << 20}
-	mostContent = map[string]int{"anthropic": 30 << 20, "openai": 48 << 20}
-)
+// A sending is what one request to a provider may hold. What is over it would be refused after it has been sent.
+type sending struct {
+	bytes, picture int // of base64: in all, and a picture
+	pictures       int // in all
+	side           int // pixels, the longer side of a picture; 0 = any
+	many, manySide int // with more pictures than many, that side
+}
+
+var sendings = map[string]sending{
+	"anthropic": {bytes: 30 << 20, picture: 5 << 20, pictures: 100, side: 8000, many: 20, manySide: 2000},
+	"openai":    {bytes: 48 << 20, picture: 20 << 20, pictures: 500},
+}
 
 // givenParts returns the given files as they stand in the working folder: pictures, and texts. Each stands behind its
 // name, by which the prompt may speak of it.
@@ -128,6 +140,7 @@ func (q *question) givenParts() ([]contentPart, error) {
 		return nil, err
 	}
 	defer root.Close()
+	may, largest, pictures := sendings[q.set.Provider], picture{}, 0
 	var parts []contentPart
 	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
@@ -144,12 +157,14 @@ func (q *question) givenParts() ([]contentPart, error) {
 		}
 		media := http.DetectContentType(raw)
 		switch {
-		case slices.Contains(pictures, media):
+		case slices.Contains(pictureTypes, media):
 			p := contentPart{media: media, data: base64.StdEncoding.EncodeToString(raw)}
-			if most := mostPicture[q.set.Provider]; p.size() > most {
+			if p.size() > may.picture {
 				return tooBig("give: the picture %s is %.1f MB in base64; provider %s takes at most %d MB a picture",
-					name, megabytes(p.size()), q.set.Provider, most>>20)
+					name, megabytes(p.size()), q.set.Provider, may.picture>>20)
 			}
+			pictures++
+			largest.max(name, raw)
 			parts = append(parts, contentPart{text: name + ":"}, p)
 		case utf8.Valid(raw):
 			text := strings.TrimSuffix(string(raw), "\n")
@@ -160,10 +175,36 @@ func (q *question) givenParts() ([]contentPart, error) {
 		}
 		return nil
 	})
-	if n, most := total(parts), mostContent[q.set.Provider]; err == nil && n > most {
-		err = tooBig("give: the files are %.1f MB; a request to provider %s holds at most %d MB", megabytes(n), q.set.Provider, most>>20)
+	if err != nil {
+		return nil, err
 	}
-	return parts, err
+	side := may.side
+	if pictures > may.many && may.manySide > 0 {
+		side = may.manySide
+	}
+	switch n := total(parts); {
+	case n > may.bytes:
+		return nil, tooBig("give: the files are %.1f MB; a request to provider %s holds at most %d MB", megabytes(n), q.set.Provider, may.bytes>>20)
+	case pictures > may.pictures:
+		return nil, tooBig("give: %d pictures; a request to provider %s holds at most %d", pictures, q.set.Provider, may.pictures)
+	case side > 0 && largest.side > side:
+		return nil, tooBig("give: the picture %s has a side of %d pixels; provider %s takes at most %d where there are %d pictures",
+			largest.name, largest.side, q.set.Provider, side, pictures)
+	}
+	return parts, nil
+}
+
+// A picture is the one with the longest side so far.
+type picture struct {
+	name string
+	side int
+}
+
+// max takes another one; the size of a type that the standard library does not read stays unknown.
+func (p *picture) max(name string, raw []byte) {
+	if c, _, err := image.DecodeConfig(bytes.NewReader(raw)); err == nil && max(c.Width, c.Height) > p.side {
+		*p = picture{name, max(c.Width, c.Height)}
+	}
 }
 
 func tooBig(format string, args ...any) error {

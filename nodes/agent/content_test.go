@@ -96,13 +96,24 @@ func TestPromptCacheKey(t *testing.T) {
 
 func str(x any) string { s, _ := x.(string); return s }
 
-func picture(t *testing.T, size int) string {
+// noise is a picture that cannot be packed.
+func noise(t *testing.T, size int) string {
 	t.Helper()
 	img := image.NewGray(image.Rect(0, 0, size, size))
 	random := rand.New(rand.NewSource(1))
 	for i := range img.Pix {
 		img.Pix[i] = byte(random.Int())
 	}
+	return encoded(t, img)
+}
+
+func wide(t *testing.T, width int) string {
+	t.Helper()
+	return encoded(t, image.NewGray(image.Rect(0, 0, width, 1)))
+}
+
+func encoded(t *testing.T, img image.Image) string {
+	t.Helper()
 	var b bytes.Buffer
 	if err := png.Encode(&b, img); err != nil {
 		t.Fatal(err)
@@ -119,7 +130,7 @@ func TestGivenFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _ = w.Write([]byte(picture(t, 1)))
+		_, _ = w.Write([]byte(noise(t, 1)))
 	}
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
@@ -156,8 +167,10 @@ func TestGivenFiles(t *testing.T) {
 // T3: what the service would refuse is said before anything is sent.
 func TestGivenFilesThatCannotBeSent(t *testing.T) {
 	for _, tt := range []struct{ provider, name, content, category, message string }{
-		{"anthropic", "big.png", picture(t, 2100), "input_too_big", "give: the picture big.png is 5.6 MB in base64; provider anthropic takes at most 5 MB a picture"},
-		{"openai", "big.png", picture(t, 2100), "", ""},
+		{"anthropic", "big.png", noise(t, 2100), "input_too_big", "give: the picture big.png is 5.6 MB in base64; provider anthropic takes at most 5 MB a picture"},
+		{"openai", "big.png", noise(t, 2100), "", ""},
+		{"anthropic", "wide.png", wide(t, 8001), "input_too_big", "give: the picture wide.png has a side of 8001 pixels; provider anthropic takes at most 8000 where there are 1 pictures"},
+		{"anthropic", "wide.png", wide(t, 8000), "", ""},
 		{"anthropic", "a.bin", "\x00\xff\x01", "config", "give: a.bin is neither text nor"},
 		{"openai", "big.txt", strings.Repeat("text ", 11<<20), "input_too_big", "give: the files are 55.0 MB; a request to provider openai holds at most 48 MB"},
 	} {
@@ -173,6 +186,30 @@ func TestGivenFilesThatCannotBeSent(t *testing.T) {
 		}
 		if (len(s.Requests()) == 0) != (err != nil) {
 			t.Errorf("%s %s: %d requests, facts %s", tt.provider, tt.name, len(s.Requests()), host.Types())
+		}
+	}
+}
+
+// T3: many pictures must be small, and not too many.
+func TestManyGivenPictures(t *testing.T) {
+	for _, tt := range []struct {
+		pictures, width int
+		message         string
+	}{
+		{20, 2001, ""}, {21, 2000, ""}, {100, 1, ""},
+		{21, 2001, "has a side of 2001 pixels; provider anthropic takes at most 2000 where there are 21 pictures"},
+		{101, 1, "give: 101 pictures; a request to provider anthropic holds at most 100"},
+	} {
+		var give []m
+		artifacts := map[string]string{}
+		for i := range tt.pictures {
+			name := fmt.Sprintf("p%03d.png", i)
+			artifacts[name] = wide(t, tt.width)
+			give = append(give, m{"artifact": name})
+		}
+		_, _, _, err := askAPI(t, m{"provider": "anthropic", "model": "model-a", "give": give}, goodMessage, func(_ *nodes.Task, h *nodetest.Host) { h.Artifacts = artifacts })
+		if (err == nil) != (tt.message == "") || err != nil && !strings.Contains(err.Error(), tt.message) {
+			t.Errorf("%d pictures of %d pixels: %v", tt.pictures, tt.width, err)
 		}
 	}
 }
