@@ -189,13 +189,13 @@ func (p *printer) finished(b *machine.FinishedBody, took string, at time.Time) s
 func (p *printer) standing(at time.Time) string {
 	s := fmt.Sprintf("  [%d/%d", p.progress.Ended, p.progress.Total)
 	if p.lines < 3 {
-		st := p.run.State()
-		if eta, ok := p.progress.ETA(st, at, p.jobs); ok && eta > time.Second {
+		eta, usd, _ := p.progress.Forecast(p.run.State(), at, p.jobs) // nothing where too little is known
+		if eta > time.Second {
 			s += ", about " + elapsed(eta.Seconds()) + " left"
 		}
 		if p.progress.Cost > 0 {
 			s += ", $" + p.progress.Cost.String()
-			if usd, ok := p.progress.Projected(st, at); ok && usd > p.progress.Cost {
+			if usd > p.progress.Cost {
 				s += " of about $" + usd.String()
 			}
 		}

@@ -32,14 +32,14 @@ func (p *Progress) recall(st *machine.State) {
 // IsControl reports whether a kind is carried out by the host itself: it takes no time to speak of.
 func IsControl(kind string) bool { return shapes[kind] != "" }
 
-// ETA estimates the time until the run ends with jobs attempts at once: the longest chain of what is
-// to come, or all of it shared among the jobs, whichever is longer. A node takes the weighted average
-// of the last nodes of its kind, newer ones counting more, or the estimate of its specification. It
-// is unknown while a kind that is still to run has neither. Nodes whose conditions are open are
-// not counted.
-func (p *Progress) ETA(st *machine.State, now time.Time, jobs int) (time.Duration, bool) {
+// Forecast estimates the time until the run ends, with jobs attempts at once, and its whole cost. The time is that of the
+// longest chain of what is to come, or of all of it shared among the jobs, whichever is longer. A node takes the weighted
+// average of the last nodes of its kind, newer ones counting more, or the estimate of its specification. Nothing is known
+// while a kind that is still to run has neither. Nodes whose conditions are open are not counted.
+func (p *Progress) Forecast(st *machine.State, now time.Time, jobs int) (left time.Duration, cost dag.USD, ok bool) {
 	g := st.Graph()
 	var sum, longest float64
+	cost = p.Cost
 	chain := make([]float64, g.Len())
 	for i := range int32(g.Len()) {
 		for _, need := range g.Needs(i) {
@@ -49,19 +49,19 @@ func (p *Progress) ETA(st *machine.State, now time.Time, jobs int) (time.Duratio
 			continue
 		}
 		n := g.Node(i)
-		s, _, known := p.expect(n)
+		s, usd, known := p.expect(n)
 		if !known {
-			return 0, false
+			return 0, 0, false
 		}
 		if elapsed, running := p.Elapsed(n.ID, now); running {
 			s = max(0, s-elapsed.Seconds())
 		}
 		sum += s
+		cost += usd
 		chain[i] += s
 		longest = max(longest, chain[i])
 	}
-	sec := max(longest, sum/float64(max(1, jobs)))
-	return time.Duration(sec * float64(time.Second)), true
+	return time.Duration(max(longest, sum/float64(max(1, jobs))) * float64(time.Second)), cost, true
 }
 
 // counted reports whether nothing is to be expected of a node any more, or nobody knows yet whether
@@ -78,23 +78,6 @@ func (p *Progress) expect(n *dag.Node) (sec float64, usd dag.USD, ok bool) {
 	}
 	e := n.Estimate
 	return e.Seconds, e.USD, e.Seconds > 0
-}
-
-// Projected estimates the cost of the whole run: what was spent, and the average so far for what is
-// to come.
-func (p *Progress) Projected(st *machine.State, now time.Time) (dag.USD, bool) {
-	usd := p.Cost
-	for i := range int32(st.Graph().Len()) {
-		if counted(st, i) {
-			continue
-		}
-		_, one, known := p.expect(st.Graph().Node(i))
-		if !known {
-			return 0, false
-		}
-		usd += one
-	}
-	return usd, true
 }
 
 // A Share is what the nodes of one value of a label cost, and will have cost in the end.
@@ -114,28 +97,22 @@ const mostShares = 16
 // in plan order. What is to come costs what the nodes of the same kind and value did on average, else
 // those of the same kind.
 func (p *Progress) Shares(st *machine.State) []Share {
-	var names []string
 	by := map[string][]*shareSum{}
 	for i := range int32(st.Graph().Len()) {
 		v := st.NodeAt(i)
 		for label, value := range v.Node.Labels { // sorted below; values by node
-			s := shareOf(by[label], value)
-			if s == nil {
-				if len(by[label]) == 0 {
-					names = append(names, label)
-				}
-				if len(by[label]) > mostShares {
+			at := slices.IndexFunc(by[label], func(s *shareSum) bool { return s.Value == value })
+			if at < 0 {
+				if at = len(by[label]); at > mostShares {
 					continue
 				}
-				s = &shareSum{Share: Share{Label: label, Value: value}, kinds: map[string]*kindSum{}}
-				by[label] = append(by[label], s)
+				by[label] = append(by[label], &shareSum{Share: Share{Label: label, Value: value}, kinds: map[string]*kindSum{}})
 			}
-			s.add(&v)
+			by[label][at].add(&v)
 		}
 	}
-	slices.Sort(names)
 	var out []Share
-	for _, label := range names {
+	for _, label := range sortedNames(by) {
 		list := by[label]
 		var cost dag.USD
 		for _, s := range list {
@@ -162,15 +139,6 @@ type shareSum struct {
 type kindSum struct {
 	done, open int
 	cost       dag.USD
-}
-
-func shareOf(list []*shareSum, value string) *shareSum {
-	for _, s := range list {
-		if s.Value == value {
-			return s
-		}
-	}
-	return nil
 }
 
 func (s *shareSum) add(v *machine.NodeView) {

@@ -297,12 +297,9 @@ func (s *Status) estimate(st *machine.State, now time.Time) {
 	if s.Active > 0 {
 		jobs = max(jobs, int(worked/s.Active+0.5))
 	}
-	if eta, ok := p.ETA(st, now, jobs); ok {
+	if eta, usd, ok := p.Forecast(st, now, jobs); ok {
 		sec := eta.Seconds()
-		s.ETA = &sec
-	}
-	if usd, ok := p.Projected(st, now); ok {
-		s.Projected = &usd
+		s.ETA, s.Projected = &sec, &usd
 	}
 }
 

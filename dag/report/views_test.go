@@ -188,7 +188,7 @@ func TestETA(t *testing.T) {
 	took := []int{100, 2, 2, 10, 10, 10, 10, 10, 10, 10, 28}
 	for i, sec := range took {
 		id := g.Node(int32(i)).ID
-		if eta, ok := p.ETA(st, now, 8); ok != (i >= 3) {
+		if eta, _, ok := p.Forecast(st, now, 8); ok != (i >= 3) {
 			t.Errorf("after %d nodes the estimate is %v, %v", i, eta, ok)
 		}
 		apply(&machine.StartedBody{Node: id, Generation: 1, Attempt: 1})
@@ -197,16 +197,16 @@ func TestETA(t *testing.T) {
 	}
 	// The last eight: 10 x 7 with weights 1..7, 28 with weight 8.
 	want := (10.0*28 + 28*8) / 36
-	if eta, ok := p.ETA(st, now, 8); !ok || eta != time.Duration(2*want*float64(time.Second)) {
+	eta, usd, ok := p.Forecast(st, now, 8)
+	if !ok || eta != time.Duration(2*want*float64(time.Second)) {
 		t.Errorf("two nodes of a chain take %v, want twice %v s", eta, want)
 	}
-	usd, ok := p.Projected(st, now)
 	if spent := st.Ledger().Spent.USD; !ok || usd != spent+2*dag.USD(want*1e4) {
 		t.Errorf("projected %v, spent %v", usd, spent)
 	}
 	var again Progress
 	again.Start(st)
-	if a, ok := again.ETA(st, now, 8); !ok || a != time.Duration(2*want*float64(time.Second)) {
+	if a, _, ok := again.Forecast(st, now, 8); !ok || a != time.Duration(2*want*float64(time.Second)) {
 		t.Errorf("after a restart %v", a)
 	}
 }
