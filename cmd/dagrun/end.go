@@ -10,13 +10,13 @@ import (
 
 // An end is how a run stands when the command that carried it on ends.
 type end struct {
-	RunID   string `json:"run_id"`
-	Name    string `json:"name"`
-	Dir     string `json:"dir"`
-	Status  string `json:"status"`
-	Reason  string `json:"reason,omitempty"`
-	Node    string `json:"node,omitempty"`
-	Message string `json:"message,omitempty"`
+	RunID   string            `json:"run_id"`
+	Name    string            `json:"name"`
+	Dir     string            `json:"dir"`
+	Status  machine.RunStatus `json:"status"`
+	Reason  string            `json:"reason,omitempty"`
+	Node    string            `json:"node,omitempty"`
+	Message string            `json:"message,omitempty"`
 	report.Counts
 	CostUSD   dag.USD  `json:"cost_usd"`
 	Assumed   dag.USD  `json:"assumed_usd,omitempty"` // part of the cost that nobody has confirmed
@@ -46,9 +46,9 @@ func endOf(s *report.Status) end {
 // runExit returns the exit status of a command that leaves a run so.
 func runExit(s *report.Status) int {
 	switch {
-	case s.Status == string(machine.RunBroken):
+	case s.Status == machine.RunBroken:
 		return exitBad
-	case s.Status != string(machine.RunPause):
+	case s.Status != machine.RunPause:
 		return exitDone
 	}
 	switch s.Reason {
@@ -73,7 +73,7 @@ func (s *session) tell(st *report.Status, sum *report.Summary) error {
 		return exit(e.Exit)
 	}
 	out := s.cmd.OutOrStdout()
-	what := map[string]string{string(machine.RunDone): "Done", string(machine.RunPause): "Paused", string(machine.RunBroken): "Failed"}[e.Status]
+	what := map[machine.RunStatus]string{machine.RunDone: "Done", machine.RunPause: "Paused", machine.RunBroken: "Failed"}[e.Status]
 	fmt.Fprintf(out, "%s: %s; %s", what, e.Counts, elapsed(e.Seconds))
 	if e.CostUSD > 0 {
 		fmt.Fprintf(out, ", $%s", e.CostUSD)

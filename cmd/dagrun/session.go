@@ -204,7 +204,7 @@ func (s *session) account(r *run.Run) error {
 	}
 	st := report.NewStatus(r, s.dir, time.Now())
 	sum, err := report.NewSummary(r, s.opened, st)
-	if err == nil && st.Status != string(machine.RunPause) {
+	if err == nil && st.Status != machine.RunPause {
 		if err := runlog.SaveSummary(s.opened, sum); err != nil {
 			s.note("warning: the summary cannot be written: " + err.Error())
 		}

@@ -13,9 +13,9 @@ func (s *Status) next(st *machine.State) (words string, commands []string) {
 	at := " --output-dir " + s.Dir
 	resume := "dagrun resume" + at
 	switch {
-	case s.Status == string(machine.RunDone):
+	case s.Status == machine.RunDone:
 		return "", nil
-	case s.Status == string(machine.RunBroken): // an open question waits for a run that goes on
+	case s.Status == machine.RunBroken: // an open question waits for a run that goes on
 		return "go on all the same, or begin anew", []string{"dagrun resume --again" + at, "dagrun apply --fresh" + at}
 	case len(s.Questions) > 0:
 		q := s.Questions[0]
@@ -24,7 +24,7 @@ func (s *Status) next(st *machine.State) (words string, commands []string) {
 			answer = "ANSWER"
 		}
 		return "answer the question, then go on", []string{"dagrun respond " + q.ID + " " + answer + at, resume}
-	case s.Status == string(machine.RunRunning) || s.Status == string(machine.RunEnding):
+	case s.Status == machine.RunRunning || s.Status == machine.RunEnding:
 		return "it is running: an interrupt (Ctrl-C) pauses it, dagrun cancel ends it", nil
 	}
 	switch s.Reason {

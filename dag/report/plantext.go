@@ -186,21 +186,16 @@ func (p *Plan) writeTotals(out io.Writer) {
 
 func budgetText(b dag.Budget, spent dag.USD) string {
 	var parts []string
-	if b.CapUSD > 0 {
-		parts = append(parts, "cap $"+b.CapUSD.String())
+	add := func(given bool, format string, args ...any) {
+		if given {
+			parts = append(parts, fmt.Sprintf(format, args...))
+		}
 	}
-	if b.WarnUSD > 0 {
-		parts = append(parts, "warning at $"+b.WarnUSD.String())
-	}
-	if b.CapTokens > 0 {
-		parts = append(parts, fmt.Sprintf("cap %d tokens", b.CapTokens))
-	}
-	if b.Wall > 0 {
-		parts = append(parts, "at most "+Duration(b.Wall.D().Seconds())+" active")
-	}
-	if spent > 0 {
-		parts = append(parts, "$"+spent.String()+" spent")
-	}
+	add(b.CapUSD > 0, "cap $%s", b.CapUSD)
+	add(b.WarnUSD > 0, "warning at $%s", b.WarnUSD)
+	add(b.CapTokens > 0, "cap %d tokens", b.CapTokens)
+	add(b.Wall > 0, "at most %s active", Duration(b.Wall.D().Seconds()))
+	add(spent > 0, "$%s spent", spent)
 	return strings.Join(parts, ", ")
 }
 

@@ -15,20 +15,20 @@ import (
 
 // A Status is how a run stands. Its JSON names are kept; fields are only added.
 type Status struct {
-	RunID   string    `json:"run_id"`
-	Name    string    `json:"name"`
-	Dir     string    `json:"dir"`
-	Status  string    `json:"status"`            // running | paused | ending | completed | failed
-	Stopped bool      `json:"stopped,omitempty"` // running by its events, but no process holds it
-	Reason  string    `json:"reason,omitempty"`  // of a pause
-	Node    string    `json:"node,omitempty"`    // that the reason is about
-	Message string    `json:"message,omitempty"`
-	State   string    `json:"declared_state,omitempty"` // by milestones; empty: the plan has none
-	Phase   string    `json:"phase,omitempty"`          // the first declared one that has not ended
-	Created time.Time `json:"created"`
-	Updated time.Time `json:"updated"`
-	Active  float64   `json:"active_seconds"`
-	Resumes int       `json:"resumes"`
+	RunID   string            `json:"run_id"`
+	Name    string            `json:"name"`
+	Dir     string            `json:"dir"`
+	Status  machine.RunStatus `json:"status"`            // running | paused | ending | completed | failed
+	Stopped bool              `json:"stopped,omitempty"` // running by its events, but no process holds it
+	Reason  string            `json:"reason,omitempty"`  // of a pause
+	Node    string            `json:"node,omitempty"`    // that the reason is about
+	Message string            `json:"message,omitempty"`
+	State   string            `json:"declared_state,omitempty"` // by milestones; empty: the plan has none
+	Phase   string            `json:"phase,omitempty"`          // the first declared one that has not ended
+	Created time.Time         `json:"created"`
+	Updated time.Time         `json:"updated"`
+	Active  float64           `json:"active_seconds"`
+	Resumes int               `json:"resumes"`
 	Counts
 	ETA        *float64                       `json:"eta_seconds"` // null: too little is known, or nothing is to come
 	CostUSD    dag.USD                        `json:"cost_usd"`
@@ -103,7 +103,7 @@ func NewStatus(r *run.Run, dir string, now time.Time) *Status {
 	st := r.State()
 	v, l, g := st.Run(), st.Ledger(), st.Graph()
 	s := &Status{
-		RunID: v.ID, Name: v.Name, Dir: dir, Status: string(v.Status), Created: v.Created, Updated: v.Updated,
+		RunID: v.ID, Name: v.Name, Dir: dir, Status: v.Status, Created: v.Created, Updated: v.Updated,
 		Active: v.Active.Seconds(), Resumes: v.Resumes, Counts: NewCounts(st), CostUSD: l.Spent.USD, CapUSD: l.Budget.CapUSD,
 		Reserved: l.Reserved.USD, Assumed: l.Assumed, Usage: l.Usage, Tokens: l.Spent.Tokens, CapTokens: l.Budget.CapTokens, Wall: l.Budget.Wall.D().Seconds(), Questions: st.Escalations(), Series: seriesOf(st),
 	}
@@ -163,7 +163,7 @@ func DriftText(d run.Drift) string {
 // second interrupt, or waits to be taken up after a revert.
 func (s *Status) Unheld(r *run.Run) {
 	s.cutOff(r)
-	if s.Status != string(machine.RunRunning) && s.Status != string(machine.RunEnding) {
+	if s.Status != machine.RunRunning && s.Status != machine.RunEnding {
 		return
 	}
 	s.Stopped = true
@@ -284,7 +284,7 @@ func (s *Status) estimate(st *machine.State, now time.Time) {
 		p.started[n.ID] = now.Add(-time.Duration(n.Seconds * float64(time.Second)))
 	}
 	s.Shares = p.Shares(st)
-	if s.Status == string(machine.RunDone) || s.Status == string(machine.RunBroken) {
+	if s.Status == machine.RunDone || s.Status == machine.RunBroken {
 		return
 	}
 	worked := 0.0

@@ -36,6 +36,13 @@ func (r rows) row(name, format string, args ...any) {
 	fmt.Fprintf(r.out, "%-12s %s\n", name, Plain(fmt.Sprintf(format, args...)))
 }
 
+// list prints a row of names; nothing without any.
+func (r rows) list(name string, names []string) {
+	if len(names) > 0 {
+		r.row(name, "%s", strings.Join(names, ", "))
+	}
+}
+
 // paths prints a row of paths, not too many of them; nothing without any.
 func (r rows) paths(name string, paths []string, what string) {
 	n := len(paths)
@@ -54,7 +61,7 @@ func (s *Status) WriteText(w io.Writer) error {
 	r := rows{bufio.NewWriter(w)}
 	r.row("Pipeline", "%s", s.Name)
 	r.row("Run", "%s in %s", s.RunID, s.Dir)
-	status := strings.ToUpper(s.Status)
+	status := strings.ToUpper(string(s.Status))
 	switch {
 	case s.Stopped:
 		status = "STOPPED: no process runs it"
@@ -73,7 +80,7 @@ func (s *Status) WriteText(w io.Writer) error {
 	s.writeProgress(r)
 	s.writeMoney(r)
 	s.writeNodes(r)
-	if s.Status == string(machine.RunDone) {
+	if s.Status == machine.RunDone {
 		r.paths("Artifacts", s.Artifacts, "")
 	}
 	s.writeNext(r)
@@ -142,7 +149,7 @@ func (s *Status) writeProgress(r rows) {
 	if s.State != "" {
 		r.row("State", "%s", s.State)
 	}
-	if s.Open > 0 && s.Status != string(machine.RunBroken) {
+	if s.Open > 0 && s.Status != machine.RunBroken {
 		left := "not known yet"
 		if s.ETA != nil {
 			left = "about " + Duration(max(*s.ETA, 0.01))
@@ -257,9 +264,7 @@ func (s *Status) writeNodes(r rows) {
 	for _, d := range s.Drifted {
 		r.row("Artifact", "%s", d)
 	}
-	if len(s.Degraded) > 0 {
-		r.row("Degraded", "%s", strings.Join(s.Degraded, ", "))
-	}
+	r.list("Degraded", s.Degraded)
 	for _, b := range s.Breakers {
 		r.row("Breaker", "%s", b)
 	}

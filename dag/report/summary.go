@@ -17,13 +17,13 @@ import (
 
 // A Summary is the account of a run at its end, or at a pause.
 type Summary struct {
-	RunID   string    `json:"run_id"`
-	Name    string    `json:"name"`
-	Status  string    `json:"status"`
-	Reason  string    `json:"reason,omitempty"`
-	Started time.Time `json:"started"`
-	Ended   time.Time `json:"ended"`
-	Active  float64   `json:"active_seconds"`
+	RunID   string            `json:"run_id"`
+	Name    string            `json:"name"`
+	Status  machine.RunStatus `json:"status"`
+	Reason  string            `json:"reason,omitempty"`
+	Started time.Time         `json:"started"`
+	Ended   time.Time         `json:"ended"`
+	Active  float64           `json:"active_seconds"`
 	Counts
 	Errors     Errors                       `json:"errors"`
 	CostUSD    dag.USD                      `json:"cost_usd"`
@@ -197,9 +197,7 @@ func (s *Summary) WriteText(w io.Writer) error {
 	if s.Errors.Recovered+s.Errors.Unrecovered > 0 {
 		r.row("Errors", "%s", s.Errors)
 	}
-	if len(s.Degraded) > 0 {
-		r.row("Degraded", "%s", strings.Join(s.Degraded, ", "))
-	}
+	r.list("Degraded", s.Degraded)
 	for i, g := range s.Warnings {
 		if i == mostWarnings {
 			r.row("Warning", "and %d more, see %s", len(s.Warnings)-i, s.Logs)
@@ -207,14 +205,10 @@ func (s *Summary) WriteText(w io.Writer) error {
 		}
 		r.row("Warning", "%s: %s", g.Node, g.Text)
 	}
-	if len(s.Checkpoint) > 0 {
-		r.row("Checkpoints", "%s", strings.Join(s.Checkpoint, ", "))
-	}
+	r.list("Checkpoints", s.Checkpoint)
 	r.paths("Artifacts", s.Artifacts, "")
 	r.paths("Left", s.Left, ": no node that is in the run now has written it")
-	if len(s.Folders) > 0 {
-		r.row("Files", "%s", strings.Join(s.Folders, ", "))
-	}
+	r.list("Files", s.Folders)
 	r.row("Logs", "%s", s.Logs)
 	return r.out.Flush()
 }
