@@ -4,10 +4,7 @@
 // node, logs or hosts. Everything that can be printed has one order: plan order.
 package dag
 
-import (
-	"encoding/json"
-	"strings"
-)
+import "encoding/json"
 
 // Format is the version of the plan's own encoding. Fields are only added.
 const Format = 1
@@ -283,7 +280,3 @@ type Foreach struct {
 	Template json.RawMessage `json:"template"` // node in spec form with ${...}
 	Most     int             `json:"most"`     // more items than this is an error
 }
-
-// OutputType splits the declared type of an output: string, int, number, bool, list or map, and a "?" behind
-// it where a node that has completed may have no such value.
-func OutputType(declared string) (typ string, optional bool) { return strings.CutSuffix(declared, "?") }

@@ -50,7 +50,7 @@ func (v values) raw() (map[string]json.RawMessage, error) {
 				return nil, err
 			}
 		}
-		out[name] = raw
+		out[name] = dag.KeptValue(raw)
 	}
 	return out, nil
 }

@@ -159,7 +159,7 @@ func (h *host) body(a *attempt, res *nodes.Result) (machine.FinishedBody, error)
 		if b.Values == nil {
 			b.Values = make(map[string]json.RawMessage, len(names))
 		}
-		b.Values[name] = raw
+		b.Values[name] = dag.KeptValue(raw)
 	}
 	return b, nil
 }

@@ -244,6 +244,9 @@ func (c scope) View(id string) (dag.View, bool) {
 		v.Category = m.last.Category
 	}
 	v.Out = maps.Clone(m.last.Values)
+	for _, name := range slices.Sorted(maps.Keys(v.Out)) {
+		v.Out[name] = dag.ReadValue(v.Out[name], c.s.graph.Node(i).Outputs[name])
+	}
 	return v, true
 }
 

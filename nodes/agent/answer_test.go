@@ -87,6 +87,9 @@ func TestShapedAnswer(t *testing.T) {
 			if err == nil && (res.Values["decision"] != "POLISH" || res.Values["id"] != int64(9007199254740993) || res.Values["score"] != nil) {
 				t.Errorf("values %v", res.Values)
 			}
+			if err == nil && !strings.Contains(host.Kept[nodes.SavedName], `"id":9007199254740993`) {
+				t.Errorf("saved %s", host.Kept[nodes.SavedName])
+			}
 			if err != nil && res.Values["decision"] != nil && tt.category == "bad_answer" {
 				t.Errorf("values of a bad answer: %v", res.Values)
 			}

@@ -76,11 +76,17 @@ func TestRescueAtEveryByte(t *testing.T) {
 		{"codex", "codex-jsonl", codex, `"input_tokens":5}}`},
 		{"gemini", "gemini-json", fmt.Sprintf(`{"session_id":"s","response":%s,"stats":{}}`, quoted), "}"},
 		{"text", "text", "Here it is:\n" + page + "\nDone.", "</html>"},
+		{"shaped answer", "text", inBlock(reviewed) + "\n", fence}, // A-1
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			with := printing(tt.parse, tt.out)
+			writes := "page.html"
+			if strings.Contains(tt.out, "POLISH") {
+				with["answer"], writes = reviewShape, "answer.txt"
+				delete(with, "accept")
+			}
 			spool, want, wantErr := spoolOf(t, with)
 			from := strings.LastIndex(tt.out, tt.proof) + len(tt.proof)
 			for n := 0; n <= len(tt.out); n++ {
@@ -94,7 +100,7 @@ func TestRescueAtEveryByte(t *testing.T) {
 				if nodetest.Category(err) != nodetest.Category(wantErr) || res == nil || !reflect.DeepEqual(res.CostUSD, want.CostUSD) || res.Usage != want.Usage {
 					t.Fatalf("cut at %d of %d: %+v %v, want %+v %v", n, len(tt.out), res, err, want, wantErr)
 				}
-				if err == nil && (res.Writes["page.html"] == "" || host.Types() != "LLM_CALL_FINISHED") || err != nil && host.Types() != "LLM_CALL_FAILED" {
+				if err == nil && (res.Writes[writes] == "" || res.Values["decision"] != want.Values["decision"] || host.Types() != "LLM_CALL_FINISHED") || err != nil && host.Types() != "LLM_CALL_FAILED" {
 					t.Fatalf("cut at %d of %d: writes %v, facts %s", n, len(tt.out), res.Writes, host.Types())
 				}
 			}
