@@ -24,7 +24,7 @@ type program struct {
 	pass   []string          // handed on from dagrun's own environment
 	stdin  string            // "" = the null device
 	output format
-	// patterns are what its messages mean, tried before the built-in sentences.
+	// patterns are what the specification declares of its messages (command.errors); they come first.
 	patterns []errorPattern
 }
 

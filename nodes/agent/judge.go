@@ -100,17 +100,19 @@ func (r *reply) limited(q *question, t *transcript) {
 		r.Failure, r.Finish = nil, "stop" // the turn is whole; one more would only have asked for the object again
 		return
 	}
-	if e.Message == "maxUSD" {
+	switch {
+	case e.Message == "maxUSD":
 		e.Message = "the agent stopped at its limit of money"
-		if q.set.MaxUSD > 0 {
-			e.Message += fmt.Sprintf(" (maxUSD: %.4g)", q.set.MaxUSD)
-		}
 		if r.CostUSD != nil {
 			e.Message += fmt.Sprintf(" after $%.4g", *r.CostUSD)
 		}
-		e.Message += "; if the work needs more, raise maxUSD"
-	} else {
+		if q.set.MaxUSD > 0 {
+			e.Message += fmt.Sprintf(" (maxUSD: %.4g); if the work needs more, raise maxUSD", q.set.MaxUSD)
+		}
+	case q.set.Provider != "command":
 		e.Message = fmt.Sprintf("the agent stopped at its limit of turns (maxTurns: %d); if the work needs more, raise maxTurns", q.set.MaxTurns)
+	case e.Message == "maxTurns":
+		e.Message = "the agent stopped at its own limit of turns"
 	}
 	r.Failure = &e
 	texts := t.all()

@@ -133,6 +133,22 @@ func TestCostOfWhatBrokeOff(t *testing.T) {
 	}
 }
 
+// M2: what a specification declares to be a refusal of the service is free, of a program that dagrun does not know too.
+func TestDeclaredRefusalIsFree(t *testing.T) {
+	for category, free := range map[string]bool{"rate_limited": true, "auth": true, "quota_wait": true, "transient": false} {
+		for _, end := range []string{"exit 0", "exit 1", "echo 'slow down' >&2; exit 1"} {
+			with := printing("text", "slow down")
+			with["command"] = m{"parse": "text", "errors": []m{{"match": "slow down", "category": category}}}
+			with["argv"] = []string{"/bin/sh", "-c", `cat > /dev/null; printf %s "$OUT"; ` + end}
+			task, _ := nodetest.New(t, "agent", with)
+			res, err := Kind{}.Run(context.Background(), task)
+			if got := nodetest.Category(err); got != category || (res.CostUSD != nil) != free {
+				t.Errorf("%s, %s: %q (%v), cost %v", category, end, got, err, res.CostUSD)
+			}
+		}
+	}
+}
+
 // M6: the host died while a program was at work. What its stream's head told is known; that it ended is not.
 func TestRescueOfWhatWasUnderWay(t *testing.T) {
 	for out, want := range map[string]nodes.Usage{head: headUsage, `{"type":"system","subtype":"init"}` + "\n": {}} {
