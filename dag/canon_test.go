@@ -105,7 +105,7 @@ func TestJSONRoundTrip(t *testing.T) {
 func TestDecodeJSONRefuses(t *testing.T) {
 	for src, want := range map[string]string{
 		`{"Z":"a"}`:                  `unknown field "Z"`,
-		`{"z":"a","z":"b"}`:          `field "z" stands twice`,
+		`{"z":"a","z":"b"}`:          `duplicate field "z"`,
 		`{"z":"a"} `:                 "",
 		`{"z":"a"}{}`:                "want the end",
 		`{"z":1}`:                    "z: want a string",
@@ -114,8 +114,8 @@ func TestDecodeJSONRefuses(t *testing.T) {
 		`{"list":[{"name":3}]}`:      "list.0.name: want a string",
 		`{"t":"yesterday"}`:          "t: parsing time",
 		`{"d":"forever"}`:            "d: time: invalid duration",
-		`{"m":{"a":1,"a":2}}`:        `name "a" stands twice`,
-		`{"raw":{"a":1,"a":2}}`:      `name "a" stands twice`,
+		`{"m":{"a":1,"a":2}}`:        `duplicate name "a"`,
+		`{"raw":{"a":1,"a":2}}`:      `duplicate name "a"`,
 		`{"u":1e300}`:                "u: 1e+300 is not an amount of money",
 		`{"in":{"on":[{"x":1}]}}`:    `in.on.0: unknown field "x"`,
 		`{"a":12345678901234567890}`: "a: number 12345678901234567890 is out of range",

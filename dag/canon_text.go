@@ -98,7 +98,7 @@ func sortMembers(dst []byte, start int, members []member) ([]byte, error) {
 	for i, m := range members {
 		if i > 0 {
 			if members[i-1].name == m.name {
-				return dst, fmt.Errorf("name %q stands twice in one object", m.name)
+				return dst, fmt.Errorf("duplicate name %q in one object", m.name)
 			}
 			sorted = append(sorted, ',')
 		}

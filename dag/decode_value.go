@@ -23,7 +23,7 @@ func (s *shape) decodeStruct(d *decoder, v reflect.Value) error {
 			return fmt.Errorf("%w %q", ErrUnknownField, name)
 		}
 		if seen&(1<<i) != 0 {
-			return fmt.Errorf("field %q stands twice", name)
+			return fmt.Errorf("duplicate field %q", name)
 		}
 		seen |= 1 << i
 		next = i + 1
@@ -87,7 +87,7 @@ func mapDecoder(elem func() *shape) func(*decoder, reflect.Value) error {
 			name := string(text)
 			key := reflect.ValueOf(name).Convert(v.Type().Key())
 			if v.MapIndex(key).IsValid() {
-				return fmt.Errorf("name %q stands twice in one object", name)
+				return fmt.Errorf("duplicate name %q in one object", name)
 			}
 			value := reflect.New(elem.typ).Elem()
 			if err := elem.decode(d, value); err != nil {

@@ -50,7 +50,7 @@ func TestNewGraphNamesEveryProblem(t *testing.T) {
 		{"unknown need", plan(n("build"), n("test", "biuld"), n("x", "qqqqqq")), []string{
 			"node test: needs biuld, which is not in the plan",
 			"node x: needs qqqqqq, which is not in the plan"}},
-		{"duplicate", plan(n("a"), n("a"), n("A")), []string{"node a: the id stands twice", "node A: the id differs from a only by case"}},
+		{"duplicate", plan(n("a"), n("a"), n("A")), []string{"node a: duplicate id", "node A: the id differs from a only by case"}},
 		{"cycle", plan(n("a", "b"), n("b", "a")), []string{"cycle: a needs b needs a"}},
 		{"self", plan(n("a", "a")), []string{"cycle: a needs a"}},
 		{"long cycle", plan(n("x"), n("c", "d"), n("d", "e", "x"), n("e", "c")), []string{"cycle: c needs d needs e needs c"}},
@@ -211,7 +211,7 @@ func TestExtend(t *testing.T) {
 	}
 	for want, nodes := range map[string][]Node{
 		"which waits for the expansion":        {n("f/9", "z")},
-		"the id stands twice":                  {n("a")},
+		"duplicate id":                         {n("a")},
 		"differs from f/1 only by case":        {n("F/1")},
 		"needs nope, which is not in the plan": {n("f/9", "nope")},
 	} {

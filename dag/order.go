@@ -32,7 +32,7 @@ func (g *Graph) index() (edgeList, error) {
 
 func duplicate(id, other string) error {
 	if id == other {
-		return fmt.Errorf("node %s: the id stands twice", id)
+		return fmt.Errorf("node %s: duplicate id", id)
 	}
 	return fmt.Errorf("node %s: the id differs from %s only by case", id, other)
 }

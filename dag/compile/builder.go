@@ -24,7 +24,7 @@ type builder struct {
 
 	drafts   []*draft
 	byID     map[string]*draft // by id in lower case
-	unsure   unsure            // what mistakes leave unknown
+	unknown  unknowns          // what mistakes leave unknown
 	defaults *tree.Value
 	known    map[string][]string   // names of breakers, pools, accumulators, categories, sorted
 	dirs     map[string]*draft     // folders that nodes name
@@ -32,17 +32,17 @@ type builder struct {
 	lists    int                   // of ids, checked so far
 	late     []string              // groups of the nodes that run-time foreach will make
 
-	count    int // of mistakes, those that are not told too
+	count    int // of mistakes, also of those that are not shown
 	mistakes tree.Diagnostics
 	warnings tree.Diagnostics
-	perPlace map[tree.Pos]*told // what was told of a place
+	perPlace map[tree.Pos]*reported // what was reported at a place
 }
 
-// told is what was told of a place.
-type told struct {
+// reported is what was reported at a place.
+type reported struct {
 	texts []string
-	last  int // in builder.mistakes, of the last one told
-	more  int // further ones, not told
+	last  int // in builder.mistakes, of the last one shown
+	more  int // further ones, not shown
 }
 
 // A draft is a node on its way into the plan.
@@ -86,11 +86,11 @@ func (d *draft) place(field string) tree.Pos {
 func newBuilder(s *Schema, src Source, root *os.Root) *builder {
 	return &builder{
 		s: s, src: src, root: root, plan: &dag.Plan{Format: dag.Format},
-		byID: map[string]*draft{}, known: map[string][]string{}, dirs: map[string]*draft{}, files: map[string]*inputFile{}, perPlace: map[tree.Pos]*told{},
+		byID: map[string]*draft{}, known: map[string][]string{}, dirs: map[string]*draft{}, files: map[string]*inputFile{}, perPlace: map[tree.Pos]*reported{},
 	}
 }
 
-// samePlace is how many different mistakes are told of one place: a template that is wrong is wrong
+// samePlace is how many different mistakes are shown at one place: a template that is wrong is wrong
 // in every node made from it.
 const samePlace = 3
 
@@ -104,7 +104,7 @@ func (b *builder) report(d tree.Diagnostic) {
 	if d.Pos.Line > 0 {
 		t := b.perPlace[d.Pos]
 		if t == nil {
-			t = &told{}
+			t = &reported{}
 			b.perPlace[d.Pos] = t
 		}
 		if !slices.Contains(t.texts, d.Text) {
@@ -142,7 +142,7 @@ func (b *builder) template(lang *expr.Lang, v *tree.Value, path string, late boo
 	return m
 }
 
-// all returns the mistakes. The last one told of a place says how many more there are.
+// all returns the mistakes. The last one shown at a place says how many more there are.
 func (b *builder) all() tree.Diagnostics {
 	out := slices.Clone(b.mistakes)
 	for _, t := range b.perPlace {

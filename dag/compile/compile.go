@@ -71,7 +71,7 @@ func Compile(o Options) (*Result, error) {
 	defer root.Close()
 	b := newBuilder(s, src, root)
 	res := b.build(b.without(p, mistakes), o)
-	mistakes = append(mistakes, b.besides(mistakes)...)
+	mistakes = append(mistakes, b.independent(mistakes)...)
 	if len(mistakes) > 0 {
 		return nil, firstOf(mistakes, "mistakes")
 	}
@@ -79,7 +79,7 @@ func Compile(o Options) (*Result, error) {
 }
 
 // build makes the plan of a pipeline. Without a plan b.all says why. The work goes on after a mistake,
-// beside it: what depends on a mistake is left out of what follows, see unsure.
+// beside it: what depends on a mistake is left out of what follows, see unknowns.
 func (b *builder) build(p *tree.Value, o Options) *Result {
 	b.params(p, o.Values, o.Set)
 	p = b.resolvePipeline(p)
@@ -90,21 +90,20 @@ func (b *builder) build(p *tree.Value, o Options) *Result {
 	b.listed(p)
 	b.connect()
 	b.typeAll()
-	if b.failed() || b.unsure.any {
-		b.doubtfulGraph()
+	if b.failed() || b.unknown.any {
+		b.partialGraph()
 		return nil
 	}
 	b.emptyPhases(p)
 	return b.finish()
 }
 
-// completeAll makes the nodes of the plan and lets go of each one's tree, which is larger than the
-// node.
+// completeAll makes the nodes of the plan and frees each one's tree, which is larger than the node.
 func (b *builder) completeAll() {
 	b.plan.Nodes = make([]dag.Node, len(b.drafts))
 	for i, d := range b.drafts {
 		d.node = &b.plan.Nodes[i]
-		if b.unsure.refuses(d) {
+		if b.unknown.affects(d) {
 			d.bad, d.node.ID = true, d.id
 			continue
 		}
@@ -124,7 +123,7 @@ func (b *builder) failed() bool { return b.count > 0 }
 func (b *builder) finish() *Result {
 	g, err := dag.NewGraph(b.plan)
 	if err != nil {
-		b.doubtfulGraph()
+		b.partialGraph()
 		return nil
 	}
 	res := &Result{Plan: g.Plan, Graph: g, Source: b.src, Dir: b.src.Dir, Notes: make([][]string, g.Len())}

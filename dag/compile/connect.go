@@ -83,7 +83,7 @@ func (b *builder) id(d *draft, id string, pos tree.Pos, field string) {
 // unknown which nodes there are.
 func (b *builder) other(d *draft, id string) (other *draft, text string) {
 	switch other = b.byID[fold(id)]; {
-	case other == nil && b.unsure.ids:
+	case other == nil && b.unknown.ids:
 	case other == nil:
 		text = fmt.Sprintf("no node %q%s", id, b.nearID(id))
 	case other.id != id:
@@ -124,7 +124,7 @@ func (b *builder) connect() {
 	}
 	b.infer(edges)
 	b.listFiles()
-	if !b.unsure.money {
+	if !b.unknown.money {
 		b.reserve()
 	}
 }
@@ -330,7 +330,7 @@ func (b *builder) targets(d *draft, refs []expr.Ref, pos tree.Pos, path string) 
 		switch {
 		case other == d:
 			b.fail(pos, path, "reads %s, which is this node itself", r)
-		case other == nil && b.unsure.ids:
+		case other == nil && b.unknown.ids:
 			d.loose = true
 		case other == nil || other.id != r.Node:
 			b.fail(pos, path, "reads %s, but there is no node %q%s", r, r.Node, b.nearID(r.Node))

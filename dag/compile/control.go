@@ -75,7 +75,7 @@ func (b *builder) undoers() []string {
 	return slices.DeleteFunc(slices.Clone(b.s.names), func(k string) bool { return !b.isKind(k) })
 }
 
-// options refuses a question that nobody can answer, and answers that cannot be told apart.
+// options refuses a question without answers, and duplicate answers.
 func (b *builder) options(d *draft) {
 	v := d.with.Get("options")
 	if v == nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // Evaluating a specification against the whole schema takes most of the time of loading it,
-// and what the schema forbids is told better by the rules. The evaluator is therefore given
+// and the rules report better what the schema forbids. The evaluator is therefore given
 // the library with package spec written anew, from the rules: every definition is open and keeps only its defaults, so
 // that a specification sees the values it would see with the schema (those of a node's settings where it names the
 // kind's definition; else they are filled in afterwards). What it evaluates to is checked by

@@ -83,7 +83,7 @@ func (w *cueWalker) value(v cue.Value, labels []string, path string, around tree
 	case cue.BytesKind:
 		w.fail(out, path, "bytes are not supported; use a string")
 	default:
-		// Not concrete, or an error inside: told by whoever validated the value. A map hides
+		// Not concrete, or an error inside: whoever validated the value reports it. A map hides
 		// its fields then, but those written out can be had by name.
 		if len(w.index.children[pathKey(labels)]) > 0 {
 			w.fields(out, v, labels, path)

@@ -10,7 +10,7 @@ import (
 	"dagrun.dev/internal/tree"
 )
 
-// Bounds of what foreach blocks may make: a slip in an axis is told before it fills memory.
+// Bounds of what foreach blocks may make: a mistake in an axis is reported before it fills memory.
 const (
 	maxNodes = 250_000
 	maxSteps = 8 * maxNodes // items of all axes that a block goes through
@@ -25,12 +25,12 @@ func (b *builder) expand(p *tree.Value) {
 	}
 	for i, v := range all.Items {
 		x := &expansion{b: b, path: tree.At("foreach", i), vars: map[string]any{}, seen: map[string]bool{}}
-		if !b.unsure.blocks[i] && !b.unsure.reads(v) && x.compile(v) && x.fits() {
+		if !b.unknown.blocks[i] && !b.unknown.reads(v) && x.compile(v) && x.fits() {
 			x.axis(0)
 		} else {
 			x.stopped = true
 		}
-		b.unsure.ids = b.unsure.ids || x.stopped || x.lost
+		b.unknown.ids = b.unknown.ids || x.stopped || x.lost
 	}
 }
 
@@ -88,7 +88,7 @@ func (x *expansion) compile(v *tree.Value) bool {
 	return ok
 }
 
-// template compiles the node. What is wrong with it whatever the item is told once; no node is made of it
+// template compiles the node. What is wrong with it whatever the item is reported once; no node is made of it
 // then, but which there would be is known.
 func (x *expansion) template(lang *expr.Lang, n *tree.Value) {
 	before := x.b.count
@@ -157,8 +157,8 @@ func (x *expansion) stop(pos tree.Pos, path string, err error) {
 	x.b.fail(pos, path, "%s%s", text, x.where())
 }
 
-// spoiled counts a combination with mistakes, and ends the block when there are too many of them.
-func (x *expansion) spoiled() {
+// countBad counts a combination with mistakes, and ends the block when there are too many of them.
+func (x *expansion) countBad() {
 	if x.bad++; x.bad == mostBad {
 		x.stopped = true
 		x.b.fail(x.at, x.path, "%d combinations have mistakes; the others are not looked at", mostBad)
@@ -216,7 +216,7 @@ func (x *expansion) draft(id, path string, node *tree.Value) {
 		x.b.ok(x.b.s.CheckNode(node, path))
 	}
 	if node == nil || x.b.count > before {
-		x.b.unsure.node(id)
+		x.b.unknown.node(id)
 		node = &tree.Value{Kind: tree.Map, Pos: x.at}
 	}
 	other := x.b.byID[fold(id)]
@@ -227,7 +227,7 @@ func (x *expansion) draft(id, path string, node *tree.Value) {
 		x.b.draft(id, x.at, node, path)
 	}
 	if x.b.count > before {
-		x.spoiled()
+		x.countBad()
 	}
 }
 
@@ -273,7 +273,7 @@ func (x *expansion) nodeID() (string, bool) {
 	if bad := x.b.s.Rule("ID").Check(id, ""); len(bad) > 0 {
 		x.b.fail(bad[0].Pos, x.id.Path, "%s%s", bad[0].Text, x.where())
 		x.lost = true
-		x.spoiled()
+		x.countBad()
 		return "", false
 	}
 	return id.Str, true

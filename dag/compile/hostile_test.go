@@ -248,7 +248,7 @@ func TestMistakesWithoutNumber(t *testing.T) {
 	must(t, writeFile("p.yaml", []byte("name: many\nnodes:\n"+numbered(5_000, "  n%d: {kind: exec, timeot: 1m}\n"))))
 	_, _, err := testSchema(t).Load("p.yaml", LoadOptions{})
 	lines := strings.Split(fmt.Sprint(err), "\n")
-	if len(lines) != mostTold+1 || !strings.HasPrefix(lines[0], "p.yaml:3:") || lines[mostTold] != fmt.Sprintf("and %d more mistakes", 5_000-mostTold) {
+	if len(lines) != mostShown+1 || !strings.HasPrefix(lines[0], "p.yaml:3:") || lines[mostShown] != fmt.Sprintf("and %d more mistakes", 5_000-mostShown) {
 		t.Errorf("%d lines, the last %q", len(lines), lines[len(lines)-1])
 	}
 }

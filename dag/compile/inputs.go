@@ -123,7 +123,7 @@ func (b *builder) checkFiles(d *draft, t *nodes.Traits, with json.RawMessage, wh
 	}
 	for _, name := range t.Files {
 		if f := b.files[name]; f == nil || f.bad != "" {
-			return // told already
+			return // reported already
 		}
 	}
 	problems, warnings := c.CheckFiles(with, b.open)

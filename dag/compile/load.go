@@ -190,21 +190,21 @@ func choose(v *tree.Value, want string) (name, mistake string) {
 	return "", fmt.Sprintf("no pipeline %q; there are %s", want, strings.Join(names, ", "))
 }
 
-// mostTold is how many mistakes a person is shown: a generated specification may hold one of them
+// mostShown is how many mistakes are shown: a generated specification may hold one of them
 // ten thousand times.
-const mostTold = 100
+const mostShown = 100
 
 // firstOf sorts diagnostics and leaves the number in the place of those beyond the first hundred.
 func firstOf(ds tree.Diagnostics, what string) tree.Diagnostics {
 	ds = sorted(ds)
-	if more := len(ds) - mostTold; more > 0 {
-		ds = append(ds[:mostTold:mostTold], tree.Diagnostic{Text: fmt.Sprintf("and %d more %s", more, what)})
+	if more := len(ds) - mostShown; more > 0 {
+		ds = append(ds[:mostShown:mostShown], tree.Diagnostic{Text: fmt.Sprintf("and %d more %s", more, what)})
 	}
 	return ds
 }
 
 // sorted orders diagnostics by place, then path. One mistake in a template or behind an alias
-// shows at many paths: it is told once, with their number.
+// shows at many paths: it is shown once, with their number.
 func sorted(ds tree.Diagnostics) tree.Diagnostics {
 	sort.SliceStable(ds, func(i, j int) bool {
 		a, b := ds[i], ds[j]

@@ -13,7 +13,7 @@ import (
 // loadCUESpec evaluates a CUE file or package and turns its pipeline into a tree.
 //
 // The evaluator gets the lean library, which forbids nothing: what it finds wrong are mistakes of the spec itself, and come
-// first. What the schema forbids is told by the rules, once, where CUE has said nothing.
+// first. The rules report what the schema forbids, once, where CUE has said nothing.
 func (s *Schema) loadCUESpec(f found, src *Source, o LoadOptions) (v *tree.Value, err error) {
 	defer func() { // the evaluator is large; a mistake of its own is not to end the program
 		if r := recover(); r != nil {
@@ -101,10 +101,10 @@ func (s *Schema) checkCUE(e evaluation, ds tree.Diagnostics, src *Source, o Load
 		return nil, w.found
 	}
 	ds = append(ds, w.found...)
-	told := append(slices.Clone(ds), w.hidden...)
+	known := append(slices.Clone(ds), w.hidden...)
 	mistakes, doubts := s.rules["Pipeline"].CheckTemplates(v, "")
 	for _, d := range mistakes {
-		if !covered(d.Path, told) {
+		if !covered(d.Path, known) {
 			ds = append(ds, d)
 		}
 	}
@@ -154,7 +154,7 @@ func (s *Schema) pickCUE(root cue.Value, index *syntaxIndex, want string) (p cue
 	return root, labels, name, nil
 }
 
-// shallow is as much of a value, a few levels deep, as tells pipelines apart: maps and texts.
+// shallow is as much of a value, a few levels deep, as distinguishes pipelines: maps and texts.
 func shallow(v cue.Value, levels int) *tree.Value {
 	out := &tree.Value{}
 	switch {

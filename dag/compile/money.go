@@ -9,7 +9,7 @@ import (
 )
 
 // reserve gives every node that may cost money the reservation it has not declared. Where
-// nobody can say what it costs, a run with a cap needs the spec's word.
+// the cost is unknown, a run with a cap needs the spec's word.
 func (b *builder) reserve() {
 	unknown := map[string][]*draft{} // model -> nodes
 	e := dag.NewEstimator(b.plan, nil)
@@ -36,7 +36,7 @@ func (b *builder) reserve() {
 const unreserved = "may cost money, and under a budget needs a reserve: {usd: ...} or an estimate"
 
 // reserved sets the reservation of a paid node to what its dearest attempt is estimated at, if it
-// declares none. It is false when nobody can say what that costs.
+// declares none. It is false when that cost is unknown.
 func reserved(e *dag.Estimator, n *dag.Node) bool {
 	if !n.Paid || n.Reserve.USD > 0 {
 		return true

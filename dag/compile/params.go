@@ -42,18 +42,18 @@ func (b *builder) params(p *tree.Value, files, set []string) {
 	for _, name := range ps.names() {
 		d := ps.byName[name]
 		if d.bad {
-			b.unsure.param(name)
+			b.unknown.param(name)
 			continue
 		}
 		if d.val == nil {
 			b.fail(d.pos, d.path, "no value: there is no default; give one with --set %s=...", name)
-			b.unsure.param(name)
+			b.unknown.param(name)
 			continue
 		}
 		raw, err := dag.AppendCanonical(nil, d.val.AppendJSON(nil))
 		if err != nil {
 			b.fail(d.val.Pos, d.path, "%v", err)
-			b.unsure.param(name)
+			b.unknown.param(name)
 			continue
 		}
 		b.plan.Params = append(b.plan.Params, dag.Param{Name: name, Type: d.typ, Value: raw})
@@ -62,7 +62,7 @@ func (b *builder) params(p *tree.Value, files, set []string) {
 	lang, err := expr.NewLang(b.plan.Params)
 	if err != nil {
 		b.fail(p.Pos, "params", "%v", err)
-		b.unsure.param("")
+		b.unknown.param("")
 		lang, _ = expr.NewLang(nil)
 	}
 	b.lang, b.others, b.warned = lang, ps.others(), map[string]bool{}
@@ -110,7 +110,7 @@ const wantParam = "want {type, default, enum, doc} or a group of parameters"
 func (ps *params) group(v *tree.Value, name, path string) {
 	if v.Kind != tree.Map {
 		ps.b.fail(v.Pos, path, "%s, got %s", wantParam, rules.Show(v))
-		ps.b.unsure.param(name)
+		ps.b.unknown.param(name)
 		return
 	}
 	if t := v.Get("type"); t != nil && t.Kind == tree.String && name != "" {
@@ -119,18 +119,18 @@ func (ps *params) group(v *tree.Value, name, path string) {
 	}
 	if len(v.Fields) == 0 && name != "" {
 		ps.b.fail(v.Pos, path, "%s, got an empty map", wantParam)
-		ps.b.unsure.param(name)
+		ps.b.unknown.param(name)
 	}
 	for _, f := range v.Fields {
 		here := tree.Join(path, f.Name)
 		if !isIdent(f.Name) {
 			ps.b.fail(f.Pos, here, "want a name of letters, digits and '_', so that expressions can read it")
-			ps.b.unsure.param(f.Name)
+			ps.b.unknown.param(f.Name)
 			continue
 		}
 		if slices.Contains([]string{"in", "true", "false", "null"}, f.Name) { // params.as can be read, params.in cannot
 			ps.b.fail(f.Pos, here, "%q is a word of the expression language; take another name", f.Name)
-			ps.b.unsure.param(f.Name)
+			ps.b.unknown.param(f.Name)
 			continue
 		}
 		dotted := f.Name
@@ -145,7 +145,7 @@ func (ps *params) declare(v, t *tree.Value, name, path string) {
 	d := &param{name: name, typ: t.Str, pos: v.Pos, path: path}
 	wrong := ps.b.s.Rule("Param").Check(v, path)
 	if d.bad = !ps.b.ok(wrong); d.bad && covered(tree.Join(path, "type"), wrong) {
-		ps.b.unsure.param(name)
+		ps.b.unknown.param(name)
 		return
 	}
 	ps.byName[name] = d

@@ -18,7 +18,7 @@ func (b *builder) resolvePipeline(p *tree.Value) *tree.Value {
 	out := &tree.Value{Kind: tree.Map, Pos: p.Pos}
 	for _, f := range p.Fields {
 		if f.Name != "params" && f.Name != "nodes" && f.Name != "foreach" && expr.HasTemplate(f.Value) {
-			before, unknown := b.count, b.unsure.reads(f.Value)
+			before, unknown := b.count, b.unknown.reads(f.Value)
 			if !unknown {
 				f.Value = b.fill(f.Value, f.Name)
 			}
@@ -27,7 +27,7 @@ func (b *builder) resolvePipeline(p *tree.Value) *tree.Value {
 				b.ok(ds)
 			}
 			if unknown || b.count > before {
-				b.unsure.section(f.Name)
+				b.unknown.section(f.Name)
 				continue
 			}
 		}
@@ -163,7 +163,7 @@ func (b *builder) checkNames(what string, v *tree.Value, path string) {
 		return
 	}
 	names := b.known[what]
-	if i := sort.SearchStrings(names, v.Str); i < len(names) && names[i] == v.Str || b.unsure.names[what] {
+	if i := sort.SearchStrings(names, v.Str); i < len(names) && names[i] == v.Str || b.unknown.names[what] {
 		return
 	}
 	if len(names) == 0 {

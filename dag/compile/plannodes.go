@@ -97,7 +97,7 @@ func bare(src string) string {
 }
 
 // resolve fills parameters into a node. In its settings, expressions that read recorded values
-// stay, and every other string becomes a template too, so that they can be told apart later.
+// stay, and every other string becomes a template too, so that they can be distinguished later.
 // The template of a run-time foreach stays as it is.
 func (b *builder) resolve(d *draft) bool {
 	before := b.count

@@ -159,7 +159,7 @@ func (s *Schema) finisher(p *dag.Plan) (*finisher, error) {
 // builder returns one for a single node.
 func (f *finisher) builder() *builder {
 	b := f.of
-	b.byID, b.dirs, b.perPlace = map[string]*draft{}, map[string]*draft{}, map[tree.Pos]*told{}
+	b.byID, b.dirs, b.perPlace = map[string]*draft{}, map[string]*draft{}, map[tree.Pos]*reported{}
 	return &b
 }
 

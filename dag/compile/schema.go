@@ -2,6 +2,7 @@ package compile
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -223,4 +224,69 @@ func (s *Schema) CheckWith(kind string, with *tree.Value, path string, late bool
 	}
 	mistakes, _ := r.CheckTemplates(with, path)
 	return mistakes
+}
+
+// A table is data that the schema brings along: what categories of failure mean, what models
+// cost. A pipeline's own rows are laid over it.
+type table struct {
+	rows []tree.Field // in the schema's order
+}
+
+// tables reads the tables out of the built package.
+func (s *Schema) tables(pkg cue.Value) error {
+	for name, t := range map[string]*table{"categories": &s.categories, "prices": &s.prices} {
+		b, err := pkg.LookupPath(cue.ParsePath(name)).MarshalJSON()
+		if err != nil {
+			return fmt.Errorf("%s: %s", name, firstLine(err))
+		}
+		v, err := tree.ParseJSON("dagrun.dev/spec", b, tree.Limits{})
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		t.rows = v.Fields
+	}
+	return nil
+}
+
+// with returns the rows, by name, with those of a pipeline laid over them: a row of the same name is replaced as a whole.
+func (t table) with(own *tree.Value) []tree.Field {
+	m := &tree.Value{Kind: tree.Map}
+	m.Fields = append(m.Fields, t.rows...)
+	if own != nil {
+		for _, f := range own.Fields {
+			m.Set(f.Name, f.Pos, f.Value)
+		}
+	}
+	return sortedMap(m)
+}
+
+// JSONSchema returns the JSON Schema (draft 2020-12) of specifications in YAML and JSON, for
+// editors: a pipeline by itself, or the field pipeline with one or several named ones. It is
+// rendered from the rules and accepts what they accept.
+func (s *Schema) JSONSchema() []byte {
+	defs := map[string]any{}
+	pipeline := s.rules["Pipeline"].JSONSchema(defs)
+	several := map[string]any{"type": "object", "additionalProperties": pipeline}
+	doc := map[string]any{
+		"$schema": "https://json-schema.org/draft/2020-12/schema",
+		"$id":     "https://dagrun.dev/pipeline.schema.json",
+		"title":   "dagrun pipeline",
+		"type":    "object",
+		"$defs":   defs,
+		"if":      map[string]any{"required": []string{"pipeline"}},
+		"then": map[string]any{
+			"properties":           map[string]any{"pipeline": map[string]any{"anyOf": []any{pipeline, several}}},
+			"patternProperties":    map[string]any{"^x-": true},
+			"additionalProperties": false,
+		},
+		"else": pipeline,
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(doc); err != nil {
+		panic(err) // maps, strings and numbers always encode
+	}
+	return b.Bytes()
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/google/cel-go/ext"
 )
 
-// Bounds of one expression. They keep a slip from eating the machine; no honest expression
+// Bounds of one expression. They keep a mistake from taking all memory or time; no honest expression
 // comes near them.
 const (
 	maxSource = 16 << 10  // bytes of source

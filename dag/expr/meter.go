@@ -19,23 +19,23 @@ import (
 // Loops are counted by the interpreter; what one call costs is not. A text of a megabyte may be
 // replaced in itself, a list doubled forty times in a row may be searched: the evaluation then takes
 // all memory, or hours, within a single step. Every call is therefore paid for before it is made, by
-// the size of what it is given, from a purse that an evaluation brings along. The prices depend on
+// the size of what it is given, from a budget that an evaluation brings along. The prices depend on
 // values alone, so that the same expression is cut at the same place everywhere.
 const maxWork = 64_000_000 // units that an evaluation may spend; a unit is some ten nanoseconds
 
-// A purse is what is left of an evaluation's work. It belongs to one evaluation.
-type purse struct{ left int }
+// A budget is what is left of an evaluation's work. It belongs to one evaluation.
+type budget struct{ left int }
 
-// purseName is how a call finds the purse of its evaluation; no expression can write it.
-const purseName = "@purse"
+// budgetName is how a call finds the budget of its evaluation; no expression can write it.
+const budgetName = "@budget"
 
-// pay takes work off the purse, and reports whether there was enough.
-func (p *purse) pay(work int) bool {
+// charge takes work off the budget, and reports whether there was enough.
+func (p *budget) charge(work int) bool {
 	p.left -= min(work, maxWork+1)
 	return p.left >= 0
 }
 
-func (p *purse) empty() ref.Val {
+func (p *budget) exhausted() ref.Val {
 	return types.NewErr("needs more than %d steps: a loop over what is large, or a row of values that double", maxWork)
 }
 
@@ -64,8 +64,8 @@ func (c *meteredCall) Exec(f *interpreter.ExecutionFrame) ref.Val {
 			return vals[i]
 		}
 	}
-	p := purseOf(f)
-	if err := c.pay(p, vals); err != nil {
+	p := budgetOf(f)
+	if err := c.charge(p, vals); err != nil {
 		return err
 	}
 	v := types.LabelErrNode(c.ID(), c.call(vals))
@@ -77,11 +77,11 @@ func (c *meteredCall) Exec(f *interpreter.ExecutionFrame) ref.Val {
 
 func tooLong() ref.Val { return types.NewErr("a text of more than %d bytes", maxOutput) }
 
-func purseOf(f *interpreter.ExecutionFrame) *purse {
-	if v, ok := f.ResolveName(purseName); ok {
-		return v.(*purse)
+func budgetOf(f *interpreter.ExecutionFrame) *budget {
+	if v, ok := f.ResolveName(budgetName); ok {
+		return v.(*budget)
 	}
-	return &purse{left: maxWork} // of a constant that the planner computes
+	return &budget{left: maxWork} // of a constant that the planner computes
 }
 
 func (c *meteredCall) call(vals []ref.Val) ref.Val {
@@ -100,10 +100,10 @@ func (c *meteredCall) call(vals []ref.Val) ref.Val {
 	return types.NewErr("no such overload: %s", c.InterpretableCall.Function())
 }
 
-// pay pays for a call; what it returns is why the call is not made.
-func (c *meteredCall) pay(p *purse, vals []ref.Val) ref.Val {
+// charge pays for a call; what it returns is why the call is not made.
+func (c *meteredCall) charge(p *budget, vals []ref.Val) ref.Val {
 	if c.re == nil && c.InterpretableCall.Function() == overloads.Matches {
-		return p.payPattern(vals)
+		return p.chargePattern(vals)
 	}
 	work, length := 0, 0
 	if c.re != nil {
@@ -114,8 +114,8 @@ func (c *meteredCall) pay(p *purse, vals []ref.Val) ref.Val {
 	if length > maxOutput {
 		return tooLong()
 	}
-	if !p.pay(work) {
-		return p.empty()
+	if !p.charge(work) {
+		return p.exhausted()
 	}
 	return nil
 }
@@ -265,21 +265,21 @@ func (p *pattern) matches(text ref.Val) ref.Val {
 	return types.Bool(p.re.MatchString(string(s)))
 }
 
-// payPattern pays for a call of matches whose pattern is computed.
-func (p *purse) payPattern(vals []ref.Val) ref.Val {
+// chargePattern pays for a call of matches whose pattern is computed.
+func (p *budget) chargePattern(vals []ref.Val) ref.Val {
 	src, ok := vals[1].(types.String)
 	if !ok {
 		return nil // the call says so
 	}
-	if !p.pay(1 + len(src)*4) {
-		return p.empty()
+	if !p.charge(1 + len(src)*4) {
+		return p.exhausted()
 	}
 	_, size, err := rules.CompilePattern(string(src))
 	if err != nil {
 		return types.WrapErr(err)
 	}
-	if !p.pay(size*32 + textLen(vals[0])*size) {
-		return p.empty()
+	if !p.charge(size*32 + textLen(vals[0])*size) {
+		return p.exhausted()
 	}
 	return nil
 }

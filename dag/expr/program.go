@@ -120,7 +120,7 @@ func (p *Program) eval(vars map[string]any, sc dag.Scope) (ref.Val, error) {
 
 // evaluate runs a program. Its calls are paid for, and its loops counted.
 func evaluate(p cel.Program, loops bool, act *activation) (ref.Val, error) {
-	act.purse.left = maxWork
+	act.budget.left = maxWork
 	if !loops {
 		v, _, err := p.Eval(act)
 		return v, err
@@ -143,9 +143,9 @@ var spent = func() context.Context {
 
 // activation resolves the names of one evaluation.
 type activation struct {
-	vars  map[string]any
-	refs  refValues
-	purse purse
+	vars   map[string]any
+	refs   refValues
+	budget budget
 }
 
 var _ interpreter.Activation = (*activation)(nil)
@@ -154,8 +154,8 @@ func (a *activation) ResolveName(name string) (any, bool) {
 	switch name {
 	case refsName:
 		return a.refs, true
-	case purseName:
-		return &a.purse, true
+	case budgetName:
+		return &a.budget, true
 	}
 	v, ok := a.vars[name]
 	return v, ok

@@ -169,7 +169,7 @@ func (r *Rule) listed(v *tree.Value) bool {
 	return false
 }
 
-// anyOf checks the alternatives. The mistakes told are those of the only alternative for v's
+// anyOf checks the alternatives. The mistakes reported are those of the only alternative for v's
 // type; where the type leaves a choice, the wording of the whole rule.
 func (c *checker) anyOf(r *Rule, v *tree.Value) {
 	var only *Rule
@@ -252,7 +252,7 @@ func (c *checker) cases(d *Field, v, val *tree.Value) {
 	}
 }
 
-// absent tells required fields that are missing and fills in defaults.
+// absent reports required fields that are missing and fills in defaults.
 func (c *checker) absent(r *Rule, v *tree.Value) {
 	for i := range r.Fields {
 		d := &r.Fields[i]
@@ -305,7 +305,7 @@ func (r *Rule) Field(name string) *Field {
 }
 
 // pattern returns the rule of a field by the shape of its name; where there is none, the key
-// rule that the name fails, if there is exactly one to tell about.
+// rule that the name fails, if there is exactly one.
 func (r *Rule) pattern(name string) (key, rule *Rule, ok bool) {
 	k := tree.Value{Kind: tree.String, Str: name}
 	for _, pt := range r.Patterns {

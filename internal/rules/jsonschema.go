@@ -179,7 +179,7 @@ func (r *Rule) schemaList(s, defs map[string]any) {
 	}
 }
 
-// Validate tells whether a rule that came as data is well formed: every regular expression
+// Validate reports whether a rule that came as data is well formed: every regular expression
 // compiles, and is not too large to be matched.
 func (r *Rule) Validate() error {
 	if r == nil {

@@ -7,7 +7,7 @@ import (
 	"regexp/syntax"
 )
 
-// MostPattern is the largest regular expression from somebody else, in instructions of its machine. Matching
+// MostPattern is the largest regular expression that is not our own, in instructions of its machine. Matching
 // takes time in proportion to the product of machine and text: (x?){1000} a hundred times over takes
 // minutes for a page.
 const MostPattern = 4_000

@@ -46,7 +46,7 @@ type Field struct {
 	// Default is filled in where the field is absent.
 	Default *tree.Value `json:"default,omitempty"`
 	// By names a sibling field whose string picks the rule among Cases (settings by kind).
-	// Without a case for it nothing is checked: the sibling's own rule tells the mistake.
+	// Without a case for it nothing is checked: the sibling's own rule reports the mistake.
 	By    string           `json:"by,omitempty"`
 	Cases map[string]*Rule `json:"cases,omitempty"`
 }

@@ -66,7 +66,7 @@ func (r *Rule) mistake(v *tree.Value) string {
 	return s
 }
 
-// meant returns the text that somebody meant who wrote a number, a truth value or a number in quotes where r
+// meant returns the text that was meant by a number, a truth value or a number in quotes where r
 // wants a text: the same as text, else so many seconds; "" where r takes neither.
 func (r *Rule) meant(v *tree.Value) string {
 	if v.Kind > tree.String || v.Kind == tree.Null {

@@ -257,7 +257,7 @@ func (w *walker) mapping(n *yaml.Node) *tree.Value {
 	return v
 }
 
-// done lets go of nodes that are read, which take more memory than their values. Those of an anchor
+// done frees nodes that are read, which take more memory than their values. Those of an anchor
 // may be read again; an alias holds its anchor itself.
 func (w *walker) done(nodes []*yaml.Node) {
 	if len(w.open) == 0 {

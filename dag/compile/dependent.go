@@ -9,9 +9,9 @@ import (
 	"dagrun.dev/internal/tree"
 )
 
-// unsure is what mistakes leave unknown. Whatever depends on it is not looked at, so that every mistake is
-// told once, and all that do not follow from others are told at once.
-type unsure struct {
+// unknowns are what mistakes leave unknown. What depends on them is not looked at: its errors would be dependent ones. So every
+// mistake is reported once, and all that do not follow from others are reported at once.
+type unknowns struct {
 	any    bool            // something is: there will be no plan
 	nodes  map[string]bool // nodes with mistakes, by id
 	blocks map[int]bool    // foreach blocks with mistakes
@@ -25,7 +25,7 @@ type unsure struct {
 var declares = map[string]string{"breakers": "breaker", "pools": "pool", "accumulators": "accumulator"}
 
 // section notes that a field of the pipeline has mistakes.
-func (u *unsure) section(name string) {
+func (u *unknowns) section(name string) {
 	u.any = true
 	one := declares[name]
 	if name == "categories" {
@@ -46,7 +46,7 @@ func (u *unsure) section(name string) {
 }
 
 // node notes that a node has mistakes.
-func (u *unsure) node(id string) {
+func (u *unknowns) node(id string) {
 	if u.nodes == nil {
 		u.nodes = map[string]bool{}
 	}
@@ -54,13 +54,13 @@ func (u *unsure) node(id string) {
 }
 
 // param notes that a parameter has no value.
-func (u *unsure) param(name string) {
+func (u *unknowns) param(name string) {
 	first, _, _ := strings.Cut(name, ".")
 	u.any, u.params = true, append(u.params, first)
 }
 
 // reads says whether an expression in v may read a parameter without a value.
-func (u *unsure) reads(v *tree.Value) bool {
+func (u *unknowns) reads(v *tree.Value) bool {
 	switch {
 	case len(u.params) == 0 || v == nil:
 		return false
@@ -70,31 +70,31 @@ func (u *unsure) reads(v *tree.Value) bool {
 	return slices.ContainsFunc(v.Items, u.reads) || slices.ContainsFunc(v.Fields, func(f tree.Field) bool { return u.reads(f.Value) })
 }
 
-// refuses says whether a node is not to be looked at.
-func (u *unsure) refuses(d *draft) bool { return u.nodes[d.id] || u.reads(d.tree) }
+// affects says whether a node depends on something unknown and is not to be looked at.
+func (u *unknowns) affects(d *draft) bool { return u.nodes[d.id] || u.reads(d.tree) }
 
-// besides returns the mistakes that those told do not explain.
-func (b *builder) besides(told tree.Diagnostics) tree.Diagnostics {
+// independent returns the mistakes that those reported already do not explain.
+func (b *builder) independent(reported tree.Diagnostics) tree.Diagnostics {
 	at := map[tree.Pos]bool{}
-	for _, d := range told {
+	for _, d := range reported {
 		at[d.Pos] = true
 	}
-	return slices.DeleteFunc(b.all(), func(d tree.Diagnostic) bool { return at[d.Pos] || covered(d.Path, told) })
+	return slices.DeleteFunc(b.all(), func(d tree.Diagnostic) bool { return at[d.Pos] || covered(d.Path, reported) })
 }
 
 // without returns a pipeline without the sections that have mistakes, and notes which nodes and blocks have some.
-func (b *builder) without(p *tree.Value, told tree.Diagnostics) *tree.Value {
-	if len(told) == 0 {
+func (b *builder) without(p *tree.Value, reported tree.Diagnostics) *tree.Value {
+	if len(reported) == 0 {
 		return p
 	}
-	u := &b.unsure
+	u := &b.unknown
 	u.any, u.blocks = true, map[int]bool{}
 	ids := map[string]string{} // by path
 	for _, f := range fieldsOf(p.Get("nodes")) {
 		ids[tree.Join("nodes", f.Name)] = f.Name
 	}
 	gone := map[string]bool{}
-	for _, d := range told {
+	for _, d := range reported {
 		section, _, _ := strings.Cut(d.Path, ".")
 		name, index, isBlock := strings.Cut(section, "[")
 		switch k, err := strconv.Atoi(strings.TrimSuffix(index, "]")); {
@@ -127,11 +127,11 @@ func (b *builder) declared(section tree.Field) {
 	for _, f := range sortedMap(section.Value) {
 		b.known[one] = append(b.known[one], f.Name)
 	}
-	delete(b.unsure.names, one)
+	delete(b.unknown.names, one)
 }
 
 // refuse notes the node that a path lies in. It is false where that is none.
-func (u *unsure) refuse(path string, ids map[string]string) bool {
+func (u *unknowns) refuse(path string, ids map[string]string) bool {
 	for end := len(path); end > len("nodes."); end = strings.LastIndexAny(path[:end], ".[") {
 		if id, ok := ids[path[:end]]; ok {
 			u.node(id)
@@ -148,8 +148,8 @@ func fieldsOf(v *tree.Value) []tree.Field {
 	return v.Fields
 }
 
-// doubtfulGraph looks for what is wrong between the nodes that are known whole, and for cycles between all of them.
-func (b *builder) doubtfulGraph() {
+// partialGraph looks for what is wrong between the nodes that are known whole, and for cycles between all of them.
+func (b *builder) partialGraph() {
 	deps := b.dependents()
 	order := inOrder(deps)
 	if len(order) < len(deps) { // the graph says which, and nothing else
