@@ -55,7 +55,7 @@ golden: ## renew golden files; read the diff
 	$(GO) test $$(grep -rl --include=*_test.go '"update"' cmd dag internal nodes specs examples | xargs -n1 dirname | sort -u | sed 's|^|./|') -update
 
 test-real-cli: ## a real agent CLI against a loopback API (installs it from npm)
-	$(GO) test -count=1 -tags realcli -run RealCLI -v ./nodes/agent/...
+	$(GO) test -count=1 -tags realcli -timeout 40m -run RealCLI -v ./nodes/agent/...
 
 clean:
 	rm -rf build

@@ -234,12 +234,17 @@ func (s *settings) unconfined() (list []string) {
 	return list
 }
 
-// confined returns the tools as permissions of claude: file tools without a path are held to the attempt's folder. T1
-func confined(list []string) []string {
-	out := make([]string, len(list))
-	for i, tool := range list {
-		if out[i] = tool; slices.Contains(append([]string{"NotebookEdit"}, fileTools...), tool) {
-			out[i] = tool + "(./**)"
+// confined returns the tools as permissions of claude: file tools without a path are held to the attempt's folder.
+// Everything that writes goes by the permissions of Edit there. T1
+func confined(list []string) (out []string) {
+	for _, tool := range list {
+		name, _, restricted := strings.Cut(tool, "(")
+		if !restricted && (name == "NotebookEdit" || slices.Contains(fileTools, name)) {
+			tool += "(./**)"
+		}
+		add(&out, tool)
+		if name == "Write" || name == "NotebookEdit" {
+			add(&out, "Edit"+strings.TrimPrefix(tool, name))
 		}
 	}
 	return out

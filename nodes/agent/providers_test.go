@@ -118,7 +118,7 @@ func TestClaudeWithTools(t *testing.T) {
 	record, _, host := spied(t, `{"type":"result","subtype":"success","is_error":false,"result":"fine"}`, m{
 		"provider": "claude", "tools": []string{"Read", "Bash(git log *)", "Bash(ls)", "Write(/data/**)"}, "home": "user",
 	})
-	wants(t, record, "arg --tools\narg Read,Bash,Write", "arg --allowedTools\narg Read(./**),Bash(git log *),Bash(ls),Write(/data/**)", "arg --max-turns\narg 30", "env HOME="+os.Getenv("HOME"))
+	wants(t, record, "arg --tools\narg Read,Bash,Write", "arg --allowedTools\narg Read(./**),Bash(git log *),Bash(ls),Write(/data/**),Edit(/data/**)", "arg --max-turns\narg 30", "env HOME="+os.Getenv("HOME"))
 	wantsNot(t, record, "CLAUDE_CONFIG_DIR", "arg --system-prompt", "arg --max-budget-usd")
 	if hash := host.Facts[0]["tool_schema_hash"]; hash == nil || hash == "" {
 		t.Error("no tool_schema_hash")

@@ -8,8 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -68,12 +66,7 @@ func TestRealCLIShapes(t *testing.T) {
 		})
 	}
 	t.Run("codex", func(t *testing.T) {
-		dir := t.TempDir()
-		cmd := exec.Command("npm", "install", "--prefix", dir, "--cache", filepath.Join(dir, "cache"), "--no-audit", "--no-fund", "@openai/codex@0.171.0")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("npm install: %v\n%s", err, out)
-		}
-		realShapes(t, m{"provider": "codex", "argv": []string{filepath.Join(dir, "node_modules", ".bin", "codex")}, "model": "gpt-5"}, "/v1")
+		realShapes(t, m{"provider": "codex", "argv": []string{installNPM(t, "@openai/codex@0.171.0", "codex")}, "model": "gpt-5"}, "/v1")
 	})
 }
 
