@@ -17,6 +17,7 @@ import (
 
 	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/evidence"
 	"dagrun.dev/nodes/internal/httpc"
 	"dagrun.dev/nodes/prompt"
 )
@@ -228,7 +229,7 @@ func (h *hearing) hear(r *reply) {
 		return
 	}
 	r.Finish = "error"
-	refused := refusals[r.Failure.Category] || h.status == http.StatusServiceUnavailable || h.status == 529
+	refused := evidence.Refused(r.Failure.Category) || h.status == http.StatusServiceUnavailable || h.status == 529
 	r.freeUnless(!refused || r.Text != "" || r.Usage != (nodes.Usage{}))
 }
 
@@ -304,9 +305,6 @@ func (h *hearing) document(r *reply) *nodes.Error {
 	}
 	return failure
 }
-
-// refusals are the categories in which a service has done no work; with others it may have failed at it.
-var refusals = map[string]bool{"auth": true, "billing": true, "rate_limited": true, "quota_wait": true, "input_too_big": true, "config": true}
 
 // mostEvent is the longest event of a stream.
 const mostEvent = 16 << 20

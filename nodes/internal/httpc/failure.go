@@ -29,7 +29,7 @@ func (a *Answer) Failure(ev evidence.Case) *nodes.Error {
 	ev.Status, ev.HTML = a.Status, page
 	switch {
 	case told:
-		ev.Text = t.text() + "\n" + string(raw)
+		ev.Types, ev.Text = strings.Fields(t.Kind), t.Message+"\n"+string(raw)
 	case !page:
 		ev.Text = string(raw)
 	}
@@ -219,7 +219,7 @@ func (t *Trouble) read(e map[string]json.RawMessage) {
 
 // Failure says what an error object means that came inside an answer of status 200.
 func (t Trouble) Failure(ev evidence.Case, raw []byte) *nodes.Error {
-	ev.Status, ev.Text = t.Status, t.text()+"\n"+string(raw[:min(len(raw), mostError)])
+	ev.Status, ev.Types, ev.Text = t.Status, strings.Fields(t.Kind), t.Message+"\n"+string(raw[:min(len(raw), mostError)])
 	e := ev.Error()
 	e.Message = line(t.text(), 300)
 	if t.Request != "" {
