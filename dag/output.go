@@ -23,7 +23,10 @@ func KeptValue(raw json.RawMessage) json.RawMessage {
 // ReadValue returns a value that was kept, as it was: a string for anything that is not declared as one is its JSON.
 func ReadValue(kept json.RawMessage, declared string) json.RawMessage {
 	var raw string
-	if typ, _ := OutputType(declared); typ == "string" || typ == "" || json.Unmarshal(kept, &raw) != nil || !json.Valid([]byte(raw)) {
+	if typ, _ := OutputType(declared); typ == "string" || typ == "" {
+		return kept
+	}
+	if json.Unmarshal(kept, &raw) != nil || !json.Valid([]byte(raw)) {
 		return kept
 	}
 	return json.RawMessage(raw)

@@ -115,8 +115,8 @@ func (w *shapeWalker) fill(out *tree.Value, v cue.Value, labels []string, path s
 	}
 }
 
-// elements is the type of the elements of a list. It may be found in a part only: CUE takes an open list for an empty one, which
-// contradicts list.MinItems(1).
+// elements is the type of the elements of a list. It may be found in a part only: CUE takes an open list for an
+// empty one, which contradicts list.MinItems(1).
 func elements(v cue.Value) cue.Value {
 	item := v.LookupPath(cue.MakePath(cue.AnyIndex))
 	if op, args := v.Expr(); op == cue.AndOp {
@@ -128,7 +128,8 @@ func elements(v cue.Value) cue.Value {
 }
 
 var jsonTypes = map[cue.Kind]string{
-	cue.StringKind: "string", cue.IntKind: "integer", cue.NumberKind: "number", cue.FloatKind: "number", cue.BoolKind: "boolean", cue.NullKind: "null",
+	cue.StringKind: "string", cue.IntKind: "integer", cue.NumberKind: "number", cue.FloatKind: "number",
+	cue.BoolKind: "boolean", cue.NullKind: "null",
 }
 
 func hasDefault(v cue.Value) bool { _, ok := v.Default(); return ok && !v.Equals(v) }
@@ -223,7 +224,8 @@ var (
 		cue.GreaterThanOp: "exclusiveMinimum", cue.LessThanOp: "exclusiveMaximum", cue.RegexMatchOp: "pattern",
 	}
 	boundCalls = map[string]string{
-		"strings.MinRunes": "minLength", "strings.MaxRunes": "maxLength", "list.MinItems": "minItems", "list.MaxItems": "maxItems",
+		"strings.MinRunes": "minLength", "strings.MaxRunes": "maxLength",
+		"list.MinItems": "minItems", "list.MaxItems": "maxItems",
 	}
 )
 
@@ -247,7 +249,8 @@ func (w *shapeWalker) constraints(out *tree.Value, v cue.Value, path string) {
 			}
 		}
 	default:
-		w.fail(out, path, "the shape of an answer cannot say this ("+strconv.Quote(op.String())+"); want types, values, >=, >, <=, <, =~, strings.MinRunes, strings.MaxRunes, list.MinItems, list.MaxItems")
+		w.fail(out, path, "the shape of an answer cannot say this ("+strconv.Quote(op.String())+"); want types, values, "+
+			">=, >, <=, <, =~, strings.MinRunes, strings.MaxRunes, list.MinItems, list.MaxItems")
 	}
 }
 

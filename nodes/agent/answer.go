@@ -20,21 +20,24 @@ import (
 //   - fenced: the prompt ends with the schema, and the answer with one fenced block of JSON, which is taken
 //     off its text. So it is with providers that cannot constrain a model, and where text is wanted beside the object.
 //
-// A report file is beside the answer in any case: it is the text that goes through accept, and the answer is the object.
+// A report file is beside the answer in any case: it is the text that goes through accept, and the answer is
+// the object.
 //
-// What the real ones do, measured with claude 2.1.197 and 2.1.332 and codex 0.171.0 against loopback APIs (make test-real-cli):
+// What the real ones do, measured with claude 2.1.197 and 2.1.332 and codex 0.171.0 against loopback APIs
+// (make test-real-cli):
 //
-//   - claude --json-schema offers the model a tool StructuredOutput and does not force it. A fitting call ends the run: result and
-//     structured_output hold the object, stop_reason is tool_use, num_turns 2 even with --max-turns 1. An unfit call
-//     is answered with an error, a mere text with a reminder, and the model is asked again, up to
-//     MAX_STRUCTURED_OUTPUT_RETRIES (5) times in one attempt; then error_max_structured_output_retries, and 2.1.197 leaves the last
-//     call out of total_cost_usd. With --max-turns 1, which is what an agent without tools gets, it asks once and
-//     ends with error_max_turns, its cost right: the object that did not fit stands in the stream, and is judged here.
-//     With tools one correction within the attempt is allowed (2): it is cheaper than all the work again.
-//   - codex --output-schema sends text.format json_schema, strict, asks once and checks nothing. A refusal shows as an answer
-//     without a message, a limit of length as turn.failed.
-//   - The APIs refuse keywords that they cannot hold a model to, each others of them: see shape.Strict. Anthropic wants objects
-//     closed and takes optional fields; OpenAI wants every field required.
+//   - claude --json-schema offers the model a tool StructuredOutput and does not force it. A fitting call ends the run:
+//     result and structured_output hold the object, stop_reason is tool_use, num_turns 2 even with --max-turns 1.
+//     An unfit call is answered with an error, a mere text with a reminder, and the model is asked again, up to
+//     MAX_STRUCTURED_OUTPUT_RETRIES (5) times in one attempt; then error_max_structured_output_retries, and
+//     2.1.197 leaves the last call out of total_cost_usd. With --max-turns 1, which is what an agent without tools
+//     gets, it asks once and ends with error_max_turns, its cost right: the object that did not fit stands in the
+//     stream, and is judged here. With tools one correction within the attempt is allowed (2): it is cheaper than all
+//     the work again.
+//   - codex --output-schema sends text.format json_schema, strict, asks once and checks nothing. A refusal shows as an
+//     answer without a message, a limit of length as turn.failed.
+//   - The APIs refuse keywords that they cannot hold a model to, each others of them: see shape.Strict. Anthropic wants
+//     objects closed and takes optional fields; OpenAI wants every field required.
 type answerSettings struct {
 	Schema json.RawMessage `json:"schema"`
 	Else   json.RawMessage `json:"else"`
@@ -69,7 +72,7 @@ func (s *settings) native() *shape.Shape {
 		return nil
 	}
 	sh, err := s.shape()
-	if err != nil || s.Provider != "claude" && !sh.Closed() { // claude checks a tool's input, the others the model's writing
+	if err != nil || s.Provider != "claude" && !sh.Closed() { // claude checks what a tool was given, the others constrain
 		return nil
 	}
 	return sh
@@ -81,11 +84,13 @@ func (s *settings) instruction() (string, error) {
 	if sh == nil || s.native() != nil {
 		return "", err
 	}
-	return "\n\n---\nEnd your answer with exactly one block of JSON, fenced by a line ```json before it and a line ``` after it, " +
-		"and nothing behind it. Use such a block nowhere else. The JSON is one object that is valid by this JSON Schema:\n\n" + sh.String() + "\n", nil
+	return "\n\n---\nEnd your answer with exactly one block of JSON, fenced by a line ```json before it and a line ``` " +
+		"after it, and nothing behind it. Use such a block nowhere else. The JSON is one object that is valid by this " +
+		"JSON Schema:\n\n" + sh.String() + "\n", nil
 }
 
-// answer describes the outputs that the fields of the answer are. It comes after accept, whose outputs it must not repeat.
+// answer describes the outputs that the fields of the answer are. It comes after accept, whose outputs it must not
+// repeat.
 func (d *describer) answer(s *settings) {
 	if s.Answer == nil {
 		return
@@ -100,7 +105,8 @@ func (d *describer) answer(s *settings) {
 	outputs := sh.Outputs()
 	for _, name := range slices.Sorted(maps.Keys(outputs)) {
 		if _, twice := d.tr.Outputs[name]; twice {
-			d.problem("answer.schema.properties."+name, "the node gives a value %q already, by itself or by accept; take another name", name)
+			d.problem("answer.schema.properties."+name,
+				"the node gives a value %q already, by itself or by accept; take another name", name)
 			continue
 		}
 		d.tr.Outputs[name] = outputs[name]
@@ -185,10 +191,12 @@ func lastBlock(text string) (block, rest string, err error) {
 		}
 	}
 	last := len(lines) - 1
-	end := slices.IndexFunc(lines[begin+1:], func(line string) bool { return strings.TrimSpace(line) == "```" }) + begin + 1
+	isEnd := func(line string) bool { return strings.TrimSpace(line) == "```" }
+	end := slices.IndexFunc(lines[begin+1:], isEnd) + begin + 1
 	switch {
 	case blocks == 0:
-		return "", "", errors.New("the answer does not end with a fenced block of JSON: want a line ```json, the object, and a line ```")
+		return "", "", errors.New("the answer does not end with a fenced block of JSON: " +
+			"want a line ```json, the object, and a line ```")
 	case blocks > 1:
 		return "", "", fmt.Errorf("the answer has %d fenced blocks of JSON; want exactly one, at its end", blocks)
 	case end == begin:
@@ -208,9 +216,11 @@ func (s *settings) shaped(steps []accept.Step, r *reply, instead []byte) []accep
 	return append([]accept.Step{shapeStep{set: s, shape: sh, reply: r, instead: instead}}, steps...)
 }
 
-// otherwise accepts an answer whose object does not fit with the values of else, where the node has some and it will not
-// be asked again. It returns nil where that is not so.
-func (s *settings) otherwise(t *nodes.Task, steps []accept.Step, r *reply, why *nodes.Error) (*accept.State, *nodes.Error) {
+// otherwise accepts an answer whose object does not fit with the values of else, where the node has some and it will
+// not be asked again. It returns nil where that is not so.
+func (s *settings) otherwise(
+	t *nodes.Task, steps []accept.Step, r *reply, why *nodes.Error,
+) (*accept.State, *nodes.Error) {
 	if why.Category != "bad_answer" || s.Answer == nil || s.Answer.Else == nil || t.Again != nil && t.Again("bad_answer") {
 		return nil, why
 	}

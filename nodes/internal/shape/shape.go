@@ -30,8 +30,9 @@ type Shape struct {
 // keywords of JSON Schema that a shape may use: what can be checked by data alone, and has one meaning
 // whoever checks it.
 var keywords = []string{
-	"additionalProperties", "anyOf", "const", "description", "enum", "exclusiveMaximum", "exclusiveMinimum", "items", "maxItems",
-	"maxLength", "maximum", "minItems", "minLength", "minimum", "pattern", "properties", "required", "title", "type",
+	"additionalProperties", "anyOf", "const", "description", "enum", "exclusiveMaximum", "exclusiveMinimum", "items",
+	"maxItems", "maxLength", "maximum", "minItems", "minLength", "minimum", "pattern", "properties",
+	"required", "title", "type",
 }
 
 // Read reads a schema. Problems are its mistakes, with their paths within it; with one there is no Shape.
@@ -173,20 +174,26 @@ func requires(schema map[string]any, name string) bool {
 	return slices.Contains(required, any(name))
 }
 
-var outputTypes = map[string]string{"string": "string", "integer": "int", "number": "number", "boolean": "bool", "array": "list", "object": "map"}
+var outputTypes = map[string]string{
+	"string": "string", "integer": "int", "number": "number", "boolean": "bool", "array": "list", "object": "map",
+}
 
 // outputProblems are the fields at the top that cannot be outputs.
 func (s *Shape) outputProblems() (problems []nodes.Problem) {
 	properties, _ := s.top["properties"].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		path := tree.Join("properties", name)
-		types := slices.DeleteFunc(slices.Clone(typesOf(properties[name])), func(t string) bool { return t == "null" })
+		types := slices.DeleteFunc(typesOf(properties[name]), func(t string) bool { return t == "null" })
+		text := ""
 		switch {
 		case !outputName.MatchString(name):
-			problems = append(problems, nodes.Problem{Path: path, Text: "want a name of letters, digits, _ and -, because it names an output of the node"})
+			text = "want a name of letters, digits, _ and -, because it names an output of the node"
 		case len(types) != 1:
-			problems = append(problems, nodes.Problem{Path: path, Text: "want a field of one type, with or without null, because it is an output of the node"})
+			text = "want a field of one type, with or without null, because it is an output of the node"
+		default:
+			continue
 		}
+		problems = append(problems, nodes.Problem{Path: path, Text: text})
 	}
 	return problems
 }

@@ -39,8 +39,8 @@ func closed(v any) bool {
 }
 
 // Strict is the schema as services take it that constrain a model while it writes: types, fields, lists of values
-// and alternatives. Bounds, lengths and patterns, which some of them refuse, are said in the description; Parse holds the
-// answer to them. With nullable every field is required, and one that may be left out may be null instead.
+// and alternatives. Bounds, lengths and patterns, which some of them refuse, are said in the description; Parse holds
+// the answer to them. With nullable every field is required, and one that may be left out may be null instead.
 func (s *Shape) Strict(nullable bool) json.RawMessage {
 	raw, _ := plain(strict(s.top, nullable)) // of JSON
 	return raw
