@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"fmt"
+
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/evidence"
 )
@@ -53,9 +55,10 @@ func (t *transcript) failure(o object) *evidence.Case {
 	if e != nil && text == "" {
 		text = orElse(types[0], types[1])
 	}
-	if n, ok := e.whole("resets_in_seconds"); ok {
-		text += "\n" + `"resets_in_seconds": ` + string(e["resets_in_seconds"])
-		_ = n
+	for _, name := range []string{"resets_at", "resets_in_seconds"} {
+		if e.has(name) {
+			text += fmt.Sprintf("\n%q: %s", name, e[name]) // where the waits are read
+		}
 	}
 	return t.fail(max(e.status("code"), e.status("status")), text, types...)
 }
