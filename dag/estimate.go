@@ -25,7 +25,7 @@ type Range struct {
 type Estimator struct {
 	p       *Plan
 	sizes   func(name string) (int64, bool)
-	texts   map[string][3]int64 // expected characters of artifacts that models write
+	texts   map[string][3]int64 // expected characters of artifacts
 	entries map[string]int64    // how many nodes append to an accumulator
 	most    map[plainRetry]int
 }
@@ -38,7 +38,7 @@ type plainRetry struct {
 
 // NewEstimator returns an estimator for a plan. sizes gives the bytes of artifacts and accumulators where
 // they are known; nil means nothing is. Others are taken to be what the nodes that write them
-// are expected to answer. Input files have the size that the plan says.
+// are expected to answer, or that of an answer without a declared limit. Input files have the size that the plan says.
 func NewEstimator(p *Plan, sizes func(name string) (int64, bool)) *Estimator {
 	e := &Estimator{p: p, sizes: sizes, texts: map[string][3]int64{}, entries: map[string]int64{}, most: map[plainRetry]int{}}
 	if !slices.ContainsFunc(p.Nodes, func(n Node) bool { return n.Call != nil && len(n.Call.Reads) > 0 }) {
@@ -48,9 +48,6 @@ func NewEstimator(p *Plan, sizes func(name string) (int64, bool)) *Estimator {
 		n := &p.Nodes[i]
 		for _, name := range n.Appends {
 			e.entries[name]++
-		}
-		if n.Call == nil {
-			continue
 		}
 		out := outputTokens(n)
 		for _, name := range n.Writes {

@@ -54,3 +54,21 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 	t.Fatalf("%s has %d lines, got %d", name, len(a), len(b))
 }
+
+// M4: what the plan costs goes by the model that is asked, not by the estimates that the specification writes down.
+func TestCorpusIsPricedByModel(t *testing.T) {
+	var cost []float64
+	for _, model := range []string{"claude-haiku-4-5", "claude-opus-4-8"} {
+		res := compiled(t, filepath.Join(corpus, "spec.cue"), "agent.provider=claude", "agent.model="+model)
+		p := report.BuildPlan(report.PlanInput{Graph: res.Graph})
+		for _, n := range p.Nodes {
+			if n.Kind == "agent" && (n.CostFrom != "priced" || n.Unknown) {
+				t.Errorf("%s: %s: the cost is from %s, unknown: %v", model, n.ID, n.CostFrom, n.Unknown)
+			}
+		}
+		cost = append(cost, p.Totals.USD[1].Float())
+	}
+	if ratio := cost[1] / cost[0]; ratio < 4 || ratio > 6 { // by the list: five times
+		t.Errorf("the corpus costs $%.2f with haiku and $%.2f with opus", cost[0], cost[1])
+	}
+}

@@ -75,6 +75,18 @@ func TestPriceListTraps(t *testing.T) {
 	}
 }
 
+// M3: lists name the price of what is kept in the cache for an hour.
+func TestPriceListOfAnHour(t *testing.T) {
+	l, err := readPriceList([]byte(`{"m":{"input_cost_per_token":3e-6,"output_cost_per_token":1.5e-5,"cache_creation_input_token_cost":3.75e-6,
+		"cache_creation_input_token_cost_above_1hr":6e-6,"input_cost_per_token_above_200k_tokens":6e-6,"cache_creation_input_token_cost_above_1hr_above_200k_tokens":1.2e-5}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, ok, why := l.price("", "m"); !ok || p.CacheWrite != 3.75 || p.CacheWriteHour != 6 || p.Step == nil || p.Step.CacheWriteHour != 12 {
+		t.Errorf("%+v %+v, %s", p, p.Step, why)
+	}
+}
+
 // The step of a list goes by all tokens of the prompt and holds for the whole request.
 func TestPriceListStep(t *testing.T) {
 	l, rows := readPrices(t, "step")
