@@ -213,7 +213,7 @@ func TestCredentialsOfAKilledRunAreMasked(t *testing.T) {
 		t.Run(fmt.Sprint("result saved ", saved), func(t *testing.T) {
 			m := newMaskingRun(t, object{"ask": object{"kind": "agent", "reserve": object{"usd": 1}, "with": object{
 				"provider": "claude", "argv": []string{"OUTSIDE/agent.sh"}, "prompt": object{"text": "Show it."}, "to": "answer.txt",
-				"secrets": object{"KEY": "test-key"}, "headers": object{"Private-Token": maskedKeys["header"]},
+				"secrets": object{"KEY": "test-key"}, "env": object{"PRIVATE_TOKEN": maskedKeys["header"]},
 				"baseURL": "http://127.0.0.1:1/?key=" + maskedKeys["address"],
 			}}})
 			m.run("before LLM_CALL_FINISHED ask", "apply")
@@ -226,7 +226,7 @@ func TestCredentialsOfAKilledRunAreMasked(t *testing.T) {
 			if got, err := os.ReadFile(m.path("build/crash/answer.txt")); err != nil || strings.Count(string(got), "[secret]") < 48 {
 				t.Errorf("%v: %.400s\n%s", err, got, m.said.String())
 			}
-			m.check(96, "http://127.0.0.1:1/?key="+maskedKeys["address"], `"Private-Token":"`+maskedKeys["header"])
+			m.check(96, "http://127.0.0.1:1/?key="+maskedKeys["address"], `"PRIVATE_TOKEN":"`+maskedKeys["header"])
 		})
 	}
 }

@@ -74,7 +74,10 @@ func prepare(t *nodes.Task) (*settings, provider, []accept.Step, error) {
 	s.fallBack(t)
 	credential.MaskURL(t, s.BaseURL)
 	for name, value := range s.Headers {
-		credential.MaskHeader(t, name, value)
+		credential.MaskNamed(t, name, value)
+	}
+	for name, raw := range s.Env {
+		credential.MaskNamed(t, name, accept.Plain(raw))
 	}
 	steps, err := s.steps()
 	return s, p, steps, err

@@ -89,7 +89,7 @@ func (s *settings) request(t *nodes.Task) (*httpc.Request, error) {
 	}
 	for name, raw := range s.Headers {
 		r.Header.Set(name, accept.Plain(raw))
-		credential.MaskHeader(t, name, accept.Plain(raw))
+		credential.MaskNamed(t, name, accept.Plain(raw))
 	}
 	for name, secret := range s.Secrets {
 		value, err := t.Secret(secret)

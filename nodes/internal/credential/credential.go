@@ -64,8 +64,9 @@ func MaskURL(t *nodes.Task, address string) {
 	}
 }
 
-// MaskHeader reports a header's value to the host when it is a credential, with and without the scheme before it.
-func MaskHeader(t *nodes.Task, name, value string) {
+// MaskNamed reports the value of a header or a variable to the host when its name declares a credential, with and without
+// the scheme before it.
+func MaskNamed(t *nodes.Task, name, value string) {
 	if !Named(name) {
 		return
 	}

@@ -11,7 +11,7 @@ import (
 // What is handed to a child or a request as a credential is reported to the host, and nothing else is (X7).
 func TestCredentialsAreFound(t *testing.T) {
 	header := func(name, value string) func(*nodes.Task) {
-		return func(t *nodes.Task) { MaskHeader(t, name, value) }
+		return func(t *nodes.Task) { MaskNamed(t, name, value) }
 	}
 	env := func(pairs ...string) func(*nodes.Task) { return func(t *nodes.Task) { MaskEnv(t, pairs) } }
 	address := func(text string) func(*nodes.Task) { return func(t *nodes.Task) { MaskURL(t, text) } }
