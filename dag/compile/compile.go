@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sort"
 
 	"dagrun.dev/dag"
 	"dagrun.dev/internal/tree"
@@ -156,14 +155,4 @@ func (b *builder) graphMistakes(err error) {
 		}
 	}
 	b.fail(tree.Pos{File: tree.FileOf(b.src.Path)}, "", "%v", err)
-}
-
-// sortedMap returns the fields of a map by name.
-func sortedMap(v *tree.Value) []tree.Field {
-	if v == nil {
-		return nil
-	}
-	out := append([]tree.Field(nil), v.Fields...)
-	sort.SliceStable(out, func(i, j int) bool { return out[i].Name < out[j].Name })
-	return out
 }

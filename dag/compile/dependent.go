@@ -141,13 +141,6 @@ func (u *unknowns) refuse(path string, ids map[string]string) bool {
 	return false
 }
 
-func fieldsOf(v *tree.Value) []tree.Field {
-	if v == nil {
-		return nil
-	}
-	return v.Fields
-}
-
 // partialGraph looks for what is wrong between the nodes that are known whole, and for cycles between all of them.
 func (b *builder) partialGraph() {
 	deps := b.dependents()

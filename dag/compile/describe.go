@@ -68,17 +68,6 @@ func (b *builder) declare(d *draft, t *nodes.Traits) {
 	}
 }
 
-// child returns the field or item of v that a label names, or nil.
-func child(v *tree.Value, label string) *tree.Value {
-	if v.Kind != tree.List {
-		return v.Get(label)
-	}
-	if i, err := strconv.Atoi(label); err == nil && i >= 0 && i < len(v.Items) {
-		return v.Items[i]
-	}
-	return nil
-}
-
 // sampled is what a kind is shown of settings that recorded values will complete: where an
 // expression stands for a number, a list and so on, a value that the rules allow stands for it.
 func (b *builder) sampled(d *draft, raw json.RawMessage) json.RawMessage {
@@ -153,18 +142,6 @@ func (b *builder) problem(with *tree.Value, path string, p nodes.Problem) {
 
 func isStep(r rune) bool { return r == '.' || r == '[' || r == ']' }
 
-// at returns the value at a path within settings, or the nearest one around it.
-func at(v *tree.Value, path string) *tree.Value {
-	for _, step := range strings.FieldsFunc(path, isStep) {
-		next := child(v, step)
-		if next == nil {
-			break
-		}
-		v = next
-	}
-	return v
-}
-
 // paths checks the names of artifacts and accumulators.
 func (b *builder) paths(d *draft, t *nodes.Traits) {
 	for _, list := range [...]string{"reads", "writes"} {
@@ -196,34 +173,6 @@ func (b *builder) paths(d *draft, t *nodes.Traits) {
 
 // ownFolder is where a run keeps its own files within the output folder.
 const ownFolder = "_orchestrator"
-
-// whereIs returns a text that the kind found in the settings v, with the place and path of the first string there that
-// equals it, else those of v.
-func whereIs(s string, v *tree.Value, path string) (*tree.Value, string) {
-	out := &tree.Value{Kind: tree.String, Str: s, Pos: v.Pos}
-	if at, steps := locate(s, v); at != nil {
-		out.Pos, path = at.Pos, path+steps
-	}
-	return out, path
-}
-
-// locate returns the first string of v that equals s, or nil, and the end of its path.
-func locate(s string, v *tree.Value) (*tree.Value, string) {
-	if v.Kind == tree.String && v.Str == s {
-		return v, ""
-	}
-	for i, x := range v.Items {
-		if at, steps := locate(s, x); at != nil {
-			return at, tree.At("", i) + steps
-		}
-	}
-	for _, f := range v.Fields {
-		if at, steps := locate(s, f.Value); at != nil {
-			return at, "." + tree.Join("", f.Name) + steps
-		}
-	}
-	return nil, ""
-}
 
 // withRule returns the rules of a kind's settings, or nil.
 func (s *Schema) withRule(kind string) *rules.Rule { return s.rules["Node"].Field("with").Cases[kind] }

@@ -262,11 +262,6 @@ func (x *syntaxIndex) repeatedKinds(prefix []string) tree.Diagnostics {
 	return out
 }
 
-// below says whether one path is another or lies below it.
-func below(path, around string) bool {
-	return path == around || strings.HasPrefix(path, around+".") || strings.HasPrefix(path, around+"[") || around == ""
-}
-
 // What CUE says of a mistake in what a template is given, it says where the template uses it, once for
 // each node that the template makes.
 var inTemplates = regexp.MustCompile(`(required field missing|undefined field): ([^ ;:,]+)`)

@@ -14,7 +14,6 @@ import (
 	"cuelang.org/go/cue/parser"
 
 	"dagrun.dev/internal/rules"
-	"dagrun.dev/internal/tree"
 )
 
 // found is a specification before it is read.
@@ -208,8 +207,4 @@ func reason(err error) string {
 		return p.Err.Error()
 	}
 	return err.Error()
-}
-
-func diagnose(path, text string) error {
-	return tree.Diagnostics{{Pos: tree.Pos{File: tree.FileOf(path)}, Text: text}}
 }

@@ -118,16 +118,6 @@ func (s *Schema) checkCUE(e evaluation, ds tree.Diagnostics, src *Source, o Load
 	return v, nil
 }
 
-// covered says whether one of ds is about path or something around it.
-func covered(path string, ds tree.Diagnostics) bool {
-	for _, d := range ds {
-		if d.Path != "" && below(path, d.Path) {
-			return true
-		}
-	}
-	return false
-}
-
 // pickCUE finds the pipeline as pick does in a document. Only the chosen pipeline need be
 // concrete; the file may hold anything beside it.
 func (s *Schema) pickCUE(root cue.Value, index *syntaxIndex, want string) (p cue.Value, labels []string, name string, err error) {

@@ -201,14 +201,6 @@ func (d *param) refuses(v *tree.Value) string {
 	return fmt.Sprintf("want one of %s, got %s%s", strings.Join(names, ", "), rules.Show(v), near(plain(v), names))
 }
 
-// plain prints a value as it is written on a command line.
-func plain(v *tree.Value) string {
-	if v.Kind == tree.String {
-		return v.Str
-	}
-	return string(v.AppendJSON(nil))
-}
-
 func article(typ string) string {
 	if typ == "int" {
 		return "an"
@@ -303,20 +295,3 @@ func (ps *params) isGroup(name string) bool {
 
 // fits says whether v is a value of a declared type.
 func fits(v *tree.Value, typ string) bool { return exprTypes[typ].Has(v.Kind) }
-
-func isIdent(s string) bool {
-	for i, c := range s {
-		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {
-			return false
-		}
-	}
-	return s != ""
-}
-
-// near is the end of a message: the nearest valid name, if there is one.
-func near(name string, names []string) string {
-	if n := rules.Nearest(name, names); n != "" {
-		return fmt.Sprintf("; did you mean %q?", n)
-	}
-	return ""
-}

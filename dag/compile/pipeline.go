@@ -1,11 +1,8 @@
 package compile
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"sort"
-	"strings"
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/expr"
@@ -48,16 +45,6 @@ func (b *builder) fill(v *tree.Value, path string) *tree.Value {
 		return v
 	}
 	return out
-}
-
-// located gives a mistake without a path one.
-func located(err error, path string) error {
-	var d tree.Diagnostic
-	if errors.As(err, &d) && d.Path == "" {
-		d.Path = path
-		return d
-	}
-	return err
 }
 
 // pipeline reads everything of a pipeline that is not a node.
@@ -171,15 +158,4 @@ func (b *builder) checkNames(what string, v *tree.Value, path string) {
 		return
 	}
 	b.fail(v.Pos, path, "no %s %q%s", what, v.Str, nearOr(v.Str, names))
-}
-
-// nearOr names the nearest name, else lists what there is.
-func nearOr(name string, names []string) string {
-	if n := near(name, names); n != "" {
-		return n
-	}
-	if len(names) > 12 {
-		return fmt.Sprintf("; there are %d, such as %s", len(names), strings.Join(names[:6], ", "))
-	}
-	return "; known: " + strings.Join(names, ", ")
 }

@@ -1,8 +1,6 @@
 package compile
 
 import (
-	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -230,25 +228,6 @@ func (b *builder) later(d *draft) {
 	if other := b.byID[fold(d.id[:i])]; other != nil {
 		b.fail(d.pos, d.path, "the id is the folder of node %q when that runs again; take another", other.id)
 	}
-}
-
-// union appends what is new, keeping order.
-func union(a, more []string) []string {
-	for _, s := range more {
-		if !slices.Contains(a, s) {
-			a = append(a[:len(a):len(a)], s)
-		}
-	}
-	return a
-}
-
-func keys[V any](m map[string]V) []string {
-	out := make([]string, 0, len(m))
-	for k := range m {
-		out = append(out, k)
-	}
-	sort.Strings(out)
-	return out
 }
 
 // kindOf reads the kind of a node in spec form, which may not be a template.

@@ -1,12 +1,16 @@
 package compile
 
 import (
+	"fmt"
 	"path"
+	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/internal/rules"
 	"dagrun.dev/internal/tree"
 )
 
@@ -115,3 +119,126 @@ func longPart(s string) int {
 
 // fold is how ids compare: case does not count.
 func fold(s string) string { return strings.ToLower(s) }
+
+// plain prints a value as it is written on a command line.
+func plain(v *tree.Value) string {
+	if v.Kind == tree.String {
+		return v.Str
+	}
+	return string(v.AppendJSON(nil))
+}
+
+// near is the end of a message: the nearest valid name, if there is one.
+func near(name string, names []string) string {
+	if n := rules.Nearest(name, names); n != "" {
+		return fmt.Sprintf("; did you mean %q?", n)
+	}
+	return ""
+}
+
+// nearOr names the nearest name, else lists what there is.
+func nearOr(name string, names []string) string {
+	if n := near(name, names); n != "" {
+		return n
+	}
+	if len(names) > 12 {
+		return fmt.Sprintf("; there are %d, such as %s", len(names), strings.Join(names[:6], ", "))
+	}
+	return "; known: " + strings.Join(names, ", ")
+}
+
+func isIdent(s string) bool {
+	for i, c := range s {
+		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// union appends what is new, keeping order.
+func union(a, more []string) []string {
+	for _, s := range more {
+		if !slices.Contains(a, s) {
+			a = append(a[:len(a):len(a)], s)
+		}
+	}
+	return a
+}
+
+func keys[V any](m map[string]V) []string {
+	out := make([]string, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	sort.Strings(out)
+	return out
+}
+
+func fieldsOf(v *tree.Value) []tree.Field {
+	if v == nil {
+		return nil
+	}
+	return v.Fields
+}
+
+// sortedMap returns the fields of a map by name.
+func sortedMap(v *tree.Value) []tree.Field {
+	if v == nil {
+		return nil
+	}
+	out := append([]tree.Field(nil), v.Fields...)
+	sort.SliceStable(out, func(i, j int) bool { return out[i].Name < out[j].Name })
+	return out
+}
+
+// whereIs returns a text that the kind found in the settings v, with the place and path of the first string there that
+// equals it, else those of v.
+func whereIs(s string, v *tree.Value, path string) (*tree.Value, string) {
+	out := &tree.Value{Kind: tree.String, Str: s, Pos: v.Pos}
+	if at, steps := locate(s, v); at != nil {
+		out.Pos, path = at.Pos, path+steps
+	}
+	return out, path
+}
+
+// locate returns the first string of v that equals s, or nil, and the end of its path.
+func locate(s string, v *tree.Value) (*tree.Value, string) {
+	if v.Kind == tree.String && v.Str == s {
+		return v, ""
+	}
+	for i, x := range v.Items {
+		if at, steps := locate(s, x); at != nil {
+			return at, tree.At("", i) + steps
+		}
+	}
+	for _, f := range v.Fields {
+		if at, steps := locate(s, f.Value); at != nil {
+			return at, "." + tree.Join("", f.Name) + steps
+		}
+	}
+	return nil, ""
+}
+
+// at returns the value at a path within settings, or the nearest one around it.
+func at(v *tree.Value, path string) *tree.Value {
+	for _, step := range strings.FieldsFunc(path, isStep) {
+		next := child(v, step)
+		if next == nil {
+			break
+		}
+		v = next
+	}
+	return v
+}
+
+// child returns the field or item of v that a label names, or nil.
+func child(v *tree.Value, label string) *tree.Value {
+	if v.Kind != tree.List {
+		return v.Get(label)
+	}
+	if i, err := strconv.Atoi(label); err == nil && i >= 0 && i < len(v.Items) {
+		return v.Items[i]
+	}
+	return nil
+}
