@@ -11,8 +11,6 @@ import (
 const (
 	// longest is the longest wait that is believed; a longer one says nothing. How long a run waits is for the run to say.
 	longest = 10 * 365 * 24 * time.Hour
-	// passing is the longest wait that is believed of a failure that is no limit: no fault lasts for months.
-	passing = 40 * 24 * time.Hour
 	// shortest is waited where a server asks for less.
 	shortest = 500 * time.Millisecond
 	// skewMost is how far the server's clock and ours may be apart for its own to be used.
@@ -23,14 +21,10 @@ const (
 // 429 else the headers that tell when a limit is renewed. 0 means that it does not say, or
 // nothing that can be believed: the past, no number, more than some years.
 func Wait(status int, h http.Header, now time.Time) time.Duration {
-	d := believed(millis(h))
-	if d == 0 {
-		d = believed(retryAfter(h, serverNow(h, now)))
+	if d := believed(millis(h)); d > 0 {
+		return d
 	}
-	switch {
-	case status != http.StatusTooManyRequests && d > passing:
-		return 0
-	case status != http.StatusTooManyRequests || d > 0:
+	if d := believed(retryAfter(h, serverNow(h, now))); d > 0 || status != http.StatusTooManyRequests {
 		return d
 	}
 	return believed(renewal(h, now))
