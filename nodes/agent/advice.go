@@ -35,7 +35,7 @@ func advise(s *settings, err error) error {
 	case do == "":
 		do = "log in, or set the key that the provider reads"
 	}
-	e.Message = strings.TrimRight(e.Message, ". ") + "; to mend it: " + do + ", then: dagrun resume"
+	e.Message = strings.TrimRight(e.Message, ". ") + "; to go on: " + do + ", then `dagrun resume`"
 	return err // with what is joined to it
 }
 

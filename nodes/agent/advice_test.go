@@ -27,8 +27,8 @@ func TestAdvice(t *testing.T) {
 	} {
 		err := advise(&c.set, nodes.Fail(c.category, "Not logged in."))
 		var e *nodes.Error
-		if !errors.As(err, &e) || e.Category != c.category || !strings.HasPrefix(e.Message, "Not logged in; to mend it: ") ||
-			!strings.Contains(e.Message, c.want) || !strings.HasSuffix(e.Message, ", then: dagrun resume") {
+		if !errors.As(err, &e) || e.Category != c.category || !strings.HasPrefix(e.Message, "Not logged in; to go on: ") ||
+			!strings.Contains(e.Message, c.want) || !strings.HasSuffix(e.Message, ", then `dagrun resume`") {
 			t.Errorf("%s %s: %v", c.set.Provider, c.category, err)
 		}
 	}
