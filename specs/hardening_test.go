@@ -157,7 +157,20 @@ func TestReaders(t *testing.T) {
 				MaxTurns int
 			}
 			Report string
+			Answer struct {
+				Schema struct {
+					Properties struct {
+						Completion struct {
+							MinItems int
+							Items    struct {
+								Properties struct{ Question struct{ Enum []string } }
+							}
+						}
+					}
+				}
+			}
 		}](t, n)
+		completion := s.Answer.Schema.Properties.Completion
 		if !slices.Equal(s.ByProvider["claude"].Tools, []string{"Read", "Write", "Glob"}) || s.ByProvider["claude"].MaxTurns == 0 || s.Report != "report.md" {
 			t.Errorf("auditor %s has %+v", name, s)
 		}
@@ -170,8 +183,8 @@ func TestReaders(t *testing.T) {
 				t.Errorf("%s is asked of %s and of %s", q[1], seen[q[1]], name)
 			}
 			seen[q[1]] = name
-			if !strings.Contains(string(n.With), `\\|\\s*`+q[1]) {
-				t.Errorf("the completion table of %s need not name %s", name, q[1])
+			if !slices.Contains(completion.Items.Properties.Question.Enum, q[1]) || completion.MinItems != len(own) {
+				t.Errorf("the completion of %s need not name %s: %+v", name, q[1], completion)
 			}
 		}
 		if name == "I" && (len(own) != 6 || n.AtLeast != 7 || len(n.Needs) != 8) {
@@ -195,13 +208,13 @@ func TestReaders(t *testing.T) {
 	}
 }
 
-// P-9: a report that cannot be read is no crash and no release.
+// P-9, A-1, K-1: an answer that cannot be read is no crash and no release; what was not read is absent.
 func TestWeaverVerdict(t *testing.T) {
 	n := node(t, basePlan(t).Plan, h(1, "weaver"))
-	if !strings.Contains(string(n.With), `"else":"IMPROVE"`) {
-		t.Error("an unreadable decision does not become IMPROVE")
+	if !strings.Contains(string(n.With), `"else":{"blockers":[],"changes":[],"decision":"IMPROVE"}`) {
+		t.Error("an unreadable answer does not become IMPROVE without scores")
 	}
-	for name, typ := range map[string]string{"pa05": "number?", "tier5": "number?", "decision": "string", "scores": "map"} {
+	for name, typ := range map[string]string{"pa05": "number?", "tier5": "int?", "decision": "string", "blockers": "list", "changes": "list", "arc": "map?"} {
 		if n.Outputs[name] != typ {
 			t.Errorf("the weaver's value %s is of type %q", name, n.Outputs[name])
 		}
@@ -231,13 +244,18 @@ func TestRoute(t *testing.T) {
 		}
 	}
 	_, rules := names(3)
-	for _, want := range []string{"params.hardening.release", "params.hardening.tier5", "params.hardening.minCycles", "'GR-01'", "'GR-60'", "gates-after"} {
+	for _, want := range []string{"params.hardening.release", "params.hardening.tier5", "params.hardening.minCycles", "'GR-01'", "'GR-60'", "gates-after", "pa05.hasValue()", "tier5.hasValue()"} {
 		if !strings.Contains(rules["release"].When, want) {
 			t.Errorf("a release does not ask for %s", want)
 		}
 	}
+	for name, r := range rules { // K-1: a score that was not read is none
+		if strings.Contains(r.When, "pa05.orValue") && !strings.Contains(r.When, "pa05.hasValue()") {
+			t.Errorf("%s counts a score that was not read: %s", name, r.When)
+		}
+	}
 	rebuild := node(t, p, h(1, "rebuild"))
-	if !slices.Contains(rebuild.Files, "context/conviction-brief.md") || !slices.Contains(rebuild.Writes, "artifact.html") || !slices.Contains(rebuild.Reads, "hardening/cycle-1/fixes.md") {
+	if !slices.Contains(rebuild.Files, "context/conviction-brief.md") || !slices.Contains(rebuild.Writes, "artifact.html") || !slices.Contains(rebuild.Reads, "hardening/cycle-1/vector.md") || !strings.Contains(string(rebuild.With), "weaver'].?out.changes") {
 		t.Errorf("a rebuild is given %v and %v and writes %v", rebuild.Files, rebuild.Reads, rebuild.Writes)
 	}
 }

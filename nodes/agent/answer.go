@@ -41,6 +41,7 @@ import (
 type answerSettings struct {
 	Schema json.RawMessage `json:"schema"`
 	Else   json.RawMessage `json:"else"`
+	Record string          `json:"record"`
 }
 
 // shapeRow is the row about shaped answers in the table of providers. Those without a way of their own use a block.
@@ -140,6 +141,9 @@ func (a shapeStep) Apply(st *accept.State) error {
 		if v != nil {
 			st.Values[name] = v
 		}
+	}
+	if a.set.Answer.Record != "" {
+		st.Note("quality", a.set.Answer.Record, object)
 	}
 	switch {
 	case a.set.text && strings.TrimSpace(st.Answer) == "":
