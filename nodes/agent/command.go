@@ -13,6 +13,7 @@ import (
 
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/accept"
+	"dagrun.dev/nodes/internal/evidence"
 )
 
 // command runs any program by a declared template.
@@ -81,7 +82,7 @@ func (c *commandSettings) format() format {
 	case "json", "json-lines":
 		return c.fields()
 	}
-	return format{}
+	return format{table: evidence.Wrapped}
 }
 
 // check finds the mistakes of the settings that the schema cannot say.
@@ -101,7 +102,7 @@ func (c *commandSettings) check(d *describer) {
 // an error, has begun.
 func (c *commandSettings) fields() format {
 	field, failed, lines := strings.Split(c.Field, "."), strings.Split(c.ErrorField, "."), c.Parse == "json-lines"
-	return format{pieces: lines, stream: lines, read: func(t *transcript, o object) {
+	return format{table: evidence.Wrapped, pieces: lines, stream: lines, read: func(t *transcript, o object) {
 		e := ending{turned: true}
 		if len(t.endings) > 0 {
 			e = t.endings[0]

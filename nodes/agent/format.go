@@ -12,7 +12,7 @@ import (
 
 // A format is how a program prints its answer.
 type format struct {
-	// table lists what the program is known to say of its failures; nil: nothing is known of it.
+	// table lists what the program is known to say of its failures.
 	table *evidence.Table
 	// read takes the next object of the output; nil: the whole output is the answer.
 	read func(*transcript, object)

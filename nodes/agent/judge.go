@@ -257,10 +257,7 @@ func (p *program) badEnd(r *reply, res *proc.Result, ev evidence.Case, empty boo
 // it told on stdout.
 func (p *program) ended(res *proc.Result, said string, ev evidence.Case) (e *nodes.Error, refused bool) {
 	ev.Text = strings.TrimSpace(strings.TrimSpace(said) + "\n" + proc.Printable(string(res.Stderr.Tail(8000))))
-	known := ""
-	if ev.From != nil { // of a program that is not known no words are
-		known, _ = ev.Known()
-	}
+	known, _ := ev.Known()
 	fail := func(category, message string) (*nodes.Error, bool) {
 		return &nodes.Error{Category: category, Message: message, Permanent: evidence.Final(category)}, evidence.Refused(category)
 	}

@@ -229,12 +229,12 @@ func TestTextAgentThatEndsBadly(t *testing.T) {
 		{"page, status 1", `printf %s "$OUT"; exit 1`, "", acceptPage},
 		{"page, status 1 and a reason", `printf %s "$OUT"; echo 'Error: 429 rate limit' >&2; exit 1`, "", acceptPage},
 		{"half a page, status 1", `printf %.50s "$OUT"; exit 1`, "exit_nonzero", acceptPage},
-		{"half a page and a reason", `printf %.50s "$OUT"; echo 'Error: 429 rate limit' >&2; exit 1`, "exit_nonzero", acceptPage},
+		{"half a page and a reason", `printf %.50s "$OUT"; echo 'Error: 429 rate limit' >&2; exit 1`, "rate_limited", acceptPage},
 		{"other checks, status 1", `printf %s "$OUT"; exit 1`, "exit_nonzero", sections},
 		{"no checks, status 1", `printf %s "$OUT"; exit 1`, "exit_nonzero", nil},
 		{"page, signal", `printf %s "$OUT"; kill -9 $$`, "", acceptPage},
 		{"other checks, signal", `printf %s "$OUT"; kill -9 $$`, "killed", sections},
-		{"an error only, status 1", `echo 'API Error: 529 Overloaded'; exit 1`, "exit_nonzero", sections},
+		{"an error only, status 1", `echo 'API Error: 529 Overloaded'; exit 1`, "transient", sections},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -68,6 +68,12 @@ var (
 		exits: map[int]string{41: "auth", 145: "auth", 42: "config", 44: "config", 52: "config", 53: "budget"}, // 145 = 401 modulo 256
 	}, `error: |got status: |with status |^`, geminiOutputs)
 
+	// Wrapped is for a program that is not built in and has failed: most are scripts around one of those, and hand on
+	// what it said. Exit statuses are the script's own.
+	Wrapped = newTable(Table{Name: "a known agent in another program"},
+		`error:? |rejected |unexpected status |last status: |\(status |got status: |with status `,
+		claudeOutputs, anthropicOutputs, codexOutputs, geminiOutputs)
+
 	Anthropic = newTable(Table{Name: "anthropic"}, "", anthropicOutputs)
 	OpenAI    = newTable(Table{Name: "openai"}, "", openaiOutputs)
 )
