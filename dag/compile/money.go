@@ -29,7 +29,7 @@ func (b *builder) reserve() {
 		if n := len(unknown[model]); n > 1 {
 			more = fmt.Sprintf(" (nodes like it: %d)", n-1)
 		}
-		b.warn(d.pos, d.path, "its cost cannot be estimated%s: %s", more, b.noPrice(model))
+		b.warn(d.pos, d.path, "without an estimate: {usd: ...} its cost is not known before it has run%s: %s", more, b.noPrice(model))
 	}
 }
 

@@ -88,6 +88,7 @@ type PlanTotals struct {
 	Seconds [3]float64 `json:"seconds"`      // work of all nodes, one after the other
 	Longest float64    `json:"longest_path"` // seconds; no number of jobs makes it shorter
 	Unknown int        `json:"cost_unknown,omitempty"`
+	Missing int        `json:"cost_missing,omitempty"` // of those whose cost is unknown: they reserve nothing either, so that USD lacks them
 	// Cached is the share of the prompts that a service should have read shortly before; 0 = nobody can say.
 	Cached float64 `json:"cached_share,omitempty"`
 }
@@ -175,6 +176,9 @@ func (t *PlanTotals) add(n *PlanNode) {
 	}
 	if n.Unknown {
 		t.Unknown++
+		if n.USD[2] == 0 {
+			t.Missing++
+		}
 	}
 	if n.Maybe {
 		t.IfNew++

@@ -45,8 +45,11 @@ func (p *Plan) WriteText(w io.Writer) error {
 	for _, b := range p.Breakers {
 		fmt.Fprintf(out, "\nBreaker: %s\n", b)
 	}
-	for _, l := range p.Warnings {
-		fmt.Fprintf(out, "\nWarning: %s\n", Plain(l))
+	for i, l := range p.Warnings {
+		if i == 0 {
+			fmt.Fprintln(out)
+		}
+		fmt.Fprintf(out, "Warning: %s\n", Plain(l))
 	}
 	p.writeTotals(out)
 	return out.Flush()
@@ -167,11 +170,7 @@ func (p *Plan) writeTotals(out io.Writer) {
 		fmt.Fprintf(out, "Time:   %s of work, %s at best in parallel\n", Duration(t.Seconds[1]), Duration(t.Longest))
 	}
 	if t.USD[2] > 0 || t.Unknown > 0 {
-		fmt.Fprintf(out, "Cost:   %s", usdTotal(t.USD))
-		if t.Unknown > 0 {
-			fmt.Fprintf(out, "; %s of unknown cost, counted at what is reserved", Count(t.Unknown, "node"))
-		}
-		fmt.Fprintln(out)
+		fmt.Fprintf(out, "Cost:   %s\n", t.cost())
 	}
 	if t.Cached > 0 {
 		fmt.Fprintf(out, "Cache:  about %.0f %% of what is known of the prompts should be read from a cache: another one began so within five minutes\n", 100*t.Cached)
@@ -182,6 +181,21 @@ func (p *Plan) writeTotals(out io.Writer) {
 	if b := p.Budget; b.CapUSD > 0 && t.USD[1] > 0 && p.SpentUSD+t.USD[1] > b.CapUSD {
 		fmt.Fprintf(out, "The expected cost passes the cap: the run will pause before the call that could.\n")
 	}
+}
+
+// cost says what is known of the cost, and how many nodes are in it at their reserve only, or not at all.
+func (t *PlanTotals) cost() string {
+	var parts []string
+	if t.USD[2] > 0 {
+		parts = append(parts, usdTotal(t.USD))
+	}
+	if n := t.Unknown - t.Missing; n > 0 {
+		parts = append(parts, Count(n, "node")+" of unknown cost, counted at what is reserved")
+	}
+	if t.Missing > 0 {
+		parts = append(parts, Count(t.Missing, "node")+" of unknown cost, not counted")
+	}
+	return strings.Join(parts, "; ")
 }
 
 func budgetText(b dag.Budget, spent dag.USD) string {

@@ -92,3 +92,27 @@ func TestPlanLearnsFromSimilarNodes(t *testing.T) {
 		}
 	}
 }
+
+// What no node reserves is in no total, and the plan says so. T-4
+func TestPlanSaysWhatItsCostLacks(t *testing.T) {
+	known := PlanNode{ID: "known", USD: [3]dag.USD{1e6, 2e6, 3e6}}
+	reserved := PlanNode{ID: "reserved", USD: [3]dag.USD{0, 5e6, 5e6}, Unknown: true}
+	missing := PlanNode{ID: "missing", Unknown: true}
+	for _, c := range []struct {
+		nodes []PlanNode
+		want  string
+	}{
+		{[]PlanNode{missing}, "1 node of unknown cost, not counted"},
+		{[]PlanNode{known, missing, missing}, "low $1.00, expected $2.00, high $3.00; 2 nodes of unknown cost, not counted"},
+		{[]PlanNode{reserved}, "low $0.00, expected $5.00, high $5.00; 1 node of unknown cost, counted at what is reserved"},
+		{[]PlanNode{known, reserved, missing}, "low $1.00, expected $7.00, high $8.00; 1 node of unknown cost, counted at what is reserved; 1 node of unknown cost, not counted"},
+	} {
+		var totals PlanTotals
+		for i := range c.nodes {
+			totals.add(&c.nodes[i])
+		}
+		if got := totals.cost(); got != c.want {
+			t.Errorf("%s, want %s", got, c.want)
+		}
+	}
+}
