@@ -95,6 +95,7 @@ type Traits struct {
 	Appends []string          // accumulators named in the settings
 	Paid    bool              // an attempt may cost money
 	Ambient bool              // an attempt sees more than settings, files and reads name: a folder, a service
+	Reaches bool              // an attempt starts tools that may reach files outside of its own folder
 	Probes  bool              // with these settings a Prober can tell whether an attempt took effect
 	Prompt  *PromptEstimate   // for kinds that call a model: what is known of the size
 	Secrets []string          // names of secrets the settings use

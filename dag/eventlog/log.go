@@ -206,6 +206,26 @@ func (c *chain) batch(dst []byte, events []machine.Event) ([]byte, error) {
 	return dst, nil
 }
 
+// Check returns *Damaged when the log's file is not as long as what has been written to it, or another file stands
+// under its name: then another program has been at it. It reads nothing. Not beside Append.
+func (l *Log) Check() error {
+	why := ""
+	here, err := l.fsys.Lstat(l.name)
+	if err != nil {
+		why = err.Error()
+	} else if mine, err := l.file.Stat(); err != nil {
+		return err
+	} else if a, b := here.Sys(), mine.Sys(); a != nil && b != nil && !os.SameFile(here, mine) {
+		why = "another file stands in its place"
+	} else if mine.Size() != l.head.Offset {
+		why = fmt.Sprintf("it has %d bytes, and dagrun has written %d", mine.Size(), l.head.Offset)
+	}
+	if why == "" {
+		return nil
+	}
+	return &Damaged{File: l.fsys.Path(l.name), Line: l.head.Seq, Why: "was changed by another program: " + why, WayOut: wayOut}
+}
+
 // Append writes events with one write call, sets their Seq and returns the new head. They are
 // written when it returns, not yet durable: see Wait and SyncSoon.
 // On a full disk it gives the reserve up and tries once more: then the events are written and

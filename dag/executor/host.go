@@ -238,10 +238,16 @@ func (h *host) wait(wake time.Time) error {
 // one write.
 func (h *host) settle(first result) error {
 	now := h.clock.now()
+	if err := h.disturbed(&first); err != nil {
+		return err
+	}
 	bodies := h.ended(nil, first, now)
 	for {
 		select {
 		case r := <-h.results:
+			if err := h.disturbed(&r); err != nil {
+				return err
+			}
 			bodies = h.ended(bodies, r, now)
 			continue
 		default:
@@ -255,6 +261,21 @@ func (h *host) settle(first result) error {
 		h.spooled = h.spooled[:0]
 		return nil
 	}
+}
+
+// disturbed looks for what the tools of an agent have done to the run's own files, as soon as its attempt has ended: an
+// artifact is named, a changed log ends the program before anything is written behind it. A-6, T1
+func (h *host) disturbed(r *result) error {
+	a := h.running[r.key]
+	if a.node.Call == nil || !h.traits(a).Reaches {
+		return nil
+	}
+	list, err := h.run.Disturbed()
+	for _, name := range list {
+		r.outcome.Body.Warnings = append(r.outcome.Body.Warnings, h.line(fmt.Sprintf("%s was changed while this agent, which has tools, "+
+			"was at work, and not by dagrun; the version on record still counts in this process, the next start takes the file as edited", name)))
+	}
+	return err
 }
 
 // ended appends what an attempt's end leaves to record.

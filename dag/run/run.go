@@ -90,8 +90,10 @@ type Run struct {
 	head     eventlog.Head
 	readOnly bool
 	lowTold  bool
-	orphan   bool  // the process before died at work, and nothing is recorded since
-	err      error // the first error of Record; final
+
+	disturbed []string // artifacts that Disturbed has reported
+	orphan    bool     // the process before died at work, and nothing is recorded since
+	err       error    // the first error of Record; final
 }
 
 // Newer says that a run was written by a newer version of the program.

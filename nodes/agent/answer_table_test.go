@@ -126,7 +126,7 @@ func speakers() map[string]speaker {
 }
 
 // attempt makes one attempt, which says that it would be followed by another one or not.
-func (s speaker) attempt(t *testing.T, reply, feedback string, again bool) (*nodes.Result, error, string) {
+func (s speaker) attempt(t *testing.T, reply, feedback string, again bool) (*nodes.Result, string, error) {
 	with := m{"prompt": m{"text": "Decide."}, "answer": reviewShape}
 	for k, v := range s.with {
 		with[k] = v
@@ -174,7 +174,7 @@ func (s speaker) attempt(t *testing.T, reply, feedback string, again bool) (*nod
 	if host.Kept["raw-output.txt"] == "" && err == nil {
 		t.Error("the answer was not kept")
 	}
-	return res, err, cost1(res)
+	return res, cost1(res), err
 }
 
 func cost1(res *nodes.Result) string {
@@ -218,10 +218,10 @@ func TestAnswerTable(t *testing.T) {
 				continue
 			}
 			t.Run(row.provider+"/"+c.name, func(t *testing.T) {
-				res, err, cost := s.attempt(t, first, "", true)
+				res, cost, err := s.attempt(t, first, "", true)
 				if nodetest.Category(err) == "bad_answer" {
 					var more string
-					res, err, more = s.attempt(t, s.reply[c.second], err.Error(), false)
+					res, more, err = s.attempt(t, s.reply[c.second], err.Error(), false)
 					cost += " " + more
 				}
 				got := nodetest.Category(err)

@@ -125,8 +125,6 @@ func (p *program) pattern(text string) *errorPattern {
 // mostShort is the length up to which a good-looking answer is held against declared patterns.
 const mostShort = 1500
 
-func (p *program) matches(text string) bool { return len(text) <= 16000 && p.pattern(text) != nil }
-
 // declared returns a failure of which text was said as the settings declare it, nil where they do not.
 // refused: they call it a refusal of the service.
 func (p *program) declared(text string, ev evidence.Case) (e *nodes.Error, refused bool) {

@@ -226,7 +226,7 @@ func (s *settings) unconfined() (list []string) {
 	}
 	for _, tool := range s.Tools {
 		name, path, restricted := strings.Cut(tool, "(")
-		held := slices.Contains(fileTools, name) && !(restricted && !strings.HasPrefix(path, "./"))
+		held := slices.Contains(fileTools, name) && !(restricted && (!strings.HasPrefix(path, "./") || strings.Contains(path, "..")))
 		if !held && s.Provider != "sim" && (s.Provider != "codex" || name != "Bash") {
 			list = append(list, "tool "+tool+" reaches beyond the attempt's folder")
 		}

@@ -358,7 +358,7 @@ func (d *describer) provider(s *settings) {
 		}
 		d.problem(path, "%s", x[1])
 	}
-	d.tr.Notes = append(d.tr.Notes, s.unconfined()...)
+	d.tr.Notes, d.tr.Reaches = append(d.tr.Notes, s.unconfined()...), len(s.Tools) > 0 || s.Provider == "command"
 	switch {
 	case s.Provider == "command" && len(s.Argv) == 0:
 		d.problem("argv", "missing: provider command needs the program")

@@ -313,3 +313,13 @@ func TestDescribe(t *testing.T) {
 		t.Error("an unknown field was accepted")
 	}
 }
+
+// X7: a credential that is handed on from the environment is masked by its name; what the specification itself sets
+// stands there for all to read, and masking it would only break what the command prints.
+func TestCredentialsHandedOn(t *testing.T) {
+	t.Setenv("EXEC_TEST_API_KEY", "a-key-of-the-user")
+	_, host, _, err := run(t, m{"run": "true", "pass": []string{"EXEC_TEST_API_KEY"}, "env": m{"SORT_KEY": "created_at"}})
+	if err != nil || len(host.Masked) != 1 || host.Masked[0] != "a-key-of-the-user" {
+		t.Errorf("masked %q, %v", host.Masked, err)
+	}
+}

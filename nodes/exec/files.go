@@ -55,7 +55,7 @@ func prepare(t *nodes.Task, s *settings) (spec *proc.Spec, closeStdin func(), er
 			FileBytes: s.Limits.FileMB << 20, OpenFiles: s.Limits.OpenFiles,
 		},
 	}
-	credential.MaskEnv(t, spec.Env)
+	credential.MaskEnv(t, proc.Environ(s.Pass, nil)) // what env sets stands in the specification for all to read
 	if s.Run != "" {
 		spec.Argv = []string{"/bin/sh", "-c", s.Run}
 	}

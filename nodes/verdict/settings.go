@@ -35,12 +35,12 @@ type scoreRule struct {
 	Least    *float64 `json:"least"`
 }
 
-func (r *scoreRule) UnmarshalJSON(b []byte) error {
+func (rule *scoreRule) UnmarshalJSON(b []byte) error {
 	if b = bytes.TrimSpace(b); len(b) > 0 && b[0] != '{' {
-		return json.Unmarshal(b, &r.Max)
+		return json.Unmarshal(b, &rule.Max)
 	}
 	type fields scoreRule
-	return accept.Decode(b, (*fields)(r))
+	return accept.Decode(b, (*fields)(rule))
 }
 
 func settingsOf(with json.RawMessage) (*accept.Settings, error) {

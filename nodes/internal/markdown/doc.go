@@ -105,7 +105,13 @@ func (w *writer) inline(n ast.Node, bold bool) {
 				w.soft = true
 			}
 		case *ast.CodeSpan:
-			w.line.WriteString("`" + strings.ReplaceAll(string(c.Text(w.src)), "|", "/") + "`")
+			w.line.WriteByte('`')
+			for t := c.FirstChild(); t != nil; t = t.NextSibling() {
+				if t, ok := t.(*ast.Text); ok {
+					w.line.WriteString(strings.ReplaceAll(string(t.Value(w.src)), "|", "/"))
+				}
+			}
+			w.line.WriteByte('`')
 			w.bold, w.plain = w.bold || bold, w.plain || !bold
 		case *ast.RawHTML:
 			if bytes.HasPrefix(c.Segments.Value(w.src), []byte("<!--")) {
