@@ -2,6 +2,8 @@ package compile
 
 import (
 	"fmt"
+	"math"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -237,6 +239,7 @@ func (w *shapeWalker) constraints(out *tree.Value, v cue.Value, path string) {
 		for _, a := range args {
 			w.constraints(out, a, path)
 		}
+	case keyword != "" && unbounded(out, op, args[len(args)-1]):
 	case keyword != "":
 		set(out, keyword, w.value(args[len(args)-1], nil, path, out.Pos))
 	case op == cue.CallOp && len(args) == 2 && boundCalls[fmt.Sprint(args[0])] != "":
@@ -252,6 +255,21 @@ func (w *shapeWalker) constraints(out *tree.Value, v cue.Value, path string) {
 		w.fail(out, path, "the shape of an answer cannot say this ("+strconv.Quote(op.String())+"); want types, values, "+
 			">=, >, <=, <, =~, strings.MinRunes, strings.MaxRunes, list.MinItems, list.MaxItems")
 	}
+}
+
+// unbounded reports whether a bound says no more than that an integer fits 64 bits, as all do: CUE's int64 and uint64 are
+// such bounds.
+func unbounded(out *tree.Value, op cue.Op, bound cue.Value) bool {
+	n, err := bound.Int(nil)
+	switch typ := out.Get("type"); {
+	case err != nil || typ == nil || typ.Str != "integer":
+		return false
+	case op == cue.GreaterThanEqualOp:
+		return n.Cmp(big.NewInt(math.MinInt64)) <= 0
+	case op == cue.LessThanEqualOp:
+		return n.Cmp(big.NewInt(math.MaxInt64)) >= 0
+	}
+	return false
 }
 
 func set(out *tree.Value, name string, v *tree.Value) {

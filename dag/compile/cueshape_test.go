@@ -44,6 +44,7 @@ func TestShapeTwins(t *testing.T) {
 		{`m: [string]: int`, `properties: {m: {type: object, additionalProperties: {type: integer}}}, required: [m]`},
 		{`o: {a!: int, ...}`, `properties: {o: {type: object, properties: {a: {type: integer}}, required: [a], additionalProperties: true}}, required: [o]`},
 		{`d: *"x" | string, e: *"p" | "q"`, `properties: {d: {type: string}, e: {enum: [p, q]}}, required: [d, e]`},
+		{`i: int64, u: uint64, n: null | int64`, `properties: {i: {type: integer}, u: {type: integer, minimum: 0}, n: {anyOf: [{type: "null"}, {type: integer}]}}, required: [i, u, n]`},
 		{`k: "fixed", b: bool, i: int & >0 & <10`, `properties: {k: {const: fixed}, b: {type: boolean}, i: {type: integer, exclusiveMinimum: 0, exclusiveMaximum: 10}}, required: [k, b, i]`},
 		{"\n// how good\n// it is\nscore: number\n", `properties: {score: {type: number, description: "how good\nit is"}}, required: [score]`},
 		{`type: "object", properties: {a: {type: "string", minLength: 1}}, required: ["a"]`, `properties: {a: {type: string, minLength: 1}}, required: [a]`},

@@ -11,6 +11,7 @@ import (
 	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/accept"
+	"dagrun.dev/nodes/internal/markdown"
 	"dagrun.dev/nodes/internal/shape"
 )
 
@@ -180,23 +181,36 @@ func (a shapeStep) object(st *accept.State) (map[string]any, error) {
 }
 
 // lastBlock takes the fenced block of JSON off the end of an answer. An answer that is one object and nothing else
-// needs no fence. A string of JSON holds no line break, so no line within a block looks like its fence.
+// needs no fence. A string of JSON holds no line break, so no line within a block looks like its fence. Blocks in the
+// model's thinking are drafts and do not count; where thinking has no end, a draft cannot be told from the answer. X5
 func lastBlock(text string) (block, rest string, err error) {
-	text = strings.TrimSpace(text)
+	text = markdown.TrimBlank(text)
+	if tag, ok := markdown.Thought(text); ok {
+		if end := markdown.IndexFold(text, tag); end >= 0 {
+			text = markdown.TrimBlank(text[end+len(tag):])
+		}
+	}
 	if strings.HasPrefix(text, "{") {
 		return text, "", nil
 	}
 	lines := strings.Split(text, "\n")
+	var fence markdown.Fence
 	begin, blocks := -1, 0
-	for i, line := range lines {
-		if strings.EqualFold(strings.TrimSpace(line), "```json") {
-			begin = i
+	for i := 0; i < len(lines); i++ {
+		if f, ok := markdown.OpenFence(lines[i]); ok && f.Language() == "json" {
+			fence, begin = f, i
 			blocks++
+		}
+		if tag, ok := markdown.Thought(lines[i]); ok {
+			n := slices.IndexFunc(lines[i:], func(line string) bool { return markdown.IndexFold(line, tag) >= 0 })
+			if n < 0 {
+				return "", "", fmt.Errorf("the thinking in the answer is never closed: %s is missing", tag)
+			}
+			i += n
 		}
 	}
 	last := len(lines) - 1
-	isEnd := func(line string) bool { return strings.TrimSpace(line) == "```" }
-	end := slices.IndexFunc(lines[begin+1:], isEnd) + begin + 1
+	end := slices.IndexFunc(lines[begin+1:], fence.Closes) + begin + 1
 	switch {
 	case blocks == 0:
 		return "", "", errors.New("the answer does not end with a fenced block of JSON: " +

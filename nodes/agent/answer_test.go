@@ -23,6 +23,18 @@ func TestLastBlock(t *testing.T) {
 		{fence + "json\n{}\n" + fence + "\nor\n" + fence + "json\n{}\n" + fence, "", "", "has 2 fenced blocks"},
 		{fence + "json\n{\"a\": ", "", "", "is cut"},
 		{fence + "json\n{}\n" + fence + "\nDone.", "", "", "text follows"},
+		// X5: what a model thinks is no answer.
+		{"<think>\nmaybe\n" + fence + "json\n{}\n" + fence, "", "", "never closed"},
+		{"So:\n<think>\n" + fence + "json\n{}\n" + fence, "", "", "never closed"},
+		{"<think>\n" + fence + "json\n{}\n" + fence + "\n</think>\nsaid\n" + fence + "json\n{\"a\": 1}\n" + fence, `{"a": 1}`, "said", ""},
+		{"So:\n<think>\n" + fence + "json\n{}\n" + fence + "\n</think>\n" + fence + "json\n[1]\n" + fence, "[1]", "So:\n<think>\n" + fence + "json\n{}\n" + fence + "\n</think>", ""},
+		{"<think>{}</think>\n{\"a\": 1}", `{"a": 1}`, "", ""},
+		// The dress of a block does not matter: a byte order mark, a blank, another fence.
+		{"\ufeff{}", "{}", "", ""},
+		{"\ufeff" + fence + "json\n{}\n" + fence, "{}", "", ""},
+		{"a\n" + fence + " json\n{}\n" + fence, "{}", "a", ""},
+		{"a\n~~~~json\n{}\n~~~~\n", "{}", "a", ""},
+		{"a\n" + fence + "`json\n{}\n" + fence, "", "", "is cut"},
 	} {
 		block, rest, err := lastBlock(tt.text)
 		if block != tt.block || rest != tt.rest || (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {

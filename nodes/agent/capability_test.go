@@ -48,6 +48,10 @@ func TestUnable(t *testing.T) {
 			"params: provider claude cannot change the request; providers that can: anthropic, openai",
 		}},
 		{m{"provider": "anthropic", "model": "x", "api": "responses"}, []string{"api: provider anthropic cannot choose the API; providers that can: openai"}},
+		{m{"provider": "claude", "tools": []string{"Write ", "Read(./**", "Bash()", "Bash(git *)", "Bash(f(x))"}}, []string{
+			`tools.0: provider claude has no tool "Write "; did you mean "Write"?`,
+			`tools.1: want a name, or a name and a rule in brackets such as Read(./docs/**), not "Read(./**"`,
+			`tools.2: want a name, or a name and a rule in brackets such as Bash(./docs/**), not "Bash()"`}},
 		{m{"provider": "claude", "tools": []string{"Raed", "Banana"}}, []string{
 			`tools.0: provider claude has no tool "Raed"; did you mean "Read"?`,
 			`tools.1: provider claude has no tool "Banana"; it has Agent, Bash, BashOutput, Edit, Glob, Grep, KillShell, NotebookEdit, Read, Skill, Task, TodoWrite, WebFetch, WebSearch, Write`,

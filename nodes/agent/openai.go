@@ -132,7 +132,7 @@ func (c *chat) event(o object) { c.take(o, "delta") }
 func (c *chat) done()          { c.closed = true }
 
 func (c *chat) whole(o object) bool {
-	if !o.has("choices") {
+	if len(o.list("choices")) == 0 && o.object("usage") == nil {
 		return false
 	}
 	c.take(o, "message")

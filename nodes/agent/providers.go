@@ -203,8 +203,8 @@ func (s *settings) unableTools() (list [][2]string) {
 	}
 	names := ToolNames(s.Provider)
 	for i, tool := range s.Tools {
-		name, _, restricted := strings.Cut(tool, "(")
-		_, there := known[strings.TrimSpace(name)]
+		name, rule, restricted := strings.Cut(tool, "(")
+		_, there := known[name]
 		path := fmt.Sprintf("tools.%d", i)
 		switch {
 		case strings.Contains(tool, "${"), s.Provider == "claude" && strings.HasPrefix(name, "mcp__"):
@@ -212,11 +212,30 @@ func (s *settings) unableTools() (list [][2]string) {
 			list = append(list, [2]string{path, fmt.Sprintf("provider %s has no tool %q; did you mean %q?", s.Provider, name, rules.Nearest(name, names))})
 		case !there:
 			list = append(list, [2]string{path, fmt.Sprintf("provider %s has no tool %q; it has %s", s.Provider, name, strings.Join(names, ", "))})
+		case restricted && s.Provider == "claude" && !closed(rule):
+			list = append(list, [2]string{path, fmt.Sprintf("want a name, or a name and a rule in brackets such as %s(./docs/**), not %q", name, tool)})
 		case restricted && s.Provider != "claude":
 			list = append(list, [2]string{path, fmt.Sprintf("provider %s takes no paths and patterns with a tool; write %s", s.Provider, name)})
 		}
 	}
 	return list
+}
+
+// closed reports whether what stands behind the bracket of a tool is a rule and the bracket that ends it, and nothing else.
+func closed(rule string) bool {
+	depth := 1
+	for i, r := range rule {
+		switch r {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		}
+		if depth == 0 {
+			return i > 0 && i == len(rule)-1
+		}
+	}
+	return false
 }
 
 // unconfined returns what a plan has to say of the tools that reach further than the attempt's folder.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -46,10 +47,17 @@ func (a *Answer) Failure(ev evidence.Case) *nodes.Error {
 	if e.Category == "config" && (a.Status < 400 || a.Status == http.StatusNotImplemented) {
 		e.Permanent = true // this server is not the one; at others a person can mend the name or the address
 	}
+	if e.Category == "billing" && slices.Contains(ev.Types, ambiguous) && a.Header.Get("Retry-After") != "" {
+		e.Category = "rate_limited"
+	}
 	a.wait(e)
 	a.advice(e)
 	return e
 }
+
+// ambiguous is the one code that servers give for an empty account, as OpenAI does, and for a limit of so much a minute:
+// then they say when to come again.
+const ambiguous = "insufficient_quota"
 
 // wait takes over when the server says to come again.
 func (a *Answer) wait(e *nodes.Error) {

@@ -28,7 +28,7 @@ type Row struct {
 	Item  int // depth of the list that an item begins of here; 0: none
 	// Wrapped: the line before goes on here, in the same paragraph.
 	Wrapped bool
-	// Cells are the texts between | signs, without emphasis and tags; `code` keeps its signs, a comment is "<!---->".
+	// Cells are the texts between | signs, without emphasis, its tags included; `code` keeps its signs, a comment is "<!---->".
 	Cells []string
 }
 
@@ -56,6 +56,9 @@ func Parse(src string) *Doc {
 	_ = ast.Walk(parser.Parse(text.NewReader(b)), w.block)
 	return d
 }
+
+// emphasis are the tags that only dress a text.
+var emphasis = regexp.MustCompile(`(?i)^</?(?:b|strong|em|i|u|mark|code|span|font|br)\s*/?>$`)
 
 // A writer turns blocks into rows.
 type writer struct {
@@ -114,8 +117,11 @@ func (w *writer) inline(n ast.Node, bold bool) {
 			w.line.WriteByte('`')
 			w.bold, w.plain = w.bold || bold, w.plain || !bold
 		case *ast.RawHTML:
-			if bytes.HasPrefix(c.Segments.Value(w.src), []byte("<!--")) {
+			switch tag := c.Segments.Value(w.src); {
+			case bytes.HasPrefix(tag, []byte("<!--")):
 				w.line.WriteString("<!---->")
+			case !emphasis.Match(tag): // it may strike out what follows
+				w.line.WriteString(strings.ReplaceAll(string(tag), "|", "/"))
 			}
 		case *ast.Emphasis:
 			w.inline(c, bold || c.Level == 2)

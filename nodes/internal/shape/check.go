@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,6 +55,9 @@ func native(v *tree.Value) any {
 	case tree.Int:
 		return v.Int
 	case tree.Float:
+		if n, ok := exact(v); ok {
+			return n
+		}
 		return v.Float
 	case tree.String:
 		return v.Str
@@ -70,6 +75,18 @@ func native(v *tree.Value) any {
 		return m
 	}
 	return nil
+}
+
+// exact returns the integer that a number is whose writing ("9007199254740993.0") a double would round.
+func exact(v *tree.Value) (int64, bool) {
+	if f := math.Abs(v.Float); f < 1<<53 || f > 1<<63 {
+		return 0, false
+	}
+	r, ok := new(big.Rat).SetString(v.Str)
+	if !ok || !r.IsInt() || !r.Num().IsInt64() {
+		return 0, false
+	}
+	return r.Num().Int64(), true
 }
 
 // dropNulls takes out the nulls that stand for fields left out: services that want every field ask models for them.

@@ -33,6 +33,8 @@ func TestParse(t *testing.T) {
 		// W-6: whole numbers are exact, in lists too; 3.0 and 1e2 are some.
 		{`{"decision": "POLISH", "note": null, "count": 9223372036854775807, "fixes": [{"class": "A", "line": 9007199254740993}]}`,
 			`{"count":9223372036854775807,"decision":"POLISH","fixes":[{"class":"A","line":9007199254740993}],"note":null}`},
+		{`{"decision": "POLISH", "note": null, "count": 9007199254740993.0}`, `{"count":9007199254740993,"decision":"POLISH","note":null}`},
+		{`{"decision": "POLISH", "note": null, "count": -9.007199254740993e15}`, `{"count":-9007199254740993,"decision":"POLISH","note":null}`},
 		{`{"decision": "POLISH", "note": null, "count": 3.0}`, `{"count":3,"decision":"POLISH","note":null}`},
 		// K-1: a null stands for a field left out, where that may be.
 		{`{"decision": "POLISH", "note": null, "score": null, "fixes": [{"class": "A", "line": null}]}`, `{"decision":"POLISH","fixes":[{"class":"A"}],"note":null}`},
