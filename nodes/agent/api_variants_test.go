@@ -104,7 +104,7 @@ func TestAPIVariants(t *testing.T) {
 		{"403 region", "auth stop free", C, exchange.Response{Status: 403, Body: json.RawMessage(`{"error":{"code":"unsupported_country_region_territory","message":"Country, region, or territory not supported"}}`)}},
 		{"503 retry-after date past", "transient retry free", A, exchange.Response{Status: 503, Headers: map[string]string{"retry-after": "Tue, 10 Mar 2026 11:00:00 GMT"}}},
 		{"503 retry-after date", "transient retry 20.778s free", A, exchange.Response{Status: 503, Headers: map[string]string{"retry-after": "Tue, 10 Mar 2026 12:00:20 GMT"}}},
-		{"503 retry-after huge", "transient retry free", A, exchange.Response{Status: 503, Headers: map[string]string{"retry-after": "31536000"}}},
+		{"503 retry-after huge", "transient wait 8760h0m0s free", A, exchange.Response{Status: 503, Headers: map[string]string{"retry-after": "31536000"}}},
 		{"content-length longer", "ok_warn", A, exchange.Response{Status: 200, Headers: map[string]string{"content-type": "application/json", "content-length": "5000"}, RawBody: q(`{"content":[{"type":"text","text":@P}],"stop_reason":"end_turn"}`)}},
 		{"400 too long", "input_too_big fail free", A, exchange.Response{Status: 400, Body: json.RawMessage(`{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 215000 tokens > 200000 maximum"}}`)}},
 		{"400 max_tokens + input", "input_too_big fail free", A, exchange.Response{Status: 400, Body: json.RawMessage(`{"type":"error","error":{"type":"invalid_request_error","message":"input length and ` + "`max_tokens`" + ` exceed context limit: 190000 + 32000 > 200000, decrease input length or ` + "`max_tokens`" + ` and try again"}}`)}},
