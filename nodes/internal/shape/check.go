@@ -151,11 +151,10 @@ func leaves(err error, name func(at []string) string) (lines []string) {
 		return nil
 	}
 	causes := e.Causes
-	if _, ok := e.ErrorKind.(*kind.AnyOf); ok { // that the value is not null either helps nobody
-		causes = slices.DeleteFunc(slices.Clone(causes), func(c *jsonschema.ValidationError) bool {
-			t, ok := c.ErrorKind.(*kind.Type)
-			return ok && slices.Equal(t.Want, []string{"null"}) && len(e.Causes) > 1
-		})
+	if _, ok := e.ErrorKind.(*kind.AnyOf); ok {
+		// That the value is of no other alternative's type helps nobody, and that it is not null least of all.
+		causes = without(causes, e.InstanceLocation, func(*kind.Type) bool { return true })
+		causes = without(causes, e.InstanceLocation, func(t *kind.Type) bool { return slices.Equal(t.Want, []string{"null"}) })
 	}
 	for _, c := range causes {
 		lines = append(lines, leaves(c, name)...)
@@ -164,6 +163,18 @@ func leaves(err error, name func(at []string) string) (lines []string) {
 		lines = append(lines, name(e.InstanceLocation)+": "+wanted(e.ErrorKind))
 	}
 	return lines
+}
+
+// without returns the causes but for such types that are wanted in the place itself; all of them where there are no others.
+func without(causes []*jsonschema.ValidationError, at []string, such func(*kind.Type) bool) []*jsonschema.ValidationError {
+	rest := slices.DeleteFunc(slices.Clone(causes), func(c *jsonschema.ValidationError) bool {
+		t, ok := c.ErrorKind.(*kind.Type)
+		return ok && len(c.InstanceLocation) == len(at) && such(t)
+	})
+	if len(rest) == 0 {
+		return causes
+	}
+	return rest
 }
 
 // dotted writes a place as .fixes[2].class.

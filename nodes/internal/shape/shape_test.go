@@ -2,6 +2,7 @@ package shape
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -104,6 +105,18 @@ func TestStrict(t *testing.T) {
 	} {
 		if read(t, schema).Closed() != closed {
 			t.Errorf("%s: want closed %v", schema, closed)
+		}
+	}
+}
+
+// K-1: a mistake of a schema is one problem, whatever else JSON Schema would take in its place.
+func TestReadSaysOneThing(t *testing.T) {
+	for schema, want := range map[string]string{
+		`{"type": "object", "properties": {"a": {"type": "sting"}}}`:                    `[{properties.a.type want one of "array", "boolean", "integer", "null", "number", "object", "string", got "sting"}]`,
+		`{"type": "object", "properties": {"a": {"type": "string", "minLength": "2"}}}`: `[{properties.a.minLength want integer, got string}]`,
+	} {
+		if _, problems := Read([]byte(schema)); fmt.Sprint(problems) != want {
+			t.Errorf("%s:\ngot  %v\nwant %s", schema, problems, want)
 		}
 	}
 }
