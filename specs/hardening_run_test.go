@@ -31,6 +31,9 @@ func TestWholeRun(t *testing.T) {
 		if got := string(ends[h(cycle, "gates")].Payload.Values["verdict"]); got != `"PROCEED_TO_PA"` {
 			t.Errorf("the gates of cycle %d say %s: %s", cycle, got, ends[h(cycle, "gates")].Payload.Values["reason"])
 		}
+		if e := ends[h(cycle, "capture")]; string(e.Payload.Values["degraded"]) != "false" {
+			t.Errorf("the pictures of cycle %d lack something: %s", cycle, e.Payload.Warnings)
+		}
 		s.read(fmt.Sprintf("_orchestrator/checkpoints/cp-PA-%d/manifest.json", cycle))
 		for _, size := range []string{"1440x900", "768x1024", "375x812"} {
 			s.read(fmt.Sprintf("_orchestrator/screenshots/cycle-%d/viewport-%s.png", cycle, size))
