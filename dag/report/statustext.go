@@ -273,7 +273,7 @@ func (s *Status) writeNodes(r rows) {
 	}
 }
 
-// String says how many errors there were, by category those that nothing has mended.
+// String says how many errors there were, by category those that are not recovered.
 func (e Errors) String() string {
 	text := fmt.Sprintf("%d recovered, %d unrecovered%s", e.Recovered, e.Unrecovered, categoriesText(e.Open))
 	if e.Recovered+e.Unrecovered == machine.ErrorsKept {
