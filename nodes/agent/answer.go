@@ -43,6 +43,7 @@ type answerSettings struct {
 	Schema json.RawMessage `json:"schema"`
 	Else   json.RawMessage `json:"else"`
 	Record string          `json:"record"`
+	Block  bool            `json:"block"`
 }
 
 // shapeRow is the row about shaped answers in the table of providers. Those without a way of their own use a block.
@@ -70,7 +71,7 @@ func (s *settings) shape() (*shape.Shape, error) {
 
 // native returns the shape if the provider is to constrain the model to it.
 func (s *settings) native() *shape.Shape {
-	if s.Answer == nil || !constrains(s.Provider) || s.text && s.Report == "" {
+	if s.Answer == nil || s.Answer.Block || !constrains(s.Provider) || s.text && s.Report == "" {
 		return nil
 	}
 	sh, err := s.shape()

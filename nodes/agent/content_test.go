@@ -249,6 +249,22 @@ func TestReportOfService(t *testing.T) {
 	}
 }
 
+// A-1: answer.block asks a provider for a block that could hold the model to the schema.
+func TestBlockOfService(t *testing.T) {
+	for _, block := range []bool{false, true} {
+		s, res, _, err := askAPI(t, m{
+			"provider": "openai", "model": "model-b",
+			"answer": m{"block": block, "schema": m{"type": "object", "properties": m{"n": m{"type": "integer"}}, "required": []string{"n"}}},
+		}, sse(`{"choices":[{"index":0,"delta":{"content":"{\"n\": 3}"}}]}`, `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`, `[DONE]`))
+		if err != nil || fmt.Sprint(res.Values["n"]) != "3" {
+			t.Errorf("block %v: %v %+v", block, err, res)
+		}
+		if body := string(s.Requests()[0].Body); strings.Contains(body, "response_format") == block {
+			t.Errorf("block %v: %s", block, body)
+		}
+	}
+}
+
 // A-4: what a plan knows of the blocks that are to be kept: beginnings are equal where everything up to there is.
 func TestSharedBlocks(t *testing.T) {
 	files := func(name string) (io.ReadCloser, error) {
