@@ -165,17 +165,19 @@ func (a shapeStep) object(st *accept.State) (map[string]any, error) {
 		said = a.reply.Said
 	}
 	raw := a.reply.Object
-	switch {
-	case raw != nil:
-	case a.set.native() != nil:
-		raw = []byte(said)
-	default:
+	if raw == nil {
+		native := a.set.native() != nil
 		block, rest, err := lastBlock(said)
-		if err != nil {
+		switch {
+		case err != nil && native: // it was not asked for a block
+			raw = []byte(said)
+		case err != nil:
 			return nil, err
-		}
-		if raw = []byte(block); !a.reply.Reported {
-			st.Answer = rest
+		default: // servers that take no notice of a schema often answer with a block
+			raw = []byte(block)
+			if !native && !a.reply.Reported {
+				st.Answer = rest
+			}
 		}
 	}
 	return a.shape.Parse(raw, "answer")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/big"
 	"slices"
@@ -41,6 +42,12 @@ func (s *Shape) Parse(raw []byte, root string) (map[string]any, error) {
 	dropNulls(s.top, object)
 	if err := s.check.Validate(object); err != nil {
 		return nil, mistakes(err, root)
+	}
+	outputs := s.Outputs()
+	for _, name := range slices.Sorted(maps.Keys(outputs)) {
+		if f, ok := object[name].(float64); ok && strings.HasPrefix(outputs[name], "int") {
+			return nil, fmt.Errorf("%s.%s: %g does not fit 64 bits", root, name, f)
+		}
 	}
 	return object, nil
 }

@@ -50,6 +50,7 @@ func TestParse(t *testing.T) {
 		{`{"decision": "POLISH", "note": null, "score": "4"}`, `answer.score: want number, got string`},
 		{`{"decision": "POLISH", "note": null, "count": 1.5}`, `answer.count: want integer, got number`},
 		{`{"decision": "POLISH", "note": null, "count": 9223372036854775808}`, `answer is no JSON object: line 1, column 47: 9223372036854775808 does not fit 64 bits`},
+		{`{"decision": "POLISH", "note": null, "count": 1e19}`, `answer.count: 1e+19 does not fit 64 bits`},
 		{`{"decision": "POLISH", "note": null, "extra": 1}`, `answer: no field is named extra`},
 		{`{"decision": "POLISH", "note": null, "decision": "RELEASE"}`, `answer is no JSON object: line 1, column 38`},
 		{`{"decision": "POLISH", "note": nul`, `answer is no JSON object: line 1`},
