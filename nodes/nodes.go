@@ -156,6 +156,9 @@ type Task struct {
 	// Spool is an absolute, existing folder inside the run that outlives the host, until the end of the
 	// attempt is recorded. Only a Rescuer has one.
 	Spool string
+	// Carry returns an absolute folder outside the run that the attempts of one generation hand on, made by the first call.
+	// It goes when the node has ended, and may be lost with the folder for temporary files. Nil: nothing is handed on.
+	Carry func() (string, error)
 	// Binary is the path of the running program, for kinds that start a helper of it.
 	Binary string
 

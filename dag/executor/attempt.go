@@ -52,6 +52,7 @@ type attempt struct {
 	cancelled bool // asked to stop: the loop asks once
 	spooled   bool // has a folder that outlives this process
 
+	handsOn atomic.Bool // it has a folder for the attempts after it
 	strange atomic.Bool // it read what its node does not declare: no fingerprint says what
 
 	mu   sync.Mutex

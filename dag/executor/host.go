@@ -143,6 +143,7 @@ type host struct {
 	idle    []*slot             // folders of attempts that have ended, for the next ones
 	slots   int                 // slots made so far
 	spooled []run.Attempt       // whose spool is not needed once their end is recorded
+	handing []*attempt          // whose node may have ended, with what its attempts handed on
 	results chan result
 	calls   chan func() // from attempts, to be called by the loop
 	gone    chan struct{}
@@ -259,6 +260,7 @@ func (h *host) settle(first result) error {
 			h.run.Unspool(id)
 		}
 		h.spooled = h.spooled[:0]
+		h.dropHandedOn()
 		return nil
 	}
 }
@@ -285,6 +287,9 @@ func (h *host) ended(bodies []machine.Body, r result, now time.Time) []machine.B
 	h.idle = append(h.idle, a.slot)
 	if a.spooled {
 		h.spooled = append(h.spooled, a.id())
+	}
+	if a.handsOn.Load() {
+		h.handing = append(h.handing, a)
 	}
 	if a.undo {
 		return append(bodies, &machine.CompensationBody{Node: a.node.ID, Status: r.outcome.Status, Reason: r.outcome.Message, Done: true})

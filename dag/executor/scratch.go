@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,6 +20,9 @@ func scratchOf(r *run.Run, folder string) string {
 	return filepath.Join(folder, strings.TrimSuffix("dagrun-"+r.ID()+"-"+r.Place(), "-"))
 }
 
-// Sweep removes the scratch folders that a killed process left of a run that is open here. Run does so
-// by itself; it is for a run that has nothing left to do. scratch as in Options.
-func Sweep(r *run.Run, scratch string) error { return os.RemoveAll(scratchOf(r, scratch)) }
+// Sweep removes the folders outside of a run that is open here which a killed process left and no attempt will
+// use. Run does so by itself; it is for a run that has nothing left to do. scratch as in Options.
+func Sweep(r *run.Run, scratch string) error {
+	dir := scratchOf(r, scratch)
+	return errors.Join(os.RemoveAll(dir), sweepHandedOn(r, dir))
+}

@@ -106,4 +106,5 @@ func (h *host) sweep() {
 		s.remove()
 	}
 	_ = os.Remove(h.scratch)
+	_ = sweepHandedOn(h.run, h.scratch) // what is left goes when the run is next opened
 }

@@ -23,8 +23,9 @@ func (h *host) task(a *attempt) (*nodes.Task, error) {
 		writes, outputs = h.traits(a).Writes, nil
 	}
 	again := func(category string) bool { return h.again(a, category) }
+	handOn := a.handOn
 	if a.undo || a.probe {
-		again = nil
+		again, handOn = nil, nil
 	}
 	return &nodes.Task{
 		Node: n.ID, Generation: a.generation, Attempt: a.number, Failures: a.allFailures, FailedWith: a.failedWith,
@@ -33,7 +34,7 @@ func (h *host) task(a *attempt) (*nodes.Task, error) {
 		Reads: n.Reads, Writes: writes, Outputs: outputs,
 		Timeout: a.timeout(), Silence: n.Timeout.Silence.D(), Grace: a.grace(),
 		Reserve: a.reserve.USD.Float(), Feedback: a.feedback,
-		SpecDir: h.o.SpecDir, Out: a.slot.out, Scratch: a.slot.scratch, Binary: h.o.Binary,
+		SpecDir: h.o.SpecDir, Out: a.slot.out, Scratch: a.slot.scratch, Carry: handOn, Binary: h.o.Binary,
 
 		File: h.run.File,
 		Artifact: func(name string) (rc io.ReadCloser, err error) {

@@ -53,6 +53,7 @@ func (k Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 		return res, advise(s, err)
 	}
 	res, err = finish(t, s, steps, r, res)
+	q.session.settle(r, res, err)
 	err = advise(s, harmless(res, err))
 	// The answer is on disk by now: who finds the call recorded finds the answer too.
 	if failed := record(); failed != nil {
@@ -112,6 +113,16 @@ func ask(t *nodes.Task, s *settings) (*question, *nodes.Result, error) {
 	}
 	res := &nodes.Result{Warnings: a.Warnings, Notes: a.Notes}
 	q := &question{task: t, set: s, prompt: a.Text, borders: borders(a.Blocks), fixed: a.Fixed()}
+	if q.system, err = s.System.read(t); err != nil {
+		return nil, res, err
+	}
+	var warning string
+	if q.session, warning, err = s.open(t, digest(q.system+"\n"+q.prompt)); err != nil {
+		return nil, res, err
+	}
+	if warning != "" {
+		res.Warnings = append(res.Warnings, warning)
+	}
 	if t.Feedback != "" {
 		q.prompt += "\n\n---\nYour previous answer was not accepted: " + t.Feedback + "\nGive the whole answer again, without this mistake.\n"
 	}
@@ -123,10 +134,9 @@ func ask(t *nodes.Task, s *settings) (*question, *nodes.Result, error) {
 		return nil, res, err
 	}
 	q.prompt += instruction
-	if q.system, err = s.System.read(t); err != nil {
-		return nil, res, err
-	}
-	if q.folder, err = workFolder(t, s); err != nil {
+	if q.folder = q.base(workName); q.session != nil && q.session.resumed {
+		q.session.ask(q, instruction)
+	} else if err = workFolder(t, s, q.folder); err != nil {
 		return nil, res, err
 	}
 	return q, res, keepText(t, "prompt.md", q.prompt)

@@ -242,7 +242,11 @@ func (s *settings) shaped(steps []accept.Step, r *reply, instead []byte) []accep
 func (s *settings) otherwise(
 	t *nodes.Task, steps []accept.Step, r *reply, why *nodes.Error,
 ) (*accept.State, *nodes.Error) {
-	if why.Category != "bad_answer" || s.Answer == nil || s.Answer.Else == nil || t.Again != nil && t.Again("bad_answer") {
+	fails := "bad_answer"
+	if r.Doubt != nil && r.Doubt.Category == cutShort {
+		fails = cutShort // there was no time for a better one
+	}
+	if why.Category != "bad_answer" || s.Answer == nil || s.Answer.Else == nil || t.Again != nil && t.Again(fails) {
 		return nil, why
 	}
 	st := accept.NewState(t, r.Text)

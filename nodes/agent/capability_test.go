@@ -58,6 +58,11 @@ func TestUnable(t *testing.T) {
 		}},
 		{m{"provider": "codex", "tools": []string{"Read(/data/**)"}}, []string{"tools.0: provider codex takes no paths and patterns with a tool; write Read"}},
 		{m{"provider": "claude", "tools": []string{"Read(/data/**)", "Bash(git *)", "mcp__x__y", "Glob"}}, nil},
+		{m{"provider": "codex", "session": "continue"}, []string{"session: provider codex cannot go on with work that was cut; providers that can: claude"}},
+		{m{"provider": "anthropic", "model": "x", "session": "continue"}, []string{"session: provider anthropic cannot go on with work that was cut; providers that can: claude"}},
+		{m{"provider": "claude", "session": "continue", "home": "user"}, []string{"session: not with home user: the agent's memory of its work is kept with the node, not with the user"}},
+		{m{"provider": "claude", "session": "continue"}, nil},
+		{m{"provider": "gemini", "byProvider": m{"claude": m{"session": "continue"}}}, nil},
 		// What the schema fills in asks for nothing.
 		{m{"provider": "anthropic", "model": "x", "home": "own", "exitGrace": "10s", "onDenial": "warn", "onModelSwitch": "warn", "api": "chat"}, nil},
 		// The simulated agent stands for any provider; a provider that is not known yet for none.

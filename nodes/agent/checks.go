@@ -27,6 +27,9 @@ func settle(q *question, r *reply) error {
 		r.Said, r.Text, r.Earlier, r.Reported = r.Text, text, nil, true
 		r.turned = !r.Cutting // a limit that was reached after the report was written cut nothing
 		return nil
+	case q.set.Report != "" && q.set.Answer != nil && r.Doubt != nil: // whatever stopped it is why there is none
+		r.Finish, r.Failure = "error", r.Doubt
+		return nil
 	case q.set.Report != "" && q.set.Answer != nil: // the answer is the object, so that it cannot be the report too
 		r.Finish = "error"
 		r.Failure = explain(&nodes.Error{Category: "no_artifact", Message: "the agent did not write the file " + q.set.Report}, r)

@@ -57,9 +57,10 @@ const mostArgument = 120_000
 func claudeFlags(q *question, system string) []string {
 	s := q.set
 	flags := []string{
-		"-p", "--output-format", "stream-json", "--verbose", "--no-session-persistence", "--strict-mcp-config",
+		"-p", "--output-format", "stream-json", "--verbose", "--strict-mcp-config",
 		"--setting-sources", "", "--max-turns", strconv.Itoa(s.MaxTurns), "--tools", strings.Join(bare(s.Tools), ","),
 	}
+	flags = append(flags, q.session.args()...)
 	if len(s.Tools) > 0 {
 		flags = append(flags, "--allowedTools", strings.Join(confined(s.Tools), ","))
 	}
@@ -112,6 +113,9 @@ func claudeEnv(q *question) map[string]string {
 	}
 	if q.set.Home == "own" {
 		env["CLAUDE_CONFIG_DIR"] = filepath.Join(q.task.Scratch, "home", ".claude")
+	}
+	if q.session != nil {
+		env["CLAUDE_CONFIG_DIR"] = q.base(claudeHome)
 	}
 	if q.set.MaxOutputTokens > 0 {
 		env["CLAUDE_CODE_MAX_OUTPUT_TOKENS"] = strconv.FormatInt(q.set.MaxOutputTokens, 10)

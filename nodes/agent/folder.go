@@ -36,30 +36,37 @@ func (g givenFile) name() string {
 	return path.Base(g.File)
 }
 
-// workName is the working folder's name in the scratch folder.
+// workName is the working folder's name in the scratch folder, or in that of a session.
 const workName = "work"
+
+// base returns a folder of the attempt, or of the session that it works in.
+func (q *question) base(name string) string {
+	if q.session != nil {
+		return filepath.Join(q.session.dir(), name)
+	}
+	return filepath.Join(q.task.Scratch, name)
+}
 
 // workFolder makes the agent's private working folder. Its .git/HEAD makes it the top of a
 // project, so that no configuration above it is looked for. C-11
-func workFolder(t *nodes.Task, s *settings) (string, error) {
-	dir := filepath.Join(t.Scratch, workName)
+func workFolder(t *nodes.Task, s *settings, dir string) error {
 	if err := os.MkdirAll(filepath.Join(dir, ".git"), 0o700); err != nil {
-		return "", err
+		return err
 	}
 	if err := os.WriteFile(filepath.Join(dir, ".git", "HEAD"), []byte("ref: refs/heads/main\n"), 0o600); err != nil {
-		return "", err
+		return err
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer root.Close()
 	for i, g := range s.Give {
 		if err := give(t, root, g); err != nil {
-			return "", &nodes.Error{Category: "config", Message: fmt.Sprintf("give.%d", i), Err: err}
+			return &nodes.Error{Category: "config", Message: fmt.Sprintf("give.%d", i), Err: err}
 		}
 	}
-	return dir, nil
+	return nil
 }
 
 func give(t *nodes.Task, root *os.Root, g givenFile) error {

@@ -114,6 +114,9 @@ func (r *reply) limited(q *question, t *transcript) {
 	case e.Message == "maxTurns":
 		e.Message = "the agent stopped at its own limit of turns"
 	}
+	if q.session != nil {
+		e.Category, e.Permanent = cutShort, false
+	}
 	r.Failure = &e
 	texts := t.all()
 	if len(texts) == 0 && q.set.Report == "" && r.Object == nil {

@@ -57,7 +57,9 @@ type question struct {
 	system  string
 	// folder is the agent's private working folder, with the given files in it.
 	folder string
-	now    func() time.Time
+	// session is what the agent works in that outlives the attempt; nil = nothing does.
+	session *session
+	now     func() time.Time
 }
 
 // withSystem puts the system text before the prompt, for programs that have no place for it.

@@ -97,7 +97,9 @@ func Capabilities() []Capability {
 		{Name: "images", How: map[string]string{
 			"claude": "through Read", "codex": "through its tools", "gemini": "through Read", "anthropic": "through give", "openai": "through give",
 		}},
-		{Name: "continued sessions", How: map[string]string{}},
+		{Name: "continued work", Settings: []string{"session"}, cannot: "go on with work that was cut", How: map[string]string{
+			"sim": "with the files, without memory", "claude": "--resume",
+		}},
 		{Name: "refused tools", Settings: []string{"onDenial"}, cannot: "report refused tools", How: map[string]string{
 			"sim": "reported", "claude": "reported",
 		}},

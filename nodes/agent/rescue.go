@@ -19,7 +19,13 @@ func (k Kind) Rescue(_ context.Context, t *nodes.Task) (*nodes.Result, error) {
 	if err != nil {
 		return nil, nil // the plan was accepted with these settings: what was written of them is damaged
 	}
-	q := &question{task: t, set: s, folder: filepath.Join(t.Scratch, workName), now: k.clock()}
+	q := &question{task: t, set: s, now: k.clock()}
+	if s.Session != "" && t.Carry != nil {
+		if q.session, err = lastSession(t); err != nil || q.session.ID == "" {
+			return nil, nil
+		}
+	}
+	q.folder = q.base(workName)
 	r, err := p.recall(q)
 	if err != nil || r == nil || settle(q, r) != nil {
 		return nil, nil
@@ -30,7 +36,8 @@ func (k Kind) Rescue(_ context.Context, t *nodes.Task) (*nodes.Result, error) {
 		return res, r.Failure
 	}
 	res, err := finish(t, s, steps, r, &nodes.Result{})
-	if r.Doubt != nil && err != nil {
+	q.session.settle(r, res, err)
+	if r.Doubt != nil && err != nil && r.Doubt.Category != cutShort {
 		return nil, nil // it may have been cut
 	}
 	err = advise(s, harmless(res, err))

@@ -34,6 +34,7 @@ type settings struct {
 	Tools             []string                   `json:"tools"`
 	MaxTurns          int                        `json:"maxTurns"`
 	MaxUSD            float64                    `json:"maxUSD"`
+	Session           string                     `json:"session"`
 	Effort            string                     `json:"effort"`
 	Thinking          json.RawMessage            `json:"thinking"`
 	ByProvider        json.RawMessage            `json:"byProvider"` // has been laid over the others; see merged
@@ -372,6 +373,9 @@ func (d *describer) provider(s *settings) {
 		d.http(s)
 	}
 	d.silence(s)
+	if s.Session != "" && s.Home == "user" {
+		d.problem("session", "not with home user: the agent's memory of its work is kept with the node, not with the user")
+	}
 	if s.Sim != nil {
 		if _, err := simagent.ParseFaults(s.Sim.Faults); err != nil {
 			d.problem("sim.faults", "%v", err)

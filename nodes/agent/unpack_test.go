@@ -36,11 +36,12 @@ func TestGivenArchives(t *testing.T) {
 	h.Artifacts["pictures.zip"] = zipped(t, map[string]string{"a.png": "A", "deep/b.png": "B"})
 	h.Artifacts["evil.zip"] = zipped(t, map[string]string{"../../out": "X"})
 	h.Artifacts["broken.zip"] = "no archive"
-	dir, err := workFolder(task, &settings{Give: []givenFile{
+	dir := filepath.Join(task.Scratch, workName)
+	err := workFolder(task, &settings{Give: []givenFile{
 		{Artifact: "pictures.zip", Unpack: true},
 		{Artifact: "pictures.zip", Unpack: true, As: "again"},
 		{Artifact: "nobody.zip", Unpack: true, Optional: true},
-	}})
+	}}, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +55,7 @@ func TestGivenArchives(t *testing.T) {
 		{Artifact: "evil.zip", Unpack: true},
 		{Artifact: "broken.zip", Unpack: true},
 	} {
-		if _, err := workFolder(task, &settings{Give: []givenFile{g}}); nodetest.Category(err) != "config" {
+		if err := workFolder(task, &settings{Give: []givenFile{g}}, dir); nodetest.Category(err) != "config" {
 			t.Errorf("give %s: %v, want category config", g.Artifact, err)
 		}
 	}

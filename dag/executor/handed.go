@@ -1,0 +1,72 @@
+package executor
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"dagrun.dev/dag/run"
+)
+
+// What the attempts of a node hand on lies beside the scratch folders, by node and generation: the process that carries
+// the run on after a kill finds it there.
+
+// handedOnBy returns the folder that holds all such folders of a run, given that of its scratch folders.
+func handedOnBy(scratch string) string { return scratch + "-handed-on" }
+
+// handedOn returns the name of a node's folder there. The hash makes any node's id a name.
+func handedOn(node string, generation int) string {
+	sum := sha256.Sum256([]byte(node))
+	return fmt.Sprintf("%x.%d", sum[:8], generation)
+}
+
+// handedOn returns the attempt's folder. An attempt that another process began knows the place from its scratch folder.
+func (a *attempt) handedOn() string {
+	return filepath.Join(handedOnBy(filepath.Dir(a.slot.scratch)), handedOn(a.node.ID, a.generation))
+}
+
+// handOn makes the attempt's folder; see nodes.Task.Carry.
+func (a *attempt) handOn() (string, error) {
+	if a.slot.scratch == "" {
+		return "", errors.New("the attempt has no folder outside the run")
+	}
+	a.handsOn.Store(true)
+	return a.handedOn(), os.MkdirAll(a.handedOn(), 0o700)
+}
+
+// dropHandedOn removes the folders of nodes that ended with the attempts that were recorded just now.
+func (h *host) dropHandedOn() {
+	for _, a := range h.handing {
+		v, ok := h.state().NodeByID(a.node.ID)
+		if !ok || v.Status.Ended() || v.Generation != a.generation {
+			_ = os.RemoveAll(a.handedOn()) // or it is swept
+		}
+	}
+	h.handing = h.handing[:0]
+}
+
+// sweepHandedOn removes the folders of a run that no attempt will use any more.
+func sweepHandedOn(r *run.Run, scratch string) error {
+	dir := handedOnBy(scratch)
+	list, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	used := map[string]bool{}
+	st := r.State()
+	for i := range st.Graph().Len() {
+		if v := st.NodeAt(int32(i)); !v.Status.Ended() {
+			used[handedOn(v.Node.ID, v.Generation)] = true
+		}
+	}
+	for _, e := range list {
+		if !used[e.Name()] {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+		}
+	}
+	_ = os.Remove(dir) // where nothing is left
+	return err
+}
