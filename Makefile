@@ -4,7 +4,7 @@ GO    ?= go
 BIN   := build/bin/dagrun
 export GOFLAGS ?= -buildvcs=false
 
-.PHONY: help build demo test check lint vet unit race script browser specs faults bench golden schema test-real-cli setup clean
+.PHONY: help build demo test check vet lint unit race specs faults bench golden test-real-cli setup clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"encoding/json"
 	"os"
 	"strings"
 	"testing"
@@ -130,5 +131,21 @@ pipeline:
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %s", tt.when, err, tt.want)
 		}
+	}
+}
+
+// a setting of an answer that nobody gave is not in the plan: a version of dagrun that knows one more would else find
+// each node with a shaped answer changed, and pay for it again.
+func TestShapedAnswerHoldsWhatWasGiven(t *testing.T) {
+	r, err := compileText(t, "a.yaml", withShape(false, "{type: object, properties: {s: {type: string}}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var with struct{ Answer map[string]any }
+	if err := json.Unmarshal(r.Plan.Nodes[0].With, &with); err != nil {
+		t.Fatal(err)
+	}
+	if len(with.Answer) != 1 || with.Answer["schema"] == nil {
+		t.Errorf("the answer holds %v", with.Answer)
 	}
 }
