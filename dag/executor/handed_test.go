@@ -107,6 +107,13 @@ func TestAttemptsHandOn(t *testing.T) {
 			if left, err := os.ReadDir(s.opts.Scratch); err != nil || len(left) > 0 {
 				t.Errorf("left behind: %v %v", left, err)
 			}
+			// What a process left that was killed between the end of the node and the removal.
+			if err := errors.Join(os.MkdirAll(b.dirs[0], 0o700), Sweep(r, s.opts.Scratch)); err != nil {
+				t.Fatal(err)
+			}
+			if left, err := os.ReadDir(s.opts.Scratch); err != nil || len(left) > 0 {
+				t.Errorf("not swept: %v %v", left, err)
+			}
 		})
 	}
 }
