@@ -196,7 +196,7 @@ func TestAnsweredWhileStopped(t *testing.T) {
 	}{
 		{"whole answer", "", true, 1, "completed", "reported"},
 		{"half of it", "", false, 2, "lost completed", "assumed reported"},
-		{"a failure that it reported itself", "*:refused*1", true, 1, "failed", "reported"},
+		{"a failure that it reported itself", "*:refused*1", true, 1, "failed", "free"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := newPaidRun(t, object{"provider": "sim", "sim": object{"answers": "answers.yaml", "faults": tt.faults}})
