@@ -68,6 +68,13 @@ func editFile(t *testing.T, file string, change func(spec string) string) string
 		t.Fatal(err)
 	}
 	name := filepath.Join(dir, file)
+	rewrite(t, name, change)
+	return name
+}
+
+// rewrite changes a file.
+func rewrite(t *testing.T, name string, change func(spec string) string) {
+	t.Helper()
 	b, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +86,6 @@ func editFile(t *testing.T, file string, change func(spec string) string) string
 	if err := os.WriteFile(name, []byte(after), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return name
 }
 
 // replaced replaces one occurrence, which must be there.
