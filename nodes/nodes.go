@@ -203,6 +203,7 @@ type Result struct {
 	Entries  []Entry
 	Usage    Usage
 	CostUSD  *float64 // nil = unknown
+	LeastUSD float64  // where CostUSD is unknown: part of it, which was reported
 	Model    string   // that answered, where prices should go by it; empty = the one the settings name
 	Warnings []string
 	Notes    []Note

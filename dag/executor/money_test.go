@@ -41,6 +41,9 @@ func TestCosts(t *testing.T) {
 		{"free of charge", &nodes.Result{CostUSD: &zero}, nil, machine.CostReported, 0},
 		{"flat rate, failed", &nodes.Result{CostUSD: &zero, Usage: used}, nodes.Fail("refused", "no page"), machine.CostReported, 0},
 		{"by the price table", &nodes.Result{Usage: used}, nil, "priced", 1000*3 + 2000*4 + 1000*6 + 10*15},
+		{"a part was reported", &nodes.Result{Usage: used, LeastUSD: one}, nil, "priced", 1_000_000},
+		{"a small part was reported", &nodes.Result{Usage: used, LeastUSD: 0.01}, nil, "priced", 17_150},
+		{"a part was reported, the rest nobody knows", &nodes.Result{LeastUSD: 3}, nodes.Fail("refused", "cut"), machine.CostAssumed, 3_000_000},
 		{"cut, with what was counted", &nodes.Result{Usage: used}, nodes.Fail("refused", "cut"), "priced", 17_150},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -187,8 +187,9 @@ func hasType(raw json.RawMessage, want string) bool {
 }
 
 // cost says what an attempt cost and how that is known: as the kind reports, else by the price
-// table, else the reservation stands. What never started, and what a service refused, costs nothing. Of an
-// attempt that is lost the usage is what is known of it: there may have been more.
+// table, else the reservation stands, but no less than the part that was reported. What never started, and
+// what a service refused, costs nothing. Of an attempt that is lost the usage is what is known of it: there may
+// have been more.
 func (h *host) cost(a *attempt, res *nodes.Result, err error) (dag.USD, string) {
 	var e *nodes.Error
 	failed := errors.As(err, &e)
@@ -201,8 +202,13 @@ func (h *host) cost(a *attempt, res *nodes.Result, err error) (dag.USD, string) 
 			return usd, machine.CostReported
 		}
 	}
+	least, bad := dag.Dollars(res.LeastUSD)
+	if bad != nil {
+		least = 0
+	}
 	if res.Usage != (nodes.Usage{}) {
 		usd, ok := h.priced(a, res)
+		usd = max(usd, least)
 		switch {
 		case ok && failed && e.Category == machine.CategoryLost:
 			return usd, machine.CostAssumed
@@ -216,7 +222,7 @@ func (h *host) cost(a *attempt, res *nodes.Result, err error) (dag.USD, string) 
 	case failed && (e.Category == "config" || e.Category == "spawn_failed"):
 		return 0, costFree
 	}
-	return a.reserve.USD, machine.CostAssumed
+	return max(a.reserve.USD, least), machine.CostAssumed
 }
 
 // costFree marks an attempt that is known to have cost nothing.

@@ -305,7 +305,7 @@ func cost(s *settings, r *reply, res *nodes.Result) {
 			res.Notes = append(res.Notes, nodes.Note{Log: "quality", Type: "notional-cost", Fields: map[string]any{"usd": *r.CostUSD}})
 		}
 	default:
-		res.CostUSD = r.CostUSD
+		res.CostUSD, res.LeastUSD = r.CostUSD, r.LeastUSD
 	}
 }
 

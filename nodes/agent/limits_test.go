@@ -108,6 +108,7 @@ var headUsage = nodes.Usage{Input: 900, CacheRead: 50, CacheWrite: 40, CacheWrit
 // which nothing is known keeps its reservation. M2: what the service refused is free.
 func TestCostOfWhatBrokeOff(t *testing.T) {
 	cut := `{"type":"result","subtype":"success","is_error":true,"api_error":"connection_failed","result":"API Error: Connection lost mid-response","total_cost_usd":0,"usage":{"input_tokens":0,"output_tokens":0}}`
+	half := strings.Replace(cut, `"total_cost_usd":0`, `"total_cost_usd":0.5`, 1)
 	reset := `{"type":"result","subtype":"success","is_error":true,"api_error":"connection_failed","result":"API Error: Connection dropped (ECONNRESET)","total_cost_usd":0}`
 	refused := `{"type":"result","subtype":"success","is_error":true,"api_error":"connection_failed","result":"API Error: Connection refused (ECONNREFUSED)","total_cost_usd":0}`
 	free := new(float64)
@@ -116,6 +117,7 @@ func TestCostOfWhatBrokeOff(t *testing.T) {
 		usage                    nodes.Usage
 		cost                     *float64
 	}{
+		{"less was counted than the stream shows, but its money", head + half, "exit 1", "transient", headUsage, nil},
 		{"the connection was cut", head + cut, "exit 1", "transient", headUsage, nil},
 		{"killed", head, "kill -9 $$; sleep 9", "killed", headUsage, nil},
 		{"ended without a result", head, "exit 0", "protocol", headUsage, nil},
@@ -129,6 +131,9 @@ func TestCostOfWhatBrokeOff(t *testing.T) {
 		res, err := Kind{}.Run(context.Background(), task)
 		if got := nodetest.Category(err); got != tt.category || res.Usage != tt.usage || (res.CostUSD == nil) != (tt.cost == nil) {
 			t.Errorf("%s: %q (%v), usage %+v, cost %v; want %q %+v %v", tt.name, got, err, res.Usage, res.CostUSD, tt.category, tt.usage, tt.cost)
+		}
+		if (res.LeastUSD == 0.5) != strings.Contains(tt.out, "0.5") {
+			t.Errorf("%s: at least $%v", tt.name, res.LeastUSD)
 		}
 	}
 }

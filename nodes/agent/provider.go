@@ -112,6 +112,7 @@ type reply struct {
 	ByModel   map[string]float64 // dollars
 	Usage     nodes.Usage
 	CostUSD   *float64
+	LeastUSD  float64 // see nodes.Result
 	ToolCalls int
 	Denials   []string      // tools that were refused
 	Status    int           // of HTTP, when known

@@ -266,7 +266,9 @@ func (t *transcript) sums(r *reply) {
 			Input: max(sum.Input, streamed.Input), Output: max(sum.Output, streamed.Output), CacheRead: max(sum.CacheRead, streamed.CacheRead),
 			CacheWrite: max(sum.CacheWrite, streamed.CacheWrite), CacheWriteHour: max(sum.CacheWriteHour, streamed.CacheWriteHour),
 		}
-		r.CostUSD = nil // it knew of less
+		if r.CostUSD != nil { // it knew of less, or its sum holds what its stream does not show
+			r.LeastUSD, r.CostUSD = *r.CostUSD, nil
+		}
 		r.Warnings = append(r.Warnings, fmt.Sprintf("the answer broke off before its tokens were counted; taken as %d in, %d out from what had come", sum.Input+sum.CacheRead+sum.CacheWrite, sum.Output))
 	}
 	r.usage(sum, !t.uncounted)
