@@ -108,6 +108,9 @@ var headUsage = nodes.Usage{Input: 900, CacheRead: 50, CacheWrite: 40, CacheWrit
 // which nothing is known keeps its reservation. M2: what the service refused is free.
 func TestCostOfWhatBrokeOff(t *testing.T) {
 	cut := `{"type":"result","subtype":"success","is_error":true,"api_error":"connection_failed","result":"API Error: Connection lost mid-response","total_cost_usd":0,"usage":{"input_tokens":0,"output_tokens":0}}`
+	counted := `{"type":"assistant","message":{"id":"m","model":"model-a","content":[{"type":"text","text":"` + strings.Repeat("internationalization ", 20) + `"}],"usage":{"input_tokens":10,"output_tokens":1}}}` + "\n" +
+		`{"type":"result","subtype":"success","is_error":true,"result":"x","total_cost_usd":0.25,"usage":{"input_tokens":10,"output_tokens":60}}`
+	quarter := 0.25
 	half := strings.Replace(cut, `"total_cost_usd":0`, `"total_cost_usd":0.5`, 1)
 	reset := `{"type":"result","subtype":"success","is_error":true,"api_error":"connection_failed","result":"API Error: Connection dropped (ECONNRESET)","total_cost_usd":0}`
 	refused := `{"type":"result","subtype":"success","is_error":true,"api_error":"connection_failed","result":"API Error: Connection refused (ECONNREFUSED)","total_cost_usd":0}`
@@ -118,6 +121,7 @@ func TestCostOfWhatBrokeOff(t *testing.T) {
 		cost                     *float64
 	}{
 		{"less was counted than the stream shows, but its money", head + half, "exit 1", "transient", headUsage, nil},
+		{"all was counted, in words of more than four characters a token", counted, "exit 1", "transient", nodes.Usage{Input: 10, Output: 60}, &quarter},
 		{"the connection was cut", head + cut, "exit 1", "transient", headUsage, nil},
 		{"killed", head, "kill -9 $$; sleep 9", "killed", headUsage, nil},
 		{"ended without a result", head, "exit 0", "protocol", headUsage, nil},

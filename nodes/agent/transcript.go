@@ -274,9 +274,10 @@ func (t *transcript) sums(r *reply) {
 	r.usage(sum, !t.uncounted)
 }
 
-// more reports whether a sum is more than another in any kind of tokens.
+// more reports whether the stream shows more than was reported in any kind of tokens. What was written may be an estimate
+// of the stream: it has to be far more.
 func more(a, b nodes.Usage) bool {
-	return a.Input > b.Input || a.Output > b.Output || a.CacheRead > b.CacheRead || a.CacheWrite > b.CacheWrite
+	return a.Input > b.Input || a.Output > 2*b.Output || a.CacheRead > b.CacheRead || a.CacheWrite > b.CacheWrite
 }
 
 // streamed sums up what the stream shows of the calls whose head told what they read. What the model
