@@ -156,6 +156,12 @@ func TestFallBack(t *testing.T) {
 			t.Errorf("%v: %s, want %s", tt.failed, s.Model, tt.want)
 		}
 	}
+	// A further model that answers is the one that is paid for.
+	res := &nodes.Result{}
+	models(&settings{Model: "b", FallbackModels: []string{"b"}}, &reply{Models: []string{"b"}}, res)
+	if res.Model != "b" || res.Warnings != nil {
+		t.Errorf("model %q, warnings %q", res.Model, res.Warnings)
+	}
 }
 
 // PROVIDERS.md shows the table as it is.

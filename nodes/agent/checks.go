@@ -93,8 +93,11 @@ func models(s *settings, r *reply, res *nodes.Result) {
 		}
 		res.Notes = append(res.Notes, nodes.Note{Log: "quality", Type: "cost-by-model", Fields: fields})
 	}
-	if s.Model == "" && len(r.Models) == 1 {
+	switch {
+	case s.Model == "" && len(r.Models) == 1:
 		res.Model = r.Models[0]
+	case len(s.FallbackModels) > 0: // the node's settings name the first one
+		res.Model = s.Model
 	}
 	if s.Model == "" || len(r.Models) == 0 || slices.ContainsFunc(r.Models, func(m string) bool { return sameModel(s.Model, m) }) {
 		return
