@@ -61,7 +61,7 @@ printf '%s\n' "$OUT"
 }
 
 // next makes the next attempt, whose agent prints out.
-func (n *cutNode) next(t *testing.T, out string) (*nodes.Result, error, string) {
+func (n *cutNode) next(t *testing.T, out string) (*nodes.Result, string, error) {
 	t.Helper()
 	task := n.task(t, out)
 	if err := os.WriteFile(n.record, nil, 0o600); err != nil {
@@ -75,7 +75,7 @@ func (n *cutNode) next(t *testing.T, out string) (*nodes.Result, error, string) 
 	if bad != nil {
 		t.Fatal(bad)
 	}
-	return res, err, string(record)
+	return res, string(record), err
 }
 
 func (n *cutNode) task(t *testing.T, out string) *nodes.Task {
@@ -141,7 +141,7 @@ func TestWorkThatWasCutIsGoneOnWith(t *testing.T) {
 				if s.before != nil {
 					s.before(n)
 				}
-				res, err, record := n.next(t, s.out)
+				res, record, err := n.next(t, s.out)
 				if got := nodetest.Category(err); got != s.category {
 					t.Fatalf("attempt %d: %q (%v), want %q", i+1, got, err, s.category)
 				}
@@ -188,7 +188,7 @@ func TestWorkThatWasCutIsGoneOnWith(t *testing.T) {
 func TestWorkThatIsNotToBeGoneOnWith(t *testing.T) {
 	n := newCutNode(t, m{})
 	delete(n.with, "session")
-	_, err, record := n.next(t, cutByTurns)
+	_, record, err := n.next(t, cutByTurns)
 	var e *nodes.Error
 	if !errors.As(err, &e) || e.Category != "budget" || !e.Permanent {
 		t.Errorf("%v", err)
@@ -242,7 +242,7 @@ func TestRescueOfWorkThatWasCut(t *testing.T) {
 	if nodetest.Category(err) != cutShort || res == nil || res.CostUSD == nil || *res.CostUSD != 0.1 {
 		t.Fatalf("%v %+v", err, res)
 	}
-	if _, err, record := n.next(t, wholeWork); err != nil || !strings.Contains(record, "--resume ") {
+	if _, record, err := n.next(t, wholeWork); err != nil || !strings.Contains(record, "--resume ") {
 		t.Errorf("%v\n%s", err, record)
 	}
 }
