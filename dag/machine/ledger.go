@@ -23,8 +23,8 @@ type ledger struct {
 	labelAt  map[string]int
 }
 
-// A grown reservation is the most that an attempt of similar nodes has cost beyond what it reserved: the
-// next ones reserve that.
+// A grown reservation is the most that an attempt of similar nodes has cost beyond what it reserved: those that
+// run and the next ones reserve that.
 type grown struct {
 	Of      dag.Similarity `json:"of"`
 	Reserve dag.Amount     `json:"reserve"`
@@ -153,6 +153,23 @@ func (s *State) book(i int32, b *FinishedBody) {
 	s.bookLabels(i, cost, wrong)
 	if over := l.overrun(reserved, cost); over != (dag.Amount{}) {
 		l.grow(s.graph.Node(i).Similarity(), over)
+		s.growRunning(i)
+	}
+}
+
+// growRunning raises what running attempts have reserved to what similar nodes reserve from now on: they will
+// hardly cost less, and nothing may be started with money that they need. i is the attempt that has just ended.
+func (s *State) growRunning(i int32) {
+	for k := range s.recs {
+		r := &s.recs[k]
+		if int32(k) == i || r.phase != running || r.more == nil || r.more.reserved == (dag.Amount{}) {
+			continue
+		}
+		m, now := r.more, s.reserveOf(s.graph.Node(int32(k)))
+		now.USD, now.Tokens = max(now.USD, m.reserved.USD), max(now.Tokens, m.reserved.Tokens)
+		s.ledger.reserve(m.reserved, -1)
+		s.ledger.reserve(now, 1)
+		m.reserved = now
 	}
 }
 
