@@ -47,6 +47,13 @@ func TestUnable(t *testing.T) {
 			"headers: provider claude cannot change the request; providers that can: anthropic, openai",
 			"params: provider claude cannot change the request; providers that can: anthropic, openai",
 		}},
+		{m{"provider": "anthropic", "model": "x", "thinking": 5000, "maxOutputTokens": 5000, "temperature": 0.5, "headers": m{"X-A": "a\nb"}}, []string{
+			"headers.X-A: HTTP cannot send it: a line break or another character that no header may hold",
+			"thinking: 5000 tokens leave nothing for the answer: they count against maxOutputTokens, which is 5000",
+			"temperature: provider anthropic refuses one while it thinks; leave it out, or thinking",
+		}},
+		{m{"provider": "anthropic", "model": "x", "temperature": 1.5}, []string{"temperature: provider anthropic takes 0 to 1, not 1.5"}},
+		{m{"provider": "anthropic", "model": "x", "thinking": 2000, "maxOutputTokens": 5000, "temperature": 1}, nil},
 		{m{"provider": "anthropic", "model": "x", "api": "responses"}, []string{"api: provider anthropic cannot choose the API; providers that can: openai"}},
 		{m{"provider": "claude", "tools": []string{"Write ", "Read(./**", "Bash()", "Bash(git *)", "Bash(f(x))"}}, []string{
 			`tools.0: provider claude has no tool "Write "; did you mean "Write"?`,

@@ -11,6 +11,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"golang.org/x/net/http/httpguts"
+
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/accumulate"
 	"dagrun.dev/nodes/extract"
@@ -392,6 +394,22 @@ func (d *describer) http(s *settings) {
 		if err := httpc.CheckURL(s.BaseURL); err != nil {
 			d.problem("baseURL", "%v", err)
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
+		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(s.Headers[name]) {
+			d.problem("headers."+name, "HTTP cannot send it: a line break or another character that no header may hold")
+		}
+	}
+	if tokens, ok := s.thinking(); ok && tokens > 0 && s.Provider == "anthropic" {
+		if tokens >= s.MaxOutputTokens {
+			d.problem("thinking", "%d tokens leave nothing for the answer: they count against maxOutputTokens, which is %d", tokens, s.MaxOutputTokens)
+		}
+		if s.Temperature != nil && *s.Temperature != 1 {
+			d.problem("temperature", "provider anthropic refuses one while it thinks; leave it out, or thinking")
+		}
+	}
+	if s.Temperature != nil && *s.Temperature > 1 && s.Provider == "anthropic" {
+		d.problem("temperature", "provider anthropic takes 0 to 1, not %g", *s.Temperature)
 	}
 }
 
