@@ -231,14 +231,14 @@ func (r *relay) answer(list []part) (string, bool) {
 	return fmt.Sprintf("%s\n```json\n%s\n```\n", one.text, said), true
 }
 
-// looks proves that who looks at the page is sent it as it was then, and all pictures of it, and others nothing.
+// looks proves that who looks at the page is sent it as it was then, and the pictures of all of it, and others nothing.
 func (r *relay) looks(id string, given map[string]string) {
 	for cycle, page := range map[int]string{1: "_orchestrator/cycles/cycle-1/refine-1/artifact-backup.html", 2: "artifact.html"} {
 		if !strings.HasPrefix(id, h(cycle, "auditor-")) && id != h(cycle, "weaver") {
 			continue
 		}
 		want := []string{"page.html"}
-		taken, _ := filepath.Glob(filepath.Join(r.sim.out, fmt.Sprintf("_orchestrator/screenshots/cycle-%d/*", cycle)))
+		taken, _ := filepath.Glob(filepath.Join(r.sim.out, fmt.Sprintf("_orchestrator/screenshots/cycle-%d/[vf]*.png", cycle)))
 		for _, name := range taken {
 			want = append(want, "pictures/"+filepath.Base(name))
 		}
@@ -250,7 +250,7 @@ func (r *relay) looks(id string, given map[string]string) {
 			}
 		}
 		slices.Sort(want)
-		if slices.Sort(got); !slices.Equal(got, want) || !strings.Contains(strings.Join(got, " "), ".png") {
+		if slices.Sort(got); !slices.Equal(got, want) || len(taken) < 2 {
 			r.t.Errorf("%s is sent %v, want %v", id, got, want)
 		}
 		if given["page.html"] != strings.TrimSuffix(r.sim.read(page), "\n")+"\n" {
@@ -260,6 +260,27 @@ func (r *relay) looks(id string, given map[string]string) {
 	}
 	if len(given) > 0 {
 		r.t.Errorf("%s is sent %d files", id, len(given))
+	}
+}
+
+// T3: however long the page is, a request holds its pictures: anthropic takes 100, and of more than 20 none with a side above
+// 2000 pixels.
+func TestPicturesFitIntoARequest(t *testing.T) {
+	p := basePlan(t).Plan
+	s := with[struct {
+		Viewports      []struct{ Width, Height int }
+		Tile, MaxTiles int
+	}](t, node(t, p, h(1, "capture")))
+	for _, v := range s.Viewports {
+		if most := max(v.Width, v.Height, s.Tile); most > 2000 {
+			t.Errorf("pictures of %v have a side of %d pixels", v, most)
+		}
+	}
+	for _, name := range []string{"auditor-A", "auditor-I", "weaver"} {
+		given := with[struct{ Give []struct{ Send []string } }](t, node(t, p, h(1, name))).Give[1]
+		if got := strings.Join(given.Send, " "); got != "viewport-* full-*" || len(s.Viewports)*(1+s.MaxTiles) > 100 {
+			t.Errorf("%s is sent %s, up to %d pictures", name, got, len(s.Viewports)*(1+s.MaxTiles))
+		}
 	}
 }
 

@@ -125,7 +125,7 @@ func encoded(t *testing.T, img image.Image) string {
 func TestGivenFiles(t *testing.T) {
 	var zipped bytes.Buffer
 	z := zip.NewWriter(&zipped)
-	for _, name := range []string{"b.png", "a.png"} {
+	for _, name := range []string{"b.png", "a.png", "scroll.png"} {
 		w, err := z.Create(name)
 		if err != nil {
 			t.Fatal(err)
@@ -140,7 +140,8 @@ func TestGivenFiles(t *testing.T) {
 	}
 	with := func(provider, api string) m {
 		return m{"provider": provider, "api": api, "model": "model-a", "prompt": m{"text": "look\n{BORDER}\nown"}, "give": []m{
-			{"artifact": "page.html"}, {"artifact": "pictures.zip", "unpack": true}, {"artifact": "none.zip", "unpack": true, "optional": true}}}
+			{"artifact": "page.html"}, {"artifact": "pictures.zip", "unpack": true, "send": []string{"a*", "[b].png"}},
+			{"artifact": "none.zip", "unpack": true, "optional": true}}}
 	}
 	const png = "iVBORw0KGgo"
 	for _, tt := range []struct{ provider, api, want string }{

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -62,6 +63,9 @@ func workFolder(t *nodes.Task, s *settings, dir string) error {
 	}
 	defer root.Close()
 	for i, g := range s.Give {
+		if !slices.Contains(services, s.Provider) {
+			g.Send = nil // a folder has room
+		}
 		if err := give(t, root, g); err != nil {
 			return &nodes.Error{Category: "config", Message: fmt.Sprintf("give.%d", i), Err: err}
 		}
@@ -85,15 +89,28 @@ func give(t *nodes.Task, root *os.Root, g givenFile) error {
 	}
 	defer from.Close()
 	if g.Unpack {
-		return unpack(root, g.name(), from)
+		return g.unpack(root, from)
 	}
 	return accept.Put(root, g.name(), from)
 }
 
 const mostUnpacked = 1 << 30 // bytes, packed and unpacked
 
+// sends reports whether a file of the archive is wanted.
+func (g givenFile) sends(name string) bool {
+	return len(g.Send) == 0 || slices.ContainsFunc(g.Send, func(pattern string) bool {
+		ok, err := path.Match(pattern, name)
+		return ok && err == nil
+	})
+}
+
+func badPattern(pattern string) bool {
+	_, err := path.Match(pattern, "")
+	return err != nil
+}
+
 // unpack lays the files of a ZIP archive into a folder below root.
-func unpack(root *os.Root, dir string, from io.Reader) error {
+func (g givenFile) unpack(root *os.Root, from io.Reader) error {
 	b, err := io.ReadAll(io.LimitReader(from, mostUnpacked+1))
 	if err != nil {
 		return err
@@ -104,7 +121,7 @@ func unpack(root *os.Root, dir string, from io.Reader) error {
 	}
 	left := int64(mostUnpacked)
 	for _, f := range archive.File {
-		if f.FileInfo().IsDir() {
+		if f.FileInfo().IsDir() || !g.sends(f.Name) {
 			continue
 		}
 		if !filepath.IsLocal(f.Name) {
@@ -115,7 +132,7 @@ func unpack(root *os.Root, dir string, from io.Reader) error {
 			return fmt.Errorf("unpack %s: %w", f.Name, err)
 		}
 		limited := &io.LimitedReader{R: content, N: left + 1}
-		err = accept.Put(root, path.Join(dir, f.Name), limited)
+		err = accept.Put(root, path.Join(g.name(), f.Name), limited)
 		if err = errors.Join(err, content.Close()); err != nil {
 			return fmt.Errorf("unpack %s: %w", f.Name, err)
 		}

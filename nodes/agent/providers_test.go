@@ -263,6 +263,8 @@ func TestDescribe(t *testing.T) {
 		{m{"provider": "sim", "sim": m{"answers": "a", "faults": "*:nonsense"}}, "sim.faults"},
 		{m{"give": []m{{"file": "a/x"}, {"file": "b/x"}}}, "give.1"},
 		{m{"give": []m{{}}}, "give.0"},
+		{m{"give": []m{{"file": "a/x", "send": []string{"*"}}}}, "give.0.send"},
+		{m{"give": []m{{"file": "a/x.zip", "unpack": true, "send": []string{"*.png", "[a"}}}}, "give.0.send.1"},
 		{m{"system": m{}}, "system"},
 		{m{"env": m{"KEY": "v"}}, "secrets.KEY"},
 		{m{"prompt": m{"text": "x", "to": "p"}}, "prompt.to"},

@@ -93,6 +93,8 @@ type givenFile struct {
 	As       string `json:"as"`
 	Unpack   bool   `json:"unpack"`
 	Optional bool   `json:"optional"`
+
+	Send []string `json:"send"`
 }
 
 type commandSettings struct {
@@ -334,6 +336,14 @@ func (d *describer) files(s *settings) {
 		}
 		if g.Optional && g.File != "" {
 			d.problem(path+".optional", "only for an artifact: an input file is there or the plan fails")
+		}
+		if len(g.Send) > 0 && !g.Unpack {
+			d.problem(path+".send", "only with unpack: it names files of an archive")
+		}
+		for k, pattern := range g.Send {
+			if badPattern(pattern) {
+				d.problem(fmt.Sprintf("%s.send.%d", path, k), "%q is no pattern of names; want one such as full-*.png", pattern)
+			}
 		}
 		if g.Artifact != "" {
 			add(&d.tr.Reads, g.Artifact)

@@ -39,7 +39,7 @@ func TestGivenArchives(t *testing.T) {
 	dir := filepath.Join(task.Scratch, workName)
 	err := workFolder(task, &settings{Give: []givenFile{
 		{Artifact: "pictures.zip", Unpack: true},
-		{Artifact: "pictures.zip", Unpack: true, As: "again"},
+		{Artifact: "pictures.zip", Unpack: true, As: "again", Send: []string{"b.png"}}, // a folder has room for all
 		{Artifact: "nobody.zip", Unpack: true, Optional: true},
 	}}, dir)
 	if err != nil {
