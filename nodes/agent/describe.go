@@ -1,0 +1,261 @@
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/http/httpguts"
+
+	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/httpc"
+	"dagrun.dev/nodes/internal/simagent"
+	"dagrun.dev/nodes/prompt"
+)
+
+// Describe reads what the compiler must know of checked settings.
+func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
+	s, err := read(with)
+	if err != nil {
+		return nodes.Traits{}, err
+	}
+	d := describer{tr: nodes.Traits{
+		Effect: "idempotent", Paid: true, Account: s.account(),
+		Outputs: map[string]string{"chars": "int", "model": "string", "finish_reason": "string"},
+	}}
+	if err := d.prompt(s); err != nil {
+		return nodes.Traits{}, err
+	}
+	if err := d.accept(s); err != nil {
+		return nodes.Traits{}, err
+	}
+	d.answer(s)
+	d.files(s)
+	d.provider(s)
+	return d.tr, nil
+}
+
+// CheckFiles holds the prompt's template against its variables, and warns of agents without any contract.
+func (Kind) CheckFiles(with json.RawMessage, open func(path string) (io.ReadCloser, error)) ([]nodes.Problem, []string) {
+	s, err := read(with)
+	if err != nil {
+		return []nodes.Problem{{Text: err.Error()}}, nil
+	}
+	problems, warnings := prompt.Check(s.Prompt, open)
+	for i := range problems {
+		problems[i].Path = strings.TrimSuffix("prompt."+problems[i].Path, ".")
+	}
+	if s.anyText() {
+		warnings = append(warnings, "any text is accepted: the program does not say whether it failed, and neither answer, accept nor report says what a good answer is")
+	}
+	return problems, warnings
+}
+
+// anyText reports whether whatever the program prints is an answer, words about its failure too.
+func (s *settings) anyText() bool {
+	return s.Provider == "command" && s.command().Parse == "text" && s.Answer == nil && len(s.Accept) == 0 && s.Report == ""
+}
+
+// A describer collects the traits of an agent node.
+type describer struct{ tr nodes.Traits }
+
+func (d *describer) problem(path, format string, args ...any) {
+	d.tr.Problems = append(d.tr.Problems, nodes.Problem{Path: path, Text: fmt.Sprintf(format, args...)})
+}
+
+// vendors are whose models a provider asks, where that is certain, as price lists name them.
+var vendors = map[string]string{"claude": "anthropic", "anthropic": "anthropic", "codex": "openai", "openai": "openai", "gemini": "gemini"}
+
+func (d *describer) prompt(s *settings) error {
+	p, err := prompt.Describe(s.Prompt)
+	if err != nil {
+		return fmt.Errorf("prompt: %w", err)
+	}
+	d.merge("prompt", p)
+	d.tr.Prompt = p.Prompt
+	if d.tr.Prompt == nil {
+		d.tr.Prompt = &nodes.PromptEstimate{}
+	}
+	d.tr.Prompt.Model, d.tr.Prompt.MaxOutput = s.Model, s.MaxOutputTokens
+	d.tr.Prompt.Provider = vendors[s.Provider]
+	var block struct {
+		To string `json:"to"`
+	}
+	if json.Unmarshal(s.Prompt, &block) == nil && block.To != "" {
+		d.problem("prompt.to", "an agent's prompt is not an artifact; leave it out")
+	}
+	if s.System != nil {
+		if (s.System.Text == "") == (s.System.File == "") {
+			d.problem("system", "want exactly one of text, file")
+		}
+		d.tr.Prompt.Chars += int64(utf8.RuneCountInString(s.System.Text))
+		if s.System.File != "" {
+			add(&d.tr.Files, s.System.File)
+			add(&d.tr.Prompt.Files, s.System.File)
+		}
+	}
+	return nil
+}
+
+func (d *describer) accept(s *settings) error {
+	for i, a := range s.Accept {
+		path := fmt.Sprintf("accept.%d", i)
+		parts := a.parts()
+		if len(parts) != 1 {
+			d.problem(path, "want exactly one of extract, validate, accumulate, verdict")
+		}
+		for _, p := range parts {
+			tr, err := p.DescribeStep(p.with)
+			if err != nil {
+				return fmt.Errorf("%s.%s: %w", path, p.Name(), err)
+			}
+			d.merge(path+"."+p.Name(), tr)
+		}
+	}
+	if s.To != "" {
+		if slices.Contains(d.tr.Writes, s.To) {
+			d.problem("to", "%s is written by a step of accept too", s.To)
+		}
+		add(&d.tr.Writes, s.To)
+	}
+	return nil
+}
+
+func (d *describer) files(s *settings) {
+	taken := map[string]bool{}
+	for i, g := range s.Give {
+		path := fmt.Sprintf("give.%d", i)
+		if (g.Artifact == "") == (g.File == "") {
+			d.problem(path, "want exactly one of artifact, file")
+			continue
+		}
+		if g.Optional && g.File != "" {
+			d.problem(path+".optional", "only for an artifact: an input file is there or the plan fails")
+		}
+		if len(g.Send) > 0 && !g.Unpack {
+			d.problem(path+".send", "only with unpack: it names files of an archive")
+		}
+		for k, pattern := range g.Send {
+			if badPattern(pattern) {
+				d.problem(fmt.Sprintf("%s.send.%d", path, k), "%q is no pattern of names; want one such as full-*.png", pattern)
+			}
+		}
+		if g.Artifact != "" {
+			add(&d.tr.Reads, g.Artifact)
+		} else {
+			add(&d.tr.Files, g.File)
+		}
+		if taken[g.name()] {
+			d.problem(path, "two files are given as %s", g.name())
+		}
+		taken[g.name()] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Secrets)) {
+		if _, twice := s.Env[name]; twice {
+			d.problem("secrets."+name, "the variable is set by env too")
+		}
+		add(&d.tr.Secrets, s.Secrets[name])
+	}
+}
+
+func (d *describer) provider(s *settings) {
+	for _, x := range s.unable() {
+		path, rest, list := strings.Cut(x[0], ".")
+		if path = orElse(s.from[path], path); list {
+			path += "." + rest
+		}
+		d.problem(path, "%s", x[1])
+	}
+	d.tr.Notes, d.tr.Reaches = append(d.tr.Notes, s.unconfined()...), len(s.Tools) > 0 || s.Provider == "command"
+	switch {
+	case s.Provider == "command" && len(s.Argv) == 0:
+		d.problem("argv", "missing: provider command needs the program")
+	case s.Provider == "command" && s.Command != nil:
+		s.Command.check(d)
+	case s.Provider == "sim" && (s.Sim == nil || s.Sim.Answers == ""):
+		d.problem("sim.answers", "missing: provider sim needs a file of answers")
+	}
+	d.cache(s)
+	if s.Provider == "anthropic" || s.Provider == "openai" {
+		d.http(s)
+	}
+	d.silence(s)
+	if s.Session != "" && s.Home == "user" {
+		d.problem("session", "not with home user: the agent's memory of its work is kept with the node, not with the user")
+	}
+	if s.Sim != nil {
+		if _, err := simagent.ParseFaults(s.Sim.Faults); err != nil {
+			d.problem("sim.faults", "%v", err)
+		}
+	}
+}
+
+// http finds what an API needs: it has no model of its own.
+func (d *describer) http(s *settings) {
+	if s.Model == "" {
+		d.problem("model", "missing: provider %s has no default", s.Provider)
+	}
+	if s.BaseURL != "" && !strings.Contains(s.BaseURL, "${") {
+		if err := httpc.CheckURL(s.BaseURL); err != nil {
+			d.problem("baseURL", "%v", err)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
+		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(s.Headers[name]) {
+			d.problem("headers."+name, "HTTP cannot send it: a line break or another character that no header may hold")
+		}
+	}
+	if tokens, ok := s.thinking(); ok && tokens > 0 && s.Provider == "anthropic" {
+		if tokens >= s.MaxOutputTokens {
+			d.problem("thinking", "%d tokens leave nothing for the answer: they count against maxOutputTokens, which is %d", tokens, s.MaxOutputTokens)
+		}
+		if s.Temperature != nil && *s.Temperature != 1 {
+			d.problem("temperature", "provider anthropic refuses one while it thinks; leave it out, or thinking")
+		}
+	}
+	if s.Temperature != nil && *s.Temperature > 1 && s.Provider == "anthropic" {
+		d.problem("temperature", "provider anthropic takes 0 to 1, not %g", *s.Temperature)
+	}
+}
+
+// merge adds the traits of a part; its problems are within path.
+func (d *describer) merge(path string, p nodes.Traits) {
+	for _, x := range p.Files {
+		add(&d.tr.Files, x)
+	}
+	for _, x := range p.Reads {
+		add(&d.tr.Reads, x)
+	}
+	for _, x := range p.Writes {
+		add(&d.tr.Writes, x)
+	}
+	for _, x := range p.Appends {
+		add(&d.tr.Appends, x)
+	}
+	for _, x := range p.Secrets {
+		add(&d.tr.Secrets, x)
+	}
+	for _, x := range p.Refs {
+		add(&d.tr.Refs, x)
+	}
+	d.tr.Notes = append(d.tr.Notes, p.Notes...)
+	for name, typ := range p.Outputs {
+		d.tr.Outputs[name] = typ
+	}
+	for _, x := range p.Categories {
+		d.tr.Categories = append(d.tr.Categories, nodes.Named{Path: path + "." + x.Path, Name: x.Name})
+	}
+	for _, x := range p.Problems {
+		d.problem(strings.TrimSuffix(path+"."+x.Path, "."), "%s", x.Text)
+	}
+}
+
+func add(list *[]string, name string) {
+	if !slices.Contains(*list, name) {
+		*list = append(*list, name)
+	}
+}
