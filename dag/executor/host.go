@@ -243,13 +243,20 @@ func (h *host) settle(first result) error {
 		return err
 	}
 	bodies := h.ended(nil, first, now)
+	last := first.outcome.Status
 	for {
 		select {
 		case r := <-h.results:
 			if err := h.disturbed(&r); err != nil {
 				return err
 			}
-			bodies = h.ended(bodies, r, now)
+			if last != machine.StatusCompleted { // what it says of an account decides how the next one is classified
+				if err := h.record(now, bodies...); err != nil {
+					return err
+				}
+				bodies = nil
+			}
+			bodies, last = h.ended(bodies, r, now), r.outcome.Status
 			continue
 		default:
 		}

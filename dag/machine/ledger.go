@@ -125,7 +125,7 @@ func (s *State) book(i int32, b *FinishedBody) {
 	if m := r.more; m != nil {
 		if r.phase == running {
 			reserved = m.reserved
-			l.reserve(reserved, -1)
+			l.reserve(s.holds(i), -1)
 		} else if b.Attempt != 0 && (b.CostKind != "" || cost != dag.Amount{}) {
 			wrong = m.assumed
 		}
@@ -153,23 +153,28 @@ func (s *State) book(i int32, b *FinishedBody) {
 	s.bookLabels(i, cost, wrong)
 	if over := l.overrun(reserved, cost); over != (dag.Amount{}) {
 		l.grow(s.graph.Node(i).Similarity(), over)
-		s.growRunning(i)
+		s.holdAnew(i)
 	}
 }
 
-// growRunning raises what running attempts have reserved to what similar nodes reserve from now on: they will
-// hardly cost less, and nothing may be started with money that they need. i is the attempt that has just ended.
-func (s *State) growRunning(i int32) {
+// holds is what a running attempt keeps reserved: what it reserved when it started, or what similar nodes reserve by
+// now, for it will hardly cost less and nothing may be started with money that it needs.
+func (s *State) holds(i int32) dag.Amount {
+	held, now := s.recs[i].more.reserved, dag.Amount{}
+	if held != now {
+		now = s.reserveOf(s.graph.Node(i))
+	}
+	return dag.Amount{USD: max(held.USD, now.USD), Tokens: max(held.Tokens, now.Tokens)}
+}
+
+// holdAnew sums up what running attempts keep reserved, after similar nodes have come to reserve more. i is the
+// attempt that has just ended.
+func (s *State) holdAnew(i int32) {
+	s.ledger.reserved = dag.Amount{}
 	for k := range s.recs {
-		r := &s.recs[k]
-		if int32(k) == i || r.phase != running || r.more == nil || r.more.reserved == (dag.Amount{}) {
-			continue
+		if r := &s.recs[k]; int32(k) != i && r.phase == running && r.more != nil {
+			s.ledger.reserve(s.holds(int32(k)), 1)
 		}
-		m, now := r.more, s.reserveOf(s.graph.Node(int32(k)))
-		now.USD, now.Tokens = max(now.USD, m.reserved.USD), max(now.Tokens, m.reserved.Tokens)
-		s.ledger.reserve(m.reserved, -1)
-		s.ledger.reserve(now, 1)
-		m.reserved = now
 	}
 }
 

@@ -49,7 +49,7 @@ func (s *State) prepare(i int32) {
 	r.due = false
 	if r.phase == running {
 		if r.more != nil {
-			s.ledger.reserve(r.more.reserved, 1)
+			s.ledger.reserve(s.holds(int32(i)), 1)
 		}
 		s.regain(i)
 	}
