@@ -12,7 +12,7 @@ import (
 )
 
 // Flags belong to every open of a file that may have been replaced. Without them the open of a named
-// pipe waits until somebody writes to it.
+// pipe waits for a writer.
 const Flags = syscall.O_NONBLOCK | syscall.O_NOCTTY
 
 // Open opens the regular file at path for reading. A symbolic link is not followed.

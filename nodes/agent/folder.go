@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"dagrun.dev/internal/regular"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/accept"
 )
@@ -156,17 +157,13 @@ func (q *question) report() (text string, made bool, err error) {
 		return "", false, err
 	}
 	defer root.Close()
-	info, err := root.Lstat(q.set.Report)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", false, nil
-	}
-	if err != nil {
+	if info, err := root.Lstat(q.set.Report); err != nil || !info.Mode().IsRegular() || info.Size() > mostReport {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
 		return "", false, err
 	}
-	if !info.Mode().IsRegular() || info.Size() == 0 || info.Size() > mostReport {
-		return "", false, nil
-	}
-	b, err := root.ReadFile(q.set.Report)
+	b, err := regular.ReadIn(root, q.set.Report, mostReport) // what the agent left running may have replaced it since
 	if err != nil {
 		return "", false, err
 	}

@@ -49,7 +49,7 @@ func (c Case) Judge() (e *nodes.Error, refused bool) {
 	return e, f.refused
 }
 
-// As returns the failure as one of a category that somebody else has named. wait is how long not to try
+// As returns the failure as one of a category that the specification has named. wait is how long not to try
 // where the text does not say; 0 = the usual.
 func (c Case) As(category string, wait time.Duration) *nodes.Error {
 	e := &nodes.Error{Category: category, Message: message(readObjects(Clean(c.Text)).text, "")}
