@@ -37,19 +37,19 @@ unit: ## unit tests, simulations, scripts and browser tests
 	$(GO) test -timeout 30m $$($(GO) list ./... | grep -v -e /specs -e /examples)
 
 race: ## the packages with goroutines, under the race detector
-	$(GO) test -race -short -timeout 30m ./dag/eventlog/... ./dag/artifact/... ./dag/run/... ./dag/executor/... ./dag/compile/... ./nodes/... ./cmd/...
+	$(GO) test -race -short -timeout 30m ./dag/eventlog/... ./dag/artifact/... ./dag/run/... ./dag/executor/... ./dag/compile/... ./nodes/... ./internal/cli/...
 
 specs: build ## whole offline runs of specs/ and examples/
 	$(GO) test -count=1 -timeout 45m ./specs/... ./examples/...
 
 faults: build ## kill -9 at every event of a corpus run, each in a run of its own (long)
-	DAGRUN_STOPPED=60 $(GO) test -count=1 -run TestScripts/stopped ./cmd/dagrun
-	DAGRUN_KILLS=200 $(GO) test -count=1 -timeout 1h -run KilledAtRandom ./cmd/dagrun
+	DAGRUN_STOPPED=60 $(GO) test -count=1 -run TestScripts/stopped ./internal/cli
+	DAGRUN_KILLS=200 $(GO) test -count=1 -timeout 1h -run KilledAtRandom ./internal/cli
 	DAGRUN_FAULTS=all $(GO) test -count=1 -timeout 6h -run Faults ./specs/...
 
 bench: build ## ratios beside make and ninja, growth curves, makespans
 	@internal/scripts/setup --bench
-	$(GO) run ./internal/bench
+	$(GO) run ./internal/testing/bench
 
 golden: ## renew golden files; read the diff
 	$(GO) test $$(grep -rl --include=*_test.go '"update"' cmd dag internal nodes specs examples | xargs -n1 dirname | sort -u | sed 's|^|./|') -update

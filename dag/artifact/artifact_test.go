@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"dagrun.dev/internal/disk"
-	"dagrun.dev/internal/disk/disktest"
+	"dagrun.dev/internal/testing/disktest"
 )
 
 func memStore(t *testing.T) (*disktest.Mem, *Store) {

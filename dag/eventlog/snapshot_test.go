@@ -14,7 +14,7 @@ import (
 
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/disk"
-	"dagrun.dev/internal/disk/disktest"
+	"dagrun.dev/internal/testing/disktest"
 )
 
 func sample(seq int64) *Snapshot {

@@ -1,9 +1,10 @@
 package report
 
 import (
-	"dagrun.dev/dag/dagtest/night"
 	"testing"
 	"time"
+
+	"dagrun.dev/internal/testing/night"
 
 	"dagrun.dev/dag/machine"
 )

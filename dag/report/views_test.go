@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"dagrun.dev/dag"
-	"dagrun.dev/dag/dagtest"
-	"dagrun.dev/dag/dagtest/night"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/run"
-	"dagrun.dev/internal/disk/disktest"
+	"dagrun.dev/internal/testing/dagtest"
+	"dagrun.dev/internal/testing/disktest"
+	"dagrun.dev/internal/testing/night"
 )
 
 // Views show instants in the local zone.

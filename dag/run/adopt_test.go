@@ -12,7 +12,7 @@ import (
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/artifact"
 	"dagrun.dev/dag/machine"
-	"dagrun.dev/internal/disk/disktest"
+	"dagrun.dev/internal/testing/disktest"
 )
 
 // doing is a diff in one line.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"dagrun.dev/dag"
-	"dagrun.dev/internal/disk/disktest"
+	"dagrun.dev/internal/testing/disktest"
 )
 
 // S-6, S-12: a process that adopts a changed plan dies, or the power fails, at every step of it, with an attempt

@@ -10,7 +10,7 @@ import (
 
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/disk"
-	"dagrun.dev/internal/disk/disktest"
+	"dagrun.dev/internal/testing/disktest"
 )
 
 // S-4, S-12: every single step on the disk of a whole run fails once, for want of room, by a broken disk, or because it

@@ -9,7 +9,7 @@ import (
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/disk"
-	"dagrun.dev/internal/disk/disktest"
+	"dagrun.dev/internal/testing/disktest"
 )
 
 // forge writes a log anew whose chain is whole although its events were changed: what the chain cannot

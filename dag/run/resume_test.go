@@ -16,7 +16,7 @@ import (
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/disk"
-	"dagrun.dev/internal/disk/disktest"
+	"dagrun.dev/internal/testing/disktest"
 )
 
 // interrupted runs the pages plan until its process dies before, during or after a node's publication.

@@ -17,7 +17,7 @@ import (
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/disk"
-	"dagrun.dev/internal/disk/disktest"
+	"dagrun.dev/internal/testing/disktest"
 )
 
 var start0 = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

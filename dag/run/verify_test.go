@@ -11,7 +11,7 @@ import (
 	"dagrun.dev/dag/artifact"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/disk"
-	"dagrun.dev/internal/disk/disktest"
+	"dagrun.dev/internal/testing/disktest"
 )
 
 // failing returns the names of the checks that do not pass.

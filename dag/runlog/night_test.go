@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 	"testing"
 
-	"dagrun.dev/dag/dagtest/night"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/run"
 	"dagrun.dev/internal/disk"
-	"dagrun.dev/internal/disk/disktest"
+	"dagrun.dev/internal/testing/disktest"
+	"dagrun.dev/internal/testing/night"
 )
 
 var update = flag.Bool("update", false, "write the golden files of this package anew; read the diff")

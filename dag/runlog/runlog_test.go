@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"dagrun.dev/dag/dagtest/night"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/report"
 	"dagrun.dev/dag/run"
 	"dagrun.dev/internal/disk"
-	"dagrun.dev/internal/disk/disktest"
+	"dagrun.dev/internal/testing/disktest"
+	"dagrun.dev/internal/testing/night"
 )
 
 // T-1, R-1, C-12, C-13: the six logs of a bad night, field by field.

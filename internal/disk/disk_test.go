@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"dagrun.dev/internal/disk"
-	"dagrun.dev/internal/disk/disktest"
+	"dagrun.dev/internal/testing/disktest"
 )
 
 func onDisk(t *testing.T) disk.FS {

@@ -35,7 +35,7 @@ var only = map[string]string{
 	"github.com/google/cel-go/":    "dagrun.dev/dag/expr",
 	"github.com/sony/gobreaker/v2": "dagrun.dev/dag/executor",
 	"github.com/chromedp/":         "dagrun.dev/nodes/",
-	"github.com/spf13/cobra":       "dagrun.dev/cmd/dagrun",
+	"github.com/spf13/cobra":       "dagrun.dev/internal/cli",
 	"github.com/tdewolff/parse/":   "dagrun.dev/nodes/validate",
 	"github.com/yuin/goldmark":     "dagrun.dev/nodes/internal/markdown",
 	"gopkg.in/yaml.v3":             "dagrun.dev/internal/yamltree",

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"dagrun.dev/internal/testing/nodetest"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/accept"
-	"dagrun.dev/nodes/internal/nodetest"
 )
 
 func apply(t testing.TB, with string, s *accept.State) error {

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"dagrun.dev/internal/testing/nodetest"
 	"dagrun.dev/nodes"
-	"dagrun.dev/nodes/internal/nodetest"
 )
 
 const fence = "```"

@@ -17,8 +17,8 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"dagrun.dev/internal/testing/nodetest"
 	"dagrun.dev/nodes"
-	"dagrun.dev/nodes/internal/nodetest"
 	"dagrun.dev/nodes/internal/proc"
 )
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"dagrun.dev/internal/testing/nodetest"
 	"dagrun.dev/nodes"
-	"dagrun.dev/nodes/internal/nodetest"
 )
 
 // T2: without tools nothing can run; with them a shell whose sandbox holds it to the folder and to the system's own

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"dagrun.dev/internal/testing/nodetest"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/exchange"
-	"dagrun.dev/nodes/internal/nodetest"
 )
 
 func sse(lines ...string) exchange.Response {

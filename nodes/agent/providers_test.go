@@ -13,8 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"dagrun.dev/internal/testing/nodetest"
 	"dagrun.dev/nodes"
-	"dagrun.dev/nodes/internal/nodetest"
 )
 
 // spy is an agent that prints how it was started and then a result.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"dagrun.dev/nodes/internal/nodetest"
+	"dagrun.dev/internal/testing/nodetest"
 )
 
 // A shapeAPI speaks enough of the Messages and Responses APIs to give an object: by the first part of the path one

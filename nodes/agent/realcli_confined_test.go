@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"dagrun.dev/internal/testing/nodetest"
 	"dagrun.dev/nodes"
-	"dagrun.dev/nodes/internal/nodetest"
 )
 
 // insideVariable holds the programs, by name, for the test that runs where there is no network.

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"dagrun.dev/nodes/internal/nodetest"
+	"dagrun.dev/internal/testing/nodetest"
 )
 
 // A workAPI asks for one file after another until it is asked to finish. It keeps what it was asked.

@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"dagrun.dev/internal/testing/nodetest"
 	"dagrun.dev/nodes"
-	"dagrun.dev/nodes/internal/nodetest"
 )
 
 // realCLIs are the versions that are tried. The native program comes in a package of its own, which

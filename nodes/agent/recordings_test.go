@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"dagrun.dev/internal/testing/nodetest"
 	"dagrun.dev/nodes"
-	"dagrun.dev/nodes/internal/nodetest"
 )
 
 // A recording is what a real agent printed and how it ended; see testdata/recordings/README.md.

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"dagrun.dev/internal/testing/nodetest"
 	"dagrun.dev/nodes"
-	"dagrun.dev/nodes/internal/nodetest"
 )
 
 // spoolOf runs one attempt and returns what its spool held: the files that a dead host would leave.

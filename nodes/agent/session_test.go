@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"dagrun.dev/internal/testing/nodetest"
 	"dagrun.dev/nodes"
-	"dagrun.dev/nodes/internal/nodetest"
 )
 
 // An earlier attempt of a node whose agent may be cut: what the host hands from one to the next.

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"dagrun.dev/internal/testing/nodetest"
 	"dagrun.dev/nodes"
-	"dagrun.dev/nodes/internal/nodetest"
 )
 
 type m = map[string]any

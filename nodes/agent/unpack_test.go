@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"dagrun.dev/nodes/internal/nodetest"
+	"dagrun.dev/internal/testing/nodetest"
 )
 
 func zipped(t *testing.T, files map[string]string) string {

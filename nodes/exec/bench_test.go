@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"dagrun.dev/nodes/internal/nodetest"
+	"dagrun.dev/internal/testing/nodetest"
 )
 
 // One attempt of a silent command, with everything that a node of kind exec does.

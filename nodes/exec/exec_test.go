@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"dagrun.dev/internal/testing/nodetest"
 	"dagrun.dev/nodes"
-	"dagrun.dev/nodes/internal/nodetest"
 	"dagrun.dev/nodes/internal/proc"
 )
 

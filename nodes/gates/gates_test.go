@@ -18,8 +18,8 @@ import (
 	"syscall"
 	"testing"
 
+	"dagrun.dev/internal/testing/nodetest"
 	"dagrun.dev/nodes"
-	"dagrun.dev/nodes/internal/nodetest"
 )
 
 func TestMain(m *testing.M) {

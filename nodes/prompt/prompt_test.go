@@ -11,8 +11,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"dagrun.dev/internal/testing/nodetest"
 	"dagrun.dev/nodes"
-	"dagrun.dev/nodes/internal/nodetest"
 )
 
 func world() *nodetest.Host {

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"dagrun.dev/nodes/internal/nodetest"
+	"dagrun.dev/internal/testing/nodetest"
 )
 
 // BenchmarkCapture takes the 27 scroll pictures of a page of 6,000 px in three viewports: with one browser and a

@@ -14,8 +14,8 @@ import (
 	"sync"
 	"testing"
 
+	"dagrun.dev/internal/testing/nodetest"
 	"dagrun.dev/nodes/internal/browser"
-	"dagrun.dev/nodes/internal/nodetest"
 )
 
 func TestMain(m *testing.M) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"dagrun.dev/nodes/internal/nodetest"
+	"dagrun.dev/internal/testing/nodetest"
 )
 
 // handlers are the answers of a server by path.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"dagrun.dev/internal/testing/nodetest"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/accept"
-	"dagrun.dev/nodes/internal/nodetest"
 )
 
 func apply(t testing.TB, with string, s *accept.State) error {

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"dagrun.dev/internal/testing/nodetest"
 	"dagrun.dev/nodes/internal/accept"
-	"dagrun.dev/nodes/internal/nodetest"
 )
 
 const shipDecision = `{"decision":{"label":"Ship decision","values":["RELEASE","POLISH","IMPROVE","RETHINK"]}}`

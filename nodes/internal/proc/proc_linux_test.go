@@ -19,7 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"dagrun.dev/nodes/internal/nodetest"
+	"dagrun.dev/internal/testing/nodetest"
 )
 
 // sh runs a script and closes the result with the test. The grace is long: a child that obeys takes as little of

@@ -1,0 +1,180 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dagrun.dev/dag/compile"
+	"dagrun.dev/dag/executor"
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/report"
+	"dagrun.dev/dag/run"
+)
+
+func newApply() *cobra.Command {
+	var runs runFlags
+	var specs specFlags
+	var h hostFlags
+	var fresh, again bool
+	var seed int64
+	c := &cobra.Command{
+		Use:   "apply [SPEC | PLANFILE]",
+		Short: "Run what plan shows, or go on where the run was stopped",
+		Long: `apply compiles a specification and runs it. A run that exists goes on: completed nodes are not
+run again unless the specification changed in a way that affects them. PLANFILE is a plan saved with
+"dagrun plan -o"; it is refused when the specification or the run has changed since.
+
+` + specHelp + `
+
+The first Ctrl-C (or SIGTERM, SIGHUP) starts nothing new, lets what runs end, makes a checkpoint and
+pauses; a second one within five seconds stops everything at once. Either way "dagrun apply" goes on.
+
+` + hostHelp + `
+
+` + exitHelp,
+		Args: atMostOne,
+		RunE: func(c *cobra.Command, args []string) error {
+			saved, args, err := savedPlan(args, &runs, &specs)
+			if err != nil {
+				return err
+			}
+			res, kinds, err := specs.compile(args)
+			if err != nil {
+				return err
+			}
+			s := &session{cmd: c, name: "apply", runs: &runs, host: &h, kinds: kinds, specDir: res.Dir}
+			s.dir = runs.forPipeline(res.Plan.Name)
+			s.origin = &origin{Dir: res.Dir, Pipeline: specs.pipeline, Set: specs.set, Values: specs.values}
+			if saved != nil {
+				if err := checkSaved(saved, res, s.dir); err != nil {
+					return err
+				}
+			}
+			if !c.Flags().Changed("seed") {
+				seed = res.Plan.Seed
+			}
+			return s.apply(res, fresh, again, seed)
+		},
+	}
+	runs.addState(c)
+	specs.add(c)
+	h.add(c)
+	c.Flags().BoolVar(&fresh, "fresh", false, "archive the run that exists and begin a new one")
+	c.Flags().BoolVar(&again, "again", false, "go on with a run that has failed for good or was cancelled")
+	c.Flags().Int64Var(&seed, "seed", 0, "fix what is random in a new run")
+	return c
+}
+
+// apply creates the run or goes on with it under the plan as it is now.
+func (s *session) apply(res *compile.Result, fresh, again bool, seed int64) error {
+	for _, w := range res.Warnings {
+		s.note("warning: " + w.Error())
+	}
+	if fresh && run.Exists(s.dir) {
+		to, err := run.Archive(s.options())
+		if err != nil {
+			return err
+		}
+		s.note("archived the run before as " + filepath.Join(s.dir, to))
+	}
+	if !run.Exists(s.dir) {
+		for seed == 0 {
+			seed = rand.Int64N(1 << 53) // what JSON holds exactly
+		}
+		o := s.options()
+		s.crash.live = true
+		r, err := run.Create(o, run.New{Graph: res.Graph, Seed: seed, File: inputFile(res)})
+		if err != nil {
+			return err
+		}
+		return s.carryOn(r)
+	}
+	r, rep, err := run.Open(s.options())
+	if err != nil {
+		return err
+	}
+	s.warn(rep)
+	s.crash.live = true
+	if err := s.adopt(r, res, again); err != nil || s.nothing {
+		return errors.Join(err, r.Close())
+	}
+	return s.carryOn(r)
+}
+
+// adopt brings a run under a plan and makes it ready to go on; it sets s.nothing when there is
+// nothing to do.
+func (s *session) adopt(r *run.Run, res *compile.Result, again bool) error {
+	status := r.State().Run().Status
+	same := r.Compare(res.Graph).Same
+	switch {
+	case same && status == machine.RunDone:
+		s.nothing = true
+		return errors.Join(executor.Sweep(r, ""), s.tellNothing(report.NewStatus(r, s.dir, time.Now())))
+	case same && status == machine.RunBroken && !again:
+		return errFailed(s.dir, r.State().Run().Failed)
+	}
+	now := time.Now()
+	rescue := executor.Adopt(r, s.kinds, s.evaluator, secret, now)
+	if _, err := r.Adopt(now, res.Graph, inputFile(res), rescue); err != nil {
+		return err
+	}
+	return r.Resume(now, s.name, rescue)
+}
+
+// savedPlan reads the saved plan that an argument may name, and takes the specification and its
+// parameters from it.
+func savedPlan(args []string, runs *runFlags, specs *specFlags) (*report.Plan, []string, error) {
+	if len(args) == 0 {
+		return nil, args, nil
+	}
+	p, err := report.ReadPlan(args[0])
+	if err != nil {
+		if errors.Is(err, report.ErrNotAPlan) || errors.Is(err, fs.ErrNotExist) {
+			return nil, args, nil // a specification, or for the compiler to complain about
+		}
+		return nil, nil, err
+	}
+	if specs.pipeline != "" || len(specs.set)+len(specs.values) > 0 {
+		return nil, nil, errors.New("a saved plan has its parameters in it: leave out --set, --values and --pipeline")
+	}
+	specs.pipeline, specs.set, specs.values = p.Source.Pipeline, p.Source.Set, p.Source.Values
+	if runs.dir == "" {
+		runs.dir = p.Run.Dir
+	}
+	if p.Source.Spec == "" {
+		return p, nil, nil
+	}
+	return p, []string{p.Source.Spec}, nil
+}
+
+// checkSaved refuses a saved plan that is not what would be applied now. Applying it moves the
+// run on, so that it serves once.
+func checkSaved(p *report.Plan, res *compile.Result, dir string) error {
+	if d := res.Plan.Digest(); d != p.Digest {
+		return fmt.Errorf("the saved plan is stale: the specification has changed since (plan %.12s, now %.12s)", p.Digest, d)
+	}
+	ref := report.RunRef{}
+	if run.Exists(dir) {
+		r, _, err := run.OpenReadOnly(run.Options{Dir: dir, Command: "dagrun apply", Now: time.Now()})
+		if err != nil {
+			return err
+		}
+		ref = report.RunRef{ID: r.ID(), Seq: r.Head().Seq, Hash: r.Head().Hash}
+		if err := r.Close(); err != nil {
+			return err
+		}
+	}
+	if ref.ID != p.Run.ID && p.Run.ID != "" {
+		return fmt.Errorf("the saved plan is stale: it was made beside another run than that in %s", dir)
+	}
+	if ref.ID != p.Run.ID || ref.Seq != p.Run.Seq || ref.Hash != p.Run.Hash {
+		return fmt.Errorf("the saved plan is stale: the run in %s has moved on since (event %d, now %d)", dir, p.Run.Seq, ref.Seq)
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dagrun.dev/dag/compile"
+	"dagrun.dev/dag/run"
+	"dagrun.dev/dag/run/statedir"
+	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/all"
+)
+
+// runFlags name a run directory.
+type runFlags struct {
+	dir   string
+	state string
+	json  bool
+}
+
+func (f *runFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.dir, "output-dir", "", "directory of the run (default $DAGRUN_OUTPUT_DIR, else build/<pipeline>)")
+	c.Flags().StringVar(&f.state, "state-dir", "", "directory of what outlives a run: history, breakers (default $XDG_STATE_HOME/dagrun)")
+	c.Flags().Lookup("state-dir").Hidden = true // accepted everywhere, shown where it matters
+	addJSON(c, &f.json)
+}
+
+// addState is add for commands that read or keep what outlives a run.
+func (f *runFlags) addState(c *cobra.Command) {
+	f.add(c)
+	c.Flags().Lookup("state-dir").Hidden = false
+}
+
+func addJSON(c *cobra.Command, to *bool) {
+	c.Flags().BoolVar(to, "json", false, "print JSON")
+}
+
+// forPipeline returns the run directory of a pipeline.
+func (f *runFlags) forPipeline(name string) string {
+	if dir := f.given(); dir != "" {
+		return dir
+	}
+	return filepath.Join("build", name)
+}
+
+func (f *runFlags) given() string {
+	if f.dir != "" {
+		return f.dir
+	}
+	return os.Getenv("DAGRUN_OUTPUT_DIR")
+}
+
+// existing returns the run directory of a command that needs no specification: the given one,
+// else the current folder if it is one, else the only run under build.
+func (f *runFlags) existing() (string, error) {
+	if dir := f.given(); dir != "" {
+		if !run.Exists(dir) {
+			return "", fmt.Errorf("there is no run in %s", dir)
+		}
+		return dir, nil
+	}
+	if run.Exists(".") {
+		return ".", nil
+	}
+	entries, err := os.ReadDir("build")
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", err
+	}
+	var found []string
+	for _, e := range entries {
+		if dir := filepath.Join("build", e.Name()); run.Exists(dir) {
+			found = append(found, dir)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", errors.New("there is no run under build; say where with --output-dir")
+	case 1:
+		return found[0], nil
+	}
+	return "", fmt.Errorf("there are several runs (%s); say which with --output-dir", strings.Join(found, ", "))
+}
+
+// options returns how a command opens the run in a directory.
+func (f *runFlags) options(dir, command string) run.Options {
+	return run.Options{Dir: dir, Command: "dagrun " + command, Now: time.Now()}
+}
+
+// openReadOnly opens the run of a command that only reads.
+func (f *runFlags) openReadOnly(command string) (*run.Run, string, error) {
+	dir, err := f.existing()
+	if err != nil {
+		return nil, "", err
+	}
+	r, _, err := run.OpenReadOnly(f.options(dir, command))
+	return r, dir, err
+}
+
+// stateDir opens the directory of what outlives a run.
+func (f *runFlags) stateDir() (*statedir.Dir, error) { return statedir.Open(f.state) }
+
+// specFlags name a specification and its parameters.
+type specFlags struct {
+	pipeline  string
+	set       []string
+	values    []string
+	untrusted bool
+}
+
+func (f *specFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.pipeline, "pipeline", "", "name of the pipeline, when the specification holds several")
+	c.Flags().StringArrayVar(&f.set, "set", nil, "set a declared parameter: path=value (may be repeated)")
+	c.Flags().StringArrayVar(&f.values, "values", nil, "YAML or JSON file of parameters (may be repeated)")
+	c.Flags().BoolVar(&f.untrusted, "untrusted", false, "evaluate the specification in a child process with limits")
+}
+
+const specHelp = `SPEC is a .cue, .yaml, .yml or .json file, or the directory of a CUE package. Left out, it
+is spec.cue, spec.yaml or the CUE package of the current directory.`
+
+// compile compiles the specification that a command line names.
+func (f *specFlags) compile(args []string) (*compile.Result, *nodes.Registry, error) {
+	kinds := nodes.NewRegistry(all.Kinds()...)
+	o := compile.Options{Pipeline: f.pipeline, Set: f.set, Values: f.values, Untrusted: f.untrusted, Kinds: kinds}
+	if len(args) > 0 {
+		o.Path = args[0]
+	}
+	res, err := compile.Compile(o)
+	return res, kinds, err
+}
+
+// inputFile returns what opens the input files of a compiled specification as they are now.
+func inputFile(res *compile.Result) func(path string) (io.ReadCloser, error) {
+	return func(path string) (io.ReadCloser, error) {
+		return os.Open(filepath.Join(res.Dir, filepath.FromSlash(path)))
+	}
+}
+
+// printJSON prints v as indented JSON.
+func printJSON(w io.Writer, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(data, '\n'))
+	return err
+}

@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+)
+
+// smallHeap is the memory that the collector leaves alone: what a pipeline of ten thousand nodes
+// needs, and no command that works on less than that collects at all.
+const smallHeap = 38 << 20
+
+// boundMemory keeps a small heap small: with the collector's own rule it would grow to twice
+// what is alive before it is looked at. The bound, which takes the place of that rule, follows what
+// is alive after each collection. GOGC and GOMEMLIMIT, when set, are obeyed instead.
+func boundMemory() {
+	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
+		return
+	}
+	debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(smallHeap)
+	follow()
+}
+
+// follow renews the bound after each collection, by the finalizer of an object that is garbage.
+func follow() {
+	sentinel := new([32]byte)
+	runtime.SetFinalizer(sentinel, func(*[32]byte) {
+		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+		metrics.Read(live)
+		if live[0].Value.Kind() == metrics.KindUint64 {
+			debug.SetMemoryLimit(heapBound(int64(live[0].Value.Uint64())))
+		}
+		follow()
+	})
+}
+
+// heapBound is what the process may grow to when so many bytes of its heap are alive. A fifth and
+// more of the bound goes to stacks and to the collector's own tables, so what is alive must never come
+// near it: each collection would be followed by the next.
+func heapBound(live int64) int64 {
+	return max(smallHeap, live*3/2+8<<20)
+}

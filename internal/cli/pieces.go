@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/internal/rules"
+)
+
+// pieceFlags say what is to become of single nodes when a run goes on (L-5): all others simply go
+// on, those that were stopped half-way from their beginning.
+type pieceFlags struct{ restart, without []string }
+
+func (f *pieceFlags) add(c *cobra.Command) {
+	c.Flags().StringArrayVar(&f.restart, "restart", nil, "run a node anew, and what depends on it (may be repeated)")
+	c.Flags().StringArrayVar(&f.without, "without", nil, "go on without a node that has not ended: it counts as skipped (may be repeated)")
+}
+
+// bodies returns what is to be recorded.
+func (f *pieceFlags) bodies(st *machine.State) ([]machine.Body, error) {
+	var out []machine.Body
+	g := st.Graph()
+	for _, id := range f.restart {
+		at, ok := g.Index(id)
+		if !ok {
+			return nil, noNode("--restart", id, g)
+		}
+		b := &machine.RewoundBody{To: id, Reason: "restarted by the user"}
+		for i := range int32(g.Len()) {
+			if v := st.NodeAt(i); (i == at || g.Ancestor(at, i)) && (v.Attempt > 0 || v.Status.Ended() || v.Status == machine.Asking) {
+				b.Nodes = append(b.Nodes, v.Node.ID)
+			}
+		}
+		if len(b.Nodes) == 0 {
+			return nil, fmt.Errorf("--restart: %s has not begun", id)
+		}
+		out = append(out, b)
+	}
+	for _, id := range f.without {
+		v, ok := st.NodeByID(id)
+		switch {
+		case !ok:
+			return nil, noNode("--without", id, g)
+		case v.Status == machine.Asking:
+			return nil, fmt.Errorf("--without: %s waits for an answer, see dagrun escalations", id)
+		case v.Status.Ended() && v.Status != machine.Failed:
+			return nil, fmt.Errorf("--without: %s has ended already", id)
+		}
+		out = append(out, &machine.FinishedBody{Node: id, Generation: v.Generation, Status: machine.StatusSkipped, Final: true,
+			Message: "left out by the user"})
+	}
+	return out, nil
+}
+
+// noNode says that a run has no node of this name, and which of its nodes has nearly this name.
+func noNode(flag, id string, g *dag.Graph) error {
+	names := make([]string, g.Len())
+	for i := range names {
+		names[i] = g.Node(int32(i)).ID
+	}
+	if near := rules.Nearest(id, names); near != "" {
+		return fmt.Errorf("%s: the run has no node %s; did you mean %s?", flag, id, near)
+	}
+	return fmt.Errorf("%s: the run has no node %s", flag, id)
+}

@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/compile"
+	"dagrun.dev/dag/executor"
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/report"
+	"dagrun.dev/dag/run"
+)
+
+func newPlan() *cobra.Command {
+	var runs runFlags
+	var specs specFlags
+	var out string
+	c := &cobra.Command{
+		Use:   "plan [SPEC]",
+		Short: "Show what apply would do, before anything is spent",
+		Long: `plan compiles a specification, compares it with the run as it stands and prints for each
+node in order whether it runs, is reused, changed, blocked by a change before it, or removed, with the
+reason, what it reads and writes, and what it is expected to take. It writes nothing but the file of -o.
+
+` + specHelp + `
+
+Exit status 2 means that there is something to do. A plan saved with -o is applied with
+"dagrun apply FILE"; it is refused when the specification or the run has changed since.
+
+` + exitHelp,
+		Args: atMostOne,
+		RunE: func(c *cobra.Command, args []string) error {
+			res, _, err := specs.compile(args)
+			if err != nil {
+				return err
+			}
+			p, err := planOf(res, &runs)
+			if err != nil {
+				return err
+			}
+			if len(args) > 0 {
+				p.Source.Spec = args[0]
+			}
+			p.Source.Pipeline, p.Source.Set, p.Source.Values = specs.pipeline, specs.set, specs.values
+			if out != "" {
+				var file bytes.Buffer
+				if err := printJSON(&file, p); err != nil {
+					return err
+				}
+				if err := savePlan(out, file.Bytes()); err != nil {
+					return err
+				}
+			}
+			if runs.json {
+				err = printJSON(c.OutOrStdout(), p)
+			} else {
+				err = p.WriteText(c.OutOrStdout())
+			}
+			if err == nil && p.Changes() {
+				return exit(exitChanges)
+			}
+			return err
+		},
+	}
+	runs.addState(c)
+	specs.add(c)
+	c.Flags().StringVarP(&out, "out", "o", "", "save the plan to a file for apply")
+	return c
+}
+
+// savePlan writes a saved plan. Of what exists only another saved plan is replaced: a slip would cost a specification.
+func savePlan(name string, data []byte) error {
+	if _, err := report.ReadPlan(name); errors.Is(err, report.ErrNotAPlan) {
+		return fmt.Errorf("%s exists and is no saved plan: it is left as it is; name another file for the plan", name)
+	}
+	return os.WriteFile(name, data, 0o600)
+}
+
+// planOf compares a compiled specification with the run in its directory, if there is one.
+func planOf(res *compile.Result, runs *runFlags) (*report.Plan, error) {
+	in := report.PlanInput{Graph: res.Graph, Notes: res.Notes}
+	dir := runs.forPipeline(res.Plan.Name)
+	ref := report.RunRef{Dir: dir}
+	var warnings []string
+	for _, w := range res.Warnings {
+		warnings = append(warnings, w.Error())
+	}
+	var st *machine.State
+	if run.Exists(dir) {
+		r, rep, err := run.OpenReadOnly(runs.options(dir, "plan"))
+		if err != nil {
+			return nil, err
+		}
+		defer r.Close()
+		warnings = append(warnings, rep.Warnings...)
+		more, err := standing(r)
+		if err != nil {
+			return nil, err
+		}
+		warnings = append(warnings, more...)
+		in.Diff = r.Compare(res.Graph)
+		st = r.State()
+		in.State, in.Held = st, r.Held()
+		ref.ID, ref.Seq, ref.Hash = r.ID(), r.Head().Seq, r.Head().Hash
+	}
+	var breakers []report.BreakerStatus
+	if state, err := runs.stateDir(); err == nil { // history only makes estimates better
+		if breakers, err = openBreakers(st, res.Plan, state); err != nil {
+			warnings = append(warnings, fmt.Sprintf("state of breakers: %v", err))
+		}
+		if in.History, err = state.History(res.Plan.Name); err != nil {
+			warnings = append(warnings, fmt.Sprintf("no history for estimates: %v", err))
+		}
+	}
+	p := report.BuildPlan(in)
+	p.Run, p.Warnings, p.Breakers = ref, warnings, breakers
+	if st != nil {
+		p.SpentUSD = st.Spent().USD
+	}
+	return p, nil
+}
+
+// standing says what of a run the reader of a plan must know before applying it.
+func standing(r *run.Run) (warnings []string, err error) {
+	if v := r.State().Run(); v.Status == machine.RunBroken {
+		warnings = append(warnings, fmt.Sprintf("the run has failed (%s): apply goes on with --again or begins anew with --fresh", v.Failed))
+	}
+	if r.Held() {
+		return append(warnings, "a process is carrying the run on: what it does from now on is not in this plan"), nil
+	}
+	list, err := r.Drift()
+	for _, d := range list {
+		warnings = append(warnings, report.DriftText(d))
+	}
+	return warnings, err
+}
+
+// openBreakers returns the breakers that hold nodes of a plan back: by the facts of its run, nil for
+// none yet, else as an earlier run has left them.
+func openBreakers(st *machine.State, plan *dag.Plan, store executor.BreakerStore) (list []report.BreakerStatus, err error) {
+	if st == nil {
+		st = new(machine.State)
+	}
+	list = report.OpenBreakers(st, time.Now())
+	for _, spec := range plan.Breakers {
+		if _, _, known := st.BreakerRecord(spec.Name); known {
+			continue
+		}
+		b, _, ok, e := executor.LeftOpen(store, spec)
+		if e != nil {
+			err = e
+		}
+		if ok {
+			list = append(list, report.NewBreakerStatus(&b, time.Now()))
+		}
+	}
+	return list, err
+}

@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"dagrun.dev/internal/printable"
+	"dagrun.dev/nodes/agent"
+)
+
+// A providersInfo is what providers prints.
+type providersInfo struct {
+	Installed    []agent.Installation `json:"installed"`
+	Capabilities []agent.Capability   `json:"capabilities"`
+	Tools        map[string][]string  `json:"tools"`
+}
+
+func newProviders() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "providers [PROVIDER...]",
+		Short: "Show what each provider of agent nodes can do, and what of it is installed",
+		Long: "Show what each provider of agent nodes can do, and what of it is installed on this machine.\n\n" +
+			"Programs are asked for their version, in an empty home and without keys. Of keys only the names of variables that are set are shown.",
+		ValidArgs: agent.ProviderNames(),
+		RunE: func(c *cobra.Command, names []string) error {
+			for _, name := range names {
+				if !slices.Contains(agent.ProviderNames(), name) {
+					return usageError(c, "no provider %q; want one of %s", name, strings.Join(agent.ProviderNames(), ", "))
+				}
+			}
+			scratch, err := os.MkdirTemp("", "dagrun-providers-")
+			if err != nil {
+				return err
+			}
+			defer os.RemoveAll(scratch)
+			v := providersInfo{Capabilities: agent.Capabilities(), Tools: map[string][]string{}}
+			for _, in := range agent.Installed(c.Context(), scratch) {
+				if len(names) == 0 || slices.Contains(names, in.Provider) {
+					v.Installed = append(v.Installed, in)
+					if list := agent.ToolNames(in.Provider); len(list) > 0 {
+						v.Tools[in.Provider] = list
+					}
+				}
+			}
+			if asJSON {
+				return printJSON(c.OutOrStdout(), v)
+			}
+			return v.print(c.OutOrStdout())
+		},
+	}
+	addJSON(c, &asJSON)
+	return c
+}
+
+func (v *providersInfo) print(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "PROVIDER\tPROGRAM\tVERSION\tKEYS SET")
+	for _, in := range v.Installed {
+		program := in.Program
+		if program == "" {
+			program = in.Missing
+		} else if in.Missing != "" {
+			program += " (" + in.Missing + ")"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", in.Provider, dash(printable.Line(program)), dash(in.Version), dash(strings.Join(in.Keys, ", ")))
+	}
+	for _, c := range v.Capabilities {
+		fmt.Fprintf(w, "\n%s", c.Name)
+		if len(c.Settings) > 0 {
+			fmt.Fprintf(w, " (%s)", strings.Join(c.Settings, ", "))
+		}
+		fmt.Fprintln(w)
+		for _, in := range v.Installed {
+			how := c.How[in.Provider]
+			if how == "" {
+				how = "cannot"
+			}
+			fmt.Fprintf(w, "  %s\t%s\n", in.Provider, how)
+		}
+	}
+	fmt.Fprintln(w, "\ntools by name")
+	for _, in := range v.Installed {
+		if list := v.Tools[in.Provider]; len(list) > 0 {
+			fmt.Fprintf(w, "  %s\t%s\n", in.Provider, strings.Join(list, ", "))
+		}
+	}
+	return w.Flush()
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dagrun.dev/dag/eventlog"
+	"dagrun.dev/dag/executor"
+	"dagrun.dev/dag/run"
+	"dagrun.dev/dag/runlog"
+)
+
+func newRespond() *cobra.Command {
+	var runs runFlags
+	c := &cobra.Command{
+		Use:   "respond [ID] ANSWER",
+		Short: "Answer a question of the run",
+		Long: `respond answers a question that dagrun escalations lists. ID may be left out when one question is open.
+It reaches a running apply; when none runs, the answer is recorded and the next resume or apply acts on it.`,
+		Args: oneOrTwo,
+		RunE: func(c *cobra.Command, args []string) error {
+			id, answer := "", args[len(args)-1]
+			if len(args) == 2 {
+				id = args[0]
+			}
+			dir, err := runs.existing()
+			if err != nil {
+				return err
+			}
+			r, _, err := run.Open(runs.options(dir, "respond"))
+			if asked, err := askHolder(err, dir, executor.Request{Escalation: id, Answer: answer}); asked || err != nil {
+				return errors.Join(err, tellDone(c, &runs, err, "Answered: "+answer))
+			}
+			body, err := executor.Answer(r.State(), id, answer)
+			if err == nil {
+				err = r.RecordDurable(time.Now(), body)
+			}
+			if err = errors.Join(err, r.Close()); err == nil {
+				_ = runlog.Update(runs.options(dir, "respond")) // the next start does it otherwise
+			}
+			return errors.Join(err, tellDone(c, &runs, err, "Answered: "+answer+"; go on with: dagrun resume --output-dir "+dir))
+		},
+	}
+	runs.add(c)
+	return c
+}
+
+// tellDone prints what was done, unless it was not.
+func tellDone(c *cobra.Command, runs *runFlags, err error, text string) error {
+	if err != nil {
+		return nil
+	}
+	if runs.json {
+		return printJSON(c.OutOrStdout(), map[string]string{"result": text})
+	}
+	_, err = fmt.Fprintln(c.OutOrStdout(), text)
+	return err
+}
+
+// askHolder passes a request to the process that holds the run, when opening it failed for that
+// reason. It reports whether it did; any other error of opening is returned.
+func askHolder(opening error, dir string, req executor.Request) (asked bool, err error) {
+	var locked *eventlog.Locked
+	if !errors.As(opening, &locked) {
+		return false, opening
+	}
+	err = executor.Ask(dir, req)
+	if errors.Is(err, executor.ErrNoAnswer) {
+		return false, opening // it is busy with something else than carrying the run on
+	}
+	return true, err
+}

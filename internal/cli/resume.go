@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dagrun.dev/dag/executor"
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/report"
+	"dagrun.dev/dag/run"
+	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/all"
+)
+
+func newResume() *cobra.Command {
+	var runs runFlags
+	var h hostFlags
+	var again, salvage bool
+	var limits limitFlags
+	var pieces pieceFlags
+	c := &cobra.Command{
+		Use:   "resume",
+		Short: "Go on with a run under the plan it has",
+		Long: `resume goes on where a run was stopped, under the plan that it adopted last, whatever the
+specification says now; only limits can be changed. To go on under a changed specification use apply.
+
+` + hostHelp + `
+
+` + exitHelp,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			dir, err := runs.existing()
+			if err != nil {
+				return err
+			}
+			s := &session{cmd: c, name: "resume", runs: &runs, host: &h, dir: dir, kinds: nodes.NewRegistry(all.Kinds()...)}
+			origin, err := readOrigin(dir)
+			if err != nil {
+				return err
+			}
+			s.specDir = origin.Dir
+			o := s.options()
+			o.Salvage = salvage
+			r, rep, err := run.Open(o)
+			if err != nil {
+				return err
+			}
+			s.warn(rep)
+			switch d := rep.Dropped; {
+			case salvage && d == nil: // whoever repeats it after a crash has not been told yet what it may cost
+				return errors.Join(errors.New("the log is whole, there is nothing to salvage: go on with dagrun resume --output-dir "+dir), r.Close())
+			case d != nil && (d.Paying() && r.Costly() || len(d.Effects) > 0):
+				s.note("Ready to resume: dagrun resume --output-dir " + dir)
+				return errors.Join(r.Close(), exit(exitPaused))
+			}
+			s.crash.live = true
+			if err := s.ready(r, again, &limits, &pieces); err != nil || s.nothing {
+				return errors.Join(err, r.Close())
+			}
+			return s.carryOn(r)
+		},
+	}
+	runs.addState(c)
+	h.add(c)
+	c.Flags().BoolVar(&again, "again", false, "go on with a run that has failed for good or was cancelled")
+	c.Flags().BoolVar(&salvage, "salvage", false, "go on with the events before a damage of the log, at once unless what followed may have been paid for or had effects; the damaged log is kept under archives")
+	limits.add(c)
+	pieces.add(c)
+	return c
+}
+
+// ready makes a run that exists go on under its own plan.
+func (s *session) ready(r *run.Run, again bool, limits *limitFlags, pieces *pieceFlags) error {
+	budget := r.State().Ledger().Budget
+	was := budget
+	if err := limits.change(&budget); err != nil {
+		return err
+	}
+	if _, err := pieces.bodies(r.State()); err != nil { // before anything is recorded
+		return err
+	}
+	now := time.Now()
+	switch v := r.State().Run(); {
+	case v.Status == machine.RunDone && len(pieces.restart) == 0:
+		s.nothing = true
+		return s.tellNothing(report.NewStatus(r, s.dir, now))
+	case v.Status == machine.RunBroken && !again:
+		return errFailed(s.dir, v.Failed)
+	}
+	if budget != was {
+		if err := r.RecordDurable(now, &machine.LimitsChangedBody{Budget: budget, By: "resume"}); err != nil {
+			return err
+		}
+	}
+	if err := r.Resume(now, s.name, executor.Adopt(r, s.kinds, s.evaluator, secret, now)); err != nil {
+		return err
+	}
+	bodies, err := pieces.bodies(r.State())
+	if err != nil || len(bodies) == 0 {
+		return err
+	}
+	return r.RecordDurable(now, bodies...)
+}
+
+func errFailed(dir, why string) error {
+	return fmt.Errorf("the run in %s has failed: %s; go on with --again, or begin anew with: dagrun apply --fresh", dir, why)
+}

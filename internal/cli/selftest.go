@@ -1,0 +1,173 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/compile"
+	"dagrun.dev/dag/report"
+	"dagrun.dev/internal/crashmatrix"
+)
+
+func newSelftest() *cobra.Command {
+	var specs specFlags
+	var faults, asJSON, paid bool
+	var jobs, most int
+	c := &cobra.Command{
+		Use:   "selftest --faults [SPEC]",
+		Short: "Kill a pipeline at every event and see that it goes on",
+		Long: `selftest --faults runs a pipeline in scratch copies of its folder, kills the program right after each
+single event of the run (one run for each), goes on and verifies. Each run must end as the undisturbed one
+does: the same status and values of every node, the same artifacts and accumulators, and no node that was
+completed may start again. What differs between two undisturbed runs as well is named and not compared.
+Nodes that ask a model must use the simulated agent: a parameter agent.provider is set to sim.
+
+` + specHelp + `
+
+Exit status 1 means that a killed run did not end as it should.`,
+		Args: atMostOne,
+		RunE: func(c *cobra.Command, args []string) error {
+			if !faults {
+				return errors.New("missing flag --faults")
+			}
+			res, err := specs.compileSimulated(args, paid)
+			if err != nil {
+				return err
+			}
+			m, err := specs.matrix(res)
+			if err != nil {
+				return err
+			}
+			m.Jobs, m.Most = jobs, most
+			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			rep, err := m.Run(ctx, func(t crashmatrix.Trial) {
+				for _, p := range t.Problems {
+					fmt.Fprintf(c.ErrOrStderr(), "event %d (%s): %s\n", t.At, t.Type, report.Plain(p))
+				}
+			})
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				err = printJSON(c.OutOrStdout(), rep)
+			} else {
+				_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %d nodes, %d events, %d runs killed\n%s", res.Plan.Name, rep.Nodes, rep.Events, len(rep.Trials), rep.Table())
+				for _, l := range rep.Loose {
+					fmt.Fprintf(c.OutOrStdout(), "not compared, for it differs without a kill: %s\n", report.Plain(l))
+				}
+			}
+			if err == nil && rep.Failed > 0 {
+				return exit(exitBad)
+			}
+			return err
+		},
+	}
+	specs.add(c)
+	addJSON(c, &asJSON)
+	c.Flags().BoolVar(&faults, "faults", false, "kill the program after every event")
+	c.Flags().IntVarP(&jobs, "jobs", "j", 1, "attempts under way at once")
+	c.Flags().IntVar(&most, "most", 0, "kill at so many events at most, spread over the run (default: at every event)")
+	c.Flags().BoolVar(&paid, "paid", false, "also run nodes that ask a real model, again and again")
+	return c
+}
+
+// simulated is the parameter that says who answers the questions to a model, and its value here.
+const simulatedParam, simulated = "agent.provider", "sim"
+
+// compileSimulated compiles a specification with the simulated agent, and refuses one that would
+// ask a real model.
+func (f *specFlags) compileSimulated(args []string, paid bool) (*compile.Result, error) {
+	res, _, err := f.compile(args)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range res.Plan.Params {
+		if p.Name == simulatedParam && string(p.Value) != `"`+simulated+`"` && !paid {
+			f.set = append(f.set, simulatedParam+"="+simulated)
+			if res, _, err = f.compile(args); err != nil {
+				return nil, err
+			}
+			break
+		}
+	}
+	for i := range res.Plan.Nodes {
+		if n := &res.Plan.Nodes[i]; !paid && n.Kind == "agent" && provider(n, res.Plan) != simulated {
+			return nil, fmt.Errorf("node %s asks a real model: declare a parameter %s for its provider, or allow it with --paid", n.ID, simulatedParam)
+		}
+	}
+	return res, nil
+}
+
+// provider returns who answers the questions of an agent node.
+func provider(n *dag.Node, p *dag.Plan) string {
+	var with struct{ Provider string }
+	if json.Unmarshal(n.With, &with) != nil || with.Provider != "${params."+simulatedParam+"}" {
+		return with.Provider
+	}
+	for _, v := range p.Params {
+		if v.Name == simulatedParam {
+			return strings.Trim(string(v.Value), `"`)
+		}
+	}
+	return ""
+}
+
+// matrix says how to run a compiled specification in copies of its folder.
+func (f *specFlags) matrix(res *compile.Result) (crashmatrix.Matrix, error) {
+	m := crashmatrix.Matrix{Dir: res.Dir}
+	var err error
+	if m.Binary, err = os.Executable(); err != nil {
+		return m, err
+	}
+	if st, err := os.Stat(res.Source.Path); err == nil && !st.IsDir() {
+		m.Spec = filepath.Base(res.Source.Path)
+	}
+	if root := cueModule(res.Dir); root != "" && res.Source.Language == "cue" { // it may import its neighbours
+		rel, err := filepath.Rel(root, res.Dir)
+		if err != nil {
+			return m, err
+		}
+		m.Dir, m.Spec = root, filepath.Join(rel, m.Spec)
+	}
+	if f.pipeline != "" {
+		m.Args = append(m.Args, "--pipeline", f.pipeline)
+	}
+	for _, v := range f.values {
+		abs, err := filepath.Abs(v)
+		if err != nil {
+			return m, err
+		}
+		m.Args = append(m.Args, "--values", abs)
+	}
+	for _, s := range f.set {
+		m.Args = append(m.Args, "--set", s)
+	}
+	if f.untrusted {
+		m.Args = append(m.Args, "--untrusted")
+	}
+	return m, nil
+}
+
+// cueModule returns the nearest folder upwards that is the root of a CUE module, or "".
+func cueModule(dir string) string {
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "cue.mod", "module.cue")); err == nil {
+			return dir
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return ""
+		}
+		dir = up
+	}
+}

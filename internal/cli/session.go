@@ -1,0 +1,281 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/compile"
+	"dagrun.dev/dag/executor"
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/report"
+	"dagrun.dev/dag/run"
+	"dagrun.dev/dag/runlog"
+	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/all"
+)
+
+// hostFlags say how a run is carried on.
+type hostFlags struct {
+	jobs      int
+	grace     time.Duration
+	quiet     bool
+	allSynced bool
+}
+
+func (f *hostFlags) add(c *cobra.Command) {
+	c.Flags().IntVarP(&f.jobs, "jobs", "j", 0, "attempts under way at once (default: the processors; at least 8 when nodes call models)")
+	c.Flags().DurationVar(&f.grace, "stop-after", 0, "after an interrupt, stop what still runs when this time has passed (default: let it end)")
+	c.Flags().BoolVar(&f.allSynced, "all-synced", false, "sync every event before it is acted on (for measurements)")
+	_ = c.Flags().MarkHidden("all-synced") // the flag exists
+	c.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "print the summary only")
+	c.PreRunE = func(*cobra.Command, []string) error {
+		if f.jobs < 0 || f.grace < 0 {
+			return errors.New("--jobs and --stop-after want no negative numbers")
+		}
+		return nil
+	}
+}
+
+const hostHelp = `A secret named NAME is read from the environment variable DAGRUN_SECRET_NAME (upper case, "_" for
+what is no letter or digit). In all that is kept and printed, "[secret]" stands for its value and for each line of it, also where
+that is escaped or in base64; likewise for variables, headers and parameters of addresses that are handed on under a name that
+ends in KEY, TOKEN, SECRET, PASSWORD, AUTH or the like, and for passwords in addresses.`
+
+// A session is one command's work on one run.
+type session struct {
+	cmd     *cobra.Command
+	name    string
+	runs    *runFlags
+	host    *hostFlags
+	kinds   *nodes.Registry
+	specDir string
+	origin  *origin // to be written into the run; nil = it has one
+	dir     string
+
+	nothing bool // there is nothing to do
+	opened  run.Options
+	logs    *runlog.Logs
+	printer *printer
+	crash   *crashPoint
+}
+
+// options returns how the session opens its run.
+func (s *session) options() run.Options {
+	o := s.runs.options(s.dir, s.name)
+	o.AllSynced = s.host.allSynced
+	s.printer = newPrinter(s.progressOut(), s.host.quiet)
+	s.logs = runlog.New(func(line string) { s.note("warning: " + line) })
+	o.Project = s.logs.Project
+	o.Weigh = s.weigh
+	s.crash = readCrashPoint(os.Getenv("DAGRUN_CRASH_AT"))
+	if s.crash.set() {
+		o.Project = func(e *machine.Event, st *machine.State) {
+			s.crash.recording(e)
+			s.logs.Project(e, st)
+		}
+	}
+	o.Observe = func(e *machine.Event, replayed bool) {
+		if !replayed {
+			s.printer.event(e)
+			s.crash.written(e)
+		}
+	}
+	s.opened = o
+	return o
+}
+
+// weigh has the order of starts follow what the nodes took in earlier runs. Without a history, or one
+// that cannot be read, their estimates hold.
+func (s *session) weigh(g *dag.Graph) *dag.Graph {
+	state, err := s.runs.stateDir()
+	if err != nil {
+		return g
+	}
+	history, err := state.History(g.Plan.Name)
+	if err != nil || len(history) == 0 {
+		return g
+	}
+	return g.Reweigh(func(i int32) (float64, bool) {
+		samples := history[g.Node(i).HistoryKey()]
+		sum := 0.0
+		for _, x := range samples {
+			sum += x.Seconds
+		}
+		return sum / float64(max(1, len(samples))), len(samples) > 0
+	})
+}
+
+// progressOut is where progress goes: beside the result when that is JSON.
+func (s *session) progressOut() io.Writer {
+	if s.runs.json {
+		return s.cmd.ErrOrStderr()
+	}
+	return s.cmd.OutOrStdout()
+}
+
+func (s *session) note(line string) { fmt.Fprintln(s.cmd.ErrOrStderr(), line) }
+
+func (s *session) warn(rep *run.Report) {
+	for _, w := range rep.Warnings {
+		s.note("warning: " + w)
+	}
+}
+
+// evaluator evaluates the expressions of a plan.
+func (s *session) evaluator(p *dag.Plan) (dag.Evaluator, error) {
+	return compile.NewEvaluator(p, s.kinds)
+}
+
+// carryOn runs an open run until it ends or pauses, closes it and tells how it stands.
+func (s *session) carryOn(r *run.Run) error {
+	interrupt, stop := s.signals()
+	defer stop()
+	inbox, err := executor.OpenInbox(s.dir)
+	if err != nil {
+		return errors.Join(err, r.Close())
+	}
+	defer inbox.Close()
+	o, err := s.prepare(r)
+	if err != nil {
+		return errors.Join(err, r.Close())
+	}
+	o.Interrupt, o.Requests = interrupt, inbox.Requests()
+	s.logs.Start(r, s.opened)
+	s.printer.start(r, o.Jobs)
+	err = executor.Run(context.Background(), o)
+	s.logs.Stop()
+	s.printer.stop()
+	for _, p := range all.Sweep() {
+		s.note("warning: a node left " + p + " behind; it was ended")
+	}
+	if err != nil {
+		r.Abandon()
+		return err
+	}
+	return s.account(r)
+}
+
+// prepare says how a run is carried out, once everything that can be wrong before a start is known.
+func (s *session) prepare(r *run.Run) (o executor.Options, err error) {
+	if s.origin != nil {
+		if err := s.origin.write(s.dir); err != nil {
+			return o, err
+		}
+	}
+	plan := r.Graph().Plan
+	o = executor.Options{
+		Run: r, Kinds: s.kinds, Jobs: s.host.jobs, SpecDir: s.specDir, StopGrace: s.host.grace, Secret: secret,
+		Log: s.printer.log, Beat: s.printer.beat, OneByOne: s.crash.set(),
+	}
+	if o.Jobs == 0 {
+		o.Jobs = executor.DefaultJobs(plan, s.kinds)
+	}
+	if o.Eval, err = s.evaluator(plan); err != nil {
+		return o, err
+	}
+	if o.Breakers, err = s.runs.stateDir(); err != nil {
+		return o, err
+	}
+	if o.Binary, err = os.Executable(); err != nil {
+		return o, err
+	}
+	said, err := executor.Preflight(context.Background(), r, s.kinds, s.specDir, "")
+	for _, w := range said {
+		s.note("warning: " + report.Plain(w))
+	}
+	return o, err
+}
+
+// account keeps what later plans learn from a run that was carried on, closes it and tells how it stands.
+func (s *session) account(r *run.Run) error {
+	if state, err := s.runs.stateDir(); err == nil { // only estimates suffer
+		_ = state.AddHistory(r.Graph().Plan.Name, s.printer.samples())
+	}
+	st := report.NewStatus(r, s.dir, time.Now())
+	sum, err := report.NewSummary(r, s.opened, st)
+	if err == nil && st.Status != machine.RunPause {
+		if err := runlog.SaveSummary(s.opened, sum); err != nil {
+			s.note("warning: the summary cannot be written: " + err.Error())
+		}
+	}
+	if err := errors.Join(err, r.Close()); err != nil {
+		return err
+	}
+	return s.tell(st, sum)
+}
+
+// signals turns interrupts into values of a channel and tells the user what the next one does.
+// A hang-up that was ignored when the program began (nohup) stays ignored.
+func (s *session) signals() (<-chan time.Time, func()) {
+	list := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		list = append(list, syscall.SIGHUP)
+	}
+	got := make(chan os.Signal, 2)
+	signal.Notify(got, list...)
+	// A reader of the progress that goes away ends no run: what is told from then on goes nowhere. For good,
+	// because the summary comes after.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	out := make(chan time.Time, 2)
+	done := make(chan struct{})
+	go func() {
+		var told time.Time
+		var hard bool
+		for {
+			select {
+			case <-got:
+				now := time.Now()
+				switch {
+				case hard: // ends within seconds, whatever is asked
+					s.note("interrupt: everything is being stopped already; the record is safe")
+					continue
+				case now.Sub(told) > executor.HardWithin:
+					s.note(fmt.Sprintf("interrupt: nothing new is started; once more within %.0f seconds stops everything at once", executor.HardWithin.Seconds()))
+					told = now
+				default:
+					hard = true
+				}
+				out <- now
+			case <-done:
+				return
+			}
+		}
+	}()
+	return out, func() { signal.Stop(got); close(done) }
+}
+
+// vendorKeys are the variables in which the vendors of models look for a key: a secret of such a name
+// is also taken from there.
+var vendorKeys = []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"}
+
+// secret reads the value of a named secret from the environment.
+func secret(name string) (string, error) {
+	variable := "DAGRUN_SECRET_" + strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' {
+			return r - 'a' + 'A'
+		}
+		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, name)
+	v := os.Getenv(variable)
+	if v == "" && slices.Contains(vendorKeys, name) {
+		v = os.Getenv(name)
+	}
+	if v == "" {
+		return "", nodes.Permanent(nodes.Fail("config", "the secret "+name+" is not set: environment variable "+variable))
+	}
+	return v, nil
+}

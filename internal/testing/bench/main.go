@@ -1,0 +1,63 @@
+// Command bench measures dagrun beside GNU make and ninja on the same graphs in the same run and
+// prints ratios: absolute times of a busy machine mean little. It judges nothing.
+//
+//	go run ./internal/testing/bench [-n 10000] [-runs 3] [-data DIR] [-only overhead,noop,shapes,makespan]
+//
+// DIR holds recorded workflows in compact WfFormat (wfinstances/*.json); without it that part is
+// left out and the output says so.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+type bench struct {
+	bin, dir, data string
+	n, runs        int
+}
+
+func main() {
+	var b bench
+	only := flag.String("only", "overhead,noop,shapes,makespan", "parts to run")
+	flag.IntVar(&b.n, "n", 10000, "nodes of the overhead graphs")
+	flag.IntVar(&b.runs, "runs", 3, "runs of each command; the fastest counts")
+	flag.StringVar(&b.data, "data", os.Getenv("DAGRUN_BENCH_DATA"), "folder with wfinstances/")
+	flag.StringVar(&b.bin, "dagrun", "build/bin/dagrun", "the binary to measure")
+	flag.Parse()
+	if err := b.run(*only); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func (b *bench) run(only string) (err error) {
+	if b.bin, err = filepath.Abs(b.bin); err != nil {
+		return err
+	}
+	if _, err := os.Stat(b.bin); err != nil {
+		return fmt.Errorf("%w; run make build first", err)
+	}
+	if b.dir, err = os.MkdirTemp("", "dagrun-bench-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(b.dir)
+	parts := []struct {
+		name string
+		run  func() error
+	}{
+		{"overhead", b.overhead}, {"shapes", b.shapes}, {"noop", b.noop}, {"makespan", b.makespan},
+	}
+	for _, p := range parts {
+		if !strings.Contains(","+only+",", ","+p.name+",") {
+			continue
+		}
+		if err := p.run(); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
+	return nil
+}
