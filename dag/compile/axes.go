@@ -132,7 +132,7 @@ func itemsOf(v *tree.Value) (values []*tree.Value, names []string, err error) {
 
 // item returns what item i of an axis is bound to. name is its name in a map.
 func (x *expansion) item(a *axis, item *tree.Value, name string, i, count int, seen map[string]int) map[string]any {
-	native := expr.Native(item)
+	native := item.Native()
 	if text, ok := respelled(item); ok && a.shown {
 		x.b.warn(item.Pos, a.path+".in", "%s stands as %s in the texts of the template; write it in quotes to keep it", item.Str, text)
 	}

@@ -59,23 +59,31 @@ func own() []cel.EnvOption {
 		cel.Function("json",
 			cel.Overload("json_dyn", []*cel.Type{cel.DynType}, cel.StringType, cel.UnaryBinding(toJSON))),
 	}
-	for name, t := range celTypes {
+	refArgs := []*cel.Type{refsType, cel.IntType}
+	reference := func(name, overload string, t *cel.Type) cel.EnvOption {
+		return cel.Function(name, cel.Overload(overload, refArgs, t, cel.BinaryBinding(getRef)))
+	}
+	for name, t := range valueTypes {
 		opts = append(opts,
-			cel.Function(refFunction(name, false), cel.Overload("ref_"+name, []*cel.Type{refsType, cel.IntType}, t, cel.BinaryBinding(getRef))),
-			cel.Function(refFunction(name, true), cel.Overload("opt_"+name, []*cel.Type{refsType, cel.IntType}, cel.OptionalType(t), cel.BinaryBinding(getRef))))
+			reference(refFunction(name, false), "ref_"+name, t.cel),
+			reference(refFunction(name, true), "opt_"+name, cel.OptionalType(t.cel)))
 	}
 	return opts
 }
 
-// celTypes are the types that outputs and parameters may be declared with.
-var celTypes = map[string]*cel.Type{
-	"string": cel.StringType,
-	"int":    cel.IntType,
-	"number": cel.DoubleType,
-	"bool":   cel.BoolType,
-	"list":   cel.ListType(cel.DynType),
-	"map":    cel.MapType(cel.StringType, cel.DynType),
-	"any":    cel.DynType,
+// valueTypes are the types that outputs and parameters may be declared with, and how one writes a value
+// of each that stands for none.
+var valueTypes = map[string]struct {
+	cel  *cel.Type
+	none string
+}{
+	"string": {cel.StringType, "''"},
+	"int":    {cel.IntType, "0"},
+	"number": {cel.DoubleType, "0.0"},
+	"bool":   {cel.BoolType, "false"},
+	"list":   {cel.ListType(cel.DynType), "[]"},
+	"map":    {cel.MapType(cel.StringType, cel.DynType), "{}"},
+	"any":    {cel.DynType, "null"},
 }
 
 func floor(v ref.Val) ref.Val {

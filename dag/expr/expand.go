@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 
 	"dagrun.dev/dag"
 	"dagrun.dev/internal/tree"
@@ -97,12 +98,13 @@ func (e *Evaluator) expander(f *dag.Foreach) (*expander, error) {
 
 func (x *expander) item(n *dag.Node, v *tree.Value, i, count int, sc dag.Scope, seen map[string]int,
 	finish func(*dag.Node, string, *tree.Value) (dag.Node, error)) (dag.Node, error) {
-	vars := map[string]any{x.variable: Item(Native(v), "", i, count)}
+	value := v.Native()
+	vars := map[string]any{x.variable: Item(value, "", i, count)}
 	key, err := Key(x.key, vars, sc, seen, i)
 	if err != nil {
 		return dag.Node{}, err
 	}
-	vars[x.variable] = Item(Native(v), key, i, count)
+	vars[x.variable] = Item(value, key, i, count)
 	spec, err := x.node.Fill(vars, sc, true)
 	if err != nil {
 		return dag.Node{}, placeless(err)
@@ -124,9 +126,10 @@ func Key(p *Program, vars map[string]any, sc dag.Scope, seen map[string]int, i i
 	if !goodKey.MatchString(key) {
 		return "", fmt.Errorf("key %s: want letters, digits, '.', '_', '-', starting with a letter or digit", quoteShort(key))
 	}
-	if first, dup := seen[fold(key)]; dup {
+	folded := strings.ToLower(key) // ids name files, and not every file system tells cases apart
+	if first, dup := seen[folded]; dup {
 		return "", fmt.Errorf("key %q: item %d has it already", key, first+1)
 	}
-	seen[fold(key)] = i
+	seen[folded] = i
 	return key, nil
 }

@@ -11,8 +11,8 @@ import (
 )
 
 // A Template is a value whose strings may hold ${...}, parsed once and filled in as often as needed.
-// Once checked it is immutable; it may be filled at the same time from anywhere, and what it gives shares the parts that hold
-// no ${...}.
+// Once checked it is immutable; it may be filled at the same time from anywhere, and what it gives
+// shares the parts that hold no ${...}.
 type Template struct {
 	Value *tree.Value // as it stands in the source
 	Path  string
@@ -31,8 +31,8 @@ type piece struct {
 	late *holes   // reads recorded values: stays an expression
 }
 
-// Template parses v and types its expressions with d. Where late is true, those that read nodes or run are kept for later.
-// The mistakes name the place of their string; path is the path of v.
+// Template parses v and types its expressions with d. Where late is true, those that read nodes or run
+// are kept for later. The mistakes name the place of their string; path is the path of v.
 func (l *Lang) Template(v *tree.Value, path string, late bool, d Decls) (*Template, tree.Diagnostics) {
 	t, mistakes := l.ParseTemplate(v, path, late)
 	return t, append(mistakes, t.Check(d)...)
@@ -63,7 +63,8 @@ func (l *Lang) template(v *tree.Value, path string, late bool, mistakes *tree.Di
 	case tree.Map:
 		for _, f := range v.Fields {
 			if strings.Contains(f.Name, "${") && !l.adopted {
-				*mistakes = append(*mistakes, tree.Diagnostic{Pos: f.Pos, Path: path, Text: fmt.Sprintf("the name %s is not filled in: ${...} may stand in values only", quoteShort(f.Name))})
+				text := fmt.Sprintf("the name %s is not filled in: ${...} may stand in values only", quoteShort(f.Name))
+				*mistakes = append(*mistakes, tree.Diagnostic{Pos: f.Pos, Path: path, Text: text})
 			}
 			part(f.Value, tree.Join(path, f.Name))
 		}
@@ -202,7 +203,8 @@ func (t *Template) Fill(vars map[string]any, sc dag.Scope, templates bool) (*tre
 		}
 		return v, nil
 	}
-	out := &tree.Value{Kind: t.Value.Kind, Pos: t.Value.Pos, Fields: slices.Clone(t.Value.Fields), Items: slices.Clone(t.Value.Items)}
+	out := &tree.Value{Kind: t.Value.Kind, Pos: t.Value.Pos}
+	out.Fields, out.Items = slices.Clone(t.Value.Fields), slices.Clone(t.Value.Items)
 	for i, x := range t.Parts {
 		v, err := x.Fill(vars, sc, templates)
 		if err != nil {
@@ -220,10 +222,14 @@ func (t *Template) Fill(vars map[string]any, sc dag.Scope, templates bool) (*tre
 func (t *Template) fillString(vars map[string]any, sc dag.Scope, templates bool) (*tree.Value, error) {
 	if len(t.pieces) == 1 && t.pieces[0].prog != nil {
 		v, err := t.pieces[0].prog.Eval(vars, sc)
-		if err == nil {
-			place(v, t.Value.Pos, templates)
+		if err != nil {
+			return nil, err
 		}
-		return v, err
+		v.PlaceAt(t.Value.Pos)
+		if templates {
+			escape(v)
+		}
+		return v, nil
 	}
 	late := false
 	pieces := make([]Piece, len(t.pieces))
@@ -275,17 +281,15 @@ func Text(v *tree.Value) (string, error) {
 	return "", errors.New(noText(kindNames[v.Kind]))
 }
 
-// place gives v and its parts a place, and makes its strings templates if asked to.
-func place(v *tree.Value, pos tree.Pos, template bool) {
-	v.Pos = pos
-	if template && v.Kind == tree.String {
+// escape makes the strings of v templates for themselves.
+func escape(v *tree.Value) {
+	if v.Kind == tree.String {
 		v.Str = Escape(v.Str)
 	}
 	for _, x := range v.Items {
-		place(x, pos, template)
+		escape(x)
 	}
-	for i := range v.Fields {
-		v.Fields[i].Pos = pos
-		place(v.Fields[i].Value, pos, template)
+	for _, f := range v.Fields {
+		escape(f.Value)
 	}
 }

@@ -1,7 +1,7 @@
 package expr
 
 import (
-	"sort"
+	"slices"
 	"strings"
 
 	"dagrun.dev/internal/tree"
@@ -24,22 +24,19 @@ func (l *Lang) lateHoles(src string) (*holes, []Problem) {
 	if a == nil {
 		return nil, problems
 	}
-	if len(f.refs) == f.params && !f.dynamic {
+	if !f.recorded {
 		return nil, nil
 	}
 	if len(f.free) == 0 {
 		_, problems := l.Parse(src)
 		return &holes{text: []string{src}}, problems
 	}
-	var at []int
-	for _, offsets := range f.uses {
-		at = append(at, offsets...)
-	}
-	sort.Ints(at)
+	slices.SortFunc(f.free, func(a, b name) int { return a.offset - b.offset })
 	runes := []rune(src)
 	h := &holes{}
 	done := 0
-	for _, start := range at {
+	for _, v := range f.free {
+		start := v.offset
 		end := chainEnd(runes, start)
 		e, problems := l.Parse(string(runes[start:end]))
 		if len(problems) > 0 {

@@ -2,9 +2,9 @@ package expr
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,19 +27,13 @@ type Problem struct {
 type Lang struct {
 	env    *cel.Env
 	vars   map[string]string // name -> type
-	params map[string]param
-	names  map[string]string // of params and their groups -> type
+	params map[string]*tree.Value
+	names  map[string]string // of parameters and their groups -> type
 
 	adopted bool // of a plan that was taken already: statuses that do not exist are let be
 
 	mu     sync.Mutex
 	shapes map[string]*shaped
-}
-
-type param struct {
-	typ   string
-	value *tree.Value
-	group bool // not declared itself: params.agent where params.agent.provider is declared
 }
 
 // NewLang returns the language of a plan with these parameters and further variables. The
@@ -49,47 +43,38 @@ func NewLang(params []dag.Param, vars ...string) (*Lang, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Lang{env: env, params: map[string]param{}, names: map[string]string{}}
+	l := &Lang{env: env, params: map[string]*tree.Value{}, names: map[string]string{}}
 	for _, p := range params {
 		v, err := tree.ParseJSON("", p.Value, tree.Limits{})
 		if err != nil {
 			return nil, fmt.Errorf("parameter %s: %w", p.Name, err)
 		}
-		l.params[p.Name] = param{p.Type, v, false}
+		l.params[p.Name], l.names[p.Name] = v, p.Type
 		l.group(p.Name, v)
-	}
-	for name, p := range l.params {
-		l.names[name] = p.typ
-		if p.group {
-			l.names[name] = groupType
-		}
 	}
 	return l.With(vars...)
 }
 
-// groupType marks a group of parameters in Lang.names.
+// groupType marks a parameter that is not declared itself: params.agent where params.agent.provider is.
 const groupType = "group"
 
 // group makes params.a readable as a map where a.b is a parameter.
 func (l *Lang) group(name string, v *tree.Value) {
 	for i := strings.LastIndexByte(name, '.'); i > 0; i = strings.LastIndexByte(name, '.') {
 		outer, field := name[:i], name[i+1:]
-		g, ok := l.params[outer]
-		if !ok {
-			g = param{"map", &tree.Value{Kind: tree.Map}, true}
-			l.params[outer] = g
+		if l.params[outer] == nil {
+			l.params[outer], l.names[outer] = &tree.Value{Kind: tree.Map}, groupType
 		}
-		g.value.Set(field, tree.Pos{}, v)
-		name, v = outer, g.value
+		l.params[outer].Set(field, tree.Pos{}, v)
+		name, v = outer, l.params[outer]
 	}
 }
 
 // With returns the same language with further variables, of any type.
 func (l *Lang) With(vars ...string) (*Lang, error) {
-	out := &Lang{env: l.env, params: l.params, names: l.names, adopted: l.adopted, vars: map[string]string{}, shapes: map[string]*shaped{}}
-	for v, t := range l.vars {
-		out.vars[v] = t
-	}
+	out := &Lang{env: l.env, params: l.params, names: l.names, adopted: l.adopted, shapes: map[string]*shaped{}}
+	out.vars = map[string]string{}
+	maps.Copy(out.vars, l.vars)
 	var opts []cel.EnvOption
 	for _, v := range vars {
 		out.vars[v] = "any"
@@ -105,6 +90,14 @@ func (l *Lang) With(vars ...string) (*Lang, error) {
 	return out, nil
 }
 
+// roots are the names that an expression may start with.
+func (l *Lang) roots() map[string]string {
+	out := maps.Clone(l.vars)
+	out["nodes"], out["params"], out["run"] = "any", "any", "any"
+	return out
+}
+
+// known are the names below a root.
 func (l *Lang) known(root string) map[string]string {
 	if root == "run" {
 		return RunFacts
@@ -159,13 +152,12 @@ func (l *Lang) find(src string) *shaped {
 		return s
 	}
 	s.refs, s.loops, s.vars, s.problems = f.refs, f.loops, len(f.free) > 0, f.problems
-	for name, at := range f.free {
-		if l.vars[name] == "" {
-			known := map[string]string{"nodes": "any", "params": "any", "run": "any"}
-			for v, t := range l.vars {
-				known[v] = t
-			}
-			s.problems = append(s.problems, Problem{at, fmt.Sprintf("unknown name %q; %s", name, suggest(name, known))})
+	said := map[string]bool{}
+	for _, v := range f.free {
+		if l.vars[v.text] == "" && !said[v.text] {
+			said[v.text] = true
+			text := fmt.Sprintf("unknown name %q; %s", v.text, suggest(v.text, l.roots()))
+			s.problems = append(s.problems, Problem{v.offset, text})
 		}
 	}
 	sortProblems(s.problems)
@@ -180,7 +172,7 @@ func (l *Lang) parse(src string) (*cel.Ast, *finder, []Problem) {
 	if iss.Err() != nil {
 		return nil, nil, firstOf(problemsOf(iss)) // the others mostly follow from it
 	}
-	f := &finder{lang: l, info: a.NativeRep().SourceInfo(), free: map[string]int{}, uses: map[string][]int{}, local: map[string]int{}}
+	f := &finder{lang: l, info: a.NativeRep().SourceInfo(), local: map[string]int{}}
 	f.walk(a.NativeRep().Expr())
 	return a, f, nil
 }
@@ -272,7 +264,10 @@ func (e *Expr) offset(i int) int {
 func (d Decls) typeOf(e *Expr, r Ref) (_, problem string) {
 	switch r.Root {
 	case "params":
-		return e.lang.params[r.Name].typ, ""
+		if typ := e.lang.names[r.Name]; typ != groupType {
+			return typ, ""
+		}
+		return "map", ""
 	case "run":
 		if !d.Run {
 			return "", "run." + r.Name + " differs between a run and its repetition; only conditions and routes may read it"
@@ -293,44 +288,36 @@ func (d Decls) typeOf(e *Expr, r Ref) (_, problem string) {
 		return "int", ""
 	}
 	typ, optional := dag.OutputType(n.Outputs[r.Name])
-	at := ""
-	if n.Pos != "" {
-		at = " (" + n.Pos + ")"
-	}
 	switch {
 	case r.Name == "":
 		typ = "map"
 	case typ == "" && n.Open:
 		typ = "any"
-	case typ == "":
-		return "", fmt.Sprintf("node %q%s declares no output %q; %s", r.Node, at, r.Name, suggest(r.Name, n.Outputs))
+	}
+	node := fmt.Sprintf("node %q", r.Node)
+	if n.Pos != "" {
+		node += " (" + n.Pos + ")"
 	}
 	switch {
+	case typ == "":
+		return "", fmt.Sprintf("%s declares no output %q; %s", node, r.Name, suggest(r.Name, n.Outputs))
 	case r.Optional || r.Test:
 	case n.Missing != "":
-		how := fmt.Sprintf("nodes['%s'].?out", r.Node)
-		if r.Name != "" {
-			how += "." + r.Name
-		}
-		return "", fmt.Sprintf("node %q%s may have no values: %s; write %s.orValue(%s)", r.Node, at, n.Missing, how, zeroOf[typ])
+		how := strings.TrimSuffix(fmt.Sprintf("nodes['%s'].?out.%s", r.Node, r.Name), ".")
+		return "", fmt.Sprintf("%s may have no values: %s; write %s.orValue(%s)", node, n.Missing, how, valueTypes[typ].none)
 	case optional:
-		return "", fmt.Sprintf("node %q%s may give no %q: it is optional; write nodes['%s'].out.?%s.orValue(%s)", r.Node, at, r.Name, r.Node, r.Name, zeroOf[typ])
+		return "", fmt.Sprintf("%s may give no %q: it is optional; write nodes['%s'].out.?%s.orValue(%s)",
+			node, r.Name, r.Node, r.Name, valueTypes[typ].none)
 	}
 	return typ, ""
 }
-
-var zeroOf = map[string]string{"string": "''", "int": "0", "number": "0.0", "bool": "false", "list": "[]", "map": "{}", "any": "null"}
 
 // suggest lists what is known and the nearest name.
 func suggest(name string, known map[string]string) string {
 	if len(known) == 0 {
 		return "none are declared"
 	}
-	names := make([]string, 0, len(known))
-	for k := range known {
-		names = append(names, k)
-	}
-	sort.Strings(names)
+	names := slices.Sorted(maps.Keys(known))
 	s := "known: " + strings.Join(names[:min(len(names), 12)], ", ")
 	if len(names) > 12 {
 		s += ", ..."
@@ -342,7 +329,7 @@ func suggest(name string, known map[string]string) string {
 }
 
 func sortProblems(ps []Problem) {
-	sort.SliceStable(ps, func(i, j int) bool { return ps[i].Offset < ps[j].Offset })
+	slices.SortStableFunc(ps, func(a, b Problem) int { return a.Offset - b.Offset })
 }
 
 // problemsOf turns CEL's own messages into ours.
@@ -377,7 +364,7 @@ func readable(text string) string {
 	if m := noOverload.FindStringSubmatch(text); m != nil {
 		text = fmt.Sprintf("%s does not go with %s", strings.Trim(m[1], "_"), m[2])
 	}
-	for _, t := range []string{"string", "int", "number", "bool", "list", "map", "any"} {
+	for t := range valueTypes {
 		text = strings.ReplaceAll(text, refFunction(t, false), "the value")
 		text = strings.ReplaceAll(text, refFunction(t, true), "the optional value")
 	}
@@ -386,7 +373,8 @@ func readable(text string) string {
 
 var (
 	noOverload = regexp.MustCompile(`^found no matching overload for '(.*)' applied to '(.*)'$`)
-	celNames   = strings.NewReplacer("double", "number", "map(string, dyn)", "map", "list(dyn)", "list", "optional_type", "optional", "dyn", "any")
+	celNames   = strings.NewReplacer("double", "number", "map(string, dyn)", "map", "list(dyn)", "list",
+		"optional_type", "optional", "dyn", "any")
 )
 
 // rewrite puts calls of reference functions in the place of the references.

@@ -14,64 +14,53 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// comparison refuses to compare the status of a node with a text that no status is: the answer would
-// be the same in every run.
-func (f *finder) comparison(c ast.CallExpr) {
+// mistakes finds calls that type well and would fail, or give the same answer, in every run.
+func (f *finder) mistakes(c ast.CallExpr) {
 	args := c.Args()
 	switch c.FunctionName() {
-	case operators.Equals, operators.NotEquals:
-		if f.isStatus(args[0]) {
-			f.status(args[1])
-		} else if f.isStatus(args[1]) {
-			f.status(args[0])
+	case operators.Divide, operators.Modulo:
+		if by := args[1]; by.Kind() == ast.LiteralKind && by.AsLiteral().Equal(types.IntZero) == types.True {
+			f.fail(by, "division by zero")
 		}
+	case operators.Equals, operators.NotEquals:
+		f.comparison(args[0], args[1])
+		f.comparison(args[1], args[0])
 	case operators.In:
-		if f.isStatus(args[0]) && args[1].Kind() == ast.ListKind {
-			for _, e := range args[1].AsList().Elements() {
-				f.status(e)
-			}
+		if args[1].Kind() == ast.ListKind {
+			f.comparison(args[0], args[1].AsList().Elements()...)
+		}
+	case overloads.Matches:
+		if len(args) > 0 {
+			f.pattern(args[len(args)-1])
 		}
 	}
 }
 
-// isStatus says whether e is nodes['id'].status.
-func (f *finder) isStatus(e ast.Expr) bool {
-	steps, root := f.path(e)
-	return root != nil && root.AsIdent() == "nodes" && len(steps) == 2 && steps[0].index && steps[1].name == "status" &&
-		!steps[0].optional && !steps[1].optional && !steps[1].test
-}
-
-// status refuses a literal that no status is.
-func (f *finder) status(e ast.Expr) {
-	s, ok := f.literalString(e)
-	if !ok || slices.Contains(dag.ViewStatuses, s) {
+// comparison refuses to compare the status of a node with a text that no status is.
+func (f *finder) comparison(status ast.Expr, with ...ast.Expr) {
+	root, steps := f.chain(status)
+	if f.lang.adopted || len(steps) != 2 || root.AsIdent() != "nodes" || !steps[0].index || steps[1].name != "status" ||
+		steps[0].optional || steps[1].optional || steps[1].test {
 		return
 	}
-	near := rules.Nearest(s, dag.ViewStatuses)
-	if near != "" {
-		near = fmt.Sprintf("; did you mean %q?", near)
+	for _, e := range with {
+		s, ok := f.literalText(e)
+		if !ok || slices.Contains(dag.ViewStatuses, s) {
+			continue
+		}
+		near := rules.Nearest(s, dag.ViewStatuses)
+		if near != "" {
+			near = fmt.Sprintf("; did you mean %q?", near)
+		}
+		f.fail(e, "no status is %q; known: %s%s", s, strings.Join(dag.ViewStatuses, ", "), near)
 	}
-	f.fail(e, "no status is %q; known: %s%s", s, strings.Join(dag.ViewStatuses, ", "), near)
 }
 
 // pattern refuses a regular expression that is too large, before it is compiled.
-func (f *finder) pattern(c ast.CallExpr) {
-	args := c.Args()
-	if c.FunctionName() != overloads.Matches || len(args) == 0 {
-		return
-	}
-	last := args[len(args)-1]
-	if src, ok := f.literalString(last); ok {
+func (f *finder) pattern(e ast.Expr) {
+	if src, ok := f.literalText(e); ok {
 		if _, _, err := rules.CompilePattern(src); errors.Is(err, rules.ErrPattern) {
-			f.fail(last, "%v", err)
+			f.fail(e, "%v", err)
 		}
 	}
-}
-
-func zero(e ast.Expr) bool {
-	if e.Kind() != ast.LiteralKind {
-		return false
-	}
-	v := e.AsLiteral()
-	return v.Equal(types.IntZero) == types.True
 }

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -59,40 +60,30 @@ func (l *Lang) compile(src string, loops bool, fns []string) *compiled {
 }
 
 func typeName(t *cel.Type) string {
-	switch t.Kind() {
-	case types.StringKind:
-		return "string"
-	case types.IntKind, types.UintKind:
-		return "int"
-	case types.DoubleKind:
-		return "number"
-	case types.BoolKind:
-		return "bool"
-	case types.ListKind:
-		return "list"
-	case types.MapKind:
-		return "map"
-	case types.NullTypeKind:
-		return "null"
-	case types.OpaqueKind:
-		if t.TypeName() == "optional_type" {
-			return "optional"
-		}
+	if t.Kind() == types.OpaqueKind && t.TypeName() == "optional_type" {
+		return "optional"
 	}
-	return "any"
+	return cmp.Or(typeNames[t.Kind()], "any")
+}
+
+// typeNames are the types of results in the words of a specification.
+var typeNames = map[types.Kind]string{
+	types.StringKind: "string", types.IntKind: "int", types.UintKind: "int", types.DoubleKind: "number",
+	types.BoolKind: "bool", types.ListKind: "list", types.MapKind: "map", types.NullTypeKind: "null",
 }
 
 // Eval evaluates the expression. vars holds the variables (see Native), sc what it reads of the
 // run; nil where the plan is made. The error names the expression.
 func (p *Program) Eval(vars map[string]any, sc dag.Scope) (*tree.Value, error) {
-	v, err := p.eval(vars, sc)
-	if err == nil {
-		var t *tree.Value
-		if t, err = toTree(v); err == nil {
-			return t, nil
-		}
+	v, err := p.Val(vars, sc)
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("%s: %w", quoteShort(p.expr.src), err)
+	t, err := toTree(v.(ref.Val))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", quoteShort(p.expr.src), err)
+	}
+	return t, nil
 }
 
 // Val evaluates the expression to a value that can be a variable of further expressions.
@@ -133,8 +124,7 @@ func evaluate(p cel.Program, loops bool, act *activation) (ref.Val, error) {
 }
 
 // spent is a context that is over. Programs with loops look at it once, after maxSteps steps of
-// their loops, so that the same expression is cut at the same step everywhere (CEL's own cost limit
-// makes loops over lists quadratic).
+// their loops, so that the same expression is cut at the same step everywhere.
 var spent = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -193,7 +183,7 @@ func (p *Program) read(i int, sc dag.Scope) ref.Val {
 func (p *Program) raw(r Ref, sc dag.Scope) (*tree.Value, error) {
 	switch {
 	case r.Root == "params":
-		return p.expr.lang.params[r.Name].value, nil
+		return p.expr.lang.params[r.Name], nil
 	case sc == nil:
 		return nil, fmt.Errorf("is not recorded yet")
 	case r.Root == "run":

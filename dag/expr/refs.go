@@ -2,6 +2,7 @@ package expr
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/cel-go/cel"
@@ -64,52 +65,40 @@ func getRef(refs, i ref.Val) ref.Val {
 	return refs.(refValues).get(int(i.(types.Int)))
 }
 
-// finder collects the references of a parsed expression.
+// A finder collects the references of a parsed expression, and what is wrong with it, in one walk
+// from left to right.
 type finder struct {
 	lang     *Lang
 	info     *ast.SourceInfo
 	refs     []Ref
-	at       []ast.Expr       // where each stands
-	free     map[string]int   // further names, and where each stands first
-	uses     map[string][]int // and everywhere it stands
-	params   int              // how many of refs are parameters
-	dynamic  bool             // an index of nodes is no literal
-	problems []Problem
+	at       []ast.Expr     // where each stands
+	free     []name         // variables, at each place where one stands
+	local    map[string]int // variables of the loops around, and how many loops call one so
 	loops    bool
-	local    map[string]int
+	recorded bool // it reads what is known at run time only: nodes or run
+	problems []Problem
+}
+
+// A name is a variable in an expression.
+type name struct {
+	text   string
+	offset int
 }
 
 func (f *finder) fail(e ast.Expr, format string, args ...any) {
 	f.problems = append(f.problems, Problem{Offset: f.offset(e), Text: fmt.Sprintf(format, args...)})
 }
 
-// offset returns where the leftmost part of e starts, in characters.
+// offset returns where e starts, in characters. A selection has the place of its dot: ask for the root of its chain.
 func (f *finder) offset(e ast.Expr) int {
-	for {
-		switch e.Kind() {
-		case ast.SelectKind:
-			e = e.AsSelect().Operand()
-			continue
-		case ast.CallKind:
-			if c := e.AsCall(); c.IsMemberFunction() {
-				e = c.Target()
-				continue
-			} else if fn := c.FunctionName(); fn == operators.Index || fn == operators.OptIndex || fn == operators.OptSelect {
-				e = c.Args()[0]
-				continue
-			}
-		}
-		r, _ := f.info.GetOffsetRange(e.ID())
-		return int(r.Start)
-	}
+	r, _ := f.info.GetOffsetRange(e.ID())
+	return int(r.Start)
 }
 
-// walk visits e and its parts from left to right.
 func (f *finder) walk(e ast.Expr) {
-	if steps, root := f.path(e); root != nil {
-		if f.reference(e, root.AsIdent(), steps) {
-			return
-		}
+	if root, steps := f.chain(e); len(steps) > 0 {
+		f.reference(root, steps)
+		return
 	}
 	switch e.Kind() {
 	case ast.IdentKind:
@@ -118,16 +107,10 @@ func (f *finder) walk(e ast.Expr) {
 		f.walk(e.AsSelect().Operand())
 	case ast.CallKind:
 		c := e.AsCall()
-		if fn := c.FunctionName(); (fn == operators.Divide || fn == operators.Modulo) && zero(c.Args()[1]) {
-			f.fail(c.Args()[1], "division by zero")
-		}
-		if !f.lang.adopted {
-			f.comparison(c)
-		}
+		f.mistakes(c)
 		if c.IsMemberFunction() && !f.namespaced(c) {
 			f.walk(c.Target())
 		}
-		f.pattern(c)
 		f.all(c.Args())
 	case ast.ListKind:
 		f.all(e.AsList().Elements())
@@ -139,7 +122,6 @@ func (f *finder) walk(e ast.Expr) {
 	case ast.StructKind:
 		f.fail(e, "no messages here: write a map, {'name': value}")
 	case ast.ComprehensionKind:
-		f.loops = true
 		f.comprehension(e.AsComprehension())
 	}
 }
@@ -158,10 +140,10 @@ func (f *finder) all(es []ast.Expr) {
 }
 
 func (f *finder) comprehension(c ast.ComprehensionExpr) {
+	f.loops = true
 	f.walk(c.IterRange())
 	f.walk(c.AccuInit())
-	vars := []string{c.IterVar(), c.IterVar2(), c.AccuVar()}
-	for _, v := range vars {
+	for _, v := range []string{c.IterVar(), c.IterVar2(), c.AccuVar()} {
 		f.local[v]++
 	}
 	f.walk(c.LoopCondition())
@@ -173,18 +155,14 @@ func (f *finder) comprehension(c ast.ComprehensionExpr) {
 }
 
 func (f *finder) ident(e ast.Expr) {
-	name := e.AsIdent()
-	switch {
-	case f.local[name] > 0 || strings.HasPrefix(name, "@"):
-	case name == "nodes":
+	switch id := e.AsIdent(); {
+	case f.local[id] > 0 || strings.HasPrefix(id, "@"):
+	case id == "nodes":
 		f.fail(e, "nodes is read one at a time: nodes['id'].out.name, .status, .category or .generation")
-	case name == "params" || name == "run":
-		f.fail(e, "write %s.name", name)
+	case id == "params" || id == "run":
+		f.fail(e, "write %s.name", id)
 	default:
-		if _, seen := f.free[name]; !seen {
-			f.free[name] = f.offset(e)
-		}
-		f.uses[name] = append(f.uses[name], f.offset(e))
+		f.free = append(f.free, name{id, f.offset(e)})
 	}
 }
 
@@ -194,142 +172,157 @@ type step struct {
 	optional bool
 	test     bool
 	index    bool     // in brackets
-	dynamic  bool     // the index is not a literal string
+	dynamic  ast.Expr // an index that is not a literal text
 	expr     ast.Expr // the expression up to and with this step
 }
 
-// path takes a chain of selections apart; root is nil when it does not start at one of our names.
-func (f *finder) path(e ast.Expr) (steps []step, root ast.Expr) {
+// chain takes a row of selections apart that starts at nodes, params or run; there are no steps where it does not.
+func (f *finder) chain(e ast.Expr) (root ast.Expr, steps []step) {
 	for {
+		s := step{expr: e}
 		switch e.Kind() {
 		case ast.IdentKind:
-			name := e.AsIdent()
-			if f.local[name] > 0 || name != "nodes" && name != "params" && name != "run" {
+			if id := e.AsIdent(); f.local[id] > 0 || id != "nodes" && id != "params" && id != "run" {
 				return nil, nil
 			}
-			for i, j := 0, len(steps)-1; i < j; i, j = i+1, j-1 {
-				steps[i], steps[j] = steps[j], steps[i]
-			}
-			return steps, e
+			slices.Reverse(steps)
+			return e, steps
 		case ast.SelectKind:
-			s := e.AsSelect()
-			steps = append(steps, step{name: s.FieldName(), test: s.IsTestOnly(), expr: e})
-			e = s.Operand()
+			sel := e.AsSelect()
+			s.name, s.test = sel.FieldName(), sel.IsTestOnly()
+			e = sel.Operand()
 		case ast.CallKind:
 			c := e.AsCall()
 			fn := c.FunctionName()
 			if fn != operators.Index && fn != operators.OptIndex && fn != operators.OptSelect {
 				return nil, nil
 			}
-			st := step{optional: fn != operators.Index, index: fn != operators.OptSelect, expr: e}
-			arg := c.Args()[1]
-			if s, ok := f.literalString(arg); ok {
-				st.name = s
-			} else {
-				st.dynamic = true
+			s.optional, s.index = fn != operators.Index, fn != operators.OptSelect
+			var literal bool
+			if s.name, literal = f.literalText(c.Args()[1]); !literal {
+				s.dynamic = c.Args()[1]
 			}
-			steps = append(steps, st)
 			e = c.Args()[0]
 		default:
 			return nil, nil
 		}
+		steps = append(steps, s)
 	}
 }
 
-// reference records what a chain of selections reads. It reports whether e was dealt with;
-// if not, the parts of e are visited.
-func (f *finder) reference(e ast.Expr, root string, steps []step) bool {
-	if len(steps) == 0 {
-		return false // ident says what is wrong
+// reference records what a chain of selections reads. What follows the value (fields of a map) stays as
+// it is; its indexes may read more.
+func (f *finder) reference(root ast.Expr, steps []step) {
+	r := Ref{Root: root.AsIdent(), Offset: f.offset(root)}
+	n := 0
+	if r.Root == "nodes" {
+		n = f.nodeRef(&r, root, steps)
+	} else {
+		n = f.nameRef(&r, root, steps)
 	}
-	switch root {
-	case "nodes":
-		return f.nodeRef(e, steps)
-	default:
-		return f.nameRef(e, root, steps)
+	if n == 0 {
+		return
+	}
+	f.recorded = f.recorded || r.Root != "params"
+	f.refs = append(f.refs, r)
+	f.at = append(f.at, steps[n-1].expr)
+	for _, s := range steps[n:] {
+		if s.dynamic != nil {
+			f.walk(s.dynamic)
+		}
 	}
 }
 
-// nodeRef reads nodes['id'].field and, for out, .name.
-func (f *finder) nodeRef(e ast.Expr, steps []step) bool {
+// nodeRef reads nodes['id'].field and, for out, .name. It returns how many steps that takes, or 0 after a mistake.
+func (f *finder) nodeRef(r *Ref, root ast.Expr, steps []step) int {
 	first := steps[0]
 	switch {
 	case !first.index:
-		f.fail(e, "write nodes['%s']: ids stand in brackets", first.name)
-		return true
-	case first.dynamic:
-		index := first.expr.AsCall().Args()[1]
-		f.walk(index)
-		f.dynamic = true
-		f.fail(e, "nodes[...] takes a literal id: a plan must know what is read")
-		return true
+		f.fail(root, "write nodes['%s']: ids stand in brackets", first.name)
+		return 0
+	case first.dynamic != nil:
+		f.walk(first.dynamic)
+		f.recorded = true
+		f.fail(root, "nodes[...] takes a literal id: a plan must know what is read")
+		return 0
 	case len(steps) == 1:
-		f.fail(e, "say what of the node: nodes['%s'].out.name, .status, .category or .generation", first.name)
-		return true
+		f.fail(root, "say what of the node: nodes['%s'].out.name, .status, .category or .generation", first.name)
+		return 0
 	}
-	r := Ref{Root: "nodes", Node: first.name, Field: steps[1].name, Offset: f.offset(e)}
-	last := 1
+	r.Node, r.Field = first.name, steps[1].name
+	n := 2
 	switch r.Field {
 	case "status", "category", "generation":
 	case "out":
-		if len(steps) > 2 && !steps[2].dynamic {
-			last, r.Name = 2, steps[2].name
+		if len(steps) > 2 && steps[2].dynamic == nil {
+			n, r.Name = 3, steps[2].name
 		}
 	default:
-		f.fail(e, "nodes['%s'] has no %q; it has out, status, category, generation", first.name, r.Field)
-		return true
+		f.fail(root, "nodes['%s'] has no %q; it has out, status, category, generation", first.name, r.Field)
+		return 0
 	}
-	for _, s := range steps[:last+1] {
-		r.Optional = r.Optional || s.optional
-	}
-	r.Test = steps[last].test
-	f.add(r, steps[last].expr)
-	// What follows the value (fields of a map) stays as it is; its indexes may read more.
-	f.rest(steps[last+1:])
-	return true
+	r.Optional = slices.ContainsFunc(steps[:n], func(s step) bool { return s.optional })
+	r.Test = steps[n-1].test
+	return n
 }
 
-// nameRef reads params.a.b or run.name.
-func (f *finder) nameRef(e ast.Expr, root string, steps []step) bool {
+// nameRef reads params.a.b or run.name: the longest name that is known.
+func (f *finder) nameRef(r *Ref, root ast.Expr, steps []step) int {
 	var names []string
 	for _, s := range steps {
-		if s.dynamic || s.test || s.optional {
+		if s.dynamic != nil || s.test || s.optional {
 			break
 		}
 		names = append(names, s.name)
 	}
 	if len(names) == 0 {
-		f.fail(e, "write %s.name: what %s holds is known beforehand", root, root)
-		return true
+		f.fail(root, "write %s.name: what %s holds is known beforehand", r.Root, r.Root)
+		return 0
 	}
-	known := f.lang.known(root)
+	known := f.lang.known(r.Root)
 	for n := len(names); n > 0; n-- {
-		name := strings.Join(names[:n], ".")
-		if known[name] == groupType && n < len(names) {
+		r.Name = strings.Join(names[:n], ".")
+		if known[r.Name] == groupType && n < len(names) {
 			break // a group of parameters holds nothing else
 		}
-		if known[name] != "" {
-			f.add(Ref{Root: root, Name: name, Offset: f.offset(e)}, steps[n-1].expr)
-			f.rest(steps[n:])
-			return true
+		if known[r.Name] != "" {
+			return n
 		}
 	}
-	f.fail(e, "no %s; %s", root+"."+strings.Join(names, "."), suggest(strings.Join(names, "."), known))
-	return true
+	all := strings.Join(names, ".")
+	f.fail(root, "no %s.%s; %s", r.Root, all, suggest(all, known))
+	return 0
 }
 
-func (f *finder) rest(steps []step) {
-	for _, s := range steps {
-		if s.dynamic {
-			f.walk(s.expr.AsCall().Args()[1])
-		}
+// literalText returns the text of a string literal, or of a sum of literals as expansion
+// leaves it: 'fit/' + 'S1' + '/p' + string(2-1).
+func (f *finder) literalText(e ast.Expr) (string, bool) {
+	if e.Kind() == ast.LiteralKind {
+		s, ok := e.AsLiteral().(types.String)
+		return string(s), ok
 	}
+	if !isConstant(e) {
+		return "", false
+	}
+	p, err := f.lang.env.PlanProgram(ast.NewAST(e, f.info), cel.CustomDecoratorV2(metered))
+	if err != nil {
+		return "", false
+	}
+	v, _, err := p.Eval(&activation{budget: budget{left: maxFolding}})
+	s, ok := v.(types.String)
+	return string(s), ok && err == nil
 }
 
-func (f *finder) add(r Ref, at ast.Expr) {
-	if r.Root == "params" {
-		f.params++
+// isConstant says that e is made of literals and calls.
+func isConstant(e ast.Expr) bool {
+	switch e.Kind() {
+	case ast.LiteralKind:
+		return true
+	case ast.CallKind:
+		c := e.AsCall()
+		return (!c.IsMemberFunction() || isConstant(c.Target())) && !slices.ContainsFunc(c.Args(), notConstant)
 	}
-	f.refs = append(f.refs, r)
-	f.at = append(f.at, at)
+	return false
 }
+
+func notConstant(e ast.Expr) bool { return !isConstant(e) }

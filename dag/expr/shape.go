@@ -56,7 +56,8 @@ func shape(src string) (string, []string) {
 
 // numbered says whether an expression could make a text such as #0 itself: with '#', or escaped.
 func numbered(src string) bool {
-	return strings.Contains(src, "#") || strings.Contains(src, `\`) && (strings.Contains(src, "23") || strings.Contains(src, "43"))
+	escaped := strings.Contains(src, "23") || strings.Contains(src, "43") // \x23, \043
+	return strings.Contains(src, "#") || strings.Contains(src, `\`) && escaped
 }
 
 // idLiteral returns the place of the text of a plain string literal in brackets at src[i:],

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sort"
+	"slices"
 	"strings"
 
 	"dagrun.dev/internal/tree"
@@ -12,33 +12,6 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
 )
-
-// Native returns v as expressions see it: nil, bool, int64, float64, string, []any, map[string]any.
-func Native(v *tree.Value) any {
-	switch v.Kind {
-	case tree.Bool:
-		return v.Bool
-	case tree.Int:
-		return v.Int
-	case tree.Float:
-		return v.Float
-	case tree.String:
-		return v.Str
-	case tree.List:
-		out := make([]any, len(v.Items))
-		for i, x := range v.Items {
-			out[i] = Native(x)
-		}
-		return out
-	case tree.Map:
-		out := make(map[string]any, len(v.Fields))
-		for i := range v.Fields {
-			out[v.Fields[i].Name] = Native(v.Fields[i].Value)
-		}
-		return out
-	}
-	return types.NullValue
-}
 
 // typed returns v as a value of a declared type. Null is no value of any type but "any".
 func typed(v *tree.Value, typ string) (ref.Val, error) {
@@ -48,7 +21,7 @@ func typed(v *tree.Value, typ string) (ref.Val, error) {
 	if typ == "number" && v.Kind == tree.Int {
 		return types.Double(v.Int), nil
 	}
-	return types.DefaultTypeAdapter.NativeToValue(Native(v)), nil
+	return types.DefaultTypeAdapter.NativeToValue(v.Native()), nil
 }
 
 var kindNames = [...]string{"null", "bool", "int", "number", "string", "list", "map"}
@@ -138,9 +111,6 @@ func appendMap(v traits.Mapper, budget *int) (*tree.Value, error) {
 		out.Fields = append(out.Fields, tree.Field{Name: string(name), Value: x})
 	}
 	// For determinism: maps have no order of their own.
-	sort.Slice(out.Fields, func(i, j int) bool { return out.Fields[i].Name < out.Fields[j].Name })
+	slices.SortFunc(out.Fields, func(a, b tree.Field) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil
 }
-
-// fold is how ids compare: case does not count, because they name files.
-func fold(s string) string { return strings.ToLower(s) }

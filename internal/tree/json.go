@@ -32,13 +32,15 @@ var Defaults = Limits{Bytes: 64 << 20, Depth: 64, Values: 5_000_000, Aliases: 10
 // is skipped. A mistake is a Diagnostic with its place in file.
 func ParseJSON(file string, data []byte, lim Limits) (*Value, error) {
 	if lim.Bytes > 0 && int64(len(data)) > lim.Bytes {
-		return nil, Diagnostic{Pos: Pos{File: FileOf(file)}, Text: fmt.Sprintf("the document has more than %d bytes", lim.Bytes)}
+		text := fmt.Sprintf("the document has more than %d bytes", lim.Bytes)
+		return nil, Diagnostic{Pos: Pos{File: FileOf(file)}, Text: text}
 	}
 	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
 		return nil, Diagnostic{Pos: Pos{File: FileOf(file)}, Text: UTF16}
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	p := jsonReader{text: string(data), dec: jsontext.NewDecoder(bytes.NewBuffer(data)), lim: lim, at: Pos{FileOf(file), 1, 1}}
+	p := jsonReader{text: string(data), lim: lim, at: Pos{FileOf(file), 1, 1}}
+	p.dec = jsontext.NewDecoder(bytes.NewBuffer(data))
 	if p.rest() == "" {
 		return nil, p.fail(len(data), "the document is empty")
 	}
@@ -214,7 +216,8 @@ func (p *jsonReader) name(err error, before []Field) error {
 	}
 	for _, f := range before {
 		if f.Name == s.JSONPointer.LastToken() {
-			return Diagnostic{Pos: p.place(int(s.ByteOffset)), Path: p.path(s.JSONPointer), Text: "duplicate key; first set at " + f.Pos.String()}
+			text := "duplicate key; first set at " + f.Pos.String()
+			return Diagnostic{Pos: p.place(int(s.ByteOffset)), Path: p.path(s.JSONPointer), Text: text}
 		}
 	}
 	return p.syntax(err)

@@ -120,6 +120,36 @@ func (v *Value) PlaceAt(pos Pos) {
 	}
 }
 
+// Native returns v as plain values of Go: nil, bool, int64, float64, string, []any, map[string]any.
+func (v *Value) Native() any { return v.NativeFunc(func(v *Value) any { return v.Float }) }
+
+// NativeFunc is Native, with float saying what becomes of a number that is no Int.
+func (v *Value) NativeFunc(float func(*Value) any) any {
+	switch v.Kind {
+	case Bool:
+		return v.Bool
+	case Int:
+		return v.Int
+	case Float:
+		return float(v)
+	case String:
+		return v.Str
+	case List:
+		out := make([]any, len(v.Items))
+		for i, x := range v.Items {
+			out[i] = x.NativeFunc(float)
+		}
+		return out
+	case Map:
+		out := make(map[string]any, len(v.Fields))
+		for _, f := range v.Fields {
+			out[f.Name] = f.Value.NativeFunc(float)
+		}
+		return out
+	}
+	return nil
+}
+
 // Clone returns a deep copy.
 func (v *Value) Clone() *Value {
 	if v == nil {

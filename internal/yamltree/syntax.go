@@ -27,7 +27,7 @@ const longestKey = 1024
 // syntax words an error of the parser and finds its place. The parser names the line where the
 // enclosing block starts, or none; the mistake is in the last line of the shortest start of the file
 // that has it.
-func syntax(file string, data []byte, err error) *tree.Diagnostic {
+func syntax(file tree.File, data []byte, err error) *tree.Diagnostic {
 	m := parserError.FindStringSubmatch(err.Error())
 	if m == nil {
 		m = []string{"", "", err.Error()}
@@ -35,7 +35,7 @@ func syntax(file string, data []byte, err error) *tree.Diagnostic {
 	line, _ := strconv.Atoi(m[1])
 	text := m[2]
 	if strings.HasPrefix(text, "exceeded max depth") {
-		return &tree.Diagnostic{Pos: tree.Pos{File: tree.FileOf(file), Line: int32(line)}, Text: "nested far too deep"}
+		return diagnostic(file, line, 0, "nested far too deep")
 	}
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	if len(data) <= findable {
@@ -43,7 +43,7 @@ func syntax(file string, data []byte, err error) *tree.Diagnostic {
 			line = n
 		}
 	}
-	d := &tree.Diagnostic{Pos: tree.Pos{File: tree.FileOf(file), Line: int32(line)}, Text: text}
+	d := diagnostic(file, line, 0, "%s", text)
 	if line < 1 || line > len(lines) {
 		return d
 	}
@@ -58,7 +58,9 @@ func syntax(file string, data []byte, err error) *tree.Diagnostic {
 }
 
 // version is a directive that asks for YAML 1.2, before the line --- that ends all directives.
-var version = regexp.MustCompile(`^(?:\x{FEFF})?(?:(?:%[^\r\n]*|[ \t]*(?:#[^\r\n]*)?)\r?\n)*?%YAML[ \t]+1\.(2)[ \t]*(?:#[^\r\n]*)?\r?\n`)
+var version = regexp.MustCompile(`^(?:\x{FEFF})?` + // a byte order mark
+	`(?:(?:%[^\r\n]*|[ \t]*(?:#[^\r\n]*)?)\r?\n)*?` + // other directives, and comments
+	`%YAML[ \t]+1\.(2)[ \t]*(?:#[^\r\n]*)?\r?\n`)
 
 // versioned returns data with a directive that the parser takes: it knows that of YAML 1.1 only, and
 // plain values are read as YAML 1.2 does either way.

@@ -14,6 +14,7 @@ import (
 	"io"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -28,16 +29,10 @@ import (
 // makes more than lim allows.
 func Parse(file string, data []byte, lim tree.Limits) (v *tree.Value, warnings tree.Diagnostics, err error) {
 	w := &walker{file: tree.FileOf(file), lim: lim}
-	if lim.Bytes > 0 && int64(len(data)) > lim.Bytes {
-		return nil, nil, tree.Diagnostics{{Pos: tree.Pos{File: tree.FileOf(file)}, Text: fmt.Sprintf("the file has more than %d bytes", lim.Bytes)}}
-	}
-	if d := notText(file, data); d != nil {
+	if d := w.unreadable(data); d != nil {
 		return nil, nil, tree.Diagnostics{*d}
 	}
-	if lim.Values > 0 && separators(data) > lim.Values {
-		return nil, nil, tree.Diagnostics{{Pos: tree.Pos{File: tree.FileOf(file)}, Text: fmt.Sprintf("the file has more than about %d values", lim.Values)}}
-	}
-	root, d := parse(file, data)
+	root, d := parse(w.file, data)
 	if d != nil {
 		return nil, nil, tree.Diagnostics{*d}
 	}
@@ -46,6 +41,31 @@ func Parse(file string, data []byte, lim tree.Limits) (v *tree.Value, warnings t
 		return nil, nil, w.found
 	}
 	return v, w.warnings, nil
+}
+
+// diagnostic is a mistake at a place of a file; 0 is unknown.
+func diagnostic(file tree.File, line, col int, format string, args ...any) *tree.Diagnostic {
+	pos := tree.Pos{File: file, Line: int32(line), Col: int32(col)}
+	return &tree.Diagnostic{Pos: pos, Text: fmt.Sprintf(format, args...)}
+}
+
+// unreadable refuses what is too large, or no UTF-8 text, before the parser sees it.
+func (w *walker) unreadable(data []byte) *tree.Diagnostic {
+	switch {
+	case w.lim.Bytes > 0 && int64(len(data)) > w.lim.Bytes:
+		return diagnostic(w.file, 0, 0, "the file has more than %d bytes", w.lim.Bytes)
+	case bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")):
+		return diagnostic(w.file, 0, 0, tree.UTF16)
+	}
+	if bad := notText(data); bad >= 0 {
+		line := 1 + bytes.Count(data[:bad], []byte("\n"))
+		col := 1 + utf8.RuneCount(data[1+bytes.LastIndexByte(data[:bad], '\n'):bad])
+		return diagnostic(w.file, line, col, "not a text file: byte %#02x is not UTF-8 text", data[bad])
+	}
+	if w.lim.Values > 0 && separators(data) > w.lim.Values {
+		return diagnostic(w.file, 0, 0, "the file has more than about %d values", w.lim.Values)
+	}
+	return nil
 }
 
 // separators counts what stands between values. The parser makes a node of some 200 bytes for
@@ -59,44 +79,34 @@ func separators(data []byte) int {
 	return n
 }
 
-// notText refuses what is no UTF-8 text before the parser sees it.
-func notText(file string, data []byte) *tree.Diagnostic {
-	bad := bytes.IndexByte(data, 0)
-	if bad < 0 {
-		if utf8.Valid(data) {
-			return nil
-		}
-		for bad = 0; bad < len(data); {
-			r, n := utf8.DecodeRune(data[bad:])
-			if r == utf8.RuneError && n == 1 {
-				break
-			}
-			bad += n
-		}
+// notText returns the offset of the first byte that is no UTF-8 text, or -1.
+func notText(data []byte) int {
+	if bad := bytes.IndexByte(data, 0); bad >= 0 || utf8.Valid(data) {
+		return bad
 	}
-	line := 1 + bytes.Count(data[:bad], []byte("\n"))
-	column := 1 + utf8.RuneCount(data[1+bytes.LastIndexByte(data[:bad], '\n'):bad])
-	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
-		return &tree.Diagnostic{Pos: tree.Pos{File: tree.FileOf(file)}, Text: tree.UTF16}
+	for i := 0; ; {
+		r, n := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
 	}
-	return &tree.Diagnostic{Pos: tree.Pos{File: tree.FileOf(file), Line: int32(line), Col: int32(column)}, Text: fmt.Sprintf("not a text file: byte %#02x is not UTF-8 text", data[bad])}
 }
 
 // parse returns the root node of the only document.
-func parse(file string, data []byte) (*yaml.Node, *tree.Diagnostic) {
+func parse(file tree.File, data []byte) (*yaml.Node, *tree.Diagnostic) {
 	data = versioned(data)
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, second yaml.Node
 	switch err := decode(dec, &doc); {
 	case errors.Is(err, io.EOF):
-		return nil, &tree.Diagnostic{Pos: tree.Pos{File: tree.FileOf(file)}, Text: "the file is empty (or holds only comments)"}
+		return nil, diagnostic(file, 0, 0, "the file is empty (or holds only comments)")
 	case err != nil:
 		return nil, syntax(file, data, err)
 	}
 	switch err := decode(dec, &second); {
 	case err == nil:
-		return nil, &tree.Diagnostic{Pos: tree.Pos{File: tree.FileOf(file), Line: int32(second.Line), Col: int32(second.Column)},
-			Text: "a second document starts here; a file holds one"}
+		return nil, diagnostic(file, second.Line, second.Column, "a second document starts here; a file holds one")
 	case !errors.Is(err, io.EOF):
 		return nil, syntax(file, data, err)
 	}
@@ -188,22 +198,13 @@ func (w *walker) value(n *yaml.Node) *tree.Value {
 }
 
 func (w *walker) alias(n *yaml.Node) *tree.Value {
-	if w.contains(n.Alias) {
+	if slices.Contains(w.open, n.Alias) {
 		return w.fail(n, "anchor %q contains itself", n.Value)
 	}
 	w.inAlias++
 	v := w.value(n.Alias)
 	w.inAlias--
 	return v
-}
-
-func (w *walker) contains(target *yaml.Node) bool {
-	for _, o := range w.open {
-		if o == target {
-			return true
-		}
-	}
-	return false
 }
 
 func (w *walker) list(n *yaml.Node) *tree.Value {
@@ -252,7 +253,7 @@ func (w *walker) mapping(n *yaml.Node) *tree.Value {
 	}
 	w.path = path
 	if merge != nil {
-		w.merge(v, from)
+		w.merge(v, &names, from)
 	}
 	return v
 }
@@ -292,7 +293,7 @@ func isMerge(k *yaml.Node) bool {
 }
 
 // merge adds the fields of a map, or of each map of a list, that v does not have.
-func (w *walker) merge(v *tree.Value, n *yaml.Node) {
+func (w *walker) merge(v *tree.Value, names *tree.Names, n *yaml.Node) {
 	before := len(w.found)
 	w.inAlias++
 	from := w.value(n)
@@ -304,18 +305,13 @@ func (w *walker) merge(v *tree.Value, n *yaml.Node) {
 	if from.Kind == tree.List {
 		maps = from.Items
 	}
-	have := make(map[string]bool, len(v.Fields))
-	for _, f := range v.Fields {
-		have[f.Name] = true
-	}
 	for _, m := range maps {
 		if m.Kind != tree.Map {
 			w.fail(n, "a merge key wants a map or a list of maps")
 			return
 		}
 		for _, f := range m.Fields {
-			if !have[f.Name] {
-				have[f.Name] = true
+			if _, have := names.Add(v.Fields, f.Name); !have {
 				v.Fields = append(v.Fields, f)
 			}
 		}

@@ -210,7 +210,7 @@ func TestWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{"merges": merges, "aliases": string(bomb)} {
-		root, d := parse("f.yaml", []byte(text))
+		root, d := parse(tree.FileOf("f.yaml"), []byte(text))
 		if d != nil {
 			t.Fatal(d)
 		}

@@ -38,7 +38,7 @@ func (s *Shape) Parse(raw []byte, root string) (map[string]any, error) {
 	if v.Kind != tree.Map {
 		return nil, fmt.Errorf("%s: want a JSON object", root)
 	}
-	object := native(v).(map[string]any)
+	object := v.NativeFunc(exactly).(map[string]any)
 	dropNulls(s.top, object)
 	if err := s.check.Validate(object); err != nil {
 		return nil, mistakes(err, root)
@@ -55,45 +55,16 @@ func (s *Shape) Parse(raw []byte, root string) (map[string]any, error) {
 // Canonical writes an answer that Parse returned: compact, names sorted, whole numbers to the last digit.
 func Canonical(object map[string]any) ([]byte, error) { return plain(object) }
 
-func native(v *tree.Value) any {
-	switch v.Kind {
-	case tree.Bool:
-		return v.Bool
-	case tree.Int:
-		return v.Int
-	case tree.Float:
-		if n, ok := exact(v); ok {
-			return n
-		}
-		return v.Float
-	case tree.String:
-		return v.Str
-	case tree.List:
-		list := make([]any, len(v.Items))
-		for i, x := range v.Items {
-			list[i] = native(x)
-		}
-		return list
-	case tree.Map:
-		m := make(map[string]any, len(v.Fields))
-		for _, f := range v.Fields {
-			m[f.Name] = native(f.Value)
-		}
-		return m
-	}
-	return nil
-}
-
-// exact returns the integer that a number is whose writing ("9007199254740993.0") a double would round.
-func exact(v *tree.Value) (int64, bool) {
+// exactly returns a number as the integer that it is where a double would round it ("9007199254740993.0").
+func exactly(v *tree.Value) any {
 	if f := math.Abs(v.Float); f < 1<<53 || f > 1<<63 {
-		return 0, false
+		return v.Float
 	}
 	r, ok := new(big.Rat).SetString(v.Str)
 	if !ok || !r.IsInt() || !r.Num().IsInt64() {
-		return 0, false
+		return v.Float
 	}
-	return r.Num().Int64(), true
+	return r.Num().Int64()
 }
 
 // dropNulls takes out the nulls that stand for fields left out: services that want every field ask models for them.
