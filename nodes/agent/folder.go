@@ -18,7 +18,6 @@ import (
 
 	"dagrun.dev/internal/regular"
 	"dagrun.dev/nodes"
-	"dagrun.dev/nodes/internal/accept"
 )
 
 // name is the name of a given file in the working folder.
@@ -92,7 +91,7 @@ func give(t *nodes.Task, root *os.Root, g givenFile) error {
 	if g.Unpack {
 		return g.unpack(root, from)
 	}
-	return accept.Put(root, g.name(), from)
+	return nodes.Put(root, g.name(), from)
 }
 
 const mostUnpacked = 1 << 30 // bytes, packed and unpacked
@@ -133,7 +132,7 @@ func (g givenFile) unpack(root *os.Root, from io.Reader) error {
 			return fmt.Errorf("unpack %s: %w", f.Name, err)
 		}
 		limited := &io.LimitedReader{R: content, N: left + 1}
-		err = accept.Put(root, path.Join(g.name(), f.Name), limited)
+		err = nodes.Put(root, path.Join(g.name(), f.Name), limited)
 		if err = errors.Join(err, content.Close()); err != nil {
 			return fmt.Errorf("unpack %s: %w", f.Name, err)
 		}

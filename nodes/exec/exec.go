@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"dagrun.dev/internal/printable"
@@ -156,18 +155,9 @@ func keep(t *nodes.Task, s *settings, p *proc.Result, failed bool) error {
 		if c.from.Size() == 0 || published {
 			continue
 		}
-		if err := copyTo(t, c.name, c.from.Open()); err != nil {
-			return fmt.Errorf("keep %s: %w", c.name, err)
+		if err := t.KeepFrom(c.name, c.from.Open()); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-func copyTo(t *nodes.Task, name string, r io.Reader) error {
-	w, err := t.Keep(name)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(w, r)
-	return errors.Join(err, w.Close())
 }

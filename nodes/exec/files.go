@@ -69,7 +69,7 @@ func prepare(t *nodes.Task, s *settings) (spec *proc.Spec, closeStdin func(), er
 		spec.Beat = func() { t.Beat("") }
 	}
 	if s.Stdin != nil {
-		if spec.Stdin, err = s.Stdin.open(t); err != nil {
+		if spec.Stdin, err = openStdin(t, s.Stdin); err != nil {
 			return nil, closeStdin, err
 		}
 		closeStdin = func() { _ = spec.Stdin.Close() }
@@ -77,20 +77,11 @@ func prepare(t *nodes.Task, s *settings) (spec *proc.Spec, closeStdin func(), er
 	return spec, closeStdin, nil
 }
 
-// open returns a file with what the command reads.
-func (in *stdin) open(t *nodes.Task) (*os.File, error) {
-	var from io.ReadCloser
-	var err error
-	switch {
-	case in.Text != nil:
-		from = io.NopCloser(strings.NewReader(*in.Text))
-	case in.File != "":
-		from, err = t.File(in.File)
-	default:
-		from, err = t.Artifact(in.Artifact)
-	}
+// openStdin returns a file with what the command reads.
+func openStdin(t *nodes.Task, in *accept.From) (*os.File, error) {
+	from, err := in.Open(t)
 	if err != nil {
-		return nil, &nodes.Error{Category: "config", Message: "stdin", Err: err}
+		return nil, err
 	}
 	defer from.Close()
 	f, err := os.Create(filepath.Join(t.Scratch, "stdin"))
@@ -129,7 +120,7 @@ func layOut(t *nodes.Task, dir string) error {
 		if err != nil {
 			return fmt.Errorf("read %s: %w", name, err)
 		}
-		err = accept.Put(root, name, from)
+		err = nodes.Put(root, name, from)
 		_ = from.Close()
 		if err != nil {
 			return fmt.Errorf("read %s: %w", name, err)
@@ -166,7 +157,7 @@ func collect(t *nodes.Task, s *settings, p *proc.Result, res *nodes.Result) erro
 	}
 	defer root.Close()
 	if s.Stdout != "" {
-		if err := accept.Put(root, s.Stdout, p.Stdout.Open()); err != nil {
+		if err := nodes.Put(root, s.Stdout, p.Stdout.Open()); err != nil {
 			return fmt.Errorf("artifact %s: %w", s.Stdout, err)
 		}
 	}

@@ -3,7 +3,6 @@ package extract
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -122,76 +121,44 @@ var (
 	defaultCutEnds = []string{"...", "…", "<!-- rest"}
 )
 
-// describe reads what the compiler must know, from aside.
+// describe reads what the compiler must know; from is the kind's affair.
 func (s *settings) describe() nodes.Traits {
 	tr := nodes.Traits{Outputs: map[string]string{}}
-	d := &describer{tr: &tr, writes: map[string]bool{}}
 	if s.HTML == nil && s.JSON == nil && s.Text == nil && len(s.Markers) == 0 && len(s.Sections) == 0 {
-		d.problem("", "want at least one of html, json, text, markers, sections")
+		tr.Problemf("", "want at least one of html, json, text, markers, sections")
 	}
 	if h := s.HTML; h != nil {
-		d.write("html.to", h.To)
-		tr.Reads = append(tr.Reads, h.Previous)
+		tr.Write("html.to", h.To)
+		tr.Read(h.Previous)
 		tr.Outputs["changed"], tr.Outputs["chars"] = "bool", "int"
 	}
 	if j := s.JSON; j != nil {
-		d.write("json.to", j.To)
+		tr.Write("json.to", j.To)
 		for _, name := range slices.Sorted(maps.Keys(j.Values)) {
-			d.output("json.values."+name, name, j.Values[name].Type)
+			tr.Output("json.values."+name, name, j.Values[name].Type)
 		}
 	}
 	if t := s.Text; t != nil {
-		d.write("text.to", t.To)
-		d.output("text.value", t.Value, "string")
+		tr.Write("text.to", t.To)
+		tr.Output("text.value", t.Value, "string")
 		if t.To == "" && t.Value == "" {
-			d.problem("text", "want at least one of to and value")
+			tr.Problemf("text", "want at least one of to and value")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Markers)) {
 		m := s.Markers[name]
-		d.write("markers."+name+".to", m.To)
+		tr.Write("markers."+name+".to", m.To)
 		if m.Start == m.End || m.Start == "" || m.End == "" {
-			d.problem("markers."+name, "start and end must be two different texts")
+			tr.Problemf("markers."+name, "start and end must be two different texts")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Sections)) {
 		x := s.Sections[name]
-		d.write("sections."+name+".to", x.To)
-		d.output("sections."+name+".value", x.Value, "string?")
+		tr.Write("sections."+name+".to", x.To)
+		tr.Output("sections."+name+".value", x.Value, "string?")
 		if _, both := s.Markers[name]; both {
-			d.problem("sections."+name, "markers have this name too")
+			tr.Problemf("sections."+name, "markers have this name too")
 		}
 	}
 	return tr
-}
-
-// describer collects the traits of one step.
-type describer struct {
-	tr     *nodes.Traits
-	writes map[string]bool
-}
-
-func (d *describer) problem(path, format string, args ...any) {
-	d.tr.Problems = append(d.tr.Problems, nodes.Problem{Path: path, Text: fmt.Sprintf(format, args...)})
-}
-
-func (d *describer) write(path, name string) {
-	if name == "" {
-		return
-	}
-	if d.writes[name] {
-		d.problem(path, "%s is written twice by this step", name)
-	}
-	d.writes[name] = true
-	d.tr.Writes = append(d.tr.Writes, name)
-}
-
-func (d *describer) output(path, name, typ string) {
-	if name == "" {
-		return
-	}
-	if _, twice := d.tr.Outputs[name]; twice {
-		d.problem(path, "value %s is recorded twice by this step", name)
-	}
-	d.tr.Outputs[name] = typ
 }

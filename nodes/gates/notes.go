@@ -20,13 +20,7 @@ func (s *settings) notes() []string {
 		first += " at " + browser.Sizes(s.Viewports)
 	}
 	out := []string{first}
-	var classes []string
-	for i := range s.Checks {
-		if c := s.Checks[i].Class; !slices.Contains(classes, c) {
-			classes = append(classes, c)
-		}
-	}
-	for _, class := range classes {
+	for _, class := range s.classes() {
 		var names []string
 		for i := range s.Checks {
 			if c := &s.Checks[i]; c.Class == class {
@@ -47,7 +41,7 @@ func (c *check) note(common []browser.Viewport) string {
 	if c.Max != nil {
 		text += " <= " + strconv.FormatFloat(*c.Max, 'g', -1, 64)
 	}
-	if c.kind() == inPage && !slices.Equal(c.Viewports, common) {
+	if c.method() == byCode && !slices.Equal(c.Viewports, common) {
 		text += " at " + browser.Sizes(c.Viewports)
 	}
 	return text

@@ -1,7 +1,9 @@
 package gates
 
 import (
+	"cmp"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,8 +18,7 @@ import (
 
 // inBrowser makes the checks that run in the page. What could not be tried stays without measures, with
 // the reason.
-func (r *runner) inBrowser(ctx context.Context) error {
-	checks := r.of(inPage)
+func (r *runner) inBrowser(ctx context.Context, checks []*result) error {
 	var views []browser.Viewport
 	for _, x := range checks {
 		x.due = r.set.Repeat * len(x.check.Viewports)
@@ -181,78 +182,54 @@ func answers(p *browser.Page) bool {
 	return err == nil && string(v.Value) == "true"
 }
 
-// measure reads what the script gave.
+// measure reads what the code gave.
 func (c *check) measure(v json.RawMessage) *measure {
+	const unreadable = "gave nothing that can be read"
 	var got struct {
 		Type  string
-		Value json.RawMessage
+		Value any
 		Notes []string
 	}
 	if err := json.Unmarshal(v, &got); err != nil {
-		return &measure{Reason: "gave nothing that can be read"}
+		return &measure{Reason: unreadable}
 	}
-	m := &measure{Notes: got.Notes}
+	m := measure{}
 	switch got.Type {
 	case "boolean", "number":
-		if err := json.Unmarshal(got.Value, &m.Value); err != nil {
-			m.Reason = "gave nothing that can be read"
-			break
-		}
-		m.Pass, m.Reason = c.judge(m.Value)
+		m = c.judge(got.Value)
 	case "timeout":
 		m.Reason = fmt.Sprintf("gave nothing within %v: a promise that never settles", c.Timeout.D())
 	default:
 		m.Reason = "gave " + got.Type + ", not a truth value or a number"
 	}
-	return m
+	m.Notes = got.Notes
+	return &m
 }
 
-// script makes code that runs a check. Its value is an object whose fields were made by the wrapper, so that
-// NaN, null and objects cannot be mistaken for one another on the way. In the page's own world any built-in function may
-// be the page's: what decides uses none.
-const script = `(async () => {
-	const args = %s, notes = [];
-	const note = text => { if (notes.length < 5) notes[notes.length] = String(text).slice(0, 300); };
-	const work = async () => {
-		let v = await (async () => { %s
-		})();
-		if (typeof v === 'function') v = await v(args, note);
-		let type = typeof v;
-		if (v === null) type = 'null';
-		if (type === 'number' && v - v !== 0) type = v !== v ? 'NaN' : v > 0 ? 'Infinity' : '-Infinity';
-		if (type === 'object') type = 'an object';
-		return {Type: type, Value: type === 'boolean' || type === 'number' ? v : 0, Notes: notes};
-	};
-	return await %s;
-})()`
+// checkJS is a function that runs the code of a check.
+//
+//go:embed check.js
+var checkJS string
 
-// Where the code of a check keeps time itself. In the page's own world that would be the page's clock: there it is given
-// up from without, a little later.
-const (
-	timed   = `Promise.race([work(), new Promise(done => setTimeout(done, %d, {Type: 'timeout', Notes: notes}))])`
-	untimed = `work()`
-)
-
-// wrap returns the code of a check as an expression if it is one, else as the body of a function.
+// wrap returns an expression that runs the check: its code is an expression if it can be, else the body of a function.
 func wrap(p *browser.Page, c *check) (string, error) {
-	args, run := string(c.Args), fmt.Sprintf(timed, c.Timeout.D().Milliseconds())
-	if args == "" {
-		args = "{}"
-	}
+	args, most := cmp.Or(string(c.Args), "{}"), fmt.Sprint(c.Timeout.D().Milliseconds())
 	if c.World == ownWorld {
-		run = untimed
+		most = "null" // the page's clock tells nothing; the code is given up from without, a little later
 	}
-	source := strings.TrimRight(strings.TrimSpace(c.JS), ";")
-	expression := fmt.Sprintf(script, args, "return (\n"+source+"\n);", run)
+	running := func(body string) string {
+		return fmt.Sprintf("(%s)(async (args, note) => {\n%s\n}, %s, %s)", checkJS, body, args, most)
+	}
+	expression := running("return (\n" + strings.TrimRight(strings.TrimSpace(c.JS), ";") + "\n);")
 	err := p.Compile(expression)
 	if mistake := (*browser.Exception)(nil); err == nil || !errors.As(err, &mistake) {
 		return expression, err
 	}
-	body := fmt.Sprintf(script, args, "\n"+c.JS+"\n", run)
+	body := running(c.JS)
 	return body, p.Compile(body)
 }
 
-// reasonOf says what an exception says, in one line.
+// reasonOf says what an error says, in one line.
 func reasonOf(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return line

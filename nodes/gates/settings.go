@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/accept"
@@ -47,75 +48,46 @@ type check struct {
 
 // A textCheck has exactly one of Matches and SharedWith.
 type textCheck struct {
-	Of         *source `json:"of"`
-	Matches    string  `json:"matches"`
-	SharedWith *source `json:"sharedWith"`
+	Of         *accept.From `json:"of"`
+	Matches    string       `json:"matches"`
+	SharedWith *accept.From `json:"sharedWith"`
 }
 
-// A source has exactly one field.
-type source struct {
-	Artifact string       `json:"artifact"`
-	File     string       `json:"file"`
-	Text     *accept.Text `json:"text"`
-}
+const ownWorld = "page" // of a check that sees what the page's scripts have made
 
-type verdict struct {
-	Rules      []rule `json:"rules"`
-	Else       string `json:"else"`
-	Incomplete string `json:"incomplete"`
-}
-
-type rule struct {
-	Class   string   `json:"class"`
-	Checks  []string `json:"checks"`
-	AtLeast int      `json:"atLeast"`
-	Then    string   `json:"then"`
-	Reason  string   `json:"reason"`
-}
-
-const ownWorld = "page" // a check that sees what the page's scripts have made
-
+// The methods by which checks are made.
 const (
-	inPage = "js"
-	inText = "text"
-	value  = "value"
-	meta   = "meta"
+	byValue = "value" // a recorded value is compared
+	byText  = "text"  // a text is read, without a browser
+	byCode  = "js"    // code runs in the page
+	byMeta  = "meta"  // the results of the others are looked at
 )
 
-// kinds returns what the check says it is; there should be one.
-func (c *check) kinds() []string {
-	var kinds []string
-	if c.JS != "" {
-		kinds = append(kinds, inPage)
+// method returns how the check is made.
+func (c *check) method() string {
+	switch {
+	case len(c.Value) > 0:
+		return byValue
+	case c.Text != nil:
+		return byText
+	case c.Meta != "":
+		return byMeta
 	}
-	if c.File != "" {
-		kinds = append(kinds, inPage)
-	}
-	if c.Text != nil {
-		kinds = append(kinds, inText)
-	}
-	if len(c.Value) > 0 {
-		kinds = append(kinds, value)
-	}
-	if c.Meta != "" {
-		kinds = append(kinds, meta)
-	}
-	return kinds
+	return byCode
 }
 
-func (c *check) kind() string { return append(c.kinds(), "")[0] }
+// bounded reports whether a number is asked for.
+func (c *check) bounded() bool { return c.Min != nil || c.Max != nil }
 
 // read decodes settings; what is left out has the schema's default.
 func read(with json.RawMessage) (*settings, error) {
-	s := &settings{Repeat: 1, Waits: browser.DefaultWaits(), Browser: browser.DefaultSettings()}
-	if err := s.Timeout.UnmarshalText([]byte("5s")); err != nil {
-		return nil, err
+	s := &settings{
+		Timeout: browser.Duration(5 * time.Second), Repeat: 1,
+		Waits: browser.DefaultWaits(), Browser: browser.DefaultSettings(),
+		Verdict: verdict{Incomplete: "INCOMPLETE"},
 	}
 	if err := accept.Decode(with, s); err != nil {
 		return nil, err
-	}
-	if s.Verdict.Incomplete == "" {
-		s.Verdict.Incomplete = "INCOMPLETE"
 	}
 	for i := range s.Verdict.Rules {
 		s.Verdict.Rules[i].AtLeast = max(1, s.Verdict.Rules[i].AtLeast)
@@ -132,9 +104,20 @@ func read(with json.RawMessage) (*settings, error) {
 	return s, nil
 }
 
-// browsing says whether any check needs a browser.
+// browsing reports whether any check needs a browser.
 func (s *settings) browsing() bool {
-	return slices.ContainsFunc(s.Checks, func(c check) bool { return c.kind() == inPage })
+	return slices.ContainsFunc(s.Checks, func(c check) bool { return c.method() == byCode })
+}
+
+// classes returns the classes of the checks in the order in which they come.
+func (s *settings) classes() []string {
+	var list []string
+	for _, c := range s.Checks {
+		if !slices.Contains(list, c.Class) {
+			list = append(list, c.Class)
+		}
+	}
+	return list
 }
 
 // Describe reads what the compiler must know of checked settings.
@@ -143,172 +126,116 @@ func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
 	if err != nil {
 		return nodes.Traits{}, err
 	}
-	d := &describer{set: s, tr: nodes.Traits{Effect: "pure", Outputs: map[string]string{
+	tr := nodes.Traits{Effect: "pure", Outputs: map[string]string{
 		"verdict": "string", "rule": "string", "reason": "string", "passed": "int", "failed": "int", "notRun": "int",
 		"failures": "list", "byClass": "map", "degraded": "bool", "browser": "string",
-	}}}
+	}}
 	if s.Page != nil || s.browsing() {
-		s.Source.Describe(&d.tr)
+		s.Source.Describe(&tr)
 	}
-	d.checks()
-	d.rules()
-	d.tr.Notes = append(s.notes(), d.tr.Notes...)
-	if s.To != "" {
-		d.tr.Writes = append(d.tr.Writes, s.To)
-	}
-	return d.tr, nil
+	tr.Notes = s.notes()
+	s.describeChecks(&tr)
+	s.describeRules(&tr)
+	tr.Write("to", s.To)
+	return tr, nil
 }
 
-type describer struct {
-	set *settings
-	tr  nodes.Traits
-}
-
-func (d *describer) problem(path, format string, args ...any) {
-	d.tr.Problems = append(d.tr.Problems, nodes.Problem{Path: path, Text: fmt.Sprintf(format, args...)})
-}
-
-func (d *describer) checks() {
-	if len(d.set.Checks) == 0 {
-		d.problem("checks", "want at least one")
+func (s *settings) describeChecks(tr *nodes.Traits) {
+	if len(s.Checks) == 0 {
+		tr.Problemf("checks", "want at least one")
 	}
 	names := map[string]bool{}
-	for i := range d.set.Checks {
-		c := &d.set.Checks[i]
-		at := fmt.Sprintf("checks.%d", i)
+	for i := range s.Checks {
+		c, at := &s.Checks[i], fmt.Sprintf("checks.%d", i)
 		if names[c.Name] {
-			d.problem(at+".name", "two checks are named %s", c.Name)
+			tr.Problemf(at+".name", "two checks are named %s", c.Name)
 		}
 		names[c.Name] = true
-		if n := len(c.kinds()); n != 1 {
-			d.problem(at, "want exactly one of js, file, text, value, meta")
+		if !tr.OneOf(at, "js, file, text, value, meta",
+			c.JS != "", c.File != "", c.Text != nil, len(c.Value) > 0, c.Meta != "") {
 			continue
 		}
 		if c.Min != nil && c.Max != nil && *c.Min > *c.Max {
-			d.problem(at+".min", "is above max: nothing can pass")
+			tr.Problemf(at+".min", "is above max: nothing can pass")
 		}
-		switch c.kind() {
-		case inPage:
-			d.file(c.File)
-			if len(c.Viewports) == 0 {
-				d.problem(at, "no viewport: give viewports to the node or to the check")
-			}
-		case inText:
-			d.text(at+".text", c.Text)
-		case value:
-			d.bounds(at, c)
-		case meta:
-			if c.Min != nil || c.Max != nil {
-				d.problem(at, "a check of checks has no bounds")
-			}
+		c.describe(tr, at)
+		if c.Text != nil {
+			s.describeText(tr, at+".text", c.Text)
 		}
 	}
 }
 
-func (d *describer) bounds(at string, c *check) {
-	var n float64
-	bounded := c.Min != nil || c.Max != nil
-	if json.Unmarshal(c.Value, &n) == nil && !bounded {
-		d.problem(at, "a number needs min or max")
-	}
-	if string(c.Value) == "true" && bounded || string(c.Value) == "false" && bounded {
-		d.problem(at, "a truth value has no bounds")
+func (c *check) describe(tr *nodes.Traits, at string) {
+	switch c.method() {
+	case byCode:
+		tr.File(c.File)
+		if len(c.Viewports) == 0 {
+			tr.Problemf(at, "no viewport: give viewports to the node or to the check")
+		}
+	case byValue:
+		var value any
+		_ = json.Unmarshal(c.Value, &value) // it was read before
+		switch value.(type) {
+		case float64:
+			if !c.bounded() {
+				tr.Problemf(at, "a number needs min or max")
+			}
+		case bool:
+			if c.bounded() {
+				tr.Problemf(at, "a truth value has no bounds")
+			}
+		}
+	case byMeta:
+		if c.bounded() {
+			tr.Problemf(at, "a check of checks has no bounds")
+		}
 	}
 }
 
-func (d *describer) text(at string, t *textCheck) {
-	if (t.Matches == "") == (t.SharedWith == nil) {
-		d.problem(at, "want exactly one of matches, sharedWith")
-	}
+func (s *settings) describeText(tr *nodes.Traits, at string, t *textCheck) {
+	tr.OneOf(at, "matches, sharedWith", t.Matches != "", t.SharedWith != nil)
 	if _, err := regexp.Compile(t.Matches); err != nil {
-		d.problem(at+".matches", "%v", err)
+		tr.Problemf(at+".matches", "%v", err)
 	}
-	if t.Of == nil && (d.set.Page == nil || d.set.Page.URL != "") {
-		d.problem(at+".of", "missing: there is no page whose source could be read")
+	if t.Of != nil {
+		t.Of.Describe(tr, at+".of")
+	} else if s.Page == nil || s.Page.URL != "" {
+		tr.Problemf(at+".of", "missing: there is no page whose source could be read")
 	}
-	d.source(at+".of", t.Of)
-	d.source(at+".sharedWith", t.SharedWith)
-}
-
-func (d *describer) source(at string, s *source) {
-	if s == nil {
-		return
-	}
-	given := 0
-	if s.Text != nil {
-		given++
-	}
-	if s.File != "" {
-		given++
-		d.file(s.File)
-	}
-	if s.Artifact != "" {
-		given++
-		if !slices.Contains(d.tr.Reads, s.Artifact) {
-			d.tr.Reads = append(d.tr.Reads, s.Artifact)
-		}
-	}
-	if given != 1 {
-		d.problem(at, "want exactly one of artifact, file, text")
+	if t.SharedWith != nil {
+		t.SharedWith.Describe(tr, at+".sharedWith")
 	}
 }
 
-func (d *describer) file(name string) {
-	if name != "" && !slices.Contains(d.tr.Files, name) {
-		d.tr.Files = append(d.tr.Files, name)
-	}
-}
-
-// rules finds rules that can never hold: a verdict that depends on a misspelt class would be one by silence.
-func (d *describer) rules() {
-	var names, classes []string
-	for _, c := range d.set.Checks {
-		names = append(names, c.Name)
-		if !slices.Contains(classes, c.Class) {
-			classes = append(classes, c.Class)
-		}
-	}
+// describeRules finds rules that can never hold: a verdict that depends on a misspelt class would be one by silence.
+func (s *settings) describeRules(tr *nodes.Traits) {
+	classes := s.classes()
 	for _, class := range classes {
-		if !slices.ContainsFunc(d.set.Verdict.Rules, func(r rule) bool { return r.Class == class || r.Class == "" }) {
-			d.tr.Notes = append(d.tr.Notes, "no rule counts checks of class "+class)
+		if !slices.ContainsFunc(s.Verdict.Rules, func(r rule) bool { return r.Class == class || r.Class == "" }) {
+			tr.Notes = append(tr.Notes, "no rule counts checks of class "+class)
 		}
 	}
-	for i, r := range d.set.Verdict.Rules {
+	for i, r := range s.Verdict.Rules {
 		at := fmt.Sprintf("verdict.rules.%d", i)
 		if r.Class != "" && len(r.Checks) > 0 {
-			d.problem(at, "want class or checks, not both")
+			tr.Problemf(at, "want class or checks, not both")
 		}
 		if r.Class != "" && !slices.Contains(classes, r.Class) {
-			d.problem(at+".class", "no check is of class %q; classes are %s", r.Class, strings.Join(classes, ", "))
+			tr.Problemf(at+".class", "no check is of class %q; classes are %s", r.Class, strings.Join(classes, ", "))
 		}
 		for j, name := range r.Checks {
-			if !slices.Contains(names, name) {
-				d.problem(fmt.Sprintf("%s.checks.%d", at, j), "no check is named %q", name)
+			if !slices.ContainsFunc(s.Checks, func(c check) bool { return c.Name == name }) {
+				tr.Problemf(fmt.Sprintf("%s.checks.%d", at, j), "no check is named %q", name)
 			}
 		}
-		if most := d.most(r); r.AtLeast > most && most > 0 {
-			d.problem(at+".atLeast", "only %d checks count here: the rule can never hold", most)
+		most := 0
+		for j := range s.Checks {
+			if r.counts(&s.Checks[j]) {
+				most++
+			}
+		}
+		if r.AtLeast > most && most > 0 {
+			tr.Problemf(at+".atLeast", "only %d checks count here: the rule can never hold", most)
 		}
 	}
-}
-
-func (d *describer) most(r rule) int {
-	n := 0
-	for _, c := range d.set.Checks {
-		if r.counts(&c) {
-			n++
-		}
-	}
-	return n
-}
-
-// counts says whether a check is one of those whose failures the rule counts.
-func (r *rule) counts(c *check) bool {
-	switch {
-	case r.Class != "":
-		return c.Class == r.Class
-	case len(r.Checks) > 0:
-		return slices.Contains(r.Checks, c.Name)
-	}
-	return true
 }

@@ -12,21 +12,19 @@ import (
 	"dagrun.dev/nodes/internal/accept"
 )
 
-// texts makes the checks that need no browser.
-func (r *runner) texts(context.Context) error {
-	for _, x := range r.of(inText) {
+// texts makes the checks that need no browser. Without bounds at least one match is wanted.
+func (r *runner) texts(_ context.Context, of []*result) error {
+	for _, x := range of {
 		n, err := r.measureText(x.check.Text)
 		if err != nil {
 			return err
 		}
 		c := *x.check
-		if c.Min == nil && c.Max == nil {
+		if !c.bounded() {
 			one := 1.0
 			c.Min = &one
 		}
-		m := measure{Value: n}
-		m.Pass, m.Reason = c.judge(n)
-		x.Results = []measure{m}
+		x.Results = []measure{c.judge(n)}
 	}
 	return nil
 }
@@ -34,9 +32,9 @@ func (r *runner) texts(context.Context) error {
 func (r *runner) measureText(t *textCheck) (float64, error) {
 	of := t.Of
 	if of == nil {
-		of = &source{Artifact: r.set.Page.Artifact, File: r.set.Page.File}
+		of = &accept.From{Artifact: r.set.Page.Artifact, File: r.set.Page.File}
 	}
-	text, err := r.read(of)
+	text, err := of.Read(r.task)
 	if err != nil {
 		return 0, err
 	}
@@ -47,21 +45,11 @@ func (r *runner) measureText(t *textCheck) (float64, error) {
 		}
 		return float64(len(re.FindAllStringIndex(text, -1))), nil
 	}
-	other, err := r.read(t.SharedWith)
+	other, err := t.SharedWith.Read(r.task)
 	if err != nil {
 		return 0, err
 	}
 	return shared(words(visible(other)), words(visible(text))), nil
-}
-
-func (r *runner) read(s *source) (string, error) {
-	if s.Text != nil {
-		return string(*s.Text), nil
-	}
-	if s.Artifact != "" {
-		return accept.ReadText(r.task.Artifact, "artifact", s.Artifact)
-	}
-	return accept.ReadText(r.task.File, "file", s.File)
 }
 
 // visible takes tags, comments, styles and scripts out of a text. A text without any stays as it is.

@@ -4,11 +4,8 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"dagrun.dev/nodes"
 )
@@ -31,66 +28,44 @@ func (m *manifest) keep(t *nodes.Task, s *settings, res *nodes.Result) error {
 	text = append(text, '\n')
 	for _, a := range m.Viewports {
 		for _, p := range a.Shots {
-			if err := keepFile(t, p); err != nil {
-				return fmt.Errorf("keep %s: %w", p.Name, err)
+			if err := p.keep(t); err != nil {
+				return err
 			}
 		}
 	}
-	w, err := t.Keep(manifestName)
-	if err != nil {
-		return err
-	}
-	if err := put(w, bytes.NewReader(text)); err != nil {
+	if err := t.KeepFrom(manifestName, bytes.NewReader(text)); err != nil {
 		return err
 	}
 	res.Writes = map[string]string{}
 	if s.Manifest != "" {
-		if err := stage(t, res, s.Manifest, func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
+		res.Writes[s.Manifest] = s.Manifest
+		if err := t.Stage(s.Manifest, bytes.NewReader(text)); err != nil {
 			return err
 		}
 	}
-	if s.To != "" {
-		return stage(t, res, s.To, func(w io.Writer) error { return m.pack(w, text) })
+	if s.To == "" {
+		return nil
 	}
-	return nil
+	res.Writes[s.To] = s.To
+	from, to := io.Pipe()
+	packed := make(chan struct{})
+	go func() {
+		defer close(packed)
+		to.CloseWithError(m.pack(to, text))
+	}()
+	err = t.Stage(s.To, from)
+	_ = from.Close() // ends the packing after an error
+	<-packed
+	return err
 }
 
-func keepFile(t *nodes.Task, p shot) error {
+func (p *shot) keep(t *nodes.Task) error {
 	from, err := os.Open(p.path)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	w, err := t.Keep(p.Name)
-	if err != nil {
-		return err
-	}
-	return put(w, from)
-}
-
-func put(w io.WriteCloser, from io.Reader) error {
-	_, err := io.Copy(w, from)
-	return errors.Join(err, w.Close())
-}
-
-// stage writes an artifact below Task.Out and nowhere else.
-func stage(t *nodes.Task, res *nodes.Result, name string, write func(io.Writer) error) error {
-	root, err := os.OpenRoot(t.Out)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	if dir := filepath.Dir(name); dir != "." {
-		if err := root.MkdirAll(dir, 0o700); err != nil {
-			return fmt.Errorf("stage %s: %w", name, err)
-		}
-	}
-	f, err := root.Create(name)
-	if err != nil {
-		return fmt.Errorf("stage %s: %w", name, err)
-	}
-	res.Writes[name] = name
-	return errors.Join(write(f), f.Close())
+	return t.KeepFrom(p.Name, from)
 }
 
 // pack writes the archive: the same pictures give the same bytes.

@@ -56,26 +56,16 @@ func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
 	tr.Notes = append(tr.Notes, "at "+browser.Sizes(s.Viewports))
 	for i, shot := range s.Shots {
 		if slices.Index(s.Shots, shot) != i {
-			problem(&tr, fmt.Sprintf("shots.%d", i), "%s is named twice", shot)
+			tr.Problemf(fmt.Sprintf("shots.%d", i), "%s is named twice", shot)
 		}
 	}
 	if len(s.Shots) == 0 {
-		problem(&tr, "shots", "want at least one of viewport, full, scroll")
+		tr.Problemf("shots", "want at least one of viewport, full, scroll")
 	}
-	for _, w := range []struct{ field, name string }{{"to", s.To}, {"manifest", s.Manifest}} {
-		if w.name != "" {
-			tr.Writes = append(tr.Writes, w.name)
-		}
-	}
-	if s.To != "" && s.To == s.Manifest {
-		problem(&tr, "manifest", "is the same artifact as to")
-	}
+	tr.Write("to", s.To)
+	tr.Write("manifest", s.Manifest)
 	if s.To != "" && path.Ext(s.To) != ".zip" {
-		problem(&tr, "to", "is a ZIP archive; want a name that ends in .zip")
+		tr.Problemf("to", "is a ZIP archive; want a name that ends in .zip")
 	}
 	return tr, nil
-}
-
-func problem(tr *nodes.Traits, path, format string, args ...any) {
-	tr.Problems = append(tr.Problems, nodes.Problem{Path: path, Text: fmt.Sprintf(format, args...)})
 }

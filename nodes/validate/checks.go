@@ -2,8 +2,13 @@ package validate
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -16,129 +21,270 @@ import (
 	"dagrun.dev/nodes/internal/markdown"
 )
 
-// mostShown bounds how much of a text a message shows.
+// A check is #ValidateCheck: one test and how it counts.
+type check struct {
+	Name     string `json:"name"`
+	Of       string `json:"of"`
+	Level    string `json:"level"`
+	Category string `json:"category"`
+	Message  string `json:"message"`
+
+	wrong   judge
+	mistake error // of the settings; such a check holds of nothing
+}
+
+// A judge says what does not hold of a text, or "".
+type judge func(text string) string
+
+// tests are all there are: from the setting that asks for one comes the judge, or what is wrong with the setting.
+var tests = map[string]func(setting json.RawMessage) (judge, error){
+	"nonEmpty":   test(nonEmpty),
+	"minChars":   test(minChars),
+	"maxChars":   test(maxChars),
+	"contains":   test(contains),
+	"absent":     test(absent),
+	"matches":    test(matches),
+	"notMatches": test(notMatches),
+	"html":       test(func(string) (judge, error) { return complete, nil }),
+	"css":        test(newCSS),
+	"sections":   test(sections),
+	"json":       followsSchema,
+}
+
+// testNames lists them for messages, in the order of the reference.
+const testNames = "nonEmpty, minChars, maxChars, contains, absent, matches, notMatches, html, css, sections or json"
+
+// test reads a setting as the type that its test wants.
+func test[T any](prepare func(T) (judge, error)) func(json.RawMessage) (judge, error) {
+	return func(raw json.RawMessage) (judge, error) {
+		var v T
+		if err := accept.Decode(raw, &v); err != nil {
+			return nil, err
+		}
+		return prepare(v)
+	}
+}
+
+// UnmarshalJSON reads a check. Mistakes that the schema cannot say are kept for the plan to show.
+func (c *check) UnmarshalJSON(b []byte) error {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(b, &fields); err != nil {
+		return err
+	}
+	var asked []string
+	settings := map[string]json.RawMessage{}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if tests[name] != nil {
+			asked = append(asked, name)
+			settings[name] = fields[name]
+			delete(fields, name)
+		}
+	}
+	rest, err := json.Marshal(fields)
+	if err != nil {
+		return err
+	}
+	type common check
+	if err := accept.Decode(rest, (*common)(c)); err != nil {
+		return err
+	}
+	c.Level = cmp.Or(c.Level, "fail")
+	if len(asked) != 1 {
+		c.mistake = errors.New("want exactly one test: " + testNames)
+		return nil
+	}
+	c.Name = cmp.Or(c.Name, asked[0])
+	if asked[0] == "sections" {
+		c.Category = cmp.Or(c.Category, "sections_missing")
+	}
+	c.Category = cmp.Or(c.Category, "validation_failed")
+	c.wrong, c.mistake = tests[asked[0]](settings[asked[0]])
+	return nil
+}
+
+// run makes the check and returns the message of one that does not hold, or "".
+func (c *check) run(s *accept.State, of string) string {
+	of = cmp.Or(c.Of, of)
+	wrong := ""
+	switch text, ok := s.Subject(of); {
+	case c.mistake != nil:
+		wrong = c.mistake.Error()
+	case !ok:
+		wrong = fmt.Sprintf("there is no %s", of)
+	default:
+		wrong = c.wrong(text)
+	}
+	if wrong == "" {
+		return ""
+	}
+	return c.Name + ": " + cmp.Or(c.Message, wrong)
+}
+
+// mostShown bounds how much of a text a message shows, in characters.
 const mostShown = 300
 
-// run makes one check and returns what does not hold, or "".
-func (c *check) run(s *accept.State) string {
-	if c.mistakes != nil {
-		return strings.Join(c.mistakes, "; ")
+func nonEmpty(wanted bool) (judge, error) {
+	return func(text string) string { return unless(!wanted || markdown.TrimBlank(text) != "", "empty") }, nil
+}
+
+func minChars(least int) (judge, error) {
+	return func(text string) string {
+		n := utf8.RuneCountInString(text)
+		return unless(n >= least, "%d characters, want at least %d", n, least)
+	}, nil
+}
+
+func maxChars(most int) (judge, error) {
+	return func(text string) string {
+		n := utf8.RuneCountInString(text)
+		return unless(n <= most, "%d characters, want at most %d", n, most)
+	}, nil
+}
+
+func contains(part string) (judge, error) {
+	return func(text string) string { return unless(strings.Contains(text, part), "does not contain %q", part) }, nil
+}
+
+func absent(part string) (judge, error) {
+	return func(text string) string { return unless(!strings.Contains(text, part), "contains %q", part) }, nil
+}
+
+func matches(expression string) (judge, error) {
+	re, err := regexp.Compile(expression)
+	return func(text string) string { return unless(re.MatchString(text), "does not match %s", re) }, err
+}
+
+func notMatches(expression string) (judge, error) {
+	re, err := regexp.Compile(expression)
+	return func(text string) string {
+		at := re.FindStringIndex(text)
+		if at == nil {
+			return ""
+		}
+		return fmt.Sprintf("matches %s: %q", re, accept.Clip(mostShown, text[at[0]:at[1]]))
+	}, err
+}
+
+// unless returns a message about what does not hold, "" where it does.
+func unless(holds bool, format string, args ...any) string {
+	if holds {
+		return ""
 	}
-	text, ok := s.Subject(c.Of)
-	if !ok {
-		return fmt.Sprintf("there is no %s", c.Of)
-	}
-	switch c.test {
-	case "nonEmpty":
-		if *c.NonEmpty && markdown.TrimBlank(text) == "" {
-			return "empty"
-		}
-	case "minChars":
-		if n := utf8.RuneCountInString(text); n < *c.MinChars {
-			return fmt.Sprintf("%d characters, want at least %d", n, *c.MinChars)
-		}
-	case "maxChars":
-		if n := utf8.RuneCountInString(text); n > *c.MaxChars {
-			return fmt.Sprintf("%d characters, want at most %d", n, *c.MaxChars)
-		}
-	case "contains":
-		if !strings.Contains(text, *c.Contains) {
-			return fmt.Sprintf("does not contain %q", *c.Contains)
-		}
-	case "absent":
-		if strings.Contains(text, *c.Absent) {
-			return fmt.Sprintf("contains %q", *c.Absent)
-		}
-	case "matches":
-		if !c.re.MatchString(text) {
-			return fmt.Sprintf("does not match %s", c.re)
-		}
-	case "notMatches":
-		if m := c.re.FindString(text); c.re.MatchString(text) {
-			return fmt.Sprintf("matches %s: %q", c.re, accept.Clip(mostShown, m))
-		}
-	case "html":
-		return complete(text)
-	case "css":
-		return c.CSS.measure(text)
-	case "sections":
-		return c.missing(text)
-	case "json":
-		return c.follow(text)
-	}
-	return ""
+	return fmt.Sprintf(format, args...)
 }
 
 // complete says which end tags of a page are missing. What looks like one in a script, a comment or
 // an attribute is none.
 func complete(page string) string {
-	closed := map[string]bool{}
+	missing := []string{"body", "html"}
 	z := html.NewTokenizer(strings.NewReader(page))
 	for {
 		switch z.Next() {
 		case html.ErrorToken:
-			var missing []string
-			for _, tag := range []string{"body", "html"} {
-				if !closed[tag] {
-					missing = append(missing, "</"+tag+">")
-				}
-			}
-			if missing != nil {
-				return "without " + strings.Join(missing, " and ")
-			}
-			return ""
+			return unless(len(missing) == 0, "without </%s>", strings.Join(missing, "> and </"))
 		case html.EndTagToken, html.SelfClosingTagToken: // XHTML: <body/>
-			name, _ := z.TagName()
-			closed[string(name)] = true
+			closed, _ := z.TagName()
+			missing = slices.DeleteFunc(missing, func(tag string) bool { return tag == string(closed) })
 		}
 	}
 }
 
-// missing says which sections are not there, or have nothing below.
-func (c *check) missing(text string) string {
-	doc := markdown.Parse(text)
-	var missing []string
-	for _, want := range c.Sections {
-		if _, ok := doc.Section(want); !ok {
-			missing = append(missing, fmt.Sprintf("%q", want))
+// sections says which sections are not there, or have nothing below.
+func sections(wanted []string) (judge, error) {
+	return func(text string) string {
+		doc := markdown.Parse(text)
+		var missing []string
+		for _, heading := range wanted {
+			if _, ok := doc.Section(heading); !ok {
+				missing = append(missing, fmt.Sprintf("%q", heading))
+			}
 		}
-	}
-	if missing == nil {
-		return ""
-	}
-	return "missing or empty: " + strings.Join(missing, ", ")
+		return unless(missing == nil, "missing or empty: %s", strings.Join(missing, ", "))
+	}, nil
 }
 
-// follow says where a JSON text departs from the schema. A key that stands twice in one object is a mistake: which of the
-// two counts depends on the reader.
-func (c *check) follow(text string) string {
-	value, n, err := accept.Value(text)
-	if err == nil && markdown.TrimBlank(text[n:]) != "" {
-		err = fmt.Errorf("more stands behind the JSON value: %s", accept.Quote(text[n:]))
-	}
-	var v any
-	if err == nil {
-		v, err = jsonschema.UnmarshalJSON(bytes.NewReader(value))
-	}
-	if err == nil {
-		err = c.schema.Validate(v)
-	}
+// keywords are those of JSON Schema that settings may use. One that is misspelt would check nothing.
+type keywords struct {
+	Type       any                  `json:"type"`
+	Enum       []any                `json:"enum"`
+	Properties map[string]*keywords `json:"properties"`
+	Required   []string             `json:"required"`
+	Additional *bool                `json:"additionalProperties"`
+	Items      *keywords            `json:"items"`
+	MinItems   int                  `json:"minItems"`
+	MinLength  int                  `json:"minLength"`
+	MaxLength  *int                 `json:"maxLength"`
+	Pattern    string               `json:"pattern"`
+	Minimum    *float64             `json:"minimum"`
+	Maximum    *float64             `json:"maximum"`
+}
+
+// followsSchema says where a JSON text departs from a schema.
+func followsSchema(raw json.RawMessage) (judge, error) {
+	schema, err := compileSchema(raw)
 	if err != nil {
-		return accept.Clip(mostShown, departure(err))
+		return nil, fmt.Errorf("json: %w", err)
 	}
-	return ""
+	return func(text string) string {
+		if err := validate(schema, text); err != nil {
+			return accept.Clip(mostShown, departure(err).Error())
+		}
+		return ""
+	}, nil
+}
+
+func compileSchema(raw json.RawMessage) (*jsonschema.Schema, error) {
+	if err := accept.Decode(raw, &keywords{}); err != nil {
+		return nil, err
+	}
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		return nil, err
+	}
+	c := jsonschema.NewCompiler()
+	const name = "check.json" // in messages only
+	if err := c.AddResource(name, v); err != nil {
+		return nil, err
+	}
+	schema, err := c.Compile(name)
+	var invalid *jsonschema.SchemaValidationError
+	if errors.As(err, &invalid) {
+		err = departure(invalid.Err)
+	}
+	return schema, err
+}
+
+// validate reads a text as one JSON value. A key that stands twice in one object is a mistake: which of the two
+// counts depends on the reader.
+func validate(schema *jsonschema.Schema, text string) error {
+	value, n, err := accept.Value(text)
+	if err != nil {
+		return err
+	}
+	if rest := text[n:]; markdown.TrimBlank(rest) != "" {
+		return fmt.Errorf("more stands behind the JSON value: %s", accept.Quote(rest))
+	}
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(value))
+	if err != nil {
+		return err
+	}
+	return schema.Validate(v)
 }
 
 // departure is the first mistake that a validation has found, with its place.
-func departure(err error) string {
+func departure(err error) error {
 	var v *jsonschema.ValidationError
 	if !errors.As(err, &v) {
-		return err.Error()
+		return err
 	}
 	for len(v.Causes) > 0 {
 		v = v.Causes[0]
 	}
-	return strings.TrimPrefix(strings.Join(v.InstanceLocation, ".")+": "+v.ErrorKind.LocalizedString(printer), ": ")
+	text := v.ErrorKind.LocalizedString(english)
+	if len(v.InstanceLocation) > 0 {
+		text = strings.Join(v.InstanceLocation, ".") + ": " + text
+	}
+	return errors.New(text)
 }
 
-var printer = message.NewPrinter(language.English)
+var english = message.NewPrinter(language.English)

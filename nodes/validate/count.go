@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"cmp"
 	"maps"
 	"regexp"
 	"slices"
@@ -10,6 +11,13 @@ import (
 	"dagrun.dev/nodes/internal/markdown"
 )
 
+// A count is #ValidateCount.
+type count struct {
+	Label string `json:"label"`
+	Items string `json:"items"`
+	Of    string `json:"of"`
+}
+
 // count records the declared counts as values and as one quality record. One that was not read is absent.
 func (x step) count(s *accept.State) {
 	if len(x.Counts) == 0 {
@@ -18,11 +26,7 @@ func (x step) count(s *accept.State) {
 	fields := map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(x.Counts)) {
 		c := x.Counts[name]
-		of := c.Of
-		if of == "" {
-			of = x.Of
-		}
-		text, found := s.Subject(of)
+		text, found := s.Subject(cmp.Or(c.Of, x.Of))
 		n, ok := c.read(text)
 		if !found || !ok {
 			s.Warn("%s: nothing to count: no %q", name, c.Label+c.Items)

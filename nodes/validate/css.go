@@ -1,6 +1,8 @@
 package validate
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -31,20 +33,28 @@ type cssValue struct {
 
 var simpleSelector = regexp.MustCompile(`^(?:[.#][A-Za-z_-][A-Za-z0-9_-]*|[A-Za-z][A-Za-z0-9-]*)$`)
 
-// check says what is wrong with the settings.
-func (r *cssRule) check() error {
+// A cssRule is #ValidateCSS.
+type cssRule struct {
+	Selectors []string `json:"selectors"`
+	Property  string   `json:"property"`
+	Min       *float64 `json:"min"`
+	Max       *float64 `json:"max"`
+}
+
+func newCSS(r cssRule) (judge, error) {
+	r.Property = cmp.Or(r.Property, "max-width")
 	if len(r.Selectors) == 0 {
-		return fmt.Errorf("css: want at least one selector")
+		return nil, errors.New("css: want at least one selector")
 	}
 	for _, s := range r.Selectors {
 		if !simpleSelector.MatchString(s) {
-			return fmt.Errorf("css: want a class, an id or an element, got %q", s)
+			return nil, fmt.Errorf("css: want a class, an id or an element, got %q", s)
 		}
 	}
 	if r.Min == nil && r.Max == nil {
-		return fmt.Errorf("css: want at least one of min and max")
+		return nil, errors.New("css: want at least one of min and max")
 	}
-	return nil
+	return r.measure, nil
 }
 
 // measure returns what does not hold, or "".

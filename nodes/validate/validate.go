@@ -6,6 +6,9 @@ package validate
 import (
 	_ "embed"
 	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"dagrun.dev/nodes"
@@ -18,63 +21,79 @@ var schema string
 // Kind is the kind "validate", alone and as a step.
 var Kind = accept.NewKind("validate", schema, settingsOf)
 
+// settings is #Validate.
+type settings struct {
+	From   *accept.From     `json:"from"`
+	Of     string           `json:"of"`
+	Checks []check          `json:"checks"`
+	Counts map[string]count `json:"counts"`
+	Record string           `json:"record"`
+}
+
 func settingsOf(with json.RawMessage) (*accept.Settings, error) {
-	s, err := decode(with)
-	if err != nil {
+	s := settings{Record: "counts"}
+	if err := accept.Decode(with, &s); err != nil {
 		return nil, err
 	}
-	return &accept.Settings{Step: step{s}, From: s.From, Traits: s.describe()}, nil
+	return &accept.Settings{Step: step{&s}, From: s.From, Traits: s.describe()}, nil
+}
+
+// describe reads what the compiler must know; from is the kind's affair.
+func (s *settings) describe() nodes.Traits {
+	tr := nodes.Traits{Outputs: map[string]string{}}
+	for i, c := range s.Checks {
+		at := fmt.Sprintf("checks.%d", i)
+		if c.mistake != nil {
+			tr.Problemf(at, "%v", c.mistake)
+		}
+		tr.Categories = append(tr.Categories, nodes.Named{Path: at + ".category", Name: c.Category})
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Counts)) {
+		tr.Output("counts."+name, name, "int?")
+		if c := s.Counts[name]; (c.Label == "") == (c.Items == "") {
+			tr.Problemf("counts."+name, "want one of label and items")
+		}
+	}
+	if len(s.Checks) == 0 && len(s.Counts) == 0 {
+		tr.Problemf("", "want at least one of checks and counts")
+	}
+	return tr
 }
 
 // step is the settings as a step.
 type step struct{ *settings }
 
-// Apply makes all checks and counts.
+// Apply makes all checks and counts. What was checked goes to the quality log, and with what result.
 func (x step) Apply(s *accept.State) error {
 	x.count(s)
-	var failed []string
-	var warnings []any
-	category := ""
-	for _, c := range x.Checks {
-		wrong := c.run(s)
-		if wrong == "" {
-			continue
-		}
-		if c.Message != "" {
-			wrong = c.Message
-		}
-		wrong = c.Name + ": " + wrong
-		if c.Level == "warn" {
-			s.Warn("%s", wrong)
-			warnings = append(warnings, wrong)
-			continue
-		}
-		if failed == nil {
-			category = c.Category
-		}
-		failed = append(failed, wrong)
-	}
-	x.record(s, failed, warnings)
-	if failed == nil {
+	if len(x.Checks) == 0 {
 		return nil
 	}
-	return nodes.Fail(category, strings.Join(failed, "; "))
-}
-
-// record writes what was checked to the quality log.
-func (x step) record(s *accept.State, failed []string, warnings []any) {
-	if len(x.Checks) == 0 {
-		return
+	var failed, warnings []string
+	category := ""
+	for _, c := range x.Checks {
+		wrong := c.run(s, x.Of)
+		switch {
+		case wrong == "":
+		case c.Level == "warn":
+			s.Warn("%s", wrong)
+			warnings = append(warnings, wrong)
+		default:
+			if failed == nil {
+				category = c.Category
+			}
+			failed = append(failed, wrong)
+		}
 	}
-	result := "pass"
-	fields := map[string]any{"checks": len(x.Checks), "warnings": len(warnings)}
-	if failed != nil {
-		result = "fail"
-		fields["failed"] = failed
-	}
+	fields := map[string]any{"checks": len(x.Checks), "warnings": len(warnings), "result": "pass"}
 	if warnings != nil {
 		fields["warningDetails"] = warnings
 	}
-	fields["result"] = result
+	if failed == nil {
+		s.Note("quality", "validation", fields)
+		return nil
+	}
+	fields["result"], fields["failed"] = "fail", failed
 	s.Note("quality", "validation", fields)
+	return nodes.Fail(category, strings.Join(failed, "; "))
 }

@@ -3,7 +3,6 @@ package verdict
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -54,53 +53,44 @@ func settingsOf(with json.RawMessage) (*accept.Settings, error) {
 // labels are the labels of scores in order.
 func (s *settings) labels() []string { return slices.Sorted(maps.Keys(s.Scores)) }
 
-// describe reads what the compiler must know, from aside.
+// describe reads what the compiler must know; from is the kind's affair.
 func (s *settings) describe() nodes.Traits {
 	tr := nodes.Traits{Outputs: map[string]string{"decision": "string?", "reason": "string?", "scores": "map", "gate": "string"}}
 	if s.Decision != nil {
 		tr.Outputs["decision"] = "string"
 	}
-	problem := func(path, format string, args ...any) {
-		tr.Problems = append(tr.Problems, nodes.Problem{Path: path, Text: fmt.Sprintf(format, args...)})
-	}
 	seen := map[string]string{}
 	for _, label := range s.labels() {
 		r, at := s.Scores[label], "scores."+label
 		if !(r.Max > 0) {
-			problem(at, "the maximum must be above 0")
+			tr.Problemf(at, "the maximum must be above 0")
 		}
 		folded := markdown.Fold(label)
 		if before, twice := seen[folded]; twice {
-			problem(at, "the label is declared twice; first at %s", before)
+			tr.Problemf(at, "the label is declared twice; first at %s", before)
 		}
 		seen[folded] = at
 		if folded == "" {
-			problem(at, "the label is empty")
+			tr.Problemf(at, "the label is empty")
 		}
-		if r.As == "" {
-			continue
-		}
-		if _, twice := tr.Outputs[r.As]; twice {
-			problem(at+".as", "value %s is recorded twice by this step", r.As)
-		}
-		tr.Outputs[r.As] = "number?"
+		tr.Output(at+".as", r.As, "number?")
 	}
 	if d := s.Decision; d != nil {
 		if markdown.Fold(d.Label) == "" {
-			problem("decision.label", "the label is empty")
+			tr.Problemf("decision.label", "the label is empty")
 		}
 		if len(d.Values) == 0 {
-			problem("decision.values", "want at least one value")
+			tr.Problemf("decision.values", "want at least one value")
 		}
 		if d.Else != "" && !slices.Contains(d.Values, d.Else) {
-			problem("decision.else", "%q is none of the values %s", d.Else, strings.Join(d.Values, ", "))
+			tr.Problemf("decision.else", "%q is none of the values %s", d.Else, strings.Join(d.Values, ", "))
 		}
 		if d.Else != "" && len(d.Values) > 1 && d.Else == d.Values[0] {
-			problem("decision.else", "%q is the most lenient value: doubt would be resolved towards it", d.Else)
+			tr.Problemf("decision.else", "%q is the most lenient value: doubt would be resolved towards it", d.Else)
 		}
 	}
 	if s.Decision == nil && len(s.Scores) == 0 {
-		problem("", "want at least one of decision and scores")
+		tr.Problemf("", "want at least one of decision and scores")
 	}
 	return tr
 }

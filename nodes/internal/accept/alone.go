@@ -2,75 +2,64 @@ package accept
 
 import (
 	"bytes"
-	"errors"
+
 	"fmt"
 	"io"
 	"maps"
-	"os"
-	"path/filepath"
+
 	"slices"
 	"strings"
 
 	"dagrun.dev/nodes"
 )
 
-// From names the text a node that stands alone works on: exactly one of its fields.
+// From names a text that a node works on: exactly one of its fields.
 type From struct {
 	Artifact string `json:"artifact,omitempty"`
 	File     string `json:"file,omitempty"`
 	Text     *Text  `json:"text,omitempty"`
 }
 
-// Describe adds what a node that stands alone reads, and its mistakes, to tr.
-func (f *From) Describe(tr *nodes.Traits) {
-	if f == nil {
-		tr.Problems = append(tr.Problems, nodes.Problem{Path: "from", Text: "missing: a node of this kind names its text, e.g. from: {artifact: NAME}"})
-		return
-	}
-	given := 0
-	if f.Artifact != "" {
-		given++
-		tr.Reads = append(tr.Reads, f.Artifact)
-	}
-	if f.File != "" {
-		given++
-		tr.Files = append(tr.Files, f.File)
-	}
+// Describe adds what is read, and mistakes, to tr. at is the path of this setting.
+func (f *From) Describe(tr *nodes.Traits, at string) {
+	tr.OneOf(at, "artifact, file, text", f.Artifact != "", f.File != "", f.Text != nil)
+	tr.Read(f.Artifact)
+	tr.File(f.File)
+}
+
+// Open returns what is read. One that cannot be opened is category config.
+func (f *From) Open(t *nodes.Task) (io.ReadCloser, error) {
 	if f.Text != nil {
-		given++
+		return io.NopCloser(strings.NewReader(string(*f.Text))), nil
 	}
-	if given != 1 {
-		tr.Problems = append(tr.Problems, nodes.Problem{Path: "from", Text: "want exactly one of artifact, file, text"})
-	}
+	return open(f.place(t))
 }
 
-// forbid adds a mistake to tr when a step of an accept list names its text: it is the answer.
-func (f *From) forbid(tr *nodes.Traits) {
-	if f != nil {
-		tr.Problems = append(tr.Problems, nodes.Problem{Path: "from", Text: "only for a node of this kind: here it is the answer"})
-	}
-}
-
-// Read returns the text.
+// Read returns all of what Open returns.
 func (f *From) Read(t *nodes.Task) (string, error) {
-	switch {
-	case f == nil:
-		return "", nodes.Fail("config", "from: missing")
-	case f.Text != nil:
+	if f.Text != nil {
 		return string(*f.Text), nil
-	case f.File != "":
-		return ReadText(t.File, "file", f.File)
-	default:
-		return ReadText(t.Artifact, "artifact", f.Artifact)
 	}
+	return ReadText(f.place(t))
 }
+
+// place says where a file or an artifact is found, as ReadText wants it.
+func (f *From) place(t *nodes.Task) (from opener, what, name string) {
+	if f.File != "" {
+		return t.File, "file", f.File
+	}
+	return t.Artifact, "artifact", f.Artifact
+}
+
+// An opener is nodes.Task.File or nodes.Task.Artifact.
+type opener = func(name string) (io.ReadCloser, error)
 
 // ReadText reads all of a file or an artifact. One that cannot be opened is category config; what
 // says for messages which of them it is.
-func ReadText(open func(name string) (io.ReadCloser, error), what, name string) (string, error) {
-	r, err := open(name)
+func ReadText(from opener, what, name string) (string, error) {
+	r, err := open(from, what, name)
 	if err != nil {
-		return "", &nodes.Error{Category: "config", Message: what + " " + name, Err: err}
+		return "", err
 	}
 	defer r.Close()
 	b, err := io.ReadAll(r)
@@ -80,9 +69,20 @@ func ReadText(open func(name string) (io.ReadCloser, error), what, name string) 
 	return string(b), nil
 }
 
+func open(from opener, what, name string) (io.ReadCloser, error) {
+	r, err := from(name)
+	if err != nil {
+		return nil, &nodes.Error{Category: "config", Message: what + " " + name, Err: err}
+	}
+	return r, nil
+}
+
 // alone carries out one step as a node of its own: the text is read, the step applied,
 // what it took is staged under Task.Out.
 func alone(t *nodes.Task, from *From, step Step) (*nodes.Result, error) {
+	if from == nil {
+		return nil, nodes.Fail("config", "from: missing")
+	}
 	text, err := from.Read(t)
 	if err != nil {
 		return nil, err
@@ -106,42 +106,12 @@ func (s *State) Result(out string, keep bool) (*nodes.Result, error) {
 	}
 	res.Writes = make(map[string]string, len(s.Artifacts))
 	for _, name := range slices.Sorted(maps.Keys(s.Artifacts)) {
-		if err := stage(out, name, s.Artifacts[name]); err != nil {
-			return nil, err
+		if err := nodes.PutIn(out, name, bytes.NewReader(s.Artifacts[name])); err != nil {
+			return nil, fmt.Errorf("stage %s: %w", name, err)
 		}
 		res.Writes[name] = name
 	}
 	return res, nil
-}
-
-// stage writes below out and nowhere else: a name is data of the specification.
-func stage(out, name string, content []byte) error {
-	root, err := os.OpenRoot(out)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	if err := Put(root, name, bytes.NewReader(content)); err != nil {
-		return fmt.Errorf("stage %s: %w", name, err)
-	}
-	return nil
-}
-
-// Put writes a file of a folder, and the folders that lead to it. A name that leads out of the
-// folder is an error.
-func Put(root *os.Root, name string, from io.Reader) error {
-	name = filepath.FromSlash(name)
-	if dir := filepath.Dir(name); dir != "." {
-		if err := root.MkdirAll(dir, 0o700); err != nil {
-			return err
-		}
-	}
-	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(f, from)
-	return errors.Join(err, f.Close())
 }
 
 // Path joins parts of a settings path for a Problem: Path("markers", "x", "to") is "markers.x.to".

@@ -41,7 +41,11 @@ func (k Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
 		return nodes.Traits{}, err
 	}
 	s.Traits.Effect = "pure"
-	s.From.Describe(&s.Traits)
+	if s.From == nil {
+		s.Traits.Problemf("from", "missing: a node of this kind names its text, e.g. from: {artifact: NAME}")
+	} else {
+		s.From.Describe(&s.Traits, "from")
+	}
 	return s.Traits, nil
 }
 
@@ -73,6 +77,8 @@ func (k Kind) DescribeStep(with json.RawMessage) (nodes.Traits, error) {
 	if err != nil {
 		return nodes.Traits{}, err
 	}
-	s.From.forbid(&s.Traits)
+	if s.From != nil {
+		s.Traits.Problemf("from", "only for a node of this kind: here it is the answer")
+	}
 	return s.Traits, nil
 }

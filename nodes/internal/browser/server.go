@@ -43,7 +43,7 @@ func serve(t *nodes.Task, src *Source) (*server, error) {
 		return &server{URL: u.String(), origin: u.Scheme + "://" + u.Host}, nil
 	}
 	files := map[string][]byte{}
-	page := Asset{Artifact: src.Page.Artifact, File: src.Page.File}
+	page := src.Page.asset()
 	for _, a := range append([]Asset{page}, src.Assets...) {
 		content, err := a.read(t)
 		if err != nil {

@@ -111,62 +111,48 @@ func (d Duration) D() time.Duration { return time.Duration(d) }
 // Describe adds what the page and its assets read, and mistakes, to tr.
 func (s *Source) Describe(tr *nodes.Traits) {
 	names := map[string]bool{}
-	if s.Page == nil {
-		problem(tr, "page", "missing: what to look at, as page: {artifact: NAME}")
+	if p := s.Page; p == nil {
+		tr.Problemf("page", "missing: what to look at, as page: {artifact: NAME}")
 	} else {
-		given := 0
-		for _, f := range []string{s.Page.Artifact, s.Page.File, s.Page.URL} {
-			if f != "" {
-				given++
+		tr.OneOf("page", "artifact, file, url", p.Artifact != "", p.File != "", p.URL != "")
+		tr.Read(p.Artifact)
+		tr.File(p.File)
+		if p.URL != "" && !strings.Contains(p.URL, "${") {
+			if _, err := loopback(p.URL); err != nil {
+				tr.Problemf("page.url", "%v", err)
 			}
 		}
-		if given != 1 {
-			problem(tr, "page", "want exactly one of artifact, file, url")
+		if p.URL != "" && len(s.Assets) > 0 {
+			tr.Problemf("assets", "a page of another server has its assets there")
 		}
-		add(&tr.Reads, s.Page.Artifact)
-		add(&tr.Files, s.Page.File)
-		if s.Page.URL != "" && !strings.Contains(s.Page.URL, "${") {
-			if _, err := loopback(s.Page.URL); err != nil {
-				problem(tr, "page.url", "%v", err)
-			}
-		}
-		names[s.Page.name()] = true
+		names[p.asset().name()] = true
 	}
 	for i, a := range s.Assets {
 		at := fmt.Sprintf("assets.%d", i)
-		if (a.Artifact == "") == (a.File == "") {
-			problem(tr, at, "want exactly one of artifact, file")
-		}
-		add(&tr.Reads, a.Artifact)
-		add(&tr.Files, a.File)
+		tr.OneOf(at, "artifact, file", a.Artifact != "", a.File != "")
+		tr.Read(a.Artifact)
+		tr.File(a.File)
 		if names[a.name()] {
-			problem(tr, at, "two files are served as %s", a.name())
+			tr.Problemf(at, "two files are served as %s", a.name())
 		}
 		names[a.name()] = true
-	}
-	if s.Page != nil && s.Page.URL != "" && len(s.Assets) > 0 {
-		problem(tr, "assets", "a page of another server has its assets there")
 	}
 }
 
 // DescribeViewports adds mistakes in a list of viewports to tr.
 func DescribeViewports(tr *nodes.Traits, at string, list []Viewport) {
 	if len(list) == 0 {
-		problem(tr, at, "want at least one, e.g. {width: 1440, height: 900}")
+		tr.Problemf(at, "want at least one, e.g. {width: 1440, height: 900}")
 	}
 	for i, v := range list {
 		if slices.Index(list, v) != i {
-			problem(tr, fmt.Sprintf("%s.%d", at, i), "%v is named twice", v)
+			tr.Problemf(fmt.Sprintf("%s.%d", at, i), "%v is named twice", v)
 		}
 	}
 }
 
-func (p *PageSource) name() string {
-	if p.Artifact != "" {
-		return path.Clean(p.Artifact)
-	}
-	return path.Base(p.File)
-}
+// asset is the page as a file that is served.
+func (p *PageSource) asset() Asset { return Asset{Artifact: p.Artifact, File: p.File} }
 
 func (a Asset) name() string {
 	switch {
@@ -202,14 +188,4 @@ func loopback(address string) (*url.URL, error) {
 		u.Host = strings.TrimSuffix(u.Host, ":"+port)
 	}
 	return u, nil
-}
-
-func add(list *[]string, name string) {
-	if name != "" && !slices.Contains(*list, name) {
-		*list = append(*list, name)
-	}
-}
-
-func problem(tr *nodes.Traits, at, format string, args ...any) {
-	tr.Problems = append(tr.Problems, nodes.Problem{Path: at, Text: fmt.Sprintf(format, args...)})
 }
