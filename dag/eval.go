@@ -28,11 +28,8 @@ type Scope interface {
 
 // A View is what expressions see of a node: nodes['id'].status, .out.name, .category, .generation.
 type View struct {
-	Status     string // one of ViewStatuses
+	Status     Status // one of ViewStatuses
 	Category   string // of the failure, if any
 	Generation int
 	Out        map[string]json.RawMessage // recorded values
 }
-
-// ViewStatuses are the words for where a node stands that expressions may read.
-var ViewStatuses = []string{"pending", "running", "completed", "failed", "skipped", "cancelled"}

@@ -77,7 +77,7 @@ type Breaker struct {
 	Window   Duration `json:"window,omitzero"`  // 0 = consecutive failures count
 	OpenFor  Duration `json:"openFor"`          // time until half-open
 	Probes   int      `json:"probes"`           // attempts let through while half-open; successes that close it
-	WhenOpen string   `json:"whenOpen"`         // wait | skip | continue | escalate
+	WhenOpen WhenOpen `json:"whenOpen"`         // wait | skip | continue | escalate
 	Key      string   `json:"key,omitempty"`    // identity across runs; default: name
 	Counts   []string `json:"counts,omitempty"` // categories that count as failures; empty = those whose weight says so
 }
@@ -116,8 +116,8 @@ type Step struct {
 // A Category says what one kind of failure means, by one table in the schema.
 type Category struct {
 	Name     string       `json:"name"`               // rate_limited, truncated, auth, ...
-	Class    string       `json:"class"`              // transient | structural | soft | hard | fatal
-	Then     string       `json:"then"`               // retry | wait | stop | fail
+	Class    Class        `json:"class"`              // transient | structural | soft | hard | fatal
+	Then     Action       `json:"then"`               // retry | wait | stop | fail
 	Attempts int          `json:"attempts,omitempty"` // overrides the node's default; 0 = node's policy
 	Retry    *RetryChange `json:"retry,omitempty"`    // delays of its own (rate limit: base 60 s, cap 300 s)
 	Breaker  float64      `json:"breaker,omitempty"`  // weight: 1 counts against the breaker, 0 does not
@@ -145,7 +145,7 @@ type Node struct {
 	Appends []string          `json:"appends,omitempty"` // accumulators
 	Files   []string          `json:"files,omitempty"`   // declared input files (keys of Plan.Files)
 
-	Effect   string   `json:"effect"` // pure | idempotent | once | probe
+	Effect   Effect   `json:"effect"` // pure | idempotent | once | probe
 	Retry    Retry    `json:"retry,omitzero"`
 	Timeout  Timeout  `json:"timeout,omitzero"`
 	Breaker  string   `json:"breaker,omitempty"`
@@ -153,7 +153,7 @@ type Node struct {
 	Priority int      `json:"priority,omitempty"` // higher starts first, before the critical path
 	Reserve  Amount   `json:"reserve,omitzero"`
 	Estimate Estimate `json:"estimate,omitzero"`
-	OnFail   string   `json:"onFail,omitempty"` // fail (default) | continue | skip | escalate | compensate
+	OnFail   OnFail   `json:"onFail,omitempty"` // fail (default) | continue | skip | escalate | compensate
 	Undo     *Undo    `json:"compensate,omitempty"`
 	Foreach  *Foreach `json:"foreach,omitempty"` // run-time expansion only; plan-time foreach is already expanded
 	History  []string `json:"history,omitempty"` // nodes whose records a route may read beside its needs
@@ -186,8 +186,8 @@ type Retry struct {
 // A CategoryPolicy is a retry policy for one category of failure of one node.
 type CategoryPolicy struct {
 	Category string      `json:"category"`
-	Then     string      `json:"then,omitempty"`   // retry | wait | stop | fail; empty = by the table
-	OnFail   string      `json:"onFail,omitempty"` // instead of the node's, when the last failure is of this category
+	Then     Action      `json:"then,omitempty"`   // retry | wait | stop | fail; empty = by the table
+	OnFail   OnFail      `json:"onFail,omitempty"` // instead of the node's, when the last failure is of this category
 	Retry    RetryChange `json:"retry,omitzero"`
 }
 

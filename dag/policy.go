@@ -51,17 +51,19 @@ func set[T any](to *T, from *T) {
 
 // A Policy is what follows a failure of one category of one node.
 type Policy struct {
-	Class, Then, OnFail string
-	Retry               Retry // attempts and delays
-	Own                 bool  // the delays are those of the category, not of the node
-	Account             bool  // the failure says something of the account that was asked
+	Class   Class
+	Then    Action
+	OnFail  OnFail
+	Retry   Retry // attempts and delays
+	Own     bool  // the delays are those of the category, not of the node
+	Account bool  // the failure says something of the account that was asked
 }
 
 // PolicyFor resolves what follows when a node fails in a category. It is the one place that says what goes before
 // what: what the node says of the category, what the table says of it, what the node says of all failures, the default.
 // Attempts that the node states bound those of the table.
 func (p *Plan) PolicyFor(n *Node, category string) Policy {
-	out := Policy{Class: "transient", Then: "retry", OnFail: n.OnFailFor(category), Retry: n.Retry}
+	out := Policy{Class: Transient, Then: Try, OnFail: n.OnFailFor(category), Retry: n.Retry}
 	if n.Retry.Attempts == 0 { // a plan that was not compiled
 		out.Retry = n.Retry.change().Over(DefaultRetry)
 	}
@@ -88,7 +90,7 @@ func (p *Plan) PolicyFor(n *Node, category string) Policy {
 func (p *Plan) MostAttempts(n *Node) int {
 	most := p.PolicyFor(n, "").Retry.Attempts
 	for k := range p.Categories {
-		if f := p.PolicyFor(n, p.Categories[k].Name); f.Then == "retry" {
+		if f := p.PolicyFor(n, p.Categories[k].Name); f.Then == Try {
 			most = max(most, f.Retry.Attempts)
 		}
 	}
@@ -96,7 +98,7 @@ func (p *Plan) MostAttempts(n *Node) int {
 }
 
 // OnFailFor is what follows when the node has failed for good in a category.
-func (n *Node) OnFailFor(category string) string {
+func (n *Node) OnFailFor(category string) OnFail {
 	for i := range n.Retry.On {
 		if on := &n.Retry.On[i]; on.Category == category && on.OnFail != "" {
 			return on.OnFail
@@ -132,8 +134,8 @@ func PolicyParts(p *Plan, i int32, categories []string) []Part {
 		out = append(out, Part{name, hex.EncodeToString(sum[:])})
 	}}
 	n := &p.Nodes[i]
-	if n.OnFail != "fail" { // what none means
-		f.text("onFail", n.OnFail)
+	if n.OnFail != FailRun { // what none means
+		f.text("onFail", string(n.OnFail))
 	}
 	f.part("retry", RetryFor(n, categories))
 	if n.Timeout != (Timeout{}) {
@@ -151,7 +153,7 @@ func PolicyParts(p *Plan, i int32, categories []string) []Part {
 	if n.Reserve != (Amount{}) {
 		f.part("reserve", n.Reserve)
 	}
-	f.text("effect", n.Effect)
+	f.text("effect", string(n.Effect))
 	if table := categoriesOf(p, categories); len(table) > 0 {
 		f.part("categories", table)
 	}

@@ -41,7 +41,7 @@ func (n *Node) passive() bool {
 
 // Left is what a node that has ended left to one that sees its needs.
 type Left struct {
-	Status      string                     // completed, failed, ...
+	Status      Status
 	Values      map[string]json.RawMessage // recorded
 	Digests     []string                   // of artifacts and entries
 	Fingerprint string                     // recorded
@@ -55,8 +55,8 @@ func (n *Node) ReadingOf(l Left, item bool) (r Reading, ok bool) {
 		r.Digests = []string{l.Fingerprint}
 		return r, true
 	}
-	if l.Status != "completed" {
-		r.Digests = append(r.Digests, l.Status)
+	if l.Status != StatusCompleted {
+		r.Digests = append(r.Digests, string(l.Status))
 	}
 	if len(l.Values) > 0 {
 		raw, err := AppendJSON(nil, l.Values)
@@ -74,5 +74,5 @@ func (n *Node) ReadingOf(l Left, item bool) (r Reading, ok bool) {
 // by which it could be told: a command that has no outputs, writes and appends, or an effect on
 // the world by declaration.
 func (n *Node) Loud() bool {
-	return n.Effect == "once" || n.Effect == "probe" || n.Ambient && len(n.Outputs)+len(n.Writes)+len(n.Appends) == 0
+	return !n.Effect.Repeatable() || n.Ambient && len(n.Outputs)+len(n.Writes)+len(n.Appends) == 0
 }

@@ -107,7 +107,7 @@ func (b *builder) checkAnswer(d *draft, field string) {
 func (b *builder) undo(d *draft, v *tree.Value) {
 	n, path := d.node, d.path+".compensate"
 	if v == nil {
-		if n.OnFail == "compensate" {
+		if n.OnFail == dag.FailCompensate {
 			pos := d.pos
 			if f := d.tree.Get("onFail"); f != nil {
 				pos = f.Pos

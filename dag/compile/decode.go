@@ -90,6 +90,10 @@ func (b *builder) value(v *tree.Value, path, name string, to reflect.Value) {
 		*x = b.canonical(v, tree.Join(path, name))
 	default:
 		path = tree.Join(path, name)
+		if to.Kind() == reflect.String { // a word of the plan
+			to.SetString(plain(v))
+			return
+		}
 		if to.Kind() != reflect.Slice {
 			b.structure(v, path, to, nil)
 			return

@@ -42,11 +42,11 @@ func (b *builder) describe(d *draft) (t nodes.Traits) {
 func (b *builder) declare(d *draft, t *nodes.Traits) {
 	n := d.node
 	d.refs, d.notes = t.Refs, t.Notes
-	n.Ambient = t.Ambient && n.Effect != "pure" // who says that a command is pure says that it is not
+	n.Ambient = t.Ambient && n.Effect != dag.Pure // who says that a command is pure says that it is not
 	if n.Effect == "" {
-		n.Effect = t.Effect
+		n.Effect = dag.Effect(t.Effect)
 	}
-	if n.Effect == "probe" && !t.Probes {
+	if n.Effect == dag.Probe && !t.Probes {
 		pos := d.pos
 		if v := d.tree.Get("effect"); v != nil {
 			pos = v.Pos

@@ -74,7 +74,7 @@ func (b *builder) policies(n *dag.Node, v *tree.Value, path string) {
 	b.into(v, path, n, "breaker", "pool", "onFail", "effect", "reserve", "estimate", "labels")
 	b.checkNames("breaker", v.Get("breaker"), tree.Join(path, "breaker"))
 	b.checkNames("pool", v.Get("pool"), tree.Join(path, "pool"))
-	if n.OnFail == "fail" {
+	if n.OnFail == dag.FailRun {
 		n.OnFail = ""
 	}
 	if v := v.Get("estimate").Get("seconds"); v != nil && n.Estimate.Seconds > longestEstimate {

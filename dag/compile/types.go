@@ -86,7 +86,7 @@ func (m *missing) enter(d *draft) {
 	case n.When != "":
 		m.skip[d.index] = "it has a `when`"
 		return
-	case n.Breaker != "" && m.b.whenOpen(n.Breaker) == "skip":
+	case n.Breaker != "" && m.b.whenOpen(n.Breaker) == dag.OpenSkip:
 		m.skip[d.index] = fmt.Sprintf("breaker %q may skip it", n.Breaker)
 		return
 	}
@@ -101,7 +101,7 @@ func (m *missing) enter(d *draft) {
 }
 
 // whenOpen is what nodes do while a breaker is open.
-func (b *builder) whenOpen(name string) string {
+func (b *builder) whenOpen(name string) dag.WhenOpen {
 	br, ok := b.plan.BreakerByName(name)
 	if !ok {
 		return ""
@@ -128,11 +128,11 @@ func (m *missing) why(d, t *draft) string {
 		return fmt.Sprintf("this node starts when %d of its needs have succeeded", d.node.AtLeast)
 	case m.skip[t.index] != "":
 		return m.skip[t.index]
-	case n.OnFail == "continue" || n.OnFail == "escalate":
+	case n.OnFail == dag.FailContinue || n.OnFail == dag.FailEscalate:
 		return fmt.Sprintf("it has `onFail: %s`", n.OnFail)
-	case slices.ContainsFunc(n.Retry.On, func(p dag.CategoryPolicy) bool { return p.OnFail == "continue" || p.OnFail == "escalate" }):
+	case slices.ContainsFunc(n.Retry.On, func(p dag.CategoryPolicy) bool { return p.OnFail == dag.FailContinue || p.OnFail == dag.FailEscalate }):
 		return "it goes on after some failures (`retry.on`)"
-	case n.Breaker != "" && m.b.whenOpen(n.Breaker) == "continue":
+	case n.Breaker != "" && m.b.whenOpen(n.Breaker) == dag.OpenContinue:
 		return fmt.Sprintf("breaker %q lets the run go on without it", n.Breaker)
 	}
 	return ""

@@ -40,7 +40,7 @@ func story() []machine.Event {
 		&machine.StartedBody{Node: "a/b", Generation: 1, Attempt: 1, Reserve: dag.Amount{USD: 500000}},
 		&machine.LLMCallStartedBody{CallID: "a/b.1.1", Node: "a/b", Model: "m", ProviderBaseURL: "cli:sim", PromptHash: "p", MaxTokens: 9},
 		&machine.ArtifactWrittenBody{Node: "a/b", Generation: 1, Attempt: 1, Name: "x.html", Path: "x.html", Digest: strings.Repeat("cd", 32), Size: 3},
-		&machine.FinishedBody{Node: "a/b", Generation: 1, Attempt: 1, Status: machine.StatusCompleted, Final: true, CostUSD: 123456, Values: map[string]json.RawMessage{"é\n\"q": json.RawMessage(`"a,\"prev_hash\":\"b"`), "n": json.RawMessage(`1.5`)}},
+		&machine.FinishedBody{Node: "a/b", Generation: 1, Attempt: 1, Status: dag.StatusCompleted, Final: true, CostUSD: 123456, Values: map[string]json.RawMessage{"é\n\"q": json.RawMessage(`"a,\"prev_hash\":\"b"`), "n": json.RawMessage(`1.5`)}},
 		&machine.RunPausedBody{Reason: "user", Message: "stop"},
 	} {
 		at = at.Add(1234 * time.Millisecond)

@@ -103,7 +103,7 @@ func (h *host) rescue(a *attempt) (fin *machine.FinishedBody) {
 	body.CostUSD, body.CostKind = h.cost(a, res, err)
 	o := h.failed(a, a.ctx, err, res, body)
 	if o.Category == machine.CategoryLost { // what it used is known, how it ended is not
-		o.Status = machine.StatusLost
+		o.Status = dag.StatusLost
 	}
 	o.Message = h.line(o.Message)
 	o.Diagnostics = h.diagnostics(o.Diagnostics)
@@ -127,7 +127,7 @@ func (h *host) adopt(a *attempt, res *nodes.Result, why string) *machine.Finishe
 	}
 	body.CostUSD, body.CostKind = h.cost(a, res, nil)
 	body.Warnings = append(body.Warnings, why)
-	return h.end(a, machine.Outcome{Status: machine.StatusCompleted, Body: body})
+	return h.end(a, machine.Outcome{Status: dag.StatusCompleted, Body: body})
 }
 
 func (h *host) end(a *attempt, o machine.Outcome) *machine.FinishedBody {

@@ -170,7 +170,7 @@ func (h *host) try(a *attempt) machine.Outcome {
 	}
 	body.CostUSD, body.CostKind = h.cost(a, res, err)
 	if err == nil {
-		return machine.Outcome{Status: machine.StatusCompleted, Body: body}
+		return machine.Outcome{Status: dag.StatusCompleted, Body: body}
 	}
 	return h.failed(a, ctx, err, res, body)
 }
@@ -183,9 +183,9 @@ func (h *host) ask(ctx context.Context, kind nodes.Prober, t *nodes.Task) machin
 	case err != nil:
 		return failure("unknown", "the probe failed: "+err.Error())
 	case took:
-		return machine.Outcome{Status: machine.StatusCompleted, Message: "its probe says that it took effect"}
+		return machine.Outcome{Status: dag.StatusCompleted, Message: "its probe says that it took effect"}
 	}
-	return machine.Outcome{Status: machine.StatusRejected, Message: "its probe says that it took no effect"}
+	return machine.Outcome{Status: dag.StatusRejected, Message: "its probe says that it took no effect"}
 }
 
 // watchSilence stops an attempt that shows no sign of life. Kinds that know their streams do so
@@ -205,16 +205,16 @@ func (h *host) watchSilence(a *attempt, t *nodes.Task) (stop func()) {
 // next attempt's stand under their own names, and entries of a last attempt count.
 func (h *host) failed(a *attempt, ctx context.Context, err error, res *nodes.Result, body machine.FinishedBody) machine.Outcome {
 	o := classify(ctx, a.timeout(), err)
-	if e := (*nodes.Error)(nil); o.Status == machine.StatusFailed && errors.As(err, &e) && e.Unknown && (a.node.Effect == "once" || a.node.Effect == "probe") && !a.undo {
-		o.Status = machine.StatusLost // to be found out, not to be done twice
+	if e := (*nodes.Error)(nil); o.Status == dag.StatusFailed && errors.As(err, &e) && e.Unknown && !a.node.Effect.Repeatable() && !a.undo {
+		o.Status = dag.StatusLost // to be found out, not to be done twice
 	}
 	o.Body = body
 	o.Body.Values = nil
 	kept := h.aside(a)
-	if o.Status == machine.StatusCancelled {
+	if o.Status == dag.StatusCancelled {
 		o.Message += ": PARTIAL, " + partial(kept)
 	}
-	if len(res.Entries) > 0 && o.Status == machine.StatusFailed && h.last(a, o) {
+	if len(res.Entries) > 0 && o.Status == dag.StatusFailed && h.last(a, o) {
 		if err := h.publish(a, res, false); err != nil {
 			o.Body.Warnings = append(o.Body.Warnings, h.line("entries are lost: "+err.Error()))
 		}
@@ -251,12 +251,12 @@ func classify(ctx context.Context, limit time.Duration, err error) machine.Outco
 	var e *nodes.Error
 	switch {
 	case errors.Is(cause, errStopped), errors.Is(cause, errCancel), errors.Is(cause, ErrHard):
-		return machine.Outcome{Status: machine.StatusCancelled, Message: cause.Error()}
+		return machine.Outcome{Status: dag.StatusCancelled, Message: cause.Error()}
 	case disk.Broken(err):
 		return failure(diskBroken, err.Error())
 	case errors.As(err, &e):
 		return machine.Outcome{
-			Status: machine.StatusFailed, Category: e.Category, Message: e.Error(), Diagnostics: e.Diagnostics,
+			Status: dag.StatusFailed, Category: e.Category, Message: e.Error(), Diagnostics: e.Diagnostics,
 			RetryAfter: e.RetryAfter, WaitUntil: e.WaitUntil, Permanent: e.Permanent,
 		}
 	case errors.Is(cause, errSilent):
@@ -275,7 +275,7 @@ func classify(ctx context.Context, limit time.Duration, err error) machine.Outco
 const diskBroken = "disk"
 
 func failure(category, message string) machine.Outcome {
-	return machine.Outcome{Status: machine.StatusFailed, Category: category, Message: message}
+	return machine.Outcome{Status: dag.StatusFailed, Category: category, Message: message}
 }
 
 // publish makes an attempt's artifacts (unless it failed) and entries part of the run.

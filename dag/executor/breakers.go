@@ -98,8 +98,8 @@ func (s *breakerSet) report(n *dag.Node, began time.Time, f *machine.FinishedBod
 	if b == nil {
 		return nil
 	}
-	good := f.Status == machine.StatusCompleted
-	if !good && (f.Status != machine.StatusFailed || !s.counts(b.spec, f.Category) || !f.Final && !b.halfOpen()) {
+	good := f.Status == dag.StatusCompleted
+	if !good && (f.Status != dag.StatusFailed || !s.counts(b.spec, f.Category) || !f.Final && !b.halfOpen()) {
 		return nil
 	}
 	cause := n.ID + ": completed"

@@ -86,7 +86,7 @@ func (h *host) command(c *machine.Command, now time.Time) (machine.Body, func() 
 	case machine.Start:
 		n := h.node(c.Node)
 		if n.Paid && h.free() < leastRoom {
-			return &machine.RunPausedBody{Reason: "disk", Node: n.ID, Message: fmt.Sprintf(
+			return &machine.RunPausedBody{Reason: machine.PauseDisk, Node: n.ID, Message: fmt.Sprintf(
 				"less than %d MiB are free on the disk of the run: the answer might not be kept", leastRoom>>20)}, nil
 		}
 		if n.Kind == "approval" {
@@ -139,7 +139,7 @@ func (h *host) evaluate(c *machine.Command, now time.Time) machine.Body {
 	case ok:
 		return &machine.QueuedBody{Nodes: []string{n.ID}, Reason: "condition"}
 	}
-	return &machine.FinishedBody{Node: n.ID, Generation: c.Generation, Status: machine.StatusSkipped, Final: true, Message: "when is false"}
+	return &machine.FinishedBody{Node: n.ID, Generation: c.Generation, Status: dag.StatusSkipped, Final: true, Message: "when is false"}
 }
 
 // expand makes the nodes of a run-time foreach.
@@ -193,7 +193,7 @@ func (h *host) resolve(c *machine.Command, now time.Time) (machine.Body, func() 
 	return &machine.EscalationOpenedBody{
 		ID: fmt.Sprintf("%s/%s/%d.%d", machine.AskLost, n.ID, c.Generation, c.Attempt), Kind: machine.AskLost, Node: n.ID,
 		Message: fmt.Sprintf("Attempt %d of %s was interrupted, and nodes of kind %s have no probe. Did it take effect?", c.Attempt, n.ID, n.Kind),
-		Options: []string{"rerun", "done", "fail", "abort"},
+		Options: []string{machine.AnswerRerun, machine.AnswerDone, machine.AnswerFail, machine.AnswerAbort},
 	}, nil
 }
 
@@ -257,7 +257,7 @@ func (h *host) finish(a *attempt, o machine.Outcome) error {
 
 // feedback is what the next attempt is told of the last failure, where the category says so.
 func (h *host) feedback(v machine.NodeView) string {
-	if v.Last == nil || v.Last.Status != machine.StatusFailed {
+	if v.Last == nil || v.Last.Status != dag.StatusFailed {
 		return ""
 	}
 	for _, c := range h.run.Graph().Plan.Categories {

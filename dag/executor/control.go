@@ -25,7 +25,7 @@ type values map[string]any
 
 // done records that a control node has ended well, after further facts.
 func (h *host) done(n *dag.Node, now time.Time, v values, before ...machine.Body) error {
-	o := machine.Outcome{Status: machine.StatusCompleted}
+	o := machine.Outcome{Status: dag.StatusCompleted}
 	var err error
 	if o.Body.Values, err = v.raw(); err == nil {
 		o.Body.Fingerprint, err = h.decided(n, o.Body.Values)

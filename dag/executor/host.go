@@ -250,7 +250,7 @@ func (h *host) settle(first result) error {
 			if err := h.disturbed(&r); err != nil {
 				return err
 			}
-			if last != machine.StatusCompleted { // what it says of an account decides how the next one is classified
+			if last != dag.StatusCompleted { // what it says of an account decides how the next one is classified
 				if err := h.record(now, bodies...); err != nil {
 					return err
 				}
@@ -306,7 +306,7 @@ func (h *host) ended(bodies []machine.Body, r result, now time.Time) []machine.B
 	if fin, ok := e.Body.(*machine.FinishedBody); ok {
 		bodies = append(bodies, h.breakers.report(a.node, a.began, fin, now)...)
 		if fin.Category == diskBroken && h.state().Run().Status == machine.RunRunning {
-			bodies = append(bodies, &machine.RunPausedBody{Reason: "disk", Node: fin.Node, Message: fin.Message})
+			bodies = append(bodies, &machine.RunPausedBody{Reason: machine.PauseDisk, Node: fin.Node, Message: fin.Message})
 		}
 	}
 	return bodies

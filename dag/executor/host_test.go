@@ -190,7 +190,7 @@ func (s *stage) observe(e *machine.Event, replayed bool) {
 			line += " " + b.Category
 		}
 	case *machine.RunPausedBody:
-		line = "paused " + b.Reason
+		line = "paused " + string(b.Reason)
 	case *machine.BreakerChangedBody:
 		line = "breaker " + b.State
 	case *machine.RunEndedBody:

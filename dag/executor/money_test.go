@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"dagrun.dev/dag"
-	"dagrun.dev/dag/machine"
 	"dagrun.dev/nodes"
 )
 
@@ -31,19 +30,19 @@ func TestCosts(t *testing.T) {
 		name string
 		res  *nodes.Result
 		err  error
-		kind string
+		kind dag.CostKind
 		cost dag.USD
 	}{
-		{"refused", &nodes.Result{CostUSD: &zero}, nodes.Fail("refused", "401"), costFree, 0},
-		{"nobody knows", &nodes.Result{}, nodes.Fail("refused", "cut"), machine.CostAssumed, 2_000_000},
-		{"no result at all", nil, nodes.Fail("refused", "cut"), machine.CostAssumed, 2_000_000},
-		{"paid and failed", &nodes.Result{CostUSD: &one}, nodes.Fail("refused", "no page"), machine.CostReported, 1_000_000},
-		{"free of charge", &nodes.Result{CostUSD: &zero}, nil, machine.CostReported, 0},
-		{"flat rate, failed", &nodes.Result{CostUSD: &zero, Usage: used}, nodes.Fail("refused", "no page"), machine.CostReported, 0},
+		{"refused", &nodes.Result{CostUSD: &zero}, nodes.Fail("refused", "401"), dag.CostFree, 0},
+		{"nobody knows", &nodes.Result{}, nodes.Fail("refused", "cut"), dag.CostAssumed, 2_000_000},
+		{"no result at all", nil, nodes.Fail("refused", "cut"), dag.CostAssumed, 2_000_000},
+		{"paid and failed", &nodes.Result{CostUSD: &one}, nodes.Fail("refused", "no page"), dag.CostReported, 1_000_000},
+		{"free of charge", &nodes.Result{CostUSD: &zero}, nil, dag.CostReported, 0},
+		{"flat rate, failed", &nodes.Result{CostUSD: &zero, Usage: used}, nodes.Fail("refused", "no page"), dag.CostReported, 0},
 		{"by the price table", &nodes.Result{Usage: used}, nil, "priced", 1000*3 + 2000*4 + 1000*6 + 10*15},
 		{"a part was reported", &nodes.Result{Usage: used, LeastUSD: one}, nil, "priced", 1_000_000},
 		{"a small part was reported", &nodes.Result{Usage: used, LeastUSD: 0.01}, nil, "priced", 17_150},
-		{"a part was reported, the rest nobody knows", &nodes.Result{LeastUSD: 3}, nodes.Fail("refused", "cut"), machine.CostAssumed, 3_000_000},
+		{"a part was reported, the rest nobody knows", &nodes.Result{LeastUSD: 3}, nodes.Fail("refused", "cut"), dag.CostAssumed, 3_000_000},
 		{"cut, with what was counted", &nodes.Result{Usage: used}, nodes.Fail("refused", "cut"), "priced", 17_150},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -30,14 +30,14 @@ func (h *host) recheck(n *dag.Node) machine.Body {
 	before := h.state().Holds(n.ID)
 	if n.When != "" {
 		ok, err := h.o.Eval.Condition(n.When, h.state().ScopeOf(n.ID))
-		if err == nil && !ok && before.Status == machine.StatusSkipped {
+		if err == nil && !ok && before.Status == dag.StatusSkipped {
 			return before
 		}
 		if err != nil || !ok {
 			return machine.Changed(n.ID)
 		}
 	}
-	if before.Status == machine.StatusSkipped {
+	if before.Status == dag.StatusSkipped {
 		return machine.Changed(n.ID)
 	}
 	fingerprint, err := h.present(n)

@@ -64,14 +64,16 @@ func (*caller) Rescue(_ context.Context, t *nodes.Task) (*nodes.Result, error) {
 // reservation stands. S-5, B-2
 func TestRescue(t *testing.T) {
 	for _, tt := range []struct {
-		answer, status, kind string
-		cost                 dag.USD
+		answer string
+		status dag.Status
+		kind   dag.CostKind
+		cost   dag.USD
 	}{
-		{"whole", machine.StatusCompleted, machine.CostReported, 500_000},
-		{"refused", machine.StatusFailed, machine.CostReported, 500_000},
-		{"head", machine.StatusLost, machine.CostAssumed, 3150},
-		{"half", machine.StatusLost, machine.CostAssumed, 2_000_000},
-		{"panic", machine.StatusLost, machine.CostAssumed, 2_000_000},
+		{"whole", dag.StatusCompleted, dag.CostReported, 500_000},
+		{"refused", dag.StatusFailed, dag.CostReported, 500_000},
+		{"head", dag.StatusLost, dag.CostAssumed, 3150},
+		{"half", dag.StatusLost, dag.CostAssumed, 2_000_000},
+		{"panic", dag.StatusLost, dag.CostAssumed, 2_000_000},
 	} {
 		t.Run(tt.answer, func(t *testing.T) {
 			with, _ := json.Marshal(map[string]string{"answer": tt.answer})

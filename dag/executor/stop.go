@@ -22,7 +22,7 @@ func (h *host) interrupt(at time.Time) error {
 	if h.state().Run().Status != machine.RunRunning {
 		return nil // it pauses or ends already
 	}
-	return h.record(now, &machine.RunPausedBody{Reason: "user", Message: "paused by an interrupt"})
+	return h.record(now, &machine.RunPausedBody{Reason: machine.PauseUser, Message: "paused by an interrupt"})
 }
 
 // stopIfDue stops what still runs when the grace after an interrupt has passed.

@@ -30,7 +30,7 @@ func (h *host) task(a *attempt) (*nodes.Task, error) {
 	return &nodes.Task{
 		Node: n.ID, Generation: a.generation, Attempt: a.number, Failures: a.allFailures, FailedWith: a.failedWith,
 		Again: again,
-		Kind:  a.kind, With: a.with, Labels: n.Labels, Seed: a.seed, Effect: n.Effect,
+		Kind:  a.kind, With: a.with, Labels: n.Labels, Seed: a.seed, Effect: string(n.Effect),
 		Reads: n.Reads, Writes: writes, Outputs: outputs,
 		Timeout: a.timeout(), Silence: n.Timeout.Silence.D(), Grace: a.grace(),
 		Reserve: a.reserve.USD.Float(), Feedback: a.feedback,
@@ -190,16 +190,16 @@ func hasType(raw json.RawMessage, want string) bool {
 // table, else the reservation stands, but no less than the part that was reported. What never started, and
 // what a service refused, costs nothing. Of an attempt that is lost the usage is what is known of it: there may
 // have been more.
-func (h *host) cost(a *attempt, res *nodes.Result, err error) (dag.USD, string) {
+func (h *host) cost(a *attempt, res *nodes.Result, err error) (dag.USD, dag.CostKind) {
 	var e *nodes.Error
 	failed := errors.As(err, &e)
 	if res.CostUSD != nil {
 		usd, bad := dag.Dollars(*res.CostUSD)
 		switch {
 		case bad == nil && usd == 0 && err != nil && res.Usage == (nodes.Usage{}):
-			return 0, costFree
+			return 0, dag.CostFree
 		case bad == nil && usd >= 0:
-			return usd, machine.CostReported
+			return usd, dag.CostReported
 		}
 	}
 	least, bad := dag.Dollars(res.LeastUSD)
@@ -211,22 +211,19 @@ func (h *host) cost(a *attempt, res *nodes.Result, err error) (dag.USD, string) 
 		usd = max(usd, least)
 		switch {
 		case ok && failed && e.Category == machine.CategoryLost:
-			return usd, machine.CostAssumed
+			return usd, dag.CostAssumed
 		case ok:
-			return usd, "priced"
+			return usd, dag.CostPriced
 		}
 	}
 	switch {
 	case a.reserve == (dag.Amount{}):
 		return 0, ""
 	case failed && (e.Category == "config" || e.Category == "spawn_failed"):
-		return 0, costFree
+		return 0, dag.CostFree
 	}
-	return max(a.reserve.USD, least), machine.CostAssumed
+	return max(a.reserve.USD, least), dag.CostAssumed
 }
-
-// costFree marks an attempt that is known to have cost nothing.
-const costFree = "free"
 
 // priced applies the plan's price table to the model that answered, else to the one that the
 // node's settings name.

@@ -10,7 +10,7 @@ import (
 // B-3: an attempt whose answer was lost is made again where that does no harm; where its effect must
 // not happen twice, a person is asked first.
 func TestLostAnswer(t *testing.T) {
-	plan := func(effect string) *dag.Plan {
+	plan := func(effect dag.Effect) *dag.Plan {
 		return &dag.Plan{
 			Categories: []dag.Category{{Name: "answer_lost", Class: "transient", Then: "retry"}},
 			Nodes:      []dag.Node{{ID: "a", Effect: effect, With: script("lost:answer_lost", "ok"), Retry: dag.Retry{Attempts: 3}}},

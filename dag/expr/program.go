@@ -195,7 +195,7 @@ func (p *Program) raw(r Ref, sc dag.Scope) (*tree.Value, error) {
 	}
 	switch r.Field {
 	case "status":
-		return text(view.Status), nil
+		return text(string(view.Status)), nil
 	case "category":
 		return text(view.Category), nil
 	case "generation":

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -41,13 +42,13 @@ func (s *State) onAccount(e *Event, i int32, b *FinishedBody) {
 	now := ms(e.Time)
 	probe := m != nil && m.probe[accountGate] == a.epoch+1
 	c, _ := s.graph.Plan.CategoryByName(b.Category)
-	switch refused := c != nil && c.Account && (b.Status == StatusFailed || b.Status == StatusRejected); {
+	switch refused := c != nil && c.Account && (b.Status == dag.StatusFailed || b.Status == dag.StatusRejected); {
 	case refused && a.state != breakerClosed && !probe: // it was under way when that became known
 		a.until = max(a.until, ms(b.WaitUntil))
 	case refused:
-		*a = breaker{name: a.name, state: breakerOpen, until: max(now, ms(b.WaitUntil)), cause: orElse(b.Message, b.Category), changed: now,
+		*a = breaker{name: a.name, state: breakerOpen, until: max(now, ms(b.WaitUntil)), cause: cmp.Or(b.Message, b.Category), changed: now,
 			epoch: a.epoch + 1, openings: a.openings + 1}
-	case probe && (b.Status == StatusCompleted || b.Status == StatusFailed && (b.Class == "structural" || b.Class == "soft")):
+	case probe && (b.Status == dag.StatusCompleted || b.Status == dag.StatusFailed && (b.Class == dag.Structural || b.Class == dag.Soft)):
 		*a = breaker{name: a.name, changed: now, opened: now, started: now, epoch: a.epoch + 1, openings: a.openings}
 	}
 }
@@ -85,15 +86,12 @@ func (d *decision) park() {
 		why, at(until).Format("2006-01-02 15:04 MST"), dag.Duration(longest).D())
 }
 
-// PauseQuota is the reason of a pause until an instant that a service has named.
-const PauseQuota = "quota"
-
 // waitsUntil is until when a node waits for a service, and why; 0 = it does not.
 func (s *State) waitsUntil(i int32) (until int64, why string) {
 	switch s.status[i] {
 	case Holding:
 		m := s.recs[i].m()
-		return m.retryAt, fmt.Sprintf("%s: %s", s.graph.Node(i).ID, orElse(m.last.Message, m.last.Category))
+		return m.retryAt, fmt.Sprintf("%s: %s", s.graph.Node(i).ID, cmp.Or(m.last.Message, m.last.Category))
 	case Ready:
 		if a := s.account(i); a != nil && a.state == breakerOpen {
 			return a.until, a.cause

@@ -47,7 +47,7 @@ func drive(tb testing.TB, g *dag.Graph, workers int) (*State, int) {
 			}
 		}
 		for _, c := range started {
-			e := s.Settle(c.Node, Outcome{Status: StatusCompleted}, epoch)
+			e := s.Settle(c.Node, Outcome{Status: dag.StatusCompleted}, epoch)
 			if err := s.Apply(&e); err != nil {
 				tb.Fatal(err)
 			}

@@ -136,14 +136,14 @@ func (s *State) breakerSpec(name string) *dag.Breaker {
 }
 
 // whenOpen is what nodes do now: what a person said, else what the plan says.
-func (s *State) whenOpen(b *breaker) string {
+func (s *State) whenOpen(b *breaker) dag.WhenOpen {
 	if b.answer != "" {
-		return b.answer
+		return dag.WhenOpen(b.answer)
 	}
 	if spec := s.breakerSpec(b.name); spec != nil {
 		return spec.WhenOpen
 	}
-	return "wait"
+	return dag.OpenWait
 }
 
 // BreakerRecord returns the last change recorded of a breaker, and when it was recorded.

@@ -152,14 +152,14 @@ const (
 func (s *State) disposition(i int32) disposition {
 	n, m := s.graph.Node(i), s.recs[i].m()
 	switch m.verdict {
-	case "continue":
+	case AnswerContinue:
 		return failSoft
-	case "skip":
+	case AnswerSkip:
 		return failSkip
-	case "fail":
+	case AnswerFail:
 		return failHard
 	}
-	if m.last != nil && m.last.Class == "fatal" {
+	if m.last != nil && m.last.Class == dag.Fatal {
 		return failHard
 	}
 	onFail := n.OnFail
@@ -167,13 +167,13 @@ func (s *State) disposition(i int32) disposition {
 		onFail = n.OnFailFor(m.last.Category)
 	}
 	switch onFail {
-	case "continue":
+	case dag.FailContinue:
 		return failSoft
-	case "skip":
+	case dag.FailSkip:
 		return failSkip
-	case "escalate":
+	case dag.FailEscalate:
 		return failAsk
-	case "compensate":
+	case dag.FailCompensate:
 		return s.undoDisposition(n, m)
 	}
 	return failHard

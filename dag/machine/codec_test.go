@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/gowebpki/jcs"
+
+	"dagrun.dev/dag"
 )
 
 // allTypes are the event types of this version, in the order of their declaration.
@@ -91,7 +93,7 @@ func FuzzPayload(f *testing.F) {
 
 func BenchmarkPayload(b *testing.B) {
 	started := &StartedBody{Node: "layer1/node123", Generation: 1, Attempt: 1}
-	finished := &FinishedBody{Node: "layer1/node123", Generation: 1, Attempt: 1, Status: StatusCompleted, Final: true,
+	finished := &FinishedBody{Node: "layer1/node123", Generation: 1, Attempt: 1, Status: dag.StatusCompleted, Final: true,
 		Fingerprint: "0123456789abcdef"}
 	for _, body := range []Body{started, finished} {
 		raw, err := AppendPayload(nil, body)
@@ -158,7 +160,7 @@ func finishedState(tb testing.TB, n int) *State {
 		at = at.Add(time.Second)
 		apply(&StartedBody{Node: id, Generation: 1, Attempt: 1})
 		at = at.Add(time.Second)
-		apply(&FinishedBody{Node: id, Generation: 1, Attempt: 1, Status: StatusCompleted, Final: true, Fingerprint: "0123456789abcdef"})
+		apply(&FinishedBody{Node: id, Generation: 1, Attempt: 1, Status: dag.StatusCompleted, Final: true, Fingerprint: "0123456789abcdef"})
 	}
 	return s
 }

@@ -53,7 +53,7 @@ const (
 
 // An Outcome is how an attempt ended, as the host saw it.
 type Outcome struct {
-	Status      string // completed | failed | lost | rejected | cancelled
+	Status      dag.Status // completed | failed | lost | rejected | cancelled
 	Category    string
 	Message     string
 	Diagnostics string

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"dagrun.dev/dag"
 )
 
 // Compensation: a node fails under onFail: compensate. Its own undo action runs first, then
@@ -110,7 +112,7 @@ func (s *State) onCompensation(e *Event, b *CompensationBody) error {
 	s.undoNode = -1
 	s.run.undos++
 	m := s.recs[i].m()
-	if b.Status == StatusCompleted {
+	if b.Status == dag.StatusCompleted {
 		m.undone, m.undoTries, m.undoAt = true, 0, 0
 	} else {
 		m.undoAt = ms(e.Time) + (undoBase << m.undoTries).Milliseconds()

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"dagrun.dev/dag"
 )
 
 // Decide returns what should be under way now and is not, and the instant at which to ask again
@@ -142,8 +144,8 @@ func (d *decision) overdue(all bool) {
 
 // failure is the end of a node that fails without an attempt.
 func (s *State) failure(i int32, category, message string) *FinishedBody {
-	b := &FinishedBody{Node: s.graph.Node(i).ID, Generation: int(s.recs[i].gen), Status: StatusFailed, Final: true,
-		Category: category, Class: "hard", Message: message}
+	b := &FinishedBody{Node: s.graph.Node(i).ID, Generation: int(s.recs[i].gen), Status: dag.StatusFailed, Final: true,
+		Category: category, Class: dag.Hard, Message: message}
 	if c, ok := s.graph.Plan.CategoryByName(category); ok {
 		b.Class = c.Class
 	}
@@ -156,7 +158,7 @@ func (d *decision) skips() (sentBack bool) {
 	s := d.s
 	for _, i := range s.list(Skipping) {
 		n, t := s.graph.Node(i), &s.tallies[i]
-		b := &FinishedBody{Node: n.ID, Generation: int(s.recs[i].gen), Status: StatusSkipped, Final: true}
+		b := &FinishedBody{Node: n.ID, Generation: int(s.recs[i].gen), Status: dag.StatusSkipped, Final: true}
 		switch unwanted(n, t) {
 		case byCount:
 			sent, waits := d.again(i)
@@ -209,7 +211,7 @@ func (d *decision) undo() {
 		case m != nil && m.question != "":
 		case m != nil && m.undoTries >= undoTries:
 			d.recordOf(i, s.ask(i, AskCompensation, "the undo action of %s failed %d times%s", []any{s.graph.Node(i).ID, m.undoTries, s.undoFailure(i)},
-				"retry", "continue", "abort"))
+				AnswerRetry, AnswerContinue, AnswerAbort))
 		case m != nil && m.undoAt > d.now:
 			d.waitUntil(m.undoAt)
 		default:
@@ -246,7 +248,7 @@ func (s *State) undoFailure(i int32) string {
 
 func (s *State) undoReason(f int32) string {
 	m := s.recs[f].m()
-	return fmt.Sprintf("%s failed: %s", s.graph.Node(f).ID, orElse(m.last.Message, m.last.Category))
+	return fmt.Sprintf("%s failed: %s", s.graph.Node(f).ID, cmp.Or(m.last.Message, m.last.Category))
 }
 
 // stopRange asks what runs among the nodes that will be rewound to stop.
@@ -270,7 +272,7 @@ func (d *decision) warnings() {
 	}
 }
 
-func (d *decision) pause(reason, node, format string, args ...any) {
+func (d *decision) pause(reason Pause, node, format string, args ...any) {
 	if !d.paused {
 		d.paused = true
 		d.record(&RunPausedBody{Reason: reason, Node: node, Message: fmt.Sprintf(format, args...)})
@@ -287,22 +289,22 @@ func (d *decision) pauses() {
 	if list := s.list(Failed); len(list) > 0 {
 		i := slices.MinFunc(list, func(a, b int32) int { return cmp.Compare(s.recs[a].endSeq, s.recs[b].endSeq) })
 		id, m := s.graph.Node(i).ID, s.recs[i].m()
-		why := orElse(m.last.Message, m.last.Category)
+		why := cmp.Or(m.last.Message, m.last.Category)
 		if m.last.Category == CategoryNeeds {
 			why += ". Resuming runs what is missing again"
 		}
 		if m.rounds >= failuresInARow {
-			d.pause("repeated-failure", id, "%s has failed in %d separate runs of attempts, last with %s: %s. Resuming again is unlikely to help: look at its settings, its inputs and what it depends on",
-				id, m.rounds, orElse(m.last.Category, "no category"), why)
+			d.pause(PauseRepeated, id, "%s has failed in %d separate runs of attempts, last with %s: %s. Resuming again is unlikely to help: look at its settings, its inputs and what it depends on",
+				id, m.rounds, cmp.Or(m.last.Category, "no category"), why)
 		}
-		d.pause("node-failed", id, "%s failed: %s", id, why)
+		d.pause(PauseNodeFailed, id, "%s failed: %s", id, why)
 	}
 	if list := s.list(Stopped); len(list) > 0 {
 		id, m := s.graph.Node(list[0]).ID, s.recs[list[0]].m()
-		d.pause("person", id, "%s: %s", id, orElse(m.last.Message, m.last.Category))
+		d.pause(PausePerson, id, "%s: %s", id, cmp.Or(m.last.Message, m.last.Category))
 	}
 	if left, limited := s.wallLeft(d.now); limited && left <= 0 {
-		d.pause("budget", "", "reached the run time limit (%s)", s.ledger.budget.Wall.D())
+		d.pause(PauseBudget, "", "reached the run time limit (%s)", s.ledger.budget.Wall.D())
 	}
 }
 
@@ -320,7 +322,7 @@ func (d *decision) finish() {
 	case d.free <= 0:
 	case len(s.openQ) > 0:
 		q := &s.questions[s.openQ[0]].body
-		d.pause("escalation", q.Node, "waits for an answer to %s: %s", q.ID, q.Message)
+		d.pause(PauseEscalation, q.Node, "waits for an answer to %s: %s", q.ID, q.Message)
 	default:
 		d.pause(d.stuck())
 	}
@@ -328,18 +330,18 @@ func (d *decision) finish() {
 
 // stuck names the pause of a run in which nothing can start: a breaker without a time to try
 // again. Anything else would be a mistake in this package, and is said, not hidden.
-func (d *decision) stuck() (reason, node, format string) {
+func (d *decision) stuck() (reason Pause, node, format string) {
 	for k := range d.s.breakers {
 		if d.s.breakers[k].isOpen(d.now) {
-			return "breaker", "", "breaker " + d.s.breakers[k].name + " is open and has no time to try again"
+			return PauseBreaker, "", "breaker " + d.s.breakers[k].name + " is open and has no time to try again"
 		}
 	}
 	for i := range d.s.status {
 		if st := d.s.status[i]; st != Completed && st != Skipped && d.s.settled[i] == unsettled {
-			return "stuck", d.s.graph.Node(int32(i)).ID, "nothing can run: the first node that has not ended is " + st.String()
+			return PauseStuck, d.s.graph.Node(int32(i)).ID, "nothing can run: the first node that has not ended is " + st.String()
 		}
 	}
-	return "stuck", "", "nothing can run"
+	return PauseStuck, "", "nothing can run"
 }
 
 func (s *State) ended(failed bool, reason string) *RunEndedBody {

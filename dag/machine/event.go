@@ -120,31 +120,21 @@ type StartedBody struct {
 	Reserve    dag.Amount `json:"reserve,omitzero"`
 }
 
-// Statuses of WORK_ITEM_FINISHED.
-const (
-	StatusCompleted = "completed"
-	StatusFailed    = "failed"
-	StatusLost      = "lost"     // outcome unknown after a crash
-	StatusRejected  = "rejected" // never started: breaker or budget said no
-	StatusSkipped   = "skipped"
-	StatusCancelled = "cancelled"
-)
-
 // FinishedBody ends an attempt, or settles a node that never started (skipped).
 type FinishedBody struct {
 	Node        string                     `json:"node"`
 	Generation  int                        `json:"generation"`
 	Attempt     int                        `json:"attempt,omitempty"` // 0 = the node never started
-	Status      string                     `json:"status"`
+	Status      dag.Status                 `json:"status"`
 	Final       bool                       `json:"final,omitempty"`    // no further attempt follows
 	Category    string                     `json:"category,omitempty"` // of a failure
-	Class       string                     `json:"class,omitempty"`
+	Class       dag.Class                  `json:"class,omitempty"`
 	Message     string                     `json:"message,omitempty"`     // one line
 	Diagnostics string                     `json:"diagnostics,omitempty"` // at most 2,000 characters
 	Values      map[string]json.RawMessage `json:"values,omitempty"`
 	Usage       Usage                      `json:"usage,omitzero"`
 	CostUSD     dag.USD                    `json:"cost_usd,omitzero"`
-	CostKind    string                     `json:"cost_kind,omitempty"` // reported | priced | assumed (the reserve stands)
+	CostKind    dag.CostKind               `json:"cost_kind,omitempty"` // reported | priced | free | assumed (the reserve stands)
 	RetryAt     time.Time                  `json:"retry_at,omitzero"`
 	WaitUntil   time.Time                  `json:"wait_until,omitzero"`
 	Stop        bool                       `json:"stop,omitempty"`        // only a person can help; the run pauses
@@ -276,10 +266,10 @@ type Counts struct {
 
 // CompensationBody is the payload of COMPENSATION_STARTED and COMPENSATION_FINISHED.
 type CompensationBody struct {
-	Node   string `json:"node"`
-	Reason string `json:"reason,omitempty"`
-	Status string `json:"status,omitempty"` // empty when started
-	Done   bool   `json:"-"`
+	Node   string     `json:"node"`
+	Reason string     `json:"reason,omitempty"`
+	Status dag.Status `json:"status,omitempty"` // empty when started
+	Done   bool       `json:"-"`
 }
 
 // RewoundBody sends nodes back: generation + 1, to run again. Old records stay in the log.
@@ -293,7 +283,7 @@ type RewoundBody struct {
 // EscalationOpenedBody is a durable question to a person.
 type EscalationOpenedBody struct {
 	ID          string    `json:"id"`
-	Kind        string    `json:"kind"` // timeout | breaker | compensation | quality-floor | approval | lost | failed
+	Kind        Ask       `json:"kind"` // approval | failed | lost | compensation | breaker
 	Node        string    `json:"node,omitempty"`
 	Breaker     string    `json:"breaker,omitempty"`
 	Message     string    `json:"message"`
@@ -334,7 +324,9 @@ type BudgetWarnedBody struct {
 
 // RunPausedBody pauses the run.
 type RunPausedBody struct {
-	Reason  string `json:"reason"` // node-failed | budget | user | person | breaker | quota | escalation | disk | repeated-failure | cancel (the run ends: clean-up, then RUN_FAILED)
+	// node-failed | repeated-failure | budget | user | person | escalation | breaker | quota | disk | stuck |
+	// cancel (the run ends: clean-up, then RUN_FAILED)
+	Reason  Pause  `json:"reason"`
 	Node    string `json:"node,omitempty"`
 	Message string `json:"message"`
 }

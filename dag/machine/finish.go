@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 
 	"dagrun.dev/dag"
@@ -29,10 +30,10 @@ func (s *State) onFinished(e *Event, b *FinishedBody) error {
 	s.world.calls.over(func(o LLMCallStartedBody) bool { return o.Node == b.Node })
 	s.note(e, i, b)
 	s.close(r, b)
-	if n := s.graph.Node(i); b.Status == StatusCancelled && b.Attempt > 0 && asksAfter(n) {
+	if n := s.graph.Node(i); b.Status == dag.StatusCancelled && b.Attempt > 0 && !n.Effect.Repeatable() {
 		r.m().unresolved = true // it was stopped half-way, and may go on some day
 	}
-	if b.Status == StatusFailed || b.Status == StatusLost {
+	if b.Status == dag.StatusFailed || b.Status == dag.StatusLost {
 		s.failed(e, i, b)
 	}
 	s.touch(i)
@@ -58,13 +59,13 @@ func (s *State) mayFinish(i int32, b *FinishedBody) error {
 		return fmt.Errorf("node %s has no attempt in flight", b.Node)
 	case b.Attempt != 0 && b.Attempt != int(r.attempt):
 		return fmt.Errorf("the attempt of node %s is %d, not %d", b.Node, r.attempt, b.Attempt)
-	case b.Status == StatusFailed && b.Attempt == 0 && !b.Final:
+	case b.Status == dag.StatusFailed && b.Attempt == 0 && !b.Final:
 		return fmt.Errorf("node %s has no attempt that could be tried again", b.Node)
-	case b.Status == StatusLost && (b.Attempt == 0 || late):
+	case b.Status == dag.StatusLost && (b.Attempt == 0 || late):
 		return fmt.Errorf("node %s has no attempt that could be lost", b.Node)
 	}
 	switch b.Status {
-	case StatusCompleted, StatusFailed, StatusLost, StatusRejected, StatusSkipped, StatusCancelled:
+	case dag.StatusCompleted, dag.StatusFailed, dag.StatusLost, dag.StatusRejected, dag.StatusSkipped, dag.StatusCancelled:
 		return nil
 	}
 	return fmt.Errorf("unknown status %q", b.Status)
@@ -74,7 +75,7 @@ func (s *State) mayFinish(i int32, b *FinishedBody) error {
 func (s *State) note(e *Event, i int32, b *FinishedBody) {
 	r := &s.recs[i]
 	r.fingerprint = b.Fingerprint
-	silent := b.Status == StatusCompleted && b.Message == "" && len(b.Values) == 0 && b.CostUSD == 0 && b.CostKind == "" &&
+	silent := b.Status == dag.StatusCompleted && b.Message == "" && len(b.Values) == 0 && b.CostUSD == 0 && b.CostKind == "" &&
 		b.Usage == Usage{} && len(b.Warnings) == 0
 	if !silent {
 		last := *b
@@ -83,7 +84,7 @@ func (s *State) note(e *Event, i int32, b *FinishedBody) {
 	} else if r.more != nil {
 		r.more.last = nil
 	}
-	if b.Status == StatusFailed || b.Status == StatusLost {
+	if b.Status == dag.StatusFailed || b.Status == dag.StatusLost {
 		s.remember(ErrorView{Seq: s.run.seq + 1, Time: e.Time, Node: b.Node, Generation: b.Generation, Attempt: b.Attempt,
 			Category: b.Category, Class: b.Class, Message: b.Message, Final: b.Final})
 	}
@@ -94,23 +95,23 @@ func (s *State) close(r *rec, b *FinishedBody) {
 	finish := func(with end) { r.phase, r.end, r.endSeq = ended, with, s.run.seq+1 }
 	if m := r.more; m != nil {
 		m.retryAt, m.hold, m.stopped, m.unresolved, m.reserved = 0, false, false, false, dag.Amount{}
-		if b.Status != StatusLost { // the question of a lost attempt, or of its node, stays
+		if b.Status != dag.StatusLost { // the question of a lost attempt, or of its node, stays
 			m.question = ""
 		}
 	}
 	switch b.Status {
-	case StatusCompleted:
+	case dag.StatusCompleted:
 		finish(endCompleted)
 		if m := r.more; m != nil {
 			m.rounds, m.verdict = 0, ""
 		}
-	case StatusSkipped:
+	case dag.StatusSkipped:
 		finish(endSkipped)
-	case StatusRejected:
+	case dag.StatusRejected:
 		if b.Final {
 			finish(endRejected)
 		}
-	case StatusCancelled:
+	case dag.StatusCancelled:
 		if b.Final {
 			finish(endCancelled)
 		}
@@ -122,21 +123,18 @@ func (s *State) close(r *rec, b *FinishedBody) {
 	}
 }
 
-// asksAfter reports whether an attempt of a node that ended nobody knows how is resolved before there is another.
-func asksAfter(n *dag.Node) bool { return n.Effect == "once" || n.Effect == "probe" }
-
 // failed keeps count of failures and of what is to be waited for.
 func (s *State) failed(e *Event, i int32, b *FinishedBody) {
 	r, n := &s.recs[i], s.graph.Node(i)
 	m := r.m()
-	if b.Final && b.Class == "fatal" {
-		s.end(fmt.Sprintf("node %s: %s", b.Node, orElse(b.Message, b.Category)))
+	if b.Final && b.Class == dag.Fatal {
+		s.end(fmt.Sprintf("node %s: %s", b.Node, cmp.Or(b.Message, b.Category)))
 	}
-	if b.Status == StatusLost {
+	if b.Status == dag.StatusLost {
 		if m.question == "" {
 			m.lost++
 		}
-		m.unresolved = !b.Final && m.question == "" && asksAfter(n)
+		m.unresolved = !b.Final && m.question == "" && !n.Effect.Repeatable()
 		return
 	}
 	switch {
@@ -162,13 +160,6 @@ func (s *State) failed(e *Event, i int32, b *FinishedBody) {
 	if m.retryAt != 0 {
 		s.pushTimer(timer{m.retryAt, i, timerDue})
 	}
-}
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }
 
 // end turns the run to its end: clean-up nodes run, then it has failed.

@@ -131,12 +131,12 @@ func (s *State) book(i int32, b *FinishedBody) {
 		}
 		m.assumed = dag.Amount{}
 	}
-	if b.CostKind == CostAssumed {
+	if b.CostKind == dag.CostAssumed {
 		if cost.Tokens == 0 {
 			cost.Tokens = reserved.Tokens
 		}
 		l.assumed += cost.USD
-		if b.Status == StatusLost {
+		if b.Status == dag.StatusLost {
 			r.m().assumed = cost
 		}
 	}
@@ -206,9 +206,6 @@ func (l *ledger) label(label, value string) *LabelCost {
 	}
 	return &l.labels[at]
 }
-
-// CostAssumed marks a cost that nobody has reported: the reservation stands in for it.
-const CostAssumed = "assumed"
 
 func (s *State) onLimits(b *LimitsChangedBody) error {
 	s.ledger.limit(b.Budget)

@@ -37,7 +37,7 @@ func TestOnFailByCategory(t *testing.T) {
 		created.Plan = g
 		apply(created)
 		apply(New(now, &StartedBody{Node: "a", Generation: 1, Attempt: 1}))
-		apply(s.Settle("a", Outcome{Status: StatusFailed, Category: category, Message: "no"}, now))
+		apply(s.Settle("a", Outcome{Status: dag.StatusFailed, Category: category, Message: "no"}, now))
 
 		got := "nothing"
 		commands, _ := s.Decide(now, 1)
@@ -57,7 +57,7 @@ func TestOnFailByCategory(t *testing.T) {
 
 // A join whose needs were all skipped is skipped too; one of which too many failed fails.
 func TestJoinOfSkippedNeeds(t *testing.T) {
-	for end, want := range map[string]string{StatusSkipped: StatusSkipped, StatusFailed: StatusFailed} {
+	for end, want := range map[dag.Status]dag.Status{dag.StatusSkipped: dag.StatusSkipped, dag.StatusFailed: dag.StatusFailed} {
 		plan := &dag.Plan{Format: dag.Format, Name: "p", Nodes: []dag.Node{
 			{ID: "a", Kind: "exec", Effect: "pure", OnFail: "continue"},
 			{ID: "b", Kind: "exec", Effect: "pure", OnFail: "continue"},
@@ -74,7 +74,7 @@ func TestJoinOfSkippedNeeds(t *testing.T) {
 		events := []Event{created}
 		for _, id := range []string{"a", "b"} {
 			b := &FinishedBody{Node: id, Generation: 1, Status: end, Final: true}
-			if end == StatusFailed {
+			if end == dag.StatusFailed {
 				b.Category, b.Class = "needs", "hard"
 			}
 			events = append(events, New(now, b))
@@ -85,7 +85,7 @@ func TestJoinOfSkippedNeeds(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		got := "nothing"
+		got := dag.Status("nothing")
 		commands, _ := s.Decide(now, 1)
 		for _, c := range commands {
 			if b, ok := c.Body.(*FinishedBody); ok && b.Node == "join" {

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -57,16 +58,6 @@ func (s *State) indexQuestion(k int) {
 	}
 }
 
-// Kinds of escalation whose answers the machine acts on. Answers to other kinds are for whoever
-// asked. The answer "abort", where it is an option, ends the run.
-const (
-	AskApproval     = "approval"     // the answer completes the node: values answer, by
-	AskFailed       = "failed"       // retry, continue, skip, fail
-	AskLost         = "lost"         // rerun, done, fail
-	AskCompensation = "compensation" // retry, continue
-	AskBreaker      = "breaker"      // wait, skip, continue
-)
-
 func (s *State) onAnswer(e *Event, b *EscalationAnsweredBody) error {
 	k, ok := s.questAt[b.ID]
 	if !ok {
@@ -81,7 +72,7 @@ func (s *State) onAnswer(e *Event, b *EscalationAnsweredBody) error {
 	}
 	q.answer, q.answered = b, ms(e.Time)
 	s.openQ = slices.DeleteFunc(s.openQ, func(o int32) bool { return o == k })
-	if b.Answer == "abort" && q.body.Kind != AskApproval {
+	if b.Answer == AnswerAbort && q.body.Kind != AskApproval {
 		s.end(fmt.Sprintf("aborted by %s: %s", b.By, q.body.Message))
 	}
 	if q.body.Kind == AskBreaker {
@@ -96,18 +87,18 @@ func (s *State) onAnswer(e *Event, b *EscalationAnsweredBody) error {
 }
 
 // answer applies an answer to the node that asked.
-func (s *State) answer(i int32, kind, answer string, now int64) {
+func (s *State) answer(i int32, kind Ask, answer string, now int64) {
 	r := &s.recs[i]
 	m := r.more
 	switch {
 	case kind == AskApproval:
 		return // the node keeps its question until its end is recorded
-	case kind == AskFailed && answer == "retry":
+	case kind == AskFailed && answer == AnswerRetry:
 		r.fresh(now)
 		s.watchDeadline(i)
-	case kind == AskLost && answer == "rerun":
+	case kind == AskLost && answer == AnswerRerun:
 		m.unresolved = false
-	case kind == AskCompensation && answer == "retry":
+	case kind == AskCompensation && answer == AnswerRetry:
 		m.undoTries, m.undoAt = 0, 0
 	case kind == AskCompensation:
 		m.undone = true
@@ -145,8 +136,8 @@ func (d *decision) asking() {
 			stale = append(stale, n.ID)
 		case m.question != "":
 			d.approved(i, m)
-		case m.unresolved && m.verdict == "done":
-			b := &FinishedBody{Node: n.ID, Generation: int(r.gen), Attempt: int(r.attempt), Status: StatusCompleted, Final: true,
+		case m.unresolved && m.verdict == AnswerDone:
+			b := &FinishedBody{Node: n.ID, Generation: int(r.gen), Attempt: int(r.attempt), Status: dag.StatusCompleted, Final: true,
 				Message: "marked done by a user; outputs unknown"}
 			if len(n.Writes) > 0 {
 				b.Warnings = []string{"marked done by a user: of " + strings.Join(n.Writes, ", ") + " there is only what it had handed over before it was interrupted"}
@@ -156,15 +147,15 @@ func (d *decision) asking() {
 			b := s.failure(i, CategoryLost, "its outcome is not known, and a person says that it failed")
 			b.Attempt = int(r.attempt)
 			d.recordOf(i, b)
-		case m.unresolved && n.Effect == "probe":
+		case m.unresolved && n.Effect == dag.Probe:
 			d.command(Resolve, i)
 		case m.unresolved:
 			d.command(Resolve, i)
 			d.cmds[len(d.cmds)-1].Body = s.ask(i, AskLost, "Attempt %d of %s was interrupted. Did it take effect?", []any{r.attempt, n.ID},
-				"rerun", "done", "fail", "abort")
+				AnswerRerun, AnswerDone, AnswerFail, AnswerAbort)
 		default:
-			q := s.ask(i, AskFailed, "%s failed: %s", []any{n.ID, orElse(m.last.Message, m.last.Category)}, "retry", "continue", "skip", "fail", "abort")
-			q.Recommended = "retry"
+			q := s.ask(i, AskFailed, "%s failed: %s", []any{n.ID, cmp.Or(m.last.Message, m.last.Category)}, AnswerRetry, AnswerContinue, AnswerSkip, AnswerFail, AnswerAbort)
+			q.Recommended = AnswerRetry
 			d.recordOf(i, q)
 		}
 	}
@@ -204,7 +195,7 @@ func (d *decision) approved(i int32, m *more) {
 		return
 	}
 	r := &d.s.recs[i]
-	d.recordOf(i, &FinishedBody{Node: d.s.graph.Node(i).ID, Generation: int(r.gen), Status: StatusCompleted, Final: true,
+	d.recordOf(i, &FinishedBody{Node: d.s.graph.Node(i).ID, Generation: int(r.gen), Status: dag.StatusCompleted, Final: true,
 		Values: map[string]json.RawMessage{"answer": quote(q.Answer.Answer), "by": quote(q.Answer.By)}})
 }
 
@@ -217,7 +208,7 @@ func quote(s string) json.RawMessage {
 }
 
 // ask is a question about a node; its id is unique and the same until it has been opened.
-func (s *State) ask(i int32, kind, format string, args []any, options ...string) *EscalationOpenedBody {
+func (s *State) ask(i int32, kind Ask, format string, args []any, options ...string) *EscalationOpenedBody {
 	n := s.graph.Node(i)
 	id := fmt.Sprintf("%s/%s/%d", kind, n.ID, s.recs[i].gen)
 	for k := 2; ; k++ {

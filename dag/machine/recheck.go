@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -20,12 +21,12 @@ func (s *State) Holds(node string) *FinishedBody {
 	if !ok {
 		panic("machine: Holds of a node that is not in the plan: " + node)
 	}
-	b := &FinishedBody{Node: node, Generation: int(s.recs[i].gen), Status: StatusCompleted, Final: true, Reused: true}
+	b := &FinishedBody{Node: node, Generation: int(s.recs[i].gen), Status: dag.StatusCompleted, Final: true, Reused: true}
 	switch s.recs[i].end {
 	case endFailed:
-		b.Status = StatusFailed
+		b.Status = dag.StatusFailed
 	case endSkipped:
-		b.Status = StatusSkipped
+		b.Status = dag.StatusSkipped
 	}
 	return b
 }
@@ -181,7 +182,7 @@ func (s *State) putAside(j int32) {
 	x.rec.phase = doubted
 	for of, ok := s.graph.Origin(j); ok; of, ok = s.graph.Origin(of) {
 		x.Root = s.graph.Node(of).ID
-		x.Of = orElse(x.Of, x.Root)
+		x.Of = cmp.Or(x.Of, x.Root)
 	}
 	s.spares = append(s.spares, x)
 }

@@ -61,7 +61,7 @@ func TestLedgerReplay(t *testing.T) {
 			must(New(now, &StartedBody{Node: node, Generation: 1, Attempt: 1, Reserve: reserve}))
 		}
 		usd, _ := dag.Dollars(booking.USD)
-		if apply(New(now, &FinishedBody{Node: node, Generation: 1, Attempt: 1, Status: StatusCompleted, Final: true, CostUSD: usd, CostKind: CostReported})) != nil {
+		if apply(New(now, &FinishedBody{Node: node, Generation: 1, Attempt: 1, Status: dag.StatusCompleted, Final: true, CostUSD: usd, CostKind: dag.CostReported})) != nil {
 			ignored++
 		}
 	}

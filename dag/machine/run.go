@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -34,15 +35,12 @@ func (s *State) onPaused(e *Event, b *RunPausedBody) error {
 		return fmt.Errorf("the run has ended")
 	}
 	if b.Reason == PauseCancel {
-		s.end(orElse(b.Message, "cancelled"))
+		s.end(cmp.Or(b.Message, "cancelled"))
 		return nil
 	}
 	s.run.status, s.run.pause = RunPause, *b // what runs may end yet, and is active until then
 	return nil
 }
-
-// PauseCancel is the reason of a pause that ends the run.
-const PauseCancel = "cancel"
 
 // onResumed goes on. After a pause or a failed end, what failed for good gets new attempts: that
 // is what resuming says. Without one, a new process took over after a crash and nothing changes. A run

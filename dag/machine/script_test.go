@@ -229,7 +229,7 @@ func (x *script) decide(act bool, rest string) {
 }
 
 func (x *script) end(words []string) {
-	o := Outcome{Status: words[1]}
+	o := Outcome{Status: dag.Status(words[1])}
 	for _, w := range words[2:] {
 		k, v, _ := strings.Cut(w, "=")
 		switch k {
@@ -244,7 +244,7 @@ func (x *script) end(words []string) {
 			var f float64
 			fmt.Sscan(v, &f)
 			o.Body.CostUSD, _ = dag.Dollars(f)
-			o.Body.CostKind = CostReported
+			o.Body.CostKind = dag.CostReported
 		case "tokens":
 			fmt.Sscan(v, &o.Body.Usage.Output)
 		case "permanent":
@@ -257,7 +257,7 @@ func (x *script) end(words []string) {
 	}
 	e := x.s.Settle(words[0], o, x.now)
 	b := e.Body.(*FinishedBody)
-	line := b.Status
+	line := string(b.Status)
 	if b.Final {
 		line += " final"
 	}

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -58,13 +59,13 @@ func (s *State) Settle(node string, o Outcome, now time.Time) Event {
 	x.cost()
 	x.overrun()
 	switch o.Status {
-	case StatusCompleted, StatusSkipped:
+	case dag.StatusCompleted, dag.StatusSkipped:
 		b.Final = true
-	case StatusLost:
+	case dag.StatusLost:
 		x.lost()
-	case StatusCancelled:
+	case dag.StatusCancelled:
 		x.cancelled()
-	case StatusFailed:
+	case dag.StatusFailed:
 		x.failed()
 	}
 	return New(now, &b)
@@ -83,15 +84,15 @@ type settling struct {
 // cost says what an attempt cost when nobody has: its reservation stands. Zero is a cost only
 // when CostKind says so.
 func (x *settling) cost() {
-	if x.b.CostKind != "" || x.o.Status == StatusRejected || x.o.Status == StatusSkipped || x.r.phase != running || x.r.more == nil {
+	if x.b.CostKind != "" || x.o.Status == dag.StatusRejected || x.o.Status == dag.StatusSkipped || x.r.phase != running || x.r.more == nil {
 		return
 	}
 	reserved := x.r.more.reserved
 	switch {
 	case x.b.CostUSD != 0:
-		x.b.CostKind = CostReported
+		x.b.CostKind = dag.CostReported
 	case reserved.USD > 0 || reserved.Tokens > 0 && x.b.Usage == Usage{}:
-		x.b.CostKind, x.b.CostUSD = CostAssumed, reserved.USD
+		x.b.CostKind, x.b.CostUSD = dag.CostAssumed, reserved.USD
 	}
 }
 
@@ -112,13 +113,10 @@ func (x *settling) overrun() {
 	}
 }
 
-// CostReported marks a cost that the provider has reported.
-const CostReported = "reported"
-
 func (x *settling) lost() {
 	m := x.r.m()
-	x.b.Category, x.b.Class = orElse(x.b.Category, CategoryLost), "hard"
-	x.b.Message = orElse(x.b.Message, "the host ended while the attempt was in flight: its outcome is not known")
+	x.b.Category, x.b.Class = cmp.Or(x.b.Category, CategoryLost), dag.Hard
+	x.b.Message = cmp.Or(x.b.Message, "the host ended while the attempt was in flight: its outcome is not known")
 	if m.question != "" { // it only waited for an answer
 		return
 	}
@@ -129,9 +127,9 @@ func (x *settling) lost() {
 
 func (x *settling) cancelled() {
 	if d := x.r.deadline(x.n); d != 0 && ms(x.now) >= d && x.s.ending == "" {
-		x.b.Status, x.b.Category = StatusFailed, CategoryDeadline
+		x.b.Status, x.b.Category = dag.StatusFailed, CategoryDeadline
 		x.b.Message = usedUp(x.n) + strings.TrimPrefix(x.b.Message, "cancelled") // what was kept stays said
-		x.end("hard")
+		x.end(dag.Hard)
 		return
 	}
 	x.b.Final = x.s.ending != "" && !x.n.Always
@@ -142,9 +140,9 @@ func usedUp(n *dag.Node) string {
 	return fmt.Sprintf("exceeded its total timeout (%s)", n.Timeout.Total.D())
 }
 
-func (x *settling) end(class string) {
+func (x *settling) end(class dag.Class) {
 	x.b.Final = true
-	x.b.Class = orElse(x.b.Class, class)
+	x.b.Class = cmp.Or(x.b.Class, class)
 	if c, ok := x.s.graph.Plan.CategoryByName(x.b.Category); ok {
 		x.b.Class = c.Class
 	}
@@ -155,11 +153,11 @@ func (x *settling) failed() {
 	x.b.Class = p.Class
 	m := x.r.m()
 	switch {
-	case x.o.Permanent || p.Then == "fail" || x.s.ending != "" && !x.n.Always:
+	case x.o.Permanent || p.Then == dag.Fail || x.s.ending != "" && !x.n.Always:
 		x.b.Final = true
-	case p.Then == "stop":
+	case p.Then == dag.Stop:
 		x.b.Stop = true
-	case !x.o.WaitUntil.IsZero() || p.Then == "wait":
+	case !x.o.WaitUntil.IsZero() || p.Then == dag.Wait:
 		x.wait(p, m, x.waitFor(p, m))
 	case p.Retry.Attempts > 1 && x.o.RetryAfter > max(p.Retry.Cap.D(), shortestWait):
 		x.wait(p, m, x.o.RetryAfter)
@@ -196,7 +194,7 @@ func (x *settling) wait(p dag.Policy, m *more, d time.Duration) {
 		x.b.WaitUntil = u.UTC().Add(time.Millisecond - 1).Truncate(time.Millisecond)
 	}
 	if told {
-		x.b.Status = StatusRejected
+		x.b.Status = dag.StatusRejected
 		if x.o.WaitUntil.IsZero() && x.o.RetryAfter == 0 || ms(x.b.WaitUntil) < a.until {
 			x.b.WaitUntil = at(a.until)
 		}

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 	"time"
@@ -16,11 +17,11 @@ func settled(t *testing.T, n dag.Node, failures int, o Outcome) (*FinishedBody, 
 		{Name: "auth", Class: "hard", Then: "stop"}, {Name: "bad", Class: "structural", Then: "fail"},
 		{Name: "quota", Class: "transient", Then: "wait"}, {Name: "rate", Class: "transient", Then: "retry", Attempts: 5, Retry: &wait}}})
 	for k := range failures {
-		x.apply(&StartedBody{Node: "a", Generation: 1, Attempt: k + 1}, &FinishedBody{Node: "a", Generation: 1, Attempt: k + 1, Status: StatusFailed, Category: o.Category})
+		x.apply(&StartedBody{Node: "a", Generation: 1, Attempt: k + 1}, &FinishedBody{Node: "a", Generation: 1, Attempt: k + 1, Status: dag.StatusFailed, Category: o.Category})
 	}
 	x.apply(&StartedBody{Node: "a", Generation: 1, Attempt: failures + 1, Reserve: n.Reserve})
 	now := epoch.Add(time.Hour)
-	o.Status = orElse(o.Status, StatusFailed)
+	o.Status = cmp.Or(o.Status, dag.StatusFailed)
 	e := x.s.Settle("a", o, now)
 	if again := x.s.Settle("a", o, now); again.Body.(*FinishedBody).RetryAt != e.Body.(*FinishedBody).RetryAt {
 		t.Error("settled twice, two answers")
@@ -111,17 +112,17 @@ func TestSettleKeepsMessagesShort(t *testing.T) {
 func TestSettleCost(t *testing.T) {
 	n := dag.Node{Reserve: dag.Amount{USD: 5e5, Tokens: 100}}
 	for _, tt := range []struct {
-		status string
+		status dag.Status
 		in     FinishedBody
 		cost   dag.USD
-		kind   string
+		kind   dag.CostKind
 	}{
-		{StatusCompleted, FinishedBody{}, 5e5, CostAssumed},
-		{StatusLost, FinishedBody{}, 5e5, CostAssumed},
-		{StatusFailed, FinishedBody{CostKind: CostReported}, 0, CostReported},
-		{StatusFailed, FinishedBody{CostUSD: 3}, 3, CostReported},
-		{StatusCompleted, FinishedBody{CostUSD: 4, CostKind: "priced"}, 4, "priced"},
-		{StatusRejected, FinishedBody{}, 0, ""},
+		{dag.StatusCompleted, FinishedBody{}, 5e5, dag.CostAssumed},
+		{dag.StatusLost, FinishedBody{}, 5e5, dag.CostAssumed},
+		{dag.StatusFailed, FinishedBody{CostKind: dag.CostReported}, 0, dag.CostReported},
+		{dag.StatusFailed, FinishedBody{CostUSD: 3}, 3, dag.CostReported},
+		{dag.StatusCompleted, FinishedBody{CostUSD: 4, CostKind: "priced"}, 4, "priced"},
+		{dag.StatusRejected, FinishedBody{}, 0, ""},
 	} {
 		b, _ := settled(t, n, 0, Outcome{Status: tt.status, Category: "x", Body: tt.in})
 		if b.CostUSD != tt.cost || b.CostKind != tt.kind {
@@ -136,7 +137,7 @@ func TestWaitsAreBounded(t *testing.T) {
 	now := epoch
 	for k := 1; ; k++ {
 		x.apply(&StartedBody{Node: "a", Generation: 1, Attempt: k})
-		e := x.s.Settle("a", Outcome{Status: StatusFailed, Category: "x", WaitUntil: now.Add(time.Hour)}, now)
+		e := x.s.Settle("a", Outcome{Status: dag.StatusFailed, Category: "x", WaitUntil: now.Add(time.Hour)}, now)
 		if err := x.s.Apply(&e); err != nil {
 			t.Fatal(err)
 		}
@@ -159,7 +160,7 @@ func TestJitterIsSpread(t *testing.T) {
 	for _, node := range strings.Fields("a b c d e f g h i j k l m n o p q r s t u v w x y z") {
 		x := tell(t, &dag.Plan{Nodes: []dag.Node{{ID: node, Kind: "k"}}})
 		x.apply(&StartedBody{Node: node, Generation: 1, Attempt: 1})
-		b := x.s.Settle(node, Outcome{Status: StatusFailed}, epoch).Body.(*FinishedBody)
+		b := x.s.Settle(node, Outcome{Status: dag.StatusFailed}, epoch).Body.(*FinishedBody)
 		switch d := b.RetryAt.Sub(epoch); {
 		case d < 5*time.Second || d > 6*time.Second:
 			t.Errorf("%s: %s", node, d)

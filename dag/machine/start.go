@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 
 	"dagrun.dev/dag"
@@ -154,15 +155,15 @@ func (c *chooser) passable(k int32, b *breaker) bool {
 		return true
 	}
 	switch s.whenOpen(b) {
-	case "skip":
+	case dag.OpenSkip:
 		for _, i := range s.classes[k].heap {
-			d.recordOf(i, s.without(i, b, StatusSkipped))
+			d.recordOf(i, s.without(i, b, dag.StatusSkipped))
 		}
-	case "continue":
+	case dag.OpenContinue:
 		for _, i := range s.classes[k].heap {
-			d.recordOf(i, s.without(i, b, StatusRejected))
+			d.recordOf(i, s.without(i, b, dag.StatusRejected))
 		}
-	case "escalate":
+	case dag.OpenEscalate:
 		d.askBreaker(b)
 		d.waitUntil(b.until)
 	default:
@@ -172,9 +173,9 @@ func (c *chooser) passable(k int32, b *breaker) bool {
 }
 
 // without is the end of a node that does not start because its breaker is open.
-func (s *State) without(i int32, b *breaker, status string) *FinishedBody {
+func (s *State) without(i int32, b *breaker, status dag.Status) *FinishedBody {
 	return &FinishedBody{Node: s.graph.Node(i).ID, Generation: int(s.recs[i].gen), Status: status, Final: true,
-		Category: CategoryBreaker, Class: "soft", Message: fmt.Sprintf("breaker %s is open: %s", b.name, orElse(b.cause, "too many failures"))}
+		Category: CategoryBreaker, Class: dag.Soft, Message: fmt.Sprintf("breaker %s is open: %s", b.name, cmp.Or(b.cause, "too many failures"))}
 }
 
 func (d *decision) askBreaker(b *breaker) {
@@ -187,8 +188,8 @@ func (d *decision) askBreaker(b *breaker) {
 		}
 	}
 	d.record(&EscalationOpenedBody{ID: fmt.Sprintf("%s/%s/%d", AskBreaker, b.name, b.openings), Kind: AskBreaker, Breaker: b.name,
-		Message: fmt.Sprintf("breaker %s is open: %s", b.name, orElse(b.cause, "too many failures")),
-		Options: []string{"wait", "skip", "continue", "abort"}, Recommended: "wait", Default: "wait", Deadline: at(b.until)})
+		Message: fmt.Sprintf("breaker %s is open: %s", b.name, cmp.Or(b.cause, "too many failures")),
+		Options: []string{AnswerWait, AnswerSkip, AnswerContinue, AnswerAbort}, Recommended: AnswerWait, Default: AnswerWait, Deadline: at(b.until)})
 }
 
 // passes reports whether a class lets the given node start, the best of it that is left.
@@ -221,10 +222,10 @@ func (d *decision) budget(i int32, chosen dag.Amount) {
 	n, l := s.graph.Node(i), &s.ledger
 	reserve := s.reserveOf(n)
 	if l.budget.CapUSD > 0 && l.spent.USD+reserve.USD > l.budget.CapUSD {
-		d.pause("budget", n.ID, "$%s is spent and %s reserves $%s more, but the cap is $%s", l.spent.USD, n.ID, reserve.USD, l.budget.CapUSD)
+		d.pause(PauseBudget, n.ID, "$%s is spent and %s reserves $%s more, but the cap is $%s", l.spent.USD, n.ID, reserve.USD, l.budget.CapUSD)
 		return
 	}
-	d.pause("budget", n.ID, "%d tokens are spent and %s reserves %d more, but the cap is %d", l.spent.Tokens, n.ID, reserve.Tokens, l.budget.CapTokens)
+	d.pause(PauseBudget, n.ID, "%d tokens are spent and %s reserves %d more, but the cap is %d", l.spent.Tokens, n.ID, reserve.Tokens, l.budget.CapTokens)
 }
 
 func (c *chooser) add(p place) { c.places = pushHeap(c.places, p, c.before) }

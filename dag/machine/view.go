@@ -46,7 +46,7 @@ type ErrorView struct {
 	Generation int       `json:"generation"`
 	Attempt    int       `json:"attempt,omitempty"`
 	Category   string    `json:"category,omitempty"`
-	Class      string    `json:"class,omitempty"`
+	Class      dag.Class `json:"class,omitempty"`
 	Message    string    `json:"message,omitempty"`
 	Final      bool      `json:"final,omitempty"`
 }
@@ -185,7 +185,7 @@ func (s *State) block(i int32) Block {
 // gated says which gate a ready node stands before, by what was last recorded.
 func (s *State) gated(i int32, n *dag.Node) Block {
 	if s.run.status == RunPause {
-		return Block{By: "pause", Name: s.run.pause.Reason}
+		return Block{By: "pause", Name: string(s.run.pause.Reason)}
 	}
 	c := &s.classes[s.class[i]]
 	for g, k := range c.gates {
@@ -266,20 +266,20 @@ func (c scope) reads(i int32, id string) bool {
 func (st Status) Ended() bool { return st >= Completed }
 
 // word is the status as expressions and reports name it.
-func (st Status) word() string {
+func (st Status) word() dag.Status {
 	switch st {
 	case Running:
-		return "running"
+		return dag.StatusRunning
 	case Completed:
-		return StatusCompleted
+		return dag.StatusCompleted
 	case Failed, Undoing:
-		return StatusFailed
+		return dag.StatusFailed
 	case Skipped:
-		return StatusSkipped
+		return dag.StatusSkipped
 	case Cancelled:
-		return StatusCancelled
+		return dag.StatusCancelled
 	}
-	return "pending"
+	return dag.StatusPending
 }
 
 // Run implements dag.Scope. The keys are those of expr.RunFacts.

@@ -11,7 +11,7 @@ import (
 func TestStatusWordsAreKnownToExpressions(t *testing.T) {
 	var seen []string
 	for st := Waiting; st <= Cancelled; st++ {
-		if w := st.word(); !slices.Contains(seen, w) {
+		if w := string(st.word()); !slices.Contains(seen, w) {
 			seen = append(seen, w)
 		}
 	}

@@ -167,7 +167,7 @@ func (w *world) gate(s *State, e *Event, b *GateRunBody) error {
 	if _, err := s.find(b.Node); err != nil {
 		return err
 	}
-	v := GateView{Node: b.Node, Gate: b.Gate, Status: orElse(b.Status, "running"), Time: e.Time}
+	v := GateView{Node: b.Node, Gate: b.Gate, Status: cmp.Or(b.Status, "running"), Time: e.Time}
 	for k := range w.gates {
 		if g := &w.gates[k]; g.Node == b.Node && g.Gate == b.Gate {
 			*g = v
@@ -240,10 +240,10 @@ type RevertView struct {
 
 // A CompensationView is an undo action that has ended.
 type CompensationView struct {
-	Node   string    `json:"node"`
-	Reason string    `json:"reason,omitempty"`
-	Status string    `json:"status"`
-	Time   time.Time `json:"time"`
+	Node   string     `json:"node"`
+	Reason string     `json:"reason,omitempty"`
+	Status dag.Status `json:"status"`
+	Time   time.Time  `json:"time"`
 }
 
 // CallsView counts calls of models.

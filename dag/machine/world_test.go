@@ -47,7 +47,7 @@ func (x *story) ran(node string, facts ...Body) {
 	v, _ := x.s.NodeByID(node)
 	x.apply(&StartedBody{Node: node, Generation: v.Generation, Attempt: v.Attempt + 1})
 	x.apply(facts...)
-	x.apply(&FinishedBody{Node: node, Generation: v.Generation, Attempt: v.Attempt + 1, Status: StatusCompleted, Final: true})
+	x.apply(&FinishedBody{Node: node, Generation: v.Generation, Attempt: v.Attempt + 1, Status: dag.StatusCompleted, Final: true})
 }
 
 func (x *story) restored() *State {
@@ -129,7 +129,7 @@ func TestWorld(t *testing.T) {
 		&LLMCallStartedBody{CallID: "a.1.1", Node: "a"}, &LLMCallFailedBody{CallID: "a.1.1", Node: "a"},
 		&LLMCallStartedBody{CallID: "a.1.1b", Node: "a"}, &LLMCallFinishedBody{CallID: "a.1.1b", Node: "a"},
 		&LLMCallStartedBody{CallID: "a.1.1c", Node: "a"}, &LLMCallStartedBody{CallID: "b.1.1", Node: "b"},
-		&FinishedBody{Node: "a", Generation: 1, Attempt: 1, Status: StatusLost, Category: "lost"})
+		&FinishedBody{Node: "a", Generation: 1, Attempt: 1, Status: dag.StatusLost, Category: "lost"})
 	for _, s := range []*State{x.s, x.restored()} {
 		run, calls := s.Run(), s.Calls()
 		got := fmt.Sprint(run.State, run.Stable, s.DeclaredState("intro"), len(s.Sections()), s.Gates()[0].Status, len(s.Gates()),
@@ -146,8 +146,8 @@ func TestScope(t *testing.T) {
 	x := tell(t, &dag.Plan{Name: "p", Budget: dag.Budget{CapUSD: 5e6}, Nodes: []dag.Node{
 		{ID: "a", Kind: "k"}, {ID: "b", Kind: "k", Needs: []string{"a"}}, {ID: "side", Kind: "k"}, {ID: "old", Kind: "k"},
 		{ID: "c", Kind: "k", Needs: []string{"b"}, History: []string{"old"}}}})
-	x.apply(&StartedBody{Node: "a", Generation: 1, Attempt: 1}, &FinishedBody{Node: "a", Generation: 1, Attempt: 1, Status: StatusCompleted, Final: true,
-		Values: raw("v", "7"), CostUSD: 2e6, CostKind: CostReported})
+	x.apply(&StartedBody{Node: "a", Generation: 1, Attempt: 1}, &FinishedBody{Node: "a", Generation: 1, Attempt: 1, Status: dag.StatusCompleted, Final: true,
+		Values: raw("v", "7"), CostUSD: 2e6, CostKind: dag.CostReported})
 	sc := x.s.ScopeOf("c")
 	if v, ok := sc.View("a"); !ok || v.Status != "completed" || string(v.Out["v"]) != "7" {
 		t.Error(v, ok)

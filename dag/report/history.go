@@ -39,26 +39,26 @@ type QualityEntry struct {
 
 // An ErrorEntry is a failed or lost attempt.
 type ErrorEntry struct {
-	Seq         int64     `json:"seq"`
-	Time        time.Time `json:"ts"`
-	Node        string    `json:"node"`
-	Generation  int       `json:"generation"`
-	Attempt     int       `json:"attempt,omitempty"`
-	Status      string    `json:"status"`
-	Category    string    `json:"category,omitempty"`
-	Class       string    `json:"class,omitempty"`
-	Message     string    `json:"message,omitempty"`
-	Diagnostics string    `json:"diagnostics,omitempty"` // at most 2,000 characters
-	Final       bool      `json:"final,omitempty"`
-	Recovered   bool      `json:"recovered"` // a later attempt completed
-	At          int       `json:"recovered_at_attempt,omitempty"`
+	Seq         int64      `json:"seq"`
+	Time        time.Time  `json:"ts"`
+	Node        string     `json:"node"`
+	Generation  int        `json:"generation"`
+	Attempt     int        `json:"attempt,omitempty"`
+	Status      dag.Status `json:"status"`
+	Category    string     `json:"category,omitempty"`
+	Class       dag.Class  `json:"class,omitempty"`
+	Message     string     `json:"message,omitempty"`
+	Diagnostics string     `json:"diagnostics,omitempty"` // at most 2,000 characters
+	Final       bool       `json:"final,omitempty"`
+	Recovered   bool       `json:"recovered"` // a later attempt completed
+	At          int        `json:"recovered_at_attempt,omitempty"`
 }
 
 // A CostKind sums up costs by who vouches for them.
 type CostKind struct {
-	Kind     string  `json:"kind"` // reported | priced | assumed
-	Attempts int     `json:"attempts"`
-	CostUSD  dag.USD `json:"cost_usd"`
+	Kind     dag.CostKind `json:"kind"` // reported | priced | assumed
+	Attempts int          `json:"attempts"`
+	CostUSD  dag.USD      `json:"cost_usd"`
 }
 
 // ReadHistory reads the events of a run. It works beside a writer.
@@ -135,23 +135,23 @@ func (h *History) finished(e *machine.Event, b *machine.FinishedBody, st *machin
 	if b.CostUSD != 0 || b.CostKind != "" {
 		h.cost(b)
 	}
-	if !b.WaitUntil.IsZero() && b.Status == machine.StatusFailed { // others of its account wait with it
+	if !b.WaitUntil.IsZero() && b.Status == dag.StatusFailed { // others of its account wait with it
 		h.Waits++
 	}
-	if began, ok := h.started[b.Node]; ok && b.Status != machine.StatusLost { // nobody knows when a lost one ended
+	if began, ok := h.started[b.Node]; ok && b.Status != dag.StatusLost { // nobody knows when a lost one ended
 		h.Took[b.Node] += e.Time.Sub(began)
 	}
 	delete(h.started, b.Node)
 	delete(h.waiting, b.Node)
-	if b.Status == machine.StatusFailed && !(b.WaitUntil.IsZero() && b.RetryAt.IsZero()) {
+	if b.Status == dag.StatusFailed && !(b.WaitUntil.IsZero() && b.RetryAt.IsZero()) {
 		h.waiting[b.Node] = e.Time
 	}
 	switch b.Status {
-	case machine.StatusFailed, machine.StatusLost:
+	case dag.StatusFailed, dag.StatusLost:
 		open[b.Node] = append(open[b.Node], len(h.Errors))
 		h.Errors = append(h.Errors, ErrorEntry{Seq: e.Seq, Time: e.Time, Node: b.Node, Generation: b.Generation, Attempt: b.Attempt, Status: b.Status,
 			Category: b.Category, Class: b.Class, Message: b.Message, Diagnostics: b.Diagnostics, Final: b.Final})
-	case machine.StatusCompleted:
+	case dag.StatusCompleted:
 		for _, i := range open[b.Node] {
 			h.Errors[i].Recovered, h.Errors[i].At = true, b.Attempt
 		}

@@ -6,6 +6,7 @@ import (
 
 	"dagrun.dev/internal/testing/night"
 
+	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
 )
 
@@ -21,7 +22,7 @@ func TestWaited(t *testing.T) {
 		}
 	}
 	fail := func(node string, until time.Duration) *machine.FinishedBody {
-		return &machine.FinishedBody{Node: node, Generation: 1, Attempt: 1, Status: machine.StatusFailed, WaitUntil: night.Start.Add(until)}
+		return &machine.FinishedBody{Node: node, Generation: 1, Attempt: 1, Status: dag.StatusFailed, WaitUntil: night.Start.Add(until)}
 	}
 	at(0, fail("a", 24*time.Hour))
 	at(3*time.Second, &machine.RunPausedBody{Reason: "user"})

@@ -28,19 +28,19 @@ func (s *Status) next(st *machine.State) (words string, commands []string) {
 		return "it is running: an interrupt (Ctrl-C) pauses it, dagrun cancel ends it", nil
 	}
 	switch s.Reason {
-	case "user":
+	case machine.PauseUser:
 		return "go on; --restart NODE runs a piece anew, --without NODE leaves one out", []string{resume}
-	case "budget":
+	case machine.PauseBudget:
 		return "raise the budget: in the specification, then apply it, or just for this run", []string{strings.TrimSpace("dagrun resume "+s.moreBudget(st)) + at}
-	case "node-failed", "repeated-failure":
+	case machine.PauseNodeFailed, machine.PauseRepeated:
 		return "fix the cause, then go on; if you changed the specification, apply it instead", []string{"dagrun report errors" + at, resume}
-	case "escalation":
+	case machine.PauseEscalation:
 		return "go on: every question is answered", []string{resume}
-	case "person":
+	case machine.PausePerson:
 		return "do what the reason asks for (log in, pay, allow), then go on", []string{resume}
 	case machine.PauseQuota:
 		return "go on after that instant; with --longest-wait the run waits for it by itself", []string{resume}
-	case "disk":
+	case machine.PauseDisk:
 		return "make room on the disk, then go on", []string{resume}
 	}
 	return "when the cause is gone, go on", []string{resume}

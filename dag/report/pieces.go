@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/run"
 )
@@ -40,7 +41,7 @@ func allPieces(st *machine.State) *Pieces {
 		n := st.NodeAt(i)
 		switch {
 		case n.Status == machine.Completed || n.Status == machine.Skipped:
-		case n.Last != nil && n.Last.Status == machine.StatusCancelled:
+		case n.Last != nil && n.Last.Status == dag.StatusCancelled:
 			_, kept, _ := strings.Cut(n.Last.Message, "PARTIAL, ")
 			p.Partial = append(p.Partial, Piece{n.Node.ID, kept})
 		case n.Status == machine.Ready && n.Attempt == 0:

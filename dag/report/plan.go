@@ -67,7 +67,7 @@ type PlanNode struct {
 	Writes   []string     `json:"writes,omitempty"`
 	Leaves   []string     `json:"leaves,omitempty"` // of a removed node: files that stay and are no artifacts any more
 	Appends  []string     `json:"appends,omitempty"`
-	Effect   string       `json:"effect"`
+	Effect   dag.Effect   `json:"effect"`
 	Notes    []string     `json:"notes,omitempty"`
 	Reserve  dag.Amount   `json:"reserve,omitzero"`
 	USD      [3]dag.USD   `json:"usd"`     // low, expected, high
@@ -245,9 +245,9 @@ func (in *PlanInput) begun(n *dag.Node) string {
 		return "runs now"
 	case v.Status != machine.Running && !v.Unresolved:
 		return ""
-	case n.Effect == "once":
+	case n.Effect == dag.Once:
 		return "its last attempt was interrupted: you are asked whether it took effect"
-	case n.Effect == "probe":
+	case n.Effect == dag.Probe:
 		return "its last attempt was interrupted: a probe says whether it took effect"
 	}
 	return "its last attempt was interrupted"

@@ -102,11 +102,11 @@ func (n *PlanNode) details() []string {
 	add("writes", n.Writes)
 	add("appends", n.Appends)
 	out = append(out, n.Notes...)
-	effect := "effect: " + n.Effect
+	effect := "effect: " + string(n.Effect)
 	switch n.Effect {
-	case "once":
+	case dag.Once:
 		effect += " (cannot be undone; an unknown outcome is asked about)"
-	case "probe":
+	case dag.Probe:
 		effect += " (an unknown outcome is probed)"
 	}
 	if n.Reserve.USD > 0 {

@@ -46,7 +46,7 @@ func (p *Progress) Apply(e *machine.Event, st *machine.State) {
 	case *machine.FinishedBody:
 		began, ran := p.started[b.Node]
 		delete(p.started, b.Node)
-		if b.Status == machine.StatusCompleted && ran && !b.Reused {
+		if b.Status == dag.StatusCompleted && ran && !b.Reused {
 			p.remember(b, e.Time.Sub(began), st)
 		}
 	}

@@ -163,7 +163,7 @@ func (b *Budget) WriteText(w io.Writer) error {
 	r.row("Tokens", "%s", tokens)
 	r.row("Reserved", "$%s for attempts under way", b.Reserved)
 	for _, k := range b.Kinds {
-		r.row(k.Kind, "$%s in %s", k.CostUSD, Count(k.Attempts, "attempt"))
+		r.row(string(k.Kind), "$%s in %s", k.CostUSD, Count(k.Attempts, "attempt"))
 	}
 	writeShares(r, b.Shares)
 	return r.out.Flush()
@@ -190,7 +190,7 @@ func WriteErrors(w io.Writer, list []ErrorEntry) error {
 		}
 		kind := e.Category
 		if e.Class != "" {
-			kind += " (" + e.Class + ")"
+			kind += " (" + string(e.Class) + ")"
 		}
 		fmt.Fprintf(r.out, "%s  #%d %s %s%s: %s (%s)\n", Instant(e.Time), e.Seq, Plain(e.Node), e.Status, AttemptText(e.Attempt),
 			Plain(strings.TrimPrefix(kind+": "+e.Message, ": ")), what)

@@ -20,7 +20,7 @@ type Status struct {
 	Dir     string            `json:"dir"`
 	Status  machine.RunStatus `json:"status"`            // running | paused | ending | completed | failed
 	Stopped bool              `json:"stopped,omitempty"` // running by its events, but no process holds it
-	Reason  string            `json:"reason,omitempty"`  // of a pause
+	Reason  machine.Pause     `json:"reason,omitempty"`  // of a pause
 	Node    string            `json:"node,omitempty"`    // that the reason is about
 	Message string            `json:"message,omitempty"`
 	State   string            `json:"declared_state,omitempty"` // by milestones; empty: the plan has none
@@ -113,7 +113,7 @@ func NewStatus(r *run.Run, dir string, now time.Time) *Status {
 	case machine.RunBroken:
 		s.Message, s.Questions = v.Failed, nil
 	}
-	if s.Reason == "escalation" && len(s.Questions) == 0 {
+	if s.Reason == machine.PauseEscalation && len(s.Questions) == 0 {
 		s.Message = "what it waited for has been answered"
 	}
 	for i := range int32(g.Len()) {
@@ -176,7 +176,7 @@ func (s *Status) add(n machine.NodeView, now time.Time) {
 	out := NodeStatus{ID: n.Node.ID, Kind: n.Node.Kind, Title: n.Node.Title, Attempt: n.Attempt, CostUSD: n.Cost, started: n.Started, finished: n.Finished}
 	if n.Last != nil {
 		s.Warnings += len(n.Last.Warnings)
-		if n.Last.Status != machine.StatusCompleted {
+		if n.Last.Status != dag.StatusCompleted {
 			out.Why = strings.TrimPrefix(n.Last.Category+": "+n.Last.Message, ": ")
 		}
 	}

@@ -113,18 +113,19 @@ func (s *Status) writeNext(r rows) {
 }
 
 // ReasonText says why a run pauses, and at which node unless the message names it.
-func ReasonText(reason, node, message string) string {
+func ReasonText(reason machine.Pause, node, message string) string {
 	if reason == "" {
 		return message
 	}
+	text := string(reason)
 	if node != "" && !strings.Contains(message, node) {
-		reason += " at " + node
+		text += " at " + node
 	}
-	return strings.TrimSuffix(reason+": "+message, ": ")
+	return strings.TrimSuffix(text+": "+message, ": ")
 }
 
 // ReasonInBrackets is ReasonText with the reason itself in brackets and what follows behind them.
-func ReasonInBrackets(reason, node, message string) string {
+func ReasonInBrackets(reason machine.Pause, node, message string) string {
 	head, message, more := strings.Cut(ReasonText(reason, node, message), ": ")
 	if !more {
 		return "(" + head + ")"

@@ -150,7 +150,7 @@ func logOf(e *ErrorEntry, st *machine.State) ErrorLog {
 		allowed = v.Soft
 	}
 	if l.Type == "" {
-		l.Type = e.Status
+		l.Type = string(e.Status)
 	}
 	switch {
 	case e.Recovered:
@@ -159,7 +159,7 @@ func logOf(e *ErrorEntry, st *machine.State) ErrorLog {
 		l.Severity, l.Resolution = "warning", Resolution{"another attempt", false}
 	case allowed:
 		l.Resolution = Resolution{"the run went on without it", true}
-	case e.Class == "fatal":
+	case e.Class == dag.Fatal:
 		l.Severity, l.Resolution = "critical", Resolution{"the run ended", false}
 	default:
 		l.Resolution = Resolution{"the run paused", false}

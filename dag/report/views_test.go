@@ -193,7 +193,7 @@ func TestETA(t *testing.T) {
 		}
 		apply(&machine.StartedBody{Node: id, Generation: 1, Attempt: 1})
 		now = now.Add(time.Duration(sec) * time.Second)
-		apply(&machine.FinishedBody{Node: id, Generation: 1, Attempt: 1, Status: machine.StatusCompleted, Final: true, CostUSD: dag.USD(sec) * 1e4})
+		apply(&machine.FinishedBody{Node: id, Generation: 1, Attempt: 1, Status: dag.StatusCompleted, Final: true, CostUSD: dag.USD(sec) * 1e4})
 	}
 	// The last eight: 10 x 7 with weights 1..7, 28 with weight 8.
 	want := (10.0*28 + 28*8) / 36

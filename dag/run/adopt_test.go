@@ -157,7 +157,7 @@ func TestAdoptRescuesACompleteResult(t *testing.T) {
 	r, _ := reopen(t, memOptions(m.FS()))
 	other := pages(t, func(p *dag.Plan) { node(p, "b4").With = []byte(`{"argv":["other"]}`) })
 	if _, err := r.Adopt(start0.Add(time.Hour), other, inputs, func(node string, generation, attempt int) *machine.FinishedBody {
-		return &machine.FinishedBody{Node: node, Generation: generation, Attempt: attempt, Status: machine.StatusCompleted, Final: true}
+		return &machine.FinishedBody{Node: node, Generation: generation, Attempt: attempt, Status: dag.StatusCompleted, Final: true}
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -674,7 +674,7 @@ func TestAdoptRenewsAccumulators(t *testing.T) {
 }
 
 func end(node string) machine.Body {
-	return &machine.FinishedBody{Node: node, Generation: 1, Attempt: 1, Status: machine.StatusCompleted, Final: true}
+	return &machine.FinishedBody{Node: node, Generation: 1, Attempt: 1, Status: dag.StatusCompleted, Final: true}
 }
 
 // B-3: an attempt with an effect that must not be repeated, which was cut off, is asked about before its node
@@ -704,7 +704,7 @@ func TestAdoptAsksWhatBecameOfALostEffect(t *testing.T) {
 		r := create(t, memOptions(m.FS()), plan(func(*dag.Plan) {}))
 		for _, b := range []machine.Body{
 			&machine.StartedBody{Node: "a", Generation: 1, Attempt: 1},
-			&machine.FinishedBody{Node: "a", Generation: 1, Attempt: 1, Status: machine.StatusCompleted, Final: true},
+			&machine.FinishedBody{Node: "a", Generation: 1, Attempt: 1, Status: dag.StatusCompleted, Final: true},
 			&machine.StartedBody{Node: "send", Generation: 1, Attempt: 1},
 		} {
 			if _, err := r.Record(start0.Add(time.Minute), b); err != nil {
@@ -726,7 +726,7 @@ func TestAdoptAsksWhatBecameOfALostEffect(t *testing.T) {
 				switch {
 				case c.Op == machine.Start && c.Node == "a":
 					for _, b := range []machine.Body{&machine.StartedBody{Node: "a", Generation: c.Generation, Attempt: c.Attempt},
-						&machine.FinishedBody{Node: "a", Generation: c.Generation, Attempt: c.Attempt, Status: machine.StatusCompleted, Final: true}} {
+						&machine.FinishedBody{Node: "a", Generation: c.Generation, Attempt: c.Attempt, Status: dag.StatusCompleted, Final: true}} {
 						if _, err := r.Record(start0.Add(2*time.Hour), b); err != nil {
 							t.Fatal(what, err)
 						}

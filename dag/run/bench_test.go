@@ -60,7 +60,7 @@ func silent(t testing.TB, r *Run, group int) {
 		bodies = bodies[:0]
 		for _, c := range cmds {
 			if c.Op == machine.Start {
-				o := machine.Outcome{Status: machine.StatusCompleted}
+				o := machine.Outcome{Status: dag.StatusCompleted}
 				bodies = append(bodies, r.State().Settle(c.Node, o, now).Body)
 			}
 		}

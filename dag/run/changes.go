@@ -90,7 +90,7 @@ func (c *comparison) policyChanges(x *changeList, o, n int32, part string) {
 	categories, _ := c.st.FailureAt(o)
 	switch part {
 	case "onFail":
-		x.text(part, a.OnFail, b.OnFail)
+		x.text(part, string(a.OnFail), string(b.OnFail))
 	case "retry":
 		x.value(part, dag.RetryFor(a, categories), dag.RetryFor(b, categories))
 	case "timeout":
@@ -109,9 +109,9 @@ func (c *comparison) policyChanges(x *changeList, o, n int32, part string) {
 	case "reserve":
 		x.value(part, a.Reserve, b.Reserve)
 	case "effect":
-		x.text(part, a.Effect, b.Effect)
+		x.text(part, string(a.Effect), string(b.Effect))
 	case "ambient":
-		x.text("effect", a.Effect, b.Effect)
+		x.text("effect", string(a.Effect), string(b.Effect))
 		if a.Effect == b.Effect {
 			x.value(part, a.Ambient, b.Ambient)
 		}

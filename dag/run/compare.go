@@ -38,7 +38,7 @@ type NodeDiff struct {
 	Do      string   // see the constants
 	Why     []string // parts that differ ("with", "files"), or the node that causes it
 	Changes []Change // of DoChanged: what differs
-	Effect  string
+	Effect  dag.Effect
 	Again   bool     // it has run and runs again: generation + 1
 	Asks    bool     // an attempt of it was cut off, which must not be repeated before somebody says what became of it; its record stays
 	Maybe   bool     // of DoBlocked and DoRun: only if what comes before it gives something else than it gave

@@ -77,7 +77,7 @@ func (d *Dropped) add(line []byte) {
 	case *machine.FinishedBody:
 		d.begun = append(d.begun, b.Node)
 		d.CostUSD += b.CostUSD
-		if b.CostUSD > 0 && b.Status == machine.StatusCompleted && !slices.Contains(d.Paid, b.Node) {
+		if b.CostUSD > 0 && b.Status == dag.StatusCompleted && !slices.Contains(d.Paid, b.Node) {
 			d.Paid = append(d.Paid, b.Node)
 		}
 	}
@@ -88,7 +88,7 @@ func (r *Run) effects(d *Dropped, rep *Report) {
 	g := r.Graph()
 	for i := range int32(g.Len()) {
 		n := g.Node(i)
-		if n.Effect != "once" && n.Effect != "probe" || r.state.StatusAt(i).Ended() || !d.Unread && !slices.Contains(d.begun, n.ID) {
+		if n.Effect.Repeatable() || r.state.StatusAt(i).Ended() || !d.Unread && !slices.Contains(d.begun, n.ID) {
 			continue
 		}
 		d.Effects = append(d.Effects, n.ID)

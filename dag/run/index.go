@@ -113,9 +113,9 @@ func (x *index) finished(b *machine.FinishedBody) {
 		if v.Generation != b.Generation || v.Attempt != b.Attempt {
 			continue
 		}
-		counts := b.Status == machine.StatusCompleted || b.Status == machine.StatusFailed && r.t.Entries
+		counts := b.Status == dag.StatusCompleted || b.Status == dag.StatusFailed && r.t.Entries
 		switch {
-		case v.Standing == void && b.Status == machine.StatusCompleted:
+		case v.Standing == void && b.Status == dag.StatusCompleted:
 			// The attempt was lost; now it is known to have done its work.
 			x.settle(r, valid)
 			if !r.t.Entries && r.i == len(r.t.Versions)-1 {

@@ -31,7 +31,7 @@ func started(node string) machine.Body {
 	return &machine.StartedBody{Node: node, Generation: 1, Attempt: 1}
 }
 
-func ends(node, status string) machine.Body {
+func ends(node string, status dag.Status) machine.Body {
 	return &machine.FinishedBody{Node: node, Generation: 1, Attempt: 1, Status: status}
 }
 
@@ -50,16 +50,16 @@ func digests(list []version) (ds []string) {
 // of attempts under way or lost are nobody's, those of failed ones count.
 func TestEntriesOfAncestorsInPlanOrder(t *testing.T) {
 	x, g := folded(t,
-		started("a"), wrote("a", "notes", "a1", true), wrote("a", "notes", "a2", true), ends("a", machine.StatusCompleted),
+		started("a"), wrote("a", "notes", "a1", true), wrote("a", "notes", "a2", true), ends("a", dag.StatusCompleted),
 		started("c"), started("b"), started("e"),
-		wrote("c", "notes", "c1", true), ends("c", machine.StatusFailed),
-		wrote("e", "notes", "e1", true), ends("e", machine.StatusCompleted),
+		wrote("c", "notes", "c1", true), ends("c", dag.StatusFailed),
+		wrote("e", "notes", "e1", true), ends("e", dag.StatusCompleted),
 		wrote("b", "notes", "b1", true),
 	)
 	if got := digests(x.entries(g, "d", "notes")); !slices.Equal(got, []string{"a1", "a2", "c1"}) {
 		t.Errorf("while b runs: %v", got)
 	}
-	e := machine.New(start0, ends("b", machine.StatusCompleted))
+	e := machine.New(start0, ends("b", dag.StatusCompleted))
 	x.apply(&e, g)
 	for reader, want := range map[string][]string{
 		"d": {"a1", "a2", "b1", "c1"}, "b": {"a1", "a2"}, "c": {"a1", "a2"}, "a": nil, "e": nil, "": {"a1", "a2", "b1", "c1", "e1"}, "nobody": nil,
@@ -68,7 +68,7 @@ func TestEntriesOfAncestorsInPlanOrder(t *testing.T) {
 			t.Errorf("%q sees %v, want %v", reader, got, want)
 		}
 	}
-	x, g = folded(t, started("a"), wrote("a", "notes", "a1", true), ends("a", machine.StatusLost))
+	x, g = folded(t, started("a"), wrote("a", "notes", "a1", true), ends("a", dag.StatusLost))
 	if got := x.entries(g, "d", "notes"); len(got) != 0 {
 		t.Errorf("of a lost attempt: %v", got)
 	}
@@ -76,7 +76,7 @@ func TestEntriesOfAncestorsInPlanOrder(t *testing.T) {
 
 // Readers see the last version written by an ancestor, and what became of it.
 func TestVersionThatANodeSees(t *testing.T) {
-	before := []machine.Body{started("a"), wrote("a", "page", "1", false), ends("a", machine.StatusCompleted)}
+	before := []machine.Body{started("a"), wrote("a", "page", "1", false), ends("a", dag.StatusCompleted)}
 	second := &machine.ArtifactWrittenBody{Node: "b", Generation: 1, Attempt: 1, Name: "page", Path: "page", Digest: "2", Previous: "1"}
 	edit := &machine.ArtifactWrittenBody{Name: "page", Path: "page", Digest: "edited", Previous: "1", Why: "user-edit"}
 	for _, c := range []struct {
@@ -88,8 +88,8 @@ func TestVersionThatANodeSees(t *testing.T) {
 	}{
 		{"written", nil, map[string]string{"b": "1", "d": "1"}, "1", ""},
 		{"under way", []machine.Body{started("b"), second}, map[string]string{"c": "1", "d": "1"}, "2", ""},
-		{"by a later one", []machine.Body{started("b"), second, ends("b", machine.StatusCompleted)}, map[string]string{"c": "1", "d": "2"}, "2", ""},
-		{"by a failed one", []machine.Body{started("b"), second, ends("b", machine.StatusFailed)}, map[string]string{"d": "1"}, "1", ""},
+		{"by a later one", []machine.Body{started("b"), second, ends("b", dag.StatusCompleted)}, map[string]string{"c": "1", "d": "2"}, "2", ""},
+		{"by a failed one", []machine.Body{started("b"), second, ends("b", dag.StatusFailed)}, map[string]string{"d": "1"}, "1", ""},
 		{"edited", []machine.Body{edit}, map[string]string{"b": "edited", "d": "edited"}, "edited", ""},
 		{"sent back", []machine.Body{&machine.RewoundBody{To: "a", Nodes: []string{"a"}}}, map[string]string{"d": ""}, "1", ""},
 	} {
@@ -115,7 +115,7 @@ func TestVersionThatANodeSees(t *testing.T) {
 
 // An index comes back from a snapshot as it was.
 func TestIndexComesBack(t *testing.T) {
-	x, _ := folded(t, started("a"), wrote("a", "page", "1", false), wrote("a", "notes", "2", true), ends("a", machine.StatusCompleted), &machine.CheckpointBody{ID: "cp", Node: "a"})
+	x, _ := folded(t, started("a"), wrote("a", "page", "1", false), wrote("a", "notes", "2", true), ends("a", dag.StatusCompleted), &machine.CheckpointBody{ID: "cp", Node: "a"})
 	raw, err := x.encode()
 	if err != nil {
 		t.Fatal(err)

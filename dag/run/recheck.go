@@ -233,7 +233,7 @@ func (x *index) counts(name string, g *dag.Graph) (v version, live string, ok bo
 func (r *Run) strays(e *machine.Event) []string {
 	switch b := e.Body.(type) {
 	case *machine.FinishedBody:
-		if b.Final && (b.Reused || b.Status != machine.StatusCompleted) {
+		if b.Final && (b.Reused || b.Status != dag.StatusCompleted) {
 			if i, ok := r.state.Graph().Index(b.Node); ok {
 				return r.state.Graph().Node(i).Writes
 			}

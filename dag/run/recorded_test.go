@@ -179,7 +179,7 @@ func longNight(t *testing.T, r *Run) {
 		call("ask.1.1"),
 		&machine.LLMCallFailedBody{CallID: "ask.1.1", Node: "ask", LatencyMS: 12, ErrorClass: "HTTPError", ErrorSummary: "overloaded", Retryable: true, HTTPStatus: 529},
 	)
-	p.settle("ask", machine.Outcome{Status: machine.StatusFailed, Category: "overloaded", Message: "529 \u2028 \"overloaded\""})
+	p.settle("ask", machine.Outcome{Status: dag.StatusFailed, Category: "overloaded", Message: "529 \u2028 \"overloaded\""})
 	p.play(
 		&machine.BreakerChangedBody{Breaker: "api", State: "open", Until: p.at.Add(time.Hour), Counts: machine.Counts{Requests: 1, Failures: 1, ConsecBad: 1}, Cause: "overloaded"},
 		&machine.RunPausedBody{Reason: "breaker", Node: "ask", Message: "the breaker api is open"},
@@ -189,7 +189,7 @@ func longNight(t *testing.T, r *Run) {
 		call("ask.1.2"),
 		&machine.LLMCallFinishedBody{CallID: "ask.1.2", Node: "ask", LatencyMS: 1200, TokenUsage: machine.TokenUsage{Input: 10, Output: 20, Total: 30}, FinishReason: "stop", OutputHash: "oh", APICostUSD: 1500000},
 	)
-	p.settle("ask", machine.Outcome{Status: machine.StatusCompleted, Body: machine.FinishedBody{
+	p.settle("ask", machine.Outcome{Status: dag.StatusCompleted, Body: machine.FinishedBody{
 		CostUSD: 1500000, CostKind: "reported", Usage: machine.Usage{Input: 10, Output: 20}, Fingerprint: "f",
 		Values: map[string]raw{"items": raw(`["a","b"]`)}, Notes: []machine.Note{{Log: "quality", Type: "validation", Fields: raw(`{"ok":true}`)}},
 	}})
@@ -203,7 +203,7 @@ func longNight(t *testing.T, r *Run) {
 	)
 	for _, id := range []string{"each/a", "each/b"} {
 		p.play(&machine.StartedBody{Node: id, Generation: 1, Attempt: 1})
-		p.settle(id, machine.Outcome{Status: machine.StatusCompleted})
+		p.settle(id, machine.Outcome{Status: dag.StatusCompleted})
 	}
 	p.play(
 		&machine.GateRunBody{Node: "each/a", Gate: "dpr", Start: true},
@@ -212,15 +212,15 @@ func longNight(t *testing.T, r *Run) {
 		&machine.IssueBody{Node: "each/b", IssueID: "i1", Resolved: true},
 		&machine.StartedBody{Node: "page", Generation: 1, Attempt: 1},
 	)
-	p.settle("page", machine.Outcome{Status: machine.StatusFailed, Category: "overloaded", Message: "no page"})
+	p.settle("page", machine.Outcome{Status: dag.StatusFailed, Category: "overloaded", Message: "no page"})
 	p.play(
 		&machine.CompensationBody{Node: "page", Reason: "no page"},
-		&machine.CompensationBody{Node: "page", Status: machine.StatusCompleted, Done: true},
+		&machine.CompensationBody{Node: "page", Status: dag.StatusCompleted, Done: true},
 		&machine.RewoundBody{To: "each", Nodes: []string{"each", "page"}, Reason: "no page", For: "page"},
 		&machine.PlanExtendedBody{Node: "each", Generation: 2, Nodes: []dag.Node{{ID: "each/a", Kind: "exec", Effect: "pure", Needs: []string{"each"}}}},
 		&machine.StartedBody{Node: "each/a", Generation: 2, Attempt: 1},
 	)
-	p.settle("each/a", machine.Outcome{Status: machine.StatusCompleted})
+	p.settle("each/a", machine.Outcome{Status: dag.StatusCompleted})
 	p.play(&machine.StartedBody{Node: "page", Generation: 2, Attempt: 1})
 	staged := filepath.Join(t.TempDir(), "page.html")
 	if err := os.WriteFile(staged, []byte("<p>page</p>\n"), 0o600); err != nil {
@@ -232,7 +232,7 @@ func longNight(t *testing.T, r *Run) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	p.settle("page", machine.Outcome{Status: machine.StatusCompleted})
+	p.settle("page", machine.Outcome{Status: dag.StatusCompleted})
 	if _, err := r.Checkpoint(p.at, "cp-1", "", nil); err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +240,7 @@ func longNight(t *testing.T, r *Run) {
 		&machine.EscalationOpenedBody{ID: "q1", Kind: "approval", Node: "sign", Message: "ship it?", Options: []string{"yes", "no"}, Recommended: "yes", Deadline: p.at.Add(time.Hour)},
 		&machine.EscalationAnsweredBody{ID: "q1", Answer: "yes", By: "user"},
 	)
-	p.settle("sign", machine.Outcome{Status: machine.StatusCompleted, Body: machine.FinishedBody{Values: map[string]raw{"answer": raw(`"yes"`)}}})
+	p.settle("sign", machine.Outcome{Status: dag.StatusCompleted, Body: machine.FinishedBody{Values: map[string]raw{"answer": raw(`"yes"`)}}})
 	if _, err := r.Revert(p.at, "cp-1"); err != nil {
 		t.Fatal(err)
 	}
@@ -248,10 +248,10 @@ func longNight(t *testing.T, r *Run) {
 		t.Fatal(err)
 	}
 	p.play(
-		&machine.FinishedBody{Node: "ask", Generation: 2, Status: machine.StatusSkipped, Final: true, Message: "when is false"},
-		&machine.FinishedBody{Node: "each", Generation: 3, Status: machine.StatusSkipped, Final: true},
-		&machine.FinishedBody{Node: "page", Generation: 3, Status: machine.StatusSkipped, Final: true},
-		&machine.FinishedBody{Node: "sign", Generation: 2, Status: machine.StatusSkipped, Final: true},
+		&machine.FinishedBody{Node: "ask", Generation: 2, Status: dag.StatusSkipped, Final: true, Message: "when is false"},
+		&machine.FinishedBody{Node: "each", Generation: 3, Status: dag.StatusSkipped, Final: true},
+		&machine.FinishedBody{Node: "page", Generation: 3, Status: dag.StatusSkipped, Final: true},
+		&machine.FinishedBody{Node: "sign", Generation: 2, Status: dag.StatusSkipped, Final: true},
 		&machine.PROpenedBody{Node: "sign", URL: "https://example.com/pr/1"},
 		&machine.RunStateChangedBody{Old: "DRAFTING", New: "DONE", Stable: true},
 		&machine.RunEndedBody{Skipped: 4, CostUSD: 1500000},
@@ -265,12 +265,12 @@ func fatal(t *testing.T, r *Run) {
 		&machine.StartedBody{Node: "ask", Generation: 1, Attempt: 1, Reserve: dag.Amount{USD: 2e6}},
 	)
 	p.play(&machine.RunInterruptedBody{Running: 1})
-	p.settle("ask", machine.Outcome{Status: machine.StatusLost, Message: "the process that ran it died"})
+	p.settle("ask", machine.Outcome{Status: dag.StatusLost, Message: "the process that ran it died"})
 	p.play(
 		&machine.RunResumedBody{By: "resume", Lost: 1},
 		&machine.StartedBody{Node: "ask", Generation: 1, Attempt: 2, Reserve: dag.Amount{USD: 2e6}},
 	)
-	p.settle("ask", machine.Outcome{Status: machine.StatusFailed, Category: "config", Message: "no such model", Permanent: true})
+	p.settle("ask", machine.Outcome{Status: dag.StatusFailed, Category: "config", Message: "no such model", Permanent: true})
 	p.play(&machine.RunEndedBody{Failed: true, Reason: "node ask: no such model", CostUSD: r.State().Ledger().Spent.USD})
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
 )
 
@@ -42,12 +43,12 @@ func (r *Run) lose(now time.Time, rescue Rescue) (lost int, err error) {
 		if rescue != nil {
 			body = rescue(v.Node.ID, v.Generation, v.Attempt)
 		}
-		if body != nil && body.Status == machine.StatusLost {
+		if body != nil && body.Status == dag.StatusLost {
 			lost++
 		}
 		if body == nil {
 			lost++
-			e := r.state.Settle(v.Node.ID, machine.Outcome{Status: machine.StatusLost, Message: "the process that ran it died"}, now)
+			e := r.state.Settle(v.Node.ID, machine.Outcome{Status: dag.StatusLost, Message: "the process that ran it died"}, now)
 			body = e.Body.(*machine.FinishedBody)
 		}
 		files := slices.DeleteFunc(r.index.openBy(Attempt{v.Node.ID, v.Generation, v.Attempt}), func(f published) bool { return f.entry })

@@ -185,7 +185,7 @@ func TestResultOfALostAttemptIsAdopted(t *testing.T) {
 	m := interrupted(t, "b2", "recorded")
 	r, _ := reopen(t, memOptions(m.FS()))
 	err := r.Resume(start0.Add(time.Hour), "resume", func(node string, generation, attempt int) *machine.FinishedBody {
-		o := machine.Outcome{Status: machine.StatusCompleted, Body: machine.FinishedBody{CostUSD: 250000, CostKind: "reported"}}
+		o := machine.Outcome{Status: dag.StatusCompleted, Body: machine.FinishedBody{CostUSD: 250000, CostKind: "reported"}}
 		return r.State().Settle(node, o, start0.Add(time.Hour)).Body.(*machine.FinishedBody)
 	})
 	if err != nil {
@@ -220,7 +220,7 @@ func TestPublishingAgainRecordsNothingTwice(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			body := r.State().Settle("b2", machine.Outcome{Status: machine.StatusCompleted}, start0.Add(time.Hour)).Body
+			body := r.State().Settle("b2", machine.Outcome{Status: dag.StatusCompleted}, start0.Add(time.Hour)).Body
 			if err := r.RecordDurable(start0.Add(time.Hour), body); err != nil {
 				t.Fatal(err)
 			}
@@ -635,7 +635,7 @@ func TestImpossibleEventsAreRefused(t *testing.T) {
 	head := r.Head()
 	for _, b := range []machine.Body{
 		&machine.StartedBody{Node: "nobody", Generation: 1, Attempt: 1},
-		&machine.FinishedBody{Node: "b1", Generation: 1, Attempt: 1, Status: machine.StatusCompleted, Final: true},
+		&machine.FinishedBody{Node: "b1", Generation: 1, Attempt: 1, Status: dag.StatusCompleted, Final: true},
 		&machine.EscalationAnsweredBody{ID: "none", Answer: "yes", By: "user"},
 	} {
 		if _, err := r.Record(start0, b); err == nil {

@@ -318,7 +318,7 @@ func (r *Run) costly(id string) bool {
 		return false
 	}
 	n := g.Node(i)
-	return n.Paid || n.Effect == "once" || n.Effect == "probe" || n.Reserve != dag.Amount{} || n.Estimate.USD != 0
+	return n.Paid || !n.Effect.Repeatable() || n.Reserve != dag.Amount{} || n.Estimate.USD != 0
 }
 
 // How an event asks for a snapshot.

@@ -109,7 +109,7 @@ func (w *worker) carry(r *Run, c machine.Command) error {
 			_, err := r.Record(w.tick(), &machine.QueuedBody{Nodes: []string{c.Node}, Reason: "condition"})
 			return err
 		}
-		_, err := r.Record(w.tick(), &machine.FinishedBody{Node: c.Node, Generation: c.Generation, Status: machine.StatusSkipped, Final: true})
+		_, err := r.Record(w.tick(), &machine.FinishedBody{Node: c.Node, Generation: c.Generation, Status: dag.StatusSkipped, Final: true})
 		return err
 	case machine.Recheck:
 		_, err := r.Record(w.tick(), r.Recheck(c.Node, r.Fingerprint(c.Node, nil, r.Above(c.Node)), nil))
@@ -129,7 +129,7 @@ func (w *worker) carry(r *Run, c machine.Command) error {
 	if err != nil {
 		return err
 	}
-	o := machine.Outcome{Status: machine.StatusCompleted}
+	o := machine.Outcome{Status: dag.StatusCompleted}
 	print := r.Fingerprint(a.Node, nil, r.Above(a.Node))
 	if w.node(r, a.Node).Kind == "checkpoint" {
 		_, err = r.Checkpoint(w.tick(), "cp-1", a.Node, nil)

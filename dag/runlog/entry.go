@@ -43,14 +43,14 @@ func newEntry(e *machine.Event, st *machine.State) (entry, bool) {
 			en.remember(st, id)
 		}
 	case *machine.FinishedBody:
-		if en.node != nil && en.node.Kind == "join" && b.Status != machine.StatusFailed {
+		if en.node != nil && en.node.Kind == "join" && b.Status != dag.StatusFailed {
 			return en, false
 		}
 		en.spent = st.Spent().USD
 		if v, ok := st.NodeByID(id); ok {
 			en.began, en.tries = v.Started, v.Failures
 		}
-		if b.Status == machine.StatusCompleted && en.tries > 0 {
+		if b.Status == dag.StatusCompleted && en.tries > 0 {
 			en.remember(st, id)
 		}
 	case *machine.RunPausedBody, *machine.RunEndedBody:

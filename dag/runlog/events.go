@@ -34,11 +34,11 @@ func (l liner) event() {
 		l.tell(warn, f("Budget warning (%s): $%s spent", b.Limit, b.SpentUSD), "warn-budget", "limit", b.Limit, "cost", b.SpentUSD)
 	case *machine.RunPausedBody:
 		level := alert
-		if b.Reason == "user" {
+		if b.Reason == machine.PauseUser {
 			level = info
 		}
 		l.tell(level, "Pipeline paused "+report.ReasonInBrackets(b.Reason, b.Node, b.Message), "pause-pipeline", "reason", b.Reason, "message?", b.Message, "cost", l.spent)
-		if b.Reason == "disk" {
+		if b.Reason == machine.PauseDisk {
 			l.critical("pause-pipeline", b.Message, "category", b.Reason)
 		}
 	case *machine.RunEndedBody:

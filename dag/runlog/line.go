@@ -143,9 +143,9 @@ func (l liner) finished(b *machine.FinishedBody) {
 		l.cost(b)
 	}
 	switch b.Status {
-	case machine.StatusCompleted:
+	case dag.StatusCompleted:
 		l.completed(b)
-	case machine.StatusSkipped:
+	case dag.StatusSkipped:
 		why := strings.TrimPrefix(b.Category+": "+b.Message, ": ")
 		if b.Reused {
 			why = "as before"
@@ -157,7 +157,7 @@ func (l liner) finished(b *machine.FinishedBody) {
 	for _, w := range b.Warnings {
 		l.say(warn, "  %s: %s", b.Node, w)
 	}
-	if b.Status == machine.StatusCompleted || b.Status == machine.StatusSkipped || b.Final {
+	if b.Status == dag.StatusCompleted || b.Status == dag.StatusSkipped || b.Final {
 		l.ended(b)
 	}
 }
@@ -264,11 +264,11 @@ func validation(b *machine.FinishedBody) string {
 // notCompleted writes the lines of an attempt that failed, was lost, refused or stopped.
 func (l liner) notCompleted(b *machine.FinishedBody) {
 	what, level := l.outcome(b)
-	l.decided(what, "attempt", b.Attempt, "reason?", cmp.Or(b.Category, b.Status), "retryAt?", b.RetryAt, "waitUntil?", b.WaitUntil)
-	if b.Status == machine.StatusFailed || b.Status == machine.StatusLost {
+	l.decided(what, "attempt", b.Attempt, "reason?", cmp.Or(b.Category, string(b.Status)), "retryAt?", b.RetryAt, "waitUntil?", b.WaitUntil)
+	if b.Status == dag.StatusFailed || b.Status == dag.StatusLost {
 		severity := "error"
 		switch {
-		case b.Class == "fatal":
+		case b.Class == dag.Fatal:
 			severity = "critical"
 		case level == warn:
 			severity = "warning"
@@ -277,15 +277,15 @@ func (l liner) notCompleted(b *machine.FinishedBody) {
 			"category?", b.Category, "class?", b.Class, "severity", severity, "message", b.Message, "recovered", false, "resolution", what,
 			"diagnostics?", b.Diagnostics, "generation?", later(b.Generation)).line())
 	}
-	l.say(level, "%s %s%s: %s%s", b.Node, strings.ToUpper(b.Status), report.AttemptText(b.Attempt), strings.TrimPrefix(b.Category+": "+b.Message, ": "), then(what, b))
+	l.say(level, "%s %s%s: %s%s", b.Node, strings.ToUpper(string(b.Status)), report.AttemptText(b.Attempt), strings.TrimPrefix(b.Category+": "+b.Message, ": "), then(what, b))
 }
 
 // outcome says what follows an attempt that did not complete, and how bad that is.
 func (l liner) outcome(b *machine.FinishedBody) (what, level string) {
 	switch {
-	case b.Status == machine.StatusCancelled:
+	case b.Status == dag.StatusCancelled:
 		return "cancel", warn
-	case b.Status == machine.StatusRejected:
+	case b.Status == dag.StatusRejected:
 		return "reject-start", warn
 	case !b.RetryAt.IsZero():
 		return "retry-later", warn
@@ -293,19 +293,19 @@ func (l liner) outcome(b *machine.FinishedBody) (what, level string) {
 		return "wait", warn
 	case b.Stop:
 		return "stop-for-a-person", alert
-	case b.Status == machine.StatusLost && !b.Final:
+	case b.Status == dag.StatusLost && !b.Final:
 		return "start-again", warn
 	}
-	onFail := ""
+	onFail := dag.FailRun
 	if l.node != nil {
 		onFail = l.node.OnFailFor(b.Category)
 	}
 	switch onFail {
-	case "continue", "skip":
+	case dag.FailContinue, dag.FailSkip:
 		return "go-on", alert
-	case "escalate":
+	case dag.FailEscalate:
 		return "ask-a-person", alert
-	case "compensate":
+	case dag.FailCompensate:
 		return "compensate", alert
 	}
 	return "pause-pipeline", alert

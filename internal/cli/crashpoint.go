@@ -63,7 +63,7 @@ func aboutOf(b machine.Body) (node, name string) {
 	case *machine.StartedBody:
 		return b.Node, ""
 	case *machine.FinishedBody:
-		return b.Node, b.Status
+		return b.Node, string(b.Status)
 	case *machine.ArtifactWrittenBody:
 		return b.Node, b.Name
 	case *machine.LLMCallStartedBody:
@@ -79,9 +79,9 @@ func aboutOf(b machine.Body) (node, name string) {
 	case *machine.CheckpointBody:
 		return b.Node, b.ID
 	case *machine.CompensationBody:
-		return b.Node, b.Status
+		return b.Node, string(b.Status)
 	case *machine.EscalationOpenedBody:
-		return b.Node, b.Kind
+		return b.Node, string(b.Kind)
 	case *machine.PlanExtendedBody:
 		return b.Node, ""
 	case *machine.QueuedBody:

@@ -14,7 +14,7 @@ type end struct {
 	Name    string            `json:"name"`
 	Dir     string            `json:"dir"`
 	Status  machine.RunStatus `json:"status"`
-	Reason  string            `json:"reason,omitempty"`
+	Reason  machine.Pause     `json:"reason,omitempty"`
 	Node    string            `json:"node,omitempty"`
 	Message string            `json:"message,omitempty"`
 	report.Counts
@@ -52,11 +52,11 @@ func runExit(s *report.Status) int {
 		return exitDone
 	}
 	switch s.Reason {
-	case "user":
+	case machine.PauseUser:
 		return exitDone
-	case "node-failed", "repeated-failure":
+	case machine.PauseNodeFailed, machine.PauseRepeated:
 		return exitBad
-	case "disk":
+	case machine.PauseDisk:
 		return exitDisk
 	}
 	return exitPaused

@@ -49,7 +49,7 @@ func (f *pieceFlags) bodies(st *machine.State) ([]machine.Body, error) {
 		case v.Status.Ended() && v.Status != machine.Failed:
 			return nil, fmt.Errorf("--without: %s has ended already", id)
 		}
-		out = append(out, &machine.FinishedBody{Node: id, Generation: v.Generation, Status: machine.StatusSkipped, Final: true,
+		out = append(out, &machine.FinishedBody{Node: id, Generation: v.Generation, Status: dag.StatusSkipped, Final: true,
 			Message: "left out by the user"})
 	}
 	return out, nil

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/report"
 	"dagrun.dev/dag/run"
@@ -89,7 +90,7 @@ func (p *printer) event(e *machine.Event) {
 		if measured {
 			took = elapsed(d.Seconds())
 		}
-		if f.Status == machine.StatusCompleted && measured {
+		if f.Status == dag.StatusCompleted && measured {
 			p.taken[historyKey(st, f.Node)] = statedir.Sample{Seconds: d.Seconds(), USD: f.CostUSD, Tokens: f.Usage.Total()}
 		}
 	}
@@ -103,7 +104,7 @@ func (p *printer) event(e *machine.Event) {
 	case *machine.LLMCallStartedBody:
 		p.line(fmt.Sprintf("calling  %s  (~%d prompt tokens)", b.Node, b.PromptTokens), false)
 	case *machine.FinishedBody:
-		p.line(p.finished(b, took, e.Time), b.Status != machine.StatusCompleted && b.Status != machine.StatusSkipped)
+		p.line(p.finished(b, took, e.Time), b.Status != dag.StatusCompleted && b.Status != dag.StatusSkipped)
 		p.money()
 	case *machine.RunPausedBody:
 		if b.Reason == machine.PauseCancel {
@@ -141,7 +142,7 @@ func undoLine(b *machine.CompensationBody) string {
 	switch {
 	case !b.Done:
 		return "undoes   " + b.Node + ": " + b.Reason
-	case b.Status == machine.StatusCompleted:
+	case b.Status == dag.StatusCompleted:
 		return "undone   " + b.Node
 	}
 	return strings.TrimSuffix("failed   undo of "+b.Node+": "+b.Reason, ": ")
@@ -155,9 +156,9 @@ func clock(now time.Time) func(time.Time) string {
 
 // finished is the line of an attempt's end.
 func (p *printer) finished(b *machine.FinishedBody, took string, at time.Time) string {
-	what := map[string]string{
-		machine.StatusCompleted: "done", machine.StatusFailed: "failed", machine.StatusLost: "lost",
-		machine.StatusRejected: "refused", machine.StatusSkipped: "skipped", machine.StatusCancelled: "stopped",
+	what := map[dag.Status]string{
+		dag.StatusCompleted: "done", dag.StatusFailed: "failed", dag.StatusLost: "lost",
+		dag.StatusRejected: "refused", dag.StatusSkipped: "skipped", dag.StatusCancelled: "stopped",
 	}[b.Status]
 	if b.Reused {
 		what = "same"
@@ -169,7 +170,7 @@ func (p *printer) finished(b *machine.FinishedBody, took string, at time.Time) s
 	if b.CostUSD > 0 {
 		line += "  $" + b.CostUSD.String()
 	}
-	if b.CostKind == machine.CostAssumed {
+	if b.CostKind == dag.CostAssumed {
 		line += " assumed"
 	}
 	if b.Category != "" || b.Message != "" {

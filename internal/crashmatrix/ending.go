@@ -12,6 +12,7 @@ import (
 	"sort"
 	"time"
 
+	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/run"
 )
@@ -37,7 +38,7 @@ func (s *scratch) ending() (*ending, error) {
 				e.twice = append(e.twice, b.Node)
 			}
 		case *machine.FinishedBody:
-			if b.Status == machine.StatusCompleted {
+			if b.Status == dag.StatusCompleted {
 				done[b.Node] = b.Generation
 			}
 		}

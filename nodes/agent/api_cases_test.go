@@ -116,17 +116,17 @@ func (p *play) run() {
 		res, err := p.kind.Run(ctx, task)
 		cancel()
 		p.hosts, p.tasks, p.res = append(p.hosts, host), append(p.tasks, task), res
-		o := machine.Outcome{Status: machine.StatusCompleted}
+		o := machine.Outcome{Status: dag.StatusCompleted}
 		var e *nodes.Error
 		if errors.As(err, &e) {
-			o = machine.Outcome{Status: machine.StatusFailed, Category: e.Category, Message: e.Error(), Diagnostics: e.Diagnostics, RetryAfter: e.RetryAfter, WaitUntil: e.WaitUntil, Permanent: e.Permanent}
+			o = machine.Outcome{Status: dag.StatusFailed, Category: e.Category, Message: e.Error(), Diagnostics: e.Diagnostics, RetryAfter: e.RetryAfter, WaitUntil: e.WaitUntil, Permanent: e.Permanent}
 		} else if err != nil {
 			p.t.Fatalf("no *nodes.Error: %v", err)
 		}
 		p.errs = append(p.errs, e)
 		if res != nil && res.CostUSD != nil {
 			o.Body.CostUSD, _ = dag.Dollars(*res.CostUSD)
-			o.Body.CostKind = machine.CostReported
+			o.Body.CostKind = dag.CostReported
 		}
 		end := p.state.Settle("n", o, p.now)
 		b := end.Body.(*machine.FinishedBody)
@@ -149,9 +149,9 @@ func (p *play) last() (*machine.FinishedBody, *nodes.Error) {
 func (p *play) outcome() string {
 	b, _ := p.last()
 	switch {
-	case b.Status == machine.StatusCompleted && len(p.res.Warnings) > 0:
+	case b.Status == dag.StatusCompleted && len(p.res.Warnings) > 0:
 		return "ok_warn"
-	case b.Status == machine.StatusCompleted:
+	case b.Status == dag.StatusCompleted:
 		return "ok"
 	case b.Stop:
 		return "stop"
@@ -298,7 +298,7 @@ func checkAPI(t *testing.T, p *play, e apiExpect, s *exchange.Server) {
 		t.Errorf("usage %+v, want %v", p.res.Usage, u)
 	}
 	for i, want := range e.Ledger {
-		assumed := p.bodies[i].CostKind == machine.CostAssumed
+		assumed := p.bodies[i].CostKind == dag.CostAssumed
 		if assumed != strings.HasPrefix(fmt.Sprint(want["cost"]), "unknown") && i == 0 {
 			t.Errorf("attempt %d is booked as %q, want %v", i+1, p.bodies[i].CostKind, want["cost"])
 		}
@@ -359,7 +359,7 @@ func TestQuotaTable(t *testing.T) {
 		if d, w := first.RetryAt.Sub(noon).Seconds(), row.Expect.Wait; w != nil && (d < w[0] || d > w[1]) {
 			t.Errorf("%s: again after %vs", line, d)
 		}
-		if first.CostKind != machine.CostReported || first.CostUSD != 0 {
+		if first.CostKind != dag.CostReported || first.CostUSD != 0 {
 			t.Errorf("%s: a refused call is booked as %v %q", line, first.CostUSD, first.CostKind)
 		}
 	}
@@ -431,7 +431,7 @@ func TestStatusTable(t *testing.T) {
 		if b.Category != row["class"] || got != want {
 			t.Errorf("%d %s: %s, retry %s; want %s, %s (%v)", status, row["body"], b.Category, got, row["class"], row["retry"], p.errs[0])
 		}
-		known := p.bodies[0].CostKind == machine.CostReported
+		known := p.bodies[0].CostKind == dag.CostReported
 		if known == (strings.Contains(row["retry"], "cost unknown") || status == 204) {
 			t.Errorf("%d: the cost is booked as %q", status, b.CostKind)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/exchange"
@@ -180,7 +181,7 @@ func gz(s string) string {
 func (p *play) ended(b *machine.FinishedBody) string {
 	words := []string{b.Category}
 	switch after := b.RetryAt.Sub(noon); {
-	case b.Status == machine.StatusCompleted:
+	case b.Status == dag.StatusCompleted:
 		words[0] = p.outcome()
 	case b.Stop:
 		words = append(words, "stop")
@@ -197,7 +198,7 @@ func (p *play) ended(b *machine.FinishedBody) string {
 	if u := p.res.Usage; u != (nodes.Usage{}) {
 		words = append(words, fmt.Sprintf("%d+%d", u.Input, u.Output))
 	}
-	if b.Status != machine.StatusCompleted && b.CostKind == machine.CostReported && b.CostUSD == 0 {
+	if b.Status != dag.StatusCompleted && b.CostKind == dag.CostReported && b.CostUSD == 0 {
 		words = append(words, "free")
 	}
 	return strings.Join(words, " ")

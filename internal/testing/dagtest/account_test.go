@@ -63,15 +63,15 @@ func TestClosedAccount(t *testing.T) {
 			continue
 		}
 		now = running[0].end
-		o := machine.Outcome{Status: machine.StatusCompleted}
+		o := machine.Outcome{Status: dag.StatusCompleted}
 		if good >= answers && now.Before(reset) {
-			o = machine.Outcome{Status: machine.StatusFailed, Category: "quota", WaitUntil: reset}
+			o = machine.Outcome{Status: dag.StatusFailed, Category: "quota", WaitUntil: reset}
 			refused++
 		} else {
 			good++
 		}
 		e := s.Settle(running[0].node, o, now)
-		if fin := e.Body.(*machine.FinishedBody); fin.Status == machine.StatusFailed {
+		if fin := e.Body.(*machine.FinishedBody); fin.Status == dag.StatusFailed {
 			waits++
 		}
 		record(e.Body)

@@ -73,7 +73,7 @@ func Condition(src string, sc dag.Scope) (bool, error) {
 	if what == "odd" {
 		return string(v.Out["v"]) == "1", nil
 	}
-	return what == "settled" || v.Status == machine.StatusCompleted, nil
+	return what == "settled" || v.Status == dag.StatusCompleted, nil
 }
 
 func (s *Sim) evaluate(c machine.Command) error {
@@ -84,7 +84,7 @@ func (s *Sim) evaluate(c machine.Command) error {
 	if ok {
 		return s.record(&machine.QueuedBody{Nodes: []string{c.Node}, Reason: "condition"})
 	}
-	return s.record(&machine.FinishedBody{Node: c.Node, Generation: c.Generation, Status: machine.StatusSkipped, Final: true})
+	return s.record(&machine.FinishedBody{Node: c.Node, Generation: c.Generation, Status: dag.StatusSkipped, Final: true})
 }
 
 func (s *Sim) expand(c machine.Command) error {
@@ -105,7 +105,7 @@ func (s *Sim) cancel(c machine.Command) (bool, error) {
 	if !ok {
 		return false, fmt.Errorf("cancels %s, which does not run", c.Node)
 	}
-	return true, s.finish(a, machine.Outcome{Status: machine.StatusCancelled})
+	return true, s.finish(a, machine.Outcome{Status: dag.StatusCancelled})
 }
 
 // resolve answers for a lost attempt: by the probe, or by a question.
@@ -113,12 +113,12 @@ func (s *Sim) resolve(c machine.Command) error {
 	if c.Body != nil {
 		return s.record(c.Body)
 	}
-	b := &machine.FinishedBody{Node: c.Node, Generation: c.Generation, Attempt: c.Attempt, Status: machine.StatusRejected}
+	b := &machine.FinishedBody{Node: c.Node, Generation: c.Generation, Attempt: c.Attempt, Status: dag.StatusRejected}
 	if s.effects[key(c.Node, c.Generation)] > 0 {
 		o := s.fate(attempt{node: s.node(c.Node), gen: c.Generation})
 		s.effects[key(c.Node, c.Generation)] = 1
 		*b = o.Body
-		b.Node, b.Generation, b.Attempt, b.Status, b.Final = c.Node, c.Generation, c.Attempt, machine.StatusCompleted, true
+		b.Node, b.Generation, b.Attempt, b.Status, b.Final = c.Node, c.Generation, c.Attempt, dag.StatusCompleted, true
 	}
 	return s.record(b)
 }
@@ -134,12 +134,12 @@ func (s *Sim) report(n *dag.Node, f *machine.FinishedBody) error {
 		s.breaker[n.Breaker] = b
 	}
 	switch {
-	case f.Status == machine.StatusCompleted && b.state != "closed":
+	case f.Status == dag.StatusCompleted && b.state != "closed":
 		*b = fakeBreaker{state: "closed"}
-	case f.Status == machine.StatusCompleted:
+	case f.Status == dag.StatusCompleted:
 		b.bad = 0
 		return nil
-	case f.Status == machine.StatusFailed && (f.Category == "transient" || f.Category == "rate_limited"):
+	case f.Status == dag.StatusFailed && (f.Category == "transient" || f.Category == "rate_limited"):
 		if b.bad++; b.bad < 2 && b.state == "closed" {
 			return nil
 		}

@@ -63,7 +63,7 @@ func TestClauses(t *testing.T) {
 func givenUp(s *Sim) string {
 	count := map[string]int{}
 	for _, e := range s.Events {
-		if b, ok := e.Body.(*machine.FinishedBody); ok && b.Final && b.Status == machine.StatusFailed {
+		if b, ok := e.Body.(*machine.FinishedBody); ok && b.Final && b.Status == dag.StatusFailed {
 			count[b.Node]++
 		}
 	}
@@ -95,7 +95,7 @@ type book struct {
 	running  bool
 	ended    bool // in the generation
 	over     bool // in the generation, at some time; a resume may have begun it anew
-	status   string
+	status   dag.Status
 	gen      int
 	reserve  dag.Amount // of the attempt under way
 	assumed  dag.Amount // of a lost one, in spent
@@ -131,12 +131,12 @@ func (b *books) take(s *Sim, e *machine.Event) error {
 		b.finish(s, x)
 	case *machine.RunPausedBody:
 		b.stopped = true
-		b.seen["paused: "+x.Reason]++
+		b.seen["paused: "+string(x.Reason)]++
 	case *machine.RunResumedBody:
 		if b.stopped { // a person says: try again
 			for id, n := range b.nodes {
 				n.notUntil = time.Time{}
-				if fail := s.node(id).OnFail; fail != "continue" && fail != "skip" && (n.status == machine.StatusFailed || n.status == machine.StatusLost) || n.status == machine.StatusCancelled {
+				if fail := s.node(id).OnFail; fail != "continue" && fail != "skip" && (n.status == dag.StatusFailed || n.status == dag.StatusLost) || n.status == dag.StatusCancelled {
 					n.ended = false
 				}
 			}
@@ -279,19 +279,19 @@ func (b *books) worst() dag.Amount {
 
 func (b *books) finish(s *Sim, x *machine.FinishedBody) {
 	n := b.of(x.Node)
-	b.seen[x.Status]++
+	b.seen[string(x.Status)]++
 	cost := dag.Amount{USD: x.CostUSD, Tokens: x.Usage.Input + x.Usage.CacheRead + x.Usage.CacheWrite + x.Usage.Output}
 	switch known := x.CostUSD != 0 || cost.Tokens != 0 || x.CostKind != ""; {
-	case x.Status == machine.StatusLost && n.running: // nobody knows: its reservation counts
+	case x.Status == dag.StatusLost && n.running: // nobody knows: its reservation counts
 		cost, n.assumed = n.reserve, n.reserve
-	case n.running && x.CostKind == machine.CostAssumed && cost.Tokens == 0:
+	case n.running && x.CostKind == dag.CostAssumed && cost.Tokens == 0:
 		cost.Tokens = n.reserve.Tokens
 	case !n.running && known && x.Attempt != 0: // the lost attempt is known now
 		b.spent.USD -= n.assumed.USD
 		b.spent.Tokens -= n.assumed.Tokens
 		n.assumed = dag.Amount{}
 	}
-	if n.running && x.Status != machine.StatusLost && cost.USD > n.reserve.USD {
+	if n.running && x.Status != dag.StatusLost && cost.USD > n.reserve.USD {
 		b.seen["overrun"]++
 		if l := b.least[s.node(x.Node).Similarity()]; b.plan.Budget.CapUSD > 0 && n.reserve.USD > 0 {
 			b.least[s.node(x.Node).Similarity()] = max(l, cost.USD)
@@ -312,7 +312,7 @@ func (b *books) finish(s *Sim, x *machine.FinishedBody) {
 			n.notUntil = t
 		}
 	}
-	if fail := s.node(x.Node).OnFail; x.Final && x.Status == machine.StatusFailed && (fail == "continue" || fail == "skip") {
+	if fail := s.node(x.Node).OnFail; x.Final && x.Status == dag.StatusFailed && (fail == "continue" || fail == "skip") {
 		b.seen["soft failure"]++
 	}
 }

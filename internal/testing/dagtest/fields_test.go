@@ -74,7 +74,7 @@ var edits = map[string]struct {
 func endings() *dag.Plan {
 	p := &dag.Plan{Format: dag.Format, Name: "endings", Seed: 1, Categories: Categories(), Breakers: []dag.Breaker{{Name: "api", Failures: 9, Probes: 1}}, Pools: []dag.Pool{{Name: "wide", Size: 9}},
 		Accumulators: []dag.Accumulator{{Name: "notes", Path: "notes.md"}}, Files: []dag.File{{Path: "in.txt", Digest: "d"}}}
-	add := func(id, fate, fail string, needs ...string) *dag.Node {
+	add := func(id, fate string, fail dag.OnFail, needs ...string) *dag.Node {
 		with, _ := json.Marshal(reading{1, append([]string{}, needs...)})
 		p.Nodes = append(p.Nodes, dag.Node{ID: id, Kind: "fake", Effect: "pure", OnFail: fail, Needs: needs, With: with, Retry: dag.Retry{Attempts: 1},
 			Outputs: map[string]string{"v": "int"}, Labels: map[string]string{"fate": fate, "category": "soft"}})

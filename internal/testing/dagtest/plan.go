@@ -36,7 +36,7 @@ func RandomPlan(seed uint64, o Options) *dag.Plan {
 		Categories: Categories()}
 	if o.Breakers {
 		for _, when := range []string{"wait", "skip", "continue", "escalate"} {
-			p.Breakers = append(p.Breakers, dag.Breaker{Name: when, Failures: 2, OpenFor: dag.Duration(time.Minute), Probes: 1 + g.IntN(2), WhenOpen: when})
+			p.Breakers = append(p.Breakers, dag.Breaker{Name: when, Failures: 2, OpenFor: dag.Duration(time.Minute), Probes: 1 + g.IntN(2), WhenOpen: dag.WhenOpen(when)})
 		}
 	}
 	if o.Budget {
@@ -80,7 +80,7 @@ type generator struct {
 func (g generator) one(of ...string) string { return of[g.IntN(len(of))] }
 
 func (g generator) node(i int, before []dag.Node) dag.Node {
-	n := dag.Node{ID: fmt.Sprint("n", i), Kind: "fake", Effect: g.one("pure", "pure", "idempotent", "once", "probe"),
+	n := dag.Node{ID: fmt.Sprint("n", i), Kind: "fake", Effect: dag.Effect(g.one("pure", "pure", "idempotent", "once", "probe")),
 		Retry:    dag.Retry{Attempts: 1 + g.IntN(3), Base: dag.Duration(time.Second), Factor: 2, Jitter: 0.2},
 		Estimate: dag.Estimate{Seconds: float64(g.IntN(20))}, Priority: g.IntN(3) - 1,
 		Labels: map[string]string{"fate": "0", "role": g.one("a", "b")}}
@@ -120,7 +120,7 @@ func (g generator) edges(n *dag.Node) {
 		n.AtLeast = 1
 		n.WaitAll = len(n.Needs)%2 == 0
 		n.Again = g.IntN(3)
-		n.OnFail = g.one("continue", "skip")
+		n.OnFail = dag.OnFail(g.one("continue", "skip"))
 		return
 	case 3:
 		n.Always = true
@@ -132,7 +132,7 @@ func (g generator) edges(n *dag.Node) {
 
 func (g generator) failures(n *dag.Node, before []dag.Node) {
 	if n.OnFail == "" {
-		n.OnFail = g.one("fail", "fail", "continue", "skip", "escalate", "compensate")
+		n.OnFail = dag.OnFail(g.one("fail", "fail", "continue", "skip", "escalate", "compensate"))
 	}
 	fate := func(of ...string) { n.Labels["fate"] = g.one(of...) }
 	switch n.OnFail {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
 )
 
@@ -58,10 +59,10 @@ func (s *Sim) restart() error {
 		if v := state.NodeAt(i); v.Status == machine.Running {
 			a := s.running[v.Node.ID]
 			delete(s.running, v.Node.ID)
-			if a.node != nil && !a.done && s.fate(a).Status == machine.StatusCompleted && s.flip(v.Node.ID, "effect") {
+			if a.node != nil && !a.done && s.fate(a).Status == dag.StatusCompleted && s.flip(v.Node.ID, "effect") {
 				s.effect(a)
 			}
-			if err := s.record(state.Settle(v.Node.ID, machine.Outcome{Status: machine.StatusLost}, s.now).Body); err != nil || len(s.died) > deaths {
+			if err := s.record(state.Settle(v.Node.ID, machine.Outcome{Status: dag.StatusLost}, s.now).Body); err != nil || len(s.died) > deaths {
 				return err // killed again: the next restart has done the rest
 			}
 		}

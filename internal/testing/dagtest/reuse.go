@@ -74,16 +74,16 @@ func (g readers) policy(n *dag.Node) {
 	n.Labels["category"] = "soft"
 	if n.Labels["fate"] != "always" {
 		n.Retry.Attempts += g.IntN(3)
-		n.OnFail = []string{"continue", "skip"}[g.IntN(2)]
+		n.OnFail = []dag.OnFail{"continue", "skip"}[g.IntN(2)]
 		return
 	}
 	switch g.IntN(4) {
 	case 0:
-		n.OnFail = []string{"continue", "skip"}[g.IntN(2)]
+		n.OnFail = []dag.OnFail{"continue", "skip"}[g.IntN(2)]
 	case 1:
 		n.Retry.Attempts = 1 + g.IntN(4)
 	case 2:
-		n.Retry.On = []dag.CategoryPolicy{{Category: "soft", OnFail: []string{"", "skip", "continue"}[g.IntN(3)], Retry: dag.RetryChange{Attempts: g.IntN(4)}}}
+		n.Retry.On = []dag.CategoryPolicy{{Category: "soft", OnFail: []dag.OnFail{"", "skip", "continue"}[g.IntN(3)], Retry: dag.RetryChange{Attempts: g.IntN(4)}}}
 	case 3:
 		n.Retry.On = nil
 	}
@@ -205,7 +205,7 @@ func (s *Sim) given(n *dag.Node) (fingerprint, all string) {
 	list := []string{}
 	for _, id := range with.Reads {
 		v, _ := scope.View(id)
-		list = append(list, v.Status+string(v.Out["v"]))
+		list = append(list, string(v.Status)+string(v.Out["v"]))
 	}
 	resolved, _ := json.Marshal(list)
 	var above []dag.Reading
@@ -271,7 +271,7 @@ func (s *Sim) items(c machine.Command) []dag.Node {
 // recheck finds out whether a result still holds.
 func (s *Sim) recheck(c machine.Command) error {
 	n, holds := s.node(c.Node), s.State.Holds(c.Node)
-	skipped := holds.Status == machine.StatusSkipped
+	skipped := holds.Status == dag.StatusSkipped
 	if n.When != "" {
 		ok, err := Condition(n.When, s.State.ScopeOf(n.ID))
 		if err != nil {

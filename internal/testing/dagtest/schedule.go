@@ -45,7 +45,7 @@ func Makespan(g *dag.Graph, slots int, seconds []float64) (float64, error) {
 		}
 		first := heap.Pop(&ends).(endAt)
 		clock = first.at
-		if err := apply(s.Settle(g.Node(first.node).ID, machine.Outcome{Status: machine.StatusCompleted}, at)); err != nil {
+		if err := apply(s.Settle(g.Node(first.node).ID, machine.Outcome{Status: dag.StatusCompleted}, at)); err != nil {
 			return 0, err
 		}
 	}

@@ -201,7 +201,7 @@ func (s *Sim) undone() error {
 	node := s.undoing
 	s.undoing = ""
 	s.pass(s.now.Add(time.Second))
-	return s.record(&machine.CompensationBody{Node: node, Status: machine.StatusCompleted, Done: true})
+	return s.record(&machine.CompensationBody{Node: node, Status: dag.StatusCompleted, Done: true})
 }
 
 func (s *Sim) firstEnd() (attempt, bool) {
@@ -283,12 +283,12 @@ func (s *Sim) watch(e *machine.Event) error {
 		}
 	case *machine.FinishedBody:
 		switch b.Status {
-		case machine.StatusCompleted:
+		case dag.StatusCompleted:
 			s.paid[key(b.Node, b.Generation)] = true
 			if !b.Reused {
 				s.made[b.Node] = b.Fingerprint
 			}
-		case machine.StatusFailed:
+		case dag.StatusFailed:
 			s.failures[s.failKey(b.Node, b.Generation)]++
 		}
 	}
@@ -353,7 +353,7 @@ func (s *Sim) fate(a attempt) machine.Outcome {
 	n := a.node
 	switch fate := n.Labels["fate"]; {
 	case fate == "fatal":
-		return machine.Outcome{Status: machine.StatusFailed, Category: "fatal", Message: "fatal by fate"}
+		return machine.Outcome{Status: dag.StatusFailed, Category: "fatal", Message: "fatal by fate"}
 	case fate != "always":
 		most, _ := strconv.Atoi(fate)
 		if s.failures[s.failKey(n.ID, a.gen)] >= most {
@@ -361,11 +361,11 @@ func (s *Sim) fate(a attempt) machine.Outcome {
 		}
 		fallthrough
 	default:
-		o := machine.Outcome{Status: machine.StatusFailed, Category: n.Labels["category"], Message: "failed by fate"}
+		o := machine.Outcome{Status: dag.StatusFailed, Category: n.Labels["category"], Message: "failed by fate"}
 		o.Body.CostUSD, o.Body.Fingerprint = n.Reserve.USD/4, a.fingerprint
 		return o
 	}
-	o := machine.Outcome{Status: machine.StatusCompleted}
+	o := machine.Outcome{Status: dag.StatusCompleted}
 	if s.Reads {
 		o.Body.Values, o.Body.Fingerprint = s.value(a), a.fingerprint
 		return o
@@ -383,7 +383,7 @@ func (s *Sim) fate(a attempt) machine.Outcome {
 func (s *Sim) finish(a attempt, o machine.Outcome) error {
 	a.done = true
 	s.running[a.node.ID] = a
-	if o.Status == machine.StatusCompleted {
+	if o.Status == dag.StatusCompleted {
 		s.effect(a)
 	}
 	e := s.State.Settle(a.node.ID, o, s.now)

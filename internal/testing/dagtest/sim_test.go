@@ -110,7 +110,7 @@ func TestAlwaysEnds(t *testing.T) {
 			case machine.RunDone, machine.RunBroken:
 				ends[string(run.Status)]++
 			case machine.RunPause:
-				ends[run.Pause.Reason]++
+				ends[string(run.Pause.Reason)]++
 				if run.Pause.Reason == "stuck" {
 					t.Errorf("seed %d: %+v", seed, run.Pause)
 				}

@@ -56,7 +56,7 @@ func Outcomes() map[string][]machine.Outcome {
 		return machine.Note{Log: log, Type: typ, Fields: json.RawMessage(fields)}
 	}
 	return map[string][]machine.Outcome{
-		"b1": {{Status: machine.StatusCompleted, Body: machine.FinishedBody{
+		"b1": {{Status: dag.StatusCompleted, Body: machine.FinishedBody{
 			CostUSD: 1180000, CostKind: "reported", Usage: machine.Usage{Input: 35723, Output: 21858, CacheRead: 12},
 			Values:   map[string]json.RawMessage{"model": []byte(`"m-1"`), "chars": []byte("85012"), "status": []byte(`"x"`)},
 			Warnings: []string{"discovery entry \x1b[31mmissing"},
@@ -65,12 +65,12 @@ func Outcomes() map[string][]machine.Outcome {
 				note("quality", "validation", `{"checks":5,"result":"pass","warnings":1}`),
 			}}}},
 		"v1": {
-			{Status: machine.StatusFailed, Category: "flaky", Message: "exited with 1", Diagnostics: "stderr: Connection reset by peer", Body: machine.FinishedBody{CostUSD: 200000, CostKind: "assumed"}},
-			{Status: machine.StatusCompleted, Body: machine.FinishedBody{CostUSD: 870000, CostKind: "reported", Usage: machine.Usage{Input: 42100, Output: 3200},
+			{Status: dag.StatusFailed, Category: "flaky", Message: "exited with 1", Diagnostics: "stderr: Connection reset by peer", Body: machine.FinishedBody{CostUSD: 200000, CostKind: "assumed"}},
+			{Status: dag.StatusCompleted, Body: machine.FinishedBody{CostUSD: 870000, CostKind: "reported", Usage: machine.Usage{Input: 42100, Output: 3200},
 				Notes: []machine.Note{note("quality", "verifier-depth", `{"absent":2,"deeplyIntegrated":7,"surfaceLevel":3}`)}}},
 		},
-		"soft": {{Status: machine.StatusFailed, Category: "flaky", Message: "no\nluck", Permanent: true}},
-		"turn": {{Status: machine.StatusCompleted, Body: machine.FinishedBody{Values: map[string]json.RawMessage{"score": []byte("2.6"), "decision": []byte(`"refine"`), "round": []byte("1")}}}},
+		"soft": {{Status: dag.StatusFailed, Category: "flaky", Message: "no\nluck", Permanent: true}},
+		"turn": {{Status: dag.StatusCompleted, Body: machine.FinishedBody{Values: map[string]json.RawMessage{"score": []byte("2.6"), "decision": []byte(`"refine"`), "round": []byte("1")}}}},
 	}
 }
 
@@ -121,7 +121,7 @@ func (d *Driver) Work() error {
 			case machine.Record:
 				bodies = append(bodies, c.Body)
 			case machine.Evaluate:
-				bodies = append(bodies, &machine.FinishedBody{Node: c.Node, Generation: c.Generation, Status: machine.StatusSkipped, Final: true, Message: "when is false"})
+				bodies = append(bodies, &machine.FinishedBody{Node: c.Node, Generation: c.Generation, Status: dag.StatusSkipped, Final: true, Message: "when is false"})
 			case machine.Start:
 				bodies = append(bodies, &machine.StartedBody{Node: c.Node, Generation: c.Generation, Attempt: c.Attempt, Reserve: c.Reserve})
 				ends = append(ends, c.Node)
@@ -148,7 +148,7 @@ func (d *Driver) Work() error {
 
 // end is what the end of a node's attempt leaves to record.
 func (d *Driver) end(node string) ([]machine.Body, error) {
-	o := machine.Outcome{Status: machine.StatusCompleted}
+	o := machine.Outcome{Status: dag.StatusCompleted}
 	v, _ := d.R.State().NodeByID(node)
 	if list := d.Outcomes[node]; v.Failures < len(list) {
 		o = list[v.Failures]
@@ -160,11 +160,11 @@ func (d *Driver) end(node string) ([]machine.Body, error) {
 		}
 	}
 	bodies := []machine.Body{d.R.State().Settle(node, o, d.Now).Body}
-	if node == "v1" && o.Status == machine.StatusFailed {
+	if node == "v1" && o.Status == dag.StatusFailed {
 		bodies = append(bodies,
 			&machine.BreakerChangedBody{Breaker: "api", State: "half-open", Counts: machine.Counts{Requests: 1, Failures: 1}, Cause: "rate_limited: \x07slow"})
 	}
-	if node == "v1" && o.Status == machine.StatusCompleted {
+	if node == "v1" && o.Status == dag.StatusCompleted {
 		bodies = append(bodies, &machine.BreakerChangedBody{Breaker: "api", State: "closed"},
 			&machine.GateRunBody{Node: "b1", Gate: "fonts", Status: "fail", Details: json.RawMessage(`{"failed":2}`)})
 	}

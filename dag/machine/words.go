@@ -1,0 +1,43 @@
+package machine
+
+// An Ask is the kind of an escalation. The machine acts on the answers to these; answers to other kinds are for
+// whoever asked.
+type Ask string
+
+const (
+	AskApproval     Ask = "approval"     // the answer completes the node: values answer, by
+	AskFailed       Ask = "failed"       // retry, continue, skip, fail
+	AskLost         Ask = "lost"         // rerun, done, fail
+	AskCompensation Ask = "compensation" // retry, continue
+	AskBreaker      Ask = "breaker"      // wait, skip, continue
+)
+
+// Answers that the machine understands. An approval has the options that its plan gives it, which is why an answer
+// is no type of its own.
+const (
+	AnswerRetry    = "retry"
+	AnswerContinue = "continue"
+	AnswerSkip     = "skip"
+	AnswerFail     = "fail"
+	AnswerRerun    = "rerun"
+	AnswerDone     = "done"
+	AnswerWait     = "wait"
+	AnswerAbort    = "abort" // where it is an option, and of no approval: ends the run
+)
+
+// A Pause is the reason of a pause.
+type Pause string
+
+const (
+	PauseNodeFailed Pause = "node-failed"
+	PauseRepeated   Pause = "repeated-failure" // a node failed again each time the run was resumed
+	PauseBudget     Pause = "budget"           // money, tokens, or the time of activity
+	PauseUser       Pause = "user"             // a user asked for it
+	PausePerson     Pause = "person"           // only a user can help a node
+	PauseEscalation Pause = "escalation"       // all that is left waits for an answer
+	PauseBreaker    Pause = "breaker"          // open, without a time to try again
+	PauseQuota      Pause = "quota"            // waits for an instant that a service has named
+	PauseDisk       Pause = "disk"
+	PauseStuck      Pause = "stuck"  // a mistake in this package: nothing can run, and nothing says why
+	PauseCancel     Pause = "cancel" // ends the run: clean-up, then RUN_FAILED
+)
