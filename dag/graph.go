@@ -168,6 +168,15 @@ func DecodePlan(b []byte) (*Plan, error) {
 	return p, nil
 }
 
+// FileByPath returns a declared input file.
+func (p *Plan) FileByPath(path string) (*File, bool) {
+	i, ok := slices.BinarySearchFunc(p.Files, path, func(f File, path string) int { return strings.Compare(f.Path, path) })
+	if !ok {
+		return nil, false
+	}
+	return &p.Files[i], true
+}
+
 // BreakerByName returns a breaker of the plan.
 func (p *Plan) BreakerByName(name string) (*Breaker, bool) {
 	k := slices.IndexFunc(p.Breakers, func(b Breaker) bool { return b.Name == name })

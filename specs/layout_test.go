@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/reuse"
 )
 
 // passes returns the passes in order: nodes with a global number.
@@ -316,11 +317,11 @@ func ids(a, b *dag.Plan) []string {
 func changed(a, b *dag.Plan) []string {
 	prints := map[string]string{}
 	for i := range a.Nodes {
-		prints[a.Nodes[i].ID] = dag.Fingerprint(a, int32(i))
+		prints[a.Nodes[i].ID] = reuse.Fingerprint(a, int32(i))
 	}
 	var out []string
 	for i := range b.Nodes {
-		if old, ok := prints[b.Nodes[i].ID]; ok && old != dag.Fingerprint(b, int32(i)) {
+		if old, ok := prints[b.Nodes[i].ID]; ok && old != reuse.Fingerprint(b, int32(i)) {
 			out = append(out, b.Nodes[i].ID)
 		}
 	}

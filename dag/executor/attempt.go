@@ -16,6 +16,7 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/reuse"
 	"dagrun.dev/dag/run"
 	"dagrun.dev/internal/disk"
 	"dagrun.dev/internal/printable"
@@ -31,7 +32,7 @@ type attempt struct {
 	kind        string          // of the node or of its undo action
 	with        json.RawMessage // every ${...} resolved
 	resolved    bool            // there was one
-	above       []dag.Reading   // what its needs left, if it sees that
+	above       []reuse.Reading // what its needs left, if it sees that
 	fingerprint string          // of what it is given to read; empty when that is not known
 	generation  int
 	number      int

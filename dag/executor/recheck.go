@@ -6,6 +6,7 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/reuse"
 )
 
 // fingerprint says what an attempt is given to read.
@@ -24,32 +25,35 @@ func (a *attempt) reads(name string) {
 	}
 }
 
-// recheck finds out whether the result of a node still holds: it would start, and it would be given
-// what it was given. Nil: that is being found out.
+// recheck finds out whether the stale result of a node is valid. Nil: that is being found out.
 func (h *host) recheck(n *dag.Node) machine.Body {
-	before := h.state().Holds(n.ID)
-	if n.When != "" {
-		ok, err := h.o.Eval.Condition(n.When, h.state().ScopeOf(n.ID))
-		if err == nil && !ok && before.Status == dag.StatusSkipped {
-			return before
-		}
-		if err != nil || !ok {
-			return machine.Changed(n.ID)
-		}
+	i, _ := h.run.Graph().Index(n.ID)
+	r := h.state().Record(i)
+	verdict := reuse.ByInputs(n, &r, inputs{h, n})
+	if verdict != reuse.Unknown {
+		clear(h.sound) // what was found serves once
 	}
-	if before.Status == dag.StatusSkipped {
-		return machine.Changed(n.ID)
+	return h.state().Judged(n.ID, verdict)
+}
+
+// inputs finds out what a node would be given now, and whether what it made is there.
+type inputs struct {
+	h *host
+	n *dag.Node
+}
+
+func (in inputs) Condition() (bool, error) {
+	return in.h.o.Eval.Condition(in.n.When, in.h.state().ScopeOf(in.n.ID))
+}
+
+func (in inputs) Fingerprint() (string, error) { return in.h.present(in.n) }
+
+func (in inputs) Intact() (intact, known bool) {
+	intact, unread := in.h.run.Intact(in.n.ID, in.h.sound)
+	if len(unread) > 0 {
+		in.h.readAside(unread)
 	}
-	fingerprint, err := h.present(n)
-	if err != nil {
-		return machine.Changed(n.ID) // its next attempt says what is wrong
-	}
-	if digests := h.run.Unread(n.ID, fingerprint, h.sound); len(digests) > 0 {
-		h.readAside(digests)
-		return nil
-	}
-	defer clear(h.sound) // what was found serves once
-	return h.run.Recheck(n.ID, fingerprint, h.sound)
+	return intact, len(unread) == 0
 }
 
 // readAside reads big objects beside the loop, one lot after the other. When they are read the loop goes on, and the

@@ -111,7 +111,7 @@ func (s *State) onStarted(e *Event, b *StartedBody) error {
 		return fmt.Errorf("node %s is in generation %d, not %d", b.Node, r.gen, b.Generation)
 	case r.phase == running:
 		return fmt.Errorf("node %s has an attempt in flight", b.Node)
-	case r.phase == ended || r.phase == doubted:
+	case r.phase == ended || r.phase == stale:
 		return fmt.Errorf("node %s has ended", b.Node)
 	case b.Attempt != int(r.attempt)+1:
 		return fmt.Errorf("the next attempt of node %s is %d, not %d", b.Node, r.attempt+1, b.Attempt)
@@ -215,13 +215,13 @@ func (s *State) onPlanExtended(e *Event, b *PlanExtendedBody) error {
 	s.expansions = append(s.expansions, b)
 	r.phase, r.end, r.items, r.endSeq = ended, endCompleted, int32(len(b.Nodes)), s.run.seq+1
 	r.started, r.finished = ms(e.Time), ms(e.Time)
-	before := s.sparesOf(b.Node)
+	before := s.detachedFrom(b.Node)
 	s.extend(g)
-	kept := before - s.sparesOf(b.Node)
+	kept := before - s.detachedFrom(b.Node)
 	if r = &s.recs[i]; r.gen > 1 && (kept < before || kept < len(b.Nodes)) {
 		r.m().reshaped = true
 	}
-	s.dropSpares(func(x *spare) bool { return x.Of == b.Node })
+	s.dropDetached(func(x *detached) bool { return x.Of == b.Node })
 	s.touch(i)
 	if s.undoing >= 0 { // the new nodes may be among those that will be rewound
 		s.undoing = -1
@@ -251,7 +251,7 @@ func (s *State) onPlanAdopted(e *Event, b *PlanAdoptedBody) error {
 	}
 	for _, id := range b.Recheck {
 		ch.recheck[id] = true
-		if i, ok := s.graph.Index(id); ok && s.recs[i].phase != ended && s.recs[i].phase != doubted {
+		if i, ok := s.graph.Index(id); ok && s.recs[i].phase != ended && s.recs[i].phase != stale {
 			return fmt.Errorf("node %s has not ended", id)
 		}
 	}

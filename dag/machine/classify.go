@@ -18,7 +18,7 @@ func (s *State) classify(i int32) Status {
 	if s.blocked != nil && s.blocked[i] {
 		return Blocked
 	}
-	if m := r.more; m != nil && r.phase != doubted {
+	if m := r.more; m != nil && r.phase != stale {
 		switch {
 		case m.unresolved || m.question != "":
 			return Asking
@@ -35,7 +35,7 @@ func (s *State) classify(i int32) Status {
 	if t.open > 0 && !s.decided(i, n, t) && !(s.ending != "" && n.Always && s.cleanupReady(i)) {
 		return Waiting
 	}
-	if r.phase == doubted {
+	if r.phase == stale {
 		return Checking
 	}
 	if r.attempt > 0 {

@@ -41,10 +41,8 @@ const (
 	// completed or failed if it took effect, rejected if it did not (it is started again).
 	// Repeated until that is recorded.
 	Resolve
-	// Recheck: the node had ended before the plan changed above it, and its needs have ended again. If
-	// its When holds and its dag.AttemptFingerprint is the recorded one, or if it had been skipped and
-	// its When is false again, append what Holds returns, else what Changed does. Repeated until one
-	// of them is recorded.
+	// Recheck: the result of the node is stale, its needs have ended again, and nothing in the state speaks
+	// against it. Find out what reuse.ByInputs asks and append what Judged returns. Repeated until that is recorded.
 	Recheck
 	// Compensate: append Body (COMPENSATION_STARTED), run the undo action, append
 	// COMPENSATION_FINISHED.

@@ -51,7 +51,7 @@ func (s *State) mayFinish(i int32, b *FinishedBody) error {
 	switch {
 	case int(r.gen) != b.Generation:
 		return fmt.Errorf("node %s is in generation %d, not %d", b.Node, r.gen, b.Generation)
-	case r.phase == ended || r.phase == doubted:
+	case r.phase == ended || r.phase == stale:
 		return fmt.Errorf("node %s has ended already", b.Node)
 	case b.Attempt == 0 && r.phase == running:
 		return fmt.Errorf("node %s has attempt %d in flight", b.Node, r.attempt)

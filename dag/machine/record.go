@@ -28,7 +28,7 @@ const (
 	idle    phase = iota
 	running       // an attempt is in flight
 	ended         // no further attempt follows by itself
-	doubted       // ended, but the plan has changed above it: the end may not hold
+	stale         // ended, but the plan has changed above it: the end may not hold
 )
 
 // end is the status of a node whose phase is ended.
@@ -123,7 +123,7 @@ func (r *rec) firstStart() int64 {
 
 // deadline is the instant by which a node must have ended, 0 = none.
 func (r *rec) deadline(n *dag.Node) int64 {
-	if n.Timeout.Total <= 0 || r.attempt == 0 || r.phase == doubted {
+	if n.Timeout.Total <= 0 || r.attempt == 0 || r.phase == stale {
 		return 0
 	}
 	since := r.firstStart()
@@ -209,9 +209,7 @@ func (s *State) touch(i int32) {
 	if set == before {
 		return
 	}
-	if s.noise != nil {
-		s.noise[i] = noise{}
-	}
+	s.effects.Forget(i)
 	if before == unsettled {
 		s.open--
 	} else if set == unsettled {

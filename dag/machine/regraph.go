@@ -15,7 +15,8 @@ func (s *State) build(g *dag.Graph) {
 	s.counts, s.lists = [Cancelled + 1]int32{Waiting: int32(n)}, [Cancelled + 1][]int32{}
 	s.classes, s.pools, s.always, s.timers, s.overdue = nil, nil, nil, nil, nil
 	s.open, s.ending = int32(n), s.run.ending
-	s.undoing, s.blocked, s.noise = -1, nil, nil
+	s.undoing, s.blocked = -1, nil
+	s.effects.Reset()
 	s.ledger.reserved = dag.Amount{}
 	for _, p := range g.Plan.Pools {
 		s.pools = append(s.pools, pool{name: p.Name, size: int32(p.Size)})
@@ -64,12 +65,9 @@ func (s *State) extend(g *dag.Graph) {
 	first := int32(s.graph.Len())
 	s.graph = g
 	n := g.Len()
-	known := s.spareIndex()
+	known := s.detachedIndex()
 	for int32(len(s.recs)) < int32(n) {
 		s.recs = append(s.recs, s.itemRec(g.Node(int32(len(s.recs))).ID, known))
-		if s.noise != nil {
-			s.noise = append(s.noise, noise{})
-		}
 		s.status = append(s.status, Waiting)
 		s.settled = append(s.settled, unsettled)
 		s.tallies = append(s.tallies, tally{})
@@ -78,6 +76,7 @@ func (s *State) extend(g *dag.Graph) {
 			s.blocked = append(s.blocked, false)
 		}
 	}
+	s.effects.Grow(n)
 	s.counts[Waiting] += int32(n) - first
 	s.open += int32(n) - first
 	for i := first; i < int32(n); i++ {
@@ -124,7 +123,7 @@ func (s *State) sendBack(ids []string) error {
 	}
 	for _, i := range list {
 		if s.recs[i].phase == ended {
-			s.noise = nil
+			s.effects.Reset()
 		}
 		s.recs[i].reset()
 		s.touch(i)
@@ -174,12 +173,12 @@ func (s *State) regraph(g *dag.Graph, ch change) error {
 			continue
 		}
 		if ch.recheck[id] {
-			s.putAside(int32(j))
+			s.detach(int32(j))
 		} else {
 			s.retire(id, s.recs[j].gen)
 		}
 	}
-	s.dropSpares(func(x *spare) bool {
+	s.dropDetached(func(x *detached) bool {
 		_, taken := g.Index(x.Item)
 		root, ok := g.Index(x.Root)
 		return taken || !ok || g.Node(root).Foreach == nil
@@ -195,7 +194,7 @@ func (s *State) regraph(g *dag.Graph, ch change) error {
 		if id := g.Node(int32(i)).ID; again[id] {
 			recs[i].reset()
 		} else if ch.recheck[id] {
-			recs[i].phase = doubted
+			recs[i].phase = stale
 		}
 		if g.Node(int32(i)).Foreach == nil {
 			recs[i].items = notExpanded

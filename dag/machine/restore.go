@@ -120,11 +120,11 @@ func (s *State) restorePlain(v *plainSnap, g *dag.Graph, created int64) error {
 
 func (s *State) restoreSpares(v *snapshot) error {
 	for k := range v.Spares {
-		x := spare{Item: v.Spares[k].Item.ID, Of: v.Spares[k].Of, Root: v.Spares[k].Root, rec: rec{gen: 1, items: notExpanded}}
+		x := detached{Item: v.Spares[k].Item.ID, Of: v.Spares[k].Of, Root: v.Spares[k].Root, rec: rec{gen: 1, items: notExpanded}}
 		if err := v.Spares[k].Item.fill(&x.rec, ms(v.Created)); err != nil {
 			return fmt.Errorf("node %s: %w", x.Item, err)
 		}
-		s.spares = append(s.spares, x)
+		s.detached = append(s.detached, x)
 	}
 	return nil
 }

@@ -224,9 +224,9 @@ func (s *State) snapshot() *snapshot {
 		v.Artifacts = append(v.Artifacts, snap)
 	}
 	v.WorkItems, v.Plain = s.rows()
-	offset := s.offsets(2 * len(s.spares))
-	for k := range s.spares {
-		x := &s.spares[k]
+	offset := s.offsets(2 * len(s.detached))
+	for k := range s.detached {
+		x := &s.detached[k]
 		v.Spares = append(v.Spares, spareSnap{x.Of, x.Root, x.rec.row(x.Item, offset)})
 	}
 	return v
@@ -313,13 +313,13 @@ func phaseWord(r *rec) string {
 		return "pending"
 	case running:
 		return "in_progress"
-	case doubted:
+	case stale:
 		return strings.TrimSuffix(inDoubt+" "+endWords[r.end], " ")
 	}
 	return endWords[r.end]
 }
 
-// inDoubt is the status of a record in doubt, before that of its end.
+// inDoubt is the status of a stale record, before that of its end.
 const inDoubt = "doubted"
 
 func setPhase(r *rec, word string) error {
@@ -332,7 +332,7 @@ func setPhase(r *rec, word string) error {
 	}
 	in := ended
 	if rest, ok := strings.CutPrefix(word, inDoubt); ok {
-		in, word = doubted, strings.TrimPrefix(rest, " ")
+		in, word = stale, strings.TrimPrefix(rest, " ")
 	}
 	for k, w := range endWords {
 		if w == word {

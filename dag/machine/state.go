@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/reuse"
 )
 
 // A State is the state of one run. The zero State is a run before its first event. It belongs
@@ -35,7 +36,7 @@ type State struct {
 	recs       []rec // by node index
 	expansions []*PlanExtendedBody
 	retired    []retired
-	spares     []spare
+	detached   []detached
 	ledger     ledger
 	breakers   []breaker
 	questions  []question
@@ -57,9 +58,9 @@ type State struct {
 	always    []int32
 	timers    []timer
 	overdue   []int32
-	blocked   []bool  // about to be rewound; nil = none
-	noise     []noise // by node, as far as somebody asked; nil = nobody has
-	undoing   int32   // node whose failure is being compensated, -1 = none
+	blocked   []bool // about to be rewound; nil = none
+	effects   reuse.Effects
+	undoing   int32 // node whose failure is being compensated, -1 = none
 	openQ     []int32
 	questAt   map[string]int32
 	breakAt   map[string]int32

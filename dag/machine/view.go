@@ -57,7 +57,7 @@ type NodeView struct {
 	Status      Status
 	Soft        bool // failed or cancelled, and the run goes on
 	Unresolved  bool // its last attempt was lost, and must not be repeated before a probe or a person says what became of it
-	Doubted     bool // it had ended, and the plan has changed above it: the end may not hold
+	Stale       bool // it had ended, and the plan has changed above it: the end may not hold
 	Generation  int  // from 1
 	Attempt     int  // last started in this generation; 0 = none
 	Failures    int  // recorded failures since the node was last given a fresh start
@@ -105,56 +105,19 @@ func (s *State) NodeAt(i int32) NodeView {
 	v := NodeView{Node: s.graph.Node(i), Status: s.status[i], Generation: int(r.gen), Attempt: int(r.attempt),
 		First: at(r.firstStart()), Started: at(r.started), Finished: at(r.finished), Fingerprint: r.fingerprint}
 	v.Soft = (v.Status == Failed || v.Status == Cancelled) && s.settled[i].counts()
-	v.Doubted = r.phase == doubted
+	v.Stale = r.phase == stale
 	if m := r.more; m != nil {
 		v.AllFailures = int(m.before + m.failed())
 		v.Failures, v.Lost, v.Rounds, v.Rewinds = int(m.failed()), int(m.lost), int(m.rounds), int(m.rewinds)
 		v.RetryAt, v.Unresolved = at(m.retryAt), m.unresolved
 		v.Cost, v.Usage, v.Reserved = m.cost, m.usage, m.reserved
-		if m.last != nil && !v.Doubted {
+		if m.last != nil && !v.Stale {
 			v.Last, v.Values = m.last, m.last.Values
 		}
 	}
 	v.Reserve = s.reserveOf(v.Node)
 	v.Blocked = s.block(i)
 	return v
-}
-
-// ResultAt returns what a node left to those that need it, artifacts and entries apart. It is the
-// cheap part of NodeAt.
-func (s *State) ResultAt(i int32) dag.Left {
-	r := &s.recs[i]
-	l := dag.Left{Status: s.status[i].word(), Fingerprint: r.fingerprint}
-	if m := r.more; m != nil && m.last != nil && r.phase == ended {
-		l.Values = m.last.Values
-	}
-	return l
-}
-
-// FailureAt reports whether the node at an index has ended without success by its policies: it failed, in doubt
-// by now or not, or its breaker kept it from starting. The categories are those of the failures that led to it.
-func (s *State) FailureAt(i int32) (categories []string, failed bool) {
-	r := &s.recs[i]
-	if r.phase != ended && r.phase != doubted {
-		return nil, false
-	}
-	var last string
-	if m := r.more; m != nil && m.last != nil {
-		last = m.last.Category
-	}
-	if r.end != endFailed && r.end != endRejected && (r.end != endSkipped || last != CategoryBreaker) {
-		return nil, false
-	}
-	if r.more != nil {
-		for _, c := range r.more.failures {
-			categories = append(categories, c.Category)
-		}
-	}
-	if last != "" {
-		categories = append(categories, last)
-	}
-	slices.Sort(categories)
-	return slices.Compact(categories), true
 }
 
 func (s *State) block(i int32) Block {
@@ -234,7 +197,7 @@ func (c scope) View(id string) (dag.View, bool) {
 	}
 	v := dag.View{Status: c.s.status[i].word(), Generation: int(c.s.recs[i].gen)}
 	m := c.s.recs[i].more
-	if m == nil || m.last == nil || c.s.recs[i].phase == doubted {
+	if m == nil || m.last == nil || c.s.recs[i].phase == stale {
 		return v, true
 	}
 	switch c.s.status[i] {

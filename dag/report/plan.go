@@ -3,7 +3,7 @@ package report
 import (
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
-	"dagrun.dev/dag/run"
+	"dagrun.dev/dag/reuse"
 	"dagrun.dev/dag/run/statedir"
 )
 
@@ -48,33 +48,33 @@ type PlanSource struct {
 
 // A PlanNode is what happens to one node and what is known of it.
 type PlanNode struct {
-	ID       string       `json:"id"`
-	Kind     string       `json:"kind"`
-	Title    string       `json:"title,omitempty"`
-	Group    string       `json:"group,omitempty"`
-	Do       string       `json:"do"`                        // run | reuse | changed | blocked | removed
-	Why      []string     `json:"why,omitempty"`             // parts of the definition that changed, or the node that causes it
-	Begun    string       `json:"begun,omitempty"`           // what becomes of an attempt that has not ended
-	Maybe    bool         `json:"only_if_changed,omitempty"` // only if what comes before it gives something else than it gave
-	Changes  []run.Change `json:"changes,omitempty"`         // what of the definition changed
-	Needs    []string     `json:"needs,omitempty"`
-	AtLeast  int          `json:"at_least,omitempty"` // of the needs must succeed; 0 = all
-	Again    int          `json:"again,omitempty"`    // how often needs that failed run again before that is too few
-	When     string       `json:"when,omitempty"`
-	RunsWith []string     `json:"runs_with,omitempty"` // without a condition of its own: skipped unless one of these runs
-	Items    string       `json:"foreach,omitempty"`   // run-time expansion: where its items come from
-	Reads    []string     `json:"reads,omitempty"`
-	Writes   []string     `json:"writes,omitempty"`
-	Leaves   []string     `json:"leaves,omitempty"` // of a removed node: files that stay and are no artifacts any more
-	Appends  []string     `json:"appends,omitempty"`
-	Effect   dag.Effect   `json:"effect"`
-	Notes    []string     `json:"notes,omitempty"`
-	Reserve  dag.Amount   `json:"reserve,omitzero"`
-	USD      [3]dag.USD   `json:"usd"`     // low, expected, high
-	Seconds  [3]float64   `json:"seconds"` // low, expected, high; 0 = unknown
-	Tokens   [3]int64     `json:"tokens"`
-	CostFrom string       `json:"cost_from,omitempty"` // history | similar: what similar nodes took | priced: tokens by the price of the model | estimate | reserve | free
-	Unknown  bool         `json:"cost_unknown,omitempty"`
+	ID       string         `json:"id"`
+	Kind     string         `json:"kind"`
+	Title    string         `json:"title,omitempty"`
+	Group    string         `json:"group,omitempty"`
+	Do       string         `json:"do"`                        // run | reuse | changed | blocked | removed
+	Why      []string       `json:"why,omitempty"`             // parts of the definition that changed, or the node that causes it
+	Begun    string         `json:"begun,omitempty"`           // what becomes of an attempt that has not ended
+	Maybe    bool           `json:"only_if_changed,omitempty"` // only if what comes before it gives something else than it gave
+	Changes  []reuse.Change `json:"changes,omitempty"`         // what of the definition changed
+	Needs    []string       `json:"needs,omitempty"`
+	AtLeast  int            `json:"at_least,omitempty"` // of the needs must succeed; 0 = all
+	Again    int            `json:"again,omitempty"`    // how often needs that failed run again before that is too few
+	When     string         `json:"when,omitempty"`
+	RunsWith []string       `json:"runs_with,omitempty"` // without a condition of its own: skipped unless one of these runs
+	Items    string         `json:"foreach,omitempty"`   // run-time expansion: where its items come from
+	Reads    []string       `json:"reads,omitempty"`
+	Writes   []string       `json:"writes,omitempty"`
+	Leaves   []string       `json:"leaves,omitempty"` // of a removed node: files that stay and are no artifacts any more
+	Appends  []string       `json:"appends,omitempty"`
+	Effect   dag.Effect     `json:"effect"`
+	Notes    []string       `json:"notes,omitempty"`
+	Reserve  dag.Amount     `json:"reserve,omitzero"`
+	USD      [3]dag.USD     `json:"usd"`     // low, expected, high
+	Seconds  [3]float64     `json:"seconds"` // low, expected, high; 0 = unknown
+	Tokens   [3]int64       `json:"tokens"`
+	CostFrom string         `json:"cost_from,omitempty"` // history | similar: what similar nodes took | priced: tokens by the price of the model | estimate | reserve | free
+	Unknown  bool           `json:"cost_unknown,omitempty"`
 }
 
 // PlanTotals sums up what is going to run.
@@ -100,7 +100,7 @@ func (p *Plan) Changes() bool { return p.Totals.Run+p.Totals.Removed+len(p.Limit
 type PlanInput struct {
 	Graph   *dag.Graph
 	Notes   [][]string // per node
-	Diff    *run.Diff
+	Diff    *reuse.Diff
 	State   *machine.State // of the run; nil = none yet
 	Held    bool           // a process carries the run on
 	History map[string][]statedir.Sample
@@ -114,7 +114,7 @@ func BuildPlan(in PlanInput) *Plan {
 	if in.State != nil && in.State.Graph().Plan.Budget == p.Budget { // it may have been raised for this run
 		p.Budget = in.State.Ledger().Budget
 	}
-	diff := map[string]run.NodeDiff{}
+	diff := map[string]reuse.NodeDiff{}
 	if in.Diff != nil {
 		p.Limits = in.Diff.Limits
 		if in.Diff.Graph != nil { // items of the run are known
@@ -131,11 +131,11 @@ func BuildPlan(in PlanInput) *Plan {
 	estimates := dag.NewEstimator(g.Plan, in.Sizes)
 	for i := range int32(g.Len()) {
 		n := planNode(in, past, estimates, i, diff)
-		if n.Do == run.DoRemoved { // an item, see below
+		if n.Do == reuse.DoRemoved { // an item, see below
 			continue
 		}
 		n.RunsWith = conds.ids(i)
-		if n.Do == run.DoReuse {
+		if n.Do == reuse.DoReuse {
 			p.Totals.Reuse++
 		} else {
 			p.Totals.add(&n)
@@ -143,7 +143,7 @@ func BuildPlan(in PlanInput) *Plan {
 		}
 		for _, need := range g.Needs(i) {
 			own := n.Seconds[1]
-			if n.Do == run.DoReuse {
+			if n.Do == reuse.DoReuse {
 				own = 0
 			}
 			finish[i] = max(finish[i], finish[need]+own)
@@ -154,7 +154,7 @@ func BuildPlan(in PlanInput) *Plan {
 	p.Totals.Cached = dag.CachedShare(g, in.Sizes, func(i int32) bool { return asks[i] })
 	if in.Diff != nil {
 		for _, d := range in.Diff.Nodes {
-			if d.Do == run.DoRemoved {
+			if d.Do == reuse.DoRemoved {
 				p.Totals.Removed++
 				n := PlanNode{ID: d.ID, Do: d.Do, Why: d.Why, Leaves: d.Leaves, Effect: d.Effect}
 				if d.Asks {
@@ -190,20 +190,20 @@ func (t *PlanTotals) add(n *PlanNode) {
 	}
 }
 
-func planNode(in PlanInput, p *past, estimates *dag.Estimator, i int32, diff map[string]run.NodeDiff) PlanNode {
+func planNode(in PlanInput, p *past, estimates *dag.Estimator, i int32, diff map[string]reuse.NodeDiff) PlanNode {
 	n := in.Graph.Node(i)
 	out := PlanNode{
-		ID: n.ID, Kind: n.Kind, Title: n.Title, Group: n.Group, Do: run.DoRun, Needs: n.Needs, AtLeast: n.AtLeast, Again: n.Again, When: n.When,
+		ID: n.ID, Kind: n.Kind, Title: n.Title, Group: n.Group, Do: reuse.DoRun, Needs: n.Needs, AtLeast: n.AtLeast, Again: n.Again, When: n.When,
 		Reads: n.Reads, Writes: n.Writes, Appends: n.Appends, Effect: n.Effect, Reserve: n.Reserve,
 	}
 	if d, ok := diff[n.ID]; ok {
 		out.Do, out.Why, out.Maybe, out.Changes = d.Do, d.Why, d.Maybe, d.Changes
-		if d.Do == run.DoAdded {
-			out.Do, out.Why = run.DoRun, []string{"new in the specification"}
+		if d.Do == reuse.DoAdded {
+			out.Do, out.Why = reuse.DoRun, []string{"new in the specification"}
 		}
 	}
-	if how := triesAgain(in.State, n.ID); how != "" && (out.Do == run.DoReuse || out.Do == run.DoRun) {
-		out.Do, out.Why = run.DoRun, []string{how + ", is tried again"}
+	if how := triesAgain(in.State, n.ID); how != "" && (out.Do == reuse.DoReuse || out.Do == reuse.DoRun) {
+		out.Do, out.Why = reuse.DoRun, []string{how + ", is tried again"}
 	}
 	out.Begun = in.begun(n)
 	if n.Foreach != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"dagrun.dev/dag"
-	"dagrun.dev/dag/run"
+	"dagrun.dev/dag/reuse"
 )
 
 // WriteText prints the plan for people.
@@ -78,7 +78,7 @@ func (n *PlanNode) details() []string {
 	}
 	add("why", why)
 	add("leaves where they are", n.Leaves)
-	if n.Do == run.DoReuse || n.Do == run.DoRemoved {
+	if n.Do == reuse.DoReuse || n.Do == reuse.DoRemoved {
 		return out
 	}
 	if n.Title != "" {

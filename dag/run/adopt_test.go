@@ -12,11 +12,12 @@ import (
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/artifact"
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/reuse"
 	"dagrun.dev/internal/testing/disktest"
 )
 
 // doing is a diff in one line.
-func doing(d *Diff) string {
+func doing(d *reuse.Diff) string {
 	var parts []string
 	for _, n := range d.Nodes {
 		s := n.ID + " " + n.Do
@@ -98,7 +99,7 @@ func TestCompareShowsLimits(t *testing.T) {
 		p.Budget.CapUSD = 120e6
 		p.Pools = []dag.Pool{{Name: "llm", Size: 3}}
 	}))
-	if !slices.Equal(d.Limits, []string{"budget.capUSD 100.00 -> 120.00", "pools: llm added"}) || d.Count(DoReuse) != 4 || d.Count(DoRun) != 2 || d.Same {
+	if !slices.Equal(d.Limits, []string{"budget.capUSD 100.00 -> 120.00", "pools: llm added"}) || d.Count(reuse.DoReuse) != 4 || d.Count(reuse.DoRun) != 2 || d.Same {
 		t.Errorf("%v, %s", d.Limits, doing(d))
 	}
 }
@@ -111,7 +112,7 @@ func TestAdoptRunsAgainWhatTheChangeAffects(t *testing.T) {
 	changed := pages(t, func(p *dag.Plan) { node(p, "b2").With = []byte(`{"argv":["build","-v"]}`) })
 	at := start0.Add(time.Hour)
 	d, err := r.Adopt(at, changed, inputs, nil)
-	if err != nil || d.Count(DoChanged) != 1 {
+	if err != nil || d.Count(reuse.DoChanged) != 1 {
 		t.Fatal(err, doing(d))
 	}
 	head := r.Head()
@@ -640,7 +641,7 @@ func TestCompareSaysWhatBeginsAnew(t *testing.T) {
 		apply(c.was, &machine.RunCreatedBody{RunID: "r", PlanDigest: c.was.Plan.Digest(), Schema: machine.Schema})
 		apply(nil, &machine.StartedBody{Node: "a", Generation: 1, Attempt: 1}, end("a"))
 		apply(nil, c.done...)
-		adopted := Compare(st, c.now).Adoption(c.now.Plan.Digest(), "")
+		adopted := machine.Adoption(reuse.Compare(st, c.now), "")
 		if got := strings.Join(adopted.Invalidated, " "); got != c.want {
 			t.Errorf("%s: %q begin anew, want %q", c.name, got, c.want)
 		}

@@ -5,51 +5,38 @@ import (
 	"encoding/json"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/reuse"
 )
 
-// Fingerprint says what an attempt of a node reads if it is made now: settings (with: as they were
-// resolved, nil when nothing in them was), contents of its reads, and what Above returned. Its needs
-// must have ended. Any goroutine.
-func (r *Run) Fingerprint(node string, with json.RawMessage, above []dag.Reading) string {
+// Fingerprint says what an attempt of a node is given if it is made now: settings (with: as they were resolved, nil when
+// nothing in them was), contents of its reads, and what Above returned. Its needs must have ended. Any goroutine.
+func (r *Run) Fingerprint(node string, with json.RawMessage, above []reuse.Reading) string {
 	g := r.Graph()
 	i, ok := g.Index(node)
 	if !ok {
 		return ""
 	}
-	n := g.Node(i)
-	if len(n.Reads) == 0 {
-		return dag.AttemptFingerprint(g.Plan, i, with, above)
-	}
-	read := slices.Clone(above)
-	for _, name := range slices.Sorted(slices.Values(n.Reads)) {
-		read = append(read, dag.Reading{Name: name, Digests: r.digests(g, node, name)})
-	}
-	return dag.AttemptFingerprint(g.Plan, i, with, read)
+	return reuse.AttemptFingerprint(g.Plan, i, with, above, func(name string) []string { return r.digests(g, node, name) })
 }
 
 // Above returns what the needs of a node left, for one that sees its needs; nil for others.
-func (r *Run) Above(node string) (read []dag.Reading) {
+func (r *Run) Above(node string) (read []reuse.Reading) {
 	g := r.state.Graph()
 	i, ok := g.Index(node)
-	if !ok || !g.Node(i).SeesNeeds() {
+	if !ok {
 		return nil
 	}
-	for _, j := range g.Needs(i) {
-		n, l := g.Node(j), r.state.ResultAt(j)
-		if len(n.Writes)+len(n.Appends) > 0 {
+	return reuse.Above(g, i, func(need int32) reuse.Left {
+		l := r.state.ResultAt(need)
+		if n := g.Node(need); len(n.Writes)+len(n.Appends) > 0 {
 			l.Digests = r.index.wrote(n.ID)
 		}
-		if x, ok := n.ReadingOf(l, int(j) >= g.Base()); ok {
-			read = append(read, x)
-		}
-	}
-	slices.SortFunc(read, func(a, b dag.Reading) int { return strings.Compare(a.Name, b.Name) })
-	return read
+		return l
+	})
 }
 
 // wrote returns the digests of what a node wrote that counts: the last version of each artifact, and
@@ -88,60 +75,31 @@ func (r *Run) digests(g *dag.Graph, node, name string) []string {
 	return nil
 }
 
-// Recheck answers machine.Recheck: the fact that the result of a node holds, or that it does not.
-// fingerprint is what an attempt would read now; empty when that cannot be said, or when the node
-// would not start. What it wrote must be as it left it, in the store and in place. sound is what Sound has
-// said of objects; others are read here.
-func (r *Run) Recheck(node, fingerprint string, sound map[string]bool) machine.Body {
-	if r.reusable(node, fingerprint) && r.intact(node, sound) {
-		return r.state.Holds(node)
-	}
-	return machine.Changed(node)
-}
-
-// reusable is the cheap part of Recheck.
-func (r *Run) reusable(node, fingerprint string) bool {
-	v, ok := r.state.NodeByID(node)
-	if !ok || fingerprint == "" || v.Fingerprint != fingerprint {
-		return false
-	}
-	return !slices.ContainsFunc(r.index.left(node, v.Generation), func(v version) bool { return v.Why != "" && v.Why != WhyRestored })
-}
-
-// intact reports whether everything that a node wrote in its generation is in the store.
-func (r *Run) intact(node string, sound map[string]bool) bool {
-	v, _ := r.state.NodeByID(node)
-	for _, v := range r.index.left(node, v.Generation) {
-		ok, said := sound[v.Digest]
-		if !said {
-			ok = r.store.Verify(v.Digest) == nil
-		}
-		if !ok {
-			return false
-		}
-	}
-	return true
-}
-
 // readAside is how many bytes are too many to be read while nobody else can go on.
 const readAside = 4 << 20
 
-// Unread returns the objects that Recheck would have to read and that are too big for a caller who cannot wait.
-func (r *Run) Unread(node, fingerprint string, sound map[string]bool) (digests []string) {
-	if !r.reusable(node, fingerprint) {
-		return nil
+// Intact reports whether what a node wrote in its generation is as it left it, in the store and in place. sound is what
+// Sound has said of objects; others are read here, unless that is too much for a caller who cannot wait: then unread
+// names them, and nothing is known yet.
+func (r *Run) Intact(node string, sound map[string]bool) (intact bool, unread []string) {
+	v, _ := r.state.NodeByID(node)
+	left := r.index.left(node, v.Generation)
+	if slices.ContainsFunc(left, func(v version) bool { return v.Why != "" && v.Why != WhyRestored }) {
+		return false, nil
 	}
 	var size int64
-	v, _ := r.state.NodeByID(node)
-	for _, v := range r.index.left(node, v.Generation) {
+	for _, v := range left {
 		if _, said := sound[v.Digest]; !said {
-			digests, size = append(digests, v.Digest), size+v.Size
+			unread, size = append(unread, v.Digest), size+v.Size
 		}
 	}
-	if size < readAside {
-		return nil
+	if size >= readAside {
+		return false, unread
 	}
-	return digests
+	return !slices.ContainsFunc(left, func(v version) bool {
+		ok, said := sound[v.Digest]
+		return said && !ok || !said && r.store.Verify(v.Digest) != nil
+	}), nil
 }
 
 // Sound reads an object and reports whether it is what its digest says. It ends with ctx. Any goroutine.
@@ -170,7 +128,7 @@ func (x *index) left(node string, generation int) (list []version) {
 }
 
 // WhyRestored marks a version that has become the live one again: nodes that would have replaced it
-// do not run any more, or one that stood before is proved to hold.
+// do not run any more, or one that stood before is proved to be valid.
 const WhyRestored = "restored"
 
 // restoreLive brings live files to the versions that count, after events that can leave them at others:

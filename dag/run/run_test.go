@@ -16,6 +16,7 @@ import (
 	"dagrun.dev/dag/artifact"
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/reuse"
 	"dagrun.dev/internal/disk"
 	"dagrun.dev/internal/testing/disktest"
 )
@@ -112,7 +113,7 @@ func (w *worker) carry(r *Run, c machine.Command) error {
 		_, err := r.Record(w.tick(), &machine.FinishedBody{Node: c.Node, Generation: c.Generation, Status: dag.StatusSkipped, Final: true})
 		return err
 	case machine.Recheck:
-		_, err := r.Record(w.tick(), r.Recheck(c.Node, r.Fingerprint(c.Node, nil, r.Above(c.Node)), nil))
+		_, err := r.Record(w.tick(), rechecked(r, c.Node))
 		return err
 	case machine.Start:
 	default:
@@ -451,4 +452,30 @@ func completed(r *Run) (ids []string) {
 		}
 	}
 	return ids
+}
+
+// rechecked answers machine.Recheck for nodes whose condition is a constant and whose settings need no resolving.
+func rechecked(r *Run, node string) machine.Body {
+	i, _ := r.Graph().Index(node)
+	rec := r.State().Record(i)
+	return r.State().Judged(node, reuse.ByInputs(r.Graph().Node(i), &rec, inputsOf{r, node}))
+}
+
+type inputsOf struct {
+	r    *Run
+	node string
+}
+
+func (in inputsOf) Condition() (bool, error) {
+	v, _ := in.r.State().NodeByID(in.node)
+	return v.Node.When == "true", nil
+}
+
+func (in inputsOf) Fingerprint() (string, error) {
+	return in.r.Fingerprint(in.node, nil, in.r.Above(in.node)), nil
+}
+
+func (in inputsOf) Intact() (intact, known bool) {
+	intact, unread := in.r.Intact(in.node, nil)
+	return intact, len(unread) == 0
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"dagrun.dev/dag"
-	"dagrun.dev/dag/run"
+	"dagrun.dev/dag/reuse"
 )
 
 // What an edit of a field does to nodes that have ended.
@@ -99,7 +99,7 @@ func TestEveryFieldOfANode(t *testing.T) {
 		name := what.Field(k).Name
 		row, ok := edits[name]
 		if !ok {
-			t.Errorf("field %s of a node: say here what an edit of it does, see dag.Fingerprint and dag.PolicyParts", name)
+			t.Errorf("field %s of a node: say here what an edit of it does, see dag/reuse/facets.go", name)
 			continue
 		}
 		for _, id := range []string{"completed", "failed", "skipped"} {
@@ -116,13 +116,13 @@ func TestEveryFieldOfANode(t *testing.T) {
 			if err != nil {
 				t.Fatal(name, err)
 			}
-			for _, d := range run.Compare(s.State, g).Nodes {
+			for _, d := range reuse.Compare(s.State, g).Nodes {
 				if d.ID != id {
 					continue
 				}
 				if want := expected(row.does, id); fmt.Sprint(d.Do, d.Maybe) != want {
 					t.Errorf("%s of a node that is %s: %s %v %v, want %s", name, id, d.Do, d.Maybe, d.Why, want)
-				} else if d.Do == run.DoChanged && len(d.Changes) == 0 {
+				} else if d.Do == reuse.DoChanged && len(d.Changes) == 0 {
 					t.Errorf("%s of a node that is %s: nobody says what has changed", name, id)
 				}
 			}
@@ -146,10 +146,10 @@ func expected(does, ended string) string {
 	case unended:
 		again, maybe = ended != "completed", ended == "skipped"
 	case renamed:
-		return fmt.Sprint(run.DoRemoved, false)
+		return fmt.Sprint(reuse.DoRemoved, false)
 	}
 	if again {
-		return fmt.Sprint(run.DoChanged, maybe)
+		return fmt.Sprint(reuse.DoChanged, maybe)
 	}
-	return fmt.Sprint(run.DoReuse, false)
+	return fmt.Sprint(reuse.DoReuse, false)
 }

@@ -9,7 +9,7 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
-	"dagrun.dev/dag/run"
+	"dagrun.dev/dag/reuse"
 )
 
 // Plans whose results follow from what nodes are given, so that an edit changes some of them, and
@@ -192,7 +192,7 @@ func (s *Sim) Adopt(p *dag.Plan) error {
 		return err
 	}
 	s.next = g
-	return s.record(run.Compare(s.State, g).Adoption(g.Plan.Digest(), s.State.Run().PlanDigest))
+	return s.record(machine.Adoption(reuse.Compare(s.State, g), s.State.PlanDigest()))
 }
 
 // given is what a node is given: what it reads, and what it sees beside that.
@@ -208,20 +208,12 @@ func (s *Sim) given(n *dag.Node) (fingerprint, all string) {
 		list = append(list, string(v.Status)+string(v.Out["v"]))
 	}
 	resolved, _ := json.Marshal(list)
-	var above []dag.Reading
-	if n.SeesNeeds() {
-		for _, j := range g.Needs(i) {
-			if x, ok := g.Node(j).ReadingOf(s.State.ResultAt(j), int(j) >= g.Base()); ok {
-				above = append(above, x)
-			}
-		}
-		slices.SortFunc(above, func(a, b dag.Reading) int { return strings.Compare(a.Name, b.Name) })
-	}
+	above := reuse.Above(g, i, s.State.ResultAt)
 	all = fmt.Sprint(with.Salt, list)
 	if n.Ambient {
 		all += fmt.Sprint(above, s.worldAbove(i))
 	}
-	return dag.AttemptFingerprint(g.Plan, i, resolved, above), all
+	return reuse.AttemptFingerprint(g.Plan, i, resolved, above, func(string) []string { return nil }), all
 }
 
 // worldAbove is what silent commands above a node did to the world.
@@ -229,7 +221,7 @@ func (s *Sim) worldAbove(i int32) (list []string) {
 	g := s.State.Graph()
 	for j := range int32(g.Len()) {
 		n := g.Node(j)
-		if n.Loud() && s.State.NodeAt(j).Status == machine.Completed && g.Ancestor(j, i) {
+		if reuse.UndeclaredEffect(n) && s.State.NodeAt(j).Status == machine.Completed && g.Ancestor(j, i) {
 			list = append(list, n.ID+s.world[n.ID])
 		}
 	}
@@ -240,7 +232,7 @@ func (s *Sim) worldAbove(i int32) (list []string) {
 // value is what a node makes of what it is given.
 func (s *Sim) value(a attempt) (v map[string]json.RawMessage) {
 	h := s.hash(a.node.ID, a.given)
-	if a.node.Loud() {
+	if reuse.UndeclaredEffect(a.node) {
 		s.world[a.node.ID] = fmt.Sprint(h % 3)
 	}
 	if a.node.Outputs["v"] == "" {
@@ -268,34 +260,32 @@ func (s *Sim) items(c machine.Command) []dag.Node {
 	return list
 }
 
-// recheck finds out whether a result still holds.
+// recheck finds out whether a stale result is valid.
 func (s *Sim) recheck(c machine.Command) error {
-	n, holds := s.node(c.Node), s.State.Holds(c.Node)
-	skipped := holds.Status == dag.StatusSkipped
-	if n.When != "" {
-		ok, err := Condition(n.When, s.State.ScopeOf(n.ID))
-		if err != nil {
-			return err
-		}
-		if !ok && skipped {
-			return s.record(holds)
-		}
-		if !ok {
-			return s.record(machine.Changed(n.ID))
-		}
-	}
-	v, _ := s.State.NodeByID(n.ID)
-	if f, _ := s.given(n); skipped || v.Fingerprint != f {
-		return s.record(machine.Changed(n.ID))
-	}
-	return s.record(holds)
+	n := s.node(c.Node)
+	i, _ := s.State.Graph().Index(n.ID)
+	r := s.State.Record(i)
+	return s.record(s.State.Judged(n.ID, reuse.ByInputs(n, &r, inputs{s, n})))
+}
+
+// inputs are what a node would be given now; what it made is never lost.
+type inputs struct {
+	s *Sim
+	n *dag.Node
+}
+
+func (in inputs) Condition() (bool, error) { return Condition(in.n.When, in.s.State.ScopeOf(in.n.ID)) }
+func (in inputs) Intact() (bool, bool)     { return true, true }
+func (in inputs) Fingerprint() (string, error) {
+	f, _ := in.s.given(in.n)
+	return f, nil
 }
 
 // wasted refuses the start of a node whose last result was made of what it is given now. Commands
 // are excused: what they see cannot always be compared.
 func (s *Sim) wasted(b *machine.StartedBody) error {
 	n := s.node(b.Node)
-	if f, _ := s.given(n); b.Attempt == 1 && n.Proof() == dag.ByReads && s.made[b.Node] == f {
+	if f, _ := s.given(n); b.Attempt == 1 && reuse.ProofOf(n) == reuse.ByReads && s.made[b.Node] == f {
 		return fmt.Errorf("starts %s, which has been given the same before", b.Node)
 	}
 	return nil
