@@ -214,7 +214,7 @@ func finish(t *nodes.Task, s *settings, steps []accept.Step, r *reply, res *node
 	st, failure := accepted(t, steps, s, r)
 	switch {
 	case r.Doubt == nil, failure != nil && r.Object != nil: // an object that does not fit came whole
-	case failure != nil, !r.turned && !s.proves(r):
+	case failure != nil, !r.Turned && !s.proves(r):
 		r.Failure, r.Finish = r.Doubt, "error"
 		return res, r.Failure
 	default:

@@ -161,7 +161,7 @@ func (a shapeStep) object(st *accept.State) (map[string]any, error) {
 		return a.shape.Parse(a.instead, "else")
 	}
 	said := st.Answer
-	if a.reply.Reported {
+	if a.reply.FromFile {
 		said = a.reply.Said
 	}
 	raw := a.reply.Object
@@ -175,7 +175,7 @@ func (a shapeStep) object(st *accept.State) (map[string]any, error) {
 			return nil, err
 		default: // servers that take no notice of a schema often answer with a block
 			raw = []byte(block)
-			if !native && !a.reply.Reported {
+			if !native && !a.reply.FromFile {
 				st.Answer = rest
 			}
 		}

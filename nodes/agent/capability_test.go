@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -187,7 +188,7 @@ func TestProvidersPage(t *testing.T) {
 	for _, c := range Capabilities() {
 		fmt.Fprintf(&b, "\n### %s%s\n\n", c.Name, strings.TrimSuffix(" (`"+strings.Join(c.Settings, "`, `")+"`)", " (``)"))
 		for _, name := range ProviderNames() {
-			fmt.Fprintf(&b, "- %s: %s\n", name, orElse(c.How[name], "cannot"))
+			fmt.Fprintf(&b, "- %s: %s\n", name, cmp.Or(c.How[name], "cannot"))
 		}
 	}
 	b.WriteString("\n### Tools by name\n\n")

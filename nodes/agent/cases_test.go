@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -182,7 +183,7 @@ func caseTask(t *testing.T, dir string, c caseFile, e expectation) (*nodes.Task,
 	if e.PromptSize > 0 {
 		prompt = strings.Repeat("x", e.PromptSize)
 	}
-	parse := orElse(parses[e.Node], parses[c.Node.Parse])
+	parse := cmp.Or(parses[e.Node], parses[c.Node.Parse])
 	command := m{"parse": parse}
 	if list := patternsOf[fmt.Sprintf("%s/%d", name, e.Variant)]; list != nil {
 		command["errors"] = list

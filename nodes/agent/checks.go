@@ -1,12 +1,14 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/agent/internal/transcript"
 )
 
 // settle makes the last judgements on a reply that its provider calls good: the report file
@@ -24,8 +26,8 @@ func settle(q *question, r *reply) error {
 	}
 	switch {
 	case made:
-		r.Said, r.Text, r.Earlier, r.Reported = r.Text, text, nil, true
-		r.turned = !r.Cutting // a limit that was reached after the report was written cut nothing
+		r.Said, r.Text, r.Earlier, r.FromFile = r.Text, text, nil, true
+		r.Turned = !r.Cutting // a limit that was reached after the report was written cut nothing
 		return nil
 	case q.set.Report != "" && q.set.Answer != nil && r.Doubt != nil: // whatever stopped it is why there is none
 		r.Finish, r.Failure = "error", r.Doubt
@@ -37,17 +39,17 @@ func settle(q *question, r *reply) error {
 	case q.set.Report != "":
 		r.Warnings = append(r.Warnings, "the agent did not write "+q.set.Report+"; its answer was taken instead")
 	}
-	if !blank(r.Text) || r.Object != nil {
+	if !transcript.Blank(r.Text) || r.Object != nil {
 		return nil
 	}
 	switch r.Finish = "error"; {
 	case r.Doubt != nil:
 		r.Failure = r.Doubt
-	case r.Cut != "" && !strings.HasPrefix(r.Cut, "unknown"):
+	case r.Cut != "" && !r.CutUnknown():
 		r.Failure = &nodes.Error{Category: "truncated", Permanent: true, Message: "the answer is empty: the length limit was used up (" + r.Cut + ")"}
-	case r.Told != nil:
-		r.Failure = r.Told
-		r.price()
+	case r.Reported != nil:
+		r.Failure = r.Reported
+		r.Price()
 	default:
 		r.Failure = &nodes.Error{Category: "no_artifact", Message: "the answer is empty", Permanent: len(r.Denials) > 0}
 	}
@@ -60,7 +62,7 @@ func explain(e *nodes.Error, r *reply) *nodes.Error {
 	switch {
 	case r.Cut != "" && slices.Contains([]string{"no_artifact", "bad_answer", "truncated", "validation_failed"}, e.Category):
 		out.Category, out.Message = "truncated", "the answer ended at a limit ("+r.Cut+"): "+e.Message
-		out.Permanent = !strings.HasPrefix(r.Cut, "unknown")
+		out.Permanent = !r.CutUnknown()
 	case e.Category == "no_artifact" && len(r.Denials) > 0:
 		out.Message = "the agent was refused a tool or a permission: " + e.Message
 		out.Permanent = true // the same flags give the same refusal
@@ -143,5 +145,5 @@ func answeredBy(s *settings, r *reply) string {
 	if len(r.Models) > 0 {
 		return r.Models[0]
 	}
-	return orElse(s.Model, "default")
+	return cmp.Or(s.Model, "default")
 }

@@ -1,7 +1,7 @@
 package agent
 
 import (
-	"context"
+	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -13,42 +13,32 @@ import (
 	"dagrun.dev/nodes/internal/simagent"
 )
 
-// claude runs the claude command line agent, and the simulated agent, which speaks the same way.
+// startClaude runs the claude command line agent, or the simulated agent, which speaks the same way.
 //
 // Always stream-json: the result field alone may be only the tail of a long answer. C-11's object
 // is the stream's last line.
-type claude struct{}
-
-func (claude) address() string { return "cli:claude" }
-
-func (c claude) ask(ctx context.Context, q *question) (*reply, error) {
+func startClaude(q *question) (*program, error) {
 	system, prompt := q.headed()
 	if system == "" && q.set.Provider == "claude" {
 		system = q.set.neutral()
 	}
-	p := &program{
-		argv:   append(append([]string{}, q.set.Argv...), claudeFlags(q, system)...),
-		env:    claudeEnv(q),
-		pass:   []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"},
-		stdin:  firstLine + prompt,
-		output: claudeFormat,
+	if len(system) > mostArgument {
+		msg := "the system prompt is too long for a command line; put it into the prompt"
+		return nil, nodes.Permanent(nodes.Fail("config", msg))
 	}
-	if len(q.set.Argv) == 0 {
-		p.argv = append([]string{"claude"}, p.argv...)
+	p := &program{
+		argv:  q.set.program("claude"),
+		env:   claudeEnv(q),
+		pass:  append(passed("claude"), "NODE_EXTRA_CA_CERTS"),
+		stdin: firstLine + prompt,
 	}
 	if q.set.Provider == "sim" {
 		if err := simulate(q, p, system); err != nil {
 			return nil, err
 		}
 	}
-	if len(system) > mostArgument {
-		return nil, nodes.Permanent(nodes.Fail("config", "the system prompt is too long for a command line; put it into the prompt"))
-	}
-	return p.run(ctx, q)
-}
-
-func (claude) recall(q *question) (*reply, error) {
-	return (&program{output: claudeFormat}).recall(q)
+	p.argv = append(p.argv, claudeFlags(q, system)...)
+	return p, nil
 }
 
 // mostArgument is the longest argument that can be handed to a program (the kernel takes 128 KiB).
@@ -58,7 +48,8 @@ func claudeFlags(q *question, system string) []string {
 	s := q.set
 	flags := []string{
 		"-p", "--output-format", "stream-json", "--verbose", "--strict-mcp-config",
-		"--setting-sources", "", "--max-turns", strconv.Itoa(s.MaxTurns), "--tools", strings.Join(bare(s.Tools), ","),
+		"--setting-sources", "",
+		"--max-turns", strconv.Itoa(s.MaxTurns), "--tools", strings.Join(bare(s.Tools), ","),
 	}
 	flags = append(flags, q.session.args()...)
 	if len(s.Tools) > 0 {
@@ -138,7 +129,8 @@ func simulate(q *question, p *program, system string) error {
 	work := simagent.Work{
 		Answers: q.set.Sim.Answers, Delay: time.Duration(q.set.Sim.Delay), Dir: t.SpecDir,
 		Node: t.Node, Generation: t.Generation, Attempt: t.Attempt, Failures: t.Failures, Labels: t.Labels, Seed: t.Seed,
-		Model: orElse(q.set.Model, "simulated"), System: system, FirstLine: firstLine, MaxTurns: q.set.MaxTurns, Tools: q.set.Tools,
+		Model: cmp.Or(q.set.Model, "simulated"), System: system, FirstLine: firstLine,
+		MaxTurns: q.set.MaxTurns, Tools: q.set.Tools,
 	}
 	var err error
 	if work.Faults, err = simagent.LoadFaults(q.set.Sim.Faults, t.SpecDir); err != nil {
@@ -154,7 +146,7 @@ func simulate(q *question, p *program, system string) error {
 	}
 	p.env[simagent.Variable] = file
 	if len(q.set.Argv) == 0 {
-		p.argv = append([]string{t.Binary, "sim-agent"}, claudeFlags(q, system)...)
+		p.argv = []string{t.Binary, "sim-agent"}
 	}
 	return nil
 }

@@ -12,29 +12,56 @@ import (
 	"time"
 
 	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/agent/internal/transcript"
 	"dagrun.dev/nodes/internal/accept"
 	"dagrun.dev/nodes/internal/credential"
 	"dagrun.dev/nodes/internal/proc"
 )
 
-// A program is one command line agent, ready to be started.
-type program struct {
-	argv   []string
-	env    map[string]string // set for it
-	pass   []string          // handed on from dagrun's own environment
-	stdin  string            // "" = the null device
-	output format
+// A cli is a provider that is a command line agent: a program of which one process answers one question.
+type cli struct {
+	name   string
+	format *transcript.Format
 	// patterns are what the specification declares of its messages (command.errors); they come first.
 	patterns []errorPattern
+	// start says how the program is started with a question.
+	start func(q *question) (*program, error)
+}
+
+// A program is what is started.
+type program struct {
+	argv  []string
+	env   map[string]string // set for it
+	pass  []string          // handed on from dagrun's own environment
+	stdin string            // "" = the null device
 }
 
 // firstLine stands before every prompt that goes to an agent by stdin: a prompt that began with a
 // slash would be taken as a command of the agent, one with a dash as an option.
 const firstLine = "Read the following and answer it.\n\n"
 
-// run starts the program and turns what it printed into a reply.
-func (p *program) run(ctx context.Context, q *question) (*reply, error) {
-	spec, err := p.prepare(q)
+// passed are the variables that a known program is handed on: its keys, and by what it finds its way out.
+func passed(provider string) []string {
+	return slices.Concat(keys[provider], []string{"HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "SSL_CERT_FILE"})
+}
+
+func (c cli) address() string { return "cli:" + c.name }
+
+// program begins the arguments: with what the settings say, else the program of the provider's name.
+func (s *settings) program(name string) []string {
+	if len(s.Argv) == 0 {
+		return []string{name}
+	}
+	return slices.Clone(s.Argv)
+}
+
+// ask starts the program and turns what it printed into a reply.
+func (c cli) ask(ctx context.Context, q *question) (*reply, error) {
+	p, err := c.start(q)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := c.prepare(p, q)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +71,7 @@ func (p *program) run(ctx context.Context, q *question) (*reply, error) {
 	if err := takeTurn(ctx, p.argv[0], time.Duration(q.set.StartGap)); err != nil {
 		return nil, err
 	}
-	alive := p.beat(q.task)
+	alive := c.beat(q.task)
 	res, err := proc.Run(ctx, spec)
 	alive()
 	if err != nil {
@@ -55,18 +82,43 @@ func (p *program) run(ctx context.Context, q *question) (*reply, error) {
 		return nil, err
 	}
 	defer res.Close()
-	r, err := p.judge(q, res)
+	r, err := (&run{c, q, res}).judge()
 	if err != nil {
 		return nil, err
 	}
-	r.leftovers(res)
-	return r, p.keep(q.task, r, res)
+	for _, left := range res.Left {
+		r.Warn("the agent left process %d (%s) behind; it was ended", left.Pid, left.Command)
+	}
+	for _, left := range res.Survivors {
+		r.Survivors = append(r.Survivors, fmt.Sprintf("%d (%s)", left.Pid, left.Command))
+	}
+	return r, c.keep(q.task, r, res)
+}
+
+// recall judges what a program had printed when the process that ran it died.
+func (c cli) recall(q *question) (*reply, error) {
+	for _, name := range slices.Sorted(maps.Values(q.set.Secrets)) { // the host masks what is kept
+		if _, err := q.task.Secret(name); err != nil {
+			return nil, err
+		}
+	}
+	credential.MaskEnv(q.task, os.Environ()) // it was handed on from there
+	res, err := proc.Reopen(q.task.Spool)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Close()
+	r, err := (&run{c, q, res}).judge()
+	if err != nil || !r.Ended && r.Doubt == nil {
+		return r, err
+	}
+	return r, errors.Join(lasted(r, q.task.Spool, "stdout"), c.keep(q.task, r, res))
 }
 
 // beat keeps the host from taking a program for dead that prints its answer at the end, by signs of life as
 // long as it runs. X6
-func (p *program) beat(t *nodes.Task) (stop func()) {
-	if p.output.stream || t.Silence == 0 || t.Beat == nil {
+func (c cli) beat(t *nodes.Task) (stop func()) {
+	if c.format.Stream || t.Silence == 0 || t.Beat == nil {
 		return func() {}
 	}
 	ticker, done := time.NewTicker(t.Silence/2), make(chan struct{})
@@ -100,52 +152,24 @@ func notStarted(t *nodes.Task, e *proc.StartError) *nodes.Error {
 	return nodes.Fail("config", e.Error())
 }
 
-// recall judges what a program had printed when the process that ran it died.
-func (p *program) recall(q *question) (*reply, error) {
-	if err := q.knowSecrets(); err != nil {
-		return nil, err
-	}
-	credential.MaskEnv(q.task, os.Environ()) // it was handed on from there
-	res, err := proc.Reopen(q.task.Spool)
-	if err != nil {
-		return nil, err
-	}
-	defer res.Close()
-	r, err := p.judge(q, res)
-	switch {
-	case err != nil:
-		return nil, err
-	case r.Ended || r.Doubt != nil:
-	case r.Usage.Input+r.Usage.CacheRead+r.Usage.CacheWrite > 0:
-		// The head of the stream told what was read: the attempt is lost, but not what it used. M6
-		r.Failure = nodes.Fail("lost", "the program was at work when the process that ran it died; what it had used is known")
-		return r, nil
-	default:
-		return nil, nil
-	}
-	if err := r.lasted(q.task.Spool, "stdout"); err != nil {
-		return nil, err
-	}
-	return r, p.keep(q.task, r, res)
-}
-
-func (p *program) prepare(q *question) (*proc.Spec, error) {
+func (c cli) prepare(p *program, q *question) (*proc.Spec, error) {
 	env, pass, err := p.environment(q)
 	if err != nil {
 		return nil, err
 	}
 	spec := &proc.Spec{
-		Argv: append(append([]string{}, q.set.Wrapper...), p.argv...), Dir: q.folder, Env: proc.Environ(pass, env), Spool: q.task.Out,
-		Named: q.task.Spool, Grace: q.task.Grace, ExitGrace: time.Duration(q.set.ExitGrace),
+		Argv: slices.Concat(q.set.Wrapper, p.argv), Dir: q.folder, Env: proc.Environ(pass, env),
+		Spool: q.task.Out, Named: q.task.Spool,
+		Grace: q.task.Grace, ExitGrace: time.Duration(q.set.ExitGrace),
 	}
 	if q.task.Beat != nil {
 		spec.Beat = func() { q.task.Beat("") }
 	}
-	if p.output.stream {
+	if c.format.Stream {
 		spec.Silence = q.task.Silence
 	}
-	if p.output.last != nil {
-		w := &endWatch{ended: p.output.last}
+	if c.format.Last != nil {
+		w := &endWatch{ended: c.format.Last}
 		spec.Watch = w.piece
 	}
 	if p.stdin != "" {
@@ -166,9 +190,7 @@ func (p *program) environment(q *question) (set map[string]string, pass []string
 			return nil, nil, err
 		}
 	}
-	for name, value := range p.env {
-		set[name] = value
-	}
+	maps.Copy(set, p.env)
 	for name, raw := range q.set.Env {
 		set[name] = accept.Plain(raw)
 	}
@@ -177,7 +199,7 @@ func (p *program) environment(q *question) (set map[string]string, pass []string
 			return nil, nil, err
 		}
 	}
-	pass = append(append([]string{}, p.pass...), q.set.Pass...)
+	pass = slices.Concat(p.pass, q.set.Pass)
 	credential.MaskEnv(q.task, proc.Environ(pass, set))
 	return set, pass, nil
 }
@@ -201,38 +223,28 @@ func stdinFile(t *nodes.Task, text string) (*os.File, error) {
 }
 
 // keep puts what the program printed into the node's folder, bytewise. S-10
-func (p *program) keep(t *nodes.Task, r *reply, res *proc.Result) error {
-	files := map[string]*proc.Capture{"stderr.txt": res.Stderr}
-	switch {
-	case p.output.read != nil:
-		files["transcript.jsonl"] = res.Stdout
-		if r.Text == "" {
-			files["raw-output.txt"] = res.Stdout
-		}
-	case r.Text == "":
-		files["raw-output.txt"] = res.Stdout
+func (c cli) keep(t *nodes.Task, r *reply, res *proc.Result) error {
+	var err error
+	if res.Stderr.Size() > 0 {
+		err = keepCapture(t, "stderr.txt", res.Stderr)
 	}
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if files[name].Size() == 0 && name != "raw-output.txt" {
-			continue
-		}
-		w, err := t.Keep(name)
-		if err != nil {
-			return fmt.Errorf("keep %s: %w", name, err)
-		}
-		_, err = io.Copy(w, files[name].Open())
-		if err = errors.Join(err, w.Close()); err != nil {
-			return fmt.Errorf("keep %s: %w", name, err)
-		}
+	if c.format.Read != nil && res.Stdout.Size() > 0 {
+		err = errors.Join(err, keepCapture(t, "transcript.jsonl", res.Stdout))
 	}
-	return nil
+	if r.Text == "" {
+		err = errors.Join(err, keepCapture(t, "raw-output.txt", res.Stdout))
+	}
+	return err
 }
 
-func (r *reply) leftovers(res *proc.Result) {
-	for _, q := range res.Left {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("the agent left process %d (%s) behind; it was ended", q.Pid, q.Command))
+func keepCapture(t *nodes.Task, name string, from *proc.Capture) error {
+	w, err := t.Keep(name)
+	if err == nil {
+		_, err = io.Copy(w, from.Open())
+		err = errors.Join(err, w.Close())
 	}
-	for _, q := range res.Survivors {
-		r.Survivors = append(r.Survivors, fmt.Sprintf("%d (%s)", q.Pid, q.Command))
+	if err != nil {
+		return fmt.Errorf("keep %s: %w", name, err)
 	}
+	return nil
 }

@@ -1,7 +1,7 @@
 package agent
 
 import (
-	"context"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os/exec"
@@ -13,30 +13,24 @@ import (
 	"dagrun.dev/nodes"
 )
 
-// codex runs the codex command line agent.
-type codex struct{}
-
-func (codex) address() string { return "cli:codex" }
-
 // codexMost is the longest prompt that codex takes, in characters.
 const codexMost = 1 << 20
 
-func (codex) ask(ctx context.Context, q *question) (*reply, error) {
-	system, prompt := q.system, firstLine+q.prompt
+// startCodex runs the codex command line agent.
+func startCodex(q *question) (*program, error) {
+	prompt := firstLine + q.prompt
 	if n := utf8.RuneCountInString(prompt); n > codexMost {
-		return nil, nodes.Permanent(nodes.Fail("input_too_big", fmt.Sprintf("the prompt has %d characters; codex takes %d", n, codexMost)))
+		msg := fmt.Sprintf("the prompt has %d characters; codex takes %d", n, codexMost)
+		return nil, nodes.Permanent(nodes.Fail("input_too_big", msg))
 	}
-	argv := append([]string{}, q.set.Argv...)
-	if len(argv) == 0 {
-		argv = []string{"codex"}
-	}
+	argv := q.set.program("codex")
 	confined, err := codexTools(q, argv[0])
 	if err != nil {
 		return nil, err
 	}
 	argv = append(argv, "exec", "--json", "--skip-git-repo-check", "--ephemeral", "--ignore-user-config", "--ignore-rules")
-	argv = append(append(argv, codexQuiet...), confined...)
-	if system = orElse(system, q.set.neutral()); system != "" && len(q.set.Tools) > 0 {
+	argv = slices.Concat(argv, codexQuiet, confined)
+	if system := cmp.Or(q.system, q.set.neutral()); system != "" && len(q.set.Tools) > 0 {
 		argv = append(argv, "-c", "developer_instructions="+quoted(system))
 	} else if system != "" {
 		if err := writeInto(q.task.Scratch, "system.md", []byte(system)); err != nil {
@@ -57,43 +51,45 @@ func (codex) ask(ctx context.Context, q *question) (*reply, error) {
 		}
 		argv = append(argv, "--output-schema", filepath.Join(q.task.Scratch, "schema.json"))
 	}
-	argv = append(append(argv, q.set.Flags...), "-")
-	env := map[string]string{}
+	p := &program{argv: append(append(argv, q.set.Flags...), "-"), pass: passed("codex"), stdin: prompt}
 	if q.set.Home == "own" {
-		env["CODEX_HOME"] = filepath.Join(q.task.Scratch, "home")
+		p.env = map[string]string{"CODEX_HOME": filepath.Join(q.task.Scratch, "home")}
 	}
-	p := &program{argv: argv, env: env, pass: []string{"OPENAI_API_KEY", "CODEX_API_KEY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "SSL_CERT_FILE"}, stdin: prompt, output: codexFormat}
-	return p.run(ctx, q)
+	return p, nil
 }
 
 // codexService describes the API, because retries can be turned off only for one that is not built in. A key in
 // OPENAI_API_KEY is used where the program has a home of its own or another address; else what it was logged in with.
 func codexService(s *settings) string {
-	account := `base_url=` + quoted(orElse(s.BaseURL, "https://api.openai.com/v1")) + `,env_key="OPENAI_API_KEY"`
+	account := `base_url=` + quoted(cmp.Or(s.BaseURL, "https://api.openai.com/v1")) + `,env_key="OPENAI_API_KEY"`
 	if s.BaseURL == "" && (s.Home == "user" || !s.holds("OPENAI_API_KEY")) {
 		account = "requires_openai_auth=true"
 	}
-	return `{name="dagrun",` + account + `,wire_api="responses",request_max_retries=0,stream_max_retries=0,supports_websockets=false}`
+	return `{name="dagrun",` + account +
+		`,wire_api="responses",request_max_retries=0,stream_max_retries=0,supports_websockets=false}`
 }
 
 // codexQuiet turns off what is not the call: own retries, updates, statistics, what the agent remembers, and
 // the texts about its surroundings. Names of codex 0.171.0; a version that does not know one passes over it.
 var codexQuiet = configs(
-	"check_for_update_on_startup=false", "analytics.enabled=false", "feedback.enabled=false", `history.persistence="none"`,
-	"features.unbounded_connection_retries=false",
+	"check_for_update_on_startup=false", "analytics.enabled=false", "feedback.enabled=false",
+	`history.persistence="none"`, "features.unbounded_connection_retries=false",
 	"project_doc_max_bytes=0", "skills.include_instructions=false", "include_environment_context=false",
-	"include_permissions_instructions=false", "include_collaboration_mode_instructions=false", "features.apps=false", "features.plugins=false",
+	"include_permissions_instructions=false", "include_collaboration_mode_instructions=false",
+	"features.apps=false", "features.plugins=false",
 )
 
 // codexOff are the tools that no node is given.
 var codexOff = configs(
-	"agents.enabled=false", "features.multi_agent=false", "features.goals=false", "features.skill_search=false", "features.sleep_tool=false",
-	"features.tool_suggest=false", "features.image_generation=false", "tools.experimental_request_user_input.enabled=false",
+	"agents.enabled=false", "features.multi_agent=false", "features.goals=false", "features.skill_search=false",
+	"features.sleep_tool=false", "features.tool_suggest=false", "features.image_generation=false",
+	"tools.experimental_request_user_input.enabled=false",
 )
 
 // codexNone takes away the rest. codex offers its own models a cell for code in any case; without its host nothing
 // runs in that.
-var codexNone = configs("features.shell_tool=false", "features.unified_exec=false", "features.code_mode_host=false", "features.view_image=false")
+var codexNone = configs("features.shell_tool=false", "features.unified_exec=false", "features.code_mode_host=false",
+	"features.view_image=false")
 
 func configs(list ...string) (args []string) {
 	for _, c := range list {
@@ -105,21 +101,18 @@ func configs(list ...string) (args []string) {
 // codexTools says what the agent may do: nothing, or what a shell can do in a sandbox that shows the system's
 // own files and the working folder and has no network. T2
 func codexTools(q *question, program string) ([]string, error) {
-	args := append([]string{}, codexOff...)
-	if !slices.Contains(q.set.Tools, "WebSearch") {
-		args = append(args, "-c", `web_search="disabled"`)
-	} else {
-		args = append(args, "-c", `web_search="live"`)
-	}
-	access := ""
+	search, access := "disabled", ""
 	for _, tool := range q.set.Tools {
 		switch tool {
+		case "WebSearch":
+			search = "live"
 		case "Write", "Edit", "Bash":
 			access = "write"
 		case "Read", "Glob", "Grep":
-			access = orElse(access, "read")
+			access = cmp.Or(access, "read")
 		}
 	}
+	args := slices.Concat(codexOff, configs("web_search="+quoted(search)))
 	if access == "" {
 		return append(append(args, codexNone...), "--sandbox", "read-only"), nil
 	}
@@ -127,8 +120,9 @@ func codexTools(q *question, program string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(args, configs(`default_permissions="dagrun"`, "permissions.dagrun.network.enabled=false", fmt.Sprintf(
-		`permissions.dagrun.filesystem={":minimal"="read",%s="read",":workspace_roots"={"."=%q}}`, quoted(own), access))...), nil
+	files := fmt.Sprintf(`{":minimal"="read",%s="read",":workspace_roots"={"."=%q}}`, quoted(own), access)
+	return append(args, configs(`default_permissions="dagrun"`, "permissions.dagrun.network.enabled=false",
+		"permissions.dagrun.filesystem="+files)...), nil
 }
 
 // installed returns the folder that a program needs to see to start itself again: its own, or of one that npm has
@@ -155,8 +149,4 @@ func installed(program string) (string, error) {
 func quoted(text string) string {
 	b, _ := json.Marshal(text) // a JSON string is one of TOML too
 	return string(b)
-}
-
-func (codex) recall(q *question) (*reply, error) {
-	return (&program{output: codexFormat}).recall(q)
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"strings"
 	"unicode/utf8"
 
@@ -46,7 +47,7 @@ type callFailed struct {
 
 func started(p provider, q *question) callStarted {
 	c := callStarted{
-		Model: orElse(q.set.Model, "default"), ProviderBaseURL: p.address(),
+		Model: cmp.Or(q.set.Model, "default"), ProviderBaseURL: p.address(),
 		PromptHash: digest(q.prompt), MaxTokens: q.set.MaxOutputTokens, Temperature: q.set.Temperature,
 		PromptTokens: prompt.EstimateTokens(int64(utf8.RuneCountInString(q.prompt))),
 	}
@@ -66,7 +67,7 @@ func finished(r *reply, latency int64) callFinished {
 	in := r.Usage.Input + r.Usage.CacheRead + r.Usage.CacheWrite
 	c := callFinished{
 		LatencyMS: latency, TokenUsage: tokenUsage{Input: in, Output: r.Usage.Output, Total: in + r.Usage.Output},
-		FinishReason: orElse(r.Finish, "stop"), OutputHash: digest(r.Text), ToolCallsCount: r.ToolCalls,
+		FinishReason: cmp.Or(r.Finish, "stop"), OutputHash: digest(r.Text), ToolCallsCount: r.ToolCalls,
 	}
 	if r.CostUSD != nil {
 		c.APICostUSD = *r.CostUSD

@@ -1,18 +1,12 @@
 package agent
 
 import (
-	"context"
+	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
 )
-
-// gemini runs the gemini command line agent. It gives no sign of an answer that was cut; only
-// the accept steps can see it.
-type gemini struct{}
-
-func (gemini) address() string { return "cli:gemini" }
 
 // geminiDefault is asked where no model is named: otherwise the agent has another model choose one, in paid calls of
 // their own.
@@ -27,8 +21,10 @@ func geminiSettings(s *settings) ([]byte, error) {
 	}
 	off := map[string]any{"enabled": false}
 	set := map[string]any{
-		"security":     map[string]any{"auth": map[string]any{"selectedType": "gemini-api-key"}, "folderTrust": off},
-		"general":      map[string]any{"maxAttempts": 1, "enableAutoUpdate": false, "enableAutoUpdateNotification": false, "sessionRetention": off},
+		"security": map[string]any{"auth": map[string]any{"selectedType": "gemini-api-key"}, "folderTrust": off},
+		"general": map[string]any{
+			"maxAttempts": 1, "enableAutoUpdate": false, "enableAutoUpdateNotification": false, "sessionRetention": off,
+		},
 		"privacy":      map[string]any{"usageStatisticsEnabled": false},
 		"telemetry":    off,
 		"skills":       off,
@@ -47,22 +43,21 @@ func geminiSettings(s *settings) ([]byte, error) {
 	}
 	if len(config) > 0 {
 		set["modelConfigs"] = map[string]any{"customOverrides": []any{map[string]any{
-			"match": map[string]any{"overrideScope": "core"}, "modelConfig": map[string]any{"generateContentConfig": config},
+			"match":       map[string]any{"overrideScope": "core"},
+			"modelConfig": map[string]any{"generateContentConfig": config},
 		}}}
 	}
 	return json.Marshal(set)
 }
 
-func (gemini) ask(ctx context.Context, q *question) (*reply, error) {
-	argv := append([]string{}, q.set.Argv...)
-	if len(argv) == 0 {
-		argv = []string{"gemini"}
-	}
-	argv = append(argv, "--output-format", "json", "-e", "none", "-m", orElse(q.set.Model, geminiDefault))
+// startGemini runs the gemini command line agent. It gives no sign of an answer that was cut; only
+// the accept steps can see it.
+func startGemini(q *question) (*program, error) {
+	argv := append(q.set.program("gemini"),
+		"--output-format", "json", "-e", "none", "-m", cmp.Or(q.set.Model, geminiDefault))
 	if slices.Contains(q.set.Tools, "Write") || slices.Contains(q.set.Tools, "Edit") {
 		argv = append(argv, "--approval-mode", "auto_edit")
 	}
-	argv = append(argv, q.set.Flags...)
 	env := map[string]string{"GEMINI_CLI_TRUST_WORKSPACE": "true", "NO_COLOR": "1"}
 	if q.set.BaseURL != "" {
 		env["GOOGLE_GEMINI_BASE_URL"] = q.set.BaseURL
@@ -83,12 +78,11 @@ func (gemini) ask(ctx context.Context, q *question) (*reply, error) {
 	if len(q.set.Tools) == 0 {
 		prompt = q.prompt
 		env["GEMINI_SYSTEM_MD"] = filepath.Join(q.task.Scratch, "system.md")
-		if err := writeInto(q.task.Scratch, "system.md", []byte(orElse(q.system, q.set.neutral()))); err != nil {
+		if err := writeInto(q.task.Scratch, "system.md", []byte(cmp.Or(q.system, q.set.neutral()))); err != nil {
 			return nil, err
 		}
 	}
-	p := &program{argv: argv, env: env, pass: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "SSL_CERT_FILE"}, stdin: firstLine + prompt, output: geminiFormat}
-	return p.run(ctx, q)
+	return &program{argv: append(argv, q.set.Flags...), env: env, pass: passed("gemini"), stdin: firstLine + prompt}, nil
 }
 
 func writeInto(dir, name string, content []byte) error {
@@ -96,8 +90,4 @@ func writeInto(dir, name string, content []byte) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, name), content, 0o600)
-}
-
-func (gemini) recall(q *question) (*reply, error) {
-	return (&program{output: geminiFormat}).recall(q)
 }

@@ -4,14 +4,12 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 
 	"dagrun.dev/internal/regular"
-	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/httpc"
 )
 
@@ -59,20 +57,7 @@ func (s spooledAnswer) Close() {
 	}
 }
 
-// lost is the reply of an answer that broke off with the process that read it: how it would have ended is not known, but
-// what it had used, if its head said so.
-func lost(r *reply) *reply {
-	if r.Usage == (nodes.Usage{}) {
-		return nil
-	}
-	r.Finish = "error"
-	r.Failure = &nodes.Error{Category: "lost", Unknown: true, Message: fmt.Sprintf("the answer was cut off with the process that read it, after %d bytes of text; "+
-		"what it used is taken from its beginning: %d tokens in, about %d out", len(r.Text), r.Usage.Input+r.Usage.CacheRead+r.Usage.CacheWrite, r.Usage.Output)}
-	return r
-}
-
-// recall hears an answer again that was being read when the process died. One that the provider had
-// not ended proves nothing but what it had used.
+// recall reads an answer again that was being read when the process died.
 func (a httpAPI) recall(q *question) (*reply, error) {
 	if err := a.authorize(q, &httpc.Request{Header: http.Header{}}); err != nil { // so that the key is masked
 		return nil, err
@@ -91,18 +76,16 @@ func (a httpAPI) recall(q *question) (*reply, error) {
 	if err := json.Unmarshal(line, &head); err != nil {
 		return nil, err
 	}
-	answer := httpc.Reread(head.Status, head.Header, from, q.now())
+	answer := httpc.Reread(head.Status, head.Header, from)
 	defer answer.Close()
 	r := &reply{Status: head.Status}
-	h := &hearing{q: q, answer: answer, from: bufio.NewReader(answer), reader: a.answer(q)}
-	h.hear(r)
-	if ended, _ := h.reader.ended(); !ended {
-		return lost(r), nil
+	if a.read(q, answer, answer, r); !r.Ended {
+		return r, nil
 	}
 	kept, err := q.task.Keep("transcript.txt")
 	if err != nil {
 		return nil, err
 	}
 	_, err = io.Copy(kept, io.NewSectionReader(f, int64(len(line)), 1<<62))
-	return r, errors.Join(err, kept.Close(), r.lasted(q.task.Spool, spooledName))
+	return r, errors.Join(err, kept.Close(), lasted(r, q.task.Spool, spooledName))
 }

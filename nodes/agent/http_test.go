@@ -300,7 +300,8 @@ func TestCostOfFailures(t *testing.T) {
 	}{
 		{"anthropic", sse(`{"type":"error","error":{"type":"overloaded_error","message":"x"}}`), true},
 		{"openai", exchange.Response{Status: 200, Body: json.RawMessage(`{"error":{"code":"insufficient_quota","message":"x"}}`)}, true},
-		{"openai", exchange.Response{Status: 200, Body: json.RawMessage(`{"error":{"code":"server_error","message":"x"}}`)}, false},
+		{"openai", exchange.Response{Status: 200, Body: json.RawMessage(`{"error":{"code":"server_error","message":"x"}}`)}, true},
+		{"openai", exchange.Response{Status: 200, Body: json.RawMessage(`{"error":{"type":"timeout_error","message":"x"}}`)}, false},
 		{"anthropic", sse(`{"type":"message_start","message":{"usage":{"input_tokens":10}}}`, `{"type":"error","error":{"type":"overloaded_error","message":"x"}}`), false},
 		{"openai", sse(`{"choices":[{"index":0,"delta":{"content":"half"}}]}`, `{"error":{"code":429,"message":"x"}}`), false},
 		{"openai", sse(`{"choices":[{"index":0,"delta":{"content":"half"}}]}`), false},

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -190,7 +191,7 @@ func TestSilence(t *testing.T) {
 		t.Run(parse, func(t *testing.T) {
 			t.Parallel()
 			out := map[string]string{"text": "an answer", "gemini-json": fmt.Sprintf(`{"response":%s}`, page)}[parse]
-			with := printing(parse, orElse(out, result))
+			with := printing(parse, cmp.Or(out, result))
 			delete(with, "accept")
 			with["argv"] = []string{"/bin/sh", "-c", `cat > /dev/null; sleep 1; printf %s "$OUT"`}
 			task, _ := nodetest.New(t, "agent", with)

@@ -2,10 +2,9 @@ package agent
 
 import (
 	"context"
-	"maps"
+	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"dagrun.dev/nodes"
 )
@@ -27,13 +26,14 @@ func (k Kind) Rescue(_ context.Context, t *nodes.Task) (*nodes.Result, error) {
 	}
 	q.folder = q.base(workName)
 	r, err := p.recall(q)
-	if err != nil || r == nil || settle(q, r) != nil {
+	if err != nil || r == nil {
 		return nil, nil
 	}
-	if r.Failure != nil && r.Failure.Category == "lost" {
-		res := &nodes.Result{Usage: r.Usage}
-		models(s, r, res)
-		return res, r.Failure
+	if !r.Ended && r.Doubt == nil {
+		return lost(s, r)
+	}
+	if settle(q, r) != nil {
+		return nil, nil
 	}
 	res, err := finish(t, s, steps, r, &nodes.Result{})
 	q.session.settle(r, res, err)
@@ -47,19 +47,22 @@ func (k Kind) Rescue(_ context.Context, t *nodes.Task) (*nodes.Result, error) {
 	return res, err
 }
 
-// knowSecrets makes the secrets of the settings known to the host, which masks what is kept.
-func (q *question) knowSecrets() error {
-	for _, name := range slices.Sorted(maps.Keys(q.set.Secrets)) {
-		if _, err := q.task.Secret(q.set.Secrets[name]); err != nil {
-			return err
-		}
+// lost is the end of an attempt whose provider was at work when the process died: what its answer would have been is
+// not known, but what it had used, where the head of its stream said so. M6
+func lost(s *settings, r *reply) (*nodes.Result, error) {
+	in := r.Usage.Input + r.Usage.CacheRead + r.Usage.CacheWrite
+	if in == 0 {
+		return nil, nil
 	}
-	return nil
+	res := &nodes.Result{Usage: r.Usage}
+	models(s, r, res)
+	return res, &nodes.Error{Category: "lost", Unknown: true, Message: fmt.Sprintf(
+		"the answer was lost with the process that read it; taken as %d tokens in, %d out from what had come", in, r.Usage.Output)}
 }
 
 // lasted sets the reply's latency to the time from when the spool was made ready to the last
 // change of a file in it.
-func (r *reply) lasted(spool, name string) error {
+func lasted(r *reply, spool, name string) error {
 	begin, err := os.Stat(spool)
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 
 	"dagrun.dev/internal/testing/nodetest"
 	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/prompt"
 )
 
 // spoolOf runs one attempt and returns what its spool held: the files that a dead host would leave.
@@ -152,7 +153,7 @@ data: {"type":"message_stop"}
 				case head <= n && n < from:
 					used := nodes.Usage{Input: 10, Output: 1}
 					if res != nil && res.Usage.Output > 1 { // estimated from the text that came
-						used.Output = tokensOf(page)
+						used.Output = prompt.EstimateTokens(int64(len(page)))
 					}
 					if nodetest.Category(err) != "lost" || res.Usage != used || res.CostUSD != nil || len(res.Writes) > 0 || host.Types() != "" {
 						t.Fatalf("cut at %d of %d: %+v %v, facts %s", n, len(b), res, err, host.Types())

@@ -97,7 +97,7 @@ func (x *session) settle(r *reply, res *nodes.Result, err error) {
 		return
 	}
 	var e *nodes.Error
-	cut := errors.As(err, &e) && (e.Category == cutShort || x.Cut && r.refused && r.Usage == nodes.Usage{})
+	cut := errors.As(err, &e) && (e.Category == cutShort || x.Cut && r.Refused && r.Usage == nodes.Usage{})
 	if x.Cut == cut {
 		return
 	}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -130,8 +131,8 @@ func read(with json.RawMessage) (*settings, error) {
 	s.given, s.from = given, from
 	s.text = s.Report != "" || len(s.Accept) > 0
 	if s.Command != nil {
-		s.Command.Prompt = orElse(s.Command.Prompt, "stdin")
-		s.Command.Parse = orElse(s.Command.Parse, "text")
+		s.Command.Prompt = cmp.Or(s.Command.Prompt, "stdin")
+		s.Command.Parse = cmp.Or(s.Command.Parse, "text")
 	}
 	if slices.Contains(services, s.Provider) {
 		s.Report = "" // who writes no files gives the report as the answer
@@ -153,13 +154,6 @@ func (s *settings) holds(name string) bool {
 	_, set := s.Env[name]
 	_, secret := s.Secrets[name]
 	return set || secret || os.Getenv(name) != ""
-}
-
-func orElse(s, def string) string {
-	if s == "" {
-		return def
-	}
-	return s
 }
 
 // A part is one step's kind and its settings.

@@ -59,7 +59,7 @@ func (k Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &httpc.Client{Head: t.Silence, Idle: t.Silence, MostBody: s.MaxMB << 20, Now: k.now}
+	c := &httpc.Client{Head: t.Silence, Idle: t.Silence, MostBody: s.MaxMB << 20}
 	answer, err := c.Do(ctx, req)
 	if err != nil {
 		return nil, err

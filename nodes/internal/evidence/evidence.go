@@ -4,6 +4,7 @@
 package evidence
 
 import (
+	"cmp"
 	"regexp"
 	"strconv"
 	"strings"
@@ -21,6 +22,7 @@ type Case struct {
 	HTML   bool     // the body was a page: a gateway spoke, not the API
 	Types  []string // what the failure calls itself: error.type, error.code, a reason
 	Text   string   // what was said, the terminal event first. Error objects in it are read
+	Line   string   // what the message is; "" = the line of Text that is known, else its first
 	// Now and Zone are the runner's clock, for "resets 3pm"; Tries counts the starts of this
 	// attempt's node, for waits that nobody gave a time for.
 	Now   time.Time
@@ -30,20 +32,14 @@ type Case struct {
 	Else string
 }
 
-// Error returns the failure. Its message is the line of Text that is known, else the first one, shortened.
+// Error returns the failure.
 func (c Case) Error() *nodes.Error { e, _ := c.Judge(); return e }
 
 // Judge returns the failure, and whether the service refused the call: then it costs nothing, unless
 // something had been produced before.
 func (c Case) Judge() (e *nodes.Error, refused bool) {
 	f := c.find()
-	e = &nodes.Error{Category: f.category, Message: f.message}
-	if e.Category == "" {
-		e.Category = "transient"
-		if c.Else != "" {
-			e.Category = c.Else
-		}
-	}
+	e = &nodes.Error{Category: cmp.Or(f.category, c.Else, "transient"), Message: f.message}
 	e.Permanent = final[e.Category] || e.Category == "protocol" && f.status != 0
 	c.wait(e)
 	return e, f.refused
@@ -94,11 +90,11 @@ func (c Case) find() (f finding) {
 	}
 	f.category = byStatus(f.status, c.HTML || page.MatchString(head(text, 4000)))
 	for _, t := range append(append([]string{}, c.Types...), said.types...) {
-		f.category = sharper(f.category, categories[strings.ToLower(t)])
+		f.category = sharper(f.category, types[strings.ToLower(t)].category)
 	}
 	out, line := c.From.output(said.text)
 	f.category = sharper(f.category, out.category)
-	f.message = message(said.text, line)
+	f.message = cmp.Or(c.Line, message(said.text, line))
 	f.refused = out.unsent || refusals[f.category] || f.status >= 300 && !maybeDone[f.status]
 	return f
 }
@@ -124,8 +120,8 @@ var final = map[string]bool{
 var refusals = map[string]bool{"auth": true, "billing": true, "rate_limited": true, "quota_wait": true, "input_too_big": true, "config": true}
 
 // maybeDone are the statuses with which something in between gave up waiting for the service, which may
-// have done the work, and charged for it.
-var maybeDone = map[int]bool{408: true, 499: true, 504: true, 524: true}
+// have done the work, and charged for it. With 408 and 499 the service itself had not got the request.
+var maybeDone = map[int]bool{504: true, 524: true}
 
 // Final reports whether the same question gets the same answer after a failure of a category.
 func Final(category string) bool { return final[category] }
@@ -219,7 +215,8 @@ func Clean(text string) string { return strings.TrimFunc(marks.ReplaceAllString(
 
 // unseen reports whether a character shows nothing: a blank, one without a width, a control character.
 func unseen(r rune) bool {
-	return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Variation_Selector) || strings.ContainsRune("\u034f\u115f\u1160\u2800\u3164\uffa0", r)
+	return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Variation_Selector) ||
+		strings.ContainsRune("\u034f\u115f\u1160\u2800\u3164\uffa0", r)
 }
 
 func head(s string, n int) string {

@@ -59,13 +59,16 @@ var (
 	}, `error:? |rejected |unexpected status `, claudeOutputs, anthropicOutputs)
 
 	Codex = newTable(Table{Name: "codex", Versions: "0.171.0",
-		noise: []string{"WARNING: proceeding, even though we could not create PATH aliases", "Reading prompt from stdin", "Reconnecting... "},
+		noise: []string{
+			"WARNING: proceeding, even though we could not create PATH aliases", "Reading prompt from stdin", "Reconnecting... ",
+		},
 		exits: map[int]string{2: "config"},
 	}, `unexpected status |last status: |\(status |failed to refresh token: `, codexOutputs)
 
 	Gemini = newTable(Table{Name: "gemini", Versions: "0.61.0",
 		noise: []string{"Warning: ", "Ripgrep is not available"},
-		exits: map[int]string{41: "auth", 145: "auth", 42: "config", 44: "config", 52: "config", 53: "budget"}, // 145 = 401 modulo 256
+		// 145 = 401 modulo 256
+		exits: map[int]string{41: "auth", 145: "auth", 42: "config", 44: "config", 52: "config", 53: "budget"},
 	}, `error: |got status: |with status |^`, geminiOutputs)
 
 	// Wrapped is for a program that is not built in and has failed: most are scripts around one of those, and hand on
@@ -146,26 +149,48 @@ var geminiOutputs = []known{
 	{"rate_limited", []string{"resource has been exhausted", "resource exhausted"}},
 }
 
-// categories are what the error types, codes and reasons of the APIs and programs mean, in small letters.
-var categories = map[string]string{
-	// Anthropic, and claude's own words for the same
-	"invalid_request_error": "protocol", "authentication_error": "auth", "permission_error": "auth", "billing_error": "billing",
-	"not_found_error": "config", "request_too_large": "input_too_big", "rate_limit_error": "rate_limited", "api_error": "transient",
-	"overloaded_error": "transient", "timeout_error": "transient", "authentication_failed": "auth", "oauth_org_not_allowed": "auth",
-	"cloud_credential_error": "auth", "account_on_hold": "auth", "verification_required": "auth", "rate_limit": "rate_limited",
-	"overloaded": "transient", "server_error": "transient", "connection_failed": "transient", "max_output_tokens": "truncated",
-	"prompt_too_long": "input_too_big", "budget_exhausted": "budget", "max_turns": "budget",
-	// OpenAI, and servers that speak its API
-	"invalid_api_key": "auth", "account_deactivated": "auth", "insufficient_quota": "billing", "billing_hard_limit_reached": "billing",
-	"billing_not_active": "billing", "usage_not_included": "billing", "usage_limit_reached": "quota_wait", "rate_limit_exceeded": "rate_limited",
-	"slow_down": "rate_limited", "context_length_exceeded": "input_too_big", "string_above_max_length": "input_too_big",
-	"model_not_found": "config", "content_filter": "refused", "content_policy_violation": "refused", "server_is_overloaded": "transient",
-	// Google, and gemini's own words for the same
-	"unauthenticated": "auth", "permission_denied": "auth", "api_key_invalid": "auth", "not_found": "config", "resource_exhausted": "rate_limited",
-	"quota_exhausted": "quota_wait", "quota_per_day": "quota_wait", "no_quota": "billing", "insufficient_g1_credits_balance": "billing",
-	"unavailable": "transient", "internal": "transient", "deadline_exceeded": "transient", "fatalauthenticationerror": "auth",
-	"validationrequirederror": "auth", "terminalquotaerror": "quota_wait", "retryablequotaerror": "rate_limited", "modelnotfounderror": "config",
-	"fatalinputerror": "config", "fatalconfigerror": "config", "fatalturnlimitederror": "budget", "fatalcancellationerror": "killed",
+// A meaning is what an error type says: its category, and the status of HTTP that it stands for where a service sends
+// it without one; 0 = none.
+type meaning struct {
+	category string
+	status   int
+}
+
+// types are what the error types, codes and reasons of the APIs and programs mean, in small letters. One place for all:
+// gateways hand on each other's words.
+var types = meanings(map[meaning]string{
+	{"protocol", 400}: "invalid_request_error invalid_prompt",
+	// Anthropic, claude's own words, OpenAI, Google, gemini's own words
+	{"auth", 401}: "authentication_error authentication_failed oauth_org_not_allowed cloud_credential_error " +
+		"account_on_hold verification_required invalid_api_key account_deactivated unauthenticated api_key_invalid " +
+		"fatalauthenticationerror validationrequirederror",
+	{"auth", 403}: "permission_error permission_denied",
+	{"billing", 402}: "billing_error insufficient_quota billing_hard_limit_reached billing_not_active " +
+		"usage_not_included no_quota insufficient_g1_credits_balance",
+	{"config", 404}:        "not_found_error model_not_found not_found modelnotfounderror fatalinputerror fatalconfigerror",
+	{"input_too_big", 413}: "request_too_large prompt_too_long context_length_exceeded string_above_max_length",
+	{"rate_limited", 429}: "rate_limit_error rate_limit rate_limit_exceeded slow_down resource_exhausted " +
+		"retryablequotaerror",
+	{"quota_wait", 429}: "usage_limit_reached quota_exhausted quota_per_day terminalquotaerror",
+	{"refused", 451}:    "content_filter content_policy_violation",
+	{"transient", 0}:    "connection_failed",
+	{"transient", 500}:  "api_error server_error internal internal_server_error",
+	{"transient", 503}:  "unavailable service_unavailable server_is_overloaded",
+	{"transient", 504}:  "timeout_error deadline_exceeded",
+	{"transient", 529}:  "overloaded_error overloaded",
+	{"truncated", 0}:    "max_output_tokens",
+	{"budget", 0}:       "budget_exhausted max_turns fatalturnlimitederror",
+	{"killed", 0}:       "fatalcancellationerror",
+})
+
+func meanings(words map[meaning]string) map[string]meaning {
+	byWord := map[string]meaning{}
+	for m, list := range words {
+		for _, word := range strings.Fields(list) {
+			byWord[word] = m
+		}
+	}
+	return byWord
 }
 
 // status returns the status that the program puts into its messages, else 0.

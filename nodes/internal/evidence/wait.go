@@ -13,9 +13,14 @@ import (
 const (
 	floor  = 2 * time.Minute
 	lately = 30 * time.Minute
-	// longest is the longest span that is read; how long a run really waits is for the plan to say.
-	longest = 100 * 366 * 24 * time.Hour
+	// longest is the longest wait that is believed; how long a run really waits is for the plan to say.
+	longest = 10 * 366 * 24 * time.Hour
 )
+
+// resets read a moment, the surest way first.
+var resets = []func(text string, now time.Time, zone *time.Location) (time.Time, bool){
+	resetField, resetDuration, resetISO, resetClock,
+}
 
 // Reset returns when a plan limit ends by what a message says: numeric fields first, then a duration,
 // then a date and clock time. now is the runner's clock, zone the zone of times that name none.
@@ -23,7 +28,7 @@ const (
 // is handed on however late it is.
 func Reset(text string, now time.Time, zone *time.Location) (until time.Time, ok bool) {
 	text = head(text, mostText)
-	for _, read := range []func(string, time.Time, *time.Location) (time.Time, bool){resetField, resetDuration, resetISO, resetClock} {
+	for _, read := range resets {
 		until, ok := read(text, now, zone)
 		if !ok || until.Sub(now) > longest {
 			continue
@@ -58,12 +63,17 @@ var (
 	unit = `(?:weeks?|w|days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s|milliseconds?|ms)`
 	// span is a duration in words: "5 days 22 hours 11 minutes", "1h2m3.5s", "90 seconds".
 	span = `(\d+(?:\.\d+)?\s*` + unit + `(?:(?:\s*,\s*|\s+and\s+|\s*)\d+(?:\.\d+)?\s*` + unit + `)*)\b`
-	// after introduces one.
-	after   = regexp.MustCompile(`(?i)(?:(?:again|resets?|retry)[^\n]{0,30}?\b(?:in|after):?|retry[-_ ]?after"?:?|retry_?delay"?:?)\s*"?(?:about )?` + span)
+	// wholeSpan is a text that is a span and nothing else.
+	wholeSpan = regexp.MustCompile(`(?i)^` + span + `$`)
+	// after introduces a span.
+	after = regexp.MustCompile(`(?i)(?:(?:again|resets?|retry)[^\n]{0,30}?\b(?:in|after):?|` +
+		`retry[-_ ]?after"?:?|retry_?delay"?:?)\s*"?(?:about )?` + span)
 	afterMs = regexp.MustCompile(`(?i)retry[-_ ]?after[-_ ]?ms"?\s*[:=]\s*"?(\d{1,15})\b`)
 	// afterNum introduces seconds, which are not the beginning of a date or of a clock time.
-	afterNum = regexp.MustCompile(`(?i)(?:retry[-_ ]?after"?\s*[:=]?|(?:retry|try again) (?:in|after))\s*"?(\d+(?:\.\d+)?)(?:$|[^\w:/.-]|\.(?:$|\D))`)
-	piece    = regexp.MustCompile(`(?i)(\d+(?:\.\d+)?)\s*(weeks?|w|days?|d|hours?|hrs?|h|minutes?|mins?|milliseconds?|ms|m|seconds?|secs?|s)`)
+	afterNum = regexp.MustCompile(`(?i)(?:retry[-_ ]?after"?\s*[:=]?|(?:retry|try again) (?:in|after))\s*"?` +
+		`(\d+(?:\.\d+)?)(?:$|[^\w:/.-]|\.(?:$|\D))`)
+	piece = regexp.MustCompile(`(?i)(\d+(?:\.\d+)?)\s*` +
+		`(weeks?|w|days?|d|hours?|hrs?|h|minutes?|mins?|milliseconds?|ms|m|seconds?|secs?|s)`)
 )
 
 func resetDuration(text string, now time.Time, _ *time.Location) (time.Time, bool) {
@@ -74,22 +84,28 @@ func resetDuration(text string, now time.Time, _ *time.Location) (time.Time, boo
 // Delay returns the wait that a message asks for: "try again in 20s", "retry-after: 30".
 func Delay(text string) (time.Duration, bool) {
 	text = head(text, mostText)
-	var total float64
+	var d time.Duration
 	if m := after.FindStringSubmatch(text); m != nil {
-		for _, p := range piece.FindAllStringSubmatch(m[1], -1) {
-			n, _ := strconv.ParseFloat(p[1], 64)
-			total += n * seconds(strings.ToLower(p[2]))
-		}
+		d = spanOf(m[1])
 	} else if m := afterMs.FindStringSubmatch(text); m != nil {
-		ms, _ := strconv.ParseFloat(m[1], 64)
-		total = ms / 1000
+		d = units(m[1], time.Millisecond)
 	} else if m := afterNum.FindStringSubmatch(text); m != nil {
-		total, _ = strconv.ParseFloat(m[1], 64)
+		d = units(m[1], time.Second)
 	}
-	if total <= 0 || total > longest.Seconds() {
-		return 0, false
+	return d, d > 0
+}
+
+// spanOf sums up the pieces of a span; 0 when it is longer than what is believed.
+func spanOf(text string) time.Duration {
+	var total float64
+	for _, p := range piece.FindAllStringSubmatch(text, -1) {
+		n, _ := strconv.ParseFloat(p[1], 64)
+		total += n * seconds(strings.ToLower(p[2]))
 	}
-	return time.Duration(total * float64(time.Second)), true
+	if total > longest.Seconds() {
+		return 0
+	}
+	return time.Duration(total * float64(time.Second))
 }
 
 func seconds(unit string) float64 {

@@ -1,18 +1,17 @@
 package httpc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
-	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/evidence"
 )
 
 // An Answer is what came back: a head, and a body that is read as it comes. It belongs to
@@ -23,7 +22,6 @@ type Answer struct {
 	URL    string // where it came from, after redirections
 
 	body *body
-	now  time.Time
 }
 
 // Read reads the body. An error other than io.EOF is a *nodes.Error: transient when the body
@@ -35,29 +33,25 @@ func (a *Answer) Read(p []byte) (int, error) { return a.body.Read(p) }
 func (a *Answer) Close() error { return a.body.Close() }
 
 // Reread is an answer whose head and body were kept.
-func Reread(status int, header http.Header, body io.Reader, now time.Time) *Answer {
+func Reread(status int, header http.Header, body io.Reader) *Answer {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	return &Answer{Status: status, Header: header, body: newBody(ctx, cancel, io.NopCloser(body), &Client{}, nil), now: now}
+	return &Answer{Status: status, Header: header, body: newBody(ctx, cancel, io.NopCloser(body), &Client{}, nil)}
 }
 
 // Type is the body's media type in lower case, without parameters.
-func (a *Answer) Type() string {
-	text := a.Header.Get("Content-Type")
-	if t, _, err := mime.ParseMediaType(text); err == nil {
-		return t
-	}
-	t, _, _ := strings.Cut(text, ";")
-	return strings.ToLower(strings.TrimSpace(t))
+func (a *Answer) Type() string { return evidence.MediaType(a.Header) }
+
+// Failure says what an answer means that is not the one that was asked for. It reads the beginning of the body and
+// closes it. c holds the runner's clock.
+func (a *Answer) Failure(c evidence.Case) *nodes.Error {
+	body, _ := io.ReadAll(io.LimitReader(a, evidence.MostBody)) // what there is of it
+	_ = a.Close()
+	return c.Answered(evidence.Answer{Status: a.Status, Header: a.Header, Body: body})
 }
 
-// RequestID is the server's name for the exchange, for asking its operator; empty = none.
-func (a *Answer) RequestID() string {
-	for _, name := range []string{"Request-Id", "X-Request-Id", "X-Amzn-Requestid", "Apim-Request-Id", "Cf-Ray"} {
-		if id := a.Header.Get(name); id != "" {
-			return printable.Clip(id, 100)
-		}
-	}
-	return ""
+// Describe says in a few words what an answer is that should be another one. body is its beginning.
+func (a *Answer) Describe(body []byte) string {
+	return evidence.Answer{Status: a.Status, Header: a.Header, Body: body}.Describe()
 }
 
 // A body is a response body with a limit on silence and one on length.
@@ -74,7 +68,10 @@ type body struct {
 }
 
 func newBody(ctx context.Context, cancel context.CancelCauseFunc, from io.ReadCloser, c *Client, beat func()) *body {
-	b := &body{ctx: ctx, cancel: cancel, from: from, idle: or(c.Idle, 5*time.Minute), most: or(c.MostBody, 256<<20), beat: beat}
+	b := &body{
+		ctx: ctx, cancel: cancel, from: from, beat: beat,
+		idle: cmp.Or(c.Idle, 5*time.Minute), most: cmp.Or(c.MostBody, 256<<20),
+	}
 	b.timer = time.AfterFunc(b.idle, func() { cancel(errIdle) })
 	return b
 }

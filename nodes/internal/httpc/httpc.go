@@ -6,6 +6,7 @@
 package httpc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,8 +35,6 @@ type Client struct {
 	// Resend is how often a request is sent again of which it is certain that it reached nobody, or
 	// which is Repeatable and got no answer. Waits between are a second or two.
 	Resend int
-	// Now is the runner's clock; nil = time.Now.
-	Now func() time.Time
 
 	pause time.Duration // before the first of them; 0 = half a second
 }
@@ -71,7 +70,8 @@ func (c *Client) Do(ctx context.Context, r *Request) (*Answer, error) {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	s := &sending{client: c, request: r}
-	req, err := retryablehttp.NewRequestWithContext(httptrace.WithClientTrace(ctx, s.trace()), r.Method, r.URL, r.Body)
+	traced := httptrace.WithClientTrace(ctx, s.trace())
+	req, err := retryablehttp.NewRequestWithContext(traced, r.Method, r.URL, r.Body)
 	if err != nil {
 		cancel(nil)
 		return nil, nodes.Permanent(&nodes.Error{Category: "config", Message: "the request cannot be made: " + err.Error()})
@@ -91,22 +91,8 @@ func (c *Client) Do(ctx context.Context, r *Request) (*Answer, error) {
 	}
 	return &Answer{
 		Status: resp.StatusCode, Header: resp.Header, URL: resp.Request.URL.String(),
-		body: newBody(ctx, cancel, unpacked(r, resp), c, r.Beat), now: c.now(),
+		body: newBody(ctx, cancel, unpacked(r, resp), c, r.Beat),
 	}, nil
-}
-
-func (c *Client) now() time.Time {
-	if c.Now != nil {
-		return c.Now()
-	}
-	return time.Now()
-}
-
-func or[T int64 | time.Duration](v, def T) T {
-	if v == 0 {
-		return def
-	}
-	return v
 }
 
 // CheckURL reports what is wrong with the address of a server.
@@ -130,7 +116,7 @@ func (c *Client) transport() *http.Transport {
 		Proxy:                 http.ProxyFromEnvironment, // never for loopback
 		DialContext:           (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		TLSHandshakeTimeout:   15 * time.Second,
-		ResponseHeaderTimeout: or(c.Head, 15*time.Minute),
+		ResponseHeaderTimeout: cmp.Or(c.Head, 15*time.Minute),
 		ForceAttemptHTTP2:     true,
 		DisableKeepAlives:     true,
 		DisableCompression:    true, // a compressed stream arrives in lumps
@@ -148,14 +134,17 @@ type sending struct {
 // retrying is where the retry library is told what it may do.
 func (s *sending) retrying() *retryablehttp.Client {
 	return &retryablehttp.Client{
-		HTTPClient:     &http.Client{Transport: s.client.transport(), CheckRedirect: s.redirect},
-		RetryMax:       s.client.Resend,
-		RetryWaitMin:   or(s.client.pause, 500*time.Millisecond),
-		RetryWaitMax:   2 * time.Second,
-		CheckRetry:     s.again,
-		Backoff:        backoff,
-		ErrorHandler:   retryablehttp.PassthroughErrorHandler,
-		RequestLogHook: func(retryablehttp.Logger, *http.Request, int) { s.reached.Store(false); s.begin = time.Now() },
+		HTTPClient:   &http.Client{Transport: s.client.transport(), CheckRedirect: s.redirect},
+		RetryMax:     s.client.Resend,
+		RetryWaitMin: cmp.Or(s.client.pause, 500*time.Millisecond),
+		RetryWaitMax: 2 * time.Second,
+		CheckRetry:   s.again,
+		Backoff:      backoff,
+		ErrorHandler: retryablehttp.PassthroughErrorHandler,
+		RequestLogHook: func(retryablehttp.Logger, *http.Request, int) {
+			s.reached.Store(false)
+			s.begin = time.Now()
+		},
 	}
 }
 

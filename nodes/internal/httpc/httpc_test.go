@@ -24,7 +24,7 @@ import (
 var now = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 
 func client() *Client {
-	return &Client{Now: func() time.Time { return now }, Resend: 2, pause: time.Millisecond}
+	return &Client{Resend: 2, pause: time.Millisecond}
 }
 
 func post(url string) *Request {
@@ -54,6 +54,10 @@ func TestPaidRequestIsSentOnce(t *testing.T) {
 		{"reset body", exchange.Response{Status: 200, Headers: map[string]string{"content-length": "500"}, RawBody: "half", End: "reset"}, "transient", true},
 		{"503", exchange.Response{Status: 503}, "transient", false},
 		{"504", exchange.Response{Status: 504}, "transient", true},
+		// somebody between gave up waiting: the work may have been done
+		{"408", exchange.Response{Status: 408}, "transient", false},
+		{"499", exchange.Response{Status: 499}, "transient", false},
+		{"524", exchange.Response{Status: 524}, "transient", true},
 		{"307", exchange.Response{Status: 307, Headers: map[string]string{"location": "/other"}}, "config", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/evidence"
 )
 
 var (
@@ -27,13 +28,11 @@ func (s *sending) failure(ctx context.Context, err error) *nodes.Error {
 		err = u.Err // without the address, which the message has already
 	}
 	e := &nodes.Error{Category: "transient", Unknown: reached}
-	where := s.request.Method + " " + shown(s.request.URL)
+	where := s.request.Method + " " + evidence.WithoutQuery(s.request.URL)
 	spent := time.Since(s.begin).Round(100 * time.Millisecond)
 	switch {
 	case ctx.Err() != nil:
 		e.Category, e.Message = ended(ctx), where+": "+context.Cause(ctx).Error()
-	case errors.Is(err, errRedirects), errors.Is(err, errPlain):
-		e.Category, e.Message, e.Permanent, e.Unknown = "config", where+": "+err.Error(), true, false
 	case final(err):
 		e.Category, e.Message, e.Permanent, e.Unknown = "config", where+": "+err.Error(), true, false
 	case timedOut(err) && reached:
@@ -41,7 +40,8 @@ func (s *sending) failure(ctx context.Context, err error) *nodes.Error {
 	case reached:
 		e.Category = "answer_lost"
 		e.Message = fmt.Sprintf("%s: the connection ended %v after the request was sent, without an answer: %v", where, spent, err)
-		e.Diagnostics = "The server may have done, and charged for, what was asked. When the time is the same at each failure, something between here and there (a proxy, a gateway) limits connections."
+		e.Diagnostics = "The server may have done, and charged for, what was asked. When the time is the same at each " +
+			"failure, something between here and there (a proxy, a gateway) limits connections."
 	default:
 		e.Message = fmt.Sprintf("%s: not reached: %v", where, err)
 	}
@@ -65,21 +65,12 @@ func final(err error) bool {
 		record  tls.RecordHeaderError
 		addr    *net.AddrError
 	)
-	return errors.Is(err, errRedirects) || errors.Is(err, errPlain) || errors.As(err, &cert) || errors.As(err, &unknown) ||
-		errors.As(err, &host) || errors.As(err, &record) || errors.As(err, &addr)
+	return errors.Is(err, errRedirects) || errors.Is(err, errPlain) ||
+		errors.As(err, &cert) || errors.As(err, &unknown) || errors.As(err, &host) ||
+		errors.As(err, &record) || errors.As(err, &addr)
 }
 
 func timedOut(err error) bool {
 	var t net.Error
 	return errors.As(err, &t) && t.Timeout()
-}
-
-// shown is an address without its query, which may hold what nobody should read.
-func shown(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return address
-	}
-	shown := url.URL{Scheme: u.Scheme, Opaque: u.Opaque, Host: u.Host, Path: u.Path}
-	return shown.String() // some name a path of the same server only
 }

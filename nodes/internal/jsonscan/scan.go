@@ -1,4 +1,4 @@
-package agent
+package jsonscan
 
 import (
 	"bufio"
@@ -13,53 +13,60 @@ import (
 	"dagrun.dev/internal/printable"
 )
 
-// A scan is what was found besides the objects.
-type scan struct {
-	objects int
-	noise   []string // the first lines that are no JSON, shortened
-	noisy   int      // lines of it
-	cutAt   int64    // where a value begins that does not end; -1 = nowhere
-	tooLong int64    // where a value begins that is longer than the cap; -1 = nowhere
-	hole    string   // the first line of noise that begins like an object, shortened
-	odd     oddities // of the objects
+// Found is what a scan found, besides the objects that it handed on.
+type Found struct {
+	Objects int
+	Noise   []string // the first lines that are no JSON, shortened
+	Noisy   int      // lines of it
+	CutAt   int64    // where a value begins that does not end; -1 = nowhere
+	TooLong int64    // where a value begins that is longer than the cap; -1 = nowhere
+	Hole    string   // the first line of noise that begins like an object, shortened
+	Odd     Oddities // of the objects
 }
+
+// Broken reports whether a value was cut, too long or damaged.
+func (f *Found) Broken() bool { return f.CutAt >= 0 || f.TooLong >= 0 || f.Hole != "" }
 
 const (
 	mostNoise     = 3 // lines kept
 	mostNoiseLine = 200
 )
 
-// scanObjects calls each for every JSON object in the output of a program: one value or many, one a line
+// Scan calls each for every JSON object in the output of a program: one value or many, one a line
 // or spread over lines or directly after one another, or inside an array; with other lines around
 // them. A value begins at the start of a line or right after another; brackets inside a line of noise do
 // not fool the scan. most is the cap in bytes for one value: a longer one is skipped. Only when
-// there is nothing else, objects with a type inside noise lines count.
-func scanObjects(src io.ReaderAt, size, most int64, each func(object)) (scan, error) {
-	s := scanner{src: src, size: size, most: most, each: each, scan: scan{cutAt: -1, tooLong: -1}, lines: bufio.NewReaderSize(nil, 64<<10)}
+// there is nothing else, objects with a type inside noise lines count. The error is src's.
+func Scan(src io.ReaderAt, size, most int64, each func(Object)) (Found, error) {
+	s := scanner{
+		Found: Found{CutAt: -1, TooLong: -1},
+		src:   src, size: size, most: most, each: each,
+		lines: bufio.NewReaderSize(nil, 64<<10),
+	}
 	s.seek(0)
 	for s.pos < s.size {
 		if err := s.next(); err != nil {
-			return s.scan, err
+			return s.Found, err
 		}
 	}
-	if s.objects == 0 {
+	if s.Objects == 0 {
 		for _, o := range s.hidden {
-			s.objects++
+			s.Objects++
 			each(o)
 		}
 	}
-	return s.scan, nil
+	return s.Found, nil
 }
 
 type scanner struct {
-	scan
+	Found
 	src        io.ReaderAt
 	size, most int64
-	each       func(object)
+	each       func(Object)
 	lines      *bufio.Reader
 	pos        int64    // of lines
 	strict     bool     // after a value that does not end: only whole values on one line
-	hidden     []object // inside noise
+	hidden     []Object // inside noise
 }
 
 func (s *scanner) seek(pos int64) {
@@ -124,10 +131,10 @@ func (s *scanner) value(at int64) (took bool, err error) {
 	}
 	s.strict = true
 	if s.size-at > s.most {
-		s.tooLong = at
+		s.TooLong = at
 	} else {
 		at = s.elements(at)
-		s.cutAt = at
+		s.CutAt = at
 	}
 	s.seek(at)
 	for {
@@ -193,10 +200,10 @@ func (s *scanner) emitObject(raw json.RawMessage) {
 		s.emit(raw) // a list in a list; the decoder bounds the depth
 		return
 	}
-	var o object
+	var o Object
 	if json.Unmarshal(raw, &o) == nil && o != nil {
-		s.objects++
-		s.odd.look(raw)
+		s.Objects++
+		s.Odd.Look(raw)
 		s.each(o)
 	}
 }
@@ -217,29 +224,29 @@ func (s *scanner) noiseLine(begin []byte, long bool) error {
 		}
 	}
 	line = bytes.TrimRight(line[len(lead.Find(line)):], " \t\r\n")
-	s.noisy++
-	if s.hole == "" && line[0] == '{' {
-		s.hole = printable.Clip(string(line), mostNoiseLine)
+	s.Noisy++
+	if s.Hole == "" && line[0] == '{' {
+		s.Hole = printable.Clip(string(line), mostNoiseLine)
 	}
-	if len(s.noise) < mostNoise {
-		s.noise = append(s.noise, printable.Clip(string(line), mostNoiseLine))
+	if len(s.Noise) < mostNoise {
+		s.Noise = append(s.Noise, printable.Clip(string(line), mostNoiseLine))
 	}
-	if at := bytes.Index(line, []byte(`{"`)); at > 0 && s.objects == 0 {
-		var o object
-		if json.NewDecoder(bytes.NewReader(line[at:])).Decode(&o) == nil && (o.has("type") || o.has("response")) {
+	if at := bytes.Index(line, []byte(`{"`)); at > 0 && s.Objects == 0 {
+		var o Object
+		if json.NewDecoder(bytes.NewReader(line[at:])).Decode(&o) == nil && (o.Has("type") || o.Has("response")) {
 			s.hidden = append(s.hidden, o)
 		}
 	}
 	return nil
 }
 
-// warning describes the noise, "" when there is none.
-func (s *scan) warning() string {
+// Warning describes the noise, "" when there is none.
+func (s *Found) Warning() string {
 	switch {
-	case s.noisy == 0:
+	case s.Noisy == 0:
 		return ""
-	case s.noisy == 1:
-		return fmt.Sprintf("a line that is no JSON stood in the output: %q", s.noise[0])
+	case s.Noisy == 1:
+		return fmt.Sprintf("a line that is no JSON stood in the output: %q", s.Noise[0])
 	}
-	return fmt.Sprintf("%d lines that are no JSON stood in the output, the first: %q", s.noisy, s.noise[0])
+	return fmt.Sprintf("%d lines that are no JSON stood in the output, the first: %q", s.Noisy, s.Noise[0])
 }

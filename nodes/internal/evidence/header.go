@@ -1,6 +1,7 @@
-package httpc
+package evidence
 
 import (
+	"cmp"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -9,8 +10,6 @@ import (
 )
 
 const (
-	// longest is the longest wait that is believed; a longer one says nothing. How long a run waits is for the run to say.
-	longest = 10 * 365 * 24 * time.Hour
 	// shortest is waited where a server asks for less.
 	shortest = 500 * time.Millisecond
 	// skewMost is how far the server's clock and ours may be apart for its own to be used.
@@ -72,8 +71,8 @@ func retryAfter(h http.Header, now time.Time) (d time.Duration) {
 	return d
 }
 
-// seconds reads a number: seconds from now, or a moment in seconds or milliseconds since 1970.
-func seconds(text string, now time.Time) time.Duration {
+// moment reads a number: seconds from now, or a moment in seconds or milliseconds since 1970.
+func moment(text string, now time.Time) time.Duration {
 	if !number.MatchString(text) {
 		return 0
 	}
@@ -87,8 +86,13 @@ func seconds(text string, now time.Time) time.Duration {
 	return units(text, time.Second)
 }
 
+var layouts = []string{
+	http.TimeFormat, time.RFC1123, time.RFC1123Z, time.RFC850, time.ANSIC, time.RFC3339Nano,
+	"Mon, _2 Jan 2006 15:04:05 MST", "Mon, _2 Jan 2006 15:04:05 -0700",
+}
+
 func date(text string) (time.Time, bool) {
-	for _, layout := range []string{http.TimeFormat, time.RFC1123, time.RFC1123Z, time.RFC850, time.ANSIC, time.RFC3339Nano, "Mon, _2 Jan 2006 15:04:05 MST", "Mon, _2 Jan 2006 15:04:05 -0700"} {
+	for _, layout := range layouts {
 		if t, err := time.Parse(layout, text); err == nil {
 			return t, true
 		}
@@ -129,20 +133,13 @@ func renewal(h http.Header, now time.Time) time.Duration {
 			all = max(all, d)
 		}
 	}
-	d := used
-	if d == 0 {
-		d = all
-	}
-	if d == 0 {
-		d = policy(h.Values("Ratelimit"))
-	}
-	return d
+	return cmp.Or(used, all, policy(h.Values("Ratelimit")))
 }
 
 // unified begins the headers that tell of the limit of a plan, in contrast to throttling.
 const unified = "Anthropic-Ratelimit-Unified-"
 
-// PlanLimit is when the limit of a plan is renewed, which is not throttling: it takes hours.
+// planLimit is when the limit of a plan is renewed, which is not throttling: it takes hours.
 func planLimit(h http.Header, now time.Time) (time.Time, bool) {
 	state := strings.ToLower(h.Get(unified + "status"))
 	if state == "" && h.Get(unified+"reset") == "" || strings.HasPrefix(state, "allowed") {
@@ -158,28 +155,13 @@ func later(text string, now time.Time) time.Duration {
 	if t, ok := date(text); ok {
 		return t.Sub(now)
 	}
-	if d := seconds(text, now); d > 0 {
+	if d := moment(text, now); d > 0 {
 		return d
 	}
-	return span(text)
-}
-
-var days = regexp.MustCompile(`^(\d{1,4})d(.*)$`)
-
-// span reads 6m0s, 7.66s, 20ms, 1d2h.
-func span(text string) (d time.Duration) {
-	if m := days.FindStringSubmatch(text); m != nil {
-		n, _ := strconv.Atoi(m[1])
-		d = time.Duration(n) * 24 * time.Hour
-		if text = m[2]; text == "" {
-			return d
-		}
+	if wholeSpan.MatchString(text) { // 6m0s, 7.66s, 20ms, 1d2h
+		return spanOf(text)
 	}
-	rest, err := time.ParseDuration(text)
-	if err != nil || rest < 0 || d > longest {
-		return 0
-	}
-	return d + rest
+	return 0
 }
 
 // reset is the time in the header RateLimit: `"default";r=0;t=50`, or `limit=10, remaining=0, reset=50`.

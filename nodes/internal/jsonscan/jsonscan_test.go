@@ -1,4 +1,4 @@
-package agent
+package jsonscan
 
 import (
 	"encoding/json"
@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestScanObjects(t *testing.T) {
+func TestScan(t *testing.T) {
 	tests := []struct {
 		name, in string
 		objects  string // their "n" fields
@@ -36,9 +36,9 @@ func TestScanObjects(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var got []string
-		s, err := scanObjects(strings.NewReader(tt.in), int64(len(tt.in)), 1<<20, func(o object) { got = append(got, fmt.Sprint(o.count("n"))) })
-		if err != nil || strings.Join(got, " ") != tt.objects || s.noisy != tt.noise || (s.cutAt >= 0) != tt.cut {
-			t.Errorf("%s: objects %v, noise %d %q, cut at %d, %v", tt.name, got, s.noisy, s.noise, s.cutAt, err)
+		s, err := Scan(strings.NewReader(tt.in), int64(len(tt.in)), 1<<20, func(o Object) { got = append(got, fmt.Sprint(o.Count("n"))) })
+		if err != nil || strings.Join(got, " ") != tt.objects || s.Noisy != tt.noise || (s.CutAt >= 0) != tt.cut {
+			t.Errorf("%s: objects %v, noise %d %q, cut at %d, %v", tt.name, got, s.Noisy, s.Noise, s.CutAt, err)
 		}
 	}
 }
@@ -60,7 +60,7 @@ func TestLinesAreReadInBlocks(t *testing.T) {
 	for _, line := range []string{"a line of a log\n", "[info] one\n", "{one}\n", "log {\"a\":1}\n", "{\"type\":\"x\"}\n", "\x1b[32m.\x1b[0m\n", "[1]\n"} {
 		text := strings.Repeat(line, 1<<18/len(line))
 		src := &counted{Reader: strings.NewReader(text)}
-		if _, err := scanObjects(src, int64(len(text)), 1<<30, func(object) {}); err != nil {
+		if _, err := Scan(src, int64(len(text)), 1<<30, func(Object) {}); err != nil {
 			t.Fatal(err)
 		}
 		if src.bytes > 2*len(text) || src.calls > 100 {
@@ -69,28 +69,28 @@ func TestLinesAreReadInBlocks(t *testing.T) {
 	}
 }
 
-func FuzzScanObjects(f *testing.F) {
+func FuzzScan(f *testing.F) {
 	f.Add("[info] {\"a\":1}\n{\"type\":\"result\"}{")
 	f.Add("{\n[[{}]]\n\"")
 	f.Fuzz(func(t *testing.T, in string) {
 		n := 0
-		s, err := scanObjects(strings.NewReader(in), int64(len(in)), 64, func(object) { n++ })
-		if err != nil || s.objects != n {
-			t.Errorf("%q: %d objects, %d seen, %v", in, s.objects, n, err)
+		s, err := Scan(strings.NewReader(in), int64(len(in)), 64, func(Object) { n++ })
+		if err != nil || s.Objects != n {
+			t.Errorf("%q: %d objects, %d seen, %v", in, s.Objects, n, err)
 		}
 	})
 }
 
 func TestObject(t *testing.T) {
-	o := object{"s": []byte(`"x"`), "n": []byte(`5.9`), "neg": []byte(`-1`), "yes": []byte(`"true"`), "nul": []byte(`null`), "bad": []byte(`{`)}
-	if o.str("s") != "x" || o.str("n") != "" || o.count("n") != 5 || o.count("neg") != 0 || !o.yes("yes") || o.yes("s") || o.has("nul") || o.has("none") || o.object("bad") != nil {
+	o := Object{"s": []byte(`"x"`), "n": []byte(`5.9`), "neg": []byte(`-1`), "yes": []byte(`"true"`), "nul": []byte(`null`), "bad": []byte(`{`)}
+	if o.Str("s") != "x" || o.Str("n") != "" || o.Count("n") != 5 || o.Count("neg") != 0 || !o.Yes("yes") || o.Yes("s") || o.Has("nul") || o.Has("none") || o.Object("bad") != nil {
 		t.Error("fields are misread")
 	}
 }
 
 // What the decoder passes over in silence.
 func TestOddities(t *testing.T) {
-	for raw, want := range map[string]oddities{
+	for raw, want := range map[string]Oddities{
 		`{"a":1,"b":{"a":1}}`:                               {},
 		`{"a":1,"b":2,"a":3}`:                               {twice: "a"},
 		`{"a":{"x":[1],"y":{"z":1,"z":null}}}`:              {twice: "z"},
@@ -102,60 +102,22 @@ func TestOddities(t *testing.T) {
 		`{"a":"\ud83d\ud83d\ude00"}`:                        {lossy: true},
 		`{"a":"\\\ud83d"}`:                                  {lossy: true},
 		"{\"a\":\"\xff\"}":                                  {lossy: true},
-		`[{"a":1,"a":2}]`:                                   {},
+		`[{"a":1,"a":2}]`:                                   {twice: "a"},
 		`{"a":1,`:                                           {},
 		``:                                                  {},
-		strings.Repeat(`{"a":`, 5000) + `{"b":1,"b":2}` + strings.Repeat("}", 5000): {},
+		strings.Repeat(`{"a":`, 5000) + `{"b":1,"b":2}` + strings.Repeat("}", 5000): {twice: "b"},
 	} {
-		var d oddities
-		if d.look([]byte(raw)); d != want {
+		var d Oddities
+		if d.Look([]byte(raw)); d != want {
 			t.Errorf("%.60q: %+v, want %+v", raw, d, want)
 		}
 	}
 }
 
-// The last word is found however the output is cut into pieces, and a new turn takes it back.
-func TestEndWatch(t *testing.T) {
-	tests := []struct {
-		in   string
-		done bool
-	}{
-		{`{"type":"assistant"}` + "\n" + `{"x":1,"type":"result"}` + "\n", true},
-		{`{"type":"result"}`, true},
-		{`[{"type":"system"},{"type":"result"}]` + "\n", true},
-		{`{"type":"result"}` + "\n" + `{"type":"user"}` + "\n", false},
-		{`{"type":"result"}` + "\nlog line\n", true},
-		{`{"type":"user","message":{"content":[{"type":"result"}]}}` + "\n", false},
-		{`text about {"type":"result"}` + "\n", false},
-		{`{"type":"result"`, false},
-	}
-	for _, tt := range tests {
-		for size := 1; size <= len(tt.in); size += 7 {
-			w := &endWatch{ended: claudeFormat.last}
-			done := false
-			for rest := tt.in; rest != ""; {
-				n := min(size, len(rest))
-				done = w.piece([]byte(rest[:n]))
-				rest = rest[n:]
-			}
-			if done != tt.done {
-				t.Errorf("%q in pieces of %d: done %v", tt.in, size, done)
-			}
-		}
-	}
-}
-
-// An absurd cost is unknown, not a failure and not free; a status may be a text (R-7).
-func TestStrangeNumbers(t *testing.T) {
-	for _, cost := range []string{"1e300", "-1"} {
-		c := transcript{}
-		claudeSums(&c, object{"total_cost_usd": json.RawMessage(cost)})
-		if c.cost != nil || len(c.warnings) != 1 {
-			t.Errorf("%s: cost %v, warnings %q", cost, c.cost, c.warnings)
-		}
-	}
+// A status may be a text (R-7).
+func TestStatus(t *testing.T) {
 	for raw, want := range map[string]int{`429`: 429, `"429"`: 429, `"x"`: 0, `{}`: 0, `1e9`: 0, `null`: 0} {
-		if got := (object{"s": json.RawMessage(raw)}).status("s"); got != want {
+		if got := (Object{"s": json.RawMessage(raw)}).Status("s"); got != want {
 			t.Errorf("status %s: %d, want %d", raw, got, want)
 		}
 	}
