@@ -241,12 +241,12 @@ func (s *scanner) noiseLine(begin []byte, long bool) error {
 }
 
 // Warning describes the noise, "" when there is none.
-func (s *Found) Warning() string {
+func (f *Found) Warning() string {
 	switch {
-	case s.Noisy == 0:
+	case f.Noisy == 0:
 		return ""
-	case s.Noisy == 1:
-		return fmt.Sprintf("a line that is no JSON stood in the output: %q", s.Noise[0])
+	case f.Noisy == 1:
+		return fmt.Sprintf("a line that is no JSON stood in the output: %q", f.Noise[0])
 	}
-	return fmt.Sprintf("%d lines that are no JSON stood in the output, the first: %q", s.Noisy, s.Noise[0])
+	return fmt.Sprintf("%d lines that are no JSON stood in the output, the first: %q", f.Noisy, f.Noise[0])
 }
