@@ -80,20 +80,20 @@ func (c *camera) view() error {
 }
 
 // whole takes the whole page. Where a box scrolls instead of the page, the box is laid out at its full height for it.
-func (c *camera) whole() (err error) {
-	if c.album.Scroller != "" {
-		unrolled, undo, err := c.page.Unroll()
-		if err != nil {
-			return err
-		}
-		if !unrolled {
-			if err := undo(); err != nil {
-				return err
-			}
-			c.cut("the whole-page picture shows the first view of <%s> only", c.album.Scroller)
-		} else {
-			defer func() { err = cmp.Or(err, undo()) }()
-		}
+func (c *camera) whole() error {
+	if c.album.Scroller == "" {
+		return c.tiles()
+	}
+	unrolled, err := c.page.Unroll()
+	if err != nil {
+		return err
+	}
+	if unrolled {
+		return cmp.Or(c.tiles(), c.page.RollUp())
+	}
+	c.cut("the whole-page picture shows the first view of <%s> only", c.album.Scroller)
+	if err := c.page.RollUp(); err != nil {
+		return err
 	}
 	return c.tiles()
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 
+	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes/internal/proc"
 )
 
@@ -198,7 +199,7 @@ func (b *Browser) Close() (survivors []string) {
 	if b.cmd != nil && b.cmd.Process != nil {
 		b.tree.Root(b.cmd.Process.Pid)
 	}
-	_, left := b.tree.End(leftFor)
+	_, left := b.tree.End(false, leftFor)
 	b.tree = nil
 	_ = os.RemoveAll(b.folder) // what stays goes with the folder that it is in
 	for _, p := range left {
@@ -230,5 +231,5 @@ func (t *tail) Write(p []byte) (int, error) {
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return proc.Printable(string(t.buf))
+	return printable.Text(string(t.buf))
 }

@@ -235,7 +235,7 @@ func TestPages(t *testing.T) {
 			ok: func(r Record) bool { return r.URL == "/page" && len(r.Refused) == 1 }},
 		{name: "goes to nothing", page: green + `<script>setTimeout(()=>location="about:blank",100)</script>`, category: "screenshot_failed", message: "about:blank"},
 		{name: "console flood", page: green + `<script>for(let i=0;i<` + flood + `;i++)console.error("line "+i)</script>`,
-			ok: func(r Record) bool { return r.ErrorCount >= mostEvents && len(r.Errors) == mostNoted }},
+			ok: func(r Record) bool { return r.ErrorCount >= mostMessages && len(r.Errors) == mostNoted }},
 		{name: "exception", page: green + `<script>undefined.x</script><script>Promise.reject(new Error("late"))</script>`,
 			ok: func(r Record) bool {
 				return r.ErrorCount == 2 && strings.Contains(r.Errors[0], "TypeError") && strings.Contains(r.Errors[1], "late")
@@ -300,19 +300,19 @@ func TestPages(t *testing.T) {
 
 // What requests and scripts do in any order, or as often as they like, is told in one way.
 func TestOrder(t *testing.T) {
-	l := newLedger("http://127.0.0.1:1")
+	l := newTracker("http://127.0.0.1:1", 0)
 	for n := mostNoted + 9; n > 0; n-- {
 		l.got(fmt.Sprintf("http://127.0.0.1:1/%02d", n), 404)
-		l.refused(fmt.Sprintf("http://h%02d/", n))
+		l.update(func() { l.refused(fmt.Sprintf("http://h%02d/", n)) })
 	}
-	for range mostEvents + 9 {
+	for range mostMessages + 9 {
 		l.said(true, "blob:http://127.0.0.1:1/3ce74fb8-9c95-4b76-b5dd-daccd694c5b8 broke")
 	}
-	r := l.copy()
+	r := l.record()
 	if len(r.Missing) != mostNoted || r.Missing[0] != "/01: status 404" || !slices.IsSorted(r.Missing) || r.Refused[0] != "http://h01" || !slices.IsSorted(r.Refused) {
 		t.Errorf("missing %q, refused %q; want the first %d in order", r.Missing, r.Refused, mostNoted)
 	}
-	if r.ErrorCount != mostEvents || !slices.Equal(r.Errors, []string{"blob: broke"}) {
+	if r.ErrorCount != mostMessages || !slices.Equal(r.Errors, []string{"blob: broke"}) {
 		t.Errorf("%d errors %q", r.ErrorCount, r.Errors)
 	}
 }
@@ -423,7 +423,7 @@ func TestAddresses(t *testing.T) {
 
 // What only some browsers ask for makes no difference between them.
 func TestIcon(t *testing.T) {
-	l := newLedger("http://127.0.0.1:1")
+	l := newTracker("http://127.0.0.1:1", 0)
 	for i, address := range []string{"http://127.0.0.1:1/favicon.ico", "http://127.0.0.1:1/x.png"} {
 		id := network.RequestID(fmt.Sprint(i))
 		l.asked(&network.EventRequestWillBeSent{RequestID: id, Request: &network.Request{URL: address}})

@@ -4,11 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/fetch"
@@ -33,96 +30,89 @@ func (p *Page) on(event any) {
 		go p.decide(e)
 	case *page.EventFrameNavigated:
 		if e.Frame.ParentID == "" {
-			p.loads.committed(string(e.Frame.ID), string(e.Frame.LoaderID))
-			p.notes.forget(string(e.Frame.LoaderID))
+			p.seen.committed(string(e.Frame.ID), string(e.Frame.LoaderID))
 		}
 	case *page.EventLifecycleEvent:
-		p.loads.lived(string(e.FrameID), string(e.LoaderID), e.Name)
+		p.seen.lived(string(e.FrameID), string(e.LoaderID), e.Name)
 	case *runtime.EventExceptionThrown:
 		p.console(true, exception(e.ExceptionDetails))
 	case *runtime.EventConsoleAPICalled:
-		p.console(e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeAssert, joined(e.Args))
+		isError := e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeAssert
+		p.console(isError, joined(e.Args))
 	case *log.EventEntryAdded:
 		// What the network says is told better by its own events.
 		p.console(e.Entry.Level == log.EntryLevelError && e.Entry.Source != log.EntrySourceNetwork, e.Entry.Text)
 	case *network.EventRequestWillBeSent:
-		p.notes.asked(e)
+		p.seen.asked(e)
 	case *network.EventResponseReceived:
-		p.response(e)
+		p.seen.got(e.Response.URL, int(e.Response.Status))
+		if e.Type == network.ResourceTypeDocument && string(e.FrameID) == p.seen.documents().frame {
+			p.seen.with(func(r *Record) { r.Status, r.Type = int(e.Response.Status), e.Response.MimeType })
+		}
 	case *network.EventLoadingFinished:
-		p.notes.finished(string(e.RequestID))
+		p.seen.finished(string(e.RequestID))
 	case *network.EventLoadingFailed:
-		p.notes.failed(string(e.RequestID), e.ErrorText, e.Canceled)
+		p.seen.failed(string(e.RequestID), e.ErrorText, e.Canceled)
 	case *network.EventWebSocketCreated:
-		if p.notes.outside(e.URL) {
-			p.notes.refused(e.URL)
+		if p.seen.outside(e.URL) {
+			p.seen.update(func() { p.seen.refused(e.URL) })
 		}
 	}
 }
 
-func (p *Page) response(e *network.EventResponseReceived) {
-	p.notes.got(e.Response.URL, int(e.Response.Status))
-	if e.Type == network.ResourceTypeDocument && p.loads.isMain(string(e.FrameID)) {
-		p.notes.with(func(r *Record) {
-			r.Status, r.Type = int(e.Response.Status), e.Response.MimeType
-		})
-	}
+// reply carries out a command that an event asks for. When it fails, the step under way meets the same
+// trouble and tells it.
+func reply[P, R any](p *Page, cmd cdp.Command[P, R], params P) {
+	ctx, cancel := context.WithTimeout(p.ctx, p.waits.Command.D())
+	defer cancel()
+	_, _ = chromedp.Call(ctx, cmd, params)
 }
 
 // dialog closes a dialog, so that the page goes on. A page that opens one after the other never ends.
 func (p *Page) dialog() {
 	var n int
-	p.notes.with(func(r *Record) { r.Dialogs++; n = r.Dialogs })
+	p.seen.with(func(r *Record) { r.Dialogs++; n = r.Dialogs })
 	if n > p.waits.Dialogs {
-		p.end(nodes.Fail("page_hang", fmt.Sprintf("%v: the page opened more than %d dialogs (waits.dialogs)", p.Viewport, p.waits.Dialogs)))
+		p.end(p.hung("the page opened more than %d dialogs (waits.dialogs)", p.waits.Dialogs))
 		return
 	}
-	go p.send(func(ctx context.Context) error {
-		_, err := chromedp.Call(ctx, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: true})
-		return err
-	})
-}
-
-// send carries out a command that an event asks for. When it fails, the step under way meets the same
-// trouble and tells it.
-func (p *Page) send(f func(ctx context.Context) error) {
-	ctx, cancel := context.WithTimeout(p.ctx, p.waits.Command.D())
-	defer cancel()
-	_ = f(ctx)
+	go reply(p, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: true})
 }
 
 // decide lets a request go on or does not: the page may not leave its origin, nor load itself again and again, nor go
 // anywhere once it stands still; and it does without what never came. A load that is refused leaves the page as it is.
 func (p *Page) decide(e *fetch.EventRequestPaused) {
-	outside := p.notes.outside(e.Request.URL)
-	if outside {
-		p.notes.refused(e.Request.URL)
+	address := e.Request.URL
+	allowed := !slices.Contains(p.seen.without, address)
+	if p.seen.outside(address) {
+		p.seen.update(func() { p.seen.refused(address) })
+		allowed = false
 	}
-	leads := e.ResourceType == network.ResourceTypeDocument && p.loads.isMain(string(e.FrameID)) && e.RedirectedRequestID == ""
-	allowed := !outside && !slices.Contains(p.notes.without, e.Request.URL) && (!leads || p.loads.allow())
-	p.send(func(ctx context.Context) error {
-		if allowed {
-			_, err := chromedp.Call(ctx, fetch.ContinueRequest, fetch.ContinueRequestParams{RequestID: e.RequestID})
-			return err
-		}
-		_, err := chromedp.Call(ctx, fetch.FailRequest, fetch.FailRequestParams{RequestID: e.RequestID, ErrorReason: network.ErrorReasonAborted})
-		return err
+	leads := e.ResourceType == network.ResourceTypeDocument && e.RedirectedRequestID == "" &&
+		string(e.FrameID) == p.seen.documents().frame
+	if allowed && leads {
+		allowed = p.seen.allow()
+	}
+	if allowed {
+		reply(p, fetch.ContinueRequest, fetch.ContinueRequestParams{RequestID: e.RequestID})
+		return
+	}
+	reply(p, fetch.FailRequest, fetch.FailRequestParams{
+		RequestID: e.RequestID, ErrorReason: network.ErrorReasonAborted,
 	})
 }
 
 // console notes a message. A page that floods the console is not listened to any more.
 func (p *Page) console(isError bool, text string) {
-	if p.notes.said(isError, text) {
-		go p.send(func(ctx context.Context) error {
-			if _, err := chromedp.Call(ctx, log.Disable, cdp.Empty{}); err != nil {
-				return err
-			}
-			_, err := chromedp.Call(ctx, runtime.Disable, cdp.Empty{})
-			return err
-		})
+	if p.seen.said(isError, text) {
+		go func() {
+			reply(p, log.Disable, cdp.Empty{})
+			reply(p, runtime.Disable, cdp.Empty{})
+		}()
 	}
 }
 
+// exception is the first line of what a script threw.
 func exception(d *runtime.ExceptionDetails) string {
 	if d.Exception != nil && d.Exception.Description != "" {
 		first, _, _ := strings.Cut(d.Exception.Description, "\n")
@@ -134,6 +124,7 @@ func exception(d *runtime.ExceptionDetails) string {
 	return d.Text
 }
 
+// joined is what a script wrote on the console.
 func joined(args []*runtime.RemoteObject) string {
 	var words []string
 	for _, a := range args {
@@ -150,130 +141,7 @@ func joined(args []*runtime.RemoteObject) string {
 	return strings.Join(words, " ")
 }
 
-// loads follows the documents of a tab's main frame. Any goroutine.
-type loads struct {
-	mu      sync.Mutex
-	frame   string
-	most    int
-	allowed int             // loads that were let through
-	refused int             // loads that were not
-	shown   int             // documents that came
-	frozen  bool            // no load is let through any more
-	left    bool            // another document came all the same
-	current string          // loader of the document that is shown
-	reached map[string]bool // "loader event"
-	changed chan struct{}   // closed at each change
-}
-
-func (l *loads) init(most int) {
-	l.most, l.reached, l.changed = most, map[string]bool{}, make(chan struct{})
-}
-
-func (l *loads) main(frame string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.frame = frame
-}
-
-func (l *loads) isMain(frame string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return frame == l.frame
-}
-
-// allow counts a load and says whether it may go on.
-func (l *loads) allow() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.frozen || l.allowed >= l.most {
-		l.refused++
-		return false
-	}
-	l.allowed++
-	return true
-}
-
-// refusals returns how many loads were refused.
-func (l *loads) refusals() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.refused
-}
-
-// freeze refuses all loads from now on, and returns how many documents there were, and whether another one may be on
-// its way.
-func (l *loads) freeze() (shown int, underWay bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.frozen = true
-	return l.shown, l.allowed > l.shown
-}
-
-// documents returns how many documents there were.
-func (l *loads) documents() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.shown
-}
-
-// moreThan says whether there are more documents than that, or will be before long.
-func (l *loads) moreThan(ctx context.Context, shown int, most time.Duration) bool {
-	return l.until(ctx, most, func() bool { return l.shown > shown })
-}
-
-// has says whether the document that is shown has reached an event.
-func (l *loads) has(event string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.reached[l.current+" "+event]
-}
-
-func (l *loads) committed(frame, loader string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.frame, l.current = frame, loader
-	l.shown++
-	l.left = l.left || l.frozen
-	maps.DeleteFunc(l.reached, func(key string, _ bool) bool { return !strings.HasPrefix(key, loader+" ") })
-	l.signal()
-}
-
-func (l *loads) lived(frame, loader, event string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if frame == l.frame {
-		l.reached[loader+" "+event] = true
-		l.signal()
-	}
-}
-
-func (l *loads) signal() {
-	close(l.changed)
-	l.changed = make(chan struct{})
-}
-
-// wait returns true when the document that is shown, whichever that is by then, has reached an event.
-func (l *loads) wait(ctx context.Context, event string, most time.Duration) bool {
-	return l.until(ctx, most, func() bool { return l.reached[l.current+" "+event] })
-}
-
-// until returns true when done does. The lock is held while it is asked.
-func (l *loads) until(ctx context.Context, most time.Duration, done func() bool) bool {
-	timer := time.NewTimer(most)
-	defer timer.Stop()
-	for {
-		l.mu.Lock()
-		yes, changed := done(), l.changed
-		l.mu.Unlock()
-		if yes {
-			return true
-		}
-		select {
-		case <-changed:
-		case <-timer.C:
-			return false
-		case <-ctx.Done():
-			return false
-		}
-	}
+// hung is the failure of a page that does not come to an end; another attempt may find it otherwise.
+func (p *Page) hung(format string, args ...any) error {
+	return nodes.Fail("page_hang", fmt.Sprintf("%v: ", p.Viewport)+fmt.Sprintf(format, args...))
 }

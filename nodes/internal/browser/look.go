@@ -1,9 +1,11 @@
 package browser
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"dagrun.dev/nodes"
@@ -24,6 +26,16 @@ type Job struct {
 
 const tabs = 4 // side by side
 
+// Bottom is how far down a page is looked at by default, in CSS pixels.
+const Bottom = 50_000
+
+// A tour is a job under way.
+type tour struct {
+	*Job
+	srv  *server
+	done []bool // viewports that need no other visit
+}
+
 // Look carries out a job in one browser with a tab per viewport. It returns when the browser and
 // everything it started are gone; what could not be ended is among survivors. The error is that of
 // the first viewport that has one: *Unavailable, *nodes.Error, or the reason why ctx ended.
@@ -41,7 +53,7 @@ func Look(ctx context.Context, t *nodes.Task, job *Job) (version string, survivo
 	}
 	defer srv.Close()
 	l := &launch{path: path, set: job.Settings, origin: srv.origin, most: job.Waits.Launch.D(), scratch: t.Scratch}
-	done := make([]bool, len(job.Viewports))
+	all := &tour{job, srv, make([]bool, len(job.Viewports))}
 	for again := false; ; again = true {
 		b, err := l.start(ctx)
 		if err != nil {
@@ -49,53 +61,48 @@ func Look(ctx context.Context, t *nodes.Task, job *Job) (version string, survivo
 		}
 		version = b.Version
 		t.Beat("browser started")
-		err = b.visitAll(ctx, job, srv, done)
+		err = b.visitAll(ctx, all)
 		survivors = append(survivors, b.Close()...)
 		if !errors.Is(err, errDied) {
 			return version, survivors, err
 		}
 		if again {
-			return version, survivors, &nodes.Error{Category: "screenshot_failed", Message: "the browser ended twice", Err: err, Diagnostics: b.words.String()}
+			return version, survivors, &nodes.Error{
+				Category: "screenshot_failed", Message: "the browser ended twice", Err: err, Diagnostics: b.words.String(),
+			}
 		}
 		t.Log("WARN", fmt.Sprintf("%v; starting it again", err))
 	}
 }
 
-// visitAll visits the viewports that are not done, a few at a time.
-func (b *Browser) visitAll(ctx context.Context, job *Job, srv *server, done []bool) error {
-	errs := make([]error, len(job.Viewports))
+// visitAll visits the viewports that are not done, a few at a time. That the browser ended is the error before others.
+func (b *Browser) visitAll(ctx context.Context, t *tour) error {
+	errs := make([]error, len(t.Viewports))
 	slots := make(chan struct{}, tabs)
 	var wg sync.WaitGroup
-	for i := range job.Viewports {
-		if done[i] {
+	for i := range t.Viewports {
+		if t.done[i] {
 			continue
 		}
 		wg.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			errs[i] = b.visitTwice(ctx, job, srv, i)
-			done[i] = errs[i] == nil
+			errs[i] = b.visitTwice(ctx, t, i)
+			t.done[i] = errs[i] == nil
 		})
 	}
 	wg.Wait()
-	for _, err := range errs {
-		if errors.Is(err, errDied) {
-			return err
-		}
+	if died := slices.IndexFunc(errs, func(err error) bool { return errors.Is(err, errDied) }); died >= 0 {
+		return errs[died]
 	}
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(errs...)
 }
 
 // visitTwice visits one viewport, and once more in a new tab if the tab crashed.
-func (b *Browser) visitTwice(ctx context.Context, job *Job, srv *server, i int) error {
-	err := b.visit(ctx, job, srv, i)
+func (b *Browser) visitTwice(ctx context.Context, t *tour, i int) error {
+	err := b.visitInTime(ctx, t, i)
 	if errors.Is(err, errCrashed) && ctx.Err() == nil {
-		err = b.visit(ctx, job, srv, i)
+		err = b.visitInTime(ctx, t, i)
 	}
 	if errors.Is(err, errCrashed) {
 		return &nodes.Error{Category: "screenshot_failed", Message: err.Error()}
@@ -103,34 +110,29 @@ func (b *Browser) visitTwice(ctx context.Context, job *Job, srv *server, i int) 
 	return err
 }
 
-func (b *Browser) visit(ctx context.Context, job *Job, srv *server, i int) error {
-	v, most := job.Viewports[i], job.Waits.Viewport.D()
-	ctx, cancel := context.WithTimeoutCause(ctx, most, nodes.Fail("page_hang", fmt.Sprintf("%v: not done within %v (waits.viewport)", v, most)))
+// visitInTime visits one viewport. Where the page is not there for want of files that never came, it is visited in
+// another tab where it does without them.
+func (b *Browser) visitInTime(ctx context.Context, t *tour, i int) error {
+	v, most := t.Viewports[i], t.Waits.Viewport.D()
+	ctx, cancel := context.WithTimeoutCause(ctx, most,
+		nodes.Fail("page_hang", fmt.Sprintf("%v: not done within %v (waits.viewport)", v, most)))
 	defer cancel()
-	var without []string
-	for {
-		err := b.visitWithout(ctx, job, srv, i, without)
-		if h := (*held)(nil); errors.As(err, &h) && len(without) == 0 {
-			without = h.addresses
-			continue
-		}
-		return err
+	err := b.visit(ctx, t, i, nil)
+	if h := (*held)(nil); errors.As(err, &h) {
+		err = b.visit(ctx, t, i, h.addresses)
 	}
+	return err
 }
 
-// visitWithout visits a viewport in a tab where the page does without what the addresses name.
-func (b *Browser) visitWithout(ctx context.Context, job *Job, srv *server, i int, without []string) error {
-	p, err := b.open(ctx, srv.origin, job.Viewports[i], job.Scale, job.Waits, without)
+// visit visits a viewport in a tab where the page does without what the addresses name.
+func (b *Browser) visit(ctx context.Context, t *tour, i int, without []string) error {
+	p, err := b.open(ctx, t, t.Viewports[i], without)
 	if err != nil {
 		return err
 	}
 	defer p.close()
-	bottom := job.Bottom
-	if bottom == 0 {
-		bottom = Bottom
-	}
-	if err := p.show(srv.URL, bottom); err != nil {
+	if err := p.show(); err != nil {
 		return err
 	}
-	return job.Visit(i, p)
+	return t.Visit(i, p)
 }

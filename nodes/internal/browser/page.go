@@ -1,9 +1,9 @@
 package browser
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -34,18 +34,21 @@ const (
 )
 
 // A Page is a tab that shows the page at one viewport. Its methods are called from one goroutine.
+//
+// It is opened, prepared (see prepare), brought to rest (see show), visited, and closed. From whatever side its end
+// comes, ctx is cancelled with the reason, and every step under way ends with that reason.
 type Page struct {
 	Viewport Viewport
 
 	ctx     context.Context // of the tab, cancelled with the reason why it is of no more use
 	end     context.CancelCauseFunc
 	close   context.CancelFunc
-	waits   *Waits
-	notes   *ledger
-	origin  string
 	browser context.Context
-	loads   loads
+	waits   *Waits
+	seen    *tracker
 	frame   cdp.FrameID // the main one
+	address string
+	bottom  int // how far down it is looked at, in CSS pixels
 }
 
 var (
@@ -55,12 +58,12 @@ var (
 
 // open opens a tab of its own, with cookies and storage of its own, and shows nothing in it yet. The page will be
 // without what the addresses name.
-func (b *Browser) open(ctx context.Context, origin string, v Viewport, scale float64, waits *Waits, without []string) (*Page, error) {
-	p := &Page{Viewport: v, waits: waits, origin: origin, notes: newLedger(origin, without...), browser: b.ctx}
+func (b *Browser) open(ctx context.Context, t *tour, v Viewport, without []string) (*Page, error) {
+	p := &Page{Viewport: v, waits: t.Waits, browser: b.ctx, address: t.srv.URL, bottom: cmp.Or(t.Bottom, Bottom)}
+	p.seen = newTracker(t.srv.origin, t.Waits.Navigations, without...)
 	for _, address := range without {
-		p.cut("%s was not there after %v (waits.idle): the page is shown without it", p.notes.local(address), waits.Idle.D())
+		p.cut("%s was not there after %v (waits.idle): the page is shown without it", p.seen.local(address), t.Waits.Idle.D())
 	}
-	p.loads.init(waits.Navigations)
 	tab, closeTab := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext(), chromedp.WithListener(p.on))
 	p.ctx, p.end = context.WithCancelCause(tab)
 	stop := context.AfterFunc(ctx, func() { p.end(context.Cause(ctx)) })
@@ -69,11 +72,11 @@ func (b *Browser) open(ctx context.Context, origin string, v Viewport, scale flo
 		p.end(errors.New("the tab is closed"))
 		closeTab()
 	}
-	if err := p.attach(tab); err != nil {
-		p.close()
-		return nil, err
+	err := p.attach(tab)
+	if err == nil {
+		err = p.prepare(t.Scale)
 	}
-	if err := p.prepare(scale); err != nil {
+	if err != nil {
 		p.close()
 		return nil, err
 	}
@@ -113,7 +116,7 @@ func (p *Page) prepare(scale float64) error {
 		step(p, animation.SetPlaybackRate, animation.SetPlaybackRateParams{PlaybackRate: speed}),
 		step(p, network.SetBypassServiceWorker, network.SetBypassServiceWorkerParams{Bypass: true}),
 		step(p, network.SetBlockedURLs, network.SetBlockedURLsParams{URLPatterns: []*network.BlockPattern{
-			{URLPattern: pattern(p.origin) + "/*", Block: false}, {URLPattern: "*://*:*/*", Block: true},
+			{URLPattern: pattern(p.seen.origin) + "/*", Block: false}, {URLPattern: "*://*:*/*", Block: true},
 		}}),
 		step(p, fetch.Enable, fetch.EnableParams{Patterns: p.watched()}),
 		step(p, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{
@@ -129,17 +132,15 @@ func (p *Page) prepare(scale float64) error {
 			return err
 		},
 	}
-	for _, s := range steps {
-		if err := s(); err != nil {
-			return err
-		}
+	if err := inOrder(steps...); err != nil {
+		return err
 	}
 	tree, err := call(p, page.GetFrameTree, cdp.Empty{})
 	if err != nil {
 		return err
 	}
 	p.frame = tree.FrameTree.Frame.ID
-	p.loads.main(string(p.frame))
+	p.seen.update(func() { p.seen.docs.frame = string(p.frame) })
 	return nil
 }
 
@@ -157,7 +158,7 @@ func pattern(origin string) string {
 func (p *Page) watched() []*fetch.RequestPattern {
 	list := []*fetch.RequestPattern{{URLPattern: "*", ResourceType: network.ResourceTypeDocument}}
 	literal := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`)
-	for _, address := range p.notes.without {
+	for _, address := range p.seen.without {
 		list = append(list, &fetch.RequestPattern{URLPattern: literal.Replace(address)})
 	}
 	return list
@@ -194,7 +195,7 @@ func (p *Page) hang(method string, most time.Duration) error {
 	if err != nil {
 		what = "its process is stuck"
 	}
-	return nodes.Fail("page_hang", fmt.Sprintf("%v: the page did not answer %s within %v (%s)", p.Viewport, method, most, what))
+	return p.hung("the page did not answer %s within %v (%s)", method, most, what)
 }
 
 // explain says what a failed command means: the browser is gone, the tab is, or the task was stopped.
@@ -233,55 +234,4 @@ func (p *Page) cause() error {
 		return errDied
 	}
 	return cause
-}
-
-// help calls one of the helpers in page.js and decodes what it returns. most bounds the answer.
-func help[T any](p *Page, most time.Duration, function string, args ...any) (T, error) {
-	var v T
-	in, err := p.isolated(world)
-	if err != nil {
-		return v, err
-	}
-	list := make([]string, len(args))
-	for i, a := range args {
-		b, err := json.Marshal(a)
-		if err != nil {
-			return v, err
-		}
-		list[i] = string(b)
-	}
-	yes := true
-	r, err := callFor(p, most, runtime.Evaluate, runtime.EvaluateParams{
-		Expression: fmt.Sprintf("%s.%s(%s)", strings.TrimSpace(helpers), function, strings.Join(list, ", ")),
-		ContextID:  in, ReturnByValue: &yes, AwaitPromise: &yes,
-	})
-	if err != nil {
-		return v, err
-	}
-	if r.ExceptionDetails != nil {
-		return v, &nodes.Error{Category: "screenshot_failed", Message: fmt.Sprintf("%v: helper %s", p.Viewport, function), Err: &chromedp.ExceptionError{ExceptionDetails: r.ExceptionDetails}}
-	}
-	if len(r.Result.Value) == 0 {
-		return v, nil
-	}
-	return v, json.Unmarshal(r.Result.Value, &v)
-}
-
-// isolated returns the JavaScript world of a name: it sees the page's document, and nothing that the page's
-// scripts have made of the language. What is put there stays as long as the document.
-func (p *Page) isolated(name string) (runtime.ExecutionContextID, error) {
-	w, err := call(p, page.CreateIsolatedWorld, page.CreateIsolatedWorldParams{FrameID: p.frame, WorldName: name})
-	return w.ExecutionContextID, err
-}
-
-// Record returns what is known of the page so far.
-func (p *Page) Record() Record { return p.notes.copy() }
-
-// Gone says why the page can be asked nothing more: it crashed, the browser ended, the time is over, or the task was
-// stopped. It is nil as long as it can.
-func (p *Page) Gone() error {
-	if p.ctx.Err() == nil {
-		return nil
-	}
-	return p.cause()
 }

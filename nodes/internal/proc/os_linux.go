@@ -69,7 +69,7 @@ func fork(path string, argv []string, attr *syscall.ProcAttr) (*Tree, error) {
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if unix.Gettid() != os.Getpid() {
+	if unix.Gettid() != self {
 		guard()
 		return forkHere(path, argv, attr)
 	}
@@ -85,7 +85,7 @@ func fork(path string, argv []string, attr *syscall.ProcAttr) (*Tree, error) {
 }
 
 func forkHere(path string, argv []string, attr *syscall.ProcAttr) (*Tree, error) {
-	t := newTree()
+	t := NewTree()
 	attr.Env = append(attr.Env[:len(attr.Env):len(attr.Env)], t.Mark)
 	attr.Sys = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	pid, err := syscall.ForkExec(path, argv, attr)

@@ -16,7 +16,7 @@ func Adopt() error { return nil }
 
 // A Tree is a running child with the processes of its group.
 type Tree struct {
-	Mark string
+	Mark string // an environment entry for the child
 	root int
 }
 
@@ -29,10 +29,8 @@ func (t *Tree) Root(pid int) { t.root = pid }
 // Sweep finds nothing: without /proc there is no telling.
 func Sweep() []Process { return nil }
 
-// End ends what is left of the tree.
-func (t *Tree) End(grace time.Duration) (left, survivors []Process) { return t.end(false, grace) }
-
-func (t *Tree) end(asked bool, grace time.Duration) (left, survivors []Process) {
+// End ends what is left of the tree once its root has been reaped.
+func (t *Tree) End(asked bool, grace time.Duration) (left, survivors []Process) {
 	there := func() bool { return t.root != 0 && syscall.Kill(-t.root, 0) == nil }
 	if !there() {
 		return nil, nil

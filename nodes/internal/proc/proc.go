@@ -99,6 +99,19 @@ const (
 // Run starts a child and returns when it and all its descendants are gone, or could not be
 // ended. An error is a *StartError, or says that the operating system failed; how the child
 // ended is in the Result. May be called from any goroutine, concurrently.
+//
+// Beyond what fork, exec and wait need, a command that prints nothing and leaves nothing behind costs these system
+// calls on Linux (strace -c over 1,000 of them), and no file is opened for it:
+//
+//	dup3 ×3        in the child: standard input and two files for output (where none are given, os.StartProcess
+//	               closes the three instead)
+//	setsid, prctl, in the child: a session of its own, and the signal that ends it with this process;
+//	getppid        whether the process died before that was set
+//	gettid         fork must not run on the main thread; see there
+//	clock_gettime  when the tree began, in the clock of /proc
+//	waitid         the end, without reaping: until then the number of the group may be signalled
+//	fstat ×2       how much it printed
+//	pread64        the main thread's list of children: whether anything was left behind
 func Run(ctx context.Context, s *Spec) (*Result, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -132,7 +145,7 @@ func Run(ctx context.Context, s *Spec) (*Result, error) {
 	out.exited, errs.exited = out.grown(), errs.grown()
 	close(watched.stop)
 	<-watched.done
-	if r.Left, r.Survivors = tree.end(c.patience()); len(r.Left) == 0 {
+	if r.Left, r.Survivors = tree.End(c.patience()); len(r.Left) == 0 {
 		out.size, errs.size = out.exited, errs.exited
 	} else {
 		out.size, errs.size = out.grown(), errs.grown()

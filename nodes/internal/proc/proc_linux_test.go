@@ -206,11 +206,11 @@ func TestOldOrphansAreNoSuspects(t *testing.T) {
 	if younger.suspects() {
 		t.Error("a process that is older than the tree is taken for its descendant")
 	}
-	younger.End(0)
+	younger.End(false, 0)
 	if !older.suspects() {
 		t.Error("what an older tree left is not found")
 	}
-	older.End(0)
+	older.End(false, 0)
 }
 
 // polite signal to the whole group, grace, hard signal; what was printed is kept.
@@ -296,7 +296,7 @@ func TestWhatPrintsIsNotSilent(t *testing.T) {
 	if _, _, err := c.wait(); err != nil {
 		t.Error(err)
 	}
-	tree.end(c.patience())
+	tree.End(c.patience())
 }
 
 func newFile(t *testing.T) *Capture {
@@ -472,7 +472,7 @@ func TestTreeOfAForeignChild(t *testing.T) {
 	if !alive(pid) {
 		t.Error("another run ended the daemon")
 	}
-	left, survivors := tree.End(100 * time.Millisecond)
+	left, survivors := tree.End(false, 100*time.Millisecond)
 	if len(left) != 1 || len(survivors) != 0 || alive(pid) {
 		t.Errorf("left %v, survivors %v", left, survivors)
 	}

@@ -1,10 +1,7 @@
 package proc
 
 import (
-	"bytes"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,8 +9,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // A Tree is a running child with all its descendants, wherever they went.
@@ -35,22 +30,9 @@ var forest struct {
 	count atomic.Uint64
 }
 
-// NewTree registers a tree for a child that somebody else starts (a browser driver), with
-// Mark in its environment. Call Root with its process number, and End when it has been waited for.
-func NewTree() *Tree { return newTree() }
-
-// Root names the tree's root process.
-func (t *Tree) Root(pid int) {
-	forest.Lock()
-	defer forest.Unlock()
-	t.root = pid
-}
-
-// End ends what is left of the tree: the polite signal, grace, the hard one. It returns what
-// it found, and what is there still.
-func (t *Tree) End(grace time.Duration) (left, survivors []Process) { return t.end(false, grace) }
-
-func newTree() *Tree {
+// NewTree registers a tree for a child that is about to be started with Mark in its environment. Call Root with its
+// process number, and End when it has been waited for.
+func NewTree() *Tree {
 	t := &Tree{Mark: marks() + strconv.FormatUint(forest.count.Add(1), 10), born: ticks()}
 	forest.Lock()
 	defer forest.Unlock()
@@ -59,6 +41,13 @@ func newTree() *Tree {
 	}
 	forest.trees[t] = struct{}{}
 	return t
+}
+
+// Root names the tree's root process.
+func (t *Tree) Root(pid int) {
+	forest.Lock()
+	defer forest.Unlock()
+	t.root = pid
 }
 
 func (t *Tree) forget() {
@@ -71,9 +60,9 @@ const hardFor = 5 * time.Second // how long killed processes may take to be gone
 
 var selfHelp = 50 * time.Millisecond // how long helpers may take to end by themselves; tests give them longer
 
-// end is called when the root has been reaped. asked says that the root's group has had the
-// polite signal; grace is what is left before the hard one.
-func (t *Tree) end(asked bool, grace time.Duration) (left, survivors []Process) {
+// End ends what is left of the tree once its root has been reaped: the polite signal, grace, the hard one. It returns
+// what it found, and what is there still. asked says that the root's group has had the polite signal.
+func (t *Tree) End(asked bool, grace time.Duration) (left, survivors []Process) {
 	defer t.forget()
 	if !t.suspects() {
 		return nil, nil
@@ -130,12 +119,9 @@ func Sweep() []Process {
 // leftBehind lists the living processes that carry a mark of this process, or came to it as orphans
 // from a session of their own. The guard is none of them.
 func leftBehind() (list []*entry) {
-	table, pid := readTable(), os.Getpid()
-	self := lookup(table, pid)
-	for _, p := range table {
-		orphan := p.parent == pid && self != nil && p.session != self.session
+	for _, p := range readTable() {
 		switch {
-		case p.pid == pid, p.pid == int(guardPid.Load()), !orphan && !strings.HasPrefix(p.mark(), marks()):
+		case !p.orphan() && !strings.HasPrefix(p.mark(), marks()):
 		case p.dead:
 			reap(p)
 		default:
@@ -182,51 +168,37 @@ func wait(most time.Duration, done func() bool) bool {
 // remaining lists the living processes of the tree, by number. hidden says that there are orphans that may be
 // the tree's and cannot be told yet.
 func (t *Tree) remaining() (list []*entry, hidden bool) {
-	table := readTable()
+	all := readTable()
 	mine := map[int]bool{}
-	for _, p := range table {
-		if p.pid == t.root || t.owns(p, table) {
+	for _, p := range all {
+		if p.pid == t.root || t.owns(p) {
 			mine[p.pid] = true
 		}
 	}
-	self := os.Getpid()
-	for _, p := range table {
-		if p.pid == self || !under(p, mine, table) {
+	for _, p := range all {
+		switch {
+		case p.pid == self || !all.under(p, mine):
 			hidden = hidden || p.hidden && p.parent == self
-			continue
-		}
-		if !p.dead {
+		case !p.dead:
 			list = append(list, p)
 		}
 	}
 	return list, hidden
 }
 
-// under says whether p or one of its ancestors is in set.
-func under(p *entry, set map[int]bool, table []*entry) bool {
-	for n := 0; p != nil && n < 10000; n++ { // numbers can be reused while the table is read: no endless loop
-		if set[p.pid] {
-			return true
-		}
-		p = lookup(table, p.parent)
-	}
-	return false
-}
-
-// owns says whether there is evidence that p belongs to t by itself, or that it can belong to
+// owns reports whether there is evidence that p belongs to t by itself, or that it can belong to
 // no other tree.
-func (t *Tree) owns(p *entry, table []*entry) bool {
+func (t *Tree) owns(p *entry) bool {
 	if t.root != 0 && (p.session == t.root || p.group == t.root) {
 		return true
 	}
-	if p.dead || p.born < t.born || p.pid == int(guardPid.Load()) {
+	if p.dead || p.born < t.born {
 		return false
 	}
-	if mark := p.mark(); mark != "" && strings.HasPrefix(mark, marks()) {
+	if mark := p.mark(); strings.HasPrefix(mark, marks()) {
 		return mark == t.Mark
 	}
-	self := lookup(table, os.Getpid())
-	if p.parent != os.Getpid() || self == nil || p.session == self.session {
+	if !p.orphan() {
 		return false
 	}
 	forest.Lock()
@@ -239,56 +211,32 @@ func (t *Tree) owns(p *entry, table []*entry) bool {
 	return true
 }
 
+const markName = "DAGRUN_PROCESS="
+
 // marks returns what all marks of this process begin with. Process numbers alone could meet those of
 // another container.
-var marks = sync.OnceValue(func() string { return fmt.Sprintf("DAGRUN_PROCESS=%d-%d.", os.Getpid(), ticks()) })
+var marks = sync.OnceValue(func() string { return fmt.Sprintf("%s%d-%d.", markName, self, ticks()) })
 
-// childrenFile is the kernel's list of the main thread's children.
-var childrenFile = sync.OnceValue(func() *os.File {
-	f, _ := os.Open("/proc/self/task/" + strconv.Itoa(os.Getpid()) + "/children")
-	return f
-})
-
-// orphans lists the children that this process did not fork through the spawner, as far as they run still.
-// known is false where the kernel does not say.
+// orphans lists the children that this process did not fork itself, as far as they run still. Those that have ended
+// are reaped: nobody else waits for them, and a zombie keeps its place in the process table.
 func orphans() (list []*entry, known bool) {
-	f := childrenFile()
-	if f == nil {
-		return nil, false
-	}
-	var few [512]byte
-	b := few[:]
-	n, err := f.ReadAt(b, 0)
-	for n == len(b) { // there may be more: read again from the start, for a list in pieces may leave some out
-		b = make([]byte, 4*len(b))
-		n, err = f.ReadAt(b, 0)
-	}
-	if err != nil && err != io.EOF {
-		return nil, false
-	}
-	for _, field := range bytes.Fields(b[:n]) {
-		pid, err := strconv.Atoi(string(field))
-		if p := readStat(pid); err == nil && p != nil && !reap(p) {
-			list = append(list, p)
-		}
-	}
-	return list, true
+	list, known = children()
+	return slices.DeleteFunc(list, reap), known
 }
 
 // suspects reports whether a process may be left of the tree: an orphan that is no older than it. Orphans of
 // other trees cost one look each, however many nodes end while they stay.
 func (t *Tree) suspects() bool {
 	list, known := orphans()
-	return !known || slices.ContainsFunc(list, func(p *entry) bool { return p.born >= t.born && p.pid != int(guardPid.Load()) })
+	return !known || slices.ContainsFunc(list, func(p *entry) bool {
+		return p.born >= t.born && p.pid != int(guardPid.Load())
+	})
 }
 
-// reap takes the exit status of an orphan that has ended, and reports whether it did: nobody else waits for it,
-// and a zombie keeps its place in the process table. Left alone are the roots of trees, which those who started
-// them wait for, also before they have said which process it is, and the children in this process's own session,
-// which other packages start.
+// reap takes the exit status of an orphan that has ended, and reports whether it did. Left alone are the roots of
+// trees, which those who started them wait for, also before they have said which process it is.
 func reap(p *entry) bool {
-	own, _ := unix.Getsid(0)
-	if !p.dead || p.parent != os.Getpid() || p.session == own || p.pid == int(guardPid.Load()) {
+	if !p.dead || !p.orphan() {
 		return false
 	}
 	forest.Lock()
@@ -300,40 +248,4 @@ func reap(p *entry) bool {
 	}
 	_, err := syscall.Wait4(p.pid, nil, syscall.WNOHANG, nil)
 	return err == nil
-}
-
-// mark returns the last environment entry that names a tree, or "". A process that is replacing its program
-// shows neither environment nor arguments until that is done: then it is hidden, and worth another look.
-func (p *entry) mark() string {
-	env := p.read("environ")
-	if len(env) == 0 {
-		p.hidden = len(p.read("cmdline")) == 0
-		env = p.read("environ") // it may have been done between the two
-	}
-	mark := ""
-	for _, kv := range bytes.Split(env, []byte{0}) {
-		if bytes.HasPrefix(kv, []byte("DAGRUN_PROCESS=")) {
-			mark = string(kv)
-		}
-	}
-	return mark
-}
-
-// read returns a file of /proc about the process; empty when it is gone.
-func (p *entry) read(name string) []byte {
-	b, _ := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/" + name)
-	return b
-}
-
-func (p *entry) command() string {
-	b := p.read("cmdline")
-	if len(b) == 0 {
-		return Printable(p.comm)
-	}
-	const most = 120
-	s := strings.TrimRight(string(bytes.ReplaceAll(b, []byte{0}, []byte{' '})), " ")
-	if len(s) > most {
-		s = s[:most] + "..."
-	}
-	return Printable(s)
 }
