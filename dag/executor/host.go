@@ -188,6 +188,7 @@ func (h *host) advance() (time.Time, error) {
 		if err := h.tickBreakers(now); err != nil {
 			return now, err
 		}
+		h.state().Advance(now)
 		cmds, wake := h.state().Decide(now, h.o.Jobs-len(h.running))
 		did, err := h.carry(cmds, now)
 		if err != nil || !did {

@@ -90,7 +90,7 @@ func (d *decision) park() {
 func (s *State) waitsUntil(i int32) (until int64, why string) {
 	switch s.status[i] {
 	case Holding:
-		m := s.recs[i].m()
+		m := s.recs[i].detail()
 		return m.retryAt, fmt.Sprintf("%s: %s", s.graph.Node(i).ID, cmp.Or(m.last.Message, m.last.Category))
 	case Ready:
 		if a := s.account(i); a != nil && a.state == breakerOpen {

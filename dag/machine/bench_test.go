@@ -27,6 +27,7 @@ func drive(tb testing.TB, g *dag.Graph, workers int) (*State, int) {
 	apply(&RunCreatedBody{RunID: "r", Name: g.Plan.Name, PlanDigest: "d", Schema: 1}, g)
 	started := make([]Command, 0, workers)
 	for {
+		s.Advance(epoch)
 		cmds, wake := s.Decide(epoch, workers)
 		if len(cmds) == 0 {
 			if s.Run().Status != RunDone {

@@ -150,7 +150,7 @@ const (
 
 // disposition applies the node's policy, or what a person said, to its final failure.
 func (s *State) disposition(i int32) disposition {
-	n, m := s.graph.Node(i), s.recs[i].m()
+	n, m := s.graph.Node(i), s.recs[i].detail()
 	switch m.verdict {
 	case AnswerContinue:
 		return failSoft

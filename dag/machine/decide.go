@@ -10,19 +10,20 @@ import (
 	"dagrun.dev/dag"
 )
 
-// Decide returns what should be under way now and is not, and the instant at which to ask again
-// if nothing happens before (zero: only an event can change the answer). It does not change what
-// it will answer: asked twice without an event between, it says the same. Facts to record come
+// Decide returns what should be under way at an instant and is not, and the instant at which to ask again
+// if nothing happens before (zero: only an event can change the answer). It only reads: what it is asked, and for
+// which instant, changes nothing that follows. A host asks about the instant to which it has advanced the state;
+// a later one costs a copy of the records. Facts to record come
 // first, then work; starts come best first: priority, longest expected path, plan order. At most
 // free commands of Op Start are returned (free = idle workers of the host); pools, breakers,
 // budget and pauses are already taken into account. All other commands come in full. Cost:
 // proportional to what is returned and is being waited for by people, not to the plan.
 func (s *State) Decide(now time.Time, free int) ([]Command, time.Time) {
-	d := decision{s: s, now: ms(now), free: free}
 	if s.graph == nil {
 		return nil, time.Time{}
 	}
-	s.advance(d.now)
+	s = s.advanced(ms(now))
+	d := decision{s: s, now: ms(now), free: free}
 	switch {
 	case s.run.status == RunDone || s.run.status == RunBroken:
 	case s.run.status == RunPause:
@@ -124,14 +125,9 @@ func (d *decision) answers() {
 // overdue ends nodes whose total time has passed: what runs is asked to stop, the rest fails.
 func (d *decision) overdue(all bool) {
 	s := d.s
-	keep := s.overdue[:0]
 	for _, i := range s.overdue {
-		t := timer{s.recs[i].deadline(s.graph.Node(i)), i, timerDeadline}
-		if t.at == 0 || t.at > d.now || !s.valid(t) {
-			continue
-		}
-		keep = append(keep, i)
 		switch {
+		case !s.isOverdue(i, d.now):
 		case s.status[i] == Running:
 			d.command(Cancel, i)
 		case all && (s.status[i] == Ready || s.status[i] == Retrying || s.status[i] == Holding):
@@ -139,7 +135,6 @@ func (d *decision) overdue(all bool) {
 			d.recordOf(i, s.failure(i, CategoryDeadline, usedUp(s.graph.Node(i))))
 		}
 	}
-	s.overdue = keep
 }
 
 // failure is the end of a node that fails without an attempt.
@@ -188,7 +183,7 @@ func (s *State) cause(i int32) string {
 		if s.status[j] != Skipped {
 			return s.graph.Node(j).ID
 		}
-		return strings.TrimPrefix(s.recs[j].m().last.Message, "skipped because of ")
+		return strings.TrimPrefix(s.recs[j].detail().last.Message, "skipped because of ")
 	}
 	return "a failed node"
 }
@@ -247,7 +242,7 @@ func (s *State) undoFailure(i int32) string {
 }
 
 func (s *State) undoReason(f int32) string {
-	m := s.recs[f].m()
+	m := s.recs[f].detail()
 	return fmt.Sprintf("%s failed: %s", s.graph.Node(f).ID, cmp.Or(m.last.Message, m.last.Category))
 }
 
@@ -288,7 +283,7 @@ func (d *decision) pauses() {
 	s := d.s
 	if list := s.list(Failed); len(list) > 0 {
 		i := slices.MinFunc(list, func(a, b int32) int { return cmp.Compare(s.recs[a].endSeq, s.recs[b].endSeq) })
-		id, m := s.graph.Node(i).ID, s.recs[i].m()
+		id, m := s.graph.Node(i).ID, s.recs[i].detail()
 		why := cmp.Or(m.last.Message, m.last.Category)
 		if m.last.Category == CategoryNeeds {
 			why += ". Resuming runs what is missing again"
@@ -300,7 +295,7 @@ func (d *decision) pauses() {
 		d.pause(PauseNodeFailed, id, "%s failed: %s", id, why)
 	}
 	if list := s.list(Stopped); len(list) > 0 {
-		id, m := s.graph.Node(list[0]).ID, s.recs[list[0]].m()
+		id, m := s.graph.Node(list[0]).ID, s.recs[list[0]].detail()
 		d.pause(PausePerson, id, "%s: %s", id, cmp.Or(m.last.Message, m.last.Category))
 	}
 	if left, limited := s.wallLeft(d.now); limited && left <= 0 {
@@ -353,7 +348,6 @@ func (s *State) ended(failed bool, reason string) *RunEndedBody {
 func (d *decision) end() {
 	s := d.s
 	d.answers()
-	s.touchAlways()
 	for _, i := range s.list(Running) {
 		if !s.graph.Node(i).Always {
 			d.command(Cancel, i)

@@ -130,7 +130,7 @@ func (d *decision) asking() {
 	var stale []string
 	for _, i := range s.list(Asking) {
 		n, r := s.graph.Node(i), &s.recs[i]
-		m := r.m()
+		m := r.detail()
 		switch {
 		case s.outdated(i, n):
 			stale = append(stale, n.ID)

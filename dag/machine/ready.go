@@ -1,7 +1,10 @@
 package machine
 
 import (
+	"cmp"
+	"math"
 	"slices"
+	"time"
 
 	"dagrun.dev/dag"
 )
@@ -146,10 +149,18 @@ func (s *State) valid(t timer) bool {
 	return r.wakeAt() == t.at && !r.due && r.phase != running
 }
 
-// advance takes note of the timers that have come due. It changes nothing that was recorded and
-// may be called with any instant: a clock that is set back makes nothing undone.
+// Advance moves the state's time to an instant: backoffs and waits that have ended by then are over, and total
+// times are used up. It changes nothing that was recorded. A host calls it before it asks Decide; an earlier
+// instant than before changes nothing, so a clock that is set back undoes nothing.
+func (s *State) Advance(now time.Time) {
+	if s.graph != nil {
+		s.advance(ms(now))
+	}
+}
+
 func (s *State) advance(now int64) {
-	for len(s.timers) > 0 && (s.timers[0].at <= now || !s.valid(s.timers[0])) {
+	s.overdue = slices.DeleteFunc(s.overdue, func(i int32) bool { return !s.isOverdue(i, math.MaxInt64) })
+	for s.due(now) {
 		t := s.popTimer()
 		if !s.valid(t) {
 			continue
@@ -163,4 +174,40 @@ func (s *State) advance(now int64) {
 		s.recs[t.node].due = true
 		s.touch(t.node)
 	}
+	if len(s.overdue) > 1 { // the order in which time was used up, whenever that was noticed
+		slices.SortFunc(s.overdue, func(i, j int32) int {
+			return cmp.Or(cmp.Compare(s.recs[i].deadline(s.graph.Node(i)), s.recs[j].deadline(s.graph.Node(j))), cmp.Compare(i, j))
+		})
+	}
+}
+
+// due reports whether Advance has something to do: the first timer has come due, or is void.
+func (s *State) due(now int64) bool {
+	return len(s.timers) > 0 && (s.timers[0].at <= now || !s.valid(s.timers[0]))
+}
+
+// isOverdue reports whether a node has used up its total time and has not ended.
+func (s *State) isOverdue(i int32, now int64) bool {
+	at := s.recs[i].deadline(s.graph.Node(i))
+	return at != 0 && at <= now && !s.settled[i].counts()
+}
+
+// advanced returns the state as Advance would make it, and leaves s as it is. It shares with s what Advance does
+// not write.
+func (s *State) advanced(now int64) *State {
+	if !s.due(now) {
+		return s
+	}
+	c := *s
+	c.recs, c.status, c.heapAt = slices.Clone(s.recs), slices.Clone(s.status), slices.Clone(s.heapAt)
+	c.timers, c.overdue = slices.Clone(s.timers), slices.Clone(s.overdue)
+	for k := range c.lists {
+		c.lists[k] = slices.Clip(c.lists[k])
+	}
+	c.classes = slices.Clone(s.classes)
+	for k := range c.classes {
+		c.classes[k].heap = slices.Clone(c.classes[k].heap)
+	}
+	c.advance(now)
+	return &c
 }

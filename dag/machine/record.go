@@ -86,6 +86,16 @@ func (r *rec) m() *more {
 	return r.more
 }
 
+// detail is more, for readers: never nil, and not to be changed.
+func (r *rec) detail() *more {
+	if r.more == nil {
+		return &nothing
+	}
+	return r.more
+}
+
+var nothing more
+
 // reset sends a node back: a new generation that has not begun. What it cost stays.
 func (r *rec) reset() {
 	old := r.more
@@ -205,6 +215,9 @@ func (s *State) touch(i int32) {
 	s.settled[i] = set
 	if old := s.status[i]; st != old || set != before {
 		s.move(i, old, st)
+		if s.ending != "" && s.graph.Node(i).Always {
+			s.touchAlways() // clean-up nodes wait for one another only: see cleanupReady
+		}
 	}
 	if set == before {
 		return
@@ -220,9 +233,6 @@ func (s *State) touch(i int32) {
 		s.tallies[d].add(set, 1)
 		s.touch(d)
 	}
-	if s.ending != "" && s.graph.Node(i).Always {
-		s.touchAlways()
-	}
 }
 
 func (s *State) move(i int32, old, st Status) {
@@ -237,12 +247,12 @@ func (s *State) move(i int32, old, st Status) {
 			s.push(i)
 		}
 	}
-	if listed&(1<<st) == 0 {
+	if listed&(1<<st) == 0 || st == Failed && s.settled[i] != unsettled {
 		return
 	}
 	l := &s.lists[st]
 	if *l = append(*l, i); len(*l) > 2*int(s.counts[st])+64 {
-		s.list(st)
+		*l = s.list(st)
 	}
 }
 
@@ -250,12 +260,13 @@ func (s *State) move(i int32, old, st Status) {
 const listed = 1<<Checking | 1<<Deciding | 1<<Expanding | 1<<Skipping | 1<<Asking | 1<<Stopped | 1<<Undoing | 1<<Failed | 1<<Running
 
 // list returns the nodes of a status in index order; of failed ones, those that the run cannot
-// go on without.
-func (s *State) list(st Status) []int32 {
-	l := s.lists[st]
-	keep := l[:0]
+// go on without. The result is a slice of its own.
+func (s *State) list(st Status) (keep []int32) {
+	if s.counts[st] == 0 {
+		return nil
+	}
 	sorted := true
-	for _, i := range l {
+	for _, i := range s.lists[st] {
 		if s.status[i] == st && (st != Failed || s.settled[i] == unsettled) {
 			sorted = sorted && (len(keep) == 0 || keep[len(keep)-1] < i)
 			keep = append(keep, i)
@@ -265,7 +276,6 @@ func (s *State) list(st Status) []int32 {
 		slices.Sort(keep)
 		keep = slices.Compact(keep)
 	}
-	s.lists[st] = keep
 	return keep
 }
 

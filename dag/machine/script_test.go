@@ -195,6 +195,7 @@ func (x *script) decide(act bool, rest string) {
 	if rest != "" {
 		fmt.Sscan(rest, &free)
 	}
+	x.s.Advance(x.now)
 	cmds, wake := x.s.Decide(x.now, free)
 	for _, c := range cmds {
 		line := opNames[c.Op]

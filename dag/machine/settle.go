@@ -114,7 +114,7 @@ func (x *settling) overrun() {
 }
 
 func (x *settling) lost() {
-	m := x.r.m()
+	m := x.r.detail()
 	x.b.Category, x.b.Class = cmp.Or(x.b.Category, CategoryLost), dag.Hard
 	x.b.Message = cmp.Or(x.b.Message, "the host ended while the attempt was in flight: its outcome is not known")
 	if m.question != "" { // it only waited for an answer
@@ -151,7 +151,7 @@ func (x *settling) end(class dag.Class) {
 func (x *settling) failed() {
 	p := x.s.graph.Plan.PolicyFor(x.n, x.o.Category)
 	x.b.Class = p.Class
-	m := x.r.m()
+	m := x.r.detail()
 	switch {
 	case x.o.Permanent || p.Then == dag.Fail || x.s.ending != "" && !x.n.Always:
 		x.b.Final = true
@@ -249,10 +249,8 @@ func (x *settling) delay(r dag.Retry, n int) time.Duration {
 // draw returns a number in [0,1) from a hash of seed, node, generation and failure number: the
 // same whenever the same failure is settled again.
 func (x *settling) draw() float64 {
-	n := uint64(x.r.attempt)
-	if m := x.r.more; m != nil {
-		n = uint64(m.failed()) + uint64(m.waits)<<32
-	}
+	m := x.r.detail()
+	n := uint64(m.failed()) + uint64(m.waits)<<32
 	h := uint64(14695981039346656037)
 	mix := func(v uint64) {
 		for range 8 {

@@ -130,7 +130,7 @@ func (s *State) block(i int32) Block {
 	case Stopped:
 		return Block{By: "person"}
 	case Asking:
-		return Block{By: "escalation", Name: r.m().question}
+		return Block{By: "escalation", Name: r.detail().question}
 	case Undoing, Blocked:
 		return Block{By: "compensation"}
 	case Waiting:

@@ -42,6 +42,7 @@ func TestClosedAccount(t *testing.T) {
 	var starts []time.Time // after the account was closed
 	good, refused, waits := 0, 0, 0
 	for s.Run().Status == machine.RunRunning {
+		s.Advance(now)
 		cmds, wake := s.Decide(now, jobs-len(running))
 		for _, c := range cmds {
 			if c.Op == machine.Record {

@@ -84,6 +84,8 @@ func (s *Sim) same(other *machine.State) error {
 	if s.State.Graph() == nil {
 		return nil
 	}
+	s.State.Advance(s.now)
+	other.Advance(s.now)
 	a, _ := s.State.Decide(s.now, 100)
 	b, _ := other.Decide(s.now, 100)
 	if !equal(a, b) {

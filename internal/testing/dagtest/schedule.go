@@ -23,6 +23,7 @@ func Makespan(g *dag.Graph, slots int, seconds []float64) (float64, error) {
 	clock := 0.0
 	for {
 		at := Epoch.Add(time.Duration(clock * float64(time.Second)))
+		s.Advance(at)
 		cmds, _ := s.Decide(at, slots-len(ends))
 		for _, c := range cmds {
 			if c.Op == machine.Record {

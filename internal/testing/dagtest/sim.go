@@ -106,6 +106,7 @@ func (s *Sim) step() (over bool, err error) {
 			return false, s.record(&machine.EscalationAnsweredBody{ID: open[0].ID, Answer: answer, By: "user"})
 		}
 	}
+	s.State.Advance(s.now)
 	cmds, wake := s.State.Decide(s.now, s.Workers-len(s.running))
 	if again, _ := s.State.Decide(s.now, s.Workers-len(s.running)); !equal(cmds, again) {
 		return false, fmt.Errorf("asked twice, answered differently:\n%s\n%s", show(cmds), show(again))

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"dagrun.dev/dag/machine"
 )
@@ -31,6 +32,9 @@ func seeds(t *testing.T, f func(t *testing.T, seed uint64)) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) { f(t, seed) })
 	}
 }
+
+// all is a plan with everything that can happen.
+var all = Options{Nodes: 24, Budget: true, Breakers: true, Fatal: true, Deadline: true}
 
 func simulate(t *testing.T, seed uint64, o Options, setup func(*Sim)) *Sim {
 	t.Helper()
@@ -73,6 +77,54 @@ func firstDifference(got, want string) string {
 	return fmt.Sprintf("lacks %q", w[len(g):])
 }
 
+// Asking Decide about any instant, for any number of workers and as often as one likes, changes nothing that
+// follows; and what it says of a later instant is what it says when that has come and nothing has happened.
+func TestDecideOnlyReads(t *testing.T) {
+	seeds(t, func(t *testing.T, seed uint64) {
+		setup := func(s *Sim) { s.Kills, s.Resumes = []int{int(seed%37) + 2}, 3 }
+		quiet := simulate(t, seed, all, setup)
+		asked := simulate(t, seed, all, func(s *Sim) {
+			setup(s)
+			s.Check = func(s *Sim) error {
+				later := s.now.Add([]time.Duration{0, time.Second, time.Minute, 30 * time.Hour}[len(s.Events)%4])
+				foretold, wake := s.State.Decide(later, len(s.Events)%7)
+				s.State.Decide(later.Add(1000*time.Hour), 5)
+				raw, err := s.State.AppendSnapshot(nil)
+				if err != nil {
+					return err
+				}
+				then, err := machine.RestoreSnapshot(raw, s.Graph)
+				if err != nil {
+					return err
+				}
+				then.Advance(later)
+				told, w := then.Decide(later, len(s.Events)%7)
+				if !equal(foretold, told) || !wake.Equal(w) {
+					return fmt.Errorf("foretold\n%s until %s, then\n%s until %s", show(foretold), wake, show(told), w)
+				}
+				return nil
+			}
+		})
+		if a, b := log(t, quiet), log(t, asked); a != b {
+			t.Fatalf("seed %d: %s", seed, firstDifference(b, a))
+		}
+	})
+}
+
+// log is the events of a simulated run, a line each.
+func log(t *testing.T, s *Sim) string {
+	t.Helper()
+	var b strings.Builder
+	for _, e := range s.Events {
+		raw, err := machine.AppendPayload(nil, e.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "%s %s %s\n", e.Time, e.Type, raw)
+	}
+	return b.String()
+}
+
 // S-2, S-7, B-3: a run that is killed before any one of its events ends as the undisturbed run
 // does, with the same values, and no effect happens twice. The state folded again equals the live
 // one, and so does the one restored from its snapshot.
@@ -100,7 +152,6 @@ func TestKilledBeforeEveryEvent(t *testing.T) {
 // never pays twice for a recorded success and never starts what could pass the cap (the
 // simulation checks both at every start).
 func TestAlwaysEnds(t *testing.T) {
-	all := Options{Nodes: 24, Budget: true, Breakers: true, Fatal: true, Deadline: true}
 	ends := map[string]int{}
 	seeds(t, func(t *testing.T, seed uint64) {
 		for _, kills := range [][]int{nil, {int(seed%37) + 2}, {5, int(seed%11) + 9, int(seed%53) + 30}} {

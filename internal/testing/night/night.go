@@ -106,6 +106,7 @@ func (d *Driver) record(bodies ...machine.Body) error {
 // Work carries the run on until it ends, or to the event Until.
 func (d *Driver) Work() error {
 	for {
+		d.R.State().Advance(d.Now)
 		cmds, wake := d.R.State().Decide(d.Now, 4)
 		if len(cmds) == 0 && d.R.State().Run().Status == machine.RunRunning && !wake.IsZero() {
 			d.Now = wake
