@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"dagrun.dev/dag/eventlog/chain"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/disk"
 )
@@ -21,12 +22,12 @@ import (
 // is refused.
 const Version = machine.Schema
 
-// A Head names a log up to and including one event. The zero Head is the empty log.
-type Head struct {
-	Seq    int64  `json:"seq"`    // of the last event; it equals the line number
-	Hash   string `json:"hash"`   // its event_hash; empty for the empty log
-	Offset int64  `json:"offset"` // bytes up to the end of its line
-}
+// What a line holds, and where it stands, is package chain's to say.
+type (
+	Head     = chain.Head
+	Envelope = chain.Envelope
+	Newer    = chain.Newer
+)
 
 // Options of a log. The zero value is right for programs.
 type Options struct {
@@ -55,7 +56,7 @@ type Log struct {
 	within  time.Duration
 	reserve int64
 
-	chain *chain // Append's
+	chain *chain.Chain // Append's
 	buf   []byte
 
 	mu      sync.Mutex
@@ -73,7 +74,7 @@ type Log struct {
 // Create starts a log with its first events, RUN_CREATED before all. It appears under its name whole
 // and durable: a crash before leaves nothing that Open would find. A log of that name must not exist.
 func Create(fsys disk.FS, name, runID string, o Options, first []machine.Event) (*Log, error) {
-	if !ValidRunID(runID) {
+	if !chain.ValidRunID(runID) {
 		return nil, fmt.Errorf("eventlog: %q cannot be a run id", runID)
 	}
 	if _, err := fsys.Lstat(name); err == nil {
@@ -83,8 +84,8 @@ func Create(fsys disk.FS, name, runID string, o Options, first []machine.Event) 
 	if err := fsys.Remove(MarkName(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	c := newChain(runID, Head{})
-	buf, err := c.batch(nil, first)
+	c := chain.New(runID, Head{})
+	buf, err := c.Append(nil, first)
 	if err != nil {
 		return nil, err
 	}
@@ -107,8 +108,7 @@ func Create(fsys disk.FS, name, runID string, o Options, first []machine.Event) 
 		fsys.Remove(temp)
 		return nil, fmt.Errorf("eventlog: create %s: %w", fsys.Path(name), err)
 	}
-	head := Head{c.seq, string(c.prev), int64(len(buf))}
-	return start(fsys, name, f, c, head, head, o)
+	return start(fsys, name, f, c, o)
 }
 
 // Open opens a log for writing: it verifies the events after the head from (zero = all) and hands
@@ -157,13 +157,14 @@ func open(fsys disk.FS, name string, f disk.File, from Head, o Options, fold fun
 	if err := f.Sync(); err != nil {
 		return nil, tail, err
 	}
-	l, err := start(fsys, name, f, r.chain, head, head, o)
+	l, err := start(fsys, name, f, r.chain, o)
 	return l, tail, err
 }
 
-func start(fsys disk.FS, name string, f disk.File, c *chain, head, synced Head, o Options) (*Log, error) {
+// start makes the log of a file whose lines are durable up to the chain's head.
+func start(fsys disk.FS, name string, f disk.File, c *chain.Chain, o Options) (*Log, error) {
 	l := &Log{
-		fsys: fsys, name: name, file: f, chain: c, head: head, synced: synced,
+		fsys: fsys, name: name, file: f, chain: c, head: c.Head(), synced: c.Head(),
 		within: o.SyncWithin, reserve: o.Reserve,
 		soon: make(chan struct{}, 1), now: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
 	}
@@ -176,7 +177,7 @@ func start(fsys disk.FS, name string, f disk.File, c *chain, head, synced Head, 
 	}
 	var err error
 	if l.mark, err = openMark(fsys, name); err == nil {
-		_, err = l.mark.WriteAt(encodeMark(synced), 0)
+		_, err = l.mark.WriteAt(encodeMark(l.synced), 0)
 	}
 	if err == nil {
 		err = l.keepReserve()
@@ -190,20 +191,6 @@ func start(fsys disk.FS, name string, f disk.File, c *chain, head, synced Head, 
 	}
 	go l.syncer()
 	return l, nil
-}
-
-// batch composes the lines of several events; on an error the chain stands where it stood.
-func (c *chain) batch(dst []byte, events []machine.Event) ([]byte, error) {
-	seq, prev := c.seq, string(c.prev)
-	for i := range events {
-		var err error
-		if dst, err = c.add(dst, &events[i]); err != nil {
-			c.seq, c.prev = seq, append(c.prev[:0], prev...)
-			return nil, err
-		}
-		events[i].Seq = c.seq
-	}
-	return dst, nil
 }
 
 // Check returns *Damaged when the log's file is not as long as what has been written to it, or another file stands
@@ -241,7 +228,7 @@ func (l *Log) Append(events []machine.Event) (Head, error) {
 	if err != nil || len(events) == 0 {
 		return head, err
 	}
-	if l.buf, err = l.chain.batch(l.buf[:0], events); err != nil {
+	if l.buf, err = l.chain.Append(l.buf[:0], events); err != nil {
 		return head, err
 	}
 	err = l.write(l.buf, head.Offset)
@@ -251,7 +238,7 @@ func (l *Log) Append(events []machine.Event) (Head, error) {
 		l.fail(err)
 		return head, l.err
 	}
-	l.head = Head{l.chain.seq, string(l.chain.prev), head.Offset + int64(len(l.buf))}
+	l.head = l.chain.Head()
 	if cap(l.buf) > 1<<20 {
 		l.buf = nil // one large event should not pin its memory
 	}
@@ -288,7 +275,7 @@ func (l *Log) Head() Head {
 }
 
 // RunID returns the run whose log it is.
-func (l *Log) RunID() string { return l.chain.ids.run }
+func (l *Log) RunID() string { return l.chain.RunID() }
 
 // Low reports that the disk was full and the reserve has been given up: stop starting work.
 func (l *Log) Low() bool {

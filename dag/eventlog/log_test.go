@@ -18,6 +18,7 @@ import (
 	"github.com/gowebpki/jcs"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/eventlog/chain"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/disk"
 	"dagrun.dev/internal/testing/disktest"
@@ -152,7 +153,7 @@ func TestSpansNameWhatTheEventIsAbout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	root, attempt, call := RunSpan(testRun), AttemptSpan(testRun, "a/b", 1, 1), CallSpan(testRun, "a/b.1.1")
+	root, attempt, call := chain.RunSpan(testRun), chain.AttemptSpan(testRun, "a/b", 1, 1), chain.CallSpan(testRun, "a/b.1.1")
 	want := []string{root, root, attempt, call, attempt, attempt, root}
 	wantParent := []string{"", "", root, attempt, root, root, ""}
 	for i := range want {
@@ -313,15 +314,15 @@ func foreign(t *testing.T) []byte {
 
 // rehash changes an event and gives it the hash that fits.
 func rehash(t *testing.T, lines [][]byte, i int) []byte {
-	env, err := split(lines[i])
+	env, err := chain.Split(lines[i])
 	if err != nil {
 		t.Fatal(err)
 	}
 	changed := env
 	changed.Payload = bytes.Replace(env.Payload, []byte(`"attempt":1`), []byte(`"attempt":2`), 1)
 	line := bytes.Replace(lines[i], env.Payload, changed.Payload, 1)
-	line = bytes.Replace(line, []byte(env.EventHash), []byte(changed.digest()), 1)
-	line = bytes.Replace(line, []byte(env.SpanID), []byte(AttemptSpan(testRun, "a/b", 1, 2)), 1)
+	line = bytes.Replace(line, []byte(env.EventHash), []byte(changed.Digest()), 1)
+	line = bytes.Replace(line, []byte(env.SpanID), []byte(chain.AttemptSpan(testRun, "a/b", 1, 2)), 1)
 	out := bytes.Join(lines[:i], nil)
 	out = append(out, line...)
 	return append(out, bytes.Join(lines[i+1:], nil)...)
@@ -355,11 +356,11 @@ func TestTornEndsAreCut(t *testing.T) {
 func TestNewerEventsAreRefused(t *testing.T) {
 	whole := content(t, newLog(t, story()), logName)
 	lines := bytes.SplitAfter(whole, []byte("\n"))
-	env, _ := split(lines[len(lines)-2])
+	env, _ := chain.Split(lines[len(lines)-2])
 	newer := env
 	newer.Type = "SOMETHING_NEW"
 	line := bytes.Replace(lines[len(lines)-2], []byte(env.Type), []byte(newer.Type), 1)
-	line = bytes.Replace(line, []byte(env.EventHash), []byte(newer.digest()), 1)
+	line = bytes.Replace(line, []byte(env.EventHash), []byte(newer.Digest()), 1)
 	log := append(bytes.Join(lines[:len(lines)-2], nil), line...)
 	var n *Newer
 	if _, _, err := readAll(withLog(t, log, nil)); !errors.As(err, &n) || n.Line != 7 || !strings.Contains(err.Error(), "SOMETHING_NEW") {
@@ -599,9 +600,9 @@ func TestOpenBehindASnapshot(t *testing.T) {
 	var heads []Head
 	off := int64(0)
 	for i, line := range bytes.SplitAfter(content(t, m, logName), []byte("\n")) {
-		if env, err := split(line); err == nil {
+		if env, err := chain.Split(line); err == nil {
 			off += int64(len(line))
-			heads = append(heads, Head{int64(i + 1), env.EventHash, off})
+			heads = append(heads, Head{Seq: int64(i + 1), Hash: env.EventHash, Offset: off})
 		}
 	}
 	for _, from := range heads {
@@ -616,10 +617,10 @@ func TestOpenBehindASnapshot(t *testing.T) {
 			t.Fatalf("from %+v: head %+v, %v", from, head, err)
 		}
 		for _, wrong := range []Head{
-			{from.Seq, strings.Repeat("1", 64), from.Offset},
-			{from.Seq + 1, from.Hash, from.Offset},
-			{from.Seq, from.Hash, from.Offset - 1},
-			{from.Seq, from.Hash, from.Offset + 100000},
+			{Seq: from.Seq, Hash: strings.Repeat("1", 64), Offset: from.Offset},
+			{Seq: from.Seq + 1, Hash: from.Hash, Offset: from.Offset},
+			{Seq: from.Seq, Hash: from.Hash, Offset: from.Offset - 1},
+			{Seq: from.Seq, Hash: from.Hash, Offset: from.Offset + 100000},
 		} {
 			var d *Damaged
 			if _, _, err := Read(m.FS(), logName, wrong, nil); !errors.As(err, &d) {
@@ -637,7 +638,7 @@ func TestTooLongALineIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	long := machine.New(start0, &machine.RunPausedBody{Reason: "user", Message: strings.Repeat("x", MaxLine)})
+	long := machine.New(start0, &machine.RunPausedBody{Reason: "user", Message: strings.Repeat("x", chain.MaxLine)})
 	if _, err := l.Append([]machine.Event{story()[1], long}); err == nil {
 		t.Fatal("accepted")
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"dagrun.dev/dag/eventlog/chain"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/disk"
 )
@@ -36,17 +37,6 @@ func (d *Damaged) Error() string {
 
 const wayOut = "put back a copy of the file, go back to a checkpoint (dagrun revert), or keep this run aside and begin anew (dagrun apply --fresh)"
 
-// Newer says that a newer version of the program wrote the file.
-type Newer struct {
-	File string
-	Line int64
-	What string
-}
-
-func (n *Newer) Error() string {
-	return fmt.Sprintf("%s line %d: %s; use the dagrun that wrote it, or begin anew (dagrun apply --fresh)", n.File, n.Line, n.What)
-}
-
 // Read verifies the events after from and hands them to fold with their envelopes. It never
 // writes: a torn tail is reported and left. It may be called while a writer appends: then the last
 // line may be half there. An error of fold ends the reading and is returned. With an error the head is
@@ -73,7 +63,7 @@ type reader struct {
 	file   disk.File
 	size   int64
 	in     *bufio.Reader
-	chain  *chain // nil before the first line
+	chain  *chain.Chain // nil before the first line
 	head   Head
 	synced Head // the last head known to be durable
 	buf    []byte
@@ -109,11 +99,11 @@ func (r *reader) resume(from Head) error {
 	if err != nil {
 		return err
 	}
-	env, err := split(line)
-	if err != nil || env.EventID != EventID(from.Seq) || env.EventHash != from.Hash || env.EventHash != env.digest() {
+	env, err := chain.Split(line)
+	if err != nil || env.EventID != chain.EventID(from.Seq) || env.EventHash != from.Hash || env.EventHash != env.Digest() {
 		return r.damaged(from.Seq, from.Offset-int64(len(line)), errors.New("is not the event that the snapshot ends with"))
 	}
-	r.chain = newChain(env.RunID, from)
+	r.chain = chain.New(env.RunID, from)
 	return nil
 }
 
@@ -131,10 +121,10 @@ func (r *reader) run(fold func(*machine.Event, *Envelope) error) (Head, Tail, er
 			return r.head, Tail{}, err
 		}
 		if r.chain == nil {
-			env, _ := split(line)
-			r.chain = newChain(env.RunID, Head{})
+			env, _ := chain.Split(line)
+			r.chain = chain.New(env.RunID, Head{})
 		}
-		e, env, bad := r.chain.next(line)
+		e, env, bad := r.chain.Next(line)
 		if bad == nil {
 			bad = r.admit(&e, &env, int64(len(line)))
 		}
@@ -142,7 +132,7 @@ func (r *reader) run(fold func(*machine.Event, *Envelope) error) (Head, Tail, er
 			tail, err := r.tail(int64(len(line)), bad)
 			return r.head, tail, err
 		}
-		next := Head{e.Seq, env.EventHash, r.head.Offset + int64(len(line))}
+		next := Head{Seq: e.Seq, Hash: env.EventHash, Offset: r.head.Offset + int64(len(line))}
 		if err := fold(&e, &env); err != nil {
 			return r.head, Tail{}, err
 		}
@@ -183,7 +173,7 @@ func (r *reader) line() ([]byte, error) {
 			return nil, io.EOF
 		}
 		r.buf = append(r.buf, part...)
-		if err == nil || err == io.EOF || len(r.buf) > MaxLine {
+		if err == nil || err == io.EOF || len(r.buf) > chain.MaxLine {
 			return r.buf, nil
 		}
 		if err != bufio.ErrBufferFull {
@@ -214,7 +204,7 @@ func (r *reader) tail(size int64, bad error) (Tail, error) {
 		if err != nil {
 			return Tail{}, err
 		}
-		if whole(next, r.chain.ids.run) {
+		if chain.Whole(next, r.chain.RunID()) {
 			return Tail{}, r.damaged(line, r.head.Offset, bad)
 		}
 		end += int64(len(next))
@@ -238,7 +228,7 @@ func lineBefore(f io.ReaderAt, end int64) ([]byte, error) {
 				return b[i+1:], nil
 			}
 		}
-		if start == 0 || size > MaxLine {
+		if start == 0 || size > chain.MaxLine {
 			return b, nil
 		}
 	}

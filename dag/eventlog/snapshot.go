@@ -8,14 +8,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"time"
 
 	"dagrun.dev/internal/disk"
 )
 
-// SnapshotFormat is the version of the snapshot file. A newer one is refused, an older one is not
-// used: the log gives the same state.
-const SnapshotFormat = 1
+// SnapshotFormat is the version of the snapshot file. A newer one is refused. An older one can be
+// decoded, as checkpoints hold them, but ReadSnapshot finds none: the log gives the same state.
+//
+//	2  without the artifacts in the machine's state, which the index has
+const SnapshotFormat = 2
+
+// noSum stands for the digest while it is computed.
+const noSum = "0000000000000000000000000000000000000000000000000000000000000000"
 
 // A Snapshot shortens the replay of a log: the state up to a head. Deleting it loses nothing.
 //
@@ -35,7 +41,7 @@ type Snapshot struct {
 // Encode returns the snapshot as it is on disk.
 func (s *Snapshot) Encode() ([]byte, error) {
 	head := *s
-	head.Format, head.Sum, head.State = SnapshotFormat, firstPrev, json.RawMessage("0")
+	head.Format, head.Sum, head.State = SnapshotFormat, noSum, json.RawMessage("0")
 	b, err := json.Marshal(&head)
 	if err != nil {
 		return nil, err
@@ -79,7 +85,7 @@ func DecodeSnapshot(raw []byte) (*Snapshot, error) {
 	}
 	h := sha256.New()
 	h.Write(raw[:at])
-	io.WriteString(h, firstPrev)
+	io.WriteString(h, noSum)
 	h.Write(raw[at+64:])
 	if sum := hex.EncodeToString(h.Sum(nil)); sum != string(raw[at:at+64]) {
 		return nil, errors.New("does not match its digest")
@@ -91,7 +97,7 @@ func DecodeSnapshot(raw []byte) (*Snapshot, error) {
 	}
 	s.State = state
 	switch {
-	case s.Format != SnapshotFormat:
+	case s.Format < 1 || s.Format > SnapshotFormat:
 		return nil, fmt.Errorf("has format %d, this program writes %d", s.Format, SnapshotFormat)
 	case s.RunID == "" || s.Plan == "" || s.Head.Seq == 0 || s.Head.Hash == "" || s.Head.Offset == 0 || s.SavedAt.IsZero() || len(state) == 0:
 		return nil, errors.New("lacks a required member")
@@ -126,7 +132,7 @@ func WriteSnapshot(fsys disk.FS, name string, s *Snapshot) (size int, err error)
 	return len(b), disk.Replace(fsys, BackupName(name), fill, nil)
 }
 
-// ReadSnapshot reads and checks one snapshot file.
+// ReadSnapshot reads and checks one snapshot file; fs.ErrNotExist when there is none of this format.
 func ReadSnapshot(fsys disk.FS, name string) (*Snapshot, error) {
 	b, err := disk.ReadFile(fsys, name)
 	if err != nil {
@@ -135,6 +141,9 @@ func ReadSnapshot(fsys disk.FS, name string) (*Snapshot, error) {
 	s, err := DecodeSnapshot(b)
 	if err != nil {
 		return nil, fmt.Errorf("%s %w", fsys.Path(name), err)
+	}
+	if s.Format < SnapshotFormat {
+		return nil, &fs.PathError{Op: "use", Path: fsys.Path(name), Err: fs.ErrNotExist}
 	}
 	return s, nil
 }

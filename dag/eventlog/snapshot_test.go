@@ -19,7 +19,7 @@ import (
 
 func sample(seq int64) *Snapshot {
 	return &Snapshot{
-		Head:  Head{seq, strings.Repeat("ab", 32), 100 * seq},
+		Head:  Head{Seq: seq, Hash: strings.Repeat("ab", 32), Offset: 100 * seq},
 		Index: json.RawMessage(`[{"name":",\"saved_at\":\"x\",\"sha256\":\""}]`), // looks like members, is a name
 		Plan:  strings.Repeat("cd", 32), RunID: testRun, SavedAt: start0.Add(time.Duration(seq) * time.Second),
 		State: fmt.Appendf(nil, `{"nodes":[1,2,3],"seq":%d}`, seq),

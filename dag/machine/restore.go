@@ -75,13 +75,6 @@ func (s *State) restoreLists(v *snapshot) {
 	for _, c := range v.Checkpoints {
 		s.world.checkpoints = append(s.world.checkpoints, CheckpointView{c.Checkpoint, c.Seq, c.Time})
 	}
-	for _, a := range v.Artifacts {
-		x := s.world.make(a.Name)
-		x.entries = a.Entries
-		for _, n := range a.Versions {
-			x.versions, x.seqs = append(x.versions, n.Version), append(x.seqs, n.Seq)
-		}
-	}
 }
 
 func (s *State) restoreRows(v *snapshot, g *dag.Graph) error {

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -72,12 +73,15 @@ type snapshot struct {
 	Retired       []retired           `json:"retired,omitempty"` // nodes that left the plan
 	Spares        []spareSnap         `json:"spares,omitempty"`  // items whose expansion is being made anew
 
-	Artifacts []artifactSnap `json:"artifacts"`
-	WorkItems []nodeSnap     `json:"work_items"`
-	Plain     plainSnap      `json:"plain_work_items,omitzero"`
-	Issues    []IssueView    `json:"issues"`
-	Sections  []SectionView  `json:"section_states"`
-	Gates     []GateView     `json:"gates"`
+	WorkItems []nodeSnap    `json:"work_items"`
+	Plain     plainSnap     `json:"plain_work_items,omitzero"`
+	Issues    []IssueView   `json:"issues"`
+	Sections  []SectionView `json:"section_states"`
+	Gates     []GateView    `json:"gates"`
+
+	// Artifacts is what earlier versions kept here a second time. It is read past, so that their
+	// checkpoints can be gone back to.
+	Artifacts json.RawMessage `json:"artifacts,omitempty"`
 }
 
 type ledgerSnap struct {
@@ -115,17 +119,6 @@ type checkpointSnap struct {
 	Checkpoint CheckpointBody `json:"checkpoint"`
 	Seq        int64          `json:"seq"`
 	Time       time.Time      `json:"time"`
-}
-
-type artifactSnap struct {
-	Name     string        `json:"name"`
-	Entries  bool          `json:"accumulator,omitempty"`
-	Versions []versionSnap `json:"versions"` // in log order; of an artifact, the last by each writer
-}
-
-type versionSnap struct {
-	Version ArtifactWrittenBody `json:"version"`
-	Seq     int64               `json:"seq"`
 }
 
 // A spareSnap is a spare.
@@ -214,14 +207,6 @@ func (s *State) snapshot() *snapshot {
 	}
 	for _, c := range w.checkpoints {
 		v.Checkpoints = append(v.Checkpoints, checkpointSnap{c.CheckpointBody, c.Seq, c.Time})
-	}
-	for k := range w.artifacts {
-		a := &w.artifacts[k]
-		snap := artifactSnap{Name: a.name, Entries: a.entries}
-		for n := range a.versions {
-			snap.Versions = append(snap.Versions, versionSnap{a.versions[n], a.seqs[n]})
-		}
-		v.Artifacts = append(v.Artifacts, snap)
 	}
 	v.WorkItems, v.Plain = s.rows()
 	offset := s.offsets(2 * len(s.detached))

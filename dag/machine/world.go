@@ -11,13 +11,11 @@ import (
 )
 
 // world indexes what nodes and host have reported: nothing that starts or stops a node, but what
-// readers, conditions and reports ask for.
+// readers, conditions and reports ask for. Artifacts and entries are not here: see dag/artifact/index.
 type world struct {
 	inputs        *InputsClonedBody
 	state, stable string // of the run, by milestones
 	sections      []SectionView
-	artifacts     []artifact
-	artifactAt    map[string]int
 	gates         []GateView
 	issues        []IssueView
 	prs           []PROpenedBody
@@ -27,20 +25,15 @@ type world struct {
 	calls         CallsView
 }
 
-// An artifact is an artifact with its last version by writer, or an accumulator with all entries.
-type artifact struct {
-	name     string
-	entries  bool
-	versions []ArtifactWrittenBody // in log order
-	seqs     []int64
-}
-
 func (w *world) apply(s *State, e *Event) error {
 	switch b := e.Body.(type) {
 	case *InputsClonedBody:
 		w.inputs = b
-	case *ArtifactWrittenBody:
-		return w.written(s, b)
+	case *ArtifactWrittenBody: // which version counts for whom is dag/artifact/index's to say
+		if b.Node != "" {
+			_, err := s.find(b.Node)
+			return err
+		}
 	case *RunStateChangedBody:
 		w.changed(b)
 	case *GateRunBody:
@@ -56,52 +49,6 @@ func (w *world) apply(s *State, e *Event) error {
 	default:
 		return fmt.Errorf("unknown event: a newer version wrote it")
 	}
-	return nil
-}
-
-func (w *world) find(name string) *artifact {
-	k, ok := w.artifactAt[name]
-	if !ok {
-		return nil
-	}
-	return &w.artifacts[k]
-}
-
-func (w *world) make(name string) *artifact {
-	if a := w.find(name); a != nil {
-		return a
-	}
-	if w.artifactAt == nil {
-		w.artifactAt = map[string]int{}
-	}
-	w.artifactAt[name] = len(w.artifacts)
-	w.artifacts = append(w.artifacts, artifact{name: name})
-	return &w.artifacts[len(w.artifacts)-1]
-}
-
-func (w *world) written(s *State, b *ArtifactWrittenBody) error {
-	if b.Node != "" {
-		if _, err := s.find(b.Node); err != nil {
-			return err
-		}
-	}
-	a := w.make(b.Name)
-	a.entries = a.entries || b.Entry
-	v := *b
-	if !b.Entry {
-		if v.Node == "" && len(a.versions) > 0 { // an edit or a restored version takes its writer's place
-			last := &a.versions[len(a.versions)-1]
-			v.Node, v.Generation, v.Attempt = last.Node, last.Generation, last.Attempt
-		}
-		for k := range a.versions {
-			if a.versions[k].Node == v.Node {
-				a.versions = slices.Delete(a.versions, k, k+1)
-				a.seqs = slices.Delete(a.seqs, k, k+1)
-				break
-			}
-		}
-	}
-	a.versions, a.seqs = append(a.versions, v), append(a.seqs, s.run.seq+1)
 	return nil
 }
 

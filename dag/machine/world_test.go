@@ -74,41 +74,6 @@ func raw(name, value string) map[string]json.RawMessage {
 	return map[string]json.RawMessage{name: json.RawMessage(value)}
 }
 
-func wrote(node string, gen int, name, digest string) *ArtifactWrittenBody {
-	return &ArtifactWrittenBody{Node: node, Generation: gen, Attempt: 1, Name: name, Path: name, Digest: digest}
-}
-
-func entry(node string, gen int, digest string) *ArtifactWrittenBody {
-	b := wrote(node, gen, "log", digest)
-	b.Entry = true
-	return b
-}
-
-// S-3: the state holds the last version of an artifact by each writer, an edit in its writer's place, and
-// every entry of an accumulator. (What a reader sees of them is dag/run's to say.)
-func TestStateHoldsArtifacts(t *testing.T) {
-	x := tell(t, &dag.Plan{Nodes: []dag.Node{
-		{ID: "a", Kind: "k", Writes: []string{"page"}, Appends: []string{"log"}},
-		{ID: "b", Kind: "k", Needs: []string{"a"}, Writes: []string{"page"}, Appends: []string{"log"}},
-	}})
-	x.ran("a", wrote("a", 1, "page", "A"), entry("a", 1, "ea"))
-	x.ran("b", wrote("b", 1, "page", "B"), entry("b", 1, "eb"))
-	x.apply(&ArtifactWrittenBody{Name: "page", Path: "page", Digest: "edited", Why: "user-edit"})
-	for _, s := range []*State{x.s, x.restored()} {
-		var got strings.Builder
-		for _, a := range s.snapshot().Artifacts {
-			fmt.Fprintf(&got, "%s(%v)", a.Name, a.Entries)
-			for _, v := range a.Versions {
-				fmt.Fprintf(&got, " %s:%s", v.Version.Node, v.Version.Digest)
-			}
-			got.WriteString("; ")
-		}
-		if got.String() != "page(false) a:A b:edited; log(true) a:ea b:eb; " {
-			t.Error(got.String())
-		}
-	}
-}
-
 // V-1, V-2: what nodes and host report is indexed, and survives a snapshot.
 func TestWorld(t *testing.T) {
 	x := tell(t, &dag.Plan{Nodes: []dag.Node{{ID: "a", Kind: "k"}, {ID: "b", Kind: "k"}}})

@@ -14,6 +14,7 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/artifact"
+	"dagrun.dev/dag/artifact/index"
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/disk"
@@ -79,8 +80,8 @@ func (r *Run) Checkpoint(now time.Time, id, node string, names []string) (*Check
 
 // madeBy returns the checkpoint that a node has made in its present generation.
 func (r *Run) madeBy(node string) (*CheckpointInfo, error) {
-	a, running := r.index.running[node]
-	for _, b := range r.index.saved {
+	a, running := r.index.Under(node)
+	for _, b := range r.index.Checkpoints() {
 		if running && b.Node == node && b.Generation == a.Generation {
 			c, _, err := r.readCheckpoint(b)
 			return c, err
@@ -160,7 +161,7 @@ func (r *Run) saveFiles(dir, node string, names []string) ([]SavedFile, error) {
 	for _, t := range r.listArtifacts() {
 		f := SavedFile{Name: t.Name, Path: t.Path, Digest: t.Live}
 		if node != "" {
-			v, _ := r.index.visible(r.Graph(), node, t.Name)
+			v, _ := r.index.Visible(r.Graph(), node, t.Name)
 			f.Digest = v.Digest
 		}
 		if f.Digest == "" || names != nil && !slices.Contains(names, t.Name) {
@@ -182,7 +183,7 @@ func (r *Run) saveFiles(dir, node string, names []string) ([]SavedFile, error) {
 			continue
 		}
 		a, _ := accumulator(r.Graph().Plan, t.Name)
-		p.entries = newestOf(r.index.entries(r.Graph(), node, t.Name), a.Cap)
+		p.entries = newestOf(r.index.Entries(r.Graph(), node, t.Name), a.Cap)
 		if len(p.entries) == 0 {
 			continue
 		}
@@ -226,7 +227,7 @@ func (r *Run) dropUnrecorded() error {
 		return err
 	}
 	recorded := map[string]bool{}
-	for _, b := range r.index.saved {
+	for _, b := range r.index.Checkpoints() {
 		recorded[b.ID] = true
 	}
 	for _, e := range list {
@@ -242,7 +243,7 @@ func (r *Run) dropUnrecorded() error {
 // Checkpoints lists the checkpoints, oldest first, each verified.
 func (r *Run) Checkpoints() ([]CheckpointInfo, error) {
 	var list []CheckpointInfo
-	for _, b := range r.index.saved {
+	for _, b := range r.index.Checkpoints() {
 		c, _, err := r.readCheckpoint(b)
 		if err != nil {
 			c = &CheckpointInfo{ID: b.ID, Node: b.Node, Head: b.Head, Path: b.Path}
@@ -254,7 +255,7 @@ func (r *Run) Checkpoints() ([]CheckpointInfo, error) {
 }
 
 // readCheckpoint reads a checkpoint and checks every digest in it, beginning with the recorded one.
-func (r *Run) readCheckpoint(b saved) (*CheckpointInfo, *eventlog.Snapshot, error) {
+func (r *Run) readCheckpoint(b index.Checkpoint) (*CheckpointInfo, *eventlog.Snapshot, error) {
 	dir := checkpoints + "/" + b.ID
 	raw, err := r.checkedFile(dir+"/"+manifestFile, b.Manifest)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/artifact"
+	"dagrun.dev/dag/artifact/index"
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/disk"
@@ -127,7 +128,7 @@ func attach(o Options, make bool) (*Run, error) {
 	}
 	r.store = artifact.NewStore(objects)
 	r.tree = artifact.NewTree(r.out, r.store, Dir)
-	r.fold = fold{state: &machine.State{}, index: newIndex(), plans: r.loadPlan}
+	r.fold = fold{state: &machine.State{}, index: index.New(), plans: r.loadPlan}
 	return r, nil
 }
 

@@ -23,7 +23,7 @@ func (r *Run) Drift() ([]Drift, error) {
 	var list []Drift
 	unsure := r.unsure()
 	for _, t := range r.listArtifacts() {
-		if slices.ContainsFunc(t.Versions, func(v version) bool { return v.Standing == open }) {
+		if t.Pending() {
 			continue // as in mend
 		}
 		digest, fine, ours, err := r.look(t.Name)
@@ -44,14 +44,14 @@ func (r *Run) Drift() ([]Drift, error) {
 // readersOf returns the completed nodes that read the live version of an artifact, in plan order: what a user does to
 // the file later changes nothing about them.
 func (r *Run) readersOf(name string) (list []string) {
-	live, _ := r.index.live(name)
+	live, _ := r.index.Live(name)
 	g := r.state.Graph()
 	for i := range int32(g.Len()) {
 		n := g.Node(i)
 		if !slices.Contains(n.Reads, name) || r.state.StatusAt(i) != machine.Completed {
 			continue
 		}
-		if v, ok := r.index.visible(g, n.ID, name); ok && v.Digest == live {
+		if v, ok := r.index.Visible(g, n.ID, name); ok && v.Digest == live {
 			list = append(list, n.ID)
 		}
 	}

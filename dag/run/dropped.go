@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"dagrun.dev/dag"
-	"dagrun.dev/dag/eventlog"
+	"dagrun.dev/dag/eventlog/chain"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/disk"
 )
@@ -43,7 +43,7 @@ func readDropped(fsys disk.FS, name string, from int64) (*Dropped, error) {
 		d.Unread = fi.Size() <= from // all of it is good: its end is missing
 	}
 	in := bufio.NewScanner(io.NewSectionReader(f, from, 1<<62))
-	in.Buffer(nil, eventlog.MaxLine)
+	in.Buffer(nil, chain.MaxLine)
 	for in.Scan() {
 		d.add(in.Bytes())
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/artifact/index"
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/disk"
@@ -22,10 +23,7 @@ import (
 )
 
 // An Attempt names one attempt of a node.
-type Attempt struct {
-	Node                string
-	Generation, Attempt int
-}
+type Attempt = index.Attempt
 
 // An Output is what an attempt leaves beside its values.
 type Output struct {
@@ -46,7 +44,7 @@ type Entry = nodes.Entry
 // is recorded and backed up like any other. Publishing again what the attempt, while it is under way,
 // has published already (its process died; its result is adopted) records nothing twice.
 func (r *Run) Publish(a Attempt, out Output, record func(...machine.Body) error) error {
-	p := publication{r: r, a: a, before: r.index.openBy(a)}
+	p := publication{r: r, a: a, before: r.index.OpenBy(a)}
 	for _, name := range slices.Sorted(maps.Keys(out.Writes)) {
 		if err := p.stage(name, out.Writes[name]); err != nil {
 			return fmt.Errorf("run: publish %s of %s: %w", name, a.Node, err)
@@ -77,16 +75,16 @@ func (r *Run) Publish(a Attempt, out Output, record func(...machine.Body) error)
 type publication struct {
 	r      *Run
 	a      Attempt
-	before []published // what the attempt has recorded before
+	before []index.Published // what the attempt has recorded before
 	bodies []machine.Body
 	files  []*machine.ArtifactWrittenBody
 }
 
 // recorded takes a content off what the attempt has recorded before.
-func (p *publication) recorded(name, digest string) (published, bool) {
-	i := slices.IndexFunc(p.before, func(f published) bool { return f.name == name && f.digest == digest })
+func (p *publication) recorded(name, digest string) (index.Published, bool) {
+	i := slices.IndexFunc(p.before, func(f index.Published) bool { return f.Name == name && f.Digest == digest })
 	if i < 0 {
-		return published{}, false
+		return index.Published{}, false
 	}
 	f := p.before[i]
 	p.before = slices.Delete(p.before, i, i+1)
@@ -104,7 +102,7 @@ func (p *publication) stage(name, staged string) error {
 		return err
 	}
 	if f, ok := p.recorded(name, digest); ok {
-		p.files = append(p.files, &machine.ArtifactWrittenBody{Name: name, Digest: digest, Previous: f.previous})
+		p.files = append(p.files, &machine.ArtifactWrittenBody{Name: name, Digest: digest, Previous: f.Previous})
 		return nil
 	}
 	previous, err := p.present(name)
@@ -128,13 +126,13 @@ func (p *publication) stage(name, staged string) error {
 // present returns the digest of the version that is about to be replaced, in the store. A live file
 // that somebody changed meanwhile is stored and recorded as a version of its own.
 func (p *publication) present(name string) (string, error) {
-	recorded, _ := p.r.index.live(name)
+	recorded, _ := p.r.index.Live(name)
 	have, _, err := p.r.tree.Live(name)
 	switch {
 	case err == nil && have == recorded && !p.r.store.Has(recorded):
 		_, _, err = p.r.tree.Keep(name) // the store has lost it; the file has not
 		return recorded, err
-	case errors.Is(err, fs.ErrNotExist) || err == nil && (have == recorded || p.r.index.isVoid(name, have)):
+	case errors.Is(err, fs.ErrNotExist) || err == nil && (have == recorded || p.r.index.IsVoid(name, have)):
 		return recorded, nil
 	case err != nil:
 		return "", err
@@ -192,7 +190,7 @@ func (p *publication) promote() error {
 // what a user made of it since; fs.ErrNotExist when there is none, *Gone when the store has lost it.
 // What is read is checked against the digest. Any goroutine.
 func (r *Run) Artifact(node, name string) (io.ReadCloser, error) {
-	v, ok := r.index.visible(r.Graph(), node, name)
+	v, ok := r.index.Visible(r.Graph(), node, name)
 	if !ok {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
 	}
@@ -212,7 +210,7 @@ func (g *Gone) Error() string {
 
 // ArtifactDigest is the digest of what Artifact opens; empty when there is none. Any goroutine.
 func (r *Run) ArtifactDigest(node, name string) string {
-	v, _ := r.index.visible(r.Graph(), node, name)
+	v, _ := r.index.Visible(r.Graph(), node, name)
 	return v.Digest
 }
 
@@ -225,7 +223,7 @@ func (r *Run) Entries(node, name string) ([]Entry, error) {
 		return nil, fmt.Errorf("run: the plan has no accumulator %q", name)
 	}
 	var list []Entry
-	for _, v := range newestOf(r.index.entries(g, node, name), a.Cap) {
+	for _, v := range newestOf(r.index.Entries(g, node, name), a.Cap) {
 		e, err := readEntry(r.store, v.Digest)
 		if err != nil {
 			return nil, err

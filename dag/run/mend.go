@@ -3,9 +3,9 @@ package run
 import (
 	"fmt"
 	"path"
-	"slices"
 
 	"dagrun.dev/dag/artifact"
+	"dagrun.dev/dag/artifact/index"
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/disk"
@@ -17,7 +17,7 @@ import (
 func (r *Run) mend(rep *Report) error {
 	unsure := r.unsure()
 	for _, t := range r.listArtifacts() {
-		if slices.ContainsFunc(t.Versions, func(v version) bool { return v.Standing == open }) {
+		if t.Pending() {
 			continue // Resume decides, when it is known whether the attempt counts
 		}
 		if err := r.mendFile(t.Name, unsure[t.Name], rep); err != nil {
@@ -28,7 +28,7 @@ func (r *Run) mend(rep *Report) error {
 }
 
 func (r *Run) mendFile(name string, unsure bool, rep *Report) error {
-	recorded, _ := r.index.live(name)
+	recorded, _ := r.index.Live(name)
 	digest, fine, ours, err := r.look(name)
 	switch {
 	case err != nil || fine:
@@ -63,7 +63,7 @@ func (r *Run) unsure() map[string]bool {
 			unsure[t.Name] = true
 		}
 	}
-	for _, v := range inFlight(r.state) {
+	for _, v := range index.InFlight(r.state) {
 		for _, name := range v.Node.Writes {
 			unsure[name] = true
 		}
@@ -74,10 +74,10 @@ func (r *Run) unsure() map[string]bool {
 // look returns the digest of a live file (empty = none), whether it is the recorded one, and whether this
 // program or a node wrote it.
 func (r *Run) look(name string) (digest string, fine, ours bool, err error) {
-	recorded, previous := r.index.live(name)
+	recorded, previous := r.index.Live(name)
 	found, digest, err := r.tree.Look(name, recorded, previous)
 	fine = found == artifact.Fine || recorded == "" && digest == ""
-	return digest, fine, found != artifact.Edited || r.index.isVoid(name, digest), err
+	return digest, fine, found != artifact.Edited || r.index.IsVoid(name, digest), err
 }
 
 // putBack makes the recorded version live, or removes the file when there was none: what it holds
@@ -137,12 +137,4 @@ func (r *Run) promote(name, digest string) error {
 	return &eventlog.Damaged{
 		File: r.out.Path(name), Why: fmt.Sprintf("the recorded version (sha256 %s) is neither in the store nor among the backups: %v", digest, err), WayOut: waysOut(r.own, r.head.Seq+1),
 	}
-}
-
-// isVoid reports whether a content was recorded by an attempt that did not count.
-func (x *index) isVoid(name, digest string) bool {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	t := x.byName[name]
-	return t != nil && slices.ContainsFunc(t.Versions, func(v version) bool { return v.Digest == digest && v.Standing == void })
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"dagrun.dev/dag/artifact/index"
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/disk"
@@ -145,7 +146,7 @@ func (r *Run) open(rep *Report) error {
 	}
 	rep.tail(tail, "removed")
 	r.begin()
-	rep.InFlight = nodeIDs(inFlight(r.state))
+	rep.InFlight = nodeIDs(index.InFlight(r.state))
 	r.orphan = r.state.Run().Ticking
 	if err := r.dropUnrecorded(); err != nil {
 		return err
@@ -159,7 +160,7 @@ func (r *Run) open(rep *Report) error {
 	for _, t := range r.listAccumulators() {
 		r.renew(t.Name) // they may have changed after their files were last written
 	}
-	r.index.take()
+	r.index.Take()
 	return nil
 }
 
@@ -178,7 +179,7 @@ func (r *Run) read(rep *Report, shortcut bool) error {
 	rep.tail(tail, "left")
 	r.head = head
 	r.graph.Store(r.state.Graph())
-	rep.InFlight = nodeIDs(inFlight(r.state))
+	rep.InFlight = nodeIDs(index.InFlight(r.state))
 	return nil
 }
 
@@ -241,7 +242,7 @@ func (r *Run) load(rep *Report) eventlog.Head {
 		if !errors.Is(err, fs.ErrNotExist) {
 			rep.warn("%v; using %s", err, map[string]string{"snapshot": "its second copy", "backup": "the log"}[c.source])
 		}
-		r.fold = fold{state: &machine.State{}, index: newIndex(), plans: r.loadPlan}
+		r.fold = fold{state: &machine.State{}, index: index.New(), plans: r.loadPlan}
 	}
 	rep.Source = "log"
 	return eventlog.Head{}
@@ -260,7 +261,7 @@ func (r *Run) restore(s *eventlog.Snapshot) error {
 	if v := st.Run(); v.Seq != s.Head.Seq || v.ID != s.RunID {
 		return fmt.Errorf("the snapshot of event %d of run %s holds the state of event %d of run %s", s.Head.Seq, s.RunID, v.Seq, v.ID)
 	}
-	x, err := decodeIndex(s.Index, st)
+	x, err := index.Decode(s.Index, st)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/artifact"
+	"dagrun.dev/dag/artifact/index"
 	"dagrun.dev/internal/disk"
 )
 
@@ -32,7 +33,7 @@ type projector struct {
 // A projection is the content that a live file should have.
 type projection struct {
 	title   string
-	entries []version
+	entries []index.Version
 }
 
 func newProjector(own disk.FS, store *artifact.Store) *projector {
@@ -146,11 +147,11 @@ func (r *Run) projection(name string) (string, projection, bool) {
 	if title == "" {
 		title = a.Name
 	}
-	return a.Path, projection{title, newestOf(r.index.entries(g, "", name), a.Cap)}, true
+	return a.Path, projection{title, newestOf(r.index.Entries(g, "", name), a.Cap)}, true
 }
 
 // newestOf returns the last n entries, all for n = 0.
-func newestOf(list []version, n int) []version {
+func newestOf(list []index.Version, n int) []index.Version {
 	if n > 0 && len(list) > n {
 		return list[len(list)-n:]
 	}

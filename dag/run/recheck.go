@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/artifact/index"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/reuse"
 )
@@ -33,43 +34,22 @@ func (r *Run) Above(node string) (read []reuse.Reading) {
 	return reuse.Above(g, i, func(need int32) reuse.Left {
 		l := r.state.ResultAt(need)
 		if n := g.Node(need); len(n.Writes)+len(n.Appends) > 0 {
-			l.Digests = r.index.wrote(n.ID)
+			l.Digests = r.index.Wrote(n.ID)
 		}
 		return l
 	})
-}
-
-// wrote returns the digests of what a node wrote that counts: the last version of each artifact, and
-// all entries.
-func (x *index) wrote(node string) (list []string) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	place := map[*tracked]int{}
-	for _, r := range x.byNode[node] {
-		if r.v().Standing != valid {
-			continue
-		}
-		k, again := place[r.t]
-		if again && !r.t.Entries {
-			list[k] = r.v().Digest
-			continue
-		}
-		place[r.t] = len(list)
-		list = append(list, r.v().Digest)
-	}
-	return list
 }
 
 // digests are those of an artifact or of an accumulator's entries as a node sees them.
 func (r *Run) digests(g *dag.Graph, node, name string) []string {
 	if a, ok := accumulator(g.Plan, name); ok {
 		var list []string
-		for _, v := range newestOf(r.index.entries(g, node, name), a.Cap) {
+		for _, v := range newestOf(r.index.Entries(g, node, name), a.Cap) {
 			list = append(list, v.Digest)
 		}
 		return list
 	}
-	if v, ok := r.index.visible(g, node, name); ok {
+	if v, ok := r.index.Visible(g, node, name); ok {
 		return []string{v.Digest}
 	}
 	return nil
@@ -83,8 +63,8 @@ const readAside = 4 << 20
 // names them, and nothing is known yet.
 func (r *Run) Intact(node string, sound map[string]bool) (intact bool, unread []string) {
 	v, _ := r.state.NodeByID(node)
-	left := r.index.left(node, v.Generation)
-	if slices.ContainsFunc(left, func(v version) bool { return v.Why != "" && v.Why != WhyRestored }) {
+	left := r.index.Left(node, v.Generation)
+	if slices.ContainsFunc(left, func(v index.Version) bool { return v.Why != "" && v.Why != WhyRestored }) {
 		return false, nil
 	}
 	var size int64
@@ -96,7 +76,7 @@ func (r *Run) Intact(node string, sound map[string]bool) (intact bool, unread []
 	if size >= readAside {
 		return false, unread
 	}
-	return !slices.ContainsFunc(left, func(v version) bool {
+	return !slices.ContainsFunc(left, func(v index.Version) bool {
 		ok, said := sound[v.Digest]
 		return said && !ok || !said && r.store.Verify(v.Digest) != nil
 	}), nil
@@ -113,18 +93,6 @@ func (r *Run) Sound(ctx context.Context, digest string) bool {
 		_, err = io.CopyN(io.Discard, f, 1<<20)
 	}
 	return err == io.EOF
-}
-
-// left returns what a node's generation wrote and what took its place, as far as it counted.
-func (x *index) left(node string, generation int) (list []version) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	for _, r := range x.byNode[node] {
-		if v := r.v(); v.Standing == stale && v.Generation == generation {
-			list = append(list, *v)
-		}
-	}
-	return list
 }
 
 // WhyRestored marks a version that has become the live one again: nodes that would have replaced it
@@ -166,24 +134,12 @@ func (r *Run) stray(name string) *machine.ArtifactWrittenBody {
 			return nil
 		}
 	}
-	v, live, ok := r.index.counts(name, g)
+	v, live, ok := r.index.Counts(name, g)
 	if !ok || live == v.Digest {
 		return nil
 	}
 	return &machine.ArtifactWrittenBody{Node: v.Node, Generation: v.Generation, Attempt: v.Attempt,
 		Name: name, Path: name, Digest: v.Digest, Size: v.Size, Previous: live, Backup: r.objectPath(live), Why: WhyRestored}
-}
-
-// counts returns the version of an artifact that counts, and the digest of the live one.
-func (x *index) counts(name string, g *dag.Graph) (v version, live string, ok bool) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	t := x.byName[name]
-	if t == nil || t.Entries {
-		return v, "", false
-	}
-	v, ok = x.newest(t, g, nil)
-	return v, t.Live, ok
 }
 
 // strays returns the artifacts whose live files an event may have left at a version that does not

@@ -226,7 +226,7 @@ func longNight(t *testing.T, r *Run) {
 	if err := os.WriteFile(staged, []byte("<p>page</p>\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Publish(Attempt{"page", 2, 1}, Output{Writes: map[string]string{"page.html": staged}}, func(b ...machine.Body) error {
+	if err := r.Publish(Attempt{Node: "page", Generation: 2, Attempt: 1}, Output{Writes: map[string]string{"page.html": staged}}, func(b ...machine.Body) error {
 		p.play(b...)
 		return nil
 	}); err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/artifact/index"
 	"dagrun.dev/dag/machine"
 )
 
@@ -19,7 +20,7 @@ type Rescue func(node string, generation, attempt int) *machine.FinishedBody
 // RUN_RESUMED, and restores artifacts that a lost attempt had published. A run that is complete stays
 // as it is.
 func (r *Run) Resume(now time.Time, by string, rescue Rescue) error {
-	if r.state.Run().Status == machine.RunDone && len(r.index.running) == 0 {
+	if r.state.Run().Status == machine.RunDone && len(index.InFlight(r.state)) == 0 {
 		return nil
 	}
 	lost, err := r.lose(now, rescue)
@@ -38,7 +39,7 @@ func (r *Run) Resume(now time.Time, by string, rescue Rescue) error {
 // lose ends the attempts that the last process left under way, and brings the files they had
 // published to the version that counts.
 func (r *Run) lose(now time.Time, rescue Rescue) (lost int, err error) {
-	for _, v := range inFlight(r.state) {
+	for _, v := range index.InFlight(r.state) {
 		var body *machine.FinishedBody
 		if rescue != nil {
 			body = rescue(v.Node.ID, v.Generation, v.Attempt)
@@ -51,7 +52,7 @@ func (r *Run) lose(now time.Time, rescue Rescue) (lost int, err error) {
 			e := r.state.Settle(v.Node.ID, machine.Outcome{Status: dag.StatusLost, Message: "the process that ran it died"}, now)
 			body = e.Body.(*machine.FinishedBody)
 		}
-		files := slices.DeleteFunc(r.index.openBy(Attempt{v.Node.ID, v.Generation, v.Attempt}), func(f published) bool { return f.entry })
+		files := slices.DeleteFunc(r.index.OpenBy(Attempt{Node: v.Node.ID, Generation: v.Generation, Attempt: v.Attempt}), func(f index.Published) bool { return f.Entry })
 		for _, f := range files {
 			warning, err := r.keepStrange(f)
 			if err != nil {
@@ -64,9 +65,9 @@ func (r *Run) lose(now time.Time, rescue Rescue) (lost int, err error) {
 		if _, err := r.Record(now, body); err != nil {
 			return lost, err
 		}
-		r.Unspool(Attempt{v.Node.ID, v.Generation, v.Attempt})
+		r.Unspool(Attempt{Node: v.Node.ID, Generation: v.Generation, Attempt: v.Attempt})
 		for _, f := range files {
-			if err := r.settleFile(f.name); err != nil {
+			if err := r.settleFile(f.Name); err != nil {
 				return lost, err
 			}
 		}
@@ -74,42 +75,23 @@ func (r *Run) lose(now time.Time, rescue Rescue) (lost int, err error) {
 	return lost, nil
 }
 
-// A published is what an attempt under way has recorded: an artifact's version or an entry.
-type published struct {
-	name, digest, previous string
-	entry                  bool
-}
-
-// openBy returns what an attempt under way has recorded, in order.
-func (x *index) openBy(a Attempt) []published {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	var list []published
-	for _, ref := range x.byNode[a.Node] {
-		if v := ref.v(); v.Standing == open && v.Generation == a.Generation && v.Attempt == a.Attempt {
-			list = append(list, published{ref.t.Name, v.Digest, v.Previous, ref.t.Entries})
-		}
-	}
-	return list
-}
-
 // keepStrange stores a live file that is neither the version before the attempt nor the one that the
 // attempt had recorded, and says so.
-func (r *Run) keepStrange(f published) (warning string, err error) {
-	digest, _, err := r.tree.Live(f.name)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && (digest == f.digest || digest == f.previous) {
+func (r *Run) keepStrange(f index.Published) (warning string, err error) {
+	digest, _, err := r.tree.Live(f.Name)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && (digest == f.Digest || digest == f.Previous) {
 		return "", nil
 	}
 	if err != nil {
 		return "", err
 	}
-	kept, _, err := r.tree.Keep(f.name)
-	return fmt.Sprintf("%s was neither what stood there before nor what was recorded; it is kept as %s", f.name, r.objectPath(kept)), err
+	kept, _, err := r.tree.Keep(f.Name)
+	return fmt.Sprintf("%s was neither what stood there before nor what was recorded; it is kept as %s", f.Name, r.objectPath(kept)), err
 }
 
 // settleFile brings a file to the version that counts now that its attempt has ended.
 func (r *Run) settleFile(name string) error {
-	want, _ := r.index.live(name)
+	want, _ := r.index.Live(name)
 	digest, _, err := r.tree.Live(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

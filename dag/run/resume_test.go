@@ -33,7 +33,7 @@ func interrupted(t *testing.T, node, when string) *disktest.Mem {
 	}
 	cmds, _ := r.State().Decide(w.tick(), 1)
 	c := cmds[0]
-	a := Attempt{c.Node, c.Generation, c.Attempt}
+	a := Attempt{Node: c.Node, Generation: c.Generation, Attempt: c.Attempt}
 	if _, err := r.Record(w.tick(), &machine.StartedBody{Node: a.Node, Generation: a.Generation, Attempt: a.Attempt, Reserve: c.Reserve}); err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +213,7 @@ func TestPublishingAgainRecordsNothingTwice(t *testing.T) {
 				t.Fatal(err)
 			}
 			out := Output{Writes: map[string]string{"page.html": staged}, Entries: []Entry{{Accumulator: "notes", Text: "lost"}}}
-			err := r.Publish(Attempt{"b2", 1, 1}, out, func(bodies ...machine.Body) error {
+			err := r.Publish(Attempt{Node: "b2", Generation: 1, Attempt: 1}, out, func(bodies ...machine.Body) error {
 				_, err := r.Record(start0.Add(time.Hour), bodies...)
 				return err
 			})

@@ -11,6 +11,7 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/artifact"
+	"dagrun.dev/dag/artifact/index"
 	"dagrun.dev/dag/machine"
 )
 
@@ -28,7 +29,7 @@ type Preview struct {
 // PreviewRevert says what Revert would do. Works read-only.
 func (r *Run) PreviewRevert(id string) (*Preview, error) {
 	var known []string
-	for _, b := range r.index.saved {
+	for _, b := range r.index.Checkpoints() {
 		if b.ID == id {
 			return r.preview(b)
 		}
@@ -45,7 +46,7 @@ func (r *Run) PreviewRevert(id string) (*Preview, error) {
 	return nil, fmt.Errorf("there is no checkpoint %q; there are %s", id, strings.Join(known, ", "))
 }
 
-func (r *Run) preview(b saved) (*Preview, error) {
+func (r *Run) preview(b index.Checkpoint) (*Preview, error) {
 	c, snap, err := r.readCheckpoint(b)
 	if err != nil {
 		return nil, fmt.Errorf("run: checkpoint %s cannot be used: %w", b.ID, err)
@@ -78,7 +79,7 @@ func (r *Run) preview(b saved) (*Preview, error) {
 		}
 	}
 	for _, f := range c.Files {
-		if live, _ := r.index.live(f.Name); f.Entries == nil && live != f.Digest {
+		if live, _ := r.index.Live(f.Name); f.Entries == nil && live != f.Digest {
 			p.Files = append(p.Files, f.Path)
 		}
 	}
@@ -87,7 +88,7 @@ func (r *Run) preview(b saved) (*Preview, error) {
 		again[id] = true
 	}
 	for _, t := range r.listAccumulators() { // the entries of nodes that run again leave it
-		if slices.ContainsFunc(t.Versions, func(v version) bool { return v.Standing == valid && again[v.Node] }) {
+		if slices.ContainsFunc(t.Versions, func(v index.Version) bool { return v.Standing == index.Valid && again[v.Node] }) {
 			p.Files = append(p.Files, t.Path)
 		}
 	}
@@ -152,7 +153,7 @@ func (r *Run) revertFile(id string, f SavedFile) (*machine.ArtifactWrittenBody, 
 	if err := r.restoreObject(id, f); err != nil {
 		return nil, err
 	}
-	live, _ := r.index.live(f.Name)
+	live, _ := r.index.Live(f.Name)
 	if live == f.Digest {
 		return nil, nil
 	}

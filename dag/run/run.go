@@ -16,6 +16,7 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/artifact"
+	"dagrun.dev/dag/artifact/index"
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/disk"
@@ -131,7 +132,7 @@ func (r *Run) Head() eventlog.Head { return r.head }
 // A fold is what events become: the machine's state and the index of artifacts.
 type fold struct {
 	state *machine.State
-	index *index
+	index *index.Index
 	plans func(digest string) (*dag.Graph, error)
 }
 
@@ -154,7 +155,7 @@ func (f *fold) apply(e *machine.Event) error {
 	if err := f.state.Apply(e); err != nil {
 		return err
 	}
-	f.index.apply(e, f.state.Graph())
+	f.index.Apply(e, f.state.Graph())
 	return nil
 }
 
@@ -201,7 +202,7 @@ func (r *Run) notBefore(now time.Time) time.Time {
 func (r *Run) record(events []machine.Event) (Mark, error) {
 	if r.orphan {
 		r.orphan = false
-		found := machine.New(events[0].Time, &machine.RunInterruptedBody{Running: len(inFlight(r.state))})
+		found := machine.New(events[0].Time, &machine.RunInterruptedBody{Running: len(index.InFlight(r.state))})
 		if mark, err := r.record([]machine.Event{found}); err != nil {
 			return mark, err
 		}
@@ -265,7 +266,7 @@ func (r *Run) settle(mark Mark, save int) error {
 			return err
 		}
 	}
-	for _, name := range r.index.take() {
+	for _, name := range r.index.Take() {
 		r.renew(name)
 	}
 	if save == saveNow || save == saveDue && r.saver.Due() {
@@ -345,13 +346,13 @@ func (r *Run) snapshot() (*eventlog.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	index, err := r.index.encode()
+	files, err := r.index.Encode()
 	if err != nil {
 		return nil, err
 	}
 	v := r.state.Run()
 	return &eventlog.Snapshot{
-		Head: r.head, Index: index, Plan: v.PlanDigest, RunID: v.ID, SavedAt: v.Updated, State: state,
+		Head: r.head, Index: files, Plan: v.PlanDigest, RunID: v.ID, SavedAt: v.Updated, State: state,
 	}, nil
 }
 

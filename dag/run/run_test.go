@@ -122,7 +122,7 @@ func (w *worker) carry(r *Run, c machine.Command) error {
 	if w.stop != nil && w.stop(len(w.ran)) {
 		return errStop
 	}
-	a := Attempt{c.Node, c.Generation, c.Attempt}
+	a := Attempt{Node: c.Node, Generation: c.Generation, Attempt: c.Attempt}
 	m, err := r.Record(w.tick(), &machine.StartedBody{Node: a.Node, Generation: a.Generation, Attempt: a.Attempt, Reserve: c.Reserve})
 	if err == nil {
 		err = r.Wait(m)

@@ -8,6 +8,7 @@ import (
 	"path"
 	"strings"
 
+	"dagrun.dev/dag/artifact/index"
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/disk"
@@ -63,11 +64,11 @@ func (r *Run) salvage(rep *Report) error {
 }
 
 // probe folds the log as far as it goes.
-func (r *Run) probe() (good eventlog.Head, known []saved, err error) {
+func (r *Run) probe() (good eventlog.Head, known []index.Checkpoint, err error) {
 	v := &verification{Run: r}
 	_, err = v.chain()
-	good, known = v.head, v.index.saved
-	r.fold, r.head = fold{state: &machine.State{}, index: newIndex(), plans: r.loadPlan}, eventlog.Head{}
+	good, known = v.head, v.index.Checkpoints()
+	r.fold, r.head = fold{state: &machine.State{}, index: index.New(), plans: r.loadPlan}, eventlog.Head{}
 	return good, known, err
 }
 
@@ -84,7 +85,7 @@ func (r *Run) moveTo(dir, name string) error {
 }
 
 // later returns the checkpoints that only lost events recorded.
-func later(own disk.FS, known []saved) (names []string) {
+func later(own disk.FS, known []index.Checkpoint) (names []string) {
 	list, _ := own.ReadDir(checkpoints)
 	for _, e := range list {
 		found := false

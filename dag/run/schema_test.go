@@ -19,6 +19,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/artifact/index"
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
 )
@@ -121,7 +122,7 @@ type describer struct {
 func newDescriber(t *testing.T) *describer {
 	t.Helper()
 	d := &describer{map[string]string{}, map[string]any{}}
-	for _, dir := range []string{"..", "../machine", "../eventlog", "."} {
+	for _, dir := range []string{"..", "../machine", "../artifact/index", "../eventlog/chain", "../eventlog", "."} {
 		files, err := filepath.Glob(dir + "/*.go")
 		if err != nil {
 			t.Fatal(err)
@@ -145,7 +146,7 @@ func (d *describer) gather(f *ast.File) {
 		}
 		for _, spec := range g.Specs {
 			ts, ok := spec.(*ast.TypeSpec)
-			if !ok {
+			if !ok || ts.Assign.IsValid() { // an alias is described where it points to
 				continue
 			}
 			d.comments[ts.Name.Name] = plain(g.Doc)
@@ -298,7 +299,7 @@ func snapshotSchema(t *testing.T) map[string]any {
 	s := d.defs[root.Name()].(map[string]any)
 	delete(d.defs, root.Name())
 	props := s["properties"].(map[string]any)
-	props["index"] = d.of(reflect.TypeFor[indexFile]())
+	props["index"] = d.of(reflect.TypeFor[index.Document]())
 	props["state"] = d.of(reflect.TypeOf(machine.Shapes()["snapshot"]))
 	props["sha256"], props["plan_sha256"] = hexHash("of the file with these digits as zeros"), hexHash("of the adopted plan")
 	s["$schema"], s["$id"] = "https://json-schema.org/draft/2020-12/schema", "https://dagrun.dev/snapshot.schema.json"

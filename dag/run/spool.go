@@ -7,6 +7,7 @@ import (
 	"io/fs"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/artifact/index"
 )
 
 // spoolDir holds a folder for each attempt under way that is given things which cannot be had
@@ -57,8 +58,8 @@ func (r *Run) dropSpools() error {
 		return err
 	}
 	under := map[string]bool{}
-	for _, v := range inFlight(r.state) {
-		under[spoolOf(Attempt{v.Node.ID, v.Generation, v.Attempt})] = true
+	for _, v := range index.InFlight(r.state) {
+		under[spoolOf(Attempt{Node: v.Node.ID, Generation: v.Generation, Attempt: v.Attempt})] = true
 	}
 	for _, e := range list {
 		if dir := spoolDir + "/" + e.Name(); !under[dir] {

@@ -22,7 +22,7 @@ func TestSpool(t *testing.T) {
 	if _, err := r.Record(now, &machine.StartedBody{Node: "b1", Generation: 1, Attempt: 1}); err != nil {
 		t.Fatal(err)
 	}
-	under, ended := Attempt{"b1", 1, 1}, Attempt{"b1", 1, 2}
+	under, ended := Attempt{Node: "b1", Generation: 1, Attempt: 1}, Attempt{Node: "b1", Generation: 1, Attempt: 2}
 	for _, a := range []Attempt{under, ended} {
 		folder, err := r.Spool(a)
 		if err != nil {
@@ -47,7 +47,7 @@ func TestSpool(t *testing.T) {
 	}
 	var asked []Attempt
 	err = r.Resume(now, "test", func(node string, generation, attempt int) *machine.FinishedBody {
-		asked = append(asked, Attempt{node, generation, attempt})
+		asked = append(asked, Attempt{Node: node, Generation: generation, Attempt: attempt})
 		return nil
 	})
 	if err != nil || len(asked) != 1 || asked[0] != under {

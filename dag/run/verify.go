@@ -184,13 +184,13 @@ func (v *verification) compareSnapshot(s *eventlog.Snapshot, env *eventlog.Envel
 	if err != nil {
 		return err
 	}
-	index, err := v.index.encode()
+	files, err := v.index.Encode()
 	switch {
 	case err != nil:
 		return err
 	case s.Head.Hash != env.EventHash || s.RunID != env.RunID:
 		return fmt.Errorf("it is of another log: event %d has hash %s there", s.Head.Seq, s.Head.Hash)
-	case !bytes.Equal(state, s.State) || !bytes.Equal(index, s.Index):
+	case !bytes.Equal(state, s.State) || !bytes.Equal(files, s.Index):
 		return fmt.Errorf("it differs from the replay of the log up to event %d", s.Head.Seq)
 	}
 	return nil
@@ -230,14 +230,12 @@ func (v *verification) inputs() error {
 func (v *verification) artifacts() error {
 	var errs []error
 	for _, t := range v.listArtifacts() {
-		pending := false
 		for _, w := range t.Versions {
-			pending = pending || w.Standing == open
 			if err := v.store.Verify(w.Digest); err != nil {
 				errs = append(errs, fmt.Errorf("%s, event %d: %w", t.Name, w.Seq, err))
 			}
 		}
-		if pending {
+		if t.Pending() {
 			continue // between recording and renaming
 		}
 		have, _, err := v.tree.Live(t.Path)

@@ -130,7 +130,7 @@ func TestVerifyCountsAnswersAndCost(t *testing.T) {
 	if err := w.work(r); !errors.Is(err, errStop) {
 		t.Fatal(err)
 	}
-	a := Attempt{"v1", 1, 1}
+	a := Attempt{Node: "v1", Generation: 1, Attempt: 1}
 	for _, b := range []machine.Body{
 		&machine.StartedBody{Node: "v1", Generation: 1, Attempt: 1},
 		&machine.LLMCallStartedBody{CallID: "v1.1.1", Node: "v1", Model: "m", ProviderBaseURL: "cli:sim", PromptHash: "p", MaxTokens: 1},
@@ -205,14 +205,14 @@ func TestKeptFilesAreNeverOverwritten(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	keep(Attempt{"b1", 1, 1}, "raw-output.txt", "first")
-	if _, err := r.Failed(Attempt{"b1", 1, 1}, "raw-output.txt"); err != nil {
+	keep(Attempt{Node: "b1", Generation: 1, Attempt: 1}, "raw-output.txt", "first")
+	if _, err := r.Failed(Attempt{Node: "b1", Generation: 1, Attempt: 1}, "raw-output.txt"); err != nil {
 		t.Fatal(err)
 	}
-	keep(Attempt{"b1", 1, 2}, "raw-output.txt", "second") // and its process dies
-	keep(Attempt{"b1", 1, 3}, "raw-output.txt", "third")
-	keep(Attempt{"b1", 2, 1}, "raw-output.txt", "other generation")
-	keep(Attempt{"v1", 1, 1}, "sub/raw-output", "deep")
+	keep(Attempt{Node: "b1", Generation: 1, Attempt: 2}, "raw-output.txt", "second") // and its process dies
+	keep(Attempt{Node: "b1", Generation: 1, Attempt: 3}, "raw-output.txt", "third")
+	keep(Attempt{Node: "b1", Generation: 2, Attempt: 1}, "raw-output.txt", "other generation")
+	keep(Attempt{Node: "v1", Generation: 1, Attempt: 1}, "sub/raw-output", "deep")
 	for name, want := range map[string]string{
 		"passes/b1/raw-output-FAILED-1.txt": "first", "passes/b1/raw-output-FAILED-2.txt": "second", "passes/b1/raw-output.txt": "third",
 		"passes/b1.g2/raw-output.txt": "other generation", "nodes/v1/sub/raw-output": "deep",
@@ -221,17 +221,17 @@ func TestKeptFilesAreNeverOverwritten(t *testing.T) {
 			t.Errorf("%s holds %q", name, got)
 		}
 	}
-	if _, err := r.Failed(Attempt{"b1", 1, 9}, "nothing.txt"); err != nil {
+	if _, err := r.Failed(Attempt{Node: "b1", Generation: 1, Attempt: 9}, "nothing.txt"); err != nil {
 		t.Error(err)
 	}
 	for _, name := range []string{"../x", "", ".", "/x", "../../events.ndjson"} {
-		if _, err := r.Keep(Attempt{"b1", 1, 1}, name); err == nil {
+		if _, err := r.Keep(Attempt{Node: "b1", Generation: 1, Attempt: 1}, name); err == nil {
 			t.Errorf("kept %q", name)
 		}
 	}
 	for _, dir := range []string{"objects", "checkpoints/x", "state.json", "..", "events.ndjson"} {
 		node(r.Graph().Plan, "b1").Dir = dir
-		if _, err := r.Keep(Attempt{"b1", 1, 1}, "x"); err == nil {
+		if _, err := r.Keep(Attempt{Node: "b1", Generation: 1, Attempt: 1}, "x"); err == nil {
 			t.Errorf("kept in %q", dir)
 		}
 	}
@@ -253,7 +253,7 @@ func TestKeepFile(t *testing.T) {
 	defer fsys.Close()
 	for i, from := range []string{staging + "/out", t.TempDir() + "/out"} {
 		write(t, fsys, from[1:], "captured")
-		if err := r.KeepFile(Attempt{"v1", 1, i + 1}, "stdout.txt", from); err != nil {
+		if err := r.KeepFile(Attempt{Node: "v1", Generation: 1, Attempt: i + 1}, "stdout.txt", from); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := fsys.Lstat(from[1:]); !errors.Is(err, fs.ErrNotExist) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/artifact/index"
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/disk"
@@ -31,7 +32,7 @@ func Walk(o Options, after int64, visit func(e *machine.Event, st *machine.State
 	r.readOnly = true
 	from := r.load(&Report{})
 	if from.Seq > after {
-		r.fold, from = fold{state: &machine.State{}, index: newIndex(), plans: r.loadPlan}, eventlog.Head{}
+		r.fold, from = fold{state: &machine.State{}, index: index.New(), plans: r.loadPlan}, eventlog.Head{}
 	}
 	fold := r.folder(&Report{})
 	_, _, err = eventlog.Read(r.own, logFile, from, func(e *machine.Event, env *eventlog.Envelope) error {
@@ -92,15 +93,15 @@ func (r *Run) LivePaths() []string { return r.paths(false) }
 func (r *Run) LeftPaths() []string { return r.paths(true) }
 
 // listArtifacts returns copies of all artifacts, accumulators left out, in the order of listed.
-func (r *Run) listArtifacts() []tracked { return r.listed(false) }
+func (r *Run) listArtifacts() []index.Artifact { return r.listed(false) }
 
 // listAccumulators returns copies of all accumulators that have entries, in the order of listed.
-func (r *Run) listAccumulators() []tracked { return r.listed(true) }
+func (r *Run) listAccumulators() []index.Artifact { return r.listed(true) }
 
 // listed returns copies in plan order of the first nodes that write them: the order in which nodes
 // happened to end is another one in each run. What no node writes any more comes last, by name.
-func (r *Run) listed(accumulators bool) []tracked {
-	list := r.index.list(accumulators)
+func (r *Run) listed(accumulators bool) []index.Artifact {
+	list := r.index.List(accumulators)
 	g := r.state.Graph()
 	writer := make(map[string]int, len(list))
 	for _, t := range list {
@@ -109,7 +110,7 @@ func (r *Run) listed(accumulators bool) []tracked {
 			writer[t.Name] = int(w[0])
 		}
 	}
-	slices.SortFunc(list, func(a, b tracked) int {
+	slices.SortFunc(list, func(a, b index.Artifact) int {
 		return cmp.Or(cmp.Compare(writer[a.Name], writer[b.Name]), cmp.Compare(a.Name, b.Name))
 	})
 	return list
@@ -125,16 +126,16 @@ func (r *Run) paths(left bool) (paths []string) {
 }
 
 // leftBehind reports whether no version of an artifact counts, and no node is going to write one.
-func (r *Run) leftBehind(t tracked) bool {
+func (r *Run) leftBehind(t index.Artifact) bool {
 	g := r.state.Graph()
 	for _, i := range g.Writers(t.Name) {
 		if !r.state.StatusAt(i).Ended() {
 			return false
 		}
 	}
-	if slices.ContainsFunc(t.Versions, func(v version) bool { return v.Standing == open }) {
+	if t.Pending() {
 		return false
 	}
-	_, _, counts := r.index.counts(t.Name, g)
+	_, _, counts := r.index.Counts(t.Name, g)
 	return !counts
 }

@@ -1,15 +1,16 @@
-package run
+package index
 
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
 )
 
 // folded applies bodies to an index of the plan a -> {b, c} -> d, with e beside all.
-func folded(t *testing.T, bodies ...machine.Body) (*index, *dag.Graph) {
+func folded(t *testing.T, bodies ...machine.Body) (*Index, *dag.Graph) {
 	t.Helper()
 	n := func(id string, needs ...string) dag.Node {
 		return dag.Node{ID: id, Kind: "exec", Effect: "pure", Needs: needs}
@@ -18,11 +19,11 @@ func folded(t *testing.T, bodies ...machine.Body) (*index, *dag.Graph) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := newIndex()
+	x := New()
 	for i, b := range bodies {
-		e := machine.New(start0, b)
+		e := machine.New(time.Unix(1700000000, 0), b)
 		e.Seq = int64(i + 1)
-		x.apply(&e, g)
+		x.Apply(&e, g)
 	}
 	return x, g
 }
@@ -39,7 +40,7 @@ func wrote(node, name, digest string, entry bool) machine.Body {
 	return &machine.ArtifactWrittenBody{Node: node, Generation: 1, Attempt: 1, Name: name, Path: name, Digest: digest, Entry: entry}
 }
 
-func digests(list []version) (ds []string) {
+func digests(list []Version) (ds []string) {
 	for _, v := range list {
 		ds = append(ds, v.Digest)
 	}
@@ -56,25 +57,25 @@ func TestEntriesOfAncestorsInPlanOrder(t *testing.T) {
 		wrote("e", "notes", "e1", true), ends("e", dag.StatusCompleted),
 		wrote("b", "notes", "b1", true),
 	)
-	if got := digests(x.entries(g, "d", "notes")); !slices.Equal(got, []string{"a1", "a2", "c1"}) {
+	if got := digests(x.Entries(g, "d", "notes")); !slices.Equal(got, []string{"a1", "a2", "c1"}) {
 		t.Errorf("while b runs: %v", got)
 	}
-	e := machine.New(start0, ends("b", dag.StatusCompleted))
-	x.apply(&e, g)
+	e := machine.New(time.Unix(1700000000, 0), ends("b", dag.StatusCompleted))
+	x.Apply(&e, g)
 	for reader, want := range map[string][]string{
 		"d": {"a1", "a2", "b1", "c1"}, "b": {"a1", "a2"}, "c": {"a1", "a2"}, "a": nil, "e": nil, "": {"a1", "a2", "b1", "c1", "e1"}, "nobody": nil,
 	} {
-		if got := digests(x.entries(g, reader, "notes")); !slices.Equal(got, want) {
+		if got := digests(x.Entries(g, reader, "notes")); !slices.Equal(got, want) {
 			t.Errorf("%q sees %v, want %v", reader, got, want)
 		}
 	}
 	x, g = folded(t, started("a"), wrote("a", "notes", "a1", true), ends("a", dag.StatusLost))
-	if got := x.entries(g, "d", "notes"); len(got) != 0 {
+	if got := x.Entries(g, "d", "notes"); len(got) != 0 {
 		t.Errorf("of a lost attempt: %v", got)
 	}
 }
 
-// Readers see the last version written by an ancestor, and what became of it.
+// S-3: readers see the last version written by an ancestor, an edit in its writer's place, and what became of it.
 func TestVersionThatANodeSees(t *testing.T) {
 	before := []machine.Body{started("a"), wrote("a", "page", "1", false), ends("a", dag.StatusCompleted)}
 	second := &machine.ArtifactWrittenBody{Node: "b", Generation: 1, Attempt: 1, Name: "page", Path: "page", Digest: "2", Previous: "1"}
@@ -95,20 +96,20 @@ func TestVersionThatANodeSees(t *testing.T) {
 	} {
 		x, g := folded(t, append(slices.Clone(before), c.more...)...)
 		for reader, want := range c.sees {
-			if v, _ := x.visible(g, reader, "page"); v.Digest != want {
+			if v, _ := x.Visible(g, reader, "page"); v.Digest != want {
 				t.Errorf("%s: %s sees %q, want %q", c.name, reader, v.Digest, want)
 			}
 		}
-		if v, _ := x.visible(g, "e", "page"); v.Digest != c.anyone {
+		if v, _ := x.Visible(g, "e", "page"); v.Digest != c.anyone {
 			t.Errorf("%s: e sees %q", c.name, v.Digest)
 		}
-		if live, _ := x.live("page"); live != c.live {
+		if live, _ := x.Live("page"); live != c.live {
 			t.Errorf("%s: live %q, want %q", c.name, live, c.live)
 		}
 	}
 	// A file that was there before any node wrote it is everybody's.
 	x, g := folded(t, &machine.ArtifactWrittenBody{Name: "page", Path: "page", Digest: "0", Why: "user-edit"})
-	if v, _ := x.visible(g, "e", "page"); v.Digest != "0" {
+	if v, _ := x.Visible(g, "e", "page"); v.Digest != "0" {
 		t.Errorf("e sees %q", v.Digest)
 	}
 }
@@ -116,15 +117,15 @@ func TestVersionThatANodeSees(t *testing.T) {
 // An index comes back from a snapshot as it was.
 func TestIndexComesBack(t *testing.T) {
 	x, _ := folded(t, started("a"), wrote("a", "page", "1", false), wrote("a", "notes", "2", true), ends("a", dag.StatusCompleted), &machine.CheckpointBody{ID: "cp", Node: "a"})
-	raw, err := x.encode()
+	raw, err := x.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, err := decodeIndex(raw, &machine.State{})
+	back, err := Decode(raw, &machine.State{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := back.encode()
+	again, err := back.Encode()
 	if err != nil || string(again) != string(raw) {
 		t.Errorf("%v\n%s\n%s", err, raw, again)
 	}

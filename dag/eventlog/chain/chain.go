@@ -1,4 +1,9 @@
-package eventlog
+// Package chain turns the events of one run into the lines of its log, each with the hash of the one
+// before it, and checks lines that were read.
+//
+// It touches no file: who keeps the lines, in one file or in pieces elsewhere, and what is done about
+// an end that is missing, is not its matter.
+package chain
 
 import (
 	"bytes"
@@ -13,7 +18,7 @@ import (
 	"dagrun.dev/dag/machine"
 )
 
-// A line of the log is the canonical JSON (RFC 8785) of one envelope and a line feed:
+// An Envelope is a line of the log taken apart. A line is the canonical JSON (RFC 8785) of one envelope and a line feed:
 //
 //	{"event_hash":H,"event_id":I,["parent_span_id":P,]"payload":{...},"prev_hash":V,
 //	 "run_id":R,"span_id":S,"trace_id":T,"ts":D,"type":Y}
@@ -53,26 +58,80 @@ const MaxLine = 64 << 20
 // EventID returns the id of the event with a sequence number.
 func EventID(seq int64) string { return fmt.Sprintf("e%010d", seq) }
 
-// A chain composes the lines of one log in order.
-type chain struct {
-	ids  spans
-	seq  int64  // of the last line
-	prev []byte // its hash in hex
-	hash hash.Hash
-	sum  []byte
-	buf  []byte // of next
+// A Head names a log up to and including one event. The zero Head is the empty log.
+type Head struct {
+	Seq    int64  `json:"seq"`    // of the last event; it equals the line number
+	Hash   string `json:"hash"`   // its event_hash; empty for the empty log
+	Offset int64  `json:"offset"` // bytes up to the end of its line
 }
 
-func newChain(runID string, at Head) *chain {
-	c := &chain{ids: newSpans(runID), seq: at.Seq, hash: sha256.New(), prev: []byte(firstPrev)}
+// Newer says that a newer version of the program wrote an event.
+type Newer struct {
+	File string
+	Line int64
+	What string
+}
+
+func (n *Newer) Error() string {
+	return fmt.Sprintf("%s line %d: %s; use the dagrun that wrote it, or begin anew (dagrun apply --fresh)", n.File, n.Line, n.What)
+}
+
+// A Chain composes and checks the lines of one log in order. It belongs to one goroutine.
+type Chain struct {
+	ids    spans
+	seq    int64  // of the last line
+	prev   []byte // its hash in hex
+	offset int64  // of its end
+	hash   hash.Hash
+	sum    []byte
+	buf    []byte // of Next
+}
+
+// New returns the chain of a run that goes on behind a head.
+func New(runID string, at Head) *Chain {
+	c := &Chain{ids: newSpans(runID), seq: at.Seq, offset: at.Offset, hash: sha256.New(), prev: []byte(firstPrev)}
 	if at.Seq > 0 {
 		c.prev = []byte(at.Hash)
 	}
 	return c
 }
 
+// Head returns the head after the last line.
+func (c *Chain) Head() Head {
+	if c.seq == 0 {
+		return Head{}
+	}
+	return Head{c.seq, string(c.prev), c.offset}
+}
+
+// RunID returns the run whose chain it is.
+func (c *Chain) RunID() string { return c.ids.run }
+
+// Append appends the lines of events to dst and sets their Seq. On an error the chain stands where it
+// stood.
+func (c *Chain) Append(dst []byte, events []machine.Event) ([]byte, error) {
+	before := c.Head()
+	for i := range events {
+		var err error
+		if dst, err = c.add(dst, &events[i]); err != nil {
+			c.back(before)
+			return nil, err
+		}
+		events[i].Seq = c.seq
+	}
+	return dst, nil
+}
+
+// back puts the chain behind an earlier head.
+func (c *Chain) back(to Head) {
+	c.seq, c.offset, c.prev = to.Seq, to.Offset, append(c.prev[:0], to.Hash...)
+	if to.Seq == 0 {
+		c.prev = append(c.prev[:0], firstPrev...)
+	}
+}
+
 // add appends the line of the next event to dst. On an error the chain stands where it stood.
-func (c *chain) add(dst []byte, e *machine.Event) ([]byte, error) {
+func (c *Chain) add(dst []byte, e *machine.Event) ([]byte, error) {
 	start := len(dst)
 	id := EventID(c.seq + 1)
 	ts := e.Time.UTC().Format(timeLayout)
@@ -117,21 +176,22 @@ func (c *chain) add(dst []byte, e *machine.Event) ([]byte, error) {
 	hex.Encode(dst[hashAt:], c.sum)
 	c.prev = append(c.prev[:0], dst[hashAt:hashAt+64]...)
 	c.seq++
+	c.offset += int64(len(dst) - start)
 	return dst, nil
 }
 
-// next reads the line that must follow: it composes the line from the time, type and payload found
+// Next reads the line that must follow: it composes the line from the time, type and payload found
 // in it and compares. The error says what is wrong, in words for the user; *Newer for an event that
 // a newer version wrote. On an error the chain stands where it stood.
-func (c *chain) next(line []byte) (machine.Event, Envelope, error) {
-	env, err := split(line)
+func (c *Chain) Next(line []byte) (machine.Event, Envelope, error) {
+	env, err := Split(line)
 	if err != nil {
 		return machine.Event{}, env, err
 	}
-	seq, prev := c.seq, string(c.prev)
+	before := c.Head()
 	e, err := c.compose(line, env)
 	if err != nil {
-		c.seq, c.prev = seq, append(c.prev[:0], prev...)
+		c.back(before)
 		return machine.Event{}, env, c.explain(env, err)
 	}
 	e.Seq = c.seq
@@ -140,7 +200,7 @@ func (c *chain) next(line []byte) (machine.Event, Envelope, error) {
 
 var errDiffers = errors.New("is not the canonical form of its content")
 
-func (c *chain) compose(line []byte, env Envelope) (machine.Event, error) {
+func (c *Chain) compose(line []byte, env Envelope) (machine.Event, error) {
 	at, err := time.Parse(timeLayout, env.TS)
 	if err != nil {
 		return machine.Event{}, errors.New("ts is not a UTC time in milliseconds")
@@ -166,7 +226,7 @@ func (u *undecoded) Error() string { return u.err.Error() }
 
 // explain names the first field that is wrong, so that a person can tell a foreign line from a
 // changed one. found is what was noticed before.
-func (c *chain) explain(env Envelope, found error) error {
+func (c *Chain) explain(env Envelope, found error) error {
 	switch {
 	case env.RunID != c.ids.run:
 		return fmt.Errorf("belongs to run %.80q, the log to %q", env.RunID, c.ids.run)
@@ -174,7 +234,7 @@ func (c *chain) explain(env Envelope, found error) error {
 		return fmt.Errorf("has event_id %.20q, wanted %q: a line is missing, doubled or out of order", env.EventID, EventID(c.seq+1))
 	case env.PrevHash != string(c.prev):
 		return errors.New("prev_hash is not the event_hash of the line before: a line is missing or changed")
-	case env.EventHash != env.digest():
+	case env.EventHash != env.Digest():
 		return errors.New("event_hash does not match: the event was changed")
 	}
 	var u *undecoded
@@ -184,8 +244,8 @@ func (c *chain) explain(env Envelope, found error) error {
 	return found
 }
 
-// digest computes the hash that the envelope should have.
-func (e *Envelope) digest() string {
+// Digest computes the hash that the envelope should have.
+func (e *Envelope) Digest() string {
 	h := sha256.New()
 	h.Write([]byte(e.EventID + e.TS + string(e.Type)))
 	h.Write(e.Payload)
@@ -193,15 +253,15 @@ func (e *Envelope) digest() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// whole reports whether a line is an event of a run in itself, wherever it stands.
-func whole(line []byte, runID string) bool {
-	env, err := split(line)
-	return err == nil && env.RunID == runID && env.EventHash == env.digest()
+// Whole reports whether a line is an event of a run in itself, wherever it stands.
+func Whole(line []byte, runID string) bool {
+	env, err := Split(line)
+	return err == nil && env.RunID == runID && env.EventHash == env.Digest()
 }
 
-// split takes a line apart. It relies on the one order that canonical JSON allows; values are
+// Split takes a line apart. It relies on the one order that canonical JSON allows; values are
 // checked by whoever composes the line anew.
-func split(line []byte) (Envelope, error) {
+func Split(line []byte) (Envelope, error) {
 	var e Envelope
 	s, ended := bytes.CutSuffix(line, []byte("\n"))
 	switch {

@@ -1,4 +1,4 @@
-package eventlog
+package chain
 
 import (
 	"crypto/sha256"

@@ -1,0 +1,231 @@
+// Package index knows every version of every artifact, every entry of every accumulator and every
+// checkpoint of a run: the one fold of these facts. Opening, verifying, reverting and what attempts
+// are given to read all ask it.
+//
+// It touches no file. Whether a version is still in the store, and what stands in its live place, is
+// for those who have the run's directory.
+package index
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/machine"
+)
+
+// An Index is folded from events and from what became of the attempts. Apply belongs to the owner of
+// the run; everything else may be called from any goroutine.
+type Index struct {
+	mu          sync.RWMutex
+	files       []*Artifact // in order of first appearance
+	byName      map[string]*Artifact
+	byNode      map[string][]ref   // versions that a node wrote
+	running     map[string]Attempt // attempts under way, by node
+	touched     map[string]bool    // accumulators whose valid entries changed since the last Take
+	checkpoints []Checkpoint
+}
+
+// An Attempt names one attempt of a node.
+type Attempt struct {
+	Node                string
+	Generation, Attempt int
+}
+
+// A Checkpoint is a recorded checkpoint.
+type Checkpoint struct {
+	machine.CheckpointBody
+	Generation int // of its node, 0 without
+}
+
+// An Artifact is an artifact or an accumulator.
+type Artifact struct {
+	Name     string    `json:"name"`
+	Path     string    `json:"path"` // live path, relative to the output directory
+	Entries  bool      `json:"entries,omitempty"`
+	Live     string    `json:"live,omitempty"` // digest that the live file should have
+	Versions []Version `json:"versions"`       // by Seq
+}
+
+// Pending reports whether an attempt that wrote a version is under way: until its end is recorded it is
+// not known which version counts.
+func (t *Artifact) Pending() bool {
+	return slices.ContainsFunc(t.Versions, func(v Version) bool { return v.Standing == Open })
+}
+
+// A Version is one ARTIFACT_WRITTEN.
+type Version struct {
+	Seq        int64    `json:"seq"`
+	Node       string   `json:"node,omitempty"` // for an edit: the node whose version was edited
+	Generation int      `json:"generation,omitempty"`
+	Attempt    int      `json:"attempt,omitempty"`
+	Digest     string   `json:"sha256"`
+	Size       int64    `json:"size"`
+	Previous   string   `json:"previous_sha256,omitempty"`
+	Backup     string   `json:"backup,omitempty"`
+	Why        string   `json:"why,omitempty"`
+	Standing   Standing `json:"standing"`
+}
+
+// A Standing says who sees a version.
+//
+//	         attempt completed            its node runs again
+//	open ---------------------> valid ------------------------> stale
+//	  `--- lost or failed --> void         ^------ proved ---------'
+type Standing string
+
+const (
+	Open  Standing = "open"  // its attempt is under way: nobody reads it
+	Valid Standing = "valid" // readers see it
+	Stale Standing = "stale" // its node runs again, or is gone
+	Void  Standing = "void"  // its attempt was lost or failed
+)
+
+// A ref is a version's place: file and position.
+type ref struct {
+	f *Artifact
+	i int
+}
+
+func (r ref) v() *Version { return &r.f.Versions[r.i] }
+
+// New returns the index of a run before its first event.
+func New() *Index {
+	return &Index{
+		byName: map[string]*Artifact{}, byNode: map[string][]ref{},
+		running: map[string]Attempt{}, touched: map[string]bool{},
+	}
+}
+
+// Apply folds an event. g is the graph after it.
+func (x *Index) Apply(e *machine.Event, g *dag.Graph) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch b := e.Body.(type) {
+	case *machine.StartedBody:
+		x.running[b.Node] = Attempt{b.Node, b.Generation, b.Attempt}
+	case *machine.FinishedBody:
+		x.finished(b)
+	case *machine.ArtifactWrittenBody:
+		x.written(e.Seq, b, g)
+	case *machine.PlanAdoptedBody:
+		x.retire(b.Invalidated)
+		x.retire(b.Recheck)
+		x.retire(b.Removed)
+		for _, t := range x.files { // cap, title or path of their live files may be others
+			if t.Entries {
+				x.touched[t.Name] = true
+			}
+		}
+	case *machine.RewoundBody:
+		x.retire(b.Nodes)
+	case *machine.RevertedBody:
+		x.retire(b.Nodes)
+	case *machine.CheckpointBody:
+		x.checkpoints = append(x.checkpoints, Checkpoint{*b, x.running[b.Node].Generation})
+	}
+}
+
+// finished settles what an attempt wrote. Entries of a failed attempt count (an observation does
+// not become wrong because the page was): its host decided so when it recorded them. Artifacts do not.
+func (x *Index) finished(b *machine.FinishedBody) {
+	delete(x.running, b.Node)
+	if b.Reused {
+		x.revive(b.Node, b.Generation)
+		return
+	}
+	for _, r := range x.byNode[b.Node] {
+		v := r.v()
+		if v.Generation != b.Generation || v.Attempt != b.Attempt {
+			continue
+		}
+		counts := b.Status == dag.StatusCompleted || b.Status == dag.StatusFailed && r.f.Entries
+		switch {
+		case v.Standing == Void && b.Status == dag.StatusCompleted:
+			// The attempt was lost; now it is known to have done its work.
+			x.stand(r, Valid)
+			if !r.f.Entries && r.i == len(r.f.Versions)-1 {
+				r.f.Live = v.Digest
+			}
+		case v.Standing != Open:
+		case counts:
+			x.stand(r, Valid)
+		default:
+			v.Standing = Void
+			if r.f.Live == v.Digest {
+				r.f.Live = v.Previous
+			}
+		}
+	}
+}
+
+// revive makes the versions of a generation valid again: it is proved to hold, nothing ran.
+func (x *Index) revive(node string, generation int) {
+	for _, r := range x.byNode[node] {
+		if v := r.v(); v.Standing == Stale && v.Generation == generation {
+			x.stand(r, Valid)
+		}
+	}
+}
+
+func (x *Index) retire(nodes []string) {
+	for _, n := range nodes {
+		for _, r := range x.byNode[n] {
+			if r.v().Standing == Valid {
+				x.stand(r, Stale)
+			}
+		}
+	}
+}
+
+func (x *Index) stand(r ref, standing Standing) {
+	r.v().Standing = standing
+	if r.f.Entries {
+		x.touched[r.f.Name] = true
+	}
+}
+
+// Take returns the accumulators whose entries changed since it was last called, sorted.
+func (x *Index) Take() []string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if len(x.touched) == 0 {
+		return nil
+	}
+	names := slices.Sorted(maps.Keys(x.touched))
+	clear(x.touched)
+	return names
+}
+
+func (x *Index) written(seq int64, b *machine.ArtifactWrittenBody, g *dag.Graph) {
+	t := x.byName[b.Name]
+	if t == nil {
+		t = &Artifact{Name: b.Name, Path: b.Path, Entries: b.Entry}
+		x.byName[b.Name] = t
+		x.files = append(x.files, t)
+	}
+	v := Version{
+		Seq: seq, Node: b.Node, Generation: b.Generation, Attempt: b.Attempt, Digest: b.Digest, Size: b.Size,
+		Previous: b.Previous, Backup: b.Backup, Why: b.Why, Standing: Valid,
+	}
+	switch {
+	case b.Node == "":
+		// An edit takes the place of the version that it was made from: whoever sees that one
+		// sees the edit.
+		if base, ok := x.newest(t, g, nil); ok {
+			v.Node, v.Generation, v.Attempt = base.Node, base.Generation, base.Attempt
+		}
+	case x.running[b.Node] == Attempt{b.Node, b.Generation, b.Attempt}:
+		v.Standing = Open
+	}
+	if !b.Entry {
+		t.Live = b.Digest
+	}
+	t.Path = b.Path
+	t.Versions = append(t.Versions, v)
+	if b.Entry && v.Standing == Valid {
+		x.touched[b.Name] = true
+	}
+	x.byNode[v.Node] = append(x.byNode[v.Node], ref{t, len(t.Versions) - 1})
+}
