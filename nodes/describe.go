@@ -2,7 +2,9 @@ package nodes
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 )
 
 // The methods of Traits collect what the settings of a node name, with the mistakes that all kinds have in common.
@@ -63,3 +65,30 @@ func (tr *Traits) Output(path, value, typ string) {
 	}
 	tr.Outputs[value] = typ
 }
+
+// Merge adds the traits of a part of the settings, which stands at path; what a part says of effect and prompt counts
+// for nothing.
+func (tr *Traits) Merge(path string, part Traits) {
+	for _, list := range []struct {
+		to   *[]string
+		from []string
+	}{
+		{&tr.Files, part.Files}, {&tr.Reads, part.Reads}, {&tr.Writes, part.Writes},
+		{&tr.Appends, part.Appends}, {&tr.Secrets, part.Secrets}, {&tr.Refs, part.Refs},
+	} {
+		for _, name := range list.from {
+			addOnce(list.to, name)
+		}
+	}
+	tr.Notes = append(tr.Notes, part.Notes...)
+	maps.Copy(tr.Outputs, part.Outputs)
+	for _, x := range part.Categories {
+		tr.Categories = append(tr.Categories, Named{Path: path + "." + x.Path, Name: x.Name})
+	}
+	for _, x := range part.Problems {
+		tr.Problemf(strings.TrimSuffix(path+"."+x.Path, "."), "%s", x.Text)
+	}
+}
+
+// Secret adds the name of a secret that is used, once.
+func (tr *Traits) Secret(name string) { addOnce(&tr.Secrets, name) }

@@ -3,6 +3,7 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -112,41 +113,30 @@ func (s *settings) request(t *nodes.Task) (*httpc.Request, error) {
 }
 
 // content sets the body.
-func (s *settings) content(t *nodes.Task, r *httpc.Request) (err error) {
+func (s *settings) content(t *nodes.Task, r *httpc.Request) error {
 	b, kind := s.Body, "text/plain; charset=utf-8"
-	if b == nil {
-		return nil
-	}
 	switch {
+	case b == nil:
+		return nil
 	case b.JSON != nil:
 		r.Body, kind = b.JSON, "application/json"
-	case b.Artifact != "":
-		r.Body, err = s.slurp(t.Artifact, "artifact", b.Artifact)
-	case b.File != "":
-		r.Body, err = s.slurp(t.File, "file", b.File)
-	case b.Text != nil:
-		r.Body = []byte(*b.Text)
-	}
-	if b.Type != "" {
-		kind = b.Type
+	default:
+		f, err := b.Open(t)
+		if err != nil {
+			return nodes.Permanent(err.(*nodes.Error))
+		}
+		defer f.Close()
+		if r.Body, err = io.ReadAll(io.LimitReader(f, s.MaxMB<<20+1)); err != nil {
+			return err
+		}
+		if int64(len(r.Body)) > s.MaxMB<<20 {
+			return nodes.Permanent(nodes.Fail("config", fmt.Sprintf("the body is longer than %d MB (maxMB)", s.MaxMB)))
+		}
 	}
 	if r.Header.Get("Content-Type") == "" {
-		r.Header.Set("Content-Type", kind)
+		r.Header.Set("Content-Type", cmp.Or(b.Type, kind))
 	}
-	return err
-}
-
-func (s *settings) slurp(open func(string) (io.ReadCloser, error), what, name string) ([]byte, error) {
-	f, err := open(name)
-	if err != nil {
-		return nil, nodes.Permanent(&nodes.Error{Category: "config", Message: what + " " + name, Err: err})
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, s.MaxMB<<20+1))
-	if int64(len(b)) > s.MaxMB<<20 {
-		return nil, nodes.Permanent(nodes.Fail("config", fmt.Sprintf("%s %s is longer than %d MB (maxMB)", what, name, s.MaxMB)))
-	}
-	return b, err
+	return nil
 }
 
 func (s *settings) expected(status int) bool {
@@ -168,79 +158,31 @@ func (s *settings) unexpected(a *httpc.Answer, ev evidence.Case) error {
 	return e
 }
 
-// take keeps the body and reads the values in it.
+// take keeps the body and reads the values in it. The body goes to a file as it comes: its length costs no memory.
 func (s *settings) take(t *nodes.Task, a *httpc.Answer) (*nodes.Result, error) {
 	res := &nodes.Result{Values: map[string]any{"status": a.Status, "content_type": a.Type()}, Writes: map[string]string{}}
-	file := filepath.Join(t.Scratch, "response")
-	n, err := save(file, a)
+	f, err := os.OpenFile(filepath.Join(t.Scratch, "response"), os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
+	if err != nil {
+		return res, err
+	}
+	defer f.Close()
+	n, err := io.Copy(f, a)
 	res.Values["bytes"] = n
 	if err != nil {
 		return res, err
 	}
+	body := func() io.Reader { return io.NewSectionReader(f, 0, n) }
 	if len(s.Values) > 0 {
-		if err := s.values(file, res.Values); err != nil {
-			return res, errors.Join(err, keep(t, file, n))
-		}
+		err = s.values(body(), res.Values)
 	}
-	if s.To == "" {
-		return res, keep(t, file, n)
+	if err == nil && s.To != "" {
+		res.Writes[s.To] = s.To
+		return res, t.Stage(s.To, body())
 	}
-	res.Writes[s.To] = s.To
-	return res, stage(t.Out, s.To, file)
-}
-
-// save writes a body to a file as it comes: its length costs no memory.
-func save(path string, from io.Reader) (int64, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return 0, err
+	if n == 0 {
+		return res, err
 	}
-	n, err := io.Copy(f, from)
-	if bad := f.Close(); err == nil {
-		err = bad
-	}
-	return n, err
-}
-
-func keep(t *nodes.Task, path string, size int64) error {
-	if size == 0 {
-		return nil
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	w, err := t.Keep("response.txt")
-	if err != nil {
-		return fmt.Errorf("keep response.txt: %w", err)
-	}
-	_, err = io.Copy(w, f)
-	return errors.Join(err, w.Close())
-}
-
-// stage copies a file below out and nowhere else: the name is data of the specification.
-func stage(out, name, path string) error {
-	from, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	root, err := os.OpenRoot(out)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	local := filepath.FromSlash(name)
-	if err := root.MkdirAll(filepath.Dir(local), 0o700); err != nil {
-		return fmt.Errorf("stage %s: %w", name, err)
-	}
-	f, err := root.OpenFile(local, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return fmt.Errorf("stage %s: %w", name, err)
-	}
-	_, err = io.Copy(f, from)
-	return errors.Join(err, f.Close())
+	return res, errors.Join(err, t.KeepFrom("response.txt", body()))
 }
 
 func read(with json.RawMessage) (*settings, error) {

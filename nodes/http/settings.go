@@ -1,14 +1,15 @@
 package http
 
 import (
+	"cmp"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
 
 	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/accept"
 	"dagrun.dev/nodes/internal/httpc"
 )
 
@@ -28,11 +29,9 @@ type settings struct {
 }
 
 type body struct {
-	JSON     json.RawMessage `json:"json"`
-	Text     *string         `json:"text"`
-	Artifact string          `json:"artifact"`
-	File     string          `json:"file"`
-	Type     string          `json:"type"`
+	accept.From                 // a text, an artifact or a file
+	JSON        json.RawMessage `json:"json"`
+	Type        string          `json:"type"`
 }
 
 type value struct {
@@ -43,81 +42,55 @@ type value struct {
 func (s *settings) safe() bool { return s.Method == http.MethodGet || s.Method == http.MethodHead }
 
 func (s *settings) traits() nodes.Traits {
-	tr := nodes.Traits{Effect: "once", Ambient: true, Outputs: map[string]string{"status": "int", "bytes": "int", "content_type": "string"}}
-	problem := func(path, format string, args ...any) {
-		tr.Problems = append(tr.Problems, nodes.Problem{Path: path, Text: fmt.Sprintf(format, args...)})
+	tr := nodes.Traits{
+		Effect: "once", Ambient: true,
+		Outputs: map[string]string{"status": "int", "bytes": "int", "content_type": "string"},
 	}
 	if s.safe() {
 		tr.Effect = "pure"
 	}
 	if !strings.Contains(s.URL, "${") {
 		if err := httpc.CheckURL(s.URL); err != nil {
-			problem("url", "%v", err)
+			tr.Problemf("url", "%v", err)
 		}
 	}
-	if s.To != "" {
-		tr.Writes = append(tr.Writes, s.To)
-	}
-	s.Body.traits(&tr, problem)
-	if s.Body != nil && s.safe() {
-		problem("body", "a %s has none", s.Method)
+	tr.Write("to", s.To)
+	if b := s.Body; b != nil {
+		tr.OneOf("body", "json, text, artifact, file", b.JSON != nil, b.Text != nil, b.Artifact != "", b.File != "")
+		tr.Read(b.Artifact)
+		tr.File(b.File)
+		if s.safe() {
+			tr.Problemf("body", "a %s has none", s.Method)
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Values)) {
 		if _, taken := tr.Outputs[name]; taken {
-			problem("values."+name, "the node has a value of this name anyway")
+			tr.Problemf("values."+name, "the node has a value of this name anyway")
 		}
 		tr.Outputs[name] = s.Values[name].kind()
 	}
-	s.secrets(&tr, problem)
+	s.secrets(&tr)
 	return tr
 }
 
-func (v value) kind() string {
-	if v.Type == "" {
-		return "string"
-	}
-	return v.Type
-}
+func (v value) kind() string { return cmp.Or(v.Type, "string") }
 
-func (b *body) traits(tr *nodes.Traits, problem func(path, format string, args ...any)) {
-	if b == nil {
-		return
-	}
-	given := 0
-	for _, is := range []bool{b.JSON != nil, b.Text != nil, b.Artifact != "", b.File != ""} {
-		if is {
-			given++
-		}
-	}
-	if given != 1 {
-		problem("body", "want exactly one of json, text, artifact, file")
-	}
-	if b.Artifact != "" {
-		tr.Reads = append(tr.Reads, b.Artifact)
-	}
-	if b.File != "" {
-		tr.Files = append(tr.Files, b.File)
-	}
-}
-
-func (s *settings) secrets(tr *nodes.Traits, problem func(path, format string, args ...any)) {
-	names := map[string]bool{}
+func (s *settings) secrets(tr *nodes.Traits) {
+	set := map[string]bool{}
 	for name := range s.Headers {
-		names[http.CanonicalHeaderKey(name)] = true
+		set[http.CanonicalHeaderKey(name)] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Secrets)) {
-		if names[http.CanonicalHeaderKey(name)] {
-			problem("secrets."+name, "the header is set by headers too")
+		if header := http.CanonicalHeaderKey(name); set[header] {
+			tr.Problemf("secrets."+name, "the header is set by headers too")
+		} else {
+			set[header] = true
 		}
-		names[http.CanonicalHeaderKey(name)] = true
-		tr.Secrets = append(tr.Secrets, s.Secrets[name])
+		tr.Secret(s.Secrets[name])
 	}
-	if s.Bearer != "" {
-		if names["Authorization"] {
-			problem("bearer", "the header Authorization is set already")
-		}
-		tr.Secrets = append(tr.Secrets, s.Bearer)
+	if s.Bearer != "" && set["Authorization"] {
+		tr.Problemf("bearer", "the header Authorization is set already")
 	}
+	tr.Secret(s.Bearer)
 	slices.Sort(tr.Secrets)
-	tr.Secrets = slices.Compact(tr.Secrets)
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,20 +21,16 @@ const mostJSON = 64 << 20
 const mostInt = 1 << 53
 
 // values reads the values from a JSON body.
-func (s *settings) values(path string, into map[string]any) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	d := json.NewDecoder(io.LimitReader(f, mostJSON))
+func (s *settings) values(body io.Reader, into map[string]any) error {
+	d := json.NewDecoder(io.LimitReader(body, mostJSON))
 	d.UseNumber()
 	var doc any
 	if err := d.Decode(&doc); err != nil {
 		return &nodes.Error{Category: "protocol", Message: "values: the answer is no JSON", Err: err}
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nodes.Fail("protocol", fmt.Sprintf("values: something stands behind the JSON value, which ends at byte %d", d.InputOffset()))
+		return nodes.Fail("protocol", fmt.Sprintf(
+			"values: something stands behind the JSON value, which ends at byte %d", d.InputOffset()))
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Values)) {
 		v := s.Values[name]
@@ -44,7 +39,8 @@ func (s *settings) values(path string, into map[string]any) error {
 			return nodes.Fail("protocol", fmt.Sprintf("values.%s: the answer has nothing at %q", name, v.At))
 		}
 		if x, ok = typed(x, v.kind()); !ok {
-			return nodes.Fail("protocol", fmt.Sprintf("values.%s: what the answer has at %q is not of type %s", name, v.At, v.kind()))
+			return nodes.Fail("protocol", fmt.Sprintf(
+				"values.%s: what the answer has at %q is not of type %s", name, v.At, v.kind()))
 		}
 		into[name] = x
 	}

@@ -42,7 +42,9 @@ func assemble(t *nodes.Task, s *settings) (*Assembled, error) {
 		return nil, err
 	}
 	if wrong := a.template.mistakes(s); len(wrong) > 0 {
-		return nil, nodes.Permanent(&nodes.Error{Category: "config", Message: wrong[0], Diagnostics: strings.Join(wrong, "\n")})
+		e := nodes.Fail("config", wrong[0])
+		e.Diagnostics = strings.Join(wrong, "\n")
+		return nil, nodes.Permanent(e)
 	}
 	if err := a.fillAll(); err != nil {
 		return nil, err

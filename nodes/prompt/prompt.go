@@ -42,15 +42,16 @@ func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
 	tr.Outputs = map[string]string{"chars": "int", "tokens": "int"}
 	tr.Prompt = nil
 	if s.To == "" {
-		tr.Problems = append(tr.Problems, nodes.Problem{Path: "to", Text: "missing: a node of this kind names the artifact it writes"})
-	} else {
-		tr.Writes = []string{s.To}
+		tr.Problemf("to", "missing: a node of this kind names the artifact it writes")
 	}
+	tr.Write("to", s.To)
 	return tr, nil
 }
 
 // CheckFiles holds the template against the declared variables.
-func (Kind) CheckFiles(with json.RawMessage, open func(path string) (io.ReadCloser, error)) ([]nodes.Problem, []string) {
+func (Kind) CheckFiles(
+	with json.RawMessage, open func(path string) (io.ReadCloser, error),
+) ([]nodes.Problem, []string) {
 	return Check(with, open)
 }
 

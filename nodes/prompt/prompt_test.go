@@ -322,8 +322,8 @@ func TestDescribe(t *testing.T) {
 
 func TestDescribeProblems(t *testing.T) {
 	tests := []struct{ with, path, text string }{
-		{`{}`, "", "want one of file and text"},
-		{`{"file":"a","text":"b"}`, "", "want one of file and text"},
+		{`{}`, "", "want exactly one of file, text"},
+		{`{"file":"a","text":"b"}`, "", "want exactly one of file, text"},
 		{`{"text":"","vars":{"AA":{"first":1}}}`, "vars.AA", "want exactly one of text, file, files, order, artifact, accumulator"},
 		{`{"text":"","vars":{"AA":{"text":"","file":"x"}}}`, "vars.AA", "want exactly one of text, file, files, order, artifact, accumulator"},
 		{`{"text":"","vars":{"AA":{"order":"BA"},"BB":{"files":[]}}}`, "vars.AA.order", `"BA" is not a variable with files; did you mean "AA"?`},

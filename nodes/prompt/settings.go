@@ -48,7 +48,10 @@ type variable struct {
 func (v variable) written() string { return v.Artifact + v.Accumulator }
 
 // inputFile is #PromptFile.
-type inputFile struct{ Path, Label string }
+type inputFile struct {
+	Path  string `json:"path"`
+	Label string `json:"label"`
+}
 
 type trimStep struct {
 	Var       string  `json:"var"`
@@ -68,32 +71,22 @@ func (v *variable) UnmarshalJSON(b []byte) error {
 }
 
 func (f *inputFile) UnmarshalJSON(b []byte) error {
+	var err error
 	if b = bytes.TrimSpace(b); len(b) > 0 && b[0] == '"' {
-		if err := json.Unmarshal(b, &f.Path); err != nil {
-			return err
-		}
+		err = json.Unmarshal(b, &f.Path)
 	} else {
-		var fields struct {
-			Path  string `json:"path"`
-			Label string `json:"label"`
-		}
-		if err := accept.Decode(b, &fields); err != nil {
-			return err
-		}
-		f.Path, f.Label = fields.Path, fields.Label
+		type fields inputFile
+		err = accept.Decode(b, (*fields)(f))
 	}
 	if f.Label == "" {
 		f.Label = strings.TrimSuffix(path.Base(f.Path), path.Ext(f.Path))
 	}
-	return nil
+	return err
 }
 
 func decode(with json.RawMessage) (*settings, error) {
-	var s settings
-	if err := accept.Decode(with, &s); err != nil {
-		return nil, err
-	}
-	return &s, nil
+	s := new(settings)
+	return s, accept.Decode(with, s)
 }
 
 // names returns the variables' names in order.
@@ -111,7 +104,7 @@ func (s *settings) name() string {
 func (s *settings) template(open func(string) (io.ReadCloser, error)) (*template, error) {
 	if s.File == "" {
 		if s.Text == nil {
-			return nil, nodes.Fail("config", "prompt: want one of file and text")
+			return nil, nodes.Fail("config", "prompt: want exactly one of file, text")
 		}
 		return parse(s.name(), string(*s.Text)), nil
 	}

@@ -19,12 +19,9 @@ const (
 
 // A slot is the value of one variable, in parts that trimming may shorten.
 type slot struct {
-	parts  []part
-	join   string
-	before string
-	after  string
-	empty  string // shown when there are no parts
-	runes  int    // of the parts, without joins
+	parts               []part
+	join, before, after string
+	empty               string // shown when the parts hold nothing
 }
 
 // A part is a text, an entry or a file with its heading.
@@ -32,28 +29,23 @@ type part struct {
 	label string // for records
 	head  string // heading and the line ends behind it
 	text  string
-	runes int
+	runes int // of both: trimming measures often
 }
 
-func (s *slot) add(label, head, text string) {
-	p := part{label: label, head: head, text: text, runes: utf8.RuneCountInString(head) + utf8.RuneCountInString(text)}
-	s.parts = append(s.parts, p)
-	s.runes += p.runes
+func newPart(label, head, text string) part {
+	return part{label, head, text, utf8.RuneCountInString(head) + utf8.RuneCountInString(text)}
 }
+
+func (s *slot) add(label, head, text string) { s.parts = append(s.parts, newPart(label, head, text)) }
 
 // replace gives a part another text.
 func (s *slot) replace(i int, text string) {
-	p := &s.parts[i]
-	s.runes -= p.runes
-	p.text = text
-	p.runes = utf8.RuneCountInString(p.head) + utf8.RuneCountInString(text)
-	s.runes += p.runes
+	s.parts[i] = newPart(s.parts[i].label, s.parts[i].head, text)
 }
 
 // dropFirst drops the oldest part.
 func (s *slot) dropFirst() (label string) {
 	label = s.parts[0].label
-	s.runes -= s.parts[0].runes
 	s.parts = s.parts[1:]
 	return label
 }
@@ -61,17 +53,25 @@ func (s *slot) dropFirst() (label string) {
 // void leaves nothing of the slot, surroundings included.
 func (s *slot) void() { *s = slot{} }
 
+// held is the number of characters of the parts.
+func (s *slot) held() (n int) {
+	for _, p := range s.parts {
+		n += p.runes
+	}
+	return n
+}
+
 // chars is the number of characters of String, without building it.
 func (s *slot) chars() int {
-	if s.runes == 0 {
+	n := s.held()
+	if n == 0 {
 		return utf8.RuneCountInString(s.empty)
 	}
-	return s.runes + utf8.RuneCountInString(s.join)*(len(s.parts)-1) +
-		utf8.RuneCountInString(s.before) + utf8.RuneCountInString(s.after)
+	return n + utf8.RuneCountInString(s.join)*(len(s.parts)-1) + utf8.RuneCountInString(s.before+s.after)
 }
 
 func (s *slot) String() string {
-	if s.runes == 0 {
+	if s.held() == 0 {
 		return s.empty
 	}
 	var b strings.Builder
@@ -80,8 +80,7 @@ func (s *slot) String() string {
 		if i > 0 {
 			b.WriteString(s.join)
 		}
-		b.WriteString(p.head)
-		b.WriteString(p.text)
+		b.WriteString(p.head + p.text)
 	}
 	b.WriteString(s.after)
 	return b.String()
@@ -90,34 +89,60 @@ func (s *slot) String() string {
 // fill reads the value of a variable.
 func (a *assembly) fill(name string, v variable) (*slot, error) {
 	s := &slot{before: normal(string(v.Before)), after: normal(string(v.After)), join: defaultJoin}
+	if v.Order != "" {
+		s.join = defaultArrow
+	}
 	if v.Join != nil {
 		s.join = *v.Join
 	}
 	if v.Else != nil {
 		s.empty = normal(string(*v.Else))
 	}
-	var err error
+	if err := a.read(s, name, v); err != nil {
+		return nil, about("variable "+name, err)
+	}
+	return s, nil
+}
+
+// read adds the parts of a variable from its source.
+func (a *assembly) read(s *slot, name string, v variable) error {
 	switch {
 	case v.Text != nil:
 		s.add(name, "", normal(string(*v.Text)))
 	case v.File != "":
-		err = a.file(s, v.File)
+		text, err := accept.ReadText(a.task.File, "file", v.File)
+		if err != nil {
+			return err
+		}
+		s.add(name, "", a.input(v.File, text))
 	case v.Files != nil:
-		err = a.files(s, v)
+		return a.files(s, v)
 	case v.Order != "":
 		of := a.settings.Vars[v.Order]
-		a.order(s, v, of.labels())
+		for _, label := range of.labels() {
+			s.add(label, "", label)
+		}
 	case v.Artifact != "":
-		err = a.artifact(s, v)
+		text, err := accept.ReadText(a.task.Artifact, "artifact", v.Artifact)
+		if errors.Is(err, fs.ErrNotExist) && v.Else != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		s.add(v.Artifact, "", a.input(v.Artifact, text))
 	case v.Accumulator != "":
-		err = a.entries(s, v)
+		entries, err := a.task.Entries(v.Accumulator)
+		if err != nil {
+			return &nodes.Error{Category: "config", Message: "accumulator " + v.Accumulator, Err: err}
+		}
+		for _, i := range v.chosen(len(entries)) {
+			s.add(entries[i].Heading(), "", normal(entries[i].String()))
+		}
 	default:
-		err = nodes.Fail("config", "prompt: variable "+name+" has no source")
+		return nodes.Fail("config", "prompt: variable "+name+" has no source")
 	}
-	if err != nil {
-		return nil, about("variable "+name, err)
-	}
-	return s, nil
+	return nil
 }
 
 // about puts what a failure is about in front of its message and keeps its category.
@@ -129,15 +154,6 @@ func about(what string, err error) error {
 	copied := *e
 	copied.Message = what + ": " + e.Message
 	return &copied
-}
-
-func (a *assembly) file(s *slot, name string) error {
-	text, err := accept.ReadText(a.task.File, "file", name)
-	if err != nil {
-		return err
-	}
-	s.add(name, "", a.input(name, text))
-	return nil
 }
 
 func (a *assembly) files(s *slot, v variable) error {
@@ -165,38 +181,6 @@ func (a *assembly) files(s *slot, v variable) error {
 			head += "\n\n"
 		}
 		s.add(f.Label, head, strings.TrimRight(a.input(f.Path, text), "\n"))
-	}
-	return nil
-}
-
-func (a *assembly) order(s *slot, v variable, labels []string) {
-	if v.Join == nil {
-		s.join = defaultArrow
-	}
-	for _, label := range labels {
-		s.add(label, "", label)
-	}
-}
-
-func (a *assembly) artifact(s *slot, v variable) error {
-	text, err := accept.ReadText(a.task.Artifact, "artifact", v.Artifact)
-	if errors.Is(err, fs.ErrNotExist) && v.Else != nil {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	s.add(v.Artifact, "", a.input(v.Artifact, text))
-	return nil
-}
-
-func (a *assembly) entries(s *slot, v variable) error {
-	entries, err := a.task.Entries(v.Accumulator)
-	if err != nil {
-		return &nodes.Error{Category: "config", Message: "accumulator " + v.Accumulator, Err: err}
-	}
-	for _, i := range v.chosen(len(entries)) {
-		s.add(entries[i].Heading(), "", normal(entries[i].String()))
 	}
 	return nil
 }

@@ -113,7 +113,8 @@ func (t *template) mistakes(s *settings) []string {
 		switch _, ok := s.Vars[p.name]; {
 		case p.name == "" || len(out) == mostTexts:
 		case p.name == border:
-			out = append(out, fmt.Sprintf("%s: {%s}: want it alone on its line, where it divides the prompt into blocks", t.place(p.at), border))
+			out = append(out, fmt.Sprintf("%s: {%s}: want it alone on its line, where it divides the prompt into blocks",
+				t.place(p.at), border))
 		case !ok:
 			out = append(out, fmt.Sprintf("%s: {%s}: no such variable%s", t.place(p.at), p.name, didYouMean(p.name, s.names())))
 		}
@@ -121,7 +122,8 @@ func (t *template) mistakes(s *settings) []string {
 	for _, m := range dollar.FindAllStringSubmatchIndex(t.src, -1) {
 		name := t.src[m[2]:m[3]]
 		if _, ok := s.Vars[name]; ok && len(out) < mostTexts {
-			out = append(out, fmt.Sprintf("%s: ${%s} is not a placeholder; write {%s}, or ${{%s}} for this text", t.place(m[0]), name, name, name))
+			out = append(out, fmt.Sprintf("%s: ${%s} is not a placeholder; write {%s}, or ${{%s}} for this text",
+				t.place(m[0]), name, name, name))
 		}
 	}
 	return out
@@ -144,7 +146,8 @@ func (t *template) doubts(s *settings) []string {
 	for _, m := range lookLike.FindAllStringSubmatchIndex(t.src, -1) {
 		name := strings.ToUpper(t.src[m[2]:m[3]])
 		if _, ok := s.Vars[name]; ok && t.src[m[0]:m[1]] != "{"+name+"}" && len(out) < mostTexts {
-			out = append(out, fmt.Sprintf("%s: %s stays as text; a placeholder is {%s}", t.place(m[0]), t.src[m[0]:m[1]], name))
+			out = append(out, fmt.Sprintf("%s: %s stays as text; a placeholder is {%s}",
+				t.place(m[0]), t.src[m[0]:m[1]], name))
 		}
 	}
 	return out
@@ -152,7 +155,9 @@ func (t *template) doubts(s *settings) []string {
 
 // Check reads the template at plan time: placeholders without a variable are problems, variables
 // that are never used are warnings. open reads an input file relative to the specification.
-func Check(with json.RawMessage, open func(path string) (io.ReadCloser, error)) (problems []nodes.Problem, warnings []string) {
+func Check(
+	with json.RawMessage, open func(path string) (io.ReadCloser, error),
+) (problems []nodes.Problem, warnings []string) {
 	s, err := decode(with)
 	if err != nil {
 		return []nodes.Problem{{Text: err.Error()}}, nil

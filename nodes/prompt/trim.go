@@ -18,7 +18,8 @@ func (a *assembly) fit() error {
 		a.log("INFO", "prompt: about %s tokens (%s characters)", grouped(a.out.Tokens), grouped(a.out.Chars))
 		return nil
 	}
-	a.log("INFO", "prompt: about %s tokens (%s characters), limit %s", grouped(a.out.Tokens), grouped(a.out.Chars), grouped(limit))
+	a.log("INFO", "prompt: about %s tokens (%s characters), limit %s",
+		grouped(a.out.Tokens), grouped(a.out.Chars), grouped(limit))
 	for _, step := range a.settings.Trim {
 		if a.out.Tokens <= limit {
 			return nil
