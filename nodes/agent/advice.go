@@ -7,16 +7,8 @@ import (
 	"strings"
 
 	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/agent/internal/capability"
 )
-
-// logins say how a person gets a provider to answer again, where that is certain.
-var logins = map[string]string{
-	"claude":    "log in with `claude /login` or set ANTHROPIC_API_KEY",
-	"codex":     "log in with `codex login` or set OPENAI_API_KEY",
-	"gemini":    "start `gemini` and log in, or set GEMINI_API_KEY",
-	"anthropic": "set ANTHROPIC_API_KEY to a valid key",
-	"openai":    "set OPENAI_API_KEY to a valid key",
-}
 
 // advise adds to an error that stops the run, once, what the person has to do.
 func advise(s *settings, err error) error {
@@ -24,7 +16,7 @@ func advise(s *settings, err error) error {
 	if !errors.As(err, &e) || e.Category != "auth" && e.Category != "billing" {
 		return err
 	}
-	do := logins[s.Provider]
+	do := capability.Of(s.Provider).Login
 	switch {
 	case e.Category == "billing":
 		do = "add credit to the account or raise its limit"

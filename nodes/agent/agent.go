@@ -8,7 +8,6 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -139,7 +138,7 @@ func ask(t *nodes.Task, s *settings) (*question, *nodes.Result, error) {
 	} else if err = workFolder(t, s, q.folder); err != nil {
 		return nil, res, err
 	}
-	return q, res, keepText(t, "prompt.md", q.prompt)
+	return q, res, t.KeepFrom("prompt.md", strings.NewReader(q.prompt))
 }
 
 func (src *textSource) read(t *nodes.Task) (string, error) {
@@ -204,7 +203,7 @@ func finish(t *nodes.Task, s *settings, steps []accept.Step, r *reply, res *node
 	cost(s, r, res)
 	models(s, r, res)
 	if r.Text != "" {
-		if err := keepText(t, "raw-output.txt", r.Text); err != nil {
+		if err := t.KeepFrom("raw-output.txt", strings.NewReader(r.Text)); err != nil {
 			return res, err
 		}
 	}
@@ -307,15 +306,6 @@ func cost(s *settings, r *reply, res *nodes.Result) {
 	default:
 		res.CostUSD, res.LeastUSD = r.CostUSD, r.LeastUSD
 	}
-}
-
-func keepText(t *nodes.Task, name, text string) error {
-	w, err := t.Keep(name)
-	if err != nil {
-		return fmt.Errorf("keep %s: %w", name, err)
-	}
-	_, err = io.WriteString(w, text)
-	return errors.Join(err, w.Close())
 }
 
 func digest(text string) string {

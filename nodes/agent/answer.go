@@ -10,6 +10,7 @@ import (
 
 	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/agent/internal/capability"
 	"dagrun.dev/nodes/internal/accept"
 	"dagrun.dev/nodes/internal/markdown"
 	"dagrun.dev/nodes/internal/shape"
@@ -46,15 +47,10 @@ type answerSettings struct {
 	Block  bool            `json:"block"`
 }
 
-// shapeRow is the row about shaped answers in the table of providers. Those without a way of their own use a block.
-const shapeRow, fencedBlock = "shape of the answer", "fenced block"
-
 // constrains reports whether a provider holds the model to a schema.
 func constrains(provider string) bool {
-	all := Capabilities()
-	i := slices.IndexFunc(all, func(c Capability) bool { return c.Name == shapeRow })
-	how := all[i].How[provider]
-	return how != "" && how != fencedBlock
+	how := capability.How("answer", provider)
+	return how != "" && how != capability.FencedBlock
 }
 
 // shape returns the declared shape; nil without one. Settings are checked when the plan is made.

@@ -119,7 +119,7 @@ func TestTableIsWhole(t *testing.T) {
 				t.Errorf("row %s: no provider %s", c.Name, name)
 			}
 		}
-		if len(c.Settings) > 0 && c.cannot == "" {
+		if len(c.Settings) > 0 && c.Cannot == "" {
 			t.Errorf("row %s says nothing to those who cannot", c.Name)
 		}
 	}
@@ -178,7 +178,7 @@ func TestProvidersPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const begin = "<!-- the table of providers.go; renew with -update -->\n"
+	const begin = "<!-- the table of internal/capability; renew with -update -->\n"
 	head, _, found := strings.Cut(string(page), begin)
 	if !found {
 		t.Fatalf("PROVIDERS.md lacks %q", begin)
@@ -202,6 +202,6 @@ func TestProvidersPage(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if b.String() != string(page) {
-		t.Error("PROVIDERS.md is not the table of providers.go; renew it with -update")
+		t.Error("PROVIDERS.md is not the table of internal/capability; renew it with -update")
 	}
 }

@@ -81,9 +81,9 @@ func bare(tools []string) []string {
 	var out []string
 	for _, t := range tools {
 		name, _, _ := strings.Cut(t, "(")
-		add(&out, strings.TrimSpace(name))
+		out = append(out, strings.TrimSpace(name))
 	}
-	return out
+	return unique(out)
 }
 
 // claudeEnv turns off the agent's own retries (they hide faults for minutes), its reading of

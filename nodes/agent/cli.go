@@ -9,9 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/agent/internal/capability"
 	"dagrun.dev/nodes/agent/internal/transcript"
 	"dagrun.dev/nodes/internal/accept"
 	"dagrun.dev/nodes/internal/credential"
@@ -42,7 +44,7 @@ const firstLine = "Read the following and answer it.\n\n"
 
 // passed are the variables that a known program is handed on: its keys, and by what it finds its way out.
 func passed(provider string) []string {
-	return slices.Concat(keys[provider], []string{"HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "SSL_CERT_FILE"})
+	return slices.Concat(capability.Of(provider).Keys, []string{"HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "SSL_CERT_FILE"})
 }
 
 func (c cli) address() string { return "cli:" + c.name }
@@ -222,29 +224,50 @@ func stdinFile(t *nodes.Task, text string) (*os.File, error) {
 	return f, nil
 }
 
+// starts keeps apart the starts of one program: some break their own settings file when
+// two of them begin at once.
+var starts struct {
+	sync.Mutex
+	next map[string]time.Time
+}
+
+// takeTurn waits until a program may start again.
+func takeTurn(ctx context.Context, program string, gap time.Duration) error {
+	if gap <= 0 {
+		return nil
+	}
+	starts.Lock()
+	if starts.next == nil {
+		starts.next = map[string]time.Time{}
+	}
+	now := time.Now()
+	at := starts.next[program]
+	if at.Before(now) {
+		at = now
+	}
+	starts.next[program] = at.Add(gap)
+	starts.Unlock()
+	timer := time.NewTimer(at.Sub(now))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // keep puts what the program printed into the node's folder, bytewise. S-10
 func (c cli) keep(t *nodes.Task, r *reply, res *proc.Result) error {
 	var err error
 	if res.Stderr.Size() > 0 {
-		err = keepCapture(t, "stderr.txt", res.Stderr)
+		err = t.KeepFrom("stderr.txt", res.Stderr.Open())
 	}
 	if c.format.Read != nil && res.Stdout.Size() > 0 {
-		err = errors.Join(err, keepCapture(t, "transcript.jsonl", res.Stdout))
+		err = errors.Join(err, t.KeepFrom("transcript.jsonl", res.Stdout.Open()))
 	}
 	if r.Text == "" {
-		err = errors.Join(err, keepCapture(t, "raw-output.txt", res.Stdout))
+		err = errors.Join(err, t.KeepFrom("raw-output.txt", res.Stdout.Open()))
 	}
 	return err
-}
-
-func keepCapture(t *nodes.Task, name string, from *proc.Capture) error {
-	w, err := t.Keep(name)
-	if err == nil {
-		_, err = io.Copy(w, from.Open())
-		err = errors.Join(err, w.Close())
-	}
-	if err != nil {
-		return fmt.Errorf("keep %s: %w", name, err)
-	}
-	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/agent/internal/capability"
 )
 
 // A contentPart is one part of what an HTTP provider is sent: a text, or a picture.
@@ -101,33 +102,15 @@ func (q *question) marked() bool {
 	return true
 }
 
-// cacheTimes are what cache may say, by provider.
-var cacheTimes = map[string][]string{"anthropic": {"5m", "1h", "off"}, "openai": {"30m", "off"}}
-
 func (d *describer) cache(s *settings) {
-	times := cacheTimes[s.Provider]
-	switch {
-	case s.Cache == "" || len(times) == 0 || slices.Contains(times, s.Cache):
-	default:
+	times := capability.Of(s.Provider).Keeps
+	if s.Cache != "" && len(times) > 0 && !slices.Contains(times, s.Cache) {
 		d.problem("cache", "provider %s keeps nothing for %s; want one of %s", s.Provider, s.Cache, strings.Join(times, ", "))
 	}
 }
 
 // pictureTypes are what the providers read.
 var pictureTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
-
-// A sending is what one request to a provider may hold. What is over it would be refused after it has been sent.
-type sending struct {
-	bytes, picture int // of base64: in all, and a picture
-	pictures       int // in all
-	side           int // pixels, the longer side of a picture; 0 = any
-	many, manySide int // with more pictures than many, that side
-}
-
-var sendings = map[string]sending{
-	"anthropic": {bytes: 30 << 20, picture: 5 << 20, pictures: 100, side: 8000, many: 20, manySide: 2000},
-	"openai":    {bytes: 48 << 20, picture: 20 << 20, pictures: 500},
-}
 
 // givenParts returns the given files as they stand in the working folder: pictures, and texts. Each stands behind its
 // name, by which the prompt may speak of it.
@@ -140,7 +123,7 @@ func (q *question) givenParts() ([]contentPart, error) {
 		return nil, err
 	}
 	defer root.Close()
-	may, largest, pictures := sendings[q.set.Provider], picture{}, 0
+	may, largest, pictures := capability.Of(q.set.Provider).Most, picture{}, 0
 	var parts []contentPart
 	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
@@ -159,9 +142,9 @@ func (q *question) givenParts() ([]contentPart, error) {
 		switch {
 		case slices.Contains(pictureTypes, media):
 			p := contentPart{media: media, data: base64.StdEncoding.EncodeToString(raw)}
-			if p.size() > may.picture {
+			if p.size() > may.Picture {
 				return tooBig("give: the picture %s is %.1f MB in base64; provider %s takes at most %d MB a picture",
-					name, megabytes(p.size()), q.set.Provider, may.picture>>20)
+					name, megabytes(p.size()), q.set.Provider, may.Picture>>20)
 			}
 			pictures++
 			largest.max(name, raw)
@@ -171,24 +154,28 @@ func (q *question) givenParts() ([]contentPart, error) {
 			parts = append(parts, contentPart{text: "<file name=\"" + name + "\">\n" + text + "\n</file>\n"})
 		default:
 			return nodes.Permanent(nodes.Fail("config", fmt.Sprintf(
-				"give: %s is neither text nor a PNG, JPEG, GIF or WebP picture; provider %s takes nothing else", name, q.set.Provider)))
+				"give: %s is neither text nor a PNG, JPEG, GIF or WebP picture; provider %s takes nothing else",
+				name, q.set.Provider)))
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	side := may.side
-	if pictures > may.many && may.manySide > 0 {
-		side = may.manySide
+	side := may.Side
+	if pictures > may.Many && may.ManySide > 0 {
+		side = may.ManySide
 	}
 	switch n := total(parts); {
-	case n > may.bytes:
-		return nil, tooBig("give: the files are %.1f MB; a request to provider %s holds at most %d MB", megabytes(n), q.set.Provider, may.bytes>>20)
-	case pictures > may.pictures:
-		return nil, tooBig("give: %d pictures; a request to provider %s holds at most %d", pictures, q.set.Provider, may.pictures)
+	case n > may.Bytes:
+		return nil, tooBig("give: the files are %.1f MB; a request to provider %s holds at most %d MB",
+			megabytes(n), q.set.Provider, may.Bytes>>20)
+	case pictures > may.Pictures:
+		return nil, tooBig("give: %d pictures; a request to provider %s holds at most %d",
+			pictures, q.set.Provider, may.Pictures)
 	case side > 0 && largest.side > side:
-		return nil, tooBig("give: the picture %s has a side of %d pixels; provider %s takes at most %d where there are %d pictures",
+		return nil, tooBig("give: the picture %s has a side of %d pixels; "+
+			"provider %s takes at most %d where there are %d pictures",
 			largest.name, largest.side, q.set.Provider, side, pictures)
 	}
 	return parts, nil

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/agent/internal/capability"
 	"dagrun.dev/nodes/internal/httpc"
 	"dagrun.dev/nodes/internal/simagent"
 	"dagrun.dev/nodes/prompt"
@@ -41,7 +42,9 @@ func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
 }
 
 // CheckFiles holds the prompt's template against its variables, and warns of agents without any contract.
-func (Kind) CheckFiles(with json.RawMessage, open func(path string) (io.ReadCloser, error)) ([]nodes.Problem, []string) {
+func (Kind) CheckFiles(
+	with json.RawMessage, open func(path string) (io.ReadCloser, error),
+) ([]nodes.Problem, []string) {
 	s, err := read(with)
 	if err != nil {
 		return []nodes.Problem{{Text: err.Error()}}, nil
@@ -51,38 +54,35 @@ func (Kind) CheckFiles(with json.RawMessage, open func(path string) (io.ReadClos
 		problems[i].Path = strings.TrimSuffix("prompt."+problems[i].Path, ".")
 	}
 	if s.anyText() {
-		warnings = append(warnings, "any text is accepted: the program does not say whether it failed, and neither answer, accept nor report says what a good answer is")
+		warnings = append(warnings, "any text is accepted: the program does not say whether it failed, "+
+			"and neither answer, accept nor report says what a good answer is")
 	}
 	return problems, warnings
 }
 
 // anyText reports whether whatever the program prints is an answer, words about its failure too.
 func (s *settings) anyText() bool {
-	return s.Provider == "command" && s.command().Parse == "text" && s.Answer == nil && len(s.Accept) == 0 && s.Report == ""
+	contract := s.Answer != nil || len(s.Accept) > 0 || s.Report != ""
+	return s.Provider == "command" && s.command().Parse == "text" && !contract
 }
 
 // A describer collects the traits of an agent node.
 type describer struct{ tr nodes.Traits }
 
-func (d *describer) problem(path, format string, args ...any) {
-	d.tr.Problems = append(d.tr.Problems, nodes.Problem{Path: path, Text: fmt.Sprintf(format, args...)})
-}
-
-// vendors are whose models a provider asks, where that is certain, as price lists name them.
-var vendors = map[string]string{"claude": "anthropic", "anthropic": "anthropic", "codex": "openai", "openai": "openai", "gemini": "gemini"}
+func (d *describer) problem(path, format string, args ...any) { d.tr.Problemf(path, format, args...) }
 
 func (d *describer) prompt(s *settings) error {
 	p, err := prompt.Describe(s.Prompt)
 	if err != nil {
 		return fmt.Errorf("prompt: %w", err)
 	}
-	d.merge("prompt", p)
+	d.tr.Merge("prompt", p)
 	d.tr.Prompt = p.Prompt
 	if d.tr.Prompt == nil {
 		d.tr.Prompt = &nodes.PromptEstimate{}
 	}
 	d.tr.Prompt.Model, d.tr.Prompt.MaxOutput = s.Model, s.MaxOutputTokens
-	d.tr.Prompt.Provider = vendors[s.Provider]
+	d.tr.Prompt.Provider = capability.Of(s.Provider).Vendor
 	var block struct {
 		To string `json:"to"`
 	}
@@ -90,13 +90,11 @@ func (d *describer) prompt(s *settings) error {
 		d.problem("prompt.to", "an agent's prompt is not an artifact; leave it out")
 	}
 	if s.System != nil {
-		if (s.System.Text == "") == (s.System.File == "") {
-			d.problem("system", "want exactly one of text, file")
-		}
+		d.tr.OneOf("system", "text, file", s.System.Text != "", s.System.File != "")
 		d.tr.Prompt.Chars += int64(utf8.RuneCountInString(s.System.Text))
+		d.tr.File(s.System.File)
 		if s.System.File != "" {
-			add(&d.tr.Files, s.System.File)
-			add(&d.tr.Prompt.Files, s.System.File)
+			d.tr.Prompt.Files = append(d.tr.Prompt.Files, s.System.File)
 		}
 	}
 	return nil
@@ -114,15 +112,10 @@ func (d *describer) accept(s *settings) error {
 			if err != nil {
 				return fmt.Errorf("%s.%s: %w", path, p.Name(), err)
 			}
-			d.merge(path+"."+p.Name(), tr)
+			d.tr.Merge(path+"."+p.Name(), tr)
 		}
 	}
-	if s.To != "" {
-		if slices.Contains(d.tr.Writes, s.To) {
-			d.problem("to", "%s is written by a step of accept too", s.To)
-		}
-		add(&d.tr.Writes, s.To)
-	}
+	d.tr.Write("to", s.To)
 	return nil
 }
 
@@ -130,8 +123,7 @@ func (d *describer) files(s *settings) {
 	taken := map[string]bool{}
 	for i, g := range s.Give {
 		path := fmt.Sprintf("give.%d", i)
-		if (g.Artifact == "") == (g.File == "") {
-			d.problem(path, "want exactly one of artifact, file")
+		if !d.tr.OneOf(path, "artifact, file", g.Artifact != "", g.File != "") {
 			continue
 		}
 		if g.Optional && g.File != "" {
@@ -145,11 +137,8 @@ func (d *describer) files(s *settings) {
 				d.problem(fmt.Sprintf("%s.send.%d", path, k), "%q is no pattern of names; want one such as full-*.png", pattern)
 			}
 		}
-		if g.Artifact != "" {
-			add(&d.tr.Reads, g.Artifact)
-		} else {
-			add(&d.tr.Files, g.File)
-		}
+		d.tr.Read(g.Artifact)
+		d.tr.File(g.File)
 		if taken[g.name()] {
 			d.problem(path, "two files are given as %s", g.name())
 		}
@@ -159,19 +148,20 @@ func (d *describer) files(s *settings) {
 		if _, twice := s.Env[name]; twice {
 			d.problem("secrets."+name, "the variable is set by env too")
 		}
-		add(&d.tr.Secrets, s.Secrets[name])
+		d.tr.Secret(s.Secrets[name])
 	}
 }
 
 func (d *describer) provider(s *settings) {
 	for _, x := range s.unable() {
-		path, rest, list := strings.Cut(x[0], ".")
+		path, rest, list := strings.Cut(x.Path, ".")
 		if path = cmp.Or(s.from[path], path); list {
 			path += "." + rest
 		}
-		d.problem(path, "%s", x[1])
+		d.problem(path, "%s", x.Text)
 	}
-	d.tr.Notes, d.tr.Reaches = append(d.tr.Notes, s.unconfined()...), len(s.Tools) > 0 || s.Provider == "command"
+	d.tr.Notes = append(d.tr.Notes, s.unconfined()...)
+	d.tr.Reaches = len(s.Tools) > 0 || s.Provider == "command"
 	switch {
 	case s.Provider == "command" && len(s.Argv) == 0:
 		d.problem("argv", "missing: provider command needs the program")
@@ -180,15 +170,21 @@ func (d *describer) provider(s *settings) {
 	case s.Provider == "sim" && (s.Sim == nil || s.Sim.Answers == ""):
 		d.problem("sim.answers", "missing: provider sim needs a file of answers")
 	}
+	for i, model := range s.FallbackModels {
+		if model == "" {
+			d.problem(fmt.Sprintf("fallbackModels.%d", i), "missing: the name of a model")
+		}
+	}
 	d.cache(s)
-	if s.Provider == "anthropic" || s.Provider == "openai" {
+	if capability.Of(s.Provider).Service {
 		d.http(s)
 	}
 	if s.Provider == "gemini" || s.Provider == "command" && !s.command().format().Stream {
-		d.tr.Notes = append(d.tr.Notes, "timeout.silence does not count: the program prints its answer at its end") // X6
+		d.tr.Notes = append(d.tr.Notes, "timeout.silence does not count: the program prints its answer at its end")
 	}
 	if s.Session != "" && s.Home == "user" {
-		d.problem("session", "not with home user: the agent's memory of its work is kept with the node, not with the user")
+		d.problem("session",
+			"not with home user: the agent's memory of its work is kept with the node, not with the user")
 	}
 	if s.Sim != nil {
 		if _, err := simagent.ParseFaults(s.Sim.Faults); err != nil {
@@ -209,12 +205,14 @@ func (d *describer) http(s *settings) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
 		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(s.Headers[name]) {
-			d.problem("headers."+name, "HTTP cannot send it: a line break or another character that no header may hold")
+			d.problem("headers."+name,
+				"HTTP cannot send it: a line break or another character that no header may hold")
 		}
 	}
 	if tokens, ok := s.thinking(); ok && tokens > 0 && s.Provider == "anthropic" {
 		if tokens >= s.MaxOutputTokens {
-			d.problem("thinking", "%d tokens leave nothing for the answer: they count against maxOutputTokens, which is %d", tokens, s.MaxOutputTokens)
+			d.problem("thinking", "%d tokens leave nothing for the answer: they count against maxOutputTokens, which is %d",
+				tokens, s.MaxOutputTokens)
 		}
 		if s.Temperature != nil && *s.Temperature != 1 {
 			d.problem("temperature", "provider anthropic refuses one while it thinks; leave it out, or thinking")
@@ -222,43 +220,5 @@ func (d *describer) http(s *settings) {
 	}
 	if s.Temperature != nil && *s.Temperature > 1 && s.Provider == "anthropic" {
 		d.problem("temperature", "provider anthropic takes 0 to 1, not %g", *s.Temperature)
-	}
-}
-
-// merge adds the traits of a part; its problems are within path.
-func (d *describer) merge(path string, p nodes.Traits) {
-	for _, x := range p.Files {
-		add(&d.tr.Files, x)
-	}
-	for _, x := range p.Reads {
-		add(&d.tr.Reads, x)
-	}
-	for _, x := range p.Writes {
-		add(&d.tr.Writes, x)
-	}
-	for _, x := range p.Appends {
-		add(&d.tr.Appends, x)
-	}
-	for _, x := range p.Secrets {
-		add(&d.tr.Secrets, x)
-	}
-	for _, x := range p.Refs {
-		add(&d.tr.Refs, x)
-	}
-	d.tr.Notes = append(d.tr.Notes, p.Notes...)
-	for name, typ := range p.Outputs {
-		d.tr.Outputs[name] = typ
-	}
-	for _, x := range p.Categories {
-		d.tr.Categories = append(d.tr.Categories, nodes.Named{Path: path + "." + x.Path, Name: x.Name})
-	}
-	for _, x := range p.Problems {
-		d.problem(strings.TrimSuffix(path+"."+x.Path, "."), "%s", x.Text)
-	}
-}
-
-func add(list *[]string, name string) {
-	if !slices.Contains(*list, name) {
-		*list = append(*list, name)
 	}
 }

@@ -3,7 +3,6 @@ package agent
 import (
 	"archive/zip"
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,11 +12,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"dagrun.dev/internal/regular"
 	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/agent/internal/capability"
 )
 
 // name is the name of a given file in the working folder.
@@ -63,7 +61,7 @@ func workFolder(t *nodes.Task, s *settings, dir string) error {
 	}
 	defer root.Close()
 	for i, g := range s.Give {
-		if !slices.Contains(services, s.Provider) {
+		if !capability.Of(s.Provider).Service {
 			g.Send = nil // a folder has room
 		}
 		if err := give(t, root, g); err != nil {
@@ -73,14 +71,16 @@ func workFolder(t *nodes.Task, s *settings, dir string) error {
 	return nil
 }
 
-func give(t *nodes.Task, root *os.Root, g givenFile) error {
-	var from io.ReadCloser
-	var err error
+// open opens what is given, as it was before the attempt.
+func (g givenFile) open(t *nodes.Task) (io.ReadCloser, error) {
 	if g.Artifact != "" {
-		from, err = t.Artifact(g.Artifact)
-	} else {
-		from, err = t.File(g.File)
+		return t.Artifact(g.Artifact)
 	}
+	return t.File(g.File)
+}
+
+func give(t *nodes.Task, root *os.Root, g givenFile) error {
+	from, err := g.open(t)
 	if g.Optional && errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -179,13 +179,7 @@ func (q *question) given(name string) (string, error) {
 		if path.Clean(g.name()) != path.Clean(name) {
 			continue
 		}
-		var from io.ReadCloser
-		var err error
-		if g.Artifact != "" {
-			from, err = q.task.Artifact(g.Artifact)
-		} else {
-			from, err = q.task.File(g.File)
-		}
+		from, err := g.open(q.task)
 		if err != nil {
 			return "", err
 		}
@@ -194,37 +188,4 @@ func (q *question) given(name string) (string, error) {
 		return string(b), err
 	}
 	return "", nil
-}
-
-// starts keeps apart the starts of one program: some break their own settings file when
-// two of them begin at once.
-var starts struct {
-	sync.Mutex
-	next map[string]time.Time
-}
-
-// takeTurn waits until a program may start again.
-func takeTurn(ctx context.Context, program string, gap time.Duration) error {
-	if gap <= 0 {
-		return nil
-	}
-	starts.Lock()
-	if starts.next == nil {
-		starts.next = map[string]time.Time{}
-	}
-	now := time.Now()
-	at := starts.next[program]
-	if at.Before(now) {
-		at = now
-	}
-	starts.next[program] = at.Add(gap)
-	starts.Unlock()
-	timer := time.NewTimer(at.Sub(now))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

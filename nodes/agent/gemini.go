@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"dagrun.dev/nodes/agent/internal/capability"
 )
 
 // geminiDefault is asked where no model is named: otherwise the agent has another model choose one, in paid calls of
@@ -17,7 +19,7 @@ const geminiDefault = "pro"
 func geminiSettings(s *settings) ([]byte, error) {
 	names := []string{} // null would be all
 	for _, tool := range s.Tools {
-		names = append(names, tools["gemini"][tool]...)
+		names = append(names, capability.Of("gemini").Tools[tool]...)
 	}
 	off := map[string]any{"enabled": false}
 	set := map[string]any{

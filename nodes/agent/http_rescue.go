@@ -82,10 +82,6 @@ func (a httpAPI) recall(q *question) (*reply, error) {
 	if a.read(q, answer, answer, r); !r.Ended {
 		return r, nil
 	}
-	kept, err := q.task.Keep("transcript.txt")
-	if err != nil {
-		return nil, err
-	}
-	_, err = io.Copy(kept, io.NewSectionReader(f, int64(len(line)), 1<<62))
-	return r, errors.Join(err, kept.Close(), lasted(r, q.task.Spool, spooledName))
+	err = q.task.KeepFrom("transcript.txt", io.NewSectionReader(f, int64(len(line)), 1<<62))
+	return r, errors.Join(err, lasted(r, q.task.Spool, spooledName))
 }

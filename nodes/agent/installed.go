@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dagrun.dev/internal/printable"
+	"dagrun.dev/nodes/agent/internal/capability"
 	"dagrun.dev/nodes/internal/proc"
 )
 
@@ -21,15 +22,6 @@ type Installation struct {
 	Missing  string   `json:"missing,omitempty"`
 }
 
-// keys are the variables that hold a provider's key.
-var keys = map[string][]string{
-	"claude":    {"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"},
-	"codex":     {"OPENAI_API_KEY", "CODEX_API_KEY"},
-	"gemini":    {"GEMINI_API_KEY", "GOOGLE_API_KEY"},
-	"anthropic": {"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"},
-	"openai":    {"OPENAI_API_KEY"},
-}
-
 // longestVersion is how long a program may take to say its version.
 const longestVersion = 20 * time.Second
 
@@ -37,15 +29,15 @@ const longestVersion = 20 * time.Second
 // environment's keys and with an empty home below scratch.
 func Installed(ctx context.Context, scratch string) []Installation {
 	var list []Installation
-	for _, name := range ProviderNames() {
-		in := Installation{Provider: name}
-		for _, key := range keys[name] {
+	for _, p := range capability.Providers {
+		in := Installation{Provider: p.Name}
+		for _, key := range p.Keys {
 			if os.Getenv(key) != "" {
 				in.Keys = append(in.Keys, key)
 			}
 		}
-		if keys[name] != nil && (name == "claude" || name == "codex" || name == "gemini") {
-			in.look(ctx, filepath.Join(scratch, name))
+		if p.Keys != nil && !p.Service {
+			in.look(ctx, filepath.Join(scratch, p.Name))
 		}
 		list = append(list, in)
 	}
@@ -71,8 +63,12 @@ func version(ctx context.Context, path, home string) (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, longestVersion)
 	defer cancel()
-	env := map[string]string{"HOME": home, "TMPDIR": home, "CODEX_HOME": home, "CLAUDE_CONFIG_DIR": home, "DISABLE_AUTOUPDATER": "1", "NO_COLOR": "1"}
-	res, err := proc.Run(ctx, &proc.Spec{Argv: []string{path, "--version"}, Dir: home, Env: proc.Environ(nil, env), Spool: home, Grace: time.Second})
+	env := map[string]string{
+		"HOME": home, "TMPDIR": home, "CODEX_HOME": home, "CLAUDE_CONFIG_DIR": home, "DISABLE_AUTOUPDATER": "1", "NO_COLOR": "1",
+	}
+	res, err := proc.Run(ctx, &proc.Spec{
+		Argv: []string{path, "--version"}, Dir: home, Env: proc.Environ(nil, env), Spool: home, Grace: time.Second,
+	})
 	if err != nil {
 		return "", err
 	}

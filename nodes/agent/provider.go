@@ -30,7 +30,7 @@ type provider interface {
 // not know the provider yet.
 func providerOf(s *settings) (provider, error) {
 	if list := s.unable(); len(list) > 0 {
-		return nil, nodes.Permanent(nodes.Fail("config", list[0][0]+": "+list[0][1]))
+		return nil, nodes.Permanent(nodes.Fail("config", list[0].Path+": "+list[0].Text))
 	}
 	switch s.Provider {
 	case "sim", "claude":

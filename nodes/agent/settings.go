@@ -10,6 +10,7 @@ import (
 
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/accumulate"
+	"dagrun.dev/nodes/agent/internal/capability"
 	"dagrun.dev/nodes/extract"
 	"dagrun.dev/nodes/internal/accept"
 	"dagrun.dev/nodes/validate"
@@ -134,7 +135,7 @@ func read(with json.RawMessage) (*settings, error) {
 		s.Command.Prompt = cmp.Or(s.Command.Prompt, "stdin")
 		s.Command.Parse = cmp.Or(s.Command.Parse, "text")
 	}
-	if slices.Contains(services, s.Provider) {
+	if capability.Of(s.Provider).Service {
 		s.Report = "" // who writes no files gives the report as the answer
 	}
 	if s.Provider == "anthropic" && s.MaxOutputTokens == 0 {
