@@ -80,6 +80,8 @@ func Full(err error) bool {
 type SyncError struct{ Err error }
 
 func (e *SyncError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what the system said.
 func (e *SyncError) Unwrap() error { return e.Err }
 
 // Broken reports whether err says that the disk cannot be written: full, read-only, input/output
@@ -95,52 +97,50 @@ type tree struct {
 	dir  string
 }
 
-func (t *tree) Path(name string) string    { return filepath.Join(t.dir, filepath.FromSlash(name)) }
-func (t *tree) Close() error               { return t.root.Close() }
-func (t *tree) MkdirAll(name string) error { return t.tell(t.root.MkdirAll(name, 0o700)) }
-func (t *tree) Rename(from, to string) error {
-	return t.tell(t.root.Rename(from, to))
-}
-func (t *tree) Remove(name string) error    { return t.tell(t.root.Remove(name)) }
-func (t *tree) RemoveAll(name string) error { return t.tell(t.root.RemoveAll(name)) }
+func (t *tree) Path(name string) string      { return filepath.Join(t.dir, filepath.FromSlash(name)) }
+func (t *tree) Close() error                 { return t.root.Close() }
+func (t *tree) MkdirAll(name string) error   { return t.absolute(t.root.MkdirAll(name, 0o700)) }
+func (t *tree) Rename(from, to string) error { return t.absolute(t.root.Rename(from, to)) }
+func (t *tree) Remove(name string) error     { return t.absolute(t.root.Remove(name)) }
+func (t *tree) RemoveAll(name string) error  { return t.absolute(t.root.RemoveAll(name)) }
 
 func (t *tree) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
 	f, err := regular.OpenFileIn(t.root, name, flag, perm)
 	if err != nil {
-		return nil, t.tell(err)
+		return nil, t.absolute(err)
 	}
 	return &file{f, t.Path(name)}, nil
 }
 
 func (t *tree) Lstat(name string) (fs.FileInfo, error) {
 	fi, err := t.root.Lstat(name)
-	return fi, t.tell(err)
+	return fi, t.absolute(err)
 }
 
 func (t *tree) ReadDir(name string) ([]fs.DirEntry, error) {
 	list, err := fs.ReadDir(t.root.FS(), name)
-	return list, t.tell(err)
+	return list, t.absolute(err)
 }
 
 func (t *tree) SyncDir(name string) error {
 	d, err := t.root.Open(name)
 	if err != nil {
-		return t.tell(err)
+		return t.absolute(err)
 	}
 	defer d.Close()
-	return t.tell(d.Sync())
+	return t.absolute(d.Sync())
 }
 
 func (t *tree) Sub(name string) (FS, error) {
 	root, err := t.root.OpenRoot(name)
 	if err != nil {
-		return nil, t.tell(err)
+		return nil, t.absolute(err)
 	}
 	return &tree{root, t.Path(name)}, nil
 }
 
-// tell puts the whole path into an error of package os, which knows the relative one only.
-func (t *tree) tell(err error) error {
+// absolute puts the whole path into an error of package os, which knows the relative one only.
+func (t *tree) absolute(err error) error {
 	var pe *fs.PathError
 	var le *os.LinkError
 	switch {

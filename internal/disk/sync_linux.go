@@ -18,20 +18,19 @@ func (f *file) Sync() error {
 }
 
 func (f *file) TryLock() (bool, error) {
-	err := f.control(func(fd int) error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) })
-	switch {
-	case err == nil:
-		return true, nil
-	case errors.Is(err, unix.EWOULDBLOCK):
+	err := f.flock(unix.LOCK_EX | unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
 		return false, nil
-	case errors.Is(err, unix.ENOLCK), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENOSYS):
-		return false, errors.ErrUnsupported
 	}
-	return false, &os.PathError{Op: "flock", Path: f.path, Err: err}
+	return err == nil, err
 }
 
-func (f *file) Lock() error {
-	err := f.control(func(fd int) error { return unix.Flock(fd, unix.LOCK_EX) })
+func (f *file) Lock() error { return f.flock(unix.LOCK_EX) }
+
+// flock locks the open file, see flock(2): unlike locks of fcntl, this one stays when another descriptor of the same
+// file is closed.
+func (f *file) flock(how int) error {
+	err := f.control(func(fd int) error { return unix.Flock(fd, how) })
 	switch {
 	case err == nil:
 		return nil

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path"
+
+	"dagrun.dev/internal/regular"
 )
 
 // ReadFile reads a whole file, refusing what is not a regular one: a named pipe in its place
@@ -28,13 +30,13 @@ func OpenRegular(fsys FS, name string) (File, error) {
 		return nil, err
 	}
 	if !fi.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "open", Path: fsys.Path(name), Err: errNotRegular}
+		return nil, &fs.PathError{Op: "open", Path: fsys.Path(name), Err: &regular.NotRegular{Mode: fi.Mode()}}
 	}
 	return fsys.OpenFile(name, os.O_RDONLY, 0)
 }
 
 // OpenOwn opens a file that the program keeps for itself for reading and writing, and makes it when there is none.
-// Something else of that name, which following or waiting for would do harm, is an error that says so.
+// Something else of that name is an error that says so: to follow a link or to wait for a pipe would do harm.
 func OpenOwn(fsys FS, name string) (File, error) {
 	fi, err := fsys.Lstat(name)
 	if err == nil && !fi.Mode().IsRegular() {
@@ -42,12 +44,6 @@ func OpenOwn(fsys FS, name string) (File, error) {
 	}
 	return fsys.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 }
-
-type constError string
-
-func (e constError) Error() string { return string(e) }
-
-const errNotRegular = constError("not a regular file")
 
 // TempName returns an unused name beside name. Names of this form are leftovers when no process runs.
 func TempName(name string) string {
@@ -120,17 +116,14 @@ func Copy(fsys FS, from, to string) error {
 	if err != nil {
 		return err
 	}
-	if err := renameNew(fsys, temp, to); err != nil {
-		fsys.Remove(temp)
+	if _, e := fsys.Lstat(to); e == nil {
+		err = &fs.PathError{Op: "rename", Path: fsys.Path(to), Err: fs.ErrExist}
+	} else {
+		err = fsys.Rename(temp, to) // the run's lock keeps other processes away
+	}
+	if err != nil {
+		_ = fsys.Remove(temp)
 		return err
 	}
 	return fsys.SyncDir(path.Dir(to))
-}
-
-// renameNew renames to a name that must be free. The run's lock keeps other processes away.
-func renameNew(fsys FS, from, to string) error {
-	if _, err := fsys.Lstat(to); err == nil {
-		return &fs.PathError{Op: "rename", Path: fsys.Path(to), Err: fs.ErrExist}
-	}
-	return fsys.Rename(from, to)
 }

@@ -4,6 +4,7 @@
 package regular
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"io/fs"
@@ -11,13 +12,13 @@ import (
 	"syscall"
 )
 
-// Flags belong to every open of a file that may have been replaced. Without them the open of a named
-// pipe waits for a writer.
-const Flags = syscall.O_NONBLOCK | syscall.O_NOCTTY
+// flags belong to every open of a file that may have been replaced. Without them the open of a named
+// pipe waits for a writer (fifo(7)), and that of a terminal may make it the process's own (open(2), O_NOCTTY).
+const flags = syscall.O_NONBLOCK | syscall.O_NOCTTY
 
 // Open opens the regular file at path for reading. A symbolic link is not followed.
 func Open(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|Flags|syscall.O_NOFOLLOW, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|flags|syscall.O_NOFOLLOW, 0)
 	if err != nil {
 		return nil, explain(err, func() (fs.FileInfo, error) { return os.Lstat(path) })
 	}
@@ -31,7 +32,7 @@ func OpenIn(root *os.Root, name string) (*os.File, error) {
 
 // OpenFileIn opens a regular file below root with the flags of package os, and makes it where they say so.
 func OpenFileIn(root *os.Root, name string, flag int, perm fs.FileMode) (*os.File, error) {
-	f, err := root.OpenFile(name, flag|Flags, perm)
+	f, err := root.OpenFile(name, flag|flags, perm)
 	if err != nil {
 		return nil, explain(err, func() (fs.FileInfo, error) { return root.Stat(name) })
 	}
@@ -49,19 +50,6 @@ func ReadIn(root *os.Root, name string, most int64) ([]byte, error) {
 	return all(most)(OpenIn(root, name))
 }
 
-// Check returns nil for an open regular file. Any other file it closes.
-func Check(f *os.File) error {
-	info, err := f.Stat()
-	if err == nil && info.Mode().IsRegular() {
-		return nil
-	}
-	if err == nil {
-		err = &fs.PathError{Op: "open", Path: f.Name(), Err: notRegular(info.Mode())}
-	}
-	_ = f.Close()
-	return err
-}
-
 func all(most int64) func(f *os.File, err error) ([]byte, error) {
 	return func(f *os.File, err error) ([]byte, error) {
 		if err != nil {
@@ -76,6 +64,19 @@ func all(most int64) func(f *os.File, err error) ([]byte, error) {
 	}
 }
 
+// checked returns an open file if it is a regular one. Any other it closes.
+func checked(f *os.File) (*os.File, error) {
+	info, err := f.Stat()
+	if err == nil && info.Mode().IsRegular() {
+		return f, nil
+	}
+	if err == nil {
+		err = &fs.PathError{Op: "open", Path: f.Name(), Err: &NotRegular{info.Mode()}}
+	}
+	_ = f.Close()
+	return nil, err
+}
+
 // explain puts what a file is in the place of what the system says of an open that it refused: "no such
 // device or address" is a socket.
 func explain(err error, stat func() (fs.FileInfo, error)) error {
@@ -84,34 +85,21 @@ func explain(err error, stat func() (fs.FileInfo, error)) error {
 	if e != nil || !ok || info.Mode().IsRegular() {
 		return err
 	}
-	return &fs.PathError{Op: pe.Op, Path: pe.Path, Err: notRegular(info.Mode())}
+	return &fs.PathError{Op: pe.Op, Path: pe.Path, Err: &NotRegular{info.Mode()}}
 }
 
 // NotRegular says what stands in the place of a regular file.
 type NotRegular struct{ Mode fs.FileMode }
 
-func notRegular(mode fs.FileMode) error { return &NotRegular{mode} }
-
-func (e *NotRegular) Error() string {
-	what := "a special file"
-	switch e.Mode.Type() {
-	case fs.ModeDir:
-		what = "a folder"
-	case fs.ModeSymlink:
-		what = "a symbolic link"
-	case fs.ModeNamedPipe:
-		what = "a named pipe"
-	case fs.ModeSocket:
-		what = "a socket"
-	case fs.ModeDevice, fs.ModeDevice | fs.ModeCharDevice:
-		what = "a device"
-	}
-	return "it is " + what + ", want a regular file"
+var kinds = map[fs.FileMode]string{
+	fs.ModeDir:                        "a folder",
+	fs.ModeSymlink:                    "a symbolic link",
+	fs.ModeNamedPipe:                  "a named pipe",
+	fs.ModeSocket:                     "a socket",
+	fs.ModeDevice:                     "a device",
+	fs.ModeDevice | fs.ModeCharDevice: "a device",
 }
 
-func checked(f *os.File) (*os.File, error) {
-	if err := Check(f); err != nil {
-		return nil, err
-	}
-	return f, nil
+func (e *NotRegular) Error() string {
+	return "it is " + cmp.Or(kinds[e.Mode.Type()], "a special file") + ", want a regular file"
 }

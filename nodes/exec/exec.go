@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"dagrun.dev/internal/printable"
@@ -45,31 +46,27 @@ func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 	if err := accept.Decode(t.With, &s); err != nil {
 		return nil, err
 	}
-	spec, closeStdin, err := prepare(t, &s)
-	if err != nil {
-		return nil, err
-	}
-	defer closeStdin()
-	p, err := proc.Run(ctx, spec)
+	p, err := s.start(ctx, t)
 	if err != nil {
 		return nil, startFailure(err)
 	}
 	defer p.Close()
 	res := &nodes.Result{}
 	for _, q := range p.Left {
-		res.Warnings = append(res.Warnings, fmt.Sprintf("the command left process %d (%s) behind; it was ended", q.Pid, q.Command))
+		res.Warnings = append(res.Warnings,
+			fmt.Sprintf("the command left process %d (%s) behind; it was ended", q.Pid, q.Command))
 	}
 	for _, q := range p.Survivors {
 		res.Survivors = append(res.Survivors, fmt.Sprintf("%d (%s)", q.Pid, q.Command))
 	}
-	failure := judge(ctx, t, &s, p)
-	if err := keep(t, &s, p, failure != nil); err != nil {
+	failure := s.judge(ctx, t, p)
+	if err := s.keep(t, p, failure != nil); err != nil {
 		return res, err
 	}
 	if failure != nil {
 		return res, failure
 	}
-	return res, collect(t, &s, p, res)
+	return res, s.collect(t, p, res)
 }
 
 // Probe runs the command of the setting probe.
@@ -82,12 +79,7 @@ func (Kind) Probe(ctx context.Context, t *nodes.Task) (took bool, err error) {
 		return false, errors.New("the node names no probe")
 	}
 	s.Argv, s.Run, s.Stdin = s.Probe.Argv, s.Probe.Run, nil
-	spec, closeStdin, err := prepare(t, &s)
-	if err != nil {
-		return false, err
-	}
-	defer closeStdin()
-	p, err := proc.Run(ctx, spec)
+	p, err := s.start(ctx, t)
 	if err != nil {
 		return false, err
 	}
@@ -101,20 +93,36 @@ func (Kind) Probe(ctx context.Context, t *nodes.Task) (took bool, err error) {
 	return false, errors.New(exitMessage(p))
 }
 
+// start runs the command to its end. Close the result.
+func (s *settings) start(ctx context.Context, t *nodes.Task) (*proc.Result, error) {
+	spec, err := s.prepare(t)
+	if err != nil {
+		return nil, err
+	}
+	if s.Stdin != nil {
+		if spec.Stdin, err = openStdin(t, s.Stdin); err != nil {
+			return nil, err
+		}
+		defer spec.Stdin.Close()
+	}
+	return proc.Run(ctx, spec)
+}
+
+// startFailure says that the program did not start. What is missing stays so; what the machine was short of may come.
 func startFailure(err error) error {
 	var start *proc.StartError
-	switch {
-	case !errors.As(err, &start):
+	if !errors.As(err, &start) {
 		return err
-	case start.Short():
-		return nodes.Fail("spawn_failed", start.Error())
 	}
-	return nodes.Permanent(nodes.Fail("spawn_failed", start.Error()))
+	e := nodes.Fail("spawn_failed", start.Error())
+	e.Permanent = !start.Short()
+	return e
 }
 
 // judge says how the command failed, or nil.
-func judge(ctx context.Context, t *nodes.Task, s *settings, p *proc.Result) error {
+func (s *settings) judge(ctx context.Context, t *nodes.Task, p *proc.Result) error {
 	e := &nodes.Error{Diagnostics: p.LastWords()}
+	meaning := s.Exit[strconv.Itoa(p.Exit)]
 	switch {
 	case p.Cause == proc.Cancelled:
 		return context.Cause(ctx)
@@ -124,10 +132,10 @@ func judge(ctx context.Context, t *nodes.Task, s *settings, p *proc.Result) erro
 		e.Category, e.Message = "stalled", fmt.Sprintf("printed nothing for %v", t.Silence)
 	case p.Signal != 0:
 		e.Category, e.Message = "killed", fmt.Sprintf("ended by signal %d (%v)", int(p.Signal), p.Signal)
-	case p.Exit == 0 || s.Exit[fmt.Sprint(p.Exit)] == "ok":
+	case p.Exit == 0 || meaning == "ok":
 		return nil
-	case s.Exit[fmt.Sprint(p.Exit)] != "":
-		e.Category, e.Message = s.Exit[fmt.Sprint(p.Exit)], exitMessage(p)
+	case meaning != "":
+		e.Category, e.Message = meaning, exitMessage(p)
 	case p.NotStarted():
 		e.Category, e.Message, e.Permanent = "spawn_failed", exitMessage(p), true
 	default:
@@ -136,28 +144,26 @@ func judge(ctx context.Context, t *nodes.Task, s *settings, p *proc.Result) erro
 	return e
 }
 
+// exitMessage is the exit status with the last line that the command printed as an error.
 func exitMessage(p *proc.Result) string {
 	msg := fmt.Sprintf("exit status %d", p.Exit)
-	lines := strings.Split(strings.TrimSpace(proc.Printable(string(p.Stderr.Tail(2000)))), "\n")
-	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
+	said := strings.TrimSpace(printable.Text(string(p.Stderr.Tail(2000))))
+	if last := strings.TrimSpace(said[strings.LastIndexByte(said, '\n')+1:]); last != "" {
 		msg += ": " + printable.Clip(last, 200)
 	}
 	return msg
 }
 
-// keep puts what the command printed into the node's folder, bytewise, when there is any.
-func keep(t *nodes.Task, s *settings, p *proc.Result, failed bool) error {
-	for _, c := range []struct {
-		name string
-		from *proc.Capture
-	}{{"stdout.txt", p.Stdout}, {"stderr.txt", p.Stderr}} {
-		published := c.from == p.Stdout && s.Stdout != "" && !failed
-		if c.from.Size() == 0 || published {
-			continue
-		}
-		if err := t.KeepFrom(c.name, c.from.Open()); err != nil {
+// keep puts what the command printed into the node's folder, bytewise, when there is any. What becomes an artifact is
+// not kept twice.
+func (s *settings) keep(t *nodes.Task, p *proc.Result, failed bool) error {
+	if p.Stdout.Size() > 0 && (failed || s.Stdout == "") {
+		if err := t.KeepFrom("stdout.txt", p.Stdout.Open()); err != nil {
 			return err
 		}
 	}
-	return nil
+	if p.Stderr.Size() == 0 {
+		return nil
+	}
+	return t.KeepFrom("stderr.txt", p.Stderr.Open())
 }

@@ -26,9 +26,8 @@ const (
 	mostOutputs = 64 << 10 // bytes; values travel in events
 )
 
-// prepare lays out what the command needs and says what to start.
-func prepare(t *nodes.Task, s *settings) (spec *proc.Spec, closeStdin func(), err error) {
-	closeStdin = func() {}
+// prepare lays out what the command needs and says what to start, its input aside.
+func (s *settings) prepare(t *nodes.Task) (spec *proc.Spec, err error) {
 	set := map[string]string{
 		"DAGRUN_OUT": t.Out, "DAGRUN_NODE": t.Node, "TMPDIR": t.Scratch,
 		"DAGRUN_GENERATION": strconv.Itoa(t.Generation), "DAGRUN_SEED": strconv.FormatInt(t.Seed, 10),
@@ -38,43 +37,30 @@ func prepare(t *nodes.Task, s *settings) (spec *proc.Spec, closeStdin func(), er
 	}
 	for name, secret := range s.Secrets {
 		if set[name], err = t.Secret(secret); err != nil {
-			return nil, closeStdin, err
+			return nil, err
 		}
 	}
 	if len(t.Reads) > 0 {
 		set["DAGRUN_IN"] = filepath.Join(t.Scratch, "in")
 		if err := layOut(t, set["DAGRUN_IN"]); err != nil {
-			return nil, closeStdin, err
+			return nil, err
 		}
 	}
-	spec = &proc.Spec{
-		Argv: s.Argv, Dir: t.SpecDir, Env: proc.Environ(s.Pass, set), Spool: t.Out,
-		Grace: t.Grace, Silence: t.Silence,
-		Limits: proc.Limits{
-			MemoryBytes: s.Limits.MemoryMB << 20, CPUSeconds: s.Limits.CPUSeconds,
-			FileBytes: s.Limits.FileMB << 20, OpenFiles: s.Limits.OpenFiles,
-		},
-	}
 	credential.MaskEnv(t, proc.Environ(s.Pass, nil)) // what env sets stands in the specification for all to read
+	spec = &proc.Spec{
+		Argv: s.Argv, Dir: s.Dir, Env: proc.Environ(s.Pass, set), Spool: t.Out,
+		Grace: t.Grace, Silence: t.Silence, Limits: s.Limits,
+	}
 	if s.Run != "" {
 		spec.Argv = []string{"/bin/sh", "-c", s.Run}
 	}
-	if s.Dir != "" {
-		spec.Dir = s.Dir
-		if !filepath.IsAbs(s.Dir) {
-			spec.Dir = filepath.Join(t.SpecDir, s.Dir)
-		}
+	if !filepath.IsAbs(s.Dir) {
+		spec.Dir = filepath.Join(t.SpecDir, s.Dir)
 	}
 	if t.Silence > 0 && t.Beat != nil {
 		spec.Beat = func() { t.Beat("") }
 	}
-	if s.Stdin != nil {
-		if spec.Stdin, err = openStdin(t, s.Stdin); err != nil {
-			return nil, closeStdin, err
-		}
-		closeStdin = func() { _ = spec.Stdin.Close() }
-	}
-	return spec, closeStdin, nil
+	return spec, nil
 }
 
 // openStdin returns a file with what the command reads.
@@ -143,7 +129,7 @@ func entries(t *nodes.Task, name string) (io.ReadCloser, error) {
 }
 
 // collect takes artifacts and values out of the staging folder.
-func collect(t *nodes.Task, s *settings, p *proc.Result, res *nodes.Result) error {
+func (s *settings) collect(t *nodes.Task, p *proc.Result, res *nodes.Result) error {
 	list, err := os.ReadDir(t.Out) // open, getdents64 twice (the second says that it is all), close
 	if err != nil {
 		return err

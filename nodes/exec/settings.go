@@ -8,6 +8,7 @@ import (
 
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/accept"
+	"dagrun.dev/nodes/internal/proc"
 )
 
 // settings are #Exec in Go.
@@ -21,20 +22,13 @@ type settings struct {
 	Stdin   *accept.From               `json:"stdin"`
 	Stdout  string                     `json:"stdout"`
 	Exit    map[string]string          `json:"exit"`
-	Limits  limits                     `json:"limits"`
+	Limits  proc.Limits                `json:"limits"`
 	Probe   *probe                     `json:"probe"`
 }
 
 type probe struct {
 	Argv []string `json:"argv"`
 	Run  string   `json:"run"`
-}
-
-type limits struct {
-	MemoryMB   uint64 `json:"memoryMB"`
-	CPUSeconds uint64 `json:"cpuSeconds"`
-	FileMB     uint64 `json:"fileMB"`
-	OpenFiles  uint64 `json:"openFiles"`
 }
 
 func (s *settings) traits() nodes.Traits {

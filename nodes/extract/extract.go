@@ -20,11 +20,11 @@ var schema string
 var Kind = accept.NewKind("extract", schema, settingsOf)
 
 func settingsOf(with json.RawMessage) (*accept.Settings, error) {
-	s, err := decode(with)
-	if err != nil {
+	var s settings
+	if err := accept.Decode(with, &s); err != nil {
 		return nil, err
 	}
-	return &accept.Settings{Step: step{s}, From: s.From, Traits: s.describe()}, nil
+	return &accept.Settings{Step: step{&s}, From: s.From, Traits: s.describe()}, nil
 }
 
 // step is the settings as a step.

@@ -225,7 +225,7 @@ func inspect(s *accept.State, text string, h *htmlRule) error {
 	if h.Placeholders == "ignore" {
 		return nil
 	}
-	mark := placeholder(text, *h.Marks)
+	mark := placeholder(text, h.Marks)
 	switch {
 	case mark == "":
 		return nil
@@ -246,9 +246,9 @@ func compare(s *accept.State, text []byte, h *htmlRule) error {
 	if !ok {
 		return nil
 	}
-	if float64(len(text)) < *h.AtLeast*float64(len(before)) {
+	if float64(len(text)) < h.AtLeast*float64(len(before)) {
 		return nodes.Fail("placeholder", fmt.Sprintf("the document has %d bytes, less than %g of the %d of the version before: parts were left out",
-			len(text), *h.AtLeast, len(before)))
+			len(text), h.AtLeast, len(before)))
 	}
 	if bytes.Equal(bytes.TrimSpace(text), bytes.TrimSpace(before)) {
 		s.Values["changed"] = false

@@ -108,12 +108,7 @@ func (x step) takeSections(s *accept.State, a *answer) error {
 		}
 		body = notesText(body)
 		s.Texts[name] = body
-		if sec.To != "" {
-			s.Artifacts[sec.To] = []byte(body + "\n")
-		}
-		if sec.Value != "" {
-			s.Values[sec.Value] = short(s, name, body, sec.MaxChars)
-		}
+		put(s, body, sec.To, sec.Value, sec.MaxChars)
 	}
 	if missing != nil {
 		return nodes.Fail("sections_missing", fmt.Sprintf("sections are missing: %s", strings.Join(missing, ", ")))
@@ -130,24 +125,24 @@ func takeText(s *accept.State, a *answer, t *textRule) error {
 	if text == "" {
 		return nodes.Fail("no_artifact", "the answer holds no text")
 	}
-	if end := cutEnd(text, *t.CutEnds); end != "" {
+	if end := cutEnd(text, t.CutEnds); end != "" {
 		return nodes.Fail("truncated", fmt.Sprintf("the answer ends in %q", end))
 	}
-	if t.To != "" {
-		s.Artifacts[t.To] = []byte(text + "\n")
-	}
-	if t.Value != "" {
-		s.Values[t.Value] = short(s, t.Value, text, t.MaxChars)
-	}
+	put(s, text, t.To, t.Value, t.MaxChars)
 	return nil
 }
 
-// short cuts a text that becomes a value.
-func short(s *accept.State, name, text string, most int) string {
-	if utf8.RuneCountInString(text) <= most {
-		return text
+// put makes a text an artifact and a value, as far as these have names. A value is cut where it is too long.
+func put(s *accept.State, text, artifact, value string, most int) {
+	if artifact != "" {
+		s.Artifacts[artifact] = []byte(text + "\n")
 	}
-	s.Warn("%s: %d characters cut to %d", name, utf8.RuneCountInString(text), most)
-	r := []rune(text)
-	return string(r[:most])
+	if value == "" {
+		return
+	}
+	if r := []rune(text); len(r) > most {
+		s.Warn("%s: %d characters cut to %d", value, len(r), most)
+		text = string(r[:most])
+	}
+	s.Values[value] = text
 }

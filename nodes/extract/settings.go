@@ -21,16 +21,16 @@ type settings struct {
 }
 
 type htmlRule struct {
-	To           string    `json:"to"`
-	Strategies   []string  `json:"strategies"`
-	Policy       string    `json:"policy"`
-	Fragments    bool      `json:"fragments"`
-	Doctype      string    `json:"doctype"`
-	Placeholders string    `json:"placeholders"`
-	Controls     string    `json:"controls"`
-	Marks        *[]string `json:"marks"`
-	Previous     string    `json:"previous"`
-	AtLeast      *float64  `json:"atLeast"`
+	To           string   `json:"to"`
+	Strategies   []string `json:"strategies"`
+	Policy       string   `json:"policy"`
+	Fragments    bool     `json:"fragments"`
+	Doctype      string   `json:"doctype"`
+	Placeholders string   `json:"placeholders"`
+	Controls     string   `json:"controls"`
+	Marks        []string `json:"marks"`
+	Previous     string   `json:"previous"`
+	AtLeast      float64  `json:"atLeast"`
 }
 
 type jsonRule struct {
@@ -46,10 +46,10 @@ type jsonValue struct {
 }
 
 type textRule struct {
-	To       string    `json:"to"`
-	Value    string    `json:"value"`
-	MaxChars int       `json:"maxChars"`
-	CutEnds  *[]string `json:"cutEnds"`
+	To       string   `json:"to"`
+	Value    string   `json:"value"`
+	MaxChars int      `json:"maxChars"`
+	CutEnds  []string `json:"cutEnds"`
 }
 
 type markers struct {
@@ -69,52 +69,45 @@ type section struct {
 	Missing  string `json:"missing"`
 }
 
-func decode(with json.RawMessage) (*settings, error) {
-	var s settings
-	if err := accept.Decode(with, &s); err != nil {
-		return nil, err
+// Every rule is read over what the schema says of fields that are left out: settings need not have come through it.
+
+func (h *htmlRule) UnmarshalJSON(b []byte) error {
+	type fields htmlRule
+	*h = htmlRule{
+		Strategies: []string{"fence", "doctype", "html"},
+		Policy:     "fail", Doctype: "warn", Placeholders: "fail", Controls: "fail",
+		Marks: slices.Clone(defaultMarks), AtLeast: 0.5, // decoding a list writes into the one that is there
 	}
-	s.defaults()
-	return &s, nil
+	err := accept.Decode(b, (*fields)(h))
+	h.Previous = cmp.Or(h.Previous, h.To)
+	return err
 }
 
-// defaults fills in what the schema says, for settings that did not come through it.
-func (s *settings) defaults() {
-	if h := s.HTML; h != nil {
-		if len(h.Strategies) == 0 {
-			h.Strategies = []string{"fence", "doctype", "html"}
-		}
-		h.Policy = cmp.Or(h.Policy, "fail")
-		h.Doctype = cmp.Or(h.Doctype, "warn")
-		h.Placeholders = cmp.Or(h.Placeholders, "fail")
-		h.Controls = cmp.Or(h.Controls, "fail")
-		h.Previous = cmp.Or(h.Previous, h.To)
-		if h.Marks == nil {
-			h.Marks = &defaultMarks
-		}
-		if h.AtLeast == nil {
-			half := 0.5
-			h.AtLeast = &half
-		}
-	}
-	if s.JSON != nil {
-		s.JSON.Policy = cmp.Or(s.JSON.Policy, "fail")
-	}
-	if t := s.Text; t != nil {
-		t.MaxChars = cmp.Or(t.MaxChars, 2000)
-		if t.CutEnds == nil {
-			t.CutEnds = &defaultCutEnds
-		}
-	}
-	for name, m := range s.Markers {
-		m.Missing, m.Broken, m.Blocks = cmp.Or(m.Missing, "warn"), cmp.Or(m.Broken, "warn"), cmp.Or(m.Blocks, "join")
-		s.Markers[name] = m
-	}
-	for name, x := range s.Sections {
-		x.Missing, x.MaxChars = cmp.Or(x.Missing, "warn"), cmp.Or(x.MaxChars, 2000)
-		s.Sections[name] = x
-	}
+func (j *jsonRule) UnmarshalJSON(b []byte) error {
+	type fields jsonRule
+	*j = jsonRule{Policy: "fail"}
+	return accept.Decode(b, (*fields)(j))
 }
+
+func (t *textRule) UnmarshalJSON(b []byte) error {
+	type fields textRule
+	*t = textRule{MaxChars: mostValue, CutEnds: slices.Clone(defaultCutEnds)}
+	return accept.Decode(b, (*fields)(t))
+}
+
+func (m *markers) UnmarshalJSON(b []byte) error {
+	type fields markers
+	*m = markers{Missing: "warn", Broken: "warn", Blocks: "join"}
+	return accept.Decode(b, (*fields)(m))
+}
+
+func (x *section) UnmarshalJSON(b []byte) error {
+	type fields section
+	*x = section{Missing: "warn", MaxChars: mostValue}
+	return accept.Decode(b, (*fields)(x))
+}
+
+const mostValue = 2000 // characters of a text that becomes a value
 
 var (
 	defaultMarks   = []string{"rest of the page unchanged", "rest unchanged", "omitted for brevity", "your content here"}

@@ -172,7 +172,7 @@ func (b *Browser) options(l *launch) []chromedp.ExecAllocatorOption {
 		chromedp.CombinedOutput(b.words),
 		chromedp.ModifyCmdFunc(func(cmd *exec.Cmd) {
 			detach(cmd)
-			limits := proc.Limits{MemoryBytes: l.set.MemoryMB << 20}
+			limits := proc.Limits{MemoryMB: l.set.MemoryMB}
 			cmd.Path, cmd.Args = limits.Wrap(cmd.Path, cmd.Args)
 			b.cmd = cmd
 		}),

@@ -47,12 +47,12 @@ type Spec struct {
 	Limits Limits
 }
 
-// Limits bound the child and each of its descendants; zero fields do not.
+// Limits bound the child and each of its descendants; zero fields do not. They are named as in specifications.
 type Limits struct {
-	MemoryBytes uint64 // data segment and heap (RLIMIT_DATA)
-	CPUSeconds  uint64
-	FileBytes   uint64 // largest file it may write, output included
-	OpenFiles   uint64
+	MemoryMB   uint64 `json:"memoryMB"` // MiB of data segment and heap (RLIMIT_DATA)
+	CPUSeconds uint64 `json:"cpuSeconds"`
+	FileMB     uint64 `json:"fileMB"` // MiB of the largest file it may write, output included
+	OpenFiles  uint64 `json:"openFiles"`
 }
 
 // A Result is how the child ended and what it printed. Close it.

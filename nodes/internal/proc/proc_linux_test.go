@@ -410,7 +410,7 @@ func TestBigOutputIsBounded(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	r := sh(t, context.Background(), `ulimit -n; head -c 2000000 /dev/zero > big; echo $?; wc -c < big; echo $0`, func(s *Spec) {
-		s.Limits = Limits{OpenFiles: 17, FileBytes: 1 << 20}
+		s.Limits = Limits{OpenFiles: 17, FileMB: 1}
 	})
 	if out := text(t, r.Stdout); !strings.HasPrefix(out, "17\n") || !strings.Contains(out, "\n1048576\n") {
 		t.Errorf("stdout %q stderr %q", out, text(t, r.Stderr))

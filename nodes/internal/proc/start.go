@@ -136,9 +136,9 @@ func (l Limits) Wrap(path string, argv []string) (string, []string) {
 			script.WriteString("ulimit -" + flag + " " + strconv.FormatUint(v, 10) + " || exit 126\n")
 		}
 	}
-	set("d", l.MemoryBytes>>10)
+	set("d", l.MemoryMB<<10) // in KiB
 	set("t", l.CPUSeconds)
-	set("f", (l.FileBytes+511)/512)
+	set("f", l.FileMB<<11) // in blocks of 512 bytes, POSIX
 	set("n", l.OpenFiles)
 	script.WriteString(`exec "$@"`)
 	return "/bin/sh", append([]string{"sh", "-c", script.String(), "sh", path}, argv[1:]...)
