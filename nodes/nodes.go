@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 )
@@ -58,11 +59,12 @@ type Rescuer interface {
 	Rescue(ctx context.Context, t *Task) (*Result, error)
 }
 
-// A Sharer is a Kind that knows at plan time with what its prompt begins, so that a plan can tell how much of it a service
-// should have read shortly before.
+// A Sharer is a Kind that knows at plan time with what its prompt begins, so that a plan can tell how much of it a
+// service should have read shortly before.
 type Sharer interface {
 	Kind
-	// Shared returns the blocks in front that are to be kept, in order; none where nothing is. open is as for a FileChecker.
+	// Shared returns the blocks in front that are to be kept, in order; none where nothing is. open is as for a
+	// FileChecker.
 	Shared(with json.RawMessage, open func(path string) (io.ReadCloser, error)) []PromptBlock
 }
 
@@ -88,7 +90,7 @@ type Preflighter interface {
 // Traits are what the plan needs to know of a node's settings.
 type Traits struct {
 	Effect  string            // default effect: pure | idempotent | once | probe
-	Outputs map[string]string // declared values: name -> string | int | number | bool | list | map, with ? where one may be absent
+	Outputs map[string]string // declared values: name -> string | int | number | bool | list | map; ? = may be absent
 	Files   []string          // input files named in the settings, relative to the spec's folder
 	Reads   []string          // artifacts and accumulators named in the settings
 	Writes  []string          // artifacts named in the settings
@@ -146,7 +148,7 @@ type Task struct {
 	Grace               time.Duration  // between the polite and the hard signal; > 0
 	Reserve             float64        // US dollars reserved for this attempt; 0 = none
 	Feedback            string         // reason of the last failure, when the policy says that the next attempt is told
-	FailedWith          map[string]int // of those since the node was last given a fresh start, how many by category; nil = none
+	FailedWith          map[string]int // failures by category since the node was last given a fresh start; nil = none
 	// Again reports whether a failure of a category, now, would be followed by another attempt of this node. Nil: never.
 	Again func(category string) bool
 
@@ -156,8 +158,9 @@ type Task struct {
 	// Spool is an absolute, existing folder inside the run that outlives the host, until the end of the
 	// attempt is recorded. Only a Rescuer has one.
 	Spool string
-	// Carry returns an absolute folder outside the run that the attempts of one generation hand on, made by the first call.
-	// It goes when the node has ended, and may be lost with the folder for temporary files. Nil: nothing is handed on.
+	// Carry returns an absolute folder outside the run that the attempts of one generation hand on, made by the first
+	// call. It goes when the node has ended, and may be lost with the folder for temporary files. Nil: nothing is handed
+	// on.
 	Carry func() (string, error)
 	// Binary is the path of the running program, for kinds that start a helper of it.
 	Binary string
@@ -257,6 +260,11 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Fail returns an *Error of a category.
 func Fail(category, message string) *Error { return &Error{Category: category, Message: message} }
+
+// Failf is Fail with a message that is made as by fmt.Sprintf.
+func Failf(category, format string, args ...any) *Error {
+	return Fail(category, fmt.Sprintf(format, args...))
+}
 
 // Permanent wraps err so that no further attempt is made. It is the one way to say so.
 func Permanent(err *Error) *Error {

@@ -24,7 +24,8 @@ type saved struct {
 	Files      map[string]content `json:"files,omitempty"`
 }
 
-// A content is written as text where it is one, so that secrets in it are masked like elsewhere and it loads all the same.
+// A content is written as text where it is one, so that secrets in it are masked like elsewhere and it loads all the
+// same.
 type content []byte
 
 func (c content) MarshalJSON() ([]byte, error) {

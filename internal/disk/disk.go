@@ -88,7 +88,8 @@ func (e *SyncError) Unwrap() error { return e.Err }
 // error, not confirmed, or a file that may not grow (ulimit -f). The program ends with exit status 6.
 func Broken(err error) bool {
 	var s *SyncError
-	return errors.As(err, &s) || Full(err) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EFBIG)
+	return errors.As(err, &s) || Full(err) ||
+		errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EFBIG)
 }
 
 // tree is a directory of the machine.

@@ -40,7 +40,8 @@ func OpenRegular(fsys FS, name string) (File, error) {
 func OpenOwn(fsys FS, name string) (File, error) {
 	fi, err := fsys.Lstat(name)
 	if err == nil && !fi.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file, and stands where dagrun keeps one of its own: move it away", fsys.Path(name))
+		return nil, fmt.Errorf("%s is no regular file, and stands where dagrun keeps one of its own: move it away",
+			fsys.Path(name))
 	}
 	return fsys.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 }

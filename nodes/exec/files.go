@@ -154,11 +154,13 @@ func (s *settings) collect(t *nodes.Task, p *proc.Result, res *nodes.Result) err
 		info, err := root.Lstat(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return &nodes.Error{Category: "no_artifact", Message: "the command did not put " + name + " into $DAGRUN_OUT", Diagnostics: p.LastWords()}
+			e := nodes.Fail("no_artifact", "the command did not put "+name+" into $DAGRUN_OUT")
+			e.Diagnostics = p.LastWords()
+			return e
 		case err != nil:
 			return &nodes.Error{Category: "no_artifact", Message: "artifact " + name, Err: err}
 		case !info.Mode().IsRegular():
-			return nodes.Permanent(nodes.Fail("no_artifact", name+" in $DAGRUN_OUT is not a regular file"))
+			return nodes.Permanent(nodes.Failf("no_artifact", "%s in $DAGRUN_OUT is not a regular file", name))
 		}
 		res.Writes[name] = name
 	}
@@ -173,26 +175,28 @@ func undeclared(list []os.DirEntry, t *nodes.Task, res *nodes.Result) {
 		name := entry.Name()
 		belongs := func(w string) bool { return w == name || strings.HasPrefix(w, name+"/") }
 		if name != outputsFile && !slices.ContainsFunc(t.Writes, belongs) {
-			res.Warnings = append(res.Warnings, "the command put "+strconv.Quote(name)+" into $DAGRUN_OUT, which `writes` does not name; it is dropped")
+			res.Warnings = append(res.Warnings, fmt.Sprintf(
+				"the command put %q into $DAGRUN_OUT, which `writes` does not name; it is dropped", name))
 		}
 	}
 }
 
-// values reads outputs.json. Every declared value must be there unless its type says otherwise; the host checks the types.
+// values reads outputs.json. Every declared value must be there unless its type says otherwise; the host checks the
+// types.
 func values(root *os.Root, t *nodes.Task) (map[string]any, error) {
 	b, err := readSmall(root)
 	if err != nil {
-		return nil, nodes.Fail("protocol", outputsFile+": "+err.Error())
+		return nil, nodes.Failf("protocol", "%s: %v", outputsFile, err)
 	}
 	var all map[string]any
 	if b != nil {
 		d := json.NewDecoder(bytes.NewReader(b))
 		d.UseNumber()
 		if err := d.Decode(&all); err != nil {
-			return nil, nodes.Fail("protocol", outputsFile+" is not a JSON object: "+err.Error())
+			return nil, nodes.Failf("protocol", "%s is not a JSON object: %v", outputsFile, err)
 		}
 		if _, err := d.Token(); !errors.Is(err, io.EOF) {
-			return nil, nodes.Fail("protocol", outputsFile+" holds more than one JSON value")
+			return nil, nodes.Failf("protocol", "%s holds more than one JSON value", outputsFile)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Outputs)) {
@@ -202,7 +206,7 @@ func values(root *os.Root, t *nodes.Task) (map[string]any, error) {
 			delete(all, name) // null is no value
 		}
 		if !there && !optional {
-			return nil, nodes.Fail("protocol", "the declared output "+name+" is not in $DAGRUN_OUT/"+outputsFile)
+			return nil, nodes.Failf("protocol", "the declared output %s is not in $DAGRUN_OUT/%s", name, outputsFile)
 		}
 	}
 	return all, nil

@@ -198,7 +198,8 @@ const mostHead = 400
 var (
 	anyStart = regexp.MustCompile(`(?i)^(?:<\?xml[^>]*>\s*)?<(?:!doctype\s+html\b|html[\s/>])`)
 	// A doctype with no page behind it may stand in the body of another one.
-	secondStart = regexp.MustCompile(`(?is)^(?:<\?xml[^>]*>\s*)?(?:<!doctype[^>]*>\s*(?:<!--.*?-->\s*)*)?<(?:html|head|body)[\s/>]`)
+	secondStart = regexp.MustCompile(`(?is)^(?:<\?xml[^>]*>\s*)?` +
+		`(?:<!doctype[^>]*>\s*(?:<!--.*?-->\s*)*)?<(?:html|head|body)[\s/>]`)
 )
 
 // documentStart reports whether a line begins with a doctype, an <html> tag or an XML prologue,

@@ -34,8 +34,8 @@ func (d *document) strategy() string {
 	return "html"
 }
 
-// walks bounds how often an answer may be read in all, so that hostile ones (thousands of documents that never end) stay
-// linear. An honest one is read about twice.
+// walks bounds how often an answer may be read in all, so that hostile ones (thousands of documents that never end)
+// stay linear. An honest one is read about twice.
 const walks = 8
 
 // exhausted reports whether nothing more is read: what was not looked at is no document.
@@ -65,11 +65,14 @@ var (
 	// <code> as a sample that was not escaped.
 	isInert = map[string]bool{"template": true, "pre": true, "code": true}
 	// isRaw holds the elements whose text is none of the page's.
-	isRaw = map[string]bool{"script": true, "style": true, "textarea": true, "title": true, "xmp": true, "iframe": true, "noembed": true, "noframes": true}
+	isRaw = map[string]bool{
+		"script": true, "style": true, "textarea": true, "title": true, "xmp": true, "iframe": true, "noembed": true,
+		"noframes": true,
+	}
 )
 
-// tokens reads from start until the first </html> that is an end tag, or the start of another document. In inert elements
-// such tags do not count, if samples says so.
+// tokens reads from start until the first </html> that is an end tag, or the start of another document. In inert
+// elements such tags do not count, if samples says so.
 func (a *answer) tokens(start int, f *markdown.Fence, samples bool) document {
 	d := document{start: start, end: len(a.src), fence: f, seam: -1}
 	if a.exhausted() {
@@ -98,7 +101,8 @@ func (a *answer) tokens(start int, f *markdown.Fence, samples bool) document {
 		case tt == html.EndTagToken && isInert[name]:
 			inert = max(0, inert-1)
 		case inert > 0 && name != "" && !isInert[name], tt == html.DoctypeToken && inert > 0:
-		case (tt == html.DoctypeToken || name == "html" && tt == html.StartTagToken) && (d.root || d.content || d.doctype && name == ""):
+		case (tt == html.DoctypeToken || name == "html" && tt == html.StartTagToken) &&
+			(d.root || d.content || d.doctype && name == ""):
 			if _, second := slices.BinarySearch(a.starts, from); second {
 				d.end = from
 				return d
@@ -140,9 +144,13 @@ func closedWithin(f *markdown.Fence, text string, from int) int {
 func (a *answer) bytesOf(d *document) string {
 	var b strings.Builder
 	at := d.start
-	for n := sort.Search(len(a.inDocs), func(k int) bool { return a.inDocs[k].start >= at }); n < len(a.inDocs) && a.inDocs[n].end <= d.end; n++ {
-		b.WriteString(a.src[at:a.inDocs[n].start])
-		at = a.inDocs[n].end
+	first := sort.Search(len(a.inDocs), func(k int) bool { return a.inDocs[k].start >= d.start })
+	for _, notes := range a.inDocs[first:] {
+		if notes.end > d.end {
+			break
+		}
+		b.WriteString(a.src[at:notes.start])
+		at = notes.end
 	}
 	b.WriteString(a.src[at:d.end])
 	text := b.String()

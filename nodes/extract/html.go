@@ -68,9 +68,10 @@ func (a *answer) choose(s *accept.State, h *htmlRule) (*document, error) {
 	d := found[0]
 	if len(found) > 1 {
 		if d = prefer(found, h); d == nil {
-			return nil, nodes.Fail("ambiguous", fmt.Sprintf("the answer holds %d different whole HTML documents", len(found)))
+			return nil, nodes.Failf("ambiguous", "the answer holds %d different whole HTML documents", len(found))
 		}
-		s.Warn("the answer holds %d different whole HTML documents; took the one in line %d (policy %s)", len(found), a.lineOf(d.start), h.Policy)
+		s.Warn("the answer holds %d different whole HTML documents; took the one in line %d (policy %s)",
+			len(found), a.lineOf(d.start), h.Policy)
 	}
 	if err := a.ends(d); err != nil {
 		return nil, err
@@ -103,8 +104,10 @@ func (a *answer) brokenOff(s *accept.State, last *document) error {
 		if d.whole || !d.content {
 			continue
 		}
-		if text := strings.TrimRight(a.bytesOf(d), "`~ \r\n"); d.start > last.start && !strings.HasPrefix(a.bytesOf(last), text) {
-			return nodes.Fail("truncated", fmt.Sprintf("line %d: a second document breaks off without </html>: %s", a.lineOf(d.start), tail(a.src)))
+		begun := strings.TrimRight(a.bytesOf(d), "`~ \r\n")
+		if d.start > last.start && !strings.HasPrefix(a.bytesOf(last), begun) {
+			return nodes.Failf("truncated", "line %d: a second document breaks off without </html>: %s",
+				a.lineOf(d.start), tail(a.src))
 		}
 		s.Warn("line %d: a document that breaks off was left out", a.lineOf(d.start))
 	}
@@ -114,7 +117,7 @@ func (a *answer) brokenOff(s *accept.State, last *document) error {
 // ends says why the end of a document is in doubt.
 func (a *answer) ends(d *document) error {
 	if d.seam >= 0 {
-		return nodes.Fail("truncated", fmt.Sprintf("line %d: the block of the document ends in the middle of it", a.lineOf(d.seam)))
+		return nodes.Failf("truncated", "line %d: the block of the document ends in the middle of it", a.lineOf(d.seam))
 	}
 	rest := a.src[d.end:]
 	if k := sort.SearchInts(a.starts, d.end); k < len(a.starts) {
@@ -124,7 +127,7 @@ func (a *answer) ends(d *document) error {
 		rest, _, _ = strings.Cut(rest, fence)
 	}
 	if markdown.IndexFold(rest, "</body") >= 0 {
-		return nodes.Fail("ambiguous", fmt.Sprintf("line %d: the document goes on behind its </html>", a.lineOf(d.end-1)))
+		return nodes.Failf("ambiguous", "line %d: the document goes on behind its </html>", a.lineOf(d.end-1))
 	}
 	return nil
 }
@@ -168,7 +171,8 @@ func (a *answer) oddities(s *accept.State, d *document, h *htmlRule) error {
 func (a *answer) noDocument(h *htmlRule) (*document, error) {
 	for i := len(a.docs) - 1; i >= 0; i-- {
 		if d := &a.docs[i]; !d.whole && (d.end == len(a.src) || d.content) {
-			return nil, nodes.Fail("truncated", fmt.Sprintf("line %d: the document breaks off without </html>: %s", a.lineOf(d.start), tail(a.src)))
+			return nil, nodes.Failf("truncated", "line %d: the document breaks off without </html>: %s",
+				a.lineOf(d.start), tail(a.src))
 		}
 	}
 	var parts []block
@@ -183,12 +187,12 @@ func (a *answer) noDocument(h *htmlRule) (*document, error) {
 	case h.Fragments && len(parts) == 1:
 		return &document{start: parts[0].start, end: parts[0].end, whole: true, fence: &parts[0].fence, seam: -1}, nil
 	case h.Fragments && len(parts) > 1:
-		return nil, nodes.Fail("ambiguous", fmt.Sprintf("the answer holds %d parts of a page", len(parts)))
+		return nil, nodes.Failf("ambiguous", "the answer holds %d parts of a page", len(parts))
 	case len(parts) > 0:
 		return nil, nodes.Fail("no_artifact", "the answer holds a part of a page, not a whole HTML document")
 	}
 	if end := cutEnd(a.src, defaultCutEnds); end != "" {
-		return nil, nodes.Fail("truncated", fmt.Sprintf("no HTML document, and the answer ends in %q", end))
+		return nil, nodes.Failf("truncated", "no HTML document, and the answer ends in %q", end)
 	}
 	return nil, nodes.Fail("no_artifact", "the answer holds no HTML document")
 }
@@ -215,7 +219,7 @@ func tail(src string) string {
 func inspect(s *accept.State, text string, h *htmlRule) error {
 	if n := strings.Count(text, "\x00"); n > 0 {
 		if h.Controls == "fail" {
-			return nodes.Fail("protocol", fmt.Sprintf("the document holds %d NUL bytes", n))
+			return nodes.Failf("protocol", "the document holds %d NUL bytes", n)
 		}
 		s.Warn("%d NUL bytes were removed from the document", n)
 	}
@@ -247,12 +251,15 @@ func compare(s *accept.State, text []byte, h *htmlRule) error {
 		return nil
 	}
 	if float64(len(text)) < h.AtLeast*float64(len(before)) {
-		return nodes.Fail("placeholder", fmt.Sprintf("the document has %d bytes, less than %g of the %d of the version before: parts were left out",
-			len(text), h.AtLeast, len(before)))
+		return nodes.Failf("placeholder",
+			"the document has %d bytes, less than %g of the %d of the version before: parts were left out",
+			len(text), h.AtLeast, len(before))
 	}
 	if bytes.Equal(bytes.TrimSpace(text), bytes.TrimSpace(before)) {
 		s.Values["changed"] = false
-		s.Note("decision", "accept-no-modification", map[string]any{"artifact": h.To, "reason": "the document is identical to the version before"})
+		s.Note("decision", "accept-no-modification", map[string]any{
+			"artifact": h.To, "reason": "the document is identical to the version before",
+		})
 		s.Note("quality", "no-modification", map[string]any{"artifact": h.To})
 	}
 	return nil

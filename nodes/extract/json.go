@@ -36,7 +36,7 @@ func takeJSON(s *accept.State, a *answer, j *jsonRule) error {
 	for _, name := range slices.Sorted(maps.Keys(j.Values)) {
 		part, err := pick(v.raw, j.Values[name])
 		if err != nil {
-			return nodes.Fail("validation_failed", fmt.Sprintf("value %s: %v", name, err))
+			return nodes.Failf("validation_failed", "value %s: %v", name, err)
 		}
 		s.Values[name] = part
 	}
@@ -75,7 +75,7 @@ func (a *answer) chooseJSON(s *accept.State, policy string) (value, error) {
 	}
 	switch policy {
 	case "fail":
-		return v, nodes.Fail("ambiguous", fmt.Sprintf("the answer holds %d different JSON values", len(distinct)))
+		return v, nodes.Failf("ambiguous", "the answer holds %d different JSON values", len(distinct))
 	case "last":
 		v = distinct[len(distinct)-1]
 	case "largest":
@@ -85,7 +85,8 @@ func (a *answer) chooseJSON(s *accept.State, policy string) (value, error) {
 	return v, nil
 }
 
-// jsonValues returns the values of code blocks, or else those of the text. broken is what is wrong with one that is none.
+// jsonValues returns the values of code blocks, or else those of the text. broken is what is wrong with one that is
+// none.
 func (a *answer) jsonValues() (found []value, broken error) {
 	note := func(err error) {
 		if broken == nil || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -162,8 +163,9 @@ func withoutCommas(text string) string {
 	return b.String()
 }
 
-// scanJSON returns the values of a text that begin with the first of the signs on a line, or right behind another value, and
-// where begins allows it by what stands before. A list counts when nothing follows it on its line: "[1]: a note" is none.
+// scanJSON returns the values of a text that begin with the first of the signs on a line, or right behind another
+// value, and where begins allows it by what stands before. A list counts when nothing follows it on its line: "[1]: a
+// note" is none.
 func scanJSON(text, signs string, begins func(before string) bool, note func(error)) (found []value) {
 	const most = 64 // starts that are tried: each may be read to the end of the text
 	behind := -1    // where the last value ended

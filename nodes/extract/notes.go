@@ -41,7 +41,9 @@ func (x step) takeNotes(s *accept.State, a *answer) error {
 		if m.To != "" && text != "" {
 			s.Artifacts[m.To] = []byte(text + "\n")
 		}
-		s.Note("decision", "extract-notes", map[string]any{"name": name, "blocks": len(blocks), "chars": utf8.RuneCountInString(text)})
+		s.Note("decision", "extract-notes", map[string]any{
+			"name": name, "blocks": len(blocks), "chars": utf8.RuneCountInString(text),
+		})
 	}
 	return first
 }
@@ -111,7 +113,7 @@ func (x step) takeSections(s *accept.State, a *answer) error {
 		put(s, body, sec.To, sec.Value, sec.MaxChars)
 	}
 	if missing != nil {
-		return nodes.Fail("sections_missing", fmt.Sprintf("sections are missing: %s", strings.Join(missing, ", ")))
+		return nodes.Failf("sections_missing", "sections are missing: %s", strings.Join(missing, ", "))
 	}
 	return nil
 }
@@ -126,7 +128,7 @@ func takeText(s *accept.State, a *answer, t *textRule) error {
 		return nodes.Fail("no_artifact", "the answer holds no text")
 	}
 	if end := cutEnd(text, t.CutEnds); end != "" {
-		return nodes.Fail("truncated", fmt.Sprintf("the answer ends in %q", end))
+		return nodes.Failf("truncated", "the answer ends in %q", end)
 	}
 	put(s, text, t.To, t.Value, t.MaxChars)
 	return nil

@@ -17,10 +17,10 @@ var (
 	dots      = regexp.MustCompile(`^\s*\[?\s*(?:\.\.\.|…)\s*\]?\s*$`)
 )
 
-// placeholder returns the first comment or text of a page that stands for a part of it: a comment that begins with an ellipsis
-// or holds one of the marks, a text in square brackets that begins with an ellipsis, or an ellipsis that is all that a
-// section begins with. Text in <pre>, <code> and
-// <textarea> is a sample. It reads marks, not language: what is left out in other words is found by the page's length.
+// placeholder returns the first comment or text of a page that stands for a part of it: a comment that begins with an
+// ellipsis or holds one of the marks, a text in square brackets that begins with an ellipsis, or an ellipsis that is
+// all that a section begins with. Text in <pre>, <code> and <textarea> is a sample. It reads marks, not language: what
+// is left out in other words is found by the page's length.
 func placeholder(page string, marks []string) string {
 	stands := func(comment string) bool {
 		if elided.MatchString(comment) {

@@ -86,7 +86,8 @@ const leastWord = 5 // letters: shorter words are in every text
 // words returns the distinct longer words of a text.
 func words(text string) map[string]bool {
 	set := map[string]bool{}
-	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }) {
+	between := func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }
+	for _, w := range strings.FieldsFunc(strings.ToLower(text), between) {
 		if len([]rune(w)) >= leastWord {
 			set[w] = true
 		}

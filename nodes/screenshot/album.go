@@ -195,7 +195,8 @@ func (a *album) develop(blank float64) error {
 			return &nodes.Error{Category: "screenshot_failed", Message: s.Name, Err: err}
 		}
 		if max(seen.width-s.Width, s.Width-seen.width, seen.height-s.Height, s.Height-seen.height) > 1 {
-			return nodes.Fail("screenshot_failed", fmt.Sprintf("%s is %d x %d pixels, not %d x %d", s.Name, seen.width, seen.height, s.Width, s.Height))
+			return nodes.Failf("screenshot_failed", "%s is %d x %d pixels, not %d x %d",
+				s.Name, seen.width, seen.height, s.Width, s.Height)
 		}
 		s.Width, s.Height, s.Colours, s.Blank = seen.width, seen.height, seen.colours, seen.blank(s.Text, blank)
 	}

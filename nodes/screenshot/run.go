@@ -28,14 +28,15 @@ func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 	}
 	albums := make([]album, len(s.Viewports))
 	job := &browser.Job{
-		Source: &s.Source, Settings: &s.Browser, Waits: &s.Waits, Viewports: s.Viewports, Scale: s.Scale, Bottom: s.Tile * s.MaxTiles,
+		Source: &s.Source, Settings: &s.Browser, Waits: &s.Waits,
+		Viewports: s.Viewports, Scale: s.Scale, Bottom: s.Tile * s.MaxTiles,
 		Visit: func(i int, p *browser.Page) error {
 			a, err := s.photograph(p, t.Scratch)
 			if err != nil {
 				return err
 			}
 			if p.Left() {
-				return nodes.Fail("screenshot_failed", fmt.Sprintf("%v: a script left the page while its pictures were taken", p.Viewport))
+				return nodes.Failf("screenshot_failed", "%v: a script left the page while its pictures were taken", p.Viewport)
 			}
 			albums[i] = *a
 			t.Beat(fmt.Sprintf("%v: %d pictures", p.Viewport, len(a.Shots)))

@@ -105,7 +105,10 @@ func foldTag(selector string) string {
 
 // readSheet reads the style elements and style attributes of a page for what a rule asks.
 func readSheet(page string, r *cssRule) *sheet {
-	sh := &sheet{property: logical(strings.ToLower(r.Property)), wanted: map[string]bool{}, exists: map[string]bool{}, values: map[string]cssValue{}, vars: map[string]string{}}
+	sh := &sheet{
+		property: logical(strings.ToLower(r.Property)),
+		wanted:   map[string]bool{}, exists: map[string]bool{}, values: map[string]cssValue{}, vars: map[string]string{},
+	}
 	for _, s := range r.Selectors {
 		sh.wanted[foldTag(s)] = true
 	}
@@ -132,7 +135,8 @@ func readSheet(page string, r *cssRule) *sheet {
 // appliesToScreens reports whether a style element has no condition.
 func appliesToScreens(style html.Token) bool {
 	for _, a := range style.Attr {
-		if media := strings.ToLower(strings.TrimSpace(a.Val)); a.Key == "media" && media != "" && media != "all" && media != "screen" {
+		media := strings.ToLower(strings.TrimSpace(a.Val))
+		if a.Key == "media" && media != "" && media != "all" && media != "screen" {
 			return false
 		}
 	}
@@ -165,8 +169,8 @@ func (sh *sheet) element(tok html.Token) {
 	}
 }
 
-// rulesOf reads the rules of a style sheet, or the declarations of a style attribute, which stand for the selectors of the element.
-// Blocks of @media, @supports and the like are conditions and are left out, except @layer.
+// rulesOf reads the rules of a style sheet, or the declarations of a style attribute, which stand for the selectors of
+// the element. Blocks of @media, @supports and the like are conditions and are left out, except @layer.
 func (sh *sheet) rulesOf(src string, element []string) {
 	type block struct {
 		selectors []string

@@ -64,8 +64,8 @@ func (d *decisionRule) read(review *markdown.Doc) ruling {
 	return *decided
 }
 
-// labelled returns what stands behind the label of a line that begins with it. A heading with nothing behind it is none, and so is
-// a sentence that goes on from the label without a sign and names no value.
+// labelled returns what stands behind the label of a line that begins with it. A heading with nothing behind it is
+// none, and so is a sentence that goes on from the label without a sign and names no value.
 func (d *decisionRule) labelled(r markdown.Row) (rest string, ok bool) {
 	cells, at := r.After(d.Label)
 	if at < 0 {
@@ -81,7 +81,9 @@ func (d *decisionRule) labelled(r markdown.Row) (rest string, ok bool) {
 
 // names reports whether one of the values is a word of a folded text.
 func (d *decisionRule) names(text string) bool {
-	words := strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_' })
+	words := strings.FieldsFunc(text, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_'
+	})
 	return slices.ContainsFunc(d.Values, func(v string) bool { return slices.Contains(words, markdown.Fold(v)) })
 }
 
@@ -175,7 +177,8 @@ func show(r markdown.Row) string { return accept.Quote(strings.Join(r.Cells, " |
 var (
 	number = `([0-9]+(?:[.,][0-9]{1,2})?|\.[0-9]{1,2})`
 	// Behind a dash stands a blank: "- 3/4" is a score, "-3/4" is none.
-	score = regexp.MustCompile("^[:=` ]*(?:- )?[:=` ]*" + number + "[` ]*(?:/|⁄|∕|／|of|out of)[` ]*" + number + "[` ]*(?:\\([0-9.,]+ ?%\\))?[.,;` ]*$")
+	score = regexp.MustCompile("^[:=` ]*(?:- )?[:=` ]*" + number + "[` ]*(?:/|⁄|∕|／|of|out of)[` ]*" + number +
+		"[` ]*(?:\\([0-9.,]+ ?%\\))?[.,;` ]*$")
 	digit = regexp.MustCompile(`[0-9]`)
 )
 

@@ -55,7 +55,9 @@ func (s *settings) labels() []string { return slices.Sorted(maps.Keys(s.Scores))
 
 // describe reads what the compiler must know; from is the kind's affair.
 func (s *settings) describe() nodes.Traits {
-	tr := nodes.Traits{Outputs: map[string]string{"decision": "string?", "reason": "string?", "scores": "map", "gate": "string"}}
+	tr := nodes.Traits{Outputs: map[string]string{
+		"decision": "string?", "reason": "string?", "scores": "map", "gate": "string",
+	}}
 	if s.Decision != nil {
 		tr.Outputs["decision"] = "string"
 	}

@@ -29,7 +29,7 @@ type step struct{ *settings }
 func (x step) Apply(s *accept.State) error {
 	text, ok := s.Subject(x.Of)
 	if !ok {
-		return nodes.Fail("no_verdict", fmt.Sprintf("no review: %s was not taken", x.Of))
+		return nodes.Failf("no_verdict", "no review: %s was not taken", x.Of)
 	}
 	said, cut := markdown.Said(text)
 	if cut {

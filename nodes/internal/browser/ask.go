@@ -150,7 +150,7 @@ func helpWithin[T any](p *Page, wait time.Duration, function string, args ...any
 	code := fmt.Sprintf("%s.%s(%s)", strings.TrimSpace(helpers), function, strings.Join(list, ", "))
 	r, err := p.Evaluate(code, world, wait+p.waits.Command.D())
 	if thrown := (*Exception)(nil); errors.As(err, &thrown) {
-		return v, &nodes.Error{Category: "screenshot_failed", Message: fmt.Sprintf("%v: helper %s", p.Viewport, function), Err: err}
+		return v, nodes.Failf("screenshot_failed", "%v: helper %s: %v", p.Viewport, function, err)
 	}
 	if err != nil || len(r.Value) == 0 {
 		return v, err

@@ -71,7 +71,8 @@ func (l *launch) once(ctx context.Context) (*Browser, error) {
 	b := &Browser{tree: proc.NewTree(), words: &tail{}, folder: folder}
 	allocator, stopAllocator := chromedp.NewExecAllocator(context.WithoutCancel(ctx), b.options(l)...)
 	var cancel context.CancelFunc
-	b.ctx, cancel = chromedp.NewContext(allocator, chromedp.WithErrorf(func(string, ...any) {}), chromedp.WithLogf(func(string, ...any) {}))
+	silent := func(string, ...any) {}
+	b.ctx, cancel = chromedp.NewContext(allocator, chromedp.WithErrorf(silent), chromedp.WithLogf(silent))
 	b.stop = func() {
 		cancel()
 		stopAllocator() // waits for the end of the process
@@ -132,7 +133,8 @@ func (b *Browser) begin() error {
 		if t.Type != "page" {
 			continue
 		}
-		if _, err := chromedp.CallBrowser(b.ctx, target.CloseTarget, target.CloseTargetParams{TargetID: t.TargetID}); err != nil {
+		closing := target.CloseTargetParams{TargetID: t.TargetID}
+		if _, err := chromedp.CallBrowser(b.ctx, target.CloseTarget, closing); err != nil {
 			return err
 		}
 	}
@@ -145,7 +147,8 @@ func (l *launch) failure(ctx context.Context, err error, words string) error {
 		return context.Cause(ctx)
 	}
 	if errors.Is(err, errSilent) {
-		u := l.set.unavailable("stalled", fmt.Sprintf("%s did not answer within %v of its start (waits.launch)", l.path, l.most), words)
+		u := l.set.unavailable("stalled",
+			fmt.Sprintf("%s did not answer within %v of its start (waits.launch)", l.path, l.most), words)
 		return errors.Join(u, errSilent)
 	}
 	said := strings.TrimSpace(words)
@@ -166,7 +169,9 @@ func (l *launch) failure(ctx context.Context, err error, words string) error {
 // options returns what the driver starts the program with: a profile and an environment of its own, and a bound for
 // memory.
 func (b *Browser) options(l *launch) []chromedp.ExecAllocatorOption {
-	env := proc.Environ(nil, map[string]string{"HOME": b.folder, "TMPDIR": tmpIn(b.folder), "TZ": "UTC", "LANG": "C.UTF-8", "DBUS_SESSION_BUS_ADDRESS": "disabled:"})
+	env := proc.Environ(nil, map[string]string{
+		"HOME": b.folder, "TMPDIR": tmpIn(b.folder), "TZ": "UTC", "LANG": "C.UTF-8", "DBUS_SESSION_BUS_ADDRESS": "disabled:",
+	})
 	options := []chromedp.ExecAllocatorOption{
 		chromedp.ExecPath(l.path), chromedp.NoInheritEnv, chromedp.Env(append(env, b.tree.Mark)...),
 		chromedp.CombinedOutput(b.words),

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -51,12 +50,6 @@ func (s *Settings) unavailable(category, message, diagnostics string) *Unavailab
 	return &Unavailable{&nodes.Error{Category: category, Message: message, Diagnostics: diagnostics}}
 }
 
-// forGood says that another attempt would end in the same way.
-func (u *Unavailable) forGood() *Unavailable {
-	u.Failure.Permanent = true
-	return u
-}
-
 // find returns the browser's program. Relative paths begin at specDir.
 func (s *Settings) find(specDir string) (string, error) {
 	if s.Path == "" {
@@ -85,7 +78,9 @@ func (s *Settings) Locate(ctx context.Context, specDir, scratch string, log func
 		return path, nil
 	}
 	if len(s.Install) == 0 {
-		return "", s.unavailable("config", err.Error()+"; install one, name its path, or allow a command to install it", "").forGood()
+		u := s.unavailable("config", err.Error()+"; install one, name its path, or allow a command to install it", "")
+		u.Failure.Permanent = true
+		return "", u
 	}
 	if log != nil {
 		log("WARN", err.Error()+"; running "+strings.Join(s.Install, " "))
@@ -107,68 +102,23 @@ func (s *Settings) Locate(ctx context.Context, specDir, scratch string, log func
 func (s *Settings) install(ctx context.Context, specDir, scratch string) *nodes.Error {
 	ctx, cancel := context.WithTimeout(ctx, s.InstallTimeout.D())
 	defer cancel()
-	r, err := proc.Run(ctx, &proc.Spec{Argv: s.Install, Dir: specDir, Env: proc.Environ([]string{"DEBIAN_FRONTEND"}, nil), Spool: scratch})
+	r, err := proc.Run(ctx, &proc.Spec{
+		Argv: s.Install, Dir: specDir, Env: proc.Environ([]string{"DEBIAN_FRONTEND"}, nil), Spool: scratch,
+	})
 	if err != nil {
 		return &nodes.Error{Message: err.Error()}
 	}
 	defer r.Close()
+	e := &nodes.Error{Diagnostics: r.LastWords()}
 	switch {
 	case r.Cause == proc.TimedOut:
-		return &nodes.Error{Message: fmt.Sprintf("it took longer than %v", s.InstallTimeout.D()), Diagnostics: r.LastWords()}
+		e.Message = fmt.Sprintf("it took longer than %v", s.InstallTimeout.D())
 	case r.Signal != 0:
-		return &nodes.Error{Message: fmt.Sprintf("it was ended by signal %d", int(r.Signal)), Diagnostics: r.LastWords()}
+		e.Message = fmt.Sprintf("it was ended by signal %d", int(r.Signal))
 	case r.Exit != 0:
-		return &nodes.Error{Message: fmt.Sprintf("exit status %d", r.Exit), Diagnostics: r.LastWords()}
+		e.Message = fmt.Sprintf("exit status %d", r.Exit)
+	default:
+		return nil
 	}
-	return nil
-}
-
-// flags returns the command line for this machine, without those that the driver adds. Nothing but the origin can be
-// reached.
-func (s *Settings) flags(profile, origin string) map[string]any {
-	scheme, server, _ := strings.Cut(origin, "://")
-	if !strings.Contains(server[strings.LastIndexByte(server, ']')+1:], ":") {
-		server += map[string]string{"http": ":80", "https": ":443"}[scheme]
-	}
-	f := map[string]any{
-		"headless":        true,
-		"user-data-dir":   profile,
-		"hide-scrollbars": true, "mute-audio": true, "lang": "en-US", "force-color-profile": "srgb", "font-render-hinting": "none",
-		"no-first-run": true, "no-default-browser-check": true, "no-service-autorun": true, "password-store": "basic", "use-mock-keychain": true,
-
-		// Pictures of tabs side by side: none is in the background.
-		"disable-background-timer-throttling": true, "disable-backgrounding-occluded-windows": true, "disable-renderer-backgrounding": true,
-
-		// Nothing talks to anybody but the page's server. What is blocked in a tab covers neither its workers nor what
-		// the browser fetches ahead by itself; this does. A connection between browsers has rules of its own.
-		"host-resolver-rules":             fmt.Sprintf("MAP %s %s , MAP * ~NOTFOUND", server, server),
-		"force-webrtc-ip-handling-policy": "disable_non_proxied_udp",
-		"disable-background-networking":   true, "disable-component-update": true, "disable-default-apps": true, "disable-domain-reliability": true,
-		"disable-sync": true, "disable-client-side-phishing-detection": true, "safebrowsing-disable-auto-update": true, "metrics-recording-only": true,
-		"no-pings": true, "disable-extensions": true, "disable-breakpad": true, "disable-crash-reporter": true,
-		"disable-features": "Translate,MediaRouter,OptimizationHints,DialMediaRouteProvider,InterestFeedContentSuggestions",
-
-		// Drawing by software: newer browsers do not fall back to it by themselves, and graphics cards differ.
-		"disable-gpu": true, "enable-unsafe-swiftshader": true,
-
-		// A page cannot open others: they would open others again.
-		"block-new-web-contents": true,
-
-		"disable-hang-monitor": true, "disable-prompt-on-repost": true,
-	}
-	if os.Getuid() == 0 {
-		f["no-sandbox"] = true // it refuses to start as root otherwise
-	}
-	if !sharedMemory("/dev/shm") {
-		f["disable-dev-shm-usage"] = true
-	}
-	for _, flag := range s.Flags {
-		name, value, given := strings.Cut(strings.TrimLeft(flag, "-"), "=")
-		if given {
-			f[name] = value
-		} else {
-			f[name] = true
-		}
-	}
-	return f
+	return e
 }

@@ -41,7 +41,7 @@ type tour struct {
 // the first viewport that has one: *Unavailable, *nodes.Error, or the reason why ctx ended.
 func Look(ctx context.Context, t *nodes.Task, job *Job) (version string, survivors []string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, job.Waits.Node.D(),
-		nodes.Fail("page_hang", fmt.Sprintf("not done within %v (waits.node)", job.Waits.Node.D())))
+		nodes.Failf("page_hang", "not done within %v (waits.node)", job.Waits.Node.D()))
 	defer cancel()
 	path, err := job.Settings.Locate(ctx, t.SpecDir, t.Scratch, t.Log)
 	if err != nil {
@@ -115,7 +115,7 @@ func (b *Browser) visitTwice(ctx context.Context, t *tour, i int) error {
 func (b *Browser) visitInTime(ctx context.Context, t *tour, i int) error {
 	v, most := t.Viewports[i], t.Waits.Viewport.D()
 	ctx, cancel := context.WithTimeoutCause(ctx, most,
-		nodes.Fail("page_hang", fmt.Sprintf("%v: not done within %v (waits.viewport)", v, most)))
+		nodes.Failf("page_hang", "%v: not done within %v (waits.viewport)", v, most))
 	defer cancel()
 	err := b.visit(ctx, t, i, nil)
 	if h := (*held)(nil); errors.As(err, &h) {

@@ -93,7 +93,8 @@ func (p *Page) attach(tab context.Context) error {
 	case err := <-opened:
 		return p.explain("opening a tab", err)
 	case <-timer.C:
-		return nodes.Fail("stalled", fmt.Sprintf("%v: the browser opened no tab within %v (waits.launch)", p.Viewport, p.waits.Launch.D()))
+		return nodes.Failf("stalled", "%v: the browser opened no tab within %v (waits.launch)",
+			p.Viewport, p.waits.Launch.D())
 	case <-p.ctx.Done():
 		return p.explain("opening a tab", p.cause())
 	}
@@ -127,7 +128,9 @@ func (p *Page) prepare(scale float64) error {
 		}),
 		func() error {
 			_, err := chromedp.CallBrowser(p.ctx, protocol.SetDownloadBehavior, protocol.SetDownloadBehaviorParams{
-				Behavior: protocol.SetDownloadBehaviorBehaviorDeny, BrowserContextID: chromedp.FromContext(p.ctx).BrowserContextID, EventsEnabled: &yes,
+				Behavior:         protocol.SetDownloadBehaviorBehaviorDeny,
+				BrowserContextID: chromedp.FromContext(p.ctx).BrowserContextID,
+				EventsEnabled:    &yes,
 			})
 			return err
 		},
@@ -211,8 +214,8 @@ func (p *Page) explain(what string, err error) error {
 	if errors.Is(err, chromedp.ErrTargetDetached) {
 		p.end(p.fail("the page closed itself"))
 	}
-	if strings.Contains(err.Error(), "Not attached to an active page") { // its process is gone: the event that says so is on its way
-		select {
+	if strings.Contains(err.Error(), "Not attached to an active page") {
+		select { // its process is gone: the event that says so is on its way
 		case <-p.ctx.Done():
 		case <-time.After(closeFor):
 		}

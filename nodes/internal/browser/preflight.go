@@ -66,10 +66,12 @@ func check(ctx context.Context, set *Settings, waits *Waits, specDir, scratch st
 		return warnings, err
 	}
 	if rec.TextWidth == 0 {
-		warnings = append(warnings, version+" has no fonts here: all text will be invisible; install some, e.g. fonts-liberation")
+		warnings = append(warnings,
+			version+" has no fonts here: all text will be invisible; install some, e.g. fonts-liberation")
 	}
 	if rec.Title != "gl" {
-		warnings = append(warnings, version+" does not draw WebGL here; the flag for drawing by software is --enable-unsafe-swiftshader")
+		warnings = append(warnings,
+			version+" does not draw WebGL here; the flag for drawing by software is --enable-unsafe-swiftshader")
 	}
 	return warnings, nil
 }

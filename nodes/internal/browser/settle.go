@@ -41,7 +41,7 @@ func (p *Page) navigate() error {
 	defer cancel()
 	r, err := chromedp.Call(ctx, page.Navigate, page.NavigateParams{URL: p.address})
 	if err != nil && ctx.Err() != nil && p.ctx.Err() == nil {
-		return nodes.Fail("stalled", fmt.Sprintf("%v: no answer from %s within %v (waits.navigate)", p.Viewport, p.address, most))
+		return nodes.Failf("stalled", "%v: no answer from %s within %v (waits.navigate)", p.Viewport, p.address, most)
 	}
 	if err != nil {
 		return p.explain("loading the page", err)
@@ -103,7 +103,8 @@ func (p *Page) stopLoading() error {
 func (p *Page) loaded() error {
 	most := p.waits.Idle.D()
 	late := time.Now().Add(most)
-	idle := p.seen.has(p.ctx, "networkIdle", most) && p.seen.quiet(p.ctx, nil, time.Until(late)) // the former does not count frames
+	idle := p.seen.has(p.ctx, "networkIdle", most)
+	idle = idle && p.seen.quiet(p.ctx, nil, time.Until(late)) // the former does not count frames
 	if err := p.explain("loading", p.cause()); err != nil {
 		return err
 	}
@@ -259,7 +260,8 @@ func (p *Page) measure() error {
 		return p.fail("the page has gone to %s", m.URL)
 	}
 	p.seen.with(func(r *Record) {
-		r.URL, r.Title, r.Height, r.Wide, r.DPR, r.Scroller = p.seen.local(m.URL), m.Title, m.Height, m.Overflow, m.DPR, m.Scroller
+		r.URL, r.Title = p.seen.local(m.URL), m.Title
+		r.Height, r.Wide, r.DPR, r.Scroller = m.Height, m.Overflow, m.DPR, m.Scroller
 	})
 	return nil
 }

@@ -28,7 +28,8 @@ type Row struct {
 	Item  int // depth of the list that an item begins of here; 0: none
 	// Wrapped: the line before goes on here, in the same paragraph.
 	Wrapped bool
-	// Cells are the texts between | signs, without emphasis, its tags included; `code` keeps its signs, a comment is "<!---->".
+	// Cells are the texts between | signs, without emphasis, its tags included; `code` keeps its signs, a comment is
+	// "<!---->".
 	Cells []string
 }
 
@@ -44,8 +45,8 @@ func (d *Doc) Quoted() (inner *Doc, ok bool) {
 
 var parser = goldmark.New(goldmark.WithExtensions(extension.Table, extension.Strikethrough)).Parser()
 
-// deep is the start of a line that stands deeper in quotes and lists than anybody writes: the parser needs the square of
-// the depth, and more.
+// deep is the start of a line that stands deeper in quotes and lists than anybody writes: the parser needs the square
+// of the depth, and more.
 var deep = regexp.MustCompile(`(?m)^(?:[ \t]*(?:>|[-+*]|[0-9]{1,9}[.)])){20}.*$`)
 
 // Parse reads a text. Lines that stand deeper than 20 quotes or lists are left out.

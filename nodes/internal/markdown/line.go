@@ -1,8 +1,8 @@
-// Package markdown reads the few parts of Markdown that models' answers are cut by: fenced
-// code, quotes, headings, list signs, table cells and emphasis.
+// Package markdown reads the few parts of Markdown that models' answers are cut by: fenced code, quotes, headings,
+// list signs, table cells and emphasis.
 //
-// Code, documents and notes are cut out of raw lines (Lines, OpenFence, Thought), because a page in an answer need not be
-// good Markdown; what an author says in Markdown is read from its tree (Parse).
+// Code, documents and notes are cut out of raw lines (Lines, OpenFence, Thought), because a page in an answer need not
+// be good Markdown; what an author says in Markdown is read from its tree (Parse).
 package markdown
 
 import (

@@ -75,8 +75,14 @@ func (r *Result) LastWords() string {
 // the program.
 func (r *Result) NotStarted() bool {
 	tail := strings.ToLower(string(r.Stderr.Tail(2000)))
-	return r.Exit == 127 && (strings.Contains(tail, "not found") || strings.Contains(tail, "no such file")) ||
-		r.Exit == 126 && (strings.Contains(tail, "permission denied") || strings.Contains(tail, "not executable") || strings.Contains(tail, "cannot execute"))
+	says := func(text string) bool { return strings.Contains(tail, text) }
+	switch r.Exit {
+	case 127:
+		return says("not found") || says("no such file")
+	case 126:
+		return says("permission denied") || says("not executable") || says("cannot execute")
+	}
+	return false
 }
 
 func (c *Capture) piece(from, to int64) []byte {

@@ -47,7 +47,8 @@ var guard = sync.OnceFunc(func() {
 		Dir: "/", Env: Environ(nil, nil), Files: []uintptr{uintptr(ends[0]), sink.Fd(), sink.Fd()},
 		Sys: &syscall.SysProcAttr{Setsid: true},
 	}
-	if pid, err := syscall.ForkExec("/bin/sh", []string{"sh", "-c", guardScript, "dagrun-guard", marks()}, attr); err == nil {
+	argv := []string{"sh", "-c", guardScript, "dagrun-guard", marks()}
+	if pid, err := syscall.ForkExec("/bin/sh", argv, attr); err == nil {
 		guardPid.Store(int64(pid))
 	}
 })

@@ -39,7 +39,8 @@ func (e *StartError) Missing() bool {
 
 // Short reports whether the machine had no room for another process or file just then.
 func (e *StartError) Short() bool {
-	return slices.ContainsFunc([]error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE}, func(err error) bool { return errors.Is(e.Err, err) })
+	short := []error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE}
+	return slices.ContainsFunc(short, func(err error) bool { return errors.Is(e.Err, err) })
 }
 
 // TooLong reports whether what the program was given is too long, not the program at fault.
@@ -82,7 +83,9 @@ func start(s *Spec, out, errs *os.File) (*Tree, error) {
 
 // busyPauses are the waits before a program that is being written (by an update of itself, or
 // by a fork that has not closed its descriptors yet) is tried again.
-var busyPauses = []time.Duration{5 * time.Millisecond, 20 * time.Millisecond, 80 * time.Millisecond, 320 * time.Millisecond, time.Second}
+var busyPauses = []time.Duration{
+	5 * time.Millisecond, 20 * time.Millisecond, 80 * time.Millisecond, 320 * time.Millisecond, time.Second,
+}
 
 func spawn(path string, argv []string, s *Spec, files []uintptr) (*Tree, error) {
 	for i := 0; ; i++ {

@@ -75,7 +75,8 @@ func (t *Tree) End(asked bool, grace time.Duration) (left, survivors []Process) 
 		if empty++; hidden || len(found) > 0 {
 			empty = 0
 		}
-		return len(found) == 0 && (empty > 1 || !t.suspects()) // twice: a process may have made another one while the table was read
+		// Twice: a process may have made another one while the table was read.
+		return len(found) == 0 && (empty > 1 || !t.suspects())
 	}
 	begin := time.Now()
 	wait(selfHelp+hardFor, func() bool { return gone() || len(found) > 0 && time.Since(begin) > selfHelp })
