@@ -85,8 +85,8 @@ func (a *answer) chooseJSON(s *accept.State, policy string) (value, error) {
 	return v, nil
 }
 
-// jsonValues returns the values of code blocks, or else those of the text. broken is what is wrong with one that is
-// none.
+// jsonValues returns the values of code blocks, or else those that begin a line, or else objects behind words.
+// broken is what is wrong with one that is none.
 func (a *answer) jsonValues() (found []value, broken error) {
 	note := func(err error) {
 		if broken == nil || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -94,52 +94,75 @@ func (a *answer) jsonValues() (found []value, broken error) {
 		}
 	}
 	for _, b := range a.blocks {
-		if v, err := whole(a.src[b.start:b.end]); err == nil {
-			found = append(found, v)
-		} else if err != errNone {
-			note(err)
+		code := markdown.TrimBlank(a.src[b.start:b.end])
+		if strings.HasPrefix(code, "{") || strings.HasPrefix(code, "[") { // others are programs, and hold what they like
+			found = append(found, scanJSON(code, "{[", beginsLine, note)...)
 		}
 	}
-	if found != nil {
-		return found, nil
-	}
 	text := a.text()
-	v, err := whole(text)
-	if err == nil {
-		return []value{v}, nil
-	} else if err != errNone {
-		note(err)
+	if found == nil {
+		found = scanJSON(text, "{[", beginsLine, note)
 	}
-	found = scanJSON(text, "{[", beginsLine, note)
 	if found == nil && broken == nil {
 		found = scanJSON(text, "{", behindText, note)
 	}
 	return found, broken
 }
 
-var errNone = errors.New("no JSON object or list")
-
-// whole reads a text that is one value. Repaired is only what cannot change its meaning: a comma before a closing
-// bracket, one closing bracket too many.
-func whole(text string) (value, error) {
-	text = markdown.TrimBlank(text)
-	if text == "" || text[0] != '{' && text[0] != '[' {
-		return value{}, errNone
-	}
-	raw, n, err := accept.Value(text)
-	odd := ""
-	if err != nil {
-		if r, m, again := accept.Value(withoutCommas(text)); again == nil && m == len(withoutCommas(text)) {
-			return value{r, "commas before closing brackets were left out of the JSON value"}, nil
+// scanJSON returns the values of a text that begin with the first of the signs on a line, or right behind another
+// value, and where begins allows it by what stands before. A list counts when nothing follows it on its line:
+// "[1]: a note" is none.
+func scanJSON(text, signs string, begins func(before string) bool, note func(error)) (found []value) {
+	const most = 64 // starts that are tried: each may be read to the end of the text
+	behind := -1    // where the last value ended
+	for at, tries := 0, 0; at < len(text) && tries < most; {
+		n := strings.IndexAny(text[at:], signs)
+		if n < 0 {
+			break
 		}
-		return value{}, err
+		at += n
+		if start := strings.LastIndexByte(text[:at], '\n') + 1; at != behind && !begins(text[start:at]) {
+			at = nextLine(text, at)
+			continue
+		}
+		tries++
+		v, length, err := readJSON(text[at:], strings.TrimSpace(text[:at]) == "")
+		if err != nil {
+			note(err)
+			at = nextLine(text, at)
+			continue
+		}
+		at += length
+		behind = at
+		rest := strings.TrimSpace(text[at:nextLine(text, at)])
+		if rest != "" && v.odd == "" {
+			v.odd = "text stands behind the JSON value on its line"
+		}
+		if rest == "" || v.raw[0] == '{' {
+			found = append(found, v)
+		}
 	}
-	if rest := markdown.TrimBlank(text[n:]); rest == "}" || rest == "]" {
-		odd = "a closing bracket too many stands behind the JSON value"
-	} else if rest != "" {
-		return value{}, errNone
+	return found
+}
+
+// readJSON reads the value that a text begins with. Repaired is only what cannot change its meaning, and only where
+// the value is alone: a comma before a closing bracket, one closing bracket too many.
+func readJSON(text string, alone bool) (v value, length int, err error) {
+	raw, n, err := accept.Value(text)
+	switch rest := markdown.TrimBlank(text[n:]); {
+	case err == nil && alone && (rest == "}" || rest == "]"):
+		return value{raw, "a closing bracket too many stands behind the JSON value"}, len(text), nil
+	case err == nil:
+		return value{raw, ""}, n, nil
+	case !alone:
+		return value{}, 0, err
 	}
-	return value{raw, odd}, nil
+	bare := withoutCommas(text)
+	raw, n, again := accept.Value(bare)
+	if again != nil || markdown.TrimBlank(bare[n:]) != "" {
+		return value{}, 0, err
+	}
+	return value{raw, "commas before closing brackets were left out of the JSON value"}, len(text), nil
 }
 
 // withoutCommas leaves out the commas that stand before a closing bracket.
@@ -161,42 +184,6 @@ func withoutCommas(text string) string {
 		b.WriteByte(text[i])
 	}
 	return b.String()
-}
-
-// scanJSON returns the values of a text that begin with the first of the signs on a line, or right behind another
-// value, and where begins allows it by what stands before. A list counts when nothing follows it on its line: "[1]: a
-// note" is none.
-func scanJSON(text, signs string, begins func(before string) bool, note func(error)) (found []value) {
-	const most = 64 // starts that are tried: each may be read to the end of the text
-	behind := -1    // where the last value ended
-	for at, tries := 0, 0; at < len(text) && tries < most; {
-		n := strings.IndexAny(text[at:], signs)
-		if n < 0 {
-			break
-		}
-		at += n
-		if start := strings.LastIndexByte(text[:at], '\n') + 1; at != behind && !begins(text[start:at]) {
-			at = nextLine(text, at)
-			continue
-		}
-		tries++
-		raw, length, err := accept.Value(text[at:])
-		if err != nil {
-			note(err)
-			at = nextLine(text, at)
-			continue
-		}
-		at += length
-		behind = at
-		rest := strings.TrimSpace(text[at:nextLine(text, at)])
-		switch {
-		case rest == "":
-			found = append(found, value{raw, ""})
-		case raw[0] == '{':
-			found = append(found, value{raw, "text stands behind the JSON value on its line"})
-		}
-	}
-	return found
 }
 
 func beginsLine(before string) bool { return strings.TrimSpace(before) == "" }
