@@ -6,13 +6,16 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"dagrun.dev/dag/compile/schema"
+	"dagrun.dev/dag/compile/source"
 )
 
 // BenchmarkSchema is what every start of the program costs.
 func BenchmarkSchema(b *testing.B) {
 	kinds := builtinSchemas(b)
 	for b.Loop() {
-		if _, err := NewSchema(kinds); err != nil {
+		if _, err := schema.For(kinds); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -29,7 +32,7 @@ func BenchmarkLoad(b *testing.B) {
 					b.Fatal(err)
 				}
 				for b.Loop() {
-					if _, _, err := s.Load(path, LoadOptions{}); err != nil {
+					if _, _, err := load(s, path, source.Options{}); err != nil {
 						b.Fatal(err)
 					}
 				}

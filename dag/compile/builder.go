@@ -7,14 +7,16 @@ import (
 	"slices"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/compile/schema"
+	"dagrun.dev/dag/compile/source"
 	"dagrun.dev/dag/expr"
 	"dagrun.dev/internal/tree"
 )
 
 // A builder makes one plan. It belongs to one goroutine.
 type builder struct {
-	s    *Schema
-	src  Source
+	s    *schema.Schema
+	src  source.Source
 	root *os.Root // folder of the spec
 	plan *dag.Plan
 	lang *expr.Lang // parameters, no variables
@@ -83,7 +85,7 @@ func (d *draft) place(field string) tree.Pos {
 	return at
 }
 
-func newBuilder(s *Schema, src Source, root *os.Root) *builder {
+func newBuilder(s *schema.Schema, src source.Source, root *os.Root) *builder {
 	return &builder{
 		s: s, src: src, root: root, plan: &dag.Plan{Format: dag.Format},
 		byID: map[string]*draft{}, known: map[string][]string{}, dirs: map[string]*draft{}, files: map[string]*inputFile{}, perPlace: map[tree.Pos]*reported{},

@@ -3,95 +3,15 @@ package compile
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"cuelang.org/go/cue"
-	"cuelang.org/go/cue/parser"
-
-	"dagrun.dev/internal/rules"
+	"dagrun.dev/dag/compile/source"
 	"dagrun.dev/internal/tree"
 )
-
-// TestCompileRuleCases checks the data of the failure cases d-libs/08 and 10 against rules made
-// of their CUE: missing fields are found, unknown ones told or doubted, alternatives told briefly.
-func TestCompileRuleCases(t *testing.T) {
-	ran := 0
-	dirs, _ := filepath.Glob("testdata/cases/*")
-	for _, dir := range dirs {
-		text, err := os.ReadFile(filepath.Join(dir, "expect.md"))
-		must(t, err)
-		for _, line := range strings.Split(string(text), "\n") {
-			var c struct {
-				Schema, Data, Outcome, Path string
-				Has                         []string `json:"message_has"`
-				Lines                       int      `json:"message_max_lines"`
-			}
-			if line, ok := strings.CutPrefix(line, "  - {"); !ok || json.Unmarshal([]byte("{"+line), &c) != nil {
-				continue
-			}
-			ran++
-			src, err := os.ReadFile(filepath.Join(dir, c.Schema))
-			must(t, err)
-			r, err := compileRule(c.Schema, string(src), "#W")
-			must(t, err)
-			data, err := os.ReadFile(filepath.Join(dir, c.Data))
-			must(t, err)
-			v, err := tree.ParseJSON(c.Data, data, tree.Defaults)
-			must(t, err)
-			mistakes := r.Check(v, "")
-			_, doubts := r.CheckTemplates(v, "")
-			got := map[bool]string{true: "ok", false: "invalid"}[len(mistakes) == 0]
-			if len(mistakes) == 0 && len(doubts) > 0 {
-				got = "ok_warn"
-			}
-			if got != c.Outcome {
-				t.Errorf("%s with %s: %s, want %s: %v", c.Data, c.Schema, got, c.Outcome, mistakes)
-			}
-			said := mistakes.Error()
-			for _, has := range append(c.Has, strings.ReplaceAll(c.Path, ".0.", "[0].")) {
-				if !strings.Contains(said, has) {
-					t.Errorf("%s with %s: %q does not say %s", c.Data, c.Schema, said, has)
-				}
-			}
-			if c.Lines > 0 && len(mistakes) > c.Lines {
-				t.Errorf("%d lines: %s", len(mistakes), said)
-			}
-		}
-	}
-	if ran != 7 {
-		t.Errorf("%d of 7 inputs", ran)
-	}
-}
-
-// TestCompileRuleRefuses: what a rule cannot say is an error, never a weaker rule.
-func TestCompileRuleRefuses(t *testing.T) {
-	for src, want := range map[string]string{
-		"#W: {a: string, b: a}":                                 "a reference to something else than a definition",
-		"import \"list\"\n#W: {a: list.MaxItems(2) & [...int]}": "a validator of lists",
-		"#W: {a: string, if a == \"x\" {b: int}}":               "a comprehension",
-		"#W: {a?: #W}":                          "the definition contains itself",
-		"#W: {a: bytes}":                        "no rule for type bytes",
-		"#W: {a: int & (1 | 2 | >5)}":           "alternatives inside a conjunction",
-		"#W: {":                                 "expected",
-		"#W: {a: string, b: a | int}":           "a reference to something else than a definition",
-		"#W: {a: string, b: \"x\\(a)\"}":        "no rule for operator",
-		"#W: {a: string, if a != _|_ {b: int}}": "a comprehension",
-		"#W: {a: string, let x = a, b: x}":      "a let clause",
-		"#W: {[k=string]: k}":                   "an alias",
-		"#W: {a: string, (a): 1}":               "a computed field",
-		"#V: {}":                                "field not found",
-	} {
-		_, err := compileRule("w.cue", src, "#W")
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want %s", src, err, want)
-		}
-	}
-}
 
 // TestLanguagesAgree (D-3): the same pipeline as CUE, YAML and JSON is the same tree.
 func TestLanguagesAgree(t *testing.T) {
@@ -112,7 +32,7 @@ func TestLanguagesAgree(t *testing.T) {
 		must(t, writeFile("p.cue", []byte("import \"dagrun.dev/spec\"\n\npipeline: spec.#Pipeline & "+text+"\n")))
 		var trees []*tree.Value
 		for _, path := range []string{"p.json", "p.yaml", "p.cue"} {
-			v, _, err := s.Load(path, LoadOptions{})
+			v, _, err := load(s, path, source.Options{})
 			if err != nil {
 				t.Fatalf("%s: %v\n%s", path, err, text)
 			}
@@ -159,7 +79,7 @@ func FuzzLoadCUE(f *testing.F) {
 		}
 		path := filepath.Join(dir, "p.cue")
 		must(t, os.WriteFile(path, []byte(src), 0o600))
-		v, _, err := s.Load(path, LoadOptions{})
+		v, _, err := load(s, path, source.Options{})
 		if ds, ok := err.(tree.Diagnostics); err != nil && (!ok || len(ds) == 0) {
 			t.Fatalf("%q: %v is no diagnostic", src, err)
 		}
@@ -170,28 +90,4 @@ func FuzzLoadCUE(f *testing.F) {
 			t.Fatalf("%q became %s", src, v.AppendJSON(nil))
 		}
 	})
-}
-
-// compileRule compiles one definition of a CUE text, as NewSchema does those of the schema.
-func compileRule(file, source, definition string) (*rules.Rule, error) {
-	f, err := parser.ParseFile(file, source, parser.ParseComments)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %s", file, firstLine(err))
-	}
-	if what, at := inexpressible(f); what != "" {
-		return nil, fmt.Errorf("%s:%d: a rule cannot express %s", file, at.Line(), what)
-	}
-	v := newContext().BuildFile(f)
-	if definition != "" && v.Err() == nil {
-		v = v.LookupPath(cue.ParsePath(definition))
-	}
-	if err := v.Err(); err != nil {
-		return nil, fmt.Errorf("%s: %s", file, firstLine(err))
-	}
-	c := newRuleCompiler()
-	r := c.value(v)
-	if len(c.opaque) > 0 {
-		return nil, fmt.Errorf("%s: a rule cannot express %s", file, strings.Join(c.opaque, "; "))
-	}
-	return r, nil
 }

@@ -12,8 +12,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/compile/schema"
+	"dagrun.dev/dag/compile/source"
 	"dagrun.dev/internal/tree"
 	"dagrun.dev/nodes"
 )
@@ -33,7 +37,7 @@ type Options struct {
 type Result struct {
 	Plan     *dag.Plan
 	Graph    *dag.Graph
-	Source   Source
+	Source   source.Source
 	Dir      string           // absolute folder of the spec: input files are relative to it
 	Notes    [][]string       // per node of Plan: facts worth showing, e.g. "files: F3, F4, F5, F1, F2"
 	Warnings tree.Diagnostics // what is right but probably not meant
@@ -43,38 +47,85 @@ type Result struct {
 // tree.Diagnostics sorted by place, the first hundred and the number of the others; any other error is about reading the files. The same
 // specification and options give the same plan, whatever the language it is written in.
 func Compile(o Options) (*Result, error) {
-	s, err := schemaFor(o.Kinds)
+	s, err := schema.For(o.Kinds)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("compile: %w", err)
 	}
-	load := LoadOptions{Pipeline: o.Pipeline, Limits: o.Limits, Untrusted: o.Untrusted}
-	p, src, err := s.load(o.Path, load)
-	if err == nil && src.Language == "cue" && len(o.Set)+len(o.Values) > 0 {
-		first := newBuilder(s, src, nil)
-		first.params(p, o.Values, o.Set)
-		if load.Given = given(p, first.plan.Params); !first.failed() && len(load.Given) > 0 {
-			p, src, err = s.load(o.Path, load)
+	load := source.Options{Pipeline: o.Pipeline, Limits: o.Limits, Untrusted: o.Untrusted}
+	c, err := read(s, o.Path, load)
+	if err == nil && c.Language == "cue" && len(o.Set)+len(o.Values) > 0 {
+		first := newBuilder(s, c.Source, nil)
+		first.params(c.Tree, o.Values, o.Set)
+		if load.Given = given(c.Tree, first.plan.Params); !first.failed() && len(load.Given) > 0 {
+			c, err = read(s, o.Path, load)
 		}
 	}
-	var mistakes tree.Diagnostics
-	if err != nil && !errors.As(err, &mistakes) {
+	var unreadable tree.Diagnostics
+	switch {
+	case errors.As(err, &unreadable):
+		return nil, firstOf(unreadable, "mistakes")
+	case err != nil:
 		return nil, err
 	}
-	if p == nil {
-		return nil, firstOf(mistakes, "mistakes")
-	}
-	root, err := os.OpenRoot(src.Dir)
+	root, err := os.OpenRoot(c.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("compile: %w", err)
 	}
 	defer root.Close()
-	b := newBuilder(s, src, root)
-	res := b.build(b.without(p, mistakes), o)
-	mistakes = append(mistakes, b.independent(mistakes)...)
+	b := newBuilder(s, c.Source, root)
+	res := b.build(b.without(c.Tree, c.mistakes), o)
+	mistakes := append(c.mistakes, b.independent(c.mistakes)...)
 	if len(mistakes) > 0 {
 		return nil, firstOf(mistakes, "mistakes")
 	}
 	return res, nil
+}
+
+// A checked is a specification held against the rules.
+type checked struct {
+	source.Loaded
+	mistakes tree.Diagnostics
+}
+
+// read loads a specification and checks it. What the language finds wrong comes first: the rules add what they say of the
+// rest. All of it is one list of mistakes.
+func read(s *schema.Schema, path string, o source.Options) (c checked, err error) {
+	c.Loaded, err = source.Load(s, path, o)
+	if err != nil {
+		return c, err
+	}
+	mistakes, doubts := s.Rule("Pipeline").CheckTemplates(c.Tree, "")
+	known := slices.Clone(c.Faults)
+	for _, path := range c.Hidden {
+		known = append(known, tree.Diagnostic{Path: path})
+	}
+	c.mistakes = c.Faults
+	for _, d := range mistakes {
+		if !covered(d.Path, known) {
+			c.mistakes = append(c.mistakes, d)
+		}
+	}
+	c.Warnings = append(c.Warnings, doubts...)
+	return c, nil
+}
+
+// given returns the parameters that have another value than their default, as JSON by dotted name.
+func given(p *tree.Value, values []dag.Param) map[string]string {
+	out := map[string]string{}
+	for _, v := range values {
+		d := p.Get("params")
+		for _, name := range strings.Split(v.Name, ".") {
+			d = d.Get(name)
+		}
+		def := d.Get("default")
+		if def == nil {
+			continue
+		}
+		if raw, err := dag.AppendCanonical(nil, def.AppendJSON(nil)); err == nil && string(raw) != string(v.Value) {
+			out[v.Name] = string(v.Value)
+		}
+	}
+	return out
 }
 
 // build makes the plan of a pipeline. Without a plan b.all says why. The work goes on after a mistake,

@@ -106,7 +106,7 @@ func (b *builder) nearID(id string) string {
 	for i, d := range b.drafts {
 		ids[i] = d.id
 	}
-	return near(id, ids)
+	return rules.DidYouMean(id, ids)
 }
 
 // connect makes needs of what a node reads and does not need yet.
@@ -259,7 +259,7 @@ func (b *builder) readings(d *draft) {
 	}
 	control := !b.isKind(d.node.Kind)
 	if d.node.Dynamic || d.node.Kind == "route" {
-		b.readTemplate(d, b.lang, d.with, reading{path: d.path + ".with", rule: b.s.withRule(d.node.Kind), run: control})
+		b.readTemplate(d, b.lang, d.with, reading{path: d.path + ".with", rule: b.s.Settings(d.node.Kind), run: control})
 	}
 	if d.node.Kind == "route" {
 		b.readRoute(d)
@@ -280,11 +280,11 @@ func (b *builder) readings(d *draft) {
 
 // templateRule is the rule of a node of the template's kind. Its settings are found below with.
 func (b *builder) templateRule(node *tree.Value) *rules.Rule {
-	return &rules.Rule{Fields: []rules.Field{{Name: "with", Rule: b.s.withRule(str(node.Get("kind")))}}}
+	return &rules.Rule{Fields: []rules.Field{{Name: "with", Rule: b.s.Settings(str(node.Get("kind")))}}}
 }
 
 func (b *builder) isKind(name string) bool {
-	_, ok := b.s.kinds.Kind(name)
+	_, ok := b.s.Registry.Kind(name)
 	return ok
 }
 
@@ -362,7 +362,7 @@ func (b *builder) unwritten(g *dag.Graph) {
 			if slices.Contains(b.known["accumulator"], name) {
 				what = "appends to"
 			}
-			b.warn(d.pos, d.path, "reads %q, which no node %s%s", name, what, near(name, written))
+			b.warn(d.pos, d.path, "reads %q, which no node %s%s", name, what, rules.DidYouMean(name, written))
 		}
 	}
 }

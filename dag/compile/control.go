@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/internal/rules"
 	"dagrun.dev/internal/tree"
 	"dagrun.dev/nodes"
 )
@@ -72,7 +73,7 @@ func routeNotes(with json.RawMessage) []string {
 
 // undoers are the kinds that do something themselves.
 func (b *builder) undoers() []string {
-	return slices.DeleteFunc(slices.Clone(b.s.names), func(k string) bool { return !b.isKind(k) })
+	return slices.DeleteFunc(slices.Clone(b.s.Kinds), func(k string) bool { return !b.isKind(k) })
 }
 
 // options refuses a question without answers, and duplicate answers.
@@ -99,7 +100,7 @@ func (b *builder) checkAnswer(d *draft, field string) {
 		return
 	}
 	if options := strs(d.with.Get("options")); !slices.Contains(options, v.Str) {
-		b.fail(v.Pos, d.path+".with."+field, "want one of %s, got %q%s", strings.Join(options, ", "), v.Str, near(v.Str, options))
+		b.fail(v.Pos, d.path+".with."+field, "want one of %s, got %q%s", strings.Join(options, ", "), v.Str, rules.DidYouMean(v.Str, options))
 	}
 }
 
@@ -130,7 +131,7 @@ func (b *builder) undo(d *draft, v *tree.Value) {
 			b.fail(with.Pos, path+".with", "the settings of a compensation may not depend on recorded values")
 			return
 		}
-		if !b.ok(b.s.CheckWith(u.Kind, with, path+".with", false)) {
+		if !b.ok(b.s.CheckSettings(u.Kind, with, path+".with", false)) {
 			return
 		}
 		raw := b.canonical(with, path+".with")

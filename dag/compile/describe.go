@@ -19,7 +19,7 @@ func (b *builder) describe(d *draft) (t nodes.Traits) {
 	if d.with == nil {
 		d.with = &tree.Value{Kind: tree.Map, Pos: d.pos}
 	}
-	if !b.ok(b.s.CheckWith(d.node.Kind, d.with, path, d.node.Dynamic || d.node.Kind == "route")) {
+	if !b.ok(b.s.CheckSettings(d.node.Kind, d.with, path, d.node.Dynamic || d.node.Kind == "route")) {
 		return nodes.Traits{}
 	}
 	raw := b.canonical(d.with, path)
@@ -74,7 +74,7 @@ func (b *builder) sampled(d *draft, raw json.RawMessage) json.RawMessage {
 	if !d.node.Dynamic {
 		return raw
 	}
-	return sample(b.s.withRule(d.node.Kind), d.with).AppendJSON(nil)
+	return sample(b.s.Settings(d.node.Kind), d.with).AppendJSON(nil)
 }
 
 func sample(r *rules.Rule, v *tree.Value) *tree.Value {
@@ -110,7 +110,7 @@ var samples = []*tree.Value{
 
 // traits asks a kind, or the table of control nodes.
 func (b *builder) traits(d *draft, kind string, with json.RawMessage, path string) (nodes.Traits, bool) {
-	k, ok := b.s.kinds.Kind(kind)
+	k, ok := b.s.Registry.Kind(kind)
 	if !ok {
 		return b.controlTraits(d, kind), true
 	}
@@ -173,6 +173,3 @@ func (b *builder) paths(d *draft, t *nodes.Traits) {
 
 // ownFolder is where a run keeps its own files within the output folder.
 const ownFolder = "_orchestrator"
-
-// withRule returns the rules of a kind's settings, or nil.
-func (s *Schema) withRule(kind string) *rules.Rule { return s.rules["Node"].Field("with").Cases[kind] }

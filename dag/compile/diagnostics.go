@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sort"
 	"strconv"
-	"strings"
 
 	"dagrun.dev/internal/tree"
 )
@@ -55,21 +54,7 @@ func sorted(ds tree.Diagnostics) tree.Diagnostics {
 
 // covered says whether one of ds is about path or something around it.
 func covered(path string, ds tree.Diagnostics) bool {
-	for _, d := range ds {
-		if d.Path != "" && below(path, d.Path) {
-			return true
-		}
-	}
-	return false
-}
-
-// below says whether one path is another or lies below it.
-func below(path, around string) bool {
-	return path == around || strings.HasPrefix(path, around+".") || strings.HasPrefix(path, around+"[") || around == ""
-}
-
-func diagnose(path, text string) error {
-	return tree.Diagnostics{{Pos: tree.Pos{File: tree.FileOf(path)}, Text: text}}
+	return slices.ContainsFunc(ds, func(d tree.Diagnostic) bool { return d.Path != "" && tree.Within(path, d.Path) })
 }
 
 // located gives a mistake without a path one.

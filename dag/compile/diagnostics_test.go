@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"golang.org/x/tools/txtar"
+
+	"dagrun.dev/dag/compile/schema"
+	"dagrun.dev/dag/compile/source"
 )
 
 var update = flag.Bool("update", false, "write the golden files of this package anew")
@@ -62,8 +65,8 @@ func golden(t *testing.T, path string) {
 }
 
 // said loads a specification and prints what a user sees: mistakes, or warnings and the tree.
-func said(s *Schema, path string) string {
-	v, src, err := s.Load(path, LoadOptions{})
+func said(s *schema.Schema, path string) string {
+	v, src, err := load(s, path, source.Options{})
 	if err != nil {
 		return err.Error() + "\n"
 	}

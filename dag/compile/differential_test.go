@@ -7,11 +7,16 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/build"
+	"cuelang.org/go/cue/cuecontext"
+	"cuelang.org/go/cue/parser"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"dagrun.dev/dag/compile/schema"
 	"dagrun.dev/internal/rules"
 	"dagrun.dev/internal/tree"
 	"dagrun.dev/nodes"
@@ -34,7 +39,7 @@ func TestRulesAgreeWithCUE(t *testing.T) {
 		{"built-in kinds", builtinSchemas(t), *diffSpecs / 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s, err := NewSchema(c.kinds)
+			s, err := schema.For(c.kinds)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -60,16 +65,16 @@ func builtinSchemas(t testing.TB) *nodes.Registry {
 	return nodes.NewRegistry(kinds...)
 }
 
-func differ(t *testing.T, s *Schema, specs int) {
+func differ(t *testing.T, s *schema.Schema, specs int) {
 	g := &generator{r: rand.New(rand.NewPCG(*diffSeed, 0))}
 	rule := s.Rule("Pipeline")
 	schema := jsonSchema(t, s)
-	var def, lean cue.Value
+	var def, names cue.Value
 	var ctx *cue.Context
 	good, bad, wrong := 0, 0, 0
 	for i := range specs {
 		if i%500 == 0 { // a context keeps what it has seen
-			def, lean, ctx = pipelineOf(t, s.lib), pipelineOf(t, s.lean()), newContext()
+			def, names, ctx = pipelineOf(t, s.Library), pipelineOf(t, s.Names()), cuecontext.New()
 		}
 		v := g.value(rule, 0)
 		for range g.r.IntN(4) {
@@ -96,15 +101,15 @@ func differ(t *testing.T, s *Schema, specs int) {
 			bad++
 		default:
 			good++
-			if filled := constant(byCUE); !tree.Equal(filled, v) {
+			if filled := data(byCUE); !tree.Equal(filled, v) {
 				t.Fatalf("spec %d: CUE fills in\n%s\nrules fill in\n%s", i, filled.AppendJSON(nil), v.AppendJSON(nil))
 			}
-			seen := lean.Unify(ctx.CompileBytes(text))
+			seen := names.Unify(ctx.CompileBytes(text))
 			if err := seen.Validate(cue.Concrete(true)); err != nil {
-				t.Fatalf("spec %d: the lean library finds fault: %v\n%s", i, err, text)
+				t.Fatalf("spec %d: with the names alone there are faults: %v\n%s", i, err, text)
 			}
-			if x := constant(seen); rule.Check(x, "") != nil || !tree.Equal(x, v) {
-				t.Fatalf("spec %d: with the lean library\n%s\nwith the schema\n%s", i, x.AppendJSON(nil), v.AppendJSON(nil))
+			if x := data(seen); rule.Check(x, "") != nil || !tree.Equal(x, v) {
+				t.Fatalf("spec %d: with the names alone\n%s\nwith the schema\n%s", i, x.AppendJSON(nil), v.AppendJSON(nil))
 			}
 		}
 	}
@@ -114,16 +119,34 @@ func differ(t *testing.T, s *Schema, specs int) {
 	}
 }
 
+// pipelineOf evaluates #Pipeline of a library.
 func pipelineOf(t *testing.T, lib map[string][]byte) cue.Value {
 	t.Helper()
-	pkg, err := buildSpec(lib)
-	if err != nil {
-		t.Fatal(err)
+	inst := build.NewContext().NewInstance("dagrun.dev/spec", nil)
+	for path, src := range lib {
+		if !strings.HasPrefix(path, "spec/") {
+			continue
+		}
+		f, err := parser.ParseFile(path, src)
+		must(t, err)
+		must(t, inst.AddSyntax(f))
 	}
+	must(t, inst.Complete())
+	pkg := cuecontext.New().BuildInstance(inst)
+	must(t, pkg.Err())
 	return pkg.LookupPath(cue.ParsePath("#Pipeline"))
 }
 
-func jsonSchema(t *testing.T, s *Schema) *jsonschema.Schema {
+// data returns what CUE makes of a specification.
+func data(v cue.Value) *tree.Value {
+	x := new(tree.Value)
+	if b, err := v.MarshalJSON(); err != nil || x.UnmarshalJSON(b) != nil {
+		return nil
+	}
+	return x
+}
+
+func jsonSchema(t *testing.T, s *schema.Schema) *jsonschema.Schema {
 	t.Helper()
 	doc := jsonValue(t, s.JSONSchema())
 	c := jsonschema.NewCompiler()

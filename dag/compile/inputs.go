@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/internal/rules"
 	"dagrun.dev/nodes"
 )
 
@@ -103,12 +104,12 @@ func (b *builder) why(name string, err error) string {
 		}
 		sort.Strings(names)
 	}
-	return text + near(name, names)
+	return text + rules.DidYouMean(name, names)
 }
 
 // checkFiles lets a kind hold its settings against the content of the files.
 func (b *builder) checkFiles(d *draft, t *nodes.Traits, with json.RawMessage, where string) {
-	k, ok := b.s.kinds.Kind(d.node.Kind)
+	k, ok := b.s.Registry.Kind(d.node.Kind)
 	if !ok || b.root == nil {
 		return
 	}

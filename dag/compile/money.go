@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/internal/rules"
 	"dagrun.dev/internal/tree"
 )
 
@@ -61,7 +62,7 @@ func (b *builder) noPrice(model string) string {
 	for _, p := range b.plan.Prices {
 		names = append(names, p.Model)
 	}
-	return fmt.Sprintf("there is no price for model %q%s", model, near(model, names))
+	return fmt.Sprintf("there is no price for model %q%s", model, rules.DidYouMean(model, names))
 }
 
 // emptyPhases warns of phases that no node belongs to.
@@ -82,6 +83,6 @@ next:
 				continue next
 			}
 		}
-		b.warn(x.Get("group").Pos, tree.At("phases", i)+".group", "no node is in group %q%s", want, near(want, groups))
+		b.warn(x.Get("group").Pos, tree.At("phases", i)+".group", "no node is in group %q%s", want, rules.DidYouMean(want, groups))
 	}
 }

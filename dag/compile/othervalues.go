@@ -43,7 +43,7 @@ func (b *builder) otherValues(d *draft) {
 	if d.template == nil {
 		return
 	}
-	k, ok := b.s.kinds.Kind(d.node.Kind)
+	k, ok := b.s.Registry.Kind(d.node.Kind)
 	if !ok {
 		return
 	}
@@ -52,10 +52,10 @@ func (b *builder) otherValues(d *draft) {
 			continue
 		}
 		with := o.fill(d.template)
-		if with == nil || len(b.s.CheckWith(d.node.Kind, with, "", true)) > 0 {
+		if with == nil || len(b.s.CheckSettings(d.node.Kind, with, "", true)) > 0 {
 			continue
 		}
-		t, err := k.Describe(sample(b.s.withRule(d.node.Kind), with).AppendJSON(nil))
+		t, err := k.Describe(sample(b.s.Settings(d.node.Kind), with).AppendJSON(nil))
 		if err != nil {
 			continue
 		}

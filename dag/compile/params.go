@@ -3,16 +3,14 @@ package compile
 import (
 	"fmt"
 	"slices"
-
-	"path/filepath"
 	"sort"
 	"strings"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/compile/source"
 	"dagrun.dev/dag/expr"
 	"dagrun.dev/internal/rules"
 	"dagrun.dev/internal/tree"
-	"dagrun.dev/internal/yamltree"
 )
 
 // A param is a declared parameter.
@@ -198,7 +196,7 @@ func (d *param) refuses(v *tree.Value) string {
 	if names == nil {
 		return ""
 	}
-	return fmt.Sprintf("want one of %s, got %s%s", strings.Join(names, ", "), rules.Show(v), near(plain(v), names))
+	return fmt.Sprintf("want one of %s, got %s%s", strings.Join(names, ", "), rules.Show(v), rules.DidYouMean(plain(v), names))
 }
 
 func article(typ string) string {
@@ -228,6 +226,9 @@ func (ps *params) set(text string) {
 }
 
 func (ps *params) unknown(pos tree.Pos, name string) {
+	if slices.Contains(ps.b.unknown.params, "") {
+		return // any may be declared
+	}
 	names := ps.names()
 	if len(names) == 0 {
 		ps.b.fail(pos, "", "no parameter %q; the pipeline declares none", name)
@@ -239,22 +240,12 @@ func (ps *params) unknown(pos tree.Pos, name string) {
 			return
 		}
 	}
-	ps.b.fail(pos, "", "no parameter %q; declared: %s%s", name, strings.Join(names, ", "), near(name, names))
+	ps.b.fail(pos, "", "no parameter %q; declared: %s%s", name, strings.Join(names, ", "), rules.DidYouMean(name, names))
 }
 
 // file applies --values FILE: maps nested or dotted.
 func (ps *params) file(path string) {
-	data, err := readFile(found{name: path, abs: path}, tree.Defaults.Bytes)
-	if err != nil {
-		ps.b.absorb(err)
-		return
-	}
-	var v *tree.Value
-	if strings.EqualFold(filepath.Ext(path), ".json") {
-		v, err = tree.ParseJSON(path, data, tree.Defaults)
-	} else {
-		v, _, err = yamltree.Parse(path, data, tree.Defaults)
-	}
+	v, err := source.Document(path)
 	if err != nil {
 		ps.b.absorb(err)
 		return

@@ -6,6 +6,7 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/expr"
+	"dagrun.dev/internal/rules"
 	"dagrun.dev/internal/tree"
 )
 
@@ -56,8 +57,8 @@ func (b *builder) pipeline(p *tree.Value) {
 	b.into(p, "", b.plan, "title", "seed", "budget", "phases")
 	b.defaults = p.Get("defaults")
 	b.checkDefaults()
-	b.plan.Categories = rows[dag.Category](b, "categories", b.s.categories.with(p.Get("categories")))
-	b.plan.Prices = rows[dag.Price](b, "prices", b.s.prices.with(p.Get("prices")))
+	b.plan.Categories = rows[dag.Category](b, "categories", rowsOver(b.s.Categories, p.Get("categories")))
+	b.plan.Prices = rows[dag.Price](b, "prices", rowsOver(b.s.Prices, p.Get("prices")))
 	b.plan.Breakers = rows[dag.Breaker](b, "breakers", sortedMap(p.Get("breakers")))
 	b.plan.Accumulators = rows[dag.Accumulator](b, "accumulators", sortedMap(p.Get("accumulators")))
 	for _, f := range sortedMap(p.Get("pools")) {
@@ -70,6 +71,16 @@ func (b *builder) pipeline(p *tree.Value) {
 		b.positive(f.Value, tree.Join("breakers", f.Name), "want more than 0", "openFor")
 	}
 	b.accumulators(p.Get("accumulators"))
+}
+
+// rowsOver are the rows of a table, by name, with those of a pipeline laid over them: a row of the same name is replaced
+// as a whole.
+func rowsOver(table, own *tree.Value) []tree.Field {
+	m := &tree.Value{Kind: tree.Map, Fields: slices.Clone(table.Fields)}
+	for _, f := range fieldsOf(own) {
+		m.Set(f.Name, f.Pos, f.Value)
+	}
+	return sortedMap(m)
 }
 
 // know notes which names a plan declares.
@@ -93,8 +104,8 @@ func (b *builder) checkDefaults() {
 		return
 	}
 	for _, f := range b.defaults.Fields {
-		if f.Name != "*" && !slices.Contains(b.s.names, f.Name) {
-			b.fail(f.Pos, tree.Join("defaults", f.Name), "no kind %q; want \"*\" or a kind of node%s", f.Name, near(f.Name, b.s.names))
+		if f.Name != "*" && !slices.Contains(b.s.Kinds, f.Name) {
+			b.fail(f.Pos, tree.Join("defaults", f.Name), "no kind %q; want \"*\" or a kind of node%s", f.Name, rules.DidYouMean(f.Name, b.s.Kinds))
 		}
 	}
 }

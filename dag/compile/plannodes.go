@@ -140,7 +140,7 @@ func (b *builder) resolve(d *draft) bool {
 func (b *builder) fixed(f tree.Field, path string) *tree.Value {
 	before := b.count
 	v := b.fill(f.Value, path)
-	if rule := b.s.rules["Node"].Field(f.Name); rule != nil && b.count == before && expr.HasTemplate(v) {
+	if rule := b.s.Rule("Node").Field(f.Name); rule != nil && b.count == before && expr.HasTemplate(v) {
 		b.ok(rule.Rule.Check(v, path))
 	}
 	return v
@@ -237,9 +237,9 @@ func (b *builder) kindOf(v *tree.Value, path string) (string, bool) {
 	case v.Kind != tree.Map:
 		b.fail(v.Pos, path, "want a node, got %s", rules.Show(v))
 	case k == nil:
-		b.fail(v.Pos, tree.Join(path, "kind"), "missing field (want one of %s)", strings.Join(b.s.names, ", "))
+		b.fail(v.Pos, tree.Join(path, "kind"), "missing field (want one of %s)", strings.Join(b.s.Kinds, ", "))
 	case k.Kind != tree.String || strings.Contains(k.Str, "${"):
-		b.fail(k.Pos, tree.Join(path, "kind"), "the kind is fixed: want one of %s", strings.Join(b.s.names, ", "))
+		b.fail(k.Pos, tree.Join(path, "kind"), "the kind is fixed: want one of %s", strings.Join(b.s.Kinds, ", "))
 	default:
 		return k.Str, true
 	}

@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/compile/schema"
+	"dagrun.dev/dag/compile/source"
 	"dagrun.dev/dag/expr"
 	"dagrun.dev/internal/tree"
 	"dagrun.dev/nodes"
@@ -94,12 +96,12 @@ func (b *builder) templateNeeds(d *draft) {
 // templateFiles finds the input files that a template names for sure, so that they are copied
 // when the plan is adopted, and names the artifacts and accumulators the expanded nodes may touch.
 func (b *builder) templateFiles(d *draft, kind string, tmpl *tree.Value, path string) {
-	k, ok := b.s.kinds.Kind(kind)
+	k, ok := b.s.Registry.Kind(kind)
 	with := tmpl.Get("with")
 	if !ok || with == nil {
 		return
 	}
-	t, err := k.Describe(sample(b.s.withRule(kind), with).AppendJSON(nil))
+	t, err := k.Describe(sample(b.s.Settings(kind), with).AppendJSON(nil))
 	if err != nil {
 		return // settings that only an item makes whole
 	}
@@ -117,7 +119,7 @@ func (b *builder) templateFiles(d *draft, kind string, tmpl *tree.Value, path st
 // nodes of a run-time foreach with the schema, defaults and kinds that Compile uses; their input
 // files are those that the plan holds.
 func NewEvaluator(p *dag.Plan, kinds *nodes.Registry) (dag.Evaluator, error) {
-	s, err := schemaFor(kinds)
+	s, err := schema.For(kinds)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +127,7 @@ func NewEvaluator(p *dag.Plan, kinds *nodes.Registry) (dag.Evaluator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compile: %w", err)
 	}
-	finish := sync.OnceValues(func() (*finisher, error) { return s.finisher(p) })
+	finish := sync.OnceValues(func() (*finisher, error) { return newFinisher(s, p) })
 	e.Finish = func(parent *dag.Node, id string, spec *tree.Value) (dag.Node, error) {
 		f, err := finish()
 		if err != nil {
@@ -142,8 +144,8 @@ type finisher struct {
 	of   builder // what the plan declares; nothing of it changes
 }
 
-func (s *Schema) finisher(p *dag.Plan) (*finisher, error) {
-	b := newBuilder(s, Source{}, nil)
+func newFinisher(s *schema.Schema, p *dag.Plan) (*finisher, error) {
+	b := newBuilder(s, source.Source{}, nil)
 	head := *p
 	head.Nodes = nil
 	b.plan = &head

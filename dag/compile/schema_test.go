@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"dagrun.dev/dag/compile/schema"
 	"dagrun.dev/internal/tree"
 	"dagrun.dev/nodes"
 )
@@ -80,9 +81,9 @@ var oddKind = testKind{"odd", `package spec
 }
 `}
 
-func testSchema(t testing.TB) *Schema {
+func testSchema(t testing.TB) *schema.Schema {
 	t.Helper()
-	s, err := schemaFor(testRegistry)
+	s, err := schema.For(testRegistry)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,12 +95,12 @@ var testRegistry = testKinds()
 // TestSchemaCompiles: nothing of the schema of the built-in kinds is left to CUE, and what
 // people read of it is in the rules.
 func TestSchemaCompiles(t *testing.T) {
-	s, err := NewSchema(builtinSchemas(t)) // fails for what rules cannot express
+	s, err := schema.For(builtinSchemas(t)) // fails for what rules cannot express
 	if err != nil {
 		t.Fatal(err)
 	}
 	with := s.Rule("Node").Field("with")
-	for _, kind := range s.names {
+	for _, kind := range s.Kinds {
 		if with.By != "kind" || with.Cases[kind] == nil {
 			t.Errorf("no rule for the settings of %s", kind)
 		} else if with.Cases[kind].Doc == "" {
@@ -107,7 +108,7 @@ func TestSchemaCompiles(t *testing.T) {
 		}
 	}
 	for _, control := range []string{"checkpoint", "route", "approval", "milestone"} {
-		if !slices.Contains(s.names, control) {
+		if !slices.Contains(s.Kinds, control) {
 			t.Errorf("no control node %s", control)
 		}
 	}
@@ -126,15 +127,15 @@ func TestSchemaCompiles(t *testing.T) {
 func TestCheckWith(t *testing.T) {
 	s := testSchema(t)
 	with := tree.ParseText(`{"provider": "sim", "prompt": {"fiel": "x"}}`, tree.Pos{})
-	ds := s.CheckWith("ask", with, "nodes.a.with", true)
+	ds := s.CheckSettings("ask", with, "nodes.a.with", true)
 	if got := ds.Error(); got != `nodes.a.with.prompt.fiel: unknown field; did you mean "file"?`+"\n"+`nodes.a.with.prompt.file: missing field (want a relative path)` {
 		t.Error(got)
 	}
 	with = tree.ParseText(`{"provider": "sim", "prompt": "x"}`, tree.Pos{})
-	if ds := s.CheckWith("ask", with, "", false); len(ds) > 0 || with.Get("mode").Str != "json" {
+	if ds := s.CheckSettings("ask", with, "", false); len(ds) > 0 || with.Get("mode").Str != "json" {
 		t.Errorf("%v %s", ds, with.AppendJSON(nil))
 	}
-	if got := s.CheckWith("aks", with, "w", false).Error(); got != `w: unknown node kind "aks"` {
+	if got := s.CheckSettings("aks", with, "w", false).Error(); got != `w: unknown node kind "aks"` {
 		t.Error(got)
 	}
 	node := tree.ParseText(`{"kind": "exec"}`, tree.Pos{})
@@ -145,16 +146,16 @@ func TestCheckWith(t *testing.T) {
 
 // TestNewSchemaRefuses: a kind's schema that CUE or rules cannot take is an error that names it.
 func TestNewSchemaRefuses(t *testing.T) {
-	for schema, want := range map[string]string{
+	for text, want := range map[string]string{
 		"package spec\n#Bad: {":                            "expected",
 		"package spec\n#Bad: {a: #Nothing}":                "#Nothing",
-		"package spec\n#Bad: {a?: string, if true {b: 1}}": "rules cannot express a comprehension",
+		"package spec\n#Bad: {a?: string, if true {b: 1}}": "rules cannot express #Bad: a comprehension",
 		"package spec\n#Bad: {a: string, b: a}":            "#Bad.b: a reference to something else than a definition",
-		"package spec\n#Bad: {}\n#Pipeline: {name: 1}":     "#Pipeline.name",
+		"package spec\n#Bad: {}\n#Pipeline: {name: 1}":     "#Pipeline: a second definition of that name",
 	} {
-		_, err := NewSchema(nodes.NewRegistry(testKind{"bad", schema}))
+		_, err := schema.For(nodes.NewRegistry(testKind{"bad", text}))
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want %s", schema, err, want)
+			t.Errorf("%s: got %v, want %s", text, err, want)
 		}
 	}
 }

@@ -128,17 +128,9 @@ func plain(v *tree.Value) string {
 	return string(v.AppendJSON(nil))
 }
 
-// near is the end of a message: the nearest valid name, if there is one.
-func near(name string, names []string) string {
-	if n := rules.Nearest(name, names); n != "" {
-		return fmt.Sprintf("; did you mean %q?", n)
-	}
-	return ""
-}
-
 // nearOr names the nearest name, else lists what there is.
 func nearOr(name string, names []string) string {
-	if n := near(name, names); n != "" {
+	if n := rules.DidYouMean(name, names); n != "" {
 		return n
 	}
 	if len(names) > 12 {

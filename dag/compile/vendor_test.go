@@ -1,6 +1,8 @@
 package compile
 
 import (
+	"context"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -8,7 +10,13 @@ import (
 	"testing"
 
 	"cuelang.org/go/cue"
-	"cuelang.org/go/cue/load"
+	"cuelang.org/go/cue/cuecontext"
+	cueload "cuelang.org/go/cue/load"
+	"cuelang.org/go/mod/modfile"
+	"cuelang.org/go/mod/module"
+
+	"dagrun.dev/dag/compile/schema"
+	"dagrun.dev/dag/compile/source"
 )
 
 // TestVendor (B-13): the library lies where the cue command and its language server look, an
@@ -30,17 +38,17 @@ func TestVendor(t *testing.T) {
 	sub := filepath.Join(dir, "specs", "deep")
 	spec := "package p\n\nimport \"dagrun.dev/spec\"\n\npipeline: spec.#Pipeline & {name: \"demo\"}\n"
 	must(t, writeFile(filepath.Join(sub, "p.cue"), []byte(spec)))
-	load := func() error {
-		_, _, err := s.Load(filepath.Join(sub, "p.cue"), LoadOptions{})
+	reload := func() error {
+		_, _, err := load(s, filepath.Join(sub, "p.cue"), source.Options{})
 		return err
 	}
-	must(t, load())
+	must(t, reload())
 
 	edited := filepath.Join(dir, "cue.mod", "pkg", "dagrun.dev", "spec", "spec.cue")
 	must(t, os.WriteFile(edited, []byte("package spec\n\n#Pipeline: {...}\n"), 0o644))
 	old := filepath.Join(filepath.Dir(edited), "kind_gone.cue")
 	must(t, os.WriteFile(old, []byte("package spec\n"), 0o644))
-	if err := load(); err == nil || !strings.Contains(err.Error(), "kind_gone.cue is not what this dagrun has built in; run `dagrun init --update`") {
+	if err := reload(); err == nil || !strings.Contains(err.Error(), "kind_gone.cue is not what this dagrun has built in; run `dagrun init --update`") {
 		t.Errorf("an old copy: %v", err)
 	}
 	written, err = s.Vendor(sub)
@@ -48,7 +56,7 @@ func TestVendor(t *testing.T) {
 	if len(written) != 2 {
 		t.Errorf("brought up to date: %v", written)
 	}
-	must(t, load())
+	must(t, reload())
 }
 
 // TestVendoredVet (B-13): what cue vet sees, the loader alone with the vendored files on disk,
@@ -67,12 +75,12 @@ func TestVendoredVet(t *testing.T) {
 		strings.Replace(spec, "\"demo\"", "\"\"", 1): false,
 	} {
 		must(t, writeFile(filepath.Join(dir, "p.cue"), []byte(text)))
-		in := load.Instances([]string{"."}, &load.Config{Dir: dir, Env: []string{}, Registry: offline{}})[0]
+		in := cueload.Instances([]string{"."}, &cueload.Config{Dir: dir, Env: []string{}, Registry: nowhere{}})[0]
 		var err error
 		if in.Err != nil {
 			err = in.Err
 		} else {
-			err = newContext().BuildInstance(in).Validate(cue.Concrete(true))
+			err = cuecontext.New(cuecontext.CUE_DEBUG("")).BuildInstance(in).Validate(cue.Concrete(true))
 		}
 		if (err == nil) != good {
 			t.Errorf("%s: %v", text, err)
@@ -103,7 +111,7 @@ func TestOffline(t *testing.T) {
 				must(t, writeFile(filepath.Join(dir, "cue.mod", "module.cue"), []byte(c.module)))
 			}
 			must(t, writeFile(filepath.Join(dir, "sub", "p.cue"), []byte(c.spec)))
-			_, _, err := s.Load(filepath.Join(dir, "sub"), LoadOptions{})
+			_, _, err := load(s, filepath.Join(dir, "sub"), source.Options{})
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
@@ -113,7 +121,7 @@ func TestOffline(t *testing.T) {
 
 // TestJSONSchemaFile (B-13): the published JSON Schema is that of the built-in kinds.
 func TestJSONSchemaFile(t *testing.T) {
-	s, err := NewSchema(builtinSchemas(t))
+	s, err := schema.For(builtinSchemas(t))
 	must(t, err)
 	const path = "../../schemas/pipeline.schema.json"
 	if *update {
@@ -126,3 +134,14 @@ func TestJSONSchemaFile(t *testing.T) {
 	}
 	jsonSchema(t, s) // it compiles
 }
+
+// nowhere is a registry without modules.
+type nowhere struct{}
+
+func (nowhere) ModFile(context.Context, module.Version) (*modfile.File, error) {
+	return nil, fs.ErrNotExist
+}
+func (nowhere) Fetch(context.Context, module.Version) (module.SourceLoc, error) {
+	return module.SourceLoc{}, fs.ErrNotExist
+}
+func (nowhere) ModuleVersions(context.Context, string) ([]string, error) { return nil, fs.ErrNotExist }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dagrun.dev/dag/compile"
+	"dagrun.dev/dag/compile/schema"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/all"
 )
@@ -45,7 +45,7 @@ only brings the library and the schema to those of this program.`,
 			if len(args) > 0 {
 				dir = args[0]
 			}
-			schema, err := compile.NewSchema(nodes.NewRegistry(all.Kinds()...))
+			format, err := schema.For(nodes.NewRegistry(all.Kinds()...))
 			if err != nil {
 				return err
 			}
@@ -61,7 +61,7 @@ only brings the library and the schema to those of this program.`,
 					return err
 				}
 			}
-			vendored, err := schema.Vendor(dir)
+			vendored, err := format.Vendor(dir)
 			if err != nil {
 				return err
 			}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dagrun.dev/dag/compile"
+	"dagrun.dev/dag/compile/source"
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/executor"
 	"dagrun.dev/dag/run"
@@ -28,8 +28,8 @@ import (
 // Main carries out the command line of the process and ends it with the exit status. It is called
 // once, from main, on the main thread.
 func Main() {
-	if len(os.Args) > 1 && os.Args[1] == compile.ChildCommand {
-		os.Exit(compile.Child(os.Stdin, os.Stdout, nodes.NewRegistry(all.Kinds()...)))
+	if len(os.Args) > 1 && os.Args[1] == source.ChildCommand {
+		os.Exit(source.Child(os.Stdin, os.Stdout, nodes.NewRegistry(all.Kinds()...)))
 	}
 	boundMemory()
 	runtime.LockOSThread() // children are started from the other threads: see package proc

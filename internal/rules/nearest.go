@@ -1,6 +1,9 @@
 package rules
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // Nearest returns the name among names that want was most probably meant to be, or "". The
 // first of equally near names wins.
@@ -44,4 +47,12 @@ func distance(a, b string, most int) int {
 		before, last, row = last, row, before
 	}
 	return min(last[len(y)], most+1)
+}
+
+// DidYouMean is the end of a message about a name that is none of names: the nearest of them, if there is one.
+func DidYouMean(name string, names []string) string {
+	if near := Nearest(name, names); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return ""
 }

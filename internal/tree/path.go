@@ -28,3 +28,9 @@ func unprintable(r rune) bool { return !strconv.IsPrint(r) }
 
 // At returns the path of an item: nodes.a.needs[0].
 func At(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
+
+// Within says whether one path is another or lies below it. Everything lies below the empty one.
+func Within(path, around string) bool {
+	rest, ok := strings.CutPrefix(path, around)
+	return ok && (rest == "" || around == "" || rest[0] == '.' || rest[0] == '[')
+}

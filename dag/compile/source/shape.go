@@ -1,10 +1,9 @@
-package compile
+package source
 
 import (
 	"fmt"
 	"math"
 	"math/big"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -19,11 +18,12 @@ import (
 //
 // encoding/jsonschema.Generate of CUE does the like for whole packages; it is not used because it leaves out of
 // `required` what has one value or a default, keeps references and joins constraints by allOf.
-var shapePath = []string{"with", "answer", "schema"}
+const shapePath = "with.answer.schema"
 
-func isShape(labels []string) bool {
-	n := len(labels) - len(shapePath)
-	return n >= 0 && slices.Equal(labels[n:], shapePath)
+func isShape(path string) bool { return strings.HasSuffix(path, "."+shapePath) }
+
+func inShape(labels []string) bool {
+	return strings.Contains(strings.Join(labels, ".")+".", "."+shapePath+".")
 }
 
 // concrete returns what keeps a pipeline from being data. The shapes of answers need only be without contradiction.
@@ -49,71 +49,51 @@ func concrete(p cue.Value) error {
 	return left
 }
 
-func inShape(path []string) bool {
-	for n := range path {
-		if isShape(path[:n+1]) {
-			return true
-		}
+// shape turns the CUE type of an answer into JSON Schema. It is false where v is such a schema already.
+func (k *walker) shape(out *tree.Value, v cue.Value, w *written, path string, depth int) bool {
+	if typ, _ := v.LookupPath(cue.ParsePath("type")).String(); typ == "object" || v.IncompleteKind() != cue.StructKind {
+		return false
 	}
-	return false
+	out.Kind = tree.Map
+	k.fill(out, v, w, path, depth)
+	return true
 }
 
-// shape turns the CUE type of an answer into JSON Schema. It returns nil where v is such a schema already.
-func (w *cueWalker) shape(v cue.Value, labels []string, path string, around tree.Pos) *tree.Value {
-	if !isShape(labels) || v.IncompleteKind() != cue.StructKind {
-		return nil
-	}
-	if typ, err := v.LookupPath(cue.ParsePath("type")).String(); err == nil && typ == "object" {
-		return nil
-	}
-	return (&shapeWalker{w, path}).schema(v, labels, path, w.index.place(v, labels, around))
-}
-
-// A shapeWalker turns CUE types into JSON Schema as data.
-type shapeWalker struct {
-	*cueWalker
-	root string // path of the shape, for messages
-}
-
-func (w *shapeWalker) schema(v cue.Value, labels []string, path string, around tree.Pos) *tree.Value {
-	out := &tree.Value{Kind: tree.Map, Pos: w.index.place(v, labels, around)}
-	w.values++
-	switch {
-	case w.full:
-	case len(labels) > w.lim.Depth && w.lim.Depth > 0 || w.lim.Values > 0 && w.values > w.lim.Values:
-		w.limit(out, path, "the shape is nested too deeply or refers to itself")
-	default:
-		w.fill(out, v, labels, path)
+// schema turns a CUE type into JSON Schema as data.
+func (k *walker) schema(v cue.Value, w *written, path string, depth int, around tree.Pos) *tree.Value {
+	out := &tree.Value{Kind: tree.Map, Pos: k.index.place(v, w, around)}
+	if k.within(out, path, depth) {
+		k.fill(out, v, w, path, depth)
 	}
 	return out
 }
 
 // fill writes what v says into out.
-func (w *shapeWalker) fill(out *tree.Value, v cue.Value, labels []string, path string) {
+func (k *walker) fill(out *tree.Value, v cue.Value, w *written, path string, depth int) {
 	as := v // as it is written: evaluated, a list has forgotten how long it may be
 	v = v.Eval()
 	op, args := v.Expr()
 	switch kind := v.IncompleteKind(); {
 	case op == cue.OrOp:
-		w.anyOf(out, disjuncts(v), labels, path)
+		k.anyOf(out, disjuncts(v), w, path, depth)
 	case kind == cue.StructKind:
-		w.object(out, v, labels, path)
+		k.object(out, v, w, path, depth)
 	case kind == cue.ListKind, kind == cue.BottomKind && elements(as).Exists():
-		set(out, "type", text("array"))
+		set(out, "type", textValue("array"))
 		if item := elements(as); item.Exists() {
-			set(out, "items", w.schema(item, append(labels[:len(labels):len(labels)], "0"), path+"[]", out.Pos))
+			set(out, "items", k.schema(item, w.field("0"), path+"[]", depth+1, out.Pos))
 		} else if n, err := v.Len().Int64(); err != nil || n > 0 {
-			w.fail(out, path, "a list of the shape needs one type for all its items: [...string]")
+			k.fail(out, path, "a list of the shape needs one type for all its items: [...string]")
 		}
-		w.constraints(out, as, path)
+		k.constraints(out, as, path)
 	case op == cue.NoOp && len(args) == 1 && v.Kind() != cue.BottomKind && kind != cue.NullKind && !hasDefault(v):
-		set(out, "const", w.value(v, nil, path, out.Pos))
+		set(out, "const", k.value(v, nil, path, 0, out.Pos))
 	case jsonTypes[kind] != "":
-		set(out, "type", text(jsonTypes[kind]))
-		w.constraints(out, v, path)
+		set(out, "type", textValue(jsonTypes[kind]))
+		k.constraints(out, v, path)
 	case kind == cue.TopKind:
 	default:
-		w.fail(out, path, "the shape of an answer cannot say "+kind.String()+"; want types that JSON has")
+		k.fail(out, path, "the shape of an answer cannot say "+kind.String()+"; want types that JSON has")
 	}
 }
 
@@ -149,10 +129,10 @@ func disjuncts(v cue.Value) (list []cue.Value) {
 }
 
 // anyOf writes a disjunction: constants are an enum.
-func (w *shapeWalker) anyOf(out *tree.Value, list []cue.Value, labels []string, path string) {
+func (k *walker) anyOf(out *tree.Value, list []cue.Value, w *written, path string, depth int) {
 	var schemas, values []*tree.Value
 	for _, a := range list {
-		s := w.schema(a, labels, path, out.Pos)
+		s := k.schema(a, w, path, depth, out.Pos)
 		if c := s.Get("const"); c != nil {
 			values = append(values, c)
 		} else {
@@ -175,23 +155,22 @@ func (w *shapeWalker) anyOf(out *tree.Value, list []cue.Value, labels []string, 
 	set(out, "anyOf", &tree.Value{Kind: tree.List, Items: schemas, Pos: out.Pos})
 }
 
-func (w *shapeWalker) object(out *tree.Value, v cue.Value, labels []string, path string) {
-	set(out, "type", text("object"))
+func (k *walker) object(out *tree.Value, v cue.Value, w *written, path string, depth int) {
+	set(out, "type", textValue("object"))
 	properties := &tree.Value{Kind: tree.Map, Pos: out.Pos}
 	required := &tree.Value{Kind: tree.List, Pos: out.Pos}
 	it, err := v.Fields(cue.Optional(true))
 	if err != nil {
-		w.fail(out, path, firstLine(err))
+		k.fail(out, path, err.Error())
 		return
 	}
 	for it.Next() {
 		name := it.Selector().Unquoted()
-		below := append(labels[:len(labels):len(labels)], name)
-		s := w.schema(it.Value(), below, tree.Join(path, name), out.Pos)
+		s := k.schema(it.Value(), w.field(name), tree.Join(path, name), depth+1, out.Pos)
 		if doc := docOf(it.Value()); doc != "" && s.Get("description") == nil {
-			set(s, "description", text(doc))
+			set(s, "description", textValue(doc))
 		}
-		properties.Fields = append(properties.Fields, tree.Field{Name: name, Pos: w.index.key(below, s.Pos), Value: s})
+		properties.Fields = append(properties.Fields, tree.Field{Name: name, Pos: k.index.key(w.field(name), s.Pos), Value: s})
 		if !it.IsOptional() {
 			required.Items = append(required.Items, &tree.Value{Kind: tree.String, Str: name, Pos: s.Pos})
 		}
@@ -205,7 +184,7 @@ func (w *shapeWalker) object(out *tree.Value, v cue.Value, labels []string, path
 	if further := v.LookupPath(cue.MakePath(cue.AnyString)); further.Exists() {
 		below := &tree.Value{Kind: tree.Bool, Bool: true}
 		if further.IncompleteKind() != cue.TopKind {
-			below = w.schema(further, append(labels[:len(labels):len(labels)], ""), path+"[_]", out.Pos)
+			below = k.schema(further, nil, path+"[_]", depth+1, out.Pos)
 		}
 		set(out, "additionalProperties", below)
 	}
@@ -232,27 +211,23 @@ var (
 )
 
 // constraints writes the bounds of a value. A list is made of its items, which are looked at elsewhere.
-func (w *shapeWalker) constraints(out *tree.Value, v cue.Value, path string) {
+func (k *walker) constraints(out *tree.Value, v cue.Value, path string) {
 	op, args := v.Expr()
 	switch keyword := bounds[op]; {
 	case op == cue.AndOp:
 		for _, a := range args {
-			w.constraints(out, a, path)
+			k.constraints(out, a, path)
 		}
 	case keyword != "" && unbounded(out, op, args[len(args)-1]):
 	case keyword != "":
-		set(out, keyword, w.value(args[len(args)-1], nil, path, out.Pos))
+		set(out, keyword, k.value(args[len(args)-1], nil, path, 0, out.Pos))
 	case op == cue.CallOp && len(args) == 2 && boundCalls[fmt.Sprint(args[0])] != "":
-		set(out, boundCalls[fmt.Sprint(args[0])], w.value(args[1], nil, path, out.Pos))
+		set(out, boundCalls[fmt.Sprint(args[0])], k.value(args[1], nil, path, 0, out.Pos))
 	case op == cue.NoOp:
 	case op == cue.SelectorOp:
-		if d := v.Eval(); d.Exists() {
-			if again, _ := d.Expr(); again != op {
-				w.constraints(out, d, path)
-			}
-		}
+		k.constraints(out, v.Eval(), path)
 	default:
-		w.fail(out, path, "the shape of an answer cannot say this ("+strconv.Quote(op.String())+"); want types, values, "+
+		k.fail(out, path, "the shape of an answer cannot say this ("+strconv.Quote(op.String())+"); want types, values, "+
 			">=, >, <=, <, =~, strings.MinRunes, strings.MaxRunes, list.MinItems, list.MaxItems")
 	}
 }
@@ -279,4 +254,4 @@ func set(out *tree.Value, name string, v *tree.Value) {
 	out.Set(name, out.Pos, v)
 }
 
-func text(s string) *tree.Value { return &tree.Value{Kind: tree.String, Str: s} }
+func textValue(s string) *tree.Value { return &tree.Value{Kind: tree.String, Str: s} }

@@ -1,10 +1,9 @@
-package compile
+package source
 
 import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/parser"
@@ -35,7 +34,7 @@ func bounded(f found) error {
 			return notFound(path, err)
 		}
 		if total += info.Size(); total > cueBytes {
-			return diagnose(f.name, fmt.Sprintf("the CUE source has more than %d bytes; write many nodes as foreach, or as JSON or YAML", cueBytes))
+			return failure(f.name, fmt.Sprintf("the CUE source has more than %d bytes; write many nodes as foreach, or as JSON or YAML", cueBytes))
 		}
 		src, err := os.ReadFile(path)
 		if err != nil {
@@ -48,7 +47,7 @@ func bounded(f found) error {
 			parsed = append(parsed, file)
 		}
 	}
-	if d := tooMany(parsed, newSyntaxIndex(f, nil).pos); d.Text != "" {
+	if d := tooMany(parsed, newIndex(f, nil).pos); d.Text != "" {
 		return tree.Diagnostics{d}
 	}
 	return nil
@@ -88,17 +87,16 @@ const mostAlternatives = 1024
 // An alternatives counts what CUE would have to try. It reads syntax: references to definitions and fields at the top of
 // the files are followed, what loops and templates make is not seen.
 type alternatives struct {
-	top     map[string][]ast.Expr // values of the fields at the top of the files
-	named   map[string]int        // how many structs each may become
-	structs map[string]bool       // and whether it is one
-	byPath  map[string]int
-	worst   tree.Diagnostic
-	pos     func(token.Pos) tree.Pos
+	top    map[string][]ast.Expr // values of the fields at the top of the files
+	named  map[string]int        // how many structs each may become
+	byPath map[string]int
+	worst  tree.Diagnostic
+	pos    func(token.Pos) tree.Pos
 }
 
 // tooMany returns the place at which too many alternatives meet; its text is empty where there is none.
 func tooMany(files []*ast.File, pos func(token.Pos) tree.Pos) tree.Diagnostic {
-	a := &alternatives{top: map[string][]ast.Expr{}, named: map[string]int{}, structs: map[string]bool{}, byPath: map[string]int{}, pos: pos}
+	a := &alternatives{top: map[string][]ast.Expr{}, named: map[string]int{}, byPath: map[string]int{}, pos: pos}
 	for _, f := range files {
 		for _, d := range f.Decls {
 			if d, ok := d.(*ast.Field); ok {
@@ -158,33 +156,37 @@ func (a *alternatives) inside(e ast.Expr, path string) {
 
 // meet unites an expression with what else stands at its path.
 func (a *alternatives) meet(path string, e ast.Expr) {
-	n := max(a.byPath[path], 1) * a.count(e)
-	a.byPath[path] = min(n, mostAlternatives+1)
+	n := united(a.byPath[path], a.count(e))
+	a.byPath[path] = n
 	if n > mostAlternatives && a.worst.Text == "" {
 		a.worst = tree.Diagnostic{Pos: a.pos(e.Pos()), Path: path, Text: fmt.Sprintf(
 			"more than %d combinations of alternatives meet here, and CUE tries each: write the alternatives side by side in fields of their own, or choose with if", mostAlternatives)}
 	}
 }
 
-// count is how many structs an expression may become.
+// count is how many structs an expression may become: 0 for one that is none.
 func (a *alternatives) count(e ast.Expr) int {
-	n := 1
+	n := 0
 	switch e := e.(type) {
 	case *ast.ParenExpr:
 		n = a.count(e.X)
 	case *ast.UnaryExpr:
 		n = a.count(e.X)
 	case *ast.BinaryExpr:
+		x, y := a.count(e.X), a.count(e.Y)
 		switch {
 		case e.Op == token.AND:
-			n = a.count(e.X) * a.count(e.Y)
-		case e.Op == token.OR && a.isStruct(e.X) && a.isStruct(e.Y):
-			n = a.count(e.X) + a.count(e.Y)
+			n = united(x, y)
+		case x == 0 || y == 0: // no choice between structs
+			n = min(x+y, 1)
+		default:
+			n = x + y
 		}
 	case *ast.StructLit:
+		n = 1
 		for _, d := range e.Elts {
 			if d, ok := d.(*ast.EmbedDecl); ok {
-				n = min(n*a.count(d.Expr), mostAlternatives+1)
+				n = united(n, a.count(d.Expr))
 			}
 		}
 	case *ast.Ident:
@@ -193,32 +195,17 @@ func (a *alternatives) count(e ast.Expr) int {
 		}
 		a.named[e.Name] = 1 // while it is being counted
 		for _, x := range a.top[e.Name] {
-			n = min(n*a.count(x), mostAlternatives+1)
+			n = united(n, a.count(x))
 		}
 		a.named[e.Name] = n
 	}
 	return min(n, mostAlternatives+1)
 }
 
-// isStruct says whether an expression is a struct, or a choice of them.
-func (a *alternatives) isStruct(e ast.Expr) bool {
-	switch e := e.(type) {
-	case *ast.ParenExpr:
-		return a.isStruct(e.X)
-	case *ast.UnaryExpr:
-		return a.isStruct(e.X)
-	case *ast.BinaryExpr:
-		return a.isStruct(e.X) || a.isStruct(e.Y)
-	case *ast.StructLit:
-		return true
-	case *ast.Ident:
-		is, known := a.structs[e.Name]
-		if !known {
-			a.structs[e.Name] = false
-			is = slices.ContainsFunc(a.top[e.Name], a.isStruct)
-			a.structs[e.Name] = is
-		}
-		return is
+// united is how many structs two expressions may become together.
+func united(x, y int) int {
+	if x == 0 || y == 0 {
+		return x + y
 	}
-	return false
+	return min(x*y, mostAlternatives+1)
 }

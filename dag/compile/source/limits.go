@@ -1,9 +1,10 @@
-package compile
+package source
 
 import (
 	"bytes"
 	"context"
 	"encoding/gob"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -17,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"dagrun.dev/dag/compile/schema"
 	"dagrun.dev/internal/tree"
 	"dagrun.dev/nodes"
 )
@@ -35,14 +37,13 @@ var childLimits = struct {
 // A childRequest is what the parent writes to the child's stdin.
 type childRequest struct {
 	Path            string
-	Options         LoadOptions
+	Options         Options
 	Memory, Seconds uint64
 }
 
 // A childReply is what the child writes to its stdout.
 type childReply struct {
-	Value    *tree.Value
-	Source   Source
+	Loaded   Loaded
 	Mistakes tree.Diagnostics
 	Err      string // any other error
 }
@@ -59,13 +60,11 @@ func Child(in io.Reader, out io.Writer, kinds *nodes.Registry) int {
 		return 2
 	}
 	var reply childReply
-	s, err := schemaFor(kinds)
+	s, err := schema.For(kinds)
 	if err == nil {
-		reply.Value, reply.Source, err = s.load(req.Path, req.Options)
+		reply.Loaded, err = Load(s, req.Path, req.Options)
 	}
-	if ds, ok := err.(tree.Diagnostics); ok {
-		reply.Mistakes = ds
-	} else if err != nil {
+	if err != nil && !errors.As(err, &reply.Mistakes) {
 		reply.Err = err.Error()
 	}
 	if err := gob.NewEncoder(out).Encode(reply); err != nil {
@@ -82,44 +81,42 @@ func confine(memory, seconds uint64) error {
 		limit uint64
 	}{{unix.RLIMIT_DATA, memory}, {unix.RLIMIT_CPU, seconds}, {unix.RLIMIT_FSIZE, 0}, {unix.RLIMIT_CORE, 0}} {
 		if err := unix.Setrlimit(l.what, &unix.Rlimit{Cur: l.limit, Max: l.limit}); err != nil {
-			return fmt.Errorf("compile: cannot limit the evaluation: %w", err)
+			return fmt.Errorf("source: cannot limit the evaluation: %w", err)
 		}
 	}
 	return nil
 }
 
-// loadInChild loads a specification in a child process with limits.
-func (s *Schema) loadInChild(f found, src *Source, o LoadOptions) (*tree.Value, error) {
+// inChild loads a specification in a child process with limits.
+func inChild(f found, o Options) (out Loaded, err error) {
 	binary, err := os.Executable()
 	if err != nil {
-		return nil, diagnose(f.name, reason(err))
+		return out, failure(f.name, reason(err))
 	}
 	o.Untrusted = false
-	var in, out, errs bytes.Buffer
+	var in, reply, errs bytes.Buffer
 	req := childRequest{Path: f.name, Options: o, Memory: childLimits.Memory, Seconds: childLimits.Seconds}
 	if err := gob.NewEncoder(&in).Encode(req); err != nil {
-		return nil, err
+		return out, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Duration(childLimits.Seconds)*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, ChildCommand)
 	cmd.Env = []string{"GOTRACEBACK=none"}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = &in, &out, &errs
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = &in, &reply, &errs
 	if err := cmd.Run(); err != nil {
-		return nil, diagnose(f.name, childDied(ctx, cmd, errs.String()))
+		return out, failure(f.name, childDied(ctx, cmd, errs.String()))
 	}
-	var reply childReply
-	if err := gob.NewDecoder(&out).Decode(&reply); err != nil {
-		return nil, diagnose(f.name, "the evaluation gave no answer: "+err.Error())
+	var r childReply
+	switch err := gob.NewDecoder(&reply).Decode(&r); {
+	case err != nil:
+		return out, failure(f.name, "the evaluation gave no answer: "+err.Error())
+	case len(r.Mistakes) > 0:
+		return r.Loaded, r.Mistakes
+	case r.Err != "":
+		return out, failure(f.name, r.Err)
 	}
-	*src = reply.Source
-	switch {
-	case len(reply.Mistakes) > 0:
-		return reply.Value, reply.Mistakes
-	case reply.Err != "":
-		return nil, diagnose(f.name, reply.Err)
-	}
-	return reply.Value, nil
+	return r.Loaded, nil
 }
 
 // childDied words why a child gave no answer.
@@ -151,35 +148,36 @@ var ownLimits = struct {
 	Time   time.Duration // of the processor, for the whole process
 }{Memory: 2 << 30, Time: time.Minute}
 
-// loadWatched loads a CUE specification and gives up when that takes more than ownLimits. The
+// watched loads a CUE specification and gives up when that takes more than ownLimits. The
 // evaluator cannot be stopped: it goes on until the process ends, which is what a caller that
 // gets the message is about to do.
-func (s *Schema) loadWatched(f found, src Source, o LoadOptions) (*tree.Value, Source, error) {
-	type loaded struct {
-		v   *tree.Value
-		src Source
-		err error
-	}
-	done := make(chan loaded, 1)
-	asked := src
+func (r *reader) watched(f found, o Options) (out Loaded, err error) {
+	done := make(chan struct{})
+	var loaded Loaded
+	var failed error
 	go func() {
-		v, err := s.loadCUESpec(f, &src, o)
-		done <- loaded{v, src, err}
+		loaded, failed = r.evaluated(f, o)
+		close(done)
 	}()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for start := processorTime(); ; {
 		select {
-		case l := <-done:
-			return l.v, l.src, l.err
+		case <-done:
+			return loaded, failed
 		case <-tick.C:
 		}
-		if processorTime()-start > ownLimits.Time {
-			return nil, asked, diagnose(f.name, fmt.Sprintf("evaluating it takes more than %v of processor time; write many nodes as foreach, or as JSON or YAML", ownLimits.Time))
+		limit := ""
+		switch {
+		case processorTime()-start > ownLimits.Time:
+			limit = fmt.Sprintf("%v of processor time", ownLimits.Time)
+		case heap() > ownLimits.Memory:
+			limit = fmt.Sprintf("%d MiB of memory", ownLimits.Memory>>20)
+		default:
+			continue
 		}
-		if heap() > ownLimits.Memory {
-			return nil, asked, diagnose(f.name, fmt.Sprintf("evaluating it takes more than %d MiB of memory; write many nodes as foreach, or as JSON or YAML", ownLimits.Memory>>20))
-		}
+		const hint = "write many nodes as foreach, or as JSON or YAML"
+		return out, failure(f.name, fmt.Sprintf("evaluating it takes more than %s; %s", limit, hint))
 	}
 }
 

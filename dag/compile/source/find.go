@@ -1,4 +1,4 @@
-package compile
+package source
 
 import (
 	"errors"
@@ -47,11 +47,11 @@ func find(path string) (found, error) {
 func findFile(path string) (found, error) {
 	language := languages[strings.ToLower(filepath.Ext(path))]
 	if language == "" {
-		return found{}, diagnose(path, "want a .cue, .yaml, .yml or .json file, or the folder of a CUE package")
+		return found{}, failure(path, "want a .cue, .yaml, .yml or .json file, or the folder of a CUE package")
 	}
 	abs, err := filepath.Abs(path)
 	if err != nil {
-		return found{}, diagnose(path, reason(err))
+		return found{}, failure(path, reason(err))
 	}
 	f := found{name: path, abs: abs, dir: filepath.Dir(abs), arg: "." + string(filepath.Separator) + filepath.Base(abs), language: language}
 	if language == "cue" {
@@ -66,7 +66,7 @@ func findFile(path string) (found, error) {
 func findIn(dir, name, none string) (found, error) {
 	list, err := os.ReadDir(dir)
 	if err != nil {
-		return found{}, diagnose(name, reason(err))
+		return found{}, failure(name, reason(err))
 	}
 	packages := map[string]bool{}
 	files := map[string]bool{}
@@ -100,15 +100,15 @@ func findIn(dir, name, none string) (found, error) {
 			names = append(names, p)
 		}
 		sort.Strings(names)
-		return found{}, diagnose(dir, "the folder holds several CUE packages ("+strings.Join(names, ", ")+"); name a file")
+		return found{}, failure(dir, "the folder holds several CUE packages ("+strings.Join(names, ", ")+"); name a file")
 	}
-	return found{}, diagnose(name, none)
+	return found{}, failure(name, none)
 }
 
 func cuePackage(dir, which string) (found, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
-		return found{}, diagnose(dir, reason(err))
+		return found{}, failure(dir, reason(err))
 	}
 	return found{name: dir, abs: abs, dir: abs, arg: "." + which, language: "cue"}, nil
 }
@@ -134,11 +134,11 @@ func regular(path string) error {
 	case err != nil:
 		return notFound(path, err)
 	case info.IsDir():
-		return diagnose(path, "a folder, not a file")
+		return failure(path, "a folder, not a file")
 	case !info.Mode().IsRegular():
-		return diagnose(path, "not a regular file but "+fileType(info.Mode()))
+		return failure(path, "not a regular file but "+fileType(info.Mode()))
 	case info.Size() == 0:
-		return diagnose(path, "the file is empty")
+		return failure(path, "the file is empty")
 	}
 	return nil
 }
@@ -171,7 +171,7 @@ func readFile(f found, limit int64) ([]byte, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(file, limit+1))
 	if err != nil {
-		return nil, diagnose(f.name, reason(err))
+		return nil, failure(f.name, reason(err))
 	}
 	if int64(len(data)) > limit {
 		return nil, tooLarge(f, limit)
@@ -180,12 +180,12 @@ func readFile(f found, limit int64) ([]byte, error) {
 }
 
 func tooLarge(f found, limit int64) error {
-	return diagnose(f.name, fmt.Sprintf("the file has more than %d bytes", limit))
+	return failure(f.name, fmt.Sprintf("the file has more than %d bytes", limit))
 }
 
 func notFound(path string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
-		return diagnose(path, reason(err))
+		return failure(path, reason(err))
 	}
 	text := "no such file or folder"
 	if list, err := os.ReadDir(filepath.Dir(path)); err == nil {
@@ -193,11 +193,12 @@ func notFound(path string, err error) error {
 		for _, e := range list {
 			names = append(names, e.Name())
 		}
-		if near := rules.Nearest(filepath.Base(path), names); near != "" {
-			text += fmt.Sprintf("; did you mean %q?", filepath.Join(filepath.Dir(path), near))
+		for i, name := range names {
+			names[i] = filepath.Join(filepath.Dir(path), name)
 		}
+		text += rules.DidYouMean(filepath.Clean(path), names)
 	}
-	return diagnose(path, text)
+	return failure(path, text)
 }
 
 // reason is the system's word for an error, without the operation and the path.
