@@ -17,8 +17,8 @@ const letters, lettered = "nrtbfav", "\n\r\t\b\f\a\v"
 // mostSlashes bounds the backslashes before an escaped character: JSON within JSON doubles them.
 const mostSlashes = 8
 
-// decode yields the characters whose escaped forms b begins with, each with the length of its form. There may be several:
-// %2541 is an A that was escaped twice, and a % before 41.
+// decode yields the characters whose escaped forms b begins with, each with the length of its form. There may be
+// several: %2541 is an A that was escaped twice, and a % before 41.
 func decode(b []byte) func(yield func(r rune, n int) bool) {
 	return func(yield func(rune, int) bool) {
 		if len(b) == 0 {

@@ -25,7 +25,8 @@ type pattern struct {
 	base64 bool
 }
 
-// A char is one character of a pattern: the bytes that it is written with, and the rune by which escaped forms are known.
+// A char is one character of a pattern: the bytes that it is written with, and the rune by which escaped forms are
+// known.
 type char struct {
 	raw        string
 	twin       byte // of the other alphabet of base64
@@ -129,8 +130,8 @@ func textPattern(s string) (p pattern) {
 	return p
 }
 
-// base64Pattern is what shows of a secret in base64 when so many bytes more than a multiple of three stand before it. What
-// comes behind it decides about its last character, and so does padding.
+// base64Pattern is what shows of a secret in base64 when so many bytes more than a multiple of three stand before
+// it. What comes behind it decides about its last character, and so does padding.
 func base64Pattern(s string, before int) pattern {
 	coded := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", before) + s))
 	skip := []int{0, 2, 3}[before] // they depend on what stands before
@@ -186,8 +187,8 @@ func (c char) forms(ends []int, b []byte, at int) []int {
 	return ends
 }
 
-// match returns where the longest form of the pattern that begins at b[at] ends, 0 when there is none. more says that it
-// takes more text to know. With cut, what text or dots end too early is a form as well.
+// match returns where the longest form of the pattern that begins at b[at] ends, 0 when there is none. more says
+// that it takes more text to know. With cut, what text or dots end too early is a form as well.
 func (p *pattern) match(b []byte, at int, final, cut bool) (end int, more bool) {
 	var mine, other [8]int
 	now, next := append(mine[:0], at), other[:0]
@@ -266,8 +267,8 @@ type cleaner struct {
 	out    []byte // the text without secrets, when some were found
 }
 
-// clean reads b as far as it is certain what is a secret, and returns how far that is. Secrets that overlap are taken out
-// together.
+// clean reads b as far as it is certain what is a secret, and returns how far that is. Secrets that overlap are
+// taken out together.
 func (c *cleaner) clean(b []byte) int {
 	written, start, end := 0, -1, 0 // b[start:end] is to be masked
 	take := func(from, to int) {
@@ -299,7 +300,8 @@ func (c *cleaner) clean(b []byte) int {
 	return len(b)
 }
 
-// whole is where the character begins that b[p] belongs to, when that is an escaped one: what is left must not be half of it.
+// whole is where the character begins that b[p] belongs to, when that is an escaped one: what is left must not be
+// half of it.
 func whole(b []byte, p int) int {
 	n := 0
 	for n < p && b[p-1-n] == '\\' {

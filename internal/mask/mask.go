@@ -1,7 +1,7 @@
 // Package mask takes secrets out of what is kept and shown.
 //
-// A secret is found as it is, and as it looks in JSON, addresses, HTML and base64, each of its lines by itself. Ciphers,
-// digests and compressed data are not looked into.
+// A secret is found as it is, and as it looks in JSON, addresses, HTML and base64, each of its lines by itself.
+// Ciphers, digests and compressed data are not looked into.
 package mask
 
 import (

@@ -102,8 +102,8 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// A secret is masked in base64 wherever it begins, in both alphabets, with padding and without, in lines, and in JSON or
-// an address on top. A few bits of what stands beside it are left.
+// A secret is masked in base64 wherever it begins, in both alphabets, with padding and without, in lines, and in
+// JSON or an address on top. A few bits of what stands beside it are left.
 func TestBase64(t *testing.T) {
 	for name, secret := range secrets {
 		var m Mask

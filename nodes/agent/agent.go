@@ -8,16 +8,14 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"errors"
-	"io"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/accept"
 	"dagrun.dev/nodes/internal/credential"
-	"dagrun.dev/nodes/internal/proc"
-	"dagrun.dev/nodes/prompt"
 )
 
 //go:embed schema.cue
@@ -42,7 +40,7 @@ func (k Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	q, res, err := ask(t, s)
+	q, res, err := assemble(t, s)
 	if err != nil {
 		return res, err
 	}
@@ -93,68 +91,15 @@ func (k Kind) clock() func() time.Time {
 // harmless makes what an agent said safe for a log and a terminal, where messages quote it. B-10
 func harmless(res *nodes.Result, err error) error {
 	for i, w := range res.Warnings {
-		res.Warnings[i] = proc.Printable(w)
+		res.Warnings[i] = printable.Text(w)
 	}
 	var e *nodes.Error
 	if !errors.As(err, &e) {
 		return err
 	}
 	out := *e
-	out.Message, out.Diagnostics = proc.Printable(out.Message), proc.Printable(out.Diagnostics)
+	out.Message, out.Diagnostics = printable.Text(out.Message), printable.Text(out.Diagnostics)
 	return &out
-}
-
-// ask assembles the question and keeps it.
-func ask(t *nodes.Task, s *settings) (*question, *nodes.Result, error) {
-	a, err := prompt.Assemble(t, s.Prompt)
-	if err != nil {
-		return nil, nil, err
-	}
-	res := &nodes.Result{Warnings: a.Warnings, Notes: a.Notes}
-	q := &question{task: t, set: s, prompt: a.Text, borders: borders(a.Blocks), fixed: a.Fixed()}
-	if q.system, err = s.System.read(t); err != nil {
-		return nil, res, err
-	}
-	var warning string
-	if q.session, warning, err = s.open(t, digest(q.system+"\n"+q.prompt)); err != nil {
-		return nil, res, err
-	}
-	if warning != "" {
-		res.Warnings = append(res.Warnings, warning)
-	}
-	if t.Feedback != "" {
-		q.prompt += "\n\n---\nYour previous answer was not accepted: " + t.Feedback + "\nGive the whole answer again, without this mistake.\n"
-	}
-	if strings.TrimSpace(q.prompt) == "" {
-		return nil, res, nodes.Permanent(nodes.Fail("config", "the prompt is empty"))
-	}
-	instruction, err := s.instruction()
-	if err != nil {
-		return nil, res, err
-	}
-	q.prompt += instruction
-	if q.folder = q.base(workName); q.session != nil && q.session.resumed {
-		q.session.ask(q, instruction)
-	} else if err = workFolder(t, s, q.folder); err != nil {
-		return nil, res, err
-	}
-	return q, res, t.KeepFrom("prompt.md", strings.NewReader(q.prompt))
-}
-
-func (src *textSource) read(t *nodes.Task) (string, error) {
-	if src == nil || src.File == "" {
-		if src == nil {
-			return "", nil
-		}
-		return src.Text, nil
-	}
-	f, err := t.File(src.File)
-	if err != nil {
-		return "", &nodes.Error{Category: "config", Message: "system", Err: err}
-	}
-	defer f.Close()
-	b, err := io.ReadAll(f)
-	return string(b), err
 }
 
 // call asks the provider and records that it was asked. record records what became of it; it is
@@ -296,15 +241,14 @@ func publish(t *nodes.Task, s *settings, r *reply, st *accept.State, res *nodes.
 
 // cost books what the provider reported; with a flat price it is a note only.
 func cost(s *settings, r *reply, res *nodes.Result) {
-	switch {
-	case s.FlatRate:
-		free := 0.0
-		res.CostUSD = &free
-		if r.CostUSD != nil && *r.CostUSD > 0 {
-			res.Notes = append(res.Notes, nodes.Note{Log: "quality", Type: "notional-cost", Fields: map[string]any{"usd": *r.CostUSD}})
-		}
-	default:
+	if !s.FlatRate {
 		res.CostUSD, res.LeastUSD = r.CostUSD, r.LeastUSD
+		return
+	}
+	res.CostUSD = new(float64)
+	if r.CostUSD != nil && *r.CostUSD > 0 {
+		usd := map[string]any{"usd": *r.CostUSD}
+		res.Notes = append(res.Notes, nodes.Note{Log: "quality", Type: "notional-cost", Fields: usd})
 	}
 }
 

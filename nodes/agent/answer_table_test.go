@@ -21,8 +21,8 @@ const (
 
 func inBlock(object string) string { return "Thought.\n" + fence + "json\n" + object + "\n" + fence }
 
-// A speaker is a provider and what it prints or sends in each case, as the real ones were seen to do (see answerSettings).
-// A case that it does not know is left out.
+// A speaker is a provider and what it prints or sends in each case, as the real ones were seen to do (see
+// answerSettings). A case that it does not know is left out.
 type speaker struct {
 	with  m
 	reply map[string]string // by fits, unfit, cut, refused, limit, two

@@ -26,7 +26,7 @@ const messagesMost = 32000
 
 // messagesBody asks without thinking: that is off unless params turn it on.
 func messagesBody(q *question, c *content) map[string]any {
-	message := map[string]any{"role": "user", "content": q.prompt}
+	message := map[string]any{"role": "user", "content": q.prompt()}
 	if !c.plain() {
 		message["content"] = messagesBlocks(q, c.parts...)
 	}
@@ -48,13 +48,14 @@ func messagesBody(q *question, c *content) map[string]any {
 	return body
 }
 
-// messagesBlocks are content blocks. One with a mark is kept, with all before it, for five minutes or an hour since it was
-// last read; up to its model's least length (1,024 to 4,096 tokens) the service overlooks the mark.
+// messagesBlocks are content blocks. One with a mark is kept, with all before it, for five minutes or an hour since it
+// was last read; up to its model's least length (1,024 to 4,096 tokens) the service overlooks the mark.
 func messagesBlocks(q *question, parts ...contentPart) (blocks []any) {
 	for _, p := range parts {
 		b := map[string]any{"type": "text", "text": p.text}
 		if p.media != "" {
-			b = map[string]any{"type": "image", "source": map[string]any{"type": "base64", "media_type": p.media, "data": p.data}}
+			source := map[string]any{"type": "base64", "media_type": p.media, "data": p.data}
+			b = map[string]any{"type": "image", "source": source}
 		}
 		if p.mark {
 			kept := map[string]any{"type": "ephemeral"}

@@ -344,7 +344,8 @@ func TestQuotaTable(t *testing.T) {
 			t.Fatal(err)
 		}
 		if row.Expect.Class == "input_too_big" {
-			// That a single request passes the limit of a minute is said in words alone (DESIGN 14.26): it is asked again.
+			// That a single request passes the limit of a minute is said in words alone (DESIGN 14.26): it is asked
+			// again.
 			row.Expect.Class, row.Expect.Retry = "rate_limited", "yes"
 		}
 		protocol := "openai-chat"

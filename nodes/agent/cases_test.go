@@ -81,8 +81,9 @@ func readCase(t *testing.T, dir string) caseFile {
 // plainText are the cases whose answers are texts, not pages.
 var plainText = map[string]bool{"22-stdout-cut-65536": true, "26-huge-json-line": true, "28-stdin-read-to-eof": true, "41-cost-process-cumulative": false}
 
-// patternsOf are what a specification has to declare of a program that dagrun does not know and that prints its error
-// as an answer with exit status 0, or one that no known agent prints, where a case is to have its stated class: such prose is not read (DESIGN 14.26).
+// patternsOf are what a specification has to declare of a program that dagrun does not know and that prints its
+// error as an answer with exit status 0, or one that no known agent prints, where a case is to have its stated
+// class: such prose is not read (DESIGN 14.26).
 var patternsOf = map[string][]m{
 	"02-text-error-exit-0/1": {{"match": "^API Error: Rate limit", "category": "rate_limited"}},
 	"02-text-error-exit-0/2": {{"match": "^Execution error", "category": "transient"}},

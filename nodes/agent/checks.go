@@ -34,7 +34,7 @@ func settle(q *question, r *reply) error {
 		return nil
 	case q.set.Report != "" && q.set.Answer != nil: // the answer is the object, so that it cannot be the report too
 		r.Finish = "error"
-		r.Failure = explain(&nodes.Error{Category: "no_artifact", Message: "the agent did not write the file " + q.set.Report}, r)
+		r.Failure = explain(nodes.Fail("no_artifact", "the agent did not write the file "+q.set.Report), r)
 		return nil
 	case q.set.Report != "":
 		r.Warnings = append(r.Warnings, "the agent did not write "+q.set.Report+"; its answer was taken instead")
@@ -46,7 +46,7 @@ func settle(q *question, r *reply) error {
 	case r.Doubt != nil:
 		r.Failure = r.Doubt
 	case r.Cut != "" && !r.CutUnknown():
-		r.Failure = &nodes.Error{Category: "truncated", Permanent: true, Message: "the answer is empty: the length limit was used up (" + r.Cut + ")"}
+		r.Failure = nodes.Permanent(nodes.Fail("truncated", "the answer is empty: the length limit was used up ("+r.Cut+")"))
 	case r.Reported != nil:
 		r.Failure = r.Reported
 		r.Price()
@@ -56,11 +56,14 @@ func settle(q *question, r *reply) error {
 	return nil
 }
 
+// cutShows are the failures by which an answer shows that it was cut.
+var cutShows = []string{"no_artifact", "bad_answer", "truncated", "validation_failed"}
+
 // explain says more of an answer that was not accepted, where the reply tells the reason.
 func explain(e *nodes.Error, r *reply) *nodes.Error {
 	out := *e
 	switch {
-	case r.Cut != "" && slices.Contains([]string{"no_artifact", "bad_answer", "truncated", "validation_failed"}, e.Category):
+	case r.Cut != "" && slices.Contains(cutShows, e.Category):
 		out.Category, out.Message = "truncated", "the answer ended at a limit ("+r.Cut+"): "+e.Message
 		out.Permanent = !r.CutUnknown()
 	case e.Category == "no_artifact" && len(r.Denials) > 0:
@@ -101,7 +104,8 @@ func models(s *settings, r *reply, res *nodes.Result) {
 	case len(s.FallbackModels) > 0: // the node's settings name the first one
 		res.Model = s.Model
 	}
-	if s.Model == "" || len(r.Models) == 0 || slices.ContainsFunc(r.Models, func(m string) bool { return sameModel(s.Model, m) }) {
+	asked := slices.ContainsFunc(r.Models, func(m string) bool { return sameModel(s.Model, m) })
+	if s.Model == "" || len(r.Models) == 0 || asked {
 		return
 	}
 	res.Model = r.Models[0]

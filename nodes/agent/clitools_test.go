@@ -35,8 +35,8 @@ func TestCodexTools(t *testing.T) {
 	}
 }
 
-// T2, Q8: settings of its own with the tools by their names there and everything else off; a text of a node's own instead of
-// the agent's. Without a model the agent would ask another one, several times, which to take.
+// T2, Q8: settings of its own with the tools by their names there and everything else off; a text of a node's own
+// instead of the agent's. Without a model the agent would ask another one, several times, which to take.
 func TestGeminiSettings(t *testing.T) {
 	for _, tt := range []struct {
 		with m

@@ -18,7 +18,7 @@ const codexMost = 1 << 20
 
 // startCodex runs the codex command line agent.
 func startCodex(q *question) (*program, error) {
-	prompt := firstLine + q.prompt
+	prompt := firstLine + q.prompt()
 	if n := utf8.RuneCountInString(prompt); n > codexMost {
 		msg := fmt.Sprintf("the prompt has %d characters; codex takes %d", n, codexMost)
 		return nil, nodes.Permanent(nodes.Fail("input_too_big", msg))

@@ -52,7 +52,7 @@ func (q *question) content() (*content, error) {
 	}
 	var ends []end
 	c := &content{system: contentPart{text: q.system}}
-	for _, text := range q.blocks() {
+	for _, text := range q.blocks {
 		c.parts = append(c.parts, contentPart{text: text})
 	}
 	given, err := q.givenParts()
@@ -60,7 +60,7 @@ func (q *question) content() (*content, error) {
 		return nil, err
 	}
 	if !q.marked() && len(given) == 0 {
-		c.parts = []contentPart{{text: q.prompt}}
+		c.parts = []contentPart{{text: q.prompt()}}
 		return c, nil
 	}
 	last := len(c.parts) - 1
@@ -95,7 +95,7 @@ func total(parts []contentPart) (n int) {
 func (q *question) marked() bool {
 	switch q.set.Cache {
 	case "":
-		return q.set.Provider == "anthropic" && len(q.borders) > 0
+		return q.set.Provider == "anthropic" && len(q.blocks) > 1
 	case "off":
 		return false
 	}

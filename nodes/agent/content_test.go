@@ -73,14 +73,15 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// requests that begin alike go to one server of OpenAI; what the API's owner does not promise is not sent to others.
+// requests that begin alike go to one server of OpenAI; what the API's owner does not promise is not sent to
+// others.
 func TestPromptCacheKey(t *testing.T) {
 	key := func(with m) string {
-		q := &question{set: &settings{Provider: "openai", API: "chat", BaseURL: str(with["baseURL"]), Cache: str(with["cache"])}, prompt: "one\n" + str(with["own"]), borders: []int{4}}
+		q := &question{set: &settings{Provider: "openai", API: "chat", BaseURL: str(with["baseURL"]), Cache: str(with["cache"])}, blocks: []string{"one\n", str(with["own"])}}
 		if with["own"] == "no border" {
-			q.borders = nil
+			q.blocks = []string{q.prompt()}
 		}
-		body := openai.body(q, &content{parts: []contentPart{{text: q.prompt}}})
+		body := openai.body(q, &content{parts: []contentPart{{text: q.prompt()}}})
 		return str(body["prompt_cache_key"])
 	}
 	first := key(m{"own": "a"})
@@ -307,7 +308,8 @@ func TestSharedBlocks(t *testing.T) {
 	}
 }
 
-// Q1, Q2: the claude agent gets the fixed blocks as system text, behind the node's own; what a run wrote does not speak there.
+// Q1, Q2: the claude agent gets the fixed blocks as system text, behind the node's own; what a run wrote does not
+// speak there.
 func TestSystemTextOfClaude(t *testing.T) {
 	for _, tt := range []struct {
 		name, text, system, prompt string
@@ -325,7 +327,7 @@ func TestSystemTextOfClaude(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q, _, err := ask(task, s)
+		q, _, err := assemble(task, s)
 		if err != nil {
 			t.Fatal(err)
 		}

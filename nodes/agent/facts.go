@@ -48,8 +48,8 @@ type callFailed struct {
 func started(p provider, q *question) callStarted {
 	c := callStarted{
 		Model: cmp.Or(q.set.Model, "default"), ProviderBaseURL: p.address(),
-		PromptHash: digest(q.prompt), MaxTokens: q.set.MaxOutputTokens, Temperature: q.set.Temperature,
-		PromptTokens: prompt.EstimateTokens(int64(utf8.RuneCountInString(q.prompt))),
+		PromptHash: digest(q.prompt()), MaxTokens: q.set.MaxOutputTokens, Temperature: q.set.Temperature,
+		PromptTokens: prompt.EstimateTokens(int64(utf8.RuneCountInString(q.prompt()))),
 	}
 	switch {
 	case q.set.BaseURL != "":

@@ -78,7 +78,7 @@ func startGemini(q *question) (*program, error) {
 	}
 	prompt := withSystem(q)
 	if len(q.set.Tools) == 0 {
-		prompt = q.prompt
+		prompt = q.prompt()
 		env["GEMINI_SYSTEM_MD"] = filepath.Join(q.task.Scratch, "system.md")
 		if err := writeInto(q.task.Scratch, "system.md", []byte(cmp.Or(q.system, q.set.neutral()))); err != nil {
 			return nil, err

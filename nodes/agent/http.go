@@ -104,7 +104,9 @@ func (a httpAPI) request(q *question) (*httpc.Request, error) {
 	}
 	if name := q.set.IdempotencyHeader; name != "" {
 		// The same for an attempt that is made again because its end was never recorded.
-		r.Header.Set(name, "dagrun-"+digest(fmt.Sprint(q.task.Seed, q.task.Node, q.task.Generation, q.task.Failures, q.prompt))[:40])
+		t := q.task
+		key := digest(fmt.Sprint(t.Seed, t.Node, t.Generation, t.Failures, q.prompt()))
+		r.Header.Set(name, "dagrun-"+key[:40])
 		r.Repeatable = true
 	}
 	c, err := q.content()
@@ -122,8 +124,8 @@ func (a httpAPI) request(q *question) (*httpc.Request, error) {
 	return r, err
 }
 
-// url puts the API's path behind that of the base address, unless it ends so already, and before its query: some services
-// name the deployment in the path and the version in the query.
+// url puts the API's path behind that of the base address, unless it ends so already, and before its query: some
+// services name the deployment in the path and the version in the query.
 func (a httpAPI) url(q *question) (string, error) {
 	u, err := url.Parse(cmp.Or(q.set.BaseURL, a.base))
 	if err != nil {

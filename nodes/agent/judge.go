@@ -247,7 +247,8 @@ func (u *run) ended(said string, ev evidence.Case) (e *nodes.Error, refused bool
 	ev.Text = strings.TrimSpace(strings.TrimSpace(said) + "\n" + proc.Printable(string(res.Stderr.Tail(8000))))
 	known, _ := ev.Known()
 	fail := func(category, message string) (*nodes.Error, bool) {
-		return &nodes.Error{Category: category, Message: message, Permanent: evidence.Final(category)}, evidence.Refused(category)
+		e := &nodes.Error{Category: category, Message: message, Permanent: evidence.Final(category)}
+		return e, evidence.Refused(category)
 	}
 	declared, declaredRefusal := u.declared(ev.Text)
 	if declared != nil {

@@ -20,9 +20,10 @@ var openai = httpAPI{
 		if q.set.API == "responses" {
 			body = responsesBody(q, c)
 		}
-		if len(q.borders) > 0 && q.set.BaseURL == "" && q.set.Cache != "off" {
-			// Requests with one key go to one server, which knows the beginning. Servers of others refuse unknown fields.
-			body["prompt_cache_key"] = "dagrun-" + digest(q.system + q.blocks()[0])[:40]
+		if len(q.blocks) > 1 && q.set.BaseURL == "" && q.set.Cache != "off" {
+			// Requests with one key go to one server, which knows the beginning. Servers of others refuse unknown
+			// fields.
+			body["prompt_cache_key"] = "dagrun-" + digest(q.system + q.blocks[0])[:40]
 		}
 		return body
 	},
@@ -34,8 +35,8 @@ var openai = httpAPI{
 	},
 }
 
-// openaiParts are content parts of one of the two APIs. A mark is what models since gpt-5.6 want at the end of what they
-// are to keep; others keep what they like by themselves.
+// openaiParts are content parts of one of the two APIs. A mark is what models since gpt-5.6 want at the end of what
+// they are to keep; others keep what they like by themselves.
 func openaiParts(text, image string, parts ...contentPart) (list []any) {
 	for _, p := range parts {
 		m := map[string]any{"type": text, "text": p.text}
@@ -53,7 +54,7 @@ func openaiParts(text, image string, parts ...contentPart) (list []any) {
 }
 
 func chatBody(q *question, c *content) map[string]any {
-	system, user := any(q.system), any(q.prompt)
+	system, user := any(q.system), any(q.prompt())
 	if c.system.mark {
 		system = openaiParts("text", "image_url", c.system)
 	}
@@ -84,7 +85,7 @@ func chatBody(q *question, c *content) map[string]any {
 }
 
 func responsesBody(q *question, c *content) map[string]any {
-	body := map[string]any{"model": q.set.Model, "stream": true, "store": false, "input": q.prompt}
+	body := map[string]any{"model": q.set.Model, "stream": true, "store": false, "input": q.prompt()}
 	if !c.plain() {
 		body["input"] = []any{map[string]any{"role": "user", "content": openaiParts("input_text", "input_image", c.parts...)}}
 	}

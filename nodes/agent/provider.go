@@ -2,11 +2,9 @@ package agent
 
 import (
 	"context"
-	"time"
 
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/agent/internal/transcript"
-	"dagrun.dev/nodes/internal/evidence"
 )
 
 // A reply is what came back from a provider.
@@ -21,8 +19,8 @@ type provider interface {
 	// (reply.Failure). An error means that nothing was asked: the program did not start, or
 	// ctx was over before. Files are kept through question.task.
 	ask(ctx context.Context, q *question) (*reply, error)
-	// recall reads the reply of an earlier ask whose process died from question.task.Spool, by the same reader. One that is
-	// not Ended and in no Doubt holds nothing but what had been used. Nil says that nothing had begun.
+	// recall reads the reply of an earlier ask whose process died from question.task.Spool, by the same reader. One
+	// that is not Ended and in no Doubt holds nothing but what had been used. Nil says that nothing had begun.
 	recall(q *question) (*reply, error)
 }
 
@@ -48,33 +46,4 @@ func providerOf(s *settings) (provider, error) {
 		return openai, nil
 	}
 	return nil, nodes.Permanent(nodes.Fail("config", "provider "+s.Provider+" is not built in"))
-}
-
-// A question is what is asked.
-type question struct {
-	task   *nodes.Task
-	set    *settings
-	prompt string
-	// borders are the offsets in prompt at which a new block begins.
-	borders []int
-	fixed   int // blocks in front that hold nothing that a run wrote
-	system  string
-	// folder is the agent's private working folder, with the given files in it.
-	folder string
-	// session is what the agent works in that outlives the attempt; nil = nothing does.
-	session *session
-	now     func() time.Time
-}
-
-// withSystem puts the system text before the prompt, for programs that have no place for it.
-func withSystem(q *question) string {
-	if q.system == "" {
-		return q.prompt
-	}
-	return q.system + "\n\n---\n\n" + q.prompt
-}
-
-// evidence returns a case about a failure of this question, with the runner's clock.
-func (q *question) evidence(from *evidence.Table) evidence.Case {
-	return evidence.Case{From: from, Now: q.now(), Zone: time.Local, Tries: q.task.Attempt}
 }

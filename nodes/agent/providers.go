@@ -141,7 +141,9 @@ func unique(list []string) (out []string) {
 }
 
 // merged returns settings with those that byProvider declares for their provider, and where each of these stands.
-func merged(with json.RawMessage) (_ json.RawMessage, given map[string]json.RawMessage, from map[string]string, err error) {
+func merged(with json.RawMessage) (
+	_ json.RawMessage, given map[string]json.RawMessage, from map[string]string, err error,
+) {
 	if len(bytes.TrimSpace(with)) == 0 {
 		return with, nil, nil, nil
 	}
@@ -150,7 +152,7 @@ func merged(with json.RawMessage) (_ json.RawMessage, given map[string]json.RawM
 	}
 	var by map[string]map[string]json.RawMessage
 	var provider string
-	if given["byProvider"] == nil || json.Unmarshal(given["byProvider"], &by) != nil || json.Unmarshal(given["provider"], &provider) != nil {
+	if json.Unmarshal(given["byProvider"], &by) != nil || json.Unmarshal(given["provider"], &provider) != nil {
 		return with, given, nil, nil
 	}
 	delete(given, "byProvider")
@@ -207,8 +209,8 @@ func (s *settings) reason(body map[string]any) {
 	}
 }
 
-// fallBack takes the next model after each failure of a service that was overloaded or out of reach, and the first again
-// after the last. Other failures, a bad answer say, are the same model's to put right.
+// fallBack takes the next model after each failure of a service that was overloaded or out of reach, and the first
+// again after the last. Other failures, a bad answer say, are the same model's to put right.
 func (s *settings) fallBack(t *nodes.Task) {
 	if n := t.FailedWith["transient"] % (len(s.FallbackModels) + 1); n > 0 {
 		s.Model = s.FallbackModels[n-1]

@@ -56,8 +56,9 @@ func lost(s *settings, r *reply) (*nodes.Result, error) {
 	}
 	res := &nodes.Result{Usage: r.Usage}
 	models(s, r, res)
-	return res, &nodes.Error{Category: "lost", Unknown: true, Message: fmt.Sprintf(
-		"the answer was lost with the process that read it; taken as %d tokens in, %d out from what had come", in, r.Usage.Output)}
+	msg := fmt.Sprintf("the answer was lost with the process that read it; taken as %d tokens in, %d out from what had come",
+		in, r.Usage.Output)
+	return res, &nodes.Error{Category: "lost", Unknown: true, Message: msg}
 }
 
 // lasted sets the reply's latency to the time from when the spool was made ready to the last

@@ -110,7 +110,7 @@ func (x *session) settle(r *reply, res *nodes.Result, err error) {
 // ask has the agent go on with its work in the place of the whole question. Its system text stays what it was.
 func (x *session) ask(q *question, instruction string) {
 	q.system, _ = q.headed()
-	q.prompt, q.borders, q.fixed = continuation+instruction, nil, 0
+	q.blocks, q.fixed = []string{continuation + instruction}, 0
 }
 
 // uncount takes out of the agent's memory what it has spent so far, and reports whether there is such a memory: claude

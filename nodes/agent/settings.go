@@ -121,7 +121,9 @@ func (d *duration) UnmarshalText(b []byte) error {
 
 // read decodes checked settings. Defaults are those of the schema, for callers that skipped it.
 func read(with json.RawMessage) (*settings, error) {
-	s := &settings{OnDenial: "warn", OnModelSwitch: "warn", Home: "own", MaxOutputMB: 256, ExitGrace: duration(10 * time.Second)}
+	s := &settings{
+		OnDenial: "warn", OnModelSwitch: "warn", Home: "own", MaxOutputMB: 256, ExitGrace: duration(10 * time.Second),
+	}
 	with, given, from, err := merged(with)
 	if err != nil {
 		return nil, &nodes.Error{Category: "config", Message: "settings", Err: err}

@@ -33,9 +33,9 @@ func Plain(raw json.RawMessage) string {
 	return string(bytes.TrimSpace(raw))
 }
 
-// Value reads the JSON value that a text begins with, and returns how far it reaches. A key twice in one object is an error
-// (jsontext.ErrDuplicateName), because which of the two counts depends on the reader; a value that the text ends in is
-// io.ErrUnexpectedEOF.
+// Value reads the JSON value that a text begins with, and returns how far it reaches. A key twice in one object is
+// an error (jsontext.ErrDuplicateName), because which of the two counts depends on the reader; a value that the
+// text ends in is io.ErrUnexpectedEOF.
 func Value(text string) (raw json.RawMessage, length int, err error) {
 	d := jsontext.NewDecoder(strings.NewReader(text))
 	v, err := d.ReadValue()

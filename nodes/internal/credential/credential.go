@@ -1,8 +1,8 @@
 // Package credential finds the values that are credentials among what a child or a request is given, so that the host
 // masks them like declared secrets.
 //
-// A name declares them: that of a variable, a header or a parameter of an address which ends in one of a few words. What
-// a specification lists in secrets does not come here; the host knows it already.
+// A name declares them: that of a variable, a header or a parameter of an address which ends in one of a few words.
+// What a specification lists in secrets does not come here; the host knows it already.
 package credential
 
 import (
@@ -29,8 +29,8 @@ func Named(name string) bool {
 	return false
 }
 
-// MaskEnv reports the credentials in a child's environment, which is written as NAME=value, to the host. Addresses in it
-// are looked into: a proxy may have a password.
+// MaskEnv reports the credentials in a child's environment, which is written as NAME=value, to the host. Addresses
+// in it are looked into: a proxy may have a password.
 func MaskEnv(t *nodes.Task, env []string) {
 	for _, pair := range env {
 		name, value, _ := strings.Cut(pair, "=")
@@ -64,8 +64,8 @@ func MaskURL(t *nodes.Task, address string) {
 	}
 }
 
-// MaskNamed reports the value of a header or a variable to the host when its name declares a credential, with and without
-// the scheme before it.
+// MaskNamed reports the value of a header or a variable to the host when its name declares a credential, with and
+// without the scheme before it.
 func MaskNamed(t *nodes.Task, name, value string) {
 	if !Named(name) {
 		return

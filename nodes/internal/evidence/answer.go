@@ -56,8 +56,8 @@ func (c Case) Answered(a Answer) *nodes.Error {
 	return e
 }
 
-// ambiguous is the one code that servers give for an empty account, as OpenAI does, and for a limit of so much a minute:
-// then they say when to come again.
+// ambiguous is the one code that servers give for an empty account, as OpenAI does, and for a limit of so much a
+// minute: then they say when to come again.
 const ambiguous = "insufficient_quota"
 
 // waitBy takes over when the server says to come again.

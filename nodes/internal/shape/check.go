@@ -143,7 +143,8 @@ func leaves(err error, name func(at []string) string) (lines []string) {
 	return lines
 }
 
-// without returns the causes but for such types that are wanted in the place itself; all of them where there are no others.
+// without returns the causes but for such types that are wanted in the place itself; all of them where there are no
+// others.
 func without(causes []*jsonschema.ValidationError, at []string, such func(*kind.Type) bool) []*jsonschema.ValidationError {
 	rest := slices.DeleteFunc(slices.Clone(causes), func(c *jsonschema.ValidationError) bool {
 		t, ok := c.ErrorKind.(*kind.Type)

@@ -8,9 +8,9 @@ import (
 	"dagrun.dev/nodes/internal/evidence"
 )
 
-// Fields is the format of a program that prints its answer at a declared place of any JSON: names of fields with dots
-// between. failed is where an error stands; "" = nowhere. With lines every object may hold a part of the answer. The one
-// ending is there as soon as the answer, or an error, has begun.
+// Fields is the format of a program that prints its answer at a declared place of any JSON: names of fields with
+// dots between. failed is where an error stands; "" = nowhere. With lines every object may hold a part of the
+// answer. The one ending is there as soon as the answer, or an error, has begun.
 func Fields(answer, failed string, lines bool) Format {
 	field, errorField := strings.Split(answer, "."), strings.Split(failed, ".")
 	read := func(t *Transcript, o object) {

@@ -280,8 +280,8 @@ func (t *Transcript) streamed() (sum nodes.Usage, estimated bool) {
 	return sum, estimated
 }
 
-// more reports whether the stream shows more than was reported in any kind of tokens. What was written may be an estimate
-// of the stream: it has to be far more.
+// more reports whether the stream shows more than was reported in any kind of tokens. What was written may be an
+// estimate of the stream: it has to be far more.
 func more(a, b nodes.Usage) bool {
 	return a.Input > b.Input || a.Output > 2*b.Output || a.CacheRead > b.CacheRead || a.CacheWrite > b.CacheWrite
 }

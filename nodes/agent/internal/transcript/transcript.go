@@ -1,9 +1,9 @@
 // Package transcript holds what a provider reported on its way to an answer, in one shape for command line agents and
 // HTTP services, and what that amounts to.
 //
-// A provider is a table of events (Format): each says what it does to the transcript. Whatever comes out of it, a text, a
-// limit, a failure, is judged in one place (Fill). The package reads no file and starts nothing; how a program exited or
-// a connection ended is for its callers.
+// A provider is a table of events (Format): each says what it does to the transcript. Whatever comes out of it, a
+// text, a limit, a failure, is judged in one place (Fill). The package reads no file and starts nothing; how a
+// program exited or a connection ended is for its callers.
 package transcript
 
 import (
