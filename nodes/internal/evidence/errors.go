@@ -11,9 +11,6 @@ import (
 	"dagrun.dev/nodes/internal/jsonscan"
 )
 
-// Two readers of error objects, because two sorts of speaker have them: a service sends one as its whole answer
-// (ReadError), and a program prints one somewhere in its message (readObjects).
-
 // An ErrorObject is what a service says of a failure in JSON.
 type ErrorObject struct {
 	Kinds   []string // overloaded_error, insufficient_quota, ...
@@ -31,52 +28,31 @@ func ReadError(raw []byte) (e ErrorObject, ok bool) {
 		raw = list[0]
 	}
 	var o jsonscan.Object
-	if json.Unmarshal(raw, &o) != nil {
+	if json.Unmarshal(raw, &o) != nil || !isError(o) {
 		return e, false
 	}
-	e.Request = cmp.Or(scalar(o["request_id"]), scalar(o["requestId"]))
-	numbered := present(o["code"]) || present(o["status"]) || present(o["statusCode"])
-	switch inner := o.Object("error"); {
-	case inner != nil:
-		e.read(inner)
-	case present(o["error"]):
-		e.Message = cmp.Or(scalar(o["error"]), string(o["error"]))
-		e.name(cmp.Or(scalar(o["code"]), scalar(o["status"])))
-	case o.Str("type") == "error", present(o["message"]) && (numbered || o.Str("object") == "error"):
-		e.read(o)
-	case present(o["detail"]) && len(o) <= 2:
-		e.Message = cmp.Or(scalar(o["detail"]), string(o["detail"]))
-	default:
-		return e, false
+	inner := o.Object("error")
+	e.Request = cmp.Or(scalar(o["request_id"]), scalar(o["requestId"]), scalar(inner["request_id"]))
+	var s spoken
+	e.Message = cmp.Or(s.object(o, 3), scalar(o["message"]), string(o["detail"]), "no message")
+	for _, status := range s.statuses {
+		e.Status = cmp.Or(e.Status, status)
 	}
-	e.Message = cmp.Or(e.Message, scalar(o["message"]), "no message")
-	for _, kind := range e.Kinds {
-		if e.Status == 0 {
-			e.Status = types[strings.ToLower(kind)].status
+	for _, kind := range s.types {
+		if kind == "error" || kind == e.Message || number.MatchString(kind) || slices.Contains(e.Kinds, kind) {
+			continue
 		}
+		e.Kinds = append(e.Kinds, kind)
+		e.Status = cmp.Or(e.Status, types[strings.ToLower(kind)].status)
 	}
 	return e, true
 }
 
-// read takes the fields of the object that holds the error.
-func (e *ErrorObject) read(o jsonscan.Object) {
-	e.Message = scalar(o["message"])
-	e.Request = cmp.Or(e.Request, scalar(o["request_id"]))
-	for _, field := range []string{"type", "code", "status", "statusCode"} {
-		e.name(scalar(o[field]))
-	}
-}
-
-// name takes what an error calls itself: a status, or words.
-func (e *ErrorObject) name(text string) {
-	if status := httpStatus(text); status != 0 {
-		e.Status = cmp.Or(e.Status, status)
-		return
-	}
-	known := slices.ContainsFunc(e.Kinds, func(kind string) bool { return strings.Contains(kind, text) })
-	if !known && text != "error" && !number.MatchString(text) {
-		e.Kinds = append(e.Kinds, strings.Fields(text)...)
-	}
+// isError reports whether an object tells of an error, in one of the shapes in use.
+func isError(o jsonscan.Object) bool {
+	numbered := present(o["code"]) || present(o["status"]) || present(o["statusCode"])
+	return present(o["error"]) || o.Str("type") == "error" || present(o["detail"]) && len(o) <= 2 ||
+		present(o["message"]) && (numbered || o.Str("object") == "error")
 }
 
 func (e ErrorObject) text() string {

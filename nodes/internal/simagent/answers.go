@@ -66,10 +66,7 @@ func (d *duration) UnmarshalText(b []byte) error {
 
 // find returns the first entry that fits, and the folder of the answers.
 func (a *agent) find() (*entry, string, error) {
-	file := a.Answers
-	if !filepath.IsAbs(file) {
-		file = filepath.Join(a.Dir, file)
-	}
+	file := beside(a.Dir, a.Answers)
 	list, err := readYAML[entry](file)
 	if err != nil {
 		return nil, "", err
@@ -83,7 +80,8 @@ func (a *agent) find() (*entry, string, error) {
 	for _, name := range slices.Sorted(maps.Keys(a.Labels)) {
 		who = append(who, name+"="+a.Labels[name])
 	}
-	return nil, "", fmt.Errorf("%s: no answer fits node=%s generation=%d %s", a.Answers, a.Node, a.Generation, strings.Join(who, " "))
+	return nil, "", fmt.Errorf("%s: no answer fits node=%s generation=%d %s",
+		a.Answers, a.Node, a.Generation, strings.Join(who, " "))
 }
 
 func (a *agent) fits(match map[string]values) bool {
@@ -105,6 +103,14 @@ func anyMatch(patterns []string, value string) bool {
 		}
 	}
 	return false
+}
+
+// beside is a file named relative to a folder.
+func beside(dir, file string) string {
+	if filepath.IsAbs(file) {
+		return file
+	}
+	return filepath.Join(dir, file)
 }
 
 // readYAML reads a list; unknown fields are mistakes.

@@ -3,9 +3,10 @@ package simagent
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,12 +21,23 @@ type Fault struct {
 	Chance *float64          `json:"chance,omitempty"` // 0..1; default 1
 }
 
-// kinds are the faults, and whether the call fails by them.
-var kinds = map[string]bool{
-	"rate_limited": true, "overloaded": true, "server_error": true, "auth": true, "billing": true, "quota_wait": true, "refused": true,
-	"input_too_big": true, "max_turns": true, "budget": true, "max_tokens": true, "truncated": true, "cut": true, "empty": true, "no_artifact": true, "bad_answer": true,
-	"hang": true, "crash": true, "exit": true, "deaf": true,
-	"linger": false, "drip": false, "noise": false, "flood": false, "big": false, "orphan": false, "denied": false, "other_model": false,
+// fails are the faults that make the call fail, succeeds those that do not; refusals fail too.
+var (
+	fails = []string{
+		"refused", "max_turns", "budget", "max_tokens", "truncated", "cut", "empty", "no_artifact", "bad_answer",
+		"hang", "crash", "exit", "deaf",
+	}
+	succeeds = []string{"linger", "drip", "noise", "flood", "big", "orphan", "denied", "other_model"}
+)
+
+// checkKind returns an error for a fault that is none.
+func checkKind(name string) error {
+	all := slices.Concat(slices.Collect(maps.Keys(refusals)), fails, succeeds)
+	if slices.Contains(all, name) {
+		return nil
+	}
+	slices.Sort(all)
+	return fmt.Errorf("unknown fault %q; want one of %s", name, strings.Join(all, ", "))
 }
 
 // fault returns the rule that applies to this call, if any. Rules count recorded failures, never
@@ -37,7 +49,8 @@ func (a *agent) fault() *Fault {
 		if f.Times != nil {
 			times = *f.Times
 		}
-		if !a.fits(f.Match) || kinds[f.Kind] && times >= 0 && a.Failures >= times {
+		over := times >= 0 && a.Failures >= times && !slices.Contains(succeeds, f.Kind)
+		if over || !a.fits(f.Match) {
 			continue
 		}
 		if f.Chance != nil && a.chance(i) >= *f.Chance {
@@ -50,7 +63,8 @@ func (a *agent) fault() *Fault {
 
 // chance draws for a rule and a failure number.
 func (a *agent) chance(rule int) float64 {
-	sum := sha256.Sum256(fmt.Appendf(nil, "fault\x00%d\x00%s\x00%d\x00%d\x00%d", a.Seed, a.Node, a.Generation, a.Failures, rule))
+	call := fmt.Appendf(nil, "fault\x00%d\x00%s\x00%d\x00%d\x00%d", a.Seed, a.Node, a.Generation, a.Failures, rule)
+	sum := sha256.Sum256(call)
 	return float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53)
 }
 
@@ -59,17 +73,13 @@ func LoadFaults(text, dir string) ([]Fault, error) {
 	if !isFile(text) {
 		return ParseFaults(text)
 	}
-	file := text
-	if !filepath.IsAbs(file) {
-		file = filepath.Join(dir, file)
-	}
-	list, err := readYAML[Fault](file)
+	list, err := readYAML[Fault](beside(dir, text))
 	if err != nil {
 		return nil, err
 	}
 	for i, f := range list {
-		if _, ok := kinds[f.Kind]; !ok {
-			return nil, fmt.Errorf("rule %d: unknown fault %q", i+1, f.Kind)
+		if err := checkKind(f.Kind); err != nil {
+			return nil, fmt.Errorf("rule %d: %w", i+1, err)
 		}
 	}
 	return list, nil
@@ -101,67 +111,40 @@ func ParseFaults(text string) ([]Fault, error) {
 	return list, nil
 }
 
-func parseFault(rule string) (Fault, error) {
-	var f Fault
-	match, what, ok := strings.Cut(rule, ":")
-	if !ok {
-		return f, fmt.Errorf("want MATCH:FAULT, e.g. role=builder:rate_limited*2 or *:hang")
-	}
-	f.Match = map[string]values{}
-	if m := strings.TrimSpace(match); m != "*" && m != "" {
-		for _, pair := range strings.Split(m, ",") {
-			name, value, ok := strings.Cut(pair, "=")
-			if !ok {
-				return f, fmt.Errorf("want label=value in %q", pair)
-			}
-			f.Match[strings.TrimSpace(name)] = strings.Split(strings.TrimSpace(value), "|")
-		}
-	}
-	return f, f.what(strings.TrimSpace(what))
-}
+// rule is one in words: what it matches, the fault, its argument, how often, and how likely.
+var rule = regexp.MustCompile(`^([^:]*):\s*(\w+)\s*(?:\((.*)\))?` +
+	`\s*(?:\*\s*(inf|[1-9]\d*))?\s*(?:%\s*(\d+(?:\.\d+)?))?$`)
 
-// what reads FAULT[(ARG)][*TIMES][%PERCENT].
-func (f *Fault) what(s string) error {
-	end := strings.IndexAny(s, "(*%")
-	if end < 0 {
-		end = len(s)
+func parseFault(text string) (f Fault, err error) {
+	m := rule.FindStringSubmatch(text)
+	if m == nil {
+		return f, errors.New("want MATCH:FAULT(ARG)*TIMES%PERCENT, " +
+			"of which all from the bracket on may be left out, e.g. role=builder:rate_limited*2 or *:hang")
 	}
-	f.Kind = strings.TrimSpace(s[:end])
-	if _, ok := kinds[f.Kind]; !ok {
-		return fmt.Errorf("unknown fault %q; want one of %s", f.Kind, strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
-	}
-	rest := strings.TrimSpace(s[end:])
-	if strings.HasPrefix(rest, "(") {
-		shut := strings.LastIndex(rest, ")")
-		if shut < 0 {
-			return fmt.Errorf("the parenthesis is not closed")
+	f = Fault{Match: map[string]values{}, Kind: m[2], Arg: m[3]}
+	for _, pair := range strings.Split(strings.TrimSpace(m[1]), ",") {
+		name, value, ok := strings.Cut(pair, "=")
+		switch {
+		case ok:
+			f.Match[strings.TrimSpace(name)] = strings.Split(strings.TrimSpace(value), "|")
+		case pair != "*" && pair != "":
+			return f, fmt.Errorf("want label=value in %q", pair)
 		}
-		f.Arg, rest = rest[1:shut], strings.TrimSpace(rest[shut+1:])
 	}
-	if strings.HasPrefix(rest, "*") {
-		end := strings.IndexByte(rest, '%')
-		if end < 0 {
-			end = len(rest)
+	if m[4] != "" {
+		times, err := strconv.Atoi(m[4])
+		if err != nil {
+			times = -1
 		}
-		times := -1
-		if n := strings.TrimSpace(rest[1:end]); n != "inf" {
-			var err error
-			if times, err = strconv.Atoi(n); err != nil || times < 1 {
-				return fmt.Errorf("want a number of times or inf behind *, not %q", n)
-			}
+		f.Times = &times
+	}
+	if m[5] != "" {
+		percent, _ := strconv.ParseFloat(m[5], 64)
+		if percent <= 0 || percent > 100 {
+			return f, fmt.Errorf("want a percentage behind %%, not %s", m[5])
 		}
-		f.Times, rest = &times, rest[end:]
+		percent /= 100
+		f.Chance = &percent
 	}
-	if strings.HasPrefix(rest, "%") {
-		p, err := strconv.ParseFloat(strings.TrimSpace(rest[1:]), 64)
-		if err != nil || !(p > 0 && p <= 100) {
-			return fmt.Errorf("want a percentage behind %%, not %q", rest[1:])
-		}
-		p /= 100
-		f.Chance, rest = &p, ""
-	}
-	if rest != "" {
-		return fmt.Errorf("%q is not understood", rest)
-	}
-	return nil
+	return f, checkKind(f.Kind)
 }

@@ -1,19 +1,21 @@
 // Package simagent is the simulated agent: a program that speaks like the claude command line
-// agent and answers from a file. It knows nothing of nodes; see nodes/agent/SIM.md for the files.
+// agent and answers from a file; see nodes/agent/SIM.md for the files. It knows no node and no run.
 package simagent
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"dagrun.dev/nodes"
 )
 
 // Variable names the environment variable with the path of a Work in JSON.
@@ -57,11 +59,10 @@ func (w *Work) label(name string) string {
 // Main is the command: it reads the prompt, answers, and returns the exit status.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	prompt, err := io.ReadAll(stdin)
-	if err != nil {
-		fmt.Fprintln(stderr, "sim-agent:", err)
-		return 1
+	var w *Work
+	if err == nil {
+		w, err = readWork()
 	}
-	w, err := readWork()
 	if err != nil {
 		fmt.Fprintln(stderr, "sim-agent:", err)
 		return 1
@@ -101,11 +102,10 @@ func (a *agent) run() int {
 		}
 	}
 	ans, err := a.answer()
-	if err != nil {
-		fmt.Fprintln(a.err, "sim-agent:", err)
-		return 1
+	if err == nil {
+		err = a.write(ans)
 	}
-	if err := a.write(ans); err != nil {
+	if err != nil {
 		fmt.Fprintln(a.err, "sim-agent:", err)
 		return 1
 	}
@@ -140,10 +140,8 @@ func (a *agent) answer() (*Answer, error) {
 	}
 	env := &templates{agent: a, dir: dir}
 	ans := &Answer{Delay: a.Delay, Write: map[string]string{}}
-	if entry.File != "" {
+	if ans.Text, err = env.render("answer", entry.Answer); entry.File != "" {
 		ans.Text, err = env.include(entry.File)
-	} else {
-		ans.Text, err = env.render("answer", entry.Answer)
 	}
 	if err != nil {
 		return nil, err
@@ -161,7 +159,8 @@ func (a *agent) answer() (*Answer, error) {
 		ans.Usage = *entry.Usage
 	}
 	u := ans.Usage
-	ans.CostUSD = (float64(u.Input+u.CacheWrite)*priceIn + float64(u.CacheRead)*priceIn/10 + float64(u.Output)*priceOut) / 1e6
+	in := float64(u.Input+u.CacheWrite) + float64(u.CacheRead)/10
+	ans.CostUSD = (in*priceIn + float64(u.Output)*priceOut) / 1e6
 	if entry.CostUSD != nil {
 		ans.CostUSD = *entry.CostUSD
 	}
@@ -172,18 +171,8 @@ func tokens(s string) int64 { return int64(len(s)+3) / 4 }
 
 // write makes the answer's files in the working folder, as an agent with tools would.
 func (a *agent) write(ans *Answer) error {
-	root, err := os.OpenRoot(".")
-	if err != nil {
-		return err
-	}
-	defer root.Close()
 	for _, name := range slices.Sorted(maps.Keys(ans.Write)) {
-		if dir := filepath.Dir(name); dir != "." {
-			if err := root.MkdirAll(dir, 0o700); err != nil {
-				return err
-			}
-		}
-		if err := root.WriteFile(name, []byte(ans.Write[name]), 0o600); err != nil {
+		if err := nodes.PutIn(".", name, strings.NewReader(ans.Write[name])); err != nil {
 			return err
 		}
 	}
@@ -193,9 +182,5 @@ func (a *agent) write(ans *Answer) error {
 // roll returns a number in [0, 1) that depends on the call and on salt only.
 func (a *agent) roll(salt string) float64 {
 	sum := sha256.Sum256(append(a.dice[:], salt...))
-	var n uint64
-	for _, b := range sum[:7] {
-		n = n<<8 | uint64(b)
-	}
-	return float64(n>>3) / (1 << 53)
+	return float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53)
 }

@@ -2,6 +2,7 @@ package simagent
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -48,9 +49,13 @@ func (a *agent) result(model string, ans *Answer, change m) []byte {
 		"type": "result", "subtype": "success", "is_error": false, "result": ans.Text, "session_id": session,
 		"num_turns": 1, "duration_ms": ans.Delay.Milliseconds(), "duration_api_ms": ans.Delay.Milliseconds(),
 		"stop_reason": "end_turn", "terminal_reason": "completed", "total_cost_usd": ans.CostUSD, "permission_denials": []m{},
-		"usage": m{"input_tokens": u.Input, "output_tokens": u.Output, "cache_read_input_tokens": u.CacheRead, "cache_creation_input_tokens": u.CacheWrite},
+		"usage": m{
+			"input_tokens": u.Input, "output_tokens": u.Output,
+			"cache_read_input_tokens": u.CacheRead, "cache_creation_input_tokens": u.CacheWrite,
+		},
 		"modelUsage": m{model: m{
-			"inputTokens": u.Input, "outputTokens": u.Output, "cacheReadInputTokens": u.CacheRead, "cacheCreationInputTokens": u.CacheWrite, "costUSD": ans.CostUSD,
+			"inputTokens": u.Input, "outputTokens": u.Output,
+			"cacheReadInputTokens": u.CacheRead, "cacheCreationInputTokens": u.CacheWrite, "costUSD": ans.CostUSD,
 		}},
 	}
 	for k, v := range change {
@@ -63,48 +68,49 @@ func (a *agent) result(model string, ans *Answer, change m) []byte {
 	return a.event(r)
 }
 
-// fails prints what the real agent prints when the API refuses, and returns its exit status.
-func (a *agent) fails(status int, kind, text string) int {
-	a.out.Write(a.hello())
-	change := m{"is_error": true, "terminal_reason": "api_error", "stop_reason": "stop_sequence", "api_error_status": status, "api_error_type": kind}
-	if status == 0 {
-		delete(change, "api_error_status")
-	}
-	a.out.Write(a.result(a.Model, &Answer{Text: text}, change))
-	return 1
+// A refusal is what the real agent prints when the API refuses.
+type refusal struct {
+	status     int
+	kind, text string
+	withArg    string // the text where the rule has an argument
+}
+
+var refusals = map[string]refusal{
+	"rate_limited": {
+		429, "rate_limit_error",
+		"API Error: Request rejected (429) · This request would exceed your account's rate limit. Please try again later.",
+		"API Error: Request rejected (429) · rate limit, retry after %s seconds",
+	},
+	"overloaded": {529, "overloaded_error",
+		"API Error: 529 Overloaded. This is a server-side issue, usually temporary — try again in a moment.", ""},
+	"server_error": {500, "api_error", "API Error: 500 Internal server error.", ""},
+	"auth": {401, "authentication_error",
+		"Failed to authenticate: OAuth session expired and could not be refreshed", ""},
+	"billing": {400, "invalid_request_error", "Credit balance is too low", ""},
+	"quota_wait": {429, "rate_limit_error",
+		"You've hit your limit · resets 12am (UTC)", "You've hit your limit · resets %s"},
+	"input_too_big": {400, "invalid_request_error", "Prompt is too long", ""},
 }
 
 // before carries out faults that need no answer. over is false for the others.
 func (a *agent) before(f *Fault) (status int, over bool) {
+	if r, ok := refusals[f.Kind]; ok {
+		text := r.text
+		if f.Arg != "" && r.withArg != "" {
+			text = fmt.Sprintf(r.withArg, f.Arg)
+		}
+		return a.ends(&Answer{Text: text}, m{
+			"is_error": true, "terminal_reason": "api_error", "stop_reason": "stop_sequence",
+			"api_error_status": r.status, "api_error_type": r.kind,
+		}), true
+	}
 	switch f.Kind {
-	case "rate_limited":
-		text := "API Error: Request rejected (429) · This request would exceed your account's rate limit. Please try again later."
-		if f.Arg != "" {
-			text = "API Error: Request rejected (429) · rate limit, retry after " + f.Arg + " seconds"
-		}
-		return a.fails(429, "rate_limit_error", text), true
-	case "overloaded":
-		return a.fails(529, "overloaded_error", "API Error: 529 Overloaded. This is a server-side issue, usually temporary — try again in a moment."), true
-	case "server_error":
-		return a.fails(500, "api_error", "API Error: 500 Internal server error."), true
-	case "auth":
-		return a.fails(401, "authentication_error", "Failed to authenticate: OAuth session expired and could not be refreshed"), true
-	case "billing":
-		return a.fails(400, "invalid_request_error", "Credit balance is too low"), true
-	case "quota_wait":
-		when := f.Arg
-		if when == "" {
-			when = "12am (UTC)"
-		}
-		return a.fails(429, "rate_limit_error", "You've hit your limit · resets "+when), true
 	case "refused":
-		a.out.Write(a.hello())
-		a.out.Write(a.result(a.Model, &Answer{Text: "API Error: the model can't help with this."}, m{"is_error": true, "stop_reason": "refusal"}))
-		return 1, true
-	case "input_too_big":
-		return a.fails(400, "invalid_request_error", "Prompt is too long"), true
+		ans := &Answer{Text: "API Error: the model can't help with this."}
+		return a.ends(ans, m{"is_error": true, "stop_reason": "refusal"}), true
 	case "max_turns":
-		return a.limit("error_max_turns", "max_turns", fmt.Sprintf("Reached maximum number of turns (%d)", a.MaxTurns)), true
+		text := fmt.Sprintf("Reached maximum number of turns (%d)", a.MaxTurns)
+		return a.limit("error_max_turns", "max_turns", text), true
 	case "budget":
 		return a.limit("error_max_budget_usd", "budget_exhausted", "Reached maximum budget"), true
 	case "exit":
@@ -125,9 +131,17 @@ func (a *agent) before(f *Fault) (status int, over bool) {
 }
 
 func (a *agent) limit(subtype, reason, text string) int {
-	a.out.Write(a.hello())
 	ans := &Answer{Usage: Usage{Input: tokens(a.prompt)}, CostUSD: float64(tokens(a.prompt)) * priceIn / 1e6}
-	a.out.Write(a.result(a.Model, ans, m{"subtype": subtype, "is_error": true, "terminal_reason": reason, "stop_reason": "tool_use", "errors": []string{text}, "result": nil}))
+	return a.ends(ans, m{
+		"subtype": subtype, "is_error": true, "terminal_reason": reason, "stop_reason": "tool_use",
+		"errors": []string{text}, "result": nil,
+	})
+}
+
+// ends prints a call that fails, and returns its exit status.
+func (a *agent) ends(ans *Answer, change m) int {
+	a.out.Write(a.hello())
+	a.out.Write(a.result(a.Model, ans, change))
 	return 1
 }
 
@@ -152,28 +166,20 @@ func (a *agent) speak(ans *Answer, f *Fault) int {
 	case "empty":
 		ans.Text = ""
 	case "no_artifact":
-		ans.Text = "All done, tell me what to change."
-		if f.Arg != "" {
-			ans.Text = f.Arg
-		}
+		ans.Text = cmp.Or(f.Arg, "All done, tell me what to change.")
 	case "bad_answer":
 		ans.Text = misfit(ans.Text, f.Arg)
 	case "other_model":
-		model = "simulated-small"
-		if f.Arg != "" {
-			model = f.Arg
-		}
+		model = cmp.Or(f.Arg, "simulated-small")
 	case "denied":
-		tool := "Write"
-		if f.Arg != "" {
-			tool = f.Arg
-		}
+		tool := cmp.Or(f.Arg, "Write")
 		change["permission_denials"] = []m{{"tool_name": tool, "tool_use_id": "t1", "tool_input": m{}}}
 	}
 	var b bytes.Buffer
 	b.Write(a.hello())
 	if f.Kind == "big" {
-		b.Write(a.event(m{"type": "user", "message": m{"content": []m{{"type": "tool_result", "tool_use_id": "t", "content": strings.Repeat("x", megabytes(f.Arg, 8))}}}}))
+		block := m{"type": "tool_result", "tool_use_id": "t", "content": strings.Repeat("x", megabytes(f.Arg, 8))}
+		b.Write(a.event(m{"type": "user", "message": m{"content": []m{block}}}))
 	}
 	if ans.Text != "" {
 		b.Write(a.says(model, ans.Text))
@@ -234,9 +240,7 @@ func (a *agent) print(stream []byte, f *Fault) int {
 
 // misfit puts another object into the block of JSON that an answer ends with.
 func misfit(text, object string) string {
-	if object == "" {
-		object = `{"not_asked_for": true}`
-	}
+	object = cmp.Or(object, `{"not_asked_for": true}`)
 	if i := strings.LastIndex(text, "```json"); i >= 0 {
 		text = text[:i]
 	}

@@ -131,7 +131,8 @@ func (t *templates) funcs() template.FuncMap {
 		"mul": func(a, b int) int { return a * b }, "div": div, "mod": mod,
 		"atoi": strconv.Atoi, "seq": seq,
 		"min": func(a, b int) int { return min(a, b) }, "max": func(a, b int) int { return max(a, b) },
-		"list": func(v ...any) []any { return v }, "append": func(l []any, v any) []any { return append(slices.Clip(l), v) }, "dict": dict,
+		"list": func(v ...any) []any { return v }, "dict": dict,
+		"append": func(l []any, v any) []any { return append(slices.Clip(l), v) },
 		"default": func(def, v any) any {
 			if v == nil || v == "" || v == 0 {
 				return def
