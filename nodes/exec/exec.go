@@ -121,7 +121,7 @@ func startFailure(err error) error {
 
 // judge says how the command failed, or nil.
 func (s *settings) judge(ctx context.Context, t *nodes.Task, p *proc.Result) error {
-	e := &nodes.Error{Diagnostics: p.LastWords()}
+	e := &nodes.Error{}
 	meaning := s.Exit[strconv.Itoa(p.Exit)]
 	switch {
 	case p.Cause == proc.Cancelled:
@@ -141,6 +141,7 @@ func (s *settings) judge(ctx context.Context, t *nodes.Task, p *proc.Result) err
 	default:
 		e.Category, e.Message = "exit_nonzero", exitMessage(p)
 	}
+	e.Diagnostics = p.LastWords()
 	return e
 }
 

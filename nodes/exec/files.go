@@ -46,7 +46,9 @@ func (s *settings) prepare(t *nodes.Task) (spec *proc.Spec, err error) {
 			return nil, err
 		}
 	}
-	credential.MaskEnv(t, proc.Environ(s.Pass, nil)) // what env sets stands in the specification for all to read
+	if len(s.Pass) > 0 { // what every child gets is no secret, and what env sets stands in the specification for all
+		credential.MaskEnv(t, proc.Environ(s.Pass, nil))
+	}
 	spec = &proc.Spec{
 		Argv: s.Argv, Dir: s.Dir, Env: proc.Environ(s.Pass, set), Spool: t.Out,
 		Grace: t.Grace, Silence: t.Silence, Limits: s.Limits,

@@ -26,6 +26,7 @@ type answer struct {
 	docs    []document
 	blocks  []block
 	events  []event // marks outside of thinking and notes, in order
+	noted   map[string]noted
 	doubts  []string
 	pending *markdown.Fence // block that a document stood in, not closed yet
 	thinks  int             // regions of thinking
@@ -46,7 +47,7 @@ type block struct {
 // cutUp cuts an answer. Markers are those of all names that may stand in it.
 func cutUp(src string, markers []accept.Marker) *answer {
 	src = strings.TrimPrefix(src, "\ufeff")
-	a := &answer{src: src, lines: markdown.Lines(src)}
+	a := &answer{src: src, lines: markdown.Lines(src), noted: map[string]noted{}}
 	for _, m := range markers {
 		a.rules = append(a.rules, newMarkerRule(m))
 	}
@@ -59,7 +60,10 @@ func cutUp(src string, markers []accept.Marker) *answer {
 	for i := 0; i < len(a.lines); {
 		i = a.line(i)
 	}
-	a.findInDocs()
+	for _, r := range a.rules {
+		a.noted[r.name] = a.pairUp(r.name)
+	}
+	slices.SortFunc(a.inDocs, func(x, y span) int { return x.start - y.start })
 	return a
 }
 

@@ -149,8 +149,8 @@ func (a *answer) bytesOf(d *document) string {
 		if notes.end > d.end {
 			break
 		}
-		b.WriteString(a.src[at:notes.start])
-		at = notes.end
+		b.WriteString(a.src[at:max(at, notes.start)]) // blocks of two names may overlap, and two steps may take one name
+		at = max(at, notes.end)
 	}
 	b.WriteString(a.src[at:d.end])
 	text := b.String()

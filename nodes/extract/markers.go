@@ -172,44 +172,45 @@ func (a *answer) inDocument(d *document) []event {
 	}
 }
 
+// A noted is what stands between the markers of one name.
+type noted struct {
+	blocks []notesBlock
+	where  place  // of the blocks
+	coded  bool   // markers stand in code too
+	broken string // what is wrong with the markers; then nothing is taken
+}
+
 // notesBlock is one block of notes: what stands between the markers, and with them.
 type notesBlock struct{ inner, outer span }
 
-// blocksOf returns the blocks of notes of one name. broken says what is wrong with the markers;
-// then nothing is taken.
-func (a *answer) blocksOf(name string) (blocks []notesBlock, where place, broken string) {
+// pairUp finds the blocks of notes of one name, once the answer is cut: outside of code and documents, or else in
+// documents, or else in code. Those in documents are cut out of them.
+func (a *answer) pairUp(name string) noted {
 	var by [3][]event
 	for _, e := range a.events {
 		if e.name == name {
 			by[e.where] = append(by[e.where], e)
 		}
 	}
-	for _, where := range []place{outside, inDocument, inCode} {
-		blocks, broken = a.pair(by[where])
-		if where == inDocument && broken == "" {
-			broken = a.holdsPage(blocks)
+	n := noted{coded: by[inCode] != nil}
+	for _, n.where = range []place{outside, inDocument, inCode} {
+		n.blocks, n.broken = a.pair(by[n.where])
+		if n.where == inDocument && n.broken == "" {
+			n.broken = a.holdsPage(n.blocks)
 		}
-		if broken != "" {
-			return nil, where, broken
+		if n.broken != "" {
+			n.blocks = nil
 		}
-		if blocks != nil {
-			return blocks, where, ""
-		}
-	}
-	return nil, outside, ""
-}
-
-// findInDocs notes which blocks of notes stand in documents: they are cut out of them.
-func (a *answer) findInDocs() {
-	for _, r := range a.rules {
-		blocks, where, _ := a.blocksOf(r.name)
-		for _, b := range blocks {
-			if where == inDocument {
-				a.inDocs = append(a.inDocs, b.outer)
-			}
+		if n.broken != "" || n.blocks != nil {
+			break
 		}
 	}
-	sort.Slice(a.inDocs, func(i, j int) bool { return a.inDocs[i].start < a.inDocs[j].start })
+	if n.where == inDocument {
+		for _, b := range n.blocks {
+			a.inDocs = append(a.inDocs, b.outer)
+		}
+	}
+	return n
 }
 
 // pair pairs starts and ends, which must take turns.

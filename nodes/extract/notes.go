@@ -26,23 +26,30 @@ func (x step) takeNotes(s *accept.State, a *answer) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(x.Markers)) {
 		m := x.Markers[name]
-		blocks, where, broken := a.blocksOf(name)
+		found := a.noted[name]
 		switch {
-		case broken != "":
-			fail(m.Broken, "%s: nothing was taken: %s", name, broken)
+		case found.broken != "":
+			fail(m.Broken, "%s: nothing was taken: %s", name, found.broken)
 			continue
-		case len(blocks) == 0:
+		case len(found.blocks) == 0:
 			fail(m.Missing, "%s: no block between %s and %s", name, m.Start, m.End)
 			continue
 		}
-		text := a.joined(s, name, m, blocks)
-		a.whereFrom(s, name, where)
+		text := a.joined(s, name, m, found.blocks)
+		switch {
+		case found.where == inCode:
+			s.Warn("%s: the block stands in a code block", name)
+		case found.where == inDocument:
+			s.Warn("%s: the block stands inside the document and is cut out of it", name)
+		case found.coded:
+			s.Warn("%s: another block, in a code block, does not count", name)
+		}
 		s.Texts[name] = text
 		if m.To != "" && text != "" {
 			s.Artifacts[m.To] = []byte(text + "\n")
 		}
 		s.Note("decision", "extract-notes", map[string]any{
-			"name": name, "blocks": len(blocks), "chars": utf8.RuneCountInString(text),
+			"name": name, "blocks": len(found.blocks), "chars": utf8.RuneCountInString(text),
 		})
 	}
 	return first
@@ -69,23 +76,6 @@ func (a *answer) joined(s *accept.State, name string, m markers, blocks []notesB
 		}
 	}
 	return strings.Join(texts, "\n")
-}
-
-// whereFrom warns of notes in unusual places.
-func (a *answer) whereFrom(s *accept.State, name string, where place) {
-	switch where {
-	case inCode:
-		s.Warn("%s: the block stands in a code block", name)
-	case inDocument:
-		s.Warn("%s: the block stands inside the document and is cut out of it", name)
-	case outside:
-		for _, e := range a.events {
-			if e.name == name && e.where == inCode {
-				s.Warn("%s: another block, in a code block, does not count", name)
-				return
-			}
-		}
-	}
 }
 
 // takeSections takes the text below headings.

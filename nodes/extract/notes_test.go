@@ -67,3 +67,26 @@ func TestNotesNeighbours(t *testing.T) {
 		}
 	}
 }
+
+// C-9: two steps may declare the same markers, and markers of two names may overlap; notes that stand in the document
+// are cut out of it once.
+func TestSameMarkersTwice(t *testing.T) {
+	const markers = `"markers":{"n":{"start":"<!-- S -->","end":"<!-- E -->"}}`
+	s := accept.NewState(nil, "<!DOCTYPE html>\n<html><body>x\n<!-- S -->\na\n<!-- E -->\n</body></html>\n")
+	for _, with := range []string{`{` + markers + `}`, `{"html":{"to":"p"},` + markers + `}`} {
+		if err := newStep(t, with).Apply(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := string(s.Artifacts["p"]); got != "<!DOCTYPE html>\n<html><body>x\n\n</body></html>" || s.Texts["n"] != "a" {
+		t.Errorf("page %q, notes %q", got, s.Texts["n"])
+	}
+	s = accept.NewState(nil, "<!DOCTYPE html>\n<html><body>x\n<!-- S --><!-- T -->a<!-- E -->b<!-- F --></body></html>\n")
+	with := `{"html":{"to":"p"},"markers":{"n":{"start":"<!-- S -->","end":"<!-- E -->"},"m":{"start":"<!-- T -->","end":"<!-- F -->"}}}`
+	if err := newStep(t, with).Apply(s); err != nil {
+		t.Fatal(err)
+	}
+	if got := string(s.Artifacts["p"]); got != "<!DOCTYPE html>\n<html><body>x\n</body></html>" {
+		t.Errorf("page %q", got)
+	}
+}
