@@ -1,11 +1,13 @@
 package report
 
 import (
-	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"strings"
+	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
@@ -172,13 +174,14 @@ func (r *CostRow) check(q *QualityEntry) {
 
 // WriteText prints the sums as a table.
 func (c *Costs) WriteText(w io.Writer) error {
-	out := bufio.NewWriter(w)
-	width := max(len("total"), len(c.By))
-	for _, r := range c.Rows {
-		width = min(40, max(width, len(r.Name)))
+	var table bytes.Buffer
+	t := tabwriter.NewWriter(&table, 0, 0, 2, ' ', tabwriter.AlignRight)
+	width := len("total")
+	for _, r := range append(c.Rows, CostRow{Name: c.By}) {
+		width = max(width, utf8.RuneCountInString(Plain(r.Name)))
 	}
-	fmt.Fprintf(out, "%-*s  %6s %9s %8s %8s %9s %12s %7s %12s %11s %10s\n",
-		width, c.By, "nodes", "completed", "attempts", "failures", "time", "tokens in", "cached", "tokens out", "cost", "validated")
+	fmt.Fprintf(t, "%-*s", width, Plain(c.By))
+	fmt.Fprint(t, "\tnodes\tcompleted\tattempts\tfailures\ttime\ttokens in\tcached\ttokens out\tcost\tvalidated\t\n")
 	for _, r := range append(c.Rows[:len(c.Rows):len(c.Rows)], c.Total) {
 		valid, cached := "-", "-"
 		if r.Cached != nil {
@@ -187,8 +190,16 @@ func (c *Costs) WriteText(w io.Writer) error {
 		if r.Checked > 0 {
 			valid = fmt.Sprintf("%d/%d", r.Passed, r.Checked)
 		}
-		fmt.Fprintf(out, "%-*s  %6d %9d %8d %8d %9s %12d %7s %12d %11s %10s\n", width, Plain(r.Name), r.Nodes, r.Completed, r.Attempts, r.Failures,
-			Duration(r.Seconds), r.in(), cached, r.Usage.Output, "$"+r.CostUSD.String(), valid)
+		fmt.Fprintf(t, "%-*s\t%d\t%d\t%d\t%d\t%s\t%d\t%s\t%d\t$%s\t%s\t\n", width, Plain(r.Name), r.Nodes, r.Completed, r.Attempts,
+			r.Failures, Duration(r.Seconds), r.in(), cached, r.Usage.Output, r.CostUSD, valid)
 	}
-	return out.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for line := range strings.Lines(table.String()) {
+		if _, err := io.WriteString(w, strings.TrimPrefix(line, "  ")); err != nil { // the first column is filled up already
+			return err
+		}
+	}
+	return nil
 }

@@ -2,13 +2,14 @@ package report
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"dagrun.dev/dag/machine"
 )
 
-// Counts says how many nodes of a run stand where. Status, summary and the end of a command all take
-// their numbers from here.
+// Counts says how many nodes of a run stand where. Status, summary and the end of a command all take their numbers
+// from here.
 type Counts struct {
 	Nodes     int `json:"nodes"`
 	Completed int `json:"completed"`
@@ -19,6 +20,28 @@ type Counts struct {
 	Open      int `json:"open"` // have not ended
 }
 
+// Errors counts the failures that the state remembers.
+type Errors struct {
+	Recovered   int            `json:"recovered"` // a later attempt of the node completed
+	Unrecovered int            `json:"unrecovered"`
+	Categories  map[string]int `json:"categories,omitempty"`             // of all
+	Open        map[string]int `json:"unrecovered_categories,omitempty"` // of the unrecovered
+}
+
+func errorsOf(st *machine.State) Errors {
+	s := Errors{Categories: map[string]int{}, Open: map[string]int{}}
+	for _, e := range st.Errors() {
+		s.Categories[e.Category]++
+		if v, ok := st.NodeByID(e.Node); ok && v.Status == machine.Completed {
+			s.Recovered++
+		} else {
+			s.Unrecovered++
+			s.Open[e.Category]++
+		}
+	}
+	return s
+}
+
 // NewCounts counts the nodes of a run.
 func NewCounts(st *machine.State) Counts {
 	c := Counts{
@@ -26,11 +49,9 @@ func NewCounts(st *machine.State) Counts {
 		Skipped: st.Count(machine.Skipped), Cancelled: st.Count(machine.Cancelled),
 	}
 	c.Open = c.Nodes - c.Completed - c.Failed - c.Skipped - c.Cancelled
-	if c.Failed > 0 {
-		for i := range int32(c.Nodes) {
-			if st.StatusAt(i) == machine.Failed && st.NodeAt(i).Soft {
-				c.Allowed++
-			}
+	for i := int32(0); c.Failed > 0 && i < int32(c.Nodes); i++ {
+		if st.StatusAt(i) == machine.Failed && st.NodeAt(i).Soft {
+			c.Allowed++
 		}
 	}
 	return c
@@ -45,15 +66,40 @@ func (c Counts) String() string {
 	case c.Allowed > 0:
 		failed += fmt.Sprintf(" (%d allowed)", c.Allowed)
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d completed", c.Completed)
+	text := fmt.Sprintf("%d completed", c.Completed)
 	for _, x := range []struct {
 		n    int
 		what string
 	}{{c.Failed, failed}, {c.Skipped, "skipped"}, {c.Cancelled, "cancelled"}, {c.Open, "not done"}} {
 		if x.n > 0 {
-			fmt.Fprintf(&b, ", %d %s", x.n, x.what)
+			text += fmt.Sprintf(", %d %s", x.n, x.what)
 		}
 	}
-	return b.String()
+	return text
+}
+
+// Ended is how many nodes are done: those that failed for good are not.
+func (c Counts) Ended() int { return c.Nodes - c.Open - (c.Failed - c.Allowed) }
+
+// Any reports whether there were errors.
+func (e Errors) Any() bool { return e.Recovered+e.Unrecovered > 0 }
+
+// String says how many errors there were, by category those that are not recovered.
+func (e Errors) String() string {
+	text := fmt.Sprintf("%d recovered, %d unrecovered", e.Recovered, e.Unrecovered)
+	var parts []string
+	for _, k := range sortedNames(e.Open) {
+		name := k
+		if name == "" {
+			name = "lost"
+		}
+		parts = append(parts, name+" "+strconv.Itoa(e.Open[k]))
+	}
+	if len(parts) > 0 {
+		text += " (" + strings.Join(parts, ", ") + ")"
+	}
+	if e.Recovered+e.Unrecovered == machine.ErrorsKept {
+		text += ", of the last " + strconv.Itoa(machine.ErrorsKept)
+	}
+	return text
 }

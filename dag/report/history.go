@@ -20,7 +20,7 @@ type History struct {
 	Waits    int           // times that something waited for a declared instant
 	Waited   time.Duration // between the failures and the next tries, pauses and all that is to come left out
 	Retries  int
-	Breakers []machine.BreakerChangedBody // changes of state; failures that only count are left out
+	Breakers []*machine.BreakerChangedBody // changes of state; failures that only count are left out
 
 	started map[string]time.Time // attempts under way
 	waiting map[string]time.Time // nodes that wait, since when
@@ -106,7 +106,7 @@ func (h *History) event(e *machine.Event, st *machine.State, open map[string][]i
 		}
 	case *machine.BreakerChangedBody:
 		if !onlyCounts(b) {
-			h.Breakers = append(h.Breakers, *b)
+			h.Breakers = append(h.Breakers, b)
 		}
 	}
 	return nil

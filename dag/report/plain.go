@@ -1,20 +1,16 @@
 package report
 
 import (
-	"strconv"
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// Plain makes text of others safe to show: one line, in which control characters, those that turn the
-// direction of writing and what is no text appear as escapes. B-10
+// Plain makes text of others safe to show: one line, in which control characters, those that turn the direction of
+// writing and what is no text appear as escapes. B-10
 func Plain(s string) string {
-	clean := true
-	for _, c := range s {
-		clean = clean && shown(c)
-	}
-	if clean {
+	if !strings.ContainsFunc(s, func(c rune) bool { return !visible(c) }) {
 		return s
 	}
 	var b strings.Builder
@@ -23,18 +19,19 @@ func Plain(s string) string {
 		case c == '\n' || c == '\t' || c == '\r':
 			b.WriteByte(' ')
 		case c == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD"):
-			b.WriteString(`\x` + strconv.FormatUint(uint64(s[i])|0x100, 16)[1:])
-		case shown(c):
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case visible(c):
 			b.WriteRune(c)
 		case c < 0x100:
-			b.WriteString(`\x` + strconv.FormatUint(uint64(c)|0x100, 16)[1:])
+			fmt.Fprintf(&b, `\x%02x`, c)
 		default:
-			b.WriteString(`\u` + strconv.FormatUint(uint64(c)|0x100000, 16)[2:])
+			fmt.Fprintf(&b, `\u%04x`, c)
 		}
 	}
 	return b.String()
 }
 
-func shown(c rune) bool {
-	return c != utf8.RuneError && c != '\u2028' && c != '\u2029' && !unicode.Is(unicode.Cc, c) && !unicode.Is(unicode.Bidi_Control, c)
+func visible(c rune) bool {
+	return c != utf8.RuneError && c != '\u2028' && c != '\u2029' &&
+		!unicode.Is(unicode.Cc, c) && !unicode.Is(unicode.Bidi_Control, c)
 }

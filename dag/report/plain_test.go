@@ -13,7 +13,7 @@ func FuzzPlain(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		got := Plain(s)
 		for _, c := range got {
-			if !shown(c) && c != '\uFFFD' {
+			if !visible(c) && c != '\uFFFD' {
 				t.Fatalf("%q became %q", s, got)
 			}
 		}

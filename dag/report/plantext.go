@@ -14,59 +14,29 @@ import (
 // WriteText prints the plan for people.
 func (p *Plan) WriteText(w io.Writer) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "Plan: %s%s, %s, digest %s\n", p.Name, Plain(Titled(p.Title)), Count(len(p.Nodes)-p.Totals.Removed, "node"), shortDigest(p.Digest))
-	switch {
-	case p.Run.ID == "":
-		fmt.Fprintf(out, "Run:  none yet in %s\n", p.Run.Dir)
-	default:
-		fmt.Fprintf(out, "Run:  %s in %s, event %d\n", p.Run.ID, p.Run.Dir, p.Run.Seq)
-	}
-	for i, v := range p.Params {
-		head := "Set:  "
-		if i > 0 {
-			head = "      "
-		}
-		fmt.Fprintf(out, "%s%s = %s\n", head, Plain(v.Name), Plain(string(v.Value)))
+	if err := views().ExecuteTemplate(out, "plan", p); err != nil {
+		return err
 	}
 	width := 4
 	for i := range p.Nodes {
 		width = min(40, max(width, len(p.Nodes[i].ID)))
 	}
-	fmt.Fprintln(out)
-	for i := range p.Nodes {
-		p.writeNode(out, i, width)
-	}
-	for i, l := range p.Limits {
-		if i == 0 {
-			fmt.Fprintln(out)
+	for i := range p.Nodes { // there may be many: no template
+		n := &p.Nodes[i]
+		line := fmt.Sprintf("%5d  %-8s %-*s  %-10s %-9s %s", i+1, n.Do, width, n.ID, n.Kind, Duration(n.Seconds[1]), n.cost())
+		fmt.Fprintln(out, strings.TrimRight(line, " "))
+		for _, d := range n.details() {
+			fmt.Fprintf(out, "       %s\n", Plain(d))
 		}
-		fmt.Fprintf(out, "Changed: %s\n", Plain(l))
 	}
-	for _, b := range p.Breakers {
-		fmt.Fprintf(out, "\nBreaker: %s\n", b)
+	if err := views().ExecuteTemplate(out, "plan-end", p); err != nil {
+		return err
 	}
-	for i, l := range p.Warnings {
-		if i == 0 {
-			fmt.Fprintln(out)
-		}
-		fmt.Fprintf(out, "Warning: %s\n", Plain(l))
-	}
-	p.writeTotals(out)
 	return out.Flush()
 }
 
-func (p *Plan) writeNode(out io.Writer, i, width int) {
-	n := &p.Nodes[i]
-	line := fmt.Sprintf("%5d  %-8s %-*s  %-10s %-9s %s", i+1, n.Do, width, n.ID, n.Kind, Duration(n.Seconds[1]), n.cost())
-	fmt.Fprintln(out, strings.TrimRight(line, " "))
-	for _, d := range n.details() {
-		fmt.Fprintf(out, "       %s\n", Plain(d))
-	}
-}
-
 // details are the lines under a node.
-func (n *PlanNode) details() []string {
-	var out []string
+func (n *PlanNode) details() (out []string) {
 	add := func(name string, list []string) {
 		if len(list) > 0 {
 			out = append(out, name+": "+strings.Join(list, ", "))
@@ -77,7 +47,7 @@ func (n *PlanNode) details() []string {
 		why = append(slices.Clip(why), n.Begun)
 	}
 	add("why", why)
-	add("leaves where they are", n.Leaves)
+	add("leaves in place", n.Leaves)
 	if n.Do == reuse.DoReuse || n.Do == reuse.DoRemoved {
 		return out
 	}
@@ -105,9 +75,9 @@ func (n *PlanNode) details() []string {
 	effect := "effect: " + string(n.Effect)
 	switch n.Effect {
 	case dag.Once:
-		effect += " (cannot be undone; an unknown outcome is asked about)"
+		effect += " (cannot be undone; after an interruption you are asked whether it took effect)"
 	case dag.Probe:
-		effect += " (an unknown outcome is probed)"
+		effect += " (after an interruption a probe finds out whether it took effect)"
 	}
 	if n.Reserve.USD > 0 {
 		effect += "; reserves $" + n.Reserve.USD.String()
@@ -119,7 +89,7 @@ func (n *PlanNode) details() []string {
 }
 
 // reasons say why a node runs: what of it changed, if that is known more closely than by parts.
-func (n *PlanNode) reasons() []string {
+func (n *PlanNode) reasons() (list []string) {
 	switch {
 	case n.Maybe && len(n.Why) == 0:
 		return []string{"only if what it reads has changed"}
@@ -128,33 +98,43 @@ func (n *PlanNode) reasons() []string {
 	case len(n.Changes) == 0:
 		return n.Why
 	}
-	var list []string
 	for _, c := range n.Changes {
 		list = append(list, c.String())
 	}
 	if n.Maybe {
-		list = append(list, "only if it would end otherwise so")
+		list = append(list, "only if that changes how it ends")
 	}
 	return list
 }
 
 // cost prints a node's cost range; nothing for what is free.
 func (n *PlanNode) cost() string {
-	if n.USD[2] == 0 && !n.Unknown {
-		return ""
+	from := n.CostFrom
+	if n.Unknown {
+		from = "unknown"
 	}
 	switch {
-	case n.Unknown && n.USD[2] == 0:
-		return "cost unknown"
+	case n.USD[2] > 0:
+		return usdRange(n.USD) + " (" + from + ")"
 	case n.Unknown:
-		return usdRange(n.USD) + " (unknown)"
+		return "cost unknown"
 	}
-	return usdRange(n.USD) + " (" + n.CostFrom + ")"
+	return ""
 }
 
-func (p *Plan) writeTotals(out io.Writer) {
-	t := &p.Totals
-	fmt.Fprintf(out, "\n%d to run", t.Run)
+// Present is how many nodes the plan has.
+func (p *Plan) Present() int { return len(p.Nodes) - p.Totals.Removed }
+
+// CachedPercent is Totals.Cached as people write it.
+func (p *Plan) CachedPercent() float64 { return 100 * p.Totals.Cached }
+
+// OverCap reports whether the run will have to pause.
+func (p *Plan) OverCap() bool {
+	return p.Budget.CapUSD > 0 && p.Totals.USD[1] > 0 && p.SpentUSD+p.Totals.USD[1] > p.Budget.CapUSD
+}
+
+// Open says how many of the nodes that run may be skipped.
+func (t *PlanTotals) Open() string {
 	var some []string
 	if t.Maybe > 0 {
 		some = append(some, fmt.Sprintf("%d on a condition", t.Maybe))
@@ -162,32 +142,22 @@ func (p *Plan) writeTotals(out io.Writer) {
 	if t.IfNew > 0 {
 		some = append(some, fmt.Sprintf("%d only if a result before them changes", t.IfNew))
 	}
-	if len(some) > 0 {
-		fmt.Fprintf(out, " (%s)", strings.Join(some, ", "))
+	if len(some) == 0 {
+		return ""
 	}
-	fmt.Fprintf(out, ", %d reused, %d removed\n", t.Reuse, t.Removed)
-	if t.Seconds[1] > 0 {
-		fmt.Fprintf(out, "Time:   %s of work, %s at best in parallel\n", Duration(t.Seconds[1]), Duration(t.Longest))
-	}
-	if t.USD[2] > 0 || t.Unknown > 0 {
-		fmt.Fprintf(out, "Cost:   %s\n", t.cost())
-	}
-	if t.Cached > 0 {
-		fmt.Fprintf(out, "Cache:  about %.0f %% of what is known of the prompts should be read from a cache: another one began so within five minutes\n", 100*t.Cached)
-	}
-	if b := p.Budget; b.CapUSD > 0 || b.WarnUSD > 0 || b.CapTokens > 0 || b.Wall > 0 {
-		fmt.Fprintf(out, "Budget: %s\n", budgetText(b, p.SpentUSD))
-	}
-	if b := p.Budget; b.CapUSD > 0 && t.USD[1] > 0 && p.SpentUSD+t.USD[1] > b.CapUSD {
-		fmt.Fprintf(out, "The expected cost passes the cap: the run will pause before the call that could.\n")
-	}
+	return " (" + strings.Join(some, ", ") + ")"
 }
 
-// cost says what is known of the cost, and how many nodes are in it at their reserve only, or not at all.
-func (t *PlanTotals) cost() string {
+// Cost says what is known of the cost, and how many nodes are in it at their reserve only, or not at all.
+func (t *PlanTotals) Cost() string {
 	var parts []string
 	if t.USD[2] > 0 {
-		parts = append(parts, usdTotal(t.USD))
+		low, high := t.USD[0].String(), t.USD[2].String()
+		if low == high {
+			parts = append(parts, "$"+low)
+		} else {
+			parts = append(parts, fmt.Sprintf("low $%s, expected $%s, high $%s", low, t.USD[1], high))
+		}
 	}
 	if n := t.Unknown - t.Missing; n > 0 {
 		parts = append(parts, Count(n, "node")+" of unknown cost, counted at what is reserved")
@@ -209,60 +179,8 @@ func budgetText(b dag.Budget, spent dag.USD) string {
 	add(b.WarnUSD > 0, "warning at $%s", b.WarnUSD)
 	add(b.CapTokens > 0, "cap %d tokens", b.CapTokens)
 	add(b.Wall > 0, "at most %s active", Duration(b.Wall.D().Seconds()))
-	add(spent > 0, "$%s spent", spent)
+	if len(parts) > 0 { // what was spent matters beside a limit
+		add(spent > 0, "$%s spent", spent)
+	}
 	return strings.Join(parts, ", ")
-}
-
-// shortDigest is as much of a digest as people compare.
-func shortDigest(d string) string { return d[:min(12, len(d))] }
-
-// Titled is a title in brackets, behind a name.
-func Titled(title string) string {
-	if title == "" {
-		return ""
-	}
-	return " (" + title + ")"
-}
-
-// Count prints a number of things: 1 node, 2 nodes.
-func Count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-func usdRange(r [3]dag.USD) string {
-	low, high := r[0].String(), r[2].String()
-	if low == high { // as printed
-		return "$" + low
-	}
-	return "$" + low + " to $" + high
-}
-
-func usdTotal(r [3]dag.USD) string {
-	if low, high := r[0].String(), r[2].String(); low == high {
-		return "$" + low
-	}
-	return fmt.Sprintf("low $%s, expected $%s, high $%s", r[0].String(), r[1].String(), r[2].String())
-}
-
-// Duration prints seconds as people say them: 0.25s, 7.5s, 3m05s, 2h10m. Nothing for an unknown
-// time.
-func Duration(sec float64) string {
-	switch {
-	case sec <= 0:
-		return ""
-	case sec < 0.005:
-		return "<0.01s"
-	case sec < 1:
-		return fmt.Sprintf("%.2fs", sec)
-	case sec < 59.95:
-		return fmt.Sprintf("%.1fs", sec)
-	case sec < 3599.5:
-		s := int(sec + 0.5)
-		return fmt.Sprintf("%dm%02ds", s/60, s%60)
-	}
-	m := int(sec/60 + 0.5)
-	return fmt.Sprintf("%dh%02dm", m/60, m%60)
 }

@@ -24,7 +24,7 @@ func TestTotalsOfAPlan(t *testing.T) {
 		{"below one", []PlanNode{{RunsWith: []string{"a"}, USD: sure.USD}}, 0, "low $0.00, expected $2.00, high $9.00"},
 		{"perhaps", []PlanNode{{Maybe: true, USD: sure.USD}}, 0, "low $0.00, expected $2.00, high $9.00"},
 		{"equal as printed", []PlanNode{{USD: [3]dag.USD{51204, 51210, 51211}}}, 0, "Cost:   $0.0512\n"},
-		{"beyond the cap", []PlanNode{{USD: [3]dag.USD{8e6, 8e6, 8e6}}}, 3e6, "passes the cap"},
+		{"beyond the cap", []PlanNode{{USD: [3]dag.USD{8e6, 8e6, 8e6}}}, 3e6, "exceeds the cap"},
 	} {
 		p := Plan{Budget: dag.Budget{CapUSD: 10e6}, SpentUSD: x.spent}
 		for k := range x.nodes {
@@ -34,14 +34,16 @@ func TestTotalsOfAPlan(t *testing.T) {
 			t.Errorf("%s: %q is not in\n%s", x.what, x.want, got)
 		}
 	}
-	if got := totals(&Plan{Budget: dag.Budget{CapUSD: 1e6}, SpentUSD: 3e6}); strings.Contains(got, "passes") {
+	if got := totals(&Plan{Budget: dag.Budget{CapUSD: 1e6}, SpentUSD: 3e6}); strings.Contains(got, "exceeds") {
 		t.Errorf("nothing is to run:\n%s", got)
 	}
 }
 
 func totals(p *Plan) string {
 	var b strings.Builder
-	p.writeTotals(&b)
+	if err := write(&b, "plan-totals", p); err != nil {
+		return err.Error()
+	}
 	return b.String()
 }
 
@@ -111,7 +113,7 @@ func TestPlanSaysWhatItsCostLacks(t *testing.T) {
 		for i := range c.nodes {
 			totals.add(&c.nodes[i])
 		}
-		if got := totals.cost(); got != c.want {
+		if got := totals.Cost(); got != c.want {
 			t.Errorf("%s, want %s", got, c.want)
 		}
 	}

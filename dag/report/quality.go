@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -87,41 +86,14 @@ func (t *QualityType) add(e *QualityEntry) {
 	}
 }
 
-// Field is a field of an object as text; empty when it has none of the name.
-func Field(fields json.RawMessage, name string) string {
-	var m map[string]json.RawMessage
-	if json.Unmarshal(fields, &m) != nil {
-		return ""
-	}
-	return ValueText(m[name])
-}
-
 // shownValues is how many of the last values a line shows.
 const shownValues = 12
 
+// Last are the last values.
+func (n *Numbers) Last() []float64 { return n.Values[max(0, len(n.Values)-shownValues):] }
+
 // WriteText prints the sums for people.
-func (q *Quality) WriteText(w io.Writer) error {
-	r := rows{bufio.NewWriter(w)}
-	if len(q.Entries) == 0 {
-		r.row("Quality", "nothing was said of it")
-	}
-	for _, t := range q.Types {
-		text := Count(t.Entries, "time")
-		for _, k := range sortedNames(t.Results) {
-			text += fmt.Sprintf(", %s %d", k, t.Results[k])
-		}
-		fmt.Fprintf(r.out, "%s: %s\n", Plain(t.Type), Plain(text))
-		for _, n := range t.Numbers {
-			var last []string
-			for _, v := range n.Values[max(0, len(n.Values)-shownValues):] {
-				last = append(last, strconv.FormatFloat(v, 'g', 6, 64))
-			}
-			fmt.Fprintf(r.out, "  %-20s mean %-8s last %s\n", Plain(n.Name), strconv.FormatFloat(n.Mean, 'g', 4, 64), strings.Join(last, " "))
-		}
-	}
-	writeSeries(r, q.Series)
-	return r.out.Flush()
-}
+func (q *Quality) WriteText(w io.Writer) error { return write(w, "quality", q) }
 
 // A Budget is how a run stands with its limits.
 type Budget struct {
@@ -139,72 +111,41 @@ type Budget struct {
 // NewBudget reads how a run stands with its limits.
 func NewBudget(st *machine.State, h *History) *Budget {
 	l := st.Ledger()
-	var p Progress
-	p.Start(st)
-	kinds := h.CostKinds
-	if kinds == nil {
-		kinds = []CostKind{}
+	return &Budget{
+		CapUSD: l.Budget.CapUSD, WarnUSD: l.WarnUSD, CapTokens: l.Budget.CapTokens, SpentUSD: l.Spent.USD, Tokens: l.Spent.Tokens,
+		Reserved: l.Reserved.USD, Assumed: l.Assumed, Kinds: append([]CostKind{}, h.CostKinds...), Shares: Shares(st),
 	}
-	return &Budget{l.Budget.CapUSD, l.WarnUSD, l.Budget.CapTokens, l.Spent.USD, l.Spent.Tokens, l.Reserved.USD, l.Assumed, kinds, p.Shares(st)}
 }
 
 // WriteText prints it for people.
-func (b *Budget) WriteText(w io.Writer) error {
-	r := rows{bufio.NewWriter(w)}
-	text := "$" + b.SpentUSD.String()
-	if b.CapUSD > 0 {
-		text += fmt.Sprintf(" of $%s (%d%%), warning at $%s  %s", b.CapUSD, 100*b.SpentUSD/b.CapUSD, b.WarnUSD, bar(b.SpentUSD.Float(), b.CapUSD.Float()))
-	}
-	r.row("Spent", "%s", text)
-	tokens := fmt.Sprint(b.Tokens)
-	if b.CapTokens > 0 {
-		tokens += fmt.Sprintf(" of %d", b.CapTokens)
-	}
-	r.row("Tokens", "%s", tokens)
-	r.row("Reserved", "$%s for attempts under way", b.Reserved)
-	for _, k := range b.Kinds {
-		r.row(string(k.Kind), "$%s in %s", k.CostUSD, Count(k.Attempts, "attempt"))
-	}
-	writeShares(r, b.Shares)
-	return r.out.Flush()
-}
-
-// AttemptText names an attempt behind a node; nothing where there was none.
-func AttemptText(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" (attempt %d)", n)
-}
+func (b *Budget) WriteText(w io.Writer) error { return write(w, "budget", b) }
 
 // WriteErrors prints the errors of a run for people.
-func WriteErrors(w io.Writer, list []ErrorEntry) error {
-	r := rows{bufio.NewWriter(w)}
-	if len(list) == 0 {
-		r.row("Errors", "none")
+func WriteErrors(w io.Writer, list []ErrorEntry) error { return write(w, "errors", list) }
+
+// What is what went wrong.
+func (e ErrorEntry) What() string {
+	kind := e.Category
+	if e.Class != "" {
+		kind += " (" + string(e.Class) + ")"
 	}
-	for _, e := range list {
-		what := "not recovered"
-		if e.Recovered {
-			what = fmt.Sprintf("recovered at attempt %d", e.At)
-		}
-		kind := e.Category
-		if e.Class != "" {
-			kind += " (" + string(e.Class) + ")"
-		}
-		fmt.Fprintf(r.out, "%s  #%d %s %s%s: %s (%s)\n", Instant(e.Time), e.Seq, Plain(e.Node), e.Status, AttemptText(e.Attempt),
-			Plain(strings.TrimPrefix(kind+": "+e.Message, ": ")), what)
-		for line := range strings.Lines(e.Diagnostics) {
-			if line = strings.TrimRight(line, "\r\n"); !jsonPiece(line) {
-				fmt.Fprintf(r.out, "    %s\n", Plain(line))
-			}
-		}
-	}
-	return r.out.Flush()
+	return Reason(kind, e.Message)
 }
 
-// jsonPiece reports whether a line of diagnostics is JSON or the end of some, as programs print it for
-// programs: it is in the JSON view.
-func jsonPiece(line string) bool {
-	return strings.Contains(line, `":`) && strings.ContainsAny(line, "{}")
+// Became is what became of it.
+func (e ErrorEntry) Became() string {
+	if e.Recovered {
+		return fmt.Sprintf("recovered at attempt %d", e.At)
+	}
+	return "not recovered"
+}
+
+// Lines are the diagnostics for people: JSON, which programs print for programs, is in the JSON view.
+func (e ErrorEntry) Lines() (list []string) {
+	for line := range strings.Lines(e.Diagnostics) {
+		if !strings.Contains(line, `":`) || !strings.ContainsAny(line, "{}") {
+			list = append(list, strings.TrimRight(line, "\r\n"))
+		}
+	}
+	return list
 }

@@ -2,7 +2,9 @@ package report
 
 import (
 	"encoding/json"
-	"maps"
+	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,60 +15,62 @@ import (
 	"dagrun.dev/dag/run"
 )
 
-// A Status is how a run stands. Its JSON names are kept; fields are only added.
-type Status struct {
+// A Standing is how a run stands, in short: Status, Summary and the end of a command begin with it.
+type Standing struct {
 	RunID   string            `json:"run_id"`
 	Name    string            `json:"name"`
 	Dir     string            `json:"dir"`
-	Status  machine.RunStatus `json:"status"`            // running | paused | ending | completed | failed
-	Stopped bool              `json:"stopped,omitempty"` // running by its events, but no process holds it
-	Reason  machine.Pause     `json:"reason,omitempty"`  // of a pause
-	Node    string            `json:"node,omitempty"`    // that the reason is about
+	Status  machine.RunStatus `json:"status"`           // running | paused | ending | completed | failed
+	Reason  machine.Pause     `json:"reason,omitempty"` // of a pause
+	Node    string            `json:"node,omitempty"`   // that the reason is about
 	Message string            `json:"message,omitempty"`
-	State   string            `json:"declared_state,omitempty"` // by milestones; empty: the plan has none
-	Phase   string            `json:"phase,omitempty"`          // the first declared one that has not ended
-	Created time.Time         `json:"created"`
-	Updated time.Time         `json:"updated"`
-	Active  float64           `json:"active_seconds"`
-	Resumes int               `json:"resumes"`
 	Counts
-	ETA        *float64                       `json:"eta_seconds"` // null: too little is known, or nothing is to come
-	CostUSD    dag.USD                        `json:"cost_usd"`
-	Projected  *dag.USD                       `json:"projected_usd"` // of the whole run; null: unknown
-	CapUSD     dag.USD                        `json:"cap_usd,omitempty"`
-	Tokens     int64                          `json:"tokens"` // that count for the budget
-	CapTokens  int64                          `json:"cap_tokens,omitempty"`
-	Wall       float64                        `json:"wall_seconds,omitempty"` // most that the run may be active
-	Reserved   dag.USD                        `json:"reserved_usd,omitempty"`
-	Assumed    dag.USD                        `json:"assumed_usd,omitempty"` // part of the cost that nobody has confirmed
-	Usage      machine.Usage                  `json:"usage"`
-	Shares     []Share                        `json:"by_label,omitempty"`
-	Series     []Series                       `json:"series,omitempty"`
-	Phases     []PhaseStatus                  `json:"phases,omitempty"`
-	Running    []NodeStatus                   `json:"running,omitempty"`
-	Waiting    []NodeStatus                   `json:"waiting,omitempty"` // could start and does not
-	Recent     []NodeStatus                   `json:"recent,omitempty"`  // the last that ended, newest last
-	Failures   []NodeStatus                   `json:"failures,omitempty"`
-	Cut        []NodeStatus                   `json:"cancelled_nodes,omitempty"`
-	Pieces     *Pieces                        `json:"pieces,omitempty"` // of a run that its user paused
-	Errors     Errors                         `json:"errors"`
-	Warnings   int                            `json:"warnings"`           // of nodes, see the logs
-	Degraded   []string                       `json:"degraded,omitempty"` // nodes that said they did less than asked
-	Breakers   []BreakerStatus                `json:"breakers,omitempty"`
-	Checkpoint []string                       `json:"checkpoints,omitempty"`
-	Questions  []machine.EscalationOpenedBody `json:"questions,omitempty"`
-	Drifted    []string                       `json:"drifted_artifacts,omitempty"` // live files that are not as recorded, and what becomes of them
-	Artifacts  []string                       `json:"artifacts,omitempty"`         // paths
-	Next       string                         `json:"next,omitempty"`
-	NextSteps  []string                       `json:"next_commands,omitempty"` // ready to be typed
+	CostUSD   dag.USD  `json:"cost_usd"`
+	Assumed   dag.USD  `json:"assumed_usd,omitempty"` // part of the cost that nobody has confirmed
+	Pieces    *Pieces  `json:"pieces,omitempty"`      // of a run that its user paused
+	Next      string   `json:"next,omitempty"`        // what the user can do, see remedies
+	NextSteps []string `json:"next_commands,omitempty"`
+	Active    float64  `json:"active_seconds"`
 }
 
-// Errors counts the failures that the state remembers.
-type Errors struct {
-	Recovered   int            `json:"recovered"` // a later attempt of the node completed
-	Unrecovered int            `json:"unrecovered"`
-	Categories  map[string]int `json:"categories,omitempty"`             // of all
-	Open        map[string]int `json:"unrecovered_categories,omitempty"` // of the unrecovered
+// Work is what a run has done so far, which Status and Summary both tell.
+type Work struct {
+	Usage      machine.Usage `json:"usage"`
+	Shares     []Share       `json:"by_label,omitempty"`
+	Series     []Series      `json:"series,omitempty"`
+	Phases     []PhaseStatus `json:"phases,omitempty"`
+	Errors     Errors        `json:"errors"`
+	Degraded   []string      `json:"degraded,omitempty"` // nodes that reported doing less than asked
+	Checkpoint []string      `json:"checkpoints,omitempty"`
+	Artifacts  []string      `json:"artifacts,omitempty"` // paths
+}
+
+// A Status is how a run stands. Its JSON names are kept; fields are only added.
+type Status struct {
+	Standing
+	Stopped   bool      `json:"stopped,omitempty"`        // running by its events, but no process holds it
+	State     string    `json:"declared_state,omitempty"` // by milestones; empty: the plan has none
+	Phase     string    `json:"phase,omitempty"`          // the first declared one that has not ended
+	Created   time.Time `json:"created"`
+	Updated   time.Time `json:"updated"`
+	Resumes   int       `json:"resumes"`
+	ETA       *float64  `json:"eta_seconds"`   // null: too little is known, or nothing is to come
+	Projected *dag.USD  `json:"projected_usd"` // of the whole run; null: unknown
+	CapUSD    dag.USD   `json:"cap_usd,omitempty"`
+	Tokens    int64     `json:"tokens"` // that count for the budget
+	CapTokens int64     `json:"cap_tokens,omitempty"`
+	Wall      float64   `json:"wall_seconds,omitempty"` // most that the run may be active
+	Reserved  dag.USD   `json:"reserved_usd,omitempty"`
+	Work
+	Questions []machine.EscalationOpenedBody `json:"questions,omitempty"`
+	Running   []NodeStatus                   `json:"running,omitempty"`
+	Waiting   []NodeStatus                   `json:"waiting,omitempty"` // could start and does not
+	Recent    []NodeStatus                   `json:"recent,omitempty"`  // the last that ended, newest last
+	Failures  []NodeStatus                   `json:"failures,omitempty"`
+	Cut       []NodeStatus                   `json:"cancelled_nodes,omitempty"`
+	Warnings  int                            `json:"warnings"` // of nodes, see the logs
+	Breakers  []BreakerStatus                `json:"breakers,omitempty"`
+	Drifted   []string                       `json:"drifted_artifacts,omitempty"` // live files that are not as recorded, and what becomes of them
 }
 
 // A PhaseStatus is how far a declared phase is.
@@ -81,7 +85,7 @@ type NodeStatus struct {
 	ID       string    `json:"id"`
 	Kind     string    `json:"kind"`
 	Title    string    `json:"title,omitempty"`
-	Status   string    `json:"status"` // running | cut off | waiting | completed | skipped | cancelled | failed
+	Status   string    `json:"status"` // running | interrupted | waiting | completed | skipped | cancelled | failed
 	Attempt  int       `json:"attempt,omitempty"`
 	Seconds  float64   `json:"seconds,omitempty"`
 	CostUSD  dag.USD   `json:"cost_usd,omitempty"`
@@ -92,31 +96,54 @@ type NodeStatus struct {
 	finished time.Time
 }
 
+// Pieces is what became of the work that could be under way when a run was paused by its user, or lost its process:
+// what is complete, what was stopped half-way and what had not begun though nothing before it was missing (L-5).
+type Pieces struct {
+	Complete   int     `json:"complete"`
+	Partial    []Piece `json:"partial,omitempty"`
+	NotStarted []Piece `json:"not_started,omitempty"` // could start at once
+}
+
+// A Piece is one node of them.
+type Piece struct {
+	Node string `json:"node"`
+	Kept string `json:"kept,omitempty"` // what there is of it and where
+}
+
 // recent is how many of the last ended nodes a status shows, waiting how many that wait.
 const (
 	recent  = 3
 	waiting = 10
 )
 
+// String names the node of a piece that has not begun.
+func (p Piece) String() string { return p.Node }
+
 // NewStatus reads how a run stands at an instant.
 func NewStatus(r *run.Run, dir string, now time.Time) *Status {
 	st := r.State()
-	v, l, g := st.Run(), st.Ledger(), st.Graph()
+	v, l := st.Run(), st.Ledger()
 	s := &Status{
-		RunID: v.ID, Name: v.Name, Dir: dir, Status: v.Status, Created: v.Created, Updated: v.Updated,
-		Active: v.Active.Seconds(), Resumes: v.Resumes, Counts: NewCounts(st), CostUSD: l.Spent.USD, CapUSD: l.Budget.CapUSD,
-		Reserved: l.Reserved.USD, Assumed: l.Assumed, Usage: l.Usage, Tokens: l.Spent.Tokens, CapTokens: l.Budget.CapTokens, Wall: l.Budget.Wall.D().Seconds(), Questions: st.Escalations(), Series: seriesOf(st),
+		Standing: Standing{RunID: v.ID, Name: v.Name, Dir: dir, Status: v.Status, Active: v.Active.Seconds(),
+			Counts: NewCounts(st), CostUSD: l.Spent.USD, Assumed: l.Assumed},
+		Questions: st.Escalations(),
+		Created:   v.Created, Updated: v.Updated, Resumes: v.Resumes, Reserved: l.Reserved.USD, Tokens: l.Spent.Tokens,
+		CapUSD: l.Budget.CapUSD, CapTokens: l.Budget.CapTokens, Wall: l.Budget.Wall.D().Seconds(),
+		Work: Work{Usage: l.Usage, Shares: Shares(st), Series: seriesOf(st), Errors: errorsOf(st)},
 	}
 	switch v.Status {
 	case machine.RunPause:
 		s.Reason, s.Node, s.Message = v.Pause.Reason, v.Pause.Node, v.Pause.Message
+		if s.Reason == machine.PauseUser {
+			s.Pieces = newPieces(st)
+		}
 	case machine.RunBroken:
-		s.Message, s.Questions = v.Failed, nil
+		s.Message, s.Questions = v.Failed, nil // an open question waits for a run that goes on
 	}
 	if s.Reason == machine.PauseEscalation && len(s.Questions) == 0 {
-		s.Message = "what it waited for has been answered"
+		s.Message = "its questions are answered"
 	}
-	for i := range int32(g.Len()) {
+	for i := range int32(st.Graph().Len()) {
 		n := st.NodeAt(i)
 		if n.Node.Kind == "milestone" {
 			s.State = v.State
@@ -125,9 +152,12 @@ func NewStatus(r *run.Run, dir string, now time.Time) *Status {
 	}
 	s.trim()
 	s.phases(st)
-	s.Pieces = NewPieces(st)
-	s.errors(st)
-	s.estimate(st, now)
+	if s.Status != machine.RunDone && s.Status != machine.RunBroken {
+		if eta, usd, ok := Forecast(st, now, jobsSeen(st, s.Active)); ok {
+			sec := eta.Seconds()
+			s.ETA, s.Projected = &sec, &usd
+		}
+	}
 	s.Breakers = OpenBreakers(st, now)
 	if list, err := r.Checkpoints(); err == nil {
 		for _, c := range list {
@@ -137,7 +167,7 @@ func NewStatus(r *run.Run, dir string, now time.Time) *Status {
 	for _, p := range r.LivePaths() {
 		s.Artifacts = append(s.Artifacts, filepath.Join(dir, p))
 	}
-	s.Next, s.NextSteps = s.next(st)
+	s.remedy(st)
 	return s
 }
 
@@ -152,32 +182,73 @@ func (s *Status) Drift(list []run.Drift) {
 func DriftText(d run.Drift) string {
 	switch {
 	case d.Edited:
-		return d.Name + " was changed outside of the run: nodes that run from the next start on use the changed file, and the version before is kept" + run.ReadersText(d.Readers)
+		return d.Name + " was changed outside the run: nodes that run after the next start use the changed file; " +
+			"the version before is kept" + run.ReadersText(d.Readers)
 	case d.Gone:
-		return d.Name + " is gone: the next start puts the recorded version back"
+		return d.Name + " is missing: the next start restores the recorded version"
 	}
-	return d.Name + " is not the recorded version: the next start puts that back"
+	return d.Name + " is not the recorded version: the next start restores that"
 }
 
-// Unheld says that no process holds the run: what its events call running was cut off, by a kill or by a
-// second interrupt, or waits to be taken up after a revert.
+// Unheld says that no process holds the run: what its events call running was interrupted, by a kill or by a second
+// interrupt, or waits to be taken up after a revert.
 func (s *Status) Unheld(r *run.Run) {
-	s.cutOff(r)
+	s.interrupted(r)
 	if s.Status != machine.RunRunning && s.Status != machine.RunEnding {
 		return
 	}
 	s.Stopped = true
 	if len(s.Questions) == 0 {
-		s.Next, s.NextSteps = "go on where it stopped", []string{"dagrun resume --output-dir " + s.Dir}
+		s.Next, s.NextSteps = "Resume where it stopped.", []string{"dagrun resume --output-dir " + s.Dir}
 	}
 }
 
+// interrupted reports what became of the nodes that ran in a process that is gone.
+func (s *Status) interrupted(r *run.Run) {
+	if len(s.Running) == 0 {
+		return
+	}
+	s.Pieces = newPieces(r.State())
+	for i := range s.Running {
+		n := &s.Running[i]
+		n.Status, n.Seconds = "interrupted", max(0, s.Updated.Sub(n.started).Seconds())
+		kept := "interrupted; it left nothing"
+		v, _ := r.State().NodeByID(n.ID)
+		dir := r.NodeDir(n.ID, v.Generation)
+		if list, err := os.ReadDir(dir); err == nil && len(list) > 0 {
+			if rel, err := filepath.Rel(s.Dir, dir); err == nil {
+				dir = rel
+			}
+			kept = "interrupted; its partial work is in " + dir
+		}
+		s.Pieces.Partial = append(s.Pieces.Partial, Piece{n.ID, kept})
+	}
+}
+
+func newPieces(st *machine.State) *Pieces {
+	p := &Pieces{Complete: st.Count(machine.Completed)}
+	for i := range int32(st.Graph().Len()) {
+		n := st.NodeAt(i)
+		switch {
+		case n.Status == machine.Completed || n.Status == machine.Skipped:
+		case n.Last != nil && n.Last.Status == dag.StatusCancelled:
+			_, kept, _ := strings.Cut(n.Last.Message, "PARTIAL, ")
+			p.Partial = append(p.Partial, Piece{n.Node.ID, kept})
+		case n.Status == machine.Ready && n.Attempt == 0:
+			p.NotStarted = append(p.NotStarted, Piece{Node: n.Node.ID})
+		}
+	}
+	return p
+}
+
+// add puts a node into the list in which it is shown.
 func (s *Status) add(n machine.NodeView, now time.Time) {
-	out := NodeStatus{ID: n.Node.ID, Kind: n.Node.Kind, Title: n.Node.Title, Attempt: n.Attempt, CostUSD: n.Cost, started: n.Started, finished: n.Finished}
+	out := NodeStatus{ID: n.Node.ID, Kind: n.Node.Kind, Title: n.Node.Title, Status: n.Status.String(), Attempt: n.Attempt,
+		CostUSD: n.Cost, started: n.Started, finished: n.Finished}
 	if n.Last != nil {
 		s.Warnings += len(n.Last.Warnings)
 		if n.Last.Status != dag.StatusCompleted {
-			out.Why = strings.TrimPrefix(n.Last.Category+": "+n.Last.Message, ": ")
+			out.Why = Reason(n.Last.Category, n.Last.Message)
 		}
 	}
 	var degraded bool
@@ -186,13 +257,10 @@ func (s *Status) add(n machine.NodeView, now time.Time) {
 	}
 	switch n.Status {
 	case machine.Running:
-		out.Status, out.Seconds, out.Why = "running", now.Sub(n.Started).Seconds(), ""
+		out.Seconds, out.Why = now.Sub(n.Started).Seconds(), ""
 		s.Running = append(s.Running, out)
 	case machine.Completed, machine.Skipped:
-		out.Status = "completed"
-		if n.Status == machine.Skipped {
-			out.Status = "skipped"
-		} else {
+		if n.Status == machine.Completed {
 			out.Seconds = n.Finished.Sub(n.Started).Seconds()
 		}
 		if n.Attempt > 0 && !IsControl(n.Node.Kind) {
@@ -201,18 +269,13 @@ func (s *Status) add(n machine.NodeView, now time.Time) {
 			}
 		}
 	case machine.Failed:
-		out.Status, out.Allowed = "failed", n.Soft
+		out.Allowed = n.Soft
 		s.Failures = append(s.Failures, out)
 	case machine.Cancelled:
-		out.Status = "cancelled"
 		s.Cut = append(s.Cut, out)
 	default:
-		switch n.Blocked.By {
-		case "", "needs", "pause": // of a pause the status says why
-			return
-		}
-		if len(s.Waiting) >= waiting {
-			return
+		if by := n.Blocked.By; by == "" || by == "needs" || by == "pause" || len(s.Waiting) >= waiting {
+			return // of a pause the status says why
 		}
 		out.Status, out.Until, out.Why = "waiting", n.Blocked.Until, blockText(n.Blocked, out.Why)
 		s.Waiting = append(s.Waiting, out)
@@ -229,13 +292,13 @@ func (s *Status) trim() {
 func blockText(b machine.Block, why string) string {
 	switch b.By {
 	case "retry":
-		return "tries again after " + why
+		return "retries after " + why
 	case "wait":
 		return "waits after " + why
 	case "person":
-		return "waits for a person: " + why
+		return "waits for the user: " + why
 	case "budget":
-		return "the budget has no room for it"
+		return "does not fit into the budget"
 	}
 	return "blocked by " + strings.TrimSpace(b.By+" "+b.Name)
 }
@@ -246,12 +309,11 @@ func (s *Status) phases(st *machine.State) {
 	for _, p := range g.Plan.Phases {
 		ps := PhaseStatus{Name: p.Name}
 		for i := range int32(g.Len()) {
-			v := st.NodeAt(i)
-			if v.Node.Group != p.Group && !strings.HasPrefix(v.Node.Group, p.Group+"/") {
+			if group := g.Node(i).Group; group != p.Group && !strings.HasPrefix(group, p.Group+"/") {
 				continue
 			}
 			ps.Nodes++
-			if v.Status.Ended() {
+			if st.StatusAt(i).Ended() {
 				ps.Ended++
 			}
 		}
@@ -262,54 +324,65 @@ func (s *Status) phases(st *machine.State) {
 	}
 }
 
-func (s *Status) errors(st *machine.State) {
-	s.Errors.Categories, s.Errors.Open = map[string]int{}, map[string]int{}
-	for _, e := range st.Errors() {
-		s.Errors.Categories[e.Category]++
-		if v, ok := st.NodeByID(e.Node); ok && v.Status == machine.Completed {
-			s.Errors.Recovered++
-		} else {
-			s.Errors.Unrecovered++
-			s.Errors.Open[e.Category]++
+// String is a node on one line.
+func (n NodeStatus) String() string {
+	line := n.ID + " (" + n.Kind + ")"
+	add := func(given bool, text string) {
+		if given {
+			line += "  " + text
 		}
 	}
+	add(n.Seconds > 0, Duration(n.Seconds))
+	add(n.Attempt > 1, fmt.Sprintf("attempt %d", n.Attempt))
+	add(n.CostUSD > 0, "$"+n.CostUSD.String())
+	add(n.Allowed, "allowed")
+	add(n.Why != "", n.Why)
+	if !n.Until.IsZero() {
+		line += "; not before " + Instant(n.Until)
+	}
+	return line
 }
 
-// estimate fills in time and cost to come. How many attempts run at once is taken from the time
-// that what has ended took beside the time of activity.
-func (s *Status) estimate(st *machine.State, now time.Time) {
-	var p Progress
-	p.Start(st)
-	for _, n := range s.Running {
-		p.started[n.ID] = now.Add(-time.Duration(n.Seconds * float64(time.Second)))
+// Headline is the status of the run with its reason.
+func (s *Status) Headline() string {
+	status := strings.ToUpper(string(s.Status))
+	switch {
+	case s.Stopped:
+		return "STOPPED: no process runs it"
+	case s.Reason != "":
+		return status + " " + ReasonInBrackets(s.Reason, s.Node, s.Message)
 	}
-	s.Shares = p.Shares(st)
-	if s.Status == machine.RunDone || s.Status == machine.RunBroken {
-		return
-	}
-	worked := 0.0
-	for i := range int32(st.Graph().Len()) {
-		if v := st.NodeAt(i); v.Status == machine.Completed {
-			worked += v.Finished.Sub(v.Started).Seconds()
-		}
-	}
-	jobs := max(1, len(s.Running))
-	if s.Active > 0 {
-		jobs = max(jobs, int(worked/s.Active+0.5))
-	}
-	if eta, usd, ok := p.Forecast(st, now, jobs); ok {
-		sec := eta.Seconds()
-		s.ETA, s.Projected = &sec, &usd
-	}
+	return Reason(status, s.Message)
 }
 
-func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
-// ValueText is a value as people write it.
-func ValueText(raw json.RawMessage) string {
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		return s
+// Cost is the cost of the run beside its budget.
+func (s *Status) Cost() string {
+	cost := "$" + s.CostUSD.String()
+	if s.CapUSD > 0 {
+		cost += fmt.Sprintf(" / $%s (%d%%)  %s", s.CapUSD, 100*s.CostUSD/s.CapUSD, bar(s.CostUSD, s.CapUSD))
 	}
-	return string(raw)
+	if s.Reserved > 0 {
+		cost += ", $" + s.Reserved.String() + " reserved"
+	}
+	if s.Assumed > 0 {
+		cost += ", $" + s.Assumed.String() + " of it assumed"
+	}
+	if s.Projected != nil && *s.Projected > s.CostUSD {
+		cost += ", about $" + s.Projected.String() + " in the end"
+	}
+	return cost
 }
+
+// Remaining is the time to come; empty when nothing is.
+func (s *Status) Remaining() string {
+	switch {
+	case s.Open == 0 || s.Status == machine.RunBroken:
+		return ""
+	case s.ETA == nil:
+		return "not known yet"
+	}
+	return "about " + Duration(max(*s.ETA, 0.01))
+}
+
+// WriteText prints the status for people.
+func (s *Status) WriteText(w io.Writer) error { return write(w, "status", s) }

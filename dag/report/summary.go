@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"path"
@@ -17,33 +16,21 @@ import (
 
 // A Summary is the account of a run at its end, or at a pause.
 type Summary struct {
-	RunID   string            `json:"run_id"`
-	Name    string            `json:"name"`
-	Status  machine.RunStatus `json:"status"`
-	Reason  string            `json:"reason,omitempty"`
-	Started time.Time         `json:"started"`
-	Ended   time.Time         `json:"ended"`
-	Active  float64           `json:"active_seconds"`
-	Counts
-	Errors     Errors                       `json:"errors"`
-	CostUSD    dag.USD                      `json:"cost_usd"`
-	Usage      machine.Usage                `json:"usage"`
-	Phases     []PhaseStatus                `json:"phases,omitempty"`
-	Series     []Series                     `json:"series,omitempty"`
-	Shares     []Share                      `json:"by_label,omitempty"`
-	Retries    int                          `json:"retries"`
-	Waits      int                          `json:"waits"`
-	Waited     float64                      `json:"waited_seconds"` // for retries and for declared instants
-	Breakers   []machine.BreakerChangedBody `json:"breaker_changes,omitempty"`
-	Degraded   []string                     `json:"degraded,omitempty"`
-	Warnings   []Warning                    `json:"warnings,omitempty"`
-	Allowed    []NodeStatus                 `json:"allowed_failures,omitempty"`
-	Checkpoint []string                     `json:"checkpoints,omitempty"`
-	Artifacts  []string                     `json:"artifacts,omitempty"` // paths
-	Left       []string                     `json:"left,omitempty"`      // paths of files that nodes wrote which are not in the run any more, or are skipped now
-	Folders    []string                     `json:"folders,omitempty"`   // of nodes' files: prompts, answers, pictures
-	Logs       string                       `json:"logs"`
-	Log        []ErrorLog                   `json:"error_log,omitempty"`
+	Standing
+	Reason  string    `json:"reason,omitempty"` // with node and message
+	Started time.Time `json:"started"`
+	Ended   time.Time `json:"ended"`
+	Work
+	Retries  int                           `json:"retries"`
+	Waits    int                           `json:"waits"`
+	Waited   float64                       `json:"waited_seconds"` // for retries and for declared instants
+	Breakers []*machine.BreakerChangedBody `json:"breaker_changes,omitempty"`
+	Warnings []Warning                     `json:"warnings,omitempty"`
+	Allowed  []NodeStatus                  `json:"allowed_failures,omitempty"`
+	Left     []string                      `json:"left,omitempty"`    // paths of files that nodes wrote which are not in the run any more, or are skipped now
+	Folders  []string                      `json:"folders,omitempty"` // of nodes' files: prompts, answers, pictures
+	Logs     string                        `json:"logs"`
+	Log      []ErrorLog                    `json:"error_log,omitempty"`
 }
 
 // A Warning is a line that an attempt left.
@@ -81,16 +68,17 @@ type Resolution struct {
 func NewSummary(r *run.Run, o run.Options, s *Status) (*Summary, error) {
 	st, dir := r.State(), s.Dir
 	h := &History{}
-	if s.Errors.Recovered+s.Errors.Unrecovered > 0 || s.CostUSD > 0 || len(st.Breakers()) > 0 {
+	if s.Errors.Any() || s.CostUSD > 0 || len(st.Breakers()) > 0 {
 		var err error
 		if h, err = ReadHistory(o); err != nil {
 			return nil, err
 		}
 	}
-	sum := &Summary{RunID: s.RunID, Name: s.Name, Status: s.Status, Reason: ReasonText(s.Reason, s.Node, s.Message),
-		Started: s.Created, Ended: s.Updated, Active: s.Active, Counts: s.Counts, Errors: s.Errors, CostUSD: s.CostUSD, Usage: s.Usage,
-		Phases: s.Phases, Series: s.Series, Shares: s.Shares, Retries: h.Retries, Waits: h.Waits, Waited: h.Waited.Seconds(), Breakers: h.Breakers,
-		Degraded: s.Degraded, Warnings: warnings(st), Checkpoint: s.Checkpoint, Artifacts: s.Artifacts, Logs: filepath.Join(dir, run.Dir, run.LogsDir)}
+	sum := &Summary{
+		Standing: s.Standing, Work: s.Work, Reason: ReasonText(s.Reason, s.Node, s.Message), Started: s.Created, Ended: s.Updated,
+		Retries: h.Retries, Waits: h.Waits, Waited: h.Waited.Seconds(), Breakers: h.Breakers, Warnings: warnings(st),
+		Logs: filepath.Join(dir, run.Dir, run.LogsDir),
+	}
 	for _, f := range s.Failures {
 		if f.Allowed {
 			sum.Allowed = append(sum.Allowed, f)
@@ -158,7 +146,7 @@ func logOf(e *ErrorEntry, st *machine.State) ErrorLog {
 	case !e.Final:
 		l.Severity, l.Resolution = "warning", Resolution{"another attempt", false}
 	case allowed:
-		l.Resolution = Resolution{"the run went on without it", true}
+		l.Resolution = Resolution{"the run continued without it", true}
 	case e.Class == dag.Fatal:
 		l.Severity, l.Resolution = "critical", Resolution{"the run ended", false}
 	default:
@@ -167,48 +155,56 @@ func logOf(e *ErrorEntry, st *machine.State) ErrorLog {
 	return l
 }
 
-// mostWarnings bounds the warnings that a summary shows.
-const mostWarnings = 5
+// FirstWarnings are those that a text shows.
+func (s *Summary) FirstWarnings() []Warning { return s.Warnings[:min(len(s.Warnings), shown)] }
+
+// MoreWarnings is how many others there are.
+func (s *Summary) MoreWarnings() int { return max(0, len(s.Warnings)-shown) }
 
 // WriteText prints what is worth saying beside the counts.
-func (s *Summary) WriteText(w io.Writer) error {
-	r := rows{bufio.NewWriter(w)}
-	for _, p := range s.Phases {
-		r.row("Phase", "%s %d/%d", p.Name, p.Ended, p.Nodes)
+func (s *Summary) WriteText(w io.Writer) error { return write(w, "summary", s) }
+
+// An End is how a run stands when the command that carried it on ends.
+type End struct {
+	Standing
+	Seconds   float64  `json:"seconds"` // of activity
+	Questions []string `json:"questions,omitempty"`
+	Exit      int      `json:"exit_status"`
+	Nothing   bool     `json:"nothing_to_do,omitempty"` // the run was complete before
+	Summary   *Summary `json:"summary,omitempty"`
+	artifacts []string
+}
+
+// NewEnd sums up a status with the exit status of the command. A nil sum says that there was nothing to do.
+func NewEnd(s *Status, sum *Summary, exit int) *End {
+	e := &End{Standing: s.Standing, Seconds: s.Active, Exit: exit, Nothing: sum == nil, Summary: sum, artifacts: s.Artifacts}
+	for _, q := range s.Questions {
+		e.Questions = append(e.Questions, q.ID)
 	}
-	writeSeries(r, s.Series)
-	if len(s.Shares) > 0 {
-		r.row("Cost", "$%s", s.CostUSD)
-		writeShares(r, s.Shares)
+	return e
+}
+
+// What is what became of the run.
+func (e *End) What() string {
+	switch e.Status {
+	case machine.RunDone:
+		return "Done"
+	case machine.RunPause:
+		return "Paused"
 	}
-	if s.Retries+s.Waits > 0 {
-		waits := ""
-		if s.Waits > 0 {
-			waits = ", " + Count(s.Waits, "wait") + " for a given instant"
-		}
-		r.row("Retries", "%d%s; %s of waiting in all", s.Retries, waits, Duration(max(s.Waited, 0.01)))
+	return "Failed"
+}
+
+// Why is why the run paused or failed.
+func (e *End) Why() string { return ReasonText(e.Standing.Reason, e.Node, e.Message) }
+
+// Artifacts are the paths of what the run made.
+func (e *End) Artifacts() []string { return e.artifacts }
+
+// WriteText prints it for people.
+func (e *End) WriteText(w io.Writer) error {
+	if e.Nothing {
+		return write(w, "nothing", e)
 	}
-	for _, b := range s.Breakers {
-		r.row("Breaker", "%s", BreakerText(&b, Instant))
-	}
-	for _, f := range s.Allowed {
-		r.row("Failed", "%s, which the run allows: %s", f.ID, f.Why)
-	}
-	if s.Errors.Recovered+s.Errors.Unrecovered > 0 {
-		r.row("Errors", "%s", s.Errors)
-	}
-	r.list("Degraded", s.Degraded)
-	for i, g := range s.Warnings {
-		if i == mostWarnings {
-			r.row("Warning", "and %d more, see %s", len(s.Warnings)-i, s.Logs)
-			break
-		}
-		r.row("Warning", "%s: %s", g.Node, g.Text)
-	}
-	r.list("Checkpoints", s.Checkpoint)
-	r.paths("Artifacts", s.Artifacts, "")
-	r.paths("Left", s.Left, ": no node that is in the run now has written it")
-	r.list("Files", s.Folders)
-	r.row("Logs", "%s", s.Logs)
-	return r.out.Flush()
+	return write(w, "end", e)
 }

@@ -35,7 +35,7 @@ func (r *Run) mendFile(name string, unsure bool, rep *Report) error {
 		return err
 	case !ours && !unsure:
 		rep.Edited = append(rep.Edited, name)
-		rep.warn("%s was changed outside of the run: nodes that run from now on use the changed file (the version before is %s)%s",
+		rep.warn("%s was changed outside the run: nodes that run from now on use the changed file (the version before is %s)%s",
 			name, r.store.Path(recorded), ReadersText(r.readersOf(name)))
 		return r.adoptEdit(name, digest, recorded)
 	}

@@ -1,14 +1,12 @@
 package runlog
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"strconv"
 
+	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/run"
 	"dagrun.dev/internal/disk"
 )
@@ -25,14 +23,16 @@ const (
 )
 
 // Names are the names of the six logs in their folder.
-var Names = [logCount]string{"orchestrator.log", "decisions.jsonl", "errors.jsonl", "cost.jsonl", "quality.jsonl", "passes.jsonl"}
+var Names = [logCount]string{
+	"orchestrator.log", "decisions.jsonl", "errors.jsonl", "cost.jsonl", "quality.jsonl", "passes.jsonl",
+}
 
-// positionName is a small file beside the logs that says up to which event they are whole. It is a
-// hint: without it the events are gone through from the first one.
+// positionName is a small file beside the logs that says up to which event they are whole. Without it they are made
+// anew.
 const positionName = ".position"
 
 // logFormat is the version of the lines. Logs of another version are not compared with the events.
-const logFormat = 2
+const logFormat = 3
 
 // A position is what stands in it.
 type position struct {
@@ -41,27 +41,24 @@ type position struct {
 	Sizes  [logCount]int64 `json:"sizes"`
 }
 
-// A logFile is one log open for appending. Lines that stand in it already are passed over.
+// A logFile is one log open for writing.
 type logFile struct {
 	name string // now; replace gives it its own
 	file disk.File
-	size int64
-	buf  []byte
-
-	at    int64 // event of the last line, written or buffered
-	lines int   // lines of that event
+	buf  []byte // behind what is written
 }
 
 // logFiles are the six logs. They belong to one goroutine.
+//
+// What stands in a file behind its size in the position was written by a process that died before it had written them
+// all: it is cut off and made again from the events.
 type logFiles struct {
-	own     disk.FS
-	list    [logCount]logFile
-	through int64 // the lines of all events up to it are written
-	format  int
+	own  disk.FS
+	list [logCount]logFile
+	at   position // the lines of all events up to it are written; no file is shorter
 }
 
-// openLogs opens the logs of a run and finds out where they end. Half a line at the end, left by a
-// crash, is cut off.
+// openLogs opens the logs of a run. Those that are not as the position says are made anew by catchUp.
 func openLogs(o run.Options) (*logFiles, error) {
 	own, err := run.OpenOwn(o)
 	if err != nil {
@@ -79,24 +76,37 @@ func (f *logFiles) open() error {
 	if err := f.own.MkdirAll(run.LogsDir); err != nil {
 		return err
 	}
-	known := readPosition(f.own)
-	f.through, f.format = known.Seq, known.Format
+	f.at = readPosition(f.own)
 	for i := range f.list {
 		l := &f.list[i]
-		l.name = run.LogsDir + "/" + Names[i]
-		if err := l.open(f.own); err != nil {
+		l.name = logName(i)
+		if fi, err := f.own.Lstat(l.name); err == nil && !fi.Mode().IsRegular() {
+			return fmt.Errorf("%s: not a regular file", f.own.Path(l.name))
+		}
+		var err error
+		if l.file, err = f.own.OpenFile(l.name, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 			return err
 		}
-		if l.size < known.Sizes[i] {
-			f.through = 0
+		fi, err := l.file.Stat()
+		if err != nil {
+			return err
+		}
+		if fi.Size() < f.at.Sizes[i] || f.at.Seq == 0 && fi.Size() > 0 {
+			return f.restart()
+		}
+		if err := l.file.Truncate(f.at.Sizes[i]); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+// logName is the name of a log in the run's own folder.
+func logName(log int) string { return run.LogsDir + "/" + Names[log] }
+
 // readPosition returns the position, that of empty logs when there is none.
 func readPosition(own disk.FS) position {
-	p := position{Format: logFormat}
+	var p position
 	b, err := disk.ReadFile(own, run.LogsDir+"/"+positionName)
 	if err != nil || json.Unmarshal(b, &p) != nil {
 		return position{Format: logFormat}
@@ -104,92 +114,15 @@ func readPosition(own disk.FS) position {
 	return p
 }
 
-func (l *logFile) open(own disk.FS) error {
-	if fi, err := own.Lstat(l.name); err == nil && !fi.Mode().IsRegular() {
-		return fmt.Errorf("%s: not a regular file", own.Path(l.name))
-	}
-	var err error
-	if l.file, err = own.OpenFile(l.name, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
-		return err
-	}
-	fi, err := l.file.Stat()
-	if err != nil {
-		return err
-	}
-	l.size = fi.Size()
-	return l.findEnd()
-}
-
-// findEnd reads the last lines: which event the last one belongs to, and how many lines it has.
-func (l *logFile) findEnd() error {
-	for window := int64(1 << 16); ; window *= 8 {
-		start := max(0, l.size-window)
-		tail := make([]byte, l.size-start)
-		if _, err := l.file.ReadAt(tail, start); err != nil && err != io.EOF {
-			return err
-		}
-		whole := bytes.LastIndexByte(tail, '\n') + 1
-		if whole == 0 && start > 0 {
-			continue
-		}
-		if cut := int64(len(tail) - whole); cut > 0 {
-			if err := l.file.Truncate(l.size - cut); err != nil {
-				return err
-			}
-			l.size -= cut
-		}
-		if l.countLast(tail[:whole]) || start == 0 {
-			return nil
-		}
-	}
-}
-
-// countLast counts the lines of the last event; false when earlier ones may lie before the tail.
-func (l *logFile) countLast(tail []byte) bool {
-	l.at, l.lines = 0, 0
-	for len(tail) > 0 {
-		from := bytes.LastIndexByte(tail[:len(tail)-1], '\n') + 1
-		seq := lineSeq(tail[from:])
-		if l.lines > 0 && seq != l.at {
-			return true
-		}
-		l.at = seq
-		l.lines++
-		tail = tail[:from]
-	}
-	return false
-}
-
-// lineSeq reads the event's number out of a line of any of the logs; 0 when there is none.
-func lineSeq(line []byte) int64 {
-	rest, ok := bytes.CutPrefix(line, []byte(`{"seq":`))
-	if !ok {
-		if _, rest, ok = bytes.Cut(line, []byte("#")); !ok {
-			return 0
-		}
-	}
-	n := 0
-	for n < len(rest) && rest[n] >= '0' && rest[n] <= '9' {
-		n++
-	}
-	seq, _ := strconv.ParseInt(string(rest[:n]), 10, 64)
-	return seq
-}
-
-// add buffers the lines of an event, except for those that stand in the logs already.
+// add buffers the lines of an event.
 func (f *logFiles) add(en *entry) {
-	var lines [logCount]int
 	en.lines(func(log int, line []byte) {
-		l := &f.list[log]
-		k := lines[log]
-		lines[log]++
-		if en.e.Seq < l.at || en.e.Seq == l.at && k < l.lines {
-			return
-		}
-		l.buf = append(l.buf, line...)
-		l.at, l.lines = en.e.Seq, k+1
+		f.list[log].buf = append(f.list[log].buf, line...)
 	})
 }
+
+// mostBuffered is about how many bytes are held before they are written.
+const mostBuffered = 1 << 20
 
 func (f *logFiles) buffered() (n int) {
 	for i := range f.list {
@@ -198,53 +131,49 @@ func (f *logFiles) buffered() (n int) {
 	return n
 }
 
-// newest is the last event that a line tells of.
-func (f *logFiles) newest() (seq int64) {
-	for i := range f.list {
-		seq = max(seq, f.list[i].at)
-	}
-	return seq
-}
-
 // flush writes what is buffered: one write for each log. All lines up to an event are then there.
 func (f *logFiles) flush(through int64) error {
-	p := position{Format: f.format, Seq: through}
 	for i := range f.list {
 		l := &f.list[i]
-		if len(l.buf) > 0 {
-			if _, err := l.file.WriteAt(l.buf, l.size); err != nil {
-				return err
-			}
-			l.size += int64(len(l.buf))
-			l.buf = l.buf[:0]
+		if len(l.buf) == 0 {
+			continue
 		}
-		p.Sizes[i] = l.size
+		if _, err := l.file.WriteAt(l.buf, f.at.Sizes[i]); err != nil {
+			return err
+		}
+		f.at.Sizes[i] += int64(len(l.buf))
+		l.buf = l.buf[:0]
 	}
-	f.through = through
-	b, err := json.Marshal(p)
-	if err != nil {
-		return err
+	f.at.Seq = through
+	if f.list[0].name != logName(0) { // restarted: the position follows when they are in place
+		return nil
 	}
-	return f.note(append(b, '\n'))
+	return f.note()
 }
 
 // note writes the position. A reader that finds half of it takes none.
-func (f *logFiles) note(b []byte) error {
+func (f *logFiles) note() error {
+	b, err := json.Marshal(f.at)
+	if err != nil {
+		return err
+	}
 	file, err := f.own.OpenFile(run.LogsDir+"/"+positionName, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(b)
+	_, err = file.Write(append(b, '\n'))
 	return errors.Join(err, file.Close())
 }
 
-// restart goes on with empty files under temporary names, for replace.
+// restart goes on with empty files under temporary names, which catchUp gives the names of the logs.
 func (f *logFiles) restart() error {
-	f.through, f.format = 0, logFormat
+	f.at = position{Format: logFormat}
 	for i := range f.list {
 		l := &f.list[i]
-		l.file.Close()
-		*l = logFile{name: disk.TempName(run.LogsDir + "/" + Names[i])}
+		if l.file != nil {
+			l.file.Close()
+		}
+		*l = logFile{name: disk.TempName(logName(i))}
 		var err error
 		if l.file, err = f.own.OpenFile(l.name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
 			return err
@@ -253,16 +182,57 @@ func (f *logFiles) restart() error {
 	return nil
 }
 
-// replace gives restarted files the names of the logs.
-func (f *logFiles) replace() error {
-	for i := range f.list {
-		to := run.LogsDir + "/" + Names[i]
-		if err := f.own.Rename(f.list[i].name, to); err != nil {
+// toEnd is behind every event.
+const toEnd = 1 << 62
+
+var errEnough = errors.New("enough")
+
+// catchUp writes the lines of the events behind the last ones, up to the one numbered to. Restarted files take the
+// places of the logs once they are whole.
+func (f *logFiles) catchUp(o run.Options, to int64) error {
+	seen := f.at.Seq
+	if seen < to {
+		err := run.Walk(o, f.at.Seq, func(e *machine.Event, st *machine.State) error {
+			if e.Seq > to {
+				return errEnough
+			}
+			seen = e.Seq
+			if en, worth := newEntry(e, st); worth {
+				f.add(&en)
+			}
+			if f.buffered() > mostBuffered {
+				return f.flush(e.Seq)
+			}
+			return nil
+		})
+		if err != nil && err != errEnough {
 			return err
 		}
-		f.list[i].name = to
+		if err := f.flush(seen); err != nil {
+			return err
+		}
 	}
-	return f.own.SyncDir(run.LogsDir)
+	return f.replace()
+}
+
+// replace gives restarted files the names of the logs.
+func (f *logFiles) replace() error {
+	restarted := false
+	for i := range f.list {
+		l := &f.list[i]
+		if l.name == logName(i) {
+			continue
+		}
+		restarted = true
+		if err := f.own.Rename(l.name, logName(i)); err != nil {
+			return err
+		}
+		l.name = logName(i)
+	}
+	if !restarted {
+		return nil
+	}
+	return errors.Join(f.note(), f.own.SyncDir(run.LogsDir))
 }
 
 func (f *logFiles) close() error {
@@ -283,7 +253,7 @@ func (f *logFiles) drop() {
 	for i := range f.list {
 		if l := &f.list[i]; l.file != nil {
 			l.file.Close()
-			if l.name != run.LogsDir+"/"+Names[i] {
+			if l.name != logName(i) {
 				f.own.Remove(l.name)
 			}
 		}

@@ -1,12 +1,11 @@
 // Package runlog writes the six logs of a run and compares them with its events.
 //
-// The logs are projections: what a line says follows from one event and the state as of it, and a log that is lost or
-// damaged is made again from the events. Writing them truncates, renames and replaces files of the run's folder; Rebuild
-// and Update take the run's lock.
+// The logs are projections: what a line says follows from one event and the state as of it (see table), and a log that
+// is lost or damaged is made again from the events. Writing them cuts, renames and replaces files of the run's folder;
+// Rebuild and Update take the run's lock. It decides nothing and reads no log but to compare it.
 package runlog
 
 import (
-	"errors"
 	"sync"
 	"time"
 
@@ -14,10 +13,9 @@ import (
 	"dagrun.dev/dag/run"
 )
 
-// Logs keeps the six logs of a run (see liner) up to its events while the run goes on. They are
-// projections: a goroutine of their own appends lines some time after the events are durable, and
-// whatever a crash, a full disk or a queue that is too long left out is made good from the events.
-// A log that cannot be written is a warning, never the end of a run.
+// Logs keeps the six logs of a run up to its events while the run goes on. A goroutine of their own appends lines some
+// time after the events are durable, and whatever a crash, a full disk or a queue that is too long left out is made
+// good from the events. A log that cannot be written is a warning, never the end of a run.
 type Logs struct {
 	warn func(string)
 	run  *run.Run
@@ -32,9 +30,8 @@ type Logs struct {
 	done       chan struct{}
 
 	// The goroutine's own.
-	files   *logFiles
-	failed  bool
-	pending []entry
+	files  *logFiles
+	failed bool
 }
 
 // Entries that wait in memory; more are dropped and later read from the events again.
@@ -115,108 +112,83 @@ func (l *Logs) write() {
 	}
 }
 
-// flush writes the lines of all durable events and reports whether some must wait. After an error
-// only the last flush tries again.
+// flush writes the lines of all durable events and reports whether some must wait. After an error only the last flush
+// tries again.
 func (l *Logs) flush(final bool) (more bool) {
+	ready, first, synced, last := l.take()
 	if l.failed && !final {
-		l.take()
-		l.pending = nil
 		return false
 	}
-	more, err := l.try()
+	err := l.append(ready, first, synced, last)
 	if err == nil && final {
 		err = l.files.close()
 		l.files = nil
 	}
-	if err != nil {
-		l.files.drop()
-		l.files = nil
-		if !l.failed {
-			l.warn("the logs in " + run.Dir + "/" + run.LogsDir + " cannot be written: " + err.Error() + "; dagrun replay --logs makes them from the events")
-		}
-		l.failed = true
-		return false
+	if err == nil {
+		return last > synced
 	}
-	return more
+	l.files.drop()
+	l.files = nil
+	if !l.failed {
+		l.warn("the logs in " + run.Dir + "/" + run.LogsDir + " cannot be written: " + err.Error() +
+			". The run goes on. Fix the cause, then dagrun replay --logs makes them from the events.")
+	}
+	l.failed = true
+	return false
 }
 
-func (l *Logs) try() (more bool, err error) {
-	if l.files == nil {
-		if l.files, err = openLogs(l.o); err != nil {
-			return false, err
-		}
-	}
-	first, last := l.take()
-	synced := min(l.run.Synced(), last)
-	if l.files.newest() > last {
-		l.warn("the logs tell of events that are gone; they are made anew")
-		if err := l.files.restart(); err != nil {
-			return false, err
-		}
-		if err := errors.Join(l.files.catchUp(l.o, min(first-1, synced)), l.files.replace()); err != nil {
-			return false, err
-		}
-	}
-	if l.files.through+1 < first {
-		if err := l.files.catchUp(l.o, min(first-1, synced)); err != nil {
-			return false, err
-		}
-	}
-	at := 0
-	for at < len(l.pending) && l.pending[at].e.Seq <= synced {
-		l.files.add(&l.pending[at])
-		at++
-	}
-	l.pending = append(l.pending[:0], l.pending[at:]...)
-	if l.files.through < synced {
-		err = l.files.flush(synced)
-	}
-	return last > synced, err
-}
-
-// take moves what is queued to the pending entries and returns the events that these cover.
-func (l *Logs) take() (first, last int64) {
+// take removes from the queue what is durable: it covers the events first to synced. Those up to last must wait.
+func (l *Logs) take() (ready []entry, first, synced, last int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.pending) > 0 && l.pending[0].e.Seq < l.first {
-		l.pending = l.pending[:0] // the queue was dropped in between: all of it is read from the events
+	synced = min(l.run.Synced(), l.last)
+	n := 0
+	for n < len(l.queue) && l.queue[n].e.Seq <= synced {
+		n++
 	}
-	l.pending = append(l.pending, l.queue...)
-	l.queue = nil
-	return l.first, l.last
+	ready, first = l.queue[:n:n], l.first
+	l.queue = l.queue[n:]
+	l.first = max(l.first, synced+1)
+	return ready, first, synced, l.last
 }
 
-var errEnough = errors.New("enough")
-
-// catchUp adds the lines of the events behind the last ones, up to the one numbered to.
-func (f *logFiles) catchUp(o run.Options, to int64) error {
-	if f.through >= to {
-		return nil
+// append writes the lines of the entries, which cover the events first to synced, and before them those of events that
+// no entry covers.
+func (l *Logs) append(ready []entry, first, synced, last int64) (err error) {
+	if l.files == nil {
+		if l.files, err = openLogs(l.o); err != nil {
+			return err
+		}
 	}
-	seen := f.through
-	err := run.Walk(o, f.through, func(e *machine.Event, st *machine.State) error {
-		if e.Seq > to {
-			return errEnough
+	if l.files.at.Seq > last {
+		l.warn("the logs hold lines of events that are gone; they are written anew")
+		if err := l.files.restart(); err != nil {
+			return err
 		}
-		seen = e.Seq
-		if en, worth := newEntry(e, st); worth {
-			f.add(&en)
-		}
-		if f.buffered() > 1<<20 {
-			return f.flush(e.Seq)
-		}
-		return nil
-	})
-	if err != nil && err != errEnough {
+	}
+	if err := l.files.catchUp(l.o, min(first-1, synced)); err != nil {
 		return err
 	}
-	return f.flush(seen)
+	for i := range ready {
+		if ready[i].e.Seq > l.files.at.Seq {
+			l.files.add(&ready[i])
+		}
+	}
+	if l.files.at.Seq < synced {
+		return l.files.flush(synced)
+	}
+	return nil
 }
 
-// Rebuild makes the six logs of a run from its events anew. It takes the run's lock. What stood
-// there before is replaced only when all is written; the result is that of a run that was never
-// disturbed, byte for byte.
-func Rebuild(o run.Options) error {
+// Rebuild makes the six logs of a run from its events anew. It takes the run's lock. What stood there before is
+// replaced only when all is written; the result is that of a run that was never disturbed, byte for byte.
+func Rebuild(o run.Options) error { return renew(o, (*logFiles).restart) }
+
+// Update appends to the six logs what the events say and the logs do not, for commands that record something without
+// carrying the run on. It takes the run's lock.
+func Update(o run.Options) error { return renew(o, nil) }
+
+func renew(o run.Options, before func(*logFiles) error) error {
 	release, err := run.Hold(o)
 	if err != nil {
 		return err
@@ -226,29 +198,13 @@ func Rebuild(o run.Options) error {
 	if err != nil {
 		return err
 	}
-	defer f.drop()
-	if err := f.restart(); err != nil {
-		return err
+	if before != nil {
+		err = before(f)
 	}
-	if err := f.catchUp(o, 1<<62); err != nil {
-		return err
+	if err == nil {
+		err = f.catchUp(o, toEnd)
 	}
-	return f.replace()
-}
-
-// Update appends to the six logs what the events say and the logs do not, for commands that
-// record something without carrying the run on. It takes the run's lock.
-func Update(o run.Options) error {
-	release, err := run.Hold(o)
 	if err != nil {
-		return err
-	}
-	defer release()
-	f, err := openLogs(o)
-	if err != nil {
-		return err
-	}
-	if err := f.catchUp(o, 1<<62); err != nil {
 		f.drop()
 		return err
 	}

@@ -30,7 +30,7 @@ func TestLogs(t *testing.T) {
 		last := int64(0)
 		for line := range strings.Lines(readLog(t, x.m, name)) {
 			var f struct{ Seq int64 }
-			if err := json.Unmarshal([]byte(line), &f); err != nil || f.Seq < last || f.Seq != lineSeq([]byte(line)) {
+			if err := json.Unmarshal([]byte(line), &f); err != nil || f.Seq < last {
 				t.Errorf("%s: %v: %s", name, err, line)
 			}
 			last = f.Seq

@@ -25,15 +25,15 @@ func newApply() *cobra.Command {
 	var seed int64
 	c := &cobra.Command{
 		Use:   "apply [SPEC | PLANFILE]",
-		Short: "Run what plan shows, or go on where the run was stopped",
-		Long: `apply compiles a specification and runs it. A run that exists goes on: completed nodes are not
-run again unless the specification changed in a way that affects them. PLANFILE is a plan saved with
+		Short: "Run what plan shows, or resume where the run was stopped",
+		Long: `apply compiles a specification and runs it. A run that exists is resumed: completed nodes are
+reused unless the specification changed in a way that affects them. PLANFILE is a plan saved with
 "dagrun plan -o"; it is refused when the specification or the run has changed since.
 
 ` + specHelp + `
 
 The first Ctrl-C (or SIGTERM, SIGHUP) starts nothing new, lets what runs end, makes a checkpoint and
-pauses; a second one within five seconds stops everything at once. Either way "dagrun apply" goes on.
+pauses; a second one within five seconds stops everything at once. Either way "dagrun apply" resumes.
 
 ` + hostHelp + `
 
@@ -65,9 +65,9 @@ pauses; a second one within five seconds stops everything at once. Either way "d
 	runs.addState(c)
 	specs.add(c)
 	h.add(c)
-	c.Flags().BoolVar(&fresh, "fresh", false, "archive the run that exists and begin a new one")
-	c.Flags().BoolVar(&again, "again", false, "go on with a run that has failed for good or was cancelled")
-	c.Flags().Int64Var(&seed, "seed", 0, "fix what is random in a new run")
+	c.Flags().BoolVar(&fresh, "fresh", false, "archive the run that exists and start a new one")
+	c.Flags().BoolVar(&again, "again", false, "resume a run that has failed for good or was cancelled")
+	c.Flags().Int64Var(&seed, "seed", 0, "seed of everything random in a new run (default: the specification's, else random)")
 	return c
 }
 
@@ -81,7 +81,7 @@ func (s *session) apply(res *compile.Result, fresh, again bool, seed int64) erro
 		if err != nil {
 			return err
 		}
-		s.note("archived the run before as " + filepath.Join(s.dir, to))
+		s.note("archived the previous run as " + filepath.Join(s.dir, to))
 	}
 	if !run.Exists(s.dir) {
 		for seed == 0 {
@@ -95,12 +95,10 @@ func (s *session) apply(res *compile.Result, fresh, again bool, seed int64) erro
 		}
 		return s.carryOn(r)
 	}
-	r, rep, err := run.Open(s.options())
+	r, _, err := s.open(false)
 	if err != nil {
 		return err
 	}
-	s.warn(rep)
-	s.crash.live = true
 	if err := s.adopt(r, res, again); err != nil || s.nothing {
 		return errors.Join(err, r.Close())
 	}
@@ -115,7 +113,7 @@ func (s *session) adopt(r *run.Run, res *compile.Result, again bool) error {
 	switch {
 	case same && status == machine.RunDone:
 		s.nothing = true
-		return errors.Join(executor.Sweep(r, ""), s.tellNothing(report.NewStatus(r, s.dir, time.Now())))
+		return errors.Join(executor.Sweep(r, ""), s.end(report.NewStatus(r, s.dir, time.Now()), nil))
 	case same && status == machine.RunBroken && !again:
 		return errFailed(s.dir, r.State().Run().Failed)
 	}
@@ -141,7 +139,7 @@ func savedPlan(args []string, runs *runFlags, specs *specFlags) (*report.Plan, [
 		return nil, nil, err
 	}
 	if specs.pipeline != "" || len(specs.set)+len(specs.values) > 0 {
-		return nil, nil, errors.New("a saved plan has its parameters in it: leave out --set, --values and --pipeline")
+		return nil, nil, errors.New("a saved plan contains its parameters: leave out --set, --values and --pipeline")
 	}
 	specs.pipeline, specs.set, specs.values = p.Source.Pipeline, p.Source.Set, p.Source.Values
 	if runs.dir == "" {
@@ -171,10 +169,10 @@ func checkSaved(p *report.Plan, res *compile.Result, dir string) error {
 		}
 	}
 	if ref.ID != p.Run.ID && p.Run.ID != "" {
-		return fmt.Errorf("the saved plan is stale: it was made beside another run than that in %s", dir)
+		return fmt.Errorf("the saved plan is stale: it was made for another run than that in %s", dir)
 	}
 	if ref.ID != p.Run.ID || ref.Seq != p.Run.Seq || ref.Hash != p.Run.Hash {
-		return fmt.Errorf("the saved plan is stale: the run in %s has moved on since (event %d, now %d)", dir, p.Run.Seq, ref.Seq)
+		return fmt.Errorf("the saved plan is stale: the run in %s has changed since (event %d, now %d)", dir, p.Run.Seq, ref.Seq)
 	}
 	return nil
 }

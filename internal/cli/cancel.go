@@ -22,7 +22,7 @@ func newCancel() *cobra.Command {
 		Use:   "cancel",
 		Short: "End the run for good",
 		Long: `cancel stops what runs, lets the clean-up nodes (always) run and ends the run as failed. It reaches a
-running apply; when none runs, it carries that out itself. To pause a run that is to go on later, interrupt
+running apply; when none runs, it does that itself. To pause a run and resume it later, interrupt
 apply instead.
 
 ` + hostHelp,
@@ -35,7 +35,7 @@ apply instead.
 			s := &session{cmd: c, name: "cancel", runs: &runs, host: &h, dir: dir, kinds: nodes.NewRegistry(all.Kinds()...)}
 			r, rep, err := run.Open(s.options())
 			if asked, err := askHolder(err, dir, executor.Request{Cancel: true, Reason: reason}); asked || err != nil {
-				return errors.Join(err, tellDone(c, &runs, err, "Cancelled: the running process stops what runs and cleans up"))
+				return errors.Join(err, done(c, err, "Cancelled: the running process stops its nodes and cleans up"))
 			}
 			s.warn(rep)
 			return s.cancel(r, reason)
@@ -43,7 +43,7 @@ apply instead.
 	}
 	runs.addState(c)
 	h.add(c)
-	c.Flags().StringVar(&reason, "reason", "cancelled by the user", "why, for the record")
+	c.Flags().StringVar(&reason, "reason", "cancelled by the user", "the reason to record")
 	return c
 }
 
@@ -51,7 +51,7 @@ apply instead.
 func (s *session) cancel(r *run.Run, reason string) error {
 	switch r.State().Run().Status {
 	case machine.RunDone, machine.RunBroken:
-		return errors.Join(fmt.Errorf("the run in %s has ended already (%s); to begin anew: dagrun apply --fresh", s.dir, r.State().Run().Status), r.Close())
+		return errors.Join(fmt.Errorf("the run in %s has already ended (%s); to start over: dagrun apply --fresh", s.dir, r.State().Run().Status), r.Close())
 	}
 	origin, err := readOrigin(s.dir)
 	if err != nil {
@@ -66,9 +66,8 @@ func (s *session) cancel(r *run.Run, reason string) error {
 		return errors.Join(err, r.Close())
 	}
 	err = s.carryOn(r)
-	var status *statusError
-	if errors.As(err, &status) && status.status == exitBad && status.err == nil {
-		return nil // it has failed, as it was told to
+	if errors.Is(err, exit(exitBad)) {
+		return nil // it has failed, as was asked
 	}
 	return err
 }

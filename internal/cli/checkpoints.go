@@ -36,10 +36,7 @@ func newCheckpoints() *cobra.Command {
 				}
 				list = append(list, k)
 			}
-			if runs.json {
-				return printJSON(c.OutOrStdout(), list)
-			}
-			return writeCheckpoints(c.OutOrStdout(), list)
+			return show(c, list, func(w io.Writer) error { return writeCheckpoints(w, list) })
 		},
 	}
 	runs.add(c)
@@ -56,7 +53,7 @@ type checkpoint struct {
 
 func writeCheckpoints(out io.Writer, list []checkpoint) error {
 	if len(list) == 0 {
-		_, err := fmt.Fprintln(out, "The run has made no checkpoint yet.")
+		_, err := fmt.Fprintln(out, "The run has no checkpoint yet.")
 		return err
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)

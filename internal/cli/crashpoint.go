@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"encoding/json"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -9,16 +11,16 @@ import (
 	"dagrun.dev/dag/machine"
 )
 
-// A crashPoint is the event at which a process kills itself, for tests: right after it was written, or
-// right before, when everything that comes before it was done. The zero crashPoint is none.
+// A crashPoint is the event at which a process kills itself, for tests: right after it was written, or right before,
+// when everything that comes before it was done. The zero crashPoint is none.
 type crashPoint struct {
 	before bool
 	at     func(*machine.Event) bool
 	live   bool // what is folded from now on is new, not read back
 }
 
-// readCrashPoint reads DAGRUN_CRASH_AT: the number of an event, or its type, then its node and what
-// it names there (artifact, gate, checkpoint); "before" may stand in front.
+// readCrashPoint reads DAGRUN_CRASH_AT: the number of an event, or its type and then texts that fields of its payload
+// hold, as its node, an artifact, a gate; "before" may stand in front.
 func readCrashPoint(text string) *crashPoint {
 	c := &crashPoint{}
 	text, c.before = strings.CutPrefix(text, "before ")
@@ -30,17 +32,25 @@ func readCrashPoint(text string) *crashPoint {
 		c.at = func(e *machine.Event) bool { return e.Seq == seq }
 	default:
 		c.at = func(e *machine.Event) bool {
-			node, name := aboutOf(e.Body)
-			is := []string{string(e.Type), node, name}
-			for i, w := range words {
-				if i >= len(is) || is[i] != w {
-					return false
-				}
-			}
-			return true
+			return string(e.Type) == words[0] && !slices.ContainsFunc(words[1:], func(w string) bool { return !holds(e.Body, w) })
 		}
 	}
 	return c
+}
+
+// holds reports whether a field of a payload is a text, or a list of that text alone.
+func holds(b machine.Body, text string) bool {
+	raw, err := json.Marshal(b)
+	var fields map[string]json.RawMessage
+	if err != nil || json.Unmarshal(raw, &fields) != nil {
+		return false
+	}
+	for _, v := range fields { // any of them
+		if s := string(v); s == strconv.Quote(text) || s == "["+strconv.Quote(text)+"]" {
+			return true
+		}
+	}
+	return false
 }
 
 // set reports whether there is a crash point at all.
@@ -55,39 +65,4 @@ func (c *crashPoint) crash(e *machine.Event, now bool) {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {} // the signal is on its way
 	}
-}
-
-// aboutOf returns the node whose work an event tells of, and what it names there.
-func aboutOf(b machine.Body) (node, name string) {
-	switch b := b.(type) {
-	case *machine.StartedBody:
-		return b.Node, ""
-	case *machine.FinishedBody:
-		return b.Node, string(b.Status)
-	case *machine.ArtifactWrittenBody:
-		return b.Node, b.Name
-	case *machine.LLMCallStartedBody:
-		return b.Node, ""
-	case *machine.LLMCallFinishedBody:
-		return b.Node, ""
-	case *machine.LLMCallFailedBody:
-		return b.Node, ""
-	case *machine.GateRunBody:
-		return b.Node, b.Gate
-	case *machine.IssueBody:
-		return b.Node, b.IssueID
-	case *machine.CheckpointBody:
-		return b.Node, b.ID
-	case *machine.CompensationBody:
-		return b.Node, string(b.Status)
-	case *machine.EscalationOpenedBody:
-		return b.Node, string(b.Kind)
-	case *machine.PlanExtendedBody:
-		return b.Node, ""
-	case *machine.QueuedBody:
-		if len(b.Nodes) == 1 {
-			return b.Nodes[0], b.Reason
-		}
-	}
-	return "", ""
 }

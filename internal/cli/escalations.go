@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,7 +15,7 @@ func newEscalations() *cobra.Command {
 	var runs runFlags
 	c := &cobra.Command{
 		Use:   "escalations",
-		Short: "List the questions that the run asks",
+		Short: "List the open questions of the run",
 		Long:  "escalations lists the questions that wait for an answer. Answer one with: dagrun respond ID ANSWER",
 		Args:  noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -24,36 +25,38 @@ func newEscalations() *cobra.Command {
 			}
 			defer r.Close()
 			open := r.State().Escalations()
-			if runs.json {
-				if open == nil {
-					open = []machine.EscalationOpenedBody{}
-				}
-				return printJSON(c.OutOrStdout(), open)
+			if open == nil {
+				open = []machine.EscalationOpenedBody{}
 			}
-			out := c.OutOrStdout()
-			if len(open) == 0 {
-				fmt.Fprintln(out, "No question is open.")
-			}
-			for _, q := range open {
-				fmt.Fprintf(out, "%s (%s", q.ID, q.Kind)
-				if q.Node != "" {
-					fmt.Fprintf(out, ", node %s", q.Node)
-				}
-				fmt.Fprintf(out, ")\n  %s\n", strings.ReplaceAll(strings.TrimSpace(q.Message), "\n", "\n  "))
-				for _, o := range q.Options {
-					note := ""
-					if o == q.Recommended {
-						note = "  (recommended)"
-					}
-					fmt.Fprintf(out, "  - %s%s\n", o, note)
-				}
-				if !q.Deadline.IsZero() {
-					fmt.Fprintf(out, "  without an answer by %s: %s\n", report.Instant(q.Deadline), q.Default)
-				}
-			}
-			return nil
+			return show(c, open, func(w io.Writer) error { return writeQuestions(w, open) })
 		},
 	}
 	runs.add(c)
 	return c
+}
+
+func writeQuestions(out io.Writer, open []machine.EscalationOpenedBody) error {
+	var b strings.Builder
+	if len(open) == 0 {
+		b.WriteString("No question is open.\n")
+	}
+	for _, q := range open {
+		about := string(q.Kind)
+		if q.Node != "" {
+			about += ", node " + q.Node
+		}
+		fmt.Fprintf(&b, "%s (%s)\n  %s\n", q.ID, about, strings.ReplaceAll(strings.TrimSpace(q.Message), "\n", "\n  "))
+		for _, o := range q.Options {
+			note := ""
+			if o == q.Recommended {
+				note = "  (recommended)"
+			}
+			fmt.Fprintf(&b, "  - %s%s\n", o, note)
+		}
+		if !q.Deadline.IsZero() {
+			fmt.Fprintf(&b, "  without an answer by %s: %s\n", report.Instant(q.Deadline), q.Default)
+		}
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
 }

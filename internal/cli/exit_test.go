@@ -24,7 +24,7 @@ func TestExitStatus(t *testing.T) {
 		want int
 	}{
 		{errors.New("bad input"), exitBad},
-		{exit(exitPaused), exitPaused},
+		{exitWith(exitPaused), exitPaused},
 		{&eventlog.Locked{}, exitLocked},
 		{&eventlog.Damaged{}, exitDamaged},
 		{&run.Newer{}, exitDamaged},

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,14 +22,13 @@ import (
 type runFlags struct {
 	dir   string
 	state string
-	json  bool
 }
 
 func (f *runFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.dir, "output-dir", "", "directory of the run (default $DAGRUN_OUTPUT_DIR, else build/<pipeline>)")
 	c.Flags().StringVar(&f.state, "state-dir", "", "directory of what outlives a run: history, breakers (default $XDG_STATE_HOME/dagrun)")
 	c.Flags().Lookup("state-dir").Hidden = true // accepted everywhere, shown where it matters
-	addJSON(c, &f.json)
+	addJSON(c)
 }
 
 // addState is add for commands that read or keep what outlives a run.
@@ -39,9 +37,8 @@ func (f *runFlags) addState(c *cobra.Command) {
 	c.Flags().Lookup("state-dir").Hidden = false
 }
 
-func addJSON(c *cobra.Command, to *bool) {
-	c.Flags().BoolVar(to, "json", false, "print JSON")
-}
+// addJSON adds the flag that show looks at.
+func addJSON(c *cobra.Command) { c.Flags().Bool("json", false, "print JSON") }
 
 // forPipeline returns the run directory of a pipeline.
 func (f *runFlags) forPipeline(name string) string {
@@ -82,11 +79,11 @@ func (f *runFlags) existing() (string, error) {
 	}
 	switch len(found) {
 	case 0:
-		return "", errors.New("there is no run under build; say where with --output-dir")
+		return "", errors.New("there is no run under build; name its directory with --output-dir")
 	case 1:
 		return found[0], nil
 	}
-	return "", fmt.Errorf("there are several runs (%s); say which with --output-dir", strings.Join(found, ", "))
+	return "", fmt.Errorf("there are several runs (%s); choose one with --output-dir", strings.Join(found, ", "))
 }
 
 // options returns how a command opens the run in a directory.
@@ -141,14 +138,4 @@ func inputFile(res *compile.Result) func(path string) (io.ReadCloser, error) {
 	return func(path string) (io.ReadCloser, error) {
 		return os.Open(filepath.Join(res.Dir, filepath.FromSlash(path)))
 	}
-}
-
-// printJSON prints v as indented JSON.
-func printJSON(w io.Writer, v any) error {
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(data, '\n'))
-	return err
 }

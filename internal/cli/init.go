@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -32,7 +33,7 @@ pipeline:
 `
 
 func newInit() *cobra.Command {
-	var asJSON, update bool
+	var update bool
 	c := &cobra.Command{
 		Use:   "init [DIR]",
 		Short: "Make a directory ready for writing specifications",
@@ -50,7 +51,7 @@ only brings the library and the schema to those of this program.`,
 				return err
 			}
 			if fi, err := os.Stat(dir); err == nil && !fi.IsDir() {
-				return fmt.Errorf("%s is a file; want a directory, which need not exist yet", dir)
+				return fmt.Errorf("%s is a file: name a directory; it is created if it does not exist", dir)
 			}
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				return err
@@ -66,20 +67,15 @@ only brings the library and the schema to those of this program.`,
 				return err
 			}
 			written = append(written, vendored...)
-			if asJSON {
-				return printJSON(c.OutOrStdout(), map[string]any{"written": append([]string{}, written...)})
+			text := "Nothing to do: everything is up to date.\n"
+			if len(written) > 0 {
+				text = "wrote " + strings.Join(written, "\nwrote ") + "\n"
 			}
-			for _, f := range written {
-				fmt.Fprintln(c.OutOrStdout(), "wrote "+f)
-			}
-			if len(written) == 0 {
-				fmt.Fprintln(c.OutOrStdout(), "Nothing to do: everything is up to date.")
-			}
-			return nil
+			return showText(c, map[string]any{"written": append([]string{}, written...)}, "%s", text)
 		},
 	}
-	addJSON(c, &asJSON)
-	c.Flags().BoolVar(&update, "update", false, "write no first specification")
+	addJSON(c)
+	c.Flags().BoolVar(&update, "update", false, "update the library and the schema, write no first specification")
 	return c
 }
 

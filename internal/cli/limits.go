@@ -24,8 +24,8 @@ func (f *limitFlags) add(c *cobra.Command) {
 	c.Flags().Float64Var(&f.warnUSD, "warn-usd", 0, "new warning threshold of the budget in US dollars")
 	c.Flags().Int64Var(&f.capTokens, "cap-tokens", 0, "new cap of the budget in tokens")
 	c.Flags().Int64Var(&f.warnToks, "warn-tokens", 0, "new warning threshold of the budget in tokens")
-	c.Flags().DurationVar(&f.wait, "longest-wait", 0, "new limit of a wait for a service that the run sits out instead of pausing")
-	c.Flags().DurationVar(&f.wall, "wall", 0, "new limit of the time that the run is active, pauses not counted")
+	c.Flags().DurationVar(&f.wait, "longest-wait", 0, "new longest wait for a service before the run pauses instead")
+	c.Flags().DurationVar(&f.wall, "wall", 0, "new limit of the active time of the run, pauses not counted")
 }
 
 // change puts the limits that were given into a budget. A warning that stands at the usual share of
@@ -42,7 +42,7 @@ func (f *limitFlags) change(b *dag.Budget) error {
 		}
 		usd, err := dag.Dollars(l.v)
 		if err == nil && usd <= 0 {
-			err = errors.New("want an amount above 0")
+			err = errors.New("must be above 0")
 		}
 		if err != nil {
 			return fmt.Errorf("--%s: %w", l.flag, err)
@@ -58,7 +58,7 @@ func (f *limitFlags) change(b *dag.Budget) error {
 			continue
 		}
 		if l.v <= 0 {
-			return fmt.Errorf("--%s: want more than 0", l.flag)
+			return fmt.Errorf("--%s: must be above 0", l.flag)
 		}
 		*l.to = l.v
 	}
@@ -66,7 +66,7 @@ func (f *limitFlags) change(b *dag.Budget) error {
 		b.WarnUSD = usualWarning(b.CapUSD)
 	}
 	if b.CapUSD > 0 && b.WarnUSD > b.CapUSD || b.CapTokens > 0 && b.WarnTok > b.CapTokens {
-		return errors.New("the warning threshold lies above the cap: change both")
+		return errors.New("the warning threshold is above the cap: change both")
 	}
 	return nil
 }

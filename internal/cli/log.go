@@ -33,7 +33,7 @@ func newLog() *cobra.Command {
 				return err
 			}
 			out := &counter{w: c.OutOrStdout()}
-			err = report.WriteLog(out, dir, report.LogFilter{Node: node, Types: types, JSON: runs.json})
+			err = report.WriteLog(out, dir, report.LogFilter{Node: node, Types: types, JSON: asJSON(c)})
 			if err == nil && out.n == 0 {
 				err = knownNode(&runs, node)
 			}

@@ -35,16 +35,16 @@ func readOrigin(dir string) (origin, error) {
 	defer own.Close()
 	data, err := disk.ReadFile(own, originName)
 	if errors.Is(err, fs.ErrNotExist) {
-		return o, fmt.Errorf("%s does not say where its specification is: use dagrun apply SPEC once", dir)
+		return o, fmt.Errorf("%s does not record where its specification is: run dagrun apply SPEC once", dir)
 	}
 	if err == nil {
 		err = json.Unmarshal(data, &o)
 	}
 	if err != nil {
-		return o, fmt.Errorf("%s cannot be read: %w: move it away and use dagrun apply SPEC once", own.Path(originName), err)
+		return o, fmt.Errorf("cannot read %s: %w: move it away and run dagrun apply SPEC once", own.Path(originName), err)
 	}
 	if st, err := os.Stat(o.Dir); err != nil || !st.IsDir() {
-		return o, fmt.Errorf("the folder of the specification, %s, is gone: use dagrun apply SPEC once", o.Dir)
+		return o, fmt.Errorf("the folder of the specification, %s, is missing: run dagrun apply SPEC once", o.Dir)
 	}
 	return o, nil
 }

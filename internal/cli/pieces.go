@@ -15,8 +15,8 @@ import (
 type pieceFlags struct{ restart, without []string }
 
 func (f *pieceFlags) add(c *cobra.Command) {
-	c.Flags().StringArrayVar(&f.restart, "restart", nil, "run a node anew, and what depends on it (may be repeated)")
-	c.Flags().StringArrayVar(&f.without, "without", nil, "go on without a node that has not ended: it counts as skipped (may be repeated)")
+	c.Flags().StringArrayVar(&f.restart, "restart", nil, "run a node again, and what depends on it (may be repeated)")
+	c.Flags().StringArrayVar(&f.without, "without", nil, "skip a node that has not ended (may be repeated)")
 }
 
 // bodies returns what is to be recorded.
@@ -35,7 +35,7 @@ func (f *pieceFlags) bodies(st *machine.State) ([]machine.Body, error) {
 			}
 		}
 		if len(b.Nodes) == 0 {
-			return nil, fmt.Errorf("--restart: %s has not begun", id)
+			return nil, fmt.Errorf("--restart: %s has not started", id)
 		}
 		out = append(out, b)
 	}
@@ -47,10 +47,10 @@ func (f *pieceFlags) bodies(st *machine.State) ([]machine.Body, error) {
 		case v.Status == machine.Asking:
 			return nil, fmt.Errorf("--without: %s waits for an answer, see dagrun escalations", id)
 		case v.Status.Ended() && v.Status != machine.Failed:
-			return nil, fmt.Errorf("--without: %s has ended already", id)
+			return nil, fmt.Errorf("--without: %s has already ended", id)
 		}
 		out = append(out, &machine.FinishedBody{Node: id, Generation: v.Generation, Status: dag.StatusSkipped, Final: true,
-			Message: "left out by the user"})
+			Message: "skipped by the user"})
 	}
 	return out, nil
 }

@@ -57,13 +57,9 @@ Exit status 2 means that there is something to do. A plan saved with -o is appli
 					return err
 				}
 			}
-			if runs.json {
-				err = printJSON(c.OutOrStdout(), p)
-			} else {
-				err = p.WriteText(c.OutOrStdout())
-			}
+			err = show(c, p, p.WriteText)
 			if err == nil && p.Changes() {
-				return exit(exitChanges)
+				return exitWith(exitChanges)
 			}
 			return err
 		},
@@ -77,7 +73,7 @@ Exit status 2 means that there is something to do. A plan saved with -o is appli
 // savePlan writes a saved plan. Of what exists only another saved plan is replaced: a slip would cost a specification.
 func savePlan(name string, data []byte) error {
 	if _, err := report.ReadPlan(name); errors.Is(err, report.ErrNotAPlan) {
-		return fmt.Errorf("%s exists and is no saved plan: it is left as it is; name another file for the plan", name)
+		return fmt.Errorf("%s exists and is not a saved plan, so it was not overwritten: choose another file", name)
 	}
 	return os.WriteFile(name, data, 0o600)
 }
@@ -112,10 +108,10 @@ func planOf(res *compile.Result, runs *runFlags) (*report.Plan, error) {
 	var breakers []report.BreakerStatus
 	if state, err := runs.stateDir(); err == nil { // history only makes estimates better
 		if breakers, err = openBreakers(st, res.Plan, state); err != nil {
-			warnings = append(warnings, fmt.Sprintf("state of breakers: %v", err))
+			warnings = append(warnings, fmt.Sprintf("cannot read the state of breakers: %v", err))
 		}
 		if in.History, err = state.History(res.Plan.Name); err != nil {
-			warnings = append(warnings, fmt.Sprintf("no history for estimates: %v", err))
+			warnings = append(warnings, fmt.Sprintf("cannot read the history, estimates do without it: %v", err))
 		}
 	}
 	p := report.BuildPlan(in)
@@ -129,10 +125,10 @@ func planOf(res *compile.Result, runs *runFlags) (*report.Plan, error) {
 // standing says what of a run the reader of a plan must know before applying it.
 func standing(r *run.Run) (warnings []string, err error) {
 	if v := r.State().Run(); v.Status == machine.RunBroken {
-		warnings = append(warnings, fmt.Sprintf("the run has failed (%s): apply goes on with --again or begins anew with --fresh", v.Failed))
+		warnings = append(warnings, fmt.Sprintf("the run has failed (%s): apply --again resumes it, apply --fresh starts over", v.Failed))
 	}
 	if r.Held() {
-		return append(warnings, "a process is carrying the run on: what it does from now on is not in this plan"), nil
+		return append(warnings, "a process is running this run: what it does from now on is not in this plan"), nil
 	}
 	list, err := r.Drift()
 	for _, d := range list {

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -14,18 +15,19 @@ import (
 	"dagrun.dev/dag/run/statedir"
 )
 
-// A printer prints plain progress lines: one when an attempt ends, one now and then while
-// something takes long. When nodes end faster than anybody reads, it sums them up.
+// A printer prints plain progress lines: one when an attempt ends, one now and then while something takes long. When
+// nodes end faster than anybody reads, it sums them up.
 type printer struct {
-	mu       sync.Mutex
-	out      io.Writer
-	quiet    bool
-	run      *run.Run
-	jobs     int
-	began    time.Time
-	progress report.Progress
-	running  []string // nodes with attempts under way, in order of start
-	taken    map[string]statedir.Sample
+	mu      sync.Mutex
+	out     io.Writer
+	quiet   bool
+	run     *run.Run
+	jobs    int
+	began   time.Time
+	running []attempt // in order of start
+	taken   map[string]statedir.Sample
+	done    int // nodes that have ended
+	nodes   int
 
 	second  time.Time // of the lines counted
 	lines   int       // printed in that second
@@ -34,10 +36,17 @@ type printer struct {
 	told    time.Time // when cost by label was printed last
 }
 
+// An attempt is one that this process has begun.
+type attempt struct {
+	node  string
+	since time.Time
+}
+
 const (
 	linesASecond = 20
 	tickEvery    = 10 * time.Second // 000 §8.1: the display is renewed every 10 s
 	moneyEvery   = time.Minute      // between lines on cost by label
+	mostRunning  = 4                // nodes that a line on long attempts names
 )
 
 func newPrinter(out io.Writer, quiet bool) *printer {
@@ -49,10 +58,10 @@ func (p *printer) start(r *run.Run, jobs int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.run, p.jobs, p.began, p.told = r, jobs, time.Now(), time.Now()
-	p.progress.Start(r.State())
+	p.look()
 	if !p.quiet {
 		fmt.Fprintf(p.out, "%s: %s, %d ended, %d at once; run %s\n",
-			r.State().Run().Name, report.Count(p.progress.Total, "node"), p.progress.Ended, jobs, r.ID())
+			r.State().Run().Name, report.Count(p.nodes, "node"), p.done, jobs, r.ID())
 	}
 	p.ticks = make(chan struct{})
 	go p.tick(p.ticks)
@@ -65,14 +74,11 @@ func (p *printer) stop() {
 	p.flush()
 }
 
-// samples returns what the attempts that completed took.
-func (p *printer) samples() map[string]statedir.Sample { return p.taken }
-
-func historyKey(st *machine.State, id string) string {
-	if v, ok := st.NodeByID(id); ok {
-		return v.Node.HistoryKey()
-	}
-	return id
+// look reads how many nodes have ended. It is called on the goroutine that owns the state, for each event.
+func (p *printer) look() {
+	st := p.run.State()
+	ended := st.Count(machine.Completed) + st.Count(machine.Failed) + st.Count(machine.Skipped) + st.Count(machine.Cancelled)
+	p.done, p.nodes = ended, st.Graph().Len()
 }
 
 // event prints what an event says. It is called on the goroutine that owns the state.
@@ -82,70 +88,85 @@ func (p *printer) event(e *machine.Event) {
 	if p.run == nil {
 		return // the run is being opened
 	}
-	st := p.run.State()
-	took := "" // unknown where somebody says how a lost attempt ended
-	if f, ok := e.Body.(*machine.FinishedBody); ok {
-		d, measured := p.progress.Elapsed(f.Node, e.Time)
-		p.leave(f.Node)
-		if measured {
-			took = elapsed(d.Seconds())
-		}
-		if f.Status == dag.StatusCompleted && measured {
-			p.taken[historyKey(st, f.Node)] = statedir.Sample{Seconds: d.Seconds(), USD: f.CostUSD, Tokens: f.Usage.Total()}
-		}
+	took := time.Duration(0) // unknown where a user or a probe says how a lost attempt ended
+	switch b := e.Body.(type) {
+	case *machine.StartedBody:
+		p.running = append(p.running, attempt{b.Node, e.Time})
+		return
+	case *machine.FinishedBody:
+		took = p.ended(b, e.Time)
 	}
-	p.progress.Apply(e, st)
 	if p.quiet {
 		return
 	}
-	switch b := e.Body.(type) {
-	case *machine.StartedBody:
-		p.running = append(p.running, b.Node)
-	case *machine.LLMCallStartedBody:
-		p.line(fmt.Sprintf("calling  %s  (~%d prompt tokens)", b.Node, b.PromptTokens), false)
-	case *machine.FinishedBody:
-		p.line(p.finished(b, took, e.Time), b.Status != dag.StatusCompleted && b.Status != dag.StatusSkipped)
+	p.look()
+	if text, must := p.text(e, took); text != "" {
+		p.line(text, must)
+	}
+	if e.Type == machine.Finished {
 		p.money()
-	case *machine.RunPausedBody:
-		if b.Reason == machine.PauseCancel {
-			p.line("cancel   "+b.Message, true)
-		} else {
-			p.line("paused   "+report.ReasonText(b.Reason, b.Node, b.Message), true)
-		}
-	case *machine.EscalationOpenedBody:
-		p.line(fmt.Sprintf("question %s: %s [%s]", b.ID, b.Message, strings.Join(b.Options, ", ")), true)
-	case *machine.EscalationAnsweredBody:
-		p.line("answer   "+b.ID+": "+b.Answer+" (by "+b.By+")", true)
-	case *machine.BreakerChangedBody:
-		p.line("breaker  "+report.BreakerText(b, clock(e.Time)), true)
-	case *machine.BudgetWarnedBody:
-		if b.Limit == "tokens" {
-			p.line(fmt.Sprintf("budget   warning: %s spent", report.Count(int(b.Tokens), "token")), true)
-		} else {
-			p.line("budget   warning: $"+b.SpentUSD.String()+" spent", true)
-		}
-	case *machine.CheckpointBody:
-		p.line("saved    checkpoint "+b.ID, true)
-	case *machine.CompensationBody:
-		p.line(undoLine(b), true)
-	case *machine.RewoundBody:
-		if b.Reason == machine.ReasonChanged {
-			p.line("changed  "+strings.Join(b.Nodes, ", ")+": run again, what they read is not what it was", false)
-			break
-		}
-		p.line(fmt.Sprintf("rewound  to %s, %s to run again: %s", b.To, report.Count(len(b.Nodes), "node"), b.Reason), true)
 	}
 }
 
-// undoLine says that an undo action begins, and why, or how it ended.
-func undoLine(b *machine.CompensationBody) string {
-	switch {
-	case !b.Done:
-		return "undoes   " + b.Node + ": " + b.Reason
-	case b.Status == dag.StatusCompleted:
-		return "undone   " + b.Node
+// ended takes an attempt off those that run and returns how long it took.
+func (p *printer) ended(b *machine.FinishedBody, at time.Time) time.Duration {
+	i := slices.IndexFunc(p.running, func(a attempt) bool { return a.node == b.Node })
+	if i < 0 {
+		return 0
 	}
-	return strings.TrimSuffix("failed   undo of "+b.Node+": "+b.Reason, ": ")
+	took := max(at.Sub(p.running[i].since), 1)
+	p.running = slices.Delete(p.running, i, i+1)
+	if b.Status == dag.StatusCompleted {
+		name := b.Node
+		if v, ok := p.run.State().NodeByID(b.Node); ok {
+			name = v.Node.HistoryKey()
+		}
+		p.taken[name] = statedir.Sample{Seconds: took.Seconds(), USD: b.CostUSD, Tokens: b.Usage.Total()}
+	}
+	return took
+}
+
+// text is the line of an event; empty for most. must says that it is printed however many come at once.
+func (p *printer) text(e *machine.Event, took time.Duration) (text string, must bool) {
+	f := fmt.Sprintf
+	switch b := e.Body.(type) {
+	case *machine.LLMCallStartedBody:
+		return f("calling  %s  (~%d prompt tokens)", b.Node, b.PromptTokens), false
+	case *machine.FinishedBody:
+		return p.finished(b, took, e.Time), b.Status != dag.StatusCompleted && b.Status != dag.StatusSkipped
+	case *machine.RunPausedBody:
+		if b.Reason == machine.PauseCancel {
+			return "cancel   " + b.Message, true
+		}
+		return "paused   " + report.ReasonText(b.Reason, b.Node, b.Message), true
+	case *machine.EscalationOpenedBody:
+		return f("question %s: %s [%s]", b.ID, b.Message, strings.Join(b.Options, ", ")), true
+	case *machine.EscalationAnsweredBody:
+		return f("answer   %s: %s (by %s)", b.ID, b.Answer, b.By), true
+	case *machine.BreakerChangedBody:
+		return "breaker  " + report.BreakerText(b, clock(e.Time)), true
+	case *machine.BudgetWarnedBody:
+		if b.Limit == "tokens" {
+			return f("budget   warning: %s spent", report.Count(int(b.Tokens), "token")), true
+		}
+		return f("budget   warning: $%s spent", b.SpentUSD), true
+	case *machine.CheckpointBody:
+		return "saved    checkpoint " + b.ID, true
+	case *machine.CompensationBody:
+		switch {
+		case !b.Done:
+			return "undoing  " + b.Node + ": " + b.Reason, true
+		case b.Status == dag.StatusCompleted:
+			return "undone   " + b.Node, true
+		}
+		return "failed   " + report.Reason("undo of "+b.Node, b.Reason), true
+	case *machine.RewoundBody:
+		if b.Reason == machine.ReasonChanged {
+			return f("changed  %s: run again, what they read has changed", strings.Join(b.Nodes, ", ")), false
+		}
+		return f("rewound  to %s, %s to run again: %s", b.To, report.Count(len(b.Nodes), "node"), b.Reason), true
+	}
+	return "", false
 }
 
 // clock prints instants as of now: without the day when that is today.
@@ -154,18 +175,21 @@ func clock(now time.Time) func(time.Time) string {
 	return func(t time.Time) string { return strings.TrimPrefix(report.Instant(t), today) }
 }
 
+// ends are what became of attempts, in a word.
+var ends = map[dag.Status]string{
+	dag.StatusCompleted: "done", dag.StatusFailed: "failed", dag.StatusLost: "lost",
+	dag.StatusRejected: "refused", dag.StatusSkipped: "skipped", dag.StatusCancelled: "stopped",
+}
+
 // finished is the line of an attempt's end.
-func (p *printer) finished(b *machine.FinishedBody, took string, at time.Time) string {
-	what := map[dag.Status]string{
-		dag.StatusCompleted: "done", dag.StatusFailed: "failed", dag.StatusLost: "lost",
-		dag.StatusRejected: "refused", dag.StatusSkipped: "skipped", dag.StatusCancelled: "stopped",
-	}[b.Status]
+func (p *printer) finished(b *machine.FinishedBody, took time.Duration, at time.Time) string {
+	what := ends[b.Status]
 	if b.Reused {
-		what = "same"
+		what = "reused"
 	}
 	line := fmt.Sprintf("%-8s %s", what, b.Node)
-	if took != "" {
-		line += "  " + took
+	if took > 0 {
+		line += "  " + elapsed(took)
 	}
 	if b.CostUSD > 0 {
 		line += "  $" + b.CostUSD.String()
@@ -174,43 +198,37 @@ func (p *printer) finished(b *machine.FinishedBody, took string, at time.Time) s
 		line += " assumed"
 	}
 	if b.Category != "" || b.Message != "" {
-		line += "  " + strings.TrimPrefix(b.Category+": "+b.Message, ": ")
+		line += "  " + report.Reason(b.Category, b.Message)
 	}
 	switch {
 	case !b.RetryAt.IsZero():
-		line += fmt.Sprintf("; again in %s", elapsed(b.RetryAt.Sub(at).Seconds()))
+		line += "; retry in " + elapsed(b.RetryAt.Sub(at))
 	case !b.WaitUntil.IsZero():
 		line += "; waits until " + clock(at)(b.WaitUntil)
 	}
 	return line + p.standing(at)
 }
 
-// standing is how far the run is, in brackets. The estimates look at every node, so they are
-// left out of lines that come fast.
+// place opens a bracket with how many nodes have ended.
+func (p *printer) place() string { return fmt.Sprintf("  [%d/%d", p.done, p.nodes) }
+
+// standing is how far the run is, in brackets. The estimates look at every node, so they are left out of lines that
+// come fast.
 func (p *printer) standing(at time.Time) string {
-	s := fmt.Sprintf("  [%d/%d", p.progress.Ended, p.progress.Total)
+	s := p.place()
 	if p.lines < 3 {
-		eta, usd, _ := p.progress.Forecast(p.run.State(), at, p.jobs) // nothing where too little is known
-		if eta > time.Second {
-			s += ", about " + elapsed(eta.Seconds()) + " left"
+		left, usd, _ := report.Forecast(p.run.State(), at, p.jobs) // nothing where too little is known
+		if left > time.Second {
+			s += ", about " + elapsed(left) + " left"
 		}
-		if p.progress.Cost > 0 {
-			s += ", $" + p.progress.Cost.String()
-			if usd > p.progress.Cost {
+		if spent := p.run.State().Spent().USD; spent > 0 {
+			s += ", $" + spent.String()
+			if usd > spent {
 				s += " of about $" + usd.String()
 			}
 		}
 	}
 	return s + "]"
-}
-
-func (p *printer) leave(node string) {
-	for i, n := range p.running {
-		if n == node {
-			p.running = append(p.running[:i], p.running[i+1:]...)
-			return
-		}
-	}
 }
 
 // line prints a line with the time since the start, unless many come at once and it may wait.
@@ -223,26 +241,30 @@ func (p *printer) line(text string, must bool) {
 		p.skipped++
 		return
 	}
-	fmt.Fprintf(p.out, "%9s  %s\n", elapsed(time.Since(p.began).Seconds()), report.Plain(text))
+	p.print(text)
 }
 
-// money prints now and then what was spent and will be, by label. It is called on the goroutine that
-// owns the state: it looks at every node.
+func (p *printer) print(text string) {
+	fmt.Fprintf(p.out, "%9s  %s\n", elapsed(time.Since(p.began)), report.Plain(text))
+}
+
+// money prints now and then what was spent and will be, by label. It is called on the goroutine that owns the state:
+// it looks at every node.
 func (p *printer) money() {
-	now := time.Now()
-	if now.Sub(p.told) < moneyEvery || p.progress.Cost == 0 {
+	st, now := p.run.State(), time.Now()
+	if now.Sub(p.told) < moneyEvery || st.Spent().USD == 0 {
 		return
 	}
 	p.told = now
-	if line := report.SharesLine(p.progress.Shares(p.run.State())); line != "" {
-		p.line("cost     $"+p.progress.Cost.String()+"; "+line, true)
+	if line := report.SharesLine(report.Shares(st)); line != "" {
+		p.line("cost     $"+st.Spent().USD.String()+"; "+line, true)
 	}
 }
 
 // flush sums up what was not printed.
 func (p *printer) flush() {
 	if p.skipped > 0 {
-		fmt.Fprintf(p.out, "%9s  and %d more  [%d/%d]\n", elapsed(time.Since(p.began).Seconds()), p.skipped, p.progress.Ended, p.progress.Total)
+		p.print(fmt.Sprintf("and %d more%s]", p.skipped, p.place()))
 		p.skipped = 0
 	}
 }
@@ -264,24 +286,20 @@ func (p *printer) tick(stop <-chan struct{}) {
 }
 
 func (p *printer) still(now time.Time) {
-	if p.quiet {
-		return
-	}
 	var long []string
-	for _, n := range p.running {
-		if d, ok := p.progress.Elapsed(n, now); ok && d >= tickEvery {
-			long = append(long, n+" "+elapsed(d.Seconds()))
+	for _, a := range p.running {
+		if d := now.Sub(a.since); d >= tickEvery {
+			long = append(long, a.node+" "+elapsed(d))
 		}
 	}
-	if len(long) == 0 {
+	if p.quiet || len(long) == 0 {
 		return
 	}
-	more := ""
-	if len(long) > 4 {
-		more = fmt.Sprintf(" and %d more", len(long)-4)
-		long = long[:4]
+	text := strings.Join(long[:min(mostRunning, len(long))], ", ")
+	if more := len(long) - mostRunning; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
 	}
-	fmt.Fprintf(p.out, "%9s  running  %s%s  [%d/%d]\n", elapsed(now.Sub(p.began).Seconds()), strings.Join(long, ", "), more, p.progress.Ended, p.progress.Total)
+	p.print("running  " + text + p.place() + "]")
 }
 
 // log prints a line of a node's own log. It is called from the attempts' goroutines.
@@ -293,8 +311,5 @@ func (p *printer) log(node, level, msg string) {
 	}
 }
 
-// beat is a sign of life of an attempt; plain lines do not show it.
-func (p *printer) beat(string, string) {}
-
 // elapsed prints a time that is known, however short.
-func elapsed(sec float64) string { return report.Duration(max(sec, 0.001)) }
+func elapsed(d time.Duration) string { return report.Duration(max(d, time.Millisecond).Seconds()) }

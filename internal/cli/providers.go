@@ -22,7 +22,6 @@ type providersInfo struct {
 }
 
 func newProviders() *cobra.Command {
-	var asJSON bool
 	c := &cobra.Command{
 		Use:   "providers [PROVIDER...]",
 		Short: "Show what each provider of agent nodes can do, and what of it is installed",
@@ -32,7 +31,7 @@ func newProviders() *cobra.Command {
 		RunE: func(c *cobra.Command, names []string) error {
 			for _, name := range names {
 				if !slices.Contains(agent.ProviderNames(), name) {
-					return usageError(c, "no provider %q; want one of %s", name, strings.Join(agent.ProviderNames(), ", "))
+					return usageError(c, "unknown provider %q; choose one of %s", name, strings.Join(agent.ProviderNames(), ", "))
 				}
 			}
 			scratch, err := os.MkdirTemp("", "dagrun-providers-")
@@ -49,13 +48,10 @@ func newProviders() *cobra.Command {
 					}
 				}
 			}
-			if asJSON {
-				return printJSON(c.OutOrStdout(), v)
-			}
-			return v.print(c.OutOrStdout())
+			return show(c, v, v.print)
 		},
 	}
-	addJSON(c, &asJSON)
+	addJSON(c)
 	return c
 }
 

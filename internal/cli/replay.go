@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"dagrun.dev/dag/run"
@@ -32,31 +30,27 @@ func newReplay() *cobra.Command {
 					return err
 				}
 			}
-			if runs.json {
-				err = printJSON(c.OutOrStdout(), map[string]any{
-					"run_id": v.ID, "events": v.Seq, "status": v.Status, "snapshot_equal": same, "snapshot_renewed": write, "logs_renewed": logs,
-				})
-			} else {
-				verdict := "the snapshot is equal"
-				if !same {
-					verdict = "the snapshot differs"
-				}
-				if write {
-					verdict += "; it was written anew"
-				}
-				if logs {
-					verdict += "; the logs were made anew"
-				}
-				_, err = fmt.Fprintf(c.OutOrStdout(), "%d events, which leave run %s %s: %s\n", v.Seq, v.ID, v.Status, verdict)
+			verdict := "the snapshot is equal"
+			if !same {
+				verdict = "the snapshot differs"
 			}
+			if write {
+				verdict += " and was rewritten"
+			}
+			if logs {
+				verdict += "; the logs were rewritten"
+			}
+			found := map[string]any{"run_id": v.ID, "events": v.Seq, "status": v.Status,
+				"snapshot_equal": same, "snapshot_renewed": write, "logs_renewed": logs}
+			err = showText(c, found, "%d events; run %s is %s: %s\n", v.Seq, v.ID, v.Status, verdict)
 			if err == nil && !same && !write {
-				return exit(exitDamaged)
+				return exitWith(exitDamaged)
 			}
 			return err
 		},
 	}
 	runs.add(c)
-	c.Flags().BoolVar(&write, "write", false, "write the snapshot anew")
-	c.Flags().BoolVar(&logs, "logs", false, "make the six logs anew from the events")
+	c.Flags().BoolVar(&write, "write", false, "rewrite the snapshot")
+	c.Flags().BoolVar(&logs, "logs", false, "rewrite the six logs from the events")
 	return c
 }

@@ -20,8 +20,8 @@ func newReport() *cobra.Command {
 
   cost     nodes, attempts, failures, time, tokens, cost and validations by --by: kind, group, node
            or labels of the nodes, several separated by commas (--by role,subset)
-  quality  what was said of the quality of the work, and how scores went
-  budget   spent, reserved, and who vouches for it: reported, priced from tokens, or assumed
+  quality  what was reported of the quality of the work, and how scores went
+  budget   spent and reserved, and where the amounts come from: reported, priced from tokens, or assumed
   errors   every failed attempt, recovered or not`,
 		ValidArgs: []string{"cost", "quality", "budget", "errors"},
 		Args: func(c *cobra.Command, args []string) error {
@@ -58,10 +58,7 @@ func newReport() *cobra.Command {
 				list := append([]report.ErrorEntry{}, h.Errors...)
 				view, write = list, func(w io.Writer) error { return report.WriteErrors(w, list) }
 			}
-			if runs.json {
-				return printJSON(c.OutOrStdout(), view)
-			}
-			return write(c.OutOrStdout())
+			return show(c, view, write)
 		},
 	}
 	runs.add(c)

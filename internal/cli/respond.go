@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,7 +18,7 @@ func newRespond() *cobra.Command {
 		Use:   "respond [ID] ANSWER",
 		Short: "Answer a question of the run",
 		Long: `respond answers a question that dagrun escalations lists. ID may be left out when one question is open.
-It reaches a running apply; when none runs, the answer is recorded and the next resume or apply acts on it.`,
+It reaches a running apply; when none runs, the answer is recorded for the next resume or apply.`,
 		Args: oneOrTwo,
 		RunE: func(c *cobra.Command, args []string) error {
 			id, answer := "", args[len(args)-1]
@@ -32,7 +31,7 @@ It reaches a running apply; when none runs, the answer is recorded and the next 
 			}
 			r, _, err := run.Open(runs.options(dir, "respond"))
 			if asked, err := askHolder(err, dir, executor.Request{Escalation: id, Answer: answer}); asked || err != nil {
-				return errors.Join(err, tellDone(c, &runs, err, "Answered: "+answer))
+				return errors.Join(err, done(c, err, "Answered: "+answer))
 			}
 			body, err := executor.Answer(r.State(), id, answer)
 			if err == nil {
@@ -41,23 +40,19 @@ It reaches a running apply; when none runs, the answer is recorded and the next 
 			if err = errors.Join(err, r.Close()); err == nil {
 				_ = runlog.Update(runs.options(dir, "respond")) // the next start does it otherwise
 			}
-			return errors.Join(err, tellDone(c, &runs, err, "Answered: "+answer+"; go on with: dagrun resume --output-dir "+dir))
+			return errors.Join(err, done(c, err, "Answered: "+answer+". Ready to resume: dagrun resume --output-dir "+dir))
 		},
 	}
 	runs.add(c)
 	return c
 }
 
-// tellDone prints what was done, unless it was not.
-func tellDone(c *cobra.Command, runs *runFlags, err error, text string) error {
+// done prints what was done, unless it was not.
+func done(c *cobra.Command, err error, text string) error {
 	if err != nil {
 		return nil
 	}
-	if runs.json {
-		return printJSON(c.OutOrStdout(), map[string]string{"result": text})
-	}
-	_, err = fmt.Fprintln(c.OutOrStdout(), text)
-	return err
+	return showText(c, map[string]string{"result": text}, "%s\n", text)
 }
 
 // askHolder passes a request to the process that holds the run, when opening it failed for that

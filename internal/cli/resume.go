@@ -23,9 +23,9 @@ func newResume() *cobra.Command {
 	var pieces pieceFlags
 	c := &cobra.Command{
 		Use:   "resume",
-		Short: "Go on with a run under the plan it has",
-		Long: `resume goes on where a run was stopped, under the plan that it adopted last, whatever the
-specification says now; only limits can be changed. To go on under a changed specification use apply.
+		Short: "Resume a run under the plan it has",
+		Long: `resume continues a run where it was stopped, under the plan that it adopted last, whatever the
+specification says now; only limits can be changed. To resume under a changed specification, use apply.
 
 ` + hostHelp + `
 
@@ -42,21 +42,17 @@ specification says now; only limits can be changed. To go on under a changed spe
 				return err
 			}
 			s.specDir = origin.Dir
-			o := s.options()
-			o.Salvage = salvage
-			r, rep, err := run.Open(o)
+			r, rep, err := s.open(salvage)
 			if err != nil {
 				return err
 			}
-			s.warn(rep)
 			switch d := rep.Dropped; {
 			case salvage && d == nil: // whoever repeats it after a crash has not been told yet what it may cost
-				return errors.Join(errors.New("the log is whole, there is nothing to salvage: go on with dagrun resume --output-dir "+dir), r.Close())
+				return errors.Join(errors.New("the log is not damaged, there is nothing to salvage. Ready to resume: dagrun resume --output-dir "+dir), r.Close())
 			case d != nil && (d.Paying() && r.Costly() || len(d.Effects) > 0):
 				s.note("Ready to resume: dagrun resume --output-dir " + dir)
-				return errors.Join(r.Close(), exit(exitPaused))
+				return errors.Join(r.Close(), exitWith(exitPaused))
 			}
-			s.crash.live = true
 			if err := s.ready(r, again, &limits, &pieces); err != nil || s.nothing {
 				return errors.Join(err, r.Close())
 			}
@@ -65,8 +61,8 @@ specification says now; only limits can be changed. To go on under a changed spe
 	}
 	runs.addState(c)
 	h.add(c)
-	c.Flags().BoolVar(&again, "again", false, "go on with a run that has failed for good or was cancelled")
-	c.Flags().BoolVar(&salvage, "salvage", false, "go on with the events before a damage of the log, at once unless what followed may have been paid for or had effects; the damaged log is kept under archives")
+	c.Flags().BoolVar(&again, "again", false, "resume a run that has failed for good or was cancelled")
+	c.Flags().BoolVar(&salvage, "salvage", false, "resume from the events before a damage of the log, at once unless what followed may have been paid for or had effects; the damaged log is kept under archives")
 	limits.add(c)
 	pieces.add(c)
 	return c
@@ -86,7 +82,7 @@ func (s *session) ready(r *run.Run, again bool, limits *limitFlags, pieces *piec
 	switch v := r.State().Run(); {
 	case v.Status == machine.RunDone && len(pieces.restart) == 0:
 		s.nothing = true
-		return s.tellNothing(report.NewStatus(r, s.dir, now))
+		return s.end(report.NewStatus(r, s.dir, now), nil)
 	case v.Status == machine.RunBroken && !again:
 		return errFailed(s.dir, v.Failed)
 	}
@@ -106,5 +102,5 @@ func (s *session) ready(r *run.Run, again bool, limits *limitFlags, pieces *piec
 }
 
 func errFailed(dir, why string) error {
-	return fmt.Errorf("the run in %s has failed: %s; go on with --again, or begin anew with: dagrun apply --fresh", dir, why)
+	return fmt.Errorf("the run in %s has failed: %s; resume it anyway with --again, or start over: dagrun apply --fresh", dir, why)
 }

@@ -31,7 +31,7 @@ what would become invalid and what redoing it costs, and changes nothing.`,
 			case len(args) == 1 && id == "":
 				id = args[0]
 			case len(args) == 1 && id != args[0]:
-				return usageError(c, "two checkpoints: %s and %s", id, args[0])
+				return usageError(c, "two checkpoints given: %s and %s", id, args[0])
 			}
 			dir, err := runs.existing()
 			if err != nil {
@@ -51,16 +51,13 @@ what would become invalid and what redoing it costs, and changes nothing.`,
 				var warnings []string
 				p, warnings, err = revert(runs.options(dir, "revert"), id)
 				for _, w := range warnings {
-					fmt.Fprintln(c.ErrOrStderr(), "warning: "+w)
+					warn(c, w)
 				}
 				if err != nil {
 					return err
 				}
 			}
-			if runs.json {
-				return printJSON(c.OutOrStdout(), p)
-			}
-			return writeRevert(c.OutOrStdout(), p, preview)
+			return show(c, p, func(w io.Writer) error { return writeRevert(w, p, preview) })
 		},
 	}
 	runs.add(c)
@@ -101,16 +98,16 @@ func writeRevert(w io.Writer, p *run.Preview, preview bool) error {
 	if len(ran) == 0 {
 		b.WriteString("No node runs again.\n")
 	} else {
-		fmt.Fprintf(&b, "Run again:   %s, which took %s and cost $%s\n", report.Count(len(ran), "node"), elapsed(p.RedoSeconds), p.RedoUSD)
+		fmt.Fprintf(&b, "To run again: %s, which took %s and cost $%s\n", report.Count(len(ran), "node"), report.Duration(max(p.RedoSeconds, 0.001)), p.RedoUSD)
 	}
 	for _, list := range []struct {
 		title string
 		names []string
 	}{
 		{"", ran},
-		{"Decided anew, for they never ran:", p.Skipped},
+		{"Never ran, decided again:", p.Skipped},
 		{"Restored:", p.Files},
-		{"Not undone: what these have done outside of the run", p.Once},
+		{"Not undone: effects outside the run of", p.Once},
 	} {
 		if list.title != "" && len(list.names) > 0 {
 			fmt.Fprintln(&b, list.title)

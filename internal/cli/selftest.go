@@ -20,16 +20,16 @@ import (
 
 func newSelftest() *cobra.Command {
 	var specs specFlags
-	var faults, asJSON, paid bool
+	var faults, paid bool
 	var jobs, most int
 	c := &cobra.Command{
 		Use:   "selftest --faults [SPEC]",
-		Short: "Kill a pipeline at every event and see that it goes on",
+		Short: "Kill a pipeline at every event and check that it recovers",
 		Long: `selftest --faults runs a pipeline in scratch copies of its folder, kills the program right after each
-single event of the run (one run for each), goes on and verifies. Each run must end as the undisturbed one
+single event of the run (one run for each), resumes and verifies. Each run must end as the undisturbed one
 does: the same status and values of every node, the same artifacts and accumulators, and no node that was
 completed may start again. What differs between two undisturbed runs as well is named and not compared.
-Nodes that ask a model must use the simulated agent: a parameter agent.provider is set to sim.
+Nodes that call a model must use the simulated agent: a parameter agent.provider is set to sim.
 
 ` + specHelp + `
 
@@ -58,26 +58,23 @@ Exit status 1 means that a killed run did not end as it should.`,
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				err = printJSON(c.OutOrStdout(), rep)
-			} else {
-				_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %d nodes, %d events, %d runs killed\n%s", res.Plan.Name, rep.Nodes, rep.Events, len(rep.Trials), rep.Table())
-				for _, l := range rep.Loose {
-					fmt.Fprintf(c.OutOrStdout(), "not compared, for it differs without a kill: %s\n", report.Plain(l))
-				}
+			text := fmt.Sprintf("%s: %d nodes, %d events, %d runs killed\n%s", res.Plan.Name, rep.Nodes, rep.Events, len(rep.Trials), rep.Table())
+			for _, l := range rep.Loose {
+				text += "not compared, it differs without a kill: " + report.Plain(l) + "\n"
 			}
+			err = showText(c, rep, "%s", text)
 			if err == nil && rep.Failed > 0 {
-				return exit(exitBad)
+				return exitWith(exitBad)
 			}
 			return err
 		},
 	}
 	specs.add(c)
-	addJSON(c, &asJSON)
+	addJSON(c)
 	c.Flags().BoolVar(&faults, "faults", false, "kill the program after every event")
-	c.Flags().IntVarP(&jobs, "jobs", "j", 1, "attempts under way at once")
-	c.Flags().IntVar(&most, "most", 0, "kill at so many events at most, spread over the run (default: at every event)")
-	c.Flags().BoolVar(&paid, "paid", false, "also run nodes that ask a real model, again and again")
+	c.Flags().IntVarP(&jobs, "jobs", "j", 1, "attempts that run at once")
+	c.Flags().IntVar(&most, "most", 0, "kill at this many events at most, spread over the run (default: at every event)")
+	c.Flags().BoolVar(&paid, "paid", false, "also run nodes that call a real model, many times")
 	return c
 }
 
@@ -102,7 +99,7 @@ func (f *specFlags) compileSimulated(args []string, paid bool) (*compile.Result,
 	}
 	for i := range res.Plan.Nodes {
 		if n := &res.Plan.Nodes[i]; !paid && n.Kind == "agent" && provider(n, res.Plan) != simulated {
-			return nil, fmt.Errorf("node %s asks a real model: declare a parameter %s for its provider, or allow it with --paid", n.ID, simulatedParam)
+			return nil, fmt.Errorf("node %s calls a real model: declare a parameter %s for its provider, or allow it with --paid", n.ID, simulatedParam)
 		}
 	}
 	return res, nil

@@ -34,14 +34,14 @@ type hostFlags struct {
 }
 
 func (f *hostFlags) add(c *cobra.Command) {
-	c.Flags().IntVarP(&f.jobs, "jobs", "j", 0, "attempts under way at once (default: the processors; at least 8 when nodes call models)")
-	c.Flags().DurationVar(&f.grace, "stop-after", 0, "after an interrupt, stop what still runs when this time has passed (default: let it end)")
+	c.Flags().IntVarP(&f.jobs, "jobs", "j", 0, "attempts that run at once (default: the number of processors; at least 8 when nodes call models)")
+	c.Flags().DurationVar(&f.grace, "stop-after", 0, "after an interrupt, stop what still runs after this time (default: let it end)")
 	c.Flags().BoolVar(&f.allSynced, "all-synced", false, "sync every event before it is acted on (for measurements)")
 	_ = c.Flags().MarkHidden("all-synced") // the flag exists
 	c.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "print the summary only")
 	c.PreRunE = func(*cobra.Command, []string) error {
 		if f.jobs < 0 || f.grace < 0 {
-			return errors.New("--jobs and --stop-after want no negative numbers")
+			return errors.New("--jobs and --stop-after must not be negative")
 		}
 		return nil
 	}
@@ -118,7 +118,7 @@ func (s *session) weigh(g *dag.Graph) *dag.Graph {
 
 // progressOut is where progress goes: beside the result when that is JSON.
 func (s *session) progressOut() io.Writer {
-	if s.runs.json {
+	if asJSON(s.cmd) {
 		return s.cmd.ErrOrStderr()
 	}
 	return s.cmd.OutOrStdout()
@@ -157,7 +157,7 @@ func (s *session) carryOn(r *run.Run) error {
 	s.logs.Stop()
 	s.printer.stop()
 	for _, p := range all.Sweep() {
-		s.note("warning: a node left " + p + " behind; it was ended")
+		s.note("warning: a node left " + p + " running; it was ended")
 	}
 	if err != nil {
 		r.Abandon()
@@ -176,7 +176,7 @@ func (s *session) prepare(r *run.Run) (o executor.Options, err error) {
 	plan := r.Graph().Plan
 	o = executor.Options{
 		Run: r, Kinds: s.kinds, Jobs: s.host.jobs, SpecDir: s.specDir, StopGrace: s.host.grace, Secret: secret,
-		Log: s.printer.log, Beat: s.printer.beat, OneByOne: s.crash.set(),
+		Log: s.printer.log, Beat: func(string, string) {}, OneByOne: s.crash.set(),
 	}
 	if o.Jobs == 0 {
 		o.Jobs = executor.DefaultJobs(plan, s.kinds)
@@ -200,19 +200,48 @@ func (s *session) prepare(r *run.Run) (o executor.Options, err error) {
 // account keeps what later plans learn from a run that was carried on, closes it and tells how it stands.
 func (s *session) account(r *run.Run) error {
 	if state, err := s.runs.stateDir(); err == nil { // only estimates suffer
-		_ = state.AddHistory(r.Graph().Plan.Name, s.printer.samples())
+		_ = state.AddHistory(r.Graph().Plan.Name, s.printer.taken)
 	}
 	st := report.NewStatus(r, s.dir, time.Now())
 	sum, err := report.NewSummary(r, s.opened, st)
 	if err == nil && st.Status != machine.RunPause {
 		if err := runlog.SaveSummary(s.opened, sum); err != nil {
-			s.note("warning: the summary cannot be written: " + err.Error())
+			s.note("warning: cannot write the summary: " + err.Error())
 		}
 	}
 	if err := errors.Join(err, r.Close()); err != nil {
 		return err
 	}
-	return s.tell(st, sum)
+	return s.end(st, sum)
+}
+
+// end prints how the run stands and returns the exit status. A nil sum says that there was nothing to do.
+func (s *session) end(st *report.Status, sum *report.Summary) error {
+	status := exitDone
+	switch st.Status {
+	case machine.RunBroken:
+		status = exitBad
+	case machine.RunPause:
+		status = pauseExit(st.Reason)
+	}
+	e := report.NewEnd(st, sum, status)
+	if err := show(s.cmd, e, e.WriteText); err != nil {
+		return err
+	}
+	return exitWith(status)
+}
+
+// open opens the run of the session to go on with it.
+func (s *session) open(salvage bool) (*run.Run, *run.Report, error) {
+	o := s.options()
+	o.Salvage = salvage
+	r, rep, err := run.Open(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.warn(rep)
+	s.crash.live = true
+	return r, rep, nil
 }
 
 // signals turns interrupts into values of a channel and tells the user what the next one does.
@@ -241,7 +270,7 @@ func (s *session) signals() (<-chan time.Time, func()) {
 					s.note("interrupt: everything is being stopped already; the record is safe")
 					continue
 				case now.Sub(told) > executor.HardWithin:
-					s.note(fmt.Sprintf("interrupt: nothing new is started; once more within %.0f seconds stops everything at once", executor.HardWithin.Seconds()))
+					s.note(fmt.Sprintf("interrupt: nothing new starts; interrupt again within %.0f seconds to stop everything at once", executor.HardWithin.Seconds()))
 					told = now
 				default:
 					hard = true
@@ -275,7 +304,7 @@ func secret(name string) (string, error) {
 		v = os.Getenv(name)
 	}
 	if v == "" {
-		return "", nodes.Permanent(nodes.Fail("config", "the secret "+name+" is not set: environment variable "+variable))
+		return "", nodes.Permanent(nodes.Fail("config", "the secret "+name+" is not set: set the environment variable "+variable))
 	}
 	return v, nil
 }

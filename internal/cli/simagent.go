@@ -14,7 +14,7 @@ func newSimAgent() *cobra.Command {
 		Hidden:             true,
 		DisableFlagParsing: true,
 		RunE: func(c *cobra.Command, args []string) error {
-			return exit(agent.SimMain(args, c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr()))
+			return exitWith(agent.SimMain(args, c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr()))
 		},
 	}
 }

@@ -35,10 +35,7 @@ func newStatus() *cobra.Command {
 					s.Breakers = list
 				}
 			}
-			if runs.json {
-				return printJSON(c.OutOrStdout(), s)
-			}
-			return s.WriteText(c.OutOrStdout())
+			return show(c, s, s.WriteText)
 		},
 	}
 	runs.addState(c)

@@ -22,7 +22,7 @@ func oneOrTwo(c *cobra.Command, args []string) error  { return words(c, args, 1,
 func words(c *cobra.Command, args []string, least, most int) error {
 	switch {
 	case len(args) < least:
-		return usageError(c, "want: %s", c.UseLine())
+		return usageError(c, "missing argument; usage: %s", c.UseLine())
 	case len(args) > most:
 		return usageError(c, "unexpected argument %q", args[most])
 	}
@@ -43,7 +43,7 @@ func flagError(c *cobra.Command, err error) error {
 		var known []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
 		if near := rules.Nearest(missing.GetSpecifiedName(), known); near != "" {
-			return usageError(c, "unknown flag: --%s; did you mean --%s?", missing.GetSpecifiedName(), near)
+			return usageError(c, "unknown flag --%s; did you mean --%s?", missing.GetSpecifiedName(), near)
 		}
 	}
 	return usageError(c, "%s", goNoise.ReplaceAllString(err.Error(), ": "))
@@ -92,5 +92,5 @@ func unknownName(what, name string, known []string) error {
 	if len(known) == 0 || len(known) > 40 {
 		return fmt.Errorf("unknown %s %q", what, name)
 	}
-	return fmt.Errorf("unknown %s %q; want one of %s", what, name, strings.Join(known, ", "))
+	return fmt.Errorf("unknown %s %q; choose one of %s", what, name, strings.Join(known, ", "))
 }

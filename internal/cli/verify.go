@@ -61,13 +61,9 @@ the log still holds an event that was noted elsewhere. Exit status 5 means that 
 			for _, k := range checks {
 				good = good && k.Pass
 			}
-			if runs.json {
-				err = printJSON(c.OutOrStdout(), checks)
-			} else {
-				err = writeChecks(c.OutOrStdout(), checks)
-			}
+			err = show(c, checks, func(w io.Writer) error { return writeChecks(w, checks) })
 			if err == nil && !good {
-				return exit(exitDamaged)
+				return exitWith(exitDamaged)
 			}
 			return err
 		},

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"runtime"
 	"runtime/debug"
 
@@ -24,25 +23,20 @@ type versionInfo struct {
 }
 
 func newVersion() *cobra.Command {
-	var asJSON bool
 	c := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			v := readVersion()
-			if asJSON {
-				return printJSON(c.OutOrStdout(), v)
-			}
 			commit := ""
 			if v.Commit != "" {
 				commit = " (" + v.Commit + ")"
 			}
-			_, err := fmt.Fprintf(c.OutOrStdout(), "dagrun %s%s %s, plan format %d, event format %d\n", v.Version, commit, v.Go, v.Plan, v.Events)
-			return err
+			return showText(c, v, "dagrun %s%s %s, plan format %d, event format %d\n", v.Version, commit, v.Go, v.Plan, v.Events)
 		},
 	}
-	addJSON(c, &asJSON)
+	addJSON(c)
 	return c
 }
 

@@ -1,0 +1,88 @@
+package report
+
+import (
+	"fmt"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/machine"
+)
+
+// A remedy is what the user can do about a run that does not go on by itself.
+type remedy struct {
+	words    string
+	commands []string // behind "dagrun "; the directory of the run is added
+}
+
+var resume = []string{"resume"}
+
+// remedies are the ways out of a pause, by its reason. See wayOut for the others.
+var remedies = map[machine.Pause]remedy{
+	machine.PauseUser:       {"Resume. --restart NODE runs a node from its start, --without NODE skips one.", resume},
+	machine.PauseNodeFailed: {fixTheCause, []string{"report errors", "resume"}},
+	machine.PauseRepeated:   {fixTheCause, []string{"report errors", "resume"}},
+	machine.PauseEscalation: {"Resume: every question is answered.", resume},
+	machine.PausePerson:     {"Do what the reason asks for (log in, pay, grant access), then resume.", resume},
+	machine.PauseQuota:      {"Resume after that time; with --longest-wait the run waits for it by itself.", resume},
+	machine.PauseDisk:       {"Free space on the disk, then resume.", resume},
+}
+
+const fixTheCause = "Fix the cause, then resume. If you changed the spec, run `dagrun apply`."
+
+// remedy fills in what the user can do: in words, and as commands ready to be typed.
+func (s *Status) remedy(st *machine.State) {
+	way := s.wayOut(st)
+	s.Next = way.words
+	for _, c := range way.commands {
+		s.NextSteps = append(s.NextSteps, "dagrun "+c+" --output-dir "+s.Dir)
+	}
+}
+
+func (s *Status) wayOut(st *machine.State) remedy {
+	switch {
+	case s.Status == machine.RunDone:
+		return remedy{}
+	case s.Status == machine.RunBroken:
+		return remedy{"Resume it anyway, or start over.", []string{"resume --again", "apply --fresh"}}
+	case len(s.Questions) > 0:
+		q := s.Questions[0]
+		answer := q.Recommended
+		if answer == "" {
+			answer = "ANSWER"
+		}
+		return remedy{"Answer the question, then resume.", []string{"respond " + q.ID + " " + answer, "resume"}}
+	case s.Status == machine.RunRunning || s.Status == machine.RunEnding:
+		return remedy{"It is running. Ctrl-C there pauses it, `dagrun cancel` ends it.", nil}
+	case s.Reason == machine.PauseBudget:
+		return remedy{"Raise the budget in the spec and run `dagrun apply`, or for this run only:",
+			[]string{"resume" + s.moreBudget(st)}}
+	}
+	if r, ok := remedies[s.Reason]; ok {
+		return r
+	}
+	return remedy{"Resume when the cause is fixed.", resume}
+}
+
+// moreBudget is the flag that raises the limit which holds the run: to twice what it was, or to what the run is
+// expected to need if that is more.
+func (s *Status) moreBudget(st *machine.State) string {
+	l := st.Ledger()
+	need := dag.Amount{USD: l.Spent.USD + l.Reserved.USD, Tokens: l.Spent.Tokens + l.Reserved.Tokens}
+	if v, ok := st.NodeByID(s.Node); ok {
+		need.USD += v.Reserve.USD
+		need.Tokens += v.Reserve.Tokens
+	}
+	b := l.Budget
+	switch {
+	case b.CapUSD > 0 && need.USD > b.CapUSD:
+		usd := max(need.USD, 2*b.CapUSD)
+		if s.Projected != nil {
+			usd = max(usd, *s.Projected)
+		}
+		return fmt.Sprintf(" --cap-usd %.2f", float64((usd+9_999)/10_000)/100) // cents, rounded up
+	case b.CapTokens > 0 && need.Tokens > b.CapTokens:
+		return fmt.Sprintf(" --cap-tokens %d", max(need.Tokens, 2*b.CapTokens))
+	case b.Wall > 0:
+		return " --wall " + (2 * b.Wall.D()).String()
+	}
+	return ""
+}

@@ -1,0 +1,188 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"dagrun.dev/dag/eventlog"
+	"dagrun.dev/dag/executor"
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/run"
+	"dagrun.dev/internal/disk"
+	"dagrun.dev/internal/tree"
+)
+
+// show prints what a command found: the value as JSON where the command line asks for it, else as text.
+func show(c *cobra.Command, v any, text func(io.Writer) error) error {
+	if asJSON(c) {
+		return printJSON(c.OutOrStdout(), v)
+	}
+	return text(c.OutOrStdout())
+}
+
+func asJSON(c *cobra.Command) bool {
+	asked, err := c.Flags().GetBool("json")
+	return err == nil && asked
+}
+
+// showText is show for a text that is known already.
+func showText(c *cobra.Command, v any, format string, args ...any) error {
+	return show(c, v, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, format, args...)
+		return err
+	})
+}
+
+// printJSON prints v as indented JSON.
+func printJSON(w io.Writer, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(data, '\n'))
+	return err
+}
+
+func warn(c *cobra.Command, text string) { fmt.Fprintln(c.ErrOrStderr(), "warning: "+text) }
+
+// printErrorJSON prints what ended a command that was asked for JSON, beside the lines for people on stderr: one
+// object with the text, the exit status and the mistakes of a specification by place.
+func printErrorJSON(w io.Writer, err error) {
+	out := struct {
+		Error    string    `json:"error"`
+		Exit     int       `json:"exit_status"`
+		Mistakes []mistake `json:"mistakes,omitempty"`
+	}{err.Error(), exitStatus(err), nil}
+	var found tree.Diagnostics
+	if errors.As(err, &found) {
+		out.Mistakes = mistakes(found)
+	}
+	_ = printJSON(w, out) // stdout is all there is to tell it to
+}
+
+// printError prints one line for each mistake. Those of a specification begin with the place.
+func printError(w io.Writer, err error) {
+	var mistakes tree.Diagnostics
+	if errors.As(err, &mistakes) {
+		for _, m := range mistakes {
+			fmt.Fprintln(w, m.Error())
+		}
+		return
+	}
+	for _, line := range strings.Split(strings.TrimSpace(err.Error()), "\n") {
+		fmt.Fprintln(w, "dagrun: "+line)
+	}
+}
+
+// A mistake is a diagnostic as JSON has it.
+type mistake struct {
+	File string `json:"file,omitempty"`
+	Line int    `json:"line,omitempty"`
+	Col  int    `json:"col,omitempty"`
+	Path string `json:"path,omitempty"`
+	Text string `json:"text"`
+}
+
+func mistakes(found tree.Diagnostics) []mistake {
+	out := []mistake{}
+	for _, d := range found {
+		out = append(out, mistake{d.Pos.File.String(), int(d.Pos.Line), int(d.Pos.Col), d.Path, d.Text})
+	}
+	return out
+}
+
+const (
+	exitDone    = 0
+	exitBad     = 1
+	exitChanges = 2
+	exitPaused  = 3
+	exitLocked  = 4
+	exitDamaged = 5
+	exitDisk    = 6
+	exitKilled  = 130
+)
+
+// exits are the exit statuses, the same for all commands: what --help says of each, the errors that end a command with
+// it, and the reasons of a pause that do.
+var exits = []struct {
+	status int
+	means  string
+	is     func(error) bool
+	pauses []machine.Pause
+}{
+	{exitDone, "done, nothing to do, or paused by the user", nil, []machine.Pause{machine.PauseUser}},
+	{exitBad, "bad input, a node failed and the run waits, or the run has failed", nil, []machine.Pause{machine.PauseNodeFailed, machine.PauseRepeated}},
+	{exitChanges, "plan: there is something to do", nil, nil},
+	{exitPaused, "paused for the budget, the user, an answer, a breaker or a quota", nil, nil},
+	{exitLocked, "another process holds the run", isA[*eventlog.Locked], nil},
+	{exitDamaged, "the run's record is damaged",
+		func(err error) bool { return isA[*eventlog.Damaged](err) || isA[*run.Newer](err) }, nil},
+	// Whatever is wrong with reading a specification is reported otherwise.
+	{exitDisk, "disk full, read-only, or a sync error",
+		func(err error) bool {
+			return (disk.Broken(err) || errors.Is(err, fs.ErrPermission)) && !errors.Is(err, executor.ErrHard)
+		}, []machine.Pause{machine.PauseDisk}},
+	{exitKilled, "stopped at once by a second interrupt", func(err error) bool { return errors.Is(err, executor.ErrHard) }, nil},
+}
+
+func isA[E error](err error) bool {
+	var e E
+	return errors.As(err, &e)
+}
+
+// exitHelp explains the exit statuses.
+var exitHelp = func() string {
+	text := "Exit status:"
+	for _, x := range exits {
+		text += fmt.Sprintf("\n  %-4d %s", x.status, x.means)
+	}
+	return text
+}()
+
+const jsonHelp = `With --json stdout holds one JSON value (log: one for each line); progress and warnings go to stderr. Names
+are snake_case and only ever added to; inside of plans and budgets stand the names of the specification.
+An error is an object: error, exit_status, and mistakes with their places.`
+
+// exitStatus says which status an error ends the program with.
+func exitStatus(err error) int {
+	var status exit
+	if errors.As(err, &status) {
+		return int(status)
+	}
+	for _, x := range exits {
+		if x.is != nil && x.is(err) {
+			return x.status
+		}
+	}
+	return exitBad
+}
+
+// pauseExit is the exit status of a command that leaves a run paused for a reason.
+func pauseExit(reason machine.Pause) int {
+	for _, x := range exits {
+		if slices.Contains(x.pauses, reason) {
+			return x.status
+		}
+	}
+	return exitPaused
+}
+
+// An exit is the error that ends the program with a status and no further word: everything was said.
+type exit int
+
+func (e exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// exitWith returns the exit of a status; nil for 0.
+func exitWith(status int) error {
+	if status == exitDone {
+		return nil
+	}
+	return exit(status)
+}
