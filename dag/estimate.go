@@ -195,15 +195,15 @@ func callPrice(p *Plan, n *Node) (Price, bool) {
 	if n.Call == nil || n.Call.Model == "" {
 		return Price{}, false
 	}
-	return PriceOf(p, n.Call.Model)
+	return PriceOf(p.Prices, n.Call.Model)
 }
 
 // PriceOf returns the price of a model by its exact name, else by "provider/model" where only
 // the table has the provider and one entry fits. It never guesses by prefix. The second result
 // is false when the table does not know the model.
-func PriceOf(p *Plan, model string) (Price, bool) {
+func PriceOf(prices []Price, model string) (Price, bool) {
 	var found []Price
-	for _, price := range p.Prices { // a table of some dozen rows
+	for _, price := range prices { // a table of some dozen rows
 		if price.Model == model {
 			return price, true
 		}

@@ -29,7 +29,7 @@ func TestPriceLookupNeverGuesses(t *testing.T) {
 	p := &Plan{Prices: []Price{{Model: "m", Input: 1}, {Model: "p/n", Input: 2}, {Model: "p/o"}, {Model: "q/o"}}}
 	for model, want := range map[string]float64{"m": 1, "n": 2, "p/n": 2, "o": -1, "m-20260101": -1, "x/m": -1, "": -1} {
 		got := -1.0
-		if price, ok := PriceOf(p, model); ok {
+		if price, ok := PriceOf(p.Prices, model); ok {
 			got = price.Input
 		}
 		if got != want {

@@ -172,8 +172,6 @@ type Task struct {
 	Artifact func(name string) (io.ReadCloser, error)
 	// Entries returns the entries of an accumulator this node may see, oldest first, capped.
 	Entries func(name string) ([]Entry, error)
-	// Values returns the recorded values of an ancestor.
-	Values func(node string) (map[string]json.RawMessage, bool)
 	// Secret returns a named secret's value. The host masks it in everything that is kept.
 	Secret func(name string) (string, error)
 	// Mask has the host mask a value like a secret's, from now on. A kind calls it with every credential that it

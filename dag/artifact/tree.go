@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"dagrun.dev/internal/disk"
-	"dagrun.dev/internal/regular"
 )
 
 // A Tree is the working tree of a run: the live files that people and nodes look at. Each is a
@@ -63,16 +62,6 @@ func (t *Tree) Keep(name string) (digest string, size int64, err error) {
 	f, err := disk.OpenRegular(t.fsys, name)
 	if err != nil {
 		return "", 0, err
-	}
-	defer f.Close()
-	return t.store.Put(f)
-}
-
-// PutFile puts a staged file, given by its path in the machine's file system, into the store.
-func (t *Tree) PutFile(path string) (digest string, size int64, err error) {
-	f, err := regular.Open(path)
-	if err != nil {
-		return "", 0, fmt.Errorf("artifact: %w", err)
 	}
 	defer f.Close()
 	return t.store.Put(f)

@@ -5,59 +5,37 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"runtime/debug"
 	"slices"
-	"sync"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/attempt"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/reuse"
 	"dagrun.dev/dag/run"
-	"dagrun.dev/internal/disk"
-	"dagrun.dev/internal/printable"
-	"dagrun.dev/nodes"
 )
 
-// An attempt is one attempt of a node, or of its undo action, under way.
-type attempt struct {
-	key         string // in host.running
-	node        *dag.Node
-	undo        bool            // of the node's undo action
-	probe       bool            // finds out what became of a lost attempt
-	kind        string          // of the node or of its undo action
-	with        json.RawMessage // every ${...} resolved
-	resolved    bool            // there was one
-	above       []reuse.Reading // what its needs left, if it sees that
-	fingerprint string          // of what it is given to read; empty when that is not known
-	generation  int
-	number      int
-	failures    int // since the node was last given a fresh start
-	allFailures int // of the generation
-	failedWith  map[string]int
-	reserve     dag.Amount
-	feedback    string
-	began       time.Time
-	mark        run.Mark // to wait for before anything is done
-	slot        *slot
+// A flight is an attempt under way in this process: its job, and what the host knows beside it. To the
+// attempt it is the World, see world.go.
+type flight struct {
+	host  *host
+	key   string // in host.running
+	job   *attempt.Job
+	slot  *slot
+	began time.Time // when it was handed over
+	mark  run.Mark  // to wait for before anything is done
 
-	ctx    context.Context
-	cancel context.CancelCauseFunc
+	resolved bool            // the settings held ${...}
+	above    []reuse.Reading // what its needs left, if it sees that
 
-	plan      *dag.Plan // as it was at the start; not to be changed
-	seed      int64
+	ctx       context.Context
+	cancel    context.CancelCauseFunc
 	cancelled bool // asked to stop: the loop asks once
-	spooled   bool // has a folder that outlives this process
 
 	handsOn atomic.Bool // it has a folder for the attempts after it
-	strange atomic.Bool // it read what its node does not declare: no fingerprint says what
-
-	mu   sync.Mutex
-	kept []string // files made by Task.Keep
+	spooled atomic.Bool // it has a folder that outlives this process
 }
 
 // A result is an attempt's end on its way to the loop.
@@ -66,226 +44,121 @@ type result struct {
 	outcome machine.Outcome
 }
 
-// Why an attempt is stopped by its host.
-var (
-	errStopped = errors.New("stopped by the user")
-	errCancel  = errors.New("cancelled")
-	errSilent  = errors.New("gave no sign of life")
-)
-
-// defaultGrace is the time between the polite and the hard signal where the spec names none.
-const defaultGrace = 5 * time.Second
-
-func (a *attempt) grace() time.Duration {
-	if g := a.node.Timeout.Grace.D(); g > 0 {
-		return g
-	}
-	return defaultGrace
+func (f *flight) id() run.Attempt {
+	return run.Attempt{Node: f.job.Node.ID, Generation: f.job.Generation, Attempt: f.job.Attempt}
 }
 
-// timeout is the time limit of this attempt: from the third on it grows. 0 = none.
-func (a *attempt) timeout() time.Duration {
-	d := a.node.Timeout.Attempt.D()
-	if g := a.node.Timeout.Growth; g > 1 && a.failures >= 2 {
-		return time.Duration(float64(d) * g)
+// flight makes the job of an attempt. with are the settings before they are resolved.
+func (h *host) flight(n *dag.Node, p attempt.Purpose, generation, number int) *flight {
+	view, _ := h.state().NodeByID(n.ID)
+	plan := h.run.Graph().Plan
+	j := &attempt.Job{
+		Format: attempt.Format, Purpose: p, Node: n, Kind: n.Kind, With: n.With, Generation: generation, Attempt: number,
+		Failures: view.Failures, AllFailures: view.AllFailures, Feedback: h.feedback(view),
+		Seed: h.state().Run().Seed, SpecDir: h.o.SpecDir, Prices: plan.Prices,
 	}
-	return d
+	if i, ok := h.run.Graph().Index(n.ID); ok {
+		j.FailedWith = h.state().FailedWith(i)
+	}
+	f := &flight{host: h, key: n.ID, job: j}
+	if p == attempt.Undo {
+		j.Kind, j.With, j.Files = n.Undo.Kind, n.Undo.With, plan.Files
+		f.key = undoKey(n.ID)
+		return f
+	}
+	for k := range plan.Files {
+		if len(n.Files) > 0 && slices.Contains(n.Files, plan.Files[k].Path) {
+			j.Files = append(j.Files, plan.Files[k])
+		}
+	}
+	for _, name := range n.Reads {
+		j.Reads = append(j.Reads, attempt.Reading{Name: name, Versions: h.run.Find(n.ID, name)})
+	}
+	f.above = h.run.Above(n.ID)
+	return f
 }
 
-func (a *attempt) id() run.Attempt {
-	return run.Attempt{Node: a.node.ID, Generation: a.generation, Attempt: a.number}
+// resolve fills in what the settings of a job read of the run.
+func (f *flight) resolve() error {
+	j := f.job
+	if j.Purpose == attempt.Undo && strings.Contains(string(j.With), "${") || j.Purpose != attempt.Undo && j.Node.Dynamic {
+		with, err := f.host.o.Eval.Resolve(j.With, f.host.state().ScopeOf(j.Node.ID))
+		if err != nil {
+			return fmt.Errorf("with: %w", err)
+		}
+		j.With, f.resolved = with, true
+	}
+	if len(j.With) == 0 {
+		j.With = json.RawMessage("{}")
+	}
+	return nil
 }
 
 // launch starts an attempt in the goroutine of its slot.
-func (h *host) launch(a *attempt) {
-	a.ctx, a.cancel = context.WithCancelCause(h.ctx)
-	h.running[a.key] = a
-	a.slot.work <- a
+func (h *host) launch(f *flight) {
+	f.ctx, f.cancel = context.WithCancelCause(h.ctx)
+	h.running[f.key] = f
+	f.slot.work <- f
 }
 
 // attempt carries one attempt out and sends its result, whatever the kind does.
-func (h *host) attempt(a *attempt) {
-	r := result{key: a.key, outcome: failure("unknown", "the kind ended its own goroutine")}
+func (h *host) attempt(f *flight) {
+	r := result{key: f.key, outcome: failure("unknown", "the kind ended its own goroutine")}
 	returned := false
 	defer func() {
-		if p := recover(); p != nil {
-			r.outcome = failure("unknown", fmt.Sprintf("the kind %s panicked: %v", a.kind, p))
-			r.outcome.Diagnostics = string(debug.Stack())
-		} else if !returned {
-			a.slot.spoiled = true // its goroutine is no more
+		if !returned {
+			f.slot.spoiled = true // its goroutine is no more
 		}
-		a.cancel(nil)
-		a.slot.reset()
+		f.cancel(nil)
+		f.slot.reset()
 		h.results <- r
 	}()
-	if err := h.run.Wait(a.mark); err != nil {
-		r.outcome = failure("unknown", err.Error())
+	if err := h.run.Wait(f.mark); err != nil {
+		r.outcome = failure("unknown", h.worker.Line(err.Error()))
 	} else {
-		r.outcome = h.try(a)
+		if f.job.Purpose == attempt.Run {
+			f.job.Fingerprint = h.fingerprint(f) // before it publishes: it may read what it writes
+		}
+		rep := h.worker.Do(f.ctx, f.job, f)
+		f.slot.spoiled = f.slot.spoiled || rep.Unclean
+		r.outcome = h.publish(f, &rep)
 	}
-	r.outcome.Message = h.line(r.outcome.Message)
-	r.outcome.Diagnostics = h.diagnostics(r.outcome.Diagnostics)
 	returned = true
 }
 
-// try runs the kind and publishes what it produced.
-func (h *host) try(a *attempt) machine.Outcome {
-	ctx := a.ctx
-	if d := a.timeout(); d > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, d)
-		defer cancel()
+// publish makes what a report names part of the run and returns the outcome that is to be recorded.
+func (h *host) publish(f *flight, rep *attempt.Report) machine.Outcome {
+	o := rep.Outcome
+	if o.Status == dag.StatusCompleted {
+		err := h.makeLive(f, run.Output{Artifacts: rep.Artifacts, Entries: rep.Entries})
+		if err == nil {
+			o.Body.Kept = rep.Kept
+			return o
+		}
+		body := o.Body
+		body.Values = nil
+		o = attempt.Classify(f.ctx, 0, err)
+		o.Message, o.Body = h.worker.Line(o.Message), body
 	}
-	kind, ok := h.o.Kinds.Kind(a.kind)
-	if !ok {
-		return failure("config", "this program has no kind of node named "+a.kind)
-	}
-	t, err := h.task(a)
-	if err == nil {
-		err = h.spool(a, kind, t)
-	}
-	if err != nil {
-		return failure("unknown", err.Error())
-	}
-	if a.probe {
-		return h.ask(ctx, kind.(nodes.Prober), t)
-	}
-	if !a.undo {
-		a.fingerprint = h.fingerprint(a) // before it publishes: it may read what it writes
-	}
-	stop := h.watchSilence(a, t)
-	res, err := kind.Run(ctx, t)
-	stop()
-	if res == nil {
-		res = &nodes.Result{}
-	}
-	body, bad := h.body(a, res)
-	if len(res.Survivors) > 0 {
-		a.slot.spoiled = true // something may still write there
-	}
-	if err == nil {
-		err = bad
-	}
-	if err == nil {
-		err = h.publish(a, res, true)
-	}
-	body.CostUSD, body.CostKind = h.cost(a, res, err)
-	if err == nil {
-		return machine.Outcome{Status: dag.StatusCompleted, Body: body}
-	}
-	return h.failed(a, ctx, err, res, body)
-}
-
-// ask has a kind find out what became of a lost attempt. Without an answer the attempt stays
-// unresolved, and a person is asked.
-func (h *host) ask(ctx context.Context, kind nodes.Prober, t *nodes.Task) machine.Outcome {
-	took, err := kind.Probe(ctx, t)
-	switch {
-	case err != nil:
-		return failure("unknown", "the probe failed: "+err.Error())
-	case took:
-		return machine.Outcome{Status: dag.StatusCompleted, Message: "its probe says that it took effect"}
-	}
-	return machine.Outcome{Status: dag.StatusRejected, Message: "its probe says that it took no effect"}
-}
-
-// watchSilence stops an attempt that shows no sign of life. Kinds that know their streams do so
-// themselves; this is for what they overlook, hence the grace on top.
-func (h *host) watchSilence(a *attempt, t *nodes.Task) (stop func()) {
-	if t.Silence == 0 {
-		return func() {}
-	}
-	limit := t.Silence + t.Grace
-	timer := time.AfterFunc(limit, func() { a.cancel(errSilent) })
-	beat := t.Beat
-	t.Beat = func(note string) { timer.Reset(limit); beat(note) }
-	return func() { timer.Stop() }
-}
-
-// failed says what an attempt's error means. The files that it kept are renamed, so that the
-// next attempt's stand under their own names, and entries of a last attempt count.
-func (h *host) failed(a *attempt, ctx context.Context, err error, res *nodes.Result, body machine.FinishedBody) machine.Outcome {
-	o := classify(ctx, a.timeout(), err)
-	if e := (*nodes.Error)(nil); o.Status == dag.StatusFailed && errors.As(err, &e) && e.Unknown && !a.node.Effect.Repeatable() && !a.undo {
-		o.Status = dag.StatusLost // to be found out, not to be done twice
-	}
-	o.Body = body
-	o.Body.Values = nil
-	kept := h.aside(a)
+	kept, paths := h.setAside(f, rep.Kept)
+	o.Body.Kept = kept
 	if o.Status == dag.StatusCancelled {
-		o.Message += ": PARTIAL, " + partial(kept)
+		o.Message += ": PARTIAL, " + partial(paths)
 	}
-	if len(res.Entries) > 0 && o.Status == dag.StatusFailed && h.last(a, o) {
-		if err := h.publish(a, res, false); err != nil {
-			o.Body.Warnings = append(o.Body.Warnings, h.line("entries are lost: "+err.Error()))
+	if len(rep.Entries) > 0 && o.Status == dag.StatusFailed && h.last(f, o) {
+		if err := h.makeLive(f, run.Output{Entries: rep.Entries}); err != nil {
+			o.Body.Warnings = append(o.Body.Warnings, h.worker.Line("entries are lost: "+err.Error()))
 		}
 	}
 	return o
 }
 
-// last reports whether no attempt would follow an outcome.
-func (h *host) last(a *attempt, o machine.Outcome) (final bool) {
-	_ = h.onLoop(func() { final = h.settled(a, o).Final }) // false when the host has stopped: then nothing is published
-	return final
-}
-
-// again reports whether a failure of a category now would be followed by another attempt without a user.
-func (h *host) again(a *attempt, category string) (follows bool) {
-	if context.Cause(a.ctx) != nil {
-		return false // it is being stopped
+// makeLive records artifacts and entries and makes them live.
+func (h *host) makeLive(f *flight, out run.Output) error {
+	if len(out.Artifacts)+len(out.Entries) == 0 {
+		return nil
 	}
-	_ = h.onLoop(func() {
-		end := h.settled(a, failure(category, ""))
-		follows = !end.Final && !end.Stop
-	})
-	return follows
-}
-
-// settled is the end that an outcome would be recorded as now.
-func (h *host) settled(a *attempt, o machine.Outcome) *machine.FinishedBody {
-	return h.state().Settle(a.node.ID, o, h.clock.now()).Body.(*machine.FinishedBody)
-}
-
-// classify turns an error of a kind into an outcome.
-func classify(ctx context.Context, limit time.Duration, err error) machine.Outcome {
-	cause := context.Cause(ctx)
-	var e *nodes.Error
-	switch {
-	case errors.Is(cause, errStopped), errors.Is(cause, errCancel), errors.Is(cause, ErrHard):
-		return machine.Outcome{Status: dag.StatusCancelled, Message: cause.Error()}
-	case disk.Broken(err):
-		return failure(diskBroken, err.Error())
-	case errors.As(err, &e):
-		return machine.Outcome{
-			Status: dag.StatusFailed, Category: e.Category, Message: e.Error(), Diagnostics: e.Diagnostics,
-			RetryAfter: e.RetryAfter, WaitUntil: e.WaitUntil, Permanent: e.Permanent,
-		}
-	case errors.Is(cause, errSilent):
-		return failure("stalled", errSilent.Error())
-	case errors.Is(cause, context.DeadlineExceeded):
-		return failure("stalled", fmt.Sprintf("took longer than %v", limit))
-	}
-	o := failure("unknown", err.Error())
-	if p := (*fs.PathError)(nil); errors.As(err, &p) { // what stands in the way does so next time
-		o.Category, o.Permanent = "file_io", true
-	}
-	return o
-}
-
-// diskBroken is the category of an attempt that the run's own disk failed; the run pauses.
-const diskBroken = "disk"
-
-func failure(category, message string) machine.Outcome {
-	return machine.Outcome{Status: dag.StatusFailed, Category: category, Message: message}
-}
-
-// publish makes an attempt's artifacts (unless it failed) and entries part of the run.
-func (h *host) publish(a *attempt, res *nodes.Result, artifacts bool) error {
-	out, err := h.output(a, res, artifacts)
-	if err != nil || len(out.Writes)+len(out.Entries) == 0 {
-		return err
-	}
-	return h.run.Publish(a.id(), out, func(bodies ...machine.Body) error {
+	return h.run.Publish(f.id(), out, func(bodies ...machine.Body) error {
 		var err error
 		if gone := h.onLoop(func() { err = h.record(h.clock.now(), bodies...) }); gone != nil {
 			return gone
@@ -294,61 +167,50 @@ func (h *host) publish(a *attempt, res *nodes.Result, artifacts bool) error {
 	})
 }
 
-// output is what of a result is published, checked and masked.
-func (h *host) output(a *attempt, res *nodes.Result, artifacts bool) (run.Output, error) {
-	var out run.Output
-	for _, e := range res.Entries {
-		out.Entries = append(out.Entries, run.Entry{Accumulator: e.Accumulator, Text: h.mask.Text(e.Text), Meta: h.mask.Texts(e.Meta)})
+// setAside renames the files that a failed attempt kept, so that the next attempt's stand under their own
+// names. It returns them as they are now, and their paths in the output folder.
+func (h *host) setAside(f *flight, list []machine.KeptFile) (kept []machine.KeptFile, paths []string) {
+	if errors.Is(context.Cause(f.ctx), ErrHard) {
+		return list, nil // its end is not recorded: a finished result must stay where Adopt finds it
 	}
-	if !artifacts || len(res.Writes) == 0 {
-		return out, nil
-	}
-	out.Writes = make(map[string]string, len(res.Writes))
-	for name, path := range res.Writes {
-		abs, err := h.staged(a, name, path)
+	for _, k := range list {
+		name, path, err := h.run.Failed(f.id(), k.Name)
 		if err != nil {
-			return out, err
+			f.Log("WARN", h.worker.Line("keep "+k.Name+": "+err.Error()))
+		} else if path != "" {
+			k.Name = name
+			paths = append(paths, run.Dir+"/"+path)
 		}
-		out.Writes[name] = abs
+		kept = append(kept, k)
 	}
-	return out, nil
+	return kept, paths
 }
 
-// staged returns the absolute path of a staged artifact after checking that the node may write
-// it and that it is a regular file of this attempt.
-func (h *host) staged(a *attempt, name, path string) (string, error) {
-	if !a.undo && !slices.Contains(a.node.Writes, name) {
-		return "", nodes.Permanent(nodes.Fail("config", "the node wrote "+name+", which its writes do not name"))
+// partial says what is there of an attempt that was stopped (L-5).
+func partial(kept []string) string {
+	if len(kept) == 0 {
+		return "it left nothing"
 	}
-	if !filepath.IsLocal(path) {
-		return "", nodes.Permanent(nodes.Fail("config", "the file of "+name+" lies outside the staging folder: "+path))
+	const most = 5
+	more := ""
+	if len(kept) > most {
+		more = fmt.Sprintf(" and %d more", len(kept)-most)
+		kept = kept[:most]
 	}
-	abs := filepath.Join(a.slot.out, path)
-	st, err := os.Lstat(abs)
-	if err != nil {
-		return "", nodes.Fail("no_artifact", "the node did not leave "+name)
-	}
-	if !st.Mode().IsRegular() {
-		return "", nodes.Permanent(nodes.Fail("config", name+" is not a regular file"))
-	}
-	return abs, h.mask.File(abs)
+	return "kept in " + strings.Join(kept, ", ") + more
 }
 
-// line is text from an attempt as it may be recorded and shown: without secrets, without
-// anything that could break a display, on one line (B-10).
-func (h *host) line(s string) string { return printable.Line(h.mask.Message(s)) }
+// last reports whether no attempt would follow an outcome.
+func (h *host) last(f *flight, o machine.Outcome) (final bool) {
+	_ = h.onLoop(func() { final = h.settled(f, o).Final }) // false when the host has stopped: then nothing is published
+	return final
+}
 
-// diagnostics is text as line has it, but of many lines; at most 2,000 bytes.
-func (h *host) diagnostics(s string) string { return clip(printable.Text(h.mask.Message(s)), 2000) }
+// settled is the end that an outcome would be recorded as now.
+func (h *host) settled(f *flight, o machine.Outcome) *machine.FinishedBody {
+	return h.state().Settle(f.job.Node.ID, o, h.clock.now()).Body.(*machine.FinishedBody)
+}
 
-// clip returns at most n bytes of s, cut between characters: the end, where errors stand.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	s = s[len(s)-n:]
-	for len(s) > 0 && s[0]&0xC0 == 0x80 {
-		s = s[1:]
-	}
-	return s
+func failure(category, message string) machine.Outcome {
+	return machine.Outcome{Status: dag.StatusFailed, Category: category, Message: message}
 }

@@ -1,13 +1,12 @@
 package executor
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/attempt"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/nodes"
 )
@@ -157,7 +156,7 @@ func (h *host) expand(c *machine.Command, now time.Time) machine.Body {
 
 // refuse ends a node whose expressions cannot be evaluated: another attempt would not help.
 func (h *host) refuse(n *dag.Node, why string, now time.Time) machine.Body {
-	o := failure("config", h.line(why))
+	o := failure("config", h.worker.Line(why))
 	o.Permanent = true
 	return h.state().Settle(n.ID, o, now).Body
 }
@@ -167,10 +166,9 @@ func (h *host) start(c *machine.Command, n *dag.Node, now time.Time) error {
 	if control, ok := controls[n.Kind]; ok {
 		return control(h, n, now)
 	}
-	return h.begin(&attempt{
-		key: n.ID, node: n, kind: n.Kind, with: n.With,
-		generation: c.Generation, number: c.Attempt, reserve: c.Reserve, began: now,
-	})
+	f := h.flight(n, attempt.Run, c.Generation, c.Attempt)
+	f.began, f.job.Reserve = now, c.Reserve
+	return h.begin(f)
 }
 
 // resolve finds out whether an attempt whose process died took effect: by the kind's probe, or by
@@ -183,10 +181,7 @@ func (h *host) resolve(c *machine.Command, now time.Time) (machine.Body, func() 
 	if kind, ok := h.o.Kinds.Kind(n.Kind); ok {
 		if _, ok := kind.(nodes.Prober); ok {
 			return nil, func() error {
-				return h.begin(&attempt{
-					key: n.ID, node: n, probe: true, kind: n.Kind, with: n.With,
-					generation: c.Generation, number: c.Attempt, began: now,
-				})
+				return h.begin(h.flight(n, attempt.Probe, c.Generation, c.Attempt))
 			}
 		}
 	}
@@ -205,54 +200,32 @@ func (h *host) compensate(c *machine.Command, now time.Time) error {
 	if _, err := h.run.Checkpoint(now, "cp-UNDO-"+strings.ReplaceAll(n.ID, "/", "-"), "", nil); err != nil {
 		return err
 	}
-	return h.begin(&attempt{
-		key: undoKey(n.ID), node: n, undo: true, kind: n.Undo.Kind, with: n.Undo.With,
-		generation: max(1, c.Generation), number: max(1, c.Attempt), began: now,
-	})
+	return h.begin(h.flight(n, attempt.Undo, max(1, c.Generation), max(1, c.Attempt)))
 }
 
 // begin resolves the settings of an attempt and launches it; settings that cannot be resolved
 // end it at once.
-func (h *host) begin(a *attempt) error {
-	view, _ := h.state().NodeByID(a.node.ID)
-	a.failures, a.allFailures = view.Failures, view.AllFailures
-	if i, ok := h.run.Graph().Index(a.node.ID); ok {
-		a.failedWith = h.state().FailedWith(i)
-	}
-	a.feedback = h.feedback(view)
-	a.mark = h.mark
-	a.plan = h.run.Graph().Plan
-	a.seed = h.state().Run().Seed
-	a.resolved = a.node.Dynamic && !a.undo
-	if !a.undo {
-		a.above = h.run.Above(a.node.ID)
-	}
-	if a.node.Dynamic || a.undo && bytes.Contains(a.with, []byte("${")) {
-		with, err := h.o.Eval.Resolve(a.with, h.state().ScopeOf(a.node.ID))
-		if err != nil {
-			o := failure("config", h.line("with: "+err.Error()))
-			o.Permanent = true
-			return h.finish(a, o)
-		}
-		a.with = with
-	}
-	if len(a.with) == 0 {
-		a.with = json.RawMessage("{}")
+func (h *host) begin(f *flight) error {
+	f.mark = h.mark
+	if err := f.resolve(); err != nil {
+		o := failure("config", h.worker.Line(err.Error()))
+		o.Permanent = true
+		return h.finish(f, o)
 	}
 	var err error
-	if a.slot, err = h.takeSlot(); err != nil {
-		return h.finish(a, failure("unknown", err.Error()))
+	if f.slot, err = h.takeSlot(); err != nil {
+		return h.finish(f, failure("unknown", err.Error()))
 	}
-	h.launch(a)
+	h.launch(f)
 	return nil
 }
 
 // finish records the end of an attempt that needed no goroutine.
-func (h *host) finish(a *attempt, o machine.Outcome) error {
-	h.running[a.key] = a
-	a.slot = &slot{spoiled: true}
+func (h *host) finish(f *flight, o machine.Outcome) error {
+	h.running[f.key] = f
+	f.slot = &slot{spoiled: true}
 	now := h.clock.now()
-	return h.record(now, h.ended(nil, result{a.key, o}, now)...)
+	return h.record(now, h.ended(nil, result{f.key, o}, now)...)
 }
 
 // feedback is what the next attempt is told of the last failure, where the category says so.
@@ -270,10 +243,10 @@ func (h *host) feedback(v machine.NodeView) string {
 
 // cancelAttempt asks a running attempt to stop, once.
 func (h *host) cancelAttempt(c *machine.Command) func() error {
-	a := h.running[c.Node]
-	if a == nil || a.cancelled {
+	f := h.running[c.Node]
+	if f == nil || f.cancelled {
 		return nil
 	}
-	a.cancelled = true
-	return func() error { a.cancel(errCancel); return nil }
+	f.cancelled = true
+	return func() error { f.cancel(attempt.ErrCancelled); return nil }
 }

@@ -211,7 +211,7 @@ func (h *host) question(n *dag.Node, generation int, now time.Time) machine.Body
 		id = fmt.Sprintf("%s/%s/%d.%d", machine.AskApproval, n.ID, generation, k)
 	}
 	q := &machine.EscalationOpenedBody{
-		ID: id, Kind: machine.AskApproval, Node: n.ID, Message: h.line(with.Message),
+		ID: id, Kind: machine.AskApproval, Node: n.ID, Message: h.worker.Line(with.Message),
 		Options: with.Options, Recommended: with.Recommended, Default: with.Default,
 	}
 	if with.After > 0 && with.Default != "" {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -101,6 +102,62 @@ func TestSecretsAreMasked(t *testing.T) {
 			t.Errorf("%d masks, %v", found, err)
 		}
 	})
+}
+
+// W-6: the end of an attempt names what it left in its node's folder by content, also under the name that a later
+// attempt has given it, and verify notices when that is changed or gone.
+func TestKeptFilesAreFacts(t *testing.T) {
+	s := newStage(t, &dag.Plan{Nodes: []dag.Node{{ID: "a", Kind: "agent", Retry: dag.Retry{Attempts: 2, Delays: []dag.Duration{1}}}}})
+	s.kinds = []nodes.Kind{doer{"agent", func(_ context.Context, t *nodes.Task) (*nodes.Result, error) {
+		w, err := t.Keep("raw.txt")
+		if err != nil {
+			return nil, err
+		}
+		_, err = io.WriteString(w, strings.Repeat("x", t.Attempt))
+		if err := errors.Join(err, w.Close()); err != nil || t.Attempt == 2 {
+			return &nodes.Result{}, err
+		}
+		return nil, nodes.Fail("transient", "once more")
+	}}}
+	if v := s.carryOn(); v.Status != machine.RunDone {
+		t.Fatalf("%+v", v)
+	}
+	var kept []machine.KeptFile
+	for _, b := range bodies[*machine.FinishedBody](s) {
+		kept = append(kept, b.Kept...)
+	}
+	if len(kept) != 2 || kept[0].Name != "raw-FAILED-1.txt" || kept[0].Size != 1 || kept[1].Name != "raw.txt" || kept[1].Size != 2 {
+		t.Fatalf("%+v", kept)
+	}
+	fails := func() (names []string) {
+		list, err := run.Verify(s.options(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range list {
+			if !c.Pass {
+				names = append(names, c.Name)
+			}
+		}
+		return names
+	}
+	if got := fails(); len(got) > 0 {
+		t.Fatalf("verify finds %v", got)
+	}
+	folder := filepath.Join(s.dir, run.Dir, "nodes", "a")
+	for _, spoil := range []func() error{
+		func() error { return os.WriteFile(filepath.Join(folder, "raw-FAILED-1.txt"), []byte("y"), 0o600) },
+		func() error {
+			return errors.Join(os.WriteFile(filepath.Join(folder, "raw-FAILED-1.txt"), []byte("x"), 0o600), os.Remove(filepath.Join(folder, "raw.txt")))
+		},
+	} {
+		if err := spoil(); err != nil {
+			t.Fatal(err)
+		}
+		if got := fails(); !slices.Equal(got, []string{"kept files"}) {
+			t.Errorf("verify finds %v", got)
+		}
+	}
 }
 
 // A kind records the facts that its allow-list names, with node and call id from the host, and no

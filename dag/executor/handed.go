@@ -24,25 +24,25 @@ func handedOn(node string, generation int) string {
 }
 
 // handedOn returns the attempt's folder. An attempt that another process began knows the place from its scratch folder.
-func (a *attempt) handedOn() string {
-	return filepath.Join(handedOnBy(filepath.Dir(a.slot.scratch)), handedOn(a.node.ID, a.generation))
+func (f *flight) handedOn() string {
+	return filepath.Join(handedOnBy(filepath.Dir(f.slot.scratch)), handedOn(f.job.Node.ID, f.job.Generation))
 }
 
-// handOn makes the attempt's folder; see nodes.Task.Carry.
-func (a *attempt) handOn() (string, error) {
-	if a.slot.scratch == "" {
+// Carry makes the attempt's folder; see nodes.Task.Carry.
+func (f *flight) Carry() (string, error) {
+	if f.slot.scratch == "" {
 		return "", errors.New("the attempt has no folder outside the run")
 	}
-	a.handsOn.Store(true)
-	return a.handedOn(), os.MkdirAll(a.handedOn(), 0o700)
+	f.handsOn.Store(true)
+	return f.handedOn(), os.MkdirAll(f.handedOn(), 0o700)
 }
 
 // dropHandedOn removes the folders of nodes that ended with the attempts that were recorded just now.
 func (h *host) dropHandedOn() {
-	for _, a := range h.handing {
-		v, ok := h.state().NodeByID(a.node.ID)
-		if !ok || v.Status.Ended() || v.Generation != a.generation {
-			_ = os.RemoveAll(a.handedOn()) // or it is swept
+	for _, f := range h.handing {
+		v, ok := h.state().NodeByID(f.job.Node.ID)
+		if !ok || v.Status.Ended() || v.Generation != f.job.Generation {
+			_ = os.RemoveAll(f.handedOn()) // or it is swept
 		}
 	}
 	h.handing = h.handing[:0]

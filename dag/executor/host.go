@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/attempt"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/run"
-	"dagrun.dev/internal/mask"
 	"dagrun.dev/nodes"
 )
 
@@ -96,11 +96,12 @@ func Run(ctx context.Context, o Options) error {
 		run:     o.Run,
 		scratch: scratchOf(o.Run, o.Scratch),
 		clock:   newClock(o.Run.State().Run().Updated),
-		running: map[string]*attempt{},
+		running: map[string]*flight{},
 		results: make(chan result, o.Jobs),
 		calls:   make(chan func()),
 		gone:    make(chan struct{}),
 	}
+	h.worker.Kinds, h.worker.Binary = o.Kinds, o.Binary
 	h.knowSecrets()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -133,17 +134,17 @@ type host struct {
 	scratch  string // holds the scratch folders; made when needed
 	clock    *clock
 	breakers *breakerSet
-	mask     mask.Mask
+	worker   attempt.Worker
 	mark     run.Mark // of the last events recorded
 
 	ctx    context.Context // of all attempts
 	cancel context.CancelCauseFunc
 
-	running map[string]*attempt // attempts under way, by node
-	idle    []*slot             // folders of attempts that have ended, for the next ones
-	slots   int                 // slots made so far
-	spooled []run.Attempt       // whose spool is not needed once their end is recorded
-	handing []*attempt          // whose node may have ended, with what its attempts handed on
+	running map[string]*flight // attempts under way, by node
+	idle    []*slot            // folders of attempts that have ended, for the next ones
+	slots   int                // slots made so far
+	spooled []run.Attempt      // whose spool is not needed once their end is recorded
+	handing []*flight          // whose node may have ended, with what its attempts handed on
 	results chan result
 	calls   chan func() // from attempts, to be called by the loop
 	gone    chan struct{}
@@ -276,13 +277,13 @@ func (h *host) settle(first result) error {
 // disturbed looks for what the tools of an agent have done to the run's own files, as soon as its attempt has ended: an
 // artifact is named, a changed log ends the program before anything is written behind it. A-6, T1
 func (h *host) disturbed(r *result) error {
-	a := h.running[r.key]
-	if a.node.Call == nil || !h.traits(a).Reaches {
+	j := h.running[r.key].job
+	if j.Node.Call == nil || !h.worker.Traits(j.Kind, j.With).Reaches {
 		return nil
 	}
 	list, err := h.run.Disturbed()
 	for _, name := range list {
-		r.outcome.Body.Warnings = append(r.outcome.Body.Warnings, h.line(fmt.Sprintf("%s was changed while this agent, which has tools, "+
+		r.outcome.Body.Warnings = append(r.outcome.Body.Warnings, h.worker.Line(fmt.Sprintf("%s was changed while this agent, which has tools, "+
 			"was at work, and not by dagrun; the version on record still counts in this process, the next start takes the file as edited", name)))
 	}
 	return err
@@ -290,23 +291,24 @@ func (h *host) disturbed(r *result) error {
 
 // ended appends what an attempt's end leaves to record.
 func (h *host) ended(bodies []machine.Body, r result, now time.Time) []machine.Body {
-	a := h.running[r.key]
+	f := h.running[r.key]
 	delete(h.running, r.key)
-	h.idle = append(h.idle, a.slot)
-	if a.spooled {
-		h.spooled = append(h.spooled, a.id())
+	h.idle = append(h.idle, f.slot)
+	if f.spooled.Load() {
+		h.spooled = append(h.spooled, f.id())
 	}
-	if a.handsOn.Load() {
-		h.handing = append(h.handing, a)
+	if f.handsOn.Load() {
+		h.handing = append(h.handing, f)
 	}
-	if a.undo {
-		return append(bodies, &machine.CompensationBody{Node: a.node.ID, Status: r.outcome.Status, Reason: r.outcome.Message, Done: true})
+	id := f.job.Node.ID
+	if f.job.Purpose == attempt.Undo {
+		return append(bodies, &machine.CompensationBody{Node: id, Status: r.outcome.Status, Reason: r.outcome.Message, Done: true})
 	}
-	e := h.state().Settle(a.node.ID, r.outcome, now)
+	e := h.state().Settle(id, r.outcome, now)
 	bodies = append(bodies, e.Body)
 	if fin, ok := e.Body.(*machine.FinishedBody); ok {
-		bodies = append(bodies, h.breakers.report(a.node, a.began, fin, now)...)
-		if fin.Category == diskBroken && h.state().Run().Status == machine.RunRunning {
+		bodies = append(bodies, h.breakers.report(f.job.Node, f.began, fin, now)...)
+		if fin.Category == attempt.DiskBroken && h.state().Run().Status == machine.RunRunning {
 			bodies = append(bodies, &machine.RunPausedBody{Reason: machine.PauseDisk, Node: fin.Node, Message: fin.Message})
 		}
 	}
@@ -355,9 +357,3 @@ func (h *host) onLoop(f func()) error {
 }
 
 func (h *host) state() *machine.State { return h.run.State() }
-
-func (h *host) log(node, level, msg string) {
-	if h.o.Log != nil {
-		h.o.Log(node, level, h.line(msg))
-	}
-}

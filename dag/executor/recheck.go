@@ -2,7 +2,6 @@ package executor
 
 import (
 	"encoding/json"
-	"slices"
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
@@ -10,19 +9,11 @@ import (
 )
 
 // fingerprint says what an attempt is given to read.
-func (h *host) fingerprint(a *attempt) string {
-	if !a.resolved {
-		return h.run.Fingerprint(a.node.ID, nil, a.above)
+func (h *host) fingerprint(f *flight) string {
+	if !f.resolved {
+		return h.run.Fingerprint(f.job.Node.ID, nil, f.above)
 	}
-	return h.run.Fingerprint(a.node.ID, a.with, a.above)
-}
-
-// reads notes that an attempt reads an artifact or accumulator: one that its node does not name is in
-// no fingerprint.
-func (a *attempt) reads(name string) {
-	if !slices.Contains(a.node.Reads, name) {
-		a.strange.Store(true)
-	}
+	return h.run.Fingerprint(f.job.Node.ID, f.job.With, f.above)
 }
 
 // recheck finds out whether the stale result of a node is valid. Nil: that is being found out.

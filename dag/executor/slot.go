@@ -12,10 +12,10 @@ import (
 // publishing is a rename, and one outside of it. They are used again by later attempts, so
 // that a node that leaves nothing costs no file. So is the goroutine, whose stack has grown by then.
 type slot struct {
-	work         chan *attempt // nil = of an attempt that was never launched
-	out, scratch string        // absolute; empty = none
-	dirs         []*os.File    // both, held open: seeing that they are empty is then two cheap calls
-	spoiled      bool          // something may still use them: not to be used again
+	work         chan *flight // nil = of an attempt that was never launched
+	out, scratch string       // absolute; empty = none
+	dirs         []*os.File   // both, held open: seeing that they are empty is then two cheap calls
+	spoiled      bool         // something may still use them: not to be used again
 }
 
 // takeSlot returns a slot that nobody uses. Its folders exist and are empty.
@@ -29,10 +29,10 @@ func (h *host) takeSlot() (*slot, error) {
 		s.remove()
 	}
 	h.slots++
-	s := &slot{work: make(chan *attempt, 1)}
+	s := &slot{work: make(chan *flight, 1)}
 	go func() {
-		for a := range s.work {
-			h.attempt(a)
+		for f := range s.work {
+			h.attempt(f)
 		}
 	}()
 	var err error

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"dagrun.dev/dag/attempt"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/run"
 )
@@ -32,7 +33,7 @@ func (h *host) stopIfDue() {
 	}
 	h.stopAt = time.Time{}
 	for _, a := range h.running {
-		a.cancel(errStopped)
+		a.cancel(attempt.ErrStopped)
 	}
 }
 

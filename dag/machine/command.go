@@ -51,12 +51,12 @@ const (
 
 // An Outcome is how an attempt ended, as the host saw it.
 type Outcome struct {
-	Status      dag.Status // completed | failed | lost | rejected | cancelled
-	Category    string
-	Message     string
-	Diagnostics string
-	RetryAfter  time.Duration // asked for by the remote; waited for at least
-	WaitUntil   time.Time     // quota reset; uses no attempt
-	Permanent   bool          // another attempt is useless whatever the policy says
-	Body        FinishedBody  // values, usage, cost, fingerprint, warnings, notes: copied as they are
+	Status      dag.Status    `json:"status"` // completed | failed | lost | rejected | cancelled
+	Category    string        `json:"category,omitempty"`
+	Message     string        `json:"message,omitempty"`
+	Diagnostics string        `json:"diagnostics,omitempty"`
+	RetryAfter  time.Duration `json:"retry_after_ns,omitempty"` // asked for by the remote; waited for at least
+	WaitUntil   time.Time     `json:"wait_until,omitzero"`      // quota reset; uses no attempt
+	Permanent   bool          `json:"permanent,omitempty"`      // another attempt is useless whatever the policy says
+	Body        FinishedBody  `json:"body"`                     // values, usage, cost, fingerprint, warnings, notes, kept files: copied as they are
 }

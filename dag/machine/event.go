@@ -142,6 +142,15 @@ type FinishedBody struct {
 	Warnings    []string                   `json:"warnings,omitempty"`
 	Notes       []Note                     `json:"notes,omitempty"`
 	Reused      bool                       `json:"reused,omitempty"` // what it reads proved equal after a change of plan: the earlier end holds, with its values
+	Kept        []KeptFile                 `json:"kept,omitempty"`   // files that the attempt left in its node's folder, in the order of their making
+}
+
+// A KeptFile is a file that an attempt left in its node's folder. A later attempt that keeps one of the same
+// name has the earlier one renamed; its content stays what it was.
+type KeptFile struct {
+	Name   string `json:"name"` // within the folder
+	Digest string `json:"sha256"`
+	Size   int64  `json:"size"`
 }
 
 // A Note is a small record for the run's logs: why something was decided, how good it was.

@@ -79,7 +79,7 @@ func (s *State) note(e *Event, i int32, b *FinishedBody) {
 		b.Usage == Usage{} && len(b.Warnings) == 0
 	if !silent {
 		last := *b
-		last.Notes, last.Diagnostics, last.Fingerprint = nil, "", ""
+		last.Notes, last.Diagnostics, last.Fingerprint, last.Kept = nil, "", "", nil
 		r.m().last = &last
 	} else if r.more != nil {
 		r.more.last = nil

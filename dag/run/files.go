@@ -5,37 +5,59 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/artifact/index"
+	"dagrun.dev/dag/attempt"
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/disk"
-	"dagrun.dev/internal/regular"
 	"dagrun.dev/nodes"
 )
 
 // An Attempt names one attempt of a node.
 type Attempt = index.Attempt
 
-// An Output is what an attempt leaves beside its values.
+// An Output is what an attempt has put into the store for the run.
 type Output struct {
-	Writes  map[string]string // artifact name -> absolute path of the staged file
-	Entries []Entry           // for accumulators, in order
+	Artifacts []attempt.Object
+	Entries   []attempt.Object // for accumulators, in order
 }
 
 // An Entry is one text for an accumulator. It is kept and shown as kinds make it.
 type Entry = nodes.Entry
 
-// Publish makes an attempt's output part of the run: objects are stored and synced, the present
-// versions backed up into the node's folder, ARTIFACT_WRITTEN recorded through record, the files
+// Store puts a content into the run's store, durable when it returns. Any goroutine.
+func (r *Run) Store(content io.Reader) (digest string, size int64, err error) {
+	return r.store.Put(content)
+}
+
+// OpenObject opens a stored content, checked against its digest; fs.ErrNotExist when the store has lost it.
+// Any goroutine.
+func (r *Run) OpenObject(digest string) (io.ReadCloser, error) { return r.store.Open(digest) }
+
+// Find returns what a node sees under a name: the version of an artifact, or the entries of an accumulator,
+// those of its ancestors in plan order, the newest Cap of them. Nothing when no ancestor wrote it. Any goroutine.
+func (r *Run) Find(node, name string) (list []attempt.Content) {
+	g := r.Graph()
+	if a, ok := accumulator(g.Plan, name); ok {
+		for _, v := range newestOf(r.index.Entries(g, node, name), a.Cap) {
+			list = append(list, attempt.Content{Digest: v.Digest, Node: v.Node})
+		}
+		return list
+	}
+	if v, ok := r.index.Visible(g, node, name); ok {
+		list = append(list, attempt.Content{Digest: v.Digest, Node: v.Node})
+	}
+	return list
+}
+
+// Publish makes an attempt's output part of the run: the present versions are backed up into the node's folder, ARTIFACT_WRITTEN recorded through record, the files
 // renamed to their live places. Then the caller records how the attempt ended; until that is
 // recorded no reader sees the output. The accumulators' files follow by themselves.
 //
@@ -45,14 +67,14 @@ type Entry = nodes.Entry
 // has published already (its process died; its result is adopted) records nothing twice.
 func (r *Run) Publish(a Attempt, out Output, record func(...machine.Body) error) error {
 	p := publication{r: r, a: a, before: r.index.OpenBy(a)}
-	for _, name := range slices.Sorted(maps.Keys(out.Writes)) {
-		if err := p.stage(name, out.Writes[name]); err != nil {
-			return fmt.Errorf("run: publish %s of %s: %w", name, a.Node, err)
+	for _, o := range out.Artifacts {
+		if err := p.artifact(o); err != nil {
+			return fmt.Errorf("run: publish %s of %s: %w", o.Name, a.Node, err)
 		}
 	}
-	for _, e := range out.Entries {
-		if err := p.entry(e); err != nil {
-			return fmt.Errorf("run: entry of %s for %s: %w", a.Node, e.Accumulator, err)
+	for _, o := range out.Entries {
+		if err := p.entry(o); err != nil {
+			return fmt.Errorf("run: entry of %s for %s: %w", a.Node, o.Name, err)
 		}
 	}
 	if len(p.bodies) > 0 {
@@ -91,18 +113,14 @@ func (p *publication) recorded(name, digest string) (index.Published, bool) {
 	return f, true
 }
 
-// stage stores a file and backs up what it will replace.
-func (p *publication) stage(name, staged string) error {
-	r := p.r
+// artifact prepares the record of an artifact and backs up what it will replace.
+func (p *publication) artifact(o attempt.Object) error {
+	r, name := p.r, o.Name
 	if err := r.tree.CheckName(name); err != nil {
 		return err
 	}
-	digest, size, err := r.tree.PutFile(staged)
-	if err != nil {
-		return err
-	}
-	if f, ok := p.recorded(name, digest); ok {
-		p.files = append(p.files, &machine.ArtifactWrittenBody{Name: name, Digest: digest, Previous: f.Previous})
+	if f, ok := p.recorded(name, o.Digest); ok {
+		p.files = append(p.files, &machine.ArtifactWrittenBody{Name: name, Digest: o.Digest, Previous: f.Previous})
 		return nil
 	}
 	previous, err := p.present(name)
@@ -111,7 +129,7 @@ func (p *publication) stage(name, staged string) error {
 	}
 	b := &machine.ArtifactWrittenBody{
 		Node: p.a.Node, Generation: p.a.Generation, Attempt: p.a.Attempt,
-		Name: name, Path: name, Digest: digest, Size: size, Previous: previous,
+		Name: name, Path: name, Digest: o.Digest, Size: o.Size, Previous: previous,
 	}
 	if previous != "" {
 		if b.Backup, err = r.tree.Backup(name, previous, path.Join(Dir, r.nodeDir(p.a.Node, p.a.Generation))); err != nil {
@@ -147,25 +165,17 @@ func (p *publication) present(name string) (string, error) {
 	return kept, nil
 }
 
-func (p *publication) entry(e Entry) error {
-	a, ok := accumulator(p.r.Graph().Plan, e.Accumulator)
+func (p *publication) entry(o attempt.Object) error {
+	a, ok := accumulator(p.r.Graph().Plan, o.Name)
 	if !ok {
 		return errors.New("the plan has no such accumulator")
 	}
-	b, err := dag.AppendJSON(nil, e)
-	if err != nil {
-		return err
-	}
-	digest, err := p.r.store.PutBytes(b)
-	if err != nil {
-		return err
-	}
-	if _, ok := p.recorded(e.Accumulator, digest); ok {
+	if _, ok := p.recorded(o.Name, o.Digest); ok {
 		return nil
 	}
 	p.bodies = append(p.bodies, &machine.ArtifactWrittenBody{
 		Node: p.a.Node, Generation: p.a.Generation, Attempt: p.a.Attempt,
-		Name: e.Accumulator, Path: path.Join(Dir, a.Path), Digest: digest, Size: int64(len(b)), Entry: true,
+		Name: o.Name, Path: path.Join(Dir, a.Path), Digest: o.Digest, Size: o.Size, Entry: true,
 	})
 	return nil
 }
@@ -184,63 +194,6 @@ func (p *publication) promote() error {
 		return fmt.Errorf("run: publish %s of %s: %w", b.Name, p.a.Node, err)
 	}
 	return nil
-}
-
-// Artifact opens the version of an artifact that a node sees: the last one written by an ancestor, or
-// what a user made of it since; fs.ErrNotExist when there is none, *Gone when the store has lost it.
-// What is read is checked against the digest. Any goroutine.
-func (r *Run) Artifact(node, name string) (io.ReadCloser, error) {
-	v, ok := r.index.Visible(r.Graph(), node, name)
-	if !ok {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
-	}
-	rc, err := r.store.Open(v.Digest)
-	if errors.Is(err, fs.ErrNotExist) { // somebody has written it
-		return nil, &Gone{name, v.Node, r.store.Path(v.Digest)}
-	}
-	return rc, err
-}
-
-// Gone says that a recorded version of an artifact is not in the store any more.
-type Gone struct{ Name, Node, Path string }
-
-func (g *Gone) Error() string {
-	return fmt.Sprintf("the recorded version of %s is gone: put back a copy of %s, or make it anew (dagrun resume --restart %s)", g.Name, g.Path, g.Node)
-}
-
-// ArtifactDigest is the digest of what Artifact opens; empty when there is none. Any goroutine.
-func (r *Run) ArtifactDigest(node, name string) string {
-	v, _ := r.index.Visible(r.Graph(), node, name)
-	return v.Digest
-}
-
-// Entries returns the entries of an accumulator that a node sees: those of its ancestors in plan
-// order, the newest Cap of them. Node "" sees all. Any goroutine.
-func (r *Run) Entries(node, name string) ([]Entry, error) {
-	g := r.Graph()
-	a, ok := accumulator(g.Plan, name)
-	if !ok {
-		return nil, fmt.Errorf("run: the plan has no accumulator %q", name)
-	}
-	var list []Entry
-	for _, v := range newestOf(r.index.Entries(g, node, name), a.Cap) {
-		e, err := readEntry(r.store, v.Digest)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, e)
-	}
-	return list, nil
-}
-
-// File opens a declared input file as it was when the plan was adopted. Any goroutine.
-func (r *Run) File(name string) (io.ReadCloser, error) {
-	files := r.Graph().Plan.Files
-	i := slices.IndexFunc(files, func(f dag.File) bool { return f.Path == name })
-	if i < 0 {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("the plan declares no such file")}
-	}
-	return r.store.Open(files[i].Digest)
 }
 
 // NodeDir returns the absolute path of a node's folder. It need not exist. Any goroutine.
@@ -314,32 +267,6 @@ func (d *durable) Close() error {
 	return errors.Join(d.File.Sync(), d.File.Close(), d.fsys.SyncDir(d.dir))
 }
 
-// KeepFile moves a file (absolute path, same rules as Keep) into the node's folder; it is renamed when
-// it lies in the run directory, else copied.
-func (r *Run) KeepFile(a Attempt, name, file string) error {
-	full, err := r.clear(a, name)
-	if err != nil {
-		return err
-	}
-	if rel, err := filepath.Rel(r.own.Path("."), file); err == nil && filepath.IsLocal(rel) {
-		return r.own.Rename(filepath.ToSlash(rel), full)
-	}
-	src, err := regular.Open(file)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
-	dst, err := r.Keep(a, name)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(dst, src)
-	if err = errors.Join(err, dst.Close()); err != nil {
-		return err
-	}
-	return os.Remove(file)
-}
-
 // clear makes an attempt's folder and puts a file that is in the way aside.
 func (r *Run) clear(a Attempt, name string) (string, error) {
 	full, err := r.keptName(a, name)
@@ -353,14 +280,14 @@ func (r *Run) clear(a Attempt, name string) (string, error) {
 	return full, err
 }
 
-// Failed renames what a failed attempt kept under name to stem-FAILED-<attempt>.ext and returns its
-// path in the run's folder; no file, no path and no error. Any goroutine.
-func (r *Run) Failed(a Attempt, name string) (string, error) {
-	full, err := r.keptName(a, name)
-	if err != nil {
-		return "", err
+// Failed renames what a failed attempt kept under name to stem-FAILED-<attempt>.ext and returns that name
+// and its path in the run's folder; no file, no path and no error. Any goroutine.
+func (r *Run) Failed(a Attempt, name string) (renamed, full string, err error) {
+	if full, err = r.keptName(a, name); err != nil {
+		return "", "", err
 	}
-	return r.setAside(full, max(1, a.Attempt))
+	full, err = r.setAside(full, max(1, a.Attempt))
+	return strings.TrimPrefix(full, r.nodeDir(a.Node, a.Generation)+"/"), full, err
 }
 
 // setAside renames a file to stem-FAILED-n.ext, with the next free n, and returns that name.

@@ -226,7 +226,11 @@ func longNight(t *testing.T, r *Run) {
 	if err := os.WriteFile(staged, []byte("<p>page</p>\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Publish(Attempt{Node: "page", Generation: 2, Attempt: 1}, Output{Writes: map[string]string{"page.html": staged}}, func(b ...machine.Body) error {
+	out, err := stored(r, map[string]string{"page.html": staged})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Publish(Attempt{Node: "page", Generation: 2, Attempt: 1}, out, func(b ...machine.Body) error {
 		p.play(b...)
 		return nil
 	}); err != nil {

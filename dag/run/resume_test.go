@@ -45,10 +45,11 @@ func interrupted(t *testing.T, node, when string) *disktest.Mem {
 	if err := os.WriteFile(staged, []byte("half of "+node+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	err := r.Publish(a, Output{
-		Writes:  map[string]string{"page.html": staged},
-		Entries: []Entry{{Accumulator: "notes", Text: "lost"}},
-	}, func(bodies ...machine.Body) error {
+	out, err := stored(r, map[string]string{"page.html": staged}, Entry{Accumulator: "notes", Text: "lost"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = r.Publish(a, out, func(bodies ...machine.Body) error {
 		_, err := r.Record(w.tick(), bodies...)
 		if when == "recorded" {
 			r.log.Sync()
@@ -212,8 +213,11 @@ func TestPublishingAgainRecordsNothingTwice(t *testing.T) {
 			if err := os.WriteFile(staged, []byte("half of b2\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			out := Output{Writes: map[string]string{"page.html": staged}, Entries: []Entry{{Accumulator: "notes", Text: "lost"}}}
-			err := r.Publish(Attempt{Node: "b2", Generation: 1, Attempt: 1}, out, func(bodies ...machine.Body) error {
+			out, err := stored(r, map[string]string{"page.html": staged}, Entry{Accumulator: "notes", Text: "lost"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = r.Publish(Attempt{Node: "b2", Generation: 1, Attempt: 1}, out, func(bodies ...machine.Body) error {
 				_, err := r.Record(start0.Add(time.Hour), bodies...)
 				return err
 			})

@@ -1,10 +1,12 @@
 package run
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +16,7 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/artifact"
+	"dagrun.dev/dag/attempt"
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/reuse"
@@ -169,7 +172,7 @@ func (w *worker) run(r *Run, a Attempt) (machine.FinishedBody, error) {
 	if err != nil {
 		return body, err
 	}
-	out, err := r.Keep(a, "raw-output.txt")
+	raw, err := r.Keep(a, "raw-output.txt")
 	if err != nil {
 		return body, err
 	}
@@ -177,8 +180,8 @@ func (w *worker) run(r *Run, a Attempt) (machine.FinishedBody, error) {
 		page += w.word(a.Node)
 	}
 	page += fmt.Sprintf("%s after %d notes\n", a.Node, len(notes))
-	_, err = io.WriteString(out, page)
-	if err = errors.Join(err, out.Close()); err != nil || len(n.Writes) == 0 {
+	_, err = io.WriteString(raw, page)
+	if err = errors.Join(err, raw.Close()); err != nil || len(n.Writes) == 0 {
 		return body, err
 	}
 	staged := filepath.Join(w.dir, "page.html")
@@ -186,13 +189,70 @@ func (w *worker) run(r *Run, a Attempt) (machine.FinishedBody, error) {
 		return body, err
 	}
 	body.CostUSD, body.CostKind = 250000, "reported"
-	return body, r.Publish(a, Output{
-		Writes:  map[string]string{"page.html": staged},
-		Entries: []Entry{{Accumulator: "notes", Text: "noted by " + a.Node, Meta: map[string]string{"pass": a.Node}}},
-	}, func(bodies ...machine.Body) error {
+	note := Entry{Accumulator: "notes", Text: "noted by " + a.Node, Meta: map[string]string{"pass": a.Node}}
+	out, err := stored(r, map[string]string{"page.html": staged}, note)
+	if err != nil {
+		return body, err
+	}
+	return body, r.Publish(a, out, func(bodies ...machine.Body) error {
 		_, err := r.Record(w.tick(), bodies...)
 		return err
 	})
+}
+
+// stored puts staged files and entries into the store, as an attempt does.
+func stored(r *Run, writes map[string]string, entries ...Entry) (out Output, err error) {
+	put := func(name string, content []byte) attempt.Object {
+		o := attempt.Object{Name: name}
+		var bad error
+		o.Digest, o.Size, bad = r.Store(bytes.NewReader(content))
+		err = errors.Join(err, bad)
+		return o
+	}
+	for _, name := range slices.Sorted(maps.Keys(writes)) {
+		content, bad := os.ReadFile(writes[name])
+		err = errors.Join(err, bad)
+		out.Artifacts = append(out.Artifacts, put(name, content))
+	}
+	for _, e := range entries {
+		content, bad := dag.AppendJSON(nil, e)
+		err = errors.Join(err, bad)
+		out.Entries = append(out.Entries, put(e.Accumulator, content))
+	}
+	return out, err
+}
+
+// Artifact, ArtifactDigest and Entries are what an attempt of a node reads; File is an input file.
+func (r *Run) Artifact(node, name string) (io.ReadCloser, error) {
+	found := r.Find(node, name)
+	if len(found) == 0 {
+		return nil, fs.ErrNotExist
+	}
+	return r.OpenObject(found[0].Digest)
+}
+
+func (r *Run) ArtifactDigest(node, name string) string {
+	for _, v := range r.Find(node, name) {
+		return v.Digest
+	}
+	return ""
+}
+
+func (r *Run) Entries(node, name string) (list []Entry, err error) {
+	for _, v := range r.Find(node, name) {
+		e, bad := readEntry(r.store, v.Digest)
+		list, err = append(list, e), errors.Join(err, bad)
+	}
+	return list, err
+}
+
+func (r *Run) File(name string) (io.ReadCloser, error) {
+	for _, f := range r.Graph().Plan.Files {
+		if f.Path == name {
+			return r.OpenObject(f.Digest)
+		}
+	}
+	return nil, fs.ErrNotExist
 }
 
 func memOptions(fsys disk.FS) Options {

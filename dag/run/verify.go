@@ -2,21 +2,15 @@ package run
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
-	"path"
-	"slices"
 	"strconv"
-	"strings"
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/reuse"
-	"dagrun.dev/internal/disk"
 )
 
 // A Check is one thing that Verify looked at.
@@ -71,6 +65,7 @@ func Verify(o Options, head string) ([]Check, error) {
 		{"idempotence", v.idempotence},    // 8
 		{"allowed failures", v.softening}, // 9
 		{"answers", v.answers},            // 10
+		{"kept files", v.keptFiles},
 	} {
 		v.check(c.name, c.run())
 	}
@@ -89,7 +84,8 @@ type verification struct {
 	snapErr   map[string]error
 	spent     dag.USD
 	answered  map[Attempt]answers // by node and generation (Attempt 0)
-	finished  int64               // ends of attempts
+	kept      []kept
+	finished  int64 // ends of attempts
 	regress   error
 	ended     *machine.RunEndedBody // the last event, if it ended the run
 }
@@ -99,6 +95,12 @@ type verification struct {
 type answers struct {
 	calls int
 	dir   string
+}
+
+// A kept is a file that an attempt left, and the folder of the plan of then.
+type kept struct {
+	machine.KeptFile
+	dir string
 }
 
 func (v *verification) check(name string, err error) {
@@ -160,6 +162,9 @@ func (v *verification) gather(e *machine.Event, env *eventlog.Envelope, before b
 	case *machine.FinishedBody:
 		v.finished++
 		v.spent += b.CostUSD
+		for _, k := range b.Kept {
+			v.kept = append(v.kept, kept{k, nodeDir(v.state.Graph(), b.Node, b.Generation)})
+		}
 		if before && v.regress == nil {
 			v.regress = fmt.Errorf("event %d ends node %s, which had completed in generation %d", e.Seq, b.Node, b.Generation)
 		}
@@ -226,52 +231,6 @@ func (v *verification) inputs() error {
 	return errors.Join(errs...)
 }
 
-// artifacts: each live file is the recorded version, and every version is in the store.
-func (v *verification) artifacts() error {
-	var errs []error
-	for _, t := range v.listArtifacts() {
-		for _, w := range t.Versions {
-			if err := v.store.Verify(w.Digest); err != nil {
-				errs = append(errs, fmt.Errorf("%s, event %d: %w", t.Name, w.Seq, err))
-			}
-		}
-		if t.Pending() {
-			continue // between recording and renaming
-		}
-		have, _, err := v.tree.Live(t.Path)
-		switch {
-		case errors.Is(err, fs.ErrNotExist) && t.Live == "":
-		case errors.Is(err, fs.ErrNotExist):
-			errs = append(errs, fmt.Errorf("%s is gone, recorded is sha256 %s", t.Path, t.Live))
-		case err != nil:
-			errs = append(errs, err)
-		case have != t.Live:
-			errs = append(errs, fmt.Errorf("%s has sha256 %s, recorded is %s", t.Path, have, t.Live))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// accumulators: each live file shows the entries that count.
-func (v *verification) accumulators() error {
-	var errs []error
-	for _, t := range v.listAccumulators() {
-		name, want, ok := v.projection(t.Name)
-		if !ok {
-			continue
-		}
-		b, err := want.render(v.store)
-		if err == nil {
-			var have []byte
-			if have, err = disk.ReadFile(v.own, name); err == nil && !bytes.Equal(have, b) {
-				err = fmt.Errorf("%s does not show the recorded entries; the next start renews it", path.Join(Dir, name))
-			}
-		}
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
 // appendOnly: the log still ends no earlier than what was once durable; the chain has proved that
 // nothing before was changed.
 func (v *verification) appendOnly() error {
@@ -303,29 +262,6 @@ func (v *verification) checkpoints() error {
 		n := g.Node(i)
 		if n.Kind == "checkpoint" && v.state.NodeAt(i).Status == machine.Completed && !made[n.ID] {
 			errs = append(errs, fmt.Errorf("node %s completed without a checkpoint", n.ID))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// backups: whatever was replaced is kept, unchanged, under the recorded name.
-func (v *verification) backups() error {
-	var errs []error
-	for _, t := range v.listArtifacts() {
-		for _, w := range t.Versions {
-			if w.Previous == "" {
-				continue
-			}
-			have, _, err := v.tree.Live(w.Backup)
-			if err == nil && have != w.Previous {
-				err = fmt.Errorf("%s has sha256 %s, it was made of %s", w.Backup, have, w.Previous)
-			}
-			if w.Backup == "" {
-				err = fmt.Errorf("no backup was recorded")
-			}
-			if err != nil {
-				errs = append(errs, fmt.Errorf("%s, event %d: %w", t.Name, w.Seq, err))
-			}
 		}
 	}
 	return errors.Join(errs...)
@@ -382,44 +318,4 @@ func (v *verification) softening() error {
 			e.Completed, e.Soft, e.Skipped, completed, failed, skipped)
 	}
 	return nil
-}
-
-// answers: each answer of a model is on disk, those of failed attempts too: as raw-output*, or, when
-// its process died before it was written out, within the transcript*.
-func (v *verification) answers() error {
-	var errs []error
-	attempts := slices.SortedFunc(maps.Keys(v.answered), func(a, b Attempt) int {
-		return cmp.Or(strings.Compare(a.Node, b.Node), a.Generation-b.Generation)
-	})
-	for _, a := range attempts {
-		had := v.answered[a]
-		list, err := v.own.ReadDir(had.dir)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
-			continue
-		}
-		outputs, transcripts := 0, 0
-		for _, e := range list {
-			if strings.HasPrefix(e.Name(), "raw-output") {
-				outputs++
-			}
-			if strings.HasPrefix(e.Name(), "transcript") {
-				transcripts++
-			}
-		}
-		if kept := max(outputs, transcripts); kept < had.calls {
-			errs = append(errs, fmt.Errorf("node %s, generation %d: %d calls answered, %d answers kept", a.Node, a.Generation, had.calls, kept))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// callGeneration takes the generation out of a call id, node.generation.attempt.
-func callGeneration(id string) (int, bool) {
-	parts := strings.Split(id, ".")
-	if len(parts) < 3 {
-		return 0, false
-	}
-	n, err := strconv.Atoi(parts[len(parts)-2])
-	return n, err == nil
 }

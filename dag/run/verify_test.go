@@ -3,6 +3,7 @@ package run
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"strings"
 	"testing"
@@ -151,7 +152,7 @@ func TestVerifyCountsAnswersAndCost(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Close()
-	if _, err := r.Failed(a, "raw-output.txt"); err != nil {
+	if _, _, err := r.Failed(a, "raw-output.txt"); err != nil {
 		t.Fatal(err)
 	}
 	r.Abandon()
@@ -206,7 +207,7 @@ func TestKeptFilesAreNeverOverwritten(t *testing.T) {
 		}
 	}
 	keep(Attempt{Node: "b1", Generation: 1, Attempt: 1}, "raw-output.txt", "first")
-	if _, err := r.Failed(Attempt{Node: "b1", Generation: 1, Attempt: 1}, "raw-output.txt"); err != nil {
+	if _, _, err := r.Failed(Attempt{Node: "b1", Generation: 1, Attempt: 1}, "raw-output.txt"); err != nil {
 		t.Fatal(err)
 	}
 	keep(Attempt{Node: "b1", Generation: 1, Attempt: 2}, "raw-output.txt", "second") // and its process dies
@@ -221,7 +222,7 @@ func TestKeptFilesAreNeverOverwritten(t *testing.T) {
 			t.Errorf("%s holds %q", name, got)
 		}
 	}
-	if _, err := r.Failed(Attempt{Node: "b1", Generation: 1, Attempt: 9}, "nothing.txt"); err != nil {
+	if _, _, err := r.Failed(Attempt{Node: "b1", Generation: 1, Attempt: 9}, "nothing.txt"); err != nil {
 		t.Error(err)
 	}
 	for _, name := range []string{"../x", "", ".", "/x", "../../events.ndjson"} {
@@ -237,8 +238,8 @@ func TestKeptFilesAreNeverOverwritten(t *testing.T) {
 	}
 }
 
-// A capture is moved from staging into the node's folder without copying; one from elsewhere is copied.
-func TestKeepFile(t *testing.T) {
+// What an attempt keeps takes no earlier attempt's file away.
+func TestKeepAside(t *testing.T) {
 	dir := t.TempDir()
 	r := create(t, Options{Dir: dir, Now: start0}, pages(t, nil))
 	defer r.Close()
@@ -251,13 +252,13 @@ func TestKeepFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer fsys.Close()
-	for i, from := range []string{staging + "/out", t.TempDir() + "/out"} {
-		write(t, fsys, from[1:], "captured")
-		if err := r.KeepFile(Attempt{Node: "v1", Generation: 1, Attempt: i + 1}, "stdout.txt", from); err != nil {
+	for i := range 2 {
+		w, err := r.Keep(Attempt{Node: "v1", Generation: 1, Attempt: i + 1}, "stdout.txt")
+		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := fsys.Lstat(from[1:]); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s is still there: %v", from, err)
+		if _, err := io.WriteString(w, "captured"); errors.Join(err, w.Close()) != nil {
+			t.Fatal(err)
 		}
 	}
 	for _, name := range []string{"stdout.txt", "stdout-FAILED-1.txt"} {

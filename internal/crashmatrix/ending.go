@@ -69,11 +69,7 @@ func (s *scratch) ending() (*ending, error) {
 		e.facts["the artifact "+p] = digest(data)
 	}
 	for _, a := range st.Graph().Plan.Accumulators {
-		entries, err := r.Entries("", a.Name)
-		if err != nil {
-			return nil, err
-		}
-		e.facts["the accumulator "+a.Name] = digest(fmt.Appendf(nil, "%q", entries))
+		e.facts["the accumulator "+a.Name] = digest(fmt.Appendf(nil, "%q", r.Find("", a.Name)))
 	}
 	return e, nil
 }

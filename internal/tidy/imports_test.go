@@ -22,6 +22,7 @@ var rules = []rule{
 	{"dagrun.dev/dag", nil, "the plan is data: anything may import it, so it imports nothing"},
 	{"dagrun.dev/dag/reuse", []string{"dagrun.dev/dag"}, "what an edit invalidates can be read alone"},
 	{"dagrun.dev/dag/machine", []string{"dagrun.dev/dag", "dagrun.dev/dag/reuse"}, "the machine is pure and must fit into any host"},
+	{"dagrun.dev/dag/attempt", []string{"dagrun.dev/dag", "dagrun.dev/dag/machine", "dagrun.dev/nodes", "dagrun.dev/internal/..."}, "an attempt may be carried out where there is no run, no state and no loop"},
 	{"dagrun.dev/dag/expr", []string{"dagrun.dev/dag", "dagrun.dev/internal/...", "github.com/google/cel-go/...", "google.golang.org/protobuf/..."}, "CEL stays behind one package"},
 	{"dagrun.dev/nodes", nil, "kinds know nothing of graph, log or state"},
 	{"dagrun.dev/nodes/all", []string{"dagrun.dev/nodes/..."}, "the one visible list of kinds"},

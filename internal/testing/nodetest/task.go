@@ -65,7 +65,6 @@ func (h *Host) Task(t testing.TB, kind string, with any) *nodes.Task {
 		File:     h.OpenFile,
 		Artifact: func(name string) (io.ReadCloser, error) { return open(h.Artifacts, name) },
 		Entries:  func(name string) ([]nodes.Entry, error) { return h.Accumulators[name], nil },
-		Values:   func(string) (map[string]json.RawMessage, bool) { return nil, false },
 		Secret: func(name string) (string, error) {
 			if v, ok := h.Secrets[name]; ok {
 				return v, nil

@@ -1,0 +1,205 @@
+package attempt
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/internal/printable"
+	"dagrun.dev/internal/regular"
+	"dagrun.dev/nodes"
+)
+
+// take holds a result to what the node declares, and stores its artifacts and entries.
+func (t *trial) take(res *nodes.Result) error {
+	if err := t.values(res); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(res.Writes)) {
+		o, err := t.store(name, res.Writes[name])
+		if err != nil {
+			return err
+		}
+		t.rep.Artifacts = append(t.rep.Artifacts, o)
+	}
+	return t.storeEntries(res)
+}
+
+// values gathers what of a result goes into the event that records it, masked. The error says that the values
+// are not what the node declares.
+func (t *trial) values(res *nodes.Result) error {
+	b := &t.body
+	b.Usage = machine.Usage(res.Usage)
+	if !t.other.Load() {
+		b.Fingerprint = t.job.Fingerprint
+	}
+	for _, w := range res.Warnings {
+		b.Warnings = append(b.Warnings, t.line(w))
+	}
+	for _, s := range res.Survivors {
+		b.Warnings = append(b.Warnings, t.line("still running after everything was tried: "+s))
+	}
+	for _, n := range res.Notes {
+		raw, err := json.Marshal(n.Fields)
+		if err != nil {
+			return nodes.Fail("protocol", "note "+n.Type+": "+err.Error())
+		}
+		b.Notes = append(b.Notes, machine.Note{Log: n.Log, Type: n.Type, Fields: t.worker.Mask.JSON(raw)})
+	}
+	if t.job.Purpose == Undo {
+		return nil // nobody reads its values
+	}
+	for _, name := range slices.Sorted(maps.Keys(res.Values)) { // for the order of warnings
+		want, declared := t.job.Node.Outputs[name]
+		if !declared {
+			b.Warnings = append(b.Warnings, t.line("value "+name+" is not declared in outputs and was dropped"))
+			continue
+		}
+		raw, err := json.Marshal(res.Values[name])
+		if err != nil {
+			return nodes.Fail("protocol", "value "+name+": "+err.Error())
+		}
+		want, _ = dag.OutputType(want)
+		if raw = t.worker.Mask.JSON(raw); !hasType(raw, want) {
+			return nodes.Fail("protocol", fmt.Sprintf("value %s is declared as %s and is %s", name, want, printable.Clip(string(raw), 40)))
+		}
+		if b.Values == nil {
+			b.Values = make(map[string]json.RawMessage, len(res.Values))
+		}
+		b.Values[name] = dag.KeptValue(raw)
+	}
+	return nil
+}
+
+// hasType reports whether a JSON value is of a declared type.
+func hasType(raw json.RawMessage, want string) bool {
+	var v any
+	if json.Unmarshal(raw, &v) != nil {
+		return false
+	}
+	switch v := v.(type) {
+	case string:
+		return want == "string"
+	case bool:
+		return want == "bool"
+	case float64:
+		return want == "number" || want == "int" && v == math.Trunc(v)
+	case []any:
+		return want == "list"
+	case map[string]any:
+		return want == "map"
+	}
+	return false
+}
+
+// store stores a staged artifact after checking that the node may write it and that it is a regular file
+// of this attempt.
+func (t *trial) store(name, path string) (o Object, err error) {
+	if t.job.Purpose != Undo && !slices.Contains(t.job.Node.Writes, name) {
+		return o, nodes.Permanent(nodes.Fail("config", "the node wrote "+name+", which its writes do not name"))
+	}
+	if !filepath.IsLocal(path) {
+		return o, nodes.Permanent(nodes.Fail("config", "the file of "+name+" lies outside the staging folder: "+path))
+	}
+	abs := filepath.Join(t.world.Out(), path)
+	st, err := os.Lstat(abs)
+	if err != nil {
+		return o, nodes.Fail("no_artifact", "the node did not leave "+name)
+	}
+	if !st.Mode().IsRegular() {
+		return o, nodes.Permanent(nodes.Fail("config", name+" is not a regular file"))
+	}
+	if err := t.worker.Mask.File(abs); err != nil {
+		return o, err
+	}
+	f, err := regular.Open(abs)
+	if err != nil {
+		return o, err
+	}
+	defer f.Close()
+	o.Name = name
+	o.Digest, o.Size, err = t.world.Store(f)
+	return o, err
+}
+
+func (t *trial) storeEntries(res *nodes.Result) error {
+	for _, e := range res.Entries {
+		raw, err := dag.AppendJSON(nil, nodes.Entry{
+			Accumulator: e.Accumulator, Text: t.worker.Mask.Text(e.Text), Meta: t.worker.Mask.Texts(e.Meta),
+		})
+		if err != nil {
+			return err
+		}
+		o := Object{Name: e.Accumulator}
+		if o.Digest, o.Size, err = t.world.Store(bytes.NewReader(raw)); err != nil {
+			return err
+		}
+		t.rep.Entries = append(t.rep.Entries, o)
+	}
+	return nil
+}
+
+// cost says what an attempt cost and how that is known: as the kind reports, else by the price table, else
+// the reservation stands, but no less than the part that was reported. What never started, and what a
+// service refused, costs nothing. Of an attempt that is lost the usage is what is known of it: there may
+// have been more.
+func (t *trial) cost(res *nodes.Result, err error) (dag.USD, dag.CostKind) {
+	var e *nodes.Error
+	failed := errors.As(err, &e)
+	if res.CostUSD != nil {
+		usd, bad := dag.Dollars(*res.CostUSD)
+		switch {
+		case bad == nil && usd == 0 && err != nil && res.Usage == (nodes.Usage{}):
+			return 0, dag.CostFree
+		case bad == nil && usd >= 0:
+			return usd, dag.CostReported
+		}
+	}
+	least, bad := dag.Dollars(res.LeastUSD)
+	if bad != nil {
+		least = 0
+	}
+	if res.Usage != (nodes.Usage{}) {
+		usd, ok := t.priced(res)
+		usd = max(usd, least)
+		switch {
+		case ok && failed && e.Category == machine.CategoryLost:
+			return usd, dag.CostAssumed
+		case ok:
+			return usd, dag.CostPriced
+		}
+	}
+	switch {
+	case t.job.Reserve == (dag.Amount{}):
+		return 0, ""
+	case failed && (e.Category == "config" || e.Category == "spawn_failed"):
+		return 0, dag.CostFree
+	}
+	return max(t.job.Reserve.USD, least), dag.CostAssumed
+}
+
+// priced applies the price table to the model that answered, else to the one that the settings name: some
+// names only the provider uses.
+func (t *trial) priced(res *nodes.Result) (dag.USD, bool) {
+	models := []string{res.Model, ""}
+	if p := t.worker.traits(t.job).Prompt; p != nil {
+		models[1] = p.Model
+	}
+	for _, model := range models {
+		if model == "" {
+			continue
+		}
+		if p, ok := dag.PriceOf(t.job.Prices, model); ok {
+			return p.Cost(dag.Usage(res.Usage)), true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,260 @@
+package attempt
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/nodes"
+)
+
+// A trial is an attempt under way in this process.
+type trial struct {
+	worker *Worker
+	job    *Job
+	world  World
+	task   *nodes.Task
+
+	body  machine.FinishedBody // what is to be recorded of the result, as far as it is known
+	rep   Report
+	other atomic.Bool // it read what the job does not name: no fingerprint says what it was given
+
+	mu   sync.Mutex
+	kept []*machine.KeptFile
+}
+
+// begin builds what the kind may see of a job.
+func (w *Worker) begin(j *Job, world World) *trial {
+	n := j.Node
+	t := &trial{worker: w, job: j, world: world, rep: Report{Format: Format, Began: world.Now()}}
+	task := &nodes.Task{
+		Node: n.ID, Generation: j.Generation, Attempt: j.Attempt, Failures: j.AllFailures, FailedWith: j.FailedWith,
+		Kind: j.Kind, With: j.With, Labels: n.Labels, Seed: j.Seed, Effect: string(n.Effect),
+		Reads: n.Reads, Writes: n.Writes, Outputs: n.Outputs,
+		Timeout: j.timeout(), Silence: n.Timeout.Silence.D(), Grace: j.grace(),
+		Reserve: j.Reserve.USD.Float(), Feedback: j.Feedback,
+		SpecDir: j.SpecDir, Out: world.Out(), Scratch: world.Scratch(), Binary: w.Binary,
+
+		File: t.file, Artifact: t.artifact, Entries: t.entries,
+		Secret: t.secret, Mask: w.Mask.Add, Keep: t.keep, Emit: t.emit,
+		Log:  func(level, msg string) { world.Log(level, t.line(msg)) },
+		Beat: func(note string) { world.Beat(t.line(note)) },
+	}
+	switch j.Purpose {
+	case Run, Rescue:
+		task.Again, task.Carry = world.Again, world.Carry
+	case Undo: // it makes what its own settings name, not what the node makes
+		task.Writes, task.Outputs = w.traits(j).Writes, nil
+	}
+	t.task = task
+	return t
+}
+
+// traits are those of a job's settings; empty when its kind does not know them.
+func (w *Worker) traits(j *Job) nodes.Traits { return w.Traits(j.Kind, j.With) }
+
+// Traits are those of settings of a kind; empty when the kind does not know them.
+func (w *Worker) Traits(kind string, with json.RawMessage) nodes.Traits {
+	if k, ok := w.Kinds.Kind(kind); ok {
+		if t, err := k.Describe(with); err == nil {
+			return t
+		}
+	}
+	return nodes.Traits{}
+}
+
+func (t *trial) file(name string) (io.ReadCloser, error) {
+	i := slices.IndexFunc(t.job.Files, func(f dag.File) bool { return f.Path == name })
+	if i < 0 {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("the node declares no such file")}
+	}
+	return t.world.Open(t.job.Files[i].Digest)
+}
+
+// find returns what stands under a name.
+func (t *trial) find(name string) ([]Content, error) {
+	for i := range t.job.Reads {
+		if r := &t.job.Reads[i]; r.Name == name {
+			return r.Versions, nil
+		}
+	}
+	t.other.Store(true)
+	return t.world.Find(name)
+}
+
+func (t *trial) artifact(name string) (io.ReadCloser, error) {
+	versions, err := t.find(name)
+	if err != nil {
+		return nil, err
+	}
+	if len(versions) == 0 {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
+	}
+	v := versions[0]
+	r, err := t.world.Open(v.Digest)
+	if errors.Is(err, fs.ErrNotExist) { // an ancestor has written it
+		return nil, &nodes.Error{Category: "file_io", Permanent: true, Message: fmt.Sprintf(
+			"the recorded version of %s is gone from the run's store (sha256 %s): put back a copy, or make it anew (dagrun resume --restart %s)",
+			name, v.Digest, v.Node)}
+	}
+	return r, err
+}
+
+func (t *trial) entries(name string) (list []nodes.Entry, err error) {
+	versions, err := t.find(name)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range versions {
+		e, err := t.entry(v.Digest)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}
+
+func (t *trial) entry(digest string) (e nodes.Entry, err error) {
+	r, err := t.world.Open(digest)
+	if err != nil {
+		return e, err
+	}
+	defer r.Close()
+	raw, err := io.ReadAll(r)
+	if err != nil {
+		return e, err
+	}
+	return e, dag.DecodeJSON(raw, &e)
+}
+
+func (t *trial) secret(name string) (string, error) {
+	v, err := t.world.Secret(name)
+	if err == nil {
+		t.worker.Mask.Add(v)
+	}
+	return v, err
+}
+
+// keep creates a file in the node's folder, masked on its way, whose digest is reported.
+func (t *trial) keep(name string) (io.WriteCloser, error) {
+	w, err := t.world.Keep(name)
+	if err != nil {
+		return nil, err
+	}
+	k := &machine.KeptFile{Name: name}
+	t.mu.Lock()
+	t.kept = append(t.kept, k)
+	t.mu.Unlock()
+	return t.worker.Mask.Writer(&summed{WriteCloser: w, hash: sha256.New(), trial: t, file: k}), nil
+}
+
+// A summed is a kept file being written: its digest is known when it is closed.
+type summed struct {
+	io.WriteCloser
+	hash  hash.Hash
+	size  int64
+	trial *trial
+	file  *machine.KeptFile
+}
+
+func (s *summed) Write(p []byte) (int, error) {
+	n, err := s.WriteCloser.Write(p)
+	s.hash.Write(p[:n])
+	s.size += int64(n)
+	return n, err
+}
+
+func (s *summed) Close() error {
+	s.trial.mu.Lock()
+	s.file.Digest, s.file.Size = hex.EncodeToString(s.hash.Sum(nil)), s.size
+	s.trial.mu.Unlock()
+	return s.WriteCloser.Close()
+}
+
+// keepStaged keeps what a stopped attempt had staged under the names of its artifacts.
+func (t *trial) keepStaged() {
+	for _, name := range t.job.Node.Writes {
+		path := filepath.Join(t.world.Out(), filepath.FromSlash(name))
+		st, err := os.Lstat(path)
+		if err != nil || !st.Mode().IsRegular() || st.Size() == 0 {
+			continue
+		}
+		if err := t.keepFile(name, path); err != nil {
+			t.world.Log("WARN", t.line("keep "+name+": "+err.Error()))
+		}
+	}
+}
+
+func (t *trial) keepFile(name, path string) error {
+	from, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	w, err := t.keep(name)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, from)
+	return errors.Join(err, w.Close())
+}
+
+// facts is the allow-list of Task.Emit: which facts a kind may record by itself. Everything else about an
+// attempt is recorded by its host.
+var facts = map[string][]machine.Type{
+	"agent":      {machine.LLMCallStarted, machine.LLMCallFinished, machine.LLMCallFailed, machine.IssueOpened, machine.IssueResolved},
+	"http":       {machine.LLMCallStarted, machine.LLMCallFinished, machine.LLMCallFailed},
+	"gates":      {machine.GateRunStarted, machine.GateRunFinished},
+	"screenshot": {machine.GateRunStarted, machine.GateRunFinished},
+	"validate":   {machine.IssueOpened, machine.IssueResolved},
+	"verdict":    {machine.IssueOpened, machine.IssueResolved},
+	"exec":       {machine.PROpened, machine.IssueOpened, machine.IssueResolved},
+}
+
+// emit records a fact of a kind, with the node and the call it is of, and returns when it is written.
+func (t *trial) emit(name string, body any) error {
+	if t.job.Purpose == Rescue && !t.job.Calling {
+		return nil // the dead process had recorded the end of the call
+	}
+	typ := machine.Type(name)
+	if !slices.Contains(facts[t.job.Kind], typ) {
+		return fmt.Errorf("a node of kind %s records no %s", t.job.Kind, typ)
+	}
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	fields := map[string]json.RawMessage{}
+	if raw = t.worker.Mask.JSON(raw); !bytes.Equal(raw, []byte("null")) {
+		if err := json.Unmarshal(raw, &fields); err != nil {
+			return fmt.Errorf("%s: the payload is not an object: %w", typ, err)
+		}
+	}
+	fields["node"], _ = json.Marshal(t.job.Node.ID) // a string cannot fail
+	if strings.HasPrefix(name, "LLM_CALL_") {
+		fields["call_id"], _ = json.Marshal(t.job.CallID())
+	}
+	if raw, err = json.Marshal(fields); err != nil {
+		return err
+	}
+	payload, err := machine.DecodePayload(typ, raw)
+	if err != nil {
+		return err
+	}
+	return t.world.Emit(payload)
+}

@@ -1,0 +1,133 @@
+package executor
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"dagrun.dev/dag/attempt"
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/internal/regular"
+	"dagrun.dev/nodes"
+)
+
+// A flight is the World of its attempt: the run's directory, and the loop for what only the owner of the run
+// may do.
+var _ attempt.World = (*flight)(nil)
+
+func (f *flight) Open(digest string) (io.ReadCloser, error)             { return f.host.run.OpenObject(digest) }
+func (f *flight) Store(r io.Reader) (digest string, n int64, err error) { return f.host.run.Store(r) }
+
+func (f *flight) Out() string     { return f.slot.out }
+func (f *flight) Scratch() string { return f.slot.scratch }
+
+func (f *flight) Keep(name string) (io.WriteCloser, error) { return f.host.run.Keep(f.id(), name) }
+
+func (f *flight) Now() time.Time { return f.host.clock.now() }
+
+func (f *flight) Log(level, msg string) {
+	if f.host.o.Log != nil {
+		f.host.o.Log(f.job.Node.ID, level, msg)
+	}
+}
+
+func (f *flight) Beat(note string) {
+	if f.host.o.Beat != nil {
+		f.host.o.Beat(f.job.Node.ID, note)
+	}
+}
+
+// Find is asked for names that the node does not declare.
+func (f *flight) Find(name string) (list []attempt.Content, err error) {
+	err = f.host.onLoop(func() { list = f.host.run.Find(f.job.Node.ID, name) })
+	return list, err
+}
+
+func (f *flight) Emit(b machine.Body) (err error) {
+	gone := f.host.onLoop(func() { err = f.host.record(f.host.clock.now(), b) })
+	return errors.Join(gone, err)
+}
+
+func (f *flight) Again(category string) (follows bool) {
+	if f.ctx.Err() != nil {
+		return false // it is being stopped
+	}
+	_ = f.host.onLoop(func() { // a host that has stopped makes no further attempt
+		end := f.host.settled(f, failure(category, ""))
+		follows = !end.Final && !end.Stop
+	})
+	return follows
+}
+
+func (f *flight) Secret(name string) (string, error) { return f.host.secret(name) }
+
+func (h *host) secret(name string) (string, error) {
+	if h.o.Secret == nil {
+		return "", nodes.Permanent(nodes.Fail("config", "no secret named "+name))
+	}
+	v, err := h.o.Secret(name)
+	if err == nil {
+		h.worker.Mask.Add(v)
+	}
+	return v, err
+}
+
+// knowSecrets makes the secrets that a plan names known before anything is kept: one node may show what another was
+// given. One that is not set is the failure of the node that asks for it.
+func (h *host) knowSecrets() {
+	for i := range h.run.Graph().Plan.Nodes {
+		for _, name := range h.run.Graph().Plan.Nodes[i].Secrets {
+			_, _ = h.secret(name)
+		}
+	}
+}
+
+// spoolFile is what an attempt's spool says of the attempt beside what comes in.
+const spoolFile = "attempt.json"
+
+// mostSpoolFile bounds that file, in bytes: settings as they were resolved.
+const mostSpoolFile = 1 << 30
+
+// A spooled is what the next host cannot know of an attempt.
+type spooled struct {
+	With    json.RawMessage `json:"with"` // resolved
+	Scratch string          `json:"scratch"`
+}
+
+// Spool makes the folder, and finds it for a Rescue.
+func (f *flight) Spool() (string, error) {
+	if f.job.Purpose == attempt.Rescue {
+		return f.host.run.Spooled(f.id()), nil
+	}
+	dir, err := f.host.run.Spool(f.id())
+	if err != nil {
+		return "", err
+	}
+	f.spooled.Store(true)
+	raw, err := json.Marshal(spooled{f.job.With, f.slot.scratch})
+	if err != nil {
+		return "", err
+	}
+	return dir, os.WriteFile(filepath.Join(dir, spoolFile), raw, 0o600)
+}
+
+// openSpool takes over what a dead process wrote of an attempt; false when there is nothing.
+func (f *flight) openSpool() bool {
+	dir := f.host.run.Spooled(f.id())
+	if dir == "" {
+		return false
+	}
+	raw, err := regular.Read(filepath.Join(dir, spoolFile), mostSpoolFile)
+	if err != nil {
+		return false
+	}
+	var s spooled
+	if json.Unmarshal(raw, &s) != nil {
+		return false
+	}
+	f.job.With, f.slot.scratch = s.With, s.Scratch
+	return true
+}

@@ -1,0 +1,162 @@
+package run
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dagrun.dev/internal/disk"
+)
+
+// artifacts: each live file is the recorded version, and every version is in the store.
+func (v *verification) artifacts() error {
+	var errs []error
+	for _, t := range v.listArtifacts() {
+		for _, w := range t.Versions {
+			if err := v.store.Verify(w.Digest); err != nil {
+				errs = append(errs, fmt.Errorf("%s, event %d: %w", t.Name, w.Seq, err))
+			}
+		}
+		if t.Pending() {
+			continue // between recording and renaming
+		}
+		have, _, err := v.tree.Live(t.Path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && t.Live == "":
+		case errors.Is(err, fs.ErrNotExist):
+			errs = append(errs, fmt.Errorf("%s is gone, recorded is sha256 %s", t.Path, t.Live))
+		case err != nil:
+			errs = append(errs, err)
+		case have != t.Live:
+			errs = append(errs, fmt.Errorf("%s has sha256 %s, recorded is %s", t.Path, have, t.Live))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// accumulators: each live file shows the entries that count.
+func (v *verification) accumulators() error {
+	var errs []error
+	for _, t := range v.listAccumulators() {
+		name, want, ok := v.projection(t.Name)
+		if !ok {
+			continue
+		}
+		b, err := want.render(v.store)
+		if err == nil {
+			var have []byte
+			if have, err = disk.ReadFile(v.own, name); err == nil && !bytes.Equal(have, b) {
+				err = fmt.Errorf("%s does not show the recorded entries; the next start renews it", path.Join(Dir, name))
+			}
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// backups: whatever was replaced is kept, unchanged, under the recorded name.
+func (v *verification) backups() error {
+	var errs []error
+	for _, t := range v.listArtifacts() {
+		for _, w := range t.Versions {
+			if w.Previous == "" {
+				continue
+			}
+			have, _, err := v.tree.Live(w.Backup)
+			if err == nil && have != w.Previous {
+				err = fmt.Errorf("%s has sha256 %s, it was made of %s", w.Backup, have, w.Previous)
+			}
+			if w.Backup == "" {
+				err = fmt.Errorf("no backup was recorded")
+			}
+			if err != nil {
+				errs = append(errs, fmt.Errorf("%s, event %d: %w", t.Name, w.Seq, err))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// answers: each answer of a model is on disk, those of failed attempts too: as raw-output*, or, when
+// its process died before it was written out, within the transcript*.
+func (v *verification) answers() error {
+	var errs []error
+	attempts := slices.SortedFunc(maps.Keys(v.answered), func(a, b Attempt) int {
+		return cmp.Or(strings.Compare(a.Node, b.Node), a.Generation-b.Generation)
+	})
+	for _, a := range attempts {
+		had := v.answered[a]
+		list, err := v.own.ReadDir(had.dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+			continue
+		}
+		outputs, transcripts := 0, 0
+		for _, e := range list {
+			if strings.HasPrefix(e.Name(), "raw-output") {
+				outputs++
+			}
+			if strings.HasPrefix(e.Name(), "transcript") {
+				transcripts++
+			}
+		}
+		if kept := max(outputs, transcripts); kept < had.calls {
+			errs = append(errs, fmt.Errorf("node %s, generation %d: %d calls answered, %d answers kept", a.Node, a.Generation, had.calls, kept))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// keptFiles: what attempts left in the folders of their nodes is there, unchanged: under its name, or under
+// the one that it was given when a later attempt kept another of that name. Logs of earlier versions name none.
+func (v *verification) keptFiles() error {
+	var errs []error
+	for _, k := range v.kept {
+		if k.Digest == "" {
+			continue // its attempt never closed it
+		}
+		names, err := v.asides(path.Join(k.dir, k.Name))
+		found := slices.ContainsFunc(names, func(name string) bool {
+			have, _, bad := v.tree.Live(path.Join(Dir, name))
+			return bad == nil && have == k.Digest
+		})
+		if !found {
+			err = errors.Join(err, fmt.Errorf("%s with sha256 %s is gone or was changed", path.Join(Dir, k.dir, k.Name), k.Digest))
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// asides returns the names of a file and of those that setAside gives it.
+func (v *verification) asides(full string) (names []string, err error) {
+	list, err := v.own.ReadDir(path.Dir(full))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	ext := path.Ext(full)
+	stem := path.Base(strings.TrimSuffix(full, ext))
+	for _, e := range list {
+		if e.Name() == path.Base(full) || strings.HasPrefix(e.Name(), stem+"-FAILED-") && strings.HasSuffix(e.Name(), ext) {
+			names = append(names, path.Join(path.Dir(full), e.Name()))
+		}
+	}
+	return names, nil
+}
+
+// callGeneration takes the generation out of a call id, node.generation.attempt.
+func callGeneration(id string) (int, bool) {
+	parts := strings.Split(id, ".")
+	if len(parts) < 3 {
+		return 0, false
+	}
+	n, err := strconv.Atoi(parts[len(parts)-2])
+	return n, err == nil
+}
