@@ -33,11 +33,29 @@ lint: ## gofmt and staticcheck
 	@mkdir -p build/bin && cd internal/tools && $(GO) build -o ../../build/bin/staticcheck honnef.co/go/tools/cmd/staticcheck
 	build/bin/staticcheck ./...
 
-unit: ## unit tests, simulations, scripts and browser tests
-	$(GO) test -timeout 30m $$($(GO) list ./... | grep -v -e /specs -e /examples)
+# Packages whose goroutines share memory. Their tests run under the race detector, once; all others run without it.
+RACED := ./dag/artifact/... ./dag/eventlog/... ./dag/executor/... ./dag/run/... ./dag/runlog/... \
+	./nodes/agent/... ./nodes/exec/... ./nodes/gates/... ./nodes/http/... ./nodes/screenshot/... \
+	./nodes/internal/browser/... ./nodes/internal/exchange/... ./nodes/internal/httpc/... ./nodes/internal/proc/... \
+	./nodes/internal/simagent/...
+
+# What the detector only makes slow: tests of one goroutine, and of many pictures. The race stage leaves them out, by name,
+# and the unit stage runs them instead (internal/tidy holds the names to the tests).
+UNRACED := ^Test(EveryBitFlipped|CrashAtEveryStep|CrashWhileReusing|CrashWhileAdopting|CrashWhileRecovering|DiskFailsAtEveryStep|Pictures|SamePageSameBytes|Neighbours|VeryTall|RescueOfAStreamAtEveryByte)$$
+
+# Of packages that are not raced: the tests of what may be called from any goroutine, and, with a raced program, the
+# scripts in which signals, requests and children meet.
+SIDE_BY_SIDE := ./dag/compile ./dag/expr
+SCRIPTS := ^TestScripts$$/^(cancel|childpipes|hello|interrupt|interrupt2|operator|park|stoppedonce)$$
+
+unit: ## unit tests, simulations, scripts and browser tests, but for what race runs
+	$(GO) test -timeout 30m $$($(GO) list ./... | grep -v -e /specs -e /examples | grep -vxF "$$($(GO) list $(RACED))")
+	$(GO) test -timeout 30m -run '$(UNRACED)' $(RACED)
 
 race: ## the packages with goroutines, under the race detector
-	$(GO) test -race -short -timeout 30m ./dag/eventlog/... ./dag/artifact/... ./dag/run/... ./dag/executor/... ./dag/compile/... ./nodes/... ./internal/cli/...
+	$(GO) test -race -timeout 30m -skip '$(UNRACED)' $(RACED)
+	$(GO) test -race -timeout 30m -run SideBySide $(SIDE_BY_SIDE)
+	$(GO) test -race -timeout 30m -run '$(SCRIPTS)' ./internal/cli
 
 specs: build ## whole offline runs of specs/ and examples/
 	$(GO) test -count=1 -timeout 45m ./specs/... ./examples/...

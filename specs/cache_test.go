@@ -31,6 +31,7 @@ const kept = 300 * time.Second
 // over the first eight passes of a subset at least 40 % of the characters that the program wrote repeat as a prefix
 // of an earlier request of the last five minutes, counted by characters and by whole blocks. -v prints the numbers.
 func TestPromptsRepeat(t *testing.T) {
+	t.Parallel()
 	base := corpusRun(t)
 	var answers []string
 	for pass := range taken {

@@ -43,6 +43,7 @@ func degradedIsTold(t *testing.T, s *site, summary string) {
 // P-4: a browser that is missing is installed by the command that the specification allows, once and before money is
 // spent, and then used.
 func TestBrowserInstalled(t *testing.T) {
+	t.Parallel()
 	spec := edit(t, func(s string) string {
 		s = replaced(`path: "/nowhere/chromium"`, `path: "./browser"`)(withoutBrowser(s))
 		s = replaced(`install: ["false"]`, `install: ["sh", "install.sh"]`)(s)

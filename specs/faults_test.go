@@ -9,25 +9,112 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+
+	"dagrun.dev/dag/machine"
 )
 
-// S-5, S-7, S-10, B-3: one run of the corpus part is killed at every event that an undisturbed run has, right
-// after it was written, and another one right before; after each kill it is resumed. No answer that was recorded
-// is asked for again, and both end with the bytes of the undisturbed run.
+// S-5, S-7, S-10, S-12, B-3: a run that makes every type of event is killed at every event that an undisturbed one
+// has, right after it was written, and another one right before; after each kill it goes on. No answer that was
+// recorded is asked for again, and all end with the bytes of the undisturbed run.
 func TestFaults(t *testing.T) {
-	want := corpusRun(t)
-	c := matrix{want: want, points: points(want.events()), spec: func(t *testing.T, calls string) string {
-		return editYAML(t, counting(calls))
-	}}
-	c.walk(t)
+	t.Parallel()
+	want := newSite(t)
+	want.live(story(filepath.Join(everyEvent, "spec.yaml")))
+	events := want.events()
+	made := map[string]bool{}
+	for _, e := range events {
+		made[e.Type] = true
+	}
+	for _, typ := range machine.Types() {
+		if made[string(typ)] == (notMade[typ] != "") {
+			t.Errorf("the undisturbed run makes %s: %v; notMade says %q", typ, made[string(typ)], notMade[typ])
+		}
+	}
+	events = slices.DeleteFunc(events, func(e record) bool {
+		// That a breaker has closed is not written with the success that closed it: the next one says so again.
+		return alone[e.Type] || e.Type == "BREAKER_CHANGED" && e.Payload.State == "closed"
+	})
+	matrix{want: want, points: points(events), spec: countingEveryEvent, next: story}.walk(t)
 }
 
-// The same for the hardening, short and without a browser (P-12).
+// alone are the events of commands that write one and end: nothing else can be lost with them.
+var alone = map[string]bool{"ESCALATION_ANSWERED": true, "REVERTED": true}
+
+// everyEvent is the folder of a small pipeline with one of each thing that a crash could spoil.
+const everyEvent = "testdata/every-event"
+
+// notMade are the types of event that the story of everyEvent does not make, each with the reason.
+var notMade = map[machine.Type]string{
+	machine.RunInterrupted: "a process that takes over from a killed one records it: walk kills it there",
+	machine.IssueOpened:    "no kind records it; its names are kept",
+	machine.IssueResolved:  "no kind records it; its names are kept",
+	machine.PROpened:       "no kind records it; its names are kept",
+}
+
+// story is what is done with a run of everyEvent, by what its log holds: a last command that fails, a cancel at the
+// question, the answer, a raised cap, the mended specification, a revert, and the answer to the question asked anew.
+func story(spec string) func(events []record) []string {
+	return func(events []record) []string {
+		n := map[string]int{}
+		failed := false
+		for _, e := range events {
+			n[e.Type]++
+			failed = e.Type == "RUN_FAILED" || failed && e.Type != "RUN_RESUMED"
+			if e.Type == "WORK_ITEM_FINISHED" && e.Payload.Node == "last" {
+				n["last "+e.Payload.Status]++
+			}
+		}
+		if len(events) <= 2 { // a run that was killed as it began knows no more of its specification than the log
+			return []string{"apply", spec, "--seed", "7", "--quiet", "--jobs", "1", "--set", "broken=true"}
+		}
+		goOn := []string{"resume", "--quiet", "--jobs", "1"}
+		if failed {
+			goOn = append(goOn, "--again")
+		}
+		asks := n["ESCALATION_OPENED"] > n["ESCALATION_ANSWERED"]
+		last := events[len(events)-1].Type
+		switch {
+		case asks && last == "RUN_PAUSED" && n["RUN_FAILED"] == 0:
+			return []string{"cancel"}
+		case asks && (last == "RUN_PAUSED" || last == "RUN_FAILED"):
+			return []string{"respond", fmt.Sprintf("approval/ask/%d", n["ESCALATION_OPENED"]), "approve"}
+		case n["RUN_FAILED"] > 0 && n["LIMITS_CHANGED"] == 0:
+			return append(goOn, "--cap-usd", "200")
+		case last == "RUN_PAUSED" && n["last failed"] > 0 && n["PLAN_ADOPTED"] == 0:
+			return []string{"apply", spec, "--quiet", "--jobs", "1"}
+		case last != "RUN_COMPLETED":
+			return goOn
+		case n["REVERTED"] == 0:
+			return []string{"revert", "cp-save"}
+		}
+		return nil
+	}
+}
+
+// countingEveryEvent is a copy of everyEvent whose calls leave a line in a file.
+func countingEveryEvent(t *testing.T, calls string) string {
+	return editIn(t, everyEvent, "spec.yaml", func(spec string) string {
+		return strings.Replace(spec, "wrapper: &wrapper [env]", "wrapper: &wrapper ["+countCalls(calls)+"]", 1)
+	})
+}
+
+// The same at every event of the corpus part, each in a run of its own: make faults.
+func TestFaultsOfTheCorpus(t *testing.T) {
+	large(t)
+	want := corpusRun(t)
+	matrix{want: want, points: points(want.events()), next: straight, spec: func(t *testing.T, calls string) string {
+		return editYAML(t, counting(calls))
+	}}.walk(t)
+}
+
+// And of the hardening, short and without a browser (P-12).
 func TestFaultsOfTheHardening(t *testing.T) {
+	large(t)
 	short := func(spec string) string { return auditorBlock.ReplaceAllString(withoutBrowser(spec), "") }
 	want := newSite(t)
 	want.must("apply", edit(t, short), "--seed", "7", "--quiet", "--jobs", "1")
@@ -36,10 +123,29 @@ func TestFaultsOfTheHardening(t *testing.T) {
 	if len(all) < 60 {
 		t.Fatalf("the hardening has only %d events", len(all))
 	}
-	c := matrix{want: want, points: all, spec: func(t *testing.T, calls string) string {
+	matrix{want: want, points: all, next: straight, spec: func(t *testing.T, calls string) string {
 		return edit(t, func(spec string) string { return counting(calls)(short(spec)) })
-	}}
-	c.walk(t)
+	}}.walk(t)
+}
+
+// large skips a matrix that takes hours of processor time.
+func large(t *testing.T) {
+	if os.Getenv("DAGRUN_FAULTS") == "" {
+		t.Skip("make faults kills a run of the large pipeline at every event; TestFaults, a small one")
+	}
+}
+
+// straight applies a specification and resumes until it has ended.
+func straight(spec string) func(events []record) []string {
+	return func(events []record) []string {
+		switch {
+		case len(events) <= 2:
+			return []string{"apply", spec, "--seed", "7", "--quiet", "--jobs", "1"} // one by one: a kill costs one attempt
+		case events[len(events)-1].Type == "RUN_COMPLETED":
+			return nil
+		}
+		return []string{"resume", "--quiet", "--jobs", "1"}
+	}
 }
 
 // A matrix is what is killed where.
@@ -47,6 +153,7 @@ type matrix struct {
 	want   *site // undisturbed
 	points []point
 	spec   func(t *testing.T, calls string) string // of a run whose calls are written to a file
+	next   func(spec string) func(events []record) []string
 }
 
 // walk kills one run at each point in turn. With DAGRUN_FAULTS=all each point has a run of its own,
@@ -61,14 +168,16 @@ func (m matrix) walk(t *testing.T) {
 			continue
 		}
 		for k, list := range rounds(m.points, when != "") {
-			if len(list) == 0 {
-				continue
-			}
 			t.Run(fmt.Sprintf("%s %d", name, k+1), func(t *testing.T) {
 				t.Parallel()
 				v := m.victim(t)
+				taken := false
 				for _, p := range list {
 					v.killAt(when, p)
+					if lossy := p.lossy && when == "" || p.lossyBefore && when != ""; lossy && !taken {
+						taken = true // and the process that takes over is killed as it says so
+						v.killAt(when, point{typ: "RUN_INTERRUPTED"})
+					}
 				}
 				v.end(m.want)
 			})
@@ -136,6 +245,8 @@ func points(events []record) []point {
 			p.name = b.Gate
 		case "CHECKPOINT_CREATED":
 			p.name = b.ID
+		case "RUN_PAUSED":
+			p.node = "" // it is about the run
 		}
 		p.lossy = open[b.Node]
 		list = append(list, p)
@@ -143,29 +254,20 @@ func points(events []record) []point {
 	return list
 }
 
-// rounds spreads points over two runs: a node that loses three attempts is stopped as one that kills its host,
-// so two of its attempts are lost in each. Of a node with more places to lose them, such as one that reports
-// every check, the first and the last are taken.
-func rounds(all []point, before bool) (runs [2][]point) {
-	lossy := func(p point) bool { return p.lossy && !before || p.lossyBefore && before }
-	most, seen := map[string]int{}, map[string]int{}
+// rounds spreads points over runs: a node that loses three attempts is stopped as one that kills its host,
+// so at most two of its attempts are lost in each.
+func rounds(all []point, before bool) (runs [][]point) {
+	seen := map[string]int{}
 	for _, p := range all {
-		if lossy(p) {
-			most[p.node]++
+		run := 0
+		if p.lossy && !before || p.lossyBefore && before {
+			run = seen[p.node] / 2
+			seen[p.node]++
 		}
-	}
-	for _, p := range all {
-		if !lossy(p) {
-			runs[0] = append(runs[0], p)
-			continue
+		for len(runs) <= run {
+			runs = append(runs, nil)
 		}
-		seen[p.node]++
-		switch n := seen[p.node]; {
-		case n <= 2:
-			runs[0] = append(runs[0], p)
-		case n > most[p.node]-2:
-			runs[1] = append(runs[1], p)
-		}
+		runs[run] = append(runs[run], p)
 	}
 	return runs
 }
@@ -173,7 +275,7 @@ func rounds(all []point, before bool) (runs [2][]point) {
 // A victim is a run that is killed again and again.
 type victim struct {
 	*site
-	spec     string
+	next     func(events []record) []string
 	calls    string          // file with a line for each call of the agent
 	answered map[string]bool // "node generation" of calls whose end is recorded, and nodes that are completed
 	written  map[string]bool // points that the last process has passed
@@ -184,7 +286,7 @@ type victim struct {
 func (m matrix) victim(t *testing.T) *victim {
 	s := newSite(t)
 	calls := filepath.Join(filepath.Dir(s.out), "calls")
-	return &victim{site: s, calls: calls, spec: m.spec(t, calls), answered: map[string]bool{}}
+	return &victim{site: s, calls: calls, next: m.next(m.spec(t, calls)), answered: map[string]bool{}}
 }
 
 // killAt goes on with the run until it kills itself at a point. Some events are written with the one before, by one
@@ -194,19 +296,45 @@ func (v *victim) killAt(when string, p point) {
 	if v.written[p.String()] && (p.typ == "INPUTS_CLONED" || p.typ == "ARTIFACT_WRITTEN") {
 		return
 	}
-	if !v.killed(when+p.String(), v.goOn()...) {
-		v.t.Fatalf("the run ended and was to be killed %sat %s", when, p)
+	if !v.site.live(v.next, fmt.Sprintf("DAGRUN_CRASH_AT=%s%s", when, p), "TMPDIR="+v.temp()) {
+		v.t.Fatalf("the run ended and was to be killed %sat %s: its last events are %v", when, p, points(v.events()[v.read:]))
 	}
 	v.look(p.String())
 }
 
-// goOn is the command that begins the run or goes on. A run that was killed as it began knows no more of its
-// specification than the log: resume refers to apply then.
-func (v *victim) goOn() []string {
-	if v.read <= 2 {
-		return []string{"apply", v.spec, "--seed", "7", "--quiet", "--jobs", "1"} // one by one: a kill costs one attempt
+// live does with a run what next says until there is nothing more to do. It reports whether a command killed itself;
+// commands that end with a pause or a failure are part of the story.
+func (s *site) live(next func(events []record) []string, env ...string) (killed bool) {
+	s.t.Helper()
+	said := ""
+	for range 20 {
+		args := next(s.eventsSoFar())
+		if args == nil {
+			return false
+		}
+		out, err := s.dagrun(env, args...)
+		said = tail(out)
+		var e *exec.ExitError
+		switch {
+		case err == nil:
+		case !errors.As(err, &e):
+			s.t.Fatal(err)
+		case e.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL:
+			return true
+		case e.ExitCode() != 1 && e.ExitCode() != 3:
+			s.t.Fatalf("dagrun %s: %v\n%s", strings.Join(args, " "), err, said)
+		}
 	}
-	return []string{"resume", "--quiet", "--jobs", "1"}
+	s.t.Fatalf("the run does not get on; its log is %v\n%s", points(s.eventsSoFar()), said)
+	return false
+}
+
+// eventsSoFar are the events of a run; none before there is a log.
+func (s *site) eventsSoFar() []record {
+	if _, err := os.Stat(filepath.Join(s.out, "_orchestrator/events.ndjson")); err != nil {
+		return nil
+	}
+	return s.events()
 }
 
 // look finds the calls made since the last time that nobody needed any more.
@@ -222,10 +350,7 @@ func (v *victim) look(at string) {
 	if v.called = len(lines); len(data) == 0 {
 		v.called = 0
 	}
-	if _, err := os.Stat(filepath.Join(v.out, "_orchestrator/events.ndjson")); err != nil {
-		return // killed before there was a run
-	}
-	events := v.events()
+	events := v.eventsSoFar()
 	v.written = map[string]bool{}
 	for _, p := range points(events[v.read:]) {
 		v.written[p.String()] = true
@@ -245,7 +370,7 @@ func (v *victim) look(at string) {
 // end lets the run end and compares it with the undisturbed one.
 func (v *victim) end(want *site) {
 	v.t.Helper()
-	v.must(v.goOn()...)
+	v.live(v.next)
 	v.look("end")
 	v.intact(want)
 	v.must("verify")
@@ -282,18 +407,25 @@ func (s *site) answers() map[string]string {
 // counting has every call of the agent leave a line in a file: the node and its generation. The agent is told
 // both. The cap is lifted: a lost attempt counts with its whole reservation.
 func counting(calls string) func(string) string {
-	script := calls + ".sh"
 	return func(spec string) string {
-		text := "#!/bin/sh\nsed -n 's/.*\"Node\":\"\\([^\"]*\\)\",\"Generation\":\\([0-9]*\\).*/\\1 \\2/p' \"$DAGRUN_SIM\" >> '" + calls + "'\nexec \"$@\"\n"
-		if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
-			panic(err)
-		}
-		line := fmt.Sprintf("wrapper: [%q]", script)
-		for _, provider := range []string{`provider: &provider "${params.agent.provider}"`, `provider: *provider`, `provider: "${params.agent.provider}"`} {
-			spec = strings.ReplaceAll(spec, provider+"\n", provider+"\n\x00"+line+"\n")
+		line := "wrapper: [" + countCalls(calls) + "]"
+		for _, provider := range []string{`&provider "${params.agent.provider}"`, `*provider`, `"${params.agent.provider}"`} {
+			spec = strings.ReplaceAll(spec, "provider: "+provider+"\n", "provider: "+provider+"\n\x00"+line+"\n")
 		}
 		return indented(strings.Replace(spec, "capUSD: 200}", "capUSD: 2000}", 1))
 	}
+}
+
+// countCalls writes the wrapper of counting, and returns its path in quotes.
+func countCalls(calls string) string {
+	script := calls + ".sh"
+	text := "#!/bin/sh\n" +
+		`sed -n 's/.*"Node":"\([^"]*\)","Generation":\([0-9]*\).*/\1 \2/p' "$DAGRUN_SIM" >> '` + calls + "'\n" +
+		`exec "$@"` + "\n"
+	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
+		panic(err)
+	}
+	return strconv.Quote(script)
 }
 
 // indented gives lines that begin with a zero byte the indentation of the line before.
@@ -326,13 +458,14 @@ func (s *site) killed(at any, args ...string) bool {
 	return false
 }
 
-// intact compares with an undisturbed run: the same bytes, and no completed node that ran again.
+// intact compares with an undisturbed run: the same bytes, as many nodes sent back, and no node that was completed and
+// ran again in the same generation.
 func (s *site) intact(want *site) {
 	s.t.Helper()
 	same(s.t, want, s)
 	done := map[string]bool{}
 	for _, e := range s.events() {
-		switch id := e.Payload.Node; e.Type {
+		switch id := fmt.Sprint(e.Payload.Node, " ", max(1, e.Payload.Generation)); e.Type {
 		case "WORK_ITEM_STARTED":
 			if done[id] {
 				s.t.Errorf("%s was completed and started again", id)
@@ -341,4 +474,18 @@ func (s *site) intact(want *site) {
 			done[id] = done[id] || e.Payload.Status == "completed"
 		}
 	}
+	for _, typ := range []string{"REWOUND", "REVERTED"} {
+		if a, b := count(want.events(), typ), count(s.events(), typ); a != b {
+			s.t.Errorf("%d %s, want %d", b, typ, a)
+		}
+	}
+}
+
+func count(events []record, typ string) (n int) {
+	for _, e := range events {
+		if e.Type == typ {
+			n++
+		}
+	}
+	return n
 }

@@ -57,6 +57,7 @@ func golden(t *testing.T, name string, got []byte) {
 
 // M4: what the plan costs goes by the model that is asked, not by the estimates that the specification writes down.
 func TestCorpusIsPricedByModel(t *testing.T) {
+	t.Parallel()
 	var cost []float64
 	for _, model := range []string{"claude-haiku-4-5", "claude-opus-4-8"} {
 		res := compiled(t, filepath.Join(corpus, "spec.cue"), "agent.provider=claude", "agent.model="+model)

@@ -18,6 +18,7 @@ func decision(ends map[string]record, cycle int) string {
 // P-1, P-2, P-6, P-9, P-10, P-12, S-8, D-5: all phases with a real browser. The page is refined twice and ships in the
 // third cycle; the others stand in the plan and are skipped.
 func TestWholeRun(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.must("apply", corpus, "--seed", "7", "--quiet")
 	ends := finished(s.events())
@@ -89,6 +90,7 @@ func shortened(t *testing.T) string {
 // D-2, P-1, P-10: an edited specification is another run: one width, three auditors, a lower threshold. It ships in
 // its second cycle.
 func TestEditedWholeRun(t *testing.T) {
+	t.Parallel()
 	spec := shortened(t)
 	s := newSite(t)
 	s.must("apply", spec, "--seed", "7", "--quiet")
@@ -119,6 +121,7 @@ func withoutBrowser(s string) string {
 // P-4, P-13: without a browser, and without the rights to install one, the cycle goes on with the source of the page
 // and says so.
 func TestWithoutBrowser(t *testing.T) {
+	t.Parallel()
 	spec := edit(t, withoutBrowser)
 	s := newSite(t)
 	out := s.must("apply", spec, "--seed", "7", "--quiet")
@@ -146,6 +149,7 @@ func TestWithoutBrowser(t *testing.T) {
 // auditors, and between weaver and refinement goes on each time with what was in flight and no
 // more, leaves no browser behind and counts its cycles once.
 func TestKilledInACycle(t *testing.T) {
+	t.Parallel()
 	spec := shortened(t)
 	s := newSite(t)
 	args := []string{"apply", spec, "--seed", "7", "--quiet"}

@@ -63,8 +63,14 @@ func editYAML(t *testing.T, change func(spec string) string) string {
 
 func editFile(t *testing.T, file string, change func(spec string) string) string {
 	t.Helper()
+	return editIn(t, corpus, file, change)
+}
+
+// editIn copies a folder, changes one of its files and returns the path of the copy.
+func editIn(t *testing.T, folder, file string, change func(spec string) string) string {
+	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(corpus)); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(folder)); err != nil {
 		t.Fatal(err)
 	}
 	name := filepath.Join(dir, file)

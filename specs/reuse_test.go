@@ -5,6 +5,7 @@ import "testing"
 // S-6: a lower threshold after a finished run is paid for only where it decides otherwise: here the second cycle ships,
 // nobody is asked for anything, and the page is that of a new run with this threshold.
 func TestALowerThresholdBuysNothing(t *testing.T) {
+	t.Parallel()
 	spec := edit(t, bare)
 	s := newSite(t)
 	s.must("apply", spec, "--seed", "7", "--quiet")

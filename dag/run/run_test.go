@@ -411,11 +411,7 @@ func TestCrashAtEveryStep(t *testing.T) {
 	if _, err := first(fsys); err != nil {
 		t.Fatal(err)
 	}
-	stride := 1
-	if testing.Short() {
-		stride = 7
-	}
-	for n := 1; n <= count.Steps(); n += stride {
+	for n := 1; n <= count.Steps(); n++ {
 		m := disktest.NewMem()
 		_, fsys := disktest.NewFaulty(m.FS(), disktest.CrashAt(n))
 		before, _ := first(fsys)

@@ -38,6 +38,7 @@ apply instead.
 				return errors.Join(err, done(c, err, "Cancelled: the running process stops its nodes and cleans up"))
 			}
 			s.warn(rep)
+			s.crash.live = true
 			return s.cancel(r, reason)
 		},
 	}

@@ -10,6 +10,8 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -36,7 +38,11 @@ func testMain(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "dagrun")
-	build := exec.Command("go", "build", "-o", binary, "dagrun.dev/cmd/dagrun")
+	args := []string{"build", "-o", binary}
+	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		args = append(args, "-race") // a race in the program fails the script that meets it
+	}
+	build := exec.Command("go", append(args, "dagrun.dev/cmd/dagrun")...)
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
 		return 1

@@ -1,14 +1,11 @@
 package tidy
 
 import (
-	"bytes"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 )
@@ -64,46 +61,6 @@ func TestPackageComments(t *testing.T) {
 	for dir, ok := range has {
 		if !ok {
 			t.Errorf("%s: no package comment of a sentence or more", dir)
-		}
-	}
-}
-
-// domain are the words of the pipelines under specs/. They belong into CUE (schemas/flow, specs/),
-// never into Go: identifiers, strings and comments alike.
-var domain = regexp.MustCompile(`(?i)\b(subsets?|rotations?|auditors?|weavers?|conviction|hardening)\b`)
-
-// D-1: what a pipeline is about is declared, not built in.
-func TestNoDomainWords(t *testing.T) {
-	for _, file := range goFiles(t) {
-		if !strings.HasPrefix(file, "dag/") && !strings.HasPrefix(file, "nodes/") || strings.HasSuffix(file, "_test.go") {
-			continue
-		}
-		b, err := os.ReadFile(filepath.Join(root, file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, line := range bytes.Split(b, []byte("\n")) {
-			if w := domain.Find(line); w != nil {
-				t.Errorf("%s:%d: %q is a word of one pipeline", file, i+1, w)
-			}
-		}
-	}
-}
-
-// A file is about one thing. What is longer has its reason here.
-var long = map[string]string{}
-
-func TestFileLength(t *testing.T) {
-	for _, file := range goFiles(t) {
-		if strings.HasSuffix(file, "_test.go") || long[file] != "" {
-			continue
-		}
-		b, err := os.ReadFile(filepath.Join(root, file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := bytes.Count(b, []byte("\n")); n > 450 {
-			t.Errorf("%s: %d lines; is it about one thing?", file, n)
 		}
 	}
 }

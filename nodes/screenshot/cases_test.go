@@ -155,10 +155,7 @@ func TestCases(t *testing.T) {
 // c-capture/05: a tall page is cut into numbered tiles; none repeats another and none is left out.
 func TestVeryTall(t *testing.T) {
 	t.Parallel()
-	width := 1280
-	if testing.Short() {
-		width = 200 // PNG under the race detector is slow
-	}
+	const width = 1280
 	_, h, err := shoot(t, map[string]string{"page.html": content(t, "05-very-tall/page.html")}, m{"viewports": []m{{"width": width, "height": 720}}})
 	if err != nil {
 		t.Fatal(err)

@@ -42,10 +42,7 @@ func TestPictures(t *testing.T) {
 		"page": m{"artifact": "out/artifact.html"}, "assets": []m{{"file": "style/base.css", "as": "out/base.css"}}, "viewports": threeViews,
 		"to": "pictures/round.zip", "manifest": "round.json",
 	})
-	height := 6000
-	if testing.Short() {
-		height = 1500 // PNG under the race detector is slow
-	}
+	const height = 6000
 	h.Artifacts["out/artifact.html"] = page(height) + `<link rel="stylesheet" href="base.css">`
 	h.Files["style/base.css"] = "h1{color:red}"
 	res, err := Kind{}.Run(t.Context(), task)
@@ -64,7 +61,7 @@ func TestPictures(t *testing.T) {
 			steps++
 		}
 	}
-	if height == 6000 && steps != 27 {
+	if steps != 27 {
 		t.Errorf("%d scroll pictures, want 27", steps)
 	}
 	var got []string
@@ -106,10 +103,7 @@ func TestPictures(t *testing.T) {
 // P-2: a page that does not change gives the same bytes again, alone and with others beside it.
 func TestSamePageSameBytes(t *testing.T) {
 	t.Parallel()
-	height, beside := 2000, 4
-	if testing.Short() {
-		height, beside = 900, 2 // PNG under the race detector is slow
-	}
+	const height, beside = 2000, 4
 	once := func() string {
 		task, h := nodetest.New(t, "screenshot", m{"page": m{"artifact": "p.html"}, "viewports": threeViews[1:], "to": "x.zip"})
 		h.Artifacts["p.html"] = page(height)

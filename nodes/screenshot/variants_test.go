@@ -49,7 +49,7 @@ func TestNeighbours(t *testing.T) {
 		half   = `<meta charset="utf-8"><hr style="margin:0;border:0;height:1px;background:#eee">`
 	)
 	green := func(x, y int) []pixel { return []pixel{{x, y, 0, 170, 0}} }
-	for i, c := range []struct {
+	for _, c := range []struct {
 		name, page        string
 		more              handlers
 		height            int // of the picture; 0 = any
@@ -133,9 +133,6 @@ func TestNeighbours(t *testing.T) {
 		{name: "words in a style sheet", page: `<style>p::before{content:"words"}</style><p></p>`},
 		{name: "words in a closed shadow tree", page: `<div id="h"></div><script>h.attachShadow({mode: "closed"}).innerHTML = "words"</script>`},
 	} {
-		if testing.Short() && i%8 != 0 {
-			continue // PNG under the race detector is slow, and pages make no races
-		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -148,10 +148,6 @@ func TestPages(t *testing.T) {
 	redirect := func(to string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusFound) }
 	}
-	flood := "20000"
-	if testing.Short() {
-		flood = "2000" // each message is slow under the race detector
-	}
 	for _, c := range []struct {
 		name     string
 		page     string
@@ -234,7 +230,7 @@ func TestPages(t *testing.T) {
 		{name: "meta refresh outside", page: `<meta http-equiv="refresh" content="0;url=http://outside.example/">` + green,
 			ok: func(r Record) bool { return r.URL == "/page" && len(r.Refused) == 1 }},
 		{name: "goes to nothing", page: green + `<script>setTimeout(()=>location="about:blank",100)</script>`, category: "screenshot_failed", message: "about:blank"},
-		{name: "console flood", page: green + `<script>for(let i=0;i<` + flood + `;i++)console.error("line "+i)</script>`,
+		{name: "console flood", page: green + `<script>for(let i=0;i<20000;i++)console.error("line "+i)</script>`,
 			ok: func(r Record) bool { return r.ErrorCount >= mostMessages && len(r.Errors) == mostNoted }},
 		{name: "exception", page: green + `<script>undefined.x</script><script>Promise.reject(new Error("late"))</script>`,
 			ok: func(r Record) bool {
