@@ -13,7 +13,7 @@ import (
 
 // raced says of packages that start goroutines and are not in RACED why that is, or what is raced of them.
 var raced = map[string]string{
-	"dag/compile":               "its tests SideBySide are",
+	"dag/compile/source":        "the tests SideBySide of dag/compile are",
 	"internal/cli":              "scripts with a raced program are",
 	"internal/testing/bench":    "a measurement",
 	"internal/testing/nodetest": "runs within the tests of kinds, which are",
