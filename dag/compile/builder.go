@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/compile/schema"
@@ -34,17 +33,8 @@ type builder struct {
 	lists    int                   // of ids, checked so far
 	late     []string              // groups of the nodes that run-time foreach will make
 
-	count    int // of mistakes, also of those that are not shown
 	mistakes tree.Diagnostics
 	warnings tree.Diagnostics
-	perPlace map[tree.Pos]*reported // what was reported at a place
-}
-
-// reported is what was reported at a place.
-type reported struct {
-	texts []string
-	last  int // in builder.mistakes, of the last one shown
-	more  int // further ones, not shown
 }
 
 // A draft is a node on its way into the plan.
@@ -88,43 +78,20 @@ func (d *draft) place(field string) tree.Pos {
 func newBuilder(s *schema.Schema, src source.Source, root *os.Root) *builder {
 	return &builder{
 		s: s, src: src, root: root, plan: &dag.Plan{Format: dag.Format},
-		byID: map[string]*draft{}, known: map[string][]string{}, dirs: map[string]*draft{}, files: map[string]*inputFile{}, perPlace: map[tree.Pos]*reported{},
+		byID: map[string]*draft{}, known: map[string][]string{}, dirs: map[string]*draft{}, files: map[string]*inputFile{},
 	}
 }
-
-// samePlace is how many different mistakes are shown at one place: a template that is wrong is wrong
-// in every node made from it.
-const samePlace = 3
 
 // fail records a mistake.
 func (b *builder) fail(pos tree.Pos, path, format string, args ...any) {
 	b.report(tree.Diagnostic{Pos: pos, Path: path, Text: fmt.Sprintf(format, args...)})
 }
 
-func (b *builder) report(d tree.Diagnostic) {
-	b.count++
-	if d.Pos.Line > 0 {
-		t := b.perPlace[d.Pos]
-		if t == nil {
-			t = &reported{}
-			b.perPlace[d.Pos] = t
-		}
-		if !slices.Contains(t.texts, d.Text) {
-			if len(t.texts) == samePlace {
-				t.more++
-				return
-			}
-			t.texts, t.last = append(t.texts, d.Text), len(b.mistakes)
-		}
-	}
-	b.mistakes = append(b.mistakes, d)
-}
+func (b *builder) report(d tree.Diagnostic) { b.mistakes = append(b.mistakes, d) }
 
 // ok records mistakes and says whether there are none.
 func (b *builder) ok(ds tree.Diagnostics) bool {
-	for _, d := range ds {
-		b.report(d)
-	}
+	b.mistakes = append(b.mistakes, ds...)
 	return len(ds) == 0
 }
 
@@ -142,17 +109,6 @@ func (b *builder) template(lang *expr.Lang, v *tree.Value, path string, late boo
 		return nil
 	}
 	return m
-}
-
-// all returns the mistakes. The last one shown at a place says how many more there are.
-func (b *builder) all() tree.Diagnostics {
-	out := slices.Clone(b.mistakes)
-	for _, t := range b.perPlace {
-		if t.more > 0 {
-			out[t.last].Text += fmt.Sprintf(" (and %d more here)", t.more)
-		}
-	}
-	return out
 }
 
 func (b *builder) warn(pos tree.Pos, path, format string, args ...any) {

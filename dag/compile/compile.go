@@ -167,7 +167,7 @@ func (b *builder) completeAll() {
 }
 
 // failed says whether there are mistakes.
-func (b *builder) failed() bool { return b.count > 0 }
+func (b *builder) failed() bool { return len(b.mistakes) > 0 }
 
 // finish indexes the plan and puts what belongs to nodes into its order.
 func (b *builder) finish() *Result {

@@ -27,12 +27,8 @@ type reading struct {
 
 // names checks that every id that a node names is there. Those that are not are taken out of its needs.
 func (b *builder) names(d *draft) {
-	needs := d.tree.Get("needs")
-	if needs != nil && needs.Kind == tree.Map {
-		b.ids(d, needs.Get("of"), "needs.of")
-	} else {
-		b.ids(d, needs, "needs")
-	}
+	list, field := needed(d.tree.Get("needs"), "needs")
+	b.ids(d, list, field)
 	b.ids(d, d.tree.Get("history"), "history")
 	if v := d.tree.Get("compensate").Get("rewind"); v != nil && v.Str != d.id {
 		b.id(d, v.Str, v.Pos, "compensate.rewind")
@@ -99,7 +95,7 @@ func (b *builder) other(d *draft, id string) (other *draft, text string) {
 
 // nearID suggests an id; a walk over all of them is paid for the first few mistakes only.
 func (b *builder) nearID(id string) string {
-	if b.count > 20 {
+	if len(b.mistakes) > 20 {
 		return ""
 	}
 	ids := make([]string, len(b.drafts))

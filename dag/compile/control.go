@@ -2,6 +2,7 @@ package compile
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -11,31 +12,19 @@ import (
 	"dagrun.dev/nodes"
 )
 
-// controlTraits describes the nodes that the host carries out itself.
-func (b *builder) controlTraits(d *draft, kind string) nodes.Traits {
-	t := nodes.Traits{Effect: "pure"}
-	switch kind {
-	case "route":
-		t.Outputs = map[string]string{"decision": "string", "rule": "string", "reason": "string"}
-		t.Notes = routeNotes(d.with.AppendJSON(nil))
-		for _, f := range fieldsOf(d.with.Get("values")) {
-			if t.Outputs[f.Name] != "" {
-				b.fail(f.Pos, tree.Join(d.path+".with.values", f.Name), "a route records %q itself; take another name", f.Name)
-			}
-		}
-	case "approval":
-		t.Outputs = map[string]string{"answer": "string", "by": "string"}
-		b.options(d)
-		b.checkAnswer(d, "recommended")
-		b.checkAnswer(d, "default")
-		if after := d.with.Get("after"); after != nil && d.with.Get("default") == nil {
-			b.fail(after.Pos, d.path+".with.after", "a deadline needs the default that is taken when it passes")
-		}
-	case "checkpoint":
-		t.Outputs = map[string]string{"id": "string", "path": "string"}
-		b.checkNames("accumulator", d.with.Get("accumulators"), d.path+".with.accumulators")
+// describeKind asks a kind for what it says of settings, also one that the host carries out itself.
+func describeKind(kinds *nodes.Registry, kind string, with json.RawMessage) (nodes.Traits, error) {
+	if k, ok := kinds.Kind(kind); ok {
+		return k.Describe(with)
 	}
-	return t
+	t := nodes.Traits{Effect: "pure"}
+	describe, ok := map[string]func(*nodes.Traits, json.RawMessage) error{
+		"route": describeRoute, "approval": describeApproval, "checkpoint": describeCheckpoint,
+	}[kind]
+	if !ok {
+		return t, nil
+	}
+	return t, describe(&t, with)
 }
 
 // Notes are facts worth showing of each node of a graph: what Result.Notes holds, for a graph that
@@ -44,64 +33,77 @@ func Notes(g *dag.Graph, kinds *nodes.Registry) [][]string {
 	out := make([][]string, g.Len())
 	for i := range out {
 		n := g.Node(int32(i))
-		if n.Kind == "route" {
-			out[i] = routeNotes(n.With)
-		} else if k, ok := kinds.Kind(n.Kind); ok {
-			if t, err := k.Describe(n.With); err == nil {
-				out[i] = t.Notes
-			}
+		if t, err := describeKind(kinds, n.Kind, n.With); err == nil {
+			out[i] = t.Notes
 		}
 	}
 	return out
 }
 
-// routeNotes are a route's rules in order.
-func routeNotes(with json.RawMessage) []string {
+func problem(t *nodes.Traits, path, format string, args ...any) {
+	t.Problems = append(t.Problems, nodes.Problem{Path: path, Text: fmt.Sprintf(format, args...)})
+}
+
+func describeRoute(t *nodes.Traits, with json.RawMessage) error {
 	var w struct {
-		Rules []struct{ Name, When, Then string }
-		Else  string
+		Rules  []struct{ Name, When, Then string }
+		Else   string
+		Values map[string]string
 	}
-	if json.Unmarshal(with, &w) != nil {
-		return nil
+	if err := json.Unmarshal(with, &w); err != nil {
+		return err
 	}
-	var out []string
+	t.Outputs = map[string]string{"decision": "string", "rule": "string", "reason": "string"}
 	for _, r := range w.Rules {
-		out = append(out, "rule "+r.Name+" -> "+r.Then+" when "+r.When)
+		t.Notes = append(t.Notes, "rule "+r.Name+" -> "+r.Then+" when "+r.When)
 	}
-	return append(out, "else -> "+w.Else)
+	t.Notes = append(t.Notes, "else -> "+w.Else)
+	for _, name := range keys(w.Values) {
+		if t.Outputs[name] != "" {
+			problem(t, "values."+name, "a route records %q itself; take another name", name)
+		}
+	}
+	return nil
+}
+
+func describeApproval(t *nodes.Traits, with json.RawMessage) error {
+	var w struct {
+		Options                     []string
+		Recommended, Default, After *string
+	}
+	if err := json.Unmarshal(with, &w); err != nil {
+		return err
+	}
+	t.Outputs = map[string]string{"answer": "string", "by": "string"}
+	if len(w.Options) == 0 {
+		problem(t, "options", "want at least one answer to choose, got none")
+	}
+	for i, x := range w.Options {
+		if slices.Contains(w.Options[:i], x) {
+			problem(t, tree.At("options", i), "%q is among the answers already", x)
+		}
+	}
+	answer := func(field string, x *string) {
+		if x != nil && !slices.Contains(w.Options, *x) {
+			problem(t, field, "want one of %s, got %q%s", strings.Join(w.Options, ", "), *x, rules.DidYouMean(*x, w.Options))
+		}
+	}
+	answer("recommended", w.Recommended)
+	answer("default", w.Default)
+	if w.After != nil && w.Default == nil {
+		problem(t, "after", "a deadline needs the default that is taken when it passes")
+	}
+	return nil
+}
+
+func describeCheckpoint(t *nodes.Traits, _ json.RawMessage) error {
+	t.Outputs = map[string]string{"id": "string", "path": "string"}
+	return nil
 }
 
 // undoers are the kinds that do something themselves.
 func (b *builder) undoers() []string {
 	return slices.DeleteFunc(slices.Clone(b.s.Kinds), func(k string) bool { return !b.isKind(k) })
-}
-
-// options refuses a question without answers, and duplicate answers.
-func (b *builder) options(d *draft) {
-	v := d.with.Get("options")
-	if v == nil {
-		return
-	}
-	if len(v.Items) == 0 {
-		b.fail(v.Pos, d.path+".with.options", "want at least one answer to choose, got none")
-	}
-	seen := map[string]bool{}
-	for i, x := range v.Items {
-		if seen[x.Str] {
-			b.fail(x.Pos, tree.At(d.path+".with.options", i), "%q is among the answers already", x.Str)
-		}
-		seen[x.Str] = true
-	}
-}
-
-func (b *builder) checkAnswer(d *draft, field string) {
-	v := d.with.Get(field)
-	if v == nil {
-		return
-	}
-	if options := strs(d.with.Get("options")); !slices.Contains(options, v.Str) {
-		b.fail(v.Pos, d.path+".with."+field, "want one of %s, got %q%s", strings.Join(options, ", "), v.Str, rules.DidYouMean(v.Str, options))
-	}
 }
 
 // undo reads a compensation.
@@ -136,9 +138,8 @@ func (b *builder) undo(d *draft, v *tree.Value) {
 		}
 		raw := b.canonical(with, path+".with")
 		u.With = unlessEmpty(raw)
-		c := &draft{id: d.id, path: path, tree: v, pos: v.Pos, with: with, node: &dag.Node{Kind: u.Kind}}
-		t, _ := b.traits(c, u.Kind, raw, path+".with")
-		n.Files = union(n.Files, b.inputs(c, t.Files, path+".with"))
+		t, _ := b.traits(with, u.Kind, raw, path+".with")
+		n.Files = union(n.Files, b.inputs(with, t.Files, path+".with"))
 		n.Secrets = union(n.Secrets, t.Secrets)
 	}
 	n.Undo = u

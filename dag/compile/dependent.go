@@ -79,7 +79,7 @@ func (b *builder) independent(reported tree.Diagnostics) tree.Diagnostics {
 	for _, d := range reported {
 		at[d.Pos] = true
 	}
-	return slices.DeleteFunc(b.all(), func(d tree.Diagnostic) bool { return at[d.Pos] || covered(d.Path, reported) })
+	return slices.DeleteFunc(b.mistakes, func(d tree.Diagnostic) bool { return at[d.Pos] || covered(d.Path, reported) })
 }
 
 // without returns a pipeline without the sections that have mistakes, and notes which nodes and blocks have some.

@@ -27,12 +27,12 @@ func (b *builder) describe(d *draft) (t nodes.Traits) {
 		return nodes.Traits{}
 	}
 	d.node.With = unlessEmpty(raw)
-	t, ok := b.traits(d, d.node.Kind, b.sampled(d, raw), path)
+	t, ok := b.traits(d.with, d.node.Kind, b.sampled(d, raw), path)
 	if !ok {
 		return nodes.Traits{}
 	}
 	b.declare(d, &t)
-	d.node.Files = b.inputs(d, t.Files, path)
+	d.node.Files = b.inputs(d.with, t.Files, path)
 	b.checkFiles(d, &t, raw, path)
 	b.otherValues(d)
 	return t
@@ -108,24 +108,23 @@ var samples = []*tree.Value{
 	{Kind: tree.Float, Float: 0.5}, {Kind: tree.List}, {Kind: tree.Map},
 }
 
-// traits asks a kind, or the table of control nodes.
-func (b *builder) traits(d *draft, kind string, with json.RawMessage, path string) (nodes.Traits, bool) {
-	k, ok := b.s.Registry.Kind(kind)
-	if !ok {
-		return b.controlTraits(d, kind), true
-	}
-	t, err := k.Describe(with)
+// traits asks a kind, and gives the problems it finds their places.
+func (b *builder) traits(settings *tree.Value, kind string, with json.RawMessage, path string) (nodes.Traits, bool) {
+	t, err := describeKind(b.s.Registry, kind, with)
 	if err != nil {
-		b.fail(d.with.Pos, path, "%v", err)
+		b.fail(settings.Pos, path, "%v", err)
 		return t, false
 	}
 	for _, p := range t.Problems {
-		b.problem(d.with, path, p)
+		b.problem(settings, path, p)
 	}
 	for _, c := range t.Categories {
-		v := *at(d.with, c.Path) // its place; a step of a list may have no value of its own
+		v := *at(settings, c.Path) // its place; a step of a list may have no value of its own
 		v.Kind, v.Str = tree.String, c.Name
 		b.checkNames("category", &v, path+"."+c.Path)
+	}
+	if kind == "checkpoint" {
+		b.checkNames("accumulator", settings.Get("accumulators"), path+".accumulators")
 	}
 	return t, len(t.Problems) == 0
 }
@@ -142,18 +141,35 @@ func (b *builder) problem(with *tree.Value, path string, p nodes.Problem) {
 
 func isStep(r rune) bool { return r == '.' || r == '[' || r == ']' }
 
-// paths checks the names of artifacts and accumulators.
-func (b *builder) paths(d *draft, t *nodes.Traits) {
-	for _, list := range [...]string{"reads", "writes"} {
-		if v := d.tree.Get(list); v != nil {
-			for i, x := range v.Items {
-				b.localPath(x, tree.At(tree.Join(d.path, list), i))
+// references checks what a node, or the template of one, names by its declared name, and the paths that it names.
+// What the item of a template will fill in is left out.
+func (b *builder) references(v *tree.Value, path string, later func(*tree.Value) bool) {
+	check := func(what, field string, x *tree.Value) {
+		if x != nil && !later(x) {
+			b.checkNames(what, x, path+"."+field)
+		}
+	}
+	check("breaker", "breaker", v.Get("breaker"))
+	check("pool", "pool", v.Get("pool"))
+	check("accumulator", "appends", v.Get("appends"))
+	for _, f := range sortedMap(v.Get("retry").Get("on")) {
+		check("category", tree.Join("retry.on", f.Name), &tree.Value{Kind: tree.String, Str: f.Name, Pos: f.Pos})
+	}
+	for _, field := range []string{"reads", "writes"} {
+		list := v.Get(field)
+		if list == nil {
+			continue
+		}
+		for i, x := range list.Items {
+			if !later(x) {
+				b.localPath(x, tree.At(tree.Join(path, field), i))
 			}
 		}
 	}
-	if v := d.tree.Get("appends"); v != nil {
-		b.checkNames("accumulator", v, d.path+".appends")
-	}
+}
+
+// touched checks the artifacts and accumulators that settings name, and what the node writes.
+func (b *builder) touched(d *draft, t *nodes.Traits) {
 	for _, name := range t.Appends {
 		v, path := whereIs(name, d.with, d.path+".with")
 		b.checkNames("accumulator", v, path)

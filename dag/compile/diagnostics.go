@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
-	"strconv"
 
 	"dagrun.dev/internal/tree"
 )
@@ -24,30 +22,47 @@ func firstOf(ds tree.Diagnostics, what string) tree.Diagnostics {
 	return ds
 }
 
+// samePlace is how many different mistakes are shown at one place: a template that is wrong is wrong
+// in every node made from it.
+const samePlace = 3
+
 // sorted orders diagnostics by place, then path. One mistake in a template or behind an alias
 // shows at many paths: it is shown once, with their number.
 func sorted(ds tree.Diagnostics) tree.Diagnostics {
-	sort.SliceStable(ds, func(i, j int) bool {
-		a, b := ds[i], ds[j]
+	slices.SortStableFunc(ds, func(a, b tree.Diagnostic) int {
 		return cmp.Or(cmp.Compare(a.Pos.File.String(), b.Pos.File.String()), cmp.Compare(a.Pos.Line, b.Pos.Line),
 			cmp.Compare(a.Pos.Col, b.Pos.Col), cmp.Compare(a.Text, b.Text), cmp.Compare(len(a.Path), len(b.Path)),
-			cmp.Compare(a.Path, b.Path)) < 0
+			cmp.Compare(a.Path, b.Path))
 	})
 	var out tree.Diagnostics
+	shown, more := 0, 0 // at the place at hand
 	for i := 0; i < len(ds); {
-		j := i + 1
-		for j < len(ds) && ds[j].Pos == ds[i].Pos && ds[j].Text == ds[i].Text && (ds[i].Pos.Line > 0 || ds[j].Path == ds[i].Path) {
-			j++
-		}
-		out = append(out, ds[i])
-		if more := len(slices.Compact(ds[i:j])) - 1; more > 0 {
-			times := "once"
-			if more > 1 {
-				times = strconv.Itoa(more) + " times"
+		same := 1
+		for _, d := range ds[i+1:] {
+			if d.Pos != ds[i].Pos || d.Text != ds[i].Text || d.Pos.Line == 0 && d.Path != ds[i].Path {
+				break
 			}
-			out[len(out)-1].Text += " (" + times + " more from here)"
+			same++
 		}
-		i = j
+		d := ds[i]
+		if times := len(slices.Compact(ds[i:i+same:i+same])) - 1; times == 1 {
+			d.Text += " (once more from here)"
+		} else if times > 1 {
+			d.Text += fmt.Sprintf(" (%d times more from here)", times)
+		}
+		i += same
+		if shown < samePlace || d.Pos.Line == 0 {
+			out = append(out, d)
+			shown++
+		} else {
+			more += same
+		}
+		if i == len(ds) || ds[i].Pos != d.Pos {
+			if more > 0 {
+				out[len(out)-1].Text += fmt.Sprintf(" (and %d more here)", more)
+			}
+			shown, more = 0, 0
+		}
 	}
 	return out
 }

@@ -63,7 +63,7 @@ type binding struct {
 
 // compile types everything of a block once; what it evaluates later cannot be wrong in form.
 func (x *expansion) compile(v *tree.Value) bool {
-	before := x.b.count
+	before := len(x.b.mistakes)
 	lang := x.b.lang
 	for i, a := range v.Get("axes").Items {
 		lang = x.compileAxis(lang, a, tree.At(x.path+".axes", i))
@@ -83,7 +83,7 @@ func (x *expansion) compile(v *tree.Value) bool {
 	}
 	x.id = x.b.template(lang, v.Get("id"), x.path+".id", false, expr.Decls{})
 	x.shown(v)
-	ok := x.b.count == before
+	ok := len(x.b.mistakes) == before
 	x.template(lang, v.Get("node"))
 	return ok
 }
@@ -91,13 +91,13 @@ func (x *expansion) compile(v *tree.Value) bool {
 // template compiles the node. What is wrong with it whatever the item is reported once; no node is made of it
 // then, but which there would be is known.
 func (x *expansion) template(lang *expr.Lang, n *tree.Value) {
-	before := x.b.count
+	before := len(x.b.mistakes)
 	path := x.path + ".node"
 	x.at = n.Pos
 	if _, ok := x.b.kindOf(n, path); ok {
 		x.b.ok(x.b.s.CheckNode(n, path))
 	}
-	if m := x.b.template(lang, n, path, true, expr.Decls{}); x.b.count == before {
+	if m := x.b.template(lang, n, path, true, expr.Decls{}); len(x.b.mistakes) == before {
 		x.node = m
 	}
 }
@@ -211,11 +211,11 @@ func (x *expansion) make() {
 
 // draft checks a node and enters it.
 func (x *expansion) draft(id, path string, node *tree.Value) {
-	before := x.b.count
+	before := len(x.b.mistakes)
 	if node != nil {
 		x.b.ok(x.b.s.CheckNode(node, path))
 	}
-	if node == nil || x.b.count > before {
+	if node == nil || len(x.b.mistakes) > before {
 		x.b.unknown.node(id)
 		node = &tree.Value{Kind: tree.Map, Pos: x.at}
 	}
@@ -226,7 +226,7 @@ func (x *expansion) draft(id, path string, node *tree.Value) {
 	default:
 		x.b.draft(id, x.at, node, path)
 	}
-	if x.b.count > before {
+	if len(x.b.mistakes) > before {
 		x.countBad()
 	}
 }

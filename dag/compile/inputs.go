@@ -13,6 +13,7 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/internal/rules"
+	"dagrun.dev/internal/tree"
 	"dagrun.dev/nodes"
 )
 
@@ -24,10 +25,10 @@ type inputFile struct {
 
 // inputs digests the files that settings name, relative to the folder of the spec. No path leads
 // out of that folder, whatever links say.
-func (b *builder) inputs(d *draft, names []string, where string) []string {
+func (b *builder) inputs(with *tree.Value, names []string, where string) []string {
 	var out []string
 	for _, name := range names {
-		v, at := whereIs(name, d.with, where)
+		v, at := whereIs(name, with, where)
 		if !b.localPath(v, at) {
 			continue
 		}

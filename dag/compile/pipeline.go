@@ -16,15 +16,15 @@ func (b *builder) resolvePipeline(p *tree.Value) *tree.Value {
 	out := &tree.Value{Kind: tree.Map, Pos: p.Pos}
 	for _, f := range p.Fields {
 		if f.Name != "params" && f.Name != "nodes" && f.Name != "foreach" && expr.HasTemplate(f.Value) {
-			before, unknown := b.count, b.unknown.reads(f.Value)
+			before, unknown := len(b.mistakes), b.unknown.reads(f.Value)
 			if !unknown {
 				f.Value = b.fill(f.Value, f.Name)
 			}
-			if rule := b.s.Rule("Pipeline").Field(f.Name); rule != nil && !unknown && b.count == before {
+			if rule := b.s.Rule("Pipeline").Field(f.Name); rule != nil && !unknown && len(b.mistakes) == before {
 				ds, _ := rule.Rule.CheckTemplates(f.Value, f.Name)
 				b.ok(ds)
 			}
-			if unknown || b.count > before {
+			if unknown || len(b.mistakes) > before {
 				b.unknown.section(f.Name)
 				continue
 			}

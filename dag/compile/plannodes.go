@@ -47,7 +47,7 @@ func (b *builder) draft(id string, pos tree.Pos, v *tree.Value, path string) {
 // complete fills parameters and defaults into a node, checks its settings and lets its kind
 // describe them. It reports whether all is well with the node.
 func (b *builder) complete(d *draft) bool {
-	before := b.count
+	before := len(b.mistakes)
 	if !b.resolve(d) {
 		return false
 	}
@@ -58,15 +58,17 @@ func (b *builder) complete(d *draft) bool {
 	*n = dag.Node{ID: d.id, Kind: kind, Dynamic: n.Dynamic, Pos: v.Pos.String()}
 	b.into(v, d.path, n, "title", "when", "always", "priority", "history", "secrets", "group", "reads", "writes", "appends", "outputs")
 	n.When = bare(n.When)
-	b.policies(n, b.withDefaults(v, kind), d.path)
+	full := b.withDefaults(v, kind)
+	b.policies(n, full, d.path)
+	b.references(full, d.path, func(*tree.Value) bool { return false })
 	b.needs(n, v.Get("needs"), d.path)
 	b.later(d)
 	b.dir(d, v.Get("dir"))
 	t := b.describe(d)
-	b.paths(d, &t)
+	b.touched(d, &t)
 	b.undo(d, v.Get("compensate"))
 	b.runForeach(d, v.Get("foreach"))
-	return b.count == before
+	return len(b.mistakes) == before
 }
 
 func posOf(v *tree.Value) tree.Pos {
@@ -98,7 +100,7 @@ func bare(src string) string {
 // stay, and every other string becomes a template too, so that they can be distinguished later.
 // The template of a run-time foreach stays as it is.
 func (b *builder) resolve(d *draft) bool {
-	before := b.count
+	before := len(b.mistakes)
 	d.with = d.tree.Get("with")
 	if !expr.HasTemplate(d.tree) {
 		return true
@@ -127,7 +129,7 @@ func (b *builder) resolve(d *draft) bool {
 		out.Fields = append(out.Fields, f)
 	}
 	d.tree = out
-	if b.count > before {
+	if len(b.mistakes) > before {
 		return false
 	}
 	ok := b.ok(b.s.CheckNode(out, d.path))
@@ -138,9 +140,9 @@ func (b *builder) resolve(d *draft) bool {
 // fixed fills parameters into a field in which no ${...} may be left for the run. One that is left
 // all the same was written as $${: it is text, and checked as such.
 func (b *builder) fixed(f tree.Field, path string) *tree.Value {
-	before := b.count
+	before := len(b.mistakes)
 	v := b.fill(f.Value, path)
-	if rule := b.s.Rule("Node").Field(f.Name); rule != nil && b.count == before && expr.HasTemplate(v) {
+	if rule := b.s.Rule("Node").Field(f.Name); rule != nil && len(b.mistakes) == before && expr.HasTemplate(v) {
 		b.ok(rule.Rule.Check(v, path))
 	}
 	return v
@@ -165,23 +167,29 @@ func (b *builder) settings(node, with *tree.Value, path string) (_ *tree.Value, 
 	return out, late
 }
 
+// needed is the list of ids in a node's needs, and its path.
+func needed(v *tree.Value, path string) (list *tree.Value, where string) {
+	if v != nil && v.Kind == tree.Map {
+		return v.Get("of"), path + ".of"
+	}
+	return v, path
+}
+
 func (b *builder) needs(n *dag.Node, v *tree.Value, path string) {
-	if v == nil {
+	list, _ := needed(v, path)
+	n.Needs = strs(list)
+	if list == v {
 		return
 	}
-	list := v
-	if v.Kind == tree.Map {
-		list = v.Get("of")
-		b.into(v, path+".needs", n, "atLeast", "again")
-		n.WaitAll = n.AtLeast > 0 && str(v.Get("wait")) == "all"
-		if n.Again > 0 && n.AtLeast == 0 {
-			b.fail(v.Get("again").Pos, path+".needs.again", "without atLeast it has no meaning")
-		}
-		if n.AtLeast > len(list.Items) {
-			b.fail(v.Get("atLeast").Pos, path+".needs.atLeast", "want at most %d, the number of needs, got %d", len(list.Items), n.AtLeast)
-		}
+	b.into(v, path+".needs", n, "atLeast", "again")
+	n.WaitAll = n.AtLeast > 0 && str(v.Get("wait")) == "all"
+	if n.Again > 0 && n.AtLeast == 0 {
+		b.fail(v.Get("again").Pos, path+".needs.again", "again requires atLeast")
 	}
-	n.Needs = strs(list)
+	if n.AtLeast > len(list.Items) {
+		const text = "want at most %d, the number of needs, got %d"
+		b.fail(v.Get("atLeast").Pos, path+".needs.atLeast", text, len(list.Items), n.AtLeast)
+	}
 }
 
 func (b *builder) dir(d *draft, v *tree.Value) {

@@ -72,8 +72,6 @@ func timeouts(v *tree.Value) *tree.Value {
 // policies reads how a node is run. v is the node with the pipeline's defaults.
 func (b *builder) policies(n *dag.Node, v *tree.Value, path string) {
 	b.into(v, path, n, "breaker", "pool", "onFail", "effect", "reserve", "estimate", "labels")
-	b.checkNames("breaker", v.Get("breaker"), tree.Join(path, "breaker"))
-	b.checkNames("pool", v.Get("pool"), tree.Join(path, "pool"))
 	if n.OnFail == dag.FailRun {
 		n.OnFail = ""
 	}
@@ -102,7 +100,6 @@ func (b *builder) retry(v *tree.Value, path string) dag.Retry {
 	r.Stated = all.Attempts > 0
 	for _, f := range sortedMap(v.Get("on")) {
 		here := tree.Join(path+".on", f.Name)
-		b.checkNames("category", &tree.Value{Kind: tree.String, Str: f.Name, Pos: f.Pos}, here)
 		p := dag.CategoryPolicy{Category: f.Name}
 		b.into(f.Value, here, &p, "then", "onFail")
 		b.into(f.Value, here, &p.Retry)

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -44,49 +45,23 @@ func (b *builder) runForeach(d *draft, v *tree.Value) {
 	if !b.ok(b.s.CheckNode(tmpl, path+".node")) {
 		return
 	}
-	b.templateNames(tmpl, path+".node")
 	full := b.withDefaults(tmpl, kind)
-	d.node.Foreach = &dag.Foreach{In: bare(str(v.Get("in"))), Var: as.Str, Key: bare(str(v.Get("key"))),
-		Template: b.canonical(full, path+".node"), Most: num(v.Get("most"))}
+	// What is not declared would be found out only after the nodes before it have been paid for.
+	b.references(full, path+".node", func(x *tree.Value) bool { return expr.HasTemplate(x) })
+	d.node.Foreach = &dag.Foreach{
+		In: bare(str(v.Get("in"))), Var: as.Str, Key: bare(str(v.Get("key"))),
+		Template: b.canonical(full, path+".node"), Most: int(v.Get("most").Int),
+	}
 	b.templateFiles(d, kind, full, path+".node")
-}
-
-// templateNames checks what a template names for sure: what is not declared would be found out only after the nodes
-// before it have been paid for.
-func (b *builder) templateNames(tmpl *tree.Value, path string) {
-	check := func(what, field string, v *tree.Value) {
-		if v != nil && !expr.HasTemplate(v) {
-			b.checkNames(what, v, path+"."+field)
-		}
-	}
-	check("breaker", "breaker", tmpl.Get("breaker"))
-	check("pool", "pool", tmpl.Get("pool"))
-	check("accumulator", "appends", tmpl.Get("appends"))
-	for _, f := range fieldsOf(tmpl.Get("retry").Get("on")) {
-		check("category", tree.Join("retry.on", f.Name), &tree.Value{Kind: tree.String, Str: f.Name, Pos: f.Pos})
-	}
-	for _, field := range []string{"reads", "writes"} {
-		if v := tmpl.Get(field); v != nil {
-			for i, x := range v.Items {
-				if !expr.HasTemplate(x) {
-					b.localPath(x, tree.At(tree.Join(path, field), i))
-				}
-			}
-		}
-	}
 }
 
 // templateNeeds checks the nodes that a template names for sure. Its own nodes are not there yet.
 func (b *builder) templateNeeds(d *draft) {
-	needs := d.tree.Get("foreach").Get("node").Get("needs")
-	field := "foreach.node.needs"
-	if needs != nil && needs.Kind == tree.Map {
-		needs, field = needs.Get("of"), field+".of"
-	}
-	if needs == nil {
+	list, field := needed(d.tree.Get("foreach").Get("node").Get("needs"), "foreach.node.needs")
+	if list == nil {
 		return
 	}
-	for i, x := range needs.Items {
+	for i, x := range list.Items {
 		if own := x.Str == d.id || strings.HasPrefix(x.Str, d.id+"/"); !own && !expr.HasTemplate(x) {
 			b.id(d, x.Str, x.Pos, tree.At(field, i))
 		}
@@ -96,23 +71,16 @@ func (b *builder) templateNeeds(d *draft) {
 // templateFiles finds the input files that a template names for sure, so that they are copied
 // when the plan is adopted, and names the artifacts and accumulators the expanded nodes may touch.
 func (b *builder) templateFiles(d *draft, kind string, tmpl *tree.Value, path string) {
-	k, ok := b.s.Registry.Kind(kind)
 	with := tmpl.Get("with")
-	if !ok || with == nil {
+	if with == nil {
 		return
 	}
-	t, err := k.Describe(sample(b.s.Settings(kind), with).AppendJSON(nil))
+	t, err := describeKind(b.s.Registry, kind, sample(b.s.Settings(kind), with).AppendJSON(nil))
 	if err != nil {
 		return // settings that only an item makes whole
 	}
-	var fixed []string
-	for _, name := range t.Files {
-		if !expr.HasTemplate(&tree.Value{Kind: tree.String, Str: name}) {
-			fixed = append(fixed, name)
-		}
-	}
-	c := &draft{id: d.id, path: path, tree: tmpl, pos: tmpl.Pos, with: with, node: &dag.Node{Kind: kind}}
-	d.node.Files = union(d.node.Files, b.inputs(c, fixed, path+".with"))
+	fixed := slices.DeleteFunc(t.Files, func(name string) bool { return strings.Contains(name, "${") })
+	d.node.Files = union(d.node.Files, b.inputs(with, fixed, path+".with"))
 }
 
 // NewEvaluator returns the evaluator that a host gives to a run of plan p. It completes the
@@ -161,7 +129,7 @@ func newFinisher(s *schema.Schema, p *dag.Plan) (*finisher, error) {
 // builder returns one for a single node.
 func (f *finisher) builder() *builder {
 	b := f.of
-	b.byID, b.dirs, b.perPlace = map[string]*draft{}, map[string]*draft{}, map[tree.Pos]*reported{}
+	b.byID, b.dirs = map[string]*draft{}, map[string]*draft{}
 	return &b
 }
 

@@ -59,8 +59,6 @@ func str(v *tree.Value) string {
 	return v.Str
 }
 
-func num(v *tree.Value) int { return int(whole(v)) }
-
 func whole(v *tree.Value) int64 {
 	if v == nil {
 		return 0

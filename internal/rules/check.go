@@ -275,7 +275,7 @@ func (c *checker) absent(r *Rule, v *tree.Value) {
 }
 
 func (c *checker) items(r *Rule, v *tree.Value) {
-	if n := max(len(r.Prefix), r.MinItems); len(v.Items) < n {
+	if n := len(r.Prefix); len(v.Items) < n {
 		c.report(v.Pos, fmt.Sprintf("want at least %s, got %d", count(n, "item"), len(v.Items)))
 	}
 	for i, x := range v.Items {
@@ -339,38 +339,16 @@ func (r *Rule) Below(label string) *Rule {
 	return nil
 }
 
-// Regular expressions are compiled once per process: rules arrive as data from several plans.
+// Regular expressions are compiled once per process. Those of the schema are tested; one that does not compile is a mistake
+// in the program.
 var compiledREs sync.Map // string -> *regexp.Regexp
 
 func compiled(re string) *regexp.Regexp {
-	if x, ok := compiledREs.Load(re); ok {
-		return x.(*regexp.Regexp)
+	x, ok := compiledREs.Load(re)
+	if !ok {
+		x, _ = compiledREs.LoadOrStore(re, regexp.MustCompile(re))
 	}
-	x, err := regexp.Compile(re)
-	if err != nil {
-		x = never
-	}
-	compiledREs.Store(re, x)
-	return x
-}
-
-var never = regexp.MustCompile(`[^\x00-\x{10FFFF}]`)
-
-// children returns the rules that r is made of.
-func (r *Rule) children() []*Rule {
-	out := append([]*Rule{r.Items}, r.Prefix...)
-	out = append(out, r.AnyOf...)
-	for i := range r.Fields {
-		f := &r.Fields[i]
-		out = append(out, f.Rule)
-		for _, name := range f.caseNames() {
-			out = append(out, f.Cases[name])
-		}
-	}
-	for _, p := range r.Patterns {
-		out = append(out, p.Key, p.Rule)
-	}
-	return out
+	return x.(*regexp.Regexp)
 }
 
 func (f *Field) caseNames() []string {

@@ -167,35 +167,11 @@ func (r *Rule) schemaList(s, defs map[string]any) {
 		prefix = append(prefix, p.JSONSchema(defs))
 	}
 	if len(prefix) > 0 {
-		s["prefixItems"] = prefix
-	}
-	if n := max(len(prefix), r.MinItems); n > 0 {
-		s["minItems"] = n
+		s["prefixItems"], s["minItems"] = prefix, len(prefix)
 	}
 	if r.Items != nil {
 		s["items"] = r.Items.JSONSchema(defs)
 	} else {
 		s["items"] = false
 	}
-}
-
-// Validate reports whether a rule that came as data is well formed: every regular expression
-// compiles, and is not too large to be matched.
-func (r *Rule) Validate() error {
-	if r == nil {
-		return nil
-	}
-	for _, list := range [][]string{r.Match, r.NotMatch} {
-		for _, re := range list {
-			if _, _, err := CompilePattern(re); err != nil {
-				return err
-			}
-		}
-	}
-	for _, sub := range r.children() {
-		if err := sub.Validate(); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -32,7 +32,6 @@ type Rule struct {
 	Open     bool      `json:"open,omitempty"`     // fields that are neither are allowed too
 	Prefix   []*Rule   `json:"prefix,omitempty"`   // first items of a list, all required
 	Items    *Rule     `json:"items,omitempty"`    // further items; nil: none
-	MinItems int       `json:"minItems,omitempty"` // of a list
 
 	AnyOf []*Rule `json:"anyOf,omitempty"` // at least one holds
 }
