@@ -6,7 +6,6 @@ package accumulate
 
 import (
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -20,19 +19,13 @@ import (
 var schema string
 
 // Kind is the kind "accumulate", alone and as a step.
-var Kind = accept.NewKind("accumulate", schema, settingsOf)
-
-func settingsOf(with json.RawMessage) (*accept.Settings, error) {
-	s, err := decode(with)
-	if err != nil {
-		return nil, err
-	}
-	return &accept.Settings{Step: step{s}, From: s.From, Traits: s.describe()}, nil
-}
+var Kind = accept.NewKind("accumulate", schema, func() accept.Settings {
+	return &settings{MaxChars: 4000, Missing: "warn"}
+})
 
 // settings is #Accumulate.
 type settings struct {
-	From     *accept.From           `json:"from"`
+	accept.Alone
 	Text     string                 `json:"text"`
 	Into     string                 `json:"into"`
 	Meta     map[string]accept.Text `json:"meta"`
@@ -41,28 +34,16 @@ type settings struct {
 	Unique   bool                   `json:"unique"`
 }
 
-func decode(with json.RawMessage) (*settings, error) {
-	s := settings{MaxChars: 4000, Missing: "warn"}
-	if err := accept.Decode(with, &s); err != nil {
-		return nil, err
-	}
-	return &s, nil
-}
-
-// describe reads what the compiler must know, from aside.
-func (s *settings) describe() nodes.Traits {
-	tr := nodes.Traits{Appends: []string{s.Into}}
+// Describe reads what the compiler must know.
+func (s *settings) Describe(tr *nodes.Traits) {
+	tr.Appends = []string{s.Into}
 	if s.Unique {
-		tr.Reads = []string{s.Into}
+		tr.Read(s.Into)
 	}
-	return tr
 }
-
-// step is the settings as a step.
-type step struct{ *settings }
 
 // Apply adds one entry. A text that is not there, or nothing but blanks, makes none.
-func (x step) Apply(s *accept.State) error {
+func (x *settings) Apply(s *accept.State) error {
 	text, ok := s.Subject(x.Text)
 	if !ok {
 		return x.absent(s)
@@ -96,7 +77,7 @@ func (x step) Apply(s *accept.State) error {
 	return nil
 }
 
-func (x step) absent(s *accept.State) error {
+func (x *settings) absent(s *accept.State) error {
 	text := fmt.Sprintf("%s: no entry: the answer has no %s", x.Into, x.Text)
 	switch x.Missing {
 	case "fail":
@@ -109,7 +90,7 @@ func (x step) absent(s *accept.State) error {
 }
 
 // unseen leaves out the lines that earlier entries hold.
-func (x step) unseen(s *accept.State, text string) (string, error) {
+func (x *settings) unseen(s *accept.State, text string) (string, error) {
 	if s.Earlier == nil {
 		return text, nil
 	}

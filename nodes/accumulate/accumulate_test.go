@@ -93,7 +93,7 @@ func FuzzEntry(f *testing.F) {
 			return
 		}
 		s := accept.NewState(nil, text)
-		if err := (step{&settings{Into: "x", MaxChars: most}}).Apply(s); err != nil {
+		if err := (&settings{Into: "x", MaxChars: most}).Apply(s); err != nil {
 			t.Fatal(err)
 		}
 		for _, e := range s.Entries {

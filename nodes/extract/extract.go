@@ -6,7 +6,6 @@ package extract
 
 import (
 	_ "embed"
-	"encoding/json"
 	"maps"
 	"slices"
 
@@ -17,22 +16,11 @@ import (
 var schema string
 
 // Kind is the kind "extract", alone and as a step.
-var Kind = accept.NewKind("extract", schema, settingsOf)
-
-func settingsOf(with json.RawMessage) (*accept.Settings, error) {
-	var s settings
-	if err := accept.Decode(with, &s); err != nil {
-		return nil, err
-	}
-	return &accept.Settings{Step: step{&s}, From: s.From, Traits: s.describe()}, nil
-}
-
-// step is the settings as a step.
-type step struct{ *settings }
+var Kind = accept.NewKind("extract", schema, func() accept.Settings { return &settings{} })
 
 // Apply cuts the answer once and takes everything the settings name. Notes and sections are taken
 // first and kept though the document fails.
-func (x step) Apply(s *accept.State) error {
+func (x *settings) Apply(s *accept.State) error {
 	for _, name := range slices.Sorted(maps.Keys(x.Markers)) {
 		s.Markers = append(s.Markers, accept.Marker{Name: name, Start: x.Markers[name].Start, End: x.Markers[name].End})
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // takeNotes takes the blocks between markers. With broken markers nothing is taken.
-func (x step) takeNotes(s *accept.State, a *answer) error {
+func (x *settings) takeNotes(s *accept.State, a *answer) error {
 	var first error
 	fail := func(level, format string, args ...any) {
 		text := fmt.Sprintf(format, args...)
@@ -79,7 +79,7 @@ func (a *answer) joined(s *accept.State, name string, m markers, blocks []notesB
 }
 
 // takeSections takes the text below headings.
-func (x step) takeSections(s *accept.State, a *answer) error {
+func (x *settings) takeSections(s *accept.State, a *answer) error {
 	if len(x.Sections) == 0 {
 		return nil
 	}

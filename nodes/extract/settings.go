@@ -12,7 +12,7 @@ import (
 
 // settings is #Extract.
 type settings struct {
-	From     *accept.From       `json:"from"`
+	accept.Alone
 	HTML     *htmlRule          `json:"html"`
 	JSON     *jsonRule          `json:"json"`
 	Text     *textRule          `json:"text"`
@@ -114,16 +114,16 @@ var (
 	defaultCutEnds = []string{"...", "…", "<!-- rest"}
 )
 
-// describe reads what the compiler must know; from is the kind's affair.
-func (s *settings) describe() nodes.Traits {
-	tr := nodes.Traits{Outputs: map[string]string{}}
+// Describe reads what the compiler must know.
+func (s *settings) Describe(tr *nodes.Traits) {
 	if s.HTML == nil && s.JSON == nil && s.Text == nil && len(s.Markers) == 0 && len(s.Sections) == 0 {
 		tr.Problemf("", "want at least one of html, json, text, markers, sections")
 	}
 	if h := s.HTML; h != nil {
 		tr.Write("html.to", h.To)
 		tr.Read(h.Previous)
-		tr.Outputs["changed"], tr.Outputs["chars"] = "bool", "int"
+		tr.Output("html", "changed", "bool")
+		tr.Output("html", "chars", "int")
 	}
 	if j := s.JSON; j != nil {
 		tr.Write("json.to", j.To)
@@ -153,5 +153,4 @@ func (s *settings) describe() nodes.Traits {
 			tr.Problemf("sections."+name, "markers have this name too")
 		}
 	}
-	return tr
 }

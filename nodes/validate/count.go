@@ -19,7 +19,7 @@ type count struct {
 }
 
 // count records the declared counts as values and as one quality record. One that was not read is absent.
-func (x step) count(s *accept.State) {
+func (x *settings) count(s *accept.State) {
 	if len(x.Counts) == 0 {
 		return
 	}

@@ -5,7 +5,6 @@ package validate
 
 import (
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,28 +18,19 @@ import (
 var schema string
 
 // Kind is the kind "validate", alone and as a step.
-var Kind = accept.NewKind("validate", schema, settingsOf)
+var Kind = accept.NewKind("validate", schema, func() accept.Settings { return &settings{Record: "counts"} })
 
 // settings is #Validate.
 type settings struct {
-	From   *accept.From     `json:"from"`
+	accept.Alone
 	Of     string           `json:"of"`
 	Checks []check          `json:"checks"`
 	Counts map[string]count `json:"counts"`
 	Record string           `json:"record"`
 }
 
-func settingsOf(with json.RawMessage) (*accept.Settings, error) {
-	s := settings{Record: "counts"}
-	if err := accept.Decode(with, &s); err != nil {
-		return nil, err
-	}
-	return &accept.Settings{Step: step{&s}, From: s.From, Traits: s.describe()}, nil
-}
-
-// describe reads what the compiler must know; from is the kind's affair.
-func (s *settings) describe() nodes.Traits {
-	tr := nodes.Traits{Outputs: map[string]string{}}
+// Describe reads what the compiler must know.
+func (s *settings) Describe(tr *nodes.Traits) {
 	for i, c := range s.Checks {
 		at := fmt.Sprintf("checks.%d", i)
 		if c.mistake != nil {
@@ -57,14 +47,10 @@ func (s *settings) describe() nodes.Traits {
 	if len(s.Checks) == 0 && len(s.Counts) == 0 {
 		tr.Problemf("", "want at least one of checks and counts")
 	}
-	return tr
 }
 
-// step is the settings as a step.
-type step struct{ *settings }
-
 // Apply makes all checks and counts. What was checked goes to the quality log, and with what result.
-func (x step) Apply(s *accept.State) error {
+func (x *settings) Apply(s *accept.State) error {
 	x.count(s)
 	if len(x.Checks) == 0 {
 		return nil

@@ -14,7 +14,7 @@ import (
 
 // settings is #Verdict.
 type settings struct {
-	From     *accept.From         `json:"from"`
+	accept.Alone
 	Of       string               `json:"of"`
 	Decision *decisionRule        `json:"decision"`
 	Scores   map[string]scoreRule `json:"scores"`
@@ -42,22 +42,12 @@ func (rule *scoreRule) UnmarshalJSON(b []byte) error {
 	return accept.Decode(b, (*fields)(rule))
 }
 
-func settingsOf(with json.RawMessage) (*accept.Settings, error) {
-	var s settings
-	if err := accept.Decode(with, &s); err != nil {
-		return nil, err
-	}
-	return &accept.Settings{Step: step{&s}, From: s.From, Traits: s.describe()}, nil
-}
-
 // labels are the labels of scores in order.
 func (s *settings) labels() []string { return slices.Sorted(maps.Keys(s.Scores)) }
 
-// describe reads what the compiler must know; from is the kind's affair.
-func (s *settings) describe() nodes.Traits {
-	tr := nodes.Traits{Outputs: map[string]string{
-		"decision": "string?", "reason": "string?", "scores": "map", "gate": "string",
-	}}
+// Describe reads what the compiler must know.
+func (s *settings) Describe(tr *nodes.Traits) {
+	tr.Outputs = map[string]string{"decision": "string?", "reason": "string?", "scores": "map", "gate": "string"}
 	if s.Decision != nil {
 		tr.Outputs["decision"] = "string"
 	}
@@ -94,5 +84,4 @@ func (s *settings) describe() nodes.Traits {
 	if s.Decision == nil && len(s.Scores) == 0 {
 		tr.Problemf("", "want at least one of decision and scores")
 	}
-	return tr
 }

@@ -20,13 +20,10 @@ import (
 var schema string
 
 // Kind is the kind "verdict", alone and as a step.
-var Kind = accept.NewKind("verdict", schema, settingsOf)
-
-// step is the settings as a step.
-type step struct{ *settings }
+var Kind = accept.NewKind("verdict", schema, func() accept.Settings { return &settings{} })
 
 // Apply reads the review.
-func (x step) Apply(s *accept.State) error {
+func (x *settings) Apply(s *accept.State) error {
 	text, ok := s.Subject(x.Of)
 	if !ok {
 		return nodes.Failf("no_verdict", "no review: %s was not taken", x.Of)
@@ -45,7 +42,7 @@ func (x step) Apply(s *accept.State) error {
 }
 
 // readScores records the scores that were read, the gate, and which of the required ones were not.
-func (x step) readScores(s *accept.State, review *markdown.Doc) (scores map[string]any, missing []string) {
+func (x *settings) readScores(s *accept.State, review *markdown.Doc) (scores map[string]any, missing []string) {
 	scores = map[string]any{}
 	gate := "none"
 	for _, label := range x.labels() {
@@ -73,7 +70,7 @@ func (x step) readScores(s *accept.State, review *markdown.Doc) (scores map[stri
 }
 
 // conclude records the decision, or says why there is none.
-func (x step) conclude(s *accept.State, review *markdown.Doc, scores map[string]any, missing []string) error {
+func (x *settings) conclude(s *accept.State, review *markdown.Doc, scores map[string]any, missing []string) error {
 	var got ruling
 	if x.Decision != nil {
 		got = x.Decision.read(review)
@@ -104,7 +101,7 @@ func (x step) conclude(s *accept.State, review *markdown.Doc, scores map[string]
 
 // compare records that the decision and the numbers do not fit: the most lenient decision with a score of 0 or
 // below its least, or the harshest one with nothing but full marks.
-func (x step) compare(s *accept.State, decision string, scores map[string]any) {
+func (x *settings) compare(s *accept.State, decision string, scores map[string]any) {
 	values := x.Decision.Values
 	if len(values) < 2 || len(scores) == 0 {
 		return
