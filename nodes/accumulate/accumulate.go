@@ -35,10 +35,10 @@ type settings struct {
 }
 
 // Describe reads what the compiler must know.
-func (s *settings) Describe(tr *nodes.Traits) {
-	tr.Appends = []string{s.Into}
-	if s.Unique {
-		tr.Read(s.Into)
+func (x *settings) Describe(tr *nodes.Traits) {
+	tr.Appends = []string{x.Into}
+	if x.Unique {
+		tr.Read(x.Into)
 	}
 }
 

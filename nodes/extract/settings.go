@@ -115,41 +115,41 @@ var (
 )
 
 // Describe reads what the compiler must know.
-func (s *settings) Describe(tr *nodes.Traits) {
-	if s.HTML == nil && s.JSON == nil && s.Text == nil && len(s.Markers) == 0 && len(s.Sections) == 0 {
+func (x *settings) Describe(tr *nodes.Traits) {
+	if x.HTML == nil && x.JSON == nil && x.Text == nil && len(x.Markers) == 0 && len(x.Sections) == 0 {
 		tr.Problemf("", "want at least one of html, json, text, markers, sections")
 	}
-	if h := s.HTML; h != nil {
+	if h := x.HTML; h != nil {
 		tr.Write("html.to", h.To)
 		tr.Read(h.Previous)
 		tr.Output("html", "changed", "bool")
 		tr.Output("html", "chars", "int")
 	}
-	if j := s.JSON; j != nil {
+	if j := x.JSON; j != nil {
 		tr.Write("json.to", j.To)
 		for _, name := range slices.Sorted(maps.Keys(j.Values)) {
 			tr.Output("json.values."+name, name, j.Values[name].Type)
 		}
 	}
-	if t := s.Text; t != nil {
+	if t := x.Text; t != nil {
 		tr.Write("text.to", t.To)
 		tr.Output("text.value", t.Value, "string")
 		if t.To == "" && t.Value == "" {
 			tr.Problemf("text", "want at least one of to and value")
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Markers)) {
-		m := s.Markers[name]
+	for _, name := range slices.Sorted(maps.Keys(x.Markers)) {
+		m := x.Markers[name]
 		tr.Write("markers."+name+".to", m.To)
 		if m.Start == m.End || m.Start == "" || m.End == "" {
 			tr.Problemf("markers."+name, "start and end must be two different texts")
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Sections)) {
-		x := s.Sections[name]
-		tr.Write("sections."+name+".to", x.To)
-		tr.Output("sections."+name+".value", x.Value, "string?")
-		if _, both := s.Markers[name]; both {
+	for _, name := range slices.Sorted(maps.Keys(x.Sections)) {
+		sec := x.Sections[name]
+		tr.Write("sections."+name+".to", sec.To)
+		tr.Output("sections."+name+".value", sec.Value, "string?")
+		if _, both := x.Markers[name]; both {
 			tr.Problemf("sections."+name, "markers have this name too")
 		}
 	}

@@ -30,21 +30,21 @@ type settings struct {
 }
 
 // Describe reads what the compiler must know.
-func (s *settings) Describe(tr *nodes.Traits) {
-	for i, c := range s.Checks {
+func (x *settings) Describe(tr *nodes.Traits) {
+	for i, c := range x.Checks {
 		at := fmt.Sprintf("checks.%d", i)
 		if c.mistake != nil {
 			tr.Problemf(at, "%v", c.mistake)
 		}
 		tr.Categories = append(tr.Categories, nodes.Named{Path: at + ".category", Name: c.Category})
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Counts)) {
+	for _, name := range slices.Sorted(maps.Keys(x.Counts)) {
 		tr.Output("counts."+name, name, "int?")
-		if c := s.Counts[name]; (c.Label == "") == (c.Items == "") {
+		if c := x.Counts[name]; (c.Label == "") == (c.Items == "") {
 			tr.Problemf("counts."+name, "want one of label and items")
 		}
 	}
-	if len(s.Checks) == 0 && len(s.Counts) == 0 {
+	if len(x.Checks) == 0 && len(x.Counts) == 0 {
 		tr.Problemf("", "want at least one of checks and counts")
 	}
 }

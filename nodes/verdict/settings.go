@@ -43,17 +43,17 @@ func (rule *scoreRule) UnmarshalJSON(b []byte) error {
 }
 
 // labels are the labels of scores in order.
-func (s *settings) labels() []string { return slices.Sorted(maps.Keys(s.Scores)) }
+func (x *settings) labels() []string { return slices.Sorted(maps.Keys(x.Scores)) }
 
 // Describe reads what the compiler must know.
-func (s *settings) Describe(tr *nodes.Traits) {
+func (x *settings) Describe(tr *nodes.Traits) {
 	tr.Outputs = map[string]string{"decision": "string?", "reason": "string?", "scores": "map", "gate": "string"}
-	if s.Decision != nil {
+	if x.Decision != nil {
 		tr.Outputs["decision"] = "string"
 	}
 	seen := map[string]string{}
-	for _, label := range s.labels() {
-		r, at := s.Scores[label], "scores."+label
+	for _, label := range x.labels() {
+		r, at := x.Scores[label], "scores."+label
 		if !(r.Max > 0) {
 			tr.Problemf(at, "the maximum must be above 0")
 		}
@@ -67,7 +67,7 @@ func (s *settings) Describe(tr *nodes.Traits) {
 		}
 		tr.Output(at+".as", r.As, "number?")
 	}
-	if d := s.Decision; d != nil {
+	if d := x.Decision; d != nil {
 		if markdown.Fold(d.Label) == "" {
 			tr.Problemf("decision.label", "the label is empty")
 		}
@@ -81,7 +81,7 @@ func (s *settings) Describe(tr *nodes.Traits) {
 			tr.Problemf("decision.else", "%q is the most lenient value: doubt would be resolved towards it", d.Else)
 		}
 	}
-	if s.Decision == nil && len(s.Scores) == 0 {
+	if x.Decision == nil && len(x.Scores) == 0 {
 		tr.Problemf("", "want at least one of decision and scores")
 	}
 }

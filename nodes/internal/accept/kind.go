@@ -21,7 +21,8 @@ type Settings interface {
 	Step
 	// Describe adds what the compiler must know of the step to tr, From, Effect and Paid left out.
 	Describe(tr *nodes.Traits)
-	from() *From
+	// Source returns what a node that stands alone reads, or nil.
+	Source() *From
 }
 
 // Alone is the setting that only a node that stands alone has.
@@ -29,7 +30,8 @@ type Alone struct {
 	From *From `json:"from"`
 }
 
-func (a *Alone) from() *From { return a.From }
+// Source returns the setting.
+func (a *Alone) Source() *From { return a.From }
 
 // NewKind returns a kind by its name, the CUE source of its settings, and what makes the settings of which none is
 // given: the defaults.
@@ -55,7 +57,7 @@ func (k Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
 		return tr, err
 	}
 	tr.Effect = "pure"
-	if from := s.from(); from != nil {
+	if from := s.Source(); from != nil {
 		from.Describe(&tr, "from")
 	} else {
 		tr.Problemf("from", "missing: a node of this kind names its text, e.g. from: {artifact: NAME}")
@@ -67,7 +69,7 @@ func (k Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
 // within the step's settings. Effect and Paid are left empty.
 func (k Kind) DescribeStep(with json.RawMessage) (nodes.Traits, error) {
 	s, tr, err := k.describe(with)
-	if err == nil && s.from() != nil {
+	if err == nil && s.Source() != nil {
 		tr.Problemf("from", "only for a node of this kind: here it is the answer")
 	}
 	return tr, err
@@ -89,7 +91,7 @@ func (k Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return alone(t, s.from(), s)
+	return alone(t, s.Source(), s)
 }
 
 // Step returns settings as a step of an accept list.
