@@ -92,7 +92,9 @@ func (f *finder) pairEscaped(r rune) {
 		if r == ' ' {
 			f.mark('+', c)
 		}
-		if at := strings.IndexByte(letters, c); strings.IndexByte(`\uUx`, c) >= 0 || rune(c) == r || at >= 0 && rune(lettered[at]) == r {
+		at := strings.IndexByte(letters, c)
+		named := at >= 0 && rune(lettered[at]) == r
+		if named || rune(c) == r || strings.IndexByte(`\uUx`, c) >= 0 {
 			f.mark('\\', c)
 		}
 	}

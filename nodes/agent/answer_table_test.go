@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"dagrun.dev/internal/testing/exchange"
 	"dagrun.dev/internal/testing/nodetest"
 	"dagrun.dev/nodes"
-	"dagrun.dev/nodes/internal/exchange"
 )
 
 const (

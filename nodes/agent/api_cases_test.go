@@ -17,11 +17,11 @@ import (
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/compile"
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/internal/testing/exchange"
 	"dagrun.dev/internal/testing/nodetest"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/agent"
 	"dagrun.dev/nodes/all"
-	"dagrun.dev/nodes/internal/exchange"
 )
 
 type m = map[string]any

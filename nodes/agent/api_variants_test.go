@@ -10,8 +10,8 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/internal/testing/exchange"
 	"dagrun.dev/nodes"
-	"dagrun.dev/nodes/internal/exchange"
 )
 
 // Further shapes of the failures in testdata/api: error objects and limits as the vendors, and servers in

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/base64"
-	"fmt"
 	"image"
 	_ "image/gif" // for the size of a picture
 	_ "image/jpeg"
@@ -153,9 +152,9 @@ func (q *question) givenParts() ([]contentPart, error) {
 			text := strings.TrimSuffix(string(raw), "\n")
 			parts = append(parts, contentPart{text: "<file name=\"" + name + "\">\n" + text + "\n</file>\n"})
 		default:
-			return nodes.Permanent(nodes.Fail("config", fmt.Sprintf(
+			return nodes.Permanent(nodes.Failf("config",
 				"give: %s is neither text nor a PNG, JPEG, GIF or WebP picture; provider %s takes nothing else",
-				name, q.set.Provider)))
+				name, q.set.Provider))
 		}
 		return nil
 	})
@@ -195,7 +194,7 @@ func (p *picture) max(name string, raw []byte) {
 }
 
 func tooBig(format string, args ...any) error {
-	return nodes.Permanent(nodes.Fail("input_too_big", fmt.Sprintf(format, args...)))
+	return nodes.Permanent(nodes.Failf("input_too_big", format, args...))
 }
 
 func megabytes(n int) float64 { return float64(n) / (1 << 20) }

@@ -64,7 +64,8 @@ func version(ctx context.Context, path, home string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, longestVersion)
 	defer cancel()
 	env := map[string]string{
-		"HOME": home, "TMPDIR": home, "CODEX_HOME": home, "CLAUDE_CONFIG_DIR": home, "DISABLE_AUTOUPDATER": "1", "NO_COLOR": "1",
+		"HOME": home, "TMPDIR": home, "CODEX_HOME": home, "CLAUDE_CONFIG_DIR": home,
+		"DISABLE_AUTOUPDATER": "1", "NO_COLOR": "1",
 	}
 	res, err := proc.Run(ctx, &proc.Spec{
 		Argv: []string{path, "--version"}, Dir: home, Env: proc.Environ(nil, env), Spool: home, Grace: time.Second,

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 
@@ -56,9 +55,10 @@ func lost(s *settings, r *reply) (*nodes.Result, error) {
 	}
 	res := &nodes.Result{Usage: r.Usage}
 	models(s, r, res)
-	msg := fmt.Sprintf("the answer was lost with the process that read it; taken as %d tokens in, %d out from what had come",
-		in, r.Usage.Output)
-	return res, &nodes.Error{Category: "lost", Unknown: true, Message: msg}
+	e := nodes.Failf("lost", "the answer was lost with the process that read it; "+
+		"taken as %d tokens in, %d out from what had come", in, r.Usage.Output)
+	e.Unknown = true
+	return res, e
 }
 
 // lasted sets the reply's latency to the time from when the spool was made ready to the last

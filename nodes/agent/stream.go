@@ -141,10 +141,10 @@ func (s *streamReader) stream() *nodes.Error {
 	case s.events == 0:
 		return nodes.Fail("protocol", "the stream of status 200 holds no event")
 	case closed:
-		return nodes.Fail("transient", fmt.Sprintf(
-			"the stream was closed without a reason to stop, after %d bytes of text", len(s.r.Text)))
+		return nodes.Failf("transient",
+			"the stream was closed without a reason to stop, after %d bytes of text", len(s.r.Text))
 	}
-	return nodes.Fail("transient", fmt.Sprintf("the stream ended in the middle, after %d bytes of text", len(s.r.Text)))
+	return nodes.Failf("transient", "the stream ended in the middle, after %d bytes of text", len(s.r.Text))
 }
 
 // listen hands the events to the transcript until the end, an error or a line that cannot be read. The end

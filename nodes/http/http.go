@@ -130,7 +130,7 @@ func (s *settings) content(t *nodes.Task, r *httpc.Request) error {
 			return err
 		}
 		if int64(len(r.Body)) > s.MaxMB<<20 {
-			return nodes.Permanent(nodes.Fail("config", fmt.Sprintf("the body is longer than %d MB (maxMB)", s.MaxMB)))
+			return nodes.Permanent(nodes.Failf("config", "the body is longer than %d MB (maxMB)", s.MaxMB))
 		}
 	}
 	if r.Header.Get("Content-Type") == "" {

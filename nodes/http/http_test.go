@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"dagrun.dev/internal/testing/exchange"
 	"dagrun.dev/internal/testing/nodetest"
 	"dagrun.dev/nodes"
-	"dagrun.dev/nodes/internal/exchange"
 )
 
 type m = map[string]any

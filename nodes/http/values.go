@@ -3,7 +3,6 @@ package http
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"math"
@@ -29,18 +28,17 @@ func (s *settings) values(body io.Reader, into map[string]any) error {
 		return &nodes.Error{Category: "protocol", Message: "values: the answer is no JSON", Err: err}
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nodes.Fail("protocol", fmt.Sprintf(
-			"values: something stands behind the JSON value, which ends at byte %d", d.InputOffset()))
+		return nodes.Failf("protocol",
+			"values: something stands behind the JSON value, which ends at byte %d", d.InputOffset())
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Values)) {
 		v := s.Values[name]
 		x, ok := at(doc, v.At)
 		if !ok || x == nil {
-			return nodes.Fail("protocol", fmt.Sprintf("values.%s: the answer has nothing at %q", name, v.At))
+			return nodes.Failf("protocol", "values.%s: the answer has nothing at %q", name, v.At)
 		}
 		if x, ok = typed(x, v.kind()); !ok {
-			return nodes.Fail("protocol", fmt.Sprintf(
-				"values.%s: what the answer has at %q is not of type %s", name, v.At, v.kind()))
+			return nodes.Failf("protocol", "values.%s: what the answer has at %q is not of type %s", name, v.At, v.kind())
 		}
 		into[name] = x
 	}

@@ -1,7 +1,6 @@
 package prompt
 
 import (
-	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -29,8 +28,9 @@ func (a *assembly) fit() error {
 		}
 	}
 	if a.out.Tokens > limit {
-		return nodes.Permanent(nodes.Fail("input_too_big", fmt.Sprintf(
-			"prompt is about %s tokens, above the limit of %s, after all trimming", grouped(a.out.Tokens), grouped(limit))))
+		return nodes.Permanent(nodes.Failf("input_too_big",
+			"prompt is about %s tokens, above the limit of %s, after all trimming",
+			grouped(a.out.Tokens), grouped(limit)))
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ package credential
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 
 	"dagrun.dev/nodes"
@@ -16,17 +17,13 @@ import (
 const shortest = 8
 
 // endings are how the names of credentials end.
-var endings = []string{"key", "token", "secret", "password", "credential", "credentials", "authorization", "auth", "cookie", "signature", "sig"}
+var endings = []string{
+	"key", "token", "secret", "password", "credential", "credentials", "authorization", "auth", "cookie", "signature", "sig",
+}
 
 // Named reports whether the value of a variable, header or parameter of this name is a credential.
 func Named(name string) bool {
-	name = strings.ToLower(name)
-	for _, end := range endings {
-		if strings.HasSuffix(name, end) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(endings, func(end string) bool { return strings.HasSuffix(strings.ToLower(name), end) })
 }
 
 // MaskEnv reports the credentials in a child's environment, which is written as NAME=value, to the host. Addresses

@@ -117,7 +117,9 @@ var final = map[string]bool{
 }
 
 // refusals are the categories in which the service did no work.
-var refusals = map[string]bool{"auth": true, "billing": true, "rate_limited": true, "quota_wait": true, "input_too_big": true, "config": true}
+var refusals = map[string]bool{
+	"auth": true, "billing": true, "rate_limited": true, "quota_wait": true, "input_too_big": true, "config": true,
+}
 
 // maybeDone are the statuses with which something in between gave up waiting for the service, which may
 // have done the work, and charged for it. With 408 and 499 the service itself had not got the request.

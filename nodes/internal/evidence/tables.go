@@ -167,7 +167,8 @@ var types = meanings(map[meaning]string{
 	{"auth", 403}: "permission_error permission_denied",
 	{"billing", 402}: "billing_error insufficient_quota billing_hard_limit_reached billing_not_active " +
 		"usage_not_included no_quota insufficient_g1_credits_balance",
-	{"config", 404}:        "not_found_error model_not_found not_found modelnotfounderror fatalinputerror fatalconfigerror",
+	{"config", 404}: "not_found_error model_not_found not_found modelnotfounderror " +
+		"fatalinputerror fatalconfigerror",
 	{"input_too_big", 413}: "request_too_large prompt_too_long context_length_exceeded string_above_max_length",
 	{"rate_limited", 429}: "rate_limit_error rate_limit rate_limit_exceeded slow_down resource_exhausted " +
 		"retryablequotaerror",

@@ -124,7 +124,8 @@ func seconds(unit string) float64 {
 	return 1
 }
 
-var iso = regexp.MustCompile(`\b(\d{4}-\d\d-\d\d)(?:[T ]|,? at )(\d\d:\d\d)(:\d\d)?(?:\.\d+)?\s*(Z|UTC|[+-]\d\d:?\d\d)?`)
+var iso = regexp.MustCompile(
+	`\b(\d{4}-\d\d-\d\d)(?:[T ]|,? at )(\d\d:\d\d)(:\d\d)?(?:\.\d+)?\s*(Z|UTC|[+-]\d\d:?\d\d)?`)
 
 func resetISO(text string, _ time.Time, zone *time.Location) (time.Time, bool) {
 	m := iso.FindStringSubmatch(text)

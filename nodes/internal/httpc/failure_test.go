@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"dagrun.dev/internal/testing/exchange"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/evidence"
-	"dagrun.dev/nodes/internal/exchange"
 )
 
 func failure(t *testing.T, r exchange.Response) *nodes.Error {

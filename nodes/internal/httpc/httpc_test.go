@@ -15,10 +15,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"dagrun.dev/internal/testing/exchange"
 	"dagrun.dev/internal/testing/nodetest"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/evidence"
-	"dagrun.dev/nodes/internal/exchange"
 )
 
 var now = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)

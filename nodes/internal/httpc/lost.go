@@ -39,7 +39,8 @@ func (s *sending) failure(ctx context.Context, err error) *nodes.Error {
 		e.Category, e.Message = "stalled", fmt.Sprintf("%s: no answer within %v", where, spent)
 	case reached:
 		e.Category = "answer_lost"
-		e.Message = fmt.Sprintf("%s: the connection ended %v after the request was sent, without an answer: %v", where, spent, err)
+		e.Message = fmt.Sprintf("%s: the connection ended %v after the request was sent, without an answer: %v",
+			where, spent, err)
 		e.Diagnostics = "The server may have done, and charged for, what was asked. When the time is the same at each " +
 			"failure, something between here and there (a proxy, a gateway) limits connections."
 	default:

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 
 	"dagrun.dev/nodes"
@@ -75,7 +74,7 @@ func (e *Events) Next() (Event, error) {
 }
 
 func (e *Events) tooLong() error {
-	return nodes.Permanent(nodes.Fail("protocol", fmt.Sprintf("an event of the stream is longer than %d MB", e.most>>20)))
+	return nodes.Permanent(nodes.Failf("protocol", "an event of the stream is longer than %d MB", e.most>>20))
 }
 
 // next returns the next line without its end. A last line without one comes with io.EOF.

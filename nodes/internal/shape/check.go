@@ -131,8 +131,9 @@ func leaves(err error, name func(at []string) string) (lines []string) {
 	causes := e.Causes
 	if _, ok := e.ErrorKind.(*kind.AnyOf); ok {
 		// That the value is of no other alternative's type helps nobody, and that it is not null least of all.
+		null := func(t *kind.Type) bool { return slices.Equal(t.Want, []string{"null"}) }
 		causes = without(causes, e.InstanceLocation, func(*kind.Type) bool { return true })
-		causes = without(causes, e.InstanceLocation, func(t *kind.Type) bool { return slices.Equal(t.Want, []string{"null"}) })
+		causes = without(causes, e.InstanceLocation, null)
 	}
 	for _, c := range causes {
 		lines = append(lines, leaves(c, name)...)
@@ -145,7 +146,9 @@ func leaves(err error, name func(at []string) string) (lines []string) {
 
 // without returns the causes but for such types that are wanted in the place itself; all of them where there are no
 // others.
-func without(causes []*jsonschema.ValidationError, at []string, such func(*kind.Type) bool) []*jsonschema.ValidationError {
+func without(
+	causes []*jsonschema.ValidationError, at []string, such func(*kind.Type) bool,
+) []*jsonschema.ValidationError {
 	rest := slices.DeleteFunc(slices.Clone(causes), func(c *jsonschema.ValidationError) bool {
 		t, ok := c.ErrorKind.(*kind.Type)
 		return ok && len(c.InstanceLocation) == len(at) && such(t)

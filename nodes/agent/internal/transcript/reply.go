@@ -254,7 +254,8 @@ func (t *Transcript) sums(r *Reply) {
 	case estimated && r.Finish != "error":
 		r.Warn("the answer's tokens were not reported; taken as %d", sum.Output)
 	case estimated:
-		r.Warn("the answer broke off before its tokens were counted; taken as %d in, %d out from what had come", in, sum.Output)
+		r.Warn("the answer broke off before its tokens were counted; taken as %d in, %d out from what had come",
+			in, sum.Output)
 	case max(sum.Input, sum.Output, sum.CacheRead, sum.CacheWrite) > mostLikely:
 		r.Warn("the usage reported is more than any model reads or writes: %d tokens in, %d out", in, sum.Output)
 	}

@@ -2,7 +2,6 @@ package transcript
 
 import (
 	"cmp"
-	"fmt"
 	"strings"
 
 	"dagrun.dev/internal/printable"
@@ -50,8 +49,7 @@ func (e *ending) stops(reason, said string) {
 	case stopRefused:
 		e.refuses(said)
 	case stopFailed:
-		e.err = nodes.Fail("transient", fmt.Sprintf(
-			"the provider broke off after %d bytes of text: stop reason %s", len(said), reason))
+		e.err = nodes.Failf("transient", "the provider broke off after %d bytes of text: stop reason %s", len(said), reason)
 	case stopCancelled:
 		e.err = nodes.Fail("transient", "the provider cancelled the answer")
 	default:

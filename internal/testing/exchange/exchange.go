@@ -3,15 +3,17 @@
 package exchange
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -63,9 +65,7 @@ type Server struct {
 
 	t    testing.TB
 	dir  string
-	ln   net.Listener
-	done chan struct{}
-	wg   sync.WaitGroup
+	done chan struct{} // closed with the test
 
 	mu       sync.Mutex
 	answers  []Response
@@ -89,16 +89,12 @@ func Load(t testing.TB, path string) []Response {
 // Serve starts a server that ends with the test. dir is where body files are.
 func Serve(t testing.TB, dir string, answers ...Response) *Server {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &Server{URL: "http://" + ln.Addr().String(), t: t, dir: dir, ln: ln, done: make(chan struct{}), answers: answers}
-	s.wg.Go(s.accept)
+	s := &Server{t: t, dir: dir, done: make(chan struct{}), answers: answers}
+	server := httptest.NewServer(s)
+	s.URL = server.URL
 	t.Cleanup(func() {
 		close(s.done)
-		_ = ln.Close()
-		s.wg.Wait()
+		server.Close()
 	})
 	return s
 }
@@ -130,28 +126,19 @@ func (s *Server) Requests() []Request {
 	return append([]Request{}, s.requests...)
 }
 
-func (s *Server) accept() {
-	for {
-		conn, err := s.ln.Accept()
-		if err != nil {
-			return
-		}
-		s.wg.Go(func() { s.serve(conn) })
-	}
-}
-
-func (s *Server) serve(conn net.Conn) {
-	defer conn.Close()
-	req, err := http.ReadRequest(bufio.NewReader(conn))
-	if err != nil {
-		return
-	}
+// ServeHTTP takes the connection over, because an answer may break every rule of HTTP.
+func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	body, _ := io.ReadAll(req.Body)
 	s.mu.Lock()
-	n := len(s.requests)
+	r := s.answers[min(len(s.requests), len(s.answers)-1)]
 	s.requests = append(s.requests, Request{req.Method, req.URL.RequestURI(), req.Header, body})
-	r := s.answers[min(n, len(s.answers)-1)]
 	s.mu.Unlock()
+	conn, _, err := w.(http.Hijacker).Hijack()
+	if err != nil {
+		s.t.Error(err)
+		return
+	}
+	defer conn.Close()
 	s.pause(r.AfterMS)
 	if r.End == "drop-after-request" {
 		return
@@ -177,7 +164,7 @@ func (s *Server) answer(conn net.Conn, r Response) {
 	h.Set("Connection", "close")
 	whole := r.End == "" && len(r.Chunks) == 0 && r.Drip == nil
 	if whole && h.Get("Content-Length") == "" && r.Status != http.StatusNoContent {
-		h.Set("Content-Length", fmt.Sprint(len(body)))
+		h.Set("Content-Length", strconv.Itoa(len(body)))
 	}
 	var head bytes.Buffer
 	fmt.Fprintf(&head, "HTTP/1.1 %d %s\r\n", r.Status, http.StatusText(r.Status))
@@ -188,18 +175,15 @@ func (s *Server) answer(conn net.Conn, r Response) {
 		s.pause(c.AfterMS)
 		_, _ = io.WriteString(conn, c.Data)
 	}
-	step := len(body)
+	drip := Drip{Bytes: max(1, len(body))}
 	if r.Drip != nil {
-		step = max(1, r.Drip.Bytes)
+		drip = *r.Drip
 	}
-	for len(body) > 0 {
-		n := min(step, len(body))
-		if _, err := conn.Write(body[:n]); err != nil {
+	for piece := range slices.Chunk(body, drip.Bytes) {
+		if _, err := conn.Write(piece); err != nil {
 			return
 		}
-		if body = body[n:]; r.Drip != nil {
-			s.pause(r.Drip.EveryMS)
-		}
+		s.pause(drip.EveryMS)
 	}
 }
 
