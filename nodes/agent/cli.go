@@ -143,7 +143,7 @@ func (c cli) beat(t *nodes.Task) (stop func()) {
 const startTries = 4
 
 // notStarted says what it means that the program could not be started. All nodes that use it would
-// fail the same way, so that it is for a person to mend, not the failure of one node.
+// fail the same way, so that the user has to correct it: it is not the failure of one node.
 func notStarted(t *nodes.Task, e *proc.StartError) *nodes.Error {
 	switch {
 	case e.TooLong():
@@ -207,7 +207,7 @@ func (p *program) environment(q *question) (set map[string]string, pass []string
 }
 
 // stdinFile returns a file with the prompt: the agent can close it early or read it late, and
-// nobody has to write.
+// no goroutine has to write.
 func stdinFile(t *nodes.Task, text string) (*os.File, error) {
 	f, err := os.Create(filepath.Join(t.Scratch, "stdin"))
 	if err != nil {

@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"dagrun.dev/nodes"
@@ -63,10 +64,11 @@ func started(p provider, q *question) callStarted {
 	return c
 }
 
-func finished(r *reply, latency int64) callFinished {
+func finished(r *reply) callFinished {
 	in := r.Usage.Input + r.Usage.CacheRead + r.Usage.CacheWrite
 	c := callFinished{
-		LatencyMS: latency, TokenUsage: tokenUsage{Input: in, Output: r.Usage.Output, Total: in + r.Usage.Output},
+		LatencyMS:    r.Latency.Milliseconds(),
+		TokenUsage:   tokenUsage{Input: in, Output: r.Usage.Output, Total: in + r.Usage.Output},
 		FinishReason: cmp.Or(r.Finish, "stop"), OutputHash: digest(r.Text), ToolCallsCount: r.ToolCalls,
 	}
 	if r.CostUSD != nil {
@@ -80,9 +82,9 @@ var stops = map[string]bool{
 	"auth": true, "billing": true, "budget": true, "config": true, "input_too_big": true, "refused": true,
 }
 
-func failed(e *nodes.Error, status int, latency int64) callFailed {
+func failed(e *nodes.Error, status int, latency time.Duration) callFailed {
 	return callFailed{
-		LatencyMS: latency, ErrorClass: e.Category, ErrorSummary: e.Message,
+		LatencyMS: latency.Milliseconds(), ErrorClass: e.Category, ErrorSummary: e.Message,
 		Retryable: !e.Permanent && !stops[e.Category], ErrorDetails: e.Diagnostics, HTTPStatus: status,
 	}
 }

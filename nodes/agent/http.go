@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -10,9 +11,11 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"dagrun.dev/internal/regular"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/agent/internal/transcript"
 	"dagrun.dev/nodes/internal/httpc"
@@ -56,7 +59,7 @@ func (a httpAPI) ask(ctx context.Context, q *question) (*reply, error) {
 	r := &reply{Finish: "error"}
 	if err != nil {
 		errors.As(err, &r.Failure)
-		r.Refused = !r.Failure.Unknown // it reached nobody
+		r.Refused = !r.Failure.Unknown // it did not reach the service
 		r.Price()
 		return r, nil
 	}
@@ -182,4 +185,33 @@ next:
 		return nil // a server of one's own may want none
 	}
 	return missing
+}
+
+// recall reads an answer again that was being read when the process died.
+func (a httpAPI) recall(q *question) (*reply, error) {
+	if err := a.authorize(q, &httpc.Request{Header: http.Header{}}); err != nil { // so that the key is masked
+		return nil, err
+	}
+	f, err := regular.Open(filepath.Join(q.task.Spool, spooledName))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	from := bufio.NewReader(f)
+	line, err := from.ReadBytes('\n')
+	if err != nil {
+		return nil, err // no answer had begun
+	}
+	var head answerHead
+	if err := json.Unmarshal(line, &head); err != nil {
+		return nil, err
+	}
+	answer := httpc.Reread(head.Status, head.Header, from)
+	defer answer.Close()
+	r := &reply{Status: head.Status}
+	if a.read(q, answer, answer, r); !r.Ended {
+		return r, nil
+	}
+	err = q.task.KeepFrom("transcript.txt", io.NewSectionReader(f, int64(len(line)), 1<<62))
+	return r, errors.Join(err, lasted(r, q.task.Spool, spooledName))
 }

@@ -178,12 +178,12 @@ func (u *run) noResult(t *transcript.Transcript, undeclared []string, found json
 			found.CutAt, u.res.Stdout.Answer())
 	case u.res.Exit != 0:
 		e.Category, e.Message = "exit_nonzero", u.exit()
-	case found.Objects == 0 && found.Noisy == 0:
+	case found.Objects == 0 && found.OtherLines == 0:
 		e.Category, e.Message = "no_artifact", "no output (exit status 0)"
 	case found.Objects > 0:
 		e.Message = fmt.Sprintf("%d events, but no result", found.Objects)
 	default:
-		e.Message = "the output is no JSON: " + found.Noise[0]
+		e.Message = "the output is no JSON: " + found.Others[0]
 	}
 	return e, false
 }

@@ -13,10 +13,10 @@ import (
 )
 
 // cutShort is the category of work that a limit of turns or money ended before there was an answer, and that the
-// next attempt goes on with.
+// next attempt continues.
 const cutShort = "cut_short"
 
-// continuation is what an agent is asked whose work is gone on with.
+// continuation is what an agent is asked whose interrupted work is continued.
 const continuation = "Your work on this was cut by a limit of turns or money. What you have done so far is still " +
 	"there, and so are the files in your working folder. Finish the work now, in as few steps as you can, " +
 	"and give the whole answer as it was asked for.\n"
@@ -26,10 +26,10 @@ const continuation = "Your work on this was cut by a limit of turns or money. Wh
 type session struct {
 	ID       string `json:"id"`       // by which the agent knows it
 	Question string `json:"question"` // digest of what was asked
-	Cut      bool   `json:"cut"`      // the next attempt goes on with it
+	Cut      bool   `json:"cut"`      // the next attempt continues it
 
 	carried string // folder that the node's attempts hand on
-	resumed bool   // this attempt goes on with it
+	resumed bool   // this attempt continues it
 }
 
 // open returns the session for an attempt at a question: the one before where that was cut, else a new one. nil says
@@ -44,20 +44,20 @@ func (s *settings) open(t *nodes.Task, question string) (x *session, warning str
 	}
 	switch {
 	case last.ID == "" && t.FailedWith[cutShort] > 0:
-		warning = "the work that was cut is gone with the folder for temporary files; it begins anew"
+		warning = "the interrupted work was lost with the temporary files; it begins anew"
 	case !last.Cut:
 	case last.Question != question:
-		warning = "what is asked has changed since the work was cut; it begins anew"
+		warning = "the question has changed since the work was interrupted; it begins anew"
 	default:
 		there, err := last.uncount(s)
 		if there || err != nil {
 			last.resumed = true
 			return last, "", err
 		}
-		warning = "the agent's session is gone; the work that was cut begins anew"
+		warning = "the agent's session is gone; the interrupted work begins anew"
 	}
 	x = &session{ID: sessionID(t), Question: question, carried: last.carried}
-	_ = os.RemoveAll(last.carried) // what cannot be removed is in nobody's way
+	_ = os.RemoveAll(last.carried) // what cannot be removed does no harm
 	return x, warning, errors.Join(os.MkdirAll(x.dir(), 0o700), x.save())
 }
 
@@ -70,7 +70,7 @@ func lastSession(t *nodes.Task) (*session, error) {
 	x := &session{carried: carried}
 	raw, err := os.ReadFile(x.file())
 	if err != nil || json.Unmarshal(raw, x) != nil || filepath.Base(x.ID) != x.ID {
-		return &session{carried: carried}, nil // nothing there can be gone on with
+		return &session{carried: carried}, nil // nothing there can be continued
 	}
 	return x, nil
 }
@@ -90,9 +90,9 @@ func (x *session) save() error {
 	return errors.Join(os.WriteFile(part, raw, 0o600), os.Rename(part, x.file()))
 }
 
-// settle notes how an attempt ended: whether there is work to go on with. A call that the service refused has changed
+// end notes how an attempt ended: whether there is work to go on with. A call that the service refused has changed
 // nothing.
-func (x *session) settle(r *reply, res *nodes.Result, err error) {
+func (x *session) end(r *reply, res *nodes.Result, err error) {
 	if x == nil {
 		return
 	}
@@ -103,7 +103,7 @@ func (x *session) settle(r *reply, res *nodes.Result, err error) {
 	}
 	x.Cut = cut
 	if err := x.save(); err != nil {
-		res.Warnings = append(res.Warnings, "the work cannot be gone on with: "+err.Error())
+		res.Warnings = append(res.Warnings, "the interrupted work cannot be continued: "+err.Error())
 	}
 }
 

@@ -191,7 +191,7 @@ func (s *streamReader) take(ev httpc.Event, data []byte) *nodes.Error {
 	case err != nil && json.Valid(data), err == nil && o == nil:
 		return nil
 	case err != nil && ev.Open:
-		return nil // cut off, not broken: the end tells
+		return nil // cut off, not broken: the end shows it
 	case err != nil && !bytes.ContainsAny(data, `{}[]"`):
 		s.skipped++ // a sign of life that some gateways send as data: ": keepalive", "ping"
 		return nil

@@ -45,7 +45,7 @@ func (w *endWatch) add(b []byte) {
 	}
 }
 
-// look judges the present line: it is the last word, an event after it (a new turn), or noise.
+// look judges the present line: it is the last word, an event after it (a new turn), or something else.
 func (w *endWatch) look() {
 	line := bytes.TrimSpace(w.line)
 	if w.long || len(line) == 0 || line[0] != '{' && line[0] != '[' {

@@ -165,7 +165,7 @@ func headline(text string) string {
 	return printable.Clip(printable.Line(markup.ReplaceAllString(text, " ")), 150)
 }
 
-// WithoutQuery is an address without its query, which may hold what nobody should read.
+// WithoutQuery is an address without its query, which may hold secrets.
 func WithoutQuery(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -48,7 +48,7 @@ func ReadError(raw []byte) (e ErrorObject, ok bool) {
 	return e, true
 }
 
-// isError reports whether an object tells of an error, in one of the shapes in use.
+// isError reports whether an object reports an error, in one of the shapes in use.
 func isError(o jsonscan.Object) bool {
 	numbered := present(o["code"]) || present(o["status"]) || present(o["statusCode"])
 	return present(o["error"]) || o.Str("type") == "error" || present(o["detail"]) && len(o) <= 2 ||
@@ -106,7 +106,7 @@ type spoken struct {
 // mostText is how much of what a failure said is read.
 const mostText = 16000
 
-// readObjects reads the JSON in a text that tells an error.
+// readObjects reads the JSON in a text that reports an error.
 func readObjects(text string) (s spoken) {
 	s.text = s.unwrap(head(text, mostText), 3)
 	return s

@@ -24,7 +24,7 @@ type Case struct {
 	Text   string   // what was said, the terminal event first. Error objects in it are read
 	Line   string   // what the message is; "" = the line of Text that is known, else its first
 	// Now and Zone are the runner's clock, for "resets 3pm"; Tries counts the starts of this
-	// attempt's node, for waits that nobody gave a time for.
+	// attempt's node, for waits without a given time.
 	Now   time.Time
 	Zone  *time.Location
 	Tries int
@@ -51,10 +51,10 @@ func (c Case) As(category string, wait time.Duration) *nodes.Error {
 	e := &nodes.Error{Category: category, Message: message(readObjects(Clean(c.Text)).text, "")}
 	now := c.Now
 	c.wait(e)
-	_, told := Reset(Clean(c.Text), now, time.UTC)
+	_, said := Reset(Clean(c.Text), now, time.UTC)
 	switch {
 	case wait == 0:
-	case category == "quota_wait" && !told:
+	case category == "quota_wait" && !said:
 		e.WaitUntil = now.Add(wait)
 	case category != "quota_wait" && e.RetryAfter == 0:
 		e.RetryAfter = wait
@@ -62,8 +62,8 @@ func (c Case) As(category string, wait time.Duration) *nodes.Error {
 	return e
 }
 
-// Noise reports whether the text is nothing but what the program is known to say of no failure.
-func (c Case) Noise() bool { return c.Text != "" && c.From.quiet(Clean(c.Text)) == "" }
+// Irrelevant reports whether the text is nothing but what the program is known to say of no failure.
+func (c Case) Irrelevant() bool { return c.Text != "" && c.From.relevant(Clean(c.Text)) == "" }
 
 // Known reports whether anything in the case is recognised, and as what.
 func (c Case) Known() (category string, ok bool) {
@@ -80,7 +80,7 @@ type finding struct {
 // find reads the case. A status says what kind of failure it is; a type or a known output says more where
 // it is a particular reason: no money left comes as a bad request, a plan limit as too many requests.
 func (c Case) find() (f finding) {
-	text := c.From.quiet(Clean(c.Text))
+	text := c.From.relevant(Clean(c.Text))
 	said := readObjects(text)
 	f.status = c.Status
 	for _, status := range append(said.statuses, c.From.status(said.text)) {
@@ -107,7 +107,7 @@ func sharper(now, next string) string {
 	return now
 }
 
-// general are the categories that tell no particular reason.
+// general are the categories without a particular reason.
 var general = map[string]bool{"": true, "transient": true, "rate_limited": true, "protocol": true}
 
 // final are the categories in which the same question gets the same answer, and no user can change
@@ -170,7 +170,7 @@ func (c Case) wait(e *nodes.Error) {
 	if zone == nil {
 		zone = time.Local
 	}
-	text := c.From.quiet(Clean(c.Text))
+	text := c.From.relevant(Clean(c.Text))
 	switch e.Category {
 	case "quota_wait":
 		until, ok := Reset(text, now, zone)

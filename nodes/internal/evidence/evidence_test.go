@@ -184,7 +184,7 @@ func TestCategories(t *testing.T) {
 		{Codex, 0, "", "Incomplete response returned, reason: max_output_tokens", "truncated", true, false},
 		{Gemini, 0, "", "Attempt 1 failed with status 429. Retrying with backoff...", "rate_limited", false, true},
 		{Gemini, 429, "", "You have exhausted your daily quota on this model.", "quota_wait", false, true},
-		// noise that a table names hides nothing. X2
+		// lines that a table ignores hides nothing. X2
 		{Codex, 0, "", "WARNING: proceeding, even though we could not create PATH aliases: temporary dir\nunexpected status 401 x", "auth", false, true},
 		{Claude, 0, "", "Approaching usage limit reached · resets at 2am\nunable to connect", "transient", false, false},
 		// prose means nothing

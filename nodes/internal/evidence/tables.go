@@ -8,7 +8,7 @@ import (
 
 // A Table lists what one program or API is known to say when it fails: as recorded
 // (nodes/agent/testdata/recordings, by version), as its published source has it, or as its users reported. It is
-// read only where that program or API tells of a failure. What is not listed has the category that
+// read only where that program or API reports a failure. What is not listed has the category that
 // its type, its status or the end of the program gives.
 type Table struct {
 	Name     string
@@ -16,8 +16,8 @@ type Table struct {
 	// statuses are the words before a status of HTTP.
 	statuses *regexp.Regexp
 	outputs  []output
-	// noise are the beginnings of lines on stderr that say nothing about a failure.
-	noise []string
+	// ignored are the beginnings of lines that say nothing about a failure.
+	ignored []string
 	// exits are the exit statuses that the program documents.
 	exits map[int]string
 }
@@ -55,18 +55,18 @@ func newTable(t Table, statuses string, lists ...[]known) *Table {
 // The tables of the programs and APIs that are built in.
 var (
 	Claude = newTable(Table{Name: "claude", Versions: "2.1.197, 2.1.332",
-		noise: []string{"Approaching ", "You've used "},
+		ignored: []string{"Approaching ", "You've used "},
 	}, `error:? |rejected |unexpected status `, claudeOutputs, anthropicOutputs)
 
 	Codex = newTable(Table{Name: "codex", Versions: "0.171.0",
-		noise: []string{
+		ignored: []string{
 			"WARNING: proceeding, even though we could not create PATH aliases", "Reading prompt from stdin", "Reconnecting... ",
 		},
 		exits: map[int]string{2: "config"},
 	}, `unexpected status |last status: |\(status |failed to refresh token: `, codexOutputs)
 
 	Gemini = newTable(Table{Name: "gemini", Versions: "0.61.0",
-		noise: []string{"Warning: ", "Ripgrep is not available"},
+		ignored: []string{"Warning: ", "Ripgrep is not available"},
 		// 145 = 401 modulo 256
 		exits: map[int]string{41: "auth", 145: "auth", 42: "config", 44: "config", 52: "config", 53: "budget"},
 	}, `error: |got status: |with status |^`, geminiOutputs)
@@ -104,7 +104,7 @@ var claudeOutputs = []known{
 	{"transient", []string{"connection_failed", "execution error", "overloaded"}},
 }
 
-// anthropicOutputs are told by the API with the type of a bad request, and by programs that pass them on.
+// anthropicOutputs are said by the API with the type of a bad request, and by programs that pass them on.
 var anthropicOutputs = []known{
 	{"billing", []string{"credit balance is too low"}},
 	{"quota_wait", []string{"reached your specified api usage limits"}},
@@ -229,19 +229,19 @@ func (t *Table) Exit(status int) string {
 	return t.exits[status]
 }
 
-// quiet returns a text without the lines that are known to say nothing.
-func (t *Table) quiet(text string) string {
-	if t == nil || len(t.noise) == 0 {
+// relevant returns a text without the lines that are to be ignored.
+func (t *Table) relevant(text string) string {
+	if t == nil || len(t.ignored) == 0 {
 		return text
 	}
 	var kept []string
 	for line := range strings.SplitSeq(text, "\n") {
 		plain := strings.TrimSpace(strings.ReplaceAll(line, "’", "'"))
-		noisy := false
-		for _, begin := range t.noise {
-			noisy = noisy || strings.HasPrefix(plain, begin)
+		ignored := false
+		for _, begin := range t.ignored {
+			ignored = ignored || strings.HasPrefix(plain, begin)
 		}
-		if !noisy {
+		if !ignored {
 			kept = append(kept, line)
 		}
 	}

@@ -15,28 +15,28 @@ import (
 
 // Found is what a scan found, besides the objects that it handed on.
 type Found struct {
-	Objects int
-	Noise   []string // the first lines that are no JSON, shortened
-	Noisy   int      // lines of it
-	CutAt   int64    // where a value begins that does not end; -1 = nowhere
-	TooLong int64    // where a value begins that is longer than the cap; -1 = nowhere
-	Hole    string   // the first line of noise that begins like an object, shortened
-	Odd     Oddities // of the objects
+	Objects    int
+	Others     []string // the first lines that are no JSON, shortened
+	OtherLines int      // lines of it
+	CutAt      int64    // where a value begins that does not end; -1 = nowhere
+	TooLong    int64    // where a value begins that is longer than the cap; -1 = nowhere
+	Hole       string   // the first other line that begins like an object, shortened
+	Odd        Oddities // of the objects
 }
 
 // Broken reports whether a value was cut, too long or damaged.
 func (f *Found) Broken() bool { return f.CutAt >= 0 || f.TooLong >= 0 || f.Hole != "" }
 
 const (
-	mostNoise     = 3 // lines kept
-	mostNoiseLine = 200
+	mostOthers    = 3 // lines kept
+	mostOtherLine = 200
 )
 
 // Scan calls each for every JSON object in the output of a program: one value or many, one a line
 // or spread over lines or directly after one another, or inside an array; with other lines around
-// them. A value begins at the start of a line or right after another; brackets inside a line of noise do
+// them. A value begins at the start of a line or right after another; brackets inside such a line do
 // not fool the scan. most is the cap in bytes for one value: a longer one is skipped. Only when
-// there is nothing else, objects with a type inside noise lines count. The error is src's.
+// there is nothing else, objects with a type inside other lines count. The error is src's.
 func Scan(src io.ReaderAt, size, most int64, each func(Object)) (Found, error) {
 	s := scanner{
 		Found: Found{CutAt: -1, TooLong: -1},
@@ -66,7 +66,7 @@ type scanner struct {
 	lines      *bufio.Reader
 	pos        int64    // of lines
 	strict     bool     // after a value that does not end: only whole values on one line
-	hidden     []Object // inside noise
+	hidden     []Object // inside other lines
 }
 
 func (s *scanner) seek(pos int64) {
@@ -107,7 +107,7 @@ func (s *scanner) next() error {
 			return err
 		}
 	}
-	return s.noiseLine(begin, long)
+	return s.otherLine(begin, long)
 }
 
 // value takes a value that is not alone on its line, or moves behind the line where it has no end. It is not
@@ -211,8 +211,8 @@ func (s *scanner) emitObject(raw json.RawMessage) {
 // mostHidden is how much of a line is looked at for an object that hides in it.
 const mostHidden = 1 << 20
 
-// noiseLine takes a line of which begin was read, and that holds no value.
-func (s *scanner) noiseLine(begin []byte, long bool) error {
+// otherLine takes a line of which begin was read, and that holds no value.
+func (s *scanner) otherLine(begin []byte, long bool) error {
 	s.pos += int64(len(begin))
 	line := bytes.Clone(begin)
 	for long {
@@ -224,12 +224,12 @@ func (s *scanner) noiseLine(begin []byte, long bool) error {
 		}
 	}
 	line = bytes.TrimRight(line[len(lead.Find(line)):], " \t\r\n")
-	s.Noisy++
+	s.OtherLines++
 	if s.Hole == "" && line[0] == '{' {
-		s.Hole = printable.Clip(string(line), mostNoiseLine)
+		s.Hole = printable.Clip(string(line), mostOtherLine)
 	}
-	if len(s.Noise) < mostNoise {
-		s.Noise = append(s.Noise, printable.Clip(string(line), mostNoiseLine))
+	if len(s.Others) < mostOthers {
+		s.Others = append(s.Others, printable.Clip(string(line), mostOtherLine))
 	}
 	if at := bytes.Index(line, []byte(`{"`)); at > 0 && s.Objects == 0 {
 		var o Object
@@ -240,13 +240,13 @@ func (s *scanner) noiseLine(begin []byte, long bool) error {
 	return nil
 }
 
-// Warning describes the noise, "" when there is none.
+// Warning describes the other lines, "" when there is none.
 func (f *Found) Warning() string {
 	switch {
-	case f.Noisy == 0:
+	case f.OtherLines == 0:
 		return ""
-	case f.Noisy == 1:
-		return fmt.Sprintf("a line that is no JSON stood in the output: %q", f.Noise[0])
+	case f.OtherLines == 1:
+		return fmt.Sprintf("a line that is no JSON stood in the output: %q", f.Others[0])
 	}
-	return fmt.Sprintf("%d lines that are no JSON stood in the output, the first: %q", f.Noisy, f.Noise[0])
+	return fmt.Sprintf("%d lines that are no JSON stood in the output, the first: %q", f.OtherLines, f.Others[0])
 }

@@ -34,7 +34,7 @@ func claudeAssistant(t *Transcript, o object) {
 	m := o.Object("message")
 	model := m.Str("model")
 	if model == "<synthetic>" || o.Yes("is_api_error_message") || o.Yes("isApiErrorMessage") {
-		if c := t.fail(0, texts(m), o.Str("error")); !c.Noise() {
+		if c := t.fail(0, texts(m), o.Str("error")); !c.Irrelevant() {
 			t.reported = append(t.reported, *c)
 		}
 		return

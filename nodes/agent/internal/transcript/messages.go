@@ -33,7 +33,7 @@ var messages = events{
 			t.stop, t.stopped = d.Str("stop_reason"), true
 		}
 	},
-	// A stream that closes in order without a stop reason has ended, for a reason nobody knows.
+	// A stream that closes in order without a stop reason has ended, for an unknown reason.
 	"message_stop": func(t *Transcript, _ object) { t.stopped, t.closed = true, true },
 }
 

@@ -48,7 +48,7 @@ type Reply struct {
 	ToolCalls int
 	Denials   []string      // tools that were refused
 	Status    int           // of HTTP, when known
-	Latency   time.Duration // of a reply that was read from the spool
+	Latency   time.Duration // from the question to the end of the answer
 	Warnings  []string
 	Survivors []string
 }
@@ -58,7 +58,7 @@ func (r *Reply) Warn(format string, args ...any) {
 	r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...))
 }
 
-// CutUnknown reports whether nobody knows if what stopped the model cut its answer.
+// CutUnknown reports whether it is unknown if what stopped the model cut its answer.
 func (r *Reply) CutUnknown() bool { return strings.HasPrefix(r.Cut, unknownStop) }
 
 // Price says what a failed call cost where that is certain: one that the service refused, and that had

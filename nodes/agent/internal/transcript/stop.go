@@ -12,7 +12,7 @@ import (
 type stopKind int
 
 const (
-	stopUnknown    stopKind = iota // nobody knows whether the text is whole
+	stopUnknown    stopKind = iota // whether the text is whole is unknown
 	stopWhole                      // it had said all
 	stopLimit                      // a limit of length cut the text
 	stopUnfinished                 // in the middle of a turn: it wanted a tool, or more time
@@ -57,7 +57,7 @@ func (e *ending) stops(reason, said string) {
 	}
 }
 
-// unknownStop begins a reason to stop of which nobody knows whether it cut the answer.
+// unknownStop begins a reason to stop that may or may not have cut the answer.
 const unknownStop = "unknown stop reason "
 
 // refuses is the end of a call in which the model, or a filter on it, said no.

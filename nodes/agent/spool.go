@@ -1,15 +1,11 @@
 package agent
 
 import (
-	"bufio"
 	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 
-	"dagrun.dev/internal/regular"
 	"dagrun.dev/nodes/internal/httpc"
 )
 
@@ -57,31 +53,17 @@ func (s spooledAnswer) Close() {
 	}
 }
 
-// recall reads an answer again that was being read when the process died.
-func (a httpAPI) recall(q *question) (*reply, error) {
-	if err := a.authorize(q, &httpc.Request{Header: http.Header{}}); err != nil { // so that the key is masked
-		return nil, err
-	}
-	f, err := regular.Open(filepath.Join(q.task.Spool, spooledName))
+// lasted sets the reply's latency to the time from when the spool was made ready to the last
+// change of a file in it.
+func lasted(r *reply, spool, name string) error {
+	begin, err := os.Stat(spool)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer f.Close()
-	from := bufio.NewReader(f)
-	line, err := from.ReadBytes('\n')
+	end, err := os.Stat(filepath.Join(spool, name))
 	if err != nil {
-		return nil, err // no answer had begun
+		return err
 	}
-	var head answerHead
-	if err := json.Unmarshal(line, &head); err != nil {
-		return nil, err
-	}
-	answer := httpc.Reread(head.Status, head.Header, from)
-	defer answer.Close()
-	r := &reply{Status: head.Status}
-	if a.read(q, answer, answer, r); !r.Ended {
-		return r, nil
-	}
-	err = q.task.KeepFrom("transcript.txt", io.NewSectionReader(f, int64(len(line)), 1<<62))
-	return r, errors.Join(err, lasted(r, q.task.Spool, spooledName))
+	r.Latency = max(0, end.ModTime().Sub(begin.ModTime()))
+	return nil
 }

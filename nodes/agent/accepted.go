@@ -1,0 +1,202 @@
+package agent
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"dagrun.dev/internal/printable"
+	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/agent/internal/transcript"
+	"dagrun.dev/nodes/internal/accept"
+)
+
+// finish turns a reply into a result: the answer is kept, whatever it is, and goes through accept.
+func finish(t *nodes.Task, s *settings, steps []accept.Step, r *reply, res *nodes.Result) (*nodes.Result, error) {
+	res.Usage, res.Survivors = r.Usage, r.Survivors
+	res.Warnings = append(res.Warnings, r.Warnings...)
+	cost(s, r, res)
+	models(s, r, res)
+	if r.Text != "" {
+		if err := t.KeepFrom("raw-output.txt", strings.NewReader(r.Text)); err != nil {
+			return res, err
+		}
+	}
+	if r.Failure != nil && r.Failure.Category != "bad_answer" {
+		return res, r.Failure
+	}
+	st, failure := accepted(t, steps, s, r)
+	switch {
+	case r.Doubt == nil, failure != nil && r.Object != nil: // an object that does not fit came whole
+	case failure != nil, !r.Turned && !s.proves(r):
+		r.Failure, r.Finish = r.Doubt, "error"
+		return res, r.Failure
+	default:
+		res.Warnings = append(res.Warnings, "the answer is whole, but: "+r.Doubt.Message)
+	}
+	if failure == nil {
+		failure = refused(s, r, res)
+	}
+	res.Entries, res.Values = st.Entries, st.Values
+	res.Notes = append(res.Notes, st.Notes...)
+	res.Warnings = append(res.Warnings, st.Warnings...)
+	if failure != nil {
+		return res, failure
+	}
+	return publish(t, s, r, st, res)
+}
+
+// accepted applies shape and steps to the answer; where the answer holds no object or artifact, to the texts of
+// other turns, newest first. At last the values of else may stand for the object.
+func accepted(t *nodes.Task, steps []accept.Step, s *settings, r *reply) (*accept.State, *nodes.Error) {
+	st, failure := accept.NewState(t, r.Text), r.Failure
+	if failure == nil {
+		failure = apply(s.shaped(steps, r, nil), st, r)
+	}
+	if failure == nil {
+		if r.Cut != "" {
+			st.Warn("the answer ended at a limit (%s), but everything asked for is whole", r.Cut)
+		}
+		return st, nil
+	}
+	if failure.Category == "no_artifact" || failure.Category == "bad_answer" {
+		for _, text := range r.Earlier {
+			other := accept.NewState(t, text)
+			if apply(s.shaped(steps, r, nil), other, r) == nil {
+				other.Warn("the answer was taken from another turn than the last")
+				return other, nil
+			}
+		}
+	}
+	failure = explain(failure, r)
+	if instead, failed := s.otherwise(t, steps, r, failure); instead != nil {
+		return instead, failed
+	}
+	return st, failure
+}
+
+func apply(steps []accept.Step, st *accept.State, r *reply) *nodes.Error {
+	if len(steps) == 0 && r.Cut != "" {
+		return &nodes.Error{Category: "truncated", Message: "the answer ended at a limit (" + r.Cut + ")"}
+	}
+	var e *nodes.Error
+	if err := accept.Run(steps, st); err != nil && !errors.As(err, &e) {
+		e = &nodes.Error{Category: "unknown", Message: "accept", Err: err}
+	}
+	return e
+}
+
+// publish stages what was accepted and saves the result, so that it is not bought again.
+func publish(t *nodes.Task, s *settings, r *reply, st *accept.State, res *nodes.Result) (*nodes.Result, error) {
+	if _, taken := st.Artifacts[s.To]; s.To != "" && !taken {
+		st.Artifacts[s.To] = []byte(st.Answer)
+	}
+	staged, err := st.Result(t.Out, true)
+	if err != nil {
+		return res, err
+	}
+	res.Writes = staged.Writes
+	if res.Values == nil {
+		res.Values = map[string]any{}
+	}
+	res.Values["chars"] = utf8.RuneCountInString(st.Answer)
+	res.Values["model"] = answeredBy(s, r)
+	res.Values["finish_reason"] = r.Finish
+	w, err := t.Keep(nodes.SavedName)
+	if err != nil {
+		return res, err
+	}
+	return res, errors.Join(nodes.SaveResult(w, t, res), w.Close())
+}
+
+// cost books what the provider reported; with a flat price it is a note only.
+func cost(s *settings, r *reply, res *nodes.Result) {
+	if !s.FlatRate {
+		res.CostUSD, res.LeastUSD = r.CostUSD, r.LeastUSD
+		return
+	}
+	res.CostUSD = new(float64)
+	if r.CostUSD != nil && *r.CostUSD > 0 {
+		usd := map[string]any{"usd": *r.CostUSD}
+		res.Notes = append(res.Notes, nodes.Note{Log: "quality", Type: "notional-cost", Fields: usd})
+	}
+}
+
+// resolve makes the last judgements on a reply that its provider calls good: the report file
+// takes the place of the answer, and an empty answer is none.
+func resolve(q *question, r *reply) error {
+	if r.Failure != nil && r.Failure.Category == "bad_answer" && q.set.Answer != nil {
+		r.Failure, r.Finish = nil, "stop" // what it gave is judged here, and says better what is wrong
+	}
+	if r.Failure != nil {
+		return nil
+	}
+	text, made, err := q.report()
+	if err != nil {
+		return err
+	}
+	switch {
+	case made:
+		r.Said, r.Text, r.Earlier, r.FromFile = r.Text, text, nil, true
+		r.Turned = !r.Cutting // a limit that was reached after the report was written cut nothing
+		return nil
+	case q.set.Report != "" && q.set.Answer != nil && r.Doubt != nil: // whatever stopped it is why there is none
+		r.Finish, r.Failure = "error", r.Doubt
+		return nil
+	case q.set.Report != "" && q.set.Answer != nil: // the answer is the object, so that it cannot be the report too
+		r.Finish = "error"
+		r.Failure = explain(nodes.Fail("no_artifact", "the agent did not write the file "+q.set.Report), r)
+		return nil
+	case q.set.Report != "":
+		r.Warnings = append(r.Warnings, "the agent did not write "+q.set.Report+"; its answer was taken instead")
+	}
+	if !transcript.Blank(r.Text) || r.Object != nil {
+		return nil
+	}
+	switch r.Finish = "error"; {
+	case r.Doubt != nil:
+		r.Failure = r.Doubt
+	case r.Cut != "" && !r.CutUnknown():
+		r.Failure = nodes.Permanent(nodes.Fail("truncated", "the answer is empty: the length limit was used up ("+r.Cut+")"))
+	case r.Reported != nil:
+		r.Failure = r.Reported
+		r.Price()
+	default:
+		r.Failure = &nodes.Error{Category: "no_artifact", Message: "the answer is empty", Permanent: len(r.Denials) > 0}
+	}
+	return nil
+}
+
+// cutShows are the failures by which an answer shows that it was cut.
+var cutShows = []string{"no_artifact", "bad_answer", "truncated", "validation_failed"}
+
+// explain says more of an answer that was not accepted, where the reply tells the reason.
+func explain(e *nodes.Error, r *reply) *nodes.Error {
+	out := *e
+	switch {
+	case r.Cut != "" && slices.Contains(cutShows, e.Category):
+		out.Category, out.Message = "truncated", "the answer ended at a limit ("+r.Cut+"): "+e.Message
+		out.Permanent = !r.CutUnknown()
+	case e.Category == "no_artifact" && len(r.Denials) > 0:
+		out.Message = "the agent was refused a tool or a permission: " + e.Message
+		out.Permanent = true // the same flags give the same refusal
+	}
+	if out.Diagnostics == "" {
+		out.Diagnostics = "answer: " + printable.Clip(strings.TrimSpace(r.Text), 800)
+	}
+	return &out
+}
+
+// refused applies onDenial: a refused tool is a warning, or a failure where the spec says so.
+func refused(s *settings, r *reply, res *nodes.Result) *nodes.Error {
+	if len(r.Denials) == 0 {
+		return nil
+	}
+	msg := "tools were refused: " + strings.Join(r.Denials, ", ")
+	if s.OnDenial == "fail" {
+		return nodes.Permanent(nodes.Fail("refused", msg))
+	}
+	res.Warnings = append(res.Warnings, msg)
+	return nil
+}
