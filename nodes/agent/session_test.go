@@ -129,7 +129,7 @@ func TestWorkThatWasCutIsGoneOnWith(t *testing.T) {
 		"anything else begins anew":               {turns, {out: cutOff, category: "transient"}, anew},
 		"so it does before anything was cut":      {{out: cutOff, category: "transient", anew: true}, turns, whole},
 		"a call that is refused loses nothing":    {turns, {out: overloaded, category: "transient"}, whole},
-		"the folder was lost":                     {turns, warned("folder for temporary files", lost)},
+		"the folder was lost":                     {turns, warned("temporary files", lost)},
 		"the session was lost":                    {money, warned("session is gone", forgotten)},
 		"another question":                        {money, warned("has changed", longer)},
 		"more turns for the same question":        {turns, {out: wholeWork, before: more}},
