@@ -35,7 +35,7 @@ func (d *Damaged) Error() string {
 	return fmt.Sprintf("EVENT_CHAIN_BROKEN: %s line %d (byte %d) %s; %s", d.File, d.Line, d.Offset, d.Why, d.WayOut)
 }
 
-const wayOut = "put back a copy of the file, go back to a checkpoint (dagrun revert), or keep this run aside and begin anew (dagrun apply --fresh)"
+const wayOut = "restore a copy of the file, go back to a checkpoint (dagrun revert), or archive this run and start over (dagrun apply --fresh)"
 
 // Read verifies the events after from and hands them to fold with their envelopes. It never
 // writes: a torn tail is reported and left. It may be called while a writer appends: then the last

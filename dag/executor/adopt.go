@@ -50,14 +50,14 @@ func Adopt(r *run.Run, kinds *nodes.Registry, evaluator func(*dag.Plan) (dag.Eva
 // adopt ends an attempt by its finished result, else by what it had received; nil when neither proves
 // anything. What counts is published as the attempt would have; where that fails the attempt is lost.
 func (h *host) adopt(f *flight) *machine.FinishedBody {
-	why := "the result was complete when the process ended; it was taken from " + nodes.SavedName
+	why := "the result was complete when the process ended; it was read from " + nodes.SavedName
 	rep, ok := h.saved(f)
 	if !ok {
 		f.job.Calling = h.calling(f.job.CallID())
 		if f.openSpool() {
 			rep, ok = h.worker.Rescue(f.ctx, f.job, f)
 		}
-		why = "the answer was there when the process ended; nothing was asked again"
+		why = "the answer was complete when the process ended; the call was not repeated"
 	}
 	if !ok {
 		return nil

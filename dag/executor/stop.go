@@ -125,7 +125,7 @@ func Answer(st *machine.State, id, answer string) (*machine.EscalationAnsweredBo
 		case 1:
 			id = open[0].ID
 		default:
-			return nil, fmt.Errorf("%d questions are open, say which one: %s", len(open), asked(open))
+			return nil, fmt.Errorf("%d questions are open, name one: %s", len(open), asked(open))
 		}
 	}
 	for _, q := range open {
@@ -137,11 +137,11 @@ func Answer(st *machine.State, id, answer string) (*machine.EscalationAnsweredBo
 				return &machine.EscalationAnsweredBody{ID: id, Answer: answer, By: "user"}, nil
 			}
 		}
-		return nil, fmt.Errorf("question %s takes one of %s, not %q", id, strings.Join(q.Options, ", "), answer)
+		return nil, fmt.Errorf("question %s accepts one of %s, not %q", id, strings.Join(q.Options, ", "), answer)
 	}
 	q, known := st.Escalation(id)
 	if known && q.Withdrawn {
-		return nil, fmt.Errorf("question %s is not asked any more: what it asked about has changed. See: dagrun escalations", id)
+		return nil, fmt.Errorf("question %s is no longer open: what it asked about has changed; see dagrun escalations", id)
 	}
 	if known && q.Answer != nil {
 		return nil, fmt.Errorf("question %s was answered already: %s", id, q.Answer.Answer)

@@ -140,11 +140,11 @@ func (d *decision) asking() {
 			b := &FinishedBody{Node: n.ID, Generation: int(r.gen), Attempt: int(r.attempt), Status: dag.StatusCompleted, Final: true,
 				Message: "marked done by a user; outputs unknown"}
 			if len(n.Writes) > 0 {
-				b.Warnings = []string{"marked done by a user: of " + strings.Join(n.Writes, ", ") + " there is only what it had handed over before it was interrupted"}
+				b.Warnings = []string{"marked done by a user: of " + strings.Join(n.Writes, ", ") + " only what it had written before it was interrupted exists"}
 			}
 			d.recordOf(i, b)
 		case m.unresolved && m.verdict != "":
-			b := s.failure(i, CategoryLost, "its outcome is not known, and a person says that it failed")
+			b := s.failure(i, CategoryLost, "outcome unknown; marked failed by a user")
 			b.Attempt = int(r.attempt)
 			d.recordOf(i, b)
 		case m.unresolved && n.Effect == dag.Probe:

@@ -116,7 +116,7 @@ func (x *settling) overrun() {
 func (x *settling) lost() {
 	m := x.r.detail()
 	x.b.Category, x.b.Class = cmp.Or(x.b.Category, CategoryLost), dag.Hard
-	x.b.Message = cmp.Or(x.b.Message, "the host ended while the attempt was in flight: its outcome is not known")
+	x.b.Message = cmp.Or(x.b.Message, "the process ended during the attempt: its outcome is unknown")
 	if m.question != "" { // it only waited for an answer
 		return
 	}

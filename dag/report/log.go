@@ -22,17 +22,21 @@ type LogFilter struct {
 	JSON  bool // the lines as they are on disk
 }
 
-// WriteLog prints the events of the run in an output directory, checked against their chain. An
+// WriteLog prints the events of the run in an output directory, checked against their chain, and returns how many. An
 // event that does not fit is an error; what stands before it has been printed.
-func WriteLog(w io.Writer, dir string, f LogFilter) error {
+func WriteLog(w io.Writer, dir string, f LogFilter) (shown int, err error) {
 	tree, err := disk.Open(filepath.Join(dir, run.Dir))
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer tree.Close()
 	out := bufio.NewWriter(w)
 	_, tail, err := eventlog.Read(tree, "events.ndjson", eventlog.Head{}, func(e *machine.Event, env *eventlog.Envelope) error {
-		return f.write(out, e, env)
+		printed, err := f.write(out, e, env)
+		if printed {
+			shown++
+		}
+		return err
 	})
 	if err == nil && tail.Bytes > 0 && !f.JSON {
 		fmt.Fprintf(out, "(line %d is not whole: %s)\n", tail.Line, tail.Why)
@@ -40,33 +44,33 @@ func WriteLog(w io.Writer, dir string, f LogFilter) error {
 	if ferr := out.Flush(); err == nil {
 		err = ferr
 	}
-	return err
+	return shown, err
 }
 
-func (f *LogFilter) write(out io.Writer, e *machine.Event, env *eventlog.Envelope) error {
+func (f *LogFilter) write(out io.Writer, e *machine.Event, env *eventlog.Envelope) (printed bool, err error) {
 	if len(f.Types) > 0 && !slices.Contains(f.Types, string(e.Type)) {
-		return nil
+		return false, nil
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(env.Payload, &fields); err != nil {
-		return err
+		return false, err
 	}
 	var node string
 	if raw, ok := fields["node"]; ok {
 		if err := json.Unmarshal(raw, &node); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if f.Node != "" && node != f.Node {
-		return nil
+		return false, nil
 	}
 	if f.JSON {
 		_, err := fmt.Fprintf(out, "%s\n", env.Line)
-		return err
+		return true, err
 	}
 	delete(fields, "node")
-	_, err := fmt.Fprintf(out, "%6d  %s  %-20s %s  %s\n", e.Seq, e.Time.UTC().Format("2006-01-02T15:04:05.000Z"), e.Type, node, Plain(summary(fields)))
-	return err
+	_, err = fmt.Fprintf(out, "%6d  %s  %-20s %s  %s\n", e.Seq, e.Time.UTC().Format("2006-01-02T15:04:05.000Z"), e.Type, node, Plain(summary(fields)))
+	return true, err
 }
 
 // summary prints the payload's other fields in a fixed order, long ones cut.

@@ -386,3 +386,8 @@ func (s *Status) Remaining() string {
 
 // WriteText prints the status for people.
 func (s *Status) WriteText(w io.Writer) error { return write(w, "status", s) }
+
+// WriteQuestions prints open questions for people.
+func WriteQuestions(w io.Writer, open []machine.EscalationOpenedBody) error {
+	return write(w, "questions", open)
+}

@@ -41,6 +41,7 @@ var views = sync.OnceValue(func() *template.Template {
 		"shares":   shareLines,
 		"trends":   trends,
 		"breaker":  func(b *machine.BreakerChangedBody) string { return BreakerText(b, Instant) },
+		"lines":    func(text string) []string { return strings.Split(strings.TrimSpace(text), "\n") },
 		"budget":   budgetText,
 	}).Parse(viewsText))
 	for _, one := range t.Templates() {

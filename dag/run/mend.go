@@ -45,13 +45,13 @@ func (r *Run) mendFile(name string, unsure bool, rep *Report) error {
 		if err != nil {
 			return err
 		}
-		was = fmt.Sprintf(" (what stood there is kept as %s)", r.store.Path(kept))
+		was = fmt.Sprintf(" (the file found there is kept as %s)", r.store.Path(kept))
 	}
 	if err := r.putBack(name, recorded); err != nil {
 		return err
 	}
 	rep.Restored = append(rep.Restored, name)
-	rep.warn("%s was brought back to the version that is recorded%s", name, was)
+	rep.warn("%s was restored to the recorded version%s", name, was)
 	return nil
 }
 

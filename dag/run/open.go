@@ -108,13 +108,13 @@ func present(o Options) error {
 	if !has {
 		return none
 	}
-	return &eventlog.Damaged{File: own.Path(logFile), Why: "the event log is gone, but not the rest of the run", WayOut: waysOut(own, 0)}
+	return &eventlog.Damaged{File: own.Path(logFile), Why: "the event log is missing, but the rest of the run is there", WayOut: waysOut(own, 0)}
 }
 
 // waysOut lists what the user can do about a damage at an event. Going back to a checkpoint takes the
 // events up to it. more stands before the last of them.
 func waysOut(own disk.FS, line int64, more ...string) string {
-	ways := []string{"put back a copy of the file"}
+	ways := []string{"restore a copy of the file"}
 	var before, all []string
 	list, _ := own.ReadDir(checkpoints)
 	for _, e := range list {
@@ -133,7 +133,7 @@ func waysOut(own disk.FS, line int64, more ...string) string {
 	case len(all) > 0:
 		ways = append(ways, "take the files of a checkpoint from "+own.Path(checkpoints)+" ("+strings.Join(all, ", ")+")")
 	}
-	return strings.Join(append(ways, more...), ", ") + ", or keep this run aside and begin anew (dagrun apply --fresh)"
+	return strings.Join(append(ways, more...), ", ") + ", or archive this run and start over (dagrun apply --fresh)"
 }
 
 func (r *Run) open(rep *Report) error {
@@ -224,7 +224,7 @@ func (r *Run) waysOutOfLog(line int64) string {
 	if line == 1 { // 0 is the end, which is missing
 		return waysOut(r.own, line)
 	}
-	return waysOut(r.own, line, "go on with the events before it (dagrun resume --salvage)")
+	return waysOut(r.own, line, "resume from the events before it (dagrun resume --salvage)")
 }
 
 // load restores the newest usable snapshot and returns its head, the zero Head when the log must be

@@ -30,7 +30,7 @@ func (r *Run) Resume(now time.Time, by string, rescue Rescue) error {
 	bodies := []machine.Body{&machine.RunResumedBody{By: by, Lost: lost}}
 	if r.state.Run().Status == machine.RunBroken {
 		if list := r.state.CleanedUp(); len(list) > 0 {
-			bodies = append(bodies, &machine.RewoundBody{To: list[0], Nodes: list, Reason: "the run goes on and is to be cleaned up after it anew"})
+			bodies = append(bodies, &machine.RewoundBody{To: list[0], Nodes: list, Reason: "the run was resumed after it had failed: clean-up runs again"})
 		}
 	}
 	return r.RecordDurable(now, bodies...)
@@ -86,7 +86,7 @@ func (r *Run) keepStrange(f index.Published) (warning string, err error) {
 		return "", err
 	}
 	kept, _, err := r.tree.Keep(f.Name)
-	return fmt.Sprintf("%s was neither what stood there before nor what was recorded; it is kept as %s", f.Name, r.objectPath(kept)), err
+	return fmt.Sprintf("%s was neither the version before nor the recorded one; it is kept as %s", f.Name, r.objectPath(kept)), err
 }
 
 // settleFile brings a file to the version that counts now that its attempt has ended.

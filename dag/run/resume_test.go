@@ -457,7 +457,7 @@ func TestLostLogIsDamage(t *testing.T) {
 
 // S-4: the way back to a checkpoint before the damage works, and keeps what was there.
 func TestRevertBehindADamage(t *testing.T) {
-	known := map[string]string{"an event changed": "$0.25 that were spent, which the budget does not count any more: going on pays again for b1"}
+	known := map[string]string{"an event changed": "$0.25 spent, which the budget no longer counts: resuming pays again for b1"}
 	for name, spoil := range map[string]func(*testing.T, disk.FS){
 		"an event changed": func(t *testing.T, f disk.FS) {
 			s := text(t, f, Dir+"/events.ndjson")

@@ -37,11 +37,11 @@ func (r *Run) PreviewRevert(id string) (*Preview, error) {
 	}
 	switch {
 	case len(known) == 0 && id == "":
-		return nil, errors.New("the run has made no checkpoint yet")
+		return nil, errors.New("the run has no checkpoint yet")
 	case len(known) == 0:
-		return nil, fmt.Errorf("there is no checkpoint %q: the run has made none yet", id)
+		return nil, fmt.Errorf("there is no checkpoint %q: the run has none yet", id)
 	case id == "":
-		return nil, fmt.Errorf("say which checkpoint to go back to: %s", strings.Join(known, ", "))
+		return nil, fmt.Errorf("name the checkpoint to go back to: %s", strings.Join(known, ", "))
 	}
 	return nil, fmt.Errorf("there is no checkpoint %q; there are %s", id, strings.Join(known, ", "))
 }

@@ -31,7 +31,7 @@ func (v *verification) artifacts() error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && t.Live == "":
 		case errors.Is(err, fs.ErrNotExist):
-			errs = append(errs, fmt.Errorf("%s is gone, recorded is sha256 %s", t.Path, t.Live))
+			errs = append(errs, fmt.Errorf("%s is missing, recorded is sha256 %s", t.Path, t.Live))
 		case err != nil:
 			errs = append(errs, err)
 		case have != t.Live:

@@ -10,8 +10,6 @@ import (
 	"dagrun.dev/dag/executor"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/run"
-	"dagrun.dev/nodes"
-	"dagrun.dev/nodes/all"
 )
 
 func newCancel() *cobra.Command {
@@ -28,17 +26,14 @@ apply instead.
 ` + hostHelp,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			dir, err := runs.existing()
+			s, err := newSession(c, &runs, &h)
 			if err != nil {
 				return err
 			}
-			s := &session{cmd: c, name: "cancel", runs: &runs, host: &h, dir: dir, kinds: nodes.NewRegistry(all.Kinds()...)}
-			r, rep, err := run.Open(s.options())
-			if asked, err := askHolder(err, dir, executor.Request{Cancel: true, Reason: reason}); asked || err != nil {
+			r, _, err := s.open(false)
+			if asked, err := askHolder(err, s.dir, executor.Request{Cancel: true, Reason: reason}); asked || err != nil {
 				return errors.Join(err, done(c, err, "Cancelled: the running process stops its nodes and cleans up"))
 			}
-			s.warn(rep)
-			s.crash.live = true
 			return s.cancel(r, reason)
 		},
 	}
@@ -54,16 +49,15 @@ func (s *session) cancel(r *run.Run, reason string) error {
 	case machine.RunDone, machine.RunBroken:
 		return errors.Join(fmt.Errorf("the run in %s has already ended (%s); to start over: dagrun apply --fresh", s.dir, r.State().Run().Status), r.Close())
 	}
-	origin, err := readOrigin(s.dir)
-	if err != nil {
-		return errors.Join(err, r.Close())
-	}
-	s.specDir = origin.Dir
 	now := time.Now()
-	if err := r.Resume(now, s.name, executor.Adopt(r, s.kinds, s.evaluator, secret, now)); err != nil {
-		return errors.Join(err, r.Close())
+	err := s.findOrigin()
+	if err == nil {
+		err = s.resume(r, now)
 	}
-	if err := executor.Cancel(r, now, reason); err != nil {
+	if err == nil {
+		err = executor.Cancel(r, now, reason)
+	}
+	if err != nil {
 		return errors.Join(err, r.Close())
 	}
 	err = s.carryOn(r)

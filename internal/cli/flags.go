@@ -91,16 +91,6 @@ func (f *runFlags) options(dir, command string) run.Options {
 	return run.Options{Dir: dir, Command: "dagrun " + command, Now: time.Now()}
 }
 
-// openReadOnly opens the run of a command that only reads.
-func (f *runFlags) openReadOnly(command string) (*run.Run, string, error) {
-	dir, err := f.existing()
-	if err != nil {
-		return nil, "", err
-	}
-	r, _, err := run.OpenReadOnly(f.options(dir, command))
-	return r, dir, err
-}
-
 // stateDir opens the directory of what outlives a run.
 func (f *runFlags) stateDir() (*statedir.Dir, error) { return statedir.Open(f.state) }
 

@@ -7,7 +7,6 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
-	"dagrun.dev/internal/rules"
 )
 
 // pieceFlags say what is to become of single nodes when a run goes on (L-5): all others simply go
@@ -55,14 +54,7 @@ func (f *pieceFlags) bodies(st *machine.State) ([]machine.Body, error) {
 	return out, nil
 }
 
-// noNode says that a run has no node of this name, and which of its nodes has nearly this name.
+// noNode refuses a node that the run does not have.
 func noNode(flag, id string, g *dag.Graph) error {
-	names := make([]string, g.Len())
-	for i := range names {
-		names[i] = g.Node(int32(i)).ID
-	}
-	if near := rules.Nearest(id, names); near != "" {
-		return fmt.Errorf("%s: the run has no node %s; did you mean %s?", flag, id, near)
-	}
-	return fmt.Errorf("%s: the run has no node %s", flag, id)
+	return fmt.Errorf("%s: %w", flag, unknownName("node", id, nodeNames(g)))
 }

@@ -7,12 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dagrun.dev/dag/executor"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/report"
 	"dagrun.dev/dag/run"
-	"dagrun.dev/nodes"
-	"dagrun.dev/nodes/all"
 )
 
 func newResume() *cobra.Command {
@@ -32,25 +29,22 @@ specification says now; only limits can be changed. To resume under a changed sp
 ` + exitHelp,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			dir, err := runs.existing()
+			s, err := newSession(c, &runs, &h)
+			if err == nil {
+				err = s.findOrigin()
+			}
 			if err != nil {
 				return err
 			}
-			s := &session{cmd: c, name: "resume", runs: &runs, host: &h, dir: dir, kinds: nodes.NewRegistry(all.Kinds()...)}
-			origin, err := readOrigin(dir)
-			if err != nil {
-				return err
-			}
-			s.specDir = origin.Dir
 			r, rep, err := s.open(salvage)
 			if err != nil {
 				return err
 			}
 			switch d := rep.Dropped; {
 			case salvage && d == nil: // whoever repeats it after a crash has not been told yet what it may cost
-				return errors.Join(errors.New("the log is not damaged, there is nothing to salvage. Ready to resume: dagrun resume --output-dir "+dir), r.Close())
+				return errors.Join(errors.New("the log is not damaged, there is nothing to salvage. Ready to resume: dagrun resume --output-dir "+s.dir), r.Close())
 			case d != nil && (d.Paying() && r.Costly() || len(d.Effects) > 0):
-				s.note("Ready to resume: dagrun resume --output-dir " + dir)
+				s.note("Ready to resume: dagrun resume --output-dir " + s.dir)
 				return errors.Join(r.Close(), exitWith(exitPaused))
 			}
 			if err := s.ready(r, again, &limits, &pieces); err != nil || s.nothing {
@@ -91,7 +85,7 @@ func (s *session) ready(r *run.Run, again bool, limits *limitFlags, pieces *piec
 			return err
 		}
 	}
-	if err := r.Resume(now, s.name, executor.Adopt(r, s.kinds, s.evaluator, secret, now)); err != nil {
+	if err := s.resume(r, now); err != nil {
 		return err
 	}
 	bodies, err := pieces.bodies(r.State())

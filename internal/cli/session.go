@@ -52,6 +52,12 @@ what is no letter or digit). In all that is kept and printed, "[secret]" stands 
 that is escaped or in base64; likewise for variables, headers and parameters of addresses that are handed on under a name that
 ends in KEY, TOKEN, SECRET, PASSWORD, AUTH or the like, and for passwords in addresses.`
 
+// newSession returns the session of a command on an existing run.
+func newSession(c *cobra.Command, runs *runFlags, host *hostFlags) (*session, error) {
+	dir, err := runs.existing()
+	return &session{cmd: c, name: c.Name(), runs: runs, host: host, dir: dir, kinds: nodes.NewRegistry(all.Kinds()...)}, err
+}
+
 // A session is one command's work on one run.
 type session struct {
 	cmd     *cobra.Command
@@ -229,6 +235,18 @@ func (s *session) end(st *report.Status, sum *report.Summary) error {
 		return err
 	}
 	return exitWith(status)
+}
+
+// findOrigin reads where the specification of the run lies.
+func (s *session) findOrigin() error {
+	o, err := readOrigin(s.dir)
+	s.specDir = o.Dir
+	return err
+}
+
+// resume records that the run goes on, and what becomes of the attempts that its last process left.
+func (s *session) resume(r *run.Run, now time.Time) error {
+	return r.Resume(now, s.name, executor.Adopt(r, s.kinds, s.evaluator, secret, now))
 }
 
 // open opens the run of the session to go on with it.

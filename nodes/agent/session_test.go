@@ -171,7 +171,7 @@ func TestWorkThatWasCutIsGoneOnWith(t *testing.T) {
 				}
 				ids = append(ids, id)
 				said := fmt.Sprint(res.Warnings)
-				if !strings.Contains(said, s.warning) || s.warning == "" && strings.Contains(said, "begins anew") {
+				if !strings.Contains(said, s.warning) || s.warning == "" && strings.Contains(said, "starts over") {
 					t.Errorf("attempt %d warns %s, want %q", i+1, said, s.warning)
 				}
 				// What a process reports is what it has spent itself.

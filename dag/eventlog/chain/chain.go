@@ -73,7 +73,7 @@ type Newer struct {
 }
 
 func (n *Newer) Error() string {
-	return fmt.Sprintf("%s line %d: %s; use the dagrun that wrote it, or begin anew (dagrun apply --fresh)", n.File, n.Line, n.What)
+	return fmt.Sprintf("%s line %d: %s; use the dagrun that wrote it, or start over (dagrun apply --fresh)", n.File, n.Line, n.What)
 }
 
 // A Chain composes and checks the lines of one log in order. It belongs to one goroutine.

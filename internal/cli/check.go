@@ -1,15 +1,49 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
 	"dagrun.dev/dag/compile"
 	"dagrun.dev/dag/report"
+	"dagrun.dev/dag/run"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/all"
 )
+
+// The commands that read a specification and write nothing.
+
+func newVet() *cobra.Command {
+	var specs specFlags
+	c := &cobra.Command{
+		Use:   "vet [SPEC]",
+		Short: "Check a specification and print every mistake",
+		Long: `vet checks a specification as plan does and prints one line for each mistake:
+file:line:column: path: what is wrong. It runs and writes nothing.
+
+` + specHelp,
+		Args: atMostOne,
+		RunE: func(c *cobra.Command, args []string) error {
+			res, _, err := specs.compile(args)
+			if err != nil {
+				return err
+			}
+			found := map[string]any{"mistakes": []mistake{}, "warnings": mistakes(res.Warnings)}
+			return show(c, found, func(w io.Writer) error {
+				for _, text := range res.Warnings {
+					warn(c, text.Error())
+				}
+				_, err := fmt.Fprintf(w, "%s: %s, no mistakes\n", res.Plan.Name, report.Count(len(res.Plan.Nodes), "node"))
+				return err
+			})
+		},
+	}
+	specs.add(c)
+	addJSON(c)
+	return c
+}
 
 func newGraph() *cobra.Command {
 	var specs specFlags
@@ -29,13 +63,10 @@ waiting, grey skipped. With --json it prints the plan itself.
 		Args: atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
 			if ofRun {
-				r, _, err := runs.openReadOnly("graph")
-				if err != nil {
-					return err
-				}
-				defer r.Close()
-				return show(c, r.Graph().Plan, func(w io.Writer) error {
-					return report.WriteRunDOT(w, r.State(), compile.Notes(r.Graph(), nodes.NewRegistry(all.Kinds()...)))
+				return runs.read(c, func(r *run.Run, _ string) error {
+					return show(c, r.Graph().Plan, func(w io.Writer) error {
+						return report.WriteRunDOT(w, r.State(), compile.Notes(r.Graph(), nodes.NewRegistry(all.Kinds()...)))
+					})
 				})
 			}
 			res, _, err := specs.compile(args)

@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/eventlog"
+	"dagrun.dev/dag/report"
+	"dagrun.dev/dag/run"
+	"dagrun.dev/dag/runlog"
+)
+
+func newVerify() *cobra.Command {
+	var runs runFlags
+	var head string
+	c := &cobra.Command{
+		Use:   "verify",
+		Short: "Check everything that is on disk",
+		Long: `verify checks the whole chain of events, the snapshot against the replay, every recorded artifact,
+backup and checkpoint, and the invariants of a run. It writes nothing. With --head it also proves that
+the log still holds an event that was noted elsewhere. Exit status 5 means that something is wrong.
+
+` + exitHelp,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			dir, err := runs.existing()
+			if err != nil {
+				return err
+			}
+			o := runs.options(dir, c.Name())
+			checks, err := run.Verify(o, head)
+			if err != nil {
+				return err
+			}
+			if checks[0].Pass {
+				checks = append(checks, runlog.Verify(o))
+			}
+			wrong := 0
+			for _, k := range checks {
+				if !k.Pass {
+					wrong++
+				}
+			}
+			if err := show(c, checks, func(w io.Writer) error { return writeChecks(w, checks, wrong) }); err != nil || wrong == 0 {
+				return err
+			}
+			return exitWith(exitDamaged)
+		},
+	}
+	runs.add(c)
+	c.Flags().StringVar(&head, "head", "", "an event that must be in the log: its hash, or number:hash")
+	return c
+}
+
+// writeChecks prints a line for each check and one that says what they come to.
+func writeChecks(w io.Writer, checks []run.Check, wrong int) error {
+	var b strings.Builder
+	for _, k := range checks {
+		mark := "ok   "
+		if !k.Pass {
+			mark = "WRONG"
+		}
+		fmt.Fprintln(&b, strings.TrimRight(fmt.Sprintf("%s  %-16s  %s", mark, k.Name, report.Plain(k.Detail)), " "))
+	}
+	if wrong > 0 {
+		fmt.Fprintf(&b, "%d of %d checks failed.\n", wrong, len(checks))
+	} else {
+		fmt.Fprintf(&b, "All %d checks passed.\n", len(checks))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func newReplay() *cobra.Command {
+	var runs runFlags
+	var write, logs bool
+	c := &cobra.Command{
+		Use:   "replay",
+		Short: "Rebuild the state from the events and compare it with the snapshot",
+		Long: `replay folds the whole event log, without any snapshot, and compares the result with the snapshot. It
+runs no node. Exit status 5 means that they differ.
+
+` + exitHelp,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			dir, err := runs.existing()
+			if err != nil {
+				return err
+			}
+			o := runs.options(dir, c.Name())
+			st, same, err := run.Replay(o, write)
+			if err == nil && logs {
+				err = runlog.Rebuild(o)
+			}
+			if err != nil {
+				return err
+			}
+			verdict := "the snapshot is equal"
+			if !same {
+				verdict = "the snapshot differs"
+			}
+			if write {
+				verdict += " and was rewritten"
+			}
+			if logs {
+				verdict += "; the logs were rewritten"
+			}
+			v := st.Run()
+			found := map[string]any{"run_id": v.ID, "events": v.Seq, "status": v.Status,
+				"snapshot_equal": same, "snapshot_renewed": write, "logs_renewed": logs}
+			err = showText(c, found, "%d events; run %s is %s: %s\n", v.Seq, v.ID, v.Status, verdict)
+			if err == nil && !same && !write {
+				return exitWith(exitDamaged)
+			}
+			return err
+		},
+	}
+	runs.add(c)
+	c.Flags().BoolVar(&write, "write", false, "rewrite the snapshot")
+	c.Flags().BoolVar(&logs, "logs", false, "rewrite the six logs from the events")
+	return c
+}
+
+// release is set by the linker in releases: -ldflags "-X dagrun.dev/internal/cli.release=v1.2.3".
+var release string
+
+// A versionInfo is what version prints.
+type versionInfo struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit,omitempty"`
+	Go      string `json:"go"`
+	Plan    int    `json:"plan_format"`
+	Events  int    `json:"event_format"`
+}
+
+func newVersion() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			v := readVersion()
+			commit := ""
+			if v.Commit != "" {
+				commit = " (" + v.Commit + ")"
+			}
+			return showText(c, v, "dagrun %s%s %s, plan format %d, event format %d\n", v.Version, commit, v.Go, v.Plan, v.Events)
+		},
+	}
+	addJSON(c)
+	return c
+}
+
+func readVersion() versionInfo {
+	v := versionInfo{Version: "devel", Go: runtime.Version(), Plan: dag.Format, Events: eventlog.Version}
+	info, ok := debug.ReadBuildInfo()
+	if ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		v.Version = info.Main.Version
+	}
+	if release != "" {
+		v.Version = release
+	}
+	if ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				v.Commit = s.Value[:min(12, len(s.Value))]
+			}
+		}
+	}
+	return v
+}
