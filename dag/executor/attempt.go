@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/attempt"
@@ -20,12 +19,11 @@ import (
 // A flight is an attempt under way in this process: its job, and what the host knows beside it. To the
 // attempt it is the World, see world.go.
 type flight struct {
-	host  *host
-	key   string // in host.running
-	job   *attempt.Job
-	slot  *slot
-	began time.Time // when it was handed over
-	mark  run.Mark  // to wait for before anything is done
+	host *host
+	key  string // in host.running
+	job  *attempt.Job
+	slot *slot
+	mark run.Mark // to wait for before anything is done
 
 	resolved bool            // the settings held ${...}
 	above    []reuse.Reading // what its needs left, if it sees that

@@ -9,189 +9,181 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/run/statedir"
 )
 
-// A breaker counts how the attempts that name it ended. gobreaker does the counting; its state
-// is what the last BREAKER_CHANGED says, handed to it through its store, so that a run goes on
-// with the breaker as it was.
+// count answers what the machine asks of a breaker. sony/gobreaker does the counting, over the state that is in the
+// question and over nothing else: the same question at the same instant has the same answer in every process.
 //
 //	closed --[failures reached]--> open --[openFor passed]--> half-open
 //	half-open --[probes ended well]--> closed     half-open --[failure]--> open
-//
-// The machine gates the starts; a call is reported when it has ended, in no time, so that a
-// long call holds no slot and no result is dropped for having begun in an earlier state:
-// a call that ends well while the breaker is open lets the probes begin at once.
-// It belongs to the goroutine of the loop.
-type breaker struct {
-	spec dag.Breaker
-	mem  memory
-	cb   *gobreaker.DistributedCircuitBreaker[struct{}]
-	// changed takes the transitions of one call. gobreaker calls back under its lock, so that
-	// the callback must do nothing but send; one call makes at most three transitions.
-	changed chan gobreaker.State
+func count(q *machine.BreakerQuestion, now time.Time) *machine.BreakerChangedBody {
+	b := &machine.BreakerChangedBody{Breaker: q.Breaker.Name, State: gobreaker.StateHalfOpen.String()}
+	if q.Last.State == gobreaker.StateOpen.String() {
+		b.Cause = "openFor has passed"
+		if q.Outcome != nil {
+			b.Cause = "a call that began earlier ended well"
+		}
+		return b
+	}
+	b.Cause = q.Outcome.Node + ": completed"
+	var bad error
+	if !q.Outcome.Good() {
+		b.Cause = q.Outcome.Node + ": " + q.Outcome.Category
+		bad = errors.New(q.Outcome.Category)
+	}
+	s := counted(q, now, bad)
+	b.State = s.State.String()
+	b.Counts = machine.Counts{
+		Requests: s.Counts.Requests, Successes: s.Counts.TotalSuccesses, Failures: s.Counts.TotalFailures,
+		ConsecOK: s.Counts.ConsecutiveSuccesses, ConsecBad: s.Counts.ConsecutiveFailures,
+	}
+	switch {
+	case s.State == gobreaker.StateOpen: // in whole milliseconds, as events have them: who asks again then finds it passed
+		b.Until = now.UTC().Truncate(time.Millisecond).Add(q.Breaker.OpenFor.D())
+	case q.Breaker.Window > 0:
+		b.Recent = recent(s)
+	}
+	return b
 }
-
-// errIll is how an attempt is reported that says that the remote is ill.
-var errIll = errors.New("ill")
 
 // buckets is the resolution of a rolling window.
 const buckets = 10
 
-// newBreaker returns a breaker as the last recorded change left it at an instant; a zero
-// change is a new breaker.
-func newBreaker(spec dag.Breaker, last machine.BreakerChangedBody, at time.Time) (*breaker, error) {
-	b := &breaker{spec: spec, mem: memory{}, changed: make(chan gobreaker.State, 8)}
-	if err := b.store(sharedState(spec, last, at)); err != nil {
-		return nil, err
-	}
-	cb, err := gobreaker.NewDistributedCircuitBreaker[struct{}](b.mem, gobreaker.Settings{
-		Name:          spec.Name,
-		MaxRequests:   uint32(max(1, spec.Probes)),
-		Interval:      spec.Window.D(),
-		BucketPeriod:  spec.Window.D() / buckets,
-		Timeout:       spec.OpenFor.D(),
-		ReadyToTrip:   b.full,
-		OnStateChange: func(_ string, _, to gobreaker.State) { b.changed <- to },
-	})
-	b.cb = cb
-	return b, err
-}
-
-// sharedState is gobreaker's form of a recorded change. Counts of a window go to its newest
-// bucket: after a restart they count for longer, never for less.
-func sharedState(spec dag.Breaker, last machine.BreakerChangedBody, at time.Time) gobreaker.SharedState {
-	s := gobreaker.SharedState{Generation: 1, Start: at, Expiry: last.Until, Counts: gobreaker.Counts{
-		Requests:             last.Counts.Requests,
-		TotalSuccesses:       last.Counts.Successes,
-		TotalFailures:        last.Counts.Failures,
-		ConsecutiveSuccesses: last.Counts.ConsecOK,
-		ConsecutiveFailures:  last.Counts.ConsecBad,
+// counted has gobreaker count one outcome. It takes and gives its state through a store, as where processes share a
+// breaker. It reads the clock itself, but only to tell buckets of the window apart: they are laid around its now as they lie
+// around ours.
+func counted(q *machine.BreakerQuestion, now time.Time, bad error) (s gobreaker.SharedState) {
+	spec, last := q.Breaker, &q.Last.Counts
+	tenth := spec.Window.D() / buckets
+	s = gobreaker.SharedState{Generation: 1, Buckets: make([]gobreaker.Counts, 1), Counts: gobreaker.Counts{
+		Requests: last.Requests, TotalSuccesses: last.Successes, TotalFailures: last.Failures,
+		ConsecutiveSuccesses: last.ConsecOK, ConsecutiveFailures: last.ConsecBad,
 	}}
-	switch last.State {
-	case "open":
-		s.State = gobreaker.StateOpen
-	case "half-open":
+	if q.Last.State == gobreaker.StateHalfOpen.String() {
 		s.State = gobreaker.StateHalfOpen
 	}
-	n := 1
-	if spec.Window > 0 {
-		n = int((spec.Window + spec.Window/buckets - 1) / (spec.Window / buckets))
+	if spec.Window > 0 && s.State == gobreaker.StateClosed {
+		n := int((spec.Window.D() + tenth - 1) / tenth)
+		s.Age, s.Buckets = uint64(n-1), make([]gobreaker.Counts, n)
+		s.Start = time.Now().Add(-time.Duration(n-1)*tenth - tenth/2)
+		s.Counts = gobreaker.Counts{}
+		passed := int(now.UnixNano()/int64(tenth) - q.Changed.UnixNano()/int64(tenth))
+		for k, failures := range recorded(&q.Last) {
+			if at := n - 1 - k - passed; at >= 0 && at < n {
+				s.Buckets[at] = gobreaker.Counts{Requests: failures, TotalFailures: failures}
+				s.Counts.Requests += failures
+				s.Counts.TotalFailures += failures
+			}
+		}
 	}
-	s.Buckets = make([]gobreaker.Counts, n)
-	s.Buckets[0] = s.Counts
+	store := shared{}
+	store.put(s)
+	cb, err := gobreaker.NewDistributedCircuitBreaker[struct{}](store, gobreaker.Settings{
+		MaxRequests:  uint32(max(1, spec.Probes)),
+		Interval:     spec.Window.D(),
+		BucketPeriod: tenth,
+		Timeout:      spec.OpenFor.D(),
+		ReadyToTrip: func(c gobreaker.Counts) bool {
+			if spec.Window > 0 {
+				return int(c.TotalFailures) >= spec.Failures
+			}
+			return int(c.ConsecutiveFailures) >= spec.Failures
+		},
+	})
+	if err == nil {
+		_, _ = cb.Execute(func() (struct{}, error) { return struct{}{}, bad }) // a rejection changes nothing
+		err = json.Unmarshal(store[stateKey], &s)
+	}
+	if err != nil { // only memory is involved: a mistake in the program
+		panic("executor: breaker " + spec.Name + ": " + err.Error())
+	}
 	return s
 }
 
-func (b *breaker) full(c gobreaker.Counts) bool {
-	if b.spec.Window > 0 {
-		return int(c.TotalFailures) >= b.spec.Failures
+// recorded are the failures in the tenths of the window. Earlier versions recorded their sum only: it counts as new, for
+// longer than it would have, never for less.
+func recorded(last *machine.BreakerChangedBody) []uint32 {
+	if last.Recent == nil && last.Counts.Failures > 0 {
+		return []uint32{last.Counts.Failures}
 	}
-	return int(c.ConsecutiveFailures) >= b.spec.Failures
+	return last.Recent
 }
 
-// tick lets the time do its part: an open breaker whose time has come becomes half-open.
-func (b *breaker) tick(now time.Time) ([]machine.BreakerChangedBody, error) {
-	s, err := b.load()
-	if err != nil || s.State != gobreaker.StateOpen || now.Before(s.Expiry) {
-		return nil, err
-	}
-	return b.probe(s, now, "openFor has passed")
-}
-
-// probe ends the open state now.
-func (b *breaker) probe(s gobreaker.SharedState, now time.Time, cause string) ([]machine.BreakerChangedBody, error) {
-	s.Expiry = now.Add(-time.Millisecond) // gobreaker compares strictly
-	if err := b.store(s); err != nil {
-		return nil, err
-	}
-	if _, err := b.cb.State(); err != nil {
-		return nil, err
-	}
-	return b.changes(cause, false)
-}
-
-// report counts an attempt that began at an instant and has now ended: well, or with a failure
-// that says that the remote is ill. Everything else (cancelled, refused, a bad answer) must
-// not be reported. It returns what is to be recorded.
-func (b *breaker) report(good bool, began, now time.Time, cause string) ([]machine.BreakerChangedBody, error) {
-	s, err := b.load()
-	if err != nil {
-		return nil, err
-	}
-	var out []machine.BreakerChangedBody
-	if s.State == gobreaker.StateOpen && good {
-		if out, err = b.probe(s, now, "a call that began earlier ended well"); err != nil {
-			return out, err
-		}
-	} else if !good && s.State != gobreaker.StateClosed && began.Before(s.Start) {
-		return nil, nil // what it says of the remote is known already
-	}
-	_, _ = b.cb.Execute(func() (struct{}, error) { // a rejection changes nothing
-		if good {
-			return struct{}{}, nil
-		}
-		return struct{}{}, errIll
-	})
-	// A restart must know of every failure, and of the success that ends a row of them.
-	counted := !good || s.State == gobreaker.StateHalfOpen || b.spec.Window == 0 && s.Counts.ConsecutiveFailures > 0
-	more, err := b.changes(cause, counted && s.State != gobreaker.StateOpen)
-	return append(out, more...), err
-}
-
-// changes returns the transitions of the last call and, if there was none but counts that a
-// restart must know of have changed, those.
-func (b *breaker) changes(cause string, counts bool) ([]machine.BreakerChangedBody, error) {
-	s, err := b.load()
-	if err != nil {
-		return nil, err
-	}
-	var out []machine.BreakerChangedBody
-	for len(b.changed) > 0 {
-		out = append(out, machine.BreakerChangedBody{Breaker: b.spec.Name, State: (<-b.changed).String(), Cause: cause})
-	}
-	if len(out) == 0 && counts {
-		out = append(out, machine.BreakerChangedBody{Breaker: b.spec.Name, State: s.State.String(), Cause: cause})
-	}
-	if len(out) == 0 {
-		return nil, nil
-	}
-	last := &out[len(out)-1]
-	if s.State == gobreaker.StateOpen {
-		// Whole milliseconds, as events have them: what is asked again at Until finds it passed.
-		s.Expiry = s.Expiry.UTC().Truncate(time.Millisecond)
-		last.Until = s.Expiry
-		if err := b.store(s); err != nil {
-			return nil, err
+// recent are the failures in the tenths of the window, the newest first.
+func recent(s gobreaker.SharedState) []uint32 {
+	n := len(s.Buckets)
+	list := make([]uint32, n)
+	last := 0
+	for k := range n {
+		list[k] = s.Buckets[(int(s.Age)-k+n)%n].TotalFailures
+		if list[k] > 0 {
+			last = k + 1
 		}
 	}
-	last.Counts = machine.Counts{
-		Requests: s.Counts.Requests, Successes: s.Counts.TotalSuccesses, Failures: s.Counts.TotalFailures,
-		ConsecOK: s.Counts.ConsecutiveSuccesses, ConsecBad: s.Counts.ConsecutiveFailures,
+	return list[:last]
+}
+
+// shared is gobreaker's store: the state of one breaker for one question.
+type shared map[string][]byte
+
+const stateKey = "gobreaker:state:"
+
+func (m shared) put(s gobreaker.SharedState) { m[stateKey], _ = json.Marshal(s) } // numbers and times cannot fail
+
+func (m shared) Lock(string) error                      { return nil }
+func (m shared) Unlock(string) error                    { return nil }
+func (m shared) GetData(name string) ([]byte, error)    { return m[name], nil }
+func (m shared) SetData(name string, data []byte) error { m[name] = data; return nil }
+
+// A BreakerStore keeps the state of breakers for the next run. *statedir.Dir is one.
+type BreakerStore interface {
+	Breaker(key string) (statedir.Breaker, bool, error)
+	SetBreaker(key string, b statedir.Breaker) error
+}
+
+// inherit records the breakers of the plan that the run knows nothing of and an earlier one left open.
+func (h *host) inherit(now time.Time) error {
+	var bodies []machine.Body
+	for _, spec := range h.run.Graph().Plan.Breakers {
+		if _, _, known := h.state().BreakerRecord(spec.Name); known || h.o.Breakers == nil {
+			continue
+		}
+		left, _, ok, err := LeftOpen(h.o.Breakers, spec)
+		if err != nil {
+			return err
+		}
+		if ok {
+			bodies = append(bodies, &left)
+		}
 	}
-	return out, nil
+	return h.record(now, bodies...)
 }
 
-func (b *breaker) key() string { return "gobreaker:state:" + b.spec.Name }
-
-func (b *breaker) load() (s gobreaker.SharedState, err error) {
-	return s, json.Unmarshal(b.mem[b.key()], &s)
+// LeftOpen returns the state in which an earlier run left a breaker, and since when: what a run without
+// facts of its own on the breaker begins with. False when it is closed or was never kept.
+func LeftOpen(store BreakerStore, spec dag.Breaker) (machine.BreakerChangedBody, time.Time, bool, error) {
+	kept, ok, err := store.Breaker(breakerKey(&spec))
+	if err != nil || !ok || kept.State == gobreaker.StateClosed.String() {
+		return machine.BreakerChangedBody{}, time.Time{}, false, err
+	}
+	return machine.BreakerChangedBody{Breaker: spec.Name, State: kept.State, Until: kept.Until, Counts: kept.Counts,
+		Cause: "as an earlier run left it"}, kept.Updated, true, nil
 }
 
-func (b *breaker) store(s gobreaker.SharedState) error {
-	data, err := json.Marshal(s)
-	b.mem[b.key()] = data
-	return err
+func breakerKey(b *dag.Breaker) string {
+	if b.Key != "" {
+		return b.Key
+	}
+	return b.Name
 }
 
-// memory is gobreaker's store: the state of one breaker, used by one goroutine.
-type memory map[string][]byte
-
-func (m memory) Lock(string) error                      { return nil }
-func (m memory) Unlock(string) error                    { return nil }
-func (m memory) GetData(name string) ([]byte, error)    { return m[name], nil }
-func (m memory) SetData(name string, data []byte) error { m[name] = data; return nil }
-
-func (b *breaker) halfOpen() bool {
-	s, err := b.load()
-	return err == nil && s.State == gobreaker.StateHalfOpen
+// counts answers the machine, and keeps the answer for the next run. Not being able to is no reason to stop: the
+// run's own log has it.
+func (h *host) counts(q *machine.BreakerQuestion, now time.Time) machine.Body {
+	b := count(q, now)
+	if h.o.Breakers != nil {
+		_ = h.o.Breakers.SetBreaker(breakerKey(q.Breaker), statedir.Breaker{State: b.State, Until: b.Until, Counts: b.Counts, Updated: now})
+	}
+	return b
 }

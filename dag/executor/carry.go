@@ -80,6 +80,8 @@ func (h *host) command(c *machine.Command, now time.Time) (machine.Body, func() 
 		return h.evaluate(c, now), nil
 	case machine.Expand:
 		return h.expand(c, now), nil
+	case machine.Count:
+		return h.counts(c.Breaker, now), nil
 	case machine.Recheck:
 		return h.recheck(h.node(c.Node)), nil
 	case machine.Start:
@@ -167,7 +169,7 @@ func (h *host) start(c *machine.Command, n *dag.Node, now time.Time) error {
 		return control(h, n, now)
 	}
 	f := h.flight(n, attempt.Run, c.Generation, c.Attempt)
-	f.began, f.job.Reserve = now, c.Reserve
+	f.job.Reserve = c.Reserve
 	return h.begin(f)
 }
 

@@ -110,13 +110,12 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	defer h.sweep()
-	var err error
-	if h.breakers, err = newBreakerSet(h.run, o.Breakers, h.clock.now()); err != nil {
+	if err := h.inherit(h.clock.now()); err != nil {
 		return err
 	}
 	var stopReading context.CancelFunc
 	h.readCtx, stopReading = context.WithCancel(ctx)
-	err = h.loop()
+	err := h.loop()
 	close(h.gone)
 	stopReading()
 	h.readers.Wait()
@@ -129,13 +128,12 @@ func Run(ctx context.Context, o Options) error {
 // A host carries out one run. Its fields belong to the goroutine of loop; attempts reach them by
 // results and calls only.
 type host struct {
-	o        Options
-	run      *run.Run
-	scratch  string // holds the scratch folders; made when needed
-	clock    *clock
-	breakers *breakerSet
-	worker   attempt.Worker
-	mark     run.Mark // of the last events recorded
+	o       Options
+	run     *run.Run
+	scratch string // holds the scratch folders; made when needed
+	clock   *clock
+	worker  attempt.Worker
+	mark    run.Mark // of the last events recorded
 
 	ctx    context.Context // of all attempts
 	cancel context.CancelCauseFunc
@@ -186,9 +184,6 @@ func (h *host) loop() error {
 func (h *host) advance() (time.Time, error) {
 	for {
 		now := h.clock.now()
-		if err := h.tickBreakers(now); err != nil {
-			return now, err
-		}
 		h.state().Advance(now)
 		cmds, wake := h.state().Decide(now, h.o.Jobs-len(h.running))
 		did, err := h.carry(cmds, now)
@@ -307,7 +302,6 @@ func (h *host) ended(bodies []machine.Body, r result, now time.Time) []machine.B
 	e := h.state().Settle(id, r.outcome, now)
 	bodies = append(bodies, e.Body)
 	if fin, ok := e.Body.(*machine.FinishedBody); ok {
-		bodies = append(bodies, h.breakers.report(f.job.Node, f.began, fin, now)...)
 		if fin.Category == attempt.DiskBroken && h.state().Run().Status == machine.RunRunning {
 			bodies = append(bodies, &machine.RunPausedBody{Reason: machine.PauseDisk, Node: fin.Node, Message: fin.Message})
 		}

@@ -2,14 +2,15 @@ package machine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"dagrun.dev/dag"
 )
 
-// A breaker is what was recorded of a named circuit breaker. The host counts and says when it
-// changes; the machine gates starts:
+// A breaker is what was recorded of a named circuit breaker. The machine gates starts, and asks its host to
+// count how attempts ended (Op Count); what the host answers is recorded, and is all that is counted from:
 //
 //	closed ---------> open ---until has passed---> half-open: probes only ---> closed
 //	   ^               ^ whenOpen: wait, skip,              |
@@ -24,11 +25,14 @@ type breaker struct {
 	changed  int64 // 0 = nothing was recorded of it
 	epoch    int32 // transitions so far; probes belong to one
 	openings int32
-	hold     int64  // until when a quota holds every node of it
-	opened   int64  // of an account: when it answered again
-	started  int64  // of an account: the last start since
-	question string // of the present opening
-	answer   string // to it
+	hold     int64 // until when a quota holds every node of it
+	opened   int64 // of an account: when it answered again
+	started  int64 // of an account: the last start since
+	recent   []uint32
+	since    int64            // of the last change of state
+	pending  []BreakerOutcome // to be counted, oldest first; no start passes before
+	question string           // of the present opening
+	answer   string           // to it
 
 	probing int32 // derived: probes in flight
 }
@@ -86,19 +90,121 @@ func (s *State) onBreaker(e *Event, b *BreakerChangedBody) error {
 		return fmt.Errorf("unknown breaker state %q", b.State)
 	}
 	k := &s.breakers[s.breakerIndex(b.Breaker)]
-	if state != k.state && state != breakerHalfOpen { // probes may start before half-open is recorded
+	before := k.state
+	if state != before && state != breakerHalfOpen { // probes may start before half-open is recorded
 		k.epoch++
 		k.probing = 0
 	}
-	if state != k.state && state == breakerOpen {
+	if state != before {
+		k.since = ms(e.Time)
+	}
+	if state != before && state == breakerOpen {
 		k.openings++
 		k.question, k.answer = "", ""
 	}
-	k.state, k.until, k.counts, k.cause, k.changed = state, ms(b.Until), b.Counts, b.Cause, ms(e.Time)
+	k.state, k.until, k.counts, k.recent, k.cause, k.changed = state, ms(b.Until), b.Counts, b.Recent, b.Cause, ms(e.Time)
+	k.counted(before)
 	if len(s.openQ) > 0 {
 		s.withdraw()
 	}
 	return nil
+}
+
+// A BreakerOutcome is an end of an attempt that a breaker counts.
+type BreakerOutcome struct {
+	Node     string `json:"node"`
+	Category string `json:"category,omitempty"` // of the failure; empty = it ended well
+	Final    bool   `json:"final,omitempty"`    // no further attempt of the node follows
+}
+
+// Good reports whether the attempt ended well.
+func (o *BreakerOutcome) Good() bool { return o.Category == "" }
+
+// A BreakerQuestion asks what becomes of a breaker. The answer is one change, which is recorded.
+type BreakerQuestion struct {
+	Breaker *dag.Breaker
+	Last    BreakerChangedBody // what was last recorded of it
+	Changed time.Time          // when; zero = nothing was, it is closed
+	// Outcome is what is to be counted. Of an open breaker nothing is: it becomes half-open, because its time has
+	// come (nil), or because an attempt that began earlier has ended well.
+	Outcome *BreakerOutcome
+}
+
+// count notes the end of a running attempt that its breaker has to count. While the breaker is closed a failure counts
+// when it is the node's last, and a success when it ends a row of failures; while it is half-open every end of a probe
+// counts. An end that says nothing new is left out: it would have to be recorded.
+func (s *State) count(i int32, b *FinishedBody) {
+	n := s.graph.Node(i)
+	spec, ok := s.graph.Plan.BreakerByName(n.Breaker)
+	if !ok {
+		return
+	}
+	k := &s.breakers[s.breakerIndex(n.Breaker)]
+	o := BreakerOutcome{Node: n.ID, Final: b.Final}
+	switch {
+	case b.Status == dag.StatusCompleted:
+		quiet := spec.Window > 0 || k.counts.ConsecBad == 0
+		if k.state == breakerClosed && quiet && len(k.pending) == 0 {
+			return
+		}
+	case b.Status != dag.StatusFailed || !s.speaksOfRemote(spec, b.Category) || k.state == breakerOpen:
+		return
+	case k.state == breakerHalfOpen && s.recs[i].started < k.since:
+		return // what it says of the remote is known already
+	case k.state == breakerClosed && !b.Final:
+		return
+	default:
+		o.Category = b.Category
+	}
+	k.pending = append(k.pending, o)
+}
+
+// speaksOfRemote reports whether a category of failure says that the remote is unhealthy.
+func (s *State) speaksOfRemote(spec *dag.Breaker, category string) bool {
+	if len(spec.Counts) > 0 {
+		return slices.Contains(spec.Counts, category)
+	}
+	c, ok := s.graph.Plan.CategoryByName(category)
+	return ok && c.Breaker > 0
+}
+
+// counted takes off what a recorded change has counted: the oldest outcome, unless the breaker was open. What is left
+// must still count in the state that it is in now.
+func (b *breaker) counted(before breakerState) {
+	if before != breakerOpen && len(b.pending) > 0 {
+		b.pending = b.pending[1:]
+	}
+	b.pending = slices.DeleteFunc(b.pending, func(o BreakerOutcome) bool {
+		return !o.Good() && (b.state == breakerOpen || b.state == breakerClosed && !o.Final)
+	})
+	if len(b.pending) == 0 {
+		b.pending = nil
+	}
+}
+
+// counts asks the host to count, and to end the open state of breakers whose time has come.
+func (d *decision) counts() {
+	for k := range d.s.breakers {
+		b := &d.s.breakers[k]
+		due := b.state == breakerOpen && b.until != 0 && b.until <= d.now
+		if len(b.pending) == 0 && !due {
+			continue
+		}
+		spec, ok := d.s.graph.Plan.BreakerByName(b.name)
+		if !ok {
+			continue // of an earlier plan, or an account's
+		}
+		q := &BreakerQuestion{Breaker: spec, Last: b.last(), Changed: at(b.changed)}
+		if len(b.pending) > 0 {
+			q.Outcome = &b.pending[0]
+		}
+		d.cmds = append(d.cmds, Command{Op: Count, Breaker: q})
+	}
+}
+
+// last is the change that was last recorded of a breaker.
+func (b *breaker) last() BreakerChangedBody {
+	return BreakerChangedBody{Breaker: b.name, State: breakerNames[b.state], Until: at(b.until), Counts: b.counts, Recent: b.recent, Cause: b.cause}
 }
 
 // isOpen reports whether no start may pass at an instant. An open breaker whose time has passed
@@ -110,7 +216,7 @@ func (b *breaker) isOpen(now int64) bool {
 // room is how many starts it lets through at an instant.
 func (b *breaker) room(spec *dag.Breaker, now int64) int32 {
 	switch {
-	case b.isOpen(now) || now < b.hold:
+	case b.isOpen(now) || now < b.hold || len(b.pending) > 0:
 		return 0
 	case b.state == breakerClosed && now < b.opened+spreadFor.Milliseconds():
 		if now < b.nextStart(now) {
@@ -153,7 +259,7 @@ func (s *State) BreakerRecord(name string) (BreakerChangedBody, time.Time, bool)
 		return BreakerChangedBody{}, time.Time{}, false
 	}
 	b := &s.breakers[k]
-	return BreakerChangedBody{Breaker: name, State: breakerNames[b.state], Until: at(b.until), Counts: b.counts, Cause: b.cause}, at(b.changed), true
+	return b.last(), at(b.changed), true
 }
 
 // A BreakerView is a breaker as status and reports show it.
@@ -175,7 +281,7 @@ func (s *State) Breakers() []BreakerView {
 			continue
 		}
 		list = append(list, BreakerView{
-			BreakerChangedBody{Breaker: b.name, State: breakerNames[b.state], Until: at(b.until), Counts: b.counts, Cause: b.cause},
+			b.last(),
 			at(b.changed), int(b.openings), int(b.probing), at(b.hold)})
 	}
 	return list

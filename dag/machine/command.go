@@ -17,6 +17,8 @@ type Command struct {
 	// Body, when set, is the payload of the event that the host should simply append:
 	// pauses, skips by propagation, budget warnings, completion, escalations.
 	Body Body
+	// Breaker is what Count asks.
+	Breaker *BreakerQuestion
 }
 
 // Op is what a Command asks for.
@@ -44,6 +46,8 @@ const (
 	// Recheck: the result of the node is stale, its needs have ended again, and nothing in the state speaks
 	// against it. Find out what reuse.ByInputs asks and append what Judged returns. Repeated until that is recorded.
 	Recheck
+	// Count: append the BREAKER_CHANGED that answers Breaker. Repeated until it is recorded.
+	Count
 	// Compensate: append Body (COMPENSATION_STARTED), run the undo action, append
 	// COMPENSATION_FINISHED.
 	Compensate

@@ -24,6 +24,9 @@ func (s *State) Decide(now time.Time, free int) ([]Command, time.Time) {
 	}
 	s = s.advanced(ms(now))
 	d := decision{s: s, now: ms(now), free: free}
+	if s.run.status != RunDone && s.run.status != RunBroken {
+		d.counts()
+	}
 	switch {
 	case s.run.status == RunDone || s.run.status == RunBroken:
 	case s.run.status == RunPause:

@@ -261,7 +261,10 @@ type BreakerChangedBody struct {
 	State   string    `json:"state"` // closed | open | half-open
 	Until   time.Time `json:"until,omitzero"`
 	Counts  Counts    `json:"counts,omitzero"`
-	Cause   string    `json:"cause,omitempty"`
+	// Recent are the failures in each tenth of the breaker's window, the newest first, as of the event. Tenths begin
+	// at whole multiples of their length since 1970.
+	Recent []uint32 `json:"recent_failures,omitempty"`
+	Cause  string   `json:"cause,omitempty"`
 }
 
 // Counts are a breaker's counters within its present generation.

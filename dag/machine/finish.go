@@ -23,6 +23,7 @@ func (s *State) onFinished(e *Event, b *FinishedBody) error {
 	if r.phase == running {
 		s.onAccount(e, i, b)
 		s.release(i)
+		s.count(i, b)
 		r.phase, r.finished = idle, ms(e.Time)
 	} else if b.Attempt == 0 {
 		r.finished = ms(e.Time)

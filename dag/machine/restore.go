@@ -143,14 +143,14 @@ func (v *nodeSnap) fill(r *rec, created int64) error {
 }
 
 func (b *breaker) snap() breakerSnap {
-	return breakerSnap{
-		BreakerChangedBody{Breaker: b.name, State: breakerNames[b.state], Until: at(b.until), Counts: b.counts, Cause: b.cause},
-		at(b.changed), b.epoch, b.openings, at(b.hold), at(b.opened), at(b.started), b.question, b.answer}
+	return breakerSnap{Change: b.last(), Changed: at(b.changed), Since: at(b.since), Pending: b.pending, Epoch: b.epoch, Openings: b.openings,
+		Hold: at(b.hold), Opened: at(b.opened), Started: at(b.started), Question: b.question, Answer: b.answer}
 }
 
 func (v *breakerSnap) breaker() breaker {
-	b := breaker{name: v.Change.Breaker, until: ms(v.Change.Until), counts: v.Change.Counts, cause: v.Change.Cause,
-		changed: ms(v.Changed), epoch: v.Epoch, openings: v.Openings, hold: ms(v.Hold), opened: ms(v.Opened), started: ms(v.Started), question: v.Question, answer: v.Answer}
+	b := breaker{name: v.Change.Breaker, until: ms(v.Change.Until), counts: v.Change.Counts, recent: v.Change.Recent, cause: v.Change.Cause,
+		changed: ms(v.Changed), since: ms(v.Since), pending: v.Pending, epoch: v.Epoch, openings: v.Openings,
+		hold: ms(v.Hold), opened: ms(v.Opened), started: ms(v.Started), question: v.Question, answer: v.Answer}
 	for k, name := range breakerNames {
 		if name == v.Change.State {
 			b.state = breakerState(k)

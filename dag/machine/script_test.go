@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"bytes"
 	"encoding/json"
 	"flag"
@@ -188,7 +189,7 @@ func (x *script) since(t time.Time) string {
 	return "in " + t.Sub(x.now).String()
 }
 
-var opNames = [...]string{"start", "evaluate", "expand", "record", "cancel", "resolve", "recheck", "compensate"}
+var opNames = [...]string{"start", "evaluate", "expand", "record", "cancel", "resolve", "recheck", "count", "compensate"}
 
 func (x *script) decide(act bool, rest string) {
 	free := 10
@@ -204,6 +205,12 @@ func (x *script) decide(act bool, rest string) {
 		}
 		if n, ok := x.s.NodeByID(c.Node); ok && c.Op == Start && c.Reserve != n.Node.Reserve {
 			line += fmt.Sprintf(" reserving %s USD, %d tokens", c.Reserve.USD, c.Reserve.Tokens)
+		}
+		if q := c.Breaker; q != nil {
+			line += fmt.Sprintf(" %s, %s", q.Breaker.Name, q.Last.State)
+			if o := q.Outcome; o != nil {
+				line += fmt.Sprintf(": %s %s", o.Node, cmp.Or(o.Category, "completed"))
+			}
 		}
 		if c.Body != nil {
 			raw, err := AppendPayload(nil, c.Body)

@@ -98,6 +98,8 @@ type ledgerSnap struct {
 type breakerSnap struct {
 	Change   BreakerChangedBody `json:"change"`
 	Changed  time.Time          `json:"changed_at,omitzero"`
+	Since    time.Time          `json:"state_since,omitzero"`
+	Pending  []BreakerOutcome   `json:"to_count,omitempty"`
 	Epoch    int32              `json:"epoch,omitempty"`
 	Openings int32              `json:"openings,omitempty"`
 	Hold     time.Time          `json:"hold_until,omitzero"`
@@ -196,7 +198,7 @@ func (s *State) snapshot() *snapshot {
 	l := &s.ledger
 	v.Ledger = ledgerSnap{l.budget, l.spent, l.usage, l.assumed, l.warned.USD != 0, l.warned.Tokens != 0, l.grown, l.labels}
 	for k := range s.breakers {
-		if b := &s.breakers[k]; b.changed != 0 || b.hold != 0 {
+		if b := &s.breakers[k]; b.changed != 0 || b.hold != 0 || len(b.pending) > 0 {
 			v.Breakers = append(v.Breakers, b.snap())
 		}
 	}

@@ -23,6 +23,8 @@ func (s *Sim) carry(c machine.Command) (did bool, err error) {
 		return true, s.expand(c)
 	case machine.Recheck:
 		return true, s.recheck(c)
+	case machine.Count:
+		return true, s.record(Count(c.Breaker, s.now))
 	case machine.Cancel:
 		return s.cancel(c)
 	case machine.Resolve:
@@ -43,7 +45,7 @@ func (s *Sim) node(id string) *dag.Node {
 }
 
 func (s *Sim) start(c machine.Command) error {
-	if b := s.breaker[s.node(c.Node).Breaker]; b != nil && b.state == "open" && s.now.Before(b.until) {
+	if b, _, _ := s.State.BreakerRecord(s.node(c.Node).Breaker); b.State == "open" && s.now.Before(b.Until) {
 		return fmt.Errorf("starts %s before an open breaker", c.Node)
 	}
 	err := s.record(&machine.StartedBody{Node: c.Node, Generation: c.Generation, Attempt: c.Attempt, Reserve: c.Reserve})
@@ -123,29 +125,20 @@ func (s *Sim) resolve(c machine.Command) error {
 	return s.record(b)
 }
 
-// report plays the breakers' part of a host: it counts, and records what changes.
-func (s *Sim) report(n *dag.Node, f *machine.FinishedBody) error {
-	if n.Breaker == "" {
-		return nil
-	}
-	b := s.breaker[n.Breaker]
-	if b == nil {
-		b = &fakeBreaker{state: "closed"}
-		s.breaker[n.Breaker] = b
-	}
-	switch {
-	case f.Status == dag.StatusCompleted && b.state != "closed":
-		*b = fakeBreaker{state: "closed"}
-	case f.Status == dag.StatusCompleted:
-		b.bad = 0
-		return nil
-	case f.Status == dag.StatusFailed && (f.Category == "transient" || f.Category == "rate_limited"):
-		if b.bad++; b.bad < 2 && b.state == "closed" {
-			return nil
-		}
-		*b = fakeBreaker{state: "open", until: s.now.Add(time.Minute)}
+// Count plays the part of a host that counts: a breaker opens for a minute at its second failure in a row, and one probe
+// decides.
+func Count(q *machine.BreakerQuestion, now time.Time) *machine.BreakerChangedBody {
+	b := &machine.BreakerChangedBody{Breaker: q.Breaker.Name, State: "closed"}
+	switch failures := q.Last.Counts.ConsecBad + 1; {
+	case q.Last.State == "open":
+		b.State = "half-open"
+		return b
+	case q.Outcome.Good():
+	case q.Last.State == "half-open" || failures >= 2:
+		b.State, b.Until = "open", now.Add(time.Minute)
 	default:
-		return nil
+		b.Counts.ConsecBad = failures
 	}
-	return s.record(&machine.BreakerChangedBody{Breaker: n.Breaker, State: b.state, Until: b.until, Cause: n.ID})
+	b.Cause = q.Outcome.Node
+	return b
 }

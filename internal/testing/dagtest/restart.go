@@ -35,12 +35,6 @@ func (s *Sim) restart() error {
 		return err
 	}
 	s.State = state
-	s.breaker = map[string]*fakeBreaker{}
-	for _, b := range state.Breakers() {
-		if !b.Changed.IsZero() {
-			s.breaker[b.Breaker] = &fakeBreaker{state: b.State, until: b.Until}
-		}
-	}
 	if len(s.Events) == 0 {
 		return s.record(&machine.RunCreatedBody{RunID: "sim", Name: s.Graph.Plan.Name, PlanDigest: "plan", Schema: machine.Schema, Seed: s.Graph.Plan.Seed})
 	}

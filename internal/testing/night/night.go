@@ -123,6 +123,8 @@ func (d *Driver) Work() error {
 				bodies = append(bodies, c.Body)
 			case machine.Evaluate:
 				bodies = append(bodies, &machine.FinishedBody{Node: c.Node, Generation: c.Generation, Status: dag.StatusSkipped, Final: true, Message: "when is false"})
+			case machine.Count: // the process died before it had answered
+				bodies = append(bodies, &machine.BreakerChangedBody{Breaker: c.Breaker.Breaker.Name, State: "closed"})
 			case machine.Start:
 				bodies = append(bodies, &machine.StartedBody{Node: c.Node, Generation: c.Generation, Attempt: c.Attempt, Reserve: c.Reserve})
 				ends = append(ends, c.Node)
