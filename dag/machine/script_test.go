@@ -1,8 +1,8 @@
 package machine
 
 import (
-	"cmp"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
