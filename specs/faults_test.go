@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
 )
 
@@ -220,7 +221,7 @@ type point struct {
 	lossyBefore     bool // killed before it
 }
 
-func (p point) String() string { return strings.TrimRight(p.typ+" "+p.node+" "+p.name, " ") }
+func (p point) String() string { return strings.Join(strings.Fields(p.typ+" "+p.node+" "+p.name), " ") }
 
 // points are the events of a run. An attempt under way is lost with its process unless a paid answer was
 // kept: from LLM_CALL_FINISHED on it counts.
@@ -337,6 +338,9 @@ func (s *site) eventsSoFar() []record {
 	return s.events()
 }
 
+// ofNodes are the folders of nodes and their files below a run's own folder; accumulators have their files there too.
+var ofNodes = map[string]bool{"nodes": true, "passes": true, "cycles": true, "screenshots": true}
+
 // look finds the calls made since the last time that nobody needed any more.
 func (v *victim) look(at string) {
 	v.t.Helper()
@@ -349,6 +353,13 @@ func (v *victim) look(at string) {
 	}
 	if v.called = len(lines); len(data) == 0 {
 		v.called = 0
+	}
+	// What a run makes in its own folder is a name that no node may take (e-work/13).
+	own, _ := os.ReadDir(filepath.Join(v.out, "_orchestrator"))
+	for _, e := range own {
+		if !ofNodes[e.Name()] && !strings.HasSuffix(e.Name(), ".md") && !dag.Own(e.Name()) {
+			v.t.Errorf("%s: a run makes %s in its own folder, and a node may take that name", at, e.Name())
+		}
 	}
 	events := v.eventsSoFar()
 	v.written = map[string]bool{}

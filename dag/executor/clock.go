@@ -1,6 +1,9 @@
 package executor
 
-import "time"
+import (
+	"sync"
+	"time"
+)
 
 // A clock tells the time of a run: wall time that never goes backward.
 //
@@ -8,7 +11,10 @@ import "time"
 // the wall clock jumps ahead (corrected, or the machine slept) the run's time follows at once,
 // so that a quota reset is not missed by a night; when it is set back, the run's time goes on
 // by the monotonic clock, so that a delay of five seconds takes five seconds.
+//
+// It may be read from any goroutine: attempts begin beside the loop.
 type clock struct {
+	mu   sync.Mutex
 	wall time.Time     // the run's time at the anchor
 	mono time.Duration // of the monotonic clock at the same moment
 	read func() (wall time.Time, mono time.Duration)
@@ -34,6 +40,8 @@ func newClockFrom(last time.Time, read func() (time.Time, time.Duration)) *clock
 
 // now returns the run's time.
 func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	wall, mono := c.read()
 	if steady := c.wall.Add(mono - c.mono); !wall.After(steady) {
 		return steady

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"sync"
 	"testing"
 	"time"
 )
@@ -35,4 +36,23 @@ func TestClockSteps(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Attempts that begin read the clock beside the loop, and no reading goes behind one before (the race stage runs it).
+func TestClockSideBySide(t *testing.T) {
+	clk := newClock(time.Time{})
+	var wait sync.WaitGroup
+	for range 4 {
+		wait.Go(func() {
+			last := clk.now()
+			for range 1000 {
+				now := clk.now()
+				if now.Before(last) {
+					t.Errorf("%v after %v", now, last)
+				}
+				last = now
+			}
+		})
+	}
+	wait.Wait()
 }

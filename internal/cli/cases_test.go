@@ -36,6 +36,7 @@ type agentCase struct {
 // has failed, or waits for a person; the record has the category; a wait is in the state and can be
 // interrupted; the state verifies (R-1, R-2, R-3, S-10).
 func TestAgentCasesOfARun(t *testing.T) {
+	t.Parallel()
 	dirs, err := filepath.Glob(agentCases + "/*")
 	if err != nil || len(dirs) < 30 {
 		t.Fatalf("%d cases, %v", len(dirs), err)

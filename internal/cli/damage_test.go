@@ -19,6 +19,7 @@ import (
 // a record that verifies, or it says which file is wrong and what to do, with status 5 where the record is damaged
 // (S-1, S-4, B-4). Nothing is followed out of the run, waited for, or guessed.
 func TestFilesOfARunDamaged(t *testing.T) {
+	t.Parallel()
 	whole := newCrashOf(t, crashSpec)
 	if err := whole.dagrun(0, "apply", "-j", "1"); err != nil {
 		t.Fatalf("%v\n%s", err, whole.output.String())
@@ -118,6 +119,7 @@ var damages = []damage{
 // A named pipe in the place of any file of a run or of the state directory ends every command, and what fails names
 // the file (W-4, e-work/28).
 func TestPipesInPlaceOfFiles(t *testing.T) {
+	t.Parallel()
 	base := newCrashOf(t, crashSpec)
 	if err := base.dagrun(0, "apply", "-j", "1"); err != nil { // so that the state directory has a history
 		t.Fatal(err)

@@ -38,6 +38,7 @@ func killSpec() string {
 // undisturbed run. DAGRUN_KILLS says how often it is killed; make faults does it 200 times
 // (S-5, S-7).
 func TestKilledAtRandom(t *testing.T) {
+	t.Parallel()
 	kills := 20
 	if s := os.Getenv("DAGRUN_KILLS"); s != "" {
 		var err error

@@ -1,10 +1,10 @@
-// Command bench measures dagrun beside GNU make and ninja on the same graphs in the same run and
-// prints ratios: absolute times of a busy machine mean little. It judges nothing.
+// Command bench measures dagrun beside a bare loop of os.StartProcess, GNU make and ninja on the same
+// graphs in the same run and prints ratios: absolute times of a busy machine mean little. It judges
+// nothing.
 //
-//	go run ./internal/testing/bench [-n 10000] [-runs 3] [-data DIR] [-only overhead,noop,shapes,makespan]
+//	go run ./internal/testing/bench [-n 10000] [-runs 3] [-only overhead,noop,shapes,makespan]
 //
-// DIR holds recorded workflows in compact WfFormat (wfinstances/*.json); without it that part is
-// left out and the output says so.
+// It runs in the root of the project, where testdata/workflows holds the recorded workflows.
 package main
 
 import (
@@ -16,8 +16,8 @@ import (
 )
 
 type bench struct {
-	bin, dir, data string
-	n, runs        int
+	bin, dir string
+	n, runs  int
 }
 
 func main() {
@@ -25,10 +25,14 @@ func main() {
 	only := flag.String("only", "overhead,noop,shapes,makespan", "parts to run")
 	flag.IntVar(&b.n, "n", 10000, "nodes of the overhead graphs")
 	flag.IntVar(&b.runs, "runs", 3, "runs of each command; the fastest counts")
-	flag.StringVar(&b.data, "data", os.Getenv("DAGRUN_BENCH_DATA"), "folder with wfinstances/")
+	bare := flag.Int("loop", 0, "only start /bin/true so often: what the others are measured against")
 	flag.StringVar(&b.bin, "dagrun", "build/bin/dagrun", "the binary to measure")
 	flag.Parse()
-	if err := b.run(*only); err != nil {
+	run := func() error { return b.run(*only) }
+	if *bare > 0 {
+		run = func() error { return loop(*bare) }
+	}
+	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
