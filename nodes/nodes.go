@@ -53,7 +53,7 @@ type Prober interface {
 // before that is called lost.
 type Rescuer interface {
 	Kind
-	// Rescue ends an attempt by what the dead host left in Task.Spool, and asks nobody outside.
+	// Rescue ends an attempt by what the dead host left in Task.Spool, and asks no service.
 	// Task.Scratch is what the attempt had, or what is left of it. Result and error are those of
 	// Run; both nil say that nothing there proves how the attempt ended.
 	Rescue(ctx context.Context, t *Task) (*Result, error)
@@ -82,7 +82,7 @@ type Preflighter interface {
 	Kind
 	// Preflight looks at the machine and has no lasting effect. with are the nodes' settings; a ${...}
 	// whose value is not known yet stands in them as it is. specDir is the spec's folder, scratch an
-	// absolute, existing, empty folder that is removed afterwards. Warnings are for the person who
+	// absolute, existing, empty folder that is removed afterwards. Warnings are for the user who
 	// starts the run; an error is *Error, as from Run, and the run must not begin.
 	Preflight(ctx context.Context, with []json.RawMessage, specDir, scratch string) (warnings []string, err error)
 }
@@ -147,7 +147,7 @@ type Task struct {
 	Silence             time.Duration
 	Grace               time.Duration  // between the polite and the hard signal; > 0
 	Reserve             float64        // US dollars reserved for this attempt; 0 = none
-	Feedback            string         // reason of the last failure, when the policy says that the next attempt is told
+	Feedback            string         // reason of the last failure, when the policy gives it to the next attempt
 	FailedWith          map[string]int // failures by category since the node was last given a fresh start; nil = none
 	// Again reports whether a failure of a category, now, would be followed by another attempt of this node. Nil: never.
 	Again func(category string) bool
@@ -186,7 +186,7 @@ type Task struct {
 	Emit func(typ string, body any) error
 	// Log writes a line of the human log: level INFO, WARN or ERROR.
 	Log func(level, msg string)
-	// Beat tells the host that the attempt is alive (silence limit, displays).
+	// Beat reports to the host that the attempt is alive (silence limit, displays).
 	Beat func(note string)
 }
 

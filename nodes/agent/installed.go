@@ -78,5 +78,5 @@ func version(ctx context.Context, path, home string) (string, error) {
 		return "", context.DeadlineExceeded
 	}
 	line, _, _ := strings.Cut(strings.TrimSpace(string(res.Stdout.HeadTail(200))), "\n")
-	return printable.Clip(proc.Printable(line), 80), nil
+	return printable.Clip(printable.Text(line), 80), nil
 }

@@ -244,7 +244,7 @@ func (u *run) badEnd(r *reply, empty bool) *nodes.Error {
 // it said on stdout.
 func (u *run) ended(said string, ev evidence.Case) (e *nodes.Error, refused bool) {
 	res := u.res
-	ev.Text = strings.TrimSpace(strings.TrimSpace(said) + "\n" + proc.Printable(string(res.Stderr.Tail(8000))))
+	ev.Text = strings.TrimSpace(strings.TrimSpace(said) + "\n" + printable.Text(string(res.Stderr.Tail(8000))))
 	known, _ := ev.Known()
 	fail := func(category, message string) (*nodes.Error, bool) {
 		e := &nodes.Error{Category: category, Message: message, Permanent: evidence.Final(category)}
@@ -301,7 +301,7 @@ func (u *run) exit() string {
 		msg = fmt.Sprintf("ended by signal %d (%v)", int(res.Signal), res.Signal)
 	}
 	for _, c := range []*proc.Capture{res.Stderr, res.Stdout} {
-		lines := strings.Split(strings.TrimSpace(proc.Printable(string(c.Tail(2000)))), "\n")
+		lines := strings.Split(strings.TrimSpace(printable.Text(string(c.Tail(2000)))), "\n")
 		if last := strings.TrimSpace(lines[len(lines)-1]); last != "" && !(c == res.Stdout && u.format.Read != nil) {
 			return msg + ": " + printable.Clip(last, 200)
 		}

@@ -87,7 +87,7 @@ func openStdin(t *nodes.Task, in *accept.From) (*os.File, error) {
 	return f, nil
 }
 
-// layOut puts copies of what the node reads into a folder. What nobody has written is left out.
+// layOut puts copies of what the node reads into a folder. What has not been written is left out.
 func layOut(t *nodes.Task, dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -121,7 +121,7 @@ func layOut(t *nodes.Task, dir string) error {
 func entries(t *nodes.Task, name string) (io.ReadCloser, error) {
 	list, err := t.Entries(name)
 	if err != nil || len(list) == 0 {
-		return nil, nil // an artifact that nobody has written, or nothing to show
+		return nil, nil // an artifact that has not been written, or nothing to show
 	}
 	var b strings.Builder
 	for _, e := range list {

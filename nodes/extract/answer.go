@@ -196,7 +196,7 @@ func (a *answer) codeEvents(from, to int) {
 	}
 }
 
-// mostHead is how far the head of a document is looked at to tell that it is one.
+// mostHead is how far the head of a document is looked at to see that it is one.
 const mostHead = 400
 
 var (

@@ -147,7 +147,7 @@ func try(p *browser.Page, c *check) (m *measure, lost string) {
 	v, err := p.Evaluate(code, world, late)
 	thrown := (*browser.Exception)(nil)
 	switch {
-	case p.Left(): // nobody knows what was measured
+	case p.Left(): // what was measured is unknown
 		return nil, "the page was left during check " + c.Name + ", or before"
 	case errors.As(err, &thrown):
 		return &measure{Reason: reasonOf(err)}, ""
@@ -164,7 +164,7 @@ func try(p *browser.Page, c *check) (m *measure, lost string) {
 	return &measure{Reason: fmt.Sprintf("gave nothing within %v: a loop that never ends%s", most, orPromise(c))}, lost
 }
 
-// orPromise names what cannot be told from a loop in the page's own world.
+// orPromise names what looks the same as a loop in the page's own world.
 func orPromise(c *check) string {
 	if c.World == ownWorld {
 		return ", or a promise that never settles"

@@ -52,7 +52,14 @@ func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
 		"consoleErrors": "int", "warnings": "int", "degraded": "bool", "browser": "string", "viewports": "map",
 	}}
 	s.Source.Describe(&tr)
-	browser.DescribeViewports(&tr, "viewports", s.Viewports)
+	if len(s.Viewports) == 0 {
+		tr.Problemf("viewports", "want at least one, e.g. {width: 1440, height: 900}")
+	}
+	for i, v := range s.Viewports {
+		if slices.Index(s.Viewports, v) != i {
+			tr.Problemf(fmt.Sprintf("viewports.%d", i), "%v is named twice", v)
+		}
+	}
 	tr.Notes = append(tr.Notes, "at "+browser.Sizes(s.Viewports))
 	for i, shot := range s.Shots {
 		if slices.Index(s.Shots, shot) != i {

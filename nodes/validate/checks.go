@@ -254,7 +254,7 @@ func compileSchema(raw json.RawMessage) (*jsonschema.Schema, error) {
 	return schema, err
 }
 
-// validate reads a text as one JSON value. A key that stands twice in one object is a mistake: which of the two
+// validate reads a text as one JSON value. A duplicate key in one object is a mistake: which of the two
 // counts depends on the reader.
 func validate(schema *jsonschema.Schema, text string) error {
 	value, n, err := accept.Value(text)

@@ -28,12 +28,12 @@ import (
 type Browser struct {
 	Version string // product and version, e.g. "HeadlessChrome/156.0.8078.108"
 
-	ctx    context.Context // of the driver; its end is the browser's
-	stop   context.CancelFunc
-	tree   *proc.Tree
-	cmd    *exec.Cmd
-	words  *tail
-	folder string
+	ctx     context.Context // of the driver; its end is the browser's
+	stop    context.CancelFunc
+	tree    *proc.Tree
+	cmd     *exec.Cmd
+	printed *tail // standard output and error
+	folder  string
 }
 
 const (
@@ -54,21 +54,21 @@ type launch struct {
 // once more.
 func (l *launch) start(ctx context.Context) (*Browser, error) {
 	b, err := l.once(ctx)
-	if err != nil && ctx.Err() == nil && !errors.Is(err, errSilent) {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, errLate) {
 		b, err = l.once(ctx)
 	}
 	return b, err
 }
 
-// errSilent says that a browser did not answer in time.
-var errSilent = errors.New("no answer from the browser")
+// errLate says that what was begun did not come to its end in time.
+var errLate = errors.New("no answer from the browser")
 
 func (l *launch) once(ctx context.Context) (*Browser, error) {
 	folder, err := l.folder()
 	if err != nil {
 		return nil, err
 	}
-	b := &Browser{tree: proc.NewTree(), words: &tail{}, folder: folder}
+	b := &Browser{tree: proc.NewTree(), printed: &tail{}, folder: folder}
 	allocator, stopAllocator := chromedp.NewExecAllocator(context.WithoutCancel(ctx), b.options(l)...)
 	var cancel context.CancelFunc
 	silent := func(string, ...any) {}
@@ -77,29 +77,36 @@ func (l *launch) once(ctx context.Context) (*Browser, error) {
 		cancel()
 		stopAllocator() // waits for the end of the process
 	}
-	ready := make(chan error, 1)
-	go func() { ready <- b.begin() }()
-	timer := time.NewTimer(l.most)
-	defer timer.Stop()
-	begun := false
-	select {
-	case err = <-ready:
-		begun = true
-	case <-timer.C:
-		err = errSilent
-	case <-ctx.Done():
-		err = context.Cause(ctx)
-	}
+	over, err := within(ctx, l.most, b.begin)
 	if err == nil {
 		b.tree.Root(chromedp.FromContext(b.ctx).Browser.Process().Pid)
 		return b, nil
 	}
 	b.stop()
-	if !begun {
-		<-ready // it may have been about to start the program
-	}
+	<-over // it may have been about to start the program
 	b.Close()
-	return nil, l.failure(ctx, err, b.words.String())
+	return nil, l.failure(ctx, err, b.printed.String())
+}
+
+// within carries out f, which cannot be told to stop, and waits for it no longer than most: then the error is errLate.
+// over is closed when f has ended all the same.
+func within(ctx context.Context, most time.Duration, f func() error) (over <-chan struct{}, err error) {
+	done := make(chan struct{})
+	var got error
+	go func() {
+		defer close(done)
+		got = f()
+	}()
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return done, got
+	case <-timer.C:
+		return done, errLate
+	case <-ctx.Done():
+		return done, context.Cause(ctx)
+	}
 }
 
 // folder makes the folder of one browser: a fresh profile, so that the lock of a dead browser is never met, and a
@@ -117,8 +124,8 @@ func (l *launch) folder() (string, error) {
 func profileIn(folder string) string { return filepath.Join(folder, "profile") }
 func tmpIn(folder string) string     { return filepath.Join(folder, "tmp") }
 
-// begin starts the program, waits until it answers, and closes the empty tab that it opens by itself: nobody looks
-// at it, and it has a process of its own.
+// begin starts the program, waits until it answers, and closes the empty tab that it opens by itself: it is not needed,
+// and has a process of its own.
 func (b *Browser) begin() error {
 	v, err := chromedp.CallBrowser(b.ctx, protocol.GetVersion, cdp.Empty{})
 	if err != nil {
@@ -141,17 +148,17 @@ func (b *Browser) begin() error {
 	return nil
 }
 
-// failure says why no browser was started, in its own words.
-func (l *launch) failure(ctx context.Context, err error, words string) error {
+// failure says why no browser was started, by what it printed.
+func (l *launch) failure(ctx context.Context, err error, printed string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if errors.Is(err, errSilent) {
+	if errors.Is(err, errLate) {
 		u := l.set.unavailable("stalled",
-			fmt.Sprintf("%s did not answer within %v of its start (waits.launch)", l.path, l.most), words)
-		return errors.Join(u, errSilent)
+			fmt.Sprintf("%s did not answer within %v of its start (waits.launch)", l.path, l.most), printed)
+		return errors.Join(u, errLate)
 	}
-	said := strings.TrimSpace(words)
+	said := strings.TrimSpace(printed)
 	if said == "" {
 		said = err.Error()
 	}
@@ -163,7 +170,7 @@ func (l *launch) failure(ctx context.Context, err error, words string) error {
 	if strings.Contains(said, "--no-sandbox") && os.Getuid() == 0 {
 		message += " (as root it needs the flag --no-sandbox)"
 	}
-	return l.set.unavailable("config", message, words)
+	return l.set.unavailable("config", message, printed)
 }
 
 // options returns what the driver starts the program with: a profile and an environment of its own, and a bound for
@@ -174,7 +181,7 @@ func (b *Browser) options(l *launch) []chromedp.ExecAllocatorOption {
 	})
 	options := []chromedp.ExecAllocatorOption{
 		chromedp.ExecPath(l.path), chromedp.NoInheritEnv, chromedp.Env(append(env, b.tree.Mark)...),
-		chromedp.CombinedOutput(b.words),
+		chromedp.CombinedOutput(b.printed),
 		chromedp.ModifyCmdFunc(func(cmd *exec.Cmd) {
 			detach(cmd)
 			limits := proc.Limits{MemoryMB: l.set.MemoryMB}

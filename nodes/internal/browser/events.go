@@ -40,7 +40,7 @@ func (p *Page) on(event any) {
 		isError := e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeAssert
 		p.console(isError, joined(e.Args))
 	case *log.EventEntryAdded:
-		// What the network says is told better by its own events.
+		// Failures of the network have events of their own, which say more.
 		p.console(e.Entry.Level == log.EntryLevelError && e.Entry.Source != log.EntrySourceNetwork, e.Entry.Text)
 	case *network.EventRequestWillBeSent:
 		p.seen.asked(e)
@@ -61,14 +61,15 @@ func (p *Page) on(event any) {
 }
 
 // reply carries out a command that an event asks for. When it fails, the step under way meets the same
-// trouble and tells it.
+// error and returns it.
 func reply[P, R any](p *Page, cmd cdp.Command[P, R], params P) {
 	ctx, cancel := context.WithTimeout(p.ctx, p.waits.Command.D())
 	defer cancel()
 	_, _ = chromedp.Call(ctx, cmd, params)
 }
 
-// dialog closes a dialog, so that the page goes on. A page that opens one after the other never ends.
+// dialog closes a dialog, so that the page goes on: until then every command to it waits. A page that opens one after
+// the other never ends (17,000 were closed in 15 s).
 func (p *Page) dialog() {
 	var n int
 	p.seen.with(func(r *Record) { r.Dialogs++; n = r.Dialogs })
@@ -102,7 +103,7 @@ func (p *Page) decide(e *fetch.EventRequestPaused) {
 	})
 }
 
-// console notes a message. A page that floods the console is not listened to any more.
+// console notes a message. The console of a page that floods it is turned off.
 func (p *Page) console(isError bool, text string) {
 	if p.seen.said(isError, text) {
 		go func() {

@@ -42,7 +42,7 @@ func (u *Unavailable) Error() string { return u.Failure.Error() }
 func (u *Unavailable) Unwrap() error { return u.Failure }
 
 // unavailable makes the failure that the settings ask for. Without a browser the run stops for
-// a person; with missing: degrade only the node fails.
+// the user; with missing: degrade only the node fails.
 func (s *Settings) unavailable(category, message, diagnostics string) *Unavailable {
 	if s.Missing == "degrade" && category == "config" {
 		category = "screenshot_failed"
@@ -71,8 +71,8 @@ func (s *Settings) find(specDir string) (string, error) {
 	return path, nil
 }
 
-// Locate returns the browser's program, installing it when that is allowed and it is missing. Log may be nil.
-func (s *Settings) Locate(ctx context.Context, specDir, scratch string, log func(level, msg string)) (string, error) {
+// locate returns the browser's program, installing it when that is allowed and it is missing. Log may be nil.
+func (s *Settings) locate(ctx context.Context, specDir, scratch string, log func(level, msg string)) (string, error) {
 	path, err := s.find(specDir)
 	if err == nil {
 		return path, nil

@@ -43,7 +43,7 @@ func Look(ctx context.Context, t *nodes.Task, job *Job) (version string, survivo
 	ctx, cancel := context.WithTimeoutCause(ctx, job.Waits.Node.D(),
 		nodes.Failf("page_hang", "not done within %v (waits.node)", job.Waits.Node.D()))
 	defer cancel()
-	path, err := job.Settings.Locate(ctx, t.SpecDir, t.Scratch, t.Log)
+	path, err := job.Settings.locate(ctx, t.SpecDir, t.Scratch, t.Log)
 	if err != nil {
 		return "", nil, err
 	}
@@ -68,7 +68,7 @@ func Look(ctx context.Context, t *nodes.Task, job *Job) (version string, survivo
 		}
 		if again {
 			return version, survivors, &nodes.Error{
-				Category: "screenshot_failed", Message: "the browser ended twice", Err: err, Diagnostics: b.words.String(),
+				Category: "screenshot_failed", Message: "the browser ended twice", Err: err, Diagnostics: b.printed.String(),
 			}
 		}
 		t.Log("WARN", fmt.Sprintf("%v; starting it again", err))

@@ -85,26 +85,19 @@ func (b *Browser) open(ctx context.Context, t *tour, v Viewport, without []strin
 
 // attach opens the tab. The context of the first step owns it, so the bound is outside.
 func (p *Page) attach(tab context.Context) error {
-	opened := make(chan error, 1)
-	go func() { opened <- chromedp.Do(tab) }()
-	timer := time.NewTimer(p.waits.Launch.D())
-	defer timer.Stop()
-	select {
-	case err := <-opened:
-		return p.explain("opening a tab", err)
-	case <-timer.C:
+	_, err := within(p.ctx, p.waits.Launch.D(), func() error { return chromedp.Do(tab) })
+	if errors.Is(err, errLate) {
 		return nodes.Failf("stalled", "%v: the browser opened no tab within %v (waits.launch)",
 			p.Viewport, p.waits.Launch.D())
-	case <-p.ctx.Done():
-		return p.explain("opening a tab", p.cause())
 	}
+	return p.explain("opening a tab", err)
 }
 
 // prepare sets the view, closes the way out and makes everything stand still from the first moment on.
 func (p *Page) prepare(scale float64) error {
 	yes := true
 	steps := []func() error{
-		step(p, dom.Disable, cdp.Empty{}), // the driver follows the document's tree, which nobody needs
+		step(p, dom.Disable, cdp.Empty{}), // the driver follows the document's tree, which is not needed
 		step(p, css.Disable, cdp.Empty{}),
 		step(p, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
 			Width: int64(p.Viewport.Width), Height: int64(p.Viewport.Height), DeviceScaleFactor: scale,
@@ -189,7 +182,8 @@ func callFor[P, R any](p *Page, most time.Duration, cmd cdp.Command[P, R], param
 	return r, p.explain(cmd.Method, err)
 }
 
-// hang stops whatever script keeps the page from answering, so that the browser can go on with others.
+// hang stops whatever script keeps the page from answering, so that the browser can go on with others: it is free at
+// once then, while closing the tab of an endless loop takes half a second.
 func (p *Page) hang(method string, most time.Duration) error {
 	ctx, cancel := context.WithTimeout(p.ctx, time.Second)
 	defer cancel()
@@ -208,7 +202,7 @@ func (p *Page) explain(what string, err error) error {
 	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) || errors.Is(p.cause(), errDied) {
-		p.end(errDied)                                            // the driver tells the tab a little later
+		p.end(errDied)                                            // the driver ends the tab a little later
 		return fmt.Errorf("%w during %s: %v", errDied, what, err) // before Canceled, which it is too
 	}
 	if errors.Is(err, chromedp.ErrTargetDetached) {

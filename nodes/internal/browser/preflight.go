@@ -10,7 +10,7 @@ import (
 	"dagrun.dev/nodes"
 )
 
-// ownPage tells what a browser can draw here.
+// ownPage shows what a browser can draw here.
 const ownPage = `<!DOCTYPE html><meta charset="utf-8"><title>dagrun</title><p>text</p>
 <script>document.title = document.createElement("canvas").getContext("webgl") ? "gl" : "no gl"</script>`
 
@@ -25,7 +25,7 @@ func Preflight(ctx context.Context, with []json.RawMessage, specDir, scratch str
 			Browser Settings `json:"browser"`
 		}{DefaultWaits(), DefaultSettings()}
 		if json.Unmarshal(w, &s) != nil {
-			continue // it holds a ${...} yet; the attempt itself will tell
+			continue // it holds a ${...} yet; the attempt itself will fail
 		}
 		key := fmt.Sprintf("%+v %v", s.Browser, s.Waits.Launch)
 		if slices.Contains(seen, key) {

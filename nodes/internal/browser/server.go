@@ -84,7 +84,7 @@ func (a Asset) read(t *nodes.Task) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-// Close ends the server and its connections. A server of somebody else goes on.
+// Close ends the server and its connections. The server of page.url goes on.
 func (s *server) Close() {
 	if s.http == nil {
 		return

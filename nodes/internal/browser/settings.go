@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"net/url"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -70,7 +69,8 @@ type Waits struct {
 	Navigations int      `json:"navigations"`
 }
 
-// DefaultWaits are those of the schema.
+// DefaultWaits are those of the schema. They were measured with chromium 156 on two busy cores: a start takes 0.3 to 1 s
+// and was seen to take 10; the network of a page that loads nothing more is called idle after 0.5 to 1 s.
 func DefaultWaits() Waits {
 	const s, ms = Duration(time.Second), Duration(time.Millisecond)
 	return Waits{
@@ -90,7 +90,8 @@ type Settings struct {
 	MemoryMB       uint64   `json:"memoryMB"`
 }
 
-// DefaultSettings are those of the schema.
+// DefaultSettings are those of the schema. Without the bound for memory a page that allocates one buffer after the other
+// took 15 GB; within it that is an error of the page's script, and ordinary pages do not notice.
 func DefaultSettings() Settings {
 	return Settings{InstallTimeout: Duration(5 * time.Minute), Missing: "stop", MemoryMB: 1024}
 }
@@ -136,18 +137,6 @@ func (s *Source) Describe(tr *nodes.Traits) {
 			tr.Problemf(at, "two files are served as %s", a.name())
 		}
 		names[a.name()] = true
-	}
-}
-
-// DescribeViewports adds mistakes in a list of viewports to tr.
-func DescribeViewports(tr *nodes.Traits, at string, list []Viewport) {
-	if len(list) == 0 {
-		tr.Problemf(at, "want at least one, e.g. {width: 1440, height: 900}")
-	}
-	for i, v := range list {
-		if slices.Index(list, v) != i {
-			tr.Problemf(fmt.Sprintf("%s.%d", at, i), "%v is named twice", v)
-		}
 	}
 }
 

@@ -144,7 +144,7 @@ func (t *tracker) freeze() {
 	})
 }
 
-// committed notes that a document is shown. Nobody may tell how requests of earlier ones end.
+// committed notes that a document is shown. How requests of earlier ones end may never be reported.
 func (t *tracker) committed(frame, loader string) {
 	t.update(func() {
 		t.docs.frame, t.docs.current = frame, loader
@@ -166,14 +166,15 @@ func (t *tracker) lived(frame, loader, event string) {
 
 const (
 	mostAsks     = 10_000 // requests under way that are followed
-	mostMessages = 500    // on the console, after which the page is not listened to any more
+	mostMessages = 500    // on the console, after which it is turned off
 )
 
-// said notes a console message. It reports whether the page says too much to be listened to.
+// said notes a console message. It reports whether there are so many that the console is to be
+// turned off.
 func (t *tracker) said(isError bool, text string) (flood bool) {
 	t.update(func() {
 		if t.messages == mostMessages {
-			return // until it is not listened to: how many come by then is chance
+			return // until it is off: how many come by then is chance
 		}
 		t.messages++
 		if isError {
@@ -196,7 +197,7 @@ func (t *tracker) asked(e *network.EventRequestWillBeSent) {
 		network.ResourceTypePing, network.ResourceTypePrefetch, network.ResourceTypeManifest:
 		a.aside = true
 	case network.ResourceTypeScript:
-		a.aside = a.loader == "" // of a worker, which alone is told when it is there
+		a.aside = a.loader == "" // of a worker: its end is reported to the worker alone
 		a.blocks = true
 	case network.ResourceTypeStylesheet:
 		a.blocks = true
@@ -221,7 +222,7 @@ func (t *tracker) got(address string, status int) {
 // finished notes that all of an answer is there.
 func (t *tracker) finished(id string) { t.update(func() { delete(t.asks, id) }) }
 
-// failed notes a request that got no answer. Cancelled ones are nobody's fault, and what is left out is told already.
+// failed notes a request that got no answer. Cancelled ones are no fault, and what is left out is recorded already.
 func (t *tracker) failed(id, why string, cancelled bool) {
 	t.update(func() {
 		a, known := t.asks[id]

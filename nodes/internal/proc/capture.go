@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"sync"
+
+	"dagrun.dev/internal/printable"
 )
 
 // A Capture is what a child printed on one stream: a file, usually without a name. Nothing of it is
@@ -24,7 +26,7 @@ func (c *Capture) Size() int64 { return c.size }
 func (c *Capture) Open() io.Reader { return io.NewSectionReader(c.f, 0, c.size) }
 
 // UntilExit returns a reader of what had been printed when the child itself ended: without the
-// words of helpers that went on.
+// output of helpers that went on.
 func (c *Capture) UntilExit() io.Reader { return io.NewSectionReader(c.f, 0, c.Answer()) }
 
 // Tail returns at most n bytes from the end.
@@ -60,7 +62,7 @@ func (r *Result) LastWords() string {
 		c    *Capture
 		most int
 	}{{"stderr", r.Stderr, 1200}, {"stdout", r.Stdout, 600}} {
-		text := strings.TrimSpace(Printable(string(s.c.Tail(s.most))))
+		text := strings.TrimSpace(printable.Text(string(s.c.Tail(s.most))))
 		if int64(s.most) < s.c.Size() || len(text) > s.most {
 			text = "..." + strings.ToValidUTF8(text[max(0, len(text)-s.most):], "")
 		}
@@ -94,14 +96,14 @@ func (c *Capture) piece(from, to int64) []byte {
 // grown returns the present size while something may write.
 func (c *Capture) grown() int64 { return fileSize(c.f) }
 
-// spare holds files that nothing was written to, oldest first. Most commands print nothing;
+// unused holds files that nothing was written to, oldest first. Most commands print nothing;
 // making two files for each would cost more than starting it.
-var spare struct {
+var unused struct {
 	sync.Mutex
 	files []*Capture
 }
 
-const mostSpare = 64
+const mostUnused = 64
 
 // capture returns an empty file for one stream.
 func (s *Spec) capture(name string) (*Capture, error) {
@@ -116,7 +118,7 @@ func newCapture(folder string) (*Capture, error) {
 	if folder == "" {
 		folder = os.TempDir()
 	}
-	if c := takeSpare(folder); c != nil {
+	if c := takeUnused(folder); c != nil {
 		return c, nil
 	}
 	f, err := unnamedFile(folder)
@@ -126,12 +128,12 @@ func newCapture(folder string) (*Capture, error) {
 	return &Capture{f: f, folder: folder}, nil
 }
 
-func takeSpare(folder string) *Capture {
-	spare.Lock()
-	defer spare.Unlock()
-	for i := len(spare.files) - 1; i >= 0; i-- {
-		if c := spare.files[i]; c.folder == folder {
-			spare.files = append(spare.files[:i], spare.files[i+1:]...)
+func takeUnused(folder string) *Capture {
+	unused.Lock()
+	defer unused.Unlock()
+	for i := len(unused.files) - 1; i >= 0; i-- {
+		if c := unused.files[i]; c.folder == folder {
+			unused.files = append(unused.files[:i], unused.files[i+1:]...)
 			return c
 		}
 	}
@@ -144,13 +146,13 @@ func (c *Capture) release(reuse bool) {
 		_ = c.f.Close()
 		return
 	}
-	spare.Lock()
-	defer spare.Unlock()
-	if len(spare.files) == mostSpare {
-		_ = spare.files[0].f.Close()
-		spare.files = spare.files[1:]
+	unused.Lock()
+	defer unused.Unlock()
+	if len(unused.files) == mostUnused {
+		_ = unused.files[0].f.Close()
+		unused.files = unused.files[1:]
 	}
-	spare.files = append(spare.files, &Capture{f: c.f, folder: c.folder})
+	unused.files = append(unused.files, &Capture{f: c.f, folder: c.folder})
 }
 
 // removedFile makes a file and takes its name away: for file systems that cannot do it at once.

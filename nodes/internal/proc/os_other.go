@@ -20,7 +20,7 @@ type Tree struct {
 	root int
 }
 
-// NewTree returns a tree for a child that somebody else starts in a group of its own.
+// NewTree returns a tree for a child that is started in a group of its own.
 func NewTree() *Tree { return &Tree{Mark: "DAGRUN_PROCESS=1"} }
 
 // Root names the tree's root process.

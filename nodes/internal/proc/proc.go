@@ -32,7 +32,7 @@ type Spec struct {
 	// No name appears in it.
 	Spool string
 	// Named is an existing folder in which what the child prints gets names instead, so that Reopen
-	// can read it when this process has died; empty = nobody will.
+	// can read it when this process has died; empty = it cannot be read again.
 	Named string
 
 	Grace   time.Duration // between the polite and the hard signal; 0 = 5 s

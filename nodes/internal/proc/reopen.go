@@ -18,13 +18,13 @@ const (
 )
 
 // namedCapture returns an empty file with a name. It is locked, and the lock is inherited with the
-// file: as long as the child or a descendant has it open, Reopen can tell.
+// file: as long as the child or a descendant has it open, Reopen waits.
 func namedCapture(dir, name string) (*Capture, error) {
 	f, err := os.OpenFile(filepath.Join(dir, name), os.O_RDWR|os.O_APPEND|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("a file for output: %w", err)
 	}
-	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) // a file system without locks has nothing to tell
+	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) // on a file system without locks, Reopen does not wait
 	return &Capture{f: f}, nil
 }
 
@@ -63,7 +63,7 @@ func reopen(dir, name string) (*Capture, error) {
 	return &Capture{f: f}, nil
 }
 
-// free reports whether nobody writes the file any more.
+// free reports whether no process has the file open for writing any more.
 func (c *Capture) free() bool {
 	err := syscall.Flock(int(c.f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
 	return !errors.Is(err, syscall.EWOULDBLOCK)

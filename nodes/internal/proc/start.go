@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"dagrun.dev/internal/printable"
 )
 
 // A StartError says that the child could not be started: not found, not executable, a bad
@@ -159,7 +161,7 @@ func explain(path, dir string, err error) error {
 			return &StartError{Path: path, Err: errors.New(e.Error())} // waiting brings no folder
 		}
 		if in := interpreter(at); in != "" {
-			return &StartError{Path: path, Dir: dir, Err: errors.New("its interpreter " + Printable(in) + " does not exist")}
+			return &StartError{Path: path, Dir: dir, Err: errors.New("its interpreter " + printable.Text(in) + " does not exist")}
 		}
 	case errors.Is(err, syscall.E2BIG):
 		err = errTooLong

@@ -15,7 +15,7 @@ import (
 //
 // A process belongs to a tree when it is in the session or group of the tree's root, when its
 // environment holds Mark, or when an ancestor belongs to it. One that left all of these
-// (a daemon with an environment of its own whose ancestors are gone) belongs to nobody; it is ended together
+// (a daemon with an environment of its own whose ancestors are gone) belongs to no tree; it is ended together
 // with the last tree that can have made it.
 type Tree struct {
 	// Mark is an environment entry that no other tree of this process has.
@@ -167,7 +167,7 @@ func wait(most time.Duration, done func() bool) bool {
 }
 
 // remaining lists the living processes of the tree, by number. hidden says that there are orphans that may be
-// the tree's and cannot be told yet.
+// the tree's: what they are cannot be read yet.
 func (t *Tree) remaining() (list []*entry, hidden bool) {
 	all := readTable()
 	mine := map[int]bool{}
@@ -219,7 +219,7 @@ const markName = "DAGRUN_PROCESS="
 var marks = sync.OnceValue(func() string { return fmt.Sprintf("%s%d-%d.", markName, self, ticks()) })
 
 // orphans lists the children that this process did not fork itself, as far as they run still. Those that have ended
-// are reaped: nobody else waits for them, and a zombie keeps its place in the process table.
+// are reaped: no one else waits for them, and a zombie keeps its place in the process table.
 func orphans() (list []*entry, known bool) {
 	list, known = children()
 	return slices.DeleteFunc(list, reap), known

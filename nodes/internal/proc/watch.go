@@ -5,7 +5,7 @@ import "time"
 // A watcher follows the output of a child while it runs.
 type watcher struct{ stop, done chan struct{} }
 
-// idle is the watcher of a child that nobody watches: no goroutine, no timer.
+// idle is the watcher of a child that is not watched: no goroutine, no timer.
 func idle() watcher {
 	w := watcher{stop: make(chan struct{}), done: make(chan struct{})}
 	close(w.done)

@@ -14,7 +14,7 @@ import (
 )
 
 // How a page is brought to rest: loaded or given up, fonts and images there or given up, scrolled through once, all
-// animations at their end. Each wait has a bound of its own, and what was given up is told in the record (Cut).
+// animations at their end. Each wait has a bound of its own, and what was given up stands in the record (Cut).
 
 // inOrder takes steps until one fails.
 func inOrder(steps ...func() error) error {
@@ -35,6 +35,8 @@ func (p *Page) show() error {
 	return nil
 }
 
+// navigate sends the bare command. The driver's own would wait for the load event, and with it for an image that never
+// comes.
 func (p *Page) navigate() error {
 	most := p.waits.Navigate.D()
 	ctx, cancel := context.WithTimeout(p.ctx, most)
@@ -61,6 +63,7 @@ func (p *Page) navigate() error {
 	}
 }
 
+// status fails for anything but 200, which is no error to the browser.
 func (p *Page) status() error {
 	if rec := p.Record(); rec.Status != 200 {
 		return p.fail("the page's server answers with status %d", rec.Status)
@@ -93,6 +96,8 @@ func (p *Page) stay() error {
 	return p.status()
 }
 
+// stopLoading gives up what is under way. A style sheet that never comes keeps the page from being drawn: a picture did
+// not come within 10 s, and came within 0.2 s after this.
 func (p *Page) stopLoading() error {
 	_, err := call(p, page.StopLoading, cdp.Empty{})
 	return err
@@ -162,6 +167,8 @@ func (p *Page) rest() error {
 	return inOrder(end, p.fonts, p.sweep, p.images, p.still, top)
 }
 
+// fonts waits for fonts and records what is wrong with them. That the set of fonts is "loaded" proves nothing: it is so
+// with one that failed, and on a machine without any, where no text can be seen.
 func (p *Page) fonts() error {
 	f, err := helpWithin[struct {
 		Done   bool
@@ -171,7 +178,7 @@ func (p *Page) fonts() error {
 	if err != nil {
 		return err
 	}
-	if !f.Done && p.Record().Idle { // else it is told already
+	if !f.Done && p.Record().Idle { // else it is recorded already
 		p.cut("fonts were not there after %v (waits.fonts)", p.waits.Fonts.D())
 	}
 	boxes, err := help[[]string](p, "boxes")
@@ -221,7 +228,7 @@ func (p *Page) images() error {
 	if err != nil {
 		return err
 	}
-	if !images.Done && p.Record().Idle { // else it is told already
+	if !images.Done && p.Record().Idle { // else it is recorded already
 		p.cut("images were not there after %v (waits.images)", p.waits.Images.D())
 	}
 	p.seen.with(func(r *Record) { r.BadImages = images.Broken })
@@ -250,7 +257,8 @@ func (p *Page) still() error {
 	return err
 }
 
-// measure records the geometry of the page, which must still be its own server's.
+// measure records the geometry of the page, which must still be its own server's: that the browser refused to follow a
+// page elsewhere is no error, and shows in the address only (chrome-error://...).
 func (p *Page) measure() error {
 	m, err := p.Measure()
 	if err != nil {
