@@ -102,9 +102,9 @@ func pixels(img image.Image) (pix []byte, stride int) {
 	return copied.Pix, copied.Stride
 }
 
-// blank reports whether nothing is to be seen. One colour, or shades of it that no eye tells apart, is nothing, whatever
-// text the page claims to show. Nearly one is nothing when there is no text, or none that left its mark: the share
-// of one colour alone cannot tell an empty page from one with a single line.
+// blank reports whether nothing is to be seen. One colour, or shades of it that no eye tells apart, is nothing,
+// whatever text the page claims to show. Nearly one is nothing when there is no text, or none that left its mark: the
+// share of one colour alone cannot tell an empty page from one with a single line.
 func (s sight) blank(text int, share float64) bool {
 	if s.colours == 1 || s.pale {
 		return true

@@ -69,8 +69,8 @@ type Waits struct {
 	Navigations int      `json:"navigations"`
 }
 
-// DefaultWaits are those of the schema. They were measured with chromium 156 on two busy cores: a start takes 0.3 to 1 s
-// and was seen to take 10; the network of a page that loads nothing more is called idle after 0.5 to 1 s.
+// DefaultWaits are those of the schema. They were measured with chromium 156 on two busy cores: a start takes 0.3 to 1
+// s and was seen to take 10; the network of a page that loads nothing more is called idle after 0.5 to 1 s.
 func DefaultWaits() Waits {
 	const s, ms = Duration(time.Second), Duration(time.Millisecond)
 	return Waits{
@@ -90,8 +90,8 @@ type Settings struct {
 	MemoryMB       uint64   `json:"memoryMB"`
 }
 
-// DefaultSettings are those of the schema. Without the bound for memory a page that allocates one buffer after the other
-// took 15 GB; within it that is an error of the page's script, and ordinary pages do not notice.
+// DefaultSettings are those of the schema. Without the bound for memory a page that allocates one buffer after the
+// other took 15 GB; within it that is an error of the page's script, and ordinary pages do not notice.
 func DefaultSettings() Settings {
 	return Settings{InstallTimeout: Duration(5 * time.Minute), Missing: "stop", MemoryMB: 1024}
 }

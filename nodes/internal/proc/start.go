@@ -3,6 +3,7 @@ package proc
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -161,7 +162,7 @@ func explain(path, dir string, err error) error {
 			return &StartError{Path: path, Err: errors.New(e.Error())} // waiting brings no folder
 		}
 		if in := interpreter(at); in != "" {
-			return &StartError{Path: path, Dir: dir, Err: errors.New("its interpreter " + printable.Text(in) + " does not exist")}
+			err = fmt.Errorf("its interpreter %s does not exist", printable.Text(in))
 		}
 	case errors.Is(err, syscall.E2BIG):
 		err = errTooLong
