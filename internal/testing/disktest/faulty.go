@@ -37,7 +37,7 @@ var ErrCrashed = errors.New("crashed")
 // the change does not happen. One hook call happens at a time.
 func NewFaulty(fsys disk.FS, hook func(Step) error) (*Faulty, disk.FS) {
 	f := &Faulty{fs: fsys, hook: hook}
-	return f, &faultyFS{f, fsys, ""}
+	return f, &faultyFS{fsys, f, ""}
 }
 
 // CrashAt returns a hook under which step n and all later ones fail, as after a crash; a write
@@ -86,9 +86,10 @@ func (f *Faulty) step(op, name string) error {
 	return f.hook(Step{f.n, op, name})
 }
 
+// A faultyFS is a tree of a Faulty. What only reads goes to the disk below.
 type faultyFS struct {
+	disk.FS
 	f   *Faulty
-	fs  disk.FS
 	dir string
 }
 
@@ -101,13 +102,13 @@ func (t *faultyFS) try(op, name string, do func() error) error {
 
 func (t *faultyFS) OpenFile(name string, flag int, perm fs.FileMode) (disk.File, error) {
 	if flag&(os.O_CREATE|os.O_TRUNC) != 0 {
-		if _, err := t.fs.Lstat(name); err != nil || flag&os.O_TRUNC != 0 {
+		if _, err := t.FS.Lstat(name); err != nil || flag&os.O_TRUNC != 0 {
 			if err := t.f.step("create", t.dir+name); err != nil {
 				return nil, &fs.PathError{Op: "open", Path: t.dir + name, Err: err}
 			}
 		}
 	}
-	f, err := t.fs.OpenFile(name, flag, perm)
+	f, err := t.FS.OpenFile(name, flag, perm)
 	if err != nil {
 		return nil, err
 	}
@@ -115,40 +116,35 @@ func (t *faultyFS) OpenFile(name string, flag int, perm fs.FileMode) (disk.File,
 }
 
 func (t *faultyFS) MkdirAll(name string) error {
-	if fi, err := t.fs.Lstat(name); err == nil && fi.IsDir() {
+	if fi, err := t.FS.Lstat(name); err == nil && fi.IsDir() {
 		return nil
 	}
-	return t.try("mkdir", name, func() error { return t.fs.MkdirAll(name) })
+	return t.try("mkdir", name, func() error { return t.FS.MkdirAll(name) })
 }
 
 func (t *faultyFS) Rename(from, to string) error {
-	return t.try("rename", to, func() error { return t.fs.Rename(from, to) })
+	return t.try("rename", to, func() error { return t.FS.Rename(from, to) })
 }
 
 func (t *faultyFS) Remove(name string) error {
-	return t.try("remove", name, func() error { return t.fs.Remove(name) })
+	return t.try("remove", name, func() error { return t.FS.Remove(name) })
 }
 
 func (t *faultyFS) RemoveAll(name string) error {
-	return t.try("removeall", name, func() error { return t.fs.RemoveAll(name) })
+	return t.try("removeall", name, func() error { return t.FS.RemoveAll(name) })
 }
 
 func (t *faultyFS) SyncDir(name string) error {
-	return t.try("syncdir", name, func() error { return t.fs.SyncDir(name) })
+	return t.try("syncdir", name, func() error { return t.FS.SyncDir(name) })
 }
 
 func (t *faultyFS) Sub(name string) (disk.FS, error) {
-	sub, err := t.fs.Sub(name)
+	sub, err := t.FS.Sub(name)
 	if err != nil {
 		return nil, err
 	}
-	return &faultyFS{t.f, sub, t.dir + name + "/"}, nil
+	return &faultyFS{sub, t.f, t.dir + name + "/"}, nil
 }
-
-func (t *faultyFS) Lstat(name string) (fs.FileInfo, error)     { return t.fs.Lstat(name) }
-func (t *faultyFS) ReadDir(name string) ([]fs.DirEntry, error) { return t.fs.ReadDir(name) }
-func (t *faultyFS) Path(name string) string                    { return t.fs.Path(name) }
-func (t *faultyFS) Close() error                               { return t.fs.Close() }
 
 type faultyFile struct {
 	disk.File

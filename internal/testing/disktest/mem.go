@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -107,194 +108,165 @@ func split(name string) []string {
 	return strings.Split(name, "/")
 }
 
+// A memFS is the tree below a directory of a Mem.
 type memFS struct {
 	m   *Mem
 	dir string
 }
 
-func (t *memFS) abs(name string) (string, error) {
-	if !fs.ValidPath(name) {
-		return "", &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
-	}
-	return path.Join(t.dir, name), nil
-}
-
-// parent returns the directory that holds name, and its base. Called with the lock held.
-func (t *memFS) parent(name string) (*inode, string, error) {
-	full, err := t.abs(name)
-	if err != nil {
-		return nil, "", err
-	}
-	dir, err := t.m.find(path.Dir(full))
-	if err == nil && dir.entries == nil {
-		err = syscall.ENOTDIR
-	}
-	if err != nil {
-		return nil, "", &fs.PathError{Op: "open", Path: full, Err: err}
-	}
-	return dir, path.Base(full), nil
-}
-
-func (t *memFS) OpenFile(name string, flag int, _ fs.FileMode) (disk.File, error) {
+// in does something about a name: f gets the directory that holds it, and its base. The lock is held; errors get the
+// operation and the name.
+func (t *memFS) in(op, name string, f func(dir *inode, base string) error) error {
 	t.m.mu.Lock()
 	defer t.m.mu.Unlock()
-	dir, base, err := t.parent(name)
-	if err != nil {
-		return nil, err
-	}
-	n := dir.entries[base]
-	switch {
-	case n == nil && flag&os.O_CREATE == 0:
-		err = fs.ErrNotExist
-	case n != nil && flag&os.O_EXCL != 0:
-		err = fs.ErrExist
-	case n != nil && n.entries != nil:
-		err = syscall.EISDIR
-	case n == nil:
-		n = &inode{}
-		dir.entries[base] = n
-	case flag&os.O_TRUNC != 0:
-		n.data = nil
+	full := path.Join(t.dir, name)
+	err := error(fs.ErrInvalid)
+	if fs.ValidPath(name) {
+		var dir *inode
+		dir, err = t.m.find(path.Dir(full))
+		if err == nil && dir.entries == nil {
+			err = syscall.ENOTDIR
+		}
+		if err == nil {
+			err = f(dir, path.Base(full))
+		}
 	}
 	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+		return &fs.PathError{Op: op, Path: name, Err: err}
 	}
-	return &memFile{m: t.m, n: n, name: name, appends: flag&os.O_APPEND != 0}, nil
+	return nil
+}
+
+// at does something about a file or directory that exists.
+func (t *memFS) at(op, name string, f func(n *inode, base string) error) error {
+	return t.in(op, name, func(*inode, string) error {
+		full := path.Join(t.dir, name)
+		n, err := t.m.find(full)
+		if err != nil {
+			return err
+		}
+		return f(n, path.Base(full))
+	})
+}
+
+func (t *memFS) OpenFile(name string, flag int, _ fs.FileMode) (f disk.File, err error) {
+	err = t.in("open", name, func(dir *inode, base string) error {
+		n := dir.entries[base]
+		switch {
+		case n == nil && flag&os.O_CREATE == 0:
+			return fs.ErrNotExist
+		case n != nil && flag&os.O_EXCL != 0:
+			return fs.ErrExist
+		case n != nil && n.entries != nil:
+			return syscall.EISDIR
+		case n == nil:
+			n = &inode{}
+			dir.entries[base] = n
+		case flag&os.O_TRUNC != 0:
+			n.data = nil
+		}
+		f = &memFile{m: t.m, n: n, name: name, appends: flag&os.O_APPEND != 0}
+		return nil
+	})
+	return f, err
 }
 
 func (t *memFS) MkdirAll(name string) error {
-	t.m.mu.Lock()
-	defer t.m.mu.Unlock()
-	full, err := t.abs(name)
-	if err != nil {
-		return err
-	}
-	n := t.m.root
-	for _, part := range split(full) {
-		next := n.entries[part]
-		if next == nil {
-			next = newDir()
-			n.entries[part] = next
+	if parent := path.Dir(name); parent != "." {
+		if err := t.MkdirAll(parent); err != nil {
+			return err
 		}
-		if next.entries == nil {
-			return &fs.PathError{Op: "mkdir", Path: full, Err: syscall.ENOTDIR}
-		}
-		n = next
 	}
-	return nil
+	return t.in("mkdir", name, func(dir *inode, base string) error {
+		n := dir.entries[base]
+		switch {
+		case name == ".":
+		case n == nil:
+			dir.entries[base] = newDir()
+		case n.entries == nil:
+			return syscall.ENOTDIR
+		}
+		return nil
+	})
 }
 
 func (t *memFS) Rename(from, to string) error {
-	t.m.mu.Lock()
-	defer t.m.mu.Unlock()
-	fd, fb, err := t.parent(from)
+	var source *inode
+	var old string
+	err := t.in("rename", from, func(dir *inode, base string) error {
+		source, old = dir, base
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	td, tb, err := t.parent(to)
-	if err != nil {
-		return err
-	}
-	n := fd.entries[fb]
-	if n == nil {
-		return &fs.PathError{Op: "rename", Path: from, Err: fs.ErrNotExist}
-	}
-	if old := td.entries[tb]; old != nil && (old.entries != nil) && (n.entries == nil || len(old.entries) > 0) {
-		return &fs.PathError{Op: "rename", Path: to, Err: fs.ErrExist}
-	}
-	delete(fd.entries, fb)
-	td.entries[tb] = n
-	return nil
+	return t.in("rename", to, func(dir *inode, base string) error {
+		n, there := source.entries[old], dir.entries[base]
+		switch {
+		case n == nil:
+			return fs.ErrNotExist
+		case there != nil && there.entries != nil && (n.entries == nil || len(there.entries) > 0):
+			return fs.ErrExist
+		}
+		delete(source.entries, old)
+		dir.entries[base] = n
+		return nil
+	})
 }
 
 func (t *memFS) Remove(name string) error {
-	t.m.mu.Lock()
-	defer t.m.mu.Unlock()
-	dir, base, err := t.parent(name)
-	if err != nil {
-		return err
-	}
-	n := dir.entries[base]
-	switch {
-	case n == nil:
-		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrNotExist}
-	case len(n.entries) > 0:
-		return &fs.PathError{Op: "remove", Path: name, Err: syscall.ENOTEMPTY}
-	}
-	delete(dir.entries, base)
-	return nil
+	return t.in("remove", name, func(dir *inode, base string) error {
+		n := dir.entries[base]
+		switch {
+		case n == nil:
+			return fs.ErrNotExist
+		case len(n.entries) > 0:
+			return syscall.ENOTEMPTY
+		}
+		delete(dir.entries, base)
+		return nil
+	})
 }
 
 func (t *memFS) RemoveAll(name string) error {
-	t.m.mu.Lock()
-	defer t.m.mu.Unlock()
-	dir, base, err := t.parent(name)
-	if err == nil {
+	_ = t.in("removeall", name, func(dir *inode, base string) error { // nothing there is nothing to remove
 		delete(dir.entries, base)
-	}
+		return nil
+	})
 	return nil
 }
 
-func (t *memFS) Lstat(name string) (fs.FileInfo, error) {
-	t.m.mu.Lock()
-	defer t.m.mu.Unlock()
-	full, err := t.abs(name)
-	if err != nil {
-		return nil, err
-	}
-	n, err := t.m.find(full)
-	if err != nil {
-		return nil, &fs.PathError{Op: "lstat", Path: full, Err: err}
-	}
-	return info{path.Base(full), n.entries != nil, int64(len(n.data))}, nil
+func (t *memFS) Lstat(name string) (fi fs.FileInfo, err error) {
+	err = t.at("lstat", name, func(n *inode, base string) error {
+		fi = info{base, n.entries != nil, int64(len(n.data))}
+		return nil
+	})
+	return fi, err
 }
 
-func (t *memFS) ReadDir(name string) ([]fs.DirEntry, error) {
-	t.m.mu.Lock()
-	defer t.m.mu.Unlock()
-	full, err := t.abs(name)
-	if err != nil {
-		return nil, err
-	}
-	n, err := t.m.find(full)
-	if err != nil {
-		return nil, &fs.PathError{Op: "readdir", Path: full, Err: err}
-	}
-	var list []fs.DirEntry
-	for base, c := range n.entries {
-		list = append(list, fs.FileInfoToDirEntry(info{base, c.entries != nil, int64(len(c.data))}))
-	}
+func (t *memFS) ReadDir(name string) (list []fs.DirEntry, err error) {
+	err = t.at("readdir", name, func(n *inode, _ string) error {
+		for base, c := range n.entries {
+			list = append(list, fs.FileInfoToDirEntry(info{base, c.entries != nil, int64(len(c.data))}))
+		}
+		return nil
+	})
 	slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	return list, nil
+	return list, err
 }
 
 func (t *memFS) SyncDir(name string) error {
-	t.m.mu.Lock()
-	defer t.m.mu.Unlock()
-	full, err := t.abs(name)
-	if err != nil {
-		return err
-	}
-	n, err := t.m.find(full)
-	if err != nil {
-		return &fs.PathError{Op: "sync", Path: full, Err: err}
-	}
-	n.durable = map[string]*inode{}
-	for base, c := range n.entries {
-		n.durable[base] = c
-	}
-	return nil
+	return t.at("sync", name, func(n *inode, _ string) error {
+		n.durable = maps.Clone(n.entries)
+		return nil
+	})
 }
 
 func (t *memFS) Sub(name string) (disk.FS, error) {
-	full, err := t.abs(name)
-	if err != nil {
-		return nil, err
-	}
 	if _, err := t.Lstat(name); err != nil {
 		return nil, err
 	}
-	return &memFS{t.m, full}, nil
+	return &memFS{t.m, path.Join(t.dir, name)}, nil
 }
 
 func (t *memFS) Path(name string) string { return path.Join("/mem", t.dir, name) }
