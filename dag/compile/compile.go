@@ -73,7 +73,8 @@ func Compile(o Options) (*Result, error) {
 	}
 	defer root.Close()
 	b := newBuilder(s, c.Source, root)
-	res := b.build(b.without(c.Tree, c.mistakes), o)
+	b.without(c.Tree, c.wrong)
+	res := b.build(c.Tree, o)
 	mistakes := append(c.mistakes, b.independent(c.mistakes)...)
 	if len(mistakes) > 0 {
 		return nil, firstOf(mistakes, "mistakes")
@@ -85,6 +86,7 @@ func Compile(o Options) (*Result, error) {
 type checked struct {
 	source.Loaded
 	mistakes tree.Diagnostics
+	wrong    []string // paths of the values that are not what they should be
 }
 
 // read loads a specification and checks it. What the language finds wrong comes first: the rules add what they say of the
@@ -104,6 +106,10 @@ func read(s *schema.Schema, path string, o source.Options) (c checked, err error
 		if !covered(d.Path, known) {
 			c.mistakes = append(c.mistakes, d)
 		}
+	}
+	c.wrong = c.Hidden
+	for _, d := range c.mistakes {
+		c.wrong = append(c.wrong, d.Path)
 	}
 	c.Warnings = append(c.Warnings, doubts...)
 	return c, nil
@@ -157,11 +163,12 @@ func (b *builder) completeAll() {
 			d.bad, d.node.ID = true, d.id
 			continue
 		}
-		d.bad = !b.complete(d)
+		whole := b.complete(d)
 		b.names(d)
-		if !d.bad {
+		if whole {
 			b.readings(d)
 		}
+		d.bad = !whole || len(b.unknown.fields[d.id]) > 0
 		d.tree, d.with = nil, nil
 	}
 }

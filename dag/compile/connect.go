@@ -254,10 +254,11 @@ func (b *builder) readings(d *draft) {
 		b.read(d, b.lang, reading{pos: v.Pos, path: d.path + ".when", src: d.node.When, want: "bool", run: true})
 	}
 	control := !b.isKind(d.node.Kind)
-	if d.node.Dynamic || d.node.Kind == "route" {
+	route := d.node.Kind == "route"
+	if !b.unknown.settings(d) && (d.node.Dynamic || route) {
 		b.readTemplate(d, b.lang, d.with, reading{path: d.path + ".with", rule: b.s.Settings(d.node.Kind), run: control})
 	}
-	if d.node.Kind == "route" {
+	if !b.unknown.settings(d) && route {
 		b.readRoute(d)
 	}
 	if f := d.tree.Get("foreach"); f != nil && d.node.Foreach != nil {

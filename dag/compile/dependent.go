@@ -9,16 +9,19 @@ import (
 	"dagrun.dev/internal/tree"
 )
 
-// unknowns are what mistakes leave unknown. What depends on them is not looked at: its errors would be dependent ones. So every
-// mistake is reported once, and all that do not follow from others are reported at once.
+// unknowns are what mistakes leave unknown: a value in error yields no further errors. It is taken out of the tree, and
+// what depends on it is not looked at. So every mistake is reported once, and all that do not follow from others are
+// reported at once.
 type unknowns struct {
-	any    bool            // something is: there will be no plan
-	nodes  map[string]bool // nodes with mistakes, by id
-	blocks map[int]bool    // foreach blocks with mistakes
-	params []string        // parameters without a value: the first part of the name; "" = any of them
-	names  map[string]bool // breakers, pools, accumulators, categories: which there are
-	ids    bool            // which nodes there are
-	money  bool            // what things cost
+	any    bool                // something is: there will be no plan
+	taken  []string            // paths of the values that were taken out
+	fields map[string][]string // of nodes, by id: those that were taken out
+	nodes  map[string]bool     // nodes of which nothing is known but the id
+	blocks map[int]bool        // foreach blocks with mistakes
+	params []string            // parameters without a value: the first part of the name; "" = any of them
+	names  map[string]bool     // breakers, pools, accumulators, categories: which there are
+	ids    bool                // which nodes there are
+	money  bool                // what things cost
 }
 
 // declares is what each of these sections declares the names of. Names of categories are in a table too.
@@ -73,70 +76,97 @@ func (u *unknowns) reads(v *tree.Value) bool {
 // affects says whether a node depends on something unknown and is not to be looked at.
 func (u *unknowns) affects(d *draft) bool { return u.nodes[d.id] || u.reads(d.tree) }
 
+// settings says whether the settings of a node are unknown.
+func (u *unknowns) settings(d *draft) bool { return slices.Contains(u.fields[d.id], "with") }
+
 // independent returns the mistakes that those reported already do not explain.
 func (b *builder) independent(reported tree.Diagnostics) tree.Diagnostics {
+	known := slices.Clone(reported)
 	at := map[tree.Pos]bool{}
 	for _, d := range reported {
 		at[d.Pos] = true
 	}
-	return slices.DeleteFunc(b.mistakes, func(d tree.Diagnostic) bool { return at[d.Pos] || covered(d.Path, reported) })
+	for _, path := range b.unknown.taken {
+		known = append(known, tree.Diagnostic{Path: path})
+	}
+	return slices.DeleteFunc(b.mistakes, func(d tree.Diagnostic) bool { return at[d.Pos] || covered(d.Path, known) })
 }
 
-// without returns a pipeline without the sections that have mistakes, and notes which nodes and blocks have some.
-func (b *builder) without(p *tree.Value, reported tree.Diagnostics) *tree.Value {
-	if len(reported) == 0 {
-		return p
-	}
+// without takes the values with mistakes out of a pipeline: a field of a node, a row or field of another section, a
+// section where no part of it can be named.
+func (b *builder) without(p *tree.Value, wrong []string) {
 	u := &b.unknown
-	u.any, u.blocks = true, map[int]bool{}
+	u.any = len(wrong) > 0
+	u.blocks, u.fields = map[int]bool{}, map[string][]string{}
 	ids := map[string]string{} // by path
 	for _, f := range fieldsOf(p.Get("nodes")) {
 		ids[tree.Join("nodes", f.Name)] = f.Name
 	}
-	gone := map[string]bool{}
-	for _, d := range reported {
-		section, _, _ := strings.Cut(d.Path, ".")
-		name, index, isBlock := strings.Cut(section, "[")
+	for _, path := range wrong {
+		section, rest, _ := strings.Cut(path, ".")
+		name, index, isItem := strings.Cut(section, "[")
 		switch k, err := strconv.Atoi(strings.TrimSuffix(index, "]")); {
-		case section == "nodes" && u.refuse(d.Path, ids):
-		case isBlock && name == "foreach" && err == nil:
+		case section == "nodes" && b.withoutField(p, path, ids):
+		case isItem && name == "foreach" && err == nil:
 			u.blocks[k], u.ids = true, true
+		case isItem || rest == "" || section == "params" || section == "nodes":
+			b.withoutPart(p, name, "")
 		default:
-			gone[name] = true
-			u.section(name)
+			b.withoutPart(p, name, firstStep(rest))
 		}
 	}
-	out := *p
-	out.Fields = nil
-	for _, f := range p.Fields {
-		if gone[f.Name] {
-			b.declared(f)
-		} else {
-			out.Fields = append(out.Fields, f)
-		}
-	}
-	return &out
 }
 
-// declared takes the names from a section with mistakes: those it declares all the same.
-func (b *builder) declared(section tree.Field) {
-	one, ok := declares[section.Name]
-	if !ok || section.Value.Kind != tree.Map {
+// firstStep is the first name of a path.
+func firstStep(path string) string {
+	first := path[:len(path)-len(strings.TrimLeftFunc(path, func(r rune) bool { return !isStep(r) }))]
+	return strings.Trim(first, `"`)
+}
+
+// withoutPart takes a row or field out of a section, or the section. The names that it declares are known all the same.
+func (b *builder) withoutPart(p *tree.Value, section, part string) {
+	b.unknown.section(section)
+	v := p.Get(section)
+	if one, ok := declares[section]; ok && v != nil && v.Kind == tree.Map {
+		for _, f := range v.Fields {
+			b.known[one] = union(b.known[one], []string{f.Name})
+		}
+		delete(b.unknown.names, one)
+	}
+	if v == nil || v.Get(part) == nil {
+		b.take(p, section, section)
 		return
 	}
-	for _, f := range sortedMap(section.Value) {
-		b.known[one] = append(b.known[one], f.Name)
-	}
-	delete(b.unknown.names, one)
+	b.take(v, part, tree.Join(section, part))
 }
 
-// refuse notes the node that a path lies in. It is false where that is none.
-func (u *unknowns) refuse(path string, ids map[string]string) bool {
+// take takes a field out of a map.
+func (b *builder) take(from *tree.Value, name, path string) {
+	from.Fields = slices.DeleteFunc(from.Fields, func(f tree.Field) bool { return f.Name == name })
+	b.unknown.taken = append(b.unknown.taken, path)
+}
+
+// withoutField takes the field that a path leads to out of its node. It is false where there is no such node.
+func (b *builder) withoutField(p *tree.Value, path string, ids map[string]string) bool {
 	for end := len(path); end > len("nodes."); end = strings.LastIndexAny(path[:end], ".[") {
-		if id, ok := ids[path[:end]]; ok {
-			u.node(id)
+		id, ok := ids[path[:end]]
+		if !ok {
+			continue
+		}
+		node, field := p.Get("nodes").Get(id), firstStep(strings.TrimPrefix(path[end:], "."))
+		if node == nil {
+			return true // with its section
+		}
+		if field == "" || field == "kind" || node.Kind != tree.Map {
+			b.unknown.node(id)
 			return true
 		}
+		b.take(node, field, tree.Join(path[:end], field))
+		b.unknown.fields[id] = append(b.unknown.fields[id], field)
+		if node.Get("compensate") == nil { // it may be what was taken out, or was meant
+			b.unknown.taken = append(b.unknown.taken, path[:end]+".onFail")
+		}
+		return true
 	}
 	return false
 }

@@ -3,11 +3,20 @@ package compile
 import (
 	"os"
 	"path/filepath"
+	"testing"
 
 	"dagrun.dev/dag/compile/schema"
 	"dagrun.dev/dag/compile/source"
 	"dagrun.dev/internal/tree"
 )
+
+// TestMain lets the test binary be its own child, as the program is.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == source.ChildCommand {
+		os.Exit(source.Child(os.Stdin, os.Stdout, testRegistry))
+	}
+	os.Exit(m.Run())
+}
 
 // load reads and checks a specification: the tree, or all mistakes as a user sees them.
 func load(s *schema.Schema, path string, o source.Options) (*tree.Value, source.Source, error) {

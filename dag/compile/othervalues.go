@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -38,7 +39,7 @@ func (ps *params) others() (list []*otherValue) {
 
 // otherValues warns of settings that would be mistakes if a parameter they read had another of its allowed values: a
 // provider that can do less, say. What would only be missing can be given together with that value. Of nodes
-// that would be wrong in the same way the first is named. A-2
+// that would be wrong in the same way the first is named, and of the values that are wrong for one setting. A-2
 func (b *builder) otherValues(d *draft) {
 	if d.template == nil {
 		return
@@ -47,6 +48,11 @@ func (b *builder) otherValues(d *draft) {
 	if !ok {
 		return
 	}
+	type fault struct {
+		text   string
+		values []string // of the parameter, with which it is one
+	}
+	faults, order := map[[2]string]*fault{}, [][2]string(nil) // by parameter and path
 	for _, o := range b.others {
 		if !reads(d.template, "params."+o.name) {
 			continue
@@ -60,13 +66,28 @@ func (b *builder) otherValues(d *draft) {
 			continue
 		}
 		for _, p := range t.Problems {
-			key := o.name + "=" + o.shown + " " + p.Text
-			if p.Path == "" || !stands(with, p.Path) || b.warned[key] {
+			if p.Path == "" || !stands(with, p.Path) {
 				continue
 			}
-			b.warned[key] = true
-			b.warn(at(d.with, p.Path).Pos, d.path+".with."+p.Path, "with %s=%s: %s", o.name, o.shown, p.Text)
+			at := [2]string{o.name, p.Path}
+			if faults[at] == nil {
+				faults[at], order = &fault{text: p.Text}, append(order, at)
+			}
+			faults[at].values = append(faults[at].values, o.shown)
 		}
+	}
+	for _, x := range order {
+		f, name, path := faults[x], x[0], x[1]
+		key := name + " " + path + " " + f.text
+		if b.warned[key] {
+			continue
+		}
+		b.warned[key] = true
+		others := ""
+		if more := f.values[1:]; len(more) > 0 {
+			others = fmt.Sprintf(" (as with %s)", strings.Join(more, ", "))
+		}
+		b.warn(at(d.with, path).Pos, d.path+".with."+path, "with %s=%s%s: %s", name, f.values[0], others, f.text)
 	}
 }
 

@@ -97,6 +97,9 @@ func (b *builder) know(p *dag.Plan) {
 	for _, x := range p.Categories {
 		b.known["category"] = append(b.known["category"], x.Name)
 	}
+	for _, names := range b.known { // in any order
+		slices.Sort(names)
+	}
 }
 
 func (b *builder) checkDefaults() {

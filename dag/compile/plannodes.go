@@ -64,8 +64,10 @@ func (b *builder) complete(d *draft) bool {
 	b.needs(n, v.Get("needs"), d.path)
 	b.later(d)
 	b.dir(d, v.Get("dir"))
-	t := b.describe(d)
-	b.touched(d, &t)
+	if !b.unknown.settings(d) {
+		t := b.describe(d)
+		b.touched(d, &t)
+	}
 	b.undo(d, v.Get("compensate"))
 	b.runForeach(d, v.Get("foreach"))
 	return len(b.mistakes) == before
@@ -131,6 +133,9 @@ func (b *builder) resolve(d *draft) bool {
 	d.tree = out
 	if len(b.mistakes) > before {
 		return false
+	}
+	if len(b.unknown.fields[d.id]) > 0 {
+		return true // what is there was checked; what is not would be found missing
 	}
 	ok := b.ok(b.s.CheckNode(out, d.path))
 	d.with = out.Get("with") // with its defaults
