@@ -335,3 +335,6 @@ func (c *cleaner) replace(before []byte) {
 func isDots(b []byte) bool {
 	return len(b) == 0 || bytes.HasSuffix(b, []byte("...")) || bytes.HasSuffix(b, []byte(" left out ...]\n"))
 }
+
+// Shown is what stands in for a secret.
+const Shown = "[secret]"

@@ -16,9 +16,6 @@ import (
 	"sync/atomic"
 )
 
-// Shown is what stands in for a secret.
-const Shown = "[secret]"
-
 const (
 	// shortest is the length from which a secret is masked: shorter ones would make nonsense of ordinary text.
 	shortest = 4

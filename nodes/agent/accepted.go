@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -199,4 +200,47 @@ func refused(s *settings, r *reply, res *nodes.Result) *nodes.Error {
 	}
 	res.Warnings = append(res.Warnings, msg)
 	return nil
+}
+
+// shaped puts the shape before the steps of accept. instead is nil, or stands for the object of the answer.
+func (s *settings) shaped(steps []accept.Step, r *reply, instead []byte) []accept.Step {
+	sh, err := s.shape()
+	if sh == nil || err != nil {
+		return steps
+	}
+	return append([]accept.Step{shapeStep{set: s, shape: sh, reply: r, instead: instead}}, steps...)
+}
+
+// otherwise accepts an answer whose object does not fit with the values of else, where the node has some and it will
+// not be asked again. It returns nil where that is not so.
+func (s *settings) otherwise(
+	t *nodes.Task, steps []accept.Step, r *reply, why *nodes.Error,
+) (*accept.State, *nodes.Error) {
+	fails := "bad_answer"
+	if r.Doubt != nil && r.Doubt.Category == cutShort {
+		fails = cutShort // there was no time for a better one
+	}
+	if why.Category != "bad_answer" || s.Answer == nil || s.Answer.Else == nil || t.Again != nil && t.Again(fails) {
+		return nil, why
+	}
+	st := accept.NewState(t, r.Text)
+	failure := apply(s.shaped(steps, r, s.Answer.Else), st, r)
+	st.Warn("the answer does not fit, so the values of else are used: %s", why.Message)
+	st.Note("decision", "answer-else", map[string]any{"reason": printable.Clip(why.Message, 300), "values": s.Answer.Else})
+	return st, failure
+}
+
+// proves reports whether an accept list that an answer has passed proves that it is whole. One that
+// ended by itself is whole when anything was asked of it; one that may have been cut when it holds a
+// page, whose end shows.
+func (s *settings) proves(r *reply) bool {
+	if s.Answer != nil || !r.Cutting { // an object shows whether it is whole
+		return s.Answer != nil || len(s.Accept) > 0
+	}
+	return slices.ContainsFunc(s.Accept, func(a acceptStep) bool {
+		var e struct {
+			HTML json.RawMessage `json:"html"`
+		}
+		return json.Unmarshal(a.Extract, &e) == nil && len(e.HTML) > 0
+	})
 }

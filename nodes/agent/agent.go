@@ -4,9 +4,7 @@ package agent
 
 import (
 	"context"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/hex"
 	"errors"
 	"time"
 
@@ -27,6 +25,7 @@ type Kind struct {
 var (
 	_ nodes.FileChecker = Kind{}
 	_ nodes.Rescuer     = Kind{}
+	_ nodes.Sharer      = Kind{}
 )
 
 // Name returns "agent".
@@ -178,11 +177,6 @@ func asError(ctx context.Context, err error) *nodes.Error {
 		return nodes.Fail("killed", "stopped: "+context.Cause(ctx).Error())
 	}
 	return nodes.Fail("unknown", err.Error())
-}
-
-func digest(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
 }
 
 // harmless makes what an agent said safe for a log and a terminal, where messages quote it. B-10

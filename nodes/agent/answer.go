@@ -1,14 +1,11 @@
 package agent
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
-	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/agent/internal/capability"
 	"dagrun.dev/nodes/internal/accept"
@@ -16,7 +13,7 @@ import (
 	"dagrun.dev/nodes/internal/shape"
 )
 
-// An answerSettings says which shape the answer has. It comes to us in one of two ways:
+// A shaped answer comes to us in one of two ways:
 //
 //   - native: the provider constrains the model, and the whole answer is the object;
 //   - fenced: the prompt ends with the schema, and the answer with one fenced block of JSON, which is taken
@@ -40,12 +37,6 @@ import (
 //     answer without a message, a limit of length as turn.failed.
 //   - The APIs refuse keywords that they cannot hold a model to, each others of them: see shape.Strict. Anthropic wants
 //     objects closed and takes optional fields; OpenAI wants every field required.
-type answerSettings struct {
-	Schema json.RawMessage `json:"schema"`
-	Else   json.RawMessage `json:"else"`
-	Record string          `json:"record"`
-	Block  bool            `json:"block"`
-}
 
 // constrains reports whether a provider holds the model to a schema.
 func constrains(provider string) bool {
@@ -86,38 +77,6 @@ func (s *settings) instruction() (string, error) {
 	return "\n\n---\nEnd your answer with exactly one block of JSON, fenced by a line ```json before it and a line ``` " +
 		"after it, and nothing behind it. Use such a block nowhere else. The JSON is one object that is valid by this " +
 		"JSON Schema:\n\n" + sh.String() + "\n", nil
-}
-
-// answer describes the outputs that the fields of the answer are. It comes after accept, whose outputs it must not
-// repeat.
-func (d *describer) answer(s *settings) {
-	if s.Answer == nil {
-		return
-	}
-	sh, problems := shape.Read(s.Answer.Schema)
-	for _, p := range problems {
-		d.problem(strings.TrimSuffix("answer.schema."+p.Path, "."), "%s", p.Text)
-	}
-	if len(problems) > 0 {
-		return
-	}
-	outputs := sh.Outputs()
-	for _, name := range slices.Sorted(maps.Keys(outputs)) {
-		if _, twice := d.tr.Outputs[name]; twice {
-			d.problem("answer.schema.properties."+name,
-				"the node gives a value %q already, by itself or by accept; take another name", name)
-			continue
-		}
-		d.tr.Outputs[name] = outputs[name]
-	}
-	if len(s.Answer.Else) > 0 {
-		if _, err := sh.Parse(s.Answer.Else, "else"); err != nil {
-			d.problem("answer.else", "the values do not fit the schema: %v", err)
-		}
-	}
-	if text, err := s.instruction(); err == nil {
-		d.tr.Prompt.Chars += int64(len(text))
-	}
 }
 
 // A shapeStep takes the object of an answer: its fields become values. It stands before the steps of accept.
@@ -222,32 +181,4 @@ func lastBlock(text string) (block, rest string, err error) {
 		return "", "", errors.New("text follows the fenced block of JSON; want the block at the end of the answer")
 	}
 	return strings.Join(lines[begin+1:end], "\n"), strings.TrimRight(strings.Join(lines[:begin], "\n"), " \t\r\n"), nil
-}
-
-// shaped puts the shape before the steps of accept. instead is nil, or stands for the object of the answer.
-func (s *settings) shaped(steps []accept.Step, r *reply, instead []byte) []accept.Step {
-	sh, err := s.shape()
-	if sh == nil || err != nil {
-		return steps
-	}
-	return append([]accept.Step{shapeStep{set: s, shape: sh, reply: r, instead: instead}}, steps...)
-}
-
-// otherwise accepts an answer whose object does not fit with the values of else, where the node has some and it will
-// not be asked again. It returns nil where that is not so.
-func (s *settings) otherwise(
-	t *nodes.Task, steps []accept.Step, r *reply, why *nodes.Error,
-) (*accept.State, *nodes.Error) {
-	fails := "bad_answer"
-	if r.Doubt != nil && r.Doubt.Category == cutShort {
-		fails = cutShort // there was no time for a better one
-	}
-	if why.Category != "bad_answer" || s.Answer == nil || s.Answer.Else == nil || t.Again != nil && t.Again(fails) {
-		return nil, why
-	}
-	st := accept.NewState(t, r.Text)
-	failure := apply(s.shaped(steps, r, s.Answer.Else), st, r)
-	st.Warn("the answer does not fit, so the values of else are used: %s", why.Message)
-	st.Note("decision", "answer-else", map[string]any{"reason": printable.Clip(why.Message, 300), "values": s.Answer.Else})
-	return st, failure
 }

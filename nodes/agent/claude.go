@@ -41,9 +41,6 @@ func startClaude(q *question) (*program, error) {
 	return p, nil
 }
 
-// mostArgument is the longest argument that can be handed to a program (the kernel takes 128 KiB).
-const mostArgument = 120_000
-
 func claudeFlags(q *question, system string) []string {
 	s := q.set
 	flags := []string{

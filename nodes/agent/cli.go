@@ -84,7 +84,7 @@ func (c cli) ask(ctx context.Context, q *question) (*reply, error) {
 		return nil, err
 	}
 	defer res.Close()
-	r, err := (&run{c, q, res}).judge()
+	r, err := (&run{c.format, c.patterns, q, res}).judge()
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (c cli) recall(q *question) (*reply, error) {
 		return nil, err
 	}
 	defer res.Close()
-	r, err := (&run{c, q, res}).judge()
+	r, err := (&run{c.format, c.patterns, q, res}).judge()
 	if err != nil || !r.Ended && r.Doubt == nil {
 		return r, err
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -75,18 +74,4 @@ func (c *commandSettings) format() *transcript.Format {
 		f = transcript.Fields(c.Field, c.ErrorField, c.Parse == "json-lines")
 	}
 	return &f
-}
-
-// check finds the mistakes of the settings that the schema cannot say.
-func (c *commandSettings) check(d *describer) {
-	if (c.Parse == "json" || c.Parse == "json-lines") && c.Field == "" {
-		d.problem("command.field", "missing: where the answer is in the JSON")
-	}
-	for i, e := range c.Errors {
-		if _, err := regexp.Compile("(?i)" + e.Match); err != nil {
-			d.problem(fmt.Sprintf("command.errors.%d.match", i), "not a regular expression: %v", err)
-		}
-		path := fmt.Sprintf("command.errors.%d.category", i)
-		d.tr.Categories = append(d.tr.Categories, nodes.Named{Path: path, Name: e.Category})
-	}
 }

@@ -101,13 +101,6 @@ func (q *question) marked() bool {
 	return true
 }
 
-func (d *describer) cache(s *settings) {
-	times := capability.Of(s.Provider).Keeps
-	if s.Cache != "" && len(times) > 0 && !slices.Contains(times, s.Cache) {
-		d.problem("cache", "provider %s keeps nothing for %s; want one of %s", s.Provider, s.Cache, strings.Join(times, ", "))
-	}
-}
-
 // pictureTypes are what the providers read.
 var pictureTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 

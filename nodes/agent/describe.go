@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -15,6 +16,7 @@ import (
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/agent/internal/capability"
 	"dagrun.dev/nodes/internal/httpc"
+	"dagrun.dev/nodes/internal/shape"
 	"dagrun.dev/nodes/internal/simagent"
 	"dagrun.dev/nodes/prompt"
 )
@@ -69,8 +71,6 @@ func (s *settings) anyText() bool {
 // A describer collects the traits of an agent node.
 type describer struct{ tr nodes.Traits }
 
-func (d *describer) problem(path, format string, args ...any) { d.tr.Problemf(path, format, args...) }
-
 func (d *describer) prompt(s *settings) error {
 	p, err := prompt.Describe(s.Prompt)
 	if err != nil {
@@ -87,7 +87,7 @@ func (d *describer) prompt(s *settings) error {
 		To string `json:"to"`
 	}
 	if json.Unmarshal(s.Prompt, &block) == nil && block.To != "" {
-		d.problem("prompt.to", "an agent's prompt is not an artifact; leave it out")
+		d.tr.Problemf("prompt.to", "an agent's prompt is not an artifact; leave it out")
 	}
 	if s.System != nil {
 		d.tr.OneOf("system", "text, file", s.System.Text != "", s.System.File != "")
@@ -105,7 +105,7 @@ func (d *describer) accept(s *settings) error {
 		path := fmt.Sprintf("accept.%d", i)
 		parts := a.parts()
 		if len(parts) != 1 {
-			d.problem(path, "want exactly one of extract, validate, accumulate, verdict")
+			d.tr.Problemf(path, "want exactly one of extract, validate, accumulate, verdict")
 		}
 		for _, p := range parts {
 			tr, err := p.DescribeStep(p.with)
@@ -127,26 +127,26 @@ func (d *describer) files(s *settings) {
 			continue
 		}
 		if g.Optional && g.File != "" {
-			d.problem(path+".optional", "only for an artifact: an input file is there or the plan fails")
+			d.tr.Problemf(path+".optional", "only for an artifact: an input file is there or the plan fails")
 		}
 		if len(g.Send) > 0 && !g.Unpack {
-			d.problem(path+".send", "only with unpack: it names files of an archive")
+			d.tr.Problemf(path+".send", "only with unpack: it names files of an archive")
 		}
 		for k, pattern := range g.Send {
 			if badPattern(pattern) {
-				d.problem(fmt.Sprintf("%s.send.%d", path, k), "%q is no pattern of names; want one such as full-*.png", pattern)
+				d.tr.Problemf(fmt.Sprintf("%s.send.%d", path, k), "%q is no pattern of names; want one such as full-*.png", pattern)
 			}
 		}
 		d.tr.Read(g.Artifact)
 		d.tr.File(g.File)
 		if taken[g.name()] {
-			d.problem(path, "two files are given as %s", g.name())
+			d.tr.Problemf(path, "two files are given as %s", g.name())
 		}
 		taken[g.name()] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Secrets)) {
 		if _, twice := s.Env[name]; twice {
-			d.problem("secrets."+name, "the variable is set by env too")
+			d.tr.Problemf("secrets."+name, "the variable is set by env too")
 		}
 		d.tr.Secret(s.Secrets[name])
 	}
@@ -158,21 +158,21 @@ func (d *describer) provider(s *settings) {
 		if path = cmp.Or(s.from[path], path); list {
 			path += "." + rest
 		}
-		d.problem(path, "%s", x.Text)
+		d.tr.Problemf(path, "%s", x.Text)
 	}
 	d.tr.Notes = append(d.tr.Notes, s.unconfined()...)
 	d.tr.Reaches = len(s.Tools) > 0 || s.Provider == "command"
 	switch {
 	case s.Provider == "command" && len(s.Argv) == 0:
-		d.problem("argv", "missing: provider command needs the program")
+		d.tr.Problemf("argv", "missing: provider command needs the program")
 	case s.Provider == "command" && s.Command != nil:
 		s.Command.check(d)
 	case s.Provider == "sim" && (s.Sim == nil || s.Sim.Answers == ""):
-		d.problem("sim.answers", "missing: provider sim needs a file of answers")
+		d.tr.Problemf("sim.answers", "missing: provider sim needs a file of answers")
 	}
 	for i, model := range s.FallbackModels {
 		if model == "" {
-			d.problem(fmt.Sprintf("fallbackModels.%d", i), "missing: the name of a model")
+			d.tr.Problemf(fmt.Sprintf("fallbackModels.%d", i), "missing: the name of a model")
 		}
 	}
 	d.cache(s)
@@ -183,12 +183,12 @@ func (d *describer) provider(s *settings) {
 		d.tr.Notes = append(d.tr.Notes, "timeout.silence does not count: the program prints its answer at its end")
 	}
 	if s.Session != "" && s.Home == "user" {
-		d.problem("session",
+		d.tr.Problemf("session",
 			"not with home user: the agent's memory of its work is kept with the node, not with the user")
 	}
 	if s.Sim != nil {
 		if _, err := simagent.ParseFaults(s.Sim.Faults); err != nil {
-			d.problem("sim.faults", "%v", err)
+			d.tr.Problemf("sim.faults", "%v", err)
 		}
 	}
 }
@@ -196,29 +196,116 @@ func (d *describer) provider(s *settings) {
 // http finds what an API needs: it has no model of its own.
 func (d *describer) http(s *settings) {
 	if s.Model == "" {
-		d.problem("model", "missing: provider %s has no default", s.Provider)
+		d.tr.Problemf("model", "missing: provider %s has no default", s.Provider)
 	}
 	if s.BaseURL != "" && !strings.Contains(s.BaseURL, "${") {
 		if err := httpc.CheckURL(s.BaseURL); err != nil {
-			d.problem("baseURL", "%v", err)
+			d.tr.Problemf("baseURL", "%v", err)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
 		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(s.Headers[name]) {
-			d.problem("headers."+name,
+			d.tr.Problemf("headers."+name,
 				"HTTP cannot send it: a line break or another character that no header may hold")
 		}
 	}
 	if tokens, ok := s.thinking(); ok && tokens > 0 && s.Provider == "anthropic" {
 		if tokens >= s.MaxOutputTokens {
-			d.problem("thinking", "%d tokens leave nothing for the answer: they count against maxOutputTokens, which is %d",
+			d.tr.Problemf("thinking", "%d tokens leave nothing for the answer: they count against maxOutputTokens, which is %d",
 				tokens, s.MaxOutputTokens)
 		}
 		if s.Temperature != nil && *s.Temperature != 1 {
-			d.problem("temperature", "provider anthropic refuses one while it thinks; leave it out, or thinking")
+			d.tr.Problemf("temperature", "provider anthropic refuses one while it thinks; leave it out, or thinking")
 		}
 	}
 	if s.Temperature != nil && *s.Temperature > 1 && s.Provider == "anthropic" {
-		d.problem("temperature", "provider anthropic takes 0 to 1, not %g", *s.Temperature)
+		d.tr.Problemf("temperature", "provider anthropic takes 0 to 1, not %g", *s.Temperature)
+	}
+}
+
+// Shared returns what the plan knows of the blocks that the service is to keep: for the APIs each up to a border, for
+// the claude agent what goes into its system text.
+func (Kind) Shared(with json.RawMessage, open func(path string) (io.ReadCloser, error)) []nodes.PromptBlock {
+	s, err := read(with)
+	if err != nil || s.Cache == "off" || !slices.Contains([]string{"claude", "anthropic", "openai"}, s.Provider) {
+		return nil
+	}
+	p := prompt.Sketch(s.Prompt, open)
+	if p == nil {
+		return nil
+	}
+	system, err := s.System.read(open)
+	if err != nil {
+		return nil
+	}
+	last := len(p.Blocks) - 1
+	if s.Provider == "claude" {
+		if last = min(last, p.Fixed()); last > 0 {
+			p.Blocks, last = []string{strings.Join(p.Blocks[:last], "")}, 1
+		}
+	}
+	var list []nodes.PromptBlock
+	before := s.Provider + "\n" + s.Model + "\n" + s.BaseURL + "\n" + system
+	for i, text := range p.Blocks[:last] {
+		chars := utf8.RuneCountInString(text)
+		if i == 0 {
+			chars += utf8.RuneCountInString(system)
+		}
+		before = digest(before + text)[:16]
+		list = append(list, nodes.PromptBlock{Digest: before, Chars: int64(chars), Reads: p.Reads[i]})
+	}
+	return list
+}
+
+// answer describes the outputs that the fields of the answer are. It comes after accept, whose outputs it must not
+// repeat.
+func (d *describer) answer(s *settings) {
+	if s.Answer == nil {
+		return
+	}
+	sh, problems := shape.Read(s.Answer.Schema)
+	for _, p := range problems {
+		d.tr.Problemf(strings.TrimSuffix("answer.schema."+p.Path, "."), "%s", p.Text)
+	}
+	if len(problems) > 0 {
+		return
+	}
+	outputs := sh.Outputs()
+	for _, name := range slices.Sorted(maps.Keys(outputs)) {
+		if _, twice := d.tr.Outputs[name]; twice {
+			d.tr.Problemf("answer.schema.properties."+name,
+				"the node gives a value %q already, by itself or by accept; take another name", name)
+			continue
+		}
+		d.tr.Outputs[name] = outputs[name]
+	}
+	if len(s.Answer.Else) > 0 {
+		if _, err := sh.Parse(s.Answer.Else, "else"); err != nil {
+			d.tr.Problemf("answer.else", "the values do not fit the schema: %v", err)
+		}
+	}
+	if text, err := s.instruction(); err == nil {
+		d.tr.Prompt.Chars += int64(len(text))
+	}
+}
+
+func (d *describer) cache(s *settings) {
+	times := capability.Of(s.Provider).Keeps
+	if s.Cache != "" && len(times) > 0 && !slices.Contains(times, s.Cache) {
+		d.tr.Problemf("cache", "provider %s keeps nothing for %s; want one of %s", s.Provider, s.Cache, strings.Join(times, ", "))
+	}
+}
+
+// check finds the mistakes of the settings that the schema cannot say.
+func (c *commandSettings) check(d *describer) {
+	if (c.Parse == "json" || c.Parse == "json-lines") && c.Field == "" {
+		d.tr.Problemf("command.field", "missing: where the answer is in the JSON")
+	}
+	for i, e := range c.Errors {
+		if _, err := regexp.Compile("(?i)" + e.Match); err != nil {
+			d.tr.Problemf(fmt.Sprintf("command.errors.%d.match", i), "not a regular expression: %v", err)
+		}
+		path := fmt.Sprintf("command.errors.%d.category", i)
+		d.tr.Categories = append(d.tr.Categories, nodes.Named{Path: path, Name: e.Category})
 	}
 }

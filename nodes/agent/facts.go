@@ -2,6 +2,8 @@ package agent
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -87,4 +89,9 @@ func failed(e *nodes.Error, status int, latency time.Duration) callFailed {
 		LatencyMS: latency.Milliseconds(), ErrorClass: e.Category, ErrorSummary: e.Message,
 		Retryable: !e.Permanent && !stops[e.Category], ErrorDetails: e.Diagnostics, HTTPStatus: status,
 	}
+}
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
 }

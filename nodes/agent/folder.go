@@ -35,17 +35,6 @@ func (g givenFile) name() string {
 	return path.Base(g.File)
 }
 
-// workName is the working folder's name in the scratch folder, or in that of a session.
-const workName = "work"
-
-// base returns a folder of the attempt, or of the session that it works in.
-func (q *question) base(name string) string {
-	if q.session != nil {
-		return filepath.Join(q.session.dir(), name)
-	}
-	return filepath.Join(q.task.Scratch, name)
-}
-
 // workFolder makes the agent's private working folder. Its .git/HEAD makes it the top of a
 // project, so that no configuration above it is looked for. C-11
 func workFolder(t *nodes.Task, s *settings, dir string) error {

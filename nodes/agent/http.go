@@ -78,7 +78,7 @@ func (a httpAPI) ask(ctx context.Context, q *question) (*reply, error) {
 	if err := spooled.head(answer); err != nil {
 		return nil, errors.Join(err, kept.Close())
 	}
-	a.read(q, answer, io.TeeReader(answer, io.MultiWriter(spooled, kept)), r)
+	readAnswer(a.format(q), q, answer, io.TeeReader(answer, io.MultiWriter(spooled, kept)), r)
 	return r, kept.Close()
 }
 
@@ -209,7 +209,7 @@ func (a httpAPI) recall(q *question) (*reply, error) {
 	answer := httpc.Reread(head.Status, head.Header, from)
 	defer answer.Close()
 	r := &reply{Status: head.Status}
-	if a.read(q, answer, answer, r); !r.Ended {
+	if readAnswer(a.format(q), q, answer, answer, r); !r.Ended {
 		return r, nil
 	}
 	err = q.task.KeepFrom("transcript.txt", io.NewSectionReader(f, int64(len(line)), 1<<62))

@@ -17,9 +17,10 @@ import (
 
 // A run is one run of a program as it ended, to be judged.
 type run struct {
-	cli
-	q   *question
-	res *proc.Result
+	format   *transcript.Format
+	patterns []errorPattern // see cli
+	q        *question
+	res      *proc.Result
 }
 
 // judge turns what a program printed and how it ended into a reply. Its own terminal event comes
@@ -310,11 +311,11 @@ func (u *run) exit() string {
 }
 
 // pattern returns the first declared pattern that text matches.
-func (c cli) pattern(text string) *errorPattern {
-	for i, e := range c.patterns {
+func (u *run) pattern(text string) *errorPattern {
+	for i, e := range u.patterns {
 		re, err := regexp.Compile("(?i)" + e.Match)
 		if err == nil && re.MatchString(text) {
-			return &c.patterns[i]
+			return &u.patterns[i]
 		}
 	}
 	return nil

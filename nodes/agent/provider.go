@@ -7,9 +7,6 @@ import (
 	"dagrun.dev/nodes/agent/internal/transcript"
 )
 
-// A reply is what came back from a provider.
-type reply = transcript.Reply
-
 // A provider puts one question to a model, once. It neither retries nor waits: attempts
 // belong to the machine.
 type provider interface {

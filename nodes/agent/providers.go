@@ -140,30 +140,6 @@ func unique(list []string) (out []string) {
 	return out
 }
 
-// merged returns settings with those that byProvider declares for their provider, and where each of these stands.
-func merged(with json.RawMessage) (
-	_ json.RawMessage, given map[string]json.RawMessage, from map[string]string, err error,
-) {
-	if len(bytes.TrimSpace(with)) == 0 {
-		return with, nil, nil, nil
-	}
-	if err := json.Unmarshal(with, &given); err != nil {
-		return nil, nil, nil, err
-	}
-	var by map[string]map[string]json.RawMessage
-	var provider string
-	if json.Unmarshal(given["byProvider"], &by) != nil || json.Unmarshal(given["provider"], &provider) != nil {
-		return with, given, nil, nil
-	}
-	delete(given, "byProvider")
-	from = map[string]string{}
-	for name, value := range by[provider] {
-		given[name], from[name] = value, "byProvider."+provider+"."+name
-	}
-	with, err = json.Marshal(given)
-	return with, given, from, err
-}
-
 // neutralSystem stands where a program would otherwise send the long instructions of a coding agent. Q2
 const neutralSystem = "Answer the request. Give what it asks for, whole and in the form it asks for, and nothing else."
 

@@ -1,17 +1,13 @@
 package agent
 
 import (
-	"encoding/json"
-	"io"
-	"slices"
+	"path/filepath"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"dagrun.dev/nodes"
-	"dagrun.dev/nodes/internal/accept"
+	"dagrun.dev/nodes/agent/internal/transcript"
 	"dagrun.dev/nodes/internal/evidence"
-	"dagrun.dev/nodes/prompt"
 )
 
 // A question is what is asked.
@@ -41,54 +37,6 @@ func (q *question) evidence(from *evidence.Table) evidence.Case {
 	return evidence.Case{From: from, Now: q.now(), Zone: time.Local, Tries: q.task.Attempt}
 }
 
-// assemble makes the question of an attempt, and keeps it.
-func assemble(t *nodes.Task, s *settings) (*question, *nodes.Result, error) {
-	a, err := prompt.Assemble(t, s.Prompt)
-	if err != nil {
-		return nil, nil, err
-	}
-	res := &nodes.Result{Warnings: a.Warnings, Notes: a.Notes}
-	q := &question{task: t, set: s, blocks: a.Blocks, fixed: a.Fixed()}
-	if q.system, err = s.System.read(t.File); err != nil {
-		return nil, res, err
-	}
-	var warning string
-	if q.session, warning, err = s.open(t, digest(q.system+"\n"+q.prompt())); err != nil {
-		return nil, res, err
-	}
-	if warning != "" {
-		res.Warnings = append(res.Warnings, warning)
-	}
-	if t.Feedback != "" {
-		q.add("\n\n---\nYour previous answer was not accepted: " + t.Feedback +
-			"\nGive the whole answer again, without this mistake.\n")
-	}
-	if strings.TrimSpace(q.prompt()) == "" {
-		return nil, res, nodes.Permanent(nodes.Fail("config", "the prompt is empty"))
-	}
-	instruction, err := s.instruction()
-	if err != nil {
-		return nil, res, err
-	}
-	q.add(instruction)
-	if q.folder = q.base(workName); q.session != nil && q.session.resumed {
-		q.session.ask(q, instruction)
-	} else if err = workFolder(t, s, q.folder); err != nil {
-		return nil, res, err
-	}
-	return q, res, t.KeepFrom("prompt.md", strings.NewReader(q.prompt()))
-}
-
-func (src *textSource) read(open func(path string) (io.ReadCloser, error)) (string, error) {
-	switch {
-	case src == nil:
-		return "", nil
-	case src.File == "":
-		return src.Text, nil
-	}
-	return accept.ReadText(open, "system", src.File)
-}
-
 // withSystem puts the system text before the prompt, for programs that have no place for it.
 func withSystem(q *question) string {
 	if q.system == "" {
@@ -115,38 +63,19 @@ func (q *question) headed() (system, prompt string) {
 	return system, strings.Join(q.blocks[n:], "")
 }
 
-var _ nodes.Sharer = Kind{}
+// mostArgument is the longest argument that can be handed to a program (the kernel takes 128 KiB).
+const mostArgument = 120_000
 
-// Shared returns what the plan knows of the blocks that the service is to keep: for the APIs each up to a border, for
-// the claude agent what goes into its system text.
-func (Kind) Shared(with json.RawMessage, open func(path string) (io.ReadCloser, error)) []nodes.PromptBlock {
-	s, err := read(with)
-	if err != nil || s.Cache == "off" || !slices.Contains([]string{"claude", "anthropic", "openai"}, s.Provider) {
-		return nil
+// A reply is what came back from a provider.
+type reply = transcript.Reply
+
+// base returns a folder of the attempt, or of the session that it works in.
+func (q *question) base(name string) string {
+	if q.session != nil {
+		return filepath.Join(q.session.dir(), name)
 	}
-	p := prompt.Sketch(s.Prompt, open)
-	if p == nil {
-		return nil
-	}
-	system, err := s.System.read(open)
-	if err != nil {
-		return nil
-	}
-	last := len(p.Blocks) - 1
-	if s.Provider == "claude" {
-		if last = min(last, p.Fixed()); last > 0 {
-			p.Blocks, last = []string{strings.Join(p.Blocks[:last], "")}, 1
-		}
-	}
-	var list []nodes.PromptBlock
-	before := s.Provider + "\n" + s.Model + "\n" + s.BaseURL + "\n" + system
-	for i, text := range p.Blocks[:last] {
-		chars := utf8.RuneCountInString(text)
-		if i == 0 {
-			chars += utf8.RuneCountInString(system)
-		}
-		before = digest(before + text)[:16]
-		list = append(list, nodes.PromptBlock{Digest: before, Chars: int64(chars), Reads: p.Reads[i]})
-	}
-	return list
+	return filepath.Join(q.task.Scratch, name)
 }
+
+// workName is the working folder's name in the scratch folder, or in that of a session.
+const workName = "work"

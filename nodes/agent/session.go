@@ -10,16 +10,12 @@ import (
 	"path/filepath"
 
 	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/agent/internal/transcript"
 )
 
 // cutShort is the category of work that a limit of turns or money ended before there was an answer, and that the
 // next attempt continues.
 const cutShort = "cut_short"
-
-// continuation is what an agent is asked whose interrupted work is continued.
-const continuation = "Your work on this was cut by a limit of turns or money. What you have done so far is still " +
-	"there, and so are the files in your working folder. Finish the work now, in as few steps as you can, " +
-	"and give the whole answer as it was asked for.\n"
 
 // A session is the memory that an agent has of its work, and its working folder. Both outlive the attempt, so that
 // the next one can go on where a limit cut the work. Q5
@@ -92,7 +88,7 @@ func (x *session) save() error {
 
 // end notes how an attempt ended: whether there is work to go on with. A call that the service refused has changed
 // nothing.
-func (x *session) end(r *reply, res *nodes.Result, err error) {
+func (x *session) end(r *transcript.Reply, res *nodes.Result, err error) {
 	if x == nil {
 		return
 	}
@@ -105,12 +101,6 @@ func (x *session) end(r *reply, res *nodes.Result, err error) {
 	if err := x.save(); err != nil {
 		res.Warnings = append(res.Warnings, "the interrupted work cannot be continued: "+err.Error())
 	}
-}
-
-// ask has the agent go on with its work in the place of the whole question. Its system text stays what it was.
-func (x *session) ask(q *question, instruction string) {
-	q.system, _ = q.headed()
-	q.blocks, q.fixed = []string{continuation + instruction}, 0
 }
 
 // uncount takes out of the agent's memory what it has spent so far, and reports whether there is such a memory: claude

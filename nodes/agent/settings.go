@@ -1,9 +1,11 @@
 package agent
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"time"
@@ -191,17 +193,44 @@ func (s *settings) steps() ([]accept.Step, error) {
 	return steps, nil
 }
 
-// proves reports whether an accept list that an answer has passed proves that it is whole. One that
-// ended by itself is whole when anything was asked of it; one that may have been cut when it holds a
-// page, whose end shows.
-func (s *settings) proves(r *reply) bool {
-	if s.Answer != nil || !r.Cutting { // an object shows whether it is whole
-		return s.Answer != nil || len(s.Accept) > 0
+// merged returns settings with those that byProvider declares for their provider, and where each of these stands.
+func merged(with json.RawMessage) (
+	_ json.RawMessage, given map[string]json.RawMessage, from map[string]string, err error,
+) {
+	if len(bytes.TrimSpace(with)) == 0 {
+		return with, nil, nil, nil
 	}
-	return slices.ContainsFunc(s.Accept, func(a acceptStep) bool {
-		var e struct {
-			HTML json.RawMessage `json:"html"`
-		}
-		return json.Unmarshal(a.Extract, &e) == nil && len(e.HTML) > 0
-	})
+	if err := json.Unmarshal(with, &given); err != nil {
+		return nil, nil, nil, err
+	}
+	var by map[string]map[string]json.RawMessage
+	var provider string
+	if json.Unmarshal(given["byProvider"], &by) != nil || json.Unmarshal(given["provider"], &provider) != nil {
+		return with, given, nil, nil
+	}
+	delete(given, "byProvider")
+	from = map[string]string{}
+	for name, value := range by[provider] {
+		given[name], from[name] = value, "byProvider."+provider+"."+name
+	}
+	with, err = json.Marshal(given)
+	return with, given, from, err
+}
+
+func (src *textSource) read(open func(path string) (io.ReadCloser, error)) (string, error) {
+	switch {
+	case src == nil:
+		return "", nil
+	case src.File == "":
+		return src.Text, nil
+	}
+	return accept.ReadText(open, "system", src.File)
+}
+
+// An answerSettings says which shape the answer has.
+type answerSettings struct {
+	Schema json.RawMessage `json:"schema"`
+	Else   json.RawMessage `json:"else"`
+	Record string          `json:"record"`
+	Block  bool            `json:"block"`
 }

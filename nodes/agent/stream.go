@@ -33,9 +33,8 @@ type streamReader struct {
 	refused bool
 }
 
-// read reads an answer to its end and judges it. The text so far is kept whatever happens.
-func (a httpAPI) read(q *question, answer *httpc.Answer, from io.Reader, r *reply) {
-	f := a.format(q)
+// readAnswer reads an answer of status 200 to its end and judges it. The text so far is kept whatever happens.
+func readAnswer(f *transcript.Format, q *question, answer *httpc.Answer, from io.Reader, r *reply) {
 	failure := q.evidence(f.Table)
 	s := &streamReader{
 		answer: answer, from: bufio.NewReader(from), failure: failure, r: r,

@@ -2,27 +2,12 @@ package prompt
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"dagrun.dev/nodes"
 )
-
-// An Assembled is a prompt ready to be asked.
-type Assembled struct {
-	Text string
-	// Blocks are the parts of Text between the template's borders, joined they are Text. None is blank, but for
-	// a prompt that is blank as a whole; without borders there is one.
-	Blocks   []string
-	Reads    [][]string // the artifacts and accumulators that stand in each block
-	Chars    int64      // characters (not bytes) of Text
-	Tokens   int64      // estimate: Chars / 4, rounded up
-	Warnings []string
-	Notes    []nodes.Note // a decision for each step of trimming
-}
 
 // Assemble fills in the template of a prompt block (#Prompt) for one attempt. It reads through
 // t.File, t.Artifact and t.Entries, logs the estimate, and fails with category config (a
@@ -55,17 +40,6 @@ func assemble(t *nodes.Task, s *settings) (*Assembled, error) {
 	a.render()
 	a.out.Text = strings.Join(a.out.Blocks, "")
 	return a.out, nil
-}
-
-// assembly is one prompt under way.
-type assembly struct {
-	task     *nodes.Task
-	settings *settings
-	template *template
-	slots    map[string]*slot // of the variables that are used
-	uses     map[string]int
-	fixed    int // characters of the template's own text
-	out      *Assembled
 }
 
 func (a *assembly) fillAll() error {
@@ -122,17 +96,6 @@ func (a *assembly) render() {
 	end()
 }
 
-// Fixed is how many of the first blocks hold nothing but texts and files of the specification: nothing that a run
-// has written.
-func (p *Assembled) Fixed() int {
-	for i, reads := range p.Reads {
-		if len(reads) > 0 {
-			return i
-		}
-	}
-	return len(p.Reads)
-}
-
 // Sketch is what Assemble would return as far as a plan can know it: a sign stands for what a run writes. Nil without a
 // border, and where the template or a file cannot be read.
 func Sketch(with json.RawMessage, open func(path string) (io.ReadCloser, error)) *Assembled {
@@ -156,30 +119,3 @@ func Sketch(with json.RawMessage, open func(path string) (io.ReadCloser, error))
 }
 
 func blank(s string) bool { return strings.TrimSpace(s) == "" }
-
-// measure sets the estimate of what render would return.
-func (a *assembly) measure() {
-	chars := a.fixed
-	for name, s := range a.slots {
-		chars += s.chars() * a.uses[name]
-	}
-	a.out.Chars, a.out.Tokens = int64(chars), EstimateTokens(int64(chars))
-}
-
-// EstimateTokens is characters / 4, rounded up.
-func EstimateTokens(chars int64) int64 { return (chars + 3) / 4 }
-
-func (a *assembly) log(level, format string, args ...any) {
-	if a.task.Log != nil {
-		a.task.Log(level, fmt.Sprintf(format, args...))
-	}
-}
-
-// grouped prints 51546 as 51,546.
-func grouped(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}

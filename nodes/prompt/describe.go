@@ -6,7 +6,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"dagrun.dev/internal/rules"
 	"dagrun.dev/nodes"
 )
 
@@ -104,14 +103,4 @@ func (d *describer) trim(at string, step trimStep) {
 	if d.s.Limit == 0 {
 		d.tr.Problemf(at, "nothing is trimmed without a limit")
 	}
-}
-
-func didYouMean(name string, known []string) string {
-	if near := rules.Nearest(name, known); near != "" {
-		return fmt.Sprintf("; did you mean %q?", near)
-	}
-	if len(known) == 0 {
-		return "; none is declared"
-	}
-	return "; declared: " + strings.Join(known, ", ")
 }

@@ -113,6 +113,3 @@ func (s *State) Result(out string, keep bool) (*nodes.Result, error) {
 	}
 	return res, nil
 }
-
-// Path joins parts of a settings path for a Problem: Path("markers", "x", "to") is "markers.x.to".
-func Path(parts ...string) string { return strings.Join(parts, ".") }

@@ -22,9 +22,6 @@ type Answer struct {
 	Body   []byte // its beginning
 }
 
-// MostBody is how much of the body of such an answer is worth reading.
-const MostBody = 64 << 10
-
 // Answered returns the failure that an answer of HTTP is: its status, its headers and its body speak together.
 func (c Case) Answered(a Answer) *nodes.Error {
 	object, ok := ReadError(a.Body)

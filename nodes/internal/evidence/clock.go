@@ -96,3 +96,6 @@ func (w wall) on(year int, month time.Month, day int) time.Time {
 	}
 	return t
 }
+
+// lately is how long a moment may have passed that still counts as the coming one; see floor.
+const lately = 30 * time.Minute

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes/internal/jsonscan"
 )
 
@@ -62,17 +61,6 @@ func (e ErrorObject) text() string {
 	return strings.Join(e.Kinds, " ") + ": " + e.Message
 }
 
-// Of returns the case of an error object that a service sent inside of an answer that had begun well. raw is all that
-// it sent.
-func (c Case) Of(e ErrorObject, raw []byte) Case {
-	c.Status, c.Types, c.Text = e.Status, e.Kinds, e.Message+"\n"+head(string(raw), MostBody)
-	c.Line = printable.Clip(printable.Line(e.text()), 300)
-	if e.Request != "" {
-		c.Line += " (request " + printable.Clip(e.Request, 100) + ")"
-	}
-	return c
-}
-
 // present reports whether a field says anything.
 func present(raw json.RawMessage) bool {
 	switch string(bytes.TrimSpace(raw)) {
@@ -102,9 +90,6 @@ type spoken struct {
 	types    []string
 	statuses []int
 }
-
-// mostText is how much of what a failure said is read.
-const mostText = 16000
 
 // readObjects reads the JSON in a text that reports an error.
 func readObjects(text string) (s spoken) {
@@ -183,3 +168,6 @@ func (s *spoken) value(raw json.RawMessage, depth int) string {
 	}
 	return ""
 }
+
+// MostBody is how much of the body of such an answer is worth reading.
+const MostBody = 64 << 10

@@ -6,10 +6,8 @@ package evidence
 import (
 	"cmp"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
@@ -197,42 +195,13 @@ func Backoff(tries int) time.Duration {
 	return min(d, time.Hour)
 }
 
-// message returns the known line of a text, else its first, shortened.
-func message(text, known string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	if known != "" {
-		line = known
+// Of returns the case of an error object that a service sent inside of an answer that had begun well. raw is all that
+// it sent.
+func (c Case) Of(e ErrorObject, raw []byte) Case {
+	c.Status, c.Types, c.Text = e.Status, e.Kinds, e.Message+"\n"+head(string(raw), MostBody)
+	c.Line = printable.Clip(printable.Line(e.text()), 300)
+	if e.Request != "" {
+		c.Line += " (request " + printable.Clip(e.Request, 100) + ")"
 	}
-	if line = strings.TrimSpace(line); line == "" {
-		return "no message"
-	}
-	return printable.Clip(line, 300)
-}
-
-// marks are a byte order mark and the sequences that colour a terminal.
-var marks = regexp.MustCompile(`\x{FEFF}|\x1b\[[0-9;?]*[@-~]`)
-
-// Clean returns text without byte order marks, colours, and what cannot be seen around it.
-func Clean(text string) string { return strings.TrimFunc(marks.ReplaceAllString(text, ""), unseen) }
-
-// unseen reports whether a character shows nothing: a blank, one without a width, a control character.
-func unseen(r rune) bool {
-	return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Variation_Selector) ||
-		strings.ContainsRune("\u034f\u115f\u1160\u2800\u3164\uffa0", r)
-}
-
-func head(s string, n int) string {
-	if len(s) > n {
-		return s[:n]
-	}
-	return s
-}
-
-// httpStatus returns a number that is a status of HTTP, else 0.
-func httpStatus(text string) int {
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 300 || n > 599 {
-		return 0
-	}
-	return n
+	return c
 }

@@ -36,20 +36,6 @@ func believed(d time.Duration) time.Duration {
 	return max(d, shortest)
 }
 
-var number = regexp.MustCompile(`^\d{1,18}(?:\.\d{1,18})?$`)
-
-// units returns a plain decimal number of units; 0 when it is none or too large for a wait.
-func units(text string, unit time.Duration) time.Duration {
-	if text = strings.TrimSpace(text); !number.MatchString(text) {
-		return 0
-	}
-	v, err := strconv.ParseFloat(text, 64)
-	if err != nil || v*unit.Seconds() > longest.Seconds() {
-		return 0
-	}
-	return time.Duration(v * float64(unit))
-}
-
 func millis(h http.Header) (d time.Duration) {
 	for _, v := range h.Values("Retry-After-Ms") {
 		d = max(d, units(v, time.Millisecond))

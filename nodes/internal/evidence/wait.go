@@ -11,8 +11,7 @@ import (
 // since no more than lately means floor: the clocks of provider and runner differ, and some were
 // still refused after the time.
 const (
-	floor  = 2 * time.Minute
-	lately = 30 * time.Minute
+	floor = 2 * time.Minute
 	// longest is the longest wait that is believed; how long a run really waits is for the plan to say.
 	longest = 10 * 366 * 24 * time.Hour
 )
@@ -144,4 +143,18 @@ func resetISO(text string, _ time.Time, zone *time.Location) (time.Time, bool) {
 		t, err := time.Parse("2006-01-02 15:04 -0700", clock+" "+off)
 		return t, err == nil
 	}
+}
+
+var number = regexp.MustCompile(`^\d{1,18}(?:\.\d{1,18})?$`)
+
+// units returns a plain decimal number of units; 0 when it is none or too large for a wait.
+func units(text string, unit time.Duration) time.Duration {
+	if text = strings.TrimSpace(text); !number.MatchString(text) {
+		return 0
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || v*unit.Seconds() > longest.Seconds() {
+		return 0
+	}
+	return time.Duration(v * float64(unit))
 }

@@ -287,14 +287,6 @@ func more(a, b nodes.Usage) bool {
 	return a.Input > b.Input || a.Output > 2*b.Output || a.CacheRead > b.CacheRead || a.CacheWrite > b.CacheWrite
 }
 
-// larger is the larger count of each kind of tokens.
-func larger(a, b nodes.Usage) nodes.Usage {
-	return nodes.Usage{
-		Input: max(a.Input, b.Input), Output: max(a.Output, b.Output), CacheRead: max(a.CacheRead, b.CacheRead),
-		CacheWrite: max(a.CacheWrite, b.CacheWrite), CacheWriteHour: max(a.CacheWriteHour, b.CacheWriteHour),
-	}
-}
-
 func lastOf(list []string) string {
 	if len(list) == 0 {
 		return ""

@@ -269,3 +269,11 @@ func texts(o object) string {
 	}
 	return b.String()
 }
+
+// larger is the larger count of each kind of tokens.
+func larger(a, b nodes.Usage) nodes.Usage {
+	return nodes.Usage{
+		Input: max(a.Input, b.Input), Output: max(a.Output, b.Output), CacheRead: max(a.CacheRead, b.CacheRead),
+		CacheWrite: max(a.CacheWrite, b.CacheWrite), CacheWriteHour: max(a.CacheWriteHour, b.CacheWriteHour),
+	}
+}
