@@ -254,7 +254,7 @@ func (b *builder) readings(d *draft) {
 		b.read(d, b.lang, reading{pos: v.Pos, path: d.path + ".when", src: d.node.When, want: "bool", run: true})
 	}
 	control := !b.isKind(d.node.Kind)
-	route := d.node.Kind == "route"
+	route := d.node.Role().Decides
 	if !b.unknown.settings(d) && (d.node.Dynamic || route) {
 		b.readTemplate(d, b.lang, d.with, reading{path: d.path + ".with", rule: b.s.Settings(d.node.Kind), run: control})
 	}

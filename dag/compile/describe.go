@@ -19,7 +19,7 @@ func (b *builder) describe(d *draft) (t nodes.Traits) {
 	if d.with == nil {
 		d.with = &tree.Value{Kind: tree.Map, Pos: d.pos}
 	}
-	if !b.ok(b.s.CheckSettings(d.node.Kind, d.with, path, d.node.Dynamic || d.node.Kind == "route")) {
+	if !b.ok(b.s.CheckSettings(d.node.Kind, d.with, path, d.node.Dynamic || d.node.Role().Decides)) {
 		return nodes.Traits{}
 	}
 	raw := b.canonical(d.with, path)

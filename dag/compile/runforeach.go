@@ -22,7 +22,7 @@ func (b *builder) runForeach(d *draft, v *tree.Value) {
 		return
 	}
 	path := d.path + ".foreach"
-	if d.node.Kind != "join" {
+	if !d.node.Role().Joins {
 		b.fail(d.tree.Get("kind").Pos, d.path+".kind", "a node with foreach makes nodes and does nothing itself: want kind join, got %q", d.node.Kind)
 		return
 	}

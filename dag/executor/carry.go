@@ -90,7 +90,7 @@ func (h *host) command(c *machine.Command, now time.Time) (machine.Body, func() 
 			return &machine.RunPausedBody{Reason: machine.PauseDisk, Node: n.ID, Message: fmt.Sprintf(
 				"less than %d MiB are free on the disk of the run: the answer might not be kept", leastRoom>>20)}, nil
 		}
-		if n.Kind == "approval" {
+		if n.Role().Asks {
 			return h.question(n, c.Generation, now), nil
 		}
 		return &machine.StartedBody{Node: c.Node, Generation: c.Generation, Attempt: c.Attempt, Reserve: c.Reserve},

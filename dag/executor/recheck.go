@@ -66,7 +66,7 @@ func (h *host) readAside(digests []string) {
 // present says what a node would be given if it ran now.
 func (h *host) present(n *dag.Node) (string, error) {
 	switch {
-	case n.Kind == "route":
+	case n.Role().Decides:
 		v, err := h.decide(n)
 		if err != nil {
 			return "", err

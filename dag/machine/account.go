@@ -34,36 +34,36 @@ func (s *State) account(i int32) *breaker {
 }
 
 // onAccount takes what the end of a running attempt says of the account that was asked.
-func (s *State) onAccount(e *Event, i int32, b *FinishedBody) {
-	a, m := s.account(i), s.recs[i].more
+func (s *State) onAccount(e Event, i int32, b *FinishedBody) {
+	a, m := s.account(i), s.recs[i].Detail
 	if a == nil {
 		return
 	}
 	now := ms(e.Time)
-	probe := m != nil && m.probe[accountGate] == a.epoch+1
+	probe := m != nil && m.AccountProbe == a.Epoch+1
 	c, _ := s.graph.Plan.CategoryByName(b.Category)
 	switch refused := c != nil && c.Account && (b.Status == dag.StatusFailed || b.Status == dag.StatusRejected); {
-	case refused && a.state != breakerClosed && !probe: // it was under way when that became known
-		a.until = max(a.until, ms(b.WaitUntil))
+	case refused && a.State != breakerClosed && !probe: // it was under way when that became known
+		a.Until = max(a.Until, ms(b.WaitUntil))
 	case refused:
-		*a = breaker{name: a.name, state: breakerOpen, until: max(now, ms(b.WaitUntil)), cause: cmp.Or(b.Message, b.Category), changed: now,
-			epoch: a.epoch + 1, openings: a.openings + 1}
+		*a = breaker{Name: a.Name, State: breakerOpen, Until: max(now, ms(b.WaitUntil)), Cause: cmp.Or(b.Message, b.Category), Changed: now,
+			Epoch: a.Epoch + 1, Openings: a.Openings + 1}
 	case probe && (b.Status == dag.StatusCompleted || b.Status == dag.StatusFailed && (b.Class == dag.Structural || b.Class == dag.Soft)):
-		*a = breaker{name: a.name, changed: now, opened: now, started: now, epoch: a.epoch + 1, openings: a.openings}
+		*a = breaker{Name: a.Name, Changed: now, Opened: now, Started: now, Epoch: a.Epoch + 1, Openings: a.Openings}
 	}
 }
 
 // nextStart is when the next attempt may start where starts are spread; 0 = at any time.
 func (b *breaker) nextStart(now int64) int64 {
-	if b.opened == 0 || b.state != breakerClosed || now >= b.opened+spreadFor.Milliseconds() {
+	if b.Opened == 0 || b.State != breakerClosed || now >= b.Opened+spreadFor.Milliseconds() {
 		return 0
 	}
-	return b.started + spreadGap.Milliseconds()
+	return b.Started + spreadGap.Milliseconds()
 }
 
 // park pauses a run in which all that is left to do is to wait for longer than it may.
 func (d *decision) park() {
-	s, longest := d.s, d.s.ledger.budget.LongestWait.D()
+	s, longest := d.s, d.s.ledger.Budget.LongestWait.D()
 	if longest == 0 {
 		longest = longestWait
 	}
@@ -91,10 +91,10 @@ func (s *State) waitsUntil(i int32) (until int64, why string) {
 	switch s.status[i] {
 	case Holding:
 		m := s.recs[i].detail()
-		return m.retryAt, fmt.Sprintf("%s: %s", s.graph.Node(i).ID, cmp.Or(m.last.Message, m.last.Category))
+		return m.RetryAt, fmt.Sprintf("%s: %s", s.graph.Node(i).ID, cmp.Or(m.Last.Message, m.Last.Category))
 	case Ready:
-		if a := s.account(i); a != nil && a.state == breakerOpen {
-			return a.until, a.cause
+		if a := s.account(i); a != nil && a.State == breakerOpen {
+			return a.Until, a.Cause
 		}
 	}
 	return 0, ""

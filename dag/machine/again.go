@@ -27,8 +27,8 @@ func (s *State) missing(i int32) []int32 {
 			}
 			seen[j] = true
 			category := ""
-			if m := s.recs[j].more; m != nil && m.last != nil {
-				category = m.last.Category
+			if m := s.recs[j].Detail; m != nil && m.Last != nil {
+				category = m.Last.Category
 			}
 			switch {
 			case category == CategoryNeeds, category == CategoryUpstream:
@@ -46,11 +46,11 @@ func (s *State) missing(i int32) []int32 {
 // while some of it is running, the join waits.
 func (d *decision) again(i int32) (sent, waits bool) {
 	s := d.s
-	n, m := s.graph.Node(i), s.recs[i].more
+	n, m := s.graph.Node(i), s.recs[i].Detail
 	allowed := n.Again
 	var used int32
 	if m != nil {
-		allowed, used = allowed+int(m.rounds), m.agains
+		allowed, used = allowed+int(m.Rounds), m.Requeues
 	}
 	if int(used) >= allowed {
 		return false, false
@@ -61,7 +61,7 @@ func (d *decision) again(i int32) (sent, waits bool) {
 	}
 	b := &RewoundBody{To: s.graph.Node(missing[0]).ID, For: n.ID, Reason: s.shortage(i)}
 	for _, k := range s.below(missing, i) {
-		if s.recs[k].phase == running {
+		if s.recs[k].Phase == running {
 			return false, true
 		}
 		if r := &s.recs[k]; r.begun() || r.approving(s) {
@@ -78,7 +78,7 @@ func (s *State) CleanedUp() (ids []string) {
 	var early []int32
 	for i := range int32(len(s.recs)) {
 		waits := func(j int32) bool { return s.settled[j] == unsettled || s.status[j] == Cancelled }
-		if s.graph.Node(i).Always && s.recs[i].phase == ended && slices.ContainsFunc(s.graph.Needs(i), waits) {
+		if s.graph.Node(i).Always && s.recs[i].Phase == ended && slices.ContainsFunc(s.graph.Needs(i), waits) {
 			early = append(early, i)
 		}
 	}

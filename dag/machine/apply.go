@@ -13,66 +13,29 @@ import (
 // was. An event with Seq 0 is taken as the next one. Cost: proportional to what the event
 // changes; RUN_RESUMED, REWOUND, PLAN_ADOPTED and REVERTED may look at every node.
 func (s *State) Apply(e *Event) error {
-	if e.Seq != 0 && e.Seq != s.run.seq+1 {
-		return &EventError{e.Seq, e.Type, fmt.Sprintf("is not the next one: %d is", s.run.seq+1)}
+	if e.Seq != 0 && e.Seq != s.run.Seq+1 {
+		return &EventError{e.Seq, e.Type, fmt.Sprintf("is not the next one: %d is", s.run.Seq+1)}
 	}
 	if err := s.apply(e); err != nil {
-		return &EventError{s.run.seq + 1, e.Type, err.Error()}
+		return &EventError{s.run.Seq + 1, e.Type, err.Error()}
 	}
-	if s.run.status == RunPause && !s.busy() {
+	if s.run.Status == RunPause && !s.busy() {
 		s.stopClock(ms(e.Time))
 	}
-	s.run.seq++
-	s.run.updated = max(s.run.updated, ms(e.Time))
+	s.run.Seq++
+	s.run.Updated = max(s.run.Updated, ms(e.Time))
 	return nil
 }
 
 func (s *State) apply(e *Event) error {
-	if b, ok := e.Body.(*RunCreatedBody); ok {
-		return s.onRunCreated(e, b)
-	}
-	if s.graph == nil {
+	d, ok := byType[e.Type]
+	switch {
+	case !ok:
+		return fmt.Errorf("unknown event: a newer version wrote it")
+	case s.graph == nil && e.Type != RunCreated:
 		return fmt.Errorf("comes before %s", RunCreated)
 	}
-	switch b := e.Body.(type) {
-	case *StartedBody:
-		return s.onStarted(e, b)
-	case *FinishedBody:
-		return s.onFinished(e, b)
-	case *QueuedBody:
-		return s.onQueued(b)
-	case *PlanExtendedBody:
-		return s.onPlanExtended(e, b)
-	case *PlanAdoptedBody:
-		return s.onPlanAdopted(e, b)
-	case *RewoundBody:
-		return s.onRewound(b)
-	case *RevertedBody:
-		return s.onReverted(e, b)
-	case *RunPausedBody:
-		return s.onPaused(e, b)
-	case *RunInterruptedBody:
-		s.stopClock(s.run.updated)
-		return nil
-	case *RunResumedBody:
-		return s.onResumed(e)
-	case *RunEndedBody:
-		return s.onEnded(e, b)
-	case *LimitsChangedBody:
-		return s.onLimits(b)
-	case *BudgetWarnedBody:
-		return s.onWarned(b)
-	case *BreakerChangedBody:
-		return s.onBreaker(e, b)
-	case *CompensationBody:
-		return s.onCompensation(e, b)
-	case *EscalationOpenedBody:
-		return s.onEscalation(e, b)
-	case *EscalationAnsweredBody:
-		return s.onAnswer(e, b)
-	default:
-		return s.world.apply(s, e)
-	}
+	return d.fold(s, *e)
 }
 
 // find returns a node's index.
@@ -92,7 +55,7 @@ func (s *State) findAll(ids []string) ([]int32, error) {
 		if err != nil {
 			return nil, err
 		}
-		if s.recs[i].phase == running {
+		if s.recs[i].Phase == running {
 			return nil, fmt.Errorf("node %s has an attempt in flight", id)
 		}
 		list[k] = i
@@ -100,31 +63,31 @@ func (s *State) findAll(ids []string) ([]int32, error) {
 	return list, nil
 }
 
-func (s *State) onStarted(e *Event, b *StartedBody) error {
+func (s *State) onStarted(e Event, b *StartedBody) error {
 	i, err := s.find(b.Node)
 	if err != nil {
 		return err
 	}
 	r := &s.recs[i]
 	switch {
-	case int(r.gen) != b.Generation:
-		return fmt.Errorf("node %s is in generation %d, not %d", b.Node, r.gen, b.Generation)
-	case r.phase == running:
+	case int(r.Gen) != b.Generation:
+		return fmt.Errorf("node %s is in generation %d, not %d", b.Node, r.Gen, b.Generation)
+	case r.Phase == running:
 		return fmt.Errorf("node %s has an attempt in flight", b.Node)
-	case r.phase == ended || r.phase == stale:
+	case r.Phase == ended || r.Phase == stale:
 		return fmt.Errorf("node %s has ended", b.Node)
-	case b.Attempt != int(r.attempt)+1:
-		return fmt.Errorf("the next attempt of node %s is %d, not %d", b.Node, r.attempt+1, b.Attempt)
+	case b.Attempt != int(r.Attempt)+1:
+		return fmt.Errorf("the next attempt of node %s is %d, not %d", b.Node, r.Attempt+1, b.Attempt)
 	}
-	if r.attempt == 1 && r.more != nil && r.more.first == 0 {
-		r.more.first = r.started
+	if r.Attempt == 1 && r.Detail != nil && r.Detail.First == 0 {
+		r.Detail.First = r.Started
 	}
-	r.phase, r.attempt, r.started, r.due = running, int32(b.Attempt), ms(e.Time), false
-	if m := r.more; m != nil {
-		m.retryAt, m.hold, m.stopped, m.unresolved = 0, false, false, false
+	r.Phase, r.Attempt, r.Started, r.due = running, int32(b.Attempt), ms(e.Time), false
+	if m := r.Detail; m != nil {
+		m.RetryAt, m.Hold, m.Stopped, m.Unresolved = 0, false, false, false
 	}
 	if b.Reserve != (dag.Amount{}) {
-		r.m().reserved = b.Reserve
+		r.edit().Reserved = b.Reserve
 		s.ledger.reserve(b.Reserve, 1)
 	}
 	s.take(i)
@@ -143,11 +106,11 @@ func (s *State) take(i int32) {
 			continue
 		}
 		b := &s.breakers[k]
-		if b.state != breakerClosed {
-			s.recs[i].m().probe[g] = b.epoch + 1
+		if b.State != breakerClosed {
+			*s.recs[i].edit().probe(g) = b.Epoch + 1
 		}
-		if b.opened != 0 {
-			b.started = s.recs[i].started
+		if b.Opened != 0 {
+			b.Started = s.recs[i].Started
 		}
 	}
 	s.regain(i)
@@ -159,8 +122,8 @@ func (s *State) regain(i int32) { s.occupy(i, 1) }
 // release gives back what take took.
 func (s *State) release(i int32) {
 	s.occupy(i, -1)
-	if m := s.recs[i].more; m != nil {
-		m.probe = [2]int32{}
+	if m := s.recs[i].Detail; m != nil {
+		m.BreakerProbe, m.AccountProbe = 0, 0
 	}
 }
 
@@ -170,7 +133,7 @@ func (s *State) occupy(i, by int32) {
 		s.pools[c.pool].used += by
 	}
 	for g, k := range c.gates {
-		if m := s.recs[i].more; k >= 0 && m != nil && m.probe[g] == s.breakers[k].epoch+1 {
+		if m := s.recs[i].Detail; k >= 0 && m != nil && *m.probe(g) == s.breakers[k].Epoch+1 {
 			s.breakers[k].probing += by
 		}
 	}
@@ -182,30 +145,30 @@ func (s *State) watchDeadline(i int32) {
 	}
 }
 
-func (s *State) onQueued(b *QueuedBody) error {
+func (s *State) onQueued(_ Event, b *QueuedBody) error {
 	list, err := s.findAll(b.Nodes)
 	if err != nil {
 		return err
 	}
 	for _, i := range list {
 		if b.Reason == "condition" {
-			s.recs[i].cond = true
+			s.recs[i].Cond = true
 			s.touch(i)
 		}
 	}
 	return nil
 }
 
-func (s *State) onPlanExtended(e *Event, b *PlanExtendedBody) error {
+func (s *State) onPlanExtended(e Event, b *PlanExtendedBody) error {
 	i, err := s.find(b.Node)
 	if err != nil {
 		return err
 	}
 	r := &s.recs[i]
 	switch {
-	case int(r.gen) != b.Generation:
-		return fmt.Errorf("node %s is in generation %d, not %d", b.Node, r.gen, b.Generation)
-	case r.phase != idle || r.items != notExpanded:
+	case int(r.Gen) != b.Generation:
+		return fmt.Errorf("node %s is in generation %d, not %d", b.Node, r.Gen, b.Generation)
+	case r.Phase != idle || r.Expanded:
 		return fmt.Errorf("node %s has ended, runs, or was expanded", b.Node)
 	}
 	g, err := s.graph.Extend(b.Node, b.Nodes)
@@ -213,13 +176,14 @@ func (s *State) onPlanExtended(e *Event, b *PlanExtendedBody) error {
 		return err
 	}
 	s.expansions = append(s.expansions, b)
-	r.phase, r.end, r.items, r.endSeq = ended, endCompleted, int32(len(b.Nodes)), s.run.seq+1
-	r.started, r.finished = ms(e.Time), ms(e.Time)
+	r.Phase, r.End, r.EndSeq = ended, endCompleted, s.run.Seq+1
+	r.Expanded, r.Items = true, int32(len(b.Nodes))
+	r.Started, r.Finished = ms(e.Time), ms(e.Time)
 	before := s.detachedFrom(b.Node)
 	s.extend(g)
 	kept := before - s.detachedFrom(b.Node)
-	if r = &s.recs[i]; r.gen > 1 && (kept < before || kept < len(b.Nodes)) {
-		r.m().reshaped = true
+	if r = &s.recs[i]; r.Gen > 1 && (kept < before || kept < len(b.Nodes)) {
+		r.edit().Reshaped = true
 	}
 	s.dropDetached(func(x *detached) bool { return x.Of == b.Node })
 	s.touch(i)
@@ -230,12 +194,12 @@ func (s *State) onPlanExtended(e *Event, b *PlanExtendedBody) error {
 	return nil
 }
 
-func (s *State) onPlanAdopted(e *Event, b *PlanAdoptedBody) error {
+func (s *State) onPlanAdopted(e Event, b *PlanAdoptedBody) error {
 	if e.Plan == nil {
 		return fmt.Errorf("the plan %s is not attached", b.PlanDigest)
 	}
-	if b.Previous != "" && b.Previous != s.run.planDigest {
-		return fmt.Errorf("the plan in force is %s, not %s", s.run.planDigest, b.Previous)
+	if b.Previous != "" && b.Previous != s.run.PlanDigest {
+		return fmt.Errorf("the plan in force is %s, not %s", s.run.PlanDigest, b.Previous)
 	}
 	for _, i := range s.list(Running) {
 		if _, ok := e.Plan.Index(s.graph.Node(i).ID); !ok {
@@ -245,13 +209,13 @@ func (s *State) onPlanAdopted(e *Event, b *PlanAdoptedBody) error {
 	ch := change{again: make(map[string]bool, len(b.Invalidated)), recheck: make(map[string]bool, len(b.Recheck))}
 	for _, id := range b.Invalidated {
 		ch.again[id] = true
-		if i, ok := s.graph.Index(id); ok && s.recs[i].phase == running {
+		if i, ok := s.graph.Index(id); ok && s.recs[i].Phase == running {
 			return fmt.Errorf("node %s has an attempt in flight", id)
 		}
 	}
 	for _, id := range b.Recheck {
 		ch.recheck[id] = true
-		if i, ok := s.graph.Index(id); ok && s.recs[i].phase != ended && s.recs[i].phase != stale {
+		if i, ok := s.graph.Index(id); ok && s.recs[i].Phase != ended && s.recs[i].Phase != stale {
 			return fmt.Errorf("node %s has not ended", id)
 		}
 	}
@@ -263,11 +227,11 @@ func (s *State) onPlanAdopted(e *Event, b *PlanAdoptedBody) error {
 	if declared {
 		s.redeclare()
 	}
-	s.world.gates = slices.DeleteFunc(s.world.gates, func(v GateView) bool {
+	s.observed.Gates = slices.DeleteFunc(s.observed.Gates, func(v GateView) bool {
 		_, stays := s.graph.Index(v.Node)
 		return !stays
 	})
-	s.run.planDigest, s.run.name = b.PlanDigest, e.Plan.Plan.Name
+	s.run.PlanDigest, s.run.Name = b.PlanDigest, e.Plan.Plan.Name
 	if budgeted {
 		s.ledger.limit(e.Plan.Plan.Budget)
 	}
@@ -275,32 +239,32 @@ func (s *State) onPlanAdopted(e *Event, b *PlanAdoptedBody) error {
 	return nil
 }
 
-func (s *State) onRewound(b *RewoundBody) error {
+func (s *State) onRewound(_ Event, b *RewoundBody) error {
 	failed := false // a failure asked for it, not a join that has not ended
 	if b.For != "" {
 		i, err := s.find(b.For)
 		if err != nil {
 			return err
 		}
-		failed = s.recs[i].phase == ended
+		failed = s.recs[i].Phase == ended
 	}
 	if err := s.sendBack(b.Nodes); err != nil {
 		return err
 	}
 	if i, ok := s.graph.Index(b.For); ok && failed {
-		s.recs[i].m().rewinds++
+		s.recs[i].edit().Rewinds++
 	} else if ok {
-		s.recs[i].m().agains++
+		s.recs[i].edit().Requeues++
 	}
 	s.reopen()
 	return nil
 }
 
-func (s *State) onReverted(e *Event, b *RevertedBody) error {
+func (s *State) onReverted(e Event, b *RevertedBody) error {
 	if err := s.sendBack(b.Nodes); err != nil {
 		return err
 	}
 	s.reopen()
-	s.world.reverts = append(s.world.reverts, RevertView{Checkpoint: b.Checkpoint, Seq: s.run.seq + 1, Time: e.Time})
+	s.observed.Reverts = append(s.observed.Reverts, RevertView{Checkpoint: b.Checkpoint, Seq: s.run.Seq + 1, Time: e.Time})
 	return nil
 }

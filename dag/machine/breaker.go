@@ -17,22 +17,23 @@ import (
 //	   |               |  continue, escalate                |
 //	   +--- recorded --+------------ recorded --------------+
 type breaker struct {
-	name     string
-	state    breakerState
-	until    int64
-	counts   Counts
-	cause    string
-	changed  int64 // 0 = nothing was recorded of it
-	epoch    int32 // transitions so far; probes belong to one
-	openings int32
-	hold     int64 // until when a quota holds every node of it
-	opened   int64 // of an account: when it answered again
-	started  int64 // of an account: the last start since
-	recent   []uint32
-	since    int64            // of the last change of state
-	pending  []BreakerOutcome // to be counted, oldest first; no start passes before
-	question string           // of the present opening
-	answer   string           // to it
+	Name     string       `json:"breaker"`
+	State    breakerState `json:"state,omitempty"`
+	Until    int64        `json:"until,omitempty"`
+	Counts   Counts       `json:"counts,omitzero"`
+	Cause    string       `json:"cause,omitempty"`
+	Changed  int64        `json:"changed_at,omitempty"` // 0 = nothing was recorded of it
+	Epoch    int32        `json:"epoch,omitempty"`      // transitions so far; probes belong to one
+	Openings int32        `json:"openings,omitempty"`
+	Hold     int64        `json:"hold_until,omitempty"` // until when a quota holds every node of it
+	Opened   int64        `json:"opened_at,omitempty"`  // of an account: when it answered again
+	Started  int64        `json:"last_start,omitempty"` // of an account: the last start since
+	Recent   []uint32     `json:"recent_failures,omitempty"`
+	Since    int64        `json:"state_since,omitempty"` // of the last change of state
+	// Pending are the outcomes that are to be counted, oldest first; no start passes before.
+	Pending  []BreakerOutcome `json:"to_count,omitempty"`
+	Question string           `json:"escalation,omitempty"` // of the present opening
+	Answer   string           `json:"answer,omitempty"`     // to it
 
 	probing int32 // derived: probes in flight
 }
@@ -62,7 +63,7 @@ func (s *State) breakerIndex(name string) int32 {
 	}
 	k := int32(len(s.breakers))
 	s.breakAt[name] = k
-	s.breakers = append(s.breakers, breaker{name: name})
+	s.breakers = append(s.breakers, breaker{Name: name})
 	return k
 }
 
@@ -70,7 +71,7 @@ func (s *State) breakerIndex(name string) int32 {
 func (s *State) indexBreakers() {
 	s.breakAt = map[string]int32{}
 	for k := range s.breakers {
-		s.breakAt[s.breakers[k].name] = int32(k)
+		s.breakAt[s.breakers[k].Name] = int32(k)
 		s.breakers[k].probing = 0
 	}
 	for k := range s.graph.Plan.Breakers {
@@ -78,7 +79,7 @@ func (s *State) indexBreakers() {
 	}
 }
 
-func (s *State) onBreaker(e *Event, b *BreakerChangedBody) error {
+func (s *State) onBreaker(e Event, b *BreakerChangedBody) error {
 	state := breakerClosed
 	switch b.State {
 	case "closed":
@@ -90,19 +91,19 @@ func (s *State) onBreaker(e *Event, b *BreakerChangedBody) error {
 		return fmt.Errorf("unknown breaker state %q", b.State)
 	}
 	k := &s.breakers[s.breakerIndex(b.Breaker)]
-	before := k.state
+	before := k.State
 	if state != before && state != breakerHalfOpen { // probes may start before half-open is recorded
-		k.epoch++
+		k.Epoch++
 		k.probing = 0
 	}
 	if state != before {
-		k.since = ms(e.Time)
+		k.Since = ms(e.Time)
 	}
 	if state != before && state == breakerOpen {
-		k.openings++
-		k.question, k.answer = "", ""
+		k.Openings++
+		k.Question, k.Answer = "", ""
 	}
-	k.state, k.until, k.counts, k.recent, k.cause, k.changed = state, ms(b.Until), b.Counts, b.Recent, b.Cause, ms(e.Time)
+	k.State, k.Until, k.Counts, k.Recent, k.Cause, k.Changed = state, ms(b.Until), b.Counts, b.Recent, b.Cause, ms(e.Time)
 	k.counted(before)
 	if len(s.openQ) > 0 {
 		s.withdraw()
@@ -143,20 +144,20 @@ func (s *State) count(i int32, b *FinishedBody) {
 	o := BreakerOutcome{Node: n.ID, Final: b.Final}
 	switch {
 	case b.Status == dag.StatusCompleted:
-		quiet := spec.Window > 0 || k.counts.ConsecBad == 0
-		if k.state == breakerClosed && quiet && len(k.pending) == 0 {
+		quiet := spec.Window > 0 || k.Counts.ConsecBad == 0
+		if k.State == breakerClosed && quiet && len(k.Pending) == 0 {
 			return
 		}
-	case b.Status != dag.StatusFailed || !s.speaksOfRemote(spec, b.Category) || k.state == breakerOpen:
+	case b.Status != dag.StatusFailed || !s.speaksOfRemote(spec, b.Category) || k.State == breakerOpen:
 		return
-	case k.state == breakerHalfOpen && s.recs[i].started < k.since:
+	case k.State == breakerHalfOpen && s.recs[i].Started < k.Since:
 		return // what it says of the remote is known already
-	case k.state == breakerClosed && !b.Final:
+	case k.State == breakerClosed && !b.Final:
 		return
 	default:
 		o.Category = b.Category
 	}
-	k.pending = append(k.pending, o)
+	k.Pending = append(k.Pending, o)
 }
 
 // speaksOfRemote reports whether a category of failure says that the remote is unhealthy.
@@ -171,14 +172,14 @@ func (s *State) speaksOfRemote(spec *dag.Breaker, category string) bool {
 // counted takes off what a recorded change has counted: the oldest outcome, unless the breaker was open. What is left
 // must still count in the state that it is in now.
 func (b *breaker) counted(before breakerState) {
-	if before != breakerOpen && len(b.pending) > 0 {
-		b.pending = b.pending[1:]
+	if before != breakerOpen && len(b.Pending) > 0 {
+		b.Pending = b.Pending[1:]
 	}
-	b.pending = slices.DeleteFunc(b.pending, func(o BreakerOutcome) bool {
-		return !o.Good() && (b.state == breakerOpen || b.state == breakerClosed && !o.Final)
+	b.Pending = slices.DeleteFunc(b.Pending, func(o BreakerOutcome) bool {
+		return !o.Good() && (b.State == breakerOpen || b.State == breakerClosed && !o.Final)
 	})
-	if len(b.pending) == 0 {
-		b.pending = nil
+	if len(b.Pending) == 0 {
+		b.Pending = nil
 	}
 }
 
@@ -186,17 +187,17 @@ func (b *breaker) counted(before breakerState) {
 func (d *decision) counts() {
 	for k := range d.s.breakers {
 		b := &d.s.breakers[k]
-		due := b.state == breakerOpen && b.until != 0 && b.until <= d.now
-		if len(b.pending) == 0 && !due {
+		due := b.State == breakerOpen && b.Until != 0 && b.Until <= d.now
+		if len(b.Pending) == 0 && !due {
 			continue
 		}
-		spec, ok := d.s.graph.Plan.BreakerByName(b.name)
+		spec, ok := d.s.graph.Plan.BreakerByName(b.Name)
 		if !ok {
 			continue // of an earlier plan, or an account's
 		}
-		q := &BreakerQuestion{Breaker: spec, Last: b.last(), Changed: at(b.changed)}
-		if len(b.pending) > 0 {
-			q.Outcome = &b.pending[0]
+		q := &BreakerQuestion{Breaker: spec, Last: b.last(), Changed: at(b.Changed)}
+		if len(b.Pending) > 0 {
+			q.Outcome = &b.Pending[0]
 		}
 		d.cmds = append(d.cmds, Command{Op: Count, Breaker: q})
 	}
@@ -204,34 +205,34 @@ func (d *decision) counts() {
 
 // last is the change that was last recorded of a breaker.
 func (b *breaker) last() BreakerChangedBody {
-	return BreakerChangedBody{Breaker: b.name, State: breakerNames[b.state], Until: at(b.until), Counts: b.counts, Recent: b.recent, Cause: b.cause}
+	return BreakerChangedBody{Breaker: b.Name, State: breakerNames[b.State], Until: at(b.Until), Counts: b.Counts, Recent: b.Recent, Cause: b.Cause}
 }
 
 // isOpen reports whether no start may pass at an instant. An open breaker whose time has passed
 // lets probes through even before its host has recorded that it is half-open.
 func (b *breaker) isOpen(now int64) bool {
-	return b.state == breakerOpen && (b.until == 0 || now < b.until)
+	return b.State == breakerOpen && (b.Until == 0 || now < b.Until)
 }
 
 // room is how many starts it lets through at an instant.
 func (b *breaker) room(spec *dag.Breaker, now int64) int32 {
 	switch {
-	case b.isOpen(now) || now < b.hold || len(b.pending) > 0:
+	case b.isOpen(now) || now < b.Hold || len(b.Pending) > 0:
 		return 0
-	case b.state == breakerClosed && now < b.opened+spreadFor.Milliseconds():
+	case b.State == breakerClosed && now < b.Opened+spreadFor.Milliseconds():
 		if now < b.nextStart(now) {
 			return 0
 		}
 		return 1
-	case b.state == breakerClosed:
+	case b.State == breakerClosed:
 		return 1 << 30
 	}
 	probes := int32(1)
 	if spec != nil {
 		probes = max(1, int32(spec.Probes))
 	}
-	if b.state == breakerHalfOpen {
-		probes -= min(probes-1, int32(b.counts.Successes))
+	if b.State == breakerHalfOpen {
+		probes -= min(probes-1, int32(b.Counts.Successes))
 	}
 	return max(0, probes-b.probing)
 }
@@ -243,10 +244,10 @@ func (s *State) breakerSpec(name string) *dag.Breaker {
 
 // whenOpen is what nodes do now: what a person said, else what the plan says.
 func (s *State) whenOpen(b *breaker) dag.WhenOpen {
-	if b.answer != "" {
-		return dag.WhenOpen(b.answer)
+	if b.Answer != "" {
+		return dag.WhenOpen(b.Answer)
 	}
-	if spec := s.breakerSpec(b.name); spec != nil {
+	if spec := s.breakerSpec(b.Name); spec != nil {
 		return spec.WhenOpen
 	}
 	return dag.OpenWait
@@ -255,11 +256,11 @@ func (s *State) whenOpen(b *breaker) dag.WhenOpen {
 // BreakerRecord returns the last change recorded of a breaker, and when it was recorded.
 func (s *State) BreakerRecord(name string) (BreakerChangedBody, time.Time, bool) {
 	k, ok := s.breakAt[name]
-	if !ok || s.breakers[k].changed == 0 {
+	if !ok || s.breakers[k].Changed == 0 {
 		return BreakerChangedBody{}, time.Time{}, false
 	}
 	b := &s.breakers[k]
-	return b.last(), at(b.changed), true
+	return b.last(), at(b.Changed), true
 }
 
 // A BreakerView is a breaker as status and reports show it.
@@ -277,12 +278,12 @@ func (s *State) Breakers() []BreakerView {
 	list := make([]BreakerView, 0, len(s.breakers))
 	for k := range s.breakers {
 		b := &s.breakers[k]
-		if b.changed == 0 && strings.HasPrefix(b.name, accountPrefix) {
+		if b.Changed == 0 && strings.HasPrefix(b.Name, accountPrefix) {
 			continue
 		}
 		list = append(list, BreakerView{
 			b.last(),
-			at(b.changed), int(b.openings), int(b.probing), at(b.hold)})
+			at(b.Changed), int(b.Openings), int(b.probing), at(b.Hold)})
 	}
 	return list
 }

@@ -9,7 +9,7 @@ import (
 // classify derives a node's status from the facts.
 func (s *State) classify(i int32) Status {
 	r := &s.recs[i]
-	switch r.phase {
+	switch r.Phase {
 	case running:
 		return Running
 	case ended:
@@ -18,15 +18,15 @@ func (s *State) classify(i int32) Status {
 	if s.blocked != nil && s.blocked[i] {
 		return Blocked
 	}
-	if m := r.more; m != nil && r.phase != stale {
+	if m := r.Detail; m != nil && r.Phase != stale {
 		switch {
-		case m.unresolved || m.question != "":
+		case m.Unresolved || m.Question != "":
 			return Asking
-		case m.stopped:
+		case m.Stopped:
 			return Stopped
-		case m.retryAt != 0 && !r.due && m.hold:
+		case m.RetryAt != 0 && !r.due && m.Hold:
 			return Holding
-		case m.retryAt != 0 && !r.due:
+		case m.RetryAt != 0 && !r.due:
 			return Retrying
 		}
 	}
@@ -35,10 +35,10 @@ func (s *State) classify(i int32) Status {
 	if t.open > 0 && !s.decided(i, n, t) && !(s.ending != "" && n.Always && s.cleanupReady(i)) {
 		return Waiting
 	}
-	if r.phase == stale {
+	if r.Phase == stale {
 		return Checking
 	}
-	if r.attempt > 0 {
+	if r.Attempt > 0 {
 		return Ready
 	}
 	return s.entry(i, n, t)
@@ -50,10 +50,10 @@ func (s *State) entry(i int32, n *dag.Node, t *tally) Status {
 	if !n.Always && unwanted(n, t) != wanted {
 		return Skipping
 	}
-	if n.When != "" && !r.cond {
+	if n.When != "" && !r.Cond {
 		return Deciding
 	}
-	if n.Foreach != nil && r.items == notExpanded {
+	if n.Foreach != nil && !r.Expanded {
 		return Expanding
 	}
 	return Ready
@@ -118,7 +118,7 @@ func (s *State) touchAlways() {
 }
 
 func (s *State) endedStatus(i int32) Status {
-	switch s.recs[i].end {
+	switch s.recs[i].End {
 	case endCompleted:
 		return Completed
 	case endSkipped:
@@ -151,7 +151,7 @@ const (
 // disposition applies the node's policy, or what a person said, to its final failure.
 func (s *State) disposition(i int32) disposition {
 	n, m := s.graph.Node(i), s.recs[i].detail()
-	switch m.verdict {
+	switch m.Verdict {
 	case AnswerContinue:
 		return failSoft
 	case AnswerSkip:
@@ -159,12 +159,12 @@ func (s *State) disposition(i int32) disposition {
 	case AnswerFail:
 		return failHard
 	}
-	if m.last != nil && m.last.Class == dag.Fatal {
+	if m.Last != nil && m.Last.Class == dag.Fatal {
 		return failHard
 	}
 	onFail := n.OnFail
-	if m.last != nil {
-		onFail = n.OnFailFor(m.last.Category)
+	if m.Last != nil {
+		onFail = n.OnFailFor(m.Last.Category)
 	}
 	switch onFail {
 	case dag.FailContinue:
@@ -179,18 +179,18 @@ func (s *State) disposition(i int32) disposition {
 	return failHard
 }
 
-func (s *State) undoDisposition(n *dag.Node, m *more) disposition {
+func (s *State) undoDisposition(n *dag.Node, m *detail) disposition {
 	u := n.Undo
-	if u == nil || m.last == nil || len(u.On) > 0 && !slices.Contains(u.On, m.last.Category) {
+	if u == nil || m.Last == nil || len(u.On) > 0 && !slices.Contains(u.On, m.Last.Category) {
 		return failHard
 	}
 	if u.Rewind == "" {
-		if m.undone {
+		if m.Undone {
 			return failSoft
 		}
 		return failUndo
 	}
-	if int(m.rewinds) >= max(1, u.Most) {
+	if int(m.Rewinds) >= max(1, u.Most) {
 		return failHard
 	}
 	return failUndo
@@ -199,19 +199,19 @@ func (s *State) undoDisposition(n *dag.Node, m *more) disposition {
 func (s *State) settlementOf(i int32, st Status) settlement {
 	switch st {
 	case Completed:
-		if s.recs[i].items > 0 {
+		if s.recs[i].Items > 0 {
 			return replaced
 		}
 		return succeeded
 	case Skipped:
-		if m := s.recs[i].more; m != nil && m.last != nil && m.last.Category == CategoryUpstream {
+		if m := s.recs[i].Detail; m != nil && m.Last != nil && m.Last.Category == CategoryUpstream {
 			return forced
 		}
 		return skipped
 	case Cancelled:
 		return soft
 	case Failed:
-		if s.recs[i].end == endRejected {
+		if s.recs[i].End == endRejected {
 			return soft
 		}
 		switch s.disposition(i) {

@@ -25,7 +25,7 @@ func (s *State) findUndo() {
 	pick := int32(-1)
 	if len(s.lists[Undoing]) > 0 {
 		for _, i := range s.list(Undoing) {
-			if pick < 0 || s.recs[i].endSeq < s.recs[pick].endSeq {
+			if pick < 0 || s.recs[i].EndSeq < s.recs[pick].EndSeq {
 				pick = i
 			}
 		}
@@ -74,7 +74,7 @@ func (s *State) rewindRange(failed int32) []int32 {
 
 // begun reports whether a node has a record in its generation.
 func (r *rec) begun() bool {
-	return r.attempt > 0 || r.phase != idle || r.cond || r.items != notExpanded
+	return r.Attempt > 0 || r.Phase != idle || r.Cond || r.Expanded
 }
 
 // undoList returns the nodes whose undo actions belong to a failure, in order.
@@ -86,39 +86,39 @@ func (s *State) undoList(failed int32) []int32 {
 				list = append(list, i)
 			}
 		}
-		slices.SortFunc(list, func(a, b int32) int { return cmp.Compare(s.recs[b].endSeq, s.recs[a].endSeq) })
+		slices.SortFunc(list, func(a, b int32) int { return cmp.Compare(s.recs[b].EndSeq, s.recs[a].EndSeq) })
 	}
 	return append([]int32{failed}, list...)
 }
 
-func (s *State) onCompensation(e *Event, b *CompensationBody) error {
+func (s *State) onCompensation(e Event, b *CompensationBody) error {
 	i, err := s.find(b.Node)
 	if err != nil {
 		return err
 	}
 	if !b.Done {
-		if s.undoNode >= 0 {
-			return fmt.Errorf("the undo action of %s is in flight", s.graph.Node(s.undoNode).ID)
+		if s.run.Compensating != "" {
+			return fmt.Errorf("the undo action of %s is in flight", s.run.Compensating)
 		}
 		if s.graph.Node(i).Undo == nil {
 			return fmt.Errorf("node %s has no undo action", b.Node)
 		}
-		s.undoNode = i
+		s.run.Compensating = b.Node
 		return nil
 	}
-	if s.undoNode != i {
+	if s.run.Compensating != b.Node {
 		return fmt.Errorf("no undo action of node %s is in flight", b.Node)
 	}
-	s.undoNode = -1
-	s.run.undos++
-	m := s.recs[i].m()
+	s.run.Compensating = ""
+	s.run.Undos++
+	m := s.recs[i].edit()
 	if b.Status == dag.StatusCompleted {
-		m.undone, m.undoTries, m.undoAt = true, 0, 0
+		m.Undone, m.UndoTries, m.UndoAt = true, 0, 0
 	} else {
-		m.undoAt = ms(e.Time) + (undoBase << m.undoTries).Milliseconds()
-		m.undoTries++
+		m.UndoAt = ms(e.Time) + (undoBase << m.UndoTries).Milliseconds()
+		m.UndoTries++
 	}
-	s.world.compensations = append(s.world.compensations, CompensationView{Node: b.Node, Reason: b.Reason, Status: b.Status, Time: e.Time})
+	s.observed.Compensations = append(s.observed.Compensations, CompensationView{Node: b.Node, Reason: b.Reason, Status: b.Status, Time: e.Time})
 	s.touch(i)
 	s.findUndo()
 	return nil

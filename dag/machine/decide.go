@@ -24,12 +24,12 @@ func (s *State) Decide(now time.Time, free int) ([]Command, time.Time) {
 	}
 	s = s.advanced(ms(now))
 	d := decision{s: s, now: ms(now), free: free}
-	if s.run.status != RunDone && s.run.status != RunBroken {
+	if s.run.Status != RunDone && s.run.Status != RunBroken {
 		d.counts()
 	}
 	switch {
-	case s.run.status == RunDone || s.run.status == RunBroken:
-	case s.run.status == RunPause:
+	case s.run.Status == RunDone || s.run.Status == RunBroken:
+	case s.run.Status == RunPause:
 		d.overdue(false)
 		d.waitTimers()
 		if s.counts[Running] == 0 {
@@ -63,7 +63,7 @@ func (d *decision) recordOf(i int32, b Body) {
 
 func (d *decision) command(op Op, i int32) {
 	r := &d.s.recs[i]
-	d.cmds = append(d.cmds, Command{Op: op, Node: d.s.graph.Node(i).ID, Generation: int(r.gen), Attempt: int(r.attempt)})
+	d.cmds = append(d.cmds, Command{Op: op, Node: d.s.graph.Node(i).ID, Generation: int(r.Gen), Attempt: int(r.Attempt)})
 }
 
 func (d *decision) waitUntil(at int64) {
@@ -113,7 +113,7 @@ func (d *decision) waitTimers() {
 // answers takes the default of questions whose time has passed.
 func (d *decision) answers() {
 	for _, k := range d.s.openQ {
-		q := &d.s.questions[k].body
+		q := &d.s.questions[k].Question
 		due := ms(q.Deadline)
 		switch {
 		case due == 0 || q.Default == "":
@@ -142,7 +142,7 @@ func (d *decision) overdue(all bool) {
 
 // failure is the end of a node that fails without an attempt.
 func (s *State) failure(i int32, category, message string) *FinishedBody {
-	b := &FinishedBody{Node: s.graph.Node(i).ID, Generation: int(s.recs[i].gen), Status: dag.StatusFailed, Final: true,
+	b := &FinishedBody{Node: s.graph.Node(i).ID, Generation: int(s.recs[i].Gen), Status: dag.StatusFailed, Final: true,
 		Category: category, Class: dag.Hard, Message: message}
 	if c, ok := s.graph.Plan.CategoryByName(category); ok {
 		b.Class = c.Class
@@ -156,7 +156,7 @@ func (d *decision) skips() (sentBack bool) {
 	s := d.s
 	for _, i := range s.list(Skipping) {
 		n, t := s.graph.Node(i), &s.tallies[i]
-		b := &FinishedBody{Node: n.ID, Generation: int(s.recs[i].gen), Status: dag.StatusSkipped, Final: true}
+		b := &FinishedBody{Node: n.ID, Generation: int(s.recs[i].Gen), Status: dag.StatusSkipped, Final: true}
 		switch unwanted(n, t) {
 		case byCount:
 			sent, waits := d.again(i)
@@ -186,7 +186,7 @@ func (s *State) cause(i int32) string {
 		if s.status[j] != Skipped {
 			return s.graph.Node(j).ID
 		}
-		return strings.TrimPrefix(s.recs[j].detail().last.Message, "skipped because of ")
+		return strings.TrimPrefix(s.recs[j].detail().Last.Message, "skipped because of ")
 	}
 	return "a failed node"
 }
@@ -198,25 +198,25 @@ func (d *decision) undo() {
 		return
 	}
 	n := s.graph.Node(f)
-	if n.Undo.Rewind != "" && d.stopRange(f) || s.undoNode >= 0 {
+	if n.Undo.Rewind != "" && d.stopRange(f) || s.run.Compensating != "" {
 		return
 	}
 	for _, i := range s.undoList(f) {
-		m := s.recs[i].more
+		m := s.recs[i].Detail
 		switch {
-		case m != nil && m.undone:
+		case m != nil && m.Undone:
 			continue
-		case m != nil && m.question != "":
-		case m != nil && m.undoTries >= undoTries:
-			d.recordOf(i, s.ask(i, AskCompensation, "the undo action of %s failed %d times%s", []any{s.graph.Node(i).ID, m.undoTries, s.undoFailure(i)},
+		case m != nil && m.Question != "":
+		case m != nil && m.UndoTries >= undoTries:
+			d.recordOf(i, s.ask(i, AskCompensation, "the undo action of %s failed %d times%s", []any{s.graph.Node(i).ID, m.UndoTries, s.undoFailure(i)},
 				AnswerRetry, AnswerContinue, AnswerAbort))
-		case m != nil && m.undoAt > d.now:
-			d.waitUntil(m.undoAt)
+		case m != nil && m.UndoAt > d.now:
+			d.waitUntil(m.UndoAt)
 		default:
-			c := Command{Op: Compensate, Node: s.graph.Node(i).ID, Generation: int(s.recs[i].gen), Attempt: 1,
+			c := Command{Op: Compensate, Node: s.graph.Node(i).ID, Generation: int(s.recs[i].Gen), Attempt: 1,
 				Body: &CompensationBody{Node: s.graph.Node(i).ID, Reason: s.undoReason(f)}}
 			if m != nil {
-				c.Attempt += int(m.undoTries)
+				c.Attempt += int(m.UndoTries)
 			}
 			d.cmds = append(d.cmds, c)
 		}
@@ -236,7 +236,7 @@ func (d *decision) undo() {
 
 // undoFailure says why the undo action of a node failed last.
 func (s *State) undoFailure(i int32) string {
-	for _, c := range slices.Backward(s.world.compensations) {
+	for _, c := range slices.Backward(s.observed.Compensations) {
 		if c.Node == s.graph.Node(i).ID && c.Reason != "" {
 			return ": " + c.Reason
 		}
@@ -246,7 +246,7 @@ func (s *State) undoFailure(i int32) string {
 
 func (s *State) undoReason(f int32) string {
 	m := s.recs[f].detail()
-	return fmt.Sprintf("%s failed: %s", s.graph.Node(f).ID, cmp.Or(m.last.Message, m.last.Category))
+	return fmt.Sprintf("%s failed: %s", s.graph.Node(f).ID, cmp.Or(m.Last.Message, m.Last.Category))
 }
 
 // stopRange asks what runs among the nodes that will be rewound to stop.
@@ -262,11 +262,11 @@ func (d *decision) stopRange(f int32) (running bool) {
 
 func (d *decision) warnings() {
 	l := &d.s.ledger
-	if w := l.warnUSD(); w > 0 && l.spent.USD >= w && l.warned.USD == 0 {
-		d.record(&BudgetWarnedBody{Limit: "usd", SpentUSD: l.spent.USD, Tokens: l.spent.Tokens})
+	if w := l.warnUSD(); w > 0 && l.Spent.USD >= w && !l.WarnedUSD {
+		d.record(&BudgetWarnedBody{Limit: "usd", SpentUSD: l.Spent.USD, Tokens: l.Spent.Tokens})
 	}
-	if w := l.warnTokens(); w > 0 && l.spent.Tokens >= w && l.warned.Tokens == 0 {
-		d.record(&BudgetWarnedBody{Limit: "tokens", SpentUSD: l.spent.USD, Tokens: l.spent.Tokens})
+	if w := l.warnTokens(); w > 0 && l.Spent.Tokens >= w && !l.WarnedTokens {
+		d.record(&BudgetWarnedBody{Limit: "tokens", SpentUSD: l.Spent.USD, Tokens: l.Spent.Tokens})
 	}
 }
 
@@ -285,24 +285,24 @@ const failuresInARow = 3
 func (d *decision) pauses() {
 	s := d.s
 	if list := s.list(Failed); len(list) > 0 {
-		i := slices.MinFunc(list, func(a, b int32) int { return cmp.Compare(s.recs[a].endSeq, s.recs[b].endSeq) })
+		i := slices.MinFunc(list, func(a, b int32) int { return cmp.Compare(s.recs[a].EndSeq, s.recs[b].EndSeq) })
 		id, m := s.graph.Node(i).ID, s.recs[i].detail()
-		why := cmp.Or(m.last.Message, m.last.Category)
-		if m.last.Category == CategoryNeeds {
+		why := cmp.Or(m.Last.Message, m.Last.Category)
+		if m.Last.Category == CategoryNeeds {
 			why += ". Resuming runs what is missing again"
 		}
-		if m.rounds >= failuresInARow {
+		if m.Rounds >= failuresInARow {
 			d.pause(PauseRepeated, id, "%s has failed in %d separate runs of attempts, last with %s: %s. Resuming again is unlikely to help: look at its settings, its inputs and what it depends on",
-				id, m.rounds, cmp.Or(m.last.Category, "no category"), why)
+				id, m.Rounds, cmp.Or(m.Last.Category, "no category"), why)
 		}
 		d.pause(PauseNodeFailed, id, "%s failed: %s", id, why)
 	}
 	if list := s.list(Stopped); len(list) > 0 {
 		id, m := s.graph.Node(list[0]).ID, s.recs[list[0]].detail()
-		d.pause(PausePerson, id, "%s: %s", id, cmp.Or(m.last.Message, m.last.Category))
+		d.pause(PausePerson, id, "%s: %s", id, cmp.Or(m.Last.Message, m.Last.Category))
 	}
 	if left, limited := s.wallLeft(d.now); limited && left <= 0 {
-		d.pause(PauseBudget, "", "reached the run time limit (%s)", s.ledger.budget.Wall.D())
+		d.pause(PauseBudget, "", "reached the run time limit (%s)", s.ledger.Budget.Wall.D())
 	}
 }
 
@@ -319,7 +319,7 @@ func (d *decision) finish() {
 		d.park()
 	case d.free <= 0:
 	case len(s.openQ) > 0:
-		q := &s.questions[s.openQ[0]].body
+		q := &s.questions[s.openQ[0]].Question
 		d.pause(PauseEscalation, q.Node, "waits for an answer to %s: %s", q.ID, q.Message)
 	default:
 		d.pause(d.stuck())
@@ -331,7 +331,7 @@ func (d *decision) finish() {
 func (d *decision) stuck() (reason Pause, node, format string) {
 	for k := range d.s.breakers {
 		if d.s.breakers[k].isOpen(d.now) {
-			return PauseBreaker, "", "breaker " + d.s.breakers[k].name + " is open and has no time to try again"
+			return PauseBreaker, "", "breaker " + d.s.breakers[k].Name + " is open and has no time to try again"
 		}
 	}
 	for i := range d.s.status {
@@ -344,7 +344,7 @@ func (d *decision) stuck() (reason Pause, node, format string) {
 
 func (s *State) ended(failed bool, reason string) *RunEndedBody {
 	return &RunEndedBody{Failed: failed, Reason: reason, Completed: int(s.counts[Completed]),
-		Soft: int(s.counts[Failed]), Skipped: int(s.counts[Skipped]), CostUSD: s.ledger.spent.USD}
+		Soft: int(s.counts[Failed]), Skipped: int(s.counts[Skipped]), CostUSD: s.ledger.Spent.USD}
 }
 
 // end decides for a run that ends: what runs is asked to stop, then clean-up nodes run.

@@ -5,15 +5,15 @@ import "cmp"
 // A detached item is the record of an item whose expansion is being made anew: its result is stale until the expansion
 // brings the item back, or does not.
 type detached struct {
-	Item string
-	Of   string // foreach node
-	Root string // node of the plan that Of is, or comes from
-	rec  rec
+	Item string `json:"item"`
+	Of   string `json:"of"`   // foreach node
+	Root string `json:"root"` // node of the plan that Of is, or comes from
+	Rec  rec    `json:"record"`
 }
 
 func (s *State) detach(j int32) {
-	x := detached{Item: s.graph.Node(j).ID, rec: s.recs[j]}
-	x.rec.phase = stale
+	x := detached{Item: s.graph.Node(j).ID, Rec: s.recs[j].tidied()}
+	x.Rec.Phase = stale
 	for of, ok := s.graph.Origin(j); ok; of, ok = s.graph.Origin(of) {
 		x.Root = s.graph.Node(of).ID
 		x.Of = cmp.Or(x.Of, x.Root)
@@ -36,7 +36,7 @@ func (s *State) itemRec(id string, known map[string]int) rec {
 	if !ok {
 		return s.newRec(id)
 	}
-	r := s.detached[k].rec
+	r := s.detached[k].Rec
 	s.detached[k] = detached{}
 	return r
 }
@@ -57,7 +57,7 @@ func (s *State) dropDetached(drop func(*detached) bool) {
 		switch x := s.detached[k]; {
 		case x.Item == "": // its item has come back
 		case drop(&x):
-			s.retire(x.Item, x.rec.gen)
+			s.retire(x.Item, x.Rec.Gen)
 		default:
 			keep = append(keep, x)
 		}

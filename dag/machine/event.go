@@ -1,11 +1,38 @@
 package machine
 
 import (
-	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
 	"time"
 
 	"dagrun.dev/dag"
 )
+
+// Schema is the version of the events and of the snapshot that this package writes.
+const Schema = 1
+
+// An Event is a fact: durable before anything acts on it. Exactly one payload is set, the
+// one that belongs to Type. Seq counts from 1 and equals the line in the log.
+type Event struct {
+	Seq  int64
+	Time time.Time // UTC, whole milliseconds
+	Type Type
+	Body Body
+
+	// Plan is the plan that RUN_CREATED and PLAN_ADOPTED name by digest. Whoever reads the
+	// log attaches it; it is not part of the event on disk.
+	Plan *dag.Graph
+}
+
+// Body is a payload: a pointer to one of the structs in bodies.go. Its JSON form is canonical (RFC 8785) when encoded
+// by AppendPayload.
+type Body interface{ isFact() }
+
+// fact makes a struct a payload.
+type fact struct{}
+
+func (fact) isFact() {}
 
 // Type is the name of an event on disk. Types and fields are only ever added.
 type Type string
@@ -46,380 +73,181 @@ const (
 	RunFailed        Type = "RUN_FAILED"
 )
 
-// An Event is a fact: durable before anything acts on it. Exactly one payload is set, the
-// one that belongs to Type. Seq counts from 1 and equals the line in the log.
-type Event struct {
-	Seq  int64
-	Time time.Time // UTC, whole milliseconds
-	Type Type
-	Body Body
-
-	// Plan is the plan that RUN_CREATED and PLAN_ADOPTED name by digest. Whoever reads the
-	// log attaches it; it is not part of the event on disk.
-	Plan *dag.Graph
+// A declaration is all that there is to an event type: a new one is a constant, its payload and a row of events.
+type declaration struct {
+	typ  Type
+	body reflect.Type // the payload
+	// Of two types with one payload, a field of it that is not written says which: this one has the value set.
+	flag int // -1 = none
+	set  bool
+	node int                       // the field that says which node the event is about, -1 = none
+	fold func(*State, Event) error // makes it part of the state, or refuses what cannot have happened
 }
 
-// Body is a payload. Its JSON form is canonical (RFC 8785) when encoded by AppendPayload.
-type Body interface{ eventType() Type }
-
-// RunCreatedBody begins a run.
-type RunCreatedBody struct {
-	RunID      string `json:"run_id"`
-	Name       string `json:"name"`
-	PlanDigest string `json:"plan_digest"`
-	Schema     int    `json:"schema_version"` // of events and snapshot
-	Seed       int64  `json:"seed"`
+// events are the event types, in the order in which they are printed. The codec, the published schemas, Apply and
+// NodeOf read this table; nothing else lists them.
+var events = []*declaration{
+	event(RunCreated, (*State).onRunCreated),
+	event(InputsCloned, (*State).onInputsCloned),
+	event(PlanAdopted, (*State).onPlanAdopted),
+	event(PlanExtended, (*State).onPlanExtended),
+	event(LimitsChanged, (*State).onLimits),
+	event(Queued, (*State).onQueued),
+	event(Started, (*State).onStarted),
+	event(Finished, (*State).onFinished),
+	event(LLMCallStarted, (*State).onCallStarted),
+	event(LLMCallFinished, (*State).onCallFinished),
+	event(LLMCallFailed, (*State).onCallFailed),
+	event(ArtifactWritten, (*State).onArtifact),
+	event(GateRunStarted, (*State).onGate).when("Start", true),
+	event(GateRunFinished, (*State).onGate).when("Start", false),
+	event(IssueOpened, (*State).onIssue).when("Resolved", false),
+	event(IssueResolved, (*State).onIssue).when("Resolved", true),
+	event(RunStateChanged, (*State).onDeclared),
+	event(PROpened, (*State).onPullRequest),
+	event(BreakerChanged, (*State).onBreaker),
+	event(CompStarted, (*State).onCompensation).when("Done", false),
+	event(CompFinished, (*State).onCompensation).when("Done", true),
+	event(Rewound, (*State).onRewound).about("To"),
+	event(EscalationOpened, (*State).onEscalation),
+	event(EscalationAnswer, (*State).onAnswer),
+	event(Checkpointed, (*State).onCheckpoint),
+	event(Reverted, (*State).onReverted),
+	event(BudgetWarned, (*State).onWarned),
+	event(RunPaused, (*State).onPaused),
+	event(RunInterrupted, (*State).onInterrupted),
+	event(RunResumed, (*State).onResumed),
+	event(RunCompleted, (*State).onEnded).when("Failed", false),
+	event(RunFailed, (*State).onEnded).when("Failed", true),
 }
 
-// InputsClonedBody says that the declared input files were copied into the object store.
-type InputsClonedBody struct {
-	Files int   `json:"files"`
-	Bytes int64 `json:"bytes"`
-}
-
-// PlanAdoptedBody changes the plan within a run. Nodes of both plans that are not listed
-// keep their records. Those of Recheck have ended and are not changed themselves, but something above
-// them is: when their needs have ended again, either their results are proved to hold
-// (WORK_ITEM_FINISHED with reused), or they run again (REWOUND). Items of an expansion that is
-// made anew are among them; those that it does not bring back are dropped.
-type PlanAdoptedBody struct {
-	PlanDigest  string   `json:"plan_digest"`
-	Previous    string   `json:"previous_digest"`
-	Reused      int      `json:"reused"`
-	Invalidated []string `json:"invalidated,omitempty"` // run again, generation + 1; plan order
-	Recheck     []string `json:"recheck,omitempty"`     // run again only if what they read has changed; plan order
-	Removed     []string `json:"removed,omitempty"`
-	Added       []string `json:"added,omitempty"`
-}
-
-// PlanExtendedBody adds the nodes of a run-time foreach to the plan. Dependents of Node then
-// also need Nodes.
-type PlanExtendedBody struct {
-	Node       string     `json:"node"`
-	Generation int        `json:"generation"`
-	Nodes      []dag.Node `json:"nodes"`
-}
-
-// LimitsChangedBody replaces the budget.
-type LimitsChangedBody struct {
-	Budget dag.Budget `json:"budget"`
-	By     string     `json:"by"`
-}
-
-// QueuedBody says that nodes may start and wait: When was true, or the spec asked for it.
-type QueuedBody struct {
-	Nodes  []string `json:"nodes"`
-	Reason string   `json:"reason"` // condition | pool | breaker | person
-}
-
-// StartedBody begins an attempt.
-type StartedBody struct {
-	Node       string     `json:"node"`
-	Generation int        `json:"generation"` // from 1
-	Attempt    int        `json:"attempt"`    // from 1, counts starts within the generation
-	Reserve    dag.Amount `json:"reserve,omitzero"`
-}
-
-// FinishedBody ends an attempt, or settles a node that never started (skipped).
-type FinishedBody struct {
-	Node        string                     `json:"node"`
-	Generation  int                        `json:"generation"`
-	Attempt     int                        `json:"attempt,omitempty"` // 0 = the node never started
-	Status      dag.Status                 `json:"status"`
-	Final       bool                       `json:"final,omitempty"`    // no further attempt follows
-	Category    string                     `json:"category,omitempty"` // of a failure
-	Class       dag.Class                  `json:"class,omitempty"`
-	Message     string                     `json:"message,omitempty"`     // one line
-	Diagnostics string                     `json:"diagnostics,omitempty"` // at most 2,000 characters
-	Values      map[string]json.RawMessage `json:"values,omitempty"`
-	Usage       Usage                      `json:"usage,omitzero"`
-	CostUSD     dag.USD                    `json:"cost_usd,omitzero"`
-	CostKind    dag.CostKind               `json:"cost_kind,omitempty"` // reported | priced | free | assumed (the reserve stands)
-	RetryAt     time.Time                  `json:"retry_at,omitzero"`
-	WaitUntil   time.Time                  `json:"wait_until,omitzero"`
-	Stop        bool                       `json:"stop,omitempty"`        // only a person can help; the run pauses
-	Fingerprint string                     `json:"fingerprint,omitempty"` // of what the attempt read: dag.AttemptFingerprint
-	Warnings    []string                   `json:"warnings,omitempty"`
-	Notes       []Note                     `json:"notes,omitempty"`
-	Reused      bool                       `json:"reused,omitempty"` // what it reads proved equal after a change of plan: the earlier end holds, with its values
-	Kept        []KeptFile                 `json:"kept,omitempty"`   // files that the attempt left in its node's folder, in the order of their making
-}
-
-// A KeptFile is a file that an attempt left in its node's folder. A later attempt that keeps one of the same
-// name has the earlier one renamed; its content stays what it was.
-type KeptFile struct {
-	Name   string `json:"name"` // within the folder
-	Digest string `json:"sha256"`
-	Size   int64  `json:"size"`
-}
-
-// A Note is a small record for the run's logs: why something was decided, how good it was.
-type Note struct {
-	Log    string          `json:"log"`  // decision | quality
-	Type   string          `json:"type"` // e.g. validation, no-modification
-	Fields json.RawMessage `json:"fields,omitempty"`
-}
-
-// Usage counts tokens in four disjoint classes.
-type Usage = dag.Usage
-
-// LLMCallStartedBody is the binding payload of document 001 plus the node that called.
-type LLMCallStartedBody struct {
-	CallID          string   `json:"call_id"` // node.generation.attempt
-	Node            string   `json:"node"`
-	Model           string   `json:"model"`
-	ProviderBaseURL string   `json:"provider_base_url"` // cli:<name> where a CLI does not say
-	PromptHash      string   `json:"prompt_hash"`
-	Temperature     *float64 `json:"temperature,omitempty"` // absent where none was sent
-	MaxTokens       int64    `json:"max_tokens"`
-	ToolSchemaHash  string   `json:"tool_schema_hash,omitempty"`
-	ResponseFormat  string   `json:"response_format,omitempty"`
-	PromptTokens    int64    `json:"prompt_tokens_estimate,omitempty"` // characters / 4, rounded up; known before the call
-}
-
-// TokenUsage is the binding usage object of document 001.
-type TokenUsage struct {
-	Input  int64 `json:"input_tokens"`
-	Output int64 `json:"output_tokens"`
-	Total  int64 `json:"total_tokens"`
-}
-
-// LLMCallFinishedBody is the binding payload of document 001 plus the node that called.
-type LLMCallFinishedBody struct {
-	CallID         string     `json:"call_id"`
-	Node           string     `json:"node"`
-	LatencyMS      int64      `json:"latency_ms"`
-	TokenUsage     TokenUsage `json:"token_usage"`
-	FinishReason   string     `json:"finish_reason"` // stop | length | tool_calls | error
-	OutputHash     string     `json:"output_hash"`
-	APICostUSD     dag.USD    `json:"api_cost_usd,omitzero"`
-	ToolCallsCount int        `json:"tool_calls_count,omitempty"`
-}
-
-// LLMCallFailedBody is the binding payload of document 001 plus the node that called.
-type LLMCallFailedBody struct {
-	CallID       string `json:"call_id"`
-	Node         string `json:"node"`
-	LatencyMS    int64  `json:"latency_ms"`
-	ErrorClass   string `json:"error_class"`
-	ErrorSummary string `json:"error_summary"`
-	Retryable    bool   `json:"retryable"`
-	ErrorDetails string `json:"error_details,omitempty"`
-	HTTPStatus   int    `json:"http_status,omitempty"`
-}
-
-// ArtifactWrittenBody records a version of an artifact or an entry of an accumulator.
-type ArtifactWrittenBody struct {
-	Node       string `json:"node,omitempty"` // empty: adopted from a user's edit, or restored
-	Generation int    `json:"generation,omitempty"`
-	Attempt    int    `json:"attempt,omitempty"`
-	Name       string `json:"name"`
-	Path       string `json:"path"`   // relative to the output directory
-	Digest     string `json:"sha256"` // of the content (of the entry, for an accumulator)
-	Size       int64  `json:"size"`
-	Previous   string `json:"previous_sha256,omitempty"`
-	Backup     string `json:"backup,omitempty"` // path of the copy made before the write
-	Entry      bool   `json:"entry,omitempty"`  // an accumulator's entry
-	Why        string `json:"why,omitempty"`    // user-edit | revert | restored (nodes that replaced it do not run any more)
-}
-
-// GateRunBody is the payload of GATE_RUN_STARTED and GATE_RUN_FINISHED.
-type GateRunBody struct {
-	Node    string          `json:"node"`
-	Gate    string          `json:"gate"`
-	Status  string          `json:"status,omitempty"` // pass | fail | error; empty when started
-	Details json.RawMessage `json:"details,omitempty"`
-	Start   bool            `json:"-"`
-}
-
-// IssueBody is the payload of ISSUE_OPENED and ISSUE_RESOLVED.
-type IssueBody struct {
-	Node     string `json:"node"`
-	IssueID  string `json:"issue_id"`
-	Title    string `json:"title,omitempty"`
-	Severity string `json:"severity,omitempty"`
-	Resolved bool   `json:"-"`
-}
-
-// RunStateChangedBody moves the declared state of the run or of a section.
-type RunStateChangedBody struct {
-	Section string `json:"section,omitempty"` // empty = the run
-	Old     string `json:"old_state"`
-	New     string `json:"new_state"`
-	Stable  bool   `json:"stable"`
-}
-
-// PROpenedBody records a pull request.
-type PROpenedBody struct {
-	Node string `json:"node"`
-	URL  string `json:"url"`
-}
-
-// BreakerChangedBody is a transition of a named breaker, probes included.
-type BreakerChangedBody struct {
-	Breaker string    `json:"breaker"`
-	State   string    `json:"state"` // closed | open | half-open
-	Until   time.Time `json:"until,omitzero"`
-	Counts  Counts    `json:"counts,omitzero"`
-	// Recent are the failures in each tenth of the breaker's window, the newest first, as of the event. Tenths begin
-	// at whole multiples of their length since 1970.
-	Recent []uint32 `json:"recent_failures,omitempty"`
-	Cause  string   `json:"cause,omitempty"`
-}
-
-// Counts are a breaker's counters within its present generation.
-type Counts struct {
-	Requests  uint32 `json:"requests,omitempty"`
-	Successes uint32 `json:"successes,omitempty"`
-	Failures  uint32 `json:"failures,omitempty"`
-	ConsecOK  uint32 `json:"consecutive_successes,omitempty"`
-	ConsecBad uint32 `json:"consecutive_failures,omitempty"`
-}
-
-// CompensationBody is the payload of COMPENSATION_STARTED and COMPENSATION_FINISHED.
-type CompensationBody struct {
-	Node   string     `json:"node"`
-	Reason string     `json:"reason,omitempty"`
-	Status dag.Status `json:"status,omitempty"` // empty when started
-	Done   bool       `json:"-"`
-}
-
-// RewoundBody sends nodes back: generation + 1, to run again. Old records stay in the log.
-type RewoundBody struct {
-	To     string   `json:"to"`
-	Nodes  []string `json:"nodes"`
-	Reason string   `json:"reason"`
-	For    string   `json:"for,omitempty"` // node whose failure asked for it; counts against its bound
-}
-
-// EscalationOpenedBody is a durable question to a person.
-type EscalationOpenedBody struct {
-	ID          string    `json:"id"`
-	Kind        Ask       `json:"kind"` // approval | failed | lost | compensation | breaker
-	Node        string    `json:"node,omitempty"`
-	Breaker     string    `json:"breaker,omitempty"`
-	Message     string    `json:"message"`
-	Options     []string  `json:"options"`
-	Recommended string    `json:"recommended,omitempty"`
-	Default     string    `json:"default,omitempty"`
-	Deadline    time.Time `json:"deadline,omitzero"` // zero = waits for ever
-}
-
-// EscalationAnsweredBody answers it.
-type EscalationAnsweredBody struct {
-	ID     string `json:"id"`
-	Answer string `json:"answer"`
-	By     string `json:"by"` // user | deadline
-}
-
-// CheckpointBody records a checkpoint.
-type CheckpointBody struct {
-	ID       string `json:"id"`
-	Node     string `json:"node,omitempty"`
-	Path     string `json:"path"`
-	Manifest string `json:"manifest_sha256"`
-	Head     int64  `json:"head"` // last event it includes
-}
-
-// RevertedBody goes back to a checkpoint: the listed nodes run again.
-type RevertedBody struct {
-	Checkpoint string   `json:"checkpoint"`
-	Nodes      []string `json:"nodes,omitempty"`
-}
-
-// BudgetWarnedBody is sent once per limit.
-type BudgetWarnedBody struct {
-	Limit    string  `json:"limit"` // usd | tokens
-	SpentUSD dag.USD `json:"spent_usd"`
-	Tokens   int64   `json:"tokens,omitempty"`
-}
-
-// RunPausedBody pauses the run.
-type RunPausedBody struct {
-	// node-failed | repeated-failure | budget | user | person | escalation | breaker | quota | disk | stuck |
-	// cancel (the run ends: clean-up, then RUN_FAILED)
-	Reason  Pause  `json:"reason"`
-	Node    string `json:"node,omitempty"`
-	Message string `json:"message"`
-}
-
-// RunInterruptedBody says that the process which carried the run on is gone: it died, or was made to
-// exit at once. It is the first thing that the next one records. The run was active until the event before.
-type RunInterruptedBody struct {
-	Running int `json:"running,omitempty"` // attempts found in flight; their ends follow
-}
-
-// RunResumedBody ends a pause, or marks that a new process took the run over.
-type RunResumedBody struct {
-	By   string `json:"by"`             // apply | resume
-	Lost int    `json:"lost,omitempty"` // attempts found in flight
-}
-
-// RunEndedBody is the payload of RUN_COMPLETED and RUN_FAILED.
-type RunEndedBody struct {
-	Failed    bool    `json:"-"`
-	Reason    string  `json:"reason,omitempty"`
-	Completed int     `json:"completed"`
-	Soft      int     `json:"failed"` // failures that the spec allowed
-	Skipped   int     `json:"skipped"`
-	CostUSD   dag.USD `json:"cost_usd"`
-}
-
-func (*RunCreatedBody) eventType() Type         { return RunCreated }
-func (*InputsClonedBody) eventType() Type       { return InputsCloned }
-func (*PlanAdoptedBody) eventType() Type        { return PlanAdopted }
-func (*PlanExtendedBody) eventType() Type       { return PlanExtended }
-func (*LimitsChangedBody) eventType() Type      { return LimitsChanged }
-func (*QueuedBody) eventType() Type             { return Queued }
-func (*StartedBody) eventType() Type            { return Started }
-func (*FinishedBody) eventType() Type           { return Finished }
-func (*LLMCallStartedBody) eventType() Type     { return LLMCallStarted }
-func (*LLMCallFinishedBody) eventType() Type    { return LLMCallFinished }
-func (*LLMCallFailedBody) eventType() Type      { return LLMCallFailed }
-func (*ArtifactWrittenBody) eventType() Type    { return ArtifactWritten }
-func (*RunStateChangedBody) eventType() Type    { return RunStateChanged }
-func (*PROpenedBody) eventType() Type           { return PROpened }
-func (*BreakerChangedBody) eventType() Type     { return BreakerChanged }
-func (*RewoundBody) eventType() Type            { return Rewound }
-func (*EscalationOpenedBody) eventType() Type   { return EscalationOpened }
-func (*EscalationAnsweredBody) eventType() Type { return EscalationAnswer }
-func (*CheckpointBody) eventType() Type         { return Checkpointed }
-func (*RevertedBody) eventType() Type           { return Reverted }
-func (*BudgetWarnedBody) eventType() Type       { return BudgetWarned }
-func (*RunPausedBody) eventType() Type          { return RunPaused }
-func (*RunInterruptedBody) eventType() Type     { return RunInterrupted }
-func (*RunResumedBody) eventType() Type         { return RunResumed }
-
-func (b *GateRunBody) eventType() Type {
-	if b.Start {
-		return GateRunStarted
+// event declares a type of events with its payload.
+func event[P interface {
+	*B
+	Body
+}, B any](t Type, fold func(*State, Event, P) error) *declaration {
+	d := &declaration{typ: t, body: reflect.TypeFor[B](), flag: -1, node: -1}
+	d.fold = func(s *State, e Event) error {
+		b, ok := e.Body.(P)
+		if !ok {
+			return fmt.Errorf("has the payload of another type, %T", e.Body)
+		}
+		return fold(s, e, b)
 	}
-	return GateRunFinished
+	if f, ok := d.body.FieldByName("Node"); ok {
+		d.node = f.Index[0]
+	}
+	return d
 }
 
-func (b *IssueBody) eventType() Type {
-	if b.Resolved {
-		return IssueResolved
+func (d *declaration) field(name string) int {
+	f, ok := d.body.FieldByName(name)
+	if !ok {
+		panic("machine: the payload of " + string(d.typ) + " has no field " + name)
 	}
-	return IssueOpened
+	return f.Index[0]
 }
 
-func (b *CompensationBody) eventType() Type {
-	if b.Done {
-		return CompFinished
-	}
-	return CompStarted
+func (d *declaration) about(node string) *declaration { d.node = d.field(node); return d }
+func (d *declaration) when(flag string, set bool) *declaration {
+	d.flag, d.set = d.field(flag), set
+	return d
 }
 
-func (b *RunEndedBody) eventType() Type {
-	if b.Failed {
-		return RunFailed
+// empty returns a payload to decode into.
+func (d *declaration) empty() Body {
+	v := reflect.New(d.body)
+	if d.flag >= 0 {
+		v.Elem().Field(d.flag).SetBool(d.set)
 	}
-	return RunCompleted
+	return v.Interface().(Body)
+}
+
+var (
+	byType = make(map[Type]*declaration, len(events))
+	byBody = make(map[reflect.Type][]*declaration, len(events))
+)
+
+func init() {
+	for _, d := range events {
+		byType[d.typ] = d
+		byBody[reflect.PointerTo(d.body)] = append(byBody[reflect.PointerTo(d.body)], d)
+	}
+}
+
+// declared returns the declaration of a payload.
+func declared(b Body) *declaration {
+	for _, d := range byBody[reflect.TypeOf(b)] {
+		if d.flag < 0 || reflect.ValueOf(b).Elem().Field(d.flag).Bool() == d.set {
+			return d
+		}
+	}
+	panic(fmt.Sprintf("machine: %T is not in the table of events", b))
+}
+
+// Types returns all event types, in the order of their declaration.
+func Types() []Type {
+	list := make([]Type, len(events))
+	for k, d := range events {
+		list[k] = d.typ
+	}
+	return list
+}
+
+// Shapes returns an empty value of what stands on disk, by name: the payload of every event type,
+// and the snapshot under "snapshot". It is for publishing their JSON Schemas.
+func Shapes() map[string]any {
+	m := map[string]any{"snapshot": snapshot{}}
+	for _, d := range events {
+		m[string(d.typ)] = d.empty()
+	}
+	return m
 }
 
 // New returns an event of the body's type at an instant, cut to milliseconds. Seq is set when
 // the event is appended to a log.
 func New(at time.Time, b Body) Event {
-	return Event{Time: at.UTC().Truncate(time.Millisecond), Type: b.eventType(), Body: b}
+	return Event{Time: at.UTC().Truncate(time.Millisecond), Type: declared(b).typ, Body: b}
+}
+
+// NodeOf returns the node that an event is about, empty if there is none or more than one.
+func NodeOf(b Body) string {
+	d := declared(b)
+	if d.node < 0 {
+		return ""
+	}
+	return reflect.ValueOf(b).Elem().Field(d.node).String()
+}
+
+// AppendPayload appends the canonical JSON (RFC 8785) of a payload to dst. It fails only when
+// the payload holds what JSON cannot say exactly: malformed raw values, integers beyond 2^53.
+func AppendPayload(dst []byte, b Body) ([]byte, error) {
+	dst, err := dag.AppendJSON(dst, b)
+	if err != nil {
+		err = fmt.Errorf("payload of %s: %w", declared(b).typ, err)
+	}
+	return dst, err
+}
+
+// DecodePayload reads the payload of an event of a type. Names are exact; an unknown type or
+// field means that a newer version wrote the event, and is refused.
+func DecodePayload(t Type, raw []byte) (Body, error) {
+	d, ok := byType[t]
+	if !ok {
+		return nil, fmt.Errorf("unknown event type %q: a newer version wrote it", t)
+	}
+	b := d.empty()
+	if err := decode(raw, b); err != nil {
+		return nil, fmt.Errorf("payload of %s: %w", t, err)
+	}
+	return b, nil
+}
+
+// decode reads what this package writes.
+func decode(raw []byte, v any) error {
+	err := dag.DecodeJSON(raw, v)
+	if errors.Is(err, dag.ErrUnknownField) {
+		err = fmt.Errorf("%w: a newer version wrote it", err)
+	}
+	return err
 }

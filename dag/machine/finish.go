@@ -7,7 +7,7 @@ import (
 	"dagrun.dev/dag"
 )
 
-func (s *State) onFinished(e *Event, b *FinishedBody) error {
+func (s *State) onFinished(e Event, b *FinishedBody) error {
 	i, err := s.find(b.Node)
 	if err != nil {
 		return err
@@ -20,19 +20,19 @@ func (s *State) onFinished(e *Event, b *FinishedBody) error {
 	}
 	r := &s.recs[i]
 	s.book(i, b)
-	if r.phase == running {
+	if r.Phase == running {
 		s.onAccount(e, i, b)
 		s.release(i)
 		s.count(i, b)
-		r.phase, r.finished = idle, ms(e.Time)
+		r.Phase, r.Finished = idle, ms(e.Time)
 	} else if b.Attempt == 0 {
-		r.finished = ms(e.Time)
+		r.Finished = ms(e.Time)
 	}
-	s.world.calls.over(func(o LLMCallStartedBody) bool { return o.Node == b.Node })
+	s.observed.Calls.over(func(o LLMCallStartedBody) bool { return o.Node == b.Node })
 	s.note(e, i, b)
 	s.close(r, b)
 	if n := s.graph.Node(i); b.Status == dag.StatusCancelled && b.Attempt > 0 && !n.Effect.Repeatable() {
-		r.m().unresolved = true // it was stopped half-way, and may go on some day
+		r.edit().Unresolved = true // it was stopped half-way, and may go on some day
 	}
 	if b.Status == dag.StatusFailed || b.Status == dag.StatusLost {
 		s.failed(e, i, b)
@@ -48,18 +48,18 @@ func (s *State) onFinished(e *Event, b *FinishedBody) error {
 // mayFinish refuses ends that cannot have happened.
 func (s *State) mayFinish(i int32, b *FinishedBody) error {
 	r := &s.recs[i]
-	late := r.phase == idle && r.more != nil && r.more.unresolved // the lost attempt is resolved
+	late := r.Phase == idle && r.Detail != nil && r.Detail.Unresolved // the lost attempt is resolved
 	switch {
-	case int(r.gen) != b.Generation:
-		return fmt.Errorf("node %s is in generation %d, not %d", b.Node, r.gen, b.Generation)
-	case r.phase == ended || r.phase == stale:
+	case int(r.Gen) != b.Generation:
+		return fmt.Errorf("node %s is in generation %d, not %d", b.Node, r.Gen, b.Generation)
+	case r.Phase == ended || r.Phase == stale:
 		return fmt.Errorf("node %s has ended already", b.Node)
-	case b.Attempt == 0 && r.phase == running:
-		return fmt.Errorf("node %s has attempt %d in flight", b.Node, r.attempt)
-	case b.Attempt != 0 && r.phase != running && !late:
+	case b.Attempt == 0 && r.Phase == running:
+		return fmt.Errorf("node %s has attempt %d in flight", b.Node, r.Attempt)
+	case b.Attempt != 0 && r.Phase != running && !late:
 		return fmt.Errorf("node %s has no attempt in flight", b.Node)
-	case b.Attempt != 0 && b.Attempt != int(r.attempt):
-		return fmt.Errorf("the attempt of node %s is %d, not %d", b.Node, r.attempt, b.Attempt)
+	case b.Attempt != 0 && b.Attempt != int(r.Attempt):
+		return fmt.Errorf("the attempt of node %s is %d, not %d", b.Node, r.Attempt, b.Attempt)
 	case b.Status == dag.StatusFailed && b.Attempt == 0 && !b.Final:
 		return fmt.Errorf("node %s has no attempt that could be tried again", b.Node)
 	case b.Status == dag.StatusLost && (b.Attempt == 0 || late):
@@ -73,38 +73,38 @@ func (s *State) mayFinish(i int32, b *FinishedBody) error {
 }
 
 // note keeps of an end what a reader or a decision may need.
-func (s *State) note(e *Event, i int32, b *FinishedBody) {
+func (s *State) note(e Event, i int32, b *FinishedBody) {
 	r := &s.recs[i]
-	r.fingerprint = b.Fingerprint
+	r.Fingerprint = b.Fingerprint
 	silent := b.Status == dag.StatusCompleted && b.Message == "" && len(b.Values) == 0 && b.CostUSD == 0 && b.CostKind == "" &&
 		b.Usage == Usage{} && len(b.Warnings) == 0
 	if !silent {
 		last := *b
 		last.Notes, last.Diagnostics, last.Fingerprint, last.Kept = nil, "", "", nil
-		r.m().last = &last
-	} else if r.more != nil {
-		r.more.last = nil
+		r.edit().Last = &last
+	} else if r.Detail != nil {
+		r.Detail.Last = nil
 	}
 	if b.Status == dag.StatusFailed || b.Status == dag.StatusLost {
-		s.remember(ErrorView{Seq: s.run.seq + 1, Time: e.Time, Node: b.Node, Generation: b.Generation, Attempt: b.Attempt,
+		s.remember(ErrorView{Seq: s.run.Seq + 1, Time: e.Time, Node: b.Node, Generation: b.Generation, Attempt: b.Attempt,
 			Category: b.Category, Class: b.Class, Message: b.Message, Final: b.Final})
 	}
 }
 
 // close ends the node, or leaves it open for another attempt.
 func (s *State) close(r *rec, b *FinishedBody) {
-	finish := func(with end) { r.phase, r.end, r.endSeq = ended, with, s.run.seq+1 }
-	if m := r.more; m != nil {
-		m.retryAt, m.hold, m.stopped, m.unresolved, m.reserved = 0, false, false, false, dag.Amount{}
+	finish := func(with end) { r.Phase, r.End, r.EndSeq = ended, with, s.run.Seq+1 }
+	if m := r.Detail; m != nil {
+		m.RetryAt, m.Hold, m.Stopped, m.Unresolved, m.Reserved = 0, false, false, false, dag.Amount{}
 		if b.Status != dag.StatusLost { // the question of a lost attempt, or of its node, stays
-			m.question = ""
+			m.Question = ""
 		}
 	}
 	switch b.Status {
 	case dag.StatusCompleted:
 		finish(endCompleted)
-		if m := r.more; m != nil {
-			m.rounds, m.verdict = 0, ""
+		if m := r.Detail; m != nil {
+			m.Rounds, m.Verdict = 0, ""
 		}
 	case dag.StatusSkipped:
 		finish(endSkipped)
@@ -119,56 +119,56 @@ func (s *State) close(r *rec, b *FinishedBody) {
 	default:
 		if b.Final {
 			finish(endFailed)
-			r.m().rounds++
+			r.edit().Rounds++
 		}
 	}
 }
 
 // failed keeps count of failures and of what is to be waited for.
-func (s *State) failed(e *Event, i int32, b *FinishedBody) {
+func (s *State) failed(e Event, i int32, b *FinishedBody) {
 	r, n := &s.recs[i], s.graph.Node(i)
-	m := r.m()
+	m := r.edit()
 	if b.Final && b.Class == dag.Fatal {
 		s.end(fmt.Sprintf("node %s: %s", b.Node, cmp.Or(b.Message, b.Category)))
 	}
 	if b.Status == dag.StatusLost {
-		if m.question == "" {
-			m.lost++
+		if m.Question == "" {
+			m.Lost++
 		}
-		m.unresolved = !b.Final && m.question == "" && !n.Effect.Repeatable()
+		m.Unresolved = !b.Final && m.Question == "" && !n.Effect.Repeatable()
 		return
 	}
 	switch {
 	case b.Stop:
-		m.stopped = !b.Final
-		m.before++ // a failure like any other, but it uses up no attempt
+		m.Stopped = !b.Final
+		m.Before++ // a failure like any other, but it uses up no attempt
 		return
 	case !b.WaitUntil.IsZero() && !b.Final:
-		m.waits++
-		m.before++
-		m.retryAt, m.hold = ms(b.WaitUntil), true
+		m.Waits++
+		m.Before++
+		m.RetryAt, m.Hold = ms(b.WaitUntil), true
 		if g := s.classes[s.class[i]].gates; g[breakerGate] >= 0 && g[accountGate] < 0 { // the others would be told the same
 			k := &s.breakers[g[breakerGate]]
-			k.hold = max(k.hold, m.retryAt)
+			k.Hold = max(k.Hold, m.RetryAt)
 		}
 	default:
-		m.waits = 0
+		m.Waits = 0
 		m.countFailure(b.Category)
 		if !b.Final {
-			m.retryAt = ms(b.RetryAt)
+			m.RetryAt = ms(b.RetryAt)
 		}
 	}
-	if m.retryAt != 0 {
-		s.pushTimer(timer{m.retryAt, i, timerDue})
+	if m.RetryAt != 0 {
+		s.pushTimer(timer{m.RetryAt, i, timerDue})
 	}
 }
 
 // end turns the run to its end: clean-up nodes run, then it has failed.
 func (s *State) end(reason string) {
-	if s.run.ending != "" {
+	if s.run.Ending != "" {
 		return
 	}
-	s.run.ending, s.ending = reason, reason
+	s.run.Ending, s.ending = reason, reason
 	s.touchAlways()
 }
 

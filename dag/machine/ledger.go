@@ -12,15 +12,16 @@ import (
 //
 // Invariant, kept by Decide: no start makes spent + reserved + its reserve exceed a cap.
 type ledger struct {
-	budget   dag.Budget
-	spent    dag.Amount
-	usage    Usage
-	assumed  dag.USD // part of spent that nobody has confirmed
-	reserved dag.Amount
-	warned   dag.Amount // USD: 1 = warned of dollars; Tokens: 1 = warned of tokens
-	grown    []grown    // reservations that did not hold
-	labels   []LabelCost
-	labelAt  map[string]int
+	Budget       dag.Budget  `json:"budget,omitzero"`
+	Spent        dag.Amount  `json:"spent,omitzero"`
+	Usage        Usage       `json:"usage,omitzero"`
+	Assumed      dag.USD     `json:"assumed_usd,omitzero"` // part of Spent that nobody has confirmed
+	WarnedUSD    bool        `json:"warned_usd,omitempty"`
+	WarnedTokens bool        `json:"warned_tokens,omitempty"`
+	Grown        []grown     `json:"grown_reserves,omitempty"` // reservations that did not hold
+	Labels       []LabelCost `json:"labels,omitempty"`
+
+	reserved dag.Amount // derived: by the attempts in flight
 }
 
 // A grown reservation is the most that an attempt of similar nodes has cost beyond what it reserved: those that
@@ -32,22 +33,22 @@ type grown struct {
 
 // overrun is what a cost is where it passed its reservation, under a cap; else zero.
 func (l *ledger) overrun(reserved, cost dag.Amount) (over dag.Amount) {
-	if reserved.USD > 0 && l.budget.CapUSD > 0 && cost.USD > reserved.USD {
+	if reserved.USD > 0 && l.Budget.CapUSD > 0 && cost.USD > reserved.USD {
 		over.USD = cost.USD
 	}
-	if reserved.Tokens > 0 && l.budget.CapTokens > 0 && cost.Tokens > reserved.Tokens {
+	if reserved.Tokens > 0 && l.Budget.CapTokens > 0 && cost.Tokens > reserved.Tokens {
 		over.Tokens = cost.Tokens
 	}
 	return over
 }
 
 func (l *ledger) grow(of dag.Similarity, over dag.Amount) {
-	k := slices.IndexFunc(l.grown, func(g grown) bool { return g.Of == of })
+	k := slices.IndexFunc(l.Grown, func(g grown) bool { return g.Of == of })
 	if k < 0 {
-		k = len(l.grown)
-		l.grown = append(l.grown, grown{Of: of})
+		k = len(l.Grown)
+		l.Grown = append(l.Grown, grown{Of: of})
 	}
-	r := &l.grown[k].Reserve
+	r := &l.Grown[k].Reserve
 	r.USD, r.Tokens = max(r.USD, over.USD), max(r.Tokens, over.Tokens)
 }
 
@@ -55,11 +56,11 @@ func (l *ledger) grow(of dag.Similarity, over dag.Amount) {
 // has cost if that was more.
 func (s *State) reserveOf(n *dag.Node) dag.Amount {
 	r := n.Reserve
-	if len(s.ledger.grown) == 0 || r == (dag.Amount{}) {
+	if len(s.ledger.Grown) == 0 || r == (dag.Amount{}) {
 		return r
 	}
 	of := n.Similarity()
-	for _, g := range s.ledger.grown {
+	for _, g := range s.ledger.Grown {
 		if g.Of == of && r.USD > 0 {
 			r.USD = max(r.USD, g.Reserve.USD)
 		}
@@ -80,28 +81,28 @@ type LabelCost struct {
 }
 
 func (l *ledger) limit(b dag.Budget) {
-	l.budget = b
-	if warn := l.warnUSD(); warn == 0 || l.spent.USD < warn {
-		l.warned.USD = 0
+	l.Budget = b
+	if warn := l.warnUSD(); warn == 0 || l.Spent.USD < warn {
+		l.WarnedUSD = false
 	}
-	if warn := l.warnTokens(); warn == 0 || l.spent.Tokens < warn {
-		l.warned.Tokens = 0
+	if warn := l.warnTokens(); warn == 0 || l.Spent.Tokens < warn {
+		l.WarnedTokens = false
 	}
 }
 
 // warnUSD is the threshold of the warning: 80 % of the cap where the plan names none.
 func (l *ledger) warnUSD() dag.USD {
-	if l.budget.WarnUSD == 0 {
-		return l.budget.CapUSD * 8 / 10
+	if l.Budget.WarnUSD == 0 {
+		return l.Budget.CapUSD * 8 / 10
 	}
-	return l.budget.WarnUSD
+	return l.Budget.WarnUSD
 }
 
 func (l *ledger) warnTokens() int64 {
-	if l.budget.WarnTok == 0 {
-		return l.budget.CapTokens * 8 / 10
+	if l.Budget.WarnTok == 0 {
+		return l.Budget.CapTokens * 8 / 10
 	}
-	return l.budget.WarnTok
+	return l.Budget.WarnTok
 }
 
 func (l *ledger) reserve(a dag.Amount, by int64) {
@@ -112,8 +113,8 @@ func (l *ledger) reserve(a dag.Amount, by int64) {
 // fits reports whether a start with a reservation keeps within the caps, after others that were
 // chosen just before.
 func (l *ledger) fits(a, chosen dag.Amount) bool {
-	return (l.budget.CapUSD == 0 || l.spent.USD+l.reserved.USD+chosen.USD+a.USD <= l.budget.CapUSD) &&
-		(l.budget.CapTokens == 0 || l.spent.Tokens+l.reserved.Tokens+chosen.Tokens+a.Tokens <= l.budget.CapTokens)
+	return (l.Budget.CapUSD == 0 || l.Spent.USD+l.reserved.USD+chosen.USD+a.USD <= l.Budget.CapUSD) &&
+		(l.Budget.CapTokens == 0 || l.Spent.Tokens+l.reserved.Tokens+chosen.Tokens+a.Tokens <= l.Budget.CapTokens)
 }
 
 // book settles an attempt: its reservation is given back and its cost counted. What was assumed
@@ -122,34 +123,34 @@ func (s *State) book(i int32, b *FinishedBody) {
 	r, l := &s.recs[i], &s.ledger
 	var reserved, wrong dag.Amount // wrong: assumed before, now known better
 	cost := dag.Amount{USD: b.CostUSD, Tokens: b.Usage.Total()}
-	if m := r.more; m != nil {
-		if r.phase == running {
-			reserved = m.reserved
+	if m := r.Detail; m != nil {
+		if r.Phase == running {
+			reserved = m.Reserved
 			l.reserve(s.holds(i), -1)
 		} else if b.Attempt != 0 && (b.CostKind != "" || cost != dag.Amount{}) {
-			wrong = m.assumed
+			wrong = m.Assumed
 		}
-		m.assumed = dag.Amount{}
+		m.Assumed = dag.Amount{}
 	}
 	if b.CostKind == dag.CostAssumed {
 		if cost.Tokens == 0 {
 			cost.Tokens = reserved.Tokens
 		}
-		l.assumed += cost.USD
+		l.Assumed += cost.USD
 		if b.Status == dag.StatusLost {
-			r.m().assumed = cost
+			r.edit().Assumed = cost
 		}
 	}
 	if cost == (dag.Amount{}) && wrong == (dag.Amount{}) {
 		return
 	}
-	m := r.m()
-	l.assumed -= wrong.USD
-	l.spent.USD += cost.USD - wrong.USD
-	l.spent.Tokens += cost.Tokens - wrong.Tokens
-	l.usage = l.usage.Plus(b.Usage)
-	m.cost += cost.USD - wrong.USD
-	m.usage = m.usage.Plus(b.Usage)
+	m := r.edit()
+	l.Assumed -= wrong.USD
+	l.Spent.USD += cost.USD - wrong.USD
+	l.Spent.Tokens += cost.Tokens - wrong.Tokens
+	l.Usage = l.Usage.Plus(b.Usage)
+	m.Cost += cost.USD - wrong.USD
+	m.Usage = m.Usage.Plus(b.Usage)
 	s.bookLabels(i, cost, wrong)
 	if over := l.overrun(reserved, cost); over != (dag.Amount{}) {
 		l.grow(s.graph.Node(i).Similarity(), over)
@@ -160,7 +161,7 @@ func (s *State) book(i int32, b *FinishedBody) {
 // holds is what a running attempt keeps reserved: what it reserved when it started, or what similar nodes reserve by
 // now, for it will hardly cost less and nothing may be started with money that it needs.
 func (s *State) holds(i int32) dag.Amount {
-	held, now := s.recs[i].more.reserved, dag.Amount{}
+	held, now := s.recs[i].Detail.Reserved, dag.Amount{}
 	if held != now {
 		now = s.reserveOf(s.graph.Node(i))
 	}
@@ -172,7 +173,7 @@ func (s *State) holds(i int32) dag.Amount {
 func (s *State) holdAnew(i int32) {
 	s.ledger.reserved = dag.Amount{}
 	for k := range s.recs {
-		if r := &s.recs[k]; int32(k) != i && r.phase == running && r.more != nil {
+		if r := &s.recs[k]; int32(k) != i && r.Phase == running && r.Detail != nil {
 			s.ledger.reserve(s.holds(int32(k)), 1)
 		}
 	}
@@ -194,35 +195,30 @@ func (s *State) bookLabels(i int32, cost, wrong dag.Amount) {
 }
 
 func (l *ledger) label(label, value string) *LabelCost {
-	key := label + "\x00" + value
-	at, ok := l.labelAt[key]
-	if !ok {
-		if l.labelAt == nil {
-			l.labelAt = map[string]int{}
-		}
-		at = len(l.labels)
-		l.labelAt[key] = at
-		l.labels = append(l.labels, LabelCost{Label: label, Value: value})
+	k := slices.IndexFunc(l.Labels, func(c LabelCost) bool { return c.Label == label && c.Value == value })
+	if k < 0 {
+		k = len(l.Labels)
+		l.Labels = append(l.Labels, LabelCost{Label: label, Value: value})
 	}
-	return &l.labels[at]
+	return &l.Labels[k]
 }
 
-func (s *State) onLimits(b *LimitsChangedBody) error {
+func (s *State) onLimits(_ Event, b *LimitsChangedBody) error {
 	s.ledger.limit(b.Budget)
 	return nil
 }
 
-func (s *State) onWarned(b *BudgetWarnedBody) error {
+func (s *State) onWarned(_ Event, b *BudgetWarnedBody) error {
 	if b.Limit == "tokens" {
-		s.ledger.warned.Tokens = 1
+		s.ledger.WarnedTokens = true
 	} else {
-		s.ledger.warned.USD = 1
+		s.ledger.WarnedUSD = true
 	}
 	return nil
 }
 
 // Spent returns what the run has spent, assumed costs included.
-func (s *State) Spent() dag.Amount { return s.ledger.spent }
+func (s *State) Spent() dag.Amount { return s.ledger.Spent }
 
 // A LedgerView is the run's money and tokens.
 type LedgerView struct {
@@ -237,7 +233,7 @@ type LedgerView struct {
 
 // wallLeft is how long the run may still be active, in milliseconds; false when nothing limits that.
 func (s *State) wallLeft(now int64) (left int64, limited bool) {
-	wall := s.ledger.budget.Wall.D().Milliseconds()
+	wall := s.ledger.Budget.Wall.D().Milliseconds()
 	return wall - s.activeAt(now), wall > 0
 }
 
@@ -245,9 +241,9 @@ func (s *State) wallLeft(now int64) (left int64, limited bool) {
 // refunds nothing.
 func (s *State) Ledger() LedgerView {
 	l := &s.ledger
-	labels := slices.Clone(l.labels)
+	labels := slices.Clone(l.Labels)
 	slices.SortFunc(labels, func(a, b LabelCost) int {
 		return cmp.Or(cmp.Compare(a.Label, b.Label), cmp.Compare(a.Value, b.Value))
 	})
-	return LedgerView{l.budget, l.spent, l.assumed, l.reserved, l.usage, l.warnUSD(), labels}
+	return LedgerView{l.Budget, l.Spent, l.Assumed, l.reserved, l.Usage, l.warnUSD(), labels}
 }

@@ -11,17 +11,17 @@ import (
 	"dagrun.dev/dag"
 )
 
-// A question is an escalation and, once there is one, its answer.
-type question struct {
-	body     EscalationOpenedBody
-	opened   int64
-	answer   *EscalationAnsweredBody
-	answered int64
-	// withdrawn: its node was sent back, or has left the plan, before there was an answer.
-	withdrawn bool
+// An EscalationView is a question and, once there is one, its answer.
+type EscalationView struct {
+	Question EscalationOpenedBody    `json:"question"`
+	Opened   time.Time               `json:"opened_at"`
+	Answer   *EscalationAnsweredBody `json:"answer,omitempty"` // nil = open
+	Answered time.Time               `json:"answered_at,omitzero"`
+	// Withdrawn: its node was sent back, or has left the plan, before there was an answer. There will be none.
+	Withdrawn bool `json:"withdrawn,omitempty"`
 }
 
-func (s *State) onEscalation(e *Event, b *EscalationOpenedBody) error {
+func (s *State) onEscalation(e Event, b *EscalationOpenedBody) error {
 	if _, dup := s.questAt[b.ID]; dup || b.ID == "" {
 		return fmt.Errorf("escalation %q was opened before, or has no id", b.ID)
 	}
@@ -33,14 +33,14 @@ func (s *State) onEscalation(e *Event, b *EscalationOpenedBody) error {
 		}
 		node = i
 	}
-	s.questions = append(s.questions, question{body: *b, opened: ms(e.Time)})
+	s.questions = append(s.questions, EscalationView{Question: *b, Opened: e.Time})
 	s.indexQuestion(len(s.questions) - 1)
 	switch b.Kind {
 	case AskBreaker:
-		s.breakers[s.breakerIndex(b.Breaker)].question = b.ID
+		s.breakers[s.breakerIndex(b.Breaker)].Question = b.ID
 	case AskApproval, AskFailed, AskLost, AskCompensation:
 		if node >= 0 {
-			s.recs[node].m().question = b.ID
+			s.recs[node].edit().Question = b.ID
 			s.touch(node)
 		}
 	}
@@ -52,34 +52,34 @@ func (s *State) indexQuestion(k int) {
 		s.questAt = map[string]int32{}
 	}
 	q := &s.questions[k]
-	s.questAt[q.body.ID] = int32(k)
-	if q.answer == nil && !q.withdrawn {
+	s.questAt[q.Question.ID] = int32(k)
+	if q.Answer == nil && !q.Withdrawn {
 		s.openQ = append(s.openQ, int32(k))
 	}
 }
 
-func (s *State) onAnswer(e *Event, b *EscalationAnsweredBody) error {
+func (s *State) onAnswer(e Event, b *EscalationAnsweredBody) error {
 	k, ok := s.questAt[b.ID]
 	if !ok {
 		return fmt.Errorf("escalation %q was never opened", b.ID)
 	}
 	q := &s.questions[k]
-	if q.answer != nil {
+	if q.Answer != nil {
 		return fmt.Errorf("escalation %q was answered already", b.ID)
 	}
-	if len(q.body.Options) > 0 && !slices.Contains(q.body.Options, b.Answer) {
+	if len(q.Question.Options) > 0 && !slices.Contains(q.Question.Options, b.Answer) {
 		return fmt.Errorf("escalation %q has no option %q", b.ID, b.Answer)
 	}
-	q.answer, q.answered = b, ms(e.Time)
+	q.Answer, q.Answered = b, e.Time
 	s.openQ = slices.DeleteFunc(s.openQ, func(o int32) bool { return o == k })
-	if b.Answer == AnswerAbort && q.body.Kind != AskApproval {
-		s.end(fmt.Sprintf("aborted by %s: %s", b.By, q.body.Message))
+	if b.Answer == AnswerAbort && q.Question.Kind != AskApproval {
+		s.end(fmt.Sprintf("aborted by %s: %s", b.By, q.Question.Message))
 	}
-	if q.body.Kind == AskBreaker {
-		s.breakers[s.breakerIndex(q.body.Breaker)].answer = b.Answer
+	if q.Question.Kind == AskBreaker {
+		s.breakers[s.breakerIndex(q.Question.Breaker)].Answer = b.Answer
 	}
-	if i, ok := s.graph.Index(q.body.Node); ok && s.recs[i].more != nil && s.recs[i].more.question == b.ID {
-		s.answer(i, q.body.Kind, b.Answer, ms(e.Time))
+	if i, ok := s.graph.Index(q.Question.Node); ok && s.recs[i].Detail != nil && s.recs[i].Detail.Question == b.ID {
+		s.answer(i, q.Question.Kind, b.Answer, ms(e.Time))
 		s.touch(i)
 		s.findUndo()
 	}
@@ -89,7 +89,7 @@ func (s *State) onAnswer(e *Event, b *EscalationAnsweredBody) error {
 // answer applies an answer to the node that asked.
 func (s *State) answer(i int32, kind Ask, answer string, now int64) {
 	r := &s.recs[i]
-	m := r.more
+	m := r.Detail
 	switch {
 	case kind == AskApproval:
 		return // the node keeps its question until its end is recorded
@@ -97,30 +97,30 @@ func (s *State) answer(i int32, kind Ask, answer string, now int64) {
 		r.fresh(now)
 		s.watchDeadline(i)
 	case kind == AskLost && answer == AnswerRerun:
-		m.unresolved = false
+		m.Unresolved = false
 	case kind == AskCompensation && answer == AnswerRetry:
-		m.undoTries, m.undoAt = 0, 0
+		m.UndoTries, m.UndoAt = 0, 0
 	case kind == AskCompensation:
-		m.undone = true
+		m.Undone = true
 	default:
-		m.verdict = answer
+		m.Verdict = answer
 	}
-	m.question = ""
+	m.Question = ""
 }
 
 // withdraw closes the open questions that hold no node any more.
 func (s *State) withdraw() {
 	s.openQ = slices.DeleteFunc(s.openQ, func(k int32) bool {
 		q := &s.questions[k]
-		switch q.body.Kind {
+		switch q.Question.Kind {
 		case AskApproval, AskFailed, AskLost, AskCompensation:
-			i, ok := s.graph.Index(q.body.Node)
-			q.withdrawn = q.body.Node != "" && (!ok || s.recs[i].more == nil || s.recs[i].more.question != q.body.ID)
+			i, ok := s.graph.Index(q.Question.Node)
+			q.Withdrawn = q.Question.Node != "" && (!ok || s.recs[i].Detail == nil || s.recs[i].Detail.Question != q.Question.ID)
 		case AskBreaker:
-			b := &s.breakers[s.breakerIndex(q.body.Breaker)]
-			q.withdrawn = b.state != breakerOpen || b.question != q.body.ID
+			b := &s.breakers[s.breakerIndex(q.Question.Breaker)]
+			q.Withdrawn = b.State != breakerOpen || b.Question != q.Question.ID
 		}
-		return q.withdrawn
+		return q.Withdrawn
 	})
 }
 
@@ -134,27 +134,27 @@ func (d *decision) asking() {
 		switch {
 		case s.outdated(i, n):
 			stale = append(stale, n.ID)
-		case m.question != "":
+		case m.Question != "":
 			d.approved(i, m)
-		case m.unresolved && m.verdict == AnswerDone:
-			b := &FinishedBody{Node: n.ID, Generation: int(r.gen), Attempt: int(r.attempt), Status: dag.StatusCompleted, Final: true,
+		case m.Unresolved && m.Verdict == AnswerDone:
+			b := &FinishedBody{Node: n.ID, Generation: int(r.Gen), Attempt: int(r.Attempt), Status: dag.StatusCompleted, Final: true,
 				Message: "marked done by a user; outputs unknown"}
 			if len(n.Writes) > 0 {
 				b.Warnings = []string{"marked done by a user: of " + strings.Join(n.Writes, ", ") + " only what it had written before it was interrupted exists"}
 			}
 			d.recordOf(i, b)
-		case m.unresolved && m.verdict != "":
+		case m.Unresolved && m.Verdict != "":
 			b := s.failure(i, CategoryLost, "outcome unknown; marked failed by a user")
-			b.Attempt = int(r.attempt)
+			b.Attempt = int(r.Attempt)
 			d.recordOf(i, b)
-		case m.unresolved && n.Effect == dag.Probe:
+		case m.Unresolved && n.Effect == dag.Probe:
 			d.command(Resolve, i)
-		case m.unresolved:
+		case m.Unresolved:
 			d.command(Resolve, i)
-			d.cmds[len(d.cmds)-1].Body = s.ask(i, AskLost, "Attempt %d of %s was interrupted. Did it take effect?", []any{r.attempt, n.ID},
+			d.cmds[len(d.cmds)-1].Body = s.ask(i, AskLost, "Attempt %d of %s was interrupted. Did it take effect?", []any{r.Attempt, n.ID},
 				AnswerRerun, AnswerDone, AnswerFail, AnswerAbort)
 		default:
-			q := s.ask(i, AskFailed, "%s failed: %s", []any{n.ID, cmp.Or(m.last.Message, m.last.Category)}, AnswerRetry, AnswerContinue, AnswerSkip, AnswerFail, AnswerAbort)
+			q := s.ask(i, AskFailed, "%s failed: %s", []any{n.ID, cmp.Or(m.Last.Message, m.Last.Category)}, AnswerRetry, AnswerContinue, AnswerSkip, AnswerFail, AnswerAbort)
 			q.Recommended = AnswerRetry
 			d.recordOf(i, q)
 		}
@@ -181,21 +181,21 @@ func (s *State) outdated(i int32, n *dag.Node) bool {
 
 // approving reports whether a node waits for approval that takes the place of an attempt.
 func (r *rec) approving(s *State) bool {
-	if r.phase != idle || r.more == nil || r.more.question == "" {
+	if r.Phase != idle || r.Detail == nil || r.Detail.Question == "" {
 		return false
 	}
-	k, ok := s.questAt[r.more.question]
-	return ok && s.questions[k].body.Kind == AskApproval
+	k, ok := s.questAt[r.Detail.Question]
+	return ok && s.questions[k].Question.Kind == AskApproval
 }
 
 // approved completes a node whose question has been answered.
-func (d *decision) approved(i int32, m *more) {
-	q, ok := d.s.Escalation(m.question)
+func (d *decision) approved(i int32, m *detail) {
+	q, ok := d.s.Escalation(m.Question)
 	if !ok || q.Answer == nil {
 		return
 	}
 	r := &d.s.recs[i]
-	d.recordOf(i, &FinishedBody{Node: d.s.graph.Node(i).ID, Generation: int(r.gen), Status: dag.StatusCompleted, Final: true,
+	d.recordOf(i, &FinishedBody{Node: d.s.graph.Node(i).ID, Generation: int(r.Gen), Status: dag.StatusCompleted, Final: true,
 		Values: map[string]json.RawMessage{"answer": quote(q.Answer.Answer), "by": quote(q.Answer.By)}})
 }
 
@@ -210,35 +210,21 @@ func quote(s string) json.RawMessage {
 // ask is a question about a node; its id is unique and the same until it has been opened.
 func (s *State) ask(i int32, kind Ask, format string, args []any, options ...string) *EscalationOpenedBody {
 	n := s.graph.Node(i)
-	id := fmt.Sprintf("%s/%s/%d", kind, n.ID, s.recs[i].gen)
+	id := fmt.Sprintf("%s/%s/%d", kind, n.ID, s.recs[i].Gen)
 	for k := 2; ; k++ {
 		if _, used := s.questAt[id]; !used {
 			break
 		}
-		id = fmt.Sprintf("%s/%s/%d.%d", kind, n.ID, s.recs[i].gen, k)
+		id = fmt.Sprintf("%s/%s/%d.%d", kind, n.ID, s.recs[i].Gen, k)
 	}
 	return &EscalationOpenedBody{ID: id, Kind: kind, Node: n.ID, Message: fmt.Sprintf(format, args...), Options: options}
-}
-
-// An EscalationView is a question and its answer.
-type EscalationView struct {
-	Question EscalationOpenedBody
-	Opened   time.Time
-	Answer   *EscalationAnsweredBody // nil = open
-	Answered time.Time
-	// Withdrawn: there will be none, what it asked about has changed.
-	Withdrawn bool
-}
-
-func (q *question) view() EscalationView {
-	return EscalationView{q.body, at(q.opened), q.answer, at(q.answered), q.withdrawn}
 }
 
 // Escalations returns the open questions in the order they were asked.
 func (s *State) Escalations() []EscalationOpenedBody {
 	list := make([]EscalationOpenedBody, len(s.openQ))
 	for k, q := range s.openQ {
-		list[k] = s.questions[q].body
+		list[k] = s.questions[q].Question
 	}
 	return list
 }
@@ -249,5 +235,5 @@ func (s *State) Escalation(id string) (EscalationView, bool) {
 	if !ok {
 		return EscalationView{}, false
 	}
-	return s.questions[k].view(), true
+	return s.questions[k], true
 }

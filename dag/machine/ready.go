@@ -146,7 +146,7 @@ func (s *State) valid(t timer) bool {
 	if t.kind == timerDeadline {
 		return !s.settled[t.node].counts() && r.deadline(s.graph.Node(t.node)) == t.at
 	}
-	return r.wakeAt() == t.at && !r.due && r.phase != running
+	return r.wakeAt() == t.at && !r.due && r.Phase != running
 }
 
 // Advance moves the state's time to an instant: backoffs and waits that have ended by then are over, and total

@@ -1,25 +1,30 @@
 package machine
 
 import (
+	"reflect"
 	"slices"
 
 	"dagrun.dev/dag"
 )
 
 // A rec is what is known of a node in its current generation: facts, and nothing that could be
-// derived from them (but for due). Most nodes need no more than this; the rest is in more.
+// derived from them (but for due). Most nodes need no more than this; the rest is in Detail. The snapshot holds it
+// as it is. Instants are Unix milliseconds, 0 = none.
 type rec struct {
-	gen, attempt int32
-	phase        phase
-	end          end
-	cond         bool // the condition was found true
-	due          bool // its instant to start again has come; a note of advance, not a fact
-	items        int32
-	started      int64 // of the last attempt, Unix milliseconds
-	finished     int64 // of the last attempt
-	endSeq       int64 // of the event that ended the node
-	fingerprint  string
-	more         *more
+	Gen         int32   `json:"generation"`
+	Attempt     int32   `json:"attempt,omitempty"`
+	Phase       phase   `json:"phase,omitempty"`
+	End         end     `json:"end,omitempty"`
+	Cond        bool    `json:"condition,omitempty"` // the condition was found true
+	Expanded    bool    `json:"expanded,omitempty"`
+	Items       int32   `json:"items,omitempty"`    // of an expanded foreach
+	Started     int64   `json:"started,omitempty"`  // of the last attempt
+	Finished    int64   `json:"finished,omitempty"` // of the last attempt
+	EndSeq      int64   `json:"seq,omitempty"`      // of the event that ended the node
+	Fingerprint string  `json:"fingerprint,omitempty"`
+	Detail      *detail `json:"detail,omitempty"`
+
+	due bool // its instant to start again has come; a note of Advance, not a fact
 }
 
 type phase uint8
@@ -42,36 +47,44 @@ const (
 	endRejected // went on without it
 )
 
-// notExpanded is the number of items of a foreach that was not expanded.
-const notExpanded = -1
+// A detail is what is known of a node to which something has happened.
+type detail struct {
+	First    int64         `json:"first,omitempty"`    // first start of this generation
+	Since    int64         `json:"since,omitempty"`    // start of the time that Timeout.Total bounds; 0 = First
+	Last     *FinishedBody `json:"last,omitempty"`     // last end, without notes and diagnostics
+	Failures []catCount    `json:"failures,omitempty"` // in this round, by category
+	// Before are the failures of this generation that use up no attempt: of earlier rounds, waits, stops.
+	Before     int32      `json:"failures_before,omitempty"`
+	Lost       int32      `json:"lost,omitempty"`     // in this round
+	Waits      int32      `json:"waits,omitempty"`    // in a row
+	Rounds     int32      `json:"rounds,omitempty"`   // final failures, each after a fresh start
+	Rewinds    int32      `json:"rewinds,omitempty"`  // that its failures caused
+	Reshaped   bool       `json:"reshaped,omitempty"` // a foreach: its items are others than those of the expansion before
+	Requeues   int32      `json:"requeues,omitempty"` // times it sent back what it was missing; see again
+	RetryAt    int64      `json:"retry_at,omitempty"`
+	Hold       bool       `json:"hold,omitempty"`       // RetryAt is a wait, not a backoff
+	Stopped    bool       `json:"stopped,omitempty"`    // only a user can help
+	Unresolved bool       `json:"unresolved,omitempty"` // a lost attempt may have had an effect
+	Undone     bool       `json:"undone,omitempty"`     // its undo action is done
+	UndoTries  int32      `json:"undo_tries,omitempty"` // failures of the undo action
+	UndoAt     int64      `json:"undo_at,omitempty"`    // instant before which it is not tried again
+	Verdict    string     `json:"verdict,omitempty"`    // of a user: retry | continue | skip | fail | done | rerun
+	Question   string     `json:"escalation,omitempty"` // id of the escalation it waits for
+	Reserved   dag.Amount `json:"reserved,omitzero"`    // of the running attempt
+	Assumed    dag.Amount `json:"assumed,omitzero"`     // booked for a lost attempt until something better is known
+	Cost       dag.USD    `json:"cost_usd,omitzero"`    // all attempts and generations
+	Usage      Usage      `json:"usage,omitzero"`
+	// When the running attempt is a probe: the epoch of its breaker, of its account, plus 1.
+	BreakerProbe int32 `json:"breaker_probe,omitempty"`
+	AccountProbe int32 `json:"account_probe,omitempty"`
+}
 
-// more is what is known of a node to which something has happened.
-type more struct {
-	first      int64         // first start of this generation
-	since      int64         // start of the time that Timeout.Total bounds; 0 = first
-	last       *FinishedBody // last end, without notes and diagnostics
-	failures   []catCount    // in this round, by category
-	before     int32         // failures of this generation that use up no attempt: of earlier rounds, waits, stops
-	lost       int32         // in this round
-	waits      int32         // in a row
-	rounds     int32         // final failures, each after a fresh start
-	rewinds    int32         // that its failures caused
-	reshaped   bool          // a foreach: its items are others than those of the expansion before
-	agains     int32         // times it sent back what it was missing; see again
-	retryAt    int64         // 0 = none
-	hold       bool          // retryAt is a wait, not a backoff
-	stopped    bool          // only a person can help
-	unresolved bool          // a lost attempt may have had an effect
-	undone     bool          // its undo action is done
-	undoTries  int32         // failures of the undo action
-	undoAt     int64         // instant before which it is not tried again
-	verdict    string        // of a person: retry | continue | skip | fail | done | rerun
-	question   string        // id of the escalation it waits for
-	reserved   dag.Amount    // of the running attempt
-	assumed    dag.Amount    // booked for a lost attempt until something better is known
-	cost       dag.USD       // all attempts and generations
-	usage      Usage
-	probe      [2]int32 // epoch+1 of its breaker, of its account, when the running attempt is a probe
+// probe is the field for one of the two gates.
+func (d *detail) probe(gate int) *int32 {
+	if gate == accountGate {
+		return &d.AccountProbe
+	}
+	return &d.BreakerProbe
 }
 
 type catCount struct {
@@ -79,79 +92,91 @@ type catCount struct {
 	N        int32  `json:"n"`
 }
 
-func (r *rec) m() *more {
-	if r.more == nil {
-		r.more = new(more)
+func (r *rec) edit() *detail {
+	if r.Detail == nil {
+		r.Detail = new(detail)
 	}
-	return r.more
+	return r.Detail
 }
 
 // detail is more, for readers: never nil, and not to be changed.
-func (r *rec) detail() *more {
-	if r.more == nil {
+func (r *rec) detail() *detail {
+	if r.Detail == nil {
 		return &nothing
 	}
-	return r.more
+	return r.Detail
 }
 
-var nothing more
+var nothing detail
+
+// empty reports whether nothing has happened.
+func (d *detail) empty() bool { return d == nil || reflect.ValueOf(d).Elem().IsZero() }
+
+// tidied is a record whose detail is nil where it is empty: two states that know the same are written the same.
+func (r *rec) tidied() rec {
+	v := *r
+	if v.Detail.empty() {
+		v.Detail = nil
+	}
+	return v
+}
 
 // reset sends a node back: a new generation that has not begun. What it cost stays.
 func (r *rec) reset() {
-	old := r.more
-	*r = rec{gen: r.gen + 1, items: notExpanded}
-	if old != nil && (old.cost != 0 || old.usage != Usage{} || old.rewinds != 0 || old.agains != 0) {
-		r.more = &more{cost: old.cost, usage: old.usage, rewinds: old.rewinds, agains: old.agains}
+	old := r.Detail
+	*r = rec{Gen: r.Gen + 1}
+	if old != nil && (old.Cost != 0 || old.Usage != Usage{} || old.Rewinds != 0 || old.Requeues != 0) {
+		r.Detail = &detail{Cost: old.Cost, Usage: old.Usage, Rewinds: old.Rewinds, Requeues: old.Requeues}
 	}
 }
 
 // fresh gives a node new attempts within its generation: a person resumed the run, or said so.
 func (r *rec) fresh(at int64) {
-	r.phase, r.due = idle, false
-	m := r.m()
-	m.before += m.failed()
-	m.failures, m.lost, m.waits, m.retryAt, m.hold, m.stopped = nil, 0, 0, 0, false, false
-	m.verdict, m.question, m.undone, m.undoTries, m.undoAt = "", "", false, 0, 0
-	if r.attempt > 0 {
-		m.since = at
+	r.Phase, r.due = idle, false
+	m := r.edit()
+	m.Before += m.failed()
+	m.Failures, m.Lost, m.Waits, m.RetryAt, m.Hold, m.Stopped = nil, 0, 0, 0, false, false
+	m.Verdict, m.Question, m.Undone, m.UndoTries, m.UndoAt = "", "", false, 0, 0
+	if r.Attempt > 0 {
+		m.Since = at
 	}
 }
 
 func (r *rec) wakeAt() int64 {
-	if r.more == nil {
+	if r.Detail == nil {
 		return 0
 	}
-	return r.more.retryAt
+	return r.Detail.RetryAt
 }
 
 func (r *rec) firstStart() int64 {
-	if r.more != nil && r.more.first != 0 {
-		return r.more.first
+	if r.Detail != nil && r.Detail.First != 0 {
+		return r.Detail.First
 	}
-	return r.started
+	return r.Started
 }
 
 // deadline is the instant by which a node must have ended, 0 = none.
 func (r *rec) deadline(n *dag.Node) int64 {
-	if n.Timeout.Total <= 0 || r.attempt == 0 || r.phase == stale {
+	if n.Timeout.Total <= 0 || r.Attempt == 0 || r.Phase == stale {
 		return 0
 	}
 	since := r.firstStart()
-	if r.more != nil && r.more.since != 0 {
-		since = r.more.since
+	if r.Detail != nil && r.Detail.Since != 0 {
+		since = r.Detail.Since
 	}
 	return since + n.Timeout.Total.D().Milliseconds()
 }
 
-func (m *more) failed() (total int32) {
-	for _, c := range m.failures {
+func (d *detail) failed() (total int32) {
+	for _, c := range d.Failures {
 		total += c.N
 	}
 	return total
 }
 
-func (m *more) failedBy(category string) int32 {
-	for _, c := range m.failures {
+func (d *detail) failedBy(category string) int32 {
+	for _, c := range d.Failures {
 		if c.Category == category {
 			return c.N
 		}
@@ -159,14 +184,14 @@ func (m *more) failedBy(category string) int32 {
 	return 0
 }
 
-func (m *more) countFailure(category string) {
-	for k := range m.failures {
-		if m.failures[k].Category == category {
-			m.failures[k].N++
+func (d *detail) countFailure(category string) {
+	for k := range d.Failures {
+		if d.Failures[k].Category == category {
+			d.Failures[k].N++
 			return
 		}
 	}
-	m.failures = append(m.failures, catCount{category, 1})
+	d.Failures = append(d.Failures, catCount{category, 1})
 }
 
 // A settlement is what a node's end means to the nodes that need it.

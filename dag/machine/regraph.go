@@ -14,7 +14,7 @@ func (s *State) build(g *dag.Graph) {
 	s.tallies, s.class, s.heapAt = make([]tally, n), make([]int32, n), make([]int32, n)
 	s.counts, s.lists = [Cancelled + 1]int32{Waiting: int32(n)}, [Cancelled + 1][]int32{}
 	s.classes, s.pools, s.always, s.timers, s.overdue = nil, nil, nil, nil, nil
-	s.open, s.ending = int32(n), s.run.ending
+	s.open, s.ending = int32(n), s.run.Ending
 	s.undoing, s.blocked = -1, nil
 	s.effects.Reset()
 	s.ledger.reserved = dag.Amount{}
@@ -27,12 +27,12 @@ func (s *State) build(g *dag.Graph) {
 		s.tallies[i].open = int32(len(g.Needs(i)))
 	}
 	for i := range int32(n) { // settled nodes first: the others need whole tallies
-		if s.recs[i].phase == ended {
+		if s.recs[i].Phase == ended {
 			s.touch(i)
 		}
 	}
 	for i := range int32(n) {
-		if s.recs[i].phase != ended {
+		if s.recs[i].Phase != ended {
 			s.touch(i)
 		}
 	}
@@ -48,8 +48,8 @@ func (s *State) prepare(i int32) {
 	}
 	r := &s.recs[i]
 	r.due = false
-	if r.phase == running {
-		if r.more != nil {
+	if r.Phase == running {
+		if r.Detail != nil {
 			s.ledger.reserve(s.holds(int32(i)), 1)
 		}
 		s.regain(i)
@@ -111,7 +111,7 @@ func (s *State) sendBack(ids []string) error {
 	drop := false
 	again := make(map[string]bool, len(list))
 	for k, i := range list {
-		drop = drop || s.recs[i].items != notExpanded
+		drop = drop || s.recs[i].Expanded
 		again[ids[k]] = true
 	}
 	if drop {
@@ -122,7 +122,7 @@ func (s *State) sendBack(ids []string) error {
 		return s.regraph(g, change{again: again})
 	}
 	for _, i := range list {
-		if s.recs[i].phase == ended {
+		if s.recs[i].Phase == ended {
 			s.effects.Reset()
 		}
 		s.recs[i].reset()
@@ -175,7 +175,7 @@ func (s *State) regraph(g *dag.Graph, ch change) error {
 		if ch.recheck[id] {
 			s.detach(int32(j))
 		} else {
-			s.retire(id, s.recs[j].gen)
+			s.retire(id, s.recs[j].Gen)
 		}
 	}
 	s.dropDetached(func(x *detached) bool {
@@ -194,10 +194,10 @@ func (s *State) regraph(g *dag.Graph, ch change) error {
 		if id := g.Node(int32(i)).ID; again[id] {
 			recs[i].reset()
 		} else if ch.recheck[id] {
-			recs[i].phase = stale
+			recs[i].Phase = stale
 		}
 		if g.Node(int32(i)).Foreach == nil {
-			recs[i].items = notExpanded
+			recs[i].Expanded, recs[i].Items = false, 0
 		}
 	}
 	s.expansions, s.recs = kept, recs
@@ -231,9 +231,9 @@ func (s *State) indexRetired(id string, k int) {
 
 // newRec is the record of a node that has come into the plan.
 func (s *State) newRec(id string) rec {
-	r := rec{gen: 1, items: notExpanded}
+	r := rec{Gen: 1}
 	if k, ok := s.retiredAt[id]; ok {
-		r.gen = s.retired[k].Gen + 1
+		r.Gen = s.retired[k].Gen + 1
 	}
 	return r
 }

@@ -35,8 +35,8 @@ func (s *State) StillValid(node string) *FinishedBody {
 	if !ok {
 		panic("machine: StillValid of a node that is not in the plan: " + node)
 	}
-	b := &FinishedBody{Node: node, Generation: int(s.recs[i].gen), Status: dag.StatusCompleted, Final: true, Reused: true}
-	switch s.recs[i].end {
+	b := &FinishedBody{Node: node, Generation: int(s.recs[i].Gen), Status: dag.StatusCompleted, Final: true, Reused: true}
+	switch s.recs[i].End {
 	case endFailed:
 		b.Status = dag.StatusFailed
 	case endSkipped:
@@ -97,38 +97,38 @@ func (s *State) judge(i int32) reuse.Verdict {
 func (s *State) onReused(i int32, b *FinishedBody) error {
 	r := &s.recs[i]
 	switch {
-	case r.phase != stale:
+	case r.Phase != stale:
 		return fmt.Errorf("the result of node %s is not stale", b.Node)
-	case int(r.gen) != b.Generation:
-		return fmt.Errorf("node %s is in generation %d, not %d", b.Node, r.gen, b.Generation)
+	case int(r.Gen) != b.Generation:
+		return fmt.Errorf("node %s is in generation %d, not %d", b.Node, r.Gen, b.Generation)
 	case b.Status != s.StillValid(b.Node).Status:
 		return fmt.Errorf("node %s had not ended as %s", b.Node, b.Status)
 	}
-	r.phase = ended
+	r.Phase = ended
 	s.touch(i)
 	s.findUndo()
 	return nil
 }
 
 // done reports whether a node's work stands as completed, stale or not.
-func (r *rec) done() bool { return (r.phase == ended || r.phase == stale) && r.end == endCompleted }
+func (r *rec) done() bool { return (r.Phase == ended || r.Phase == stale) && r.End == endCompleted }
 
 // State is what package reuse asks about a run.
 var _ reuse.Run = (*State)(nil)
 
 // PlanDigest is the digest of the plan in force.
-func (s *State) PlanDigest() string { return s.run.planDigest }
+func (s *State) PlanDigest() string { return s.run.PlanDigest }
 
 // Record returns what a node's result depends on.
 func (s *State) Record(i int32) reuse.Record {
 	r, st := &s.recs[i], s.status[i]
-	v := reuse.Record{Ended: st.Ended(), Settled: s.settled[i].counts(), Stale: r.phase == stale, Fingerprint: r.fingerprint,
-		End: ends[r.end], Attempts: int(r.attempt), Generation: int(r.gen), EndSeq: r.endSeq}
-	v.Begun = r.attempt > 0 || v.Ended || v.Stale || st == Asking
-	if m := r.more; m != nil {
-		v.Unresolved, v.Reshaped = m.unresolved, m.reshaped
-		if m.last != nil {
-			v.Category = m.last.Category
+	v := reuse.Record{Ended: st.Ended(), Settled: s.settled[i].counts(), Stale: r.Phase == stale, Fingerprint: r.Fingerprint,
+		End: ends[r.End], Attempts: int(r.Attempt), Generation: int(r.Gen), EndSeq: r.EndSeq}
+	v.Begun = r.Attempt > 0 || v.Ended || v.Stale || st == Asking
+	if m := r.Detail; m != nil {
+		v.Unresolved, v.Reshaped = m.Unresolved, m.Reshaped
+		if m.Last != nil {
+			v.Category = m.Last.Category
 		}
 	}
 	return v
@@ -141,9 +141,9 @@ var ends = [...]reuse.End{endCompleted: reuse.Completed, endFailed: reuse.Failed
 // cheap part of NodeAt.
 func (s *State) ResultAt(i int32) reuse.Left {
 	r := &s.recs[i]
-	l := reuse.Left{Status: s.status[i].word(), Fingerprint: r.fingerprint}
-	if m := r.more; m != nil && m.last != nil && r.phase == ended {
-		l.Values = m.last.Values
+	l := reuse.Left{Status: s.status[i].word(), Fingerprint: r.Fingerprint}
+	if m := r.Detail; m != nil && m.Last != nil && r.Phase == ended {
+		l.Values = m.Last.Values
 	}
 	return l
 }
@@ -152,18 +152,18 @@ func (s *State) ResultAt(i int32) reuse.Left {
 // now or not, or its breaker kept it from starting. The categories are those of the failures that led to it.
 func (s *State) Failure(i int32) (categories []string, failed bool) {
 	r := &s.recs[i]
-	if r.phase != ended && r.phase != stale {
+	if r.Phase != ended && r.Phase != stale {
 		return nil, false
 	}
 	var last string
-	if m := r.more; m != nil && m.last != nil {
-		last = m.last.Category
+	if m := r.Detail; m != nil && m.Last != nil {
+		last = m.Last.Category
 	}
-	if r.end != endFailed && r.end != endRejected && (r.end != endSkipped || last != CategoryBreaker) {
+	if r.End != endFailed && r.End != endRejected && (r.End != endSkipped || last != CategoryBreaker) {
 		return nil, false
 	}
-	if r.more != nil {
-		for _, c := range r.more.failures {
+	if r.Detail != nil {
+		for _, c := range r.Detail.Failures {
 			categories = append(categories, c.Category)
 		}
 	}

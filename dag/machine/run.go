@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func (s *State) onRunCreated(e *Event, b *RunCreatedBody) error {
+func (s *State) onRunCreated(e Event, b *RunCreatedBody) error {
 	switch {
 	case s.graph != nil:
 		return fmt.Errorf("the run was created before")
@@ -17,46 +17,52 @@ func (s *State) onRunCreated(e *Event, b *RunCreatedBody) error {
 	case b.Schema > Schema:
 		return fmt.Errorf("schema version %d is newer than %d, the newest this version reads", b.Schema, Schema)
 	}
-	s.run = runFacts{id: b.RunID, name: b.Name, planDigest: b.PlanDigest, seed: b.Seed, seq: s.run.seq,
-		created: ms(e.Time), status: RunRunning, activeFrom: ms(e.Time)}
-	s.world.state = "CREATED"
-	s.undoNode, s.undoing = -1, -1
+	s.run = runFacts{ID: b.RunID, Name: b.Name, PlanDigest: b.PlanDigest, Seed: b.Seed, Seq: s.run.Seq,
+		Created: ms(e.Time), Status: RunRunning, ActiveFrom: ms(e.Time)}
+	s.observed.State = stateCreated
+	s.undoing = -1
 	s.recs = make([]rec, e.Plan.Len())
 	for i := range s.recs {
-		s.recs[i] = rec{gen: 1, items: notExpanded}
+		s.recs[i] = rec{Gen: 1}
 	}
 	s.ledger.limit(e.Plan.Plan.Budget)
 	s.build(e.Plan)
 	return nil
 }
 
-func (s *State) onPaused(e *Event, b *RunPausedBody) error {
-	if s.run.status == RunDone || s.run.status == RunBroken {
+func (s *State) onPaused(e Event, b *RunPausedBody) error {
+	if s.run.Status == RunDone || s.run.Status == RunBroken {
 		return fmt.Errorf("the run has ended")
 	}
 	if b.Reason == PauseCancel {
 		s.end(cmp.Or(b.Message, "cancelled"))
 		return nil
 	}
-	s.run.status, s.run.pause = RunPause, *b // what runs may end yet, and is active until then
+	s.run.Status, s.run.Pause = RunPause, *b // what runs may end yet, and is active until then
+	return nil
+}
+
+// onInterrupted ends the time of activity with the event before: nobody knows when the process died.
+func (s *State) onInterrupted(_ Event, _ *RunInterruptedBody) error {
+	s.stopClock(s.run.Updated)
 	return nil
 }
 
 // onResumed goes on. After a pause or a failed end, what failed for good gets new attempts: that
 // is what resuming says. Without one, a new process took over after a crash and nothing changes. A run
 // that came to its end while it was paused (a fatal failure, an abort) goes on to that end.
-func (s *State) onResumed(e *Event) error {
-	if s.run.status == RunBroken {
-		s.run.ending = ""
+func (s *State) onResumed(e Event, _ *RunResumedBody) error {
+	if s.run.Status == RunBroken {
+		s.run.Ending = ""
 	}
-	again := s.run.status == RunPause && s.run.ending == "" || s.run.status == RunBroken
-	s.stopClock(s.run.updated)
-	s.run.activeFrom = ms(e.Time)
-	s.undoNode = -1
-	s.run.resumes++
+	again := s.run.Status == RunPause && s.run.Ending == "" || s.run.Status == RunBroken
+	s.stopClock(s.run.Updated)
+	s.run.ActiveFrom = ms(e.Time)
+	s.run.Compensating = ""
+	s.run.Resumes++
 	if !again {
-		if s.run.status != RunDone {
-			s.run.status = RunRunning
+		if s.run.Status != RunDone {
+			s.run.Status = RunRunning
 		}
 		return nil
 	}
@@ -66,66 +72,66 @@ func (s *State) onResumed(e *Event) error {
 		case s.status[i] == Failed && s.settled[i] == unsettled, s.status[i] == Stopped:
 			r.fresh(ms(e.Time))
 		case s.status[i] == Cancelled:
-			r.phase = idle
-		case r.more != nil:
-			r.more.waits = 0
-			if r.attempt > 0 && r.phase != ended {
-				r.more.since = ms(e.Time) // a pause does not use up the total time
+			r.Phase = idle
+		case r.Detail != nil:
+			r.Detail.Waits = 0
+			if r.Attempt > 0 && r.Phase != ended {
+				r.Detail.Since = ms(e.Time) // a pause does not use up the total time
 			}
 		}
 	}
-	s.run.status, s.run.failed = RunRunning, ""
+	s.run.Status, s.run.Failed = RunRunning, ""
 	s.build(s.graph)
 	s.withdraw()
 	return nil
 }
 
-func (s *State) onEnded(e *Event, b *RunEndedBody) error {
-	if s.run.status == RunDone || s.run.status == RunBroken {
+func (s *State) onEnded(e Event, b *RunEndedBody) error {
+	if s.run.Status == RunDone || s.run.Status == RunBroken {
 		return fmt.Errorf("the run has ended already")
 	}
 	s.stopClock(ms(e.Time))
-	s.run.status = RunDone
+	s.run.Status = RunDone
 	if b.Failed {
-		s.run.status, s.run.failed = RunBroken, b.Reason
+		s.run.Status, s.run.Failed = RunBroken, b.Reason
 	}
 	return nil
 }
 
 // reopen makes an ended run one that can go on: nodes were sent back or the plan has changed.
 func (s *State) reopen() {
-	if s.run.status == RunDone && s.open > 0 || s.run.status == RunBroken {
-		s.run.status, s.run.ending, s.ending, s.run.failed = RunRunning, "", "", ""
+	if s.run.Status == RunDone && s.open > 0 || s.run.Status == RunBroken {
+		s.run.Status, s.run.Ending, s.ending, s.run.Failed = RunRunning, "", "", ""
 		s.build(s.graph)
 	}
 }
 
 // busy reports whether something is under way.
-func (s *State) busy() bool { return s.counts[Running] > 0 || s.undoNode >= 0 }
+func (s *State) busy() bool { return s.counts[Running] > 0 || s.run.Compensating != "" }
 
 func (s *State) stopClock(now int64) {
-	if s.run.activeFrom != 0 {
-		s.run.active += max(0, now-s.run.activeFrom)
-		s.run.activeFrom = 0
+	if s.run.ActiveFrom != 0 {
+		s.run.Active += max(0, now-s.run.ActiveFrom)
+		s.run.ActiveFrom = 0
 	}
 }
 
 // activeAt is the time of activity up to an instant, in milliseconds.
 func (s *State) activeAt(now int64) int64 {
-	if s.run.activeFrom == 0 {
-		return s.run.active
+	if s.run.ActiveFrom == 0 {
+		return s.run.Active
 	}
-	return s.run.active + max(0, now-s.run.activeFrom)
+	return s.run.Active + max(0, now-s.run.ActiveFrom)
 }
 
 // Run returns what is known of the run as a whole.
 func (s *State) Run() RunView {
 	r := &s.run
-	v := RunView{ID: r.id, Name: r.name, PlanDigest: r.planDigest, Seed: r.seed, Seq: r.seq,
-		Created: at(r.created), Updated: at(r.updated), Status: r.status, Pause: r.pause,
-		State: s.world.state, Stable: s.world.stable,
-		Active: time.Duration(s.activeAt(r.updated)) * time.Millisecond, Ticking: r.activeFrom != 0, Resumes: r.resumes, Failed: r.failed}
-	if r.status == RunRunning && s.ending != "" {
+	v := RunView{ID: r.ID, Name: r.Name, PlanDigest: r.PlanDigest, Seed: r.Seed, Seq: r.Seq,
+		Created: at(r.Created), Updated: at(r.Updated), Status: r.Status, Pause: r.Pause,
+		State: s.observed.State, Stable: s.observed.Stable,
+		Active: time.Duration(s.activeAt(r.Updated)) * time.Millisecond, Ticking: r.ActiveFrom != 0, Resumes: r.Resumes, Failed: r.Failed}
+	if r.Status == RunRunning && s.ending != "" {
 		v.Status, v.Failed = RunEnding, s.ending
 	}
 	return v

@@ -217,7 +217,7 @@ func (x *script) decide(act bool, rest string) {
 			if err != nil {
 				raw = []byte(err.Error())
 			}
-			line += fmt.Sprintf(" %s %s", c.Body.eventType(), raw)
+			line += fmt.Sprintf(" %s %s", New(x.now, c.Body).Type, raw)
 		}
 		x.printf("%s", line)
 		switch {

@@ -50,9 +50,9 @@ func (s *State) Settle(node string, o Outcome, now time.Time) Event {
 	}
 	r := &s.recs[i]
 	b := o.Body
-	b.Node, b.Generation, b.Attempt, b.Status = node, int(r.gen), 0, o.Status
-	if r.phase == running || r.more != nil && r.more.unresolved {
-		b.Attempt = int(r.attempt)
+	b.Node, b.Generation, b.Attempt, b.Status = node, int(r.Gen), 0, o.Status
+	if r.Phase == running || r.Detail != nil && r.Detail.Unresolved {
+		b.Attempt = int(r.Attempt)
 	}
 	b.Category, b.Message, b.Diagnostics = o.Category, oneLine(o.Message), clip(o.Diagnostics, diagnosticsMost)
 	x := settling{s: s, i: i, r: r, n: s.graph.Node(i), o: &o, b: &b, now: now}
@@ -84,10 +84,10 @@ type settling struct {
 // cost says what an attempt cost when nobody has: its reservation stands. Zero is a cost only
 // when CostKind says so.
 func (x *settling) cost() {
-	if x.b.CostKind != "" || x.o.Status == dag.StatusRejected || x.o.Status == dag.StatusSkipped || x.r.phase != running || x.r.more == nil {
+	if x.b.CostKind != "" || x.o.Status == dag.StatusRejected || x.o.Status == dag.StatusSkipped || x.r.Phase != running || x.r.Detail == nil {
 		return
 	}
-	reserved := x.r.more.reserved
+	reserved := x.r.Detail.Reserved
 	switch {
 	case x.b.CostUSD != 0:
 		x.b.CostKind = dag.CostReported
@@ -98,10 +98,10 @@ func (x *settling) cost() {
 
 // overrun warns of a cost that passed its reservation.
 func (x *settling) overrun() {
-	if x.r.phase != running || x.r.more == nil {
+	if x.r.Phase != running || x.r.Detail == nil {
 		return
 	}
-	reserved, warn := x.r.more.reserved, func(format string, args ...any) {
+	reserved, warn := x.r.Detail.Reserved, func(format string, args ...any) {
 		x.b.Warnings = append(slices.Clip(x.b.Warnings), fmt.Sprintf(format+" it reserved; nodes similar to it reserve as much from now on", args...))
 	}
 	over := x.s.ledger.overrun(reserved, dag.Amount{USD: x.b.CostUSD, Tokens: x.b.Usage.Total()})
@@ -117,10 +117,10 @@ func (x *settling) lost() {
 	m := x.r.detail()
 	x.b.Category, x.b.Class = cmp.Or(x.b.Category, CategoryLost), dag.Hard
 	x.b.Message = cmp.Or(x.b.Message, "the process ended during the attempt: its outcome is unknown")
-	if m.question != "" { // it only waited for an answer
+	if m.Question != "" { // it only waited for an answer
 		return
 	}
-	if x.s.ending != "" && !x.n.Always || int(m.lost)+1 >= lostMost {
+	if x.s.ending != "" && !x.n.Always || int(m.Lost)+1 >= lostMost {
 		x.b.Final = true
 	}
 }
@@ -168,7 +168,7 @@ func (x *settling) failed() {
 }
 
 // waitFor is how long to wait for an instant.
-func (x *settling) waitFor(p dag.Policy, m *more) time.Duration {
+func (x *settling) waitFor(p dag.Policy, m *detail) time.Duration {
 	switch {
 	case !x.o.WaitUntil.IsZero():
 		return max(shortestWait, x.o.WaitUntil.Sub(x.now))
@@ -179,13 +179,13 @@ func (x *settling) waitFor(p dag.Policy, m *more) time.Duration {
 	if !p.Own {
 		retry = defaultWait
 	}
-	return x.delay(retry, int(m.waits)+1)
+	return x.delay(retry, int(m.Waits)+1)
 }
 
-func (x *settling) wait(p dag.Policy, m *more, d time.Duration) {
+func (x *settling) wait(p dag.Policy, m *detail, d time.Duration) {
 	a := x.s.account(x.i)
 	told := p.Account && a != nil && a.isOpen(ms(x.now)) // another node has: no wait of its own
-	if !told && int(m.waits)+1 > waitsMost {
+	if !told && int(m.Waits)+1 > waitsMost {
 		x.b.Stop = true
 		return
 	}
@@ -195,15 +195,15 @@ func (x *settling) wait(p dag.Policy, m *more, d time.Duration) {
 	}
 	if told {
 		x.b.Status = dag.StatusRejected
-		if x.o.WaitUntil.IsZero() && x.o.RetryAfter == 0 || ms(x.b.WaitUntil) < a.until {
-			x.b.WaitUntil = at(a.until)
+		if x.o.WaitUntil.IsZero() && x.o.RetryAfter == 0 || ms(x.b.WaitUntil) < a.Until {
+			x.b.WaitUntil = at(a.Until)
 		}
 	}
 }
 
-func (x *settling) retry(p dag.Policy, m *more) {
+func (x *settling) retry(p dag.Policy, m *detail) {
 	mine, all, most := m.failedBy(x.o.Category)+1, m.failed()+1, p.Retry.Attempts
-	for _, c := range m.failures {
+	for _, c := range m.Failures {
 		most = max(most, x.s.graph.Plan.PolicyFor(x.n, c.Category).Retry.Attempts)
 	}
 	if int(mine) >= p.Retry.Attempts || int(all) >= most {
@@ -250,7 +250,7 @@ func (x *settling) delay(r dag.Retry, n int) time.Duration {
 // same whenever the same failure is settled again.
 func (x *settling) draw() float64 {
 	m := x.r.detail()
-	n := uint64(m.failed()) + uint64(m.waits)<<32
+	n := uint64(m.failed()) + uint64(m.Waits)<<32
 	h := uint64(14695981039346656037)
 	mix := func(v uint64) {
 		for range 8 {
@@ -258,11 +258,11 @@ func (x *settling) draw() float64 {
 			v >>= 8
 		}
 	}
-	mix(uint64(x.s.run.seed))
+	mix(uint64(x.s.run.Seed))
 	for k := 0; k < len(x.n.ID); k++ {
 		h = (h ^ uint64(x.n.ID[k])) * 1099511628211
 	}
-	mix(uint64(x.r.gen))
+	mix(uint64(x.r.Gen))
 	mix(n)
 	h ^= h >> 33 // finish as splitmix64 does: neighbours must not be alike
 	h *= 0xff51afd7ed558ccd

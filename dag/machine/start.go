@@ -84,7 +84,7 @@ func (d *decision) cleanup() (waiting bool) {
 					continue
 				}
 				b := &s.breakers[g]
-				if until := max(b.until, b.hold, b.nextStart(d.now)); until > d.now {
+				if until := max(b.Until, b.Hold, b.nextStart(d.now)); until > d.now {
 					d.waitUntil(until)
 					waiting = true
 				}
@@ -104,7 +104,7 @@ func (c *chooser) start(k, i int32) {
 	s := c.d.s
 	n, r := s.graph.Node(i), &s.recs[i]
 	reserve := s.reserveOf(n)
-	c.d.cmds = append(c.d.cmds, Command{Op: Start, Node: n.ID, Generation: int(r.gen), Attempt: int(r.attempt) + 1, Reserve: reserve})
+	c.d.cmds = append(c.d.cmds, Command{Op: Start, Node: n.ID, Generation: int(r.Gen), Attempt: int(r.Attempt) + 1, Reserve: reserve})
 	c.chosen.USD += reserve.USD
 	c.chosen.Tokens += reserve.Tokens
 	if p := s.classes[k].pool; p >= 0 {
@@ -127,7 +127,7 @@ func (c *chooser) breakerRoom(k int32) bool {
 		if i < 0 {
 			continue
 		}
-		if b := &c.d.s.breakers[i]; b.room(c.d.s.breakerSpec(b.name), c.d.now) <= c.probes[i] {
+		if b := &c.d.s.breakers[i]; b.room(c.d.s.breakerSpec(b.Name), c.d.now) <= c.probes[i] {
 			return false
 		}
 	}
@@ -148,7 +148,7 @@ func (c *chooser) opens(k int32) bool {
 func (c *chooser) passable(k int32, b *breaker) bool {
 	d, s := c.d, c.d.s
 	if !b.isOpen(d.now) {
-		if until := max(b.hold, b.nextStart(d.now)); d.now < until {
+		if until := max(b.Hold, b.nextStart(d.now)); d.now < until {
 			d.waitUntil(until)
 			return false
 		}
@@ -165,31 +165,31 @@ func (c *chooser) passable(k int32, b *breaker) bool {
 		}
 	case dag.OpenEscalate:
 		d.askBreaker(b)
-		d.waitUntil(b.until)
+		d.waitUntil(b.Until)
 	default:
-		d.waitUntil(b.until)
+		d.waitUntil(b.Until)
 	}
 	return false
 }
 
 // without is the end of a node that does not start because its breaker is open.
 func (s *State) without(i int32, b *breaker, status dag.Status) *FinishedBody {
-	return &FinishedBody{Node: s.graph.Node(i).ID, Generation: int(s.recs[i].gen), Status: status, Final: true,
-		Category: CategoryBreaker, Class: dag.Soft, Message: fmt.Sprintf("breaker %s is open: %s", b.name, cmp.Or(b.cause, "too many failures"))}
+	return &FinishedBody{Node: s.graph.Node(i).ID, Generation: int(s.recs[i].Gen), Status: status, Final: true,
+		Category: CategoryBreaker, Class: dag.Soft, Message: fmt.Sprintf("breaker %s is open: %s", b.Name, cmp.Or(b.Cause, "too many failures"))}
 }
 
 func (d *decision) askBreaker(b *breaker) {
-	if b.question != "" {
+	if b.Question != "" {
 		return
 	}
 	for _, c := range d.cmds { // another class of the same breaker has asked
-		if q, ok := c.Body.(*EscalationOpenedBody); ok && q.Breaker == b.name {
+		if q, ok := c.Body.(*EscalationOpenedBody); ok && q.Breaker == b.Name {
 			return
 		}
 	}
-	d.record(&EscalationOpenedBody{ID: fmt.Sprintf("%s/%s/%d", AskBreaker, b.name, b.openings), Kind: AskBreaker, Breaker: b.name,
-		Message: fmt.Sprintf("breaker %s is open: %s", b.name, cmp.Or(b.cause, "too many failures")),
-		Options: []string{AnswerWait, AnswerSkip, AnswerContinue, AnswerAbort}, Recommended: AnswerWait, Default: AnswerWait, Deadline: at(b.until)})
+	d.record(&EscalationOpenedBody{ID: fmt.Sprintf("%s/%s/%d", AskBreaker, b.Name, b.Openings), Kind: AskBreaker, Breaker: b.Name,
+		Message: fmt.Sprintf("breaker %s is open: %s", b.Name, cmp.Or(b.Cause, "too many failures")),
+		Options: []string{AnswerWait, AnswerSkip, AnswerContinue, AnswerAbort}, Recommended: AnswerWait, Default: AnswerWait, Deadline: at(b.Until)})
 }
 
 // passes reports whether a class lets the given node start, the best of it that is left.
@@ -221,11 +221,11 @@ func (d *decision) budget(i int32, chosen dag.Amount) {
 	}
 	n, l := s.graph.Node(i), &s.ledger
 	reserve := s.reserveOf(n)
-	if l.budget.CapUSD > 0 && l.spent.USD+reserve.USD > l.budget.CapUSD {
-		d.pause(PauseBudget, n.ID, "$%s is spent and %s reserves $%s more, but the cap is $%s", l.spent.USD, n.ID, reserve.USD, l.budget.CapUSD)
+	if l.Budget.CapUSD > 0 && l.Spent.USD+reserve.USD > l.Budget.CapUSD {
+		d.pause(PauseBudget, n.ID, "$%s is spent and %s reserves $%s more, but the cap is $%s", l.Spent.USD, n.ID, reserve.USD, l.Budget.CapUSD)
 		return
 	}
-	d.pause(PauseBudget, n.ID, "%d tokens are spent and %s reserves %d more, but the cap is %d", l.spent.Tokens, n.ID, reserve.Tokens, l.budget.CapTokens)
+	d.pause(PauseBudget, n.ID, "%d tokens are spent and %s reserves %d more, but the cap is %d", l.Spent.Tokens, n.ID, reserve.Tokens, l.Budget.CapTokens)
 }
 
 func (c *chooser) add(p place) { c.places = pushHeap(c.places, p, c.before) }

@@ -39,8 +39,8 @@ type State struct {
 	detached   []detached
 	ledger     ledger
 	breakers   []breaker
-	questions  []question
-	world      world
+	questions  []EscalationView
+	observed   observations
 	errors     []ErrorView // the last of them
 
 	// Derived.
@@ -66,7 +66,6 @@ type State struct {
 	breakAt   map[string]int32
 	retiredAt map[string]int
 	ending    string // reason for which the run ends; "" = it does not
-	undoNode  int32  // node whose undo action is in flight, -1 = none
 }
 
 type pool struct {
@@ -75,22 +74,25 @@ type pool struct {
 	used int32
 }
 
-// runFacts are the facts of the run as a whole.
+// runFacts are the facts of the run as a whole. Instants are Unix milliseconds.
 type runFacts struct {
-	id, name   string
-	planDigest string
-	seed       int64
-	seq        int64
-	created    int64 // Unix milliseconds
-	updated    int64
-	status     RunStatus // running, paused, completed, failed; ending is derived
-	pause      RunPausedBody
-	failed     string
-	ending     string // fatal failure, abort or cancel
-	active     int64  // milliseconds of activity up to activeFrom
-	activeFrom int64  // start of the present stretch; 0 = none
-	resumes    int
-	undos      int // undo actions done
+	ID         string        `json:"run_id"`
+	Name       string        `json:"name"`
+	PlanDigest string        `json:"plan_digest"`
+	Seed       int64         `json:"seed"`
+	Seq        int64         `json:"seq"` // last event folded
+	Created    int64         `json:"created_at"`
+	Updated    int64         `json:"updated_at"`
+	Status     RunStatus     `json:"status"` // running, paused, completed, failed; ending is derived
+	Pause      RunPausedBody `json:"pause"`
+	Failed     string        `json:"failed,omitempty"`
+	Ending     string        `json:"ending,omitempty"`      // fatal failure, abort or cancel
+	Active     int64         `json:"active_ms"`             // of activity up to ActiveFrom
+	ActiveFrom int64         `json:"active_from,omitempty"` // start of the present stretch; 0 = none
+	Resumes    int           `json:"resumes,omitempty"`
+	Undos      int           `json:"compensations_done,omitempty"`
+	// Compensating is the node whose undo action is in flight.
+	Compensating string `json:"compensating,omitempty"`
 }
 
 // An EventError is what Apply returns for an event that cannot have happened.

@@ -88,12 +88,12 @@ type Block struct {
 
 // FailedWith returns how often a node has failed since it was last given a fresh start, by category; nil = never.
 func (s *State) FailedWith(i int32) map[string]int {
-	m := s.recs[i].more
-	if m == nil || len(m.failures) == 0 {
+	m := s.recs[i].Detail
+	if m == nil || len(m.Failures) == 0 {
 		return nil
 	}
-	counts := make(map[string]int, len(m.failures))
-	for _, c := range m.failures {
+	counts := make(map[string]int, len(m.Failures))
+	for _, c := range m.Failures {
 		counts[c.Category] = int(c.N)
 	}
 	return counts
@@ -102,17 +102,17 @@ func (s *State) FailedWith(i int32) map[string]int {
 // NodeAt returns the record of the node at an index.
 func (s *State) NodeAt(i int32) NodeView {
 	r := &s.recs[i]
-	v := NodeView{Node: s.graph.Node(i), Status: s.status[i], Generation: int(r.gen), Attempt: int(r.attempt),
-		First: at(r.firstStart()), Started: at(r.started), Finished: at(r.finished), Fingerprint: r.fingerprint}
+	v := NodeView{Node: s.graph.Node(i), Status: s.status[i], Generation: int(r.Gen), Attempt: int(r.Attempt),
+		First: at(r.firstStart()), Started: at(r.Started), Finished: at(r.Finished), Fingerprint: r.Fingerprint}
 	v.Soft = (v.Status == Failed || v.Status == Cancelled) && s.settled[i].counts()
-	v.Stale = r.phase == stale
-	if m := r.more; m != nil {
-		v.AllFailures = int(m.before + m.failed())
-		v.Failures, v.Lost, v.Rounds, v.Rewinds = int(m.failed()), int(m.lost), int(m.rounds), int(m.rewinds)
-		v.RetryAt, v.Unresolved = at(m.retryAt), m.unresolved
-		v.Cost, v.Usage, v.Reserved = m.cost, m.usage, m.reserved
-		if m.last != nil && !v.Stale {
-			v.Last, v.Values = m.last, m.last.Values
+	v.Stale = r.Phase == stale
+	if m := r.Detail; m != nil {
+		v.AllFailures = int(m.Before + m.failed())
+		v.Failures, v.Lost, v.Rounds, v.Rewinds = int(m.failed()), int(m.Lost), int(m.Rounds), int(m.Rewinds)
+		v.RetryAt, v.Unresolved = at(m.RetryAt), m.Unresolved
+		v.Cost, v.Usage, v.Reserved = m.Cost, m.Usage, m.Reserved
+		if m.Last != nil && !v.Stale {
+			v.Last, v.Values = m.Last, m.Last.Values
 		}
 	}
 	v.Reserve = s.reserveOf(v.Node)
@@ -130,7 +130,7 @@ func (s *State) block(i int32) Block {
 	case Stopped:
 		return Block{By: "person"}
 	case Asking:
-		return Block{By: "escalation", Name: r.detail().question}
+		return Block{By: "escalation", Name: r.detail().Question}
 	case Undoing, Blocked:
 		return Block{By: "compensation"}
 	case Waiting:
@@ -147,8 +147,8 @@ func (s *State) block(i int32) Block {
 
 // gated says which gate a ready node stands before, by what was last recorded.
 func (s *State) gated(i int32, n *dag.Node) Block {
-	if s.run.status == RunPause {
-		return Block{By: "pause", Name: string(s.run.pause.Reason)}
+	if s.run.Status == RunPause {
+		return Block{By: "pause", Name: string(s.run.Pause.Reason)}
 	}
 	c := &s.classes[s.class[i]]
 	for g, k := range c.gates {
@@ -157,12 +157,12 @@ func (s *State) gated(i int32, n *dag.Node) Block {
 		}
 		b, by := &s.breakers[k], [2]string{"breaker", "account"}[g]
 		switch {
-		case b.hold > s.run.updated:
-			return Block{By: "quota", Name: b.name, Until: at(b.hold)}
-		case b.isOpen(s.run.updated):
-			return Block{By: by, Name: strings.TrimPrefix(b.name, accountPrefix), Until: at(b.until)}
-		case b.room(s.breakerSpec(b.name), s.run.updated) == 0:
-			return Block{By: by, Name: strings.TrimPrefix(b.name, accountPrefix), Until: at(b.nextStart(s.run.updated))}
+		case b.Hold > s.run.Updated:
+			return Block{By: "quota", Name: b.Name, Until: at(b.Hold)}
+		case b.isOpen(s.run.Updated):
+			return Block{By: by, Name: strings.TrimPrefix(b.Name, accountPrefix), Until: at(b.Until)}
+		case b.room(s.breakerSpec(b.Name), s.run.Updated) == 0:
+			return Block{By: by, Name: strings.TrimPrefix(b.Name, accountPrefix), Until: at(b.nextStart(s.run.Updated))}
 		}
 	}
 	if c.pool >= 0 && s.pools[c.pool].used >= s.pools[c.pool].size {
@@ -195,18 +195,18 @@ func (c scope) View(id string) (dag.View, bool) {
 	if !ok || !c.reads(i, id) {
 		return dag.View{}, false
 	}
-	v := dag.View{Status: c.s.status[i].word(), Generation: int(c.s.recs[i].gen)}
-	m := c.s.recs[i].more
-	if m == nil || m.last == nil || c.s.recs[i].phase == stale {
+	v := dag.View{Status: c.s.status[i].word(), Generation: int(c.s.recs[i].Gen)}
+	m := c.s.recs[i].Detail
+	if m == nil || m.Last == nil || c.s.recs[i].Phase == stale {
 		return v, true
 	}
 	switch c.s.status[i] {
 	case Failed, Asking, Undoing, Stopped, Cancelled:
-		v.Category = m.last.Category
+		v.Category = m.Last.Category
 	case Skipped:
-		v.Category = m.last.Category
+		v.Category = m.Last.Category
 	}
-	v.Out = maps.Clone(m.last.Values)
+	v.Out = maps.Clone(m.Last.Values)
 	for _, name := range slices.Sorted(maps.Keys(v.Out)) {
 		v.Out[name] = dag.ReadValue(v.Out[name], c.s.graph.Node(i).Outputs[name])
 	}
@@ -250,16 +250,16 @@ func (c scope) Run() map[string]any {
 	s := c.s
 	return map[string]any{
 		"name":          s.graph.Plan.Name,
-		"spentUSD":      s.ledger.spent.USD.Float(),
+		"spentUSD":      s.ledger.Spent.USD.Float(),
 		"reservedUSD":   s.ledger.reserved.USD.Float(),
-		"capUSD":        s.ledger.budget.CapUSD.Float(),
-		"spentTokens":   s.ledger.spent.Tokens,
-		"capTokens":     s.ledger.budget.CapTokens,
+		"capUSD":        s.ledger.Budget.CapUSD.Float(),
+		"spentTokens":   s.ledger.Spent.Tokens,
+		"capTokens":     s.ledger.Budget.CapTokens,
 		"completed":     int64(s.counts[Completed]),
 		"failed":        int64(s.counts[Failed]),
 		"skipped":       int64(s.counts[Skipped]),
-		"seconds":       float64(s.activeAt(s.run.updated)) / 1000,
-		"compensations": int64(s.run.undos),
+		"seconds":       float64(s.activeAt(s.run.Updated)) / 1000,
+		"compensations": int64(s.run.Undos),
 	}
 }
 

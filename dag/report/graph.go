@@ -107,7 +107,7 @@ func (d *drawing) legend() {
 	for i := range int32(d.g.Len()) {
 		n := d.g.Node(i)
 		say(d.cond.conditional(i), "dashed: only on a condition; point at it")
-		say(n.Kind == "route", "diamond: decides; its lines name the decisions that lead along them")
+		say(n.Role().Decides, "diamond: decides; its lines name the decisions that lead along them")
 		say(n.Foreach != nil, "double frame: one node for each item of a list")
 		if d.fill != nil {
 			say(colours[d.fill(i)] != "", colours[d.fill(i)])
@@ -134,7 +134,7 @@ func (d *drawing) edges(fold bool) {
 	decisions := map[int32][]string{}
 	for i := range int32(d.g.Len()) {
 		n := d.g.Node(i)
-		if n.Kind == "route" {
+		if n.Role().Decides {
 			decisions[i] = decisionsOf(n)
 		}
 		var common []string

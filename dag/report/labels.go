@@ -180,7 +180,7 @@ const longestTrend = 24
 // repeats a label of its node says nothing, and a reason is a sentence.
 func seriesOf(st *machine.State) (out []Series) {
 	for i := range int32(st.Graph().Len()) {
-		if st.Graph().Node(i).Kind != "route" || st.StatusAt(i) != machine.Completed {
+		if !st.Graph().Node(i).Role().Decides || st.StatusAt(i) != machine.Completed {
 			continue
 		}
 		v := st.NodeAt(i)

@@ -145,7 +145,7 @@ func NewStatus(r *run.Run, dir string, now time.Time) *Status {
 	}
 	for i := range int32(st.Graph().Len()) {
 		n := st.NodeAt(i)
-		if n.Node.Kind == "milestone" {
+		if n.Node.Role().Declares {
 			s.State = v.State
 		}
 		s.add(n, now)

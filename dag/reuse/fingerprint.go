@@ -71,7 +71,7 @@ func SeesNeeds(n *dag.Node) bool { return n.Ambient || passive(n) }
 
 // passive nodes leave nothing of their own: a node that needs one sees through it.
 func passive(n *dag.Node) bool {
-	return n.Foreach == nil && (n.Kind == "join" || n.Kind == "checkpoint" || n.Kind == "milestone")
+	return n.Foreach == nil && n.Role().Passive()
 }
 
 // Left is what a node that has ended left to one that sees its needs.

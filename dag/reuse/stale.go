@@ -18,7 +18,7 @@ const (
 // ProofOf returns what proves a result of n.
 func ProofOf(n *dag.Node) Proof {
 	switch {
-	case n.Always, n.Foreach != nil, n.Kind == "approval", n.Kind == "checkpoint", n.Kind == "milestone":
+	case n.Always, n.Foreach != nil, n.Role().OfAll():
 		return Unproved
 	case n.Ambient: // it sees more than it declares
 		return ByQuiet

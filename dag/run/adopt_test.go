@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"io/fs"
@@ -266,6 +267,31 @@ func TestCheckpointAndRevert(t *testing.T) {
 	finish(t, r, m.FS())
 	if _, err := m.FS().Lstat(Dir + "/checkpoints/cp-1-2/manifest.json"); err != nil {
 		t.Error("the second checkpoint:", err)
+	}
+}
+
+// The state in a checkpoint of another version, which this one cannot read, is what its events say.
+func TestCheckpointOfAnotherVersion(t *testing.T) {
+	m, _ := undisturbed(t)
+	r, _ := reopen(t, memOptions(m.FS()))
+	defer r.Close()
+	_, snap, err := r.readCheckpoint(r.index.Checkpoints()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var states [2][]byte
+	for k := range states {
+		st, err := r.stateOf(snap)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if states[k], err = st.AppendSnapshot(nil); err != nil {
+			t.Fatal(err)
+		}
+		snap.State = []byte(`{"schema_version":1,"of":"another version"}`)
+	}
+	if !bytes.Equal(states[0], states[1]) {
+		t.Errorf("kept\n%s\nfolded\n%s", states[0], states[1])
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/artifact"
 	"dagrun.dev/dag/artifact/index"
+	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
 )
 
@@ -46,16 +47,31 @@ func (r *Run) PreviewRevert(id string) (*Preview, error) {
 	return nil, fmt.Errorf("there is no checkpoint %q; there are %s", id, strings.Join(known, ", "))
 }
 
+// stateOf returns the state that a checkpoint holds. Snapshots of other versions cannot be read: then the log says it.
+func (r *Run) stateOf(snap *eventlog.Snapshot) (*machine.State, error) {
+	g, err := r.loadPlan(snap.Plan)
+	if err != nil {
+		return nil, err
+	}
+	if st, err := machine.RestoreSnapshot(snap.State, g); err == nil {
+		return st, nil
+	}
+	f := fold{state: &machine.State{}, index: index.New(), plans: r.loadPlan}
+	_, _, err = eventlog.Read(r.own, logFile, eventlog.Head{}, func(e *machine.Event, _ *eventlog.Envelope) error {
+		if e.Seq > snap.Head.Seq {
+			return nil
+		}
+		return f.apply(e)
+	})
+	return f.state, err
+}
+
 func (r *Run) preview(b index.Checkpoint) (*Preview, error) {
 	c, snap, err := r.readCheckpoint(b)
 	if err != nil {
 		return nil, fmt.Errorf("run: checkpoint %s cannot be used: %w", b.ID, err)
 	}
-	g, err := r.loadPlan(snap.Plan)
-	if err != nil {
-		return nil, err
-	}
-	then, err := machine.RestoreSnapshot(snap.State, g)
+	then, err := r.stateOf(snap)
 	if err != nil {
 		return nil, fmt.Errorf("run: checkpoint %s cannot be used: %w", b.ID, err)
 	}

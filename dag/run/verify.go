@@ -260,7 +260,7 @@ func (v *verification) checkpoints() error {
 	g := v.state.Graph()
 	for i := range int32(g.Len()) {
 		n := g.Node(i)
-		if n.Kind == "checkpoint" && v.state.NodeAt(i).Status == machine.Completed && !made[n.ID] {
+		if n.Role().Saves && v.state.NodeAt(i).Status == machine.Completed && !made[n.ID] {
 			errs = append(errs, fmt.Errorf("node %s completed without a checkpoint", n.ID))
 		}
 	}

@@ -1,7 +1,6 @@
 package runlog
 
 import (
-	"reflect"
 	"strings"
 	"time"
 
@@ -241,7 +240,7 @@ func newEntry(e *machine.Event, st *machine.State) (entry, bool) {
 	if table[e.Type] == nil {
 		return en, false
 	}
-	id := nodeOf(e.Body)
+	id := machine.NodeOf(e.Body)
 	if i, ok := st.Graph().Index(id); ok {
 		en.node = st.Graph().Node(i)
 	}
@@ -254,7 +253,7 @@ func newEntry(e *machine.Event, st *machine.State) (entry, bool) {
 			en.remember(st, id)
 		}
 	case *machine.FinishedBody:
-		if en.node != nil && en.node.Kind == "join" && b.Status != dag.StatusFailed {
+		if en.node != nil && en.node.Role().Joins && b.Status != dag.StatusFailed {
 			return en, false
 		}
 		if v, ok := st.NodeByID(id); ok {
@@ -280,16 +279,5 @@ func (en *entry) remember(st *machine.State, node string) {
 
 // silent reports whether nothing but its end is worth telling of a node.
 func silent(n *dag.Node) bool { return n == nil || len(n.Labels) == 0 && !n.Paid }
-
-// nodeOf returns the node that an event is about: bodies name it in a field of that name.
-func nodeOf(b machine.Body) string {
-	if b, ok := b.(*machine.RewoundBody); ok {
-		return b.To
-	}
-	if f := reflect.ValueOf(b).Elem().FieldByName("Node"); f.IsValid() {
-		return f.String()
-	}
-	return ""
-}
 
 func instant(t time.Time) string { return t.UTC().Format(stamp) }

@@ -24,7 +24,7 @@ var ordinary = map[string]string{
 	"layer": "of a graph", "floor": "the mathematical function", "formula": "of delays", "shift": "of bits", "role": "of a message",
 	"rebuild": "of logs from events", "rerun": "of a node", "description": "of a node", "structure": "of data",
 	"anchor": "of a clock, of YAML", "authority": "of an address", "focus": "of a browser", "view": "of a state",
-	"picture": "of a page", "visible": "in a page", "opening": "of a run", "answered": "of a question", "blocked": "of a node",
+	"picture": "of a page", "visible": "in a page", "opening": "of a run", "answered": "of a question", "blocked": "of a node", "observed": english,
 	"completion": "an answer of a model", "continuation": "of a session", "hands": english, "reference": "of an expression",
 	"release": "of a lock", "capture": "of an output", "abort": english, "note": english, "guarded": english, "unrolled": english, "usable": english,
 	"cross": english, "deeply": english, "observation": english, "tenth": english, "remaining": english, "place": english, "well": english, "text": english, "word": english,

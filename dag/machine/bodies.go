@@ -1,0 +1,341 @@
+package machine
+
+import (
+	"encoding/json"
+	"time"
+
+	"dagrun.dev/dag"
+)
+
+// The payloads of events. Their fields are only added to: a log is read for ever.
+
+// RunCreatedBody begins a run.
+type RunCreatedBody struct {
+	fact
+	RunID      string `json:"run_id"`
+	Name       string `json:"name"`
+	PlanDigest string `json:"plan_digest"`
+	Schema     int    `json:"schema_version"` // of events and snapshot
+	Seed       int64  `json:"seed"`
+}
+
+// InputsClonedBody says that the declared input files were copied into the object store.
+type InputsClonedBody struct {
+	fact
+	Files int   `json:"files"`
+	Bytes int64 `json:"bytes"`
+}
+
+// PlanAdoptedBody changes the plan within a run. Nodes of both plans that are not listed
+// keep their records. Those of Recheck have ended and are not changed themselves, but something above
+// them is: when their needs have ended again, either their results are proved to hold
+// (WORK_ITEM_FINISHED with reused), or they run again (REWOUND). Items of an expansion that is
+// made anew are among them; those that it does not bring back are dropped.
+type PlanAdoptedBody struct {
+	fact
+	PlanDigest  string   `json:"plan_digest"`
+	Previous    string   `json:"previous_digest"`
+	Reused      int      `json:"reused"`
+	Invalidated []string `json:"invalidated,omitempty"` // run again, generation + 1; plan order
+	Recheck     []string `json:"recheck,omitempty"`     // run again only if what they read has changed; plan order
+	Removed     []string `json:"removed,omitempty"`
+	Added       []string `json:"added,omitempty"`
+}
+
+// PlanExtendedBody adds the nodes of a run-time foreach to the plan. Dependents of Node then
+// also need Nodes.
+type PlanExtendedBody struct {
+	fact
+	Node       string     `json:"node"`
+	Generation int        `json:"generation"`
+	Nodes      []dag.Node `json:"nodes"`
+}
+
+// LimitsChangedBody replaces the budget.
+type LimitsChangedBody struct {
+	fact
+	Budget dag.Budget `json:"budget"`
+	By     string     `json:"by"`
+}
+
+// QueuedBody says that nodes may start and wait: When was true, or the spec asked for it.
+type QueuedBody struct {
+	fact
+	Nodes  []string `json:"nodes"`
+	Reason string   `json:"reason"` // condition | pool | breaker | person
+}
+
+// StartedBody begins an attempt.
+type StartedBody struct {
+	fact
+	Node       string     `json:"node"`
+	Generation int        `json:"generation"` // from 1
+	Attempt    int        `json:"attempt"`    // from 1, counts starts within the generation
+	Reserve    dag.Amount `json:"reserve,omitzero"`
+}
+
+// FinishedBody ends an attempt, or settles a node that never started (skipped).
+type FinishedBody struct {
+	fact
+	Node        string                     `json:"node"`
+	Generation  int                        `json:"generation"`
+	Attempt     int                        `json:"attempt,omitempty"` // 0 = the node never started
+	Status      dag.Status                 `json:"status"`
+	Final       bool                       `json:"final,omitempty"`    // no further attempt follows
+	Category    string                     `json:"category,omitempty"` // of a failure
+	Class       dag.Class                  `json:"class,omitempty"`
+	Message     string                     `json:"message,omitempty"`     // one line
+	Diagnostics string                     `json:"diagnostics,omitempty"` // at most 2,000 characters
+	Values      map[string]json.RawMessage `json:"values,omitempty"`
+	Usage       Usage                      `json:"usage,omitzero"`
+	CostUSD     dag.USD                    `json:"cost_usd,omitzero"`
+	CostKind    dag.CostKind               `json:"cost_kind,omitempty"` // reported | priced | free | assumed (the reserve stands)
+	RetryAt     time.Time                  `json:"retry_at,omitzero"`
+	WaitUntil   time.Time                  `json:"wait_until,omitzero"`
+	Stop        bool                       `json:"stop,omitempty"`        // only a person can help; the run pauses
+	Fingerprint string                     `json:"fingerprint,omitempty"` // of what the attempt read: dag.AttemptFingerprint
+	Warnings    []string                   `json:"warnings,omitempty"`
+	Notes       []Note                     `json:"notes,omitempty"`
+	Reused      bool                       `json:"reused,omitempty"` // what it reads proved equal after a change of plan: the earlier end holds, with its values
+	Kept        []KeptFile                 `json:"kept,omitempty"`   // files that the attempt left in its node's folder, in the order of their making
+}
+
+// A KeptFile is a file that an attempt left in its node's folder. A later attempt that keeps one of the same
+// name has the earlier one renamed; its content stays what it was.
+type KeptFile struct {
+	Name   string `json:"name"` // within the folder
+	Digest string `json:"sha256"`
+	Size   int64  `json:"size"`
+}
+
+// A Note is a small record for the run's logs: why something was decided, how good it was.
+type Note struct {
+	Log    string          `json:"log"`  // decision | quality
+	Type   string          `json:"type"` // e.g. validation, no-modification
+	Fields json.RawMessage `json:"fields,omitempty"`
+}
+
+// Usage counts tokens in four disjoint classes.
+type Usage = dag.Usage
+
+// LLMCallStartedBody is the binding payload of document 001 plus the node that called.
+type LLMCallStartedBody struct {
+	fact
+	CallID          string   `json:"call_id"` // node.generation.attempt
+	Node            string   `json:"node"`
+	Model           string   `json:"model"`
+	ProviderBaseURL string   `json:"provider_base_url"` // cli:<name> where a CLI does not say
+	PromptHash      string   `json:"prompt_hash"`
+	Temperature     *float64 `json:"temperature,omitempty"` // absent where none was sent
+	MaxTokens       int64    `json:"max_tokens"`
+	ToolSchemaHash  string   `json:"tool_schema_hash,omitempty"`
+	ResponseFormat  string   `json:"response_format,omitempty"`
+	PromptTokens    int64    `json:"prompt_tokens_estimate,omitempty"` // characters / 4, rounded up; known before the call
+}
+
+// TokenUsage is the binding usage object of document 001.
+type TokenUsage struct {
+	Input  int64 `json:"input_tokens"`
+	Output int64 `json:"output_tokens"`
+	Total  int64 `json:"total_tokens"`
+}
+
+// LLMCallFinishedBody is the binding payload of document 001 plus the node that called.
+type LLMCallFinishedBody struct {
+	fact
+	CallID         string     `json:"call_id"`
+	Node           string     `json:"node"`
+	LatencyMS      int64      `json:"latency_ms"`
+	TokenUsage     TokenUsage `json:"token_usage"`
+	FinishReason   string     `json:"finish_reason"` // stop | length | tool_calls | error
+	OutputHash     string     `json:"output_hash"`
+	APICostUSD     dag.USD    `json:"api_cost_usd,omitzero"`
+	ToolCallsCount int        `json:"tool_calls_count,omitempty"`
+}
+
+// LLMCallFailedBody is the binding payload of document 001 plus the node that called.
+type LLMCallFailedBody struct {
+	fact
+	CallID       string `json:"call_id"`
+	Node         string `json:"node"`
+	LatencyMS    int64  `json:"latency_ms"`
+	ErrorClass   string `json:"error_class"`
+	ErrorSummary string `json:"error_summary"`
+	Retryable    bool   `json:"retryable"`
+	ErrorDetails string `json:"error_details,omitempty"`
+	HTTPStatus   int    `json:"http_status,omitempty"`
+}
+
+// ArtifactWrittenBody records a version of an artifact or an entry of an accumulator.
+type ArtifactWrittenBody struct {
+	fact
+	Node       string `json:"node,omitempty"` // empty: adopted from a user's edit, or restored
+	Generation int    `json:"generation,omitempty"`
+	Attempt    int    `json:"attempt,omitempty"`
+	Name       string `json:"name"`
+	Path       string `json:"path"`   // relative to the output directory
+	Digest     string `json:"sha256"` // of the content (of the entry, for an accumulator)
+	Size       int64  `json:"size"`
+	Previous   string `json:"previous_sha256,omitempty"`
+	Backup     string `json:"backup,omitempty"` // path of the copy made before the write
+	Entry      bool   `json:"entry,omitempty"`  // an accumulator's entry
+	Why        string `json:"why,omitempty"`    // user-edit | revert | restored (nodes that replaced it do not run any more)
+}
+
+// GateRunBody is the payload of GATE_RUN_STARTED and GATE_RUN_FINISHED.
+type GateRunBody struct {
+	fact
+	Node    string          `json:"node"`
+	Gate    string          `json:"gate"`
+	Status  string          `json:"status,omitempty"` // pass | fail | error; empty when started
+	Details json.RawMessage `json:"details,omitempty"`
+	Start   bool            `json:"-"`
+}
+
+// IssueBody is the payload of ISSUE_OPENED and ISSUE_RESOLVED.
+type IssueBody struct {
+	fact
+	Node     string `json:"node"`
+	IssueID  string `json:"issue_id"`
+	Title    string `json:"title,omitempty"`
+	Severity string `json:"severity,omitempty"`
+	Resolved bool   `json:"-"`
+}
+
+// RunStateChangedBody moves the declared state of the run or of a section.
+type RunStateChangedBody struct {
+	fact
+	Section string `json:"section,omitempty"` // empty = the run
+	Old     string `json:"old_state"`
+	New     string `json:"new_state"`
+	Stable  bool   `json:"stable"`
+}
+
+// PROpenedBody records a pull request.
+type PROpenedBody struct {
+	fact
+	Node string `json:"node"`
+	URL  string `json:"url"`
+}
+
+// BreakerChangedBody is a transition of a named breaker, probes included.
+type BreakerChangedBody struct {
+	fact
+	Breaker string    `json:"breaker"`
+	State   string    `json:"state"` // closed | open | half-open
+	Until   time.Time `json:"until,omitzero"`
+	Counts  Counts    `json:"counts,omitzero"`
+	// Recent are the failures in each tenth of the breaker's window, the newest first, as of the event. Tenths begin
+	// at whole multiples of their length since 1970.
+	Recent []uint32 `json:"recent_failures,omitempty"`
+	Cause  string   `json:"cause,omitempty"`
+}
+
+// Counts are a breaker's counters within its present generation.
+type Counts struct {
+	Requests  uint32 `json:"requests,omitempty"`
+	Successes uint32 `json:"successes,omitempty"`
+	Failures  uint32 `json:"failures,omitempty"`
+	ConsecOK  uint32 `json:"consecutive_successes,omitempty"`
+	ConsecBad uint32 `json:"consecutive_failures,omitempty"`
+}
+
+// CompensationBody is the payload of COMPENSATION_STARTED and COMPENSATION_FINISHED.
+type CompensationBody struct {
+	fact
+	Node   string     `json:"node"`
+	Reason string     `json:"reason,omitempty"`
+	Status dag.Status `json:"status,omitempty"` // empty when started
+	Done   bool       `json:"-"`
+}
+
+// RewoundBody sends nodes back: generation + 1, to run again. Old records stay in the log.
+type RewoundBody struct {
+	fact
+	To     string   `json:"to"`
+	Nodes  []string `json:"nodes"`
+	Reason string   `json:"reason"`
+	For    string   `json:"for,omitempty"` // node whose failure asked for it; counts against its bound
+}
+
+// EscalationOpenedBody is a durable question to a person.
+type EscalationOpenedBody struct {
+	fact
+	ID          string    `json:"id"`
+	Kind        Ask       `json:"kind"` // approval | failed | lost | compensation | breaker
+	Node        string    `json:"node,omitempty"`
+	Breaker     string    `json:"breaker,omitempty"`
+	Message     string    `json:"message"`
+	Options     []string  `json:"options"`
+	Recommended string    `json:"recommended,omitempty"`
+	Default     string    `json:"default,omitempty"`
+	Deadline    time.Time `json:"deadline,omitzero"` // zero = waits for ever
+}
+
+// EscalationAnsweredBody answers it.
+type EscalationAnsweredBody struct {
+	fact
+	ID     string `json:"id"`
+	Answer string `json:"answer"`
+	By     string `json:"by"` // user | deadline
+}
+
+// CheckpointBody records a checkpoint.
+type CheckpointBody struct {
+	fact
+	ID       string `json:"id"`
+	Node     string `json:"node,omitempty"`
+	Path     string `json:"path"`
+	Manifest string `json:"manifest_sha256"`
+	Head     int64  `json:"head"` // last event it includes
+}
+
+// RevertedBody goes back to a checkpoint: the listed nodes run again.
+type RevertedBody struct {
+	fact
+	Checkpoint string   `json:"checkpoint"`
+	Nodes      []string `json:"nodes,omitempty"`
+}
+
+// BudgetWarnedBody is sent once per limit.
+type BudgetWarnedBody struct {
+	fact
+	Limit    string  `json:"limit"` // usd | tokens
+	SpentUSD dag.USD `json:"spent_usd"`
+	Tokens   int64   `json:"tokens,omitempty"`
+}
+
+// RunPausedBody pauses the run.
+type RunPausedBody struct {
+	fact
+	// node-failed | repeated-failure | budget | user | person | escalation | breaker | quota | disk | stuck |
+	// cancel (the run ends: clean-up, then RUN_FAILED)
+	Reason  Pause  `json:"reason"`
+	Node    string `json:"node,omitempty"`
+	Message string `json:"message"`
+}
+
+// RunInterruptedBody says that the process which carried the run on is gone: it died, or was made to
+// exit at once. It is the first thing that the next one records. The run was active until the event before.
+type RunInterruptedBody struct {
+	fact
+	Running int `json:"running,omitempty"` // attempts found in flight; their ends follow
+}
+
+// RunResumedBody ends a pause, or marks that a new process took the run over.
+type RunResumedBody struct {
+	fact
+	By   string `json:"by"`             // apply | resume
+	Lost int    `json:"lost,omitempty"` // attempts found in flight
+}
+
+// RunEndedBody is the payload of RUN_COMPLETED and RUN_FAILED.
+type RunEndedBody struct {
+	fact
+	Failed    bool    `json:"-"`
+	Reason    string  `json:"reason,omitempty"`
+	Completed int     `json:"completed"`
+	Soft      int     `json:"failed"` // failures that the spec allowed
+	Skipped   int     `json:"skipped"`
+	CostUSD   dag.USD `json:"cost_usd"`
+}

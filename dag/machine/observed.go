@@ -1,0 +1,242 @@
+package machine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"dagrun.dev/dag"
+)
+
+// Observations are what nodes and host have reported: nothing that starts or stops a node, but what readers,
+// conditions and reports ask for. They stand in the snapshot as they are. Versions of artifacts are not among them:
+// the run's directory has an index of its own (package artifact).
+type observations struct {
+	State         string             `json:"run_state"` // of the run, by milestones
+	Stable        string             `json:"stable_state,omitempty"`
+	Inputs        *InputsClonedBody  `json:"inputs,omitempty"`
+	Sections      []SectionView      `json:"section_states"`
+	Gates         []GateView         `json:"gates"`
+	Issues        []IssueView        `json:"issues"`
+	PRs           []PROpenedBody     `json:"pull_requests,omitempty"`
+	Checkpoints   []CheckpointView   `json:"checkpoints,omitempty"`
+	Reverts       []RevertView       `json:"reverts,omitempty"`
+	Compensations []CompensationView `json:"compensations,omitempty"`
+	Calls         CallsView          `json:"llm_calls"`
+}
+
+// stateCreated is the declared state of a run before its first milestone.
+const stateCreated = "CREATED"
+
+// A SectionView is the declared state of a section.
+type SectionView struct {
+	Section string `json:"section"`
+	State   string `json:"state"`
+	Stable  bool   `json:"stable,omitempty"`
+}
+
+// A GateView is the last result of a gate.
+type GateView struct {
+	Node   string    `json:"node"`
+	Gate   string    `json:"gate"`
+	Status string    `json:"status"` // running | pass | fail | error
+	Time   time.Time `json:"time"`
+}
+
+// An IssueView is an issue.
+type IssueView struct {
+	Node     string    `json:"node"`
+	IssueID  string    `json:"issue_id"`
+	Title    string    `json:"title,omitempty"`
+	Severity string    `json:"severity,omitempty"`
+	Status   string    `json:"status"` // OPEN | RESOLVED
+	Opened   time.Time `json:"opened_at"`
+	Resolved time.Time `json:"resolved_at,omitzero"`
+}
+
+// A CheckpointView is a checkpoint.
+type CheckpointView struct {
+	CheckpointBody `json:"checkpoint"`
+	Seq            int64     `json:"seq"`
+	Time           time.Time `json:"time"`
+}
+
+// A RevertView is a return to a checkpoint.
+type RevertView struct {
+	Checkpoint string    `json:"checkpoint"`
+	Seq        int64     `json:"seq"`
+	Time       time.Time `json:"time"`
+}
+
+// A CompensationView is an undo action that has ended.
+type CompensationView struct {
+	Node   string     `json:"node"`
+	Reason string     `json:"reason,omitempty"`
+	Status dag.Status `json:"status"`
+	Time   time.Time  `json:"time"`
+}
+
+// CallsView counts calls of models.
+type CallsView struct {
+	Started  int64                `json:"started"`
+	Finished int64                `json:"finished"`
+	Failed   int64                `json:"failed"`
+	Open     []LLMCallStartedBody `json:"open,omitempty"` // begun, end not recorded
+}
+
+// over forgets calls that are not open any more: they or their attempts have ended.
+func (c *CallsView) over(ended func(LLMCallStartedBody) bool) {
+	if len(c.Open) > 0 { // most attempts call no model
+		c.Open = slices.DeleteFunc(c.Open, ended)
+	}
+}
+
+// put replaces the element that is the same thing as v, or adds v.
+func put[T any](list []T, v T, same func(*T) bool) []T {
+	if k := slices.IndexFunc(list, func(o T) bool { return same(&o) }); k >= 0 {
+		list[k] = v
+		return list
+	}
+	return append(list, v)
+}
+
+func (s *State) onInputsCloned(_ Event, b *InputsClonedBody) error {
+	s.observed.Inputs = b
+	return nil
+}
+
+func (s *State) onArtifact(_ Event, b *ArtifactWrittenBody) error {
+	if b.Node == "" { // of a user, or restored
+		return nil
+	}
+	_, err := s.find(b.Node)
+	return err
+}
+
+func (s *State) onCallStarted(_ Event, b *LLMCallStartedBody) error {
+	s.observed.Calls.Started++
+	s.observed.Calls.Open = append(s.observed.Calls.Open, *b)
+	return nil
+}
+
+func (s *State) onCallFinished(_ Event, b *LLMCallFinishedBody) error {
+	s.observed.Calls.Finished++
+	s.observed.Calls.over(func(o LLMCallStartedBody) bool { return o.CallID == b.CallID })
+	return nil
+}
+
+func (s *State) onCallFailed(_ Event, b *LLMCallFailedBody) error {
+	s.observed.Calls.Failed++
+	s.observed.Calls.over(func(o LLMCallStartedBody) bool { return o.CallID == b.CallID })
+	return nil
+}
+
+func (s *State) onGate(e Event, b *GateRunBody) error {
+	if _, err := s.find(b.Node); err != nil {
+		return err
+	}
+	v := GateView{Node: b.Node, Gate: b.Gate, Status: cmp.Or(b.Status, "running"), Time: e.Time}
+	s.observed.Gates = put(s.observed.Gates, v, func(g *GateView) bool { return g.Node == b.Node && g.Gate == b.Gate })
+	return nil
+}
+
+func (s *State) onIssue(e Event, b *IssueBody) error {
+	v := IssueView{Node: b.Node, IssueID: b.IssueID, Title: b.Title, Severity: b.Severity, Status: "OPEN", Opened: e.Time}
+	same := func(o *IssueView) bool { return o.IssueID == b.IssueID }
+	if b.Resolved {
+		k := slices.IndexFunc(s.observed.Issues, func(o IssueView) bool { return same(&o) })
+		if k < 0 {
+			return fmt.Errorf("issue %s was never opened", b.IssueID)
+		}
+		v = s.observed.Issues[k]
+		v.Status, v.Resolved = "RESOLVED", e.Time
+	}
+	s.observed.Issues = put(s.observed.Issues, v, same)
+	return nil
+}
+
+func (s *State) onPullRequest(_ Event, b *PROpenedBody) error {
+	s.observed.PRs = append(s.observed.PRs, *b)
+	return nil
+}
+
+func (s *State) onCheckpoint(e Event, b *CheckpointBody) error {
+	s.observed.Checkpoints = append(s.observed.Checkpoints, CheckpointView{*b, s.run.Seq + 1, e.Time})
+	return nil
+}
+
+func (s *State) onDeclared(_ Event, b *RunStateChangedBody) error {
+	s.observed.declare(dag.Declaration{State: b.New, Section: b.Section, Stable: b.Stable})
+	return nil
+}
+
+func (o *observations) declare(d dag.Declaration) {
+	if d.Section != "" {
+		v := SectionView{d.Section, d.State, d.Stable}
+		o.Sections = put(o.Sections, v, func(x *SectionView) bool { return x.Section == d.Section })
+		return
+	}
+	o.State = d.State
+	if d.Stable {
+		o.Stable = d.State
+	}
+}
+
+// declaring returns the nodes whose declarations stand as reached, in the order in which they were.
+func (s *State) declaring() (reached []int32) {
+	for i := range int32(len(s.recs)) {
+		if s.graph.Node(i).Role().Declares && s.recs[i].done() {
+			reached = append(reached, i)
+		}
+	}
+	slices.SortStableFunc(reached, func(a, b int32) int { return cmp.Compare(s.recs[a].EndSeq, s.recs[b].EndSeq) })
+	return reached
+}
+
+// undeclared reports whether a change of plan takes back a declaration.
+func (s *State) undeclared(g *dag.Graph, again map[string]bool) bool {
+	return slices.ContainsFunc(s.declaring(), func(i int32) bool {
+		id := s.graph.Node(i).ID
+		_, stays := g.Index(id)
+		return !stays || again[id]
+	})
+}
+
+// redeclare has the declared states be those that stand as reached. Where what one of them declares
+// was made up at run time, nothing changes: it is not known any more.
+func (s *State) redeclare() {
+	next := observations{State: stateCreated}
+	for _, i := range s.declaring() {
+		d, ok := s.graph.Node(i).Declaration()
+		if !ok {
+			return
+		}
+		next.declare(d)
+	}
+	s.observed.State, s.observed.Stable, s.observed.Sections = next.State, next.Stable, next.Sections
+}
+
+// Checkpoints, Gates, Issues, PullRequests, Sections, Reverts and Calls return what was recorded, in log order (of
+// the first record of each).
+func (s *State) Checkpoints() []CheckpointView { return s.observed.Checkpoints }
+func (s *State) Gates() []GateView             { return s.observed.Gates }
+func (s *State) Issues() []IssueView           { return s.observed.Issues }
+func (s *State) PullRequests() []PROpenedBody  { return s.observed.PRs }
+func (s *State) Sections() []SectionView       { return s.observed.Sections }
+func (s *State) Reverts() []RevertView         { return s.observed.Reverts }
+func (s *State) Calls() CallsView              { return s.observed.Calls }
+
+// DeclaredState returns the declared state of a section; of the run for an empty name. A section
+// without one is NOT_STARTED.
+func (s *State) DeclaredState(section string) string {
+	if section == "" {
+		return s.observed.State
+	}
+	for _, v := range s.observed.Sections {
+		if v.Section == section {
+			return v.State
+		}
+	}
+	return "NOT_STARTED"
+}

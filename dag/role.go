@@ -1,0 +1,43 @@
+package dag
+
+import "encoding/json"
+
+// A Role is what a node of a control kind is to the run. Such a node is carried out by the host from the state of the
+// run, without a kind of work of its own. This table is the one place that knows control kinds by name.
+type Role struct {
+	Asks     bool // a user completes it
+	Decides  bool // its result is which way the run goes
+	Declares bool // it has reached a state that it names
+	Joins    bool // it stands for the nodes that it needs
+	Saves    bool // it keeps what there is so far
+}
+
+var roles = map[string]Role{
+	"approval":   {Asks: true},
+	"checkpoint": {Saves: true},
+	"join":       {Joins: true},
+	"milestone":  {Declares: true},
+	"route":      {Decides: true},
+}
+
+// Role returns what n is to the run; zero for a node that does work.
+func (n *Node) Role() Role { return roles[n.Kind] }
+
+// Passive reports whether a node leaves nothing of its own: what needs it sees through it.
+func (r Role) Passive() bool { return r.Joins || r.Saves || r.Declares }
+
+// OfAll reports whether a node speaks of all that was done before it, so that nothing it reads proves its result.
+func (r Role) OfAll() bool { return r.Asks || r.Saves || r.Declares }
+
+// A Declaration is the state that a node declares once it has completed.
+type Declaration struct {
+	State   string `json:"state"`
+	Section string `json:"section"` // empty = the run
+	Stable  bool   `json:"stable"`
+}
+
+// Declaration returns what a node with the role Declares says; false where that is made up when it runs.
+func (n *Node) Declaration() (d Declaration, ok bool) {
+	d.Stable = true
+	return d, !n.Dynamic && json.Unmarshal(n.With, &d) == nil
+}
