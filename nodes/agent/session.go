@@ -40,17 +40,17 @@ func (s *settings) open(t *nodes.Task, question string) (x *session, warning str
 	}
 	switch {
 	case last.ID == "" && t.FailedWith[cutShort] > 0:
-		warning = "the interrupted work was lost with the temporary files; it begins anew"
+		warning = "the interrupted work was lost with the temporary files; it starts over"
 	case !last.Cut:
 	case last.Question != question:
-		warning = "the question has changed since the work was interrupted; it begins anew"
+		warning = "the question has changed since the work was interrupted; it starts over"
 	default:
 		there, err := last.uncount(s)
 		if there || err != nil {
 			last.resumed = true
 			return last, "", err
 		}
-		warning = "the agent's session is gone; the interrupted work begins anew"
+		warning = "the agent's session is gone; the interrupted work starts over"
 	}
 	x = &session{ID: sessionID(t), Question: question, carried: last.carried}
 	_ = os.RemoveAll(last.carried) // what cannot be removed does no harm
