@@ -143,7 +143,8 @@ func oneKey(g *dag.Graph, name string) (func(*dag.Node) string, error) {
 		}
 	}
 	if !known[name] {
-		return nil, fmt.Errorf("cannot sum up by %q; want %s", name, strings.Join(append([]string{"kind", "group", "node"}, sortedNames(known)...), ", "))
+		choices := append([]string{"kind", "group", "node"}, sortedNames(known)...)
+		return nil, fmt.Errorf("cannot group by %q; choose from %s", name, strings.Join(choices, ", "))
 	}
 	return func(n *dag.Node) string { return n.Labels[name] }, nil
 }
@@ -190,14 +191,16 @@ func (c *Costs) WriteText(w io.Writer) error {
 		if r.Checked > 0 {
 			valid = fmt.Sprintf("%d/%d", r.Passed, r.Checked)
 		}
-		fmt.Fprintf(t, "%-*s\t%d\t%d\t%d\t%d\t%s\t%d\t%s\t%d\t$%s\t%s\t\n", width, Plain(r.Name), r.Nodes, r.Completed, r.Attempts,
+		fmt.Fprintf(t, "%-*s\t%d\t%d\t%d\t%d\t%s\t%d\t%s\t%d\t$%s\t%s\t\n",
+			width, Plain(r.Name), r.Nodes, r.Completed, r.Attempts,
 			r.Failures, Duration(r.Seconds), r.in(), cached, r.Usage.Output, r.CostUSD, valid)
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	for line := range strings.Lines(table.String()) {
-		if _, err := io.WriteString(w, strings.TrimPrefix(line, "  ")); err != nil { // the first column is filled up already
+		line = strings.TrimPrefix(line, "  ") // the first column is padded already
+		if _, err := io.WriteString(w, line); err != nil {
 			return err
 		}
 	}

@@ -47,8 +47,11 @@ func writeDOT(w io.Writer, g *dag.Graph, notes [][]string, fill func(int32) stri
 	out := bufio.NewWriter(w)
 	d := drawing{w: out, g: g, notes: notes, fill: fill, cond: newConditions(g)}
 	fmt.Fprintf(out, "digraph %s {\n  label=%s;\n  labelloc=t;\n", quote(g.Plan.Name), quote(d.heading()))
-	fmt.Fprint(out, "  rankdir=LR;\n  fontname=\"sans-serif\";\n  node [shape=box, style=rounded, fontname=\"sans-serif\", fontsize=10];\n"+
-		"  edge [arrowsize=0.7, fontname=\"sans-serif\", fontsize=9];\n")
+	fmt.Fprint(out, `  rankdir=LR;
+  fontname="sans-serif";
+  node [shape=box, style=rounded, fontname="sans-serif", fontsize=10];
+  edge [arrowsize=0.7, fontname="sans-serif", fontsize=9];
+`)
 	top := groups(g)
 	fold := folded(g, top)
 	if fold { // inside one cluster the lines between others keep between them
@@ -118,15 +121,20 @@ func (d *drawing) legend() {
 		lines       []string
 	}{{":parameters", "Parameters", params}, {":key", "Key", key}} {
 		if len(note.lines) > 0 {
-			fmt.Fprintf(d.w, "  %s [shape=note, style=solid, label=%s];\n", quote(note.name), quoteLeft(append([]string{note.title}, note.lines...)))
+			label := quoteLeft(append([]string{note.title}, note.lines...))
+			fmt.Fprintf(d.w, "  %s [shape=note, style=solid, label=%s];\n", quote(note.name), label)
 		}
 	}
 }
 
 // colours say what the colours of a run mean.
 var colours = map[string]string{
-	"palegreen": "green: completed", "lightblue": "blue: running", "lightcoral": "red: failed", "moccasin": "orange: failed, which the run allows",
-	"gray90": "grey: skipped", "khaki": "yellow: waits",
+	"palegreen":  "green: completed",
+	"lightblue":  "blue: running",
+	"lightcoral": "red: failed",
+	"moccasin":   "orange: failed, which the run allows",
+	"gray90":     "grey: skipped",
+	"khaki":      "yellow: waits",
 }
 
 // edges writes the edges; those between groups leave ranks alone where the drawing is folded.
@@ -196,7 +204,9 @@ func leading(decisions []string, route, when string) string {
 }
 
 // shapes of kinds that are not work but control; a diamond decides.
-var shapes = map[string]string{"route": "diamond", "approval": "octagon", "checkpoint": "cylinder", "milestone": "cds", "join": "point"}
+var shapes = map[string]string{
+	"route": "diamond", "approval": "octagon", "checkpoint": "cylinder", "milestone": "cds", "join": "point",
+}
 
 // noteMost is how long a node's first note may be to stand in its box.
 const noteMost = 44

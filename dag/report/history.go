@@ -71,7 +71,10 @@ func ReadHistory(o run.Options) (*History, error) {
 }
 
 func newHistory() *History {
-	return &History{Attempts: map[string]int{}, Took: map[string]time.Duration{}, started: map[string]time.Time{}, waiting: map[string]time.Time{}}
+	return &History{
+		Attempts: map[string]int{}, Took: map[string]time.Duration{},
+		started: map[string]time.Time{}, waiting: map[string]time.Time{},
+	}
 }
 
 func (h *History) event(e *machine.Event, st *machine.State, open map[string][]int) error {
@@ -149,8 +152,9 @@ func (h *History) finished(e *machine.Event, b *machine.FinishedBody, st *machin
 	switch b.Status {
 	case dag.StatusFailed, dag.StatusLost:
 		open[b.Node] = append(open[b.Node], len(h.Errors))
-		h.Errors = append(h.Errors, ErrorEntry{Seq: e.Seq, Time: e.Time, Node: b.Node, Generation: b.Generation, Attempt: b.Attempt, Status: b.Status,
-			Category: b.Category, Class: b.Class, Message: b.Message, Diagnostics: b.Diagnostics, Final: b.Final})
+		h.Errors = append(h.Errors, ErrorEntry{Seq: e.Seq, Time: e.Time, Node: b.Node, Generation: b.Generation,
+			Attempt: b.Attempt, Status: b.Status, Category: b.Category, Class: b.Class, Message: b.Message,
+			Diagnostics: b.Diagnostics, Final: b.Final})
 	case dag.StatusCompleted:
 		for _, i := range open[b.Node] {
 			h.Errors[i].Recovered, h.Errors[i].At = true, b.Attempt

@@ -31,13 +31,14 @@ func WriteLog(w io.Writer, dir string, f LogFilter) (shown int, err error) {
 	}
 	defer tree.Close()
 	out := bufio.NewWriter(w)
-	_, tail, err := eventlog.Read(tree, "events.ndjson", eventlog.Head{}, func(e *machine.Event, env *eventlog.Envelope) error {
+	print := func(e *machine.Event, env *eventlog.Envelope) error {
 		printed, err := f.write(out, e, env)
 		if printed {
 			shown++
 		}
 		return err
-	})
+	}
+	_, tail, err := eventlog.Read(tree, "events.ndjson", eventlog.Head{}, print)
 	if err == nil && tail.Bytes > 0 && !f.JSON {
 		fmt.Fprintf(out, "(line %d is not whole: %s)\n", tail.Line, tail.Why)
 	}
@@ -69,7 +70,8 @@ func (f *LogFilter) write(out io.Writer, e *machine.Event, env *eventlog.Envelop
 		return true, err
 	}
 	delete(fields, "node")
-	_, err = fmt.Fprintf(out, "%6d  %s  %-20s %s  %s\n", e.Seq, e.Time.UTC().Format("2006-01-02T15:04:05.000Z"), e.Type, node, Plain(summary(fields)))
+	at := e.Time.UTC().Format("2006-01-02T15:04:05.000Z")
+	_, err = fmt.Fprintf(out, "%6d  %s  %-20s %s  %s\n", e.Seq, at, e.Type, node, Plain(summary(fields)))
 	return true, err
 }
 

@@ -38,7 +38,9 @@ func (p *past) apply(n *dag.Node, out *PlanNode, attempts int) {
 		return
 	}
 	out.USD, out.Seconds, out.Tokens = rangeOf(samples)
-	out.USD[2], out.Seconds[2], out.Tokens[2] = out.USD[2]*dag.USD(attempts), out.Seconds[2]*float64(attempts), out.Tokens[2]*int64(attempts)
+	out.USD[2] *= dag.USD(attempts)
+	out.Seconds[2] *= float64(attempts)
+	out.Tokens[2] *= int64(attempts)
 	out.CostFrom, out.Unknown = from, false
 }
 

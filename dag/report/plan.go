@@ -48,47 +48,54 @@ type PlanSource struct {
 
 // A PlanNode is what happens to one node and what is known of it.
 type PlanNode struct {
-	ID       string         `json:"id"`
-	Kind     string         `json:"kind"`
-	Title    string         `json:"title,omitempty"`
-	Group    string         `json:"group,omitempty"`
-	Do       string         `json:"do"`                        // run | reuse | changed | blocked | removed
-	Why      []string       `json:"why,omitempty"`             // parts of the definition that changed, or the node that causes it
-	Begun    string         `json:"begun,omitempty"`           // what becomes of an attempt that has not ended
-	Maybe    bool           `json:"only_if_changed,omitempty"` // only if what comes before it gives something else than it gave
-	Changes  []reuse.Change `json:"changes,omitempty"`         // what of the definition changed
-	Needs    []string       `json:"needs,omitempty"`
-	AtLeast  int            `json:"at_least,omitempty"` // of the needs must succeed; 0 = all
-	Again    int            `json:"again,omitempty"`    // how often needs that failed run again before that is too few
-	When     string         `json:"when,omitempty"`
-	RunsWith []string       `json:"runs_with,omitempty"` // without a condition of its own: skipped unless one of these runs
-	Items    string         `json:"foreach,omitempty"`   // run-time expansion: where its items come from
-	Reads    []string       `json:"reads,omitempty"`
-	Writes   []string       `json:"writes,omitempty"`
-	Leaves   []string       `json:"leaves,omitempty"` // of a removed node: files that stay and are no artifacts any more
-	Appends  []string       `json:"appends,omitempty"`
-	Effect   dag.Effect     `json:"effect"`
-	Notes    []string       `json:"notes,omitempty"`
-	Reserve  dag.Amount     `json:"reserve,omitzero"`
-	USD      [3]dag.USD     `json:"usd"`     // low, expected, high
-	Seconds  [3]float64     `json:"seconds"` // low, expected, high; 0 = unknown
-	Tokens   [3]int64       `json:"tokens"`
-	CostFrom string         `json:"cost_from,omitempty"` // history | similar: what similar nodes took | priced: tokens by the price of the model | estimate | reserve | free
-	Unknown  bool           `json:"cost_unknown,omitempty"`
+	ID    string `json:"id"`
+	Kind  string `json:"kind"`
+	Title string `json:"title,omitempty"`
+	Group string `json:"group,omitempty"`
+	Do    string `json:"do"` // run | reuse | changed | blocked | removed
+	// Why lists the parts of the definition that changed, or the node that causes it; Changes what of them changed.
+	Why   []string `json:"why,omitempty"`
+	Begun string   `json:"begun,omitempty"` // what becomes of an attempt that has not ended
+	// Maybe: it runs only if what comes before it gives something else than it gave.
+	Maybe   bool           `json:"only_if_changed,omitempty"`
+	Changes []reuse.Change `json:"changes,omitempty"`
+	Needs   []string       `json:"needs,omitempty"`
+	AtLeast int            `json:"at_least,omitempty"` // of the needs must succeed; 0 = all
+	Again   int            `json:"again,omitempty"`    // how often needs that failed run again before that is too few
+	When    string         `json:"when,omitempty"`
+	// RunsWith, of a node without a condition of its own: it is skipped unless one of these runs.
+	RunsWith []string   `json:"runs_with,omitempty"`
+	Items    string     `json:"foreach,omitempty"` // run-time expansion: where its items come from
+	Reads    []string   `json:"reads,omitempty"`
+	Writes   []string   `json:"writes,omitempty"`
+	Leaves   []string   `json:"leaves,omitempty"` // of a removed node: files that stay and are no artifacts any more
+	Appends  []string   `json:"appends,omitempty"`
+	Effect   dag.Effect `json:"effect"`
+	Notes    []string   `json:"notes,omitempty"`
+	Reserve  dag.Amount `json:"reserve,omitzero"`
+	USD      [3]dag.USD `json:"usd"`     // low, expected, high
+	Seconds  [3]float64 `json:"seconds"` // low, expected, high; 0 = unknown
+	Tokens   [3]int64   `json:"tokens"`
+	// CostFrom says where the cost comes from: history | similar (what similar nodes took) | priced (tokens by the price
+	// of the model) | estimate | reserve | free.
+	CostFrom string `json:"cost_from,omitempty"`
+	Unknown  bool   `json:"cost_unknown,omitempty"`
 }
 
 // PlanTotals sums up what is going to run.
 type PlanTotals struct {
-	Run     int        `json:"run"` // run, changed, blocked and added nodes
-	Reuse   int        `json:"reuse"`
-	Removed int        `json:"removed"`
-	Maybe   int        `json:"conditional"`               // of those that run: only if a condition holds
-	IfNew   int        `json:"only_if_changed,omitempty"` // of those that run: only if something before them gives another result
+	Run     int `json:"run"` // run, changed, blocked and added nodes
+	Reuse   int `json:"reuse"`
+	Removed int `json:"removed"`
+	Maybe   int `json:"conditional"` // of those that run: only if a condition holds
+	// IfNew, of those that run: only if something before them gives another result.
+	IfNew   int        `json:"only_if_changed,omitempty"`
 	USD     [3]dag.USD `json:"usd"`
 	Seconds [3]float64 `json:"seconds"`      // work of all nodes, one after the other
 	Longest float64    `json:"longest_path"` // seconds; no number of jobs makes it shorter
 	Unknown int        `json:"cost_unknown,omitempty"`
-	Missing int        `json:"cost_missing,omitempty"` // of those whose cost is unknown: they reserve nothing either, so that USD lacks them
+	// Missing, of those whose cost is unknown: they reserve nothing either, so that USD lacks them.
+	Missing int `json:"cost_missing,omitempty"`
 	// Cached is the share of the prompts that a service should have read shortly before; 0 = nobody can say.
 	Cached float64 `json:"cached_share,omitempty"`
 }
@@ -110,7 +117,10 @@ type PlanInput struct {
 // BuildPlan computes what applying a plan would do.
 func BuildPlan(in PlanInput) *Plan {
 	g := in.Graph
-	p := &Plan{Format: PlanFormat, Name: g.Plan.Name, Title: g.Plan.Title, Digest: g.Plan.Digest(), Params: g.Plan.Params, Budget: g.Plan.Budget}
+	p := &Plan{
+		Format: PlanFormat, Name: g.Plan.Name, Title: g.Plan.Title, Digest: g.Plan.Digest(),
+		Params: g.Plan.Params, Budget: g.Plan.Budget,
+	}
 	if in.State != nil && in.State.Graph().Plan.Budget == p.Budget { // it may have been raised for this run
 		p.Budget = in.State.Ledger().Budget
 	}
@@ -158,7 +168,8 @@ func BuildPlan(in PlanInput) *Plan {
 				p.Totals.Removed++
 				n := PlanNode{ID: d.ID, Do: d.Do, Why: d.Why, Leaves: d.Leaves, Effect: d.Effect}
 				if d.Asks {
-					n.Begun = "its last attempt was interrupted: this plan is not adopted before it is known whether that took effect"
+					n.Begun = "its last attempt was interrupted: this plan cannot be adopted until it is known whether " +
+						"that took effect"
 				}
 				p.Nodes = append(p.Nodes, n)
 			}
@@ -193,7 +204,8 @@ func (t *PlanTotals) add(n *PlanNode) {
 func planNode(in PlanInput, p *past, estimates *dag.Estimator, i int32, diff map[string]reuse.NodeDiff) PlanNode {
 	n := in.Graph.Node(i)
 	out := PlanNode{
-		ID: n.ID, Kind: n.Kind, Title: n.Title, Group: n.Group, Do: reuse.DoRun, Needs: n.Needs, AtLeast: n.AtLeast, Again: n.Again, When: n.When,
+		ID: n.ID, Kind: n.Kind, Title: n.Title, Group: n.Group, Do: reuse.DoRun,
+		Needs: n.Needs, AtLeast: n.AtLeast, Again: n.Again, When: n.When,
 		Reads: n.Reads, Writes: n.Writes, Appends: n.Appends, Effect: n.Effect, Reserve: n.Reserve,
 	}
 	if d, ok := diff[n.ID]; ok {
@@ -203,7 +215,7 @@ func planNode(in PlanInput, p *past, estimates *dag.Estimator, i int32, diff map
 		}
 	}
 	if how := triesAgain(in.State, n.ID); how != "" && (out.Do == reuse.DoReuse || out.Do == reuse.DoRun) {
-		out.Do, out.Why = reuse.DoRun, []string{how + ", is tried again"}
+		out.Do, out.Why = reuse.DoRun, []string{how + ", runs again"}
 	}
 	out.Begun = in.begun(n)
 	if n.Foreach != nil {
@@ -229,7 +241,7 @@ func triesAgain(st *machine.State, node string) string {
 	case v.Status == machine.Cancelled:
 		return "was stopped"
 	case v.Status == machine.Stopped:
-		return "waits for a person"
+		return "waits for the user"
 	}
 	return ""
 }

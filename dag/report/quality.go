@@ -112,7 +112,8 @@ type Budget struct {
 func NewBudget(st *machine.State, h *History) *Budget {
 	l := st.Ledger()
 	return &Budget{
-		CapUSD: l.Budget.CapUSD, WarnUSD: l.WarnUSD, CapTokens: l.Budget.CapTokens, SpentUSD: l.Spent.USD, Tokens: l.Spent.Tokens,
+		CapUSD: l.Budget.CapUSD, WarnUSD: l.WarnUSD, CapTokens: l.Budget.CapTokens,
+		SpentUSD: l.Spent.USD, Tokens: l.Spent.Tokens,
 		Reserved: l.Reserved.USD, Assumed: l.Assumed, Kinds: append([]CostKind{}, h.CostKinds...), Shares: Shares(st),
 	}
 }

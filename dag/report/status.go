@@ -70,7 +70,8 @@ type Status struct {
 	Cut       []NodeStatus                   `json:"cancelled_nodes,omitempty"`
 	Warnings  int                            `json:"warnings"` // of nodes, see the logs
 	Breakers  []BreakerStatus                `json:"breakers,omitempty"`
-	Drifted   []string                       `json:"drifted_artifacts,omitempty"` // live files that are not as recorded, and what becomes of them
+	// Drifted are live files that are not as recorded, and what becomes of them.
+	Drifted []string `json:"drifted_artifacts,omitempty"`
 }
 
 // A PhaseStatus is how far a declared phase is.

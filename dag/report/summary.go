@@ -27,10 +27,11 @@ type Summary struct {
 	Breakers []*machine.BreakerChangedBody `json:"breaker_changes,omitempty"`
 	Warnings []Warning                     `json:"warnings,omitempty"`
 	Allowed  []NodeStatus                  `json:"allowed_failures,omitempty"`
-	Left     []string                      `json:"left,omitempty"`    // paths of files that nodes wrote which are not in the run any more, or are skipped now
-	Folders  []string                      `json:"folders,omitempty"` // of nodes' files: prompts, answers, pictures
-	Logs     string                        `json:"logs"`
-	Log      []ErrorLog                    `json:"error_log,omitempty"`
+	// Left are paths of files that nodes wrote which are not in the run any more, or are skipped now.
+	Left    []string   `json:"left,omitempty"`
+	Folders []string   `json:"folders,omitempty"` // of nodes' files: prompts, answers, pictures
+	Logs    string     `json:"logs"`
+	Log     []ErrorLog `json:"error_log,omitempty"`
 }
 
 // A Warning is a line that an attempt left.
@@ -75,7 +76,8 @@ func NewSummary(r *run.Run, o run.Options, s *Status) (*Summary, error) {
 		}
 	}
 	sum := &Summary{
-		Standing: s.Standing, Work: s.Work, Reason: ReasonText(s.Reason, s.Node, s.Message), Started: s.Created, Ended: s.Updated,
+		Standing: s.Standing, Work: s.Work, Reason: ReasonText(s.Reason, s.Node, s.Message),
+		Started: s.Created, Ended: s.Updated,
 		Retries: h.Retries, Waits: h.Waits, Waited: h.Waited.Seconds(), Breakers: h.Breakers, Warnings: warnings(st),
 		Logs: filepath.Join(dir, run.Dir, run.LogsDir),
 	}
@@ -131,7 +133,10 @@ func folders(st *machine.State, o run.Options, dir string) (list []string) {
 }
 
 func logOf(e *ErrorEntry, st *machine.State) ErrorLog {
-	l := ErrorLog{Timestamp: e.Time, RunID: st.Run().ID, Type: e.Category, Severity: "error", Message: e.Message, Context: Context{Node: e.Node, Attempt: e.Attempt}}
+	l := ErrorLog{
+		Timestamp: e.Time, RunID: st.Run().ID, Type: e.Category, Severity: "error", Message: e.Message,
+		Context: Context{Node: e.Node, Attempt: e.Attempt},
+	}
 	allowed := false
 	if v, ok := st.NodeByID(e.Node); ok {
 		l.Context.Group = v.Node.Group
@@ -177,7 +182,10 @@ type End struct {
 
 // NewEnd sums up a status with the exit status of the command. A nil sum says that there was nothing to do.
 func NewEnd(s *Status, sum *Summary, exit int) *End {
-	e := &End{Standing: s.Standing, Seconds: s.Active, Exit: exit, Nothing: sum == nil, Summary: sum, artifacts: s.Artifacts}
+	e := &End{
+		Standing: s.Standing, Seconds: s.Active, Exit: exit,
+		Nothing: sum == nil, Summary: sum, artifacts: s.Artifacts,
+	}
 	for _, q := range s.Questions {
 		e.Questions = append(e.Questions, q.ID)
 	}

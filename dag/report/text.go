@@ -68,7 +68,8 @@ func makePlain(list *parse.ListNode) {
 		switch n := n.(type) {
 		case *parse.ActionNode:
 			plain := parse.NewIdentifier("plain").SetPos(n.Pos)
-			n.Pipe.Cmds = append(n.Pipe.Cmds, &parse.CommandNode{NodeType: parse.NodeCommand, Pos: n.Pos, Args: []parse.Node{plain}})
+			call := &parse.CommandNode{NodeType: parse.NodeCommand, Pos: n.Pos, Args: []parse.Node{plain}}
+			n.Pipe.Cmds = append(n.Pipe.Cmds, call)
 		case *parse.IfNode:
 			makePlain(n.List)
 			makePlain(n.ElseList)

@@ -166,7 +166,8 @@ func (w *writer) ended(b *machine.RunEndedBody) {
 		w.log(errorLog, "context", "run", "severity", "critical", "message", b.Reason,
 			"recovered", false, "resolution", "end")
 	}
-	w.decide(what, "reason?", b.Reason, "completed", b.Completed, "failed", b.Soft, "skipped", b.Skipped, "cost", b.CostUSD)
+	w.decide(what, "reason?", b.Reason, "completed", b.Completed, "failed", b.Soft, "skipped", b.Skipped,
+		"cost", b.CostUSD)
 	w.say(level, "Pipeline %s; %d completed, %d failed, %d skipped, $%s", text, b.Completed, b.Soft, b.Skipped, b.CostUSD)
 }
 

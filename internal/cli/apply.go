@@ -67,7 +67,7 @@ pauses; a second one within five seconds stops everything at once. Either way "d
 	h.add(c)
 	c.Flags().BoolVar(&fresh, "fresh", false, "archive the run that exists and start a new one")
 	c.Flags().BoolVar(&again, "again", false, "resume a run that has failed for good or was cancelled")
-	c.Flags().Int64Var(&seed, "seed", 0, "seed of everything random in a new run (default: the specification's, else random)")
+	c.Flags().Int64Var(&seed, "seed", 0, "seed of a new run (default: the specification's, else random)")
 	return c
 }
 
@@ -172,7 +172,8 @@ func checkSaved(p *report.Plan, res *compile.Result, dir string) error {
 		return fmt.Errorf("the saved plan is stale: it was made for another run than that in %s", dir)
 	}
 	if ref.ID != p.Run.ID || ref.Seq != p.Run.Seq || ref.Hash != p.Run.Hash {
-		return fmt.Errorf("the saved plan is stale: the run in %s has changed since (event %d, now %d)", dir, p.Run.Seq, ref.Seq)
+		return fmt.Errorf("the saved plan is stale: the run in %s has changed since (event %d, now %d)",
+			dir, p.Run.Seq, ref.Seq)
 	}
 	return nil
 }

@@ -45,9 +45,9 @@ apply instead.
 
 // cancel ends a run that no other process holds.
 func (s *session) cancel(r *run.Run, reason string) error {
-	switch r.State().Run().Status {
-	case machine.RunDone, machine.RunBroken:
-		return errors.Join(fmt.Errorf("the run in %s has already ended (%s); to start over: dagrun apply --fresh", s.dir, r.State().Run().Status), r.Close())
+	if status := r.State().Run().Status; status == machine.RunDone || status == machine.RunBroken {
+		err := fmt.Errorf("the run in %s has already ended (%s); to start over: dagrun apply --fresh", s.dir, status)
+		return errors.Join(err, r.Close())
 	}
 	now := time.Now()
 	err := s.findOrigin()

@@ -32,7 +32,8 @@ func readCrashPoint(text string) *crashPoint {
 		c.at = func(e *machine.Event) bool { return e.Seq == seq }
 	default:
 		c.at = func(e *machine.Event) bool {
-			return string(e.Type) == words[0] && !slices.ContainsFunc(words[1:], func(w string) bool { return !holds(e.Body, w) })
+			missing := func(w string) bool { return !holds(e.Body, w) }
+			return string(e.Type) == words[0] && !slices.ContainsFunc(words[1:], missing)
 		}
 	}
 	return c

@@ -76,7 +76,7 @@ func named(said, file string) bool {
 	if file == "origin.json" && strings.Contains(said, "apply SPEC once") {
 		return true
 	}
-	for _, way := range []string{"move", "use dagrun", "put back", "fix the cause", "path escapes", "file exists", "not a directory"} {
+	for _, way := range []string{"move", "use dagrun", "restore a copy", "fix the cause", "path escapes", "file exists", "not a directory"} {
 		if strings.Contains(said, file) && strings.Contains(said, way) {
 			return true
 		}

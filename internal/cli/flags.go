@@ -25,8 +25,10 @@ type runFlags struct {
 }
 
 func (f *runFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.dir, "output-dir", "", "directory of the run (default $DAGRUN_OUTPUT_DIR, else build/<pipeline>)")
-	c.Flags().StringVar(&f.state, "state-dir", "", "directory of what outlives a run: history, breakers (default $XDG_STATE_HOME/dagrun)")
+	c.Flags().StringVar(&f.dir, "output-dir", "",
+		"directory of the run (default $DAGRUN_OUTPUT_DIR, else build/<pipeline>)")
+	c.Flags().StringVar(&f.state, "state-dir", "",
+		"directory of what outlives a run: history, breakers (default $XDG_STATE_HOME/dagrun)")
 	c.Flags().Lookup("state-dir").Hidden = true // accepted everywhere, shown where it matters
 	addJSON(c)
 }

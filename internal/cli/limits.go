@@ -53,7 +53,10 @@ func (f *limitFlags) change(b *dag.Budget) error {
 		flag string
 		v    int64
 		to   *int64
-	}{{"cap-tokens", f.capTokens, &b.CapTokens}, {"warn-tokens", f.warnToks, &b.WarnTok}, {"wall", int64(f.wall), (*int64)(&b.Wall)}, {"longest-wait", int64(f.wait), (*int64)(&b.LongestWait)}} {
+	}{
+		{"cap-tokens", f.capTokens, &b.CapTokens}, {"warn-tokens", f.warnToks, &b.WarnTok},
+		{"wall", int64(f.wall), (*int64)(&b.Wall)}, {"longest-wait", int64(f.wait), (*int64)(&b.LongestWait)},
+	} {
 		if !f.flags(l.flag) {
 			continue
 		}

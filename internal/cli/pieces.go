@@ -29,7 +29,9 @@ func (f *pieceFlags) bodies(st *machine.State) ([]machine.Body, error) {
 		}
 		b := &machine.RewoundBody{To: id, Reason: "restarted by the user"}
 		for i := range int32(g.Len()) {
-			if v := st.NodeAt(i); (i == at || g.Ancestor(at, i)) && (v.Attempt > 0 || v.Status.Ended() || v.Status == machine.Asking) {
+			v := st.NodeAt(i)
+			begun := v.Attempt > 0 || v.Status.Ended() || v.Status == machine.Asking
+			if begun && (i == at || g.Ancestor(at, i)) {
 				b.Nodes = append(b.Nodes, v.Node.ID)
 			}
 		}

@@ -125,7 +125,8 @@ func planOf(res *compile.Result, runs *runFlags) (*report.Plan, error) {
 // standing says what of a run the reader of a plan must know before applying it.
 func standing(r *run.Run) (warnings []string, err error) {
 	if v := r.State().Run(); v.Status == machine.RunBroken {
-		warnings = append(warnings, fmt.Sprintf("the run has failed (%s): apply --again resumes it, apply --fresh starts over", v.Failed))
+		warnings = append(warnings,
+			fmt.Sprintf("the run has failed (%s): apply --again resumes it, apply --fresh starts over", v.Failed))
 	}
 	if r.Held() {
 		return append(warnings, "a process is running this run: what it does from now on is not in this plan"), nil
@@ -139,7 +140,9 @@ func standing(r *run.Run) (warnings []string, err error) {
 
 // openBreakers returns the breakers that hold nodes of a plan back: by the facts of its run, nil for
 // none yet, else as an earlier run has left them.
-func openBreakers(st *machine.State, plan *dag.Plan, store executor.BreakerStore) (list []report.BreakerStatus, err error) {
+func openBreakers(
+	st *machine.State, plan *dag.Plan, store executor.BreakerStore,
+) (list []report.BreakerStatus, err error) {
 	if st == nil {
 		st = new(machine.State)
 	}

@@ -118,7 +118,8 @@ var exits = []struct {
 	pauses []machine.Pause
 }{
 	{exitDone, "done, nothing to do, or paused by the user", nil, []machine.Pause{machine.PauseUser}},
-	{exitBad, "bad input, a node failed and the run waits, or the run has failed", nil, []machine.Pause{machine.PauseNodeFailed, machine.PauseRepeated}},
+	{exitBad, "bad input, a node failed and the run waits, or the run has failed", nil,
+		[]machine.Pause{machine.PauseNodeFailed, machine.PauseRepeated}},
 	{exitChanges, "plan: there is something to do", nil, nil},
 	{exitPaused, "paused for the budget, the user, an answer, a breaker or a quota", nil, nil},
 	{exitLocked, "another process holds the run", isA[*eventlog.Locked], nil},
@@ -129,7 +130,8 @@ var exits = []struct {
 		func(err error) bool {
 			return (disk.Broken(err) || errors.Is(err, fs.ErrPermission)) && !errors.Is(err, executor.ErrHard)
 		}, []machine.Pause{machine.PauseDisk}},
-	{exitKilled, "stopped at once by a second interrupt", func(err error) bool { return errors.Is(err, executor.ErrHard) }, nil},
+	{exitKilled, "stopped at once by a second interrupt",
+		func(err error) bool { return errors.Is(err, executor.ErrHard) }, nil},
 }
 
 func isA[E error](err error) bool {

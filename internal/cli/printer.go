@@ -77,8 +77,10 @@ func (p *printer) stop() {
 // look reads how many nodes have ended. It is called on the goroutine that owns the state, for each event.
 func (p *printer) look() {
 	st := p.run.State()
-	ended := st.Count(machine.Completed) + st.Count(machine.Failed) + st.Count(machine.Skipped) + st.Count(machine.Cancelled)
-	p.done, p.nodes = ended, st.Graph().Len()
+	p.done, p.nodes = 0, st.Graph().Len()
+	for _, ended := range []machine.Status{machine.Completed, machine.Failed, machine.Skipped, machine.Cancelled} {
+		p.done += st.Count(ended)
+	}
 }
 
 // event prints what an event says. It is called on the goroutine that owns the state.

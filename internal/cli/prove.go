@@ -47,7 +47,8 @@ the log still holds an event that was noted elsewhere. Exit status 5 means that 
 					wrong++
 				}
 			}
-			if err := show(c, checks, func(w io.Writer) error { return writeChecks(w, checks, wrong) }); err != nil || wrong == 0 {
+			err = show(c, checks, func(w io.Writer) error { return writeChecks(w, checks, wrong) })
+			if err != nil || wrong == 0 {
 				return err
 			}
 			return exitWith(exitDamaged)

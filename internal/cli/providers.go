@@ -26,7 +26,8 @@ func newProviders() *cobra.Command {
 		Use:   "providers [PROVIDER...]",
 		Short: "Show what each provider of agent nodes can do, and what of it is installed",
 		Long: "Show what each provider of agent nodes can do, and what of it is installed on this machine.\n\n" +
-			"Programs are asked for their version, in an empty home and without keys. Of keys only the names of variables that are set are shown.",
+			"Programs are asked for their version, in an empty home and without keys. Of keys only the names of the\n" +
+			"variables that are set are shown.",
 		ValidArgs: agent.ProviderNames(),
 		RunE: func(c *cobra.Command, names []string) error {
 			for _, name := range names {
@@ -65,7 +66,8 @@ func (v *providersInfo) print(out io.Writer) error {
 		} else if in.Missing != "" {
 			program += " (" + in.Missing + ")"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", in.Provider, dash(printable.Line(program)), dash(in.Version), dash(strings.Join(in.Keys, ", ")))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n",
+			in.Provider, dash(printable.Line(program)), dash(in.Version), dash(strings.Join(in.Keys, ", ")))
 	}
 	for _, c := range v.Capabilities {
 		fmt.Fprintf(w, "\n%s", c.Name)

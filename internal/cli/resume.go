@@ -42,7 +42,9 @@ specification says now; only limits can be changed. To resume under a changed sp
 			}
 			switch d := rep.Dropped; {
 			case salvage && d == nil: // whoever repeats it after a crash has not been told yet what it may cost
-				return errors.Join(errors.New("the log is not damaged, there is nothing to salvage. Ready to resume: dagrun resume --output-dir "+s.dir), r.Close())
+				err := errors.New("the log is not damaged, there is nothing to salvage. " +
+					"Ready to resume: dagrun resume --output-dir " + s.dir)
+				return errors.Join(err, r.Close())
 			case d != nil && (d.Paying() && r.Costly() || len(d.Effects) > 0):
 				s.note("Ready to resume: dagrun resume --output-dir " + s.dir)
 				return errors.Join(r.Close(), exitWith(exitPaused))
@@ -56,7 +58,8 @@ specification says now; only limits can be changed. To resume under a changed sp
 	runs.addState(c)
 	h.add(c)
 	c.Flags().BoolVar(&again, "again", false, "resume a run that has failed for good or was cancelled")
-	c.Flags().BoolVar(&salvage, "salvage", false, "resume from the events before a damage of the log, at once unless what followed may have been paid for or had effects; the damaged log is kept under archives")
+	c.Flags().BoolVar(&salvage, "salvage", false, "resume from the events before a damage of the log, at once unless "+
+		"what followed may have been paid for or had effects; the damaged log is kept under archives")
 	limits.add(c)
 	pieces.add(c)
 	return c
@@ -96,5 +99,6 @@ func (s *session) ready(r *run.Run, again bool, limits *limitFlags, pieces *piec
 }
 
 func errFailed(dir, why string) error {
-	return fmt.Errorf("the run in %s has failed: %s; resume it anyway with --again, or start over: dagrun apply --fresh", dir, why)
+	return fmt.Errorf("the run in %s has failed: %s; resume it anyway with --again, or start over: dagrun apply --fresh",
+		dir, why)
 }

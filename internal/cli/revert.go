@@ -98,7 +98,8 @@ func writeRevert(w io.Writer, p *run.Preview, preview bool) error {
 	if len(ran) == 0 {
 		b.WriteString("No node runs again.\n")
 	} else {
-		fmt.Fprintf(&b, "To run again: %s, which took %s and cost $%s\n", report.Count(len(ran), "node"), report.Duration(max(p.RedoSeconds, 0.001)), p.RedoUSD)
+		took := report.Duration(max(p.RedoSeconds, 0.001))
+		fmt.Fprintf(&b, "To run again: %s, which took %s and cost $%s\n", report.Count(len(ran), "node"), took, p.RedoUSD)
 	}
 	for _, list := range []struct {
 		title string

@@ -58,7 +58,8 @@ Exit status 1 means that a killed run did not end as it should.`,
 			if err != nil {
 				return err
 			}
-			text := fmt.Sprintf("%s: %d nodes, %d events, %d runs killed\n%s", res.Plan.Name, rep.Nodes, rep.Events, len(rep.Trials), rep.Table())
+			text := fmt.Sprintf("%s: %d nodes, %d events, %d runs killed\n%s",
+				res.Plan.Name, rep.Nodes, rep.Events, len(rep.Trials), rep.Table())
 			for _, l := range rep.Loose {
 				text += "not compared, it differs without a kill: " + report.Plain(l) + "\n"
 			}
@@ -99,7 +100,8 @@ func (f *specFlags) compileSimulated(args []string, paid bool) (*compile.Result,
 	}
 	for i := range res.Plan.Nodes {
 		if n := &res.Plan.Nodes[i]; !paid && n.Kind == "agent" && provider(n, res.Plan) != simulated {
-			return nil, fmt.Errorf("node %s calls a real model: declare a parameter %s for its provider, or allow it with --paid", n.ID, simulatedParam)
+			return nil, fmt.Errorf("node %s calls a real model: declare a parameter %s for its provider, or use --paid",
+				n.ID, simulatedParam)
 		}
 	}
 	return res, nil

@@ -34,8 +34,10 @@ type hostFlags struct {
 }
 
 func (f *hostFlags) add(c *cobra.Command) {
-	c.Flags().IntVarP(&f.jobs, "jobs", "j", 0, "attempts that run at once (default: the number of processors; at least 8 when nodes call models)")
-	c.Flags().DurationVar(&f.grace, "stop-after", 0, "after an interrupt, stop what still runs after this time (default: let it end)")
+	c.Flags().IntVarP(&f.jobs, "jobs", "j", 0,
+		"attempts that run at once (default: the number of processors; at least 8 when nodes call models)")
+	c.Flags().DurationVar(&f.grace, "stop-after", 0,
+		"after an interrupt, stop what still runs after this time (default: let it end)")
 	c.Flags().BoolVar(&f.allSynced, "all-synced", false, "sync every event before it is acted on (for measurements)")
 	_ = c.Flags().MarkHidden("all-synced") // the flag exists
 	c.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "print the summary only")
@@ -48,14 +50,16 @@ func (f *hostFlags) add(c *cobra.Command) {
 }
 
 const hostHelp = `A secret named NAME is read from the environment variable DAGRUN_SECRET_NAME (upper case, "_" for
-what is no letter or digit). In all that is kept and printed, "[secret]" stands for its value and for each line of it, also where
-that is escaped or in base64; likewise for variables, headers and parameters of addresses that are handed on under a name that
-ends in KEY, TOKEN, SECRET, PASSWORD, AUTH or the like, and for passwords in addresses.`
+what is no letter or digit). In all that is kept and printed, "[secret]" stands for its value and for each
+line of it, also where that is escaped or in base64; likewise for variables, headers and parameters of
+addresses that are handed on under a name that ends in KEY, TOKEN, SECRET, PASSWORD, AUTH or the like, and
+for passwords in addresses.`
 
 // newSession returns the session of a command on an existing run.
 func newSession(c *cobra.Command, runs *runFlags, host *hostFlags) (*session, error) {
 	dir, err := runs.existing()
-	return &session{cmd: c, name: c.Name(), runs: runs, host: host, dir: dir, kinds: nodes.NewRegistry(all.Kinds()...)}, err
+	kinds := nodes.NewRegistry(all.Kinds()...)
+	return &session{cmd: c, name: c.Name(), runs: runs, host: host, dir: dir, kinds: kinds}, err
 }
 
 // A session is one command's work on one run.
@@ -288,7 +292,8 @@ func (s *session) signals() (<-chan time.Time, func()) {
 					s.note("interrupt: everything is being stopped already; the record is safe")
 					continue
 				case now.Sub(told) > executor.HardWithin:
-					s.note(fmt.Sprintf("interrupt: nothing new starts; interrupt again within %.0f seconds to stop everything at once", executor.HardWithin.Seconds()))
+					s.note(fmt.Sprintf("interrupt: nothing new starts; interrupt again within %.0f seconds to stop everything at once",
+						executor.HardWithin.Seconds()))
 					told = now
 				default:
 					hard = true
@@ -322,7 +327,8 @@ func secret(name string) (string, error) {
 		v = os.Getenv(name)
 	}
 	if v == "" {
-		return "", nodes.Permanent(nodes.Fail("config", "the secret "+name+" is not set: set the environment variable "+variable))
+		text := "the secret " + name + " is not set: set the environment variable " + variable
+		return "", nodes.Permanent(nodes.Fail("config", text))
 	}
 	return v, nil
 }

@@ -51,7 +51,8 @@ func flagError(c *cobra.Command, err error) error {
 
 // knownCommand refuses a command that there is not, whatever stands behind it.
 func knownCommand(root *cobra.Command, args []string) error {
-	if len(args) == 0 || strings.HasPrefix(args[0], "-") || strings.HasPrefix(args[0], "__") || args[0] == "help" || args[0] == "completion" {
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") || strings.HasPrefix(args[0], "__") || // completion's own
+		args[0] == "help" || args[0] == "completion" {
 		return nil
 	}
 	known := []string{"help"}

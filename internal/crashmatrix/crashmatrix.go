@@ -107,7 +107,8 @@ func (m Matrix) trial(ctx context.Context, at int, want *ending) (Trial, error) 
 		return t, err
 	}
 	if !killed(err) {
-		t.Problems = append(t.Problems, fmt.Sprintf("was to be killed after event %d and ended with %v: %s", at, err, tail(out)))
+		t.Problems = append(t.Problems,
+			fmt.Sprintf("was to be killed after event %d and ended with %v: %s", at, err, tail(out)))
 		return t, nil
 	}
 	if crashed, err := s.ending(); err == nil && len(crashed.types) > 0 {
@@ -168,7 +169,8 @@ func (s *scratch) apply() []string {
 
 // dagrun runs a command of the program, which kills itself after event at; 0 = never.
 func (s *scratch) dagrun(ctx context.Context, at int, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, s.m.Binary, append(args, "--output-dir", s.output(), "--state-dir", filepath.Join(s.root, "state"))...)
+	args = append(args, "--output-dir", s.output(), "--state-dir", filepath.Join(s.root, "state"))
+	cmd := exec.CommandContext(ctx, s.m.Binary, args...)
 	cmd.Dir = s.dir()
 	cmd.Env = append(os.Environ(), "DAGRUN_CRASH_AT="+strconv.Itoa(at))
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
