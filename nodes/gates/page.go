@@ -7,12 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
 
 	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/accept"
 	"dagrun.dev/nodes/internal/browser"
 )
 
@@ -22,8 +22,12 @@ func (r *runner) inBrowser(ctx context.Context, checks []*result) error {
 	var views []browser.Viewport
 	for _, x := range checks {
 		x.due = r.set.Repeat * len(x.check.Viewports)
-		if err := r.load(x.check); err != nil {
-			return err
+		if x.check.File != "" {
+			code, err := accept.ReadText(r.task.File, "file", x.check.File)
+			if err != nil {
+				return err
+			}
+			x.check.JS = code
 		}
 		for _, v := range x.check.Viewports {
 			if !slices.Contains(views, v) {
@@ -56,21 +60,17 @@ func (r *runner) inBrowser(ctx context.Context, checks []*result) error {
 			}
 		}
 		if !x.complete() && x.Reason == "" {
-			x.Reason = notRunBecause(err)
+			x.Reason = "the page was left before it"
+			if err != nil {
+				x.Reason = err.Error()
+			}
 		}
 	}
 	return nil
 }
 
-func notRunBecause(err error) string {
-	if err == nil {
-		return "the page was left before it"
-	}
-	return err.Error()
-}
-
-// bearable says whether the checks are merely not run: no mistake of the settings, no one who
-// stopped the task, and no missing browser where one is insisted on.
+// bearable reports whether the checks are merely not run: it is no mistake of the settings, the task was not stopped,
+// and a browser may be missing.
 func (r *runner) bearable(ctx context.Context, err error) bool {
 	var none *browser.Unavailable
 	if errors.As(err, &none) {
@@ -78,21 +78,6 @@ func (r *runner) bearable(ctx context.Context, err error) bool {
 	}
 	var e *nodes.Error
 	return ctx.Err() == nil && errors.As(err, &e) && e.Category != "config"
-}
-
-// load reads the code of a check from its file.
-func (r *runner) load(c *check) error {
-	if c.File == "" {
-		return nil
-	}
-	f, err := r.task.File(c.File)
-	if err != nil {
-		return &nodes.Error{Category: "config", Message: "the code of check " + c.Name, Err: err}
-	}
-	defer f.Close()
-	b, err := io.ReadAll(f)
-	c.JS = string(b)
-	return err
 }
 
 // A visit holds, for each check, what it gave at one viewport.
