@@ -37,7 +37,7 @@ func place(base string) string {
 	return u.Host + u.Path
 }
 
-// advise adds to an error that stops the run, once, what the person has to do.
+// advise adds to an error that stops the run, once, what the user has to do.
 func advise(s *settings, err error) error {
 	var e *nodes.Error
 	if !errors.As(err, &e) || e.Category != "auth" && e.Category != "billing" {

@@ -70,6 +70,7 @@ func TestUnable(t *testing.T) {
 		{m{"provider": "anthropic", "model": "x", "session": "continue"}, []string{"session: provider anthropic cannot go on with work that was cut; providers that can: claude"}},
 		{m{"provider": "claude", "session": "continue", "home": "user"}, []string{"session: not with home user: the agent's memory of its work is kept with the node, not with the user"}},
 		{m{"provider": "claude", "session": "continue"}, nil},
+		{m{"provider": "claude", "fallbackModels": []string{"a", ""}}, []string{"fallbackModels.1: missing: the name of a model"}},
 		{m{"provider": "gemini", "byProvider": m{"claude": m{"session": "continue"}}}, nil},
 		// What the schema fills in asks for nothing.
 		{m{"provider": "anthropic", "model": "x", "home": "own", "exitGrace": "10s", "onDenial": "warn", "onModelSwitch": "warn", "api": "chat"}, nil},

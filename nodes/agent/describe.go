@@ -292,7 +292,8 @@ func (d *describer) answer(s *settings) {
 func (d *describer) cache(s *settings) {
 	times := capability.Of(s.Provider).Keeps
 	if s.Cache != "" && len(times) > 0 && !slices.Contains(times, s.Cache) {
-		d.tr.Problemf("cache", "provider %s keeps nothing for %s; want one of %s", s.Provider, s.Cache, strings.Join(times, ", "))
+		d.tr.Problemf("cache", "provider %s keeps nothing for %s; want one of %s",
+			s.Provider, s.Cache, strings.Join(times, ", "))
 	}
 }
 

@@ -18,7 +18,8 @@ const shortest = 8
 
 // endings are how the names of credentials end.
 var endings = []string{
-	"key", "token", "secret", "password", "credential", "credentials", "authorization", "auth", "cookie", "signature", "sig",
+	"key", "token", "secret", "password", "credential", "credentials",
+	"authorization", "auth", "cookie", "signature", "sig",
 }
 
 // Named reports whether the value of a variable, header or parameter of this name is a credential.
