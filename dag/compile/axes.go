@@ -134,7 +134,8 @@ func itemsOf(v *tree.Value) (values []*tree.Value, names []string, err error) {
 func (x *expansion) item(a *axis, item *tree.Value, name string, i, count int, seen map[string]int) map[string]any {
 	native := item.Native()
 	if text, ok := respelled(item); ok && a.shown {
-		x.b.warn(item.Pos, a.path+".in", "%s stands as %s in the texts of the template; write it in quotes to keep it", item.Str, text)
+		x.b.warn(item.Pos, a.path+".in",
+			"%s stands as %s in the texts of the template; write it in quotes to keep it", item.Str, text)
 	}
 	if a.key == nil {
 		if name == "" {

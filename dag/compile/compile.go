@@ -1,11 +1,10 @@
-// Package compile turns a specification in CUE, YAML or JSON into a plan, or into diagnostics
-// that each name one place. It is the only importer of CUE.
+// Package compile turns a specification into a plan, or into diagnostics that each name one place. It runs nothing and
+// writes nothing; it reads the input files that a specification names. What languages there are is package source's
+// business, what the format is that of package schema.
 //
-// It runs nothing and writes nothing; it reads the specification and the input files it names.
-//
-// The way of a specification: Load reads it into a tree; parameters are resolved; foreach blocks
-// are expanded; each node gets its defaults, its settings are checked by the rules and described
-// by its kind; expressions are typed against what the nodes they read declare; the graph is checked.
+// The way of a specification: read loads it and checks it by the rules; without takes out what is in error; parameters
+// are resolved; foreach blocks are expanded; each node gets its defaults and is described by its kind; expressions are
+// typed against what the nodes they read declare; the graph is checked.
 package compile
 
 import (
@@ -43,8 +42,8 @@ type Result struct {
 	Warnings tree.Diagnostics // what is right but probably not meant
 }
 
-// Compile reads, checks and expands a specification. All mistakes are returned together, as
-// tree.Diagnostics sorted by place, the first hundred and the number of the others; any other error is about reading the files. The same
+// Compile reads, checks and expands a specification. All mistakes are returned together, as tree.Diagnostics sorted by
+// place, the first hundred and the number of the others; any other error is about reading the files. The same
 // specification and options give the same plan, whatever the language it is written in.
 func Compile(o Options) (*Result, error) {
 	s, err := schema.For(o.Kinds)
@@ -89,8 +88,8 @@ type checked struct {
 	wrong    []string // paths of the values that are not what they should be
 }
 
-// read loads a specification and checks it. What the language finds wrong comes first: the rules add what they say of the
-// rest. All of it is one list of mistakes.
+// read loads a specification and checks it. What the language finds wrong comes first: the rules add what they say of
+// the rest. All of it is one list of mistakes.
 func read(s *schema.Schema, path string, o source.Options) (c checked, err error) {
 	c.Loaded, err = source.Load(s, path, o)
 	if err != nil {

@@ -242,7 +242,8 @@ func (r *reach) beyond(edges []implied) {
 
 func (b *builder) need(d, on *draft) {
 	if d.node.AtLeast > 0 {
-		b.fail(d.place("needs"), d.path+".needs", "reads node %q, which is not before it; with atLeast every need must be written", on.id)
+		b.fail(d.place("needs"), d.path+".needs",
+			"reads node %q, which is not before it; with atLeast every need must be written", on.id)
 		return
 	}
 	d.node.Needs = append(d.node.Needs[:len(d.node.Needs):len(d.node.Needs)], on.id)
@@ -288,10 +289,12 @@ func (b *builder) isKind(name string) bool {
 func (b *builder) readRoute(d *draft) {
 	for i, r := range d.with.Get("rules").Items {
 		w := r.Get("when")
-		b.read(d, b.lang, reading{pos: w.Pos, path: tree.At(d.path+".with.rules", i) + ".when", src: w.Str, want: "bool", run: true})
+		path := tree.At(d.path+".with.rules", i) + ".when"
+		b.read(d, b.lang, reading{pos: w.Pos, path: path, src: w.Str, want: "bool", run: true})
 	}
 	for _, f := range sortedMap(d.with.Get("values")) {
-		b.read(d, b.lang, reading{pos: f.Value.Pos, path: tree.Join(d.path+".with.values", f.Name), src: f.Value.Str, run: true, value: f.Name})
+		path := tree.Join(d.path+".with.values", f.Name)
+		b.read(d, b.lang, reading{pos: f.Value.Pos, path: path, src: f.Value.Str, run: true, value: f.Name})
 	}
 }
 

@@ -12,9 +12,9 @@ import (
 	"dagrun.dev/internal/tree"
 )
 
-// into reads the fields of a map into the struct of the plan that has them by the same names (its JSON), all of them or
-// only those named. The rules have checked their types; what the plan cannot hold is a mistake at its place. Fields that
-// the struct does not have are for others to read.
+// into reads the fields of a map into the struct of the plan that has them by the same names (its JSON), all of them
+// or only those named. The rules have checked their types; what the plan cannot hold is a mistake at its place. Fields
+// that the struct does not have are for others to read.
 func (b *builder) into(v *tree.Value, path string, to any, only ...string) {
 	if v != nil {
 		b.structure(v, path, reflect.ValueOf(to).Elem(), only)

@@ -9,9 +9,9 @@ import (
 	"dagrun.dev/internal/tree"
 )
 
-// unknowns are what mistakes leave unknown: a value in error yields no further errors. It is taken out of the tree, and
-// what depends on it is not looked at. So every mistake is reported once, and all that do not follow from others are
-// reported at once.
+// unknowns are what mistakes leave unknown: a value in error yields no further errors. It is taken out of the tree,
+// and what depends on it is not looked at. So every mistake is reported once, and all that do not follow from others
+// are reported at once.
 type unknowns struct {
 	any    bool                // something is: there will be no plan
 	taken  []string            // paths of the values that were taken out
@@ -68,9 +68,11 @@ func (u *unknowns) reads(v *tree.Value) bool {
 	case len(u.params) == 0 || v == nil:
 		return false
 	case v.Kind == tree.String:
-		return strings.Contains(v.Str, "params") && slices.ContainsFunc(u.params, func(p string) bool { return strings.Contains(v.Str, p) })
+		named := func(p string) bool { return strings.Contains(v.Str, p) }
+		return strings.Contains(v.Str, "params") && slices.ContainsFunc(u.params, named)
 	}
-	return slices.ContainsFunc(v.Items, u.reads) || slices.ContainsFunc(v.Fields, func(f tree.Field) bool { return u.reads(f.Value) })
+	return slices.ContainsFunc(v.Items, u.reads) ||
+		slices.ContainsFunc(v.Fields, func(f tree.Field) bool { return u.reads(f.Value) })
 }
 
 // affects says whether a node depends on something unknown and is not to be looked at.
@@ -123,7 +125,8 @@ func firstStep(path string) string {
 	return strings.Trim(first, `"`)
 }
 
-// withoutPart takes a row or field out of a section, or the section. The names that it declares are known all the same.
+// withoutPart takes a row or field out of a section, or the section. The names that it declares are known all the
+// same.
 func (b *builder) withoutPart(p *tree.Value, section, part string) {
 	b.unknown.section(section)
 	v := p.Get(section)

@@ -59,12 +59,16 @@ func (b *builder) declare(d *draft, t *nodes.Traits) {
 	for _, name := range keys(t.Outputs) {
 		typ := t.Outputs[name]
 		if own := n.Outputs[name]; own != "" && own != typ {
-			b.fail(d.tree.Get("outputs").Get(name).Pos, d.path+".outputs."+name, "kind %s records %q as %s, not %s", n.Kind, name, typ, own)
+			b.fail(d.tree.Get("outputs").Get(name).Pos, d.path+".outputs."+name,
+				"kind %s records %q as %s, not %s", n.Kind, name, typ, own)
 		}
 		output(n, name, typ)
 	}
 	if p := t.Prompt; p != nil {
-		n.Call = &dag.Call{Provider: p.Provider, Model: p.Model, Chars: p.Chars, Files: p.Files, Reads: p.Reads, MaxOutput: p.MaxOutput}
+		n.Call = &dag.Call{
+			Provider: p.Provider, Model: p.Model,
+			Chars: p.Chars, Files: p.Files, Reads: p.Reads, MaxOutput: p.MaxOutput,
+		}
 	}
 }
 
@@ -81,7 +85,8 @@ func sample(r *rules.Rule, v *tree.Value) *tree.Value {
 	out := *v
 	switch v.Kind {
 	case tree.String:
-		if r == nil || !strings.Contains(v.Str, "${") || r.Valid(&tree.Value{Kind: tree.String, Str: "text"}) || r.Types.Has(tree.String) {
+		text := &tree.Value{Kind: tree.String, Str: "text"}
+		if r == nil || !strings.Contains(v.Str, "${") || r.Valid(text) || r.Types.Has(tree.String) {
 			return v
 		}
 		for _, try := range samples {

@@ -319,8 +319,10 @@ func respelled(v *tree.Value) (string, bool) {
 
 // reservedNames are the words of CEL that no variable and no field after a dot can be called by, and the names that
 // have a meaning of their own.
-var reservedNames = []string{"as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop",
-	"namespace", "null", "package", "return", "true", "var", "void", "while"}
+var reservedNames = []string{
+	"as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in",
+	"let", "loop", "namespace", "null", "package", "return", "true", "var", "void", "while",
+}
 
 // unreadable says why expressions could not read a name; empty when they can.
 func unreadable(name string) string {

@@ -30,7 +30,8 @@ func (b *builder) reserve() {
 		if n := len(unknown[model]); n > 1 {
 			more = fmt.Sprintf(" (nodes like it: %d)", n-1)
 		}
-		b.warn(d.pos, d.path, "without an estimate: {usd: ...} its cost is not known before it has run%s: %s", more, b.noPrice(model))
+		b.warn(d.pos, d.path,
+			"without an estimate: {usd: ...} its cost is not known before it has run%s: %s", more, b.noPrice(model))
 	}
 }
 
@@ -83,6 +84,7 @@ next:
 				continue next
 			}
 		}
-		b.warn(x.Get("group").Pos, tree.At("phases", i)+".group", "no node is in group %q%s", want, rules.DidYouMean(want, groups))
+		b.warn(x.Get("group").Pos, tree.At("phases", i)+".group",
+			"no node is in group %q%s", want, rules.DidYouMean(want, groups))
 	}
 }

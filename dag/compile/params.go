@@ -196,7 +196,8 @@ func (d *param) refuses(v *tree.Value) string {
 	if names == nil {
 		return ""
 	}
-	return fmt.Sprintf("want one of %s, got %s%s", strings.Join(names, ", "), rules.Show(v), rules.DidYouMean(plain(v), names))
+	near := rules.DidYouMean(plain(v), names)
+	return fmt.Sprintf("want one of %s, got %s%s", strings.Join(names, ", "), rules.Show(v), near)
 }
 
 func article(typ string) string {

@@ -52,7 +52,8 @@ func (b *builder) fill(v *tree.Value, path string) *tree.Value {
 func (b *builder) pipeline(p *tree.Value) {
 	b.plan.Name = str(p.Get("name"))
 	if n := len(b.plan.Name); n > longestPart {
-		b.fail(p.Get("name").Pos, "name", "the name has %d characters; want at most %d, because it names a folder", n, longestPart)
+		b.fail(p.Get("name").Pos, "name",
+			"the name has %d characters; want at most %d, because it names a folder", n, longestPart)
 	}
 	b.into(p, "", b.plan, "title", "seed", "budget", "phases")
 	b.defaults = p.Get("defaults")
@@ -73,8 +74,8 @@ func (b *builder) pipeline(p *tree.Value) {
 	b.accumulators(p.Get("accumulators"))
 }
 
-// rowsOver are the rows of a table, by name, with those of a pipeline laid over them: a row of the same name is replaced
-// as a whole.
+// rowsOver are the rows of a table, by name, with those of a pipeline laid over them: a row of the same name is
+// replaced as a whole.
 func rowsOver(table, own *tree.Value) []tree.Field {
 	m := &tree.Value{Kind: tree.Map, Fields: slices.Clone(table.Fields)}
 	for _, f := range fieldsOf(own) {
@@ -108,7 +109,8 @@ func (b *builder) checkDefaults() {
 	}
 	for _, f := range b.defaults.Fields {
 		if f.Name != "*" && !slices.Contains(b.s.Kinds, f.Name) {
-			b.fail(f.Pos, tree.Join("defaults", f.Name), "no kind %q; want \"*\" or a kind of node%s", f.Name, rules.DidYouMean(f.Name, b.s.Kinds))
+			b.fail(f.Pos, tree.Join("defaults", f.Name),
+				"no kind %q; want \"*\" or a kind of node%s", f.Name, rules.DidYouMean(f.Name, b.s.Kinds))
 		}
 	}
 }

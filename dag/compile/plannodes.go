@@ -25,7 +25,8 @@ func (b *builder) nodes(p *tree.Value) {
 // draft enters a node. Ids are unique whatever their case, because they name files.
 func (b *builder) draft(id string, pos tree.Pos, v *tree.Value, path string) {
 	if n := len(id); n > longestID || longPart(id) > longestPart {
-		b.fail(pos, path, "the id has %d characters; want at most %d, and at most %d between slashes, because it names a folder", n, longestID, longestPart)
+		b.fail(pos, path,
+			"the id has %d characters; want at most %d, and at most %d between slashes, because it names a folder", n, longestID, longestPart)
 		return
 	}
 	if other := b.byID[fold(id)]; other != nil {
@@ -56,7 +57,8 @@ func (b *builder) complete(d *draft) bool {
 	kind := str(v.Get("kind"))
 	n := d.node
 	*n = dag.Node{ID: d.id, Kind: kind, Dynamic: n.Dynamic, Pos: v.Pos.String()}
-	b.into(v, d.path, n, "title", "when", "always", "priority", "history", "secrets", "group", "reads", "writes", "appends", "outputs")
+	b.into(v, d.path, n, "title", "when", "always", "priority", "history", "secrets", "group",
+		"reads", "writes", "appends", "outputs")
 	n.When = bare(n.When)
 	full := b.withDefaults(v, kind)
 	b.policies(n, full, d.path)

@@ -76,7 +76,8 @@ func (b *builder) policies(n *dag.Node, v *tree.Value, path string) {
 		n.OnFail = ""
 	}
 	if v := v.Get("estimate").Get("seconds"); v != nil && n.Estimate.Seconds > longestEstimate {
-		b.fail(v.Pos, path+".estimate.seconds", "want at most %d seconds, which are a hundred years, got %s", int64(longestEstimate), plain(v))
+		b.fail(v.Pos, path+".estimate.seconds",
+			"want at most %d seconds, which are a hundred years, got %s", int64(longestEstimate), plain(v))
 	}
 	n.Retry = b.retry(v.Get("retry"), tree.Join(path, "retry"))
 	n.Timeout = dag.Timeout{Grace: defaultGrace}

@@ -64,7 +64,8 @@ func (l priceList) alias(provider, model string) (p dag.Price, ok bool, why stri
 			Aliases  []string `json:"aliases"`
 			Provider string   `json:"litellm_provider"`
 		}
-		if json.Unmarshal(l.entries[name], &e) == nil && slices.Contains(e.Aliases, model) && (provider == "" || provider == e.Provider) {
+		named := json.Unmarshal(l.entries[name], &e) == nil && slices.Contains(e.Aliases, model)
+		if named && (provider == "" || provider == e.Provider) {
 			p, why = readPrice(l.entries[name])
 			p.Model = model
 			return p, why == "", why
@@ -97,9 +98,14 @@ func readPrice(raw json.RawMessage) (p dag.Price, bad string) {
 	p.CacheWriteHour = rate("cache_creation_input_token_cost_above_1hr")
 	if k := lowestStep(e); k > 0 {
 		suffix := fmt.Sprintf("_above_%dk_tokens", k)
-		p.Step = &dag.Step{Above: int64(k) * 1000, Input: rate("input_cost_per_token" + suffix), Output: rate("output_cost_per_token" + suffix),
-			CacheRead: rate("cache_read_input_token_cost" + suffix), CacheWrite: rate("cache_creation_input_token_cost" + suffix),
-			CacheWriteHour: rate("cache_creation_input_token_cost_above_1hr" + suffix)}
+		p.Step = &dag.Step{
+			Above:          int64(k) * 1000,
+			Input:          rate("input_cost_per_token" + suffix),
+			Output:         rate("output_cost_per_token" + suffix),
+			CacheRead:      rate("cache_read_input_token_cost" + suffix),
+			CacheWrite:     rate("cache_creation_input_token_cost" + suffix),
+			CacheWriteHour: rate("cache_creation_input_token_cost_above_1hr" + suffix),
+		}
 	}
 	return p, bad
 }

@@ -23,7 +23,8 @@ func (b *builder) runForeach(d *draft, v *tree.Value) {
 	}
 	path := d.path + ".foreach"
 	if !d.node.Role().Joins {
-		b.fail(d.tree.Get("kind").Pos, d.path+".kind", "a node with foreach makes nodes and does nothing itself: want kind join, got %q", d.node.Kind)
+		b.fail(d.tree.Get("kind").Pos, d.path+".kind",
+			"a node with foreach makes nodes and does nothing itself: want kind join, got %q", d.node.Kind)
 		return
 	}
 	as, tmpl := v.Get("as"), v.Get("node")

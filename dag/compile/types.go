@@ -130,12 +130,17 @@ func (m *missing) why(d, t *draft) string {
 		return m.skip[t.index]
 	case n.OnFail == dag.FailContinue || n.OnFail == dag.FailEscalate:
 		return fmt.Sprintf("it has `onFail: %s`", n.OnFail)
-	case slices.ContainsFunc(n.Retry.On, func(p dag.CategoryPolicy) bool { return p.OnFail == dag.FailContinue || p.OnFail == dag.FailEscalate }):
+	case slices.ContainsFunc(n.Retry.On, goesOn):
 		return "it goes on after some failures (`retry.on`)"
 	case n.Breaker != "" && m.b.whenOpen(n.Breaker) == dag.OpenContinue:
 		return fmt.Sprintf("breaker %q lets the run go on without it", n.Breaker)
 	}
 	return ""
+}
+
+// goesOn says whether the run goes on after a failure of a category.
+func goesOn(p dag.CategoryPolicy) bool {
+	return p.OnFail == dag.FailContinue || p.OnFail == dag.FailEscalate
 }
 
 // settingTypes holds the types of expressions that stand for a whole setting against what the
@@ -160,7 +165,8 @@ func (b *builder) settingTypes(r *rules.Rule, t *expr.Template) {
 
 var exprTypes = map[string]rules.Types{
 	"string": rules.TypesOf(tree.String), "bool": rules.TypesOf(tree.Bool), "int": rules.TypesOf(tree.Int),
-	"number": rules.Number, "list": rules.TypesOf(tree.List), "map": rules.TypesOf(tree.Map), "null": rules.TypesOf(tree.Null),
+	"number": rules.Number, "list": rules.TypesOf(tree.List), "map": rules.TypesOf(tree.Map),
+	"null": rules.TypesOf(tree.Null),
 }
 
 // typesOf returns the types a rule allows, alternatives included; 0 = any.

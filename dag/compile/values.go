@@ -27,7 +27,8 @@ func (b *builder) localPath(v *tree.Value, where string) bool {
 	case path.Clean(s) == ".":
 		b.fail(v.Pos, where, "want the path of a file, got the folder itself, %s", strconv.Quote(s))
 	case longPart(s) > longestFile || len(s) > longestPath:
-		b.fail(v.Pos, where, "the path is too long: want at most %d characters, and at most %d between slashes", longestPath, longestFile)
+		b.fail(v.Pos, where,
+			"the path is too long: want at most %d characters, and at most %d between slashes", longestPath, longestFile)
 	case path.Clean(s) != s:
 		b.fail(v.Pos, where, "want the path in its plain form, %s, got %s", strconv.Quote(path.Clean(s)), strconv.Quote(s))
 	default:

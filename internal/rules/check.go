@@ -339,8 +339,8 @@ func (r *Rule) Below(label string) *Rule {
 	return nil
 }
 
-// Regular expressions are compiled once per process. Those of the schema are tested; one that does not compile is a mistake
-// in the program.
+// Regular expressions are compiled once per process. Those of the schema are tested; one that does not compile is a
+// mistake in the program.
 var compiledREs sync.Map // string -> *regexp.Regexp
 
 func compiled(re string) *regexp.Regexp {

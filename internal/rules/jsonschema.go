@@ -51,7 +51,8 @@ func (r *Rule) schema(defs map[string]any) map[string]any {
 	return s
 }
 
-var schemaNames = strings.NewReplacer("bool", "boolean", "list", "array", "map", "object", "int", "integer", "float", "number")
+var schemaNames = strings.NewReplacer(
+	"bool", "boolean", "list", "array", "map", "object", "int", "integer", "float", "number")
 
 func (r *Rule) schemaTypes() []string {
 	var out []string
@@ -154,7 +155,10 @@ func (f *Field) schemaCases(defs map[string]any) []any {
 			then["required"] = []string{f.Name}
 		}
 		out = append(out, map[string]any{
-			"if":   map[string]any{"properties": map[string]any{f.By: map[string]any{"const": name}}, "required": []string{f.By}},
+			"if": map[string]any{
+				"properties": map[string]any{f.By: map[string]any{"const": name}},
+				"required":   []string{f.By},
+			},
 			"then": then,
 		})
 	}

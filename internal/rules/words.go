@@ -45,7 +45,8 @@ func (r *Rule) misplaced(v *tree.Value, name string) string {
 // mistake words why v is refused: what is wanted, what is there, the nearest valid value.
 func (r *Rule) mistake(v *tree.Value) string {
 	s := r.wanted() + ", got " + Show(v)
-	if v.Kind == tree.String && r.Types&TypesOf(tree.Bool, tree.String) == TypesOf(tree.Bool) && words11[strings.ToLower(v.Str)] {
+	boolNoText := r.Types&TypesOf(tree.Bool, tree.String) == TypesOf(tree.Bool)
+	if v.Kind == tree.String && boolNoText && words11[strings.ToLower(v.Str)] {
 		s += "; write true or false"
 	}
 	switch text, meant := bare(v), r.meant(v); {

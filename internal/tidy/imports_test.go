@@ -23,6 +23,8 @@ var rules = []rule{
 	{"dagrun.dev/dag/reuse", []string{"dagrun.dev/dag"}, "what an edit invalidates can be read alone"},
 	{"dagrun.dev/dag/machine", []string{"dagrun.dev/dag", "dagrun.dev/dag/reuse"}, "the machine is pure and must fit into any host"},
 	{"dagrun.dev/dag/attempt", []string{"dagrun.dev/dag", "dagrun.dev/dag/machine", "dagrun.dev/nodes", "dagrun.dev/internal/..."}, "an attempt may be carried out where there is no run, no state and no loop"},
+	{"dagrun.dev/dag/compile/schema", []string{"cuelang.org/go/cue/...", "dagrun.dev/internal/rules", "dagrun.dev/internal/tree", "dagrun.dev/nodes", "dagrun.dev/schemas"}, "the format knows no specification"},
+	{"dagrun.dev/dag/compile/source", []string{"cuelang.org/go/...", "dagrun.dev/dag/compile/schema", "dagrun.dev/internal/...", "dagrun.dev/nodes", "golang.org/x/sys/unix"}, "what a specification says is known without plans"},
 	{"dagrun.dev/dag/expr", []string{"dagrun.dev/dag", "dagrun.dev/internal/...", "github.com/google/cel-go/...", "google.golang.org/protobuf/..."}, "CEL stays behind one package"},
 	{"dagrun.dev/nodes", nil, "kinds know nothing of graph, log or state"},
 	{"dagrun.dev/nodes/all", []string{"dagrun.dev/nodes/..."}, "the one visible list of kinds"},
@@ -33,7 +35,7 @@ var rules = []rule{
 
 // only names packages that exactly one package may import.
 var only = map[string]string{
-	"cuelang.org/go/":              "dagrun.dev/dag/compile",
+	"cuelang.org/go/":              "dagrun.dev/dag/compile/", // schema and source; not the package that makes plans
 	"github.com/google/cel-go/":    "dagrun.dev/dag/expr",
 	"github.com/sony/gobreaker/v2": "dagrun.dev/dag/executor",
 	"github.com/chromedp/":         "dagrun.dev/nodes/",

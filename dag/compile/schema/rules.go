@@ -199,8 +199,8 @@ func (c *compiler) and(a, b *rules.Rule, path string) *rules.Rule {
 	return r
 }
 
-// or compiles a disjunction: a list of constants, a union of types, or alternatives. An error("text") among them is the
-// wording of the whole; *x is the default, and an alternative only where no other takes it.
+// or compiles a disjunction: a list of constants, a union of types, or alternatives. An error("text") among them is
+// the wording of the whole; *x is the default, and an alternative only where no other takes it.
 func (c *compiler) or(e *ast.BinaryExpr, path string) *rules.Rule {
 	var alts []*rules.Rule
 	var preferred *rules.Rule

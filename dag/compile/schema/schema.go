@@ -1,5 +1,5 @@
-// Package schema is the format of specifications: the CUE definitions that dagrun brings along, as files for CUE and as
-// rules for the checker. It reads their syntax and evaluates nothing; package source reads specifications.
+// Package schema is the format of specifications: the CUE definitions that dagrun brings along, as files for CUE and
+// as rules for the checker. It reads their syntax and evaluates nothing; package source reads specifications.
 package schema
 
 import (
@@ -138,8 +138,9 @@ func (s *Schema) fillIn(rows *tree.Value, definition string) {
 }
 
 // Names returns the library with a package spec whose definitions say nothing. Evaluating a specification against the
-// definitions themselves takes twice to three times as long and says nothing that the rules do not say better; of the format, an
-// evaluation therefore sees the names only. What it evaluates to is checked by the rules, which fill the defaults in.
+// definitions themselves takes twice to three times as long and says nothing that the rules do not say better; of the
+// format, an evaluation therefore sees the names only. What it evaluates to is checked by the rules, which fill the
+// defaults in.
 func (s *Schema) Names() map[string][]byte {
 	lib := maps.Clone(s.Library)
 	for _, path := range s.specFiles() {

@@ -18,8 +18,8 @@ const Module = "dagrun.dev"
 // LanguageVersion is that of specifications outside any module.
 const LanguageVersion = "v0.17.0"
 
-// Vendored is where the library's files stand below a module's root. It is the one place that dagrun, the cue command and
-// its language server all read without a registry.
+// Vendored is where the library's files stand below a module's root. It is the one place that dagrun, the cue command
+// and its language server all read without a registry.
 var Vendored = filepath.Join("cue.mod", "pkg", Module)
 
 // editorSchema is the JSON Schema for editors of YAML, below the vendored library.

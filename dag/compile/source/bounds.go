@@ -34,14 +34,16 @@ func bounded(f found) error {
 			return notFound(path, err)
 		}
 		if total += info.Size(); total > cueBytes {
-			return failure(f.name, fmt.Sprintf("the CUE source has more than %d bytes; write many nodes as foreach, or as JSON or YAML", cueBytes))
+			const text = "the CUE source has more than %d bytes; write many nodes as foreach, or as JSON or YAML"
+			return failure(f.name, fmt.Sprintf(text, cueBytes))
 		}
 		src, err := os.ReadFile(path)
 		if err != nil {
 			return notFound(path, err)
 		}
 		if line := tooDeep(src); line > 0 {
-			return tree.Diagnostics{{Pos: tree.Pos{File: tree.FileOf(shortName(f)(path)), Line: int32(line)}, Text: fmt.Sprintf("nested deeper than %d levels", cueDepth)}}
+			at := tree.Pos{File: tree.FileOf(shortName(f)(path)), Line: int32(line)}
+			return tree.Diagnostics{{Pos: at, Text: fmt.Sprintf("nested deeper than %d levels", cueDepth)}}
 		}
 		if file, err := parser.ParseFile(path, src); err == nil { // else evaluating it says what is wrong
 			parsed = append(parsed, file)
@@ -80,12 +82,12 @@ func tooDeep(src []byte) int {
 	}
 }
 
-// mostAlternatives is how many combinations of struct alternatives may meet in one value: CUE tries each, ten disjunctions
-// of two take ten seconds, eleven three times that, and thirty never end.
+// mostAlternatives is how many combinations of struct alternatives may meet in one value: CUE tries each, ten
+// disjunctions of two take ten seconds, eleven three times that, and thirty never end.
 const mostAlternatives = 1024
 
-// An alternatives counts what CUE would have to try. It reads syntax: references to definitions and fields at the top of
-// the files are followed, what loops and templates make is not seen.
+// An alternatives counts what CUE would have to try. It reads syntax: references to definitions and fields at the top
+// of the files are followed, what loops and templates make is not seen.
 type alternatives struct {
 	top    map[string][]ast.Expr // values of the fields at the top of the files
 	named  map[string]int        // how many structs each may become
@@ -160,7 +162,8 @@ func (a *alternatives) meet(path string, e ast.Expr) {
 	a.byPath[path] = n
 	if n > mostAlternatives && a.worst.Text == "" {
 		a.worst = tree.Diagnostic{Pos: a.pos(e.Pos()), Path: path, Text: fmt.Sprintf(
-			"more than %d combinations of alternatives meet here, and CUE tries each: write the alternatives side by side in fields of their own, or choose with if", mostAlternatives)}
+			"more than %d combinations of alternatives meet here, and CUE tries each: "+
+				"write the alternatives side by side in fields of their own, or choose with if", mostAlternatives)}
 	}
 }
 

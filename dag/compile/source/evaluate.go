@@ -12,9 +12,9 @@ import (
 
 // evaluated evaluates a CUE file or package and turns its pipeline into a tree.
 //
-// Of the format the evaluator sees the names only, so that what it finds wrong are mistakes of the specification itself.
-// A specification may read what only the definitions give, such as the default of a setting: where there are faults, it is
-// evaluated against these too, and what is no fault then was none.
+// Of the format the evaluator sees the names only, so that what it finds wrong are mistakes of the specification
+// itself. A specification may read what only the definitions give, such as the default of a setting: where there are
+// faults, it is evaluated against these too, and what is no fault then was none.
 func (r *reader) evaluated(f found, o Options) (out Loaded, err error) {
 	defer func() { // the evaluator is large; a mistake of its own is not to end the program
 		if p := recover(); p != nil {
@@ -59,7 +59,9 @@ func (r *reader) evaluated(f found, o Options) (out Loaded, err error) {
 
 // related says whether a diagnostic is about a path, something in it or something around it.
 func related(path string, ds tree.Diagnostics) bool {
-	return slices.ContainsFunc(ds, func(d tree.Diagnostic) bool { return tree.Within(path, d.Path) || tree.Within(d.Path, path) })
+	return slices.ContainsFunc(ds, func(d tree.Diagnostic) bool {
+		return tree.Within(path, d.Path) || tree.Within(d.Path, path)
+	})
 }
 
 // An evaluation is a CUE specification evaluated with one form of the library.
@@ -79,7 +81,9 @@ func (r *reader) evaluate(f found, lib map[string][]byte, o Options) (e evaluati
 }
 
 // evaluateWith evaluates a specification with some expressions replaced.
-func (r *reader) evaluateWith(f found, lib map[string][]byte, o Options, by map[place]ast.Expr) (e evaluation, err error) {
+func (r *reader) evaluateWith(
+	f found, lib map[string][]byte, o Options, by map[place]ast.Expr,
+) (e evaluation, err error) {
 	e.definitions = r.schema.Definitions()
 	e.want = r.schema.Rule("Pipeline")
 	e.spec, err = loadCUE(f, lib, by)

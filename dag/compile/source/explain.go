@@ -54,8 +54,8 @@ func (x *explainer) all(err error) tree.Diagnostics {
 	return unrepeated(x.atOrigin(independent))
 }
 
-// follows says whether a diagnostic comes of another one at the same place: of a value that is used elsewhere too, or of
-// an import of what is not there.
+// follows says whether a diagnostic comes of another one at the same place: of a value that is used elsewhere too, or
+// of an import of what is not there.
 func follows(d tree.Diagnostic, all tree.Diagnostics, own map[tree.Pos]string) bool {
 	path, isOwn := own[d.Pos]
 	name, unused := strings.CutPrefix(d.Text, "imported and not used: ")
@@ -273,8 +273,8 @@ func (p part) names(name string) bool {
 	return err == nil && s == name
 }
 
-// lacks reports whether a map has a required field of a name and no value for it. What stands in definitions and hidden
-// fields are templates themselves.
+// lacks reports whether a map has a required field of a name and no value for it. What stands in definitions and
+// hidden fields are templates themselves.
 func (x *explainer) lacks(labels []string, name string) bool {
 	template := func(l string) bool { return strings.HasPrefix(l, "_") || strings.HasPrefix(l, "#") }
 	if slices.ContainsFunc(labels, template) {

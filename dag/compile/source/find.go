@@ -32,14 +32,16 @@ var specNames = []string{"spec.cue", "spec.yaml", "spec.yml", "spec.json"}
 // find says what a path names. Errors are diagnostics with the path as the place.
 func find(path string) (found, error) {
 	if path == "" {
-		return findIn(".", "", "no specification in the current folder; name one, or add spec.cue, spec.yaml or a CUE package")
+		const none = "no specification in the current folder; name one, or add spec.cue, spec.yaml or a CUE package"
+		return findIn(".", "", none)
 	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return found{}, notFound(path, err)
 	}
 	if info.IsDir() {
-		return findIn(path, path, "the folder holds no specification: no CUE package and no spec.cue, spec.yaml, spec.yml or spec.json")
+		const none = "the folder holds no specification: no CUE package and no spec.cue, spec.yaml, spec.yml or spec.json"
+		return findIn(path, path, none)
 	}
 	return findFile(path)
 }
@@ -53,7 +55,8 @@ func findFile(path string) (found, error) {
 	if err != nil {
 		return found{}, failure(path, reason(err))
 	}
-	f := found{name: path, abs: abs, dir: filepath.Dir(abs), arg: "." + string(filepath.Separator) + filepath.Base(abs), language: language}
+	arg := "." + string(filepath.Separator) + filepath.Base(abs)
+	f := found{name: path, abs: abs, dir: filepath.Dir(abs), arg: arg, language: language}
 	if language == "cue" {
 		return f, regular(path)
 	}
@@ -72,7 +75,8 @@ func findIn(dir, name, none string) (found, error) {
 	files := map[string]bool{}
 	for _, e := range list {
 		files[e.Name()] = true
-		if filepath.Ext(e.Name()) != ".cue" || strings.HasPrefix(e.Name(), ".") || strings.HasPrefix(e.Name(), "_") || e.IsDir() {
+		hidden := strings.HasPrefix(e.Name(), ".") || strings.HasPrefix(e.Name(), "_") // from CUE
+		if filepath.Ext(e.Name()) != ".cue" || hidden || e.IsDir() {
 			continue
 		}
 		path := filepath.Join(dir, e.Name())

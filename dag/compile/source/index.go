@@ -14,8 +14,8 @@ import (
 	"dagrun.dev/internal/tree"
 )
 
-// An index knows where the values of the user's files are written, by their path. Positions that CUE gives lead into the
-// library and into templates as often as to what the user wrote.
+// An index knows where the values of the user's files are written, by their path. Positions that CUE gives lead into
+// the library and into templates as often as to what the user wrote.
 type index struct {
 	file  string                   // the specification itself, where no better place is known
 	named func(file string) string // name of a user's file in messages, "" for other files

@@ -123,7 +123,8 @@ func inChild(f found, o Options) (out Loaded, err error) {
 func childDied(ctx context.Context, cmd *exec.Cmd, errs string) string {
 	status, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
 	switch {
-	case ctx.Err() != nil, status.Signaled() && (status.Signal() == unix.SIGXCPU || status.Signal() == unix.SIGKILL), strings.Contains(errs, "SIGXCPU"):
+	case ctx.Err() != nil, strings.Contains(errs, "SIGXCPU"),
+		status.Signaled() && (status.Signal() == unix.SIGXCPU || status.Signal() == unix.SIGKILL):
 		return fmt.Sprintf("evaluating it takes more than %d s", childLimits.Seconds)
 	case uint64(maxRSS(cmd)) > childLimits.Memory/2, // it dies in several ways at the limit
 		strings.Contains(errs, "cannot allocate memory"), strings.Contains(errs, "out of memory"):

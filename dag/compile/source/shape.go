@@ -170,7 +170,8 @@ func (k *walker) object(out *tree.Value, v cue.Value, w *written, path string, d
 		if doc := docOf(it.Value()); doc != "" && s.Get("description") == nil {
 			set(s, "description", textValue(doc))
 		}
-		properties.Fields = append(properties.Fields, tree.Field{Name: name, Pos: k.index.key(w.field(name), s.Pos), Value: s})
+		pos := k.index.key(w.field(name), s.Pos)
+		properties.Fields = append(properties.Fields, tree.Field{Name: name, Pos: pos, Value: s})
 		if !it.IsOptional() {
 			required.Items = append(required.Items, &tree.Value{Kind: tree.String, Str: name, Pos: s.Pos})
 		}
@@ -232,8 +233,8 @@ func (k *walker) constraints(out *tree.Value, v cue.Value, path string) {
 	}
 }
 
-// unbounded reports whether a bound says no more than that an integer fits 64 bits, as all do: CUE's int64 and uint64 are
-// such bounds.
+// unbounded reports whether a bound says no more than that an integer fits 64 bits, as all do: CUE's int64 and uint64
+// are such bounds.
 func unbounded(out *tree.Value, op cue.Op, bound cue.Value) bool {
 	n, err := bound.Int(nil)
 	switch typ := out.Get("type"); {
