@@ -57,7 +57,7 @@ func AcquireLock(fsys disk.FS, name, command string, now time.Time) (*Lock, erro
 	got, err := f.TryLock()
 	if errors.Is(err, errors.ErrUnsupported) {
 		h, _ := readHolder(f)
-		got, err = !h.alive(), nil
+		got, err = !h.Alive(), nil
 	}
 	if err == nil && !got {
 		h, _ := readHolder(f)
@@ -87,7 +87,7 @@ func ReadLock(fsys disk.FS, name string) (h Holder, ok bool, err error) {
 	if h, ok = readHolder(f); !ok {
 		return Holder{}, false, nil
 	}
-	return h, h.alive(), nil
+	return h, h.Alive(), nil
 }
 
 // Release gives the lock up. Releasing twice is allowed.
@@ -135,9 +135,9 @@ func self(command string, now time.Time) Holder {
 	return Holder{PID: pid, Host: host, BootID: bootID(), Birth: birth(pid), Started: now.UTC(), Command: command}
 }
 
-// alive reports whether the holder may still run. A process of another machine cannot be asked and
+// Alive reports whether the holder may still run. A process of another machine cannot be asked and
 // counts as alive.
-func (h Holder) alive() bool {
+func (h Holder) Alive() bool {
 	if h.PID == 0 {
 		return false
 	}

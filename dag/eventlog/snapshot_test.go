@@ -265,7 +265,7 @@ func TestHoldersThatCannotBeAsked(t *testing.T) {
 		h     Holder
 		alive bool
 	}{"this process": {me, true}, "another machine": {other, true}, "a later process of the pid": {reborn, false}, "before the boot": {before, false}, "nobody": {Holder{}, false}} {
-		if c.h.alive() != c.alive {
+		if c.h.Alive() != c.alive {
 			t.Errorf("%s: alive is %v", name, !c.alive)
 		}
 	}

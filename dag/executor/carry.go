@@ -95,6 +95,8 @@ func (h *host) command(c *machine.Command, now time.Time) (machine.Body, func() 
 		}
 		return &machine.StartedBody{Node: c.Node, Generation: c.Generation, Attempt: c.Attempt, Reserve: c.Reserve},
 			func() error { return h.start(c, n, now) }
+	case machine.Adopt:
+		return nil, func() error { return h.adoptSubmitted(now) }
 	case machine.Compensate:
 		if h.running[undoKey(c.Node)] != nil {
 			return nil, nil

@@ -20,6 +20,8 @@ type Options struct {
 	Run   *run.Run
 	Kinds *nodes.Registry
 	Eval  dag.Evaluator
+	// Evaluator makes Eval for another plan; nil: none is taken.
+	Evaluator func(*dag.Plan) (dag.Evaluator, error)
 	// Jobs bounds the attempts under way at once; 0 = DefaultJobs.
 	Jobs int
 	// SpecDir is the absolute folder of the spec, Binary the path of the running program.
@@ -33,7 +35,7 @@ type Options struct {
 	// before the host gets to it.
 	Interrupt <-chan time.Time
 	StopGrace time.Duration
-	// Requests are what other processes ask for: cancel, answers.
+	// Requests are what other processes ask for: cancel, answers, another plan.
 	Requests <-chan Request
 
 	// Breakers keeps the state of breakers across runs; nil keeps none.
@@ -134,6 +136,7 @@ type host struct {
 	clock   *clock
 	worker  attempt.Worker
 	mark    run.Mark // of the last events recorded
+	nextDir string   // SpecDir of the plan that waits to be adopted; empty = as now
 
 	ctx    context.Context // of all attempts
 	cancel context.CancelCauseFunc

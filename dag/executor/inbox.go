@@ -33,11 +33,15 @@ type message struct {
 	Reason     string `json:"reason,omitempty"`
 	Escalation string `json:"escalation,omitempty"`
 	Answer     string `json:"answer,omitempty"`
+	Submit     bool   `json:"submit,omitempty"` // a plan, in files beside the request
+	SpecDir    string `json:"spec_dir,omitempty"`
+	By         string `json:"by,omitempty"`
 }
 
 // A reply is what came of a request; no error is success.
 type reply struct {
 	Error string `json:"error,omitempty"`
+	Taken *Taken `json:"taken,omitempty"` // of a plan
 }
 
 // An Inbox takes requests of other processes for the run in a directory.
@@ -72,7 +76,7 @@ func (in *Inbox) Close() {
 	entries, _ := os.ReadDir(in.dir) // usually there is none
 	for _, e := range entries {
 		if name, ok := strings.CutSuffix(e.Name(), ".json"); ok {
-			in.answer(name, errEnded)
+			in.answer(name, nil, errEnded)
 		}
 	}
 	os.Remove(in.dir) // unless it holds a reply
@@ -112,26 +116,40 @@ func (in *Inbox) take(name string) bool {
 	os.Remove(file)
 	var m message
 	if err := json.Unmarshal(data, &m); err != nil {
-		in.answer(name, err)
+		in.answer(name, nil, err)
 		return true
 	}
 	result := make(chan error, 1)
+	req := Request{Cancel: m.Cancel, Reason: m.Reason, Escalation: m.Escalation, Answer: m.Answer, Reply: result}
+	if m.Submit {
+		if req.Submit, err = m.submission(filepath.Join(in.dir, name)); err != nil {
+			in.answer(name, nil, err)
+			return true
+		}
+		req.Taken = new(Taken)
+	}
 	select {
-	case in.requests <- Request{Cancel: m.Cancel, Reason: m.Reason, Escalation: m.Escalation, Answer: m.Answer, Reply: result}:
+	case in.requests <- req:
 	case <-in.stop:
-		in.answer(name, errEnded)
+		in.answer(name, nil, errEnded)
 		return false
 	}
-	in.answer(name, <-result)
-	return true
+	select {
+	case err = <-result:
+		in.answer(name, req.Taken, err)
+		return true
+	case <-in.stop: // the host has ended over it
+		in.answer(name, nil, errEnded)
+		return false
+	}
 }
 
-func (in *Inbox) answer(name string, err error) {
-	r := reply{}
+func (in *Inbox) answer(name string, taken *Taken, err error) {
+	r := reply{Taken: taken}
 	if err != nil {
 		r.Error = err.Error()
 	}
-	data, _ := json.Marshal(r) // one string cannot fail
+	data, _ := json.Marshal(r) // texts and numbers cannot fail
 	_ = writeWhole(filepath.Join(in.dir, name+".reply"), data)
 }
 
@@ -145,31 +163,30 @@ func Ask(output string, r Request) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	name := filepath.Join(dir, rand.Text())
-	data, err := json.Marshal(message{Cancel: r.Cancel, Reason: r.Reason, Escalation: r.Escalation, Answer: r.Answer})
+	_, err := ask(filepath.Join(dir, rand.Text()), message{Cancel: r.Cancel, Reason: r.Reason, Escalation: r.Escalation, Answer: r.Answer},
+		func() bool { return true })
+	return err
+}
+
+// ask files a request under a name and waits for the reply, as long as the process holds the run.
+func ask(name string, m message, holds func() bool) (reply, error) {
+	data, err := json.Marshal(m)
 	if err != nil {
-		return err
+		return reply{}, err
 	}
 	if err := writeWhole(name+".json", data); err != nil {
-		return err
+		return reply{}, err
 	}
-	for deadline := time.Now().Add(inboxWait); time.Now().Before(deadline); time.Sleep(inboxEvery / 4) {
+	for deadline := time.Now().Add(inboxWait); time.Now().Before(deadline) && holds(); time.Sleep(inboxEvery / 4) {
 		data, err := regular.Read(name+".reply", mostRequest)
 		if err != nil {
 			continue
 		}
 		os.Remove(name + ".reply")
-		var back reply
-		if err := json.Unmarshal(data, &back); err != nil {
-			return err
-		}
-		if back.Error != "" {
-			return errors.New(back.Error)
-		}
-		return nil
+		return decodeReply(data)
 	}
 	os.Remove(name + ".json")
-	return ErrNoAnswer
+	return reply{}, ErrNoAnswer
 }
 
 // writeWhole writes a file that nobody sees half written.

@@ -8,22 +8,24 @@ import (
 	"os"
 	"path/filepath"
 
-	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/reuse"
 	"dagrun.dev/dag/run"
 	"dagrun.dev/nodes"
 )
 
 // Preflight asks every kind that can tell whether the nodes of it that have still to run can work on
 // this machine, before any of them has cost anything. It records nothing. Warnings are for the
-// person who starts the run; an error means that the run should not go on here. scratch as in Options.
-func Preflight(ctx context.Context, r *run.Run, kinds *nodes.Registry, specDir, scratch string) (warnings []string, err error) {
+// person who starts the run; an error means that the run should not go on here. next is the plan that the run is to
+// adopt, nil for the one in force. scratch as in Options.
+func Preflight(ctx context.Context, r *run.Run, next *dag.Graph, kinds *nodes.Registry, specDir, scratch string) (warnings []string, err error) {
 	var bad []error
 	for _, kind := range kinds.Kinds() {
 		p, ok := kind.(nodes.Preflighter)
 		if !ok {
 			continue
 		}
-		with := stillToRun(r.State(), kind.Name())
+		with := stillToRun(r, next, kind.Name())
 		if len(with) == 0 {
 			continue
 		}
@@ -46,12 +48,27 @@ func preflight(ctx context.Context, p nodes.Preflighter, with []json.RawMessage,
 	return p.Preflight(ctx, with, specDir, dir)
 }
 
-// stillToRun returns the settings of the nodes of a kind that have not ended.
-func stillToRun(st *machine.State, kind string) []json.RawMessage {
+// stillToRun returns the settings of the nodes of a kind that have not ended, or run again under another plan.
+func stillToRun(r *run.Run, next *dag.Graph, kind string) []json.RawMessage {
 	var with []json.RawMessage
-	for i := range int32(st.Graph().Len()) {
-		if n := st.Graph().Node(i); n.Kind == kind && !st.NodeAt(i).Status.Ended() {
+	add := func(n *dag.Node) {
+		if n.Kind == kind {
 			with = append(with, n.With)
+		}
+	}
+	if next == nil {
+		st := r.State()
+		for i := range int32(st.Graph().Len()) {
+			if !st.StatusAt(i).Ended() {
+				add(st.Graph().Node(i))
+			}
+		}
+		return with
+	}
+	d := r.Compare(next)
+	for k := range d.Nodes {
+		if i, ok := d.Graph.Index(d.Nodes[k].ID); ok && d.Nodes[k].Do != reuse.DoReuse {
+			add(d.Graph.Node(i))
 		}
 	}
 	return with

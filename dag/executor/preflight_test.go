@@ -38,7 +38,7 @@ func TestPreflight(t *testing.T) {
 		c := &careful{play: s.play}
 		kinds := nodes.NewRegistry(c)
 		r := s.open()
-		said, err := Preflight(context.Background(), r, kinds, s.dir, s.t.TempDir())
+		said, err := Preflight(context.Background(), r, nil, kinds, s.dir, s.t.TempDir())
 		if err != nil || len(said) != 1 || len(c.asked) != 1 || len(c.asked[0]) != 2 {
 			t.Errorf("asked %s: %q, %v", c.asked, said, err)
 		}
@@ -48,14 +48,14 @@ func TestPreflight(t *testing.T) {
 		s.carryOn()
 		r = s.open()
 		defer r.Close()
-		if _, err := Preflight(context.Background(), r, kinds, s.dir, s.t.TempDir()); err != nil || len(c.asked) != 1 {
+		if _, err := Preflight(context.Background(), r, nil, kinds, s.dir, s.t.TempDir()); err != nil || len(c.asked) != 1 {
 			t.Errorf("asked %s again although all has ended: %v", c.asked, err)
 		}
 	})
 	onStage(t, &dag.Plan{Nodes: []dag.Node{{ID: "b", With: script("fail:refused")}}}, func(s *stage) {
 		r := s.open()
 		defer r.Close()
-		said, err := Preflight(context.Background(), r, nodes.NewRegistry(&careful{play: s.play}), s.dir, s.t.TempDir())
+		said, err := Preflight(context.Background(), r, nil, nodes.NewRegistry(&careful{play: s.play}), s.dir, s.t.TempDir())
 		if err == nil || !strings.Contains(err.Error(), "nothing to see with") || len(said) != 1 {
 			t.Errorf("%q, %v", said, err)
 		}

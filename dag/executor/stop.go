@@ -74,6 +74,9 @@ type Request struct {
 	Reason string // of the cancel
 	// Escalation and Answer answer a question.
 	Escalation, Answer string
+	// Submit is another plan, and Taken takes what is made of it, before Reply.
+	Submit *Submission
+	Taken  *Taken
 	// Reply takes the outcome: nil when the request is recorded, durable. It must have room.
 	Reply chan<- error
 }
@@ -89,6 +92,10 @@ func (h *host) request(r Request) error {
 
 func (h *host) answerRequest(r Request) (reply, fatal error) {
 	now := h.clock.now()
+	if r.Submit != nil {
+		*r.Taken, reply = h.submit(r.Submit, now)
+		return reply, nil
+	}
 	if r.Cancel {
 		err := Cancel(h.run, now, r.Reason)
 		return err, err

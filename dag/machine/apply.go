@@ -201,11 +201,6 @@ func (s *State) onPlanAdopted(e Event, b *PlanAdoptedBody) error {
 	if b.Previous != "" && b.Previous != s.run.PlanDigest {
 		return fmt.Errorf("the plan in force is %s, not %s", s.run.PlanDigest, b.Previous)
 	}
-	for _, i := range s.list(Running) {
-		if _, ok := e.Plan.Index(s.graph.Node(i).ID); !ok {
-			return fmt.Errorf("node %s, which is not in the new plan, has an attempt in flight", s.graph.Node(i).ID)
-		}
-	}
 	ch := change{again: make(map[string]bool, len(b.Invalidated)), recheck: make(map[string]bool, len(b.Recheck))}
 	for _, id := range b.Invalidated {
 		ch.again[id] = true
@@ -219,9 +214,17 @@ func (s *State) onPlanAdopted(e Event, b *PlanAdoptedBody) error {
 			return fmt.Errorf("node %s has not ended", id)
 		}
 	}
+	for _, i := range s.list(Running) {
+		if s.leaves(i, e.Plan, ch.again) {
+			return fmt.Errorf("node %s, which is not in the new plan, has an attempt in flight", s.graph.Node(i).ID)
+		}
+	}
 	budgeted := e.Plan.Plan.Budget != s.graph.Plan.Budget // otherwise limits that were raised for this run stay
 	declared := s.undeclared(e.Plan, ch.again)
+	waiting := s.run.Submitted
+	s.run.Submitted = nil // whichever plan it is
 	if err := s.regraph(e.Plan, ch); err != nil {
+		s.run.Submitted = waiting
 		return err
 	}
 	if declared {

@@ -48,6 +48,9 @@ const (
 	Recheck
 	// Count: append the BREAKER_CHANGED that answers Breaker. Repeated until it is recorded.
 	Count
+	// Adopt: compare the submitted plan (State.Submitted) with the state again, and append what Adoption returns, with
+	// the plan. Repeated until that is recorded.
+	Adopt
 	// Compensate: append Body (COMPENSATION_STARTED), run the undo action, append
 	// COMPENSATION_FINISHED.
 	Compensate

@@ -74,6 +74,9 @@ func (d *decision) waitUntil(at int64) {
 
 // run decides for a run that goes on.
 func (d *decision) run() {
+	if d.adopt() {
+		return
+	}
 	d.answers()
 	d.overdue(true)
 	if d.skips() {

@@ -41,6 +41,7 @@ type Type string
 const (
 	RunCreated       Type = "RUN_CREATED"
 	InputsCloned     Type = "INPUTS_CLONED"
+	PlanSubmitted    Type = "PLAN_SUBMITTED"
 	PlanAdopted      Type = "PLAN_ADOPTED"
 	PlanExtended     Type = "PLAN_EXTENDED"
 	LimitsChanged    Type = "LIMITS_CHANGED"
@@ -89,6 +90,7 @@ type declaration struct {
 var events = []*declaration{
 	event(RunCreated, (*State).onRunCreated),
 	event(InputsCloned, (*State).onInputsCloned),
+	event(PlanSubmitted, (*State).onPlanSubmitted),
 	event(PlanAdopted, (*State).onPlanAdopted),
 	event(PlanExtended, (*State).onPlanExtended),
 	event(LimitsChanged, (*State).onLimits),

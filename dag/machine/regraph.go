@@ -17,6 +17,7 @@ func (s *State) build(g *dag.Graph) {
 	s.open, s.ending = int32(n), s.run.Ending
 	s.undoing, s.blocked = -1, nil
 	s.effects.Reset()
+	s.holdBack()
 	s.ledger.reserved = dag.Amount{}
 	for _, p := range g.Plan.Pools {
 		s.pools = append(s.pools, pool{name: p.Name, size: int32(p.Size)})
@@ -74,6 +75,9 @@ func (s *State) extend(g *dag.Graph) {
 		s.class, s.heapAt = append(s.class, 0), append(s.heapAt, 0)
 		if s.blocked != nil {
 			s.blocked = append(s.blocked, false)
+		}
+		if s.held != nil {
+			s.held = append(s.held, false)
 		}
 	}
 	s.effects.Grow(n)
@@ -204,6 +208,23 @@ func (s *State) regraph(g *dag.Graph, ch change) error {
 	s.build(g)
 	s.withdraw()
 	return nil
+}
+
+// leaves reports whether a node will not be in the graph of another plan: it is not in that plan, or is an item of an
+// expansion that is made anew.
+func (s *State) leaves(i int32, g *dag.Graph, again map[string]bool) bool {
+	for item := false; ; item = true {
+		id := s.graph.Node(i).ID
+		of, more := s.graph.Origin(i)
+		if !more {
+			j, ok := g.Index(id)
+			return !ok || item && (again[id] || g.Node(j).Foreach == nil)
+		}
+		if item && again[id] {
+			return true
+		}
+		i = of
+	}
 }
 
 // A retired node has left the plan. Should it come back, it goes on with the next generation, so

@@ -122,11 +122,12 @@ func (s *State) PlanDigest() string { return s.run.PlanDigest }
 // Record returns what a node's result depends on.
 func (s *State) Record(i int32) reuse.Record {
 	r, st := &s.recs[i], s.status[i]
-	v := reuse.Record{Ended: st.Ended(), Settled: s.settled[i].counts(), Stale: r.Phase == stale, Fingerprint: r.Fingerprint,
-		End: ends[r.End], Attempts: int(r.Attempt), Generation: int(r.Gen), EndSeq: r.EndSeq}
-	v.Begun = r.Attempt > 0 || v.Ended || v.Stale || st == Asking
+	v := reuse.Record{Ended: st.Ended(), Settled: s.settled[i].counts(), Stale: r.Phase == stale,
+		Fingerprint: r.Fingerprint, End: ends[r.End], Attempts: int(r.Attempt), Generation: int(r.Gen), EndSeq: r.EndSeq}
+	v.Begun = r.begun() || st == Asking // also where its condition was found true: it may be another one now
 	if m := r.Detail; m != nil {
 		v.Unresolved, v.Reshaped = m.Unresolved, m.Reshaped
+		v.Begun = v.Begun || m.Question != ""
 		if m.Last != nil {
 			v.Category = m.Last.Category
 		}
@@ -148,8 +149,8 @@ func (s *State) ResultAt(i int32) reuse.Left {
 	return l
 }
 
-// Failure reports whether the node at an index has ended without success by its policies: it failed, its result stale by
-// now or not, or its breaker kept it from starting. The categories are those of the failures that led to it.
+// Failure reports whether the node at an index has ended without success by its policies: it failed, its result stale
+// by now or not, or its breaker kept it from starting. The categories are those of the failures that led to it.
 func (s *State) Failure(i int32) (categories []string, failed bool) {
 	r := &s.recs[i]
 	if r.Phase != ended && r.Phase != stale {

@@ -189,7 +189,7 @@ func (x *script) since(t time.Time) string {
 	return "in " + t.Sub(x.now).String()
 }
 
-var opNames = [...]string{"start", "evaluate", "expand", "record", "cancel", "resolve", "recheck", "count", "compensate"}
+var opNames = [...]string{"start", "evaluate", "expand", "record", "cancel", "resolve", "recheck", "count", "adopt", "compensate"}
 
 func (x *script) decide(act bool, rest string) {
 	free := 10

@@ -67,6 +67,7 @@ type State struct {
 	always    []int32
 	timers    []timer
 	overdue   []int32
+	held      []bool // by the submitted plan; nil = none
 	blocked   []bool // about to be rewound; nil = none
 	effects   reuse.Effects
 	undoing   int32 // node whose failure is being compensated, -1 = none
@@ -100,6 +101,8 @@ type runFacts struct {
 	ActiveFrom int64         `json:"active_from,omitempty"` // start of the present stretch; 0 = none
 	Resumes    int           `json:"resumes,omitempty"`
 	Undos      int           `json:"compensations_done,omitempty"`
+	// Submitted is the plan that waits to be adopted; nil = none.
+	Submitted *PlanSubmittedBody `json:"submitted,omitempty"`
 	// Compensating is the node whose undo action is in flight.
 	Compensating string `json:"compensating,omitempty"`
 }

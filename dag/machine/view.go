@@ -81,7 +81,7 @@ type NodeView struct {
 
 // A Block says why a node that could start does not.
 type Block struct {
-	By    string // retry | wait | person | escalation | compensation | needs | pause | pool | breaker | account | quota | budget; empty = nothing
+	By    string // retry | wait | person | escalation | compensation | plan | needs | pause | pool | breaker | account | quota | budget; empty = nothing
 	Name  string // of the pool, breaker, escalation or first open need
 	Until time.Time
 }
@@ -132,6 +132,9 @@ func (s *State) block(i int32) Block {
 	case Asking:
 		return Block{By: "escalation", Name: r.detail().Question}
 	case Undoing, Blocked:
+		if s.heldBack(i) {
+			return Block{By: "plan"}
+		}
 		return Block{By: "compensation"}
 	case Waiting:
 		for _, j := range s.graph.Needs(i) {
@@ -288,7 +291,7 @@ const (
 	Asking                  // an escalation decides, or the outcome of a lost attempt is unknown
 	Stopped                 // only a person can help; resuming the run starts it again
 	Undoing                 // failed; compensation is under way
-	Blocked                 // about to be rewound by the compensation of another node
+	Blocked                 // about to be rewound by the compensation of another node, or changed by a plan that waits to be adopted
 	Completed               // this and all that follow: see Ended
 	Failed
 	Skipped

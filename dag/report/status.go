@@ -62,6 +62,7 @@ type Status struct {
 	Wall      float64   `json:"wall_seconds,omitempty"` // most that the run may be active
 	Reserved  dag.USD   `json:"reserved_usd,omitempty"`
 	Work
+	NewPlan   *NewPlan                       `json:"new_plan,omitempty"` // that waits to be adopted
 	Questions []machine.EscalationOpenedBody `json:"questions,omitempty"`
 	Running   []NodeStatus                   `json:"running,omitempty"`
 	Waiting   []NodeStatus                   `json:"waiting,omitempty"` // could start and does not
@@ -72,6 +73,12 @@ type Status struct {
 	Breakers  []BreakerStatus                `json:"breakers,omitempty"`
 	// Drifted are live files that are not as recorded, and what becomes of them.
 	Drifted []string `json:"drifted_artifacts,omitempty"`
+}
+
+// A NewPlan is a plan that was handed to the run and waits to be adopted.
+type NewPlan struct {
+	Digest   string   `json:"plan_digest"`
+	WaitsFor []string `json:"waits_for,omitempty"` // nodes whose attempts are not stopped for it
 }
 
 // A PhaseStatus is how far a declared phase is.
@@ -131,6 +138,9 @@ func NewStatus(r *run.Run, dir string, now time.Time) *Status {
 		Created:   v.Created, Updated: v.Updated, Resumes: v.Resumes, Reserved: l.Reserved.USD, Tokens: l.Spent.Tokens,
 		CapUSD: l.Budget.CapUSD, CapTokens: l.Budget.CapTokens, Wall: l.Budget.Wall.D().Seconds(),
 		Work: Work{Usage: l.Usage, Shares: Shares(st), Series: seriesOf(st), Errors: errorsOf(st)},
+	}
+	if next := st.Submitted(); next != nil {
+		s.NewPlan = &NewPlan{next.PlanDigest, st.Holdup()}
 	}
 	switch v.Status {
 	case machine.RunPause:
@@ -294,6 +304,8 @@ func blockText(b machine.Block, why string) string {
 	switch b.By {
 	case "retry":
 		return "retries after " + why
+	case "plan":
+		return "waits for the new plan"
 	case "wait":
 		return "waits after " + why
 	case "person":

@@ -33,12 +33,15 @@ type NodeDiff struct {
 	Why     []string // facets that differ ("with", "files"), or the node that causes it
 	Changes []Change // of DoChanged: what differs
 	Effect  dag.Effect
-	Again   bool     // it has run and runs again: generation + 1
-	Asks    bool     // an attempt of it was interrupted, which must not be repeated before it is known what became of it; its record stays
-	Maybe   bool     // of DoBlocked and DoRun: only if what comes before it gives something else than it gave
-	Stale   bool     // its result stays, stale: of DoBlocked and DoChanged
-	Touched bool     // it, or something above it, does something else now, or may
-	Leaves  []string // of DoRemoved: files that it wrote and that no node of the new plan writes; they stay where they are
+	Again   bool // it has begun and begins anew: generation + 1
+	// Asks: an attempt of it was interrupted that must not be repeated before it is known what became of it. Its
+	// record stays.
+	Asks    bool
+	Maybe   bool // of DoBlocked, DoChanged and DoRun: only if what comes before it gives something else than it gave
+	Stale   bool // its result stays, stale: of DoBlocked and DoChanged
+	Touched bool // it, or something above it, does something else now, or may
+	// Leaves, of DoRemoved: files that it wrote and that no node of the new plan writes. They stay where they are.
+	Leaves []string
 }
 
 // Count returns how many nodes have a Do.
@@ -170,12 +173,13 @@ func (c *comparison) node(i int32) NodeDiff {
 	}
 	d.Asks, d.Touched = r.Unresolved, m.touched
 	d.Again = m.touched && !d.Asks && r.Begun
-	m.effect = above.effect || m.touched && !d.Maybe && (UndeclaredEffect(n) || slices.Contains(d.Why, "needs"))
+	certain := m.touched && !d.Maybe
+	m.effect = above.effect || certain && (UndeclaredEffect(n) || slices.Contains(d.Why, "needs"))
 	return c.item(o, i, d)
 }
 
-// differing names what differs of a node: what it does and, where it failed, what is done about its failures; and, where
-// that is all, when it starts and what it sees then.
+// differing names what differs of a node: what it does and, where it failed, what is done about its failures. Where
+// nothing of that does, it names what differs of when the node starts and what it sees then.
 func (c *comparison) differing(o int32, r *Record, was, is *definition) (why, start []string) {
 	if c.same {
 		return nil, nil
@@ -188,7 +192,9 @@ func (c *comparison) differing(o int32, r *Record, was, is *definition) (why, st
 	if len(why) > 0 {
 		return why, nil
 	}
-	return nil, slices.DeleteFunc(differing(recall, was, is), func(name string) bool { return !starts(name, was.node, is.node, r) })
+	return nil, slices.DeleteFunc(differing(recall, was, is), func(name string) bool {
+		return !starts(name, was.node, is.node, r)
+	})
 }
 
 // above is what the needs of a node say, and the first of them that runs again or may.

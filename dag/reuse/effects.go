@@ -12,7 +12,7 @@ func UndeclaredEffect(n *dag.Node) bool {
 	return !n.Effect.Repeatable() || n.Ambient && len(n.Outputs)+len(n.Writes)+len(n.Appends) == 0
 }
 
-// Effects finds out of nodes whether something above them has run that changed the world in ways which nothing declares.
+// Effects finds out of nodes whether something above them has run that changed the world in undeclared ways.
 // It remembers what it found: whoever changes a record says so with Forget, Grow or Reset. The zero Effects is ready.
 type Effects struct {
 	last []lastEffect // by node; nil = nobody has asked

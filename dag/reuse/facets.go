@@ -32,7 +32,7 @@ type consequence uint8
 
 const (
 	redo   consequence = iota // it runs again: another result is possible. These make the fingerprint
-	refail                    // what failed is decided again: a success is good whatever would have been done about a failure
+	refail                    // what failed is decided again; a success is good whatever had been done about a failure
 	recall                    // what it saw, or when it started, may have let it end otherwise: see starts
 )
 
@@ -78,9 +78,10 @@ var facets = []facet{
 		return listed(b, len(table), table)
 	}, showCategories},
 
-	flag("always", func(n *dag.Node) bool { return n.Always }),
-	{"ambient", recall, func(b []byte, d *definition) []byte { return strconv.AppendBool(b, d.node.Ambient) }, showAmbient},
-	flag("waitAll", func(n *dag.Node) bool { return n.WaitAll }),
+	truth("always", func(n *dag.Node) bool { return n.Always }),
+	{"ambient", recall, func(b []byte, d *definition) []byte { return strconv.AppendBool(b, d.node.Ambient) },
+		showAmbient},
+	truth("waitAll", func(n *dag.Node) bool { return n.WaitAll }),
 }
 
 // starts reports whether a facet of consequence recall, which differs, may have let a node end otherwise.
@@ -144,7 +145,7 @@ func value(name string, does consequence, get func(*definition) (v any, said boo
 	}}
 }
 
-func flag(name string, get func(*dag.Node) bool) facet {
+func truth(name string, get func(*dag.Node) bool) facet {
 	return facet{name, recall, func(b []byte, d *definition) []byte { return strconv.AppendBool(b, get(d.node)) },
 		func(c *changes, name string, was, is *definition) { c.value(name, get(was.node), get(is.node)) }}
 }
@@ -283,7 +284,9 @@ func paramsRead(p *dag.Plan, n *dag.Node) []dag.Param {
 // retryFor is a node's retry policy without what it says of categories in which it did not fail.
 func retryFor(d *definition) dag.Retry {
 	r := d.node.Retry
-	r.On = slices.DeleteFunc(slices.Clone(r.On), func(c dag.CategoryPolicy) bool { return !slices.Contains(d.failed, c.Category) })
+	r.On = slices.DeleteFunc(slices.Clone(r.On), func(c dag.CategoryPolicy) bool {
+		return !slices.Contains(d.failed, c.Category)
+	})
 	return r
 }
 

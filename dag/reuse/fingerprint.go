@@ -46,7 +46,8 @@ type Reading struct {
 // It is what WORK_ITEM_FINISHED records: a later attempt with the same fingerprint would be given the same.
 // It is in the log and the snapshot for every node, and therefore short: 96 bits of a sha256, as 16 characters of
 // base64url.
-func AttemptFingerprint(p *dag.Plan, i int32, with json.RawMessage, above []Reading, digests func(name string) []string) string {
+func AttemptFingerprint(p *dag.Plan, i int32, with json.RawMessage, above []Reading,
+	digests func(name string) []string) string {
 	b := append(make([]byte, 0, 512), Fingerprint(p, i)...)
 	b = append(append(b, " with "...), with...)
 	for _, r := range above {

@@ -20,7 +20,7 @@ type Record struct {
 	Ended       bool   // nothing follows by itself: no retry, no question, no compensation
 	Settled     bool   // its end lets the nodes that need it go on
 	Stale       bool   // it had ended when the plan changed above it, and nothing has been decided about that yet
-	Begun       bool   // it has an attempt, a question or an end: what it does next belongs to another generation
+	Begun       bool   // it has an attempt, a question, an end, or a condition found true: anew is another generation
 	Unresolved  bool   // an attempt was lost that must not be repeated before it is known what became of it
 	End         End    // how it ended; of no meaning for nodes that have not
 	Category    string // of its last end

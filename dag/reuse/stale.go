@@ -41,8 +41,8 @@ const (
 )
 
 func (v Verdict) String() string {
-	return [...]string{"unknown", "still valid", "needs differ", "condition differs", "an undeclared effect above", "inputs differ",
-		"outputs differ"}[v]
+	return [...]string{"unknown", "still valid", "needs differ", "condition differs", "an undeclared effect above",
+		"inputs differ", "outputs differ"}[v]
 }
 
 // ByNeeds decides about the result of a stale node, all of whose needs have ended again, by what the run knows.

@@ -248,7 +248,10 @@ func longNight(t *testing.T, r *Run) {
 	if _, err := r.Revert(p.at, "cp-1"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Adopt(p.at, nightPlan(t, "better"), nil, nil); err != nil {
+	if _, err := r.Submit(p.at, "apply", nightPlan(t, "better"), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.AdoptSubmitted(p.at); err != nil {
 		t.Fatal(err)
 	}
 	p.play(

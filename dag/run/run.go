@@ -296,7 +296,7 @@ func (r *Run) urgent(e *machine.Event) bool {
 		return r.costly(b.Node) || b.Reserve != dag.Amount{}
 	case *machine.FinishedBody:
 		return r.costly(b.Node) || b.CostUSD != 0 || b.Usage != machine.Usage{}
-	case *machine.RunCreatedBody, *machine.PlanAdoptedBody, *machine.LimitsChangedBody, *machine.RewoundBody,
+	case *machine.RunCreatedBody, *machine.PlanSubmittedBody, *machine.PlanAdoptedBody, *machine.LimitsChangedBody, *machine.RewoundBody,
 		*machine.RevertedBody, *machine.CheckpointBody, *machine.CompensationBody,
 		*machine.EscalationOpenedBody, *machine.EscalationAnsweredBody,
 		*machine.RunPausedBody, *machine.RunResumedBody, *machine.RunEndedBody:

@@ -40,6 +40,11 @@ var table = map[machine.Type]func(*writer){
 		w.decide("resume", "by", b.By, "lost", b.Lost)
 		w.say(info, "Resumed by %s; %s lost", b.By, report.Count(b.Lost, "attempt"))
 	}),
+	machine.PlanSubmitted: on(func(w *writer, b *machine.PlanSubmittedBody) {
+		w.decide("submit-plan", "plan", b.PlanDigest, "by", b.By, "touched", len(b.Touched), "removed", len(b.Removed))
+		w.say(info, "New plan %s handed over by %s; it changes %d nodes and removes %d, and is adopted when none of them is running",
+			b.PlanDigest, b.By, len(b.Touched), len(b.Removed))
+	}),
 	machine.PlanAdopted: on(func(w *writer, b *machine.PlanAdoptedBody) {
 		again, recheck, added, removed := len(b.Invalidated), len(b.Recheck), len(b.Added), len(b.Removed)
 		w.decide("adopt-plan", "plan", b.PlanDigest, "reused", b.Reused, "runAgain", again, "recheck", recheck,

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dagrun.dev/dag/compile"
+	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/executor"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/report"
@@ -31,6 +32,11 @@ reused unless the specification changed in a way that affects them. PLANFILE is 
 "dagrun plan -o"; it is refused when the specification or the run has changed since.
 
 ` + specHelp + `
+
+While another apply or resume carries the run on, apply hands it the new plan and ends with status 0. The
+running process stops the attempts that the edit touches, unless they cost money or must not be repeated: it
+waits for those. Then it goes on under the new plan; what the edit does not touch goes on all the while. If
+that process dies in between, the next apply or resume does the same.
 
 The first Ctrl-C (or SIGTERM, SIGHUP) starts nothing new, lets what runs end, makes a checkpoint and
 pauses; a second one within five seconds stops everything at once. Either way "dagrun apply" resumes.
@@ -96,6 +102,12 @@ func (s *session) apply(res *compile.Result, fresh, again bool, seed int64) erro
 		return s.carryOn(r)
 	}
 	r, _, err := s.open(false)
+	for locked := (*eventlog.Locked)(nil); errors.As(err, &locked); {
+		if err := s.handOver(locked, res); !errors.Is(err, errHolderGone) {
+			return err
+		}
+		r, _, err = s.open(false)
+	}
 	if err != nil {
 		return err
 	}

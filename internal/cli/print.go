@@ -117,7 +117,8 @@ var exits = []struct {
 	is     func(error) bool
 	pauses []machine.Pause
 }{
-	{exitDone, "done, nothing to do, or paused by the user", nil, []machine.Pause{machine.PauseUser}},
+	{exitDone, "done, nothing to do, handed to the running process, or paused by the user", nil,
+		[]machine.Pause{machine.PauseUser}},
 	{exitBad, "bad input, a node failed and the run waits, or the run has failed", nil,
 		[]machine.Pause{machine.PauseNodeFailed, machine.PauseRepeated}},
 	{exitChanges, "plan: there is something to do", nil, nil},

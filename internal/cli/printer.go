@@ -152,6 +152,11 @@ func (p *printer) text(e *machine.Event, took time.Duration) (text string, must 
 			return f("budget   warning: %s spent", report.Count(int(b.Tokens), "token")), true
 		}
 		return f("budget   warning: $%s spent", b.SpentUSD), true
+	case *machine.PlanSubmittedBody:
+		return "plan     new one handed over by " + b.By + waitsFor(p.run.State().Holdup()), true
+	case *machine.PlanAdoptedBody:
+		return f("plan     new one in force: %s again, %d rechecked, %d new, %d removed",
+			report.Count(len(b.Invalidated), "node"), len(b.Recheck), len(b.Added), len(b.Removed)), true
 	case *machine.CheckpointBody:
 		return "saved    checkpoint " + b.ID, true
 	case *machine.CompensationBody:
@@ -169,6 +174,14 @@ func (p *printer) text(e *machine.Event, took time.Duration) (text string, must 
 		return f("rewound  to %s, %s to run again: %s", b.To, report.Count(len(b.Nodes), "node"), b.Reason), true
 	}
 	return "", false
+}
+
+// waitsFor says what a new plan waits for.
+func waitsFor(nodes []string) string {
+	if len(nodes) == 0 {
+		return ""
+	}
+	return "; adopted when these have ended, which cost money or must not be repeated: " + strings.Join(nodes, ", ")
 }
 
 // clock prints instants as of now: without the day when that is today.

@@ -191,6 +191,7 @@ func (s *session) prepare(r *run.Run) (o executor.Options, err error) {
 	if o.Jobs == 0 {
 		o.Jobs = executor.DefaultJobs(plan, s.kinds)
 	}
+	o.Evaluator = s.evaluator
 	if o.Eval, err = s.evaluator(plan); err != nil {
 		return o, err
 	}
@@ -200,7 +201,7 @@ func (s *session) prepare(r *run.Run) (o executor.Options, err error) {
 	if o.Binary, err = os.Executable(); err != nil {
 		return o, err
 	}
-	said, err := executor.Preflight(context.Background(), r, s.kinds, s.specDir, "")
+	said, err := executor.Preflight(context.Background(), r, nil, s.kinds, s.specDir, "")
 	for _, w := range said {
 		s.note("warning: " + report.Plain(w))
 	}

@@ -29,6 +29,8 @@ func (s *Sim) carry(c machine.Command) (did bool, err error) {
 		return s.cancel(c)
 	case machine.Resolve:
 		return true, s.resolve(c)
+	case machine.Adopt:
+		return true, s.Adopt(s.Handed)
 	case machine.Compensate:
 		err := s.record(c.Body)
 		if err == nil && !s.killed {

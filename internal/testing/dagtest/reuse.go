@@ -195,6 +195,21 @@ func (s *Sim) Adopt(p *dag.Plan) error {
 	return s.record(machine.Adoption(reuse.Compare(s.State, g), s.State.PlanDigest()))
 }
 
+// handsOver reports whether it is time to hand the run another plan, in this process or, killed before that was
+// recorded, in the next one.
+func (s *Sim) handsOver() bool {
+	return s.Handed != nil && len(s.Events) >= s.HandedAt && s.State.Run().Status == machine.RunRunning &&
+		s.State.Submitted() == nil && s.State.PlanDigest() != s.Handed.Digest()
+}
+
+func (s *Sim) handOver() error {
+	g, err := dag.NewGraph(s.Handed)
+	if err != nil {
+		return err
+	}
+	return s.record(machine.Submission(reuse.Compare(s.State, g), "apply"))
+}
+
 // given is what a node is given: what it reads, and what it sees beside that.
 func (s *Sim) given(n *dag.Node) (fingerprint, all string) {
 	g := s.State.Graph()

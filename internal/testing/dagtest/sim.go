@@ -33,6 +33,9 @@ type Sim struct {
 	Reads bool
 	// Frugal refuses the start of a node that has been given the same before.
 	Frugal bool
+	// Handed is a plan that is handed to the run once it has HandedAt events, while it goes on.
+	Handed   *dag.Plan
+	HandedAt int
 	// Check is called after every event.
 	Check func(*Sim) error
 
@@ -98,6 +101,9 @@ func (s *Sim) step() (over bool, err error) {
 		if answer := s.answer(&open[0]); answer != "" {
 			return false, s.record(&machine.EscalationAnsweredBody{ID: open[0].ID, Answer: answer, By: "user"})
 		}
+	}
+	if s.handsOver() {
+		return false, s.handOver()
 	}
 	s.State.Advance(s.now)
 	cmds, wake := s.State.Decide(s.now, s.Workers-len(s.running))

@@ -1,0 +1,206 @@
+package executor
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/reuse"
+	"dagrun.dev/dag/run"
+	"dagrun.dev/internal/regular"
+)
+
+// A Submission is another plan for a run that a host carries on.
+type Submission struct {
+	Graph   *dag.Graph
+	File    run.OpenFile // opens the input files that the plan declares
+	SpecDir string       // absolute folder of its specification
+	By      string       // command that submits it
+}
+
+// Taken says what a host makes of a submission. It is as of then: what ends meanwhile may change it.
+type Taken struct {
+	Same    bool     `json:"same,omitempty"`    // the run has this plan already
+	Again   int      `json:"run_again"`         // nodes that have run and run again
+	Perhaps int      `json:"perhaps,omitempty"` // nodes that do so only where what comes before them gives something else
+	Kept    int      `json:"kept"`
+	Added   int      `json:"added,omitempty"`
+	Removed int      `json:"removed,omitempty"`
+	Stopped []string `json:"stopped,omitempty"`   // nodes whose attempts are stopped for it
+	Awaited []string `json:"waits_for,omitempty"` // nodes whose attempts it waits for: paid, or not to be repeated
+}
+
+func (h *host) submit(s *Submission, now time.Time) (Taken, error) {
+	if status := h.state().Run().Status; status != machine.RunRunning {
+		return Taken{}, fmt.Errorf("the run is %s: apply the plan once this process has ended", status)
+	}
+	if h.o.Evaluator == nil {
+		return Taken{}, errors.New("this process takes no other plan")
+	}
+	if _, err := h.o.Evaluator(s.Graph.Plan); err != nil {
+		return Taken{}, err
+	}
+	waited := h.state().Submitted() != nil
+	d, err := h.run.Submit(now, s.By, s.Graph, s.File)
+	if err != nil {
+		return Taken{}, err
+	}
+	h.nextDir = s.SpecDir
+	return h.taken(d, waited), nil
+}
+
+// taken counts what a comparison says. waited is whether another plan was waiting to be adopted.
+func (h *host) taken(d *reuse.Diff, waited bool) Taken {
+	t := Taken{Same: d.Same && !waited, Kept: d.Count(reuse.DoReuse),
+		Added: d.Count(reuse.DoAdded), Removed: d.Count(reuse.DoRemoved)}
+	t.Awaited = h.state().Holdup()
+	for k := range d.Nodes {
+		n := &d.Nodes[k]
+		v, _ := h.state().NodeByID(n.ID)
+		switch {
+		case n.Maybe && n.Stale:
+			t.Perhaps++
+		case n.Again && n.Do != reuse.DoAdded && n.Do != reuse.DoRemoved:
+			t.Again++
+		case n.Do == reuse.DoRun && v.Status == machine.Running:
+			t.Kept++
+		}
+		if n.Touched && v.Status == machine.Running {
+			t.Stopped = append(t.Stopped, n.ID)
+		}
+	}
+	t.Stopped = without(t.Stopped, t.Awaited)
+	return t
+}
+
+func without(list, gone []string) (rest []string) {
+	drop := make(map[string]bool, len(gone))
+	for _, s := range gone {
+		drop[s] = true
+	}
+	for _, s := range list {
+		if !drop[s] {
+			rest = append(rest, s)
+		}
+	}
+	return rest
+}
+
+// adoptSubmitted carries out machine.Adopt. Attempts under way are of nodes that the plan does not touch: they go on.
+func (h *host) adoptSubmitted(now time.Time) error {
+	g, err := h.run.SubmittedPlan()
+	if err != nil {
+		return err
+	}
+	if h.o.Evaluator == nil {
+		return errors.New("a plan waits to be adopted, and this host cannot evaluate it")
+	}
+	eval, err := h.o.Evaluator(g.Plan)
+	if err != nil {
+		return err
+	}
+	if err := h.run.AdoptSubmitted(now); err != nil {
+		return err
+	}
+	if h.state().Submitted() != nil {
+		return nil // it touches more than was seen: asked again
+	}
+	h.o.Eval = eval
+	if h.nextDir != "" {
+		h.o.SpecDir = h.nextDir
+	}
+	h.knowSecrets()
+	return nil
+}
+
+// A submission travels through the inbox as files beside the request: the plan, and the input files by digest.
+const (
+	planSuffix  = ".plan"
+	filesSuffix = ".files"
+)
+
+// mostPlan bounds a plan in the inbox, in bytes.
+const mostPlan = 1 << 30
+
+// Submit hands a plan to the process that carries on the run in an output directory, and returns what that makes of it.
+// holds reports whether that process still holds the run. ErrNoAnswer: it did not take the plan.
+func Submit(output string, s Submission, holds func() bool) (Taken, error) {
+	in := filepath.Join(output, run.Dir, inboxDir)
+	name := filepath.Join(in, rand.Text())
+	defer os.Remove(name + planSuffix)
+	defer os.RemoveAll(name + filesSuffix)
+	if err := os.MkdirAll(name+filesSuffix, 0o700); err != nil {
+		return Taken{}, err
+	}
+	for _, f := range s.Graph.Plan.Files {
+		if err := copyInput(filepath.Join(name+filesSuffix, f.Digest), f.Path, s.File); err != nil {
+			return Taken{}, err
+		}
+	}
+	plan, err := s.Graph.Plan.Encode()
+	if err != nil {
+		return Taken{}, err
+	}
+	if err := os.WriteFile(name+planSuffix, plan, 0o600); err != nil {
+		return Taken{}, err
+	}
+	back, err := ask(name, message{Submit: true, SpecDir: s.SpecDir, By: s.By}, holds)
+	if err != nil {
+		return Taken{}, err
+	}
+	return *back.Taken, nil
+}
+
+func copyInput(to, path string, open run.OpenFile) error {
+	src, err := open(path)
+	if err != nil {
+		return fmt.Errorf("input file %s: %w", path, err)
+	}
+	defer src.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, src)
+	return errors.Join(err, out.Close())
+}
+
+// submission reads what Submit wrote. The digests of the input files are checked when they are stored.
+func (m *message) submission(name string) (*Submission, error) {
+	data, err := regular.Read(name+planSuffix, mostPlan)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := dag.DecodePlan(data)
+	if err != nil {
+		return nil, err
+	}
+	g, err := dag.NewGraph(plan)
+	if err != nil {
+		return nil, err
+	}
+	return &Submission{Graph: g, SpecDir: m.SpecDir, By: m.By, File: func(path string) (io.ReadCloser, error) {
+		f, ok := plan.FileByPath(path)
+		if !ok {
+			return nil, fmt.Errorf("the plan does not declare %s", path)
+		}
+		return regular.Open(filepath.Join(name+filesSuffix, f.Digest))
+	}}, nil
+}
+
+// decodeReply reads a reply.
+func decodeReply(data []byte) (reply, error) {
+	var back reply
+	err := json.Unmarshal(data, &back)
+	if err == nil && back.Error != "" {
+		err = errors.New(back.Error)
+	}
+	return back, err
+}

@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// handoverSpec has a free node, one that counts as paid, and one that an edit of the two does not touch.
+const handoverSpec = `pipeline:
+  name: crash
+  nodes:
+    free:
+      kind: exec
+      with: {run: 'v=1; echo free >> ran; test $v = 1 && exec sleep 1000; echo $v > "$DAGRUN_OUT/free.txt"'}
+      writes: [free.txt]
+    paid:
+      kind: exec
+      reserve: {usd: 0.01}
+      with: {run: 'v=1; echo paid >> ran; until test -e go; do sleep 0.02; done; echo $v > "$DAGRUN_OUT/paid.txt"'}
+      writes: [paid.txt]
+    other: {kind: exec, effect: pure, with: {run: 'echo other >> ran; until test -e go; do sleep 0.02; done'}}
+    last: {kind: exec, effect: pure, needs: [free, paid, other], with: {run: 'echo last >> ran'}}
+`
+
+// B2, S-12: the process that was handed another plan dies at every event from then on. The next start, of apply or of
+// resume, ends under the new plan, with the artifacts of a new run of it, and repeats nothing that the edit does not touch.
+func TestKilledWhileTakingAnotherPlan(t *testing.T) {
+	edited := strings.ReplaceAll(handoverSpec, "v=1", "v=2")
+	want := ""
+	for at := range 9 { // up to the starts under the new plan
+		crashAt := 0
+		if at > 0 {
+			crashAt = submitted + at - 1
+		}
+		c := newCrashOf(t, handoverSpec)
+		first := c.started(crashAt, "apply", "-j", "4")
+		c.until(`test "$(cat ran 2>/dev/null | wc -l)" -ge 3`)
+		if err := os.WriteFile(filepath.Join(c.dir, "spec.yaml"), []byte(edited), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		second := c.started(0, "apply", "-j", "4")
+		c.until("grep -q PLAN_SUBMITTED build/crash/_orchestrator/events.ndjson || ! kill -0 " + strconv.Itoa(first.cmd.Process.Pid))
+		if err := os.WriteFile(filepath.Join(c.dir, "go"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := <-first.ended
+		if err := <-second.ended; err != nil {
+			t.Fatalf("killed at event %d: the second apply: %v", crashAt, err)
+		}
+		killed := err != nil
+		if e := (*exec.ExitError)(nil); killed && (!errors.As(err, &e) || e.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL) {
+			t.Fatalf("killed at event %d: %v", crashAt, err)
+		}
+		if err := c.dagrun(0, []string{"resume", "apply"}[at%2], "-j", "4"); err != nil {
+			t.Fatalf("killed at event %d: %v\n%s", crashAt, err, c.output.String())
+		}
+		if err := c.dagrun(0, "verify"); err != nil {
+			t.Errorf("killed at event %d: %v\n%s", crashAt, err, c.output.String())
+		}
+		if at == 0 {
+			want = c.artifacts()
+		}
+		if got := c.artifacts(); got != want {
+			t.Errorf("killed at event %d: artifacts\n%s\nwant\n%s", crashAt, got, want)
+		}
+		most := 1
+		if killed {
+			most = 2 // the attempt that was under way
+		}
+		ran, err := os.ReadFile(filepath.Join(c.dir, "ran"))
+		if n := strings.Count(string(ran), "other\n"); err != nil || n > most {
+			t.Errorf("killed at event %d: what the edit does not touch ran %d times", crashAt, n)
+		}
+		if killed != (at > 0) {
+			t.Errorf("killed at event %d: %v", crashAt, killed)
+		}
+	}
+}
+
+// submitted is the number of PLAN_SUBMITTED: the run, its inputs and three starts come before.
+const submitted = 6
+
+// A companion is a dagrun that runs beside the test.
+type companion struct {
+	cmd   *exec.Cmd
+	ended chan error
+}
+
+func (c *crash) started(crashAt int, args ...string) companion {
+	p := companion{exec.Command(binary, args...), make(chan error, 1)}
+	p.cmd.Dir, p.cmd.Env = c.dir, c.env()
+	if crashAt > 0 {
+		p.cmd.Env = append(p.cmd.Env, "DAGRUN_CRASH_AT="+strconv.Itoa(crashAt))
+	}
+	if err := p.cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	go func() { p.ended <- p.cmd.Wait() }()
+	return p
+}
+
+// until waits for a condition of the shell.
+func (c *crash) until(condition string) {
+	c.t.Helper()
+	cmd := exec.Command("sh", "-c", "until "+condition+"; do sleep 0.02; done 2>/dev/null")
+	cmd.Dir = c.dir
+	if err := cmd.Run(); err != nil {
+		c.t.Fatal(condition, err)
+	}
+}

@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"dagrun.dev/dag/compile"
+	"dagrun.dev/dag/eventlog"
+	"dagrun.dev/dag/executor"
+	"dagrun.dev/dag/report"
+	"dagrun.dev/dag/run"
+)
+
+// carriers are the commands that take another plan while they carry a run on.
+var carriers = []string{"dagrun apply", "dagrun resume"}
+
+// errHolderGone says that the process which held the run has died meanwhile.
+var errHolderGone = errors.New("the process that carried the run on has died")
+
+// A handover says what became of a plan that was handed to the process which carries the run on.
+type handover struct {
+	Dir        string `json:"dir"`
+	PID        int    `json:"process"`
+	PlanDigest string `json:"plan_digest"`
+	executor.Taken
+}
+
+// handOver gives a plan to the process that holds the run. What is returned is that the run is locked, where that
+// process does something else, has this plan already, or does not answer.
+func (s *session) handOver(locked *eventlog.Locked, res *compile.Result) error {
+	if !slices.Contains(carriers, locked.Holder.Command) {
+		return locked
+	}
+	if err := s.preflight(res); err != nil {
+		return err
+	}
+	next := executor.Submission{Graph: res.Graph, File: inputFile(res), SpecDir: res.Dir, By: "apply"}
+	taken, err := executor.Submit(s.dir, next, locked.Holder.Alive)
+	switch {
+	case errors.Is(err, executor.ErrNoAnswer) && !locked.Holder.Alive():
+		return errHolderGone
+	case errors.Is(err, executor.ErrNoAnswer), err == nil && taken.Same:
+		return locked
+	case err != nil:
+		return err
+	}
+	if err := s.origin.write(s.dir); err != nil {
+		return err
+	}
+	h := handover{s.dir, locked.Holder.PID, res.Plan.Digest(), taken}
+	return show(s.cmd, h, h.writeText)
+}
+
+// preflight finds out whether what would run under another plan can run on this machine.
+func (s *session) preflight(res *compile.Result) error {
+	r, _, err := run.OpenReadOnly(s.runs.options(s.dir, s.name))
+	if err != nil {
+		return err
+	}
+	said, err := executor.Preflight(context.Background(), r, res.Graph, s.kinds, res.Dir, "")
+	for _, w := range said {
+		s.note("warning: " + report.Plain(w))
+	}
+	return errors.Join(err, r.Close())
+}
+
+func (h *handover) writeText(out io.Writer) error {
+	var said []string
+	for _, x := range []struct {
+		n    int
+		what string
+	}{{h.Perhaps, "perhaps"}, {h.Kept, "kept"}, {h.Added, "new"}, {h.Removed, "removed"}} {
+		if x.n > 0 {
+			said = append(said, fmt.Sprintf("%d %s", x.n, x.what))
+		}
+	}
+	runs := "run"
+	if h.Again == 1 {
+		runs = "runs"
+	}
+	text := strings.Join(append([]string{fmt.Sprintf("%s %s again", report.Count(h.Again, "node"), runs)}, said...), ", ")
+	fmt.Fprintf(out, "handed the new plan to the running process %d: %s; watch with: dagrun status --output-dir %s\n",
+		h.PID, text, h.Dir)
+	if len(h.Stopped) > 0 {
+		fmt.Fprintf(out, "stops for it: %s\n", report.Plain(strings.Join(h.Stopped, ", ")))
+	}
+	if len(h.Awaited) > 0 {
+		fmt.Fprintf(out, "waits until these have ended, which cost money or must not be repeated: %s\n",
+			report.Plain(strings.Join(h.Awaited, ", ")))
+	}
+	return nil
+}
