@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"dagrun.dev/dag"
@@ -96,13 +95,13 @@ func read(s *schema.Schema, path string, o source.Options) (c checked, err error
 		return c, err
 	}
 	mistakes, doubts := s.Rule("Pipeline").CheckTemplates(c.Tree, "")
-	known := slices.Clone(c.Faults)
+	known := pathsOf(c.Faults)
 	for _, path := range c.Hidden {
-		known = append(known, tree.Diagnostic{Path: path})
+		known[path] = true
 	}
 	c.mistakes = c.Faults
 	for _, d := range mistakes {
-		if !covered(d.Path, known) {
+		if !known.cover(d.Path) {
 			c.mistakes = append(c.mistakes, d)
 		}
 	}

@@ -83,32 +83,40 @@ func (u *unknowns) settings(d *draft) bool { return slices.Contains(u.fields[d.i
 
 // independent returns the mistakes that those reported already do not explain.
 func (b *builder) independent(reported tree.Diagnostics) tree.Diagnostics {
-	known := slices.Clone(reported)
+	known := pathsOf(reported)
 	at := map[tree.Pos]bool{}
 	for _, d := range reported {
 		at[d.Pos] = true
 	}
 	for _, path := range b.unknown.taken {
-		known = append(known, tree.Diagnostic{Path: path})
+		known[path] = true
 	}
-	return slices.DeleteFunc(b.mistakes, func(d tree.Diagnostic) bool { return at[d.Pos] || covered(d.Path, known) })
+	return slices.DeleteFunc(b.mistakes, func(d tree.Diagnostic) bool { return at[d.Pos] || known.cover(d.Path) })
 }
 
 // without takes the values with mistakes out of a pipeline: a field of a node, a row or field of another section, a
 // section where no part of it can be named.
 func (b *builder) without(p *tree.Value, wrong []string) {
+	if len(wrong) == 0 {
+		return
+	}
 	u := &b.unknown
-	u.any = len(wrong) > 0
+	u.any = true
 	u.blocks, u.fields = map[int]bool{}, map[string][]string{}
-	ids := map[string]string{} // by path
+	nodes := map[string]tree.Field{} // by path
 	for _, f := range fieldsOf(p.Get("nodes")) {
-		ids[tree.Join("nodes", f.Name)] = f.Name
+		nodes[tree.Join("nodes", f.Name)] = f
+	}
+	for section, one := range declares { // names are known whatever is wrong with what they name
+		for _, f := range fieldsOf(p.Get(section)) {
+			b.known[one] = append(b.known[one], f.Name)
+		}
 	}
 	for _, path := range wrong {
 		section, rest, _ := strings.Cut(path, ".")
 		name, index, isItem := strings.Cut(section, "[")
 		switch k, err := strconv.Atoi(strings.TrimSuffix(index, "]")); {
-		case section == "nodes" && b.withoutField(p, path, ids):
+		case section == "nodes" && b.withoutField(path, nodes):
 		case isItem && name == "foreach" && err == nil:
 			u.blocks[k], u.ids = true, true
 		case isItem || rest == "" || section == "params" || section == "nodes":
@@ -125,16 +133,12 @@ func firstStep(path string) string {
 	return strings.Trim(first, `"`)
 }
 
-// withoutPart takes a row or field out of a section, or the section. The names that it declares are known all the
-// same.
+// withoutPart takes a row or field out of a section, or the section.
 func (b *builder) withoutPart(p *tree.Value, section, part string) {
 	b.unknown.section(section)
 	v := p.Get(section)
-	if one, ok := declares[section]; ok && v != nil && v.Kind == tree.Map {
-		for _, f := range v.Fields {
-			b.known[one] = union(b.known[one], []string{f.Name})
-		}
-		delete(b.unknown.names, one)
+	if v != nil && v.Kind == tree.Map {
+		delete(b.unknown.names, declares[section])
 	}
 	if v == nil || v.Get(part) == nil {
 		b.take(p, section, section)
@@ -150,16 +154,13 @@ func (b *builder) take(from *tree.Value, name, path string) {
 }
 
 // withoutField takes the field that a path leads to out of its node. It is false where there is no such node.
-func (b *builder) withoutField(p *tree.Value, path string, ids map[string]string) bool {
+func (b *builder) withoutField(path string, nodes map[string]tree.Field) bool {
 	for end := len(path); end > len("nodes."); end = strings.LastIndexAny(path[:end], ".[") {
-		id, ok := ids[path[:end]]
+		f, ok := nodes[path[:end]]
 		if !ok {
 			continue
 		}
-		node, field := p.Get("nodes").Get(id), firstStep(strings.TrimPrefix(path[end:], "."))
-		if node == nil {
-			return true // with its section
-		}
+		id, node, field := f.Name, f.Value, firstStep(strings.TrimPrefix(path[end:], "."))
 		if field == "" || field == "kind" || node.Kind != tree.Map {
 			b.unknown.node(id)
 			return true

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"dagrun.dev/internal/tree"
 )
@@ -67,9 +68,23 @@ func sorted(ds tree.Diagnostics) tree.Diagnostics {
 	return out
 }
 
-// covered says whether one of ds is about path or something around it.
-func covered(path string, ds tree.Diagnostics) bool {
-	return slices.ContainsFunc(ds, func(d tree.Diagnostic) bool { return d.Path != "" && tree.Within(path, d.Path) })
+// paths are the paths of values that something is said of already.
+type paths map[string]bool
+
+func pathsOf(ds tree.Diagnostics) paths {
+	out := paths{}
+	for _, d := range ds {
+		out[d.Path] = true
+	}
+	return out
+}
+
+// cover says whether a path is among them or lies below one of them.
+func (ps paths) cover(path string) bool {
+	for path != "" && !ps[path] {
+		path = path[:max(strings.LastIndexAny(path, ".["), 0)]
+	}
+	return path != ""
 }
 
 // located gives a mistake without a path one.

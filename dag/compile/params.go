@@ -142,7 +142,7 @@ func (ps *params) group(v *tree.Value, name, path string) {
 func (ps *params) declare(v, t *tree.Value, name, path string) {
 	d := &param{name: name, typ: t.Str, pos: v.Pos, path: path}
 	wrong := ps.b.s.Rule("Param").Check(v, path)
-	if d.bad = !ps.b.ok(wrong); d.bad && covered(tree.Join(path, "type"), wrong) {
+	if d.bad = !ps.b.ok(wrong); d.bad && pathsOf(wrong).cover(tree.Join(path, "type")) {
 		ps.b.unknown.param(name)
 		return
 	}

@@ -98,8 +98,9 @@ func (b *builder) know(p *dag.Plan) {
 	for _, x := range p.Categories {
 		b.known["category"] = append(b.known["category"], x.Name)
 	}
-	for _, names := range b.known { // in any order
+	for what, names := range b.known { // in any order
 		slices.Sort(names)
+		b.known[what] = slices.Compact(names)
 	}
 }
 
