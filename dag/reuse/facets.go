@@ -42,18 +42,15 @@ var facets = []facet{
 	text("kind", redo, func(n *dag.Node) string { return n.Kind }),
 	{"with", redo, func(b []byte, d *definition) []byte { return canonical(b, d.node.With) },
 		func(c *changes, name string, was, is *definition) { c.json(name, was.node.With, is.node.With) }},
-	{"files", redo, func(b []byte, d *definition) []byte { return listed(b, len(d.node.Files), files(d)) }, showFiles},
-	{"reads", redo, func(b []byte, d *definition) []byte { return listed(b, len(d.node.Reads), caps(d)) }, showReads},
+	{"files", redo, func(b []byte, d *definition) []byte { return listed(b, files(d)) }, showFiles},
+	{"reads", redo, func(b []byte, d *definition) []byte { return listed(b, caps(d)) }, showReads},
 	names("writes", func(n *dag.Node) []string { return n.Writes }),
 	names("appends", func(n *dag.Node) []string { return n.Appends }),
 	value("outputs", redo, func(d *definition) (any, bool) { return d.node.Outputs, len(d.node.Outputs) > 0 }),
 	{"needs", redo, writeNeeds, showNeeds},
 	text("when", redo, func(n *dag.Node) string { return n.When }),
 	value("foreach", redo, func(d *definition) (any, bool) { return d.node.Foreach, d.node.Foreach != nil }),
-	{"params", redo, func(b []byte, d *definition) []byte {
-		params := paramsRead(d.plan, d.node)
-		return listed(b, len(params), params)
-	}, showParams},
+	{"params", redo, func(b []byte, d *definition) []byte { return listed(b, paramsRead(d.plan, d.node)) }, showParams},
 	names("secrets", func(n *dag.Node) []string { return n.Secrets }),
 	value("seed", redo, func(d *definition) (any, bool) { return d.plan.Seed, d.plan.Seed != 0 }),
 
@@ -73,10 +70,7 @@ var facets = []facet{
 	value("again", refail, func(d *definition) (any, bool) { return d.node.Again, d.node.Again > 0 }),
 	value("reserve", refail, func(d *definition) (any, bool) { return d.node.Reserve, d.node.Reserve != dag.Amount{} }),
 	text("effect", refail, func(n *dag.Node) string { return string(n.Effect) }),
-	{"categories", refail, func(b []byte, d *definition) []byte {
-		table := categories(d)
-		return listed(b, len(table), table)
-	}, showCategories},
+	{"categories", refail, func(b []byte, d *definition) []byte { return listed(b, categories(d)) }, showCategories},
 
 	truth("always", func(n *dag.Node) bool { return n.Always }),
 	{"ambient", recall, func(b []byte, d *definition) []byte { return strconv.AppendBool(b, d.node.Ambient) },
@@ -151,8 +145,8 @@ func truth(name string, get func(*dag.Node) bool) facet {
 }
 
 // listed appends a list, unless it is empty.
-func listed(b []byte, n int, list any) []byte {
-	if n == 0 {
+func listed[T any](b []byte, list []T) []byte {
+	if len(list) == 0 {
 		return b
 	}
 	return lines(b, list)
