@@ -11,9 +11,9 @@ import (
 const keptFor = 300
 
 // CachedShare estimates which share of the prompts' known characters will have been sent shortly before, as the same
-// beginning: nodes begin when the longest chain of estimated times before them is over, and no condition is false. Only
-// nodes for which runs is true ask anything. sizes is as for NewEstimator; what has no size yet counts on neither side. The
-// share is 0 where no prompt has a beginning to share.
+// beginning: nodes begin when the longest chain of estimated times before them is over, and no condition is false.
+// Only nodes for which runs is true ask anything. sizes is as for NewEstimator; what has no size yet counts on
+// neither side. The share is 0 where no prompt has a beginning to share.
 func CachedShare(g *Graph, sizes func(name string) (int64, bool), runs func(i int32) bool) float64 {
 	begin := make([]float64, g.Len())
 	for i := range int32(g.Len()) { // in plan order needs come first

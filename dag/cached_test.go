@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// what share of the prompts should be read from a cache: beginnings that were sent within five minutes, up to the first
-// block that differs or holds what was written in between.
+// what share of the prompts should be read from a cache: beginnings that were sent within five minutes, up to
+// the first block that differs or holds what was written in between.
 func TestCachedShare(t *testing.T) {
 	head, page := Block{Digest: "head", Chars: 600}, Block{Digest: "page", Chars: 200, Reads: []string{"page"}}
 	ask := func(id string, seconds float64, blocks ...Block) Node {

@@ -46,9 +46,11 @@ func (s *State) onAccount(e Event, i int32, b *FinishedBody) {
 	case refused && a.State != breakerClosed && !probe: // it was under way when that became known
 		a.Until = max(a.Until, ms(b.WaitUntil))
 	case refused:
-		*a = breaker{Name: a.Name, State: breakerOpen, Until: max(now, ms(b.WaitUntil)), Cause: cmp.Or(b.Message, b.Category), Changed: now,
+		*a = breaker{Name: a.Name, State: breakerOpen, Until: max(now, ms(b.WaitUntil)),
+			Cause: cmp.Or(b.Message, b.Category), Changed: now,
 			Epoch: a.Epoch + 1, Openings: a.Openings + 1}
-	case probe && (b.Status == dag.StatusCompleted || b.Status == dag.StatusFailed && (b.Class == dag.Structural || b.Class == dag.Soft)):
+	case probe && (b.Status == dag.StatusCompleted ||
+		b.Status == dag.StatusFailed && (b.Class == dag.Structural || b.Class == dag.Soft)):
 		*a = breaker{Name: a.Name, Changed: now, Opened: now, Started: now, Epoch: a.Epoch + 1, Openings: a.Openings}
 	}
 }
@@ -82,8 +84,8 @@ func (d *decision) park() {
 		return // it does not wait for a service
 	}
 	_, why := s.waitsUntil(first)
-	d.pause(PauseQuota, s.graph.Node(first).ID, "%s. What is left to do waits until %s, which is longer than the longest wait of %s",
-		why, at(until).Format("2006-01-02 15:04 MST"), dag.Duration(longest).D())
+	d.pause(PauseQuota, s.graph.Node(first).ID,
+		"%s. What is left to do waits until %s, which is longer than the longest wait of %s", why, at(until).Format("2006-01-02 15:04 MST"), dag.Duration(longest).D())
 }
 
 // waitsUntil is until when a node waits for a service, and why; 0 = it does not.

@@ -72,8 +72,9 @@ func (d *decision) again(i int32) (sent, waits bool) {
 	return true, false
 }
 
-// CleanedUp returns, of a run that has failed, the clean-up nodes (always) that ended before something they need
-// had (what was cancelled goes on), and what has run below them: when the run is resumed all the same, it is to be cleaned up after it anew.
+// CleanedUp returns, of a run that has failed, the clean-up nodes (always) that ended before something they need had
+// (what was cancelled goes on), and what has run below them: when the run is resumed all the same, it is to be
+// cleaned up after it anew.
 func (s *State) CleanedUp() (ids []string) {
 	var early []int32
 	for i := range int32(len(s.recs)) {

@@ -205,7 +205,8 @@ func (d *decision) counts() {
 
 // last is the change that was last recorded of a breaker.
 func (b *breaker) last() BreakerChangedBody {
-	return BreakerChangedBody{Breaker: b.Name, State: breakerNames[b.State], Until: at(b.Until), Counts: b.Counts, Recent: b.Recent, Cause: b.Cause}
+	return BreakerChangedBody{Breaker: b.Name, State: breakerNames[b.State], Until: at(b.Until),
+		Counts: b.Counts, Recent: b.Recent, Cause: b.Cause}
 }
 
 // isOpen reports whether no start may pass at an instant. An open breaker whose time has passed

@@ -118,7 +118,8 @@ func (s *State) onCompensation(e Event, b *CompensationBody) error {
 		m.UndoAt = ms(e.Time) + (undoBase << m.UndoTries).Milliseconds()
 		m.UndoTries++
 	}
-	s.observed.Compensations = append(s.observed.Compensations, CompensationView{Node: b.Node, Reason: b.Reason, Status: b.Status, Time: e.Time})
+	s.observed.Compensations = append(s.observed.Compensations,
+		CompensationView{Node: b.Node, Reason: b.Reason, Status: b.Status, Time: e.Time})
 	s.touch(i)
 	s.findUndo()
 	return nil

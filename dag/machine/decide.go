@@ -143,10 +143,15 @@ func (d *decision) overdue(all bool) {
 	}
 }
 
+// finalEnd is the end of a node by other means than an attempt.
+func (s *State) finalEnd(i int32, status dag.Status) *FinishedBody {
+	return &FinishedBody{Node: s.graph.Node(i).ID, Generation: int(s.recs[i].Gen), Status: status, Final: true}
+}
+
 // failure is the end of a node that fails without an attempt.
 func (s *State) failure(i int32, category, message string) *FinishedBody {
-	b := &FinishedBody{Node: s.graph.Node(i).ID, Generation: int(s.recs[i].Gen), Status: dag.StatusFailed, Final: true,
-		Category: category, Class: dag.Hard, Message: message}
+	b := s.finalEnd(i, dag.StatusFailed)
+	b.Category, b.Class, b.Message = category, dag.Hard, message
 	if c, ok := s.graph.Plan.CategoryByName(category); ok {
 		b.Class = c.Class
 	}
@@ -159,7 +164,7 @@ func (d *decision) skips() (sentBack bool) {
 	s := d.s
 	for _, i := range s.list(Skipping) {
 		n, t := s.graph.Node(i), &s.tallies[i]
-		b := &FinishedBody{Node: n.ID, Generation: int(s.recs[i].Gen), Status: dag.StatusSkipped, Final: true}
+		b := s.finalEnd(i, dag.StatusSkipped)
 		switch unwanted(n, t) {
 		case byCount:
 			sent, waits := d.again(i)
@@ -211,7 +216,8 @@ func (d *decision) undo() {
 			continue
 		case m != nil && m.Question != "":
 		case m != nil && m.UndoTries >= undoTries:
-			d.recordOf(i, s.ask(i, AskCompensation, "the undo action of %s failed %d times%s", []any{s.graph.Node(i).ID, m.UndoTries, s.undoFailure(i)},
+			d.recordOf(i, s.ask(i, AskCompensation, "the undo action of %s failed %d times%s",
+				[]any{s.graph.Node(i).ID, m.UndoTries, s.undoFailure(i)},
 				AnswerRetry, AnswerContinue, AnswerAbort))
 		case m != nil && m.UndoAt > d.now:
 			d.waitUntil(m.UndoAt)
@@ -295,7 +301,8 @@ func (d *decision) pauses() {
 			why += ". Resuming runs what is missing again"
 		}
 		if m.Rounds >= failuresInARow {
-			d.pause(PauseRepeated, id, "%s has failed in %d separate runs of attempts, last with %s: %s. Resuming again is unlikely to help: look at its settings, its inputs and what it depends on",
+			d.pause(PauseRepeated, id, "%s has failed in %d separate runs of attempts, last with %s: %s. "+
+				"Resuming again is unlikely to help: look at its settings, its inputs and what it depends on",
 				id, m.Rounds, cmp.Or(m.Last.Category, "no category"), why)
 		}
 		d.pause(PauseNodeFailed, id, "%s failed: %s", id, why)
@@ -339,7 +346,8 @@ func (d *decision) stuck() (reason Pause, node, format string) {
 	}
 	for i := range d.s.status {
 		if st := d.s.status[i]; st != Completed && st != Skipped && d.s.settled[i] == unsettled {
-			return PauseStuck, d.s.graph.Node(int32(i)).ID, "nothing can run: the first node that has not ended is " + st.String()
+			id := d.s.graph.Node(int32(i)).ID
+			return PauseStuck, id, "nothing can run: the first node that has not ended is " + st.String()
 		}
 	}
 	return PauseStuck, "", "nothing can run"

@@ -137,10 +137,11 @@ func (d *decision) asking() {
 		case m.Question != "":
 			d.approved(i, m)
 		case m.Unresolved && m.Verdict == AnswerDone:
-			b := &FinishedBody{Node: n.ID, Generation: int(r.Gen), Attempt: int(r.Attempt), Status: dag.StatusCompleted, Final: true,
-				Message: "marked done by a user; outputs unknown"}
+			b := &FinishedBody{Node: n.ID, Generation: int(r.Gen), Attempt: int(r.Attempt),
+				Status: dag.StatusCompleted, Final: true, Message: "marked done by a user; outputs unknown"}
 			if len(n.Writes) > 0 {
-				b.Warnings = []string{"marked done by a user: of " + strings.Join(n.Writes, ", ") + " only what it had written before it was interrupted exists"}
+				b.Warnings = []string{"marked done by a user: of " + strings.Join(n.Writes, ", ") +
+					" only what it had written before it was interrupted exists"}
 			}
 			d.recordOf(i, b)
 		case m.Unresolved && m.Verdict != "":
@@ -151,10 +152,11 @@ func (d *decision) asking() {
 			d.command(Resolve, i)
 		case m.Unresolved:
 			d.command(Resolve, i)
-			d.cmds[len(d.cmds)-1].Body = s.ask(i, AskLost, "Attempt %d of %s was interrupted. Did it take effect?", []any{r.Attempt, n.ID},
-				AnswerRerun, AnswerDone, AnswerFail, AnswerAbort)
+			d.cmds[len(d.cmds)-1].Body = s.ask(i, AskLost, "Attempt %d of %s was interrupted. Did it take effect?",
+				[]any{r.Attempt, n.ID}, AnswerRerun, AnswerDone, AnswerFail, AnswerAbort)
 		default:
-			q := s.ask(i, AskFailed, "%s failed: %s", []any{n.ID, cmp.Or(m.Last.Message, m.Last.Category)}, AnswerRetry, AnswerContinue, AnswerSkip, AnswerFail, AnswerAbort)
+			q := s.ask(i, AskFailed, "%s failed: %s", []any{n.ID, cmp.Or(m.Last.Message, m.Last.Category)},
+				AnswerRetry, AnswerContinue, AnswerSkip, AnswerFail, AnswerAbort)
 			q.Recommended = AnswerRetry
 			d.recordOf(i, q)
 		}
@@ -194,8 +196,8 @@ func (d *decision) approved(i int32, m *detail) {
 	if !ok || q.Answer == nil {
 		return
 	}
-	r := &d.s.recs[i]
-	d.recordOf(i, &FinishedBody{Node: d.s.graph.Node(i).ID, Generation: int(r.Gen), Status: dag.StatusCompleted, Final: true,
+	d.recordOf(i, &FinishedBody{Node: d.s.graph.Node(i).ID, Generation: int(d.s.recs[i].Gen),
+		Status: dag.StatusCompleted, Final: true,
 		Values: map[string]json.RawMessage{"answer": quote(q.Answer.Answer), "by": quote(q.Answer.By)}})
 }
 

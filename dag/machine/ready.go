@@ -175,8 +175,9 @@ func (s *State) advance(now int64) {
 		s.touch(t.node)
 	}
 	if len(s.overdue) > 1 { // the order in which time was used up, whenever that was noticed
+		end := func(i int32) int64 { return s.recs[i].deadline(s.graph.Node(i)) }
 		slices.SortFunc(s.overdue, func(i, j int32) int {
-			return cmp.Or(cmp.Compare(s.recs[i].deadline(s.graph.Node(i)), s.recs[j].deadline(s.graph.Node(j))), cmp.Compare(i, j))
+			return cmp.Or(cmp.Compare(end(i), end(j)), cmp.Compare(i, j))
 		})
 	}
 }

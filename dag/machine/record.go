@@ -282,7 +282,8 @@ func (s *State) move(i int32, old, st Status) {
 }
 
 // listed are the statuses whose nodes are kept in lists, for Decide.
-const listed = 1<<Checking | 1<<Deciding | 1<<Expanding | 1<<Skipping | 1<<Asking | 1<<Stopped | 1<<Undoing | 1<<Failed | 1<<Running
+const listed = 1<<Checking | 1<<Deciding | 1<<Expanding | 1<<Skipping | 1<<Asking | 1<<Stopped | 1<<Undoing |
+	1<<Failed | 1<<Running
 
 // list returns the nodes of a status in index order; of failed ones, those that the run cannot
 // go on without. The result is a slice of its own.

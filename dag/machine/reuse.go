@@ -8,9 +8,9 @@ import (
 	"dagrun.dev/dag/reuse"
 )
 
-// What an edit leaves valid is decided in dag/reuse. Here its verdicts are folded: PLAN_ADOPTED makes results stale or
-// begins new generations, and of a stale result whose node's needs have ended again either WORK_ITEM_FINISHED{reused} or
-// REWOUND follows.
+// What an edit leaves valid is decided in dag/reuse. Here its verdicts are folded: PLAN_ADOPTED makes results stale
+// or begins new generations, and of a stale result whose node's needs have ended again either
+// WORK_ITEM_FINISHED{reused} or REWOUND follows.
 
 // ReasonChanged is the reason of REWOUND for nodes whose results are not valid any more.
 const ReasonChanged = "what they read has changed since"

@@ -104,7 +104,8 @@ func (c *chooser) start(k, i int32) {
 	s := c.d.s
 	n, r := s.graph.Node(i), &s.recs[i]
 	reserve := s.reserveOf(n)
-	c.d.cmds = append(c.d.cmds, Command{Op: Start, Node: n.ID, Generation: int(r.Gen), Attempt: int(r.Attempt) + 1, Reserve: reserve})
+	c.d.cmds = append(c.d.cmds,
+		Command{Op: Start, Node: n.ID, Generation: int(r.Gen), Attempt: int(r.Attempt) + 1, Reserve: reserve})
 	c.chosen.USD += reserve.USD
 	c.chosen.Tokens += reserve.Tokens
 	if p := s.classes[k].pool; p >= 0 {
@@ -175,7 +176,12 @@ func (c *chooser) passable(k int32, b *breaker) bool {
 // without is the end of a node that does not start because its breaker is open.
 func (s *State) without(i int32, b *breaker, status dag.Status) *FinishedBody {
 	return &FinishedBody{Node: s.graph.Node(i).ID, Generation: int(s.recs[i].Gen), Status: status, Final: true,
-		Category: CategoryBreaker, Class: dag.Soft, Message: fmt.Sprintf("breaker %s is open: %s", b.Name, cmp.Or(b.Cause, "too many failures"))}
+		Category: CategoryBreaker, Class: dag.Soft, Message: b.openReason()}
+}
+
+// openReason says that a breaker is open, and why.
+func (b *breaker) openReason() string {
+	return fmt.Sprintf("breaker %s is open: %s", b.Name, cmp.Or(b.Cause, "too many failures"))
 }
 
 func (d *decision) askBreaker(b *breaker) {
@@ -187,9 +193,9 @@ func (d *decision) askBreaker(b *breaker) {
 			return
 		}
 	}
-	d.record(&EscalationOpenedBody{ID: fmt.Sprintf("%s/%s/%d", AskBreaker, b.Name, b.Openings), Kind: AskBreaker, Breaker: b.Name,
-		Message: fmt.Sprintf("breaker %s is open: %s", b.Name, cmp.Or(b.Cause, "too many failures")),
-		Options: []string{AnswerWait, AnswerSkip, AnswerContinue, AnswerAbort}, Recommended: AnswerWait, Default: AnswerWait, Deadline: at(b.Until)})
+	d.record(&EscalationOpenedBody{ID: fmt.Sprintf("%s/%s/%d", AskBreaker, b.Name, b.Openings), Kind: AskBreaker,
+		Breaker: b.Name, Message: b.openReason(), Options: []string{AnswerWait, AnswerSkip, AnswerContinue, AnswerAbort},
+		Recommended: AnswerWait, Default: AnswerWait, Deadline: at(b.Until)})
 }
 
 // passes reports whether a class lets the given node start, the best of it that is left.
@@ -222,10 +228,12 @@ func (d *decision) budget(i int32, chosen dag.Amount) {
 	n, l := s.graph.Node(i), &s.ledger
 	reserve := s.reserveOf(n)
 	if l.Budget.CapUSD > 0 && l.Spent.USD+reserve.USD > l.Budget.CapUSD {
-		d.pause(PauseBudget, n.ID, "$%s is spent and %s reserves $%s more, but the cap is $%s", l.Spent.USD, n.ID, reserve.USD, l.Budget.CapUSD)
+		d.pause(PauseBudget, n.ID, "$%s is spent and %s reserves $%s more, but the cap is $%s",
+			l.Spent.USD, n.ID, reserve.USD, l.Budget.CapUSD)
 		return
 	}
-	d.pause(PauseBudget, n.ID, "%d tokens are spent and %s reserves %d more, but the cap is %d", l.Spent.Tokens, n.ID, reserve.Tokens, l.Budget.CapTokens)
+	d.pause(PauseBudget, n.ID, "%d tokens are spent and %s reserves %d more, but the cap is %d",
+		l.Spent.Tokens, n.ID, reserve.Tokens, l.Budget.CapTokens)
 }
 
 func (c *chooser) add(p place) { c.places = pushHeap(c.places, p, c.before) }
