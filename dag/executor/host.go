@@ -38,6 +38,10 @@ type Options struct {
 	// Requests are what other processes ask for: cancel, answers, another plan.
 	Requests <-chan Request
 
+	// Stays has Run wait for the answer where only one to a question can carry the run on; without it the run
+	// pauses. Answers come by Requests.
+	Stays bool
+
 	// Breakers keeps the state of breakers across runs; nil keeps none.
 	Breakers BreakerStore
 	// Secret returns the value of a named secret; nil has none.
@@ -104,6 +108,9 @@ func Run(ctx context.Context, o Options) error {
 		gone:    make(chan struct{}),
 	}
 	h.worker.Kinds, h.worker.Binary = o.Kinds, o.Binary
+	if o.Stays {
+		h.state().HostStays()
+	}
 	h.knowSecrets()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

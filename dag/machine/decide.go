@@ -316,7 +316,11 @@ func (d *decision) pauses() {
 	}
 }
 
-// finish completes the run, or pauses it when only a person can carry it on.
+// HostStays has a host declare that it goes on waiting where only an answer to a question can carry the run on. Without
+// it the run pauses then, so that a process can end. It is no fact of the run, and has to be declared by each host.
+func (s *State) HostStays() { s.stays = true }
+
+// finish completes the run, or pauses it when only a user can carry it on and the host does not stay.
 func (d *decision) finish() {
 	s := d.s
 	if len(d.cmds) > 0 || s.busy() {
@@ -328,6 +332,7 @@ func (d *decision) finish() {
 	case d.wake != 0:
 		d.park()
 	case d.free <= 0:
+	case len(s.openQ) > 0 && s.stays:
 	case len(s.openQ) > 0:
 		q := &s.questions[s.openQ[0]].Question
 		d.pause(PauseEscalation, q.Node, "waits for an answer to %s: %s", q.ID, q.Message)

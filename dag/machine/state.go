@@ -52,6 +52,8 @@ type State struct {
 	observed   observations
 	errors     []ErrorView // the last of them
 
+	stays bool // its host has declared so: no fact
+
 	// Derived.
 	graph     *dag.Graph
 	status    []Status
