@@ -227,6 +227,10 @@ func (h *host) wait(wake time.Time) error {
 	defer timer.Stop()
 	select {
 	case r := <-h.results:
+		if h.ctx.Err() != nil { // its end is that of the host: the next process finds out what became of it
+			h.forget(r)
+			return context.Cause(h.ctx)
+		}
 		return h.settle(r)
 	case call := <-h.calls:
 		call()

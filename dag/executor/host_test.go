@@ -129,6 +129,8 @@ type stage struct {
 	log    []string // what was recorded, a line an event
 	bodies []machine.Body
 	at     map[string]time.Duration
+	ctx    context.Context      // of the host; nil = none that ends
+	seen   func(*machine.Event) // called with every event that was not replayed; nil = nobody listens
 }
 
 // newStage completes a plan of play nodes.
@@ -178,6 +180,9 @@ func (s *stage) options() run.Options {
 func (s *stage) observe(e *machine.Event, replayed bool) {
 	if replayed {
 		return
+	}
+	if s.seen != nil {
+		s.seen(e)
 	}
 	s.bodies = append(s.bodies, e.Body)
 	line := ""
@@ -257,7 +262,10 @@ func (s *stage) run(r *run.Run) error {
 	if o.Jobs == 0 {
 		o.Jobs = 2
 	}
-	return Run(context.Background(), o)
+	if s.ctx == nil {
+		s.ctx = context.Background()
+	}
+	return Run(s.ctx, o)
 }
 
 func (s *stage) registry() *nodes.Registry {

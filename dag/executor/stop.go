@@ -45,12 +45,17 @@ func (h *host) killAll() {
 	for len(h.running) > 0 {
 		select {
 		case r := <-h.results:
-			close(h.running[r.key].slot.work) // its folders stay: what it finished is found there
-			delete(h.running, r.key)
+			h.forget(r)
 		case <-limit:
 			return // the operating system ends what is left, with this process
 		}
 	}
+}
+
+// forget takes an attempt off without recording its end. Its folders stay: what it finished is found there.
+func (h *host) forget(r result) {
+	close(h.running[r.key].slot.work)
+	delete(h.running, r.key)
 }
 
 // hardWait bounds the wait for attempts that are killed.

@@ -69,6 +69,13 @@ func (s *State) onStarted(e Event, b *StartedBody) error {
 		return err
 	}
 	r := &s.recs[i]
+	if began(r, b) {
+		r.Detail.Queued, r.Started = false, ms(e.Time)
+		if b.Attempt == 1 {
+			s.watchDeadline(i)
+		}
+		return nil
+	}
 	switch {
 	case int(r.Gen) != b.Generation:
 		return fmt.Errorf("node %s is in generation %d, not %d", b.Node, r.Gen, b.Generation)
@@ -90,12 +97,21 @@ func (s *State) onStarted(e Event, b *StartedBody) error {
 		r.edit().Reserved = b.Reserve
 		s.ledger.reserve(b.Reserve, 1)
 	}
+	if b.Queued {
+		r.edit().Queued = true
+	}
 	s.take(i)
-	if b.Attempt == 1 {
+	if b.Attempt == 1 && !b.Queued {
 		s.watchDeadline(i)
 	}
 	s.touch(i)
 	return nil
+}
+
+// began reports whether a start says that a worker has begun the attempt that was handed over.
+func began(r *rec, b *StartedBody) bool {
+	return r.Phase == running && r.detail().Queued && !b.Queued &&
+		int(r.Gen) == b.Generation && int(r.Attempt) == b.Attempt
 }
 
 // take occupies a place in the node's pool, and makes its attempt a probe where a breaker is

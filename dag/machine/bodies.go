@@ -65,13 +65,16 @@ type QueuedBody struct {
 	Reason string   `json:"reason"` // condition | pool | breaker | person
 }
 
-// StartedBody begins an attempt.
+// StartedBody begins an attempt. A host that hands attempts over to a queue records it twice: when the
+// attempt was handed over (queued), and when a worker began. One that has workers of its own records it
+// once, because both are one instant. Time limits and durations count from when the work began.
 type StartedBody struct {
 	fact
 	Node       string     `json:"node"`
 	Generation int        `json:"generation"` // from 1
 	Attempt    int        `json:"attempt"`    // from 1, counts starts within the generation
 	Reserve    dag.Amount `json:"reserve,omitzero"`
+	Queued     bool       `json:"queued,omitempty"` // handed over; the work has not begun
 }
 
 // FinishedBody ends an attempt, or settles a node that never started (skipped).

@@ -95,7 +95,7 @@ func (s *State) note(e Event, i int32, b *FinishedBody) {
 func (s *State) close(r *rec, b *FinishedBody) {
 	finish := func(with end) { r.Phase, r.End, r.EndSeq = ended, with, s.run.Seq+1 }
 	if m := r.Detail; m != nil {
-		m.RetryAt, m.Hold, m.Stopped, m.Unresolved, m.Reserved = 0, false, false, false, dag.Amount{}
+		m.RetryAt, m.Hold, m.Stopped, m.Queued, m.Unresolved, m.Reserved = 0, false, false, false, false, dag.Amount{}
 		if b.Status != dag.StatusLost { // the question of a lost attempt, or of its node, stays
 			m.Question = ""
 		}

@@ -64,6 +64,7 @@ type detail struct {
 	RetryAt    int64      `json:"retry_at,omitempty"`
 	Hold       bool       `json:"hold,omitempty"`       // RetryAt is a wait, not a backoff
 	Stopped    bool       `json:"stopped,omitempty"`    // only a user can help
+	Queued     bool       `json:"queued,omitempty"`     // the attempt was handed over; the work has not begun
 	Unresolved bool       `json:"unresolved,omitempty"` // a lost attempt may have had an effect
 	Undone     bool       `json:"undone,omitempty"`     // its undo action is done
 	UndoTries  int32      `json:"undo_tries,omitempty"` // failures of the undo action
@@ -158,7 +159,7 @@ func (r *rec) firstStart() int64 {
 
 // deadline is the instant by which a node must have ended, 0 = none.
 func (r *rec) deadline(n *dag.Node) int64 {
-	if n.Timeout.Total <= 0 || r.Attempt == 0 || r.Phase == stale {
+	if n.Timeout.Total <= 0 || r.Attempt == 0 || r.Attempt == 1 && r.detail().Queued || r.Phase == stale {
 		return 0
 	}
 	since := r.firstStart()

@@ -56,6 +56,7 @@ type NodeView struct {
 	Node        *dag.Node
 	Status      Status
 	Soft        bool // failed or cancelled, and the run goes on
+	Queued      bool // its attempt was handed over, and no worker has begun
 	Unresolved  bool // its last attempt was lost, and must not be repeated before a probe or a person says what became of it
 	Stale       bool // it had ended, and the plan has changed above it: the end may not hold
 	Generation  int  // from 1
@@ -109,7 +110,7 @@ func (s *State) NodeAt(i int32) NodeView {
 	if m := r.Detail; m != nil {
 		v.AllFailures = int(m.Before + m.failed())
 		v.Failures, v.Lost, v.Rounds, v.Rewinds = int(m.failed()), int(m.Lost), int(m.Rounds), int(m.Rewinds)
-		v.RetryAt, v.Unresolved = at(m.RetryAt), m.Unresolved
+		v.RetryAt, v.Queued, v.Unresolved = at(m.RetryAt), m.Queued, m.Unresolved
 		v.Cost, v.Usage, v.Reserved = m.Cost, m.Usage, m.Reserved
 		if m.Last != nil && !v.Stale {
 			v.Last, v.Values = m.Last, m.Last.Values

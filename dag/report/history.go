@@ -90,6 +90,9 @@ func (h *History) event(e *machine.Event, st *machine.State, open map[string][]i
 			h.waiting[node] = e.Time
 		}
 	case *machine.StartedBody:
+		if b.Queued {
+			break // it counts from when the work begins
+		}
 		h.waited(b.Node, e.Time)
 		delete(h.waiting, b.Node)
 		h.Attempts[b.Node]++

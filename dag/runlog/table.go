@@ -203,6 +203,10 @@ func (w *writer) written(b *machine.ArtifactWrittenBody) {
 }
 
 func (w *writer) started(b *machine.StartedBody) {
+	if b.Queued {
+		w.decide("hand-over", "attempt", b.Attempt, "generation?", later(b.Generation))
+		return
+	}
 	if b.Attempt <= 1 {
 		w.decide("execute", "attempt", b.Attempt, "generation?", later(b.Generation),
 			"reservedUsd?", max(0, b.Reserve.USD), "files?", w.node.Files)

@@ -93,6 +93,9 @@ func (p *printer) event(e *machine.Event) {
 	took := time.Duration(0) // unknown where a user or a probe says how a lost attempt ended
 	switch b := e.Body.(type) {
 	case *machine.StartedBody:
+		if b.Queued {
+			return
+		}
 		p.running = append(p.running, attempt{b.Node, e.Time})
 		return
 	case *machine.FinishedBody:

@@ -50,7 +50,12 @@ func (s *Sim) start(c machine.Command) error {
 	if b, _, _ := s.State.BreakerRecord(s.node(c.Node).Breaker); b.State == "open" && s.now.Before(b.Until) {
 		return fmt.Errorf("starts %s before an open breaker", c.Node)
 	}
-	err := s.record(&machine.StartedBody{Node: c.Node, Generation: c.Generation, Attempt: c.Attempt, Reserve: c.Reserve})
+	if s.node(c.Node).Kind == "approval" {
+		return s.record(s.question(c))
+	}
+	err := s.record(&machine.StartedBody{
+		Node: c.Node, Generation: c.Generation, Attempt: c.Attempt, Reserve: c.Reserve, Queued: s.Queue,
+	})
 	if err != nil || s.killed {
 		return err
 	}
@@ -59,7 +64,27 @@ func (s *Sim) start(c machine.Command) error {
 	if s.Reads {
 		a.fingerprint, a.given = s.given(a.node)
 	}
+	if s.Case != nil {
+		a.end = s.now.Add(s.see(a))
+	}
+	if s.Queue {
+		a.queued, a.took, a.end = true, a.end.Sub(s.now), s.now.Add(queuedFor)
+	}
 	s.running[c.Node] = a
+	return nil
+}
+
+// queuedFor is how long attempts lie in a queue.
+const queuedFor = 3 * time.Second
+
+// begin has a worker take an attempt out of the queue.
+func (s *Sim) begin(a attempt) error {
+	b := &machine.StartedBody{Node: a.node.ID, Generation: a.gen, Attempt: a.no}
+	if err := s.record(b); err != nil || s.killed {
+		return err
+	}
+	a.queued, a.began, a.end = false, s.now, s.now.Add(a.took)
+	s.running[a.node.ID] = a
 	return nil
 }
 

@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/artifact/index"
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/internal/testing/hosttest"
 )
 
 // Epoch is the instant at which simulated runs begin.
@@ -36,19 +38,25 @@ type Sim struct {
 	// Handed is a plan that is handed to the run once it has HandedAt events, while it goes on.
 	Handed   *dag.Plan
 	HandedAt int
+	// Case has the simulation be the host of a case of the suite of hosts; see suite.go.
+	Case *hosttest.Case
+	// Queue has it hand attempts over to a queue, from which a worker takes them later.
+	Queue bool
 	// Check is called after every event.
 	Check func(*Sim) error
 
 	now      time.Time
 	running  map[string]attempt
 	undoing  string
-	failures map[string]int    // recorded failures, see failKey
-	paid     map[string]bool   // recorded successes by node and generation
-	effects  map[string]int    // effects of once and probe nodes, by node and generation
-	next     *dag.Graph        // about to be adopted
+	failures map[string]int  // recorded failures, see failKey
+	paid     map[string]bool // recorded successes by node and generation
+	effects  map[string]int  // effects of once and probe nodes, by node and generation
+	next     *dag.Graph      // about to be adopted
+	files    *index.Index
 	world    map[string]string // what silent commands did, by node
 	made     map[string]string // fingerprint of the last completed attempt, by node
 	steps    int
+	suite    suite
 	killed   bool  // while the present step was carried out
 	died     []int // kills that have happened
 }
@@ -57,7 +65,9 @@ type attempt struct {
 	node       *dag.Node
 	gen, no    int
 	began, end time.Time
-	done       bool // its outcome is known; not yet recorded
+	took       time.Duration // of an attempt that is queued
+	queued     bool          // end is when a worker takes it
+	done       bool          // its outcome is known; not yet recorded
 
 	fingerprint, given string
 }
@@ -69,7 +79,7 @@ func New(p *dag.Plan) (*Sim, error) {
 		return nil, err
 	}
 	return &Sim{Graph: g, State: new(machine.State), Workers: 3, Resumes: 20, now: Epoch, running: map[string]attempt{},
-		failures: map[string]int{}, paid: map[string]bool{}, effects: map[string]int{},
+		failures: map[string]int{}, paid: map[string]bool{}, effects: map[string]int{}, files: index.New(),
 		world: map[string]string{}, made: map[string]string{}}, nil
 }
 
@@ -97,7 +107,7 @@ func (s *Sim) GoOn() error {
 // step asks, acts, and lets time pass when there is nothing to do.
 func (s *Sim) step() (over bool, err error) {
 	s.killed = false
-	if open := s.State.Escalations(); len(open) > 0 && s.State.Run().Status == machine.RunRunning {
+	if open := s.State.Escalations(); s.Case == nil && len(open) > 0 && s.State.Run().Status == machine.RunRunning {
 		if answer := s.answer(&open[0]); answer != "" {
 			return false, s.record(&machine.EscalationAnsweredBody{ID: open[0].ID, Answer: answer, By: "user"})
 		}
@@ -130,6 +140,13 @@ func (s *Sim) step() (over bool, err error) {
 // idle waits for the next end of an attempt or the machine's instant, whichever comes first.
 func (s *Sim) idle(wake time.Time) (over bool, err error) {
 	next, ok := s.firstEnd()
+	if acted, err := s.act(next, ok, wake); acted || err != nil {
+		return false, err
+	}
+	if ok && next.queued && (wake.IsZero() || !next.end.After(wake)) {
+		s.pass(next.end)
+		return false, s.begin(next)
+	}
 	status := s.State.Run().Status
 	switch {
 	case ok && (wake.IsZero() || !next.end.After(wake)):
@@ -248,6 +265,7 @@ func (s *Sim) record(b machine.Body) error {
 		s.Graph = s.next
 	}
 	s.Events = append(s.Events, e)
+	s.files.Apply(&e, s.State.Graph())
 	if err := s.watch(&e); err != nil {
 		return err
 	}
@@ -274,7 +292,7 @@ func (s *Sim) watch(e *machine.Event) error {
 			l.Budget.CapTokens > 0 && b.Reserve.Tokens > 0 && l.Spent.Tokens+l.Reserved.Tokens > l.Budget.CapTokens {
 			return fmt.Errorf("start of %s could pass the cap: %+v", b.Node, l)
 		}
-		if st := s.State.Run().Status; st != machine.RunRunning && st != machine.RunEnding {
+		if st := s.State.Run().Status; b.Queued == s.Queue && st != machine.RunRunning && st != machine.RunEnding {
 			return fmt.Errorf("start of %s in a run that is %s", b.Node, st)
 		}
 	case *machine.RunPausedBody:
@@ -351,6 +369,9 @@ func (s *Sim) TwiceDone() (list []string) {
 // a lost attempt changes nothing.
 func (s *Sim) fate(a attempt) machine.Outcome {
 	n := a.node
+	if s.Case != nil {
+		return s.scripted(a)
+	}
 	switch fate := n.Labels["fate"]; {
 	case fate == "fatal":
 		return machine.Outcome{Status: dag.StatusFailed, Category: "fatal", Message: "fatal by fate"}
@@ -385,6 +406,9 @@ func (s *Sim) finish(a attempt, o machine.Outcome) error {
 	s.running[a.node.ID] = a
 	if o.Status == dag.StatusCompleted {
 		s.effect(a)
+		if err := s.publish(a); err != nil {
+			return err
+		}
 	}
 	e := s.State.Settle(a.node.ID, o, s.now)
 	if err := s.record(e.Body); err != nil || s.killed {
