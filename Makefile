@@ -36,7 +36,7 @@ lint: ## gofmt and staticcheck
 # Packages whose goroutines share memory. Their tests run under the race detector, once; all others run without it.
 RACED := ./dag/artifact/... ./dag/eventlog/... ./dag/executor/... ./dag/run/... ./dag/runlog/... \
 	./nodes/agent/... ./nodes/exec/... ./nodes/gates/... ./nodes/http/... ./nodes/screenshot/... \
-	./nodes/internal/browser/... ./nodes/internal/exchange/... ./nodes/internal/httpc/... ./nodes/internal/proc/... \
+	./nodes/internal/browser/... ./nodes/internal/httpc/... ./nodes/internal/proc/... \
 	./nodes/internal/simagent/...
 
 # What the detector only makes slow: tests of one goroutine, and of many pictures. The race stage leaves them out, by name,
