@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -16,13 +17,31 @@ func Decode(with json.RawMessage, into any) error {
 	if len(bytes.TrimSpace(with)) == 0 {
 		with = json.RawMessage("{}")
 	}
-	d := json.NewDecoder(bytes.NewReader(with))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
+	d := decoders.Get().(*decoder)
+	d.text.Reset(with)
+	begin := d.json.InputOffset()
+	if err := d.json.Decode(into); err != nil {
 		return &nodes.Error{Category: "config", Message: "settings", Err: err}
+	}
+	if d.json.InputOffset()-begin == int64(len(with)) { // nothing is left over for the next
+		decoders.Put(d)
 	}
 	return nil
 }
+
+// A decoder is kept for the next settings: its buffer is larger than most of them, and the nodes of a large
+// specification are described one after the other. One that found a mistake would report it for ever.
+type decoder struct {
+	text bytes.Reader
+	json *json.Decoder
+}
+
+var decoders = sync.Pool{New: func() any {
+	d := &decoder{}
+	d.json = json.NewDecoder(&d.text)
+	d.json.DisallowUnknownFields()
+	return d
+}}
 
 // Plain returns a string, number or truth value of the settings as text.
 func Plain(raw json.RawMessage) string {

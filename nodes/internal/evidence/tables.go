@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A Table lists what one program or API is known to say when it fails: as recorded
@@ -13,9 +14,9 @@ import (
 type Table struct {
 	Name     string
 	Versions string // whose outputs these are
-	// statuses are the words before a status of HTTP.
-	statuses *regexp.Regexp
-	outputs  []output
+	// patterns are compiled when the first failure is read: most commands meet none, and would pay for them at
+	// their start.
+	patterns func() patterns
 	// ignored are the beginnings of lines that say nothing about a failure.
 	ignored []string
 	// exits are the exit statuses that the program documents.
@@ -29,6 +30,12 @@ type known struct {
 	texts    []string
 }
 
+// patterns are what a Table looks for in a text.
+type patterns struct {
+	statuses *regexp.Regexp // the words before a status of HTTP; nil: there are none
+	outputs  []output
+}
+
 type output struct {
 	category string
 	unsent   bool
@@ -36,8 +43,13 @@ type output struct {
 }
 
 func newTable(t Table, statuses string, lists ...[]known) *Table {
+	t.patterns = sync.OnceValue(func() patterns { return compiled(statuses, lists) })
+	return &t
+}
+
+func compiled(statuses string, lists [][]known) (p patterns) {
 	if statuses != "" {
-		t.statuses = regexp.MustCompile(`(?i)(?:` + statuses + `)\(?([345]\d\d)\b`)
+		p.statuses = regexp.MustCompile(`(?i)(?:` + statuses + `)\(?([345]\d\d)\b`)
 	}
 	for _, k := range slices.Concat(lists...) {
 		out := output{category: k.category, unsent: k.category == "unsent"}
@@ -46,10 +58,10 @@ func newTable(t Table, statuses string, lists ...[]known) *Table {
 		}
 		for _, text := range k.texts {
 			out.text = regexp.MustCompile(`(?i)` + strings.ReplaceAll(regexp.QuoteMeta(text), `\*`, `[^\n]{0,40}?`))
-			t.outputs = append(t.outputs, out)
+			p.outputs = append(p.outputs, out)
 		}
 	}
-	return &t
+	return p
 }
 
 // The tables of the programs and APIs that are built in.
@@ -196,10 +208,10 @@ func meanings(words map[meaning]string) map[string]meaning {
 
 // status returns the status that the program puts into its messages, else 0.
 func (t *Table) status(text string) int {
-	if t == nil || t.statuses == nil {
+	if t == nil || t.patterns().statuses == nil {
 		return 0
 	}
-	if m := t.statuses.FindStringSubmatch(head(text, 4000)); m != nil {
+	if m := t.patterns().statuses.FindStringSubmatch(head(text, 4000)); m != nil {
 		return httpStatus(m[1])
 	}
 	return 0
@@ -211,7 +223,7 @@ func (t *Table) output(text string) (out output, line string) {
 		return output{}, ""
 	}
 	text = strings.ReplaceAll(head(text, mostText), "’", "'")
-	for _, o := range t.outputs {
+	for _, o := range t.patterns().outputs {
 		if at := o.text.FindStringIndex(text); at != nil {
 			begin := strings.LastIndexByte(text[:at[0]], '\n') + 1
 			line, _, _ = strings.Cut(text[begin:], "\n")
