@@ -54,7 +54,7 @@ type step struct {
 
 func (c *checker) push(name string, index int) {
 	if c.steps == nil {
-		c.steps = make([]step, 0, 8)
+		c.steps = make([]step, 0, 4)
 	}
 	c.steps = append(c.steps, step{name, index})
 }

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -170,17 +171,20 @@ func readFile(f found, limit int64) ([]byte, error) {
 	if err := regular(f.name); err != nil {
 		return nil, err
 	}
-	if info, err := file.Stat(); err == nil && info.Size() > limit {
-		return nil, tooLarge(f, limit)
+	var data bytes.Buffer
+	if info, err := file.Stat(); err == nil {
+		if info.Size() > limit {
+			return nil, tooLarge(f, limit)
+		}
+		data.Grow(int(info.Size()) + bytes.MinRead) // room to see its end
 	}
-	data, err := io.ReadAll(io.LimitReader(file, limit+1))
-	if err != nil {
+	if _, err := data.ReadFrom(io.LimitReader(file, limit+1)); err != nil {
 		return nil, failure(f.name, reason(err))
 	}
-	if int64(len(data)) > limit {
+	if int64(data.Len()) > limit {
 		return nil, tooLarge(f, limit)
 	}
-	return data, nil
+	return data.Bytes(), nil
 }
 
 func tooLarge(f found, limit int64) error {
