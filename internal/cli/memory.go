@@ -38,7 +38,8 @@ func follow() {
 
 // heapBound is what the process may grow to when so many bytes of its heap are alive. A fifth and
 // more of the bound goes to stacks and to the collector's own tables, so what is alive must never come
-// near it: each collection would be followed by the next.
+// near it: each collection would be followed by the next. Above 72 MiB the room grows faster: there the
+// collections, not the memory, are what a run of a hundred thousand nodes feels.
 func heapBound(live int64) int64 {
-	return max(smallHeap, live*3/2+8<<20)
+	return max(smallHeap, live*3/2+8<<20, live*5/2-64<<20)
 }

@@ -105,7 +105,9 @@ func (p *printer) event(e *machine.Event) {
 		return
 	}
 	p.look()
-	if text, must := p.text(e, took); text != "" {
+	if b, ok := e.Body.(*machine.FinishedBody); ok && !mustPrint(b) && p.crowded() {
+		p.skipped++ // without the text that line would not print
+	} else if text, must := p.text(e, took); text != "" {
 		p.line(text, must)
 	}
 	if e.Type == machine.Finished {
@@ -138,7 +140,7 @@ func (p *printer) text(e *machine.Event, took time.Duration) (text string, must 
 	case *machine.LLMCallStartedBody:
 		return f("calling  %s  (~%d prompt tokens)", b.Node, b.PromptTokens), false
 	case *machine.FinishedBody:
-		return p.finished(b, took, e.Time), b.Status != dag.StatusCompleted && b.Status != dag.StatusSkipped
+		return p.finished(b, took, e.Time), mustPrint(b)
 	case *machine.RunPausedBody:
 		if b.Reason == machine.PauseCancel {
 			return "cancel   " + b.Message, true
@@ -199,6 +201,11 @@ var ends = map[dag.Status]string{
 	dag.StatusRejected: "refused", dag.StatusSkipped: "skipped", dag.StatusCancelled: "stopped",
 }
 
+// mustPrint says that the end of an attempt is printed however many come at once.
+func mustPrint(b *machine.FinishedBody) bool {
+	return b.Status != dag.StatusCompleted && b.Status != dag.StatusSkipped
+}
+
 // finished is the line of an attempt's end.
 func (p *printer) finished(b *machine.FinishedBody, took time.Duration, at time.Time) string {
 	what := ends[b.Status]
@@ -251,15 +258,21 @@ func (p *printer) standing(at time.Time) string {
 
 // line prints a line with the time since the start, unless many come at once and it may wait.
 func (p *printer) line(text string, must bool) {
+	if !must && p.crowded() {
+		p.skipped++
+		return
+	}
 	if now := time.Now(); now.Sub(p.second) >= time.Second {
 		p.flush()
 		p.second, p.lines = now, 0
 	}
-	if p.lines++; p.lines > linesASecond && !must {
-		p.skipped++
-		return
-	}
+	p.lines++
 	p.print(text)
+}
+
+// crowded says that this second has as many lines as anybody reads.
+func (p *printer) crowded() bool {
+	return p.lines >= linesASecond && time.Since(p.second) < time.Second
 }
 
 func (p *printer) print(text string) {

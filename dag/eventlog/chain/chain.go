@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"strconv"
 	"strings"
 	"time"
 
@@ -56,7 +57,11 @@ const (
 const MaxLine = 64 << 20
 
 // EventID returns the id of the event with a sequence number.
-func EventID(seq int64) string { return fmt.Sprintf("e%010d", seq) }
+func EventID(seq int64) string {
+	const zeros = "e0000000000"
+	digits := strconv.FormatInt(seq, 10)
+	return zeros[:max(1, len(zeros)-len(digits))] + digits
+}
 
 // A Head names a log up to and including one event. The zero Head is the empty log.
 type Head struct {
@@ -80,18 +85,18 @@ func (n *Newer) Error() string {
 type Chain struct {
 	ids    spans
 	seq    int64  // of the last line
-	prev   []byte // its hash in hex
+	prev   string // its hash in hex
 	offset int64  // of its end
 	hash   hash.Hash
-	sum    []byte
+	sum    []byte // what a line's hash begins with, then the hash
 	buf    []byte // of Next
 }
 
 // New returns the chain of a run that goes on behind a head.
 func New(runID string, at Head) *Chain {
-	c := &Chain{ids: newSpans(runID), seq: at.Seq, offset: at.Offset, hash: sha256.New(), prev: []byte(firstPrev)}
+	c := &Chain{ids: newSpans(runID), seq: at.Seq, offset: at.Offset, hash: sha256.New(), prev: firstPrev}
 	if at.Seq > 0 {
-		c.prev = []byte(at.Hash)
+		c.prev = at.Hash
 	}
 	return c
 }
@@ -101,7 +106,7 @@ func (c *Chain) Head() Head {
 	if c.seq == 0 {
 		return Head{}
 	}
-	return Head{c.seq, string(c.prev), c.offset}
+	return Head{c.seq, c.prev, c.offset}
 }
 
 // RunID returns the run whose chain it is.
@@ -124,9 +129,9 @@ func (c *Chain) Append(dst []byte, events []machine.Event) ([]byte, error) {
 
 // back puts the chain behind an earlier head.
 func (c *Chain) back(to Head) {
-	c.seq, c.offset, c.prev = to.Seq, to.Offset, append(c.prev[:0], to.Hash...)
+	c.seq, c.offset, c.prev = to.Seq, to.Offset, to.Hash
 	if to.Seq == 0 {
-		c.prev = append(c.prev[:0], firstPrev...)
+		c.prev = firstPrev
 	}
 }
 
@@ -153,11 +158,13 @@ func (c *Chain) add(dst []byte, e *machine.Event) ([]byte, error) {
 		return dst[:start], fmt.Errorf("eventlog: payload of %s: %w", e.Type, err)
 	}
 	c.hash.Reset()
-	c.hash.Write([]byte(id + ts + string(e.Type)))
+	c.sum = append(append(append(c.sum[:0], id...), ts...), e.Type...)
+	c.hash.Write(c.sum)
 	c.hash.Write(dst[payloadAt:])
-	c.hash.Write(c.prev)
 	dst = append(dst, `,"prev_hash":"`...)
+	prevAt := len(dst)
 	dst = append(dst, c.prev...)
+	c.hash.Write(dst[prevAt:])
 	dst = append(dst, `","run_id":"`...)
 	dst = append(dst, c.ids.run...)
 	dst = append(dst, `","span_id":"`...)
@@ -174,7 +181,7 @@ func (c *Chain) add(dst []byte, e *machine.Event) ([]byte, error) {
 	}
 	c.sum = c.hash.Sum(c.sum[:0])
 	hex.Encode(dst[hashAt:], c.sum)
-	c.prev = append(c.prev[:0], dst[hashAt:hashAt+64]...)
+	c.prev = string(dst[hashAt : hashAt+64])
 	c.seq++
 	c.offset += int64(len(dst) - start)
 	return dst, nil
@@ -232,7 +239,7 @@ func (c *Chain) explain(env Envelope, found error) error {
 		return fmt.Errorf("belongs to run %.80q, the log to %q", env.RunID, c.ids.run)
 	case env.EventID != EventID(c.seq+1):
 		return fmt.Errorf("has event_id %.20q, wanted %q: a line is missing, doubled or out of order", env.EventID, EventID(c.seq+1))
-	case env.PrevHash != string(c.prev):
+	case env.PrevHash != c.prev:
 		return errors.New("prev_hash is not the event_hash of the line before: a line is missing or changed")
 	case env.EventHash != env.Digest():
 		return errors.New("event_hash does not match: the event was changed")
