@@ -45,6 +45,11 @@ func TestStagesLeaveNothingOut(t *testing.T) {
 		}
 		return false
 	}
+	for _, pattern := range append(strings.Fields(makeVar(t, "RACED")), strings.Fields(makeVar(t, "SIDE_BY_SIDE"))...) {
+		if _, err := os.Stat(filepath.Join(root, strings.TrimSuffix(pattern, "/..."))); err != nil {
+			t.Errorf("the Makefile's race stage names a package that is not there: %v", err)
+		}
+	}
 	names := regexp.MustCompile(`^\^Test\(([\w|]*)\)\$\$((?:\|\^Test\w+\$\$/\^\w+\$\$)*)$`).FindStringSubmatch(makeVar(t, "UNRACED"))
 	if names == nil {
 		t.Fatalf("UNRACED is %s, want ^Test(A|B|C)$$|^TestD$$/^a_case_of_it$$", makeVar(t, "UNRACED"))
