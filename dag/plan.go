@@ -66,7 +66,7 @@ type Budget struct {
 	WarnTok   int64    `json:"warnTokens,omitempty"`
 	CapTokens int64    `json:"capTokens,omitempty"`
 	Wall      Duration `json:"wall,omitzero"` // longest time of activity, pauses not counted
-	// LongestWait is how long a run waits for a service before it pauses instead; 0 = LongestWait.
+	// LongestWait is how long a run waits for a service before it pauses instead; 0 = 24 hours.
 	LongestWait Duration `json:"longestWait,omitzero"`
 }
 
@@ -240,6 +240,11 @@ func (n *Node) HistoryKey() string {
 		return n.ID
 	}
 	return n.ID + " " + n.Call.Provider + "/" + n.Call.Model
+}
+
+// Costly reports whether an attempt of the node may cost something, or must not be repeated unasked.
+func (n *Node) Costly() bool {
+	return n.Paid || !n.Effect.Repeatable() || n.Reserve != Amount{} || n.Estimate.USD != 0
 }
 
 // Similarity is what nodes have in common that take about the same: the kind of work, the model, and what

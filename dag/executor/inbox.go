@@ -27,15 +27,12 @@ const (
 	inboxWait  = 15 * time.Second
 )
 
-// A message is a Request as a file.
+// A message is a Request as a file. A plan is too big for it: it lies in files beside the message.
 type message struct {
-	Cancel     bool   `json:"cancel,omitempty"`
-	Reason     string `json:"reason,omitempty"`
-	Escalation string `json:"escalation,omitempty"`
-	Answer     string `json:"answer,omitempty"`
-	Submit     bool   `json:"submit,omitempty"` // a plan, in files beside the request
-	SpecDir    string `json:"spec_dir,omitempty"`
-	By         string `json:"by,omitempty"`
+	Request
+	HasPlan bool   `json:"submit,omitempty"`
+	SpecDir string `json:"spec_dir,omitempty"`
+	By      string `json:"by,omitempty"`
 }
 
 // A reply is what came of a request; no error is success.
@@ -120,8 +117,9 @@ func (in *Inbox) take(name string) bool {
 		return true
 	}
 	result := make(chan error, 1)
-	req := Request{Cancel: m.Cancel, Reason: m.Reason, Escalation: m.Escalation, Answer: m.Answer, Reply: result}
-	if m.Submit {
+	req := m.Request
+	req.Reply = result
+	if m.HasPlan {
 		if req.Submit, err = m.submission(filepath.Join(in.dir, name)); err != nil {
 			in.answer(name, nil, err)
 			return true
@@ -157,14 +155,13 @@ func (in *Inbox) answer(name string, taken *Taken, err error) {
 var ErrNoAnswer = errors.New("the process that holds the run does not answer")
 
 // Ask sends a request to the process that holds the run in an output directory and waits for
-// its reply.
+// its reply. A plan is handed over by Submit.
 func Ask(output string, r Request) error {
 	dir := filepath.Join(output, run.Dir, inboxDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	_, err := ask(filepath.Join(dir, rand.Text()), message{Cancel: r.Cancel, Reason: r.Reason, Escalation: r.Escalation, Answer: r.Answer},
-		func() bool { return true })
+	_, err := ask(filepath.Join(dir, rand.Text()), message{Request: r}, func() bool { return true })
 	return err
 }
 

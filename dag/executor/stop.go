@@ -73,17 +73,18 @@ func (h *host) pauseCheckpoint() error {
 	return nil
 }
 
-// A Request is what another process asks of a running one.
+// A Request is what another process asks of a running one. Its JSON is what the inbox holds of it.
 type Request struct {
-	Cancel bool   // end the run: clean-up nodes, then RUN_FAILED
-	Reason string // of the cancel
+	Cancel bool   `json:"cancel,omitempty"` // end the run: clean-up nodes, then RUN_FAILED
+	Reason string `json:"reason,omitempty"` // of the cancel
 	// Escalation and Answer answer a question.
-	Escalation, Answer string
+	Escalation string `json:"escalation,omitempty"`
+	Answer     string `json:"answer,omitempty"`
 	// Submit is another plan, and Taken takes what is made of it, before Reply.
-	Submit *Submission
-	Taken  *Taken
+	Submit *Submission `json:"-"`
+	Taken  *Taken      `json:"-"`
 	// Reply takes the outcome: nil when the request is recorded, durable. It must have room.
-	Reply chan<- error
+	Reply chan<- error `json:"-"`
 }
 
 // request carries out what another process asks for.

@@ -151,7 +151,7 @@ func Submit(output string, s Submission, holds func() bool) (Taken, error) {
 	if err := os.WriteFile(name+planSuffix, plan, 0o600); err != nil {
 		return Taken{}, err
 	}
-	back, err := ask(name, message{Submit: true, SpecDir: s.SpecDir, By: s.By}, holds)
+	back, err := ask(name, message{HasPlan: true, SpecDir: s.SpecDir, By: s.By}, holds)
 	if err != nil {
 		return Taken{}, err
 	}

@@ -12,8 +12,9 @@ import (
 // Schema is the version of the events and of the snapshot that this package writes.
 const Schema = 1
 
-// An Event is a fact: durable before anything acts on it. Exactly one payload is set, the
-// one that belongs to Type. Seq counts from 1 and equals the line in the log.
+// An Event is a fact: written before anything acts on it, and synced first where losing it could repeat
+// cost or an effect (see urgency). Exactly one payload is set, the one that belongs to Type. Seq counts
+// from 1 and equals the line in the log.
 type Event struct {
 	Seq  int64
 	Time time.Time // UTC, whole milliseconds
@@ -25,8 +26,8 @@ type Event struct {
 	Plan *dag.Graph
 }
 
-// Body is a payload: a pointer to one of the structs in bodies.go. Its JSON form is canonical (RFC 8785) when encoded
-// by AppendPayload.
+// Body is a payload: a pointer to one of the structs in bodies.go. Its JSON form is canonical (RFC 8785)
+// when encoded by AppendPayload.
 type Body interface{ isFact() }
 
 // fact makes a struct a payload.
@@ -37,7 +38,7 @@ func (fact) isFact() {}
 // Type is the name of an event on disk. Types and fields are only ever added.
 type Type string
 
-// The event types on disk. Names that document 001 gives are used as they stand.
+// The event types on disk.
 const (
 	RunCreated       Type = "RUN_CREATED"
 	InputsCloned     Type = "INPUTS_CLONED"
@@ -74,10 +75,12 @@ const (
 	RunFailed        Type = "RUN_FAILED"
 )
 
-// A declaration is all that there is to an event type: a new one is a constant, its payload and a row of events.
+// A declaration is what the machine knows of an event type: a new one is a constant, its payload and a row of events.
 type declaration struct {
-	typ  Type
-	body reflect.Type // the payload
+	typ    Type
+	body   reflect.Type // the payload
+	urgent urgency
+	save   saving
 	// Of two types with one payload, a field of it that is not written says which: this one has the value set.
 	flag int // -1 = none
 	set  bool
@@ -85,50 +88,85 @@ type declaration struct {
 	fold func(*State, Event) error // makes it part of the state, or refuses what cannot have happened
 }
 
-// events are the event types, in the order in which they are printed. The codec, the published schemas, Apply and
-// NodeOf read this table; nothing else lists them.
+// urgency reports whether an event has to be durable before anything acts on it: losing it could repeat cost or
+// an effect, or take back what a user has been told. All others are durable within 50 ms.
+type urgency func(s *State, b Body) bool
+
+func soon(*State, Body) bool   { return false }
+func atOnce(*State, Body) bool { return true }
+
+// paidStart is atOnce for a start that may cost something, or must not be repeated unasked.
+func paidStart(s *State, b Body) bool {
+	started := b.(*StartedBody)
+	return s.costly(started.Node) || started.Reserve != dag.Amount{}
+}
+
+// paidEnd is atOnce for the end of such an attempt, and for one that has cost something all the same.
+func paidEnd(s *State, b Body) bool {
+	finished := b.(*FinishedBody)
+	return s.costly(finished.Node) || finished.CostUSD != 0 || finished.Usage != Usage{}
+}
+
+func (s *State) costly(node string) bool {
+	i, ok := s.graph.Index(node)
+	return ok && s.graph.Node(i).Costly()
+}
+
+// saving says whether a snapshot is taken after an event. Snapshots are a cache: this is about the time that the
+// next process needs, and about nothing else.
+type saving int
+
+const (
+	saveNot saving = iota
+	saveDue        // when it is time
+	saveNow
+)
+
+// events are the event types, in the order in which they are printed. The codec, the published schemas, Apply,
+// NodeOf, and the host that syncs and saves read this table. What the logs of a run say of each stands in
+// dag/runlog/table.go.
 var events = []*declaration{
-	event(RunCreated, (*State).onRunCreated),
-	event(InputsCloned, (*State).onInputsCloned),
-	event(PlanSubmitted, (*State).onPlanSubmitted),
-	event(PlanAdopted, (*State).onPlanAdopted),
-	event(PlanExtended, (*State).onPlanExtended),
-	event(LimitsChanged, (*State).onLimits),
-	event(Queued, (*State).onQueued),
-	event(Started, (*State).onStarted),
-	event(Finished, (*State).onFinished),
-	event(LLMCallStarted, (*State).onCallStarted),
-	event(LLMCallFinished, (*State).onCallFinished),
-	event(LLMCallFailed, (*State).onCallFailed),
-	event(ArtifactWritten, (*State).onArtifact),
-	event(GateRunStarted, (*State).onGate).when("Start", true),
-	event(GateRunFinished, (*State).onGate).when("Start", false),
-	event(IssueOpened, (*State).onIssue).when("Resolved", false),
-	event(IssueResolved, (*State).onIssue).when("Resolved", true),
-	event(RunStateChanged, (*State).onDeclared),
-	event(PROpened, (*State).onPullRequest),
-	event(BreakerChanged, (*State).onBreaker),
-	event(CompStarted, (*State).onCompensation).when("Done", false),
-	event(CompFinished, (*State).onCompensation).when("Done", true),
-	event(Rewound, (*State).onRewound).about("To"),
-	event(EscalationOpened, (*State).onEscalation),
-	event(EscalationAnswer, (*State).onAnswer),
-	event(Checkpointed, (*State).onCheckpoint),
-	event(Reverted, (*State).onReverted),
-	event(BudgetWarned, (*State).onWarned),
-	event(RunPaused, (*State).onPaused),
-	event(RunInterrupted, (*State).onInterrupted),
-	event(RunResumed, (*State).onResumed),
-	event(RunCompleted, (*State).onEnded).when("Failed", false),
-	event(RunFailed, (*State).onEnded).when("Failed", true),
+	event(RunCreated, atOnce, saveNot, (*State).onRunCreated),
+	event(InputsCloned, soon, saveNot, (*State).onInputsCloned),
+	event(PlanSubmitted, atOnce, saveNot, (*State).onPlanSubmitted),
+	event(PlanAdopted, atOnce, saveNow, (*State).onPlanAdopted),
+	event(PlanExtended, soon, saveNot, (*State).onPlanExtended),
+	event(LimitsChanged, atOnce, saveNot, (*State).onLimits),
+	event(Queued, soon, saveNot, (*State).onQueued),
+	event(Started, paidStart, saveNot, (*State).onStarted),
+	event(Finished, paidEnd, saveDue, (*State).onFinished),
+	event(LLMCallStarted, soon, saveNot, (*State).onCallStarted),
+	event(LLMCallFinished, soon, saveNot, (*State).onCallFinished),
+	event(LLMCallFailed, soon, saveNot, (*State).onCallFailed),
+	event(ArtifactWritten, soon, saveNot, (*State).onArtifact),
+	event(GateRunStarted, soon, saveNot, (*State).onGate).when("Start", true),
+	event(GateRunFinished, soon, saveNot, (*State).onGate).when("Start", false),
+	event(IssueOpened, soon, saveNot, (*State).onIssue).when("Resolved", false),
+	event(IssueResolved, soon, saveNot, (*State).onIssue).when("Resolved", true),
+	event(RunStateChanged, soon, saveNow, (*State).onDeclared),
+	event(PROpened, soon, saveNot, (*State).onPullRequest),
+	event(BreakerChanged, soon, saveNot, (*State).onBreaker),
+	event(CompStarted, atOnce, saveNot, (*State).onCompensation).when("Done", false),
+	event(CompFinished, atOnce, saveNot, (*State).onCompensation).when("Done", true),
+	event(Rewound, atOnce, saveNot, (*State).onRewound).about("To"),
+	event(EscalationOpened, atOnce, saveNot, (*State).onEscalation),
+	event(EscalationAnswer, atOnce, saveNot, (*State).onAnswer),
+	event(Checkpointed, atOnce, saveNow, (*State).onCheckpoint),
+	event(Reverted, atOnce, saveNow, (*State).onReverted),
+	event(BudgetWarned, soon, saveNot, (*State).onWarned),
+	event(RunPaused, atOnce, saveNow, (*State).onPaused),
+	event(RunInterrupted, soon, saveNot, (*State).onInterrupted),
+	event(RunResumed, atOnce, saveNot, (*State).onResumed),
+	event(RunCompleted, atOnce, saveNow, (*State).onEnded).when("Failed", false),
+	event(RunFailed, atOnce, saveNow, (*State).onEnded).when("Failed", true),
 }
 
 // event declares a type of events with its payload.
 func event[P interface {
 	*B
 	Body
-}, B any](t Type, fold func(*State, Event, P) error) *declaration {
-	d := &declaration{typ: t, body: reflect.TypeFor[B](), flag: -1, node: -1}
+}, B any](t Type, urgent urgency, save saving, fold func(*State, Event, P) error) *declaration {
+	d := &declaration{typ: t, body: reflect.TypeFor[B](), urgent: urgent, save: save, flag: -1, node: -1}
 	d.fold = func(s *State, e Event) error {
 		b, ok := e.Body.(P)
 		if !ok {
@@ -220,6 +258,15 @@ func NodeOf(b Body) string {
 	}
 	return reflect.ValueOf(b).Elem().Field(d.node).String()
 }
+
+// Urgent reports whether an event that has been applied has to be durable before anything acts on it.
+func (s *State) Urgent(e *Event) bool { return byType[e.Type].urgent(s, e.Body) }
+
+// SaveDue reports whether a snapshot may be taken after an event of the type, where it is time for one.
+func (t Type) SaveDue() bool { return byType[t].save >= saveDue }
+
+// SaveNow reports whether a snapshot is taken after an event of the type in any case.
+func (t Type) SaveNow() bool { return byType[t].save == saveNow }
 
 // AppendPayload appends the canonical JSON (RFC 8785) of a payload to dst. It fails only when
 // the payload holds what JSON cannot say exactly: malformed raw values, integers beyond 2^53.

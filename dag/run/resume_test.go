@@ -687,7 +687,7 @@ func TestWhatIsSyncedFirst(t *testing.T) {
 		{&machine.QueuedBody{}, false},
 	} {
 		e := machine.New(start0, c.body)
-		if got := r.urgent(&e); got != c.sync {
+		if got := r.State().Urgent(&e); got != c.sync {
 			t.Errorf("%s %+v: %v", e.Type, c.body, got)
 		}
 	}

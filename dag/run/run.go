@@ -165,11 +165,10 @@ type Mark struct {
 	Sync bool // the policy asks that it be durable before anything acts on it
 }
 
-// Record appends one event per body at the instant now, written with one write call before it
-// returns, and applies them. The policy of durability is the run's: events whose loss could repeat
-// cost or a once or probe effect (starts and ends of paid, once and probe nodes, escalations, pauses,
-// ends, adopted plans) are synced at once and Mark.Sync is set; the rest within 50 ms. Record itself
-// does not wait: whoever carries the effect out calls Wait(mark) first, from any goroutine.
+// Record applies one event per body at the instant now and appends them, written with one write call
+// before it returns. Events whose loss could repeat cost or an effect (State.Urgent) are synced at once
+// and Mark.Sync is set; the rest within 50 ms. Record itself does not wait: whoever carries the effect
+// out calls Wait(mark) first, from any goroutine.
 //
 // A first body that cannot have happened is an error, nothing is written and the run stands as it was.
 // On a full disk the events are written from a reserve and RUN_PAUSED{disk} follows by itself. Any
@@ -228,12 +227,13 @@ func (r *Run) record(events []machine.Event) (Mark, error) {
 	r.head = head
 	r.graph.Store(r.state.Graph())
 	mark := Mark{Seq: head.Seq, Sync: r.o.AllSynced}
-	save := saveNot
+	save := false
 	var strays []string
 	for i := range events {
 		strays = append(strays, r.strays(&events[i])...)
-		mark.Sync = mark.Sync || r.urgent(&events[i])
-		save = max(save, saves(&events[i]))
+		mark.Sync = mark.Sync || r.state.Urgent(&events[i])
+		typ := events[i].Type
+		save = save || typ.SaveNow() || typ.SaveDue() && r.saver.Due()
 		if r.o.Observe != nil {
 			r.o.Observe(&events[i], false)
 		}
@@ -255,7 +255,7 @@ func (r *Run) record(events []machine.Event) (Mark, error) {
 }
 
 // settle asks for durability, renews files derived from the state and saves it.
-func (r *Run) settle(mark Mark, save int) error {
+func (r *Run) settle(mark Mark, save bool) error {
 	if mark.Sync {
 		r.log.SyncNow()
 	} else {
@@ -269,7 +269,7 @@ func (r *Run) settle(mark Mark, save int) error {
 	for _, name := range r.index.Take() {
 		r.renew(name)
 	}
-	if save == saveNow || save == saveDue && r.saver.Due() {
+	if save {
 		r.saver.Save(r.snapshot)
 	}
 	return nil
@@ -288,26 +288,9 @@ func (r *Run) pauseForDisk(now time.Time, mark Mark) (Mark, error) {
 	})
 }
 
-// urgent reports whether losing an event could repeat cost or an effect, or take back an answer that
-// a person has seen.
-func (r *Run) urgent(e *machine.Event) bool {
-	switch b := e.Body.(type) {
-	case *machine.StartedBody:
-		return r.costly(b.Node) || b.Reserve != dag.Amount{}
-	case *machine.FinishedBody:
-		return r.costly(b.Node) || b.CostUSD != 0 || b.Usage != machine.Usage{}
-	case *machine.RunCreatedBody, *machine.PlanSubmittedBody, *machine.PlanAdoptedBody, *machine.LimitsChangedBody, *machine.RewoundBody,
-		*machine.RevertedBody, *machine.CheckpointBody, *machine.CompensationBody,
-		*machine.EscalationOpenedBody, *machine.EscalationAnsweredBody,
-		*machine.RunPausedBody, *machine.RunResumedBody, *machine.RunEndedBody:
-		return true
-	}
-	return false
-}
-
 // Costly reports whether an attempt of any node spends money or must not be repeated unasked.
 func (r *Run) Costly() bool {
-	return slices.ContainsFunc(r.Graph().Plan.Nodes, func(n dag.Node) bool { return r.costly(n.ID) })
+	return slices.ContainsFunc(r.Graph().Plan.Nodes, func(n dag.Node) bool { return n.Costly() })
 }
 
 // costly reports whether an attempt of a node spends money or must not be repeated unasked. Any
@@ -315,29 +298,7 @@ func (r *Run) Costly() bool {
 func (r *Run) costly(id string) bool {
 	g := r.Graph()
 	i, ok := g.Index(id)
-	if !ok {
-		return false
-	}
-	n := g.Node(i)
-	return n.Paid || !n.Effect.Repeatable() || n.Reserve != dag.Amount{} || n.Estimate.USD != 0
-}
-
-// How an event asks for a snapshot.
-const (
-	saveNot = iota
-	saveDue // when it is time
-	saveNow
-)
-
-func saves(e *machine.Event) int {
-	switch e.Body.(type) {
-	case *machine.FinishedBody:
-		return saveDue
-	case *machine.PlanAdoptedBody, *machine.RunStateChangedBody, *machine.CheckpointBody, *machine.RevertedBody,
-		*machine.RunPausedBody, *machine.RunEndedBody:
-		return saveNow
-	}
-	return saveNot
+	return ok && g.Node(i).Costly()
 }
 
 // snapshot takes a snapshot of the state as it is now.
