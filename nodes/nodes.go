@@ -207,7 +207,7 @@ type Result struct {
 	LeastUSD float64  // where CostUSD is unknown: part of it, which was reported
 	Model    string   // that answered, where prices should go by it; empty = the one the settings name
 	Warnings []string
-	Notes    []Note
+	Notes    []LogLine
 	// Survivors names processes that outlived the attempt in spite of everything.
 	Survivors []string
 }
@@ -227,8 +227,8 @@ func (u Usage) Plus(v Usage) Usage {
 	}
 }
 
-// A Note is a small record for the run's logs: Log is "decision" or "quality".
-type Note struct {
+// A LogLine is a small record for the run's logs: Log is "decision" or "quality".
+type LogLine struct {
 	Log, Type string
 	Fields    map[string]any
 }

@@ -129,8 +129,8 @@ func (j *Job) grace() time.Duration {
 	return defaultGrace
 }
 
-// timeout is the time limit of this attempt: from the third on it grows. 0 = none. It counts from
-// when the work begins, not from when the attempt was handed over.
+// timeout is the time limit of this attempt: from the third on it grows, because what was cut twice needs longer.
+// 0 = none. It counts from when the work begins, not from when the attempt was handed over.
 func (j *Job) timeout() time.Duration {
 	d := j.Node.Timeout.Attempt.D()
 	if g := j.Node.Timeout.Growth; g > 1 && j.Failures >= 2 {

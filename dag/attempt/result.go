@@ -52,7 +52,7 @@ func (t *trial) values(res *nodes.Result) error {
 		if err != nil {
 			return nodes.Fail("protocol", "note "+n.Type+": "+err.Error())
 		}
-		b.Notes = append(b.Notes, machine.Note{Log: n.Log, Type: n.Type, Fields: t.worker.Mask.JSON(raw)})
+		b.Notes = append(b.Notes, machine.LogLine{Log: n.Log, Type: n.Type, Fields: t.worker.Mask.JSON(raw)})
 	}
 	if t.job.Purpose == Undo {
 		return nil // nobody reads its values

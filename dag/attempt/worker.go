@@ -240,7 +240,7 @@ func failure(category, message string) machine.Outcome {
 }
 
 // Line is text from an attempt as it may be recorded and shown: without secrets, without anything that
-// could break a display, on one line (B-10).
+// could break a display, on one line.
 func (w *Worker) Line(s string) string { return printable.Line(w.Mask.Message(s)) }
 
 func (t *trial) line(s string) string { return t.worker.Line(s) }

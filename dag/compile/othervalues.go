@@ -39,7 +39,7 @@ func (ps *params) others() (list []*otherValue) {
 
 // otherValues warns of settings that would be mistakes if a parameter they read had another of its allowed values: a
 // provider that can do less, say. What would only be missing can be given together with that value. Of nodes
-// that would be wrong in the same way the first is named, and of the values that are wrong for one setting. A-2
+// that would be wrong in the same way the first is named, and of the values that are wrong for one setting.
 func (b *builder) otherValues(d *draft) {
 	if d.template == nil {
 		return

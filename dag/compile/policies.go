@@ -7,7 +7,8 @@ import (
 	"dagrun.dev/internal/tree"
 )
 
-// defaultGrace is that of R-4, where neither node nor pipeline says otherwise.
+// defaultGrace is how long a program has between being asked to end and being killed, where neither node nor
+// pipeline says otherwise.
 const defaultGrace = dag.Duration(5e9)
 
 // defaultGrowth makes the third attempt's time limit longer, where there is one.

@@ -184,7 +184,7 @@ func (h *host) setAside(f *flight, list []machine.KeptFile) (kept []machine.Kept
 	return kept, paths
 }
 
-// partial says what is there of an attempt that was stopped (L-5).
+// partial says what is there of an attempt that was stopped.
 func partial(kept []string) string {
 	if len(kept) == 0 {
 		return "it left nothing"

@@ -176,7 +176,7 @@ func (h *host) start(c *machine.Command, n *dag.Node, now time.Time) error {
 }
 
 // resolve finds out whether an attempt whose process died took effect: by the kind's probe, or by
-// asking a person.
+// asking a user.
 func (h *host) resolve(c *machine.Command, now time.Time) (machine.Body, func() error) {
 	n := h.node(c.Node)
 	if c.Body != nil || h.running[n.ID] != nil {

@@ -284,7 +284,7 @@ func (h *host) settle(first result) error {
 }
 
 // disturbed looks for what the tools of an agent have done to the run's own files, as soon as its attempt has ended: an
-// artifact is named, a changed log ends the program before anything is written behind it. A-6, T1
+// artifact is named, a changed log ends the program before anything is written behind it.
 func (h *host) disturbed(r *result) error {
 	j := h.running[r.key].job
 	if j.Node.Call == nil || !h.worker.Traits(j.Kind, j.With).Reaches {

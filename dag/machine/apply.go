@@ -11,7 +11,8 @@ import (
 // depends on a rule of Decide; an event that cannot have happened (a start of a node that is
 // not in the plan, a second end of an attempt) is an *EventError and leaves the state as it
 // was. An event with Seq 0 is taken as the next one. Cost: proportional to what the event
-// changes; RUN_RESUMED, REWOUND, PLAN_ADOPTED and REVERTED may look at every node.
+// changes; RUN_RESUMED, REWOUND, PLAN_ADOPTED, REVERTED, WORK_ITEM_FINISHED and COMPENSATION_FINISHED may look
+// at every node.
 func (s *State) Apply(e *Event) error {
 	if e.Seq != 0 && e.Seq != s.run.Seq+1 {
 		return &EventError{e.Seq, e.Type, fmt.Sprintf("is not the next one: %d is", s.run.Seq+1)}

@@ -58,11 +58,11 @@ type LimitsChangedBody struct {
 	By     string     `json:"by"`
 }
 
-// QueuedBody says that nodes may start and wait: When was true, or the spec asked for it.
+// QueuedBody says that nodes may start and wait: their condition was true.
 type QueuedBody struct {
 	fact
 	Nodes  []string `json:"nodes"`
-	Reason string   `json:"reason"` // condition | pool | breaker | person
+	Reason string   `json:"reason"` // condition
 }
 
 // StartedBody begins an attempt. A host that hands attempts over to a queue records it twice: when the
@@ -77,7 +77,8 @@ type StartedBody struct {
 	Queued     bool       `json:"queued,omitempty"` // handed over; the work has not begun
 }
 
-// FinishedBody ends an attempt, or settles a node that never started (skipped).
+// FinishedBody ends an attempt, or settles a node that never started: one that is skipped, an approval that was
+// answered, or one that failed without an attempt.
 type FinishedBody struct {
 	fact
 	Node        string                     `json:"node"`
@@ -95,10 +96,10 @@ type FinishedBody struct {
 	CostKind    dag.CostKind               `json:"cost_kind,omitempty"` // reported | priced | free | assumed (the reserve stands)
 	RetryAt     time.Time                  `json:"retry_at,omitzero"`
 	WaitUntil   time.Time                  `json:"wait_until,omitzero"`
-	Stop        bool                       `json:"stop,omitempty"`        // only a person can help; the run pauses
-	Fingerprint string                     `json:"fingerprint,omitempty"` // of what the attempt read: dag.AttemptFingerprint
+	Stop        bool                       `json:"stop,omitempty"`        // only a user can help; the run pauses
+	Fingerprint string                     `json:"fingerprint,omitempty"` // of what the attempt read: reuse.AttemptFingerprint
 	Warnings    []string                   `json:"warnings,omitempty"`
-	Notes       []Note                     `json:"notes,omitempty"`
+	Notes       []LogLine                  `json:"notes,omitempty"`
 	Reused      bool                       `json:"reused,omitempty"` // what it reads proved equal after a change of plan: the earlier end holds, with its values
 	Kept        []KeptFile                 `json:"kept,omitempty"`   // files that the attempt left in its node's folder, in the order of their making
 }
@@ -111,8 +112,8 @@ type KeptFile struct {
 	Size   int64  `json:"size"`
 }
 
-// A Note is a small record for the run's logs: why something was decided, how good it was.
-type Note struct {
+// A LogLine is a small record for the run's logs: why something was decided, how good it was.
+type LogLine struct {
 	Log    string          `json:"log"`  // decision | quality
 	Type   string          `json:"type"` // e.g. validation, no-modification
 	Fields json.RawMessage `json:"fields,omitempty"`
@@ -121,7 +122,8 @@ type Note struct {
 // Usage counts tokens in four disjoint classes.
 type Usage = dag.Usage
 
-// LLMCallStartedBody is the binding payload of document 001 plus the node that called.
+// LLMCallStartedBody says what is sent to a model, before it is sent. Consumers of the log rely on the names of this
+// payload and of the two that end a call.
 type LLMCallStartedBody struct {
 	fact
 	CallID          string   `json:"call_id"` // node.generation.attempt
@@ -136,14 +138,14 @@ type LLMCallStartedBody struct {
 	PromptTokens    int64    `json:"prompt_tokens_estimate,omitempty"` // characters / 4, rounded up; known before the call
 }
 
-// TokenUsage is the binding usage object of document 001.
+// TokenUsage counts the tokens of one call. Input includes what a cache held.
 type TokenUsage struct {
 	Input  int64 `json:"input_tokens"`
 	Output int64 `json:"output_tokens"`
 	Total  int64 `json:"total_tokens"`
 }
 
-// LLMCallFinishedBody is the binding payload of document 001 plus the node that called.
+// LLMCallFinishedBody says that a model has answered.
 type LLMCallFinishedBody struct {
 	fact
 	CallID         string     `json:"call_id"`
@@ -156,7 +158,7 @@ type LLMCallFinishedBody struct {
 	ToolCallsCount int        `json:"tool_calls_count,omitempty"`
 }
 
-// LLMCallFailedBody is the binding payload of document 001 plus the node that called.
+// LLMCallFailedBody says that a call gave no answer.
 type LLMCallFailedBody struct {
 	fact
 	CallID       string `json:"call_id"`
@@ -261,7 +263,7 @@ type RewoundBody struct {
 	For    string   `json:"for,omitempty"` // node whose failure asked for it; counts against its bound
 }
 
-// EscalationOpenedBody is a durable question to a person.
+// EscalationOpenedBody is a durable question to a user.
 type EscalationOpenedBody struct {
 	fact
 	ID          string    `json:"id"`
@@ -328,7 +330,7 @@ type RunInterruptedBody struct {
 // RunResumedBody ends a pause, or marks that a new process took the run over.
 type RunResumedBody struct {
 	fact
-	By   string `json:"by"`             // apply | resume
+	By   string `json:"by"`             // apply | resume | cancel
 	Lost int    `json:"lost,omitempty"` // attempts found in flight
 }
 

@@ -243,7 +243,7 @@ func (s *State) breakerSpec(name string) *dag.Breaker {
 	return b
 }
 
-// whenOpen is what nodes do now: what a person said, else what the plan says.
+// whenOpen is what nodes do now: what a user said, else what the plan says.
 func (s *State) whenOpen(b *breaker) dag.WhenOpen {
 	if b.Answer != "" {
 		return dag.WhenOpen(b.Answer)

@@ -148,7 +148,7 @@ const (
 	failUndo
 )
 
-// disposition applies the node's policy, or what a person said, to its final failure.
+// disposition applies the node's policy, or what a user said, to its final failure.
 func (s *State) disposition(i int32) disposition {
 	n, m := s.graph.Node(i), s.recs[i].detail()
 	switch m.Verdict {

@@ -25,7 +25,9 @@ type Command struct {
 type Op int
 
 const (
-	// Start: append WORK_ITEM_STARTED, then run one attempt (control nodes included).
+	// Start: append WORK_ITEM_STARTED, then run one attempt (control nodes included). Two are answered otherwise: a
+	// node that asks a user (dag.Role) gets ESCALATION_OPENED and no start, and where the disk has no room for the
+	// answer of a paid one, the host appends RUN_PAUSED.
 	Start Op = iota
 	// Evaluate: evaluate the node's When; append WORK_ITEM_FINISHED{skipped} if false,
 	// WORK_ITEM_QUEUED{condition} if true, WORK_ITEM_FINISHED{failed, config} on an error.
@@ -39,7 +41,7 @@ const (
 	// repeated until the attempt has ended.
 	Cancel
 	// Resolve: an attempt was lost and the node's effect is once or probe. With a Body: append
-	// that escalation. Without: run the probe, then append WORK_ITEM_FINISHED for the lost attempt:
+	// that escalation. Without: run the probe (a host that has none for the node asks the user), then append WORK_ITEM_FINISHED for the lost attempt:
 	// completed or failed if it took effect, rejected if it did not (it is started again).
 	// Repeated until that is recorded.
 	Resolve

@@ -14,7 +14,7 @@ import (
 // REWOUND sends them back, or, where there is no rewind, the run goes on without the node.
 // Failures are compensated one at a time, in the order they happened.
 
-// undoTries is how often an undo action may fail before a person is asked.
+// undoTries is how often an undo action may fail before a user is asked.
 const undoTries = 3
 
 // undoBase is the delay after the first failure of an undo action; it doubles.

@@ -17,7 +17,8 @@ import (
 // first, then work; starts come best first: priority, longest expected path, plan order. At most
 // free commands of Op Start are returned (free = idle workers of the host); pools, breakers,
 // budget and pauses are already taken into account. All other commands come in full. Cost:
-// proportional to what is returned and is being waited for by people, not to the plan.
+// proportional to what is returned and to the questions that wait for a user, not to the plan, except when
+// nothing is left to do: why a run cannot go on is looked for in all nodes.
 func (s *State) Decide(now time.Time, free int) ([]Command, time.Time) {
 	if s.graph == nil {
 		return nil, time.Time{}
@@ -102,7 +103,7 @@ func (d *decision) run() {
 	d.waitTimers()
 	d.finish()
 	if left, limited := d.s.wallLeft(d.now); limited && left > 0 && !d.paused {
-		d.waitUntil(d.now + left) // after finish: a limit gives a run nothing to do that only waits for a person
+		d.waitUntil(d.now + left) // after finish: a limit gives a run nothing to do that only waits for a user
 	}
 }
 
@@ -287,7 +288,7 @@ func (d *decision) pause(reason Pause, node, format string, args ...any) {
 }
 
 // failuresInARow is how many rounds of attempts, each begun by a resume, a node may fail before
-// the pause says that something is fundamentally wrong with it.
+// the pause says that something is fundamentally wrong with it: resuming it once more would only pay again.
 const failuresInARow = 3
 
 // pauses finds out whether the run has to pause now.

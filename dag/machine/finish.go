@@ -29,7 +29,7 @@ func (s *State) onFinished(e Event, b *FinishedBody) error {
 		r.Finished = ms(e.Time)
 	}
 	s.observed.Calls.over(func(o LLMCallStartedBody) bool { return o.Node == b.Node })
-	s.note(e, i, b)
+	s.keepEnd(e, i, b)
 	s.close(r, b)
 	if n := s.graph.Node(i); b.Status == dag.StatusCancelled && b.Attempt > 0 && !n.Effect.Repeatable() {
 		r.edit().Unresolved = true // it was stopped half-way, and may go on some day
@@ -72,8 +72,8 @@ func (s *State) mayFinish(i int32, b *FinishedBody) error {
 	return fmt.Errorf("unknown status %q", b.Status)
 }
 
-// note keeps of an end what a reader or a decision may need.
-func (s *State) note(e Event, i int32, b *FinishedBody) {
+// keepEnd keeps of an end what a reader or a decision may need.
+func (s *State) keepEnd(e Event, i int32, b *FinishedBody) {
 	r := &s.recs[i]
 	r.Fingerprint = b.Fingerprint
 	silent := b.Status == dag.StatusCompleted && b.Message == "" && len(b.Values) == 0 && b.CostUSD == 0 && b.CostKind == "" &&

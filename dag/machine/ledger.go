@@ -24,8 +24,8 @@ type ledger struct {
 	reserved dag.Amount // derived: by the attempts in flight
 }
 
-// A grown reservation is the most that an attempt of similar nodes has cost beyond what it reserved: those that
-// run and the next ones reserve that.
+// A grown reservation is the highest cost of an attempt of similar nodes that exceeded its reservation: those
+// that run and the next ones reserve that.
 type grown struct {
 	Of      dag.Similarity `json:"of"`
 	Reserve dag.Amount     `json:"reserve"`

@@ -100,7 +100,7 @@ func (r *rec) edit() *detail {
 	return r.Detail
 }
 
-// detail is more, for readers: never nil, and not to be changed.
+// detail returns what else is known of a node, for reading only: never nil. Whoever changes it calls edit.
 func (r *rec) detail() *detail {
 	if r.Detail == nil {
 		return &nothing
@@ -131,7 +131,7 @@ func (r *rec) reset() {
 	}
 }
 
-// fresh gives a node new attempts within its generation: a person resumed the run, or said so.
+// fresh gives a node new attempts within its generation: a user resumed the run, or said so.
 func (r *rec) fresh(at int64) {
 	r.Phase, r.due = idle, false
 	m := r.edit()

@@ -16,7 +16,7 @@ const (
 	// lostMost is how many attempts of a node may be lost in one round of attempts: a node that
 	// kills its host is stopped.
 	lostMost = 3
-	// waitsMost is how often in a row a node may be told to wait before a person is asked.
+	// waitsMost is how often in a row a node may be told to wait before a user is asked.
 	waitsMost = 20
 	// longestDelay bounds a backoff, whatever its formula gives.
 	longestDelay = 8 * 24 * time.Hour
@@ -40,7 +40,7 @@ var defaultWait = dag.Retry{Base: dag.Duration(time.Minute), Factor: 2, Cap: dag
 // A failure leads to one of five things: another attempt after a backoff, or after what the remote
 // asked for if that is within the policy's cap (uses an attempt), a wait for an
 // instant (uses none; also for a Retry-After above the cap), a wait for an account that others wait for
-// already (rejected: the attempt counts for nothing), a stop for a person, or the end of the node. The failures
+// already (rejected: the attempt counts for nothing), a stop for a user, or the end of the node. The failures
 // of a category are counted against that category's limit, all failures against the largest limit among the
 // categories seen.
 func (s *State) Settle(node string, o Outcome, now time.Time) Event {

@@ -57,7 +57,7 @@ type NodeView struct {
 	Status      Status
 	Soft        bool // failed or cancelled, and the run goes on
 	Queued      bool // its attempt was handed over, and no worker has begun
-	Unresolved  bool // its last attempt was lost, and must not be repeated before a probe or a person says what became of it
+	Unresolved  bool // its last attempt was lost, and must not be repeated before a probe or a user says what became of it
 	Stale       bool // it had ended, and the plan has changed above it: the end may not hold
 	Generation  int  // from 1
 	Attempt     int  // last started in this generation; 0 = none
@@ -205,9 +205,7 @@ func (c scope) View(id string) (dag.View, bool) {
 		return v, true
 	}
 	switch c.s.status[i] {
-	case Failed, Asking, Undoing, Stopped, Cancelled:
-		v.Category = m.Last.Category
-	case Skipped:
+	case Failed, Asking, Undoing, Stopped, Cancelled, Skipped:
 		v.Category = m.Last.Category
 	}
 	v.Out = maps.Clone(m.Last.Values)
@@ -272,7 +270,7 @@ func (c scope) Run() map[string]any {
 //	            +-> deciding -+                    +--------- retrying / holding <-+
 //	waiting ----+-------------+--> ready --> running --> completed                 |
 //	            |             +-> expanding  |  ^   +--> failed --+----------------+
-//	            +-> skipping --> skipped     |  |                 +-> asking (a person)
+//	            +-> skipping --> skipped     |  |                 +-> asking (a user)
 //	                                         +--+ lost, rejected  +-> undoing (compensation)
 //
 // A change of plan above it sends an ended node back to waiting, then to checking: its end is found
@@ -290,7 +288,7 @@ const (
 	Retrying                // backs off until an instant
 	Holding                 // waits for an absolute instant; no attempt used
 	Asking                  // an escalation decides, or the outcome of a lost attempt is unknown
-	Stopped                 // only a person can help; resuming the run starts it again
+	Stopped                 // only a user can help; resuming the run starts it again
 	Undoing                 // failed; compensation is under way
 	Blocked                 // about to be rewound by the compensation of another node, or changed by a plan that waits to be adopted
 	Completed               // this and all that follow: see Ended

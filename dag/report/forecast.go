@@ -8,7 +8,7 @@ import (
 	"dagrun.dev/dag/machine"
 )
 
-// window and fewest are how many of the last nodes of a kind an estimate weighs, and how many it needs (T-3).
+// window and fewest are how many of the last nodes of a kind an estimate weighs, and how many it needs.
 const (
 	window = 8
 	fewest = 3
@@ -50,7 +50,7 @@ func (p pace) average(kind string) (sec float64, usd dag.USD, ok bool) {
 	if IsControl(kind) {
 		return 0, 0, true
 	}
-	if len(p[kind]) < fewest { // T-3: too few to say
+	if len(p[kind]) < fewest { // too few to say
 		return 0, 0, false
 	}
 	var weights, dollars float64

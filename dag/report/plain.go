@@ -8,7 +8,7 @@ import (
 )
 
 // Plain makes text of others safe to show: one line, in which control characters, those that turn the direction of
-// writing and what is no text appear as escapes. B-10
+// writing and what is no text appear as escapes.
 func Plain(s string) string {
 	if !strings.ContainsFunc(s, func(c rune) bool { return !visible(c) }) {
 		return s

@@ -105,7 +105,7 @@ type NodeStatus struct {
 }
 
 // Pieces is what became of the work that could be under way when a run was paused by its user, or lost its process:
-// what is complete, what was stopped half-way and what had not begun though nothing before it was missing (L-5).
+// what is complete, what was stopped half-way and what had not begun though nothing before it was missing.
 type Pieces struct {
 	Complete   int     `json:"complete"`
 	Partial    []Piece `json:"partial,omitempty"`

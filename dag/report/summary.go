@@ -40,7 +40,7 @@ type Warning struct {
 	Text string `json:"text"`
 }
 
-// An ErrorLog is one error in the form of the run's own YAML log (L-6).
+// An ErrorLog is one error in the form of the run's own YAML log.
 type ErrorLog struct {
 	Timestamp  time.Time  `json:"timestamp"`
 	RunID      string     `json:"workflow_id"`

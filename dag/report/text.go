@@ -59,7 +59,7 @@ func write(w io.Writer, name string, view any) error {
 	return out.Flush()
 }
 
-// makePlain has each value that a template prints go through Plain: what others wrote ends up in all of them. B-10
+// makePlain has each value that a template prints go through Plain: what others wrote ends up in all of them.
 func makePlain(list *parse.ListNode) {
 	if list == nil {
 		return

@@ -17,7 +17,7 @@ import (
 )
 
 // Dropped is what can still be read of the events that Options.Salvage cuts off. Nothing vouches for it, so
-// nothing of it counts for the run: it is for the person who decides whether to pay again.
+// nothing of it counts for the run: it is for the user who decides whether to pay again.
 type Dropped struct {
 	Unread  bool     // there was more, or may have been: a line that is none, or a log without its end
 	Calls   bool     // there are calls of models among them

@@ -18,7 +18,7 @@ type Report struct {
 	Folded   int64    // events folded from the log
 	Cut      string   // not empty: a torn tail was removed (read-only: left), and what it was
 	InFlight []string // nodes whose attempts were under way, in plan order
-	Edited   []string // artifacts that a user changed: kept aside and adopted
+	Edited   []string // artifacts that a user changed: set aside and adopted
 	Restored []string // live files brought back to the recorded version
 	Dropped  *Dropped // what Options.Salvage has cut off; nil = nothing was damaged
 	Warnings []string // everything above and more as lines for the user

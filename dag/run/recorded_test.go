@@ -14,12 +14,15 @@ import (
 	"dagrun.dev/dag/machine"
 )
 
-var record = flag.String("record", "", "write a new recorded log into this folder of testdata/logs; recorded ones are never renewed")
+var record = flag.String("record", "", "write a recorded log, named vN/NAME, into testdata/logs: a run of recordings")
+
+// recordings are the runs that can be recorded, by name. A new type of event gets a short one of its own.
+var recordings = map[string]func(*testing.T, *Run){"long-night": longNight, "fatal": fatal}
 
 const recordedLogs = "../../testdata/logs"
 
-// Logs that earlier versions wrote replay for ever, to the same end. A change of the format adds a folder;
-// none is ever changed.
+// Logs that earlier versions wrote replay for ever, to the same end. A change of the format adds a folder, a new
+// type of event a run to the newest; none is ever changed.
 func TestRecordedLogsReplay(t *testing.T) {
 	if *record != "" {
 		writeRecorded(t, filepath.Join(recordedLogs, *record))
@@ -63,7 +66,8 @@ func TestRecordedLogsReplay(t *testing.T) {
 	}
 	for _, typ := range machine.Types() { // V-1
 		if !seen[typ] {
-			t.Errorf("no recorded log holds %s", typ)
+			t.Errorf("no recorded log holds %s: add a run that makes it to recordings, and write it with "+
+				"go test ./dag/run -run RecordedLogs -record v3/NAME", typ)
 		}
 	}
 }
@@ -94,32 +98,35 @@ func statusName(s machine.Status) string {
 	return "open"
 }
 
-// writeRecorded makes two runs that between them hold every type of event.
+// writeRecorded makes one of recordings and writes its log and its summary.
 func writeRecorded(t *testing.T, dir string) {
 	if _, err := os.Stat(dir); err == nil {
 		t.Fatalf("%s is there: recorded logs are never renewed", dir)
 	}
-	for name, play := range map[string]func(*testing.T, *Run){"long-night": longNight, "fatal": fatal} {
-		out := t.TempDir()
-		r, err := Create(Options{Dir: out, Now: start0}, New{Graph: nightPlan(t, ""), RunID: "0a1b2c3d-0a1b-4c3d-8e9f-001122334455", Seed: 7})
-		if err != nil {
-			t.Fatal(err)
-		}
-		play(t, r)
-		text := summary(r.State())
-		if err := r.Close(); err != nil {
-			t.Fatal(err)
-		}
-		os.Remove(out + "/" + Dir + "/state.json")
-		os.Remove(out + "/" + Dir + "/state.json.bak")
-		os.Remove(out + "/" + Dir + "/events.ndjson.synced")
-		os.Remove(out + "/" + Dir + "/lock")
-		if err := os.CopyFS(filepath.Join(dir, name), os.DirFS(out+"/"+Dir)); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name, "summary.txt"), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+	play := recordings[filepath.Base(dir)]
+	if play == nil {
+		t.Fatalf("%s is none of recordings", filepath.Base(dir))
+	}
+	out := t.TempDir()
+	plan := New{Graph: nightPlan(t, ""), RunID: "0a1b2c3d-0a1b-4c3d-8e9f-001122334455", Seed: 7}
+	r, err := Create(Options{Dir: out, Now: start0}, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	play(t, r)
+	text := summary(r.State())
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	os.Remove(out + "/" + Dir + "/state.json")
+	os.Remove(out + "/" + Dir + "/state.json.bak")
+	os.Remove(out + "/" + Dir + "/events.ndjson.synced")
+	os.Remove(out + "/" + Dir + "/lock")
+	if err := os.CopyFS(dir, os.DirFS(out+"/"+Dir)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "summary.txt"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -191,7 +198,7 @@ func longNight(t *testing.T, r *Run) {
 	)
 	p.settle("ask", machine.Outcome{Status: dag.StatusCompleted, Body: machine.FinishedBody{
 		CostUSD: 1500000, CostKind: "reported", Usage: machine.Usage{Input: 10, Output: 20}, Fingerprint: "f",
-		Values: map[string]raw{"items": raw(`["a","b"]`)}, Notes: []machine.Note{{Log: "quality", Type: "validation", Fields: raw(`{"ok":true}`)}},
+		Values: map[string]raw{"items": raw(`["a","b"]`)}, Notes: []machine.LogLine{{Log: "quality", Type: "validation", Fields: raw(`{"ok":true}`)}},
 	}})
 	p.play(
 		&machine.BreakerChangedBody{Breaker: "api", State: "closed"},

@@ -16,7 +16,7 @@ import (
 // finished writes the lines of an attempt's end, or of a node that ends without one.
 func (w *writer) finished(b *machine.FinishedBody) {
 	for i := range b.Notes {
-		w.note(&b.Notes[i], b)
+		w.logLine(&b.Notes[i], b)
 	}
 	if b.CostUSD != 0 || b.Usage != (machine.Usage{}) || b.CostKind != "" {
 		w.log(costLog, w.node, "attempt", b.Attempt, "model?", w.model(b), usage(b),
@@ -43,7 +43,7 @@ func (w *writer) finished(b *machine.FinishedBody) {
 	}
 }
 
-func (w *writer) note(n *machine.Note, b *machine.FinishedBody) {
+func (w *writer) logLine(n *machine.LogLine, b *machine.FinishedBody) {
 	switch {
 	case n.Log != "quality":
 		w.log(decisionLog, "decision", n.Type, w.node, n.Fields)

@@ -169,7 +169,7 @@ func (r *record) object(raw json.RawMessage) {
 	}
 }
 
-// appendQuoted appends a JSON string in ASCII as far as terminals act on other characters. B-10
+// appendQuoted appends a JSON string in ASCII as far as terminals act on other characters.
 func appendQuoted(b []byte, s string) []byte {
 	if !strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c >= 0x7f || c == '"' || c == '\\' }) {
 		return append(append(append(b, '"'), s...), '"')

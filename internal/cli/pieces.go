@@ -9,7 +9,7 @@ import (
 	"dagrun.dev/dag/machine"
 )
 
-// pieceFlags say what is to become of single nodes when a run goes on (L-5): all others simply go
+// pieceFlags say what is to become of single nodes when a run goes on: all others simply go
 // on, those that were stopped half-way from their beginning.
 type pieceFlags struct{ restart, without []string }
 

@@ -44,7 +44,7 @@ type attempt struct {
 
 const (
 	linesASecond = 20
-	tickEvery    = 10 * time.Second // 000 §8.1: the display is renewed every 10 s
+	tickEvery    = 10 * time.Second // often enough to see that it lives
 	moneyEvery   = time.Minute      // between lines on cost by label
 	mostRunning  = 4                // nodes that a line on long attempts names
 )

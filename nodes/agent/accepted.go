@@ -120,7 +120,7 @@ func cost(s *settings, r *reply, res *nodes.Result) {
 	res.CostUSD = new(float64)
 	if r.CostUSD != nil && *r.CostUSD > 0 {
 		usd := map[string]any{"usd": *r.CostUSD}
-		res.Notes = append(res.Notes, nodes.Note{Log: "quality", Type: "notional-cost", Fields: usd})
+		res.Notes = append(res.Notes, nodes.LogLine{Log: "quality", Type: "notional-cost", Fields: usd})
 	}
 }
 

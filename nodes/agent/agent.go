@@ -132,7 +132,7 @@ func (k Kind) Rescue(_ context.Context, t *nodes.Task) (*nodes.Result, error) {
 }
 
 // lost is the end of an attempt whose provider was at work when the process died: what its answer would have been is
-// not known, but what it had used, where the head of its stream said so. M6
+// not known, but what it had used, where the head of its stream said so.
 func lost(s *settings, r *reply) (*nodes.Result, error) {
 	in := r.Usage.Input + r.Usage.CacheRead + r.Usage.CacheWrite
 	if in == 0 {
@@ -186,7 +186,7 @@ func asError(ctx context.Context, err error) *nodes.Error {
 	return nodes.Fail("unknown", err.Error())
 }
 
-// harmless makes what an agent said safe for a log and a terminal, where messages quote it. B-10
+// harmless makes what an agent said safe for a log and a terminal, where messages quote it.
 func harmless(res *nodes.Result, err error) error {
 	for i, w := range res.Warnings {
 		res.Warnings[i] = printable.Text(w)

@@ -140,7 +140,7 @@ func (a shapeStep) object(st *accept.State) (map[string]any, error) {
 
 // lastBlock takes the fenced block of JSON off the end of an answer. An answer that is one object and nothing else
 // needs no fence. A string of JSON holds no line break, so no line within a block looks like its fence. Blocks in the
-// model's thinking are drafts and do not count; where thinking has no end, a draft cannot be told from the answer. X5
+// model's thinking are drafts and do not count; where thinking has no end, a draft cannot be told from the answer.
 func lastBlock(text string) (block, rest string, err error) {
 	text = markdown.TrimBlank(text)
 	if tag, ok := markdown.Thought(text); ok {

@@ -15,7 +15,7 @@ import (
 
 // startClaude runs the claude command line agent, or the simulated agent, which speaks the same way.
 //
-// Always stream-json: the result field alone may be only the tail of a long answer. C-11's object
+// Always stream-json: the result field alone may be only the tail of a long answer. Its object
 // is the stream's last line.
 func startClaude(q *question) (*program, error) {
 	system, prompt := q.headed()
@@ -88,7 +88,7 @@ func bare(tools []string) []string {
 func claudeEnv(q *question) map[string]string {
 	env := map[string]string{
 		"CLAUDE_CODE_MAX_RETRIES":                   "0",
-		"CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK": "1", // a stream that was cut would be paid for again. M5
+		"CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK": "1", // a stream that was cut would be paid for again.
 		"CLAUDE_CODE_DISABLE_ATTACHMENTS":           "1",
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC":  "1",
 		"DISABLE_TELEMETRY":                         "1",

@@ -118,7 +118,7 @@ func (c cli) recall(q *question) (*reply, error) {
 }
 
 // beat keeps the host from taking a program for dead that prints its answer at the end, by signs of life as
-// long as it runs. X6
+// long as it runs.
 func (c cli) beat(t *nodes.Task) (stop func()) {
 	if c.format.Stream || t.Silence == 0 || t.Beat == nil {
 		return func() {}
@@ -257,7 +257,7 @@ func takeTurn(ctx context.Context, program string, gap time.Duration) error {
 	}
 }
 
-// keep puts what the program printed into the node's folder, bytewise. S-10
+// keep puts what the program printed into the node's folder, bytewise.
 func (c cli) keep(t *nodes.Task, r *reply, res *proc.Result) error {
 	var err error
 	if res.Stderr.Size() > 0 {

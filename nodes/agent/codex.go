@@ -99,7 +99,7 @@ func configs(list ...string) (args []string) {
 }
 
 // codexTools says what the agent may do: nothing, or what a shell can do in a sandbox that shows the system's
-// own files and the working folder and has no network. T2
+// own files and the working folder and has no network.
 func codexTools(q *question, program string) ([]string, error) {
 	search, access := "disabled", ""
 	for _, tool := range q.set.Tools {

@@ -12,7 +12,7 @@ import (
 	"dagrun.dev/nodes/prompt"
 )
 
-// The payloads of LLM_CALL_*; the host adds node and call_id. V-1.
+// The payloads of LLM_CALL_*; the host adds node and call_id.
 
 type callStarted struct {
 	Model           string   `json:"model"`

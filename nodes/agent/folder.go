@@ -36,7 +36,7 @@ func (g givenFile) name() string {
 }
 
 // workFolder makes the agent's private working folder. Its .git/HEAD makes it the top of a
-// project, so that no configuration above it is looked for. C-11
+// project, so that no configuration above it is looked for.
 func workFolder(t *nodes.Task, s *settings, dir string) error {
 	if err := os.MkdirAll(filepath.Join(dir, ".git"), 0o700); err != nil {
 		return err
@@ -135,7 +135,7 @@ func (g givenFile) unpack(root *os.Root, from io.Reader) error {
 const mostReport = 16 << 20 // bytes
 
 // report returns the declared file when this attempt made it: the folder was empty but for the
-// given files, and a given file that was not changed does not count. P-13
+// given files, and a given file that was not changed does not count.
 func (q *question) report() (text string, made bool, err error) {
 	if q.set.Report == "" {
 		return "", false, nil

@@ -86,7 +86,7 @@ func (u *run) objects(r *reply) error {
 }
 
 // limited keeps the work of an agent that a limit stopped: the last text is judged as any answer, and where
-// that is accepted the limit is a warning. The message names the fields of the specification. M1
+// that is accepted the limit is a warning. The message names the fields of the specification.
 func (u *run) limited(r *reply, t *transcript.Transcript) {
 	e, q := *r.Failure, u.q
 	if e.Message == transcript.MaxTurns && q.set.native() != nil && (r.Object != nil || r.Turned) {
@@ -190,7 +190,7 @@ func (u *run) noResult(t *transcript.Transcript, undeclared []string, found json
 }
 
 // text judges a program whose whole output is the answer. With exit status 0 any text is one, unless a
-// declared pattern (command.errors) says otherwise or accept does not take it. X3
+// declared pattern (command.errors) says otherwise or accept does not take it.
 func (u *run) text(r *reply) *nodes.Error {
 	r.Finish = "stop"
 	out := u.res.Stdout

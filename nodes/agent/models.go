@@ -16,7 +16,7 @@ func models(s *settings, r *reply, res *nodes.Result) {
 		for name, usd := range r.ByModel {
 			fields[name] = usd
 		}
-		res.Notes = append(res.Notes, nodes.Note{Log: "quality", Type: "cost-by-model", Fields: fields})
+		res.Notes = append(res.Notes, nodes.LogLine{Log: "quality", Type: "cost-by-model", Fields: fields})
 	}
 	switch {
 	case s.Model == "" && len(r.Models) == 1:

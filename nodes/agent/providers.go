@@ -115,7 +115,7 @@ func (s *settings) unconfined() (list []string) {
 }
 
 // confined returns the tools as permissions of claude: file tools without a path are held to the attempt's folder.
-// Everything that writes goes by the permissions of Edit there. T1
+// Everything that writes goes by the permissions of Edit there.
 func confined(list []string) (out []string) {
 	for _, tool := range list {
 		name, _, restricted := strings.Cut(tool, "(")
@@ -140,7 +140,7 @@ func unique(list []string) (out []string) {
 	return out
 }
 
-// neutralSystem stands where a program would otherwise send the long instructions of a coding agent. Q2
+// neutralSystem stands where a program would otherwise send the long instructions of a coding agent.
 const neutralSystem = "Answer the request. Give what it asks for, whole and in the form it asks for, and nothing else."
 
 // neutral is the system text of a node that has neither one of its own nor tools.

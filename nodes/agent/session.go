@@ -18,7 +18,7 @@ import (
 const cutShort = "cut_short"
 
 // A session is the memory that an agent has of its work, and its working folder. Both outlive the attempt, so that
-// the next one can go on where a limit cut the work. Q5
+// the next one can go on where a limit cut the work.
 type session struct {
 	ID       string `json:"id"`       // by which the agent knows it
 	Question string `json:"question"` // digest of what was asked

@@ -129,10 +129,10 @@ func (r *runner) finish() error {
 		"failures": failures, "byClass": failed, "browser": r.browser,
 	}
 	r.res.Notes = append(r.res.Notes,
-		nodes.Note{Log: "decision", Type: "gates", Fields: map[string]any{
+		nodes.LogLine{Log: "decision", Type: "gates", Fields: map[string]any{
 			"verdict": v.name, "rule": v.rule, "reason": v.reason,
 		}},
-		nodes.Note{Log: "quality", Type: "gates", Fields: map[string]any{
+		nodes.LogLine{Log: "quality", Type: "gates", Fields: map[string]any{
 			"passed": counts[pass], "failed": counts[fail], "not_run": counts[notRun], "failures": failures,
 		}})
 	r.res.Warnings = append(r.res.Warnings, r.notRun()...)

@@ -68,7 +68,7 @@ func (a *assembly) trimmed(step trimStep, before int64, what, which string) {
 	a.measure()
 	a.log("WARN", "prompt: trimmed %s (%s) %s %q: about %s tokens, limit %s",
 		step.Var, step.By, what, which, grouped(a.out.Tokens), grouped(a.settings.Limit))
-	a.out.Notes = append(a.out.Notes, nodes.Note{Log: "decision", Type: "trim-prompt", Fields: map[string]any{
+	a.out.Notes = append(a.out.Notes, nodes.LogLine{Log: "decision", Type: "trim-prompt", Fields: map[string]any{
 		"variable": step.Var, "by": step.By, what: which,
 		"tokensBefore": before, "tokensAfter": a.out.Tokens, "limit": a.settings.Limit,
 	}})

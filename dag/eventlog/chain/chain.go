@@ -231,7 +231,7 @@ type undecoded struct{ err error }
 
 func (u *undecoded) Error() string { return u.err.Error() }
 
-// explain names the first field that is wrong, so that a person can tell a foreign line from a
+// explain names the first field that is wrong, so that a user can tell a foreign line from a
 // changed one. found is what was noticed before.
 func (c *Chain) explain(env Envelope, found error) error {
 	switch {

@@ -52,22 +52,22 @@ func Plan(t testing.TB) *dag.Graph {
 
 // Outcomes are the ends of the attempts of the night, in order, by node; nodes without one complete.
 func Outcomes() map[string][]machine.Outcome {
-	note := func(log, typ string, fields string) machine.Note {
-		return machine.Note{Log: log, Type: typ, Fields: json.RawMessage(fields)}
+	note := func(log, typ string, fields string) machine.LogLine {
+		return machine.LogLine{Log: log, Type: typ, Fields: json.RawMessage(fields)}
 	}
 	return map[string][]machine.Outcome{
 		"b1": {{Status: dag.StatusCompleted, Body: machine.FinishedBody{
 			CostUSD: 1180000, CostKind: "reported", Usage: machine.Usage{Input: 35723, Output: 21858, CacheRead: 12},
 			Values:   map[string]json.RawMessage{"model": []byte(`"m-1"`), "chars": []byte("85012"), "status": []byte(`"x"`)},
 			Warnings: []string{"discovery entry \x1b[31mmissing"},
-			Notes: []machine.Note{
+			Notes: []machine.LogLine{
 				note("decision", "append-entry", `{"accumulator":"notes","chars":234}`),
 				note("quality", "validation", `{"checks":5,"result":"pass","warnings":1}`),
 			}}}},
 		"v1": {
 			{Status: dag.StatusFailed, Category: "flaky", Message: "exited with 1", Diagnostics: "stderr: Connection reset by peer", Body: machine.FinishedBody{CostUSD: 200000, CostKind: "assumed"}},
 			{Status: dag.StatusCompleted, Body: machine.FinishedBody{CostUSD: 870000, CostKind: "reported", Usage: machine.Usage{Input: 42100, Output: 3200},
-				Notes: []machine.Note{note("quality", "verifier-depth", `{"absent":2,"deeplyIntegrated":7,"surfaceLevel":3}`)}}},
+				Notes: []machine.LogLine{note("quality", "verifier-depth", `{"absent":2,"deeplyIntegrated":7,"surfaceLevel":3}`)}}},
 		},
 		"soft": {{Status: dag.StatusFailed, Category: "flaky", Message: "no\nluck", Permanent: true}},
 		"turn": {{Status: dag.StatusCompleted, Body: machine.FinishedBody{Values: map[string]json.RawMessage{"score": []byte("2.6"), "decision": []byte(`"refine"`), "round": []byte("1")}}}},

@@ -31,7 +31,7 @@ type State struct {
 	Values    map[string]any
 	Entries   []nodes.Entry
 	Warnings  []string
-	Notes     []nodes.Note
+	Notes     []nodes.LogLine
 	Markers   []Marker // of notes, as steps so far have declared them: such regions belong to nobody else
 
 	// Again reports whether a failure of a category would be followed by another answer. Nil: never.
@@ -67,7 +67,7 @@ func (s *State) Warn(format string, args ...any) {
 
 // Note adds a record to a log, decision or quality.
 func (s *State) Note(log, typ string, fields map[string]any) {
-	s.Notes = append(s.Notes, nodes.Note{Log: log, Type: typ, Fields: fields})
+	s.Notes = append(s.Notes, nodes.LogLine{Log: log, Type: typ, Fields: fields})
 }
 
 // Subject returns what a name in the settings stands for: "" and "answer" are the answer, others

@@ -42,7 +42,7 @@ func (a *agent) says(model, text string) []byte {
 	}})
 }
 
-// result is the last line, the object that document 000 describes.
+// result is the last line, the object by which claude ends its output.
 func (a *agent) result(model string, ans *Answer, change m) []byte {
 	u := ans.Usage
 	r := m{

@@ -1,5 +1,5 @@
 // Package capability says what the providers of answers can do, and what is known of each. It is the one place that
-// knows: the plan, a run whose provider is known late, `dagrun providers` and PROVIDERS.md ask it. A-2
+// knows: the plan, a run whose provider is known late, `dagrun providers` and PROVIDERS.md ask it.
 //
 // It starts and asks nobody.
 package capability

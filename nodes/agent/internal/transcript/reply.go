@@ -62,7 +62,7 @@ func (r *Reply) Warn(format string, args ...any) {
 func (r *Reply) CutUnknown() bool { return strings.HasPrefix(r.Cut, unknownStop) }
 
 // Price says what a failed call cost where that is certain: one that the service refused, and that had
-// produced nothing, was free. One that may have run is not, whatever the program's own sum says. M2
+// produced nothing, was free. One that may have run is not, whatever the program's own sum says.
 func (r *Reply) Price() {
 	if r.Failure == nil || r.Usage != (nodes.Usage{}) {
 		return

@@ -33,7 +33,7 @@ type Format struct {
 	// Last reports whether an object is the last word of the program; nil = it never says.
 	Last func(object) bool
 	// Stream says that the program reports its work as it goes. One that prints its answer at the end is
-	// silent until then, so that no limit of silence applies to it. X6
+	// silent until then, so that no limit of silence applies to it.
 	Stream bool
 	// Partial says that the answer comes in parts, and none of them says that it is the last.
 	Partial bool
