@@ -47,7 +47,8 @@ func CachedShare(g *Graph, sizes func(name string) (int64, bool), runs func(i in
 }
 
 // read returns how much of a prompt that begins now was sent before, and remembers its beginnings.
-func (c *Call) read(now float64, sent map[string]float64, version map[string]int, sizes func(name string) (int64, bool)) (chars int64) {
+func (c *Call) read(now float64, sent map[string]float64, version map[string]int,
+	sizes func(name string) (int64, bool)) (chars int64) {
 	var key strings.Builder
 	again := true
 	for _, b := range c.Shared {

@@ -40,7 +40,8 @@ type plainRetry struct {
 // they are known; nil means nothing is. Others are taken to be what the nodes that write them
 // are expected to answer, or that of an answer without a declared limit. Input files have the size that the plan says.
 func NewEstimator(p *Plan, sizes func(name string) (int64, bool)) *Estimator {
-	e := &Estimator{p: p, sizes: sizes, texts: map[string][3]int64{}, entries: map[string]int64{}, most: map[plainRetry]int{}}
+	e := &Estimator{p: p, sizes: sizes,
+		texts: map[string][3]int64{}, entries: map[string]int64{}, most: map[plainRetry]int{}}
 	if !slices.ContainsFunc(p.Nodes, func(n Node) bool { return n.Call != nil && len(n.Call.Reads) > 0 }) {
 		return e // nobody asks
 	}
@@ -232,12 +233,14 @@ func (u Usage) Total() int64 { return u.Input + u.CacheRead + u.CacheWrite + u.O
 
 // Plus returns the sum.
 func (u Usage) Plus(v Usage) Usage {
-	return Usage{u.Input + v.Input, u.CacheRead + v.CacheRead, u.CacheWrite + v.CacheWrite, u.Output + v.Output, u.CacheWriteHour + v.CacheWriteHour}
+	return Usage{u.Input + v.Input, u.CacheRead + v.CacheRead, u.CacheWrite + v.CacheWrite,
+		u.Output + v.Output, u.CacheWriteHour + v.CacheWriteHour}
 }
 
 // Minus returns the difference.
 func (u Usage) Minus(v Usage) Usage {
-	return Usage{u.Input - v.Input, u.CacheRead - v.CacheRead, u.CacheWrite - v.CacheWrite, u.Output - v.Output, u.CacheWriteHour - v.CacheWriteHour}
+	return Usage{u.Input - v.Input, u.CacheRead - v.CacheRead, u.CacheWrite - v.CacheWrite,
+		u.Output - v.Output, u.CacheWriteHour - v.CacheWriteHour}
 }
 
 // Cost prices one request. A missing cache price counts as the input price, and that of an hour as twice
@@ -250,8 +253,9 @@ func (p Price) Cost(t Usage) USD {
 	}
 	hour := min(t.CacheWriteHour, t.CacheWrite)
 	// Dollars per million tokens are millionths of a dollar per token.
-	sum := float64(t.Input)*p.Input + float64(t.CacheRead)*or(p.CacheRead, p.Input) + float64(t.CacheWrite-hour)*or(p.CacheWrite, p.Input) +
-		float64(hour)*or(p.CacheWriteHour, 2*p.Input) + float64(t.Output)*p.Output
+	sum := float64(t.Input)*p.Input + float64(t.CacheRead)*or(p.CacheRead, p.Input) +
+		float64(t.CacheWrite-hour)*or(p.CacheWrite, p.Input) + float64(hour)*or(p.CacheWriteHour, 2*p.Input) +
+		float64(t.Output)*p.Output
 	return USD(math.Round(sum))
 }
 

@@ -122,7 +122,7 @@ type Category struct {
 	Retry    *RetryChange `json:"retry,omitempty"`    // delays of its own (rate limit: base 60 s, cap 300 s)
 	Breaker  float64      `json:"breaker,omitempty"`  // weight: 1 counts against the breaker, 0 does not
 	Feedback bool         `json:"feedback,omitempty"` // the reason is told to the next attempt
-	Account  bool         `json:"account,omitempty"`  // says something of the account: all nodes that would ask it wait (Node.Account)
+	Account  bool         `json:"account,omitempty"`  // it concerns the account: all who ask it wait (Node.Account)
 }
 
 // A Node is one piece of work: a kind, its settings, its edges and its policies.
@@ -133,8 +133,8 @@ type Node struct {
 	With    json.RawMessage `json:"with,omitempty"` // canonical; ${...} left only where it reads recorded values
 	Needs   []string        `json:"needs,omitempty"`
 	AtLeast int             `json:"atLeast,omitempty"` // how many needs must have succeeded; 0 = see When and OnFail
-	WaitAll bool            `json:"waitAll,omitempty"` // with AtLeast: starts when all needs have ended, not when enough have succeeded
-	Again   int             `json:"again,omitempty"`   // with AtLeast: how often needs that failed are run again before too few is a failure
+	WaitAll bool            `json:"waitAll,omitempty"` // with AtLeast: waits for all needs to end, not for enough success
+	Again   int             `json:"again,omitempty"`   // with AtLeast: how often failed needs run again before it fails
 	When    string          `json:"when,omitempty"`    // CEL over recorded values and statuses of needs
 	Always  bool            `json:"always,omitempty"`
 
@@ -158,9 +158,9 @@ type Node struct {
 	Foreach  *Foreach `json:"foreach,omitempty"` // run-time expansion only; plan-time foreach is already expanded
 	History  []string `json:"history,omitempty"` // nodes whose records a route may read beside its needs
 	Secrets  []string `json:"secrets,omitempty"` // names only; filled in at the edge
-	Account  string   `json:"account,omitempty"` // who is asked, and as whom: what closes it holds every node that names it
+	Account  string   `json:"account,omitempty"` // who is asked, as whom: what closes it holds all nodes that name it
 	Paid     bool     `json:"paid,omitempty"`    // an attempt may cost money
-	Ambient  bool     `json:"ambient,omitempty"` // sees more than it declares: the folder of a command, a service (see Proof)
+	Ambient  bool     `json:"ambient,omitempty"` // sees more than it declares: a folder, a service (see reuse.Proof)
 	Call     *Call    `json:"call,omitempty"`    // what is known of the model call it makes
 
 	Group  string            `json:"group,omitempty"` // nests by /
@@ -174,7 +174,7 @@ type Node struct {
 // u in [0,1) from a hash of (seed, node, generation, n). Delays, when given, replaces the formula.
 type Retry struct {
 	Attempts int              `json:"attempts,omitempty"` // most attempts that may fail; 1 = no retry
-	Stated   bool             `json:"stated,omitempty"`   // the specification says Attempts: the table of categories allows no more
+	Stated   bool             `json:"stated,omitempty"`   // the specification says Attempts: no category allows more
 	Base     Duration         `json:"base,omitzero"`
 	Factor   float64          `json:"factor,omitempty"`
 	Cap      Duration         `json:"cap,omitzero"`

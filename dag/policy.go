@@ -6,7 +6,8 @@ import (
 )
 
 // DefaultRetry is the policy of nodes for which nobody says another.
-var DefaultRetry = Retry{Attempts: 3, Base: Duration(5 * time.Second), Factor: 2, Cap: Duration(120 * time.Second), Jitter: 0.2}
+var DefaultRetry = Retry{Attempts: 3, Base: Duration(5 * time.Second), Factor: 2, Cap: Duration(2 * time.Minute),
+	Jitter: 0.2}
 
 // A RetryChange is what one place of a specification says of retries. What is nil is not said there; zero is a
 // value. Attempts has no zero to say.

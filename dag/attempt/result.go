@@ -69,7 +69,8 @@ func (t *trial) values(res *nodes.Result) error {
 		}
 		want, _ = dag.OutputType(want)
 		if raw = t.worker.Mask.JSON(raw); !hasType(raw, want) {
-			return nodes.Fail("protocol", fmt.Sprintf("value %s is declared as %s and is %s", name, want, printable.Clip(string(raw), 40)))
+			return nodes.Fail("protocol",
+				fmt.Sprintf("value %s is declared as %s and is %s", name, want, printable.Clip(string(raw), 40)))
 		}
 		if b.Values == nil {
 			b.Values = make(map[string]json.RawMessage, len(res.Values))

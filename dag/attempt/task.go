@@ -108,8 +108,8 @@ func (t *trial) artifact(name string) (io.ReadCloser, error) {
 	r, err := t.world.Open(v.Digest)
 	if errors.Is(err, fs.ErrNotExist) { // an ancestor has written it
 		return nil, &nodes.Error{Category: "file_io", Permanent: true, Message: fmt.Sprintf(
-			"the recorded version of %s is missing from the run's store (sha256 %s): restore a copy, or make it again (dagrun resume --restart %s)",
-			name, v.Digest, v.Node)}
+			"the recorded version of %s is missing from the run's store (sha256 %s): restore a copy, "+
+				"or make it again (dagrun resume --restart %s)", name, v.Digest, v.Node)}
 	}
 	return r, err
 }
@@ -217,7 +217,8 @@ func (t *trial) keepFile(name, path string) error {
 // facts is the allow-list of Task.Emit: which facts a kind may record by itself. Everything else about an
 // attempt is recorded by its host.
 var facts = map[string][]machine.Type{
-	"agent":      {machine.LLMCallStarted, machine.LLMCallFinished, machine.LLMCallFailed, machine.IssueOpened, machine.IssueResolved},
+	"agent": {machine.LLMCallStarted, machine.LLMCallFinished, machine.LLMCallFailed,
+		machine.IssueOpened, machine.IssueResolved},
 	"http":       {machine.LLMCallStarted, machine.LLMCallFinished, machine.LLMCallFailed},
 	"gates":      {machine.GateRunStarted, machine.GateRunFinished},
 	"screenshot": {machine.GateRunStarted, machine.GateRunFinished},

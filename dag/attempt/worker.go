@@ -191,7 +191,8 @@ func (t *trial) fail(ctx context.Context, err error, res *nodes.Result) {
 	t.body.Values = nil
 	o := Classify(ctx, t.job.timeout(), err)
 	e := (*nodes.Error)(nil)
-	if o.Status == dag.StatusFailed && errors.As(err, &e) && e.Unknown && !t.job.Node.Effect.Repeatable() && t.job.Purpose != Undo {
+	once := !t.job.Node.Effect.Repeatable() && t.job.Purpose != Undo
+	if o.Status == dag.StatusFailed && errors.As(err, &e) && e.Unknown && once {
 		o.Status = dag.StatusLost // to be found out, not to be done twice
 	}
 	o.Body = t.body

@@ -26,7 +26,8 @@ func (b *builder) nodes(p *tree.Value) {
 func (b *builder) draft(id string, pos tree.Pos, v *tree.Value, path string) {
 	if n := len(id); n > longestID || longPart(id) > longestPart {
 		b.fail(pos, path,
-			"the id has %d characters; want at most %d, and at most %d between slashes, because it names a folder", n, longestID, longestPart)
+			"the id has %d characters; want at most %d, and at most %d between slashes, because it names a folder",
+			n, longestID, longestPart)
 		return
 	}
 	if other := b.byID[fold(id)]; other != nil {

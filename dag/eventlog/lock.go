@@ -20,7 +20,7 @@ type Holder struct {
 	PID     int       `json:"pid"`
 	Host    string    `json:"host"`
 	BootID  string    `json:"boot_id,omitempty"`
-	Birth   string    `json:"birth,omitempty"` // start of the process in ticks since boot: tells it from a later one of its pid
+	Birth   string    `json:"birth,omitempty"` // ticks from boot to its start: tells it from a later process of its pid
 	Started time.Time `json:"started"`         // when the lock was taken
 	Command string    `json:"command,omitempty"`
 }

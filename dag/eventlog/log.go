@@ -114,7 +114,8 @@ func Create(fsys disk.FS, name, runID string, o Options, first []machine.Event) 
 // Open opens a log for writing: it verifies the events after the head from (zero = all) and hands
 // them to fold in order. A tail cut off by a crash is removed and reported; anything else that is
 // wrong is *Damaged, or *Newer.
-func Open(fsys disk.FS, name string, from Head, o Options, fold func(*machine.Event, *Envelope) error) (*Log, Tail, error) {
+func Open(fsys disk.FS, name string, from Head, o Options,
+	fold func(*machine.Event, *Envelope) error) (*Log, Tail, error) {
 	if err := regular(fsys, name); err != nil {
 		return nil, Tail{}, err
 	}
@@ -138,7 +139,8 @@ func regular(fsys disk.FS, name string) error {
 	return err
 }
 
-func open(fsys disk.FS, name string, f disk.File, from Head, o Options, fold func(*machine.Event, *Envelope) error) (*Log, Tail, error) {
+func open(fsys disk.FS, name string, f disk.File, from Head, o Options,
+	fold func(*machine.Event, *Envelope) error) (*Log, Tail, error) {
 	r, err := newReader(fsys, name, f, from)
 	if err != nil {
 		return nil, Tail{}, err
@@ -210,7 +212,8 @@ func (l *Log) Check() error {
 	if why == "" {
 		return nil
 	}
-	return &Damaged{File: l.fsys.Path(l.name), Line: l.head.Seq, Why: "was changed by another program: " + why, WayOut: wayOut}
+	return &Damaged{File: l.fsys.Path(l.name), Line: l.head.Seq,
+		Why: "was changed by another program: " + why, WayOut: wayOut}
 }
 
 // Append writes events with one write call, sets their Seq and returns the new head. They are

@@ -32,7 +32,8 @@ func readMark(fsys disk.FS, log string) Head {
 		return Head{}
 	}
 	var h Head
-	if _, err := fmt.Sscanf(string(b), "%d %d %s", &h.Seq, &h.Offset, &h.Hash); err != nil || string(encodeMark(h)) != string(b) {
+	_, err = fmt.Sscanf(string(b), "%d %d %s", &h.Seq, &h.Offset, &h.Hash)
+	if err != nil || string(encodeMark(h)) != string(b) {
 		return Head{}
 	}
 	return h

@@ -35,7 +35,8 @@ func (d *Damaged) Error() string {
 	return fmt.Sprintf("EVENT_CHAIN_BROKEN: %s line %d (byte %d) %s; %s", d.File, d.Line, d.Offset, d.Why, d.WayOut)
 }
 
-const wayOut = "restore a copy of the file, go back to a checkpoint (dagrun revert), or archive this run and start over (dagrun apply --fresh)"
+const wayOut = "restore a copy of the file, go back to a checkpoint (dagrun revert), " +
+	"or archive this run and start over (dagrun apply --fresh)"
 
 // Read verifies the events after from and hands them to fold with their envelopes. It never
 // writes: a torn tail is reported and left. It may be called while a writer appends: then the last
@@ -81,7 +82,8 @@ func newReader(fsys disk.FS, name string, f disk.File, from Head) (*reader, erro
 	}
 	if r.size < r.synced.Offset {
 		// Before "is cut off": a short log is the one damage that every line hides.
-		return nil, r.damaged(0, 0, fmt.Errorf("has %d bytes, but %d (event %d) were durable: its end is missing", r.size, r.synced.Offset, r.synced.Seq))
+		return nil, r.damaged(0, 0, fmt.Errorf("has %d bytes, but %d (event %d) were durable: its end is missing",
+			r.size, r.synced.Offset, r.synced.Seq))
 	}
 	if from.Seq > 0 {
 		if err := r.resume(from); err != nil {
@@ -100,7 +102,8 @@ func (r *reader) resume(from Head) error {
 		return err
 	}
 	env, err := chain.Split(line)
-	if err != nil || env.EventID != chain.EventID(from.Seq) || env.EventHash != from.Hash || env.EventHash != env.Digest() {
+	if err != nil || env.EventID != chain.EventID(from.Seq) ||
+		env.EventHash != from.Hash || env.EventHash != env.Digest() {
 		return r.damaged(from.Seq, from.Offset-int64(len(line)), errors.New("is not the event that the snapshot ends with"))
 	}
 	r.chain = chain.New(env.RunID, from)

@@ -99,7 +99,8 @@ func DecodeSnapshot(raw []byte) (*Snapshot, error) {
 	switch {
 	case s.Format < 1 || s.Format > SnapshotFormat:
 		return nil, fmt.Errorf("has format %d, this program writes %d", s.Format, SnapshotFormat)
-	case s.RunID == "" || s.Plan == "" || s.Head.Seq == 0 || s.Head.Hash == "" || s.Head.Offset == 0 || s.SavedAt.IsZero() || len(state) == 0:
+	case s.RunID == "" || s.Plan == "" || s.SavedAt.IsZero() || len(state) == 0,
+		s.Head.Seq == 0 || s.Head.Hash == "" || s.Head.Offset == 0:
 		return nil, errors.New("lacks a required member")
 	}
 	return &s, nil
@@ -122,7 +123,8 @@ func WriteSnapshot(fsys disk.FS, name string, s *Snapshot) (size int, err error)
 			return err
 		}
 		if _, err := DecodeSnapshot(back); err != nil || !json.Valid(back) {
-			return fmt.Errorf("eventlog: %s read back: %w", fsys.Path(temp), errors.Join(err, errors.New("not what was written")))
+			err = errors.Join(err, errors.New("not what was written"))
+			return fmt.Errorf("eventlog: %s read back: %w", fsys.Path(temp), err)
 		}
 		return nil
 	}

@@ -20,7 +20,8 @@ import (
 // by then (nodes.Rescuer). So a paid answer is not bought twice. It is nil for all others. Artifacts
 // and entries are published on the way. secret is that of Options: what is kept is masked; evaluator
 // makes Options.Eval for the plan in force.
-func Adopt(r *run.Run, kinds *nodes.Registry, evaluator func(*dag.Plan) (dag.Evaluator, error), secret func(name string) (string, error), now time.Time) run.Rescue {
+func Adopt(r *run.Run, kinds *nodes.Registry, evaluator func(*dag.Plan) (dag.Evaluator, error),
+	secret func(name string) (string, error), now time.Time) run.Rescue {
 	still := func() (time.Time, time.Duration) { return now, 0 } // what is recorded on the way is no later than the end
 	h := &host{o: Options{Run: r, Kinds: kinds, Secret: secret}, run: r, clock: newClockFrom(now, still)}
 	h.worker.Kinds = kinds

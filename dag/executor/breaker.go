@@ -51,8 +51,8 @@ func count(q *machine.BreakerQuestion, now time.Time) *machine.BreakerChangedBod
 const buckets = 10
 
 // counted has gobreaker count one outcome. It takes and gives its state through a store, as where processes share a
-// breaker. It reads the clock itself, but only to tell buckets of the window apart: they are laid around its now as they lie
-// around ours.
+// breaker. It reads the clock itself, but only to tell buckets of the window apart: they are laid around its now as
+// they lie around ours.
 func counted(q *machine.BreakerQuestion, now time.Time, bad error) (s gobreaker.SharedState) {
 	spec, last := q.Breaker, &q.Last.Counts
 	tenth := spec.Window.D() / buckets
@@ -101,8 +101,8 @@ func counted(q *machine.BreakerQuestion, now time.Time, bad error) (s gobreaker.
 	return s
 }
 
-// recorded are the failures in the tenths of the window. Earlier versions recorded their sum only: it counts as new, for
-// longer than it would have, never for less.
+// recorded are the failures in the tenths of the window. Earlier versions recorded their sum only: it counts as new,
+// for longer than it would have, never for less.
 func recorded(last *machine.BreakerChangedBody) []uint32 {
 	if last.Recent == nil && last.Counts.Failures > 0 {
 		return []uint32{last.Counts.Failures}
@@ -183,7 +183,8 @@ func breakerKey(b *dag.Breaker) string {
 func (h *host) counts(q *machine.BreakerQuestion, now time.Time) machine.Body {
 	b := count(q, now)
 	if h.o.Breakers != nil {
-		_ = h.o.Breakers.SetBreaker(breakerKey(q.Breaker), statedir.Breaker{State: b.State, Until: b.Until, Counts: b.Counts, Updated: now})
+		_ = h.o.Breakers.SetBreaker(breakerKey(q.Breaker),
+			statedir.Breaker{State: b.State, Until: b.Until, Counts: b.Counts, Updated: now})
 	}
 	return b
 }

@@ -62,7 +62,8 @@ func appendBody(bodies []machine.Body, b machine.Body) []machine.Body {
 			return bodies
 		}
 	case *machine.RewoundBody:
-		if last, ok := bodies[len(bodies)-1].(*machine.RewoundBody); ok && last.Reason == b.Reason && b.Reason == machine.ReasonChanged {
+		last, ok := bodies[len(bodies)-1].(*machine.RewoundBody)
+		if ok && last.Reason == b.Reason && b.Reason == machine.ReasonChanged {
 			last.Nodes = append(last.Nodes, b.Nodes...)
 			return bodies
 		}
@@ -142,7 +143,8 @@ func (h *host) evaluate(c *machine.Command, now time.Time) machine.Body {
 	case ok:
 		return &machine.QueuedBody{Nodes: []string{n.ID}, Reason: "condition"}
 	}
-	return &machine.FinishedBody{Node: n.ID, Generation: c.Generation, Status: dag.StatusSkipped, Final: true, Message: "when is false"}
+	return &machine.FinishedBody{Node: n.ID, Generation: c.Generation,
+		Status: dag.StatusSkipped, Final: true, Message: "when is false"}
 }
 
 // expand makes the nodes of a run-time foreach.
@@ -191,7 +193,8 @@ func (h *host) resolve(c *machine.Command, now time.Time) (machine.Body, func() 
 	}
 	return &machine.EscalationOpenedBody{
 		ID: fmt.Sprintf("%s/%s/%d.%d", machine.AskLost, n.ID, c.Generation, c.Attempt), Kind: machine.AskLost, Node: n.ID,
-		Message: fmt.Sprintf("Attempt %d of %s was interrupted, and nodes of kind %s have no probe. Did it take effect?", c.Attempt, n.ID, n.Kind),
+		Message: fmt.Sprintf("Attempt %d of %s was interrupted, and nodes of kind %s have no probe. Did it take effect?",
+			c.Attempt, n.ID, n.Kind),
 		Options: []string{machine.AnswerRerun, machine.AnswerDone, machine.AnswerFail, machine.AnswerAbort},
 	}, nil
 }

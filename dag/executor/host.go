@@ -292,8 +292,10 @@ func (h *host) disturbed(r *result) error {
 	}
 	list, err := h.run.Disturbed()
 	for _, name := range list {
-		r.outcome.Body.Warnings = append(r.outcome.Body.Warnings, h.worker.Line(fmt.Sprintf("%s was changed while this agent, which has tools, "+
-			"was at work, and not by dagrun; the version on record still counts in this process, the next start takes the file as edited", name)))
+		line := h.worker.Line(fmt.Sprintf("%s was changed while this agent, which has tools, was at work, "+
+			"and not by dagrun; the version on record still counts in this process, "+
+			"the next start takes the file as edited", name))
+		r.outcome.Body.Warnings = append(r.outcome.Body.Warnings, line)
 	}
 	return err
 }
@@ -309,9 +311,9 @@ func (h *host) ended(bodies []machine.Body, r result, now time.Time) []machine.B
 	if f.handsOn.Load() {
 		h.handing = append(h.handing, f)
 	}
-	id := f.job.Node.ID
+	id, o := f.job.Node.ID, &r.outcome
 	if f.job.Purpose == attempt.Undo {
-		return append(bodies, &machine.CompensationBody{Node: id, Status: r.outcome.Status, Reason: r.outcome.Message, Done: true})
+		return append(bodies, &machine.CompensationBody{Node: id, Status: o.Status, Reason: o.Message, Done: true})
 	}
 	e := h.state().Settle(id, r.outcome, now)
 	bodies = append(bodies, e.Body)

@@ -15,10 +15,11 @@ import (
 )
 
 // Preflight asks every kind that can tell whether the nodes of it that have still to run can work on
-// this machine, before any of them has cost anything. It records nothing. Warnings are for the
-// person who starts the run; an error means that the run should not go on here. next is the plan that the run is to
-// adopt, nil for the one in force. scratch as in Options.
-func Preflight(ctx context.Context, r *run.Run, next *dag.Graph, kinds *nodes.Registry, specDir, scratch string) (warnings []string, err error) {
+// this machine, before any of them has cost anything. It records nothing. Warnings are for the user
+// who starts the run; an error means that the run should not go on here. next is the plan that the run
+// is to adopt, nil for the one in force. scratch as in Options.
+func Preflight(ctx context.Context, r *run.Run, next *dag.Graph, kinds *nodes.Registry,
+	specDir, scratch string) (warnings []string, err error) {
 	var bad []error
 	for _, kind := range kinds.Kinds() {
 		p, ok := kind.(nodes.Preflighter)
@@ -38,7 +39,8 @@ func Preflight(ctx context.Context, r *run.Run, next *dag.Graph, kinds *nodes.Re
 	return warnings, errors.Join(bad...)
 }
 
-func preflight(ctx context.Context, p nodes.Preflighter, with []json.RawMessage, specDir, scratch string) ([]string, error) {
+func preflight(ctx context.Context, p nodes.Preflighter, with []json.RawMessage,
+	specDir, scratch string) ([]string, error) {
 	dir := filepath.Join(scratch, "preflight")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err

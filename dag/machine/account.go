@@ -85,7 +85,8 @@ func (d *decision) park() {
 	}
 	_, why := s.waitsUntil(first)
 	d.pause(PauseQuota, s.graph.Node(first).ID,
-		"%s. What is left to do waits until %s, which is longer than the longest wait of %s", why, at(until).Format("2006-01-02 15:04 MST"), dag.Duration(longest).D())
+		"%s. What is left to do waits until %s, which is longer than the longest wait of %s",
+		why, at(until).Format("2006-01-02 15:04 MST"), dag.Duration(longest).D())
 }
 
 // waitsUntil is until when a node waits for a service, and why; 0 = it does not.

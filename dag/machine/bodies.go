@@ -93,15 +93,15 @@ type FinishedBody struct {
 	Values      map[string]json.RawMessage `json:"values,omitempty"`
 	Usage       Usage                      `json:"usage,omitzero"`
 	CostUSD     dag.USD                    `json:"cost_usd,omitzero"`
-	CostKind    dag.CostKind               `json:"cost_kind,omitempty"` // reported | priced | free | assumed (the reserve stands)
+	CostKind    dag.CostKind               `json:"cost_kind,omitempty"` // reported | priced | free | assumed (its reserve)
 	RetryAt     time.Time                  `json:"retry_at,omitzero"`
 	WaitUntil   time.Time                  `json:"wait_until,omitzero"`
 	Stop        bool                       `json:"stop,omitempty"`        // only a user can help; the run pauses
-	Fingerprint string                     `json:"fingerprint,omitempty"` // of what the attempt read: reuse.AttemptFingerprint
+	Fingerprint string                     `json:"fingerprint,omitempty"` // of what it read: reuse.AttemptFingerprint
 	Warnings    []string                   `json:"warnings,omitempty"`
 	Notes       []LogLine                  `json:"notes,omitempty"`
-	Reused      bool                       `json:"reused,omitempty"` // what it reads proved equal after a change of plan: the earlier end holds, with its values
-	Kept        []KeptFile                 `json:"kept,omitempty"`   // files that the attempt left in its node's folder, in the order of their making
+	Reused      bool                       `json:"reused,omitempty"` // an earlier end: what it reads did not change
+	Kept        []KeptFile                 `json:"kept,omitempty"`   // what it left in its node's folder, oldest first
 }
 
 // A KeptFile is a file that an attempt left in its node's folder. A later attempt that keeps one of the same
@@ -184,7 +184,7 @@ type ArtifactWrittenBody struct {
 	Previous   string `json:"previous_sha256,omitempty"`
 	Backup     string `json:"backup,omitempty"` // path of the copy made before the write
 	Entry      bool   `json:"entry,omitempty"`  // an accumulator's entry
-	Why        string `json:"why,omitempty"`    // user-edit | revert | restored (nodes that replaced it do not run any more)
+	Why        string `json:"why,omitempty"`    // user-edit | revert | restored (what replaced it left the plan)
 }
 
 // GateRunBody is the payload of GATE_RUN_STARTED and GATE_RUN_FINISHED.

@@ -41,8 +41,9 @@ const (
 	// repeated until the attempt has ended.
 	Cancel
 	// Resolve: an attempt was lost and the node's effect is once or probe. With a Body: append
-	// that escalation. Without: run the probe (a host that has none for the node asks the user), then append WORK_ITEM_FINISHED for the lost attempt:
-	// completed or failed if it took effect, rejected if it did not (it is started again).
+	// that escalation. Without: run the probe (a host that has none for the node asks the user),
+	// then append WORK_ITEM_FINISHED for the lost attempt: completed or failed if it took effect,
+	// rejected if it did not (it is started again).
 	// Repeated until that is recorded.
 	Resolve
 	// Recheck: the result of the node is stale, its needs have ended again, and nothing in the state speaks
@@ -67,5 +68,5 @@ type Outcome struct {
 	RetryAfter  time.Duration `json:"retry_after_ns,omitempty"` // asked for by the remote; waited for at least
 	WaitUntil   time.Time     `json:"wait_until,omitzero"`      // quota reset; uses no attempt
 	Permanent   bool          `json:"permanent,omitempty"`      // another attempt is useless whatever the policy says
-	Body        FinishedBody  `json:"body"`                     // values, usage, cost, fingerprint, warnings, notes, kept files: copied as they are
+	Body        FinishedBody  `json:"body"`                     // what the attempt itself knows, copied as it is
 }

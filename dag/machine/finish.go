@@ -76,8 +76,8 @@ func (s *State) mayFinish(i int32, b *FinishedBody) error {
 func (s *State) keepEnd(e Event, i int32, b *FinishedBody) {
 	r := &s.recs[i]
 	r.Fingerprint = b.Fingerprint
-	silent := b.Status == dag.StatusCompleted && b.Message == "" && len(b.Values) == 0 && b.CostUSD == 0 && b.CostKind == "" &&
-		b.Usage == Usage{} && len(b.Warnings) == 0
+	silent := b.Status == dag.StatusCompleted && b.Message == "" && len(b.Values) == 0 && len(b.Warnings) == 0 &&
+		b.CostUSD == 0 && b.CostKind == "" && b.Usage == Usage{}
 	if !silent {
 		last := *b
 		last.Notes, last.Diagnostics, last.Fingerprint, last.Kept = nil, "", "", nil

@@ -130,7 +130,8 @@ func (s *State) Run() RunView {
 	v := RunView{ID: r.ID, Name: r.Name, PlanDigest: r.PlanDigest, Seed: r.Seed, Seq: r.Seq,
 		Created: at(r.Created), Updated: at(r.Updated), Status: r.Status, Pause: r.Pause,
 		State: s.observed.State, Stable: s.observed.Stable,
-		Active: time.Duration(s.activeAt(r.Updated)) * time.Millisecond, Ticking: r.ActiveFrom != 0, Resumes: r.Resumes, Failed: r.Failed}
+		Active: time.Duration(s.activeAt(r.Updated)) * time.Millisecond, Ticking: r.ActiveFrom != 0,
+		Resumes: r.Resumes, Failed: r.Failed}
 	if r.Status == RunRunning && s.ending != "" {
 		v.Status, v.Failed = RunEnding, s.ending
 	}

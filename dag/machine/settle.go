@@ -31,7 +31,8 @@ const (
 )
 
 // defaultWait is the delay of a category that waits without an instant to wait for.
-var defaultWait = dag.Retry{Base: dag.Duration(time.Minute), Factor: 2, Cap: dag.Duration(15 * time.Minute), Jitter: 0.2}
+var defaultWait = dag.Retry{Base: dag.Duration(time.Minute), Factor: 2, Cap: dag.Duration(15 * time.Minute),
+	Jitter: 0.2}
 
 // Settle turns how an attempt ended into the event that records it: class and disposition by
 // the plan's category table and the node's policies, retry_at with jitter drawn from a hash of
@@ -84,7 +85,8 @@ type settling struct {
 // cost says what an attempt cost when nobody has: its reservation stands. Zero is a cost only
 // when CostKind says so.
 func (x *settling) cost() {
-	if x.b.CostKind != "" || x.o.Status == dag.StatusRejected || x.o.Status == dag.StatusSkipped || x.r.Phase != running || x.r.Detail == nil {
+	if x.b.CostKind != "" || x.o.Status == dag.StatusRejected || x.o.Status == dag.StatusSkipped ||
+		x.r.Phase != running || x.r.Detail == nil {
 		return
 	}
 	reserved := x.r.Detail.Reserved
@@ -102,7 +104,8 @@ func (x *settling) overrun() {
 		return
 	}
 	reserved, warn := x.r.Detail.Reserved, func(format string, args ...any) {
-		x.b.Warnings = append(slices.Clip(x.b.Warnings), fmt.Sprintf(format+" it reserved; nodes similar to it reserve as much from now on", args...))
+		line := fmt.Sprintf(format+" it reserved; nodes similar to it reserve as much from now on", args...)
+		x.b.Warnings = append(slices.Clip(x.b.Warnings), line)
 	}
 	over := x.s.ledger.overrun(reserved, dag.Amount{USD: x.b.CostUSD, Tokens: x.b.Usage.Total()})
 	if over.USD > 0 {

@@ -144,7 +144,8 @@ func (v *plainRecords) fill(s *State, g *dag.Graph) error {
 		if !ok {
 			return fmt.Errorf("node %s is not in the plan", id)
 		}
-		s.recs[i] = rec{Gen: 1, Attempt: 1, Phase: ended, End: endCompleted, Fingerprint: v.Fingerprint[k], EndSeq: v.EndSeq[k],
+		s.recs[i] = rec{Gen: 1, Attempt: 1, Phase: ended, End: endCompleted,
+			Fingerprint: v.Fingerprint[k], EndSeq: v.EndSeq[k],
 			Started: s.run.Created + v.Started[k], Finished: s.run.Created + v.Finished[k]}
 	}
 	return nil

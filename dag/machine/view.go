@@ -57,7 +57,7 @@ type NodeView struct {
 	Status      Status
 	Soft        bool // failed or cancelled, and the run goes on
 	Queued      bool // its attempt was handed over, and no worker has begun
-	Unresolved  bool // its last attempt was lost, and must not be repeated before a probe or a user says what became of it
+	Unresolved  bool // its last attempt was lost; a probe or a user must say whether it took effect
 	Stale       bool // it had ended, and the plan has changed above it: the end may not hold
 	Generation  int  // from 1
 	Attempt     int  // last started in this generation; 0 = none
@@ -70,7 +70,7 @@ type NodeView struct {
 	Started     time.Time     // last start
 	Finished    time.Time     // last end
 	Fingerprint string        // of the last end
-	Last        *FinishedBody // last end, without notes, diagnostics and fingerprint; nil = none, or it completed and left nothing to say
+	Last        *FinishedBody // last end, without notes, diagnostics and fingerprint; nil = none, or nothing to say
 	RetryAt     time.Time     // instant before which it will not start (backoff or wait)
 	Values      map[string]json.RawMessage
 	Cost        dag.USD // over all attempts and generations
@@ -82,7 +82,9 @@ type NodeView struct {
 
 // A Block says why a node that could start does not.
 type Block struct {
-	By    string // retry | wait | person | escalation | compensation | plan | needs | pause | pool | breaker | account | quota | budget; empty = nothing
+	// retry | wait | person | escalation | compensation | plan | needs | pause | pool | breaker | account | quota |
+	// budget; empty = nothing
+	By    string
 	Name  string // of the pool, breaker, escalation or first open need
 	Until time.Time
 }
@@ -290,7 +292,7 @@ const (
 	Asking                  // an escalation decides, or the outcome of a lost attempt is unknown
 	Stopped                 // only a user can help; resuming the run starts it again
 	Undoing                 // failed; compensation is under way
-	Blocked                 // about to be rewound by the compensation of another node, or changed by a plan that waits to be adopted
+	Blocked                 // a compensation is to rewind it, or a plan not yet adopted to change it
 	Completed               // this and all that follow: see Ended
 	Failed
 	Skipped
@@ -299,5 +301,5 @@ const (
 
 func (st Status) String() string { return statusNames[st] }
 
-var statusNames = [...]string{"waiting", "checking", "deciding", "expanding", "skipping", "ready", "running", "retrying", "holding",
-	"asking", "stopped", "undoing", "blocked", "completed", "failed", "skipped", "cancelled"}
+var statusNames = [...]string{"waiting", "checking", "deciding", "expanding", "skipping", "ready", "running",
+	"retrying", "holding", "asking", "stopped", "undoing", "blocked", "completed", "failed", "skipped", "cancelled"}

@@ -33,8 +33,9 @@ func (r *Run) Adopt(now time.Time, g *dag.Graph, file OpenFile, rescue Rescue) (
 	}
 	d := r.Compare(g)
 	if names := d.IDs(func(n *reuse.NodeDiff) bool { return n.Do == reuse.DoRemoved && n.Asks }); len(names) > 0 {
-		return nil, fmt.Errorf("the new plan drops %s, whose last attempt was interrupted: whether it took effect would be forgotten; "+
-			"resolve that under the plan that the run has (dagrun resume asks, dagrun respond answers), then apply again", some(names))
+		return nil, fmt.Errorf("the new plan drops %s, whose last attempt was interrupted: whether it took effect "+
+			"would be forgotten; resolve that under the plan that the run has (dagrun resume asks, dagrun respond "+
+			"answers), then apply again", some(names))
 	}
 	if _, _, err := r.clone(g.Plan, file); err != nil {
 		return nil, err

@@ -138,7 +138,8 @@ func (r *Run) objects() (disk.FS, error) {
 	if err == nil || disk.Broken(err) || errors.Is(err, fs.ErrPermission) {
 		return objects, err
 	}
-	return nil, &eventlog.Damaged{File: r.own.Path(objectsDir), Why: "the store of the run's contents cannot be opened: " + err.Error(), WayOut: waysOut(r.own, 0)}
+	return nil, &eventlog.Damaged{File: r.own.Path(objectsDir), WayOut: waysOut(r.own, 0),
+		Why: "the store of the run's contents cannot be opened: " + err.Error()}
 }
 
 // leave undoes enter when there is nothing to save.
@@ -223,7 +224,8 @@ func (r *Run) begin() {
 }
 
 // clone copies a plan and its input files into the store.
-func (r *Run) clone(p *dag.Plan, file func(string) (io.ReadCloser, error)) (digest string, c *machine.InputsClonedBody, err error) {
+func (r *Run) clone(p *dag.Plan, file func(string) (io.ReadCloser, error)) (
+	digest string, c *machine.InputsClonedBody, err error) {
 	c = &machine.InputsClonedBody{}
 	for _, f := range p.Files {
 		if !r.store.Has(f.Digest) || r.store.Verify(f.Digest) != nil {
@@ -273,7 +275,8 @@ func (s summed) Read(p []byte) (int, error) {
 func (r *Run) loadPlan(digest string) (*dag.Graph, error) {
 	b, err := r.store.Get(digest)
 	if err != nil {
-		return nil, &eventlog.Damaged{File: r.store.Path(digest), Why: "the run's plan cannot be read: " + err.Error(), WayOut: waysOut(r.own, 0)}
+		return nil, &eventlog.Damaged{File: r.store.Path(digest), WayOut: waysOut(r.own, 0),
+			Why: "the run's plan cannot be read: " + err.Error()}
 	}
 	p, err := dag.DecodePlan(b)
 	if err != nil {

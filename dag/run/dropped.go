@@ -94,7 +94,8 @@ func (r *Run) effects(d *Dropped, rep *Report) {
 		d.Effects = append(d.Effects, n.ID)
 	}
 	if len(d.Effects) > 0 {
-		rep.warn("what followed may hold attempts of %s, whose effects must not be repeated without asking: resuming starts them again unless you skip them (--without NODE)", some(d.Effects))
+		rep.warn("what followed may hold attempts of %s, whose effects must not be repeated without asking: "+
+			"resuming starts them again unless you skip them (--without NODE)", some(d.Effects))
 	}
 }
 

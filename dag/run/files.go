@@ -57,9 +57,10 @@ func (r *Run) Find(node, name string) (list []attempt.Content) {
 	return list
 }
 
-// Publish makes an attempt's output part of the run: the present versions are backed up into the node's folder, ARTIFACT_WRITTEN recorded through record, the files
-// renamed to their live places. Then the caller records how the attempt ended; until that is
-// recorded no reader sees the output. The accumulators' files follow by themselves.
+// Publish makes an attempt's output part of the run: the present versions are backed up into the node's
+// folder, ARTIFACT_WRITTEN is recorded through record, the files are renamed to their live places. Then the
+// caller records how the attempt ended; until that is recorded no reader sees the output. The accumulators'
+// files follow by themselves.
 //
 // It is called from the attempt's goroutine and does slow work there; record is the caller's way to
 // have the owner call Record (and is called once, at most). An artifact whose content did not change
@@ -160,7 +161,8 @@ func (p *publication) present(name string) (string, error) {
 		return "", err
 	}
 	p.bodies = append(p.bodies, &machine.ArtifactWrittenBody{
-		Name: name, Path: name, Digest: kept, Size: size, Previous: recorded, Backup: p.r.objectPath(recorded), Why: "user-edit",
+		Name: name, Path: name, Digest: kept, Size: size,
+		Previous: recorded, Backup: p.r.objectPath(recorded), Why: "user-edit",
 	})
 	return kept, nil
 }
@@ -229,10 +231,11 @@ func nodeDir(g *dag.Graph, node string, generation int) string {
 
 // keptName returns the path of a file in an attempt's folder, relative to the run's.
 func (r *Run) keptName(a Attempt, name string) (string, error) {
-	full := path.Join(r.nodeDir(a.Node, a.Generation), name)
+	dir := r.nodeDir(a.Node, a.Generation)
+	full := path.Join(dir, name)
 	deep := strings.Contains(full, "/")
 	if !fs.ValidPath(name) || name == "." || !fs.ValidPath(full) || !deep || dag.Own(full) {
-		return "", fmt.Errorf("run: %q cannot be a file of node %s (folder %s)", name, a.Node, r.nodeDir(a.Node, a.Generation))
+		return "", fmt.Errorf("run: %q cannot be a file of node %s (folder %s)", name, a.Node, dir)
 	}
 	return full, nil
 }

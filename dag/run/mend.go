@@ -35,8 +35,8 @@ func (r *Run) mendFile(name string, unsure bool, rep *Report) error {
 		return err
 	case !ours && !unsure:
 		rep.Edited = append(rep.Edited, name)
-		rep.warn("%s was changed outside the run: nodes that run from now on use the changed file (the version before is %s)%s",
-			name, r.store.Path(recorded), ReadersText(r.readersOf(name)))
+		rep.warn("%s was changed outside the run: nodes that run from now on use the changed file "+
+			"(the version before is %s)%s", name, r.store.Path(recorded), ReadersText(r.readersOf(name)))
 		return r.adoptEdit(name, digest, recorded)
 	}
 	was := ""
@@ -102,7 +102,8 @@ func (r *Run) adoptEdit(name, digest, previous string) error {
 		return fmt.Errorf("run: %s is being changed by another program", r.out.Path(name))
 	}
 	return r.RecordDurable(r.o.Now, &machine.ArtifactWrittenBody{
-		Name: name, Path: name, Digest: kept, Size: size, Previous: previous, Backup: r.objectPath(previous), Why: "user-edit",
+		Name: name, Path: name, Digest: kept, Size: size,
+		Previous: previous, Backup: r.objectPath(previous), Why: "user-edit",
 	})
 }
 
@@ -135,6 +136,7 @@ func (r *Run) promote(name, digest string) error {
 		return err
 	}
 	return &eventlog.Damaged{
-		File: r.out.Path(name), Why: fmt.Sprintf("the recorded version (sha256 %s) is neither in the store nor among the backups: %v", digest, err), WayOut: waysOut(r.own, r.head.Seq+1),
+		File: r.out.Path(name), WayOut: waysOut(r.own, r.head.Seq+1),
+		Why: fmt.Sprintf("the recorded version (sha256 %s) is neither in the store nor among the backups: %v", digest, err),
 	}
 }

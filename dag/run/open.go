@@ -108,7 +108,8 @@ func present(o Options) error {
 	if !has {
 		return none
 	}
-	return &eventlog.Damaged{File: own.Path(logFile), Why: "the event log is missing, but the rest of the run is there", WayOut: waysOut(own, 0)}
+	return &eventlog.Damaged{File: own.Path(logFile), WayOut: waysOut(own, 0),
+		Why: "the event log is missing, but the rest of the run is there"}
 }
 
 // waysOut lists what the user can do about a damage at an event. Going back to a checkpoint takes the
@@ -129,7 +130,8 @@ func waysOut(own disk.FS, line int64, more ...string) string {
 	}
 	switch {
 	case len(before) > 0:
-		ways = append(ways, "go back to a checkpoint before it (dagrun revert --checkpoint ID; there are "+strings.Join(before, ", ")+")")
+		ways = append(ways, "go back to a checkpoint before it (dagrun revert --checkpoint ID; there are "+
+			strings.Join(before, ", ")+")")
 	case len(all) > 0:
 		ways = append(ways, "take the files of a checkpoint from "+own.Path(checkpoints)+" ("+strings.Join(all, ", ")+")")
 	}
@@ -199,7 +201,8 @@ func (r *Run) folder(rep *Report) func(*machine.Event, *eventlog.Envelope) error
 			if errors.As(err, &d) {
 				return err
 			}
-			return &eventlog.Damaged{File: r.own.Path(logFile), Line: e.Seq, Why: "cannot have happened: " + err.Error(), WayOut: r.waysOutOfLog(e.Seq)}
+			return &eventlog.Damaged{File: r.own.Path(logFile), Line: e.Seq, WayOut: r.waysOutOfLog(e.Seq),
+				Why: "cannot have happened: " + err.Error()}
 		}
 		rep.Folded++
 		r.projected(e)
@@ -230,7 +233,8 @@ func (r *Run) waysOutOfLog(line int64) string {
 // load restores the newest usable snapshot and returns its head, the zero Head when the log must be
 // folded from its first event.
 func (r *Run) load(rep *Report) eventlog.Head {
-	for _, c := range []struct{ name, source string }{{stateFile, "snapshot"}, {eventlog.BackupName(stateFile), "backup"}} {
+	copies := []struct{ name, source string }{{stateFile, "snapshot"}, {eventlog.BackupName(stateFile), "backup"}}
+	for _, c := range copies {
 		s, err := eventlog.ReadSnapshot(r.own, c.name)
 		if err == nil {
 			err = r.restore(s)
@@ -259,7 +263,8 @@ func (r *Run) restore(s *eventlog.Snapshot) error {
 		return err
 	}
 	if v := st.Run(); v.Seq != s.Head.Seq || v.ID != s.RunID {
-		return fmt.Errorf("the snapshot of event %d of run %s holds the state of event %d of run %s", s.Head.Seq, s.RunID, v.Seq, v.ID)
+		return fmt.Errorf("the snapshot of event %d of run %s holds the state of event %d of run %s",
+			s.Head.Seq, s.RunID, v.Seq, v.ID)
 	}
 	x, err := index.Decode(s.Index, st)
 	if err != nil {

@@ -37,7 +37,8 @@ type projection struct {
 }
 
 func newProjector(own disk.FS, store *artifact.Store) *projector {
-	p := &projector{own: own, store: store, wishes: map[string]projection{}, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	p := &projector{own: own, store: store, wishes: map[string]projection{},
+		wake: make(chan struct{}, 1), done: make(chan struct{})}
 	go p.run()
 	return p
 }

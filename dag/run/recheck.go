@@ -13,8 +13,8 @@ import (
 	"dagrun.dev/dag/reuse"
 )
 
-// Fingerprint says what an attempt of a node is given if it is made now: settings (with: as they were resolved, nil when
-// nothing in them was), contents of its reads, and what Above returned. Its needs must have ended. Any goroutine.
+// Fingerprint says what an attempt of a node is given if it is made now: settings (with: as they were resolved, nil
+// when nothing in them was), contents of its reads, and what Above returned. Its needs must have ended. Any goroutine.
 func (r *Run) Fingerprint(node string, with json.RawMessage, above []reuse.Reading) string {
 	g := r.Graph()
 	i, ok := g.Index(node)

@@ -30,7 +30,8 @@ func (r *Run) Resume(now time.Time, by string, rescue Rescue) error {
 	bodies := []machine.Body{&machine.RunResumedBody{By: by, Lost: lost}}
 	if r.state.Run().Status == machine.RunBroken {
 		if list := r.state.CleanedUp(); len(list) > 0 {
-			bodies = append(bodies, &machine.RewoundBody{To: list[0], Nodes: list, Reason: "the run was resumed after it had failed: clean-up runs again"})
+			bodies = append(bodies, &machine.RewoundBody{To: list[0], Nodes: list,
+				Reason: "the run was resumed after it had failed: clean-up runs again"})
 		}
 	}
 	return r.RecordDurable(now, bodies...)
@@ -52,7 +53,8 @@ func (r *Run) lose(now time.Time, rescue Rescue) (lost int, err error) {
 			e := r.state.Settle(v.Node.ID, machine.Outcome{Status: dag.StatusLost, Message: "the process that ran it died"}, now)
 			body = e.Body.(*machine.FinishedBody)
 		}
-		files := slices.DeleteFunc(r.index.OpenBy(Attempt{Node: v.Node.ID, Generation: v.Generation, Attempt: v.Attempt}), func(f index.Published) bool { return f.Entry })
+		a := Attempt{Node: v.Node.ID, Generation: v.Generation, Attempt: v.Attempt}
+		files := slices.DeleteFunc(r.index.OpenBy(a), func(f index.Published) bool { return f.Entry })
 		for _, f := range files {
 			warning, err := r.keepStrange(f)
 			if err != nil {
@@ -65,7 +67,7 @@ func (r *Run) lose(now time.Time, rescue Rescue) (lost int, err error) {
 		if _, err := r.Record(now, body); err != nil {
 			return lost, err
 		}
-		r.Unspool(Attempt{Node: v.Node.ID, Generation: v.Generation, Attempt: v.Attempt})
+		r.Unspool(a)
 		for _, f := range files {
 			if err := r.settleFile(f.Name); err != nil {
 				return lost, err
@@ -86,7 +88,8 @@ func (r *Run) keepStrange(f index.Published) (warning string, err error) {
 		return "", err
 	}
 	kept, _, err := r.tree.Keep(f.Name)
-	return fmt.Sprintf("%s was neither the version before nor the recorded one; it is kept as %s", f.Name, r.objectPath(kept)), err
+	return fmt.Sprintf("%s was neither the version before nor the recorded one; it is kept as %s",
+		f.Name, r.objectPath(kept)), err
 }
 
 // settleFile brings a file to the version that counts now that its attempt has ended.

@@ -173,7 +173,8 @@ func (r *Run) revertFile(id string, f SavedFile) (*machine.ArtifactWrittenBody, 
 	if live == f.Digest {
 		return nil, nil
 	}
-	b := &machine.ArtifactWrittenBody{Name: f.Name, Path: f.Path, Digest: f.Digest, Size: f.Size, Previous: live, Why: "revert"}
+	b := &machine.ArtifactWrittenBody{Name: f.Name, Path: f.Path, Digest: f.Digest, Size: f.Size,
+		Previous: live, Why: "revert"}
 	if live == "" {
 		return b, nil
 	}

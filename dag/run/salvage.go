@@ -56,7 +56,8 @@ func (r *Run) salvage(rep *Report) error {
 	rep.warn("%v", d)
 	rep.warn("the run continues from its first %d events; what followed is kept in %s", good.Seq, path.Join(Dir, dir))
 	if d := rep.Dropped; d.CostUSD > 0 {
-		rep.warn("what followed records $%s spent, which the budget no longer counts: resuming pays again for %s", d.CostUSD, some(d.Paid))
+		rep.warn("what followed records $%s spent, which the budget no longer counts: resuming pays again for %s",
+			d.CostUSD, some(d.Paid))
 	} else if d.Paying() {
 		rep.warn("what followed may have been paid for: part of it cannot be read, or records calls")
 	}

@@ -133,14 +133,15 @@ func (v *verification) chain() (eventlog.Tail, error) {
 	fold := v.folder(rep)
 	var tail eventlog.Tail
 	var err error
-	v.head, tail, err = eventlog.Read(v.own, logFile, eventlog.Head{}, func(e *machine.Event, env *eventlog.Envelope) error {
+	each := func(e *machine.Event, env *eventlog.Envelope) error {
 		before := v.endedBefore(e)
 		if err := fold(e, env); err != nil {
 			return err
 		}
 		v.gather(e, env, before)
 		return nil
-	})
+	}
+	v.head, tail, err = eventlog.Read(v.own, logFile, eventlog.Head{}, each)
 	v.graph.Store(v.state.Graph())
 	return tail, v.explain(err)
 }
@@ -156,7 +157,8 @@ func (v *verification) endedBefore(e *machine.Event) bool {
 }
 
 func (v *verification) gather(e *machine.Event, env *eventlog.Envelope, before bool) {
-	v.foundHead = v.foundHead || v.wantHead == env.EventHash || v.wantHead == strconv.FormatInt(e.Seq, 10)+":"+env.EventHash
+	v.foundHead = v.foundHead || v.wantHead == env.EventHash ||
+		v.wantHead == strconv.FormatInt(e.Seq, 10)+":"+env.EventHash
 	v.ended = nil
 	switch b := e.Body.(type) {
 	case *machine.FinishedBody:

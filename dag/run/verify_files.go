@@ -108,7 +108,8 @@ func (v *verification) answers() error {
 			}
 		}
 		if kept := max(outputs, transcripts); kept < had.calls {
-			errs = append(errs, fmt.Errorf("node %s, generation %d: %d calls answered, %d answers kept", a.Node, a.Generation, had.calls, kept))
+			errs = append(errs, fmt.Errorf("node %s, generation %d: %d calls answered, %d answers kept",
+				a.Node, a.Generation, had.calls, kept))
 		}
 	}
 	return errors.Join(errs...)
@@ -128,7 +129,8 @@ func (v *verification) keptFiles() error {
 			return bad == nil && have == k.Digest
 		})
 		if !found {
-			err = errors.Join(err, fmt.Errorf("%s with sha256 %s is gone or was changed", path.Join(Dir, k.dir, k.Name), k.Digest))
+			name := path.Join(Dir, k.dir, k.Name)
+			err = errors.Join(err, fmt.Errorf("%s with sha256 %s is gone or was changed", name, k.Digest))
 		}
 		errs = append(errs, err)
 	}

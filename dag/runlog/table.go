@@ -42,8 +42,8 @@ var table = map[machine.Type]func(*writer){
 	}),
 	machine.PlanSubmitted: on(func(w *writer, b *machine.PlanSubmittedBody) {
 		w.decide("submit-plan", "plan", b.PlanDigest, "by", b.By, "touched", len(b.Touched), "removed", len(b.Removed))
-		w.say(info, "New plan %s handed over by %s; it changes %d nodes and removes %d, and is adopted when none of them is running",
-			b.PlanDigest, b.By, len(b.Touched), len(b.Removed))
+		w.say(info, "New plan %s handed over by %s; it changes %d nodes and removes %d, "+
+			"and is adopted when none of them is running", b.PlanDigest, b.By, len(b.Touched), len(b.Removed))
 	}),
 	machine.PlanAdopted: on(func(w *writer, b *machine.PlanAdoptedBody) {
 		again, recheck, added, removed := len(b.Invalidated), len(b.Recheck), len(b.Added), len(b.Removed)

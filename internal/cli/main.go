@@ -1,6 +1,6 @@
 // Package cli is the command line of dagrun: each command reads flags, calls the packages under dag and prints what
-// they return. It is a package of its own so that another program can offer the same commands beside its own. It decides
-// nothing about a run, and computes no view.
+// they return. It is a package of its own so that another program can offer the same commands beside its own. It
+// decides nothing about a run, and computes no view.
 package cli
 
 import (

@@ -149,8 +149,8 @@ var exitHelp = func() string {
 	return text
 }()
 
-const jsonHelp = `With --json stdout holds one JSON value (log: one for each line); progress and warnings go to stderr. Names
-are snake_case and only ever added to; inside of plans and budgets stand the names of the specification.
+const jsonHelp = `With --json stdout holds one JSON value (log: one for each line); progress and warnings go to stderr.
+Names are snake_case and only ever added to; inside of plans and budgets stand the names of the specification.
 An error is an object: error, exit_status, and mistakes with their places.`
 
 // exitStatus says which status an error ends the program with.

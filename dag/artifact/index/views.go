@@ -172,7 +172,8 @@ func (x *Index) IsVoid(name, digest string) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	f := x.byName[name]
-	return f != nil && slices.ContainsFunc(f.Versions, func(v Version) bool { return v.Digest == digest && v.Standing == Void })
+	void := func(v Version) bool { return v.Digest == digest && v.Standing == Void }
+	return f != nil && slices.ContainsFunc(f.Versions, void)
 }
 
 // Wrote returns the digests of what a node wrote that counts: the last version of each artifact, and

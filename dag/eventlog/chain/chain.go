@@ -19,7 +19,7 @@ import (
 	"dagrun.dev/dag/machine"
 )
 
-// An Envelope is a line of the log taken apart. A line is the canonical JSON (RFC 8785) of one envelope and a line feed:
+// An Envelope is a line of the log taken apart. A line is an envelope's canonical JSON (RFC 8785) and a line feed:
 //
 //	{"event_hash":H,"event_id":I,["parent_span_id":P,]"payload":{...},"prev_hash":V,
 //	 "run_id":R,"span_id":S,"trace_id":T,"ts":D,"type":Y}
@@ -78,7 +78,8 @@ type Newer struct {
 }
 
 func (n *Newer) Error() string {
-	return fmt.Sprintf("%s line %d: %s; use the dagrun that wrote it, or start over (dagrun apply --fresh)", n.File, n.Line, n.What)
+	return fmt.Sprintf("%s line %d: %s; use the dagrun that wrote it, or start over (dagrun apply --fresh)",
+		n.File, n.Line, n.What)
 }
 
 // A Chain composes and checks the lines of one log in order. It belongs to one goroutine.
@@ -176,8 +177,8 @@ func (c *Chain) add(dst []byte, e *machine.Event) ([]byte, error) {
 	dst = append(dst, `","type":"`...)
 	dst = append(dst, e.Type...)
 	dst = append(dst, "\"}\n"...)
-	if len(dst)-start > MaxLine {
-		return dst[:start], fmt.Errorf("eventlog: %s of %d bytes is longer than a line may be (%d)", e.Type, len(dst)-start, MaxLine)
+	if n := len(dst) - start; n > MaxLine {
+		return dst[:start], fmt.Errorf("eventlog: %s of %d bytes is longer than a line may be (%d)", e.Type, n, MaxLine)
 	}
 	c.sum = c.hash.Sum(c.sum[:0])
 	hex.Encode(dst[hashAt:], c.sum)
@@ -238,7 +239,8 @@ func (c *Chain) explain(env Envelope, found error) error {
 	case env.RunID != c.ids.run:
 		return fmt.Errorf("belongs to run %.80q, the log to %q", env.RunID, c.ids.run)
 	case env.EventID != EventID(c.seq+1):
-		return fmt.Errorf("has event_id %.20q, wanted %q: a line is missing, doubled or out of order", env.EventID, EventID(c.seq+1))
+		return fmt.Errorf("has event_id %.20q, wanted %q: a line is missing, doubled or out of order",
+			env.EventID, EventID(c.seq+1))
 	case env.PrevHash != c.prev:
 		return errors.New("prev_hash is not the event_hash of the line before: a line is missing or changed")
 	case env.EventHash != env.Digest():
@@ -327,5 +329,6 @@ func (c *cutter) text(prefix string) string {
 
 // ValidRunID reports whether a run id can stand in the log: 1 to 64 of A-Z a-z 0-9 . _ -
 func ValidRunID(id string) bool {
-	return id != "" && len(id) <= 64 && strings.Trim(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") == ""
+	const allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+	return id != "" && len(id) <= 64 && strings.Trim(id, allowed) == ""
 }

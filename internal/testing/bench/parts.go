@@ -137,11 +137,13 @@ func (b *bench) noop() error {
 
 // makespan replays recorded workflows as sleeps, eight at a time, beside their lower bound and list scheduling.
 func (b *bench) makespan() error {
-	rows := [][]string{{"", "bound", "list scheduling", "dagrun", "/ bound", "/ list", "ninja", "/ bound", "make", "/ bound"}}
+	rows := [][]string{{"", "bound", "list scheduling", "dagrun", "/ bound", "/ list",
+		"ninja", "/ bound", "make", "/ bound"}}
 	for _, w := range []struct {
 		file  string
 		scale float64 // so that list scheduling takes six or seven seconds
-	}{{"rnaseq-dirt02", 0.008}, {"atacseq-dirt02", 0.006}, {"soykb-chameleon-10fastq-10ch", 0.002}, {"srasearch-chameleon-50a", 0.0008}} {
+	}{{"rnaseq-dirt02", 0.008}, {"atacseq-dirt02", 0.006},
+		{"soykb-chameleon-10fastq-10ch", 0.002}, {"srasearch-chameleon-50a", 0.0008}} {
 		g, err := workflow(filepath.Join("testdata/workflows", w.file+".txt"), w.scale)
 		if err != nil {
 			return err

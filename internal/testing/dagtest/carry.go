@@ -123,8 +123,8 @@ func (s *Sim) expand(c machine.Command) error {
 		return s.record(b)
 	}
 	for k := range s.hash(c.Node, "items") % 4 {
-		b.Nodes = append(b.Nodes, dag.Node{ID: fmt.Sprintf("%s/i%d", c.Node, k), Kind: "fake", Effect: "pure", OnFail: "continue",
-			Needs: []string{c.Node}, Labels: map[string]string{"fate": "0", "category": "transient"}})
+		b.Nodes = append(b.Nodes, dag.Node{ID: fmt.Sprintf("%s/i%d", c.Node, k), Kind: "fake", Effect: "pure",
+			OnFail: "continue", Needs: []string{c.Node}, Labels: map[string]string{"fate": "0", "category": "transient"}})
 	}
 	return s.record(b)
 }
@@ -152,8 +152,8 @@ func (s *Sim) resolve(c machine.Command) error {
 	return s.record(b)
 }
 
-// Count plays the part of a host that counts: a breaker opens for a minute at its second failure in a row, and one probe
-// decides.
+// Count plays the part of a host that counts: a breaker opens for a minute at its second failure in a row, and one
+// probe decides.
 func Count(q *machine.BreakerQuestion, now time.Time) *machine.BreakerChangedBody {
 	b := &machine.BreakerChangedBody{Breaker: q.Breaker.Name, State: "closed"}
 	switch failures := q.Last.Counts.ConsecBad + 1; {

@@ -36,7 +36,8 @@ func RandomPlan(seed uint64, o Options) *dag.Plan {
 		Categories: Categories()}
 	if o.Breakers {
 		for _, when := range []string{"wait", "skip", "continue", "escalate"} {
-			p.Breakers = append(p.Breakers, dag.Breaker{Name: when, Failures: 2, OpenFor: dag.Duration(time.Minute), Probes: 1 + g.IntN(2), WhenOpen: dag.WhenOpen(when)})
+			p.Breakers = append(p.Breakers, dag.Breaker{Name: when, Failures: 2, OpenFor: dag.Duration(time.Minute),
+				Probes: 1 + g.IntN(2), WhenOpen: dag.WhenOpen(when)})
 		}
 	}
 	if o.Budget {
@@ -66,7 +67,8 @@ func Categories() []dag.Category {
 		{Name: "config", Class: "hard", Then: "fail"},
 		{Name: "fatal", Class: "fatal", Then: "fail"},
 		{Name: "quota", Class: "transient", Then: "wait", Account: true},
-		{Name: "rate_limited", Class: "transient", Then: "retry", Attempts: 5, Retry: &dag.RetryChange{Base: new(dag.Duration(time.Minute)), Factor: new(2.0), Cap: new(dag.Duration(5 * time.Minute))}, Breaker: 1},
+		{Name: "rate_limited", Class: "transient", Then: "retry", Attempts: 5, Breaker: 1, Retry: &dag.RetryChange{
+			Base: new(dag.Duration(time.Minute)), Factor: new(2.0), Cap: new(dag.Duration(5 * time.Minute))}},
 		{Name: "soft", Class: "soft", Then: "retry"},
 		{Name: "transient", Class: "transient", Then: "retry", Breaker: 1},
 	}
@@ -80,7 +82,8 @@ type generator struct {
 func (g generator) one(of ...string) string { return of[g.IntN(len(of))] }
 
 func (g generator) node(i int, before []dag.Node) dag.Node {
-	n := dag.Node{ID: fmt.Sprint("n", i), Kind: "fake", Effect: dag.Effect(g.one("pure", "pure", "idempotent", "once", "probe")),
+	n := dag.Node{ID: fmt.Sprint("n", i), Kind: "fake",
+		Effect:   dag.Effect(g.one("pure", "pure", "idempotent", "once", "probe")),
 		Retry:    dag.Retry{Attempts: 1 + g.IntN(3), Base: dag.Duration(time.Second), Factor: 2, Jitter: 0.2},
 		Estimate: dag.Estimate{Seconds: float64(g.IntN(20))}, Priority: g.IntN(3) - 1,
 		Labels: map[string]string{"fate": "0", "role": g.one("a", "b")}}

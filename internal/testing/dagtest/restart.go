@@ -36,7 +36,9 @@ func (s *Sim) restart() error {
 	}
 	s.State = state
 	if len(s.Events) == 0 {
-		return s.record(&machine.RunCreatedBody{RunID: "sim", Name: s.Graph.Plan.Name, PlanDigest: "plan", Schema: machine.Schema, Seed: s.Graph.Plan.Seed})
+		p := s.Graph.Plan
+		return s.record(&machine.RunCreatedBody{
+			RunID: "sim", Name: p.Name, PlanDigest: "plan", Schema: machine.Schema, Seed: p.Seed})
 	}
 	s.pass(s.now.Add(time.Minute))
 	s.undoing = ""
@@ -56,7 +58,8 @@ func (s *Sim) restart() error {
 			if a.node != nil && !a.done && s.fate(a).Status == dag.StatusCompleted && s.flip(v.Node.ID, "effect") {
 				s.effect(a)
 			}
-			if err := s.record(state.Settle(v.Node.ID, machine.Outcome{Status: dag.StatusLost}, s.now).Body); err != nil || len(s.died) > deaths {
+			lost := state.Settle(v.Node.ID, machine.Outcome{Status: dag.StatusLost}, s.now)
+			if err := s.record(lost.Body); err != nil || len(s.died) > deaths {
 				return err // killed again: the next restart has done the rest
 			}
 		}
@@ -68,7 +71,8 @@ func (s *Sim) restart() error {
 		return err
 	}
 	if after := state.Run(); after.Active != before.Active {
-		return fmt.Errorf("the run was active for %s when its process died and is so for %s when the next begins", before.Active, after.Active)
+		return fmt.Errorf("the run was active for %s when its process died and is so for %s when the next begins",
+			before.Active, after.Active)
 	}
 	return nil
 }

@@ -26,7 +26,8 @@ type reading struct {
 // RandomReaders returns such a plan. Conditions are those of RandomPlan, and "odd:ID".
 func RandomReaders(seed uint64) *dag.Plan {
 	g := readers{rand.New(rand.NewPCG(seed, 11))}
-	p := &dag.Plan{Format: dag.Format, Name: fmt.Sprint("readers-", seed), Seed: int64(seed % 1000), Categories: Categories()}
+	p := &dag.Plan{Format: dag.Format, Name: fmt.Sprint("readers-", seed), Seed: int64(seed % 1000),
+		Categories: Categories()}
 	for i := range 4 + g.IntN(12) {
 		p.Nodes = append(p.Nodes, g.node(fmt.Sprint("n", i), p.Nodes))
 	}
@@ -83,7 +84,8 @@ func (g readers) policy(n *dag.Node) {
 	case 1:
 		n.Retry.Attempts = 1 + g.IntN(4)
 	case 2:
-		n.Retry.On = []dag.CategoryPolicy{{Category: "soft", OnFail: []dag.OnFail{"", "skip", "continue"}[g.IntN(3)], Retry: dag.RetryChange{Attempts: g.IntN(4)}}}
+		n.Retry.On = []dag.CategoryPolicy{{Category: "soft", OnFail: []dag.OnFail{"", "skip", "continue"}[g.IntN(3)],
+			Retry: dag.RetryChange{Attempts: g.IntN(4)}}}
 	case 3:
 		n.Retry.On = nil
 	}
@@ -265,8 +267,9 @@ func (s *Sim) items(c machine.Command) []dag.Node {
 	list := []dag.Node{}
 	for k := range first + 1 {
 		with, _ := json.Marshal(reading{Salt: k * first, Reads: []string{}})
-		item := dag.Node{ID: fmt.Sprintf("%s/i%d", c.Node, (k+first)%3), Kind: "fake", Effect: "pure", OnFail: "continue", With: with,
-			Needs: []string{c.Node}, Outputs: map[string]string{"v": "int"}, Labels: map[string]string{"fate": "0", "category": "transient"}}
+		item := dag.Node{ID: fmt.Sprintf("%s/i%d", c.Node, (k+first)%3), Kind: "fake", Effect: "pure", OnFail: "continue",
+			With: with, Needs: []string{c.Node}, Outputs: map[string]string{"v": "int"},
+			Labels: map[string]string{"fate": "0", "category": "transient"}}
 		if s.flip(n.ID, "silent") {
 			item.Kind, item.Ambient, item.Outputs = "exec", true, nil
 		}

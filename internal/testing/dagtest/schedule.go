@@ -32,7 +32,8 @@ func Makespan(g *dag.Graph, slots int, seconds []float64) (float64, error) {
 				}
 				continue
 			}
-			if err := apply(machine.New(at, &machine.StartedBody{Node: c.Node, Generation: c.Generation, Attempt: c.Attempt})); err != nil {
+			started := &machine.StartedBody{Node: c.Node, Generation: c.Generation, Attempt: c.Attempt}
+			if err := apply(machine.New(at, started)); err != nil {
 				return 0, err
 			}
 			i, _ := g.Index(c.Node)

@@ -85,7 +85,10 @@ func New(p *dag.Plan) (*Sim, error) {
 
 // Run carries the run to its end, or to a pause that resuming does not help.
 func (s *Sim) Run() error {
-	if err := s.record(&machine.RunCreatedBody{RunID: "sim", Name: s.Graph.Plan.Name, PlanDigest: "plan", Schema: machine.Schema, Seed: s.Graph.Plan.Seed}); err != nil {
+	p := s.Graph.Plan
+	created := &machine.RunCreatedBody{
+		RunID: "sim", Name: p.Name, PlanDigest: "plan", Schema: machine.Schema, Seed: p.Seed}
+	if err := s.record(created); err != nil {
 		return err
 	}
 	return s.GoOn()
@@ -177,7 +180,8 @@ func (s *Sim) Dump() string {
 	var b strings.Builder
 	for i := range int32(s.State.Graph().Len()) {
 		if v := s.State.NodeAt(i); v.Status != machine.Completed && v.Status != machine.Skipped {
-			fmt.Fprintf(&b, "%s %s needs %v onFail %s when %q fate %s %s blocked %+v\n", v.Node.ID, v.Status, v.Node.Needs, v.Node.OnFail, v.Node.When,
+			fmt.Fprintf(&b, "%s %s needs %v onFail %s when %q fate %s %s blocked %+v\n",
+				v.Node.ID, v.Status, v.Node.Needs, v.Node.OnFail, v.Node.When,
 				v.Node.Labels["fate"], v.Node.Labels["category"], v.Blocked)
 		}
 	}

@@ -324,7 +324,8 @@ func (f *memFile) WriteAt(p []byte, off int64) (int, error) {
 func (f *memFile) Truncate(size int64) error {
 	f.m.mu.Lock()
 	defer f.m.mu.Unlock()
-	f.n.data = append(slices.Clone(f.n.data[:min(size, int64(len(f.n.data)))]), make([]byte, max(0, size-int64(len(f.n.data))))...)
+	has := int64(len(f.n.data))
+	f.n.data = append(slices.Clone(f.n.data[:min(size, has)]), make([]byte, max(0, size-has))...)
 	return nil
 }
 

@@ -49,7 +49,8 @@ var cases = []struct {
 	{
 		name: "cancel what runs, and clean up",
 		plan: func() *dag.Plan {
-			return &dag.Plan{Nodes: []dag.Node{{ID: "a", Labels: do("ok:1h")}, {ID: "clean", Needs: []string{"a"}, Always: true}}}
+			return &dag.Plan{Nodes: []dag.Node{{ID: "a", Labels: do("ok:1h")},
+				{ID: "clean", Needs: []string{"a"}, Always: true}}}
 		},
 		acts:  []Act{{At: time.Minute, Do: Cancel}},
 		story: "start a.1, paused cancel, cancelled a.1, start clean.1, completed clean.1, failed",
@@ -108,16 +109,19 @@ var cases = []struct {
 				{ID: "d", Needs: []string{"b", "c"}, Reads: []string{"page", "notes"}},
 			}}
 		},
-		story: "start a.1, completed a.1, start b.1, start c.1, completed c.1, completed b.1, start d.1, completed d.1, completed",
-		saw:   map[string]string{"d.1": "page=a.1 [a.1 b.1 c.1] 0"},
+		story: "start a.1, completed a.1, start b.1, start c.1, completed c.1, completed b.1, " +
+			"start d.1, completed d.1, completed",
+		saw: map[string]string{"d.1": "page=a.1 [a.1 b.1 c.1] 0"},
 	},
 	{
 		name: "hand on what attempts leave for the next, also past a kill",
 		plan: func() *dag.Plan {
-			return &dag.Plan{Nodes: []dag.Node{{ID: "a", Labels: do("fail ok:1h ok"), Retry: minute}, {ID: "b", Needs: []string{"a"}}}}
+			return &dag.Plan{Nodes: []dag.Node{{ID: "a", Labels: do("fail ok:1h ok"), Retry: minute},
+				{ID: "b", Needs: []string{"a"}}}}
 		},
-		acts:  []Act{{At: 10 * time.Minute, Do: Kill}},
-		story: "start a.1, failed a.1, start a.2, died, lost a.2, resumed, start a.3, completed a.3, start b.1, completed b.1, completed",
-		saw:   map[string]string{"a.1": "[] 0", "a.2": "[] 1", "a.3": "[] 2", "b.1": "[] 0"},
+		acts: []Act{{At: 10 * time.Minute, Do: Kill}},
+		story: "start a.1, failed a.1, start a.2, died, lost a.2, resumed, start a.3, completed a.3, " +
+			"start b.1, completed b.1, completed",
+		saw: map[string]string{"a.1": "[] 0", "a.2": "[] 1", "a.3": "[] 2", "b.1": "[] 0"},
 	},
 }

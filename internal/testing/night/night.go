@@ -27,12 +27,15 @@ func Plan(t testing.TB) *dag.Graph {
 		return map[string]string{"role": role, "pass": no, "kind": "odd"}
 	}
 	p := &dag.Plan{
-		Format: dag.Format, Name: "night", Title: "A bad night", Budget: dag.Budget{CapUSD: 100e6, WarnUSD: 2e6}, Categories: dagtest.Categories(),
+		Format: dag.Format, Name: "night", Title: "A bad night",
+		Budget: dag.Budget{CapUSD: 100e6, WarnUSD: 2e6}, Categories: dagtest.Categories(),
 		Breakers: []dag.Breaker{{Name: "api", Failures: 3, OpenFor: dag.Duration(time.Minute), Probes: 1, WhenOpen: "wait"}},
 		Phases:   []dag.Phase{{Name: "Writing", Group: "writing"}, {Name: "Looking", Group: "looking"}},
 		Nodes: []dag.Node{
-			{ID: "b1", Kind: "agent", Title: "first", Effect: "idempotent", Paid: true, Labels: labels("builder", "1"), Group: "writing", Appends: []string{"notes", "finds"}, Reserve: dag.Amount{USD: 3e6}},
-			{ID: "v1", Kind: "agent", Effect: "idempotent", Paid: true, Labels: labels("verifier", "2"), Group: "looking/deep", Needs: []string{"b1"}, Breaker: "api",
+			{ID: "b1", Kind: "agent", Title: "first", Effect: "idempotent", Paid: true, Labels: labels("builder", "1"),
+				Group: "writing", Appends: []string{"notes", "finds"}, Reserve: dag.Amount{USD: 3e6}},
+			{ID: "v1", Kind: "agent", Effect: "idempotent", Paid: true, Labels: labels("verifier", "2"),
+				Group: "looking/deep", Needs: []string{"b1"}, Breaker: "api",
 				Retry: dag.Retry{Attempts: 3, Base: dag.Duration(5 * time.Second), Factor: 2, Cap: dag.Duration(time.Minute)}},
 			{ID: "soft", Kind: "exec", Effect: "pure", Needs: []string{"b1"}, OnFail: "continue", Group: "looking"},
 			{ID: "never", Kind: "exec", Effect: "pure", Needs: []string{"v1", "soft"}, When: "false", Group: "looking"},
@@ -40,7 +43,8 @@ func Plan(t testing.TB) *dag.Graph {
 			{ID: "join", Kind: "join", Effect: "pure", Needs: []string{"turn", "never"}},
 			{ID: "quiet", Kind: "exec", Effect: "pure", Needs: []string{"join"}},
 			{ID: "save", Kind: "checkpoint", Effect: "pure", Needs: []string{"quiet"}},
-			{ID: "b2", Kind: "agent", Effect: "idempotent", Paid: true, Labels: labels("builder", "3"), Group: "writing", Needs: []string{"save"}},
+			{ID: "b2", Kind: "agent", Effect: "idempotent", Paid: true, Labels: labels("builder", "3"),
+				Group: "writing", Needs: []string{"save"}},
 		},
 	}
 	g, err := dag.NewGraph(p)
@@ -65,12 +69,16 @@ func Outcomes() map[string][]machine.Outcome {
 				note("quality", "validation", `{"checks":5,"result":"pass","warnings":1}`),
 			}}}},
 		"v1": {
-			{Status: dag.StatusFailed, Category: "flaky", Message: "exited with 1", Diagnostics: "stderr: Connection reset by peer", Body: machine.FinishedBody{CostUSD: 200000, CostKind: "assumed"}},
-			{Status: dag.StatusCompleted, Body: machine.FinishedBody{CostUSD: 870000, CostKind: "reported", Usage: machine.Usage{Input: 42100, Output: 3200},
+			{Status: dag.StatusFailed, Category: "flaky", Message: "exited with 1",
+				Diagnostics: "stderr: Connection reset by peer",
+				Body:        machine.FinishedBody{CostUSD: 200000, CostKind: "assumed"}},
+			{Status: dag.StatusCompleted, Body: machine.FinishedBody{
+				CostUSD: 870000, CostKind: "reported", Usage: machine.Usage{Input: 42100, Output: 3200},
 				Notes: []machine.LogLine{note("quality", "verifier-depth", `{"absent":2,"deeplyIntegrated":7,"surfaceLevel":3}`)}}},
 		},
 		"soft": {{Status: dag.StatusFailed, Category: "flaky", Message: "no\nluck", Permanent: true}},
-		"turn": {{Status: dag.StatusCompleted, Body: machine.FinishedBody{Values: map[string]json.RawMessage{"score": []byte("2.6"), "decision": []byte(`"refine"`), "round": []byte("1")}}}},
+		"turn": {{Status: dag.StatusCompleted, Body: machine.FinishedBody{Values: map[string]json.RawMessage{
+			"score": []byte("2.6"), "decision": []byte(`"refine"`), "round": []byte("1")}}}},
 	}
 }
 
@@ -122,11 +130,13 @@ func (d *Driver) Work() error {
 			case machine.Record:
 				bodies = append(bodies, c.Body)
 			case machine.Evaluate:
-				bodies = append(bodies, &machine.FinishedBody{Node: c.Node, Generation: c.Generation, Status: dag.StatusSkipped, Final: true, Message: "when is false"})
+				bodies = append(bodies, &machine.FinishedBody{Node: c.Node, Generation: c.Generation,
+					Status: dag.StatusSkipped, Final: true, Message: "when is false"})
 			case machine.Count: // the process died before it had answered
 				bodies = append(bodies, &machine.BreakerChangedBody{Breaker: c.Breaker.Breaker.Name, State: "closed"})
 			case machine.Start:
-				bodies = append(bodies, &machine.StartedBody{Node: c.Node, Generation: c.Generation, Attempt: c.Attempt, Reserve: c.Reserve})
+				bodies = append(bodies, &machine.StartedBody{Node: c.Node, Generation: c.Generation, Attempt: c.Attempt,
+					Reserve: c.Reserve})
 				ends = append(ends, c.Node)
 			default:
 				return fmt.Errorf("the test cannot carry out %+v", c)
@@ -165,7 +175,8 @@ func (d *Driver) end(node string) ([]machine.Body, error) {
 	bodies := []machine.Body{d.R.State().Settle(node, o, d.Now).Body}
 	if node == "v1" && o.Status == dag.StatusFailed {
 		bodies = append(bodies,
-			&machine.BreakerChangedBody{Breaker: "api", State: "half-open", Counts: machine.Counts{Requests: 1, Failures: 1}, Cause: "rate_limited: \x07slow"})
+			&machine.BreakerChangedBody{Breaker: "api", State: "half-open",
+				Counts: machine.Counts{Requests: 1, Failures: 1}, Cause: "rate_limited: \x07slow"})
 	}
 	if node == "v1" && o.Status == dag.StatusCompleted {
 		bodies = append(bodies, &machine.BreakerChangedBody{Breaker: "api", State: "closed"},

@@ -41,7 +41,8 @@ type Host struct {
 // New returns a task with empty folders and its host.
 func New(t testing.TB, kind string, with any) (*nodes.Task, *Host) {
 	t.Helper()
-	h := &Host{Artifacts: map[string]string{}, Files: map[string]string{}, Secrets: map[string]string{}, Accumulators: map[string][]nodes.Entry{}}
+	h := &Host{Artifacts: map[string]string{}, Files: map[string]string{}, Secrets: map[string]string{},
+		Accumulators: map[string][]nodes.Entry{}}
 	return h.Task(t, kind, with), h
 }
 
