@@ -126,13 +126,21 @@ func (s *session) adopt(r *run.Run, res *compile.Result, again bool) error {
 	case same && status == machine.RunDone:
 		s.nothing = true
 		return errors.Join(executor.Sweep(r, ""), s.end(report.NewStatus(r, s.dir, time.Now()), nil))
-	case same && status == machine.RunBroken && !again:
+	case status == machine.RunBroken && !again:
 		return errFailed(s.dir, r.State().Run().Failed)
 	}
 	now := time.Now()
 	rescue := executor.Adopt(r, s.kinds, s.evaluator, secret, now)
+	if status == machine.RunBroken { // what was cancelled is decided anew before the plans are compared
+		if err := r.Resume(now, s.name, rescue); err != nil {
+			return err
+		}
+	}
 	if _, err := r.Adopt(now, res.Graph, inputFile(res), rescue); err != nil {
 		return err
+	}
+	if status == machine.RunBroken {
+		return nil
 	}
 	return r.Resume(now, s.name, rescue)
 }
