@@ -149,7 +149,7 @@ func NewStatus(r *run.Run, dir string, now time.Time) *Status {
 			s.Pieces = newPieces(st)
 		}
 	case machine.RunBroken:
-		s.Message, s.Questions = v.Failed, nil // an open question waits for a run that goes on
+		s.Message, s.Questions, s.NewPlan = v.Failed, nil, nil // these wait for a run that goes on
 	}
 	if s.Reason == machine.PauseEscalation && len(s.Questions) == 0 {
 		s.Message = "its questions are answered"

@@ -186,7 +186,7 @@ func waitsFor(nodes []string) string {
 	if len(nodes) == 0 {
 		return ""
 	}
-	return "; adopted when these have ended, which cost money or must not be repeated: " + strings.Join(nodes, ", ")
+	return "; waits for attempts to end that cost money or must not be repeated: " + strings.Join(nodes, ", ")
 }
 
 // clock prints instants as of now: without the day when that is today.

@@ -11,6 +11,7 @@ import (
 	"dagrun.dev/dag/compile"
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/executor"
+	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/report"
 	"dagrun.dev/dag/run"
 )
@@ -30,13 +31,17 @@ type handover struct {
 }
 
 // handOver gives a plan to the process that holds the run. What is returned is that the run is locked, where that
-// process does something else, has this plan already, or does not answer.
+// process does something else, is about to end (the run is paused), has this plan already, or does not answer.
 func (s *session) handOver(locked *eventlog.Locked, res *compile.Result) error {
 	if !slices.Contains(carriers, locked.Holder.Command) {
 		return locked
 	}
-	if err := s.preflight(res); err != nil {
+	runs, err := s.preflight(res)
+	if err != nil {
 		return err
+	}
+	if !runs {
+		return locked
 	}
 	next := executor.Submission{Graph: res.Graph, File: inputFile(res), SpecDir: res.Dir, By: "apply"}
 	taken, err := executor.Submit(s.dir, next, locked.Holder.Alive)
@@ -55,17 +60,20 @@ func (s *session) handOver(locked *eventlog.Locked, res *compile.Result) error {
 	return show(s.cmd, h, h.writeText)
 }
 
-// preflight finds out whether what would run under another plan can run on this machine.
-func (s *session) preflight(res *compile.Result) error {
+// preflight finds out whether what would run under another plan can run on this machine, and whether the run goes on.
+func (s *session) preflight(res *compile.Result) (runs bool, err error) {
 	r, _, err := run.OpenReadOnly(s.runs.options(s.dir, s.name))
 	if err != nil {
-		return err
+		return false, err
+	}
+	if r.State().Run().Status != machine.RunRunning {
+		return false, r.Close()
 	}
 	said, err := executor.Preflight(context.Background(), r, res.Graph, s.kinds, res.Dir, "")
 	for _, w := range said {
 		s.note("warning: " + report.Plain(w))
 	}
-	return errors.Join(err, r.Close())
+	return true, errors.Join(err, r.Close())
 }
 
 func (h *handover) writeText(out io.Writer) error {
@@ -89,7 +97,7 @@ func (h *handover) writeText(out io.Writer) error {
 		fmt.Fprintf(out, "stops for it: %s\n", report.Plain(strings.Join(h.Stopped, ", ")))
 	}
 	if len(h.Awaited) > 0 {
-		fmt.Fprintf(out, "waits until these have ended, which cost money or must not be repeated: %s\n",
+		fmt.Fprintf(out, "waits for attempts to end that cost money or must not be repeated: %s\n",
 			report.Plain(strings.Join(h.Awaited, ", ")))
 	}
 	return nil
