@@ -103,7 +103,11 @@ func newReport() *cobra.Command {
 					list := append([]report.ErrorEntry{}, h.Errors...)
 					return show(c, list, func(w io.Writer) error { return report.WriteErrors(w, list) })
 				}
-				costs, err := report.NewCosts(r.State(), h, by, time.Now())
+				now := time.Now()
+				if !r.Held() { // what ran has run until the last event
+					now = r.State().Run().Updated
+				}
+				costs, err := report.NewCosts(r.State(), h, by, now)
 				if err != nil {
 					return err
 				}
