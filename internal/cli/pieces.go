@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -46,6 +47,10 @@ func (f *pieceFlags) bodies(st *machine.State) ([]machine.Body, error) {
 		case !ok:
 			return nil, noNode("--without", id, g)
 		case v.Status == machine.Asking:
+			if !slices.ContainsFunc(st.Escalations(), func(q machine.EscalationOpenedBody) bool { return q.Node == id }) {
+				return nil, fmt.Errorf("--without: attempt %d of %s was interrupted, and whether it took effect is not known: "+
+					"resume without --without, which asks", v.Attempt, id)
+			}
 			return nil, fmt.Errorf("--without: %s waits for an answer, see dagrun escalations", id)
 		case v.Status.Ended() && v.Status != machine.Failed:
 			return nil, fmt.Errorf("--without: %s has already ended", id)
