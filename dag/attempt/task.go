@@ -10,7 +10,6 @@ import (
 	"hash"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/internal/regular"
 	"dagrun.dev/nodes"
 )
 
@@ -190,22 +190,25 @@ func (s *summed) Close() error {
 func (t *trial) keepStaged() {
 	for _, name := range t.job.Node.Writes {
 		path := filepath.Join(t.world.Out(), filepath.FromSlash(name))
-		st, err := os.Lstat(path)
-		if err != nil || !st.Mode().IsRegular() || st.Size() == 0 {
-			continue
-		}
 		if err := t.keepFile(name, path); err != nil {
 			t.world.Log("WARN", t.line("keep "+name+": "+err.Error()))
 		}
 	}
 }
 
+// keepFile keeps a file that the attempt may have made. One that is not there, or is empty, is none.
 func (t *trial) keepFile(name, path string) error {
-	from, err := os.Open(path)
+	from, err := regular.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	defer from.Close()
+	if st, err := from.Stat(); err != nil || st.Size() == 0 {
+		return err
+	}
 	w, err := t.keep(name)
 	if err != nil {
 		return err

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"strings"
 
 	"dagrun.dev/dag"
@@ -153,17 +152,11 @@ func (b *builder) build(p *tree.Value, o Options) *Result {
 	return b.finish()
 }
 
-// completeAll makes the nodes of the plan and frees each one's tree, which is larger than the node. Here a large
-// specification needs most memory: the collector would let the trees stay until there is as much again. It is asked
-// twice, so that the later nodes stand where the trees of the earlier ones stood.
+// completeAll makes the nodes of the plan and frees each one's tree, which is larger than the node: here a large
+// specification needs most memory.
 func (b *builder) completeAll() {
-	const large = 5000 // nodes, for which it takes less than a tenth of the time
 	b.plan.Nodes = make([]dag.Node, len(b.drafts))
-	third := (len(b.drafts) + 2) / 3
 	for i, d := range b.drafts {
-		if len(b.drafts) >= large && i > 0 && i%third == 0 {
-			runtime.GC()
-		}
 		d.node = &b.plan.Nodes[i]
 		if b.unknown.affects(d) {
 			d.bad, d.node.ID = true, d.id

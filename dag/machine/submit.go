@@ -3,7 +3,6 @@ package machine
 import (
 	"fmt"
 
-	"dagrun.dev/dag"
 	"dagrun.dev/dag/reuse"
 )
 
@@ -41,17 +40,11 @@ func (s *State) Holdup() (ids []string) {
 		return nil
 	}
 	for _, i := range s.list(Running) {
-		if s.held[i] && !s.stoppable(i) {
+		if s.held[i] && s.graph.Node(i).Costly() {
 			ids = append(ids, s.graph.Node(i).ID)
 		}
 	}
 	return ids
-}
-
-// stoppable reports whether an attempt of a node may be stopped for another plan: it costs nothing to repeat it.
-func (s *State) stoppable(i int32) bool {
-	n := s.graph.Node(i)
-	return n.Effect.Repeatable() && !n.Paid && n.Reserve == dag.Amount{}
 }
 
 func (s *State) onPlanSubmitted(_ Event, b *PlanSubmittedBody) error {
@@ -108,7 +101,7 @@ func (d *decision) adopt() bool {
 			continue
 		}
 		waits = true
-		if s.stoppable(i) {
+		if !s.graph.Node(i).Costly() {
 			d.command(Cancel, i)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/compile"
+	"dagrun.dev/dag/compile/schema"
 	"dagrun.dev/dag/report"
 	"dagrun.dev/internal/crashmatrix"
 )
@@ -131,7 +132,7 @@ func (f *specFlags) matrix(res *compile.Result) (crashmatrix.Matrix, error) {
 	if st, err := os.Stat(res.Source.Path); err == nil && !st.IsDir() {
 		m.Spec = filepath.Base(res.Source.Path)
 	}
-	if root := cueModule(res.Dir); root != "" && res.Source.Language == "cue" { // it may import its neighbours
+	if root := schema.ModuleRoot(res.Dir); root != "" && res.Source.Language == "cue" { // it may import its neighbours
 		rel, err := filepath.Rel(root, res.Dir)
 		if err != nil {
 			return m, err
@@ -155,18 +156,4 @@ func (f *specFlags) matrix(res *compile.Result) (crashmatrix.Matrix, error) {
 		m.Args = append(m.Args, "--untrusted")
 	}
 	return m, nil
-}
-
-// cueModule returns the nearest folder upwards that is the root of a CUE module, or "".
-func cueModule(dir string) string {
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "cue.mod", "module.cue")); err == nil {
-			return dir
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			return ""
-		}
-		dir = up
-	}
 }
