@@ -2,6 +2,7 @@ package report
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,7 +20,7 @@ import (
 type LogFilter struct {
 	Node  string
 	Types []string
-	JSON  bool // the lines as they are on disk
+	JSON  bool // the lines as they are on disk, each an object that begins with the kind "event"
 }
 
 // WriteLog prints the events of the run in an output directory, checked against their chain, and returns how many. An
@@ -66,7 +67,7 @@ func (f *LogFilter) write(out io.Writer, e *machine.Event, env *eventlog.Envelop
 		return false, nil
 	}
 	if f.JSON {
-		_, err := fmt.Fprintf(out, "%s\n", env.Line)
+		_, err := fmt.Fprintf(out, `{"kind":"event",%s`+"\n", bytes.TrimPrefix(env.Line, []byte("{")))
 		return true, err
 	}
 	delete(fields, "node")

@@ -30,7 +30,7 @@ file:line:column: path: what is wrong. It runs and writes nothing.
 			if err != nil {
 				return err
 			}
-			found := map[string]any{"mistakes": []mistake{}, "warnings": mistakes(res.Warnings)}
+			found := vetted{Mistakes: []mistake{}, Warnings: mistakes(res.Warnings)}
 			return show(c, found, func(w io.Writer) error {
 				for _, text := range res.Warnings {
 					warn(c, text.Error())

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -11,6 +12,10 @@ import (
 // Every command is explained in the README and by its help, and takes --json.
 func TestEveryCommandIsExplained(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	story, err := os.ReadFile("testdata/script/json.txtar")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,6 +29,9 @@ func TestEveryCommandIsExplained(t *testing.T) {
 		}
 		if c.Long == "" || c.Flags().Lookup("json") == nil {
 			t.Errorf("%s: want a long help and --json", c.Name())
+		}
+		if !regexp.MustCompile(`(?m)dagrun ` + c.Name() + `\b.*--json.*\njson `).Match(story) {
+			t.Errorf("json.txtar does not hold what %s --json prints to its kind", c.Name())
 		}
 	}
 }

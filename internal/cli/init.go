@@ -56,9 +56,9 @@ only brings the library and the schema to those of this program.`,
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				return err
 			}
-			var written []string
+			var names []string
 			if !update {
-				if written, err = writeFirst(dir); err != nil {
+				if names, err = writeFirst(dir); err != nil {
 					return err
 				}
 			}
@@ -66,12 +66,12 @@ only brings the library and the schema to those of this program.`,
 			if err != nil {
 				return err
 			}
-			written = append(written, vendored...)
+			names = append(names, vendored...)
 			text := "Nothing to do: everything is up to date.\n"
-			if len(written) > 0 {
-				text = "wrote " + strings.Join(written, "\nwrote ") + "\n"
+			if len(names) > 0 {
+				text = "wrote " + strings.Join(names, "\nwrote ") + "\n"
 			}
-			return showText(c, map[string]any{"written": append([]string{}, written...)}, "%s", text)
+			return showText(c, written{append([]string{}, names...)}, "%s", text)
 		},
 	}
 	addJSON(c)

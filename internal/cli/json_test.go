@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -15,12 +16,21 @@ var snake = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 // categories, and of what a kind says of its work.
 var free = map[string]bool{"budget": true, "params": true, "labels": true, "fields": true, "categories": true, "unrecovered_categories": true, "payload": true}
 
-// json [lines | specification] wants the last stdout to be one JSON value (one on each line), with names in
-// snake_case unless they are those of a specification.
+// json [lines | specification] [KIND] wants the last stdout to be one JSON object (one on each line) of that kind, or
+// of any that is known, with names in snake_case unless they are those of a specification.
 func cmdJSON(ts *testscript.TestScript, neg bool, args []string) {
-	form := strings.Join(args, " ")
-	if neg || form != "" && form != "lines" && form != "specification" {
-		ts.Fatalf("usage: json [lines | specification]")
+	form := ""
+	if len(args) > 0 && (args[0] == "lines" || args[0] == "specification") {
+		form, args = args[0], args[1:]
+	}
+	known := args
+	if neg || len(args) > 1 {
+		ts.Fatalf("usage: json [lines | specification] [KIND]")
+	}
+	if len(args) == 0 {
+		for _, e := range envelopes {
+			known = append(known, e.kind)
+		}
 	}
 	dec := json.NewDecoder(strings.NewReader(ts.ReadFile("stdout")))
 	n := 0
@@ -31,6 +41,10 @@ func cmdJSON(ts *testscript.TestScript, neg bool, args []string) {
 			break
 		}
 		ts.Check(err)
+		object, _ := v.(map[string]any)
+		if kind, _ := object["kind"].(string); !slices.Contains(known, kind) {
+			ts.Fatalf("the kind is %q, want one of %q", kind, known)
+		}
 		if form != "specification" {
 			checkNames(ts, v)
 		}

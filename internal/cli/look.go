@@ -101,7 +101,7 @@ func newReport() *cobra.Command {
 					return show(c, b, b.WriteText)
 				case "errors":
 					list := append([]report.ErrorEntry{}, h.Errors...)
-					return show(c, list, func(w io.Writer) error { return report.WriteErrors(w, list) })
+					return show(c, failures{list}, func(w io.Writer) error { return report.WriteErrors(w, list) })
 				}
 				now := time.Now()
 				if !r.Held() { // what ran has run until the last event
@@ -127,7 +127,7 @@ func newLog() *cobra.Command {
 		Use:   "log",
 		Short: "Print the events of the run",
 		Long: `log prints the event log of a run, checked against its hash chain, one line for each event. With
---json it prints the lines as they are on disk. It works beside a running apply.`,
+--json it prints the lines as they are on disk, behind their kind. It works beside a running apply.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			dir, err := runs.existing()
@@ -194,7 +194,7 @@ func newCheckpoints() *cobra.Command {
 					}
 					list = append(list, k)
 				}
-				return show(c, list, func(w io.Writer) error { return writeCheckpoints(w, list) })
+				return show(c, checkpoints{list}, func(w io.Writer) error { return writeCheckpoints(w, list) })
 			})
 		},
 	}
@@ -238,7 +238,7 @@ func newEscalations() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			return runs.read(c, func(r *run.Run, _ string) error {
 				open := append([]machine.EscalationOpenedBody{}, r.State().Escalations()...)
-				return show(c, open, func(w io.Writer) error { return report.WriteQuestions(w, open) })
+				return show(c, questions{open}, func(w io.Writer) error { return report.WriteQuestions(w, open) })
 			})
 		},
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -40,26 +39,12 @@ func showText(c *cobra.Command, v any, format string, args ...any) error {
 	})
 }
 
-// printJSON prints v as indented JSON.
-func printJSON(w io.Writer, v any) error {
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(data, '\n'))
-	return err
-}
-
 func warn(c *cobra.Command, text string) { fmt.Fprintln(c.ErrOrStderr(), "warning: "+text) }
 
 // printErrorJSON prints what ended a command that was asked for JSON, beside the lines for people on stderr: one
 // object with the text, the exit status and the mistakes of a specification by place.
 func printErrorJSON(w io.Writer, err error) {
-	out := struct {
-		Error    string    `json:"error"`
-		Exit     int       `json:"exit_status"`
-		Mistakes []mistake `json:"mistakes,omitempty"`
-	}{err.Error(), exitStatus(err), nil}
+	out := failure{err.Error(), exitStatus(err), nil}
 	var found tree.Diagnostics
 	if errors.As(err, &found) {
 		out.Mistakes = mistakes(found)
@@ -148,10 +133,6 @@ var exitHelp = func() string {
 	}
 	return text
 }()
-
-const jsonHelp = `With --json stdout holds one JSON value (log: one for each line); progress and warnings go to stderr.
-Names are snake_case and only ever added to; inside of plans and budgets stand the names of the specification.
-An error is an object: error, exit_status, and mistakes with their places.`
 
 // exitStatus says which status an error ends the program with.
 func exitStatus(err error) int {

@@ -34,20 +34,20 @@ the log still holds an event that was noted elsewhere. Exit status 5 means that 
 				return err
 			}
 			o := runs.options(dir, c.Name())
-			checks, err := run.Verify(o, head)
+			list, err := run.Verify(o, head)
 			if err != nil {
 				return err
 			}
-			if checks[0].Pass {
-				checks = append(checks, runlog.Verify(o))
+			if list[0].Pass {
+				list = append(list, runlog.Verify(o))
 			}
 			wrong := 0
-			for _, k := range checks {
+			for _, k := range list {
 				if !k.Pass {
 					wrong++
 				}
 			}
-			err = show(c, checks, func(w io.Writer) error { return writeChecks(w, checks, wrong) })
+			err = show(c, checks{list, wrong}, func(w io.Writer) error { return writeChecks(w, list, wrong) })
 			if err != nil || wrong == 0 {
 				return err
 			}
@@ -60,9 +60,9 @@ the log still holds an event that was noted elsewhere. Exit status 5 means that 
 }
 
 // writeChecks prints a line for each check and one that says what they come to.
-func writeChecks(w io.Writer, checks []run.Check, wrong int) error {
+func writeChecks(w io.Writer, list []run.Check, wrong int) error {
 	var b strings.Builder
-	for _, k := range checks {
+	for _, k := range list {
 		mark := "ok   "
 		if !k.Pass {
 			mark = "WRONG"
@@ -70,9 +70,9 @@ func writeChecks(w io.Writer, checks []run.Check, wrong int) error {
 		fmt.Fprintln(&b, strings.TrimRight(fmt.Sprintf("%s  %-16s  %s", mark, k.Name, report.Plain(k.Detail)), " "))
 	}
 	if wrong > 0 {
-		fmt.Fprintf(&b, "%d of %d checks failed.\n", wrong, len(checks))
+		fmt.Fprintf(&b, "%d of %d checks failed.\n", wrong, len(list))
 	} else {
-		fmt.Fprintf(&b, "All %d checks passed.\n", len(checks))
+		fmt.Fprintf(&b, "All %d checks passed.\n", len(list))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -113,8 +113,7 @@ runs no node. Exit status 5 means that they differ.
 				verdict += "; the logs were rewritten"
 			}
 			v := st.Run()
-			found := map[string]any{"run_id": v.ID, "events": v.Seq, "status": v.Status,
-				"snapshot_equal": same, "snapshot_renewed": write, "logs_renewed": logs}
+			found := replayed{v.ID, v.Seq, v.Status, same, write, logs}
 			err = showText(c, found, "%d events; run %s is %s: %s\n", v.Seq, v.ID, v.Status, verdict)
 			if err == nil && !same && !write {
 				return exitWith(exitDamaged)

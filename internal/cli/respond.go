@@ -52,7 +52,7 @@ func done(c *cobra.Command, err error, text string) error {
 	if err != nil {
 		return nil
 	}
-	return showText(c, map[string]string{"result": text}, "%s\n", text)
+	return showText(c, result{text}, "%s\n", text)
 }
 
 // askHolder passes a request to the process that holds the run, when opening it failed for that

@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/report"
+	"dagrun.dev/dag/run"
+	"dagrun.dev/internal/crashmatrix"
+)
+
+// Whatever a command prints with --json is one object whose first member, kind, names what it is.
+
+// envelopes are the kinds of objects: the value that becomes one, and what it holds, as help prints it. A value that
+// names its kind itself, by a first member of that name, needs no row.
+var envelopes = []struct {
+	kind  string
+	of    any
+	holds string
+}{
+	{"plan", &report.Plan{}, "plan: what would happen to each node, and the totals; also what -o saves"},
+	{"graph", &dag.Plan{}, "graph: the compiled plan itself"},
+	{"vetted", &vetted{}, "vet: warnings of a specification without mistakes"},
+	{"end", &report.End{}, "apply, resume, cancel: how the run stands when the command ends"},
+	{"handover", handover{}, "apply: what the running process does with the plan it was handed"},
+	{"result", result{}, "cancel, respond: what was done"},
+	{"status", &report.Status{}, "status: how the run stands"},
+	{"questions", questions{}, "escalations: the open questions"},
+	{"cost", &report.Costs{}, "report cost"},
+	{"quality", &report.Quality{}, "report quality"},
+	{"budget", &report.Budget{}, "report budget"},
+	{"errors", failures{}, "report errors: every failed attempt"},
+	{"event", event{}, "log: one event, as it is on disk behind the kind"},
+	{"checkpoints", checkpoints{}, "checkpoints: the list, oldest first"},
+	{"revert", &run.Preview{}, "revert: what is restored and what runs again"},
+	{"checks", checks{}, "verify: each check and whether it passed"},
+	{"replay", replayed{}, "replay: what the events say, and whether the snapshot says so too"},
+	{"selftest", &crashmatrix.Report{}, "selftest: each killed run"},
+	{"providers", providersInfo{}, "providers: what is installed, and what each can do"},
+	{"written", written{}, "init: the files that were written"},
+	{"version", versionInfo{}, "version"},
+	{"error", failure{}, "any: what ended the command"},
+}
+
+// The lists of commands are members of an object, so that there is room for more beside them.
+type (
+	vetted struct {
+		Mistakes []mistake `json:"mistakes"` // none: with some the command answers with the error
+		Warnings []mistake `json:"warnings"`
+	}
+	questions struct {
+		Questions []machine.EscalationOpenedBody `json:"questions"`
+	}
+	failures struct {
+		Errors []report.ErrorEntry `json:"errors"`
+	}
+	checkpoints struct {
+		Checkpoints []checkpoint `json:"checkpoints"`
+	}
+	checks struct {
+		Checks []run.Check `json:"checks"`
+		Wrong  int         `json:"wrong"` // of them
+	}
+	replayed struct {
+		RunID   string            `json:"run_id"`
+		Events  int64             `json:"events"`
+		Status  machine.RunStatus `json:"status"`
+		Equal   bool              `json:"snapshot_equal"`
+		Renewed bool              `json:"snapshot_renewed"`
+		Logs    bool              `json:"logs_renewed"`
+	}
+	written struct {
+		Written []string `json:"written"`
+	}
+	result struct {
+		Result string `json:"result"`
+	}
+	event   struct{} // report.WriteLog prints them
+	failure struct {
+		Error    string    `json:"error"`
+		Exit     int       `json:"exit_status"`
+		Mistakes []mistake `json:"mistakes,omitempty"`
+	}
+)
+
+// printJSON prints v as an indented object that begins with its kind.
+func printJSON(w io.Writer, v any) error { return writeJSON(w, v, "  ") }
+
+// writeJSON prints v as an object that begins with its kind: on one line, or indented.
+func writeJSON(w io.Writer, v any, indent string) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if kind := kindOf(v); kind != "" {
+		members := bytes.TrimPrefix(data, []byte("{"))
+		if data = []byte(`{"kind":"` + kind + `"`); len(members) > 1 {
+			data = append(data, ',')
+		}
+		data = append(data, members...)
+	} else if !bytes.HasPrefix(data, []byte(`{"kind":"`)) {
+		return fmt.Errorf("a value of type %T has no kind", v)
+	}
+	var out bytes.Buffer
+	if indent != "" {
+		if err := json.Indent(&out, data, "", indent); err != nil {
+			return err
+		}
+		data = out.Bytes()
+	}
+	_, err = w.Write(append(data, '\n'))
+	return err
+}
+
+// kindOf names what a value is; empty for one that does so itself.
+func kindOf(v any) string {
+	t := reflect.TypeOf(v)
+	for _, e := range envelopes {
+		if of := reflect.TypeOf(e.of); of == t || of.Kind() == reflect.Pointer && of.Elem() == t ||
+			t.Kind() == reflect.Pointer && t.Elem() == of {
+			return e.kind
+		}
+	}
+	return ""
+}
+
+var jsonHelp = func() string {
+	var b strings.Builder
+	b.WriteString(`With --json stdout holds one JSON object (log, logs and status --watch: one on each line) whose member
+kind says what it is; progress and warnings go to stderr. Names are snake_case and only ever added to; inside of
+plans and budgets stand the names of the specification.`)
+	for _, e := range envelopes {
+		fmt.Fprintf(&b, "\n  %-12s %s", e.kind, e.holds)
+	}
+	return b.String()
+}()
