@@ -9,10 +9,12 @@ import (
 	"strings"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/executor"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/report"
 	"dagrun.dev/dag/run"
 	"dagrun.dev/internal/crashmatrix"
+	"dagrun.dev/nodes/agent"
 )
 
 // Whatever a command prints with --json is one object whose first member, kind, names what it is.
@@ -88,6 +90,47 @@ type (
 		Mistakes []mistake `json:"mistakes,omitempty"`
 	}
 )
+
+// A mistake is a diagnostic as JSON has it.
+type mistake struct {
+	File string `json:"file,omitempty"`
+	Line int    `json:"line,omitempty"`
+	Col  int    `json:"col,omitempty"`
+	Path string `json:"path,omitempty"`
+	Text string `json:"text"`
+}
+
+// A checkpoint is a line of the list: its manifest and what became of it.
+type checkpoint struct {
+	run.CheckpointInfo
+	Path    string `json:"path"` // relative to the output directory
+	Valid   bool   `json:"valid"`
+	Problem string `json:"problem,omitempty"`
+}
+
+// A handover says what became of a plan that was handed to the process which carries the run on.
+type handover struct {
+	Dir        string `json:"dir"`
+	PID        int    `json:"process"`
+	PlanDigest string `json:"plan_digest"`
+	executor.Taken
+}
+
+// A providersInfo is what providers prints.
+type providersInfo struct {
+	Installed    []agent.Installation `json:"installed"`
+	Capabilities []agent.Capability   `json:"capabilities"`
+	Tools        map[string][]string  `json:"tools"`
+}
+
+// A versionInfo is what version prints.
+type versionInfo struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit,omitempty"`
+	Go      string `json:"go"`
+	Plan    int    `json:"plan_format"`
+	Events  int    `json:"event_format"`
+}
 
 // printJSON prints v as an indented object that begins with its kind.
 func printJSON(w io.Writer, v any) error { return writeJSON(w, v, "  ") }

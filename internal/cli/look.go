@@ -202,14 +202,6 @@ func newCheckpoints() *cobra.Command {
 	return c
 }
 
-// A checkpoint is a line of the list: its manifest and what became of it.
-type checkpoint struct {
-	run.CheckpointInfo
-	Path    string `json:"path"` // relative to the output directory
-	Valid   bool   `json:"valid"`
-	Problem string `json:"problem,omitempty"`
-}
-
 func writeCheckpoints(out io.Writer, list []checkpoint) error {
 	if len(list) == 0 {
 		_, err := fmt.Fprintln(out, "The run has no checkpoint yet.")

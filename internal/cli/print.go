@@ -66,15 +66,6 @@ func printError(w io.Writer, err error) {
 	}
 }
 
-// A mistake is a diagnostic as JSON has it.
-type mistake struct {
-	File string `json:"file,omitempty"`
-	Line int    `json:"line,omitempty"`
-	Col  int    `json:"col,omitempty"`
-	Path string `json:"path,omitempty"`
-	Text string `json:"text"`
-}
-
 func mistakes(found tree.Diagnostics) []mistake {
 	out := []mistake{}
 	for _, d := range found {

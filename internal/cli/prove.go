@@ -130,15 +130,6 @@ runs no node. Exit status 5 means that they differ.
 // release is set by the linker in releases: -ldflags "-X dagrun.dev/internal/cli.release=v1.2.3".
 var release string
 
-// A versionInfo is what version prints.
-type versionInfo struct {
-	Version string `json:"version"`
-	Commit  string `json:"commit,omitempty"`
-	Go      string `json:"go"`
-	Plan    int    `json:"plan_format"`
-	Events  int    `json:"event_format"`
-}
-
 func newVersion() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "version",

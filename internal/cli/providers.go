@@ -14,13 +14,6 @@ import (
 	"dagrun.dev/nodes/agent"
 )
 
-// A providersInfo is what providers prints.
-type providersInfo struct {
-	Installed    []agent.Installation `json:"installed"`
-	Capabilities []agent.Capability   `json:"capabilities"`
-	Tools        map[string][]string  `json:"tools"`
-}
-
 func newProviders() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "providers [PROVIDER...]",

@@ -22,14 +22,6 @@ var carriers = []string{"dagrun apply", "dagrun resume"}
 // errHolderGone says that the process which held the run has died meanwhile.
 var errHolderGone = errors.New("the process that carried the run on has died")
 
-// A handover says what became of a plan that was handed to the process which carries the run on.
-type handover struct {
-	Dir        string `json:"dir"`
-	PID        int    `json:"process"`
-	PlanDigest string `json:"plan_digest"`
-	executor.Taken
-}
-
 // handOver gives a plan to the process that holds the run. What is returned is that the run is locked, where that
 // process does something else, is about to end (the run is paused), has this plan already, or does not answer.
 func (s *session) handOver(locked *eventlog.Locked, res *compile.Result) error {
