@@ -22,11 +22,13 @@ type compiler struct {
 	syntax  map[string]*ast.Field  // of the definitions, by name without #
 	rules   map[string]*rules.Rule // compiled; nil while being compiled
 	tables  map[string]*tree.Value // fields that are data, by name
+	rowDocs map[string]string      // comments above the rows of tables, by TABLE.ROW
 	refused []string               // what rules cannot say: path and reason
 }
 
 func newCompiler() *compiler {
-	return &compiler{syntax: map[string]*ast.Field{}, rules: map[string]*rules.Rule{}, tables: map[string]*tree.Value{}}
+	return &compiler{syntax: map[string]*ast.Field{}, rules: map[string]*rules.Rule{},
+		tables: map[string]*tree.Value{}, rowDocs: map[string]string{}}
 }
 
 // declare notes a field at the top of a file.
@@ -41,6 +43,11 @@ func (c *compiler) declare(f *ast.Field) {
 	default:
 		if rows := constant(f.Value); rows != nil {
 			c.tables[name] = rows
+			if table, ok := f.Value.(*ast.StructLit); ok {
+				for i, d := range table.Elts {
+					c.rowDocs[tree.Join(name, rows.Fields[i].Name)] = docOf(d.(*ast.Field))
+				}
+			}
 		}
 	}
 }
@@ -404,12 +411,12 @@ func fallback(e ast.Expr) *tree.Value {
 	return constant(e)
 }
 
-// docOf returns the first comment above a field as plain text.
-func docOf(f *ast.Field) string {
+// docOf returns the comment above a field as plain text: of several, the nearest.
+func docOf(f *ast.Field) (doc string) {
 	for _, g := range ast.Comments(f) {
 		if text := strings.TrimSpace(g.Text()); g.Doc && text != "" {
-			return text
+			doc = text
 		}
 	}
-	return ""
+	return doc
 }

@@ -33,6 +33,8 @@ type Schema struct {
 
 	// Tables of spec, in its order: what categories of failure mean and what models cost.
 	Categories, Prices *tree.Value
+
+	rowDocs map[string]string
 }
 
 // For returns the schema of a registry's kinds, made once per process and registry. It fails for a kind's schema that
@@ -68,7 +70,7 @@ func assemble(kinds *nodes.Registry) (*Schema, error) {
 	if err := c.err(); err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
-	s.rules, s.Categories, s.Prices = c.rules, c.tables["categories"], c.tables["prices"]
+	s.rules, s.Categories, s.Prices, s.rowDocs = c.rules, c.tables["categories"], c.tables["prices"], c.rowDocs
 	s.fillIn(s.Categories, "Category")
 	s.fillIn(s.Prices, "Price")
 	return s, nil
@@ -173,6 +175,9 @@ func (s *Schema) Rule(definition string) *rules.Rule { return s.rules[definition
 func (s *Schema) Definitions() []string {
 	return slices.Sorted(maps.Keys(s.rules))
 }
+
+// CategoryDoc is the comment of a row of Categories.
+func (s *Schema) CategoryDoc(name string) string { return s.rowDocs[tree.Join("categories", name)] }
 
 // Settings returns the rules of a kind's settings, or nil for an unknown kind.
 func (s *Schema) Settings(kind string) *rules.Rule { return s.rules["Node"].Field("with").Cases[kind] }
