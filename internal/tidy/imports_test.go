@@ -19,7 +19,7 @@ type rule struct {
 // rules is a statement of policy, the first match counts. If a change needs another line here, talk
 // about the structure first.
 var rules = []rule{
-	{"dagrun.dev/dag", nil, "the plan is data: anything may import it, so it imports nothing"},
+	{"dagrun.dev/dag", []string{"dagrun.dev/internal/glob"}, "the plan is data: anything may import it, so it imports nothing but how names match"},
 	{"dagrun.dev/dag/reuse", []string{"dagrun.dev/dag"}, "what an edit invalidates can be read alone"},
 	{"dagrun.dev/dag/machine", []string{"dagrun.dev/dag", "dagrun.dev/dag/reuse"}, "the machine is pure and must fit into any host"},
 	{"dagrun.dev/dag/attempt", []string{"dagrun.dev/dag", "dagrun.dev/dag/machine", "dagrun.dev/nodes", "dagrun.dev/internal/..."}, "an attempt may be carried out where there is no run, no state and no loop"},
@@ -29,6 +29,7 @@ var rules = []rule{
 	{"dagrun.dev/nodes", nil, "kinds know nothing of graph, log or state"},
 	{"dagrun.dev/nodes/all", []string{"dagrun.dev/nodes/..."}, "the one visible list of kinds"},
 	{"dagrun.dev/nodes/...", []string{"dagrun.dev/nodes/...", "dagrun.dev/internal/...", "dagrun.dev/schemas/...", "github.com/chromedp/...", "github.com/hashicorp/go-retryablehttp", "github.com/go-json-experiment/json/...", "github.com/santhosh-tekuri/jsonschema/...", "github.com/tdewolff/parse/v2/...", "github.com/yuin/goldmark/...", "golang.org/x/...", "gopkg.in/yaml.v3"}, "kinds know nothing of graph, log or state"},
+	{"dagrun.dev/internal/glob", nil, "names are matched the same everywhere"},
 	{"dagrun.dev/internal/rules", []string{"dagrun.dev/internal/tree"}, "rules are data, used by the compiler and by kinds"},
 	{"dagrun.dev/internal/tree", []string{"github.com/go-json-experiment/json/jsontext"}, "data with positions"},
 }
