@@ -4,7 +4,7 @@ GO    ?= go
 BIN   := build/bin/dagrun
 export GOFLAGS ?= -buildvcs=false
 
-.PHONY: help build demo test check vet lint unit race specs faults bench golden test-real-cli setup clean
+.PHONY: help build demo test check vet lint unit race specs faults bench golden docs test-real-cli setup clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,6 +71,9 @@ bench: build ## ratios beside make and ninja, growth curves, makespans
 
 golden: ## renew golden files; read the diff
 	$(GO) test $$(grep -rl --include=*_test.go '"update"' cmd dag internal nodes specs examples | xargs -n1 dirname | sort -u | sed 's|^|./|') -update
+
+docs: ## docs/reference from the schemas
+	$(GO) test ./internal/manual -update
 
 test-real-cli: ## a real agent CLI against a loopback API (installs it from npm)
 	$(GO) test -count=1 -tags realcli -timeout 40m -run RealCLI -v ./nodes/agent/...

@@ -11,7 +11,7 @@
 //	nodes['id'].?out.name      the same as an optional value, where there may be none:
 //	                           nodes['id'].?out.name.orValue(0)
 //	nodes['id'].status         completed, failed, skipped, cancelled, ... (also .category, .generation)
-//	run.spentUSD               a fact of the run (see RunFacts), in conditions and routes only
+//	run.spentUSD               a fact of the run (see Facts), in conditions and routes only
 //	and the variables of a foreach.
 //
 // Ids are literal, so that a plan knows what is read. Numbers declared "number" are doubles;
@@ -27,23 +27,6 @@ import (
 	"dagrun.dev/dag"
 	"dagrun.dev/internal/tree"
 )
-
-// RunFacts are the keys of the variable run and their types. Conditions and route rules may
-// read them; settings may not, because nothing that differs between an undisturbed and a
-// resumed run may enter a prompt or an artifact.
-var RunFacts = map[string]string{
-	"name":          "string", // of the pipeline
-	"spentUSD":      "number", // settled so far, assumed costs included
-	"reservedUSD":   "number", // held for attempts under way
-	"capUSD":        "number", // 0 = no cap
-	"spentTokens":   "int",    // all four classes together
-	"capTokens":     "int",    // 0 = no cap
-	"completed":     "int",    // nodes that ended well in their current generation
-	"failed":        "int",    // nodes that failed for good
-	"skipped":       "int",
-	"seconds":       "number", // of activity, pauses not counted
-	"compensations": "int",    // so far
-}
 
 // An Evaluator evaluates the expressions of one plan. It implements dag.Evaluator. Compiled
 // expressions are cached; it may be used from any goroutine.

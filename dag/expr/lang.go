@@ -100,7 +100,7 @@ func (l *Lang) roots() map[string]string {
 // known are the names below a root.
 func (l *Lang) known(root string) map[string]string {
 	if root == "run" {
-		return RunFacts
+		return runFacts
 	}
 	return l.names
 }
@@ -272,7 +272,7 @@ func (d Decls) typeOf(e *Expr, r Ref) (_, problem string) {
 		if !d.Run {
 			return "", "run." + r.Name + " differs between a run and its repetition; only conditions and routes may read it"
 		}
-		return RunFacts[r.Name], ""
+		return runFacts[r.Name], ""
 	}
 	if d.Node == nil {
 		return "", "nothing is recorded yet: " + r.String() + " can be read while the run goes on, not while the plan is made"

@@ -249,7 +249,7 @@ func (st Status) word() dag.Status {
 	return dag.StatusPending
 }
 
-// Run implements dag.Scope. The keys are those of expr.RunFacts.
+// Run implements dag.Scope. The keys are those of expr.Facts.
 func (c scope) Run() map[string]any {
 	s := c.s
 	return map[string]any{

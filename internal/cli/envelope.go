@@ -14,6 +14,7 @@ import (
 	"dagrun.dev/dag/report"
 	"dagrun.dev/dag/run"
 	"dagrun.dev/internal/crashmatrix"
+	"dagrun.dev/internal/manual"
 	"dagrun.dev/nodes/agent"
 )
 
@@ -45,6 +46,7 @@ var envelopes = []struct {
 	{"replay", replayed{}, "replay: what the events say, and whether the snapshot says so too"},
 	{"selftest", &crashmatrix.Report{}, "selftest: each killed run"},
 	{"providers", providersInfo{}, "providers: what is installed, and what each can do"},
+	{"explained", manual.Entry{}, "explain: what there is to say of a name"},
 	{"written", written{}, "init: the files that were written"},
 	{"version", versionInfo{}, "version"},
 	{"error", failure{}, "any: what ended the command"},

@@ -77,7 +77,8 @@ cost, runs it, and remembers every step, so that a run resumes where it was stop
 		title    string
 		commands []*cobra.Command
 	}{
-		{"Before anything is spent:", []*cobra.Command{newInit(), newVet(), newPlan(), newGraph(), newProviders()}},
+		{"Before anything is spent:",
+			[]*cobra.Command{newInit(), newExplain(), newVet(), newPlan(), newGraph(), newProviders()}},
 		{"Run:", []*cobra.Command{newApply(), newResume(), newCancel(), newEscalations(), newRespond()}},
 		{"Look:", []*cobra.Command{newStatus(), newReport(), newLog()}},
 		{"Go back, prove:", []*cobra.Command{newCheckpoints(), newRevert(), newVerify(), newReplay(), newSelftest()}},
