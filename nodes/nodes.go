@@ -106,6 +106,9 @@ type Traits struct {
 	Categories []Named
 	// Refs are further ids of nodes that the settings name (they must be ancestors).
 	Refs []string
+	// Does is what an attempt does, in one short line without credentials: the command, the address, who is asked. Empty
+	// where the name of the kind says it.
+	Does string
 	// Notes are facts worth showing in a plan, e.g. "files: F3, F4, F5, F1, F2".
 	Notes []string
 	// Problems are mistakes in the settings that the schema cannot say: path within With
@@ -296,6 +299,19 @@ func NewRegistry(kinds ...Kind) *Registry {
 
 // Kind returns the kind of a name.
 func (r *Registry) Kind(name string) (Kind, bool) { k, ok := r.index[name]; return k, ok }
+
+// Does says what an attempt of a kind does with settings, see Traits.Does; empty where nobody can say.
+func (r *Registry) Does(kind string, with json.RawMessage) string {
+	k, ok := r.index[kind]
+	if !ok {
+		return ""
+	}
+	tr, err := k.Describe(with)
+	if err != nil {
+		return ""
+	}
+	return tr.Does
+}
 
 // Kinds returns all kinds in the order of NewRegistry.
 func (r *Registry) Kinds() []Kind { return r.kinds }

@@ -1,9 +1,13 @@
 package cli
 
 import (
+	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -15,12 +19,16 @@ import (
 	"dagrun.dev/dag/run/statedir"
 )
 
-// A printer prints plain progress lines: one when an attempt ends, one now and then while something takes long. When
-// nodes end faster than anybody reads, it sums them up.
+// A printer prints plain progress lines: one when an attempt begins and one when it ends, one now and then while
+// something takes long. On a terminal, where nodes begin and end faster than anybody reads, it sums them up.
 type printer struct {
 	mu      sync.Mutex
-	out     io.Writer
+	out     *bufio.Writer // flushed by a timer, so that thousands of lines are a few writes
+	due     bool          // the timer runs
+	watched bool          // it prints to a terminal
 	quiet   bool
+	does    func(kind string, with json.RawMessage) string
+	dir     string // of the run, as the user named it
 	run     *run.Run
 	jobs    int
 	began   time.Time
@@ -47,10 +55,25 @@ const (
 	tickEvery    = 10 * time.Second // often enough to see that it lives
 	moneyEvery   = time.Minute      // between lines on cost by label
 	mostRunning  = 4                // nodes that a line on long attempts names
+	lineWaits    = 50 * time.Millisecond
+	lastWords    = 5 // lines of a failed node's output
 )
 
-func newPrinter(out io.Writer, quiet bool) *printer {
-	return &printer{out: out, quiet: quiet, began: time.Now(), taken: map[string]statedir.Sample{}}
+func newPrinter(out io.Writer, quiet bool, dir string, does func(kind string, with json.RawMessage) string) *printer {
+	return &printer{
+		out: bufio.NewWriterSize(out, 32<<10), watched: isTerminal(out), quiet: quiet, does: does, dir: dir,
+		began: time.Now(), taken: map[string]statedir.Sample{},
+	}
+}
+
+// isTerminal reports whether somebody may be reading what is printed as it comes.
+func isTerminal(out io.Writer) bool {
+	f, ok := out.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // start begins the lines of a run that is about to be carried on.
@@ -62,6 +85,7 @@ func (p *printer) start(r *run.Run, jobs int) {
 	if !p.quiet {
 		fmt.Fprintf(p.out, "%s: %s, %d ended, %d at once; run %s\n",
 			r.State().Run().Name, report.Count(p.nodes, "node"), p.done, jobs, r.ID())
+		p.flushSoon()
 	}
 	p.ticks = make(chan struct{})
 	go p.tick(p.ticks)
@@ -71,7 +95,22 @@ func (p *printer) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	close(p.ticks)
-	p.flush()
+	p.sumUp()
+	_ = p.out.Flush() // a reader that has gone away ends no run
+}
+
+// flushSoon has what was printed appear.
+func (p *printer) flushSoon() {
+	if p.due {
+		return
+	}
+	p.due = true
+	time.AfterFunc(lineWaits, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.due = false
+		_ = p.out.Flush()
+	})
 }
 
 // look reads how many nodes have ended. It is called on the goroutine that owns the state, for each event.
@@ -97,6 +136,7 @@ func (p *printer) event(e *machine.Event) {
 			return
 		}
 		p.running = append(p.running, attempt{b.Node, e.Time})
+		p.started(b)
 		return
 	case *machine.FinishedBody:
 		took = p.ended(b, e.Time)
@@ -110,8 +150,46 @@ func (p *printer) event(e *machine.Event) {
 	} else if text, must := p.text(e, took); text != "" {
 		p.line(text, must)
 	}
-	if e.Type == machine.Finished {
+	if b, ok := e.Body.(*machine.FinishedBody); ok {
+		p.words(b)
 		p.money()
+	}
+}
+
+// started prints the line of an attempt that has begun: what it does.
+func (p *printer) started(b *machine.StartedBody) {
+	if p.quiet {
+		return
+	}
+	if p.crowded() {
+		p.skipped++
+		return
+	}
+	v, ok := p.run.State().NodeByID(b.Node)
+	if !ok || report.IsControl(v.Node.Kind) {
+		return // done by this process, at once
+	}
+	line := "started  " + b.Node
+	if b.Attempt > 1 {
+		line += "  attempt " + strconv.Itoa(b.Attempt)
+	}
+	line += "  " + v.Node.Kind
+	if does := p.does(v.Node.Kind, v.Node.With); does != "" {
+		line += ": " + does
+	}
+	p.line(line, false)
+}
+
+// words prints the last lines that a node printed which has failed for good, and where all of them are.
+func (p *printer) words(b *machine.FinishedBody) {
+	if b.Status != dag.StatusFailed || !b.Final && !b.Stop {
+		return
+	}
+	for _, line := range report.LastLines(b.Diagnostics, lastWords) {
+		fmt.Fprintf(p.out, "%9s  | %s\n", "", report.Plain(line))
+	}
+	if at := report.OutputOf(p.run, p.dir, b); at != "" {
+		fmt.Fprintf(p.out, "%9s  output: %s\n", "", report.Plain(at))
 	}
 }
 
@@ -227,7 +305,7 @@ func (p *printer) finished(b *machine.FinishedBody, took time.Duration, at time.
 	}
 	switch {
 	case !b.RetryAt.IsZero():
-		line += "; retry in " + elapsed(b.RetryAt.Sub(at))
+		line += "; retry " + soon(b.RetryAt.Sub(at))
 	case !b.WaitUntil.IsZero():
 		line += "; waits until " + clock(at)(b.WaitUntil)
 	}
@@ -263,20 +341,21 @@ func (p *printer) line(text string, must bool) {
 		return
 	}
 	if now := time.Now(); now.Sub(p.second) >= time.Second {
-		p.flush()
+		p.sumUp()
 		p.second, p.lines = now, 0
 	}
 	p.lines++
 	p.print(text)
 }
 
-// crowded says that this second has as many lines as anybody reads.
+// crowded says that this second has as many lines as anybody reads. A file and a pipe get them all.
 func (p *printer) crowded() bool {
-	return p.lines >= linesASecond && time.Since(p.second) < time.Second
+	return p.watched && p.lines >= linesASecond && time.Since(p.second) < time.Second
 }
 
 func (p *printer) print(text string) {
 	fmt.Fprintf(p.out, "%9s  %s\n", elapsed(time.Since(p.began)), report.Plain(text))
+	p.flushSoon()
 }
 
 // money prints now and then what was spent and will be, by label. It is called on the goroutine that owns the state:
@@ -292,8 +371,8 @@ func (p *printer) money() {
 	}
 }
 
-// flush sums up what was not printed.
-func (p *printer) flush() {
+// sumUp says how many lines were not printed.
+func (p *printer) sumUp() {
 	if p.skipped > 0 {
 		p.print(fmt.Sprintf("and %d more%s]", p.skipped, p.place()))
 		p.skipped = 0
@@ -340,6 +419,14 @@ func (p *printer) log(node, level, msg string) {
 	if !p.quiet && level != "INFO" {
 		p.line(fmt.Sprintf("%-8s %s: %s", strings.ToLower(level), node, msg), level != "WARN")
 	}
+}
+
+// soon prints how long something waits, if that is to be noticed.
+func soon(d time.Duration) string {
+	if d < 5*time.Millisecond {
+		return "at once"
+	}
+	return "in " + elapsed(d)
 }
 
 // elapsed prints a time that is known, however short.

@@ -84,7 +84,7 @@ type session struct {
 func (s *session) options() run.Options {
 	o := s.runs.options(s.dir, s.name)
 	o.AllSynced = s.host.allSynced
-	s.printer = newPrinter(s.progressOut(), s.host.quiet)
+	s.printer = newPrinter(s.progressOut(), s.host.quiet, s.dir, s.kinds.Does)
 	s.logs = runlog.New(func(line string) { s.note("warning: " + line) })
 	o.Project = s.logs.Project
 	o.Weigh = s.weigh

@@ -28,7 +28,7 @@ func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
 		return nodes.Traits{}, err
 	}
 	d := describer{tr: nodes.Traits{
-		Effect: "idempotent", Paid: true, Account: s.account(),
+		Effect: "idempotent", Paid: true, Account: s.account(), Does: strings.TrimSpace(s.Provider + " " + s.Model),
 		Outputs: map[string]string{"chars": "int", "model": "string", "finish_reason": "string"},
 	}}
 	if err := d.prompt(s); err != nil {

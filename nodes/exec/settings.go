@@ -5,7 +5,9 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
+	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/accept"
 	"dagrun.dev/nodes/internal/proc"
@@ -32,7 +34,7 @@ type probe struct {
 }
 
 func (s *settings) traits() nodes.Traits {
-	tr := nodes.Traits{Effect: "idempotent", Ambient: true}
+	tr := nodes.Traits{Effect: "idempotent", Ambient: true, Does: s.does()}
 	switch {
 	case len(s.Argv) > 0 && s.Run != "":
 		tr.Problemf("run", "give argv or run, not both")
@@ -65,4 +67,42 @@ func (s *settings) traits() nodes.Traits {
 		}
 	}
 	return tr
+}
+
+// mostDoes bounds what is shown of a command, in bytes.
+const mostDoes = 100
+
+// does is the command on one line: the arguments as a shell would take them, or the first lines of the script.
+func (s *settings) does() string {
+	if s.Run != "" {
+		return printable.Clip(printable.Line(firstLines(s.Run)), mostDoes)
+	}
+	words := make([]string, 0, len(s.Argv))
+	for size, word := 0, 0; word < len(s.Argv) && size <= mostDoes; word++ {
+		w := s.Argv[word]
+		if w == "" || strings.ContainsAny(w, " \t\n'\"$&|;<>()*?[]#~`\\") {
+			w = "'" + strings.ReplaceAll(printable.Clip(w, mostDoes), "'", `'\''`) + "'"
+		}
+		words = append(words, w)
+		size += len(w)
+	}
+	return printable.Clip(printable.Line(strings.Join(words, " ")), mostDoes)
+}
+
+// firstLines are those lines of a script that fill what is shown, without what only prepares: comments and set.
+func firstLines(script string) string {
+	var b strings.Builder
+	for line := range strings.Lines(script) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' || strings.HasPrefix(line, "set -") {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteString("; ")
+		}
+		if b.WriteString(line); b.Len() > mostDoes {
+			break
+		}
+	}
+	return b.String()
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/accept"
 	"dagrun.dev/nodes/internal/httpc"
@@ -43,7 +44,7 @@ func (s *settings) safe() bool { return s.Method == http.MethodGet || s.Method =
 
 func (s *settings) traits() nodes.Traits {
 	tr := nodes.Traits{
-		Effect: "once", Ambient: true,
+		Effect: "once", Ambient: true, Does: s.Method + " " + s.shown(),
 		Outputs: map[string]string{"status": "int", "bytes": "int", "content_type": "string"},
 	}
 	if s.safe() {
@@ -93,4 +94,17 @@ func (s *settings) secrets(tr *nodes.Traits) {
 	}
 	tr.Secret(s.Bearer)
 	slices.Sort(tr.Secrets)
+}
+
+// shown is the address without what may be a credential: user, password and parameters.
+func (s *settings) shown() string {
+	address, query, asks := strings.Cut(s.URL, "?")
+	if scheme, rest, ok := strings.Cut(address, "://"); ok {
+		host, path, _ := strings.Cut(rest, "/")
+		address = scheme + "://" + host[strings.LastIndexByte(host, '@')+1:] + "/" + path
+	}
+	if asks && query != "" {
+		address += "?..."
+	}
+	return printable.Clip(printable.Line(address), 100)
 }
