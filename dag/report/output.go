@@ -19,9 +19,15 @@ func stream(name string) int {
 	return slices.Index(outputs, stem)
 }
 
-// OutputOf is the path of the file in which an attempt's output stands, errors before results, as seen from where dir
+// LastWords are the last lines of what a failed attempt printed, and the path of the file with all of it, as seen from
+// where dir names the run; none and empty where it printed nothing.
+func LastWords(r *run.Run, dir string, b *machine.FinishedBody, most int) (lines []string, path string) {
+	return lastLines(b.Diagnostics, most), outputOf(r, dir, b)
+}
+
+// outputOf is the path of the file in which an attempt's output stands, errors before results, as seen from where dir
 // names the run; empty when it kept none.
-func OutputOf(r *run.Run, dir string, b *machine.FinishedBody) string {
+func outputOf(r *run.Run, dir string, b *machine.FinishedBody) string {
 	best := ""
 	for _, k := range b.Kept {
 		if stream(k.Name) >= 0 && (best == "" || stream(k.Name) < stream(best)) {
@@ -45,8 +51,8 @@ func nodeFolder(r *run.Run, dir, node string, generation int) string {
 	return full
 }
 
-// LastLines are the last lines of a text that say something.
-func LastLines(text string, most int) []string {
+// lastLines are the last lines of a text that say something.
+func lastLines(text string, most int) []string {
 	var lines []string
 	for line := range strings.Lines(text) {
 		if line = strings.TrimRight(line, " \t\r\n"); line != "" {

@@ -185,10 +185,11 @@ func (p *printer) words(b *machine.FinishedBody) {
 	if b.Status != dag.StatusFailed || !b.Final && !b.Stop {
 		return
 	}
-	for _, line := range report.LastLines(b.Diagnostics, lastWords) {
+	lines, at := report.LastWords(p.run, p.dir, b, lastWords)
+	for _, line := range lines {
 		fmt.Fprintf(p.out, "%9s  | %s\n", "", report.Plain(line))
 	}
-	if at := report.OutputOf(p.run, p.dir, b); at != "" {
+	if at != "" {
 		fmt.Fprintf(p.out, "%9s  output: %s\n", "", report.Plain(at))
 	}
 }
