@@ -56,7 +56,9 @@ pauses; a second one within five seconds stops everything at once. Either way "d
 			}
 			s := &session{cmd: c, name: "apply", runs: &runs, host: &h, kinds: kinds, specDir: res.Dir}
 			s.dir = runs.forPipeline(res.Plan.Name)
-			s.origin = &origin{Dir: res.Dir, Pipeline: specs.pipeline, Set: specs.set, Values: specs.values}
+			if s.origin, err = newOrigin(s.dir, res); err != nil {
+				return err
+			}
 			if saved != nil {
 				if err := checkSaved(saved, res, s.dir); err != nil {
 					return err

@@ -15,7 +15,7 @@ import (
 func newCancel() *cobra.Command {
 	var runs runFlags
 	var h hostFlags
-	var reason string
+	var reason, specDir string
 	c := &cobra.Command{
 		Use:   "cancel",
 		Short: "End the run for good",
@@ -34,23 +34,24 @@ apply instead.
 			if asked, err := askHolder(err, s.dir, executor.Request{Cancel: true, Reason: reason}); asked || err != nil {
 				return errors.Join(err, done(c, err, "Cancelled: the running process stops its nodes and cleans up"))
 			}
-			return s.cancel(r, reason)
+			return s.cancel(r, reason, specDir)
 		},
 	}
 	runs.addState(c)
 	h.add(c)
+	addSpecDir(c, &specDir)
 	c.Flags().StringVar(&reason, "reason", "cancelled by the user", "the reason to record")
 	return c
 }
 
 // cancel ends a run that no other process holds.
-func (s *session) cancel(r *run.Run, reason string) error {
+func (s *session) cancel(r *run.Run, reason, specDir string) error {
 	if status := r.State().Run().Status; status == machine.RunDone || status == machine.RunBroken {
 		err := fmt.Errorf("the run in %s has already ended (%s); to start over: dagrun apply --fresh", s.dir, status)
 		return errors.Join(err, r.Close())
 	}
 	now := time.Now()
-	err := s.findOrigin()
+	err := s.findOrigin(specDir)
 	if err == nil {
 		err = s.resume(r, now)
 	}

@@ -16,6 +16,7 @@ func newResume() *cobra.Command {
 	var runs runFlags
 	var h hostFlags
 	var again, salvage bool
+	var specDir string
 	var limits limitFlags
 	var pieces pieceFlags
 	c := &cobra.Command{
@@ -31,7 +32,7 @@ specification says now; only limits can be changed. To resume under a changed sp
 		RunE: func(c *cobra.Command, _ []string) error {
 			s, err := newSession(c, &runs, &h)
 			if err == nil {
-				err = s.findOrigin()
+				err = s.findOrigin(specDir)
 			}
 			if err != nil {
 				return err
@@ -60,6 +61,7 @@ specification says now; only limits can be changed. To resume under a changed sp
 	c.Flags().BoolVar(&again, "again", false, "resume a run that has failed for good or was cancelled")
 	c.Flags().BoolVar(&salvage, "salvage", false, "resume from the events before a damage of the log, at once unless "+
 		"what followed may have been paid for or had effects; the damaged log is kept under archives")
+	addSpecDir(c, &specDir)
 	limits.add(c)
 	pieces.add(c)
 	return c

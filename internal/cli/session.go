@@ -70,7 +70,7 @@ type session struct {
 	host    *hostFlags
 	kinds   *nodes.Registry
 	specDir string
-	origin  *origin // to be written into the run; nil = it has one
+	origin  *origin // to be written into the run; nil = as it has it
 	dir     string
 
 	nothing bool // there is nothing to do
@@ -242,10 +242,9 @@ func (s *session) end(st *report.Status, sum *report.Summary) error {
 	return exitWith(status)
 }
 
-// findOrigin reads where the specification of the run lies.
-func (s *session) findOrigin() error {
-	o, err := readOrigin(s.dir)
-	s.specDir = o.Dir
+// findOrigin finds the specification's folder, which the user may have told.
+func (s *session) findOrigin(told string) (err error) {
+	s.specDir, s.origin, err = findOrigin(s.dir, told)
 	return err
 }
 
