@@ -53,6 +53,7 @@ const everyEvent = "testdata/every-event"
 var notMade = map[machine.Type]string{
 	machine.PlanSubmitted:  "it takes a second process beside one at work: TestKilledWhileTakingAnotherPlan in internal/cli",
 	machine.RunInterrupted: "a process that takes over from a killed one records it: walk kills it there",
+	machine.RunSuspended:   "it takes a machine that sleeps: TestScripts/work-20 in internal/cli",
 	machine.IssueOpened:    "no kind records it; its names are kept",
 	machine.IssueResolved:  "no kind records it; its names are kept",
 	machine.PROpened:       "no kind records it; its names are kept",

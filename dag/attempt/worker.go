@@ -10,6 +10,7 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/internal/awake"
 	"dagrun.dev/internal/disk"
 	"dagrun.dev/internal/mask"
 	"dagrun.dev/internal/printable"
@@ -114,8 +115,8 @@ func (t *trial) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if d := t.job.timeout(); d > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeout(ctx, d)
+		var stop func()
+		ctx, stop = awake.WithTimeout(ctx, d)
 		defer stop()
 	}
 	switch _, rescuer := kind.(nodes.Rescuer); {
@@ -172,7 +173,7 @@ func (t *trial) watchSilence(cancel context.CancelCauseFunc) (stop func()) {
 		return func() {}
 	}
 	limit := t.task.Silence + t.task.Grace
-	timer := time.AfterFunc(limit, func() { cancel(errSilent) })
+	timer := awake.AfterFunc(limit, func() { cancel(errSilent) })
 	beat := t.task.Beat
 	t.task.Beat = func(note string) { timer.Reset(limit); beat(note) }
 	return func() { timer.Stop() }

@@ -23,7 +23,7 @@ import (
 func Adopt(r *run.Run, kinds *nodes.Registry, evaluator func(*dag.Plan) (dag.Evaluator, error),
 	secret func(name string) (string, error), now time.Time) run.Rescue {
 	still := func() (time.Time, time.Duration) { return now, 0 } // what is recorded on the way is no later than the end
-	h := &host{o: Options{Run: r, Kinds: kinds, Secret: secret}, run: r, clock: newClockFrom(now, still)}
+	h := &host{o: Options{Run: r, Kinds: kinds, Secret: secret}, run: r, clock: newClock(now, still)}
 	h.worker.Kinds = kinds
 	h.knowSecrets()
 	return func(node string, generation, number int) *machine.FinishedBody {

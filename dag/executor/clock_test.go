@@ -24,8 +24,8 @@ func TestClockSteps(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			reads := 0
-			clk := newClockFrom(c.last, func() (time.Time, time.Duration) {
-				i := max(0, reads-1) // newClockFrom reads once, at the first reading
+			clk := newClock(c.last, func() (time.Time, time.Duration) {
+				i := max(0, reads-1) // newClock reads once, at the first reading
 				reads++
 				return noon.Add(c.wall[i]), time.Duration(i) * time.Second
 			})
@@ -38,9 +38,40 @@ func TestClockSteps(t *testing.T) {
 	}
 }
 
+// What goes by without a reading, on either clock, is no activity: the machine slept, the process was stopped, or the
+// clock was put ahead. A busy machine that reads it late is at work.
+func TestClockIdle(t *testing.T) {
+	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		name       string
+		wall, mono time.Duration // at the next reading
+		want       time.Duration
+	}{
+		{"a beat", time.Second, time.Second, 0},
+		{"a busy machine", 2900 * time.Millisecond, 2900 * time.Millisecond, 0},
+		{"the process was stopped", 8 * time.Second, 8 * time.Second, 7 * time.Second},
+		{"the machine slept", 8 * time.Hour, time.Second, 8*time.Hour - time.Second},
+		{"two hours ahead", 2 * time.Hour, 0, 2 * time.Hour},
+		{"set right by a second", time.Second, 0, 0},
+		{"put back", -2 * time.Hour, time.Second, 0},
+		{"put back while the process was stopped", -2 * time.Hour, 8 * time.Second, 7 * time.Second},
+	} {
+		var wall, mono time.Duration
+		clk := newClock(time.Time{}, func() (time.Time, time.Duration) { return noon.Add(wall), mono })
+		wall, mono = c.wall, c.mono
+		clk.now()
+		if got := clk.idle(); got != c.want {
+			t.Errorf("%s: idle for %v, want %v", c.name, got, c.want)
+		}
+		if got := clk.idle(); got != 0 {
+			t.Errorf("%s: idle for %v a second time", c.name, got)
+		}
+	}
+}
+
 // Attempts that begin read the clock beside the loop, and no reading goes behind one before (the race stage runs it).
 func TestClockSideBySide(t *testing.T) {
-	clk := newClock(time.Time{})
+	clk := newClock(time.Time{}, nil)
 	var wait sync.WaitGroup
 	for range 4 {
 		wait.Go(func() {

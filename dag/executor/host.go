@@ -52,6 +52,8 @@ type Options struct {
 	Beat func(node, note string)
 	// Free says how many bytes the run's disk has room for; nil asks the disk. For tests.
 	Free func() int64
+	// readClock reads the clocks of the machine; nil reads them. For tests.
+	readClock func() (wall time.Time, mono time.Duration)
 	// OneByOne writes every event by itself: for tests that stop a process after each one.
 	OneByOne bool
 }
@@ -101,7 +103,7 @@ func Run(ctx context.Context, o Options) error {
 		o:       o,
 		run:     o.Run,
 		scratch: scratchOf(o.Run, o.Scratch),
-		clock:   newClock(o.Run.State().Run().Updated),
+		clock:   newClock(o.Run.State().Run().Updated, o.readClock),
 		running: map[string]*flight{},
 		results: make(chan result, o.Jobs),
 		calls:   make(chan func()),
@@ -124,6 +126,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	var stopReading context.CancelFunc
 	h.readCtx, stopReading = context.WithCancel(ctx)
+	go h.clock.keepBeat(h.gone)
 	err := h.loop()
 	close(h.gone)
 	stopReading()
@@ -225,23 +228,39 @@ func (h *host) wait(wake time.Time) error {
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
+	var then func() error
 	select {
 	case r := <-h.results:
-		if h.ctx.Err() != nil { // its end is that of the host: the next process finds out what became of it
-			h.forget(r)
-			return context.Cause(h.ctx)
+		then = func() error {
+			if h.ctx.Err() != nil { // its end is that of the host: the next process finds out what became of it
+				h.forget(r)
+				return context.Cause(h.ctx)
+			}
+			return h.settle(r)
 		}
-		return h.settle(r)
 	case call := <-h.calls:
-		call()
+		then = func() error { call(); return nil }
 	case at := <-h.o.Interrupt:
-		return h.interrupt(at)
+		then = func() error { return h.interrupt(at) }
 	case req := <-h.o.Requests:
-		return h.request(req)
+		then = func() error { return h.request(req) }
 	case <-timer.C:
-		h.stopIfDue()
+		then = func() error { h.stopIfDue(); return nil }
 	case <-h.ctx.Done():
 		return context.Cause(h.ctx)
+	}
+	err := h.awake()
+	if did := then(); err == nil {
+		err = did
+	}
+	return err
+}
+
+// awake records that the run stood still, before anything is decided by the time that has gone by.
+func (h *host) awake() error {
+	now := h.clock.now()
+	if idle := h.clock.idle(); idle > 0 {
+		return h.record(now, &machine.RunSuspendedBody{IdleMS: idle.Milliseconds()})
 	}
 	return nil
 }

@@ -64,3 +64,39 @@ func TestClockPutBackBetweenProcesses(t *testing.T) {
 		}
 	})
 }
+
+// A clock that is put two hours ahead, and a machine that sleeps for a night, use up none of the budget of a run nor the
+// total time of a node; what is recorded says so, and folds to the same.
+func TestClockPutAheadWhileNodesRun(t *testing.T) {
+	p := &dag.Plan{Budget: dag.Budget{Wall: dag.Duration(time.Minute)}, Nodes: []dag.Node{
+		{ID: "a", With: script("sleep:30s"), Timeout: dag.Timeout{Total: dag.Duration(40 * time.Second), Attempt: dag.Duration(35 * time.Second)}},
+		{ID: "b", Needs: []string{"a"}, With: script("sleep:20s")},
+	}}
+	onStage(t, p, func(s *stage) {
+		s.opts.readClock = func() (time.Time, time.Duration) {
+			gone := time.Since(s.began)
+			wall := time.Now()
+			if gone >= 10*time.Second {
+				wall = wall.Add(2 * time.Hour)
+			}
+			if gone >= 35*time.Second {
+				wall = wall.Add(8 * time.Hour)
+			}
+			return wall, gone
+		}
+		v := s.carryOn()
+		if v.Status != machine.RunDone {
+			t.Fatalf("the run is %s: %s", v.Status, v.Pause.Message)
+		}
+		if v.Active < 50*time.Second || v.Active > 53*time.Second {
+			t.Errorf("it was active for %v", v.Active)
+		}
+		st, _, err := run.Replay(s.options(), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again := st.Run(); again.Active != v.Active {
+			t.Errorf("active for %v, replayed %v", v.Active, again.Active)
+		}
+	})
+}

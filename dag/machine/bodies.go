@@ -327,6 +327,13 @@ type RunInterruptedBody struct {
 	Running int `json:"running,omitempty"` // attempts found in flight; their ends follow
 }
 
+// RunSuspendedBody says that the run stood still, just before: its machine slept, its process was stopped, or the clock
+// was put ahead. That time is no activity, for the limits of the run and of nodes.
+type RunSuspendedBody struct {
+	fact
+	IdleMS int64 `json:"idle_ms"`
+}
+
 // RunResumedBody ends a pause, or marks that a new process took the run over.
 type RunResumedBody struct {
 	fact

@@ -70,6 +70,7 @@ const (
 	BudgetWarned     Type = "BUDGET_WARNED"
 	RunPaused        Type = "RUN_PAUSED"
 	RunInterrupted   Type = "RUN_INTERRUPTED"
+	RunSuspended     Type = "RUN_SUSPENDED"
 	RunResumed       Type = "RUN_RESUMED"
 	RunCompleted     Type = "RUN_COMPLETED"
 	RunFailed        Type = "RUN_FAILED"
@@ -156,6 +157,7 @@ var events = []*declaration{
 	event(BudgetWarned, soon, saveNot, (*State).onWarned),
 	event(RunPaused, atOnce, saveNow, (*State).onPaused),
 	event(RunInterrupted, soon, saveNot, (*State).onInterrupted),
+	event(RunSuspended, soon, saveNot, (*State).onSuspended),
 	event(RunResumed, atOnce, saveNot, (*State).onResumed),
 	event(RunCompleted, atOnce, saveNow, (*State).onEnded).when("Failed", false),
 	event(RunFailed, atOnce, saveNow, (*State).onEnded).when("Failed", true),

@@ -48,6 +48,24 @@ func (s *State) onInterrupted(_ Event, _ *RunInterruptedBody) error {
 	return nil
 }
 
+// onSuspended takes time out of the activity of the run and out of the total time of its nodes.
+func (s *State) onSuspended(e Event, b *RunSuspendedBody) error {
+	if b.IdleMS <= 0 {
+		return fmt.Errorf("a run cannot stand still for %d ms", b.IdleMS)
+	}
+	if s.run.ActiveFrom != 0 {
+		s.run.ActiveFrom = min(s.run.ActiveFrom+b.IdleMS, ms(e.Time))
+	}
+	for i := range s.recs {
+		r, n := &s.recs[i], s.graph.Node(int32(i))
+		if at := r.deadline(n); at != 0 && !s.settled[i].counts() {
+			r.edit().Since = min(at-n.Timeout.Total.D().Milliseconds()+b.IdleMS, ms(e.Time))
+			s.watchDeadline(int32(i))
+		}
+	}
+	return nil
+}
+
 // onResumed goes on. After a pause or a failed end, what failed for good gets new attempts: that
 // is what resuming says. Without one, a new process took over after a crash and nothing changes. A run
 // that came to its end while it was paused (a fatal failure, an abort) goes on to that end.

@@ -85,6 +85,12 @@ func (h *History) event(e *machine.Event, st *machine.State, open map[string][]i
 		h.pause(e.Time)
 	case *machine.RunInterruptedBody:
 		h.pause(before)
+	case *machine.RunSuspendedBody:
+		for _, since := range []map[string]time.Time{h.started, h.waiting} {
+			for node := range since {
+				since[node] = since[node].Add(time.Duration(b.IdleMS) * time.Millisecond)
+			}
+		}
 	case *machine.RunResumedBody:
 		for node := range h.waiting { // the pause was no wait
 			h.waiting[node] = e.Time

@@ -36,6 +36,10 @@ var table = map[machine.Type]func(*writer){
 		w.decide("take-over", "running", b.Running)
 		w.say(warn, "The previous process died with %s running", report.Count(b.Running, "attempt"))
 	}),
+	machine.RunSuspended: on(func(w *writer, b *machine.RunSuspendedBody) {
+		w.say(warn, "Nothing was done for %s: the machine slept, the process was stopped, or the clock was put ahead",
+			(time.Duration(b.IdleMS) * time.Millisecond).Round(time.Second))
+	}),
 	machine.RunResumed: on(func(w *writer, b *machine.RunResumedBody) {
 		w.decide("resume", "by", b.By, "lost", b.Lost)
 		w.say(info, "Resumed by %s; %s lost", b.By, report.Count(b.Lost, "attempt"))

@@ -84,10 +84,12 @@ func findOrigin(dir, told string) (folder string, record *origin, err error) {
 		"dagrun apply SPEC --output-dir %s", dir)
 	switch {
 	case !o.stays(here):
+		was := cmp.Or(o.Run, "a place that is not known")
 		return "", nil, fmt.Errorf("the run in %s was moved or copied: it was recorded in %s, with its specification in %s. "+
-			"What its nodes do there may be another run's. %s", dir, cmp.Or(o.Run, "a place that is not known"), o.Dir, tell)
+			"What its nodes do there may be another run's. %s", dir, was, o.Dir, tell)
 	case !o.in(o.Dir):
-		return "", nil, fmt.Errorf("the specification of the run in %s is gone: %s holds no %s. %s", dir, o.Dir, o.wanted(), tell)
+		return "", nil, fmt.Errorf("the specification of the run in %s is gone: %s holds no %s. %s",
+			dir, o.Dir, o.wanted(), tell)
 	}
 	return o.Dir, nil, nil
 }

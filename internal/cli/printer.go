@@ -140,6 +140,10 @@ func (p *printer) event(e *machine.Event) {
 		return
 	case *machine.FinishedBody:
 		took = p.ended(b, e.Time)
+	case *machine.RunSuspendedBody:
+		for i := range p.running {
+			p.running[i].since = p.running[i].since.Add(time.Duration(b.IdleMS) * time.Millisecond)
+		}
 	}
 	if p.quiet {
 		return
@@ -220,6 +224,9 @@ func (p *printer) text(e *machine.Event, took time.Duration) (text string, must 
 		return f("calling  %s  (~%d prompt tokens)", b.Node, b.PromptTokens), false
 	case *machine.FinishedBody:
 		return p.finished(b, took, e.Time), mustPrint(b)
+	case *machine.RunSuspendedBody:
+		return f("asleep   %s went by in which nothing was done; they count against no limit",
+			(time.Duration(b.IdleMS) * time.Millisecond).Round(time.Second)), true
 	case *machine.RunPausedBody:
 		if b.Reason == machine.PauseCancel {
 			return "cancel   " + b.Message, true

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"dagrun.dev/internal/awake"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/evidence"
 )
@@ -63,7 +64,7 @@ type body struct {
 	most   int64
 	read   int64
 	beat   func()
-	timer  *time.Timer
+	timer  *awake.Timer
 	once   sync.Once
 }
 
@@ -72,7 +73,7 @@ func newBody(ctx context.Context, cancel context.CancelCauseFunc, from io.ReadCl
 		ctx: ctx, cancel: cancel, from: from, beat: beat,
 		idle: cmp.Or(c.Idle, 5*time.Minute), most: cmp.Or(c.MostBody, 256<<20),
 	}
-	b.timer = time.AfterFunc(b.idle, func() { cancel(errIdle) })
+	b.timer = awake.AfterFunc(b.idle, func() { cancel(errIdle) })
 	return b
 }
 

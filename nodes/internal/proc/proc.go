@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"dagrun.dev/internal/awake"
 	"dagrun.dev/nodes"
 )
 
@@ -167,7 +168,7 @@ func orDefault(d, def time.Duration) time.Duration {
 }
 
 func causeOf(ctx context.Context) Cause {
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		return TimedOut
 	}
 	return Cancelled
@@ -200,7 +201,7 @@ type child struct {
 	reaped bool
 	cause  Cause
 	asked  time.Time // when the one polite signal was sent
-	timer  *time.Timer
+	timer  *awake.Timer
 }
 
 // end asks the child to stop, once, and kills it when the grace is over.
@@ -212,7 +213,7 @@ func (c *child) end(why Cause) {
 	}
 	c.asked, c.cause = time.Now(), why
 	_ = syscall.Kill(-c.tree.root, syscall.SIGTERM)
-	c.timer = time.AfterFunc(c.grace, c.kill)
+	c.timer = awake.AfterFunc(c.grace, c.kill)
 }
 
 func (c *child) kill() {

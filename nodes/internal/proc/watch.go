@@ -1,6 +1,10 @@
 package proc
 
-import "time"
+import (
+	"time"
+
+	"dagrun.dev/internal/awake"
+)
 
 // A watcher follows the output of a child while it runs.
 type watcher struct{ stop, done chan struct{} }
@@ -29,6 +33,7 @@ func watch(s *Spec, c *child, r *Result) watcher {
 	go func() {
 		defer close(w.done)
 		f := follower{spec: s, child: c, out: r.Stdout, errs: r.Stderr, fresh: time.Now()}
+		f.seen = f.fresh
 		tick := time.NewTimer(pollLeast)
 		defer tick.Stop()
 		for pause := pollLeast; ; {
@@ -60,10 +65,18 @@ type follower struct {
 	fresh           time.Time // when output grew last
 	beat            time.Time
 	resultAt        time.Time // when Watch said that the result is there
+	seen            time.Time // when it looked last
 }
 
 // look says whether output grew since the last look.
 func (f *follower) look(now time.Time) bool {
+	if slept := awake.Slept(now.Sub(f.seen), pollMost); slept > 0 { // as if it had not been
+		f.fresh = f.fresh.Add(slept)
+		if !f.resultAt.IsZero() {
+			f.resultAt = f.resultAt.Add(slept)
+		}
+	}
+	f.seen = now
 	outLen, errsLen := f.out.grown(), f.errs.grown()
 	grew := outLen != f.outLen || errsLen != f.errsLen
 	f.outLen, f.errsLen = outLen, errsLen
