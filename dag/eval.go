@@ -26,10 +26,19 @@ type Scope interface {
 	Run() map[string]any
 }
 
-// A View is what expressions see of a node: nodes['id'].status, .out.name, .category, .generation.
+// A View is what expressions see of a node: nodes['id'].status, .out.name, .category, .generation, .items.
 type View struct {
 	Status     Status // one of ViewStatuses
 	Category   string // of the failure, if any
 	Generation int
 	Out        map[string]json.RawMessage // recorded values
+	Items      func() []Item              // of a run-time foreach, expanded, in the order of its list; else nil
+}
+
+// An Item is what expressions see of one item of a run-time foreach.
+type Item struct {
+	Key     string
+	Status  Status                     // one of ViewStatuses
+	Out     map[string]json.RawMessage // recorded values
+	Outputs map[string]string          // declared: name -> type, see OutputType
 }

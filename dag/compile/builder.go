@@ -45,12 +45,13 @@ type draft struct {
 	with     *tree.Value // checked settings; templates where the node is dynamic; nil once the node is complete
 	template *tree.Value // settings as they stand, where parameters are read; nil once the node is complete
 	node     *dag.Node
-	refs     []string  // nodes that the settings name
-	notes    []string  // what its kind says is worth showing
-	reads    []reading // of other nodes
-	index    int32     // in the graph of written needs
-	bad      bool      // something is wrong with it: what it declares is not known whole
-	loose    bool      // it names nodes that are not there: what it comes after is not known whole
+	items    *madeItems // of a run-time foreach
+	refs     []string   // nodes that the settings name
+	notes    []string   // what its kind says is worth showing
+	reads    []reading  // of other nodes
+	index    int32      // in the graph of written needs
+	bad      bool       // something is wrong with it: what it declares is not known whole
+	loose    bool       // it names nodes that are not there: what it comes after is not known whole
 
 	listed int // number of the last list of ids that names it
 

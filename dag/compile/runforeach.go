@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -53,7 +54,18 @@ func (b *builder) runForeach(d *draft, v *tree.Value) {
 		In: bare(str(v.Get("in"))), Var: as.Str, Key: bare(str(v.Get("key"))),
 		Template: b.canonical(full, path+".node"), Most: int(v.Get("most").Int),
 	}
-	b.templateFiles(d, kind, full, path+".node")
+	d.items = &madeItems{expr.Items{Outputs: map[string]string{}}, dag.Node{}, str(tmpl.Get("when")) != ""}
+	b.into(full, path+".node", &d.items.node, "breaker", "onFail", "outputs")
+	d.items.node.Retry = b.retry(full.Get("retry"), path+".node.retry")
+	maps.Copy(d.items.Outputs, d.items.node.Outputs)
+	b.described(d, kind, full, path+".node")
+}
+
+// madeItems are what is known of the items of a run-time foreach before there are any.
+type madeItems struct {
+	expr.Items
+	node dag.Node // policies only
+	when bool     // they have a condition
 }
 
 // templateNeeds checks the nodes that a template names for sure. Its own nodes are not there yet.
@@ -69,17 +81,19 @@ func (b *builder) templateNeeds(d *draft) {
 	}
 }
 
-// templateFiles finds the input files that a template names for sure, so that they are copied
-// when the plan is adopted, and names the artifacts and accumulators the expanded nodes may touch.
-func (b *builder) templateFiles(d *draft, kind string, tmpl *tree.Value, path string) {
+// described finds the input files that a template names for sure, so that they are copied when the plan is adopted,
+// and the values that its kind records.
+func (b *builder) described(d *draft, kind string, tmpl *tree.Value, path string) {
 	with := tmpl.Get("with")
 	if with == nil {
-		return
+		with = &tree.Value{Kind: tree.Map}
 	}
 	t, err := describeKind(b.s.Registry, kind, sample(b.s.Settings(kind), with).AppendJSON(nil))
 	if err != nil {
+		d.items.Open = true
 		return // settings that only an item makes whole
 	}
+	maps.Copy(d.items.Outputs, t.Outputs)
 	fixed := slices.DeleteFunc(t.Files, func(name string) bool { return strings.Contains(name, "${") })
 	d.node.Files = union(d.node.Files, b.inputs(with, fixed, path+".with"))
 }

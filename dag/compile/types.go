@@ -51,7 +51,13 @@ func (b *builder) typeOne(d *draft, r *reading, m *missing) {
 		if t == nil || t == d {
 			return expr.NodeDecl{Open: true}, nil // reported already
 		}
-		return expr.NodeDecl{Outputs: t.node.Outputs, Missing: m.why(d, t), Pos: t.pos.String(), Open: t.bad}, nil
+		n := expr.NodeDecl{Outputs: t.node.Outputs, Missing: m.why(d, t), Pos: t.pos.String(), Open: t.bad}
+		if t.items != nil {
+			it := t.items.Items
+			it.Missing = m.whyItem(d, t)
+			n.Items = &it
+		}
+		return n, nil
 	}}
 	if r.template != nil {
 		if b.ok(r.template.Check(decls)) && r.rule != nil {
@@ -134,6 +140,27 @@ func (m *missing) why(d, t *draft) string {
 		return "it goes on after some failures (`retry.on`)"
 	case n.Breaker != "" && m.b.whenOpen(n.Breaker) == dag.OpenContinue:
 		return fmt.Sprintf("breaker %q lets the run go on without it", n.Breaker)
+	}
+	return ""
+}
+
+// whyItem says why an item of the foreach t may have no values for the reader d; empty when all have.
+func (m *missing) whyItem(d, t *draft) string {
+	n := &t.items.node
+	opened := m.b.whenOpen(n.Breaker)
+	switch {
+	case d.node.Always:
+		return "this node is `always` run, also after failures"
+	case d.node.AtLeast > 0:
+		return fmt.Sprintf("this node starts when %d of its needs have succeeded", d.node.AtLeast)
+	case t.items.when:
+		return "the items have a `when`"
+	case n.OnFail == dag.FailContinue || n.OnFail == dag.FailEscalate:
+		return fmt.Sprintf("the items have `onFail: %s`", n.OnFail)
+	case slices.ContainsFunc(n.Retry.On, goesOn):
+		return "the run goes on after some of their failures (`retry.on`)"
+	case opened == dag.OpenSkip || opened == dag.OpenContinue:
+		return fmt.Sprintf("breaker %q lets the run go on without some", n.Breaker)
 	}
 	return ""
 }

@@ -19,7 +19,8 @@ const (
 	maxSource = 16 << 10  // bytes of source
 	maxDepth  = 100       // nesting
 	maxSteps  = 1_000_000 // of loops
-	maxOutput = 4 << 20   // bytes of the result as JSON
+	maxOutput = 4 << 20   // bytes of a text that is made
+	maxResult = 16 << 20  // bytes of the result as JSON: the list of a large foreach
 	maxList   = 100_000   // elements that range and rotate may make
 	maxPad    = 64        // digits that pad may make
 )
@@ -59,16 +60,17 @@ func own() []cel.EnvOption {
 		cel.Function("json",
 			cel.Overload("json_dyn", []*cel.Type{cel.DynType}, cel.StringType, cel.UnaryBinding(toJSON))),
 	}
-	refArgs := []*cel.Type{refsType, cel.IntType}
-	reference := func(name, overload string, t *cel.Type) cel.EnvOption {
-		return cel.Function(name, cel.Overload(overload, refArgs, t, cel.BinaryBinding(getRef)))
-	}
 	for name, t := range valueTypes {
 		opts = append(opts,
 			reference(refFunction(name, false), "ref_"+name, t.cel),
 			reference(refFunction(name, true), "opt_"+name, cel.OptionalType(t.cel)))
 	}
 	return opts
+}
+
+// reference is a function that gives the value of a reference.
+func reference(name, overload string, t *cel.Type) cel.EnvOption {
+	return cel.Function(name, cel.Overload(overload, []*cel.Type{refsType, cel.IntType}, t, cel.BinaryBinding(getRef)))
 }
 
 // valueTypes are the types that outputs and parameters may be declared with, and how one writes a value

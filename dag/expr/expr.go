@@ -11,6 +11,7 @@
 //	nodes['id'].?out.name      the same as an optional value, where there may be none:
 //	                           nodes['id'].?out.name.orValue(0)
 //	nodes['id'].status         completed, failed, skipped, cancelled, ... (also .category, .generation)
+//	nodes['id'].items          of a run-time foreach, in the order of its list: [{key, status, out: {name: value}}]
 //	run.spentUSD               a fact of the run (see Facts), in conditions and routes only
 //	and the variables of a foreach.
 //
@@ -63,7 +64,11 @@ func New(p *dag.Plan) (*Evaluator, error) {
 func (e *Evaluator) decls(run bool) Decls {
 	return Decls{Run: run, Node: func(id string) (NodeDecl, error) {
 		if i, ok := e.nodes()[id]; ok {
-			return NodeDecl{Outputs: e.plan.Nodes[i].Outputs}, nil
+			n := &e.plan.Nodes[i]
+			if n.Foreach == nil {
+				return NodeDecl{Outputs: n.Outputs}, nil
+			}
+			return NodeDecl{Outputs: n.Outputs, Items: &Items{Open: true}}, nil
 		}
 		return NodeDecl{Open: true}, nil // of a run-time foreach
 	}}

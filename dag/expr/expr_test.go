@@ -137,9 +137,9 @@ func TestMistakesNameBothPlaces(t *testing.T) {
 		{`nodes['c'].status == 'failed'`, `0: node "c" is not before this node`},
 		{`nodes.a.out.n`, `0: write nodes['a']: ids stand in brackets`},
 		{`nodes[s.key].out.n`, `0: nodes[...] takes a literal id: a plan must know what is read`},
-		{`nodes['a']`, `0: say what of the node: nodes['a'].out.name, .status, .category or .generation`},
+		{`nodes['a']`, `0: say what of the node: nodes['a'].out.name, .status, .category, .generation or .items`},
 		{`nodes['a'].state`, `0: nodes['a'] has no "state"; it has out, status, category, generation`},
-		{`size(nodes)`, `5: nodes is read one at a time: nodes['id'].out.name, .status, .category or .generation`},
+		{`size(nodes)`, `5: nodes is read one at a time: nodes['id'].out.name, .status, .category, .generation or .items`},
 		{`params.agent.provdier`, `0: no params.agent.provdier; known: agent, agent.provider, agent.turns, limit; did you mean "agent.provider"?`},
 		{`run.spend`, `0: no run.spend; known: capTokens, capUSD, compensations, completed, failed, name, reservedUSD, seconds, skipped, spentTokens, spentUSD`},
 		{`nodse['a'].out.n`, `0: unknown name "nodse"; known: nodes, params, run, s; did you mean "nodes"?`},
@@ -229,7 +229,7 @@ func TestEvaluationIsBounded(t *testing.T) {
 	for _, src := range []string{
 		`lists.range(100000).map(x, lists.range(100000).map(y, x * y))`,
 		`lists.range(1000000000)`,
-		`lists.range(100000).map(x, 'some text of forty characters, more or less')`,
+		`lists.range(100000).map(x, 'some text of forty characters, more or less'.replace('o', 'a text of thirty characters...'))`,
 		`cel.bind(a, 'xxxxxxxxxx', cel.bind(b, a+a+a+a+a+a+a+a, cel.bind(c, b+b+b+b+b+b+b+b, cel.bind(d, c+c+c+c+c+c+c+c, cel.bind(e, d+d+d+d+d+d+d+d, cel.bind(f, e+e+e+e+e+e+e+e, cel.bind(g, f+f+f+f+f+f+f+f, cel.bind(h, g+g+g+g+g+g+g+g, size(h+h+h+h)))))))))`,
 		`pad(1, 1000000000)`,
 		`'%.1000000000f'.format([1.0])`,
@@ -354,4 +354,76 @@ func BenchmarkEval(b *testing.B) {
 			}
 		}
 	})
+}
+
+// W-2: what the items of a run-time foreach record is a list, typed like the values of nodes.
+func TestItems(t *testing.T) {
+	decls := func(missing string) Decls {
+		return Decls{Node: func(id string) (NodeDecl, error) {
+			if id == "none" {
+				return NodeDecl{Pos: "p.yaml:9:5"}, nil
+			}
+			outputs := map[string]string{"rows": "int", "score": "number", "note": "string?", "id": "int"}
+			return NodeDecl{Items: &Items{Outputs: outputs, Missing: missing}}, nil
+		}}
+	}
+	item := func(key string, status dag.Status, kv ...string) dag.Item {
+		return dag.Item{Key: key, Status: status, Out: out(kv...), Outputs: map[string]string{"score": "number"}}
+	}
+	record := scope{views: map[string]dag.View{"each": {Status: "completed", Items: func() []dag.Item {
+		return []dag.Item{
+			item("b", "completed", "rows", "2", "score", "3", "id", "9007199254740993"),
+			item("a", "completed", "rows", "1", "score", "0.5", "note", `"x"`, "id", "1"), item("c", "failed")}
+	}}}}
+	const some = "the items have `onFail: continue`"
+	for _, tt := range []struct{ src, missing, want string }{
+		{"nodes['each'].items.map(i, i.key).join()", "", `"bac"`},
+		{"nodes['each'].items.size()", "", "3"},
+		{"nodes['each'].items[0].out.rows + 1", "", "3"},
+		{"nodes['each'].items[0].out['rows'] + 1", "", "3"},
+		{"nodes['each'].items[0].out.score * 2.0", "", "6"},
+		{"nodes['each'].items[0].out.id", "", "9007199254740993"},
+		{"nodes['each'].items.map(i, i.out.?note.orValue('-'))", "", `["-","x","-"]`},
+		{"nodes['each'].items.map(i, i.out[?'note'].orValue('-'))", "", `["-","x","-"]`},
+		{"nodes['each'].items.filter(i, i.status == 'completed').map(i, i.out.rows)", some, "[2,1]"},
+		{"nodes['each'].items.map(i, i.status == 'completed', string(i.out.rows)).join('+')", some, `"2+1"`},
+		{"nodes['each'].items.filter(i, i.status == 'completed').sortBy(i, i.out.rows).map(i, i.key)", some, `["a","b"]`},
+		{"cel.bind(ok, nodes['each'].items.filter(x, has(x.out.rows)), ok.map(y, y.out.rows))", some, "[2,1]"},
+		{"nodes['each'].items.map(i, has(i.out.rows) ? i.out.rows : 0)", some, "[2,1,0]"},
+		{"nodes['each'].items.all(i, i.status != 'completed' || i.out.rows > 0)", some, "true"},
+		{"nodes['each'].items.exists(i, !(i.status != 'completed') && i.out.rows == 1)", some, "true"},
+		{"nodes['each'].items[0].status == 'completed' ? nodes['each'].items[0].out.rows : 0", some, "2"},
+		{"nodes['each'].?items.orValue([]).size()", "", "3"},
+		{"json(nodes['each'].items[1].out)", "", `"{\"id\":1,\"note\":\"x\",\"rows\":1,\"score\":0.5}"`},
+		{"nodes['each'].items.filter(i, i.status == 'failed').map(i, i.key)", some, `["c"]`},
+
+		{"nodes['each'].items.map(i, i.out.rows)", some, "an item may have no \"rows\": the items have `onFail: continue`; " +
+			"write .out.?rows.orValue(0), or take only the items whose status is 'completed'"},
+		{"nodes['each'].items.filter(i, i.status == 'failed').map(i, i.out.rows)", some, "may have no"},
+		{"nodes['each'].items.filter(i, i.status == 'completed' || true).map(i, i.out.rows)", some, "may have no"},
+		{"nodes['each'].items.map(i, nodes['each'].items.exists(i, i.status == 'completed') && i.out.rows > 1)", some, "may have no"},
+		{"nodes['each'].items.map(i, i.out.note)", "", "it is optional; write .out.?note.orValue('')"},
+		{"nodes['each'].items.map(i, i.out.rwos)", "", `did you mean "rows"?`},
+		{"nodes['each'].items.map(i, i.name)", "", "an item has key, status and out"},
+		{"nodes['each'].items.map(i, i.key + i.out.rows)", "", "+ does not go with (string, int)"},
+		{"nodes['each'].items.map(i, i + 1)", "", "(an item, int)"},
+		{"nodes['each'].items.filter(i, i.status == 'done')", "", `no status is "done"`},
+		{"nodes['none'].items", "", "has no items: only the join of a run-time foreach has"},
+	} {
+		e, problems := lang(t).Parse(tt.src)
+		var p *Program
+		if len(problems) == 0 {
+			p, problems = e.Check(decls(tt.missing), "")
+		}
+		if len(problems) > 0 {
+			if !strings.Contains(problems[0].Text, tt.want) {
+				t.Errorf("%s: %v, want %s", tt.src, problems, tt.want)
+			}
+			continue
+		}
+		v, err := p.Eval(nil, record)
+		if err != nil || string(v.AppendJSON(nil)) != tt.want {
+			t.Errorf("%s: %v, %v, want %s", tt.src, v, err, tt.want)
+		}
+	}
 }

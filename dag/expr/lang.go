@@ -34,6 +34,7 @@ type Lang struct {
 
 	mu     sync.Mutex
 	shapes map[string]*shaped
+	items  map[string]*Items // by the name of their type
 }
 
 // NewLang returns the language of a plan with these parameters and further variables. The
@@ -72,7 +73,8 @@ func (l *Lang) group(name string, v *tree.Value) {
 
 // With returns the same language with further variables, of any type.
 func (l *Lang) With(vars ...string) (*Lang, error) {
-	out := &Lang{env: l.env, params: l.params, names: l.names, adopted: l.adopted, shapes: map[string]*shaped{}}
+	out := &Lang{env: l.env, params: l.params, names: l.names, adopted: l.adopted, shapes: map[string]*shaped{},
+		items: map[string]*Items{}}
 	out.vars = map[string]string{}
 	maps.Copy(out.vars, l.vars)
 	var opts []cel.EnvOption
@@ -209,6 +211,7 @@ type NodeDecl struct {
 	Missing string            // why its values may be missing: "it has a `when`"; empty: they never are
 	Pos     string            // where it is declared
 	Open    bool              // outputs that are not declared may be read too, as any
+	Items   *Items            // of a run-time foreach; else nil
 }
 
 // Check types the expression. want is the type its result must have; empty or any: no matter.
@@ -225,11 +228,14 @@ func (e *Expr) Check(d Decls, want string) (*Program, []Problem) {
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	key := strings.Join(fns, ",")
+	key, src := strings.Join(fns, ","), e.shaped.src
+	if strings.Contains(key, itemsPrefix) { // what has been asked of an item depends on which node it is of
+		key, src = key+","+e.src, e.src
+	}
 	e.shaped.mu.Lock()
 	c, ok := e.shaped.programs[key]
 	if !ok {
-		c = e.lang.compile(e.shaped.src, e.shaped.loops, fns)
+		c = e.lang.compile(src, e.shaped.loops, fns)
 		e.shaped.programs[key] = c
 	}
 	e.shaped.mu.Unlock()
@@ -286,6 +292,8 @@ func (d Decls) typeOf(e *Expr, r Ref) (_, problem string) {
 		return "string", ""
 	case "generation":
 		return "int", ""
+	case "items":
+		return d.itemsOf(e, r, n)
 	}
 	typ, optional := dag.OutputType(n.Outputs[r.Name])
 	switch {
@@ -294,10 +302,7 @@ func (d Decls) typeOf(e *Expr, r Ref) (_, problem string) {
 	case typ == "" && n.Open:
 		typ = "any"
 	}
-	node := fmt.Sprintf("node %q", r.Node)
-	if n.Pos != "" {
-		node += " (" + n.Pos + ")"
-	}
+	node := n.named(r.Node)
 	switch {
 	case typ == "":
 		return "", fmt.Sprintf("%s declares no output %q; %s", node, r.Name, suggest(r.Name, n.Outputs))
@@ -310,6 +315,28 @@ func (d Decls) typeOf(e *Expr, r Ref) (_, problem string) {
 			node, r.Name, r.Node, r.Name, valueTypes[typ].none)
 	}
 	return typ, ""
+}
+
+// itemsOf is typeOf for the items of a run-time foreach.
+func (d Decls) itemsOf(e *Expr, r Ref, n NodeDecl) (_, problem string) {
+	switch {
+	case n.Items == nil && n.Open:
+		return "list", ""
+	case n.Items == nil:
+		return "", n.named(r.Node) + " has no items: only the join of a run-time foreach has (a node with `foreach`)"
+	case n.Missing != "" && !r.Optional && !r.Test:
+		return "", fmt.Sprintf("%s may have no items: %s; write nodes['%s'].?items.orValue([])",
+			n.named(r.Node), n.Missing, r.Node)
+	}
+	return e.lang.itemsType(n.Items), ""
+}
+
+// named is a node and where it is declared.
+func (n NodeDecl) named(id string) string {
+	if n.Pos == "" {
+		return fmt.Sprintf("node %q", id)
+	}
+	return fmt.Sprintf("node %q (%s)", id, n.Pos)
 }
 
 // suggest lists what is known and the nearest name.
@@ -368,11 +395,14 @@ func readable(text string) string {
 		text = strings.ReplaceAll(text, refFunction(t, false), "the value")
 		text = strings.ReplaceAll(text, refFunction(t, true), "the optional value")
 	}
-	return celNames.Replace(text)
+	text = outNames.ReplaceAllString(text, "the values of an item")
+	return celNames.Replace(itemNames.ReplaceAllString(text, "an item"))
 }
 
 var (
 	noOverload = regexp.MustCompile(`^found no matching overload for '(.*)' applied to '(.*)'$`)
+	itemNames  = regexp.MustCompile(itemsPrefix + `[0-9a-f]{16}`)
+	outNames   = regexp.MustCompile(itemNames.String() + `\.out`)
 	celNames   = strings.NewReplacer("double", "number", "map(string, dyn)", "map", "list(dyn)", "list",
 		"optional_type", "optional", "dyn", "any")
 )

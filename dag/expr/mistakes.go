@@ -2,9 +2,7 @@ package expr
 
 import (
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 
 	"dagrun.dev/dag"
 	"dagrun.dev/internal/rules"
@@ -48,11 +46,7 @@ func (f *finder) comparison(status ast.Expr, with ...ast.Expr) {
 		if !ok || slices.Contains(dag.ViewStatuses, s) {
 			continue
 		}
-		near := rules.Nearest(s, dag.ViewStatuses)
-		if near != "" {
-			near = fmt.Sprintf("; did you mean %q?", near)
-		}
-		f.fail(e, "no status is %q; known: %s%s", s, strings.Join(dag.ViewStatuses, ", "), near)
+		f.fail(e, "%s", noStatus(s))
 	}
 }
 

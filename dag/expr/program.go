@@ -39,15 +39,29 @@ func (l *Lang) compile(src string, loops bool, fns []string) *compiled {
 		return &compiled{problems: problems}
 	}
 	rewrite(a.NativeRep(), f.at, f.refs, fns)
-	checked, iss := l.env.Check(a)
+	env, items, err := l.withItems(l.env, fns)
+	if err != nil {
+		return &compiled{problems: []Problem{{0, err.Error()}}}
+	}
+	if items != nil {
+		outByName(a.NativeRep())
+	}
+	checked, iss := env.Check(a)
 	if iss.Err() != nil {
-		return &compiled{problems: problemsOf(iss)}
+		problems = problemsOf(iss)
+		for i := range problems {
+			problems[i].Text = noField(problems[i].Text, items)
+		}
+		return &compiled{problems: problems}
+	}
+	if problems := unguarded(checked.NativeRep(), f.refs, items); len(problems) > 0 {
+		return &compiled{problems: problems}
 	}
 	opts := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(metered)}
 	if loops {
 		opts = append(opts, cel.InterruptCheckFrequency(maxSteps))
 	}
-	p, err := l.env.Program(checked, opts...)
+	p, err := env.Program(checked, opts...)
 	if err != nil {
 		return &compiled{problems: []Problem{{0, err.Error()}}}
 	}
@@ -200,6 +214,11 @@ func (p *Program) raw(r Ref, sc dag.Scope) (*tree.Value, error) {
 		return text(view.Category), nil
 	case "generation":
 		return &tree.Value{Kind: tree.Int, Int: int64(view.Generation)}, nil
+	case "items":
+		if view.Items == nil {
+			return nil, nil
+		}
+		return itemsTree(view.Items())
 	}
 	if r.Name != "" {
 		return recorded(view.Out[r.Name])

@@ -16,7 +16,7 @@ import (
 type Ref struct {
 	Root     string // nodes, params or run
 	Node     string // id, for nodes
-	Field    string // out, status, category or generation, for nodes
+	Field    string // out, status, category, generation or items, for nodes
 	Name     string // of the output ("" = all of them), parameter or fact
 	Optional bool   // written so that a missing value is no mistake: .?name, [?'name']
 	Test     bool   // has(...): whether there is a value
@@ -158,7 +158,7 @@ func (f *finder) ident(e ast.Expr) {
 	switch id := e.AsIdent(); {
 	case f.local[id] > 0 || strings.HasPrefix(id, "@"):
 	case id == "nodes":
-		f.fail(e, "nodes is read one at a time: nodes['id'].out.name, .status, .category or .generation")
+		f.fail(e, "nodes is read one at a time: nodes['id'].out.name, .status, .category, .generation or .items")
 	case id == "params" || id == "run":
 		f.fail(e, "write %s.name", id)
 	default:
@@ -246,19 +246,19 @@ func (f *finder) nodeRef(r *Ref, root ast.Expr, steps []step) int {
 		f.fail(root, "nodes[...] takes a literal id: a plan must know what is read")
 		return 0
 	case len(steps) == 1:
-		f.fail(root, "say what of the node: nodes['%s'].out.name, .status, .category or .generation", first.name)
+		f.fail(root, "say what of the node: nodes['%s'].out.name, .status, .category, .generation or .items", first.name)
 		return 0
 	}
 	r.Node, r.Field = first.name, steps[1].name
 	n := 2
 	switch r.Field {
-	case "status", "category", "generation":
+	case "status", "category", "generation", "items":
 	case "out":
 		if len(steps) > 2 && steps[2].dynamic == nil {
 			n, r.Name = 3, steps[2].name
 		}
 	default:
-		f.fail(root, "nodes['%s'] has no %q; it has out, status, category, generation", first.name, r.Field)
+		f.fail(root, "nodes['%s'] has no %q; it has out, status, category, generation, items", first.name, r.Field)
 		return 0
 	}
 	r.Optional = slices.ContainsFunc(steps[:n], func(s step) bool { return s.optional })

@@ -15,6 +15,9 @@ import (
 
 // typed returns v as a value of a declared type. Null is no value of any type but "any".
 func typed(v *tree.Value, typ string) (ref.Val, error) {
+	if strings.HasPrefix(typ, itemsPrefix) {
+		typ = "list"
+	}
 	if ok := fits(v, typ); !ok {
 		return nil, fmt.Errorf("is declared %s and holds %s", typ, kindNames[v.Kind])
 	}
@@ -40,13 +43,13 @@ func fits(v *tree.Value, typ string) bool {
 // toTree returns the result of an expression as a value without a place. Whole numbers become
 // Int, as in JSON; names of maps are sorted.
 func toTree(v ref.Val) (*tree.Value, error) {
-	budget := maxOutput
+	budget := maxResult
 	return appendTree(v, &budget)
 }
 
 func appendTree(v ref.Val, budget *int) (*tree.Value, error) {
 	if *budget -= 8; *budget < 0 {
-		return nil, fmt.Errorf("the result is larger than %d bytes", maxOutput)
+		return nil, fmt.Errorf("the result is larger than %d bytes", maxResult)
 	}
 	switch v := v.(type) {
 	case types.String:

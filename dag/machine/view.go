@@ -201,7 +201,10 @@ func (c scope) View(id string) (dag.View, bool) {
 	if !ok || !c.reads(i, id) {
 		return dag.View{}, false
 	}
-	v := dag.View{Status: c.s.status[i].word(), Generation: int(c.s.recs[i].Gen)}
+	v := dag.View{Status: c.s.status[i].word(), Generation: int(c.s.recs[i].Gen), Out: c.s.values(i)}
+	if c.s.recs[i].Expanded {
+		v.Items = func() []dag.Item { return c.s.items(i) }
+	}
 	m := c.s.recs[i].Detail
 	if m == nil || m.Last == nil || c.s.recs[i].Phase == stale {
 		return v, true
@@ -210,11 +213,33 @@ func (c scope) View(id string) (dag.View, bool) {
 	case Failed, Asking, Undoing, Stopped, Cancelled, Skipped:
 		v.Category = m.Last.Category
 	}
-	v.Out = maps.Clone(m.Last.Values)
-	for _, name := range slices.Sorted(maps.Keys(v.Out)) {
-		v.Out[name] = dag.ReadValue(v.Out[name], c.s.graph.Node(i).Outputs[name])
-	}
 	return v, true
+}
+
+// values are those that a node has recorded, as they were; nil for none.
+func (s *State) values(i int32) map[string]json.RawMessage {
+	m := s.recs[i].Detail
+	if m == nil || m.Last == nil || s.recs[i].Phase == stale || len(m.Last.Values) == 0 {
+		return nil
+	}
+	out := maps.Clone(m.Last.Values)
+	for _, name := range slices.Sorted(maps.Keys(out)) {
+		out[name] = dag.ReadValue(out[name], s.graph.Node(i).Outputs[name])
+	}
+	return out
+}
+
+// items are those of a foreach, in the order of its list.
+func (s *State) items(root int32) []dag.Item {
+	list := []dag.Item{}
+	for i := int32(s.graph.Base()); int(i) < s.graph.Len(); i++ {
+		if of, _ := s.graph.Origin(i); of == root {
+			n := s.graph.Node(i)
+			key := strings.TrimPrefix(n.ID, s.graph.Node(root).ID+"/")
+			list = append(list, dag.Item{Key: key, Status: s.status[i].word(), Out: s.values(i), Outputs: n.Outputs})
+		}
+	}
+	return list
 }
 
 func (c scope) reads(i int32, id string) bool {
