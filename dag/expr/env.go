@@ -62,14 +62,14 @@ func own() []cel.EnvOption {
 	}
 	for name, t := range valueTypes {
 		opts = append(opts,
-			reference(refFunction(name, false), "ref_"+name, t.cel),
-			reference(refFunction(name, true), "opt_"+name, cel.OptionalType(t.cel)))
+			refGetter(refFunction(name, false), "ref_"+name, t.cel),
+			refGetter(refFunction(name, true), "opt_"+name, cel.OptionalType(t.cel)))
 	}
 	return opts
 }
 
-// reference is a function that gives the value of a reference.
-func reference(name, overload string, t *cel.Type) cel.EnvOption {
+// refGetter is a function that gives the value of a reference.
+func refGetter(name, overload string, t *cel.Type) cel.EnvOption {
 	return cel.Function(name, cel.Overload(overload, []*cel.Type{refsType, cel.IntType}, t, cel.BinaryBinding(getRef)))
 }
 

@@ -64,8 +64,8 @@ func (l *Lang) withItems(env *cel.Env, fns []string) (*cel.Env, map[string]*Item
 		found[typ] = l.items[typ]
 		l.mu.Unlock()
 		list := cel.ListType(cel.ObjectType(typ))
-		opts = append(opts, reference(refFunction(typ, false), "ref_"+typ, list),
-			reference(refFunction(typ, true), "opt_"+typ, cel.OptionalType(list)))
+		opts = append(opts, refGetter(refFunction(typ, false), "ref_"+typ, list),
+			refGetter(refFunction(typ, true), "opt_"+typ, cel.OptionalType(list)))
 	}
 	if found == nil {
 		return env, nil, nil
