@@ -42,6 +42,8 @@ What can be read:
 	nodes['id'].status          completed, failed, skipped or cancelled
 	nodes['id'].category        of its failure, or ''
 	nodes['id'].generation      how often it was begun anew, from 1
+	nodes['id'].items           of a join with foreach: what its items left, in the order of its list, each as
+	                            {key: string, status: string, out: {name: value}}
 	run.spentUSD                a fact of the run, see below
 	section.value, .key, .n     the item of a foreach, by the name that ` + "`as`" + ` gives it: its value, its key, its
 	                            number from 1 (.index from 0), .first, .last, .count
@@ -54,6 +56,14 @@ the value is read as an optional one, with what holds in its place:
 
 	nodes['measure'].?out.score.orValue(0.0)     the node may not have run
 	nodes['review'].out.?score.orValue(0.0)      the node ran, the value may be absent
+
+So too with items of which some may have failed or been skipped (onFail: continue, when). Where the expression has
+asked before, the value may be read as it is:
+
+	nodes['each'].items.map(i, i.out.rows)                                           every item has it
+	nodes['each'].items.map(i, i.out.?rows.orValue(0))                               some may not
+	nodes['each'].items.filter(i, i.status == 'completed').map(i, i.out.rows)        those that have it
+	nodes['each'].items.filter(i, i.status == 'failed').map(i, i.key).join(', ')     which have failed
 
 Numbers declared "number" are doubles: compare them with 3.0 or 3, add them to 3.0. Whole numbers in
 lists and maps are ints; double(x) makes one of the other.`
