@@ -26,6 +26,13 @@ type settings struct {
 	Exit    map[string]string          `json:"exit"`
 	Limits  proc.Limits                `json:"limits"`
 	Probe   *probe                     `json:"probe"`
+
+	MaxOutputMB int64 `json:"maxOutputMB"`
+}
+
+func read(with json.RawMessage) (*settings, error) {
+	s := &settings{MaxOutputMB: 1024}
+	return s, accept.Decode(with, s)
 }
 
 type probe struct {
