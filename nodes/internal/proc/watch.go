@@ -35,7 +35,7 @@ func watch(s *Spec, c *child, r *Result) watcher {
 	go func() {
 		defer close(w.done)
 		f := follower{spec: s, child: c, result: r, out: r.Stdout, errs: r.Stderr, fresh: time.Now()}
-		f.seen = f.fresh
+		f.seen, f.most = f.fresh, pollMost
 		tick := time.NewTimer(pollLeast)
 		defer tick.Stop()
 		for pause := pollLeast; ; {
@@ -91,7 +91,6 @@ func (f *follower) look(now time.Time) bool {
 			f.spec.Beat()
 		}
 	}
-	f.most = pollMost
 	if grew && f.spec.MostOutput > 0 {
 		f.limit()
 	}
