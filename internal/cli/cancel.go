@@ -50,6 +50,9 @@ func (s *session) cancel(r *run.Run, reason, specDir string) error {
 		err := fmt.Errorf("the run in %s has already ended (%s); to start over: dagrun apply --fresh", s.dir, status)
 		return errors.Join(err, r.Close())
 	}
+	if r.Graph().Plan.Outdated() { // clean-up would run
+		return errors.Join(errOutdated(s.dir), r.Close())
+	}
 	now := time.Now()
 	err := s.findOrigin(specDir)
 	if err == nil {

@@ -47,7 +47,7 @@ func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 	}
 	p, err := s.start(ctx, t)
 	if err != nil {
-		return nil, startFailure(err)
+		return nil, s.startFailure(err)
 	}
 	defer p.Close()
 	res := &nodes.Result{}
@@ -113,12 +113,16 @@ func (s *settings) start(ctx context.Context, t *nodes.Task) (*proc.Result, erro
 }
 
 // startFailure says that the program did not start. What is missing stays so; what the machine was short of may come.
-func startFailure(err error) error {
+func (s *settings) startFailure(err error) error {
 	var start *proc.StartError
 	if !errors.As(err, &start) {
 		return err
 	}
-	e := nodes.Fail("spawn_failed", start.Error())
+	what := ""
+	if s.Run != "" {
+		what = "the shell of the script: "
+	}
+	e := nodes.Fail("spawn_failed", what+start.Error())
 	e.Permanent = !start.Short()
 	return e
 }

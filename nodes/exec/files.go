@@ -55,7 +55,7 @@ func (s *settings) prepare(t *nodes.Task) (spec *proc.Spec, err error) {
 		MostOutput: s.MaxOutputMB << 20,
 	}
 	if s.Run != "" {
-		spec.Argv = []string{"/bin/sh", "-c", s.Run}
+		spec.Argv = append(slices.Clone(s.Shell.words()), s.Run)
 	}
 	if !filepath.IsAbs(s.Dir) {
 		spec.Dir = filepath.Join(t.SpecDir, s.Dir)
