@@ -32,7 +32,9 @@ apply instead.
 			}
 			r, _, err := s.open(false)
 			if asked, err := askHolder(err, s.dir, executor.Request{Cancel: true, Reason: reason}); asked || err != nil {
-				return errors.Join(err, done(c, err, "Cancelled: the running process stops its nodes and cleans up"))
+				text := "Asked the running process to cancel: it stops its nodes, cleans up and ends; " +
+					"watch with: dagrun status --watch --output-dir " + s.dir
+				return errors.Join(err, done(c, err, text))
 			}
 			return s.cancel(r, reason, specDir)
 		},
