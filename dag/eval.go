@@ -8,7 +8,7 @@ import "encoding/json"
 type Evaluator interface {
 	// Condition evaluates a node's When. An error is category config, never false.
 	Condition(src string, sc Scope) (bool, error)
-	// Value evaluates any expression; the result is JSON.
+	// Value evaluates any expression; the result is JSON, nil where an optional expression has no value.
 	Value(src string, sc Scope) (json.RawMessage, error)
 	// Resolve returns with, with every ${...} in its strings replaced. A string that is one
 	// ${...} and nothing else takes the type of the expression.

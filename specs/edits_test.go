@@ -36,7 +36,7 @@ func TestEditsShowInPlanAndGraph(t *testing.T) {
 	}{
 		{"threshold", []string{lowerRelease, `release: {type: "number", default: 3.0`}, "hardening.release = 3\n", `hardening.release = 3\l`},
 		{"least cycles", []string{moreCycles, `minCycles: {type: "int", default: 1`}, "hardening.minCycles = 1\n", `hardening.minCycles = 1\l`},
-		{"most cycles", []string{"\ncycles: 3", "\ncycles: 4"}, "hardening/4/route", `"hardening/4/route"`},
+		{"most cycles", []string{"\ncycles:  3", "\ncycles:  4"}, "hardening/4/route", `"hardening/4/route"`},
 		{"refinements", []string{loop, "refinements:   5\n\t" + loop}, "hardening/2/refine-5", `"hardening/2/refine-5"`},
 		{"going on refining", []string{`contains('[HIGH]')`, `contains('[MEDIUM]')`}, "contains('[MEDIUM]')", "contains('[MEDIUM]')"},
 		{"missing readers", []string{loop, "missing:       2\n\t" + loop}, "needs 7 of (those that fail", "after 7 of 9"},
@@ -44,7 +44,7 @@ func TestEditsShowInPlanAndGraph(t *testing.T) {
 		{"a question", []string{question, `"PA-09": "Which sentence would you strike?"`}, "- PA-09: Which sentence would you strike?", "strike?"},
 		{"what an auditor looks at", []string{`focus: "space"`, `focus: "emptiness"`}, "auditor C, emptiness", "auditor C, emptiness"},
 		{"a viewport", []string{`{width: 375, height: 812}`, `{width: 390, height: 844}`}, "at 1440x900, 768x1024, 390x844", `screenshot\nat 1440x900, 768x1024, 390x844`},
-		{"widths of checks", []string{`gateViewports: [{width: 1440, height: 900}`, `gateViewports: [{width: 1280, height: 800}`}, "checks at 1280x800", "checks at 1280x800"},
+		{"widths of checks", []string{passing, inBrowser, `gateViewports: [{width: 1440, height: 900}`, `gateViewports: [{width: 1280, height: 800}`}, "checks at 1280x800", "checks at 1280x800"},
 		{"a check's bound", []string{`max: 0.2}`, `max: 0.3}`}, "GR-62 <= 0.3", "GR-62 <= 0.3"},
 		{"a check's class", []string{"\t\t\"GR-17\": \"no gradients\"\n", "", "\tstructure: {\n", "\tstructure: {\n\t\t\"GR-17\": \"no gradients\"\n"}, "GR-84, GR-17", "GR-84, GR-17"},
 		{"the verdict of the checks", []string{`atLeast: 3, then: "RETHINK"`, `atLeast: 2, then: "RETHINK"`}, "2 recommended -> RETHINK", "2 recommended -> RETHINK"},

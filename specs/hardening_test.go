@@ -63,8 +63,9 @@ func TestCapture(t *testing.T) {
 	if got := fmt.Sprint(s.Viewports); got != "[{1440 900} {768 1024} {375 812}]" || s.Scale != 1 {
 		t.Errorf("viewports %s at scale %v", got, s.Scale)
 	}
-	if n.Retry.Attempts != 3 || len(n.Retry.Delays) != 2 || n.Retry.Delays[0].D() != 5*time.Second || n.Retry.Delays[1].D() != 10*time.Second {
-		t.Errorf("tried %d times after %v", n.Retry.Attempts, n.Retry.Delays)
+	on := n.Retry.On[0]
+	if n.Retry.Attempts != 3 || on.Category != "screenshot_failed" || !slices.Equal(on.Retry.Delays, []dag.Duration{dag.Duration(5 * time.Second), dag.Duration(10 * time.Second)}) {
+		t.Errorf("tried %d times, %+v", n.Retry.Attempts, n.Retry.On)
 	}
 	if n.OnFail != "continue" || s.Browser.Missing != "degrade" || len(s.Browser.Install) == 0 {
 		t.Errorf("on failure %s, browser %+v", n.OnFail, s.Browser)
@@ -211,10 +212,10 @@ func TestReaders(t *testing.T) {
 // P-9, A-1, K-1: an answer that cannot be read is no crash and no release; what was not read is absent.
 func TestWeaverVerdict(t *testing.T) {
 	n := node(t, basePlan(t).Plan, h(1, "weaver"))
-	if !strings.Contains(string(n.With), `"else":{"blockers":[],"changes":[],"decision":"IMPROVE"}`) {
+	if !strings.Contains(string(n.With), `"else":{"anchor":"","blockers":[],"changes":[],"decision":"IMPROVE","vector":""}`) {
 		t.Error("an unreadable answer does not become IMPROVE without scores")
 	}
-	for name, typ := range map[string]string{"pa05": "number?", "tier5": "int?", "decision": "string", "blockers": "list", "changes": "list", "arc": "map?"} {
+	for name, typ := range map[string]string{"pa05": "number?", "tier5": "int?", "decision": "string", "blockers": "list", "anchor": "string", "vector": "string", "changes": "list", "arc": "map?"} {
 		if n.Outputs[name] != typ {
 			t.Errorf("the weaver's value %s is of type %q", name, n.Outputs[name])
 		}
@@ -224,7 +225,10 @@ func TestWeaverVerdict(t *testing.T) {
 // P-10, P-14, P-15: the rules of the route, in order, in a middle cycle and in the last one.
 func TestRoute(t *testing.T) {
 	p := basePlan(t).Plan
-	type rule struct{ Name, When, Then string }
+	type rule struct {
+		Name, When, Then string
+		Require          []struct{ That, Else string }
+	}
 	names := func(cycle int) (out []string, byName map[string]rule) {
 		byName = map[string]rule{}
 		for _, r := range with[struct{ Rules []rule }](t, node(t, p, h(cycle, "route"))).Rules {
@@ -236,7 +240,7 @@ func TestRoute(t *testing.T) {
 	for cycle, want := range map[int]string{
 		1: "blocked:abort rethink:rebuild release:ship not-yet:refine polish:polish",
 		4: "blocked:abort floor:abort rethink:rebuild stalled:ship release:ship not-yet:refine polish:polish",
-		6: "blocked:abort floor:abort rethink:abort stalled:ship release:ship last:ship",
+		6: "blocked:abort floor:abort rethink:abort stalled:ship release:ship last:ship unscored:ask",
 	} {
 		got, _ := names(cycle)
 		if strings.Join(got, " ") != want {
@@ -244,18 +248,13 @@ func TestRoute(t *testing.T) {
 		}
 	}
 	_, rules := names(3)
-	for _, want := range []string{"params.hardening.release", "params.hardening.tier5", "params.hardening.minCycles", "'GR-01'", "'GR-60'", "gates-after", "pa05.hasValue()", "tier5.hasValue()"} {
-		if !strings.Contains(rules["release"].When, want) {
+	for _, want := range []string{"params.hardening.release", "params.hardening.tier5", "params.hardening.minCycles", "'GR-01'", "'GR-60'", "gates-after", "pa05.hasValue()", "tier5.hasValue()", "unproven"} {
+		if !strings.Contains(fmt.Sprint(rules["release"]), want) {
 			t.Errorf("a release does not ask for %s", want)
 		}
 	}
-	for name, r := range rules { // K-1: a score that was not read is none
-		if strings.Contains(r.When, "pa05.orValue") && !strings.Contains(r.When, "pa05.hasValue()") {
-			t.Errorf("%s counts a score that was not read: %s", name, r.When)
-		}
-	}
 	rebuild := node(t, p, h(1, "rebuild"))
-	if !slices.Contains(rebuild.Files, "context/conviction-brief.md") || !slices.Contains(rebuild.Writes, "artifact.html") || !slices.Contains(rebuild.Reads, "hardening/cycle-1/vector.md") || !strings.Contains(string(rebuild.With), "weaver'].?out.changes") {
+	if !slices.Contains(rebuild.Files, "context/conviction-brief.md") || !slices.Contains(rebuild.Writes, "artifact.html") || !strings.Contains(string(rebuild.With), "weaver'].?out.vector") || !strings.Contains(string(rebuild.With), "weaver'].?out.changes") {
 		t.Errorf("a rebuild is given %v and %v and writes %v", rebuild.Files, rebuild.Reads, rebuild.Writes)
 	}
 }
@@ -320,9 +319,9 @@ func TestEditsOfTheHardening(t *testing.T) {
 				}
 			}
 		}},
-		{"two cycles", replaced("cycles: 6", "cycles: 2"), func(t *testing.T, before, after *dag.Plan) {
-			if removed := ids(before, after); len(removed) != 4*22 {
-				t.Errorf("removed %d nodes, want four cycles of 22", len(removed))
+		{"two cycles", replaced("cycles:  6", "cycles:  2"), func(t *testing.T, before, after *dag.Plan) {
+			if removed := ids(before, after); len(removed) != 4*22+1 {
+				t.Errorf("removed %d nodes, want four cycles of 22, and the question of the last", len(removed))
 			}
 			if n := node(t, after, h(2, "route")); !strings.Contains(string(n.With), `"last"`) {
 				t.Error("cycle 2 is not the last one")

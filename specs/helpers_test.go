@@ -5,6 +5,7 @@ package specs_test
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -96,7 +97,12 @@ func rewrite(t *testing.T, name string, change func(spec string) string) {
 
 // replaced replaces one occurrence, which must be there.
 func replaced(old, new string) func(string) string {
-	return func(spec string) string { return strings.Replace(spec, old, new, 1) }
+	return func(spec string) string {
+		if !strings.Contains(spec, old) {
+			panic(fmt.Sprintf("nothing to replace: %q", old))
+		}
+		return strings.Replace(spec, old, new, 1)
+	}
 }
 
 var subsetBlock = regexp.MustCompile(`(?s)\t\{name: "S\d".*?\n\t\]\},\n`)

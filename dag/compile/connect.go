@@ -288,9 +288,18 @@ func (b *builder) isKind(name string) bool {
 
 func (b *builder) readRoute(d *draft) {
 	for i, r := range d.with.Get("rules").Items {
+		path := tree.At(d.path+".with.rules", i)
 		w := r.Get("when")
-		path := tree.At(d.path+".with.rules", i) + ".when"
-		b.read(d, b.lang, reading{pos: w.Pos, path: path, src: w.Str, want: "bool", run: true})
+		b.read(d, b.lang, reading{pos: w.Pos, path: path + ".when", src: w.Str, want: "bool", run: true})
+		require := r.Get("require")
+		if require == nil {
+			continue
+		}
+		for k, x := range require.Items {
+			that := x.Get("that")
+			path := tree.At(path+".require", k) + ".that"
+			b.read(d, b.lang, reading{pos: that.Pos, path: path, src: that.Str, want: "bool", run: true})
+		}
 	}
 	for _, f := range sortedMap(d.with.Get("values")) {
 		path := tree.Join(d.path+".with.values", f.Name)

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"dagrun.dev/dag"
-	"dagrun.dev/dag/expr"
 	"dagrun.dev/internal/rules"
 	"dagrun.dev/internal/tree"
 	"dagrun.dev/nodes"
@@ -47,16 +46,23 @@ func problem(t *nodes.Traits, path, format string, args ...any) {
 
 func describeRoute(t *nodes.Traits, with json.RawMessage) error {
 	var w struct {
-		Rules  []struct{ Name, When, Then string }
+		Rules []struct {
+			Name, When, Then string
+			Require          []struct{ That string }
+		}
 		Else   string
 		Values map[string]string
 	}
 	if err := json.Unmarshal(with, &w); err != nil {
 		return err
 	}
-	t.Outputs = map[string]string{"decision": "string", "rule": "string", "reason": "string"}
+	t.Outputs = map[string]string{"decision": "string", "rule": "string", "reason": "string", "declined": "list"}
 	for _, r := range w.Rules {
-		t.Notes = append(t.Notes, "rule "+r.Name+" -> "+r.Then+" when "+r.When)
+		note := "rule " + r.Name + " -> " + r.Then + " when " + r.When
+		for _, x := range r.Require {
+			note += ", and " + x.That
+		}
+		t.Notes = append(t.Notes, note)
 	}
 	t.Notes = append(t.Notes, "else -> "+w.Else)
 	for _, name := range keys(w.Values) {
@@ -138,7 +144,7 @@ func (b *builder) undo(d *draft, v *tree.Value) {
 			return
 		}
 		raw := b.canonical(with, path+".with")
-		u.With = unlessEmpty(b.canonical(expr.Escaped(with), path+".with")) // they are resolved when it starts
+		u.With = unlessEmpty(raw)
 		t, _ := b.traits(with, u.Kind, raw, path+".with")
 		n.Files = union(n.Files, b.inputs(with, t.Files, path+".with"))
 		n.Secrets = union(n.Secrets, t.Secrets)

@@ -40,6 +40,7 @@ func TestShapeTwins(t *testing.T) {
 		{`n: null | string`, `properties: {n: {anyOf: [{type: "null"}, {type: string}]}}, required: [n]`},
 		{`s: #Severity | null`, `properties: {s: {anyOf: [{enum: [high, low]}, {type: "null"}]}}, required: [s]`},
 		{`p: =~"^a"`, `properties: {p: {type: string, pattern: ^a}}, required: [p]`},
+		{`p: !~"a" & !~"b", q: [...string & !~"c"]`, `properties: {p: {type: string, not: {pattern: a|b}}, q: {type: array, items: {type: string, not: {pattern: c}}}}, required: [p, q]`},
 		{`p: strings.MinRunes(3) & strings.MaxRunes(10)`, `properties: {p: {type: string, minLength: 3, maxLength: 10}}, required: [p]`},
 		{`l: list.MaxItems(4) & list.MinItems(1) & [...int]`, `properties: {l: {type: array, items: {type: integer}, maxItems: 4, minItems: 1}}, required: [l]`},
 		{`m: [string]: int`, `properties: {m: {type: object, additionalProperties: {type: integer}}}, required: [m]`},

@@ -17,8 +17,7 @@ func (b *builder) nodes(p *tree.Value) {
 		return
 	}
 	for _, f := range all.Fields {
-		path := tree.Join("nodes", f.Name)
-		b.draft(f.Name, f.Pos, b.scripts(f.Value, path), path)
+		b.draft(f.Name, f.Pos, f.Value, tree.Join("nodes", f.Name))
 	}
 	all.Fields = nil // the drafts have them now
 }

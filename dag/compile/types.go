@@ -70,11 +70,11 @@ func (b *builder) typeOne(d *draft, r *reading, m *missing) {
 	if r.value == "" || p == nil {
 		return
 	}
-	if p.Type == "optional" {
-		b.fail(r.pos, r.path, "in %q: there may be no value; write .orValue(...)", r.src)
-		return
+	typ := p.Type
+	if typ == "optional" { // the value is recorded where there is one
+		typ = p.Of + "?"
 	}
-	output(d.node, r.value, p.Type)
+	output(d.node, r.value, typ)
 }
 
 // missing says whether a node's values may be missing when another one reads them.

@@ -119,17 +119,16 @@ func (h *host) route(n *dag.Node, now time.Time) error {
 
 func (h *host) decide(n *dag.Node) (values, error) {
 	var with struct {
-		Rules []struct {
-			Name, When, Then, Reason string
-		}
+		Rules  []routeRule
 		Else   string
+		Reason string
 		Values map[string]string
 	}
 	if err := json.Unmarshal(n.With, &with); err != nil {
 		return nil, err
 	}
 	scope := h.state().ScopeOf(n.ID)
-	v := values{"decision": with.Else, "rule": "else", "reason": ""}
+	taken, declined := routeRule{Name: "else", Then: with.Else, Reason: with.Reason}, []string{}
 	for _, r := range with.Rules {
 		ok, err := h.o.Eval.Condition(r.When, scope)
 		if err != nil {
@@ -138,21 +137,59 @@ func (h *host) decide(n *dag.Node) (values, error) {
 		if !ok {
 			continue
 		}
-		reason, err := h.text(r.Reason, scope)
+		lacking, err := h.lacking(r, scope)
 		if err != nil {
-			return nil, fmt.Errorf("reason of rule %s: %w", r.Name, err)
+			return nil, fmt.Errorf("rule %s: %w", r.Name, err)
 		}
-		v["decision"], v["rule"], v["reason"] = r.Then, r.Name, reason
-		break
+		if len(lacking) == 0 {
+			taken = r
+			break
+		}
+		declined = append(declined, r.Name+": "+strings.Join(lacking, ", "))
 	}
+	reason, err := h.text(taken.Reason, scope)
+	if err != nil {
+		return nil, fmt.Errorf("reason of rule %s: %w", taken.Name, err)
+	}
+	if len(declined) > 0 {
+		reason = strings.TrimPrefix(reason+"; not "+strings.Join(declined, "; not "), "; ")
+	}
+	v := values{"decision": taken.Then, "rule": taken.Name, "reason": reason, "declined": declined}
 	for name, src := range with.Values {
 		raw, err := h.o.Eval.Value(src, scope)
 		if err != nil {
 			return nil, fmt.Errorf("value %s: %w", name, err)
 		}
-		v[name] = raw
+		if raw != nil { // what was not read is absent
+			v[name] = raw
+		}
 	}
-	return v, nil
+	return h.declared(n, v), nil
+}
+
+// A routeRule is #RouteRule.
+type routeRule struct {
+	Name, When, Then, Reason string
+	Require                  []struct{ That, Else string }
+}
+
+// lacking says what a rule requires and is not so.
+func (h *host) lacking(r routeRule, scope dag.Scope) (out []string, err error) {
+	for _, x := range r.Require {
+		ok, err := h.o.Eval.Condition(x.That, scope)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			continue
+		}
+		text, err := h.text(x.Else, scope)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, text)
+	}
+	return out, nil
 }
 
 // text fills the ${...} of a text.

@@ -27,6 +27,7 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/internal/tree"
+	"github.com/google/cel-go/common/types"
 )
 
 // An Evaluator evaluates the expressions of one plan. It implements dag.Evaluator. Compiled
@@ -108,11 +109,18 @@ func (e *Evaluator) Value(src string, sc dag.Scope) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := p.Eval(nil, sc)
+	v, err := p.Val(nil, sc)
+	if o, ok := v.(*types.Optional); ok && !o.HasValue() {
+		return nil, err
+	}
 	if err != nil {
 		return nil, err
 	}
-	return v.AppendJSON(nil), nil
+	t, err := p.toTree(v)
+	if err != nil {
+		return nil, err
+	}
+	return t.AppendJSON(nil), nil
 }
 
 // Resolve implements dag.Evaluator. $${ stands for a literal ${.

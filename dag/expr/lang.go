@@ -252,7 +252,7 @@ func (e *Expr) Check(d Decls, want string) (*Program, []Problem) {
 		}
 		return nil, []Problem{{0, text}}
 	}
-	return &Program{Type: c.typ, expr: e, prog: c.prog, fns: fns}, nil
+	return &Program{Type: c.typ, Of: c.of, expr: e, prog: c.prog, fns: fns}, nil
 }
 
 // offset returns where reference i stands in the source as it is written.

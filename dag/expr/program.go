@@ -18,6 +18,7 @@ import (
 // A Program is a typed expression, ready to evaluate from any goroutine.
 type Program struct {
 	Type string // of the result: string, int, number, bool, list, map, null, optional or any
+	Of   string // of what an optional result holds, in the same words; else empty
 
 	expr *Expr
 	prog cel.Program
@@ -26,7 +27,7 @@ type Program struct {
 
 type compiled struct {
 	prog     cel.Program
-	typ      string
+	typ, of  string
 	problems []Problem
 }
 
@@ -70,7 +71,11 @@ func (l *Lang) compile(src string, loops bool, fns []string) *compiled {
 			return &compiled{problems: []Problem{{0, err.Error()}}}
 		}
 	}
-	return &compiled{prog: p, typ: typeName(checked.OutputType())}
+	out := &compiled{prog: p, typ: typeName(checked.OutputType())}
+	if out.typ == "optional" {
+		out.of = typeName(checked.OutputType().Parameters()[0])
+	}
+	return out
 }
 
 func typeName(t *cel.Type) string {
@@ -93,6 +98,10 @@ func (p *Program) Eval(vars map[string]any, sc dag.Scope) (*tree.Value, error) {
 	if err != nil {
 		return nil, err
 	}
+	return p.toTree(v)
+}
+
+func (p *Program) toTree(v any) (*tree.Value, error) {
 	t, err := toTree(v.(ref.Val))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", quoteShort(p.expr.src), err)

@@ -2,7 +2,7 @@ package report
 
 import (
 	"encoding/json"
-	"math"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -177,7 +177,10 @@ type Series struct {
 // longestTrend bounds the values of a series, in bytes.
 const longestTrend = 24
 
-// seriesOf collects the small values of nodes of kind route in plan order, the longest series first. A value that
+// absent stands in a series for a value that a node may record and did not.
+const absent = "-"
+
+// seriesOf collects the texts and numbers of nodes of kind route in plan order, the longest series first. A value that
 // repeats a label of its node says nothing, and a reason is a sentence.
 func seriesOf(st *machine.State) (out []Series) {
 	for i := range int32(st.Graph().Len()) {
@@ -185,8 +188,17 @@ func seriesOf(st *machine.State) (out []Series) {
 			continue
 		}
 		v := st.NodeAt(i)
-		for _, name := range sortedNames(v.Values) {
-			text := ValueText(v.Values[name])
+		values := maps.Clone(v.Values)
+		for name, typ := range v.Node.Outputs {
+			if _, optional := dag.OutputType(typ); optional && values[name] == nil {
+				values[name] = json.RawMessage(absent)
+			}
+		}
+		for _, name := range sortedNames(values) {
+			text := ValueText(values[name])
+			if strings.ContainsAny(text[:min(1, len(text))], "[{") || text == "true" || text == "false" {
+				continue
+			}
 			if _, label := v.Node.Labels[name]; label || name == "reason" || text == "" || len(text) > longestTrend {
 				continue
 			}
@@ -199,6 +211,9 @@ func seriesOf(st *machine.State) (out []Series) {
 			out[k].Values = append(out[k].Values, text)
 		}
 	}
+	out = slices.DeleteFunc(out, func(s Series) bool {
+		return !slices.ContainsFunc(s.Values, func(v string) bool { return v != absent })
+	})
 	slices.SortStableFunc(out, func(a, b Series) int { return len(b.Values) - len(a.Values) })
 	return out
 }
@@ -207,26 +222,10 @@ func seriesOf(st *machine.State) (out []Series) {
 func trends(list []Series) (lines []string) {
 	for _, s := range list {
 		if len(s.Values) == len(list[0].Values) { // the longest comes first
-			values := make([]string, len(s.Values))
-			for i, v := range s.Values {
-				values[i] = rounded(v)
-			}
-			lines = append(lines, s.Name+" "+strings.Join(values, " -> "))
+			lines = append(lines, s.Name+" "+strings.Join(s.Values, " -> "))
 		}
 	}
 	return lines
-}
-
-// rounded is a number as people read it, with two decimals at most, or a text as it is.
-func rounded(text string) string {
-	x, err := strconv.ParseFloat(text, 64)
-	if err != nil || math.Abs(x) >= 1e15 || !strings.Contains(text, ".") {
-		return text
-	}
-	if small := strconv.FormatFloat(x, 'g', 2, 64); math.Abs(x) < 0.1 {
-		return small
-	}
-	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(x, 'f', 2, 64), "0"), ".")
 }
 
 // ValueText is a value as people write it.

@@ -29,7 +29,8 @@ var ordinary = map[string]string{
 	"release": "of a lock", "capture": "of an output", "abort": english, "note": english, "guarded": english, "unrolled": english, "usable": english,
 	"cross": english, "deeply": english, "observation": english, "tenth": english, "remaining": english, "place": english, "well": english, "text": english, "word": english,
 	"change": english, "changed": english, "checked": english, "earlier": english, "every": english, "long": english, "over": english, "while": english, "around": english,
-	"about": english, "take": english, "false": english, "hand": english,
+	"found": english, "handed": english, "looked": english, "none": english, "what": english, "enough": english, "person": english,
+	"told": english, "patience": english, "degraded": "of pictures and checks", "about": english, "take": english, "false": english, "hand": english,
 }
 
 var (

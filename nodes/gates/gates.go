@@ -110,13 +110,16 @@ type report struct {
 // finish draws the verdict and keeps everything.
 func (r *runner) finish() error {
 	v := decide(r.set.Verdict, r.results)
-	failures, byClass, counts := []string{}, map[string]int{}, map[string]int{}
+	failures, unproven, byClass, counts := []string{}, []string{}, map[string]int{}, map[string]int{}
 	for _, x := range r.results {
 		counts[x.Status]++
 		byClass[x.Class] += 0 // also a class without failures is named
 		if x.Status == fail {
 			failures = append(failures, x.Name)
 			byClass[x.Class]++
+		}
+		if x.Status == notRun {
+			unproven = append(unproven, x.Name)
 		}
 	}
 	failed := map[string]any{}
@@ -126,7 +129,7 @@ func (r *runner) finish() error {
 	r.res.Values = map[string]any{
 		"verdict": v.name, "rule": v.rule, "reason": v.reason,
 		"passed": counts[pass], "failed": counts[fail], "notRun": counts[notRun], "degraded": counts[notRun] > 0,
-		"failures": failures, "byClass": failed, "browser": r.browser,
+		"failures": failures, "unproven": unproven, "byClass": failed, "browser": r.browser,
 	}
 	r.res.Notes = append(r.res.Notes,
 		nodes.LogLine{Log: "decision", Type: "gates", Fields: map[string]any{

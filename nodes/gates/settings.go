@@ -128,7 +128,7 @@ func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
 	}
 	tr := nodes.Traits{Effect: "pure", Outputs: map[string]string{
 		"verdict": "string", "rule": "string", "reason": "string", "passed": "int", "failed": "int", "notRun": "int",
-		"failures": "list", "byClass": "map", "degraded": "bool", "browser": "string",
+		"failures": "list", "unproven": "list", "byClass": "map", "degraded": "bool", "browser": "string",
 	}}
 	if s.Page != nil || s.browsing() {
 		s.Source.Describe(&tr)

@@ -222,6 +222,8 @@ func (k *walker) constraints(out *tree.Value, v cue.Value, path string) {
 	case keyword != "" && unbounded(out, op, args[len(args)-1]):
 	case keyword != "":
 		set(out, keyword, k.value(args[len(args)-1], nil, path, 0, out.Pos))
+	case op == cue.NotRegexMatchOp:
+		refused(out, k.value(args[len(args)-1], nil, path, 0, out.Pos))
 	case op == cue.CallOp && len(args) == 2 && boundCalls[fmt.Sprint(args[0])] != "":
 		set(out, boundCalls[fmt.Sprint(args[0])], k.value(args[1], nil, path, 0, out.Pos))
 	case op == cue.NoOp:
@@ -229,7 +231,7 @@ func (k *walker) constraints(out *tree.Value, v cue.Value, path string) {
 		k.constraints(out, v.Eval(), path)
 	default:
 		k.fail(out, path, "the shape of an answer cannot say this ("+strconv.Quote(op.String())+"); want types, values, "+
-			">=, >, <=, <, =~, strings.MinRunes, strings.MaxRunes, list.MinItems, list.MaxItems")
+			">=, >, <=, <, =~, !~, strings.MinRunes, strings.MaxRunes, list.MinItems, list.MaxItems")
 	}
 }
 
@@ -246,6 +248,16 @@ func unbounded(out *tree.Value, op cue.Op, bound cue.Value) bool {
 		return n.Cmp(big.NewInt(math.MaxInt64)) >= 0
 	}
 	return false
+}
+
+// refused writes a pattern that must not match; several are alternatives of one.
+func refused(out, pattern *tree.Value) {
+	if was := out.Get("not"); was != nil {
+		pattern.Str = was.Get("pattern").Str + "|" + pattern.Str
+	}
+	not := &tree.Value{Kind: tree.Map}
+	set(not, "pattern", pattern)
+	set(out, "not", not)
 }
 
 func set(out *tree.Value, name string, v *tree.Value) {

@@ -31,7 +31,7 @@ type Shape struct {
 // whoever checks it.
 var keywords = []string{
 	"additionalProperties", "anyOf", "const", "description", "enum", "exclusiveMaximum", "exclusiveMinimum", "items",
-	"maxItems", "maxLength", "maximum", "minItems", "minLength", "minimum", "pattern", "properties",
+	"maxItems", "maxLength", "maximum", "minItems", "minLength", "minimum", "not", "pattern", "properties",
 	"required", "title", "type",
 }
 
@@ -105,6 +105,9 @@ func (r *reader) schema(path string, s map[string]any) {
 	}
 	if items, ok := s["items"]; ok {
 		r.below(tree.Join(path, "items"), items)
+	}
+	if not, ok := s["not"]; ok {
+		r.below(tree.Join(path, "not"), not)
 	}
 	list, _ := s["anyOf"].([]any)
 	for i, x := range list {
