@@ -17,11 +17,12 @@ const (
 	OwnLogs        = "logs"
 	OwnInbox       = "inbox"       // requests of other processes
 	OwnOrigin      = "origin.json" // where the specification is
+	OwnProcesses   = "processes"   // of the program that carries the run on
 	OwnTemp        = ".tmp-"       // what names of unfinished files begin with
 )
 
 var ownNames = []string{OwnLog, OwnState, OwnLock, OwnObjects, OwnStaging, OwnSpool, OwnCheckpoints, OwnArchives,
-	OwnReverts, OwnLogs, OwnInbox, OwnOrigin}
+	OwnReverts, OwnLogs, OwnInbox, OwnOrigin, OwnProcesses}
 
 // Own reports whether a path in that folder begins with a name which the run keeps for itself, upper and lower
 // case alike: nothing of a node may be there.

@@ -85,6 +85,7 @@ func (s *session) apply(res *compile.Result, fresh, again bool, seed int64) erro
 		s.note("warning: " + w.Error())
 	}
 	if fresh && run.Exists(s.dir) {
+		s.endLeft()
 		to, err := run.Archive(s.options())
 		if err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -163,12 +164,14 @@ func (s *session) carryOn(r *run.Run) error {
 	o.Interrupt, o.Requests = interrupt, inbox.Requests()
 	s.logs.Start(r, s.opened)
 	s.printer.start(r, o.Jobs)
+	forget := s.remember()
 	err = executor.Run(context.Background(), o)
 	s.logs.Stop()
 	s.printer.stop()
 	for _, p := range all.Sweep() {
 		s.note("warning: a node left " + p + " running; it was ended")
 	}
+	forget()
 	if err != nil {
 		r.Abandon()
 		return err
@@ -262,8 +265,37 @@ func (s *session) open(salvage bool) (*run.Run, *run.Report, error) {
 		return nil, nil, err
 	}
 	s.warn(rep)
+	s.endLeft()
 	s.crash.live = true
 	return r, rep, nil
+}
+
+// processes is the file that names the processes of nodes while the run is carried on.
+func (s *session) processes() string { return filepath.Join(s.dir, run.Dir, dag.OwnProcesses) }
+
+// remember has the processes of nodes recorded there until forget is called.
+func (s *session) remember() (forget func()) {
+	forget, err := all.Remember(s.processes())
+	if err != nil {
+		s.note("warning: what nodes have running is not recorded, so that the next start could not end all of it if this " +
+			"process was killed: " + err.Error())
+		return func() {}
+	}
+	return forget
+}
+
+// endLeft ends what the process that carried the run on before has left running, if it was killed.
+func (s *session) endLeft() {
+	left, survivors, err := all.EndLeft(s.processes())
+	for _, p := range left {
+		s.note("the process before was killed and left " + p + " running; it was ended")
+	}
+	for _, p := range survivors {
+		s.note("warning: " + p + " could not be ended")
+	}
+	if err != nil {
+		s.note("warning: cannot find out what the process before left running: " + err.Error())
+	}
 }
 
 // signals turns interrupts into values of a channel and tells the user what the next one does.

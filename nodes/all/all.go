@@ -20,8 +20,21 @@ import (
 
 // Sweep ends what processes of nodes left behind that is alive still, and names it. Call it when no
 // node is under way, before the program ends.
-func Sweep() (list []string) {
-	for _, p := range proc.Sweep() {
+func Sweep() []string { return named(proc.Sweep()) }
+
+// Remember has the processes of nodes recorded in a file, for EndLeft of the program that takes over when this one is
+// killed. Call forget when no node is under way any more; it removes the file.
+func Remember(file string) (forget func(), err error) { return proc.Remember(file) }
+
+// EndLeft ends what the program that wrote such a file left running when it was killed, and names it. Where there is
+// nothing to be found it does nothing. survivors could not be ended.
+func EndLeft(file string) (left, survivors []string, err error) {
+	l, s, err := proc.EndLeft(file)
+	return named(l), named(s), err
+}
+
+func named(processes []proc.Process) (list []string) {
+	for _, p := range processes {
 		list = append(list, fmt.Sprintf("process %d (%s)", p.Pid, p.Command))
 	}
 	return list

@@ -18,16 +18,28 @@ var Adopt = sync.OnceValue(func() error {
 })
 
 // guardScript waits for the end of its input, which is the end of the runner however that comes, and
-// kills what carries one of the runner's marks. A runner that is killed takes its children
-// with it by the parent-death signal; this is for their children. It looks once more when it has found nothing: a
-// process that is replacing its program shows no environment meanwhile.
+// kills what carries one of the runner's marks, or is in the session or group of a root that the runner's record
+// names. A runner that is killed takes its children with it by the parent-death signal; this is for their children.
+// It looks once more when it has found nothing: a process that is replacing its program shows no environment
+// meanwhile. Field 3 of what follows the command in /proc/PID/stat is the group, 4 the session.
 const guardScript = `read x
-quiet=0
+mark=$1 record=$2 roots=' ' quiet=0
+[ -f "$record" ] && while read -r used root rest; do
+	[ "$used" = + ] && roots="$roots$root "
+done < "$record"
 for i in 1 2 3 4 5 6 7 8; do
-	left=$(grep -ls "$1" /proc/[0-9]*/environ)
+	left=$(grep -ls "$mark" /proc/[0-9]*/environ)
+	[ "$roots" = ' ' ] || for file in /proc/[0-9]*/stat; do
+		read -r stat < "$file" || continue
+		set -- ${stat##*) }
+		case "$1$roots" in
+		Z*) ;;
+		*" $3 "*|*" $4 "*) left="$left $file" ;;
+		esac
+	done
 	if [ -n "$left" ]; then quiet=0; else quiet=$((quiet+1)); fi
 	[ $quiet -lt 2 ] || exit 0
-	for file in $left; do pid=${file#/proc/}; kill -9 "${pid%/environ}"; done
+	for file in $left; do pid=${file#/proc/}; kill -9 "${pid%/*}"; done
 done`
 
 // guard starts the guard, once. Without a shell there is none. The writing end of its input is
@@ -47,11 +59,17 @@ var guard = sync.OnceFunc(func() {
 		Dir: "/", Env: Environ(nil, nil), Files: []uintptr{uintptr(ends[0]), sink.Fd(), sink.Fd()},
 		Sys: &syscall.SysProcAttr{Setsid: true},
 	}
-	argv := []string{"sh", "-c", guardScript, "dagrun-guard", marks()}
+	argv := []string{"sh", "-c", guardScript, "dagrun-guard", marks(), recordPath()}
 	if pid, err := syscall.ForkExec("/bin/sh", argv, attr); err == nil {
 		guardPid.Store(int64(pid))
 	}
 })
+
+func recordPath() string {
+	forest.Lock()
+	defer forest.Unlock()
+	return forest.path
+}
 
 // guardPid is the guard's process number, 0 without one. It belongs to no tree.
 var guardPid atomic.Int64

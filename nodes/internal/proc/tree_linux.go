@@ -22,12 +22,17 @@ type Tree struct {
 	Mark string
 	root int
 	born uint64 // clock ticks since boot; nothing older can be a descendant
+
+	record *record // where its root is recorded, nil = nowhere
+	slot   int
 }
 
 var forest struct {
 	sync.Mutex
-	trees map[*Tree]struct{}
-	count atomic.Uint64
+	trees  map[*Tree]struct{}
+	count  atomic.Uint64
+	record *record // of their roots; nil = none
+	path   string  // of the last record
 }
 
 // NewTree registers a tree for a child that is about to be started with Mark in its environment. Call Root with its
@@ -48,12 +53,16 @@ func (t *Tree) Root(pid int) {
 	forest.Lock()
 	defer forest.Unlock()
 	t.root = pid
+	t.note()
 }
 
 func (t *Tree) forget() {
 	forest.Lock()
 	defer forest.Unlock()
 	delete(forest.trees, t)
+	if t.record != nil && t.record == forest.record {
+		t.record.drop(t.slot)
+	}
 }
 
 const hardFor = 5 * time.Second // how long killed processes may take to be gone
