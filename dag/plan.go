@@ -6,8 +6,11 @@ package dag
 
 import "encoding/json"
 
-// Format is the version of the plan's own encoding. Fields are only added.
-const Format = 1
+// Format is the version of the plan: of its encoding, to which fields are only added, and of what it means. A plan of
+// an earlier one is read as ever; it is not carried out any further, because its settings meant something else:
+//
+//	1  scripts of commands and checks were templates, and shells did not stop at the first command that failed
+const Format = 2
 
 // A Plan is a compiled specification: canonical data with a digest (see Digest).
 // It is immutable once compiled; it may be read from any goroutine.
@@ -29,6 +32,10 @@ type Plan struct {
 
 	Nodes []Node `json:"nodes"` // plan order: needs come before dependents
 }
+
+// Outdated reports whether a plan was made by an earlier version of the program, whose settings meant something else:
+// it may be read and compared, and must not be carried out.
+func (p *Plan) Outdated() bool { return p.Format > 0 && p.Format < Format }
 
 // A Param is a declared parameter with the value this plan was compiled with.
 type Param struct {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/expr"
 	"dagrun.dev/internal/rules"
 	"dagrun.dev/internal/tree"
 	"dagrun.dev/nodes"
@@ -144,7 +145,7 @@ func (b *builder) undo(d *draft, v *tree.Value) {
 			return
 		}
 		raw := b.canonical(with, path+".with")
-		u.With = unlessEmpty(raw)
+		u.With = unlessEmpty(b.canonical(expr.Escaped(with), path+".with")) // they are resolved when it starts
 		t, _ := b.traits(with, u.Kind, raw, path+".with")
 		n.Files = union(n.Files, b.inputs(with, t.Files, path+".with"))
 		n.Secrets = union(n.Secrets, t.Secrets)

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -82,9 +83,10 @@ func (x *expansion) compile(v *tree.Value) bool {
 		x.iff = x.binding(lang, "", c, x.path+".if", "bool")
 	}
 	x.id = x.b.template(lang, v.Get("id"), x.path+".id", false, expr.Decls{})
-	x.shown(v)
 	ok := len(x.b.mistakes) == before
-	x.template(lang, v.Get("node"))
+	node := x.b.scripts(v.Get("node"), x.path+".node", slices.Sorted(maps.Keys(x.seen))...)
+	x.shown(v.Get("id"), node)
+	x.template(lang, node)
 	return ok
 }
 
@@ -280,10 +282,10 @@ func (x *expansion) nodeID() (string, bool) {
 }
 
 // shown warns of numbers that are written otherwise than they will stand in the texts of the template.
-func (x *expansion) shown(v *tree.Value) {
+func (x *expansion) shown(in ...*tree.Value) {
 	embedded := map[string]bool{}
-	for _, name := range []string{"id", "node"} {
-		inTexts(v.Get(name), func(_ *tree.Value, src string) { embedded[src] = true })
+	for _, v := range in {
+		inTexts(v, func(_ *tree.Value, src string) { embedded[src] = true })
 	}
 	for _, a := range x.axes {
 		a.shown = embedded[a.name+".value"]

@@ -17,7 +17,8 @@ func (b *builder) nodes(p *tree.Value) {
 		return
 	}
 	for _, f := range all.Fields {
-		b.draft(f.Name, f.Pos, f.Value, tree.Join("nodes", f.Name))
+		path := tree.Join("nodes", f.Name)
+		b.draft(f.Name, f.Pos, b.scripts(f.Value, path), path)
 	}
 	all.Fields = nil // the drafts have them now
 }

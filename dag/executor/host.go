@@ -96,6 +96,9 @@ func paid(n *dag.Node, kinds *nodes.Registry) bool {
 // the run cannot be recorded any more (see run.Run.Record). Every process that was started is
 // gone when Run returns.
 func Run(ctx context.Context, o Options) error {
+	if o.Run.Graph().Plan.Outdated() {
+		return errors.New("executor: the run's plan was made by an earlier version")
+	}
 	if o.Jobs == 0 {
 		o.Jobs = DefaultJobs(o.Run.Graph().Plan, o.Kinds)
 	}

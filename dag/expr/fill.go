@@ -227,7 +227,7 @@ func (t *Template) fillString(vars map[string]any, sc dag.Scope, templates bool)
 		}
 		v.PlaceAt(t.Value.Pos)
 		if templates {
-			escape(v)
+			v = Escaped(v)
 		}
 		return v, nil
 	}
@@ -281,15 +281,21 @@ func Text(v *tree.Value) (string, error) {
 	return "", errors.New(noText(kindNames[v.Kind]))
 }
 
-// escape makes the strings of v templates for themselves.
-func escape(v *tree.Value) {
+// Escaped returns v as a template that stands for it.
+func Escaped(v *tree.Value) *tree.Value {
+	if !HasTemplate(v) {
+		return v
+	}
+	out := *v
+	out.Items, out.Fields = slices.Clone(v.Items), slices.Clone(v.Fields)
 	if v.Kind == tree.String {
-		v.Str = Escape(v.Str)
+		out.Str = Escape(v.Str)
 	}
-	for _, x := range v.Items {
-		escape(x)
+	for i, x := range out.Items {
+		out.Items[i] = Escaped(x)
 	}
-	for _, f := range v.Fields {
-		escape(f.Value)
+	for i := range out.Fields {
+		out.Fields[i].Value = Escaped(out.Fields[i].Value)
 	}
+	return &out
 }

@@ -184,7 +184,9 @@ type ArtifactWrittenBody struct {
 	Previous   string `json:"previous_sha256,omitempty"`
 	Backup     string `json:"backup,omitempty"` // path of the copy made before the write
 	Entry      bool   `json:"entry,omitempty"`  // an accumulator's entry
-	Why        string `json:"why,omitempty"`    // user-edit | revert | restored (what replaced it left the plan)
+	// Why, of a version that no node wrote: user-edit | found (it stood there before the run wrote the file) | revert |
+	// restored (what replaced it left the plan).
+	Why string `json:"why,omitempty"`
 }
 
 // GateRunBody is the payload of GATE_RUN_STARTED and GATE_RUN_FINISHED.

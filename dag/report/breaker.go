@@ -54,17 +54,17 @@ func (b BreakerStatus) String() string {
 
 // BreakerText says what has happened to a breaker; instant prints instants.
 func BreakerText(b *machine.BreakerChangedBody, instant func(time.Time) string) string {
-	what := "is half-open, one attempt tries it"
+	what := "became half-open, one attempt tries it"
 	switch {
 	case onlyCounts(b):
 		what = "counts " + Count(int(b.Counts.Failures), "failure")
 	case b.State == "closed":
 		what = "has closed"
 	case b.State == "open":
-		what = "is open"
+		what = "opened"
 	}
 	if !b.Until.IsZero() {
-		what += " until " + instant(b.Until)
+		what += ", until " + instant(b.Until)
 	}
 	return strings.TrimSuffix(b.Breaker+" "+what+": "+b.Cause, ": ")
 }

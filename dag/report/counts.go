@@ -24,6 +24,7 @@ type Counts struct {
 type Errors struct {
 	Recovered   int            `json:"recovered"` // a later attempt of the node completed
 	Unrecovered int            `json:"unrecovered"`
+	Settled     int            `json:"settled,omitempty"`                // nodes skipped, answered for or gone
 	Categories  map[string]int `json:"categories,omitempty"`             // of all
 	Open        map[string]int `json:"unrecovered_categories,omitempty"` // of the unrecovered
 }
@@ -32,14 +33,30 @@ func errorsOf(st *machine.State) Errors {
 	s := Errors{Categories: map[string]int{}, Open: map[string]int{}}
 	for _, e := range st.Errors() {
 		s.Categories[e.Category]++
-		if v, ok := st.NodeByID(e.Node); ok && v.Status == machine.Completed {
+		switch v, ok := st.NodeByID(e.Node); {
+		case ok && v.Status == machine.Completed:
 			s.Recovered++
-		} else {
+		case !ok || v.Status == machine.Skipped || answered(st, &e):
+			s.Settled++
+		default:
 			s.Unrecovered++
 			s.Open[e.Category]++
 		}
 	}
 	return s
+}
+
+// answered reports whether somebody was asked about a failure and had the run go on without its node.
+func answered(st *machine.State, e *machine.ErrorView) bool {
+	id := fmt.Sprintf("%s/%s/%d", machine.AskFailed, e.Node, e.Generation)
+	q, ok := st.Escalation(id)
+	for k := 2; ok; k++ {
+		if q.Answer != nil && (q.Answer.Answer == machine.AnswerContinue || q.Answer.Answer == machine.AnswerSkip) {
+			return true
+		}
+		q, ok = st.Escalation(fmt.Sprintf("%s.%d", id, k))
+	}
+	return false
 }
 
 // NewCounts counts the nodes of a run.
@@ -82,7 +99,7 @@ func (c Counts) String() string {
 func (c Counts) Ended() int { return c.Nodes - c.Open - (c.Failed - c.Allowed) }
 
 // Any reports whether there were errors.
-func (e Errors) Any() bool { return e.Recovered+e.Unrecovered > 0 }
+func (e Errors) Any() bool { return e.Recovered+e.Unrecovered+e.Settled > 0 }
 
 // String says how many errors there were, by category those that are not recovered.
 func (e Errors) String() string {
@@ -98,7 +115,10 @@ func (e Errors) String() string {
 	if len(parts) > 0 {
 		text += " (" + strings.Join(parts, ", ") + ")"
 	}
-	if e.Recovered+e.Unrecovered == machine.ErrorsKept {
+	if e.Settled > 0 {
+		text += fmt.Sprintf(", %d of nodes that are skipped or gone", e.Settled)
+	}
+	if e.Recovered+e.Unrecovered+e.Settled == machine.ErrorsKept {
 		text += ", of the last " + strconv.Itoa(machine.ErrorsKept)
 	}
 	return text

@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -222,10 +223,26 @@ func seriesOf(st *machine.State) (out []Series) {
 func trends(list []Series) (lines []string) {
 	for _, s := range list {
 		if len(s.Values) == len(list[0].Values) { // the longest comes first
-			lines = append(lines, s.Name+" "+strings.Join(s.Values, " -> "))
+			values := make([]string, len(s.Values))
+			for i, v := range s.Values {
+				values[i] = rounded(v)
+			}
+			lines = append(lines, s.Name+" "+strings.Join(values, " -> "))
 		}
 	}
 	return lines
+}
+
+// rounded is a number as people read it, with two decimals at most, or a text as it is.
+func rounded(text string) string {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.Abs(x) >= 1e15 || !strings.Contains(text, ".") {
+		return text
+	}
+	if small := strconv.FormatFloat(x, 'g', 2, 64); math.Abs(x) < 0.1 {
+		return small
+	}
+	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(x, 'f', 2, 64), "0"), ".")
 }
 
 // ValueText is a value as people write it.

@@ -49,7 +49,15 @@ func (s *Status) wayOut(st *machine.State) remedy {
 		if answer == "" {
 			answer = "ANSWER"
 		}
+		if s.Status == machine.RunRunning && !s.Stopped {
+			return remedy{"Answer the question; the process that runs it takes the answer.",
+				[]string{"respond " + q.ID + " " + answer}}
+		}
 		return remedy{"Answer the question, then resume.", []string{"respond " + q.ID + " " + answer, "resume"}}
+	case s.Stopped && s.Reverted != "":
+		return remedy{"Resume from there.", resume}
+	case s.Stopped:
+		return remedy{"Resume where it stopped.", resume}
 	case s.Status == machine.RunRunning || s.Status == machine.RunEnding:
 		return remedy{"It is running. Ctrl-C there pauses it, `dagrun cancel` ends it.", nil}
 	case s.Reason == machine.PauseBudget:

@@ -49,6 +49,7 @@ type Work struct {
 type Status struct {
 	Standing
 	Stopped   bool      `json:"stopped,omitempty"`        // running by its events, but no process holds it
+	Reverted  string    `json:"reverted_to,omitempty"`    // checkpoint that it was sent back to, and not resumed since
 	State     string    `json:"declared_state,omitempty"` // by milestones; empty: the plan has none
 	Phase     string    `json:"phase,omitempty"`          // the first declared one that has not ended
 	Created   time.Time `json:"created"`
@@ -139,6 +140,9 @@ func NewStatus(r *run.Run, dir string, now time.Time) *Status {
 		CapUSD: l.Budget.CapUSD, CapTokens: l.Budget.CapTokens, Wall: l.Budget.Wall.D().Seconds(),
 		Work: Work{Usage: l.Usage, Shares: Shares(st), Series: seriesOf(st), Errors: errorsOf(st)},
 	}
+	if list := st.Reverts(); len(list) > 0 && list[len(list)-1].Time.Equal(v.Updated) {
+		s.Reverted = list[len(list)-1].Checkpoint
+	}
 	if next := st.Submitted(); next != nil {
 		s.NewPlan = &NewPlan{next.PlanDigest, st.Holdup()}
 	}
@@ -209,9 +213,8 @@ func (s *Status) Unheld(r *run.Run) {
 		return
 	}
 	s.Stopped = true
-	if len(s.Questions) == 0 {
-		s.Next, s.NextSteps = "Resume where it stopped.", []string{"dagrun resume --output-dir " + s.Dir}
-	}
+	s.NextSteps = nil
+	s.remedy(r.State())
 }
 
 // interrupted reports what became of the nodes that ran in a process that is gone.
@@ -288,7 +291,10 @@ func (s *Status) add(n machine.NodeView, now time.Time) {
 		if by := n.Blocked.By; by == "" || by == "needs" || by == "pause" || len(s.Waiting) >= waiting {
 			return // of a pause the status says why
 		}
-		out.Status, out.Until, out.Why = "waiting", n.Blocked.Until, blockText(n.Blocked, out.Why)
+		out.Status, out.Why = "waiting", blockText(n.Blocked, out.Why)
+		if n.Blocked.Until.After(now) {
+			out.Until = n.Blocked.Until
+		}
 		s.Waiting = append(s.Waiting, out)
 	}
 }
@@ -360,6 +366,8 @@ func (n NodeStatus) String() string {
 func (s *Status) Headline() string {
 	status := strings.ToUpper(string(s.Status))
 	switch {
+	case s.Stopped && s.Reverted != "":
+		return "REVERTED to " + s.Reverted + ": no process runs it"
 	case s.Stopped:
 		return "STOPPED: no process runs it"
 	case s.Reason != "":

@@ -209,6 +209,14 @@ func (e *End) Why() string { return ReasonText(e.Standing.Reason, e.Node, e.Mess
 // Artifacts are the paths of what the run made.
 func (e *End) Artifacts() []string { return e.artifacts }
 
+// WriteShort prints it on one line, and on more only what somebody must look at.
+func (e *End) WriteShort(w io.Writer) error {
+	if e.Nothing {
+		return write(w, "nothing", e)
+	}
+	return write(w, "short", e)
+}
+
 // WriteText prints it for people.
 func (e *End) WriteText(w io.Writer) error {
 	if e.Nothing {

@@ -37,7 +37,10 @@ var views = sync.OnceValue(func() *template.Template {
 		"bar":      bar,
 		"percent":  percent,
 		"join":     func(list []string) string { return strings.Join(list, ", ") },
-		"some":     some,
+		"some":     Some,
+		"first":    first,
+		"more":     more,
+		"waited":   waited,
 		"shares":   shareLines,
 		"trends":   trends,
 		"breaker":  func(b *machine.BreakerChangedBody) string { return BreakerText(b, Instant) },
@@ -116,8 +119,27 @@ func plainValue(v any) string {
 // shown is how many entries of a list a line shows.
 const shown = 5
 
-// some is a list on one line, not too much of it.
-func some(list any) string {
+// listed is how many lines of a list a text shows.
+const listed = 10
+
+// first is what of a list a text shows, one a line; more is how many others there are.
+func first(list any) any {
+	v := reflect.ValueOf(list)
+	return v.Slice(0, min(v.Len(), listed)).Interface()
+}
+
+func more(list any) int { return max(0, reflect.ValueOf(list).Len()-listed) }
+
+// waited is a time that was waited, if it is worth a word.
+func waited(sec float64) string {
+	if sec < 0.005 {
+		return ""
+	}
+	return Duration(sec)
+}
+
+// Some is a list on one line, not too much of it.
+func Some(list any) string {
 	all := reflect.ValueOf(list)
 	var parts []string
 	for i := range min(all.Len(), shown) {

@@ -160,9 +160,13 @@ func (p *publication) present(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	why := "user-edit"
+	if recorded == "" { // left by another run in this folder, say
+		why = "found"
+	}
 	p.bodies = append(p.bodies, &machine.ArtifactWrittenBody{
 		Name: name, Path: name, Digest: kept, Size: size,
-		Previous: recorded, Backup: p.r.objectPath(recorded), Why: "user-edit",
+		Previous: recorded, Backup: p.r.objectPath(recorded), Why: why,
 	})
 	return kept, nil
 }

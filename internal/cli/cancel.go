@@ -32,7 +32,9 @@ apply instead.
 			}
 			r, _, err := s.open(false)
 			if asked, err := askHolder(err, s.dir, executor.Request{Cancel: true, Reason: reason}); asked || err != nil {
-				return errors.Join(err, done(c, err, "Cancelled: the running process stops its nodes and cleans up"))
+				text := "Asked the running process to cancel: it stops its nodes, cleans up and ends; " +
+					"watch with: dagrun status --watch --output-dir " + s.dir
+				return errors.Join(err, done(c, err, text))
 			}
 			return s.cancel(r, reason, specDir)
 		},
@@ -49,6 +51,9 @@ func (s *session) cancel(r *run.Run, reason, specDir string) error {
 	if status := r.State().Run().Status; status == machine.RunDone || status == machine.RunBroken {
 		err := fmt.Errorf("the run in %s has already ended (%s); to start over: dagrun apply --fresh", s.dir, status)
 		return errors.Join(err, r.Close())
+	}
+	if r.Graph().Plan.Outdated() { // clean-up would run
+		return errors.Join(errOutdated(s.dir), r.Close())
 	}
 	now := time.Now()
 	err := s.findOrigin(specDir)

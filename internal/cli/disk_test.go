@@ -8,6 +8,41 @@ import (
 	"testing"
 )
 
+// onSmallDisk runs a script in a folder whose subfolder small is a disk of a size in memory. It skips the test where the
+// machine lets us make none.
+func (c *crash) onSmallDisk(size, script string) (said string, err error) {
+	c.t.Helper()
+	if exec.Command("unshare", "-rm", "sh", "-c", "mount -t tmpfs tmpfs /mnt").Run() != nil {
+		c.t.Skip("this machine lets us make no small disk")
+	}
+	if err := os.MkdirAll(filepath.Join(c.dir, "small"), 0o700); err != nil {
+		c.t.Fatal(err)
+	}
+	cmd := exec.Command("unshare", "-rm", "sh", "-c", "mount -t tmpfs -o size="+size+" tmpfs small && "+script)
+	cmd.Dir = c.dir
+	cmd.Env = append(os.Environ(), "BIN="+binary, "XDG_STATE_HOME="+filepath.Join(c.dir, "state"))
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// e-work/26, W-4: what prints without end is stopped while the disk of the run has room, for the rest of the run and
+// for a copy of what was printed, also where its own limit is larger than the disk, and two at a time.
+func TestEndlessOutputOnASmallDisk(t *testing.T) {
+	t.Parallel()
+	c := newCrashOf(t, `pipeline:
+  name: endless
+  defaults: {exec: {onFail: continue, retry: {attempts: 1}}}
+  nodes:
+    a: {kind: exec, with: {argv: [yes]}}
+    b: {kind: exec, with: {argv: [yes]}}
+    after: {kind: exec, needs: [a, b], when: "true", with: {run: 'head -c 20000000 /dev/zero > "$DAGRUN_OUT/more"'}, writes: [more]}
+`)
+	said, err := c.onSmallDisk("200m", `"$BIN" apply --output-dir small/run && "$BIN" verify --output-dir small/run`)
+	if err != nil || strings.Count(said, "output_limit: stopped: it had printed") < 4 || !strings.Contains(said, "done     after") {
+		t.Errorf("%v\n%s", err, said)
+	}
+}
+
 // A disk that is full ends the program with status 6 and words that say so; when there is room
 // again the run goes on where it was (DESIGN 4b). The disk is a small one in memory where the
 // machine lets us make one, else files that may not grow.

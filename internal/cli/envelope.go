@@ -13,6 +13,7 @@ import (
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/report"
 	"dagrun.dev/dag/run"
+	"dagrun.dev/examples"
 	"dagrun.dev/internal/crashmatrix"
 	"dagrun.dev/internal/manual"
 	"dagrun.dev/nodes/agent"
@@ -47,6 +48,7 @@ var envelopes = []struct {
 	{"selftest", &crashmatrix.Report{}, "selftest: each killed run"},
 	{"providers", providersInfo{}, "providers: what is installed, and what each can do"},
 	{"explained", manual.Entry{}, "explain: what there is to say of a name"},
+	{"templates", templateList{}, "init --list: pipelines to begin with"},
 	{"written", written{}, "init: the files that were written"},
 	{"version", versionInfo{}, "version"},
 	{"error", failure{}, "any: what ended the command"},
@@ -78,6 +80,9 @@ type (
 		Equal   bool              `json:"snapshot_equal"`
 		Renewed bool              `json:"snapshot_renewed"`
 		Logs    bool              `json:"logs_renewed"`
+	}
+	templateList struct {
+		Templates []examples.Template `json:"templates"`
 	}
 	written struct {
 		Written []string `json:"written"`

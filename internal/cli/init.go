@@ -1,47 +1,47 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
+	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"dagrun.dev/dag/compile/schema"
+	"dagrun.dev/examples"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/all"
 )
 
-const firstSpec = `# A first pipeline. Show what would run: dagrun plan    Run it: dagrun apply
-# yaml-language-server: $schema=cue.mod/pkg/dagrun.dev/pipeline.schema.json
-pipeline:
-  name: hello
-  nodes:
-    greet:
-      kind: exec
-      with: {run: 'echo "hello, world" > "$DAGRUN_OUT/greeting.txt"'}
-      writes: [greeting.txt]
-    shout:
-      kind: exec
-      needs: [greet]
-      with: {run: 'tr a-z A-Z < "$DAGRUN_IN/greeting.txt" > "$DAGRUN_OUT/shout.txt"'}
-      reads: [greeting.txt]
-      writes: [shout.txt]
-`
+// editorLine makes editors check a specification in YAML, and complete its names.
+const editorLine = "# yaml-language-server: $schema=cue.mod/pkg/dagrun.dev/pipeline.schema.json\n"
 
 func newInit() *cobra.Command {
-	var update bool
+	var update, list bool
+	var template string
 	c := &cobra.Command{
 		Use:   "init [DIR]",
 		Short: "Make a directory ready for writing specifications",
-		Long: `init writes a first specification, spec.yaml, where there is none, and the built-in CUE library and JSON
-Schema under cue.mod/pkg, where editors, "cue vet" and the CUE language server find them. With --update it
-only brings the library and the schema to those of this program.`,
+		Long: `init writes a first pipeline where there is none: the smallest one, or with --template one for a use,
+which runs offline as it stands. It also writes the built-in CUE library and JSON Schema under cue.mod/pkg, where
+editors, "cue vet" and the CUE language server find them. With --update it only brings these to those of this program.`,
+		Example: `  dagrun init --list
+  dagrun init --template agents panel && cd panel && dagrun plan`,
 		Args: atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
+			if list {
+				return showTemplates(c)
+			}
+			t, err := templateNamed(cmp.Or(template, "hello"))
+			if err != nil {
+				return err
+			}
 			dir := "."
 			if len(args) > 0 {
 				dir = args[0]
@@ -58,7 +58,7 @@ only brings the library and the schema to those of this program.`,
 			}
 			var names []string
 			if !update {
-				if names, err = writeFirst(dir); err != nil {
+				if names, err = writeFirst(dir, t, template != ""); err != nil {
 					return err
 				}
 			}
@@ -71,31 +71,84 @@ only brings the library and the schema to those of this program.`,
 			if len(names) > 0 {
 				text = "wrote " + strings.Join(names, "\nwrote ") + "\n"
 			}
+			if len(names) > len(vendored) {
+				text += "Next: dagrun plan shows what would run, dagrun apply runs it.\n"
+			}
 			return showText(c, written{append([]string{}, names...)}, "%s", text)
 		},
 	}
 	addJSON(c)
 	c.Flags().BoolVar(&update, "update", false, "update the library and the schema, write no first specification")
+	c.Flags().StringVar(&template, "template", "", "begin with the pipeline of this name (see --list)")
+	c.Flags().BoolVar(&list, "list", false, "list the templates")
 	return c
 }
 
-// writeFirst writes the first specification unless the folder has one.
-func writeFirst(dir string) ([]string, error) {
+func showTemplates(c *cobra.Command) error {
+	return show(c, templateList{examples.Templates()}, func(w io.Writer) error {
+		for _, t := range examples.Templates() {
+			fmt.Fprintf(w, "%-8s %s\n", t.Name, t.Does)
+		}
+		_, err := fmt.Fprintln(w, "\nWrite one: dagrun init --template hello DIR")
+		return err
+	})
+}
+
+func templateNamed(name string) (examples.Template, error) {
+	var known []string
+	for _, t := range examples.Templates() {
+		if known = append(known, t.Name); t.Name == name {
+			return t, nil
+		}
+	}
+	return examples.Template{}, unknownName("template", name, known)
+}
+
+// writeFirst writes the files of a template. Where the folder has a specification it writes nothing, which is a
+// mistake for a template that was asked for.
+func writeFirst(dir string, t examples.Template, asked bool) ([]string, error) {
 	for _, pattern := range []string{"*.cue", "spec.yaml", "spec.yml", "spec.json"} {
 		found, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err == nil && len(found) > 0 && asked {
+			err = fmt.Errorf("%s is there already: name another directory, dagrun init --template %s DIR", found[0], t.Name)
+		}
 		if err != nil || len(found) > 0 {
 			return nil, err
 		}
 	}
-	f, err := os.OpenFile(filepath.Join(dir, "spec.yaml"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if errors.Is(err, fs.ErrExist) {
-		return nil, nil
-	}
+	return writeFiles(dir, t)
+}
+
+func writeFiles(dir string, t examples.Template) (written []string, err error) {
+	files, err := t.Files()
 	if err != nil {
 		return nil, err
 	}
-	if _, err := f.WriteString(firstSpec); err != nil {
-		return nil, errors.Join(err, f.Close())
+	for name := range files {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			return nil, fmt.Errorf("%s is there already: name another directory", filepath.Join(dir, name))
+		}
 	}
-	return []string{"spec.yaml"}, f.Close()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return written, err
+		}
+		content := files[name]
+		if name == "spec.yaml" {
+			content = append([]byte(editorLine), content...)
+		}
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if err != nil {
+			return written, err
+		}
+		if _, err := f.Write(content); err != nil {
+			return written, errors.Join(err, f.Close())
+		}
+		if err := f.Close(); err != nil {
+			return written, err
+		}
+		written = append(written, name)
+	}
+	return written, nil
 }

@@ -246,8 +246,7 @@ func (p *printer) text(e *machine.Event, took time.Duration) (text string, must 
 	case *machine.PlanSubmittedBody:
 		return "plan     new one handed over by " + b.By + waitsFor(p.run.State().Holdup()), true
 	case *machine.PlanAdoptedBody:
-		return f("plan     new one in force: %s again, %d rechecked, %d new, %d removed",
-			report.Count(len(b.Invalidated), "node"), len(b.Recheck), len(b.Added), len(b.Removed)), true
+		return "plan     new one in force: " + adopted(b), true
 	case *machine.CheckpointBody:
 		return "saved    checkpoint " + b.ID, true
 	case *machine.CompensationBody:
@@ -260,11 +259,31 @@ func (p *printer) text(e *machine.Event, took time.Duration) (text string, must 
 		return "failed   " + report.Reason("undo of "+b.Node, b.Reason), true
 	case *machine.RewoundBody:
 		if b.Reason == machine.ReasonChanged {
-			return f("changed  %s: run again, what they read has changed", strings.Join(b.Nodes, ", ")), false
+			return f("changed  %s: to run again, what they read has changed", report.Some(b.Nodes)), false
 		}
 		return f("rewound  to %s, %s to run again: %s", b.To, report.Count(len(b.Nodes), "node"), b.Reason), true
 	}
 	return "", false
+}
+
+// adopted says what a new plan changes.
+func adopted(b *machine.PlanAdoptedBody) string {
+	var parts []string
+	for _, x := range []struct {
+		nodes []string
+		what  string
+	}{
+		{b.Invalidated, "to run again"}, {b.Recheck, "to run again if what they read changes"}, {b.Added, "new"},
+		{b.Removed, "removed"},
+	} {
+		if n := len(x.nodes); n > 0 {
+			parts = append(parts, report.Count(n, "node")+" "+x.what)
+		}
+	}
+	if len(parts) == 0 {
+		return "no node runs again for it"
+	}
+	return strings.Join(parts, ", ")
 }
 
 // waitsFor says what a new plan waits for.
@@ -272,7 +291,7 @@ func waitsFor(nodes []string) string {
 	if len(nodes) == 0 {
 		return ""
 	}
-	return "; waits for attempts to end that cost money or must not be repeated: " + strings.Join(nodes, ", ")
+	return "; waits for attempts to end that cost money or must not be repeated: " + report.Some(nodes)
 }
 
 // clock prints instants as of now: without the day when that is today.

@@ -82,6 +82,8 @@ func (s *session) ready(r *run.Run, again bool, limits *limitFlags, pieces *piec
 	case v.Status == machine.RunDone && len(pieces.restart) == 0:
 		s.nothing = true
 		return s.end(report.NewStatus(r, s.dir, now), nil)
+	case r.Graph().Plan.Outdated():
+		return errOutdated(s.dir)
 	case v.Status == machine.RunBroken && !again:
 		return errFailed(s.dir, v.Failed)
 	}
@@ -98,6 +100,12 @@ func (s *session) ready(r *run.Run, again bool, limits *limitFlags, pieces *piec
 		return err
 	}
 	return r.RecordDurable(now, bodies...)
+}
+
+func errOutdated(dir string) error {
+	return fmt.Errorf("the run in %s has a plan of an earlier version of dagrun, in which scripts were templates and "+
+		"shells went on after a command that failed; it would not be carried out as it was meant. To go on under the "+
+		"specification as it is now: dagrun apply; to start over: dagrun apply --fresh", dir)
 }
 
 func errFailed(dir, why string) error {

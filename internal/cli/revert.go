@@ -83,6 +83,9 @@ func revert(o run.Options, id string) (p *run.Preview, warnings []string, err er
 	return p, warnings, err
 }
 
+// mostNames is how many names of a list are printed, one a line; --json has them all.
+const mostNames = 20
+
 func writeRevert(w io.Writer, p *run.Preview, preview bool) error {
 	verb := "Reverted to"
 	if preview {
@@ -113,8 +116,11 @@ func writeRevert(w io.Writer, p *run.Preview, preview bool) error {
 		if list.title != "" && len(list.names) > 0 {
 			fmt.Fprintln(&b, list.title)
 		}
-		for _, name := range list.names {
+		for _, name := range list.names[:min(len(list.names), mostNames)] {
 			fmt.Fprintf(&b, "  %s\n", name)
+		}
+		if more := len(list.names) - mostNames; more > 0 {
+			fmt.Fprintf(&b, "  and %d more\n", more)
 		}
 	}
 	_, err := io.WriteString(w, b.String())

@@ -41,7 +41,7 @@ func (f *hostFlags) add(c *cobra.Command) {
 		"after an interrupt, stop what still runs after this time (default: let it end)")
 	c.Flags().BoolVar(&f.allSynced, "all-synced", false, "sync every event before it is acted on (for measurements)")
 	_ = c.Flags().MarkHidden("all-synced") // the flag exists
-	c.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "print the summary only")
+	c.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "print only how the run ends, and what of it to look at")
 	c.PreRunE = func(*cobra.Command, []string) error {
 		if f.jobs < 0 || f.grace < 0 {
 			return errors.New("--jobs and --stop-after must not be negative")
@@ -239,7 +239,11 @@ func (s *session) end(st *report.Status, sum *report.Summary) error {
 		status = pauseExit(st.Reason)
 	}
 	e := report.NewEnd(st, sum, status)
-	if err := show(s.cmd, e, e.WriteText); err != nil {
+	text := e.WriteText
+	if s.host.quiet {
+		text = e.WriteShort
+	}
+	if err := show(s.cmd, e, text); err != nil {
 		return err
 	}
 	return exitWith(status)

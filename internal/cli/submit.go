@@ -48,8 +48,23 @@ func (s *session) handOver(locked *eventlog.Locked, res *compile.Result) error {
 	if err := s.origin.write(s.dir); err != nil {
 		return err
 	}
+	s.noteIdle()
 	h := handover{s.dir, locked.Holder.PID, res.Plan.Digest(), taken}
 	return show(s.cmd, h, h.writeText)
+}
+
+// noteIdle says which flags of this command line do nothing, because another process carries the run on.
+func (s *session) noteIdle() {
+	var idle []string
+	for _, name := range []string{"jobs", "stop-after", "again", "seed", "quiet"} {
+		if f := s.cmd.Flags().Lookup(name); f != nil && f.Changed {
+			idle = append(idle, "--"+name)
+		}
+	}
+	if len(idle) > 0 {
+		s.note("warning: without effect here: " + strings.Join(idle, ", ") +
+			"; the process that carries the run on keeps its own settings")
+	}
 }
 
 // preflight finds out whether what would run under another plan can run on this machine, and whether the run goes on.
@@ -86,11 +101,11 @@ func (h *handover) writeText(out io.Writer) error {
 	fmt.Fprintf(out, "handed the new plan to the running process %d: %s; watch with: dagrun status --output-dir %s\n",
 		h.PID, text, h.Dir)
 	if len(h.Stopped) > 0 {
-		fmt.Fprintf(out, "stops for it: %s\n", report.Plain(strings.Join(h.Stopped, ", ")))
+		fmt.Fprintf(out, "stops for it: %s\n", report.Plain(report.Some(h.Stopped)))
 	}
 	if len(h.Awaited) > 0 {
 		fmt.Fprintf(out, "waits for attempts to end that cost money or must not be repeated: %s\n",
-			report.Plain(strings.Join(h.Awaited, ", ")))
+			report.Plain(report.Some(h.Awaited)))
 	}
 	return nil
 }

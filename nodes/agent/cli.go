@@ -162,7 +162,7 @@ func (c cli) prepare(p *program, q *question) (*proc.Spec, error) {
 	spec := &proc.Spec{
 		Argv: slices.Concat(q.set.Wrapper, p.argv), Dir: q.folder, Env: proc.Environ(pass, env),
 		Spool: q.task.Out, Named: q.task.Spool,
-		Grace: q.task.Grace, ExitGrace: time.Duration(q.set.ExitGrace),
+		Grace: q.task.Grace, ExitGrace: time.Duration(q.set.ExitGrace), MostOutput: q.set.MaxOutputMB << 20,
 	}
 	if q.task.Beat != nil {
 		spec.Beat = func() { q.task.Beat("") }

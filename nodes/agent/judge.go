@@ -172,7 +172,7 @@ func (u *run) noResult(t *transcript.Transcript, undeclared []string, found json
 	e := &nodes.Error{Category: "protocol"}
 	switch {
 	case found.TooLong >= 0:
-		e.Permanent = true
+		e.Category, e.Permanent = "output_limit", true
 		e.Message = fmt.Sprintf("a value at byte %d is longer than %d MB (maxOutputMB)", found.TooLong, u.most()>>20)
 	case found.CutAt >= 0:
 		e.Message = fmt.Sprintf("the output breaks off: the value at byte %d has no end, %d bytes were printed",
@@ -194,9 +194,8 @@ func (u *run) noResult(t *transcript.Transcript, undeclared []string, found json
 func (u *run) text(r *reply) *nodes.Error {
 	r.Finish = "stop"
 	out := u.res.Stdout
-	if out.Answer() > u.most() {
-		msg := fmt.Sprintf("the answer is longer than %d MB (maxOutputMB)", u.most()>>20)
-		return nodes.Permanent(nodes.Fail("protocol", msg))
+	if u.res.Cause == proc.Limited || out.Answer() > u.most() {
+		return u.tooMuch()
 	}
 	b, err := io.ReadAll(out.UntilExit())
 	if err != nil {
@@ -264,6 +263,8 @@ func (u *run) ended(said string, ev evidence.Case) (e *nodes.Error, refused bool
 	switch {
 	case res.Cause == proc.Cancelled:
 		return fail("killed", "the agent was stopped")
+	case res.Cause == proc.Limited:
+		return u.tooMuch(), false
 	case res.Cause == proc.Orphaned:
 		return fail("killed", "how the agent ended is not known")
 	case patient[known] && (res.Cause != proc.Ended || u.signalled()):
@@ -285,6 +286,15 @@ func (u *run) ended(said string, ev evidence.Case) (e *nodes.Error, refused bool
 		return fail(category, u.exit())
 	}
 	return nil, false
+}
+
+// tooMuch says that a program printed more than can be accepted. What came before is kept.
+func (u *run) tooMuch() *nodes.Error {
+	if u.res.Cut(u.most()) > 0 {
+		return nodes.Permanent(nodes.Failf("output_limit", "the agent printed more than %d MB (maxOutputMB)", u.most()>>20))
+	}
+	return nodes.Permanent(nodes.Failf("output_limit", "stopped: the agent had printed %d MB, "+
+		"and the disk of the run has no room for more", (u.res.Stdout.Size()+u.res.Stderr.Size())>>20))
 }
 
 // signalled reports whether a signal ended a program, or a shell says that of what it ran.

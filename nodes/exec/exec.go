@@ -13,7 +13,6 @@ import (
 
 	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
-	"dagrun.dev/nodes/internal/accept"
 	"dagrun.dev/nodes/internal/proc"
 )
 
@@ -33,8 +32,8 @@ func (Kind) Schema() string { return schema }
 
 // Describe reads what the compiler must know of checked settings.
 func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
-	var s settings
-	if err := accept.Decode(with, &s); err != nil {
+	s, err := read(with)
+	if err != nil {
 		return nodes.Traits{}, err
 	}
 	return s.traits(), nil
@@ -42,13 +41,13 @@ func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
 
 // Run runs the command once.
 func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
-	var s settings
-	if err := accept.Decode(t.With, &s); err != nil {
+	s, err := read(t.With)
+	if err != nil {
 		return nil, err
 	}
 	p, err := s.start(ctx, t)
 	if err != nil {
-		return nil, startFailure(err)
+		return nil, s.startFailure(err)
 	}
 	defer p.Close()
 	res := &nodes.Result{}
@@ -59,7 +58,12 @@ func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 	for _, q := range p.Survivors {
 		res.Survivors = append(res.Survivors, fmt.Sprintf("%d (%s)", q.Pid, q.Command))
 	}
-	failure := s.judge(ctx, t, p)
+	cut := p.Cut(s.MaxOutputMB << 20)
+	failure := s.judge(ctx, t, p, cut)
+	if cut > 0 && failure == nil {
+		res.Warnings = append(res.Warnings, fmt.Sprintf(
+			"it printed more than %d MB (maxOutputMB): the last %d bytes are not kept", s.MaxOutputMB, cut))
+	}
 	if err := s.keep(t, p, failure != nil); err != nil {
 		return res, err
 	}
@@ -71,8 +75,8 @@ func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 
 // Probe runs the command of the setting probe.
 func (Kind) Probe(ctx context.Context, t *nodes.Task) (took bool, err error) {
-	var s settings
-	if err := accept.Decode(t.With, &s); err != nil {
+	s, err := read(t.With)
+	if err != nil {
 		return false, err
 	}
 	if s.Probe == nil {
@@ -109,18 +113,22 @@ func (s *settings) start(ctx context.Context, t *nodes.Task) (*proc.Result, erro
 }
 
 // startFailure says that the program did not start. What is missing stays so; what the machine was short of may come.
-func startFailure(err error) error {
+func (s *settings) startFailure(err error) error {
 	var start *proc.StartError
 	if !errors.As(err, &start) {
 		return err
 	}
-	e := nodes.Fail("spawn_failed", start.Error())
+	what := ""
+	if s.Run != "" {
+		what = "the shell of the script: "
+	}
+	e := nodes.Fail("spawn_failed", what+start.Error())
 	e.Permanent = !start.Short()
 	return e
 }
 
-// judge says how the command failed, or nil.
-func (s *settings) judge(ctx context.Context, t *nodes.Task, p *proc.Result) error {
+// judge says how the command failed, or nil. cut is how much of what it printed is beyond its limit.
+func (s *settings) judge(ctx context.Context, t *nodes.Task, p *proc.Result, cut int64) error {
 	e := &nodes.Error{}
 	meaning := s.Exit[strconv.Itoa(p.Exit)]
 	switch {
@@ -130,6 +138,13 @@ func (s *settings) judge(ctx context.Context, t *nodes.Task, p *proc.Result) err
 		e.Category, e.Message = "stalled", fmt.Sprintf("took longer than %v", t.Timeout)
 	case p.Cause == proc.Silent:
 		e.Category, e.Message = "stalled", fmt.Sprintf("printed nothing for %v", t.Silence)
+	case p.Cause == proc.Limited && cut == 0:
+		e.Category, e.Message = "output_limit", fmt.Sprintf(
+			"stopped: it had printed %d MB, and the disk of the run has no room for more (maxOutputMB: %d)",
+			(p.Stdout.Size()+p.Stderr.Size())>>20, s.MaxOutputMB)
+	case p.Cause == proc.Limited || cut > 0 && s.Stdout != "" && p.Exit == 0:
+		e.Category, e.Message = "output_limit", fmt.Sprintf(
+			"it printed more than %d MB (maxOutputMB); what came before is kept", s.MaxOutputMB)
 	case p.Signal != 0:
 		e.Category, e.Message = "killed", fmt.Sprintf("ended by signal %d (%v)", int(p.Signal), p.Signal)
 	case p.Exit == 0 || meaning == "ok":

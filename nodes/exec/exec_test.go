@@ -33,7 +33,7 @@ func TestCommandGetsWhatItIsTold(t *testing.T) {
 	t.Setenv("EXEC_TEST_TOKEN", "leak")
 	t.Setenv("EXEC_TEST_WANTED", "yes")
 	script := `
-		printf '%s\n' "$TEXT" "$NUMBER" "$FLAG" "$KEY" "$EXEC_TEST_WANTED" "$EXEC_TEST_TOKEN"
+		printf '%s\n' "$TEXT" "$NUMBER" "$FLAG" "$KEY" "$EXEC_TEST_WANTED" "${EXEC_TEST_TOKEN-}"
 		printf '%s\n' "$DAGRUN_NODE $DAGRUN_GENERATION $DAGRUN_SEED"
 		cat "$DAGRUN_IN/page.html" "$DAGRUN_IN/notes"; ls "$DAGRUN_IN" | tr '\n' ' '; cat; pwd > "$DAGRUN_OUT/where.txt"`
 	task, host, res, err := run(t, m{
@@ -282,7 +282,7 @@ func TestStartFailure(t *testing.T) {
 		syscall.EAGAIN: false, syscall.ENOMEM: false, syscall.EMFILE: false, syscall.ENFILE: false, syscall.ENOENT: true, syscall.EACCES: true, syscall.ENOEXEC: true,
 	} {
 		var e *nodes.Error
-		if err := startFailure(&proc.StartError{Path: "x", Err: errno}); !errors.As(err, &e) || e.Category != "spawn_failed" || e.Permanent != final {
+		if err := (&settings{}).startFailure(&proc.StartError{Path: "x", Err: errno}); !errors.As(err, &e) || e.Category != "spawn_failed" || e.Permanent != final {
 			t.Errorf("%v: %v, want for good: %v", errno, err, final)
 		}
 	}

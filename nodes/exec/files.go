@@ -52,9 +52,10 @@ func (s *settings) prepare(t *nodes.Task) (spec *proc.Spec, err error) {
 	spec = &proc.Spec{
 		Argv: s.Argv, Dir: s.Dir, Env: proc.Environ(s.Pass, set), Spool: t.Out,
 		Grace: t.Grace, Silence: t.Silence, Limits: s.Limits,
+		MostOutput: s.MaxOutputMB << 20,
 	}
 	if s.Run != "" {
-		spec.Argv = []string{"/bin/sh", "-c", s.Run}
+		spec.Argv = append(slices.Clone(s.Shell.words()), s.Run)
 	}
 	if !filepath.IsAbs(s.Dir) {
 		spec.Dir = filepath.Join(t.SpecDir, s.Dir)

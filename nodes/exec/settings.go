@@ -17,6 +17,7 @@ import (
 type settings struct {
 	Argv    []string                   `json:"argv"`
 	Run     string                     `json:"run"`
+	Shell   shell                      `json:"shell"`
 	Env     map[string]json.RawMessage `json:"env"`
 	Pass    []string                   `json:"pass"`
 	Secrets map[string]string          `json:"secrets"`
@@ -26,6 +27,13 @@ type settings struct {
 	Exit    map[string]string          `json:"exit"`
 	Limits  proc.Limits                `json:"limits"`
 	Probe   *probe                     `json:"probe"`
+
+	MaxOutputMB int64 `json:"maxOutputMB"`
+}
+
+func read(with json.RawMessage) (*settings, error) {
+	s := &settings{MaxOutputMB: 1024}
+	return s, accept.Decode(with, s)
 }
 
 type probe struct {
@@ -42,6 +50,12 @@ func (s *settings) traits() nodes.Traits {
 		tr.Problemf("argv", "missing: what to run, as argv: [...] or run: \"...\"")
 	case len(s.Argv) > 0 && s.Argv[0] == "":
 		tr.Problemf("argv.0", "the program's name is empty")
+	}
+	switch script := s.Run != "" || s.Probe != nil && s.Probe.Run != ""; {
+	case len(s.Shell) > 0 && !script:
+		tr.Problemf("shell", "there is no script for it: argv is started without a shell; give run")
+	case len(s.Shell) > 0:
+		tr.Notes = append(tr.Notes, "shell: "+s.Shell.String())
 	}
 	if s.Stdin != nil {
 		s.Stdin.Describe(&tr, "stdin")

@@ -177,7 +177,7 @@ func TestLongAnswer(t *testing.T) {
 		t.Error("another content")
 	}
 	_, _, _, _, err = send(t, m{"maxMB": 1}, exchange.Response{Status: 200, RawBody: long})
-	if nodetest.Category(err) != "protocol" || !strings.Contains(err.Error(), "longer than 1 MB") {
+	if nodetest.Category(err) != "output_limit" || !strings.Contains(err.Error(), "longer than 1 MB") {
 		t.Errorf("%v", err)
 	}
 }

@@ -87,7 +87,7 @@ func (b *body) Read(p []byte) (int, error) {
 		}
 	}
 	if b.read > b.most {
-		return 0, nodes.Permanent(nodes.Failf("protocol", "the answer is longer than %d MB", b.most>>20))
+		return 0, nodes.Permanent(nodes.Failf("output_limit", "the answer is longer than %d MB", b.most>>20))
 	}
 	if err == nil || errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return n, err

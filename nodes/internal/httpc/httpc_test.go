@@ -134,7 +134,7 @@ func TestLimits(t *testing.T) {
 	}
 	c = client()
 	c.MostBody = 100
-	if e := read(t, context.Background(), c, exchange.Response{Status: 200, RawBody: strings.Repeat("x", 101)}); e.Category != "protocol" || !e.Permanent {
+	if e := read(t, context.Background(), c, exchange.Response{Status: 200, RawBody: strings.Repeat("x", 101)}); e.Category != "output_limit" || !e.Permanent {
 		t.Errorf("too long: %s %v", e.Category, e)
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -165,7 +165,7 @@ func TestCompressedAnswer(t *testing.T) {
 		{"damaged", whole[:20] + "xxxxxxxxxx" + whole[30:], "", "gzip", "protocol"},
 		{"another", "page page page", "", "gzip", "protocol"},
 		{"empty", "", "", "gzip", "empty"},
-		{"bomb", gz(strings.Repeat("\x00", 1<<20)), "", "gzip", "protocol"},
+		{"bomb", gz(strings.Repeat("\x00", 1<<20)), "", "gzip", "output_limit"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := exchange.Serve(t, "", exchange.Response{Status: 200, Headers: map[string]string{"content-encoding": tt.encoding, "content-type": "text/plain"}, RawBody: tt.body})

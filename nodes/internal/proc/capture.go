@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -52,6 +53,19 @@ func (c *Capture) At() io.ReaderAt { return c.f }
 
 // Answer returns how many bytes had been printed when the child itself ended.
 func (c *Capture) Answer() int64 { return min(c.exited, c.size) }
+
+// Cut takes off what was printed beyond a number of bytes, first of stdout, as errors say why, and returns how much
+// that was. Its space on the disk is free then.
+func (r *Result) Cut(most int64) (off int64) {
+	for _, c := range []*Capture{r.Stdout, r.Stderr} {
+		over := min(r.Stdout.size+r.Stderr.size-most, c.size)
+		if over > 0 && c.f.Truncate(c.size-over) == nil {
+			c.size -= over
+			off += over
+		}
+	}
+	return off
+}
 
 // LastWords returns the ends of what the child printed, safe to print, at most 2,000 bytes. Errors
 // stand at the end.
@@ -110,14 +124,14 @@ func (s *Spec) capture(name string) (*Capture, error) {
 	if s.Named != "" {
 		return namedCapture(s.Named, name)
 	}
-	return newCapture(s.Spool)
+	return newCapture(s.folder())
 }
+
+// folder is on the disk that takes what the child prints.
+func (s *Spec) folder() string { return cmp.Or(s.Named, s.Spool, os.TempDir()) }
 
 // newCapture returns an empty file on the file system of folder.
 func newCapture(folder string) (*Capture, error) {
-	if folder == "" {
-		folder = os.TempDir()
-	}
 	if c := takeUnused(folder); c != nil {
 		return c, nil
 	}

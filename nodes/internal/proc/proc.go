@@ -38,6 +38,9 @@ type Spec struct {
 
 	Grace   time.Duration // between the polite and the hard signal; 0 = 5 s
 	Silence time.Duration // longest time without a new byte of output; 0 = no limit
+	// MostOutput bounds what the child prints, in bytes, both streams together; 0 = no limit. It is ended as well when
+	// the disk has no room left for a copy of what the children of this process have printed.
+	MostOutput int64
 	// Watch is called from one goroutine with each new piece of stdout, in order, and says
 	// whether the child has given its result. While it says so, the child has ExitGrace to
 	// end. The last call is over when Run returns. Nil costs nothing.
@@ -71,6 +74,8 @@ type Result struct {
 	Left []Process
 	// Survivors names processes that could not be ended.
 	Survivors []Process
+
+	counted int64 // in printed
 }
 
 // Cause says why a child was ended by its supervisor.
@@ -79,11 +84,12 @@ type Cause string
 // The causes. Ended means that it ended by itself.
 const (
 	Ended     Cause = ""
-	Cancelled Cause = "cancelled" // ctx was cancelled
-	TimedOut  Cause = "timeout"   // ctx passed its deadline
-	Silent    Cause = "silent"    // no output for Spec.Silence
-	Lingered  Cause = "lingered"  // its result was there, it did not end
-	Orphaned  Cause = "orphaned"  // its supervisor died; how it ended is not known
+	Cancelled Cause = "cancelled"    // ctx was cancelled
+	TimedOut  Cause = "timeout"      // ctx passed its deadline
+	Silent    Cause = "silent"       // no output for Spec.Silence
+	Lingered  Cause = "lingered"     // its result was there, it did not end
+	Limited   Cause = "output limit" // it printed more than may be kept
+	Orphaned  Cause = "orphaned"     // its supervisor died; how it ended is not known
 )
 
 // A Process is one line of a process table.
@@ -187,6 +193,7 @@ func (r *Result) fill(pid int, status syscall.WaitStatus, usage *syscall.Rusage,
 
 // Close gives the files back. The captures may not be used afterwards.
 func (r *Result) Close() {
+	printed.Add(-r.counted)
 	reuse := len(r.Survivors) == 0
 	r.Stdout.release(reuse)
 	r.Stderr.release(reuse)

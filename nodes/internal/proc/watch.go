@@ -1,9 +1,11 @@
 package proc
 
 import (
+	"sync/atomic"
 	"time"
 
 	"dagrun.dev/internal/awake"
+	"dagrun.dev/internal/disk"
 )
 
 // A watcher follows the output of a child while it runs.
@@ -26,14 +28,14 @@ const (
 // It asks for their size a few times a second: that costs a system call, works on every file
 // system, and no writer can be blocked by it.
 func watch(s *Spec, c *child, r *Result) watcher {
-	if s.Watch == nil && s.Silence == 0 && s.Beat == nil {
+	if s.Watch == nil && s.Silence == 0 && s.Beat == nil && s.MostOutput == 0 {
 		return idle()
 	}
 	w := watcher{stop: make(chan struct{}), done: make(chan struct{})}
 	go func() {
 		defer close(w.done)
-		f := follower{spec: s, child: c, out: r.Stdout, errs: r.Stderr, fresh: time.Now()}
-		f.seen = f.fresh
+		f := follower{spec: s, child: c, result: r, out: r.Stdout, errs: r.Stderr, fresh: time.Now()}
+		f.seen, f.most = f.fresh, pollMost
 		tick := time.NewTimer(pollLeast)
 		defer tick.Stop()
 		for pause := pollLeast; ; {
@@ -46,7 +48,7 @@ func watch(s *Spec, c *child, r *Result) watcher {
 				if f.look(now) {
 					pause = pollLeast
 				}
-				tick.Reset(pause)
+				tick.Reset(max(pollLeast, min(pause, f.most)))
 			}
 		}
 	}()
@@ -57,7 +59,9 @@ func watch(s *Spec, c *child, r *Result) watcher {
 type follower struct {
 	spec      *Spec
 	child     *child
-	out, errs *Capture
+	result    *Result
+	out, errs *Capture      // its streams
+	most      time.Duration // until the next look
 
 	buf             []byte
 	read            int64 // bytes of stdout that Watch has seen
@@ -87,6 +91,9 @@ func (f *follower) look(now time.Time) bool {
 			f.spec.Beat()
 		}
 	}
+	if grew && f.spec.MostOutput > 0 {
+		f.limit()
+	}
 	f.feed(now)
 	switch {
 	case !f.resultAt.IsZero():
@@ -97,6 +104,35 @@ func (f *follower) look(now time.Time) bool {
 		f.child.end(Silent)
 	}
 	return grew
+}
+
+// printed counts the bytes that children of this process have printed and that may have to be copied yet.
+var printed atomic.Int64
+
+const (
+	smallOutput = 16 << 20 // bytes that a child may print however full the disk is
+	leastFree   = 64 << 20 // bytes that no child's output takes from the rest of the run
+	fastest     = 2 << 30  // bytes a second: as fast as a child may well print
+)
+
+// limit ends a child that has printed more than can be accepted, and kills one that goes on printing. Otherwise it
+// sets the time until the next look by how soon that could be so.
+func (f *follower) limit() {
+	size := f.outLen + f.errsLen
+	printed.Add(size - f.result.counted)
+	f.result.counted = size
+	room := f.spec.MostOutput - size
+	if size > smallOutput {
+		room = min(room, disk.Free(f.spec.folder())-leastFree-printed.Load())
+	}
+	switch {
+	case room >= 0:
+		f.most = time.Duration(float64(room) / fastest * float64(time.Second))
+	case f.child.why() == Limited:
+		f.child.kill()
+	default:
+		f.child.end(Limited)
+	}
 }
 
 func (f *follower) feed(now time.Time) {
