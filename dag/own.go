@@ -9,6 +9,7 @@ const (
 	OwnState       = "state.json"
 	OwnLock        = "lock"
 	OwnObjects     = "objects"
+	OwnCopies      = "copies" // what stands in OwnObjects too, and what did not go there
 	OwnStaging     = "staging"
 	OwnSpool       = "spool"
 	OwnCheckpoints = "checkpoints"
@@ -21,8 +22,8 @@ const (
 	OwnTemp        = ".tmp-"       // what names of unfinished files begin with
 )
 
-var ownNames = []string{OwnLog, OwnState, OwnLock, OwnObjects, OwnStaging, OwnSpool, OwnCheckpoints, OwnArchives,
-	OwnReverts, OwnLogs, OwnInbox, OwnOrigin, OwnProcesses}
+var ownNames = []string{OwnLog, OwnState, OwnLock, OwnObjects, OwnCopies, OwnStaging, OwnSpool, OwnCheckpoints,
+	OwnArchives, OwnReverts, OwnLogs, OwnInbox, OwnOrigin, OwnProcesses}
 
 // Own reports whether a path in that folder begins with a name which the run keeps for itself, upper and lower
 // case alike: nothing of a node may be there.

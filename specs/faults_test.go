@@ -302,6 +302,10 @@ func (v *victim) killAt(when string, p point) {
 	if !v.site.live(v.next, fmt.Sprintf("DAGRUN_CRASH_AT=%s%s", when, p), "TMPDIR="+v.temp()) {
 		v.t.Fatalf("the run ended and was to be killed %sat %s: its last events are %v", when, p, points(v.events()[v.read:]))
 	}
+	// e-work/27: whatever the next start has to renew, the record is not damaged.
+	if out, err := v.site.dagrun(nil, "verify"); err != nil && len(v.site.eventsSoFar()) > 0 {
+		v.t.Errorf("killed %sat %s, verify: %v\n%s", when, p, err, out)
+	}
 	v.look(p.String())
 }
 

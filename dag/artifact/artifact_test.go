@@ -17,7 +17,7 @@ import (
 func memStore(t *testing.T) (*disktest.Mem, *Store) {
 	t.Helper()
 	m := disktest.NewMem()
-	return m, NewStore(m.FS())
+	return m, NewStore(m.FS(), nil)
 }
 
 func read(t *testing.T, s *Store, digest string) string {
@@ -67,7 +67,7 @@ func TestReadsAreChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Putting the right content again mends it, in a process that does not know of it.
-	if _, _, err := NewStore(m.FS()).Put(strings.NewReader("a long enough text")); err != nil {
+	if _, _, err := NewStore(m.FS(), nil).Put(strings.NewReader("a long enough text")); err != nil {
 		t.Fatal(err)
 	}
 	if got := read(t, s, d); got != "a long enough text" {
@@ -106,7 +106,7 @@ func TestPutsFromManyGoroutines(t *testing.T) {
 func TestPutSurvivesACrashAtEveryStep(t *testing.T) {
 	contents := []string{"one", "two", "one", "three"}
 	put := func(fsys disk.FS) (kept []string) {
-		s := NewStore(fsys)
+		s := NewStore(fsys, nil)
 		for _, c := range contents {
 			if d, _, err := s.Put(strings.NewReader(c)); err == nil {
 				kept = append(kept, d)
@@ -121,7 +121,7 @@ func TestPutSurvivesACrashAtEveryStep(t *testing.T) {
 		_, fsys := disktest.NewFaulty(m.FS(), disktest.CrashAt(n))
 		kept := put(fsys)
 		for name, after := range map[string]*disktest.Mem{"killed": m.Kill(), "power lost": m.PowerLoss(nil)} {
-			s := NewStore(after.FS())
+			s := NewStore(after.FS(), nil)
 			if err := s.Sweep(); err != nil {
 				t.Fatal(err)
 			}
@@ -149,7 +149,7 @@ func newTree(t *testing.T, fsys disk.FS) (*Tree, *Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := NewStore(objects)
+	s := NewStore(objects, nil)
 	return NewTree(fsys, s, "own"), s
 }
 

@@ -22,14 +22,25 @@ import (
 // All methods may be called from any goroutine; putting the same content twice stores it once.
 type Store struct {
 	fsys disk.FS
+	// beside is the second place of a run: it takes what this one cannot, and holds again what decides about
+	// everything; nil = there is none. It has none itself.
+	beside *Store
 	// durable holds digests that this process knows to be durable. An object that is merely there
 	// may have been renamed by a process that died before it synced the directory.
 	durable sync.Map
 	dirs    sync.Map // directories made durable
+	sound   sync.Map // digests of objects that stand in both places and were found right in this one
 }
 
-// NewStore uses a tree as a store. Directories are made on first need.
-func NewStore(fsys disk.FS) *Store { return &Store{fsys: fsys} }
+// NewStore uses a tree as a store. Directories are made on first need. beside, where it is not nil, is another tree:
+// what cannot be put into the first goes there, and what is read is looked for in both.
+func NewStore(fsys, beside disk.FS) *Store {
+	s := &Store{fsys: fsys}
+	if beside != nil {
+		s.beside = &Store{fsys: beside}
+	}
+	return s
+}
 
 // Digest returns the name of a content.
 func Digest(b []byte) string {
@@ -53,12 +64,32 @@ func ValidDigest(s string) bool {
 	return true
 }
 
-// Path returns the name of an object relative to the store, for messages.
-func (s *Store) Path(digest string) string { return s.fsys.Path(objectName(digest)) }
+// Path returns where an object stands, for messages.
+func (s *Store) Path(digest string) string {
+	if _, err := s.fsys.Lstat(objectName(digest)); err != nil && s.beside != nil && s.beside.Has(digest) {
+		return s.beside.Path(digest)
+	}
+	return s.fsys.Path(objectName(digest))
+}
 
-// Put copies r into the store and returns its digest (lower-case hex sha256) and size. The object
-// is durable when Put returns.
+// Put copies r into the store and returns its digest (lower-case hex sha256) and size. The object is durable when Put
+// returns. Where the disk refuses it and r can be read again (an io.Seeker), it goes to the second place.
 func (s *Store) Put(r io.Reader) (digest string, size int64, err error) {
+	again, can := r.(io.Seeker)
+	digest, size, err = s.put(r)
+	if err == nil || s.beside == nil || !can {
+		return digest, size, err
+	}
+	if _, e := again.Seek(0, io.SeekStart); e != nil {
+		return digest, size, err
+	}
+	if digest, size, e := s.beside.put(r); e == nil {
+		return digest, size, nil
+	}
+	return digest, size, err
+}
+
+func (s *Store) put(r io.Reader) (digest string, size int64, err error) {
 	h := sha256.New()
 	temp, err := disk.Stage(s.fsys, "object", func(w io.Writer) error {
 		size, err = io.Copy(io.MultiWriter(w, h), r)
@@ -69,6 +100,33 @@ func (s *Store) Put(r io.Reader) (digest string, size int64, err error) {
 	}
 	digest = hex.EncodeToString(h.Sum(nil))
 	return digest, size, s.settle(temp, digest)
+}
+
+// Twice makes an object stand in both places, as far as one of them holds it whole. The error says that neither does;
+// renewed, that one did not.
+func (s *Store) Twice(digest string) (renewed bool, err error) {
+	if s.beside == nil {
+		return false, s.Verify(digest)
+	}
+	here, there := s.here(digest), s.beside.Verify(digest)
+	switch {
+	case here == nil && there == nil:
+		return false, nil
+	case here != nil && there != nil:
+		return false, here
+	}
+	from, to := s, s.beside
+	if here != nil {
+		from, to = s.beside, s
+	}
+	to.durable.Delete(digest)
+	r, err := from.openHere(digest)
+	if err != nil {
+		return false, err
+	}
+	defer r.Close()
+	_, _, err = to.put(r)
+	return err == nil, err
 }
 
 // PutBytes is Put for content in memory. Content that is there already is not written again.
@@ -118,16 +176,48 @@ func (s *Store) makeDir(dir string) error {
 }
 
 // Open opens an object. What is read is checked: the read that reaches the end fails with *Corrupt
-// when the content does not match the digest. A missing object is fs.ErrNotExist.
+// when the content does not match the digest. A missing object is fs.ErrNotExist. Of one that stands in both places the
+// second is read where the first is not right.
 func (s *Store) Open(digest string) (io.ReadCloser, error) {
 	if !ValidDigest(digest) {
 		return nil, fmt.Errorf("artifact: %.80q is not a digest", digest)
 	}
+	f, err := s.openHere(digest)
+	if s.beside == nil || err == nil && (!s.beside.Has(digest) || s.here(digest) == nil) {
+		return f, err
+	}
+	second, e := s.beside.openHere(digest)
+	if e != nil {
+		return f, err
+	}
+	if err == nil {
+		_ = f.Close()
+	}
+	return second, nil
+}
+
+func (s *Store) openHere(digest string) (io.ReadCloser, error) {
 	f, err := disk.OpenRegular(s.fsys, objectName(digest))
 	if err != nil {
 		return nil, fmt.Errorf("artifact: object: %w", err)
 	}
-	return &checked{f, sha256.New(), digest, s.Path(digest)}, nil
+	return &checked{f, sha256.New(), digest, s.fsys.Path(objectName(digest))}, nil
+}
+
+// here reports what is wrong with an object in the first place. It reads it once.
+func (s *Store) here(digest string) error {
+	if _, ok := s.sound.Load(digest); ok {
+		return nil
+	}
+	r, err := s.openHere(digest)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if _, err = io.Copy(io.Discard, r); err == nil {
+		s.sound.Store(digest, true)
+	}
+	return err
 }
 
 // Get reads a whole object, checked.
@@ -143,7 +233,7 @@ func (s *Store) Get(digest string) ([]byte, error) {
 // Has reports whether the store holds an object, without reading it.
 func (s *Store) Has(digest string) bool {
 	fi, err := s.fsys.Lstat(objectName(digest))
-	return err == nil && fi.Mode().IsRegular()
+	return err == nil && fi.Mode().IsRegular() || s.beside != nil && s.beside.Has(digest)
 }
 
 // Verify reads an object and checks its digest.
@@ -157,11 +247,22 @@ func (s *Store) Verify(digest string) error {
 	return err
 }
 
+// Single says which of its two places lacks an object that should stand in both, or holds it wrong.
+func (s *Store) Single(digest string) error {
+	if s.beside == nil {
+		return nil
+	}
+	return errors.Join(s.here(digest), s.beside.Verify(digest))
+}
+
 // Sweep removes temporary files of a process that died. No other process may use the store.
 func (s *Store) Sweep() error {
 	list, err := s.fsys.ReadDir(".")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
+	}
+	if s.beside != nil {
+		err = errors.Join(err, s.beside.Sweep())
 	}
 	for _, e := range list {
 		if disk.IsTemp(e.Name()) {

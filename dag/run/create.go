@@ -126,7 +126,7 @@ func attach(o Options, make bool) (*Run, error) {
 		}
 		return nil, err
 	}
-	r.store = artifact.NewStore(objects)
+	r.store = artifact.NewStore(objects, r.copies(make))
 	r.tree = artifact.NewTree(r.out, r.store, Dir)
 	r.fold = fold{state: &machine.State{}, index: index.New(), plans: r.loadPlan}
 	return r, nil
@@ -140,6 +140,18 @@ func (r *Run) objects() (disk.FS, error) {
 	}
 	return nil, &eventlog.Damaged{File: r.own.Path(objectsDir), WayOut: waysOut(r.own, 0),
 		Why: "the store of the run's contents cannot be opened: " + err.Error()}
+}
+
+// copies opens the second place of the store; nil where there is none: what stands there stands in the store as well.
+func (r *Run) copies(make bool) disk.FS {
+	if make {
+		_ = r.own.MkdirAll(copiesDir)
+	}
+	copies, err := r.own.Sub(copiesDir)
+	if err != nil {
+		return nil
+	}
+	return copies
 }
 
 // leave undoes enter when there is nothing to save.
@@ -233,6 +245,11 @@ func (r *Run) clone(p *dag.Plan, file func(string) (io.ReadCloser, error)) (
 				return "", nil, err
 			}
 		}
+		if f.Size <= mostTwice {
+			if _, err := r.store.Twice(f.Digest); err != nil {
+				return "", nil, err
+			}
+		}
 		c.Files++
 		c.Bytes += f.Size
 	}
@@ -240,8 +257,40 @@ func (r *Run) clone(p *dag.Plan, file func(string) (io.ReadCloser, error)) (
 	if err != nil {
 		return "", nil, err
 	}
-	digest, err = r.store.PutBytes(b)
+	if digest, err = r.store.PutBytes(b); err == nil {
+		_, err = r.store.Twice(digest)
+	}
 	return digest, c, err
+}
+
+// mostTwice is the size in bytes of an input file up to which its copy is kept twice. A larger one is put back from the
+// file itself, as apply does with all.
+const mostTwice = 16 << 20
+
+// PutBack puts copies of input files and of the plan, that is the one in force, back where the run has lost them.
+func (r *Run) PutBack(p *dag.Plan, file OpenFile) error {
+	_, _, err := r.clone(p, file)
+	return err
+}
+
+// renewCopies makes the plan in force and the copies of its input files stand twice again, where one was lost.
+func (r *Run) renewCopies(rep *Report) {
+	for _, c := range r.keptTwice() {
+		if renewed, err := r.store.Twice(c.Digest); renewed && err == nil {
+			rep.warn("one of the two copies of %s was lost and has been made again", c.Path)
+		}
+	}
+}
+
+// keptTwice are the plan in force and the input files whose copies are kept twice.
+func (r *Run) keptTwice() []dag.File {
+	list := []dag.File{{Path: "the plan", Digest: r.state.Run().PlanDigest}}
+	for _, f := range r.state.Graph().Plan.Files {
+		if f.Size <= mostTwice {
+			list = append(list, f)
+		}
+	}
+	return list
 }
 
 func (r *Run) cloneFile(f dag.File, open func(string) (io.ReadCloser, error)) error {
@@ -275,8 +324,14 @@ func (s summed) Read(p []byte) (int, error) {
 func (r *Run) loadPlan(digest string) (*dag.Graph, error) {
 	b, err := r.store.Get(digest)
 	if err != nil {
-		return nil, &eventlog.Damaged{File: r.store.Path(digest), WayOut: waysOut(r.own, 0),
-			Why: "the run's plan cannot be read: " + err.Error()}
+		if b = r.given(digest); b == nil {
+			return nil, &eventlog.Damaged{File: r.store.Path(digest),
+				WayOut: "have it put back from the specification as it was applied (dagrun apply SPEC), " + waysOut(r.own, 0),
+				Why:    "neither of the two copies of the run's plan can be read"}
+		}
+		if _, err := r.store.PutBytes(b); err != nil {
+			return nil, err
+		}
 	}
 	p, err := dag.DecodePlan(b)
 	if err != nil {
@@ -287,6 +342,18 @@ func (r *Run) loadPlan(digest string) (*dag.Graph, error) {
 		return nil, err
 	}
 	return r.weighed(g), nil
+}
+
+// given returns the plan that the command has made of the specification, if it is the one of a digest.
+func (r *Run) given(digest string) []byte {
+	if r.o.Plan == nil || r.readOnly {
+		return nil
+	}
+	b, err := r.o.Plan.Encode()
+	if err != nil || artifact.Digest(b) != digest {
+		return nil
+	}
+	return b
 }
 
 func (r *Run) weighed(g *dag.Graph) *dag.Graph {

@@ -148,6 +148,7 @@ func (r *Run) open(rep *Report) error {
 	}
 	rep.tail(tail, "removed")
 	r.begin()
+	r.renewCopies(rep)
 	rep.InFlight = nodeIDs(index.InFlight(r.state))
 	r.orphan = r.state.Run().Ticking
 	if err := r.dropUnrecorded(); err != nil {
@@ -216,7 +217,7 @@ func (r *Run) folder(rep *Report) func(*machine.Event, *eventlog.Envelope) error
 // explain adds to a damage what can be done in this directory.
 func (r *Run) explain(err error) error {
 	var d *eventlog.Damaged
-	if errors.As(err, &d) {
+	if errors.As(err, &d) && d.File == r.own.Path(logFile) {
 		d.WayOut = r.waysOutOfLog(d.Line)
 	}
 	return err

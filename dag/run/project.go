@@ -27,7 +27,6 @@ type projector struct {
 	wake   chan struct{}
 	done   chan struct{}
 	closed bool
-	err    error // the last failure; the run goes on
 }
 
 // A projection is the content that a live file should have.
@@ -83,7 +82,9 @@ func (p *projector) work() {
 	for _, name := range slices.Sorted(maps.Keys(wishes)) {
 		if err := p.write(name, wishes[name]); err != nil {
 			p.mu.Lock()
-			p.err = err
+			if _, newer := p.wishes[name]; !newer { // with the next one, and at the end: the disk may be well again
+				p.wishes[name] = wishes[name]
+			}
 			p.mu.Unlock()
 		}
 	}

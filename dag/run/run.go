@@ -31,6 +31,7 @@ const (
 	stateFile    = dag.OwnState
 	lockFile     = dag.OwnLock
 	objectsDir   = dag.OwnObjects
+	copiesDir    = dag.OwnCopies
 	stagingDir   = dag.OwnStaging
 	checkpoints  = dag.OwnCheckpoints
 	archives     = dag.OwnArchives
@@ -60,6 +61,10 @@ type Options struct {
 	// snapshots and checkpoints made after are moved to archives/damaged-<time>. It is the way back to a
 	// checkpoint when the log behind it is broken.
 	Salvage bool
+
+	// Plan, when set, is the plan that the command has made of the specification: where the run has lost its own copy
+	// of that plan, Open puts it back.
+	Plan *dag.Plan
 
 	// Weigh, when set, returns a plan's graph with other weights, by the durations of earlier runs: the
 	// order of starts follows them, and nothing that is recorded does.

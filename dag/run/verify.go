@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
+	"strings"
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/eventlog"
@@ -15,9 +17,26 @@ import (
 
 // A Check is one thing that Verify looked at.
 type Check struct {
-	Name   string `json:"name"` // chain, snapshot, artifacts, backups, ... in a fixed order
-	Pass   bool   `json:"pass"`
-	Detail string `json:"detail,omitempty"`
+	Name string `json:"name"` // chain, snapshot, artifacts, backups, ... in a fixed order
+	Pass bool   `json:"pass"`
+	// Pending says that it passes because the next start renews by itself what is not as recorded: a process died, or
+	// had no room, before it did.
+	Pending bool   `json:"pending,omitempty"`
+	Detail  string `json:"detail,omitempty"`
+}
+
+// A pending is what the next start renews by itself.
+type pending struct{ error }
+
+func pendingf(format string, a ...any) error { return pending{fmt.Errorf(format, a...)} }
+
+// onlyPending reports whether everything that is not as recorded will be renewed.
+func onlyPending(err error) bool {
+	if list, ok := err.(interface{ Unwrap() []error }); ok {
+		return !slices.ContainsFunc(list.Unwrap(), func(err error) bool { return !onlyPending(err) })
+	}
+	_, ok := err.(pending)
+	return ok
 }
 
 // Verify checks a run directory from outside without writing: the whole chain, the snapshot against
@@ -44,7 +63,8 @@ func Verify(o Options, head string) ([]Check, error) {
 	if !v.list[0].Pass {
 		return v.list, nil
 	}
-	v.list[0].Detail = fmt.Sprintf("%d events, head %d:%s", r.head.Seq, r.head.Seq, r.head.Hash)
+	head0 := fmt.Sprintf("%d events, head %d:%s", r.head.Seq, r.head.Seq, r.head.Hash)
+	v.list[0].Detail = strings.TrimSuffix(head0+"; "+v.list[0].Detail, "; ")
 	if head != "" {
 		v.check("head", v.headFound())
 	}
@@ -106,6 +126,8 @@ type kept struct {
 func (v *verification) check(name string, err error) {
 	c := Check{Name: name, Pass: err == nil}
 	if err != nil {
+		c.Pending = onlyPending(err)
+		c.Pass = c.Pending
 		c.Detail = err.Error()
 	}
 	v.list = append(v.list, c)
@@ -120,7 +142,7 @@ func (v *verification) whole() error {
 	if _, held, _ := eventlog.ReadLock(v.own, lockFile); held {
 		return nil // a writer is in the middle of a line
 	}
-	return fmt.Errorf("line %d %s: a torn end, which the next start removes", tail.Line, tail.Why)
+	return pendingf("line %d %s: a torn end, which the next start removes", tail.Line, tail.Why)
 }
 
 // chain folds the log, ignoring snapshots but comparing them.
@@ -227,7 +249,12 @@ func (v *verification) inputs() error {
 	errs := []error{v.store.Verify(v.state.Run().PlanDigest)}
 	for _, f := range v.state.Graph().Plan.Files {
 		if err := v.store.Verify(f.Digest); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", f.Path, err))
+			errs = append(errs, fmt.Errorf("%s: %w; `dagrun apply` puts it back from the file as it was", f.Path, err))
+		}
+	}
+	for _, f := range v.keptTwice() {
+		if err := v.store.Single(f.Digest); err != nil && v.store.Verify(f.Digest) == nil {
+			errs = append(errs, pendingf("one of the two copies of %s is lost (%w); the next start makes it again", f.Path, err))
 		}
 	}
 	return errors.Join(errs...)

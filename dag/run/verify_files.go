@@ -27,14 +27,16 @@ func (v *verification) artifacts() error {
 		if t.Pending() {
 			continue // between recording and renaming
 		}
-		have, _, err := v.tree.Live(t.Path)
+		have, fine, ours, err := v.look(t.Path)
 		switch {
-		case errors.Is(err, fs.ErrNotExist) && t.Live == "":
-		case errors.Is(err, fs.ErrNotExist):
-			errs = append(errs, fmt.Errorf("%s is missing, recorded is sha256 %s", t.Path, t.Live))
 		case err != nil:
 			errs = append(errs, err)
-		case have != t.Live:
+		case !fine && have == "":
+			errs = append(errs, pendingf("%s is missing, recorded is sha256 %s; the next start brings it back", t.Path, t.Live))
+		case !fine && ours:
+			errs = append(errs, pendingf("%s is another version than the recorded one, sha256 %s; "+
+				"the next start brings that back", t.Path, t.Live))
+		case !fine:
 			errs = append(errs, fmt.Errorf("%s has sha256 %s, recorded is %s", t.Path, have, t.Live))
 		}
 	}
@@ -51,9 +53,11 @@ func (v *verification) accumulators() error {
 		}
 		b, err := want.render(v.store)
 		if err == nil {
-			var have []byte
-			if have, err = disk.ReadFile(v.own, name); err == nil && !bytes.Equal(have, b) {
-				err = fmt.Errorf("%s does not show the recorded entries; the next start renews it", path.Join(Dir, name))
+			have, e := disk.ReadFile(v.own, name)
+			if errors.Is(e, fs.ErrNotExist) || e == nil && !bytes.Equal(have, b) {
+				err = pendingf("%s does not show the recorded entries; the next start renews it", path.Join(Dir, name))
+			} else {
+				err = e
 			}
 		}
 		errs = append(errs, err)

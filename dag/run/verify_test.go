@@ -24,6 +24,9 @@ func failing(t *testing.T, fsys disk.FS, head string) string {
 	}
 	var names []string
 	for _, c := range list {
+		if c.Pending {
+			names = append(names, c.Name+" pending")
+		}
 		if !c.Pass {
 			if c.Detail == "" {
 				t.Errorf("%s fails without a reason", c.Name)
@@ -69,11 +72,15 @@ func TestVerifyFindsWhatWasDone(t *testing.T) {
 		{"invariant 1: the copy cut", func(t *testing.T, f disk.FS) { cut(t, f, Dir+"/state.json.bak") }, "second copy"},
 		{"the snapshot deleted, which loses nothing", func(t *testing.T, f disk.FS) { f.Remove(Dir + "/state.json") }, ""},
 		{"invariant 2: the page edited", edit("page.html", "b4", "bX"), "artifacts"},
-		{"invariant 2: the page gone", func(t *testing.T, f disk.FS) { f.Remove("page.html") }, "artifacts"},
+		{"invariant 2: the page gone", func(t *testing.T, f disk.FS) { f.Remove("page.html") }, "artifacts pending"},
 		{"a version gone", func(t *testing.T, f disk.FS) { f.Remove(object(page)) }, "artifacts"},
 		{"a version edited", edit(object(page), "b4", "bX"), "artifacts"},
-		{"an input gone", func(t *testing.T, f disk.FS) { f.Remove(object("input")) }, "plan and inputs"},
-		{"the notes edited", edit(Dir+"/notes.md", "b4", "bX"), "accumulators"},
+		{"an input gone", func(t *testing.T, f disk.FS) { f.Remove(object("input")) }, "plan and inputs pending"},
+		{"both copies of an input gone", func(t *testing.T, f disk.FS) {
+			f.Remove(object("input"))
+			f.Remove(strings.Replace(object("input"), "/objects/", "/copies/", 1))
+		}, "plan and inputs"},
+		{"the notes edited", edit(Dir+"/notes.md", "b4", "bX"), "accumulators pending"},
 		{"invariant 5: a checkpoint edited", edit(Dir+"/checkpoints/cp-1/page.html", "b1", "bX"), "checkpoints"},
 		{"invariant 5: a checkpoint gone", func(t *testing.T, f disk.FS) { f.RemoveAll(Dir + "/checkpoints/cp-1") }, "checkpoints"},
 		{"invariant 6: a backup edited", edit(Dir+"/passes/b3/page-backup.html", "b1", "bX"), "backups"},

@@ -81,6 +81,7 @@ pauses; a second one within five seconds stops everything at once. Either way "d
 
 // apply creates the run or goes on with it under the plan as it is now.
 func (s *session) apply(res *compile.Result, fresh, again bool, seed int64) error {
+	s.plan = res.Plan
 	for _, w := range res.Warnings {
 		s.note("warning: " + w.Error())
 	}
@@ -125,6 +126,11 @@ func (s *session) apply(res *compile.Result, fresh, again bool, seed int64) erro
 func (s *session) adopt(r *run.Run, res *compile.Result, again bool) error {
 	status := r.State().Run().Status
 	same := r.Compare(res.Graph).Same
+	if same {
+		if err := r.PutBack(res.Plan, inputFile(res)); err != nil {
+			return err
+		}
+	}
 	switch {
 	case same && status == machine.RunDone:
 		s.nothing = true

@@ -71,7 +71,8 @@ type session struct {
 	host    *hostFlags
 	kinds   *nodes.Registry
 	specDir string
-	origin  *origin // to be written into the run; nil = as it has it
+	plan    *dag.Plan // that the command has made of a specification; nil = none
+	origin  *origin   // to be written into the run; nil = as it has it
 	dir     string
 
 	nothing bool // there is nothing to do
@@ -89,6 +90,7 @@ func (s *session) options() run.Options {
 	s.logs = runlog.New(func(line string) { s.note("warning: " + line) })
 	o.Project = s.logs.Project
 	o.Weigh = s.weigh
+	o.Plan = s.plan
 	s.crash = readCrashPoint(os.Getenv("DAGRUN_CRASH_AT"))
 	if s.crash.set() {
 		o.Project = func(e *machine.Event, st *machine.State) {
