@@ -7,10 +7,14 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"sync/atomic"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -53,7 +57,7 @@ func TestExamples(t *testing.T) {
 					return os.CopyFS(env.WorkDir, os.DirFS(dir))
 				},
 				Cmds: map[string]func(*testscript.TestScript, bool, []string){
-					"status": status, "sameplan": samePlan,
+					"status": status, "sameplan": samePlan, "serve": serve,
 				},
 			})
 		})
@@ -95,4 +99,24 @@ func samePlan(ts *testscript.TestScript, neg bool, args []string) {
 	if (sums[0] == sums[1]) == neg {
 		ts.Fatalf("the plans of %s and %s: equal is %v", args[0], args[1], !neg)
 	}
+}
+
+// serve NAME STATUS... starts a service at a loopback address that answers one request with each status, and all further
+// ones with 200 and a JSON object. Its address is then in the variable NAME.
+func serve(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: serve NAME [status...]")
+	}
+	var asked atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := asked.Add(1)
+		if n < int64(len(args)) {
+			code, _ := strconv.Atoi(args[n])
+			w.WriteHeader(code)
+			return
+		}
+		fmt.Fprintf(w, `{"path": %q, "request": %d}`, r.URL.Path, n)
+	}))
+	ts.Defer(s.Close)
+	ts.Setenv(args[0], s.URL)
 }

@@ -32,6 +32,10 @@ const fixTheCause = "Fix the cause, then resume. If you changed the spec, run `d
 func (s *Status) remedy(st *machine.State) {
 	way := s.wayOut(st)
 	s.Next = way.words
+	failed := s.Reason == machine.PauseNodeFailed || s.Reason == machine.PauseRepeated || s.Reason == machine.PausePerson
+	if v, ok := st.NodeByID(s.Node); ok && failed && v.Last != nil && v.Last.Category != "" {
+		s.NextSteps = append(s.NextSteps, "dagrun explain category "+v.Last.Category)
+	}
 	for _, c := range way.commands {
 		s.NextSteps = append(s.NextSteps, "dagrun "+c+" --output-dir "+s.Dir)
 	}

@@ -108,7 +108,8 @@ func (m *Manual) category(path []string) (Entry, error) {
 				Doc: what + "\n\nBy default: " + byDefault(row.Value) + "\n\nTo do: " + todo}, nil
 		}
 	}
-	return Entry{}, fmt.Errorf("no category %q is built in%s", path[0], choice(path[0], known))
+	return Entry{}, fmt.Errorf("no category %q is built in (one that a specification adds has a row in its categories)%s",
+		path[0], choice(path[0], known))
 }
 
 // meaning returns what a category means and what to do about it.
