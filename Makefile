@@ -72,8 +72,9 @@ bench: build ## ratios beside make and ninja, growth curves, makespans
 golden: ## renew golden files; read the diff
 	$(GO) test $$(grep -rl --include=*_test.go '"update"' cmd dag internal nodes specs examples | xargs -n1 dirname | sort -u | sed 's|^|./|') -update
 
-docs: ## docs/reference from the schemas
+docs: ## docs/reference from the schemas, and what the commands of the guide print
 	$(GO) test ./internal/manual -update
+	-$(GO) test ./docs -update
 
 test-real-cli: ## a real agent CLI against a loopback API (installs it from npm)
 	$(GO) test -count=1 -tags realcli -timeout 40m -run RealCLI -v ./nodes/agent/...

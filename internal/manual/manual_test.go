@@ -79,8 +79,12 @@ func TestExamplesAreValid(t *testing.T) {
 			return
 		}
 		rule := r
-		if i := strings.LastIndexByte(path, '.'); i > 0 { // name: value
-			rule = &rules.Rule{Fields: []rules.Field{{Name: path[i+1:], Rule: r}}}
+		if owner, _, ok := strings.Cut(path, "."); ok { // the field, alone or with others of its definition
+			rule = &rules.Rule{}
+			for _, f := range m.s.Rule(owner).Fields {
+				f.Required = false
+				rule.Fields = append(rule.Fields, f)
+			}
 		} else if kind := strings.ToLower(path); m.s.Settings(kind) != nil { // id: {kind: ...}
 			rule = &rules.Rule{Patterns: []rules.Pattern{{Key: &rules.Rule{}, Rule: m.s.Rule("Node")}}}
 		}
