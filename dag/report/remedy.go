@@ -10,7 +10,7 @@ import (
 // A remedy is what the user can do about a run that does not go on by itself.
 type remedy struct {
 	words    string
-	commands []string // behind "dagrun "; the directory of the run is added
+	commands []string // behind "dagrun "; the directory of the run is added, or the category of the failure
 }
 
 var resume = []string{"resume"}
@@ -18,13 +18,17 @@ var resume = []string{"resume"}
 // remedies are the ways out of a pause, by its reason. See wayOut for the others.
 var remedies = map[machine.Pause]remedy{
 	machine.PauseUser:       {"Resume. --restart NODE runs a node from its start, --without NODE skips one.", resume},
-	machine.PauseNodeFailed: {fixTheCause, []string{"report errors", "resume"}},
-	machine.PauseRepeated:   {fixTheCause, []string{"report errors", "resume"}},
+	machine.PauseNodeFailed: {fixTheCause, []string{explainCategory, "report errors", "resume"}},
+	machine.PauseRepeated:   {fixTheCause, []string{explainCategory, "report errors", "resume"}},
 	machine.PauseEscalation: {"Resume: every question is answered.", resume},
-	machine.PausePerson:     {"Do what the reason asks for (log in, pay, grant access), then resume.", resume},
-	machine.PauseQuota:      {"Resume after that time; with --longest-wait the run waits for it by itself.", resume},
-	machine.PauseDisk:       {"Free space on the disk, then resume.", resume},
+	machine.PausePerson: {"Do what the reason asks for (log in, pay, grant access), then resume.",
+		[]string{explainCategory, "resume"}},
+	machine.PauseQuota: {"Resume after that time; with --longest-wait the run waits for it by itself.", resume},
+	machine.PauseDisk:  {"Free space on the disk, then resume.", resume},
 }
+
+// explainCategory is the command that says what a category of failure means.
+const explainCategory = "explain category "
 
 const fixTheCause = "Fix the cause, then resume. If you changed the spec, run `dagrun apply`."
 
@@ -32,11 +36,13 @@ const fixTheCause = "Fix the cause, then resume. If you changed the spec, run `d
 func (s *Status) remedy(st *machine.State) {
 	way := s.wayOut(st)
 	s.Next = way.words
-	failed := s.Reason == machine.PauseNodeFailed || s.Reason == machine.PauseRepeated || s.Reason == machine.PausePerson
-	if v, ok := st.NodeByID(s.Node); ok && failed && v.Last != nil && v.Last.Category != "" {
-		s.NextSteps = append(s.NextSteps, "dagrun explain category "+v.Last.Category)
-	}
 	for _, c := range way.commands {
+		if c == explainCategory {
+			if v, ok := st.NodeByID(s.Node); ok && v.Last != nil && v.Last.Category != "" {
+				s.NextSteps = append(s.NextSteps, "dagrun "+c+v.Last.Category)
+			}
+			continue
+		}
 		s.NextSteps = append(s.NextSteps, "dagrun "+c+" --output-dir "+s.Dir)
 	}
 }

@@ -158,7 +158,9 @@ func (m *Manual) expressionsPage() string {
 	return b.String()
 }
 
-func upper(text string) string { return strings.ToUpper(text[:min(1, len(text))]) + text[min(1, len(text)):] }
+func upper(text string) string {
+	return strings.ToUpper(text[:min(1, len(text))]) + text[min(1, len(text)):]
+}
 
 // paragraphs is a comment as Markdown: what is indented stays as it is.
 func paragraphs(doc string) string {
