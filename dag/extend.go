@@ -176,30 +176,56 @@ func (g *Graph) checkMoreUses(root int32, first int) error {
 	if len(fresh.names) == 0 {
 		return nil
 	}
-	all := &uses{byName: make(map[string]*use, len(g.uses.byName)+len(fresh.names)), names: slices.Clip(g.uses.names)}
+	all := &uses{byName: make(map[string]*use, len(g.uses.byName)+len(fresh.names)), names: slices.Clip(g.uses.names),
+		patterns: slices.Clone(g.uses.patterns)}
+	for k := range all.patterns {
+		all.patterns[k].reads = slices.Clip(all.patterns[k].reads) // g keeps its own
+	}
 	for name, u := range g.uses.byName { // a copy: order does not matter
 		all.byName[name] = u
 	}
+	before := g.uses
 	g.uses = all
 	var problems []error
 	var near []bool // above or below the foreach node
+	others := func(name string, old, add *use) {
+		if near == nil {
+			near = g.comparable(root)
+		}
+		problems = append(problems, g.checkOthers(name, old, add, near)...)
+	}
 	for _, name := range fresh.names {
 		add := fresh.byName[name]
-		problems = append(problems, g.checkSiblings(name, add)...)
+		written := len(add.changes) > 0 && !add.entries
+		if seen := fresh.matched(name); written && len(seen) > 0 {
+			problems = append(problems, g.checkSiblings(name, &use{changes: add.changes, reads: merged(add.reads, seen)})...)
+		} else {
+			problems = append(problems, g.checkSiblings(name, add)...)
+		}
 		old := all.byName[name]
+		if seen := before.matched(name); written && len(seen) > 0 {
+			others(name, &use{reads: seen}, add)
+		}
 		if old == nil {
 			all.byName[name] = add
 			all.names = append(all.names, name)
 			continue
 		}
-		if near == nil {
-			near = g.comparable(root)
-		}
-		problems = append(problems, g.checkOthers(name, old, add, near)...)
+		others(name, old, add)
 		all.byName[name] = &use{
 			changes: append(slices.Clip(old.changes), add.changes...),
 			reads:   append(slices.Clip(old.reads), add.reads...),
 			entries: old.entries || add.entries,
+		}
+	}
+	for _, p := range fresh.patterns {
+		for _, name := range before.names {
+			if old := before.byName[name]; len(old.changes) > 0 && !old.entries && Matches(p.text, name) {
+				others(name, &use{changes: old.changes}, &use{reads: p.reads})
+			}
+		}
+		for _, i := range p.reads {
+			all.readPattern(p.text, i)
 		}
 	}
 	return errors.Join(problems[:min(len(problems), 20)]...)

@@ -147,10 +147,12 @@ type Node struct {
 
 	Dynamic bool              `json:"dynamic,omitempty"` // With holds ${...} to resolve before each attempt
 	Outputs map[string]string `json:"outputs,omitempty"` // declared values: name -> type, see OutputType
-	Reads   []string          `json:"reads,omitempty"`   // artifacts and accumulators
-	Writes  []string          `json:"writes,omitempty"`  // artifacts
+	Reads   []string          `json:"reads,omitempty"`   // artifacts, patterns of them, and accumulators
+	Writes  []string          `json:"writes,omitempty"`  // artifacts; those that end with a slash are folders
 	Appends []string          `json:"appends,omitempty"` // accumulators
 	Files   []string          `json:"files,omitempty"`   // declared input files (keys of Plan.Files)
+
+	Optional []string `json:"optional,omitempty"` // of Reads: patterns that need match nothing
 
 	Effect   Effect   `json:"effect"` // pure | idempotent | once | probe
 	Retry    Retry    `json:"retry,omitzero"`

@@ -9,8 +9,9 @@ import (
 
 // uses says which nodes touch which artifacts and accumulators.
 type uses struct {
-	byName map[string]*use
-	names  []string // in order of first use
+	byName   map[string]*use
+	names    []string // in order of first use
+	patterns []pattern
 }
 
 // A use lists the nodes that touch one name, in index order.
@@ -49,6 +50,9 @@ func (us *uses) add(n *Node, i int32) {
 		u.changes, u.entries = appendOnce(u.changes, i), true
 	}
 	for _, name := range n.Reads {
+		if IsPattern(name) {
+			us.readPattern(name, i)
+		}
 		u := us.of(name)
 		u.reads = appendOnce(u.reads, i)
 	}
@@ -71,11 +75,14 @@ func (g *Graph) checkUses() error {
 	g.tree = g.spanningTree()
 	c := useCheck{g: g, tree: g.tree}
 	for _, name := range g.uses.names {
-		u := g.uses.byName[name]
+		u := *g.uses.byName[name]
+		if len(u.changes) > 0 && !u.entries {
+			u.reads = merged(u.reads, g.uses.matched(name))
+		}
 		if len(u.changes) == 0 || len(u.changes)+len(u.reads) < 2 {
 			continue
 		}
-		c.check(name, u)
+		c.check(name, &u)
 	}
 	c.folders()
 	return c.finish()
@@ -163,8 +170,16 @@ func (c *useCheck) fail(p pair) {
 	if p.reader && !slices.Contains(c.g.Plan.Nodes[p.v].Writes, p.name) {
 		field = "reads"
 	}
+	name := p.name
+	for _, i := range []int32{p.u, p.v} {
+		for _, read := range c.g.Plan.Nodes[i].Reads {
+			if name == p.name && IsPattern(read) && read != name && Matches(read, name) {
+				name += fmt.Sprintf(" (%s as %s)", c.g.Plan.Nodes[i].ID, read)
+			}
+		}
+	}
 	c.problems = append(c.problems, &NodeError{b, field, fmt.Sprintf(
-		"nodes %s and %s both %s %s, but neither needs the other: the order would depend on timing", a, b, verb, p.name)})
+		"nodes %s and %s both %s %s, but neither needs the other: the order would depend on timing", a, b, verb, name)})
 }
 
 // finish answers the pairs that the tree could not.

@@ -40,4 +40,15 @@ func (e Entry) String() string {
 	return "### " + head + "\n\n" + e.Text
 }
 
+// Accumulated is the text of an accumulator: its title as a heading, then each entry as String shows it.
+func Accumulated(title string, list []Entry) string {
+	var b strings.Builder
+	b.WriteString("# " + title + "\n")
+	for _, e := range list {
+		e.Text = strings.TrimSpace(e.Text)
+		b.WriteString("\n" + e.String() + "\n")
+	}
+	return b.String()
+}
+
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -57,7 +57,7 @@ func (closing) Close() error { return nil }
 
 func (e *elsewhere) Out() string                        { return e.out }
 func (e *elsewhere) Scratch() string                    { return e.scratch }
-func (e *elsewhere) Find(string) ([]Content, error)     { return nil, nil }
+func (e *elsewhere) Find(string) (Reading, error)       { return Reading{}, nil }
 func (e *elsewhere) Carry() (string, error)             { return "", errors.New("nothing is handed on") }
 func (e *elsewhere) Spool() (string, error)             { return "", errors.New("no spool") }
 func (e *elsewhere) Emit(b machine.Body) error          { e.facts = append(e.facts, b); return nil }
@@ -164,7 +164,7 @@ func TestWireNames(t *testing.T) {
 		Artifacts: []Object{{"n", "d", 1}}, Entries: []Object{{"n", "d", 1}}, Kept: []machine.KeptFile{{Name: "n", Digest: "s", Size: 1}}}
 	job := Job{Format: Format, Purpose: Rescue, Node: &dag.Node{ID: "n"}, Kind: "k", With: json.RawMessage("1"), Generation: 1, Attempt: 1,
 		Failures: 1, AllFailures: 1, FailedWith: map[string]int{"c": 1}, Feedback: "f", Reserve: dag.Amount{USD: 1}, Seed: 1, SpecDir: "s",
-		Files: []dag.File{{Path: "p"}}, Reads: []Reading{{"n", []Content{{"d", "n"}}}}, Prices: []dag.Price{{Model: "m"}}, Fingerprint: "f", Calling: true}
+		Files: []dag.File{{Path: "p"}}, Reads: []Reading{{Name: "n", Title: "t", Versions: []Content{{"d", "n"}}}}, Prices: []dag.Price{{Model: "m"}}, Fingerprint: "f", Calling: true}
 	for _, v := range []any{rep, rep.Outcome, job} {
 		whole := reflect.ValueOf(v)
 		for i := range whole.NumField() {

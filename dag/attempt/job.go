@@ -58,6 +58,8 @@ type Job struct {
 // A Reading is what stands under a name that an attempt reads.
 type Reading struct {
 	Name string `json:"name"`
+	// Title, of an accumulator, is the heading of its text; empty for artifacts.
+	Title string `json:"title,omitempty"`
 	// Versions holds the one version of an artifact, none when no ancestor has written it; of an
 	// accumulator the entries that the node sees, in plan order, capped.
 	Versions []Content `json:"versions,omitempty"`

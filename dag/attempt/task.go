@@ -29,6 +29,8 @@ type trial struct {
 	world  World
 	task   *nodes.Task
 
+	reads map[string]int // in the job, by name
+
 	body  machine.FinishedBody // what is to be recorded of the result, as far as it is known
 	rep   Report
 	other atomic.Bool // it read what the job does not name: no fingerprint says what it was given
@@ -41,10 +43,16 @@ type trial struct {
 func (w *Worker) begin(j *Job, world World) *trial {
 	n := j.Node
 	t := &trial{worker: w, job: j, world: world, rep: Report{Format: Format, Began: world.Now()}}
+	t.reads = make(map[string]int, len(j.Reads))
+	names := make([]string, len(j.Reads))
+	for i := range j.Reads {
+		names[i] = j.Reads[i].Name
+		t.reads[names[i]] = i
+	}
 	task := &nodes.Task{
 		Node: n.ID, Generation: j.Generation, Attempt: j.Attempt, Failures: j.AllFailures, FailedWith: j.FailedWith,
 		Kind: j.Kind, With: j.With, Labels: n.Labels, Seed: j.Seed, Effect: string(n.Effect),
-		Reads: n.Reads, Writes: n.Writes, Outputs: n.Outputs,
+		Reads: names, Writes: n.Writes, Outputs: n.Outputs,
 		Timeout: j.timeout(), Silence: n.Timeout.Silence.D(), Grace: j.grace(),
 		Reserve: j.Reserve.USD.Float(), Feedback: j.Feedback,
 		SpecDir: j.SpecDir, Out: world.Out(), Scratch: world.Scratch(), Binary: w.Binary,
@@ -86,25 +94,28 @@ func (t *trial) file(name string) (io.ReadCloser, error) {
 }
 
 // find returns what stands under a name.
-func (t *trial) find(name string) ([]Content, error) {
-	for i := range t.job.Reads {
-		if r := &t.job.Reads[i]; r.Name == name {
-			return r.Versions, nil
-		}
+func (t *trial) find(name string) (Reading, error) {
+	if i, ok := t.reads[name]; ok {
+		return t.job.Reads[i], nil
 	}
 	t.other.Store(true)
 	return t.world.Find(name)
 }
 
+// artifact opens an artifact, or the text of an accumulator as the node sees it.
 func (t *trial) artifact(name string) (io.ReadCloser, error) {
-	versions, err := t.find(name)
+	read, err := t.find(name)
 	if err != nil {
 		return nil, err
 	}
-	if len(versions) == 0 {
+	if len(read.Versions) == 0 {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
 	}
-	v := versions[0]
+	if read.Title != "" {
+		list, err := t.entriesOf(read)
+		return io.NopCloser(strings.NewReader(nodes.Accumulated(read.Title, list))), err
+	}
+	v := read.Versions[0]
 	r, err := t.world.Open(v.Digest)
 	if errors.Is(err, fs.ErrNotExist) { // an ancestor has written it
 		return nil, &nodes.Error{Category: "file_io", Permanent: true, Message: fmt.Sprintf(
@@ -114,12 +125,16 @@ func (t *trial) artifact(name string) (io.ReadCloser, error) {
 	return r, err
 }
 
-func (t *trial) entries(name string) (list []nodes.Entry, err error) {
-	versions, err := t.find(name)
+func (t *trial) entries(name string) ([]nodes.Entry, error) {
+	read, err := t.find(name)
 	if err != nil {
 		return nil, err
 	}
-	for _, v := range versions {
+	return t.entriesOf(read)
+}
+
+func (t *trial) entriesOf(read Reading) (list []nodes.Entry, err error) {
+	for _, v := range read.Versions {
 		e, err := t.entry(v.Digest)
 		if err != nil {
 			return nil, err

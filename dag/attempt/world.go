@@ -17,7 +17,7 @@ type World interface {
 	// Store stores a content, durable when it returns. Storing it twice is allowed.
 	Store(r io.Reader) (digest string, size int64, err error)
 	// Find looks up what the job does not name. An attempt that read it has no fingerprint.
-	Find(name string) ([]Content, error)
+	Find(name string) (Reading, error)
 
 	// Out and Scratch are absolute, existing and empty folders, of which files in Out can be stored.
 	Out() string

@@ -48,6 +48,7 @@ type draft struct {
 	items    *madeItems // of a run-time foreach
 	refs     []string   // nodes that the settings name
 	notes    []string   // what its kind says is worth showing
+	single   []reader   // settings that name one artifact, and look like patterns
 	reads    []reading  // of other nodes
 	index    int32      // in the graph of written needs
 	bad      bool       // something is wrong with it: what it declares is not known whole
@@ -57,6 +58,13 @@ type draft struct {
 
 	// Places of the node and of the fields that the graph may find fault with.
 	pos, needsPos, readsPos, writesPos tree.Pos
+}
+
+// A reader is a setting that names what the node reads.
+type reader struct {
+	name string
+	pos  tree.Pos
+	path string
 }
 
 // place returns the place of a field, or that of the node.

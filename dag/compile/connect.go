@@ -351,12 +351,28 @@ func (b *builder) targets(d *draft, refs []expr.Ref, pos tree.Pos, path string) 
 	return out
 }
 
-// unwritten warns of reads that no node can satisfy.
+// unwritten warns of reads that no node can satisfy. Where a pattern stands for nothing, or for what may be written
+// before or after, that is a mistake.
 func (b *builder) unwritten(g *dag.Graph) {
 	var written []string
 	for _, d := range b.drafts {
+		for _, r := range d.single {
+			if len(g.Writers(r.name)) == 0 {
+				b.fail(r.pos, r.path, "want the name of one artifact, got the pattern %q: patterns can be read by `reads`", r.name)
+			}
+		}
 		for _, name := range d.node.Reads {
-			if len(g.Writers(name)) > 0 || len(b.warnings) > 50 {
+			before, aside := b.makers(g, d, name)
+			switch {
+			case dag.IsPattern(name) && aside != nil:
+				b.fail(d.place("reads"), d.path+".reads", "reads %q, which items of node %q may write, but neither node needs "+
+					"the other: the order would depend on timing", name, aside.id)
+			case dag.IsPattern(name) && !before && !slices.Contains(d.node.Optional, name):
+				b.fail(d.place("reads"), d.path+".reads", "reads %q, but no node before this one writes what matches it; "+
+					"need the nodes that do, or write {path: %q, optional: true}", name, name)
+			}
+			if before || dag.IsPattern(name) || slices.Contains(d.node.Optional, name) ||
+				len(g.Writers(name)) > 0 || len(b.warnings) > 50 {
 				continue
 			}
 			if written == nil {
@@ -374,4 +390,30 @@ func (b *builder) unwritten(g *dag.Graph) {
 			b.warn(d.pos, d.path, "reads %q, which no node %s%s", name, what, rules.DidYouMean(name, written))
 		}
 	}
+}
+
+// makers reports whether what a node reads, under a name or by a pattern, is written before it, as far as the plan
+// knows, and returns a run-time foreach that stands neither before nor after it and whose items look as if they wrote it.
+func (b *builder) makers(g *dag.Graph, d *draft, name string) (before bool, aside *draft) {
+	i, _ := g.Index(d.id)
+	for _, o := range b.drafts {
+		k, in := g.Index(o.id)
+		if !in || o == d {
+			continue
+		}
+		if dag.IsPattern(name) && slices.ContainsFunc(o.node.Writes, func(w string) bool { return dag.Matches(name, w) }) {
+			before = before || g.Ancestor(k, i)
+		}
+		if o.items == nil {
+			continue
+		}
+		sure, maybe := o.items.mayWrite(name)
+		switch {
+		case g.Ancestor(k, i):
+			before = before || maybe
+		case sure && !g.Ancestor(i, k):
+			aside = o
+		}
+	}
+	return before, aside
 }

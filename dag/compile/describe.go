@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/internal/glob"
 	"dagrun.dev/internal/rules"
 	"dagrun.dev/internal/tree"
 	"dagrun.dev/nodes"
@@ -54,6 +55,7 @@ func (b *builder) declare(d *draft, t *nodes.Traits) {
 		b.fail(pos, d.path+".effect", "want a node whose settings name a probe; with these, kind %s has none", n.Kind)
 	}
 	n.Reads, n.Writes, n.Appends = union(n.Reads, t.Reads), union(n.Writes, t.Writes), union(n.Appends, t.Appends)
+	n.Optional = union(n.Optional, t.Optional)
 	n.Secrets = union(n.Secrets, t.Secrets)
 	n.Paid, n.Account = t.Paid, t.Account
 	for _, name := range keys(t.Outputs) {
@@ -166,8 +168,16 @@ func (b *builder) references(v *tree.Value, path string, later func(*tree.Value)
 			continue
 		}
 		for i, x := range list.Items {
-			if !later(x) {
-				b.localPath(x, tree.At(tree.Join(path, field), i))
+			here := tree.At(tree.Join(path, field), i)
+			switch x := readPath(x); {
+			case later(x) || !b.localPath(x, here):
+			case field == "reads":
+				if err := glob.Check(x.Str); glob.Is(x.Str) && err != nil {
+					b.fail(x.Pos, here, "%s: %v", x.Str, err)
+				}
+			case strings.ContainsAny(x.Str, "*?"):
+				b.fail(x.Pos, here, "want the name of a file, or of a folder (%q), got the pattern %q: patterns are for reads",
+					strings.TrimRight(glob.Literal(x.Str), "/")+"/", x.Str)
 			}
 		}
 	}
@@ -180,7 +190,10 @@ func (b *builder) touched(d *draft, t *nodes.Traits) {
 		b.checkNames("accumulator", v, path)
 	}
 	for _, name := range slices.Concat(t.Reads, t.Writes) {
-		b.localPath(whereIs(name, d.with, d.path+".with"))
+		v, path := whereIs(name, d.with, d.path+".with")
+		if b.localPath(v, path) && dag.IsPattern(name) && !slices.Contains(t.Patterns, name) {
+			d.single = append(d.single, reader{name, v.Pos, path})
+		}
 	}
 	for _, w := range d.node.Writes {
 		if slices.Contains(b.known["accumulator"], w) {

@@ -60,7 +60,8 @@ func (b *builder) complete(d *draft) bool {
 	n := d.node
 	*n = dag.Node{ID: d.id, Kind: kind, Dynamic: n.Dynamic, Pos: v.Pos.String()}
 	b.into(v, d.path, n, "title", "when", "always", "priority", "history", "secrets", "group",
-		"reads", "writes", "appends", "outputs")
+		"writes", "appends", "outputs")
+	b.reads(n, v.Get("reads"))
 	n.When = bare(n.When)
 	full := b.withDefaults(v, kind)
 	b.policies(n, full, d.path)
@@ -199,6 +200,28 @@ func (b *builder) needs(n *dag.Node, v *tree.Value, path string) {
 		const text = "want at most %d, the number of needs, got %d"
 		b.fail(v.Get("atLeast").Pos, path+".needs.atLeast", text, len(list.Items), n.AtLeast)
 	}
+}
+
+// reads reads a list of names, and of {path, optional}.
+func (b *builder) reads(n *dag.Node, v *tree.Value) {
+	if v == nil {
+		return
+	}
+	for _, x := range v.Items {
+		name := readPath(x).Str
+		n.Reads = union(n.Reads, []string{name})
+		if o := x.Get("optional"); o != nil && o.Bool {
+			n.Optional = union(n.Optional, []string{name})
+		}
+	}
+}
+
+// readPath is the name in an entry of reads.
+func readPath(x *tree.Value) *tree.Value {
+	if p := x.Get("path"); p != nil {
+		return p
+	}
+	return x
 }
 
 func (b *builder) dir(d *draft, v *tree.Value) {

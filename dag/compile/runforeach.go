@@ -11,6 +11,7 @@ import (
 	"dagrun.dev/dag/compile/schema"
 	"dagrun.dev/dag/compile/source"
 	"dagrun.dev/dag/expr"
+	"dagrun.dev/internal/glob"
 	"dagrun.dev/internal/tree"
 	"dagrun.dev/nodes"
 )
@@ -54,7 +55,8 @@ func (b *builder) runForeach(d *draft, v *tree.Value) {
 		In: bare(str(v.Get("in"))), Var: as.Str, Key: bare(str(v.Get("key"))),
 		Template: b.canonical(full, path+".node"), Most: int(v.Get("most").Int),
 	}
-	d.items = &madeItems{expr.Items{Outputs: map[string]string{}}, dag.Node{}, str(tmpl.Get("when")) != ""}
+	d.items = &madeItems{Items: expr.Items{Outputs: map[string]string{}}, when: str(tmpl.Get("when")) != "",
+		writes: strs(full.Get("writes"))}
 	b.into(full, path+".node", &d.items.node, "breaker", "onFail", "outputs")
 	d.items.node.Retry = b.retry(full.Get("retry"), path+".node.retry")
 	maps.Copy(d.items.Outputs, d.items.node.Outputs)
@@ -64,8 +66,36 @@ func (b *builder) runForeach(d *draft, v *tree.Value) {
 // madeItems are what is known of the items of a run-time foreach before there are any.
 type madeItems struct {
 	expr.Items
-	node dag.Node // policies only
-	when bool     // they have a condition
+	node   dag.Node // policies only
+	when   bool     // they have a condition
+	writes []string // with ${...}
+}
+
+// mayWrite says whether some item may write what is read under a name or by a pattern; sure: part of what it writes is
+// known, and fits.
+func (m *madeItems) mayWrite(read string) (sure, maybe bool) {
+	maybe = m.Open
+	for _, w := range m.writes {
+		parts, err := expr.Split(w)
+		if err != nil {
+			continue
+		}
+		known := []string{""}
+		for _, p := range parts {
+			if p.Source != "" {
+				known = append(known, "")
+			} else {
+				known[len(known)-1] += p.Text
+			}
+		}
+		if !dag.IsFolder(read) { // as dag.Matches has it
+			known[len(known)-1] = strings.TrimSuffix(known[len(known)-1], "/")
+		}
+		fits := glob.Overlap(read, known)
+		maybe = maybe || fits
+		sure = sure || fits && strings.Join(known, "") != ""
+	}
+	return sure, maybe
 }
 
 // templateNeeds checks the nodes that a template names for sure. Its own nodes are not there yet.
@@ -94,6 +124,7 @@ func (b *builder) described(d *draft, kind string, tmpl *tree.Value, path string
 		return // settings that only an item makes whole
 	}
 	maps.Copy(d.items.Outputs, t.Outputs)
+	d.items.writes = union(d.items.writes, t.Writes)
 	fixed := slices.DeleteFunc(t.Files, func(name string) bool { return strings.Contains(name, "${") })
 	d.node.Files = union(d.node.Files, b.inputs(with, fixed, path+".with"))
 }

@@ -17,6 +17,9 @@ import (
 // localPath checks a path as it may stand in a plan: relative, clean, with slashes, not outside.
 func (b *builder) localPath(v *tree.Value, where string) bool {
 	s := v.Str
+	if len(s) > 1 {
+		s = strings.TrimSuffix(s, "/") // a folder
+	}
 	switch {
 	case strings.Contains(s, "${"):
 		b.fail(v.Pos, where, "a path may not depend on recorded values: %s", s)

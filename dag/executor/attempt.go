@@ -25,6 +25,7 @@ type flight struct {
 	slot *slot
 	mark run.Mark // to wait for before anything is done
 
+	missing  string          // a pattern that it reads and that nothing matches
 	resolved bool            // the settings held ${...}
 	above    []reuse.Reading // what its needs left, if it sees that
 
@@ -59,6 +60,13 @@ func (h *host) flight(n *dag.Node, p attempt.Purpose, generation, number int) *f
 		j.FailedWith = h.state().FailedWith(i)
 	}
 	f := &flight{host: h, key: n.ID, job: j}
+	for _, name := range n.Reads {
+		found := h.run.FindAll(n.ID, name)
+		if len(found) == 0 && p == attempt.Run && !slices.Contains(n.Optional, name) && f.missing == "" {
+			f.missing = name
+		}
+		j.Reads = append(j.Reads, found...)
+	}
 	if p == attempt.Undo {
 		j.Kind, j.With, j.Files = n.Undo.Kind, n.Undo.With, plan.Files
 		f.key = undoKey(n.ID)
@@ -69,9 +77,6 @@ func (h *host) flight(n *dag.Node, p attempt.Purpose, generation, number int) *f
 			j.Files = append(j.Files, plan.Files[k])
 		}
 	}
-	for _, name := range n.Reads {
-		j.Reads = append(j.Reads, attempt.Reading{Name: name, Versions: h.run.Find(n.ID, name)})
-	}
 	f.above = h.run.Above(n.ID)
 	return f
 }
@@ -79,6 +84,10 @@ func (h *host) flight(n *dag.Node, p attempt.Purpose, generation, number int) *f
 // resolve fills in what the settings of a job read of the run.
 func (f *flight) resolve() error {
 	j := f.job
+	if f.missing != "" {
+		return fmt.Errorf("reads: no artifact that a node before this one has written matches %s; where there need be "+
+			"none, write {path: %q, optional: true}", f.missing, f.missing)
+	}
 	if j.Purpose == attempt.Undo && strings.Contains(string(j.With), "${") || j.Purpose != attempt.Undo && j.Node.Dynamic {
 		with, err := f.host.o.Eval.Resolve(j.With, f.host.state().ScopeOf(j.Node.ID))
 		if err != nil {

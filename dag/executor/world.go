@@ -41,9 +41,9 @@ func (f *flight) Beat(note string) {
 }
 
 // Find is asked for names that the node does not declare.
-func (f *flight) Find(name string) (list []attempt.Content, err error) {
-	err = f.host.onLoop(func() { list = f.host.run.Find(f.job.Node.ID, name) })
-	return list, err
+func (f *flight) Find(name string) (read attempt.Reading, err error) {
+	err = f.host.onLoop(func() { read = f.host.run.Find(f.job.Node.ID, name) })
+	return read, err
 }
 
 func (f *flight) Emit(b machine.Body) (err error) {

@@ -2,7 +2,6 @@ package run
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"dagrun.dev/dag/machine"
@@ -48,7 +47,7 @@ func (r *Run) readersOf(name string) (list []string) {
 	g := r.state.Graph()
 	for i := range int32(g.Len()) {
 		n := g.Node(i)
-		if !slices.Contains(n.Reads, name) || r.state.StatusAt(i) != machine.Completed {
+		if !n.ReadsArtifact(name) || r.state.StatusAt(i) != machine.Completed {
 			continue
 		}
 		if v, ok := r.index.Visible(g, n.ID, name); ok && v.Digest == live {

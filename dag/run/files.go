@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -43,16 +44,30 @@ func (r *Run) OpenObject(digest string) (io.ReadCloser, error) { return r.store.
 
 // Find returns what a node sees under a name: the version of an artifact, or the entries of an accumulator,
 // those of its ancestors in plan order, the newest Cap of them. Nothing when no ancestor wrote it. Any goroutine.
-func (r *Run) Find(node, name string) (list []attempt.Content) {
+func (r *Run) Find(node, name string) attempt.Reading {
 	g := r.Graph()
+	read := attempt.Reading{Name: name}
 	if a, ok := accumulator(g.Plan, name); ok {
+		read.Title = cmp.Or(a.Title, a.Name)
 		for _, v := range newestOf(r.index.Entries(g, node, name), a.Cap) {
-			list = append(list, attempt.Content{Digest: v.Digest, Node: v.Node})
+			read.Versions = append(read.Versions, attempt.Content{Digest: v.Digest, Node: v.Node})
 		}
-		return list
+		return read
 	}
 	if v, ok := r.index.Visible(g, node, name); ok {
-		list = append(list, attempt.Content{Digest: v.Digest, Node: v.Node})
+		read.Versions = []attempt.Content{{Digest: v.Digest, Node: v.Node}}
+	}
+	return read
+}
+
+// FindAll returns what a node sees under a name or by a pattern, which may be nothing. Any goroutine.
+func (r *Run) FindAll(node, name string) (list []attempt.Reading) {
+	if !dag.IsPattern(name) {
+		return []attempt.Reading{r.Find(node, name)}
+	}
+	for _, v := range r.index.Matching(r.Graph(), node, name) {
+		version := attempt.Content{Digest: v.Digest, Node: v.Node}
+		list = append(list, attempt.Reading{Name: v.Name, Versions: []attempt.Content{version}})
 	}
 	return list
 }

@@ -2,18 +2,19 @@ package run
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
 	"path"
 	"slices"
-	"strings"
 	"sync"
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/artifact"
 	"dagrun.dev/dag/artifact/index"
 	"dagrun.dev/internal/disk"
+	"dagrun.dev/nodes"
 )
 
 // A projector renews the live files of accumulators beside the loop. They are projections of
@@ -104,19 +105,16 @@ func (p *projector) write(name string, w projection) error {
 	return disk.Replace(p.own, name, func(f io.Writer) error { _, err := f.Write(b); return err }, nil)
 }
 
-// render writes a heading, then each entry as kinds show it.
 func (w projection) render(store *artifact.Store) ([]byte, error) {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "# %s\n", w.title)
+	var list []Entry
 	for _, v := range w.entries {
 		e, err := readEntry(store, v.Digest)
 		if err != nil {
 			return nil, err
 		}
-		e.Text = strings.TrimSpace(e.Text)
-		fmt.Fprintf(&b, "\n%s\n", e)
+		list = append(list, e)
 	}
-	return b.Bytes(), nil
+	return []byte(nodes.Accumulated(w.title, list)), nil
 }
 
 func readEntry(store *artifact.Store, digest string) (Entry, error) {
@@ -145,11 +143,7 @@ func (r *Run) projection(name string) (string, projection, bool) {
 	if !ok {
 		return "", projection{}, false // gone from the plan: its file stays as it was
 	}
-	title := a.Title
-	if title == "" {
-		title = a.Name
-	}
-	return a.Path, projection{title, newestOf(r.index.Entries(g, "", name), a.Cap)}, true
+	return a.Path, projection{cmp.Or(a.Title, a.Name), newestOf(r.index.Entries(g, "", name), a.Cap)}, true
 }
 
 // newestOf returns the last n entries, all for n = 0.

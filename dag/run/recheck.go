@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"slices"
+	"strconv"
 	"time"
 
 	"dagrun.dev/dag"
@@ -40,8 +41,15 @@ func (r *Run) Above(node string) (read []reuse.Reading) {
 	})
 }
 
-// digests are those of an artifact or of an accumulator's entries as a node sees them.
+// digests are those of an artifact or of an accumulator's entries as a node sees them; of a pattern names and digests.
 func (r *Run) digests(g *dag.Graph, node, name string) []string {
+	if dag.IsPattern(name) {
+		var list []string
+		for _, v := range r.index.Matching(g, node, name) {
+			list = append(list, strconv.Quote(v.Name), v.Digest)
+		}
+		return list
+	}
 	if a, ok := accumulator(g.Plan, name); ok {
 		var list []string
 		for _, v := range newestOf(r.index.Entries(g, node, name), a.Cap) {

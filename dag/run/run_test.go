@@ -224,7 +224,7 @@ func stored(r *Run, writes map[string]string, entries ...Entry) (out Output, err
 
 // Artifact, ArtifactDigest and Entries are what an attempt of a node reads; File is an input file.
 func (r *Run) Artifact(node, name string) (io.ReadCloser, error) {
-	found := r.Find(node, name)
+	found := r.Find(node, name).Versions
 	if len(found) == 0 {
 		return nil, fs.ErrNotExist
 	}
@@ -232,14 +232,14 @@ func (r *Run) Artifact(node, name string) (io.ReadCloser, error) {
 }
 
 func (r *Run) ArtifactDigest(node, name string) string {
-	for _, v := range r.Find(node, name) {
+	for _, v := range r.Find(node, name).Versions {
 		return v.Digest
 	}
 	return ""
 }
 
 func (r *Run) Entries(node, name string) (list []Entry, err error) {
-	for _, v := range r.Find(node, name) {
+	for _, v := range r.Find(node, name).Versions {
 		e, bad := readEntry(r.store, v.Digest)
 		list, err = append(list, e), errors.Join(err, bad)
 	}

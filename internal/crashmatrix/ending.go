@@ -69,7 +69,7 @@ func (s *scratch) ending() (*ending, error) {
 		e.facts["the artifact "+p] = digest(data)
 	}
 	for _, a := range st.Graph().Plan.Accumulators {
-		e.facts["the accumulator "+a.Name] = digest(fmt.Appendf(nil, "%q", r.Find("", a.Name)))
+		e.facts["the accumulator "+a.Name] = digest(fmt.Appendf(nil, "%q", r.Find("", a.Name).Versions))
 	}
 	return e, nil
 }

@@ -23,7 +23,7 @@ import (
 
 const (
 	outputsFile = "outputs.json"
-	mostOutputs = 64 << 10 // bytes; values travel in events
+	mostOutputs = 16 << 20 // bytes; values travel in events, whose lines have 64 MiB at most
 )
 
 // prepare lays out what the command needs and says what to start, its input aside.
@@ -101,9 +101,6 @@ func layOut(t *nodes.Task, dir string) error {
 	for _, name := range t.Reads {
 		from, err := t.Artifact(name)
 		if errors.Is(err, fs.ErrNotExist) {
-			from, err = entries(t, name)
-		}
-		if from == nil && err == nil {
 			continue
 		}
 		if err != nil {
@@ -116,19 +113,6 @@ func layOut(t *nodes.Task, dir string) error {
 		}
 	}
 	return nil
-}
-
-// entries returns an accumulator as text, or nil when the name is none or it is empty.
-func entries(t *nodes.Task, name string) (io.ReadCloser, error) {
-	list, err := t.Entries(name)
-	if err != nil || len(list) == 0 {
-		return nil, nil // an artifact that has not been written, or nothing to show
-	}
-	var b strings.Builder
-	for _, e := range list {
-		b.WriteString(e.String() + "\n\n")
-	}
-	return io.NopCloser(strings.NewReader(b.String())), nil
 }
 
 // collect takes artifacts and values out of the staging folder.

@@ -3,6 +3,7 @@ package index
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
@@ -42,6 +43,52 @@ func (x *Index) Visible(g *dag.Graph, node, name string) (Version, bool) {
 		return Version{}, false
 	}
 	return x.newest(t, g, t.seenBy(g, i))
+}
+
+// A Named is a version and the artifact that it is of.
+type Named struct {
+	Name string
+	Version
+}
+
+// Matching returns what a node reads by a pattern: of every artifact that matches the version it sees, in plan order of
+// the nodes that wrote them, then by name. What no node of the plan wrote is not among them.
+func (x *Index) Matching(g *dag.Graph, node, pattern string) []Named {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	i, ok := g.Index(node)
+	if !ok {
+		return nil
+	}
+	type placed struct {
+		Named
+		at int32
+	}
+	var list []placed
+	above := ancestors(g, i)
+	for _, t := range x.files {
+		if t.Entries || !dag.Matches(pattern, t.Name) {
+			continue
+		}
+		v, ok := x.newest(t, g, func(n int32) bool { return above[n] })
+		if at, in := g.Index(v.Node); ok && in {
+			list = append(list, placed{Named{t.Name, v}, at})
+		}
+	}
+	slices.SortFunc(list, func(a, b placed) int {
+		switch {
+		case a.at == b.at:
+			return strings.Compare(a.Name, b.Name)
+		case g.Before(a.at, b.at):
+			return -1
+		}
+		return 1
+	})
+	out := make([]Named, len(list))
+	for k := range list {
+		out[k] = list[k].Named
+	}
+	return out
 }
 
 // Entries returns the valid entries of an accumulator in plan order: those that a node sees, or all

@@ -44,6 +44,7 @@ var edits = map[string]struct {
 	}, redone},
 	"WaitAll":  {func(n *dag.Node) { n.WaitAll = true }, checked},
 	"Always":   {func(n *dag.Node) { n.Always = true }, unended},
+	"Optional": {func(n *dag.Node) { n.Optional = []string{"r*"} }, refailed},
 	"Again":    {func(n *dag.Node) { n.Again = 2 }, refailed},
 	"Effect":   {func(n *dag.Node) { n.Effect = "idempotent" }, refailed},
 	"Retry":    {func(n *dag.Node) { n.Retry.Attempts = 3 }, refailed},
