@@ -393,7 +393,7 @@ func (b *builder) unwritten(g *dag.Graph) {
 }
 
 // makers reports whether what a node reads, under a name or by a pattern, is written before it, as far as the plan
-// knows, and returns a run-time foreach that stands neither before nor after it and whose items look as if they wrote it.
+// knows, and returns a run-time foreach that stands neither before nor after it and whose items seem to write it.
 func (b *builder) makers(g *dag.Graph, d *draft, name string) (before bool, aside *draft) {
 	i, _ := g.Index(d.id)
 	for _, o := range b.drafts {
