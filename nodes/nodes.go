@@ -104,6 +104,9 @@ type Traits struct {
 	Prompt   *PromptEstimate   // for kinds that call a model: what is known of the size
 	Secrets  []string          // names of secrets the settings use
 	Account  string            // who is asked, and as whom: what one answer says of it holds for all that would ask it
+	// Steady are the categories of failure that another attempt would end in as well: there is none unless the
+	// specification asks for it.
+	Steady []string
 	// Categories are the categories of failure that the settings name, each with its path within With.
 	Categories []Named
 	// Refs are further ids of nodes that the settings name (they must be ancestors).

@@ -27,6 +27,7 @@ type builder struct {
 	byID     map[string]*draft // by id in lower case
 	unknown  unknowns          // what mistakes leave unknown
 	defaults *tree.Value
+	ownRows  map[string]bool       // categories that mean something else than in the format
 	known    map[string][]string   // names of breakers, pools, accumulators, categories, sorted
 	dirs     map[string]*draft     // folders that nodes name
 	files    map[string]*inputFile // input files by path as written

@@ -57,6 +57,7 @@ func (b *builder) declare(d *draft, t *nodes.Traits) {
 	n.Reads, n.Writes, n.Appends = union(n.Reads, t.Reads), union(n.Writes, t.Writes), union(n.Appends, t.Appends)
 	n.Optional = union(n.Optional, t.Optional)
 	n.Secrets = union(n.Secrets, t.Secrets)
+	b.steady(d, t)
 	n.Paid, n.Account = t.Paid, t.Account
 	for _, name := range keys(t.Outputs) {
 		typ := t.Outputs[name]

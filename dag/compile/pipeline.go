@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"reflect"
 	"slices"
 	"sort"
 
@@ -84,8 +85,16 @@ func rowsOver(table, own *tree.Value) []tree.Field {
 	return sortedMap(m)
 }
 
-// know notes which names a plan declares.
+// know notes which names a plan declares, and which categories mean something else than usual.
 func (b *builder) know(p *dag.Plan) {
+	usual := map[string]dag.Category{}
+	for _, c := range rows[dag.Category](b, "categories", fieldsOf(b.s.Categories)) {
+		usual[c.Name] = c
+	}
+	b.ownRows = map[string]bool{}
+	for _, c := range p.Categories {
+		b.ownRows[c.Name] = !reflect.DeepEqual(c, usual[c.Name])
+	}
 	for _, x := range p.Breakers {
 		b.known["breaker"] = append(b.known["breaker"], x.Name)
 	}

@@ -2,9 +2,11 @@ package compile
 
 import (
 	"slices"
+	"strings"
 
 	"dagrun.dev/dag"
 	"dagrun.dev/internal/tree"
+	"dagrun.dev/nodes"
 )
 
 // defaultGrace is how long a program has between being asked to end and being killed, where neither node nor
@@ -108,4 +110,23 @@ func (b *builder) retry(v *tree.Value, path string) dag.Retry {
 		r.On = append(r.On, p)
 	}
 	return r
+}
+
+// steady leaves failures of the steady categories at one attempt, unless more are asked for: by attempts of the node or
+// its defaults, by what either says of the category, or by the pipeline's own row for it.
+func (b *builder) steady(d *draft, t *nodes.Traits) {
+	r := &d.node.Retry
+	for _, name := range t.Steady {
+		said := func(p dag.CategoryPolicy) bool { return p.Category == name }
+		if r.Stated || slices.ContainsFunc(r.On, said) || b.ownRows[name] {
+			continue
+		}
+		r.On = append(r.On, dag.CategoryPolicy{Category: name, Retry: dag.RetryChange{Attempts: 1}})
+		slices.SortFunc(r.On, func(a, b dag.CategoryPolicy) int { return strings.Compare(a.Category, b.Category) })
+		v := d.tree.Get("retry")
+		if waits := v.Get("base") != nil || v.Get("delays") != nil; waits && len(r.On) == 1 && len(t.Categories) == 0 {
+			b.warn(v.Pos, d.path+".retry", "says how long to wait and not how often to try: after %s there is no further "+
+				"attempt unless attempts asks for it", name)
+		}
+	}
 }

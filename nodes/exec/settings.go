@@ -42,7 +42,7 @@ type probe struct {
 }
 
 func (s *settings) traits() nodes.Traits {
-	tr := nodes.Traits{Effect: "idempotent", Ambient: true, Does: s.does()}
+	tr := nodes.Traits{Effect: "idempotent", Ambient: true, Does: s.does(), Steady: []string{"exit_nonzero"}}
 	switch {
 	case len(s.Argv) > 0 && s.Run != "":
 		tr.Problemf("run", "give argv or run, not both")
