@@ -60,7 +60,7 @@ var notMade = map[machine.Type]string{
 }
 
 // story is what is done with a run of everyEvent, by what its log holds: a last command that fails, a cancel at the
-// question, the answer, a raised cap, the mended specification, a revert, and the answer to the question asked anew.
+// question, the answer, a raised cap with a part of the nodes and one of them again, the rest, the mended specification, a revert, and the answer to the question asked anew.
 func story(spec string) func(events []record) []string {
 	return func(events []record) []string {
 		n := map[string]int{}
@@ -87,7 +87,9 @@ func story(spec string) func(events []record) []string {
 		case asks && (last == "RUN_PAUSED" || last == "RUN_FAILED"):
 			return []string{"respond", fmt.Sprintf("approval/ask/%d", n["ESCALATION_OPENED"]), "approve"}
 		case n["RUN_FAILED"] > 0 && n["LIMITS_CHANGED"] == 0:
-			return append(goOn, "--cap-usd", "200")
+			return append(goOn, "--cap-usd", "200", "--until", "ask", "--rerun", "look")
+		case last == "RUN_PAUSED" && events[len(events)-1].Payload.Reason == "selection":
+			return append(goOn, "--all")
 		case last == "RUN_PAUSED" && n["last failed"] > 0 && n["PLAN_ADOPTED"] == 0:
 			return []string{"apply", spec, "--quiet", "--jobs", "1"}
 		case last != "RUN_COMPLETED":

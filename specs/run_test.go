@@ -72,6 +72,7 @@ type record struct {
 		Generation int                        `json:"generation"`
 		Attempt    int                        `json:"attempt"`
 		Status     string                     `json:"status"`
+		Reason     string                     `json:"reason"`
 		Final      bool                       `json:"final"`
 		Category   string                     `json:"category"`
 		Values     map[string]json.RawMessage `json:"values"`

@@ -120,7 +120,7 @@ func (t *trial) artifact(name string) (io.ReadCloser, error) {
 	if errors.Is(err, fs.ErrNotExist) { // an ancestor has written it
 		return nil, &nodes.Error{Category: "file_io", Permanent: true, Message: fmt.Sprintf(
 			"the recorded version of %s is missing from the run's store (sha256 %s): restore a copy, "+
-				"or make it again (dagrun resume --restart %s)", name, v.Digest, v.Node)}
+				"or make it again (dagrun resume --rerun %s)", name, v.Digest, v.Node)}
 	}
 	return r, err
 }

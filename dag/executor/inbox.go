@@ -2,6 +2,7 @@ package executor
 
 import (
 	"crypto/rand"
+	"dagrun.dev/dag/machine"
 	"encoding/json"
 	"errors"
 	"os"
@@ -30,9 +31,9 @@ const (
 // A message is a Request as a file. A plan is too big for it: it lies in files beside the message.
 type message struct {
 	Request
-	HasPlan bool   `json:"submit,omitempty"`
-	SpecDir string `json:"spec_dir,omitempty"`
-	By      string `json:"by,omitempty"`
+	HasPlan  bool                     `json:"submit,omitempty"`
+	SpecDir  string                   `json:"spec_dir,omitempty"`
+	Selected machine.PartSelectedBody `json:"selected,omitzero"`
 }
 
 // A reply is what came of a request; no error is success.

@@ -22,7 +22,8 @@ type Submission struct {
 	Graph   *dag.Graph
 	File    run.OpenFile // opens the input files that the plan declares
 	SpecDir string       // absolute folder of its specification
-	By      string       // command that submits it
+	// Selected says which part of it is to run, which command submits it, and which saved plan it is, if it is one.
+	Selected machine.PartSelectedBody
 }
 
 // Taken says what a host makes of a submission. It is as of then: what ends meanwhile may change it.
@@ -47,18 +48,19 @@ func (h *host) submit(s *Submission, now time.Time) (Taken, error) {
 	if _, err := h.o.Evaluator(s.Graph.Plan); err != nil {
 		return Taken{}, err
 	}
-	waited := h.state().Submitted() != nil
-	d, err := h.run.Submit(now, s.By, s.Graph, s.File)
+	// That the run has this plan already is news only where nothing else is asked of it.
+	news := h.state().Submitted() != nil || len(h.run.Selects(&s.Selected)) > 0
+	d, err := h.run.Submit(now, &s.Selected, s.Graph, s.File)
 	if err != nil {
 		return Taken{}, err
 	}
 	h.nextDir = s.SpecDir
-	return h.taken(d, waited), nil
+	return h.taken(d, news), nil
 }
 
-// taken counts what a comparison says. waited is whether another plan was waiting to be adopted.
-func (h *host) taken(d *reuse.Diff, waited bool) Taken {
-	t := Taken{Same: d.Same && !waited, Kept: d.Count(reuse.DoReuse),
+// taken counts what a comparison says. news is whether the submission changes anything under the plan in force.
+func (h *host) taken(d *reuse.Diff, news bool) Taken {
+	t := Taken{Same: d.Same && !news, Kept: d.Count(reuse.DoReuse),
 		Added: d.Count(reuse.DoAdded), Removed: d.Count(reuse.DoRemoved)}
 	t.Awaited = h.state().Holdup()
 	for k := range d.Nodes {
@@ -151,7 +153,7 @@ func Submit(output string, s Submission, holds func() bool) (Taken, error) {
 	if err := os.WriteFile(name+planSuffix, plan, 0o600); err != nil {
 		return Taken{}, err
 	}
-	back, err := ask(name, message{HasPlan: true, SpecDir: s.SpecDir, By: s.By}, holds)
+	back, err := ask(name, message{HasPlan: true, SpecDir: s.SpecDir, Selected: s.Selected}, holds)
 	if err != nil {
 		return Taken{}, err
 	}
@@ -186,7 +188,7 @@ func (m *message) submission(name string) (*Submission, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Submission{Graph: g, SpecDir: m.SpecDir, By: m.By, File: func(path string) (io.ReadCloser, error) {
+	return &Submission{Graph: g, SpecDir: m.SpecDir, Selected: m.Selected, File: func(path string) (io.ReadCloser, error) {
 		f, ok := plan.FileByPath(path)
 		if !ok {
 			return nil, fmt.Errorf("the plan does not declare %s", path)

@@ -271,6 +271,9 @@ func (s *State) onRewound(_ Event, b *RewoundBody) error {
 	if err := s.sendBack(b.Nodes); err != nil {
 		return err
 	}
+	if b.Asked {
+		s.run.Rerun = nil
+	}
 	if i, ok := s.graph.Index(b.For); ok && failed {
 		s.recs[i].edit().Rewinds++
 	} else if ok {

@@ -58,6 +58,18 @@ type LimitsChangedBody struct {
 	By     string     `json:"by"`
 }
 
+// PartSelectedBody says which part of the plan is to run from now on, until the next one says otherwise. It is recorded
+// before the plan that it is meant for is adopted.
+type PartSelectedBody struct {
+	fact
+	Part dag.Selection `json:"part,omitzero"` // empty: all of it
+	// Rerun are names as in a selection: these nodes and what depends on them run again, once. REWOUND says when.
+	Rerun []string `json:"rerun,omitempty"`
+	By    string   `json:"by"` // command
+	// SavedPlan is the id of the saved plan that is applied, if one is. A run takes each once.
+	SavedPlan string `json:"saved_plan,omitempty"`
+}
+
 // QueuedBody says that nodes may start and wait: their condition was true.
 type QueuedBody struct {
 	fact
@@ -262,7 +274,8 @@ type RewoundBody struct {
 	To     string   `json:"to"`
 	Nodes  []string `json:"nodes"`
 	Reason string   `json:"reason"`
-	For    string   `json:"for,omitempty"` // node whose failure asked for it; counts against its bound
+	For    string   `json:"for,omitempty"`   // node whose failure asked for it; counts against its bound
+	Asked  bool     `json:"asked,omitempty"` // PART_SELECTED asked for it
 }
 
 // EscalationOpenedBody is a durable question to a user.

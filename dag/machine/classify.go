@@ -15,7 +15,7 @@ func (s *State) classify(i int32) Status {
 	case ended:
 		return s.endedStatus(i)
 	}
-	if s.blocked != nil && s.blocked[i] || s.heldBack(i) {
+	if s.blocked != nil && s.blocked[i] || s.heldBack(i) || s.leftOut(i) {
 		return Blocked
 	}
 	if m := r.Detail; m != nil && r.Phase != stale {

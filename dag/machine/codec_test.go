@@ -17,7 +17,7 @@ import (
 
 // oldTypes are the event types that there have been: none may go. New ones need not be added.
 var oldTypes = []Type{
-	RunCreated, InputsCloned, PlanSubmitted, PlanAdopted, PlanExtended, LimitsChanged, Queued, Started, Finished,
+	RunCreated, InputsCloned, PlanSubmitted, PlanAdopted, PlanExtended, LimitsChanged, PartSelected, Queued, Started, Finished,
 	LLMCallStarted, LLMCallFinished, LLMCallFailed, ArtifactWritten, GateRunStarted, GateRunFinished, IssueOpened,
 	IssueResolved, RunStateChanged, PROpened, BreakerChanged, CompStarted, CompFinished, Rewound, EscalationOpened,
 	EscalationAnswer, Checkpointed, Reverted, BudgetWarned, RunPaused, RunInterrupted, RunResumed, RunCompleted, RunFailed,

@@ -78,6 +78,9 @@ func (d *decision) run() {
 	if d.adopt() {
 		return
 	}
+	if d.rerun() {
+		return
+	}
 	d.answers()
 	d.overdue(true)
 	if d.skips() {
@@ -330,6 +333,8 @@ func (d *decision) finish() {
 	switch {
 	case s.open == 0:
 		d.record(s.ended(false, ""))
+	case s.left != nil && s.firstOpen() < 0:
+		d.pause(PausePart, "", "%s", s.partMessage())
 	case d.wake != 0:
 		d.park()
 	case d.free <= 0:
@@ -350,11 +355,13 @@ func (d *decision) stuck() (reason Pause, node, format string) {
 			return PauseBreaker, "", "breaker " + d.s.breakers[k].Name + " is open and has no time to try again"
 		}
 	}
-	for i := range d.s.status {
-		if st := d.s.status[i]; st != Completed && st != Skipped && d.s.settled[i] == unsettled {
-			id := d.s.graph.Node(int32(i)).ID
-			return PauseStuck, id, "nothing can run: the first node that has not ended is " + st.String()
+	if i := d.s.firstOpen(); i >= 0 {
+		id := d.s.graph.Node(i).ID
+		if j := d.s.waitsForLeftOut(i); j >= 0 {
+			return PausePart, id, fmt.Sprintf("%s cannot run: it needs %s, which is to run again and is left out by %s",
+				id, d.s.graph.Node(j).ID, d.s.run.Part)
 		}
+		return PauseStuck, id, "nothing can run: the first node that has not ended is " + d.s.status[i].String()
 	}
 	return PauseStuck, "", "nothing can run"
 }

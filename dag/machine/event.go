@@ -46,6 +46,7 @@ const (
 	PlanAdopted      Type = "PLAN_ADOPTED"
 	PlanExtended     Type = "PLAN_EXTENDED"
 	LimitsChanged    Type = "LIMITS_CHANGED"
+	PartSelected     Type = "PART_SELECTED"
 	Queued           Type = "WORK_ITEM_QUEUED"
 	Started          Type = "WORK_ITEM_STARTED"
 	Finished         Type = "WORK_ITEM_FINISHED"
@@ -133,6 +134,7 @@ var events = []*declaration{
 	event(PlanAdopted, atOnce, saveNow, (*State).onPlanAdopted),
 	event(PlanExtended, soon, saveNot, (*State).onPlanExtended),
 	event(LimitsChanged, atOnce, saveNot, (*State).onLimits),
+	event(PartSelected, atOnce, saveNot, (*State).onSelected),
 	event(Queued, soon, saveNot, (*State).onQueued),
 	event(Started, paidStart, saveNot, (*State).onStarted),
 	event(Finished, paidEnd, saveDue, (*State).onFinished),

@@ -18,6 +18,7 @@ func (s *State) build(g *dag.Graph) {
 	s.undoing, s.blocked = -1, nil
 	s.effects.Reset()
 	s.holdBack()
+	s.left = s.run.Part.LeftOut(g)
 	s.ledger.reserved = dag.Amount{}
 	for _, p := range g.Plan.Pools {
 		s.pools = append(s.pools, pool{name: p.Name, size: int32(p.Size)})
@@ -80,6 +81,7 @@ func (s *State) extend(g *dag.Graph) {
 			s.held = append(s.held, false)
 		}
 	}
+	s.left = s.run.Part.LeftOut(g)
 	s.effects.Grow(n)
 	s.counts[Waiting] += int32(n) - first
 	s.open += int32(n) - first

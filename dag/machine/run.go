@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"time"
+
+	"dagrun.dev/dag"
 )
 
 func (s *State) onRunCreated(e Event, b *RunCreatedBody) error {
@@ -149,7 +151,7 @@ func (s *State) Run() RunView {
 		Created: at(r.Created), Updated: at(r.Updated), Status: r.Status, Pause: r.Pause,
 		State: s.observed.State, Stable: s.observed.Stable,
 		Active: time.Duration(s.activeAt(r.Updated)) * time.Millisecond, Ticking: r.ActiveFrom != 0,
-		Resumes: r.Resumes, Failed: r.Failed}
+		Resumes: r.Resumes, Failed: r.Failed, Part: r.Part, SavedPlans: r.SavedPlans}
 	if r.Status == RunRunning && s.ending != "" {
 		v.Status, v.Failed = RunEnding, s.ending
 	}
@@ -171,7 +173,9 @@ type RunView struct {
 	Active     time.Duration // time of activity until Updated
 	Ticking    bool          // it goes on: a process carries the run on, or did when it died
 	Resumes    int
-	Failed     string // why the run failed, or ends
+	Failed     string        // why the run failed, or ends
+	Part       dag.Selection // of the plan that is to run; empty: all of it
+	SavedPlans []string      // ids of the saved plans that were applied
 }
 
 // RunStatus is where a run stands.

@@ -71,6 +71,7 @@ type State struct {
 	timers    []timer
 	overdue   []int32
 	held      []bool // by the submitted plan; nil = none
+	left      []bool // left out by the selected part; nil = none
 	blocked   []bool // about to be rewound; nil = none
 	effects   reuse.Effects
 	undoing   int32 // node whose failure is being compensated, -1 = none
@@ -106,6 +107,11 @@ type runFacts struct {
 	Undos      int           `json:"compensations_done,omitempty"`
 	// Submitted is the plan that waits to be adopted; nil = none.
 	Submitted *PlanSubmittedBody `json:"submitted,omitempty"`
+	// Part is what of the plan is to run, Rerun what is to run again and has not been sent back yet, SavedPlans the ids of
+	// the saved plans that were applied.
+	Part       dag.Selection `json:"part,omitzero"`
+	Rerun      []string      `json:"rerun,omitempty"`
+	SavedPlans []string      `json:"saved_plans,omitempty"`
 	// Compensating is the node whose undo action is in flight.
 	Compensating string `json:"compensating,omitempty"`
 }

@@ -82,8 +82,8 @@ type NodeView struct {
 
 // A Block says why a node that could start does not.
 type Block struct {
-	// retry | wait | person | escalation | compensation | plan | needs | pause | pool | breaker | account | quota |
-	// budget; empty = nothing
+	// retry | wait | person | escalation | compensation | plan | selection | needs | pause | pool | breaker | account |
+	// quota | budget; empty = nothing
 	By    string
 	Name  string // of the pool, breaker, escalation or first open need
 	Until time.Time
@@ -137,6 +137,9 @@ func (s *State) block(i int32) Block {
 	case Undoing, Blocked:
 		if s.heldBack(i) {
 			return Block{By: "plan"}
+		}
+		if s.leftOut(i) {
+			return Block{By: "selection"}
 		}
 		return Block{By: "compensation"}
 	case Waiting:
@@ -317,7 +320,7 @@ const (
 	Asking                  // an escalation decides, or the outcome of a lost attempt is unknown
 	Stopped                 // only a user can help; resuming the run starts it again
 	Undoing                 // failed; compensation is under way
-	Blocked                 // a compensation is to rewind it, or a plan not yet adopted to change it
+	Blocked                 // a compensation is to rewind it, a plan not yet adopted to change it, or it is left out
 	Completed               // this and all that follow: see Ended
 	Failed
 	Skipped

@@ -38,6 +38,7 @@ const (
 	PauseBreaker    Pause = "breaker"          // open, without a time to try again
 	PauseQuota      Pause = "quota"            // waits for an instant that a service has named
 	PauseDisk       Pause = "disk"
-	PauseStuck      Pause = "stuck"  // a mistake in this package: nothing can run, and nothing says why
-	PauseCancel     Pause = "cancel" // ends the run: clean-up, then RUN_FAILED
+	PausePart       Pause = "selection" // all that can be done of the selected part is done
+	PauseStuck      Pause = "stuck"     // a mistake in this package: nothing can run, and nothing says why
+	PauseCancel     Pause = "cancel"    // ends the run: clean-up, then RUN_FAILED
 )

@@ -8,17 +8,19 @@ import (
 )
 
 // PlanFormat is the version of a saved plan.
-const PlanFormat = 1
+const PlanFormat = 2
 
 // A Plan says what applying a specification would do: node by node, with reasons, costs and
 // times. It is also the file that `plan -o` saves.
 type Plan struct {
 	Format   int         `json:"dagrun_plan"`
+	ID       string      `json:"id,omitempty"` // of a saved plan, random: it is applied once
 	Name     string      `json:"name"`
 	Title    string      `json:"title,omitempty"`
 	Digest   string      `json:"plan_digest"`
 	Run      RunRef      `json:"run"`
 	Source   PlanSource  `json:"source,omitzero"`
+	Part     reuse.Part  `json:"part,omitzero"` // that is to run, as the command line said it
 	Nodes    []PlanNode  `json:"nodes"`
 	Limits   []string    `json:"limits,omitempty"` // changes of the whole plan that make no node run again
 	Params   []dag.Param `json:"params,omitempty"`
@@ -52,7 +54,7 @@ type PlanNode struct {
 	Kind  string `json:"kind"`
 	Title string `json:"title,omitempty"`
 	Group string `json:"group,omitempty"`
-	Do    string `json:"do"` // run | reuse | changed | blocked | removed
+	Do    string `json:"do"` // run | reuse | changed | blocked | removed | left out
 	// Why lists the parts of the definition that changed, or the node that causes it; Changes what of them changed.
 	Why   []string `json:"why,omitempty"`
 	Begun string   `json:"begun,omitempty"` // what becomes of an attempt that has not ended
@@ -87,7 +89,8 @@ type PlanTotals struct {
 	Run     int `json:"run"` // run, changed, blocked and added nodes
 	Reuse   int `json:"reuse"`
 	Removed int `json:"removed"`
-	Maybe   int `json:"conditional"` // of those that run: only if a condition holds
+	Left    int `json:"left_out,omitempty"` // by the part: neither runs nor has a result
+	Maybe   int `json:"conditional"`        // of those that run: only if a condition holds
 	// IfNew, of those that run: only if something before them gives another result.
 	IfNew   int        `json:"only_if_changed,omitempty"`
 	USD     [3]dag.USD `json:"usd"`
@@ -103,7 +106,7 @@ type PlanTotals struct {
 // Changes reports whether applying the plan would do anything.
 func (p *Plan) Changes() bool { return p.Totals.Run+p.Totals.Removed+len(p.Limits) > 0 }
 
-// PlanInput is what BuildPlan reads. Diff, State and History may be nil: no run yet, no history.
+// PlanInput is what BuildPlan reads. State and History may be nil: no run yet, no history. Diff may be, too: all run.
 type PlanInput struct {
 	Graph   *dag.Graph
 	Notes   [][]string // per node
@@ -145,15 +148,19 @@ func BuildPlan(in PlanInput) *Plan {
 			continue
 		}
 		n.RunsWith = conds.ids(i)
-		if n.Do == reuse.DoReuse {
+		idle := n.Do == reuse.DoReuse || n.Do == reuse.DoLeft
+		switch n.Do {
+		case reuse.DoReuse:
 			p.Totals.Reuse++
-		} else {
+		case reuse.DoLeft:
+			p.Totals.Left++
+		default:
 			p.Totals.add(&n)
 			finish[i], asks[i] = n.Seconds[1], true
 		}
 		for _, need := range g.Needs(i) {
 			own := n.Seconds[1]
-			if n.Do == reuse.DoReuse {
+			if idle {
 				own = 0
 			}
 			finish[i] = max(finish[i], finish[need]+own)

@@ -48,7 +48,7 @@ func (n *PlanNode) details() (out []string) {
 	}
 	add("why", why)
 	add("leaves in place", n.Leaves)
-	if n.Do == reuse.DoReuse || n.Do == reuse.DoRemoved {
+	if n.Do == reuse.DoReuse || n.Do == reuse.DoRemoved || n.Do == reuse.DoLeft {
 		return out
 	}
 	if n.Title != "" {
@@ -120,6 +120,22 @@ func (n *PlanNode) cost() string {
 		return "cost unknown"
 	}
 	return ""
+}
+
+// Selected says which part is to run; empty where nothing is left out.
+func (p *Plan) Selected() string {
+	words := p.Part.String()
+	for _, name := range p.Part.Rerun {
+		words += " --rerun " + name
+	}
+	if words == "" {
+		return ""
+	}
+	left := Count(p.Totals.Left, "node") + " left out"
+	if p.Totals.Left == 0 {
+		left = "no node left out"
+	}
+	return strings.TrimSpace(words) + "; " + left
 }
 
 // Present is how many nodes the plan has.

@@ -17,13 +17,15 @@ var resume = []string{"resume"}
 
 // remedies are the ways out of a pause, by its reason. See wayOut for the others.
 var remedies = map[machine.Pause]remedy{
-	machine.PauseUser:       {"Resume. --restart NODE runs a node from its start, --without NODE skips one.", resume},
+	machine.PauseUser:       {"Resume. --rerun NODE runs a node from its start, --without NODE skips one.", resume},
 	machine.PauseNodeFailed: {fixTheCause, []string{explainCategory, "report errors", "resume"}},
 	machine.PauseRepeated:   {fixTheCause, []string{explainCategory, "report errors", "resume"}},
 	machine.PauseEscalation: {"Resume: every question is answered.", resume},
 	machine.PausePerson: {"Do what the reason asks for (log in, pay, grant access), then resume.",
 		[]string{explainCategory, "resume"}},
 	machine.PauseQuota: {"Resume after that time; with --longest-wait the run waits for it by itself.", resume},
+	machine.PausePart: {"What was selected is done. Go on with the rest, under the plan of the run or as the spec is now:",
+		[]string{"resume --all", "apply"}},
 	machine.PauseDisk:  {"Free space on the disk, then resume.", resume},
 }
 

@@ -22,6 +22,7 @@ type Standing struct {
 	Dir     string            `json:"dir"`
 	Status  machine.RunStatus `json:"status"`           // running | paused | ending | completed | failed
 	Reason  machine.Pause     `json:"reason,omitempty"` // of a pause
+	Part    string            `json:"part,omitempty"`   // that is to run, as the command line names it; empty: all nodes
 	Node    string            `json:"node,omitempty"`   // that the reason is about
 	Message string            `json:"message,omitempty"`
 	Counts
@@ -63,6 +64,7 @@ type Status struct {
 	Wall      float64   `json:"wall_seconds,omitempty"` // most that the run may be active
 	Reserved  dag.USD   `json:"reserved_usd,omitempty"`
 	Work
+	Left      []string                       `json:"left_out,omitempty"` // nodes that have not ended, not of the part
 	NewPlan   *NewPlan                       `json:"new_plan,omitempty"` // that waits to be adopted
 	Questions []machine.EscalationOpenedBody `json:"questions,omitempty"`
 	Running   []NodeStatus                   `json:"running,omitempty"`
@@ -142,6 +144,9 @@ func NewStatus(r *run.Run, dir string, now time.Time) *Status {
 	}
 	if list := st.Reverts(); len(list) > 0 && list[len(list)-1].Time.Equal(v.Updated) {
 		s.Reverted = list[len(list)-1].Checkpoint
+	}
+	if left := st.LeftOut(); len(left) > 0 {
+		s.Part, s.Left = v.Part.String(), left
 	}
 	if next := st.Submitted(); next != nil {
 		s.NewPlan = &NewPlan{next.PlanDigest, st.Holdup()}
@@ -288,7 +293,7 @@ func (s *Status) add(n machine.NodeView, now time.Time) {
 	case machine.Cancelled:
 		s.Cut = append(s.Cut, out)
 	default:
-		if by := n.Blocked.By; by == "" || by == "needs" || by == "pause" || len(s.Waiting) >= waiting {
+		if by := n.Blocked.By; by == "" || by == "needs" || by == "pause" || by == "selection" || len(s.Waiting) >= waiting {
 			return // of a pause the status says why
 		}
 		out.Status, out.Why = "waiting", blockText(n.Blocked, out.Why)
@@ -370,6 +375,8 @@ func (s *Status) Headline() string {
 		return "REVERTED to " + s.Reverted + ": no process runs it"
 	case s.Stopped:
 		return "STOPPED: no process runs it"
+	case s.Reason == machine.PausePart:
+		return "PARTLY DONE: " + s.Message
 	case s.Reason != "":
 		return status + " " + ReasonInBrackets(s.Reason, s.Node, s.Message)
 	}

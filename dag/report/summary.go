@@ -198,6 +198,9 @@ func (e *End) What() string {
 	case machine.RunDone:
 		return "Done"
 	case machine.RunPause:
+		if e.Reason == machine.PausePart {
+			return "Partly done"
+		}
 		return "Paused"
 	}
 	return "Failed"

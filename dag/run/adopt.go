@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"dagrun.dev/dag"
@@ -61,19 +62,48 @@ func (r *Run) adopt(now time.Time, g *dag.Graph, d *reuse.Diff) error {
 	return r.log.Wait(m.Seq)
 }
 
-// Submit hands g to a run that is being carried on, attempts under way or not: plan and input files go to the object
-// store, then PLAN_SUBMITTED is recorded, durable. The machine asks for AdoptSubmitted when nothing that g touches is
-// under way any more, in this process or, should it die, in the next one. The plan in force takes back what was
-// submitted before.
-func (r *Run) Submit(now time.Time, by string, g *dag.Graph, file OpenFile) (*reuse.Diff, error) {
-	d := r.Compare(g)
-	if d.Same {
-		return d, r.takeBack(now, d)
+// Selects returns the fact that sel says which part of the plan is to run, as a list; none where it says nothing new.
+func (r *Run) Selects(sel *machine.PartSelectedBody) []machine.Body {
+	v := r.state.Run()
+	known := sel.SavedPlan == "" || slices.Contains(v.SavedPlans, sel.SavedPlan)
+	if known && len(sel.Rerun) == 0 && sel.Part.Equal(&v.Part) {
+		return nil
 	}
-	if _, _, err := r.clone(g.Plan, file); err != nil {
+	b := *sel
+	if known {
+		b.SavedPlan = ""
+	}
+	return []machine.Body{&b}
+}
+
+// CompareOwn compares the run with the plan that it has.
+func (r *Run) CompareOwn() (*reuse.Diff, error) {
+	g, err := r.loadPlan(r.state.PlanDigest())
+	if err != nil {
 		return nil, err
 	}
-	return d, r.RecordDurable(now, machine.Submission(d, by))
+	return r.Compare(g), nil
+}
+
+// Submit hands g to a run that is being carried on, attempts under way or not: plan and input files go to the object
+// store, then PART_SELECTED, where sel says something new, and PLAN_SUBMITTED are recorded, durable. The machine asks
+// for AdoptSubmitted when nothing that g touches is under way any more, in this process or, should it die, in the next
+// one. The plan in force takes back what was submitted before.
+func (r *Run) Submit(now time.Time, sel *machine.PartSelectedBody, g *dag.Graph, file OpenFile) (*reuse.Diff, error) {
+	d := r.Compare(g)
+	if !d.Same {
+		if _, _, err := r.clone(g.Plan, file); err != nil {
+			return nil, err
+		}
+	}
+	bodies := r.Selects(sel)
+	if !d.Same || r.state.Submitted() != nil {
+		bodies = append(bodies, machine.Submission(d, sel.By))
+	}
+	if len(bodies) == 0 {
+		return d, nil
+	}
+	return d, r.RecordDurable(now, bodies...)
 }
 
 // AdoptSubmitted carries out machine.Adopt: the submitted plan is compared with the state as it is now and takes the

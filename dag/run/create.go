@@ -25,6 +25,8 @@ type New struct {
 	Graph *dag.Graph
 	RunID string // empty: a random UUID
 	Seed  int64
+	// Selected says which part of the plan is to run, and which saved plan is applied; nil = all of it, and none.
+	Selected *machine.PartSelectedBody
 	// File opens a declared input file as it is now. Its content must match the digest in the plan.
 	File func(path string) (io.ReadCloser, error)
 }
@@ -207,6 +209,9 @@ func (r *Run) create(n New) error {
 	})
 	created.Plan = r.weighed(n.Graph)
 	events := []machine.Event{created, machine.New(r.o.Now, cloned)}
+	if s := n.Selected; s != nil && (!s.Part.All() || s.SavedPlan != "") {
+		events = append(events, machine.New(r.o.Now, s))
+	}
 	for i := range events {
 		events[i].Seq = int64(i + 1)
 		if err := r.apply(&events[i]); err != nil {

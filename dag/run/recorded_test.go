@@ -17,7 +17,7 @@ import (
 var record = flag.String("record", "", "write a recorded log, named vN/NAME, into testdata/logs: a run of recordings")
 
 // recordings are the runs that can be recorded, by name. A new type of event gets a short one of its own.
-var recordings = map[string]func(*testing.T, *Run){"long-night": longNight, "fatal": fatal, "asleep": asleep}
+var recordings = map[string]func(*testing.T, *Run){"long-night": longNight, "fatal": fatal, "asleep": asleep, "part": part}
 
 const recordedLogs = "../../testdata/logs"
 
@@ -255,7 +255,7 @@ func longNight(t *testing.T, r *Run) {
 	if _, err := r.Revert(p.at, "cp-1"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Submit(p.at, "apply", nightPlan(t, "better"), nil); err != nil {
+	if _, err := r.Submit(p.at, &machine.PartSelectedBody{By: "apply"}, nightPlan(t, "better"), nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.AdoptSubmitted(p.at); err != nil {
@@ -270,6 +270,26 @@ func longNight(t *testing.T, r *Run) {
 		&machine.RunStateChangedBody{Old: "DRAFTING", New: "DONE", Stable: true},
 		&machine.RunEndedBody{Skipped: 4, CostUSD: 1500000},
 	)
+}
+
+func part(t *testing.T, r *Run) {
+	p := &player{t, r, start0}
+	p.play(
+		&machine.PartSelectedBody{Part: dag.Selection{Until: []string{"ask"}}, By: "apply", SavedPlan: "EXAMPLE"},
+		&machine.QueuedBody{Nodes: []string{"ask"}, Reason: "condition"},
+		&machine.StartedBody{Node: "ask", Generation: 1, Attempt: 1, Reserve: dag.Amount{USD: 2e6}},
+	)
+	p.settle("ask", machine.Outcome{Status: dag.StatusCompleted})
+	p.play(
+		&machine.RunPausedBody{Reason: machine.PausePart, Message: "the selected part (--until ask) is done; 3 nodes are left out"},
+		&machine.PartSelectedBody{Part: dag.Selection{Only: []string{"ask"}}, Rerun: []string{"ask"}, By: "resume"},
+		&machine.RunResumedBody{By: "resume"},
+		&machine.RewoundBody{To: "ask", Nodes: []string{"ask"}, Reason: "restarted by the user", Asked: true},
+		&machine.QueuedBody{Nodes: []string{"ask"}, Reason: "condition"},
+		&machine.StartedBody{Node: "ask", Generation: 2, Attempt: 1, Reserve: dag.Amount{USD: 2e6}},
+	)
+	p.settle("ask", machine.Outcome{Status: dag.StatusCompleted})
+	p.play(&machine.RunPausedBody{Reason: machine.PausePart, Message: "the selected part (--only ask) is done; 3 nodes are left out"})
 }
 
 func fatal(t *testing.T, r *Run) {

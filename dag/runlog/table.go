@@ -1,6 +1,7 @@
 package runlog
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -63,6 +64,11 @@ var table = map[machine.Type]func(*writer){
 	machine.LimitsChanged: on(func(w *writer, b *machine.LimitsChangedBody) {
 		w.decide("change-limits", "by", b.By, "capUsd", b.Budget.CapUSD, "warnUsd", b.Budget.WarnUSD)
 		w.say(info, "Budget changed by %s: cap $%s", b.By, b.Budget.CapUSD)
+	}),
+	machine.PartSelected: on(func(w *writer, b *machine.PartSelectedBody) {
+		part := b.Part.String()
+		w.decide("select-part", "by", b.By, "part", part, "savedPlan?", b.SavedPlan)
+		w.say(info, "To run, as %s says: %s", b.By, cmp.Or(part, "all nodes"))
 	}),
 	machine.BudgetWarned: on(func(w *writer, b *machine.BudgetWarnedBody) {
 		w.decide("warn-budget", "limit", b.Limit, "cost", b.SpentUSD)

@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +17,7 @@ import (
 	"dagrun.dev/dag/executor"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/report"
+	"dagrun.dev/dag/reuse"
 	"dagrun.dev/dag/run"
 )
 
@@ -24,12 +27,16 @@ func newApply() *cobra.Command {
 	var h hostFlags
 	var fresh, again bool
 	var seed int64
+	var part partFlags
 	c := &cobra.Command{
 		Use:   "apply [SPEC | PLANFILE]",
 		Short: "Run what plan shows, or resume where the run was stopped",
 		Long: `apply compiles a specification and runs it. A run that exists is resumed: completed nodes are
 reused unless the specification changed in a way that affects them. PLANFILE is a plan saved with
-"dagrun plan -o"; it is refused when the specification or the run has changed since.
+"dagrun plan -o"; it is applied once, to the directory it was made for, and is refused when the specification or
+the run has changed since.
+
+` + partHelp + `
 
 ` + specHelp + `
 
@@ -59,8 +66,13 @@ pauses; a second one within five seconds stops everything at once. Either way "d
 			if s.origin, err = newOrigin(s.dir, res); err != nil {
 				return err
 			}
+			s.part = part
 			if saved != nil {
-				if err := checkSaved(saved, res, s.dir); err != nil {
+				if part.chosenNow() {
+					return errors.New("a saved plan contains what of it is to run: leave out --only, --from, --until and --rerun")
+				}
+				s.part.Part, s.saved = saved.Part, saved
+				if err := s.checkSaved(res, fresh); err != nil {
 					return err
 				}
 			}
@@ -73,6 +85,7 @@ pauses; a second one within five seconds stops everything at once. Either way "d
 	runs.addState(c)
 	specs.add(c)
 	h.add(c)
+	part.add(c)
 	c.Flags().BoolVar(&fresh, "fresh", false, "archive the run that exists and start a new one")
 	c.Flags().BoolVar(&again, "again", false, "resume a run that has failed for good or was cancelled")
 	c.Flags().Int64Var(&seed, "seed", 0, "seed of a new run (default: the specification's, else random)")
@@ -97,9 +110,16 @@ func (s *session) apply(res *compile.Result, fresh, again bool, seed int64) erro
 		for seed == 0 {
 			seed = rand.Int64N(1 << 53) // what JSON holds exactly
 		}
+		if err := s.part.take(nil, reuse.Fresh(res.Graph)); err != nil {
+			return err
+		}
+		if err := s.usePlan(s.selected().SavedPlan, false); err != nil {
+			return err
+		}
 		o := s.options()
 		s.crash.live = true
-		r, err := run.Create(o, run.New{Graph: res.Graph, Seed: seed, File: inputFile(res)})
+		sel := s.selected()
+		r, err := run.Create(o, run.New{Graph: res.Graph, Seed: seed, File: inputFile(res), Selected: &sel})
 		if err != nil {
 			return err
 		}
@@ -125,20 +145,32 @@ func (s *session) apply(res *compile.Result, fresh, again bool, seed int64) erro
 // nothing to do.
 func (s *session) adopt(r *run.Run, res *compile.Result, again bool) error {
 	status := r.State().Run().Status
-	same := r.Compare(res.Graph).Same
-	if same {
+	d := r.Compare(res.Graph)
+	if err := s.part.take(r.State(), d); err != nil {
+		return err
+	}
+	if d.Same {
 		if err := r.PutBack(res.Plan, inputFile(res)); err != nil {
 			return err
 		}
 	}
 	switch {
-	case same && status == machine.RunDone:
+	case d.Same && status == machine.RunDone && len(s.part.Rerun) == 0:
 		s.nothing = true
 		return errors.Join(executor.Sweep(r, ""), s.end(report.NewStatus(r, s.dir, time.Now()), nil))
 	case status == machine.RunBroken && !again:
 		return errFailed(s.dir, r.State().Run().Failed)
 	}
+	if err := s.usePlan(s.selected().SavedPlan, false); err != nil {
+		return err
+	}
 	now := time.Now()
+	sel := s.selected()
+	if bodies := r.Selects(&sel); len(bodies) > 0 {
+		if err := r.RecordDurable(now, bodies...); err != nil {
+			return err
+		}
+	}
 	rescue := executor.Adopt(r, s.kinds, s.evaluator, secret, now)
 	if status == machine.RunBroken { // what was cancelled is decided anew before the plans are compared
 		if err := r.Resume(now, s.name, rescue); err != nil {
@@ -180,29 +212,53 @@ func savedPlan(args []string, runs *runFlags, specs *specFlags) (*report.Plan, [
 	return p, []string{p.Source.Spec}, nil
 }
 
-// checkSaved refuses a saved plan that is not what would be applied now. Applying it moves the
-// run on, so that it serves once.
-func checkSaved(p *report.Plan, res *compile.Result, dir string) error {
-	if d := res.Plan.Digest(); d != p.Digest {
-		return fmt.Errorf("the saved plan is stale: the specification has changed since (plan %.12s, now %.12s)", p.Digest, d)
+func sameDir(abs, dir string) bool {
+	other, err := filepath.Abs(dir)
+	return err == nil && abs == other
+}
+
+// checkSaved refuses a saved plan that is not what would be applied now: it is bound to its run's directory, to the run
+// and the specification as they were, and is used once.
+func (s *session) checkSaved(res *compile.Result, fresh bool) error {
+	p := s.saved
+	if p.ID == "" {
+		return errors.New("an earlier version of the program saved this plan: make it again (dagrun plan SPEC -o FILE)")
+	}
+	if here, err := filepath.Abs(s.dir); err != nil || !sameDir(here, p.Run.Dir) {
+		return fmt.Errorf("the saved plan was made for a run in %s: leave out --output-dir, or make a plan for %s: "+
+			"dagrun plan %s -o FILE --output-dir %s", p.Run.Dir, s.dir, cmp.Or(p.Source.Spec, "SPEC"), s.dir)
+	}
+	if fresh {
+		return errors.New("a saved plan is for the run as it is, and --fresh starts over: leave out one of them")
 	}
 	ref := report.RunRef{}
-	if run.Exists(dir) {
-		r, _, err := run.OpenReadOnly(run.Options{Dir: dir, Command: "dagrun apply", Now: time.Now()})
+	if run.Exists(s.dir) {
+		r, _, err := run.OpenReadOnly(run.Options{Dir: s.dir, Command: "dagrun apply", Now: time.Now()})
 		if err != nil {
 			return err
 		}
 		ref = report.RunRef{ID: r.ID(), Seq: r.Head().Seq, Hash: r.Head().Hash}
+		v := r.State().Run()
 		if err := r.Close(); err != nil {
 			return err
 		}
+		switch {
+		case !slices.Contains(v.SavedPlans, p.ID):
+		case v.PlanDigest == p.Digest:
+			return usedPlan(s.dir, v.Created)
+		default: // the process that recorded it died before the run had the plan
+			ref.Seq, ref.Hash = p.Run.Seq, p.Run.Hash
+		}
+	}
+	if d := res.Plan.Digest(); d != p.Digest {
+		return fmt.Errorf("the saved plan is stale: the specification has changed since (plan %.12s, now %.12s)", p.Digest, d)
 	}
 	if ref.ID != p.Run.ID && p.Run.ID != "" {
-		return fmt.Errorf("the saved plan is stale: it was made for another run than that in %s", dir)
+		return fmt.Errorf("the saved plan is stale: it was made for another run than that in %s", s.dir)
 	}
 	if ref.ID != p.Run.ID || ref.Seq != p.Run.Seq || ref.Hash != p.Run.Hash {
 		return fmt.Errorf("the saved plan is stale: the run in %s has changed since (event %d, now %d)",
-			dir, p.Run.Seq, ref.Seq)
+			s.dir, p.Run.Seq, ref.Seq)
 	}
 	return nil
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/report"
 	"dagrun.dev/dag/run"
@@ -163,14 +162,6 @@ func newLog() *cobra.Command {
 	c.Flags().StringVar(&f.Node, "node", "", "only events of this node")
 	c.Flags().StringSliceVar(&f.Types, "type", nil, "only events of these types, e.g. work_item_finished")
 	return c
-}
-
-func nodeNames(g *dag.Graph) []string {
-	names := make([]string, g.Len())
-	for i := range names {
-		names[i] = g.Node(int32(i)).ID
-	}
-	return names
 }
 
 func newCheckpoints() *cobra.Command {

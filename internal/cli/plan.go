@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"dagrun.dev/dag/executor"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/report"
+	"dagrun.dev/dag/reuse"
 	"dagrun.dev/dag/run"
 )
 
@@ -21,6 +23,7 @@ func newPlan() *cobra.Command {
 	var runs runFlags
 	var specs specFlags
 	var out string
+	var part partFlags
 	c := &cobra.Command{
 		Use:   "plan [SPEC]",
 		Short: "Show what apply would do, before anything is spent",
@@ -31,7 +34,10 @@ reason, what it reads and writes, and what it is expected to take. It writes not
 ` + specHelp + `
 
 Exit status 2 means that there is something to do. A plan saved with -o is applied with
-"dagrun apply FILE"; it is refused when the specification or the run has changed since.
+"dagrun apply FILE", once and to the directory it was made for; it is refused when the specification or the run has
+changed since, or when it was applied before, also to a run that has been removed.
+
+` + partHelp + `
 
 ` + exitHelp,
 		Args: atMostOne,
@@ -40,7 +46,7 @@ Exit status 2 means that there is something to do. A plan saved with -o is appli
 			if err != nil {
 				return err
 			}
-			p, err := planOf(res, &runs)
+			p, err := planOf(res, &runs, &part)
 			if err != nil {
 				return err
 			}
@@ -49,6 +55,7 @@ Exit status 2 means that there is something to do. A plan saved with -o is appli
 			}
 			p.Source.Pipeline, p.Source.Set, p.Source.Values = specs.pipeline, specs.set, specs.values
 			if out != "" {
+				p.ID = rand.Text()
 				var file bytes.Buffer
 				if err := printJSON(&file, p); err != nil {
 					return err
@@ -66,6 +73,7 @@ Exit status 2 means that there is something to do. A plan saved with -o is appli
 	}
 	runs.addState(c)
 	specs.add(c)
+	part.add(c)
 	c.Flags().StringVarP(&out, "out", "o", "", "save the plan to a file for apply")
 	return c
 }
@@ -79,8 +87,8 @@ func savePlan(name string, data []byte) error {
 }
 
 // planOf compares a compiled specification with the run in its directory, if there is one.
-func planOf(res *compile.Result, runs *runFlags) (*report.Plan, error) {
-	in := report.PlanInput{Graph: res.Graph, Notes: res.Notes}
+func planOf(res *compile.Result, runs *runFlags, part *partFlags) (*report.Plan, error) {
+	in := report.PlanInput{Graph: res.Graph, Notes: res.Notes, Diff: reuse.Fresh(res.Graph)}
 	dir := runs.forPipeline(res.Plan.Name)
 	ref := report.RunRef{Dir: dir}
 	var warnings []string
@@ -114,7 +122,11 @@ func planOf(res *compile.Result, runs *runFlags) (*report.Plan, error) {
 			warnings = append(warnings, fmt.Sprintf("cannot read the history, estimates do without it: %v", err))
 		}
 	}
+	if err := part.take(st, in.Diff); err != nil {
+		return nil, err
+	}
 	p := report.BuildPlan(in)
+	p.Part = part.Part
 	p.Run, p.Warnings, p.Breakers = ref, warnings, breakers
 	if st != nil {
 		p.SpentUSD = st.Spent().USD

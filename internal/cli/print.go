@@ -93,8 +93,8 @@ var exits = []struct {
 	is     func(error) bool
 	pauses []machine.Pause
 }{
-	{exitDone, "done, nothing to do, handed to the running process, or paused by the user", nil,
-		[]machine.Pause{machine.PauseUser}},
+	{exitDone, "done, a selected part done, nothing to do, handed to the running process, or paused by the user", nil,
+		[]machine.Pause{machine.PauseUser, machine.PausePart}},
 	{exitBad, "bad input, a node failed and the run waits, or the run has failed", nil,
 		[]machine.Pause{machine.PauseNodeFailed, machine.PauseRepeated}},
 	{exitChanges, "plan: there is something to do", nil, nil},

@@ -18,12 +18,17 @@ func newResume() *cobra.Command {
 	var again, salvage bool
 	var specDir string
 	var limits limitFlags
-	var pieces pieceFlags
+	var part partFlags
+	var without []string
+	var all bool
 	c := &cobra.Command{
 		Use:   "resume",
 		Short: "Resume a run under the plan it has",
 		Long: `resume continues a run where it was stopped, under the plan that it adopted last, whatever the
-specification says now; only limits can be changed. To resume under a changed specification, use apply.
+specification says now; only limits and the part that runs can be changed. To resume under a changed specification, use
+apply.
+
+` + partHelp + ` --all ends it.
 
 ` + hostHelp + `
 
@@ -50,7 +55,7 @@ specification says now; only limits can be changed. To resume under a changed sp
 				s.note("Ready to resume: dagrun resume --output-dir " + s.dir)
 				return errors.Join(r.Close(), exitWith(exitPaused))
 			}
-			if err := s.ready(r, again, &limits, &pieces); err != nil || s.nothing {
+			if err := s.ready(r, again, all, &limits, &part, without); err != nil || s.nothing {
 				return errors.Join(err, r.Close())
 			}
 			return s.carryOn(r)
@@ -63,23 +68,44 @@ specification says now; only limits can be changed. To resume under a changed sp
 		"what followed may have been paid for or had effects; the damaged log is kept under archives")
 	addSpecDir(c, &specDir)
 	limits.add(c)
-	pieces.add(c)
+	part.add(c)
+	c.Flags().BoolVar(&all, "all", false, "go on with all nodes of a run of which a part was selected")
+	c.Flags().StringArrayVar(&without, "without", nil, "skip a node that has not ended (may be repeated)")
 	return c
 }
 
 // ready makes a run that exists go on under its own plan.
-func (s *session) ready(r *run.Run, again bool, limits *limitFlags, pieces *pieceFlags) error {
+func (s *session) ready(
+	r *run.Run, again, all bool, limits *limitFlags, part *partFlags, without []string,
+) error {
+	if all && !part.All() {
+		return errors.New("--all goes on with everything: leave out --only, --from and --until")
+	}
+	d, err := r.CompareOwn()
+	if err == nil {
+		err = part.check(d.Graph)
+	}
+	if err == nil {
+		if part.All() && !all {
+			part.Selection = r.State().Run().Part
+		}
+		err = part.Take(r.State(), d)
+	}
+	if err != nil {
+		return err
+	}
 	budget := r.State().Ledger().Budget
 	was := budget
 	if err := limits.change(&budget); err != nil {
 		return err
 	}
-	if _, err := pieces.bodies(r.State()); err != nil { // before anything is recorded
+	if _, err := withoutBodies(r.State(), without); err != nil { // before anything is recorded
 		return err
 	}
 	now := time.Now()
 	switch v := r.State().Run(); {
-	case v.Status == machine.RunDone && len(pieces.restart) == 0:
+	case v.Status == machine.RunDone && len(part.Rerun) == 0,
+		v.Pause.Reason == machine.PausePart && v.Status == machine.RunPause && !part.chosen(r.State()) && len(without) == 0:
 		s.nothing = true
 		return s.end(report.NewStatus(r, s.dir, now), nil)
 	case r.Graph().Plan.Outdated():
@@ -87,15 +113,19 @@ func (s *session) ready(r *run.Run, again bool, limits *limitFlags, pieces *piec
 	case v.Status == machine.RunBroken && !again:
 		return errFailed(s.dir, v.Failed)
 	}
+	bodies := r.Selects(&machine.PartSelectedBody{Part: part.Selection, Rerun: part.Rerun, By: "resume"})
 	if budget != was {
-		if err := r.RecordDurable(now, &machine.LimitsChangedBody{Budget: budget, By: "resume"}); err != nil {
+		bodies = append(bodies, &machine.LimitsChangedBody{Budget: budget, By: "resume"})
+	}
+	for _, b := range bodies {
+		if err := r.RecordDurable(now, b); err != nil {
 			return err
 		}
 	}
 	if err := s.resume(r, now); err != nil {
 		return err
 	}
-	bodies, err := pieces.bodies(r.State())
+	bodies, err = withoutBodies(r.State(), without)
 	if err != nil || len(bodies) == 0 {
 		return err
 	}

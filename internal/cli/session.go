@@ -21,6 +21,7 @@ import (
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/report"
 	"dagrun.dev/dag/run"
+	"dagrun.dev/dag/run/statedir"
 	"dagrun.dev/dag/runlog"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/all"
@@ -72,7 +73,9 @@ type session struct {
 	kinds   *nodes.Registry
 	specDir string
 	plan    *dag.Plan // that the command has made of a specification; nil = none
-	origin  *origin   // to be written into the run; nil = as it has it
+	part    partFlags
+	saved   *report.Plan // that is applied; nil = none
+	origin  *origin      // to be written into the run; nil = as it has it
 	dir     string
 
 	nothing bool // there is nothing to do
@@ -163,6 +166,11 @@ func (s *session) carryOn(r *run.Run) error {
 	if err != nil {
 		return errors.Join(err, r.Close())
 	}
+	for _, id := range r.State().Run().SavedPlans {
+		if err := s.usePlan(id, true); err != nil {
+			s.note("warning: a removed run would not be known for applied: " + err.Error())
+		}
+	}
 	o.Interrupt, o.Requests = interrupt, inbox.Requests()
 	s.logs.Start(r, s.opened)
 	s.printer.start(r, o.Jobs)
@@ -249,6 +257,48 @@ func (s *session) end(st *report.Status, sum *report.Summary) error {
 		return err
 	}
 	return exitWith(status)
+}
+
+// selected is the fact of what the command wants of the run.
+func (s *session) selected() machine.PartSelectedBody {
+	b := machine.PartSelectedBody{Part: s.part.Selection, Rerun: s.part.Rerun, By: s.name}
+	if s.saved != nil {
+		b.SavedPlan = s.saved.ID
+	}
+	return b
+}
+
+// usePlan remembers beyond the run that a saved plan is used: before the run records it, and once it has. A process
+// that dies in between leaves a plan that may still be applied to the same directory.
+func (s *session) usePlan(id string, recorded bool) error {
+	if id == "" {
+		return nil
+	}
+	state, err := s.runs.stateDir()
+	if err != nil {
+		return err
+	}
+	dir, err := filepath.Abs(s.dir)
+	if err != nil {
+		return err
+	}
+	earlier, err := state.UsePlan(id, statedir.UsedPlan{Dir: dir, Time: time.Now(), Recorded: recorded})
+	if err != nil {
+		return fmt.Errorf("cannot remember that the saved plan is applied, so it is not: %w", err)
+	}
+	if earlier != nil && !recorded {
+		return usedPlan(earlier.Dir, earlier.Time)
+	}
+	return nil
+}
+
+func usedPlan(dir string, at time.Time) error {
+	goOn := ""
+	if run.Exists(dir) {
+		goOn = "go on with that run (dagrun resume --output-dir " + dir + "), or "
+	}
+	return fmt.Errorf("the saved plan was applied already, to %s (%s), and a plan is applied once: %smake another plan "+
+		"(dagrun plan SPEC -o FILE)", dir, report.Instant(at), goOn)
 }
 
 // findOrigin finds the specification's folder, which the user may have told.

@@ -28,6 +28,10 @@ func (s *session) handOver(locked *eventlog.Locked, res *compile.Result) error {
 	if !slices.Contains(carriers, locked.Holder.Command) {
 		return locked
 	}
+	if len(s.part.Rerun) > 0 {
+		return fmt.Errorf("--rerun: process %d carries the run on; stop it first (Ctrl-C there pauses the run): %w",
+			locked.Holder.PID, locked)
+	}
 	runs, err := s.preflight(res)
 	if err != nil {
 		return err
@@ -35,7 +39,7 @@ func (s *session) handOver(locked *eventlog.Locked, res *compile.Result) error {
 	if !runs {
 		return locked
 	}
-	next := executor.Submission{Graph: res.Graph, File: inputFile(res), SpecDir: res.Dir, By: "apply"}
+	next := executor.Submission{Graph: res.Graph, File: inputFile(res), SpecDir: res.Dir, Selected: s.selected()}
 	taken, err := executor.Submit(s.dir, next, locked.Holder.Alive)
 	switch {
 	case errors.Is(err, executor.ErrNoAnswer) && !locked.Holder.Alive():
@@ -75,6 +79,9 @@ func (s *session) preflight(res *compile.Result) (runs bool, err error) {
 	}
 	if r.State().Run().Status != machine.RunRunning {
 		return false, r.Close()
+	}
+	if err := s.part.take(r.State(), r.Compare(res.Graph)); err != nil {
+		return false, errors.Join(err, r.Close())
 	}
 	said, err := executor.Preflight(context.Background(), r, res.Graph, s.kinds, res.Dir, "")
 	for _, w := range said {

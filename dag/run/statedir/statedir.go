@@ -1,7 +1,7 @@
-// Package statedir keeps what outlives a run on this machine: how long nodes took and cost, and the
-// state of named breakers.
+// Package statedir keeps what outlives a run on this machine: how long nodes took and cost, the
+// state of named breakers, and which saved plans were applied.
 //
-// Nothing in it is needed for correctness: a missing or unreadable file is an empty one.
+// No run needs any of it to go on: a missing or unreadable file is an empty one.
 package statedir
 
 import (
@@ -151,6 +151,29 @@ func (d *Dir) SetBreaker(key string, b Breaker) error {
 		*have = b
 		return true
 	})
+}
+
+// A UsedPlan is what is remembered of a saved plan that was applied.
+type UsedPlan struct {
+	Dir  string    `json:"dir"` // absolute, of the run
+	Time time.Time `json:"time"`
+	// Recorded: the run holds the fact. Before that the plan may be applied to the same directory once more, because the
+	// process may have died in between.
+	Recorded bool `json:"recorded,omitempty"`
+}
+
+// UsePlan remembers that the saved plan of an id is applied. Where it was before, to another directory or for good,
+// nothing changes and earlier says so; it is nil otherwise.
+func (d *Dir) UsePlan(id string, use UsedPlan) (earlier *UsedPlan, err error) {
+	err = change(d, "plans", id, func(have *UsedPlan) bool {
+		if have.Recorded || have.Dir != "" && have.Dir != use.Dir {
+			earlier = have
+			return false
+		}
+		*have = use
+		return true
+	})
+	return earlier, err
 }
 
 // A file names its key in full, for the reader and because names are shortened.

@@ -38,6 +38,8 @@ type Sim struct {
 	// Handed is a plan that is handed to the run once it has HandedAt events, while it goes on.
 	Handed   *dag.Plan
 	HandedAt int
+	// Parts are selected one after the other: the first as the run begins, the next when the part before is done.
+	Parts []machine.PartSelectedBody
 	// Case has the simulation be the host of a case of the suite of hosts; see suite.go.
 	Case *hosttest.Case
 	// Queue has it hand attempts over to a queue, from which a worker takes them later.
@@ -118,6 +120,9 @@ func (s *Sim) step() (over bool, err error) {
 	if s.handsOver() {
 		return false, s.handOver()
 	}
+	if b := s.nextPart(); b != nil {
+		return false, s.record(b)
+	}
 	s.State.Advance(s.now)
 	cmds, wake := s.State.Decide(s.now, s.Workers-len(s.running))
 	if again, _ := s.State.Decide(s.now, s.Workers-len(s.running)); !equal(cmds, again) {
@@ -138,6 +143,21 @@ func (s *Sim) step() (over bool, err error) {
 		return false, nil
 	}
 	return s.idle(wake)
+}
+
+// nextPart is the part to select now; nil = none.
+func (s *Sim) nextPart() *machine.PartSelectedBody {
+	n := 0
+	for _, e := range s.Events {
+		if e.Type == machine.PartSelected {
+			n++
+		}
+	}
+	v := s.State.Run()
+	if n < len(s.Parts) && (n == 0 || v.Status == machine.RunPause && v.Pause.Reason == machine.PausePart) {
+		return &s.Parts[n]
+	}
+	return nil
 }
 
 // idle waits for the next end of an attempt or the machine's instant, whichever comes first.
@@ -285,6 +305,11 @@ func (s *Sim) watch(e *machine.Event) error {
 	case *machine.StartedBody:
 		if s.paid[key(b.Node, b.Generation)] {
 			return fmt.Errorf("pays twice for %s", b.Node)
+		}
+		part, g := s.State.Run().Part, s.State.Graph()
+		i, _ := g.Index(b.Node)
+		if left := part.LeftOut(g); left != nil && left[i] && !g.Node(i).Always {
+			return fmt.Errorf("start of %s, which the part leaves out", b.Node)
 		}
 		if s.Frugal {
 			if err := s.wasted(b); err != nil {
