@@ -105,7 +105,8 @@ func (s *session) ready(
 	now := time.Now()
 	switch v := r.State().Run(); {
 	case v.Status == machine.RunDone && len(part.Rerun) == 0,
-		v.Pause.Reason == machine.PausePart && v.Status == machine.RunPause && !part.chosen(r.State()) && len(without) == 0:
+		v.Status == machine.RunPause && v.Pause.Reason == machine.PausePart && len(r.State().LeftOut()) > 0 &&
+			!part.chosen(r.State()) && len(without) == 0:
 		s.nothing = true
 		return s.end(report.NewStatus(r, s.dir, now), nil)
 	case r.Graph().Plan.Outdated():
