@@ -26,7 +26,7 @@ var remedies = map[machine.Pause]remedy{
 	machine.PauseQuota: {"Resume after that time; with --longest-wait the run waits for it by itself.", resume},
 	machine.PausePart: {"What was selected is done. Go on with the rest, under the plan of the run or as the spec is now:",
 		[]string{"resume --all", "apply"}},
-	machine.PauseDisk:  {"Free space on the disk, then resume.", resume},
+	machine.PauseDisk: {"Free space on the disk, then resume.", resume},
 }
 
 // explainCategory is the command that says what a category of failure means.
