@@ -23,7 +23,7 @@ var rules = []rule{
 	{"dagrun.dev/dag/reuse", []string{"dagrun.dev/dag"}, "what an edit invalidates can be read alone"},
 	{"dagrun.dev/dag/machine", []string{"dagrun.dev/dag", "dagrun.dev/dag/reuse"}, "the machine is pure and must fit into any host"},
 	{"dagrun.dev/dag/attempt", []string{"dagrun.dev/dag", "dagrun.dev/dag/machine", "dagrun.dev/nodes", "dagrun.dev/internal/..."}, "an attempt may be carried out where there is no run, no state and no loop"},
-	{"dagrun.dev/dag/compile/schema", []string{"cuelang.org/go/cue/...", "dagrun.dev/internal/rules", "dagrun.dev/internal/tree", "dagrun.dev/nodes", "dagrun.dev/schemas"}, "the format knows no specification"},
+	{"dagrun.dev/dag/compile/schema", []string{"cuelang.org/go/cue/...", "dagrun.dev/internal/regular", "dagrun.dev/internal/rules", "dagrun.dev/internal/tree", "dagrun.dev/nodes", "dagrun.dev/schemas"}, "the format knows no specification"},
 	{"dagrun.dev/dag/compile/source", []string{"cuelang.org/go/...", "dagrun.dev/dag/compile/schema", "dagrun.dev/internal/...", "dagrun.dev/nodes", "golang.org/x/sys/unix"}, "what a specification says is known without plans"},
 	{"dagrun.dev/dag/expr", []string{"dagrun.dev/dag", "dagrun.dev/internal/...", "github.com/google/cel-go/...", "google.golang.org/protobuf/..."}, "CEL stays behind one package"},
 	{"dagrun.dev/nodes", nil, "kinds know nothing of graph, log or state"},

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+
+	"dagrun.dev/internal/regular"
 )
 
 // Module is the path of the library as a CUE module.
@@ -96,7 +98,7 @@ func writeFile(name string, data []byte) error {
 // CUE files there that want does not have; both sorted.
 func compareVendored(under string, want map[string][]byte) (changed, extra []string, err error) {
 	for path, src := range want {
-		have, err := os.ReadFile(filepath.Join(under, filepath.FromSlash(path)))
+		have, err := regular.Read(filepath.Join(under, filepath.FromSlash(path)), 1<<24)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, nil, err
 		}

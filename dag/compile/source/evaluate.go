@@ -24,6 +24,9 @@ func (r *reader) evaluated(f found, o Options) (out Loaded, err error) {
 	if err := bounded(f); err != nil {
 		return out, err
 	}
+	if err := contained(f); err != nil {
+		return out, err
+	}
 	if err := r.schema.Stale(f.dir); err != nil {
 		return out, failure(f.name, err.Error())
 	}

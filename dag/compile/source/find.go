@@ -14,6 +14,7 @@ import (
 
 	"cuelang.org/go/cue/parser"
 
+	"dagrun.dev/internal/regular"
 	"dagrun.dev/internal/rules"
 )
 
@@ -44,6 +45,9 @@ func find(path string) (found, error) {
 		const none = "the folder holds no specification: no CUE package and no spec.cue, spec.yaml, spec.yml or spec.json"
 		return findIn(path, path, none)
 	}
+	if !info.Mode().IsRegular() {
+		return found{}, readable(path)
+	}
 	return findFile(path)
 }
 
@@ -59,7 +63,7 @@ func findFile(path string) (found, error) {
 	arg := "." + string(filepath.Separator) + filepath.Base(abs)
 	f := found{name: path, abs: abs, dir: filepath.Dir(abs), arg: arg, language: language}
 	if language == "cue" {
-		return f, regular(path)
+		return f, readable(path)
 	}
 	return f, nil
 }
@@ -81,7 +85,7 @@ func findIn(dir, name, none string) (found, error) {
 			continue
 		}
 		path := filepath.Join(dir, e.Name())
-		if err := regular(path); err != nil {
+		if err := readable(path); err != nil {
 			return found{}, err
 		}
 		if pkg := packageOf(path); pkg != "" {
@@ -132,45 +136,31 @@ func packageOf(path string) string {
 	return f.PackageName()
 }
 
-// regular refuses pipes, devices and sockets before anything waits for them.
-func regular(path string) error {
+// readable refuses pipes, devices and sockets before anything waits for them.
+func readable(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
 		return notFound(path, err)
-	case info.IsDir():
-		return failure(path, "a folder, not a file")
 	case !info.Mode().IsRegular():
-		return failure(path, "not a regular file but "+fileType(info.Mode()))
+		return failure(path, (&regular.NotRegular{Mode: info.Mode()}).Error())
 	case info.Size() == 0:
 		return failure(path, "the file is empty")
 	}
 	return nil
 }
 
-func fileType(m fs.FileMode) string {
-	switch {
-	case m&fs.ModeNamedPipe != 0:
-		return "a named pipe"
-	case m&fs.ModeSocket != 0:
-		return "a socket"
-	case m&fs.ModeDevice != 0:
-		return "a device"
-	}
-	return "something else"
-}
-
 // readFile reads a regular file of at most limit bytes. What claims to hold nothing, such as
 // the files of /proc, is empty.
 func readFile(f found, limit int64) ([]byte, error) {
-	file, err := os.OpenFile(f.abs, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err := readable(f.name); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(f.abs, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be another file by now
 	if err != nil {
 		return nil, notFound(f.name, err)
 	}
 	defer file.Close()
-	if err := regular(f.name); err != nil {
-		return nil, err
-	}
 	var data bytes.Buffer
 	if info, err := file.Stat(); err == nil {
 		if info.Size() > limit {

@@ -77,6 +77,9 @@ type reader struct{ schema *schema.Schema }
 // data reads YAML or JSON.
 func (r *reader) data(f found, o Options) (out Loaded, err error) {
 	out.Files = []string{f.abs}
+	if err := contained(f); err != nil {
+		return out, err
+	}
 	doc, warnings, err := document(f, o.Limits)
 	if err != nil {
 		return out, err
