@@ -27,7 +27,7 @@ type container struct {
 	module   string   // path of the module, without its version
 	pos      func(token.Pos) tree.Pos
 	named    func(file string) string // name of a file in messages
-	seen     map[string]bool // files and folders that have been looked at, below root
+	seen     map[string]bool          // files and folders that have been looked at, below root
 	mistakes tree.Diagnostics
 }
 
@@ -216,4 +216,3 @@ func moduleOf(src []byte) string {
 	}
 	return ""
 }
-
