@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/internal/regular"
 	"dagrun.dev/internal/rules"
 	"dagrun.dev/internal/tree"
 	"dagrun.dev/nodes"
@@ -68,24 +69,11 @@ func (b *builder) input(name string) *inputFile {
 	return f
 }
 
-var errNotFile = errors.New("is not a file")
-
-func (b *builder) open(name string) (io.ReadCloser, error) {
-	st, err := b.root.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !st.Mode().IsRegular() {
-		return nil, errNotFile
-	}
-	return b.root.Open(name)
-}
+func (b *builder) open(name string) (io.ReadCloser, error) { return regular.OpenIn(b.root, name) }
 
 // why words the failure to read an input file.
 func (b *builder) why(name string, err error) string {
 	switch {
-	case errors.Is(err, errNotFile):
-		return name + " is not a file"
 	case errors.Is(err, fs.ErrPermission):
 		return "file " + name + " may not be read"
 	case !errors.Is(err, fs.ErrNotExist):

@@ -14,6 +14,7 @@ import (
 	"dagrun.dev/dag/compile"
 	"dagrun.dev/dag/run"
 	"dagrun.dev/dag/run/statedir"
+	"dagrun.dev/internal/regular"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/all"
 )
@@ -128,6 +129,11 @@ func (f *specFlags) compile(args []string) (*compile.Result, *nodes.Registry, er
 // inputFile returns what opens the input files of a compiled specification as they are now.
 func inputFile(res *compile.Result) func(path string) (io.ReadCloser, error) {
 	return func(path string) (io.ReadCloser, error) {
-		return os.Open(filepath.Join(res.Dir, filepath.FromSlash(path)))
+		root, err := os.OpenRoot(res.Dir)
+		if err != nil {
+			return nil, err
+		}
+		defer root.Close()
+		return regular.OpenIn(root, path)
 	}
 }

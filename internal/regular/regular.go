@@ -5,6 +5,7 @@ package regular
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -34,12 +35,33 @@ func OpenIn(root *os.Root, name string) (*os.File, error) {
 func OpenFileIn(root *os.Root, name string, flag int, perm fs.FileMode) (*os.File, error) {
 	f, err := root.OpenFile(name, flag|flags, perm)
 	if err != nil {
+		if err := left(err); err != nil {
+			return nil, err
+		}
 		return nil, explain(err, func() (fs.FileInfo, error) { return root.Stat(name) })
 	}
 	if flag&os.O_EXCL != 0 {
 		return f, nil // it has just been made
 	}
 	return checked(f)
+}
+
+// StatIn returns what there is below root, links followed as far as they stay there.
+func StatIn(root *os.Root, name string) (fs.FileInfo, error) {
+	info, err := root.Stat(name)
+	return info, cmp.Or(left(err), err)
+}
+
+// errLeft is the error of a name below a root that leads elsewhere.
+var errLeft = errors.New("it is a link that leads out of its folder; put a copy in its place")
+
+// left returns errLeft where that is what os says of a name below a root, in an error without a name; else nil.
+func left(err error) error {
+	pe := (*fs.PathError)(nil)
+	if !errors.As(err, &pe) || pe.Err.Error() != "path escapes from parent" {
+		return nil
+	}
+	return &fs.PathError{Op: pe.Op, Path: pe.Path, Err: errLeft}
 }
 
 // Read returns the content of the regular file at path, as Open finds it. More than most bytes are an error.

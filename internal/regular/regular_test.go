@@ -43,7 +43,7 @@ func TestOnlyRegularFilesAreOpened(t *testing.T) {
 		{"socket", "a socket", "a socket"},
 		{"link", "a symbolic link", ""},
 		{"link-to-pipe", "a symbolic link", "a named pipe"},
-		{"link-out", "a symbolic link", "escapes"},
+		{"link-out", "a symbolic link", "leads out of its folder"},
 		{"none", "no such file", "no such file"},
 	}
 	for _, tc := range tests {

@@ -71,7 +71,7 @@ func contained(f found) error {
 func (c *container) alone(f found) error {
 	file, err := regular.OpenIn(c.root, c.below(f.abs))
 	if err != nil {
-		return failure(f.name, leaves(err))
+		return failure(f.name, reason(err))
 	}
 	return file.Close()
 }
@@ -132,17 +132,9 @@ func (c *container) read(name string, at tree.Pos) []byte {
 // refuse reports whether a file or folder cannot be opened, and notes it where that is not because it is missing.
 func (c *container) refuse(at tree.Pos, name string, err error) bool {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		c.mistakes = append(c.mistakes, tree.Diagnostic{Pos: at, Text: name + " cannot be read: " + leaves(err)})
+		c.mistakes = append(c.mistakes, tree.Diagnostic{Pos: at, Text: name + " cannot be read: " + reason(err)})
 	}
 	return err != nil
-}
-
-// leaves words why a file below a folder was not opened.
-func leaves(err error) string {
-	if text := reason(err); !strings.Contains(text, "path escapes from parent") {
-		return text
-	}
-	return "it is a link that leads out of the specification's folder; put a copy in its place"
 }
 
 // imported looks at the files of an imported package: in the module, or below cue.mod.
@@ -166,7 +158,7 @@ func (c *container) imported(spec *ast.ImportSpec) {
 			continue
 		}
 		c.seen[dir+"/"] = true
-		if _, err := c.root.Stat(dir); !c.refuse(c.pos(spec.Pos()), dir, err) {
+		if _, err := regular.StatIn(c.root, dir); !c.refuse(c.pos(spec.Pos()), dir, err) {
 			c.folder(dir)
 		}
 	}

@@ -68,7 +68,7 @@ func TestHostileFiles(t *testing.T) {
 		{"zero.yaml", "zero.yaml: it is a device, want a regular file"},
 		{"sparse.yaml", "sparse.yaml: the file has more than 67108864 bytes"},
 		{"zero.cue", "zero.cue: it is a device, want a regular file"},
-		{"environ.yaml", "environ.yaml: it is a link that leads out of the specification's folder; put a copy in its place"},
+		{"environ.yaml", "environ.yaml: it is a link that leads out of its folder; put a copy in its place"},
 		{"dangling.yaml", "dangling.yaml: no such file or folder"},
 		{"binary.yaml", "binary.yaml:1:8: not a text file: byte 0x00"},
 		{"binary.json", "binary.json:1:1: invalid character '\\x7f' at start of value"},
