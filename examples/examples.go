@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-//go:embed hello panel cue
+//go:embed hello data panel cue
 var files embed.FS
 
 // A Template is an example to begin a pipeline of one's own with.
@@ -22,6 +22,7 @@ type Template struct {
 func Templates() []Template {
 	return []Template{
 		{"hello", "two commands, a file between them", "hello"},
+		{"data", "twenty files, a node for each, a report of all; an edited file runs again what it touches", "data"},
 		{"agents", "authors and reviewers, a bounded loop, a budget; runs offline with a simulated agent", "panel"},
 		{"cue", "a pipeline in CUE: a definition and a loop in the place of repetition", "cue"},
 	}
