@@ -22,7 +22,10 @@ type Plan struct {
 	Params   []Param   `json:"params,omitempty"`   // resolved values, by name
 	Budget   Budget    `json:"budget,omitzero"`    // limits; zero means no limit
 	Breakers []Breaker `json:"breakers,omitempty"` // by name
-	Pools    []Pool    `json:"pools,omitempty"`    // by name
+	// WhenFailed is what a failure that nothing allows does to the run: pause (default) | end.
+	WhenFailed WhenFailed `json:"whenFailed,omitempty"`
+
+	Pools []Pool `json:"pools,omitempty"` // by name
 
 	Categories   []Category    `json:"categories,omitempty"`   // by name: what each category of failure means
 	Accumulators []Accumulator `json:"accumulators,omitempty"` // by name
@@ -162,15 +165,16 @@ type Node struct {
 	Priority int      `json:"priority,omitempty"` // higher starts first, before the critical path
 	Reserve  Amount   `json:"reserve,omitzero"`
 	Estimate Estimate `json:"estimate,omitzero"`
-	OnFail   OnFail   `json:"onFail,omitempty"` // fail (default) | continue | skip | escalate | compensate
-	Undo     *Undo    `json:"compensate,omitempty"`
-	Foreach  *Foreach `json:"foreach,omitempty"` // run-time expansion only; plan-time foreach is already expanded
-	History  []string `json:"history,omitempty"` // nodes whose records a route may read beside its needs
-	Secrets  []string `json:"secrets,omitempty"` // names only; filled in at the edge
-	Account  string   `json:"account,omitempty"` // who is asked, as whom: what closes it holds all nodes that name it
-	Paid     bool     `json:"paid,omitempty"`    // an attempt may cost money
-	Ambient  bool     `json:"ambient,omitempty"` // sees more than it declares: a folder, a service (see reuse.Proof)
-	Call     *Call    `json:"call,omitempty"`    // what is known of the model call it makes
+	OnFail   OnFail   `json:"onFail,omitempty"`     // fail (default) | continue | skip | escalate | compensate
+	Undo     *Undo    `json:"compensate,omitempty"` // what undoes the node's work once it is done
+	Back     *Back    `json:"back,omitempty"`       // with FailCompensate: what a failure undoes; see Trigger
+	Foreach  *Foreach `json:"foreach,omitempty"`    // run-time expansion only; plan-time foreach is already expanded
+	History  []string `json:"history,omitempty"`    // nodes whose records a route may read beside its needs
+	Secrets  []string `json:"secrets,omitempty"`    // names only; filled in at the edge
+	Account  string   `json:"account,omitempty"`    // who is asked, as whom: what closes it holds all nodes that name it
+	Paid     bool     `json:"paid,omitempty"`       // an attempt may cost money
+	Ambient  bool     `json:"ambient,omitempty"`    // sees more than it declares: a folder, a service (see reuse.Proof)
+	Call     *Call    `json:"call,omitempty"`       // what is known of the model call it makes
 
 	Group  string            `json:"group,omitempty"` // nests by /
 	Labels map[string]string `json:"labels,omitempty"`
@@ -274,13 +278,28 @@ func (n *Node) Similarity() Similarity {
 	return s
 }
 
-// Undo is a node's compensation: what undoes it, on which trigger, how far to rewind.
+// An Undo is an action that undoes what a node did.
 type Undo struct {
-	On     []string        `json:"on,omitempty"` // categories; empty = any failure
-	Kind   string          `json:"kind"`
-	With   json.RawMessage `json:"with,omitempty"`
-	Rewind string          `json:"rewind,omitempty"` // node to go back to
-	Most   int             `json:"most,omitempty"`   // rewinds allowed, default 1
+	Kind    string          `json:"kind"`
+	With    json.RawMessage `json:"with,omitempty"`
+	Dynamic bool            `json:"dynamic,omitempty"` // With holds ${...} to resolve before each try
+	Effect  Effect          `json:"effect,omitempty"`  // of the action; empty = idempotent
+	Timeout Duration        `json:"timeout,omitzero"`  // of one try; 0 = that of the node
+	// Plans of before Back said here what a failure of the node undoes.
+	On     []string `json:"on,omitempty"`
+	Rewind string   `json:"rewind,omitempty"`
+	Most   int      `json:"most,omitempty"`
+}
+
+// A Back says what is undone when a node has failed under FailCompensate, and what then.
+type Back struct {
+	// To are nodes: they and what lies between them and the failed node is undone. Without All, none = nothing.
+	To    []string `json:"to,omitempty"`
+	All   bool     `json:"all,omitempty"` // everything above the failed node is
+	Own   *Undo    `json:"own,omitempty"` // what is done about the failed node itself, before anything else
+	Then  Then     `json:"then"`
+	Times int      `json:"times,omitempty"` // with ThenAgain: how often at most; after that, ThenStop
+	On    []string `json:"on,omitempty"`    // categories of failure; none = all. Others are as FailRun
 }
 
 // Foreach expands one node per item of a list recorded at run time. A node with a Foreach carries

@@ -1,6 +1,9 @@
 package dag
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // A Role is what a node of a control kind is to the run. Such a node is carried out by the host from the state of the
 // run, without a kind of work of its own. This table is the one place that knows control kinds by name.
@@ -28,6 +31,18 @@ func (r Role) Passive() bool { return r.Joins || r.Saves || r.Declares }
 
 // OfAll reports whether a node speaks of all that was done before it, so that nothing it reads proves its result.
 func (r Role) OfAll() bool { return r.Asks || r.Saves || r.Declares }
+
+// Refusing returns the options of an approval after which it has failed: those that it names, or reject where it names
+// none and that is an option.
+func Refusing(options []string, named *[]string) []string {
+	if named != nil {
+		return *named
+	}
+	if slices.Contains(options, "reject") {
+		return []string{"reject"}
+	}
+	return nil
+}
 
 // A Declaration is the state that a node declares once it has completed.
 type Declaration struct {

@@ -48,6 +48,23 @@ const (
 	FailCompensate OnFail = "compensate" // what was done is undone
 )
 
+// A Then is what follows once a failure has been undone.
+type Then string
+
+const (
+	ThenStop     Then = "stop"     // the run has failed
+	ThenAgain    Then = "again"    // what was undone, and what depends on it, runs again
+	ThenContinue Then = "continue" // the run goes on without it
+)
+
+// A WhenFailed is what a failure that nothing allows does to the run. Empty means FailedPauses.
+type WhenFailed string
+
+const (
+	FailedPauses WhenFailed = "pause" // it can be resumed once the cause is mended
+	FailedEnds   WhenFailed = "end"   // clean-up runs at once, then the run has failed
+)
+
 // A WhenOpen is what nodes do whose breaker is open.
 type WhenOpen string
 
@@ -68,13 +85,14 @@ const (
 	StatusFailed    Status = "failed"
 	StatusSkipped   Status = "skipped"
 	StatusCancelled Status = "cancelled"
+	StatusUndone    Status = "undone"   // of a node: it was completed, and its undo action has run
 	StatusLost      Status = "lost"     // of an attempt: outcome unknown after a crash
 	StatusRejected  Status = "rejected" // of an attempt: it counts for nothing; of a node: the run went on without it
 )
 
 // ViewStatuses are the statuses that expressions may read.
 var ViewStatuses = []string{string(StatusPending), string(StatusRunning), string(StatusCompleted), string(StatusFailed),
-	string(StatusSkipped), string(StatusCancelled)}
+	string(StatusSkipped), string(StatusCancelled), string(StatusUndone)}
 
 // A CostKind says who knows what an attempt cost.
 type CostKind string

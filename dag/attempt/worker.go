@@ -192,7 +192,7 @@ func (t *trial) fail(ctx context.Context, err error, res *nodes.Result) {
 	t.body.Values = nil
 	o := Classify(ctx, t.job.timeout(), err)
 	e := (*nodes.Error)(nil)
-	once := !t.job.Node.Effect.Repeatable() && t.job.Purpose != Undo
+	once := !t.job.Node.Effect.Repeatable()
 	if o.Status == dag.StatusFailed && errors.As(err, &e) && e.Unknown && once {
 		o.Status = dag.StatusLost // to be found out, not to be done twice
 	}

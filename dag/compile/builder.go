@@ -50,12 +50,15 @@ type draft struct {
 	refs     []string   // nodes that the settings name
 	notes    []string   // what its kind says is worth showing
 	single   []reader   // settings that name one artifact, and look like patterns
+	actions  []reading  // undo actions that read recorded values
 	reads    []reading  // of other nodes
 	index    int32      // in the graph of written needs
 	bad      bool       // something is wrong with it: what it declares is not known whole
 	loose    bool       // it names nodes that are not there: what it comes after is not known whole
 
 	listed int // number of the last list of ids that names it
+
+	triggerPos tree.Pos // of its own onFail, where that undoes something
 
 	// Places of the node and of the fields that the graph may find fault with.
 	pos, needsPos, readsPos, writesPos tree.Pos

@@ -188,6 +188,7 @@ func (b *builder) finish() *Result {
 		res.Notes[i] = d.notes
 	}
 	b.unwritten(g)
+	b.undone(g)
 	res.Warnings = firstOf(append(b.src.Warnings, b.warnings...), "warnings")
 	return res
 }

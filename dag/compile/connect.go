@@ -23,6 +23,7 @@ type reading struct {
 	template *expr.Template // instead of src: a value whose strings hold ${...}
 	rule     *rules.Rule    // of the template's value
 	nodes    []string       // ids that are read
+	tree     *tree.Value    // of an undo action: its settings, which may read the node itself
 }
 
 // names checks that every id that a node names is there. Those that are not are taken out of its needs.
@@ -30,9 +31,7 @@ func (b *builder) names(d *draft) {
 	list, field := needed(d.tree.Get("needs"), "needs")
 	b.ids(d, list, field)
 	b.ids(d, d.tree.Get("history"), "history")
-	if v := d.tree.Get("compensate").Get("rewind"); v != nil && v.Str != d.id {
-		b.id(d, v.Str, v.Pos, "compensate.rewind")
-	}
+	b.ids(d, d.tree.Get("onFail").Get("compensate").Get("back"), "onFail.compensate.back")
 	for _, id := range d.refs {
 		v, field := whereIs(id, d.with, "with")
 		b.id(d, id, v.Pos, field)
@@ -262,6 +261,9 @@ func (b *builder) readings(d *draft) {
 	if !b.unknown.settings(d) && route {
 		b.readRoute(d)
 	}
+	for _, r := range d.actions {
+		b.readTemplate(d, b.lang, r.tree, r)
+	}
 	if f := d.tree.Get("foreach"); f != nil && d.node.Foreach != nil {
 		in := f.Get("in")
 		b.read(d, b.lang, reading{pos: in.Pos, path: d.path + ".foreach.in", src: d.node.Foreach.In, want: "list"})
@@ -322,7 +324,9 @@ func (b *builder) readTemplate(d *draft, lang *expr.Lang, v *tree.Value, r readi
 	t, mistakes := lang.ParseTemplate(v, r.path, false)
 	b.ok(mistakes)
 	t.Refs(func(t *expr.Template, x expr.Ref) {
-		r.nodes = union(r.nodes, b.targets(d, []expr.Ref{x}, t.Value.Pos, t.Path))
+		if r.tree == nil || x.Root != "nodes" || x.Node != d.id {
+			r.nodes = union(r.nodes, b.targets(d, []expr.Ref{x}, t.Value.Pos, t.Path))
+		}
 	})
 	r.template = t
 	d.reads = append(d.reads, r)

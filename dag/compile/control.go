@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"dagrun.dev/dag"
-	"dagrun.dev/dag/expr"
 	"dagrun.dev/internal/rules"
 	"dagrun.dev/internal/tree"
 	"dagrun.dev/nodes"
@@ -76,7 +76,9 @@ func describeRoute(t *nodes.Traits, with json.RawMessage) error {
 
 func describeApproval(t *nodes.Traits, with json.RawMessage) error {
 	var w struct {
+		Message                     string
 		Options                     []string
+		Refuses                     *[]string
 		Recommended, Default, After *string
 	}
 	if err := json.Unmarshal(with, &w); err != nil {
@@ -98,6 +100,27 @@ func describeApproval(t *nodes.Traits, with json.RawMessage) error {
 	}
 	answer("recommended", w.Recommended)
 	answer("default", w.Default)
+	refuses := dag.Refusing(w.Options, w.Refuses)
+	for i, x := range refuses {
+		if w.Refuses != nil {
+			answer(tree.At("refuses", i), &x)
+		}
+	}
+	accepts := slices.DeleteFunc(slices.Clone(w.Options), func(x string) bool { return slices.Contains(refuses, x) })
+	if len(w.Options) > 0 && len(accepts) == 0 {
+		problem(t, "refuses", "every answer refuses: want one that does not")
+	}
+	note := "asks: " + strconv.Quote(w.Message) + "; accepts: " + strings.Join(accepts, ", ")
+	if len(refuses) > 0 {
+		note += "; refuses: " + strings.Join(refuses, ", ") + " (the node has failed, and nothing behind it runs)"
+	}
+	if w.Default != nil && w.After != nil {
+		note += fmt.Sprintf("; without an answer within %s: %s", *w.After, *w.Default)
+		if slices.Contains(refuses, *w.Default) {
+			note += ", which refuses"
+		}
+	}
+	t.Notes = append(t.Notes, note)
 	if w.After != nil && w.Default == nil {
 		problem(t, "after", "a deadline needs the default that is taken when it passes")
 	}
@@ -114,41 +137,113 @@ func (b *builder) undoers() []string {
 	return slices.DeleteFunc(slices.Clone(b.s.Kinds), func(k string) bool { return !b.isKind(k) })
 }
 
-// undo reads a compensation.
-func (b *builder) undo(d *draft, v *tree.Value) {
-	n, path := d.node, d.path+".compensate"
-	if v == nil {
-		if n.OnFail == dag.FailCompensate {
-			pos := d.pos
-			if f := d.tree.Get("onFail"); f != nil {
-				pos = f.Pos
-			}
-			b.fail(pos, d.path+".onFail", "onFail is compensate, and there is no compensate block that says how")
-		}
+// undo reads what undoes a node's work, and what its failure undoes. full is the node with the pipeline's defaults.
+func (b *builder) undo(d *draft, full *tree.Value) {
+	n, v := d.node, d.tree.Get("compensate")
+	if v != nil && n.Always {
+		b.fail(v.Pos, d.path+".compensate", "clean-up (always) is not undone: it runs when a run ends, after what is undone")
 		return
 	}
-	with := v.Get("with")
-	u := &dag.Undo{Most: 1}
-	b.into(v, path, u, "on", "kind", "rewind", "most")
-	b.checkNames("category", v.Get("on"), path+".on")
+	if v != nil {
+		n.Undo = b.action(d, v, d.path+".compensate")
+	}
+	if n.OnFail != dag.FailCompensate {
+		return
+	}
+	n.Back = &dag.Back{All: true, Then: dag.ThenStop}
+	if d.triggerPos = posOf(d.tree.Get("onFail")); full.Get("onFail").Kind != tree.Map {
+		return
+	}
+	how, path := full.Get("onFail").Get("compensate"), d.path+".onFail.compensate"
+	b.into(how, path, n.Back, "then", "times", "on")
+	b.checkNames("category", how.Get("on"), path+".on")
+	back, times := how.Get("back"), how.Get("times")
+	n.Back.To, n.Back.All = strs(back), back == nil
+	switch {
+	case n.Back.Then != dag.ThenAgain && times != nil:
+		b.fail(times.Pos, path+".times", "times says how often it runs again at most, "+
+			"and then is %s; want then: again, or no times", n.Back.Then)
+	case n.Back.Then == dag.ThenAgain && times == nil:
+		n.Back.Times = 1
+	}
+	if own := how.Get("own"); own != nil {
+		n.Back.Own = b.action(d, own, path+".own")
+	} else if back != nil && len(back.Items) == 0 {
+		b.fail(back.Pos, path+".back", "an empty back undoes nothing, and there is no own action: nothing would be done")
+	}
+}
+
+// movedFields are fields of an undo action that have become part of the trigger.
+var movedFields = []string{"on", "rewind", "most"}
+
+// action reads an undo action; nil where it has mistakes.
+func (b *builder) action(d *draft, v *tree.Value, path string) *dag.Undo {
+	for _, name := range movedFields {
+		if x := v.Get(name); x != nil {
+			b.fail(x.Pos, tree.Join(path, name), "not a setting of an undo action any more: an action undoes the node that "+
+				"it stands at. What the failure of a node undoes, and how far back, stands in its onFail: "+
+				"{compensate: {back: [ID], own: {kind: ..., with: ...}, then: again, times: 1, on: [CATEGORY]}}")
+			return nil
+		}
+	}
+	u := &dag.Undo{}
+	b.into(v, path, u, "kind", "effect", "timeout")
+	b.positive(v, path, noTime, "timeout")
 	if k := v.Get("kind"); k != nil && !b.isKind(u.Kind) {
 		b.fail(k.Pos, path+".kind", "a %s cannot undo anything; want one of %s", u.Kind, strings.Join(b.undoers(), ", "))
-		return
+		return nil
 	}
-	if with != nil {
-		var late bool
-		if with, late = b.settings(v, with, path+".with"); late {
-			b.fail(with.Pos, path+".with", "the settings of a compensation may not depend on recorded values")
-			return
-		}
-		if !b.ok(b.s.CheckSettings(u.Kind, with, path+".with", false)) {
-			return
-		}
-		raw := b.canonical(with, path+".with")
-		u.With = unlessEmpty(b.canonical(expr.Escaped(with), path+".with")) // they are resolved when it starts
-		t, _ := b.traits(with, u.Kind, raw, path+".with")
-		n.Files = union(n.Files, b.inputs(with, t.Files, path+".with"))
-		n.Secrets = union(n.Secrets, t.Secrets)
+	with := v.Get("with")
+	if with == nil {
+		return u
 	}
-	n.Undo = u
+	path += ".with"
+	with, u.Dynamic = b.settings(v, with, path)
+	if !b.ok(b.s.CheckSettings(u.Kind, with, path, u.Dynamic)) {
+		return nil
+	}
+	raw := b.canonical(with, path)
+	u.With = unlessEmpty(raw)
+	if u.Dynamic {
+		raw = sample(b.s.Settings(u.Kind), with).AppendJSON(nil)
+		d.actions = append(d.actions, reading{path: path, rule: b.s.Settings(u.Kind), tree: with})
+	}
+	t, _ := b.traits(with, u.Kind, raw, path)
+	if u.Effect == "" && !dag.Effect(t.Effect).Repeatable() {
+		u.Effect = dag.Once
+	}
+	d.node.Files = union(d.node.Files, b.inputs(with, t.Files, path))
+	d.node.Secrets = union(d.node.Secrets, t.Secrets)
+	return u
+}
+
+// undone checks what failures undo against the whole graph: that there is something, and that it comes before.
+func (b *builder) undone(g *dag.Graph) {
+	for _, d := range b.drafts {
+		at, _ := g.Index(d.id)
+		n := g.Node(at)
+		if n.Back == nil || d.triggerPos == (tree.Pos{}) { // or it stands in the defaults, for those whom it fits
+			continue
+		}
+		before, path := g.Above(at), d.path+".onFail"
+		some := n.Back.Own != nil || n.Back.Then == dag.ThenAgain && len(n.Back.To) > 0
+		for j, is := range before {
+			some = some || is && g.Node(int32(j)).Undoable()
+		}
+		for _, id := range n.Back.To {
+			if j, ok := g.Index(id); ok && !before[j] {
+				b.fail(d.triggerPos, path+".compensate.back",
+					"%q is not before this node: only what is can be undone when it fails", id)
+			}
+		}
+		if some {
+			continue
+		}
+		hint := "give those that have to be undone a compensate: {kind: ..., with: ...}"
+		if n.Undo != nil {
+			hint = "the compensate of this node undoes it when a node behind it fails; what is to be done when it " +
+				"fails itself is onFail: {compensate: {own: {kind: ..., with: ...}}}"
+		}
+		b.fail(d.triggerPos, path, "no node before this one has an undo action, so nothing would be undone; %s", hint)
+	}
 }

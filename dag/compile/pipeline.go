@@ -56,7 +56,10 @@ func (b *builder) pipeline(p *tree.Value) {
 		b.fail(p.Get("name").Pos, "name",
 			"the name has %d characters; want at most %d, because it names a folder", n, longestPart)
 	}
-	b.into(p, "", b.plan, "title", "seed", "budget", "phases")
+	b.into(p, "", b.plan, "title", "seed", "budget", "phases", "whenFailed")
+	if b.plan.WhenFailed == dag.FailedPauses {
+		b.plan.WhenFailed = ""
+	}
 	b.defaults = p.Get("defaults")
 	b.checkDefaults()
 	b.plan.Categories = rows[dag.Category](b, "categories", rowsOver(b.s.Categories, p.Get("categories")))

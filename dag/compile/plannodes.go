@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -73,7 +74,7 @@ func (b *builder) complete(d *draft) bool {
 		t := b.describe(d)
 		b.touched(d, &t)
 	}
-	b.undo(d, v.Get("compensate"))
+	b.undo(d, full)
 	b.runForeach(d, v.Get("foreach"))
 	return len(b.mistakes) == before
 }
@@ -123,6 +124,8 @@ func (b *builder) resolve(d *draft) bool {
 			f.Value, d.node.Dynamic = b.settings(d.tree, f.Value, path)
 			d.with = f.Value
 		case "compensate", "foreach":
+		case "onFail":
+			f.Value = b.onFail(f, path)
 		case "when":
 			f.Value = &tree.Value{Kind: tree.String, Str: bare(f.Value.Str), Pos: f.Value.Pos}
 			if expr.HasTemplate(f.Value) {
@@ -145,6 +148,24 @@ func (b *builder) resolve(d *draft) bool {
 	ok := b.ok(b.s.CheckNode(out, d.path))
 	d.with = out.Get("with") // with its defaults
 	return ok
+}
+
+// onFail fills parameters into all of onFail but the settings of the action that it may hold.
+func (b *builder) onFail(f tree.Field, path string) *tree.Value {
+	how := f.Value.Get("compensate")
+	own := how.Get("own")
+	if own != nil {
+		f.Value = f.Value.Clone()
+		how = f.Value.Get("compensate")
+		how.Fields = slices.DeleteFunc(how.Fields, func(x tree.Field) bool { return x.Name == "own" })
+	}
+	if expr.HasTemplate(f.Value) {
+		f.Value = b.fixed(f, path)
+	}
+	if own != nil {
+		f.Value.Get("compensate").Set("own", own.Pos, own)
+	}
+	return f.Value
 }
 
 // fixed fills parameters into a field in which no ${...} may be left for the run. One that is left

@@ -40,7 +40,7 @@ func overlay(a, under *tree.Value) *tree.Value {
 		case below == nil:
 		case f.Name == "timeout":
 			out.Fields[i].Value = overlay(timeouts(f.Value), timeouts(below))
-		case f.Name == "on":
+		case f.Name == "on" && f.Value.Kind == tree.Map:
 			out.Fields[i].Value = replaced(f.Value, below)
 		default:
 			out.Fields[i].Value = overlay(f.Value, below)
@@ -74,9 +74,12 @@ func timeouts(v *tree.Value) *tree.Value {
 
 // policies reads how a node is run. v is the node with the pipeline's defaults.
 func (b *builder) policies(n *dag.Node, v *tree.Value, path string) {
-	b.into(v, path, n, "breaker", "pool", "onFail", "effect", "reserve", "estimate", "labels")
-	if n.OnFail == dag.FailRun {
-		n.OnFail = ""
+	b.into(v, path, n, "breaker", "pool", "effect", "reserve", "estimate", "labels")
+	switch f := v.Get("onFail"); {
+	case f != nil && f.Kind == tree.Map: // see undo
+		n.OnFail = dag.FailCompensate
+	case f != nil && f.Str != string(dag.FailRun):
+		n.OnFail = dag.OnFail(f.Str)
 	}
 	if v := v.Get("estimate").Get("seconds"); v != nil && n.Estimate.Seconds > longestEstimate {
 		b.fail(v.Pos, path+".estimate.seconds",

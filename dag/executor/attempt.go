@@ -68,8 +68,7 @@ func (h *host) flight(n *dag.Node, p attempt.Purpose, generation, number int) *f
 		j.Reads = append(j.Reads, found...)
 	}
 	if p == attempt.Undo {
-		j.Kind, j.With, j.Files = n.Undo.Kind, n.Undo.With, plan.Files
-		f.key = undoKey(n.ID)
+		f.key, j.Files = undoKey(n.ID), plan.Files
 		return f
 	}
 	for k := range plan.Files {
@@ -81,6 +80,17 @@ func (h *host) flight(n *dag.Node, p attempt.Purpose, generation, number int) *f
 	return f
 }
 
+// undoes makes the flight a try of an undo action: under the node's name, by the action's settings and policies.
+func (f *flight) undoes(u *dag.Undo) {
+	n := *f.job.Node
+	n.Effect, n.Dynamic = u.Effect, u.Dynamic
+	if u.Timeout > 0 {
+		n.Timeout.Attempt = u.Timeout
+	}
+	n.Timeout.Growth = 0
+	f.job.Node, f.job.Kind, f.job.With = &n, u.Kind, u.With
+}
+
 // resolve fills in what the settings of a job read of the run.
 func (f *flight) resolve() error {
 	j := f.job
@@ -88,8 +98,12 @@ func (f *flight) resolve() error {
 		return fmt.Errorf("reads: no artifact that a node before this one has written matches %s; where there need be "+
 			"none, write {path: %q, optional: true}", f.missing, f.missing)
 	}
-	if j.Purpose == attempt.Undo && strings.Contains(string(j.With), "${") || j.Purpose != attempt.Undo && j.Node.Dynamic {
-		with, err := f.host.o.Eval.Resolve(j.With, f.host.state().ScopeOf(j.Node.ID))
+	if j.Node.Dynamic {
+		scope := f.host.state().ScopeOf
+		if j.Purpose == attempt.Undo {
+			scope = f.host.state().UndoScopeOf
+		}
+		with, err := f.host.o.Eval.Resolve(j.With, scope(j.Node.ID))
 		if err != nil {
 			return fmt.Errorf("with: %w", err)
 		}

@@ -207,7 +207,13 @@ func (h *host) compensate(c *machine.Command, now time.Time) error {
 	if _, err := h.run.Checkpoint(now, "cp-UNDO-"+strings.ReplaceAll(n.ID, "/", "-"), "", nil); err != nil {
 		return err
 	}
-	return h.begin(h.flight(n, attempt.Undo, max(1, c.Generation), max(1, c.Attempt)))
+	f := h.flight(n, attempt.Undo, max(1, c.Generation), max(1, c.Attempt))
+	u := n.Undo
+	if b, ok := c.Body.(*machine.CompensationBody); ok && b.Own {
+		u = n.Trigger().Own
+	}
+	f.undoes(u)
+	return h.begin(f)
 }
 
 // begin resolves the settings of an attempt and launches it; settings that cannot be resolved

@@ -233,6 +233,7 @@ func (h *host) question(n *dag.Node, generation int, now time.Time) machine.Body
 	var with struct {
 		Message     string
 		Options     []string
+		Refuses     *[]string
 		Recommended string
 		Default     string
 		After       dag.Duration
@@ -249,7 +250,8 @@ func (h *host) question(n *dag.Node, generation int, now time.Time) machine.Body
 	}
 	q := &machine.EscalationOpenedBody{
 		ID: id, Kind: machine.AskApproval, Node: n.ID, Message: h.worker.Line(with.Message),
-		Options: with.Options, Recommended: with.Recommended, Default: with.Default,
+		Options: with.Options, Refuses: dag.Refusing(with.Options, with.Refuses),
+		Recommended: with.Recommended, Default: with.Default,
 	}
 	if with.After > 0 && with.Default != "" {
 		q.Deadline = now.Add(with.After.D()).UTC().Truncate(time.Millisecond)

@@ -529,7 +529,17 @@ func TestApproval(t *testing.T) {
 		s.carryOn()
 		s.want("asked ask", "answered approve by deadline", "completed ask.0", "start b.1", "completed b.1", "ended")
 	})
-	onStage(t, plan(`{"message":"go?","options":["approve","reject"]}`), func(s *stage) {
+	// One that refuses, here by the deadline, fails the node: nothing behind it runs, and resuming asks again.
+	onStage(t, plan(`{"message":"go?","options":["approve","reject"],"default":"reject","after":"1h"}`), func(s *stage) {
+		for range 2 {
+			if v := s.carryOn(); v.Status != machine.RunPause || v.Pause.Reason != machine.PauseNodeFailed {
+				t.Fatalf("%+v", v)
+			}
+		}
+		s.want("asked ask", "answered reject by deadline", "failed ask.0 refused_by_user", "paused node-failed",
+			"asked ask", "answered reject by deadline", "failed ask.0 refused_by_user", "paused node-failed")
+	})
+	onStage(t, plan(`{"message":"go?","options":["approve","reject"],"refuses":[]}`), func(s *stage) {
 		if v := s.carryOn(); v.Status != machine.RunPause || v.Pause.Reason != "escalation" {
 			t.Fatalf("%+v", v)
 		}

@@ -76,6 +76,7 @@ func (h *host) pauseCheckpoint() error {
 // A Request is what another process asks of a running one. Its JSON is what the inbox holds of it.
 type Request struct {
 	Cancel bool   `json:"cancel,omitempty"` // end the run: clean-up nodes, then RUN_FAILED
+	Undo   bool   `json:"undo,omitempty"`   // with Cancel: what was done is undone before the clean-up
 	Reason string `json:"reason,omitempty"` // of the cancel
 	// Escalation and Answer answer a question.
 	Escalation string `json:"escalation,omitempty"`
@@ -103,7 +104,7 @@ func (h *host) answerRequest(r Request) (reply, fatal error) {
 		return reply, nil
 	}
 	if r.Cancel {
-		err := Cancel(h.run, now, r.Reason)
+		err := Cancel(h.run, now, r.Reason, r.Undo)
 		return err, err
 	}
 	body, err := Answer(h.state(), r.Escalation, r.Answer)
@@ -114,17 +115,17 @@ func (h *host) answerRequest(r Request) (reply, fatal error) {
 	return err, err
 }
 
-// Cancel records, durable, that a run is to end: what runs is stopped, clean-up nodes run, then it
-// has failed. A run that has ended is left as it is.
-func Cancel(r *run.Run, now time.Time, reason string) error {
-	var bodies []machine.Body
+// Cancel records, durable, that a run is to end: what runs is stopped, with undo what was done is undone, clean-up
+// nodes run, then it has failed. A run that has ended is left as it is.
+func Cancel(r *run.Run, now time.Time, reason string, undo bool) error {
+	bodies := []machine.Body{&machine.RunPausedBody{Reason: machine.PauseCancel, Message: reason, Undo: undo}}
 	switch r.State().Run().Status {
 	case machine.RunDone, machine.RunBroken:
 		return nil
-	case machine.RunPause: // a paused run runs nothing, not even clean-up
-		bodies = append(bodies, &machine.RunResumedBody{By: "cancel"})
+	case machine.RunPause: // a paused run runs nothing, not even clean-up. In this order, what has failed stays failed
+		bodies = append(bodies, &machine.RunResumedBody{By: machine.ByCancel})
 	}
-	return r.RecordDurable(now, append(bodies, &machine.RunPausedBody{Reason: machine.PauseCancel, Message: reason})...)
+	return r.RecordDurable(now, bodies...)
 }
 
 // Answer checks an answer to an open question and returns the fact to record. An empty id

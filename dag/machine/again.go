@@ -107,7 +107,7 @@ func (s *State) below(list []int32, without int32) []int32 {
 		}
 	}
 	slices.Sort(list)
-	return list
+	return slices.Compact(list)
 }
 
 // shortageNames is how many missing nodes a message names.

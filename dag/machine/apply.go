@@ -268,7 +268,7 @@ func (s *State) onRewound(_ Event, b *RewoundBody) error {
 		}
 		failed = s.recs[i].Phase == ended
 	}
-	if err := s.sendBack(b.Nodes); err != nil {
+	if err := s.sendBack(b.Nodes, b.Recheck); err != nil {
 		return err
 	}
 	if b.Asked {
@@ -284,7 +284,7 @@ func (s *State) onRewound(_ Event, b *RewoundBody) error {
 }
 
 func (s *State) onReverted(e Event, b *RevertedBody) error {
-	if err := s.sendBack(b.Nodes); err != nil {
+	if err := s.sendBack(b.Nodes, nil); err != nil {
 		return err
 	}
 	s.reopen()

@@ -265,17 +265,26 @@ type CompensationBody struct {
 	Node   string     `json:"node"`
 	Reason string     `json:"reason,omitempty"`
 	Status dag.Status `json:"status,omitempty"` // empty when started
+	Own    bool       `json:"own,omitempty"`    // what is done about the failed node itself
 	Done   bool       `json:"-"`
+	// Then says that the failure of Node has been undone, and what follows: stop | continue. (Where it is to go again,
+	// REWOUND follows.) It ends no action. Undone are the nodes whose actions have run, the first to run first; Left
+	// those whose actions have not, because a user said so.
+	Then   dag.Then `json:"then,omitempty"`
+	Undone []string `json:"undone,omitempty"`
+	Left   []string `json:"left,omitempty"`
 }
 
 // RewoundBody sends nodes back: generation + 1, to run again. Old records stay in the log.
 type RewoundBody struct {
 	fact
-	To     string   `json:"to"`
-	Nodes  []string `json:"nodes"`
-	Reason string   `json:"reason"`
-	For    string   `json:"for,omitempty"`   // node whose failure asked for it; counts against its bound
-	Asked  bool     `json:"asked,omitempty"` // PART_SELECTED asked for it
+	To    string   `json:"to"`
+	Nodes []string `json:"nodes"`
+	// Recheck are nodes that stay ended, their results stale until what they need has ended again; see PLAN_ADOPTED.
+	Recheck []string `json:"recheck,omitempty"`
+	Reason  string   `json:"reason"`
+	For     string   `json:"for,omitempty"`   // node whose failure asked for it; counts against its bound
+	Asked   bool     `json:"asked,omitempty"` // PART_SELECTED asked for it
 }
 
 // EscalationOpenedBody is a durable question to a user.
@@ -287,6 +296,7 @@ type EscalationOpenedBody struct {
 	Breaker     string    `json:"breaker,omitempty"`
 	Message     string    `json:"message"`
 	Options     []string  `json:"options"`
+	Refuses     []string  `json:"refuses,omitempty"` // those of them after which the node has failed
 	Recommended string    `json:"recommended,omitempty"`
 	Default     string    `json:"default,omitempty"`
 	Deadline    time.Time `json:"deadline,omitzero"` // zero = waits for ever
@@ -329,10 +339,11 @@ type BudgetWarnedBody struct {
 type RunPausedBody struct {
 	fact
 	// node-failed | repeated-failure | budget | user | person | escalation | breaker | quota | disk | stuck |
-	// cancel (the run ends: clean-up, then RUN_FAILED)
+	// cancel, failure (the run ends: clean-up, then RUN_FAILED)
 	Reason  Pause  `json:"reason"`
 	Node    string `json:"node,omitempty"`
 	Message string `json:"message"`
+	Undo    bool   `json:"undo,omitempty"` // of cancel: what was done is undone
 }
 
 // RunInterruptedBody says that the process which carried the run on is gone: it died, or was made to
@@ -364,5 +375,6 @@ type RunEndedBody struct {
 	Completed int     `json:"completed"`
 	Soft      int     `json:"failed"` // failures that the spec allowed
 	Skipped   int     `json:"skipped"`
+	Undone    int     `json:"undone,omitempty"`
 	CostUSD   dag.USD `json:"cost_usd"`
 }

@@ -120,6 +120,9 @@ func (s *State) touchAlways() {
 func (s *State) endedStatus(i int32) Status {
 	switch s.recs[i].End {
 	case endCompleted:
+		if m := s.recs[i].Detail; m != nil && m.Undone && !m.Left {
+			return Undone
+		}
 		return Completed
 	case endSkipped:
 		return Skipped
@@ -159,12 +162,12 @@ func (s *State) disposition(i int32) disposition {
 	case AnswerFail:
 		return failHard
 	}
-	if m.Last != nil && m.Last.Class == dag.Fatal {
-		return failHard
-	}
 	onFail := n.OnFail
 	if m.Last != nil {
 		onFail = n.OnFailFor(m.Last.Category)
+		if m.Last.Class == dag.Fatal && (onFail != dag.FailCompensate || n.Back == nil) {
+			return failHard
+		}
 	}
 	switch onFail {
 	case dag.FailContinue:
@@ -174,26 +177,9 @@ func (s *State) disposition(i int32) disposition {
 	case dag.FailEscalate:
 		return failAsk
 	case dag.FailCompensate:
-		return s.undoDisposition(n, m)
+		return s.undoDisposition(i)
 	}
 	return failHard
-}
-
-func (s *State) undoDisposition(n *dag.Node, m *detail) disposition {
-	u := n.Undo
-	if u == nil || m.Last == nil || len(u.On) > 0 && !slices.Contains(u.On, m.Last.Category) {
-		return failHard
-	}
-	if u.Rewind == "" {
-		if m.Undone {
-			return failSoft
-		}
-		return failUndo
-	}
-	if int(m.Rewinds) >= max(1, u.Most) {
-		return failHard
-	}
-	return failUndo
 }
 
 func (s *State) settlementOf(i int32, st Status) settlement {
@@ -210,6 +196,10 @@ func (s *State) settlementOf(i int32, st Status) settlement {
 		return skipped
 	case Cancelled:
 		return soft
+	case Undone:
+		if s.recs[i].Detail.Passed { // as if it had not been wanted
+			return skipped
+		}
 	case Failed:
 		if s.recs[i].End == endRejected {
 			return soft

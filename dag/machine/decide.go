@@ -75,7 +75,7 @@ func (d *decision) waitUntil(at int64) {
 
 // run decides for a run that goes on.
 func (d *decision) run() {
-	if d.adopt() {
+	if d.adopt() || d.fails() || d.renew() {
 		return
 	}
 	if d.rerun() {
@@ -125,7 +125,7 @@ func (d *decision) answers() {
 		switch {
 		case due == 0 || q.Default == "":
 		case due <= d.now:
-			d.record(&EscalationAnsweredBody{ID: q.ID, Answer: q.Default, By: "deadline"})
+			d.record(&EscalationAnsweredBody{ID: q.ID, Answer: q.Default, By: ByDeadline})
 		default:
 			d.waitUntil(due)
 		}
@@ -203,76 +203,6 @@ func (s *State) cause(i int32) string {
 	return "a failed node"
 }
 
-// undo carries the present compensation one step on.
-func (d *decision) undo() {
-	s, f := d.s, d.s.undoing
-	if f < 0 {
-		return
-	}
-	n := s.graph.Node(f)
-	if n.Undo.Rewind != "" && d.stopRange(f) || s.run.Compensating != "" {
-		return
-	}
-	for _, i := range s.undoList(f) {
-		m := s.recs[i].Detail
-		switch {
-		case m != nil && m.Undone:
-			continue
-		case m != nil && m.Question != "":
-		case m != nil && m.UndoTries >= undoTries:
-			d.recordOf(i, s.ask(i, AskCompensation, "the undo action of %s failed %d times%s",
-				[]any{s.graph.Node(i).ID, m.UndoTries, s.undoFailure(i)},
-				AnswerRetry, AnswerContinue, AnswerAbort))
-		case m != nil && m.UndoAt > d.now:
-			d.waitUntil(m.UndoAt)
-		default:
-			c := Command{Op: Compensate, Node: s.graph.Node(i).ID, Generation: int(s.recs[i].Gen), Attempt: 1,
-				Body: &CompensationBody{Node: s.graph.Node(i).ID, Reason: s.undoReason(f)}}
-			if m != nil {
-				c.Attempt += int(m.UndoTries)
-			}
-			d.cmds = append(d.cmds, c)
-		}
-		return
-	}
-	if n.Undo.Rewind == "" {
-		return
-	}
-	b := &RewoundBody{To: n.Undo.Rewind, Reason: s.undoReason(f), For: n.ID}
-	for _, i := range s.rewindRange(f) {
-		if r := &s.recs[i]; r.begun() || r.approving(s) {
-			b.Nodes = append(b.Nodes, s.graph.Node(i).ID)
-		}
-	}
-	d.recordOf(f, b)
-}
-
-// undoFailure says why the undo action of a node failed last.
-func (s *State) undoFailure(i int32) string {
-	for _, c := range slices.Backward(s.observed.Compensations) {
-		if c.Node == s.graph.Node(i).ID && c.Reason != "" {
-			return ": " + c.Reason
-		}
-	}
-	return ""
-}
-
-func (s *State) undoReason(f int32) string {
-	m := s.recs[f].detail()
-	return fmt.Sprintf("%s failed: %s", s.graph.Node(f).ID, cmp.Or(m.Last.Message, m.Last.Category))
-}
-
-// stopRange asks what runs among the nodes that will be rewound to stop.
-func (d *decision) stopRange(f int32) (running bool) {
-	for _, i := range d.s.rewindRange(f) {
-		if d.s.status[i] == Running {
-			d.command(Cancel, i)
-			running = true
-		}
-	}
-	return running
-}
-
 func (d *decision) warnings() {
 	l := &d.s.ledger
 	if w := l.warnUSD(); w > 0 && l.Spent.USD >= w && !l.WarnedUSD {
@@ -294,6 +224,38 @@ func (d *decision) pause(reason Pause, node, format string, args ...any) {
 // the pause says that something is fundamentally wrong with it: resuming it once more would only pay again.
 const failuresInARow = 3
 
+// fails ends the run where a failure does that: one that is undone before the run stops, or any where the plan says so.
+func (d *decision) fails() bool {
+	s := d.s
+	i := int32(-1)
+	pick := func(k int32) {
+		if i < 0 || s.recs[k].EndSeq < s.recs[i].EndSeq {
+			i = k
+		}
+	}
+	for _, k := range s.list(Undoing) {
+		if s.then(k) == dag.ThenStop {
+			pick(k)
+		}
+	}
+	if s.graph.Plan.WhenFailed == dag.FailedEnds {
+		for _, k := range append(s.list(Failed), s.list(Stopped)...) {
+			pick(k)
+		}
+	}
+	if i < 0 {
+		return false
+	}
+	d.record(&RunPausedBody{Reason: PauseFailure, Node: s.graph.Node(i).ID, Message: s.failureText(i)})
+	return true
+}
+
+// failureText says that a node failed, and why.
+func (s *State) failureText(i int32) string {
+	m := s.recs[i].detail()
+	return fmt.Sprintf("%s failed: %s", s.graph.Node(i).ID, cmp.Or(m.Last.Message, m.Last.Category))
+}
+
 // pauses finds out whether the run has to pause now.
 func (d *decision) pauses() {
 	s := d.s
@@ -304,7 +266,7 @@ func (d *decision) pauses() {
 		if m.Last.Category == CategoryNeeds {
 			why += ". Resuming runs what is missing again"
 		}
-		if m.Rounds >= failuresInARow {
+		if m.Rounds >= failuresInARow && m.Last.Category != CategoryRefused {
 			d.pause(PauseRepeated, id, "%s has failed in %d separate runs of attempts, last with %s: %s. "+
 				"Resuming again is unlikely to help: look at its settings, its inputs and what it depends on",
 				id, m.Rounds, cmp.Or(m.Last.Category, "no category"), why)
@@ -367,11 +329,11 @@ func (d *decision) stuck() (reason Pause, node, format string) {
 }
 
 func (s *State) ended(failed bool, reason string) *RunEndedBody {
-	return &RunEndedBody{Failed: failed, Reason: reason, Completed: int(s.counts[Completed]),
-		Soft: int(s.counts[Failed]), Skipped: int(s.counts[Skipped]), CostUSD: s.ledger.Spent.USD}
+	return &RunEndedBody{Failed: failed, Reason: reason, Completed: int(s.counts[Completed]), Soft: int(s.counts[Failed]),
+		Skipped: int(s.counts[Skipped]), Undone: int(s.counts[Undone]), CostUSD: s.ledger.Spent.USD}
 }
 
-// end decides for a run that ends: what runs is asked to stop, then clean-up nodes run.
+// end decides for a run that ends: what runs is asked to stop, what is to be undone is undone, then clean-up nodes run.
 func (d *decision) end() {
 	s := d.s
 	d.answers()
@@ -380,7 +342,7 @@ func (d *decision) end() {
 			d.command(Cancel, i)
 		}
 	}
-	if len(d.cmds) > 0 {
+	if len(d.cmds) > 0 || d.undoBeforeEnd() {
 		return
 	}
 	left := false
@@ -401,6 +363,6 @@ func (d *decision) end() {
 		left = true
 	}
 	if len(d.cmds) == 0 && !left && s.counts[Running] == 0 {
-		d.record(s.ended(true, s.ending))
+		d.record(s.ended(true, s.ending+s.undoText()))
 	}
 }

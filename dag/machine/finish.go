@@ -169,6 +169,7 @@ func (s *State) end(reason string) {
 		return
 	}
 	s.run.Ending, s.ending = reason, reason
+	s.findUndo() // nothing is held back for it any more
 	s.touchAlways()
 }
 

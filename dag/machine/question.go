@@ -73,6 +73,7 @@ func (s *State) onAnswer(e Event, b *EscalationAnsweredBody) error {
 	q.Answer, q.Answered = b, e.Time
 	s.openQ = slices.DeleteFunc(s.openQ, func(o int32) bool { return o == k })
 	if b.Answer == AnswerAbort && q.Question.Kind != AskApproval {
+		s.run.UndoGivenUp = s.run.UndoGivenUp || q.Question.Kind == AskCompensation
 		s.end(fmt.Sprintf("aborted by %s: %s", b.By, q.Question.Message))
 	}
 	if q.Question.Kind == AskBreaker {
@@ -98,10 +99,10 @@ func (s *State) answer(i int32, kind Ask, answer string, now int64) {
 		s.watchDeadline(i)
 	case kind == AskLost && answer == AnswerRerun:
 		m.Unresolved = false
-	case kind == AskCompensation && answer == AnswerRetry:
-		m.UndoTries, m.UndoAt = 0, 0
 	case kind == AskCompensation:
-		m.Undone = true
+		m.UndoTries, m.UndoAt, m.UndoLost = 0, 0, false
+		m.Undone = answer != AnswerRetry && answer != AnswerRerun
+		m.Left = m.Undone && answer != AnswerDone
 	default:
 		m.Verdict = answer
 	}
@@ -136,24 +137,8 @@ func (d *decision) asking() {
 			stale = append(stale, n.ID)
 		case m.Question != "":
 			d.approved(i, m)
-		case m.Unresolved && m.Verdict == AnswerDone:
-			b := &FinishedBody{Node: n.ID, Generation: int(r.Gen), Attempt: int(r.Attempt),
-				Status: dag.StatusCompleted, Final: true, Message: "marked done by a user; outputs unknown"}
-			if len(n.Writes) > 0 {
-				b.Warnings = []string{"marked done by a user: of " + strings.Join(n.Writes, ", ") +
-					" only what it had written before it was interrupted exists"}
-			}
-			d.recordOf(i, b)
-		case m.Unresolved && m.Verdict != "":
-			b := s.failure(i, CategoryLost, "outcome unknown; marked failed by a user")
-			b.Attempt = int(r.Attempt)
-			d.recordOf(i, b)
-		case m.Unresolved && n.Effect == dag.Probe:
-			d.command(Resolve, i)
 		case m.Unresolved:
-			d.command(Resolve, i)
-			d.cmds[len(d.cmds)-1].Body = s.ask(i, AskLost, "Attempt %d of %s was interrupted. Did it take effect?",
-				[]any{r.Attempt, n.ID}, AnswerRerun, AnswerDone, AnswerFail, AnswerAbort)
+			d.resolve(i, AnswerRerun, AnswerDone, AnswerFail, AnswerAbort)
 		default:
 			q := s.ask(i, AskFailed, "%s failed: %s", []any{n.ID, cmp.Or(m.Last.Message, m.Last.Category)},
 				AnswerRetry, AnswerContinue, AnswerSkip, AnswerFail, AnswerAbort)
@@ -163,6 +148,32 @@ func (d *decision) asking() {
 	}
 	if len(stale) > 0 {
 		d.record(&RewoundBody{To: stale[0], Nodes: stale, Reason: reasonOutdated})
+	}
+}
+
+// resolve finds out what became of an attempt that was cut off, and acts on the answer.
+func (d *decision) resolve(i int32, options ...string) {
+	s := d.s
+	n, r := s.graph.Node(i), &s.recs[i]
+	switch m := r.detail(); {
+	case m.Verdict == AnswerDone:
+		b := &FinishedBody{Node: n.ID, Generation: int(r.Gen), Attempt: int(r.Attempt),
+			Status: dag.StatusCompleted, Final: true, Message: "marked done by a user; outputs unknown"}
+		if len(n.Writes) > 0 {
+			b.Warnings = []string{"marked done by a user: of " + strings.Join(n.Writes, ", ") +
+				" only what it had written before it was interrupted exists"}
+		}
+		d.recordOf(i, b)
+	case m.Verdict != "":
+		b := s.failure(i, CategoryLost, "outcome unknown; marked failed by a user")
+		b.Attempt = int(r.Attempt)
+		d.recordOf(i, b)
+	case n.Effect == dag.Probe:
+		d.command(Resolve, i)
+	default:
+		d.command(Resolve, i)
+		d.cmds[len(d.cmds)-1].Body = s.ask(i, AskLost, "Attempt %d of %s was interrupted. Did it take effect?",
+			[]any{r.Attempt, n.ID}, options...)
 	}
 }
 
@@ -196,10 +207,20 @@ func (d *decision) approved(i int32, m *detail) {
 	if !ok || q.Answer == nil {
 		return
 	}
-	d.recordOf(i, &FinishedBody{Node: d.s.graph.Node(i).ID, Generation: int(d.s.recs[i].Gen),
-		Status: dag.StatusCompleted, Final: true,
-		Values: map[string]json.RawMessage{"answer": quote(q.Answer.Answer), "by": quote(q.Answer.By)}})
+	b := d.s.finalEnd(i, dag.StatusCompleted)
+	if slices.Contains(q.Question.Refuses, q.Answer.Answer) {
+		why := "refused: the answer is " + q.Answer.Answer
+		if q.Answer.By == ByDeadline {
+			why = "refused: nobody answered in time, so the answer is " + q.Answer.Answer
+		}
+		b = d.s.failure(i, CategoryRefused, why)
+	}
+	b.Values = map[string]json.RawMessage{"answer": quote(q.Answer.Answer), "by": quote(q.Answer.By)}
+	d.recordOf(i, b)
 }
+
+// ByDeadline is who answers a question whose time has passed.
+const ByDeadline = "deadline"
 
 func quote(s string) json.RawMessage {
 	b, err := json.Marshal(s)

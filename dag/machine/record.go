@@ -66,7 +66,11 @@ type detail struct {
 	Stopped    bool       `json:"stopped,omitempty"`    // only a user can help
 	Queued     bool       `json:"queued,omitempty"`     // the attempt was handed over; the work has not begun
 	Unresolved bool       `json:"unresolved,omitempty"` // a lost attempt may have had an effect
-	Undone     bool       `json:"undone,omitempty"`     // its undo action is done
+	Undone     bool       `json:"undone,omitempty"`     // its undo action is done, or a user went on without it
+	Left       bool       `json:"left,omitempty"`       // a user went on without its undo action
+	UndoLost   bool       `json:"undo_lost,omitempty"`  // its undo action was cut off, and may not be repeated unasked
+	UndoOver   bool       `json:"undo_over,omitempty"`  // it failed, and what that was to undo is undone
+	Passed     bool       `json:"passed,omitempty"`     // it is undone, and the run has gone on without it
 	UndoTries  int32      `json:"undo_tries,omitempty"` // failures of the undo action
 	UndoAt     int64      `json:"undo_at,omitempty"`    // instant before which it is not tried again
 	Verdict    string     `json:"verdict,omitempty"`    // of a user: retry | continue | skip | fail | done | rerun
@@ -137,10 +141,16 @@ func (r *rec) fresh(at int64) {
 	m := r.edit()
 	m.Before += m.failed()
 	m.Failures, m.Lost, m.Waits, m.RetryAt, m.Hold, m.Stopped = nil, 0, 0, 0, false, false
-	m.Verdict, m.Question, m.Undone, m.UndoTries, m.UndoAt = "", "", false, 0, 0
+	m.Verdict, m.Question = "", ""
+	m.notUndone()
 	if r.Attempt > 0 {
 		m.Since = at
 	}
+}
+
+// notUndone forgets what was done to undo a node, or its failure.
+func (d *detail) notUndone() {
+	d.Undone, d.Left, d.UndoLost, d.UndoOver, d.Passed, d.UndoTries, d.UndoAt = false, false, false, false, false, 0, 0
 }
 
 func (r *rec) wakeAt() int64 {
@@ -284,7 +294,7 @@ func (s *State) move(i int32, old, st Status) {
 
 // listed are the statuses whose nodes are kept in lists, for Decide.
 const listed = 1<<Checking | 1<<Deciding | 1<<Expanding | 1<<Skipping | 1<<Asking | 1<<Stopped | 1<<Undoing |
-	1<<Failed | 1<<Running
+	1<<Failed | 1<<Running | 1<<Undone
 
 // list returns the nodes of a status in index order; of failed ones, those that the run cannot
 // go on without. The result is a slice of its own.
@@ -308,9 +318,10 @@ func (s *State) list(st Status) (keep []int32) {
 
 // Categories that the machine itself gives.
 const (
-	CategoryUpstream = "upstream"     // skipped because something above failed under onFail: skip
-	CategoryNeeds    = "needs"        // failed: too few needs succeeded (atLeast)
-	CategoryDeadline = "deadline"     // failed: Timeout.Total has passed
-	CategoryBreaker  = "breaker_open" // skipped or gone on without, as the breaker's whenOpen says
-	CategoryLost     = "lost"         // the outcome of attempts is unknown
+	CategoryUpstream = "upstream"        // skipped because something above failed under onFail: skip
+	CategoryNeeds    = "needs"           // failed: too few needs succeeded (atLeast)
+	CategoryDeadline = "deadline"        // failed: Timeout.Total has passed
+	CategoryBreaker  = "breaker_open"    // skipped or gone on without, as the breaker's whenOpen says
+	CategoryLost     = "lost"            // the outcome of attempts is unknown
+	CategoryRefused  = "refused_by_user" // an approval: the answer was one that refuses
 )

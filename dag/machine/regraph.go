@@ -12,7 +12,7 @@ func (s *State) build(g *dag.Graph) {
 	s.graph = g
 	s.status, s.settled = make([]Status, n), make([]settlement, n)
 	s.tallies, s.class, s.heapAt = make([]tally, n), make([]int32, n), make([]int32, n)
-	s.counts, s.lists = [Cancelled + 1]int32{Waiting: int32(n)}, [Cancelled + 1][]int32{}
+	s.counts, s.lists = [Undone + 1]int32{Waiting: int32(n)}, [Undone + 1][]int32{}
 	s.classes, s.pools, s.always, s.timers, s.overdue = nil, nil, nil, nil, nil
 	s.open, s.ending = int32(n), s.run.Ending
 	s.undoing, s.blocked = -1, nil
@@ -109,10 +109,21 @@ func (s *State) extend(g *dag.Graph) {
 
 // sendBack starts a new generation of nodes. Expansions of foreach nodes among them are dropped
 // with their items.
-func (s *State) sendBack(ids []string) error {
+// The results of recheck become stale.
+func (s *State) sendBack(ids, recheck []string) error {
 	list, err := s.findAll(ids)
 	if err != nil {
 		return err
+	}
+	old, err := s.findAll(recheck)
+	if err != nil {
+		return err
+	}
+	olds := make(map[string]bool, len(old))
+	for k, i := range old {
+		if olds[recheck[k]] = true; s.recs[i].Phase != ended && s.recs[i].Phase != stale {
+			return fmt.Errorf("node %s has not ended", recheck[k])
+		}
 	}
 	drop := false
 	again := make(map[string]bool, len(list))
@@ -125,7 +136,11 @@ func (s *State) sendBack(ids []string) error {
 		if err != nil {
 			return err
 		}
-		return s.regraph(g, change{again: again})
+		return s.regraph(g, change{again: again, recheck: olds})
+	}
+	for _, i := range old {
+		s.recs[i].Phase = stale
+		s.touch(i)
 	}
 	for _, i := range list {
 		if s.recs[i].Phase == ended {

@@ -122,7 +122,7 @@ func (s *State) PlanDigest() string { return s.run.PlanDigest }
 // Record returns what a node's result depends on.
 func (s *State) Record(i int32) reuse.Record {
 	r, st := &s.recs[i], s.status[i]
-	v := reuse.Record{Ended: st.Ended(), Settled: s.settled[i].counts(), Stale: r.Phase == stale,
+	v := reuse.Record{Ended: st.Ended() && st != Undone, Settled: s.settled[i].counts(), Stale: r.Phase == stale,
 		Fingerprint: r.Fingerprint, End: ends[r.End], Attempts: int(r.Attempt), Generation: int(r.Gen), EndSeq: r.EndSeq}
 	v.Begun = r.begun() || st == Asking // also where its condition was found true: it may be another one now
 	if m := r.Detail; m != nil {

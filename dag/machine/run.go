@@ -36,8 +36,10 @@ func (s *State) onPaused(e Event, b *RunPausedBody) error {
 	if s.run.Status == RunDone || s.run.Status == RunBroken {
 		return fmt.Errorf("the run has ended")
 	}
-	if b.Reason == PauseCancel {
+	if b.Reason == PauseCancel || b.Reason == PauseFailure {
+		s.run.UndoAll = s.run.UndoAll || b.Undo
 		s.end(cmp.Or(b.Message, "cancelled"))
+		s.findUndo()
 		return nil
 	}
 	s.run.Status, s.run.Pause = RunPause, *b // what runs may end yet, and is active until then
@@ -70,12 +72,18 @@ func (s *State) onSuspended(e Event, b *RunSuspendedBody) error {
 
 // onResumed goes on. After a pause or a failed end, what failed for good gets new attempts: that
 // is what resuming says. Without one, a new process took over after a crash and nothing changes. A run
-// that came to its end while it was paused (a fatal failure, an abort) goes on to that end.
-func (s *State) onResumed(e Event, _ *RunResumedBody) error {
-	if s.run.Status == RunBroken {
-		s.run.Ending = ""
+// that came to its end while it was paused (a fatal failure, an abort) goes on to that end; one that had failed and is
+// taken up to be cancelled, with an undo, tries nothing again.
+func (s *State) onResumed(e Event, b *RunResumedBody) error {
+	broken := s.run.Status == RunBroken
+	if broken {
+		s.run.Ending, s.run.UndoAll, s.run.UndoGivenUp = "", false, false
 	}
-	again := s.run.Status == RunPause && s.run.Ending == "" || s.run.Status == RunBroken
+	if i, ok := s.graph.Index(s.run.Compensating); ok && !s.undoAction(i).Effect.Repeatable() {
+		s.recs[i].edit().UndoLost = true
+		s.touch(i)
+	}
+	again := s.run.Status == RunPause && s.run.Ending == "" || broken && b.By != ByCancel
 	s.stopClock(s.run.Updated)
 	s.run.ActiveFrom = ms(e.Time)
 	s.run.Compensating = ""
@@ -93,6 +101,8 @@ func (s *State) onResumed(e Event, _ *RunResumedBody) error {
 			r.fresh(ms(e.Time))
 		case s.status[i] == Cancelled:
 			r.Phase = idle
+		case broken && r.detail().Left: // another undo tries it again
+			r.Detail.notUndone()
 		case r.Detail != nil:
 			r.Detail.Waits = 0
 			if r.Attempt > 0 && r.Phase != ended {
@@ -105,6 +115,9 @@ func (s *State) onResumed(e Event, _ *RunResumedBody) error {
 	s.withdraw()
 	return nil
 }
+
+// ByCancel is the command that resumes a run to end it.
+const ByCancel = "cancel"
 
 func (s *State) onEnded(e Event, b *RunEndedBody) error {
 	if s.run.Status == RunDone || s.run.Status == RunBroken {
@@ -122,6 +135,7 @@ func (s *State) onEnded(e Event, b *RunEndedBody) error {
 func (s *State) reopen() {
 	if s.run.Status == RunDone && s.open > 0 || s.run.Status == RunBroken {
 		s.run.Status, s.run.Ending, s.ending, s.run.Failed = RunRunning, "", "", ""
+		s.run.UndoAll, s.run.UndoGivenUp = false, false
 		s.build(s.graph)
 	}
 }

@@ -123,7 +123,7 @@ func (x *settling) lost() {
 	if m.Question != "" { // it only waited for an answer
 		return
 	}
-	if x.s.ending != "" && !x.n.Always || int(m.Lost)+1 >= lostMost {
+	if x.last() || int(m.Lost)+1 >= lostMost {
 		x.b.Final = true
 	}
 }
@@ -135,7 +135,13 @@ func (x *settling) cancelled() {
 		x.end(dag.Hard)
 		return
 	}
-	x.b.Final = x.s.ending != "" && !x.n.Always
+	x.b.Final = x.last()
+}
+
+// last reports whether no attempt follows one that was cut off: the run ends. Where it may have done what is to be
+// undone, that is found out first.
+func (x *settling) last() bool {
+	return x.s.ending != "" && !x.n.Always && (x.n.Effect.Repeatable() || !x.s.undoes(x.i))
 }
 
 // usedUp says that a node has had all its time.

@@ -60,9 +60,9 @@ type State struct {
 	status    []Status
 	settled   []settlement
 	tallies   []tally
-	counts    [Cancelled + 1]int32
+	counts    [Undone + 1]int32
 	open      int32 // nodes that are not settled
-	lists     [Cancelled + 1][]int32
+	lists     [Undone + 1][]int32
 	classes   []class
 	class     []int32 // by node
 	heapAt    []int32 // by node: place in the heap of its class
@@ -114,6 +114,8 @@ type runFacts struct {
 	SavedPlans []string      `json:"saved_plans,omitempty"`
 	// Compensating is the node whose undo action is in flight.
 	Compensating string `json:"compensating,omitempty"`
+	UndoAll      bool   `json:"undo_all,omitempty"`      // with Ending: all that was done is to be undone
+	UndoGivenUp  bool   `json:"undo_given_up,omitempty"` // with Ending: nothing more is undone, a user said so
 }
 
 // An EventError is what Apply returns for an event that cannot have happened.

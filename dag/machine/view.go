@@ -190,12 +190,20 @@ func (s *State) ScopeOf(node string) dag.Scope {
 	if !ok {
 		i = -1
 	}
-	return scope{s, i}
+	return scope{s: s, node: i}
+}
+
+// UndoScopeOf returns what the settings of a node's undo action may read: what those of the node may, and the node.
+func (s *State) UndoScopeOf(node string) dag.Scope {
+	c := s.ScopeOf(node).(scope)
+	c.own = true
+	return c
 }
 
 type scope struct {
 	s    *State
 	node int32
+	own  bool // it may read itself
 }
 
 // View implements dag.Scope.
@@ -215,6 +223,9 @@ func (c scope) View(id string) (dag.View, bool) {
 	switch c.s.status[i] {
 	case Failed, Asking, Undoing, Stopped, Cancelled, Skipped:
 		v.Category = m.Last.Category
+	}
+	if c.s.status[i] == Asking && c.s.recs[i].Phase == ended { // a user is asked what to do about its failure
+		v.Status = dag.StatusFailed
 	}
 	return v, true
 }
@@ -254,7 +265,7 @@ func (c scope) reads(i int32, id string) bool {
 			return true
 		}
 	}
-	return c.s.graph.Ancestor(i, c.node)
+	return c.own && i == c.node || c.s.graph.Ancestor(i, c.node)
 }
 
 // Ended reports whether a node needs nothing more, unless it is sent back.
@@ -273,6 +284,8 @@ func (st Status) word() dag.Status {
 		return dag.StatusSkipped
 	case Cancelled:
 		return dag.StatusCancelled
+	case Undone:
+		return dag.StatusUndone
 	}
 	return dag.StatusPending
 }
@@ -325,9 +338,11 @@ const (
 	Failed
 	Skipped
 	Cancelled
+	Undone // it had completed, and its undo action has run
 )
 
 func (st Status) String() string { return statusNames[st] }
 
 var statusNames = [...]string{"waiting", "checking", "deciding", "expanding", "skipping", "ready", "running",
-	"retrying", "holding", "asking", "stopped", "undoing", "blocked", "completed", "failed", "skipped", "cancelled"}
+	"retrying", "holding", "asking", "stopped", "undoing", "blocked", "completed", "failed", "skipped", "cancelled",
+	"undone"}

@@ -8,7 +8,7 @@ const (
 	AskApproval     Ask = "approval"     // the answer completes the node: values answer, by
 	AskFailed       Ask = "failed"       // retry, continue, skip, fail
 	AskLost         Ask = "lost"         // rerun, done, fail
-	AskCompensation Ask = "compensation" // retry, continue
+	AskCompensation Ask = "compensation" // retry, rerun, done, continue
 	AskBreaker      Ask = "breaker"      // wait, skip, continue
 )
 
@@ -40,5 +40,7 @@ const (
 	PauseDisk       Pause = "disk"
 	PausePart       Pause = "selection" // all that can be done of the selected part is done
 	PauseStuck      Pause = "stuck"     // a mistake in this package: nothing can run, and nothing says why
-	PauseCancel     Pause = "cancel"    // ends the run: clean-up, then RUN_FAILED
+	// These two end the run: what runs is stopped, what is to be undone is undone, clean-up, then RUN_FAILED.
+	PauseCancel  Pause = "cancel"  // a user asked for it
+	PauseFailure Pause = "failure" // a node failed whose failure ends the run
 )

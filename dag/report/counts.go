@@ -17,7 +17,8 @@ type Counts struct {
 	Allowed   int `json:"failed_allowed"`
 	Skipped   int `json:"skipped"`
 	Cancelled int `json:"cancelled"`
-	Open      int `json:"open"` // have not ended
+	Undone    int `json:"undone,omitempty"` // had completed, and were undone
+	Open      int `json:"open"`             // have not ended
 }
 
 // Errors counts the failures that the state remembers.
@@ -64,8 +65,9 @@ func NewCounts(st *machine.State) Counts {
 	c := Counts{
 		Nodes: st.Graph().Len(), Completed: st.Count(machine.Completed), Failed: st.Count(machine.Failed),
 		Skipped: st.Count(machine.Skipped), Cancelled: st.Count(machine.Cancelled),
+		Undone: st.Count(machine.Undone),
 	}
-	c.Open = c.Nodes - c.Completed - c.Failed - c.Skipped - c.Cancelled
+	c.Open = c.Nodes - c.Completed - c.Failed - c.Skipped - c.Cancelled - c.Undone
 	for i := int32(0); c.Failed > 0 && i < int32(c.Nodes); i++ {
 		if st.StatusAt(i) == machine.Failed && st.NodeAt(i).Soft {
 			c.Allowed++
@@ -87,7 +89,7 @@ func (c Counts) String() string {
 	for _, x := range []struct {
 		n    int
 		what string
-	}{{c.Failed, failed}, {c.Skipped, "skipped"}, {c.Cancelled, "cancelled"}, {c.Open, "not done"}} {
+	}{{c.Failed, failed}, {c.Skipped, "skipped"}, {c.Cancelled, "cancelled"}, {c.Undone, "undone"}, {c.Open, "not done"}} {
 		if x.n > 0 {
 			text += fmt.Sprintf(", %d %s", x.n, x.what)
 		}
@@ -95,8 +97,8 @@ func (c Counts) String() string {
 	return text
 }
 
-// Ended is how many nodes are done: those that failed for good are not.
-func (c Counts) Ended() int { return c.Nodes - c.Open - (c.Failed - c.Allowed) }
+// Ended is how many nodes are done: those that failed for good are not, and what was undone is not.
+func (c Counts) Ended() int { return c.Nodes - c.Open - c.Undone - (c.Failed - c.Allowed) }
 
 // Any reports whether there were errors.
 func (e Errors) Any() bool { return e.Recovered+e.Unrecovered+e.Settled > 0 }

@@ -35,7 +35,7 @@ func colour(v machine.NodeView) string {
 			return "moccasin"
 		}
 		return "lightcoral"
-	case machine.Skipped:
+	case machine.Skipped, machine.Undone:
 		return "gray90"
 	case machine.Retrying, machine.Holding, machine.Asking, machine.Blocked:
 		return "khaki"

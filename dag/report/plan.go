@@ -1,6 +1,8 @@
 package report
 
 import (
+	"slices"
+
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/reuse"
@@ -28,6 +30,9 @@ type Plan struct {
 	SpentUSD dag.USD     `json:"spent_usd,omitzero"`
 	Totals   PlanTotals  `json:"totals"`
 	Warnings []string    `json:"warnings,omitempty"`
+	// Undo says what failures undo, WhenFailed what others do to the run: pause (empty) | end.
+	Undo       []string       `json:"undo,omitempty"`
+	WhenFailed dag.WhenFailed `json:"when_failed,omitempty"`
 
 	Breakers []BreakerStatus `json:"breakers,omitempty"` // that hold nodes back, of this run or left by an earlier one
 }
@@ -73,6 +78,8 @@ type PlanNode struct {
 	Leaves   []string   `json:"leaves,omitempty"` // of a removed node: files that stay and are no artifacts any more
 	Appends  []string   `json:"appends,omitempty"`
 	Effect   dag.Effect `json:"effect"`
+	UndoneBy string     `json:"undone_by,omitempty"` // its undo action, for people
+	Undoes   string     `json:"undoes,omitempty"`    // what its failure undoes and what follows, for people
 	Notes    []string   `json:"notes,omitempty"`
 	Reserve  dag.Amount `json:"reserve,omitzero"`
 	USD      [3]dag.USD `json:"usd"`     // low, expected, high
@@ -115,6 +122,8 @@ type PlanInput struct {
 	Held    bool           // a process carries the run on
 	History map[string][]statedir.Sample
 	Sizes   func(name string) (int64, bool) // of files and artifacts; nil = those of the plan
+
+	renewed []string // nodes that begin anew because something was undone
 }
 
 // BuildPlan computes what applying a plan would do.
@@ -122,7 +131,7 @@ func BuildPlan(in PlanInput) *Plan {
 	g := in.Graph
 	p := &Plan{
 		Format: PlanFormat, Name: g.Plan.Name, Title: g.Plan.Title, Digest: g.Plan.Digest(),
-		Params: g.Plan.Params, Budget: g.Plan.Budget,
+		Params: g.Plan.Params, Budget: g.Plan.Budget, WhenFailed: g.Plan.WhenFailed,
 	}
 	if in.State != nil && in.State.Graph().Plan.Budget == p.Budget { // it may have been raised for this run
 		p.Budget = in.State.Ledger().Budget
@@ -137,6 +146,10 @@ func BuildPlan(in PlanInput) *Plan {
 		for _, d := range in.Diff.Nodes {
 			diff[d.ID] = d
 		}
+	}
+	p.Undo = undoLines(g)
+	if in.State != nil {
+		in.renewed = in.State.Renewed()
 	}
 	asks := make([]bool, g.Len())
 	finish := make([]float64, g.Len()) // of the longest path of running nodes down to each
@@ -221,10 +234,13 @@ func planNode(in PlanInput, p *past, estimates *dag.Estimator, i int32, diff map
 			out.Do, out.Why = reuse.DoRun, []string{"new in the specification"}
 		}
 	}
-	if how := triesAgain(in.State, n.ID); how != "" && (out.Do == reuse.DoReuse || out.Do == reuse.DoRun) {
+	if how := in.triesAgain(n.ID); how != "" && (out.Do == reuse.DoReuse || out.Do == reuse.DoRun) {
 		out.Do, out.Why = reuse.DoRun, []string{how + ", runs again"}
 	}
 	out.Begun = in.begun(n)
+	if out.Undoes = undoesText(in.Graph, i); n.Undo != nil {
+		out.UndoneBy = actionText(n.Undo)
+	}
 	if n.Foreach != nil {
 		out.Items = n.Foreach.In
 	}
@@ -238,17 +254,21 @@ func planNode(in PlanInput, p *past, estimates *dag.Estimator, i int32, diff map
 }
 
 // triesAgain says why going on with a run gives a node a fresh start; empty when it does not.
-func triesAgain(st *machine.State, node string) string {
-	if st == nil {
+func (in *PlanInput) triesAgain(node string) string {
+	if in.State == nil {
 		return ""
 	}
-	switch v, _ := st.NodeByID(node); {
+	switch v, _ := in.State.NodeByID(node); {
 	case v.Status == machine.Failed && !v.Soft:
 		return "failed"
 	case v.Status == machine.Cancelled:
 		return "was stopped"
+	case v.Status == machine.Undone:
+		return "was undone"
 	case v.Status == machine.Stopped:
 		return "waits for the user"
+	case slices.Contains(in.renewed, node):
+		return "was ended before an undo"
 	}
 	return ""
 }

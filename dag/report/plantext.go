@@ -75,7 +75,7 @@ func (n *PlanNode) details() (out []string) {
 	effect := "effect: " + string(n.Effect)
 	switch n.Effect {
 	case dag.Once:
-		effect += " (cannot be undone; after an interruption you are asked whether it took effect)"
+		effect += " (" + n.cannot() + "after an interruption you are asked whether it took effect)"
 	case dag.Probe:
 		effect += " (after an interruption a probe finds out whether it took effect)"
 	}
@@ -85,7 +85,22 @@ func (n *PlanNode) details() (out []string) {
 	if n.Reserve.Tokens > 0 {
 		effect += fmt.Sprintf("; reserves %d tokens", n.Reserve.Tokens)
 	}
-	return append(out, effect)
+	out = append(out, effect)
+	if n.UndoneBy != "" {
+		out = append(out, "undone by: "+n.UndoneBy)
+	}
+	if n.Undoes != "" {
+		out = append(out, n.Undoes)
+	}
+	return out
+}
+
+// cannot says of a node that must not be repeated that nothing undoes it.
+func (n *PlanNode) cannot() string {
+	if n.UndoneBy != "" {
+		return ""
+	}
+	return "cannot be undone; "
 }
 
 // reasons say why a node runs: what of it changed, if that is known more closely than by parts.

@@ -72,6 +72,8 @@ func (s *Status) wayOut(st *machine.State) remedy {
 		return remedy{"Resume where it stopped.", resume}
 	case s.Status == machine.RunRunning || s.Status == machine.RunEnding:
 		return remedy{"It is running. Ctrl-C there pauses it, `dagrun cancel` ends it.", nil}
+	case s.refused(st):
+		return remedy{"It was refused. Resuming asks again; cancelling ends the run.", []string{"resume", "cancel"}}
 	case s.Reason == machine.PauseBudget:
 		return remedy{"Raise the budget in the spec and run `dagrun apply`, or for this run only:",
 			[]string{"resume" + s.moreBudget(st)}}
@@ -80,6 +82,12 @@ func (s *Status) wayOut(st *machine.State) remedy {
 		return r
 	}
 	return remedy{"Resume when the cause is fixed.", resume}
+}
+
+// refused reports whether the run waits because the answer to an approval was one that refuses.
+func (s *Status) refused(st *machine.State) bool {
+	v, ok := st.NodeByID(s.Node)
+	return ok && s.Reason == machine.PauseNodeFailed && v.Last != nil && v.Last.Category == machine.CategoryRefused
 }
 
 // moreBudget is the flag that raises the limit which holds the run: to twice what it was, or to what the run is

@@ -26,10 +26,14 @@ type Standing struct {
 	Node    string            `json:"node,omitempty"`   // that the reason is about
 	Message string            `json:"message,omitempty"`
 	Counts
-	CostUSD   dag.USD  `json:"cost_usd"`
-	Assumed   dag.USD  `json:"assumed_usd,omitempty"` // part of the cost that nobody has confirmed
-	Pieces    *Pieces  `json:"pieces,omitempty"`      // of a run that its user paused
-	Next      string   `json:"next,omitempty"`        // what the user can do, see remedies
+	CostUSD dag.USD `json:"cost_usd"`
+	Assumed dag.USD `json:"assumed_usd,omitempty"` // part of the cost that nobody has confirmed
+	Pieces  *Pieces `json:"pieces,omitempty"`      // of a run that its user paused
+	// Cleanup are the clean-up nodes (always) of a paused run that have not ended, Undo the completed nodes that have an
+	// undo action, the first to be undone first: what `dagrun cancel`, with --undo, runs.
+	Cleanup   []string `json:"pending_cleanup,omitempty"`
+	Undo      []string `json:"undoable,omitempty"`
+	Next      string   `json:"next,omitempty"` // what the user can do, see remedies
 	NextSteps []string `json:"next_commands,omitempty"`
 	Active    float64  `json:"active_seconds"`
 }
@@ -72,6 +76,7 @@ type Status struct {
 	Recent    []NodeStatus                   `json:"recent,omitempty"`  // the last that ended, newest last
 	Failures  []NodeStatus                   `json:"failures,omitempty"`
 	Cut       []NodeStatus                   `json:"cancelled_nodes,omitempty"`
+	Undone    []NodeStatus                   `json:"undone_nodes,omitempty"`
 	Warnings  int                            `json:"warnings"` // of nodes, see the logs
 	Breakers  []BreakerStatus                `json:"breakers,omitempty"`
 	// Drifted are live files that are not as recorded, and what becomes of them.
@@ -96,7 +101,7 @@ type NodeStatus struct {
 	ID       string    `json:"id"`
 	Kind     string    `json:"kind"`
 	Title    string    `json:"title,omitempty"`
-	Status   string    `json:"status"` // running | interrupted | waiting | completed | skipped | cancelled | failed
+	Status   string    `json:"status"` // running | interrupted | waiting, or how it ended: dag.Status
 	Attempt  int       `json:"attempt,omitempty"`
 	Seconds  float64   `json:"seconds,omitempty"`
 	CostUSD  dag.USD   `json:"cost_usd,omitempty"`
@@ -157,6 +162,7 @@ func NewStatus(r *run.Run, dir string, now time.Time) *Status {
 		if s.Reason == machine.PauseUser {
 			s.Pieces = newPieces(st)
 		}
+		s.Cleanup, s.Undo = st.Pending()
 	case machine.RunBroken:
 		s.Message, s.Questions, s.NewPlan = v.Failed, nil, nil // these wait for a run that goes on
 	}
@@ -292,6 +298,9 @@ func (s *Status) add(n machine.NodeView, now time.Time) {
 		s.Failures = append(s.Failures, out)
 	case machine.Cancelled:
 		s.Cut = append(s.Cut, out)
+	case machine.Undone:
+		out.Why = ""
+		s.Undone = append(s.Undone, out)
 	default:
 		if by := n.Blocked.By; by == "" || by == "needs" || by == "pause" || by == "selection" || len(s.Waiting) >= waiting {
 			return // of a pause the status says why

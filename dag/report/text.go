@@ -46,6 +46,9 @@ var views = sync.OnceValue(func() *template.Template {
 		"breaker":  func(b *machine.BreakerChangedBody) string { return BreakerText(b, Instant) },
 		"lines":    func(text string) []string { return strings.Split(strings.TrimSpace(text), "\n") },
 		"budget":   budgetText,
+		"refuses":  refuses,
+		"choices":  choices,
+		"options":  func(q machine.EscalationOpenedBody) string { return Options(&q) },
 	}).Parse(viewsText))
 	for _, one := range t.Templates() {
 		makePlain(one.Root)

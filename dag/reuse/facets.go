@@ -68,6 +68,7 @@ var facets = []facet{
 	}, showBreaker},
 	value("compensate", refail, func(d *definition) (any, bool) { return d.node.Undo, d.node.Undo != nil }),
 	value("optional", refail, func(d *definition) (any, bool) { return d.node.Optional, len(d.node.Optional) > 0 }),
+	value("back", refail, func(d *definition) (any, bool) { return d.node.Back, d.node.Back != nil }),
 	value("again", refail, func(d *definition) (any, bool) { return d.node.Again, d.node.Again > 0 }),
 	value("reserve", refail, func(d *definition) (any, bool) { return d.node.Reserve, d.node.Reserve != dag.Amount{} }),
 	text("effect", refail, func(n *dag.Node) string { return string(n.Effect) }),

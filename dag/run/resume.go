@@ -18,8 +18,9 @@ type Rescue func(node string, generation, attempt int) *machine.FinishedBody
 
 // Resume records attempts found in flight as lost, where rescue (nil: never) knows no better, and
 // RUN_RESUMED, and restores artifacts that a lost attempt had published. A run that is complete stays
-// as it is.
-func (r *Run) Resume(now time.Time, by string, rescue Rescue) error {
+// as it is. What is given besides is recorded together with RUN_RESUMED: before it, or after it where a run that had
+// failed is cancelled.
+func (r *Run) Resume(now time.Time, by string, rescue Rescue, besides ...machine.Body) error {
 	if r.state.Run().Status == machine.RunDone && len(index.InFlight(r.state)) == 0 {
 		return nil
 	}
@@ -27,8 +28,11 @@ func (r *Run) Resume(now time.Time, by string, rescue Rescue) error {
 	if err != nil {
 		return err
 	}
-	bodies := []machine.Body{&machine.RunResumedBody{By: by, Lost: lost}}
-	if r.state.Run().Status == machine.RunBroken {
+	resumed := &machine.RunResumedBody{By: by, Lost: lost}
+	bodies := append(slices.Clip(besides), resumed)
+	if r.state.Run().Status == machine.RunBroken && by == machine.ByCancel {
+		bodies = append([]machine.Body{resumed}, besides...)
+	} else if r.state.Run().Status == machine.RunBroken {
 		if list := r.state.CleanedUp(); len(list) > 0 {
 			bodies = append(bodies, &machine.RewoundBody{To: list[0], Nodes: list,
 				Reason: "the run was resumed after it had failed: clean-up runs again"})

@@ -98,6 +98,12 @@ var table = map[machine.Type]func(*writer){
 		w.say(warn, "%s: compensation starts: %s", b.Node, b.Reason)
 	}),
 	machine.CompFinished: on(func(w *writer, b *machine.CompensationBody) {
+		if b.Then != "" {
+			w.decide("undo-over", "then", b.Then, "undone?", b.Undone, "left?", b.Left)
+			w.say(warn, "%s: its failure is undone, %s; undone: %v", b.Node, map[dag.Then]string{
+				dag.ThenStop: "the run has failed", dag.ThenContinue: "the run goes on without it"}[b.Then], b.Undone)
+			return
+		}
 		w.decide("compensated", "status", b.Status, "reason?", b.Reason)
 		w.say(warn, "%s: compensation %s", b.Node, report.Reason(string(b.Status), b.Reason))
 	}),
@@ -110,8 +116,9 @@ var table = map[machine.Type]func(*writer){
 		w.say(level, "Breaker %s", report.BreakerText(b, instant))
 	}),
 	machine.EscalationOpened: on(func(w *writer, b *machine.EscalationOpenedBody) {
-		w.decide("ask", "id", b.ID, "about", b.Kind, "message", b.Message, "options", b.Options, "deadline?", b.Deadline)
-		w.say(warn, "Question %s: %s %v", b.ID, b.Message, b.Options)
+		w.decide("ask", "id", b.ID, "about", b.Kind, "message", b.Message, "options", b.Options, "refuses?", b.Refuses,
+			"deadline?", b.Deadline)
+		w.say(warn, "Question %s: %s [%s]", b.ID, b.Message, report.Options(b))
 	}),
 	machine.EscalationAnswer: on(func(w *writer, b *machine.EscalationAnsweredBody) {
 		w.decide("answer", "id", b.ID, "answer", b.Answer, "by", b.By)
@@ -165,6 +172,11 @@ func (w *writer) paused(b *machine.RunPausedBody) {
 	level := alert
 	if b.Reason == machine.PauseUser {
 		level = info
+	}
+	if b.Reason == machine.PauseFailure {
+		w.decide("end-pipeline", "reason", b.Reason, "message?", b.Message, "cost", w.spent)
+		w.say(level, "Pipeline ends: %s", b.Message)
+		return
 	}
 	w.decide("pause-pipeline", "reason", b.Reason, "message?", b.Message, "cost", w.spent)
 	w.say(level, "Pipeline paused %s", report.ReasonInBrackets(b.Reason, b.Node, b.Message))

@@ -16,12 +16,17 @@ func newCancel() *cobra.Command {
 	var runs runFlags
 	var h hostFlags
 	var reason, specDir string
+	var undo bool
 	c := &cobra.Command{
 		Use:   "cancel",
 		Short: "End the run for good",
 		Long: `cancel stops what runs, lets the clean-up nodes (always) run and ends the run as failed. It reaches a
 running apply; when none runs, it does that itself. To pause a run and resume it later, interrupt
 apply instead.
+
+With --undo it first undoes what the run has done: the undo action (compensate) of each node that has completed
+runs, the last node to complete first. Of a node that must not be repeated and was cut off you are asked whether it
+took effect. A run that has failed, or was cancelled without --undo, can be undone as well.
 
 ` + hostHelp,
 		Args: noArgs,
@@ -31,24 +36,35 @@ apply instead.
 				return err
 			}
 			r, _, err := s.open(false)
-			if asked, err := askHolder(err, s.dir, executor.Request{Cancel: true, Reason: reason}); asked || err != nil {
-				text := "Asked the running process to cancel: it stops its nodes, cleans up and ends; " +
+			request := executor.Request{Cancel: true, Undo: undo, Reason: reason}
+			if asked, err := askHolder(err, s.dir, request); asked || err != nil {
+				text := "Asked the running process to cancel: it stops its nodes" + andUndoes(undo) + ", cleans up and ends; " +
 					"watch with: dagrun status --watch --output-dir " + s.dir
 				return errors.Join(err, done(c, err, text))
 			}
-			return s.cancel(r, reason, specDir)
+			return s.cancel(r, reason, specDir, undo)
 		},
 	}
 	runs.addState(c)
 	h.add(c)
 	addSpecDir(c, &specDir)
 	c.Flags().StringVar(&reason, "reason", "cancelled by the user", "the reason to record")
+	c.Flags().BoolVar(&undo, "undo", false, "undo what the run has done before it ends")
+	c.Example = `  dagrun cancel
+  dagrun cancel --undo --reason "wrong version" --output-dir build/deploy`
 	return c
 }
 
+func andUndoes(undo bool) string {
+	if undo {
+		return ", undoes what it has done"
+	}
+	return ""
+}
+
 // cancel ends a run that no other process holds.
-func (s *session) cancel(r *run.Run, reason, specDir string) error {
-	if status := r.State().Run().Status; status == machine.RunDone || status == machine.RunBroken {
+func (s *session) cancel(r *run.Run, reason, specDir string, undo bool) error {
+	if status := r.State().Run().Status; status == machine.RunDone || status == machine.RunBroken && !undo {
 		err := fmt.Errorf("the run in %s has already ended (%s); to start over: dagrun apply --fresh", s.dir, status)
 		return errors.Join(err, r.Close())
 	}
@@ -57,11 +73,8 @@ func (s *session) cancel(r *run.Run, reason, specDir string) error {
 	}
 	now := time.Now()
 	err := s.findOrigin(specDir)
-	if err == nil {
-		err = s.resume(r, now)
-	}
-	if err == nil {
-		err = executor.Cancel(r, now, reason)
+	if err == nil { // in this order what has failed stays failed, for the clean-up to see
+		err = s.resume(r, now, &machine.RunPausedBody{Reason: machine.PauseCancel, Message: reason, Undo: undo})
 	}
 	if err != nil {
 		return errors.Join(err, r.Close())

@@ -231,9 +231,12 @@ func (p *printer) text(e *machine.Event, took time.Duration) (text string, must 
 		if b.Reason == machine.PauseCancel {
 			return "cancel   " + b.Message, true
 		}
+		if b.Reason == machine.PauseFailure {
+			return "ends     " + b.Message, true
+		}
 		return "paused   " + report.ReasonText(b.Reason, b.Node, b.Message), true
 	case *machine.EscalationOpenedBody:
-		return f("question %s: %s [%s]", b.ID, b.Message, strings.Join(b.Options, ", ")), true
+		return f("question %s: %s [%s]", b.ID, b.Message, report.Options(b)), true
 	case *machine.EscalationAnsweredBody:
 		return f("answer   %s: %s (by %s)", b.ID, b.Answer, b.By), true
 	case *machine.BreakerChangedBody:
@@ -251,8 +254,14 @@ func (p *printer) text(e *machine.Event, took time.Duration) (text string, must 
 		return "saved    checkpoint " + b.ID, true
 	case *machine.CompensationBody:
 		switch {
+		case !b.Done && b.Own:
+			return "undoing  what " + b.Node + " left: " + b.Reason, true
 		case !b.Done:
 			return "undoing  " + b.Node + ": " + b.Reason, true
+		case b.Then == dag.ThenContinue:
+			return "warning  the run goes on without " + b.Node, true
+		case b.Then != "":
+			return "", false
 		case b.Status == dag.StatusCompleted:
 			return "undone   " + b.Node, true
 		}

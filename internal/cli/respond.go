@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,7 +19,9 @@ func newRespond() *cobra.Command {
 		Use:   "respond [ID] ANSWER",
 		Short: "Answer a question of the run",
 		Long: `respond answers a question that dagrun escalations lists. ID may be left out when one question is open.
-It reaches a running apply; when none runs, the answer is recorded for the next resume or apply.`,
+It reaches a running apply; when none runs, the answer is recorded for the next resume or apply. An answer that
+refuses an approval (escalations marks it) ends its node as failed: its onFail decides what follows, by default
+the run pauses, and resuming it asks again.`,
 		Args: oneOrTwo,
 		RunE: func(c *cobra.Command, args []string) error {
 			id, answer := "", args[len(args)-1]
@@ -33,14 +36,18 @@ It reaches a running apply; when none runs, the answer is recorded for the next 
 			if asked, err := askHolder(err, dir, executor.Request{Escalation: id, Answer: answer}); asked || err != nil {
 				return errors.Join(err, done(c, err, "Answered: "+answer))
 			}
+			said := "Answered: " + answer
 			body, err := executor.Answer(r.State(), id, answer)
 			if err == nil {
+				if q, ok := r.State().Escalation(body.ID); ok && slices.Contains(q.Question.Refuses, answer) {
+					said += ", which refuses: " + q.Question.Node + " has failed, and nothing behind it runs"
+				}
 				err = r.RecordDurable(time.Now(), body)
 			}
 			if err = errors.Join(err, r.Close()); err == nil {
 				_ = runlog.Update(runs.options(dir, "respond")) // the next start does it otherwise
 			}
-			return errors.Join(err, done(c, err, "Answered: "+answer+". Ready to resume: dagrun resume --output-dir "+dir))
+			return errors.Join(err, done(c, err, said+". Ready to resume: dagrun resume --output-dir "+dir))
 		},
 	}
 	runs.add(c)

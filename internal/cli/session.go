@@ -308,8 +308,8 @@ func (s *session) findOrigin(told string) (err error) {
 }
 
 // resume records that the run goes on, and what becomes of the attempts that its last process left.
-func (s *session) resume(r *run.Run, now time.Time) error {
-	return r.Resume(now, s.name, executor.Adopt(r, s.kinds, s.evaluator, secret, now))
+func (s *session) resume(r *run.Run, now time.Time, besides ...machine.Body) error {
+	return r.Resume(now, s.name, executor.Adopt(r, s.kinds, s.evaluator, secret, now), besides...)
 }
 
 // open opens the run of the session to go on with it.

@@ -21,6 +21,7 @@ type Options struct {
 	Breakers bool // breakers with all actions, accounts
 	Fatal    bool // failures that end the run
 	Deadline bool // total deadlines
+	Undo     bool // undo actions, and failures that undo what was done, in all ways
 }
 
 // RandomPlan returns a plan that follows from a seed. Without options it is one whose end does
@@ -98,6 +99,9 @@ func (g generator) node(i int, before []dag.Node) dag.Node {
 		g.edges(&n)
 	}
 	g.failures(&n, before)
+	if g.o.Undo {
+		g.undo(&n, before)
+	}
 	if g.o.Budget && g.IntN(2) == 0 {
 		n.Reserve = dag.Amount{USD: dag.USD(g.IntN(3000)+1) * 1e3, Tokens: int64(g.IntN(500))}
 	}

@@ -42,6 +42,8 @@ type Sim struct {
 	Parts []machine.PartSelectedBody
 	// Case has the simulation be the host of a case of the suite of hosts; see suite.go.
 	Case *hosttest.Case
+	// CancelAt is after how many events a user cancels the run and has it undone; 0 = never.
+	CancelAt int
 	// Queue has it hand attempts over to a queue, from which a worker takes them later.
 	Queue bool
 	// Check is called after every event.
@@ -53,6 +55,8 @@ type Sim struct {
 	failures map[string]int  // recorded failures, see failKey
 	paid     map[string]bool // recorded successes by node and generation
 	effects  map[string]int  // effects of once and probe nodes, by node and generation
+	undid    map[string]int  // effects of undo actions, by node and generation
+	undos    undos           // what was undone, for the checks
 	next     *dag.Graph      // about to be adopted
 	files    *index.Index
 	world    map[string]string // what silent commands did, by node
@@ -82,7 +86,7 @@ func New(p *dag.Plan) (*Sim, error) {
 	}
 	return &Sim{Graph: g, State: new(machine.State), Workers: 3, Resumes: 20, now: Epoch, running: map[string]attempt{},
 		failures: map[string]int{}, paid: map[string]bool{}, effects: map[string]int{}, files: index.New(),
-		world: map[string]string{}, made: map[string]string{}}, nil
+		world: map[string]string{}, made: map[string]string{}, undid: map[string]int{}}, nil
 }
 
 // Run carries the run to its end, or to a pause that resuming does not help.
@@ -112,7 +116,9 @@ func (s *Sim) GoOn() error {
 // step asks, acts, and lets time pass when there is nothing to do.
 func (s *Sim) step() (over bool, err error) {
 	s.killed = false
-	if open := s.State.Escalations(); s.Case == nil && len(open) > 0 && s.State.Run().Status == machine.RunRunning {
+	status := s.State.Run().Status
+	going := status == machine.RunRunning || status == machine.RunEnding
+	if open := s.State.Escalations(); s.Case == nil && len(open) > 0 && going {
 		if answer := s.answer(&open[0]); answer != "" {
 			return false, s.record(&machine.EscalationAnsweredBody{ID: open[0].ID, Answer: answer, By: "user"})
 		}
@@ -122,6 +128,9 @@ func (s *Sim) step() (over bool, err error) {
 	}
 	if b := s.nextPart(); b != nil {
 		return false, s.record(b)
+	}
+	if s.CancelAt > 0 && len(s.Events) >= s.CancelAt && status == machine.RunRunning {
+		return false, s.record(&machine.RunPausedBody{Reason: machine.PauseCancel, Message: "enough", Undo: true})
 	}
 	s.State.Advance(s.now)
 	cmds, wake := s.State.Decide(s.now, s.Workers-len(s.running))
@@ -220,6 +229,9 @@ func (s *Sim) answer(q *machine.EscalationOpenedBody) string {
 		if s.effects[key(q.Node, v.Generation)] > 0 {
 			return "done"
 		}
+		if !slices.Contains(q.Options, machine.AnswerRerun) {
+			return "fail"
+		}
 		return "rerun"
 	case machine.AskFailed:
 		if v, _ := s.State.NodeByID(q.Node); v.Node.Labels["fate"] == "always" || v.Rounds > 5 {
@@ -227,7 +239,14 @@ func (s *Sim) answer(q *machine.EscalationOpenedBody) string {
 		}
 		return "retry"
 	case machine.AskCompensation:
-		return "continue"
+		v, _ := s.State.NodeByID(q.Node)
+		switch {
+		case !slices.Contains(q.Options, machine.AnswerDone):
+			return "continue" // it failed again and again
+		case s.undid[key(q.Node, v.Generation)] > 0:
+			return "done"
+		}
+		return "rerun"
 	}
 	return ""
 }
@@ -238,11 +257,27 @@ func (s *Sim) pass(to time.Time) {
 	}
 }
 
+// undone ends the undo action under way; some fail once, some always.
 func (s *Sim) undone() error {
 	node := s.undoing
 	s.undoing = ""
 	s.pass(s.now.Add(time.Second))
-	return s.record(&machine.CompensationBody{Node: node, Status: dag.StatusCompleted, Done: true})
+	v, _ := s.State.NodeByID(node)
+	b := &machine.CompensationBody{Node: node, Status: dag.StatusCompleted, Done: true}
+	k := key(node, v.Generation)
+	switch fate := s.hash(node, "undo") % 7; {
+	case !s.undos.on || fate > 1:
+	case fate == 1 || s.failures["undo "+k] == 0:
+		b.Status, b.Reason = dag.StatusFailed, "failed by fate"
+	}
+	if b.Status == dag.StatusCompleted {
+		s.undid[k]++
+	}
+	err := s.record(b)
+	if b.Status == dag.StatusFailed && !s.killed {
+		s.failures["undo "+k]++
+	}
+	return err
 }
 
 func (s *Sim) firstEnd() (attempt, bool) {
@@ -301,6 +336,9 @@ func (s *Sim) record(b machine.Body) error {
 
 // watch checks what must hold after every event.
 func (s *Sim) watch(e *machine.Event) error {
+	if err := s.watchUndo(e); err != nil {
+		return err
+	}
 	switch b := e.Body.(type) {
 	case *machine.StartedBody:
 		if s.paid[key(b.Node, b.Generation)] {

@@ -1,0 +1,134 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/machine"
+)
+
+// actionText says what an undo action does, in short: its kind and what of its settings says most.
+func actionText(u *dag.Undo) string {
+	var with struct {
+		Run  string
+		Argv []string
+		URL  string
+	}
+	_ = json.Unmarshal(u.With, &with) // settings of another form say nothing here
+	text := with.Run
+	for _, other := range []string{strings.Join(with.Argv, " "), with.URL} {
+		if text == "" {
+			text = other
+		}
+	}
+	text = strings.Join(strings.Fields(text), " ")
+	if r := []rune(text); len(r) > 60 {
+		text = string(r[:57]) + "..."
+	}
+	if text = strings.TrimSuffix(u.Kind+": "+text, ": "); u.Effect == dag.Once {
+		text += " (once: if it is cut off you are asked whether it took effect)"
+	}
+	return text
+}
+
+// undoesText says what a failure of a node undoes and what follows; empty where it undoes nothing.
+func undoesText(g *dag.Graph, i int32) string {
+	n := g.Node(i)
+	b := n.Trigger()
+	only := ""
+	if n.OnFail != dag.FailCompensate {
+		b.On = nil
+		for k := range n.Retry.On {
+			if on := &n.Retry.On[k]; on.OnFail == dag.FailCompensate {
+				b.On = append(b.On, on.Category)
+			}
+		}
+		if len(b.On) == 0 {
+			return ""
+		}
+	}
+	if len(b.On) > 0 {
+		only = " with " + strings.Join(b.On, " or ")
+	}
+	var steps []string
+	if b.Own != nil {
+		steps = append(steps, actionText(b.Own)+" runs")
+	}
+	var list []string
+	for j, in := range slices.Backward(g.UndoReach(i)) {
+		switch m := g.Node(int32(j)); {
+		case in && m.Undo != nil:
+			list = append(list, m.ID)
+		case in && m.Undoable():
+			list = append(list, "the nodes of "+m.ID)
+		}
+	}
+	if len(list) > 0 {
+		steps = append(steps, "of "+Some(list)+" what has completed is undone, the last to complete first")
+	}
+	switch b.Then {
+	case dag.ThenAgain:
+		then := "it runs again"
+		if len(list)+len(b.To) > 0 {
+			then = "what was undone and what depends on it runs again"
+			if len(b.To) > 0 {
+				then = "the run goes back to " + strings.Join(b.To, ", ")
+			}
+		}
+		steps = append(steps, then+", "+Count(b.Times, "time")+" at most; after that it is undone and the run has failed")
+	case dag.ThenContinue:
+		steps = append(steps, "the run goes on without it, with a warning")
+	default:
+		steps = append(steps, "the run has failed")
+	}
+	return "when it fails" + only + ": " + strings.Join(steps, "; then ")
+}
+
+// undoLines say of a whole plan what is undone when, and what a failure does.
+func undoLines(g *dag.Graph) (lines []string) {
+	for i := range int32(g.Len()) {
+		if text := undoesText(g, i); text != "" {
+			lines = append(lines, g.Node(i).ID+": "+text)
+		}
+	}
+	if more := len(lines) - undoMost; more > 0 {
+		lines = append(lines[:undoMost], fmt.Sprintf("and of %s more", Count(more, "node")))
+	}
+	return lines
+}
+
+// undoMost is how many failures the end of a plan speaks of.
+const undoMost = 5
+
+// refuses reports whether an answer to a question refuses.
+func refuses(q machine.EscalationOpenedBody, answer string) bool {
+	return slices.Contains(q.Refuses, answer)
+}
+
+// choices are the answers that a question takes, with what is to be known of each.
+func choices(q machine.EscalationOpenedBody) []string {
+	list := slices.Clone(q.Options)
+	for i, x := range list {
+		if x == q.Recommended {
+			list[i] += "  (recommended)"
+		}
+		if refuses(q, x) {
+			list[i] += "  (refuses: " + q.Node + " has failed then, and nothing behind it runs)"
+		}
+	}
+	return list
+}
+
+// Options are the answers that a question takes, those marked that refuse.
+func Options(q *machine.EscalationOpenedBody) string {
+	list := slices.Clone(q.Options)
+	for i, x := range list {
+		if refuses(*q, x) {
+			list[i] += " (refuses)"
+		}
+	}
+	return strings.Join(list, ", ")
+}
