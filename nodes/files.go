@@ -21,6 +21,56 @@ func (t *Task) KeepFrom(name string, from io.Reader) error {
 	return nil
 }
 
+// A Growing is a file in the node's own folder that is written while what it holds is still being printed, so that
+// others can follow it. It belongs to one goroutine at a time.
+type Growing struct {
+	task *Task
+	name string
+	w    io.WriteCloser // nil: nothing was added
+	size int64
+	err  error
+}
+
+// Grow returns a file that may grow. It is made when something is added, or at the end.
+func (t *Task) Grow(name string) *Growing { return &Growing{task: t, name: name} }
+
+// Add writes a piece. Errors are those of Finish.
+func (g *Growing) Add(piece []byte) {
+	if g.w == nil && g.err == nil {
+		g.w, g.err = g.task.Keep(g.name)
+	}
+	if g.err == nil {
+		_, g.err = g.w.Write(piece)
+		g.size += int64(len(piece))
+	}
+}
+
+// Finish writes what was not added of all that was printed, and closes the file. Where nothing was printed there is
+// none.
+func (g *Growing) Finish(all io.ReaderAt, size int64) error {
+	switch {
+	case g.err == nil && g.w == nil && size == 0:
+		return nil
+	case g.err == nil && g.w == nil:
+		return g.task.KeepFrom(g.name, io.NewSectionReader(all, 0, size))
+	case g.err == nil && size > g.size:
+		_, g.err = io.Copy(g.w, io.NewSectionReader(all, g.size, size-g.size))
+	}
+	g.Close()
+	if g.err != nil {
+		return fmt.Errorf("keep %s: %w", g.name, g.err)
+	}
+	return nil
+}
+
+// Close closes the file as it is. It may be called after Finish.
+func (g *Growing) Close() {
+	if g.w != nil {
+		g.err = errors.Join(g.err, g.w.Close())
+		g.w = nil
+	}
+}
+
 // Stage writes the content of an artifact below Task.Out, where a Result's Writes name it, and nowhere else:
 // the name is data of the specification.
 func (t *Task) Stage(artifact string, from io.Reader) error {

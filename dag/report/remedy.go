@@ -79,6 +79,9 @@ func (s *Status) wayOut(st *machine.State) remedy {
 			[]string{"resume" + s.moreBudget(st)}}
 	}
 	if r, ok := remedies[s.Reason]; ok {
+		if r.words == fixTheCause && s.Node != "" {
+			r.commands = []string{explainCategory, "show " + s.Node, "resume"}
+		}
 		return r
 	}
 	return remedy{"Resume when the cause is fixed.", resume}

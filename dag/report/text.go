@@ -49,6 +49,8 @@ var views = sync.OnceValue(func() *template.Template {
 		"refuses":  refuses,
 		"choices":  choices,
 		"options":  func(q machine.EscalationOpenedBody) string { return Options(&q) },
+		"entries":  func(title string, lines any) block { return block{title, lines} },
+		"nth":      nth,
 	}).Parse(viewsText))
 	for _, one := range t.Templates() {
 		makePlain(one.Root)
@@ -132,6 +134,25 @@ func first(list any) any {
 }
 
 func more(list any) int { return max(0, reflect.ValueOf(list).Len()-listed) }
+
+// A block is a title with lines below it.
+type block struct {
+	Title string
+	Lines any
+}
+
+// nth is a number as an ordinal.
+func nth(n int) string {
+	switch {
+	case n%10 == 1 && n%100 != 11:
+		return fmt.Sprintf("%dst", n)
+	case n%10 == 2 && n%100 != 12:
+		return fmt.Sprintf("%dnd", n)
+	case n%10 == 3 && n%100 != 13:
+		return fmt.Sprintf("%drd", n)
+	}
+	return fmt.Sprintf("%dth", n)
+}
 
 // waited is a time that was waited, if it is worth a word.
 func waited(sec float64) string {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"reflect"
 	"strings"
+	"time"
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/executor"
@@ -35,6 +36,9 @@ var envelopes = []struct {
 	{"handover", handover{}, "apply: what the running process does with the plan it was handed"},
 	{"result", result{}, "cancel, respond: what was done"},
 	{"status", &report.Status{}, "status: how the run stands"},
+	{"node", &report.NodeView{}, "show: what is known of one node"},
+	{"output", nodeOutput{}, "logs: one line that a node printed"},
+	{"runs", runList{}, "runs: the runs that this machine knows of"},
 	{"questions", questions{}, "escalations: the open questions"},
 	{"cost", &report.Costs{}, "report cost"},
 	{"quality", &report.Quality{}, "report quality"},
@@ -90,7 +94,11 @@ type (
 	result struct {
 		Result string `json:"result"`
 	}
-	event   struct{} // report.WriteLog prints them
+	event      struct{} // report.WriteLog prints them
+	nodeOutput struct{} // report.PrintedLine names itself
+	runList    struct {
+		Runs []runLine `json:"runs"`
+	}
 	failure struct {
 		Error    string    `json:"error"`
 		Exit     int       `json:"exit_status"`
@@ -137,6 +145,21 @@ type versionInfo struct {
 	Go      string `json:"go"`
 	Plan    int    `json:"plan_format"`
 	Events  int    `json:"event_format"`
+}
+
+// A runLine is a run in a list of them.
+type runLine struct {
+	Dir     string            `json:"dir"`
+	Name    string            `json:"name"`
+	RunID   string            `json:"run_id,omitempty"`
+	Status  machine.RunStatus `json:"status,omitempty"`
+	Stopped bool              `json:"stopped,omitempty"` // running by its events, and no process carries it on
+	Created time.Time         `json:"created,omitzero"`
+	Updated time.Time         `json:"updated,omitzero"`
+	CostUSD dag.USD           `json:"cost_usd"`
+	Ended   int               `json:"ended"` // of its nodes
+	Nodes   int               `json:"nodes"`
+	Problem string            `json:"problem,omitempty"` // why it cannot be read
 }
 
 // printJSON prints v as an indented object that begins with its kind.

@@ -14,7 +14,7 @@ var snake = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
 // free are the members whose names are not this program's: those of a specification, of its labels and
 // categories, and of what a kind says of its work.
-var free = map[string]bool{"budget": true, "params": true, "labels": true, "fields": true, "categories": true, "unrecovered_categories": true, "payload": true}
+var free = map[string]bool{"budget": true, "params": true, "labels": true, "fields": true, "categories": true, "unrecovered_categories": true, "payload": true, "with": true, "values": true}
 
 // json [lines | specification] [KIND] wants the last stdout to be one JSON object (one on each line) of that kind, or
 // of any that is known, with names in snake_case unless they are those of a specification.

@@ -157,6 +157,9 @@ func (s *session) evaluator(p *dag.Plan) (dag.Evaluator, error) {
 func (s *session) carryOn(r *run.Run) error {
 	interrupt, stop := s.signals()
 	defer stop()
+	if state, err := s.runs.stateDir(); err == nil { // only the list of runs suffers
+		_ = state.AddPlace(s.dir)
+	}
 	inbox, err := executor.OpenInbox(s.dir)
 	if err != nil {
 		return errors.Join(err, r.Close())

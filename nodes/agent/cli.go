@@ -74,6 +74,17 @@ func (c cli) ask(ctx context.Context, q *question) (*reply, error) {
 		return nil, err
 	}
 	alive := c.beat(q.task)
+	out, errs := q.task.Grow("transcript.jsonl"), q.task.Grow("stderr.txt")
+	defer out.Close()
+	defer errs.Close()
+	spec.Follow = func(isErr bool, piece []byte) {
+		switch {
+		case isErr:
+			errs.Add(piece)
+		case c.format.Read != nil:
+			out.Add(piece)
+		}
+	}
 	res, err := proc.Run(ctx, spec)
 	alive()
 	if err != nil {
@@ -94,7 +105,7 @@ func (c cli) ask(ctx context.Context, q *question) (*reply, error) {
 	for _, left := range res.Survivors {
 		r.Survivors = append(r.Survivors, fmt.Sprintf("%d (%s)", left.Pid, left.Command))
 	}
-	return r, c.keep(q.task, r, res)
+	return r, c.keep(q.task, r, res, out, errs)
 }
 
 // recall judges what a program had printed when the process that ran it died.
@@ -114,7 +125,8 @@ func (c cli) recall(q *question) (*reply, error) {
 	if err != nil || !r.Ended && r.Doubt == nil {
 		return r, err
 	}
-	return r, errors.Join(lasted(r, q.task.Spool, "stdout"), c.keep(q.task, r, res))
+	out, errs := q.task.Grow("transcript.jsonl"), q.task.Grow("stderr.txt")
+	return r, errors.Join(lasted(r, q.task.Spool, "stdout"), c.keep(q.task, r, res, out, errs))
 }
 
 // beat keeps the host from taking a program for dead that prints its answer at the end, by signs of life as
@@ -258,13 +270,10 @@ func takeTurn(ctx context.Context, program string, gap time.Duration) error {
 }
 
 // keep puts what the program printed into the node's folder, bytewise.
-func (c cli) keep(t *nodes.Task, r *reply, res *proc.Result) error {
-	var err error
-	if res.Stderr.Size() > 0 {
-		err = t.KeepFrom("stderr.txt", res.Stderr.Open())
-	}
-	if c.format.Read != nil && res.Stdout.Size() > 0 {
-		err = errors.Join(err, t.KeepFrom("transcript.jsonl", res.Stdout.Open()))
+func (c cli) keep(t *nodes.Task, r *reply, res *proc.Result, out, errs *nodes.Growing) error {
+	err := errs.Finish(res.Stderr.At(), res.Stderr.Size())
+	if c.format.Read != nil {
+		err = errors.Join(err, out.Finish(res.Stdout.At(), res.Stdout.Size()))
 	}
 	if r.Text == "" {
 		err = errors.Join(err, t.KeepFrom("raw-output.txt", res.Stdout.Open()))

@@ -45,7 +45,17 @@ func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.start(ctx, t)
+	out, errs := t.Grow("stdout.txt"), t.Grow("stderr.txt")
+	defer out.Close()
+	defer errs.Close()
+	p, err := s.start(ctx, t, func(isErr bool, piece []byte) {
+		switch {
+		case isErr:
+			errs.Add(piece)
+		case s.Stdout == "":
+			out.Add(piece)
+		}
+	})
 	if err != nil {
 		return nil, s.startFailure(err)
 	}
@@ -64,7 +74,10 @@ func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 		res.Warnings = append(res.Warnings, fmt.Sprintf(
 			"it printed more than %d MB (maxOutputMB): the last %d bytes are not kept", s.MaxOutputMB, cut))
 	}
-	if err := s.keep(t, p, failure != nil); err != nil {
+	if failure != nil || s.Stdout == "" { // what becomes an artifact is not kept twice
+		err = out.Finish(p.Stdout.At(), p.Stdout.Size())
+	}
+	if err := errors.Join(err, errs.Finish(p.Stderr.At(), p.Stderr.Size())); err != nil {
 		return res, err
 	}
 	if failure != nil {
@@ -83,7 +96,7 @@ func (Kind) Probe(ctx context.Context, t *nodes.Task) (took bool, err error) {
 		return false, errors.New("the node names no probe")
 	}
 	s.Argv, s.Run, s.Stdin = s.Probe.Argv, s.Probe.Run, nil
-	p, err := s.start(ctx, t)
+	p, err := s.start(ctx, t, nil)
 	if err != nil {
 		return false, err
 	}
@@ -98,11 +111,14 @@ func (Kind) Probe(ctx context.Context, t *nodes.Task) (took bool, err error) {
 }
 
 // start runs the command to its end. Close the result.
-func (s *settings) start(ctx context.Context, t *nodes.Task) (*proc.Result, error) {
+func (s *settings) start(
+	ctx context.Context, t *nodes.Task, follow func(isErr bool, piece []byte),
+) (*proc.Result, error) {
 	spec, err := s.prepare(t)
 	if err != nil {
 		return nil, err
 	}
+	spec.Follow = follow
 	if s.Stdin != nil {
 		if spec.Stdin, err = openStdin(t, s.Stdin); err != nil {
 			return nil, err
@@ -168,18 +184,4 @@ func exitMessage(p *proc.Result) string {
 		msg += ": " + printable.Clip(last, 200)
 	}
 	return msg
-}
-
-// keep puts what the command printed into the node's folder, bytewise, when there is any. What becomes an artifact is
-// not kept twice.
-func (s *settings) keep(t *nodes.Task, p *proc.Result, failed bool) error {
-	if p.Stdout.Size() > 0 && (failed || s.Stdout == "") {
-		if err := t.KeepFrom("stdout.txt", p.Stdout.Open()); err != nil {
-			return err
-		}
-	}
-	if p.Stderr.Size() == 0 {
-		return nil
-	}
-	return t.KeepFrom("stderr.txt", p.Stderr.Open())
 }

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -242,4 +243,33 @@ func fileName(key string) string {
 	}, key)
 	sum := sha256.Sum256([]byte(key))
 	return safe[:min(len(safe), 80)] + "-" + hex.EncodeToString(sum[:6]) + ".json"
+}
+
+// places are the directories of runs, the one begun or carried on last in front.
+type places []string
+
+// mostPlaces bounds how many are remembered.
+const mostPlaces = 200
+
+// AddPlace remembers the directory of a run.
+func (d *Dir) AddPlace(dir string) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	return change(d, "places", "runs", func(list *places) bool {
+		if len(*list) > 0 && (*list)[0] == dir {
+			return false
+		}
+		rest := slices.DeleteFunc(*list, func(p string) bool { return p == dir })
+		*list = append(places{dir}, rest[:min(len(rest), mostPlaces-1)]...)
+		return true
+	})
+}
+
+// Places returns the directories of the runs that were begun or carried on, the last first. They need not exist any
+// more.
+func (d *Dir) Places() ([]string, error) {
+	list, err := load[places](d, "places", "runs")
+	return list, err
 }

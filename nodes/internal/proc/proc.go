@@ -38,6 +38,10 @@ type Spec struct {
 
 	Grace   time.Duration // between the polite and the hard signal; 0 = 5 s
 	Silence time.Duration // longest time without a new byte of output; 0 = no limit
+	// Follow is called from the same goroutine with what the child has printed, piece by piece, once it has run for a
+	// while: somebody may be looking. Not all comes that way: what a quick child prints, and what is beyond the
+	// first 16 MB of a stream, is only in the Result.
+	Follow func(errs bool, piece []byte)
 	// MostOutput bounds what the child prints, in bytes, both streams together; 0 = no limit. It is ended as well when
 	// the disk has no room left for a copy of what the children of this process have printed.
 	MostOutput int64

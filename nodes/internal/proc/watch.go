@@ -28,14 +28,14 @@ const (
 // It asks for their size a few times a second: that costs a system call, works on every file
 // system, and no writer can be blocked by it.
 func watch(s *Spec, c *child, r *Result) watcher {
-	if s.Watch == nil && s.Silence == 0 && s.Beat == nil && s.MostOutput == 0 {
+	if s.Watch == nil && s.Silence == 0 && s.Beat == nil && s.MostOutput == 0 && s.Follow == nil {
 		return idle()
 	}
 	w := watcher{stop: make(chan struct{}), done: make(chan struct{})}
 	go func() {
 		defer close(w.done)
 		f := follower{spec: s, child: c, result: r, out: r.Stdout, errs: r.Stderr, fresh: time.Now()}
-		f.seen, f.most = f.fresh, pollMost
+		f.seen, f.most, f.begun = f.fresh, pollMost, f.fresh
 		tick := time.NewTimer(pollLeast)
 		defer tick.Stop()
 		for pause := pollLeast; ; {
@@ -70,6 +70,31 @@ type follower struct {
 	beat            time.Time
 	resultAt        time.Time // when Watch said that the result is there
 	seen            time.Time // when it looked last
+	begun           time.Time
+	told            [2]int64 // bytes of each stream that Follow has seen
+}
+
+// followAfter is when a child has run for so long that somebody may be looking, followMost how much of a stream is
+// worth it.
+const (
+	followAfter = 300 * time.Millisecond
+	followMost  = 16 << 20
+)
+
+// tell gives Follow what is new of a stream and returns how much of it is known then.
+func (f *follower) tell(errs bool, c *Capture, from, to int64) int64 {
+	if f.buf == nil {
+		f.buf = make([]byte, 64<<10)
+	}
+	for to = min(to, followMost); from < to; {
+		n, _ := c.f.ReadAt(f.buf[:min(int64(len(f.buf)), to-from)], from)
+		if n == 0 {
+			break // the child truncated its own output
+		}
+		f.spec.Follow(errs, f.buf[:n])
+		from += int64(n)
+	}
+	return from
 }
 
 // look says whether output grew since the last look.
@@ -95,6 +120,10 @@ func (f *follower) look(now time.Time) bool {
 		f.limit()
 	}
 	f.feed(now)
+	if f.spec.Follow != nil && now.Sub(f.begun) >= followAfter {
+		f.told[0] = f.tell(false, f.out, f.told[0], f.outLen)
+		f.told[1] = f.tell(true, f.errs, f.told[1], f.errsLen)
+	}
 	switch {
 	case !f.resultAt.IsZero():
 		if now.Sub(f.resultAt) >= orDefault(f.spec.ExitGrace, defaultExitGrace) {

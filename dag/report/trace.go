@@ -1,0 +1,151 @@
+package report
+
+import (
+	"path/filepath"
+	"strings"
+	"time"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/eventlog"
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/run"
+	"dagrun.dev/internal/disk"
+)
+
+// An Attempt is one attempt of a node as its events tell it.
+type Attempt struct {
+	Node       string       `json:"node"`
+	Generation int          `json:"generation"`
+	Attempt    int          `json:"attempt"` // 0: the node was settled without one
+	Status     string       `json:"status"`  // running | completed | failed | lost | rejected | skipped | cancelled
+	Started    time.Time    `json:"started,omitzero"`
+	Ended      time.Time    `json:"ended,omitzero"`
+	Category   string       `json:"category,omitempty"` // of a failure
+	Class      dag.Class    `json:"class,omitempty"`
+	Message    string       `json:"message,omitempty"`
+	Final      bool         `json:"final,omitempty"`  // no further attempt follows
+	Reused     bool         `json:"reused,omitempty"` // an earlier end: what it reads did not change
+	RetryAt    time.Time    `json:"retry_at,omitzero"`
+	CostUSD    dag.USD      `json:"cost_usd,omitzero"`
+	CostKind   dag.CostKind `json:"cost_kind,omitempty"`
+	Usage      dag.Usage    `json:"usage,omitzero"`
+	Model      string       `json:"model,omitempty"`
+	Warnings   []string     `json:"warnings,omitempty"`
+	Files      []NodeFile   `json:"files,omitempty"` // what it left in its node's folder
+	said       string       // the last that it printed, where it failed
+}
+
+// A NodeFile is a file in a node's folder.
+type NodeFile struct {
+	Name   string `json:"name"`
+	Path   string `json:"path"` // as seen from where the command runs
+	Size   int64  `json:"size"`
+	Digest string `json:"sha256,omitempty"`
+}
+
+// String is an attempt on one line, for people.
+func (a Attempt) String() string {
+	line := a.Status
+	if a.Attempt > 0 {
+		line = "attempt " + itoa(a.Attempt) + "  " + line
+	}
+	if a.Generation > 1 {
+		line = "generation " + itoa(a.Generation) + "  " + line
+	}
+	if !a.Started.IsZero() && !a.Ended.IsZero() {
+		line += "  " + Duration(max(a.Ended.Sub(a.Started).Seconds(), 0.001))
+	}
+	if a.CostUSD > 0 {
+		line += "  $" + a.CostUSD.String()
+	}
+	if a.Reused {
+		line += "  the result of before holds"
+	}
+	if why := Reason(a.Category, a.Message); why != "" {
+		line += "  " + why
+	}
+	if a.Status == string(dag.StatusFailed) && a.Category != "" && a.Class != "" {
+		line += " (" + string(a.Class) + ")"
+	}
+	return line
+}
+
+// A trace collects the attempts of nodes from events.
+type trace struct {
+	folder   func(node string, generation int) string // as seen from where the command runs
+	attempts []Attempt
+	open     map[string]int // attempts under way, by node
+}
+
+func newTrace(r *run.Run, dir string) *trace {
+	return &trace{open: map[string]int{},
+		folder: func(node string, generation int) string { return nodeFolder(r, dir, node, generation) }}
+}
+
+// event adds what an event says; ended is the attempt that it ends, or nil.
+func (t *trace) event(e *machine.Event) (begun, ended *Attempt) {
+	switch b := e.Body.(type) {
+	case *machine.StartedBody:
+		if b.Queued {
+			break
+		}
+		t.open[b.Node] = len(t.attempts)
+		t.attempts = append(t.attempts, Attempt{Node: b.Node, Generation: b.Generation, Attempt: b.Attempt,
+			Status: "running", Started: e.Time})
+		return &t.attempts[len(t.attempts)-1], nil
+	case *machine.LLMCallStartedBody:
+		if i, ok := t.open[b.Node]; ok {
+			t.attempts[i].Model = b.Model
+		}
+	case *machine.FinishedBody:
+		i, ok := t.open[b.Node]
+		if !ok || b.Attempt == 0 {
+			i = len(t.attempts)
+			t.attempts = append(t.attempts, Attempt{Node: b.Node, Generation: b.Generation, Attempt: b.Attempt})
+		}
+		delete(t.open, b.Node)
+		a := &t.attempts[i]
+		a.Status, a.Ended, a.Category, a.Class, a.Message = string(b.Status), e.Time, b.Category, b.Class, b.Message
+		a.Final, a.Reused, a.RetryAt, a.CostUSD, a.CostKind = b.Final, b.Reused, b.RetryAt, b.CostUSD, b.CostKind
+		a.Usage, a.Warnings, a.said = b.Usage, b.Warnings, b.Diagnostics
+		if !b.WaitUntil.IsZero() {
+			a.RetryAt = b.WaitUntil
+		}
+		for _, k := range b.Kept {
+			path := filepath.Join(t.folder(b.Node, b.Generation), k.Name)
+			a.Files = append(a.Files, NodeFile{k.Name, path, k.Size, k.Digest})
+		}
+		return nil, a
+	}
+	return nil, nil
+}
+
+// readEvents calls visit with the events behind from and returns where they end.
+func readEvents(dir string, from eventlog.Head, visit func(*machine.Event)) (eventlog.Head, error) {
+	tree, err := disk.Open(filepath.Join(dir, run.Dir))
+	if err != nil {
+		return from, err
+	}
+	defer tree.Close()
+	head, _, err := eventlog.Read(tree, "events.ndjson", from, func(e *machine.Event, _ *eventlog.Envelope) error {
+		visit(e)
+		return nil
+	})
+	return head, err
+}
+
+// outputsOf are the files with what an attempt printed: what a person reads of them.
+func outputsOf(files []NodeFile) (list []NodeFile) {
+	text := false
+	for _, f := range files {
+		text = text || strings.HasPrefix(f.Name, "raw-output")
+	}
+	for k := len(outputs) - 1; k >= 0; k-- { // results before errors, as they are mostly printed
+		for _, f := range files {
+			if stream(f.Name) == k && !(text && outputs[k] == "transcript") {
+				list = append(list, f)
+			}
+		}
+	}
+	return list
+}
