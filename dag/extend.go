@@ -228,6 +228,9 @@ func (g *Graph) checkMoreUses(root int32, first int) error {
 			all.readPattern(p.text, i)
 		}
 	}
+	c := useCheck{g: g}
+	c.folders()
+	problems = append(problems, c.problems...)
 	return errors.Join(problems[:min(len(problems), 20)]...)
 }
 

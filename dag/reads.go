@@ -48,8 +48,15 @@ func (us *uses) readPattern(text string, i int32) {
 	us.patterns[k].reads = appendOnce(us.patterns[k].reads, i)
 }
 
-// matched returns the nodes that read an artifact by a pattern, in index order.
+// matched returns the nodes that read an artifact by a pattern, or a file in a folder that is one, in index order.
 func (us *uses) matched(name string) (reads []int32) {
+	if IsFolder(name) {
+		for _, n := range us.names {
+			if n != name && strings.HasPrefix(n, name) {
+				reads = merged(reads, us.byName[n].reads)
+			}
+		}
+	}
 	for _, p := range us.patterns {
 		if Matches(p.text, name) {
 			reads = merged(reads, p.reads)

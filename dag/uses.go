@@ -140,6 +140,12 @@ func (c *useCheck) folders() {
 			continue
 		}
 		for at := strings.LastIndexByte(name, '/'); at > 0; at = strings.LastIndexByte(name[:at], '/') {
+			if in := c.g.uses.byName[name[:at+1]]; in != nil && in != u && len(in.changes) > 0 {
+				a, b := c.g.Plan.Nodes[in.changes[0]].ID, c.g.Plan.Nodes[u.changes[0]].ID
+				c.problems = append(c.problems, &NodeError{b, "writes", fmt.Sprintf(
+					"node %s writes %s, but %s is one artifact with all that is in it, which node %s writes",
+					b, name, name[:at+1], a)})
+			}
 			above := c.g.uses.byName[name[:at]]
 			if above == nil || len(above.changes) == 0 || above.entries {
 				continue

@@ -148,7 +148,7 @@ type Task struct {
 	Labels              map[string]string // never changes behaviour, except for the simulated agent's matching
 	Seed                int64
 	Effect              string
-	Reads               []string          // artifacts and accumulators the node reads
+	Reads               []string          // artifacts and accumulators the node reads; nil when it declares none
 	Writes              []string          // artifacts the node declares
 	Outputs             map[string]string // values the node declares: name -> type
 	Timeout             time.Duration     // of this attempt; already in ctx
@@ -178,6 +178,9 @@ type Task struct {
 	// Artifact opens the version of an artifact this node reads; os.ErrNotExist when no
 	// ancestor has written it.
 	Artifact func(name string) (io.ReadCloser, error)
+	// Folder lists the files of an artifact that is a folder (its name ends in a slash) by their paths in it; Artifact
+	// opens each by the name of the folder and its path. An empty folder in it has a path that ends in a slash.
+	Folder func(name string) ([]string, error)
 	// Entries returns the entries of an accumulator this node may see, oldest first, capped.
 	Entries func(name string) ([]Entry, error)
 	// Secret returns a named secret's value. The host masks it in everything that is kept.

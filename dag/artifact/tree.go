@@ -43,8 +43,8 @@ func (t *Tree) staging() string { return t.own + "/staging" }
 // output directory, slash-separated.
 func (t *Tree) CheckName(name string) error {
 	first, _, _ := strings.Cut(name, "/")
-	switch {
-	case !fs.ValidPath(name) || name == "." || strings.ContainsAny(name, "\\\x00\n"):
+	switch file := strings.TrimSuffix(name, "/"); {
+	case !fs.ValidPath(file) || name == "." || strings.ContainsAny(name, "\\\x00\n"):
 		return fmt.Errorf("artifact: %q is not a path within the output directory", name)
 	case strings.EqualFold(first, t.own):
 		return fmt.Errorf("artifact: %q lies in the folder that the run keeps for itself (%s)", name, t.own)
@@ -52,13 +52,19 @@ func (t *Tree) CheckName(name string) error {
 	return nil
 }
 
-// Live returns digest and size of a live file; fs.ErrNotExist when there is none.
+// Live returns digest and size of a live file or folder; fs.ErrNotExist when there is none.
 func (t *Tree) Live(name string) (digest string, size int64, err error) {
+	if IsFolder(name) {
+		return t.liveFolder(name)
+	}
 	return fileDigest(t.fsys, name)
 }
 
 // Keep puts the live file as it is into the store.
 func (t *Tree) Keep(name string) (digest string, size int64, err error) {
+	if IsFolder(name) {
+		return t.keepFolder(name)
+	}
 	f, err := disk.OpenRegular(t.fsys, name)
 	if err != nil {
 		return "", 0, err
@@ -71,10 +77,13 @@ func (t *Tree) Keep(name string) (digest string, size int64, err error) {
 // path. A backup of the same content that is there already is used again, another one is left alone
 // and the new one gets a number. dir is relative to the output directory.
 func (t *Tree) Backup(name, digest, dir string) (string, error) {
-	base := strings.ReplaceAll(name, "/", "-")
+	base, end := strings.ReplaceAll(strings.TrimSuffix(name, "/"), "/", "-"), ""
+	if IsFolder(name) {
+		end = "/"
+	}
 	for n := 1; ; n++ {
-		to := path.Join(dir, numbered(base, "-backup", n))
-		have, _, err := fileDigest(t.fsys, to)
+		to := path.Join(dir, numbered(base, "-backup", n)) + end
+		have, _, err := t.Live(to)
 		switch {
 		case err == nil && have == digest:
 			return to, nil
@@ -110,6 +119,9 @@ func (t *Tree) Promote(name, digest string) error {
 
 // place makes a durable copy of an object under a name.
 func (t *Tree) place(digest, name string) error {
+	if IsFolder(name) {
+		return t.placeFolder(digest, name)
+	}
 	src, err := t.store.Open(digest)
 	if err != nil {
 		return err

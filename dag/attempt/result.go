@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/internal/folder"
 	"dagrun.dev/internal/printable"
 	"dagrun.dev/internal/regular"
 	"dagrun.dev/nodes"
@@ -111,6 +113,43 @@ func (t *trial) store(name, path string) (o Object, err error) {
 		return o, nodes.Permanent(nodes.Fail("config", "the file of "+name+" lies outside the staging folder: "+path))
 	}
 	abs := filepath.Join(t.world.Out(), path)
+	if dag.IsFolder(name) {
+		return t.storeFolder(name, abs)
+	}
+	return t.storeFile(name, abs)
+}
+
+// storeFolder stores the files of a folder and then the list of them, which stands for it.
+func (t *trial) storeFolder(name, abs string) (o Object, err error) {
+	switch st, err := os.Lstat(abs); {
+	case errors.Is(err, fs.ErrNotExist):
+		return o, nodes.Fail("no_artifact", "the node did not leave the folder "+name)
+	case err != nil:
+		return o, err
+	case !st.IsDir():
+		return o, nodes.Permanent(nodes.Fail("config", name+" is not a folder"))
+	}
+	m, err := folder.Walk(
+		func(dir string) ([]fs.DirEntry, error) {
+			return os.ReadDir(filepath.Join(abs, filepath.FromSlash(dir)))
+		},
+		func(p string) (string, int64, error) {
+			f, err := t.storeFile(name+p, filepath.Join(abs, filepath.FromSlash(p)))
+			return f.Digest, f.Size, err
+		})
+	var refused *folder.Refused
+	if errors.As(err, &refused) {
+		return o, nodes.Permanent(nodes.Fail("no_artifact", "in the folder "+name+", "+refused.Error()))
+	}
+	if err != nil {
+		return o, err
+	}
+	o = Object{Name: name, Size: m.Size()}
+	o.Digest, _, err = t.world.Store(bytes.NewReader(m.Encode()))
+	return o, err
+}
+
+func (t *trial) storeFile(name, abs string) (o Object, err error) {
 	st, err := os.Lstat(abs)
 	if err != nil {
 		return o, nodes.Fail("no_artifact", "the node did not leave "+name)

@@ -10,6 +10,7 @@ import (
 	"hash"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/internal/folder"
 	"dagrun.dev/internal/regular"
 	"dagrun.dev/nodes"
 )
@@ -37,14 +39,20 @@ type trial struct {
 
 	mu   sync.Mutex
 	kept []*machine.KeptFile
+
+	inside map[string]string // files of folders that were listed: digests by name
 }
 
 // begin builds what the kind may see of a job.
 func (w *Worker) begin(j *Job, world World) *trial {
 	n := j.Node
 	t := &trial{worker: w, job: j, world: world, rep: Report{Format: Format, Began: world.Now()}}
+	t.inside = map[string]string{}
 	t.reads = make(map[string]int, len(j.Reads))
-	names := make([]string, len(j.Reads))
+	var names []string
+	if len(n.Reads) > 0 {
+		names = make([]string, len(j.Reads)) // also where a pattern stands for nothing
+	}
 	for i := range j.Reads {
 		names[i] = j.Reads[i].Name
 		t.reads[names[i]] = i
@@ -57,7 +65,7 @@ func (w *Worker) begin(j *Job, world World) *trial {
 		Reserve: j.Reserve.USD.Float(), Feedback: j.Feedback,
 		SpecDir: j.SpecDir, Out: world.Out(), Scratch: world.Scratch(), Binary: w.Binary,
 
-		File: t.file, Artifact: t.artifact, Entries: t.entries,
+		File: t.file, Artifact: t.artifact, Folder: t.folder, Entries: t.entries,
 		Secret: t.secret, Mask: w.Mask.Add, Keep: t.keep, Emit: t.emit,
 		Log:  func(level, msg string) { world.Log(level, t.line(msg)) },
 		Beat: func(note string) { world.Beat(t.line(note)) },
@@ -102,8 +110,40 @@ func (t *trial) find(name string) (Reading, error) {
 	return t.world.Find(name)
 }
 
+// folder lists the files of a folder that is read, those in it that are empty with a slash at the end.
+func (t *trial) folder(name string) (paths []string, err error) {
+	r, err := t.artifact(name)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	m, err := folder.Decode(b)
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, f := range m.Files {
+		paths = append(paths, f.Path)
+		if f.Digest != "" {
+			t.inside[name+f.Path] = f.Digest
+		}
+	}
+	return paths, nil
+}
+
 // artifact opens an artifact, or the text of an accumulator as the node sees it.
 func (t *trial) artifact(name string) (io.ReadCloser, error) {
+	t.mu.Lock()
+	digest, in := t.inside[name]
+	t.mu.Unlock()
+	if in {
+		return t.world.Open(digest)
+	}
 	read, err := t.find(name)
 	if err != nil {
 		return nil, err
@@ -205,9 +245,25 @@ func (s *summed) Close() error {
 func (t *trial) keepStaged() {
 	for _, name := range t.job.Node.Writes {
 		path := filepath.Join(t.world.Out(), filepath.FromSlash(name))
+		if dag.IsFolder(name) {
+			t.keepFolder(name, path)
+			continue
+		}
 		if err := t.keepFile(name, path); err != nil {
 			t.world.Log("WARN", t.line("keep "+name+": "+err.Error()))
 		}
+	}
+}
+
+// keepFolder keeps the files of a folder that the attempt may have made.
+func (t *trial) keepFolder(name, dir string) {
+	_, err := folder.Walk(
+		func(p string) ([]fs.DirEntry, error) { return os.ReadDir(filepath.Join(dir, filepath.FromSlash(p))) },
+		func(p string) (string, int64, error) {
+			return "", 0, t.keepFile(name+p, filepath.Join(dir, filepath.FromSlash(p)))
+		})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.world.Log("WARN", t.line("keep "+name+": "+err.Error()))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strings"
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/expr"
@@ -361,11 +362,18 @@ func (b *builder) unwritten(g *dag.Graph) {
 	var written []string
 	for _, d := range b.drafts {
 		for _, r := range d.single {
-			if len(g.Writers(r.name)) == 0 {
+			switch {
+			case dag.IsFolder(r.name):
+				b.fail(r.pos, r.path, "want one file, got the folder %q: name a file in it (%q), or read all of it by `reads`",
+					r.name, r.name+"index.html")
+			case len(g.Writers(r.name)) == 0:
 				b.fail(r.pos, r.path, "want the name of one artifact, got the pattern %q: patterns can be read by `reads`", r.name)
 			}
 		}
 		for _, name := range d.node.Reads {
+			if !dag.IsPattern(name) && len(g.Writers(name)) > 0 {
+				continue
+			}
 			before, aside := b.makers(g, d, name)
 			switch {
 			case dag.IsPattern(name) && aside != nil:
@@ -375,8 +383,7 @@ func (b *builder) unwritten(g *dag.Graph) {
 				b.fail(d.place("reads"), d.path+".reads", "reads %q, but no node before this one writes what matches it; "+
 					"need the nodes that do, or write {path: %q, optional: true}", name, name)
 			}
-			if before || dag.IsPattern(name) || slices.Contains(d.node.Optional, name) ||
-				len(g.Writers(name)) > 0 || len(b.warnings) > 50 {
+			if before || dag.IsPattern(name) || slices.Contains(d.node.Optional, name) || len(b.warnings) > 50 {
 				continue
 			}
 			if written == nil {
@@ -405,7 +412,8 @@ func (b *builder) makers(g *dag.Graph, d *draft, name string) (before bool, asid
 		if !in || o == d {
 			continue
 		}
-		if dag.IsPattern(name) && slices.ContainsFunc(o.node.Writes, func(w string) bool { return dag.Matches(name, w) }) {
+		writes := func(w string) bool { return dag.Matches(name, w) || dag.IsFolder(w) && strings.HasPrefix(name, w) }
+		if slices.ContainsFunc(o.node.Writes, writes) {
 			before = before || g.Ancestor(k, i)
 		}
 		if o.items == nil {

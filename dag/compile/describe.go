@@ -192,8 +192,14 @@ func (b *builder) touched(d *draft, t *nodes.Traits) {
 	}
 	for _, name := range slices.Concat(t.Reads, t.Writes) {
 		v, path := whereIs(name, d.with, d.path+".with")
-		if b.localPath(v, path) && dag.IsPattern(name) && !slices.Contains(t.Patterns, name) {
+		if b.localPath(v, path) && (dag.IsPattern(name) || dag.IsFolder(name)) &&
+			!slices.Contains(t.Patterns, name) {
 			d.single = append(d.single, reader{name, v.Pos, path})
+		}
+	}
+	for _, name := range t.Writes {
+		if v, path := whereIs(name, d.with, d.path+".with"); dag.IsFolder(name) {
+			b.fail(v.Pos, path, "want the name of a file, got that of a folder, %q", name)
 		}
 	}
 	for _, w := range d.node.Writes {

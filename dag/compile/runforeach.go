@@ -91,6 +91,9 @@ func (m *madeItems) mayWrite(read string) (sure, maybe bool) {
 		if !dag.IsFolder(read) { // as dag.Matches has it
 			known[len(known)-1] = strings.TrimSuffix(known[len(known)-1], "/")
 		}
+		if dag.IsFolder(w) && !dag.IsPattern(read) && !dag.IsFolder(read) { // a file in it
+			known = append(known[:len(known)-1], known[len(known)-1]+"/", "")
+		}
 		fits := glob.Overlap(read, known)
 		maybe = maybe || fits
 		sure = sure || fits && strings.Join(known, "") != ""

@@ -169,7 +169,13 @@ func (r *Run) saveFiles(dir, node string, names []string) ([]SavedFile, error) {
 		}
 		f.Saved = free(f.Path)
 		var err error
-		if f.Size, err = r.saveObject(f.Digest, dir+"/"+f.Saved); err != nil {
+		if artifact.IsFolder(t.Name) {
+			f.Saved += "/"
+			f.Size, err = r.tree.Save(f.Digest, path.Join(Dir, dir)+"/"+f.Saved)
+		} else {
+			f.Size, err = r.saveObject(f.Digest, dir+"/"+f.Saved)
+		}
+		if err != nil {
 			return nil, err
 		}
 		files = append(files, f)
@@ -274,7 +280,7 @@ func (r *Run) readCheckpoint(b index.Checkpoint) (*CheckpointInfo, *eventlog.Sna
 		return nil, nil, err
 	}
 	for _, f := range c.Files {
-		name := path.Join(Dir, dir, f.Saved)
+		name := path.Join(Dir, dir) + "/" + f.Saved
 		if got, _, err := r.tree.Live(name); err != nil {
 			return nil, nil, err
 		} else if got != f.Digest {

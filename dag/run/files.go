@@ -54,10 +54,29 @@ func (r *Run) Find(node, name string) attempt.Reading {
 		}
 		return read
 	}
-	if v, ok := r.index.Visible(g, node, name); ok {
-		read.Versions = []attempt.Content{{Digest: v.Digest, Node: v.Node}}
+	if v, ok := r.visible(g, node, name); ok {
+		read.Versions = []attempt.Content{v}
 	}
 	return read
+}
+
+// visible returns what a node sees under the name of an artifact, or of a file in a folder that is one.
+func (r *Run) visible(g *dag.Graph, node, name string) (attempt.Content, bool) {
+	if v, ok := r.index.Visible(g, node, name); ok {
+		return attempt.Content{Digest: v.Digest, Node: v.Node}, true
+	}
+	in := strings.TrimSuffix(name, "/")
+	for at := strings.LastIndexByte(in, '/'); at > 0; at = strings.LastIndexByte(in[:at], '/') {
+		v, ok := r.index.Visible(g, node, name[:at+1])
+		if !ok {
+			continue
+		}
+		if m, err := r.store.Folder(v.Digest); err == nil {
+			f, ok := m.Find(name[at+1:])
+			return attempt.Content{Digest: f.Digest, Node: v.Node}, ok
+		}
+	}
+	return attempt.Content{}, false
 }
 
 // FindAll returns what a node sees under a name or by a pattern, which may be nothing. Any goroutine.

@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"path"
+	"strings"
 
 	"dagrun.dev/dag/artifact"
 	"dagrun.dev/dag/artifact/index"
@@ -86,7 +87,8 @@ func (r *Run) putBack(name, recorded string) error {
 	if recorded != "" {
 		return r.promote(name, recorded)
 	}
-	if err := r.out.Remove(name); err != nil {
+	name = strings.TrimSuffix(name, "/")
+	if err := r.out.RemoveAll(name); err != nil { // a folder with all that is in it
 		return err
 	}
 	return r.out.SyncDir(path.Dir(name))

@@ -57,7 +57,7 @@ func (r *Run) digests(g *dag.Graph, node, name string) []string {
 		}
 		return list
 	}
-	if v, ok := r.index.Visible(g, node, name); ok {
+	if v, ok := r.visible(g, node, name); ok {
 		return []string{v.Digest}
 	}
 	return nil
@@ -72,21 +72,30 @@ const readAside = 4 << 20
 func (r *Run) Intact(node string, sound map[string]bool) (intact bool, unread []string) {
 	v, _ := r.state.NodeByID(node)
 	left := r.index.Left(node, v.Generation)
-	if slices.ContainsFunc(left, func(v index.Version) bool { return v.Why != "" && v.Why != WhyRestored }) {
+	if slices.ContainsFunc(left, func(v index.Named) bool { return v.Why != "" && v.Why != WhyRestored }) {
 		return false, nil
 	}
 	var size int64
+	var all []string
 	for _, v := range left {
-		if _, said := sound[v.Digest]; !said {
-			unread, size = append(unread, v.Digest), size+v.Size
+		list, err := r.store.Objects(v.Name, v.Digest)
+		if err != nil {
+			return false, nil
+		}
+		size += v.Size
+		all = append(all, list...)
+	}
+	for _, d := range all {
+		if _, said := sound[d]; !said {
+			unread = append(unread, d)
 		}
 	}
-	if size >= readAside {
+	if len(unread) > 0 && size >= readAside {
 		return false, unread
 	}
-	return !slices.ContainsFunc(left, func(v index.Version) bool {
-		ok, said := sound[v.Digest]
-		return said && !ok || !said && r.store.Verify(v.Digest) != nil
+	return !slices.ContainsFunc(all, func(d string) bool {
+		ok, said := sound[d]
+		return said && !ok || !said && r.store.Verify(d) != nil
 	}), nil
 }
 

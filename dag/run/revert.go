@@ -186,10 +186,10 @@ func (r *Run) revertFile(id string, f SavedFile) (*machine.ArtifactWrittenBody, 
 // restoreObject makes sure that the store holds a saved version: the checkpoint's own copy can stand in
 // for an object that was damaged.
 func (r *Run) restoreObject(id string, f SavedFile) error {
-	if r.store.Verify(f.Digest) == nil {
+	if r.store.VerifyVersion(f.Name, f.Digest) == nil {
 		return nil
 	}
-	got, _, err := r.tree.Keep(path.Join(Dir, checkpoints, id, f.Saved))
+	got, _, err := r.tree.Keep(path.Join(Dir, checkpoints, id) + "/" + f.Saved)
 	if err == nil && got != f.Digest {
 		err = &artifact.Corrupt{Path: f.Saved, Want: f.Digest, Got: got}
 	}

@@ -20,7 +20,7 @@ func (v *verification) artifacts() error {
 	var errs []error
 	for _, t := range v.listArtifacts() {
 		for _, w := range t.Versions {
-			if err := v.store.Verify(w.Digest); err != nil {
+			if err := v.store.VerifyVersion(t.Name, w.Digest); err != nil {
 				errs = append(errs, fmt.Errorf("%s, event %d: %w", t.Name, w.Seq, err))
 			}
 		}

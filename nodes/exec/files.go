@@ -40,7 +40,7 @@ func (s *settings) prepare(t *nodes.Task) (spec *proc.Spec, err error) {
 			return nil, err
 		}
 	}
-	if len(t.Reads) > 0 {
+	if t.Reads != nil {
 		set["DAGRUN_IN"] = filepath.Join(t.Scratch, "in")
 		if err := layOut(t, set["DAGRUN_IN"]); err != nil {
 			return nil, err
@@ -99,6 +99,12 @@ func layOut(t *nodes.Task, dir string) error {
 	}
 	defer root.Close()
 	for _, name := range t.Reads {
+		if strings.HasSuffix(name, "/") {
+			if err := layOutFolder(t, root, name); err != nil {
+				return fmt.Errorf("read %s: %w", name, err)
+			}
+			continue
+		}
 		from, err := t.Artifact(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -110,6 +116,37 @@ func layOut(t *nodes.Task, dir string) error {
 		_ = from.Close()
 		if err != nil {
 			return fmt.Errorf("read %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// layOutFolder puts a copy of a folder below root. One that has not been written is left out.
+func layOutFolder(t *nodes.Task, root *os.Root, name string) error {
+	list, err := t.Folder(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = root.MkdirAll(strings.TrimSuffix(name, "/"), 0o700)
+	}
+	if err != nil {
+		return err
+	}
+	for _, p := range list {
+		if strings.HasSuffix(p, "/") {
+			if err := root.MkdirAll(strings.TrimSuffix(name+p, "/"), 0o700); err != nil {
+				return err
+			}
+			continue
+		}
+		from, err := t.Artifact(name + p)
+		if err == nil {
+			err = nodes.Put(root, name+p, from)
+			_ = from.Close()
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -138,7 +175,8 @@ func (s *settings) collect(t *nodes.Task, p *proc.Result, res *nodes.Result) err
 		res.Writes = make(map[string]string, len(t.Writes))
 	}
 	for _, name := range t.Writes {
-		info, err := root.Lstat(name)
+		folder := strings.HasSuffix(name, "/")
+		info, err := root.Lstat(strings.TrimSuffix(name, "/"))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			e := nodes.Fail("no_artifact", "the command did not put "+name+" into $DAGRUN_OUT")
@@ -146,7 +184,9 @@ func (s *settings) collect(t *nodes.Task, p *proc.Result, res *nodes.Result) err
 			return e
 		case err != nil:
 			return &nodes.Error{Category: "no_artifact", Message: "artifact " + name, Err: err}
-		case !info.Mode().IsRegular():
+		case folder && !info.IsDir():
+			return nodes.Permanent(nodes.Failf("no_artifact", "%s in $DAGRUN_OUT is not a folder", name))
+		case !folder && !info.Mode().IsRegular():
 			return nodes.Permanent(nodes.Failf("no_artifact", "%s in $DAGRUN_OUT is not a regular file", name))
 		}
 		res.Writes[name] = name

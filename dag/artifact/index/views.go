@@ -246,12 +246,12 @@ func (x *Index) Wrote(node string) (list []string) {
 
 // Left returns what a node's generation wrote and what took its place, as far as it counted before the
 // node was sent back or in doubt.
-func (x *Index) Left(node string, generation int) (list []Version) {
+func (x *Index) Left(node string, generation int) (list []Named) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	for _, r := range x.byNode[node] {
 		if v := r.v(); v.Standing == Stale && v.Generation == generation {
-			list = append(list, *v)
+			list = append(list, Named{r.f.Name, *v})
 		}
 	}
 	return list

@@ -63,9 +63,14 @@ func (h *Host) Task(t testing.TB, kind string, with any) *nodes.Task {
 		Node: "n", Generation: 1, Attempt: 1, Kind: kind, With: raw, Labels: map[string]string{}, Seed: 1,
 		Effect: "idempotent", Grace: time.Second,
 		SpecDir: t.TempDir(), Out: t.TempDir(), Scratch: t.TempDir(), Binary: os.Args[0],
-		File:     h.OpenFile,
-		Artifact: func(name string) (io.ReadCloser, error) { return open(h.Artifacts, name) },
-		Entries:  func(name string) ([]nodes.Entry, error) { return h.Accumulators[name], nil },
+		File: h.OpenFile,
+		Artifact: func(name string) (io.ReadCloser, error) {
+			if list := h.Accumulators[name]; len(list) > 0 {
+				return io.NopCloser(strings.NewReader(nodes.Accumulated(name, list))), nil
+			}
+			return open(h.Artifacts, name)
+		},
+		Entries: func(name string) ([]nodes.Entry, error) { return h.Accumulators[name], nil },
 		Secret: func(name string) (string, error) {
 			if v, ok := h.Secrets[name]; ok {
 				return v, nil
