@@ -18,7 +18,10 @@ func TestKeptValue(t *testing.T) {
 		{"string", `"[1]"`, `"[1]"`},
 		{"number", `0.1`, `0.1`},
 	} {
-		kept := KeptValue(json.RawMessage(tt.value))
+		kept, err := KeptValue(json.RawMessage(tt.value))
+		if err != nil {
+			t.Errorf("%s: %v", tt.value, err)
+		}
 		if string(kept) != tt.kept {
 			t.Errorf("%s is kept as %s, want %s", tt.value, kept, tt.kept)
 		}
@@ -27,6 +30,22 @@ func TestKeptValue(t *testing.T) {
 		}
 		if _, err := AppendCanonical(nil, kept); err != nil {
 			t.Errorf("%s cannot be kept: %v", kept, err)
+		}
+	}
+}
+
+// What is kept is in one form, that of the log; what cannot be kept as it is says so.
+func TestKeptValueIsExactOrRefused(t *testing.T) {
+	for value, want := range map[string]string{
+		`1.0`: `1`, `1e18`: `1000000000000000000`, `-0.0`: `0`, `[1.50, {"b":1,"a":"\u00e9"}]`: `[1.5,{"a":"é","b":1}]`,
+		`"\ud83d\ude00"`: `"😀"`, `"\\ud800"`: `"\\ud800"`, `"\\\\u"`: `"\\\\u"`,
+		`1e400`: "", `[1,{"a":-1e400}]`: "", `[9007199254740993,1e400]`: "", `9223372036854775808`: "",
+		`{"a":123456789012345678901234567890}`: "", `"\ud800"`: "", `{"a\udc00":1}`: "", `"\ude00\ud83d"`: "", `"\ud83dx"`: "",
+		"\"\xff\"": "", `NaN`: "",
+	} {
+		kept, err := KeptValue(json.RawMessage(value))
+		if string(kept) != want && err == nil || (err != nil) != (want == "") {
+			t.Errorf("%s is kept as %s (%v), want %q", value, kept, err, want)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
@@ -70,14 +71,19 @@ func (t *trial) values(res *nodes.Result) error {
 			return nodes.Fail("protocol", "value "+name+": "+err.Error())
 		}
 		want, _ = dag.OutputType(want)
-		if raw = t.worker.Mask.JSON(raw); !hasType(raw, want) {
+		raw = t.worker.Mask.JSON(raw)
+		kept, err := dag.KeptValue(raw)
+		if err != nil {
+			return nodes.Fail("protocol", "value "+name+" cannot be kept: "+err.Error())
+		}
+		if !hasType(raw, want) {
 			return nodes.Fail("protocol",
 				fmt.Sprintf("value %s is declared as %s and is %s", name, want, printable.Clip(string(raw), 40)))
 		}
 		if b.Values == nil {
 			b.Values = make(map[string]json.RawMessage, len(res.Values))
 		}
-		b.Values[name] = dag.KeptValue(raw)
+		b.Values[name] = kept
 	}
 	return nil
 }
@@ -94,13 +100,20 @@ func hasType(raw json.RawMessage, want string) bool {
 	case bool:
 		return want == "bool"
 	case float64:
-		return want == "number" || want == "int" && v == math.Trunc(v)
+		whole := v == math.Trunc(v) && v >= -1<<63 && v < 1<<63
+		return want == "number" || want == "int" && (whole || isInteger(raw))
 	case []any:
 		return want == "list"
 	case map[string]any:
 		return want == "map"
 	}
 	return false
+}
+
+// isInteger reports whether JSON is an integer of 64 bits, as written.
+func isInteger(raw json.RawMessage) bool {
+	_, err := strconv.ParseInt(string(raw), 10, 64)
+	return err == nil
 }
 
 // store stores a staged artifact after checking that the node may write it and that it is a regular file

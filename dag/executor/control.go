@@ -50,7 +50,11 @@ func (v values) raw() (map[string]json.RawMessage, error) {
 				return nil, err
 			}
 		}
-		out[name] = dag.KeptValue(raw)
+		kept, err := dag.KeptValue(raw)
+		if err != nil {
+			return nil, fmt.Errorf("%s cannot be kept: %w", name, err)
+		}
+		out[name] = kept
 	}
 	return out, nil
 }

@@ -215,10 +215,9 @@ func values(root *os.Root, t *nodes.Task) (map[string]any, error) {
 	if err != nil {
 		return nil, nodes.Failf("protocol", "%s: %v", outputsFile, err)
 	}
-	var all map[string]any
+	var all map[string]json.RawMessage // as they are written: the host says what cannot be kept
 	if b != nil {
 		d := json.NewDecoder(bytes.NewReader(b))
-		d.UseNumber()
 		if err := d.Decode(&all); err != nil {
 			return nil, nodes.Failf("protocol", "%s is not a JSON object: %v", outputsFile, err)
 		}
@@ -229,14 +228,18 @@ func values(root *os.Root, t *nodes.Task) (map[string]any, error) {
 	for _, name := range slices.Sorted(maps.Keys(t.Outputs)) {
 		v, there := all[name]
 		optional := strings.HasSuffix(t.Outputs[name], "?")
-		if optional && v == nil {
-			delete(all, name) // null is no value
+		if optional && string(v) == "null" {
+			delete(all, name) // it is no value
 		}
 		if !there && !optional {
 			return nil, nodes.Failf("protocol", "the declared output %s is not in $DAGRUN_OUT/%s", name, outputsFile)
 		}
 	}
-	return all, nil
+	out := make(map[string]any, len(all))
+	for name, v := range all {
+		out[name] = v
+	}
+	return out, nil
 }
 
 func readSmall(root *os.Root) ([]byte, error) {
