@@ -18,8 +18,8 @@ func OutputType(declared string) (typ string, optional bool) { return strings.Cu
 
 // KeptValue returns a value as events keep it, in canonical form, so that who reads the log reads what the run has
 // read. Events know doubles only: a value with an integer beyond 2^53 stands as a string that holds its JSON; a value
-// of type string is never changed. See ReadValue. What cannot be kept as it is (an integer beyond 64 bits, another number
-// beyond a double, half a surrogate pair, bytes that are no UTF-8) is an error that names it.
+// of type string is never changed. See ReadValue. What cannot be kept as it is (an integer beyond 64 bits, another
+// number beyond a double, half a surrogate pair, bytes that are no UTF-8) is an error that names it.
 func KeptValue(raw json.RawMessage) (json.RawMessage, error) {
 	if err := wholeText(raw); err != nil {
 		return nil, err
