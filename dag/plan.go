@@ -30,6 +30,7 @@ type Plan struct {
 	Categories   []Category    `json:"categories,omitempty"`   // by name: what each category of failure means
 	Accumulators []Accumulator `json:"accumulators,omitempty"` // by name
 	Files        []File        `json:"files,omitempty"`        // declared input files, by path
+	Inputs       []File        `json:"inputs,omitempty"`       // files beside the spec that Node.Inputs name, by path
 	Prices       []Price       `json:"prices,omitempty"`       // by model
 	Phases       []Phase       `json:"phases,omitempty"`       // in spec order, for displays
 
@@ -156,6 +157,10 @@ type Node struct {
 	Files   []string          `json:"files,omitempty"`   // declared input files (keys of Plan.Files)
 
 	Optional []string `json:"optional,omitempty"` // of Reads: patterns that need match nothing
+
+	// Inputs are paths, patterns and folders (with a slash at the end) of files beside the spec, which the node reads
+	// where they stand. Of a node with a Foreach they are there for its items. See InputsOf.
+	Inputs []string `json:"inputs,omitempty"`
 
 	Effect   Effect   `json:"effect"` // pure | idempotent | once | probe
 	Retry    Retry    `json:"retry,omitzero"`

@@ -3,6 +3,7 @@ package compile
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"dagrun.dev/dag"
@@ -31,8 +32,15 @@ type builder struct {
 	known    map[string][]string   // names of breakers, pools, accumulators, categories, sorted
 	dirs     map[string]*draft     // folders that nodes name
 	files    map[string]*inputFile // input files by path as written
-	lists    int                   // of ids, checked so far
-	late     []string              // groups of the nodes that run-time foreach will make
+
+	beside     map[string]*inputFile    // files that inputs name, by path
+	matched    map[string]string        // what is wrong with a name in inputs; empty = it is in order
+	folders    map[string][]fs.DirEntry // beside the spec, as far as they were read
+	isFile     map[string]bool          // whether names are files beside the spec
+	inputBytes int64                    // of all beside
+
+	lists int      // of ids, checked so far
+	late  []string // groups of the nodes that run-time foreach will make
 
 	mistakes tree.Diagnostics
 	warnings tree.Diagnostics
@@ -92,6 +100,8 @@ func newBuilder(s *schema.Schema, src source.Source, root *os.Root) *builder {
 	return &builder{
 		s: s, src: src, root: root, plan: &dag.Plan{Format: dag.Format},
 		byID: map[string]*draft{}, known: map[string][]string{}, dirs: map[string]*draft{}, files: map[string]*inputFile{},
+		beside: map[string]*inputFile{}, matched: map[string]string{}, folders: map[string][]fs.DirEntry{},
+		isFile: map[string]bool{},
 	}
 }
 

@@ -120,6 +120,7 @@ func (b *builder) connect() {
 	}
 	b.infer(edges)
 	b.listFiles()
+	b.listInputs()
 	if !b.unknown.money {
 		b.reserve()
 	}
@@ -398,7 +399,7 @@ func (b *builder) unwritten(g *dag.Graph) {
 			if slices.Contains(b.known["accumulator"], name) {
 				what = "appends to"
 			}
-			b.warn(d.pos, d.path, "reads %q, which no node %s%s", name, what, rules.DidYouMean(name, written))
+			b.warn(d.pos, d.path, "reads %q, which no node %s%s", name, what, b.unwrittenFile(name, written))
 		}
 	}
 }

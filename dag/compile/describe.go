@@ -35,6 +35,7 @@ func (b *builder) describe(d *draft) (t nodes.Traits) {
 	b.declare(d, &t)
 	d.node.Files = b.inputs(d.with, t.Files, path)
 	b.checkFiles(d, &t, raw, path)
+	b.undeclared(d, &t)
 	b.otherValues(d)
 	return t
 }

@@ -53,7 +53,14 @@ func (b *builder) input(name string) *inputFile {
 		f.bad = "there are no input files here: " + name
 		return f
 	}
+	f = b.digest(name)
 	b.files[name] = f
+	return f
+}
+
+// digest reads a file below the folder of the spec.
+func (b *builder) digest(name string) *inputFile {
+	f := &inputFile{file: dag.File{Path: name}}
 	r, err := b.open(name)
 	if err != nil {
 		f.bad = b.why(name, err)

@@ -64,6 +64,7 @@ func (b *builder) complete(d *draft) bool {
 		"writes", "appends", "outputs")
 	b.reads(n, v.Get("reads"))
 	n.When = bare(n.When)
+	n.Inputs = b.nodeInputs(v.Get("inputs"), d.path+".inputs")
 	full := b.withDefaults(v, kind)
 	b.policies(n, full, d.path)
 	b.references(full, d.path, func(*tree.Value) bool { return false })

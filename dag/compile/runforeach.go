@@ -61,6 +61,7 @@ func (b *builder) runForeach(d *draft, v *tree.Value) {
 	d.items.node.Retry = b.retry(full.Get("retry"), path+".node.retry")
 	maps.Copy(d.items.Outputs, d.items.node.Outputs)
 	b.described(d, kind, full, path+".node")
+	b.templateInputs(d, tmpl.Get("inputs"), path+".node.inputs")
 }
 
 // madeItems are what is known of the items of a run-time foreach before there are any.
@@ -130,6 +131,24 @@ func (b *builder) described(d *draft, kind string, tmpl *tree.Value, path string
 	d.items.writes = union(d.items.writes, t.Writes)
 	fixed := slices.DeleteFunc(t.Files, func(name string) bool { return strings.Contains(name, "${") })
 	d.node.Files = union(d.node.Files, b.inputs(with, fixed, path+".with"))
+}
+
+// templateInputs finds the input files that a template names for sure. Those that depend on the item are among the
+// inputs of the foreach node, which are there for its items.
+func (b *builder) templateInputs(d *draft, list *tree.Value, path string) {
+	if list == nil || list.Kind != tree.List {
+		return
+	}
+	for i, v := range list.Items {
+		switch {
+		case !expr.HasTemplate(v):
+			one := &tree.Value{Kind: tree.List, Items: []*tree.Value{v}}
+			d.node.Inputs = union(d.node.Inputs, b.nodeInputs(one, path))
+		case len(d.node.Inputs) == 0:
+			b.fail(v.Pos, tree.At(path, i), "%q depends on the item, and which files there are is part of the plan: name "+
+				"those that items may have in inputs of node %q, by a pattern for example", v.Str, d.id)
+		}
+	}
 }
 
 // NewEvaluator returns the evaluator that a host gives to a run of plan p. It completes the

@@ -2,9 +2,13 @@ package executor
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -14,6 +18,7 @@ import (
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/reuse"
 	"dagrun.dev/dag/run"
+	"dagrun.dev/internal/regular"
 )
 
 // A flight is an attempt under way in this process: its job, and what the host knows beside it. To the
@@ -140,6 +145,10 @@ func (h *host) attempt(f *flight) {
 		if f.job.Purpose == attempt.Run {
 			f.job.Fingerprint = h.fingerprint(f) // before it publishes: it may read what it writes
 		}
+		if text := f.changedInput(); text != "" {
+			r.outcome, returned = failure("input_changed", text), true
+			return
+		}
 		rep := h.worker.Do(f.ctx, f.job, f)
 		f.slot.spoiled = f.slot.spoiled || rep.Unclean
 		r.outcome = h.publish(f, &rep)
@@ -234,4 +243,42 @@ func (h *host) settled(f *flight, o machine.Outcome) *machine.FinishedBody {
 
 func failure(category, message string) machine.Outcome {
 	return machine.Outcome{Status: dag.StatusFailed, Category: category, Message: message}
+}
+
+// changedInput names an input file beside the specification that is not as it was when the plan was made: what an
+// attempt makes of it would be taken for what it makes of the other one.
+func (f *flight) changedInput() string {
+	list := f.host.run.Graph().Plan.InputsOf(f.job.Node)
+	if f.job.Purpose != attempt.Run || len(list) == 0 || f.job.Node.Foreach != nil {
+		return ""
+	}
+	root, err := os.OpenRoot(f.job.SpecDir)
+	if err != nil {
+		return f.host.worker.Line(err.Error())
+	}
+	defer root.Close()
+	for _, in := range list {
+		digest, err := digestIn(root, in.Path)
+		if err != nil {
+			return f.host.worker.Line("the input " + in.Path + " cannot be read: " + err.Error())
+		}
+		if digest != in.Digest {
+			return f.host.worker.Line("the input " + in.Path + " has changed since the plan was made; to run with it as it is " +
+				"now: dagrun apply")
+		}
+	}
+	return ""
+}
+
+func digestIn(root *os.Root, name string) (string, error) {
+	from, err := regular.OpenIn(root, name)
+	if err != nil {
+		return "", err
+	}
+	defer from.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, from); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
 }

@@ -73,6 +73,7 @@ type PlanNode struct {
 	// RunsWith, of a node without a condition of its own: it is skipped unless one of these runs.
 	RunsWith []string   `json:"runs_with,omitempty"`
 	Items    string     `json:"foreach,omitempty"` // run-time expansion: where its items come from
+	Inputs   []string   `json:"inputs,omitempty"`  // files beside the specification, as it names them
 	Reads    []string   `json:"reads,omitempty"`
 	Writes   []string   `json:"writes,omitempty"`
 	Leaves   []string   `json:"leaves,omitempty"` // of a removed node: files that stay and are no artifacts any more
@@ -226,7 +227,7 @@ func planNode(in PlanInput, p *past, estimates *dag.Estimator, i int32, diff map
 	out := PlanNode{
 		ID: n.ID, Kind: n.Kind, Title: n.Title, Group: n.Group, Do: reuse.DoRun,
 		Needs: n.Needs, AtLeast: n.AtLeast, Again: n.Again, When: n.When,
-		Reads: n.Reads, Writes: n.Writes, Appends: n.Appends, Effect: n.Effect, Reserve: n.Reserve,
+		Inputs: n.Inputs, Reads: n.Reads, Writes: n.Writes, Appends: n.Appends, Effect: n.Effect, Reserve: n.Reserve,
 	}
 	if d, ok := diff[n.ID]; ok {
 		out.Do, out.Why, out.Maybe, out.Changes = d.Do, d.Why, d.Maybe, d.Changes

@@ -68,6 +68,7 @@ func (n *PlanNode) details() (out []string) {
 	if n.Items != "" {
 		out = append(out, "one node for each of "+n.Items)
 	}
+	add("inputs", n.Inputs)
 	add("reads", n.Reads)
 	add("writes", n.Writes)
 	add("appends", n.Appends)

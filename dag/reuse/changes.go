@@ -69,6 +69,25 @@ func showFiles(c *changes, name string, was, is *definition) {
 	}
 }
 
+func showInputs(c *changes, _ string, was, is *definition) {
+	before := map[string]string{}
+	for _, f := range was.plan.InputsOf(was.node) {
+		before[f.Path] = f.Digest
+	}
+	for _, f := range is.plan.InputsOf(is.node) {
+		switch digest, had := before[f.Path]; {
+		case !had:
+			*c = append(*c, Change{Path: f.Path + " is new"})
+		case digest != f.Digest:
+			*c = append(*c, Change{Path: f.Path + " changed"})
+		}
+		delete(before, f.Path)
+	}
+	for _, path := range slices.Sorted(maps.Keys(before)) {
+		*c = append(*c, Change{Path: path + " is gone"})
+	}
+}
+
 func short(digest string) string { return digest[:min(len(digest), 8)] }
 
 func showReads(c *changes, name string, was, is *definition) {

@@ -43,6 +43,7 @@ var facets = []facet{
 	{"with", redo, func(b []byte, d *definition) []byte { return canonical(b, d.node.With) },
 		func(c *changes, name string, was, is *definition) { c.json(name, was.node.With, is.node.With) }},
 	{"files", redo, func(b []byte, d *definition) []byte { return listed(b, files(d)) }, showFiles},
+	{"inputs", redo, func(b []byte, d *definition) []byte { return listed(b, inputs(d)) }, showInputs},
 	{"reads", redo, func(b []byte, d *definition) []byte { return listed(b, caps(d)) }, showReads},
 	names("writes", func(n *dag.Node) []string { return n.Writes }),
 	names("appends", func(n *dag.Node) []string { return n.Appends }),
@@ -216,6 +217,18 @@ func files(d *definition) []string {
 			digest = f.Digest
 		}
 		out = append(out, path+" "+digest)
+	}
+	return out
+}
+
+// inputs pairs the paths of the files beside the specification with the digests of their contents. Which files a node
+// with a foreach names for its items says nothing about itself.
+func inputs(d *definition) (out []string) {
+	if d.node.Foreach != nil {
+		return nil
+	}
+	for _, f := range d.plan.InputsOf(d.node) {
+		out = append(out, f.Path+" "+f.Digest)
 	}
 	return out
 }
