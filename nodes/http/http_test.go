@@ -73,7 +73,7 @@ func TestRequest(t *testing.T) {
 
 // What becomes of the answer: an artifact or a kept file, and values of declared types.
 func TestAnswer(t *testing.T) {
-	doc := `{"id":"x1","n":3,"big":9007199254740993,"f":1.5,"ok":true,"none":null,"list":[{"id":7}],"o":{"a":1}}`
+	doc := `{"id":"x1","n":3,"big":9223372036854775808,"f":1.5,"ok":true,"none":null,"list":[{"id":7}],"o":{"a":1}}`
 	answer := exchange.Response{Status: 200, Headers: map[string]string{"content-type": "application/json; charset=utf-8"}, RawBody: doc}
 	_, task, _, res, err := send(t, m{"to": "data/doc.json", "values": m{
 		"id": m{"at": "id"}, "n": m{"at": "n", "type": "int"}, "f": m{"at": "f", "type": "number"}, "ok": m{"at": "ok", "type": "bool"},
@@ -106,7 +106,7 @@ func TestAnswer(t *testing.T) {
 func TestValuesOfStrangeDocuments(t *testing.T) {
 	for doc, want := range map[string]string{
 		`{"n":3}`: "3", `{"n":3.0}`: "3", `{"n":3e2}`: "300", `{"n":-0.0}`: "0", `{"n":9007199254740992}`: "9007199254740992", `{"n":1,"n":2}`: "2", " \ufeff": "protocol",
-		`{"n":3.5}`: "protocol", `{"n":9007199254740993}`: "protocol", `{"n":1e300}`: "protocol", `{"n":1e400}`: "protocol", `{"n":"3"}`: "protocol", `{"N":3}`: "protocol",
+		`{"n":3.5}`: "protocol", `{"n":9007199254740993}`: "9007199254740993", `{"n":-9223372036854775808}`: "-9223372036854775808", `{"n":9223372036854775808}`: "protocol", `{"n":1e300}`: "protocol", `{"n":1e400}`: "protocol", `{"n":"3"}`: "protocol", `{"N":3}`: "protocol",
 		`{"n":1}{"n":2}`: "protocol", `{"n":1}` + "\n" + `{"n":2}`: "protocol", `{"n":1}<html>`: "protocol", `{"n":1}]`: "protocol", `{"n":1}` + " \r\n": "1", `{"n":1`: "protocol", ``: "protocol",
 	} {
 		_, _, _, res, err := send(t, m{"values": m{"v": m{"at": "n", "type": "int"}}}, exchange.Response{Status: 200, RawBody: doc})
@@ -117,6 +117,21 @@ func TestValuesOfStrangeDocuments(t *testing.T) {
 		if got != want {
 			t.Errorf("%q: %s, want %s (%v)", doc, got, want, err)
 		}
+	}
+}
+
+// Text that is no Unicode is refused where it is read, and nowhere else.
+func TestValuesThatAreNoText(t *testing.T) {
+	doc := `{"half":"\ud800","list":["\udc00"],"mark":"\ufffd","plain":"\ud83d\ude00"}`
+	for at, want := range map[string]string{"half": "protocol", "list.0": "protocol", "plain": ""} {
+		_, _, _, _, err := send(t, m{"values": m{"v": m{"at": at}}}, exchange.Response{Status: 200, RawBody: doc})
+		if nodetest.Category(err) != want {
+			t.Errorf("%s: %v", at, err)
+		}
+	}
+	_, _, _, _, err := send(t, m{"values": m{"v": m{"at": "mark"}}}, exchange.Response{Status: 200, RawBody: `{"mark":"\ufffd"}`})
+	if err != nil {
+		t.Error(err)
 	}
 }
 

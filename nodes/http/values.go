@@ -1,6 +1,7 @@
 package http
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -9,6 +10,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"dagrun.dev/nodes"
 )
@@ -16,12 +20,10 @@ import (
 // mostJSON is the longest body that values are read from, in bytes: it has to fit into memory.
 const mostJSON = 64 << 20
 
-// mostInt is the largest whole number that every reader of a run's events reads exactly.
-const mostInt = 1 << 53
-
 // values reads the values from a JSON body.
 func (s *settings) values(body io.Reader, into map[string]any) error {
-	d := json.NewDecoder(io.LimitReader(body, mostJSON))
+	text := new(bytes.Buffer)
+	d := json.NewDecoder(io.TeeReader(io.LimitReader(body, mostJSON), text))
 	d.UseNumber()
 	var doc any
 	if err := d.Decode(&doc); err != nil {
@@ -40,9 +42,25 @@ func (s *settings) values(body io.Reader, into map[string]any) error {
 		if x, ok = typed(x, v.kind()); !ok {
 			return nodes.Failf("protocol", "values.%s: what the answer has at %q is not of type %s", name, v.At, v.kind())
 		}
+		if lossy(x, text.Bytes()) {
+			return nodes.Failf("protocol", "values.%s: what the answer has at %q holds what is no character", name, v.At)
+		}
 		into[name] = x
 	}
 	return nil
+}
+
+// lossy reports whether a value of a document may not be what is written there: half of a surrogate pair, and what is
+// no UTF-8, are decoded as U+FFFD.
+func lossy(x any, doc []byte) bool {
+	switch x.(type) {
+	case string, []any, map[string]any:
+	default:
+		return false
+	}
+	b, err := json.Marshal(x)
+	sound := jsontext.AllowDuplicateNames(true)
+	return err != nil || bytes.ContainsRune(b, utf8.RuneError) && !jsontext.Value(doc).IsValid(sound)
 }
 
 // at returns what is at a path of names and positions; the empty path is the whole.
@@ -86,8 +104,7 @@ func typed(x any, want string) (any, bool) {
 		case "string":
 			return v.String(), true
 		case "int":
-			n, ok := whole(v)
-			return n, ok && n <= mostInt && n >= -mostInt
+			return whole(v)
 		}
 		_, err := v.Float64()
 		return v, want == "number" && err == nil
@@ -99,14 +116,14 @@ func typed(x any, want string) (any, bool) {
 	return nil, false
 }
 
-// whole returns a whole number to the last digit; 3.0 and 3e2 are some.
-func whole(v json.Number) (int64, bool) {
+// whole returns a whole number of 64 bits to the last digit; 3.0 and 3e2 are some.
+func whole(v json.Number) (any, bool) {
 	if n, err := v.Int64(); err == nil {
 		return n, true
 	}
 	f, err := v.Float64()
-	if err != nil || math.Abs(f) > mostInt {
-		return 0, false
+	if err != nil || math.Abs(f) > 1<<53 {
+		return nil, false
 	}
 	return int64(f), f == math.Trunc(f)
 }
