@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -51,7 +52,7 @@ changed since, or when it was applied before, also to a run that has been remove
 				return err
 			}
 			if len(args) > 0 {
-				p.Source.Spec = args[0]
+				p.Source.Spec = fromHere(args[0])
 			}
 			p.Source.Pipeline, p.Source.Set, p.Source.Values = specs.pipeline, specs.set, specs.values
 			if out != "" {
@@ -76,6 +77,19 @@ changed since, or when it was applied before, also to a run that has been remove
 	part.add(c)
 	c.Flags().StringVarP(&out, "out", "o", "", "save the plan to a file for apply")
 	return c
+}
+
+// fromHere returns an absolute path below the current folder as one from there: a saved plan that is copied with its
+// project is about the copy.
+func fromHere(path string) string {
+	here, err := os.Getwd()
+	if err != nil || !filepath.IsAbs(path) {
+		return path
+	}
+	if rel, err := filepath.Rel(here, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
 }
 
 // savePlan writes a saved plan. Of what exists only another saved plan is replaced: a slip would cost a specification.
