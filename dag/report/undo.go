@@ -24,7 +24,7 @@ func actionText(u *dag.Undo) string {
 			text = other
 		}
 	}
-	text = strings.Join(strings.Fields(text), " ")
+	text = strings.Join(strings.Fields(strings.ReplaceAll(text, "$${", "${")), " ")
 	if r := []rune(text); len(r) > 60 {
 		text = string(r[:57]) + "..."
 	}

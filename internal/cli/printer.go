@@ -263,6 +263,9 @@ func (p *printer) text(e *machine.Event, took time.Duration) (text string, must 
 		case b.Then != "":
 			return "", false
 		case b.Status == dag.StatusCompleted:
+			if v, ok := p.run.State().NodeByID(b.Node); ok && v.Status != machine.Undone {
+				return "undone   what " + b.Node + " left", true
+			}
 			return "undone   " + b.Node, true
 		}
 		return "failed   " + report.Reason("undo of "+b.Node, b.Reason), true
