@@ -312,9 +312,13 @@ type Back struct {
 // that need it (all of them for plain needs, their number for AtLeast). Without items it counts as
 // completed. Items need the foreach node whether they say so or not.
 type Foreach struct {
-	In       string          `json:"in"`       // CEL: a list
-	Var      string          `json:"var"`      // name of the item in Template
-	Key      string          `json:"key"`      // CEL over Var: the item's id part
-	Template json.RawMessage `json:"template"` // node in spec form with ${...}
-	Most     int             `json:"most"`     // more items than this is an error
+	In       string          `json:"in"`               // CEL: a list
+	Var      string          `json:"var"`              // name of the item in Template
+	Key      string          `json:"key"`              // CEL over Var: the item's id part
+	Template json.RawMessage `json:"template"`         // node in spec form with ${...}
+	Most     int             `json:"most"`             // more items than this is an error
+	Expect   int             `json:"expect,omitempty"` // how many items there should be; 0 = nobody says
+	// Item is what is known of every item before there are any, for what they take: kind, estimate, reserve, retries,
+	// and the call of a model. What follows from Template.
+	Item *Node `json:"item,omitempty"`
 }

@@ -60,8 +60,21 @@ func (b *builder) runForeach(d *draft, v *tree.Value) {
 	b.into(full, path+".node", &d.items.node, "breaker", "onFail", "outputs")
 	d.items.node.Retry = b.retry(full.Get("retry"), path+".node.retry")
 	maps.Copy(d.items.Outputs, d.items.node.Outputs)
+	if most := v.Get("most"); most.Pos != v.Pos { // it is written, and not the default
+		d.node.Foreach.Expect = d.node.Foreach.Most
+	}
+	if x := v.Get("expect"); x != nil {
+		if d.node.Foreach.Expect = int(x.Int); x.Int > v.Get("most").Int {
+			b.fail(x.Pos, path+".expect", "want at most %d, which is `most`, got %d", v.Get("most").Int, x.Int)
+		}
+	}
+	d.items.node.ID, d.items.node.Kind, d.items.node.Effect = d.id+"/...", kind, dag.Pure
+	b.into(full, path+".node", &d.items.node, "reserve", "estimate", "timeout")
 	b.described(d, kind, full, path+".node")
 	b.templateInputs(d, tmpl.Get("inputs"), path+".node.inputs")
+	item := d.items.node
+	item.Outputs = nil
+	d.node.Foreach.Item = &item
 }
 
 // madeItems are what is known of the items of a run-time foreach before there are any.
@@ -128,6 +141,10 @@ func (b *builder) described(d *draft, kind string, tmpl *tree.Value, path string
 		return // settings that only an item makes whole
 	}
 	maps.Copy(d.items.Outputs, t.Outputs)
+	d.items.node.Paid = t.Paid
+	if p := t.Prompt; p != nil {
+		d.items.node.Call = &dag.Call{Provider: p.Provider, Model: p.Model, Chars: p.Chars, MaxOutput: p.MaxOutput}
+	}
 	d.items.writes = union(d.items.writes, t.Writes)
 	fixed := slices.DeleteFunc(t.Files, func(name string) bool { return strings.Contains(name, "${") })
 	d.node.Files = union(d.node.Files, b.inputs(with, fixed, path+".with"))

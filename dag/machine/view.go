@@ -243,6 +243,12 @@ func (s *State) values(i int32) map[string]json.RawMessage {
 	return out
 }
 
+// Expanded reports whether the items of a foreach are known.
+func (s *State) Expanded(node string) bool {
+	i, ok := s.graph.Index(node)
+	return ok && s.recs[i].Expanded
+}
+
 // items are those of a foreach, in the order of its list.
 func (s *State) items(root int32) []dag.Item {
 	list := []dag.Item{}

@@ -74,6 +74,7 @@ type PlanNode struct {
 	RunsWith []string   `json:"runs_with,omitempty"`
 	Items    string     `json:"foreach,omitempty"` // run-time expansion: where its items come from
 	Inputs   []string   `json:"inputs,omitempty"`  // files beside the specification, as it names them
+	Each     *PlanItem  `json:"each,omitempty"`    // of a run-time expansion that is still to be made
 	Reads    []string   `json:"reads,omitempty"`
 	Writes   []string   `json:"writes,omitempty"`
 	Leaves   []string   `json:"leaves,omitempty"` // of a removed node: files that stay and are no artifacts any more
@@ -90,6 +91,17 @@ type PlanNode struct {
 	// of the model) | estimate | reserve | free.
 	CostFrom string `json:"cost_from,omitempty"`
 	Unknown  bool   `json:"cost_unknown,omitempty"`
+}
+
+// PlanItem is what one item of a run-time expansion is expected to take. The amounts of the node that makes the items
+// are those of all of them: none, as many as are expected, and as many as there may be.
+type PlanItem struct {
+	Expect  int        `json:"expect,omitempty"` // items; 0 = nobody says how many
+	Most    int        `json:"most"`
+	USD     [3]dag.USD `json:"usd"`     // low, expected, high
+	Seconds [3]float64 `json:"seconds"` // low, expected, high; 0 = unknown
+	Tokens  [3]int64   `json:"tokens"`
+	Unknown bool       `json:"cost_unknown,omitempty"`
 }
 
 // PlanTotals sums up what is going to run.
@@ -170,10 +182,10 @@ func BuildPlan(in PlanInput) *Plan {
 			p.Totals.Left++
 		default:
 			p.Totals.add(&n)
-			finish[i], asks[i] = n.Seconds[1], true
+			finish[i], asks[i] = n.path(), true
 		}
 		for _, need := range g.Needs(i) {
-			own := n.Seconds[1]
+			own := n.path()
 			if idle {
 				own = 0
 			}
@@ -197,6 +209,14 @@ func BuildPlan(in PlanInput) *Plan {
 		}
 	}
 	return p
+}
+
+// path is what a node adds to the paths that lead over it: items run side by side.
+func (n *PlanNode) path() float64 {
+	if n.Each != nil {
+		return n.Each.Seconds[1]
+	}
+	return n.Seconds[1]
 }
 
 func (t *PlanTotals) add(n *PlanNode) {
@@ -244,6 +264,7 @@ func planNode(in PlanInput, p *past, estimates *dag.Estimator, i int32, diff map
 	}
 	if n.Foreach != nil {
 		out.Items = n.Foreach.In
+		out.Each = in.each(estimates, i)
 	}
 	if int(i) < len(in.Notes) {
 		out.Notes = in.Notes[i]
@@ -251,7 +272,30 @@ func planNode(in PlanInput, p *past, estimates *dag.Estimator, i int32, diff map
 	r := estimates.Node(n)
 	out.USD, out.Seconds, out.Tokens, out.CostFrom, out.Unknown = r.USD, r.Seconds, r.Tokens, r.From, !r.Known
 	p.apply(n, &out, r.Attempts)
+	if x := out.Each; x != nil {
+		for k, times := range [3]int{0, x.Expect, x.Most} {
+			out.USD[k], out.Seconds[k] = dag.USD(times)*x.USD[k], float64(times)*x.Seconds[k]
+			out.Tokens[k] = int64(times) * x.Tokens[k]
+		}
+		paid := x.USD[2] > 0 || x.Unknown
+		out.CostFrom, out.Unknown = "estimate", x.Unknown || paid && x.Expect == 0
+	}
 	return out
+}
+
+// each estimates an item of a foreach that has none yet; nil for one whose items are known.
+func (in *PlanInput) each(estimates *dag.Estimator, i int32) *PlanItem {
+	f := in.Graph.Node(i).Foreach
+	for k := int32(in.Graph.Base()); int(k) < in.Graph.Len(); k++ {
+		if of, _ := in.Graph.Origin(k); of == i {
+			return nil
+		}
+	}
+	if in.State != nil && in.State.Expanded(in.Graph.Node(i).ID) || f.Item == nil {
+		return nil
+	}
+	r := estimates.Node(f.Item)
+	return &PlanItem{Expect: f.Expect, Most: f.Most, USD: r.USD, Seconds: r.Seconds, Tokens: r.Tokens, Unknown: !r.Known}
 }
 
 // triesAgain says why going on with a run gives a node a fresh start; empty when it does not.

@@ -66,7 +66,7 @@ func (n *PlanNode) details() (out []string) {
 		out = append(out, only)
 	}
 	if n.Items != "" {
-		out = append(out, "one node for each of "+n.Items)
+		out = append(out, "one node for each of "+n.Items+n.Each.text())
 	}
 	add("inputs", n.Inputs)
 	add("reads", n.Reads)
@@ -215,4 +215,28 @@ func budgetText(b dag.Budget, spent dag.USD) string {
 		add(spent > 0, "$%s spent", spent)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// text says how many items there should be, and what one takes.
+func (x *PlanItem) text() string {
+	if x == nil {
+		return ""
+	}
+	s := fmt.Sprintf(": at most %d", x.Most)
+	if x.Expect > 0 && x.Expect < x.Most {
+		s = fmt.Sprintf(": some %d, at most %d", x.Expect, x.Most)
+	}
+	if x.Seconds[1] > 0 {
+		s += ", each " + Duration(x.Seconds[1])
+	}
+	switch {
+	case x.Unknown:
+		s += ", each of a cost that is not known"
+	case x.USD[2] > 0:
+		s += fmt.Sprintf(", each $%s to $%s", x.USD[1], x.USD[2])
+	}
+	if x.Expect == 0 && (x.Seconds[1] > 0 || x.USD[2] > 0) {
+		s += " (how many there are is not known, the sums count none; see `expect`)"
+	}
+	return s
 }

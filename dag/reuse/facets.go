@@ -50,7 +50,14 @@ var facets = []facet{
 	value("outputs", redo, func(d *definition) (any, bool) { return d.node.Outputs, len(d.node.Outputs) > 0 }),
 	{"needs", redo, writeNeeds, showNeeds},
 	text("when", redo, func(n *dag.Node) string { return n.When }),
-	value("foreach", redo, func(d *definition) (any, bool) { return d.node.Foreach, d.node.Foreach != nil }),
+	value("foreach", redo, func(d *definition) (any, bool) {
+		if d.node.Foreach == nil {
+			return nil, false
+		}
+		f := *d.node.Foreach
+		f.Expect, f.Item = 0, nil // no item depends on them
+		return &f, true
+	}),
 	{"params", redo, func(b []byte, d *definition) []byte { return listed(b, paramsRead(d.plan, d.node)) }, showParams},
 	names("secrets", func(n *dag.Node) []string { return n.Secrets }),
 	value("seed", redo, func(d *definition) (any, bool) { return d.plan.Seed, d.plan.Seed != 0 }),
