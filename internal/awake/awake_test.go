@@ -2,6 +2,7 @@ package awake
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,8 +28,8 @@ func TestTimer(t *testing.T) {
 // What went by while nobody could look is taken out: the process was stopped.
 func TestTimerOfAProcessThatWasStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		done := false
-		timer := AfterFunc(5*time.Second, func() { done = true })
+		var done atomic.Bool
+		timer := AfterFunc(5*time.Second, func() { done.Store(true) })
 		defer timer.Stop()
 		time.Sleep(1500 * time.Millisecond)
 		timer.mu.Lock()
@@ -36,12 +37,12 @@ func TestTimerOfAProcessThatWasStopped(t *testing.T) {
 		timer.mu.Unlock()
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
-		if done {
+		if done.Load() {
 			t.Error("the time in which the process was stopped counted")
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if !done {
+		if !done.Load() {
 			t.Error("the timer is not done")
 		}
 	})
@@ -50,8 +51,8 @@ func TestTimerOfAProcessThatWasStopped(t *testing.T) {
 // A timer that was stopped calls nothing, one that was reset counts from then.
 func TestStopAndReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		calls := 0
-		timer := AfterFunc(10*time.Second, func() { calls++ })
+		var calls atomic.Int32
+		timer := AfterFunc(10*time.Second, func() { calls.Add(1) })
 		for range 5 {
 			time.Sleep(9 * time.Second)
 			timer.Reset(10 * time.Second)
@@ -59,14 +60,14 @@ func TestStopAndReset(t *testing.T) {
 		timer.Stop()
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if calls != 0 {
-			t.Errorf("%d calls", calls)
+		if n := calls.Load(); n != 0 {
+			t.Errorf("%d calls", n)
 		}
 		timer.Reset(time.Second)
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if calls != 1 {
-			t.Errorf("%d calls after it was reset", calls)
+		if n := calls.Load(); n != 1 {
+			t.Errorf("%d calls after it was reset", n)
 		}
 	})
 }
