@@ -166,6 +166,7 @@ var variable = []struct {
 }{
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "ID"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?( ?[A-Z]+|[+-]\d\d:\d\d)?`), "INSTANT"},
+	{regexp.MustCompile(`\b\d\d:\d\d:\d\d [A-Z]+`), "INSTANT"},
 	{regexp.MustCompile(`\b[0-9a-f]{12,64}\b`), "DIGEST"},
 	{regexp.MustCompile(`process \d+`), "process N"},
 	{regexp.MustCompile(`<?\b(\d+(\.\d+)?(ms|s|m|h))+\b`), "TIME"},
