@@ -75,18 +75,6 @@ type PromptBlock struct {
 	Reads  []string // artifacts and accumulators that stand in it
 }
 
-// A Preflighter is a Kind that can tell, before a run spends money, whether its nodes can work on
-// this machine at all. The host asks once per start of a run, for all nodes of the kind that have
-// still to run.
-type Preflighter interface {
-	Kind
-	// Preflight looks at the machine and has no lasting effect. with are the nodes' settings; a ${...}
-	// whose value is not known yet stands in them as it is. specDir is the spec's folder, scratch an
-	// absolute, existing, empty folder that is removed afterwards. Warnings are for the user who
-	// starts the run; an error is *Error, as from Run, and the run must not begin.
-	Preflight(ctx context.Context, with []json.RawMessage, specDir, scratch string) (warnings []string, err error)
-}
-
 // Traits are what the plan needs to know of a node's settings.
 type Traits struct {
 	Effect   string            // default effect: pure | idempotent | once | probe

@@ -3,75 +3,159 @@ package executor
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/reuse"
-	"dagrun.dev/dag/run"
+	"dagrun.dev/internal/disk"
+	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
 )
 
-// Preflight asks every kind that can tell whether the nodes of it that have still to run can work on
-// this machine, before any of them has cost anything. It records nothing. Warnings are for the user
-// who starts the run; an error means that the run should not go on here. next is the plan that the run
-// is to adopt, nil for the one in force. scratch as in Options.
-func Preflight(ctx context.Context, r *run.Run, next *dag.Graph, kinds *nodes.Registry,
-	specDir, scratch string) (warnings []string, err error) {
-	var bad []error
-	for _, kind := range kinds.Kinds() {
-		p, ok := kind.(nodes.Preflighter)
-		if !ok {
-			continue
-		}
-		with := stillToRun(r, next, kind.Name())
-		if len(with) == 0 {
-			continue
-		}
-		said, err := preflight(ctx, p, with, specDir, scratchOf(r, scratch))
-		warnings = append(warnings, said...)
-		if err != nil {
-			bad = append(bad, fmt.Errorf("kind %s cannot work here: %w", kind.Name(), err))
-		}
+// Preflight looks for what the nodes need that run according to d, a comparison that a part was taken of, before any of
+// them has cost anything: those that run on a condition too, the nodes of a foreach, and undo actions. Nodes whose
+// results stand, and what is left out, need nothing. m.Scratch is made for it below the folder for temporary files. dirs
+// are the folders that are written to; the first holds the run.
+//
+// What is missing is a problem. It is a warning where Need.Later says that an earlier node may make it, and one runs.
+func Preflight(
+	ctx context.Context, d *reuse.Diff, kinds *nodes.Registry, m nodes.Machine, dirs ...string,
+) *nodes.Readiness {
+	p := preflight{kinds: kinds, at: map[string]int{}}
+	out := &nodes.Readiness{}
+	var err error
+	if m.Scratch, err = os.MkdirTemp("", "dagrun-preflight-"); err != nil {
+		out.Problems = append(out.Problems, "the folder for temporary files cannot be written: "+err.Error())
+		return out
 	}
-	return warnings, errors.Join(bad...)
-}
-
-func preflight(ctx context.Context, p nodes.Preflighter, with []json.RawMessage,
-	specDir, scratch string) ([]string, error) {
-	dir := filepath.Join(scratch, "preflight")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	defer os.Remove(scratch)
-	defer os.RemoveAll(dir)
-	return p.Preflight(ctx, with, specDir, dir)
-}
-
-// stillToRun returns the settings of the nodes of a kind that have not ended, or run again under another plan.
-func stillToRun(r *run.Run, next *dag.Graph, kind string) []json.RawMessage {
-	var with []json.RawMessage
-	add := func(n *dag.Node) {
-		if n.Kind == kind {
-			with = append(with, n.With)
-		}
-	}
-	if next == nil {
-		st := r.State()
-		for i := range int32(st.Graph().Len()) {
-			if !st.StatusAt(i).Ended() {
-				add(st.Graph().Node(i))
-			}
-		}
-		return with
-	}
-	d := r.Compare(next)
+	defer os.RemoveAll(m.Scratch)
+	runs := make([]bool, d.Graph.Len())
 	for k := range d.Nodes {
-		if i, ok := d.Graph.Index(d.Nodes[k].ID); ok && d.Nodes[k].Do != reuse.DoReuse {
-			add(d.Graph.Node(i))
+		if i, ok := d.Graph.Index(d.Nodes[k].ID); ok {
+			runs[i] = d.Nodes[k].Runs
 		}
 	}
-	return with
+	for i := range int32(d.Graph.Len()) {
+		if runs[i] {
+			n := d.Graph.Node(i)
+			later := slices.ContainsFunc(d.Graph.Needs(i), func(j int32) bool { return runs[j] })
+			p.node(n, later)
+		}
+	}
+	for _, need := range p.list {
+		found, warnings, err := need.Find(ctx, m)
+		for _, w := range warnings {
+			out.Warnings = append(out.Warnings, printable.Line(w))
+		}
+		switch by := " (" + need.users() + ")"; {
+		case err != nil && need.later:
+			out.Warnings = append(out.Warnings, printable.Line(err.Error()+"; a node before may make it"+by))
+		case err != nil:
+			out.Problems = append(out.Problems, printable.Line(err.Error()+by))
+		case found != "":
+			out.Found = append(out.Found, printable.Line(found))
+		}
+	}
+	folders(out, d.Graph.Plan, p.paid, dirs)
+	return out
+}
+
+type preflight struct {
+	kinds *nodes.Registry
+	list  []*needed
+	at    map[string]int
+	paid  bool
+}
+
+// A needed is a Need with the nodes that have it.
+type needed struct {
+	nodes.Need
+	later bool // all of them come after a node that runs
+	by    []string
+	more  int
+}
+
+func (n *needed) users() string {
+	text := "needed by " + strings.Join(n.by, ", ")
+	if n.more > 0 {
+		text += fmt.Sprintf(" and %d more", n.more)
+	}
+	return text
+}
+
+func (p *preflight) node(n *dag.Node, later bool) {
+	p.paid = p.paid || n.Paid
+	p.kind(n.ID, n.Kind, n.With, later)
+	if n.Undo != nil {
+		p.kind(n.ID, n.Undo.Kind, n.Undo.With, true)
+	}
+	var item struct {
+		Kind string          `json:"kind"`
+		With json.RawMessage `json:"with"`
+	}
+	if n.Foreach != nil && json.Unmarshal(n.Foreach.Template, &item) == nil {
+		p.kind(n.ID, item.Kind, item.With, later)
+	}
+	for _, name := range n.Secrets {
+		p.add(n.ID, nodes.SecretNeed(name), false)
+	}
+}
+
+func (p *preflight) kind(node, kind string, with json.RawMessage, later bool) {
+	k, _ := p.kinds.Kind(kind)
+	if pre, ok := k.(nodes.Preflighter); ok {
+		for _, need := range pre.Needs(with) {
+			p.add(node, need, later && need.Later)
+		}
+	}
+}
+
+func (p *preflight) add(node string, need nodes.Need, later bool) {
+	k, known := p.at[need.Name]
+	if !known {
+		k = len(p.list)
+		p.at[need.Name] = k
+		p.list = append(p.list, &needed{Need: need, later: later})
+	}
+	n := p.list[k]
+	n.later = n.later && later
+	switch {
+	case slices.Contains(n.by, node):
+	case len(n.by) < 3:
+		n.by = append(n.by, node)
+	default:
+		n.more++
+	}
+}
+
+// folders looks whether folders can be written, and whether the disk of the first has room for the inputs of the plan
+// and, where calls are paid for, for an answer.
+func folders(out *nodes.Readiness, plan *dag.Plan, paid bool, dirs []string) {
+	for _, dir := range dirs {
+		if err := disk.Writable(dir); err != nil {
+			out.Problems, out.Disk = append(out.Problems, printable.Line(fmt.Sprintf("%s cannot be written: %v", dir, err))), err
+		}
+	}
+	if len(dirs) == 0 {
+		return
+	}
+	want := int64(0)
+	if paid {
+		want = leastRoom
+	}
+	for _, f := range plan.Files {
+		want += f.Size
+	}
+	switch free := disk.Free(disk.Existing(dirs[0])); {
+	case free < want:
+		out.Problems = append(out.Problems, fmt.Sprintf("the disk of %s has %d MiB free, and the run wants %d MiB at least: "+
+			"free some, or name another folder with --output-dir", printable.Line(dirs[0]), free>>20, (want+1<<20-1)>>20))
+		out.Disk = syscall.ENOSPC
+	case free < 1<<60:
+		out.Found = append(out.Found, fmt.Sprintf("%.1f GiB free", float64(free)/(1<<30)))
+	}
 }

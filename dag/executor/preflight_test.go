@@ -3,61 +3,80 @@ package executor
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/reuse"
 	"dagrun.dev/nodes"
 )
 
-// careful is a kind that looks at the machine first.
+// careful is a kind whose nodes need what their settings name.
 type careful struct {
 	*play
-	asked [][]json.RawMessage
+	looked []string
 }
 
-func (c *careful) Preflight(_ context.Context, with []json.RawMessage, specDir, scratch string) ([]string, error) {
-	c.asked = append(c.asked, with)
-	if err := os.WriteFile(filepath.Join(scratch, "x"), nil, 0o600); err != nil {
-		return nil, err
+func (c *careful) Needs(with json.RawMessage) []nodes.Need {
+	var name string
+	if json.Unmarshal(with, &name) != nil {
+		return nil
 	}
-	if strings.Contains(string(with[0]), "fail") {
-		return []string{"slow"}, nodes.Fail("config", "nothing to see with")
-	}
-	return []string{"slow"}, nil
+	return []nodes.Need{{Name: name, Later: strings.HasPrefix(name, "later"),
+		Find: func(_ context.Context, m nodes.Machine) (string, []string, error) {
+			c.looked = append(c.looked, name)
+			if err := os.WriteFile(filepath.Join(m.Scratch, "x"), nil, 0o600); err != nil {
+				return "", nil, err
+			}
+			if strings.Contains(name, "bad") {
+				return "", nil, errors.New("no\n" + name)
+			}
+			return name, []string{"slow"}, nil
+		}}}
 }
 
-// P-2, P-4: a kind is asked once, for the nodes that have still to run, before anything starts.
+// W-8, P-2: each thing that is needed is looked for once, before anything starts; what an earlier node may make is
+// a warning, all that is missing is said at once, with its nodes, and what does not run needs nothing.
 func TestPreflight(t *testing.T) {
-	onStage(t, &dag.Plan{Nodes: []dag.Node{
-		{ID: "a", With: script("ok")},
-		{ID: "b", Needs: []string{"a"}, With: script("ok")},
-	}}, func(s *stage) {
-		c := &careful{play: s.play}
-		kinds := nodes.NewRegistry(c)
-		r := s.open()
-		said, err := Preflight(context.Background(), r, nil, kinds, s.dir, s.t.TempDir())
-		if err != nil || len(said) != 1 || len(c.asked) != 1 || len(c.asked[0]) != 2 {
-			t.Errorf("asked %s: %q, %v", c.asked, said, err)
-		}
-		if err := r.Close(); err != nil {
-			t.Fatal(err)
-		}
-		s.carryOn()
-		r = s.open()
-		defer r.Close()
-		if _, err := Preflight(context.Background(), r, nil, kinds, s.dir, s.t.TempDir()); err != nil || len(c.asked) != 1 {
-			t.Errorf("asked %s again although all has ended: %v", c.asked, err)
-		}
-	})
-	onStage(t, &dag.Plan{Nodes: []dag.Node{{ID: "b", With: script("fail:refused")}}}, func(s *stage) {
-		r := s.open()
-		defer r.Close()
-		said, err := Preflight(context.Background(), r, nil, nodes.NewRegistry(&careful{play: s.play}), s.dir, s.t.TempDir())
-		if err == nil || !strings.Contains(err.Error(), "nothing to see with") || len(said) != 1 {
-			t.Errorf("%q, %v", said, err)
-		}
-	})
+	need := func(id, what string, needs ...string) dag.Node {
+		return dag.Node{ID: id, Kind: "play", Effect: "pure", Needs: needs, With: json.RawMessage(`"` + what + `"`)}
+	}
+	g, err := dag.NewGraph(&dag.Plan{Name: "p", Nodes: []dag.Node{
+		need("a", "tool"), need("b", "tool"), need("c", "bad"), need("d", "bad", "a"), need("e", "later bad"),
+		need("f", "later bad 2", "a"), need("g", "bad 2"),
+		{ID: "h", Kind: "none", Undo: &dag.Undo{Kind: "play", With: json.RawMessage(`"undo"`)}},
+		{ID: "i", Kind: "none", Foreach: &dag.Foreach{Template: json.RawMessage(`{"kind": "play", "with": "item"}`)}},
+		{ID: "j", Kind: "none", Secrets: []string{"key"}, When: "false"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &careful{play: &play{}}
+	d := reuse.Fresh(g)
+	part := reuse.Part{Selection: dag.Selection{Only: []string{"a", "b", "c", "d", "e", "f", "h", "i", "j"}}}
+	if err := part.Take(nil, d); err != nil {
+		t.Fatal(err)
+	}
+	secret := func(name string) (string, error) { return "", errors.New(name + " is not set") }
+	dir := t.TempDir()
+	r := Preflight(context.Background(), d, nodes.NewRegistry(c), nodes.Machine{Secret: secret}, filepath.Join(dir, "not/yet"))
+	if got := strings.Join(c.looked, ", "); got != "tool, bad, later bad, later bad 2, undo, item" {
+		t.Errorf("looked for %s", got)
+	}
+	if got := strings.Join(r.Problems, "; "); got != `no bad (needed by c, d); no later bad (needed by e); `+
+		`key is not set (needed by j)` {
+		t.Errorf("missing: %s", got)
+	}
+	if got := strings.Join(r.Warnings, "; "); !strings.Contains(got, "a node before may make it (needed by f)") {
+		t.Errorf("warnings: %s", got)
+	}
+	if got := strings.Join(r.Found, ", "); !strings.HasPrefix(got, "tool, undo, item") {
+		t.Errorf("found: %s", got)
+	}
+	if left, err := os.ReadDir(dir); len(left) > 0 || err != nil {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
 }

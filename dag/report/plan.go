@@ -7,6 +7,7 @@ import (
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/reuse"
 	"dagrun.dev/dag/run/statedir"
+	"dagrun.dev/nodes"
 )
 
 // PlanFormat is the version of a saved plan.
@@ -33,6 +34,8 @@ type Plan struct {
 	// Undo says what failures undo, WhenFailed what others do to the run: pause (empty) | end.
 	Undo       []string       `json:"undo,omitempty"`
 	WhenFailed dag.WhenFailed `json:"when_failed,omitempty"`
+	// Check says what the nodes need of this machine and whether it is there; nil = nobody looked.
+	Check *nodes.Readiness `json:"check,omitempty"`
 
 	Breakers []BreakerStatus `json:"breakers,omitempty"` // that hold nodes back, of this run or left by an earlier one
 }

@@ -40,6 +40,7 @@ type NodeDiff struct {
 	Maybe   bool // of DoBlocked, DoChanged and DoRun: only if what comes before it gives something else than it gave
 	Stale   bool // its result stays, stale: of DoBlocked and DoChanged
 	Touched bool // it, or something above it, does something else now, or may
+	Runs    bool // it has no result that stands and is not left out; set by Part.Take
 	// Leaves, of DoRemoved: files that it wrote and that no node of the new plan writes. They stay where they are.
 	Leaves []string
 }

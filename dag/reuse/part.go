@@ -54,6 +54,7 @@ func (p *Part) Take(run Run, d *Diff) error {
 		if t.isLeft(int32(i)) && !t.result[i] && n.Do != DoRemoved {
 			n.Do, n.Why, n.Changes, n.Maybe = DoLeft, nil, nil, false
 		}
+		n.Runs = !t.result[i] && n.Do != DoLeft && n.Do != DoRemoved
 	}
 	for i := range t.nodes {
 		t.needs(int32(i))

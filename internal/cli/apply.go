@@ -110,7 +110,11 @@ func (s *session) apply(res *compile.Result, fresh, again bool, seed int64) erro
 		for seed == 0 {
 			seed = rand.Int64N(1 << 53) // what JSON holds exactly
 		}
-		if err := s.part.take(nil, reuse.Fresh(res.Graph)); err != nil {
+		d := reuse.Fresh(res.Graph)
+		if err := s.part.take(nil, d); err != nil {
+			return err
+		}
+		if err := s.lookAhead(d, res.Dir); err != nil {
 			return err
 		}
 		if err := s.usePlan(s.selected().SavedPlan, false); err != nil {
@@ -160,6 +164,9 @@ func (s *session) adopt(r *run.Run, res *compile.Result, again bool) error {
 		return errors.Join(executor.Sweep(r, ""), s.end(report.NewStatus(r, s.dir, time.Now()), nil))
 	case status == machine.RunBroken && !again:
 		return errFailed(s.dir, r.State().Run().Failed)
+	}
+	if err := s.lookAhead(d, res.Dir); err != nil {
+		return err
 	}
 	if err := s.usePlan(s.selected().SavedPlan, false); err != nil {
 		return err

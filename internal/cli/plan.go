@@ -18,12 +18,20 @@ import (
 	"dagrun.dev/dag/report"
 	"dagrun.dev/dag/reuse"
 	"dagrun.dev/dag/run"
+	"dagrun.dev/nodes"
 )
+
+const checkHelp = `apply and resume look for what the nodes need that are to run, before any of them starts: programs
+with which commands and agents begin, secrets and keys, a browser that works, folders that can be written and room on
+the disk. All that is missing is said at once, and nothing starts. A program that is named by a path (tools/x), or on a
+PATH that the node's env sets, may be made by a node before: where one runs, it is a warning. What a script starts and
+whether an agent is logged in is not known before. plan --check looks without running.`
 
 func newPlan() *cobra.Command {
 	var runs runFlags
 	var specs specFlags
 	var out string
+	var check bool
 	var part partFlags
 	c := &cobra.Command{
 		Use:   "plan [SPEC]",
@@ -40,16 +48,26 @@ changed since, or when it was applied before, also to a run that has been remove
 
 ` + partHelp + `
 
+` + checkHelp + `
+
 ` + exitHelp,
 		Args: atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
-			res, _, err := specs.compile(args)
+			res, kinds, err := specs.compile(args)
 			if err != nil {
 				return err
 			}
-			p, err := planOf(res, &runs, &part)
+			p, d, err := planOf(res, &runs, &part)
 			if err != nil {
 				return err
+			}
+			if check {
+				state, err := runs.stateDir()
+				if err != nil {
+					return err
+				}
+				p.Check = executor.Preflight(c.Context(), d, kinds, nodes.Machine{SpecDir: res.Dir, Secret: secret},
+					p.Run.Dir, state.Path())
 			}
 			if len(args) > 0 {
 				p.Source.Spec = fromHere(args[0])
@@ -66,6 +84,9 @@ changed since, or when it was applied before, also to a run that has been remove
 				}
 			}
 			err = show(c, p, p.WriteText)
+			if err == nil && p.Check != nil && len(p.Check.Problems) > 0 {
+				return exitWith(exitBad)
+			}
 			if err == nil && p.Changes() {
 				return exitWith(exitChanges)
 			}
@@ -76,6 +97,8 @@ changed since, or when it was applied before, also to a run that has been remove
 	specs.add(c)
 	part.add(c)
 	c.Flags().StringVarP(&out, "out", "o", "", "save the plan to a file for apply")
+	c.Flags().BoolVar(&check, "check", false, "also look for what the nodes need of this machine, as apply does; "+
+		"status 1 when something is missing")
 	return c
 }
 
@@ -101,7 +124,7 @@ func savePlan(name string, data []byte) error {
 }
 
 // planOf compares a compiled specification with the run in its directory, if there is one.
-func planOf(res *compile.Result, runs *runFlags, part *partFlags) (*report.Plan, error) {
+func planOf(res *compile.Result, runs *runFlags, part *partFlags) (*report.Plan, *reuse.Diff, error) {
 	in := report.PlanInput{Graph: res.Graph, Notes: res.Notes, Diff: reuse.Fresh(res.Graph)}
 	dir := runs.forPipeline(res.Plan.Name)
 	ref := report.RunRef{Dir: dir}
@@ -113,13 +136,13 @@ func planOf(res *compile.Result, runs *runFlags, part *partFlags) (*report.Plan,
 	if run.Exists(dir) {
 		r, rep, err := run.OpenReadOnly(runs.options(dir, "plan"))
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		defer r.Close()
 		warnings = append(warnings, rep.Warnings...)
 		more, err := standing(r)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		warnings = append(warnings, more...)
 		in.Diff = r.Compare(res.Graph)
@@ -137,7 +160,7 @@ func planOf(res *compile.Result, runs *runFlags, part *partFlags) (*report.Plan,
 		}
 	}
 	if err := part.take(st, in.Diff); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	p := report.BuildPlan(in)
 	p.Part = part.Part
@@ -145,7 +168,7 @@ func planOf(res *compile.Result, runs *runFlags, part *partFlags) (*report.Plan,
 	if st != nil {
 		p.SpentUSD = st.Spent().USD
 	}
-	return p, nil
+	return p, in.Diff, nil
 }
 
 // standing says what of a run the reader of a plan must know before applying it.

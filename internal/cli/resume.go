@@ -114,6 +114,9 @@ func (s *session) ready(
 	case v.Status == machine.RunBroken && !again:
 		return errFailed(s.dir, v.Failed)
 	}
+	if err := s.lookAhead(d, s.specDir); err != nil {
+		return err
+	}
 	bodies := r.Selects(&machine.PartSelectedBody{Part: part.Selection, Rerun: part.Rerun, By: "resume"})
 	if budget != was {
 		bodies = append(bodies, &machine.LimitsChangedBody{Budget: budget, By: "resume"})

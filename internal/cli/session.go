@@ -20,6 +20,7 @@ import (
 	"dagrun.dev/dag/executor"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/report"
+	"dagrun.dev/dag/reuse"
 	"dagrun.dev/dag/run"
 	"dagrun.dev/dag/run/statedir"
 	"dagrun.dev/dag/runlog"
@@ -217,11 +218,44 @@ func (s *session) prepare(r *run.Run) (o executor.Options, err error) {
 	if o.Binary, err = os.Executable(); err != nil {
 		return o, err
 	}
-	said, err := executor.Preflight(context.Background(), r, nil, s.kinds, s.specDir, "")
-	for _, w := range said {
-		s.note("warning: " + report.Plain(w))
+	return o, nil
+}
+
+// lookAhead looks for what the nodes need that run according to d, says what it found, and refuses with all that is
+// missing.
+func (s *session) lookAhead(d *reuse.Diff, specDir string) error {
+	state, err := s.runs.stateDir()
+	if err != nil {
+		return err
 	}
-	return o, err
+	m := nodes.Machine{SpecDir: specDir, Secret: secret}
+	found := executor.Preflight(context.Background(), d, s.kinds, m, s.dir, state.Path())
+	for _, w := range found.Warnings {
+		s.note("warning: " + w)
+	}
+	if len(found.Problems) > 0 {
+		return &missing{found}
+	}
+	if !s.host.quiet {
+		fmt.Fprintln(s.progressOut(), "Checked: "+strings.Join(found.Found, ", "))
+	}
+	return nil
+}
+
+// missing is that nothing was started because of what a plan needs.
+type missing struct{ *nodes.Readiness }
+
+func (m *missing) Error() string {
+	return fmt.Sprintf("nothing was started, %s missing here:\n%s",
+		report.Count(len(m.Problems), "thing"), strings.Join(m.Problems, "\n"))
+}
+
+// Unwrap is what is wrong with the disk, if that is all.
+func (m *missing) Unwrap() error {
+	if len(m.Problems) > 1 {
+		return nil
+	}
+	return m.Disk
 }
 
 // account keeps what later plans learn from a run that was carried on, closes it and tells how it stands.

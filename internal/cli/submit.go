@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -80,12 +79,9 @@ func (s *session) preflight(res *compile.Result) (runs bool, err error) {
 	if r.State().Run().Status != machine.RunRunning {
 		return false, r.Close()
 	}
-	if err := s.part.take(r.State(), r.Compare(res.Graph)); err != nil {
-		return false, errors.Join(err, r.Close())
-	}
-	said, err := executor.Preflight(context.Background(), r, res.Graph, s.kinds, res.Dir, "")
-	for _, w := range said {
-		s.note("warning: " + report.Plain(w))
+	d := r.Compare(res.Graph)
+	if err = s.part.take(r.State(), d); err == nil {
+		err = s.lookAhead(d, res.Dir)
 	}
 	return true, errors.Join(err, r.Close())
 }

@@ -13,6 +13,7 @@ import (
 
 	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/accept"
 	"dagrun.dev/nodes/internal/proc"
 )
 
@@ -184,4 +185,32 @@ func exitMessage(p *proc.Result) string {
 		msg += ": " + printable.Clip(last, 200)
 	}
 	return msg
+}
+
+var _ nodes.Preflighter = Kind{}
+
+// Needs are the programs with which the command and its probe begin: what a script starts is not known.
+func (Kind) Needs(with json.RawMessage) (list []nodes.Need) {
+	s, err := read(with)
+	if err != nil {
+		return nil
+	}
+	argvs := [][]string{s.Argv}
+	if s.Run != "" {
+		argvs[0] = s.Shell.words()
+	}
+	if p := s.Probe; p != nil && p.Run != "" {
+		argvs = append(argvs, s.Shell.words())
+	} else if p != nil {
+		argvs = append(argvs, p.Argv)
+	}
+	for _, argv := range argvs {
+		if len(argv) == 0 {
+			continue
+		}
+		if n, ok := nodes.ProgramNeed(argv[0], accept.Plain(s.Env["PATH"]), s.Dir); ok {
+			list = append(list, n)
+		}
+	}
+	return list
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"dagrun.dev/nodes"
@@ -28,13 +27,12 @@ func (Kind) Name() string { return "gates" }
 // Schema returns the CUE source of #Gates.
 func (Kind) Schema() string { return schema }
 
-// Preflight looks whether there is a browser that works, for nodes that need one.
-func (Kind) Preflight(ctx context.Context, with []json.RawMessage, specDir, scratch string) ([]string, error) {
-	browsing := slices.DeleteFunc(slices.Clone(with), func(w json.RawMessage) bool {
-		s, err := read(w)
-		return err == nil && !s.browsing()
-	})
-	return browser.Preflight(ctx, browsing, specDir, scratch)
+// Needs is a browser that works, for nodes that need one.
+func (Kind) Needs(with json.RawMessage) []nodes.Need {
+	if s, err := read(with); err == nil && !s.browsing() {
+		return nil
+	}
+	return browser.Needs(with)
 }
 
 // Run makes all checks once and draws the verdict. What needs no browser is made first, checks of checks last.

@@ -15,10 +15,8 @@ import (
 
 var _ nodes.Preflighter = Kind{}
 
-// Preflight looks whether there is a browser that works.
-func (Kind) Preflight(ctx context.Context, with []json.RawMessage, specDir, scratch string) ([]string, error) {
-	return browser.Preflight(ctx, with, specDir, scratch)
-}
+// Needs is a browser that works.
+func (Kind) Needs(with json.RawMessage) []nodes.Need { return browser.Needs(with) }
 
 // Run takes the pictures once. They are kept only when all of them could be taken.
 func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"dagrun.dev/nodes"
 )
@@ -14,34 +13,31 @@ import (
 const ownPage = `<!DOCTYPE html><meta charset="utf-8"><title>dagrun</title><p>text</p>
 <script>document.title = document.createElement("canvas").getContext("webgl") ? "gl" : "no gl"</script>`
 
-// Preflight starts each browser that the settings name, once, and looks at a page of its own with it. It
-// fails when a run could not take its pictures, unless that is allowed by missing: degrade. See
-// nodes.Preflighter.
-func Preflight(ctx context.Context, with []json.RawMessage, specDir, scratch string) (warnings []string, err error) {
-	var seen []string
-	for _, w := range with {
-		s := struct {
-			Waits   Waits    `json:"waits"`
-			Browser Settings `json:"browser"`
-		}{DefaultWaits(), DefaultSettings()}
-		if json.Unmarshal(w, &s) != nil {
-			continue // it holds a ${...} yet; the attempt itself will fail
-		}
-		key := fmt.Sprintf("%+v %v", s.Browser, s.Waits.Launch)
-		if slices.Contains(seen, key) {
-			continue
-		}
-		seen = append(seen, key)
-		found, err := check(ctx, &s.Browser, &s.Waits, specDir, scratch)
-		warnings = append(warnings, found...)
-		if err != nil {
-			return warnings, err
-		}
+// Needs is the browser that the settings name: it is started once, and looks at a page of its own. It is missing when a
+// run could not take its pictures, unless that is allowed by missing: degrade; one that a run would install is not
+// installed for it.
+func Needs(with json.RawMessage) []nodes.Need {
+	s := struct {
+		Waits   Waits    `json:"waits"`
+		Browser Settings `json:"browser"`
+	}{DefaultWaits(), DefaultSettings()}
+	if json.Unmarshal(with, &s) != nil {
+		return nil // it holds a ${...} yet; the attempt itself will fail
 	}
-	return warnings, nil
+	return []nodes.Need{{
+		Name: fmt.Sprintf("browser %+v %v", s.Browser, s.Waits.Launch),
+		Find: func(ctx context.Context, m nodes.Machine) (string, []string, error) {
+			if _, err := s.Browser.find(m.SpecDir); err != nil && len(s.Browser.Install) > 0 {
+				return "", []string{err.Error() + ": it will be installed when the first node needs it"}, nil
+			}
+			return check(ctx, &s.Browser, &s.Waits, m.SpecDir, m.Scratch)
+		},
+	}}
 }
 
-func check(ctx context.Context, set *Settings, waits *Waits, specDir, scratch string) (warnings []string, err error) {
+func check(
+	ctx context.Context, set *Settings, waits *Waits, specDir, scratch string,
+) (found string, warnings []string, err error) {
 	t := &nodes.Task{
 		SpecDir: specDir, Scratch: scratch, Beat: func(string) {},
 		Log: func(_, msg string) { warnings = append(warnings, msg) },
@@ -60,10 +56,10 @@ func check(ctx context.Context, set *Settings, waits *Waits, specDir, scratch st
 	}
 	var none *Unavailable
 	if errors.As(err, &none) && set.Missing == "degrade" {
-		return append(warnings, "no pictures will be taken: "+err.Error()), nil
+		return "", append(warnings, "no pictures will be taken: "+err.Error()), nil
 	}
 	if err != nil {
-		return warnings, err
+		return "", warnings, err
 	}
 	if rec.TextWidth == 0 {
 		warnings = append(warnings,
@@ -73,5 +69,5 @@ func check(ctx context.Context, set *Settings, waits *Waits, specDir, scratch st
 		warnings = append(warnings,
 			version+" does not draw WebGL here; the flag for drawing by software is --enable-unsafe-swiftshader")
 	}
-	return warnings, nil
+	return version, warnings, nil
 }

@@ -128,11 +128,17 @@ func TestPreflight(t *testing.T) {
 		{"known later", []string{`{"browser": {"memoryMB": "${params.x}"}}`}, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var with []json.RawMessage
+			var warnings []string
+			var err error
+			seen := map[string]bool{}
 			for _, w := range c.with {
-				with = append(with, json.RawMessage(w))
+				for _, n := range Needs(json.RawMessage(w)) {
+					if !seen[n.Name] {
+						seen[n.Name] = true
+						_, warnings, err = n.Find(context.Background(), nodes.Machine{SpecDir: t.TempDir(), Scratch: t.TempDir()})
+					}
+				}
 			}
-			warnings, err := Preflight(context.Background(), with, t.TempDir(), t.TempDir())
 			if got := nodetest.Category(err); got != c.category {
 				t.Errorf("category %q, want %q: %v", got, c.category, err)
 			}

@@ -1,0 +1,40 @@
+package agent
+
+import (
+	"encoding/json"
+
+	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/agent/internal/capability"
+	"dagrun.dev/nodes/internal/accept"
+)
+
+var _ nodes.Preflighter = Kind{}
+
+// Needs are the provider's program and what is put in front of it, or for a service a key. Whether a program is logged
+// in is known only by asking it.
+func (Kind) Needs(with json.RawMessage) (list []nodes.Need) {
+	s, err := read(with)
+	if err != nil {
+		return nil
+	}
+	p := capability.Of(s.Provider)
+	if p.Service {
+		if len(s.Secrets) == 0 {
+			list = append(list, nodes.SecretNeed(p.Keys...))
+		}
+		return list
+	}
+	var programs []string
+	if len(s.Wrapper) > 0 {
+		programs = s.Wrapper[:1]
+	}
+	if s.Provider != "sim" && s.Provider != "" {
+		programs = append(programs[:len(programs):len(programs)], s.program(s.Provider)[0])
+	}
+	for _, name := range programs {
+		if n, ok := nodes.ProgramNeed(name, accept.Plain(s.Env["PATH"]), ""); ok {
+			list = append(list, n)
+		}
+	}
+	return list
+}
