@@ -18,8 +18,8 @@ import (
 
 // Preflight looks for what the nodes need that run according to d, a comparison that a part was taken of, before any of
 // them has cost anything: those that run on a condition too, the nodes of a foreach, and undo actions. Nodes whose
-// results stand, and what is left out, need nothing. m.Scratch is made for it below the folder for temporary files. dirs
-// are the folders that are written to; the first holds the run.
+// results stand, and what is left out, need nothing. m.Scratch is made for it below the folder for temporary files.
+// dirs are the folders that are written to; the first holds the run.
 //
 // What is missing is a problem. It is a warning where Need.Later says that an earlier node may make it, and one runs.
 func Preflight(
