@@ -79,6 +79,8 @@ type Budget struct {
 	Wall      Duration `json:"wall,omitzero"` // longest time of activity, pauses not counted
 	// LongestWait is how long a run waits for a service before it pauses instead; 0 = 24 hours.
 	LongestWait Duration `json:"longestWait,omitzero"`
+	// Failures is how many nodes may have failed without holding the run (see OnFail); 0 = no limit.
+	Failures int64 `json:"failures,omitempty"`
 }
 
 // A Breaker is a named circuit breaker, shared by every node that names it.

@@ -277,6 +277,13 @@ func (d *decision) pauses() {
 		id, m := s.graph.Node(list[0]).ID, s.recs[list[0]].detail()
 		d.pause(PausePerson, id, "%s: %s", id, cmp.Or(m.Last.Message, m.Last.Category))
 	}
+	if most := s.ledger.Budget.Failures; s.tooManyPassed() {
+		byEnd := func(a, b int32) int { return cmp.Compare(s.recs[a].EndSeq, s.recs[b].EndSeq) }
+		i := slices.MaxFunc(s.passedNodes(), byEnd)
+		id, m := s.graph.Node(i).ID, s.recs[i].detail()
+		d.pause(PauseBudget, id, "%d nodes have failed without holding the run, and budget.failures allows %d; "+
+			"the last one is %s: %s", s.passed, most, id, cmp.Or(m.Last.Message, m.Last.Category))
+	}
 	if left, limited := s.wallLeft(d.now); limited && left <= 0 {
 		d.pause(PauseBudget, "", "reached the run time limit (%s)", s.ledger.Budget.Wall.D())
 	}

@@ -247,13 +247,19 @@ func (t *tally) add(k settlement, by int32) {
 func (s *State) touch(i int32) {
 	st := s.classify(i)
 	set := s.settlementOf(i, st)
-	before := s.settled[i]
+	before, passed := s.settled[i], s.passedOver(i)
 	s.settled[i] = set
 	if old := s.status[i]; st != old || set != before {
 		s.move(i, old, st)
 		if s.ending != "" && s.graph.Node(i).Always {
 			s.touchAlways() // clean-up nodes wait for one another only: see cleanupReady
 		}
+	}
+	switch now := s.passedOver(i); {
+	case now && !passed:
+		s.passed++
+	case passed && !now:
+		s.passed--
 	}
 	if set == before {
 		return
@@ -270,6 +276,9 @@ func (s *State) touch(i int32) {
 		s.touch(d)
 	}
 }
+
+// passedOver reports whether a node has failed without holding the run.
+func (s *State) passedOver(i int32) bool { return s.status[i] == Failed && s.settled[i].counts() }
 
 func (s *State) move(i int32, old, st Status) {
 	if old != st {

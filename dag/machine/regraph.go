@@ -14,7 +14,7 @@ func (s *State) build(g *dag.Graph) {
 	s.tallies, s.class, s.heapAt = make([]tally, n), make([]int32, n), make([]int32, n)
 	s.counts, s.lists = [Undone + 1]int32{Waiting: int32(n)}, [Undone + 1][]int32{}
 	s.classes, s.pools, s.always, s.timers, s.overdue = nil, nil, nil, nil, nil
-	s.open, s.ending = int32(n), s.run.Ending
+	s.open, s.passed, s.ending = int32(n), 0, s.run.Ending
 	s.undoing, s.blocked = -1, nil
 	s.effects.Reset()
 	s.holdBack()

@@ -61,6 +61,7 @@ type State struct {
 	settled   []settlement
 	tallies   []tally
 	counts    [Undone + 1]int32
+	passed    int32 // nodes that have failed without holding the run
 	open      int32 // nodes that are not settled
 	lists     [Undone + 1][]int32
 	classes   []class

@@ -352,3 +352,23 @@ func (st Status) String() string { return statusNames[st] }
 var statusNames = [...]string{"waiting", "checking", "deciding", "expanding", "skipping", "ready", "running",
 	"retrying", "holding", "asking", "stopped", "undoing", "blocked", "completed", "failed", "skipped", "cancelled",
 	"undone"}
+
+// tooManyPassed reports whether more nodes have failed without holding the run than the budget allows.
+func (s *State) tooManyPassed() bool {
+	most := s.ledger.Budget.Failures
+	return most > 0 && int64(s.passed) > most
+}
+
+// passedNodes are the nodes that have failed without holding the run, in plan order.
+func (s *State) passedNodes() (list []int32) {
+	for i := range s.status {
+		if s.passedOver(int32(i)) {
+			list = append(list, int32(i))
+		}
+	}
+	return list
+}
+
+// PassedOver counts the nodes that have failed without holding the run, and says how many the budget allows;
+// 0 = no limit.
+func (s *State) PassedOver() (have, most int64) { return int64(s.passed), s.ledger.Budget.Failures }

@@ -87,8 +87,8 @@ func (d *drawing) heading() string {
 	if maybe > 0 {
 		parts[0] += fmt.Sprintf(" (%d on a condition)", maybe)
 	}
-	if b := p.Budget; b.CapUSD > 0 || b.CapTokens > 0 || b.Wall > 0 {
-		parts = append(parts, budgetText(b, 0))
+	if limits := budgetText(p.Budget, 0); limits != "" {
+		parts = append(parts, limits)
 	}
 	return cmp.Or(p.Title, p.Name) + "\n" + strings.Join(append(parts, "plan "+shortDigest(p.Digest())), ", ")
 }

@@ -210,6 +210,7 @@ func budgetText(b dag.Budget, spent dag.USD) string {
 	add(b.CapUSD > 0, "cap $%s", b.CapUSD)
 	add(b.WarnUSD > 0, "warning at $%s", b.WarnUSD)
 	add(b.CapTokens > 0, "cap %d tokens", b.CapTokens)
+	add(b.Failures > 0, "at most %d failed nodes", b.Failures)
 	add(b.Wall > 0, "at most %s active", Duration(b.Wall.D().Seconds()))
 	if len(parts) > 0 { // what was spent matters beside a limit
 		add(spent > 0, "$%s spent", spent)

@@ -103,7 +103,10 @@ func (s *Status) moreBudget(st *machine.State) string {
 		need.Tokens += v.Reserve.Tokens
 	}
 	b := l.Budget
+	have, most := st.PassedOver()
 	switch {
+	case most > 0 && have > most:
+		return fmt.Sprintf(" --failures %d", max(have, 2*most))
 	case b.CapUSD > 0 && need.USD > b.CapUSD:
 		usd := max(need.USD, 2*b.CapUSD)
 		if s.Projected != nil {

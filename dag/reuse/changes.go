@@ -307,6 +307,7 @@ func limits(a, b *dag.Plan) []string {
 	add("budget.capUSD", a.Budget.CapUSD, b.Budget.CapUSD)
 	add("budget.warnTokens", a.Budget.WarnTok, b.Budget.WarnTok)
 	add("budget.capTokens", a.Budget.CapTokens, b.Budget.CapTokens)
+	add("budget.failures", a.Budget.Failures, b.Budget.Failures)
 	add("budget.wall", a.Budget.Wall.D(), b.Budget.Wall.D())
 	for _, t := range []struct {
 		name string

@@ -15,6 +15,7 @@ type limitFlags struct {
 	flags               func(name string) bool // was it given
 	capUSD, warnUSD     float64
 	capTokens, warnToks int64
+	failures            int64
 	wall, wait          time.Duration
 }
 
@@ -24,6 +25,7 @@ func (f *limitFlags) add(c *cobra.Command) {
 	c.Flags().Float64Var(&f.warnUSD, "warn-usd", 0, "new warning threshold of the budget in US dollars")
 	c.Flags().Int64Var(&f.capTokens, "cap-tokens", 0, "new cap of the budget in tokens")
 	c.Flags().Int64Var(&f.warnToks, "warn-tokens", 0, "new warning threshold of the budget in tokens")
+	c.Flags().Int64Var(&f.failures, "failures", 0, "new limit of the nodes that may fail without holding the run")
 	c.Flags().DurationVar(&f.wait, "longest-wait", 0, "new longest wait for a service before the run pauses instead")
 	c.Flags().DurationVar(&f.wall, "wall", 0, "new limit of the active time of the run, pauses not counted")
 }
@@ -55,6 +57,7 @@ func (f *limitFlags) change(b *dag.Budget) error {
 		to   *int64
 	}{
 		{"cap-tokens", f.capTokens, &b.CapTokens}, {"warn-tokens", f.warnToks, &b.WarnTok},
+		{"failures", f.failures, &b.Failures},
 		{"wall", int64(f.wall), (*int64)(&b.Wall)}, {"longest-wait", int64(f.wait), (*int64)(&b.LongestWait)},
 	} {
 		if !f.flags(l.flag) {
