@@ -104,6 +104,8 @@ type Traits struct {
 	Does string
 	// Notes are facts worth showing in a plan, e.g. "files: F3, F4, F5, F1, F2".
 	Notes []string
+	// Details are facts that a plan shows beside the notes, and a graph does not.
+	Details []string
 	// Problems are mistakes in the settings that the schema cannot say: path within With
 	// ("accept.0.extract.to") and text.
 	Problems []Problem

@@ -28,7 +28,7 @@ func describeKind(kinds *nodes.Registry, kind string, with json.RawMessage) (nod
 	return t, describe(&t, with)
 }
 
-// Notes are facts worth showing of each node of a graph: what Result.Notes holds, for a graph that
+// Notes are facts worth showing of each node of a graph: what Result.Notes holds without the details, for a graph that
 // was not compiled just now. A node whose kind is not there has none.
 func Notes(g *dag.Graph, kinds *nodes.Registry) [][]string {
 	out := make([][]string, g.Len())

@@ -43,7 +43,7 @@ func (b *builder) describe(d *draft) (t nodes.Traits) {
 // declare lays what a kind says of the settings beside what the node itself declares.
 func (b *builder) declare(d *draft, t *nodes.Traits) {
 	n := d.node
-	d.refs, d.notes = t.Refs, t.Notes
+	d.refs, d.notes = t.Refs, slices.Concat(t.Notes, t.Details)
 	n.Ambient = t.Ambient && n.Effect != dag.Pure // who says that a command is pure says that it is not
 	if n.Effect == "" {
 		n.Effect = dag.Effect(t.Effect)

@@ -69,11 +69,11 @@ waiting, grey skipped. With --json it prints the plan itself.
 					})
 				})
 			}
-			res, _, err := specs.compile(args)
+			res, kinds, err := specs.compile(args)
 			if err != nil {
 				return err
 			}
-			return show(c, res.Plan, func(w io.Writer) error { return report.WriteDOT(w, res.Graph, res.Notes) })
+			return show(c, res.Plan, func(w io.Writer) error { return report.WriteDOT(w, res.Graph, compile.Notes(res.Graph, kinds)) })
 		},
 	}
 	specs.add(c)

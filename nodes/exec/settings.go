@@ -56,6 +56,8 @@ func (s *settings) traits() nodes.Traits {
 		tr.Problemf("shell", "there is no script for it: argv is started without a shell; give run")
 	case len(s.Shell) > 0:
 		tr.Notes = append(tr.Notes, "shell: "+s.Shell.String())
+	case script:
+		tr.Details = append(tr.Details, "shell: "+s.Shell.String())
 	}
 	if s.Stdin != nil {
 		s.Stdin.Describe(&tr, "stdin")
