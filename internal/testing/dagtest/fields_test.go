@@ -37,6 +37,7 @@ var edits = map[string]struct {
 	"Writes":  {func(n *dag.Node) { n.Writes = []string{n.ID + ".txt"} }, redone},
 	"Appends": {func(n *dag.Node) { n.Appends = []string{"notes"} }, redone},
 	"Files":   {func(n *dag.Node) { n.Files = []string{"in.txt"} }, redone},
+	"Inputs":  {func(n *dag.Node) { n.Inputs = []string{"data.csv"} }, redone},
 	"History": {func(n *dag.Node) { n.History = []string{"up"} }, redone},
 	"Secrets": {func(n *dag.Node) { n.Secrets = []string{"KEY"} }, redone},
 	"Foreach": {func(n *dag.Node) {
@@ -75,7 +76,8 @@ var edits = map[string]struct {
 // endings is a plan with a node that succeeds, one that fails and one that is skipped, and one below each.
 func endings() *dag.Plan {
 	p := &dag.Plan{Format: dag.Format, Name: "endings", Seed: 1, Categories: Categories(), Breakers: []dag.Breaker{{Name: "api", Failures: 9, Probes: 1}}, Pools: []dag.Pool{{Name: "wide", Size: 9}},
-		Accumulators: []dag.Accumulator{{Name: "notes", Path: "notes.md"}}, Files: []dag.File{{Path: "in.txt", Digest: "d"}}}
+		Accumulators: []dag.Accumulator{{Name: "notes", Path: "notes.md"}}, Files: []dag.File{{Path: "in.txt", Digest: "d"}},
+		Inputs: []dag.File{{Path: "data.csv", Digest: "d"}}}
 	add := func(id, fate string, fail dag.OnFail, needs ...string) *dag.Node {
 		with, _ := json.Marshal(reading{1, append([]string{}, needs...)})
 		p.Nodes = append(p.Nodes, dag.Node{ID: id, Kind: "fake", Effect: "pure", OnFail: fail, Needs: needs, With: with, Retry: dag.Retry{Attempts: 1},
