@@ -169,6 +169,9 @@ var variable = []struct {
 	{regexp.MustCompile(`\b\d\d:\d\d:\d\d [A-Z]+`), "INSTANT"},
 	{regexp.MustCompile(`\b[0-9a-f]{12,64}\b`), "DIGEST"},
 	{regexp.MustCompile(`process \d+`), "process N"},
+	{regexp.MustCompile(`\d+ at once`), "N at once"},
+	{regexp.MustCompile(`[\d.]+ .iB free`), "ROOM free"},
+	{regexp.MustCompile(`/usr/bin/`), "/bin/"},
 	{regexp.MustCompile(`<?\b(\d+(\.\d+)?(ms|s|m|h))+\b`), "TIME"},
 	{regexp.MustCompile(` +`), " "},
 }
