@@ -1,6 +1,8 @@
 package report
 
 import (
+	"encoding/json"
+
 	"slices"
 
 	"dagrun.dev/dag"
@@ -86,6 +88,8 @@ type PlanNode struct {
 	UndoneBy string     `json:"undone_by,omitempty"` // its undo action, for people
 	Undoes   string     `json:"undoes,omitempty"`    // what its failure undoes and what follows, for people
 	Notes    []string   `json:"notes,omitempty"`
+	Does     string     `json:"does,omitempty"`     // what an attempt does, on one line
+	Policies []string   `json:"policies,omitempty"` // retries, time limits and gates, as resolved
 	Reserve  dag.Amount `json:"reserve,omitzero"`
 	USD      [3]dag.USD `json:"usd"`     // low, expected, high
 	Seconds  [3]float64 `json:"seconds"` // low, expected, high; 0 = unknown
@@ -137,7 +141,8 @@ type PlanInput struct {
 	State   *machine.State // of the run; nil = none yet
 	Held    bool           // a process carries the run on
 	History map[string][]statedir.Sample
-	Sizes   func(name string) (int64, bool) // of files and artifacts; nil = those of the plan
+	Does    func(kind string, with json.RawMessage) string // what settings do, on one line; nil = nobody can say
+	Sizes   func(name string) (int64, bool)                // of files and artifacts; nil = those of the plan
 
 	renewed []string // nodes that begin anew because something was undone
 }
@@ -271,6 +276,12 @@ func planNode(in PlanInput, p *past, estimates *dag.Estimator, i int32, diff map
 	}
 	if int(i) < len(in.Notes) {
 		out.Notes = in.Notes[i]
+	}
+	if out.Do != reuse.DoReuse && !IsControl(n.Kind) {
+		if in.Does != nil {
+			out.Does = in.Does(n.Kind, n.With)
+		}
+		out.Policies = planPolicies(in.Graph.Plan, n)
 	}
 	r := estimates.Node(n)
 	out.USD, out.Seconds, out.Tokens, out.CostFrom, out.Unknown = r.USD, r.Seconds, r.Tokens, r.From, !r.Known

@@ -17,22 +17,30 @@ func (p *Plan) WriteText(w io.Writer) error {
 	if err := views().ExecuteTemplate(out, "plan", p); err != nil {
 		return err
 	}
-	width := 4
+	all := make([]*PlanNode, len(p.Nodes))
 	for i := range p.Nodes {
-		width = min(40, max(width, len(p.Nodes[i].ID)))
+		all[i] = &p.Nodes[i]
 	}
-	for i := range p.Nodes { // there may be many: no template
-		n := &p.Nodes[i]
+	p.writeNodes(out, all)
+	if err := views().ExecuteTemplate(out, "plan-end", p); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// writeNodes prints nodes whole; there may be many: no template.
+func (p *Plan) writeNodes(out io.Writer, list []*PlanNode) {
+	width := 4
+	for _, n := range list {
+		width = min(40, max(width, len(n.ID)))
+	}
+	for i, n := range list {
 		line := fmt.Sprintf("%5d  %-8s %-*s  %-10s %-9s %s", i+1, n.Do, width, n.ID, n.Kind, Duration(n.Seconds[1]), n.cost())
 		fmt.Fprintln(out, strings.TrimRight(line, " "))
 		for _, d := range n.details() {
 			fmt.Fprintf(out, "       %s\n", Plain(d))
 		}
 	}
-	if err := views().ExecuteTemplate(out, "plan-end", p); err != nil {
-		return err
-	}
-	return out.Flush()
 }
 
 // details are the lines under a node.
@@ -72,6 +80,9 @@ func (n *PlanNode) details() (out []string) {
 	add("reads", n.Reads)
 	add("writes", n.Writes)
 	add("appends", n.Appends)
+	if n.Does != "" {
+		out = append(out, "does: "+n.Does)
+	}
 	out = append(out, n.Notes...)
 	effect := "effect: " + string(n.Effect)
 	switch n.Effect {
@@ -87,6 +98,7 @@ func (n *PlanNode) details() (out []string) {
 		effect += fmt.Sprintf("; reserves %d tokens", n.Reserve.Tokens)
 	}
 	out = append(out, effect)
+	add("policies", n.Policies)
 	if n.UndoneBy != "" {
 		out = append(out, "undone by: "+n.UndoneBy)
 	}

@@ -336,6 +336,33 @@ func policies(p *dag.Plan, n *dag.Node) (list []string) {
 	if !IsControl(n.Kind) {
 		list = append(list, failures(p, n)...)
 	}
+	return append(list, limits(n, true)...)
+}
+
+// planPolicies are those of a node that is to run, in short: the effect and what it reserves stand apart.
+func planPolicies(p *dag.Plan, n *dag.Node) []string {
+	rest := p.PolicyFor(n, "").Retry
+	text := retryText(rest)
+	var once []string
+	for i := range p.Categories {
+		pol := p.PolicyFor(n, p.Categories[i].Name)
+		if pol.Then == dag.Try && pol.Retry.Attempts == 1 && rest.Attempts > 1 {
+			once = append(once, p.Categories[i].Name)
+		}
+	}
+	if len(once) > 0 {
+		text += " (not after " + strings.Join(once, ", ") + ")"
+	}
+	return append([]string{text}, limits(n, false)...)
+}
+
+// limits are the time limits, gates and consequences that a node names; reserves, with what it reserves.
+func limits(n *dag.Node, reserves bool) (list []string) {
+	add := func(given bool, format string, args ...any) {
+		if given {
+			list = append(list, fmt.Sprintf(format, args...))
+		}
+	}
 	t := n.Timeout
 	add(t.Attempt > 0, "an attempt may take %s", Duration(t.Attempt.D().Seconds()))
 	add(t.Total > 0, "all attempts and waits may take %s", Duration(t.Total.D().Seconds()))
@@ -345,8 +372,8 @@ func policies(p *dag.Plan, n *dag.Node) (list []string) {
 	add(n.Breaker != "", "breaker: %s", n.Breaker)
 	add(n.Pool != "", "pool: %s", n.Pool)
 	add(n.Priority != 0, "priority: %d", n.Priority)
-	add(n.Reserve.USD > 0, "reserves $%s", n.Reserve.USD)
-	add(n.Reserve.Tokens > 0, "reserves %d tokens", n.Reserve.Tokens)
+	add(reserves && n.Reserve.USD > 0, "reserves $%s", n.Reserve.USD)
+	add(reserves && n.Reserve.Tokens > 0, "reserves %d tokens", n.Reserve.Tokens)
 	add(n.Always, "runs whatever happens (always)")
 	return list
 }

@@ -67,8 +67,15 @@ cost, runs it, and remembers every step, so that a run resumes where it was stop
 ` + jsonHelp,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if asked, err := c.Flags().GetBool("version"); err == nil && asked {
+				return showVersion(c)
+			}
+			return c.Help()
+		},
 	}
+	root.Flags().Bool("version", false, "print the version")
+	addJSON(root)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())

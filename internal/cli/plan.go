@@ -19,6 +19,7 @@ import (
 	"dagrun.dev/dag/reuse"
 	"dagrun.dev/dag/run"
 	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/all"
 )
 
 const checkHelp = `apply and resume look for what the nodes need that are to run, before any of them starts: programs
@@ -33,12 +34,15 @@ func newPlan() *cobra.Command {
 	var out string
 	var check bool
 	var part partFlags
+	var long bool
 	c := &cobra.Command{
 		Use:   "plan [SPEC]",
 		Short: "Show what apply would do, before anything is spent",
 		Long: `plan compiles a specification, compares it with the run as it stands and prints for each
 node in order whether it runs, is reused, changed, blocked by a change before it, or removed, with the
-reason, what it reads and writes, and what it is expected to take. It writes nothing but the file of -o.
+reason, what it does, reads and writes, and what it is expected to take. A plan that does not fit a screen is
+folded: what runs for certain is shown node by node where that is little, and the rest by groups; --long prints
+it whole. It writes nothing but the file of -o.
 
 ` + specHelp + `
 
@@ -83,7 +87,11 @@ changed since, or when it was applied before, also to a run that has been remove
 					return err
 				}
 			}
-			err = show(c, p, p.WriteText)
+			text := p.WriteShort
+			if long {
+				text = p.WriteText
+			}
+			err = show(c, p, text)
 			if err == nil && p.Check != nil && len(p.Check.Problems) > 0 {
 				return exitWith(exitBad)
 			}
@@ -96,6 +104,7 @@ changed since, or when it was applied before, also to a run that has been remove
 	runs.addState(c)
 	specs.add(c)
 	part.add(c)
+	c.Flags().BoolVar(&long, "long", false, "print every node (default: what fits a screen, the rest by groups)")
 	c.Flags().StringVarP(&out, "out", "o", "", "save the plan to a file for apply")
 	c.Flags().BoolVar(&check, "check", false, "also look for what the nodes need of this machine, as apply does; "+
 		"status 1 when something is missing")
@@ -125,7 +134,8 @@ func savePlan(name string, data []byte) error {
 
 // planOf compares a compiled specification with the run in its directory, if there is one.
 func planOf(res *compile.Result, runs *runFlags, part *partFlags) (*report.Plan, *reuse.Diff, error) {
-	in := report.PlanInput{Graph: res.Graph, Notes: res.Notes, Diff: reuse.Fresh(res.Graph)}
+	in := report.PlanInput{Graph: res.Graph, Notes: res.Notes, Diff: reuse.Fresh(res.Graph),
+		Does: nodes.NewRegistry(all.Kinds()...).Does}
 	dir := runs.forPipeline(res.Plan.Name)
 	ref := report.RunRef{Dir: dir}
 	var warnings []string

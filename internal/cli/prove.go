@@ -145,17 +145,19 @@ func newVersion() *cobra.Command {
 		Use:   "version",
 		Short: "Print the version",
 		Args:  noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			v := readVersion()
-			commit := ""
-			if v.Commit != "" {
-				commit = " (" + v.Commit + ")"
-			}
-			return showText(c, v, "dagrun %s%s %s, plan format %d, event format %d\n", v.Version, commit, v.Go, v.Plan, v.Events)
-		},
+		RunE:  func(c *cobra.Command, _ []string) error { return showVersion(c) },
 	}
 	addJSON(c)
 	return c
+}
+
+func showVersion(c *cobra.Command) error {
+	v := readVersion()
+	commit := ""
+	if v.Commit != "" {
+		commit = " (" + v.Commit + ")"
+	}
+	return showText(c, v, "dagrun %s%s %s, plan format %d, event format %d\n", v.Version, commit, v.Go, v.Plan, v.Events)
 }
 
 func readVersion() versionInfo {
