@@ -48,6 +48,7 @@ type Work struct {
 	Degraded   []string      `json:"degraded,omitempty"` // nodes that reported doing less than asked
 	Checkpoint []string      `json:"checkpoints,omitempty"`
 	Artifacts  []string      `json:"artifacts,omitempty"` // paths
+	Page       string        `json:"page,omitempty"`      // the one of them in HTML that was written last
 }
 
 // A Status is how a run stands. Its JSON names are kept; fields are only added.
@@ -193,8 +194,31 @@ func NewStatus(r *run.Run, dir string, now time.Time) *Status {
 	for _, p := range r.LivePaths() {
 		s.Artifacts = append(s.Artifacts, filepath.Join(dir, p))
 	}
+	s.page(st)
 	s.remedy(st)
 	return s
+}
+
+// page finds the page that the run made: the live artifact in HTML whose node ended last.
+func (s *Status) page(st *machine.State) {
+	var last time.Time
+	for i := range int32(st.Graph().Len()) {
+		if st.StatusAt(i) != machine.Completed || len(st.Graph().Node(i).Writes) == 0 {
+			continue
+		}
+		for _, name := range st.Graph().Node(i).Writes {
+			path := filepath.Join(s.Dir, filepath.FromSlash(name))
+			live := strings.HasSuffix(name, ".html") && slices.Contains(s.Artifacts, path)
+			if strings.HasSuffix(name, "/") { // a folder
+				path = filepath.Join(path, "index.html")
+				_, err := os.Stat(path)
+				live = err == nil
+			}
+			if v := st.NodeAt(i); live && !v.Finished.Before(last) {
+				s.Page, last = path, v.Finished
+			}
+		}
+	}
 }
 
 // Drift says which live files the next start will find changed or gone.

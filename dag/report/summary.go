@@ -178,13 +178,14 @@ type End struct {
 	Nothing   bool     `json:"nothing_to_do,omitempty"` // the run was complete before
 	Summary   *Summary `json:"summary,omitempty"`
 	artifacts []string
+	page      string
 }
 
 // NewEnd sums up a status with the exit status of the command. A nil sum says that there was nothing to do.
 func NewEnd(s *Status, sum *Summary, exit int) *End {
 	e := &End{
 		Standing: s.Standing, Seconds: s.Active, Exit: exit,
-		Nothing: sum == nil, Summary: sum, artifacts: s.Artifacts,
+		Nothing: sum == nil, Summary: sum, artifacts: s.Artifacts, page: s.Page,
 	}
 	for _, q := range s.Questions {
 		e.Questions = append(e.Questions, q.ID)
@@ -208,6 +209,14 @@ func (e *End) What() string {
 
 // Why is why the run paused or failed.
 func (e *End) Why() string { return ReasonText(e.Standing.Reason, e.Node, e.Message) }
+
+// Result is the page to open once the run is complete; empty where it made none.
+func (e *End) Result() string {
+	if e.Status != machine.RunDone {
+		return ""
+	}
+	return e.page
+}
 
 // Artifacts are the paths of what the run made.
 func (e *End) Artifacts() []string { return e.artifacts }

@@ -43,3 +43,39 @@ func TestPauseExitStatus(t *testing.T) {
 		t.Errorf("exit statuses %v", got)
 	}
 }
+
+// Every command has two examples at least, and what they type is understood.
+func TestExamplesParse(t *testing.T) {
+	for _, c := range newRoot().Commands() {
+		if c.Hidden || c.GroupID == "" {
+			continue
+		}
+		n := 0
+		for line := range strings.Lines(c.Example) {
+			line, _, _ = strings.Cut(strings.TrimSpace(line), "  ") // behind two spaces stands what it is for
+			line, _, _ = strings.Cut(line, " && ")
+			words := strings.Fields(strings.ReplaceAll(line, `"wrong version"`, "wrong"))
+			if len(words) == 0 {
+				continue
+			}
+			n++
+			if len(words) < 2 || words[0] != "dagrun" || words[1] != c.Name() {
+				t.Errorf("%s: %q is no command line of it", c.Name(), line)
+				continue
+			}
+			found, rest, err := newRoot().Find(words[1:])
+			if err == nil {
+				err = found.ParseFlags(rest)
+			}
+			if err == nil {
+				err = found.ValidateArgs(found.Flags().Args())
+			}
+			if err != nil {
+				t.Errorf("%s: %q: %v", c.Name(), line, err)
+			}
+		}
+		if n < 2 {
+			t.Errorf("%s has %d examples", c.Name(), n)
+		}
+	}
+}

@@ -33,38 +33,6 @@ func (f *runFlags) read(c *cobra.Command, do func(r *run.Run, dir string) error)
 	return do(r, dir)
 }
 
-func newStatus() *cobra.Command {
-	var runs runFlags
-	c := &cobra.Command{
-		Use:   "status",
-		Short: "Show how the run stands",
-		Long: `status reads the run and shows how far it is, what it cost, what waits and why, and what to do next.
-It works beside a running apply.`,
-		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return runs.read(c, func(r *run.Run, dir string) error {
-				s := report.NewStatus(r, dir, time.Now())
-				if !r.Held() {
-					s.Unheld(r)
-					drift, err := r.Drift()
-					if err != nil {
-						return err
-					}
-					s.Drift(drift)
-				}
-				if state, err := runs.stateDir(); err == nil { // what earlier runs left of breakers is not of this run
-					if list, err := openBreakers(r.State(), r.Graph().Plan, state); err == nil {
-						s.Breakers = list
-					}
-				}
-				return show(c, s, s.WriteText)
-			})
-		},
-	}
-	runs.addState(c)
-	return c
-}
-
 func newReport() *cobra.Command {
 	var runs runFlags
 	var by string

@@ -93,6 +93,7 @@ cost, runs it, and remembers every step, so that a run resumes where it was stop
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
 		for _, c := range g.commands {
 			c.GroupID = g.title
+			giveExamples(c)
 			root.AddCommand(c)
 		}
 	}
