@@ -123,6 +123,13 @@ func NewNodeView(r *run.Run, dir, id string, attempt int, now time.Time, by View
 	}
 	v.output(r, dir, &n)
 	v.why(st, &n, sent, now)
+	if n.Status == machine.Running && !r.Held() {
+		v.Status = "interrupted"
+		v.Why = append(v.Why, "no process carries the run on: dagrun resume")
+		if v.Attempt != nil && v.Attempt.Ended.IsZero() {
+			v.Attempt.Status = v.Status
+		}
+	}
 	return v, nil
 }
 
@@ -308,6 +315,9 @@ func (v *NodeView) why(st *machine.State, n *machine.NodeView, sent []string, no
 		}
 		if len(open) == 0 {
 			open = []string{n.Blocked.Name}
+			if w, ok := st.NodeByID(n.Blocked.Name); ok {
+				open[0] += " (" + w.Status.String() + ")"
+			}
 		}
 		add("waits for %s", Some(open))
 	case n.Blocked.By == "pause":
