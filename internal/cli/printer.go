@@ -76,15 +76,15 @@ func isTerminal(out io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// start begins the lines of a run that is about to be carried on.
-func (p *printer) start(r *run.Run, jobs int) {
+// start begins the lines of a run that is about to be carried on; found is one of what there is on this machine.
+func (p *printer) start(r *run.Run, jobs int, found string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.run, p.jobs, p.began, p.told = r, jobs, time.Now(), time.Now()
 	p.look()
 	if !p.quiet {
-		fmt.Fprintf(p.out, "%s: %s, %d ended, %d at once; run %s\n",
-			r.State().Run().Name, report.Count(p.nodes, "node"), p.done, jobs, r.ID())
+		fmt.Fprintf(p.out, "%s: %s, %d ended, %d at once; run %s\n%s",
+			r.State().Run().Name, report.Count(p.nodes, "node"), p.done, jobs, r.ID(), found)
 		p.flushSoon()
 	}
 	p.ticks = make(chan struct{})

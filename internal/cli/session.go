@@ -79,7 +79,8 @@ type session struct {
 	origin  *origin      // to be written into the run; nil = as it has it
 	dir     string
 
-	nothing bool // there is nothing to do
+	found   string // what lookAhead has to tell once the run is announced
+	nothing bool   // there is nothing to do
 	opened  run.Options
 	logs    *runlog.Logs
 	printer *printer
@@ -177,7 +178,7 @@ func (s *session) carryOn(r *run.Run) error {
 	}
 	o.Interrupt, o.Requests = interrupt, inbox.Requests()
 	s.logs.Start(r, s.opened)
-	s.printer.start(r, o.Jobs)
+	s.printer.start(r, o.Jobs, s.found)
 	forget := s.remember()
 	err = executor.Run(context.Background(), o)
 	s.logs.Stop()
@@ -237,7 +238,7 @@ func (s *session) lookAhead(d *reuse.Diff, specDir string) error {
 		return &missing{found}
 	}
 	if !s.host.quiet {
-		fmt.Fprintln(s.progressOut(), "Checked: "+strings.Join(found.Found, ", "))
+		s.found = "Checked: " + strings.Join(found.Found, ", ") + "\n"
 	}
 	return nil
 }

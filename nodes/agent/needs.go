@@ -19,7 +19,7 @@ func (Kind) Needs(with json.RawMessage) (list []nodes.Need) {
 	}
 	p := capability.Of(s.Provider)
 	if p.Service {
-		if len(s.Secrets) == 0 {
+		if len(s.Secrets) == 0 && s.BaseURL == "" { // a server of one's own may want none
 			list = append(list, nodes.SecretNeed(p.Keys...))
 		}
 		return list
