@@ -66,7 +66,13 @@ func (h *host) taken(d *reuse.Diff, news bool) Taken {
 	for k := range d.Nodes {
 		n := &d.Nodes[k]
 		v, _ := h.state().NodeByID(n.ID)
+		known := false
+		if d.Graph != nil {
+			_, known = d.Graph.Index(n.ID)
+		}
 		switch {
+		case n.Do == reuse.DoRemoved && known: // an item of a list that is made anew, which may bring it back
+			t.Removed, t.Perhaps = t.Removed-1, t.Perhaps+1
 		case n.Maybe && n.Stale:
 			t.Perhaps++
 		case n.Again && n.Do != reuse.DoAdded && n.Do != reuse.DoRemoved:
