@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	_ "dagrun.dev/internal/cli" // so that a result of this test is forgotten when the program changes
 )
 
 var update = flag.Bool("update", false, "put what commands print into the pages; read the diff")
