@@ -363,6 +363,12 @@ func planPolicies(p *dag.Plan, n *dag.Node) []string {
 	if len(once) > 0 {
 		text += " (not after " + strings.Join(once, ", ") + ")"
 	}
+	for _, on := range n.Retry.On { // what the node says of a category, where it is something else
+		pol := p.PolicyFor(n, on.Category)
+		if own := retryText(pol.Retry); pol.Then == dag.Try && pol.Retry.Attempts > 1 && own != retryText(rest) {
+			text += "; after " + on.Category + " " + own
+		}
+	}
 	return append([]string{text}, limits(n, false)...)
 }
 
