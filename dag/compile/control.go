@@ -112,7 +112,9 @@ func describeApproval(t *nodes.Traits, with json.RawMessage) error {
 	}
 	note := "asks: " + strconv.Quote(w.Message) + "; accepts: " + strings.Join(accepts, ", ")
 	if len(refuses) > 0 {
-		note += "; refuses: " + strings.Join(refuses, ", ") + " (the node has failed, and nothing behind it runs)"
+		note += "; refuses: " + strings.Join(refuses, ", ") + " (the node fails then, and its onFail decides)"
+	} else {
+		note += "; none of them refuses"
 	}
 	if w.Default != nil && w.After != nil {
 		note += fmt.Sprintf("; without an answer within %s: %s", *w.After, *w.Default)

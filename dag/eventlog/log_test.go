@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -647,5 +649,29 @@ func TestTooLongALineIsRefused(t *testing.T) {
 	}
 	if got, _, err := readAll(m); err != nil || len(got) != 2 {
 		t.Fatalf("%v %v", got, err)
+	}
+}
+
+// W-7: a process that was killed holds nothing, also while its parent has not asked for its status: a container without
+// an init, a wrapper that does not wait.
+func TestKilledAndNotReapedHoldsNothing(t *testing.T) {
+	c := exec.Command("sleep", "60")
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer c.Wait() //nolint:errcheck // it was killed
+	h := self("apply", time.Now())
+	h.PID, h.Birth = c.Process.Pid, birth(c.Process.Pid)
+	if !h.Alive() {
+		t.Fatal("a running process does not count as alive")
+	}
+	if err := c.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for h.Alive() && !t.Failed() { // the kill takes a moment; a test that hangs here has failed
+		runtime.Gosched()
+	}
+	if err := c.Process.Signal(syscall.Signal(0)); err != nil {
+		t.Fatalf("it was reaped: %v", err)
 	}
 }

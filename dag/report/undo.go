@@ -116,7 +116,7 @@ func choices(q machine.EscalationOpenedBody) []string {
 			list[i] += "  (recommended)"
 		}
 		if refuses(q, x) {
-			list[i] += "  (refuses: " + q.Node + " has failed then, and nothing behind it runs)"
+			list[i] += "  (refuses: " + q.Node + " fails then, and its onFail decides)"
 		}
 	}
 	return list

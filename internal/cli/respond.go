@@ -40,7 +40,7 @@ the run pauses, and resuming it asks again.`,
 			body, err := executor.Answer(r.State(), id, answer)
 			if err == nil {
 				if q, ok := r.State().Escalation(body.ID); ok && slices.Contains(q.Question.Refuses, answer) {
-					said += ", which refuses: " + q.Question.Node + " has failed, and nothing behind it runs"
+					said += ", which refuses: " + q.Question.Node + " fails, and its onFail decides"
 				}
 				err = r.RecordDurable(time.Now(), body)
 			}
