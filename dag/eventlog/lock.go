@@ -162,8 +162,8 @@ func bootID() string {
 	return strings.TrimSpace(string(b))
 }
 
-// birth returns field 22 of /proc/PID/stat, empty where there is no such file, and of a process that has ended and is only
-// kept until its parent asks for its status.
+// birth returns field 22 of /proc/PID/stat, empty where there is no such file, and of a process that has ended and
+// is only kept until its parent asks for its status.
 func birth(pid int) string {
 	b, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	i := bytes.LastIndexByte(b, ')') // the command before it may hold anything
