@@ -8,17 +8,28 @@ import (
 	"path/filepath"
 )
 
-// KeepFrom makes a file in the node's own folder (see Task.Keep) of all that is read from a reader.
+// KeepFrom makes a file in the node's own folder (see Task.Keep) of all that is read from a reader; where that fails
+// and the reader can be read again, it goes to another place (see Task.Spare).
 func (t *Task) KeepFrom(name string, from io.Reader) error {
 	w, err := t.Keep(name)
 	if err == nil {
 		_, err = io.Copy(w, from)
 		err = errors.Join(err, w.Close())
 	}
+	if again, ok := from.(io.ReadSeeker); ok && err != nil && t.Spare != nil && t.Spare(name, again) == nil {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("keep %s: %w", name, err)
 	}
 	return nil
+}
+
+// KeepBeside is KeepFrom for what nobody paid for: where it cannot be kept that is a warning of the result.
+func (t *Task) KeepBeside(res *Result, name string, from io.Reader) {
+	if err := t.KeepFrom(name, from); err != nil {
+		res.Warnings = append(res.Warnings, "lost: "+err.Error())
+	}
 }
 
 // A Growing is a file in the node's own folder that is written while what it holds is still being printed, so that
@@ -46,21 +57,22 @@ func (g *Growing) Add(piece []byte) {
 }
 
 // Finish writes what was not added of all that was printed, and closes the file. Where nothing was printed there is
-// none.
-func (g *Growing) Finish(all io.ReaderAt, size int64) error {
+// none; what cannot be kept is a warning of the result.
+func (g *Growing) Finish(res *Result, all io.ReaderAt, size int64) {
+	whole := io.NewSectionReader(all, 0, size)
 	switch {
 	case g.err == nil && g.w == nil && size == 0:
-		return nil
+		return
 	case g.err == nil && g.w == nil:
-		return g.task.KeepFrom(g.name, io.NewSectionReader(all, 0, size))
+		g.task.KeepBeside(res, g.name, whole)
+		return
 	case g.err == nil && size > g.size:
 		_, g.err = io.Copy(g.w, io.NewSectionReader(all, g.size, size-g.size))
 	}
 	g.Close()
-	if g.err != nil {
-		return fmt.Errorf("keep %s: %w", g.name, g.err)
+	if g.err != nil && (g.task.Spare == nil || g.task.Spare(g.name, whole) != nil) {
+		res.Warnings = append(res.Warnings, fmt.Sprintf("lost: keep %s: %v", g.name, g.err))
 	}
-	return nil
 }
 
 // Close closes the file as it is. It may be called after Finish.

@@ -160,6 +160,16 @@ type Task struct {
 	// call. It goes when the node has ended, and may be lost with the folder for temporary files. Nil: nothing is handed
 	// on.
 	Carry func() (string, error)
+	// Begin is called right before that which may cost money or have an effect: an attempt that fails before has done
+	// neither. Nil: nobody asks.
+	Begin func()
+	// TookEffect is called when that has ended well, before anything of it is kept, and says how: "exit status 0". It
+	// returns when that is durable, where the attempt must not be repeated unasked. What fails afterwards is no
+	// failure of the effect. Nil: nobody asks.
+	TookEffect func(how string) error
+	// Spare takes the content of a file that Keep has failed to keep, whatever the reason: elsewhere in the run, on
+	// room that was held back for it. from is read from its beginning. Nil: there is no such place.
+	Spare func(name string, from io.ReadSeeker) error
 	// Binary is the path of the running program, for kinds that start a helper of it.
 	Binary string
 

@@ -52,6 +52,7 @@ const everyEvent = "testdata/every-event"
 // notMade are the types of event that the story of everyEvent does not make, each with the reason.
 var notMade = map[machine.Type]string{
 	machine.PlanSubmitted:  "it takes a second process beside one at work: TestKilledWhileTakingAnotherPlan in internal/cli",
+	machine.TookEffect:     "a node that must not be repeated asks a user when it is killed: work-23 in internal/cli",
 	machine.RunInterrupted: "a process that takes over from a killed one records it: walk kills it there",
 	machine.RunSuspended:   "it takes a machine that sleeps: TestScripts/work-20 in internal/cli",
 	machine.IssueOpened:    "no kind records it; its names are kept",

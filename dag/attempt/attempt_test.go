@@ -46,6 +46,10 @@ func (e *elsewhere) Store(r io.Reader) (string, int64, error) {
 	return digest, int64(len(b)), err
 }
 
+func (e *elsewhere) Yield() bool { return false }
+
+func (e *elsewhere) TookEffect(string) error { return nil }
+
 func (e *elsewhere) Keep(name string) (io.WriteCloser, error) {
 	e.kept[name] = new(bytes.Buffer)
 	return closing{e.kept[name]}, nil
@@ -158,8 +162,8 @@ func TestAJobCanBeCarriedOutElsewhere(t *testing.T) {
 // Every field of Job, Report and Outcome comes back from JSON as it was.
 func TestWireNames(t *testing.T) {
 	at := time.Unix(1700000000, 0).UTC()
-	rep := Report{Format: Format, Began: at, Unclean: true,
-		Outcome: machine.Outcome{Status: dag.StatusFailed, Category: "c", Message: "m", Diagnostics: "d", RetryAfter: time.Second,
+	rep := Report{Format: Format, Began: at, Begun: true, Unclean: true,
+		Outcome: machine.Outcome{Status: dag.StatusFailed, Category: "c", Message: "m", Diagnostics: "d", Fault: "full", RetryAfter: time.Second,
 			WaitUntil: at, Permanent: true, Body: machine.FinishedBody{Kept: []machine.KeptFile{{Name: "n", Digest: "s", Size: 1}}}},
 		Artifacts: []Object{{"n", "d", 1}}, Entries: []Object{{"n", "d", 1}}, Kept: []machine.KeptFile{{Name: "n", Digest: "s", Size: 1}}}
 	job := Job{Format: Format, Purpose: Rescue, Node: &dag.Node{ID: "n"}, Kind: "k", With: json.RawMessage("1"), Generation: 1, Attempt: 1,

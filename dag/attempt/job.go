@@ -83,6 +83,8 @@ type Report struct {
 	Kept []machine.KeptFile `json:"kept,omitempty"`
 	// Began is when the work began. A host that hands an attempt over to a queue records it where it is later.
 	Began time.Time `json:"began,omitzero"`
+	// Begun says that the attempt may have cost money, or had an effect.
+	Begun bool `json:"begun,omitempty"`
 	// Unclean says that something may still write into the attempt's folders.
 	Unclean bool `json:"unclean,omitempty"`
 }

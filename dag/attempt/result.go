@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"math"
@@ -15,6 +16,7 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/internal/disk"
 	"dagrun.dev/internal/folder"
 	"dagrun.dev/internal/printable"
 	"dagrun.dev/internal/regular"
@@ -179,8 +181,23 @@ func (t *trial) storeFile(name, abs string) (o Object, err error) {
 	}
 	defer f.Close()
 	o.Name = name
-	o.Digest, o.Size, err = t.world.Store(f)
+	o.Digest, o.Size, err = t.keepObject(f)
 	return o, err
+}
+
+// keepObject stores what is to become part of the run, on the room that is held back for it if need be.
+func (t *trial) keepObject(from io.ReadSeeker) (digest string, size int64, err error) {
+	digest, size, err = t.world.Store(from)
+	if err != nil && t.world.Yield() {
+		if _, err := from.Seek(0, io.SeekStart); err != nil {
+			return "", 0, err
+		}
+		digest, size, err = t.world.Store(from)
+	}
+	if err != nil {
+		return "", 0, &disk.Refused{Err: err}
+	}
+	return digest, size, nil
 }
 
 func (t *trial) storeEntries(res *nodes.Result) error {
@@ -192,7 +209,7 @@ func (t *trial) storeEntries(res *nodes.Result) error {
 			return err
 		}
 		o := Object{Name: e.Accumulator}
-		if o.Digest, o.Size, err = t.world.Store(bytes.NewReader(raw)); err != nil {
+		if o.Digest, o.Size, err = t.keepObject(bytes.NewReader(raw)); err != nil {
 			return err
 		}
 		t.rep.Entries = append(t.rep.Entries, o)
@@ -233,6 +250,8 @@ func (t *trial) cost(res *nodes.Result, err error) (dag.USD, dag.CostKind) {
 	switch {
 	case t.job.Reserve == (dag.Amount{}):
 		return 0, ""
+	case err != nil && t.job.Purpose == Run && !t.begun.Load():
+		return 0, dag.CostFree
 	case failed && (e.Category == "config" || e.Category == "spawn_failed"):
 		return 0, dag.CostFree
 	}

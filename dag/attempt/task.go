@@ -2,6 +2,7 @@ package attempt
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -36,6 +37,8 @@ type trial struct {
 	body  machine.FinishedBody // what is to be recorded of the result, as far as it is known
 	rep   Report
 	other atomic.Bool // it read what the job does not name: no fingerprint says what it was given
+	begun atomic.Bool // it may have cost money, or had an effect
+	took  atomic.Bool // the effect is known to have taken place
 
 	mu   sync.Mutex
 	kept []*machine.KeptFile
@@ -67,6 +70,7 @@ func (w *Worker) begin(j *Job, world World) *trial {
 
 		File: t.file, Artifact: t.artifact, Folder: t.folder, Entries: t.entries,
 		Secret: t.secret, Mask: w.Mask.Add, Keep: t.keep, Emit: t.emit,
+		Begin: func() { t.begun.Store(true) }, TookEffect: t.tookEffect, Spare: t.spare,
 		Log:  func(level, msg string) { world.Log(level, t.line(msg)) },
 		Beat: func(note string) { world.Beat(t.line(note)) },
 	}
@@ -218,11 +222,64 @@ func (t *trial) keep(name string) (io.WriteCloser, error) {
 	return t.worker.Mask.Writer(&summed{WriteCloser: w, hash: sha256.New(), trial: t, file: k}), nil
 }
 
+// tookEffect notes that the effect has taken place; durable, where it must not be repeated unasked.
+func (t *trial) tookEffect(how string) error {
+	t.took.Store(true)
+	if t.job.Purpose != Run || t.job.Node.Effect.Repeatable() {
+		return nil
+	}
+	return t.world.TookEffect(t.line(how))
+}
+
+// spare keeps what Keep has failed to keep: in its place again when room was held back, else in the store.
+func (t *trial) spare(name string, from io.ReadSeeker) error {
+	if t.world.Yield() {
+		if _, err := from.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		w, err := t.keep(name)
+		if err == nil {
+			_, err = io.Copy(w, from)
+			err = errors.Join(err, w.Close())
+		}
+		if err == nil {
+			return nil
+		}
+	}
+	if _, err := from.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	var masked bytes.Buffer
+	w := t.worker.Mask.Writer(nopCloser{&masked})
+	if _, err := io.Copy(w, from); err != nil {
+		return err
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	digest, size, err := t.world.Store(bytes.NewReader(masked.Bytes()))
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = slices.DeleteFunc(t.kept, func(k *machine.KeptFile) bool { return k.Name == name && k.Digest == "" })
+	t.kept = append(t.kept, &machine.KeptFile{Name: name, Digest: digest, Size: size})
+	t.body.Warnings = append(t.body.Warnings, t.line(name+" could not be kept in the folder of the node; "+
+		"it is kept in the store of the run, sha256 "+digest))
+	return nil
+}
+
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }
+
 // A summed is a kept file being written: its digest is known when it is closed.
 type summed struct {
 	io.WriteCloser
 	hash  hash.Hash
 	size  int64
+	err   error // of a write: then nothing is known of the file
 	trial *trial
 	file  *machine.KeptFile
 }
@@ -231,14 +288,18 @@ func (s *summed) Write(p []byte) (int, error) {
 	n, err := s.WriteCloser.Write(p)
 	s.hash.Write(p[:n])
 	s.size += int64(n)
+	s.err = cmp.Or(s.err, err)
 	return n, err
 }
 
 func (s *summed) Close() error {
-	s.trial.mu.Lock()
-	s.file.Digest, s.file.Size = hex.EncodeToString(s.hash.Sum(nil)), s.size
-	s.trial.mu.Unlock()
-	return s.WriteCloser.Close()
+	err := s.WriteCloser.Close()
+	if err == nil && s.err == nil {
+		s.trial.mu.Lock()
+		s.file.Digest, s.file.Size = hex.EncodeToString(s.hash.Sum(nil)), s.size
+		s.trial.mu.Unlock()
+	}
+	return err
 }
 
 // keepStaged keeps what a stopped attempt had staged under the names of its artifacts.

@@ -77,11 +77,13 @@ func (w *Worker) Rescue(ctx context.Context, j *Job, world World) (rep Report, o
 	case res == nil && err == nil:
 		return Report{}, false
 	case err == nil:
-		if t.take(res) != nil {
+		if err = t.take(res); err == nil {
+			t.complete(res)
+			return t.report(), true
+		}
+		if !disk.Broken(err) {
 			return Report{}, false
 		}
-		t.complete(res)
-		return t.report(), true
 	case res == nil:
 		res = &nodes.Result{}
 	}
@@ -97,6 +99,7 @@ func (w *Worker) Rescue(ctx context.Context, j *Job, world World) (rep Report, o
 func (t *trial) report() Report {
 	o := &t.rep.Outcome
 	o.Message, o.Diagnostics = t.line(o.Message), t.diagnostics(o.Diagnostics)
+	t.rep.Begun = t.begun.Load()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, k := range t.kept {
@@ -193,7 +196,7 @@ func (t *trial) fail(ctx context.Context, err error, res *nodes.Result) {
 	o := Classify(ctx, t.job.timeout(), err)
 	e := (*nodes.Error)(nil)
 	once := !t.job.Node.Effect.Repeatable()
-	if o.Status == dag.StatusFailed && errors.As(err, &e) && e.Unknown && once {
+	if o.Status == dag.StatusFailed && once && (errors.As(err, &e) && e.Unknown || t.took.Load()) {
 		o.Status = dag.StatusLost // to be found out, not to be done twice
 	}
 	o.Body = t.body
@@ -216,7 +219,9 @@ func Classify(ctx context.Context, limit time.Duration, err error) machine.Outco
 	case errors.Is(cause, ErrStopped), errors.Is(cause, ErrCancelled), errors.Is(cause, nodes.ErrAtOnce):
 		return machine.Outcome{Status: dag.StatusCancelled, Message: cause.Error()}
 	case disk.Broken(err):
-		return failure(DiskBroken, err.Error())
+		o := failure(DiskBroken, err.Error())
+		o.Fault = disk.Fault(err)
+		return o
 	case errors.As(err, &e):
 		return machine.Outcome{
 			Status: dag.StatusFailed, Category: e.Category, Message: e.Error(), Diagnostics: e.Diagnostics,

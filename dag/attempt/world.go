@@ -28,6 +28,10 @@ type World interface {
 	Spool() (string, error)
 	// Keep creates a file in the node's folder; nothing is overwritten.
 	Keep(name string) (io.WriteCloser, error)
+	// Yield gives up the room on the disk that is held back for what the attempt leaves, and says whether there was any.
+	Yield() bool
+	// TookEffect records that the work has ended well, and how, and returns when that is durable.
+	TookEffect(how string) error
 
 	// Emit records a fact and returns when it is written. Log and Beat tell the user; no error, no wait.
 	Emit(b machine.Body) error

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"dagrun.dev/dag/attempt"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/run"
+	"dagrun.dev/internal/disk"
 	"dagrun.dev/internal/regular"
 	"dagrun.dev/nodes"
 )
@@ -26,31 +28,37 @@ func Adopt(r *run.Run, kinds *nodes.Registry, evaluator func(*dag.Plan) (dag.Eva
 	h := &host{o: Options{Run: r, Kinds: kinds, Secret: secret}, run: r, clock: newClock(now, still)}
 	h.worker.Kinds = kinds
 	h.knowSecrets()
-	return func(node string, generation, number int) *machine.FinishedBody {
+	return func(node string, generation, number int) (*machine.FinishedBody, error) {
 		out, err := r.Staging("adopt")
 		if err != nil {
-			return nil
+			return nil, err
 		}
 		defer os.RemoveAll(out)
 		view, ok := h.state().NodeByID(node)
 		if !ok {
-			return nil
+			return nil, nil
 		}
 		if h.o.Eval == nil {
 			if h.o.Eval, err = evaluator(r.Graph().Plan); err != nil {
-				return nil
+				return nil, nil
 			}
 		}
 		f := h.flight(view.Node, attempt.Rescue, generation, number)
 		f.job.Reserve, f.slot, f.ctx = view.Reserved, &slot{out: out}, context.Background()
 		f.job.Fingerprint, _ = h.present(view.Node) // without one its result is not reused after an edit, that is all
-		return h.adopt(f)
+		body, err := h.adopt(f)
+		if body == nil && err == nil && view.Took != "" && len(view.Node.Writes)+len(view.Node.Outputs) == 0 {
+			o := machine.Outcome{Status: dag.StatusCompleted}
+			o.Body.Warnings = []string{"it had ended well (" + view.Took + ") when the process died; what it printed is lost"}
+			body = h.settled(f, o)
+		}
+		return body, err
 	}
 }
 
 // adopt ends an attempt by its finished result, else by what it had received; nil when neither proves
-// anything. What counts is published as the attempt would have; where that fails the attempt is lost.
-func (h *host) adopt(f *flight) *machine.FinishedBody {
+// anything. What counts is published as the attempt would have; the error is that the disk fails that.
+func (h *host) adopt(f *flight) (*machine.FinishedBody, error) {
 	why := "the result was complete when the process ended; it was read from " + nodes.SavedName
 	rep, ok := h.saved(f)
 	if !ok {
@@ -61,17 +69,21 @@ func (h *host) adopt(f *flight) *machine.FinishedBody {
 		why = "the answer was complete when the process ended; the call was not repeated"
 	}
 	if !ok {
-		return nil
+		return nil, nil
 	}
 	completed := rep.Outcome.Status == dag.StatusCompleted
 	o := h.publish(f, &rep)
+	if o.Category == attempt.DiskBroken {
+		return nil, &disk.Refused{Err: fmt.Errorf("what attempt %d of %s left cannot be kept: %s",
+			f.job.Attempt, f.job.Node.ID, o.Message)}
+	}
 	if completed {
 		if o.Status != dag.StatusCompleted {
-			return nil
+			return nil, nil
 		}
 		o.Body.Warnings = append(o.Body.Warnings, why)
 	}
-	return h.settled(f, o)
+	return h.settled(f, o), nil
 }
 
 // saved reports the result that an attempt's kind had finished and kept; false when there is none, it is

@@ -18,6 +18,7 @@ import (
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/reuse"
 	"dagrun.dev/dag/run"
+	"dagrun.dev/internal/disk"
 	"dagrun.dev/internal/regular"
 )
 
@@ -40,6 +41,9 @@ type flight struct {
 
 	handsOn atomic.Bool // it has a folder for the attempts after it
 	spooled atomic.Bool // it has a folder that outlives this process
+	// stranded: the disk fails what the work has left, which stays where the next process finds it. Its end is not
+	// recorded.
+	stranded bool
 }
 
 // A result is an attempt's end on its way to the loop.
@@ -136,7 +140,9 @@ func (h *host) attempt(f *flight) {
 			f.slot.spoiled = true // its goroutine is no more
 		}
 		f.cancel(nil)
-		f.slot.reset()
+		if !f.stranded {
+			f.slot.reset()
+		}
 		h.results <- r
 	}()
 	if err := h.run.Wait(f.mark); err != nil {
@@ -168,7 +174,18 @@ func (h *host) publish(f *flight, rep *attempt.Report) machine.Outcome {
 		body := o.Body
 		body.Values = nil
 		o = attempt.Classify(f.ctx, 0, err)
+		once := !f.job.Node.Effect.Repeatable() && f.job.Purpose != attempt.Undo
+		switch {
+		case o.Status != dag.StatusFailed:
+		case once:
+			o.Status = dag.StatusLost // it has taken effect
+		case f.job.Node.Costly(): // whatever stands in the way, the answer is there
+			o = attempt.Classify(f.ctx, 0, &disk.Refused{Err: err})
+		}
 		o.Message, o.Body = h.worker.Line(o.Message), body
+	}
+	if f.stranded = h.strands(f, rep, &o); f.stranded {
+		return o
 	}
 	kept, paths := h.setAside(f, rep.Kept)
 	o.Body.Kept = kept
@@ -181,6 +198,19 @@ func (h *host) publish(f *flight, rep *attempt.Report) machine.Outcome {
 		}
 	}
 	return o
+}
+
+// strands reports whether an attempt whose answer has come is left under way because the disk fails what it left: it is
+// not to be paid for again. The run pauses, and the next process ends the attempt by its spool.
+func (h *host) strands(f *flight, rep *attempt.Report, o *machine.Outcome) (stays bool) {
+	if o.Status != dag.StatusFailed || o.Category != attempt.DiskBroken || !rep.Begun || !f.spooled.Load() {
+		return false
+	}
+	_ = h.onLoop(func() {
+		status := h.state().Run().Status
+		stays = status == machine.RunRunning || status == machine.RunPause
+	})
+	return stays
 }
 
 // makeLive records artifacts and entries and makes them live.

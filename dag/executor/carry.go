@@ -88,8 +88,8 @@ func (h *host) command(c *machine.Command, now time.Time) (machine.Body, func() 
 	case machine.Start:
 		n := h.node(c.Node)
 		if n.Paid && h.free() < leastRoom {
-			return &machine.RunPausedBody{Reason: machine.PauseDisk, Node: n.ID, Message: fmt.Sprintf(
-				"less than %d MiB are free on the disk of the run: the answer might not be kept", leastRoom>>20)}, nil
+			return diskPause(n.ID, fmt.Sprintf("less than %d MiB are free on the disk of the run: "+
+				"the answer might not be kept", leastRoom>>20), "full"), nil
 		}
 		if n.Role().Asks {
 			return h.question(n, c.Generation, now), nil

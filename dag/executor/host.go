@@ -325,6 +325,13 @@ func (h *host) disturbed(r *result) error {
 // ended appends what an attempt's end leaves to record.
 func (h *host) ended(bodies []machine.Body, r result, now time.Time) []machine.Body {
 	f := h.running[r.key]
+	if f.stranded {
+		h.forget(r)
+		if h.state().Run().Status != machine.RunRunning {
+			return bodies
+		}
+		return append(bodies, diskPause(f.job.Node.ID, r.outcome.Message, r.outcome.Fault))
+	}
 	delete(h.running, r.key)
 	h.idle = append(h.idle, f.slot)
 	if f.spooled.Load() {
@@ -340,11 +347,16 @@ func (h *host) ended(bodies []machine.Body, r result, now time.Time) []machine.B
 	e := h.state().Settle(id, r.outcome, now)
 	bodies = append(bodies, e.Body)
 	if fin, ok := e.Body.(*machine.FinishedBody); ok {
-		if fin.Category == attempt.DiskBroken && h.state().Run().Status == machine.RunRunning {
-			bodies = append(bodies, &machine.RunPausedBody{Reason: machine.PauseDisk, Node: fin.Node, Message: fin.Message})
+		asks := fin.Status == dag.StatusLost
+		if fin.Category == attempt.DiskBroken && !asks && h.state().Run().Status == machine.RunRunning {
+			bodies = append(bodies, diskPause(fin.Node, fin.Message, r.outcome.Fault))
 		}
 	}
 	return bodies
+}
+
+func diskPause(node, message, fault string) *machine.RunPausedBody {
+	return &machine.RunPausedBody{Reason: machine.PauseDisk, Node: node, Message: message, Fault: fault}
 }
 
 // record makes facts of bodies. They are written when it returns; whoever acts on them in a way

@@ -19,7 +19,7 @@ func (payer) Schema() string { return "" }
 func (payer) Describe(json.RawMessage) (nodes.Traits, error) {
 	return nodes.Traits{Effect: "idempotent", Paid: true, Prompt: &nodes.PromptEstimate{Model: "m"}}, nil
 }
-func (p payer) Run(_ context.Context, t *nodes.Task) (*nodes.Result, error) { return p(t) }
+func (p payer) Run(_ context.Context, t *nodes.Task) (*nodes.Result, error) { t.Begin(); return p(t) }
 
 // M2, M3: what a service refused is free, what may have run keeps its reservation, and what was written to a
 // cache for an hour has its own price. The ledger is the sum of the ends.

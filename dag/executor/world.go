@@ -10,6 +10,8 @@ import (
 
 	"dagrun.dev/dag/attempt"
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/run"
+	"dagrun.dev/internal/disk"
 	"dagrun.dev/internal/regular"
 	"dagrun.dev/nodes"
 )
@@ -25,6 +27,23 @@ func (f *flight) Out() string     { return f.slot.out }
 func (f *flight) Scratch() string { return f.slot.scratch }
 
 func (f *flight) Keep(name string) (io.WriteCloser, error) { return f.host.run.Keep(f.id(), name) }
+
+// roomFile holds room on the disk for what an attempt that costs money leaves; it lies in its spool.
+const (
+	roomFile = "room"
+	roomSize = 4 << 20 // bytes
+)
+
+// Yield removes the file that holds room.
+func (f *flight) Yield() bool {
+	dir := f.host.run.Spooled(f.id())
+	return dir != "" && os.Remove(filepath.Join(dir, roomFile)) == nil
+}
+
+func (f *flight) TookEffect(how string) error {
+	id := f.id()
+	return f.Emit(&machine.TookEffectBody{Node: id.Node, Generation: id.Generation, Attempt: id.Attempt, How: how})
+}
 
 func (f *flight) Now() time.Time { return f.host.clock.now() }
 
@@ -47,8 +66,15 @@ func (f *flight) Find(name string) (read attempt.Reading, err error) {
 }
 
 func (f *flight) Emit(b machine.Body) (err error) {
-	gone := f.host.onLoop(func() { err = f.host.record(f.host.clock.now(), b) })
-	return errors.Join(gone, err)
+	mark := run.Mark{}
+	gone := f.host.onLoop(func() {
+		err = f.host.record(f.host.clock.now(), b)
+		mark = f.host.mark
+	})
+	if err = errors.Join(gone, err); err != nil {
+		return err
+	}
+	return f.host.run.Wait(mark)
 }
 
 func (f *flight) Again(category string) (follows bool) {
@@ -107,6 +133,13 @@ func (f *flight) Spool() (string, error) {
 		return "", err
 	}
 	f.spooled.Store(true)
+	room, err := os.OpenFile(filepath.Join(dir, roomFile), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return "", err
+	}
+	if err := errors.Join(disk.Allocate(room, roomSize), room.Close()); err != nil {
+		return "", err
+	}
 	raw, err := json.Marshal(spooled{f.job.With, f.slot.scratch})
 	if err != nil {
 		return "", err

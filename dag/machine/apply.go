@@ -92,7 +92,7 @@ func (s *State) onStarted(e Event, b *StartedBody) error {
 	}
 	r.Phase, r.Attempt, r.Started, r.due = running, int32(b.Attempt), ms(e.Time), false
 	if m := r.Detail; m != nil {
-		m.RetryAt, m.Hold, m.Stopped, m.Unresolved = 0, false, false, false
+		m.RetryAt, m.Hold, m.Stopped, m.Unresolved, m.Called, m.Took = 0, false, false, false, false, ""
 	}
 	if b.Reserve != (dag.Amount{}) {
 		r.edit().Reserved = b.Reserve

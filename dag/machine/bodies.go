@@ -89,6 +89,16 @@ type StartedBody struct {
 	Queued     bool       `json:"queued,omitempty"` // handed over; the work has not begun
 }
 
+// TookEffectBody says that the work of an attempt that must not be repeated unasked has ended well. It is recorded
+// before what that left is kept and published: whatever fails afterwards is no failure of the work.
+type TookEffectBody struct {
+	fact
+	Node       string `json:"node"`
+	Generation int    `json:"generation"`
+	Attempt    int    `json:"attempt"`
+	How        string `json:"how"` // e.g. exit status 0
+}
+
 // FinishedBody ends an attempt, or settles a node that never started: one that is skipped, an approval that was
 // answered, or one that failed without an attempt.
 type FinishedBody struct {
@@ -344,6 +354,8 @@ type RunPausedBody struct {
 	Node    string `json:"node,omitempty"`
 	Message string `json:"message"`
 	Undo    bool   `json:"undo,omitempty"` // of cancel: what was done is undone
+	// Fault says what is wrong with a disk: full | quota | read-only | permission | large | broken.
+	Fault string `json:"fault,omitempty"`
 }
 
 // RunInterruptedBody says that the process which carried the run on is gone: it died, or was made to

@@ -67,6 +67,7 @@ type Outcome struct {
 	Diagnostics string        `json:"diagnostics,omitempty"`
 	RetryAfter  time.Duration `json:"retry_after_ns,omitempty"` // asked for by the remote; waited for at least
 	WaitUntil   time.Time     `json:"wait_until,omitzero"`      // quota reset; uses no attempt
+	Fault       string        `json:"fault,omitempty"`          // of a disk that failed the attempt; see RunPausedBody
 	Permanent   bool          `json:"permanent,omitempty"`      // another attempt is useless whatever the policy says
 	Body        FinishedBody  `json:"body"`                     // what the attempt itself knows, copied as it is
 }

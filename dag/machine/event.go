@@ -49,6 +49,7 @@ const (
 	PartSelected     Type = "PART_SELECTED"
 	Queued           Type = "WORK_ITEM_QUEUED"
 	Started          Type = "WORK_ITEM_STARTED"
+	TookEffect       Type = "WORK_ITEM_TOOK_EFFECT"
 	Finished         Type = "WORK_ITEM_FINISHED"
 	LLMCallStarted   Type = "LLM_CALL_STARTED"
 	LLMCallFinished  Type = "LLM_CALL_FINISHED"
@@ -137,8 +138,9 @@ var events = []*declaration{
 	event(PartSelected, atOnce, saveNot, (*State).onSelected),
 	event(Queued, soon, saveNot, (*State).onQueued),
 	event(Started, paidStart, saveNot, (*State).onStarted),
+	event(TookEffect, atOnce, saveNot, (*State).onTookEffect),
 	event(Finished, paidEnd, saveDue, (*State).onFinished),
-	event(LLMCallStarted, soon, saveNot, (*State).onCallStarted),
+	event(LLMCallStarted, atOnce, saveNot, (*State).onCallStarted),
 	event(LLMCallFinished, soon, saveNot, (*State).onCallFinished),
 	event(LLMCallFailed, soon, saveNot, (*State).onCallFailed),
 	event(ArtifactWritten, soon, saveNot, (*State).onArtifact),

@@ -45,6 +45,21 @@ func (s *State) onFinished(e Event, b *FinishedBody) error {
 	return nil
 }
 
+// onTookEffect notes that the work of a running attempt has ended well.
+func (s *State) onTookEffect(_ Event, b *TookEffectBody) error {
+	i, err := s.find(b.Node)
+	if err != nil {
+		return err
+	}
+	r := &s.recs[i]
+	if r.Phase != running || int(r.Gen) != b.Generation || int(r.Attempt) != b.Attempt {
+		return fmt.Errorf("attempt %d of node %s, generation %d, is not under way", b.Attempt, b.Node, b.Generation)
+	}
+	r.edit().Took = b.How
+	s.touch(i)
+	return nil
+}
+
 // mayFinish refuses ends that cannot have happened.
 func (s *State) mayFinish(i int32, b *FinishedBody) error {
 	r := &s.recs[i]
@@ -97,7 +112,7 @@ func (s *State) close(r *rec, b *FinishedBody) {
 	if m := r.Detail; m != nil {
 		m.RetryAt, m.Hold, m.Stopped, m.Queued, m.Unresolved, m.Reserved = 0, false, false, false, false, dag.Amount{}
 		if b.Status != dag.StatusLost { // the question of a lost attempt, or of its node, stays
-			m.Question = ""
+			m.Question, m.Took = "", ""
 		}
 	}
 	switch b.Status {

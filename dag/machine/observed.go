@@ -117,6 +117,9 @@ func (s *State) onArtifact(_ Event, b *ArtifactWrittenBody) error {
 func (s *State) onCallStarted(_ Event, b *LLMCallStartedBody) error {
 	s.observed.Calls.Started++
 	s.observed.Calls.Open = append(s.observed.Calls.Open, *b)
+	if i, err := s.find(b.Node); err == nil && s.recs[i].Phase == running {
+		s.recs[i].edit().Called = true
+	}
 	return nil
 }
 

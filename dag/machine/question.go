@@ -172,8 +172,13 @@ func (d *decision) resolve(i int32, options ...string) {
 		d.command(Resolve, i)
 	default:
 		d.command(Resolve, i)
-		d.cmds[len(d.cmds)-1].Body = s.ask(i, AskLost, "Attempt %d of %s was interrupted. Did it take effect?",
-			[]any{r.Attempt, n.ID}, options...)
+		q := s.ask(i, AskLost, "Attempt %d of %s was interrupted. Did it take effect?", []any{r.Attempt, n.ID}, options...)
+		if m.Took != "" { // what is to be done without what it left?
+			q.Message = fmt.Sprintf("Attempt %d of %s ended well (%s), but what it left was not kept: %s. "+
+				"Is it done, or shall it be done again?", r.Attempt, n.ID, m.Took, m.Last.Message)
+			q.Recommended = AnswerDone
+		}
+		d.cmds[len(d.cmds)-1].Body = q
 	}
 }
 

@@ -66,6 +66,8 @@ type detail struct {
 	Stopped    bool       `json:"stopped,omitempty"`    // only a user can help
 	Queued     bool       `json:"queued,omitempty"`     // the attempt was handed over; the work has not begun
 	Unresolved bool       `json:"unresolved,omitempty"` // a lost attempt may have had an effect
+	Called     bool       `json:"called,omitempty"`     // the call of the last attempt is recorded as begun
+	Took       string     `json:"took,omitempty"`       // how the last attempt ended well, before its end was recorded
 	Undone     bool       `json:"undone,omitempty"`     // its undo action is done, or a user went on without it
 	Left       bool       `json:"left,omitempty"`       // a user went on without its undo action
 	UndoLost   bool       `json:"undo_lost,omitempty"`  // its undo action was cut off, and may not be repeated unasked

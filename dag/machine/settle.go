@@ -91,6 +91,8 @@ func (x *settling) cost() {
 	}
 	reserved := x.r.Detail.Reserved
 	switch {
+	case x.o.Status == dag.StatusLost && x.n.Call != nil && !x.r.Detail.Called: // that is durable before the call
+		x.b.CostKind = dag.CostFree
 	case x.b.CostUSD != 0:
 		x.b.CostKind = dag.CostReported
 	case reserved.USD > 0 || reserved.Tokens > 0 && x.b.Usage == Usage{}:

@@ -55,17 +55,18 @@ type ErrorView struct {
 type NodeView struct {
 	Node        *dag.Node
 	Status      Status
-	Soft        bool // failed or cancelled, and the run goes on
-	Queued      bool // its attempt was handed over, and no worker has begun
-	Unresolved  bool // its last attempt was lost; a probe or a user must say whether it took effect
-	Stale       bool // it had ended, and the plan has changed above it: the end may not hold
-	Generation  int  // from 1
-	Attempt     int  // last started in this generation; 0 = none
-	Failures    int  // recorded failures since the node was last given a fresh start
-	AllFailures int  // recorded failures of this generation
-	Lost        int  // since the node was last given a fresh start
-	Rounds      int  // final failures, each after a fresh start
-	Rewinds     int  // that its failures caused
+	Soft        bool   // failed or cancelled, and the run goes on
+	Queued      bool   // its attempt was handed over, and no worker has begun
+	Unresolved  bool   // its last attempt was lost; a probe or a user must say whether it took effect
+	Took        string // how the attempt under way, or lost, ended well; empty = it did not, or that is not known
+	Stale       bool   // it had ended, and the plan has changed above it: the end may not hold
+	Generation  int    // from 1
+	Attempt     int    // last started in this generation; 0 = none
+	Failures    int    // recorded failures since the node was last given a fresh start
+	AllFailures int    // recorded failures of this generation
+	Lost        int    // since the node was last given a fresh start
+	Rounds      int    // final failures, each after a fresh start
+	Rewinds     int    // that its failures caused
 	First       time.Time
 	Started     time.Time     // last start
 	Finished    time.Time     // last end
@@ -112,7 +113,7 @@ func (s *State) NodeAt(i int32) NodeView {
 	if m := r.Detail; m != nil {
 		v.AllFailures = int(m.Before + m.failed())
 		v.Failures, v.Lost, v.Rounds, v.Rewinds = int(m.failed()), int(m.Lost), int(m.Rounds), int(m.Rewinds)
-		v.RetryAt, v.Queued, v.Unresolved = at(m.RetryAt), m.Queued, m.Unresolved
+		v.RetryAt, v.Queued, v.Unresolved, v.Took = at(m.RetryAt), m.Queued, m.Unresolved, m.Took
 		v.Cost, v.Usage, v.Reserved = m.Cost, m.Usage, m.Reserved
 		if m.Last != nil && !v.Stale {
 			v.Last, v.Values = m.Last, m.Last.Values

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 
 	"dagrun.dev/dag"
@@ -26,7 +27,19 @@ var remedies = map[machine.Pause]remedy{
 	machine.PauseQuota: {"Resume after that time; with --longest-wait the run waits for it by itself.", resume},
 	machine.PausePart: {"What was selected is done. Go on with the rest, under the plan of the run or as the spec is now:",
 		[]string{"resume --all", "apply"}},
-	machine.PauseDisk: {"Free space on the disk, then resume.", resume},
+}
+
+// faults are those of a pause whose reason is the disk, by what is wrong with it.
+var faults = map[string]string{
+	"full":  "Free space on the disk, then resume.",
+	"quota": "Your quota of the disk is used up: remove files of yours or have it raised, then resume.",
+	"read-only": "The disk is mounted read-only, as systems do after a fault: see what they say of it (dmesg), " +
+		"mount it for writing, then resume.",
+	"permission": "The system refuses to write there: look at owner, permissions and attributes of what the reason " +
+		"names (ls -ld, lsattr), then resume.",
+	"large": "A file may not grow so far: raise the limit (ulimit -f), then resume.",
+	"broken": "The disk reports an error, which more space does not mend: see what the system says of it (dmesg), " +
+		"copy the run to a sound disk if it is the disk, then resume.",
 }
 
 // explainCategory is the command that says what a category of failure means.
@@ -77,6 +90,9 @@ func (s *Status) wayOut(st *machine.State) remedy {
 	case s.Reason == machine.PauseBudget:
 		return remedy{"Raise the budget in the spec and run `dagrun apply`, or for this run only:",
 			[]string{"resume" + s.moreBudget(st)}}
+	}
+	if s.Reason == machine.PauseDisk {
+		return remedy{cmp.Or(faults[st.Run().Pause.Fault], faults["full"]), resume}
 	}
 	if r, ok := remedies[s.Reason]; ok {
 		if r.words == fixTheCause && s.Node != "" {

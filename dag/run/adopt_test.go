@@ -158,8 +158,8 @@ func TestAdoptRescuesACompleteResult(t *testing.T) {
 	m := interrupted(t, "b2", "published")
 	r, _ := reopen(t, memOptions(m.FS()))
 	other := pages(t, func(p *dag.Plan) { node(p, "b4").With = []byte(`{"argv":["other"]}`) })
-	if _, err := r.Adopt(start0.Add(time.Hour), other, inputs, func(node string, generation, attempt int) *machine.FinishedBody {
-		return &machine.FinishedBody{Node: node, Generation: generation, Attempt: attempt, Status: dag.StatusCompleted, Final: true}
+	if _, err := r.Adopt(start0.Add(time.Hour), other, inputs, func(node string, generation, attempt int) (*machine.FinishedBody, error) {
+		return &machine.FinishedBody{Node: node, Generation: generation, Attempt: attempt, Status: dag.StatusCompleted, Final: true}, nil
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,9 @@ import (
 var record = flag.String("record", "", "write a recorded log, named vN/NAME, into testdata/logs: a run of recordings")
 
 // recordings are the runs that can be recorded, by name. A new type of event gets a short one of its own.
-var recordings = map[string]func(*testing.T, *Run){"long-night": longNight, "fatal": fatal, "asleep": asleep, "part": part}
+var recordings = map[string]func(*testing.T, *Run){
+	"long-night": longNight, "fatal": fatal, "asleep": asleep, "part": part, "kept-not": keptNot,
+}
 
 const recordedLogs = "../../testdata/logs"
 
@@ -317,6 +319,18 @@ func asleep(t *testing.T, r *Run) {
 	)
 	p.at = p.at.Add(8 * time.Hour)
 	p.play(&machine.RunSuspendedBody{IdleMS: 8 * 3600 * 1000})
+	p.settle("ask", machine.Outcome{Status: dag.StatusFailed, Category: "config", Message: "no such model", Permanent: true})
+	p.play(&machine.RunEndedBody{Failed: true, Reason: "node ask: no such model", CostUSD: r.State().Ledger().Spent.USD})
+}
+
+// keptNot is a run of whose work it is known that it has ended well, and which failed all the same.
+func keptNot(t *testing.T, r *Run) {
+	p := &player{t, r, start0}
+	p.play(
+		&machine.QueuedBody{Nodes: []string{"ask"}, Reason: "condition"},
+		&machine.StartedBody{Node: "ask", Generation: 1, Attempt: 1, Reserve: dag.Amount{USD: 2e6}},
+		&machine.TookEffectBody{Node: "ask", Generation: 1, Attempt: 1, How: "exit status 0"},
+	)
 	p.settle("ask", machine.Outcome{Status: dag.StatusFailed, Category: "config", Message: "no such model", Permanent: true})
 	p.play(&machine.RunEndedBody{Failed: true, Reason: "node ask: no such model", CostUSD: r.State().Ledger().Spent.USD})
 }

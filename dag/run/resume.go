@@ -13,8 +13,9 @@ import (
 )
 
 // A Rescue returns the end of an attempt that a dead process left under way, from what it kept of a
-// complete result; nil when there is nothing and the attempt is lost.
-type Rescue func(node string, generation, attempt int) *machine.FinishedBody
+// complete result; nil when there is nothing and the attempt is lost. An error says that the disk fails what there is:
+// then nothing is decided.
+type Rescue func(node string, generation, attempt int) (*machine.FinishedBody, error)
 
 // Resume records attempts found in flight as lost, where rescue (nil: never) knows no better, and
 // RUN_RESUMED, and restores artifacts that a lost attempt had published. A run that is complete stays
@@ -47,7 +48,9 @@ func (r *Run) lose(now time.Time, rescue Rescue) (lost int, err error) {
 	for _, v := range index.InFlight(r.state) {
 		var body *machine.FinishedBody
 		if rescue != nil {
-			body = rescue(v.Node.ID, v.Generation, v.Attempt)
+			if body, err = rescue(v.Node.ID, v.Generation, v.Attempt); err != nil {
+				return lost, err
+			}
 		}
 		if body != nil && body.Status == dag.StatusLost {
 			lost++

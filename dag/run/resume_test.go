@@ -185,9 +185,9 @@ func TestAttemptInFlight(t *testing.T) {
 func TestResultOfALostAttemptIsAdopted(t *testing.T) {
 	m := interrupted(t, "b2", "recorded")
 	r, _ := reopen(t, memOptions(m.FS()))
-	err := r.Resume(start0.Add(time.Hour), "resume", func(node string, generation, attempt int) *machine.FinishedBody {
+	err := r.Resume(start0.Add(time.Hour), "resume", func(node string, generation, attempt int) (*machine.FinishedBody, error) {
 		o := machine.Outcome{Status: dag.StatusCompleted, Body: machine.FinishedBody{CostUSD: 250000, CostKind: "reported"}}
-		return r.State().Settle(node, o, start0.Add(time.Hour)).Body.(*machine.FinishedBody)
+		return r.State().Settle(node, o, start0.Add(time.Hour)).Body.(*machine.FinishedBody), nil
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -289,6 +289,7 @@ func (r *Run) pauseForDisk(now time.Time, mark Mark) (Mark, error) {
 	}
 	return r.Record(now, &machine.RunPausedBody{
 		Reason:  "disk",
+		Fault:   "full",
 		Message: "the disk of " + r.out.Path(".") + " is full: free some space, then resume",
 	})
 }

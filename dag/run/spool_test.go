@@ -46,9 +46,9 @@ func TestSpool(t *testing.T) {
 		t.Errorf("%q %v", b, err)
 	}
 	var asked []Attempt
-	err = r.Resume(now, "test", func(node string, generation, attempt int) *machine.FinishedBody {
+	err = r.Resume(now, "test", func(node string, generation, attempt int) (*machine.FinishedBody, error) {
 		asked = append(asked, Attempt{Node: node, Generation: generation, Attempt: attempt})
-		return nil
+		return nil, nil
 	})
 	if err != nil || len(asked) != 1 || asked[0] != under {
 		t.Errorf("asked for %v, %v", asked, err)

@@ -156,7 +156,7 @@ var table = map[machine.Type]func(*writer){
 
 // unlogged are the types of events that write nothing: the log of events has them, and what comes of them is logged.
 var unlogged = []machine.Type{
-	machine.Queued, machine.LLMCallStarted, machine.LLMCallFinished, machine.GateRunStarted,
+	machine.Queued, machine.TookEffect, machine.LLMCallStarted, machine.LLMCallFinished, machine.GateRunStarted,
 }
 
 // on is a row of the table for bodies of type B.

@@ -84,11 +84,39 @@ func (e *SyncError) Error() string { return e.Err.Error() }
 // Unwrap returns what the system said.
 func (e *SyncError) Unwrap() error { return e.Err }
 
+// A Refused is an error of the run's own files, whatever the system said: of a permission that was taken away, as of a
+// disk that is full. It is no failure of the work that was to be kept.
+type Refused struct{ Err error }
+
+func (e *Refused) Error() string { return e.Err.Error() }
+
+// Unwrap returns what the system said.
+func (e *Refused) Unwrap() error { return e.Err }
+
+// Fault names what is wrong with a disk, by what the system said: full, quota, read-only, permission, large (a file
+// that may not grow) or broken.
+func Fault(err error) string {
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return "full"
+	case errors.Is(err, syscall.EDQUOT):
+		return "quota"
+	case errors.Is(err, syscall.EROFS):
+		return "read-only"
+	case errors.Is(err, fs.ErrPermission):
+		return "permission"
+	case errors.Is(err, syscall.EFBIG):
+		return "large"
+	}
+	return "broken"
+}
+
 // Broken reports whether err says that the disk cannot be written: full, read-only, input/output
-// error, not confirmed, or a file that may not grow (ulimit -f). The program ends with exit status 6.
+// error, not confirmed, refused, or a file that may not grow (ulimit -f). The program ends with exit status 6.
 func Broken(err error) bool {
 	var s *SyncError
-	return errors.As(err, &s) || Full(err) ||
+	var r *Refused
+	return errors.As(err, &s) || errors.As(err, &r) || Full(err) ||
 		errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EFBIG)
 }
 

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"math"
+	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,4 +15,14 @@ func Free(dir string) int64 {
 		return math.MaxInt64
 	}
 	return int64(st.Bavail) * st.Bsize
+}
+
+// Allocate takes room for the first n bytes of a file, whose size stays: writing them does not find the disk full.
+// Where the file system knows no such thing it does nothing. The error is that there is no room.
+func Allocate(f *os.File, n int64) error {
+	err := unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, n)
+	if Full(err) {
+		return &os.PathError{Op: "fallocate", Path: f.Name(), Err: err}
+	}
+	return nil
 }

@@ -105,10 +105,13 @@ func publish(t *nodes.Task, s *settings, r *reply, st *accept.State, res *nodes.
 	res.Values["model"] = answeredBy(s, r)
 	res.Values["finish_reason"] = r.Finish
 	w, err := t.Keep(nodes.SavedName)
-	if err != nil {
-		return res, err
+	if err == nil {
+		err = errors.Join(nodes.SaveResult(w, t, res), w.Close())
 	}
-	return res, errors.Join(nodes.SaveResult(w, t, res), w.Close())
+	if err != nil {
+		res.Warnings = append(res.Warnings, "lost: keep "+nodes.SavedName+": "+err.Error())
+	}
+	return res, nil
 }
 
 // cost books what the provider reported; with a flat price it is a note only.

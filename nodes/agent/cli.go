@@ -85,6 +85,9 @@ func (c cli) ask(ctx context.Context, q *question) (*reply, error) {
 			out.Add(piece)
 		}
 	}
+	if q.task.Begin != nil {
+		q.task.Begin()
+	}
 	res, err := proc.Run(ctx, spec)
 	alive()
 	if err != nil {
@@ -105,7 +108,8 @@ func (c cli) ask(ctx context.Context, q *question) (*reply, error) {
 	for _, left := range res.Survivors {
 		r.Survivors = append(r.Survivors, fmt.Sprintf("%d (%s)", left.Pid, left.Command))
 	}
-	return r, c.keep(q.task, r, res, out, errs)
+	c.keep(q.task, r, res, out, errs)
+	return r, nil
 }
 
 // recall judges what a program had printed when the process that ran it died.
@@ -126,7 +130,8 @@ func (c cli) recall(q *question) (*reply, error) {
 		return r, err
 	}
 	out, errs := q.task.Grow("transcript.jsonl"), q.task.Grow("stderr.txt")
-	return r, errors.Join(lasted(r, q.task.Spool, "stdout"), c.keep(q.task, r, res, out, errs))
+	c.keep(q.task, r, res, out, errs)
+	return r, lasted(r, q.task.Spool, "stdout")
 }
 
 // beat keeps the host from taking a program for dead that prints its answer at the end, by signs of life as
@@ -269,14 +274,16 @@ func takeTurn(ctx context.Context, program string, gap time.Duration) error {
 	}
 }
 
-// keep puts what the program printed into the node's folder, bytewise.
-func (c cli) keep(t *nodes.Task, r *reply, res *proc.Result, out, errs *nodes.Growing) error {
-	err := errs.Finish(res.Stderr.At(), res.Stderr.Size())
+// keep puts what the program printed into the node's folder, bytewise. It stands beside the answer: what of it cannot
+// be kept is a warning.
+func (c cli) keep(t *nodes.Task, r *reply, res *proc.Result, out, errs *nodes.Growing) {
+	side := &nodes.Result{}
+	errs.Finish(side, res.Stderr.At(), res.Stderr.Size())
 	if c.format.Read != nil {
-		err = errors.Join(err, out.Finish(res.Stdout.At(), res.Stdout.Size()))
+		out.Finish(side, res.Stdout.At(), res.Stdout.Size())
 	}
 	if r.Text == "" {
-		err = errors.Join(err, t.KeepFrom("raw-output.txt", res.Stdout.Open()))
+		t.KeepBeside(side, "raw-output.txt", res.Stdout.Open())
 	}
-	return err
+	r.Warnings = append(r.Warnings, side.Warnings...)
 }

@@ -53,8 +53,11 @@ func (a httpAPI) ask(ctx context.Context, q *question) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer spooled.Close()
+	defer spooled.Close() // a second time
 	c := &httpc.Client{Head: q.task.Silence, Idle: q.task.Silence, MostBody: q.set.MaxOutputMB << 20, Resend: 2}
+	if q.task.Begin != nil {
+		q.task.Begin()
+	}
 	answer, err := c.Do(ctx, req)
 	r := &reply{Finish: "error"}
 	if err != nil {
@@ -71,15 +74,38 @@ func (a httpAPI) ask(ctx context.Context, q *question) (*reply, error) {
 		r.Price()
 		return r, nil
 	}
-	kept, err := q.task.Keep("transcript.txt")
-	if err != nil {
-		return nil, fmt.Errorf("keep transcript.txt: %w", err)
+	aside := &sideFile{name: "transcript.txt"}
+	aside.to, aside.err = q.task.Keep(aside.name)
+	spool := &sideFile{name: "the copy for the next process", to: spooled}
+	spool.err = spooled.head(answer)
+	readAnswer(a.format(q), q, answer, io.TeeReader(answer, io.MultiWriter(spool, aside)), r)
+	for _, f := range []*sideFile{aside, spool} {
+		if err := f.close(); err != nil {
+			r.Warn("lost: keep %s: %v", f.name, err)
+		}
 	}
-	if err := spooled.head(answer); err != nil {
-		return nil, errors.Join(err, kept.Close())
+	return r, nil
+}
+
+// A sideFile takes what is written as far as the disk does: what comes in is worth more than it.
+type sideFile struct {
+	name string
+	to   io.WriteCloser
+	err  error
+}
+
+func (f *sideFile) Write(p []byte) (int, error) {
+	if f.err == nil {
+		_, f.err = f.to.Write(p)
 	}
-	readAnswer(a.format(q), q, answer, io.TeeReader(answer, io.MultiWriter(spooled, kept)), r)
-	return r, kept.Close()
+	return len(p), nil
+}
+
+func (f *sideFile) close() error {
+	if f.to == nil {
+		return f.err
+	}
+	return errors.Join(f.err, f.to.Close())
 }
 
 func (a httpAPI) request(q *question) (*httpc.Request, error) {

@@ -6,7 +6,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"dagrun.dev/internal/disk"
 	"dagrun.dev/nodes/internal/httpc"
+	"dagrun.dev/nodes/internal/proc"
 )
 
 // A spooledAnswer is the copy of an answer that outlives this process: a line with its head, then
@@ -29,6 +31,11 @@ func newSpooled(dir string) (spooledAnswer, error) {
 		return spooledAnswer{}, nil
 	}
 	f, err := os.OpenFile(filepath.Join(dir, spooledName), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err == nil {
+		if err = disk.Allocate(f, proc.SpoolRoom); err != nil {
+			_ = f.Close()
+		}
+	}
 	return spooledAnswer{f}, err
 }
 
@@ -47,10 +54,12 @@ func (s spooledAnswer) Write(p []byte) (int, error) {
 	return s.f.Write(p)
 }
 
-func (s spooledAnswer) Close() {
+// Close may be called twice.
+func (s spooledAnswer) Close() error {
 	if s.f != nil {
 		_ = s.f.Close()
 	}
+	return nil
 }
 
 // lasted sets the reply's latency to the time from when the spool was made ready to the last

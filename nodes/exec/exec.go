@@ -75,12 +75,15 @@ func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 		res.Warnings = append(res.Warnings, fmt.Sprintf(
 			"it printed more than %d MB (maxOutputMB): the last %d bytes are not kept", s.MaxOutputMB, cut))
 	}
+	if well := failure == nil || p.Cause == proc.Ended && p.Exit == 0; well && t.TookEffect != nil {
+		if err := t.TookEffect(fmt.Sprintf("exit status %d", p.Exit)); err != nil {
+			return res, err
+		}
+	}
 	if failure != nil || s.Stdout == "" { // what becomes an artifact is not kept twice
-		err = out.Finish(p.Stdout.At(), p.Stdout.Size())
+		out.Finish(res, p.Stdout.At(), p.Stdout.Size())
 	}
-	if err := errors.Join(err, errs.Finish(p.Stderr.At(), p.Stderr.Size())); err != nil {
-		return res, err
-	}
+	errs.Finish(res, p.Stderr.At(), p.Stderr.Size())
 	if failure != nil {
 		return res, failure
 	}
@@ -125,6 +128,9 @@ func (s *settings) start(
 			return nil, err
 		}
 		defer spec.Stdin.Close()
+	}
+	if t.Begin != nil {
+		t.Begin()
 	}
 	return proc.Run(ctx, spec)
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -61,6 +60,9 @@ func (k Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 		return nil, err
 	}
 	c := &httpc.Client{Head: t.Silence, Idle: t.Silence, MostBody: s.MaxMB << 20}
+	if t.Begin != nil {
+		t.Begin()
+	}
 	answer, err := c.Do(ctx, req)
 	if err != nil {
 		return nil, err
@@ -68,6 +70,11 @@ func (k Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 	defer answer.Close()
 	if !s.expected(answer.Status) {
 		return nil, s.unexpected(answer, evidence.Case{Now: k.now(), Zone: time.Local, Tries: t.Attempt})
+	}
+	if t.TookEffect != nil {
+		if err := t.TookEffect(fmt.Sprintf("HTTP status %d", answer.Status)); err != nil {
+			return nil, err
+		}
 	}
 	return s.take(t, answer)
 }
@@ -179,10 +186,10 @@ func (s *settings) take(t *nodes.Task, a *httpc.Answer) (*nodes.Result, error) {
 		res.Writes[s.To] = s.To
 		return res, t.Stage(s.To, body())
 	}
-	if n == 0 {
-		return res, err
+	if n > 0 {
+		t.KeepBeside(res, "response.txt", body())
 	}
-	return res, errors.Join(err, t.KeepFrom("response.txt", body()))
+	return res, err
 }
 
 func read(with json.RawMessage) (*settings, error) {

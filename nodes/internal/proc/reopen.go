@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"dagrun.dev/internal/disk"
 	"dagrun.dev/internal/regular"
 )
 
@@ -17,12 +18,22 @@ const (
 	stderrName = "stderr"
 )
 
+// SpoolRoom is the room in bytes that is taken in advance for what cannot be had again: what comes in does not find the
+// disk full, whoever else has filled it meanwhile.
+const SpoolRoom = 2 << 20
+
 // namedCapture returns an empty file with a name. It is locked, and the lock is inherited with the
 // file: as long as the child or a descendant has it open, Reopen waits.
 func namedCapture(dir, name string) (*Capture, error) {
 	f, err := os.OpenFile(filepath.Join(dir, name), os.O_RDWR|os.O_APPEND|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("a file for output: %w", err)
+	}
+	if name == stdoutName {
+		if err := disk.Allocate(f, SpoolRoom); err != nil {
+			_ = f.Close()
+			return nil, fmt.Errorf("a file for output: %w", err)
+		}
 	}
 	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) // on a file system without locks, Reopen does not wait
 	return &Capture{f: f}, nil
