@@ -86,6 +86,9 @@ func (f *follower) tell(errs bool, c *Capture, from, to int64) int64 {
 	if f.buf == nil {
 		f.buf = make([]byte, 64<<10)
 	}
+	if most := f.spec.MostOutput; most > 0 {
+		to = min(to, most)
+	}
 	for to = min(to, followMost); from < to; {
 		n, _ := c.f.ReadAt(f.buf[:min(int64(len(f.buf)), to-from)], from)
 		if n == 0 {
