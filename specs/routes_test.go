@@ -151,7 +151,7 @@ func TestAskedInTheLastCycle(t *testing.T) {
 	}
 }
 
-// K-2, P-11: a measure in what is handed on to the refiner goes back to the weaver once, with the reason; what comes then is
+// K-3, P-11: a measure in what is handed on to the refiner goes back to the weaver once, with the reason; what comes then is
 // handed on, or nothing is.
 func TestMeasuresGoBackToTheWeaver(t *testing.T) {
 	t.Parallel()

@@ -76,7 +76,6 @@ cost, runs it, and remembers every step, so that a run resumes where it was stop
 	}
 	root.Flags().Bool("version", false, "print the version")
 	addJSON(root)
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
 	cobra.EnableCommandSorting = false
@@ -98,5 +97,6 @@ cost, runs it, and remembers every step, so that a run resumes where it was stop
 		}
 	}
 	root.AddCommand(newVersion(), newSimAgent())
+	addCompletions(root)
 	return root
 }

@@ -121,7 +121,7 @@ func (m *Manual) meaning(category string) (what, todo string) {
 // byDefault says what follows a failure, by the row of its category.
 func byDefault(row *tree.Value) string {
 	text := map[string]string{
-		"retry": "it is tried again, %s, and then the node has failed and its onFail decides.",
+		"retry": "where it is tried again, it is %s; then the node has failed and its onFail decides.",
 		"wait":  "the run waits until the instant that the failure names, without using up an attempt, and tries again.",
 		"stop":  "the run pauses until you have helped; `dagrun resume` tries again.",
 		"fail":  "it is not tried again: the node has failed, and its onFail decides.",
