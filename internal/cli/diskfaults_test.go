@@ -167,7 +167,9 @@ func (o *once) process(hook func(disktest.Step) error) string {
 		}
 	}
 	if err != nil {
-		o.failed = err
+		if o.failed == nil { // later ones may meet a lock that a child of another test holds for a moment
+			o.failed = err
+		}
 		if r != nil {
 			r.Abandon()
 		}
