@@ -81,18 +81,30 @@ func (c *camera) view() error {
 // whole takes the whole page. Where a box scrolls instead of the page, the box is laid out at its full height for it.
 func (c *camera) whole() error {
 	if c.album.Scroller == "" {
-		return c.tiles()
+		return c.laidOut()
 	}
 	unrolled, err := c.page.Unroll()
 	if err != nil {
 		return err
 	}
 	if unrolled {
-		return cmp.Or(c.tiles(), c.page.RollUp())
+		return cmp.Or(c.laidOut(), c.page.RollUp())
 	}
 	c.cut("the whole-page picture shows the first view of <%s> only", c.album.Scroller)
 	if err := c.page.RollUp(); err != nil {
 		return err
+	}
+	return c.tiles()
+}
+
+// laidOut takes the page as it is laid out, and says what boxes of the page cut off all the same.
+func (c *camera) laidOut() error {
+	boxes, err := c.page.Hidden()
+	if err != nil {
+		return err
+	}
+	for _, b := range boxes {
+		c.cut("<%s> cuts off %d of its %d px; they are on no picture", b.Name, b.Whole-b.Seen, b.Whole)
 	}
 	return c.tiles()
 }

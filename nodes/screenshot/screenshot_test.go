@@ -229,6 +229,32 @@ func TestLayout(t *testing.T) {
 	pixel{9, 10, 255, 0, 255}.check(t, picture(t, h, "scroll-1280x720-step4.png")) // it sticks while scrolling
 }
 
+// e-work/15: what the page's own boxes cut off is not silently missing: a warning names the box and how much it hides, and
+// the capture is degraded. What folds away on purpose, small boxes and boxes that hold little more than they show are left alone.
+func TestCutOffByItsOwnPage(t *testing.T) {
+	t.Parallel()
+	const part = `<div style="height:100vh;background:#fcc">part</div>`
+	for _, tt := range []struct{ name, page, want string }{
+		{"deck", `<style>html,body{margin:0;height:100%;overflow:hidden}.w{position:fixed;inset:0;overflow:hidden}</style><div class="w">` +
+			part + part + part + `</div>`, "<div.w> cuts off 1440 of its 2160 px; they are on no picture"},
+		{"a box that scrolls within the page", `<style>body{margin:0}#log{height:300px;overflow:auto}</style><p>above</p><div id="log">` + part + part +
+			`</div><p>below</p>`, "<div#log> cuts off 1140 of its 1440 px; they are on no picture"},
+		{"folded", `<div style="max-height:0;overflow:hidden">` + part + `</div><p>text</p>`, ""},
+		{"a small list", `<div style="height:60px;width:200px;overflow:auto">` + part + `</div><p>text</p>`, ""},
+		{"a little more", `<div style="height:700px;overflow:hidden"><div style="height:760px;background:#cfc">text</div></div>`, ""},
+	} {
+		res, _, err := shoot(t, map[string]string{"page.html": "<!DOCTYPE html>" + tt.page}, m{"shots": []string{"full"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cut := slices.ContainsFunc(res.Warnings, func(w string) bool { return strings.Contains(w, "cuts off") })
+		told := slices.ContainsFunc(res.Warnings, func(w string) bool { return strings.Contains(w, tt.want) })
+		if want := tt.want != ""; cut != want || want && !told || res.Values["degraded"] != want {
+			t.Errorf("%s: degraded %v, warnings %q, want %q", tt.name, res.Values["degraded"], res.Warnings, tt.want)
+		}
+	}
+}
+
 func TestLook(t *testing.T) {
 	img := image.NewNRGBA(image.Rect(0, 0, 100, 50))
 	for i := range img.Pix {

@@ -52,6 +52,15 @@ func (p *Page) ScrollTo(y int) (int, error) { return help[int](p, "scrollTo", y)
 // is undone by RollUp, in either case.
 func (p *Page) Unroll() (whole bool, err error) { return help[bool](p, "unroll") }
 
+// A Hidden is a box of the page that cuts off much of what it holds; lengths are CSS pixels, from above to below.
+type Hidden struct {
+	Name        string // of the element, with its id or first class
+	Seen, Whole int
+}
+
+// Hidden returns the first five such boxes, as the page stands now.
+func (p *Page) Hidden() ([]Hidden, error) { return help[[]Hidden](p, "hidden") }
+
 // RollUp undoes Unroll.
 func (p *Page) RollUp() error {
 	_, err := help[int](p, "rollUp")

@@ -206,6 +206,21 @@ return {
   boxOf(s) { return own(s, 'ownerDocument') === document ? s : own(s, 'ownerDocument').defaultView.frameElement; },
 
   // Lays out what scrolls within the page at its full height, so that the page shows all of it. Returns whether it does.
+  // Boxes that cut off much of what they hold, as they stand now: their names, and of how many pixels how many are to be
+  // seen. A box that is closed or small hides on purpose (menus, folded parts); the page itself is measured elsewhere.
+  hidden() {
+    const found = [];
+    this.roots(e => {
+      if (e === doc('documentElement') || e === doc('body') || !/hidden|clip|auto|scroll/.test(getComputedStyle(e).overflowY)) return;
+      const whole = own(e, 'scrollHeight'), seen = own(e, 'clientHeight'), r = own(e, 'getBoundingClientRect')();
+      if (whole - seen < Math.max(100, whole / 5) || r.width < innerWidth / 3 || seen < innerHeight / 4) return;
+      if (!own(e, 'checkVisibility')()) return;
+      const id = own(e, 'id'), first = own(e, 'classList')[0];
+      found.push({name: own(e, 'tagName').toLowerCase() + (id ? '#' + id : first ? '.' + first : ''), seen, whole});
+    });
+    return found.slice(0, 5);
+  },
+
   unroll() {
     const s = this.scroller(), box = this.boxOf(s), want = own(s, 'scrollHeight');
     globalThis.dagrunRolled = [];
