@@ -36,11 +36,12 @@ func golden(t *testing.T, name string, got []byte) {
 
 // A disturbed run is a run with its logs.
 type disturbed struct {
-	t    testing.TB
-	m    *disktest.Mem
-	logs *Logs
-	d    *night.Driver
-	warn []string
+	t     testing.TB
+	m     *disktest.Mem
+	logs  *Logs
+	d     *night.Driver
+	warn  []string
+	first int64 // event that the logs followed the run from
 }
 
 // begin creates the night's run, or opens it and resumes it.
@@ -51,6 +52,7 @@ func begin(t testing.TB, m *disktest.Mem) *disturbed {
 	o := night.Options(m)
 	o.Project = x.logs.Project
 	x.d = night.Begin(t, o)
+	x.first = x.logs.first // before the writer takes the first lines
 	x.logs.Start(x.d.R, o)
 	return x
 }
