@@ -238,6 +238,7 @@ func (c *comparison) item(o, i int32, d NodeDiff) NodeDiff {
 	if !ok || !c.marks[of].touched {
 		return d
 	}
+	was := d.Changes
 	d.Why, d.Changes = []string{c.new.Node(of).ID}, nil
 	if c.marks[of].otherItems {
 		c.marks[i].otherItems = true
@@ -245,7 +246,7 @@ func (c *comparison) item(o, i int32, d NodeDiff) NodeDiff {
 		d.Stale = d.Stale && !failed // a policy of its definition may be another one
 	}
 	if d.Do = DoBlocked; !d.Stale {
-		d.Do, d.Maybe = DoRemoved, false
+		d.Do, d.Maybe, d.Changes = DoRemoved, false, was
 	}
 	return d
 }
