@@ -124,7 +124,7 @@ func TestWithoutBrowser(t *testing.T) {
 	t.Parallel()
 	spec := edit(t, withoutBrowser)
 	s := newSite(t)
-	out := s.must("apply", spec, "--seed", "7", "--quiet")
+	out := s.must("apply", spec, "--seed", "7")
 	ends := finished(s.events())
 	if e := ends[h(1, "capture")]; e.Payload.Status != "failed" || e.Payload.Category != "screenshot_failed" {
 		t.Errorf("the capture %s: %s", e.Payload.Status, e.Payload.Category)

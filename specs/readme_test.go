@@ -1,10 +1,13 @@
 package specs_test
 
 import (
+	"bytes"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"dagrun.dev/dag/report"
 )
 
 // D-2: what the README shows of the plan is what the plan prints where nothing has run yet; "..." stands for
@@ -23,7 +26,11 @@ func TestReadmeShowsThePlan(t *testing.T) {
 	if !ok || !end {
 		t.Fatal("the README shows no plan")
 	}
-	lines := strings.Split(string(plan), "\n")
+	res, short := basePlan(t), &bytes.Buffer{}
+	if err := report.BuildPlan(report.PlanInput{Graph: res.Graph, Notes: res.Notes}).WriteShort(short); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(plan)+short.String(), "\n")
 	for line := range strings.SplitSeq(sample, "\n") {
 		if strings.HasPrefix(line, "Run:") {
 			continue // the folder is the reader's
