@@ -10,6 +10,7 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/internal/glob"
+	"dagrun.dev/internal/regular"
 	"dagrun.dev/internal/rules"
 	"dagrun.dev/internal/tree"
 	"dagrun.dev/nodes"
@@ -111,7 +112,7 @@ func (b *builder) findInputsOnce(name string) string {
 // input. Where a link leads to a folder it is refused, for it may lead back.
 func (b *builder) walk(name string) (found []string, err error) {
 	start := path.Dir(glob.Literal(name) + "x")
-	if st, err := b.root.Stat(start); err != nil {
+	if st, err := regular.StatIn(b.root, start); err != nil {
 		if errors.Is(err, fs.ErrNotExist) && glob.Is(name) {
 			return nil, nil
 		}
@@ -136,7 +137,7 @@ func (b *builder) walk(name string) (found []string, err error) {
 			p := path.Join(dir, e.Name())
 			kind := e.Type()
 			if kind&fs.ModeSymlink != 0 && (dag.MatchesInput(name, p) || dag.MatchesInput(name, p+"/x")) {
-				st, err := b.root.Stat(p)
+				st, err := regular.StatIn(b.root, p)
 				if err != nil {
 					return err
 				}
