@@ -96,7 +96,7 @@ pauses; a second one within five seconds stops everything at once. Either way "d
 func (s *session) apply(res *compile.Result, fresh, again bool, seed int64) error {
 	s.plan = res.Plan
 	for _, w := range res.Warnings {
-		s.note("warning: " + w.Error())
+		s.warn(w.Error())
 	}
 	if fresh && run.Exists(s.dir) {
 		s.endLeft()

@@ -79,6 +79,7 @@ type session struct {
 	origin  *origin      // to be written into the run; nil = as it has it
 	dir     string
 
+	warned  []string
 	found   string // what lookAhead has to tell once the run is announced
 	nothing bool   // there is nothing to do
 	opened  run.Options
@@ -92,7 +93,7 @@ func (s *session) options() run.Options {
 	o := s.runs.options(s.dir, s.name)
 	o.AllSynced = s.host.allSynced
 	s.printer = newPrinter(s.progressOut(), s.host.quiet, s.dir, s.kinds.Does)
-	s.logs = runlog.New(func(line string) { s.note("warning: " + line) })
+	s.logs = runlog.New(func(line string) { warn(s.cmd, line) })
 	o.Project = s.logs.Project
 	o.Weigh = s.weigh
 	o.Plan = s.plan
@@ -144,9 +145,12 @@ func (s *session) progressOut() io.Writer {
 
 func (s *session) note(line string) { fmt.Fprintln(s.cmd.ErrOrStderr(), line) }
 
-func (s *session) warn(rep *run.Report) {
-	for _, w := range rep.Warnings {
-		s.note("warning: " + w)
+// warn tells a warning, once however often it is found: when the process that holds the run dies while it is asked,
+// this one begins anew.
+func (s *session) warn(text string) {
+	if !slices.Contains(s.warned, text) {
+		s.warned = append(s.warned, text)
+		warn(s.cmd, text)
 	}
 }
 
@@ -173,7 +177,7 @@ func (s *session) carryOn(r *run.Run) error {
 	}
 	for _, id := range r.State().Run().SavedPlans {
 		if err := s.usePlan(id, true); err != nil {
-			s.note("warning: a removed run would not be known for applied: " + err.Error())
+			s.warn("a removed run would not be known for applied: " + err.Error())
 		}
 	}
 	o.Interrupt, o.Requests = interrupt, inbox.Requests()
@@ -184,7 +188,7 @@ func (s *session) carryOn(r *run.Run) error {
 	s.logs.Stop()
 	s.printer.stop()
 	for _, p := range all.Sweep() {
-		s.note("warning: a node left " + p + " running; it was ended")
+		s.warn("a node left " + p + " running; it was ended")
 	}
 	forget()
 	if err != nil {
@@ -232,7 +236,7 @@ func (s *session) lookAhead(d *reuse.Diff, specDir string) error {
 	m := nodes.Machine{SpecDir: specDir, Secret: secret}
 	found := executor.Preflight(context.Background(), d, s.kinds, m, s.dir, state.Path())
 	for _, w := range found.Warnings {
-		s.note("warning: " + w)
+		s.warn(w)
 	}
 	if len(found.Problems) > 0 {
 		return &missing{found}
@@ -268,7 +272,7 @@ func (s *session) account(r *run.Run) error {
 	sum, err := report.NewSummary(r, s.opened, st)
 	if err == nil && st.Status != machine.RunPause {
 		if err := runlog.SaveSummary(s.opened, sum); err != nil {
-			s.note("warning: cannot write the summary: " + err.Error())
+			s.warn("cannot write the summary: " + err.Error())
 		}
 	}
 	if err := errors.Join(err, r.Close()); err != nil {
@@ -358,7 +362,9 @@ func (s *session) open(salvage bool) (*run.Run, *run.Report, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	s.warn(rep)
+	for _, w := range rep.Warnings {
+		s.warn(w)
+	}
 	s.endLeft()
 	s.crash.live = true
 	return r, rep, nil
@@ -371,7 +377,7 @@ func (s *session) processes() string { return filepath.Join(s.dir, run.Dir, dag.
 func (s *session) remember() (forget func()) {
 	forget, err := all.Remember(s.processes())
 	if err != nil {
-		s.note("warning: what nodes have running is not recorded, so that the next start could not end all of it if this " +
+		s.warn("what nodes have running is not recorded, so that the next start could not end all of it if this " +
 			"process was killed: " + err.Error())
 		return func() {}
 	}
@@ -385,10 +391,10 @@ func (s *session) endLeft() {
 		s.note("the process before was killed and left " + p + " running; it was ended")
 	}
 	for _, p := range survivors {
-		s.note("warning: " + p + " could not be ended")
+		s.warn(p + " could not be ended")
 	}
 	if err != nil {
-		s.note("warning: cannot find out what the process before left running: " + err.Error())
+		s.warn("cannot find out what the process before left running: " + err.Error())
 	}
 }
 

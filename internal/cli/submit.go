@@ -65,7 +65,7 @@ func (s *session) noteIdle() {
 		}
 	}
 	if len(idle) > 0 {
-		s.note("warning: without effect here: " + strings.Join(idle, ", ") +
+		s.warn("without effect here: " + strings.Join(idle, ", ") +
 			"; the process that carries the run on keeps its own settings")
 	}
 }
