@@ -166,8 +166,11 @@ func (s *State) Run() RunView {
 		State: s.observed.State, Stable: s.observed.Stable,
 		Active: time.Duration(s.activeAt(r.Updated)) * time.Millisecond, Ticking: r.ActiveFrom != 0,
 		Resumes: r.Resumes, Failed: r.Failed, Part: r.Part, SavedPlans: r.SavedPlans}
-	if r.Status == RunRunning && s.ending != "" {
-		v.Status, v.Failed = RunEnding, s.ending
+	if s.ending != "" && r.Status != RunBroken {
+		v.Failed = s.ending
+		if r.Status == RunRunning {
+			v.Status = RunEnding
+		}
 	}
 	return v
 }
@@ -187,7 +190,7 @@ type RunView struct {
 	Active     time.Duration // time of activity until Updated
 	Ticking    bool          // it goes on: a process carries the run on, or did when it died
 	Resumes    int
-	Failed     string        // why the run failed, or ends
+	Failed     string        // why the run failed, or ends, paused or not
 	Part       dag.Selection // of the plan that is to run; empty: all of it
 	SavedPlans []string      // ids of the saved plans that were applied
 }

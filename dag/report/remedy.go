@@ -94,6 +94,9 @@ func (s *Status) wayOut(st *machine.State) remedy {
 	if s.Reason == machine.PauseDisk {
 		return remedy{cmp.Or(faults[st.Run().Pause.Fault], faults["full"]), resume}
 	}
+	if s.Ending != "" {
+		return remedy{"Resume: the run then comes to its end (" + s.Ending + ").", resume}
+	}
 	if r, ok := remedies[s.Reason]; ok {
 		if r.words == fixTheCause && s.Node != "" {
 			r.commands = []string{explainCategory, "show " + s.Node, "resume"}

@@ -30,8 +30,10 @@ type Standing struct {
 	Assumed dag.USD `json:"assumed_usd,omitempty"` // part of the cost that nobody has confirmed
 	Pieces  *Pieces `json:"pieces,omitempty"`      // of a run that its user paused
 	// Cleanup are the clean-up nodes (always) of a paused run that have not ended, Undo the completed nodes that have an
-	// undo action, the first to be undone first: what `dagrun cancel`, with --undo, runs.
+	// undo action, the first to be undone first: what `dagrun cancel`, with --undo, runs. Ending is why a paused run
+	// comes to its end, clean-up included, when it is resumed.
 	Cleanup   []string `json:"pending_cleanup,omitempty"`
+	Ending    string   `json:"ending,omitempty"`
 	Undo      []string `json:"undoable,omitempty"`
 	Next      string   `json:"next,omitempty"` // what the user can do, see remedies
 	NextSteps []string `json:"next_commands,omitempty"`
@@ -163,6 +165,7 @@ func NewStatus(r *run.Run, dir string, now time.Time) *Status {
 		if s.Reason == machine.PauseUser {
 			s.Pieces = newPieces(st)
 		}
+		s.Ending = v.Failed
 		s.Cleanup, s.Undo = st.Pending()
 	case machine.RunBroken:
 		s.Message, s.Questions, s.NewPlan = v.Failed, nil, nil // these wait for a run that goes on

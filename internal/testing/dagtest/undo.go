@@ -142,7 +142,7 @@ func (s *Sim) owed(failed string) (list []string) {
 
 // allUndone checks, at the end of a run that a user had undone, that nothing of it stands but what a user left.
 func (s *Sim) allUndone() error {
-	if s.CancelAt == 0 || s.State.Run().Failed == "" || len(s.Events) < s.CancelAt {
+	if s.CancelAt == 0 || s.State.Run().Status != machine.RunBroken || len(s.Events) < s.CancelAt {
 		return nil
 	}
 	asked := slices.ContainsFunc(s.Events, func(e machine.Event) bool {
