@@ -1,12 +1,14 @@
 package report
 
 import (
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/run"
+	"dagrun.dev/internal/regular"
 )
 
 // outputs are the names under which kinds keep what a program printed or a service answered, those first in which
@@ -60,4 +62,24 @@ func lastLines(text string, most int) []string {
 		}
 	}
 	return lines[max(0, len(lines)-most):]
+}
+
+// tail is the end of a file; empty where it cannot be read.
+func tail(path string) string {
+	f, err := regular.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	const most = 16 << 10
+	if fi, err := f.Stat(); err == nil && fi.Size() > most {
+		if _, err := f.Seek(-most, io.SeekEnd); err != nil {
+			return ""
+		}
+	}
+	data, err := io.ReadAll(io.LimitReader(f, most))
+	if err != nil {
+		return ""
+	}
+	return string(data)
 }

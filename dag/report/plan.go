@@ -2,7 +2,6 @@ package report
 
 import (
 	"encoding/json"
-
 	"slices"
 
 	"dagrun.dev/dag"

@@ -69,7 +69,7 @@ func (p *Printed) Look() (fresh bool, err error) {
 		if n := machine.NodeOf(e.Body); p.Node != "" && n != p.Node {
 			return
 		}
-		if _, ended := p.trace.event(e); ended != nil {
+		if ended := p.trace.event(e); ended != nil {
 			ends = append(ends, *ended)
 		}
 	})

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -82,8 +83,8 @@ func newTrace(r *run.Run, dir string) *trace {
 		folder: func(node string, generation int) string { return nodeFolder(r, dir, node, generation) }}
 }
 
-// event adds what an event says; ended is the attempt that it ends, or nil.
-func (t *trace) event(e *machine.Event) (begun, ended *Attempt) {
+// event adds what an event says and returns the attempt that it ends, or nil.
+func (t *trace) event(e *machine.Event) *Attempt {
 	switch b := e.Body.(type) {
 	case *machine.StartedBody:
 		if b.Queued {
@@ -92,7 +93,6 @@ func (t *trace) event(e *machine.Event) (begun, ended *Attempt) {
 		t.open[b.Node] = len(t.attempts)
 		t.attempts = append(t.attempts, Attempt{Node: b.Node, Generation: b.Generation, Attempt: b.Attempt,
 			Status: "running", Started: e.Time})
-		return &t.attempts[len(t.attempts)-1], nil
 	case *machine.LLMCallStartedBody:
 		if i, ok := t.open[b.Node]; ok {
 			t.attempts[i].Model = b.Model
@@ -115,9 +115,9 @@ func (t *trace) event(e *machine.Event) (begun, ended *Attempt) {
 			path := filepath.Join(t.folder(b.Node, b.Generation), k.Name)
 			a.Files = append(a.Files, NodeFile{k.Name, path, k.Size, k.Digest})
 		}
-		return nil, a
+		return a
 	}
-	return nil, nil
+	return nil
 }
 
 // readEvents calls visit with the events behind from and returns where they end.
@@ -132,6 +132,20 @@ func readEvents(dir string, from eventlog.Head, visit func(*machine.Event)) (eve
 		return nil
 	})
 	return head, err
+}
+
+// present lists the files of an attempt under way: those of a folder that have changed since it began.
+func present(folder string, since time.Time) (list []NodeFile) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		if fi, err := e.Info(); err == nil && fi.Mode().IsRegular() && !fi.ModTime().Before(since) {
+			list = append(list, NodeFile{Name: e.Name(), Path: filepath.Join(folder, e.Name()), Size: fi.Size()})
+		}
+	}
+	return list
 }
 
 // outputsOf are the files with what an attempt printed: what a person reads of them.

@@ -73,7 +73,9 @@ waiting, grey skipped. With --json it prints the plan itself.
 			if err != nil {
 				return err
 			}
-			return show(c, res.Plan, func(w io.Writer) error { return report.WriteDOT(w, res.Graph, compile.Notes(res.Graph, kinds)) })
+			return show(c, res.Plan, func(w io.Writer) error {
+				return report.WriteDOT(w, res.Graph, compile.Notes(res.Graph, kinds))
+			})
 		},
 	}
 	specs.add(c)
