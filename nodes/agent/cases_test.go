@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -357,7 +358,9 @@ func TestValueOverTheCap(t *testing.T) {
 		var e *nodes.Error
 		switch {
 		case err == nil && variant == 2: // it had ended before it was looked at, with a result behind the long value
-			if len(res.Warnings) != 1 || !strings.Contains(res.Warnings[0], "too long") {
+			// or it was stopped between its result and its end
+			stopped := slices.DeleteFunc(slices.Clone(res.Warnings), func(w string) bool { return strings.Contains(w, "(output limit)") })
+			if len(stopped) != 1 || !strings.Contains(stopped[0], "too long") {
 				t.Errorf("warnings %v", res.Warnings)
 			}
 		case !errors.As(err, &e) || e.Category != "output_limit" || !e.Permanent || !strings.Contains(e.Message, "than 1 MB"):
