@@ -64,6 +64,7 @@ faults: build ## kill -9 at every event of a corpus run, each in a run of its ow
 	DAGRUN_STOPPED=60 $(GO) test -count=1 -run TestScripts/stopped ./internal/cli
 	DAGRUN_KILLS=200 $(GO) test -count=1 -timeout 1h -run KilledAtRandom ./internal/cli
 	DAGRUN_FAULTS=all $(GO) test -count=1 -timeout 6h -run Faults ./specs/...
+	DAGRUN_FAULTS=all $(GO) test -count=1 -timeout 2h -run DiskFailsDuringWhatHappensOnce ./internal/cli
 
 bench: build ## ratios beside make and ninja, growth curves, makespans
 	@internal/scripts/setup --bench

@@ -28,13 +28,17 @@ import (
 // and a request with effects that must not be repeated are carried out. Whatever becomes of the process, each happens
 // once, what it cost is what it cost, and in the end the run is done and its record verifies. Where the command has
 // ended well and what it left is lost, the user is asked, and says done. make faults tries every step with every error;
-// here each sync of a file or folder fails.
+// here each sync of a file or folder fails, and from each on the disk is full until the process has ended.
 func TestDiskFailsDuringWhatHappensOnce(t *testing.T) {
 	t.Parallel()
-	faults := []error{syscall.EIO}
+	type failure struct {
+		error
+		stays bool // from then on nothing that takes room succeeds
+	}
+	faults := []failure{{syscall.EIO, false}, {syscall.ENOSPC, true}}
 	fails := func(s disktest.Step) bool { return s.Op == "sync" || s.Op == "syncdir" }
 	if os.Getenv("DAGRUN_FAULTS") != "" {
-		faults = []error{syscall.EIO, syscall.ENOSPC, syscall.EPERM, syscall.EROFS}
+		faults = append(faults, failure{syscall.ENOSPC, false}, failure{syscall.EPERM, false}, failure{syscall.EROFS, true})
 		fails = func(disktest.Step) bool { return true }
 	}
 	ends := map[string]int{}
@@ -43,7 +47,10 @@ func TestDiskFailsDuringWhatHappensOnce(t *testing.T) {
 			o := newOnce(t)
 			seen := 0
 			end := o.process(func(s disktest.Step) error {
-				if !o.started.Load() || !fails(s) {
+				if o.step != "" && fault.stays && s.Op != "remove" && s.Op != "removeall" {
+					return disktest.Short{Err: fault}
+				}
+				if o.step != "" || !o.started.Load() || !fails(s) {
 					return nil
 				}
 				if seen++; seen == n {
