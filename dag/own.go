@@ -6,7 +6,8 @@ import "strings"
 // folder there takes its name from here, so that Own knows them all.
 const (
 	OwnLog         = "events.ndjson" // with files of its own beside it: OwnLog + ".synced" and others
-	OwnState       = "state.json"
+	OwnSnapshot    = "snapshot.json" // what the log was folded to, so that it need not be folded again
+	OwnState       = "state.json"    // the same for people and their programs, in words of the pipeline
 	OwnLock        = "lock"
 	OwnObjects     = "objects"
 	OwnCopies      = "copies" // what stands in OwnObjects too, and what did not go there
@@ -22,8 +23,8 @@ const (
 	OwnTemp        = ".tmp-"       // what names of unfinished files begin with
 )
 
-var ownNames = []string{OwnLog, OwnState, OwnLock, OwnObjects, OwnCopies, OwnStaging, OwnSpool, OwnCheckpoints,
-	OwnArchives, OwnReverts, OwnLogs, OwnInbox, OwnOrigin, OwnProcesses}
+var ownNames = []string{OwnLog, OwnSnapshot, OwnState, OwnLock, OwnObjects, OwnCopies, OwnStaging, OwnSpool,
+	OwnCheckpoints, OwnArchives, OwnReverts, OwnLogs, OwnInbox, OwnOrigin, OwnProcesses}
 
 // Own reports whether a path in that folder begins with a name which the run keeps for itself, upper and lower
 // case alike: nothing of a node may be there.

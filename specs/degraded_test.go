@@ -28,7 +28,7 @@ func degradedIsTold(t *testing.T, s *site, summary string) {
 	if got := s.must("report", "errors"); !strings.Contains(got, h(1, "capture")+" failed") {
 		t.Errorf("the report of errors does not name the capture:\n%s", tail(got))
 	}
-	if got := s.read("_orchestrator/state.json"); !strings.Contains(got, `"degraded":true`) {
+	if got := s.read("_orchestrator/snapshot.json"); !strings.Contains(got, `"degraded":true`) {
 		t.Error("the state does not say degraded")
 	}
 	log := s.read("_orchestrator/logs/orchestrator.log")

@@ -87,7 +87,7 @@ func TestSnapshotWithoutARequiredMemberIsNotUsed(t *testing.T) {
 // snapshot is there afterwards: the new one or the one before.
 func TestSnapshotSurvivesACrashAtEveryStep(t *testing.T) {
 	write := func(fsys disk.FS, seq int64) error {
-		_, err := WriteSnapshot(fsys, "state.json", sample(seq))
+		_, err := WriteSnapshot(fsys, "snapshot.json", sample(seq))
 		return err
 	}
 	count, fsys := disktest.NewFaulty(disktest.NewMem().FS(), nil)
@@ -107,14 +107,14 @@ func TestSnapshotSurvivesACrashAtEveryStep(t *testing.T) {
 			t.Fatalf("step %d did not fail", n)
 		}
 		for name, after := range map[string]*disktest.Mem{"killed": m.Kill(), "power lost": m.PowerLoss(nil), "half kept": m.PowerLoss(func(n int) int { return n / 2 })} {
-			s, err := ReadSnapshot(after.FS(), "state.json")
+			s, err := ReadSnapshot(after.FS(), "snapshot.json")
 			if err != nil {
 				t.Fatalf("step %d, %s: %v", n, name, err)
 			}
 			if s.Head.Seq != 1000001 && s.Head.Seq != 1000002 {
 				t.Fatalf("step %d, %s: head %d", n, name, s.Head.Seq)
 			}
-			bak, err := ReadSnapshot(after.FS(), "state.json.bak")
+			bak, err := ReadSnapshot(after.FS(), "snapshot.json.bak")
 			if err != nil || bak.Head.Seq > s.Head.Seq {
 				t.Fatalf("step %d, %s: second copy: %v", n, name, err)
 			}
@@ -134,7 +134,7 @@ func TestSnapshotWaitsForTheLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := NewSaver(m.FS(), "state.json", l)
+	s := NewSaver(m.FS(), "snapshot.json", l)
 	if s.Due() {
 		t.Error("due at once")
 	}
@@ -148,7 +148,7 @@ func TestSnapshotWaitsForTheLog(t *testing.T) {
 		t.Fatalf("snapshot of %d, durable is %d", head.Seq, l.Synced())
 	}
 	after := m.PowerLoss(nil)
-	if got, err := ReadSnapshot(after.FS(), "state.json"); err != nil || got.Head != head {
+	if got, err := ReadSnapshot(after.FS(), "snapshot.json"); err != nil || got.Head != head {
 		t.Fatalf("%+v %v", got, err)
 	}
 	if _, _, err := Read(after.FS(), logName, head, func(*machine.Event, *Envelope) error { return nil }); err != nil {
@@ -164,7 +164,7 @@ func TestLastSnapshotWins(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	s := NewSaver(m.FS(), "state.json", l)
+	s := NewSaver(m.FS(), "snapshot.json", l)
 	for i := range int64(20) {
 		snap := sample(1000000 + i)
 		snap.Head.Seq = l.Head().Seq
@@ -174,7 +174,7 @@ func TestLastSnapshotWins(t *testing.T) {
 	if err := s.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := ReadSnapshot(m.FS(), "state.json"); err != nil || got.Head.Offset != 20 {
+	if got, err := ReadSnapshot(m.FS(), "snapshot.json"); err != nil || got.Head.Offset != 20 {
 		t.Fatalf("%+v %v", got, err)
 	}
 }

@@ -355,7 +355,7 @@ func TestArchive(t *testing.T) {
 	if err != nil || to != "_orchestrator/archives/run-run-1-2026-03-01T12-00-00-000Z" {
 		t.Fatal(to, err)
 	}
-	for _, name := range []string{"events.ndjson", "state.json", "notes.md", "passes/b2/raw-output.txt", "checkpoints/cp-1/manifest.json"} {
+	for _, name := range []string{"events.ndjson", "snapshot.json", "notes.md", "passes/b2/raw-output.txt", "checkpoints/cp-1/manifest.json"} {
 		if _, err := m.FS().Lstat(to + "/" + name); err != nil {
 			t.Error(err)
 		}

@@ -142,8 +142,8 @@ func BenchmarkOpen(b *testing.B) {
 			for range b.N {
 				if from == "log" {
 					b.StopTimer()
-					os.Remove(filepath.Join(dir, Dir, "state.json"))
-					os.Remove(filepath.Join(dir, Dir, "state.json.bak"))
+					os.Remove(filepath.Join(dir, Dir, "snapshot.json"))
+					os.Remove(filepath.Join(dir, Dir, "snapshot.json.bak"))
 					b.StartTimer()
 				}
 				r, rep, err := Open(Options{Dir: dir, Now: start0})

@@ -236,7 +236,7 @@ func (r *Run) create(n New) error {
 func (r *Run) begin() {
 	r.head = r.log.Head()
 	r.graph.Store(r.state.Graph())
-	r.saver = eventlog.NewSaver(r.own, stateFile, r.log)
+	r.saver = eventlog.NewSaver(r.own, snapshotFile, r.log)
 	r.project = newProjector(r.own, r.store)
 }
 
@@ -395,7 +395,7 @@ func Exists(dir string) bool {
 // hasRun reports whether a run's folder holds a run, whole or not: a log, or what only a run with a log
 // leaves.
 func hasRun(own disk.FS) (bool, error) {
-	for _, name := range []string{logFile, stateFile, eventlog.BackupName(stateFile), checkpoints} {
+	for _, name := range []string{logFile, snapshotFile, eventlog.BackupName(snapshotFile), checkpoints} {
 		_, err := own.Lstat(name)
 		if err == nil {
 			return true, nil

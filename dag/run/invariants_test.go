@@ -28,7 +28,7 @@ func forge(t *testing.T, m *disktest.Mem, change func([]machine.Event) []machine
 		t.Fatal(err)
 	}
 	events = change(events)
-	for _, name := range []string{logFile, eventlog.MarkName(logFile), stateFile, eventlog.BackupName(stateFile)} {
+	for _, name := range []string{logFile, eventlog.MarkName(logFile), snapshotFile, eventlog.BackupName(snapshotFile)} {
 		if err := own.Remove(name); err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +127,7 @@ func TestVerifyFindsAForgedSnapshot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := eventlog.ReadSnapshot(own, stateFile)
+	s, err := eventlog.ReadSnapshot(own, snapshotFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestVerifyFindsAForgedSnapshot(t *testing.T) {
 		t.Fatalf("the state names no cost: %s", s.State)
 	}
 	s.State = json.RawMessage(forged)
-	if _, err := eventlog.WriteSnapshot(own, stateFile, s); err != nil {
+	if _, err := eventlog.WriteSnapshot(own, snapshotFile, s); err != nil {
 		t.Fatal(err)
 	}
 	if got := failing(t, m.FS(), ""); !strings.Contains(got, "snapshot") {
@@ -170,7 +170,7 @@ func TestCompleteRunsStayAsTheyAre(t *testing.T) {
 	if got := failing(t, m.FS(), ""); got != "" {
 		t.Errorf("fails %q", got)
 	}
-	if _, err := disk.ReadFile(m.FS(), Dir+"/"+stateFile); err != nil {
+	if _, err := disk.ReadFile(m.FS(), Dir+"/"+snapshotFile); err != nil {
 		t.Error(err)
 	}
 }

@@ -234,7 +234,7 @@ func (r *Run) waysOutOfLog(line int64) string {
 // load restores the newest usable snapshot and returns its head, the zero Head when the log must be
 // folded from its first event.
 func (r *Run) load(rep *Report) eventlog.Head {
-	copies := []struct{ name, source string }{{stateFile, "snapshot"}, {eventlog.BackupName(stateFile), "backup"}}
+	copies := []struct{ name, source string }{{snapshotFile, "snapshot"}, {eventlog.BackupName(snapshotFile), "backup"}}
 	for _, c := range copies {
 		s, err := eventlog.ReadSnapshot(r.own, c.name)
 		if err == nil {

@@ -120,8 +120,8 @@ func writeRecorded(t *testing.T, dir string) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	os.Remove(out + "/" + Dir + "/state.json")
-	os.Remove(out + "/" + Dir + "/state.json.bak")
+	os.Remove(out + "/" + Dir + "/snapshot.json")
+	os.Remove(out + "/" + Dir + "/snapshot.json.bak")
 	os.Remove(out + "/" + Dir + "/events.ndjson.synced")
 	os.Remove(out + "/" + Dir + "/lock")
 	if err := os.CopyFS(dir, os.DirFS(out+"/"+Dir)); err != nil {

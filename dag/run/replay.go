@@ -6,7 +6,7 @@ import (
 )
 
 // Replay folds the whole log, ignoring snapshots, and says whether the snapshot on disk, if there is
-// one, equals the replay up to its event. write renews state.json, which takes the lock. It runs no
+// one, equals the replay up to its event. write renews snapshot.json, which takes the lock. It runs no
 // work.
 func Replay(o Options, write bool) (st *machine.State, same bool, err error) {
 	if err := present(o); err != nil {
@@ -26,11 +26,11 @@ func Replay(o Options, write bool) (st *machine.State, same bool, err error) {
 	if _, err := v.chain(); err != nil {
 		return nil, false, err
 	}
-	same = v.snapshotFile(stateFile) == nil
+	same = v.snapshotFile(snapshotFile) == nil
 	if write {
 		snap, err := r.snapshot()
 		if err == nil {
-			_, err = eventlog.WriteSnapshot(r.own, stateFile, snap)
+			_, err = eventlog.WriteSnapshot(r.own, snapshotFile, snap)
 		}
 		if err != nil {
 			return nil, same, err

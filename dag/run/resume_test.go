@@ -382,11 +382,11 @@ func TestStateComesFromWhateverIsLeft(t *testing.T) {
 		warned int
 	}{
 		{"all there", func(*testing.T, disk.FS) {}, "snapshot", 0},
-		{"no state", func(t *testing.T, f disk.FS) { f.Remove(Dir + "/state.json") }, "backup", 0},
-		{"state cut", func(t *testing.T, f disk.FS) { cut(t, f, Dir+"/state.json") }, "backup", 1},
-		{"state empty", func(t *testing.T, f disk.FS) { write(t, f, Dir+"/state.json", "") }, "backup", 1},
-		{"neither", func(t *testing.T, f disk.FS) { f.Remove(Dir + "/state.json"); f.Remove(Dir + "/state.json.bak") }, "log", 0},
-		{"both cut", func(t *testing.T, f disk.FS) { cut(t, f, Dir+"/state.json"); cut(t, f, Dir+"/state.json.bak") }, "log", 2},
+		{"no state", func(t *testing.T, f disk.FS) { f.Remove(Dir + "/snapshot.json") }, "backup", 0},
+		{"state cut", func(t *testing.T, f disk.FS) { cut(t, f, Dir+"/snapshot.json") }, "backup", 1},
+		{"state empty", func(t *testing.T, f disk.FS) { write(t, f, Dir+"/snapshot.json", "") }, "backup", 1},
+		{"neither", func(t *testing.T, f disk.FS) { f.Remove(Dir + "/snapshot.json"); f.Remove(Dir + "/snapshot.json.bak") }, "log", 0},
+		{"both cut", func(t *testing.T, f disk.FS) { cut(t, f, Dir+"/snapshot.json"); cut(t, f, Dir+"/snapshot.json.bak") }, "log", 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m, _ := undisturbed(t)
@@ -447,7 +447,7 @@ func TestLostLogIsDamage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := m.FS().Lstat(to + "/state.json"); err != nil {
+			if _, err := m.FS().Lstat(to + "/snapshot.json"); err != nil {
 				t.Fatal(err)
 			}
 			create(t, memOptions(m.FS()), pages(t, nil)).Close()
@@ -463,8 +463,8 @@ func TestRevertBehindADamage(t *testing.T) {
 			s := text(t, f, Dir+"/events.ndjson")
 			i := strings.LastIndex(s, `"node":"b4"`)
 			write(t, f, Dir+"/events.ndjson", s[:i]+`"node":"b1"`+s[i+11:])
-			f.Remove(Dir + "/state.json") // behind a snapshot the log is not read again
-			f.Remove(Dir + "/state.json.bak")
+			f.Remove(Dir + "/snapshot.json") // behind a snapshot the log is not read again
+			f.Remove(Dir + "/snapshot.json.bak")
 		},
 		"the end missing": func(t *testing.T, f disk.FS) {
 			s := text(t, f, Dir+"/events.ndjson")
@@ -512,7 +512,7 @@ func TestForeignSnapshotIsDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Close()
-	write(t, m.FS(), Dir+"/state.json", text(t, other.FS(), Dir+"/state.json"))
+	write(t, m.FS(), Dir+"/snapshot.json", text(t, other.FS(), Dir+"/snapshot.json"))
 	var d *eventlog.Damaged
 	if _, _, err := Open(memOptions(m.FS())); !errors.As(err, &d) {
 		t.Fatal(err)
@@ -581,7 +581,7 @@ func TestDirectoryCanBeMoved(t *testing.T) {
 	if got := contents(t, fsys); got != wantPages {
 		t.Errorf("got\n%s", got)
 	}
-	for _, name := range []string{"events.ndjson", "state.json", "checkpoints/cp-1/manifest.json"} {
+	for _, name := range []string{"events.ndjson", "snapshot.json", "checkpoints/cp-1/manifest.json"} {
 		if s := text(t, fsys, Dir+"/"+name); strings.Contains(s, base) {
 			t.Errorf("%s holds an absolute path", name)
 		}

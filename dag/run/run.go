@@ -28,7 +28,7 @@ const Dir = "_orchestrator"
 // Names in the run's own folder.
 const (
 	logFile      = dag.OwnLog
-	stateFile    = dag.OwnState
+	snapshotFile = dag.OwnSnapshot
 	lockFile     = dag.OwnLock
 	objectsDir   = dag.OwnObjects
 	copiesDir    = dag.OwnCopies

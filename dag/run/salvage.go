@@ -39,7 +39,8 @@ func (r *Run) salvage(rep *Report) error {
 	if err := disk.Copy(r.own, logFile, dir+"/"+logFile+".damaged"); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	for _, name := range append([]string{stateFile, eventlog.BackupName(stateFile), LogsDir}, later(r.own, known)...) {
+	derived := []string{snapshotFile, eventlog.BackupName(snapshotFile), LogsDir}
+	for _, name := range append(derived, later(r.own, known)...) {
 		if err := r.moveTo(dir, name); err != nil {
 			return err
 		}

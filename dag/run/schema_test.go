@@ -70,13 +70,13 @@ func TestWhatIsWrittenValidates(t *testing.T) {
 		if _, _, err := Replay(Options{Dir: out, Now: start0}, true); err != nil {
 			t.Fatal(err)
 		}
-		if b, err = os.ReadFile(out + "/" + Dir + "/state.json"); err != nil {
+		if b, err = os.ReadFile(out + "/" + Dir + "/snapshot.json"); err != nil {
 			t.Fatal(err)
 		}
 		validate(t, snapshot, b, log)
 	}
 	m, _ := undisturbed(t)
-	validate(t, snapshot, []byte(text(t, m.FS(), Dir+"/state.json")), "pages")
+	validate(t, snapshot, []byte(text(t, m.FS(), Dir+"/snapshot.json")), "pages")
 	var line map[string]any
 	if err := json.Unmarshal([]byte(strings.Split(text(t, m.FS(), Dir+"/events.ndjson"), "\n")[2]), &line); err != nil {
 		t.Fatal(err)
@@ -303,6 +303,6 @@ func snapshotSchema(t *testing.T) map[string]any {
 	props["state"] = d.of(reflect.TypeOf(machine.Shapes()["snapshot"]))
 	props["sha256"], props["plan_sha256"] = hexHash("of the file with these digits as zeros"), hexHash("of the adopted plan")
 	s["$schema"], s["$id"] = "https://json-schema.org/draft/2020-12/schema", "https://dagrun.dev/snapshot.schema.json"
-	s["title"], s["$defs"] = "state.json", d.defs
+	s["title"], s["$defs"] = "snapshot.json", d.defs
 	return s
 }

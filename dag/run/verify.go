@@ -72,8 +72,8 @@ func Verify(o Options, head string) ([]Check, error) {
 		name string
 		run  func() error
 	}{
-		{"snapshot", func() error { return v.snapshotFile(stateFile) }}, // 1
-		{"second copy", func() error { return v.snapshotFile(eventlog.BackupName(stateFile)) }},
+		{"snapshot", func() error { return v.snapshotFile(snapshotFile) }}, // 1
+		{"second copy", func() error { return v.snapshotFile(eventlog.BackupName(snapshotFile)) }},
 		{"plan and inputs", v.inputs},
 		{"artifacts", v.artifacts}, // 2
 		{"accumulators", v.accumulators},
@@ -148,7 +148,7 @@ func (v *verification) whole() error {
 // chain folds the log, ignoring snapshots but comparing them.
 func (v *verification) chain() (eventlog.Tail, error) {
 	v.snaps, v.snapErr, v.answered = map[string]*eventlog.Snapshot{}, map[string]error{}, map[Attempt]answers{}
-	for _, name := range []string{stateFile, eventlog.BackupName(stateFile)} {
+	for _, name := range []string{snapshotFile, eventlog.BackupName(snapshotFile)} {
 		v.snaps[name], v.snapErr[name] = eventlog.ReadSnapshot(v.own, name)
 	}
 	rep := &Report{}

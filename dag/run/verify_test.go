@@ -67,10 +67,10 @@ func TestVerifyFindsWhatWasDone(t *testing.T) {
 		}, "chain"},
 		{"the end cut off", func(t *testing.T, f disk.FS) { cut(t, f, Dir+"/events.ndjson") }, "chain"},
 		{"the log gone", func(t *testing.T, f disk.FS) { f.Remove(Dir + "/events.ndjson") }, "chain"},
-		{"invariant 1: the state edited", edit(Dir+"/state.json", `"run_id":"run-1"`, `"run_id":"run-2"`), "snapshot"},
-		{"invariant 1: the state cut", func(t *testing.T, f disk.FS) { cut(t, f, Dir+"/state.json") }, "snapshot"},
-		{"invariant 1: the copy cut", func(t *testing.T, f disk.FS) { cut(t, f, Dir+"/state.json.bak") }, "second copy"},
-		{"the snapshot deleted, which loses nothing", func(t *testing.T, f disk.FS) { f.Remove(Dir + "/state.json") }, ""},
+		{"invariant 1: the state edited", edit(Dir+"/snapshot.json", `"run_id":"run-1"`, `"run_id":"run-2"`), "snapshot"},
+		{"invariant 1: the state cut", func(t *testing.T, f disk.FS) { cut(t, f, Dir+"/snapshot.json") }, "snapshot"},
+		{"invariant 1: the copy cut", func(t *testing.T, f disk.FS) { cut(t, f, Dir+"/snapshot.json.bak") }, "second copy"},
+		{"the snapshot deleted, which loses nothing", func(t *testing.T, f disk.FS) { f.Remove(Dir + "/snapshot.json") }, ""},
 		{"invariant 2: the page edited", edit("page.html", "b4", "bX"), "artifacts"},
 		{"invariant 2: the page gone", func(t *testing.T, f disk.FS) { f.Remove("page.html") }, "artifacts pending"},
 		{"a version gone", func(t *testing.T, f disk.FS) { f.Remove(object(page)) }, "artifacts"},
@@ -174,20 +174,20 @@ func TestVerifyCountsAnswersAndCost(t *testing.T) {
 // V-4: replay gives the state of the snapshot, says so, and writes it when asked.
 func TestReplay(t *testing.T) {
 	m, _ := undisturbed(t)
-	want := text(t, m.FS(), Dir+"/state.json")
+	want := text(t, m.FS(), Dir+"/snapshot.json")
 	counter, fsys := disktest.NewFaulty(m.FS(), nil)
 	st, same, err := Replay(memOptions(fsys), false)
 	if err != nil || !same || st.Run().Status != machine.RunDone || counter.Steps() != 0 {
 		t.Fatal(same, err, counter.Steps())
 	}
-	write(t, m.FS(), Dir+"/state.json", want[:len(want)/2])
+	write(t, m.FS(), Dir+"/snapshot.json", want[:len(want)/2])
 	if _, same, err = Replay(memOptions(m.FS()), false); err != nil || same {
 		t.Fatal(same, err)
 	}
 	if _, _, err = Replay(memOptions(m.FS()), true); err != nil {
 		t.Fatal(err)
 	}
-	if got := text(t, m.FS(), Dir+"/state.json"); got != want {
+	if got := text(t, m.FS(), Dir+"/snapshot.json"); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	if _, same, err = Replay(memOptions(m.FS()), false); err != nil || !same {
@@ -237,7 +237,7 @@ func TestKeptFilesAreNeverOverwritten(t *testing.T) {
 			t.Errorf("kept %q", name)
 		}
 	}
-	for _, dir := range []string{"objects", "checkpoints/x", "state.json", "..", "events.ndjson"} {
+	for _, dir := range []string{"objects", "checkpoints/x", "snapshot.json", "..", "events.ndjson"} {
 		node(r.Graph().Plan, "b1").Dir = dir
 		if _, err := r.Keep(Attempt{Node: "b1", Generation: 1, Attempt: 1}, "x"); err == nil {
 			t.Errorf("kept in %q", dir)
