@@ -1,9 +1,6 @@
 package manual
 
 import (
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -94,22 +91,5 @@ func TestExamplesAreValid(t *testing.T) {
 	})
 	if n < len(m.s.Kinds) {
 		t.Errorf("%d examples found", n)
-	}
-}
-
-var update = flag.Bool("update", false, "write docs/reference anew")
-
-// docs/reference is what the schemas say.
-func TestPages(t *testing.T) {
-	for name, want := range theManual(t).Pages() {
-		name := filepath.Join("../../docs/reference", name)
-		if *update {
-			if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if got, err := os.ReadFile(name); err != nil || string(got) != want {
-			t.Errorf("%s is not what the schemas say: run `make docs` (%v)", name, err)
-		}
 	}
 }

@@ -121,15 +121,15 @@ func (m *Manual) meaning(category string) (what, todo string) {
 // byDefault says what follows a failure, by the row of its category.
 func byDefault(row *tree.Value) string {
 	text := map[string]string{
-		"retry": "where it is tried again, it is %s; then the node has failed and its onFail decides.",
+		"retry": "it is tried again%s; if the last attempt fails, the node has failed and its onFail decides.",
 		"wait":  "the run waits until the instant that the failure names, without using up an attempt, and tries again.",
 		"stop":  "the run pauses until you have helped; `dagrun resume` tries again.",
 		"fail":  "it is not tried again: the node has failed, and its onFail decides.",
 	}[row.Get("then").Str]
 	if strings.Contains(text, "%s") {
-		times := "as often as the node's retry says"
+		times := " as often as the node's retry says"
 		if a := row.Get("attempts"); a != nil {
-			times = fmt.Sprintf("up to %d attempts in all (fewer where the node's retry says so)", a.Int)
+			times = fmt.Sprintf(", up to %d attempts in all (fewer where the node's retry says so)", a.Int)
 		}
 		text = fmt.Sprintf(text, times+delays(row.Get("retry")))
 	}

@@ -1,10 +1,14 @@
 package manual
 
 import (
+	"flag"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"testing"
 
 	"dagrun.dev/dag/expr"
 	"dagrun.dev/internal/rules"
@@ -12,8 +16,8 @@ import (
 
 const generated = "<!-- Generated from the schemas by `make docs`: change the comments there. -->\n\n"
 
-// Pages returns the pages of docs/reference by their file names.
-func (m *Manual) Pages() map[string]string {
+// pages are those of docs/reference by their file names. The program itself shows one entry at a time.
+func (m *Manual) pages() map[string]string {
 	return map[string]string{
 		"pipeline.md":    m.pipelinePage(),
 		"expressions.md": m.expressionsPage(),
@@ -206,3 +210,20 @@ func prose(text string) string {
 
 // cell is text in a table.
 func cell(text string) string { return strings.ReplaceAll(text, "|", "\\|") }
+
+var update = flag.Bool("update", false, "write docs/reference anew")
+
+// docs/reference is what the schemas say.
+func TestPages(t *testing.T) {
+	for name, want := range theManual(t).pages() {
+		name := filepath.Join("../../docs/reference", name)
+		if *update {
+			if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := os.ReadFile(name); err != nil || string(got) != want {
+			t.Errorf("%s is not what the schemas say: run `make docs` (%v)", name, err)
+		}
+	}
+}
