@@ -1,9 +1,16 @@
 package compile
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"dagrun.dev/dag/expr"
+	"dagrun.dev/internal/glob"
 	"dagrun.dev/internal/rules"
 	"dagrun.dev/internal/tree"
 )
@@ -11,9 +18,10 @@ import (
 // An axis is one dimension of an expansion.
 type axis struct {
 	name  string
-	path  string
+	path  string // of in, or of files
 	pos   tree.Pos
 	in    *expr.Template
+	files bool             // in is the pattern of names of files
 	key   *binding         // nil: the item's own
 	fixed bool             // the items are the same whatever the axes before
 	items []map[string]any // then, once computed
@@ -21,8 +29,15 @@ type axis struct {
 }
 
 func (x *expansion) compileAxis(lang *expr.Lang, a *tree.Value, path string) *expr.Lang {
-	ax := &axis{name: str(a.Get("as")), path: path, pos: a.Get("in").Pos}
-	ax.in = x.b.template(lang, a.Get("in"), path+".in", false, expr.Decls{})
+	in, from := a.Get("in"), "in"
+	if pattern := a.Get("files"); pattern != nil && in == nil {
+		in, from = pattern, "files"
+	} else if (pattern == nil) == (in == nil) {
+		x.b.fail(a.Pos, path, "want one of in (a list, a map or a number) and files (a pattern of names of files)")
+		return nil
+	}
+	ax := &axis{name: str(a.Get("as")), path: tree.Join(path, from), pos: in.Pos, files: from == "files"}
+	ax.in = x.b.template(lang, in, ax.path, false, expr.Decls{})
 	ax.fixed = ax.in != nil && ax.in.Fixed()
 	lang = x.bind(lang, ax.name, a.Get("as").Pos, path+".as")
 	if lang == nil {
@@ -47,7 +62,7 @@ func (x *expansion) fits() bool {
 			return false
 		}
 		if n *= max(len(items), 1); n > x.most() {
-			x.b.fail(a.pos, a.path+".in", "the axes have more than %d combinations", x.most())
+			x.b.fail(a.pos, a.path, "the axes have more than %d combinations", x.most())
 			return false
 		}
 	}
@@ -64,7 +79,7 @@ func (x *expansion) axis(i int) {
 	for _, item := range x.items(a) {
 		x.vars[a.name] = item
 		if x.steps++; x.steps > maxSteps {
-			x.stop(a.pos, a.path+".in", fmt.Errorf("the axes have more than %d items in all", maxSteps))
+			x.stop(a.pos, a.path, fmt.Errorf("the axes have more than %d items in all", maxSteps))
 			return
 		}
 		x.axis(i + 1)
@@ -81,12 +96,16 @@ func (x *expansion) items(a *axis) []map[string]any {
 	}
 	v, err := a.in.Fill(x.vars, nil, false)
 	if err != nil {
-		x.stop(a.pos, a.path+".in", err)
+		x.stop(a.pos, a.path, err)
 		return nil
+	}
+	itemsOf := itemsOf
+	if a.files {
+		itemsOf = x.b.filesOf
 	}
 	values, names, err := itemsOf(v)
 	if err != nil {
-		x.stop(v.Pos, a.path+".in", err)
+		x.stop(v.Pos, a.path, err)
 		return nil
 	}
 	items := make([]map[string]any, len(values))
@@ -130,11 +149,41 @@ func itemsOf(v *tree.Value) (values []*tree.Value, names []string, err error) {
 	return values, names, nil
 }
 
+// filesOf returns the files beside the specification that match a pattern, in order of their names.
+func (b *builder) filesOf(v *tree.Value) (values []*tree.Value, names []string, err error) {
+	switch {
+	case v.Kind != tree.String || !glob.Is(v.Str):
+		err = fmt.Errorf("want a pattern of names of files such as data/*.csv, got %s", rules.Show(v))
+	case glob.Check(v.Str) != nil:
+		err = glob.Check(v.Str)
+	case !filepath.IsLocal(v.Str) || path.Clean(v.Str) != v.Str:
+		err = fmt.Errorf("want a pattern below the folder of the specification in its plain form, got %s", rules.Show(v))
+	default:
+		names, err = b.walk(v.Str)
+		if where := (*fs.PathError)(nil); errors.As(err, &where) {
+			err = errors.New(b.why(where.Path, err))
+		} else if err == nil && len(names) == 0 {
+			err = fmt.Errorf("no file beside the specification matches %s", v.Str)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		item, base := &tree.Value{Kind: tree.Map, Pos: v.Pos}, path.Base(name)
+		for _, f := range [][2]string{{"path", name}, {"dir", path.Dir(name)}, {"base", base}, {"ext", path.Ext(base)},
+			{"name", strings.TrimSuffix(base, path.Ext(base))}} {
+			value := &tree.Value{Kind: tree.String, Str: f[1], Pos: v.Pos}
+			item.Fields = append(item.Fields, tree.Field{Name: f[0], Value: value, Pos: v.Pos})
+		}
+		values = append(values, item)
+	}
+	return values, names, err
+}
+
 // item returns what item i of an axis is bound to. name is its name in a map.
 func (x *expansion) item(a *axis, item *tree.Value, name string, i, count int, seen map[string]int) map[string]any {
 	native := item.Native()
 	if text, ok := respelled(item); ok && a.shown {
-		x.b.warn(item.Pos, a.path+".in",
+		x.b.warn(item.Pos, a.path,
 			"%s stands as %s in the texts of the template; write it in quotes to keep it", item.Str, text)
 	}
 	if a.key == nil {
@@ -159,7 +208,7 @@ func (x *expansion) ownKey(a *axis, v *tree.Value) string {
 		}
 	}
 	if text, ok := respelled(v); ok && !a.shown {
-		x.b.warn(v.Pos, a.path+".in", "the key of %s is %s; write it in quotes to keep it", v.Str, text)
+		x.b.warn(v.Pos, a.path, "the key of %s is %s; write it in quotes to keep it", v.Str, text)
 	}
 	s, err := expr.Text(v)
 	if err != nil {

@@ -36,6 +36,7 @@ type builder struct {
 	beside     map[string]*inputFile    // files that inputs name, by path
 	matched    map[string]string        // what is wrong with a name in inputs; empty = it is in order
 	folders    map[string][]fs.DirEntry // beside the spec, as far as they were read
+	ofPattern  map[string][]string      // ids that match a pattern in needs
 	isFile     map[string]bool          // whether names are files beside the spec
 	inputBytes int64                    // of all beside
 
@@ -101,7 +102,8 @@ func newBuilder(s *schema.Schema, src source.Source, root *os.Root) *builder {
 		s: s, src: src, root: root, plan: &dag.Plan{Format: dag.Format},
 		byID: map[string]*draft{}, known: map[string][]string{}, dirs: map[string]*draft{}, files: map[string]*inputFile{},
 		beside: map[string]*inputFile{}, matched: map[string]string{}, folders: map[string][]fs.DirEntry{},
-		isFile: map[string]bool{},
+		ofPattern: map[string][]string{},
+		isFile:    map[string]bool{},
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/expr"
+	"dagrun.dev/internal/glob"
 	"dagrun.dev/internal/rules"
 	"dagrun.dev/internal/tree"
 )
@@ -68,7 +69,7 @@ func (b *builder) complete(d *draft) bool {
 	full := b.withDefaults(v, kind)
 	b.policies(n, full, d.path)
 	b.references(full, d.path, func(*tree.Value) bool { return false })
-	b.needs(n, v.Get("needs"), d.path)
+	b.needs(n, b.matchNeeds(d, v.Get("needs")), d.path)
 	b.later(d)
 	b.dir(d, v.Get("dir"))
 	if !b.unknown.settings(d) {
@@ -205,6 +206,64 @@ func needed(v *tree.Value, path string) (list *tree.Value, where string) {
 		return v.Get("of"), path + ".of"
 	}
 	return v, path
+}
+
+// matchNeeds puts the nodes that a pattern stands for in its place, in the order of the plan.
+func (b *builder) matchNeeds(d *draft, v *tree.Value) *tree.Value {
+	list, where := needed(v, d.path+".needs")
+	if list == nil || !slices.ContainsFunc(list.Items, func(x *tree.Value) bool { return glob.Is(x.Str) }) {
+		return v
+	}
+	out := &tree.Value{Kind: tree.List, Pos: list.Pos}
+	for i, x := range list.Items {
+		if !glob.Is(x.Str) {
+			out.Items = append(out.Items, x)
+			continue
+		}
+		ids, text := b.matching(x.Str)
+		ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return id == d.id })
+		if text == "" && len(ids) == 0 && !b.unknown.ids {
+			text = "no node matches " + x.Str
+		}
+		if text != "" {
+			b.fail(x.Pos, tree.At(where, i), "%s", text)
+		}
+		for _, id := range ids {
+			if !slices.ContainsFunc(out.Items, func(o *tree.Value) bool { return o.Str == id }) {
+				out.Items = append(out.Items, &tree.Value{Kind: tree.String, Str: id, Pos: x.Pos})
+			}
+		}
+	}
+	if v != list {
+		v = &tree.Value{Kind: tree.Map, Pos: v.Pos, Fields: slices.Clone(v.Fields)}
+		v.Set("of", out.Pos, out)
+		out = v
+	}
+	d.tree = &tree.Value{Kind: tree.Map, Pos: d.tree.Pos, Fields: slices.Clone(d.tree.Fields)}
+	d.tree.Set("needs", out.Pos, out)
+	return out
+}
+
+const noPattern = "the needs of an item of a run-time foreach name nodes: a pattern may not stand there"
+
+// matching returns the ids that a pattern stands for, or what is wrong with it.
+func (b *builder) matching(pattern string) (ids []string, text string) {
+	if b.root == nil {
+		return nil, noPattern
+	}
+	if err := glob.Check(pattern); err != nil {
+		return nil, err.Error()
+	}
+	ids, known := b.ofPattern[pattern]
+	if !known {
+		for _, o := range b.drafts {
+			if glob.Match(pattern, o.id) {
+				ids = append(ids, o.id)
+			}
+		}
+		b.ofPattern[pattern] = ids
+	}
+	return ids, ""
 }
 
 func (b *builder) needs(n *dag.Node, v *tree.Value, path string) {
