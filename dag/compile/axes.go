@@ -1,16 +1,9 @@
 package compile
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"path"
-	"path/filepath"
-	"slices"
-	"strings"
 
 	"dagrun.dev/dag/expr"
-	"dagrun.dev/internal/glob"
 	"dagrun.dev/internal/rules"
 	"dagrun.dev/internal/tree"
 )
@@ -147,36 +140,6 @@ func itemsOf(v *tree.Value) (values []*tree.Value, names []string, err error) {
 		values = append(values, &tree.Value{Kind: tree.Int, Int: int64(i + 1), Pos: v.Pos})
 	}
 	return values, names, nil
-}
-
-// filesOf returns the files beside the specification that match a pattern, in order of their names.
-func (b *builder) filesOf(v *tree.Value) (values []*tree.Value, names []string, err error) {
-	switch {
-	case v.Kind != tree.String || !glob.Is(v.Str):
-		err = fmt.Errorf("want a pattern of names of files such as data/*.csv, got %s", rules.Show(v))
-	case glob.Check(v.Str) != nil:
-		err = glob.Check(v.Str)
-	case !filepath.IsLocal(v.Str) || path.Clean(v.Str) != v.Str:
-		err = fmt.Errorf("want a pattern below the folder of the specification in its plain form, got %s", rules.Show(v))
-	default:
-		names, err = b.walk(v.Str)
-		if where := (*fs.PathError)(nil); errors.As(err, &where) {
-			err = errors.New(b.why(where.Path, err))
-		} else if err == nil && len(names) == 0 {
-			err = fmt.Errorf("no file beside the specification matches %s", v.Str)
-		}
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		item, base := &tree.Value{Kind: tree.Map, Pos: v.Pos}, path.Base(name)
-		for _, f := range [][2]string{{"path", name}, {"dir", path.Dir(name)}, {"base", base}, {"ext", path.Ext(base)},
-			{"name", strings.TrimSuffix(base, path.Ext(base))}} {
-			value := &tree.Value{Kind: tree.String, Str: f[1], Pos: v.Pos}
-			item.Fields = append(item.Fields, tree.Field{Name: f[0], Value: value, Pos: v.Pos})
-		}
-		values = append(values, item)
-	}
-	return values, names, err
 }
 
 // item returns what item i of an axis is bound to. name is its name in a map.

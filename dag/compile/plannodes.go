@@ -244,12 +244,10 @@ func (b *builder) matchNeeds(d *draft, v *tree.Value) *tree.Value {
 	return out
 }
 
-const noPattern = "the needs of an item of a run-time foreach name nodes: a pattern may not stand there"
-
 // matching returns the ids that a pattern stands for, or what is wrong with it.
 func (b *builder) matching(pattern string) (ids []string, text string) {
 	if b.root == nil {
-		return nil, noPattern
+		return nil, "a pattern may not stand in the needs of an item of a run-time foreach: name the nodes"
 	}
 	if err := glob.Check(pattern); err != nil {
 		return nil, err.Error()

@@ -122,10 +122,6 @@ func (b *builder) templateNeeds(d *draft) {
 		return
 	}
 	for i, x := range list.Items {
-		if glob.Is(x.Str) && !expr.HasTemplate(x) {
-			b.fail(x.Pos, d.path+"."+tree.At(field, i), "%s", noPattern)
-			continue
-		}
 		if own := x.Str == d.id || strings.HasPrefix(x.Str, d.id+"/"); !own && !expr.HasTemplate(x) {
 			b.id(d, x.Str, x.Pos, tree.At(field, i))
 		}
