@@ -60,11 +60,7 @@ func (x *Index) Matching(g *dag.Graph, node, pattern string) []Named {
 	if !ok {
 		return nil
 	}
-	type placed struct {
-		Named
-		at int32
-	}
-	var list []placed
+	var list []placed[Named]
 	above := ancestors(g, i)
 	for _, t := range x.files {
 		if t.Entries || !dag.Matches(pattern, t.Name) {
@@ -72,21 +68,34 @@ func (x *Index) Matching(g *dag.Graph, node, pattern string) []Named {
 		}
 		v, ok := x.newest(t, g, func(n int32) bool { return above[n] })
 		if at, in := g.Index(v.Node); ok && in {
-			list = append(list, placed{Named{t.Name, v}, at})
+			list = append(list, placed[Named]{Named{t.Name, v}, at})
 		}
 	}
-	slices.SortFunc(list, func(a, b placed) int {
+	slices.SortFunc(list, func(a, b placed[Named]) int { return strings.Compare(a.what.Name, b.what.Name) })
+	return inPlanOrder(g, list)
+}
+
+// A placed is what a node has written.
+type placed[T any] struct {
+	what T
+	at   int32
+}
+
+// inPlanOrder sorts by the nodes, not by time: parallel nodes must not make two runs differ. What one node has written
+// stays in its order.
+func inPlanOrder[T any](g *dag.Graph, list []placed[T]) []T {
+	slices.SortStableFunc(list, func(a, b placed[T]) int {
 		switch {
 		case a.at == b.at:
-			return strings.Compare(a.Name, b.Name)
+			return 0
 		case g.Before(a.at, b.at):
 			return -1
 		}
 		return 1
 	})
-	out := make([]Named, len(list))
-	for k := range list {
-		out[k] = list[k].Named
+	out := make([]T, len(list))
+	for i := range list {
+		out[i] = list[i].what
 	}
 	return out
 }
@@ -108,32 +117,14 @@ func (x *Index) Entries(g *dag.Graph, node, name string) []Version {
 		}
 		see = t.seenBy(g, i)
 	}
-	type placed struct {
-		Version
-		at int32
-	}
-	var list []placed
+	var list []placed[Version]
 	for _, v := range t.Versions {
 		n, ok := g.Index(v.Node)
 		if v.Standing == Valid && ok && (see == nil || see(n)) {
-			list = append(list, placed{v, n})
+			list = append(list, placed[Version]{v, n})
 		}
 	}
-	// Plan order, not the order in time: parallel nodes must not make two runs differ.
-	slices.SortStableFunc(list, func(a, b placed) int {
-		switch {
-		case a.at == b.at:
-			return 0
-		case g.Before(a.at, b.at):
-			return -1
-		}
-		return 1
-	})
-	out := make([]Version, len(list))
-	for i := range list {
-		out[i] = list[i].Version
-	}
-	return out
+	return inPlanOrder(g, list)
 }
 
 // seenBy returns which writers of t node i sees: its ancestors. A graph has every writer of what a
