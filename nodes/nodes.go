@@ -111,6 +111,19 @@ type Traits struct {
 	Problems []Problem
 }
 
+// A Duration of settings is written as text such as 1m30s.
+type Duration time.Duration
+
+// UnmarshalText reads it.
+func (d *Duration) UnmarshalText(b []byte) error {
+	v, err := time.ParseDuration(string(b))
+	*d = Duration(v)
+	return err
+}
+
+// D returns it as what package time uses.
+func (d Duration) D() time.Duration { return time.Duration(d) }
+
 // A Problem is a mistake at a path of a node's settings.
 type Problem struct{ Path, Text string }
 
@@ -192,7 +205,7 @@ type Task struct {
 	// file of an earlier attempt is never overwritten: the host renames it first.
 	Keep func(name string) (io.WriteCloser, error)
 	// Emit records a fact (LLM_CALL_*, GATE_RUN_*, ISSUE_*, PR_OPENED) and returns when it is
-	// written. Types outside the kind's allow-list are an error. body is the payload without
+	// written. Other types are an error: the host records them. body is the payload without
 	// node and call_id, which the host adds.
 	Emit func(typ string, body any) error
 	// Log writes a line of the human log: level INFO, WARN or ERROR.
@@ -308,18 +321,18 @@ func NewRegistry(kinds ...Kind) *Registry {
 // Kind returns the kind of a name.
 func (r *Registry) Kind(name string) (Kind, bool) { k, ok := r.index[name]; return k, ok }
 
-// Does says what an attempt of a kind does with settings, see Traits.Does; empty where nobody can say.
-func (r *Registry) Does(kind string, with json.RawMessage) string {
-	k, ok := r.index[kind]
-	if !ok {
-		return ""
+// Traits are those of settings of a kind; empty where nobody can say.
+func (r *Registry) Traits(kind string, with json.RawMessage) Traits {
+	if k, ok := r.index[kind]; ok {
+		if tr, err := k.Describe(with); err == nil {
+			return tr
+		}
 	}
-	tr, err := k.Describe(with)
-	if err != nil {
-		return ""
-	}
-	return tr.Does
+	return Traits{}
 }
+
+// Does says what an attempt of a kind does with settings, see Traits.Does; empty where nobody can say.
+func (r *Registry) Does(kind string, with json.RawMessage) string { return r.Traits(kind, with).Does }
 
 // Kinds returns all kinds in the order of NewRegistry.
 func (r *Registry) Kinds() []Kind { return r.kinds }

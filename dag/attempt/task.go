@@ -85,17 +85,7 @@ func (w *Worker) begin(j *Job, world World) *trial {
 }
 
 // traits are those of a job's settings; empty when its kind does not know them.
-func (w *Worker) traits(j *Job) nodes.Traits { return w.Traits(j.Kind, j.With) }
-
-// Traits are those of settings of a kind; empty when the kind does not know them.
-func (w *Worker) Traits(kind string, with json.RawMessage) nodes.Traits {
-	if k, ok := w.Kinds.Kind(kind); ok {
-		if t, err := k.Describe(with); err == nil {
-			return t
-		}
-	}
-	return nodes.Traits{}
-}
+func (w *Worker) traits(j *Job) nodes.Traits { return w.Kinds.Traits(j.Kind, j.With) }
 
 func (t *trial) file(name string) (io.ReadCloser, error) {
 	i := slices.IndexFunc(t.job.Files, func(f dag.File) bool { return f.Path == name })
@@ -349,17 +339,10 @@ func (t *trial) keepFile(name, path string) error {
 	return errors.Join(err, w.Close())
 }
 
-// facts is the allow-list of Task.Emit: which facts a kind may record by itself. Everything else about an
-// attempt is recorded by its host.
-var facts = map[string][]machine.Type{
-	"agent": {machine.LLMCallStarted, machine.LLMCallFinished, machine.LLMCallFailed,
-		machine.IssueOpened, machine.IssueResolved},
-	"http":       {machine.LLMCallStarted, machine.LLMCallFinished, machine.LLMCallFailed},
-	"gates":      {machine.GateRunStarted, machine.GateRunFinished},
-	"screenshot": {machine.GateRunStarted, machine.GateRunFinished},
-	"validate":   {machine.IssueOpened, machine.IssueResolved},
-	"verdict":    {machine.IssueOpened, machine.IssueResolved},
-	"exec":       {machine.PROpened, machine.IssueOpened, machine.IssueResolved},
+// facts are what kinds may record by themselves. Everything else about an attempt is recorded by its host.
+var facts = []machine.Type{
+	machine.LLMCallStarted, machine.LLMCallFinished, machine.LLMCallFailed,
+	machine.GateRunStarted, machine.GateRunFinished, machine.IssueOpened, machine.IssueResolved, machine.PROpened,
 }
 
 // emit records a fact of a kind, with the node and the call it is of, and returns when it is written.
@@ -368,7 +351,7 @@ func (t *trial) emit(name string, body any) error {
 		return nil // the dead process had recorded the end of the call
 	}
 	typ := machine.Type(name)
-	if !slices.Contains(facts[t.job.Kind], typ) {
+	if !slices.Contains(facts, typ) {
 		return fmt.Errorf("a node of kind %s records no %s", t.job.Kind, typ)
 	}
 	raw, err := json.Marshal(body)

@@ -160,7 +160,7 @@ func TestKeptFilesAreFacts(t *testing.T) {
 	}
 }
 
-// A kind records the facts that its allow-list names, with node and call id from the host, and no
+// A kind records the facts that kinds may, with node and call id from the host, and no
 // others.
 func TestEmit(t *testing.T) {
 	onStage(t, &dag.Plan{Nodes: []dag.Node{{ID: "a", Kind: "agent"}}}, func(s *stage) {

@@ -309,7 +309,7 @@ func (h *host) settle(first result) error {
 // artifact is named, a changed log ends the program before anything is written behind it.
 func (h *host) disturbed(r *result) error {
 	j := h.running[r.key].job
-	if j.Node.Call == nil || !h.worker.Traits(j.Kind, j.With).Reaches {
+	if j.Node.Call == nil || !h.worker.Kinds.Traits(j.Kind, j.With).Reaches {
 		return nil
 	}
 	list, err := h.run.Disturbed()
