@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/simagent"
@@ -124,7 +123,7 @@ func claudeEnv(q *question) map[string]string {
 func simulate(q *question, p *program, system string) error {
 	t := q.task
 	work := simagent.Work{
-		Answers: q.set.Sim.Answers, Delay: time.Duration(q.set.Sim.Delay), Dir: t.SpecDir,
+		Answers: q.set.Sim.Answers, Delay: q.set.Sim.Delay.D(), Dir: t.SpecDir,
 		Node: t.Node, Generation: t.Generation, Attempt: t.Attempt, Failures: t.Failures, Labels: t.Labels, Seed: t.Seed,
 		Model: cmp.Or(q.set.Model, "simulated"), System: system, FirstLine: firstLine,
 		MaxTurns: q.set.MaxTurns, Tools: q.set.Tools,

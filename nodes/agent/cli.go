@@ -70,7 +70,7 @@ func (c cli) ask(ctx context.Context, q *question) (*reply, error) {
 	if spec.Stdin != nil {
 		defer spec.Stdin.Close()
 	}
-	if err := takeTurn(ctx, p.argv[0], time.Duration(q.set.StartGap)); err != nil {
+	if err := takeTurn(ctx, p.argv[0], q.set.StartGap.D()); err != nil {
 		return nil, err
 	}
 	alive := c.beat(q.task)
@@ -179,7 +179,7 @@ func (c cli) prepare(p *program, q *question) (*proc.Spec, error) {
 	spec := &proc.Spec{
 		Argv: slices.Concat(q.set.Wrapper, p.argv), Dir: q.folder, Env: proc.Environ(pass, env),
 		Spool: q.task.Out, Named: q.task.Spool,
-		Grace: q.task.Grace, ExitGrace: time.Duration(q.set.ExitGrace), MostOutput: q.set.MaxOutputMB << 20,
+		Grace: q.task.Grace, ExitGrace: q.set.ExitGrace.D(), MostOutput: q.set.MaxOutputMB << 20,
 	}
 	if q.task.Beat != nil {
 		spec.Beat = func() { q.task.Beat("") }

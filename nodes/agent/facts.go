@@ -12,71 +12,50 @@ import (
 	"dagrun.dev/nodes/prompt"
 )
 
-// The payloads of LLM_CALL_*; the host adds node and call_id.
+// A fact is the payload of an LLM_CALL_* event, by the names in the log; the host adds node and call_id.
+type fact map[string]any
 
-type callStarted struct {
-	Model           string   `json:"model"`
-	ProviderBaseURL string   `json:"provider_base_url"`
-	PromptHash      string   `json:"prompt_hash"`
-	Temperature     *float64 `json:"temperature,omitempty"`
-	MaxTokens       int64    `json:"max_tokens"`
-	ToolSchemaHash  string   `json:"tool_schema_hash,omitempty"`
-	PromptTokens    int64    `json:"prompt_tokens_estimate,omitempty"`
-}
-
-type tokenUsage struct {
-	Input  int64 `json:"input_tokens"`
-	Output int64 `json:"output_tokens"`
-	Total  int64 `json:"total_tokens"`
-}
-
-type callFinished struct {
-	LatencyMS      int64      `json:"latency_ms"`
-	TokenUsage     tokenUsage `json:"token_usage"`
-	FinishReason   string     `json:"finish_reason"`
-	OutputHash     string     `json:"output_hash"`
-	APICostUSD     float64    `json:"api_cost_usd,omitempty"`
-	ToolCallsCount int        `json:"tool_calls_count,omitempty"`
-}
-
-type callFailed struct {
-	LatencyMS    int64  `json:"latency_ms"`
-	ErrorClass   string `json:"error_class"`
-	ErrorSummary string `json:"error_summary"`
-	Retryable    bool   `json:"retryable"`
-	ErrorDetails string `json:"error_details,omitempty"`
-	HTTPStatus   int    `json:"http_status,omitempty"`
-}
-
-func started(p provider, q *question) callStarted {
-	c := callStarted{
-		Model: cmp.Or(q.set.Model, "default"), ProviderBaseURL: p.address(),
-		PromptHash: digest(q.prompt()), MaxTokens: q.set.MaxOutputTokens, Temperature: q.set.Temperature,
-		PromptTokens: prompt.EstimateTokens(int64(utf8.RuneCountInString(q.prompt()))),
+// put adds a field that stands there only where it says something.
+func put[T comparable](f fact, name string, v T) {
+	if v != *new(T) {
+		f[name] = v
 	}
+}
+
+func started(p provider, q *question) fact {
+	address := p.address()
 	switch {
 	case q.set.BaseURL != "":
-		c.ProviderBaseURL = q.set.BaseURL
+		address = q.set.BaseURL
 	case q.set.Provider == "sim":
-		c.ProviderBaseURL = "cli:sim"
+		address = "cli:sim"
 	}
+	f := fact{
+		"model": cmp.Or(q.set.Model, "default"), "provider_base_url": address,
+		"prompt_hash": digest(q.prompt()), "max_tokens": q.set.MaxOutputTokens,
+	}
+	put(f, "temperature", q.set.Temperature)
+	put(f, "prompt_tokens_estimate", prompt.EstimateTokens(int64(utf8.RuneCountInString(q.prompt()))))
 	if len(q.set.Tools) > 0 {
-		c.ToolSchemaHash = digest(strings.Join(q.set.Tools, ","))
+		f["tool_schema_hash"] = digest(strings.Join(q.set.Tools, ","))
 	}
-	return c
+	return f
 }
 
-func finished(r *reply) callFinished {
+func finished(r *reply) fact {
 	in := r.Usage.Input + r.Usage.CacheRead + r.Usage.CacheWrite
-	c := callFinished{
-		LatencyMS:    r.Latency.Milliseconds(),
-		TokenUsage:   tokenUsage{Input: in, Output: r.Usage.Output, Total: in + r.Usage.Output},
-		FinishReason: cmp.Or(r.Finish, "stop"), OutputHash: digest(r.Text), ToolCallsCount: r.ToolCalls,
+	f := fact{
+		"latency_ms": r.Latency.Milliseconds(),
+		"token_usage": fact{
+			"input_tokens": in, "output_tokens": r.Usage.Output, "total_tokens": in + r.Usage.Output,
+		},
+		"finish_reason": cmp.Or(r.Finish, "stop"), "output_hash": digest(r.Text),
 	}
+	put(f, "tool_calls_count", r.ToolCalls)
 	if r.CostUSD != nil {
-		c.APICostUSD = *r.CostUSD
+		put(f, "api_cost_usd", *r.CostUSD)
 	}
-	return c
+	return f
 }
 
 // stops are the categories that no further attempt helps with as things are.
@@ -84,11 +63,14 @@ var stops = map[string]bool{
 	"auth": true, "billing": true, "budget": true, "config": true, "input_too_big": true, "refused": true,
 }
 
-func failed(e *nodes.Error, status int, latency time.Duration) callFailed {
-	return callFailed{
-		LatencyMS: latency.Milliseconds(), ErrorClass: e.Category, ErrorSummary: e.Message,
-		Retryable: !e.Permanent && !stops[e.Category], ErrorDetails: e.Diagnostics, HTTPStatus: status,
+func failed(e *nodes.Error, status int, latency time.Duration) fact {
+	f := fact{
+		"latency_ms": latency.Milliseconds(), "error_class": e.Category, "error_summary": e.Message,
+		"retryable": !e.Permanent && !stops[e.Category],
 	}
+	put(f, "error_details", e.Diagnostics)
+	put(f, "http_status", status)
+	return f
 }
 
 func digest(text string) string {

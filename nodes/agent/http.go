@@ -49,11 +49,11 @@ func (a httpAPI) ask(ctx context.Context, q *question) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	spooled, err := newSpooled(q.task.Spool)
+	spool, err := newSpooled(q.task.Spool)
 	if err != nil {
 		return nil, err
 	}
-	defer spooled.Close() // a second time
+	defer spool.Close()
 	c := &httpc.Client{Head: q.task.Silence, Idle: q.task.Silence, MostBody: q.set.MaxOutputMB << 20, Resend: 2}
 	if q.task.Begin != nil {
 		q.task.Begin()
@@ -76,36 +76,14 @@ func (a httpAPI) ask(ctx context.Context, q *question) (*reply, error) {
 	}
 	aside := &sideFile{name: "transcript.txt"}
 	aside.to, aside.err = q.task.Keep(aside.name)
-	spool := &sideFile{name: "the copy for the next process", to: spooled}
-	spool.err = spooled.head(answer)
+	spool.head(answer)
 	readAnswer(a.format(q), q, answer, io.TeeReader(answer, io.MultiWriter(spool, aside)), r)
 	for _, f := range []*sideFile{aside, spool} {
-		if err := f.close(); err != nil {
+		if err := f.Close(); err != nil {
 			r.Warn("lost: keep %s: %v", f.name, err)
 		}
 	}
 	return r, nil
-}
-
-// A sideFile takes what is written as far as the disk does: what comes in is worth more than it.
-type sideFile struct {
-	name string
-	to   io.WriteCloser
-	err  error
-}
-
-func (f *sideFile) Write(p []byte) (int, error) {
-	if f.err == nil {
-		_, f.err = f.to.Write(p)
-	}
-	return len(p), nil
-}
-
-func (f *sideFile) close() error {
-	if f.to == nil {
-		return f.err
-	}
-	return errors.Join(f.err, f.to.Close())
 }
 
 func (a httpAPI) request(q *question) (*httpc.Request, error) {

@@ -5,7 +5,6 @@ import (
 	"io"
 	"regexp"
 	"strings"
-	"time"
 
 	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
@@ -343,5 +342,5 @@ func (u *run) declared(text string) (e *nodes.Error, refused bool) {
 	}
 	ev := u.q.evidence(u.format.Table)
 	ev.Text = text
-	return ev.As(d.Category, time.Duration(d.Wait)), evidence.Refused(d.Category)
+	return ev.As(d.Category, d.Wait.D()), evidence.Refused(d.Category)
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -79,3 +80,18 @@ func (q *question) base(name string) string {
 
 // workName is the working folder's name in the scratch folder, or in that of a session.
 const workName = "work"
+
+// lasted sets the reply's latency to the time from when the spool was made ready to the last
+// change of a file in it.
+func lasted(r *reply, spool, name string) error {
+	begin, err := os.Stat(spool)
+	if err != nil {
+		return err
+	}
+	end, err := os.Stat(filepath.Join(spool, name))
+	if err != nil {
+		return err
+	}
+	r.Latency = max(0, end.ModTime().Sub(begin.ModTime()))
+	return nil
+}

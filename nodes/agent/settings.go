@@ -56,8 +56,8 @@ type settings struct {
 	Cache             string                     `json:"cache"`
 	Headers           map[string]string          `json:"headers"`
 	IdempotencyHeader string                     `json:"idempotencyHeader"`
-	ExitGrace         duration                   `json:"exitGrace"`
-	StartGap          duration                   `json:"startGap"`
+	ExitGrace         nodes.Duration             `json:"exitGrace"`
+	StartGap          nodes.Duration             `json:"startGap"`
 	MaxOutputMB       int64                      `json:"maxOutputMB"`
 	Command           *commandSettings           `json:"command"`
 	Sim               *simSettings               `json:"sim"`
@@ -101,30 +101,21 @@ type commandSettings struct {
 }
 
 type errorPattern struct {
-	Match    string   `json:"match"`
-	Category string   `json:"category"`
-	Wait     duration `json:"wait"`
+	Match    string         `json:"match"`
+	Category string         `json:"category"`
+	Wait     nodes.Duration `json:"wait"`
 }
 
 type simSettings struct {
-	Answers string   `json:"answers"`
-	Faults  string   `json:"faults"`
-	Delay   duration `json:"delay"`
-}
-
-// A duration is written as text such as 1m30s.
-type duration time.Duration
-
-func (d *duration) UnmarshalText(b []byte) error {
-	v, err := time.ParseDuration(string(b))
-	*d = duration(v)
-	return err
+	Answers string         `json:"answers"`
+	Faults  string         `json:"faults"`
+	Delay   nodes.Duration `json:"delay"`
 }
 
 // read decodes checked settings. Defaults are those of the schema, for callers that skipped it.
 func read(with json.RawMessage) (*settings, error) {
 	s := &settings{
-		OnDenial: "warn", OnModelSwitch: "warn", Home: "own", MaxOutputMB: 256, ExitGrace: duration(10 * time.Second),
+		OnDenial: "warn", OnModelSwitch: "warn", Home: "own", MaxOutputMB: 256, ExitGrace: nodes.Duration(10 * time.Second),
 	}
 	with, given, from, err := merged(with)
 	if err != nil {

@@ -2,6 +2,8 @@ package agent
 
 import (
 	"encoding/json"
+	"errors"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -11,12 +13,32 @@ import (
 	"dagrun.dev/nodes/internal/proc"
 )
 
-// A spooledAnswer is the copy of an answer that outlives this process: a line with its head, then
-// its body as it comes. It is made before the request is sent, so that its times tell how long the
-// answer took.
-type spooledAnswer struct{ f *os.File }
+// A sideFile takes what is written as far as the disk does: what comes in is worth more than it. Without a place it
+// takes everything.
+type sideFile struct {
+	name string
+	to   io.WriteCloser
+	err  error
+}
 
-// spooledName is the copy's name in the spool.
+func (f *sideFile) Write(p []byte) (int, error) {
+	if f.err == nil && f.to != nil {
+		_, f.err = f.to.Write(p)
+	}
+	return len(p), nil
+}
+
+// Close returns the first error. It may be called twice.
+func (f *sideFile) Close() error {
+	if f.to != nil {
+		f.err = errors.Join(f.err, f.to.Close())
+		f.to = nil
+	}
+	return f.err
+}
+
+// spooledName is the name in the spool of the copy of an answer that outlives this process: a line with its head, then
+// its body as it comes.
 const spooledName = "answer"
 
 // An answerHead is the first line of a spooled answer.
@@ -25,54 +47,27 @@ type answerHead struct {
 	Header http.Header `json:"header"`
 }
 
-// newSpooled makes the copy's file; without a spool the copy goes nowhere.
-func newSpooled(dir string) (spooledAnswer, error) {
+// newSpooled makes the copy's file, before the request is sent, so that its times tell how long the answer took.
+// Without a spool the copy goes nowhere.
+func newSpooled(dir string) (*sideFile, error) {
+	s := &sideFile{name: "the copy for the next process"}
 	if dir == "" {
-		return spooledAnswer{}, nil
+		return s, nil
 	}
 	f, err := os.OpenFile(filepath.Join(dir, spooledName), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err == nil {
-		if err = disk.Allocate(f, proc.SpoolRoom); err != nil {
-			_ = f.Close()
-		}
+	if err != nil {
+		return nil, err
 	}
-	return spooledAnswer{f}, err
+	s.to = f
+	if err := disk.Allocate(f, proc.SpoolRoom); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return s, nil
 }
 
-func (s spooledAnswer) head(a *httpc.Answer) error {
+func (f *sideFile) head(a *httpc.Answer) {
 	raw, err := json.Marshal(answerHead{a.Status, a.Header})
-	if err == nil {
-		_, err = s.Write(append(raw, '\n'))
-	}
-	return err
-}
-
-func (s spooledAnswer) Write(p []byte) (int, error) {
-	if s.f == nil {
-		return len(p), nil
-	}
-	return s.f.Write(p)
-}
-
-// Close may be called twice.
-func (s spooledAnswer) Close() error {
-	if s.f != nil {
-		_ = s.f.Close()
-	}
-	return nil
-}
-
-// lasted sets the reply's latency to the time from when the spool was made ready to the last
-// change of a file in it.
-func lasted(r *reply, spool, name string) error {
-	begin, err := os.Stat(spool)
-	if err != nil {
-		return err
-	}
-	end, err := os.Stat(filepath.Join(spool, name))
-	if err != nil {
-		return err
-	}
-	r.Latency = max(0, end.ModTime().Sub(begin.ModTime()))
-	return nil
+	_, _ = f.Write(append(raw, '\n'))
+	f.err = errors.Join(f.err, err)
 }

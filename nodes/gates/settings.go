@@ -19,7 +19,7 @@ type settings struct {
 	Viewports []browser.Viewport `json:"viewports"`
 	Checks    []check            `json:"checks"`
 	Verdict   verdict            `json:"verdict"`
-	Timeout   browser.Duration   `json:"timeout"`
+	Timeout   nodes.Duration     `json:"timeout"`
 	Repeat    int                `json:"repeat"`
 	Waits     browser.Waits      `json:"waits"`
 	Browser   browser.Settings   `json:"browser"`
@@ -43,7 +43,7 @@ type check struct {
 	Min       *float64           `json:"min"`
 	Max       *float64           `json:"max"`
 	Viewports []browser.Viewport `json:"viewports"`
-	Timeout   browser.Duration   `json:"timeout"`
+	Timeout   nodes.Duration     `json:"timeout"`
 }
 
 // A textCheck has exactly one of Matches and SharedWith.
@@ -82,7 +82,7 @@ func (c *check) bounded() bool { return c.Min != nil || c.Max != nil }
 // read decodes settings; what is left out has the schema's default.
 func read(with json.RawMessage) (*settings, error) {
 	s := &settings{
-		Timeout: browser.Duration(5 * time.Second), Repeat: 1,
+		Timeout: nodes.Duration(5 * time.Second), Repeat: 1,
 		Waits: browser.DefaultWaits(), Browser: browser.DefaultSettings(),
 		Verdict: verdict{Incomplete: "INCOMPLETE"},
 	}

@@ -71,7 +71,7 @@ func (p *Page) RollUp() error {
 func (p *Page) Text(strip *Strip) (int, error) { return help[int](p, "text", strip) }
 
 // Pause rests for a while.
-func (p *Page) Pause(d Duration) error {
+func (p *Page) Pause(d nodes.Duration) error {
 	timer := time.NewTimer(d.D())
 	defer timer.Stop()
 	select {

@@ -26,6 +26,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"dagrun.dev/internal/testing/nodetest"
+	"dagrun.dev/nodes"
 )
 
 // site answers with pages by path; a handler may be given for others.
@@ -58,8 +59,8 @@ func site(t *testing.T, pages map[string]string, handlers map[string]http.Handle
 
 func short() Waits {
 	w := DefaultWaits()
-	s := Duration(time.Second)
-	w.Idle, w.Fonts, w.Images, w.Settle = 2*s, s, s, Duration(50*time.Millisecond)
+	s := nodes.Duration(time.Second)
+	w.Idle, w.Fonts, w.Images, w.Settle = 2*s, s, s, nodes.Duration(50*time.Millisecond)
 	return w
 }
 
@@ -170,7 +171,7 @@ func TestPages(t *testing.T) {
 			_, _ = w.Write([]byte("x"))
 		}, category: "screenshot_failed", message: "to be saved"},
 		{name: "document never answers", handler: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
-			waits: func(w *Waits) { w.Navigate = Duration(time.Second) }, category: "stalled", message: "waits.navigate"},
+			waits: func(w *Waits) { w.Navigate = nodes.Duration(time.Second) }, category: "stalled", message: "waits.navigate"},
 		{name: "style sheet never answers", page: `<link rel="stylesheet" href="/never.css">` + green,
 			ok: func(r Record) bool {
 				return !r.Idle && strings.Contains(strings.Join(r.Cut, " "), "/never.css") && len(r.Warnings) > 0
@@ -189,7 +190,7 @@ func TestPages(t *testing.T) {
 			fetch("/stream").then(r=>r.text()).then(bad,bad);x.open("GET","/never");x.onerror=x.onabort=bad;x.send()</script><img src="/never.png" onerror="bad()">`,
 			ok: func(r Record) bool { return !r.Idle && len(r.Missing) == 0 && r.BadImages == 0 }},
 		{name: "workers", page: green + `<script>new Worker("/w.js");new SharedWorker("/w.js");new Worker(URL.createObjectURL(new Blob(["for(;;);"])))</script>`,
-			waits: func(w *Waits) { w.Idle = Duration(time.Minute) },
+			waits: func(w *Waits) { w.Idle = nodes.Duration(time.Minute) },
 			ok:    func(r Record) bool { return r.Idle && len(r.Warnings) == 0 }},
 		{name: "image never answers", page: green + `<img src="/never.png">`, ok: func(r Record) bool { return !r.Idle }},
 		{name: "font never answers", page: `<style>@font-face{font-family:F;src:url(/never.woff2)} h1{font-family:F,sans-serif}</style>` + green,
@@ -212,9 +213,9 @@ func TestPages(t *testing.T) {
 		{name: "window.close", page: green + `<script>window.close();setTimeout(()=>window.close(),100)</script>`},
 		{name: "popup", page: green + `<script>window.open("/green");window.open("http://outside.example/")</script>`},
 		{name: "loop in the page", page: green + `<script>onload=()=>setTimeout(()=>{for(;;);},50)</script>`,
-			waits: func(w *Waits) { w.Command = Duration(2 * time.Second) }, category: "page_hang", message: "never ends"},
+			waits: func(w *Waits) { w.Command = nodes.Duration(2 * time.Second) }, category: "page_hang", message: "never ends"},
 		{name: "loop while loading", page: green + `<script>for(;;);</script>`,
-			waits: func(w *Waits) { w.Command = Duration(2 * time.Second) }, category: "page_hang"},
+			waits: func(w *Waits) { w.Command = nodes.Duration(2 * time.Second) }, category: "page_hang"},
 		{name: "reloads", page: green + `<script>setTimeout(()=>location.reload(),100)</script>`,
 			ok: func(r Record) bool { return r.Loads == 3 && len(r.Warnings) > 0 }},
 		{name: "goes to another page", page: `<body><script>setTimeout(()=>location="/green",300)</script>`,
@@ -237,7 +238,7 @@ func TestPages(t *testing.T) {
 				return r.ErrorCount == 2 && strings.Contains(r.Errors[0], "TypeError") && strings.Contains(r.Errors[1], "late")
 			}},
 		{name: "heap bomb", page: green + `<script>onload=()=>setTimeout(()=>{const a=[];for(;;)a.push(new Array(1e5).fill(Math.random()))},50)</script>`,
-			waits: func(w *Waits) { w.Command = Duration(time.Minute) }, category: "screenshot_failed", message: "crashed"}, // a busy machine is slow to fill its memory
+			waits: func(w *Waits) { w.Command = nodes.Duration(time.Minute) }, category: "screenshot_failed", message: "crashed"}, // a busy machine is slow to fill its memory
 		{name: "buffer bomb", page: green + `<script>const a=[];try{for(let i=0;i<64;i++){const b=new Uint8Array(2**28);b.fill(1);a.push(b)}}catch(e){document.title=e.name}</script>`,
 			ok: func(r Record) bool { return r.Title == "RangeError" }},
 		{name: "grows while scrolled", page: green + `<div id="b"></div><script>onscroll=()=>{const d=document.createElement("div");d.style.height="1000px";b.append(d)};b.style.height="600px"</script>`,
@@ -269,7 +270,7 @@ func TestPages(t *testing.T) {
 			s := site(t, map[string]string{"/page": "<!DOCTYPE html>" + c.page, "/green": "<!DOCTYPE html>" + green}, handlers)
 			w := short()
 			if c.name == "grows while scrolled" {
-				w.Sweep = Duration(time.Second)
+				w.Sweep = nodes.Duration(time.Second)
 			}
 			if c.waits != nil {
 				c.waits(&w)
@@ -484,7 +485,7 @@ func killInPause(p *Page) error {
 	if err := chromedp.FromContext(p.ctx).Browser.Process().Kill(); err != nil {
 		return err
 	}
-	return p.Pause(Duration(time.Minute))
+	return p.Pause(nodes.Duration(time.Minute))
 }
 
 // A person who stops the task is not taken for a fault of the page, and is not kept waiting.
@@ -523,7 +524,7 @@ func TestTabsSideBySide(t *testing.T) {
 		localStorage.n = Number(localStorage.n || 0) + 1; document.title = localStorage.n;
 		if (innerWidth == 500) onload = () => setTimeout(() => { for (;;); }, 50)</script>`}, nil)
 	set, waits := DefaultSettings(), short()
-	waits.Command = Duration(3 * time.Second)
+	waits.Command = nodes.Duration(3 * time.Second)
 	views := []Viewport{{400, 300}, {500, 300}, {600, 300}, {700, 300}, {800, 300}}
 	var mu sync.Mutex
 	titles := map[int]string{}

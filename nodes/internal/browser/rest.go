@@ -236,9 +236,9 @@ func (p *Page) images() error {
 }
 
 // patience is how long to wait for what may never come. Where the network was waited for in vain, that was the wait.
-func (p *Page) patience(most Duration) time.Duration {
+func (p *Page) patience(most nodes.Duration) time.Duration {
 	if !p.Record().Idle {
-		most = min(most, Duration(500*time.Millisecond))
+		most = min(most, nodes.Duration(500*time.Millisecond))
 	}
 	return most.D()
 }

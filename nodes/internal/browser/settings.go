@@ -54,25 +54,25 @@ func Sizes(list []Viewport) string {
 
 // Waits bound every wait. The zero value is of no use; see DefaultWaits.
 type Waits struct {
-	Launch      Duration `json:"launch"`
-	Navigate    Duration `json:"navigate"`
-	Idle        Duration `json:"idle"`
-	Fonts       Duration `json:"fonts"`
-	Images      Duration `json:"images"`
-	Sweep       Duration `json:"sweep"`
-	Command     Duration `json:"command"`
-	Viewport    Duration `json:"viewport"`
-	Node        Duration `json:"node"`
-	Settle      Duration `json:"settle"`
-	Pause       Duration `json:"pause"`
-	Dialogs     int      `json:"dialogs"`
-	Navigations int      `json:"navigations"`
+	Launch      nodes.Duration `json:"launch"`
+	Navigate    nodes.Duration `json:"navigate"`
+	Idle        nodes.Duration `json:"idle"`
+	Fonts       nodes.Duration `json:"fonts"`
+	Images      nodes.Duration `json:"images"`
+	Sweep       nodes.Duration `json:"sweep"`
+	Command     nodes.Duration `json:"command"`
+	Viewport    nodes.Duration `json:"viewport"`
+	Node        nodes.Duration `json:"node"`
+	Settle      nodes.Duration `json:"settle"`
+	Pause       nodes.Duration `json:"pause"`
+	Dialogs     int            `json:"dialogs"`
+	Navigations int            `json:"navigations"`
 }
 
 // DefaultWaits are those of the schema. They were measured with chromium 156 on two busy cores: a start takes 0.3 to 1
 // s and was seen to take 10; the network of a page that loads nothing more is called idle after 0.5 to 1 s.
 func DefaultWaits() Waits {
-	const s, ms = Duration(time.Second), Duration(time.Millisecond)
+	const s, ms = nodes.Duration(time.Second), nodes.Duration(time.Millisecond)
 	return Waits{
 		Launch: 40 * s, Navigate: 10 * s, Idle: 5 * s, Fonts: 3 * s, Images: 3 * s, Sweep: 15 * s,
 		Command: 10 * s, Viewport: 60 * s, Node: 180 * s, Settle: 200 * ms, Pause: 100 * ms,
@@ -82,32 +82,19 @@ func DefaultWaits() Waits {
 
 // Settings say which browser.
 type Settings struct {
-	Path           string   `json:"path"`
-	Flags          []string `json:"flags"`
-	Install        []string `json:"install"`
-	InstallTimeout Duration `json:"installTimeout"`
-	Missing        string   `json:"missing"` // stop | degrade
-	MemoryMB       uint64   `json:"memoryMB"`
+	Path           string         `json:"path"`
+	Flags          []string       `json:"flags"`
+	Install        []string       `json:"install"`
+	InstallTimeout nodes.Duration `json:"installTimeout"`
+	Missing        string         `json:"missing"` // stop | degrade
+	MemoryMB       uint64         `json:"memoryMB"`
 }
 
 // DefaultSettings are those of the schema. Without the bound for memory a page that allocates one buffer after the
 // other took 15 GB; within it that is an error of the page's script, and ordinary pages do not notice.
 func DefaultSettings() Settings {
-	return Settings{InstallTimeout: Duration(5 * time.Minute), Missing: "stop", MemoryMB: 1024}
+	return Settings{InstallTimeout: nodes.Duration(5 * time.Minute), Missing: "stop", MemoryMB: 1024}
 }
-
-// A Duration is written as text such as 1m30s.
-type Duration time.Duration
-
-// UnmarshalText reads it.
-func (d *Duration) UnmarshalText(b []byte) error {
-	v, err := time.ParseDuration(string(b))
-	*d = Duration(v)
-	return err
-}
-
-// D returns it as what package time uses.
-func (d Duration) D() time.Duration { return time.Duration(d) }
 
 // Describe adds what the page and its assets read, and mistakes, to tr.
 func (s *Source) Describe(tr *nodes.Traits) {

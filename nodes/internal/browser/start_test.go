@@ -74,7 +74,7 @@ func TestStart(t *testing.T) {
 			s.Path, s.Install = "no-such-browser", []string{"sh", "-c", "echo no network >&2; exit 7"}
 		}, category: "config", message: "exit status 7", says: "sh -c"},
 		{name: "missing, installer hangs", set: func(_ *testing.T, s *Settings) {
-			s.Path, s.Install, s.InstallTimeout = "no-such-browser", []string{"sleep", "300"}, Duration(500*time.Millisecond)
+			s.Path, s.Install, s.InstallTimeout = "no-such-browser", []string{"sleep", "300"}, nodes.Duration(500*time.Millisecond)
 		}, category: "config", message: "longer than 500ms"},
 		{name: "missing, installed nothing", set: func(_ *testing.T, s *Settings) {
 			s.Path, s.Install = "no-such-browser", []string{"true"}
@@ -87,7 +87,7 @@ func TestStart(t *testing.T) {
 			set, waits := DefaultSettings(), short()
 			waits.Launch = DefaultWaits().Launch
 			if c.category == "stalled" {
-				waits.Launch = Duration(2 * time.Second)
+				waits.Launch = nodes.Duration(2 * time.Second)
 			}
 			c.set(t, &set)
 			_, survivors, err := Look(context.Background(), task, &Job{

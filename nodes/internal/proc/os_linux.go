@@ -148,5 +148,3 @@ func fileSize(f *os.File) int64 {
 	}
 	return st.Size
 }
-
-func maxRSS(u *syscall.Rusage) int64 { return u.Maxrss << 10 }

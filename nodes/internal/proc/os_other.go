@@ -80,5 +80,3 @@ func fileSize(f *os.File) int64 {
 	}
 	return 0
 }
-
-func maxRSS(u *syscall.Rusage) int64 { return int64(u.Maxrss) }

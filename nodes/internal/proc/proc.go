@@ -11,6 +11,7 @@
 package proc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -65,13 +66,9 @@ type Limits struct {
 
 // A Result is how the child ended and what it printed. Close it.
 type Result struct {
-	Pid    int
 	Exit   int            // exit status; -1 when a signal ended it
 	Signal syscall.Signal // the signal that ended it, or 0
 	Cause  Cause          // why it was ended, if it was
-	Wall   time.Duration
-	CPU    time.Duration // user and system time of the child and of what it waited for
-	MaxRSS int64         // bytes
 	Stdout *Capture
 	Stderr *Capture
 	// Left names processes that the child left behind and that were ended.
@@ -138,13 +135,12 @@ func Run(ctx context.Context, s *Spec) (*Result, error) {
 		return nil, err
 	}
 	r := &Result{Stdout: out, Stderr: errs}
-	begin := time.Now()
 	tree, err := start(s, out.f, errs.f)
 	if err != nil {
 		r.Close()
 		return nil, err
 	}
-	c := &child{tree: tree, grace: orDefault(s.Grace, defaultGrace)}
+	c := &child{tree: tree, grace: cmp.Or(s.Grace, defaultGrace)}
 	stop := context.AfterFunc(ctx, func() {
 		c.end(causeOf(ctx))
 		if errors.Is(context.Cause(ctx), nodes.ErrAtOnce) {
@@ -152,7 +148,7 @@ func Run(ctx context.Context, s *Spec) (*Result, error) {
 		}
 	})
 	watched := watch(s, c, r)
-	status, usage, err := c.wait()
+	status, err := c.wait()
 	stop()
 	out.exited, errs.exited = out.grown(), errs.grown()
 	close(watched.stop)
@@ -166,16 +162,11 @@ func Run(ctx context.Context, s *Spec) (*Result, error) {
 		r.Close()
 		return nil, err
 	}
-	r.Wall = time.Since(begin)
-	r.fill(tree.root, status, usage, c.why())
-	return r, nil
-}
-
-func orDefault(d, def time.Duration) time.Duration {
-	if d > 0 {
-		return d
+	r.Cause, r.Exit = c.why(), status.ExitStatus()
+	if status.Signaled() {
+		r.Exit, r.Signal = -1, status.Signal()
 	}
-	return def
+	return r, nil
 }
 
 func causeOf(ctx context.Context) Cause {
@@ -183,16 +174,6 @@ func causeOf(ctx context.Context) Cause {
 		return TimedOut
 	}
 	return Cancelled
-}
-
-func (r *Result) fill(pid int, status syscall.WaitStatus, usage *syscall.Rusage, why Cause) {
-	r.Pid, r.Cause = pid, why
-	r.Exit = status.ExitStatus()
-	if status.Signaled() {
-		r.Exit, r.Signal = -1, status.Signal()
-	}
-	r.CPU = time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-	r.MaxRSS = maxRSS(usage)
 }
 
 // Close gives the files back. The captures may not be used afterwards.
@@ -239,7 +220,7 @@ func (c *child) kill() {
 }
 
 // wait blocks until the child has ended, and reaps it.
-func (c *child) wait() (status syscall.WaitStatus, usage *syscall.Rusage, err error) {
+func (c *child) wait() (status syscall.WaitStatus, err error) {
 	err = awaitExit(c.tree.root)
 	c.mu.Lock()
 	c.reaped = true
@@ -248,13 +229,12 @@ func (c *child) wait() (status syscall.WaitStatus, usage *syscall.Rusage, err er
 	}
 	c.mu.Unlock()
 	if err != nil {
-		return 0, nil, err
+		return 0, err
 	}
-	usage = new(syscall.Rusage)
 	for {
-		_, err = syscall.Wait4(c.tree.root, &status, 0, usage)
+		_, err = syscall.Wait4(c.tree.root, &status, 0, nil)
 		if err != syscall.EINTR {
-			return status, usage, os.NewSyscallError("wait4", err)
+			return status, os.NewSyscallError("wait4", err)
 		}
 	}
 }

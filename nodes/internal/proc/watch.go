@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"cmp"
 	"sync/atomic"
 	"time"
 
@@ -129,7 +130,7 @@ func (f *follower) look(now time.Time) bool {
 	}
 	switch {
 	case !f.resultAt.IsZero():
-		if now.Sub(f.resultAt) >= orDefault(f.spec.ExitGrace, defaultExitGrace) {
+		if now.Sub(f.resultAt) >= cmp.Or(f.spec.ExitGrace, defaultExitGrace) {
 			f.child.end(Lingered)
 		}
 	case f.spec.Silence > 0 && now.Sub(f.fresh) >= f.spec.Silence:

@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"dagrun.dev/internal/tree"
 	"dagrun.dev/internal/yamltree"
+	"dagrun.dev/nodes"
 )
 
 // An entry is one element of an answers file.
@@ -23,7 +23,7 @@ type entry struct {
 	File    string            `json:"file"`
 	Usage   *Usage            `json:"usage"`
 	CostUSD *float64          `json:"costUSD"`
-	Delay   *duration         `json:"delay"`
+	Delay   *nodes.Duration   `json:"delay"`
 	Write   map[string]string `json:"write"`
 }
 
@@ -53,15 +53,6 @@ func (v *values) UnmarshalJSON(b []byte) error {
 		}
 	}
 	return nil
-}
-
-type duration time.Duration
-
-// UnmarshalText reads text such as 20ms.
-func (d *duration) UnmarshalText(b []byte) error {
-	v, err := time.ParseDuration(string(b))
-	*d = duration(v)
-	return err
 }
 
 // find returns the first entry that fits, and the folder of the answers.

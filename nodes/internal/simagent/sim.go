@@ -152,7 +152,7 @@ func (a *agent) answer() (*Answer, error) {
 		}
 	}
 	if entry.Delay != nil {
-		ans.Delay = time.Duration(*entry.Delay)
+		ans.Delay = entry.Delay.D()
 	}
 	ans.Usage = Usage{Input: tokens(a.prompt), Output: tokens(ans.Text)}
 	if entry.Usage != nil {
