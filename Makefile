@@ -4,7 +4,7 @@ GO    ?= go
 BIN   := build/bin/dagrun
 export GOFLAGS ?= -buildvcs=false
 
-.PHONY: help build demo test check vet lint unit race specs faults bench golden docs test-real-cli setup clean
+.PHONY: help build demo test check vet lint unit race specs faults mutate bench golden docs test-real-cli setup clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ faults: build ## kill -9 at every event of a corpus run, each in a run of its ow
 	DAGRUN_KILLS=200 $(GO) test -count=1 -timeout 1h -run KilledAtRandom ./internal/cli
 	DAGRUN_FAULTS=all $(GO) test -count=1 -timeout 6h -run Faults ./specs/...
 	DAGRUN_FAULTS=all $(GO) test -count=1 -timeout 2h -run DiskFailsDuringWhatHappensOnce ./internal/cli
+
+mutate: ## change the large specification and the state machine in one place at a time: which change does no test notice? (hours; MUTATE="-only spec -sample 50")
+	nice -n 15 $(GO) run ./internal/testing/mutate $(MUTATE)
 
 bench: build ## ratios beside make and ninja, growth curves, makespans
 	@internal/scripts/setup --bench

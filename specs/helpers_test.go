@@ -143,12 +143,16 @@ func having(p *dag.Plan, label, value string) []*dag.Node {
 	return out
 }
 
+// built is the folder of the program, once a test has asked for it.
+var built string
+
 // binary builds the program once.
 var binary = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "dagrun-specs")
 	if err != nil {
 		return "", err
 	}
+	built = dir
 	name := filepath.Join(dir, "dagrun")
 	out, err := exec.Command("go", "build", "-o", name, "dagrun.dev/cmd/dagrun").CombinedOutput()
 	if err != nil {
@@ -163,9 +167,7 @@ func (e *buildError) Error() string { return "go build: " + e.out }
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if name, err := binary(); err == nil {
-		os.RemoveAll(filepath.Dir(name))
-	}
+	os.RemoveAll(built)
 	os.RemoveAll(filepath.Dir(undisturbed().out))
 	os.Exit(code)
 }

@@ -1,0 +1,251 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A part is what is changed, and the tests that should notice.
+type part struct {
+	name   string
+	folder string
+	files  []string // patterns within the folder
+	find   func(file string, src []byte) ([]mutant, error)
+	tests  []string // patterns of the files that hold the tests
+	// ready prepares a place for trying and returns what tries a change there: what the tests print, and whether they failed.
+	ready func(p *part) (try func(m mutant, changed []byte) (out string, failed bool, err error), done func(), err error)
+	run   []string // the tests of a specification, one call after the other
+}
+
+func parts() []*part {
+	const spec = "specs/corpus-integration"
+	plan := []string{"specs/helpers_test.go", "specs/layout_test.go", "specs/hardening_test.go", "specs/shipped_test.go", "specs/decisions_test.go", "specs/answers_test.go"}
+	return []*part{
+		{name: "spec", folder: spec, files: []string{"spec.cue"}, find: cueMutants, tests: plan, ready: copied},
+		{name: "templates", folder: spec, files: []string{"templates/*.md"}, find: textMutants, tests: plan, ready: copied},
+		{name: "gates", folder: spec, files: []string{"gates/*.js"}, find: scriptMutants, ready: copied,
+			tests: []string{"specs/helpers_test.go", "specs/gates_test.go"}},
+		{name: "machine", folder: "dag/machine", files: []string{"*.go"}, find: goMutants, ready: overlaid,
+			tests: []string{"dag/machine/*_test.go", "internal/testing/dagtest/*.go"}},
+	}
+}
+
+// A mutant is one change of a file.
+type mutant struct {
+	name     string // file, place, what becomes what; it does not depend on the number of the line
+	file     string
+	from, to int
+	text     string
+}
+
+func (p *part) mutants() (all []mutant, err error) {
+	for _, pattern := range p.files {
+		names, err := filepath.Glob(filepath.Join(p.folder, pattern))
+		if err != nil || len(names) == 0 {
+			return nil, fmt.Errorf("there is no %s in %s (run it in the root of the project): %w", pattern, p.folder, err)
+		}
+		for _, name := range names {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			src, err := os.ReadFile(name)
+			if err != nil {
+				return nil, err
+			}
+			found, err := p.find(name, src)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, named(name, src, found)...)
+		}
+	}
+	return all, nil
+}
+
+// named gives each change a name of its own, in the order of the file, and takes out what changes nothing or is there twice.
+func named(file string, src []byte, found []mutant) (out []mutant) {
+	slices.SortStableFunc(found, func(a, b mutant) int {
+		return cmp.Or(a.from-b.from, a.to-b.to, cmp.Compare(a.text, b.text))
+	})
+	found = slices.CompactFunc(found, func(a, b mutant) bool { return a.from == b.from && a.to == b.to && a.text == b.text })
+	seen := map[string]int{}
+	for _, m := range found {
+		old := string(src[m.from:m.to])
+		if old == m.text {
+			continue
+		}
+		m.file = file
+		m.name = fmt.Sprintf("%s: %s: %s -> %s", file, m.name, short(old), cmp.Or(short(m.text), "nothing"))
+		if seen[m.name]++; seen[m.name] > 1 {
+			m.name += fmt.Sprintf(" (%d)", seen[m.name])
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+func short(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > 70 {
+		s = string(r[:67]) + "..."
+	}
+	return s
+}
+
+// What became of a change.
+const (
+	noticed  = "noticed" // a test failed
+	refused  = "refused" // what was changed is no specification any more
+	invalid  = "invalid" // it does not compile, so it is no change to look at
+	survived = "survived"
+)
+
+func (p *part) tryAll(chosen []mutant, total int, accepted map[string]string, results *results) (survivors int, err error) {
+	var try func(mutant, []byte) (string, bool, error)
+	done := func() {}
+	defer func() { done() }()
+	count, tried, start := map[string]int{}, 0, time.Now()
+	for _, m := range chosen {
+		src, err := os.ReadFile(m.file)
+		if err != nil {
+			return 0, err
+		}
+		changed := slices.Concat(src[:m.from], []byte(m.text), src[m.to:])
+		r, known := results.get(p, m, changed)
+		if !known {
+			if try == nil {
+				if try, done, err = p.ready(p); err != nil {
+					return 0, err
+				}
+			}
+			out, failed, err := try(m, changed)
+			if err != nil {
+				return 0, err
+			}
+			tried++
+			if r, err = results.put(p, m, changed, out, failed); err != nil {
+				return 0, err
+			}
+		}
+		count[r.What]++
+		switch _, ok := accepted[m.name]; {
+		case ok && r.What != survived:
+			fmt.Printf("accepted.txt: this change is noticed, by %s: %s\n", r.By, m.name)
+			survivors++
+		case ok:
+			count["accepted"]++
+		case r.What == survived:
+			fmt.Printf("survived %s (line %d)\n", m.name, 1+strings.Count(string(src[:m.from]), "\n"))
+			survivors++
+		}
+	}
+	fmt.Printf("%s: %d of %d changes: %d noticed by tests, %d refused, %d do not compile, %d survived (%d of them accepted); tried %d in %s\n",
+		p.name, len(chosen), total, count[noticed], count[refused], count[invalid], count[survived], count["accepted"], tried, time.Since(start).Round(time.Second))
+	return survivors, nil
+}
+
+// copied tries changes of a specification in a copy of its folder, with the tests of p.tests.
+func copied(p *part) (func(mutant, []byte) (string, bool, error), func(), error) {
+	dir, err := os.MkdirTemp("", "mutate-")
+	if err != nil {
+		return nil, nil, err
+	}
+	done := func() { os.RemoveAll(dir) }
+	if err := os.CopyFS(filepath.Join(dir, "specs"), os.DirFS("specs")); err != nil {
+		return nil, done, err
+	}
+	program := filepath.Join(dir, "specs.test")
+	if out, err := exec.Command("go", "test", "-c", "-vet=off", "-o", program, "./specs").CombinedOutput(); err != nil {
+		return nil, done, fmt.Errorf("%w\n%s", err, out)
+	}
+	tests, err := testNames(p.tests)
+	if err != nil {
+		return nil, done, err
+	}
+	try := func(m mutant, changed []byte) (string, bool, error) {
+		name := filepath.Join(dir, m.file)
+		before, err := os.ReadFile(name)
+		if err != nil {
+			return "", false, err
+		}
+		if err := os.WriteFile(name, changed, 0o600); err != nil {
+			return "", false, err
+		}
+		defer os.WriteFile(name, before, 0o600) //nolint:errcheck // the next change would be refused
+		cmd := exec.Command(program, "-test.failfast", "-test.timeout=5m", "-test.run=^("+strings.Join(tests, "|")+")$")
+		cmd.Dir = filepath.Join(dir, "specs")
+		cmd.Env = append(os.Environ(), "GOGC=400")
+		out, err := cmd.CombinedOutput()
+		return string(out), err != nil, nil
+	}
+	if out, failed, err := try(mutant{file: filepath.Join(p.folder, "README.md")}, nil); err != nil || failed {
+		return nil, done, fmt.Errorf("the tests fail without a change: %w\n%s", err, out)
+	}
+	return try, done, nil
+}
+
+// overlaid tries changes of Go, first with the tests of the package, then with the simulations.
+func overlaid(p *part) (func(mutant, []byte) (string, bool, error), func(), error) {
+	dir, err := os.MkdirTemp("", "mutate-")
+	if err != nil {
+		return nil, nil, err
+	}
+	return func(m mutant, changed []byte) (string, bool, error) {
+		file, err := filepath.Abs(m.file)
+		if err != nil {
+			return "", false, err
+		}
+		overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{file: filepath.Join(dir, "changed.go")}})
+		if err != nil {
+			return "", false, err
+		}
+		if err := os.WriteFile(filepath.Join(dir, "changed.go"), changed, 0o600); err != nil {
+			return "", false, err
+		}
+		if err := os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600); err != nil {
+			return "", false, err
+		}
+		for _, pkg := range []string{"./" + p.folder, "./internal/testing/dagtest"} {
+			out, err := exec.Command("go", "test", "-overlay", filepath.Join(dir, "overlay.json"), "-vet=off", "-failfast", "-timeout=3m", pkg).CombinedOutput()
+			if err != nil {
+				return string(out), true, nil
+			}
+		}
+		return "", false, nil
+	}, func() { os.RemoveAll(dir) }, nil
+}
+
+var testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(t `)
+
+// blessing are tests that compare with a text or a twin that was made from what is changed: they notice everything, and say
+// nothing of whether it is right.
+var blessing = regexp.MustCompile(`^Test(YAMLTwin|Golden|EditsOf\w+)$`)
+
+func testNames(patterns []string) (names []string, err error) {
+	for _, pattern := range patterns {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			src, err := os.ReadFile(file)
+			if err != nil {
+				return nil, err
+			}
+			for _, m := range testFunc.FindAllSubmatch(src, -1) {
+				if name := string(m[1]); name != "TestMain" && !blessing.MatchString(name) {
+					names = append(names, name)
+				}
+			}
+		}
+	}
+	return names, nil
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+)
+
+// A result is what became of a change, and of which files that is true.
+type result struct {
+	What   string
+	By     string // the test that noticed
+	Digest string
+}
+
+// results are kept from one call to the next, in a file that may be deleted.
+type results struct {
+	file string
+	all  map[string]result
+}
+
+func openResults() (*results, error) {
+	r := &results{file: filepath.Join("build", "mutate", "results.json"), all: map[string]result{}}
+	b, err := os.ReadFile(r.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, os.MkdirAll(filepath.Dir(r.file), 0o755)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, json.Unmarshal(b, &r.all)
+}
+
+func (r *results) get(p *part, m mutant, changed []byte) (result, bool) {
+	known, ok := r.all[m.name]
+	return known, ok && known.Digest == digest(p, changed, known.By)
+}
+
+var (
+	failedTest = regexp.MustCompile(`(?m)^--- FAIL: (Test\w+)`)
+	buildFails = regexp.MustCompile(`(?m)\[(build|setup) failed\]$`)
+	noSpec     = regexp.MustCompile(`\bspec\.cue:\d+:\d+: |reference "[^"]+" not found`)
+)
+
+func (r *results) put(p *part, m mutant, changed []byte, out string, failed bool) (result, error) {
+	res := result{What: survived}
+	if failed {
+		res.What = noticed
+		if t := failedTest.FindStringSubmatch(out); t != nil {
+			res.By = t[1]
+		}
+		switch {
+		case buildFails.MatchString(out):
+			res.What = invalid
+		case noSpec.MatchString(out):
+			res.What = refused
+		}
+	}
+	res.Digest = digest(p, changed, res.By)
+	r.all[m.name] = res
+	b, err := json.MarshalIndent(r.all, "", "\t")
+	if err != nil {
+		return res, err
+	}
+	return res, os.WriteFile(r.file, b, 0o644)
+}
+
+// digest names what a result depends on: the changed file, and the file of the test that noticed, or else all tests.
+func digest(p *part, changed []byte, by string) string {
+	h := sha256.New()
+	h.Write(changed)
+	for _, pattern := range p.tests {
+		files, _ := filepath.Glob(pattern)
+		for _, file := range files {
+			src, err := os.ReadFile(file)
+			if err == nil && (by == "" || bytes.Contains(src, []byte("func "+by+"("))) {
+				h.Write(src)
+			}
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
