@@ -4,7 +4,11 @@
 // node, logs or hosts. Everything that can be printed has one order: plan order.
 package dag
 
-import "encoding/json"
+import (
+	"cmp"
+	"encoding/json"
+	"strings"
+)
 
 // Format is the version of the plan: of its encoding, to which fields are only added, and of what it means. A plan of
 // an earlier one is read as ever; it is not carried out any further, because its settings meant something else:
@@ -50,8 +54,28 @@ type Param struct {
 
 // A Phase names a stretch of the run for progress displays: the nodes of Group and below.
 type Phase struct {
-	Name  string `json:"name"`
-	Group string `json:"group"`
+	Name   string   `json:"name"`
+	Group  string   `json:"group"`
+	Counts *Counted `json:"counts,omitempty"` // what is counted; nil = nodes
+	Parts  *Counted `json:"parts,omitempty"`  // what follow one another within it
+	Steps  *Counted `json:"steps,omitempty"`  // within one of what is counted
+}
+
+// A Counted is what the values of a label are called.
+type Counted struct {
+	Label string `json:"label"`
+	Unit  string `json:"unit"`
+}
+
+// Has reports whether a node belongs to the phase.
+func (p *Phase) Has(n *Node) bool {
+	return n.Group == p.Group || strings.HasPrefix(n.Group, p.Group+"/")
+}
+
+// A Show names values of a node that people follow.
+type Show struct {
+	As     string   `json:"as"`     // what they are together
+	Values []string `json:"values"` // names of outputs, the most important first
 }
 
 // A File is an input file that the spec names. Nodes read the copy made when the plan
@@ -67,6 +91,7 @@ type Accumulator struct {
 	Name  string `json:"name"`
 	Path  string `json:"path"`            // live file, relative to the run's own folder
 	Title string `json:"title,omitempty"` // first heading of the live file
+	Field string `json:"field,omitempty"` // of passes.jsonl: whether a node appended to it; empty = Name
 	Cap   int    `json:"cap,omitempty"`   // entries kept, oldest dropped first; 0 = no cap
 }
 
@@ -143,6 +168,8 @@ type Node struct {
 	ID      string          `json:"id"`
 	Kind    string          `json:"kind"`
 	Title   string          `json:"title,omitempty"`
+	Short   string          `json:"short,omitempty"` // what short lines call it; see Called
+	Show    *Show           `json:"show,omitempty"`
 	With    json.RawMessage `json:"with,omitempty"` // canonical; ${...} left only where it reads recorded values
 	Needs   []string        `json:"needs,omitempty"`
 	AtLeast int             `json:"atLeast,omitempty"` // how many needs must have succeeded; 0 = see When and OnFail
@@ -252,6 +279,9 @@ type Block struct {
 	Chars  int64    `json:"chars,omitempty"`
 	Reads  []string `json:"reads,omitempty"` // artifacts and accumulators that stand in it
 }
+
+// Called is what people call the node on a short line.
+func (n *Node) Called() string { return cmp.Or(n.Short, n.ID) }
 
 // HistoryKey names the work of a node for what earlier runs took: the same node asks another provider
 // or model for other money and time.

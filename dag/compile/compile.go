@@ -148,7 +148,7 @@ func (b *builder) build(p *tree.Value, o Options) *Result {
 		b.partialGraph()
 		return nil
 	}
-	b.emptyPhases(p)
+	b.phases(p)
 	return b.finish()
 }
 

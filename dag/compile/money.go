@@ -2,11 +2,9 @@ package compile
 
 import (
 	"fmt"
-	"strings"
 
 	"dagrun.dev/dag"
 	"dagrun.dev/internal/rules"
-	"dagrun.dev/internal/tree"
 )
 
 // reserve gives every node that may cost money the reservation it has not declared. Where
@@ -64,27 +62,4 @@ func (b *builder) noPrice(model string) string {
 		names = append(names, p.Model)
 	}
 	return fmt.Sprintf("there is no price for model %q%s", model, rules.DidYouMean(model, names))
-}
-
-// emptyPhases warns of phases that no node belongs to.
-func (b *builder) emptyPhases(p *tree.Value) {
-	phases := p.Get("phases")
-	if phases == nil {
-		return
-	}
-	groups := b.late
-	for _, d := range b.drafts {
-		groups = append(groups, d.node.Group)
-	}
-next:
-	for i, x := range phases.Items {
-		want := str(x.Get("group"))
-		for _, g := range groups {
-			if g == want || strings.HasPrefix(g, want+"/") {
-				continue next
-			}
-		}
-		b.warn(x.Get("group").Pos, tree.At("phases", i)+".group",
-			"no node is in group %q%s", want, rules.DidYouMean(want, groups))
-	}
 }

@@ -188,3 +188,37 @@ func (b *builder) checkNames(what string, v *tree.Value, path string) {
 	}
 	b.fail(v.Pos, path, "no %s %q%s", what, v.Str, nearOr(v.Str, names))
 }
+
+// phases warns of phases that no node belongs to, and of labels in them that none of theirs has.
+func (b *builder) phases(p *tree.Value) {
+	for i := range b.plan.Phases {
+		ph := &b.plan.Phases[i]
+		of, at := p.Get("phases").Items[i], tree.At("phases", i)
+		labels, groups, found := map[string]bool{}, b.late, false
+		for _, g := range b.late {
+			found = found || ph.Has(&dag.Node{Group: g})
+		}
+		late := found // its items have labels that nobody knows yet
+		for _, d := range b.drafts {
+			groups = append(groups, d.node.Group)
+			if !ph.Has(d.node) {
+				continue
+			}
+			found, late = true, late || d.node.Foreach != nil
+			for name := range d.node.Labels { // into a set
+				labels[name] = true
+			}
+		}
+		if !found {
+			b.warn(of.Get("group").Pos, at+".group", "no node is in group %q%s", ph.Group, rules.DidYouMean(ph.Group, groups))
+			continue
+		}
+		for _, f := range of.Fields {
+			c := map[string]*dag.Counted{"counts": ph.Counts, "parts": ph.Parts, "steps": ph.Steps}[f.Name]
+			if c != nil && !labels[c.Label] && !late {
+				b.warn(f.Value.Get("label").Pos, at+"."+f.Name+".label", "no node of group %q has a label %q%s",
+					ph.Group, c.Label, rules.DidYouMean(c.Label, keys(labels)))
+			}
+		}
+	}
+}

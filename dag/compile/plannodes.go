@@ -62,7 +62,7 @@ func (b *builder) complete(d *draft) bool {
 	n := d.node
 	*n = dag.Node{ID: d.id, Kind: kind, Dynamic: n.Dynamic, Pos: v.Pos.String()}
 	b.into(v, d.path, n, "title", "when", "always", "priority", "history", "secrets", "group",
-		"writes", "appends", "outputs")
+		"writes", "appends", "outputs", "short", "show")
 	b.reads(n, v.Get("reads"))
 	n.When = bare(n.When)
 	n.Inputs = b.nodeInputs(v.Get("inputs"), d.path+".inputs")
@@ -76,9 +76,30 @@ func (b *builder) complete(d *draft) bool {
 		t := b.describe(d)
 		b.touched(d, &t)
 	}
+	b.shown(d)
 	b.undo(d, full)
 	b.runForeach(d, v.Get("foreach"))
 	return len(b.mistakes) == before
+}
+
+// shown holds the values that people are to follow against those that the node records.
+func (b *builder) shown(d *draft) {
+	if d.node.Show == nil || b.unknown.settings(d) {
+		return
+	}
+	records := keys(d.node.Outputs)
+	if d.node.Role().Decides {
+		for _, f := range fieldsOf(d.with.Get("values")) { // typed later
+			records = append(records, f.Name)
+		}
+	}
+	for i, name := range d.node.Show.Values {
+		if !slices.Contains(records, name) {
+			list := d.tree.Get("show").Get("values")
+			b.fail(list.Items[i].Pos, tree.At(d.path+".show.values", i), "kind %s records no value %q here%s",
+				d.node.Kind, name, rules.DidYouMean(name, records))
+		}
+	}
 }
 
 func posOf(v *tree.Value) tree.Pos {
