@@ -121,9 +121,9 @@ func (b *builder) ok(ds tree.Diagnostics) bool {
 }
 
 // problems records what is wrong with an expression.
-func (b *builder) problems(pos tree.Pos, path, src string, list []expr.Problem) {
-	for _, p := range list {
-		b.report(expr.Diagnose(pos, path, src, p))
+func (b *builder) problems(pos tree.Pos, path, src string, list []string) {
+	for _, text := range list {
+		b.report(expr.Diagnose(pos, path, src, text))
 	}
 }
 

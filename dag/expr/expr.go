@@ -84,7 +84,7 @@ func (l *Lang) program(src string, d Decls, want string) (*Program, error) {
 			return p, nil
 		}
 	}
-	return nil, fmt.Errorf("%s: %s", quoteShort(src), problems[0].Text)
+	return nil, fmt.Errorf("%s: %s", quoteShort(src), problems[0])
 }
 
 // Condition implements dag.Evaluator.

@@ -128,25 +128,25 @@ func TestExpressionsEvaluate(t *testing.T) {
 func TestMistakesNameBothPlaces(t *testing.T) {
 	l := lang(t, "s")
 	for _, c := range []struct{ src, want string }{
-		{`nodes['a'].out.scroe > 1.0`, `0: node "a" (p.yaml:4:5) declares no output "scroe"; known: list, m, n, ok, score, text; did you mean "score"?`},
-		{`1 < nodes['x/a'].out.nn`, `4: node "x/a" (p.yaml:4:5) declares no output "nn"; known: list, m, n, ok, score, text; did you mean "n"?`},
-		{`nodes['b'].out.n > 1`, "0: node \"b\" (p.yaml:9:5) may have no values: it has a `when`; write nodes['b'].?out.n.orValue(0)"},
-		{`nodes['a'].status == 'complete'`, `21: no status is "complete"; known: pending, running, completed, failed, skipped, cancelled, undone; did you mean "completed"?`},
-		{`'Failed' != nodes['a'].status`, `0: no status is "Failed"; known: pending, running, completed, failed, skipped, cancelled, undone; did you mean "failed"?`},
-		{`nodes['a'].status in ['failed', 'rejected']`, `32: no status is "rejected"; known: pending`},
-		{`nodes['c'].status == 'failed'`, `0: node "c" is not before this node`},
-		{`nodes.a.out.n`, `0: write nodes['a']: ids stand in brackets`},
-		{`nodes[s.key].out.n`, `0: nodes[...] takes a literal id: a plan must know what is read`},
-		{`nodes['a']`, `0: say what of the node: nodes['a'].out.name, .status, .category, .generation or .items`},
-		{`nodes['a'].state`, `0: nodes['a'] has no "state"; it has out, status, category, generation`},
-		{`size(nodes)`, `5: nodes is read one at a time: nodes['id'].out.name, .status, .category, .generation or .items`},
-		{`params.agent.provdier`, `0: no params.agent.provdier; known: agent, agent.provider, agent.turns, limit; did you mean "agent.provider"?`},
-		{`run.spend`, `0: no run.spend; known: capTokens, capUSD, compensations, completed, failed, name, reservedUSD, seconds, skipped, spentTokens, spentUSD`},
-		{`nodse['a'].out.n`, `0: unknown name "nodse"; known: nodes, params, run, s; did you mean "nodes"?`},
-		{`HOME`, `0: unknown name "HOME"; known: nodes, params, run, s`},
-		{`1 +`, `3: the expression ends too early`},
+		{`nodes['a'].out.scroe > 1.0`, `node "a" (p.yaml:4:5) declares no output "scroe"; known: list, m, n, ok, score, text; did you mean "score"?`},
+		{`1 < nodes['x/a'].out.nn`, `node "x/a" (p.yaml:4:5) declares no output "nn"; known: list, m, n, ok, score, text; did you mean "n"?`},
+		{`nodes['b'].out.n > 1`, "node \"b\" (p.yaml:9:5) may have no values: it has a `when`; write nodes['b'].?out.n.orValue(0)"},
+		{`nodes['a'].status == 'complete'`, `no status is "complete"; known: pending, running, completed, failed, skipped, cancelled, undone; did you mean "completed"?`},
+		{`'Failed' != nodes['a'].status`, `no status is "Failed"; known: pending, running, completed, failed, skipped, cancelled, undone; did you mean "failed"?`},
+		{`nodes['a'].status in ['failed', 'rejected']`, `no status is "rejected"; known: pending`},
+		{`nodes['c'].status == 'failed'`, `node "c" is not before this node`},
+		{`nodes.a.out.n`, `write nodes['a']: ids stand in brackets`},
+		{`nodes[s.key].out.n`, `nodes[...] takes a literal id: a plan must know what is read`},
+		{`nodes['a']`, `say what of the node: nodes['a'].out.name, .status, .category, .generation or .items`},
+		{`nodes['a'].state`, `nodes['a'] has no "state"; it has out, status, category, generation`},
+		{`size(nodes)`, `nodes is read one at a time: nodes['id'].out.name, .status, .category, .generation or .items`},
+		{`params.agent.provdier`, `no params.agent.provdier; known: agent, agent.provider, agent.turns, limit; did you mean "agent.provider"?`},
+		{`run.spend`, `no run.spend; known: capTokens, capUSD, compensations, completed, failed, name, reservedUSD, seconds, skipped, spentTokens, spentUSD`},
+		{`nodse['a'].out.n`, `unknown name "nodse"; known: nodes, params, run, s; did you mean "nodes"?`},
+		{`HOME`, `unknown name "HOME"; known: nodes, params, run, s`},
+		{`1 +`, `the expression ends too early`},
 		{`nodes['a'].out.text + 1`, `+ does not go with (string, int)`},
-		{`nodes['a'].out.n + nodes['x/a'].out.text`, `17: + does not go with (int, string)`},
+		{`nodes['a'].out.n + nodes['x/a'].out.text`, `+ does not go with (int, string)`},
 		{`nodes['b'].?out.n > 1`, `> does not go with (optional(int), int)`},
 		{strings.Repeat("(", 200) + "1" + strings.Repeat(")", 200), `recursion`},
 		{strings.Repeat("1+", 10000) + "1", `longer than 16384 bytes`},
@@ -159,7 +159,7 @@ func TestMistakesNameBothPlaces(t *testing.T) {
 			t.Errorf("%s: no problem found", c.src)
 			continue
 		}
-		if got := fmt.Sprintf("%d: %s", problems[0].Offset, problems[0].Text); !strings.Contains(got, c.want) {
+		if got := problems[0]; !strings.Contains(got, c.want) {
 			t.Errorf("%s:\n got %s\nwant %s", c.src, got, c.want)
 		}
 	}
@@ -180,7 +180,7 @@ func TestWantedTypes(t *testing.T) {
 		}
 		got := ""
 		if len(problems) > 0 {
-			got = problems[0].Text
+			got = problems[0]
 		}
 		if got != c.problem {
 			t.Errorf("%s: got %q, want %q", c.src, got, c.problem)
@@ -416,7 +416,7 @@ func TestItems(t *testing.T) {
 			p, problems = e.Check(decls(tt.missing), "")
 		}
 		if len(problems) > 0 {
-			if !strings.Contains(problems[0].Text, tt.want) {
+			if !strings.Contains(problems[0], tt.want) {
 				t.Errorf("%s: %v, want %s", tt.src, problems, tt.want)
 			}
 			continue

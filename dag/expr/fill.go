@@ -81,7 +81,7 @@ func (t *Template) parse(late bool, mistakes *tree.Diagnostics) {
 	for _, p := range parts {
 		x := piece{text: p.Text, src: p.Source}
 		if p.Source != "" {
-			var problems []Problem
+			var problems []string
 			if late {
 				x.late, problems = t.lang.lateHoles(p.Source)
 			}
@@ -94,9 +94,9 @@ func (t *Template) parse(late bool, mistakes *tree.Diagnostics) {
 	}
 }
 
-func (t *Template) diagnose(p piece, problems []Problem) (out tree.Diagnostics) {
-	for _, q := range problems {
-		out = append(out, Diagnose(t.Value.Pos, t.Path, "${"+p.src+"}", q))
+func (t *Template) diagnose(p piece, problems []string) (out tree.Diagnostics) {
+	for _, text := range problems {
+		out = append(out, Diagnose(t.Value.Pos, t.Path, "${"+p.src+"}", text))
 	}
 	return out
 }
@@ -117,9 +117,9 @@ func (t *Template) Check(d Decls) (mistakes tree.Diagnostics) {
 		switch p.prog = prog; {
 		case prog == nil:
 		case prog.Type == "optional":
-			problems = []Problem{{0, "there may be no value; write .orValue(...) to say what then"}}
+			problems = []string{"there may be no value; write .orValue(...) to say what then"}
 		case len(t.pieces) > 1 && (prog.Type == "list" || prog.Type == "map" || prog.Type == "null"):
-			problems = []Problem{{0, noText(prog.Type)}}
+			problems = []string{noText(prog.Type)}
 		}
 		mistakes = append(mistakes, t.diagnose(*p, problems)...)
 	}
@@ -153,8 +153,7 @@ func noText(typ string) string {
 }
 
 // Diagnose words a problem of an expression that stands in a string at pos.
-func Diagnose(pos tree.Pos, path, src string, p Problem) tree.Diagnostic {
-	text := p.Text
+func Diagnose(pos tree.Pos, path, src, text string) tree.Diagnostic {
 	if strings.Contains(text, "unknown name") && strings.HasPrefix(src, "${") {
 		text += "; write $${ for a literal ${"
 	}

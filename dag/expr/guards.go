@@ -20,14 +20,13 @@ import (
 //	items.map(i, has(i.out.rows) ? i.out.rows : 0)
 //
 // and wherever else &&, ||, ! and ?: say so.
-func unguarded(a *ast.AST, refs []Ref, items map[string]*Items) []Problem {
+func unguarded(a *ast.AST, refs []Ref, items map[string]*Items) []string {
 	if len(items) == 0 {
 		return nil
 	}
 	g := &guards{a: a, refs: refs, items: items}
 	g.walk(a.Expr(), nil)
-	sortProblems(g.problems)
-	return slices.Compact(g.problems)
+	return g.problems
 }
 
 // guards goes over an expression with what is known at each place of it: "i" says that item i has completed,
@@ -36,7 +35,7 @@ type guards struct {
 	a        *ast.AST
 	refs     []Ref
 	items    map[string]*Items
-	problems []Problem
+	problems []string
 }
 
 // of returns the items that e is one of, or that e is the values of one of.
@@ -54,7 +53,7 @@ func (g *guards) walk(e ast.Expr, known []string) {
 		s := e.AsSelect()
 		g.walk(s.Operand(), known)
 		if it := g.of(s.Operand(), true); it != nil && !s.IsTestOnly() {
-			g.value(e, it, known)
+			g.value(s, it, known)
 		}
 	case ast.CallKind:
 		g.call(e.AsCall(), known)
@@ -73,8 +72,7 @@ func (g *guards) walk(e ast.Expr, known []string) {
 }
 
 // value looks at a reading of a value.
-func (g *guards) value(e ast.Expr, it *Items, known []string) {
-	s := e.AsSelect()
+func (g *guards) value(s ast.SelectExpr, it *Items, known []string) {
 	typ, optional := dag.OutputType(it.Outputs[s.FieldName()])
 	if it.Missing == "" && !optional {
 		return
@@ -90,17 +88,8 @@ func (g *guards) value(e ast.Expr, it *Items, known []string) {
 		if it.Missing != "" && !optional {
 			text += ", or take only the items whose status is 'completed'"
 		}
-		g.problems = append(g.problems, Problem{g.offset(e), text})
+		g.problems = append(g.problems, text)
 	}
-}
-
-// offset is where the row of selections begins that e ends.
-func (g *guards) offset(e ast.Expr) int {
-	for e.Kind() == ast.SelectKind {
-		e = e.AsSelect().Operand()
-	}
-	r, _ := g.a.SourceInfo().GetOffsetRange(e.ID())
-	return max(int(r.Start), 0)
 }
 
 func (g *guards) call(c ast.CallExpr, known []string) {
@@ -142,7 +131,7 @@ func (g *guards) status(e ast.Expr, with ...ast.Expr) {
 	}
 	for _, x := range with {
 		if s, ok := literalOf(x); ok && !slices.Contains(dag.ViewStatuses, s) {
-			g.problems = append(g.problems, Problem{g.offset(x), noStatus(s)})
+			g.problems = append(g.problems, noStatus(s))
 		}
 	}
 }

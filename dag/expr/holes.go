@@ -19,7 +19,7 @@ type holes struct {
 }
 
 // lateHoles returns nil when src reads neither nodes nor run.
-func (l *Lang) lateHoles(src string) (*holes, []Problem) {
+func (l *Lang) lateHoles(src string) (*holes, []string) {
 	a, f, problems := l.parse(src)
 	if a == nil {
 		return nil, problems
@@ -40,7 +40,6 @@ func (l *Lang) lateHoles(src string) (*holes, []Problem) {
 		end := chainEnd(runes, start)
 		e, problems := l.Parse(string(runes[start:end]))
 		if len(problems) > 0 {
-			problems[0].Offset += start
 			return nil, problems
 		}
 		p, problems := e.Check(Decls{}, "")

@@ -16,12 +16,6 @@ import (
 	"github.com/google/cel-go/common/ast"
 )
 
-// A Problem is a mistake in an expression, on one line.
-type Problem struct {
-	Offset int // characters from the start of the source
-	Text   string
-}
-
 // A Lang is the language of one plan: the functions of baseEnv, the parameters, the facts of the
 // run, and variables. It caches what it compiles; it may be used from any goroutine.
 type Lang struct {
@@ -113,7 +107,7 @@ type shaped struct {
 	refs     []Ref
 	loops    bool
 	vars     bool // it reads variables
-	problems []Problem
+	problems []string
 
 	mu       sync.Mutex
 	programs map[string]*compiled // by the functions that the references become
@@ -127,8 +121,8 @@ type Expr struct {
 	ids    []string
 }
 
-// Parse reads an expression without typing it. The problems are those of syntax and of names.
-func (l *Lang) Parse(src string) (*Expr, []Problem) {
+// Parse reads an expression without typing it. The problems, a line each, are those of syntax and of names.
+func (l *Lang) Parse(src string) (*Expr, []string) {
 	form, ids := shape(src)
 	l.mu.Lock()
 	s, ok := l.shapes[form]
@@ -158,21 +152,19 @@ func (l *Lang) find(src string) *shaped {
 	for _, v := range f.free {
 		if l.vars[v.text] == "" && !said[v.text] {
 			said[v.text] = true
-			text := fmt.Sprintf("unknown name %q; %s", v.text, suggest(v.text, l.roots()))
-			s.problems = append(s.problems, Problem{v.offset, text})
+			s.problems = append(s.problems, fmt.Sprintf("unknown name %q; %s", v.text, suggest(v.text, l.roots())))
 		}
 	}
-	sortProblems(s.problems)
 	return s
 }
 
-func (l *Lang) parse(src string) (*cel.Ast, *finder, []Problem) {
+func (l *Lang) parse(src string) (*cel.Ast, *finder, []string) {
 	if len(src) > maxSource {
-		return nil, nil, []Problem{{0, fmt.Sprintf("the expression is longer than %d bytes", maxSource)}}
+		return nil, nil, []string{fmt.Sprintf("the expression is longer than %d bytes", maxSource)}
 	}
 	a, iss := l.env.Parse(src)
 	if iss.Err() != nil {
-		return nil, nil, firstOf(problemsOf(iss)) // the others mostly follow from it
+		return nil, nil, problemsOf(iss)[:1] // the others mostly follow from it
 	}
 	f := &finder{lang: l, info: a.NativeRep().SourceInfo(), local: map[string]int{}}
 	f.walk(a.NativeRep().Expr())
@@ -215,13 +207,13 @@ type NodeDecl struct {
 }
 
 // Check types the expression. want is the type its result must have; empty or any: no matter.
-func (e *Expr) Check(d Decls, want string) (*Program, []Problem) {
+func (e *Expr) Check(d Decls, want string) (*Program, []string) {
 	fns := make([]string, len(e.shaped.refs))
-	var problems []Problem
+	var problems []string
 	for i, r := range e.Refs() {
 		typ, problem := d.typeOf(e, r)
 		if problem != "" {
-			problems = append(problems, Problem{e.offset(i), problem})
+			problems = append(problems, problem)
 		}
 		fns[i] = refFunction(typ, r.Optional || r.Test)
 	}
@@ -240,9 +232,6 @@ func (e *Expr) Check(d Decls, want string) (*Program, []Problem) {
 	}
 	e.shaped.mu.Unlock()
 	if len(c.problems) > 0 {
-		if e.ids != nil {
-			c = e.lang.compile(e.src, e.shaped.loops, fns) // places as they are written
-		}
 		return nil, c.problems
 	}
 	if want != "" && want != "any" && c.typ != want && c.typ != "any" && !(want == "number" && c.typ == "int") {
@@ -250,20 +239,9 @@ func (e *Expr) Check(d Decls, want string) (*Program, []Problem) {
 		if c.typ == "optional" {
 			text += "; write .orValue(...) to say what holds without a value"
 		}
-		return nil, []Problem{{0, text}}
+		return nil, []string{text}
 	}
 	return &Program{Type: c.typ, Of: c.of, expr: e, prog: c.prog, fns: fns}, nil
-}
-
-// offset returns where reference i stands in the source as it is written.
-func (e *Expr) offset(i int) int {
-	if e.ids == nil {
-		return e.shaped.refs[i].Offset
-	}
-	if s := e.lang.find(e.src); i < len(s.refs) {
-		return s.refs[i].Offset
-	}
-	return 0
 }
 
 // typeOf returns the declared type of what r reads, or what is wrong with reading it.
@@ -355,27 +333,18 @@ func suggest(name string, known map[string]string) string {
 	return s
 }
 
-func sortProblems(ps []Problem) {
-	slices.SortStableFunc(ps, func(a, b Problem) int { return a.Offset - b.Offset })
-}
-
 // problemsOf turns CEL's own messages into ours.
-func problemsOf(iss *cel.Issues) []Problem {
-	var out []Problem
+func problemsOf(iss *cel.Issues) []string {
+	var out []string
 	for _, e := range iss.Errors() {
 		text := strings.ReplaceAll(e.Message, "\n", " ")
 		if i := strings.Index(text, " (in container"); i > 0 {
 			text = text[:i]
 		}
 		text = strings.TrimPrefix(text, "Syntax error: ")
-		out = append(out, Problem{max(e.Location.Column(), 0), readable(text)})
+		out = append(out, readable(text))
 	}
 	return out[:min(len(out), 3)]
-}
-
-func firstOf(ps []Problem) []Problem {
-	sortProblems(ps)
-	return ps[:min(len(ps), 1)]
 }
 
 // readable rewords CEL's messages: operators and types as people write them, nothing of the

@@ -18,7 +18,7 @@ func (f *finder) mistakes(c ast.CallExpr) {
 	switch c.FunctionName() {
 	case operators.Divide, operators.Modulo:
 		if by := args[1]; by.Kind() == ast.LiteralKind && by.AsLiteral().Equal(types.IntZero) == types.True {
-			f.fail(by, "division by zero")
+			f.fail("division by zero")
 		}
 	case operators.Equals, operators.NotEquals:
 		f.comparison(args[0], args[1])
@@ -46,7 +46,7 @@ func (f *finder) comparison(status ast.Expr, with ...ast.Expr) {
 		if !ok || slices.Contains(dag.ViewStatuses, s) {
 			continue
 		}
-		f.fail(e, "%s", noStatus(s))
+		f.fail("%s", noStatus(s))
 	}
 }
 
@@ -54,7 +54,7 @@ func (f *finder) comparison(status ast.Expr, with ...ast.Expr) {
 func (f *finder) pattern(e ast.Expr) {
 	if src, ok := f.literalText(e); ok {
 		if _, _, err := rules.CompilePattern(src); errors.Is(err, rules.ErrPattern) {
-			f.fail(e, "%v", err)
+			f.fail("%v", err)
 		}
 	}
 }

@@ -28,7 +28,7 @@ type Program struct {
 type compiled struct {
 	prog     cel.Program
 	typ, of  string
-	problems []Problem
+	problems []string
 }
 
 func celInt(i int) ref.Val { return types.Int(i) }
@@ -42,7 +42,7 @@ func (l *Lang) compile(src string, loops bool, fns []string) *compiled {
 	rewrite(a.NativeRep(), f.at, f.refs, fns)
 	env, items, err := l.withItems(l.env, fns)
 	if err != nil {
-		return &compiled{problems: []Problem{{0, err.Error()}}}
+		return &compiled{problems: []string{err.Error()}}
 	}
 	if items != nil {
 		outByName(a.NativeRep())
@@ -51,7 +51,7 @@ func (l *Lang) compile(src string, loops bool, fns []string) *compiled {
 	if iss.Err() != nil {
 		problems = problemsOf(iss)
 		for i := range problems {
-			problems[i].Text = noField(problems[i].Text, items)
+			problems[i] = noField(problems[i], items)
 		}
 		return &compiled{problems: problems}
 	}
@@ -64,11 +64,11 @@ func (l *Lang) compile(src string, loops bool, fns []string) *compiled {
 	}
 	p, err := env.Program(checked, opts...)
 	if err != nil {
-		return &compiled{problems: []Problem{{0, err.Error()}}}
+		return &compiled{problems: []string{err.Error()}}
 	}
 	if len(f.refs) == 0 && len(f.free) == 0 { // it has one value, or none at all
 		if _, err := evaluate(p, loops, &activation{}); err != nil {
-			return &compiled{problems: []Problem{{0, err.Error()}}}
+			return &compiled{problems: []string{err.Error()}}
 		}
 	}
 	out := &compiled{prog: p, typ: typeName(checked.OutputType())}

@@ -20,7 +20,6 @@ type Ref struct {
 	Name     string // of the output ("" = all of them), parameter or fact
 	Optional bool   // written so that a missing value is no mistake: .?name, [?'name']
 	Test     bool   // has(...): whether there is a value
-	Offset   int    // of its first character in the source, in characters
 }
 
 // String prints the reference as it is written.
@@ -76,23 +75,17 @@ type finder struct {
 	local    map[string]int // variables of the loops around, and how many loops call one so
 	loops    bool
 	recorded bool // it reads what is known at run time only: nodes or run
-	problems []Problem
+	problems []string
 }
 
 // A name is a variable in an expression.
 type name struct {
 	text   string
-	offset int
+	offset int // of its first character in the source, in characters
 }
 
-func (f *finder) fail(e ast.Expr, format string, args ...any) {
-	f.problems = append(f.problems, Problem{Offset: f.offset(e), Text: fmt.Sprintf(format, args...)})
-}
-
-// offset returns where e starts, in characters. A selection has the place of its dot: ask for the root of its chain.
-func (f *finder) offset(e ast.Expr) int {
-	r, _ := f.info.GetOffsetRange(e.ID())
-	return int(r.Start)
+func (f *finder) fail(format string, args ...any) {
+	f.problems = append(f.problems, fmt.Sprintf(format, args...))
 }
 
 func (f *finder) walk(e ast.Expr) {
@@ -120,7 +113,7 @@ func (f *finder) walk(e ast.Expr) {
 			f.walk(m.AsMapEntry().Value())
 		}
 	case ast.StructKind:
-		f.fail(e, "no messages here: write a map, {'name': value}")
+		f.fail("no messages here: write a map, {'name': value}")
 	case ast.ComprehensionKind:
 		f.comprehension(e.AsComprehension())
 	}
@@ -158,11 +151,12 @@ func (f *finder) ident(e ast.Expr) {
 	switch id := e.AsIdent(); {
 	case f.local[id] > 0 || strings.HasPrefix(id, "@"):
 	case id == "nodes":
-		f.fail(e, "nodes is read one at a time: nodes['id'].out.name, .status, .category, .generation or .items")
+		f.fail("nodes is read one at a time: nodes['id'].out.name, .status, .category, .generation or .items")
 	case id == "params" || id == "run":
-		f.fail(e, "write %s.name", id)
+		f.fail("write %s.name", id)
 	default:
-		f.free = append(f.free, name{id, f.offset(e)})
+		at, _ := f.info.GetOffsetRange(e.ID())
+		f.free = append(f.free, name{id, int(at.Start)})
 	}
 }
 
@@ -213,12 +207,12 @@ func (f *finder) chain(e ast.Expr) (root ast.Expr, steps []step) {
 // reference records what a chain of selections reads. What follows the value (fields of a map) stays as
 // it is; its indexes may read more.
 func (f *finder) reference(root ast.Expr, steps []step) {
-	r := Ref{Root: root.AsIdent(), Offset: f.offset(root)}
+	r := Ref{Root: root.AsIdent()}
 	n := 0
 	if r.Root == "nodes" {
-		n = f.nodeRef(&r, root, steps)
+		n = f.nodeRef(&r, steps)
 	} else {
-		n = f.nameRef(&r, root, steps)
+		n = f.nameRef(&r, steps)
 	}
 	if n == 0 {
 		return
@@ -234,19 +228,19 @@ func (f *finder) reference(root ast.Expr, steps []step) {
 }
 
 // nodeRef reads nodes['id'].field and, for out, .name. It returns how many steps that takes, or 0 after a mistake.
-func (f *finder) nodeRef(r *Ref, root ast.Expr, steps []step) int {
+func (f *finder) nodeRef(r *Ref, steps []step) int {
 	first := steps[0]
 	switch {
 	case !first.index:
-		f.fail(root, "write nodes['%s']: ids stand in brackets", first.name)
+		f.fail("write nodes['%s']: ids stand in brackets", first.name)
 		return 0
 	case first.dynamic != nil:
 		f.walk(first.dynamic)
 		f.recorded = true
-		f.fail(root, "nodes[...] takes a literal id: a plan must know what is read")
+		f.fail("nodes[...] takes a literal id: a plan must know what is read")
 		return 0
 	case len(steps) == 1:
-		f.fail(root, "say what of the node: nodes['%s'].out.name, .status, .category, .generation or .items", first.name)
+		f.fail("say what of the node: nodes['%s'].out.name, .status, .category, .generation or .items", first.name)
 		return 0
 	}
 	r.Node, r.Field = first.name, steps[1].name
@@ -258,7 +252,7 @@ func (f *finder) nodeRef(r *Ref, root ast.Expr, steps []step) int {
 			n, r.Name = 3, steps[2].name
 		}
 	default:
-		f.fail(root, "nodes['%s'] has no %q; it has out, status, category, generation, items", first.name, r.Field)
+		f.fail("nodes['%s'] has no %q; it has out, status, category, generation, items", first.name, r.Field)
 		return 0
 	}
 	r.Optional = slices.ContainsFunc(steps[:n], func(s step) bool { return s.optional })
@@ -267,7 +261,7 @@ func (f *finder) nodeRef(r *Ref, root ast.Expr, steps []step) int {
 }
 
 // nameRef reads params.a.b or run.name: the longest name that is known.
-func (f *finder) nameRef(r *Ref, root ast.Expr, steps []step) int {
+func (f *finder) nameRef(r *Ref, steps []step) int {
 	var names []string
 	for _, s := range steps {
 		if s.dynamic != nil || s.test || s.optional {
@@ -276,7 +270,7 @@ func (f *finder) nameRef(r *Ref, root ast.Expr, steps []step) int {
 		names = append(names, s.name)
 	}
 	if len(names) == 0 {
-		f.fail(root, "write %s.name: what %s holds is known beforehand", r.Root, r.Root)
+		f.fail("write %s.name: what %s holds is known beforehand", r.Root, r.Root)
 		return 0
 	}
 	known := f.lang.known(r.Root)
@@ -290,7 +284,7 @@ func (f *finder) nameRef(r *Ref, root ast.Expr, steps []step) int {
 		}
 	}
 	all := strings.Join(names, ".")
-	f.fail(root, "no %s.%s; %s", r.Root, all, suggest(all, known))
+	f.fail("no %s.%s; %s", r.Root, all, suggest(all, known))
 	return 0
 }
 
