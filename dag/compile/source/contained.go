@@ -1,12 +1,15 @@
 package source
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,60 +23,51 @@ import (
 )
 
 // A container finds what CUE would read for a specification before it does: the files of the package, of what it
-// imports and what they embed. CUE follows links wherever they lead and waits for the writer of a pipe.
+// imports and what they embed. CUE follows links wherever they lead, waits for the writer of a pipe, and has no bound
+// of its own.
 type container struct {
 	root     *os.Root // of the module, or the folder of the specification
 	dir      string   // its path
 	module   string   // path of the module, without its version
+	name     string   // of the specification, for messages
 	pos      func(token.Pos) tree.Pos
 	named    func(file string) string // name of a file in messages
 	seen     map[string]bool          // files and folders that have been looked at, below root
+	bytes    int64                    // of the files that were read
 	mistakes tree.Diagnostics
 }
 
-// contained refuses a specification that reads outside of its folder, or what is no regular file. The folder is that
-// of its module.
+// contained refuses a specification that reads outside of its folder, or what is no regular file, or CUE that is too
+// large, too deep, or has too many alternatives. The folder is that of its module.
 func contained(f found) error {
-	dir := schema.ModuleRoot(f.dir)
-	if dir == "" || f.language != "cue" {
-		dir = f.dir
-	}
+	dir := cmp.Or(schema.ModuleRoot(f.dir), f.dir)
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return notFound(f.name, err)
 	}
 	defer root.Close()
-	c := container{root: root, dir: dir, pos: newIndex(f, nil).pos, named: shortName(f), seen: map[string]bool{}}
-	if f.language != "cue" {
-		return c.alone(f)
-	}
-	c.module = "spec.local" // as schema.ModuleFile has it
+	c := container{root: root, dir: dir, module: "spec.local", // as schema.ModuleFile has it
+		name: f.name, pos: newIndex(f, nil).pos, named: shortName(f), seen: map[string]bool{}}
 	if src := c.read("cue.mod/module.cue", tree.Pos{File: tree.FileOf("cue.mod/module.cue")}); src != nil {
 		c.module = moduleOf(src)
 	}
+	var own []*ast.File
 	if f.abs != f.dir {
-		c.file(c.below(f.abs), tree.Pos{File: tree.FileOf(f.name)})
+		own = append(own, c.file(c.below(f.abs), tree.Pos{File: tree.FileOf(f.name)}))
 	} else { // a package has files in the folders above it too
-		for at := c.below(f.dir); ; at = path.Dir(at) {
+		own = c.folder(c.below(f.dir))
+		for at := c.below(f.dir); at != "."; {
+			at = path.Dir(at)
 			c.folder(at)
-			if at == "." {
-				break
-			}
 		}
 	}
 	if len(c.mistakes) > 0 {
 		return c.mistakes
 	}
-	return nil
-}
-
-// alone looks at a specification of one file.
-func (c *container) alone(f found) error {
-	file, err := regular.OpenIn(c.root, c.below(f.abs))
-	if err != nil {
-		return failure(f.name, reason(err))
+	if d := tooMany(slices.DeleteFunc(own, func(f *ast.File) bool { return f == nil }), c.pos); d.Text != "" {
+		return tree.Diagnostics{d}
 	}
-	return file.Close()
+	return nil
 }
 
 // below is a path of the machine as one below the root.
@@ -86,24 +80,36 @@ func (c *container) below(abs string) string {
 }
 
 // folder looks at the CUE files of a folder, which may not be there.
-func (c *container) folder(dir string) {
+func (c *container) folder(dir string) (files []*ast.File) {
 	list, _ := fs.ReadDir(c.root.FS(), dir)
 	for _, e := range list {
 		if strings.HasSuffix(e.Name(), ".cue") && !e.IsDir() {
-			c.file(path.Join(dir, e.Name()), tree.Pos{File: tree.FileOf(c.named(filepath.Join(c.dir, dir, e.Name())))})
+			at := tree.Pos{File: tree.FileOf(c.named(filepath.Join(c.dir, dir, e.Name())))}
+			files = append(files, c.file(path.Join(dir, e.Name()), at))
 		}
 	}
+	return files
 }
 
-// file looks at a file and at what it imports and embeds.
-func (c *container) file(name string, at tree.Pos) {
+// file looks at a file and at what it imports and embeds. It returns nil where it cannot.
+func (c *container) file(name string, at tree.Pos) *ast.File {
 	src := c.read(name, at)
 	if src == nil {
-		return
+		return nil
+	}
+	if c.bytes += int64(len(src)); c.bytes > cueBytes {
+		const text = "the CUE source has more than %d bytes; write many nodes as foreach, or as JSON or YAML"
+		c.mistakes = tree.Diagnostics{{Pos: tree.Pos{File: tree.FileOf(c.name)}, Text: fmt.Sprintf(text, cueBytes)}}
+		return nil
+	}
+	if at.Line = int32(tooDeep(src)); at.Line > 0 {
+		text := fmt.Sprintf("nested deeper than %d levels", cueDepth)
+		c.mistakes = append(c.mistakes, tree.Diagnostic{Pos: at, Text: text})
+		return nil
 	}
 	f, err := parser.ParseFile(filepath.Join(c.dir, filepath.FromSlash(name)), src)
 	if err != nil {
-		return // evaluating it says what is wrong
+		return nil // evaluating it says what is wrong
 	}
 	ast.Walk(f, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -114,6 +120,7 @@ func (c *container) file(name string, at tree.Pos) {
 		}
 		return true
 	}, nil)
+	return f
 }
 
 // read returns a file; nil where it is not there, has been read, or is refused.
@@ -122,7 +129,7 @@ func (c *container) read(name string, at tree.Pos) []byte {
 		return nil
 	}
 	c.seen[name] = true
-	src, err := regular.ReadIn(c.root, name, cueBytes)
+	src, err := readIn(c.root, name, cueBytes)
 	if c.refuse(at, name, err) {
 		return nil
 	}

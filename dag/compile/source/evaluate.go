@@ -21,9 +21,6 @@ func (r *reader) evaluated(f found, o Options) (out Loaded, err error) {
 			err = failure(f.name, fmt.Sprintf("CUE cannot evaluate this: %v", p))
 		}
 	}()
-	if err := bounded(f); err != nil {
-		return out, err
-	}
 	if err := contained(f); err != nil {
 		return out, err
 	}

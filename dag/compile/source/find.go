@@ -1,16 +1,13 @@
 package source
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"sort"
 	"strings"
-	"syscall"
 
 	"cuelang.org/go/cue/parser"
 
@@ -150,35 +147,31 @@ func readable(path string) error {
 	return nil
 }
 
-// readFile reads a regular file of at most limit bytes. What claims to hold nothing, such as
-// the files of /proc, is empty.
+// readFile reads a specification of one file, up to a byte more than limit. It may not lead out of its folder.
 func readFile(f found, limit int64) ([]byte, error) {
-	if err := readable(f.name); err != nil {
-		return nil, err
-	}
-	file, err := os.OpenFile(f.abs, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be another file by now
+	root, err := os.OpenRoot(f.dir)
 	if err != nil {
 		return nil, notFound(f.name, err)
 	}
-	defer file.Close()
-	var data bytes.Buffer
-	if info, err := file.Stat(); err == nil {
-		if info.Size() > limit {
-			return nil, tooLarge(f, limit)
-		}
-		data.Grow(int(info.Size()) + bytes.MinRead) // room to see its end
+	defer root.Close()
+	data, err := readIn(root, filepath.Base(f.abs), limit)
+	switch {
+	case err != nil:
+		return nil, notFound(f.name, err)
+	case len(data) == 0:
+		return nil, failure(f.name, "the file is empty")
 	}
-	if _, err := data.ReadFrom(io.LimitReader(file, limit+1)); err != nil {
-		return nil, failure(f.name, reason(err))
-	}
-	if int64(data.Len()) > limit {
-		return nil, tooLarge(f, limit)
-	}
-	return data.Bytes(), nil
+	return data, nil
 }
 
-func tooLarge(f found, limit int64) error {
-	return failure(f.name, fmt.Sprintf("the file has more than %d bytes", limit))
+// readIn reads a regular file up to a byte more than limit.
+func readIn(root *os.Root, name string, limit int64) ([]byte, error) {
+	file, err := regular.OpenIn(root, name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, limit+1))
 }
 
 func notFound(path string, err error) error {

@@ -77,9 +77,6 @@ type reader struct{ schema *schema.Schema }
 // data reads YAML or JSON.
 func (r *reader) data(f found, o Options) (out Loaded, err error) {
 	out.Files = []string{f.abs}
-	if err := contained(f); err != nil {
-		return out, err
-	}
 	doc, warnings, err := document(f, o.Limits)
 	if err != nil {
 		return out, err
@@ -91,8 +88,12 @@ func (r *reader) data(f found, o Options) (out Loaded, err error) {
 
 // Document reads a file of data in YAML or, by its name, in JSON.
 func Document(path string) (*tree.Value, error) {
-	f := found{name: path, abs: path, language: languages[strings.ToLower(filepath.Ext(path))]}
-	doc, _, err := document(f, tree.Defaults)
+	file, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil, notFound(path, err)
+	}
+	language := languages[strings.ToLower(filepath.Ext(path))]
+	doc, _, err := document(found{name: path, abs: file, dir: filepath.Dir(file), language: language}, tree.Defaults)
 	return doc, err
 }
 
