@@ -9,7 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
+
+	"dagrun.dev/internal/testing/schedule"
 )
 
 // A task is one node of a benchmark graph. Parents come first.
@@ -64,50 +65,18 @@ func shape(kind string, n int, argv ...string) []task {
 	return g
 }
 
-// workflow reads a recorded workflow (see testdata/workflows) and scales its run times to sleeps of scale seconds a
-// second. Parents come before their children.
-func workflow(path string, scale float64) ([]task, error) {
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
+// asSleeps are the tasks of a workflow as sleeps of scale seconds a second.
+func asSleeps(x *schedule.Tasks, scale float64) []task {
+	g := make([]task, len(x.Seconds))
+	for i, n := range x.Graph.Plan.Nodes {
+		at, _ := x.Graph.Index(n.ID)
+		s := x.Seconds[at] * scale
+		g[i] = task{id: "n" + n.ID, argv: []string{"sleep", strconv.FormatFloat(s, 'f', 6, 64)}, seconds: s}
+		for _, need := range n.Needs {
+			g[i].needs = append(g[i].needs, "n"+need)
+		}
 	}
-	var g []task
-	for line := range strings.Lines(string(raw)) {
-		if strings.HasPrefix(line, "#") {
-			continue
-		}
-		fields := strings.Fields(line)
-		seconds, err := strconv.ParseFloat(fields[0], 64)
-		if err != nil {
-			return nil, fmt.Errorf("%s: task %d: %w", path, len(g), err)
-		}
-		s := seconds * scale
-		t := task{id: name(len(g)), argv: []string{"sleep", strconv.FormatFloat(s, 'f', 6, 64)}, seconds: s}
-		for _, parent := range fields[1:] {
-			p, err := strconv.Atoi(parent)
-			if err != nil || p < 0 || p >= len(g) {
-				return nil, fmt.Errorf("%s: task %d has no parent %s before it", path, len(g), parent)
-			}
-			t.needs = append(t.needs, name(p))
-		}
-		g = append(g, t)
-	}
-	return g, nil
-}
-
-// lowerBound is what no schedule on m machines can be shorter than: the critical path, or all the work shared evenly.
-func lowerBound(g []task, m int) time.Duration {
-	end := map[string]float64{}
-	longest, work := 0.0, 0.0
-	for _, t := range g {
-		for _, p := range t.needs {
-			end[t.id] = max(end[t.id], end[p])
-		}
-		end[t.id] += t.seconds
-		longest = max(longest, end[t.id])
-		work += t.seconds
-	}
-	return time.Duration(max(longest, work/float64(m)) * float64(time.Second))
+	return g
 }
 
 // write puts the graph into dir as spec.json, Makefile and build.ninja.

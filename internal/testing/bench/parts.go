@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"dagrun.dev/internal/testing/schedule"
 )
 
 func (b *bench) apply(extra ...string) []string {
@@ -144,15 +146,16 @@ func (b *bench) makespan() error {
 		scale float64 // so that list scheduling takes six or seven seconds
 	}{{"rnaseq-dirt02", 0.008}, {"atacseq-dirt02", 0.006},
 		{"soykb-chameleon-10fastq-10ch", 0.002}, {"srasearch-chameleon-50a", 0.0008}} {
-		g, err := workflow(filepath.Join("testdata/workflows", w.file+".txt"), w.scale)
+		x, err := schedule.Read("testdata/workflows/" + w.file + ".txt")
 		if err != nil {
 			return err
 		}
 		dir := filepath.Join(b.dir, w.file)
-		if err := write(dir, g); err != nil {
+		if err := write(dir, asSleeps(x, w.scale)); err != nil {
 			return err
 		}
-		bound, list := lowerBound(g, 8), listSchedule(g, 8)
+		scaled := func(seconds float64) time.Duration { return time.Duration(seconds * w.scale * float64(time.Second)) }
+		bound, list := scaled(x.Bound(8)), scaled(x.List(8, x.Graph.Rank))
 		row := []string{w.file, secs(bound), secs(list)}
 		for _, argv := range [][]string{b.apply("--jobs", "8"), {"ninja", "-j8"}, {"make", "-s", "-j8"}} {
 			if _, err := exec.LookPath(argv[0]); err != nil {

@@ -2,17 +2,23 @@ package dagtest
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/csv"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/internal/testing/schedule"
 )
 
 var dataFlag = flag.String("graphs", "", "folder with stg/: also schedule those graphs")
@@ -23,9 +29,12 @@ var dataFlag = flag.String("graphs", "", "folder with stg/: also schedule those 
 func TestScheduleFollowsTheCriticalPath(t *testing.T) {
 	sum := newSummary()
 	for seed := range uint64(60) {
-		p, seconds := taskGraph(seed)
+		tasks, err := schedule.New(taskGraph(seed))
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, m := range []int{2, 4, 8, 16} {
-			sum.add(t, p, seconds, m, 0)
+			sum.add(t, tasks, m, 0)
 		}
 	}
 	sum.report(t, "random")
@@ -35,9 +44,12 @@ func TestScheduleFollowsTheCriticalPath(t *testing.T) {
 	}
 	for _, file := range files {
 		sum = newSummary()
-		p, seconds := readWorkflow(t, file)
+		tasks, err := schedule.Read(file)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, m := range []int{2, 8, 32} {
-			sum.add(t, p, seconds, m, 0)
+			sum.add(t, tasks, m, 0)
 		}
 		sum.report(t, filepath.Base(file))
 	}
@@ -46,8 +58,11 @@ func TestScheduleFollowsTheCriticalPath(t *testing.T) {
 	}
 	sum = newSummary()
 	for _, row := range optima(t, *dataFlag+"/stg/optimum.csv") {
-		p, seconds := readSTG(t, *dataFlag+"/stg/"+row.file)
-		sum.add(t, p, seconds, row.procs, row.optimum)
+		tasks, err := schedule.New(readSTG(t, *dataFlag+"/stg/"+row.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum.add(t, tasks, row.procs, row.optimum)
 	}
 	sum.report(t, "stg")
 }
@@ -59,40 +74,23 @@ type summary struct {
 
 func newSummary() *summary { return new(summary) }
 
-func (x *summary) add(t *testing.T, p *dag.Plan, seconds map[string]float64, slots int, optimum float64) {
+func (x *summary) add(t *testing.T, tasks *schedule.Tasks, slots int, optimum float64) {
 	t.Helper()
-	g, err := dag.NewGraph(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	durations := make([]float64, g.Len())
-	work := 0.0
-	for i := range durations {
-		durations[i] = seconds[g.Node(int32(i)).ID]
-		work += durations[i]
-	}
-	g = g.Reweigh(func(i int32) (float64, bool) { return durations[i], true })
-	rank, fifo := make([]float64, g.Len()), make([]float64, g.Len())
-	bound := work / float64(slots)
-	for i := range rank {
-		rank[i], fifo[i] = g.Rank(int32(i)), -float64(i)
-		bound = max(bound, rank[i])
-	}
 	if optimum == 0 {
-		optimum = bound
+		optimum = tasks.Bound(slots)
 	}
-	got, err := Makespan(g, slots, durations)
+	got, err := makespan(tasks, slots)
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := ListMakespan(g, slots, durations, rank)
+	list := tasks.List(slots, tasks.Graph.Rank)
 	if got > list*1.02 {
-		t.Errorf("%s on %d slots: %.1f s, list scheduling %.1f s", p.Name, slots, got, list)
+		t.Errorf("%s on %d slots: %.1f s, list scheduling %.1f s", tasks.Graph.Plan.Name, slots, got, list)
 	}
 	x.n++
 	x.machine += got / optimum
 	x.list += list / optimum
-	x.fifo += ListMakespan(g, slots, durations, fifo) / optimum
+	x.fifo += tasks.List(slots, func(i int32) float64 { return -float64(i) }) / optimum
 }
 
 func (x *summary) report(t *testing.T, name string) {
@@ -169,23 +167,39 @@ func readSTG(t *testing.T, path string) (*dag.Plan, map[string]float64) {
 	return p, seconds
 }
 
-func readWorkflow(t *testing.T, path string) (*dag.Plan, map[string]float64) {
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &dag.Plan{Format: dag.Format, Name: filepath.Base(path)}
-	seconds := map[string]float64{}
-	for line := range strings.Lines(string(raw)) {
-		if strings.HasPrefix(line, "#") {
-			continue
+// makespan runs tasks through the machine in virtual time, the weights of their graph deciding what starts first, and
+// returns how many seconds the run takes.
+func makespan(x *schedule.Tasks, slots int) (clock float64, err error) {
+	s := new(machine.State)
+	apply := func(e machine.Event) { err = cmp.Or(err, s.Apply(&e)) }
+	e := machine.New(Epoch, &machine.RunCreatedBody{RunID: "r", PlanDigest: "d"})
+	e.Plan = x.Graph
+	apply(e)
+	ends := map[int32]float64{}
+	for err == nil {
+		at := Epoch.Add(time.Duration(clock * float64(time.Second)))
+		s.Advance(at)
+		cmds, _ := s.Decide(at, slots-len(ends))
+		for _, c := range cmds {
+			if c.Op == machine.Record {
+				apply(machine.New(at, c.Body))
+				continue
+			}
+			apply(machine.New(at, &machine.StartedBody{Node: c.Node, Generation: c.Generation, Attempt: c.Attempt}))
+			i, _ := x.Graph.Index(c.Node)
+			ends[i] = clock + x.Seconds[i]
 		}
-		fields := strings.Fields(line) // the run time, then the numbers of the parents
-		n := dag.Node{ID: strconv.Itoa(len(p.Nodes)), Kind: "task", Needs: fields[1:]}
-		if seconds[n.ID], err = strconv.ParseFloat(fields[0], 64); err != nil {
-			t.Fatal(err)
+		if len(ends) == 0 {
+			if s.Run().Status != machine.RunDone {
+				return 0, fmt.Errorf("stands still: %+v", s.Run())
+			}
+			return clock, nil
 		}
-		p.Nodes = append(p.Nodes, n)
+		first := slices.MinFunc(slices.Sorted(maps.Keys(ends)), func(a, b int32) int { return cmp.Compare(ends[a], ends[b]) })
+		clock = ends[first]
+		delete(ends, first)
+		at = Epoch.Add(time.Duration(clock * float64(time.Second)))
+		apply(s.Settle(x.Graph.Node(first).ID, machine.Outcome{Status: dag.StatusCompleted}, at))
 	}
-	return p, seconds
+	return 0, err
 }
