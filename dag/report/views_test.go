@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os/exec"
 	"strings"
@@ -12,7 +13,6 @@ import (
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/run"
-	"dagrun.dev/internal/testing/dagtest"
 	"dagrun.dev/internal/testing/disktest"
 	"dagrun.dev/internal/testing/night"
 )
@@ -132,7 +132,14 @@ func TestGraph(t *testing.T) {
 
 // A plan of 10,000 nodes is drawn with one line for each node and edge.
 func TestGraphOfManyNodes(t *testing.T) {
-	p := dagtest.RandomPlan(1, dagtest.Options{Nodes: 10000})
+	p := &dag.Plan{Format: dag.Format, Name: "many"}
+	for i := range 10000 {
+		n := dag.Node{ID: fmt.Sprint("n", i), Kind: "exec", Effect: "pure"}
+		for need := i / 2; need < i && len(n.Needs) < i%4; need++ {
+			n.Needs = append(n.Needs, fmt.Sprint("n", need))
+		}
+		p.Nodes = append(p.Nodes, n)
+	}
 	g, err := dag.NewGraph(p)
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/internal/testing/hosttest"
 )
 
 // M8: 108 nodes that are ready at once ask one account, eight at a time. After five answers its limit is
@@ -15,7 +16,7 @@ import (
 // recorded, one call goes first when it is over, and the others follow spread out.
 func TestClosedAccount(t *testing.T) {
 	const nodes, jobs, answers = 108, 8, 5
-	p := &dag.Plan{Name: "m8", Categories: Categories()}
+	p := &dag.Plan{Name: "m8", Categories: hosttest.Categories()}
 	for i := range nodes {
 		p.Nodes = append(p.Nodes, dag.Node{ID: fmt.Sprint("n", i), Kind: "fake", Effect: "idempotent", Account: "one", Reserve: dag.Amount{USD: 1}})
 	}

@@ -9,6 +9,7 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/reuse"
+	"dagrun.dev/internal/testing/hosttest"
 )
 
 // What an edit of a field does to nodes that have ended.
@@ -77,7 +78,7 @@ var edits = map[string]struct {
 
 // endings is a plan with a node that succeeds, one that fails and one that is skipped, and one below each.
 func endings() *dag.Plan {
-	p := &dag.Plan{Format: dag.Format, Name: "endings", Seed: 1, Categories: Categories(), Breakers: []dag.Breaker{{Name: "api", Failures: 9, Probes: 1}}, Pools: []dag.Pool{{Name: "wide", Size: 9}},
+	p := &dag.Plan{Format: dag.Format, Name: "endings", Seed: 1, Categories: hosttest.Categories(), Breakers: []dag.Breaker{{Name: "api", Failures: 9, Probes: 1}}, Pools: []dag.Pool{{Name: "wide", Size: 9}},
 		Accumulators: []dag.Accumulator{{Name: "notes", Path: "notes.md"}}, Files: []dag.File{{Path: "in.txt", Digest: "d"}},
 		Inputs: []dag.File{{Path: "data.csv", Digest: "d"}}}
 	add := func(id, fate string, fail dag.OnFail, needs ...string) *dag.Node {

@@ -183,3 +183,17 @@ func (o *Outcome) story() string {
 	}
 	return strings.Join(words, ", ")
 }
+
+// Categories is a table with one category of every kind.
+func Categories() []dag.Category {
+	return []dag.Category{
+		{Name: "auth", Class: "hard", Then: "stop", Account: true},
+		{Name: "config", Class: "hard", Then: "fail"},
+		{Name: "fatal", Class: "fatal", Then: "fail"},
+		{Name: "quota", Class: "transient", Then: "wait", Account: true},
+		{Name: "rate_limited", Class: "transient", Then: "retry", Attempts: 5, Breaker: 1, Retry: &dag.RetryChange{
+			Base: new(dag.Duration(time.Minute)), Factor: new(2.0), Cap: new(dag.Duration(5 * time.Minute))}},
+		{Name: "soft", Class: "soft", Then: "retry"},
+		{Name: "transient", Class: "transient", Then: "retry", Breaker: 1},
+	}
+}

@@ -13,8 +13,8 @@ import (
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/run"
-	"dagrun.dev/internal/testing/dagtest"
 	"dagrun.dev/internal/testing/disktest"
+	"dagrun.dev/internal/testing/hosttest"
 )
 
 // Start is when the night begins.
@@ -28,7 +28,7 @@ func Plan(t testing.TB) *dag.Graph {
 	}
 	p := &dag.Plan{
 		Format: dag.Format, Name: "night", Title: "A bad night",
-		Budget: dag.Budget{CapUSD: 100e6, WarnUSD: 2e6}, Categories: dagtest.Categories(),
+		Budget: dag.Budget{CapUSD: 100e6, WarnUSD: 2e6}, Categories: hosttest.Categories(),
 		Breakers: []dag.Breaker{{Name: "api", Failures: 3, OpenFor: dag.Duration(time.Minute), Probes: 1, WhenOpen: "wait"}},
 		Phases:   []dag.Phase{{Name: "Writing", Group: "writing"}, {Name: "Looking", Group: "looking"}},
 		Nodes: []dag.Node{

@@ -68,7 +68,8 @@ func (x *Tasks) Bound(slots int) (bound float64) {
 	return bound
 }
 
-// List is how long list scheduling takes in seconds: whenever a slot is free, the ready task of the highest rank starts.
+// List is how long list scheduling takes in seconds: whenever a slot is free, the ready task of the highest rank
+// starts.
 func (x *Tasks) List(slots int, rank func(i int32) float64) (clock float64) {
 	type end struct {
 		at   float64
@@ -83,7 +84,9 @@ func (x *Tasks) List(slots int, rank func(i int32) float64) (clock float64) {
 		}
 	}
 	for len(ready)+len(running) > 0 {
-		slices.SortFunc(ready, func(a, b int32) int { return cmp.Or(cmp.Compare(rank(b), rank(a)), cmp.Compare(a, b)) })
+		slices.SortFunc(ready, func(a, b int32) int {
+			return cmp.Or(cmp.Compare(rank(b), rank(a)), cmp.Compare(a, b))
+		})
 		for len(ready) > 0 && len(running) < slots {
 			running = append(running, end{clock + x.Seconds[ready[0]], ready[0]})
 			ready = ready[1:]

@@ -10,6 +10,7 @@ import (
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/reuse"
+	"dagrun.dev/internal/testing/hosttest"
 )
 
 // Plans whose results follow from what nodes are given, so that an edit changes some of them, and
@@ -27,7 +28,7 @@ type reading struct {
 func RandomReaders(seed uint64) *dag.Plan {
 	g := readers{rand.New(rand.NewPCG(seed, 11))}
 	p := &dag.Plan{Format: dag.Format, Name: fmt.Sprint("readers-", seed), Seed: int64(seed % 1000),
-		Categories: Categories()}
+		Categories: hosttest.Categories()}
 	for i := range 4 + g.IntN(12) {
 		p.Nodes = append(p.Nodes, g.node(fmt.Sprint("n", i), p.Nodes))
 	}

@@ -6,12 +6,14 @@
 package dagtest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/internal/testing/hosttest"
 )
 
 // Options say what a random plan may hold.
@@ -34,7 +36,7 @@ func RandomPlan(seed uint64, o Options) *dag.Plan {
 	g := generator{rand.New(rand.NewPCG(seed, 7)), o}
 	p := &dag.Plan{Format: dag.Format, Name: fmt.Sprint("random-", seed), Seed: int64(seed % 1000),
 		Pools:      []dag.Pool{{Name: "one", Size: 1}, {Name: "two", Size: 2}},
-		Categories: Categories()}
+		Categories: hosttest.Categories()}
 	if o.Breakers {
 		for _, when := range []string{"wait", "skip", "continue", "escalate"} {
 			p.Breakers = append(p.Breakers, dag.Breaker{Name: when, Failures: 2, OpenFor: dag.Duration(time.Minute),
@@ -47,32 +49,11 @@ func RandomPlan(seed uint64, o Options) *dag.Plan {
 			p.Budget.CapTokens = int64(g.IntN(5000) + 500)
 		}
 	}
-	n := 3 + g.IntN(max(1, orDefault(o.Nodes, 16)-2))
+	n := 3 + g.IntN(max(1, cmp.Or(o.Nodes, 16)-2))
 	for i := range n {
 		p.Nodes = append(p.Nodes, g.node(i, p.Nodes))
 	}
 	return p
-}
-
-func orDefault(n, d int) int {
-	if n == 0 {
-		return d
-	}
-	return n
-}
-
-// Categories is a table with one category of every kind.
-func Categories() []dag.Category {
-	return []dag.Category{
-		{Name: "auth", Class: "hard", Then: "stop", Account: true},
-		{Name: "config", Class: "hard", Then: "fail"},
-		{Name: "fatal", Class: "fatal", Then: "fail"},
-		{Name: "quota", Class: "transient", Then: "wait", Account: true},
-		{Name: "rate_limited", Class: "transient", Then: "retry", Attempts: 5, Breaker: 1, Retry: &dag.RetryChange{
-			Base: new(dag.Duration(time.Minute)), Factor: new(2.0), Cap: new(dag.Duration(5 * time.Minute))}},
-		{Name: "soft", Class: "soft", Then: "retry"},
-		{Name: "transient", Class: "transient", Then: "retry", Breaker: 1},
-	}
 }
 
 type generator struct {
