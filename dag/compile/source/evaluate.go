@@ -53,7 +53,13 @@ func (r *reader) evaluated(f found, o Options) (out Loaded, err error) {
 	if k.full {
 		return out, k.found
 	}
-	out.Faults, out.Hidden = unrepeated(append(faults, k.found...)), k.hidden
+	if len(faults)+len(k.found) == 0 {
+		faults = k.hidden // CUE finds nothing wrong: values that lead back to themselves on the way through a template
+	}
+	out.Faults = unrepeated(append(faults, k.found...))
+	for _, d := range k.hidden {
+		out.Hidden = append(out.Hidden, d.Path)
+	}
 	return out, nil
 }
 

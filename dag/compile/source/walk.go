@@ -16,8 +16,8 @@ type walker struct {
 	lim    tree.Limits
 	values int
 	found  tree.Diagnostics
-	hidden []string // paths that an error in CUE keeps from being seen
-	full   bool     // a limit is passed
+	hidden tree.Diagnostics // values that an error in CUE keeps from being seen
+	full   bool             // a limit is passed
 }
 
 // value walks v, which is written at w; around is the place of what holds it, path is for messages.
@@ -70,7 +70,7 @@ func (k *walker) value(v cue.Value, w *written, path string, depth int, around t
 		if len(w.fields()) > 0 {
 			k.fields(out, v, w, path, depth)
 		} else {
-			k.hidden = append(k.hidden, path)
+			k.hide(out.Pos, path, v)
 		}
 	}
 	return out
@@ -120,10 +120,18 @@ func (k *walker) fields(out *tree.Value, v cue.Value, w *written, path string, d
 		}
 		x := v.LookupPath(cue.MakePath(cue.Str(name)))
 		if !x.Exists() {
-			k.hidden = append(k.hidden, tree.Join(path, name))
+			k.hide(out.Pos, tree.Join(path, name), x)
 		}
 		add(name, x)
 	}
+}
+
+func (k *walker) hide(at tree.Pos, path string, v cue.Value) {
+	text := "CUE gives no value here"
+	if err := v.Err(); err != nil {
+		text += ": " + err.Error()
+	}
+	k.hidden = append(k.hidden, tree.Diagnostic{Pos: at, Path: path, Text: text})
 }
 
 func (k *walker) fail(at *tree.Value, path, text string) {
