@@ -203,17 +203,26 @@ type Node struct {
 	Undo     *Undo    `json:"compensate,omitempty"` // what undoes the node's work once it is done
 	Back     *Back    `json:"back,omitempty"`       // with FailCompensate: what a failure undoes; see Trigger
 	Foreach  *Foreach `json:"foreach,omitempty"`    // run-time expansion only; plan-time foreach is already expanded
-	History  []string `json:"history,omitempty"`    // nodes whose records a route may read beside its needs
-	Secrets  []string `json:"secrets,omitempty"`    // names only; filled in at the edge
-	Account  string   `json:"account,omitempty"`    // who is asked, as whom: what closes it holds all nodes that name it
-	Paid     bool     `json:"paid,omitempty"`       // an attempt may cost money
-	Ambient  bool     `json:"ambient,omitempty"`    // sees more than it declares: a folder, a service (see reuse.Proof)
-	Call     *Call    `json:"call,omitempty"`       // what is known of the model call it makes
+	// Milestone is the state that the run or a section is in once the node has completed; nil = none.
+	Milestone *Declaration `json:"milestone,omitempty"`
+	History   []string     `json:"history,omitempty"` // nodes whose records a route may read beside its needs
+	Secrets   []string     `json:"secrets,omitempty"` // names only; filled in at the edge
+	Account   string       `json:"account,omitempty"` // who is asked, as whom: what closes it holds all nodes that name it
+	Paid      bool         `json:"paid,omitempty"`    // an attempt may cost money
+	Ambient   bool         `json:"ambient,omitempty"` // sees more than it declares: a folder, a service (see reuse.Proof)
+	Call      *Call        `json:"call,omitempty"`    // what is known of the model call it makes
 
 	Group  string            `json:"group,omitempty"` // nests by /
 	Labels map[string]string `json:"labels,omitempty"`
 	Dir    string            `json:"dir,omitempty"` // folder of its files under the run's own folder
 	Pos    string            `json:"-"`             // file:line:col in the spec, for messages; not in the digest
+}
+
+// A Declaration is the state that a node declares once it has completed.
+type Declaration struct {
+	State   string `json:"state"`
+	Section string `json:"section,omitempty"` // empty = the run
+	Stable  bool   `json:"stable"`            // resuming a run goes back to the last state that is
 }
 
 // Retry says how often and after which delay a failed attempt is tried again.

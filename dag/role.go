@@ -3,6 +3,7 @@ package dag
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 )
 
 // A Role is what a node of a control kind is to the run. Such a node is carried out by the host from the state of the
@@ -10,7 +11,7 @@ import (
 type Role struct {
 	Asks     bool // a user completes it
 	Decides  bool // its result is which way the run goes
-	Declares bool // it has reached a state that it names
+	Declares bool // it says where the run stands: a state that is reached, what was found
 	Joins    bool // it stands for the nodes that it needs
 	Saves    bool // it keeps what there is so far
 }
@@ -44,15 +45,16 @@ func Refusing(options []string, named *[]string) []string {
 	return nil
 }
 
-// A Declaration is the state that a node declares once it has completed.
-type Declaration struct {
-	State   string `json:"state"`
-	Section string `json:"section"` // empty = the run
-	Stable  bool   `json:"stable"`
-}
+// Declares reports whether a node declares a state, by its kind or beside its work.
+func (n *Node) Declares() bool { return n.Milestone != nil || n.Role().Declares }
 
-// Declaration returns what a node with the role Declares says; false where that is made up when it runs.
+// Declaration returns the state that a node declares, which a milestone of other facts leaves empty; false where it is
+// made up when the node runs.
 func (n *Node) Declaration() (d Declaration, ok bool) {
+	if n.Milestone != nil {
+		return *n.Milestone, true
+	}
 	d.Stable = true
-	return d, !n.Dynamic && json.Unmarshal(n.With, &d) == nil
+	err := json.Unmarshal(n.With, &d)
+	return d, err == nil && !(n.Dynamic && strings.Contains(d.State+d.Section, "${"))
 }

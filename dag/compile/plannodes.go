@@ -62,7 +62,7 @@ func (b *builder) complete(d *draft) bool {
 	n := d.node
 	*n = dag.Node{ID: d.id, Kind: kind, Dynamic: n.Dynamic, Pos: v.Pos.String()}
 	b.into(v, d.path, n, "title", "when", "always", "priority", "history", "secrets", "group",
-		"writes", "appends", "outputs", "short", "show")
+		"writes", "appends", "outputs", "milestone", "short", "show")
 	b.reads(n, v.Get("reads"))
 	n.When = bare(n.When)
 	n.Inputs = b.nodeInputs(v.Get("inputs"), d.path+".inputs")

@@ -3,6 +3,7 @@ package executor
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -218,17 +219,37 @@ func (h *host) text(s string, scope dag.Scope) (string, error) {
 	return string(raw), nil
 }
 
+// milestone records what a node says of where the run stands.
 func (h *host) milestone(n *dag.Node, now time.Time) error {
 	with := struct {
 		State, Section string
 		Stable         bool
+		Issues         *issues
+		PullRequest    *machine.PROpenedBody
 	}{Stable: true}
 	if err := h.settings(n, &with); err != nil {
 		return h.undone(n, now, err)
 	}
-	return h.done(n, now, nil, &machine.RunStateChangedBody{
-		Section: with.Section, Old: h.state().DeclaredState(with.Section), New: with.State, Stable: with.Stable,
-	})
+	var facts []machine.Body
+	if with.Issues != nil {
+		list, err := with.Issues.facts(n.ID, h.state().Issues(), h.worker.Line)
+		if err != nil {
+			return h.undone(n, now, err)
+		}
+		facts = list
+	}
+	if b := with.PullRequest; b != nil {
+		b.Node, b.Title = n.ID, h.worker.Line(b.Title)
+		if !slices.Contains(h.state().PullRequests(), *b) {
+			facts = append(facts, b)
+		}
+	}
+	if with.State != "" {
+		facts = append(facts, &machine.RunStateChangedBody{
+			Section: with.Section, Old: h.state().DeclaredState(with.Section), New: with.State, Stable: with.Stable,
+		})
+	}
+	return h.done(n, now, nil, facts...)
 }
 
 // question is the fact that an approval node asks: it takes the place of a start. The machine

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -244,6 +245,35 @@ func TestControlNodes(t *testing.T) {
 		}
 		if _, ok := s.at["skipped never.0"]; !ok {
 			t.Errorf("never was not skipped:\n%s", strings.Join(s.log, "\n"))
+		}
+	})
+}
+
+// V-1: milestones say which issues are open and that a pull request was opened; each change is one fact, said once.
+func TestIssuesAndPullRequests(t *testing.T) {
+	stone := func(id, with string, needs ...string) dag.Node {
+		return dag.Node{ID: id, Kind: "milestone", Needs: needs, Dynamic: strings.Contains(with, "${"), With: json.RawMessage(with)}
+	}
+	onStage(t, &dag.Plan{Nodes: []dag.Node{
+		{ID: "a", Outputs: map[string]string{"n": "int"}},
+		stone("first", `{"issues":{"scope":"page","open":["${string(nodes['a'].out.n)}",{"id":"links","title":"A link leads nowhere","severity":"error"}]}}`, "a"),
+		stone("other", `{"issues":{"open":["links","links"]}}`, "first"),
+		stone("second", `{"state":"CHECKED","issues":{"scope":"page","open":["links"]}}`, "other"),
+		stone("asked", `{"state":"ASKED","pullRequest":{"url":"u${nodes['a'].out.n}","branch":"b","commit":"c"}}`, "second"),
+		stone("again", `{"pullRequest":{"url":"u","branch":"b"}}`, "asked"),
+	}}, func(s *stage) {
+		if v := s.carryOn(); v.Status != machine.RunDone || v.State != "ASKED" {
+			t.Fatalf("%+v", v)
+		}
+		var got []string
+		for _, b := range bodies[*machine.IssueBody](s) {
+			got = append(got, fmt.Sprint(b.Node, b.IssueID, b.Resolved, b.Title))
+		}
+		if want := "firstpage/3false, firstpage/linksfalseA link leads nowhere, otherother/linksfalse, secondpage/3true"; strings.Join(got, ", ") != want {
+			t.Errorf("got  %s\nwant %s", strings.Join(got, ", "), want)
+		}
+		if got := bodies[*machine.PROpenedBody](s); len(got) != 2 || got[0].URL != "u3" || got[0].Branch != "b" || got[0].Commit != "c" || got[0].Node != "asked" {
+			t.Errorf("%+v", got)
 		}
 	})
 }

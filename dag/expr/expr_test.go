@@ -141,7 +141,7 @@ func TestMistakesNameBothPlaces(t *testing.T) {
 		{`nodes['a'].state`, `nodes['a'] has no "state"; it has out, status, category, generation`},
 		{`size(nodes)`, `nodes is read one at a time: nodes['id'].out.name, .status, .category, .generation or .items`},
 		{`params.agent.provdier`, `no params.agent.provdier; known: agent, agent.provider, agent.turns, limit; did you mean "agent.provider"?`},
-		{`run.spend`, `no run.spend; known: capTokens, capUSD, compensations, completed, failed, name, reservedUSD, seconds, skipped, spentTokens, spentUSD`},
+		{`run.spend`, `no run.spend; known: capTokens, capUSD, compensations, completed, ending, failed, name, reservedUSD, seconds, skipped, spentTokens, spentUSD`},
 		{`nodse['a'].out.n`, `unknown name "nodse"; known: nodes, params, run, s; did you mean "nodes"?`},
 		{`HOME`, `unknown name "HOME"; known: nodes, params, run, s`},
 		{`1 +`, `the expression ends too early`},

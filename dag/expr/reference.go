@@ -47,6 +47,7 @@ type Fact struct{ Name, Type, Doc string }
 // nothing that differs between an undisturbed and a resumed run may enter a prompt or an artifact.
 var Facts = []Fact{
 	{"name", "string", "name of the pipeline"},
+	{"ending", "string", "how the run is about to end: cancelled, failed, else empty"},
 	{"spentUSD", "number", "US dollars settled so far, assumed costs included"},
 	{"reservedUSD", "number", "US dollars held for attempts under way"},
 	{"capUSD", "number", "cap in US dollars; 0 = none"},

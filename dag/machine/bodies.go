@@ -243,8 +243,12 @@ type RunStateChangedBody struct {
 // PROpenedBody records a pull request.
 type PROpenedBody struct {
 	fact
-	Node string `json:"node"`
-	URL  string `json:"url"`
+	Node   string `json:"node"`
+	URL    string `json:"url"`
+	Title  string `json:"title,omitempty"`
+	Base   string `json:"base,omitempty"`   // branch that it is to change
+	Branch string `json:"branch,omitempty"` // that it asks to take over
+	Commit string `json:"commit,omitempty"` // head of that branch
 }
 
 // BreakerChangedBody is a transition of a named breaker, probes included.

@@ -31,6 +31,7 @@ func (s *State) onFinished(e Event, b *FinishedBody) error {
 	s.observed.Calls.over(func(o LLMCallStartedBody) bool { return o.Node == b.Node })
 	s.keepEnd(e, i, b)
 	s.close(r, b)
+	s.reached(i)
 	if n := s.graph.Node(i); b.Status == dag.StatusCancelled && b.Attempt > 0 && !n.Effect.Repeatable() {
 		r.edit().Unresolved = true // it was stopped half-way, and may go on some day
 	}

@@ -26,8 +26,11 @@ type observations struct {
 	Calls         CallsView          `json:"llm_calls"`
 }
 
-// stateCreated is the declared state of a run before its first milestone.
-const stateCreated = "CREATED"
+// The declared states of a run and of a section before their first milestone.
+const (
+	stateCreated    = "CREATED"
+	stateNotStarted = "NOT_STARTED"
+)
 
 // A SectionView is the declared state of a section.
 type SectionView struct {
@@ -160,7 +163,7 @@ func (s *State) onIssue(e Event, b *IssueBody) error {
 }
 
 func (s *State) onPullRequest(_ Event, b *PROpenedBody) error {
-	s.observed.PRs = append(s.observed.PRs, *b)
+	s.observed.PRs = put(s.observed.PRs, *b, func(o *PROpenedBody) bool { return o.URL == b.URL })
 	return nil
 }
 
@@ -175,6 +178,9 @@ func (s *State) onDeclared(_ Event, b *RunStateChangedBody) error {
 }
 
 func (o *observations) declare(d dag.Declaration) {
+	if d.State == "" {
+		return
+	}
 	if d.Section != "" {
 		v := SectionView{d.Section, d.State, d.Stable}
 		o.Sections = put(o.Sections, v, func(x *SectionView) bool { return x.Section == d.Section })
@@ -186,15 +192,51 @@ func (o *observations) declare(d dag.Declaration) {
 	}
 }
 
+// reached declares what node i says beside its work, which has completed.
+func (s *State) reached(i int32) {
+	if d := s.graph.Node(i).Milestone; d != nil && s.recs[i].done() {
+		s.observed.declare(*d)
+	}
+}
+
 // declaring returns the nodes whose declarations stand as reached, in the order in which they were.
 func (s *State) declaring() (reached []int32) {
 	for i := range int32(len(s.recs)) {
-		if s.graph.Node(i).Role().Declares && s.recs[i].done() {
+		if s.graph.Node(i).Declares() && s.recs[i].done() {
 			reached = append(reached, i)
 		}
 	}
 	slices.SortStableFunc(reached, func(a, b int32) int { return cmp.Compare(s.recs[a].EndSeq, s.recs[b].EndSeq) })
 	return reached
+}
+
+// BackToStable returns the facts by which a run that is resumed goes back to the last stable state: the milestones
+// behind it are reached anew, at once where the work before them is done. None where the run is in a stable one.
+func (s *State) BackToStable() []Body {
+	var ids []string
+	for _, i := range slices.Backward(s.declaring()) {
+		n := s.graph.Node(i)
+		switch d, _ := n.Declaration(); {
+		case d.State == "" || d.Section != "":
+		case d.Stable:
+			return s.backTo(ids)
+		case n.Milestone == nil: // else it is work, which is not done again
+			ids = append(ids, n.ID)
+		}
+	}
+	return s.backTo(ids)
+}
+
+func (s *State) backTo(milestones []string) []Body {
+	if len(milestones) == 0 {
+		return nil
+	}
+	slices.Reverse(milestones)
+	state := cmp.Or(s.observed.Stable, stateCreated)
+	return []Body{
+		&RewoundBody{To: milestones[0], Nodes: milestones, Reason: "resumed, from the last stable state, " + state},
+		&RunStateChangedBody{Old: s.observed.State, New: state, Stable: true},
+	}
 }
 
 // undeclared reports whether a change of plan takes back a declaration.
@@ -220,6 +262,42 @@ func (s *State) redeclare() {
 	s.observed.State, s.observed.Stable, s.observed.Sections = next.State, next.Stable, next.Sections
 }
 
+// Watch is asked before an event is applied. Where that may move declared states without saying so (a changed plan, the
+// end of a node that declares one beside its work), what it returns gives the facts that say so, once the event is
+// applied; they change nothing more.
+func (s *State) Watch(e *Event) (moved func() []Body) {
+	switch b := e.Body.(type) {
+	case *PlanAdoptedBody:
+	case *FinishedBody:
+		if i, ok := s.graph.Index(b.Node); !ok || s.graph.Node(i).Milestone == nil {
+			return nil
+		}
+	default:
+		return nil
+	}
+	was := s.declared()
+	return func() (bodies []Body) {
+		now := s.declared()
+		for _, v := range now {
+			if old := stateOf(was, v.Section); old != v.State {
+				bodies = append(bodies, &RunStateChangedBody{Section: v.Section, Old: old, New: v.State, Stable: v.Stable})
+			}
+		}
+		for _, v := range was[1:] {
+			if stateOf(now, v.Section) == stateNotStarted && v.State != stateNotStarted {
+				bodies = append(bodies, &RunStateChangedBody{Section: v.Section, Old: v.State, New: stateNotStarted, Stable: true})
+			}
+		}
+		return bodies
+	}
+}
+
+// declared returns the declared states, that of the run first.
+func (s *State) declared() []SectionView {
+	run := SectionView{State: s.observed.State, Stable: s.observed.State == s.observed.Stable}
+	return append([]SectionView{run}, s.observed.Sections...)
+}
+
 // Checkpoints, Gates, Issues, PullRequests, Sections, Reverts and Calls return what was recorded, in log order (of
 // the first record of each).
 func (s *State) Checkpoints() []CheckpointView { return s.observed.Checkpoints }
@@ -233,13 +311,14 @@ func (s *State) Calls() CallsView              { return s.observed.Calls }
 // DeclaredState returns the declared state of a section; of the run for an empty name. A section
 // without one is NOT_STARTED.
 func (s *State) DeclaredState(section string) string {
-	if section == "" {
-		return s.observed.State
-	}
-	for _, v := range s.observed.Sections {
+	return stateOf(s.declared(), section)
+}
+
+func stateOf(list []SectionView, section string) string {
+	for _, v := range list {
 		if v.Section == section {
 			return v.State
 		}
 	}
-	return "NOT_STARTED"
+	return stateNotStarted
 }

@@ -152,3 +152,69 @@ func TestMilestoneThatLeavesThePlan(t *testing.T) {
 		t.Errorf("%s, stable %s, page %s", r.State, r.Stable, x.s.DeclaredState("page"))
 	}
 }
+
+// V-1, V-2: what moves a declared state without a fact of its own is followed by one, and folds to the same without it;
+// a run that is resumed on its way goes back to the last stable state.
+func TestDeclaredBesideWork(t *testing.T) {
+	declares := func(id, state, section string, stable bool, needs ...string) dag.Node {
+		return dag.Node{ID: id, Kind: "k", Needs: needs, Milestone: &dag.Declaration{State: state, Section: section, Stable: stable}}
+	}
+	on := dag.Node{ID: "on", Kind: "milestone", Needs: []string{"plan"}, With: []byte(`{"state":"DRAFTING","stable":false}`)}
+	draft := declares("draft", "DRAFTED", "intro", true, "on")
+	x := tell(t, &dag.Plan{Nodes: []dag.Node{declares("plan", "READY", "", true), on, draft}})
+	watched := func(b Body, g *dag.Graph) string {
+		e := New(epoch.Add(time.Hour), b)
+		e.Plan = g
+		moved := x.s.Watch(&e)
+		x.with(b, g)
+		if moved == nil {
+			return ""
+		}
+		text, err := json.Marshal(moved())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	end := func(node string, status dag.Status) string {
+		v, _ := x.s.NodeByID(node)
+		x.apply(&StartedBody{Node: node, Generation: v.Generation, Attempt: v.Attempt + 1})
+		return watched(&FinishedBody{Node: node, Generation: v.Generation, Attempt: v.Attempt + 1, Status: status,
+			Final: status == dag.StatusCompleted, RetryAt: epoch}, nil)
+	}
+	if got := end("plan", dag.StatusFailed) + end("plan", dag.StatusCompleted); got != `null[{"old_state":"CREATED","new_state":"READY","stable":true}]` {
+		t.Error(got)
+	}
+	x.ran("on", &RunStateChangedBody{Old: "READY", New: "DRAFTING"})
+	if got := end("draft", dag.StatusCompleted); got != `[{"section":"intro","old_state":"NOT_STARTED","new_state":"DRAFTED","stable":true}]` {
+		t.Error(got)
+	}
+	back := x.s.BackToStable()
+	if got, _ := json.Marshal(back); string(got) != `[{"to":"on","nodes":["on"],"reason":"resumed, from the last stable state, READY"},{"old_state":"DRAFTING","new_state":"READY","stable":true}]` {
+		t.Errorf("%s", got)
+	}
+	x.apply(back...)
+	if v, _ := x.s.NodeByID("draft"); v.Status != Completed || x.s.Run().State != "READY" || len(x.s.BackToStable()) > 0 {
+		t.Errorf("draft is %v, the run %s", v.Status, x.s.Run().State)
+	}
+	x.ran("on", &RunStateChangedBody{Old: "READY", New: "DRAFTING"})
+	g := mustGraph(t, &dag.Plan{Nodes: []dag.Node{declares("plan", "READY", "", true)}})
+	if got := watched(&PlanAdoptedBody{PlanDigest: "e", Removed: []string{"on", "draft"}}, g); got !=
+		`[{"old_state":"DRAFTING","new_state":"READY","stable":true},{"section":"intro","old_state":"DRAFTED","new_state":"NOT_STARTED","stable":true}]` {
+		t.Error(got)
+	}
+	if r := x.restored().Run(); r.State != "READY" || r.Stable != "READY" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// How a run ends is a fact that conditions of clean-up nodes may ask for.
+func TestEnding(t *testing.T) {
+	for want, b := range map[string]Body{"": &InputsClonedBody{}, "cancelled": &RunPausedBody{Reason: PauseCancel}, "failed": &RunPausedBody{Reason: PauseFailure}} {
+		x := tell(t, &dag.Plan{Nodes: []dag.Node{{ID: "a", Kind: "k"}}})
+		x.apply(b)
+		if got := x.s.ScopeOf("a").Run()["ending"]; got != want {
+			t.Errorf("%v, want %q", got, want)
+		}
+	}
+}

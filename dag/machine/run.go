@@ -38,6 +38,7 @@ func (s *State) onPaused(e Event, b *RunPausedBody) error {
 	}
 	if b.Reason == PauseCancel || b.Reason == PauseFailure {
 		s.run.UndoAll = s.run.UndoAll || b.Undo
+		s.run.Cancelled = s.run.Ending == "" && b.Reason == PauseCancel
 		s.end(cmp.Or(b.Message, "cancelled"))
 		s.findUndo()
 		return nil
@@ -77,7 +78,7 @@ func (s *State) onSuspended(e Event, b *RunSuspendedBody) error {
 func (s *State) onResumed(e Event, b *RunResumedBody) error {
 	broken := s.run.Status == RunBroken
 	if broken {
-		s.run.Ending, s.run.UndoAll, s.run.UndoGivenUp = "", false, false
+		s.run.Ending, s.run.UndoAll, s.run.UndoGivenUp, s.run.Cancelled = "", false, false, false
 	}
 	if i, ok := s.graph.Index(s.run.Compensating); ok && !s.undoAction(i).Effect.Repeatable() {
 		s.recs[i].edit().UndoLost = true
@@ -135,7 +136,7 @@ func (s *State) onEnded(e Event, b *RunEndedBody) error {
 func (s *State) reopen() {
 	if s.run.Status == RunDone && s.open > 0 || s.run.Status == RunBroken {
 		s.run.Status, s.run.Ending, s.ending, s.run.Failed = RunRunning, "", "", ""
-		s.run.UndoAll, s.run.UndoGivenUp = false, false
+		s.run.UndoAll, s.run.UndoGivenUp, s.run.Cancelled = false, false, false
 		s.build(s.graph)
 	}
 }

@@ -115,6 +115,7 @@ type runFacts struct {
 	SavedPlans []string      `json:"saved_plans,omitempty"`
 	// Compensating is the node whose undo action is in flight.
 	Compensating string `json:"compensating,omitempty"`
+	Cancelled    bool   `json:"cancelled,omitempty"`     // with Ending: a user ended it
 	UndoAll      bool   `json:"undo_all,omitempty"`      // with Ending: all that was done is to be undone
 	UndoGivenUp  bool   `json:"undo_given_up,omitempty"` // with Ending: nothing more is undone, a user said so
 }

@@ -300,8 +300,15 @@ func (st Status) word() dag.Status {
 // Run implements dag.Scope. The keys are those of expr.Facts.
 func (c scope) Run() map[string]any {
 	s := c.s
+	ending := ""
+	if s.run.Cancelled {
+		ending = "cancelled"
+	} else if s.run.Ending != "" {
+		ending = "failed"
+	}
 	return map[string]any{
 		"name":          s.graph.Plan.Name,
+		"ending":        ending,
 		"spentUSD":      s.ledger.Spent.USD.Float(),
 		"reservedUSD":   s.ledger.reserved.USD.Float(),
 		"capUSD":        s.ledger.Budget.CapUSD.Float(),

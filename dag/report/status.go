@@ -158,7 +158,7 @@ func NewStatus(r *run.Run, dir string, now time.Time) *Status {
 	}
 	for i := range int32(st.Graph().Len()) {
 		n := st.NodeAt(i)
-		if n.Node.Role().Declares {
+		if n.Node.Declares() {
 			s.State = v.State
 		}
 		s.add(n, now)

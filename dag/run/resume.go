@@ -20,7 +20,7 @@ type Rescue func(node string, generation, attempt int) (*machine.FinishedBody, e
 // Resume records attempts found in flight as lost, where rescue (nil: never) knows no better, and
 // RUN_RESUMED, and restores artifacts that a lost attempt had published. A run that is complete stays
 // as it is. What is given besides is recorded together with RUN_RESUMED: before it, or after it where a run that had
-// failed is cancelled.
+// failed is cancelled. One that was on its way between two declared states goes back to the last stable one.
 func (r *Run) Resume(now time.Time, by string, rescue Rescue, besides ...machine.Body) error {
 	if r.state.Run().Status == machine.RunDone && len(index.InFlight(r.state)) == 0 {
 		return nil
@@ -38,6 +38,9 @@ func (r *Run) Resume(now time.Time, by string, rescue Rescue, besides ...machine
 			bodies = append(bodies, &machine.RewoundBody{To: list[0], Nodes: list,
 				Reason: "the run was resumed after it had failed: clean-up runs again"})
 		}
+	}
+	if by != machine.ByCancel {
+		bodies = append(bodies, r.state.BackToStable()...)
 	}
 	return r.RecordDurable(now, bodies...)
 }

@@ -213,8 +213,9 @@ func (r *Run) record(events []machine.Event) (Mark, error) {
 	}
 	// Applied before written: an impossible event must not reach the log, which could then never be
 	// read again. Nobody acts on the state before Record returns.
-	for i := range events {
+	for i := 0; i < len(events); i++ {
 		events[i].Seq = r.head.Seq + 1 + int64(i)
+		moved := r.state.Watch(&events[i])
 		if err := r.apply(&events[i]); err != nil {
 			err = fmt.Errorf("run: record %s: %w", events[i].Type, err)
 			if i > 0 {
@@ -223,6 +224,11 @@ func (r *Run) record(events []machine.Event) (Mark, error) {
 			return Mark{}, err
 		}
 		r.projected(&events[i])
+		if moved != nil {
+			for k, b := range moved() {
+				events = slices.Insert(events, i+1+k, machine.New(events[i].Time, b))
+			}
+		}
 	}
 	head, err := r.log.Append(events)
 	if err != nil {

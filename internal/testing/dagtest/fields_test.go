@@ -72,8 +72,9 @@ var edits = map[string]struct {
 	"Labels": {func(n *dag.Node) {
 		n.Labels = map[string]string{"fate": n.Labels["fate"], "category": "soft", "new": "1"}
 	}, kept},
-	"Dir": {func(n *dag.Node) { n.Dir = "elsewhere" }, kept},
-	"Pos": {func(n *dag.Node) { n.Pos = "x.cue:1:1" }, kept},
+	"Milestone": {func(n *dag.Node) { n.Milestone = &dag.Declaration{State: "S"} }, kept},
+	"Dir":       {func(n *dag.Node) { n.Dir = "elsewhere" }, kept},
+	"Pos":       {func(n *dag.Node) { n.Pos = "x.cue:1:1" }, kept},
 }
 
 // endings is a plan with a node that succeeds, one that fails and one that is skipped, and one below each.
