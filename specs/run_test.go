@@ -87,6 +87,14 @@ type record struct {
 		Gate     string   `json:"gate"`
 		State    string   `json:"state"` // of a breaker
 
+		Old     string `json:"old_state"`
+		New     string `json:"new_state"`
+		Section string `json:"section"`
+		IssueID string `json:"issue_id"`
+		Base    string `json:"base"`
+		Branch  string `json:"branch"`
+		Commit  string `json:"commit"`
+
 		PromptTokens int `json:"prompt_tokens_estimate"`
 	} `json:"payload"`
 }
