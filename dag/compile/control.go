@@ -3,6 +3,7 @@ package compile
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,7 +67,7 @@ func describeRoute(t *nodes.Traits, with json.RawMessage) error {
 		t.Notes = append(t.Notes, note)
 	}
 	t.Notes = append(t.Notes, "else -> "+w.Else)
-	for _, name := range keys(w.Values) {
+	for _, name := range slices.Sorted(maps.Keys(w.Values)) {
 		if t.Outputs[name] != "" {
 			problem(t, "values."+name, "a route records %q itself; take another name", name)
 		}

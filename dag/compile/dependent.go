@@ -64,15 +64,10 @@ func (u *unknowns) param(name string) {
 
 // reads says whether an expression in v may read a parameter without a value.
 func (u *unknowns) reads(v *tree.Value) bool {
-	switch {
-	case len(u.params) == 0 || v == nil:
-		return false
-	case v.Kind == tree.String:
-		named := func(p string) bool { return strings.Contains(v.Str, p) }
-		return strings.Contains(v.Str, "params") && slices.ContainsFunc(u.params, named)
-	}
-	return slices.ContainsFunc(v.Items, u.reads) ||
-		slices.ContainsFunc(v.Fields, func(f tree.Field) bool { return u.reads(f.Value) })
+	return len(u.params) > 0 && v != nil && v.Any(func(x *tree.Value) bool {
+		named := func(p string) bool { return strings.Contains(x.Str, p) }
+		return strings.Contains(x.Str, "params") && slices.ContainsFunc(u.params, named)
+	})
 }
 
 // affects says whether a node depends on something unknown and is not to be looked at.

@@ -2,8 +2,8 @@ package compile
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"dagrun.dev/dag"
@@ -60,7 +60,7 @@ func (b *builder) declare(d *draft, t *nodes.Traits) {
 	n.Secrets = union(n.Secrets, t.Secrets)
 	b.steady(d, t)
 	n.Paid, n.Account = t.Paid, t.Account
-	for _, name := range keys(t.Outputs) {
+	for _, name := range slices.Sorted(maps.Keys(t.Outputs)) {
 		typ := t.Outputs[name]
 		if own := n.Outputs[name]; own != "" && own != typ {
 			b.fail(d.tree.Get("outputs").Get(name).Pos, d.path+".outputs."+name,
@@ -86,9 +86,7 @@ func (b *builder) sampled(d *draft, raw json.RawMessage) json.RawMessage {
 }
 
 func sample(r *rules.Rule, v *tree.Value) *tree.Value {
-	out := *v
-	switch v.Kind {
-	case tree.String:
+	if v.Kind == tree.String {
 		text := &tree.Value{Kind: tree.String, Str: "text"}
 		if r == nil || !strings.Contains(v.Str, "${") || r.Valid(text) || r.Types.Has(tree.String) {
 			return v
@@ -98,18 +96,8 @@ func sample(r *rules.Rule, v *tree.Value) *tree.Value {
 				return try
 			}
 		}
-	case tree.List:
-		out.Items = make([]*tree.Value, len(v.Items))
-		for i, x := range v.Items {
-			out.Items[i] = sample(r.Below(strconv.Itoa(i)), x)
-		}
-	case tree.Map:
-		out.Fields = slices.Clone(v.Fields)
-		for i, f := range out.Fields {
-			out.Fields[i].Value = sample(r.Below(f.Name), f.Value)
-		}
 	}
-	return &out
+	return v.Edited(func(label string, x *tree.Value) *tree.Value { return sample(r.Below(label), x) })
 }
 
 var samples = []*tree.Value{

@@ -294,23 +294,15 @@ func (x *expansion) shown(in ...*tree.Value) {
 
 // inTexts calls found for every ${...} that stands in a text beside something else.
 func inTexts(v *tree.Value, found func(text *tree.Value, src string)) {
-	switch {
-	case v == nil:
-	case v.Kind == tree.String && strings.Contains(v.Str, "${"):
-		pieces, err := expr.Split(v.Str)
+	v.Any(func(x *tree.Value) bool {
+		pieces, err := expr.Split(x.Str)
 		for _, p := range pieces {
 			if err == nil && len(pieces) > 1 && p.Source != "" {
-				found(v, p.Source)
+				found(x, p.Source)
 			}
 		}
-	default:
-		for _, x := range v.Items {
-			inTexts(x, found)
-		}
-		for _, f := range v.Fields {
-			inTexts(f.Value, found)
-		}
-	}
+		return false
+	})
 }
 
 // respelled says how a number will be written, where that is not how it stands in the specification.

@@ -211,13 +211,6 @@ func (b *builder) list(dir string) ([]fs.DirEntry, error) {
 	return list, nil
 }
 
-// listInputs puts the input files that stand beside the specification into the plan, by path.
-func (b *builder) listInputs() {
-	for _, name := range keys(b.beside) {
-		b.plan.Inputs = append(b.plan.Inputs, b.beside[name].file)
-	}
-}
-
 // undeclared warns of words of a command that name files beside the specification of which the plan knows nothing: an
 // edit of such a file would not run the node again.
 func (b *builder) undeclared(d *draft, t *nodes.Traits) {

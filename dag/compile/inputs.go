@@ -7,7 +7,9 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
 	"sort"
 	"strings"
 
@@ -48,14 +50,11 @@ func (b *builder) input(name string) *inputFile {
 	if f := b.files[name]; f != nil {
 		return f
 	}
-	f := &inputFile{file: dag.File{Path: name}}
 	if b.root == nil { // the files of the plan are all there is
-		f.bad = "there are no input files here: " + name
-		return f
+		return &inputFile{bad: "there are no input files here: " + name}
 	}
-	f = b.digest(name)
-	b.files[name] = f
-	return f
+	b.files[name] = b.digest(name)
+	return b.files[name]
 }
 
 // digest reads a file below the folder of the spec.
@@ -132,11 +131,12 @@ func (b *builder) checkFiles(d *draft, t *nodes.Traits, with json.RawMessage, wh
 	}
 }
 
-// listFiles puts the input files into the plan, by path.
-func (b *builder) listFiles() {
-	for _, name := range keys(b.files) {
-		if f := b.files[name]; f.bad == "" {
-			b.plan.Files = append(b.plan.Files, f.file)
+// byPath are input files as the plan holds them.
+func byPath(files map[string]*inputFile) (list []dag.File) {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if f := files[name]; f.bad == "" {
+			list = append(list, f.file)
 		}
 	}
+	return list
 }

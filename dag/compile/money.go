@@ -2,6 +2,8 @@ package compile
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"dagrun.dev/dag"
 	"dagrun.dev/internal/rules"
@@ -22,7 +24,7 @@ func (b *builder) reserve() {
 			unknown[modelOf(n)] = append(unknown[modelOf(n)], d)
 		}
 	}
-	for _, model := range keys(unknown) {
+	for _, model := range slices.Sorted(maps.Keys(unknown)) {
 		d := unknown[model][0]
 		more := ""
 		if n := len(unknown[model]); n > 1 {

@@ -113,9 +113,7 @@ func (o *otherValue) fill(template *tree.Value) *tree.Value {
 
 // reads reports whether a text of v holds an expression with a name.
 func reads(v *tree.Value, name string) bool {
-	return v.Kind == tree.String && strings.Contains(v.Str, "${") && strings.Contains(v.Str, name) ||
-		slices.ContainsFunc(v.Items, func(x *tree.Value) bool { return reads(x, name) }) ||
-		slices.ContainsFunc(v.Fields, func(f tree.Field) bool { return reads(f.Value, name) })
+	return v.Any(func(x *tree.Value) bool { return strings.Contains(x.Str, "${") && strings.Contains(x.Str, name) })
 }
 
 // stands reports whether settings have a value at a path that says something.

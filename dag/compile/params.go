@@ -2,8 +2,8 @@ package compile
 
 import (
 	"fmt"
+	"maps"
 	"slices"
-	"sort"
 	"strings"
 
 	"dagrun.dev/dag"
@@ -93,14 +93,7 @@ func (ps *params) shown(p *tree.Value) {
 	})
 }
 
-func (ps *params) names() []string {
-	out := make([]string, 0, len(ps.byName))
-	for n := range ps.byName {
-		out = append(out, n)
-	}
-	sort.Strings(out)
-	return out
-}
+func (ps *params) names() []string { return slices.Sorted(maps.Keys(ps.byName)) }
 
 const wantParam = "want {type, default, enum, doc} or a group of parameters"
 

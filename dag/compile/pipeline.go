@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"sort"
@@ -62,8 +63,8 @@ func (b *builder) pipeline(p *tree.Value) {
 	}
 	b.defaults = p.Get("defaults")
 	b.checkDefaults()
-	b.plan.Categories = rows[dag.Category](b, "categories", rowsOver(b.s.Categories, p.Get("categories")))
-	b.plan.Prices = rows[dag.Price](b, "prices", rowsOver(b.s.Prices, p.Get("prices")))
+	b.plan.Categories = rows[dag.Category](b, "categories", sortedMap(replaced(p.Get("categories"), b.s.Categories)))
+	b.plan.Prices = rows[dag.Price](b, "prices", sortedMap(replaced(p.Get("prices"), b.s.Prices)))
 	b.plan.Breakers = rows[dag.Breaker](b, "breakers", sortedMap(p.Get("breakers")))
 	b.plan.Accumulators = rows[dag.Accumulator](b, "accumulators", sortedMap(p.Get("accumulators")))
 	for _, f := range sortedMap(p.Get("pools")) {
@@ -76,16 +77,6 @@ func (b *builder) pipeline(p *tree.Value) {
 		b.positive(f.Value, tree.Join("breakers", f.Name), "want more than 0", "openFor")
 	}
 	b.accumulators(p.Get("accumulators"))
-}
-
-// rowsOver are the rows of a table, by name, with those of a pipeline laid over them: a row of the same name is
-// replaced as a whole.
-func rowsOver(table, own *tree.Value) []tree.Field {
-	m := &tree.Value{Kind: tree.Map, Fields: slices.Clone(table.Fields)}
-	for _, f := range fieldsOf(own) {
-		m.Set(f.Name, f.Pos, f.Value)
-	}
-	return sortedMap(m)
 }
 
 // know notes which names a plan declares, and which categories mean something else than usual.
@@ -217,7 +208,7 @@ func (b *builder) phases(p *tree.Value) {
 			c := map[string]*dag.Counted{"counts": ph.Counts, "parts": ph.Parts, "steps": ph.Steps}[f.Name]
 			if c != nil && !labels[c.Label] && !late {
 				b.warn(f.Value.Get("label").Pos, at+"."+f.Name+".label", "no node of group %q has a label %q%s",
-					ph.Group, c.Label, rules.DidYouMean(c.Label, keys(labels)))
+					ph.Group, c.Label, rules.DidYouMean(c.Label, slices.Sorted(maps.Keys(labels))))
 			}
 		}
 	}

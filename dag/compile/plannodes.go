@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -87,7 +88,7 @@ func (b *builder) shown(d *draft) {
 	if d.node.Show == nil || b.unknown.settings(d) {
 		return
 	}
-	records := keys(d.node.Outputs)
+	records := slices.Sorted(maps.Keys(d.node.Outputs))
 	if d.node.Role().Decides {
 		for _, f := range fieldsOf(d.with.Get("values")) { // typed later
 			records = append(records, f.Name)

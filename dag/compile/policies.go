@@ -55,10 +55,10 @@ func overlay(a, under *tree.Value) *tree.Value {
 	return out
 }
 
-// replaced returns the fields of a, and those of under that a does not have.
+// replaced returns the fields of a, each as a whole, and those of under that a does not have.
 func replaced(a, under *tree.Value) *tree.Value {
-	m := under.Clone()
-	for _, f := range a.Fields {
+	m := &tree.Value{Kind: tree.Map, Pos: under.Pos, Fields: slices.Clone(under.Fields)}
+	for _, f := range fieldsOf(a) {
 		m.Set(f.Name, f.Pos, f.Value)
 	}
 	return m

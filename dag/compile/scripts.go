@@ -27,37 +27,19 @@ func (b *builder) scriptsIn(v *tree.Value, path string, vars []string) *tree.Val
 	if v.Kind != tree.Map {
 		return v
 	}
-	return edited(v, func(f *tree.Field) *tree.Value {
-		at := tree.Join(path, f.Name)
-		switch {
-		case f.Name == "foreach":
-			return b.scriptsIn(f.Value, at, append(slices.Clip(vars), str(f.Value.Get("as"))))
-		case f.Name != "with":
-			return b.scriptsIn(f.Value, at, vars)
+	return v.Edited(func(name string, x *tree.Value) *tree.Value {
+		at := tree.Join(path, name)
+		switch name {
+		case "foreach":
+			return b.scriptsIn(x, at, append(slices.Clip(vars), str(x.Get("as"))))
+		case "with":
+			r := b.s.Settings(str(v.Get("kind")))
+			s := settingsWalk{b: b, with: x, vars: vars}
+			s.shell = r != nil && r.Field("shell") != nil && forShell(x.Get("shell"))
+			return s.value(x, r, at, "")
 		}
-		r := b.s.Settings(str(v.Get("kind")))
-		s := settingsWalk{b: b, with: f.Value, vars: vars}
-		s.shell = r != nil && r.Field("shell") != nil && forShell(f.Value.Get("shell"))
-		return s.value(f.Value, r, at, "")
+		return b.scriptsIn(x, at, vars)
 	})
-}
-
-// edited returns a map with other values, or itself where none is another.
-func edited(v *tree.Value, edit func(f *tree.Field) *tree.Value) *tree.Value {
-	out := v
-	for i := range v.Fields {
-		x := edit(&v.Fields[i])
-		if x == v.Fields[i].Value {
-			continue
-		}
-		if out == v {
-			copied := *v
-			copied.Fields = slices.Clone(v.Fields)
-			out = &copied
-		}
-		out.Fields[i].Value = x
-	}
-	return out
 }
 
 // A settingsWalk looks for scripts in the settings of one node.
@@ -79,23 +61,16 @@ func (s *settingsWalk) value(v *tree.Value, r *rules.Rule, path, by string) *tre
 		return &out
 	case r.Name == "Argv" && v.Kind == tree.List:
 		s.argv(v, path)
-	case v.Kind == tree.Map:
+	default:
 		for _, name := range []string{"env", "args"} {
 			if r.Field(name) != nil {
 				by = name
 				break
 			}
 		}
-		return edited(v, func(f *tree.Field) *tree.Value {
-			return s.value(f.Value, r.Below(f.Name), tree.Join(path, f.Name), by)
+		return v.Edited(func(label string, x *tree.Value) *tree.Value {
+			return s.value(x, r.Below(label), v.Path(path, label), by)
 		})
-	case v.Kind == tree.List:
-		out := *v
-		out.Items = make([]*tree.Value, len(v.Items))
-		for i, x := range v.Items {
-			out.Items[i] = s.value(x, r.Below(fmt.Sprint(i)), tree.At(path, i), by)
-		}
-		return &out
 	}
 	return v
 }

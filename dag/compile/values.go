@@ -160,15 +160,6 @@ func union(a, more []string) []string {
 	return a
 }
 
-func keys[V any](m map[string]V) []string {
-	out := make([]string, 0, len(m))
-	for k := range m {
-		out = append(out, k)
-	}
-	sort.Strings(out)
-	return out
-}
-
 func fieldsOf(v *tree.Value) []tree.Field {
 	if v == nil {
 		return nil

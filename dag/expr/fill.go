@@ -174,19 +174,10 @@ func (t *Template) any(is func(piece) bool) bool {
 
 // HasTemplate says whether a string of v, or a name in it, holds ${.
 func HasTemplate(v *tree.Value) bool {
-	switch v.Kind {
-	case tree.String:
-		return strings.Contains(v.Str, "${")
-	case tree.List:
-		return slices.ContainsFunc(v.Items, HasTemplate)
-	case tree.Map:
-		for i := range v.Fields {
-			if strings.Contains(v.Fields[i].Name, "${") || HasTemplate(v.Fields[i].Value) {
-				return true
-			}
-		}
-	}
-	return false
+	return v.Any(func(x *tree.Value) bool {
+		return x.Kind == tree.String && strings.Contains(x.Str, "${") ||
+			slices.ContainsFunc(x.Fields, func(f tree.Field) bool { return strings.Contains(f.Name, "${") })
+	})
 }
 
 // Fill fills the template in. Strings that keep ${...} for later stay templates, and then every other
@@ -282,19 +273,8 @@ func Text(v *tree.Value) (string, error) {
 
 // Escaped returns v as a template that stands for it.
 func Escaped(v *tree.Value) *tree.Value {
-	if !HasTemplate(v) {
-		return v
+	if v.Kind == tree.String && strings.Contains(v.Str, "${") {
+		return &tree.Value{Kind: tree.String, Str: Escape(v.Str), Pos: v.Pos}
 	}
-	out := *v
-	out.Items, out.Fields = slices.Clone(v.Items), slices.Clone(v.Fields)
-	if v.Kind == tree.String {
-		out.Str = Escape(v.Str)
-	}
-	for i, x := range out.Items {
-		out.Items[i] = Escaped(x)
-	}
-	for i := range out.Fields {
-		out.Fields[i].Value = Escaped(out.Fields[i].Value)
-	}
-	return &out
+	return v.Edited(func(_ string, x *tree.Value) *tree.Value { return Escaped(x) })
 }

@@ -3,6 +3,7 @@ package tree
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -148,6 +149,43 @@ func (v *Value) NativeFunc(float func(*Value) any) any {
 		return out
 	}
 	return nil
+}
+
+// Any reports whether something holds of v or of a value in it.
+func (v *Value) Any(is func(*Value) bool) bool {
+	return is(v) || slices.ContainsFunc(v.Items, func(x *Value) bool { return x.Any(is) }) ||
+		slices.ContainsFunc(v.Fields, func(f Field) bool { return f.Value.Any(is) })
+}
+
+// Edited returns v with what edit makes of its fields and items in their place, or v itself where none is another one.
+// label is the name of a field, or the number of an item from 0.
+func (v *Value) Edited(edit func(label string, x *Value) *Value) *Value {
+	out := v
+	own := func() *Value {
+		if out == v {
+			out = &Value{Kind: v.Kind, Pos: v.Pos, Items: slices.Clone(v.Items), Fields: slices.Clone(v.Fields)}
+		}
+		return out
+	}
+	for i, x := range v.Items {
+		if y := edit(strconv.Itoa(i), x); y != x {
+			own().Items[i] = y
+		}
+	}
+	for i, f := range v.Fields {
+		if y := edit(f.Name, f.Value); y != f.Value {
+			own().Fields[i].Value = y
+		}
+	}
+	return out
+}
+
+// Path is the path of a field or item of v, by its label; path is that of v.
+func (v *Value) Path(path, label string) string {
+	if v.Kind == List {
+		return path + "[" + label + "]"
+	}
+	return Join(path, label)
 }
 
 // Clone returns a deep copy.
