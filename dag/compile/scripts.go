@@ -69,7 +69,7 @@ func (s *settingsWalk) value(v *tree.Value, r *rules.Rule, path, by string) *tre
 			}
 		}
 		return v.Edited(func(label string, x *tree.Value) *tree.Value {
-			return s.value(x, r.Below(label), v.Path(path, label), by)
+			return s.value(x, r.Below(label), v.PathOf(path, label), by)
 		})
 	}
 	return v

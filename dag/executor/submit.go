@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"dagrun.dev/dag"
@@ -66,12 +67,8 @@ func (h *host) taken(d *reuse.Diff, news bool) Taken {
 	for k := range d.Nodes {
 		n := &d.Nodes[k]
 		v, _ := h.state().NodeByID(n.ID)
-		known := false
-		if d.Graph != nil {
-			_, known = d.Graph.Index(n.ID)
-		}
 		switch {
-		case n.Do == reuse.DoRemoved && known: // an item of a list that is made anew, which may bring it back
+		case n.Returns:
 			t.Removed, t.Perhaps = t.Removed-1, t.Perhaps+1
 		case n.Maybe && n.Stale:
 			t.Perhaps++
@@ -80,25 +77,11 @@ func (h *host) taken(d *reuse.Diff, news bool) Taken {
 		case n.Do == reuse.DoRun && v.Status == machine.Running:
 			t.Kept++
 		}
-		if n.Touched && v.Status == machine.Running {
+		if n.Touched && v.Status == machine.Running && !slices.Contains(t.Awaited, n.ID) {
 			t.Stopped = append(t.Stopped, n.ID)
 		}
 	}
-	t.Stopped = without(t.Stopped, t.Awaited)
 	return t
-}
-
-func without(list, gone []string) (rest []string) {
-	drop := make(map[string]bool, len(gone))
-	for _, s := range gone {
-		drop[s] = true
-	}
-	for _, s := range list {
-		if !drop[s] {
-			rest = append(rest, s)
-		}
-	}
-	return rest
 }
 
 // adoptSubmitted carries out machine.Adopt. Attempts under way are of nodes that the plan does not touch: they go on.

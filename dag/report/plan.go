@@ -175,11 +175,9 @@ func BuildPlan(in PlanInput) *Plan {
 	finish := make([]float64, g.Len()) // of the longest path of running nodes down to each
 	conds, past := newConditions(g), newPast(g, in.History)
 	estimates := dag.NewEstimator(g.Plan, in.Sizes)
-	renewed := map[string]bool{}
 	for i := range int32(g.Len()) {
 		n := planNode(in, past, estimates, i, diff)
-		if n.Do == reuse.DoRemoved { // an item that is made anew when its list is known, if the list still has it
-			renewed[n.ID] = true
+		if diff[n.ID].Returns {
 			n.Do, n.Maybe = reuse.DoBlocked, true
 			if len(n.Changes) > 0 {
 				n.Do, n.Maybe = reuse.DoChanged, false
@@ -209,7 +207,7 @@ func BuildPlan(in PlanInput) *Plan {
 	p.Totals.Cached = dag.CachedShare(g, in.Sizes, func(i int32) bool { return asks[i] })
 	if in.Diff != nil {
 		for _, d := range in.Diff.Nodes {
-			if d.Do == reuse.DoRemoved && !renewed[d.ID] {
+			if d.Do == reuse.DoRemoved && !d.Returns {
 				p.Totals.Removed++
 				n := PlanNode{ID: d.ID, Do: d.Do, Why: d.Why, Leaves: d.Leaves, Effect: d.Effect}
 				if d.Asks {

@@ -105,19 +105,6 @@ func showNeeds(c *changes, name string, was, is *definition) {
 	c.set("history", was.node.History, is.node.History)
 }
 
-func showParams(c *changes, name string, was, is *definition) {
-	values := map[string][2]json.RawMessage{}
-	for _, p := range paramsRead(was.plan, was.node) {
-		values[p.Name] = [2]json.RawMessage{p.Value, nil}
-	}
-	for _, p := range paramsRead(is.plan, is.node) {
-		values[p.Name] = [2]json.RawMessage{values[p.Name][0], p.Value}
-	}
-	for _, param := range slices.Sorted(maps.Keys(values)) {
-		c.json(name+"."+param, values[param][0], values[param][1])
-	}
-}
-
 func showBreaker(c *changes, name string, was, is *definition) {
 	a, b := was.node.Breaker, is.node.Breaker
 	c.text(name, a, b)
@@ -125,14 +112,6 @@ func showBreaker(c *changes, name string, was, is *definition) {
 		f, _ := was.plan.BreakerByName(a)
 		g, _ := is.plan.BreakerByName(b)
 		c.value("breakers."+a, f, g)
-	}
-}
-
-func showCategories(c *changes, name string, was, is *definition) {
-	for _, category := range is.failed {
-		f, _ := was.plan.CategoryByName(category)
-		g, _ := is.plan.CategoryByName(category)
-		c.value(name+"."+category, f, g)
 	}
 }
 

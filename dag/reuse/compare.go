@@ -41,6 +41,8 @@ type NodeDiff struct {
 	Stale   bool // its result stays, stale: of DoBlocked and DoChanged
 	Touched bool // it, or something above it, does something else now, or may
 	Runs    bool // it has no result that stands and is not left out; set by Part.Take
+	// Returns, of DoRemoved: it is an item, and the list that it is made from is made anew and may bring it back.
+	Returns bool
 	// Leaves, of DoRemoved: files that it wrote and that no node of the new plan writes. They stay where they are.
 	Leaves []string
 }
@@ -246,7 +248,7 @@ func (c *comparison) item(o, i int32, d NodeDiff) NodeDiff {
 		d.Stale = d.Stale && !failed // a policy of its definition may be another one
 	}
 	if d.Do = DoBlocked; !d.Stale {
-		d.Do, d.Maybe, d.Changes = DoRemoved, false, was
+		d.Do, d.Returns, d.Maybe, d.Changes = DoRemoved, true, false, was
 	}
 	return d
 }

@@ -1,6 +1,7 @@
 package reuse
 
 import (
+	"encoding/json"
 	"regexp"
 	"slices"
 	"strconv"
@@ -58,7 +59,8 @@ var facets = []facet{
 		f.Expect, f.Item = 0, nil // no item depends on them
 		return &f, true
 	}),
-	{"params", redo, func(b []byte, d *definition) []byte { return listed(b, paramsRead(d.plan, d.node)) }, showParams},
+	{"params", redo, func(b []byte, d *definition) []byte { return listed(b, paramsRead(d)) },
+		func(c *changes, name string, was, is *definition) { c.value(name, paramValues(was), paramValues(is)) }},
 	names("secrets", func(n *dag.Node) []string { return n.Secrets }),
 	value("seed", redo, func(d *definition) (any, bool) { return d.plan.Seed, d.plan.Seed != 0 }),
 
@@ -80,12 +82,12 @@ var facets = []facet{
 	value("again", refail, func(d *definition) (any, bool) { return d.node.Again, d.node.Again > 0 }),
 	value("reserve", refail, func(d *definition) (any, bool) { return d.node.Reserve, d.node.Reserve != dag.Amount{} }),
 	text("effect", refail, func(n *dag.Node) string { return string(n.Effect) }),
-	{"categories", refail, func(b []byte, d *definition) []byte { return listed(b, categories(d)) }, showCategories},
+	value("categories", refail, func(d *definition) (any, bool) { return categories(d), len(d.failed) > 0 }),
 
-	truth("always", func(n *dag.Node) bool { return n.Always }),
+	value("always", recall, func(d *definition) (any, bool) { return d.node.Always, true }),
 	{"ambient", recall, func(b []byte, d *definition) []byte { return strconv.AppendBool(b, d.node.Ambient) },
 		showAmbient},
-	truth("waitAll", func(n *dag.Node) bool { return n.WaitAll }),
+	value("waitAll", recall, func(d *definition) (any, bool) { return d.node.WaitAll, true }),
 }
 
 // starts reports whether a facet of consequence recall, which differs, may have let a node end otherwise.
@@ -147,11 +149,6 @@ func value(name string, does consequence, get func(*definition) (v any, said boo
 		b, _ := get(is)
 		c.value(name, a, b)
 	}}
-}
-
-func truth(name string, get func(*dag.Node) bool) facet {
-	return facet{name, recall, func(b []byte, d *definition) []byte { return strconv.AppendBool(b, get(d.node)) },
-		func(c *changes, name string, was, is *definition) { c.value(name, get(was.node), get(is.node)) }}
 }
 
 // listed appends a list, unless it is empty.
@@ -268,7 +265,8 @@ var paramRef = regexp.MustCompile(`\bparams((?:\.[A-Za-z_][A-Za-z0-9_]*)*)`)
 
 // paramsRead returns the parameters that expressions of n read when it runs. Those that were filled in when the plan
 // was made are part of its settings already.
-func paramsRead(p *dag.Plan, n *dag.Node) []dag.Param {
+func paramsRead(d *definition) []dag.Param {
+	p, n := d.plan, d.node
 	if len(p.Params) == 0 {
 		return nil
 	}
@@ -297,6 +295,14 @@ func paramsRead(p *dag.Plan, n *dag.Node) []dag.Param {
 	return out
 }
 
+func paramValues(d *definition) map[string]json.RawMessage {
+	values := map[string]json.RawMessage{}
+	for _, p := range paramsRead(d) {
+		values[p.Name] = p.Value
+	}
+	return values
+}
+
 // retryFor is a node's retry policy without what it says of categories in which it did not fail.
 func retryFor(d *definition) dag.Retry {
 	r := d.node.Retry
@@ -307,11 +313,10 @@ func retryFor(d *definition) dag.Retry {
 }
 
 // categories are what the plan says of the categories in which a node failed.
-func categories(d *definition) (table []dag.Category) {
+func categories(d *definition) map[string]*dag.Category {
+	table := map[string]*dag.Category{}
 	for _, name := range d.failed {
-		if c, ok := d.plan.CategoryByName(name); ok {
-			table = append(table, *c)
-		}
+		table[name], _ = d.plan.CategoryByName(name)
 	}
 	return table
 }

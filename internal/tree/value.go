@@ -180,8 +180,8 @@ func (v *Value) Edited(edit func(label string, x *Value) *Value) *Value {
 	return out
 }
 
-// Path is the path of a field or item of v, by its label; path is that of v.
-func (v *Value) Path(path, label string) string {
+// PathOf is the path of a field or item of v, by its label; path is that of v.
+func (v *Value) PathOf(path, label string) string {
 	if v.Kind == List {
 		return path + "[" + label + "]"
 	}
