@@ -30,6 +30,8 @@ type Plan struct {
 	WhenFailed WhenFailed `json:"whenFailed,omitempty"`
 
 	Pools []Pool `json:"pools,omitempty"` // by name
+	// Escalations say what is done about questions, by type. Questions of a type without one wait for ever.
+	Escalations []Escalation `json:"escalations,omitempty"`
 
 	Categories   []Category    `json:"categories,omitempty"`   // by name: what each category of failure means
 	Accumulators []Accumulator `json:"accumulators,omitempty"` // by name
@@ -118,6 +120,24 @@ type Breaker struct {
 	WhenOpen WhenOpen `json:"whenOpen"`         // wait | skip | continue | escalate
 	Key      string   `json:"key,omitempty"`    // identity across runs; default: name
 	Counts   []string `json:"counts,omitempty"` // categories that count as failures; empty = those whose weight says so
+	Asks     string   `json:"asks,omitempty"`   // type of its question; empty = AskBreaker
+}
+
+// An Escalation is what is done about the questions of a type.
+type Escalation struct {
+	Type        string   `json:"type"`
+	Message     string   `json:"message,omitempty"` // said before what happened
+	Options     []Option `json:"options,omitempty"` // those of the answers that are offered, in this order; none = all
+	Recommended string   `json:"recommended,omitempty"`
+	Default     string   `json:"default,omitempty"` // taken unasked when After has passed
+	After       Duration `json:"after,omitzero"`    // 0 = never
+}
+
+// An Option is an answer that a question takes. In JSON a name alone is one too.
+type Option struct {
+	Name string `json:"name"`
+	Does string `json:"does,omitempty"` // what it leads to, for people
+	Text string `json:"text,omitempty"` // required | optional; empty = it asks for no text
 }
 
 // A Pool bounds how many of its nodes run at once.
@@ -161,6 +181,7 @@ type Category struct {
 	Breaker  float64      `json:"breaker,omitempty"`  // weight: 1 counts against the breaker, 0 does not
 	Feedback bool         `json:"feedback,omitempty"` // the reason is told to the next attempt
 	Account  bool         `json:"account,omitempty"`  // it concerns the account: all who ask it wait (Node.Account)
+	Asks     string       `json:"asks,omitempty"`     // type of the question about such a failure; empty = AskFailure
 }
 
 // A Node is one piece of work: a kind, its settings, its edges and its policies.

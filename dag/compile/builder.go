@@ -24,14 +24,15 @@ type builder struct {
 	others []*otherValue   // allowed values of parameters that are not in force
 	warned map[string]bool // what they would do wrong
 
-	drafts   []*draft
-	byID     map[string]*draft // by id in lower case
-	unknown  unknowns          // what mistakes leave unknown
-	defaults *tree.Value
-	ownRows  map[string]bool       // categories that mean something else than in the format
-	known    map[string][]string   // names of breakers, pools, accumulators, categories, sorted
-	dirs     map[string]*draft     // folders that nodes name
-	files    map[string]*inputFile // input files by path as written
+	drafts      []*draft
+	byID        map[string]*draft // by id in lower case
+	unknown     unknowns          // what mistakes leave unknown
+	defaults    *tree.Value
+	escalations *tree.Value
+	ownRows     map[string]bool       // categories that mean something else than in the format
+	known       map[string][]string   // names of breakers, pools, accumulators, categories, sorted
+	dirs        map[string]*draft     // folders that nodes name
+	files       map[string]*inputFile // input files by path as written
 
 	beside     map[string]*inputFile    // files that inputs name, by path
 	matched    map[string]string        // what is wrong with a name in inputs; empty = it is in order

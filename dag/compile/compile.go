@@ -189,6 +189,7 @@ func (b *builder) finish() *Result {
 	}
 	b.unwritten(g)
 	b.undone(g)
+	b.asked(g)
 	res.Warnings = firstOf(append(b.src.Warnings, b.warnings...), "warnings")
 	return res
 }

@@ -78,7 +78,7 @@ func describeRoute(t *nodes.Traits, with json.RawMessage) error {
 func describeApproval(t *nodes.Traits, with json.RawMessage) error {
 	var w struct {
 		Message                     string
-		Options                     []string
+		Options                     []dag.Option
 		Refuses                     *[]string
 		Recommended, Default, After *string
 	}
@@ -89,26 +89,31 @@ func describeApproval(t *nodes.Traits, with json.RawMessage) error {
 	if len(w.Options) == 0 {
 		problem(t, "options", "want at least one answer to choose, got none")
 	}
-	for i, x := range w.Options {
-		if slices.Contains(w.Options[:i], x) {
-			problem(t, tree.At("options", i), "%q is among the answers already", x)
+	var options []string
+	for i, o := range w.Options {
+		if slices.Contains(options, o.Name) {
+			problem(t, tree.At("options", i), "%q is among the answers already", o.Name)
+		}
+		options = append(options, o.Name)
+		if o.Text != "" {
+			t.Outputs["text"] = "string?"
 		}
 	}
 	answer := func(field string, x *string) {
-		if x != nil && !slices.Contains(w.Options, *x) {
-			problem(t, field, "want one of %s, got %q%s", strings.Join(w.Options, ", "), *x, rules.DidYouMean(*x, w.Options))
+		if x != nil && !slices.Contains(options, *x) {
+			problem(t, field, "want one of %s, got %q%s", strings.Join(options, ", "), *x, rules.DidYouMean(*x, options))
 		}
 	}
 	answer("recommended", w.Recommended)
 	answer("default", w.Default)
-	refuses := dag.Refusing(w.Options, w.Refuses)
+	refuses := dag.Refusing(options, w.Refuses)
 	for i, x := range refuses {
 		if w.Refuses != nil {
 			answer(tree.At("refuses", i), &x)
 		}
 	}
-	accepts := slices.DeleteFunc(slices.Clone(w.Options), func(x string) bool { return slices.Contains(refuses, x) })
-	if len(w.Options) > 0 && len(accepts) == 0 {
+	accepts := slices.DeleteFunc(slices.Clone(options), func(x string) bool { return slices.Contains(refuses, x) })
+	if len(options) > 0 && len(accepts) == 0 {
 		problem(t, "refuses", "every answer refuses: want one that does not")
 	}
 	note := "asks: " + strconv.Quote(w.Message) + "; accepts: " + strings.Join(accepts, ", ")

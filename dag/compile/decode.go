@@ -94,6 +94,10 @@ func (b *builder) value(v *tree.Value, path, name string, to reflect.Value) {
 			to.SetString(plain(v))
 			return
 		}
+		if v.Kind == tree.String && to.Kind() == reflect.Struct && to.Field(0).Kind() == reflect.String { // its name alone
+			to.Field(0).SetString(v.Str)
+			return
+		}
 		if to.Kind() != reflect.Slice {
 			b.structure(v, path, to, nil)
 			return

@@ -67,6 +67,8 @@ func (b *builder) pipeline(p *tree.Value) {
 	b.plan.Prices = rows[dag.Price](b, "prices", sortedMap(replaced(p.Get("prices"), b.s.Prices)))
 	b.plan.Breakers = rows[dag.Breaker](b, "breakers", sortedMap(p.Get("breakers")))
 	b.plan.Accumulators = rows[dag.Accumulator](b, "accumulators", sortedMap(p.Get("accumulators")))
+	b.escalations = p.Get("escalations")
+	b.plan.Escalations = rows[dag.Escalation](b, "escalations", sortedMap(b.escalations))
 	for _, f := range sortedMap(p.Get("pools")) {
 		b.plan.Pools = append(b.plan.Pools, dag.Pool{Name: f.Name, Size: int(f.Value.Int)})
 	}

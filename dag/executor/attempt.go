@@ -68,6 +68,11 @@ func (h *host) flight(n *dag.Node, p attempt.Purpose, generation, number int) *f
 	if i, ok := h.run.Graph().Index(n.ID); ok {
 		j.FailedWith = h.state().FailedWith(i)
 	}
+	if view.Limits != n.Timeout {
+		longer := *n
+		longer.Timeout = view.Limits
+		j.Node = &longer
+	}
 	f := &flight{host: h, key: n.ID, job: j}
 	for _, name := range n.Reads {
 		found := h.run.FindAll(n.ID, name)

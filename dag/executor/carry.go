@@ -92,7 +92,7 @@ func (h *host) command(c *machine.Command, now time.Time) (machine.Body, func() 
 				"the answer might not be kept", leastRoom>>20), "full"), nil
 		}
 		if n.Role().Asks {
-			return h.question(n, c.Generation, now), nil
+			return h.question(n, now), nil
 		}
 		return &machine.StartedBody{Node: c.Node, Generation: c.Generation, Attempt: c.Attempt, Reserve: c.Reserve},
 			func() error { return h.start(c, n, now) }
@@ -191,12 +191,12 @@ func (h *host) resolve(c *machine.Command, now time.Time) (machine.Body, func() 
 			}
 		}
 	}
-	return &machine.EscalationOpenedBody{
+	return h.state().Ask(machine.EscalationOpenedBody{
 		ID: fmt.Sprintf("%s/%s/%d.%d", machine.AskLost, n.ID, c.Generation, c.Attempt), Kind: machine.AskLost, Node: n.ID,
 		Message: fmt.Sprintf("Attempt %d of %s was interrupted, and nodes of kind %s have no probe. Did it take effect?",
 			c.Attempt, n.ID, n.Kind),
 		Options: []string{machine.AnswerRerun, machine.AnswerDone, machine.AnswerFail, machine.AnswerAbort},
-	}, nil
+	}, now), nil
 }
 
 func undoKey(node string) string { return "undo " + node }

@@ -254,10 +254,11 @@ func (h *host) milestone(n *dag.Node, now time.Time) error {
 
 // question is the fact that an approval node asks: it takes the place of a start. The machine
 // holds the node until the answer is recorded, and completes it.
-func (h *host) question(n *dag.Node, generation int, now time.Time) machine.Body {
+func (h *host) question(n *dag.Node, now time.Time) machine.Body {
 	var with struct {
+		Type        string
 		Message     string
-		Options     []string
+		Options     []dag.Option
 		Refuses     *[]string
 		Recommended string
 		Default     string
@@ -266,20 +267,16 @@ func (h *host) question(n *dag.Node, generation int, now time.Time) machine.Body
 	if err := h.settings(n, &with); err != nil {
 		return h.refuse(n, err.Error(), now)
 	}
-	id := fmt.Sprintf("%s/%s/%d", machine.AskApproval, n.ID, generation)
-	for k := 2; ; k++ {
-		if _, used := h.state().Escalation(id); !used {
-			break
-		}
-		id = fmt.Sprintf("%s/%s/%d.%d", machine.AskApproval, n.ID, generation, k)
+	q := machine.EscalationOpenedBody{Kind: machine.AskApproval, Type: with.Type, Node: n.ID,
+		Message: h.worker.Line(with.Message), Recommended: with.Recommended, Default: with.Default,
+		Does: map[string]string{}, Texts: map[string]string{}}
+	for _, o := range with.Options {
+		q.Options = append(q.Options, o.Name)
+		q.Does[o.Name], q.Texts[o.Name] = h.worker.Line(o.Does), o.Text
 	}
-	q := &machine.EscalationOpenedBody{
-		ID: id, Kind: machine.AskApproval, Node: n.ID, Message: h.worker.Line(with.Message),
-		Options: with.Options, Refuses: dag.Refusing(with.Options, with.Refuses),
-		Recommended: with.Recommended, Default: with.Default,
-	}
+	q.Refuses = dag.Refusing(q.Options, with.Refuses)
 	if with.After > 0 && with.Default != "" {
 		q.Deadline = now.Add(with.After.D()).UTC().Truncate(time.Millisecond)
 	}
-	return q
+	return h.state().Ask(q, now)
 }

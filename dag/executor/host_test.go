@@ -547,10 +547,10 @@ func TestApproval(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Answer(r.State(), "", "maybe"); err == nil {
+		if _, err := Answer(r.State(), machine.EscalationAnsweredBody{Answer: "maybe"}); err == nil {
 			t.Error("an answer that is no option was taken")
 		}
-		body, err := Answer(r.State(), "", "reject")
+		body, err := Answer(r.State(), machine.EscalationAnsweredBody{Answer: "reject"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,13 +1,18 @@
 package executor
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"dagrun.dev/dag"
 	"dagrun.dev/dag/attempt"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/run"
+	"dagrun.dev/internal/printable"
 )
 
 // interrupt takes an interrupt: the first pauses the run, a second one soon after ends it at once.
@@ -78,9 +83,8 @@ type Request struct {
 	Cancel bool   `json:"cancel,omitempty"` // end the run: clean-up nodes, then RUN_FAILED
 	Undo   bool   `json:"undo,omitempty"`   // with Cancel: what was done is undone before the clean-up
 	Reason string `json:"reason,omitempty"` // of the cancel
-	// Escalation and Answer answer a question.
-	Escalation string `json:"escalation,omitempty"`
-	Answer     string `json:"answer,omitempty"`
+	// Answer answers a question; its id may be empty, see Answer.
+	Answer *machine.EscalationAnsweredBody `json:"answer,omitempty"`
 	// Submit is another plan, and Taken takes what is made of it, before Reply.
 	Submit *Submission `json:"-"`
 	Taken  *Taken      `json:"-"`
@@ -107,7 +111,12 @@ func (h *host) answerRequest(r Request) (reply, fatal error) {
 		err := Cancel(h.run, now, r.Reason, r.Undo)
 		return err, err
 	}
-	body, err := Answer(h.state(), r.Escalation, r.Answer)
+	if r.Answer == nil {
+		return errors.New("the request asks for nothing"), nil
+	}
+	a := *r.Answer
+	a.Text, a.By = h.worker.Mask.Message(a.Text), h.worker.Mask.Message(a.By)
+	body, err := Answer(h.state(), a)
 	if err != nil {
 		return err, nil
 	}
@@ -129,9 +138,17 @@ func Cancel(r *run.Run, now time.Time, reason string, undo bool) error {
 }
 
 // Answer checks an answer to an open question and returns the fact to record. An empty id
-// stands for the only open question.
-func Answer(st *machine.State, id, answer string) (*machine.EscalationAnsweredBody, error) {
+// stands for the only open question, an empty name for "user".
+func Answer(st *machine.State, a machine.EscalationAnsweredBody) (*machine.EscalationAnsweredBody, error) {
 	open := st.Escalations()
+	id, answer := a.ID, a.Answer
+	a.Text, a.By = printable.Text(a.Text), cmp.Or(printable.Line(a.By), "user")
+	switch {
+	case a.By == machine.ByDeadline:
+		return nil, fmt.Errorf("%q stands for an answer that nobody gave: name somebody else", a.By)
+	case len(a.Text) > mostText:
+		return nil, fmt.Errorf("the text has %d bytes; want at most %d", len(a.Text), mostText)
+	}
 	if id == "" {
 		switch len(open) {
 		case 0:
@@ -146,10 +163,12 @@ func Answer(st *machine.State, id, answer string) (*machine.EscalationAnsweredBo
 		if q.ID != id {
 			continue
 		}
-		for _, o := range q.Options {
-			if o == answer {
-				return &machine.EscalationAnsweredBody{ID: id, Answer: answer, By: "user"}, nil
-			}
+		if q.Texts[answer] == dag.TextRequired && a.Text == "" {
+			return nil, fmt.Errorf("question %s wants a text with %s: dagrun respond %s %s --text TEXT", id, answer, id, answer)
+		}
+		if slices.Contains(q.Options, answer) {
+			a.ID = id
+			return &a, nil
 		}
 		return nil, fmt.Errorf("question %s accepts one of %s, not %q", id, strings.Join(q.Options, ", "), answer)
 	}
@@ -165,6 +184,9 @@ func Answer(st *machine.State, id, answer string) (*machine.EscalationAnsweredBo
 	}
 	return nil, fmt.Errorf("no question %s is open; open: %s", id, asked(open))
 }
+
+// mostText bounds the text of an answer, in bytes.
+const mostText = 64 << 10
 
 // asked names questions with the answers that they take.
 func asked(list []machine.EscalationOpenedBody) string {

@@ -51,7 +51,7 @@ func local(t *testing.T, c *hosttest.Case) *hosttest.Outcome {
 				case hosttest.Cancel:
 					requests <- Request{Cancel: true, Reason: "enough"}
 				case hosttest.Answer:
-					requests <- Request{Answer: act.To}
+					requests <- Request{Answer: &machine.EscalationAnsweredBody{Answer: act.To}}
 				}
 			}))
 		}

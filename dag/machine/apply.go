@@ -157,7 +157,7 @@ func (s *State) occupy(i, by int32) {
 }
 
 func (s *State) watchDeadline(i int32) {
-	if d := s.recs[i].deadline(s.graph.Node(i)); d != 0 {
+	if d := s.deadline(i); d != 0 {
 		s.pushTimer(timer{d, i, timerDeadline})
 	}
 }

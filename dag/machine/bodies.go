@@ -304,16 +304,21 @@ type RewoundBody struct {
 // EscalationOpenedBody is a durable question to a user.
 type EscalationOpenedBody struct {
 	fact
-	ID          string    `json:"id"`
-	Kind        Ask       `json:"kind"` // approval | failed | lost | compensation | breaker
-	Node        string    `json:"node,omitempty"`
-	Breaker     string    `json:"breaker,omitempty"`
-	Message     string    `json:"message"`
-	Options     []string  `json:"options"`
-	Refuses     []string  `json:"refuses,omitempty"` // those of them after which the node has failed
-	Recommended string    `json:"recommended,omitempty"`
-	Default     string    `json:"default,omitempty"`
-	Deadline    time.Time `json:"deadline,omitzero"` // zero = waits for ever
+	ID      string   `json:"id"`
+	Kind    Ask      `json:"kind"`            // approval | failed | lost | compensation | breaker
+	Type    string   `json:"type,omitempty"`  // by which the plan says what is done about it; see dag.Escalation
+	Stage   string   `json:"stage,omitempty"` // where in the pipeline, for people
+	Node    string   `json:"node,omitempty"`
+	Breaker string   `json:"breaker,omitempty"`
+	Message string   `json:"message"`
+	Options []string `json:"options"`
+	// Does says what options lead to, Texts which of them ask for a text (required | optional).
+	Does        map[string]string `json:"does,omitempty"`
+	Texts       map[string]string `json:"texts,omitempty"`
+	Refuses     []string          `json:"refuses,omitempty"` // those of them after which the node has failed
+	Recommended string            `json:"recommended,omitempty"`
+	Default     string            `json:"default,omitempty"`
+	Deadline    time.Time         `json:"deadline,omitzero"` // zero = waits for ever
 }
 
 // EscalationAnsweredBody answers it.
@@ -321,7 +326,8 @@ type EscalationAnsweredBody struct {
 	fact
 	ID     string `json:"id"`
 	Answer string `json:"answer"`
-	By     string `json:"by"` // user | deadline
+	By     string `json:"by"`             // user, or the name that one gave; deadline
+	Text   string `json:"text,omitempty"` // why, or what the option asks for
 }
 
 // CheckpointBody records a checkpoint.

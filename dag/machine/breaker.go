@@ -34,6 +34,7 @@ type breaker struct {
 	Pending  []BreakerOutcome `json:"to_count,omitempty"`
 	Question string           `json:"escalation,omitempty"` // of the present opening
 	Answer   string           `json:"answer,omitempty"`     // to it
+	Extended int32            `json:"extended,omitempty"`   // how often answers have given its nodes more time
 
 	probing int32 // derived: probes in flight
 }

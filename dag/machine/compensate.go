@@ -308,11 +308,13 @@ func (d *decision) step(list []int32, reason string) bool {
 			continue
 		case m.Question != "":
 		case m.UndoLost:
-			d.recordOf(i, s.ask(i, AskCompensation, "the undo action of %s was interrupted. Did it take effect?",
-				[]any{n.ID}, AnswerRerun, AnswerDone, AnswerContinue, AnswerAbort))
+			d.recordOf(i, d.ask(i, EscalationOpenedBody{Kind: AskCompensation,
+				Message: fmt.Sprintf("the undo action of %s was interrupted. Did it take effect?", n.ID),
+				Options: []string{AnswerRerun, AnswerDone, AnswerContinue, AnswerAbort}}))
 		case m.UndoTries >= undoTries:
-			d.recordOf(i, s.ask(i, AskCompensation, "the undo action of %s failed %d times%s",
-				[]any{n.ID, m.UndoTries, s.undoFailure(i)}, AnswerRetry, AnswerContinue, AnswerAbort))
+			d.recordOf(i, d.ask(i, EscalationOpenedBody{Kind: AskCompensation,
+				Message: fmt.Sprintf("the undo action of %s failed %d times%s", n.ID, m.UndoTries, s.undoFailure(i)),
+				Options: []string{AnswerRetry, AnswerContinue, AnswerAbort}}))
 		case m.UndoAt > d.now:
 			d.waitUntil(m.UndoAt)
 		default:

@@ -70,6 +70,9 @@ func (s *State) onAnswer(e Event, b *EscalationAnsweredBody) error {
 	if len(q.Question.Options) > 0 && !slices.Contains(q.Question.Options, b.Answer) {
 		return fmt.Errorf("escalation %q has no option %q", b.ID, b.Answer)
 	}
+	if q.Question.Texts[b.Answer] == dag.TextRequired && b.Text == "" && b.By != ByDeadline {
+		return fmt.Errorf("escalation %q wants a text with %q", b.ID, b.Answer)
+	}
 	q.Answer, q.Answered = b, e.Time
 	s.openQ = slices.DeleteFunc(s.openQ, func(o int32) bool { return o == k })
 	if b.Answer == AnswerAbort && q.Question.Kind != AskApproval {
@@ -77,10 +80,13 @@ func (s *State) onAnswer(e Event, b *EscalationAnsweredBody) error {
 		s.end(fmt.Sprintf("aborted by %s: %s", b.By, q.Question.Message))
 	}
 	if q.Question.Kind == AskBreaker {
-		s.breakers[s.breakerIndex(q.Question.Breaker)].Answer = b.Answer
+		s.answerBreaker(&s.breakers[s.breakerIndex(q.Question.Breaker)], b.Answer, ms(e.Time))
 	}
 	if i, ok := s.graph.Index(q.Question.Node); ok && s.recs[i].Detail != nil && s.recs[i].Detail.Question == b.ID {
 		s.answer(i, q.Question.Kind, b.Answer, ms(e.Time))
+		if m := s.recs[i].detail(); b.By == ByDeadline && q.Question.Kind != AskApproval && m.Last != nil {
+			m.Last.Warnings = append(slices.Clip(m.Last.Warnings), q.unasked())
+		}
 		s.touch(i)
 		s.findUndo()
 	}
@@ -94,8 +100,11 @@ func (s *State) answer(i int32, kind Ask, answer string, now int64) {
 	switch {
 	case kind == AskApproval:
 		return // the node keeps its question until its end is recorded
-	case kind == AskFailed && answer == AnswerRetry:
+	case kind == AskFailed && (answer == AnswerRetry || answer == AnswerExtend):
 		r.fresh(now)
+		if answer == AnswerExtend {
+			m.Extended++
+		}
 		s.watchDeadline(i)
 	case kind == AskLost && answer == AnswerRerun:
 		m.Unresolved = false
@@ -107,6 +116,26 @@ func (s *State) answer(i int32, kind Ask, answer string, now int64) {
 		m.Verdict = answer
 	}
 	m.Question = ""
+}
+
+// answerBreaker applies an answer about an open breaker.
+func (s *State) answerBreaker(b *breaker, answer string, now int64) {
+	b.Answer = answer
+	if answer != AnswerExtend {
+		return
+	}
+	b.Extended++
+	b.Until = min(b.Until, now) // half-open: one may try
+	for i := range int32(s.graph.Len()) {
+		if s.graph.Node(i).Breaker == b.Name && !s.settled[i].counts() {
+			s.watchDeadline(i)
+		}
+	}
+}
+
+// unasked says that a default was taken.
+func (q *EscalationView) unasked() string {
+	return fmt.Sprintf("nobody answered %s in time, so it was taken as %s", q.Question.ID, q.Question.Default)
 }
 
 // withdraw closes the open questions that hold no node any more.
@@ -140,10 +169,9 @@ func (d *decision) asking() {
 		case m.Unresolved:
 			d.resolve(i, AnswerRerun, AnswerDone, AnswerFail, AnswerAbort)
 		default:
-			q := s.ask(i, AskFailed, "%s failed: %s", []any{n.ID, cmp.Or(m.Last.Message, m.Last.Category)},
-				AnswerRetry, AnswerContinue, AnswerSkip, AnswerFail, AnswerAbort)
-			q.Recommended = AnswerRetry
-			d.recordOf(i, q)
+			d.recordOf(i, d.ask(i, EscalationOpenedBody{Kind: AskFailed, Recommended: AnswerRetry,
+				Message: fmt.Sprintf("%s failed: %s", n.ID, cmp.Or(m.Last.Message, m.Last.Category)),
+				Options: []string{AnswerRetry, AnswerExtend, AnswerContinue, AnswerSkip, AnswerFail, AnswerAbort}}))
 		}
 	}
 	if len(stale) > 0 {
@@ -172,13 +200,14 @@ func (d *decision) resolve(i int32, options ...string) {
 		d.command(Resolve, i)
 	default:
 		d.command(Resolve, i)
-		q := s.ask(i, AskLost, "Attempt %d of %s was interrupted. Did it take effect?", []any{r.Attempt, n.ID}, options...)
+		q := EscalationOpenedBody{Kind: AskLost, Options: options,
+			Message: fmt.Sprintf("Attempt %d of %s was interrupted. Did it take effect?", r.Attempt, n.ID)}
 		if m.Took != "" { // what is to be done without what it left?
 			q.Message = fmt.Sprintf("Attempt %d of %s ended well (%s), but what it left was not kept: %s. "+
 				"Is it done, or shall it be done again?", r.Attempt, n.ID, m.Took, m.Last.Message)
 			q.Recommended = AnswerDone
 		}
-		d.cmds[len(d.cmds)-1].Body = q
+		d.cmds[len(d.cmds)-1].Body = d.ask(i, q)
 	}
 }
 
@@ -218,9 +247,14 @@ func (d *decision) approved(i int32, m *detail) {
 		if q.Answer.By == ByDeadline {
 			why = "refused: nobody answered in time, so the answer is " + q.Answer.Answer
 		}
-		b = d.s.failure(i, CategoryRefused, why)
+		b = d.s.failure(i, CategoryRefused, strings.TrimSuffix(why+": "+q.Answer.Text, ": "))
+	} else if q.Answer.By == ByDeadline {
+		b.Warnings = []string{q.unasked()}
 	}
 	b.Values = map[string]json.RawMessage{"answer": quote(q.Answer.Answer), "by": quote(q.Answer.By)}
+	if q.Answer.Text != "" && d.s.graph.Node(i).Outputs["text"] != "" {
+		b.Values["text"] = quote(q.Answer.Text)
+	}
 	d.recordOf(i, b)
 }
 
@@ -235,17 +269,113 @@ func quote(s string) json.RawMessage {
 	return b
 }
 
-// ask is a question about a node; its id is unique and the same until it has been opened.
-func (s *State) ask(i int32, kind Ask, format string, args []any, options ...string) *EscalationOpenedBody {
-	n := s.graph.Node(i)
-	id := fmt.Sprintf("%s/%s/%d", kind, n.ID, s.recs[i].Gen)
-	for k := 2; ; k++ {
-		if _, used := s.questAt[id]; !used {
+// ask completes a question about a node.
+func (d *decision) ask(i int32, q EscalationOpenedBody) *EscalationOpenedBody {
+	q.Node = d.s.graph.Node(i).ID
+	return d.s.Ask(q, at(d.now))
+}
+
+// unaskedMost is how often a default is taken unasked of one node, or of a breaker's openings in a row, that only tries
+// again: nothing goes round for ever because nobody answers.
+const unaskedMost = 3
+
+// Ask completes a question that is asked now, of which kind, node or breaker, message and answers are given: its id,
+// which is the same until it has been opened, and what the plan says of its type.
+func (s *State) Ask(q EscalationOpenedBody, now time.Time) *EscalationOpenedBody {
+	about, round, asked := q.Breaker, 0, 0
+	var n *dag.Node
+	if i, ok := s.graph.Index(q.Node); ok {
+		n = s.graph.Node(i)
+		about, round = n.ID, int(s.recs[i].Gen)
+		q.Type = cmp.Or(q.Type, s.askedType(i, &q))
+	} else if k, ok := s.breakAt[q.Breaker]; ok {
+		round, asked = int(s.breakers[k].Openings), int(s.breakers[k].Extended)
+		q.Type = dag.AskBreaker
+		if spec := s.breakerSpec(q.Breaker); spec != nil {
+			q.Type = cmp.Or(spec.Asks, q.Type)
+		}
+		k := slices.IndexFunc(s.graph.Plan.Nodes, func(n dag.Node) bool { return n.Breaker == q.Breaker })
+		n = &s.graph.Plan.Nodes[max(0, k)]
+	}
+	if q.ID == "" {
+		q.ID = fmt.Sprintf("%s/%s/%d", q.Kind, about, round)
+	}
+	for first := q.ID; ; asked++ {
+		if _, used := s.questAt[q.ID]; !used {
 			break
 		}
-		id = fmt.Sprintf("%s/%s/%d.%d", kind, n.ID, s.recs[i].Gen, k)
+		q.ID = fmt.Sprintf("%s.%d", first, asked+2)
 	}
-	return &EscalationOpenedBody{ID: id, Kind: kind, Node: n.ID, Message: fmt.Sprintf(format, args...), Options: options}
+	q.Stage = s.graph.Plan.Stage(n)
+	s.policy(&q, asked, now)
+	return &q
+}
+
+// askedType is the type of a question about a node. What is not asked about it is taken off the answers.
+func (s *State) askedType(i int32, q *EscalationOpenedBody) string {
+	if q.Kind != AskFailed {
+		return string(q.Kind)
+	}
+	typ := dag.AskFailure
+	if c, ok := s.graph.Plan.CategoryByName(s.recs[i].detail().Last.Category); ok {
+		typ = cmp.Or(c.Asks, typ)
+	}
+	if t := s.graph.Node(i).Timeout; typ != dag.AskTimeout || t.Attempt+t.Silence+t.Total == 0 {
+		q.Options = slices.DeleteFunc(q.Options, func(x string) bool { return x == AnswerExtend })
+	}
+	return typ
+}
+
+// policy lays what the plan says of a question's type over it. What an approval says itself goes before.
+func (s *State) policy(q *EscalationOpenedBody, asked int, now time.Time) {
+	p := s.graph.Plan.Escalation(q.Type)
+	if p.Message != "" {
+		q.Message = p.Message + " " + q.Message
+	}
+	if q.Kind != AskApproval && len(p.Options) > 0 {
+		var offered []string
+		for _, o := range p.Options {
+			if slices.Contains(q.Options, o.Name) {
+				offered = append(offered, o.Name)
+			}
+		}
+		if len(offered) > 0 {
+			q.Options = offered
+		}
+	}
+	does, texts := map[string]string{}, map[string]string{}
+	for _, x := range q.Options {
+		o := dag.Option{Name: x, Does: meanings[q.Kind][x]}
+		if k := slices.IndexFunc(p.Options, func(o dag.Option) bool { return o.Name == x }); k >= 0 {
+			o.Does, o.Text = cmp.Or(p.Options[k].Does, o.Does), p.Options[k].Text
+		}
+		say(does, x, cmp.Or(q.Does[x], o.Does))
+		say(texts, x, cmp.Or(q.Texts[x], o.Text))
+	}
+	q.Does, q.Texts = does, texts
+	offers := func(x string) bool { return slices.Contains(q.Options, x) }
+	if !offers(q.Recommended) {
+		q.Recommended = ""
+	}
+	if own := q.Kind == AskApproval && q.Recommended != ""; !own && offers(p.Recommended) {
+		q.Recommended = p.Recommended
+	}
+	if again := asked >= unaskedMost && triesAgain(p.Default); q.Default == "" && offers(p.Default) && !again {
+		q.Default = p.Default
+	}
+	if q.Default != "" && q.Deadline.IsZero() && p.After > 0 {
+		q.Deadline = now.Add(p.After.D()).UTC().Truncate(time.Millisecond)
+	}
+}
+
+func triesAgain(answer string) bool {
+	return answer == AnswerRetry || answer == AnswerExtend || answer == AnswerRerun
+}
+
+func say(m map[string]string, name, text string) {
+	if text != "" {
+		m[name] = text
+	}
 }
 
 // Escalations returns the open questions in the order they were asked.

@@ -144,7 +144,7 @@ func (s *State) popTimer() (t timer) {
 func (s *State) valid(t timer) bool {
 	r := &s.recs[t.node]
 	if t.kind == timerDeadline {
-		return !s.settled[t.node].counts() && r.deadline(s.graph.Node(t.node)) == t.at
+		return !s.settled[t.node].counts() && s.deadline(t.node) == t.at
 	}
 	return r.wakeAt() == t.at && !r.due && r.Phase != running
 }
@@ -175,9 +175,8 @@ func (s *State) advance(now int64) {
 		s.touch(t.node)
 	}
 	if len(s.overdue) > 1 { // the order in which time was used up, whenever that was noticed
-		end := func(i int32) int64 { return s.recs[i].deadline(s.graph.Node(i)) }
 		slices.SortFunc(s.overdue, func(i, j int32) int {
-			return cmp.Or(cmp.Compare(end(i), end(j)), cmp.Compare(i, j))
+			return cmp.Or(cmp.Compare(s.deadline(i), s.deadline(j)), cmp.Compare(i, j))
 		})
 	}
 }
@@ -189,7 +188,7 @@ func (s *State) due(now int64) bool {
 
 // isOverdue reports whether a node has used up its total time and has not ended.
 func (s *State) isOverdue(i int32, now int64) bool {
-	at := s.recs[i].deadline(s.graph.Node(i))
+	at := s.deadline(i)
 	return at != 0 && at <= now && !s.settled[i].counts()
 }
 

@@ -63,6 +63,7 @@ type detail struct {
 	Requeues   int32      `json:"requeues,omitempty"` // times it sent back what it was missing; see again
 	RetryAt    int64      `json:"retry_at,omitempty"`
 	Hold       bool       `json:"hold,omitempty"`       // RetryAt is a wait, not a backoff
+	Extended   int32      `json:"extended,omitempty"`   // how often answers have given it more time
 	Stopped    bool       `json:"stopped,omitempty"`    // only a user can help
 	Queued     bool       `json:"queued,omitempty"`     // the attempt was handed over; the work has not begun
 	Unresolved bool       `json:"unresolved,omitempty"` // a lost attempt may have had an effect
@@ -169,16 +170,32 @@ func (r *rec) firstStart() int64 {
 	return r.Started
 }
 
+// timeLimits are the time limits of a node, half as long again for each answer that gave it more time.
+func (s *State) timeLimits(i int32) dag.Timeout {
+	n := s.graph.Node(i)
+	t, times := n.Timeout, s.recs[i].detail().Extended
+	if k, ok := s.breakAt[n.Breaker]; ok {
+		times += s.breakers[k].Extended
+	}
+	for range times {
+		for _, limit := range []*dag.Duration{&t.Attempt, &t.Silence, &t.Total} {
+			*limit += *limit / 2
+		}
+	}
+	return t
+}
+
 // deadline is the instant by which a node must have ended, 0 = none.
-func (r *rec) deadline(n *dag.Node) int64 {
-	if n.Timeout.Total <= 0 || r.Attempt == 0 || r.Attempt == 1 && r.detail().Queued || r.Phase == stale {
+func (s *State) deadline(i int32) int64 {
+	r, total := &s.recs[i], s.timeLimits(i).Total
+	if total <= 0 || r.Attempt == 0 || r.Attempt == 1 && r.detail().Queued || r.Phase == ended || r.Phase == stale {
 		return 0
 	}
 	since := r.firstStart()
 	if r.Detail != nil && r.Detail.Since != 0 {
 		since = r.Detail.Since
 	}
-	return since + n.Timeout.Total.D().Milliseconds()
+	return since + total.D().Milliseconds()
 }
 
 func (d *detail) failed() (total int32) {

@@ -62,10 +62,10 @@ func (s *State) onSuspended(e Event, b *RunSuspendedBody) error {
 		s.run.ActiveFrom = min(s.run.ActiveFrom+b.IdleMS, ms(e.Time))
 	}
 	for i := range s.recs {
-		r, n := &s.recs[i], s.graph.Node(int32(i))
-		if at := r.deadline(n); at != 0 && !s.settled[i].counts() {
-			r.edit().Since = min(at-n.Timeout.Total.D().Milliseconds()+b.IdleMS, ms(e.Time))
-			s.watchDeadline(int32(i))
+		i := int32(i)
+		if at := s.deadline(i); at != 0 && !s.settled[i].counts() {
+			s.recs[i].edit().Since = min(at-s.timeLimits(i).Total.D().Milliseconds()+b.IdleMS, ms(e.Time))
+			s.watchDeadline(i)
 		}
 	}
 	return nil

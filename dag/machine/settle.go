@@ -131,7 +131,7 @@ func (x *settling) lost() {
 }
 
 func (x *settling) cancelled() {
-	if d := x.r.deadline(x.n); d != 0 && ms(x.now) >= d && x.s.ending == "" {
+	if d := x.s.deadline(x.i); d != 0 && ms(x.now) >= d && x.s.ending == "" {
 		x.b.Status, x.b.Category = dag.StatusFailed, CategoryDeadline
 		x.b.Message = usedUp(x.n) + strings.TrimPrefix(x.b.Message, "cancelled") // what was kept stays said
 		x.end(dag.Hard)
@@ -230,7 +230,7 @@ func (x *settling) retry(p dag.Policy, m *detail) {
 
 // keepDeadline ends a node that could only go on after its total time.
 func (x *settling) keepDeadline() {
-	d := x.r.deadline(x.n)
+	d := x.s.deadline(x.i)
 	if d == 0 || x.b.Final || x.b.Stop {
 		return
 	}

@@ -193,9 +193,12 @@ func (d *decision) askBreaker(b *breaker) {
 			return
 		}
 	}
-	d.record(&EscalationOpenedBody{ID: fmt.Sprintf("%s/%s/%d", AskBreaker, b.Name, b.Openings), Kind: AskBreaker,
-		Breaker: b.Name, Message: b.openReason(), Options: []string{AnswerWait, AnswerSkip, AnswerContinue, AnswerAbort},
-		Recommended: AnswerWait, Default: AnswerWait, Deadline: at(b.Until)})
+	q := d.s.Ask(EscalationOpenedBody{Kind: AskBreaker, Breaker: b.Name, Message: b.openReason(), Recommended: AnswerWait,
+		Options: []string{AnswerWait, AnswerExtend, AnswerSkip, AnswerContinue, AnswerAbort}}, at(d.now))
+	if q.Deadline.IsZero() { // the breaker waits by itself
+		q.Default, q.Deadline = AnswerWait, at(b.Until)
+	}
+	d.record(q)
 }
 
 // passes reports whether a class lets the given node start, the best of it that is left.

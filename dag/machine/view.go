@@ -79,6 +79,7 @@ type NodeView struct {
 	Reserved    dag.Amount // of the running attempt
 	Reserve     dag.Amount // of the next attempt
 	Blocked     Block
+	Limits      dag.Timeout // of time, as they are now
 }
 
 // A Block says why a node that could start does not.
@@ -109,7 +110,7 @@ func (s *State) NodeAt(i int32) NodeView {
 	v := NodeView{Node: s.graph.Node(i), Status: s.status[i], Generation: int(r.Gen), Attempt: int(r.Attempt),
 		First: at(r.firstStart()), Started: at(r.Started), Finished: at(r.Finished), Fingerprint: r.Fingerprint}
 	v.Soft = (v.Status == Failed || v.Status == Cancelled) && s.settled[i].counts()
-	v.Stale = r.Phase == stale
+	v.Stale, v.Limits = r.Phase == stale, s.timeLimits(i)
 	if m := r.Detail; m != nil {
 		v.AllFailures = int(m.Before + m.failed())
 		v.Failures, v.Lost, v.Rounds, v.Rewinds = int(m.failed()), int(m.Lost), int(m.Rounds), int(m.Rewinds)

@@ -112,8 +112,12 @@ func refuses(q machine.EscalationOpenedBody, answer string) bool {
 func choices(q machine.EscalationOpenedBody) []string {
 	list := slices.Clone(q.Options)
 	for i, x := range list {
+		list[i] = Reason(x, q.Does[x])
 		if x == q.Recommended {
 			list[i] += "  (recommended)"
+		}
+		if text := q.Texts[x]; text != "" {
+			list[i] += "  (--text: " + text + ")"
 		}
 		if refuses(q, x) {
 			list[i] += "  (refuses: " + q.Node + " fails then, and its onFail decides)"

@@ -32,7 +32,7 @@ var Names = [logCount]string{
 const positionName = ".position"
 
 // logFormat is the version of the lines. Logs of another version are not compared with the events.
-const logFormat = 3
+const logFormat = 4
 
 // A position is what stands in it.
 type position struct {

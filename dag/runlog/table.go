@@ -116,13 +116,18 @@ var table = map[machine.Type]func(*writer){
 		w.say(level, "Breaker %s", report.BreakerText(b, instant))
 	}),
 	machine.EscalationOpened: on(func(w *writer, b *machine.EscalationOpenedBody) {
-		w.decide("ask", "id", b.ID, "about", b.Kind, "message", b.Message, "options", b.Options, "refuses?", b.Refuses,
+		w.decide("ask", "id", b.ID, "about", b.Kind, "type?", b.Type, "stage?", b.Stage, "message", b.Message,
+			"options", b.Options, "refuses?", b.Refuses, "recommended?", b.Recommended, "default?", b.Default,
 			"deadline?", b.Deadline)
 		w.say(warn, "Question %s: %s [%s]", b.ID, b.Message, report.Options(b))
 	}),
 	machine.EscalationAnswer: on(func(w *writer, b *machine.EscalationAnsweredBody) {
-		w.decide("answer", "id", b.ID, "answer", b.Answer, "by", b.By)
-		w.say(info, "Question %s answered by %s: %s", b.ID, b.By, b.Answer)
+		w.decide("answer", "id", b.ID, "answer", b.Answer, "by", b.By, "text?", b.Text)
+		if b.By == machine.ByDeadline {
+			w.say(warn, "Question %s: user response timeout, goes on with the default: %s", b.ID, b.Answer)
+			return
+		}
+		w.say(info, "Question %s answered by %s: %s", b.ID, b.By, report.Reason(b.Answer, b.Text))
 	}),
 	machine.RunStateChanged: on(func(w *writer, b *machine.RunStateChangedBody) {
 		w.decide("change-state", "section?", b.Section, "from", b.Old, "to", b.New)

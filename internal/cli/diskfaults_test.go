@@ -203,7 +203,7 @@ func (o *once) answer(r *run.Run, now time.Time) error {
 		default:
 			return fmt.Errorf("it asks %s", q.Message)
 		}
-		body, err := executor.Answer(r.State(), q.ID, answer)
+		body, err := executor.Answer(r.State(), machine.EscalationAnsweredBody{ID: q.ID, Answer: answer})
 		if err != nil {
 			return err
 		}

@@ -238,7 +238,7 @@ func (p *printer) text(e *machine.Event, took time.Duration) (text string, must 
 	case *machine.EscalationOpenedBody:
 		return f("question %s: %s [%s]", b.ID, b.Message, report.Options(b)), true
 	case *machine.EscalationAnsweredBody:
-		return f("answer   %s: %s (by %s)", b.ID, b.Answer, b.By), true
+		return f("answer   %s: %s (by %s)", b.ID, report.Reason(b.Answer, b.Text), b.By), true
 	case *machine.BreakerChangedBody:
 		return "breaker  " + report.BreakerText(b, clock(e.Time)), true
 	case *machine.BudgetWarnedBody:

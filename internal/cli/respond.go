@@ -9,37 +9,39 @@ import (
 
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/executor"
+	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/run"
 	"dagrun.dev/dag/runlog"
 )
 
 func newRespond() *cobra.Command {
 	var runs runFlags
+	var a machine.EscalationAnsweredBody
 	c := &cobra.Command{
 		Use:   "respond [ID] ANSWER",
 		Short: "Answer a question of the run",
 		Long: `respond answers a question that dagrun escalations lists. ID may be left out when one question is open.
 It reaches a running apply; when none runs, the answer is recorded for the next resume or apply. An answer that
 refuses an approval (escalations marks it) ends its node as failed: its onFail decides what follows, by default
-the run pauses, and resuming it asks again.`,
+the run pauses, and resuming it asks again. --text says why, or gives the text that an option asks for.`,
 		Args: oneOrTwo,
 		RunE: func(c *cobra.Command, args []string) error {
-			id, answer := "", args[len(args)-1]
+			a.Answer = args[len(args)-1]
 			if len(args) == 2 {
-				id = args[0]
+				a.ID = args[0]
 			}
 			dir, err := runs.existing()
 			if err != nil {
 				return err
 			}
 			r, _, err := run.Open(runs.options(dir, "respond"))
-			if asked, err := askHolder(err, dir, executor.Request{Escalation: id, Answer: answer}); asked || err != nil {
-				return errors.Join(err, done(c, err, "Answered: "+answer))
+			if asked, err := askHolder(err, dir, executor.Request{Answer: &a}); asked || err != nil {
+				return errors.Join(err, done(c, err, "Answered: "+a.Answer))
 			}
-			said := "Answered: " + answer
-			body, err := executor.Answer(r.State(), id, answer)
+			said := "Answered: " + a.Answer
+			body, err := executor.Answer(r.State(), a)
 			if err == nil {
-				if q, ok := r.State().Escalation(body.ID); ok && slices.Contains(q.Question.Refuses, answer) {
+				if q, ok := r.State().Escalation(body.ID); ok && slices.Contains(q.Question.Refuses, a.Answer) {
 					said += ", which refuses: " + q.Question.Node + " fails, and its onFail decides"
 				}
 				err = r.RecordDurable(time.Now(), body)
@@ -51,6 +53,8 @@ the run pauses, and resuming it asks again.`,
 		},
 	}
 	runs.add(c)
+	c.Flags().StringVar(&a.Text, "text", "", "why, or the text that the option asks for")
+	c.Flags().StringVar(&a.By, "by", "user", "who answers")
 	return c
 }
 

@@ -2,7 +2,6 @@ package dagtest
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"time"
 
@@ -65,10 +64,8 @@ func (s *Sim) question(c machine.Command) *machine.EscalationOpenedBody {
 		Options []string
 	}
 	_ = json.Unmarshal(s.node(c.Node).With, &with)
-	return &machine.EscalationOpenedBody{
-		ID:   fmt.Sprintf("%s/%s/%d", machine.AskApproval, c.Node, c.Generation),
-		Kind: machine.AskApproval, Node: c.Node, Message: with.Message, Options: with.Options,
-	}
+	return s.State.Ask(machine.EscalationOpenedBody{
+		Kind: machine.AskApproval, Node: c.Node, Message: with.Message, Options: with.Options}, s.now)
 }
 
 // see notes what an attempt of a fake node is given, and returns how long it takes.
