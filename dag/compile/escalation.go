@@ -2,6 +2,7 @@ package compile
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"dagrun.dev/dag"
@@ -52,7 +53,7 @@ func (b *builder) asked(g *dag.Graph) {
 			add(w.Type, []string{o.Name})
 		}
 	}
-	types := keys(takes)
+	types := slices.Sorted(maps.Keys(takes))
 	for _, f := range fieldsOf(b.escalations) {
 		path := tree.Join("escalations", f.Name)
 		answers, known := takes[f.Name]
