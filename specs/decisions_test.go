@@ -90,6 +90,9 @@ func (l look) seen(p past, cycle int) {
 	}
 	p.ended(h(cycle, "gates"), "verdict", `"`+verdict+`"`, "failures", quotedList(l.failures), "unproven", quotedList(l.unproven))
 	if l.decision != "" {
+		for _, name := range strings.Split("ABCDEFGH", "") { // one is missing
+			p.ended(h(cycle, "auditor-"+name))
+		}
 		p.ended(h(cycle, "weaver"), "pa05", l.score, "tier5", l.tier5, "decision", `"`+l.decision+`"`)
 		p.ended(h(cycle, "gates-after"), "verdict", `"`+after+`"`, "failures", quotedList("GR-64"))
 	}
@@ -225,6 +228,7 @@ func TestRouteDecides(t *testing.T) {
 		}
 		last, quoted := tt.looks[len(tt.looks)-1], func(s, otherwise string) string { b, _ := json.Marshal(cmp.Or(s, otherwise)); return string(b) }
 		want := map[string]string{"score": strings.TrimSuffix(last.score, ".0"), "tier5": last.tier5, "verdict": quoted(last.decision, "IMPROVE"), "gates": quoted(last.gates, "PROCEED_TO_PA"),
+			"threshold": "3.5", "metThreshold": fmt.Sprint(last.score >= "3.5"), "auditorCount": map[bool]string{true: "8", false: "0"}[last.decision != ""],
 			"cycle": fmt.Sprint(len(tt.looks)), "degraded": fmt.Sprint(slices.ContainsFunc(soul, func(s string) bool { return strings.Contains(last.unproven, s) }))}
 		for name := range want {
 			if values[name] != want[name] {

@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -98,9 +99,16 @@ func goMutants(file string, src []byte) (found []mutant, err error) {
 
 var textPlaces = regexp.MustCompile("\\{[A-Z_]+\\}\n?|(?m:^#+ .*\n)|<!-- ?[A-Z_]+|\\b\\d+\\b|\\[[A-Z]+\\]|`[^`\n]+`")
 
+// counted are numbers that only count paragraphs, or belong to a name.
+var counted = regexp.MustCompile(`(?m)^\d+\. |[A-Z]-\d+`)
+
 // textMutants are those of a template: placeholders, headings, marks, numbers, names of files.
 func textMutants(_ string, src []byte) (found []mutant, err error) {
+	skip := counted.FindAllIndex(src, -1)
 	for _, at := range textPlaces.FindAllIndex(src, -1) {
+		if slices.ContainsFunc(skip, func(s []int) bool { return s[0] <= at[0] && at[1] <= s[1] }) {
+			continue
+		}
 		line := string(src[strings.LastIndexByte(string(src[:at[0]]), '\n')+1:])
 		line, _, _ = strings.Cut(line, "\n")
 		texts := []string{""}

@@ -27,7 +27,10 @@ type part struct {
 
 func parts() []*part {
 	const spec = "specs/corpus-integration"
-	plan := []string{"specs/helpers_test.go", "specs/layout_test.go", "specs/hardening_test.go", "specs/shipped_test.go", "specs/decisions_test.go", "specs/answers_test.go"}
+	plan := []string{"specs/helpers_test.go"}
+	for _, name := range []string{"layout", "shipped", "hardening", "decisions", "prompts", "answers"} {
+		plan = append(plan, "specs/"+name+"_test.go")
+	}
 	return []*part{
 		{name: "spec", folder: spec, files: []string{"spec.cue"}, find: cueMutants, tests: plan, ready: copied},
 		{name: "templates", folder: spec, files: []string{"templates/*.md"}, find: textMutants, tests: plan, ready: copied},
