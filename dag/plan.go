@@ -118,6 +118,7 @@ type Breaker struct {
 	OpenFor  Duration `json:"openFor"`          // time until half-open
 	Probes   int      `json:"probes"`           // attempts let through while half-open; successes that close it
 	WhenOpen WhenOpen `json:"whenOpen"`         // wait | skip | continue | escalate
+	Each     string   `json:"each,omitempty"`   // what counts as one: node (default), or attempt
 	Key      string   `json:"key,omitempty"`    // identity across runs; default: name
 	Counts   []string `json:"counts,omitempty"` // categories that count as failures; empty = those whose weight says so
 	Asks     string   `json:"asks,omitempty"`   // type of its question; empty = AskBreaker

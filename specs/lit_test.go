@@ -35,8 +35,8 @@ func TestLiterature(t *testing.T) {
 	s.ends(3, "apply", lit, "--quiet")
 	s.must("respond", "approval/outline/first/1", "approve")
 	s.must("resume", "--quiet")
-	text := s.read("polished.md")
-	for _, want := range []string{"# Surviving the process", "## What can fail", "## Durable execution", "## What follows"} {
+	text := s.read("review.md")
+	for _, want := range []string{"# Surviving the process", "## What can fail", "## Durable execution", "## What follows", "- [garcia87] H. Garcia-Molina, K. Salem: Sagas."} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the text has no %q", want)
 		}

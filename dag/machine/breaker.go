@@ -116,7 +116,8 @@ func (s *State) onBreaker(e Event, b *BreakerChangedBody) error {
 type BreakerOutcome struct {
 	Node     string `json:"node"`
 	Category string `json:"category,omitempty"` // of the failure; empty = it ended well
-	Final    bool   `json:"final,omitempty"`    // no further attempt of the node follows
+	// Final: it counts while the breaker is closed, for no further attempt of the node follows, or for each counts.
+	Final bool `json:"final,omitempty"`
 }
 
 // Good reports whether the attempt ended well.
@@ -142,7 +143,7 @@ func (s *State) count(i int32, b *FinishedBody) {
 		return
 	}
 	k := &s.breakers[s.breakerIndex(n.Breaker)]
-	o := BreakerOutcome{Node: n.ID, Final: b.Final}
+	o := BreakerOutcome{Node: n.ID, Final: b.Final || spec.Each == "attempt"}
 	switch {
 	case b.Status == dag.StatusCompleted:
 		quiet := spec.Window > 0 || k.Counts.ConsecBad == 0
@@ -153,7 +154,7 @@ func (s *State) count(i int32, b *FinishedBody) {
 		return
 	case k.State == breakerHalfOpen && s.recs[i].Started < k.Since:
 		return // what it says of the remote is known already
-	case k.State == breakerClosed && !b.Final:
+	case k.State == breakerClosed && !o.Final:
 		return
 	default:
 		o.Category = b.Category

@@ -53,6 +53,9 @@ func (r *reader) evaluated(f found, o Options) (out Loaded, err error) {
 	if k.full {
 		return out, k.found
 	}
+	if list := out.Tree.Get("use"); list != nil {
+		k.fail(list, "use", "this is for YAML and JSON; in CUE import dagrun.dev/flow and write flow.#Name & {...}")
+	}
 	if len(faults)+len(k.found) == 0 {
 		faults = k.hidden // CUE finds nothing wrong: values that lead back to themselves on the way through a template
 	}

@@ -9,6 +9,7 @@ import (
 	"sort"
 	"strings"
 
+	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/parser"
 
 	"dagrun.dev/internal/regular"
@@ -19,7 +20,8 @@ import (
 type found struct {
 	name     string // for messages
 	abs, dir string
-	arg      string // for CUE's loader: "./p.cue", "." or ".:pkg"
+	arg      string    // for CUE's loader: "./p.cue", "." or ".:pkg"
+	made     *ast.File // in the place of the file that arg names
 	language string
 }
 

@@ -43,6 +43,9 @@ func loadCUE(f found, lib map[string][]byte, by map[place]ast.Expr) (*cueSpec, e
 	for path, src := range lib {
 		overlay[filepath.Join(under, filepath.FromSlash(path))] = load.FromBytes(src)
 	}
+	if f.made != nil {
+		overlay[filepath.Join(f.dir, f.arg)] = load.FromFile(f.made)
+	}
 	config := &load.Config{Dir: f.dir, Overlay: overlay, Env: []string{}, Registry: offline{}}
 	inst := load.Instances([]string{f.arg}, config)[0]
 	s := &cueSpec{files: inst.Files}

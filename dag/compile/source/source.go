@@ -82,8 +82,13 @@ func (r *reader) data(f found, o Options) (out Loaded, err error) {
 		return out, err
 	}
 	out.Warnings = warnings
-	out.Tree, out.Name, err = r.pick(doc, o.Pipeline)
-	return out, err
+	if out.Tree, out.Name, err = r.pick(doc, o.Pipeline); err != nil || out.Tree.Get("use") == nil {
+		return out, err
+	}
+	if o.Untrusted {
+		return inChild(f, o)
+	}
+	return out, r.use(f, out.Tree)
 }
 
 // Document reads a file of data in YAML or, by its name, in JSON.
