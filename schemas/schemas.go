@@ -8,7 +8,8 @@ package schemas
 import "embed"
 
 // Library holds the folders spec and flow, the packages dagrun.dev/spec (without the kinds of
-// node) and dagrun.dev/flow.
+// node) and dagrun.dev/flow, and the JSON Schema of specifications for editors. A test of package compile writes that
+// from the definitions and holds it to them.
 //
-//go:embed spec flow
+//go:embed spec flow pipeline.schema.json
 var Library embed.FS

@@ -148,7 +148,7 @@ func data(v cue.Value) *tree.Value {
 
 func jsonSchema(t *testing.T, s *schema.Schema) *jsonschema.Schema {
 	t.Helper()
-	doc := jsonValue(t, s.JSONSchema())
+	doc := jsonValue(t, editorSchema(s))
 	c := jsonschema.NewCompiler()
 	if err := c.AddResource("pipeline.schema.json", doc); err != nil {
 		t.Fatal(err)

@@ -3,7 +3,6 @@ package rules
 import (
 	"fmt"
 	"regexp"
-	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -349,13 +348,4 @@ func compiled(re string) *regexp.Regexp {
 		x, _ = compiledREs.LoadOrStore(re, regexp.MustCompile(re))
 	}
 	return x.(*regexp.Regexp)
-}
-
-func (f *Field) caseNames() []string {
-	var names []string
-	for name := range f.Cases {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	return names
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"dagrun.dev/internal/regular"
+	"dagrun.dev/schemas"
 )
 
 // Module is the path of the library as a CUE module.
@@ -24,7 +25,7 @@ const LanguageVersion = "v0.17.0"
 // and its language server all read without a registry.
 var Vendored = filepath.Join("cue.mod", "pkg", Module)
 
-// editorSchema is the JSON Schema for editors of YAML, below the vendored library.
+// editorSchema is the name of the JSON Schema for editors of YAML, below the vendored library.
 const editorSchema = "pipeline.schema.json"
 
 // ModuleRoot returns the nearest folder upwards that holds cue.mod/module.cue, or "".
@@ -66,7 +67,9 @@ func (s *Schema) Vendor(dir string) (written []string, err error) {
 	}
 	under := filepath.Join(root, Vendored)
 	want := maps.Clone(s.Library)
-	want[editorSchema] = s.JSONSchema()
+	if want[editorSchema], err = schemas.Library.ReadFile(editorSchema); err != nil {
+		return nil, err
+	}
 	changed, extra, err := compareVendored(under, want)
 	if err != nil {
 		return written, err
