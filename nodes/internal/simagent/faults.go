@@ -1,8 +1,6 @@
 package simagent
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -64,8 +62,7 @@ func (a *agent) fault() *Fault {
 // chance draws for a rule and a failure number.
 func (a *agent) chance(rule int) float64 {
 	call := fmt.Appendf(nil, "fault\x00%d\x00%s\x00%d\x00%d\x00%d", a.Seed, a.Node, a.Generation, a.Failures, rule)
-	sum := sha256.Sum256(call)
-	return float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53)
+	return draw(call)
 }
 
 // LoadFaults returns the rules of a text, or of the .yaml file that it names, relative to dir.

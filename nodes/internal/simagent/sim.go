@@ -180,7 +180,10 @@ func (a *agent) write(ans *Answer) error {
 }
 
 // roll returns a number in [0, 1) that depends on the call and on salt only.
-func (a *agent) roll(salt string) float64 {
-	sum := sha256.Sum256(append(a.dice[:], salt...))
+func (a *agent) roll(salt string) float64 { return draw(append(a.dice[:], salt...)) }
+
+// draw returns a number in [0, 1) that follows from a text.
+func draw(from []byte) float64 {
+	sum := sha256.Sum256(from)
 	return float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53)
 }

@@ -1,7 +1,6 @@
 package simagent
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -119,18 +118,15 @@ func (t *templates) funcs() template.FuncMap {
 		},
 		"int":  func(lo, hi int) int { return lo + int(t.roll()*float64(hi-lo+1)) },
 		"html": lastHTML, "fence": lastFence, "first": first, "between": between, "section": section,
-		"insertBefore": insertBefore, "insertAfter": insertAfter, "replaceBetween": replaceBetween,
-		"json":     func(v any) (string, error) { b, err := json.Marshal(v); return string(b), err },
-		"fromJson": func(s string) (v any, err error) { err = json.Unmarshal([]byte(s), &v); return v, err },
-		"upper":    strings.ToUpper, "lower": strings.ToLower, "trim": strings.TrimSpace, "title": title,
+		"insertBefore": insertBefore, "replaceBetween": replaceBetween,
+		"lower": strings.ToLower, "trim": strings.TrimSpace, "title": title,
 		"replace":  func(old, new, s string) string { return strings.ReplaceAll(s, old, new) },
 		"contains": strings.Contains, "hasPrefix": strings.HasPrefix, "count": strings.Count,
 		"lines": func(s string) []string { return strings.Split(strings.TrimRight(s, "\n"), "\n") },
-		"words": words, "slug": slug,
-		"add": func(a, b int) int { return a + b }, "sub": func(a, b int) int { return a - b },
-		"mul": func(a, b int) int { return a * b }, "div": div, "mod": mod,
+		"add":   func(a, b int) int { return a + b }, "sub": func(a, b int) int { return a - b },
+		"div": div, "mod": mod,
 		"atoi": strconv.Atoi, "seq": seq,
-		"min": func(a, b int) int { return min(a, b) }, "max": func(a, b int) int { return max(a, b) },
+		"min":  func(a, b int) int { return min(a, b) },
 		"list": func(v ...any) []any { return v }, "dict": dict,
 		"append": func(l []any, v any) []any { return append(slices.Clip(l), v) },
 		"default": func(def, v any) any {
@@ -227,13 +223,6 @@ func insertBefore(text, marker, add string) string {
 	return text
 }
 
-func insertAfter(text, marker, add string) string {
-	if i := strings.LastIndex(text, marker); i >= 0 {
-		return text[:i+len(marker)] + add + text[i+len(marker):]
-	}
-	return text
-}
-
 func replaceBetween(text, from, to, by string) string {
 	begin := strings.Index(text, from)
 	if begin < 0 {
@@ -254,18 +243,6 @@ func title(s string) string {
 		list[i] = strings.ToUpper(string(r[:1])) + string(r[1:])
 	}
 	return strings.Join(list, " ")
-}
-
-// words returns the first n words of a text.
-func words(n int, s string) string {
-	list := strings.Fields(s)
-	return strings.Join(list[:min(n, len(list))], " ")
-}
-
-var notSlug = regexp.MustCompile(`[^a-z0-9]+`)
-
-func slug(s string) string {
-	return strings.Trim(notSlug.ReplaceAllString(strings.ToLower(s), "-"), "-")
 }
 
 func div(a, b int) (int, error) {
