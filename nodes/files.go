@@ -83,6 +83,14 @@ func (g *Growing) Close() {
 	}
 }
 
+// Open opens an artifact, or else an input file.
+func (t *Task) Open(artifact, file string) (io.ReadCloser, error) {
+	if artifact != "" {
+		return t.Artifact(artifact)
+	}
+	return t.File(file)
+}
+
 // Stage writes the content of an artifact below Task.Out, where a Result's Writes name it, and nowhere else:
 // the name is data of the specification.
 func (t *Task) Stage(artifact string, from io.Reader) error {

@@ -3,12 +3,11 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -102,12 +101,8 @@ func (c cli) ask(ctx context.Context, q *question) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, left := range res.Left {
-		r.Warn("the agent left process %d (%s) behind; it was ended", left.Pid, left.Command)
-	}
-	for _, left := range res.Survivors {
-		r.Survivors = append(r.Survivors, fmt.Sprintf("%d (%s)", left.Pid, left.Command))
-	}
+	warnings, survivors := res.Leftovers("agent")
+	r.Warnings, r.Survivors = append(r.Warnings, warnings...), survivors
 	c.keep(q.task, r, res, out, errs)
 	return r, nil
 }
@@ -192,7 +187,7 @@ func (c cli) prepare(p *program, q *question) (*proc.Spec, error) {
 		spec.Watch = w.piece
 	}
 	if p.stdin != "" {
-		spec.Stdin, err = stdinFile(q.task, p.stdin)
+		spec.Stdin, err = proc.Input(q.task.Scratch, strings.NewReader(p.stdin))
 	}
 	return spec, err
 }
@@ -221,24 +216,6 @@ func (p *program) environment(q *question) (set map[string]string, pass []string
 	pass = slices.Concat(p.pass, q.set.Pass)
 	credential.MaskEnv(q.task, proc.Environ(pass, set))
 	return set, pass, nil
-}
-
-// stdinFile returns a file with the prompt: the agent can close it early or read it late, and
-// no goroutine has to write.
-func stdinFile(t *nodes.Task, text string) (*os.File, error) {
-	f, err := os.Create(filepath.Join(t.Scratch, "stdin"))
-	if err != nil {
-		return nil, err
-	}
-	_, err = io.WriteString(f, text)
-	if err == nil {
-		_, err = f.Seek(0, io.SeekStart)
-	}
-	if err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	return f, nil
 }
 
 // starts keeps apart the starts of one program: some break their own settings file when

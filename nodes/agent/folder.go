@@ -60,16 +60,8 @@ func workFolder(t *nodes.Task, s *settings, dir string) error {
 	return nil
 }
 
-// open opens what is given, as it was before the attempt.
-func (g givenFile) open(t *nodes.Task) (io.ReadCloser, error) {
-	if g.Artifact != "" {
-		return t.Artifact(g.Artifact)
-	}
-	return t.File(g.File)
-}
-
 func give(t *nodes.Task, root *os.Root, g givenFile) error {
-	from, err := g.open(t)
+	from, err := t.Open(g.Artifact, g.File) // as it was before the attempt
 	if g.Optional && errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -168,7 +160,7 @@ func (q *question) given(name string) (string, error) {
 		if path.Clean(g.name()) != path.Clean(name) {
 			continue
 		}
-		from, err := g.open(q.task)
+		from, err := q.task.Open(g.Artifact, g.File)
 		if err != nil {
 			return "", err
 		}

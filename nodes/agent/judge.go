@@ -304,19 +304,12 @@ func (u *run) signalled() bool {
 // patient are the categories that an agent's own retries hide until it is ended.
 var patient = map[string]bool{"rate_limited": true, "quota_wait": true, "auth": true, "billing": true}
 
+// exit says how the program ended; JSON on stdout is no word about that.
 func (u *run) exit() string {
-	res := u.res
-	msg := fmt.Sprintf("exit status %d", res.Exit)
-	if res.Signal != 0 {
-		msg = fmt.Sprintf("ended by signal %d (%v)", int(res.Signal), res.Signal)
+	if u.format.Read != nil {
+		return u.res.ExitMessage(u.res.Stderr)
 	}
-	for _, c := range []*proc.Capture{res.Stderr, res.Stdout} {
-		lines := strings.Split(strings.TrimSpace(printable.Text(string(c.Tail(2000)))), "\n")
-		if last := strings.TrimSpace(lines[len(lines)-1]); last != "" && !(c == res.Stdout && u.format.Read != nil) {
-			return msg + ": " + printable.Clip(last, 200)
-		}
-	}
-	return msg
+	return u.res.ExitMessage(u.res.Stderr, u.res.Stdout)
 }
 
 // pattern returns the first declared pattern that text matches.

@@ -9,9 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
-	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/accept"
 	"dagrun.dev/nodes/internal/proc"
@@ -62,13 +60,7 @@ func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 	}
 	defer p.Close()
 	res := &nodes.Result{}
-	for _, q := range p.Left {
-		res.Warnings = append(res.Warnings,
-			fmt.Sprintf("the command left process %d (%s) behind; it was ended", q.Pid, q.Command))
-	}
-	for _, q := range p.Survivors {
-		res.Survivors = append(res.Survivors, fmt.Sprintf("%d (%s)", q.Pid, q.Command))
-	}
+	res.Warnings, res.Survivors = p.Leftovers("command")
 	cut := p.Cut(s.MaxOutputMB << 20)
 	failure := s.judge(ctx, t, p, cut)
 	if cut > 0 && failure == nil {
@@ -111,7 +103,7 @@ func (Kind) Probe(ctx context.Context, t *nodes.Task) (took bool, err error) {
 	case p.Exit == 0 || p.Exit == 1:
 		return p.Exit == 0, nil
 	}
-	return false, errors.New(exitMessage(p))
+	return false, errors.New(p.ExitMessage(p.Stderr))
 }
 
 // start runs the command to its end. Close the result.
@@ -169,28 +161,18 @@ func (s *settings) judge(ctx context.Context, t *nodes.Task, p *proc.Result, cut
 		e.Category, e.Message = "output_limit", fmt.Sprintf(
 			"it printed more than %d MB (maxOutputMB); what came before is kept", s.MaxOutputMB)
 	case p.Signal != 0:
-		e.Category, e.Message = "killed", fmt.Sprintf("ended by signal %d (%v)", int(p.Signal), p.Signal)
+		e.Category, e.Message = "killed", p.ExitMessage()
 	case p.Exit == 0 || meaning == "ok":
 		return nil
 	case meaning != "":
-		e.Category, e.Message = meaning, exitMessage(p)
+		e.Category, e.Message = meaning, p.ExitMessage(p.Stderr)
 	case p.NotStarted():
-		e.Category, e.Message, e.Permanent = "spawn_failed", exitMessage(p), true
+		e.Category, e.Message, e.Permanent = "spawn_failed", p.ExitMessage(p.Stderr), true
 	default:
-		e.Category, e.Message = "exit_nonzero", exitMessage(p)
+		e.Category, e.Message = "exit_nonzero", p.ExitMessage(p.Stderr)
 	}
 	e.Diagnostics = p.LastWords()
 	return e
-}
-
-// exitMessage is the exit status with the last line that the command printed as an error.
-func exitMessage(p *proc.Result) string {
-	msg := fmt.Sprintf("exit status %d", p.Exit)
-	said := strings.TrimSpace(printable.Text(string(p.Stderr.Tail(2000))))
-	if last := strings.TrimSpace(said[strings.LastIndexByte(said, '\n')+1:]); last != "" {
-		msg += ": " + printable.Clip(last, 200)
-	}
-	return msg
 }
 
 var _ nodes.Preflighter = Kind{}

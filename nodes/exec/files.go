@@ -73,19 +73,7 @@ func openStdin(t *nodes.Task, in *accept.From) (*os.File, error) {
 		return nil, err
 	}
 	defer from.Close()
-	f, err := os.Create(filepath.Join(t.Scratch, "stdin"))
-	if err != nil {
-		return nil, err
-	}
-	_, err = io.Copy(f, from)
-	if err == nil {
-		_, err = f.Seek(0, io.SeekStart)
-	}
-	if err != nil {
-		_ = f.Close()
-		return nil, fmt.Errorf("stdin: %w", err)
-	}
-	return f, nil
+	return proc.Input(t.Scratch, from)
 }
 
 // layOut puts copies of what the node reads into a folder. What has not been written is left out.

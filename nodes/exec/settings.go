@@ -78,9 +78,7 @@ func (s *settings) traits() nodes.Traits {
 		if _, twice := s.Env[name]; twice {
 			tr.Problemf("secrets."+name, "the variable is set by env too")
 		}
-		if !slices.Contains(tr.Secrets, s.Secrets[name]) {
-			tr.Secrets = append(tr.Secrets, s.Secrets[name])
-		}
+		tr.Secret(s.Secrets[name])
 	}
 	return tr
 }

@@ -214,9 +214,7 @@ func (b *Browser) Close() (survivors []string) {
 	_, left := b.tree.End(false, leftFor)
 	b.tree = nil
 	_ = os.RemoveAll(b.folder) // what stays goes with the folder that it is in
-	for _, p := range left {
-		survivors = append(survivors, fmt.Sprintf("%d (%s)", p.Pid, p.Command))
-	}
+	_, survivors = (&proc.Result{Survivors: left}).Leftovers("browser")
 	return survivors
 }
 

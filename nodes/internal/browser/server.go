@@ -72,11 +72,7 @@ func listen(t *nodes.Task, page string, files map[string][]byte) (*server, error
 }
 
 func (a Asset) read(t *nodes.Task) ([]byte, error) {
-	open, name := t.File, a.File
-	if a.Artifact != "" {
-		open, name = t.Artifact, a.Artifact
-	}
-	r, err := open(name)
+	r, err := t.Open(a.Artifact, a.File)
 	if err != nil {
 		return nil, err
 	}

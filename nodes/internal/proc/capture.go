@@ -87,6 +87,32 @@ func (r *Result) LastWords() string {
 	return b.String()
 }
 
+// ExitMessage is the exit status, or the signal, with the last line on the first of some streams that has one.
+func (r *Result) ExitMessage(streams ...*Capture) string {
+	msg := fmt.Sprintf("exit status %d", r.Exit)
+	if r.Signal != 0 {
+		msg = fmt.Sprintf("ended by signal %d (%v)", int(r.Signal), r.Signal)
+	}
+	for _, c := range streams {
+		said := strings.TrimSpace(printable.Text(string(c.Tail(2000))))
+		if last := strings.TrimSpace(said[strings.LastIndexByte(said, '\n')+1:]); last != "" {
+			return msg + ": " + printable.Clip(last, 200)
+		}
+	}
+	return msg
+}
+
+// Leftovers puts into words which processes the child left behind, and names those that could not be ended.
+func (r *Result) Leftovers(child string) (warnings, survivors []string) {
+	for _, p := range r.Left {
+		warnings = append(warnings, fmt.Sprintf("the %s left process %d (%s) behind; it was ended", child, p.Pid, p.Command))
+	}
+	for _, p := range r.Survivors {
+		survivors = append(survivors, fmt.Sprintf("%d (%s)", p.Pid, p.Command))
+	}
+	return warnings, survivors
+}
+
 // NotStarted reports whether a shell or a wrapper says that it did not find or could not start
 // the program.
 func (r *Result) NotStarted() bool {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -101,6 +102,23 @@ func spawn(path string, argv []string, s *Spec, files []uintptr) (*Tree, error) 
 }
 
 var null = sync.OnceValues(func() (*os.File, error) { return os.Open(os.DevNull) })
+
+// Input returns a file in a folder with what a child is to read. The child can close it early or read it late, and no
+// goroutine has to write.
+func Input(folder string, from io.Reader) (*os.File, error) {
+	f, err := os.Create(filepath.Join(folder, "stdin"))
+	if err != nil {
+		return nil, err
+	}
+	if _, err = io.Copy(f, from); err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("stdin: %w", err)
+	}
+	return f, nil
+}
 
 // find looks a program up as a shell in the child's folder with the child's PATH would.
 func find(name string, s *Spec) (string, error) {
