@@ -18,6 +18,7 @@ import (
 	"dagrun.dev/internal/crashmatrix"
 	"dagrun.dev/internal/manual"
 	"dagrun.dev/nodes/agent"
+	"dagrun.dev/nodes/agent/capability"
 )
 
 // Whatever a command prints with --json is one object whose first member, kind, names what it is.
@@ -134,7 +135,7 @@ type handover struct {
 // A providersInfo is what providers prints.
 type providersInfo struct {
 	Installed    []agent.Installation `json:"installed"`
-	Capabilities []agent.Capability   `json:"capabilities"`
+	Capabilities []capability.Row     `json:"capabilities"`
 	Tools        map[string][]string  `json:"tools"`
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes/agent"
+	"dagrun.dev/nodes/agent/capability"
 )
 
 func newProviders() *cobra.Command {
@@ -21,11 +22,11 @@ func newProviders() *cobra.Command {
 		Long: "Show what each provider of agent nodes can do, and what of it is installed on this machine.\n\n" +
 			"Programs are asked for their version, in an empty home and without keys. Of keys only the names of the\n" +
 			"variables that are set are shown.",
-		ValidArgs: agent.ProviderNames(),
+		ValidArgs: capability.Names(),
 		RunE: func(c *cobra.Command, names []string) error {
 			for _, name := range names {
-				if !slices.Contains(agent.ProviderNames(), name) {
-					return usageError(c, "unknown provider %q; choose one of %s", name, strings.Join(agent.ProviderNames(), ", "))
+				if !slices.Contains(capability.Names(), name) {
+					return usageError(c, "unknown provider %q; choose one of %s", name, strings.Join(capability.Names(), ", "))
 				}
 			}
 			scratch, err := os.MkdirTemp("", "dagrun-providers-")
@@ -33,11 +34,11 @@ func newProviders() *cobra.Command {
 				return err
 			}
 			defer os.RemoveAll(scratch)
-			v := providersInfo{Capabilities: agent.Capabilities(), Tools: map[string][]string{}}
+			v := providersInfo{Capabilities: capability.Rows(), Tools: map[string][]string{}}
 			for _, in := range agent.Installed(c.Context(), scratch) {
 				if len(names) == 0 || slices.Contains(names, in.Provider) {
 					v.Installed = append(v.Installed, in)
-					if list := agent.ToolNames(in.Provider); len(list) > 0 {
+					if list := capability.Of(in.Provider).ToolNames(); len(list) > 0 {
 						v.Tools[in.Provider] = list
 					}
 				}

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"dagrun.dev/nodes"
-	"dagrun.dev/nodes/agent/internal/capability"
+	"dagrun.dev/nodes/agent/capability"
 )
 
 // account names who is asked, and as whom: the provider, the place it is asked at, and the names of the

@@ -2,7 +2,7 @@
 // answer. It does not retry, wait or count money: it says what it saw.
 //
 // The files follow an attempt. What a specification may say is in settings.go, providers.go and describe.go, and what
-// each provider can do of it in internal/capability. The question is made in assemble.go, in a folder (folder.go) and
+// each provider can do of it in capability. The question is made in assemble.go, in a folder (folder.go) and
 // perhaps a session (session.go). It goes to a provider (provider.go): a program is started by claude.go, codex.go,
 // gemini.go or command.go, run in cli.go and judged in judge.go; a service is asked in http.go, with the body of
 // anthropic.go or openai.go, and read in stream.go. Both fill internal/transcript. What comes back is accepted in

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"dagrun.dev/nodes"
-	"dagrun.dev/nodes/agent/internal/capability"
+	"dagrun.dev/nodes/agent/capability"
 	"dagrun.dev/nodes/internal/accept"
 	"dagrun.dev/nodes/internal/markdown"
 	"dagrun.dev/nodes/internal/shape"

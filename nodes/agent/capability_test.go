@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/agent/capability"
 )
 
 var update = flag.Bool("update", false, "rewrite PROVIDERS.md")
@@ -111,12 +112,12 @@ func TestTableIsWhole(t *testing.T) {
 	for _, name := range strings.Fields("provider model prompt accept answer to flatRate secrets maxOutputMB command sim byProvider") {
 		known[name] = true
 	}
-	for _, c := range Capabilities() {
+	for _, c := range capability.Rows() {
 		for _, name := range c.Settings {
 			known[name] = true
 		}
 		for name := range c.How {
-			if !slices.Contains(ProviderNames(), name) {
+			if !slices.Contains(capability.Names(), name) {
 				t.Errorf("row %s: no provider %s", c.Name, name)
 			}
 		}
@@ -179,22 +180,22 @@ func TestProvidersPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const begin = "<!-- the table of internal/capability; renew with -update -->\n"
+	const begin = "<!-- the table of capability; renew with -update -->\n"
 	head, _, found := strings.Cut(string(page), begin)
 	if !found {
 		t.Fatalf("PROVIDERS.md lacks %q", begin)
 	}
 	var b strings.Builder
 	b.WriteString(head + begin)
-	for _, c := range Capabilities() {
+	for _, c := range capability.Rows() {
 		fmt.Fprintf(&b, "\n### %s%s\n\n", c.Name, strings.TrimSuffix(" (`"+strings.Join(c.Settings, "`, `")+"`)", " (``)"))
-		for _, name := range ProviderNames() {
+		for _, name := range capability.Names() {
 			fmt.Fprintf(&b, "- %s: %s\n", name, cmp.Or(c.How[name], "cannot"))
 		}
 	}
 	b.WriteString("\n### Tools by name\n\n")
-	for _, name := range ProviderNames() {
-		if list := ToolNames(name); len(list) > 0 {
+	for _, name := range capability.Names() {
+		if list := capability.Of(name).ToolNames(); len(list) > 0 {
 			fmt.Fprintf(&b, "- %s: %s\n", name, strings.Join(list, ", "))
 		}
 	}
@@ -203,6 +204,6 @@ func TestProvidersPage(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if b.String() != string(page) {
-		t.Error("PROVIDERS.md is not the table of internal/capability; renew it with -update")
+		t.Error("PROVIDERS.md is not the table of capability; renew it with -update")
 	}
 }

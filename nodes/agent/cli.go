@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"dagrun.dev/nodes"
-	"dagrun.dev/nodes/agent/internal/capability"
+	"dagrun.dev/nodes/agent/capability"
 	"dagrun.dev/nodes/agent/internal/transcript"
 	"dagrun.dev/nodes/internal/accept"
 	"dagrun.dev/nodes/internal/credential"

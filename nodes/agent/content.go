@@ -16,7 +16,7 @@ import (
 	"unicode/utf8"
 
 	"dagrun.dev/nodes"
-	"dagrun.dev/nodes/agent/internal/capability"
+	"dagrun.dev/nodes/agent/capability"
 )
 
 // A contentPart is one part of what an HTTP provider is sent: a text, or a picture.

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"dagrun.dev/nodes"
-	"dagrun.dev/nodes/agent/internal/capability"
+	"dagrun.dev/nodes/agent/capability"
 	"dagrun.dev/nodes/internal/httpc"
 	"dagrun.dev/nodes/internal/shape"
 	"dagrun.dev/nodes/internal/simagent"

@@ -15,7 +15,7 @@ import (
 
 	"dagrun.dev/internal/regular"
 	"dagrun.dev/nodes"
-	"dagrun.dev/nodes/agent/internal/capability"
+	"dagrun.dev/nodes/agent/capability"
 )
 
 // name is the name of a given file in the working folder.

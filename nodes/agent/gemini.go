@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"dagrun.dev/nodes/agent/internal/capability"
+	"dagrun.dev/nodes/agent/capability"
 )
 
 // geminiDefault is asked where no model is named: otherwise the agent has another model choose one, in paid calls of

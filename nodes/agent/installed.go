@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"dagrun.dev/internal/printable"
-	"dagrun.dev/nodes/agent/internal/capability"
+	"dagrun.dev/nodes/agent/capability"
 	"dagrun.dev/nodes/internal/proc"
 )
 

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 
 	"dagrun.dev/nodes"
-	"dagrun.dev/nodes/agent/internal/capability"
+	"dagrun.dev/nodes/agent/capability"
 	"dagrun.dev/nodes/internal/accept"
 )
 

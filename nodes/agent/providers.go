@@ -9,20 +9,8 @@ import (
 
 	"dagrun.dev/internal/rules"
 	"dagrun.dev/nodes"
-	"dagrun.dev/nodes/agent/internal/capability"
+	"dagrun.dev/nodes/agent/capability"
 )
-
-// A Capability is a row of the table of providers.
-type Capability = capability.Row
-
-// Capabilities returns the table of providers.
-func Capabilities() []Capability { return capability.Rows() }
-
-// ProviderNames returns the providers in the table's order.
-func ProviderNames() []string { return capability.Names() }
-
-// ToolNames returns the tools that a provider knows, without those of its servers.
-func ToolNames(provider string) []string { return capability.Of(provider).ToolNames() }
 
 // ordinary are the values that the schema fills in, which ask nothing of a provider.
 var ordinary = map[string]string{
@@ -56,7 +44,7 @@ func (s *settings) unableTools() (list []nodes.Problem) {
 	if known == nil {
 		return nil
 	}
-	names := ToolNames(s.Provider)
+	names := capability.Of(s.Provider).ToolNames()
 	for i, tool := range s.Tools {
 		problem := func(format string, args ...any) {
 			path := fmt.Sprintf("tools.%d", i)

@@ -12,7 +12,7 @@ import (
 
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/accumulate"
-	"dagrun.dev/nodes/agent/internal/capability"
+	"dagrun.dev/nodes/agent/capability"
 	"dagrun.dev/nodes/extract"
 	"dagrun.dev/nodes/internal/accept"
 	"dagrun.dev/nodes/validate"
