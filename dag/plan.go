@@ -7,6 +7,7 @@ package dag
 import (
 	"cmp"
 	"encoding/json"
+	"strconv"
 	"strings"
 )
 
@@ -39,6 +40,7 @@ type Plan struct {
 	Inputs       []File        `json:"inputs,omitempty"`       // files beside the spec that Node.Inputs name, by path
 	Prices       []Price       `json:"prices,omitempty"`       // by model
 	Phases       []Phase       `json:"phases,omitempty"`       // in spec order, for displays
+	State        *StateDoc     `json:"state,omitempty"`        // what state.json says in words of the pipeline
 
 	Nodes []Node `json:"nodes"` // plan order: needs come before dependents
 }
@@ -245,6 +247,15 @@ type Declaration struct {
 	State   string `json:"state"`
 	Section string `json:"section,omitempty"` // empty = the run
 	Stable  bool   `json:"stable"`            // resuming a run goes back to the last state that is
+}
+
+// Folder is the folder of the files of one generation, under the run's own folder.
+func (n *Node) Folder(generation int) string {
+	dir := cmp.Or(n.Dir, "nodes/"+n.ID)
+	if generation > 1 {
+		dir += ".g" + strconv.Itoa(generation)
+	}
+	return dir
 }
 
 // Retry says how often and after which delay a failed attempt is tried again.

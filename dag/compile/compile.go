@@ -144,6 +144,7 @@ func (b *builder) build(p *tree.Value, o Options) *Result {
 	b.listed(p)
 	b.connect()
 	b.typeAll()
+	b.state(p)
 	if b.failed() || b.unknown.any {
 		b.partialGraph()
 		return nil

@@ -34,10 +34,7 @@ func (u *unknowns) section(name string) {
 	if name == "categories" {
 		one = "category"
 	}
-	if u.names == nil {
-		u.names = map[string]bool{}
-	}
-	u.names[one] = true
+	u.name(one)
 	switch name {
 	case "nodes", "foreach":
 		u.ids = true
@@ -46,6 +43,14 @@ func (u *unknowns) section(name string) {
 	case "defaults", "prices", "priceList", "budget":
 		u.money = true
 	}
+}
+
+// name notes that it is not known which breakers, pools, ... there are.
+func (u *unknowns) name(what string) {
+	if u.names == nil {
+		u.names = map[string]bool{}
+	}
+	u.names[what] = true
 }
 
 // node notes that a node has mistakes.

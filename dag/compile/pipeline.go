@@ -57,7 +57,7 @@ func (b *builder) pipeline(p *tree.Value) {
 		b.fail(p.Get("name").Pos, "name",
 			"the name has %d characters; want at most %d, because it names a folder", n, longestPart)
 	}
-	b.into(p, "", b.plan, "title", "seed", "budget", "phases", "whenFailed")
+	b.into(p, "", b.plan, "title", "seed", "budget", "phases", "state", "whenFailed")
 	if b.plan.WhenFailed == dag.FailedPauses {
 		b.plan.WhenFailed = ""
 	}

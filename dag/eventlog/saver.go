@@ -3,21 +3,19 @@ package eventlog
 import (
 	"sync"
 	"time"
-
-	"dagrun.dev/internal/disk"
 )
 
-// A Saver writes snapshots beside the loop: one at a time, the newest offered wins, and so seldom
-// that they cost less than a fiftieth of the time. Its methods belong to one goroutine.
+// A Saver writes what is made of a log, the snapshot and the document for people, beside the loop: one at a time, the
+// newest offered wins, and so seldom that together they cost less than a fiftieth of the time. Its methods belong to
+// one goroutine.
 //
-// Snapshots are a cache: the error of a failed one waits for Flush and the run goes on. The log, not
-// the snapshot, notices a broken disk.
+// All of that can be made again: the error of a failed write waits for Flush and the run goes on. The log notices a
+// broken disk.
 type Saver struct {
-	fsys disk.FS
-	name string
-	log  *Log
+	log *Log
 
-	last time.Time     // when the last one was asked for
+	head int64         // of the log, that the last one holds
+	last time.Time     // when it was asked for
 	cost time.Duration // what it took, encoding included
 
 	mu   sync.Mutex
@@ -26,26 +24,28 @@ type Saver struct {
 	err  error
 }
 
-// Snapshots are at least so far apart, however cheap.
+// Writes are at least so far apart, however cheap.
 const leastInterval = 100 * time.Millisecond
 
-// share is how many times the cost of a snapshot must pass before the next.
+// share is how many times the cost of a write must pass before the next.
 const share = 50
 
-// NewSaver returns a saver of a log's snapshots.
-func NewSaver(fsys disk.FS, name string, log *Log) *Saver {
-	return &Saver{fsys: fsys, name: name, log: log, last: time.Now()}
-}
+// NewSaver returns a saver of what is made of a log.
+func NewSaver(log *Log) *Saver { return &Saver{log: log, last: time.Now()} }
 
-// Due reports whether it is time for a snapshot.
-func (s *Saver) Due() bool {
-	if s.running() {
-		return false
+// DueIn returns how long it is until it is time to write what the log has had since the last write; false when it has
+// had nothing.
+func (s *Saver) DueIn(head int64) (time.Duration, bool) {
+	switch {
+	case head == s.head:
+		return 0, false
+	case s.running():
+		return leastInterval, true
 	}
 	s.mu.Lock()
 	cost := s.cost + s.took
 	s.mu.Unlock()
-	return time.Since(s.last) >= max(leastInterval, share*cost)
+	return max(0, max(leastInterval, share*cost)-time.Since(s.last)), true
 }
 
 func (s *Saver) running() bool {
@@ -60,12 +60,13 @@ func (s *Saver) running() bool {
 	}
 }
 
-// Save takes a snapshot and writes it in a goroutine of its own, after the one that is being written.
-// take runs before Save returns.
-func (s *Saver) Save(take func() (*Snapshot, error)) {
+// Save takes what is to be written, and writes it in a goroutine of its own, after what is being written. take runs
+// before Save returns. The write begins when the log is durable up to head: what is ahead of its log after a loss of
+// power would look like a log that somebody cut.
+func (s *Saver) Save(take func() (head int64, write func() error, err error)) {
 	start := time.Now()
-	snap, err := take()
-	s.last, s.cost = start, time.Since(start)
+	head, write, err := take()
+	s.head, s.last, s.cost = head, start, time.Since(start)
 	before, done := s.busy, make(chan struct{})
 	s.busy = done
 	go func() {
@@ -75,22 +76,15 @@ func (s *Saver) Save(take func() (*Snapshot, error)) {
 		}
 		began := time.Now()
 		if err == nil {
-			err = s.write(snap)
+			err = s.log.Wait(head)
+		}
+		if err == nil {
+			err = write()
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.took, s.err = time.Since(began), err
 	}()
-}
-
-// write waits until the log is durable up to the head: a snapshot that is ahead of its log after a
-// loss of power would look like a log that somebody cut.
-func (s *Saver) write(snap *Snapshot) error {
-	if err := s.log.Wait(snap.Head.Seq); err != nil {
-		return err
-	}
-	_, err := WriteSnapshot(s.fsys, s.name, snap)
-	return err
 }
 
 // Flush waits for what Save began and returns the last error.

@@ -18,7 +18,8 @@ import (
 // decoded, as checkpoints hold them, but ReadSnapshot finds none: the log gives the same state.
 //
 //	2  without the artifacts in the machine's state, which the index has
-const SnapshotFormat = 2
+//	3  with the records that state.json needs
+const SnapshotFormat = 3
 
 // noSum stands for the digest while it is computed.
 const noSum = "0000000000000000000000000000000000000000000000000000000000000000"
@@ -32,6 +33,7 @@ type Snapshot struct {
 	Head    Head            `json:"head"`
 	Index   json.RawMessage `json:"index"`       // what package run keeps beside the state: artifacts and entries
 	Plan    string          `json:"plan_sha256"` // of the adopted plan
+	Records json.RawMessage `json:"records"`     // what it keeps for state.json
 	RunID   string          `json:"run_id"`
 	SavedAt time.Time       `json:"saved_at"`
 	Sum     string          `json:"sha256"`
@@ -106,32 +108,40 @@ func DecodeSnapshot(raw []byte) (*Snapshot, error) {
 	return &s, nil
 }
 
-// BackupName returns the name of the second copy of a snapshot.
+// BackupName returns the name of the second copy of a file that WriteTwice writes.
 func BackupName(name string) string { return name + ".bak" }
 
-// WriteSnapshot replaces a snapshot and its second copy: temporary file, sync, read back, check,
-// rename, then the copy. A crash leaves at least one whole snapshot if there was one before.
-func WriteSnapshot(fsys disk.FS, name string, s *Snapshot) (size int, err error) {
+// WriteSnapshot replaces a snapshot and its second copy.
+func WriteSnapshot(fsys disk.FS, name string, s *Snapshot) error {
 	b, err := s.Encode()
 	if err != nil {
-		return 0, fmt.Errorf("eventlog: snapshot: %w", err)
+		return fmt.Errorf("eventlog: snapshot: %w", err)
 	}
+	return WriteTwice(fsys, name, b, func(back []byte) error {
+		_, err := DecodeSnapshot(back)
+		return err
+	})
+}
+
+// WriteTwice replaces a file of JSON and its second copy: temporary file, sync, read back, check, rename, then the
+// copy. A crash leaves at least one whole file if there was one before.
+func WriteTwice(fsys disk.FS, name string, b []byte, check func(back []byte) error) error {
 	fill := func(w io.Writer) error { _, err := w.Write(b); return err }
-	check := func(temp string) error {
+	readBack := func(temp string) error {
 		back, err := disk.ReadFile(fsys, temp)
 		if err != nil {
 			return err
 		}
-		if _, err := DecodeSnapshot(back); err != nil || !json.Valid(back) {
+		if err := check(back); err != nil || !json.Valid(back) {
 			err = errors.Join(err, errors.New("not what was written"))
 			return fmt.Errorf("eventlog: %s read back: %w", fsys.Path(temp), err)
 		}
 		return nil
 	}
-	if err := disk.Replace(fsys, name, fill, check); err != nil {
-		return 0, err
+	if err := disk.Replace(fsys, name, fill, readBack); err != nil {
+		return err
 	}
-	return len(b), disk.Replace(fsys, BackupName(name), fill, nil)
+	return disk.Replace(fsys, BackupName(name), fill, nil)
 }
 
 // ReadSnapshot reads and checks one snapshot file; fs.ErrNotExist when there is none of this format.

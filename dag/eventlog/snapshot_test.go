@@ -87,8 +87,7 @@ func TestSnapshotWithoutARequiredMemberIsNotUsed(t *testing.T) {
 // snapshot is there afterwards: the new one or the one before.
 func TestSnapshotSurvivesACrashAtEveryStep(t *testing.T) {
 	write := func(fsys disk.FS, seq int64) error {
-		_, err := WriteSnapshot(fsys, "snapshot.json", sample(seq))
-		return err
+		return WriteSnapshot(fsys, "snapshot.json", sample(seq))
 	}
 	count, fsys := disktest.NewFaulty(disktest.NewMem().FS(), nil)
 	if err := write(fsys, 1000001); err != nil {
@@ -134,15 +133,20 @@ func TestSnapshotWaitsForTheLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := NewSaver(m.FS(), "snapshot.json", l)
-	if s.Due() {
+	s := NewSaver(l)
+	if in, ok := s.DueIn(head.Seq); !ok || in <= 0 {
 		t.Error("due at once")
 	}
 	snap := sample(1000001)
 	snap.Head = head
-	s.Save(func() (*Snapshot, error) { return snap, nil })
+	s.Save(func() (int64, func() error, error) {
+		return snap.Head.Seq, func() error { return WriteSnapshot(m.FS(), "snapshot.json", snap) }, nil
+	})
 	if err := s.Flush(); err != nil {
 		t.Fatal(err)
+	}
+	if _, ok := s.DueIn(head.Seq); ok {
+		t.Error("what was written is due again")
 	}
 	if l.Synced() < head.Seq {
 		t.Fatalf("snapshot of %d, durable is %d", head.Seq, l.Synced())
@@ -164,12 +168,14 @@ func TestLastSnapshotWins(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	s := NewSaver(m.FS(), "snapshot.json", l)
+	s := NewSaver(l)
 	for i := range int64(20) {
 		snap := sample(1000000 + i)
 		snap.Head.Seq = l.Head().Seq
 		snap.Head.Offset = i + 1
-		s.Save(func() (*Snapshot, error) { return snap, nil })
+		s.Save(func() (int64, func() error, error) {
+			return snap.Head.Seq, func() error { return WriteSnapshot(m.FS(), "snapshot.json", snap) }, nil
+		})
 	}
 	if err := s.Flush(); err != nil {
 		t.Fatal(err)

@@ -229,6 +229,9 @@ func (h *host) wait(wake time.Time) error {
 			d = min(d, max(0, t.Sub(now)))
 		}
 	}
+	if after := h.run.Renew(); after > 0 {
+		d = min(d, after)
+	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	var then func() error

@@ -338,6 +338,13 @@ type CheckpointBody struct {
 	Path     string `json:"path"`
 	Manifest string `json:"manifest_sha256"`
 	Head     int64  `json:"head"` // last event it includes
+	// State is the digest of the snapshot in it, Artifact that of the artifact that the run is about. CostUSD was spent
+	// until then, Invalid nodes had results that failed their checks, and Facts are those that the pipeline declares.
+	State    string                     `json:"state_sha256,omitempty"`
+	Artifact string                     `json:"artifact_sha256,omitempty"`
+	CostUSD  dag.USD                    `json:"cost_usd,omitzero"`
+	Invalid  int                        `json:"validation_failures,omitempty"`
+	Facts    map[string]json.RawMessage `json:"facts,omitempty"`
 }
 
 // RevertedBody goes back to a checkpoint: the listed nodes run again.

@@ -83,7 +83,7 @@ type declaration struct {
 	typ    Type
 	body   reflect.Type // the payload
 	urgent urgency
-	save   saving
+	save   bool
 	// Of two types with one payload, a field of it that is not written says which: this one has the value set.
 	flag int // -1 = none
 	set  bool
@@ -115,63 +115,61 @@ func (s *State) costly(node string) bool {
 	return ok && s.graph.Node(i).Costly()
 }
 
-// saving says whether a snapshot is taken after an event. Snapshots are a cache: this is about the time that the
-// next process needs, and about nothing else.
-type saving int
-
+// soonSaved is what the snapshot and the document for people hold when it is time to write them, savedNow has them
+// written at once. Both can be made again: this is about the time that the next process needs, and about what people
+// find in the document.
 const (
-	saveNot saving = iota
-	saveDue        // when it is time
-	saveNow
+	soonSaved = false
+	savedNow  = true
 )
 
 // events are the event types, in the order in which they are printed. The codec, the published schemas, Apply,
 // NodeOf, and the host that syncs and saves read this table. What the logs of a run say of each stands in
 // dag/runlog/table.go.
 var events = []*declaration{
-	event(RunCreated, atOnce, saveNot, (*State).onRunCreated),
-	event(InputsCloned, soon, saveNot, (*State).onInputsCloned),
-	event(PlanSubmitted, atOnce, saveNot, (*State).onPlanSubmitted),
-	event(PlanAdopted, atOnce, saveNow, (*State).onPlanAdopted),
-	event(PlanExtended, soon, saveNot, (*State).onPlanExtended),
-	event(LimitsChanged, atOnce, saveNot, (*State).onLimits),
-	event(PartSelected, atOnce, saveNot, (*State).onSelected),
-	event(Queued, soon, saveNot, (*State).onQueued),
-	event(Started, paidStart, saveNot, (*State).onStarted),
-	event(TookEffect, atOnce, saveNot, (*State).onTookEffect),
-	event(Finished, paidEnd, saveDue, (*State).onFinished),
-	event(LLMCallStarted, atOnce, saveNot, (*State).onCallStarted),
-	event(LLMCallFinished, soon, saveNot, (*State).onCallFinished),
-	event(LLMCallFailed, soon, saveNot, (*State).onCallFailed),
-	event(ArtifactWritten, soon, saveNot, (*State).onArtifact),
-	event(GateRunStarted, soon, saveNot, (*State).onGate).when("Start", true),
-	event(GateRunFinished, soon, saveNot, (*State).onGate).when("Start", false),
-	event(IssueOpened, soon, saveNot, (*State).onIssue).when("Resolved", false),
-	event(IssueResolved, soon, saveNot, (*State).onIssue).when("Resolved", true),
-	event(RunStateChanged, soon, saveNow, (*State).onDeclared),
-	event(PROpened, soon, saveNot, (*State).onPullRequest),
-	event(BreakerChanged, soon, saveNot, (*State).onBreaker),
-	event(CompStarted, atOnce, saveNot, (*State).onCompensation).when("Done", false),
-	event(CompFinished, atOnce, saveNot, (*State).onCompensation).when("Done", true),
-	event(Rewound, atOnce, saveNot, (*State).onRewound).about("To"),
-	event(EscalationOpened, atOnce, saveNot, (*State).onEscalation),
-	event(EscalationAnswer, atOnce, saveNot, (*State).onAnswer),
-	event(Checkpointed, atOnce, saveNow, (*State).onCheckpoint),
-	event(Reverted, atOnce, saveNow, (*State).onReverted),
-	event(BudgetWarned, soon, saveNot, (*State).onWarned),
-	event(RunPaused, atOnce, saveNow, (*State).onPaused),
-	event(RunInterrupted, soon, saveNot, (*State).onInterrupted),
-	event(RunSuspended, soon, saveNot, (*State).onSuspended),
-	event(RunResumed, atOnce, saveNot, (*State).onResumed),
-	event(RunCompleted, atOnce, saveNow, (*State).onEnded).when("Failed", false),
-	event(RunFailed, atOnce, saveNow, (*State).onEnded).when("Failed", true),
+	event(RunCreated, atOnce, soonSaved, (*State).onRunCreated),
+	event(InputsCloned, soon, soonSaved, (*State).onInputsCloned),
+	event(PlanSubmitted, atOnce, soonSaved, (*State).onPlanSubmitted),
+	event(PlanAdopted, atOnce, savedNow, (*State).onPlanAdopted),
+	event(PlanExtended, soon, soonSaved, (*State).onPlanExtended),
+	event(LimitsChanged, atOnce, soonSaved, (*State).onLimits),
+	event(PartSelected, atOnce, soonSaved, (*State).onSelected),
+	event(Queued, soon, soonSaved, (*State).onQueued),
+	event(Started, paidStart, soonSaved, (*State).onStarted),
+	event(TookEffect, atOnce, soonSaved, (*State).onTookEffect),
+	event(Finished, paidEnd, soonSaved, (*State).onFinished),
+	event(LLMCallStarted, atOnce, soonSaved, (*State).onCallStarted),
+	event(LLMCallFinished, soon, soonSaved, (*State).onCallFinished),
+	event(LLMCallFailed, soon, soonSaved, (*State).onCallFailed),
+	event(ArtifactWritten, soon, soonSaved, (*State).onArtifact),
+	event(GateRunStarted, soon, soonSaved, (*State).onGate).when("Start", true),
+	event(GateRunFinished, soon, soonSaved, (*State).onGate).when("Start", false),
+	event(IssueOpened, soon, soonSaved, (*State).onIssue).when("Resolved", false),
+	event(IssueResolved, soon, soonSaved, (*State).onIssue).when("Resolved", true),
+	event(RunStateChanged, soon, savedNow, (*State).onDeclared),
+	event(PROpened, soon, soonSaved, (*State).onPullRequest),
+	event(BreakerChanged, soon, soonSaved, (*State).onBreaker),
+	event(CompStarted, atOnce, soonSaved, (*State).onCompensation).when("Done", false),
+	event(CompFinished, atOnce, soonSaved, (*State).onCompensation).when("Done", true),
+	event(Rewound, atOnce, soonSaved, (*State).onRewound).about("To"),
+	event(EscalationOpened, atOnce, savedNow, (*State).onEscalation),
+	event(EscalationAnswer, atOnce, savedNow, (*State).onAnswer),
+	event(Checkpointed, atOnce, savedNow, (*State).onCheckpoint),
+	event(Reverted, atOnce, savedNow, (*State).onReverted),
+	event(BudgetWarned, soon, savedNow, (*State).onWarned),
+	event(RunPaused, atOnce, savedNow, (*State).onPaused),
+	event(RunInterrupted, soon, soonSaved, (*State).onInterrupted),
+	event(RunSuspended, soon, soonSaved, (*State).onSuspended),
+	event(RunResumed, atOnce, savedNow, (*State).onResumed),
+	event(RunCompleted, atOnce, savedNow, (*State).onEnded).when("Failed", false),
+	event(RunFailed, atOnce, savedNow, (*State).onEnded).when("Failed", true),
 }
 
 // event declares a type of events with its payload.
 func event[P interface {
 	*B
 	Body
-}, B any](t Type, urgent urgency, save saving, fold func(*State, Event, P) error) *declaration {
+}, B any](t Type, urgent urgency, save bool, fold func(*State, Event, P) error) *declaration {
 	d := &declaration{typ: t, body: reflect.TypeFor[B](), urgent: urgent, save: save, flag: -1, node: -1}
 	d.fold = func(s *State, e Event) error {
 		b, ok := e.Body.(P)
@@ -268,11 +266,8 @@ func NodeOf(b Body) string {
 // Urgent reports whether an event that has been applied has to be durable before anything acts on it.
 func (s *State) Urgent(e *Event) bool { return byType[e.Type].urgent(s, e.Body) }
 
-// SaveDue reports whether a snapshot may be taken after an event of the type, where it is time for one.
-func (t Type) SaveDue() bool { return byType[t].save >= saveDue }
-
-// SaveNow reports whether a snapshot is taken after an event of the type in any case.
-func (t Type) SaveNow() bool { return byType[t].save == saveNow }
+// SaveNow reports whether snapshot and document are written after an event of the type whatever that costs.
+func (t Type) SaveNow() bool { return byType[t].save }
 
 // AppendPayload appends the canonical JSON (RFC 8785) of a payload to dst. It fails only when
 // the payload holds what JSON cannot say exactly: malformed raw values, integers beyond 2^53.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -299,6 +300,9 @@ func limits(a, b *dag.Plan) []string {
 		for _, name := range changedNames(entries(t.x), entries(t.y)) {
 			list = append(list, t.name+": "+name)
 		}
+	}
+	if !reflect.DeepEqual(a.State, b.State) {
+		list = append(list, "state")
 	}
 	return list
 }

@@ -17,6 +17,7 @@ import (
 	"dagrun.dev/dag/artifact/index"
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/state"
 	"dagrun.dev/internal/disk"
 )
 
@@ -35,6 +36,10 @@ type CheckpointInfo struct {
 	Completed int         `json:"completed"`
 	Failed    int         `json:"failed"`
 	CostUSD   dag.USD     `json:"cost_usd"`
+	// Invalid is how many nodes have results that failed their checks, Facts are those that the pipeline declares for its
+	// state.json and that change, as of then.
+	Invalid int                        `json:"validation_failures"`
+	Facts   map[string]json.RawMessage `json:"facts,omitempty"`
 
 	Path  string `json:"-"` // relative to the output directory
 	Valid error  `json:"-"` // nil, or what is wrong with it; set by Checkpoints
@@ -73,9 +78,16 @@ func (r *Run) Checkpoint(now time.Time, id, node string, names []string) (*Check
 	if err != nil {
 		return nil, fmt.Errorf("run: checkpoint %s: %w", id, err)
 	}
-	return c, r.RecordDurable(now, &machine.CheckpointBody{
-		ID: id, Node: node, Path: c.Path, Manifest: artifact.Digest(manifest), Head: c.Head,
-	})
+	b := &machine.CheckpointBody{ID: id, Node: node, Path: c.Path, Manifest: artifact.Digest(manifest), Head: c.Head,
+		State: c.State, CostUSD: c.CostUSD, Invalid: c.Invalid, Facts: c.Facts}
+	if doc := r.Graph().Plan.State; doc != nil {
+		for _, f := range c.Files {
+			if f.Name == doc.Artifact {
+				b.Artifact = f.Digest
+			}
+		}
+	}
+	return c, r.RecordDurable(now, b)
 }
 
 // madeBy returns the checkpoint that a node has made in its present generation.
@@ -114,15 +126,20 @@ func (r *Run) writeCheckpoint(now time.Time, id, node string, names []string) (*
 	if err != nil {
 		return nil, nil, err
 	}
-	state, err := snap.Encode()
+	saved, err := snap.Encode()
+	if err != nil {
+		return nil, nil, err
+	}
+	invalid, facts, err := state.Quality(r.source())
 	if err != nil {
 		return nil, nil, err
 	}
 	c := &CheckpointInfo{
 		Format: 1, ID: id, Node: node, CreatedAt: now.UTC().Truncate(time.Millisecond), RunID: r.ID(),
-		Head: r.head.Seq, HeadHash: r.head.Hash, Plan: snap.Plan, State: artifact.Digest(state),
+		Head: r.head.Seq, HeadHash: r.head.Hash, Plan: snap.Plan, State: artifact.Digest(saved),
 		Path:      path.Join(Dir, checkpoints, id),
 		Completed: r.state.Count(machine.Completed), Failed: r.state.Count(machine.Failed), CostUSD: r.state.Spent().USD,
+		Invalid: invalid, Facts: facts,
 	}
 	if c.Files, err = r.saveFiles(temp, node, names); err != nil {
 		return nil, nil, err
@@ -135,7 +152,7 @@ func (r *Run) writeCheckpoint(now time.Time, id, node string, names []string) (*
 	for _, f := range []struct {
 		name string
 		data []byte
-	}{{savedState, state}, {manifestFile, manifest}} {
+	}{{savedState, saved}, {manifestFile, manifest}} {
 		if err := disk.WriteFile(r.own, temp+"/"+f.name, f.data); err != nil {
 			return nil, nil, err
 		}
@@ -271,11 +288,11 @@ func (r *Run) readCheckpoint(b index.Checkpoint) (*CheckpointInfo, *eventlog.Sna
 	if err != nil {
 		return nil, nil, err
 	}
-	state, err := r.checkedFile(dir+"/"+savedState, c.State)
+	saved, err := r.checkedFile(dir+"/"+savedState, c.State)
 	if err != nil {
 		return nil, nil, err
 	}
-	snap, err := eventlog.DecodeSnapshot(state)
+	snap, err := eventlog.DecodeSnapshot(saved)
 	if err != nil {
 		return nil, nil, err
 	}

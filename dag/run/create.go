@@ -14,7 +14,6 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/artifact"
-	"dagrun.dev/dag/artifact/index"
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/disk"
@@ -130,7 +129,7 @@ func attach(o Options, make bool) (*Run, error) {
 	}
 	r.store = artifact.NewStore(objects, r.copies(make))
 	r.tree = artifact.NewTree(r.out, r.store, Dir)
-	r.fold = fold{state: &machine.State{}, index: index.New(), plans: r.loadPlan}
+	r.fold = newFold(r.loadPlan)
 	return r, nil
 }
 
@@ -228,7 +227,7 @@ func (r *Run) create(n New) error {
 			r.o.Observe(&events[i], false)
 		}
 	}
-	r.saver.Save(r.snapshot)
+	r.saver.Save(r.saved)
 	return nil
 }
 
@@ -236,7 +235,7 @@ func (r *Run) create(n New) error {
 func (r *Run) begin() {
 	r.head = r.log.Head()
 	r.graph.Store(r.state.Graph())
-	r.saver = eventlog.NewSaver(r.own, snapshotFile, r.log)
+	r.saver = eventlog.NewSaver(r.log)
 	r.project = newProjector(r.own, r.store)
 }
 

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"dagrun.dev/dag"
@@ -257,14 +256,11 @@ func (r *Run) nodeDir(node string, generation int) string {
 
 // nodeDir is the folder of a node's files, relative to the run's: NAME, from generation 2 on NAME.gN.
 func nodeDir(g *dag.Graph, node string, generation int) string {
-	dir := "nodes/" + node
-	if i, ok := g.Index(node); ok && g.Node(i).Dir != "" {
-		dir = g.Node(i).Dir
+	n := &dag.Node{ID: node}
+	if i, ok := g.Index(node); ok {
+		n = g.Node(i)
 	}
-	if generation > 1 {
-		dir += ".g" + strconv.Itoa(generation)
-	}
-	return dir
+	return n.Folder(generation)
 }
 
 // keptName returns the path of a file in an attempt's folder, relative to the run's.

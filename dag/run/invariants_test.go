@@ -136,7 +136,7 @@ func TestVerifyFindsAForgedSnapshot(t *testing.T) {
 		t.Fatalf("the state names no cost: %s", s.State)
 	}
 	s.State = json.RawMessage(forged)
-	if _, err := eventlog.WriteSnapshot(own, snapshotFile, s); err != nil {
+	if err := eventlog.WriteSnapshot(own, snapshotFile, s); err != nil {
 		t.Fatal(err)
 	}
 	if got := failing(t, m.FS(), ""); !strings.Contains(got, "snapshot") {

@@ -6,9 +6,11 @@ import (
 	"io/fs"
 	"strings"
 
+	"dagrun.dev/dag"
 	"dagrun.dev/dag/artifact/index"
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/state"
 	"dagrun.dev/internal/disk"
 )
 
@@ -247,7 +249,7 @@ func (r *Run) load(rep *Report) eventlog.Head {
 		if !errors.Is(err, fs.ErrNotExist) {
 			rep.warn("%v; using %s", err, map[string]string{"snapshot": "its second copy", "backup": "the log"}[c.source])
 		}
-		r.fold = fold{state: &machine.State{}, index: index.New(), plans: r.loadPlan}
+		r.fold = newFold(r.loadPlan)
 	}
 	rep.Source = "log"
 	return eventlog.Head{}
@@ -271,7 +273,11 @@ func (r *Run) restore(s *eventlog.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	r.state, r.index = st, x
+	told := &state.Told{}
+	if err := dag.DecodeJSON(s.Records, told); err != nil {
+		return err
+	}
+	r.state, r.index, r.told = st, x, told
 	return nil
 }
 

@@ -1,13 +1,12 @@
 package run
 
 import (
-	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
 )
 
 // Replay folds the whole log, ignoring snapshots, and says whether the snapshot on disk, if there is
-// one, equals the replay up to its event. write renews snapshot.json, which takes the lock. It runs no
-// work.
+// one, equals the replay up to its event. write renews that and state.json, which takes the lock. It runs
+// no work.
 func Replay(o Options, write bool) (st *machine.State, same bool, err error) {
 	if err := present(o); err != nil {
 		return nil, false, err
@@ -28,9 +27,9 @@ func Replay(o Options, write bool) (st *machine.State, same bool, err error) {
 	}
 	same = v.snapshotFile(snapshotFile) == nil
 	if write {
-		snap, err := r.snapshot()
+		_, write, err := r.saved()
 		if err == nil {
-			_, err = eventlog.WriteSnapshot(r.own, snapshotFile, snap)
+			err = write()
 		}
 		if err != nil {
 			return nil, same, err

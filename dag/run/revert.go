@@ -56,7 +56,7 @@ func (r *Run) stateOf(snap *eventlog.Snapshot) (*machine.State, error) {
 	if st, err := machine.RestoreSnapshot(snap.State, g); err == nil {
 		return st, nil
 	}
-	f := fold{state: &machine.State{}, index: index.New(), plans: r.loadPlan}
+	f := newFold(r.loadPlan)
 	_, _, err = eventlog.Read(r.own, logFile, eventlog.Head{}, func(e *machine.Event, _ *eventlog.Envelope) error {
 		if e.Seq > snap.Head.Seq {
 			return nil

@@ -19,6 +19,7 @@ import (
 	"dagrun.dev/dag/artifact/index"
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/state"
 	"dagrun.dev/internal/disk"
 )
 
@@ -29,6 +30,7 @@ const Dir = "_orchestrator"
 const (
 	logFile      = dag.OwnLog
 	snapshotFile = dag.OwnSnapshot
+	stateFile    = dag.OwnState
 	lockFile     = dag.OwnLock
 	objectsDir   = dag.OwnObjects
 	copiesDir    = dag.OwnCopies
@@ -134,11 +136,21 @@ func (r *Run) Graph() *dag.Graph { return r.graph.Load() }
 // Head returns the last event recorded.
 func (r *Run) Head() eventlog.Head { return r.head }
 
-// A fold is what events become: the machine's state and the index of artifacts.
+// A fold is what events become: the machine's state, the index of artifacts, and what state.json tells beside both.
 type fold struct {
 	state *machine.State
 	index *index.Index
+	told  *state.Told
 	plans func(digest string) (*dag.Graph, error)
+}
+
+func newFold(plans func(digest string) (*dag.Graph, error)) fold {
+	return fold{&machine.State{}, index.New(), &state.Told{}, plans}
+}
+
+// source is what state.json is made of.
+func (f *fold) source() state.Source {
+	return state.Source{State: f.state, Index: f.index, Told: f.told, Dir: Dir}
 }
 
 // apply folds one event, attaching the plan that it names.
@@ -161,6 +173,7 @@ func (f *fold) apply(e *machine.Event) error {
 		return err
 	}
 	f.index.Apply(e, f.state.Graph())
+	f.told.Apply(e)
 	return nil
 }
 
@@ -243,8 +256,7 @@ func (r *Run) record(events []machine.Event) (Mark, error) {
 	for i := range events {
 		strays = append(strays, r.strays(&events[i])...)
 		mark.Sync = mark.Sync || r.state.Urgent(&events[i])
-		typ := events[i].Type
-		save = save || typ.SaveNow() || typ.SaveDue() && r.saver.Due()
+		save = save || events[i].Type.SaveNow()
 		if r.o.Observe != nil {
 			r.o.Observe(&events[i], false)
 		}
@@ -280,10 +292,20 @@ func (r *Run) settle(mark Mark, save bool) error {
 	for _, name := range r.index.Take() {
 		r.renew(name)
 	}
-	if save {
-		r.saver.Save(r.snapshot)
+	if in, due := r.saver.DueIn(r.head.Seq); save || due && in <= 0 {
+		r.saver.Save(r.saved)
 	}
 	return nil
+}
+
+// Renew writes the snapshot and state.json where it is time to. Where it is not yet, it returns after how long it is: a
+// host that waits longer asks again then. 0 = they hold all that is recorded.
+func (r *Run) Renew() (after time.Duration) {
+	in, due := r.saver.DueIn(r.head.Seq)
+	if due && in <= 0 && r.err == nil {
+		r.saver.Save(r.saved)
+	}
+	return in
 }
 
 // pauseForDisk pauses a run whose disk is full while the reserve lasts. A run that is not running
@@ -313,9 +335,28 @@ func (r *Run) costly(id string) bool {
 	return ok && g.Node(i).Costly()
 }
 
+// saved takes the snapshot and the document of the state as it is now.
+func (r *Run) saved() (head int64, write func() error, err error) {
+	snap, err := r.snapshot()
+	if err != nil {
+		return 0, nil, err
+	}
+	doc := state.Make(r.source())
+	return snap.Head.Seq, func() error {
+		if err := eventlog.WriteSnapshot(r.own, snapshotFile, snap); err != nil {
+			return err
+		}
+		b, err := doc.Encode()
+		if err != nil {
+			return err
+		}
+		return eventlog.WriteTwice(r.own, stateFile, b, state.Check)
+	}, nil
+}
+
 // snapshot takes a snapshot of the state as it is now.
 func (r *Run) snapshot() (*eventlog.Snapshot, error) {
-	state, err := r.state.AppendSnapshot(nil)
+	facts, err := r.state.AppendSnapshot(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -323,9 +364,13 @@ func (r *Run) snapshot() (*eventlog.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
+	records, err := dag.AppendJSON(nil, r.told)
+	if err != nil {
+		return nil, err
+	}
 	v := r.state.Run()
 	return &eventlog.Snapshot{
-		Head: r.head, Index: files, Plan: v.PlanDigest, RunID: v.ID, SavedAt: v.Updated, State: state,
+		Head: r.head, Index: files, Plan: v.PlanDigest, Records: records, RunID: v.ID, SavedAt: v.Updated, State: facts,
 	}, nil
 }
 
@@ -353,7 +398,7 @@ func (r *Run) Close() error {
 		return r.closeTrees()
 	}
 	if r.err == nil {
-		r.saver.Save(r.snapshot)
+		r.saver.Save(r.saved)
 		r.saver.Flush()
 	}
 	r.project.close()

@@ -10,7 +10,6 @@ import (
 
 	"dagrun.dev/dag/artifact/index"
 	"dagrun.dev/dag/eventlog"
-	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/disk"
 )
 
@@ -39,7 +38,10 @@ func (r *Run) salvage(rep *Report) error {
 	if err := disk.Copy(r.own, logFile, dir+"/"+logFile+".damaged"); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	derived := []string{snapshotFile, eventlog.BackupName(snapshotFile), LogsDir}
+	derived := []string{LogsDir}
+	for _, name := range []string{snapshotFile, stateFile} {
+		derived = append(derived, name, eventlog.BackupName(name))
+	}
 	for _, name := range append(derived, later(r.own, known)...) {
 		if err := r.moveTo(dir, name); err != nil {
 			return err
@@ -70,7 +72,7 @@ func (r *Run) probe() (good eventlog.Head, known []index.Checkpoint, err error) 
 	v := &verification{Run: r}
 	_, err = v.chain()
 	good, known = v.head, v.index.Checkpoints()
-	r.fold, r.head = fold{state: &machine.State{}, index: index.New(), plans: r.loadPlan}, eventlog.Head{}
+	r.fold, r.head = newFold(r.loadPlan), eventlog.Head{}
 	return good, known, err
 }
 

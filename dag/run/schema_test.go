@@ -9,6 +9,7 @@ import (
 	"go/doc/comment"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -22,15 +23,17 @@ import (
 	"dagrun.dev/dag/artifact/index"
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/state"
 )
 
 var update = flag.Bool("update", false, "renew the published JSON Schemas")
 
 const schemaDir = "../../schemas/"
 
-// S-2: the published JSON Schemas of events and snapshot are those of the types that are written.
+// S-2: the published JSON Schemas of events, snapshot and document are those of the types that are written.
 func TestPublishedSchemas(t *testing.T) {
-	for name, schema := range map[string]map[string]any{"event.schema.json": eventSchema(t), "snapshot.schema.json": snapshotSchema(t)} {
+	for name, schema := range map[string]map[string]any{"event.schema.json": eventSchema(t),
+		"snapshot.schema.json": snapshotSchema(t), "state.schema.json": stateSchema(t)} {
 		got, err := json.MarshalIndent(schema, "", "  ")
 		if err != nil {
 			t.Fatal(err)
@@ -47,10 +50,10 @@ func TestPublishedSchemas(t *testing.T) {
 	}
 }
 
-// S-2, V-1: what is written validates against the published schemas, every line of every recorded log
-// and a snapshot with something of everything.
+// S-2, V-1: what is written validates against the published schemas, every line of every recorded log, and a snapshot
+// and a document with something of everything.
 func TestWhatIsWrittenValidates(t *testing.T) {
-	event, snapshot := compiled(t, "event.schema.json"), compiled(t, "snapshot.schema.json")
+	event, snapshot, document := compiled(t, "event.schema.json"), compiled(t, "snapshot.schema.json"), compiled(t, "state.schema.json")
 	logs, _ := filepath.Glob(recordedLogs + "/v*/*/events.ndjson")
 	if len(logs) == 0 {
 		t.Fatal("no recorded logs")
@@ -74,9 +77,14 @@ func TestWhatIsWrittenValidates(t *testing.T) {
 			t.Fatal(err)
 		}
 		validate(t, snapshot, b, log)
+		if b, err = os.ReadFile(out + "/" + Dir + "/state.json"); err != nil {
+			t.Fatal(err)
+		}
+		validate(t, document, b, log)
 	}
 	m, _ := undisturbed(t)
 	validate(t, snapshot, []byte(text(t, m.FS(), Dir+"/snapshot.json")), "pages")
+	validate(t, document, []byte(text(t, m.FS(), Dir+"/state.json")), "pages")
 	var line map[string]any
 	if err := json.Unmarshal([]byte(strings.Split(text(t, m.FS(), Dir+"/events.ndjson"), "\n")[2]), &line); err != nil {
 		t.Fatal(err)
@@ -119,10 +127,11 @@ type describer struct {
 	defs     map[string]any
 }
 
-func newDescriber(t *testing.T) *describer {
+func newDescriber(t *testing.T, more ...string) *describer {
 	t.Helper()
 	d := &describer{map[string]string{}, map[string]any{}}
-	for _, dir := range []string{"..", "../machine", "../artifact/index", "../eventlog/chain", "../eventlog", "."} {
+	dirs := []string{"..", "../machine", "../artifact/index", "../eventlog/chain", "../eventlog", "."}
+	for _, dir := range append(dirs, more...) {
 		files, err := filepath.Glob(dir + "/*.go")
 		if err != nil {
 			t.Fatal(err)
@@ -293,16 +302,46 @@ func eventSchema(t *testing.T) map[string]any {
 }
 
 func snapshotSchema(t *testing.T) map[string]any {
-	d := newDescriber(t)
+	d := newDescriber(t, "../state")
 	root := reflect.TypeFor[eventlog.Snapshot]()
 	d.define(root)
 	s := d.defs[root.Name()].(map[string]any)
 	delete(d.defs, root.Name())
 	props := s["properties"].(map[string]any)
 	props["index"] = d.of(reflect.TypeFor[index.Document]())
+	props["records"] = d.of(reflect.TypeFor[state.Told]())
 	props["state"] = d.of(reflect.TypeOf(machine.Shapes()["snapshot"]))
 	props["sha256"], props["plan_sha256"] = hexHash("of the file with these digits as zeros"), hexHash("of the adopted plan")
 	s["$schema"], s["$id"] = "https://json-schema.org/draft/2020-12/schema", "https://dagrun.dev/snapshot.schema.json"
 	s["title"], s["$defs"] = "snapshot.json", d.defs
+	return s
+}
+
+func stateSchema(t *testing.T) map[string]any {
+	d := newDescriber(t, "../state")
+	root := reflect.TypeFor[state.Document]()
+	d.define(root)
+	s := d.defs[root.Name()].(map[string]any)
+	delete(d.defs, root.Name())
+	d.of(reflect.TypeFor[state.Share]())
+	declared := func(what any, description string) map[string]any {
+		return map[string]any{"type": "object", "additionalProperties": what, "description": description}
+	}
+	d.defs["Cost"].(map[string]any)["additionalProperties"] = declared(map[string]any{"$ref": "#/$defs/Share"},
+		"sums by the values of a label that the pipeline declares")
+	record := maps.Clone(d.defs["Record"].(map[string]any))
+	record["additionalProperties"] = true // labels and fields that the pipeline declares
+	d.defs["DeclaredRecord"] = record
+	s["additionalProperties"] = map[string]any{
+		"description": "what the pipeline declares: a fact, or records by the values of a label",
+		"anyOf": []any{
+			map[string]any{"type": []string{"boolean", "number", "string", "array"}},
+			declared(map[string]any{"$ref": "#/$defs/DeclaredRecord"}, "records"),
+		},
+	}
+	props := s["properties"].(map[string]any)
+	props["schemaVersion"], props["configHash"] = map[string]any{"const": state.Version}, hexHash("of the plan in force")
+	s["$schema"], s["$id"] = "https://json-schema.org/draft/2020-12/schema", "https://dagrun.dev/state.schema.json"
+	s["title"], s["$defs"] = "state.json", d.defs
 	return s
 }

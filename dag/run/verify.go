@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +14,8 @@ import (
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/reuse"
+	"dagrun.dev/dag/state"
+	"dagrun.dev/internal/disk"
 )
 
 // A Check is one thing that Verify looked at.
@@ -74,6 +77,7 @@ func Verify(o Options, head string) ([]Check, error) {
 	}{
 		{"snapshot", func() error { return v.snapshotFile(snapshotFile) }}, // 1
 		{"second copy", func() error { return v.snapshotFile(eventlog.BackupName(snapshotFile)) }},
+		{"document", v.document}, // 1
 		{"plan and inputs", v.inputs},
 		{"artifacts", v.artifacts}, // 2
 		{"accumulators", v.accumulators},
@@ -102,6 +106,7 @@ type verification struct {
 	foundHead bool
 	snaps     map[string]*eventlog.Snapshot
 	snapErr   map[string]error
+	docs      []*documentFile
 	spent     dag.USD
 	answered  map[Attempt]answers // by node and generation (Attempt 0)
 	kept      []kept
@@ -151,6 +156,7 @@ func (v *verification) chain() (eventlog.Tail, error) {
 	for _, name := range []string{snapshotFile, eventlog.BackupName(snapshotFile)} {
 		v.snaps[name], v.snapErr[name] = eventlog.ReadSnapshot(v.own, name)
 	}
+	v.docs = v.readDocuments()
 	rep := &Report{}
 	fold := v.folder(rep)
 	var tail eventlog.Tail
@@ -205,21 +211,77 @@ func (v *verification) gather(e *machine.Event, env *eventlog.Envelope, before b
 			v.snapErr[name] = v.compareSnapshot(s, env)
 		}
 	}
+	for _, d := range v.docs {
+		if d.err == nil && d.head.Events == e.Seq {
+			d.compare(v.source())
+		}
+	}
+}
+
+// A documentFile is one copy of the document for people, and what is wrong with it.
+type documentFile struct {
+	name string
+	raw  []byte
+	head state.Head
+	err  error
+}
+
+// readDocuments reads the copies that this version of the program, or none that it knows, has written.
+func (v *verification) readDocuments() (list []*documentFile) {
+	for _, name := range []string{stateFile, eventlog.BackupName(stateFile)} {
+		d := &documentFile{name: name}
+		if d.raw, d.err = disk.ReadFile(v.own, name); errors.Is(d.err, fs.ErrNotExist) {
+			continue
+		}
+		if d.err == nil {
+			d.err = json.Unmarshal(d.raw, &d.head)
+		}
+		if d.err != nil || d.head.Version == state.Version {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+func (d *documentFile) compare(s state.Source) {
+	want, err := state.Make(s).Encode()
+	if err == nil && !bytes.Equal(want, d.raw) {
+		err = fmt.Errorf("it differs from what the log gives up to event %d", d.head.Events)
+	}
+	d.err = err
+}
+
+// document: state.json and its copy say what the log says. None is as good: it is a projection.
+func (v *verification) document() error {
+	var errs []error
+	for _, d := range v.docs {
+		if d.err == nil && d.head.Events > v.Run.head.Seq {
+			d.err = fmt.Errorf("it holds event %d, the log ends with %d", d.head.Events, v.Run.head.Seq)
+		}
+		if d.err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", d.name, d.err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // compareSnapshot compares a snapshot with what replaying gives at its event.
 func (v *verification) compareSnapshot(s *eventlog.Snapshot, env *eventlog.Envelope) error {
-	state, err := v.state.AppendSnapshot(nil)
+	facts, err := v.state.AppendSnapshot(nil)
 	if err != nil {
 		return err
 	}
 	files, err := v.index.Encode()
+	if err != nil {
+		return err
+	}
+	records, err := dag.AppendJSON(nil, v.told)
 	switch {
 	case err != nil:
 		return err
 	case s.Head.Hash != env.EventHash || s.RunID != env.RunID:
 		return fmt.Errorf("it is of another log: event %d has hash %s there", s.Head.Seq, s.Head.Hash)
-	case !bytes.Equal(state, s.State) || !bytes.Equal(files, s.Index):
+	case !bytes.Equal(facts, s.State) || !bytes.Equal(files, s.Index) || !bytes.Equal(records, s.Records):
 		return fmt.Errorf("it differs from the replay of the log up to event %d", s.Head.Seq)
 	}
 	return nil

@@ -71,6 +71,15 @@ func TestVerifyFindsWhatWasDone(t *testing.T) {
 		{"invariant 1: the state cut", func(t *testing.T, f disk.FS) { cut(t, f, Dir+"/snapshot.json") }, "snapshot"},
 		{"invariant 1: the copy cut", func(t *testing.T, f disk.FS) { cut(t, f, Dir+"/snapshot.json.bak") }, "second copy"},
 		{"the snapshot deleted, which loses nothing", func(t *testing.T, f disk.FS) { f.Remove(Dir + "/snapshot.json") }, ""},
+		{"invariant 1: the document edited", edit(Dir+"/state.json", `"runId": "run-1"`, `"runId": "run-2"`), "document"},
+		{"invariant 1: the document cut", func(t *testing.T, f disk.FS) { cut(t, f, Dir+"/state.json") }, "document"},
+		{"invariant 1: the document's copy cut", func(t *testing.T, f disk.FS) { cut(t, f, Dir+"/state.json.bak") }, "document"},
+		{"invariant 4: less is done in the document", edit(Dir+"/state.json", `"open": 0`, `"open": 1`), "document"},
+		{"invariant 7: another cost in the document", edit(Dir+"/state.json", `"estimatedCostUsd":`, `"estimatedCostUsd":1`), "document"},
+		{"the document and its copy deleted, which loses nothing", func(t *testing.T, f disk.FS) {
+			f.Remove(Dir + "/state.json")
+			f.Remove(Dir + "/state.json.bak")
+		}, ""},
 		{"invariant 2: the page edited", edit("page.html", "b4", "bX"), "artifacts"},
 		{"invariant 2: the page gone", func(t *testing.T, f disk.FS) { f.Remove("page.html") }, "artifacts pending"},
 		{"a version gone", func(t *testing.T, f disk.FS) { f.Remove(object(page)) }, "artifacts"},

@@ -32,7 +32,7 @@ func Walk(o Options, after int64, visit func(e *machine.Event, st *machine.State
 	r.readOnly = true
 	from := r.load(&Report{})
 	if from.Seq > after {
-		r.fold, from = fold{state: &machine.State{}, index: index.New(), plans: r.loadPlan}, eventlog.Head{}
+		r.fold, from = newFold(r.loadPlan), eventlog.Head{}
 	}
 	fold := r.folder(&Report{})
 	_, _, err = eventlog.Read(r.own, logFile, from, func(e *machine.Event, env *eventlog.Envelope) error {

@@ -235,6 +235,25 @@ func (x *Index) Wrote(node string) (list []string) {
 	return list
 }
 
+// A Written is a version that a node wrote, and where.
+type Written struct {
+	Path  string
+	Entry bool // of an accumulator
+	Named
+}
+
+// WrittenBy returns what a generation of a node wrote that counts, in order.
+func (x *Index) WrittenBy(node string, generation int) (list []Written) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for _, r := range x.byNode[node] {
+		if v := r.v(); v.Standing == Valid && v.Generation == generation {
+			list = append(list, Written{r.f.Path, r.f.Entries, Named{r.f.Name, *v}})
+		}
+	}
+	return list
+}
+
 // Left returns what a node's generation wrote and what took its place, as far as it counted before the
 // node was sent back or in doubt.
 func (x *Index) Left(node string, generation int) (list []Named) {
