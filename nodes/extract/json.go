@@ -8,13 +8,13 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/accept"
+	"dagrun.dev/nodes/internal/jsonscan"
 	"dagrun.dev/nodes/internal/markdown"
 )
 
@@ -202,7 +202,7 @@ func nextLine(text string, at int) int {
 
 // pick returns a part of a JSON value, of the declared type.
 func pick(raw json.RawMessage, rule jsonValue) (any, error) {
-	part, err := walkPath(exact(raw), rule.Path)
+	part, err := jsonscan.Walk(exact(raw), rule.Path)
 	if err != nil {
 		if rule.Else == nil {
 			return nil, err
@@ -218,31 +218,6 @@ func exact(raw json.RawMessage) (v any) {
 	d.UseNumber()
 	_ = d.Decode(&v) // it was read before
 	return v
-}
-
-func walkPath(v any, path string) (any, error) {
-	if path == "" {
-		return v, nil
-	}
-	for _, step := range strings.Split(path, ".") {
-		switch in := v.(type) {
-		case map[string]any:
-			next, ok := in[step]
-			if !ok {
-				return nil, fmt.Errorf("%s: no %q", path, step)
-			}
-			v = next
-		case []any:
-			n, err := strconv.Atoi(step)
-			if err != nil || n < 0 || n >= len(in) {
-				return nil, fmt.Errorf("%s: no item %q of %d", path, step, len(in))
-			}
-			v = in[n]
-		default:
-			return nil, fmt.Errorf("%s: %q of neither an object nor a list", path, step)
-		}
-	}
-	return v, nil
 }
 
 // typed returns a value as a type of the settings.

@@ -9,12 +9,12 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/jsonscan"
 )
 
 // mostJSON is the longest body that values are read from, in bytes: it has to fit into memory.
@@ -35,11 +35,12 @@ func (s *settings) values(body io.Reader, into map[string]any) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Values)) {
 		v := s.Values[name]
-		x, ok := at(doc, v.At)
-		if !ok || x == nil {
+		x, err := jsonscan.Walk(doc, v.At)
+		if err != nil || x == nil {
 			return nodes.Failf("protocol", "values.%s: the answer has nothing at %q", name, v.At)
 		}
-		if x, ok = typed(x, v.kind()); !ok {
+		x, ok := typed(x, v.kind())
+		if !ok {
 			return nodes.Failf("protocol", "values.%s: what the answer has at %q is not of type %s", name, v.At, v.kind())
 		}
 		if lossy(x, text.Bytes()) {
@@ -61,32 +62,6 @@ func lossy(x any, doc []byte) bool {
 	b, err := json.Marshal(x)
 	sound := jsontext.AllowDuplicateNames(true)
 	return err != nil || bytes.ContainsRune(b, utf8.RuneError) && !jsontext.Value(doc).IsValid(sound)
-}
-
-// at returns what is at a path of names and positions; the empty path is the whole.
-func at(x any, path string) (any, bool) {
-	if path == "" {
-		return x, true
-	}
-	for _, name := range strings.Split(path, ".") {
-		switch v := x.(type) {
-		case map[string]any:
-			inner, ok := v[name]
-			if !ok {
-				return nil, false
-			}
-			x = inner
-		case []any:
-			i, err := strconv.Atoi(name)
-			if err != nil || i < 0 || i >= len(v) {
-				return nil, false
-			}
-			x = v[i]
-		default:
-			return nil, false
-		}
-	}
-	return x, true
 }
 
 // typed returns x as a value of a type, if it is one. A number or truth value is also a text.

@@ -7,8 +7,10 @@ package jsonscan
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
 	"strconv"
+	"strings"
 )
 
 // An Object is a JSON object with exact names. Decoding into a struct would match names without regard to
@@ -105,6 +107,33 @@ func (o Object) Objects(name string) []Object {
 		_ = json.Unmarshal(raw, &objects[i])
 	}
 	return objects
+}
+
+// Walk returns what stands in a decoded value at a path of names and positions with dots between; the empty path is the
+// whole.
+func Walk(v any, path string) (any, error) {
+	if path == "" {
+		return v, nil
+	}
+	for _, step := range strings.Split(path, ".") {
+		switch in := v.(type) {
+		case map[string]any:
+			next, ok := in[step]
+			if !ok {
+				return nil, fmt.Errorf("%s: no %q", path, step)
+			}
+			v = next
+		case []any:
+			n, err := strconv.Atoi(step)
+			if err != nil || n < 0 || n >= len(in) {
+				return nil, fmt.Errorf("%s: no item %q of %d", path, step, len(in))
+			}
+			v = in[n]
+		default:
+			return nil, fmt.Errorf("%s: %q of neither an object nor a list", path, step)
+		}
+	}
+	return v, nil
 }
 
 // At returns the value at a path of names.
