@@ -142,11 +142,9 @@ func (a shapeStep) object(st *accept.State) (map[string]any, error) {
 // needs no fence. A string of JSON holds no line break, so no line within a block looks like its fence. Blocks in the
 // model's thinking are drafts and do not count; where thinking has no end, a draft cannot be told from the answer.
 func lastBlock(text string) (block, rest string, err error) {
-	text = markdown.TrimBlank(text)
-	if tag, ok := markdown.Thought(text); ok {
-		if end := markdown.IndexFold(text, tag); end >= 0 {
-			text = markdown.TrimBlank(text[end+len(tag):])
-		}
+	text, cut := markdown.Said(text)
+	if text = markdown.TrimBlank(text); cut {
+		return "", "", errors.New("the thinking in the answer is never closed")
 	}
 	if strings.HasPrefix(text, "{") {
 		return text, "", nil
@@ -154,17 +152,10 @@ func lastBlock(text string) (block, rest string, err error) {
 	lines := strings.Split(text, "\n")
 	var fence markdown.Fence
 	begin, blocks := -1, 0
-	for i := 0; i < len(lines); i++ {
-		if f, ok := markdown.OpenFence(lines[i]); ok && f.Language() == "json" {
+	for i, line := range lines {
+		if f, ok := markdown.OpenFence(line); ok && f.Language() == "json" {
 			fence, begin = f, i
 			blocks++
-		}
-		if tag, ok := markdown.Thought(lines[i]); ok {
-			n := slices.IndexFunc(lines[i:], func(line string) bool { return markdown.IndexFold(line, tag) >= 0 })
-			if n < 0 {
-				return "", "", fmt.Errorf("the thinking in the answer is never closed: %s is missing", tag)
-			}
-			i += n
 		}
 	}
 	last := len(lines) - 1

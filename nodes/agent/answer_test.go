@@ -27,7 +27,8 @@ func TestLastBlock(t *testing.T) {
 		{"<think>\nmaybe\n" + fence + "json\n{}\n" + fence, "", "", "never closed"},
 		{"So:\n<think>\n" + fence + "json\n{}\n" + fence, "", "", "never closed"},
 		{"<think>\n" + fence + "json\n{}\n" + fence + "\n</think>\nsaid\n" + fence + "json\n{\"a\": 1}\n" + fence, `{"a": 1}`, "said", ""},
-		{"So:\n<think>\n" + fence + "json\n{}\n" + fence + "\n</think>\n" + fence + "json\n[1]\n" + fence, "[1]", "So:\n<think>\n" + fence + "json\n{}\n" + fence + "\n</think>", ""},
+		{"So:\n<think>\n" + fence + "json\n{}\n" + fence + "\n</think>\n" + fence + "json\n[1]\n" + fence, "[1]", "So:", ""},
+		{fence + "json\n{}\n" + fence + "\n</think>\nsaid\n" + fence + "json\n[1]\n" + fence, "[1]", "said", ""},
 		{"<think>{}</think>\n{\"a\": 1}", `{"a": 1}`, "", ""},
 		// The dress of a block does not matter: a byte order mark, a blank, another fence.
 		{"\ufeff{}", "{}", "", ""},
