@@ -294,45 +294,46 @@ func part(t *testing.T, r *Run) {
 	p.play(&machine.RunPausedBody{Reason: machine.PausePart, Message: "the selected part (--only ask) is done; 3 nodes are left out"})
 }
 
-func fatal(t *testing.T, r *Run) {
-	p := &player{t, r, start0}
+// asks begins the first attempt of the node ask, breaks ends the run by its failure.
+func (p *player) asks() {
 	p.play(
 		&machine.QueuedBody{Nodes: []string{"ask"}, Reason: "condition"},
 		&machine.StartedBody{Node: "ask", Generation: 1, Attempt: 1, Reserve: dag.Amount{USD: 2e6}},
 	)
+}
+
+func (p *player) breaks() {
+	p.settle("ask", machine.Outcome{Status: dag.StatusFailed, Category: "config", Message: "no such model", Permanent: true})
+	p.play(&machine.RunEndedBody{Failed: true, Reason: "node ask: no such model", CostUSD: p.r.State().Ledger().Spent.USD})
+}
+
+func fatal(t *testing.T, r *Run) {
+	p := &player{t, r, start0}
+	p.asks()
 	p.play(&machine.RunInterruptedBody{Running: 1})
 	p.settle("ask", machine.Outcome{Status: dag.StatusLost, Message: "the process that ran it died"})
 	p.play(
 		&machine.RunResumedBody{By: "resume", Lost: 1},
 		&machine.StartedBody{Node: "ask", Generation: 1, Attempt: 2, Reserve: dag.Amount{USD: 2e6}},
 	)
-	p.settle("ask", machine.Outcome{Status: dag.StatusFailed, Category: "config", Message: "no such model", Permanent: true})
-	p.play(&machine.RunEndedBody{Failed: true, Reason: "node ask: no such model", CostUSD: r.State().Ledger().Spent.USD})
+	p.breaks()
 }
 
 // asleep is a run whose machine slept through the night.
 func asleep(t *testing.T, r *Run) {
 	p := &player{t, r, start0}
-	p.play(
-		&machine.QueuedBody{Nodes: []string{"ask"}, Reason: "condition"},
-		&machine.StartedBody{Node: "ask", Generation: 1, Attempt: 1, Reserve: dag.Amount{USD: 2e6}},
-	)
+	p.asks()
 	p.at = p.at.Add(8 * time.Hour)
 	p.play(&machine.RunSuspendedBody{IdleMS: 8 * 3600 * 1000})
-	p.settle("ask", machine.Outcome{Status: dag.StatusFailed, Category: "config", Message: "no such model", Permanent: true})
-	p.play(&machine.RunEndedBody{Failed: true, Reason: "node ask: no such model", CostUSD: r.State().Ledger().Spent.USD})
+	p.breaks()
 }
 
 // keptNot is a run of whose work it is known that it has ended well, and which failed all the same.
 func keptNot(t *testing.T, r *Run) {
 	p := &player{t, r, start0}
-	p.play(
-		&machine.QueuedBody{Nodes: []string{"ask"}, Reason: "condition"},
-		&machine.StartedBody{Node: "ask", Generation: 1, Attempt: 1, Reserve: dag.Amount{USD: 2e6}},
-		&machine.TookEffectBody{Node: "ask", Generation: 1, Attempt: 1, How: "exit status 0"},
-	)
-	p.settle("ask", machine.Outcome{Status: dag.StatusFailed, Category: "config", Message: "no such model", Permanent: true})
-	p.play(&machine.RunEndedBody{Failed: true, Reason: "node ask: no such model", CostUSD: r.State().Ledger().Spent.USD})
+	p.asks()
+	p.play(&machine.TookEffectBody{Node: "ask", Generation: 1, Attempt: 1, How: "exit status 0"})
+	p.breaks()
 }
 
 type raw = json.RawMessage

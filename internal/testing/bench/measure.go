@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"text/tabwriter"
 	"time"
 )
 
@@ -83,25 +84,14 @@ func tail(b []byte) string {
 	return string(b)
 }
 
-// table prints rows with a header; the first column is left-aligned.
+// table prints rows with a header.
 func table(head string, rows [][]string) {
 	fmt.Println(head)
-	width := map[int]int{}
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for _, r := range rows {
-		for i, c := range r {
-			width[i] = max(width[i], len(c))
-		}
+		fmt.Fprintln(w, strings.Join(r, "\t")+"\t")
 	}
-	for _, r := range rows {
-		for i, c := range r {
-			if i == 0 {
-				fmt.Printf("  %-*s", width[i], c)
-			} else {
-				fmt.Printf("  %*s", width[i], c)
-			}
-		}
-		fmt.Println()
-	}
+	w.Flush()
 	fmt.Println()
 }
 
