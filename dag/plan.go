@@ -42,6 +42,8 @@ type Plan struct {
 	Phases       []Phase       `json:"phases,omitempty"`       // in spec order, for displays
 	State        *StateDoc     `json:"state,omitempty"`        // what state.json says in words of the pipeline
 
+	Notify []Notify `json:"notify,omitempty"` // who is told what happens, in spec order
+
 	Nodes []Node `json:"nodes"` // plan order: needs come before dependents
 }
 
@@ -141,6 +143,15 @@ type Option struct {
 	Name string `json:"name"`
 	Does string `json:"does,omitempty"` // what it leads to, for people
 	Text string `json:"text,omitempty"` // required | optional; empty = it asks for no text
+}
+
+// A Notify is somebody who is told what happens to the run: by a kind of work that takes a message along.
+type Notify struct {
+	On      []string        `json:"on,omitempty"` // ask | pause | fail | end | undo; none = all
+	Kind    string          `json:"kind"`
+	With    json.RawMessage `json:"with,omitempty"`
+	Secrets []string        `json:"secrets,omitempty"`
+	Timeout Duration        `json:"timeout"` // of one try
 }
 
 // A Pool bounds how many of its nodes run at once.

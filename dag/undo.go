@@ -1,6 +1,9 @@
 package dag
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // Trigger is what a failure of the node undoes under FailCompensate. Plans of before Back had it in the node's own
 // undo action, which then ran too: it went back to one node a bounded number of times, or went on without the failed
@@ -65,4 +68,28 @@ func (g *Graph) UndoReach(failed int32) []bool {
 		in[to] = true
 	}
 	return in
+}
+
+// InShort says what an undo action does, in short: its kind and what of its settings says most.
+func (u *Undo) InShort() string {
+	var with struct {
+		Run  string
+		Argv []string
+		URL  string
+	}
+	_ = json.Unmarshal(u.With, &with) // settings of another form say nothing here
+	text := with.Run
+	for _, other := range []string{strings.Join(with.Argv, " "), with.URL} {
+		if text == "" {
+			text = other
+		}
+	}
+	text = strings.Join(strings.Fields(strings.ReplaceAll(text, "$${", "${")), " ")
+	if r := []rune(text); len(r) > 60 {
+		text = string(r[:57]) + "..."
+	}
+	if text = strings.TrimSuffix(u.Kind+": "+text, ": "); u.Effect == Once {
+		text += " (once: if it is cut off you are asked whether it took effect)"
+	}
+	return text
 }

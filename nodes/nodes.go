@@ -48,6 +48,27 @@ type Prober interface {
 	Probe(ctx context.Context, t *Task) (took bool, err error)
 }
 
+// A Messenger is a Kind whose work can take a message along.
+type Messenger interface {
+	Kind
+	// Message returns settings with a message in JSON in the place of what they read or send.
+	Message(with json.RawMessage, message []byte) (json.RawMessage, error)
+}
+
+// WithField returns settings with a field set.
+func WithField(with json.RawMessage, name string, v any) (json.RawMessage, error) {
+	fields := map[string]json.RawMessage{}
+	raw, err := json.Marshal(v)
+	if err == nil && len(with) > 0 {
+		err = json.Unmarshal(with, &fields)
+	}
+	if err != nil {
+		return nil, err
+	}
+	fields[name] = raw
+	return json.Marshal(fields)
+}
+
 // A Rescuer is a Kind whose attempts receive what cannot be had again for nothing, and keep it in
 // Task.Spool as it comes. When the host has died, the next one asks it for the end of the attempt,
 // before that is called lost.

@@ -55,6 +55,7 @@ var notMade = map[machine.Type]string{
 	machine.TookEffect:     "a node that must not be repeated asks a user when it is killed: work-23 in internal/cli",
 	machine.RunInterrupted: "a process that takes over from a killed one records it: walk kills it there",
 	machine.RunSuspended:   "it takes a machine that sleeps: TestScripts/work-20 in internal/cli",
+	machine.Notified:       "it is told beside the run, whenever that arrives: TestScripts/notify in internal/cli",
 	machine.IssueOpened:    "no kind records it; its names are kept",
 	machine.IssueResolved:  "no kind records it; its names are kept",
 	machine.PROpened:       "no kind records it; its names are kept",

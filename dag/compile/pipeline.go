@@ -79,6 +79,7 @@ func (b *builder) pipeline(p *tree.Value) {
 		b.positive(f.Value, tree.Join("breakers", f.Name), "want more than 0", "openFor")
 	}
 	b.accumulators(p.Get("accumulators"))
+	b.notify(p.Get("notify"))
 }
 
 // know notes which names a plan declares, and which categories mean something else than usual.

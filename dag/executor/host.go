@@ -120,6 +120,9 @@ func Run(ctx context.Context, o Options) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	h.ctx, h.cancel = ctx, cancel
+	tellCtx, stopTelling := context.WithCancel(ctx)
+	defer stopTelling()
+	h.tellCtx = tellCtx
 	if err := Sweep(h.run, o.Scratch); err != nil {
 		return err
 	}
@@ -131,7 +134,12 @@ func Run(ctx context.Context, o Options) error {
 	h.readCtx, stopReading = context.WithCancel(ctx)
 	go h.clock.keepBeat(h.gone)
 	err := h.loop()
+	if err == nil {
+		err = h.tellRest()
+	}
 	close(h.gone)
+	stopTelling()
+	h.tellers.Wait()
 	stopReading()
 	h.readers.Wait()
 	if err != nil {
@@ -167,6 +175,11 @@ type host struct {
 	sound   map[string]bool // what was found of them, by digest
 	readers sync.WaitGroup
 	readCtx context.Context
+
+	tellCtx context.Context
+	tellers sync.WaitGroup
+	telling map[int]bool // who of the plan's notify is being told something
+	deaf    map[int]bool // whoever could not be told the last time
 
 	interrupted time.Time // of the first interrupt; zero = none
 	stopAt      time.Time // when what runs is stopped politely; zero = never
@@ -204,6 +217,7 @@ func (h *host) advance() (time.Time, error) {
 		cmds, wake := h.state().Decide(now, h.o.Jobs-len(h.running))
 		did, err := h.carry(cmds, now)
 		if err != nil || !did {
+			h.tell()
 			return wake, err
 		}
 	}

@@ -109,6 +109,11 @@ func (h *host) knowSecrets() {
 			_, _ = h.secret(name)
 		}
 	}
+	for _, to := range h.run.Graph().Plan.Notify {
+		for _, name := range to.Secrets {
+			_, _ = h.secret(name)
+		}
+	}
 }
 
 // spoolFile is what an attempt's spool says of the attempt beside what comes in.

@@ -20,6 +20,7 @@ func (s *State) Apply(e *Event) error {
 	if err := s.apply(e); err != nil {
 		return &EventError{s.run.Seq + 1, e.Type, err.Error()}
 	}
+	s.notice(e)
 	if s.run.Status == RunPause && !s.busy() {
 		s.stopClock(ms(e.Time))
 	}

@@ -277,7 +277,8 @@ type Counts struct {
 type CompensationBody struct {
 	fact
 	Node   string     `json:"node"`
-	Reason string     `json:"reason,omitempty"`
+	Reason string     `json:"reason,omitempty"` // when started: why it is undone; else why the action failed
+	Action string     `json:"action,omitempty"` // when started: what is done, in short
 	Status dag.Status `json:"status,omitempty"` // empty when started
 	Own    bool       `json:"own,omitempty"`    // what is done about the failed node itself
 	Done   bool       `json:"-"`
@@ -328,6 +329,15 @@ type EscalationAnsweredBody struct {
 	Answer string `json:"answer"`
 	By     string `json:"by"`             // user, or the name that one gave; deadline
 	Text   string `json:"text,omitempty"` // why, or what the option asks for
+}
+
+// NotifiedBody says that somebody was told of an event, or could not be and is not told any more.
+type NotifiedBody struct {
+	fact
+	Of    int64  `json:"of"` // seq of the event
+	To    int    `json:"to"` // index in the plan's list
+	Tries int    `json:"tries"`
+	Error string `json:"error,omitempty"` // why nobody was told; empty = they were
 }
 
 // CheckpointBody records a checkpoint.

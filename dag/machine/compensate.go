@@ -319,7 +319,8 @@ func (d *decision) step(list []int32, reason string) bool {
 			d.waitUntil(m.UndoAt)
 		default:
 			d.cmds = append(d.cmds, Command{Op: Compensate, Node: n.ID, Generation: int(s.recs[i].Gen),
-				Attempt: 1 + int(m.UndoTries), Body: &CompensationBody{Node: n.ID, Reason: reason, Own: s.owns(i)}})
+				Attempt: 1 + int(m.UndoTries), Body: &CompensationBody{Node: n.ID, Reason: reason, Own: s.owns(i),
+					Action: s.undoAction(i).InShort()}})
 		}
 		return true
 	}
@@ -403,8 +404,8 @@ func (s *State) rewound(again, recheck []int32, reason string) *RewoundBody {
 // undoFailure says why the undo action of a node failed last.
 func (s *State) undoFailure(i int32) string {
 	for _, c := range slices.Backward(s.observed.Compensations) {
-		if c.Node == s.graph.Node(i).ID && c.Reason != "" {
-			return ": " + c.Reason
+		if c.Node == s.graph.Node(i).ID && c.Failure != "" {
+			return ": " + c.Failure
 		}
 	}
 	return ""
@@ -477,6 +478,8 @@ func (s *State) onCompensation(e Event, b *CompensationBody) error {
 			return fmt.Errorf("node %s has no undo action", b.Node)
 		}
 		s.run.Compensating = b.Node
+		s.observed.Compensations = append(s.observed.Compensations, CompensationView{Node: b.Node, Reason: b.Reason,
+			Action: b.Action, Stage: s.graph.Plan.Stage(s.graph.Node(i)), Started: e.Time})
 		return nil
 	}
 	if s.run.Compensating != b.Node {
@@ -497,8 +500,8 @@ func (s *State) onCompensation(e Event, b *CompensationBody) error {
 		m.UndoAt = ms(e.Time) + (undoBase << m.UndoTries).Milliseconds()
 		m.UndoTries++
 	}
-	s.observed.Compensations = append(s.observed.Compensations,
-		CompensationView{Node: b.Node, Reason: b.Reason, Status: b.Status, Time: e.Time})
+	u := s.observed.lastUndo()
+	u.Status, u.Failure, u.Time, u.Seq = b.Status, b.Reason, e.Time, s.run.Seq+1
 	s.touch(i)
 	s.findUndo()
 	return nil

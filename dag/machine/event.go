@@ -67,6 +67,7 @@ const (
 	Rewound          Type = "REWOUND"
 	EscalationOpened Type = "ESCALATION_OPENED"
 	EscalationAnswer Type = "ESCALATION_ANSWERED"
+	Notified         Type = "NOTIFIED"
 	Checkpointed     Type = "CHECKPOINT_CREATED"
 	Reverted         Type = "REVERTED"
 	BudgetWarned     Type = "BUDGET_WARNED"
@@ -154,6 +155,7 @@ var events = []*declaration{
 	event(Rewound, atOnce, soonSaved, (*State).onRewound).about("To"),
 	event(EscalationOpened, atOnce, savedNow, (*State).onEscalation),
 	event(EscalationAnswer, atOnce, savedNow, (*State).onAnswer),
+	event(Notified, soon, soonSaved, (*State).onNotified),
 	event(Checkpointed, atOnce, savedNow, (*State).onCheckpoint),
 	event(Reverted, atOnce, savedNow, (*State).onReverted),
 	event(BudgetWarned, soon, savedNow, (*State).onWarned),

@@ -72,12 +72,27 @@ type RevertView struct {
 	Time       time.Time `json:"time"`
 }
 
-// A CompensationView is an undo action that has ended.
+// A CompensationView is an undo action that was begun.
 type CompensationView struct {
-	Node   string     `json:"node"`
-	Reason string     `json:"reason,omitempty"`
-	Status dag.Status `json:"status"`
-	Time   time.Time  `json:"time"`
+	Node    string     `json:"node"`
+	Stage   string     `json:"stage,omitempty"`
+	Reason  string     `json:"reason,omitempty"`         // why it is undone
+	Action  string     `json:"action,omitempty"`         // what is done
+	Archive string     `json:"state_archived,omitempty"` // path of the checkpoint that has what there was before
+	Started time.Time  `json:"started_at,omitzero"`
+	Status  dag.Status `json:"status,omitempty"` // empty = it has not ended
+	Failure string     `json:"failure,omitempty"`
+	Time    time.Time  `json:"time,omitzero"` // of its end
+	Seq     int64      `json:"seq,omitempty"` // of its end
+	Told    bool       `json:"user_notified"` // of its end, by the plan's notify
+}
+
+// lastUndo is the undo action that was begun last.
+func (o *observations) lastUndo() *CompensationView {
+	if len(o.Compensations) == 0 {
+		return &CompensationView{}
+	}
+	return &o.Compensations[len(o.Compensations)-1]
 }
 
 // CallsView counts calls of models.
@@ -168,6 +183,9 @@ func (s *State) onPullRequest(_ Event, b *PROpenedBody) error {
 }
 
 func (s *State) onCheckpoint(e Event, b *CheckpointBody) error {
+	if u := s.observed.lastUndo(); s.run.Compensating != "" && u.Archive == "" && b.Node == "" {
+		u.Archive = b.Path // it is made before the action runs
+	}
 	s.observed.Checkpoints = append(s.observed.Checkpoints, CheckpointView{*b, s.run.Seq + 1, e.Time})
 	return nil
 }
@@ -306,7 +324,10 @@ func (s *State) Issues() []IssueView           { return s.observed.Issues }
 func (s *State) PullRequests() []PROpenedBody  { return s.observed.PRs }
 func (s *State) Sections() []SectionView       { return s.observed.Sections }
 func (s *State) Reverts() []RevertView         { return s.observed.Reverts }
-func (s *State) Calls() CallsView              { return s.observed.Calls }
+
+// Compensations returns the undo actions that were begun, in order.
+func (s *State) Compensations() []CompensationView { return s.observed.Compensations }
+func (s *State) Calls() CallsView                  { return s.observed.Calls }
 
 // DeclaredState returns the declared state of a section; of the run for an empty name. A section
 // without one is NOT_STARTED.

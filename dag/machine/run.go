@@ -87,6 +87,9 @@ func (s *State) onResumed(e Event, b *RunResumedBody) error {
 	again := s.run.Status == RunPause && s.run.Ending == "" || broken && b.By != ByCancel
 	s.stopClock(s.run.Updated)
 	s.run.ActiveFrom = ms(e.Time)
+	if u := s.observed.lastUndo(); s.run.Compensating != "" {
+		u.Status, u.Time = dag.StatusLost, e.Time
+	}
 	s.run.Compensating = ""
 	s.run.Resumes++
 	if !again {

@@ -18,6 +18,7 @@ type snapshot struct {
 	Breakers    []breaker           `json:"breakers,omitempty"` // those of which something is known, by name
 	Escalations []EscalationView    `json:"escalations,omitempty"`
 	Errors      []ErrorView         `json:"errors,omitempty"`
+	Notices     []Notice            `json:"notices,omitempty"`
 	Extended    []*PlanExtendedBody `json:"extended,omitempty"`
 	Retired     []retired           `json:"retired,omitempty"`  // nodes that left the plan
 	Detached    []detached          `json:"detached,omitempty"` // items whose expansion is being made anew
@@ -47,7 +48,7 @@ type plainRecords struct {
 // else is derived from it. A finished node of which nothing is to be told takes about 100 bytes.
 func (s *State) AppendSnapshot(dst []byte) ([]byte, error) {
 	v := snapshot{Schema: Schema, Run: s.run, Observed: s.observed, Ledger: s.ledger, Escalations: s.questions,
-		Errors: s.errors, Extended: s.expansions, Retired: s.retired, Detached: s.detached}
+		Errors: s.errors, Notices: s.notices, Extended: s.expansions, Retired: s.retired, Detached: s.detached}
 	for k := range s.breakers {
 		if b := &s.breakers[k]; b.Changed != 0 || b.Hold != 0 || len(b.Pending) > 0 {
 			v.Breakers = append(v.Breakers, *b)
@@ -91,6 +92,7 @@ func (s *State) restore(v *snapshot, g *dag.Graph) (err error) {
 		}
 	}
 	s.run, s.observed, s.ledger, s.breakers, s.questions = v.Run, v.Observed, v.Ledger, v.Breakers, v.Escalations
+	s.notices = v.Notices
 	s.errors, s.expansions, s.retired, s.detached = v.Errors, v.Extended, v.Retired, v.Detached
 	for k := range s.retired {
 		s.indexRetired(s.retired[k].ID, k)

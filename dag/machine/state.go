@@ -52,6 +52,7 @@ type State struct {
 	questions  []EscalationView
 	observed   observations
 	errors     []ErrorView // the last of them
+	notices    []Notice    // that nobody has been given yet
 
 	stays bool // its host has declared so: no fact
 

@@ -270,7 +270,7 @@ func planNode(in PlanInput, p *past, estimates *dag.Estimator, i int32, diff map
 	}
 	out.Begun = in.begun(n)
 	if out.Undoes = undoesText(in.Graph, i); n.Undo != nil {
-		out.UndoneBy = actionText(n.Undo)
+		out.UndoneBy = n.Undo.InShort()
 	}
 	if n.Foreach != nil {
 		out.Items = n.Foreach.In

@@ -31,10 +31,13 @@ type NodeView struct {
 	When       string            `json:"when,omitempty"`
 	Needs      []NodeRef         `json:"needs,omitempty"`
 	// With are its settings with the values that they read; as written, and WithNote why, where these are not known.
-	With     json.RawMessage            `json:"with,omitempty"`
-	WithNote string                     `json:"with_note,omitempty"`
-	Inputs   []GivenFile                `json:"inputs,omitempty"`
-	Reads    []GivenFile                `json:"reads,omitempty"`
+	With     json.RawMessage `json:"with,omitempty"`
+	WithNote string          `json:"with_note,omitempty"`
+	Inputs   []GivenFile     `json:"inputs,omitempty"`
+	Reads    []GivenFile     `json:"reads,omitempty"`
+	// Compensations are its undo actions that were begun, oldest first.
+	Compensations []machine.CompensationView `json:"compensation_history,omitempty"`
+
 	Attempts []Attempt                  `json:"attempts,omitempty"`
 	Attempt  *Attempt                   `json:"shown_attempt,omitempty"` // that Files, Printed and Wrote are about
 	Printed  []string                   `json:"printed,omitempty"`       // the last lines
@@ -116,6 +119,11 @@ func NewNodeView(r *run.Run, dir, id string, attempt int, now time.Time, by View
 		return nil, err
 	}
 	v.Attempts = t.attempts
+	for _, c := range r.State().Compensations() {
+		if c.Node == v.ID {
+			v.Compensations = append(v.Compensations, c)
+		}
+	}
 	if err := v.pick(attempt); err != nil {
 		return nil, err
 	}
@@ -297,6 +305,14 @@ func (v *NodeView) why(st *machine.State, n *machine.NodeView, sent []string, no
 			add("asks: %s [%s] (dagrun respond %s ANSWER)", q.Message, strings.Join(q.Options, ", "), q.ID)
 		}
 	}
+}
+
+// Undid are the undo actions as lines for people.
+func (v *NodeView) Undid() (lines []string) {
+	for _, c := range v.Compensations {
+		lines = append(lines, undidText(c))
+	}
+	return lines
 }
 
 // Settings are the settings as lines for people.

@@ -80,8 +80,10 @@ type Status struct {
 	Failures  []NodeStatus                   `json:"failures,omitempty"`
 	Cut       []NodeStatus                   `json:"cancelled_nodes,omitempty"`
 	Undone    []NodeStatus                   `json:"undone_nodes,omitempty"`
-	Warnings  int                            `json:"warnings"` // of nodes, see the logs
-	Breakers  []BreakerStatus                `json:"breakers,omitempty"`
+	// Undid are the undo actions that were begun, oldest first.
+	Undid    []machine.CompensationView `json:"compensation_history,omitempty"`
+	Warnings int                        `json:"warnings"` // of nodes, see the logs
+	Breakers []BreakerStatus            `json:"breakers,omitempty"`
 	// Drifted are live files that are not as recorded, and what becomes of them.
 	Drifted []string `json:"drifted_artifacts,omitempty"`
 }
@@ -128,8 +130,8 @@ func NewStatus(r *run.Run, dir string, now time.Time) *Status {
 	s := &Status{
 		Standing: Standing{RunID: v.ID, Name: v.Name, Dir: dir, Status: v.Status, Active: v.Active.Seconds(),
 			Counts: NewCounts(st), CostUSD: l.Spent.USD, Assumed: l.Assumed},
-		Questions: st.Escalations(),
-		Created:   v.Created, Updated: v.Updated, Resumes: v.Resumes, Reserved: l.Reserved.USD, Tokens: l.Spent.Tokens,
+		Questions: st.Escalations(), Undid: st.Compensations(),
+		Created: v.Created, Updated: v.Updated, Resumes: v.Resumes, Reserved: l.Reserved.USD, Tokens: l.Spent.Tokens,
 		CapUSD: l.Budget.CapUSD, CapTokens: l.Budget.CapTokens, Wall: l.Budget.Wall.D().Seconds(),
 		Work: Work{Usage: l.Usage, Shares: Shares(st), Series: seriesOf(st), Errors: errorsOf(st)},
 	}

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,30 +8,6 @@ import (
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
 )
-
-// actionText says what an undo action does, in short: its kind and what of its settings says most.
-func actionText(u *dag.Undo) string {
-	var with struct {
-		Run  string
-		Argv []string
-		URL  string
-	}
-	_ = json.Unmarshal(u.With, &with) // settings of another form say nothing here
-	text := with.Run
-	for _, other := range []string{strings.Join(with.Argv, " "), with.URL} {
-		if text == "" {
-			text = other
-		}
-	}
-	text = strings.Join(strings.Fields(strings.ReplaceAll(text, "$${", "${")), " ")
-	if r := []rune(text); len(r) > 60 {
-		text = string(r[:57]) + "..."
-	}
-	if text = strings.TrimSuffix(u.Kind+": "+text, ": "); u.Effect == dag.Once {
-		text += " (once: if it is cut off you are asked whether it took effect)"
-	}
-	return text
-}
 
 // undoesText says what a failure of a node undoes and what follows; empty where it undoes nothing.
 func undoesText(g *dag.Graph, i int32) string {
@@ -55,7 +30,7 @@ func undoesText(g *dag.Graph, i int32) string {
 	}
 	var steps []string
 	if b.Own != nil {
-		steps = append(steps, actionText(b.Own)+" runs")
+		steps = append(steps, b.Own.InShort()+" runs")
 	}
 	var list []string
 	for j, in := range slices.Backward(g.UndoReach(i)) {
@@ -135,4 +110,24 @@ func Options(q *machine.EscalationOpenedBody) string {
 		}
 	}
 	return strings.Join(list, ", ")
+}
+
+// undidText says what became of an undo action.
+func undidText(c machine.CompensationView) string {
+	status := string(c.Status)
+	if status == "" {
+		status = "under way"
+	}
+	text := Reason(status, c.Failure)
+	for _, x := range []struct{ before, what string }{
+		{"by ", c.Action}, {"because ", c.Reason}, {"before it: ", c.Archive},
+	} {
+		if x.what != "" {
+			text += "; " + x.before + x.what
+		}
+	}
+	if c.Told {
+		text += "; the user was told"
+	}
+	return text
 }

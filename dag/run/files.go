@@ -240,6 +240,9 @@ func (r *Run) NodeDir(node string, generation int) string {
 	return r.own.Path(r.nodeDir(node, generation))
 }
 
+// Output is the absolute path of the output directory.
+func (r *Run) Output() string { return path.Dir(r.own.Path(".")) }
+
 // Free returns how many bytes the disk of the run has room for. Any goroutine.
 func (r *Run) Free() int64 { return disk.Free(r.own.Path(".")) }
 

@@ -94,8 +94,8 @@ var table = map[machine.Type]func(*writer){
 		w.say(warn, "Rewound to %s: %s to run again: %s", b.To, report.Count(len(b.Nodes), "node"), b.Reason)
 	}),
 	machine.CompStarted: on(func(w *writer, b *machine.CompensationBody) {
-		w.decide("compensate", "reason?", b.Reason)
-		w.say(warn, "%s: compensation starts: %s", b.Node, b.Reason)
+		w.decide("compensate", "reason?", b.Reason, "action?", b.Action)
+		w.say(warn, "%s: compensation starts (%s): %s", b.Node, b.Action, b.Reason)
 	}),
 	machine.CompFinished: on(func(w *writer, b *machine.CompensationBody) {
 		if b.Then != "" {
@@ -128,6 +128,12 @@ var table = map[machine.Type]func(*writer){
 			return
 		}
 		w.say(info, "Question %s answered by %s: %s", b.ID, b.By, report.Reason(b.Answer, b.Text))
+	}),
+	machine.Notified: on(func(w *writer, b *machine.NotifiedBody) {
+		w.decide("notify", "of", b.Of, "to", b.To, "tries", b.Tries, "error?", b.Error)
+		if b.Error != "" {
+			w.say(warn, "Nobody could be told of event %d (notify %d): %s", b.Of, b.To, b.Error)
+		}
 	}),
 	machine.RunStateChanged: on(func(w *writer, b *machine.RunStateChangedBody) {
 		w.decide("change-state", "section?", b.Section, "from", b.Old, "to", b.New)

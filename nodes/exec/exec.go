@@ -21,7 +21,10 @@ var schema string
 // Kind is the kind "exec".
 type Kind struct{}
 
-var _ nodes.Prober = Kind{}
+var (
+	_ nodes.Prober    = Kind{}
+	_ nodes.Messenger = Kind{}
+)
 
 // Name returns "exec".
 func (Kind) Name() string { return "exec" }
@@ -80,6 +83,11 @@ func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 		return res, failure
 	}
 	return res, s.collect(t, p, res)
+}
+
+// Message has the command read the message.
+func (Kind) Message(with json.RawMessage, message []byte) (json.RawMessage, error) {
+	return nodes.WithField(with, "stdin", map[string]string{"text": string(message)})
 }
 
 // Probe runs the command of the setting probe.

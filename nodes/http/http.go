@@ -46,6 +46,18 @@ func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
 	return s.traits(), nil
 }
 
+// Message has the request send the message, by POST unless another method is named that sends something.
+func (Kind) Message(with json.RawMessage, message []byte) (json.RawMessage, error) {
+	s, err := read(with)
+	if err == nil && s.safe() {
+		with, err = nodes.WithField(with, "method", http.MethodPost)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return nodes.WithField(with, "body", map[string]any{"json": json.RawMessage(message)})
+}
+
 // Run sends the request once.
 func (k Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 	s, err := read(t.With)
