@@ -125,8 +125,8 @@ func (h *host) hand(to *dag.Notify, dir string, message []byte) (err error) {
 		Node: "notify", Generation: 1, Attempt: 1, Kind: to.Kind, With: with, SpecDir: h.o.SpecDir, Out: out,
 		Scratch: scratch, Timeout: to.Timeout.D(), Grace: noticeGrace, Secret: h.secret, Mask: h.worker.Mask.Add,
 		Binary: h.o.Binary,
-		Keep: func(string) (io.WriteCloser, error) { return discard{}, nil },
-		Emit: func(string, any) error { return nil }, Log: func(string, string) {}, Beat: func(string) {},
+		Keep:   func(string) (io.WriteCloser, error) { return discard{}, nil },
+		Emit:   func(string, any) error { return nil }, Log: func(string, string) {}, Beat: func(string) {},
 	})
 	return cmp.Or(context.Cause(ctx), err)
 }
