@@ -14,27 +14,12 @@ import (
 	"testing"
 
 	_ "dagrun.dev/internal/cli" // so that a result of this test is forgotten when the program changes
+	"dagrun.dev/internal/testing/program"
 )
 
 var update = flag.Bool("update", false, "put what commands print into the pages; read the diff")
 
-var bin string // folder of the built program
-
-func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "dagrun-docs")
-		if err != nil {
-			panic(err)
-		}
-		defer os.RemoveAll(dir)
-		bin = dir
-		build := exec.Command("go", "build", "-o", filepath.Join(dir, "dagrun"), "dagrun.dev/cmd/dagrun")
-		if out, err := build.CombinedOutput(); err != nil {
-			panic(err.Error() + "\n" + string(out))
-		}
-		return m.Run()
-	}())
-}
+func TestMain(m *testing.M) { program.Main(m) }
 
 // pages are all pages, and the README, relative to this folder.
 func pages(t *testing.T) (names []string) {
@@ -155,7 +140,7 @@ func (p *player) console(body string, line int) string {
 func (p *player) run(command string) string {
 	c := exec.Command("bash", "-c", command)
 	c.Dir = p.dir
-	c.Env = []string{"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + p.dir,
+	c.Env = []string{"PATH=" + program.Folder(p.t) + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + p.dir,
 		"XDG_STATE_HOME=" + filepath.Join(p.dir, ".state"), "LC_ALL=C.UTF-8"}
 	got, _ := c.CombinedOutput() // a status other than 0 shows in what is printed
 	return strings.TrimSuffix(string(got), "\n")
@@ -271,7 +256,7 @@ func TestCommandsExist(t *testing.T) {
 		}
 		for _, m := range regexp.MustCompile("`dagrun ([a-z]+)([^`]*)`").FindAllStringSubmatch(string(text), -1) {
 			if _, asked := help[m[1]]; !asked {
-				out, err := exec.Command(filepath.Join(bin, "dagrun"), m[1], "--help").CombinedOutput()
+				out, err := exec.Command(filepath.Join(program.Folder(t), "dagrun"), m[1], "--help").CombinedOutput()
 				if help[m[1]] = string(out); err != nil {
 					t.Errorf("%s: dagrun %s: %s", page, m[1], out)
 				}

@@ -18,25 +18,11 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"dagrun.dev/internal/testing/program"
 )
 
-var bin string // folder of the built program
-
-func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "dagrun-examples")
-		if err != nil {
-			panic(err)
-		}
-		defer os.RemoveAll(dir)
-		bin = dir
-		build := exec.Command("go", "build", "-o", filepath.Join(dir, "dagrun"), "dagrun.dev/cmd/dagrun")
-		if out, err := build.CombinedOutput(); err != nil {
-			panic(err.Error() + "\n" + string(out))
-		}
-		return m.Run()
-	}())
-}
+func TestMain(m *testing.M) { program.Main(m) }
 
 // TestExamples runs the script test.txtar of each folder in a copy of the folder.
 func TestExamples(t *testing.T) {
@@ -51,7 +37,7 @@ func TestExamples(t *testing.T) {
 				Files:               []string{script},
 				RequireExplicitExec: true,
 				Setup: func(env *testscript.Env) error {
-					env.Setenv("PATH", bin+string(os.PathListSeparator)+env.Getenv("PATH"))
+					env.Setenv("PATH", program.Folder(t)+string(os.PathListSeparator)+env.Getenv("PATH"))
 					env.Setenv("HOME", env.WorkDir)
 					env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, ".state"))
 					return os.CopyFS(env.WorkDir, os.DirFS(dir))

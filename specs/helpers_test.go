@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/compile"
+	"dagrun.dev/internal/testing/program"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/all"
 )
@@ -143,31 +143,6 @@ func having(p *dag.Plan, label, value string) []*dag.Node {
 	return out
 }
 
-// built is the folder of the program, once a test has asked for it.
-var built string
-
-// binary builds the program once.
-var binary = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "dagrun-specs")
-	if err != nil {
-		return "", err
-	}
-	built = dir
-	name := filepath.Join(dir, "dagrun")
-	out, err := exec.Command("go", "build", "-o", name, "dagrun.dev/cmd/dagrun").CombinedOutput()
-	if err != nil {
-		return "", &buildError{string(out)}
-	}
-	return name, nil
-})
-
-type buildError struct{ out string }
-
-func (e *buildError) Error() string { return "go build: " + e.out }
-
 func TestMain(m *testing.M) {
-	code := m.Run()
-	os.RemoveAll(built)
-	os.RemoveAll(filepath.Dir(undisturbed().out))
-	os.Exit(code)
+	program.Main(m, func() { os.RemoveAll(filepath.Dir(undisturbed().out)) })
 }

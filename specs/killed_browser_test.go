@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dagrun.dev/internal/testing/program"
 )
 
 // P-12, S-5: a run that is killed while its browser takes pictures leaves no browser behind, takes these pictures again
@@ -20,11 +22,7 @@ func TestKilledWhileTakingPictures(t *testing.T) {
 		return replaced("\t{width: 768, height: 1024},\n\t{width: 375, height: 812},\n", "")(s)
 	})
 	s := newSite(t)
-	bin, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(bin, "apply", spec, "--seed", "7", "--quiet", "--output-dir", s.out)
+	cmd := exec.Command(filepath.Join(program.Folder(t), "dagrun"), "apply", spec, "--seed", "7", "--quiet", "--output-dir", s.out)
 	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+s.state, "HOME="+filepath.Dir(s.out), "TMPDIR="+s.temp())
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

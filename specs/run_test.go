@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"dagrun.dev/internal/testing/program"
 )
 
 // A site is a copy of nothing: a run directory and a state directory for runs of a pipeline as it
@@ -30,15 +32,11 @@ func newSite(t *testing.T) *site {
 // dagrun runs the program; env are further variables.
 func (s *site) dagrun(env []string, args ...string) (string, error) {
 	s.t.Helper()
-	bin, err := binary()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	cmd := exec.Command(bin, append(args, "--output-dir", s.out)...)
+	cmd := exec.Command(filepath.Join(program.Folder(s.t), "dagrun"), append(args, "--output-dir", s.out)...)
 	cmd.Env = append(os.Environ(), append(env, "XDG_STATE_HOME="+s.state, "HOME="+filepath.Dir(s.out))...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	err = cmd.Run()
+	err := cmd.Run()
 	return out.String(), err
 }
 
