@@ -80,8 +80,9 @@ func (p *Phase) Has(n *Node) bool {
 
 // A Show names values of a node that people follow.
 type Show struct {
-	As     string   `json:"as"`     // what they are together
-	Values []string `json:"values"` // names of outputs, the most important first
+	As     string   `json:"as"`           // what they are together
+	Values []string `json:"values"`       // names of outputs, the most important first
+	Of     string   `json:"of,omitempty"` // label that tells nodes apart which show the same side by side
 }
 
 // A File is an input file that the spec names. Nodes read the copy made when the plan

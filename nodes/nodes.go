@@ -272,7 +272,8 @@ func (u Usage) Plus(v Usage) Usage {
 	}
 }
 
-// A LogLine is a small record for the run's logs: Log is "decision" or "quality".
+// A LogLine is a small record for the run's logs: Log is "decision" or "quality", or "node" for fields of the one line
+// that tells how the node ended.
 type LogLine struct {
 	Log, Type string
 	Fields    map[string]any

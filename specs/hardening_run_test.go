@@ -52,6 +52,7 @@ func TestWholeRun(t *testing.T) {
 		t.Errorf("verify: %v\n%s", err, out)
 	}
 	isolation(t, s)
+	scores(t, s, "2.6", "3.2", "3.6")
 }
 
 // isolation proves that a reader was given what the plan permits and nothing else (P-7), and a

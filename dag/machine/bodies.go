@@ -134,9 +134,12 @@ type KeptFile struct {
 	Size   int64  `json:"size"`
 }
 
+// NoteValidation is the type of the note that tells how the checks of an answer went: its field result is pass or fail.
+const NoteValidation = "validation"
+
 // A LogLine is a small record for the run's logs: why something was decided, how good it was.
 type LogLine struct {
-	Log    string          `json:"log"`  // decision | quality
+	Log    string          `json:"log"`  // decision | quality | node (fields of its line in passes.jsonl)
 	Type   string          `json:"type"` // e.g. validation, no-modification
 	Fields json.RawMessage `json:"fields,omitempty"`
 }

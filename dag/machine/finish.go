@@ -96,7 +96,7 @@ func (s *State) keepEnd(e Event, i int32, b *FinishedBody) {
 		b.CostUSD == 0 && b.CostKind == "" && b.Usage == Usage{}
 	if !silent {
 		last := *b
-		last.Notes, last.Diagnostics, last.Fingerprint, last.Kept = nil, "", "", nil
+		last.Notes, last.Diagnostics, last.Fingerprint, last.Kept = checks(b.Notes), "", "", nil
 		r.edit().Last = &last
 	} else if r.Detail != nil {
 		r.Detail.Last = nil
@@ -105,6 +105,16 @@ func (s *State) keepEnd(e Event, i int32, b *FinishedBody) {
 		s.remember(ErrorView{Seq: s.run.Seq + 1, Time: e.Time, Node: b.Node, Generation: b.Generation, Attempt: b.Attempt,
 			Category: b.Category, Class: b.Class, Message: b.Message, Final: b.Final})
 	}
+}
+
+// checks are the notes of an end that tell how its checks went.
+func checks(notes []LogLine) (kept []LogLine) {
+	for _, n := range notes {
+		if n.Type == NoteValidation {
+			kept = append(kept, n)
+		}
+	}
+	return kept
 }
 
 // close ends the node, or leaves it open for another attempt.

@@ -164,7 +164,7 @@ func (r *CostRow) add(v *machine.NodeView, h *History, now time.Time) {
 }
 
 func (r *CostRow) check(q *QualityEntry) {
-	if q.Type != "validation" {
+	if q.Type != machine.NoteValidation {
 		return
 	}
 	r.Checked++

@@ -2,6 +2,8 @@ package report
 
 import (
 	"encoding/json"
+	"maps"
+	"strings"
 	"time"
 
 	"dagrun.dev/dag"
@@ -21,10 +23,45 @@ type History struct {
 	Waited   time.Duration // between the failures and the next tries, pauses and all that is to come left out
 	Retries  int
 	Breakers []*machine.BreakerChangedBody // changes of state; failures that only count are left out
+	// Checkpoints are how far and how good the run was at each checkpoint, by its id.
+	Checkpoints map[string]CheckpointQuality
 
 	started map[string]time.Time // attempts under way
 	waiting map[string]time.Time // nodes that wait, since when
 	last    time.Time            // time of the last event
+	entries map[string]int       // appended so far, by accumulator
+	making  map[string]string    // checkpoints by the nodes that make them: what ends with the node counts
+	bad     int                  // validations that failed
+}
+
+// A CheckpointQuality is how far and how good a run was at a checkpoint.
+type CheckpointQuality struct {
+	Progress string         `json:"progress"` // in what the plan counts
+	Failed   int            `json:"failed"`   // nodes
+	CostUSD  dag.USD        `json:"cost_usd"`
+	Shown    []Series       `json:"values,omitempty"`          // the last of each value that people follow
+	Invalid  int            `json:"validation_failures"`       // so far
+	Entries  map[string]int `json:"entries_written,omitempty"` // so far, by accumulator
+}
+
+// Text is the values that people follow, and failed validations, on one line.
+func (q CheckpointQuality) Text() string {
+	parts := trends(q.Shown)
+	if q.Invalid > 0 {
+		parts = append(parts, Count(q.Invalid, "validation")+" failed")
+	}
+	return strings.Join(parts, "; ")
+}
+
+func (h *History) checkpoint(id string, st *machine.State) {
+	q := CheckpointQuality{Progress: Progress(st), Failed: st.Count(machine.Failed), CostUSD: st.Spent().USD, Invalid: h.bad, Entries: maps.Clone(h.entries)}
+	for _, s := range seriesOf(st) {
+		if last := len(s.Values) - 1; s.Of == "" {
+			s.Nodes, s.Values = s.Nodes[last:], s.Values[last:]
+			q.Shown = append(q.Shown, s)
+		}
+	}
+	h.Checkpoints[id] = q
 }
 
 // A QualityEntry is what a kind said of the quality of its work.
@@ -50,7 +87,8 @@ type ErrorEntry struct {
 	Message     string     `json:"message,omitempty"`
 	Diagnostics string     `json:"diagnostics,omitempty"` // at most 2,000 characters
 	Final       bool       `json:"final,omitempty"`
-	Recovered   bool       `json:"recovered"` // a later attempt completed
+	Recovered   bool       `json:"recovered"`      // a later attempt completed
+	Open        bool       `json:"open,omitempty"` // neither that, nor has the node failed for good
 	At          int        `json:"recovered_at_attempt,omitempty"`
 }
 
@@ -74,6 +112,7 @@ func newHistory() *History {
 	return &History{
 		Attempts: map[string]int{}, Took: map[string]time.Duration{},
 		started: map[string]time.Time{}, waiting: map[string]time.Time{},
+		Checkpoints: map[string]CheckpointQuality{}, entries: map[string]int{}, making: map[string]string{},
 	}
 }
 
@@ -108,6 +147,10 @@ func (h *History) event(e *machine.Event, st *machine.State, open map[string][]i
 		}
 	case *machine.FinishedBody:
 		h.finished(e, b, st, open)
+		if id, ok := h.making[b.Node]; ok {
+			h.checkpoint(id, st)
+			delete(h.making, b.Node)
+		}
 	case *machine.GateRunBody:
 		if !b.Start {
 			fields, err := json.Marshal(map[string]any{"gate": b.Gate, "result": b.Status})
@@ -116,6 +159,13 @@ func (h *History) event(e *machine.Event, st *machine.State, open map[string][]i
 			}
 			h.quality(e, b.Node, "gate", fields, st)
 		}
+	case *machine.ArtifactWrittenBody:
+		if b.Entry {
+			h.entries[b.Name]++
+		}
+	case *machine.CheckpointBody:
+		h.checkpoint(b.ID, st)
+		h.making[b.Node] = b.ID
 	case *machine.BreakerChangedBody:
 		if !onlyCounts(b) {
 			h.Breakers = append(h.Breakers, b)
@@ -144,6 +194,9 @@ func (h *History) finished(e *machine.Event, b *machine.FinishedBody, st *machin
 			h.quality(e, b.Node, n.Type, n.Fields, st)
 		}
 	}
+	if v := Validation(b); v != "" && v != "pass" {
+		h.bad++
+	}
 	if b.CostUSD != 0 || b.CostKind != "" {
 		h.cost(b)
 	}
@@ -163,11 +216,18 @@ func (h *History) finished(e *machine.Event, b *machine.FinishedBody, st *machin
 		open[b.Node] = append(open[b.Node], len(h.Errors))
 		h.Errors = append(h.Errors, ErrorEntry{Seq: e.Seq, Time: e.Time, Node: b.Node, Generation: b.Generation,
 			Attempt: b.Attempt, Status: b.Status, Category: b.Category, Class: b.Class, Message: b.Message,
-			Diagnostics: b.Diagnostics, Final: b.Final})
+			Diagnostics: b.Diagnostics, Final: b.Final, Open: true})
 	case dag.StatusCompleted:
 		for _, i := range open[b.Node] {
 			h.Errors[i].Recovered, h.Errors[i].At = true, b.Attempt
 		}
+	}
+	if b.Status == dag.StatusCompleted || b.Final {
+		for _, i := range open[b.Node] {
+			h.Errors[i].Open = false
+		}
+	}
+	if b.Status == dag.StatusCompleted {
 		delete(open, b.Node)
 	}
 }

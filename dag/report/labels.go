@@ -1,9 +1,6 @@
 package report
 
 import (
-	"encoding/json"
-	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,12 +30,13 @@ type kindSum struct {
 // mostShares bounds the values of a label that is worth a summary.
 const mostShares = 16
 
-// Shares sums up cost by every label that has two to sixteen values and costs something, by label, values in plan
-// order. What is to come costs what the nodes of the same kind and value did on average, else those of the same kind.
+// Shares sums up the nodes that may cost something by every label of theirs that has two to sixteen values, by label,
+// values in plan order. What is to come costs what the nodes of the same kind and value did on average, else those of the same kind.
 func Shares(st *machine.State) (out []Share) {
 	by := map[string][]Share{}
 	for i := range int32(st.Graph().Len()) {
-		if len(st.Graph().Node(i).Labels) == 0 {
+		n := st.Graph().Node(i)
+		if len(n.Labels) == 0 || !n.Paid && n.Reserve.USD == 0 && n.Estimate.USD == 0 {
 			continue
 		}
 		v := st.NodeAt(i)
@@ -122,6 +120,9 @@ func byLabel(list []Share) (out [][]Share) {
 	return out
 }
 
+// ShareLines says what the parts of a run cost, a line for each label.
+func ShareLines(st *machine.State) []string { return shareLines(Shares(st)) }
+
 // shareLines says for each label what its values cost; values that cost nothing and labels that only count are left
 // out.
 func shareLines(list []Share) (lines []string) {
@@ -166,99 +167,4 @@ func SharesLine(list []Share) (best string) {
 		}
 	}
 	return best
-}
-
-// A Series is one value of the nodes that decide the way, over those that have completed: scores of rounds, say.
-type Series struct {
-	Name   string   `json:"name"`
-	Nodes  []string `json:"nodes"`
-	Values []string `json:"values"` // as JSON has them, texts without quotes
-}
-
-// longestTrend bounds the values of a series, in bytes.
-const longestTrend = 24
-
-// absent stands in a series for a value that a node may record and did not.
-const absent = "-"
-
-// seriesOf collects the texts and numbers of nodes of kind route in plan order, the longest series first. A value that
-// repeats a label of its node says nothing, and a reason is a sentence.
-func seriesOf(st *machine.State) (out []Series) {
-	for i := range int32(st.Graph().Len()) {
-		if !st.Graph().Node(i).Role().Decides || st.StatusAt(i) != machine.Completed {
-			continue
-		}
-		v := st.NodeAt(i)
-		values := maps.Clone(v.Values)
-		for name, typ := range v.Node.Outputs {
-			if _, optional := dag.OutputType(typ); optional && values[name] == nil {
-				values[name] = json.RawMessage(absent)
-			}
-		}
-		for _, name := range sortedNames(values) {
-			text := ValueText(values[name])
-			if strings.ContainsAny(text[:min(1, len(text))], "[{") || text == "true" || text == "false" {
-				continue
-			}
-			if _, label := v.Node.Labels[name]; label || name == "reason" || text == "" || len(text) > longestTrend {
-				continue
-			}
-			k := slices.IndexFunc(out, func(s Series) bool { return s.Name == name })
-			if k < 0 {
-				k = len(out)
-				out = append(out, Series{Name: name})
-			}
-			out[k].Nodes = append(out[k].Nodes, v.Node.ID)
-			out[k].Values = append(out[k].Values, text)
-		}
-	}
-	out = slices.DeleteFunc(out, func(s Series) bool {
-		return !slices.ContainsFunc(s.Values, func(v string) bool { return v != absent })
-	})
-	slices.SortStableFunc(out, func(a, b Series) int { return len(b.Values) - len(a.Values) })
-	return out
-}
-
-// trends says what has a value for each of the nodes, so that it can be followed.
-func trends(list []Series) (lines []string) {
-	for _, s := range list {
-		if len(s.Values) == len(list[0].Values) { // the longest comes first
-			values := make([]string, len(s.Values))
-			for i, v := range s.Values {
-				values[i] = rounded(v)
-			}
-			lines = append(lines, s.Name+" "+strings.Join(values, " -> "))
-		}
-	}
-	return lines
-}
-
-// rounded is a number as people read it, with two decimals at most, or a text as it is.
-func rounded(text string) string {
-	x, err := strconv.ParseFloat(text, 64)
-	if err != nil || math.Abs(x) >= 1e15 || !strings.Contains(text, ".") {
-		return text
-	}
-	if small := strconv.FormatFloat(x, 'g', 2, 64); math.Abs(x) < 0.1 {
-		return small
-	}
-	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(x, 'f', 2, 64), "0"), ".")
-}
-
-// ValueText is a value as people write it.
-func ValueText(raw json.RawMessage) string {
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		return s
-	}
-	return string(raw)
-}
-
-// Field is a field of an object as text; empty when it has none of the name.
-func Field(fields json.RawMessage, name string) string {
-	var m map[string]json.RawMessage
-	if json.Unmarshal(fields, &m) != nil {
-		return ""
-	}
-	return ValueText(m[name])
 }

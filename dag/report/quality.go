@@ -135,8 +135,11 @@ func (e ErrorEntry) What() string {
 
 // Became is what became of it.
 func (e ErrorEntry) Became() string {
-	if e.Recovered {
+	switch {
+	case e.Recovered:
 		return fmt.Sprintf("recovered at attempt %d", e.At)
+	case e.Open:
+		return "not settled yet"
 	}
 	return "not recovered"
 }

@@ -86,6 +86,7 @@ type Status struct {
 	Breakers []BreakerStatus            `json:"breakers,omitempty"`
 	// Drifted are live files that are not as recorded, and what becomes of them.
 	Drifted []string `json:"drifted_artifacts,omitempty"`
+	now     time.Time
 }
 
 // A NewPlan is a plan that was handed to the run and waits to be adopted.
@@ -94,23 +95,19 @@ type NewPlan struct {
 	WaitsFor []string `json:"waits_for,omitempty"` // nodes whose attempts are not stopped for it
 }
 
-// A PhaseStatus is how far a declared phase is.
-type PhaseStatus struct {
-	Name  string `json:"name"`
-	Nodes int    `json:"nodes"`
-	Ended int    `json:"ended"`
-}
-
 // A NodeStatus is one node in a list of a status.
 type NodeStatus struct {
 	ID       string    `json:"id"`
 	Kind     string    `json:"kind"`
 	Title    string    `json:"title,omitempty"`
-	Status   string    `json:"status"` // running | interrupted | waiting, or how it ended: dag.Status
+	Short    string    `json:"short,omitempty"` // what people call it
+	Status   string    `json:"status"`          // running | interrupted | waiting, or how it ended: dag.Status
 	Attempt  int       `json:"attempt,omitempty"`
 	Seconds  float64   `json:"seconds,omitempty"`
 	CostUSD  dag.USD   `json:"cost_usd,omitempty"`
 	Why      string    `json:"why,omitempty"`
+	Checks   string    `json:"validation,omitempty"` // of its answer: pass | fail
+	Shown    string    `json:"shown,omitempty"`      // values that people follow
 	Until    time.Time `json:"until,omitzero"`
 	Allowed  bool      `json:"allowed,omitempty"` // failed, and the run goes on
 	started  time.Time
@@ -133,7 +130,7 @@ func NewStatus(r *run.Run, dir string, now time.Time) *Status {
 		Questions: st.Escalations(), Undid: st.Compensations(),
 		Created: v.Created, Updated: v.Updated, Resumes: v.Resumes, Reserved: l.Reserved.USD, Tokens: l.Spent.Tokens,
 		CapUSD: l.Budget.CapUSD, CapTokens: l.Budget.CapTokens, Wall: l.Budget.Wall.D().Seconds(),
-		Work: Work{Usage: l.Usage, Shares: Shares(st), Series: seriesOf(st), Errors: errorsOf(st)},
+		now: now, Work: Work{Usage: l.Usage, Shares: Shares(st), Series: seriesOf(st), Errors: errorsOf(st)},
 	}
 	if list := st.Reverts(); len(list) > 0 && list[len(list)-1].Time.Equal(v.Updated) {
 		s.Reverted = list[len(list)-1].Checkpoint
@@ -166,7 +163,11 @@ func NewStatus(r *run.Run, dir string, now time.Time) *Status {
 		s.add(n, now)
 	}
 	s.trim()
-	s.phases(st)
+	if s.Phases = phasesOf(st); len(s.Phases) > 0 {
+		if k := slices.IndexFunc(s.Phases, func(p PhaseStatus) bool { return p.Ended < p.Nodes }); k >= 0 {
+			s.Phase = s.Phases[k].Name
+		}
+	}
 	if s.Status != machine.RunDone && s.Status != machine.RunBroken {
 		if eta, usd, ok := Forecast(st, now, jobsSeen(st, s.Active)); ok {
 			sec := eta.Seconds()
@@ -264,10 +265,11 @@ func (s *Status) interrupted(r *run.Run) {
 
 // add puts a node into the list in which it is shown.
 func (s *Status) add(n machine.NodeView, now time.Time) {
-	out := NodeStatus{ID: n.Node.ID, Kind: n.Node.Kind, Title: n.Node.Title, Status: n.Status.String(), Attempt: n.Attempt,
+	out := NodeStatus{ID: n.Node.ID, Kind: n.Node.Kind, Title: n.Node.Title, Short: n.Node.Short, Status: n.Status.String(), Attempt: n.Attempt,
 		CostUSD: n.Cost, started: n.Started, finished: n.Finished}
 	if n.Last != nil {
 		s.Warnings += len(n.Last.Warnings)
+		out.Checks = Validation(n.Last)
 		if n.Last.Status != dag.StatusCompleted {
 			out.Why = Reason(n.Last.Category, n.Last.Message)
 		}
@@ -281,6 +283,7 @@ func (s *Status) add(n machine.NodeView, now time.Time) {
 		out.Seconds, out.Why = now.Sub(n.Started).Seconds(), ""
 		s.Running = append(s.Running, out)
 	case machine.Completed, machine.Skipped:
+		out.Shown = ShownText(Shown(n.Node, n.Values))
 		if n.Status == machine.Completed {
 			out.Seconds = n.Finished.Sub(n.Started).Seconds()
 		}
@@ -332,30 +335,12 @@ func blockText(b machine.Block, why string) string {
 	return "blocked by " + strings.TrimSpace(b.By+" "+b.Name)
 }
 
-// phases counts the nodes of each declared phase.
-func (s *Status) phases(st *machine.State) {
-	g := st.Graph()
-	for _, p := range g.Plan.Phases {
-		ps := PhaseStatus{Name: p.Name}
-		for i := range int32(g.Len()) {
-			if group := g.Node(i).Group; group != p.Group && !strings.HasPrefix(group, p.Group+"/") {
-				continue
-			}
-			ps.Nodes++
-			if st.StatusAt(i).Ended() {
-				ps.Ended++
-			}
-		}
-		if s.Phase == "" && ps.Ended < ps.Nodes {
-			s.Phase = ps.Name
-		}
-		s.Phases = append(s.Phases, ps)
-	}
-}
-
 // String is a node on one line.
 func (n NodeStatus) String() string {
 	line := n.ID + " (" + n.Kind + ")"
+	if n.Short != "" {
+		line = n.Short + " (" + n.ID + ")"
+	}
 	add := func(given bool, text string) {
 		if given {
 			line += "  " + text
@@ -364,7 +349,9 @@ func (n NodeStatus) String() string {
 	add(n.Seconds > 0, Duration(n.Seconds))
 	add(n.Attempt > 1, fmt.Sprintf("attempt %d", n.Attempt))
 	add(n.CostUSD > 0, "$"+n.CostUSD.String())
+	add(n.Checks != "", strings.ToUpper(n.Checks))
 	add(n.Allowed, "allowed")
+	add(n.Shown != "", n.Shown)
 	add(n.Why != "", n.Why)
 	if !n.Until.IsZero() {
 		line += "; not before " + Instant(n.Until)
@@ -386,6 +373,26 @@ func (s *Status) Headline() string {
 		return status + " " + ReasonInBrackets(s.Reason, s.Node, s.Message)
 	}
 	return Reason(status, s.Message)
+}
+
+// Ago is how long ago the last event was; empty when it was just now.
+func (s *Status) Ago() string {
+	if ago := s.now.Sub(s.Updated); ago >= time.Minute {
+		return " (" + Duration(ago.Seconds()) + " ago)"
+	}
+	return ""
+}
+
+// Progress is how far the run is, in what its plan counts.
+func (s *Status) Progress() string {
+	phase := PhaseStatus{Done: s.Ended(), Of: s.Nodes}
+	text := progress(s.Phases, func(p PhaseStatus) string { return fmt.Sprintf("%s (%d%%)", p, percent(p.Done, p.Of)) })
+	if text == "" {
+		text = fmt.Sprintf("%d/%d nodes (%d%%)", phase.Done, phase.Of, percent(phase.Done, phase.Of))
+	} else if k := slices.IndexFunc(s.Phases, func(p PhaseStatus) bool { return p.Name == s.Phase }); k >= 0 {
+		phase = s.Phases[k]
+	}
+	return bar(phase.Done, phase.Of) + " " + text
 }
 
 // Cost is the cost of the run beside its budget.

@@ -268,8 +268,13 @@ func (r *Run) Checkpoints() ([]CheckpointInfo, error) {
 	var list []CheckpointInfo
 	for _, b := range r.index.Checkpoints() {
 		c, _, err := r.readCheckpoint(b)
-		if err != nil {
-			c = &CheckpointInfo{ID: b.ID, Node: b.Node, Head: b.Head, Path: b.Path}
+		if err != nil { // what is recorded of it holds all the same
+			c = &CheckpointInfo{ID: b.ID, Node: b.Node, Head: b.Head, Path: b.Path, RunID: r.ID(), Files: []SavedFile{}}
+			for _, v := range r.state.Checkpoints() {
+				if v.ID == b.ID {
+					c.CreatedAt = v.Time
+				}
+			}
 			c.Valid = err
 		}
 		list = append(list, *c)

@@ -45,9 +45,10 @@ func (w *writer) finished(b *machine.FinishedBody) {
 
 func (w *writer) logLine(n *machine.LogLine, b *machine.FinishedBody) {
 	switch {
+	case n.Log == "node": // see nodeEnded
 	case n.Log != "quality":
 		w.log(decisionLog, "decision", n.Type, w.node, n.Fields)
-	case n.Type == "validation":
+	case n.Type == machine.NoteValidation:
 		w.log(qualityLog, w.node, "type", n.Type, n.Fields, "warningDetails?", b.Warnings)
 	default:
 		w.log(qualityLog, w.node, "type", n.Type, n.Fields)
@@ -87,15 +88,15 @@ func (w *writer) completed(b *machine.FinishedBody) {
 	case report.IsControl(kind) && kind != "join":
 		w.decide(kind, w.values(b))
 	case !silent(w.node):
-		w.decide("accept-output", "attempt", b.Attempt, "validationResult?", validation(b))
+		w.decide("accept-output", "attempt", b.Attempt, "validationResult?", report.Validation(b))
 	}
 	text := b.Node
 	if !silent(w.node) {
-		text += " (" + kind + ")"
+		text += " (" + cmp.Or(w.node.Short, kind) + ")"
 	}
 	text += " COMPLETE"
-	if b.Attempt > 0 {
-		text += " in " + report.Duration(w.seconds())
+	if took := report.Duration(w.seconds()); took != "" {
+		text += " in " + took
 	}
 	if b.Usage != (machine.Usage{}) {
 		text += fmt.Sprintf(" | %d in / %d out", b.Usage.Total()-b.Usage.Output, b.Usage.Output)
@@ -103,8 +104,16 @@ func (w *writer) completed(b *machine.FinishedBody) {
 	if b.CostUSD != 0 {
 		text += " | $" + b.CostUSD.String()
 	}
-	if v := validation(b); v != "" {
-		text += " | validation: " + v
+	if v := report.Validation(b); v != "" {
+		text += " | validation: " + strings.ToUpper(v)
+	}
+	if shown := report.Shown(w.node, b.Values); len(shown) > 0 {
+		var list fields
+		for _, v := range shown {
+			list = append(list, v.Name, v.Raw)
+		}
+		w.log(qualityLog, w.node, "type", w.node.Show.As, list)
+		text += " | " + w.node.Show.As + ": " + report.ShownText(shown)
 	}
 	w.say(info, "%s", text)
 }
@@ -134,11 +143,6 @@ func noted(b *machine.FinishedBody, typ, field string) (list []string) {
 	return list
 }
 
-// validation is the result of an answer's checks; empty when there were none.
-func validation(b *machine.FinishedBody) string {
-	return append(noted(b, "validation", "result"), "")[0]
-}
-
 // notCompleted writes the lines of an attempt that failed, was lost, refused or stopped.
 func (w *writer) notCompleted(b *machine.FinishedBody) {
 	what, level := w.outcome(b)
@@ -153,7 +157,7 @@ func (w *writer) notCompleted(b *machine.FinishedBody) {
 			severity = "warning"
 		}
 		w.log(errorLog, "context", b.Node, w.node, "attempt", b.Attempt, "status", b.Status, "category?", b.Category,
-			"class?", b.Class, "severity", severity, "message", b.Message, "recovered", false, "resolution", what,
+			"class?", b.Class, "severity", severity, "message", b.Message, ending(b), "resolution", what,
 			"diagnostics?", b.Diagnostics, "generation?", later(b.Generation))
 	}
 	then := strings.ReplaceAll(what, "-", " ")
@@ -165,6 +169,14 @@ func (w *writer) notCompleted(b *machine.FinishedBody) {
 	}
 	w.say(level, "%s %s%s: %s; %s", b.Node, strings.ToUpper(string(b.Status)), report.AttemptText(b.Attempt),
 		report.Reason(b.Category, b.Message), then)
+}
+
+// ending says of a failure that it was not recovered, once no attempt follows.
+func ending(b *machine.FinishedBody) fields {
+	if b.Final {
+		return fields{"recovered", false}
+	}
+	return nil
 }
 
 // outcome says what follows an attempt that did not complete, and how bad that is.
@@ -208,22 +220,36 @@ func (w *writer) nodeEnded(b *machine.FinishedBody) {
 	}
 	list = append(list, "status", b.Status, "generation?", later(b.Generation))
 	if b.Attempt > 0 {
-		list = append(list, "durationMs", int64(w.seconds()*1000+0.5))
+		if !silent(w.node) {
+			list = append(list, "startedAt?", w.began, "completedAt", w.e.Time)
+		}
+		list = append(list, "durationMs?", int64(w.seconds()*1000+0.5))
 		if b.Attempt > 1 || !silent(w.node) {
 			list = append(list, "retries", b.Attempt-1)
 		}
 	}
 	if b.Usage != (machine.Usage{}) || b.CostUSD != 0 {
-		list = append(list, usage(b)...)
+		u := b.Usage
+		list = append(list, "inputTokens", u.Input, "outputTokens", u.Output, "cacheReadTokens", u.CacheRead,
+			"cacheWriteTokens", u.CacheWrite, "costUsd", b.CostUSD, "cumulativeCostUsd", w.spent)
 	}
-	if v := validation(b); v != "" {
+	if v := report.Validation(b); v != "" {
 		list = append(list, "validationPassed", v == "pass")
 	}
 	list = append(list, "category?", b.Category, "reused?", b.Reused)
 	if w.node != nil && b.Attempt > 0 { // for each accumulator that it may add to, whether it did
 		did := noted(b, "append-entry", "accumulator")
 		for _, name := range w.node.Appends {
-			list = append(list, name, slices.Contains(did, name))
+			field := name
+			if i := slices.IndexFunc(w.plan.Accumulators, func(a dag.Accumulator) bool { return a.Name == name }); i >= 0 {
+				field = cmp.Or(w.plan.Accumulators[i].Field, name)
+			}
+			list = append(list, field, slices.Contains(did, name))
+		}
+	}
+	for i := range b.Notes {
+		if b.Notes[i].Log == "node" {
+			list = append(list, b.Notes[i].Fields)
 		}
 	}
 	list = append(append(list, w.values(b)...), "warnings?", len(b.Warnings))

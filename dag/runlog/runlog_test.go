@@ -183,7 +183,7 @@ func ends(t testing.TB, m *disktest.Mem) string {
 		if err := json.Unmarshal([]byte(line), &f); err != nil {
 			t.Fatal(err)
 		}
-		for _, k := range []string{"seq", "ts", "durationMs", "retries"} {
+		for _, k := range []string{"seq", "ts", "startedAt", "completedAt", "durationMs", "retries", "cumulativeCostUsd"} {
 			delete(f, k)
 		}
 		b, err := json.Marshal(f)

@@ -2,6 +2,7 @@ package runlog
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 	"time"
 
@@ -16,11 +17,11 @@ import (
 //
 //	orchestrator.log  for people: every start and end, file, warning, pause
 //	decisions.jsonl   why something was done or not: "decision", and what it was decided on
-//	errors.jsonl      every failed or lost attempt, "recovered": false; a second line with
-//	                  "recovered": true when a later attempt completes
+//	errors.jsonl      every failed or lost attempt; "recovered" stands in the one line that tells the end of it: false
+//	                  in that of a node that has failed for good, true in a further one when a later attempt completes
 //	cost.jsonl        one line for each attempt that cost money or tokens
 //	quality.jsonl     what kinds say of quality (validations, scores, counts), and gates
-//	passes.jsonl      one line for each node that ended
+//	passes.jsonl      one line for each node that ended, with the fields that its kind recorded for it
 //
 // The labels of a node are fields of its lines. Every line names its event: "seq" in the .jsonl files, #N in
 // orchestrator.log.
@@ -43,7 +44,7 @@ var table = map[machine.Type]func(*writer){
 	}),
 	machine.RunResumed: on(func(w *writer, b *machine.RunResumedBody) {
 		w.decide("resume", "by", b.By, "lost", b.Lost)
-		w.say(info, "Resumed by %s; %s lost", b.By, report.Count(b.Lost, "attempt"))
+		w.say(info, "Resumed by %s: %s done, %s lost", b.By, w.standing, report.Count(b.Lost, "attempt"))
 	}),
 	machine.PlanSubmitted: on(func(w *writer, b *machine.PlanSubmittedBody) {
 		w.decide("submit-plan", "plan", b.PlanDigest, "by", b.By, "touched", len(b.Touched), "removed", len(b.Removed))
@@ -72,7 +73,7 @@ var table = map[machine.Type]func(*writer){
 	}),
 	machine.BudgetWarned: on(func(w *writer, b *machine.BudgetWarnedBody) {
 		w.decide("warn-budget", "limit", b.Limit, "cost", b.SpentUSD)
-		w.say(warn, "Budget warning (%s): $%s spent", b.Limit, b.SpentUSD)
+		w.say(warn, "Budget warning (%s): $%s spent%s", b.Limit, b.SpentUSD, w.standing)
 	}),
 	machine.RunPaused:    on((*writer).paused),
 	machine.RunCompleted: on((*writer).ended),
@@ -148,6 +149,15 @@ var table = map[machine.Type]func(*writer){
 	machine.Started:         on((*writer).started),
 	machine.Finished:        on((*writer).finished),
 	machine.ArtifactWritten: on((*writer).written),
+	machine.LLMCallStarted: on(func(w *writer, b *machine.LLMCallStartedBody) {
+		if b.PromptTokens > 0 {
+			w.say(info, "  Prompt written (estimate ~%d tokens)", b.PromptTokens)
+		}
+		w.say(info, "  Invoking %s of %s%s...", b.Model, b.ProviderBaseURL, w.standing)
+	}),
+	machine.LLMCallFinished: on(func(w *writer, b *machine.LLMCallFinishedBody) {
+		w.say(info, "  Output received (%d tokens, %s)", b.TokenUsage.Output, b.FinishReason)
+	}),
 	machine.LLMCallFailed: on(func(w *writer, b *machine.LLMCallFailedBody) {
 		why := b.ErrorSummary
 		if why == "" {
@@ -167,7 +177,7 @@ var table = map[machine.Type]func(*writer){
 
 // unlogged are the types of events that write nothing: the log of events has them, and what comes of them is logged.
 var unlogged = []machine.Type{
-	machine.Queued, machine.TookEffect, machine.LLMCallStarted, machine.LLMCallFinished, machine.GateRunStarted,
+	machine.Queued, machine.TookEffect, machine.GateRunStarted,
 }
 
 // on is a row of the table for bodies of type B.
@@ -242,7 +252,7 @@ func (w *writer) started(b *machine.StartedBody) {
 	}
 	if b.Attempt <= 1 {
 		w.decide("execute", "attempt", b.Attempt, "generation?", later(b.Generation),
-			"reservedUsd?", max(0, b.Reserve.USD), "files?", w.node.Files)
+			"reservedUsd?", max(0, b.Reserve.USD), "files?", filesOf(w.node))
 		w.say(info, "%s starts%s", b.Node, report.Titled(w.node.Title))
 		return
 	}
@@ -252,6 +262,14 @@ func (w *writer) started(b *machine.StartedBody) {
 	}
 	w.decide("retry", "attempt", b.Attempt, "reason?", w.pending)
 	w.say(info, "%s starts again (attempt %d)%s", b.Node, b.Attempt, after)
+}
+
+// filesOf are the files that a node reads, in the order in which its prompt names them where it has one.
+func filesOf(n *dag.Node) []string {
+	if n.Call != nil && len(n.Call.Files) > 0 {
+		return n.Call.Files
+	}
+	return n.Files
 }
 
 // later is a generation that is worth a field: one after the first.
@@ -268,18 +286,21 @@ func later(generation int) int {
 type entry struct {
 	e       machine.Event // a copy: the run still sets the number in its own
 	node    *dag.Node     // of the event; nil = none
+	plan    *dag.Plan     // as of the event
 	nodes   int           // of the plan
 	began   time.Time     // of the attempt that ended
 	tries   int           // failures recorded of the node
 	pending string        // category of the last failure of a node that starts or completes
 	why     string        // its message
 	spent   dag.USD
+	// standing is what a line says of the run beside its event: how far it is, what its parts cost, which attempt it is.
+	standing string
 }
 
 // newEntry takes in an event; false when no log has a line for it. Nodes without labels, cost, notes or values leave
 // no lines when they start, and nodes of kind join none at all.
 func newEntry(e *machine.Event, st *machine.State) (entry, bool) {
-	en := entry{e: *e, nodes: st.Graph().Len(), spent: st.Spent().USD}
+	en := entry{e: *e, plan: st.Graph().Plan, nodes: st.Graph().Len(), spent: st.Spent().USD}
 	if table[e.Type] == nil {
 		return en, false
 	}
@@ -288,6 +309,16 @@ func newEntry(e *machine.Event, st *machine.State) (entry, bool) {
 		en.node = st.Graph().Node(i)
 	}
 	switch b := e.Body.(type) {
+	case *machine.RunResumedBody:
+		en.standing = report.Progress(st)
+	case *machine.BudgetWarnedBody:
+		for _, line := range report.ShareLines(st) {
+			en.standing += "; " + line
+		}
+	case *machine.LLMCallStartedBody:
+		if v, ok := st.NodeByID(id); ok && v.Attempt > 0 {
+			en.standing = fmt.Sprintf(" (attempt %d/%d)", v.Attempt, en.plan.PolicyFor(v.Node, "").Retry.Attempts)
+		}
 	case *machine.StartedBody:
 		if b.Attempt <= 1 && silent(en.node) {
 			return en, false

@@ -119,9 +119,10 @@ type mistake struct {
 // A checkpoint is a line of the list: its manifest and what became of it.
 type checkpoint struct {
 	run.CheckpointInfo
-	Path    string `json:"path"` // relative to the output directory
-	Valid   bool   `json:"valid"`
-	Problem string `json:"problem,omitempty"`
+	Quality report.CheckpointQuality `json:"quality"`
+	Path    string                   `json:"path"` // relative to the output directory
+	Valid   bool                     `json:"valid"`
+	Problem string                   `json:"problem,omitempty"`
 }
 
 // A handover says what became of a plan that was handed to the process which carries the run on.

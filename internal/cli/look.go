@@ -137,17 +137,22 @@ func newCheckpoints() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "checkpoints",
 		Short: "List the checkpoints of the run",
-		Long:  "checkpoints lists the checkpoints of a run, oldest first, each verified against its hashes.",
-		Args:  noArgs,
+		Long: "checkpoints lists the checkpoints of a run, oldest first, each verified against its hashes, with how far and how\n" +
+			"good the run was then.",
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return runs.read(c, func(r *run.Run, _ string) error {
+			return runs.read(c, func(r *run.Run, dir string) error {
 				found, err := r.Checkpoints()
+				if err != nil {
+					return err
+				}
+				h, err := report.ReadHistory(runs.options(dir, c.Name()))
 				if err != nil {
 					return err
 				}
 				list := []checkpoint{}
 				for _, p := range found {
-					k := checkpoint{CheckpointInfo: p, Path: p.Path, Valid: p.Valid == nil}
+					k := checkpoint{CheckpointInfo: p, Quality: h.Checkpoints[p.ID], Path: p.Path, Valid: p.Valid == nil}
 					if p.Valid != nil {
 						k.Problem = p.Valid.Error()
 					}
@@ -167,14 +172,14 @@ func writeCheckpoints(out io.Writer, list []checkpoint) error {
 		return err
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "checkpoint\tmade\tevent\tcompleted\tfailed\tspent\tfiles\tstate")
+	fmt.Fprintln(w, "checkpoint\tmade\tdone\tfailed\tspent\tfiles\tstate\tquality")
 	for _, p := range list {
 		state := "valid"
 		if !p.Valid {
-			state = "UNUSABLE: " + report.Plain(p.Problem)
+			state = "DAMAGED: " + report.Plain(p.Problem)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t$%s\t%d\t%s\n",
-			p.ID, report.Instant(p.CreatedAt), p.Head, p.Completed, p.Failed, p.CostUSD, len(p.Files), state)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t$%s\t%d\t%s\t%s\n", p.ID, report.Instant(p.CreatedAt), p.Quality.Progress,
+			p.Quality.Failed, p.Quality.CostUSD, len(p.Files), state, report.Plain(p.Quality.Text()))
 	}
 	return w.Flush()
 }

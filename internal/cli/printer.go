@@ -149,7 +149,7 @@ func (p *printer) event(e *machine.Event) {
 		return
 	}
 	p.look()
-	if b, ok := e.Body.(*machine.FinishedBody); ok && !mustPrint(b) && p.crowded() {
+	if b, ok := e.Body.(*machine.FinishedBody); ok && !p.mustPrint(b) && p.crowded() {
 		p.skipped++ // without the text that line would not print
 	} else if text, must := p.text(e, took); text != "" {
 		p.line(text, must)
@@ -223,7 +223,7 @@ func (p *printer) text(e *machine.Event, took time.Duration) (text string, must 
 	case *machine.LLMCallStartedBody:
 		return f("calling  %s  (~%d prompt tokens)", b.Node, b.PromptTokens), false
 	case *machine.FinishedBody:
-		return p.finished(b, took, e.Time), mustPrint(b)
+		return p.finished(b, took, e.Time), p.mustPrint(b)
 	case *machine.RunSuspendedBody:
 		return f("asleep   %s went by in which nothing was done; they count against no limit",
 			(time.Duration(b.IdleMS) * time.Millisecond).Round(time.Second)), true
@@ -319,7 +319,10 @@ var ends = map[dag.Status]string{
 }
 
 // mustPrint says that the end of an attempt is printed however many come at once.
-func mustPrint(b *machine.FinishedBody) bool {
+func (p *printer) mustPrint(b *machine.FinishedBody) bool {
+	if v, _ := p.run.State().NodeByID(b.Node); len(report.Shown(v.Node, b.Values)) > 0 {
+		return true
+	}
 	return b.Status != dag.StatusCompleted && b.Status != dag.StatusSkipped
 }
 
@@ -330,6 +333,10 @@ func (p *printer) finished(b *machine.FinishedBody, took time.Duration, at time.
 		what = "reused"
 	}
 	line := fmt.Sprintf("%-8s %s", what, b.Node)
+	v, _ := p.run.State().NodeByID(b.Node)
+	if v.Node != nil && v.Node.Short != "" {
+		line += " (" + v.Node.Short + ")"
+	}
 	if took > 0 {
 		line += "  " + elapsed(took)
 	}
@@ -338,6 +345,12 @@ func (p *printer) finished(b *machine.FinishedBody, took time.Duration, at time.
 	}
 	if b.CostKind == dag.CostAssumed {
 		line += " assumed"
+	}
+	if text := report.Validation(b); text != "" {
+		line += "  " + strings.ToUpper(text)
+	}
+	if shown := report.Shown(v.Node, b.Values); len(shown) > 0 {
+		line += "  " + v.Node.Show.As + ": " + report.ShownText(shown)
 	}
 	if b.Category != "" || b.Message != "" {
 		line += "  " + report.Reason(b.Category, b.Message)
@@ -359,6 +372,7 @@ func (p *printer) place() string { return fmt.Sprintf("  [%d/%d", p.done, p.node
 func (p *printer) standing(at time.Time) string {
 	s := p.place()
 	if p.lines < 3 {
+		s = "  [" + report.Progress(p.run.State())
 		left, usd, _ := report.Forecast(p.run.State(), at, p.jobs) // nothing where too little is known
 		if left > time.Second {
 			s += ", about " + elapsed(left) + " left"

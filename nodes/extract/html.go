@@ -247,6 +247,11 @@ func compare(s *accept.State, text []byte, h *htmlRule) error {
 		return &nodes.Error{Category: "config", Message: "artifact " + h.Previous, Err: err}
 	}
 	s.Values["changed"] = true
+	sizes := map[string]any{"artifactSizeAfter": len(text)}
+	if ok {
+		sizes["artifactSizeBefore"] = len(before)
+	}
+	s.Note("node", "size", sizes)
 	if !ok {
 		return nil
 	}

@@ -140,8 +140,8 @@ func TestHTML(t *testing.T) {
 // C-12: an unchanged artifact is accepted, with a decision and a quality record.
 func TestUnchangedIsAccepted(t *testing.T) {
 	for previous, want := range map[string][]string{
-		page + "\n": {"accept-no-modification", "no-modification", "extract-html"},
-		"else":      {"extract-html"},
+		page + "\n": {"size", "accept-no-modification", "no-modification", "extract-html"},
+		"else":      {"size", "extract-html"},
 	} {
 		s := accept.NewState(nil, "```html\n"+page+"\n```")
 		s.Artifact = artifacts{"p": []byte(previous)}.open
@@ -152,7 +152,7 @@ func TestUnchangedIsAccepted(t *testing.T) {
 		for _, n := range s.Notes {
 			got = append(got, n.Type)
 		}
-		if !reflect.DeepEqual(got, want) || s.Values["changed"] != (len(want) == 1) || len(s.Warnings) > 0 {
+		if !reflect.DeepEqual(got, want) || s.Values["changed"] != (len(want) == 2) || len(s.Warnings) > 0 {
 			t.Errorf("notes %q, want %q; values %v", got, want, s.Values)
 		}
 	}

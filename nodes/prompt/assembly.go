@@ -52,7 +52,7 @@ type Assembled struct {
 	Chars    int64      // characters (not bytes) of Text
 	Tokens   int64      // estimate: Chars / 4, rounded up
 	Warnings []string
-	Notes    []nodes.LogLine // a decision for each step of trimming
+	Notes    []nodes.LogLine // the files whose list is to be recorded, and a decision for each step of trimming
 }
 
 // EstimateTokens is characters / 4, rounded up.

@@ -77,6 +77,9 @@ func (d *describer) variable(at, name string, v variable) {
 		}
 		d.tr.Notes = append(d.tr.Notes, name+": "+strings.Join(v.labels(), ", "))
 	}
+	if v.Record != "" && v.Files == nil {
+		d.tr.Problemf(at+".record", "only files are recorded")
+	}
 	if of, ok := d.s.Vars[v.Order]; v.Order != "" && (!ok || of.Files == nil) {
 		d.tr.Problemf(at+".order", "%q is not a variable with files%s", v.Order, didYouMean(v.Order, d.s.names()))
 	}

@@ -32,6 +32,7 @@ type variable struct {
 	Order       string       `json:"order"`
 	Artifact    string       `json:"artifact"`
 	Accumulator string       `json:"accumulator"`
+	Record      string       `json:"record"`
 
 	First     *int         `json:"first"`
 	Last      *int         `json:"last"`

@@ -30,16 +30,19 @@ func Plan(t testing.TB) *dag.Graph {
 		Format: dag.Format, Name: "night", Title: "A bad night",
 		Budget: dag.Budget{CapUSD: 100e6, WarnUSD: 2e6}, Categories: hosttest.Categories(),
 		Breakers: []dag.Breaker{{Name: "api", Failures: 3, OpenFor: dag.Duration(time.Minute), Probes: 1, WhenOpen: "wait"}},
-		Phases:   []dag.Phase{{Name: "Writing", Group: "writing"}, {Name: "Looking", Group: "looking"}},
+		Phases: []dag.Phase{
+			{Name: "Writing", Group: "writing", Counts: &dag.Counted{Label: "pass", Unit: "passes"}, Parts: &dag.Counted{Label: "pass", Unit: "Pass"}},
+			{Name: "Looking", Group: "looking", Counts: &dag.Counted{Label: "round", Unit: "rounds"}, Steps: &dag.Counted{Label: "role", Unit: "Round"}}},
 		Nodes: []dag.Node{
-			{ID: "b1", Kind: "agent", Title: "first", Effect: "idempotent", Paid: true, Labels: labels("builder", "1"),
+			{ID: "b1", Kind: "agent", Title: "first", Short: "1: Builder", Effect: "idempotent", Paid: true, Labels: labels("builder", "1"),
 				Group: "writing", Appends: []string{"notes", "finds"}, Reserve: dag.Amount{USD: 3e6}},
-			{ID: "v1", Kind: "agent", Effect: "idempotent", Paid: true, Labels: labels("verifier", "2"),
+			{ID: "v1", Kind: "agent", Effect: "idempotent", Paid: true, Labels: map[string]string{"role": "verifier", "pass": "2", "kind": "odd", "round": "1"},
 				Group: "looking/deep", Needs: []string{"b1"}, Breaker: "api",
 				Retry: dag.Retry{Attempts: 3, Base: dag.Duration(5 * time.Second), Factor: 2, Cap: dag.Duration(time.Minute)}},
 			{ID: "soft", Kind: "exec", Effect: "pure", Needs: []string{"b1"}, OnFail: "continue", Group: "looking"},
 			{ID: "never", Kind: "exec", Effect: "pure", Needs: []string{"v1", "soft"}, When: "false", Group: "looking"},
-			{ID: "turn", Kind: "route", Effect: "pure", Labels: map[string]string{"round": "1"}, Needs: []string{"v1", "soft"}},
+			{ID: "turn", Kind: "route", Effect: "pure", Labels: map[string]string{"round": "1", "role": "route"}, Needs: []string{"v1", "soft"},
+				Group: "looking", Show: &dag.Show{As: "round-score", Values: []string{"score", "limit", "decision"}}},
 			{ID: "join", Kind: "join", Effect: "pure", Needs: []string{"turn", "never"}},
 			{ID: "quiet", Kind: "exec", Effect: "pure", Needs: []string{"join"}},
 			{ID: "save", Kind: "checkpoint", Effect: "pure", Needs: []string{"quiet"}},
@@ -78,7 +81,7 @@ func Outcomes() map[string][]machine.Outcome {
 		},
 		"soft": {{Status: dag.StatusFailed, Category: "flaky", Message: "no\nluck", Permanent: true}},
 		"turn": {{Status: dag.StatusCompleted, Body: machine.FinishedBody{Values: map[string]json.RawMessage{
-			"score": []byte("2.6"), "decision": []byte(`"refine"`), "round": []byte("1")}}}},
+			"score": []byte("2.6"), "limit": []byte("3.5"), "decision": []byte(`"refine"`), "round": []byte("1")}}}},
 	}
 }
 
