@@ -14,11 +14,10 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"golang.org/x/net/html"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
 
 	"dagrun.dev/nodes/internal/accept"
 	"dagrun.dev/nodes/internal/markdown"
+	"dagrun.dev/nodes/internal/shape"
 )
 
 // A check is #ValidateCheck: one test and how it counts.
@@ -203,55 +202,18 @@ func sections(wanted []string) (judge, error) {
 	}, nil
 }
 
-// keywords are those of JSON Schema that settings may use. One that is misspelt would check nothing.
-type keywords struct {
-	Type       any                  `json:"type"`
-	Enum       []any                `json:"enum"`
-	Properties map[string]*keywords `json:"properties"`
-	Required   []string             `json:"required"`
-	Additional *bool                `json:"additionalProperties"`
-	Items      *keywords            `json:"items"`
-	MinItems   int                  `json:"minItems"`
-	MinLength  int                  `json:"minLength"`
-	MaxLength  *int                 `json:"maxLength"`
-	Pattern    string               `json:"pattern"`
-	Minimum    *float64             `json:"minimum"`
-	Maximum    *float64             `json:"maximum"`
-}
-
 // followsSchema says where a JSON text departs from a schema.
 func followsSchema(raw json.RawMessage) (judge, error) {
-	schema, err := compileSchema(raw)
-	if err != nil {
-		return nil, fmt.Errorf("json: %w", err)
+	schema, problems := shape.Compile(raw)
+	if schema == nil {
+		return nil, fmt.Errorf("json: %s", strings.TrimPrefix(problems[0].Path+": "+problems[0].Text, ": "))
 	}
 	return func(text string) string {
 		if err := validate(schema, text); err != nil {
-			return accept.Clip(mostShown, departure(err).Error())
+			return accept.Clip(mostShown, err.Error())
 		}
 		return ""
 	}, nil
-}
-
-func compileSchema(raw json.RawMessage) (*jsonschema.Schema, error) {
-	if err := accept.Decode(raw, &keywords{}); err != nil {
-		return nil, err
-	}
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	if err != nil {
-		return nil, err
-	}
-	c := jsonschema.NewCompiler()
-	const name = "check.json" // in messages only
-	if err := c.AddResource(name, v); err != nil {
-		return nil, err
-	}
-	schema, err := c.Compile(name)
-	var invalid *jsonschema.SchemaValidationError
-	if errors.As(err, &invalid) {
-		err = departure(invalid.Err)
-	}
-	return schema, err
 }
 
 // validate reads a text as one JSON value. A duplicate key in one object is a mistake: which of the two
@@ -268,23 +230,8 @@ func validate(schema *jsonschema.Schema, text string) error {
 	if err != nil {
 		return err
 	}
-	return schema.Validate(v)
+	if err := schema.Validate(v); err != nil {
+		return shape.Mistakes(err, "the value")
+	}
+	return nil
 }
-
-// departure is the first mistake that a validation has found, with its place.
-func departure(err error) error {
-	var v *jsonschema.ValidationError
-	if !errors.As(err, &v) {
-		return err
-	}
-	for len(v.Causes) > 0 {
-		v = v.Causes[0]
-	}
-	text := v.ErrorKind.LocalizedString(english)
-	if len(v.InstanceLocation) > 0 {
-		text = strings.Join(v.InstanceLocation, ".") + ": " + text
-	}
-	return errors.New(text)
-}
-
-var english = message.NewPrinter(language.English)

@@ -41,7 +41,7 @@ func (s *Shape) Parse(raw []byte, root string) (map[string]any, error) {
 	object := v.NativeFunc(exactly).(map[string]any)
 	dropNulls(s.top, object)
 	if err := s.check.Validate(object); err != nil {
-		return nil, mistakes(err, root)
+		return nil, Mistakes(err, root)
 	}
 	outputs := s.Outputs()
 	for _, name := range slices.Sorted(maps.Keys(outputs)) {
@@ -94,8 +94,9 @@ func dropNulls(schema any, v any) {
 // mostMistakes is how many mistakes of one answer are said: all that a model is likely to make at once.
 const mostMistakes = 5
 
-// mistakes says in one line where an answer does not fit, by path, and what was wanted there.
-func mistakes(err error, root string) error {
+// Mistakes says in one line where a value does not fit, by path, and what was wanted there; root is what it calls the
+// value.
+func Mistakes(err error, root string) error {
 	lines := leaves(err, func(at []string) string { return root + dotted(at) })
 	slices.Sort(lines) // the checker ranges over maps
 	lines = slices.Compact(lines)

@@ -35,14 +35,30 @@ var keywords = []string{
 	"required", "title", "type",
 }
 
-// Read reads a schema. Problems are its mistakes, with their paths within it; with one there is no Shape.
+// Compile reads a schema of the keywords that a shape may use, whatever type it is of. Problems are its mistakes, with
+// their paths within it; with one there is no schema.
+func Compile(raw json.RawMessage) (*jsonschema.Schema, []nodes.Problem) {
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	top, isMap := v.(map[string]any)
+	if err != nil || !isMap {
+		return nil, []nodes.Problem{{Text: "want a JSON Schema"}}
+	}
+	r := reader{}
+	if r.schema("", top); len(r.problems) > 0 {
+		return nil, r.problems
+	}
+	return compile(top)
+}
+
+// Read reads a schema of an object whose fields are outputs; where it does not say so, an object has the fields that it
+// names and no others. Problems are those of Compile.
 func Read(raw json.RawMessage) (*Shape, []nodes.Problem) {
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	top, isMap := v.(map[string]any)
 	if err != nil || !isMap {
 		return nil, []nodes.Problem{{Text: "want a JSON Schema whose type is object, or in CUE a struct type"}}
 	}
-	r := reader{}
+	r := reader{closing: true}
 	r.schema("", top)
 	switch t := top["type"]; {
 	case len(r.problems) > 0:
@@ -54,6 +70,15 @@ func Read(raw json.RawMessage) (*Shape, []nodes.Problem) {
 	if len(r.problems) > 0 {
 		return nil, r.problems
 	}
+	check, problems := compile(top)
+	if check == nil {
+		return nil, problems
+	}
+	s := &Shape{top: top, check: check}
+	return s, s.outputProblems()
+}
+
+func compile(top map[string]any) (schema *jsonschema.Schema, problems []nodes.Problem) {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.UseRegexpEngine(func(src string) (jsonschema.Regexp, error) {
@@ -61,18 +86,21 @@ func Read(raw json.RawMessage) (*Shape, []nodes.Problem) {
 		return re, err
 	})
 	const name = "dagrun:answer"
-	s := &Shape{top: top}
-	if err = c.AddResource(name, top); err == nil {
-		s.check, err = c.Compile(name)
+	err := c.AddResource(name, top)
+	if err == nil {
+		schema, err = c.Compile(name)
 	}
 	if err != nil {
 		return nil, schemaProblems(err)
 	}
-	return s, s.outputProblems()
+	return schema, nil
 }
 
 // A reader finds the mistakes of a schema that JSON Schema itself does not know, and completes it.
-type reader struct{ problems []nodes.Problem }
+type reader struct {
+	problems []nodes.Problem
+	closing  bool // objects have no other fields than they name, unless they say so
+}
 
 func (r *reader) problem(path, format string, args ...any) {
 	r.problems = append(r.problems, nodes.Problem{Path: path, Text: fmt.Sprintf(format, args...)})
@@ -95,7 +123,7 @@ func (r *reader) schema(path string, s map[string]any) {
 	}
 	required, _ := s["required"].([]any)
 	for i, name := range required {
-		if text, ok := name.(string); ok && properties[text] == nil {
+		if text, ok := name.(string); ok && properties[text] == nil && r.closing {
 			near := ""
 			if n := rules.Nearest(text, slices.Collect(maps.Keys(properties))); n != "" {
 				near = fmt.Sprintf("; did you mean %q?", n)
@@ -116,7 +144,7 @@ func (r *reader) schema(path string, s map[string]any) {
 	switch further, given := s["additionalProperties"]; {
 	case given && !isBool(further):
 		r.below(tree.Join(path, "additionalProperties"), further)
-	case !given && (s["type"] == "object" || properties != nil):
+	case !given && r.closing && (s["type"] == "object" || properties != nil):
 		s["additionalProperties"] = false
 	}
 }
