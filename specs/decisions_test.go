@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"dagrun.dev/dag"
@@ -42,9 +43,17 @@ func (p past) ended(id string, values ...string) past {
 	return p
 }
 
+var theEvaluator = sync.OnceValues(func() (*expr.Evaluator, error) {
+	res, err := base()
+	if err != nil {
+		return nil, err
+	}
+	return expr.New(res.Plan)
+})
+
 func evaluator(t *testing.T) *expr.Evaluator {
 	t.Helper()
-	e, err := expr.New(basePlan(t).Plan)
+	e, err := theEvaluator()
 	if err != nil {
 		t.Fatal(err)
 	}

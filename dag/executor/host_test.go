@@ -406,7 +406,7 @@ func TestInterrupts(t *testing.T) {
 		interrupt := make(chan time.Time, 2)
 		s.opts.Interrupt = interrupt
 		time.AfterFunc(time.Minute, func() { interrupt <- time.Now() })
-		time.AfterFunc(2*time.Minute, func() { interrupt <- time.Now() }) // too late to be a second one
+		time.AfterFunc(time.Minute+5001*time.Millisecond, func() { interrupt <- time.Now() }) // too late to be a second one
 		if v := s.carryOn(); v.Status != machine.RunPause || v.Pause.Reason != "user" {
 			t.Fatalf("%+v", v)
 		}
@@ -419,7 +419,7 @@ func TestInterrupts(t *testing.T) {
 		interrupt := make(chan time.Time, 2)
 		s.opts.Interrupt = interrupt
 		time.AfterFunc(time.Minute, func() { interrupt <- time.Now() })
-		time.AfterFunc(time.Minute+8*time.Second, func() { interrupt <- time.Now().Add(-4 * time.Second) }) // the host was busy
+		time.AfterFunc(time.Minute+8*time.Second, func() { interrupt <- time.Now().Add(-3 * time.Second) }) // the host was busy
 		r := s.open()
 		if err := s.run(r); !errors.Is(err, ErrHard) {
 			t.Fatal(err)

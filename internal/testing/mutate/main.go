@@ -1,7 +1,7 @@
 // Command mutate changes one thing at a time, each number, section, rule and question of the large specification and each
 // condition and statement of the state machine, and says which changes no test notices.
 //
-//	go run ./internal/testing/mutate [-only spec,templates,gates,machine] [-sample N] [-match TEXT] [-list]
+//	go run ./internal/testing/mutate [-only spec,templates,gates,machine] [-sample N] [-match TEXT] [-for 10m] [-list]
 //
 // It runs in the root of the project and leaves its files alone: a specification is changed in a copy, Go by -overlay.
 // Results are kept in build/mutate: one that was noticed is looked at again when its file or the file of the test that
@@ -18,6 +18,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 )
 
 //go:embed accepted.txt
@@ -28,9 +29,10 @@ func main() {
 	sample := flag.Int("sample", 0, "try so many of each part, chosen by -seed; 0: all")
 	seed := flag.Uint64("seed", 1, "of the sample")
 	match := flag.String("match", "", "try only changes that hold this text")
+	limit := flag.Duration("for", 0, "try changes for so long, then say what is known; the next call goes on; 0: without limit")
 	list := flag.Bool("list", false, "list the changes and try none")
 	flag.Parse()
-	survivors, err := run(strings.Split(*only, ","), *match, *sample, *seed, *list)
+	survivors, err := run(strings.Split(*only, ","), *match, *sample, *seed, *limit, *list)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
 		os.Exit(2)
@@ -40,11 +42,12 @@ func main() {
 	}
 }
 
-func run(only []string, match string, sample int, seed uint64, list bool) (survivors int, err error) {
+func run(only []string, match string, sample int, seed uint64, limit time.Duration, list bool) (survivors int, err error) {
 	accepted, err := parseAccepted(acceptedLines)
 	if err != nil {
 		return 0, err
 	}
+	until := time.Now().Add(cmp.Or(limit, 1000*time.Hour))
 	results, err := openResults()
 	if err != nil {
 		return 0, err
@@ -76,7 +79,7 @@ func run(only []string, match string, sample int, seed uint64, list bool) (survi
 			}
 			continue
 		}
-		n, err := p.tryAll(chosen, total, accepted, results)
+		n, err := p.tryAll(chosen, total, until, accepted, results)
 		if err != nil {
 			return 0, err
 		}

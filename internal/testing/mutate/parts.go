@@ -20,9 +20,9 @@ type part struct {
 	files  []string // patterns within the folder
 	find   func(file string, src []byte) ([]mutant, error)
 	tests  []string // patterns of the files that hold the tests
+	late   string   // tests of a specification that compile it anew: only what no other test has noticed is tried with them
 	// ready prepares a place for trying and returns what tries a change there: what the tests print, and whether they failed.
 	ready func(p *part) (try func(m mutant, changed []byte) (out string, failed bool, err error), done func(), err error)
-	run   []string // the tests of a specification, one call after the other
 }
 
 func parts() []*part {
@@ -32,7 +32,7 @@ func parts() []*part {
 		plan = append(plan, "specs/"+name+"_test.go")
 	}
 	return []*part{
-		{name: "spec", folder: spec, files: []string{"spec.cue"}, find: cueMutants, tests: plan, ready: copied},
+		{name: "spec", folder: spec, files: []string{"spec.cue"}, find: cueMutants, tests: append(plan, "specs/edits_test.go"), late: "Parameters", ready: copied},
 		{name: "templates", folder: spec, files: []string{"templates/*.md"}, find: textMutants, tests: plan, ready: copied},
 		{name: "gates", folder: spec, files: []string{"gates/*.js"}, find: scriptMutants, ready: copied,
 			tests: []string{"specs/helpers_test.go", "specs/gates_test.go"}},
@@ -111,7 +111,7 @@ const (
 	survived = "survived"
 )
 
-func (p *part) tryAll(chosen []mutant, total int, accepted map[string]string, results *results) (survivors int, err error) {
+func (p *part) tryAll(chosen []mutant, total int, until time.Time, accepted map[string]string, results *results) (survivors int, err error) {
 	var try func(mutant, []byte) (string, bool, error)
 	done := func() {}
 	defer func() { done() }()
@@ -123,6 +123,10 @@ func (p *part) tryAll(chosen []mutant, total int, accepted map[string]string, re
 		}
 		changed := slices.Concat(src[:m.from], []byte(m.text), src[m.to:])
 		r, known := results.get(p, m, changed)
+		if !known && time.Now().After(until) {
+			count["not tried"]++
+			continue
+		}
 		if !known {
 			if try == nil {
 				if try, done, err = p.ready(p); err != nil {
@@ -150,8 +154,8 @@ func (p *part) tryAll(chosen []mutant, total int, accepted map[string]string, re
 			survivors++
 		}
 	}
-	fmt.Printf("%s: %d of %d changes: %d noticed by tests, %d refused, %d do not compile, %d survived (%d of them accepted); tried %d in %s\n",
-		p.name, len(chosen), total, count[noticed], count[refused], count[invalid], count[survived], count["accepted"], tried, time.Since(start).Round(time.Second))
+	fmt.Printf("%s: %d of %d changes: %d noticed by tests, %d refused, %d do not compile, %d survived (%d of them accepted), %d are not tried yet; tried %d in %s\n",
+		p.name, len(chosen), total, count[noticed], count[refused], count[invalid], count[survived], count["accepted"], count["not tried"], tried, time.Since(start).Round(time.Second))
 	return survivors, nil
 }
 
@@ -169,7 +173,7 @@ func copied(p *part) (func(mutant, []byte) (string, bool, error), func(), error)
 	if out, err := exec.Command("go", "test", "-c", "-vet=off", "-o", program, "./specs").CombinedOutput(); err != nil {
 		return nil, done, fmt.Errorf("%w\n%s", err, out)
 	}
-	tests, err := testNames(p.tests)
+	tests, err := testNames(p)
 	if err != nil {
 		return nil, done, err
 	}
@@ -183,11 +187,18 @@ func copied(p *part) (func(mutant, []byte) (string, bool, error), func(), error)
 			return "", false, err
 		}
 		defer os.WriteFile(name, before, 0o600) //nolint:errcheck // the next change would be refused
-		cmd := exec.Command(program, "-test.failfast", "-test.timeout=5m", "-test.run=^("+strings.Join(tests, "|")+")$")
-		cmd.Dir = filepath.Join(dir, "specs")
-		cmd.Env = append(os.Environ(), "GOGC=400")
-		out, err := cmd.CombinedOutput()
-		return string(out), err != nil, nil
+		for _, run := range []string{strings.Join(tests, "|"), p.late} {
+			if run == "" {
+				continue
+			}
+			cmd := exec.Command(program, "-test.failfast", "-test.timeout=5m", "-test.run=^Test("+run+")$")
+			cmd.Dir = filepath.Join(dir, "specs")
+			cmd.Env = append(os.Environ(), "GOGC=400")
+			if out, err := cmd.CombinedOutput(); err != nil {
+				return string(out), true, nil
+			}
+		}
+		return "", false, nil
 	}
 	if out, failed, err := try(mutant{file: filepath.Join(p.folder, "README.md")}, nil); err != nil || failed {
 		return nil, done, fmt.Errorf("the tests fail without a change: %w\n%s", err, out)
@@ -226,14 +237,15 @@ func overlaid(p *part) (func(mutant, []byte) (string, bool, error), func(), erro
 	}, func() { os.RemoveAll(dir) }, nil
 }
 
-var testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(t `)
+var testFunc = regexp.MustCompile(`(?m)^func Test(\w+)\(t `)
 
-// blessing are tests that compare with a text or a twin that was made from what is changed: they notice everything, and say
-// nothing of whether it is right.
-var blessing = regexp.MustCompile(`^Test(YAMLTwin|Golden|EditsOf\w+)$`)
+// blessing are tests that compare with a text or a twin that was made from what is changed, or change it themselves: they
+// notice everything, and say nothing of whether it is right.
+var blessing = regexp.MustCompile(`^(YAMLTwin|Golden|Edits\w+)$`)
 
-func testNames(patterns []string) (names []string, err error) {
-	for _, pattern := range patterns {
+// testNames are the tests of a part that are tried first, without the Test before them.
+func testNames(p *part) (names []string, err error) {
+	for _, pattern := range p.tests {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			return nil, err
@@ -244,7 +256,7 @@ func testNames(patterns []string) (names []string, err error) {
 				return nil, err
 			}
 			for _, m := range testFunc.FindAllSubmatch(src, -1) {
-				if name := string(m[1]); name != "TestMain" && !blessing.MatchString(name) {
+				if name := string(m[1]); name != p.late && !blessing.MatchString(name) {
 					names = append(names, name)
 				}
 			}
