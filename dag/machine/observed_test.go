@@ -218,3 +218,46 @@ func TestEnding(t *testing.T) {
 		}
 	}
 }
+
+// §13.8: what a loss could make expensive is durable before anybody acts on it; the rest waits.
+func TestUrgent(t *testing.T) {
+	s := tell(t, &dag.Plan{Name: "p", Nodes: []dag.Node{
+		{ID: "free", Kind: "k", Effect: "pure"}, {ID: "once", Kind: "k", Effect: "once"}, {ID: "paid", Kind: "k", Effect: "pure", Paid: true},
+		{ID: "reserved", Kind: "k", Effect: "pure", Reserve: dag.Amount{USD: 1}},
+	}}).s
+	for _, c := range []struct {
+		body   Body
+		urgent bool
+	}{
+		{&StartedBody{Node: "free"}, false}, {&FinishedBody{Node: "free"}, false},
+		{&StartedBody{Node: "free", Reserve: dag.Amount{Tokens: 1}}, true},
+		{&FinishedBody{Node: "free", CostUSD: 1}, true}, {&FinishedBody{Node: "free", Usage: Usage{Output: 1}}, true},
+		{&StartedBody{Node: "once"}, true}, {&FinishedBody{Node: "once"}, true},
+		{&StartedBody{Node: "paid"}, true}, {&FinishedBody{Node: "paid"}, true}, {&StartedBody{Node: "reserved"}, true},
+		{&EscalationOpenedBody{}, true}, {&RunPausedBody{}, true}, {&RunEndedBody{}, true}, {&PlanAdoptedBody{}, true}, {&QueuedBody{}, false},
+	} {
+		e := New(epoch, c.body)
+		if got := s.Urgent(&e); got != c.urgent {
+			t.Errorf("%s %+v: urgent: %v", e.Type, c.body, got)
+		}
+	}
+}
+
+// What says that it took effect is of the attempt that is under way, and of no other.
+func TestTookEffect(t *testing.T) {
+	x := tell(t, &dag.Plan{Name: "p", Nodes: []dag.Node{{ID: "a", Kind: "k", Effect: "once"}}})
+	said := func(generation, attempt int) error {
+		e := New(epoch.Add(time.Minute), &TookEffectBody{Node: "a", Generation: generation, Attempt: attempt, How: "exit status 0"})
+		return x.s.Apply(&e)
+	}
+	if said(1, 1) == nil {
+		t.Error("an attempt that has not begun took effect")
+	}
+	x.apply(&StartedBody{Node: "a", Generation: 1, Attempt: 1})
+	if said(1, 2) == nil || said(2, 1) == nil {
+		t.Error("an attempt that is not under way took effect")
+	}
+	if err := said(1, 1); err != nil {
+		t.Error(err)
+	}
+}

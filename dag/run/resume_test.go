@@ -659,38 +659,9 @@ func TestImpossibleEventsAreRefused(t *testing.T) {
 
 // §13.8: what a loss could make expensive is durable before anybody acts on it; the rest waits.
 func TestWhatIsSyncedFirst(t *testing.T) {
-	g := pages(t, func(p *dag.Plan) {
-		p.Nodes[2].Reserve, p.Nodes[2].Effect = dag.Amount{}, "once"
-		p.Nodes[4].Reserve = dag.Amount{}
-		node(p, "b4").Reserve, node(p, "b4").Paid = dag.Amount{}, true
-	})
 	m := disktest.NewMem()
-	r := create(t, memOptions(m.FS()), g)
+	r := create(t, memOptions(m.FS()), pages(t, func(*dag.Plan) {}))
 	defer r.Close()
-	for _, c := range []struct {
-		body machine.Body
-		sync bool
-	}{
-		{&machine.StartedBody{Node: "b1"}, true}, // paid
-		{&machine.FinishedBody{Node: "b1"}, true},
-		{&machine.StartedBody{Node: "v1"}, false},
-		{&machine.FinishedBody{Node: "v1"}, false},
-		{&machine.FinishedBody{Node: "v1", CostUSD: 1}, true},
-		{&machine.FinishedBody{Node: "v1", Usage: machine.Usage{Output: 1}}, true},
-		{&machine.StartedBody{Node: "b2"}, true}, // once
-		{&machine.StartedBody{Node: "b3"}, false},
-		{&machine.StartedBody{Node: "b4"}, true}, // paid, for nobody knows how much
-		{&machine.EscalationOpenedBody{}, true},
-		{&machine.RunPausedBody{}, true},
-		{&machine.RunEndedBody{}, true},
-		{&machine.PlanAdoptedBody{}, true},
-		{&machine.QueuedBody{}, false},
-	} {
-		e := machine.New(start0, c.body)
-		if got := r.State().Urgent(&e); got != c.sync {
-			t.Errorf("%s %+v: %v", e.Type, c.body, got)
-		}
-	}
 	mark, err := r.Record(start0, &machine.StartedBody{Node: "b1", Generation: 1, Attempt: 1, Reserve: dag.Amount{USD: 500000}})
 	if err != nil || !mark.Sync {
 		t.Fatal(mark, err)
