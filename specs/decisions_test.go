@@ -272,6 +272,12 @@ func TestWhatRunsAfterADecision(t *testing.T) {
 			t.Errorf("after %s there run %v, want %v", decision, got, want)
 		}
 	}
+	// A route reads what every cycle has found and waits for its own.
+	for cycle := 1; cycle <= 6; cycle++ {
+		if got := node(t, p, h(cycle, "route")).Needs; !slices.Equal(got, []string{h(cycle, "gates"), h(cycle, "weaver"), h(cycle, "gates-after")}) {
+			t.Errorf("the route of cycle %d waits for %v", cycle, got)
+		}
+	}
 	for remaining, want := range map[string]bool{"- [HIGH] More air.": true, "- [MEDIUM] More air.\n- [LOW] A comma.": false, "": false} {
 		quoted, _ := json.Marshal(remaining)
 		if got := runs(h(2, "refine-2"), past{}.ended(h(2, "refine-1"), "remaining", string(quoted))); got != want {

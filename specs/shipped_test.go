@@ -53,6 +53,7 @@ func TestRoles(t *testing.T) {
 				Provider, Model string
 				System          struct{ Text string }
 				Prompt          struct{ File string }
+				Report          string
 				Sim             struct{ Answers, Faults string }
 				ByProvider      map[string]struct {
 					MaxOutputTokens, MaxTurns int
@@ -109,9 +110,9 @@ func TestRoles(t *testing.T) {
 			if tt.turns == 0 {
 				continue
 			}
-			if pictures := "hardening/cycle-" + n.Labels["cycle"] + "/pictures.zip"; len(s.Give) != 2 || s.Give[0].Artifact != "artifact.html" || s.Give[0].As != "page.html" ||
+			if pictures := "hardening/cycle-" + n.Labels["cycle"] + "/pictures.zip"; s.Report != "report.md" || len(s.Give) != 2 || s.Give[0].Artifact != "artifact.html" || s.Give[0].As != "page.html" ||
 				s.Give[1].Artifact != pictures || s.Give[1].As != "pictures" || !s.Give[1].Unpack || !s.Give[1].Optional || !slices.Equal(s.Give[1].Send, []string{"viewport-*", "full-*"}) {
-				t.Errorf("%s is handed %+v", n.ID, s.Give)
+				t.Errorf("%s is handed %+v and reports in %s", n.ID, s.Give, s.Report)
 			}
 		}
 	}
@@ -141,6 +142,9 @@ func TestPolicies(t *testing.T) {
 	caps, paths := map[string]int{}, map[string]string{}
 	for _, a := range p.Accumulators {
 		caps[a.Name], paths[a.Name] = a.Cap, a.Path
+		if want := map[string]string{"conviction-layer": "hasConviction", "discovery-log": "hasDiscovery"}[a.Name]; a.Field != want {
+			t.Errorf("that a pass added to %s is told as %s", a.Name, a.Field)
+		}
 	}
 	want := map[string]int{"conviction-layer": 10, "discovery-log": 30, "subset-summaries": 0}
 	for i := 1; i <= 7; i++ {
@@ -216,8 +220,23 @@ func TestPicturesAndGates(t *testing.T) {
 			t.Errorf("cycle %d has gates %v, want %v", cycle, count, want)
 		}
 		for _, name := range []string{"gates", "gates-after"} {
-			if n := node(t, basePlan(t).Plan, h(cycle, name)); n.OnFail != "continue" {
-				t.Errorf("%s: on failure %s", n.ID, n.OnFail)
+			if n := node(t, basePlan(t).Plan, h(cycle, name)); n.OnFail != "continue" || name == "gates-after" && n.Retry.Attempts != 1 {
+				t.Errorf("%s: on failure %s, after %d attempts", n.ID, n.OnFail, n.Retry.Attempts)
+			}
+		}
+	}
+}
+
+// K-2, P-9, K-5: the scores that people follow, by name: of the readers that score, and of each cycle.
+func TestWhatIsShown(t *testing.T) {
+	for cycle := 1; cycle <= 6; cycle++ {
+		for name, want := range map[string]string{
+			"auditor-A": "&{auditor-score [pa05]}", "auditor-B": "&{auditor-score [pa05]}", "auditor-C": "&{auditor-score [pa05]}", "auditor-D": "<nil>",
+			"auditor-E": "<nil>", "auditor-F": "&{auditor-score [pa05]}", "auditor-G": "&{auditor-score [pa05]}", "auditor-H": "<nil>", "auditor-I": "<nil>",
+			"route": "&{pa-score [score threshold auditorCount metThreshold decision]}",
+		} {
+			if got := fmt.Sprint(node(t, basePlan(t).Plan, h(cycle, name)).Show); got != want {
+				t.Errorf("of %s people follow %s, want %s", h(cycle, name), got, want)
 			}
 		}
 	}

@@ -20,7 +20,7 @@ var (
 )
 
 // prose are fields for people, whose wording is nobody's business but theirs.
-var prose = []string{"title", "doc", "note", "focus", "message", "reason", "context", "before", "after", "system", "text", "else", "with"}
+var prose = []string{"title", "doc", "note", "focus", "message", "reason", "context", "before", "after", "system", "text", "else", "with", "#what"}
 
 // typed are fields of which every other value is refused.
 var typed = []string{"kind", "type", "artifact", "to", "of", "pool", "breaker", "accumulator", "into"}

@@ -75,7 +75,8 @@ func goMutants(file string, src []byte) (found []mutant, err error) {
 					add(n.OpPos, n.OpPos+token.Pos(len(n.Op.String())), to)
 				}
 			case *ast.IfStmt:
-				add(n.Cond.Pos(), n.Cond.End(), "!("+string(src[fset.Position(n.Cond.Pos()).Offset:fset.Position(n.Cond.End()).Offset])+")")
+				from, to := fset.Position(n.Cond.Pos()).Offset, fset.Position(n.Cond.End()).Offset
+				add(n.Cond.Pos(), n.Cond.End(), "!("+string(src[from:to])+")")
 			case *ast.BasicLit:
 				if near := around(n.Value); n.Kind == token.INT && near != nil {
 					add(n.Pos(), n.End(), near[len(near)-1])

@@ -11,7 +11,6 @@ package main
 
 import (
 	"cmp"
-	_ "embed"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -21,9 +20,6 @@ import (
 	"time"
 )
 
-//go:embed accepted.txt
-var acceptedLines string
-
 func main() {
 	only := flag.String("only", "spec,templates,gates,machine", "what is changed")
 	sample := flag.Int("sample", 0, "try so many of each part, chosen by -seed; 0: all")
@@ -32,7 +28,7 @@ func main() {
 	limit := flag.Duration("for", 0, "try changes for so long, then say what is known; the next call goes on; 0: without limit")
 	list := flag.Bool("list", false, "list the changes and try none")
 	flag.Parse()
-	survivors, err := run(strings.Split(*only, ","), *match, *sample, *seed, *limit, *list)
+	survivors, err := choice{strings.Split(*only, ","), *match, *sample, *seed, *limit, *list}.run()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
 		os.Exit(2)
@@ -42,38 +38,52 @@ func main() {
 	}
 }
 
-func run(only []string, match string, sample int, seed uint64, limit time.Duration, list bool) (survivors int, err error) {
+// A choice is what to try.
+type choice struct {
+	only   []string
+	match  string
+	sample int
+	seed   uint64
+	limit  time.Duration
+	list   bool
+}
+
+func (c choice) run() (survivors int, err error) {
 	accepted, err := parseAccepted(acceptedLines)
 	if err != nil {
 		return 0, err
 	}
-	until := time.Now().Add(cmp.Or(limit, 1000*time.Hour))
+	until := time.Now().Add(cmp.Or(c.limit, 1000*time.Hour))
 	results, err := openResults()
 	if err != nil {
 		return 0, err
 	}
 	for _, p := range parts() {
-		if !slices.Contains(only, p.name) {
+		if !slices.Contains(c.only, p.name) {
 			continue
 		}
 		all, err := p.mutants()
 		if err != nil {
 			return 0, err
 		}
-		for name, reason := range accepted {
-			if strings.HasPrefix(name, p.folder+"/") && reason != "" && !slices.ContainsFunc(all, func(m mutant) bool { return m.name == name }) {
-				fmt.Printf("accepted.txt: there is no such change any more: %s\n", name)
+		for i := range accepted {
+			a := &accepted[i]
+			if a.of(p.folder, p.files) && !slices.ContainsFunc(all, func(m mutant) bool { return a.holds(m.name) }) {
+				fmt.Printf("accepted.txt: there is no such change any more: %s\n", a.name)
 				survivors++
 			}
 		}
-		chosen := slices.DeleteFunc(all, func(m mutant) bool { return !strings.Contains(m.name, match) })
+		chosen := slices.DeleteFunc(all, func(m mutant) bool { return !strings.Contains(m.name, c.match) })
 		total := len(chosen)
-		if sample > 0 && sample < total {
-			rand.New(rand.NewPCG(seed, 0)).Shuffle(total, func(i, k int) { chosen[i], chosen[k] = chosen[k], chosen[i] })
-			chosen = chosen[:sample]
-			slices.SortFunc(chosen, func(a, b mutant) int { return cmp.Or(cmp.Compare(a.file, b.file), a.from-b.from) })
+		if c.sample > 0 && c.sample < total {
+			swap := func(i, k int) { chosen[i], chosen[k] = chosen[k], chosen[i] }
+			rand.New(rand.NewPCG(c.seed, 0)).Shuffle(total, swap)
+			chosen = chosen[:c.sample]
+			slices.SortFunc(chosen, func(a, b mutant) int {
+				return cmp.Or(cmp.Compare(a.file, b.file), a.from-b.from)
+			})
 		}
-		if list {
+		if c.list {
 			for _, m := range chosen {
 				fmt.Println(m.name)
 			}
@@ -86,21 +96,4 @@ func run(only []string, match string, sample int, seed uint64, limit time.Durati
 		survivors += n
 	}
 	return survivors, nil
-}
-
-// parseAccepted returns the reason of each accepted change. A line is the change, two blanks, # and the reason.
-func parseAccepted(text string) (map[string]string, error) {
-	accepted := map[string]string{}
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		name, reason, ok := strings.Cut(line, "  # ")
-		if !ok || accepted[name] != "" {
-			return nil, fmt.Errorf("accepted.txt: want a change, two blanks, # and a reason, each change once: %s", line)
-		}
-		accepted[name] = reason
-	}
-	return accepted, nil
 }

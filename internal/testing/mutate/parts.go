@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -20,10 +19,13 @@ type part struct {
 	files  []string // patterns within the folder
 	find   func(file string, src []byte) ([]mutant, error)
 	tests  []string // patterns of the files that hold the tests
-	late   string   // tests of a specification that compile it anew: only what no other test has noticed is tried with them
-	// ready prepares a place for trying and returns what tries a change there: what the tests print, and whether they failed.
-	ready func(p *part) (try func(m mutant, changed []byte) (out string, failed bool, err error), done func(), err error)
+	late   string   // tests that compile the specification anew: tried with what no other has noticed
+	// ready prepares a place for trying, returns what tries a change there, and what clears the place.
+	ready func(p *part) (try trial, done func(), err error)
 }
+
+// A trial makes a change and says what the tests print, and whether they failed.
+type trial func(m mutant, changed []byte) (out string, failed bool, err error)
 
 func parts() []*part {
 	const spec = "specs/corpus-integration"
@@ -32,21 +34,14 @@ func parts() []*part {
 		plan = append(plan, "specs/"+name+"_test.go")
 	}
 	return []*part{
-		{name: "spec", folder: spec, files: []string{"spec.cue"}, find: cueMutants, tests: append(plan, "specs/edits_test.go"), late: "Parameters", ready: copied},
-		{name: "templates", folder: spec, files: []string{"templates/*.md"}, find: textMutants, tests: plan, ready: copied},
+		{name: "spec", folder: spec, files: []string{"spec.cue"}, find: cueMutants, ready: copied,
+			tests: append(plan, "specs/edits_test.go"), late: "Parameters"},
+		{name: "templates", folder: spec, files: []string{"templates/*.md"}, find: textMutants, ready: copied, tests: plan},
 		{name: "gates", folder: spec, files: []string{"gates/*.js"}, find: scriptMutants, ready: copied,
 			tests: []string{"specs/helpers_test.go", "specs/gates_test.go"}},
 		{name: "machine", folder: "dag/machine", files: []string{"*.go"}, find: goMutants, ready: overlaid,
 			tests: []string{"dag/machine/*_test.go", "internal/testing/dagtest/*.go"}},
 	}
-}
-
-// A mutant is one change of a file.
-type mutant struct {
-	name     string // file, place, what becomes what; it does not depend on the number of the line
-	file     string
-	from, to int
-	text     string
 }
 
 func (p *part) mutants() (all []mutant, err error) {
@@ -73,46 +68,8 @@ func (p *part) mutants() (all []mutant, err error) {
 	return all, nil
 }
 
-// named gives each change a name of its own, in the order of the file, and takes out what changes nothing or is there twice.
-func named(file string, src []byte, found []mutant) (out []mutant) {
-	slices.SortStableFunc(found, func(a, b mutant) int {
-		return cmp.Or(a.from-b.from, a.to-b.to, cmp.Compare(a.text, b.text))
-	})
-	found = slices.CompactFunc(found, func(a, b mutant) bool { return a.from == b.from && a.to == b.to && a.text == b.text })
-	seen := map[string]int{}
-	for _, m := range found {
-		old := string(src[m.from:m.to])
-		if old == m.text {
-			continue
-		}
-		m.file = file
-		m.name = fmt.Sprintf("%s: %s: %s -> %s", file, m.name, short(old), cmp.Or(short(m.text), "nothing"))
-		if seen[m.name]++; seen[m.name] > 1 {
-			m.name += fmt.Sprintf(" (%d)", seen[m.name])
-		}
-		out = append(out, m)
-	}
-	return out
-}
-
-func short(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if r := []rune(s); len(r) > 70 {
-		s = string(r[:67]) + "..."
-	}
-	return s
-}
-
-// What became of a change.
-const (
-	noticed  = "noticed" // a test failed
-	refused  = "refused" // what was changed is no specification any more
-	invalid  = "invalid" // it does not compile, so it is no change to look at
-	survived = "survived"
-)
-
-func (p *part) tryAll(chosen []mutant, total int, until time.Time, accepted map[string]string, results *results) (survivors int, err error) {
-	var try func(mutant, []byte) (string, bool, error)
+func (p *part) tryAll(chosen []mutant, total int, until time.Time, accepted []acceptance, results *results) (survivors int, err error) {
+	var try trial
 	done := func() {}
 	defer func() { done() }()
 	count, tried, start := map[string]int{}, 0, time.Now()
@@ -122,7 +79,7 @@ func (p *part) tryAll(chosen []mutant, total int, until time.Time, accepted map[
 			return 0, err
 		}
 		changed := slices.Concat(src[:m.from], []byte(m.text), src[m.to:])
-		r, known := results.get(p, m, changed)
+		r, known := results.get(p.tests, m, changed)
 		if !known && time.Now().After(until) {
 			count["not tried"]++
 			continue
@@ -138,29 +95,31 @@ func (p *part) tryAll(chosen []mutant, total int, until time.Time, accepted map[
 				return 0, err
 			}
 			tried++
-			if r, err = results.put(p, m, changed, out, failed); err != nil {
+			if r, err = results.put(p.tests, m, changed, out, failed); err != nil {
 				return 0, err
 			}
 		}
 		count[r.What]++
-		switch _, ok := accepted[m.name]; {
-		case ok && r.What != survived:
+		at := slices.IndexFunc(accepted, func(a acceptance) bool { return a.holds(m.name) })
+		switch {
+		case at >= 0 && r.What != survived && accepted[at].name == m.name:
 			fmt.Printf("accepted.txt: this change is noticed, by %s: %s\n", r.By, m.name)
 			survivors++
-		case ok:
+		case r.What == survived && at >= 0:
 			count["accepted"]++
 		case r.What == survived:
 			fmt.Printf("survived %s (line %d)\n", m.name, 1+strings.Count(string(src[:m.from]), "\n"))
 			survivors++
 		}
 	}
-	fmt.Printf("%s: %d of %d changes: %d noticed by tests, %d refused, %d do not compile, %d survived (%d of them accepted), %d are not tried yet; tried %d in %s\n",
-		p.name, len(chosen), total, count[noticed], count[refused], count[invalid], count[survived], count["accepted"], count["not tried"], tried, time.Since(start).Round(time.Second))
+	fmt.Printf("%s: %d of %d changes: %d noticed by tests, %d refused, %d do not compile, %d survived (%d of them accepted), ",
+		p.name, len(chosen), total, count[noticed], count[refused], count[invalid], count[survived], count["accepted"])
+	fmt.Printf("%d are not tried yet; tried %d in %s\n", count["not tried"], tried, time.Since(start).Round(time.Second))
 	return survivors, nil
 }
 
 // copied tries changes of a specification in a copy of its folder, with the tests of p.tests.
-func copied(p *part) (func(mutant, []byte) (string, bool, error), func(), error) {
+func copied(p *part) (trial, func(), error) {
 	dir, err := os.MkdirTemp("", "mutate-")
 	if err != nil {
 		return nil, nil, err
@@ -170,7 +129,8 @@ func copied(p *part) (func(mutant, []byte) (string, bool, error), func(), error)
 		return nil, done, err
 	}
 	program := filepath.Join(dir, "specs.test")
-	if out, err := exec.Command("go", "test", "-c", "-vet=off", "-o", program, "./specs").CombinedOutput(); err != nil {
+	out, err := exec.Command("go", "test", "-c", "-vet=off", "-o", program, "./specs").CombinedOutput()
+	if err != nil {
 		return nil, done, fmt.Errorf("%w\n%s", err, out)
 	}
 	tests, err := testNames(p)
@@ -207,7 +167,7 @@ func copied(p *part) (func(mutant, []byte) (string, bool, error), func(), error)
 }
 
 // overlaid tries changes of Go, first with the tests of the package, then with the simulations.
-func overlaid(p *part) (func(mutant, []byte) (string, bool, error), func(), error) {
+func overlaid(p *part) (trial, func(), error) {
 	dir, err := os.MkdirTemp("", "mutate-")
 	if err != nil {
 		return nil, nil, err
@@ -217,7 +177,8 @@ func overlaid(p *part) (func(mutant, []byte) (string, bool, error), func(), erro
 		if err != nil {
 			return "", false, err
 		}
-		overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{file: filepath.Join(dir, "changed.go")}})
+		instead := map[string]string{file: filepath.Join(dir, "changed.go")}
+		overlay, err := json.Marshal(map[string]any{"Replace": instead})
 		if err != nil {
 			return "", false, err
 		}
@@ -228,7 +189,8 @@ func overlaid(p *part) (func(mutant, []byte) (string, bool, error), func(), erro
 			return "", false, err
 		}
 		for _, pkg := range []string{"./" + p.folder, "./internal/testing/dagtest"} {
-			out, err := exec.Command("go", "test", "-overlay", filepath.Join(dir, "overlay.json"), "-vet=off", "-failfast", "-timeout=3m", pkg).CombinedOutput()
+			cmd := exec.Command("go", "test", "-overlay", filepath.Join(dir, "overlay.json"), "-vet=off", "-failfast", "-timeout=3m", pkg)
+			out, err := cmd.CombinedOutput()
 			if err != nil {
 				return string(out), true, nil
 			}

@@ -12,6 +12,14 @@ import (
 	"regexp"
 )
 
+// What became of a change.
+const (
+	noticed  = "noticed" // a test failed
+	refused  = "refused" // what was changed is no specification any more
+	invalid  = "invalid" // it does not compile, so it is no change to look at
+	survived = "survived"
+)
+
 // A result is what became of a change, and of which files that is true.
 type result struct {
 	What   string
@@ -37,9 +45,9 @@ func openResults() (*results, error) {
 	return r, json.Unmarshal(b, &r.all)
 }
 
-func (r *results) get(p *part, m mutant, changed []byte) (result, bool) {
+func (r *results) get(tests []string, m mutant, changed []byte) (result, bool) {
 	known, ok := r.all[m.name]
-	return known, ok && known.Digest == digest(p, changed, known.By)
+	return known, ok && known.Digest == digest(tests, changed, known.By)
 }
 
 var (
@@ -48,7 +56,7 @@ var (
 	noSpec     = regexp.MustCompile(`\bspec\.cue:\d+:\d+: |reference "[^"]+" not found`)
 )
 
-func (r *results) put(p *part, m mutant, changed []byte, out string, failed bool) (result, error) {
+func (r *results) put(tests []string, m mutant, changed []byte, out string, failed bool) (result, error) {
 	res := result{What: survived}
 	if failed {
 		res.What = noticed
@@ -62,7 +70,7 @@ func (r *results) put(p *part, m mutant, changed []byte, out string, failed bool
 			res.What = refused
 		}
 	}
-	res.Digest = digest(p, changed, res.By)
+	res.Digest = digest(tests, changed, res.By)
 	r.all[m.name] = res
 	b, err := json.MarshalIndent(r.all, "", "\t")
 	if err != nil {
@@ -72,10 +80,10 @@ func (r *results) put(p *part, m mutant, changed []byte, out string, failed bool
 }
 
 // digest names what a result depends on: the changed file, and the file of the test that noticed, or else all tests.
-func digest(p *part, changed []byte, by string) string {
+func digest(tests []string, changed []byte, by string) string {
 	h := sha256.New()
 	h.Write(changed)
-	for _, pattern := range p.tests {
+	for _, pattern := range tests {
 		files, _ := filepath.Glob(pattern)
 		for _, file := range files {
 			src, err := os.ReadFile(file)

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A mutant is one change of a file.
+type mutant struct {
+	name     string // file, place, what becomes what; it does not depend on the number of the line
+	file     string
+	from, to int
+	text     string
+}
+
+// named gives each change a name of its own, in the order of the file, and takes out what changes nothing or is there twice.
+func named(file string, src []byte, found []mutant) (out []mutant) {
+	slices.SortStableFunc(found, func(a, b mutant) int {
+		return cmp.Or(a.from-b.from, a.to-b.to, cmp.Compare(a.text, b.text))
+	})
+	found = slices.CompactFunc(found, func(a, b mutant) bool { return a.from == b.from && a.to == b.to && a.text == b.text })
+	seen := map[string]int{}
+	for _, m := range found {
+		old := string(src[m.from:m.to])
+		if old == m.text {
+			continue
+		}
+		m.file = file
+		m.name = fmt.Sprintf("%s: %s: %s -> %s", file, m.name, short(old), cmp.Or(short(m.text), "nothing"))
+		if seen[m.name]++; seen[m.name] > 1 {
+			m.name += fmt.Sprintf(" (%d)", seen[m.name])
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+func short(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > 70 {
+		s = string(r[:67]) + "..."
+	}
+	return s
+}
