@@ -31,9 +31,9 @@ type flight struct {
 	slot *slot
 	mark run.Mark // to wait for before anything is done
 
-	missing  string          // a pattern that it reads and that nothing matches
-	resolved bool            // the settings held ${...}
-	above    []reuse.Reading // what its needs left, if it sees that
+	missing string          // a pattern that it reads and that nothing matches
+	filled  json.RawMessage // the settings, where they held ${...}
+	above   []reuse.Reading // what its needs left, if it sees that
 
 	ctx       context.Context
 	cancel    context.CancelCauseFunc
@@ -121,7 +121,7 @@ func (f *flight) resolve() error {
 		if err != nil {
 			return fmt.Errorf("with: %w", err)
 		}
-		j.With, f.resolved = with, true
+		j.With, f.filled = with, with
 	}
 	if len(j.With) == 0 {
 		j.With = json.RawMessage("{}")
@@ -154,7 +154,8 @@ func (h *host) attempt(f *flight) {
 		r.outcome = failure("unknown", h.worker.Line(err.Error()))
 	} else {
 		if f.job.Purpose == attempt.Run {
-			f.job.Fingerprint = h.fingerprint(f) // before it publishes: it may read what it writes
+			// Before it publishes: it may read what it writes.
+			f.job.Fingerprint = h.run.Fingerprint(f.job.Node.ID, f.filled, f.above)
 		}
 		if text := f.changedInput(); text != "" {
 			r.outcome, returned = failure("input_changed", text), true

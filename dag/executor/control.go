@@ -21,43 +21,16 @@ var controls = map[string]func(h *host, n *dag.Node, now time.Time) error{
 	"join":       (*host).join,
 }
 
-// values are the recorded values of a control node.
-type values map[string]any
-
 // done records that a control node has ended well, after further facts.
-func (h *host) done(n *dag.Node, now time.Time, v values, before ...machine.Body) error {
+func (h *host) done(
+	n *dag.Node, now time.Time, v map[string]json.RawMessage, before ...machine.Body,
+) (err error) {
 	o := machine.Outcome{Status: dag.StatusCompleted}
-	var err error
-	if o.Body.Values, err = v.raw(); err == nil {
-		o.Body.Fingerprint, err = h.decided(n, o.Body.Values)
-	}
-	if err != nil {
+	o.Body.Values = v
+	if o.Body.Fingerprint, err = h.decided(n, v); err != nil {
 		return h.undone(n, now, err)
 	}
 	return h.record(now, append(before, h.state().Settle(n.ID, o, now).Body)...)
-}
-
-// raw returns the values as they are recorded; nil for none.
-func (v values) raw() (map[string]json.RawMessage, error) {
-	if len(v) == 0 {
-		return nil, nil
-	}
-	out := make(map[string]json.RawMessage, len(v))
-	for name, value := range v {
-		raw, ok := value.(json.RawMessage)
-		if !ok {
-			var err error
-			if raw, err = json.Marshal(value); err != nil {
-				return nil, err
-			}
-		}
-		kept, err := dag.KeptValue(raw)
-		if err != nil {
-			return nil, fmt.Errorf("%s cannot be kept: %w", name, err)
-		}
-		out[name] = kept
-	}
-	return out, nil
 }
 
 // undone records that a control node could not be carried out as its settings say.
@@ -99,17 +72,32 @@ func (h *host) checkpoint(n *dag.Node, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	return h.done(n, now, h.declared(n, values{"id": info.ID, "path": info.Path}))
+	v, err := recordable(n, map[string]any{"id": info.ID, "path": info.Path})
+	if err != nil {
+		return h.undone(n, now, err)
+	}
+	return h.done(n, now, v)
 }
 
-// declared leaves the values that a node declares.
-func (h *host) declared(n *dag.Node, v values) values {
-	for name := range v {
-		if _, ok := n.Outputs[name]; !ok {
-			delete(v, name)
+// recordable are the values that a node declares, as they are recorded; nil for none.
+func recordable(n *dag.Node, v map[string]any) (out map[string]json.RawMessage, err error) {
+	for name, value := range v {
+		if _, declared := n.Outputs[name]; !declared {
+			continue
 		}
+		raw, err := json.Marshal(value)
+		if err == nil {
+			raw, err = dag.KeptValue(raw)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s cannot be kept: %w", name, err)
+		}
+		if out == nil {
+			out = map[string]json.RawMessage{}
+		}
+		out[name] = raw
 	}
-	return v
+	return out, nil
 }
 
 // route takes the first rule whose condition holds. The rules are CEL over recorded values, so
@@ -122,7 +110,7 @@ func (h *host) route(n *dag.Node, now time.Time) error {
 	return h.done(n, now, v)
 }
 
-func (h *host) decide(n *dag.Node) (values, error) {
+func (h *host) decide(n *dag.Node) (map[string]json.RawMessage, error) {
 	var with struct {
 		Rules  []routeRule
 		Else   string
@@ -159,7 +147,7 @@ func (h *host) decide(n *dag.Node) (values, error) {
 	if len(declined) > 0 {
 		reason = strings.TrimPrefix(reason+"; not "+strings.Join(declined, "; not "), "; ")
 	}
-	v := values{"decision": taken.Then, "rule": taken.Name, "reason": reason, "declined": declined}
+	v := map[string]any{"decision": taken.Then, "rule": taken.Name, "reason": reason, "declined": declined}
 	for name, src := range with.Values {
 		raw, err := h.o.Eval.Value(src, scope)
 		if err != nil {
@@ -169,7 +157,7 @@ func (h *host) decide(n *dag.Node) (values, error) {
 			v[name] = raw
 		}
 	}
-	return h.declared(n, v), nil
+	return recordable(n, v)
 }
 
 // A routeRule is #RouteRule.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -68,27 +69,11 @@ var ErrHard = fmt.Errorf("interrupted twice: %w", nodes.ErrAtOnce)
 // DefaultJobs is how many attempts are under way at once when nothing is said: as many as there
 // are processors, and at least 8 where paid nodes spend their time waiting for an answer from
 // elsewhere. Pools bound those more closely.
-func DefaultJobs(p *dag.Plan, kinds *nodes.Registry) int {
-	jobs := runtime.NumCPU()
-	for i := range p.Nodes {
-		if paid(&p.Nodes[i], kinds) {
-			return max(jobs, 8)
-		}
+func DefaultJobs(p *dag.Plan) int {
+	if slices.ContainsFunc(p.Nodes, func(n dag.Node) bool { return n.Paid || n.Reserve.USD > 0 }) {
+		return max(runtime.NumCPU(), 8)
 	}
-	return jobs
-}
-
-// paid reports whether an attempt of a node may cost money.
-func paid(n *dag.Node, kinds *nodes.Registry) bool {
-	if n.Reserve.USD > 0 {
-		return true
-	}
-	k, ok := kinds.Kind(n.Kind)
-	if !ok {
-		return false
-	}
-	traits, err := k.Describe(n.With)
-	return err == nil && traits.Paid
+	return runtime.NumCPU()
 }
 
 // Run carries a run on until it ends or pauses; State().Run() of the run then says which. The
@@ -100,7 +85,7 @@ func Run(ctx context.Context, o Options) error {
 		return errors.New("executor: the run's plan was made by an earlier version")
 	}
 	if o.Jobs == 0 {
-		o.Jobs = DefaultJobs(o.Run.Graph().Plan, o.Kinds)
+		o.Jobs = DefaultJobs(o.Run.Graph().Plan)
 	}
 	h := &host{
 		o:       o,

@@ -181,7 +181,11 @@ func ask(name string, m message, holds func() bool) (reply, error) {
 			continue
 		}
 		os.Remove(name + ".reply")
-		return decodeReply(data)
+		var back reply
+		if err = json.Unmarshal(data, &back); err == nil && back.Error != "" {
+			err = errors.New(back.Error)
+		}
+		return back, err
 	}
 	os.Remove(name + ".json")
 	return reply{}, ErrNoAnswer

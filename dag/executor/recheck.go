@@ -8,14 +8,6 @@ import (
 	"dagrun.dev/dag/reuse"
 )
 
-// fingerprint says what an attempt is given to read.
-func (h *host) fingerprint(f *flight) string {
-	if !f.resolved {
-		return h.run.Fingerprint(f.job.Node.ID, nil, f.above)
-	}
-	return h.run.Fingerprint(f.job.Node.ID, f.job.With, f.above)
-}
-
 // recheck finds out whether the stale result of a node is valid. Nil: that is being found out.
 func (h *host) recheck(n *dag.Node) machine.Body {
 	i, _ := h.run.Graph().Index(n.ID)
@@ -65,25 +57,22 @@ func (h *host) readAside(digests []string) {
 
 // present says what a node would be given if it ran now.
 func (h *host) present(n *dag.Node) (string, error) {
+	var with json.RawMessage
+	var err error
 	switch {
 	case n.Role().Decides:
 		v, err := h.decide(n)
 		if err != nil {
 			return "", err
 		}
-		raw, err := v.raw()
-		if err != nil {
-			return "", err
-		}
-		return h.decided(n, raw)
+		return h.decided(n, v)
 	case n.Dynamic:
-		with, err := h.o.Eval.Resolve(n.With, h.state().ScopeOf(n.ID))
-		if err != nil {
-			return "", err
-		}
-		return h.run.Fingerprint(n.ID, with, h.run.Above(n.ID)), nil
+		with, err = h.o.Eval.Resolve(n.With, h.state().ScopeOf(n.ID))
 	}
-	return h.run.Fingerprint(n.ID, nil, h.run.Above(n.ID)), nil
+	if err != nil {
+		return "", err
+	}
+	return h.run.Fingerprint(n.ID, with, h.run.Above(n.ID)), nil
 }
 
 // decided is the fingerprint of a control node: what it makes of all it reads are its values.

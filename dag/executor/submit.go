@@ -2,7 +2,6 @@ package executor
 
 import (
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -184,14 +183,4 @@ func (m *message) submission(name string) (*Submission, error) {
 		}
 		return regular.Open(filepath.Join(name+filesSuffix, f.Digest))
 	}}, nil
-}
-
-// decodeReply reads a reply.
-func decodeReply(data []byte) (reply, error) {
-	var back reply
-	err := json.Unmarshal(data, &back)
-	if err == nil && back.Error != "" {
-		err = errors.New(back.Error)
-	}
-	return back, err
 }

@@ -211,7 +211,7 @@ func (s *session) prepare(r *run.Run) (o executor.Options, err error) {
 		Log: s.printer.log, Beat: func(string, string) {}, OneByOne: s.crash.set(),
 	}
 	if o.Jobs == 0 {
-		o.Jobs = executor.DefaultJobs(plan, s.kinds)
+		o.Jobs = executor.DefaultJobs(plan)
 	}
 	o.Evaluator = s.evaluator
 	if o.Eval, err = s.evaluator(plan); err != nil {
