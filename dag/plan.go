@@ -157,8 +157,9 @@ type Notify struct {
 
 // A Pool bounds how many of its nodes run at once.
 type Pool struct {
-	Name string `json:"name"`
-	Size int    `json:"size"`
+	Name string   `json:"name"`
+	Size int      `json:"size"`
+	Wait Duration `json:"wait,omitzero"` // longest wait of a node for its place; 0 = without limit
 }
 
 // A Price is a model's price per million tokens.

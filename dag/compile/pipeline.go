@@ -69,8 +69,13 @@ func (b *builder) pipeline(p *tree.Value) {
 	b.plan.Accumulators = rows[dag.Accumulator](b, "accumulators", sortedMap(p.Get("accumulators")))
 	b.escalations = p.Get("escalations")
 	b.plan.Escalations = rows[dag.Escalation](b, "escalations", sortedMap(b.escalations))
-	for _, f := range sortedMap(p.Get("pools")) {
-		b.plan.Pools = append(b.plan.Pools, dag.Pool{Name: f.Name, Size: int(f.Value.Int)})
+	pools := sortedMap(p.Get("pools"))
+	b.plan.Pools = rows[dag.Pool](b, "pools", pools)
+	for k, f := range pools {
+		if f.Value.Kind == tree.Int { // its size alone
+			b.plan.Pools[k].Size = int(f.Value.Int)
+		}
+		b.positive(f.Value, tree.Join("pools", f.Name), noTime, "wait")
 	}
 	b.know(b.plan)
 	b.budget(p.Get("budget"))

@@ -93,7 +93,7 @@ func (s *State) onStarted(e Event, b *StartedBody) error {
 	}
 	r.Phase, r.Attempt, r.Started, r.due = running, int32(b.Attempt), ms(e.Time), false
 	if m := r.Detail; m != nil {
-		m.RetryAt, m.Hold, m.Stopped, m.Unresolved, m.Called, m.Took = 0, false, false, false, false, ""
+		m.RetryAt, m.Hold, m.Stopped, m.Unresolved, m.Called, m.Took, m.Pooled = 0, false, false, false, false, "", 0
 	}
 	if b.Reserve != (dag.Amount{}) {
 		r.edit().Reserved = b.Reserve
@@ -163,15 +163,18 @@ func (s *State) watchDeadline(i int32) {
 	}
 }
 
-func (s *State) onQueued(_ Event, b *QueuedBody) error {
+func (s *State) onQueued(e Event, b *QueuedBody) error {
 	list, err := s.findAll(b.Nodes)
 	if err != nil {
 		return err
 	}
 	for _, i := range list {
-		if b.Reason == "condition" {
+		switch b.Reason {
+		case "condition":
 			s.recs[i].Cond = true
 			s.touch(i)
+		case queuedPool:
+			s.recs[i].edit().Pooled = ms(e.Time)
 		}
 	}
 	return nil

@@ -70,11 +70,11 @@ type PartSelectedBody struct {
 	SavedPlan string `json:"saved_plan,omitempty"`
 }
 
-// QueuedBody says that nodes may start and wait: their condition was true.
+// QueuedBody says that nodes may start and wait: their condition was true, or they wait for their place in a pool.
 type QueuedBody struct {
 	fact
 	Nodes  []string `json:"nodes"`
-	Reason string   `json:"reason"` // condition
+	Reason string   `json:"reason"` // condition | pool
 }
 
 // StartedBody begins an attempt. A host that hands attempts over to a queue records it twice: when the

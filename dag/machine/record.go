@@ -63,6 +63,7 @@ type detail struct {
 	Requeues   int32      `json:"requeues,omitempty"` // times it sent back what it was missing; see again
 	RetryAt    int64      `json:"retry_at,omitempty"`
 	Hold       bool       `json:"hold,omitempty"`       // RetryAt is a wait, not a backoff
+	Pooled     int64      `json:"pool_since,omitempty"` // since when it waits for a place in its pool
 	Extended   int32      `json:"extended,omitempty"`   // how often answers have given it more time
 	Stopped    bool       `json:"stopped,omitempty"`    // only a user can help
 	Queued     bool       `json:"queued,omitempty"`     // the attempt was handed over; the work has not begun
@@ -143,7 +144,7 @@ func (r *rec) fresh(at int64) {
 	r.Phase, r.due = idle, false
 	m := r.edit()
 	m.Before += m.failed()
-	m.Failures, m.Lost, m.Waits, m.RetryAt, m.Hold, m.Stopped = nil, 0, 0, 0, false, false
+	m.Failures, m.Lost, m.Waits, m.RetryAt, m.Hold, m.Stopped, m.Pooled = nil, 0, 0, 0, false, false, 0
 	m.Verdict, m.Question = "", ""
 	m.notUndone()
 	if r.Attempt > 0 {
@@ -352,4 +353,5 @@ const (
 	CategoryBreaker  = "breaker_open"    // skipped or gone on without, as the breaker's whenOpen says
 	CategoryLost     = "lost"            // the outcome of attempts is unknown
 	CategoryRefused  = "refused_by_user" // an approval: the answer was one that refuses
+	CategoryQueue    = "queue_wait"      // failed: it waited too long for its place in a pool
 )

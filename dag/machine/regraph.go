@@ -21,7 +21,7 @@ func (s *State) build(g *dag.Graph) {
 	s.left = s.run.Part.LeftOut(g)
 	s.ledger.reserved = dag.Amount{}
 	for _, p := range g.Plan.Pools {
-		s.pools = append(s.pools, pool{name: p.Name, size: int32(p.Size)})
+		s.pools = append(s.pools, pool{name: p.Name, size: int32(p.Size), wait: p.Wait.D().Milliseconds()})
 	}
 	s.indexBreakers()
 	for i := range int32(n) {

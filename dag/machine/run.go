@@ -63,6 +63,9 @@ func (s *State) onSuspended(e Event, b *RunSuspendedBody) error {
 	}
 	for i := range s.recs {
 		i := int32(i)
+		if m := s.recs[i].Detail; m != nil && m.Pooled != 0 {
+			m.Pooled = min(m.Pooled+b.IdleMS, ms(e.Time))
+		}
 		if at := s.deadline(i); at != 0 && !s.settled[i].counts() {
 			s.recs[i].edit().Since = min(at-s.timeLimits(i).Total.D().Milliseconds()+b.IdleMS, ms(e.Time))
 			s.watchDeadline(i)
@@ -108,7 +111,7 @@ func (s *State) onResumed(e Event, b *RunResumedBody) error {
 		case broken && r.detail().Left: // another undo tries it again
 			r.Detail.notUndone()
 		case r.Detail != nil:
-			r.Detail.Waits = 0
+			r.Detail.Waits, r.Detail.Pooled = 0, 0 // a pause is no wait
 			if r.Attempt > 0 && r.Phase != ended {
 				r.Detail.Since = ms(e.Time) // a pause does not use up the total time
 			}

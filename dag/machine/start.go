@@ -3,6 +3,8 @@ package machine
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"time"
 
 	"dagrun.dev/dag"
 )
@@ -42,6 +44,9 @@ func (d *decision) chooser() *chooser {
 // starts chooses the nodes to start now.
 func (d *decision) starts() {
 	c := d.chooser()
+	if c.queues() {
+		return
+	}
 	for k := range d.s.classes {
 		if len(d.s.classes[k].heap) > 0 && c.opens(int32(k)) {
 			c.add(place{int32(k), 0})
@@ -62,6 +67,41 @@ func (d *decision) starts() {
 			c.add(place{p.class, child})
 		}
 	}
+}
+
+// queuedPool is the reason of WORK_ITEM_QUEUED for nodes that wait for their place in a pool.
+const queuedPool = "pool"
+
+// queues counts how long nodes wait for their places in pools that bound that, and reports whether some have waited too
+// long: they fail, and nothing starts before that is recorded. Its cost is that of the nodes that wait.
+func (c *chooser) queues() (ended bool) {
+	d, s := c.d, c.d.s
+	for k := range s.classes {
+		class := &s.classes[k]
+		if class.pool < 0 || s.pools[class.pool].wait == 0 || c.poolRoom(int32(k)) {
+			continue
+		}
+		p := &s.pools[class.pool]
+		var new []string
+		for _, i := range slices.Sorted(slices.Values(class.heap)) {
+			since := s.recs[i].detail().Pooled
+			switch due := since + p.wait; {
+			case since == 0:
+				new = append(new, s.graph.Node(i).ID)
+			case due <= d.now:
+				ended = true
+				text := fmt.Sprintf("waited longer than %s for its place in pool %s; %d waiting",
+					time.Duration(p.wait)*time.Millisecond, p.name, len(class.heap))
+				d.recordOf(i, s.failure(i, CategoryQueue, text))
+			default:
+				d.waitUntil(due)
+			}
+		}
+		if len(new) > 0 {
+			d.record(&QueuedBody{Nodes: new, Reason: queuedPool})
+		}
+	}
+	return ended
 }
 
 // cleanup starts the clean-up nodes of a run that ends, in plan order. It reports whether any is

@@ -88,6 +88,7 @@ type pool struct {
 	name string
 	size int32
 	used int32
+	wait int64 // milliseconds; 0 = without limit
 }
 
 // runFacts are the facts of the run as a whole. Instants are Unix milliseconds.
