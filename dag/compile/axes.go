@@ -30,7 +30,7 @@ func (x *expansion) compileAxis(lang *expr.Lang, a *tree.Value, path string) *ex
 		return nil
 	}
 	ax := &axis{name: str(a.Get("as")), path: tree.Join(path, from), pos: in.Pos, files: from == "files"}
-	ax.in = x.b.template(lang, in, ax.path, false, expr.Decls{})
+	ax.in = x.b.template(lang, in, ax.path, false)
 	ax.fixed = ax.in != nil && ax.in.Fixed()
 	lang = x.bind(lang, ax.name, a.Get("as").Pos, path+".as")
 	if lang == nil {

@@ -129,8 +129,8 @@ func (b *builder) problems(pos tree.Pos, path, src string, list []string) {
 }
 
 // template compiles one, or returns nil where it has mistakes.
-func (b *builder) template(lang *expr.Lang, v *tree.Value, path string, late bool, d expr.Decls) *expr.Template {
-	m, mistakes := lang.Template(v, path, late, d)
+func (b *builder) template(lang *expr.Lang, v *tree.Value, path string, late bool) *expr.Template {
+	m, mistakes := lang.Template(v, path, late, expr.Decls{})
 	if !b.ok(mistakes) {
 		return nil
 	}

@@ -207,16 +207,14 @@ func (b *builder) action(d *draft, v *tree.Value, path string) *dag.Undo {
 	}
 	path += ".with"
 	with, u.Dynamic = b.settings(v, with, path)
-	if !b.ok(b.s.CheckSettings(u.Kind, with, path, u.Dynamic)) {
+	raw, t := b.traitsOf(u.Kind, with, path, u.Dynamic, u.Dynamic)
+	if raw == nil {
 		return nil
 	}
-	raw := b.canonical(with, path)
 	u.With = unlessEmpty(raw)
 	if u.Dynamic {
-		raw = sample(b.s.Settings(u.Kind), with).AppendJSON(nil)
 		d.actions = append(d.actions, reading{path: path, rule: b.s.Settings(u.Kind), tree: with})
 	}
-	t, _ := b.traits(with, u.Kind, raw, path)
 	if u.Effect == "" && !dag.Effect(t.Effect).Repeatable() {
 		u.Effect = dag.Once
 	}

@@ -20,24 +20,39 @@ func (b *builder) describe(d *draft) (t nodes.Traits) {
 	if d.with == nil {
 		d.with = &tree.Value{Kind: tree.Map, Pos: d.pos}
 	}
-	if !b.ok(b.s.CheckSettings(d.node.Kind, d.with, path, d.node.Dynamic || d.node.Role().Decides)) {
-		return nodes.Traits{}
-	}
-	raw := b.canonical(d.with, path)
+	late := d.node.Dynamic || d.node.Role().Decides
+	raw, t := b.traitsOf(d.node.Kind, d.with, path, late, d.node.Dynamic)
 	if raw == nil {
 		return nodes.Traits{}
 	}
 	d.node.With = unlessEmpty(raw)
-	t, ok := b.traits(d.with, d.node.Kind, b.sampled(d, raw), path)
-	if !ok {
-		return nodes.Traits{}
-	}
 	b.declare(d, &t)
 	d.node.Files = b.inputs(d.with, t.Files, path)
 	b.checkFiles(d, &t, raw, path)
 	b.undeclared(d, &t)
 	b.otherValues(d)
 	return t
+}
+
+// traitsOf checks settings and asks their kind what it says of them. It returns how the plan holds them, or nil where
+// something is wrong. Of dynamic ones, which recorded values will complete, the kind is shown a sample.
+func (b *builder) traitsOf(
+	kind string, with *tree.Value, path string, late, dynamic bool,
+) (raw json.RawMessage, t nodes.Traits) {
+	if b.ok(b.s.CheckSettings(kind, with, path, late)) {
+		raw = b.canonical(with, path)
+	}
+	if raw == nil {
+		return nil, t
+	}
+	shown, ok := raw, false
+	if dynamic {
+		shown = sample(b.s.Settings(kind), with).AppendJSON(nil)
+	}
+	if t, ok = b.traits(with, kind, shown, path); !ok {
+		return nil, t
+	}
+	return raw, t
 }
 
 // declare lays what a kind says of the settings beside what the node itself declares.
@@ -76,15 +91,8 @@ func (b *builder) declare(d *draft, t *nodes.Traits) {
 	}
 }
 
-// sampled is what a kind is shown of settings that recorded values will complete: where an
-// expression stands for a number, a list and so on, a value that the rules allow stands for it.
-func (b *builder) sampled(d *draft, raw json.RawMessage) json.RawMessage {
-	if !d.node.Dynamic {
-		return raw
-	}
-	return sample(b.s.Settings(d.node.Kind), d.with).AppendJSON(nil)
-}
-
+// sample is what a kind is shown of settings that recorded values will complete: where an expression stands for a
+// number, a list and so on, a value that the rules allow stands for it.
 func sample(r *rules.Rule, v *tree.Value) *tree.Value {
 	if v.Kind == tree.String {
 		text := &tree.Value{Kind: tree.String, Str: "text"}

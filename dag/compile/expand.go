@@ -82,7 +82,7 @@ func (x *expansion) compile(v *tree.Value) bool {
 	if c := v.Get("if"); c != nil {
 		x.iff = x.binding(lang, "", c, x.path+".if", "bool")
 	}
-	x.id = x.b.template(lang, v.Get("id"), x.path+".id", false, expr.Decls{})
+	x.id = x.b.template(lang, v.Get("id"), x.path+".id", false)
 	ok := len(x.b.mistakes) == before
 	node := x.b.scripts(v.Get("node"), x.path+".node", slices.Sorted(maps.Keys(x.seen))...)
 	x.shown(v.Get("id"), node)
@@ -99,7 +99,7 @@ func (x *expansion) template(lang *expr.Lang, n *tree.Value) {
 	if _, ok := x.b.kindOf(n, path); ok {
 		x.b.ok(x.b.s.CheckNode(n, path))
 	}
-	if m := x.b.template(lang, n, path, true, expr.Decls{}); len(x.b.mistakes) == before {
+	if m := x.b.template(lang, n, path, true); len(x.b.mistakes) == before {
 		x.node = m
 	}
 }

@@ -38,7 +38,7 @@ func (b *builder) resolvePipeline(p *tree.Value) *tree.Value {
 
 // fill fills parameters into a value. Where that fails it says so and returns v as it was.
 func (b *builder) fill(v *tree.Value, path string) *tree.Value {
-	m := b.template(b.lang, v, path, false, expr.Decls{})
+	m := b.template(b.lang, v, path, false)
 	if m == nil {
 		return v
 	}

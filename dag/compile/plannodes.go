@@ -208,7 +208,7 @@ func (b *builder) settings(node, with *tree.Value, path string) (_ *tree.Value, 
 	if !expr.HasTemplate(with) {
 		return with, false
 	}
-	m := b.template(b.lang, with, path, true, expr.Decls{})
+	m := b.template(b.lang, with, path, true)
 	if m == nil {
 		return with, false
 	}

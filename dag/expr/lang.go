@@ -14,6 +14,7 @@ import (
 	"dagrun.dev/internal/tree"
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
 )
 
 // A Lang is the language of one plan: the functions of baseEnv, the parameters, the facts of the
@@ -382,7 +383,7 @@ func rewrite(a *ast.AST, at []ast.Expr, refs []Ref, fns []string) {
 	id := ast.MaxID(a)
 	next := func() int64 { id++; return id }
 	for i, e := range at {
-		call := fac.NewCall(next(), fns[i], fac.NewIdent(next(), refsName), fac.NewLiteral(next(), celInt(i)))
+		call := fac.NewCall(next(), fns[i], fac.NewIdent(next(), refsName), fac.NewLiteral(next(), types.Int(i)))
 		if refs[i].Test {
 			call = fac.NewMemberCall(e.ID(), "hasValue", call)
 		}

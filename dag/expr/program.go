@@ -31,8 +31,6 @@ type compiled struct {
 	problems []string
 }
 
-func celInt(i int) ref.Val { return types.Int(i) }
-
 // compile types src with its references bound to functions and plans its evaluation.
 func (l *Lang) compile(src string, loops bool, fns []string) *compiled {
 	a, f, problems := l.parse(src)

@@ -134,25 +134,6 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestNames: duplicates are found in small maps and in large ones.
-func TestNames(t *testing.T) {
-	for _, n := range []int{1, 15, 16, 17, 1000} {
-		var names Names
-		var fields []Field
-		for i := range n {
-			if _, dup := names.Add(fields, fmt.Sprint(i)); dup {
-				t.Fatalf("%d of %d is no duplicate", i, n)
-			}
-			fields = append(fields, Field{Name: fmt.Sprint(i), Pos: Pos{Line: int32(i + 1)}})
-		}
-		for i := range n {
-			if first, dup := names.Add(fields, fmt.Sprint(i)); !dup || int(first.Pos.Line) != i+1 {
-				t.Fatalf("%d of %d is a duplicate of line %d: %v %v", i, n, i+1, first, dup)
-			}
-		}
-	}
-}
-
 func TestCloneAndSet(t *testing.T) {
 	v := ParseText(`{"a":[1,{"b":null}],"c":"x"}`, Pos{})
 	c := v.Clone()

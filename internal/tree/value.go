@@ -9,33 +9,6 @@ import (
 	"unicode/utf8"
 )
 
-// Names finds duplicate names of a map in constant time each. The zero value is ready.
-type Names struct{ index map[string]int }
-
-// Add says whether name is among fields already, and where. fields must be those of the calls
-// before, grown by append.
-func (n *Names) Add(fields []Field, name string) (first Field, dup bool) {
-	const few = 16 // below, comparing is quicker than hashing
-	if len(fields) < few {
-		for _, f := range fields {
-			if f.Name == name {
-				return f, true
-			}
-		}
-		return Field{}, false
-	}
-	if n.index == nil {
-		n.index = make(map[string]int, 2*len(fields))
-	}
-	for i := len(n.index); i < len(fields); i++ {
-		n.index[fields[i].Name] = i
-	}
-	if i, ok := n.index[name]; ok {
-		return fields[i], true
-	}
-	return Field{}, false
-}
-
 // AppendJSON appends v as compact JSON in source order. It is not canonical (RFC 8785).
 func (v *Value) AppendJSON(b []byte) []byte {
 	switch v.Kind {

@@ -225,7 +225,7 @@ func (w *walker) list(n *yaml.Node) *tree.Value {
 func (w *walker) mapping(n *yaml.Node) *tree.Value {
 	v := &tree.Value{Kind: tree.Map, Pos: w.pos(n), Fields: make([]tree.Field, 0, len(n.Content)/2)}
 	path := w.path
-	var names tree.Names
+	first := make(map[string]tree.Pos, len(n.Content)/2)
 	var merge, from *yaml.Node // the key << and what it has
 	for i := 0; i+1 < len(n.Content) && !w.stop; i += 2 {
 		k, c := n.Content[i], n.Content[i+1]
@@ -244,16 +244,17 @@ func (w *walker) mapping(n *yaml.Node) *tree.Value {
 			continue
 		}
 		w.path = tree.Join(path, name)
-		if first, dup := names.Add(v.Fields, name); dup {
-			w.fail(k, "duplicate key; first set at %s", first.Pos)
+		if at, dup := first[name]; dup {
+			w.fail(k, "duplicate key; first set at %s", at)
 			continue
 		}
+		first[name] = w.pos(k)
 		v.Fields = append(v.Fields, tree.Field{Name: name, Pos: w.pos(k), Value: w.value(c)})
 		w.done(n.Content[i : i+2])
 	}
 	w.path = path
 	if merge != nil {
-		w.merge(v, &names, from)
+		w.merge(v, first, from)
 	}
 	return v
 }
@@ -293,7 +294,7 @@ func isMerge(k *yaml.Node) bool {
 }
 
 // merge adds the fields of a map, or of each map of a list, that v does not have.
-func (w *walker) merge(v *tree.Value, names *tree.Names, n *yaml.Node) {
+func (w *walker) merge(v *tree.Value, has map[string]tree.Pos, n *yaml.Node) {
 	before := len(w.found)
 	w.inAlias++
 	from := w.value(n)
@@ -311,7 +312,8 @@ func (w *walker) merge(v *tree.Value, names *tree.Names, n *yaml.Node) {
 			return
 		}
 		for _, f := range m.Fields {
-			if _, have := names.Add(v.Fields, f.Name); !have {
+			if _, have := has[f.Name]; !have {
+				has[f.Name] = f.Pos
 				v.Fields = append(v.Fields, f)
 			}
 		}
