@@ -310,6 +310,15 @@ func Failf(category, format string, args ...any) *Error {
 	return Fail(category, fmt.Sprintf(format, args...))
 }
 
+// Failure returns the *Error that err is or holds, else one of a category that says what err says.
+func Failure(category string, err error) *Error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return Fail(category, err.Error())
+}
+
 // Permanent wraps err so that no further attempt is made. It is the one way to say so.
 func Permanent(err *Error) *Error {
 	e := *err

@@ -227,12 +227,7 @@ func (t *trial) spare(name string, from io.ReadSeeker) error {
 		if _, err := from.Seek(0, io.SeekStart); err != nil {
 			return err
 		}
-		w, err := t.keep(name)
-		if err == nil {
-			_, err = io.Copy(w, from)
-			err = errors.Join(err, w.Close())
-		}
-		if err == nil {
+		if t.keepFrom(name, from) == nil {
 			return nil
 		}
 	}
@@ -331,6 +326,10 @@ func (t *trial) keepFile(name, path string) error {
 	if st, err := from.Stat(); err != nil || st.Size() == 0 {
 		return err
 	}
+	return t.keepFrom(name, from)
+}
+
+func (t *trial) keepFrom(name string, from io.Reader) error {
 	w, err := t.keep(name)
 	if err != nil {
 		return err

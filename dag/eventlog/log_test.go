@@ -525,7 +525,7 @@ func TestFailedSyncIsFinal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var lost *disk.SyncError
+	var lost *disk.Refused
 	for range 2 {
 		if err := l.Wait(head.Seq); !errors.As(err, &lost) || !disk.Broken(err) {
 			t.Fatalf("wait: %v", err)

@@ -61,7 +61,7 @@ func (l *Log) sync() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {
-		l.fail(fmt.Errorf("eventlog: sync of %s: %w", l.fsys.Path(l.name), &disk.SyncError{Err: err}))
+		l.fail(fmt.Errorf("eventlog: sync of %s: %w", l.fsys.Path(l.name), &disk.Refused{Err: err}))
 		return
 	}
 	l.synced = head

@@ -75,17 +75,8 @@ func Full(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// A SyncError says that the disk did not confirm what was written. What is on it is unknown until it
-// is read again.
-type SyncError struct{ Err error }
-
-func (e *SyncError) Error() string { return e.Err.Error() }
-
-// Unwrap returns what the system said.
-func (e *SyncError) Unwrap() error { return e.Err }
-
 // A Refused is an error of the run's own files, whatever the system said: of a permission that was taken away, as of a
-// disk that is full. It is no failure of the work that was to be kept.
+// disk that is full, or that did not confirm what was written. It is no failure of the work that was to be kept.
 type Refused struct{ Err error }
 
 func (e *Refused) Error() string { return e.Err.Error() }
@@ -114,9 +105,8 @@ func Fault(err error) string {
 // Broken reports whether err says that the disk cannot be written: full, read-only, input/output
 // error, not confirmed, refused, or a file that may not grow (ulimit -f). The program ends with exit status 6.
 func Broken(err error) bool {
-	var s *SyncError
 	var r *Refused
-	return errors.As(err, &s) || errors.As(err, &r) || Full(err) ||
+	return errors.As(err, &r) || Full(err) ||
 		errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EFBIG)
 }
 

@@ -219,7 +219,7 @@ func TestPowerLoss(t *testing.T) {
 func TestWhatBreaksADisk(t *testing.T) {
 	for err, want := range map[error][2]bool{
 		syscall.ENOSPC: {true, true}, syscall.EDQUOT: {true, true}, syscall.EROFS: {false, true}, syscall.EIO: {false, true}, syscall.EFBIG: {false, true},
-		syscall.ENOENT: {false, false}, &disk.SyncError{Err: errors.New("x")}: {false, true},
+		syscall.ENOENT: {false, false}, &disk.Refused{Err: errors.New("x")}: {false, true},
 	} {
 		wrapped := fmt.Errorf("write: %w", &fs.PathError{Op: "write", Path: "x", Err: err})
 		if disk.Full(wrapped) != want[0] || disk.Broken(wrapped) != want[1] {

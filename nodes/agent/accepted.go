@@ -81,11 +81,10 @@ func apply(steps []accept.Step, st *accept.State, r *reply) *nodes.Error {
 	if len(steps) == 0 && r.Cut != "" {
 		return &nodes.Error{Category: "truncated", Message: "the answer ended at a limit (" + r.Cut + ")"}
 	}
-	var e *nodes.Error
-	if err := accept.Run(steps, st); err != nil && !errors.As(err, &e) {
-		e = &nodes.Error{Category: "unknown", Message: "accept", Err: err}
+	if err := accept.Run(steps, st); err != nil {
+		return nodes.Failure("unknown", err)
 	}
-	return e
+	return nil
 }
 
 // publish stages what was accepted and saves the result, so that it is not bought again.

@@ -160,7 +160,10 @@ func call(ctx context.Context, p provider, q *question) (*reply, error) {
 		err = resolve(q, r)
 	}
 	if err != nil {
-		failure := asError(ctx, err)
+		failure := nodes.Failure("unknown", err)
+		if failure.Category == "unknown" && ctx.Err() != nil {
+			failure = nodes.Fail("killed", "stopped: "+context.Cause(ctx).Error())
+		}
 		return nil, errors.Join(q.task.Emit("LLM_CALL_FAILED", failed(failure, 0, latency)), err)
 	}
 	return r, nil
@@ -173,17 +176,6 @@ func record(q *question, r *reply) error {
 		return q.task.Emit("LLM_CALL_FAILED", failed(r.Failure, r.Status, r.Latency))
 	}
 	return q.task.Emit("LLM_CALL_FINISHED", finished(r))
-}
-
-func asError(ctx context.Context, err error) *nodes.Error {
-	var e *nodes.Error
-	switch {
-	case errors.As(err, &e):
-		return e
-	case ctx.Err() != nil:
-		return nodes.Fail("killed", "stopped: "+context.Cause(ctx).Error())
-	}
-	return nodes.Fail("unknown", err.Error())
 }
 
 // harmless makes what an agent said safe for a log and a terminal, where messages quote it.

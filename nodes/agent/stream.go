@@ -50,7 +50,7 @@ func readAnswer(f *transcript.Format, q *question, answer *httpc.Answer, from io
 func (s *streamReader) read() *nodes.Error {
 	start, err := s.begin()
 	if err != nil && len(start) == 0 && !errors.Is(err, io.EOF) {
-		return asFailure(err)
+		return nodes.Failure("transient", err)
 	}
 	switch kind := s.answer.Type(); {
 	case len(start) == 0:
@@ -94,7 +94,7 @@ func (s *streamReader) noAnswer(first []byte) *nodes.Error {
 func (s *streamReader) document() *nodes.Error {
 	raw, err := io.ReadAll(s.from)
 	if err != nil && !json.Valid(raw) {
-		return asFailure(err)
+		return nodes.Failure("transient", err)
 	}
 	if err != nil {
 		s.r.Warn("the connection ended badly behind the answer: %v", err)
@@ -158,7 +158,7 @@ func (s *streamReader) listen(events *httpc.Events) *nodes.Error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return asFailure(err)
+			return nodes.Failure("transient", err)
 		}
 		switch data := bytes.TrimSpace(ev.Data); {
 		case len(data) == 0:
@@ -233,12 +233,4 @@ func (s *streamReader) remarks() {
 		about := prompt.EstimateTokens(int64(len([]rune(s.r.Text))))
 		s.r.Warn("the provider reported no usage, so the cost is not known (the answer has about %d tokens)", about)
 	}
-}
-
-func asFailure(err error) *nodes.Error {
-	var e *nodes.Error
-	if errors.As(err, &e) {
-		return e
-	}
-	return nodes.Fail("transient", err.Error())
 }

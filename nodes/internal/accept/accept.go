@@ -111,7 +111,7 @@ func Run(steps []Step, s *State) error {
 		if err == nil {
 			continue
 		}
-		e := asError(err)
+		e := nodes.Failure("unknown", fmt.Errorf("accept: %w", err))
 		if first == nil {
 			copied := *e
 			first = &copied
@@ -123,12 +123,4 @@ func Run(steps []Step, s *State) error {
 		return nil
 	}
 	return first
-}
-
-func asError(err error) *nodes.Error {
-	var e *nodes.Error
-	if errors.As(err, &e) {
-		return e
-	}
-	return &nodes.Error{Category: "unknown", Message: "accept", Err: err}
 }

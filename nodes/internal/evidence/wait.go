@@ -134,15 +134,14 @@ func resetISO(text string, _ time.Time, zone *time.Location) (time.Time, bool) {
 	clock := m[1] + " " + m[2]
 	switch off := strings.ReplaceAll(m[4], ":", ""); off {
 	case "":
-		t, err := time.ParseInLocation("2006-01-02 15:04", clock, zone)
-		return t, err == nil
 	case "Z", "UTC":
-		t, err := time.Parse("2006-01-02 15:04", clock)
-		return t, err == nil
+		zone = time.UTC
 	default:
 		t, err := time.Parse("2006-01-02 15:04 -0700", clock+" "+off)
 		return t, err == nil
 	}
+	t, err := time.ParseInLocation("2006-01-02 15:04", clock, zone)
+	return t, err == nil
 }
 
 var number = regexp.MustCompile(`^\d{1,18}(?:\.\d{1,18})?$`)
