@@ -87,26 +87,26 @@ func layOut(t *nodes.Task, dir string) error {
 	}
 	defer root.Close()
 	for _, name := range t.Reads {
+		var err error
 		if strings.HasSuffix(name, "/") {
-			if err := layOutFolder(t, root, name); err != nil {
-				return fmt.Errorf("read %s: %w", name, err)
-			}
+			err = layOutFolder(t, root, name)
+		} else if err = layOutFile(t, root, name); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		from, err := t.Artifact(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("read %s: %w", name, err)
-		}
-		err = nodes.Put(root, name, from)
-		_ = from.Close()
 		if err != nil {
 			return fmt.Errorf("read %s: %w", name, err)
 		}
 	}
 	return nil
+}
+
+func layOutFile(t *nodes.Task, root *os.Root, name string) error {
+	from, err := t.Artifact(name)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	return nodes.Put(root, name, from)
 }
 
 // layOutFolder puts a copy of a folder below root. One that has not been written is left out.
@@ -128,12 +128,7 @@ func layOutFolder(t *nodes.Task, root *os.Root, name string) error {
 			}
 			continue
 		}
-		from, err := t.Artifact(name + p)
-		if err == nil {
-			err = nodes.Put(root, name+p, from)
-			_ = from.Close()
-		}
-		if err != nil {
+		if err := layOutFile(t, root, name+p); err != nil {
 			return err
 		}
 	}

@@ -61,7 +61,7 @@ func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := Assemble(t, t.With)
+	p, err := assemble(t, s)
 	if err != nil {
 		return nil, err
 	}

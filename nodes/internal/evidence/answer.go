@@ -110,7 +110,7 @@ func (a Answer) message(object ErrorObject) string {
 			msg += ": a redirection to " + printable.Clip(WithoutQuery(to), 100) + " is not followed"
 		}
 	default:
-		msg += " " + cmp.Or(a.mediaType(), "without a content type") + ": " + headline(string(a.Body))
+		msg += " " + cmp.Or(MediaType(a.Header), "without a content type") + ": " + headline(string(a.Body))
 	}
 	if id := cmp.Or(object.Request, a.requestID()); id != "" {
 		msg += " (request " + id + ")"
@@ -138,11 +138,9 @@ func MediaType(h http.Header) string {
 	return strings.ToLower(strings.TrimSpace(t))
 }
 
-func (a Answer) mediaType() string { return MediaType(a.Header) }
-
 // page reports whether the body is a web page.
 func (a Answer) page() bool {
-	if t := a.mediaType(); t == "text/html" || t == "application/xhtml+xml" {
+	if t := MediaType(a.Header); t == "text/html" || t == "application/xhtml+xml" {
 		return true
 	}
 	start := strings.ToLower(strings.TrimSpace(printable.Clip(string(a.Body), 200)))

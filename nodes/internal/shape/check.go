@@ -52,9 +52,6 @@ func (s *Shape) Parse(raw []byte, root string) (map[string]any, error) {
 	return object, nil
 }
 
-// Canonical writes an answer that Parse returned: compact, names sorted, whole numbers to the last digit.
-func Canonical(object map[string]any) ([]byte, error) { return plain(object) }
-
 // exactly returns a number as the integer that it is where a double would round it ("9007199254740993.0").
 func exactly(v *tree.Value) any {
 	if f := math.Abs(v.Float); f < 1<<53 || f > 1<<63 {

@@ -161,12 +161,13 @@ func (r *reader) below(path string, v any) {
 
 // String is the schema as JSON, with nothing left to defaults.
 func (s *Shape) String() string {
-	raw, _ := plain(s.top) // of JSON
+	raw, _ := Canonical(s.top) // of JSON
 	return string(raw)
 }
 
-// plain writes JSON with sorted names and without escapes that JSON does not need.
-func plain(v any) ([]byte, error) {
+// Canonical writes JSON, such as an answer that Parse returned: compact, names sorted, whole numbers to the last digit,
+// without escapes that JSON does not need.
+func Canonical(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)

@@ -42,7 +42,7 @@ func closed(v any) bool {
 // and alternatives. Bounds, lengths and patterns, which some of them refuse, are said in the description; Parse holds
 // the answer to them. With nullable every field is required, and one that may be left out may be null instead.
 func (s *Shape) Strict(nullable bool) json.RawMessage {
-	raw, _ := plain(strict(s.top, nullable)) // of JSON
+	raw, _ := Canonical(strict(s.top, nullable)) // of JSON
 	return raw
 }
 
@@ -95,7 +95,7 @@ func strict(v any, nullable bool) any {
 		}
 	}
 	if len(bounds) > 0 {
-		said, _ := plain(bounds) // of JSON
+		said, _ := Canonical(bounds) // of JSON
 		text, _ := s["description"].(string)
 		if text != "" {
 			text += " "
