@@ -224,7 +224,7 @@ func TestTemplates(t *testing.T) {
 `
 	grow := `{{$old := html .Prompt}}{{$new := printf "<p class=\"%s\">%d</p>" (lower "AB") (count $old "<p")}}` +
 		`{{insertBefore (replaceBetween $old "<h1>" "</h1>" (title (section .Prompt "The Title"))) "</body>" $new}}` +
-		`{{file "tail.txt"}} {{len .Files}} {{add 2 (sub 16 4)}} {{index (list 1 "x") 1}} {{between .Prompt "[[" "]]"}} {{fence "css" .Prompt}}`
+		`{{file "tail.txt"}} {{len .Files}} {{add 2 (sub 16 4)}} {{json (list 1 "x")}} {{(fromJson "{\"a\": 5}").a}} {{between .Prompt "[[" "]]"}} {{fence "css" .Prompt}}`
 	task, _, res, err := sim(t, answers, "", func(with m, task *nodes.Task, _ *nodetest.Host) {
 		with["prompt"] = m{"text": "# The Title\n\nnew head\n\n# Rest\n[[ inner ]]\n```css\na{}\n```\n" + page}
 		with["to"] = "all.txt"
@@ -241,7 +241,7 @@ func TestTemplates(t *testing.T) {
 	if got := nodetest.Stage(t, task, res, "page.html"); got != want {
 		t.Errorf("page\n%s want\n%s", got, want)
 	}
-	if got := nodetest.Stage(t, task, res, "all.txt"); got != want+"\nTAIL 0 14 x inner a{}" {
+	if got := nodetest.Stage(t, task, res, "all.txt"); got != want+"\nTAIL 0 14 [1,\"x\"] 5 inner a{}" {
 		t.Errorf("all\n%s", got)
 	}
 }

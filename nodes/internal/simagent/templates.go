@@ -1,6 +1,7 @@
 package simagent
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -119,7 +120,9 @@ func (t *templates) funcs() template.FuncMap {
 		"int":  func(lo, hi int) int { return lo + int(t.roll()*float64(hi-lo+1)) },
 		"html": lastHTML, "fence": lastFence, "first": first, "between": between, "section": section,
 		"insertBefore": insertBefore, "replaceBetween": replaceBetween,
-		"lower": strings.ToLower, "trim": strings.TrimSpace, "title": title,
+		"json":     func(v any) (string, error) { b, err := json.Marshal(v); return string(b), err },
+		"fromJson": func(s string) (v any, err error) { err = json.Unmarshal([]byte(s), &v); return v, err },
+		"lower":    strings.ToLower, "trim": strings.TrimSpace, "title": title,
 		"replace":  func(old, new, s string) string { return strings.ReplaceAll(s, old, new) },
 		"contains": strings.Contains, "hasPrefix": strings.HasPrefix, "count": strings.Count,
 		"lines": func(s string) []string { return strings.Split(strings.TrimRight(s, "\n"), "\n") },
