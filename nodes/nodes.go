@@ -246,6 +246,7 @@ type Entry struct {
 type Result struct {
 	Values   map[string]any    // small named values, as declared; kept in events
 	Writes   map[string]string // artifact name -> path under Task.Out (relative)
+	Schemas  map[string]string // artifact name -> name of the declared schema that it was held to
 	Entries  []Entry
 	Usage    Usage
 	CostUSD  *float64 // nil = unknown

@@ -94,6 +94,7 @@ type Object struct {
 	Name   string `json:"name"`
 	Digest string `json:"sha256"`
 	Size   int64  `json:"size"`
+	Schema string `json:"schema,omitempty"` // name of the declared schema that an artifact was held to
 }
 
 // DecodeJob reads a Job as JSON; a newer one is an error.

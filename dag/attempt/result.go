@@ -33,6 +33,7 @@ func (t *trial) take(res *nodes.Result) error {
 		if err != nil {
 			return err
 		}
+		o.Schema = res.Schemas[name]
 		t.rep.Artifacts = append(t.rep.Artifacts, o)
 	}
 	return t.storeEntries(res)

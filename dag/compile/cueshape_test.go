@@ -67,6 +67,31 @@ func TestShapeTwins(t *testing.T) {
 	}
 }
 
+// A type of CUE stands for a schema where an artifact is held to one too, also in the template of a list.
+func TestShapeTwinsOfArtifacts(t *testing.T) {
+	cue := `pipeline: {name: "p", nodes: {
+	a: {kind: "exec", with: {run: "x", shapes: [{of: "a.json", schema: {n: int & >=0, l: [...string]}}, {of: "b.json", name: "b", schema: {o?: bool}}]}}
+	each: {kind: "join", foreach: {in: "['x']", as: "i", key: "i.value", node: {kind: "exec", with: {run: "x", shapes: [{of: "${i.value}.json", schema: {t: string}}]}}}}
+}}`
+	yaml := `pipeline:
+  name: p
+  nodes:
+    a: {kind: exec, with: {run: x, shapes: [{of: a.json, schema: {type: object, properties: {l: {type: array, items: {type: string}}, n: {type: integer, minimum: 0}}, required: [n, l]}}, {of: b.json, name: b, schema: {type: object, properties: {o: {type: boolean}}}}]}}
+    each: {kind: join, foreach: {in: "['x']", as: i, key: i.value, node: {kind: exec, with: {run: x, shapes: [{of: "${i.value}.json", schema: {type: object, properties: {t: {type: string}}, required: [t]}}]}}}}
+`
+	a, err := compileText(t, "a.cue", cue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := compileText(t, "b.yaml", yaml)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Plan.Digest() != b.Plan.Digest() {
+		t.Errorf("the plans differ:\n%s\n%s", a.Plan.Nodes[0].With, b.Plan.Nodes[0].With)
+	}
+}
+
 // A-1: mistakes of a shape have a place and say what would be right.
 func TestShapeMistakes(t *testing.T) {
 	for _, tt := range []struct {

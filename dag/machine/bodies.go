@@ -206,6 +206,7 @@ type ArtifactWrittenBody struct {
 	Path       string `json:"path"`   // relative to the output directory
 	Digest     string `json:"sha256"` // of the content (of the entry, for an accumulator)
 	Size       int64  `json:"size"`
+	Schema     string `json:"schema_id,omitempty"` // name of the declared schema that the content was held to
 	Previous   string `json:"previous_sha256,omitempty"`
 	Backup     string `json:"backup,omitempty"` // path of the copy made before the write
 	Entry      bool   `json:"entry,omitempty"`  // an accumulator's entry

@@ -163,7 +163,7 @@ func (p *publication) artifact(o attempt.Object) error {
 	}
 	b := &machine.ArtifactWrittenBody{
 		Node: p.a.Node, Generation: p.a.Generation, Attempt: p.a.Attempt,
-		Name: name, Path: name, Digest: o.Digest, Size: o.Size, Previous: previous,
+		Name: name, Path: name, Digest: o.Digest, Size: o.Size, Schema: o.Schema, Previous: previous,
 	}
 	if previous != "" {
 		if b.Backup, err = r.tree.Backup(name, previous, path.Join(Dir, r.nodeDir(p.a.Node, p.a.Generation))); err != nil {

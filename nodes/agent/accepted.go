@@ -96,7 +96,7 @@ func publish(t *nodes.Task, s *settings, r *reply, st *accept.State, res *nodes.
 	if err != nil {
 		return res, err
 	}
-	res.Writes = staged.Writes
+	res.Writes, res.Schemas = staged.Writes, staged.Schemas
 	if res.Values == nil {
 		res.Values = map[string]any{}
 	}

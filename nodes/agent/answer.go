@@ -107,6 +107,9 @@ func (a shapeStep) Apply(st *accept.State) error {
 		return &nodes.Error{Category: "no_artifact", Message: "the answer has no text beside its object"}
 	case !a.set.text && a.set.To != "":
 		st.Artifacts[a.set.To], err = shape.Canonical(object)
+		if a.set.Answer.Name != "" {
+			st.Schemas[a.set.To] = a.set.Answer.Name
+		}
 	}
 	return err
 }

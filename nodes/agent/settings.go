@@ -220,6 +220,7 @@ func (src *textSource) read(open func(path string) (io.ReadCloser, error)) (stri
 
 // An answerSettings says which shape the answer has.
 type answerSettings struct {
+	Name   string          `json:"name"`
 	Schema json.RawMessage `json:"schema"`
 	Else   json.RawMessage `json:"else"`
 	Record string          `json:"record"`

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -121,6 +122,24 @@ func TestArtifacts(t *testing.T) {
 			t.Errorf("error %v, warnings %v", err, res.Warnings)
 		}
 	})
+}
+
+// V-1: an artifact is held to its declared shape, and its record names the schema.
+func TestShapes(t *testing.T) {
+	schema := m{"type": "object", "properties": m{"n": m{"type": "integer"}}, "required": []string{"n"}}
+	for text, want := range map[string]string{`{"n": 1}`: "", `{"n": "1"}`: "facts.json.n", `{}`: "facts.json", `[1]`: "facts.json", `{"n": 1`: "facts.json"} {
+		with := m{"run": `printf %s "$TEXT" > "$DAGRUN_OUT/facts.json"`, "env": m{"TEXT": text}, "shapes": []m{{"of": "facts.json", "name": "facts", "schema": schema}}}
+		_, _, res, err := run(t, with, func(task *nodes.Task, _ *nodetest.Host) { task.Writes = []string{"facts.json"} })
+		if want == "" && (err != nil || res.Schemas["facts.json"] != "facts") || want != "" && (nodetest.Category(err) != "protocol" || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, schemas %v", text, err, res.Schemas)
+		}
+	}
+	for text, want := range map[string]string{`{"type": "array"}`: "shapes.0.schema.type", `{"type": "object", "properties": {"a": {"typ": "string"}}}`: "shapes.0.schema.properties.a.typ"} {
+		tr, err := Kind{}.Describe([]byte(`{"run": "true", "shapes": [{"of": "a.json", "schema": ` + text + `}]}`))
+		if err != nil || len(tr.Problems) != 1 || tr.Problems[0].Path != want || !slices.Contains(tr.Writes, "a.json") {
+			t.Errorf("%s: %+v, %v", text, tr, err)
+		}
+	}
 }
 
 func TestOutputs(t *testing.T) {

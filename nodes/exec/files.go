@@ -155,7 +155,7 @@ func (s *settings) collect(t *nodes.Task, p *proc.Result, res *nodes.Result) err
 		}
 	}
 	if len(t.Writes) > 0 {
-		res.Writes = make(map[string]string, len(t.Writes))
+		res.Writes, res.Schemas = make(map[string]string, len(t.Writes)), map[string]string{}
 	}
 	for _, name := range t.Writes {
 		folder := strings.HasSuffix(name, "/")
@@ -173,6 +173,15 @@ func (s *settings) collect(t *nodes.Task, p *proc.Result, res *nodes.Result) err
 			return nodes.Permanent(nodes.Failf("no_artifact", "%s in $DAGRUN_OUT is not a regular file", name))
 		}
 		res.Writes[name] = name
+	}
+	for i := range s.Shapes {
+		x := &s.Shapes[i]
+		if err := x.hold(root); err != nil {
+			return err
+		}
+		if x.Name != "" {
+			res.Schemas[x.Of] = x.Name
+		}
 	}
 	undeclared(list, t, res)
 	res.Values, err = values(root, t)

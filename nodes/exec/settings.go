@@ -2,6 +2,7 @@ package exec
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/accept"
 	"dagrun.dev/nodes/internal/proc"
+	"dagrun.dev/nodes/internal/shape"
 )
 
 // settings are #Exec in Go.
@@ -24,6 +26,7 @@ type settings struct {
 	Dir     string                     `json:"dir"`
 	Stdin   *accept.From               `json:"stdin"`
 	Stdout  string                     `json:"stdout"`
+	Shapes  []shaped                   `json:"shapes"`
 	Exit    map[string]string          `json:"exit"`
 	Limits  proc.Limits                `json:"limits"`
 	Probe   *probe                     `json:"probe"`
@@ -66,6 +69,14 @@ func (s *settings) traits() nodes.Traits {
 		tr.OneOf("probe", "argv, run", len(s.Probe.Argv) > 0, s.Probe.Run != "")
 	}
 	tr.Write("stdout", s.Stdout)
+	for i, x := range s.Shapes {
+		at := fmt.Sprintf("shapes.%d", i)
+		tr.Write(at+".of", x.Of)
+		_, problems := shape.Read(x.Schema)
+		for _, p := range problems {
+			tr.Problemf(strings.TrimSuffix(at+".schema."+p.Path, "."), "%s", p.Text)
+		}
+	}
 	for _, status := range slices.Sorted(maps.Keys(s.Exit)) {
 		if n, err := strconv.Atoi(status); err != nil || n < 1 || n > 255 {
 			tr.Problemf("exit."+status, "an exit status is a number from 1 to 255")

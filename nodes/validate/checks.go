@@ -28,6 +28,7 @@ type check struct {
 	Category string `json:"category"`
 	Message  string `json:"message"`
 
+	schema  string // name of the JSON Schema that is its test
 	wrong   judge
 	mistake error // of the settings; such a check holds of nothing
 }
@@ -92,6 +93,9 @@ func (c *check) UnmarshalJSON(b []byte) error {
 		c.mistake = errors.New("want exactly one test: " + testNames)
 		return nil
 	}
+	if asked[0] == "json" {
+		c.schema = c.Name
+	}
 	c.Name = cmp.Or(c.Name, asked[0])
 	if asked[0] == "sections" {
 		c.Category = cmp.Or(c.Category, "sections_missing")
@@ -114,6 +118,9 @@ func (c *check) run(s *accept.State, of string) string {
 		wrong = c.wrong(text)
 	}
 	if wrong == "" {
+		if c.schema != "" {
+			s.Schemas[of] = c.schema
+		}
 		return ""
 	}
 	return c.Name + ": " + cmp.Or(c.Message, wrong)

@@ -62,6 +62,7 @@ type Version struct {
 	Attempt    int      `json:"attempt,omitempty"`
 	Digest     string   `json:"sha256"`
 	Size       int64    `json:"size"`
+	Schema     string   `json:"schema_id,omitempty"`
 	Previous   string   `json:"previous_sha256,omitempty"`
 	Backup     string   `json:"backup,omitempty"`
 	Why        string   `json:"why,omitempty"`
@@ -206,7 +207,7 @@ func (x *Index) written(seq int64, b *machine.ArtifactWrittenBody, g *dag.Graph)
 		x.files = append(x.files, t)
 	}
 	v := Version{
-		Seq: seq, Node: b.Node, Generation: b.Generation, Attempt: b.Attempt, Digest: b.Digest, Size: b.Size,
+		Seq: seq, Node: b.Node, Generation: b.Generation, Attempt: b.Attempt, Digest: b.Digest, Size: b.Size, Schema: b.Schema,
 		Previous: b.Previous, Backup: b.Backup, Why: b.Why, Standing: Valid,
 	}
 	switch {

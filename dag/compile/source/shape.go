@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -13,18 +14,19 @@ import (
 	"dagrun.dev/internal/tree"
 )
 
-// shapePath is the end of the path of every setting that holds the shape of an answer. In CUE a type may stand there,
+// shapePath is the end of the path of every setting that holds the shape of an answer or of an artifact. In CUE a type may stand there,
 // which is no value and becomes the JSON Schema that says the same.
 //
 // encoding/jsonschema.Generate of CUE does the like for whole packages; it is not used because it leaves out of
 // `required` what has one value or a default, keeps references and joins constraints by allOf.
-const shapePath = "with.answer.schema"
+var shapePath = regexp.MustCompile(`\.with\.(answer|shapes\[?\.?[0-9]+\]?)\.schema(\.|$)`)
 
-func isShape(path string) bool { return strings.HasSuffix(path, "."+shapePath) }
-
-func inShape(labels []string) bool {
-	return strings.Contains(strings.Join(labels, ".")+".", "."+shapePath+".")
+func isShape(path string) bool {
+	m := shapePath.FindStringIndex(path)
+	return m != nil && m[1] == len(path) && path[m[1]-1] != '.'
 }
+
+func inShape(labels []string) bool { return shapePath.MatchString("." + strings.Join(labels, ".")) }
 
 // concrete returns what keeps a pipeline from being data. The shapes of answers need only be without contradiction.
 func concrete(p cue.Value) error {

@@ -27,6 +27,7 @@ type Step interface {
 type State struct {
 	Answer    string            // as received
 	Artifacts map[string][]byte // taken so far, by artifact name
+	Schemas   map[string]string // names of the schemas that artifacts were held to, by artifact
 	Texts     map[string]string // notes and sections taken so far; present and empty is an empty one
 	Values    map[string]any
 	Entries   []nodes.Entry
@@ -51,6 +52,7 @@ func NewState(t *nodes.Task, answer string) *State {
 	s := &State{
 		Answer:    answer,
 		Artifacts: map[string][]byte{},
+		Schemas:   map[string]string{},
 		Texts:     map[string]string{},
 		Values:    map[string]any{},
 	}

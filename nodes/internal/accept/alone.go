@@ -104,7 +104,7 @@ func (s *State) Result(out string, keep bool) (*nodes.Result, error) {
 	if !keep {
 		return res, nil
 	}
-	res.Writes = make(map[string]string, len(s.Artifacts))
+	res.Writes, res.Schemas = make(map[string]string, len(s.Artifacts)), s.Schemas
 	for _, name := range slices.Sorted(maps.Keys(s.Artifacts)) {
 		if err := nodes.PutIn(out, name, bytes.NewReader(s.Artifacts[name])); err != nil {
 			return nil, fmt.Errorf("stage %s: %w", name, err)
