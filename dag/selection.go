@@ -78,6 +78,10 @@ func (s *Selection) takeItems(g *Graph, in []bool) {
 	}
 }
 
+// All is the name of all nodes. Of those that are to run again it means all but what costs money or must not be
+// repeated unasked: that is looked at again, and runs where it would be given something else.
+const All = "*"
+
 // Named returns the nodes that names say, as in a Selection, in index order and each once.
 func (g *Graph) Named(names ...string) (list []int32) {
 	for i, in := range g.named(names) {
@@ -93,6 +97,11 @@ func (g *Graph) named(names []string) []bool {
 	for _, name := range names {
 		if i, ok := g.Index(name); ok {
 			in[i] = true
+		}
+		if name == All {
+			for i := range in {
+				in[i] = true
+			}
 		}
 		if !strings.HasSuffix(name, "/") {
 			continue

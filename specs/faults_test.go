@@ -56,9 +56,6 @@ var notMade = map[machine.Type]string{
 	machine.RunInterrupted: "a process that takes over from a killed one records it: walk kills it there",
 	machine.RunSuspended:   "it takes a machine that sleeps: TestScripts/work-20 in internal/cli",
 	machine.Notified:       "it is told beside the run, whenever that arrives: TestScripts/notify in internal/cli",
-	machine.IssueOpened:    "no kind records it; its names are kept",
-	machine.IssueResolved:  "no kind records it; its names are kept",
-	machine.PROpened:       "no kind records it; its names are kept",
 }
 
 // story is what is done with a run of everyEvent, by what its log holds: a last command that fails, a cancel at the
@@ -252,6 +249,10 @@ func points(events []record) []point {
 			p.name = b.Gate
 		case "CHECKPOINT_CREATED":
 			p.name = b.ID
+		case "RUN_STATE_CHANGED":
+			p.node, p.name = b.Section, b.New
+		case "ISSUE_OPENED", "ISSUE_RESOLVED":
+			p.name = b.IssueID
 		case "RUN_PAUSED":
 			p.node = "" // it is about the run
 		}
@@ -300,7 +301,7 @@ func (m matrix) victim(t *testing.T) *victim {
 // call of the operating system: no process dies between them.
 func (v *victim) killAt(when string, p point) {
 	v.t.Helper()
-	if v.written[p.String()] && (p.typ == "INPUTS_CLONED" || p.typ == "ARTIFACT_WRITTEN") {
+	if v.written[p.String()] && together[p.typ] {
 		return
 	}
 	if !v.site.live(v.next, fmt.Sprintf("DAGRUN_CRASH_AT=%s%s", when, p), "TMPDIR="+v.temp()) {
@@ -312,6 +313,10 @@ func (v *victim) killAt(when string, p point) {
 	}
 	v.look(p.String())
 }
+
+// together are the events that may be written with another one.
+var together = map[string]bool{"INPUTS_CLONED": true, "ARTIFACT_WRITTEN": true, "RUN_STATE_CHANGED": true, "ISSUE_OPENED": true,
+	"ISSUE_RESOLVED": true, "PR_OPENED": true, "WORK_ITEM_FINISHED": true}
 
 // live does with a run what next says until there is nothing more to do. It reports whether a command killed itself;
 // commands that end with a pause or a failure are part of the story.

@@ -232,9 +232,9 @@ func (h *host) milestone(n *dag.Node, now time.Time) error {
 			facts = append(facts, b)
 		}
 	}
-	if with.State != "" {
+	if old := h.state().DeclaredState(with.Section); with.State != "" && with.State != old {
 		facts = append(facts, &machine.RunStateChangedBody{
-			Section: with.Section, Old: h.state().DeclaredState(with.Section), New: with.State, Stable: with.Stable,
+			Section: with.Section, Old: old, New: with.State, Stable: with.Stable,
 		})
 	}
 	return h.done(n, now, nil, facts...)

@@ -228,33 +228,33 @@ func (s *State) declaring() (reached []int32) {
 	return reached
 }
 
-// BackToStable returns the facts by which a run that is resumed goes back to the last stable state: the milestones
-// behind it are reached anew, at once where the work before them is done. None where the run is in a stable one.
-func (s *State) BackToStable() []Body {
-	var ids []string
-	for _, i := range slices.Backward(s.declaring()) {
-		n := s.graph.Node(i)
-		switch d, _ := n.Declaration(); {
-		case d.State == "" || d.Section != "":
-		case d.Stable:
-			return s.backTo(ids)
-		case n.Milestone == nil: // else it is work, which is not done again
-			ids = append(ids, n.ID)
-		}
+// BackToStable returns the facts by which a run that is resumed between two states goes back to the last stable one,
+// and from there again to those that it had reached, whose work is done. None where it is in a stable one.
+func (s *State) BackToStable() (bodies []Body) {
+	state := s.observed.State
+	to := func(next string, stable bool) {
+		bodies = append(bodies, &RunStateChangedBody{Old: state, New: next, Stable: stable})
+		state = next
 	}
-	return s.backTo(ids)
-}
-
-func (s *State) backTo(milestones []string) []Body {
-	if len(milestones) == 0 {
+	if stable := cmp.Or(s.observed.Stable, stateCreated); stable != state {
+		to(stable, true)
+	} else {
 		return nil
 	}
-	slices.Reverse(milestones)
-	state := cmp.Or(s.observed.Stable, stateCreated)
-	return []Body{
-		&RewoundBody{To: milestones[0], Nodes: milestones, Reason: "resumed, from the last stable state, " + state},
-		&RunStateChangedBody{Old: s.observed.State, New: state, Stable: true},
+	var since []string
+	for _, i := range s.declaring() {
+		switch d, _ := s.graph.Node(i).Declaration(); {
+		case d.State == "" || d.Section != "":
+		case d.Stable:
+			since = nil
+		default:
+			since = append(since, d.State)
+		}
 	}
+	for _, next := range since {
+		to(next, false)
+	}
+	return bodies
 }
 
 // undeclared reports whether a change of plan takes back a declaration.
@@ -303,7 +303,8 @@ func (s *State) Watch(e *Event) (moved func() []Body) {
 		}
 		for _, v := range was[1:] {
 			if stateOf(now, v.Section) == stateNotStarted && v.State != stateNotStarted {
-				bodies = append(bodies, &RunStateChangedBody{Section: v.Section, Old: v.State, New: stateNotStarted, Stable: true})
+				b := &RunStateChangedBody{Section: v.Section, Old: v.State, New: stateNotStarted, Stable: true}
+				bodies = append(bodies, b)
 			}
 		}
 		return bodies

@@ -3,6 +3,8 @@ package machine
 import (
 	"fmt"
 	"slices"
+
+	"dagrun.dev/dag"
 )
 
 // A part of the plan can be selected. What is left out and has not ended stays as it is: it neither starts nor holds
@@ -33,12 +35,15 @@ func (d *decision) rerun() bool {
 	if len(s.run.Rerun) == 0 {
 		return false
 	}
+	all := slices.Contains(s.run.Rerun, dag.All)
 	b := &RewoundBody{To: s.run.Rerun[0], Nodes: []string{}, Reason: "restarted by the user", Asked: true}
 	for i, reached := range s.graph.Reach(s.graph.Named(s.run.Rerun...), s.graph.Dependents) {
 		switch {
 		case !reached:
 		case s.status[i] == Running:
 			d.command(Cancel, int32(i))
+		case all && s.graph.Node(int32(i)).Costly() && s.recs[i].Phase == ended:
+			b.Recheck = append(b.Recheck, s.graph.Node(int32(i)).ID)
 		case s.Record(int32(i)).Begun:
 			b.Nodes = append(b.Nodes, s.graph.Node(int32(i)).ID)
 		}

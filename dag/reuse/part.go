@@ -127,6 +127,12 @@ func (t *taking) runAgain(run Run) {
 				continue
 			}
 			begun = true
+			if name == dag.All && t.g.Node(int32(i)).Costly() && run.Record(o).Ended {
+				if n.Do == DoReuse {
+					n.Do, n.Maybe = DoRun, true
+				}
+				continue
+			}
 			if n.Effect == dag.Once && !t.p.Repeat && !t.rerun[i] {
 				t.problem("--rerun %s: %s would happen again, and its effect must not be repeated unasked (effect: once); "+
 					"add --yes if that is meant", name, n.ID)

@@ -26,7 +26,7 @@ func (f *partFlags) add(c *cobra.Command) {
 		{&f.Only, "only", "run this node (or group/) and nothing else (may be repeated)"},
 		{&f.From, "from", "run this node (or group/) and what depends on it (may be repeated)"},
 		{&f.Until, "until", "run this node (or group/) and what it needs (may be repeated)"},
-		{&f.Rerun, "rerun", "run this node (or group/) again, and what depends on it (may be repeated)"},
+		{&f.Rerun, "rerun", "run this node (or group/, or * for all) again, and what depends on it (may be repeated)"},
 	} {
 		c.Flags().StringArrayVar(x.to, x.name, nil, x.help)
 	}
@@ -45,7 +45,8 @@ every node whose group or id begins so. A node that would wait for one that is l
 When the part is done the run is paused as "partly done" (status 0): apply without these flags goes on with the rest,
 and clean-up nodes (always: true) and the end of the run wait for that too. What fails or is undone meanwhile is so as
 ever; when a failure or dagrun cancel ends the run, all its clean-up nodes run. --rerun NODE gives up the results of a
-node and of what depends on it. The part is recorded: resume keeps to it.`
+node and of what depends on it. --rerun '*' does all of the run again: what was paid for, or must not happen twice,
+is used again where it would be given the same, and done again where not. The part is recorded: resume keeps to it.`
 
 // chosenNow reports whether the command line says anything.
 func (f *partFlags) chosenNow() bool { return !f.Everything() || f.Repeat }

@@ -32,7 +32,7 @@ var ordinary = map[string]string{
 	"found": english, "handed": english, "looked": english, "none": english, "what": english, "enough": english, "person": english,
 	"plan": "what a specification becomes", "problem": "a mistake of a specification", "fact": "what is recorded", "function": "of expressions",
 	"module": "of CUE", "clone": "of Go; the copy of inputs", "round": "of bounded repetition", "statuse": "of a node", "style": "of a page",
-	"outline": "an example of the format", "repo": "an example of a name", "cover": english, "done": english, "opened": english, "passed": english,
+	"outline": "an example of the format", "repo": "an example of a name", "usage": "of tokens", "cover": english, "done": english, "opened": english, "passed": english,
 	"ready": english, "purpose": english, "merged": english, "merge": english, "mend": english, "link": english, "checking": english,
 	"action": "of an undo", "compensation": "of what was done", "trigger": "of an undo", "stage": "of files that are to be published", "forward": english,
 	"told": english, "patience": english, "degraded": "of pictures and checks", "about": english, "take": english, "false": english, "hand": english,

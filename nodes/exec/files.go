@@ -14,11 +14,13 @@ import (
 	"strconv"
 	"strings"
 
+	"dagrun.dev/internal/printable"
 	"dagrun.dev/internal/regular"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/accept"
 	"dagrun.dev/nodes/internal/credential"
 	"dagrun.dev/nodes/internal/proc"
+	"dagrun.dev/nodes/internal/shape"
 )
 
 const (
@@ -186,6 +188,25 @@ func (s *settings) collect(t *nodes.Task, p *proc.Result, res *nodes.Result) err
 	undeclared(list, t, res)
 	res.Values, err = values(root, t)
 	return err
+}
+
+// mostShaped bounds an artifact that is held to a shape, in bytes.
+const mostShaped = 4 << 20
+
+// hold holds an artifact in the staging folder to its shape.
+func (x *shaped) hold(root *os.Root) error {
+	sh, problems := shape.Read(x.Schema)
+	if len(problems) > 0 {
+		return nodes.Permanent(nodes.Fail("config", "shapes: "+problems[0].Text))
+	}
+	raw, err := regular.ReadIn(root, x.Of, mostShaped)
+	if err == nil {
+		_, err = sh.Parse(raw, x.Of)
+	}
+	if err != nil {
+		return nodes.Fail("protocol", printable.Clip(err.Error(), 300))
+	}
+	return nil
 }
 
 // undeclared warns of files at the top of the staging folder that nothing will come of.

@@ -39,6 +39,13 @@ func read(with json.RawMessage) (*settings, error) {
 	return s, accept.Decode(with, s)
 }
 
+// shaped is #ExecShape.
+type shaped struct {
+	Of     string          `json:"of"`
+	Schema json.RawMessage `json:"schema"`
+	Name   string          `json:"name"`
+}
+
 type probe struct {
 	Argv []string `json:"argv"`
 	Run  string   `json:"run"`

@@ -207,8 +207,8 @@ func (x *Index) written(seq int64, b *machine.ArtifactWrittenBody, g *dag.Graph)
 		x.files = append(x.files, t)
 	}
 	v := Version{
-		Seq: seq, Node: b.Node, Generation: b.Generation, Attempt: b.Attempt, Digest: b.Digest, Size: b.Size, Schema: b.Schema,
-		Previous: b.Previous, Backup: b.Backup, Why: b.Why, Standing: Valid,
+		Seq: seq, Node: b.Node, Generation: b.Generation, Attempt: b.Attempt, Digest: b.Digest, Size: b.Size,
+		Schema: b.Schema, Previous: b.Previous, Backup: b.Backup, Why: b.Why, Standing: Valid,
 	}
 	switch {
 	case b.Node == "":

@@ -14,8 +14,8 @@ import (
 	"dagrun.dev/internal/tree"
 )
 
-// shapePath is the end of the path of every setting that holds the shape of an answer or of an artifact. In CUE a type may stand there,
-// which is no value and becomes the JSON Schema that says the same.
+// shapePath is the end of the path of every setting that holds the shape of an answer or of an artifact. In CUE a type
+// may stand there, which is no value and becomes the JSON Schema that says the same.
 //
 // encoding/jsonschema.Generate of CUE does the like for whole packages; it is not used because it leaves out of
 // `required` what has one value or a default, keeps references and joins constraints by allOf.
