@@ -37,11 +37,7 @@ func marked(t *testing.T, id string) *nodetest.Host {
 
 // outline lists headings and marks of a prompt in their order.
 func outline(prompt string) string {
-	var out []string
-	for _, s := range regexp.MustCompile(`(?m)^#+ .*$|«[^»]*»`).FindAllString(prompt, -1) {
-		out = append(out, s)
-	}
-	return strings.Join(out, "\n")
+	return strings.Join(regexp.MustCompile(`(?m)^#+ .*$|«[^»]*»`).FindAllString(prompt, -1), "\n")
 }
 
 // shared is what all prompts of one kind begin with, so that a service reads it once.
