@@ -253,6 +253,9 @@ func TestRoute(t *testing.T) {
 			t.Errorf("a release does not ask for %s", want)
 		}
 	}
+	if !strings.Contains(rules["stalled"].When, "params.hardening.maxStalledCycles == 2 && ") {
+		t.Errorf("a standstill does not ask for the parameter: %s", rules["stalled"].When)
+	}
 	rebuild := node(t, p, h(1, "rebuild"))
 	if !slices.Contains(rebuild.Files, "context/conviction-brief.md") || !slices.Contains(rebuild.Writes, "artifact.html") || !strings.Contains(string(rebuild.With), "weaver'].?out.vector") || !strings.Contains(string(rebuild.With), "weaver'].?out.changes") {
 		t.Errorf("a rebuild is given %v and %v and writes %v", rebuild.Files, rebuild.Reads, rebuild.Writes)

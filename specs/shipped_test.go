@@ -172,7 +172,7 @@ func TestPolicies(t *testing.T) {
 		params[x.Name] = x.Type + " " + string(x.Value)
 	}
 	if want := map[string]string{"agent.faults": `string ""`, "agent.model": `string ""`, "agent.provider": `string "sim"`,
-		"hardening.floor": "number 2.5", "hardening.minCycles": "int 2", "hardening.patience": `string "12h"`, "hardening.release": "number 3.5", "hardening.tier5": "int 6"}; !maps.Equal(params, want) {
+		"hardening.floor": "number 2.5", "hardening.maxStalledCycles": "int 2", "hardening.minCycles": "int 2", "hardening.patience": `string "12h"`, "hardening.release": "number 3.5", "hardening.tier5": "int 6"}; !maps.Equal(params, want) {
 		t.Errorf("parameters are %v", params)
 	}
 }

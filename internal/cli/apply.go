@@ -192,7 +192,7 @@ func (s *session) adopt(r *run.Run, res *compile.Result, again bool) error {
 	if status == machine.RunBroken {
 		return nil
 	}
-	return r.Resume(now, s.name, rescue)
+	return s.resume(r, now)
 }
 
 // savedPlan reads the saved plan that an argument may name, and takes the specification and its

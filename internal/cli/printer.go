@@ -245,7 +245,7 @@ func (p *printer) text(e *machine.Event, took time.Duration) (text string, must 
 		if b.Limit == "tokens" {
 			return f("budget   warning: %s spent", report.Count(int(b.Tokens), "token")), true
 		}
-		return f("budget   warning: $%s spent", b.SpentUSD), true
+		return f("budget   warning: $%s spent", b.SpentUSD) + p.shares(), true
 	case *machine.PlanSubmittedBody:
 		return "plan     new one handed over by " + b.By + waitsFor(p.run.State().Holdup()), true
 	case *machine.PlanAdoptedBody:
@@ -419,9 +419,17 @@ func (p *printer) money() {
 		return
 	}
 	p.told = now
-	if line := report.SharesLine(report.Shares(st)); line != "" {
-		p.line("cost     $"+st.Spent().USD.String()+"; "+line, true)
+	if line := p.shares(); line != "" {
+		p.line("cost     $"+st.Spent().USD.String()+line, true)
 	}
+}
+
+// shares is what the parts of the run cost, behind a semicolon.
+func (p *printer) shares() string {
+	if line := report.SharesLine(report.Shares(p.run.State())); line != "" {
+		return "; " + line
+	}
+	return ""
 }
 
 // sumUp says how many lines were not printed.

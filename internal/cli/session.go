@@ -81,6 +81,7 @@ type session struct {
 
 	warned  []string
 	found   string // what lookAhead has to tell once the run is announced
+	paused  string // why the run was paused before this command, on a line
 	nothing bool   // there is nothing to do
 	opened  run.Options
 	logs    *runlog.Logs
@@ -182,7 +183,7 @@ func (s *session) carryOn(r *run.Run) error {
 	}
 	o.Interrupt, o.Requests = interrupt, inbox.Requests()
 	s.logs.Start(r, s.opened)
-	s.printer.start(r, o.Jobs, s.found)
+	s.printer.start(r, o.Jobs, s.found+s.paused)
 	forget := s.remember()
 	err = executor.Run(context.Background(), o)
 	s.logs.Stop()
@@ -351,6 +352,10 @@ func (s *session) findOrigin(told string) (err error) {
 
 // resume records that the run goes on, and what becomes of the attempts that its last process left.
 func (s *session) resume(r *run.Run, now time.Time, besides ...machine.Body) error {
+	if v := r.State().Run(); v.Status == machine.RunPause {
+		why := report.ReasonText(v.Pause.Reason, v.Pause.Node, v.Pause.Message)
+		s.paused = "It was paused: " + report.Plain(why) + "\n"
+	}
 	return r.Resume(now, s.name, executor.Adopt(r, s.kinds, s.evaluator, secret, now), besides...)
 }
 
