@@ -68,7 +68,7 @@ func TestDiskFailsDuringWhatHappensOnce(t *testing.T) {
 				break
 			}
 			ends[end]++
-			for range 4 {
+			for range 8 {
 				if end != "done" {
 					end = o.process(nil)
 				}
