@@ -19,7 +19,7 @@ const (
 // bare keeps of the specification what the hardening needs to run quickly: one subset of one pass, three cycles, a
 // browser that is not there, and gates that pass without it.
 func bare(s string) string {
-	s = replaced("\ncycles:  6", "\ncycles:  3")(subsetsInOrder(1)(s))
+	s = replaced("\ncycles: 6", "\ncycles: 3")(subsetsInOrder(1)(s))
 	s = rhythmRest.ReplaceAllString(s, "$1$2")
 	s = replaced(inBrowser, passing)(s)
 	s = replaced(`delays: ["5s", "10s"]`, `delays: ["1ms", "1ms"]`)(s)
@@ -91,7 +91,7 @@ func TestEditsChangeTheRun(t *testing.T) {
 				}
 			}},
 		{name: "two cycles of one refinement", routes: "refine:else ship:last",
-			pairs: []string{"\ncycles:  3", "\ncycles:  2", loop, "refinements:   1\n\t" + loop},
+			pairs: []string{"\ncycles: 3", "\ncycles: 2", loop, "refinements:   1\n\t" + loop},
 			check: func(t *testing.T, s *site, ends map[string]record) {
 				if ends[h(1, "refine-1")].Payload.Status != "completed" {
 					t.Error("there was no refinement")

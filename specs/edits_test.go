@@ -37,7 +37,7 @@ func TestEditsShowInPlanAndGraph(t *testing.T) {
 	}{
 		{"threshold", []string{lowerRelease, `release: {type: "number", default: 3.0`}, "hardening.release = 3\n", `hardening.release = 3\l`},
 		{"least cycles", []string{moreCycles, `minCycles: {type: "int", default: 1`}, "hardening.minCycles = 1\n", `hardening.minCycles = 1\l`},
-		{"most cycles", []string{"\ncycles:  3", "\ncycles:  4"}, "hardening/4/route", `"hardening/4/route"`},
+		{"most cycles", []string{"\ncycles: 3", "\ncycles: 4"}, "hardening/4/route", `"hardening/4/route"`},
 		{"refinements", []string{loop, "refinements:   5\n\t" + loop}, "hardening/2/refine-5", `"hardening/2/refine-5"`},
 		{"going on refining", []string{`contains('[HIGH]')`, `contains('[MEDIUM]')`}, "contains('[MEDIUM]')", "contains('[MEDIUM]')"},
 		{"missing readers", []string{loop, "missing:       2\n\t" + loop}, "needs 7 of (those that fail", "after 7 of 9"},

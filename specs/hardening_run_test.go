@@ -113,7 +113,7 @@ func TestEditedWholeRun(t *testing.T) {
 // withoutBrowser is the specification with one subset, two cycles and a browser that is not there.
 func withoutBrowser(s string) string {
 	s = subsetsInOrder(1)(s)
-	s = replaced("cycles:  6", "cycles:  2")(s)
+	s = replaced("cycles: 6", "cycles: 2")(s)
 	s = replaced(`delays: ["5s", "10s"]`, `delays: ["1ms", "1ms"]`)(s)
 	a, b := strings.Index(s, "\tinstall: [\"sh\""), strings.Index(s, "\tmissing: \"degrade\"")
 	return s[:a] + "\tpath: \"/nowhere/chromium\"\n\tinstall: [\"false\"]\n" + s[b:]

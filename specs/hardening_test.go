@@ -322,7 +322,7 @@ func TestEditsOfTheHardening(t *testing.T) {
 				}
 			}
 		}},
-		{"two cycles", replaced("cycles:  6", "cycles:  2"), func(t *testing.T, before, after *dag.Plan) {
+		{"two cycles", replaced("cycles: 6", "cycles: 2"), func(t *testing.T, before, after *dag.Plan) {
 			if removed := ids(before, after); len(removed) != 4*22+1 {
 				t.Errorf("removed %d nodes, want four cycles of 22, and the question of the last", len(removed))
 			}

@@ -4,9 +4,11 @@
 package specs_test
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -150,4 +152,16 @@ func TestMain(m *testing.M) {
 			os.RemoveAll(filepath.Dir(s.out))
 		}
 	})
+}
+
+// ends runs a command that is to end with a status.
+func (s *site) ends(status int, args ...string) string {
+	s.t.Helper()
+	out, err := s.dagrun(nil, args...)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == status || err == nil && status == 0 {
+		return out
+	}
+	s.t.Fatalf("dagrun %s: %v, want status %d\n%s", strings.Join(args, " "), err, status, tail(out))
+	return ""
 }

@@ -18,7 +18,7 @@ func TestKilledWhileTakingPictures(t *testing.T) {
 	spec := edit(t, func(s string) string {
 		s = subsetsInOrder(1)(s)
 		s = auditorBlock.ReplaceAllString(s, "")
-		s = replaced("cycles:  6", "cycles:  2")(s)
+		s = replaced("cycles: 6", "cycles: 2")(s)
 		return replaced("\t{width: 768, height: 1024},\n\t{width: 375, height: 812},\n", "")(s)
 	})
 	s := newSite(t)

@@ -452,23 +452,6 @@ func TestLiteratureDevilsAdvocateBreaker(t *testing.T) {
 	r.has("review.md", "stands: failure-models, logging-and-recovery, checkpoints-and-replay, sagas-and-compensation, durable-execution.")
 }
 
-// L-3: nobody answers. After the time the default is taken, the log says so, and the run goes on.
-func TestLiteratureNobodyAnswers(t *testing.T) {
-	r := literature(t, "", "&interactive 5m", "&interactive 300ms", "pools: {agents: 5}", "pools: {agents: 1}")
-	r.run(0, "--set", allCrash)
-	found := false
-	for _, line := range r.facts("ESCALATION_ANSWERED") {
-		found = found || strings.Contains(line, `"answer":"extend"`) && strings.Contains(line, `"by":"deadline"`)
-	}
-	if !found {
-		t.Errorf("answers: %v", r.facts("ESCALATION_ANSWERED"))
-	}
-	if !strings.Contains(r.must("status", "--json"), "nobody answered in time") {
-		t.Error("the state has no note of it")
-	}
-	r.has("review.md", "stands: failure-models,")
-}
-
 // stands has the devil's advocate keep an objection against some sections.
 const stands = `
 - match: {node: "challenge/*", section: [failure-models, checkpoints-and-replay, durable-execution]}
@@ -529,7 +512,7 @@ func TestLiteratureQualityFloor(t *testing.T) {
 	if len(q) != 1 || q[0].Type != "quality" || q[0].Default != "" || !strings.HasPrefix(q[0].Message, "Cannot proceed: minimum quality not met. Issue: durable-execution") {
 		t.Fatalf("asked: %+v", q)
 	}
-	r.answers["floor"] = []string{"accept"}
+	r.ends(0, "respond", q[0].ID, "accept")
 	r.goOn(0, "resume", "--quiet")
 	r.has("review.md", "## References")
 }
@@ -671,13 +654,8 @@ func TestLiteratureResourceLimit(t *testing.T) {
 	}
 }
 
-// ends runs the program, which must end with a status.
+// ends runs the program, which must end with a status, and keeps what it says.
 func (r *litRun) ends(status int, args ...string) {
 	r.t.Helper()
-	out, err := r.dagrun(nil, args...)
-	r.out += out
-	var exit *exec.ExitError
-	if got := errors.As(err, &exit) && exit.ExitCode() == status || err == nil && status == 0; !got {
-		r.t.Fatalf("dagrun %s: %v, want status %d\n%s", strings.Join(args, " "), err, status, tail(out))
-	}
+	r.out += r.site.ends(status, args...)
 }

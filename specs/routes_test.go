@@ -21,7 +21,7 @@ type said struct {
 func routed(t *testing.T, weaver []said) string {
 	spec := edit(t, func(s string) string {
 		s = auditorBlock.ReplaceAllString(bare(s), "")
-		s = replaced("cycles:  3", "cycles:  6")(s)
+		s = replaced("cycles: 3", "cycles: 6")(s)
 		s = replaced(`delays: ["1ms", "1ms"]`, `attempts: 1`)(s)
 		s = replaced(passing, `value: "${params.hardening.failing.contains('\(name)') ? 1 : 0}", max: 0`)(s)
 		return replaced(`minCycles: {type`, `failing: {type: "string", default: ""}`+"\n\tminCycles: {type")(s)
@@ -126,7 +126,7 @@ func unquoted(raw []byte) string { return strings.Trim(string(raw), `"`) }
 func TestAskedInTheLastCycle(t *testing.T) {
 	t.Parallel()
 	s, spec := newSite(t), routed(t, []said{{"", "IMPROVE"}})
-	rewrite(t, spec, replaced("cycles:  6", "cycles:  2"))
+	rewrite(t, spec, replaced("cycles: 6", "cycles: 2"))
 	ended := make(chan error, 1)
 	go func() {
 		_, err := s.dagrun(nil, "apply", spec, "--seed", "7", "--quiet")
@@ -166,7 +166,7 @@ func TestMeasuresGoBackToTheWeaver(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			spec := routed(t, []said{good})
-			rewrite(t, spec, replaced("cycles:  6", "cycles:  2"))
+			rewrite(t, spec, replaced("cycles: 6", "cycles: 2"))
 			rewrite(t, filepath.Join(filepath.Dir(spec), "sim", "weaver-answer.tmpl"), replaced("Shorter.", tt.again))
 			s := newSite(t)
 			s.dagrun(nil, "apply", spec, "--seed", "7", "--quiet", "--set", "hardening.patience=1s") //nolint:errcheck // what it did is looked at
@@ -196,7 +196,7 @@ func TestUnprovenIsNotReleased(t *testing.T) {
 	t.Parallel()
 	spec := edit(t, func(s string) string {
 		s = replaced(passing, inBrowser)(auditorBlock.ReplaceAllString(bare(s), ""))
-		return replaced("cycles:  3", "cycles:  4")(s)
+		return replaced("cycles: 3", "cycles: 4")(s)
 	})
 	s := newSite(t)
 	s.must("apply", spec, "--seed", "7", "--quiet", "--set", "hardening.release=2.0", "--set", "hardening.tier5=1")
