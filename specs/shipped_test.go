@@ -136,7 +136,7 @@ func TestPolicies(t *testing.T) {
 	if got := fmt.Sprint(b.Name, " ", b.Failures, " ", b.OpenFor.D(), " ", b.Probes, " ", b.WhenOpen, " ", b.Key); got != "agent 3 30m0s 1 wait sim" {
 		t.Errorf("the breaker is %s", got)
 	}
-	if got := fmt.Sprint(p.Pools); got != "[{agents 8}]" || len(having(p, "role", "auditor")) != 6*p.Pools[0].Size {
+	if got := fmt.Sprint(p.Pools); got != "[{agents 8 0}]" || len(having(p, "role", "auditor")) != 6*p.Pools[0].Size {
 		t.Errorf("pools are %s: all auditors of a cycle work side by side", got)
 	}
 	caps, paths := map[string]int{}, map[string]string{}
@@ -230,12 +230,13 @@ func TestPicturesAndGates(t *testing.T) {
 // K-2, P-9, K-5: the scores that people follow, by name: of the readers that score, and of each cycle.
 func TestWhatIsShown(t *testing.T) {
 	for cycle := 1; cycle <= 6; cycle++ {
+		scores := `{"as":"auditor-score","values":["pa05"],"of":"auditor"}`
 		for name, want := range map[string]string{
-			"auditor-A": "&{auditor-score [pa05]}", "auditor-B": "&{auditor-score [pa05]}", "auditor-C": "&{auditor-score [pa05]}", "auditor-D": "<nil>",
-			"auditor-E": "<nil>", "auditor-F": "&{auditor-score [pa05]}", "auditor-G": "&{auditor-score [pa05]}", "auditor-H": "<nil>", "auditor-I": "<nil>",
-			"route": "&{pa-score [score threshold auditorCount metThreshold decision]}",
+			"auditor-A": scores, "auditor-B": scores, "auditor-C": scores, "auditor-D": "null",
+			"auditor-E": "null", "auditor-F": scores, "auditor-G": scores, "auditor-H": "null", "auditor-I": "null",
+			"route": `{"as":"pa-score","values":["score","threshold","auditorCount","metThreshold","decision"]}`,
 		} {
-			if got := fmt.Sprint(node(t, basePlan(t).Plan, h(cycle, name)).Show); got != want {
+			if got, _ := json.Marshal(node(t, basePlan(t).Plan, h(cycle, name)).Show); string(got) != want {
 				t.Errorf("of %s people follow %s, want %s", h(cycle, name), got, want)
 			}
 		}

@@ -44,11 +44,13 @@ type Snapshot struct {
 func (s *Snapshot) Encode() ([]byte, error) {
 	head := *s
 	head.Format, head.Sum, head.State = SnapshotFormat, noSum, json.RawMessage("0")
-	b, err := json.Marshal(&head)
-	if err != nil {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false) // index and records stand in it as they are
+	if err := e.Encode(&head); err != nil {
 		return nil, err
 	}
-	b = append(bytes.TrimSuffix(b, []byte("0}")), s.State...)
+	b := append(bytes.TrimSuffix(text.Bytes(), []byte("0}\n")), s.State...)
 	b = append(b, "}\n"...)
 	sum := sha256.Sum256(b)
 	hex.Encode(b[sumAt(b):], sum[:])

@@ -327,3 +327,21 @@ func TestLogOnDisk(t *testing.T) {
 		t.Errorf("missing: %v", err)
 	}
 }
+
+// S-2: what a snapshot is made of is read back as it was, byte for byte, so that it can be held against a replay.
+func TestPartsOfASnapshotComeBackAsTheyWere(t *testing.T) {
+	text := json.RawMessage(`{"text":"</html> & \u2028"}`)
+	b, err := (&Snapshot{Head: Head{Seq: 1, Hash: noSum, Offset: 9}, RunID: "r", Plan: "p", SavedAt: time.Unix(9, 0).UTC(), Index: text, Records: text, State: text}).Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := DecodeSnapshot(b)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, b)
+	}
+	for name, got := range map[string]json.RawMessage{"index": s.Index, "records": s.Records, "state": s.State} {
+		if string(got) != string(text) {
+			t.Errorf("%s: %s, want %s", name, got, text)
+		}
+	}
+}

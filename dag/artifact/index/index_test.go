@@ -130,3 +130,24 @@ func TestIndexComesBack(t *testing.T) {
 		t.Errorf("%v\n%s\n%s", err, raw, again)
 	}
 }
+
+// S-2: a node's versions come back in the order in which they were written, whatever artifacts were there before.
+func TestVersionsComeBackInOrder(t *testing.T) {
+	x, g := folded(t, started("a"), wrote("a", "one", "1", false), wrote("a", "two", "1", false), ends("a", dag.StatusCompleted),
+		started("b"), wrote("b", "two", "2", false), wrote("b", "one", "2", false))
+	e := machine.New(time.Unix(1700000000, 0), ends("b", dag.StatusCompleted))
+	x.Apply(&e, g)
+	raw, err := x.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := Decode(raw, &machine.State{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []*Index{x, back} {
+		if list := x.WrittenBy("b", 1); len(list) != 2 || list[0].Path != list[1].Path && list[0].Seq > list[1].Seq {
+			t.Errorf("%+v", list)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -333,6 +334,9 @@ func Decode(raw json.RawMessage, st *machine.State) (*Index, error) {
 		for i, v := range t.Versions {
 			x.byNode[v.Node] = append(x.byNode[v.Node], ref{t, i})
 		}
+	}
+	for _, list := range x.byNode { // each by itself
+		slices.SortFunc(list, func(a, b ref) int { return cmp.Compare(a.v().Seq, b.v().Seq) }) // as they were written
 	}
 	for _, v := range InFlight(st) {
 		x.running[v.Node.ID] = Attempt{v.Node.ID, v.Generation, v.Attempt}
