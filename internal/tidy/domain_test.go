@@ -26,7 +26,7 @@ var ordinary = map[string]string{
 	"anchor": "of a clock, of YAML", "authority": "of an address", "focus": "of a browser", "view": "of a state",
 	"picture": "of a page", "visible": "in a page", "opening": "of a run", "answered": "of a question", "blocked": "of a node", "observed": english,
 	"completion": "an answer of a model", "continuation": "of a session", "hands": english, "reference": "of an expression",
-	"release": "of a lock", "capture": "of an output", "abort": english, "note": english, "guarded": english, "unrolled": english, "usable": english,
+	"release": "of a lock", "response": "of a service", "capture": "of an output", "abort": english, "note": english, "guarded": english, "unrolled": english, "usable": english,
 	"cross": english, "deeply": english, "observation": english, "tenth": english, "remaining": english, "place": english, "well": english, "text": english, "word": english,
 	"change": english, "changed": english, "checked": english, "earlier": english, "every": english, "long": english, "over": english, "while": english, "around": english,
 	"found": english, "handed": english, "looked": english, "none": english, "what": english, "enough": english, "person": english,
