@@ -262,6 +262,15 @@ type Declaration struct {
 	Stable  bool   `json:"stable"`            // resuming a run goes back to the last state that is
 }
 
+// FilesRead are the declared input files that a node reads, in the order in which its prompt names them where it has
+// one.
+func (n *Node) FilesRead() []string {
+	if n.Call != nil && len(n.Call.Files) > 0 {
+		return n.Call.Files
+	}
+	return n.Files
+}
+
 // Folder is the folder of the files of one generation, under the run's own folder.
 func (n *Node) Folder(generation int) string {
 	dir := cmp.Or(n.Dir, "nodes/"+n.ID)

@@ -53,6 +53,7 @@ func TestWholeRun(t *testing.T) {
 	}
 	isolation(t, s)
 	scores(t, s, "2.6", "3.2", "3.6")
+	s.holds()
 }
 
 // isolation proves that a reader was given what the plan permits and nothing else (P-7), and a
@@ -144,9 +145,10 @@ func TestWithoutBrowser(t *testing.T) {
 		t.Errorf("the last cycle decided %s", got)
 	}
 	degradedIsTold(t, s, out)
+	s.holds() // T-5, 9: it went on to its end
 }
 
-// P-12, S-5, B-10: a cycle that is killed while pictures are taken, while checks run in the browser, among the
+// P-12, S-5, B-10, T-5, K-2: a cycle that is killed while pictures are taken, while checks run in the browser, among the
 // auditors, and between weaver and refinement goes on each time with what was in flight and no
 // more, leaves no browser behind and counts its cycles once.
 func TestKilledInACycle(t *testing.T) {
@@ -154,19 +156,27 @@ func TestKilledInACycle(t *testing.T) {
 	spec := shortened(t)
 	s := newSite(t)
 	args := []string{"apply", spec, "--seed", "7", "--quiet"}
+	w := s.watch()
 	for _, at := range []string{
 		"WORK_ITEM_STARTED " + h(1, "capture"),
 		"GATE_RUN_STARTED " + h(1, "gates"),
 		"LLM_CALL_STARTED " + h(1, "auditor-B"),
 		"WORK_ITEM_FINISHED " + h(1, "weaver"),
 	} {
-		if !s.killed(at, args...) {
-			t.Fatalf("the run was not killed at %s", at)
-		}
+		w.during(func() {
+			if !s.killed(at, args...) {
+				t.Errorf("the run was not killed at %s", at)
+			}
+		})
 		s.quiet()
 		args = []string{"resume", "--quiet"}
 	}
-	s.must("resume", "--quiet")
+	w.during(func() { s.must("resume", "--quiet") })
+	if w.n < 20 {
+		t.Errorf("only %d looks at the run", w.n)
+	}
+	s.holds()
+	documented(t, s)
 	want := newSite(t)
 	want.must("apply", spec, "--seed", "7", "--quiet")
 	s.intact(want)

@@ -50,6 +50,16 @@ func (s *site) must(args ...string) string {
 	return out
 }
 
+// plain runs a command that has nothing to do with a run.
+func (s *site) plain(args ...string) string {
+	s.t.Helper()
+	out, err := exec.Command(filepath.Join(program.Folder(s.t), "dagrun"), args...).CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("dagrun %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
 func tail(s string) string { return s[max(0, len(s)-3000):] }
 
 // read returns a file of the run directory.

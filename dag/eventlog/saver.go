@@ -27,8 +27,9 @@ type Saver struct {
 // Writes are at least so far apart, however cheap.
 const leastInterval = 100 * time.Millisecond
 
-// share is how many times the cost of a write must pass before the next.
-const share = 50
+// share is how many times the cost of a write must pass before the next. Fifty would be two per cent if the next one
+// did not cost more: what is written grows.
+const share = 60
 
 // NewSaver returns a saver of what is made of a log.
 func NewSaver(log *Log) *Saver { return &Saver{log: log, last: time.Now()} }

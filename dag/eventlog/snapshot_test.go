@@ -331,7 +331,8 @@ func TestLogOnDisk(t *testing.T) {
 // S-2: what a snapshot is made of is read back as it was, byte for byte, so that it can be held against a replay.
 func TestPartsOfASnapshotComeBackAsTheyWere(t *testing.T) {
 	text := json.RawMessage(`{"text":"</html> & \u2028"}`)
-	b, err := (&Snapshot{Head: Head{Seq: 1, Hash: noSum, Offset: 9}, RunID: "r", Plan: "p", SavedAt: time.Unix(9, 0).UTC(), Index: text, Records: text, State: text}).Encode()
+	b, err := (&Snapshot{Head: Head{Seq: 1, Hash: noSum, Offset: 9}, RunID: "r", Plan: "p", SavedAt: time.Unix(9, 0).UTC(),
+		Index: text, Records: text, State: text}).Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,6 +343,24 @@ func TestPartsOfASnapshotComeBackAsTheyWere(t *testing.T) {
 	for name, got := range map[string]json.RawMessage{"index": s.Index, "records": s.Records, "state": s.State} {
 		if string(got) != string(text) {
 			t.Errorf("%s: %s, want %s", name, got, text)
+		}
+	}
+}
+
+// S-2: whatever a write of the snapshot and the document costs, sixty times that goes by before the next one: together they
+// stay under two per cent of the time.
+func TestWritesAreAFiftiethOfTheTime(t *testing.T) {
+	for _, c := range []struct{ take, write, want time.Duration }{
+		{0, time.Microsecond, leastInterval},
+		{time.Second, 3 * time.Second, 240 * time.Second},
+	} {
+		s := &Saver{last: time.Now(), cost: c.take, took: c.write}
+		if in, ok := s.DueIn(1); !ok || in > c.want || in < c.want-time.Minute {
+			t.Errorf("taken in %s and written in %s it is due in %s, want %s", c.take, c.write, in, c.want)
+		}
+		s.last = s.last.Add(-c.want)
+		if in, ok := s.DueIn(1); !ok || in != 0 {
+			t.Errorf("it is due in %s after %s", in, c.want)
 		}
 	}
 }

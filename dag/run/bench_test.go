@@ -126,6 +126,36 @@ func BenchmarkSilentNodes(b *testing.B) {
 	}
 }
 
+// What one write of the snapshot and of state.json costs at the end of a run: taken on the owner's goroutine, written
+// beside it.
+func BenchmarkSaved(b *testing.B) {
+	for _, n := range []int{1000, 10000, 100000} {
+		b.Run(fmt.Sprintf("nodes=%d", n), func(b *testing.B) {
+			r, err := Create(Options{Dir: b.TempDir(), Now: start0}, New{Graph: layers(b, n), RunID: "0a1b2c3d-0a1b-4c3d-8e9f-001122334455"})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer r.Close()
+			silent(b, r, 64)
+			var take, wrote time.Duration
+			for b.Loop() {
+				began := time.Now()
+				_, write, err := r.saved()
+				took := time.Since(began)
+				if err == nil {
+					err = write()
+				}
+				if err != nil {
+					b.Fatal(err)
+				}
+				take, wrote = take+took, wrote+time.Since(began)-took
+			}
+			b.ReportMetric(float64(take.Microseconds())/float64(b.N)/1000, "take-ms/op")
+			b.ReportMetric(float64(wrote.Microseconds())/float64(b.N)/1000, "write-ms/op")
+		})
+	}
+}
+
 // Opening a finished run of 100,000 nodes, by its snapshot and by its log alone.
 func BenchmarkOpen(b *testing.B) {
 	dir := b.TempDir()

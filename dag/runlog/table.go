@@ -252,7 +252,7 @@ func (w *writer) started(b *machine.StartedBody) {
 	}
 	if b.Attempt <= 1 {
 		w.decide("execute", "attempt", b.Attempt, "generation?", later(b.Generation),
-			"reservedUsd?", max(0, b.Reserve.USD), "files?", filesOf(w.node))
+			"reservedUsd?", max(0, b.Reserve.USD), "files?", w.node.FilesRead())
 		w.say(info, "%s starts%s", b.Node, report.Titled(w.node.Title))
 		return
 	}
@@ -262,14 +262,6 @@ func (w *writer) started(b *machine.StartedBody) {
 	}
 	w.decide("retry", "attempt", b.Attempt, "reason?", w.pending)
 	w.say(info, "%s starts again (attempt %d)%s", b.Node, b.Attempt, after)
-}
-
-// filesOf are the files that a node reads, in the order in which its prompt names them where it has one.
-func filesOf(n *dag.Node) []string {
-	if n.Call != nil && len(n.Call.Files) > 0 {
-		return n.Call.Files
-	}
-	return n.Files
 }
 
 // later is a generation that is worth a field: one after the first.

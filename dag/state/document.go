@@ -18,7 +18,7 @@ import (
 )
 
 // Version is that of the document. It is raised when the same events give another one.
-const Version = 1
+const Version = 2
 
 // A Document is state.json. What is not known is left out. Paths are relative to the output directory; times are UTC.
 type Document struct {

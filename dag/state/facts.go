@@ -207,7 +207,7 @@ func (m *maker) ofNodes(f *dag.StateFact, known []int32, own *Record) any {
 	case f.Files != "":
 		return last(func(_ *Record, n *dag.Node) any {
 			var list []string
-			for _, name := range n.Files {
+			for _, name := range n.FilesRead() {
 				if dag.Matches(f.Files, name) {
 					list = append(list, name)
 				}
