@@ -18,7 +18,7 @@ var record = flag.String("record", "", "write a recorded log, named vN/NAME, int
 
 // recordings are the runs that can be recorded, by name. A new type of event gets a short one of its own.
 var recordings = map[string]func(*testing.T, *Run){
-	"long-night": longNight, "fatal": fatal, "asleep": asleep, "part": part, "kept-not": keptNot,
+	"long-night": longNight, "fatal": fatal, "asleep": asleep, "part": part, "kept-not": keptNot, "told": told,
 }
 
 const recordedLogs = "../../testdata/logs"
@@ -67,7 +67,7 @@ func TestRecordedLogsReplay(t *testing.T) {
 		})
 	}
 	for _, typ := range machine.Types() { // V-1
-		if !seen[typ] && typ != machine.Notified { // no plan of the recordings names anybody to be told yet
+		if !seen[typ] {
 			t.Errorf("no recorded log holds %s: add a run that makes it to recordings, and write it with "+
 				"go test ./dag/run -run RecordedLogs -record v3/NAME", typ)
 		}
@@ -110,7 +110,16 @@ func writeRecorded(t *testing.T, dir string) {
 		t.Fatalf("%s is none of recordings", filepath.Base(dir))
 	}
 	out := t.TempDir()
-	plan := New{Graph: nightPlan(t, ""), RunID: "0a1b2c3d-0a1b-4c3d-8e9f-001122334455", Seed: 7}
+	g := nightPlan(t, "")
+	if filepath.Base(dir) == "told" {
+		p := *g.Plan
+		p.Notify = []dag.Notify{{Kind: "exec", With: []byte(`{"run":"cat"}`)}}
+		var err error
+		if g, err = dag.NewGraph(&p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plan := New{Graph: g, RunID: "0a1b2c3d-0a1b-4c3d-8e9f-001122334455", Seed: 7}
 	r, err := Create(Options{Dir: out, Now: start0}, plan)
 	if err != nil {
 		t.Fatal(err)
@@ -122,6 +131,8 @@ func writeRecorded(t *testing.T, dir string) {
 	}
 	os.Remove(out + "/" + Dir + "/snapshot.json")
 	os.Remove(out + "/" + Dir + "/snapshot.json.bak")
+	os.Remove(out + "/" + Dir + "/state.json")
+	os.Remove(out + "/" + Dir + "/state.json.bak")
 	os.Remove(out + "/" + Dir + "/events.ndjson.synced")
 	os.Remove(out + "/" + Dir + "/lock")
 	if err := os.CopyFS(dir, os.DirFS(out+"/"+Dir)); err != nil {
@@ -337,3 +348,15 @@ func keptNot(t *testing.T, r *Run) {
 }
 
 type raw = json.RawMessage
+
+// told is a run of whose end somebody was told, and of whose failure nobody could be.
+func told(t *testing.T, r *Run) {
+	p := &player{t, r, start0}
+	p.asks()
+	p.breaks()
+	list := r.State().Notices()
+	p.play(
+		&machine.NotifiedBody{Of: list[0].Of, Tries: 5, Error: "exit status 1"},
+		&machine.NotifiedBody{Of: list[1].Of, Tries: 1},
+	)
+}
