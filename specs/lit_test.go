@@ -74,8 +74,8 @@ func (r *litRun) run(status int, args ...string) {
 func (r *litRun) goOn(status int, args ...string) {
 	r.t.Helper()
 	for range 20 {
-		got := r.attended(args...)
-		if got == 3 && r.respond() {
+		got, meanwhile := r.attended(args...) // what was answered as the program came to its end, nobody has acted on
+		if got == 3 && (r.respond() || meanwhile) {
 			args = []string{"resume", "--quiet"}
 			continue
 		}
@@ -88,7 +88,7 @@ func (r *litRun) goOn(status int, args ...string) {
 }
 
 // attended runs the program, answers what is asked while it waits, and returns its exit status.
-func (r *litRun) attended(args ...string) int {
+func (r *litRun) attended(args ...string) (status int, answered bool) {
 	r.t.Helper()
 	ended := make(chan error, 1)
 	var out string
@@ -103,14 +103,14 @@ func (r *litRun) attended(args ...string) int {
 			r.out += out
 			var exit *exec.ExitError
 			if errors.As(err, &exit) {
-				return exit.ExitCode()
+				return exit.ExitCode(), answered
 			}
-			return 0
+			return 0, answered
 		case <-time.After(100 * time.Millisecond):
 			log, _ := os.ReadFile(filepath.Join(r.site.out, "_orchestrator/events.ndjson")) // not there yet
 			if n := bytes.Count(log, []byte(`"ESCALATION_OPENED"`)); n > asked && bytes.Contains(log, []byte(`"deadline"`)) {
 				asked = n
-				r.respond()
+				answered = r.respond() || answered
 			}
 		}
 	}
