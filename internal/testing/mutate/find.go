@@ -56,11 +56,24 @@ func goMutants(file string, src []byte) (found []mutant, err error) {
 		return nil, err
 	}
 	where := ""
-	add := func(from, to token.Pos, text string) {
-		start, end := fset.Position(from).Offset, fset.Position(to).Offset
-		line := string(src[strings.LastIndexByte(string(src[:start]), '\n')+1:])
+	offset := func(p token.Pos) int { return fset.Position(p).Offset }
+	add := func(within ast.Node, typ string, from, to token.Pos, text string) {
+		m := mutant{from: offset(from), to: offset(to), text: text}
+		if within != nil {
+			m.switched = switched{offset(within.Pos()), offset(within.End()), typ}
+		}
+		line := string(src[strings.LastIndexByte(string(src[:m.from]), '\n')+1:])
 		line, _, _ = strings.Cut(line, "\n")
-		found = append(found, mutant{name: where + " `" + short(line) + "`", from: start, to: end, text: text})
+		m.name = where + " `" + short(line) + "`"
+		found = append(found, m)
+	}
+	listed := map[ast.Node]bool{} // statements that stand in a block
+	without := func(n ast.Stmt, can bool) {
+		var within ast.Node
+		if can && listed[n] {
+			within = n
+		}
+		add(within, "", n.Pos(), n.End(), "")
 	}
 	for _, d := range f.Decls {
 		fn, ok := d.(*ast.FuncDecl)
@@ -70,27 +83,39 @@ func goMutants(file string, src []byte) (found []mutant, err error) {
 		where = fn.Name.Name
 		ast.Inspect(fn.Body, func(n ast.Node) bool {
 			switch n := n.(type) {
+			case *ast.BlockStmt:
+				for _, s := range n.List {
+					listed[s] = true
+				}
+			case *ast.CaseClause:
+				for _, s := range n.Body {
+					listed[s] = true
+				}
 			case *ast.BinaryExpr:
 				if to := opposite[n.Op.String()]; to != "" && n.Op != token.MUL && n.Op != token.QUO {
-					add(n.OpPos, n.OpPos+token.Pos(len(n.Op.String())), to)
+					add(n, "?", n.OpPos, n.OpPos+token.Pos(len(n.Op.String())), to)
 				}
 			case *ast.IfStmt:
-				from, to := fset.Position(n.Cond.Pos()).Offset, fset.Position(n.Cond.End()).Offset
-				add(n.Cond.Pos(), n.Cond.End(), "!("+string(src[from:to])+")")
+				add(n.Cond, "?", n.Cond.Pos(), n.Cond.End(), "!("+string(src[offset(n.Cond.Pos()):offset(n.Cond.End())])+")")
 			case *ast.BasicLit:
 				if near := around(n.Value); n.Kind == token.INT && near != nil {
-					add(n.Pos(), n.End(), near[len(near)-1])
+					add(n, "?", n.Pos(), n.End(), near[len(near)-1])
 				}
 			case *ast.Ident:
 				if to := map[string]string{"true": "false", "false": "true"}[n.Name]; to != "" {
-					add(n.Pos(), n.End(), to)
+					add(n, "?", n.Pos(), n.End(), to)
 				}
 			case *ast.AssignStmt:
 				if n.Tok != token.DEFINE {
-					add(n.Pos(), n.End(), "")
+					without(n, true)
 				}
-			case *ast.ExprStmt, *ast.IncDecStmt, *ast.BranchStmt:
-				add(n.Pos(), n.End(), "")
+			case *ast.ExprStmt:
+				call, ok := n.X.(*ast.CallExpr)
+				without(n, !ok || string(src[offset(call.Fun.Pos()):offset(call.Fun.End())]) != "panic")
+			case *ast.IncDecStmt:
+				without(n, true)
+			case *ast.BranchStmt:
+				without(n, n.Tok != token.FALLTHROUGH)
 			}
 			return true
 		})

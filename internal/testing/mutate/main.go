@@ -1,9 +1,11 @@
 // Command mutate changes one thing at a time, each number, section, rule and question of the large specification and each
 // condition and statement of the state machine, and says which changes no test notices.
 //
-//	go run ./internal/testing/mutate [-only spec,templates,gates,machine] [-sample N] [-match TEXT] [-for 10m] [-list]
+//	go run ./internal/testing/mutate [-only spec,templates,gates,machine] [-sample N] [-match TEXT] [-for 10m] [-places N]
+//		[-list]
 //
-// It runs in the root of the project and leaves its files alone: a specification is changed in a copy, Go by -overlay.
+// It runs in the root of the project and leaves its files alone: a specification is changed in a copy, Go by -overlay,
+// all changes in one program that makes one of them when told to. Do not edit what it tries while it runs.
 // Results are kept in build/mutate: one that was noticed is looked at again when its file or the file of the test that
 // noticed it has changed, one that was not when any test has. accepted.txt holds the changes that no test can notice, or
 // needs to, each with its reason; one that is noticed or does not exist any more must be taken out.
@@ -15,6 +17,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -26,9 +29,10 @@ func main() {
 	seed := flag.Uint64("seed", 1, "of the sample")
 	match := flag.String("match", "", "try only changes that hold this text")
 	limit := flag.Duration("for", 0, "try changes for so long, then say what is known; the next call goes on; 0: without limit")
+	places := flag.Int("places", runtime.NumCPU(), "try so many changes side by side")
 	list := flag.Bool("list", false, "list the changes and try none")
 	flag.Parse()
-	survivors, err := choice{strings.Split(*only, ","), *match, *sample, *seed, *limit, *list}.run()
+	survivors, err := choice{strings.Split(*only, ","), *match, *sample, *seed, *limit, *places, *list}.run()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
 		os.Exit(2)
@@ -45,6 +49,7 @@ type choice struct {
 	sample int
 	seed   uint64
 	limit  time.Duration
+	places int
 	list   bool
 }
 
@@ -73,7 +78,7 @@ func (c choice) run() (survivors int, err error) {
 				survivors++
 			}
 		}
-		chosen := slices.DeleteFunc(all, func(m mutant) bool { return !strings.Contains(m.name, c.match) })
+		chosen := slices.DeleteFunc(slices.Clone(all), func(m mutant) bool { return !strings.Contains(m.name, c.match) })
 		total := len(chosen)
 		if c.sample > 0 && c.sample < total {
 			swap := func(i, k int) { chosen[i], chosen[k] = chosen[k], chosen[i] }
@@ -89,7 +94,7 @@ func (c choice) run() (survivors int, err error) {
 			}
 			continue
 		}
-		n, err := p.tryAll(chosen, total, until, accepted, results)
+		n, err := p.tryAll(all, chosen, until, c.places, accepted, results)
 		if err != nil {
 			return 0, err
 		}

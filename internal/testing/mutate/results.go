@@ -9,7 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
+	"sync"
 )
 
 // What became of a change.
@@ -30,6 +30,7 @@ type result struct {
 // results are kept from one call to the next, in a file that may be deleted.
 type results struct {
 	file string
+	lock sync.Mutex
 	all  map[string]result
 }
 
@@ -50,33 +51,15 @@ func (r *results) get(tests []string, m mutant, changed []byte) (result, bool) {
 	return known, ok && known.Digest == digest(tests, changed, known.By)
 }
 
-var (
-	failedTest = regexp.MustCompile(`(?m)^--- FAIL: (Test\w+)`)
-	buildFails = regexp.MustCompile(`(?m)\[(build|setup) failed\]$`)
-	noSpec     = regexp.MustCompile(`\bspec\.cue:\d+:\d+: |reference "[^"]+" not found`)
-)
-
-func (r *results) put(tests []string, m mutant, changed []byte, out string, failed bool) (result, error) {
-	res := result{What: survived}
-	if failed {
-		res.What = noticed
-		if t := failedTest.FindStringSubmatch(out); t != nil {
-			res.By = t[1]
-		}
-		switch {
-		case buildFails.MatchString(out):
-			res.What = invalid
-		case noSpec.MatchString(out):
-			res.What = refused
-		}
-	}
-	res.Digest = digest(tests, changed, res.By)
-	r.all[m.name] = res
+func (r *results) put(name string, what result) error {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	r.all[name] = what
 	b, err := json.MarshalIndent(r.all, "", "\t")
 	if err != nil {
-		return res, err
+		return err
 	}
-	return res, os.WriteFile(r.file, b, 0o644)
+	return os.WriteFile(r.file, b, 0o644)
 }
 
 // digest names what a result depends on: the changed file, and the file of the test that noticed, or else all tests.

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A part is what is changed, and the tests that should notice.
+type part struct {
+	name   string
+	folder string
+	files  []string // patterns within the folder
+	find   func(file string, src []byte) ([]mutant, error)
+	tests  []string // patterns of the files that hold the tests
+	late   []string // tests that take seconds: each tried with what none before has noticed
+	// ready prepares so many places for trying in a folder that is empty, and returns what tries a change there.
+	ready func(p *part, dir string, places int, all []mutant) ([]trial, error)
+}
+
+// A trial makes a change and says what the tests print, and whether they failed.
+type trial func(m mutant, changed []byte) (out string, failed bool, err error)
+
+func (p *part) mutants() (all []mutant, err error) {
+	for _, pattern := range p.files {
+		names, err := filepath.Glob(filepath.Join(p.folder, pattern))
+		if err != nil || len(names) == 0 {
+			return nil, fmt.Errorf("there is no %s in %s (run it in the root of the project): %w", pattern, p.folder, err)
+		}
+		for _, name := range names {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			src, err := os.ReadFile(name)
+			if err != nil {
+				return nil, err
+			}
+			found, err := p.find(name, src)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, named(name, src, found)...)
+		}
+	}
+	return all, nil
+}
+
+// A tried change is one with what became of it.
+type tried struct {
+	mutant
+	changed []byte
+	result  result
+	known   bool
+}
+
+func (p *part) tryAll(all, chosen []mutant, until time.Time, places int, accepted []acceptance, known *results) (int, error) {
+	dir, err := os.MkdirTemp("", "mutate-")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(dir)
+	start, list, anew := time.Now(), make([]tried, len(chosen)), make(chan *tried, len(chosen))
+	for i, m := range chosen {
+		src, err := os.ReadFile(m.file)
+		if err != nil {
+			return 0, err
+		}
+		t := &list[i]
+		*t = tried{mutant: m, changed: slices.Concat(src[:m.from], []byte(m.text), src[m.to:])}
+		if t.result, t.known = known.get(p.tests, m, t.changed); !t.known {
+			anew <- t
+		}
+	}
+	close(anew)
+	survivors, count := 0, map[string]int{"anew": len(anew)}
+	if len(anew) > 0 && time.Now().Before(until) {
+		tries, err := p.ready(p, dir, places, all)
+		if err != nil {
+			return 0, err
+		}
+		var group sync.WaitGroup
+		errs := make([]error, len(tries))
+		for i, try := range tries {
+			group.Go(func() {
+				for t := range anew {
+					if errs[i] == nil && time.Now().Before(until) {
+						errs[i] = t.find(p, try, known)
+					}
+				}
+			})
+		}
+		group.Wait()
+		if err := errors.Join(errs...); err != nil {
+			return 0, err
+		}
+	}
+	for _, t := range list {
+		if !t.known {
+			count["not tried"]++
+			continue
+		}
+		count[t.result.What]++
+		at := slices.IndexFunc(accepted, func(a acceptance) bool { return a.holds(t.name) })
+		switch {
+		case at >= 0 && t.result.What != survived && accepted[at].name == t.name:
+			fmt.Printf("accepted.txt: this change is noticed, by %s: %s\n", t.result.By, t.name)
+			survivors++
+		case t.result.What == survived && at >= 0:
+			count["accepted"]++
+		case t.result.What == survived:
+			fmt.Printf("survived %s (line %d)\n", t.name, 1+bytes.Count(t.changed[:t.from], []byte("\n")))
+			survivors++
+		}
+	}
+	fmt.Printf("%s: %d of %d changes: %d noticed by tests, %d refused, %d do not compile, ",
+		p.name, len(chosen), len(all), count[noticed], count[refused], count[invalid])
+	fmt.Printf("%d survived (%d of them accepted), %d are not tried yet; tried %d in %s\n", count[survived], count["accepted"],
+		count["not tried"], count["anew"]-count["not tried"], time.Since(start).Round(time.Second))
+	return survivors, nil
+}
+
+var (
+	failedTest = regexp.MustCompile(`(?m)^--- FAIL: (Test\w+)`)
+	buildFails = regexp.MustCompile(`(?m)\[(build|setup) failed\]$`)
+	noSpec     = regexp.MustCompile(`\bspec\.cue:\d+:\d+: |reference "[^"]+" not found`)
+)
+
+// find tries a change and keeps what became of it.
+func (t *tried) find(p *part, try trial, r *results) error {
+	out, failed, err := try(t.mutant, t.changed)
+	if err != nil {
+		return err
+	}
+	t.known, t.result = true, result{What: survived}
+	if failed {
+		t.result.What = noticed
+		if test := failedTest.FindStringSubmatch(out); test != nil {
+			t.result.By = test[1]
+		}
+		switch {
+		case buildFails.MatchString(out):
+			t.result.What = invalid
+		case noSpec.MatchString(out):
+			t.result.What = refused
+		}
+	}
+	t.result.Digest = digest(p.tests, t.changed, t.result.By)
+	return r.put(t.name, t.result)
+}
