@@ -42,6 +42,8 @@ type Plan struct {
 	Phases       []Phase       `json:"phases,omitempty"`       // in spec order, for displays
 	State        *StateDoc     `json:"state,omitempty"`        // what state.json says in words of the pipeline
 
+	Ticks *Ticks `json:"ticks,omitempty"` // nil: one run does it
+
 	Notify []Notify `json:"notify,omitempty"` // who is told what happens, in spec order
 
 	Nodes []Node `json:"nodes"` // plan order: needs come before dependents

@@ -150,6 +150,7 @@ func (b *builder) build(p *tree.Value, o Options) *Result {
 		return nil
 	}
 	b.phases(p)
+	b.neverIdle(p.Get("ticks"))
 	return b.finish()
 }
 

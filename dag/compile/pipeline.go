@@ -57,7 +57,7 @@ func (b *builder) pipeline(p *tree.Value) {
 		b.fail(p.Get("name").Pos, "name",
 			"the name has %d characters; want at most %d, because it names a folder", n, longestPart)
 	}
-	b.into(p, "", b.plan, "title", "seed", "budget", "phases", "state", "whenFailed")
+	b.into(p, "", b.plan, "title", "seed", "budget", "phases", "state", "whenFailed", "ticks")
 	if b.plan.WhenFailed == dag.FailedPauses {
 		b.plan.WhenFailed = ""
 	}
@@ -85,6 +85,8 @@ func (b *builder) pipeline(p *tree.Value) {
 	}
 	b.accumulators(p.Get("accumulators"))
 	b.notify(p.Get("notify"))
+	b.positive(p.Get("ticks"), "ticks", noTime, "every", "settle")
+	b.positive(p.Get("ticks").Get("keep"), "ticks.keep", noTime, "for")
 }
 
 // know notes which names a plan declares, and which categories mean something else than usual.

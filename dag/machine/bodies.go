@@ -17,6 +17,16 @@ type RunCreatedBody struct {
 	PlanDigest string `json:"plan_digest"`
 	Schema     int    `json:"schema_version"` // of events and snapshot
 	Seed       int64  `json:"seed"`
+	// Previous is the run before this one, where both are ticks of work that never ends; nil = none.
+	Previous *Ended `json:"previous,omitempty"`
+}
+
+// Ended names a run that has ended by the end of its log.
+type Ended struct {
+	RunID  string `json:"run_id"`
+	Events int64  `json:"events"` // how many
+	Head   string `json:"head"`   // hash of the last one
+	Ticks  int64  `json:"ticks"`  // how many ticks there were with it, idle ones aside
 }
 
 // InputsClonedBody says that the declared input files were copied into the object store.

@@ -20,7 +20,7 @@ func (s *State) onRunCreated(e Event, b *RunCreatedBody) error {
 		return fmt.Errorf("schema version %d is newer than %d, the newest this version reads", b.Schema, Schema)
 	}
 	s.run = runFacts{ID: b.RunID, Name: b.Name, PlanDigest: b.PlanDigest, Seed: b.Seed, Seq: s.run.Seq,
-		Created: ms(e.Time), Status: RunRunning, ActiveFrom: ms(e.Time)}
+		Previous: b.Previous, Created: ms(e.Time), Status: RunRunning, ActiveFrom: ms(e.Time)}
 	s.observed.State = stateCreated
 	s.undoing = -1
 	s.recs = make([]rec, e.Plan.Len())
@@ -172,7 +172,7 @@ func (s *State) Run() RunView {
 		Created: at(r.Created), Updated: at(r.Updated), Status: r.Status, Pause: r.Pause,
 		State: s.observed.State, Stable: s.observed.Stable,
 		Active: time.Duration(s.activeAt(r.Updated)) * time.Millisecond, Ticking: r.ActiveFrom != 0,
-		Resumes: r.Resumes, Failed: r.Failed, Part: r.Part, SavedPlans: r.SavedPlans}
+		Resumes: r.Resumes, Failed: r.Failed, Part: r.Part, SavedPlans: r.SavedPlans, Previous: r.Previous}
 	if s.ending != "" && r.Status != RunBroken {
 		v.Failed = s.ending
 		if r.Status == RunRunning {
@@ -200,6 +200,7 @@ type RunView struct {
 	Failed     string        // why the run failed, or ends, paused or not
 	Part       dag.Selection // of the plan that is to run; empty: all of it
 	SavedPlans []string      // ids of the saved plans that were applied
+	Previous   *Ended        // the tick before this one; nil = none
 }
 
 // RunStatus is where a run stands.

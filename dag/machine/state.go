@@ -115,6 +115,7 @@ type runFacts struct {
 	Part       dag.Selection `json:"part,omitzero"`
 	Rerun      []string      `json:"rerun,omitempty"`
 	SavedPlans []string      `json:"saved_plans,omitempty"`
+	Previous   *Ended        `json:"previous,omitempty"` // as RUN_CREATED says
 	// Compensating is the node whose undo action is in flight.
 	Compensating string `json:"compensating,omitempty"`
 	Cancelled    bool   `json:"cancelled,omitempty"`     // with Ending: a user ended it

@@ -66,7 +66,7 @@ func (r *Run) archive(id string, started time.Time) (string, error) {
 	var names []string
 	for _, e := range list {
 		switch e.Name() {
-		case objectsDir, copiesDir, stagingDir, spoolDir, archives, lockFile, logFile:
+		case objectsDir, copiesDir, stagingDir, spoolDir, archives, lockFile, logFile, previousFile:
 		default:
 			if disk.IsTemp(e.Name()) || e.Name() == logFile+".reserve" {
 				continue

@@ -195,6 +195,16 @@ func (r *Run) create(n New) error {
 	if has {
 		return fmt.Errorf("it holds a run: %w", fs.ErrExist)
 	}
+	var previous *machine.Ended
+	if n.Graph.Plan.Ticks != nil {
+		last, err := r.lastTick()
+		if err != nil {
+			return err
+		}
+		if last != nil && last.RunID != "" {
+			previous = &last.Ended
+		}
+	}
 	digest, cloned, err := r.clone(n.Graph.Plan, n.File)
 	if err != nil {
 		return err
@@ -205,6 +215,7 @@ func (r *Run) create(n New) error {
 	}
 	created := machine.New(r.o.Now, &machine.RunCreatedBody{
 		RunID: id, Name: n.Graph.Plan.Name, PlanDigest: digest, Schema: eventlog.Version, Seed: n.Seed,
+		Previous: previous,
 	})
 	created.Plan = r.weighed(n.Graph)
 	events := []machine.Event{created, machine.New(r.o.Now, cloned)}

@@ -28,6 +28,7 @@ func newApply() *cobra.Command {
 	var fresh, again bool
 	var seed int64
 	var part partFlags
+	var ticks tickFlags
 	c := &cobra.Command{
 		Use:   "apply [SPEC | PLANFILE]",
 		Short: "Run what plan shows, or resume where the run was stopped",
@@ -37,6 +38,8 @@ reused unless the specification changed in a way that affects them. PLANFILE is 
 the run has changed since.
 
 ` + partHelp + `
+
+` + tickHelp + `
 
 ` + specHelp + `
 
@@ -79,13 +82,24 @@ pauses; a second one within five seconds stops everything at once. Either way "d
 			if !c.Flags().Changed("seed") {
 				seed = res.Plan.Seed
 			}
-			return s.apply(res, fresh, again, seed)
+			if err := ticks.valid(c, res.Plan); err != nil {
+				return err
+			}
+			one := func(s *session, res *compile.Result) error { return s.apply(res, fresh, again, seed) }
+			if res.Plan.Ticks == nil {
+				return one(s, res)
+			}
+			return s.tickByTick(res, ticks, one, func() (*compile.Result, error) {
+				res, _, err := specs.compile(args)
+				return res, err
+			})
 		},
 	}
 	runs.addState(c)
 	specs.add(c)
 	h.add(c)
 	part.add(c)
+	ticks.add(c)
 	c.Flags().BoolVar(&fresh, "fresh", false, "archive the run that exists and start a new one")
 	c.Flags().BoolVar(&again, "again", false, "resume a run that has failed for good or was cancelled")
 	c.Flags().Int64Var(&seed, "seed", 0, "seed of a new run (default: the specification's, else random)")
@@ -105,6 +119,11 @@ func (s *session) apply(res *compile.Result, fresh, again bool, seed int64) erro
 			return err
 		}
 		s.note("archived the previous run as " + filepath.Join(s.dir, to))
+	}
+	if !fresh && !again {
+		if err := s.putAway(); err != nil {
+			return err
+		}
 	}
 	if !run.Exists(s.dir) {
 		for seed == 0 {
@@ -143,6 +162,19 @@ func (s *session) apply(res *compile.Result, fresh, again bool, seed int64) erro
 		return errors.Join(err, r.Close())
 	}
 	return s.carryOn(r)
+}
+
+// putAway makes room for the next tick where the last has ended.
+func (s *session) putAway() error {
+	if s.plan.Ticks == nil || !run.Exists(s.dir) {
+		return nil
+	}
+	o := s.runs.options(s.dir, s.name)
+	_, err := run.PutAway(o)
+	if locked := (*eventlog.Locked)(nil); errors.As(err, &locked) {
+		return nil // apply hands the plan to the process that carries it on
+	}
+	return err
 }
 
 // adopt brings a run under a plan and makes it ready to go on; it sets s.nothing when there is

@@ -80,9 +80,10 @@ type session struct {
 	dir     string
 
 	warned  []string
-	found   string // what lookAhead has to tell once the run is announced
-	paused  string // why the run was paused before this command, on a line
-	nothing bool   // there is nothing to do
+	found   string         // what lookAhead has to tell once the run is announced
+	paused  string         // why the run was paused before this command, on a line
+	nothing bool           // there is nothing to do
+	stood   *report.Status // how the run stood at the end; nil: the command did not come so far
 	opened  run.Options
 	logs    *runlog.Logs
 	printer *printer
@@ -284,6 +285,7 @@ func (s *session) account(r *run.Run) error {
 
 // end prints how the run stands and returns the exit status. A nil sum says that there was nothing to do.
 func (s *session) end(st *report.Status, sum *report.Summary) error {
+	s.stood = st
 	status := exitDone
 	switch st.Status {
 	case machine.RunBroken:

@@ -1,0 +1,51 @@
+package run
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/internal/disk"
+)
+
+// previousFile names the tick that was put away last, and what the ticks of its day have spent. It is written before
+// that is moved, so that the next one names it whatever happens in between.
+const previousFile = dag.OwnPrevious
+
+// A LastTick is the tick that was put away last.
+type LastTick struct {
+	machine.Ended         // the last that is kept; RunID "" = none
+	Away          string  `json:"put_away"` // id of the run, which may have been idle
+	Day           string  `json:"day"`      // on which it ended, UTC: 2006-01-02
+	Spent         dag.USD `json:"spent_usd"`
+}
+
+// On is what the ticks that were put away have spent on a day.
+func (t *LastTick) On(now time.Time) dag.USD {
+	if t == nil || t.Day != day(now) {
+		return 0
+	}
+	return t.Spent
+}
+
+func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+
+func (r *Run) lastTick() (*LastTick, error) {
+	data, err := disk.ReadFile(r.own, previousFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var t LastTick
+	if err == nil {
+		err = json.Unmarshal(data, &t)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be read, so that the next tick cannot name the one before: %w (remove the file: "+
+			"the chain of ticks begins anew then)", r.own.Path(previousFile), err)
+	}
+	return &t, nil
+}

@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/compile"
+	"dagrun.dev/dag/machine"
+)
+
+const tickHelp = `Where the specification says ticks, its work never ends: each apply is one tick, a run of its own.
+A tick that has not ended is resumed, one that has ended is put into the archives and the next begins; one in which
+there was nothing to do is not kept. --steps 10 goes on with up to ten of them, --for 30m begins ticks for so long;
+both end early where there is nothing to do. A tick that failed for good is put away as well, and the status is 1 in
+the end; --again resumes it instead.`
+
+// tickFlags say how many ticks a command carries out.
+type tickFlags struct {
+	steps int
+	time  time.Duration
+}
+
+func (f *tickFlags) add(c *cobra.Command) {
+	c.Flags().IntVar(&f.steps, "steps", 1, "where the work never ends: carry out up to so many ticks")
+	c.Flags().DurationVar(&f.time, "for", 0, "where the work never ends: begin ticks for so long")
+}
+
+func (f *tickFlags) valid(c *cobra.Command, p *dag.Plan) error {
+	steps, long := c.Flags().Changed("steps"), c.Flags().Changed("for")
+	switch {
+	case p.Ticks == nil && (steps || long):
+		return errors.New("--steps and --for count ticks, and the specification has none: `dagrun explain pipeline.ticks`")
+	case f.steps < 1 || long && f.time <= 0:
+		return errors.New("--steps and --for want more than 0")
+	case long && !steps:
+		f.steps = 0
+	}
+	return nil
+}
+
+// tickByTick carries out one tick after the other, each with the specification as it is then. The status is that of the
+// last one; where that is 0, that of one which failed.
+func (s *session) tickByTick(res *compile.Result, f tickFlags, one func(*session, *compile.Result) error,
+	again func() (*compile.Result, error),
+) error {
+	begun := time.Now()
+	var failed error
+	for n := 1; ; n++ {
+		t := *s
+		err := one(&t, res)
+		if err != nil {
+			failed = err
+		}
+		if t.stood == nil || !moreFollow(t.stood.Status, t.stood.State, res.Plan.Ticks) || n == f.steps ||
+			f.time > 0 && time.Since(begun) >= f.time {
+			return errors.Join(err, failed)
+		}
+		if res, err = again(); err != nil {
+			return err
+		}
+	}
+}
+
+// moreFollow reports whether another tick may have something to do at once.
+func moreFollow(status machine.RunStatus, state string, t *dag.Ticks) bool {
+	return status == machine.RunBroken || status == machine.RunDone && (t == nil || state != t.Idle)
+}
