@@ -118,6 +118,18 @@ func (g *Graph) Origin(i int32) (of int32, ok bool) {
 	return g.origin[int(i)-g.base], true
 }
 
+// Follows reports whether node i is an item of an expansion that needs an item of another one, for whose foreach node
+// which says true, and returns that: when that one is expanded again, so is the one of i.
+func (g *Graph) Follows(i int32, which func(of int32) bool) (of int32, yes bool) {
+	root, item := g.Origin(i)
+	for _, j := range g.needs[i] {
+		if of, other := g.Origin(j); item && other && of != root && which(of) {
+			return of, true
+		}
+	}
+	return -1, false
+}
+
 // Before reports whether node i comes before node j in plan order. Expanded nodes come right
 // after the foreach node they come from, in item order.
 func (g *Graph) Before(i, j int32) bool {

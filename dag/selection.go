@@ -127,3 +127,29 @@ func (g *Graph) Reach(list []int32, next func(int32) []int32) []bool {
 	}
 	return seen
 }
+
+// Redone returns the nodes at the indexes of list and what runs again when they do: all that depends on them but for
+// one (-1 = no such), and foreach nodes whose items need items that go, with what depends on those.
+func (g *Graph) Redone(list []int32, without int32) []bool {
+	for {
+		in := g.Reach(list, func(i int32) []int32 {
+			if i == without {
+				return nil
+			}
+			return g.Dependents(i)
+		})
+		n := len(list)
+		for i := int32(g.base); int(i) < g.Len(); i++ {
+			root, _ := g.Origin(i)
+			if _, yes := g.Follows(i, func(of int32) bool { return in[of] && of != without }); yes && !in[root] {
+				list = append(slices.Clip(list), root)
+			}
+		}
+		if len(list) == n {
+			if without >= 0 && !slices.Contains(list, without) {
+				in[without] = false
+			}
+			return in
+		}
+	}
+}

@@ -93,21 +93,14 @@ func (s *State) CleanedUp() (ids []string) {
 
 // below returns, in index order, nodes and all that depend on them, without one.
 func (s *State) below(list []int32, without int32) []int32 {
-	seen := map[int32]bool{without: true}
-	list = slices.Clone(list)
-	for _, i := range list {
-		seen[i] = true
-	}
-	for k := 0; k < len(list); k++ {
-		for _, j := range s.graph.Dependents(list[k]) {
-			if !seen[j] {
-				seen[j] = true
-				list = append(list, j)
-			}
+	in := s.graph.Redone(list, without)
+	list = nil
+	for i := range in {
+		if in[i] {
+			list = append(list, int32(i))
 		}
 	}
-	slices.Sort(list)
-	return slices.Compact(list)
+	return list
 }
 
 // shortageNames is how many missing nodes a message names.

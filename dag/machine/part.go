@@ -37,7 +37,7 @@ func (d *decision) rerun() bool {
 	}
 	all := slices.Contains(s.run.Rerun, dag.All)
 	b := &RewoundBody{To: s.run.Rerun[0], Nodes: []string{}, Reason: "restarted by the user", Asked: true}
-	for i, reached := range s.graph.Reach(s.graph.Named(s.run.Rerun...), s.graph.Dependents) {
+	for i, reached := range s.graph.Redone(s.graph.Named(s.run.Rerun...), -1) {
 		switch {
 		case !reached:
 		case s.status[i] == Running:

@@ -69,9 +69,12 @@ func Compare(run Run, g *dag.Graph) *Diff {
 	d := &Diff{PlanDigest: g.Plan.Digest(), Limits: limits(old.Plan, g.Plan), Graph: expanded(old, g)}
 	d.Same = d.PlanDigest == run.PlanDigest()
 	c := comparison{run: run, old: old, new: d.Graph, same: d.Same, marks: make([]mark, d.Graph.Len())}
+	c.with = map[int32]int32{}
 	d.Nodes = make([]NodeDiff, c.new.Len())
-	for _, i := range needsFirst(c.new) {
-		d.Nodes[i] = c.node(i)
+	for more := true; more; more = c.drawnAlong() {
+		for _, i := range needsFirst(c.new) {
+			d.Nodes[i] = c.node(i)
+		}
 	}
 	d.Nodes = append(d.Nodes, c.gone()...)
 	slices.SortStableFunc(d.Nodes[c.new.Base():], func(a, b NodeDiff) int { return last(a.Do) - last(b.Do) })
@@ -92,6 +95,20 @@ type comparison struct {
 	old, new *dag.Graph // new: with the expansions of the run that it has a foreach for
 	same     bool
 	marks    []mark // by new index
+	// with names, by the new index of a foreach node, another one without whose items its own cannot be.
+	with map[int32]int32
+}
+
+// drawnAlong finds foreach nodes that are expanded again because their items need items of one that is, and reports
+// whether there are any that were not known.
+func (c *comparison) drawnAlong() (more bool) {
+	for i := int32(c.new.Base()); int(i) < c.new.Len(); i++ {
+		root, _ := c.new.Origin(i)
+		if of, yes := c.new.Follows(i, func(of int32) bool { return c.marks[of].touched }); yes && !c.marks[root].touched {
+			c.with[root], more = of, true
+		}
+	}
+	return more
 }
 
 // A mark is what a node's dependents must know of it.
@@ -202,6 +219,9 @@ func (c *comparison) differing(o int32, r *Record, was, is *definition) (why, st
 
 // above is what the needs of a node say, and the first of them that runs again or may.
 func (c *comparison) above(i int32) (m mark, cause string) {
+	if of, yes := c.with[i]; yes {
+		m.touched, cause = true, c.new.Node(of).ID
+	}
 	for _, j := range c.new.Needs(i) {
 		if c.marks[j].touched && cause == "" {
 			cause = c.new.Node(j).ID

@@ -120,7 +120,7 @@ func (t *taking) between(format string, names, others []string, next func(int32)
 func (t *taking) runAgain(run Run) {
 	for _, name := range t.p.Rerun {
 		begun := false
-		for i, reached := range t.g.Reach(t.g.Named(name), t.g.Dependents) {
+		for i, reached := range t.g.Redone(t.g.Named(name), -1) {
 			n := t.nodes[i]
 			o := index(run, n.ID)
 			if !reached || o < 0 || !run.Record(o).Begun {
