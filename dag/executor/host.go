@@ -38,6 +38,8 @@ type Options struct {
 	StopGrace time.Duration
 	// Requests are what other processes ask for: cancel, answers, another plan.
 	Requests <-chan Request
+	// Looks are called between two events. They may read the run's state, and must not keep or change it.
+	Looks <-chan func()
 
 	// Stays has Run wait for the answer where only one to a question can carry the run on; without it the run
 	// pauses. Answers come by Requests.
@@ -249,6 +251,8 @@ func (h *host) wait(wake time.Time) error {
 		then = func() error { return h.interrupt(at) }
 	case req := <-h.o.Requests:
 		then = func() error { return h.request(req) }
+	case look := <-h.o.Looks:
+		then = func() error { look(); return nil }
 	case <-timer.C:
 		then = func() error { h.stopIfDue(); return nil }
 	case <-h.ctx.Done():

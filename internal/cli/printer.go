@@ -26,6 +26,9 @@ type printer struct {
 	out     *bufio.Writer // flushed by a timer, so that thousands of lines are a few writes
 	due     bool          // the timer runs
 	watched bool          // it prints to a terminal
+	screen  *screen       // which shows how the run stands, where live
+	live    bool
+	display *display
 	quiet   bool
 	does    func(kind string, with json.RawMessage) string
 	dir     string // of the run, as the user named it
@@ -59,9 +62,12 @@ const (
 	lastWords    = 5 // lines of a failed node's output
 )
 
-func newPrinter(out io.Writer, quiet bool, dir string, does func(kind string, with json.RawMessage) string) *printer {
+func newPrinter(
+	out *screen, live, quiet bool, dir string, does func(kind string, with json.RawMessage) string,
+) *printer {
 	return &printer{
-		out: bufio.NewWriterSize(out, 32<<10), watched: isTerminal(out), quiet: quiet, does: does, dir: dir,
+		out: bufio.NewWriterSize(out, 32<<10), watched: isTerminal(out.out), screen: out, live: live,
+		quiet: quiet, does: does, dir: dir,
 		began: time.Now(), taken: map[string]statedir.Sample{},
 	}
 }
@@ -76,8 +82,9 @@ func isTerminal(out io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// start begins the lines of a run that is about to be carried on; found is one of what there is on this machine.
-func (p *printer) start(r *run.Run, jobs int, found string) {
+// start begins the lines of a run that is about to be carried on; found is one of what there is on this machine. The
+// looks are for the owner of the run's state to call.
+func (p *printer) start(r *run.Run, jobs int, found string) (looks <-chan func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.run, p.jobs, p.began, p.told = r, jobs, time.Now(), time.Now()
@@ -88,7 +95,13 @@ func (p *printer) start(r *run.Run, jobs int, found string) {
 		p.flushSoon()
 	}
 	p.ticks = make(chan struct{})
+	if p.live {
+		_ = p.out.Flush()
+		p.display = newDisplay(p.screen, r, p.dir)
+		return p.display.looks
+	}
 	go p.tick(p.ticks)
+	return nil
 }
 
 func (p *printer) stop() {
@@ -97,6 +110,9 @@ func (p *printer) stop() {
 	close(p.ticks)
 	p.sumUp()
 	_ = p.out.Flush() // a reader that has gone away ends no run
+	if p.display != nil {
+		p.display.end()
+	}
 }
 
 // flushSoon has what was printed appear.
@@ -128,6 +144,9 @@ func (p *printer) event(e *machine.Event) {
 	defer p.mu.Unlock()
 	if p.run == nil {
 		return // the run is being opened
+	}
+	if p.display != nil {
+		p.display.note()
 	}
 	took := time.Duration(0) // unknown where a user or a probe says how a lost attempt ended
 	switch b := e.Body.(type) {
@@ -162,7 +181,7 @@ func (p *printer) event(e *machine.Event) {
 
 // started prints the line of an attempt that has begun: what it does.
 func (p *printer) started(b *machine.StartedBody) {
-	if p.quiet {
+	if p.quiet || p.live { // the picture names it
 		return
 	}
 	if p.crowded() {
@@ -221,6 +240,9 @@ func (p *printer) text(e *machine.Event, took time.Duration) (text string, must 
 	f := fmt.Sprintf
 	switch b := e.Body.(type) {
 	case *machine.LLMCallStartedBody:
+		if p.live {
+			return "", false
+		}
 		return f("calling  %s  (~%d prompt tokens)", b.Node, b.PromptTokens), false
 	case *machine.FinishedBody:
 		return p.finished(b, took, e.Time), p.mustPrint(b)
@@ -371,7 +393,7 @@ func (p *printer) place() string { return fmt.Sprintf("  [%d/%d", p.done, p.node
 // come fast.
 func (p *printer) standing(at time.Time) string {
 	s := p.place()
-	if p.lines < 3 {
+	if p.lines < 3 && !p.live {
 		s = "  [" + report.Progress(p.run.State())
 		left, usd, _ := report.Forecast(p.run.State(), at, p.jobs) // nothing where too little is known
 		if left > time.Second {
@@ -415,7 +437,7 @@ func (p *printer) print(text string) {
 // it looks at every node.
 func (p *printer) money() {
 	st, now := p.run.State(), time.Now()
-	if now.Sub(p.told) < moneyEvery || st.Spent().USD == 0 {
+	if p.live || now.Sub(p.told) < moneyEvery || st.Spent().USD == 0 {
 		return
 	}
 	p.told = now

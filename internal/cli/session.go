@@ -33,6 +33,7 @@ type hostFlags struct {
 	jobs      int
 	grace     time.Duration
 	quiet     bool
+	progress  string
 	allSynced bool
 }
 
@@ -44,13 +45,28 @@ func (f *hostFlags) add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.allSynced, "all-synced", false, "sync every event before it is acted on (for measurements)")
 	_ = c.Flags().MarkHidden("all-synced") // the flag exists
 	c.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "print only how the run ends, and what of it to look at")
-	c.PreRunE = func(*cobra.Command, []string) error {
+	c.Flags().StringVar(&f.progress, "progress", progressAuto,
+		"progress as plain lines, live: below them how the run stands, drawn in place, or auto: live on a terminal")
+	c.PreRunE = func(c *cobra.Command, _ []string) error {
 		if f.jobs < 0 || f.grace < 0 {
 			return errors.New("--jobs and --stop-after must not be negative")
+		}
+		if !slices.Contains([]string{progressAuto, progressLive, progressPlain}, f.progress) {
+			return fmt.Errorf("--progress is %q; expected auto, live or plain", f.progress)
+		}
+		if f.progress == progressLive && !newScreen(progressOut(c)).draws() {
+			return errors.New("--progress live needs a terminal that can be drawn on (TERM is set, and not dumb): " +
+				"leave it out, or use plain")
 		}
 		return nil
 	}
 }
+
+const (
+	progressAuto  = "auto"
+	progressLive  = "live"
+	progressPlain = "plain"
+)
 
 const hostHelp = `A secret named NAME is read from the environment variable DAGRUN_SECRET_NAME (upper case, "_" for
 what is no letter or digit). In all that is kept and printed, "[secret]" stands for its value and for each
@@ -87,6 +103,7 @@ type session struct {
 	opened  run.Options
 	logs    *runlog.Logs
 	printer *printer
+	screen  *screen // which the printer writes to; nil before a run is opened
 	crash   *crashPoint
 }
 
@@ -94,8 +111,9 @@ type session struct {
 func (s *session) options() run.Options {
 	o := s.runs.options(s.dir, s.name)
 	o.AllSynced = s.host.allSynced
-	s.printer = newPrinter(s.progressOut(), s.host.quiet, s.dir, s.kinds.Does)
-	s.logs = runlog.New(func(line string) { warn(s.cmd, line) })
+	s.screen = newScreen(progressOut(s.cmd))
+	s.printer = newPrinter(s.screen, s.pictured(), s.host.quiet, s.dir, s.kinds.Does)
+	s.logs = runlog.New(func(line string) { s.note("warning: " + line) })
 	o.Project = s.logs.Project
 	o.Weigh = s.weigh
 	o.Plan = s.plan
@@ -138,21 +156,33 @@ func (s *session) weigh(g *dag.Graph) *dag.Graph {
 }
 
 // progressOut is where progress goes: beside the result when that is JSON.
-func (s *session) progressOut() io.Writer {
-	if asJSON(s.cmd) {
-		return s.cmd.ErrOrStderr()
+func progressOut(c *cobra.Command) io.Writer {
+	if asJSON(c) {
+		return c.ErrOrStderr()
 	}
-	return s.cmd.OutOrStdout()
+	return c.OutOrStdout()
 }
 
-func (s *session) note(line string) { fmt.Fprintln(s.cmd.ErrOrStderr(), line) }
+// pictured reports whether the screen shows how the run stands.
+func (s *session) pictured() bool {
+	return s.host.progress != progressPlain && !s.host.quiet && s.screen.draws()
+}
+
+// note prints a line beside the progress: on a terminal that shows both, above the picture.
+func (s *session) note(line string) {
+	out := s.cmd.ErrOrStderr()
+	if s.screen != nil && s.pictured() && newScreen(out).draws() {
+		out = s.screen
+	}
+	fmt.Fprintln(out, line)
+}
 
 // warn tells a warning, once however often it is found: when the process that holds the run dies while it is asked,
 // this one begins anew.
 func (s *session) warn(text string) {
 	if !slices.Contains(s.warned, text) {
 		s.warned = append(s.warned, text)
-		warn(s.cmd, text)
+		s.note("warning: " + text)
 	}
 }
 
@@ -184,7 +214,7 @@ func (s *session) carryOn(r *run.Run) error {
 	}
 	o.Interrupt, o.Requests = interrupt, inbox.Requests()
 	s.logs.Start(r, s.opened)
-	s.printer.start(r, o.Jobs, s.found+s.paused)
+	o.Looks = s.printer.start(r, o.Jobs, s.found+s.paused)
 	forget := s.remember()
 	err = executor.Run(context.Background(), o)
 	s.logs.Stop()

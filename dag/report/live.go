@@ -1,0 +1,77 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/internal/printable"
+)
+
+// livePieces are the parts of a status that are drawn while a run is carried on, from top to bottom, by their
+// templates. Where a terminal is low, those of the highest rank give way first.
+var livePieces = []struct {
+	name string
+	rank int
+}{
+	{"head", 0}, {"part", 4}, {"new-plan", 3}, {"progress", 1}, {"now", 3}, {"remaining", 2}, {"cost", 2}, {"tokens", 4},
+	{"live-shares", 4}, {"live-trends", 4}, {"running", 1}, {"waiting", 5}, {"failures", 3}, {"troubles", 3},
+	{"breakers", 2}, {"open-questions", 1},
+}
+
+// labelled is how wide the labels of a status are.
+const labelled = 13
+
+// Live is the status on at most so many rows, none wider than so many columns.
+func (s *Status) Live(columns, rows int) (lines []string) {
+	pieces := make([][]string, len(livePieces))
+	for i, p := range livePieces {
+		var text bytes.Buffer
+		if err := write(&text, p.name, s); err != nil {
+			return []string{err.Error()}
+		}
+		for line := range strings.Lines(text.String()) {
+			pieces[i] = append(pieces[i], printable.Wrap(strings.TrimSuffix(line, "\n"), columns, labelled)...)
+		}
+	}
+	for rank := range len(livePieces) {
+		for i, p := range livePieces {
+			if p.rank != rank {
+				continue
+			}
+			if most := max(rows/3, 1); rank > 0 && len(pieces[i]) > min(most, rows) {
+				pieces[i] = shortened(pieces[i], min(most, rows))
+			}
+			rows -= len(pieces[i])
+		}
+	}
+	return slices.Concat(pieces...)
+}
+
+// shortened is a list on fewer lines, the last of which says how many are missing.
+func shortened(lines []string, most int) []string {
+	if most < 2 {
+		return lines[:most]
+	}
+	return append(lines[:most-1:most-1], fmt.Sprintf("%*sand %d more", labelled, "", len(lines)-most+1))
+}
+
+// Later is the status as it is at a later instant, when nothing has happened but that time went by.
+func (s *Status) Later(now time.Time) *Status {
+	later, sec := *s, now.Sub(s.now).Seconds()
+	if s.Stopped || s.Status != machine.RunRunning && s.Status != machine.RunEnding {
+		sec = 0
+	}
+	later.now, later.Active, later.Running = now, s.Active+sec, slices.Clone(s.Running)
+	for i := range later.Running {
+		later.Running[i].Seconds += sec
+	}
+	if s.ETA != nil {
+		eta := max(0, *s.ETA-sec)
+		later.ETA = &eta
+	}
+	return &later
+}
