@@ -62,13 +62,14 @@ func shortened(lines []string, most int) []string {
 // Later is the status as it is at a later instant, when nothing has happened but that time went by.
 func (s *Status) Later(now time.Time) *Status {
 	later, sec := *s, now.Sub(s.now).Seconds()
-	if s.Stopped || s.Status != machine.RunRunning && s.Status != machine.RunEnding {
-		sec = 0
-	}
-	later.now, later.Active, later.Running = now, s.Active+sec, slices.Clone(s.Running)
+	later.now, later.Running = now, slices.Clone(s.Running)
 	for i := range later.Running {
 		later.Running[i].Seconds += sec
 	}
+	if s.Status != machine.RunRunning && s.Status != machine.RunEnding {
+		return &later
+	}
+	later.Active += sec
 	if s.ETA != nil {
 		eta := max(0, *s.ETA-sec)
 		later.ETA = &eta

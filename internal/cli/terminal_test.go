@@ -27,13 +27,8 @@ func openTerminal(t *testing.T, columns, rows int) (master, slave *os.File) {
 	slave, err = os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0)
 	must(t, err)
 	t.Cleanup(func() { slave.Close() })
-	resize(t, master, columns, rows)
+	must(t, unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Col: uint16(columns), Row: uint16(rows)}))
 	return master, slave
-}
-
-func resize(t *testing.T, terminal *os.File, columns, rows int) {
-	size := &unix.Winsize{Col: uint16(columns), Row: uint16(rows)}
-	must(t, unix.IoctlSetWinsize(int(terminal.Fd()), unix.TIOCSWINSZ, size))
 }
 
 func must(t *testing.T, err error) {
