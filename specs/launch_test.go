@@ -419,23 +419,3 @@ func TestLaunchEditedOutline(t *testing.T) {
 	s.pullRequest(6)
 	s.must("verify")
 }
-
-// S-5: killed at any of its events the run ends with the bytes of an undisturbed one. Here at those that tell something that
-// stands in no other test of this kind; make faults takes them all, each in a run of its own.
-func TestLaunchFaults(t *testing.T) {
-	t.Parallel()
-	want := newSite(t)
-	want.must("apply", launch, "--seed", "7", "--quiet", "--jobs", "1")
-	all := points(want.events())
-	if os.Getenv("DAGRUN_FAULTS") == "" {
-		seen := map[string]bool{}
-		all = slices.DeleteFunc(all, func(p point) bool {
-			first := !seen[p.typ]
-			seen[p.typ] = true
-			return p.typ != "PLAN_EXTENDED" && !(first && strings.HasPrefix(p.typ, "ISSUE_")) && p.typ != "PR_OPENED" && p.node != "log"
-		})
-	}
-	matrix{want: want, points: all, next: straight, spec: func(t *testing.T, calls string) string {
-		return editIn(t, launch, "spec.cue", counting(calls))
-	}}.walk(t)
-}

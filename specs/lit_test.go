@@ -56,13 +56,18 @@ type litQuestion struct {
 func literature(t *testing.T, says string, edits ...string) *litRun {
 	t.Helper()
 	t.Parallel()
-	r := &litRun{site: newSite(t), answers: map[string][]string{}}
+	return &litRun{site: newSite(t), answers: map[string][]string{}, spec: literatureSpec(t, says, edits...)}
+}
+
+// literatureSpec is the specification of such a copy.
+func literatureSpec(t *testing.T, says string, edits ...string) string {
+	t.Helper()
 	edits = append(edits, "base: 5s", "base: 10ms", "base: 2s", "base: 10ms", "grace: 30s", "grace: 1s")
-	r.spec = editIn(t, lit, "spec.yaml", strings.NewReplacer(edits...).Replace)
+	spec := editIn(t, lit, "spec.yaml", strings.NewReplacer(edits...).Replace)
 	if says != "" {
-		rewrite(t, filepath.Join(filepath.Dir(r.spec), "sim", "answers.yaml"), func(old string) string { return says + "\n" + old })
+		rewrite(t, filepath.Join(filepath.Dir(spec), "sim", "answers.yaml"), func(old string) string { return says + "\n" + old })
 	}
-	return r
+	return spec
 }
 
 // run applies the specification and answers what is asked until the run has ended with a status.
@@ -553,9 +558,8 @@ func TestLiteratureTriggerAmbiguous(t *testing.T) {
 	}
 }
 
-// L-1, row 8: the editor finds a section that needs more than language. It is edited again, alone.
-func TestLiteratureMajorIssues(t *testing.T) {
-	r := literature(t, strings.ReplaceAll(`
+// major has the editor find that a section needs more than language.
+var major = strings.ReplaceAll(`
 - match: {node: polish}
   answer: |
     {{trim (between .Prompt "<!-- DOCUMENT -->" "<!-- END -->")}}
@@ -568,7 +572,11 @@ func TestLiteratureMajorIssues(t *testing.T) {
     ## Checkpoints and replay
 
     Shorter than before [chandy85].
-`, "BLOCK", "```"))
+`, "BLOCK", "```")
+
+// L-1, row 8: the editor finds a section that needs more than language. It is edited again, alone.
+func TestLiteratureMajorIssues(t *testing.T) {
+	r := literature(t, major)
 	r.run(0)
 	r.times("repair/checkpoints-and-replay", 1)
 	r.times("repair/failure-models", 0)

@@ -91,6 +91,7 @@ type record struct {
 		} `json:"notes"`
 		Warnings []string `json:"warnings"`
 		ID       string   `json:"id"`
+		By       string   `json:"by"`
 		Name     string   `json:"name"`
 		Gate     string   `json:"gate"`
 		State    string   `json:"state"` // of a breaker
@@ -394,7 +395,7 @@ func same(t *testing.T, a, b *site) {
 func (s *site) made() []string {
 	s.t.Helper()
 	var names []string
-	for _, pattern := range []string{"*", "_orchestrator/*.md"} {
+	for _, pattern := range []string{"*", "[a-z]*/*.md", "_orchestrator/*.md"} {
 		found, err := filepath.Glob(filepath.Join(s.out, pattern))
 		if err != nil {
 			s.t.Fatal(err)
