@@ -120,6 +120,11 @@ type Traits struct {
 	Categories []Named
 	// Refs are further ids of nodes that the settings name (they must be ancestors).
 	Refs []string
+	// Formulas are the expressions in the settings that the kind evaluates itself.
+	Formulas *Formulas
+	// Watch are the folders whose files an attempt looks at, each with all that is in it: relative to that of the spec, or
+	// absolute.
+	Watch []string
 	// Does is what an attempt does, in one short line without credentials: the command, the address, who is asked. Empty
 	// where the name of the kind says it.
 	Does string
@@ -207,6 +212,10 @@ type Task struct {
 	// Binary is the path of the running program, for kinds that start a helper of it.
 	Binary string
 
+	// Now is when the attempt began.
+	Now time.Time
+	// Formulas compiles the expressions of the settings, in the order of x.List.
+	Formulas func(x *Formulas) ([]Formula, error)
 	// File opens a declared input file, as it was when the plan was adopted.
 	File func(path string) (io.ReadCloser, error)
 	// Artifact opens the version of an artifact this node reads; os.ErrNotExist when no

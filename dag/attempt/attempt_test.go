@@ -168,7 +168,7 @@ func TestWireNames(t *testing.T) {
 		Artifacts: []Object{{"n", "d", 1, "s"}}, Entries: []Object{{"n", "d", 1, ""}}, Kept: []machine.KeptFile{{Name: "n", Digest: "s", Size: 1}}}
 	job := Job{Format: Format, Purpose: Rescue, Node: &dag.Node{ID: "n"}, Kind: "k", With: json.RawMessage("1"), Generation: 1, Attempt: 1,
 		Failures: 1, AllFailures: 1, FailedWith: map[string]int{"c": 1}, Feedback: "f", Reserve: dag.Amount{USD: 1}, Seed: 1, SpecDir: "s",
-		Files: []dag.File{{Path: "p"}}, Reads: []Reading{{Name: "n", Title: "t", Versions: []Content{{"d", "n"}}}}, Prices: []dag.Price{{Model: "m"}}, Fingerprint: "f", Calling: true}
+		Files: []dag.File{{Path: "p"}}, Reads: []Reading{{Name: "n", Title: "t", Versions: []Content{{"d", "n"}}}}, Prices: []dag.Price{{Model: "m"}}, Params: []dag.Param{{Name: "p", Type: "int", Value: json.RawMessage("1")}}, Fingerprint: "f", Calling: true}
 	for _, v := range []any{rep, rep.Outcome, job} {
 		whole := reflect.ValueOf(v)
 		for i := range whole.NumField() {

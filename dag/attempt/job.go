@@ -49,6 +49,7 @@ type Job struct {
 	Files  []dag.File  `json:"files,omitempty"`  // input files that it may open, by digest
 	Reads  []Reading   `json:"reads,omitempty"`  // what the node reads, as it was when the attempt began
 	Prices []dag.Price `json:"prices,omitempty"` // of models
+	Params []dag.Param `json:"params,omitempty"` // that expressions in the settings read
 	// Fingerprint says what the attempt is given; empty when that is not known.
 	Fingerprint string `json:"fingerprint,omitempty"`
 	// Calling says of a Rescue that the call of a model is recorded as begun and not as ended.

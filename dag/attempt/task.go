@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/expr"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/folder"
 	"dagrun.dev/internal/regular"
@@ -66,9 +67,9 @@ func (w *Worker) begin(j *Job, world World) *trial {
 		Reads: names, Writes: n.Writes, Outputs: n.Outputs,
 		Timeout: j.timeout(), Silence: n.Timeout.Silence.D(), Grace: j.grace(),
 		Reserve: j.Reserve.USD.Float(), Feedback: j.Feedback,
-		SpecDir: j.SpecDir, Out: world.Out(), Scratch: world.Scratch(), Binary: w.Binary,
+		SpecDir: j.SpecDir, Out: world.Out(), Scratch: world.Scratch(), Binary: w.Binary, Now: t.rep.Began,
 
-		File: t.file, Artifact: t.artifact, Folder: t.folder, Entries: t.entries,
+		Formulas: j.formulas, File: t.file, Artifact: t.artifact, Folder: t.folder, Entries: t.entries,
 		Secret: t.secret, Mask: w.Mask.Add, Keep: t.keep, Emit: t.emit,
 		Begin: func() { t.begun.Store(true) }, TookEffect: t.tookEffect, Spare: t.spare,
 		Log:  func(level, msg string) { world.Log(level, t.line(msg)) },
@@ -82,6 +83,19 @@ func (w *Worker) begin(j *Job, world World) *trial {
 	}
 	t.task = task
 	return t
+}
+
+// formulas compiles expressions of the settings, which were checked when the plan was made.
+func (j *Job) formulas(x *nodes.Formulas) ([]nodes.Formula, error) {
+	lang, err := expr.NewLang(j.Params)
+	if err != nil {
+		return nil, err
+	}
+	list, problems := lang.Formulas(x)
+	if len(problems) > 0 {
+		return nil, nodes.Permanent(nodes.Failf("config", "%s: %s", problems[0].Path, problems[0].Text))
+	}
+	return list, nil
 }
 
 // traits are those of a job's settings; empty when its kind does not know them.

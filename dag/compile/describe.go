@@ -128,10 +128,28 @@ func (b *builder) traits(settings *tree.Value, kind string, with json.RawMessage
 		v.Kind, v.Str = tree.String, c.Name
 		b.checkNames("category", &v, path+"."+c.Path)
 	}
+	if len(t.Problems) == 0 && t.Formulas != nil {
+		t.Problems = b.formulas(settings, path, t.Formulas)
+	}
 	if kind == "checkpoint" {
 		b.checkNames("accumulator", settings.Get("accumulators"), path+".accumulators")
 	}
 	return t, len(t.Problems) == 0
+}
+
+// formulas types the expressions in settings that their kind evaluates itself.
+func (b *builder) formulas(settings *tree.Value, path string, x *nodes.Formulas) []nodes.Problem {
+	if text := unreadable(x.Var); text != "" {
+		p := nodes.Problem{Path: x.Path, Text: text}
+		b.problem(settings, path, p)
+		return []nodes.Problem{p}
+	}
+	_, problems := b.lang.Formulas(x)
+	for _, p := range problems {
+		v := at(settings, p.Path)
+		b.problems(v.Pos, path+"."+p.Path, v.Str, []string{p.Text})
+	}
+	return problems
 }
 
 // problem gives a problem of settings its place: that of the value at its path, or of the

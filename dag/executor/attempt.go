@@ -85,6 +85,7 @@ func (h *host) flight(n *dag.Node, p attempt.Purpose, generation, number int) *f
 		f.key, j.Files = undoKey(n.ID), plan.Files
 		return f
 	}
+	j.Params = reuse.ParamsIn(plan, string(n.With))
 	for k := range plan.Files {
 		if len(n.Files) > 0 && slices.Contains(n.Files, plan.Files[k].Path) {
 			j.Files = append(j.Files, plan.Files[k])

@@ -25,6 +25,9 @@ type Lang struct {
 	params map[string]*tree.Value
 	names  map[string]string // of parameters and their groups -> type
 
+	subject string            // what formulas are about, see Formulas; else empty
+	fields  map[string]string // of it -> type
+
 	adopted bool // of a plan that was taken already: statuses that do not exist are let be
 
 	mu     sync.Mutex
@@ -91,6 +94,11 @@ func (l *Lang) With(vars ...string) (*Lang, error) {
 func (l *Lang) roots() map[string]string {
 	out := maps.Clone(l.vars)
 	out["nodes"], out["params"], out["run"] = "any", "any", "any"
+	if l.subject != "" {
+		delete(out, "nodes")
+		delete(out, "run")
+		out[l.subject] = "any"
+	}
 	return out
 }
 
@@ -107,7 +115,8 @@ type shaped struct {
 	src      string
 	refs     []Ref
 	loops    bool
-	vars     bool // it reads variables
+	vars     bool     // it reads variables
+	reads    []string // fields of the subject, and variables
 	problems []string
 
 	mu       sync.Mutex
@@ -148,14 +157,16 @@ func (l *Lang) find(src string) *shaped {
 		s.problems = problems
 		return s
 	}
-	s.refs, s.loops, s.vars, s.problems = f.refs, f.loops, len(f.free) > 0, f.problems
+	s.refs, s.loops, s.vars, s.problems = f.refs, f.loops, len(f.free)+len(f.reads) > 0, f.problems
 	said := map[string]bool{}
 	for _, v := range f.free {
 		if l.vars[v.text] == "" && !said[v.text] {
 			said[v.text] = true
 			s.problems = append(s.problems, fmt.Sprintf("unknown name %q; %s", v.text, suggest(v.text, l.roots())))
 		}
+		f.reading(v.text)
 	}
+	s.reads = f.reads
 	return s
 }
 
@@ -242,7 +253,7 @@ func (e *Expr) Check(d Decls, want string) (*Program, []string) {
 		}
 		return nil, []string{text}
 	}
-	return &Program{Type: c.typ, Of: c.of, expr: e, prog: c.prog, fns: fns}, nil
+	return &Program{Type: c.typ, Of: c.of, kind: c.kind, expr: e, prog: c.prog, fns: fns}, nil
 }
 
 // typeOf returns the declared type of what r reads, or what is wrong with reading it.

@@ -20,6 +20,7 @@ type Program struct {
 	Type string // of the result: string, int, number, bool, list, map, null, optional or any
 	Of   string // of what an optional result holds, in the same words; else empty
 
+	kind *cel.Type // of the result, as CEL has it
 	expr *Expr
 	prog cel.Program
 	fns  []string
@@ -27,6 +28,7 @@ type Program struct {
 
 type compiled struct {
 	prog     cel.Program
+	kind     *cel.Type
 	typ, of  string
 	problems []string
 }
@@ -64,12 +66,12 @@ func (l *Lang) compile(src string, loops bool, fns []string) *compiled {
 	if err != nil {
 		return &compiled{problems: []string{err.Error()}}
 	}
-	if len(f.refs) == 0 && len(f.free) == 0 { // it has one value, or none at all
+	if len(f.refs)+len(f.free)+len(f.reads) == 0 { // it has one value, or none at all
 		if _, err := evaluate(p, loops, &activation{}); err != nil {
 			return &compiled{problems: []string{err.Error()}}
 		}
 	}
-	out := &compiled{prog: p, typ: typeName(checked.OutputType())}
+	out := &compiled{prog: p, kind: checked.OutputType(), typ: typeName(checked.OutputType())}
 	if out.typ == "optional" {
 		out.of = typeName(checked.OutputType().Parameters()[0])
 	}
@@ -119,15 +121,20 @@ func (p *Program) Val(vars map[string]any, sc dag.Scope) (any, error) {
 func (p *Program) eval(vars map[string]any, sc dag.Scope) (ref.Val, error) {
 	act := &activation{vars: vars}
 	if len(p.fns) > 0 {
-		read := make([]ref.Val, len(p.fns)) // a loop may ask for the same value each time
-		act.refs = refValues{get: func(i int) ref.Val {
-			if read[i] == nil {
-				read[i] = p.read(i, sc)
-			}
-			return read[i]
-		}}
+		act.refs = p.references(sc)
 	}
 	return evaluate(p.prog, p.expr.shaped.loops, act)
+}
+
+// references gives an evaluation the values of what the expression reads.
+func (p *Program) references(sc dag.Scope) refValues {
+	read := make([]ref.Val, len(p.fns)) // a loop may ask for the same value each time
+	return refValues{get: func(i int) ref.Val {
+		if read[i] == nil {
+			read[i] = p.read(i, sc)
+		}
+		return read[i]
+	}}
 }
 
 // evaluate runs a program. Its calls are paid for, and its loops counted.
@@ -155,6 +162,7 @@ var spent = func() context.Context {
 // activation resolves the names of one evaluation.
 type activation struct {
 	vars   map[string]any
+	value  func(name string) (any, bool) // instead of vars, for formulas
 	refs   refValues
 	budget budget
 }
@@ -167,6 +175,9 @@ func (a *activation) ResolveName(name string) (any, bool) {
 		return a.refs, true
 	case budgetName:
 		return &a.budget, true
+	}
+	if a.value != nil {
+		return a.value(name)
 	}
 	v, ok := a.vars[name]
 	return v, ok

@@ -72,6 +72,7 @@ type finder struct {
 	refs     []Ref
 	at       []ast.Expr     // where each stands
 	free     []name         // variables, at each place where one stands
+	reads    []string       // fields of what formulas are about
 	local    map[string]int // variables of the loops around, and how many loops call one so
 	loops    bool
 	recorded bool // it reads what is known at run time only: nodes or run
@@ -97,7 +98,12 @@ func (f *finder) walk(e ast.Expr) {
 	case ast.IdentKind:
 		f.ident(e)
 	case ast.SelectKind:
-		f.walk(e.AsSelect().Operand())
+		s := e.AsSelect()
+		if o := s.Operand(); o.Kind() == ast.IdentKind && f.isSubject(o.AsIdent()) && !s.IsTestOnly() {
+			f.field(s.FieldName())
+			return
+		}
+		f.walk(s.Operand())
 	case ast.CallKind:
 		c := e.AsCall()
 		f.mistakes(c)
@@ -137,6 +143,9 @@ func (f *finder) comprehension(c ast.ComprehensionExpr) {
 	f.walk(c.IterRange())
 	f.walk(c.AccuInit())
 	for _, v := range []string{c.IterVar(), c.IterVar2(), c.AccuVar()} {
+		if f.isSubject(v) { // CEL would read its field all the same
+			f.fail("%s is what the expression is about: give the variable of the loop another name", v)
+		}
 		f.local[v]++
 	}
 	f.walk(c.LoopCondition())
@@ -154,9 +163,30 @@ func (f *finder) ident(e ast.Expr) {
 		f.fail("nodes is read one at a time: nodes['id'].out.name, .status, .category, .generation or .items")
 	case id == "params" || id == "run":
 		f.fail("write %s.name", id)
+	case f.isSubject(id):
+		f.fail("%s is read by its fields, which are always there: %s.NAME; %s", id, id, suggest("", f.lang.fields))
 	default:
 		at, _ := f.info.GetOffsetRange(e.ID())
 		f.free = append(f.free, name{id, int(at.Start)})
+	}
+}
+
+func (f *finder) isSubject(id string) bool {
+	return id != "" && id == f.lang.subject && f.local[id] == 0
+}
+
+// field notes that a field of what formulas are about is read.
+func (f *finder) field(name string) {
+	if _, known := f.lang.fields[name]; !known {
+		f.fail("%s has no %q; %s", f.lang.subject, name, suggest(name, f.lang.fields))
+		return
+	}
+	f.reading(name)
+}
+
+func (f *finder) reading(name string) {
+	if !slices.Contains(f.reads, name) {
+		f.reads = append(f.reads, name)
 	}
 }
 

@@ -266,13 +266,18 @@ var paramRef = regexp.MustCompile(`\bparams((?:\.[A-Za-z_][A-Za-z0-9_]*)*)`)
 // paramsRead returns the parameters that expressions of n read when it runs. Those that were filled in when the plan
 // was made are part of its settings already.
 func paramsRead(d *definition) []dag.Param {
-	p, n := d.plan, d.node
-	if len(p.Params) == 0 {
-		return nil
-	}
+	n := d.node
 	texts := []string{n.When, string(n.With)}
 	if n.Foreach != nil {
 		texts = append(texts, n.Foreach.In, n.Foreach.Key, string(n.Foreach.Template))
+	}
+	return ParamsIn(d.plan, texts...)
+}
+
+// ParamsIn returns the parameters of a plan that expressions in texts read.
+func ParamsIn(p *dag.Plan, texts ...string) []dag.Param {
+	if len(p.Params) == 0 {
+		return nil
 	}
 	var read []string // dotted, each with a dot in front; "" is all of them
 	for _, text := range texts {

@@ -13,6 +13,7 @@ import (
 	"dagrun.dev/nodes/http"
 	"dagrun.dev/nodes/internal/proc"
 	"dagrun.dev/nodes/prompt"
+	"dagrun.dev/nodes/scan"
 	"dagrun.dev/nodes/screenshot"
 	"dagrun.dev/nodes/validate"
 	"dagrun.dev/nodes/verdict"
@@ -50,6 +51,7 @@ func Kinds() []nodes.Kind {
 		extract.Kind,
 		validate.Kind,
 		accumulate.Kind,
+		scan.Kind{},
 		verdict.Kind,
 		screenshot.Kind{},
 		gates.Kind{},

@@ -1,0 +1,213 @@
+// Package scan is the kind of node that looks through files, works out what each of them is due, and picks what is
+// owed most. It only reads.
+//
+// It knows nothing of what the files mean: that stands in the expressions of the settings, which the host compiles.
+package scan
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"dagrun.dev/nodes"
+)
+
+//go:embed schema.cue
+var schema string
+
+// Kind is the kind "scan". The zero value is ready for use.
+type Kind struct{}
+
+// Name returns "scan".
+func (Kind) Name() string { return "scan" }
+
+// Schema returns the CUE source of #Scan.
+func (Kind) Schema() string { return schema }
+
+// Describe reads what the compiler must know of checked settings.
+func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
+	s, err := read(with)
+	if err != nil {
+		return nodes.Traits{}, err
+	}
+	return s.traits(), nil
+}
+
+// Run looks once.
+func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
+	f, err := look(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	res := &nodes.Result{Values: map[string]any{
+		"items": f.picked, "total": len(f.items), "owed": f.owed, "problems": len(f.problems), "counts": f.counts,
+		"now": t.Now.UTC().Format(time.RFC3339Nano),
+	}}
+	for i, p := range f.problems {
+		if i == mostTold {
+			res.Warnings = append(res.Warnings, fmt.Sprintf("and %d more", len(f.problems)-i))
+			break
+		}
+		res.Warnings = append(res.Warnings, p)
+	}
+	return res, nil
+}
+
+const (
+	mostTold   = 20        // problems that are told one by one
+	mostItems  = 1_000_000 // that one scan looks at
+	mostCounts = 1_000     // values of count
+	mostPaths  = 1_000     // of an item's content, as recorded
+)
+
+// A finding is what a scan has found.
+type finding struct {
+	items    []*item // by path
+	owed     int
+	picked   []any // most owed first, as they are recorded
+	counts   map[string]int
+	problems []string
+}
+
+// look goes through the files.
+func look(ctx context.Context, t *nodes.Task) (*finding, error) {
+	s, err := read(t.With)
+	if err != nil {
+		return nil, err
+	}
+	e, err := newEvaluation(s, t)
+	if err != nil {
+		return nil, err
+	}
+	defer e.root.Close()
+	f := &finding{picked: []any{}, counts: map[string]int{}}
+	if f.items, err = e.discover(ctx); err != nil {
+		return nil, err
+	}
+	var owed []*item
+	for i, it := range f.items {
+		if i%100 == 0 {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			t.Beat("")
+		}
+		is, value := e.decide(it)
+		if s.Count != "" && it.failed == "" {
+			f.counts[value]++
+		}
+		if is {
+			owed = append(owed, it)
+		}
+	}
+	if len(f.counts) > mostCounts {
+		return nil, nodes.Permanent(nodes.Failf("config", "count has more than %d different values", mostCounts))
+	}
+	f.owed = len(owed)
+	slices.SortStableFunc(owed, byOrder) // they are in the order of their paths
+	for _, it := range owed[:min(len(owed), s.Take)] {
+		f.picked = append(f.picked, e.recorded(it))
+	}
+	for _, it := range f.items {
+		if text := cmp.Or(it.failed, it.problem); text != "" {
+			f.problems = append(f.problems, e.shown(it.file.path)+": "+text)
+		}
+	}
+	f.problems = append(f.problems, e.tree.problems...)
+	return f, nil
+}
+
+// discover returns the items by path, each with its content.
+func (e *evaluation) discover(ctx context.Context) (items []*item, err error) {
+	seen := map[*file]bool{}
+	all := func(*folder) bool { return ctx.Err() == nil }
+	e.tree.find(e.top, newPattern(e.s.Items).parts, all, func(f *file) {
+		if !seen[f] {
+			seen[f] = true
+			items = append(items, &item{file: f})
+		}
+	})
+	if e.missing() {
+		return nil, nodes.Permanent(nodes.Failf("file_io", "the folder %s cannot be read", e.tree.dir))
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if len(items) > mostItems {
+		return nil, nodes.Permanent(nodes.Failf("config", "items matches more than %d files", mostItems))
+	}
+	slices.SortFunc(items, func(a, b *item) int { return cmp.Compare(a.file.path, b.file.path) })
+	patterns := make([]pattern, len(e.s.Content))
+	highest := 0
+	for i, p := range e.s.Content {
+		patterns[i] = newPattern(p)
+		highest = max(highest, patterns[i].up)
+	}
+	for _, it := range items {
+		if home := it.file.in.upward(highest); home != nil {
+			home.home = it
+		}
+	}
+	for _, it := range items {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		e.content(it, patterns)
+	}
+	return items, nil
+}
+
+// missing reports whether the root itself could not be read.
+func (e *evaluation) missing() bool {
+	_, err := os.Stat(e.tree.dir)
+	return errors.Is(err, fs.ErrNotExist) || !e.top.read || len(e.tree.problems) > 0 && len(e.top.dirs)+len(e.top.files) == 0
+}
+
+// upward is the folder n above.
+func (f *folder) upward(n int) *folder {
+	for ; n > 0 && f != nil; n-- {
+		f = f.above
+	}
+	return f
+}
+
+// content finds the files that belong to an item, by path.
+func (e *evaluation) content(it *item, patterns []pattern) {
+	home := it.file.in
+	seen := map[*file]bool{it.file: true}
+	for i, p := range patterns {
+		from := home.upward(p.up)
+		if from == nil {
+			it.problem = fmt.Sprintf("%s leads out of %s", e.s.Content[i], e.tree.dir)
+			return
+		}
+		own := from.home
+		enter := func(d *folder) bool { return e.s.Nested || d.home == nil || d.home == own || d.above == nil }
+		e.tree.find(from, p.parts, enter, func(f *file) {
+			if !seen[f] {
+				seen[f] = true
+				it.content = append(it.content, f)
+			}
+		})
+	}
+	slices.SortFunc(it.content, func(a, b *file) int { return cmp.Compare(a.path, b.path) })
+}
+
+// shown is a path as it is said and recorded: from the folder of the specification, or absolute where root is.
+func (e *evaluation) shown(p string) string {
+	switch {
+	case e.s.Root == "" || e.s.Root == ".":
+		return p
+	case p == "":
+		return filepath.ToSlash(filepath.Clean(e.s.Root))
+	}
+	return filepath.ToSlash(filepath.Join(e.s.Root, filepath.FromSlash(p)))
+}
