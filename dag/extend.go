@@ -220,7 +220,8 @@ func (g *Graph) checkMoreUses(root int32, first int) error {
 	}
 	for _, p := range fresh.patterns {
 		for _, name := range before.names {
-			if old := before.byName[name]; len(old.changes) > 0 && !old.entries && Matches(p.text, name) {
+			if old := before.byName[name]; len(old.changes) > 0 && !old.entries &&
+				!strings.HasPrefix(name, besideSpec) && Matches(p.text, name) {
 				others(name, &use{changes: old.changes}, &use{reads: p.reads})
 			}
 		}

@@ -17,15 +17,17 @@ const (
 	OwnArchives    = "archives"
 	OwnReverts     = "reverts"
 	OwnLogs        = "logs"
-	OwnInbox       = "inbox"         // requests of other processes
-	OwnOrigin      = "origin.json"   // where the specification is
-	OwnProcesses   = "processes"     // of the program that carries the run on
-	OwnPrevious    = "previous.json" // the tick before, and what the day has spent
-	OwnTemp        = ".tmp-"         // what names of unfinished files begin with
+	OwnInbox       = "inbox"          // requests of other processes
+	OwnOrigin      = "origin.json"    // where the specification is
+	OwnPublished   = "published.json" // what earlier runs have put beside the specification
+	OwnProcesses   = "processes"      // of the program that carries the run on
+	OwnPrevious    = "previous.json"  // the tick before, and what the day has spent
+	OwnTemp        = ".tmp-"          // what names of unfinished files begin with
 )
 
 var ownNames = []string{OwnLog, OwnSnapshot, OwnState, OwnLock, OwnObjects, OwnCopies, OwnStaging, OwnSpool,
-	OwnCheckpoints, OwnArchives, OwnReverts, OwnLogs, OwnInbox, OwnOrigin, OwnProcesses, OwnPrevious}
+	OwnCheckpoints, OwnArchives, OwnReverts, OwnLogs, OwnInbox, OwnOrigin, OwnProcesses, OwnPrevious,
+	OwnPublished}
 
 // Own reports whether a path in that folder begins with a name which the run keeps for itself, upper and lower
 // case alike: nothing of a node may be there.

@@ -87,6 +87,27 @@ type Show struct {
 	Of     string   `json:"of,omitempty"` // label that tells nodes apart which show the same side by side
 }
 
+// A Publication is an artifact of a node that is put beside the spec, over nothing but what is expected there.
+type Publication struct {
+	File   string  `json:"file"`             // name of the artifact
+	To     string  `json:"to"`               // path relative to the spec's folder
+	Expect *string `json:"expect,omitempty"` // digest of what must be there, empty = none; nil = what was put there last
+	Over   Over    `json:"over,omitempty"`   // fail (default) | keep | ask | replace
+}
+
+// An Over says what is done about a file that is not the expected one.
+type Over string
+
+// What is done about it. Nothing said is as OverFail, and so is OverAsk, which has the failure escalated.
+const (
+	OverKeep    Over = "keep"    // it stays, and the node completes
+	OverAsk     Over = "ask"     // the node fails and a user is asked
+	OverReplace Over = "replace" // it is replaced
+)
+
+// OverCategory is the category of a failure because of a file that is not the expected one.
+const OverCategory = "published_over"
+
 // A File is an input file that the spec names. Nodes read the copy made when the plan
 // was adopted, never the file itself.
 type File struct {
@@ -221,6 +242,7 @@ type Node struct {
 	Outputs map[string]string `json:"outputs,omitempty"` // declared values: name -> type, see OutputType
 	Reads   []string          `json:"reads,omitempty"`   // artifacts, patterns of them, and accumulators
 	Writes  []string          `json:"writes,omitempty"`  // artifacts; those that end with a slash are folders
+	Publish []Publication     `json:"publish,omitempty"` // artifacts that are put beside the spec
 	Appends []string          `json:"appends,omitempty"` // accumulators
 	Files   []string          `json:"files,omitempty"`   // declared input files (keys of Plan.Files)
 

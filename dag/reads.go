@@ -50,6 +50,9 @@ func (us *uses) readPattern(text string, i int32) {
 
 // matched returns the nodes that read an artifact by a pattern, or a file in a folder that is one, in index order.
 func (us *uses) matched(name string) (reads []int32) {
+	if strings.HasPrefix(name, besideSpec) { // no artifact
+		return nil
+	}
 	if IsFolder(name) {
 		for _, n := range us.names {
 			if n != name && strings.HasPrefix(n, name) {

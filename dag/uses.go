@@ -30,6 +30,9 @@ func (g *Graph) Writers(name string) []int32 {
 	return nil
 }
 
+// besideSpec stands before the names of files beside the spec: no artifact has such a name.
+const besideSpec = "./"
+
 func (us *uses) of(name string) *use {
 	u := us.byName[name]
 	if u == nil {
@@ -43,6 +46,10 @@ func (us *uses) of(name string) *use {
 func (us *uses) add(n *Node, i int32) {
 	for _, name := range n.Writes {
 		u := us.of(name)
+		u.changes = appendOnce(u.changes, i)
+	}
+	for _, p := range n.Publish {
+		u := us.of(besideSpec + p.To)
 		u.changes = appendOnce(u.changes, i)
 	}
 	for _, name := range n.Appends {

@@ -56,6 +56,7 @@ var notMade = map[machine.Type]string{
 	machine.TookEffect:     "a node that must not be repeated asks a user when it is killed: work-23 in internal/cli",
 	machine.RunInterrupted: "a process that takes over from a killed one records it: walk kills it there",
 	machine.RunSuspended:   "it takes a machine that sleeps: TestScripts/work-20 in internal/cli",
+	machine.Published:      "a file beside the specification is tried step by step: TestPublishingIsKilledAtEveryStep in dag/run",
 	machine.Notified:       "it is told beside the run, whenever that arrives: TestScripts/notify in internal/cli",
 }
 

@@ -60,6 +60,7 @@ type draft struct {
 	refs     []string   // nodes that the settings name
 	notes    []string   // what its kind says is worth showing
 	single   []reader   // settings that name one artifact, and look like patterns
+	public   []reader   // paths beside the specification at which it puts files
 	actions  []reading  // undo actions that read recorded values
 	reads    []reading  // of other nodes
 	index    int32      // in the graph of written needs

@@ -119,6 +119,7 @@ func (b *builder) connect() {
 		}
 	}
 	b.infer(edges)
+	b.publishedInputs()
 	b.plan.Files, b.plan.Inputs = byPath(b.files), byPath(b.beside)
 	if !b.unknown.money {
 		b.reserve()

@@ -77,6 +77,7 @@ func (b *builder) complete(d *draft) bool {
 		t := b.describe(d)
 		b.touched(d, &t)
 	}
+	b.publishes(d)
 	b.shown(d)
 	b.undo(d, full)
 	b.runForeach(d, v.Get("foreach"))

@@ -34,6 +34,8 @@ type flight struct {
 	missing string          // a pattern that it reads and that nothing matches
 	filled  json.RawMessage // the settings, where they held ${...}
 	above   []reuse.Reading // what its needs left, if it sees that
+	beside  []run.Target    // what it is to put beside the specification
+	left    []string        // warnings of files there that were not replaced
 
 	ctx       context.Context
 	cancel    context.CancelCauseFunc
@@ -92,6 +94,9 @@ func (h *host) flight(n *dag.Node, p attempt.Purpose, generation, number int) *f
 		}
 	}
 	f.above = h.run.Above(n.ID)
+	if p == attempt.Run || p == attempt.Rescue {
+		f.beside = h.run.Targets(n, f.id())
+	}
 	return f
 }
 
@@ -158,6 +163,11 @@ func (h *host) attempt(f *flight) {
 			// Before it publishes: it may read what it writes.
 			f.job.Fingerprint = h.run.Fingerprint(f.job.Node.ID, f.filled, f.above)
 		}
+		if err := h.run.CheckTargets(f.beside); err != nil {
+			r.outcome, returned = attempt.Classify(f.ctx, 0, err), true
+			r.outcome.Message = h.worker.Line(r.outcome.Message)
+			return
+		}
 		if text := f.changedInput(); text != "" {
 			r.outcome, returned = failure("input_changed", text), true
 			return
@@ -173,9 +183,10 @@ func (h *host) attempt(f *flight) {
 func (h *host) publish(f *flight, rep *attempt.Report) machine.Outcome {
 	o := rep.Outcome
 	if o.Status == dag.StatusCompleted {
-		err := h.makeLive(f, run.Output{Artifacts: rep.Artifacts, Entries: rep.Entries})
+		err := h.makeLive(f, run.Output{Artifacts: rep.Artifacts, Entries: rep.Entries, Beside: f.beside})
 		if err == nil {
 			o.Body.Kept = rep.Kept
+			o.Body.Warnings = append(o.Body.Warnings, f.left...)
 			return o
 		}
 		body := o.Body
@@ -186,6 +197,7 @@ func (h *host) publish(f *flight, rep *attempt.Report) machine.Outcome {
 		case o.Status != dag.StatusFailed:
 		case once:
 			o.Status = dag.StatusLost // it has taken effect
+		case o.Category == dag.OverCategory:
 		case f.job.Node.Costly(): // whatever stands in the way, the answer is there
 			o = attempt.Classify(f.ctx, 0, &disk.Refused{Err: err})
 		}
@@ -226,12 +238,25 @@ func (h *host) makeLive(f *flight, out run.Output) error {
 		return nil
 	}
 	return h.run.Publish(f.id(), out, func(bodies ...machine.Body) error {
+		f.tellLeft(bodies)
 		var err error
 		if gone := h.onLoop(func() { err = h.record(h.clock.now(), bodies...) }); gone != nil {
 			return gone
 		}
 		return err
 	})
+}
+
+// tellLeft makes warnings of the files beside the specification that stay as they are.
+func (f *flight) tellLeft(bodies []machine.Body) {
+	for _, b := range bodies {
+		p, ok := b.(*machine.PublishedBody)
+		for i := 0; ok && i < len(p.Files); i++ {
+			if p.Files[i].Left {
+				f.left = append(f.left, p.Files[i].Path+" beside the specification is not the expected file: it was left as it is")
+			}
+		}
+	}
 }
 
 // setAside renames the files that a failed attempt kept, so that the next attempt's stand under their own

@@ -117,10 +117,18 @@ func Run(ctx context.Context, o Options) error {
 	if err := h.inherit(h.clock.now()); err != nil {
 		return err
 	}
+	if o.SpecDir != "" {
+		if err := h.run.Beside(h.clock.now(), o.SpecDir); err != nil {
+			return err
+		}
+	}
 	var stopReading context.CancelFunc
 	h.readCtx, stopReading = context.WithCancel(ctx)
 	go h.clock.keepBeat(h.gone)
 	err := h.loop()
+	if err == nil {
+		err = h.run.SettleBeside(h.clock.now())
+	}
 	if err == nil {
 		err = h.tellRest()
 	}

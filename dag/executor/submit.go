@@ -103,8 +103,11 @@ func (h *host) adoptSubmitted(now time.Time) error {
 		return nil // it touches more than was seen: asked again
 	}
 	h.o.Eval = eval
-	if h.nextDir != "" {
+	if h.nextDir != "" && h.nextDir != h.o.SpecDir {
 		h.o.SpecDir = h.nextDir
+		if err := h.run.Beside(now, h.nextDir); err != nil {
+			return err
+		}
 	}
 	h.knowSecrets()
 	return nil

@@ -225,6 +225,34 @@ type ArtifactWrittenBody struct {
 	Why string `json:"why,omitempty"`
 }
 
+// PublishedBody says that an attempt puts files beside the specification. It is durable before the first of them is
+// there; that they stay follows from the end of the attempt.
+type PublishedBody struct {
+	fact
+	Node       string          `json:"node"`
+	Generation int             `json:"generation"`
+	Attempt    int             `json:"attempt"`
+	Files      []PublishedFile `json:"files"`
+	// Settled says what was done about files of an attempt that has ended already: back (it does not count, and they are
+	// as they were before) | put (it counts after all, and they are there).
+	Settled string `json:"settled,omitempty"`
+}
+
+// A PublishedFile is a file beside the specification.
+type PublishedFile struct {
+	Path     string `json:"path"` // relative to the specification's folder
+	Digest   string `json:"sha256"`
+	Size     int64  `json:"size"`
+	Previous string `json:"previous_sha256,omitempty"` // what it replaces, which is in the store; empty = nothing
+	Left     bool   `json:"left,omitempty"`            // Previous is not the expected file: it stays
+}
+
+// What is done about files of an attempt that has ended.
+const (
+	SettledBack = "back"
+	SettledPut  = "put"
+)
+
 // GateRunBody is the payload of GATE_RUN_STARTED and GATE_RUN_FINISHED.
 type GateRunBody struct {
 	fact

@@ -55,6 +55,7 @@ const (
 	LLMCallFinished  Type = "LLM_CALL_FINISHED"
 	LLMCallFailed    Type = "LLM_CALL_FAILED"
 	ArtifactWritten  Type = "ARTIFACT_WRITTEN"
+	Published        Type = "PUBLISHED"
 	GateRunStarted   Type = "GATE_RUN_STARTED"
 	GateRunFinished  Type = "GATE_RUN_FINISHED"
 	IssueOpened      Type = "ISSUE_OPENED"
@@ -143,6 +144,7 @@ var events = []*declaration{
 	event(LLMCallFinished, soon, soonSaved, (*State).onCallFinished),
 	event(LLMCallFailed, soon, soonSaved, (*State).onCallFailed),
 	event(ArtifactWritten, soon, soonSaved, (*State).onArtifact),
+	event(Published, atOnce, soonSaved, (*State).onPublished),
 	event(GateRunStarted, soon, soonSaved, (*State).onGate).when("Start", true),
 	event(GateRunFinished, soon, soonSaved, (*State).onGate).when("Start", false),
 	event(IssueOpened, soon, soonSaved, (*State).onIssue).when("Resolved", false),

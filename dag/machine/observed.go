@@ -24,6 +24,7 @@ type observations struct {
 	Reverts       []RevertView       `json:"reverts,omitempty"`
 	Compensations []CompensationView `json:"compensations,omitempty"`
 	Calls         CallsView          `json:"llm_calls"`
+	Published     []PublishedView    `json:"published,omitempty"`
 }
 
 // The declared states of a run and of a section before their first milestone.

@@ -81,7 +81,8 @@ type PlanNode struct {
 	Each     *PlanItem  `json:"each,omitempty"`    // of a run-time expansion that is still to be made
 	Reads    []string   `json:"reads,omitempty"`
 	Writes   []string   `json:"writes,omitempty"`
-	Leaves   []string   `json:"leaves,omitempty"` // of a removed node: files that stay and are no artifacts any more
+	Publish  []string   `json:"publishes,omitempty"` // what it puts beside the specification, for people
+	Leaves   []string   `json:"leaves,omitempty"`    // of a removed node: files that stay and are no artifacts any more
 	Appends  []string   `json:"appends,omitempty"`
 	Effect   dag.Effect `json:"effect"`
 	UndoneBy string     `json:"undone_by,omitempty"` // its undo action, for people
@@ -258,6 +259,13 @@ func planNode(in PlanInput, p *past, estimates *dag.Estimator, i int32, diff map
 		ID: n.ID, Kind: n.Kind, Title: n.Title, Group: n.Group, Do: reuse.DoRun,
 		Needs: n.Needs, AtLeast: n.AtLeast, Again: n.Again, When: n.When,
 		Inputs: n.Inputs, Reads: n.Reads, Writes: n.Writes, Appends: n.Appends, Effect: n.Effect, Reserve: n.Reserve,
+	}
+	for _, p := range n.Publish {
+		over := ""
+		if p.Over != "" {
+			over = " (over another file: " + string(p.Over) + ")"
+		}
+		out.Publish = append(out.Publish, p.File+" at "+p.To+over)
 	}
 	if d, ok := diff[n.ID]; ok {
 		out.Do, out.Why, out.Maybe, out.Changes = d.Do, d.Why, d.Maybe, d.Changes

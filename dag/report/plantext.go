@@ -79,6 +79,7 @@ func (n *PlanNode) details() (out []string) {
 	add("inputs", n.Inputs)
 	add("reads", n.Reads)
 	add("writes", n.Writes)
+	add("publishes", n.Publish)
 	add("appends", n.Appends)
 	if n.Does != "" {
 		out = append(out, "does: "+n.Does)

@@ -109,6 +109,13 @@ func NewNodeView(r *run.Run, dir, id string, attempt int, now time.Time, by View
 				v.Wrote = append(v.Wrote, GivenFile{Name: b.Name, Digest: b.Digest, Size: b.Size,
 					Path: filepath.Join(dir, b.Path), Node: attemptKey(b.Generation, b.Attempt)})
 			}
+		case *machine.PublishedBody:
+			for _, f := range b.Files {
+				if b.Node == id && !f.Left && b.Settled == "" {
+					v.Wrote = append(v.Wrote, GivenFile{Name: "published", Digest: f.Digest, Size: f.Size,
+						Path: f.Path, Node: attemptKey(b.Generation, b.Attempt)})
+				}
+			}
 		default:
 			if why := sentBack(b, id); why != "" {
 				sent = append(sent, why)

@@ -50,6 +50,7 @@ type Work struct {
 	Degraded   []string      `json:"degraded,omitempty"` // nodes that reported doing less than asked
 	Checkpoint []string      `json:"checkpoints,omitempty"`
 	Artifacts  []string      `json:"artifacts,omitempty"` // paths
+	Published  []string      `json:"published,omitempty"` // paths beside the specification
 	Page       string        `json:"page,omitempty"`      // the one of them in HTML that was written last
 }
 
@@ -182,6 +183,11 @@ func NewStatus(r *run.Run, dir string, now time.Time) *Status {
 	}
 	for _, p := range r.LivePaths() {
 		s.Artifacts = append(s.Artifacts, filepath.Join(dir, p))
+	}
+	for _, v := range st.Published() {
+		if v.Counted != "" {
+			s.Published = append(s.Published, v.Path)
+		}
 	}
 	s.page(st)
 	s.remedy(st)

@@ -47,6 +47,7 @@ var facets = []facet{
 	{"inputs", redo, func(b []byte, d *definition) []byte { return listed(b, inputs(d)) }, showInputs},
 	{"reads", redo, func(b []byte, d *definition) []byte { return listed(b, caps(d)) }, showReads},
 	names("writes", func(n *dag.Node) []string { return n.Writes }),
+	value("publish", redo, func(d *definition) (any, bool) { return d.node.Publish, len(d.node.Publish) > 0 }),
 	names("appends", func(n *dag.Node) []string { return n.Appends }),
 	value("outputs", redo, func(d *definition) (any, bool) { return d.node.Outputs, len(d.node.Outputs) > 0 }),
 	{"needs", redo, writeNeeds, showNeeds},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dagrun.dev/dag/eventlog"
+	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/disk"
 )
 
@@ -20,7 +21,6 @@ import (
 // The state goes first and the log last: a crash in between leaves a directory that Archive takes up
 // again and in which nothing else begins.
 func Archive(o Options) (string, error) {
-	id, started := identity(o)
 	if err := presentAtAll(o); err != nil {
 		return "", err
 	}
@@ -29,18 +29,20 @@ func Archive(o Options) (string, error) {
 		return "", err
 	}
 	defer r.leave()
-	return r.archive(id, started)
+	id, started, published := identity(o)
+	return r.archive(id, started, published)
 }
 
-// identity finds out which run a directory holds; of a damaged one as much as can be read.
-func identity(o Options) (id string, started time.Time) {
+// identity finds out which run a directory holds, and what it has put beside the specification; of a damaged one as
+// much as can be read.
+func identity(o Options) (id string, started time.Time, published []machine.PublishedView) {
 	quiet := o
 	quiet.Observe, quiet.Project = nil, nil
 	if r, _, err := OpenReadOnly(quiet); err == nil {
 		defer r.Close()
-		return r.ID(), r.state.Run().Created
+		return r.ID(), r.state.Run().Created, r.state.Published()
 	}
-	return "damaged", o.Now
+	return "damaged", o.Now, nil
 }
 
 // presentAtAll is present, content with a run that lost its log.
@@ -53,7 +55,10 @@ func presentAtAll(o Options) error {
 	return err
 }
 
-func (r *Run) archive(id string, started time.Time) (string, error) {
+func (r *Run) archive(id string, started time.Time, published []machine.PublishedView) (string, error) {
+	if err := r.handDown(published); err != nil {
+		return "", err
+	}
 	stamp := strings.NewReplacer(":", "-", ".", "-").Replace(started.UTC().Format("2006-01-02T15:04:05.000Z"))
 	to, err := r.archiveDir(fmt.Sprintf("run-%s-%s", id, stamp))
 	if err != nil {
@@ -66,7 +71,8 @@ func (r *Run) archive(id string, started time.Time) (string, error) {
 	var names []string
 	for _, e := range list {
 		switch e.Name() {
-		case objectsDir, copiesDir, stagingDir, spoolDir, archives, lockFile, logFile, previousFile:
+		case objectsDir, copiesDir, stagingDir, spoolDir, archives, lockFile, logFile, previousFile, publishedFile,
+			eventlog.BackupName(publishedFile):
 		default:
 			if disk.IsTemp(e.Name()) || e.Name() == logFile+".reserve" {
 				continue

@@ -27,6 +27,7 @@ type Attempt = index.Attempt
 type Output struct {
 	Artifacts []attempt.Object
 	Entries   []attempt.Object // for accumulators, in order
+	Beside    []Target         // artifacts that are put beside the specification as well
 }
 
 // An Entry is one text for an accumulator. It is kept and shown as kinds make it.
@@ -91,9 +92,9 @@ func (r *Run) FindAll(node, name string) (list []attempt.Reading) {
 }
 
 // Publish makes an attempt's output part of the run: the present versions are backed up into the node's
-// folder, ARTIFACT_WRITTEN is recorded through record, the files are renamed to their live places. Then the
-// caller records how the attempt ended; until that is recorded no reader sees the output. The accumulators'
-// files follow by themselves.
+// folder, ARTIFACT_WRITTEN and PUBLISHED are recorded through record, the files are renamed to their live places and
+// to those beside the specification. Then the caller records how the attempt ended; until that is recorded no reader
+// sees the output. The accumulators' files follow by themselves.
 //
 // It is called from the attempt's goroutine and does slow work there; record is the caller's way to
 // have the owner call Record (and is called once, at most). An artifact whose content did not change
@@ -111,12 +112,15 @@ func (r *Run) Publish(a Attempt, out Output, record func(...machine.Body) error)
 			return fmt.Errorf("run: entry of %s for %s: %w", a.Node, o.Name, err)
 		}
 	}
+	if err := p.beside(out); err != nil {
+		return err
+	}
 	if len(p.bodies) > 0 {
 		if err := record(p.bodies...); err != nil {
 			return err
 		}
 	}
-	if len(p.files) == 0 {
+	if len(p.files)+len(p.public) == 0 {
 		return nil
 	}
 	// Durable before the files change: a version that a loss of power forgot would look like
@@ -134,6 +138,7 @@ type publication struct {
 	before []index.Published // what the attempt has recorded before
 	bodies []machine.Body
 	files  []*machine.ArtifactWrittenBody
+	public []machine.PublishedFile // beside the specification
 }
 
 // recorded takes a content off what the attempt has recorded before.
@@ -219,20 +224,26 @@ func (p *publication) entry(o attempt.Object) error {
 	return nil
 }
 
-// promote makes the recorded files live. When one cannot be, the attempt has failed and the others
-// go back.
-func (p *publication) promote() error {
-	for i, b := range p.files {
-		err := p.r.tree.Promote(b.Name, b.Digest)
-		if err == nil {
-			continue
+// promote makes the recorded files live, here and beside the specification. When one cannot be, the attempt has failed
+// and the others go back.
+func (p *publication) promote() (err error) {
+	var done []*machine.ArtifactWrittenBody
+	for _, b := range p.files {
+		if err = p.r.tree.Promote(b.Name, b.Digest); err != nil {
+			err = fmt.Errorf("run: publish %s of %s: %w", b.Name, p.a.Node, err)
+			break
 		}
-		for _, done := range p.files[:i] {
-			p.r.putBack(done.Name, done.Previous) // the next Open does it otherwise
-		}
-		return fmt.Errorf("run: publish %s of %s: %w", b.Name, p.a.Node, err)
+		done = append(done, b)
 	}
-	return nil
+	if err == nil {
+		err = p.release()
+	}
+	for i := range done {
+		if err != nil {
+			p.r.putBack(done[i].Name, done[i].Previous) // the next Open does it otherwise
+		}
+	}
+	return err
 }
 
 // NodeDir returns the absolute path of a node's folder. It need not exist. Any goroutine.

@@ -19,6 +19,7 @@ var record = flag.String("record", "", "write a recorded log, named vN/NAME, int
 // recordings are the runs that can be recorded, by name. A new type of event gets a short one of its own.
 var recordings = map[string]func(*testing.T, *Run){
 	"long-night": longNight, "fatal": fatal, "asleep": asleep, "part": part, "kept-not": keptNot, "told": told,
+	"published": published,
 }
 
 const recordedLogs = "../../testdata/logs"
@@ -359,4 +360,25 @@ func told(t *testing.T, r *Run) {
 		&machine.NotifiedBody{Of: list[0].Of, Tries: 5, Error: "exit status 1"},
 		&machine.NotifiedBody{Of: list[1].Of, Tries: 1},
 	)
+}
+
+// published is a run that put a file beside the specification, took it back for an attempt that was lost, and put another
+// there.
+func published(t *testing.T, r *Run) {
+	p := &player{t, r, start0}
+	file := machine.PublishedFile{Path: "docs/page.md", Digest: strings.Repeat("ab", 32), Size: 7}
+	p.asks()
+	p.play(&machine.PublishedBody{Node: "ask", Generation: 1, Attempt: 1, Files: []machine.PublishedFile{file}})
+	p.settle("ask", machine.Outcome{Status: dag.StatusLost, Message: "the process that ran it died"})
+	p.play(
+		&machine.PublishedBody{Node: "ask", Generation: 1, Attempt: 1, Settled: machine.SettledBack,
+			Files: []machine.PublishedFile{file}},
+		&machine.RunResumedBody{By: "resume", Lost: 1},
+		&machine.StartedBody{Node: "ask", Generation: 1, Attempt: 2, Reserve: dag.Amount{USD: 2e6}},
+		&machine.PublishedBody{Node: "ask", Generation: 1, Attempt: 2, Files: []machine.PublishedFile{
+			{Path: "docs/page.md", Digest: strings.Repeat("cd", 32), Size: 8},
+			{Path: "docs/mine.md", Digest: strings.Repeat("cd", 32), Size: 8, Previous: strings.Repeat("ef", 32), Left: true},
+		}},
+	)
+	p.settle("ask", machine.Outcome{Status: dag.StatusCompleted})
 }

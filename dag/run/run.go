@@ -28,18 +28,19 @@ const Dir = "_orchestrator"
 
 // Names in the run's own folder.
 const (
-	logFile      = dag.OwnLog
-	snapshotFile = dag.OwnSnapshot
-	stateFile    = dag.OwnState
-	lockFile     = dag.OwnLock
-	objectsDir   = dag.OwnObjects
-	copiesDir    = dag.OwnCopies
-	stagingDir   = dag.OwnStaging
-	checkpoints  = dag.OwnCheckpoints
-	archives     = dag.OwnArchives
-	revertsDir   = dag.OwnReverts
-	manifestFile = "manifest.json"
-	savedState   = "state-snapshot.json"
+	logFile       = dag.OwnLog
+	snapshotFile  = dag.OwnSnapshot
+	stateFile     = dag.OwnState
+	lockFile      = dag.OwnLock
+	objectsDir    = dag.OwnObjects
+	copiesDir     = dag.OwnCopies
+	stagingDir    = dag.OwnStaging
+	checkpoints   = dag.OwnCheckpoints
+	archives      = dag.OwnArchives
+	revertsDir    = dag.OwnReverts
+	publishedFile = dag.OwnPublished
+	manifestFile  = "manifest.json"
+	savedState    = "state-snapshot.json"
 )
 
 // Options of Create, Open and OpenReadOnly.
@@ -92,6 +93,8 @@ type Run struct {
 	log      *eventlog.Log
 	saver    *eventlog.Saver
 	project  *projector
+	beside   atomic.Pointer[beside]  // the specification's folder; nil = it is not known
+	earlier  []machine.PublishedView // what earlier runs have put there, known with beside
 
 	fold
 	graph    atomic.Pointer[dag.Graph] // of the state, for other goroutines
@@ -429,6 +432,9 @@ func (r *Run) Abandon() {
 }
 
 func (r *Run) closeTrees() error {
+	if b := r.beside.Swap(nil); b != nil {
+		defer b.fsys.Close()
+	}
 	if r.o.FS != nil {
 		return nil
 	}

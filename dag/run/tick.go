@@ -23,6 +23,7 @@ func PutAway(o Options) (done bool, err error) {
 		return false, err
 	}
 	v, head, spent, plan := r.State().Run(), r.Head(), r.State().Spent(), r.Graph().Plan
+	published := r.State().Published()
 	if err := r.Close(); err != nil {
 		return false, err
 	}
@@ -50,7 +51,7 @@ func PutAway(o Options) (done bool, err error) {
 			return false, err
 		}
 	}
-	to, err := w.archive(v.ID, v.Created)
+	to, err := w.archive(v.ID, v.Created, published)
 	if err == nil && idle {
 		err = w.own.RemoveAll(to[len(Dir)+1:])
 	}

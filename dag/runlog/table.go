@@ -149,6 +149,23 @@ var table = map[machine.Type]func(*writer){
 	machine.Started:         on((*writer).started),
 	machine.Finished:        on((*writer).finished),
 	machine.ArtifactWritten: on((*writer).written),
+	machine.Published: on(func(w *writer, b *machine.PublishedBody) {
+		for _, f := range b.Files {
+			switch {
+			case b.Settled != "":
+				w.decide("settle-published", "path", f.Path, "done", b.Settled)
+				w.say(warn, "  %s beside the specification: %s", f.Path, map[string]string{
+					machine.SettledBack: "back as it was, for its attempt does not count",
+					machine.SettledPut:  "put there, for its attempt counts after all"}[b.Settled])
+			case f.Left:
+				w.decide("leave-file", "path", f.Path, "sha256", f.Previous)
+				w.say(warn, "  %s beside the specification is not the expected file: left as it is", f.Path)
+			default:
+				w.decide("publish", "path", f.Path, "sha256", f.Digest, "replaces?", f.Previous)
+				w.say(info, "  %s published beside the specification (%d bytes)", f.Path, f.Size)
+			}
+		}
+	}),
 	machine.LLMCallStarted: on(func(w *writer, b *machine.LLMCallStartedBody) {
 		if b.PromptTokens > 0 {
 			w.say(info, "  Prompt written (estimate ~%d tokens)", b.PromptTokens)

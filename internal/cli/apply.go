@@ -212,6 +212,9 @@ func (s *session) adopt(r *run.Run, res *compile.Result, again bool) error {
 			return err
 		}
 	}
+	if err := r.Beside(now, s.specDir); err != nil {
+		return err
+	}
 	rescue := executor.Adopt(r, s.kinds, s.evaluator, secret, now)
 	if status == machine.RunBroken { // what was cancelled is decided anew before the plans are compared
 		if err := r.Resume(now, s.name, rescue); err != nil {

@@ -388,6 +388,9 @@ func (s *session) resume(r *run.Run, now time.Time, besides ...machine.Body) err
 		why := report.ReasonText(v.Pause.Reason, v.Pause.Node, v.Pause.Message)
 		s.paused = "It was paused: " + report.Plain(why) + "\n"
 	}
+	if err := r.Beside(now, s.specDir); err != nil {
+		return err
+	}
 	return r.Resume(now, s.name, executor.Adopt(r, s.kinds, s.evaluator, secret, now), besides...)
 }
 

@@ -20,7 +20,7 @@ type FS interface {
 	// OpenFile opens name with the flags of package os. New files get mode perm. What is no regular file is an
 	// error at once: nothing waits for the other end of a pipe.
 	OpenFile(name string, flag int, perm fs.FileMode) (File, error)
-	// MkdirAll makes a directory and its parents, mode 0700.
+	// MkdirAll makes a directory and its parents, mode 0700 (see OpenShared).
 	MkdirAll(name string) error
 	Rename(from, to string) error
 	Remove(name string) error
@@ -67,7 +67,17 @@ func Open(dir string) (FS, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tree{root, abs}, nil
+	return &tree{root, abs, 0o700}, nil
+}
+
+// OpenShared is Open for a tree that is not the program's own: new folders get mode 0777, as far as the process's umask
+// lets them.
+func OpenShared(dir string) (FS, error) {
+	fsys, err := Open(dir)
+	if err == nil {
+		fsys.(*tree).folders = 0o777
+	}
+	return fsys, err
 }
 
 // Full reports whether err says that the disk or a quota is full.
@@ -112,13 +122,14 @@ func Broken(err error) bool {
 
 // tree is a directory of the machine.
 type tree struct {
-	root *os.Root
-	dir  string
+	root    *os.Root
+	dir     string
+	folders fs.FileMode // of new ones
 }
 
 func (t *tree) Path(name string) string      { return filepath.Join(t.dir, filepath.FromSlash(name)) }
 func (t *tree) Close() error                 { return t.root.Close() }
-func (t *tree) MkdirAll(name string) error   { return t.absolute(t.root.MkdirAll(name, 0o700)) }
+func (t *tree) MkdirAll(name string) error   { return t.absolute(t.root.MkdirAll(name, t.folders)) }
 func (t *tree) Rename(from, to string) error { return t.absolute(t.root.Rename(from, to)) }
 func (t *tree) Remove(name string) error     { return t.absolute(t.root.Remove(name)) }
 func (t *tree) RemoveAll(name string) error  { return t.absolute(t.root.RemoveAll(name)) }
@@ -155,7 +166,7 @@ func (t *tree) Sub(name string) (FS, error) {
 	if err != nil {
 		return nil, t.absolute(err)
 	}
-	return &tree{root, t.Path(name)}, nil
+	return &tree{root, t.Path(name), t.folders}, nil
 }
 
 // absolute puts the whole path into an error of package os, which knows the relative one only.
