@@ -1,0 +1,243 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/artifact"
+	"dagrun.dev/dag/attempt"
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/internal/disk"
+	"dagrun.dev/internal/testing/disktest"
+	"dagrun.dev/nodes"
+)
+
+// site is a plan whose only node publishes two files, of which one replaces another.
+func site(t *testing.T, change func(*dag.Publication)) *dag.Graph {
+	t.Helper()
+	list := []dag.Publication{{File: "a.md", To: "docs/a.md"}, {File: "b.md", To: "docs/new/b.md"}}
+	before := artifact.Digest([]byte("before\n"))
+	list[0].Expect = &before
+	if change != nil {
+		change(&list[0])
+	}
+	g, err := dag.NewGraph(&dag.Plan{Format: dag.Format, Name: "site", Nodes: []dag.Node{{
+		ID: "make", Kind: "exec", Effect: "idempotent", Writes: []string{"a.md", "b.md"}, Publish: list,
+		Retry: dag.Retry{Attempts: 2},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// user makes the folder of the specification, in one tree with the run's.
+func user(t *testing.T, m *disktest.Mem) {
+	t.Helper()
+	fsys := m.FS()
+	for _, dir := range []string{"out", "spec/docs"} {
+		if err := fsys.MkdirAll(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := disk.WriteFile(fsys, "spec/docs/a.md", []byte("before\n")); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"spec", "."} {
+		if err := fsys.SyncDir(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// shown is what stands in the folder of the specification.
+func shown(t *testing.T, fsys disk.FS) string {
+	t.Helper()
+	var b strings.Builder
+	var visit func(dir string)
+	visit = func(dir string) {
+		list, err := fsys.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range list {
+			name := dir + "/" + e.Name()
+			if e.IsDir() {
+				visit(name)
+				continue
+			}
+			text, err := disk.ReadFile(fsys, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&b, "%s: %s", strings.TrimPrefix(name, "spec/"), text)
+		}
+	}
+	visit("spec")
+	return b.String()
+}
+
+const (
+	siteBefore = "docs/a.md: before\n"
+	siteAfter  = "docs/a.md: a\ndocs/new/b.md: b\n"
+)
+
+// publishSite opens or creates the run and carries out the next attempt of the node; hook is called when what is to be
+// published is recorded.
+func publishSite(t *testing.T, g *dag.Graph, fsys disk.FS, at time.Time, hook func()) (r *Run, err error) {
+	out, err := fsys.Sub("out")
+	if err != nil {
+		return nil, err
+	}
+	spec, err := fsys.Sub("spec")
+	if err != nil {
+		return nil, err
+	}
+	has := false
+	if own, bad := out.Sub(Dir); bad == nil {
+		if has, err = hasRun(own); err != nil {
+			return nil, err
+		}
+	}
+	if has {
+		r, _, err = Open(memOptions(out))
+	} else {
+		r, err = Create(memOptions(out), New{Graph: g, RunID: "run-1", Seed: 1})
+	}
+	if err != nil {
+		return nil, err
+	}
+	err = r.besideIn(at, spec)
+	if err == nil {
+		err = r.Resume(at, "resume", nil)
+	}
+	if err != nil {
+		return r, err
+	}
+	v, _ := r.State().NodeByID("make")
+	if v.Status.Ended() {
+		return r, nil
+	}
+	a := Attempt{Node: "make", Generation: 1, Attempt: v.Attempt + 1}
+	if _, err := r.Record(at, &machine.StartedBody{Node: a.Node, Generation: 1, Attempt: a.Attempt}); err != nil {
+		return r, err
+	}
+	err = r.CheckTargets(r.Targets(v.Node, a))
+	var o Output
+	for _, name := range []string{"a", "b"} {
+		if err != nil {
+			break
+		}
+		object := attempt.Object{Name: name + ".md"}
+		object.Digest, object.Size, err = r.Store(strings.NewReader(name + "\n"))
+		o.Artifacts = append(o.Artifacts, object)
+	}
+	if err == nil {
+		o.Beside = r.Targets(v.Node, a)
+		err = r.Publish(a, o, func(bodies ...machine.Body) error {
+			_, err := r.Record(at, bodies...)
+			if hook != nil {
+				hook()
+			}
+			return err
+		})
+	}
+	end := machine.Outcome{Status: dag.StatusCompleted}
+	var failed *nodes.Error
+	switch {
+	case errors.As(err, &failed):
+		end = machine.Outcome{Status: dag.StatusFailed, Category: failed.Category, Message: failed.Error(),
+			Permanent: failed.Permanent}
+	case err != nil:
+		end = machine.Outcome{Status: dag.StatusFailed, Category: "file_io", Message: err.Error()}
+	}
+	_, recorded := r.Record(at, r.State().Settle("make", end, at).Body)
+	if recorded == nil {
+		recorded = r.SettleBeside(at)
+	}
+	return r, errors.Join(err, recorded)
+}
+
+// M-7, S-12: the process dies, or the power fails, at every single step on the disk while a node publishes, in its
+// run's folder or beside the specification. What stands there then is what was, or a part of what is to be, each file
+// whole; the next process leaves all of it there or nothing, no file of its own, and the record says which.
+func TestPublishingIsKilledAtEveryStep(t *testing.T) {
+	g := site(t, nil)
+	m := disktest.NewMem()
+	user(t, m)
+	count, fsys := disktest.NewFaulty(m.FS(), nil)
+	if r, err := publishSite(t, g, fsys, start0, nil); err != nil || r.Close() != nil {
+		t.Fatal(err)
+	}
+	if got := shown(t, m.FS()); got != siteAfter {
+		t.Fatalf("got\n%s", got)
+	}
+	var halves int
+	for n := 1; n <= count.Steps(); n++ {
+		m := disktest.NewMem()
+		user(t, m)
+		_, fsys := disktest.NewFaulty(m.FS(), disktest.CrashAt(n))
+		if r, _ := publishSite(t, g, fsys, start0, nil); r != nil {
+			r.Abandon()
+		}
+		for name, after := range map[string]*disktest.Mem{"killed": m.Kill(), "power lost": m.PowerLoss(nil),
+			"half kept": m.PowerLoss(func(n int) int { return n / 2 })} {
+			when := fmt.Sprintf("step %d of %d, %s", n, count.Steps(), name)
+			if _, err := after.FS().Sub("out/" + Dir); err != nil {
+				continue // nothing had begun
+			}
+			for _, line := range strings.SplitAfter(shown(t, after.FS()), "\n") {
+				if !strings.Contains(line, ".tmp-") && !strings.Contains(siteBefore+siteAfter, line) {
+					t.Fatalf("%s: in the folder of the specification stands %q", when, line)
+				}
+			}
+			if got := shown(t, after.FS()); got != siteBefore && got != siteAfter {
+				halves++
+			}
+			// The next process does nothing but look what has become of the attempt.
+			out, _ := after.FS().Sub("out")
+			spec, _ := after.FS().Sub("spec")
+			if own, _ := out.Sub(Dir); own != nil {
+				if has, err := hasRun(own); err != nil || !has {
+					continue
+				}
+			}
+			r, _, err := Open(memOptions(out))
+			if err != nil {
+				t.Fatalf("%s: %v", when, err)
+			}
+			err = errors.Join(r.besideIn(start0, spec), r.Resume(start0, "resume", nil), r.SettleBeside(start0))
+			if err != nil {
+				t.Fatalf("%s: %v", when, err)
+			}
+			want := siteBefore
+			if v, _ := r.State().NodeByID("make"); v.Status == machine.Completed {
+				want = siteAfter
+			}
+			if got := shown(t, after.FS()); got != want {
+				t.Fatalf("%s: got\n%swant\n%s", when, got, want)
+			}
+			if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
+			r, err = publishSite(t, g, after.FS(), start0.Add(time.Minute), nil)
+			if err != nil {
+				t.Fatalf("%s: again: %v", when, err)
+			}
+			if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if got := shown(t, after.FS()); got != siteAfter {
+				t.Fatalf("%s: in the end\n%s", when, got)
+			}
+			verified(t, out, when)
+		}
+	}
+	if halves == 0 {
+		t.Error("no kill came between the two files, or left a file of the program's own")
+	}
+}
