@@ -36,6 +36,7 @@ var ordinary = map[string]string{
 	"ready": english, "purpose": english, "merged": english, "merge": english, "mend": english, "link": english, "checking": english,
 	"action": "of an undo", "compensation": "of what was done", "trigger": "of an undo", "stage": "of files that are to be published", "forward": english,
 	"told": english, "patience": english, "degraded": "of pictures and checks", "about": english, "take": english, "false": english, "hand": english,
+	"cached": "of tokens that a service has read before", "move": english,
 }
 
 var (
