@@ -41,15 +41,7 @@ type document struct {
 	Cost struct {
 		Total float64 `json:"totalEstimatedCostUsd"`
 	} `json:"cost"`
-	Nodes map[string]struct {
-		Kind, Status, Dir, RawOutputPath, BackupPath, ArtifactPath, ArtifactHash string
-
-		CompletedAt time.Time
-
-		Tokens struct {
-			Cost float64 `json:"estimatedCostUsd"`
-		} `json:"tokens"`
-	} `json:"nodes"`
+	Nodes  map[string]nodeDocument `json:"nodes"`
 	Errors []struct {
 		Context, Diagnostics string
 		Recovered            bool
@@ -57,6 +49,17 @@ type document struct {
 	} `json:"errorHistory"`
 	Passes map[string]map[string]any `json:"passRecords"`
 	Cycles map[string]map[string]any `json:"paCycleRecords"`
+}
+
+// nodeDocument is what these tests read of a node in it.
+type nodeDocument struct {
+	Kind, Status, Dir, RawOutputPath, BackupPath, ArtifactPath, ArtifactHash string
+
+	CompletedAt time.Time
+
+	Tokens struct {
+		Cost float64 `json:"estimatedCostUsd"`
+	} `json:"tokens"`
 }
 
 var stateSchema = sync.OnceValues(func() (*jsonschema.Schema, error) {
