@@ -37,7 +37,7 @@ lint: ## gofmt and staticcheck
 RACED := ./dag/artifact/... ./dag/eventlog/... ./dag/executor/... ./dag/run/... ./dag/runlog/... \
 	./nodes/agent/... ./nodes/exec/... ./nodes/gates/... ./nodes/http/... ./nodes/screenshot/... \
 	./nodes/internal/browser/... ./nodes/internal/httpc/... ./nodes/internal/proc/... \
-	./nodes/internal/simagent/... ./internal/awake/...
+	./nodes/internal/simagent/... ./internal/awake/... ./internal/changes/...
 
 # What the detector only makes slow: tests of one goroutine, and of many pictures. The race stage leaves them out, by name,
 # and the unit stage runs them instead (internal/tidy holds the names to the tests).

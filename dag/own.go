@@ -22,12 +22,13 @@ const (
 	OwnPublished   = "published.json" // what earlier runs have put beside the specification
 	OwnProcesses   = "processes"      // of the program that carries the run on
 	OwnPrevious    = "previous.json"  // the tick before, and what the day has spent
+	OwnWatch       = "watch"          // lock of the process that waits for files to change
 	OwnTemp        = ".tmp-"          // what names of unfinished files begin with
 )
 
 var ownNames = []string{OwnLog, OwnSnapshot, OwnState, OwnLock, OwnObjects, OwnCopies, OwnStaging, OwnSpool,
 	OwnCheckpoints, OwnArchives, OwnReverts, OwnLogs, OwnInbox, OwnOrigin, OwnProcesses, OwnPrevious,
-	OwnPublished}
+	OwnPublished, OwnWatch}
 
 // Own reports whether a path in that folder begins with a name which the run keeps for itself, upper and lower
 // case alike: nothing of a node may be there.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"dagrun.dev/dag"
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/disk"
@@ -72,7 +73,7 @@ func (r *Run) archive(id string, started time.Time, published []machine.Publishe
 	for _, e := range list {
 		switch e.Name() {
 		case objectsDir, copiesDir, stagingDir, spoolDir, archives, lockFile, logFile, previousFile, publishedFile,
-			eventlog.BackupName(publishedFile):
+			eventlog.BackupName(publishedFile), dag.OwnWatch:
 		default:
 			if disk.IsTemp(e.Name()) || e.Name() == logFile+".reserve" {
 				continue

@@ -34,6 +34,19 @@ func (t *LastTick) On(now time.Time) dag.USD {
 
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
+// LastTickOf reads which tick was put away last in an output directory; nil: none was.
+func LastTickOf(o Options) (*LastTick, error) {
+	r, err := attach(o, false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer r.closeTrees()
+	return r.lastTick()
+}
+
 func (r *Run) lastTick() (*LastTick, error) {
 	data, err := disk.ReadFile(r.own, previousFile)
 	if errors.Is(err, fs.ErrNotExist) {

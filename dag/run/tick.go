@@ -3,6 +3,8 @@ package run
 import (
 	"encoding/json"
 
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/disk"
 )
@@ -56,4 +58,22 @@ func PutAway(o Options) (done bool, err error) {
 		err = w.own.RemoveAll(to[len(Dir)+1:])
 	}
 	return err == nil, err
+}
+
+// HoldTicks takes an output directory for one process that carries out ticks and waits between them. Other processes
+// may carry out ticks while that waits. Errors: *eventlog.Locked.
+func HoldTicks(o Options) (release func(), err error) {
+	if err := makeOutput(o.Dir); err != nil {
+		return nil, err
+	}
+	r, err := attach(o, true)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := eventlog.AcquireLock(r.own, dag.OwnWatch, o.Command, o.Now)
+	if err != nil {
+		r.closeTrees()
+		return nil, err
+	}
+	return func() { lock.Release(); r.closeTrees() }, nil
 }

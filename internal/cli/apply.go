@@ -125,6 +125,10 @@ func (s *session) apply(res *compile.Result, fresh, again bool, seed int64) erro
 			return err
 		}
 	}
+	left, err := s.leftToday(time.Now())
+	if err != nil {
+		return err
+	}
 	if !run.Exists(s.dir) {
 		for seed == 0 {
 			seed = rand.Int64N(1 << 53) // what JSON holds exactly
@@ -143,6 +147,9 @@ func (s *session) apply(res *compile.Result, fresh, again bool, seed int64) erro
 		s.crash.live = true
 		sel := s.selected()
 		r, err := run.Create(o, run.New{Graph: res.Graph, Seed: seed, File: inputFile(res), Selected: &sel})
+		if err == nil {
+			err = s.limitToday(r, left)
+		}
 		if err != nil {
 			return err
 		}
@@ -158,7 +165,10 @@ func (s *session) apply(res *compile.Result, fresh, again bool, seed int64) erro
 	if err != nil {
 		return err
 	}
-	if err := s.adopt(r, res, again); err != nil || s.nothing {
+	if err = s.adopt(r, res, again); err == nil && !s.nothing {
+		err = s.limitToday(r, left)
+	}
+	if err != nil || s.nothing {
 		return errors.Join(err, r.Close())
 	}
 	return s.carryOn(r)

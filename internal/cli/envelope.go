@@ -33,7 +33,7 @@ var envelopes = []struct {
 	{"plan", &report.Plan{}, "plan: what would happen to each node, and the totals; also what -o saves"},
 	{"graph", &dag.Plan{}, "graph: the compiled plan itself"},
 	{"vetted", &vetted{}, "vet: warnings of a specification without mistakes"},
-	{"end", &report.End{}, "apply, resume, cancel: how the run stands when the command ends"},
+	{"end", &report.End{}, "apply, watch, resume, cancel: how the run stands when the command, or a tick, ends"},
 	{"handover", handover{}, "apply: what the running process does with the plan it was handed"},
 	{"result", result{}, "cancel, respond: what was done"},
 	{"status", &report.Status{}, "status: how the run stands"},

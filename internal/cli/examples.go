@@ -18,6 +18,8 @@ var exampleLines = map[string]string{
 	"apply": `  dagrun apply                        run it, or go on with it
   dagrun apply -j 4 --set agent.provider=sim site.yaml
   dagrun apply --fresh                put the run away and start over`,
+	"watch": `  dagrun watch                        apply, and again whenever files change
+  dagrun watch --set agent.provider=sim docs.yaml`,
 	"resume": `  dagrun resume                       go on under the plan as it was
   dagrun resume --cap-usd 20          with another limit
   dagrun resume --without upload      leave a node out`,

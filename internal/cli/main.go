@@ -85,7 +85,7 @@ cost, runs it, and remembers every step, so that a run resumes where it was stop
 	}{
 		{"Before anything is spent:",
 			[]*cobra.Command{newInit(), newExplain(), newVet(), newPlan(), newGraph(), newProviders()}},
-		{"Run:", []*cobra.Command{newApply(), newResume(), newCancel(), newEscalations(), newRespond()}},
+		{"Run:", []*cobra.Command{newApply(), newWatch(), newResume(), newCancel(), newEscalations(), newRespond()}},
 		{"Look:", []*cobra.Command{newStatus(), newShow(), newLogs(), newRuns(), newReport(), newLog()}},
 		{"Go back, prove:", []*cobra.Command{newCheckpoints(), newRevert(), newVerify(), newReplay(), newSelftest()}},
 	} {

@@ -7,12 +7,14 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/executor"
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/report"
 	"dagrun.dev/dag/run"
 	"dagrun.dev/internal/disk"
 	"dagrun.dev/internal/tree"
@@ -98,7 +100,7 @@ var exits = []struct {
 	{exitBad, "bad input, a node failed and the run waits, or the run has failed", nil,
 		[]machine.Pause{machine.PauseNodeFailed, machine.PauseRepeated}},
 	{exitChanges, "plan: there is something to do", nil, nil},
-	{exitPaused, "paused for the budget, the user, an answer, a breaker or a quota", nil, nil},
+	{exitPaused, "paused for the budget, the user, an answer, a breaker or a quota", isA[*dayIsOver], nil},
 	{exitLocked, "another process holds the run", isA[*eventlog.Locked], nil},
 	{exitDamaged, "the run's record is damaged",
 		func(err error) bool { return isA[*eventlog.Damaged](err) || isA[*run.Newer](err) }, nil},
@@ -114,6 +116,16 @@ var exits = []struct {
 func isA[E error](err error) bool {
 	var e E
 	return errors.As(err, &e)
+}
+
+// dayIsOver is that the ticks of a day have spent what they may.
+type dayIsOver struct {
+	text  string
+	until time.Time
+}
+
+func (d *dayIsOver) Error() string {
+	return fmt.Sprintf("%s: the next tick begins after %s", d.text, report.Instant(d.until))
 }
 
 // exitHelp explains the exit statuses.

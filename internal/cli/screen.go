@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -105,6 +106,16 @@ func (s *screen) hold() (release func()) {
 	return func() { s.set(func() { s.held = false }) }
 }
 
+// holdFor is hold for some time at most. release may be called again.
+func (s *screen) holdFor(most time.Duration) (release func()) {
+	once := sync.OnceFunc(s.hold())
+	timer := time.AfterFunc(most, once)
+	return func() { timer.Stop(); once() }
+}
+
+// forget leaves out what was written since hold.
+func (s *screen) forget() { s.set(func() { s.unread = nil }) }
+
 // Write shows lines above the picture. What is no whole line yet waits for the rest.
 func (s *screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
@@ -141,6 +152,10 @@ func (s *screen) draw() {
 	}
 	if s.drawn != nil && (len(text) > 0 || s.held || s.picture == nil) {
 		b.WriteString("\x1b[J")
+	}
+	if columns == 0 {
+		b.Write(text)
+		text = nil
 	}
 	for line := range strings.Lines(string(text)) {
 		b.WriteString(s.tint(report.Plain(strings.TrimSuffix(line, "\n"))) + "\r\n")

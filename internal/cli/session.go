@@ -98,20 +98,28 @@ type session struct {
 	warned  []string
 	found   string         // what lookAhead has to tell once the run is announced
 	paused  string         // why the run was paused before this command, on a line
+	stays   bool           // it waits for answers
 	nothing bool           // there is nothing to do
 	stood   *report.Status // how the run stood at the end; nil: the command did not come so far
 	opened  run.Options
 	logs    *runlog.Logs
 	printer *printer
 	screen  *screen // which the printer writes to; nil before a run is opened
+	release func()  // lets what the screen holds back be seen; nil: nothing is held back
 	crash   *crashPoint
 }
+
+// worthTelling is a tick that takes longer, or has done something: of others nothing is printed.
+const worthTelling = 2 * time.Second
 
 // options returns how the session opens its run.
 func (s *session) options() run.Options {
 	o := s.runs.options(s.dir, s.name)
 	o.AllSynced = s.host.allSynced
 	s.screen = newScreen(progressOut(s.cmd))
+	if s.stays {
+		s.release = s.screen.holdFor(worthTelling)
+	}
 	s.printer = newPrinter(s.screen, s.pictured(), s.host.quiet, s.dir, s.kinds.Does)
 	s.logs = runlog.New(func(line string) { s.note("warning: " + line) })
 	o.Project = s.logs.Project
@@ -240,7 +248,7 @@ func (s *session) prepare(r *run.Run) (o executor.Options, err error) {
 	plan := r.Graph().Plan
 	o = executor.Options{
 		Run: r, Kinds: s.kinds, Jobs: s.host.jobs, SpecDir: s.specDir, StopGrace: s.host.grace, Secret: secret,
-		Log: s.printer.log, Beat: func(string, string) {}, OneByOne: s.crash.set(),
+		Log: s.printer.log, Beat: func(string, string) {}, OneByOne: s.crash.set(), Stays: s.stays,
 	}
 	if o.Jobs == 0 {
 		o.Jobs = executor.DefaultJobs(plan)
@@ -317,6 +325,16 @@ func (s *session) account(r *run.Run) error {
 func (s *session) end(st *report.Status, sum *report.Summary) error {
 	s.stood = st
 	status := exitDone
+	if s.release != nil {
+		t := s.plan.Ticks
+		idle := t != nil && st.Status == machine.RunDone && st.State == t.Idle
+		if idle {
+			s.screen.forget()
+		}
+		if s.release(); idle {
+			return nil
+		}
+	}
 	switch st.Status {
 	case machine.RunBroken:
 		status = exitBad

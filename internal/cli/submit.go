@@ -16,7 +16,7 @@ import (
 )
 
 // carriers are the commands that take another plan while they carry a run on.
-var carriers = []string{"dagrun apply", "dagrun resume"}
+var carriers = []string{"dagrun apply", "dagrun resume", "dagrun watch"}
 
 // errHolderGone says that the process which held the run has died meanwhile.
 var errHolderGone = errors.New("the process that carried the run on has died")

@@ -1,0 +1,262 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/compile"
+	"dagrun.dev/dag/eventlog"
+	"dagrun.dev/dag/executor"
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/report"
+	"dagrun.dev/dag/run"
+	"dagrun.dev/internal/changes"
+)
+
+func newWatch() *cobra.Command {
+	var runs runFlags
+	var specs specFlags
+	var h hostFlags
+	c := &cobra.Command{
+		Use:   "watch [SPEC]",
+		Short: "Apply, and again whenever files change",
+		Long: `watch applies a specification, and again whenever files in its folder have changed. Where the
+specification says ticks, it carries out one tick after the other until there is nothing to do, then waits for changes,
+or for as long as ticks.every says. It waits until files have been still for ticks.settle, at most ten times that. An
+edit of the specification counts from the next tick on; one with mistakes is told, and nothing runs until it is mended.
+
+It goes on whatever happens: a tick that has failed is put away, and the next begins, after a while where one after the
+other fails (1 second, 2, 4, up to 5 minutes). Questions are waited for while other nodes go on: answer with dagrun
+respond from elsewhere. A run that is paused waits until it is carried on elsewhere (dagrun resume), or files change.
+It ends by itself when the record of the run is damaged (status 5). The folder of the run, and folders named .git, are
+not watched.
+
+The first Ctrl-C (or SIGTERM, SIGHUP) lets what runs end and pauses; a second one within five seconds stops everything
+at once. dagrun watch, or dagrun apply, resumes.
+
+` + specHelp + `
+
+` + hostHelp + `
+
+` + exitHelp,
+		Args: atMostOne,
+		RunE: func(c *cobra.Command, args []string) error {
+			res, kinds, err := specs.compile(args)
+			if err != nil {
+				return err
+			}
+			s := &session{cmd: c, name: "watch", runs: &runs, host: &h, kinds: kinds, stays: true}
+			s.dir = runs.forPipeline(res.Plan.Name)
+			w, err := s.newWatched(res)
+			if err != nil {
+				return err
+			}
+			defer w.close()
+			return w.carryOn(res, func() (*compile.Result, error) {
+				res, _, err := specs.compile(args)
+				return res, err
+			})
+		},
+	}
+	runs.addState(c)
+	specs.add(c)
+	h.add(c)
+	return c
+}
+
+// A watched is a specification whose folder is watched.
+type watched struct {
+	s       *session
+	release func()
+	files   *changes.Watcher
+	dir     string // that is watched
+	ctx     context.Context
+	stop    context.CancelFunc
+	said    string // last, so that the same is not said over and over
+	failed  int    // ticks, one after the other
+	busy    int    // idle ticks during which files changed, one after the other
+}
+
+func (s *session) newWatched(res *compile.Result) (*watched, error) {
+	release, err := run.HoldTicks(s.runs.options(s.dir, s.name))
+	if err != nil {
+		return nil, err
+	}
+	w := &watched{s: s, release: release}
+	w.dir, err = filepath.Abs(res.Dir)
+	var own string
+	if err == nil {
+		own, err = filepath.Abs(s.dir)
+	}
+	if err != nil {
+		release()
+		return nil, err
+	}
+	w.files = changes.Watch(changes.Options{Roots: []string{w.dir}, Skip: func(path string) bool {
+		return path == own || strings.HasPrefix(path, own+"/") || filepath.Base(path) == ".git"
+	}})
+	if err := w.files.Blind(); err != nil {
+		s.warn("not all files can be watched, so that they are looked at every 10 seconds: " + err.Error())
+	}
+	w.ctx, w.stop = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	return w, nil
+}
+
+func (w *watched) close() {
+	w.stop()
+	_ = w.files.Close()
+	w.release()
+}
+
+// carryOn applies again and again until somebody ends it, or the run cannot be recorded.
+func (w *watched) carryOn(res *compile.Result, again func() (*compile.Result, error)) error {
+	for {
+		t := *w.s
+		var err error
+		if t.origin, err = newOrigin(t.dir, res); err == nil {
+			t.specDir = res.Dir
+			err = t.apply(res, false, false, res.Plan.Seed)
+			if t.release != nil {
+				t.release()
+			}
+		}
+		switch {
+		case isA[*eventlog.Damaged](err), isA[*run.Newer](err), errors.Is(err, executor.ErrHard):
+			return err
+		case w.ctx.Err() != nil:
+			return nil
+		}
+		w.untilNext(&t, res, err)
+		for {
+			if w.ctx.Err() != nil {
+				return nil
+			}
+			if res, err = again(); err == nil {
+				break
+			}
+			w.tell(err.Error())
+			w.forChanges(0)
+		}
+	}
+}
+
+// backOff is how long it waits after so many failures, one after the other.
+func backOff(failed int) time.Duration { return min(time.Second<<min(failed-1, 20), 5*time.Minute) }
+
+// pollRun is how often a run that waits for a user is looked at: whether somebody has carried it on.
+const pollRun = 2 * time.Second
+
+// untilNext returns when there may be something to do.
+func (w *watched) untilNext(t *session, res *compile.Result, err error) {
+	ticks := res.Plan.Ticks
+	day := (*dayIsOver)(nil)
+	switch {
+	case errors.As(err, &day):
+		w.tell(day.Error())
+		w.sleep(time.Until(day.until))
+	case t.stood == nil && err != nil: // it could not begin
+		w.tell(err.Error())
+		w.forChanges(5 * time.Second)
+	case t.stood == nil: // another process was handed the plan
+		w.sleep(pollRun)
+	case t.stood.Status == machine.RunBroken:
+		w.failed++
+		w.sleep(backOff(w.failed))
+	case t.stood.Status != machine.RunDone:
+		w.forSomebody(t)
+	case ticks != nil && t.stood.State != ticks.Idle:
+		w.failed = 0
+	default:
+		w.failed = 0
+		w.idle(res)
+	}
+}
+
+// idle waits for changes, or until it is time for the next tick.
+func (w *watched) idle(res *compile.Result) {
+	every, settle := time.Duration(0), 500*time.Millisecond
+	if t := res.Plan.Ticks; t != nil {
+		every, settle = t.Every.D(), t.Settle.D()
+	}
+	select {
+	case <-w.files.Changed(): // meanwhile: by the tick itself perhaps
+		if w.busy++; w.busy > 3 {
+			w.tell("files in " + w.dir + " change whenever it looks at them: it looks more seldom")
+			w.sleep(min(settle<<min(w.busy, 10), time.Minute))
+		}
+	default:
+		w.busy = 0
+		text := "nothing to do; waiting for changes in " + w.dir
+		if every > 0 {
+			text += ", or until " + report.Instant(time.Now().Add(every))
+		}
+		w.tell(text)
+		if !w.forChanges(every) {
+			return
+		}
+	}
+	for still := time.Now().Add(10 * settle); time.Now().Before(still); {
+		if !w.forChanges(min(settle, time.Until(still))) {
+			return
+		}
+	}
+}
+
+// forSomebody waits until the record of a paused run, or a file, changes.
+func (w *watched) forSomebody(t *session) {
+	log := filepath.Join(t.dir, run.Dir, dag.OwnLog)
+	size := func() int64 {
+		if i, err := os.Stat(log); err == nil {
+			return i.Size()
+		}
+		return -1
+	}
+	for was := size(); w.ctx.Err() == nil && size() == was; {
+		if w.forChanges(pollRun) {
+			return
+		}
+	}
+}
+
+// forChanges waits for a change, so long at most (0: without end), and reports whether there was one.
+func (w *watched) forChanges(most time.Duration) bool {
+	var over <-chan time.Time
+	if most > 0 {
+		timer := time.NewTimer(most)
+		defer timer.Stop()
+		over = timer.C
+	}
+	select {
+	case <-w.files.Changed():
+		return true
+	case <-over:
+	case <-w.ctx.Done():
+	}
+	return false
+}
+
+func (w *watched) sleep(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-w.ctx.Done():
+	}
+}
+
+// tell says a line, once as long as nothing else is said.
+func (w *watched) tell(text string) {
+	if text != w.said {
+		w.said = text
+		w.s.note("watch: " + text)
+	}
+}
