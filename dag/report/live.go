@@ -17,38 +17,57 @@ var livePieces = []struct {
 	name string
 	rank int
 }{
-	{"head", 0}, {"part", 4}, {"new-plan", 3}, {"progress", 1}, {"now", 3}, {"remaining", 2}, {"cost", 2}, {"tokens", 4},
-	{"live-shares", 4}, {"live-trends", 4}, {"running", 1}, {"waiting", 5}, {"failures", 3}, {"troubles", 3},
-	{"breakers", 2}, {"open-questions", 1},
+	{"head", 0}, {"part", 4}, {"new-plan", 3}, {"progress", 1}, {"now", 3}, {"remaining", 2}, {"cost", 2},
+	{"tokens", 4}, {"live-shares", 4}, {"live-trends", 4}, {"checks", 4}, {"running", 1}, {"waiting", 5},
+	{"failures", 3}, {"troubles", 3}, {"breakers", 2}, {"open-questions", 1},
 }
 
 // labelled is how wide the labels of a status are.
 const labelled = 13
 
-// Live is the status on at most so many rows, none wider than so many columns.
-func (s *Status) Live(columns, rows int) (lines []string) {
+// Live is the status on at most so many rows, none wider than so many columns: what somebody who looks at a running run
+// wants to know first.
+func (s *Status) Live(columns, rows int) []string {
 	pieces := make([][]string, len(livePieces))
 	for i, p := range livePieces {
-		var text bytes.Buffer
-		if err := write(&text, p.name, s); err != nil {
-			return []string{err.Error()}
-		}
-		for line := range strings.Lines(text.String()) {
-			pieces[i] = append(pieces[i], printable.Wrap(strings.TrimSuffix(line, "\n"), columns, labelled)...)
-		}
+		pieces[i] = s.lines(p.name, columns)
 	}
 	for rank := range len(livePieces) {
 		for i, p := range livePieces {
 			if p.rank != rank {
 				continue
 			}
-			if most := max(rows/3, 1); rank > 0 && len(pieces[i]) > min(most, rows) {
-				pieces[i] = shortened(pieces[i], min(most, rows))
+			most := max(rows, 0)
+			if rank > 0 {
+				most = min(most, max(rows/3, 1))
+			}
+			if len(pieces[i]) > most {
+				pieces[i] = shortened(pieces[i], most)
 			}
 			rows -= len(pieces[i])
 		}
 	}
 	return slices.Concat(pieces...)
+}
+
+// Whole is all of the status where it fits on so many rows, else what Live has.
+func (s *Status) Whole(columns, rows int) []string {
+	if lines := s.lines("status", columns); len(lines) <= rows {
+		return lines
+	}
+	return s.Live(columns, rows)
+}
+
+// lines is a template's text of the status on lines of at most so many columns.
+func (s *Status) lines(name string, columns int) (lines []string) {
+	var text bytes.Buffer
+	if err := write(&text, name, s); err != nil {
+		return []string{err.Error()}
+	}
+	for line := range strings.Lines(text.String()) {
+		lines = append(lines, printable.Wrap(strings.TrimSuffix(line, "\n"), columns, labelled)...)
+	}
+	return lines
 }
 
 // shortened is a list on fewer lines, the last of which says how many are missing.

@@ -88,6 +88,8 @@ type Status struct {
 	// Drifted are live files that are not as recorded, and what becomes of them.
 	Drifted []string `json:"drifted_artifacts,omitempty"`
 	now     time.Time
+	// How many answers of the nodes were checked, and passed: of the last attempt of each.
+	checked, passed int
 }
 
 // A NewPlan is a plan that was handed to the run and waits to be adopted.
@@ -275,7 +277,12 @@ func (s *Status) add(n machine.NodeView, now time.Time) {
 		CostUSD: n.Cost, started: n.Started, finished: n.Finished}
 	if n.Last != nil {
 		s.Warnings += len(n.Last.Warnings)
-		out.Checks = Validation(n.Last)
+		if out.Checks = Validation(n.Last); out.Checks != "" {
+			s.checked++
+		}
+		if out.Checks == "pass" {
+			s.passed++
+		}
 		if n.Last.Status != dag.StatusCompleted {
 			out.Why = Reason(n.Last.Category, n.Last.Message)
 		}
@@ -417,6 +424,14 @@ func (s *Status) Cost() string {
 		cost += ", about $" + s.Projected.String() + " in the end"
 	}
 	return cost
+}
+
+// Checks says how many answers have passed their checks; empty when none was checked.
+func (s *Status) Checks() string {
+	if s.checked == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d answers passed", s.passed, s.checked)
 }
 
 // Remaining is the time to come; empty when nothing is.

@@ -56,6 +56,31 @@ func TestStatus(t *testing.T) {
 	golden(t, "night.status.txt", all.Bytes())
 }
 
+// T-2: the picture of the night after each event that changes what an operator sees, half a minute later, by the clock
+// alone, and on terminals of several sizes: each line and the whole fit.
+func TestLive(t *testing.T) {
+	var all bytes.Buffer
+	for _, at := range []int64{3, 9, 15, 20, 27, 0} {
+		x := night.Begin(t, night.Options(disktest.NewMem()))
+		x.Until = at
+		if err := x.Work(); err != nil && err != night.ErrStop {
+			t.Fatal(err)
+		}
+		s := NewStatus(x.R, "out", x.Now.Add(2*time.Second))
+		for _, size := range [][2]int{{100, 23}, {60, 9}, {30, 4}, {4, 1}, {1, 0}, {0, -1}} {
+			lines := s.Later(x.Now.Add(32*time.Second)).Live(size[0], size[1])
+			if len(lines) > max(size[1], 0) {
+				t.Errorf("%d lines on %d rows:\n%s", len(lines), size[1], strings.Join(lines, "\n"))
+			}
+			if size[0] >= 60 {
+				fmt.Fprintf(&all, "== after event %d, %d x %d\n%s\n", at, size[0], size[1], strings.Join(lines, "\n"))
+			}
+		}
+		x.R.Abandon()
+	}
+	golden(t, "night.live.txt", all.Bytes())
+}
+
 // T-4: reports of cost, quality, budget and errors, and the account at the end (L-6).
 func TestReports(t *testing.T) {
 	m := disktest.NewMem()
@@ -206,6 +231,57 @@ func TestETA(t *testing.T) {
 	if spent := st.Ledger().Spent.USD; !ok || usd != spent+2*dag.USD(want*1e4) {
 		t.Errorf("projected %v, spent %v", usd, spent)
 	}
+}
+
+// T-2, T-3: what a plan says that its nodes take is what the display says before the first has ended; what they took
+// replaces it.
+func TestEstimatesUntilMeasured(t *testing.T) {
+	p := &dag.Plan{Format: dag.Format, Name: "guessed"}
+	for i := range 5 {
+		n := dag.Node{ID: string(rune('a' + i)), Kind: "agent", Paid: true, Effect: "idempotent", Estimate: dag.Estimate{Seconds: 600, USD: 5e5}}
+		if i > 0 {
+			n.Needs = []string{p.Nodes[i-1].ID}
+		}
+		p.Nodes = append(p.Nodes, n)
+	}
+	g, err := dag.NewGraph(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	totals := BuildPlan(PlanInput{Graph: g}).Totals
+	if totals.Longest != 3000 || totals.USD[1] != 25e5 {
+		t.Errorf("the plan says %v s, $%v", totals.Longest, totals.USD[1])
+	}
+	r, err := run.Create(night.Options(disktest.NewMem()), run.New{Graph: g, RunID: "run-1", Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Abandon()
+	now := night.Start
+	shows := func(after string, want ...string) {
+		t.Helper()
+		got := strings.Join(NewStatus(r, "out", now).Live(100, 24), "\n")
+		for _, want := range want {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s %q is not in\n%s", after, want, got)
+			}
+		}
+	}
+	shows("at first", "Remaining:   about 50m00s", "Cost:        $0.00, about $2.50 in the end")
+	for i := range 3 {
+		id := g.Node(int32(i)).ID
+		_, err := r.Record(now, &machine.StartedBody{Node: id, Generation: 1, Attempt: 1})
+		if now = now.Add(60 * time.Second); err == nil && i == 0 {
+			shows("at work", "Remaining:   about 49m00s", "about $2.50 in the end")
+		}
+		if err == nil {
+			_, err = r.Record(now, &machine.FinishedBody{Node: id, Generation: 1, Attempt: 1, Status: dag.StatusCompleted, Final: true, CostUSD: 1e6})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	shows("measured", "Remaining:   about 2m00s", "Cost:        $3.00, about $5.00 in the end")
 }
 
 // What a program prints for programs is no line for people; the JSON view has all of it. R-1

@@ -81,6 +81,11 @@ func TestLiveAtTerminal(t *testing.T) {
 	for first := a.until(`second \(exec\)  .*`); a.until(`second \(exec\)  .*`) == first; {
 		time.Sleep(5 * time.Millisecond)
 	}
+	w := runAtTerminal(t, 90, 40, dir, "status", "--watch")
+	w.until(`(?s)^Pipeline:    two\n.*Progress: .* 1/2 nodes \(50%\)\n.*\nRunning:\n  second \(exec\)  .*\n▏\n$`)
+	for first := w.until(`second \(exec\)  .*`); w.until(`second \(exec\)  .*`) == first; {
+		time.Sleep(5 * time.Millisecond)
+	}
 	fmt.Fprint(a.master, "\x03") // Ctrl-C
 	a.until(`(?s)interrupt: nothing new starts.*\ntwo: PAUSED`)
 	must(t, os.WriteFile(filepath.Join(dir, "down"), []byte("go\n"), 0))
@@ -91,7 +96,16 @@ func TestLiveAtTerminal(t *testing.T) {
 	if !regexp.MustCompile(`(?s)interrupt: .*done     second.*\n(two|Done|Paused).*\n▏\n$`).MatchString(got) || strings.Contains(got, "Progress:") {
 		t.Errorf("in the end the terminal shows\n%s", got)
 	}
-	if len(a.shown.wrong) > 0 || !a.shown.wraps {
-		t.Errorf("wrong for a terminal: %q, it breaks lines: %v", a.shown.wrong, a.shown.wraps)
+	if status := w.end(); status != exitDone {
+		t.Errorf("exit status %d of status --watch", status)
+	}
+	if got := w.shown.String(); !regexp.MustCompile(`(?s)^Pipeline:    two\n.*Progress: .* 2/2 nodes \(100%\)\n.*\n▏\n$`).MatchString(got) ||
+		strings.Count(got, "Pipeline:") != 1 {
+		t.Errorf("in the end the terminal of status --watch shows\n%s", got)
+	}
+	for _, to := range []*terminal{a.shown, w.shown} {
+		if len(to.wrong) > 0 || !to.wraps {
+			t.Errorf("wrong for a terminal: %q, it breaks lines: %v", to.wrong, to.wraps)
+		}
 	}
 }

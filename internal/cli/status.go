@@ -1,10 +1,10 @@
 package cli
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -61,11 +61,31 @@ func (f *runFlags) statusOf(r *run.Run, dir string) (*report.Status, error) {
 	return s, nil
 }
 
-// watchStatus shows how a run stands whenever it has changed, until no process carries it on.
+// watchStatus shows how a run stands whenever it has changed, until no process carries it on: on a terminal in place,
+// and whole in the end, elsewhere as a line for each change.
 func (f *runFlags) watchStatus(c *cobra.Command) error {
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(stop)
+	screen := newScreen(c.OutOrStdout())
+	var view atomic.Pointer[report.Status]
+	show := func(s *report.Status) error { return showLine(c, s) }
+	if !asJSON(c) && screen.draws() {
+		show = func(*report.Status) error { screen.redraw(); return nil }
+		hide := screen.show(func(columns, rows int) []string {
+			if s := view.Load(); s != nil {
+				return s.Later(time.Now()).Whole(columns, rows)
+			}
+			return nil
+		})
+		defer func() {
+			if hide(); view.Load() != nil {
+				_ = view.Load().WriteText(screen)
+			}
+		}()
+	}
+	second := time.NewTicker(time.Second)
+	defer second.Stop()
 	for last := int64(-1); ; {
 		held, began := false, time.Now()
 		err := f.read(c, func(r *run.Run, dir string) error {
@@ -78,32 +98,30 @@ func (f *runFlags) watchStatus(c *cobra.Command) error {
 			if err != nil {
 				return err
 			}
-			return showAgain(c, s)
+			view.Store(s)
+			return show(s)
 		})
 		if err != nil || !held {
 			return err
 		}
-		select {
-		case <-time.After(max(lookEvery, 10*time.Since(began))): // of a large run less often
-		case <-stop:
-			return nil
+		for next := time.After(max(lookEvery, 10*time.Since(began))); next != nil; { // of a large run less often
+			select {
+			case <-second.C:
+				screen.redraw()
+			case <-next:
+				next = nil
+			case <-stop:
+				return nil
+			}
 		}
 	}
 }
 
-// showAgain prints a status in the place of the one before, or as a line behind it.
-func showAgain(c *cobra.Command, s *report.Status) error {
+// showLine prints a status as a line, or as JSON.
+func showLine(c *cobra.Command, s *report.Status) error {
 	out := c.OutOrStdout()
-	switch {
-	case asJSON(c):
+	if asJSON(c) {
 		return writeJSON(out, s, "")
-	case isTerminal(out):
-		var text bytes.Buffer
-		if err := s.WriteText(&text); err != nil {
-			return err
-		}
-		_, err := fmt.Fprintf(out, "\x1b[H\x1b[2J%s", text.Bytes()) // home, clear
-		return err
 	}
 	line := fmt.Sprintf("%s  %s  %d/%d nodes, %s, $%s", s.Updated.Local().Format(time.TimeOnly), s.Headline(),
 		s.Ended(), s.Nodes, s.Counts, s.CostUSD)
