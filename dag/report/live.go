@@ -30,7 +30,7 @@ const labelled = 13
 func (s *Status) Live(columns, rows int) []string {
 	pieces := make([][]string, len(livePieces))
 	for i, p := range livePieces {
-		pieces[i] = s.lines(p.name, columns)
+		pieces[i] = s.drawn(p.name, columns)
 	}
 	for rank := range len(livePieces) {
 		for i, p := range livePieces {
@@ -52,14 +52,14 @@ func (s *Status) Live(columns, rows int) []string {
 
 // Whole is all of the status where it fits on so many rows, else what Live has.
 func (s *Status) Whole(columns, rows int) []string {
-	if lines := s.lines("status", columns); len(lines) <= rows {
+	if lines := s.drawn("status", columns); len(lines) <= rows {
 		return lines
 	}
 	return s.Live(columns, rows)
 }
 
-// lines is a template's text of the status on lines of at most so many columns.
-func (s *Status) lines(name string, columns int) (lines []string) {
+// drawn is a template's text of the status on lines of at most so many columns.
+func (s *Status) drawn(name string, columns int) (lines []string) {
 	var text bytes.Buffer
 	if err := write(&text, name, s); err != nil {
 		return []string{err.Error()}

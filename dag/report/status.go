@@ -426,8 +426,8 @@ func (s *Status) Cost() string {
 	return cost
 }
 
-// Checks says how many answers have passed their checks; empty when none was checked.
-func (s *Status) Checks() string {
+// AnswersPassed says how many answers have passed their checks; empty when none was checked.
+func (s *Status) AnswersPassed() string {
 	if s.checked == 0 {
 		return ""
 	}
