@@ -52,7 +52,7 @@ var tales = map[string]tale{
 	"launch/mended": {
 		spec: launchCopy,
 		args: []string{"--set", "agent.faults=section=lock:overloaded"},
-		must: []string{"PLAN_EXTENDED", "LLM_CALL_FAILED", "ISSUE_RESOLVED", "PR_OPENED", "RUN_COMPLETED"},
+		must: []string{"PLAN_EXTENDED", "LLM_CALL_FAILED", "LLM_CALL_FINISHED", "ISSUE_RESOLVED", "PR_OPENED", "RUN_COMPLETED"},
 	},
 	// No page is ever mended: the gates fail to the last round, and the run with them.
 	"launch/failed": {

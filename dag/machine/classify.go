@@ -6,8 +6,10 @@ import (
 	"dagrun.dev/dag"
 )
 
-// classify derives a node's status from the facts.
-func (s *State) classify(i int32) Status {
+// classify derives a node's status from the facts, and from whether the instant of its next try has come.
+func (s *State) classify(i int32) Status { return s.classifyAs(i, s.recs[i].due) }
+
+func (s *State) classifyAs(i int32, due bool) Status {
 	r := &s.recs[i]
 	switch r.Phase {
 	case running:
@@ -24,9 +26,9 @@ func (s *State) classify(i int32) Status {
 			return Asking
 		case m.Stopped:
 			return Stopped
-		case m.RetryAt != 0 && !r.due && m.Hold:
+		case m.RetryAt != 0 && !due && m.Hold:
 			return Holding
-		case m.RetryAt != 0 && !r.due:
+		case m.RetryAt != 0 && !due:
 			return Retrying
 		}
 	}

@@ -55,6 +55,7 @@ type ErrorView struct {
 type NodeView struct {
 	Node        *dag.Node
 	Status      Status
+	Recorded    Status // the status by the events alone: a node whose instant has come still waits for it
 	Soft        bool   // failed or cancelled, and the run goes on
 	Queued      bool   // its attempt was handed over, and no worker has begun
 	Unresolved  bool   // its last attempt was lost; a probe or a user must say whether it took effect
@@ -109,6 +110,9 @@ func (s *State) NodeAt(i int32) NodeView {
 	r := &s.recs[i]
 	v := NodeView{Node: s.graph.Node(i), Status: s.status[i], Generation: int(r.Gen), Attempt: int(r.Attempt),
 		First: at(r.firstStart()), Started: at(r.Started), Finished: at(r.Finished), Fingerprint: r.Fingerprint}
+	if v.Recorded = v.Status; r.due {
+		v.Recorded = s.classifyAs(i, false)
+	}
 	v.Soft = (v.Status == Failed || v.Status == Cancelled) && s.settled[i].counts()
 	v.Stale, v.Limits = r.Phase == stale, s.timeLimits(i)
 	if m := r.Detail; m != nil {

@@ -225,7 +225,7 @@ const longestValue = 200
 
 // record is what is known of a node.
 func (m *maker) record(v *machine.NodeView) *Record {
-	r := &Record{Kind: v.Node.Kind, Description: v.Node.Title, Status: v.Status.String(), Labels: v.Node.Labels,
+	r := &Record{Kind: v.Node.Kind, Description: v.Node.Title, Status: v.Recorded.String(), Labels: v.Node.Labels,
 		Retries: max(0, v.Attempt-1), Started: v.First}
 	if v.Generation > 1 {
 		r.Generation = v.Generation

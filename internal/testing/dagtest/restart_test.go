@@ -83,6 +83,11 @@ func (s *Sim) same(other *machine.State) error {
 		return nil
 	}
 	s.State.Advance(s.now)
+	for i := range int32(s.State.Graph().Len()) { // S-2: what is told of a run does not depend on how far its state has moved
+		if x, y := s.State.NodeAt(i), other.NodeAt(i); x.Recorded != y.Recorded {
+			return fmt.Errorf("node %s is recorded as %s, in a fresh fold as %s", x.Node.ID, x.Recorded, y.Recorded)
+		}
+	}
 	other.Advance(s.now)
 	a, _ := s.State.Decide(s.now, 100)
 	b, _ := other.Decide(s.now, 100)
