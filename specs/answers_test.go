@@ -259,6 +259,25 @@ func TestJudgementsThatAreTaken(t *testing.T) {
 	}
 }
 
+// C-3, C-5, K-5: what a pass has read, in its order, stands in its log, and a retrospective's summary in its output.
+func TestWhatIsNotedOfAnAnswer(t *testing.T) {
+	order := "[artifacts-by-content full-disks-and-locks checkpoints-and-revert what-a-crash-costs written-then-synced]"
+	for id, answer := range map[string]string{
+		"S3/p4": "```html\n" + sized(2000, "950px") + "\n```\n",
+		"S3/p5": "## Deeply integrated\n- a\n## Surface level\n- b\n## Absent\n- c\n" + object(`"deeplyIntegrated":3,"surfaceLevel":0,"absent":1`),
+	} {
+		a := ask(t, id, past{}, newHost(), answer)
+		if !slices.ContainsFunc(a.Notes, func(n nodes.LogLine) bool {
+			return n.Log == "node" && n.Type == "files" && fmt.Sprint(n.Fields["corpusFiles"]) == order
+		}) {
+			t.Errorf("%s records %v, want files in the order %s", id, a.Notes, order)
+		}
+	}
+	if a := ask(t, "S3/retrospective", past{}, newHost(), "## Summary\n\nAll is kept.\n"); a.Values["summary"] != "All is kept." {
+		t.Errorf("a retrospective ends with %v: %s", a.Values, a.reason)
+	}
+}
+
 // P-9, P-11, K-1, K-3, K-5: each field of the weaver's judgement within its bounds; what is outside makes it one that cannot be
 // read, which releases nothing.
 func TestWeaverJudges(t *testing.T) {

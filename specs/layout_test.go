@@ -115,6 +115,25 @@ func TestRotationShiftsFiles(t *testing.T) {
 	}
 }
 
+// C-3: each source in the folder is read by the passes of one subset.
+func TestEverySourceIsRead(t *testing.T) {
+	read := map[string]int{}
+	for subset := 1; subset <= 7; subset++ {
+		for _, name := range files(t, node(t, basePlan(t).Plan, fmt.Sprintf("S%d/p1", subset))) {
+			read[name]++
+		}
+	}
+	sources, err := filepath.Glob(filepath.Join(corpus, "corpus", "*", "*.md"))
+	if err != nil || len(sources) != len(read) {
+		t.Errorf("%d sources are read, %d stand in the folder: %v", len(read), len(sources), err)
+	}
+	for _, source := range sources {
+		if name := strings.TrimSuffix(filepath.Base(source), ".md"); read[name] != 1 {
+			t.Errorf("%s is read by %d subsets", source, read[name])
+		}
+	}
+}
+
 // C-4: verifiers write no artifact; builder passes 3 and 6 alone are given observations.
 func TestWhoWritesAndWhoIsToldWhat(t *testing.T) {
 	for i, n := range passes(basePlan(t).Plan) {

@@ -146,7 +146,7 @@ func TestWhatPromptsHold(t *testing.T) {
 			[]string{"Subset S3: Durability. Pass 4 of 8, rotation B. New rotation", "artifacts-by-content → full-disks-and-locks → checkpoints-and-revert → what-a-crash-costs → written-then-synced (rotation B, middle files first)"},
 			[]string{"## The page\n\nThere is no page yet. Begin it.", "established\n\nNothing yet: this is the first subset.", "believed\n\nNothing yet.", "found\n\nNothing yet."}},
 		{"S3/p6", nil, shared + "# Builder\n## Your task\n## Where you are\n## What the verifier observed\n«observations-S3, last»\n" + remembered,
-			[]string{"Subset S3: Durability. Pass 6 of 8, rotation B. A verifier has read the page"}, nil},
+			[]string{"Subset S3: Durability. Pass 6 of 8, rotation B. A verifier has read the page", "The last look at the page was pass 21. Notes under another"}, nil},
 		{"S3/p5", nil, shared + "# Verifier\n## Your task\n## Deeply integrated\n## Surface level\n## Absent\n## Where you are",
 			[]string{"Subset S3: Durability. Pass 5 of 8, rotation B. You observe and change nothing.", "artifacts-by-content → full-disks-and-locks → checkpoints-and-revert → what-a-crash-costs → written-then-synced (rotation B, middle files first)"},
 			[]string{"There is no page yet."}},
@@ -287,9 +287,9 @@ func TestWhatIsLeftOut(t *testing.T) {
 		}
 	}
 	room = most - len([]rune(sized("S3/p5", 0, false)))
-	for over, whole := range map[int]bool{0: true, 1: false} {
-		if got := strings.Count(sized("S3/p5", room+over, false), "source ¶") == 5; got != whole {
-			t.Errorf("a verifier whose prompt is %d over the limit is given whole sources: %v", over, got)
+	for over, whole := range map[int]int{0: 5, 1: 4} {
+		if got := strings.Count(sized("S3/p5", room+over, false), "source ¶"); got != whole {
+			t.Errorf("a verifier whose prompt is %d over the limit is given %d whole sources, want %d", over, got, whole)
 		}
 	}
 }

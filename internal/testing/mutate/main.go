@@ -1,14 +1,15 @@
 // Command mutate changes one thing at a time, each number, section, rule and question of the large specification and each
 // condition and statement of the state machine, and says which changes no test notices.
 //
-//	go run ./internal/testing/mutate [-only spec,templates,gates,machine] [-sample N] [-match TEXT] [-for 10m] [-places N]
-//		[-list]
+//	go run ./internal/testing/mutate [-only spec,templates,gates,machine] [-sample N] [-match TEXT] [-survivors] [-for 10m]
+//		[-places N] [-list]
 //
 // It runs in the root of the project and leaves its files alone: a specification is changed in a copy, Go by -overlay,
 // all changes in one program that makes one of them when told to. Do not edit what it tries while it runs.
 // Results are kept in build/mutate: one that was noticed is looked at again when its file or the file of the test that
 // noticed it has changed, one that was not when any test has. accepted.txt holds the changes that no test can notice, or
-// needs to, each with its reason; one that is noticed or does not exist any more must be taken out.
+// needs to, each with its reason; one that is noticed or does not exist any more must be taken out. What a line with *
+// holds is left out.
 package main
 
 import (
@@ -28,11 +29,12 @@ func main() {
 	sample := flag.Int("sample", 0, "try so many of each part, chosen by -seed; 0: all")
 	seed := flag.Uint64("seed", 1, "of the sample")
 	match := flag.String("match", "", "try only changes that hold this text")
+	again := flag.Bool("survivors", false, "try only what survived when it was last tried")
 	limit := flag.Duration("for", 0, "try changes for so long, then say what is known; the next call goes on; 0: without limit")
 	places := flag.Int("places", runtime.NumCPU(), "try so many changes side by side")
 	list := flag.Bool("list", false, "list the changes and try none")
 	flag.Parse()
-	survivors, err := choice{strings.Split(*only, ","), *match, *sample, *seed, *limit, *places, *list}.run()
+	survivors, err := choice{strings.Split(*only, ","), *match, *again, *sample, *seed, *limit, *places, *list}.run()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
 		os.Exit(2)
@@ -46,6 +48,7 @@ func main() {
 type choice struct {
 	only   []string
 	match  string
+	again  bool
 	sample int
 	seed   uint64
 	limit  time.Duration
@@ -78,7 +81,9 @@ func (c choice) run() (survivors int, err error) {
 				survivors++
 			}
 		}
-		chosen := slices.DeleteFunc(slices.Clone(all), func(m mutant) bool { return !strings.Contains(m.name, c.match) })
+		chosen := slices.DeleteFunc(slices.Clone(all), func(m mutant) bool {
+			return !strings.Contains(m.name, c.match) || c.again && results.all[m.name].What != survived
+		})
 		total := len(chosen)
 		if c.sample > 0 && c.sample < total {
 			swap := func(i, k int) { chosen[i], chosen[k] = chosen[k], chosen[i] }

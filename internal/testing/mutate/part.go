@@ -66,6 +66,10 @@ func (p *part) tryAll(all, chosen []mutant, until time.Time, places int, accepte
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
+	total := len(chosen)
+	chosen = slices.DeleteFunc(chosen, func(m mutant) bool {
+		return slices.ContainsFunc(accepted, func(a acceptance) bool { return a.name != m.name && a.holds(m.name) })
+	})
 	start, list, anew := time.Now(), make([]tried, len(chosen)), make(chan *tried, len(chosen))
 	for i, m := range chosen {
 		src, err := os.ReadFile(m.file)
@@ -119,8 +123,8 @@ func (p *part) tryAll(all, chosen []mutant, until time.Time, places int, accepte
 			survivors++
 		}
 	}
-	fmt.Printf("%s: %d of %d changes: %d noticed by tests, %d refused, %d do not compile, ",
-		p.name, len(chosen), len(all), count[noticed], count[refused], count[invalid])
+	fmt.Printf("%s: %d of %d changes: %d left out, %d noticed by tests, %d refused, %d do not compile, ",
+		p.name, total, len(all), total-len(chosen), count[noticed], count[refused], count[invalid])
 	fmt.Printf("%d survived (%d of them accepted), %d are not tried yet; tried %d in %s\n", count[survived], count["accepted"],
 		count["not tried"], count["anew"]-count["not tried"], time.Since(start).Round(time.Second))
 	return survivors, nil
