@@ -227,6 +227,31 @@ func TestPicturesAndGates(t *testing.T) {
 	}
 }
 
+// S-3, K-2, K-5: what the record of a pass and of a cycle holds in the pipeline's own words, and from where.
+func TestWhatRecordsHold(t *testing.T) {
+	var got []string
+	for _, r := range basePlan(t).Plan.State.Records {
+		for _, f := range r.Fields {
+			if from := f.Output + f.Files + f.Has; from != "" {
+				got = append(got, fmt.Sprintf("%s: %s from %s of %s%v", r.By, f.Name, from, f.Of.Label, f.Of.In))
+			}
+		}
+	}
+	if want := `pass: corpusFilesLoaded from corpus/** of []
+pass: referenceFilesLoaded from context/** of []
+pass: hasConvictionAddition from conviction-layer of []
+pass: hasDiscoveryAddition from discovery-log of []
+cycle: decision from decision of role[route]
+cycle: screenshotCount from shots of role[capture]
+cycle: paScore from score of role[route]
+cycle: metThreshold from metThreshold of role[route]
+cycle: tier5Score from tier5 of role[route]
+cycle: verdict from verdict of role[route]
+cycle: gateVerdict from gates of role[route]`; strings.Join(got, "\n") != want {
+		t.Errorf("records hold\n%s\nwant\n%s", strings.Join(got, "\n"), want)
+	}
+}
+
 // K-2, P-9, K-5: the scores that people follow, by name: of the readers that score, and of each cycle.
 func TestWhatIsShown(t *testing.T) {
 	for cycle := 1; cycle <= 6; cycle++ {

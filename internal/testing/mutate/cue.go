@@ -15,7 +15,7 @@ var (
 	duration  = regexp.MustCompile(`^"(\d+)(ms|s|m|h)"$`)
 	expressed = regexp.MustCompile(`nodes\[|orValue|params\.|size\(|hasValue|\$\{|\.filter\(`) // what is an expression, and no prose
 	inside    = regexp.MustCompile(`[<>=!]=|&&|\|\||[<>]|\b\d+(?:\.\d+)?\b`)
-	word      = regexp.MustCompile(`^"[\w -]+"$`)
+	word      = regexp.MustCompile(`^"[\w-]+"$`) // and no prose
 	place     = regexp.MustCompile(`^\d+$`)
 )
 
@@ -120,7 +120,7 @@ func (w *cueWalk) field(n *ast.Field) {
 	name := w.path[len(w.path)-1]
 	_, whole := n.Value.(*ast.StructLit)
 	if lit, ok := n.Value.(*ast.BasicLit); ok {
-		whole = lit.Kind != token.STRING || duration.MatchString(lit.Value) || word.MatchString(lit.Value) && !strings.Contains(lit.Value, " ")
+		whole = lit.Kind != token.STRING || duration.MatchString(lit.Value) || word.MatchString(lit.Value)
 	}
 	if !whole && len(w.path) > 1 && !slices.Contains(prose, name) && !slices.Contains(typed, name) && !strings.HasPrefix(name, "#") {
 		w.without(n)
