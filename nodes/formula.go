@@ -23,6 +23,8 @@ type FormulaText struct {
 type Formula struct {
 	Type  string   // of the result: string, int, number, bool, list, map, null or any
 	Reads []string // fields and further variables that it reads, each once
+	// Digest says what it is: those of one digest give the same for the same values that they read.
+	Digest string
 	// Eval evaluates it. value gives what is read by a name of Reads, as JSON is decoded, with int64 for whole numbers,
 	// and time.Time for a timestamp; the result is of the same types. An error of value is one of the evaluation.
 	Eval func(value func(name string) (any, error)) (any, error)

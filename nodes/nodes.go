@@ -209,6 +209,9 @@ type Task struct {
 	// Spare takes the content of a file that Keep has failed to keep, whatever the reason: elsewhere in the run, on
 	// room that was held back for it. from is read from its beginning. Nil: there is no such place.
 	Spare func(name string, from io.ReadSeeker) error
+	// Cache is an absolute folder outside of any run for what can be had again, which need not be there yet and may be
+	// lost, whole or in part, at any time. Empty: there is none.
+	Cache string
 	// Binary is the path of the running program, for kinds that start a helper of it.
 	Binary string
 

@@ -22,6 +22,7 @@ import (
 type Worker struct {
 	Kinds  *nodes.Registry
 	Binary string    // path of the running program
+	Cache  string    // see nodes.Task.Cache
 	Mask   mask.Mask // of every secret that any attempt here was given: one may show what another has
 }
 

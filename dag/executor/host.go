@@ -29,6 +29,8 @@ type Options struct {
 	SpecDir, Binary string
 	// Scratch is the folder for what attempts need outside the run; empty = os.TempDir.
 	Scratch string
+	// Cache is the folder for what can be had again and outlives runs; see nodes.Task. Empty: there is none.
+	Cache string
 
 	// Interrupt asks for a pause: nothing new is started, what runs may end within StopGrace
 	// (0 = without limit) and is then stopped politely. A second value within HardWithin ends
@@ -99,7 +101,7 @@ func Run(ctx context.Context, o Options) error {
 		calls:   make(chan func()),
 		gone:    make(chan struct{}),
 	}
-	h.worker.Kinds, h.worker.Binary = o.Kinds, o.Binary
+	h.worker.Kinds, h.worker.Binary, h.worker.Cache = o.Kinds, o.Binary, o.Cache
 	if o.Stays {
 		h.state().HostStays()
 	}

@@ -1,6 +1,8 @@
 package expr
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -119,7 +121,7 @@ func (l *Lang) formula(x *nodes.Formulas, t *nodes.FormulaText) (f nodes.Formula
 	case len(t.Want) > 0 && p.Type != "any" && !slices.Contains(t.Want, p.Type):
 		return f, true, fmt.Sprintf("want %s, got %s", strings.Join(t.Want, " or "), p.Type)
 	}
-	f = nodes.Formula{Type: p.Type, Reads: e.shaped.reads}
+	f = nodes.Formula{Type: p.Type, Reads: e.shaped.reads, Digest: p.digest(l, x, t)}
 	f.Eval = func(value func(string) (any, error)) (any, error) {
 		v, err := p.about(x.Var+".", value)
 		if err == nil && len(t.Want) > 0 && p.Type == "any" && !slices.Contains(t.Want, typeOf(v)) {
@@ -128,6 +130,19 @@ func (l *Lang) formula(x *nodes.Formulas, t *nodes.FormulaText) (f nodes.Formula
 		return v, err
 	}
 	return f, true, ""
+}
+
+// digest is over a formula, the types of what it reads, and the parameters.
+func (p *Program) digest(l *Lang, x *nodes.Formulas, t *nodes.FormulaText) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %q %q %q\n", t.Text, x.Var, t.Want, p.fns)
+	for _, name := range p.expr.shaped.reads {
+		fmt.Fprintf(h, "%q %q\n", name, l.fields[name])
+	}
+	for _, r := range p.expr.Refs() {
+		fmt.Fprintf(h, "%s %s\n", r, l.params[r.Name].AppendJSON(nil))
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // about evaluates a formula, whose fields are read under a prefix.

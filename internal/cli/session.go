@@ -257,9 +257,11 @@ func (s *session) prepare(r *run.Run) (o executor.Options, err error) {
 	if o.Eval, err = s.evaluator(plan); err != nil {
 		return o, err
 	}
-	if o.Breakers, err = s.runs.stateDir(); err != nil {
+	state, err := s.runs.stateDir()
+	if err != nil {
 		return o, err
 	}
+	o.Breakers, o.Cache = state, filepath.Join(state.Path(), "cache")
 	if o.Binary, err = os.Executable(); err != nil {
 		return o, err
 	}

@@ -32,15 +32,21 @@ func (e *evaluation) known(f *file) *file {
 	} else {
 		info, f.err = os.Lstat(filepath.Join(e.tree.dir, name))
 	}
-	if f.err == nil {
-		f.stamp = stampOf(info)
+	if f.err != nil {
+		return f
+	}
+	f.stamp = stampOf(info)
+	f.sure = f.stamp.settled(e.began)
+	if x, ok := e.memory.entries[f.path]; ok && f.sure && x.stamp == f.stamp {
+		f.digest, f.before = x.digest, &x
 	}
 	return f
 }
 
 // read digests the content and returns the beginning of it, up to most bytes and one more.
-func (f *file) read(root *os.Root, most int64) (begin []byte) {
-	r, err := regular.OpenIn(root, filepath.FromSlash(f.path))
+func (e *evaluation) read(f *file, most int64) (begin []byte) {
+	e.memory.fresh = e.memory.fresh || f.sure
+	r, err := regular.OpenIn(e.root, filepath.FromSlash(f.path))
 	if err != nil {
 		f.err = err
 		return nil
@@ -51,8 +57,12 @@ func (f *file) read(root *os.Root, most int64) (begin []byte) {
 	if begin, f.err = io.ReadAll(io.LimitReader(both, most+1)); f.err == nil {
 		_, f.err = io.Copy(io.Discard, both)
 	}
-	if f.err == nil {
-		f.digest = hex.EncodeToString(h.Sum(nil))
+	if f.err != nil {
+		return nil
+	}
+	f.digest = hex.EncodeToString(h.Sum(nil))
+	if info, err := r.Stat(); err != nil || stampOf(info) != f.stamp { // it was changed meanwhile
+		f.sure = false
 	}
 	return begin
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"os"
@@ -26,8 +27,12 @@ type item struct {
 
 	problem string         // what is wrong with the files
 	failed  string         // why a value of it cannot be computed: it is not owed then
-	meta    any            // nil: not parsed yet
+	text    string         // what is in its own file, as JSON; empty: not read yet
+	unfit   string         // what is wrong with that file
+	meta    any            // text, parsed; nil: not yet
 	sum     string         // of the content
+	unread  bool           // a file of the content cannot be read
+	basis   string         // see entry
 	values  map[string]any // of vars, as far as they are computed
 	order   []any
 }
@@ -40,8 +45,13 @@ type evaluation struct {
 	top  *folder
 	root *os.Root
 
+	memory *memory
+	began  time.Time // by the clock of the files
+
 	vars      map[string]*nodes.Formula // by name
 	names     []string                  // of vars, in order
+	lasting   []string                  // those of them that depend on nothing but files
+	wide      bool                      // and on more of them than the item's own
 	owed      nodes.Formula
 	order     []nodes.Formula
 	frequency nodes.Formula
@@ -69,10 +79,125 @@ func newEvaluation(s *settings, t *nodes.Task) (*evaluation, error) {
 		dir = filepath.Join(t.SpecDir, dir)
 	}
 	e.tree = &tree{dir: dir, skip: s.Skip}
+	about := ""
+	for _, name := range e.names {
+		about += e.vars[name].Digest
+		if reads := e.readBy(name, map[string]bool{}); !reads["now"] {
+			e.lasting = append(e.lasting, name)
+			e.wide = e.wide || reads["files"] || reads["paths"] || reads["digest"] || reads["modified"] || reads["problem"]
+		}
+	}
+	e.began = time.Now()
+	e.memory = remember(t.Cache, dir, s, about)
 	if e.root, err = os.OpenRoot(dir); err != nil {
 		return nil, nodes.Permanent(&nodes.Error{Category: "file_io", Message: "root", Err: err})
 	}
 	return e, nil
+}
+
+// readBy adds to a set what a value reads, and what those values read.
+func (e *evaluation) readBy(name string, set map[string]bool) map[string]bool {
+	for _, r := range e.vars[name].Reads {
+		if !set[r] {
+			set[r] = true
+			if e.vars[r] != nil {
+				e.readBy(r, set)
+			}
+		}
+	}
+	return set
+}
+
+// recall takes the values of an item that are remembered and still true.
+func (e *evaluation) recall(it *item) {
+	if len(e.lasting) == 0 {
+		return
+	}
+	x, ok := e.basis(it)
+	if !ok {
+		return
+	}
+	it.basis = x
+	before := it.file.before
+	if before == nil || before.basis != x {
+		return
+	}
+	r := reader{rest: before.values}
+	known := make(map[string]any, len(e.names))
+	for _, name := range e.lasting {
+		known[name] = r.value()
+	}
+	if !r.bad {
+		it.values, it.problem = known, cmp.Or(it.problem, before.problem)
+	}
+}
+
+// basis is a digest of the stamps of all files that lasting values depend on; ok is false where it would not tell a
+// change.
+func (e *evaluation) basis(it *item) (_ string, ok bool) {
+	b := make([]byte, 0, 400)
+	add := func(f *file) bool {
+		e.known(f)
+		for _, n := range []int64{f.stamp.size, f.stamp.modified, f.stamp.changed, int64(f.stamp.inode)} {
+			b = binary.AppendVarint(b, n)
+		}
+		b = append(append(b, f.path...), 0)
+		return f.sure && f.err == nil
+	}
+	ok = add(it.file)
+	for _, f := range it.content {
+		ok = ok && (!e.wide || add(f))
+	}
+	sum := sha256.Sum256(b)
+	return string(sum[:16]), ok
+}
+
+// entries are what is to be remembered.
+func (e *evaluation) entries(items []*item) map[string]entry {
+	now := make(map[string]entry, len(e.memory.entries))
+	add := func(f *file) (x entry, ok bool) {
+		before, had := e.memory.entries[f.path]
+		switch {
+		case !f.known:
+			x, ok = before, had // nobody asked: it is held to its stamp when somebody does
+		case f.before != nil:
+			x, ok = before, true
+		case f.sure && f.err == nil:
+			x, ok = entry{stamp: f.stamp, digest: f.digest}, true
+		}
+		if ok {
+			now[f.path] = x
+		}
+		return x, ok
+	}
+	for _, it := range items {
+		for _, f := range it.content {
+			add(f)
+		}
+	}
+	for _, it := range items {
+		x, ok := add(it.file)
+		if !ok {
+			continue
+		}
+		if it.text != "" {
+			x.meta, x.problem = it.text, it.unfit
+		}
+		if x.basis, x.values = "", ""; it.basis != "" && it.failed == "" && !it.unread {
+			x.basis, x.values = it.basis, e.lastingOf(it)
+		}
+		now[it.file.path] = x
+	}
+	return now
+}
+
+// lastingOf are the values that can be remembered.
+func (e *evaluation) lastingOf(it *item) string {
+	var b []byte
+	for _, name := range e.lasting {
+		b = appendValue(b, it.values[name])
+	}
+	return string(b)
 }
 
 // decide computes all values of an item, and reports whether it is owed and what it counts as.
@@ -87,6 +212,10 @@ func (e *evaluation) decide(it *item) (owed bool, counts string) {
 			it.failed = what + ": " + err.Error()
 		}
 		return v
+	}
+	e.recall(it)
+	if it.values == nil && it.basis != "" {
+		e.memory.fresh = true
 	}
 	for _, name := range e.names {
 		if _, err := e.value(it, name); err != nil && it.failed == "" {
@@ -115,20 +244,22 @@ func (e *evaluation) value(it *item, name string) (any, error) {
 	case "key":
 		return key(it.file.path), nil
 	case "own":
-		return e.load(it).file.digest, nil
+		e.load(it)
+		return it.file.digest, nil
 	case "files":
 		return int64(len(it.content)), nil
 	case "paths":
 		return e.paths(it, len(it.content)), nil
 	case "digest":
-		return e.sum(it), nil
+		return e.contentDigest(it), nil
 	case "modified":
 		return e.modified(it), nil
 	case "meta":
-		return e.load(it).meta, nil
+		e.load(it)
+		return it.metaOf(), nil
 	case "problem":
 		e.load(it)
-		e.sum(it)
+		e.contentDigest(it)
 		return it.problem, nil
 	}
 	if v, known := it.values[name]; known {
@@ -230,27 +361,23 @@ func (e *evaluation) modified(it *item) time.Time {
 	return time.Unix(0, last)
 }
 
-// digest is that of a file of the content, empty where it cannot be read, which is a problem of the item.
-func (e *evaluation) digest(it *item, f *file) string {
-	e.known(f)
-	if f.digest == "" && f.err == nil {
-		f.read(e.root, 0)
+// contentDigest is over names and contents. A file that cannot be read is a problem of its item.
+func (e *evaluation) contentDigest(it *item) string {
+	if it.sum != "" {
+		return it.sum
 	}
-	if f.err != nil && it.problem == "" {
-		it.problem = f.path + ": " + reason(f.err)
-	}
-	return f.digest
-}
-
-// sum is a digest of names and contents.
-func (e *evaluation) sum(it *item) string {
-	if it.sum == "" {
-		h := sha256.New()
-		for _, f := range it.content {
-			fmt.Fprintf(h, "%s %s\n", relative(it.file.in.path, f.path), e.digest(it, f))
+	var b []byte
+	for _, f := range it.content {
+		if e.known(f); f.digest == "" && f.err == nil {
+			e.read(f, 0)
 		}
-		it.sum = hex.EncodeToString(h.Sum(nil))
+		if f.err != nil {
+			it.unread = true
+			it.problem = cmp.Or(it.problem, f.path+": "+reason(f.err))
+		}
+		b = append(append(append(append(b, relative(it.file.in.path, f.path)...), ' '), f.digest...), '\n')
 	}
+	it.sum = sumOf(b)
 	return it.sum
 }
 
@@ -279,64 +406,75 @@ func key(p string) string {
 	return strings.TrimLeft(text+"-"+hex.EncodeToString(sum[:4]), "-")
 }
 
-// load reads the item's own file, once: what it says and its digest belong together.
-func (e *evaluation) load(it *item) *item {
-	if it.meta != nil {
-		return it
+// load finds out what is in the item's own file, once: what it says and its digest belong together.
+func (e *evaluation) load(it *item) {
+	if it.text != "" {
+		return
 	}
-	it.meta = map[string]any{}
+	f := e.known(it.file)
+	if x := f.before; x != nil && x.meta != "" {
+		it.text, it.unfit = x.meta, x.problem
+	} else {
+		it.text, it.unfit = e.open(f)
+	}
+	it.problem = cmp.Or(it.problem, it.unfit)
+}
+
+func (e *evaluation) open(f *file) (text, problem string) {
+	const nothing = "{}"
 	most := int64(0)
 	if e.s.Parse != "none" {
 		most = e.s.MaxKB << 10
 	}
-	f := e.known(it.file)
 	var data []byte
 	if f.err == nil {
-		data = f.read(e.root, most)
+		data = e.read(f, most)
 	}
-	problem := ""
 	switch {
 	case f.err != nil:
-		problem = "cannot be read: " + reason(f.err)
+		return nothing, "cannot be read: " + reason(f.err)
 	case e.s.Parse == "none":
+		return nothing, ""
 	case int64(len(data)) > most:
-		problem = fmt.Sprintf("cannot be parsed: it is longer than %d kB (see maxKB)", e.s.MaxKB)
-	default:
-		v, err := parse(e.s.Parse, data)
-		if err != nil {
-			first, _, _ := strings.Cut(err.Error(), "\n")
-			problem = "cannot be parsed: " + strings.TrimPrefix(first, ":") // the place has no name of a file in front
-		} else if v != nil {
-			it.meta = v
+		return nothing, fmt.Sprintf("cannot be parsed: it is longer than %d kB (see maxKB)", e.s.MaxKB)
+	}
+	v, err := parse(e.s.Parse, data)
+	if err != nil {
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		return nothing, "cannot be parsed: " + strings.TrimPrefix(first, ":") // the place has no name of a file in front
+	}
+	if v == nil || v.Kind == values.Null {
+		return nothing, ""
+	}
+	return string(v.AppendJSON(nil)), ""
+}
+
+// metaOf is what is in the item's file; an empty map where there is nothing that can be read.
+func (it *item) metaOf() any {
+	if it.meta == nil {
+		it.meta = map[string]any{}
+		if v, err := values.ParseJSON("", []byte(it.text), limits); err == nil {
+			it.meta = v.Native()
 		}
 	}
-	it.problem = cmp.Or(it.problem, problem)
-	return it
+	return it.meta
 }
 
 // limits bound what one file may hold.
 var limits = values.Limits{Depth: 64, Values: 100_000, Aliases: 1_000}
 
 // parse returns nil where there is nothing.
-func parse(how string, data []byte) (any, error) {
-	var v *values.Value
-	var err error
+func parse(how string, data []byte) (v *values.Value, err error) {
 	switch how {
 	case "json":
-		v, err = values.ParseJSON("", data, limits)
+		return values.ParseJSON("", data, limits)
 	case "frontmatter":
 		data = front(data)
-		fallthrough
-	default:
-		if len(bytes.TrimSpace(data)) == 0 {
-			return nil, nil
-		}
+	}
+	if len(bytes.TrimSpace(data)) > 0 {
 		v, _, err = yamltree.Parse("", data, limits)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return v.Native(), nil
+	return v, err
 }
 
 // front is the YAML at the start of a document; nil where there is none.

@@ -47,6 +47,9 @@ func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if f.memory.fresh {
+		f.memory.keep(f.entries(f.items))
+	}
 	res := &nodes.Result{Values: map[string]any{
 		"items": f.picked, "total": len(f.items), "owed": f.owed, "problems": len(f.problems), "counts": f.counts,
 		"now": t.Now.UTC().Format(time.RFC3339Nano),
@@ -70,6 +73,7 @@ const (
 
 // A finding is what a scan has found.
 type finding struct {
+	*evaluation
 	items    []*item // by path
 	owed     int
 	picked   []any // most owed first, as they are recorded
@@ -88,7 +92,7 @@ func look(ctx context.Context, t *nodes.Task) (*finding, error) {
 		return nil, err
 	}
 	defer e.root.Close()
-	f := &finding{picked: []any{}, counts: map[string]int{}}
+	f := &finding{evaluation: e, picked: []any{}, counts: map[string]int{}}
 	if f.items, err = e.discover(ctx); err != nil {
 		return nil, err
 	}

@@ -38,8 +38,10 @@ type file struct {
 
 	known  bool // what follows is
 	stamp  stamp
-	digest string
+	digest string // empty: not read yet
 	err    error
+	before *entry // what is remembered of it, and still true
+	sure   bool   // what is known of it will be true as long as its stamp is
 }
 
 // runFolder is what a folder of a run holds: what nodes write is no item.
