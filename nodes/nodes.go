@@ -40,6 +40,13 @@ type FileChecker interface {
 	CheckFiles(with json.RawMessage, open func(path string) (io.ReadCloser, error)) (problems []Problem, warnings []string)
 }
 
+// A Previewer is a Kind whose attempts only look, so that a plan can show what one would find now.
+type Previewer interface {
+	Kind
+	// Preview looks as Run does and keeps nothing. Of t only Kind, With, SpecDir, Cache, Now and Formulas are given.
+	Preview(ctx context.Context, t *Task) (lines []string, err error)
+}
+
 // A Prober is a Kind that can find out whether an attempt took effect whose process died before
 // its end was recorded. The host asks it for nodes with effect probe.
 type Prober interface {

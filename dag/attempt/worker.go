@@ -44,6 +44,21 @@ func (w *Worker) Do(ctx context.Context, j *Job, world World) (rep Report) {
 	return rep
 }
 
+// Preview says in lines what an attempt would find now; nothing where its kind does not only look.
+func (w *Worker) Preview(ctx context.Context, j *Job, now time.Time) (lines []string, err error) {
+	kind, _ := w.Kinds.Kind(j.Kind)
+	p, ok := kind.(nodes.Previewer)
+	if !ok {
+		return nil, nil
+	}
+	lines, err = p.Preview(ctx, &nodes.Task{Kind: j.Kind, With: j.With, SpecDir: j.SpecDir, Cache: w.Cache, Now: now,
+		Formulas: j.formulas, Beat: func(string) {}})
+	for i := range lines {
+		lines[i] = w.Line(lines[i])
+	}
+	return lines, err
+}
+
 // Adopt reports a result that an attempt had finished and kept when its process died. It errs when the
 // result cannot be taken: then nothing is known of the attempt.
 func (w *Worker) Adopt(j *Job, world World, res *nodes.Result) (Report, error) {

@@ -2,16 +2,19 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"dagrun.dev/dag"
+	work "dagrun.dev/dag/attempt"
 	"dagrun.dev/dag/compile"
 	"dagrun.dev/dag/executor"
 	"dagrun.dev/dag/machine"
@@ -63,6 +66,9 @@ changed since, or when it was applied before, also to a run that has been remove
 			}
 			p, d, err := planOf(res, &runs, &part)
 			if err != nil {
+				return err
+			}
+			if err := foresee(c.Context(), p, res, kinds, &runs); err != nil {
 				return err
 			}
 			if check {
@@ -179,6 +185,29 @@ func planOf(res *compile.Result, runs *runFlags, part *partFlags) (*report.Plan,
 		p.SpentUSD = st.Spent().USD
 	}
 	return p, in.Diff, nil
+}
+
+// foresee notes at nodes that only look, and are to run, what they would find now.
+func foresee(ctx context.Context, p *report.Plan, res *compile.Result, kinds *nodes.Registry, runs *runFlags) error {
+	state, err := runs.stateDir()
+	if err != nil {
+		return err
+	}
+	w := work.Worker{Kinds: kinds, Cache: filepath.Join(state.Path(), "cache")}
+	for i := range p.Nodes {
+		at, ok := res.Graph.Index(p.Nodes[i].ID)
+		if !ok || p.Nodes[i].Do == reuse.DoReuse || res.Graph.Node(at).Dynamic {
+			continue
+		}
+		n := res.Graph.Node(at)
+		j := &work.Job{Node: n, Kind: n.Kind, With: n.With, SpecDir: res.Dir, Params: res.Plan.Params}
+		lines, err := w.Preview(ctx, j, time.Now())
+		if err != nil {
+			lines = []string{"now: fails: " + w.Line(err.Error())}
+		}
+		p.Nodes[i].Notes = slices.Concat(p.Nodes[i].Notes, lines)
+	}
+	return nil
 }
 
 // standing says what of a run the reader of a plan must know before applying it.

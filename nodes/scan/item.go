@@ -328,8 +328,8 @@ func rank(v any) int {
 	return 3
 }
 
-// recorded is an item as a value of the node.
-func (e *evaluation) recorded(it *item) map[string]any {
+// record is an item as a value of the node.
+func (e *evaluation) record(it *item) map[string]any {
 	out := map[string]any{}
 	for name := range fields { // a set
 		if name != "paths" && (name != "meta" || e.s.Parse != "none") {

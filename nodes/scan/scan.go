@@ -51,7 +51,7 @@ func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 		f.memory.keep(f.entries(f.items))
 	}
 	res := &nodes.Result{Values: map[string]any{
-		"items": f.picked, "total": len(f.items), "owed": f.owed, "problems": len(f.problems), "counts": f.counts,
+		"items": f.recorded, "total": len(f.items), "owed": f.owed, "problems": len(f.problems), "counts": f.counts,
 		"now": t.Now.UTC().Format(time.RFC3339Nano),
 	}}
 	for i, p := range f.problems {
@@ -62,6 +62,33 @@ func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 		res.Warnings = append(res.Warnings, p)
 	}
 	return res, nil
+}
+
+// Preview says what would be picked now.
+func (Kind) Preview(ctx context.Context, t *nodes.Task) (lines []string, err error) {
+	f, err := look(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	text := fmt.Sprintf("now: %d of %d owed", f.owed, len(f.items))
+	if len(f.problems) > 0 {
+		text += fmt.Sprintf(", %d with problems (%s)", len(f.problems), f.problems[0])
+	}
+	lines = append(lines, text)
+	for i, it := range f.picked {
+		if i == mostTold {
+			lines = append(lines, fmt.Sprintf("now: picks %d more", len(f.picked)-i))
+			break
+		}
+		text := "now: picks " + f.shown(it.file.path)
+		for _, name := range f.names {
+			if raw, err := json.Marshal(it.values[name]); err == nil && len(raw) <= 60 {
+				text += fmt.Sprintf(" %s=%s", name, raw)
+			}
+		}
+		lines = append(lines, text)
+	}
+	return lines, nil
 }
 
 const (
@@ -76,7 +103,8 @@ type finding struct {
 	*evaluation
 	items    []*item // by path
 	owed     int
-	picked   []any // most owed first, as they are recorded
+	picked   []*item // most owed first
+	recorded []any   // those, as they are recorded
 	counts   map[string]int
 	problems []string
 }
@@ -92,7 +120,7 @@ func look(ctx context.Context, t *nodes.Task) (*finding, error) {
 		return nil, err
 	}
 	defer e.root.Close()
-	f := &finding{evaluation: e, picked: []any{}, counts: map[string]int{}}
+	f := &finding{evaluation: e, recorded: []any{}, counts: map[string]int{}}
 	if f.items, err = e.discover(ctx); err != nil {
 		return nil, err
 	}
@@ -117,8 +145,9 @@ func look(ctx context.Context, t *nodes.Task) (*finding, error) {
 	}
 	f.owed = len(owed)
 	slices.SortStableFunc(owed, byOrder) // they are in the order of their paths
-	for _, it := range owed[:min(len(owed), s.Take)] {
-		f.picked = append(f.picked, e.recorded(it))
+	f.picked = owed[:min(len(owed), s.Take)]
+	for _, it := range f.picked {
+		f.recorded = append(f.recorded, e.record(it))
 	}
 	for _, it := range f.items {
 		if text := cmp.Or(it.failed, it.problem); text != "" {
