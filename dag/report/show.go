@@ -369,7 +369,7 @@ func (f GivenFile) String() string {
 	}
 	line := f.Name + "  sha256 " + shortDigest(f.Digest)
 	if f.Size > 0 {
-		line += "  " + sizeText(f.Size)
+		line += "  " + SizeText(f.Size)
 	}
 	if f.Node != "" {
 		line += "  by " + f.Node
@@ -381,13 +381,13 @@ func (f GivenFile) String() string {
 }
 
 // String is a file on one line, for people.
-func (f NodeFile) String() string { return f.Path + "  " + sizeText(f.Size) }
+func (f NodeFile) String() string { return f.Path + "  " + SizeText(f.Size) }
 
 // String is a node with where it stands.
 func (r NodeRef) String() string { return strings.TrimSpace(r.ID + " " + r.Status) }
 
-// sizeText is a number of bytes for people.
-func sizeText(n int64) string {
+// SizeText is a number of bytes for people.
+func SizeText(n int64) string {
 	switch {
 	case n < 1000:
 		return fmt.Sprintf("%d B", n)

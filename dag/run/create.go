@@ -90,11 +90,25 @@ func enter(o Options) (*Run, error) {
 		r.closeTrees()
 		return nil, err
 	}
+	if r.removed() {
+		r.leave()
+		return enter(o)
+	}
 	if err := r.sweep(); err != nil {
 		r.leave()
 		return nil, err
 	}
 	return r, nil
+}
+
+// removed reports whether the run's folder was removed (Prune) between its opening and its lock.
+func (r *Run) removed() bool {
+	now, err := r.out.Sub(Dir)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	defer now.Close()
+	return placeOf(now) != r.Place()
 }
 
 // attach opens the directories of a run; with make the run's own folder is made.

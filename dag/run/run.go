@@ -118,8 +118,10 @@ func (r *Run) ID() string { return r.state.Run().ID }
 
 // Place tells a run from its copies: it stays what it is when the run is moved on its disk, and is another
 // one for each copy. Empty where the disk does not say.
-func (r *Run) Place() string {
-	fi, err := r.own.Lstat(".")
+func (r *Run) Place() string { return placeOf(r.own) }
+
+func placeOf(dir disk.FS) string {
+	fi, err := dir.Lstat(".")
 	if err != nil {
 		return ""
 	}

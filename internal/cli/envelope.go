@@ -40,6 +40,7 @@ var envelopes = []struct {
 	{"node", &report.NodeView{}, "show: what is known of one node"},
 	{"output", nodeOutput{}, "logs: one line that a node printed"},
 	{"runs", runList{}, "runs: the runs that this machine knows of"},
+	{"pruned", pruned{}, "runs prune: what of old runs is removed, and what stays"},
 	{"questions", questions{}, "escalations: the open questions"},
 	{"cost", &report.Costs{}, "report cost"},
 	{"quality", &report.Quality{}, "report quality"},
@@ -162,6 +163,21 @@ type runLine struct {
 	Ended   int               `json:"ended"` // of its nodes
 	Nodes   int               `json:"nodes"`
 	Problem string            `json:"problem,omitempty"` // why it cannot be read
+}
+
+// pruned is what prune found, and has removed or not.
+type pruned struct {
+	Before  time.Time   `json:"before"`
+	Removed bool        `json:"removed"` // rather than only found
+	Count   int         `json:"count"`
+	Bytes   int64       `json:"bytes"`
+	Found   []prunedRun `json:"found"`
+}
+
+// A prunedRun is something in an output directory.
+type prunedRun struct {
+	Dir string `json:"dir"`
+	run.Old
 }
 
 // printJSON prints v as an indented object that begins with its kind.

@@ -36,7 +36,7 @@ var exampleLines = map[string]string{
   dagrun logs -f build                what one prints, as it prints it
   dagrun logs --tail 20 build         the end of it`,
 	"runs": `  dagrun runs                         the runs that this machine knows of
-  dagrun runs --json`,
+  dagrun runs prune --dry-run         what of runs that ended 30 days ago would go`,
 	"report": `  dagrun report                       cost by kind of node
   dagrun report cost --by group       by group
   dagrun report errors                every failed attempt`,

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -87,6 +88,53 @@ func (f *runFlags) existing() (string, error) {
 		return found[0], nil
 	}
 	return "", fmt.Errorf("there are several runs (%s); choose one with --output-dir", strings.Join(found, ", "))
+}
+
+// places are the directories where runs may be, or with present those where one is, each once: that of the flag, those
+// under build, and those remembered.
+func (f *runFlags) places(present bool) (dirs []string) {
+	candidates := []string{f.given(), "."}
+	if entries, err := os.ReadDir("build"); err == nil {
+		for _, e := range entries {
+			candidates = append(candidates, filepath.Join("build", e.Name()))
+		}
+	}
+	if state, err := f.stateDir(); err == nil {
+		if list, err := state.Places(); err == nil {
+			candidates = append(candidates, list...)
+		}
+	}
+	var seen []string
+	for _, dir := range candidates {
+		info, err := os.Stat(dir)
+		if dir == "" || err != nil || !info.IsDir() || slices.Contains(seen, realPath(dir)) || present && !run.Exists(dir) {
+			continue
+		}
+		seen = append(seen, realPath(dir))
+		dirs = append(dirs, dir)
+	}
+	return dirs
+}
+
+// isCurrent reports whether a directory is that of the run that commands without --output-dir mean here.
+func (f *runFlags) isCurrent(dir string) bool {
+	if given := os.Getenv("DAGRUN_OUTPUT_DIR"); given != "" && realPath(given) == realPath(dir) {
+		return true
+	}
+	rel, err := filepath.Rel(realPath(dir), realPath("."))
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// realPath is the one absolute path of a directory, whatever links lead to it.
+func realPath(dir string) string {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return dir
+	}
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		return real
+	}
+	return abs
 }
 
 // options returns how a command opens the run in a directory.

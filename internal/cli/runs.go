@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,7 +26,7 @@ last, cost and place. Runs whose folder is gone are left out.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			list := []runLine{}
-			for _, dir := range runs.places() {
+			for _, dir := range runs.places(true) {
 				list = append(list, runs.line(dir))
 			}
 			slices.SortStableFunc(list, func(a, b runLine) int { return b.Updated.Compare(a.Updated) })
@@ -35,33 +34,8 @@ last, cost and place. Runs whose folder is gone are left out.`,
 		},
 	}
 	runs.addState(c)
+	c.AddCommand(newRunsPrune())
 	return c
-}
-
-// places are the directories of the runs there are, each once: that of the flag, those under build, and those
-// remembered.
-func (f *runFlags) places() (dirs []string) {
-	candidates := []string{f.given(), "."}
-	if entries, err := os.ReadDir("build"); err == nil {
-		for _, e := range entries {
-			candidates = append(candidates, filepath.Join("build", e.Name()))
-		}
-	}
-	if state, err := f.stateDir(); err == nil {
-		if list, err := state.Places(); err == nil {
-			candidates = append(candidates, list...)
-		}
-	}
-	var seen []string
-	for _, dir := range candidates {
-		abs, err := filepath.Abs(dir)
-		if dir == "" || err != nil || slices.Contains(seen, abs) || !run.Exists(dir) {
-			continue
-		}
-		seen = append(seen, abs)
-		dirs = append(dirs, dir)
-	}
-	return dirs
 }
 
 // line reads how the run in a directory stands.
