@@ -175,7 +175,8 @@ type Notify struct {
 	Kind    string          `json:"kind"`
 	With    json.RawMessage `json:"with,omitempty"`
 	Secrets []string        `json:"secrets,omitempty"`
-	Timeout Duration        `json:"timeout"` // of one try
+	Timeout Duration        `json:"timeout"`        // of one try
+	Most    int             `json:"most,omitempty"` // events that wait to be told; 0 = without bound
 }
 
 // A Pool bounds how many of its nodes run at once.

@@ -14,7 +14,7 @@ func (b *builder) notify(v *tree.Value) {
 	for i, item := range v.Items {
 		path := tree.At("notify", i)
 		var to dag.Notify
-		b.into(item, path, &to, "on", "kind", "timeout")
+		b.into(item, path, &to, "on", "kind", "timeout", "most")
 		b.positive(item, path, noTime, "timeout")
 		k, _ := b.s.Registry.Kind(to.Kind)
 		if _, ok := k.(nodes.Messenger); !ok {

@@ -415,6 +415,24 @@ func TestInterrupts(t *testing.T) {
 		s.carryOn()
 		s.want("start a.1", "paused user", "completed a.1", "start b.1", "completed b.1", "ended")
 	})
+	onStage(t, plan(), func(s *stage) { // one that comes too late is a first one again
+		interrupt := make(chan time.Time, 3)
+		s.opts.Interrupt = interrupt
+		for _, at := range []time.Duration{0, 5001 * time.Millisecond, 10 * time.Second} {
+			time.AfterFunc(time.Minute+at, func() { interrupt <- time.Now() })
+		}
+		r := s.open()
+		if err := s.run(r); !errors.Is(err, ErrHard) || time.Since(s.began) != time.Minute+10*time.Second {
+			t.Fatalf("%v after %v", err, time.Since(s.began))
+		}
+		r.Abandon()
+		if s.play.now != 0 {
+			t.Errorf("%d attempts are left", s.play.now)
+		}
+		s.opts.Interrupt = nil
+		s.carryOn()
+		s.want("start a.1", "paused user", "lost a.1 lost", "start a.2", "completed a.2", "start b.1", "completed b.1", "ended")
+	})
 	onStage(t, plan(), func(s *stage) {
 		interrupt := make(chan time.Time, 2)
 		s.opts.Interrupt = interrupt

@@ -38,6 +38,7 @@ type told struct {
 	Time     time.Time       `json:"time"`
 	Type     machine.Type    `json:"type"`
 	Event    json.RawMessage `json:"event"`
+	Missed   int             `json:"missed,omitempty"` // events before it that nobody is told any more
 }
 
 // tell begins to tell whoever is not being told of something already.
@@ -57,13 +58,13 @@ func (h *host) tell() {
 		}
 		v := h.state().Run()
 		message, err := json.Marshal(told{Kind: "notice", On: n.On, Pipeline: v.Name, RunID: v.ID, Dir: h.run.Output(),
-			Stage: n.Stage, Seq: n.Of, Time: n.Time, Type: n.Type, Event: n.Payload})
+			Stage: n.Stage, Seq: n.Of, Time: n.Time, Type: n.Type, Event: n.Payload, Missed: n.Missed})
 		if err != nil {
 			panic(err) // it is made of texts, and of what was decoded
 		}
 		dir := filepath.Join(h.scratch, fmt.Sprintf("notify%d", n.To))
 		h.tellers.Go(func() {
-			b := &machine.NotifiedBody{Of: n.Of, To: n.To}
+			b := &machine.NotifiedBody{Of: n.Of, To: n.To, Missed: n.Missed}
 			var err error
 			for delay := noticeDelay; b.Tries < tries; delay *= 2 {
 				b.Tries++

@@ -161,3 +161,42 @@ func TestNotifyByRequest(t *testing.T) {
 		t.Errorf("the request was %s with %q", body, auth)
 	}
 }
+
+// L-1: for a receiver who is gone no more waits than is declared, whatever happens and however often the run is resumed; who
+// comes back is told how many it missed, and so do the logs. Others miss nothing.
+func TestNoticesAreBounded(t *testing.T) {
+	p := &dag.Plan{Notify: []dag.Notify{{On: []string{"fail"}, Kind: "post", Most: 3, Timeout: dag.Duration(30 * time.Second)}}}
+	for k := range 9 {
+		n := dag.Node{ID: fmt.Sprintf("n%d", k), OnFail: "continue", With: script("fail:refused")}
+		if k > 0 {
+			n.Needs = []string{fmt.Sprintf("n%d", k-1)}
+		}
+		p.Nodes = append(p.Nodes, n)
+	}
+	onStage(t, p, func(s *stage) {
+		gone := &post{do: []string{"hang"}}
+		s.kinds = append(s.kinds, gone)
+		s.carryOn()
+		r := s.open()
+		waits := r.State().Notices()
+		if len(waits) != 3 || waits[0].Missed != 0 || waits[1].Missed != 6 || waits[2].Missed != 0 {
+			t.Fatalf("%d wait: %+v", len(waits), waits)
+		}
+		gone.got, gone.do = nil, []string{"ok"}
+		if err := s.run(r); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Close(); err != nil || len(gone.got) != 3 {
+			t.Errorf("told %v, %v", gone.got, err)
+		}
+		missed := 0
+		for _, body := range s.bodies {
+			if b, ok := body.(*machine.NotifiedBody); ok {
+				missed += b.Missed
+			}
+		}
+		if missed != 6 {
+			t.Errorf("%d are recorded as missed", missed)
+		}
+	})
+}

@@ -380,6 +380,8 @@ type NotifiedBody struct {
 	To    int    `json:"to"` // index in the plan's list
 	Tries int    `json:"tries"`
 	Error string `json:"error,omitempty"` // why nobody was told; empty = they were
+	// Missed is how many events right before it nobody is told of, because too many were waiting.
+	Missed int `json:"missed,omitempty"`
 }
 
 // CheckpointBody records a checkpoint.

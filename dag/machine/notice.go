@@ -19,6 +19,7 @@ type Notice struct {
 	Type    Type            `json:"type"`
 	Stage   string          `json:"stage,omitempty"`
 	Payload json.RawMessage `json:"payload"`
+	Missed  int             `json:"missed,omitempty"` // events right before it that were left out, see bound
 }
 
 // Notices returns who is to be told of what, oldest event first.
@@ -46,8 +47,25 @@ func (s *State) notice(e *Event) {
 	for k, to := range p.Notify {
 		if n.To = k; len(to.On) == 0 || slices.Contains(to.On, on) {
 			s.notices = append(s.notices, n)
+			s.bound(k, to.Most)
 		}
 	}
+}
+
+// bound leaves out what waits for somebody beyond a number of notices, so that a receiver who is gone costs no more
+// than that. The oldest may be on its way already: the one behind it goes, and the next one says how many are missing.
+func (s *State) bound(to, most int) {
+	var waits []int // indexes
+	for i, n := range s.notices {
+		if n.To == to {
+			waits = append(waits, i)
+		}
+	}
+	if most < 2 || len(waits) <= most { // none is declared by plans of earlier versions
+		return
+	}
+	s.notices[waits[2]].Missed += s.notices[waits[1]].Missed + 1
+	s.notices = slices.Delete(s.notices, waits[1], waits[1]+1)
 }
 
 // noticed is the word for what an event tells; empty for most.

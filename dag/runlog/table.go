@@ -131,7 +131,11 @@ var table = map[machine.Type]func(*writer){
 		w.say(info, "Question %s answered by %s: %s", b.ID, b.By, report.Reason(b.Answer, b.Text))
 	}),
 	machine.Notified: on(func(w *writer, b *machine.NotifiedBody) {
-		w.decide("notify", "of", b.Of, "to", b.To, "tries", b.Tries, "error?", b.Error)
+		w.decide("notify", "of", b.Of, "to", b.To, "tries", b.Tries, "error?", b.Error, "missed?", b.Missed)
+		if b.Missed > 0 {
+			w.say(warn, "%s before event %d were not told (notify %d): more than its most were waiting",
+				report.Count(b.Missed, "event"), b.Of, b.To)
+		}
 		if b.Error != "" {
 			w.say(warn, "Nobody could be told of event %d (notify %d): %s", b.Of, b.To, b.Error)
 		}
