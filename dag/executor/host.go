@@ -44,7 +44,7 @@ type Options struct {
 	Looks <-chan func()
 
 	// Stays has Run wait for the answer where only one to a question can carry the run on; without it the run
-	// pauses. Answers come by Requests.
+	// pauses. Answers come by Requests, and so does that nobody is there any more to give one.
 	Stays bool
 
 	// Breakers keeps the state of breakers across runs; nil keeps none.
@@ -102,9 +102,7 @@ func Run(ctx context.Context, o Options) error {
 		gone:    make(chan struct{}),
 	}
 	h.worker.Kinds, h.worker.Binary, h.worker.Cache = o.Kinds, o.Binary, o.Cache
-	if o.Stays {
-		h.state().HostStays()
-	}
+	h.state().HostStays(o.Stays)
 	h.knowSecrets()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -1,8 +1,8 @@
 package executor
 
 import (
+	"context"
 	"crypto/rand"
-	"dagrun.dev/dag/machine"
 	"encoding/json"
 	"errors"
 	"os"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/run"
 	"dagrun.dev/internal/regular"
 )
@@ -117,9 +118,7 @@ func (in *Inbox) take(name string) bool {
 		in.answer(name, nil, err)
 		return true
 	}
-	result := make(chan error, 1)
 	req := m.Request
-	req.Reply = result
 	if m.HasPlan {
 		if req.Submit, err = m.submission(filepath.Join(in.dir, name)); err != nil {
 			in.answer(name, nil, err)
@@ -127,19 +126,33 @@ func (in *Inbox) take(name string) bool {
 		}
 		req.Taken = new(Taken)
 	}
+	err = in.Put(context.Background(), req)
+	if errors.Is(err, errEnded) {
+		req.Taken = nil
+	}
+	in.answer(name, req.Taken, err)
+	return !errors.Is(err, errEnded)
+}
+
+// Put hands a request to the host and waits for the outcome: until ctx ends, or the inbox is closed because the host
+// has ended over it. The request's Reply is its own.
+func (in *Inbox) Put(ctx context.Context, r Request) error {
+	result := make(chan error, 1)
+	r.Reply = result
 	select {
-	case in.requests <- req:
+	case in.requests <- r:
+	case <-ctx.Done():
+		return ctx.Err()
 	case <-in.stop:
-		in.answer(name, nil, errEnded)
-		return false
+		return errEnded
 	}
 	select {
-	case err = <-result:
-		in.answer(name, req.Taken, err)
-		return true
-	case <-in.stop: // the host has ended over it
-		in.answer(name, nil, errEnded)
-		return false
+	case err := <-result:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-in.stop:
+		return errEnded
 	}
 }
 

@@ -85,6 +85,8 @@ type Request struct {
 	Reason string `json:"reason,omitempty"` // of the cancel
 	// Answer answers a question; its id may be empty, see Answer.
 	Answer *machine.EscalationAnsweredBody `json:"answer,omitempty"`
+	// Unattended says that who would have answered here has gone: the host does not stay any longer, see Options.Stays.
+	Unattended bool `json:"-"`
 	// Submit is another plan, and Taken takes what is made of it, before Reply.
 	Submit *Submission `json:"-"`
 	Taken  *Taken      `json:"-"`
@@ -110,6 +112,10 @@ func (h *host) answerRequest(r Request) (reply, fatal error) {
 	if r.Cancel {
 		err := Cancel(h.run, now, r.Reason, r.Undo)
 		return err, err
+	}
+	if r.Unattended {
+		h.state().HostStays(false)
+		return nil, nil
 	}
 	if r.Answer == nil {
 		return errors.New("the request asks for nothing"), nil

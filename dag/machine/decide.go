@@ -289,9 +289,9 @@ func (d *decision) pauses() {
 	}
 }
 
-// HostStays has a host declare that it goes on waiting where only an answer to a question can carry the run on. Without
-// it the run pauses then, so that a process can end. It is no fact of the run, and has to be declared by each host.
-func (s *State) HostStays() { s.stays = true }
+// HostStays has a host declare whether it goes on waiting where only an answer to a question can carry the run on.
+// Otherwise the run pauses then, so that a process can end. It is no fact of the run: each host declares it.
+func (s *State) HostStays(stays bool) { s.stays = stays }
 
 // finish completes the run, or pauses it when only a user can carry it on and the host does not stay.
 func (d *decision) finish() {

@@ -448,6 +448,15 @@ func (s *Status) Remaining() string {
 // WriteText prints the status for people.
 func (s *Status) WriteText(w io.Writer) error { return write(w, "status", s) }
 
+// Prompt is a question as it is put to a user who answers at once, by number or name; several lines.
+func Prompt(q machine.EscalationOpenedBody) string {
+	var b strings.Builder
+	if err := write(&b, "prompt", q); err != nil {
+		return err.Error()
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
 // WriteQuestions prints open questions for people.
 func WriteQuestions(w io.Writer, open []machine.EscalationOpenedBody) error {
 	return write(w, "questions", open)

@@ -44,6 +44,7 @@ var views = sync.OnceValue(func() *template.Template {
 		"budget":   budgetText,
 		"refuses":  refuses,
 		"choices":  choices,
+		"numbered": numbered,
 		"undid":    undidText,
 		"options":  func(q machine.EscalationOpenedBody) string { return Options(&q) },
 		"entries":  func(title string, lines any) block { return block{title, lines} },

@@ -101,6 +101,15 @@ func choices(q machine.EscalationOpenedBody) []string {
 	return list
 }
 
+// numbered puts numbers before lines, from 1.
+func numbered(lines []string) []string {
+	list := slices.Clone(lines)
+	for i, x := range list {
+		list[i] = fmt.Sprintf("%d  %s", i+1, x)
+	}
+	return list
+}
+
 // Options are the answers that a question takes, those marked that refuse.
 func Options(q *machine.EscalationOpenedBody) string {
 	list := slices.Clone(q.Options)

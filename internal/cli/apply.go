@@ -48,6 +48,9 @@ running process stops the attempts that the edit touches, unless they cost money
 waits for those. Then it goes on under the new plan; what the edit does not touch goes on all the while. If
 that process dies in between, the next apply or resume does the same.
 
+At a terminal apply asks the questions of the run as they come, and waits where only answers can carry it on;
+--no-input, --quiet and anything else than a terminal leave them to "dagrun respond".
+
 The first Ctrl-C (or SIGTERM, SIGHUP) starts nothing new, lets what runs end, makes a checkpoint and
 pauses; a second one within five seconds stops everything at once. Either way "dagrun apply" resumes.
 

@@ -115,6 +115,13 @@ func (p *printer) stop() {
 	}
 }
 
+// flush has what was printed appear now.
+func (p *printer) flush() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_ = p.out.Flush()
+}
+
 // flushSoon has what was printed appear.
 func (p *printer) flushSoon() {
 	if p.due {

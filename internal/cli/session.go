@@ -34,6 +34,7 @@ type hostFlags struct {
 	grace     time.Duration
 	quiet     bool
 	progress  string
+	noInput   bool
 	allSynced bool
 }
 
@@ -47,6 +48,8 @@ func (f *hostFlags) add(c *cobra.Command) {
 	c.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "print only how the run ends, and what of it to look at")
 	c.Flags().StringVar(&f.progress, "progress", progressAuto,
 		"progress as plain lines, live: below them how the run stands, drawn in place, or auto: live on a terminal")
+	c.Flags().BoolVar(&f.noInput, "no-input", false,
+		"ask nothing at the terminal: pause where only an answer can carry the run on")
 	c.PreRunE = func(c *cobra.Command, _ []string) error {
 		if f.jobs < 0 || f.grace < 0 {
 			return errors.New("--jobs and --stop-after must not be negative")
@@ -106,6 +109,7 @@ type session struct {
 	printer *printer
 	screen  *screen // which the printer writes to; nil before a run is opened
 	release func()  // lets what the screen holds back be seen; nil: nothing is held back
+	asker   *asker  // nil = nobody is asked
 	crash   *crashPoint
 }
 
@@ -135,6 +139,9 @@ func (s *session) options() run.Options {
 	o.Observe = func(e *machine.Event, replayed bool) {
 		if !replayed {
 			s.printer.event(e)
+			if s.asker != nil {
+				s.asker.look()
+			}
 			s.crash.written(e)
 		}
 	}
@@ -224,7 +231,19 @@ func (s *session) carryOn(r *run.Run) error {
 	s.logs.Start(r, s.opened)
 	o.Looks = s.printer.start(r, o.Jobs, s.found+s.paused)
 	forget := s.remember()
+	if !s.host.noInput && !s.host.quiet && canAsk(s.cmd.InOrStdin(), s.screen.out) {
+		in := s.cmd.InOrStdin().(*os.File)
+		s.asker = newAsker(asker{
+			in: in, screen: s.screen, draws: s.pictured(), run: r, put: inbox.Put, flush: s.printer.flush,
+		})
+		defer s.asker.stop()
+		o.Stays = true
+	}
 	err = executor.Run(context.Background(), o)
+	if s.asker != nil {
+		s.asker.stop()
+		s.asker = nil
+	}
 	s.logs.Stop()
 	s.printer.stop()
 	for _, p := range all.Sweep() {

@@ -23,7 +23,7 @@ func (s *Sim) Outcome(c *hosttest.Case) (*hosttest.Outcome, error) {
 	s.Case, s.Resumes = c, 0
 	s.suite = suite{content: map[string]string{}, handed: map[string]int{}, saw: map[string]string{}}
 	if c.Stays {
-		s.State.HostStays()
+		s.State.HostStays(true)
 	}
 	if err := s.Run(); err != nil {
 		return nil, err
