@@ -15,6 +15,7 @@ const english = "plain English"
 // ordinary are words that the pipelines use and the program too, for something of its own, each with what it is there.
 // One that the program does not use any more has no business here.
 var ordinary = map[string]string{
+	"prune": "to remove what is old of runs",
 	"agent": "a kind", "screenshot": "a kind", "checkpoint": "a kind", "gate": "events of checks", "validate": "a kind",
 	"validation": "a category of failure", "markdown": "the format", "summary": "what a run prints at its end",
 	"cycle": "of needs, which a graph must not have", "pass": "environment variables handed on; a walk over something",
