@@ -23,12 +23,14 @@ const (
 	OwnProcesses   = "processes"      // of the program that carries the run on
 	OwnPrevious    = "previous.json"  // the tick before, and what the day has spent
 	OwnWatch       = "watch"          // lock of the process that waits for files to change
+	OwnTick        = "tick.json"      // of one that has ended
+	OwnRemoved     = "removed.json"   // ticks that are not kept
 	OwnTemp        = ".tmp-"          // what names of unfinished files begin with
 )
 
 var ownNames = []string{OwnLog, OwnSnapshot, OwnState, OwnLock, OwnObjects, OwnCopies, OwnStaging, OwnSpool,
 	OwnCheckpoints, OwnArchives, OwnReverts, OwnLogs, OwnInbox, OwnOrigin, OwnProcesses, OwnPrevious,
-	OwnPublished, OwnWatch}
+	OwnPublished, OwnWatch, OwnTick, OwnRemoved}
 
 // Own reports whether a path in that folder begins with a name which the run keeps for itself, upper and lower
 // case alike: nothing of a node may be there.

@@ -31,7 +31,7 @@ func Archive(o Options) (string, error) {
 	}
 	defer r.leave()
 	id, started, published := identity(o)
-	return r.archive(id, started, published)
+	return r.archive("run", id, started, published)
 }
 
 // identity finds out which run a directory holds, and what it has put beside the specification; of a damaged one as
@@ -56,32 +56,19 @@ func presentAtAll(o Options) error {
 	return err
 }
 
-func (r *Run) archive(id string, started time.Time, published []machine.PublishedView) (string, error) {
+func (r *Run) archive(as, id string, started time.Time, published []machine.PublishedView) (string, error) {
 	if err := r.handDown(published); err != nil {
 		return "", err
 	}
-	stamp := strings.NewReplacer(":", "-", ".", "-").Replace(started.UTC().Format("2006-01-02T15:04:05.000Z"))
-	to, err := r.archiveDir(fmt.Sprintf("run-%s-%s", id, stamp))
+	to, err := r.archiveDir(archiveName(as, id, started))
 	if err != nil {
 		return "", err
 	}
-	list, err := r.own.ReadDir(".")
+	names, err := r.movable()
 	if err != nil {
 		return "", err
 	}
-	var names []string
-	for _, e := range list {
-		switch e.Name() {
-		case objectsDir, copiesDir, stagingDir, spoolDir, archives, lockFile, logFile, previousFile, publishedFile,
-			eventlog.BackupName(publishedFile), dag.OwnWatch:
-		default:
-			if disk.IsTemp(e.Name()) || e.Name() == logFile+".reserve" {
-				continue
-			}
-			names = append(names, e.Name())
-		}
-	}
-	for _, name := range append(names, logFile) {
+	for _, name := range names {
 		if err := r.own.Rename(name, path.Join(to, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", err
 		}
@@ -95,6 +82,31 @@ func (r *Run) archive(id string, started time.Time, published []machine.Publishe
 		}
 	}
 	return path.Join(Dir, to), nil
+}
+
+// movable is what of the run's folder goes with the run, the log last.
+func (r *Run) movable() (names []string, err error) {
+	list, err := r.own.ReadDir(".")
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range list {
+		switch e.Name() {
+		case objectsDir, copiesDir, stagingDir, spoolDir, archives, lockFile, logFile, previousFile,
+			dag.OwnRemoved, dag.OwnWatch, publishedFile, eventlog.BackupName(publishedFile):
+		default:
+			if disk.IsTemp(e.Name()) || e.Name() == logFile+".reserve" {
+				continue
+			}
+			names = append(names, e.Name())
+		}
+	}
+	return append(names, logFile), nil
+}
+
+func archiveName(as, id string, started time.Time) string {
+	stamp := strings.NewReplacer(":", "-", ".", "-").Replace(started.UTC().Format("2006-01-02T15:04:05.000Z"))
+	return fmt.Sprintf("%s-%s-%s", as, id, stamp)
 }
 
 // archiveDir makes the folder. One that an archiving begun before has left is used again if it holds

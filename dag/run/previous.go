@@ -22,6 +22,7 @@ type LastTick struct {
 	Away          string  `json:"put_away"` // id of the run, which may have been idle
 	Day           string  `json:"day"`      // on which it ended, UTC: 2006-01-02
 	Spent         dag.USD `json:"spent_usd"`
+	Garbage       int     `json:"garbage,omitempty"` // ticks that were removed since the store was looked through
 }
 
 // On is what the ticks that were put away have spent on a day.

@@ -1,12 +1,11 @@
 package run
 
 import (
-	"encoding/json"
+	"path"
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
-	"dagrun.dev/internal/disk"
 )
 
 // PutAway moves a tick that has ended to the archives, or removes it where it was idle, so that Create begins the next.
@@ -37,27 +36,89 @@ func PutAway(o Options) (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if last == nil || last.Away != v.ID { // else it was about to be moved when a process died
-		next := LastTick{Away: v.ID, Day: day(v.Updated), Spent: last.On(v.Updated) + spent.USD}
-		if last != nil {
-			next.Ended = last.Ended
+	next := LastTick{}
+	if last != nil {
+		next = *last
+	}
+	ended := tick{Ended: machine.Ended{RunID: v.ID, Events: head.Seq, Head: head.Hash, Ticks: 1}, Previous: v.Previous,
+		Status: v.Status, Over: v.Updated, Spent: spent}
+	if v.Previous != nil {
+		ended.Ticks += v.Previous.Ticks
+	}
+	if next.Away != v.ID { // else it was about to be moved when a process died
+		next.Away, next.Day, next.Spent = v.ID, day(v.Updated), last.On(v.Updated)+spent.USD
+		if idle {
+			next.Garbage++
+		} else {
+			next.Ended = ended.Ended
 		}
-		if !idle {
-			next.Ended = machine.Ended{RunID: v.ID, Events: head.Seq, Head: head.Hash, Ticks: next.Ticks + 1}
-		}
-		data, err := json.Marshal(next)
-		if err == nil {
-			err = disk.WriteFile(w.own, previousFile, data)
-		}
-		if err != nil {
+		if err := writeJSON(w.own, previousFile, &next); err != nil {
 			return false, err
 		}
 	}
-	to, err := w.archive(v.ID, v.Created, published)
-	if err == nil && idle {
-		err = w.own.RemoveAll(to[len(Dir)+1:])
+	as := goneArchive + "idle"
+	if !idle {
+		as = "run"
+		if err := writeJSON(w.own, dag.OwnTick, &ended); err != nil {
+			return false, err
+		}
+		ended.archive = path.Join(archives, archiveName(as, v.ID, v.Created))
+		// Without power what was moved may be back, and stay where it was moved to as well.
+		if (tickFolder{w.own}).checkTick(ended) == nil {
+			if err := w.leaveArchived(); err != nil {
+				return false, err
+			}
+			return true, w.tidyUp(&next, plan.Ticks)
+		}
 	}
-	return err == nil, err
+	if _, err = w.archive(as, v.ID, v.Created, published); err != nil {
+		return false, err
+	}
+	return true, w.tidyUp(&next, plan.Ticks)
+}
+
+// leaveArchived removes a run that stands in the archives already, the log last.
+func (r *Run) leaveArchived() error {
+	names, err := r.movable()
+	for _, name := range names {
+		if err == nil {
+			err = r.own.RemoveAll(name)
+		}
+	}
+	if err == nil {
+		err = r.own.SyncDir(".")
+	}
+	return err
+}
+
+// tidyUp removes the ticks that are not kept, and now and then what only they had in the store.
+func (r *Run) tidyUp(last *LastTick, t *dag.Ticks) error {
+	keep := dag.Keep{}
+	if t != nil {
+		keep = t.Keep
+	}
+	removed, err := tickFolder{r.own}.retain(keep, r.o.Now)
+	if err != nil {
+		return err
+	}
+	garbage := last.Garbage + removed
+	if garbage >= leastGarbage {
+		list, err := r.own.ReadDir(archives)
+		if err != nil {
+			return err
+		}
+		if garbage >= len(list) { // so seldom that it costs each tick the same, however many are kept
+			if err := (collector{r.own, r.store}).collect(); err != nil {
+				return err
+			}
+			garbage = 0
+		}
+	}
+	if garbage == last.Garbage {
+		return nil
+	}
+	last.Garbage = garbage
+	return writeJSON(r.own, previousFile, last)
 }
 
 // HoldTicks takes an output directory for one process that carries out ticks and waits between them. Other processes

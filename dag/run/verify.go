@@ -93,6 +93,13 @@ func Verify(o Options, head string) ([]Check, error) {
 	} {
 		v.check(c.name, c.run())
 	}
+	if previous := v.state.Run().Previous; previous != nil || v.state.Graph().Plan.Ticks != nil {
+		detail, err := tickFolder{v.own}.chain(previous)
+		v.check("ticks", err)
+		if err == nil {
+			v.list[len(v.list)-1].Detail = detail
+		}
+	}
 	return v.list, nil
 }
 
