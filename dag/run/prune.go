@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,12 +13,8 @@ import (
 	"dagrun.dev/internal/disk"
 )
 
-// prunedDir is what a run's folder is called from when it is removed until nothing of it is left, and prunedArchive
-// how the name of such an archive begins.
-const (
-	prunedDir     = Dir + ".pruned"
-	prunedArchive = "pruned-"
-)
+// prunedDir is what a run's folder is called from when it is removed until nothing of it is left; see goneArchive.
+const prunedDir = Dir + ".pruned"
 
 // An Old is something in an output directory that Prune removes, or leaves although it is old enough.
 type Old struct {
@@ -29,6 +26,8 @@ type Old struct {
 	Archives int    `json:"archives,omitempty"`
 	Bytes    int64  `json:"bytes"`
 	Kept     string `json:"kept,omitempty"` // why it stays
+
+	tick *tick // an archive: that of a tick
 }
 
 // Prune finds the run in an output directory when it has ended and its last event was before an instant, and those of
@@ -134,7 +133,8 @@ func (r *Run) old(before time.Time, ask bool) (list []Old, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if v.Updated.Before(before) {
+	ticks := r.Graph().Plan.Ticks != nil // the next one follows this one
+	if v.Updated.Before(before) && !ticks {
 		for _, x := range archived {
 			if x.What == "archive" {
 				whole.Archives++
@@ -143,8 +143,10 @@ func (r *Run) old(before time.Time, ask bool) (list []Old, err error) {
 		whole.Bytes = size(r.out, Dir)
 		return []Old{whole}, nil
 	}
+	young := false // of ticks those go that are older than all that stay: the rest is a chain
 	for _, x := range archived {
-		if x.What == "leftover" || x.Since.Before(before) {
+		young = young || x.tick != nil && !x.tick.Over.Before(before)
+		if x.What == "leftover" || x.tick == nil && x.Since.Before(before) || x.tick != nil && !young {
 			x.Kept = whole.Kept
 			x.Bytes = size(r.out, x.Path)
 			list = append(list, x)
@@ -169,14 +171,23 @@ func (r *Run) archived() (list []Old, err error) {
 		}
 		x := Old{What: "archive", Path: path.Join(Dir, archives, e.Name()), Since: info.ModTime()}
 		switch name := e.Name(); {
-		case strings.HasPrefix(name, prunedArchive):
+		case strings.HasPrefix(name, goneArchive):
 			x.What = "leftover"
 		case !strings.HasPrefix(name, "run-") && !strings.HasPrefix(name, "damaged-"):
 			continue
 		}
 		list = append(list, x)
 	}
-	return list, nil
+	ticks, err := tickFolder{r.own}.ticks()
+	for i := range ticks { // oldest first
+		k := slices.IndexFunc(list, func(x Old) bool { return path.Base(x.Path) == path.Base(ticks[i].archive) })
+		if k >= 0 {
+			x := list[k]
+			x.tick = &ticks[i]
+			list = append(slices.Delete(list, k, k+1), x)
+		}
+	}
+	return list, err
 }
 
 // discard removes one thing that old has found: under its own name it is whole until it is gone.
@@ -186,7 +197,13 @@ func (r *Run) discard(x Old) error {
 	case "leftover":
 		return r.out.RemoveAll(x.Path)
 	case "archive":
-		to = path.Join(Dir, archives, prunedArchive+path.Base(x.Path))
+		f := tickFolder{r.own}
+		if x.tick != nil {
+			if err := f.noteRemoved(*x.tick); err != nil {
+				return err
+			}
+		}
+		return f.discard(path.Join(archives, path.Base(x.Path)))
 	}
 	if err := r.out.Rename(x.Path, to); err != nil {
 		return err
