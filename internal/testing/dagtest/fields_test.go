@@ -36,6 +36,7 @@ var edits = map[string]struct {
 	"Outputs": {func(n *dag.Node) { n.Outputs = map[string]string{"v": "number"} }, redone},
 	"Reads":   {func(n *dag.Node) { n.Reads = []string{"r"} }, redone},
 	"Writes":  {func(n *dag.Node) { n.Writes = []string{n.ID + ".txt"} }, redone},
+	"Publish": {func(n *dag.Node) { n.Publish = []dag.Publication{{File: "a", To: "b"}} }, redone},
 	"Appends": {func(n *dag.Node) { n.Appends = []string{"notes"} }, redone},
 	"Files":   {func(n *dag.Node) { n.Files = []string{"in.txt"} }, redone},
 	"Inputs":  {func(n *dag.Node) { n.Inputs = []string{"data.csv"} }, redone},
