@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -176,7 +177,7 @@ func TestNothingIsOpenedUnasked(t *testing.T) {
 
 func TestEntriesComeBack(t *testing.T) {
 	var b []byte
-	list := []any{true, false, int64(-1) << 63, int64(7), 1.5, -0.0, "", "a\x00ü", []any{int64(1), "x"}, map[string]any{"a": nil}, nil}
+	list := []any{true, false, int64(-1) << 63, int64(7), 1.5, math.Copysign(0, -1), "", "a\x00ü", []any{int64(1), "x"}, map[string]any{"a": nil}, nil}
 	for _, v := range list {
 		b = appendValue(b, v)
 	}
