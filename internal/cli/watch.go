@@ -37,8 +37,8 @@ edit of the specification counts from the next tick on; one with mistakes is tol
 It goes on whatever happens: a tick that has failed is put away, and the next begins, after a while where one after the
 other fails (1 second, 2, 4, up to 5 minutes). Questions are waited for while other nodes go on: answer with dagrun
 respond from elsewhere. A run that is paused waits until it is carried on elsewhere (dagrun resume), or files change.
-It ends by itself when the record of the run is damaged (status 5). The folder of the run, and folders named .git, are
-not watched.
+It ends by itself when the record of the run is damaged (status 5). Watched are the folder of the specification and those
+that nodes of kind scan look through (root) when it begins; the folder of the run, and folders named .git, are not.
 
 The first Ctrl-C (or SIGTERM, SIGHUP) lets what runs end and pauses; a second one within five seconds stops everything
 at once. dagrun watch, or dagrun apply, resumes.
@@ -101,7 +101,16 @@ func (s *session) newWatched(res *compile.Result) (*watched, error) {
 		release()
 		return nil, err
 	}
-	w.files = changes.Watch(changes.Options{Roots: []string{w.dir}, Skip: func(path string) bool {
+	roots := []string{w.dir}
+	for i := range res.Plan.Nodes {
+		n := &res.Plan.Nodes[i]
+		for _, root := range s.kinds.Traits(n.Kind, n.With).Watch {
+			if filepath.IsAbs(root) && !strings.HasPrefix(root+"/", w.dir+"/") {
+				roots = append(roots, filepath.Clean(root))
+			}
+		}
+	}
+	w.files = changes.Watch(changes.Options{Roots: roots, Skip: func(path string) bool {
 		return path == own || strings.HasPrefix(path, own+"/") || filepath.Base(path) == ".git"
 	}})
 	if err := w.files.Blind(); err != nil {
