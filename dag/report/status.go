@@ -60,6 +60,7 @@ type Status struct {
 	Stopped   bool      `json:"stopped,omitempty"`        // running by its events, but no process holds it
 	Reverted  string    `json:"reverted_to,omitempty"`    // checkpoint that it was sent back to, and not resumed since
 	State     string    `json:"declared_state,omitempty"` // by milestones; empty: the plan has none
+	Tick      int64     `json:"tick,omitempty"`           // of work that never ends: its number, idle ones aside
 	Phase     string    `json:"phase,omitempty"`          // the first declared one that has not ended
 	Created   time.Time `json:"created"`
 	Updated   time.Time `json:"updated"`
@@ -137,6 +138,11 @@ func NewStatus(r *run.Run, dir string, now time.Time) *Status {
 	}
 	if list := st.Reverts(); len(list) > 0 && list[len(list)-1].Time.Equal(v.Updated) {
 		s.Reverted = list[len(list)-1].Checkpoint
+	}
+	if st.Graph().Plan.Ticks != nil {
+		if s.Tick = 1; v.Previous != nil {
+			s.Tick += v.Previous.Ticks
+		}
 	}
 	if left := st.LeftOut(); len(left) > 0 {
 		s.Part, s.Left = v.Part.String(), left

@@ -37,8 +37,9 @@ edit of the specification counts from the next tick on; one with mistakes is tol
 It goes on whatever happens: a tick that has failed is put away, and the next begins, after a while where one after the
 other fails (1 second, 2, 4, up to 5 minutes). Questions are waited for while other nodes go on: answer with dagrun
 respond from elsewhere. A run that is paused waits until it is carried on elsewhere (dagrun resume), or files change.
-It ends by itself when the record of the run is damaged (status 5). Watched are the folder of the specification and those
-that nodes of kind scan look through (root) when it begins; the folder of the run, and folders named .git, are not.
+It ends by itself when the record of the run is damaged (status 5). Watched are the folder of the specification and
+those that nodes of kind scan look through (root) when it begins; the folder of the run, and folders named .git, are
+not.
 
 The first Ctrl-C (or SIGTERM, SIGHUP) lets what runs end and pauses; a second one within five seconds stops everything
 at once. dagrun watch, or dagrun apply, resumes.
