@@ -345,3 +345,11 @@ func TestCredentialsHandedOn(t *testing.T) {
 		t.Errorf("masked %q, %v", host.Masked, err)
 	}
 }
+
+// W-7: a script is shown as it was written, also where its settings are still a template.
+func TestWhatItDoes(t *testing.T) {
+	tr, err := Kind{}.Describe(json.RawMessage(`{"run":"for f in *; do\n  echo \"$${f##*/}\"\ndone"}`))
+	if want := `for f in *; do; echo "${f##*/}"; done`; err != nil || tr.Does != want {
+		t.Errorf("does %q (%v), want %q", tr.Does, err, want)
+	}
+}

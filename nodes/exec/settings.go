@@ -107,7 +107,8 @@ const mostDoes = 100
 // does is the command on one line: the arguments as a shell would take them, or the first lines of the script.
 func (s *settings) does() string {
 	if s.Run != "" {
-		return printable.Clip(printable.Line(firstLines(s.Run)), mostDoes)
+		script := strings.ReplaceAll(s.Run, "$${", "${") // in settings that are still to be filled in, it stands for that
+		return printable.Clip(printable.Line(firstLines(script)), mostDoes)
 	}
 	words := make([]string, 0, len(s.Argv))
 	for size, word := 0, 0; word < len(s.Argv) && size <= mostDoes; word++ {
