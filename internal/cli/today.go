@@ -36,7 +36,8 @@ func (s *session) limitToday(r *run.Run, left dag.USD) error {
 		return nil
 	}
 	v, budget := r.State().Run(), r.State().Ledger().Budget
-	if spent := r.State().Spent().USD; v.Created.UTC().YearDay() != s.opened.Now.UTC().YearDay() {
+	day := func(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+	if spent := r.State().Spent().USD; day(v.Created) != day(s.opened.Now) {
 		left += spent // of days that are over
 		if c := r.Graph().Plan.Budget.CapUSD; v.Pause.Reason == machine.PauseBudget && budget.CapUSD < left {
 			budget.CapUSD = left
