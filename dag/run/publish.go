@@ -304,6 +304,14 @@ func (b *beside) look(name string) (string, error) {
 		if inRun {
 			return "", notThere("%s lies in the folder of a run, where nothing is published", name)
 		}
+		if strings.EqualFold(part, ".git") {
+			return "", notThere("%s lies in a folder that git keeps for itself, where nothing is published", name)
+		}
+		// Through a link a path means another one, which may be the specification, or lie in the folder of a run.
+		if st, err := b.fsys.Lstat(path.Join(at, part)); err == nil && st.Mode()&fs.ModeSymlink != 0 {
+			return "", notThere("%s leads through the link %s, and nothing is published through links: name the place itself",
+				name, path.Join(at, part))
+		}
 		if path.Join(at, part) == name {
 			return b.digest(name)
 		}

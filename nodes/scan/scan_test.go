@@ -279,3 +279,13 @@ func TestDescribe(t *testing.T) {
 		}
 	}
 }
+
+// A name that no plan can hold as it is would be picked again and again, and never worked on: it is a problem, and no item.
+func TestNamesThatNoPlanCanHold(t *testing.T) {
+	dir := t.TempDir()
+	place(t, dir, map[string]string{"ok/m": "", "a b'\"$(x)/m": "", "${x}/m": "", "bad\xff/m": "", "line\nbreak/m": "", `back\slash/m`: ""})
+	out, warnings := scan(t, task(t, dir, object{"items": "*/m", "take": 9}))
+	if got := field(out, "path"); !reflect.DeepEqual(got, []any{"a b'\"$(x)/m", "ok/m"}) || out["problems"] != 4.0 || out["total"] != 2.0 {
+		t.Errorf("%q, %v problems\n%q", got, out["problems"], warnings)
+	}
+}

@@ -7,7 +7,10 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"dagrun.dev/internal/glob"
 )
@@ -69,12 +72,21 @@ func (t *tree) list(f *folder) {
 			p = f.path + "/" + p
 		}
 		switch {
+		case unfit(e.Name()):
+			t.problems = append(t.problems, strconv.Quote(p)+" is left out: no file can be named so in a plan (want UTF-8 "+
+				"without control characters, backslashes and ${)")
 		case !e.IsDir():
 			f.files = append(f.files, &file{path: p, in: f, link: e.Type()&fs.ModeSymlink != 0})
 		case !slices.Contains(t.skip, e.Name()):
 			f.dirs = append(f.dirs, &folder{path: p, above: f})
 		}
 	}
+}
+
+// unfit reports whether a name is none that the nodes behind a scan could take as it is.
+func unfit(name string) bool {
+	return !utf8.ValidString(name) || strings.Contains(name, "${") || strings.Contains(name, `\`) ||
+		strings.ContainsFunc(name, unicode.IsControl)
 }
 
 // reason is an error without the path, which is said already.
