@@ -247,7 +247,7 @@ func (f tickFolder) chain(now *machine.Ended) (detail string, err error) {
 	}
 	detail = fmt.Sprintf("%d before this one are kept", len(list))
 	if gone.Ticks > 0 {
-		detail += fmt.Sprintf(", %d were removed by ticks.keep, %d of them failed; they cost $%s",
+		detail += fmt.Sprintf(", %d were removed, %d of them failed; they cost $%s",
 			gone.Ticks, gone.Failed, gone.Spent.USD)
 	}
 	return detail, errors.Join(errs...)

@@ -119,7 +119,7 @@ func TestTicksAreRemoved(t *testing.T) {
 		t.Errorf("kept are %v", got)
 	}
 	verified(t, fsys, "in the end")
-	want := "3 before this one are kept, 166 were removed by ticks.keep, 0 of them failed; they cost $166.00"
+	want := "3 before this one are kept, 166 were removed, 0 of them failed; they cost $166.00"
 	if c := ticksCheck(t, fsys); c.Detail != want {
 		t.Errorf("verify says: %+v", c)
 	}
