@@ -192,7 +192,6 @@ func (r *Run) archived() (list []Old, err error) {
 
 // discard removes one thing that old has found: under its own name it is whole until it is gone.
 func (r *Run) discard(x Old) error {
-	to := prunedDir
 	switch x.What {
 	case "leftover":
 		return r.out.RemoveAll(x.Path)
@@ -205,13 +204,7 @@ func (r *Run) discard(x Old) error {
 		}
 		return f.discard(path.Join(archives, path.Base(x.Path)))
 	}
-	if err := r.out.Rename(x.Path, to); err != nil {
-		return err
-	}
-	if err := r.out.SyncDir(path.Dir(to)); err != nil {
-		return err
-	}
-	return r.out.RemoveAll(to)
+	return removeAs(r.out, x.Path, prunedDir)
 }
 
 // size adds up the files of a folder, in bytes; what cannot be read counts as nothing.

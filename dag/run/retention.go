@@ -93,15 +93,19 @@ func (f tickFolder) retain(keep dag.Keep, now time.Time) (removed int, err error
 
 // discard removes an archive: under its own name it is whole until it is gone.
 func (f tickFolder) discard(dir string) error {
-	to := path.Join(dag.OwnArchives, goneArchive+path.Base(dir))
-	err := f.own.Rename(dir, to)
-	if err == nil {
-		err = f.own.SyncDir(dag.OwnArchives)
-	}
-	if err != nil {
+	return removeAs(f.own, dir, path.Join(dag.OwnArchives, goneArchive+path.Base(dir)))
+}
+
+// removeAs removes a folder under another name beside it, which it gets durably before: whoever is killed leaves it
+// whole, or as something that is swept away.
+func removeAs(fsys disk.FS, dir, to string) error {
+	if err := fsys.Rename(dir, to); err != nil {
 		return err
 	}
-	return f.own.RemoveAll(to)
+	if err := fsys.SyncDir(path.Dir(to)); err != nil {
+		return err
+	}
+	return fsys.RemoveAll(to)
 }
 
 // sweepGone removes what a process left that was killed while it removed archives.

@@ -64,7 +64,8 @@ func (s *session) tickByTick(res *compile.Result, f tickFlags, one func(*session
 	}
 }
 
-// moreFollow reports whether another tick may have something to do at once.
+// moreFollow reports whether another tick may have something to do at once. A specification that was edited meanwhile
+// may have none any more.
 func moreFollow(status machine.RunStatus, state string, t *dag.Ticks) bool {
-	return status == machine.RunBroken || status == machine.RunDone && (t == nil || state != t.Idle)
+	return t != nil && (status == machine.RunBroken || status == machine.RunDone && state != t.Idle)
 }

@@ -24,10 +24,12 @@ func (s *session) leftToday(now time.Time) (dag.USD, error) {
 	if spent < limit {
 		return limit - spent, nil
 	}
-	y, m, d := now.UTC().Date()
 	return 0, &dayIsOver{fmt.Sprintf("the ticks of this day have spent $%s, and ticks.perDay allows $%s", spent, limit),
-		time.Date(y, m, d+1, 0, 0, 0, 0, time.UTC)}
+		dayAfter(now)}
 }
+
+// dayAfter is when the next day (UTC) begins.
+func dayAfter(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour) }
 
 // limitToday has a tick pause before the call that could pass what is left of the day. What an earlier day took from
 // the cap of one that waits for it is given back.
@@ -36,8 +38,7 @@ func (s *session) limitToday(r *run.Run, left dag.USD) error {
 		return nil
 	}
 	v, budget := r.State().Run(), r.State().Ledger().Budget
-	day := func(t time.Time) string { return t.UTC().Format(time.DateOnly) }
-	if spent := r.State().Spent().USD; day(v.Created) != day(s.opened.Now) {
+	if spent := r.State().Spent().USD; !dayAfter(v.Created).Equal(dayAfter(s.opened.Now)) {
 		left += spent // of days that are over
 		if c := r.Graph().Plan.Budget.CapUSD; v.Pause.Reason == machine.PauseBudget && budget.CapUSD < left {
 			budget.CapUSD = left

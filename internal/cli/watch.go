@@ -35,8 +35,9 @@ or for as long as ticks.every says. It waits until files have been still for tic
 edit of the specification counts from the next tick on; one with mistakes is told, and nothing runs until it is mended.
 
 It goes on whatever happens: a tick that has failed is put away, and the next begins, after a while where one after the
-other fails (1 second, 2, 4, up to 5 minutes). Questions are waited for while other nodes go on: answer with dagrun
-respond from elsewhere. A run that is paused waits until it is carried on elsewhere (dagrun resume), or files change.
+other fails (1 second, 2, 4, up to 5 minutes). Questions are waited for while other nodes go on: they are asked at the
+terminal, and can be answered from elsewhere (dagrun respond). A run that is paused waits until it is carried on
+elsewhere (dagrun resume), files change, or, where ticks.perDay holds it, the next day begins.
 It ends by itself when the record of the run is damaged (status 5). Watched are the folder of the specification and
 those that nodes of kind scan look through (root) when it begins; the folder of the run, and folders named .git, are
 not.
@@ -129,7 +130,7 @@ func (w *watched) close() {
 
 // carryOn applies again and again until somebody ends it, or the run cannot be recorded.
 func (w *watched) carryOn(res *compile.Result, again func() (*compile.Result, error)) error {
-	for {
+	for w.ctx.Err() == nil { // an interrupt between two ticks begins none
 		t := *w.s
 		var err error
 		if t.origin, err = newOrigin(t.dir, res); err == nil {
@@ -143,13 +144,10 @@ func (w *watched) carryOn(res *compile.Result, again func() (*compile.Result, er
 		case isA[*eventlog.Damaged](err), isA[*run.Newer](err), errors.Is(err, executor.ErrHard):
 			return err
 		case w.ctx.Err() != nil:
-			return nil
+			return nil // what paused it was told, and is no reason to wait
 		}
 		w.untilNext(&t, res, err)
-		for {
-			if w.ctx.Err() != nil {
-				return nil
-			}
+		for w.ctx.Err() == nil {
 			if res, err = again(); err == nil {
 				break
 			}
@@ -157,6 +155,7 @@ func (w *watched) carryOn(res *compile.Result, again func() (*compile.Result, er
 			w.forChanges(0)
 		}
 	}
+	return nil
 }
 
 // backOff is how long it waits after so many failures, one after the other.
@@ -182,7 +181,11 @@ func (w *watched) untilNext(t *session, res *compile.Result, err error) {
 		w.failed++
 		w.sleep(backOff(w.failed))
 	case t.stood.Status != machine.RunDone:
-		w.forSomebody(t)
+		var until time.Time // a new day has money of its own
+		if ticks != nil && ticks.PerDay.USD > 0 && t.stood.Reason == machine.PauseBudget {
+			until = dayAfter(t.opened.Now)
+		}
+		w.forSomebody(filepath.Join(t.dir, run.Dir, dag.OwnLog), until)
 	case ticks != nil && t.stood.State != ticks.Idle:
 		w.failed = 0
 	default:
@@ -221,16 +224,15 @@ func (w *watched) idle(res *compile.Result) {
 	}
 }
 
-// forSomebody waits until the record of a paused run, or a file, changes.
-func (w *watched) forSomebody(t *session) {
-	log := filepath.Join(t.dir, run.Dir, dag.OwnLog)
+// forSomebody waits until the log of a paused run, or a file, changes, or until an instant (zero: none).
+func (w *watched) forSomebody(log string, until time.Time) {
 	size := func() int64 {
 		if i, err := os.Stat(log); err == nil {
 			return i.Size()
 		}
 		return -1
 	}
-	for was := size(); w.ctx.Err() == nil && size() == was; {
+	for was := size(); w.ctx.Err() == nil && size() == was && (until.IsZero() || time.Now().Before(until)); {
 		if w.forChanges(pollRun) {
 			return
 		}

@@ -12,6 +12,10 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/internal/changes"
 )
 
 // watchSpec works on one file of docs/in at a time, and notes in docs/done which it was. A file named slow takes until it is let go.
@@ -176,4 +180,26 @@ func exitOf(err error) int {
 		return e.ExitCode()
 	}
 	return -1
+}
+
+// A tick that waits for the money of the next day is carried on when that begins, though nobody does anything.
+func TestWatchWaitsForTheNextDay(t *testing.T) {
+	w := &watched{files: changes.Watch(changes.Options{}), ctx: t.Context()}
+	defer w.files.Close()
+	w.forSomebody(filepath.Join(t.TempDir(), "log"), time.Now().Add(time.Millisecond)) // else it never returns
+	for now, want := range map[string]string{"2026-12-31T23:59:59.9Z": "2027-01-01T00:00:00Z", "2026-03-01T00:00:00+05:00": "2026-03-01T00:00:00Z"} {
+		at, err := time.Parse(time.RFC3339Nano, now)
+		if got := dayAfter(at).Format(time.RFC3339); err != nil || got != want {
+			t.Errorf("after %s: %s, want %s (%v)", now, got, want, err)
+		}
+	}
+}
+
+// An edit that takes ticks out of a specification ends the command that goes from one to the next.
+func TestNoMoreTicks(t *testing.T) {
+	ticks := &dag.Ticks{Idle: "idle"}
+	if moreFollow(machine.RunDone, "CREATED", nil) || moreFollow(machine.RunDone, "idle", ticks) ||
+		moreFollow(machine.RunPause, "CREATED", ticks) || !moreFollow(machine.RunBroken, "idle", ticks) || !moreFollow(machine.RunDone, "x", ticks) {
+		t.Error("another tick where there is none, or none where there is one")
+	}
 }
