@@ -288,9 +288,15 @@ func (s *State) onRewound(_ Event, b *RewoundBody) error {
 }
 
 func (s *State) onReverted(e Event, b *RevertedBody) error {
+	for _, f := range b.Published {
+		if s.publishedAt(f.Path) == nil {
+			return fmt.Errorf("%s was not put beside the specification", f.Path)
+		}
+	}
 	if err := s.sendBack(b.Nodes, nil); err != nil {
 		return err
 	}
+	s.takeBack(b.Published)
 	s.reopen()
 	s.observed.Reverts = append(s.observed.Reverts, RevertView{Checkpoint: b.Checkpoint, Seq: s.run.Seq + 1, Time: e.Time})
 	return nil

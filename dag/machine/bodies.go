@@ -406,6 +406,9 @@ type RevertedBody struct {
 	fact
 	Checkpoint string   `json:"checkpoint"`
 	Nodes      []string `json:"nodes,omitempty"`
+	// Published are files beside the specification that go back: what the run has put there and what is to stand there.
+	// Of those that are left somebody has changed the first, or the second is lost.
+	Published []PublishedFile `json:"published,omitempty"`
 }
 
 // BudgetWarnedBody is sent once per limit.

@@ -23,7 +23,8 @@ type PublishedView struct {
 //
 //	        attempt completed
 //	open -----------------------> done <---- put ---- due
-//	  `-- lost or failed --> void ---- back ---> gone
+//	  |                            | reverted
+//	  `-- lost or failed --> void <'--- back ---> gone
 type PublishedState string
 
 const (
@@ -36,6 +37,28 @@ const (
 
 // Published returns what was put beside the specification, by path, in the order of the first event about each.
 func (s *State) Published() []PublishedView { return s.observed.Published }
+
+// Stands is the digest of what is to stand at the path, empty for no file.
+func (v *PublishedView) Stands() string {
+	if v.Standing == PublishedDone || v.Standing == PublishedDue {
+		return v.Digest
+	}
+	return v.Previous
+}
+
+// takeBack notes that files are to be as they were at a checkpoint.
+func (s *State) takeBack(list []PublishedFile) {
+	for _, f := range list {
+		if f.Left {
+			continue
+		}
+		v := s.publishedAt(f.Path)
+		v.PublishedFile, v.Standing, v.Counted = f, PublishedVoid, f.Previous
+		if v.Previous == v.Before { // it is no work of the run
+			v.Counted = ""
+		}
+	}
+}
 
 func (s *State) onPublished(e Event, b *PublishedBody) error {
 	i, err := s.find(b.Node)

@@ -109,7 +109,7 @@ func (r *Run) writeEarlier() error {
 
 // Beside says in which folder the specification lies, where nodes publish, and does what is left to do there of
 // attempts that have ended (SettleBeside). It is to be called before Resume, so that what a dead process has left is
-// tidied up; until then nothing is published.
+// tidied up; until then nothing is published. Of a run that is open for reading only it does no more than say so.
 func (r *Run) Beside(now time.Time, dir string) error {
 	fsys, err := disk.OpenShared(dir)
 	if err != nil {
@@ -125,6 +125,9 @@ func (r *Run) besideIn(now time.Time, fsys disk.FS) error {
 	}
 	if old := r.beside.Swap(&beside{fsys, r.out.Path("."), r.store, artifact.NewTree(fsys, r.store, Dir)}); old != nil {
 		defer old.fsys.Close()
+	}
+	if r.readOnly {
+		return nil
 	}
 	return r.SettleBeside(now)
 }
@@ -186,11 +189,7 @@ func (b *beside) settle(v *machine.PublishedView) (how string, err error) {
 	default:
 		return "", nil
 	}
-	have, err := b.digest(v.Path)
-	if err == nil && have == from && from != to {
-		err = b.replace(v.Path, to)
-	}
-	if err = errors.Join(err, b.tidy(v.Path)); err != nil {
+	if err = errors.Join(b.replace(v.Path, from, to), b.tidy(v.Path)); err != nil {
 		return "", fmt.Errorf("run: %s: %w", b.fsys.Path(v.Path), err)
 	}
 	return how, nil
@@ -365,23 +364,39 @@ func (b *beside) put(name string) error {
 	return b.fsys.SyncDir(path.Dir(name))
 }
 
-// replace makes a stored content the file; with none, the file is removed.
-func (b *beside) replace(name, digest string) error {
-	if digest == "" {
-		if err := b.fsys.Remove(name); err != nil {
+// replace makes one stored content the file that holds another; with none, the file is removed. Whatever else stands
+// there when the new one is ready stays.
+func (b *beside) replace(name, from, to string) error {
+	if has, err := b.holds(name, from); !has || err != nil || from == to {
+		return err
+	}
+	if to != "" {
+		src, err := b.store.Open(to)
+		if err != nil {
 			return err
 		}
-		return b.fsys.SyncDir(path.Dir(name))
+		defer src.Close()
+		if err := b.stage(name, src); err != nil {
+			return err
+		}
+		if has, err := b.holds(name, from); !has || err != nil {
+			return err
+		}
+		return b.put(name)
 	}
-	src, err := b.store.Open(digest)
-	if err != nil {
+	if err := b.fsys.Remove(name); err != nil {
 		return err
 	}
-	defer src.Close()
-	if err := b.stage(name, src); err != nil {
-		return err
+	return b.fsys.SyncDir(path.Dir(name))
+}
+
+// holds reports whether a path has a content. What is no file, such as a folder, has another one.
+func (b *beside) holds(name, digest string) (bool, error) {
+	if st, err := b.fsys.Lstat(name); err == nil && !st.Mode().IsRegular() {
+		return false, nil
 	}
-	return b.put(name)
+	have, err := b.digest(name)
+	return have == digest, err
 }
 
 // beside prepares the record of what is put beside the specification. What it replaces is stored.
@@ -435,9 +450,7 @@ func (p *publication) release() (err error) {
 			return
 		}
 		for _, f := range did { // the next process does it otherwise
-			if have, bad := b.digest(f.Path); bad == nil && have == f.Digest && have != f.Previous {
-				_ = b.replace(f.Path, f.Previous)
-			}
+			_ = b.replace(f.Path, f.Digest, f.Previous)
 		}
 	}()
 	changes := func(f machine.PublishedFile) (bool, error) {

@@ -122,8 +122,8 @@ func publishSite(t *testing.T, g *dag.Graph, fsys disk.FS, at time.Time, hook fu
 	if v.Status.Ended() {
 		return r, nil
 	}
-	a := Attempt{Node: "make", Generation: 1, Attempt: v.Attempt + 1}
-	if _, err := r.Record(at, &machine.StartedBody{Node: a.Node, Generation: 1, Attempt: a.Attempt}); err != nil {
+	a := Attempt{Node: "make", Generation: v.Generation, Attempt: v.Attempt + 1}
+	if _, err := r.Record(at, &machine.StartedBody{Node: a.Node, Generation: a.Generation, Attempt: a.Attempt}); err != nil {
 		return r, err
 	}
 	err = r.CheckTargets(r.Targets(v.Node, a))
@@ -239,5 +239,107 @@ func TestPublishingIsKilledAtEveryStep(t *testing.T) {
 	}
 	if halves == 0 {
 		t.Error("no kill came between the two files, or left a file of the program's own")
+	}
+}
+
+// revertSite opens the run and goes back to its checkpoint.
+func revertSite(fsys disk.FS) (*Run, error) {
+	out, err := fsys.Sub("out")
+	if err != nil {
+		return nil, err
+	}
+	spec, err := fsys.Sub("spec")
+	if err != nil {
+		return nil, err
+	}
+	r, _, err := Open(memOptions(out))
+	if err != nil {
+		return nil, err
+	}
+	if err = r.besideIn(start0, spec); err == nil {
+		_, err = r.Revert(start0, "cp-1")
+	}
+	return r, err
+}
+
+// B-8, S-12: the process dies, or the power fails, at every single step on the disk while a run goes back to a checkpoint
+// before it published. The next process finds it gone back or not, and makes what stands beside the specification agree.
+func TestRevertingIsKilledAtEveryStep(t *testing.T) {
+	g := site(t, nil)
+	published := disktest.NewMem()
+	user(t, published)
+	out, _ := published.FS().Sub("out")
+	r, err := Create(memOptions(out), New{Graph: g, RunID: "run-1", Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = r.Checkpoint(start0, "cp-1", "", nil)
+	if err = errors.Join(err, r.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if r, err = publishSite(t, g, published.FS(), start0, nil); err != nil || r.Close() != nil {
+		t.Fatal(err)
+	}
+	if got := shown(t, published.FS()); got != siteAfter {
+		t.Fatalf("got\n%s", got)
+	}
+	m := published.Kill()
+	count, fsys := disktest.NewFaulty(m.FS(), nil)
+	if r, err := revertSite(fsys); err != nil || r.Close() != nil {
+		t.Fatal(err)
+	}
+	if got := shown(t, m.FS()); got != siteBefore {
+		t.Fatalf("got\n%s", got)
+	}
+	ends, halves := map[string]int{}, 0
+	for n := 1; n <= count.Steps(); n++ {
+		m := published.Kill()
+		_, fsys := disktest.NewFaulty(m.FS(), disktest.CrashAt(n))
+		if r, _ := revertSite(fsys); r != nil {
+			r.Abandon()
+		}
+		for name, after := range map[string]*disktest.Mem{"killed": m.Kill(), "power lost": m.PowerLoss(nil),
+			"half kept": m.PowerLoss(func(n int) int { return n / 2 })} {
+			when := fmt.Sprintf("step %d of %d, %s", n, count.Steps(), name)
+			if got := shown(t, after.FS()); got != siteBefore && got != siteAfter {
+				halves++
+			}
+			out, _ := after.FS().Sub("out")
+			spec, _ := after.FS().Sub("spec")
+			r, _, err := Open(memOptions(out))
+			if err == nil {
+				err = r.besideIn(start0, spec)
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", when, err)
+			}
+			want := siteBefore
+			if v, _ := r.State().NodeByID("make"); v.Status == machine.Completed {
+				want = siteAfter
+			}
+			ends[want]++
+			if got := shown(t, after.FS()); got != want {
+				t.Fatalf("%s: got\n%swant\n%s", when, got, want)
+			}
+			if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if r, err = revertSite(after.FS()); err != nil || r.Close() != nil {
+				t.Fatalf("%s: again: %v", when, err)
+			}
+			if got := shown(t, after.FS()); got != siteBefore {
+				t.Fatalf("%s: again: got\n%s", when, got)
+			}
+			if r, err = publishSite(t, g, after.FS(), start0.Add(time.Minute), nil); err != nil || r.Close() != nil {
+				t.Fatalf("%s: published again: %v", when, err)
+			}
+			if got := shown(t, after.FS()); got != siteAfter {
+				t.Fatalf("%s: in the end\n%s", when, got)
+			}
+			verified(t, out, when)
+		}
+	}
+	if len(ends) != 2 || halves == 0 {
+		t.Errorf("%d kills between the two files; the next process found %v", halves, ends)
 	}
 }

@@ -25,6 +25,15 @@ type Preview struct {
 	RedoUSD     dag.USD        `json:"redo_usd"`     // what those nodes cost so far
 	RedoSeconds float64        `json:"redo_seconds"` // and took
 	Once        []string       `json:"once"`         // nodes among them with effect once: their effect cannot be undone
+	Published   []RevertedFile `json:"published"`    // beside the specification, put there since
+}
+
+// A RevertedFile is a file beside the specification that was put there since a checkpoint. It goes back to what stood
+// there then (Previous), and is removed where that was nothing; what was put there stays in the store. What somebody
+// has changed since is left as it is.
+type RevertedFile struct {
+	machine.PublishedFile
+	Why string `json:"why,omitempty"` // of Left, or why there is nothing to do
 }
 
 // PreviewRevert says what Revert would do. Works read-only.
@@ -108,7 +117,42 @@ func (r *Run) preview(b index.Checkpoint) (*Preview, error) {
 			p.Files = append(p.Files, t.Path)
 		}
 	}
-	return p, nil
+	p.Published, err = r.publishedSince(then, b)
+	return p, err
+}
+
+// publishedSince says what becomes of the files that the run has put beside the specification since a checkpoint.
+func (r *Run) publishedSince(then *machine.State, c index.Checkpoint) (list []RevertedFile, err error) {
+	b := r.beside.Load()
+	for _, v := range r.state.Published() {
+		f := RevertedFile{PublishedFile: v.PublishedFile}
+		f.Digest, f.Previous = v.Stands(), v.Before
+		if old := at(then.Published(), v.Path); old != nil {
+			f.Previous = old.Stands()
+		}
+		if f.Digest == f.Previous || v.Node == c.Node && v.Generation == c.Generation {
+			continue
+		}
+		if b == nil {
+			return nil, errNoBeside
+		}
+		switch have, err := b.look(v.Path); {
+		case err != nil:
+			f.Why = err.Error()
+		case have == f.Previous:
+			list = append(list, RevertedFile{f.PublishedFile, "it is as it was then"})
+			continue
+		case have == "":
+			f.Why = "it was removed since"
+		case have != f.Digest && (have != v.Digest || v.Standing == machine.PublishedGone):
+			f.Why = "it was changed since"
+		case f.Previous != "" && r.store.Verify(f.Previous) != nil:
+			f.Why = "what stood there then, sha256 " + f.Previous + ", is lost"
+		}
+		f.Left = f.Why != ""
+		list = append(list, f)
+	}
+	return list, nil
 }
 
 // same reports whether a node had ended at the time of the checkpoint as it has now.
@@ -118,8 +162,8 @@ func same(then *machine.State, v machine.NodeView) bool {
 }
 
 // Revert goes back to a checkpoint: hashes are verified, REVERTED is recorded, artifacts and
-// accumulators restored (present ones backed up). Later records, logs and cost stay. Attempts that a
-// dead process left under way are recorded as lost before.
+// accumulators restored (present ones backed up), and so are files beside the specification (Beside is to be called
+// before). Later records, logs and cost stay. Attempts that a dead process left under way are recorded as lost before.
 func (r *Run) Revert(now time.Time, id string) (*Preview, error) {
 	if r.readOnly {
 		return nil, errReadOnly
@@ -130,12 +174,19 @@ func (r *Run) Revert(now time.Time, id string) (*Preview, error) {
 	if _, err := r.lose(now, nil); err != nil {
 		return nil, err
 	}
+	if err := r.SettleBeside(now); err != nil {
+		return nil, err
+	}
 	p, err := r.PreviewRevert(id)
 	if err != nil {
 		return nil, err
 	}
 	// One write, so that no crash leaves the nodes rewound and the files not.
-	bodies := []machine.Body{&machine.RevertedBody{Checkpoint: id, Nodes: p.Nodes}}
+	reverted := &machine.RevertedBody{Checkpoint: id, Nodes: p.Nodes}
+	for _, f := range p.Published {
+		reverted.Published = append(reverted.Published, f.PublishedFile)
+	}
+	bodies := []machine.Body{reverted}
 	var files []*machine.ArtifactWrittenBody
 	for _, f := range p.Checkpoint.Files {
 		if f.Entries != nil {
@@ -161,7 +212,7 @@ func (r *Run) Revert(now time.Time, id string) (*Preview, error) {
 	for _, t := range r.listAccumulators() {
 		r.renew(t.Name)
 	}
-	return p, nil
+	return p, r.SettleBeside(now)
 }
 
 // revertFile prepares the return of one artifact; nil when it is as it was.

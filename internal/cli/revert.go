@@ -19,12 +19,15 @@ func newRevert() *cobra.Command {
 	var runs runFlags
 	var id string
 	var preview bool
+	var specDir string
 	c := &cobra.Command{
 		Use:   "revert [--checkpoint] ID",
 		Short: "Go back to a checkpoint",
 		Long: `revert verifies a checkpoint, restores its artifacts and accumulators (after a backup of the present
-ones) and sends back the nodes that have run since. Events, logs and costs stay. With --preview it shows
-what would become invalid and what redoing it costs, and changes nothing.`,
+ones) and sends back the nodes that have run since. What they have put beside the specification (publish) goes
+back to what stood there then; a file that was new is removed, and one that somebody has changed since is left as
+it is. Events, logs and costs stay. With --preview it shows what would become invalid, what redoing it costs and
+what becomes of each file beside the specification, and changes nothing.`,
 		Args: atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
@@ -37,47 +40,49 @@ what would become invalid and what redoing it costs, and changes nothing.`,
 			if err != nil {
 				return err
 			}
-			var p *run.Preview
-			if preview || id == "" { // no checkpoint has that name, and the preview says which there are
-				r, _, err := run.OpenReadOnly(runs.options(dir, "revert"))
-				if err != nil {
-					return err
-				}
-				defer r.Close()
-				if p, err = r.PreviewRevert(id); err != nil {
-					return err
-				}
-			} else {
-				var warnings []string
-				p, warnings, err = revert(runs.options(dir, "revert"), id)
-				for _, w := range warnings {
-					warn(c, w)
-				}
-				if err != nil {
-					return err
-				}
+			p, warnings, err := revert(runs.options(dir, "revert"), id, specDir, preview || id == "")
+			for _, w := range warnings {
+				warn(c, w)
+			}
+			if err != nil {
+				return err
 			}
 			return show(c, p, func(w io.Writer) error { return writeRevert(w, p, preview) })
 		},
 	}
 	runs.add(c)
+	addSpecDir(c, &specDir)
 	c.Flags().StringVar(&id, "checkpoint", "", "id of the checkpoint, see dagrun checkpoints")
 	c.Flags().BoolVar(&preview, "preview", false, "show what would happen, change nothing")
 	return c
 }
 
-// revert goes back to a checkpoint, also when the log behind it is broken.
-func revert(o run.Options, id string) (p *run.Preview, warnings []string, err error) {
-	o.Salvage = true
-	r, rep, err := run.Open(o)
-	if rep != nil {
+// revert goes back to a checkpoint, also when the log behind it is broken, or looks what that would do.
+func revert(o run.Options, id, specDir string, look bool) (p *run.Preview, warnings []string, err error) {
+	o.Salvage = !look
+	open := run.Open
+	if look {
+		open = run.OpenReadOnly
+	}
+	r, rep, err := open(o)
+	if rep != nil && !look {
 		warnings = rep.Warnings
 	}
 	if err != nil {
 		return nil, warnings, err
 	}
-	p, err = r.Revert(time.Now(), id)
-	if err = errors.Join(err, r.Close()); err == nil {
+	now := time.Now()
+	if len(r.State().Published()) > 0 {
+		if specDir, _, err = findOrigin(o.Dir, specDir); err == nil {
+			err = r.Beside(now, specDir)
+		}
+	}
+	if err == nil && look {
+		p, err = r.PreviewRevert(id)
+	} else if err == nil {
+		p, err = r.Revert(now, id)
+	}
+	if err = errors.Join(err, r.Close()); err == nil && !look {
 		_ = runlog.Update(o) // the next start does it otherwise
 	}
 	return p, warnings, err
@@ -97,6 +102,19 @@ func writeRevert(w io.Writer, p *run.Preview, preview bool) error {
 		skipped[id] = true
 	}
 	ran := slices.DeleteFunc(slices.Clone(p.Nodes), func(id string) bool { return skipped[id] })
+	var beside []string
+	for _, f := range p.Published {
+		then := f.Why
+		switch {
+		case f.Left:
+			then = "left as it is: " + f.Why
+		case then == "" && f.Previous == "":
+			then = "removed, there was none then"
+		case then == "":
+			then = "restored"
+		}
+		beside = append(beside, report.Plain(f.Path+": "+then))
+	}
 	fmt.Fprintf(&b, "%s %s of %s\n", verb, p.Checkpoint.ID, report.Instant(p.Checkpoint.CreatedAt))
 	if len(ran) == 0 {
 		b.WriteString("No node runs again.\n")
@@ -111,6 +129,7 @@ func writeRevert(w io.Writer, p *run.Preview, preview bool) error {
 		{"", ran},
 		{"Never ran, decided again:", p.Skipped},
 		{"Restored:", p.Files},
+		{"Beside the specification:", beside},
 		{"Not undone: effects outside the run of", p.Once},
 	} {
 		if list.title != "" && len(list.names) > 0 {
