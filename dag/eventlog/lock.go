@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"dagrun.dev/internal/disk"
+	"dagrun.dev/internal/regular"
 )
 
 // A Holder describes the process that holds a lock.
@@ -46,6 +48,13 @@ func (l *Locked) Error() string {
 	}
 	return fmt.Sprintf("%s: the run is in use by %s (process %d on %s, since %s)",
 		l.File, command, h.PID, h.Host, h.Started.UTC().Format(time.RFC3339))
+}
+
+// Held reports whether the holder still has the lock, by its description alone.
+func (l *Locked) Held() bool {
+	data, _ := regular.Read(l.File, 4096)
+	h, ok := readHolder(bytes.NewReader(data))
+	return ok && h.PID == l.Holder.PID && h.Started.Equal(l.Holder.Started) && h.Alive()
 }
 
 // AcquireLock takes the lock or returns *Locked. The lock of a dead process is taken over.
@@ -119,7 +128,7 @@ func writeHolder(f disk.File, h Holder) error {
 	return err
 }
 
-func readHolder(f disk.File) (Holder, bool) {
+func readHolder(f io.ReaderAt) (Holder, bool) {
 	var b [4096]byte
 	n, _ := f.ReadAt(b[:], 0)
 	var h Holder

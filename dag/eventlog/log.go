@@ -116,7 +116,7 @@ func Create(fsys disk.FS, name, runID string, o Options, first []machine.Event) 
 // wrong is *Damaged, or *Newer.
 func Open(fsys disk.FS, name string, from Head, o Options,
 	fold func(*machine.Event, *Envelope) error) (*Log, Tail, error) {
-	if err := regular(fsys, name); err != nil {
+	if err := refuseOther(fsys, name); err != nil {
 		return nil, Tail{}, err
 	}
 	f, err := fsys.OpenFile(name, os.O_RDWR, 0)
@@ -130,8 +130,8 @@ func Open(fsys disk.FS, name string, from Head, o Options,
 	return l, tail, err
 }
 
-// regular refuses what is no log at all: a folder, a link, a pipe that would never be read to its end.
-func regular(fsys disk.FS, name string) error {
+// refuseOther refuses what is no log at all: a folder, a link, a pipe that would never be read to its end.
+func refuseOther(fsys disk.FS, name string) error {
 	fi, err := fsys.Lstat(name)
 	if err == nil && !fi.Mode().IsRegular() {
 		err = &Damaged{File: fsys.Path(name), Why: "is no regular file", WayOut: wayOut}

@@ -43,7 +43,7 @@ const wayOut = "restore a copy of the file, go back to a checkpoint (dagrun reve
 // line may be half there. An error of fold ends the reading and is returned. With an error the head is
 // that of the last event that was read and folded.
 func Read(fsys disk.FS, name string, from Head, fold func(*machine.Event, *Envelope) error) (Head, Tail, error) {
-	if err := regular(fsys, name); err != nil {
+	if err := refuseOther(fsys, name); err != nil {
 		return from, Tail{}, err
 	}
 	f, err := disk.OpenRegular(fsys, name)

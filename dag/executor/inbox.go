@@ -68,17 +68,11 @@ func OpenInbox(output string) (*Inbox, error) {
 // Requests returns the channel of what is asked.
 func (in *Inbox) Requests() <-chan Request { return in.requests }
 
-// Close takes no more requests and tells those who ask so. Replies stay for who asked.
+// Close takes no more requests. Once the run is let go, those who ask find it free. Replies stay for who asked, so that
+// they are there before that: close the inbox first, then the run.
 func (in *Inbox) Close() {
 	close(in.stop)
 	<-in.done
-	entries, _ := os.ReadDir(in.dir) // usually there is none
-	for _, e := range entries {
-		if name, ok := strings.CutSuffix(e.Name(), ".json"); ok {
-			in.answer(name, nil, errEnded)
-		}
-	}
-	os.Remove(in.dir) // unless it holds a reply
 }
 
 var errEnded = errors.New("the run has just ended or paused")
@@ -126,12 +120,11 @@ func (in *Inbox) take(name string) bool {
 		}
 		req.Taken = new(Taken)
 	}
-	err = in.Put(context.Background(), req)
-	if errors.Is(err, errEnded) {
-		req.Taken = nil
+	if err = in.Put(context.Background(), req); errors.Is(err, errEnded) {
+		return false
 	}
 	in.answer(name, req.Taken, err)
-	return !errors.Is(err, errEnded)
+	return true
 }
 
 // Put hands a request to the host and waits for the outcome: until ctx ends, or the inbox is closed because the host
@@ -152,6 +145,11 @@ func (in *Inbox) Put(ctx context.Context, r Request) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-in.stop:
+	}
+	select { // the host has ended: what it said of the request it said before
+	case err := <-result:
+		return err
+	default:
 		return errEnded
 	}
 }
@@ -165,22 +163,22 @@ func (in *Inbox) answer(name string, taken *Taken, err error) {
 	_ = writeWhole(filepath.Join(in.dir, name+".reply"), data)
 }
 
-// ErrNoAnswer says that the process that holds a run did not take a request.
+// ErrNoAnswer says that the process that holds a run did not take a request, or holds it no more.
 var ErrNoAnswer = errors.New("the process that holds the run does not answer")
 
 // Ask sends a request to the process that holds the run in an output directory and waits for
-// its reply. A plan is handed over by Submit.
-func Ask(output string, r Request) error {
+// its reply. held reports whether it still does. A plan is handed over by Submit.
+func Ask(output string, r Request, held func() bool) error {
 	dir := filepath.Join(output, run.Dir, inboxDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	_, err := ask(filepath.Join(dir, rand.Text()), message{Request: r}, func() bool { return true })
+	_, err := ask(filepath.Join(dir, rand.Text()), message{Request: r}, held)
 	return err
 }
 
 // ask files a request under a name and waits for the reply, as long as the process holds the run.
-func ask(name string, m message, holds func() bool) (reply, error) {
+func ask(name string, m message, held func() bool) (reply, error) {
 	data, err := json.Marshal(m)
 	if err != nil {
 		return reply{}, err
@@ -188,7 +186,9 @@ func ask(name string, m message, holds func() bool) (reply, error) {
 	if err := writeWhole(name+".json", data); err != nil {
 		return reply{}, err
 	}
-	for deadline := time.Now().Add(inboxWait); time.Now().Before(deadline) && holds(); time.Sleep(inboxEvery / 4) {
+	for deadline, holds := time.Now().Add(inboxWait), true; holds && time.Now().Before(deadline); {
+		time.Sleep(inboxEvery / 4)
+		holds = held() // before the last look: who lets the run go has replied before that
 		data, err := regular.Read(name+".reply", mostRequest)
 		if err != nil {
 			continue

@@ -123,8 +123,8 @@ const (
 const mostPlan = 1 << 30
 
 // Submit hands a plan to the process that carries on the run in an output directory, and returns what that makes of it.
-// holds reports whether that process still holds the run. ErrNoAnswer: it did not take the plan.
-func Submit(output string, s Submission, holds func() bool) (Taken, error) {
+// held reports whether that process still holds the run. ErrNoAnswer: it did not take the plan.
+func Submit(output string, s Submission, held func() bool) (Taken, error) {
 	in := filepath.Join(output, run.Dir, inboxDir)
 	name := filepath.Join(in, rand.Text())
 	defer os.Remove(name + planSuffix)
@@ -144,7 +144,7 @@ func Submit(output string, s Submission, holds func() bool) (Taken, error) {
 	if err := os.WriteFile(name+planSuffix, plan, 0o600); err != nil {
 		return Taken{}, err
 	}
-	back, err := ask(name, message{HasPlan: true, SpecDir: s.SpecDir, Selected: s.Selected}, holds)
+	back, err := ask(name, message{HasPlan: true, SpecDir: s.SpecDir, Selected: s.Selected}, held)
 	if err != nil {
 		return Taken{}, err
 	}

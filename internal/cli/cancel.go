@@ -35,9 +35,9 @@ took effect. A run that has failed, or was cancelled without --undo, can be undo
 			if err != nil {
 				return err
 			}
-			r, _, err := s.open(false)
 			request := executor.Request{Cancel: true, Undo: undo, Reason: reason}
-			if asked, err := askHolder(err, s.dir, request); asked || err != nil {
+			r, err := openOrAsk(s.dir, request, func() (*run.Run, *run.Report, error) { return s.open(false) })
+			if r == nil {
 				text := "Asked the running process to cancel: it stops its nodes" + andUndoes(undo) + ", cleans up and ends; " +
 					"watch with: dagrun status --watch --output-dir " + s.dir
 				return errors.Join(err, done(c, err, text))

@@ -1,6 +1,13 @@
 package cli
 
 import (
+	"fmt"
+	"time"
+
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/executor"
+	"dagrun.dev/dag/machine"
+	"dagrun.dev/dag/run"
 	"errors"
 	"os"
 	"os/exec"
@@ -112,5 +119,51 @@ func (c *crash) until(condition string) {
 	cmd.Dir = c.dir
 	if err := cmd.Run(); err != nil {
 		c.t.Fatal(condition, err)
+	}
+}
+
+// V-2: whoever asks something of a process that ends over it is answered all the same: by what the command then does itself.
+func TestAskedOfAProcessThatEnds(t *testing.T) {
+	t.Parallel()
+	for _, ask := range []struct {
+		args        []string
+		exit, event string
+	}{
+		{[]string{"respond", "yes"}, "<nil>", "ESCALATION_ANSWERED"},
+		{[]string{"cancel"}, "<nil>", "RUN_FAILED"},
+		{[]string{"apply"}, "exit status 3", "RUN_PAUSED"},
+	} {
+		t.Run(ask.args[0], func(t *testing.T) {
+			t.Parallel()
+			c := newCrashOf(t, "pipeline: {name: crash, nodes: {ask: {kind: approval, with: {message: 'Go on?', options: ['yes', 'no']}}}}\n")
+			_ = c.dagrun(0, "apply")
+			dir := filepath.Join(c.dir, "build/crash")
+			r, _, err := run.Open(run.Options{Dir: dir, Command: "dagrun apply", Now: time.Now()})
+			if err == nil && ask.args[0] == "apply" { // as if it was carried on: only then another plan is handed over
+				err = r.RecordDurable(time.Now(), &machine.RunResumedBody{})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			inbox, err := executor.OpenInbox(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before, err := os.ReadFile(filepath.Join(dir, "_orchestrator/events.ndjson"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			command := c.started(0, ask.args...)
+			c.until("test -d build/crash/_orchestrator/" + dag.OwnInbox)
+			inbox.Close()
+			if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
+			err = <-command.ended
+			log, _ := os.ReadFile(filepath.Join(dir, "_orchestrator/events.ndjson"))
+			if fmt.Sprint(err) != ask.exit || !strings.Contains(string(log[len(before):]), ask.event) {
+				t.Errorf("%v, want %q and then %s:\n%s", err, ask.exit, ask.event, log)
+			}
+		})
 	}
 }

@@ -34,8 +34,10 @@ the run pauses, and resuming it asks again. --text says why, or gives the text t
 			if err != nil {
 				return err
 			}
-			r, _, err := run.Open(runs.options(dir, "respond"))
-			if asked, err := askHolder(err, dir, executor.Request{Answer: &a}); asked || err != nil {
+			r, err := openOrAsk(dir, executor.Request{Answer: &a}, func() (*run.Run, *run.Report, error) {
+				return run.Open(runs.options(dir, "respond"))
+			})
+			if r == nil {
 				return errors.Join(err, done(c, err, "Answered: "+a.Answer))
 			}
 			said := "Answered: " + a.Answer
@@ -66,16 +68,21 @@ func done(c *cobra.Command, err error, text string) error {
 	return showText(c, result{text}, "%s\n", text)
 }
 
-// askHolder passes a request to the process that holds the run, when opening it failed for that
-// reason. It reports whether it did; any other error of opening is returned.
-func askHolder(opening error, dir string, req executor.Request) (asked bool, err error) {
-	var locked *eventlog.Locked
-	if !errors.As(opening, &locked) {
-		return false, opening
+// openOrAsk opens a run, or has the process that holds it take a request: then there is no run and no error. A process
+// that ends before it takes the request leaves the run free, or to another.
+func openOrAsk(dir string, req executor.Request, open func() (*run.Run, *run.Report, error)) (*run.Run, error) {
+	for {
+		r, _, err := open()
+		var locked *eventlog.Locked
+		if !errors.As(err, &locked) {
+			return r, err
+		}
+		asked := executor.Ask(dir, req, locked.Held)
+		if !errors.Is(asked, executor.ErrNoAnswer) {
+			return nil, asked
+		}
+		if locked.Held() {
+			return nil, err // it is busy with something else than carrying the run on
+		}
 	}
-	err = executor.Ask(dir, req)
-	if errors.Is(err, executor.ErrNoAnswer) {
-		return false, opening // it is busy with something else than carrying the run on
-	}
-	return true, err
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -217,7 +218,8 @@ func (s *session) carryOn(r *run.Run) error {
 	if err != nil {
 		return errors.Join(err, r.Close())
 	}
-	defer inbox.Close()
+	closed := sync.OnceFunc(inbox.Close)
+	defer closed()
 	o, err := s.prepare(r)
 	if err != nil {
 		return errors.Join(err, r.Close())
@@ -244,6 +246,7 @@ func (s *session) carryOn(r *run.Run) error {
 		s.asker.stop()
 		s.asker = nil
 	}
+	closed()
 	s.logs.Stop()
 	s.printer.stop()
 	for _, p := range all.Sweep() {

@@ -18,8 +18,8 @@ import (
 // carriers are the commands that take another plan while they carry a run on.
 var carriers = []string{"dagrun apply", "dagrun resume", "dagrun watch"}
 
-// errHolderGone says that the process which held the run has died meanwhile.
-var errHolderGone = errors.New("the process that carried the run on has died")
+// errHolderGone says that the process which held the run has ended or died meanwhile.
+var errHolderGone = errors.New("the process that carried the run on has ended")
 
 // handOver gives a plan to the process that holds the run. What is returned is that the run is locked, where that
 // process does something else, is about to end (the run is paused), has this plan already, or does not answer.
@@ -39,9 +39,9 @@ func (s *session) handOver(locked *eventlog.Locked, res *compile.Result) error {
 		return locked
 	}
 	next := executor.Submission{Graph: res.Graph, File: inputFile(res), SpecDir: res.Dir, Selected: s.selected()}
-	taken, err := executor.Submit(s.dir, next, locked.Holder.Alive)
+	taken, err := executor.Submit(s.dir, next, locked.Held)
 	switch {
-	case errors.Is(err, executor.ErrNoAnswer) && !locked.Holder.Alive():
+	case errors.Is(err, executor.ErrNoAnswer) && !locked.Held():
 		return errHolderGone
 	case errors.Is(err, executor.ErrNoAnswer), err == nil && taken.Same:
 		return locked
