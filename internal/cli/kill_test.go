@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -75,7 +76,9 @@ func TestKilledAtRandom(t *testing.T) {
 		if err := c.dagrun(0, "apply"); err != nil { // the kill may have come behind the last event
 			t.Errorf("%v\n%s", err, c.output.String())
 		}
-		if left := c.leftovers(); len(left) > 0 {
+		// Before anything is recorded nobody can know of a folder for temporary files that a kill left.
+		early := func(name string) bool { return strings.HasPrefix(filepath.Base(name), "dagrun-preflight-") }
+		if left := slices.DeleteFunc(c.leftovers(), early); len(left) > 0 {
 			t.Errorf("the run has ended, and left %v", left)
 		}
 		c = newCrashOf(t, killSpec())
