@@ -22,13 +22,16 @@ func copied(p *part, dir string, places int, _ []mutant) (tries []trial, err err
 	if err != nil {
 		return nil, err
 	}
-	rounds := append([]string{strings.Join(tests, "|")}, p.late...)
+	rounds := []string{strings.Join(tests, "|")}
+	if !p.quick {
+		rounds = append(rounds, p.late...)
+	}
 	for i := range places {
 		place := filepath.Join(dir, strconv.Itoa(i))
 		if err := os.CopyFS(filepath.Join(place, "specs"), os.DirFS("specs")); err != nil {
 			return nil, err
 		}
-		tries = append(tries, func(m mutant, changed []byte) (string, bool, error) {
+		tries = append(tries, func(m mutant, changed []byte, patience int) (string, bool, error) {
 			name := filepath.Join(place, m.file)
 			before, err := os.ReadFile(name)
 			if err != nil {
@@ -39,7 +42,8 @@ func copied(p *part, dir string, places int, _ []mutant) (tries []trial, err err
 			}
 			defer os.WriteFile(name, before, 0o600) //nolint:errcheck // the next change would be refused
 			for _, round := range rounds {
-				cmd := exec.Command(program, "-test.failfast", "-test.timeout=5m", "-test.run=^Test("+round+")$")
+				limit := fmt.Sprintf("-test.timeout=%dm", 5*patience)
+				cmd := exec.Command(program, "-test.failfast", limit, "-test.run=^Test("+round+")$")
 				cmd.Dir = filepath.Join(place, "specs")
 				cmd.Env = append(os.Environ(), "GOGC=400")
 				if out, err := cmd.CombinedOutput(); err != nil {
@@ -49,7 +53,7 @@ func copied(p *part, dir string, places int, _ []mutant) (tries []trial, err err
 			return "", false, nil
 		})
 	}
-	if out, failed, err := tries[0](mutant{file: filepath.Join(p.folder, "README.md")}, nil); err != nil || failed {
+	if out, failed, err := tries[0](mutant{file: filepath.Join(p.folder, "README.md")}, nil, 1); err != nil || failed {
 		return nil, fmt.Errorf("the tests fail without a change: %w\n%s", err, out)
 	}
 	return tries, nil

@@ -21,12 +21,14 @@ type part struct {
 	find   func(file string, src []byte) ([]mutant, error)
 	tests  []string // patterns of the files that hold the tests
 	late   []string // tests that take seconds: each tried with what none before has noticed
+	quick  bool     // only tests that take none: what survives them is not tried yet
 	// ready prepares so many places for trying in a folder that is empty, and returns what tries a change there.
 	ready func(p *part, dir string, places int, all []mutant) ([]trial, error)
 }
 
-// A trial makes a change and says what the tests print, and whether they failed.
-type trial func(m mutant, changed []byte) (out string, failed bool, err error)
+// A trial makes a change and says what the tests print, and whether they failed. It gives them so many times the time
+// that they can need.
+type trial func(m mutant, changed []byte, patience int) (out string, failed bool, err error)
 
 func (p *part) mutants() (all []mutant, err error) {
 	for _, pattern := range p.files {
@@ -90,12 +92,13 @@ func (p *part) tryAll(all, chosen []mutant, until time.Time, places int, accepte
 			return 0, err
 		}
 		var group sync.WaitGroup
+		var alone sync.RWMutex
 		errs := make([]error, len(tries))
 		for i, try := range tries {
 			group.Go(func() {
 				for t := range anew {
 					if errs[i] == nil && time.Now().Before(until) {
-						errs[i] = t.find(p, try, known)
+						errs[i] = t.find(p, try, known, &alone)
 					}
 				}
 			})
@@ -112,6 +115,9 @@ func (p *part) tryAll(all, chosen []mutant, until time.Time, places int, accepte
 		}
 		count[t.result.What]++
 		at := slices.IndexFunc(accepted, func(a acceptance) bool { return a.holds(t.name) })
+		if t.result.What == hangs {
+			fmt.Printf("hangs %s\n", t.name)
+		}
 		switch {
 		case at >= 0 && t.result.What != survived && accepted[at].name == t.name:
 			fmt.Printf("accepted.txt: this change is noticed, by %s: %s\n", t.result.By, t.name)
@@ -123,8 +129,8 @@ func (p *part) tryAll(all, chosen []mutant, until time.Time, places int, accepte
 			survivors++
 		}
 	}
-	fmt.Printf("%s: %d of %d changes: %d left out, %d noticed by tests, %d refused, %d do not compile, ",
-		p.name, total, len(all), total-len(chosen), count[noticed], count[refused], count[invalid])
+	fmt.Printf("%s: %d of %d changes: %d left out, %d noticed by tests, %d hang, %d refused, %d do not compile, ",
+		p.name, total, len(all), total-len(chosen), count[noticed], count[hangs], count[refused], count[invalid])
 	fmt.Printf("%d survived (%d of them accepted), %d are not tried yet; tried %d in %s\n", count[survived], count["accepted"],
 		count["not tried"], count["anew"]-count["not tried"], time.Since(start).Round(time.Second))
 	return survivors, nil
@@ -134,11 +140,20 @@ var (
 	failedTest = regexp.MustCompile(`(?m)^--- FAIL: (Test\w+)`)
 	buildFails = regexp.MustCompile(`(?m)\[(build|setup) failed\]$`)
 	noSpec     = regexp.MustCompile(`\bspec\.cue:\d+:\d+: |reference "[^"]+" not found`)
+	noEnd      = regexp.MustCompile(`(?m)^panic: test timed out|^SIGXCPU|out of memory|cannot allocate memory`)
 )
 
-// find tries a change and keeps what became of it.
-func (t *tried) find(p *part, try trial, r *results) error {
-	out, failed, err := try(t.mutant, t.changed)
+// find tries a change and keeps what became of it. One whose tests came to no end is tried again with nothing beside it
+// and more patience, because only then that says something of the change.
+func (t *tried) find(p *part, try trial, r *results, alone *sync.RWMutex) error {
+	alone.RLock()
+	out, failed, err := try(t.mutant, t.changed, 1)
+	alone.RUnlock()
+	if err == nil && noEnd.MatchString(out) {
+		alone.Lock()
+		out, failed, err = try(t.mutant, t.changed, 3)
+		alone.Unlock()
+	}
 	if err != nil {
 		return err
 	}
@@ -153,7 +168,14 @@ func (t *tried) find(p *part, try trial, r *results) error {
 			t.result.What = invalid
 		case noSpec.MatchString(out):
 			t.result.What = refused
+		case noEnd.MatchString(out):
+			t.result.What = hangs
 		}
+	}
+	if p.quick && t.result.What == survived {
+		fmt.Printf("survived the quick tests: %s\n", t.name)
+		t.known = false
+		return nil
 	}
 	t.result.Digest = digest(p.tests, t.changed, t.result.By)
 	return r.put(t.name, t.result)

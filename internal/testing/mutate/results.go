@@ -1,12 +1,11 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -16,6 +15,7 @@ import (
 const (
 	noticed  = "noticed" // a test failed
 	refused  = "refused" // what was changed is no specification any more
+	hangs    = "hangs"   // a test came to no end twice, the second time with nothing beside it
 	invalid  = "invalid" // it does not compile, so it is no change to look at
 	survived = "survived"
 )
@@ -27,23 +27,38 @@ type result struct {
 	Digest string
 }
 
-// results are kept from one call to the next, in a file that may be deleted.
+// results are kept from one call to the next, in a file that may be deleted: a line each, of which the last of a name
+// counts, so that a call that is stopped at any moment loses nothing.
 type results struct {
-	file string
+	file *os.File
 	lock sync.Mutex
 	all  map[string]result
 }
 
+// A line of the file.
+type line struct {
+	Name string
+	result
+}
+
 func openResults() (*results, error) {
-	r := &results{file: filepath.Join("build", "mutate", "results.json"), all: map[string]result{}}
-	b, err := os.ReadFile(r.file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return r, os.MkdirAll(filepath.Dir(r.file), 0o755)
+	name := filepath.Join("build", "mutate", "results.ndjson")
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return nil, err
 	}
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	return r, json.Unmarshal(b, &r.all)
+	r := &results{file: file, all: map[string]result{}}
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		var l line
+		if json.Unmarshal(lines.Bytes(), &l) == nil { // and was not cut off
+			r.all[l.Name] = l.result
+		}
+	}
+	return r, lines.Err()
 }
 
 func (r *results) get(tests []string, m mutant, changed []byte) (result, bool) {
@@ -55,24 +70,27 @@ func (r *results) put(name string, what result) error {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	r.all[name] = what
-	b, err := json.MarshalIndent(r.all, "", "\t")
+	b, err := json.Marshal(line{name, what})
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(r.file, b, 0o644)
+	_, err = r.file.WriteString("\n" + string(b)) // behind what was cut off, if anything was
+	return err
 }
 
-// digest names what a result depends on: the changed file, and the file of the test that noticed, or else all tests.
+// digest names what a result depends on: the changed file, and the test that noticed, or else all tests.
 func digest(tests []string, changed []byte, by string) string {
 	h := sha256.New()
 	h.Write(changed)
 	for _, pattern := range tests {
 		files, _ := filepath.Glob(pattern)
 		for _, file := range files {
-			src, err := os.ReadFile(file)
-			if err == nil && (by == "" || bytes.Contains(src, []byte("func "+by+"("))) {
-				h.Write(src)
+			src, _ := os.ReadFile(file)
+			if by != "" {
+				_, src, _ = bytes.Cut(src, []byte("func "+by+"("))
+				src, _, _ = bytes.Cut(src, []byte("\n}\n"))
 			}
+			h.Write(src)
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil))

@@ -26,18 +26,16 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"sync"
+	"sync/atomic"
 )
 
 var mutantMade, _ = strconv.Atoi(os.Getenv("MUTANT"))
 var mutantSeen, _ = os.OpenFile(os.Getenv("MUTANTS_SEEN"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-var mutantsSeen sync.Map
+var mutantsSeen [20000]atomic.Bool
 
 func mutantOn(n int) bool {
-	if mutantSeen != nil {
-		if _, known := mutantsSeen.LoadOrStore(n, true); !known {
-			fmt.Fprintln(mutantSeen, n)
-		}
+	if mutantSeen != nil && !mutantsSeen[n].Load() && mutantsSeen[n].CompareAndSwap(false, true) {
+		fmt.Fprintln(mutantSeen, n)
 	}
 	return n == mutantMade
 }
