@@ -18,8 +18,10 @@ type builder struct {
 	s    *schema.Schema
 	src  source.Source
 	root *os.Root // folder of the spec
-	plan *dag.Plan
-	lang *expr.Lang // parameters, no variables
+	// sources are the files in it that the plan is made of, but for those that nodes name.
+	sources []string
+	plan    *dag.Plan
+	lang    *expr.Lang // parameters, no variables
 
 	others []*otherValue   // allowed values of parameters that are not in force
 	warned map[string]bool // what they would do wrong

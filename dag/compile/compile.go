@@ -11,6 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"dagrun.dev/dag"
@@ -36,6 +38,7 @@ type Result struct {
 	Plan     *dag.Plan
 	Graph    *dag.Graph
 	Source   source.Source
+	Sources  []string         // files that it was made of, settings of parameters too, below Dir and relative to it
 	Dir      string           // absolute folder of the spec: input files are relative to it
 	Notes    [][]string       // per node of Plan: facts worth showing, e.g. "files: F3, F4, F5, F1, F2"
 	Warnings tree.Diagnostics // what is right but probably not meant
@@ -71,6 +74,7 @@ func Compile(o Options) (*Result, error) {
 	}
 	defer root.Close()
 	b := newBuilder(s, c.Source, root)
+	b.sources = sourcesIn(c.Dir, slices.Concat(c.Files, o.Values))
 	b.without(c.Tree, c.wrong)
 	res := b.build(c.Tree, o)
 	mistakes := append(c.mistakes, b.independent(c.mistakes)...)
@@ -78,6 +82,24 @@ func Compile(o Options) (*Result, error) {
 		return nil, firstOf(mistakes, "mistakes")
 	}
 	return res, nil
+}
+
+// sourcesIn returns those of the files that lie below a folder, relative to it.
+func sourcesIn(dir string, files []string) (below []string) {
+	real := func(name string) string {
+		name, _ = filepath.Abs(name)
+		if to, err := filepath.EvalSymlinks(name); err == nil {
+			return to
+		}
+		return name
+	}
+	dir = real(dir)
+	for _, file := range files {
+		if name, err := filepath.Rel(dir, real(file)); err == nil && filepath.IsLocal(name) {
+			below = append(below, filepath.ToSlash(name))
+		}
+	}
+	return below
 }
 
 // A checked is a specification held against the rules.
@@ -184,7 +206,8 @@ func (b *builder) finish() *Result {
 		b.partialGraph()
 		return nil
 	}
-	res := &Result{Plan: g.Plan, Graph: g, Source: b.src, Dir: b.src.Dir, Notes: make([][]string, g.Len())}
+	res := &Result{Plan: g.Plan, Graph: g, Source: b.src, Sources: b.sources, Dir: b.src.Dir,
+		Notes: make([][]string, g.Len())}
 	for _, d := range b.drafts {
 		i, _ := g.Index(d.id)
 		res.Notes[i] = d.notes

@@ -1,7 +1,6 @@
 package compile
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -53,10 +52,8 @@ func (b *builder) besidePlace(to string, pos tree.Pos, where string) {
 	if slices.ContainsFunc(strings.Split(to, "/"), func(s string) bool { return strings.EqualFold(s, ownFolder) }) {
 		b.fail(pos, where, "%s is the folder that runs keep for themselves", ownFolder)
 	}
-	for _, file := range b.src.Files {
-		if name, err := filepath.Rel(b.src.Dir, file); err == nil && filepath.ToSlash(name) == to {
-			b.fail(pos, where, "%s is the specification itself", to)
-		}
+	if slices.Contains(b.sources, to) {
+		b.fail(pos, where, "%s is the specification itself, or holds values for it", to)
 	}
 	if b.files[to] != nil && b.root == nil {
 		b.madeOf(to, pos, where)

@@ -13,6 +13,16 @@ import (
 	"dagrun.dev/internal/testing/disktest"
 )
 
+// fullFrom is a disk that from a step on has room for nothing.
+func fullFrom(n int) func(disktest.Step) error {
+	return func(s disktest.Step) error {
+		if s.N >= n && (s.Op == "write" || s.Op == "create" || s.Op == "mkdir") {
+			return disktest.Short{Err: syscall.ENOSPC}
+		}
+		return nil
+	}
+}
+
 // S-4, S-12: every single step on the disk of a whole run fails once, for want of room, by a broken disk, or because it
 // became read-only; and from one step on every write fails for want of room. Whatever the process makes of it, the next one, or
 // the same, ends with the page and the notes of an undisturbed run, every record verifies, and nothing is taken for a user's edit.
@@ -22,14 +32,6 @@ func TestDiskFailsAtEveryStep(t *testing.T) {
 	count, fsys := disktest.NewFaulty(disktest.NewMem().FS(), nil)
 	if _, err := work(fsys); err != nil {
 		t.Fatal(err)
-	}
-	fullFrom := func(n int) func(disktest.Step) error {
-		return func(s disktest.Step) error {
-			if s.N >= n && (s.Op == "write" || s.Op == "create" || s.Op == "mkdir") {
-				return disktest.Short{Err: syscall.ENOSPC}
-			}
-			return nil
-		}
 	}
 	ends := map[string]int{}
 	for n := 1; n <= count.Steps(); n++ {

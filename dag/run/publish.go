@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -123,7 +124,8 @@ func (r *Run) besideIn(now time.Time, fsys disk.FS) error {
 	if r.earlier, err = r.readEarlier(); err != nil {
 		return errors.Join(err, fsys.Close())
 	}
-	if old := r.beside.Swap(&beside{fsys, r.out.Path("."), r.store, artifact.NewTree(fsys, r.store, Dir)}); old != nil {
+	b := &beside{fsys, r.own, r.out.Path("."), r.store, artifact.NewTree(fsys, r.store, Dir)}
+	if old := r.beside.Swap(b); old != nil {
 		defer old.fsys.Close()
 	}
 	if r.readOnly {
@@ -257,7 +259,8 @@ func short(digest string) string { return digest[:min(12, len(digest))] }
 // beside is the folder of the specification, which is the user's.
 type beside struct {
 	fsys  disk.FS
-	run   string // id
+	own   disk.FS // of the run
+	run   string  // id
 	store *artifact.Store
 	tree  *artifact.Tree
 }
@@ -294,6 +297,11 @@ func (b *beside) look(name string) (string, error) {
 	if !fs.ValidPath(name) || name == "." || strings.ContainsAny(name, "\\\x00\n") {
 		return "", notThere("%q is no path below the folder of the specification", name)
 	}
+	if sources, err := b.sources(); err != nil {
+		return "", err
+	} else if slices.ContainsFunc(sources, func(s string) bool { return strings.EqualFold(s, name) }) {
+		return "", notThere("%s is the specification itself, or holds values for it: nothing is published over it", name)
+	}
 	for at, part := "", ""; ; at = path.Join(at, part) {
 		part, _, _ = strings.Cut(strings.TrimPrefix(name[len(at):], "/"), "/")
 		inRun := strings.EqualFold(part, Dir)
@@ -315,6 +323,21 @@ func (b *beside) look(name string) (string, error) {
 			return b.digest(name)
 		}
 	}
+}
+
+// sources returns the files that the specification was made of, as whoever began the run has noted them.
+func (b *beside) sources() ([]string, error) {
+	var origin struct {
+		Sources []string `json:"sources"`
+	}
+	data, err := disk.ReadFile(b.own, dag.OwnOrigin)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &origin)
+	}
+	return origin.Sources, err
 }
 
 // stage makes the next content of a path ready, durable.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -341,5 +342,124 @@ func TestRevertingIsKilledAtEveryStep(t *testing.T) {
 	}
 	if len(ends) != 2 || halves == 0 {
 		t.Errorf("%d kills between the two files; the next process found %v", halves, ends)
+	}
+}
+
+// M-7, S-12: every single step on the disk fails once while a node publishes, or all from one on, and the process lives.
+// What it leaves is whole files, and the record says which; the next one ends with all of them.
+func TestPublishingOnAFailingDisk(t *testing.T) {
+	g := site(t, nil)
+	m := disktest.NewMem()
+	user(t, m)
+	count, fsys := disktest.NewFaulty(m.FS(), nil)
+	if r, err := publishSite(t, g, fsys, start0, nil); err != nil || r.Close() != nil {
+		t.Fatal(err)
+	}
+	ends := map[string]int{}
+	for n := 1; n <= count.Steps(); n++ {
+		for name, hook := range map[string]func(disktest.Step) error{
+			"full once":       disktest.FailAt(n, syscall.ENOSPC, nil),
+			"broken once":     disktest.FailAt(n, syscall.EIO, nil),
+			"read-only once":  disktest.FailAt(n, syscall.EROFS, nil),
+			"full from there": fullFrom(n),
+		} {
+			when := fmt.Sprintf("step %d of %d, %s", n, count.Steps(), name)
+			m := disktest.NewMem()
+			user(t, m)
+			_, fsys := disktest.NewFaulty(m.FS(), hook)
+			r, err := publishSite(t, g, fsys, start0, nil)
+			left := shown(t, m.FS())
+			switch {
+			case r == nil:
+				ends["not begun"]++
+			case r.err != nil || err != nil && left != siteBefore && left != siteAfter:
+				ends["left to the next process"]++
+			case err != nil:
+				ends["put back"]++
+			default:
+				ends["published"]++
+				if left != siteAfter {
+					t.Fatalf("%s: published is\n%s", when, left)
+				}
+			}
+			if r != nil {
+				r.Abandon()
+			}
+			after := m.Kill()
+			r, err = publishSite(t, g, after.FS(), start0.Add(time.Minute), nil)
+			if err != nil {
+				t.Fatalf("%s: again: %v", when, err)
+			}
+			if v, _ := r.State().NodeByID("make"); v.Status != machine.Completed {
+				t.Fatalf("%s: the node is %s", when, v.Status)
+			}
+			if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if got := shown(t, after.FS()); got != siteAfter {
+				t.Fatalf("%s: in the end\n%s", when, got)
+			}
+			out, _ := after.FS().Sub("out")
+			verified(t, out, when)
+		}
+	}
+	t.Log(ends)
+	if ends["put back"] == 0 || ends["published"] == 0 || ends["left to the next process"] == 0 {
+		t.Errorf("the processes ended so: %v", ends)
+	}
+}
+
+// M-7: somebody writes one of the files while a node publishes, right before any step on the disk. What was written stays,
+// and the other file does not come; once both were there, it stays beside the other. Nothing looks between the last
+// comparison and the rename, which are one after the other.
+func TestAnEditWhilePublishing(t *testing.T) {
+	g := site(t, nil)
+	m := disktest.NewMem()
+	user(t, m)
+	count, fsys := disktest.NewFaulty(m.FS(), nil)
+	if r, err := publishSite(t, g, fsys, start0, nil); err != nil || r.Close() != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"docs/a.md", "docs/new/b.md"} {
+		ends := map[string]int{}
+		for n := 1; n <= count.Steps(); n++ {
+			m := disktest.NewMem()
+			user(t, m)
+			var lost bool
+			_, fsys := disktest.NewFaulty(m.FS(), func(s disktest.Step) error {
+				if s.N != n {
+					return nil
+				}
+				lost = s.Op == "rename" && s.Name == "spec/"+file
+				return errors.Join(m.FS().MkdirAll("spec/docs/new"), disk.WriteFile(m.FS(), "spec/"+file, []byte("mine\n")))
+			})
+			r, err := publishSite(t, g, fsys, start0, nil)
+			if r == nil || r.Close() != nil {
+				t.Fatalf("step %d: %v", n, err)
+			}
+			v, _ := r.State().NodeByID("make")
+			got := shown(t, m.FS())
+			other, before, after := "docs/new/b.md: b\n", "", "docs/a.md: mine\ndocs/new/b.md: b\n"
+			if file != "docs/a.md" {
+				other, before, after = "docs/a.md: a\n", "docs/a.md: before\n", "docs/a.md: a\ndocs/new/b.md: mine\n"
+			}
+			switch {
+			case lost:
+				ends["lost"]++
+			case !strings.Contains(got, file+": mine\n"):
+				t.Fatalf("step %d: the edit of %s is lost:\n%s", n, file, got)
+			case v.Status == machine.Completed && got == after:
+				ends["completed"]++
+			case r.State().FailedWith(0)[dag.OverCategory] == 1 && !strings.Contains(got, other) &&
+				strings.Contains(got, before):
+				ends["failed"]++
+			default:
+				t.Fatalf("step %d: %s %v\n%s", n, v.Status, err, got)
+			}
+		}
+		t.Log(ends)
+		if ends["completed"] == 0 || ends["failed"] == 0 {
+			t.Errorf("edits of %s: %v", file, ends)
+		}
 	}
 }

@@ -26,6 +26,8 @@ type origin struct {
 	File string `json:"file"`         // name of one of its files there
 	Run  string `json:"run"`          // absolute directory of the run
 	Up   string `json:"up,omitempty"` // from there to Dir, such as ../..; empty where the run does not lie below it
+	// Sources are the files in Dir that the plan was made of, which nothing is published over.
+	Sources []string `json:"sources,omitempty"`
 }
 
 // originName is its file in the run's own folder.
@@ -33,7 +35,7 @@ const originName = dag.OwnOrigin
 
 // newOrigin says where the run in dir has its specification.
 func newOrigin(dir string, res *compile.Result) (*origin, error) {
-	o := &origin{Dir: res.Dir}
+	o := &origin{Dir: res.Dir, Sources: res.Sources}
 	for _, file := range res.Source.Files {
 		if filepath.Dir(file) == res.Dir {
 			o.File = filepath.Base(file)
