@@ -7,6 +7,7 @@ package dag
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -85,6 +86,27 @@ type Show struct {
 	As     string   `json:"as"`           // what they are together
 	Values []string `json:"values"`       // names of outputs, the most important first
 	Of     string   `json:"of,omitempty"` // label that tells nodes apart which show the same side by side
+}
+
+// A Salvage names what counts of the work of a node that has failed for good, where it is whole.
+type Salvage struct {
+	Files   []string `json:"files,omitempty"`   // of Node.Writes
+	Outputs []string `json:"outputs,omitempty"` // of Node.Outputs
+	On      []string `json:"on,omitempty"`      // categories of the failure; none = those of time limits
+}
+
+// Categories are those of the failures after which it counts. Unless it says otherwise, a time limit was reached: of an
+// attempt, as a command says by its exit status, of all attempts together.
+func (s *Salvage) Categories() []string {
+	if len(s.On) == 0 {
+		return []string{"stalled", "timeout", "deadline"}
+	}
+	return s.On
+}
+
+// Of reports whether something counts of a failure of a category.
+func (s *Salvage) Of(category string) bool {
+	return s != nil && slices.Contains(s.Categories(), category)
 }
 
 // A Publication is an artifact of a node that is put beside the spec, over nothing but what is expected there.
@@ -244,6 +266,7 @@ type Node struct {
 	Reads   []string          `json:"reads,omitempty"`   // artifacts, patterns of them, and accumulators
 	Writes  []string          `json:"writes,omitempty"`  // artifacts; those that end with a slash are folders
 	Publish []Publication     `json:"publish,omitempty"` // artifacts that are put beside the spec
+	Salvage *Salvage          `json:"salvage,omitempty"` // what counts of an attempt that failed for good; nil = nothing
 	Appends []string          `json:"appends,omitempty"` // accumulators
 	Files   []string          `json:"files,omitempty"`   // declared input files (keys of Plan.Files)
 

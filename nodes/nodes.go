@@ -87,6 +87,15 @@ type Rescuer interface {
 	Rescue(ctx context.Context, t *Task) (*Result, error)
 }
 
+// A Salvager is a Kind whose attempts may leave something that is whole although they fail.
+type Salvager interface {
+	Kind
+	// Salvage looks through what a failed attempt of t has left, when all that it started is gone. It stages the named
+	// files and returns them and the named outputs, held to what a success would have to be; what is missing or does not
+	// pass is left out, with a warning that begins with its name and says why. The rest of the result counts for nothing.
+	Salvage(t *Task, files, outputs []string) *Result
+}
+
 // A Sharer is a Kind that knows at plan time with what its prompt begins, so that a plan can tell how much of it a
 // service should have read shortly before.
 type Sharer interface {
@@ -117,6 +126,7 @@ type Traits struct {
 	Ambient  bool              // an attempt sees more than settings, files and reads name: a folder, a service
 	Reaches  bool              // an attempt starts tools that may reach files outside of its own folder
 	Probes   bool              // with these settings a Prober can tell whether an attempt took effect
+	Leaves   []string          // outputs and artifacts that a Salvager may find; "*": all that the node declares
 	Prompt   *PromptEstimate   // for kinds that call a model: what is known of the size
 	Secrets  []string          // names of secrets the settings use
 	Account  string            // who is asked, and as whom: what one answer says of it holds for all that would ask it

@@ -165,6 +165,7 @@ func TestWireNames(t *testing.T) {
 	rep := Report{Format: Format, Began: at, Begun: true, Unclean: true,
 		Outcome: machine.Outcome{Status: dag.StatusFailed, Category: "c", Message: "m", Diagnostics: "d", Fault: "full", RetryAfter: time.Second,
 			WaitUntil: at, Permanent: true, Body: machine.FinishedBody{Kept: []machine.KeptFile{{Name: "n", Digest: "s", Size: 1}}}},
+		Salvaged:  &Salvaged{[]Object{{"n", "d", 1, "s"}}, map[string]json.RawMessage{"v": json.RawMessage("1")}, []string{"n: why"}},
 		Artifacts: []Object{{"n", "d", 1, "s"}}, Entries: []Object{{"n", "d", 1, ""}}, Kept: []machine.KeptFile{{Name: "n", Digest: "s", Size: 1}}}
 	job := Job{Format: Format, Purpose: Rescue, Node: &dag.Node{ID: "n"}, Kind: "k", With: json.RawMessage("1"), Generation: 1, Attempt: 1,
 		Failures: 1, AllFailures: 1, FailedWith: map[string]int{"c": 1}, Feedback: "f", Reserve: dag.Amount{USD: 1}, Seed: 1, SpecDir: "s",

@@ -80,6 +80,9 @@ type Report struct {
 	// count when no other follows.
 	Artifacts []Object `json:"artifacts,omitempty"`
 	Entries   []Object `json:"entries,omitempty"`
+	// Salvaged is what counts of a failed attempt, where its category is among those of the node's salvage and no other
+	// attempt follows; nil: nothing was looked for.
+	Salvaged *Salvaged `json:"salvaged,omitempty"`
 	// Kept are the files that were made in the node's folder, in the order of their making.
 	Kept []machine.KeptFile `json:"kept,omitempty"`
 	// Began is when the work began. A host that hands an attempt over to a queue records it where it is later.
@@ -88,6 +91,13 @@ type Report struct {
 	Begun bool `json:"begun,omitempty"`
 	// Unclean says that something may still write into the attempt's folders.
 	Unclean bool `json:"unclean,omitempty"`
+}
+
+// Salvaged is what is whole of what a failed attempt has left.
+type Salvaged struct {
+	Artifacts []Object                   `json:"artifacts,omitempty"` // in the store
+	Values    map[string]json.RawMessage `json:"values,omitempty"`
+	Left      []string                   `json:"left,omitempty"` // what is not there or not whole, and why
 }
 
 // An Object is a stored content and the name of the artifact or accumulator that it is for.

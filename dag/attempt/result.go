@@ -64,24 +64,13 @@ func (t *trial) values(res *nodes.Result) error {
 		return nil // nobody reads its values
 	}
 	for _, name := range slices.Sorted(maps.Keys(res.Values)) { // for the order of warnings
-		want, declared := t.job.Node.Outputs[name]
-		if !declared {
+		if _, declared := t.job.Node.Outputs[name]; !declared {
 			b.Warnings = append(b.Warnings, t.line("value "+name+" is not declared in outputs and was dropped"))
 			continue
 		}
-		raw, err := json.Marshal(res.Values[name])
+		kept, err := t.value(name, res.Values[name])
 		if err != nil {
-			return nodes.Fail("protocol", "value "+name+": "+err.Error())
-		}
-		want, _ = dag.OutputType(want)
-		raw = t.worker.Mask.JSON(raw)
-		kept, err := dag.KeptValue(raw)
-		if err != nil {
-			return nodes.Fail("protocol", "value "+name+" cannot be kept: "+err.Error())
-		}
-		if !hasType(raw, want) {
-			return nodes.Fail("protocol",
-				fmt.Sprintf("value %s is declared as %s and is %s", name, want, printable.Clip(string(raw), 40)))
+			return err
 		}
 		if b.Values == nil {
 			b.Values = make(map[string]json.RawMessage, len(res.Values))
@@ -89,6 +78,67 @@ func (t *trial) values(res *nodes.Result) error {
 		b.Values[name] = kept
 	}
 	return nil
+}
+
+// value is a declared value as it is recorded, masked.
+func (t *trial) value(name string, v any) (json.RawMessage, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, nodes.Fail("protocol", "value "+name+": "+err.Error())
+	}
+	want, _ := dag.OutputType(t.job.Node.Outputs[name])
+	raw = t.worker.Mask.JSON(raw)
+	kept, err := dag.KeptValue(raw)
+	if err != nil {
+		return nil, nodes.Fail("protocol", "value "+name+" cannot be kept: "+err.Error())
+	}
+	if !hasType(raw, want) {
+		return nil, nodes.Fail("protocol",
+			fmt.Sprintf("value %s is declared as %s and is %s", name, want, printable.Clip(string(raw), 40)))
+	}
+	return kept, nil
+}
+
+// salvage looks for what is whole of what a failed attempt has left.
+func (t *trial) salvage() {
+	kind, _ := t.worker.Kinds.Kind(t.job.Kind)
+	by, able := kind.(nodes.Salvager)
+	want := t.job.Node.Salvage
+	if !able || t.job.Purpose != Run {
+		return
+	}
+	out := &Salvaged{Values: map[string]json.RawMessage{}}
+	t.rep.Salvaged = out
+	res := by.Salvage(t.task, want.Files, want.Outputs)
+	for _, w := range res.Warnings {
+		out.Left = append(out.Left, t.line(w))
+	}
+	left := func(name string, err error) { out.Left = append(out.Left, t.line(name+": "+err.Error())) }
+	for _, name := range want.Files {
+		path, there := res.Writes[name]
+		if !there {
+			continue
+		}
+		o, err := t.store(name, path)
+		if err != nil {
+			left(name, err)
+			continue
+		}
+		o.Schema = res.Schemas[name]
+		out.Artifacts = append(out.Artifacts, o)
+	}
+	for _, name := range want.Outputs {
+		v, there := res.Values[name]
+		if !there {
+			continue
+		}
+		kept, err := t.value(name, v)
+		if err != nil {
+			left(name, err)
+			continue
+		}
+		out.Values[name] = kept
+	}
 }
 
 // hasType reports whether a JSON value is of a declared type.

@@ -217,6 +217,14 @@ func (t *trial) fail(ctx context.Context, err error, res *nodes.Result) {
 	}
 	o.Body = t.body
 	t.rep.Artifacts, t.rep.Outcome = nil, o
+	// A host that stops an attempt may do so because the time of all attempts is over: it says so when it records that.
+	category := o.Category
+	if o.Status == dag.StatusCancelled && errors.Is(context.Cause(ctx), ErrCancelled) {
+		category = machine.CategoryDeadline
+	}
+	if o.Status != dag.StatusLost && t.job.Node.Salvage.Of(category) {
+		t.salvage()
+	}
 	switch {
 	case o.Status == dag.StatusFailed && t.rep.Entries == nil:
 		if err := t.storeEntries(res); err != nil {

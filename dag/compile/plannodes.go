@@ -76,6 +76,7 @@ func (b *builder) complete(d *draft) bool {
 	if !b.unknown.settings(d) {
 		t := b.describe(d)
 		b.touched(d, &t)
+		b.salvages(d, &t)
 	}
 	b.publishes(d)
 	b.shown(d)

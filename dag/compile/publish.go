@@ -1,12 +1,14 @@
 package compile
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
 	"dagrun.dev/dag"
 	"dagrun.dev/internal/rules"
 	"dagrun.dev/internal/tree"
+	"dagrun.dev/nodes"
 )
 
 // publishes checks what a node puts beside the specification.
@@ -70,6 +72,40 @@ func (b *builder) publishedInputs() {
 		for _, p := range d.public {
 			if b.files[p.name] != nil || b.beside[p.name] != nil {
 				b.madeOf(p.name, p.pos, p.path)
+			}
+		}
+	}
+}
+
+// salvages checks what counts of a node that has failed for good.
+func (b *builder) salvages(d *draft, t *nodes.Traits) {
+	v, path := d.tree.Get("salvage"), d.path+".salvage"
+	if v == nil {
+		return
+	}
+	b.into(d.tree, d.path, d.node, "salvage")
+	b.checkNames("category", v.Get("on"), path+".on")
+	s := d.node.Salvage
+	if len(s.Files)+len(s.Outputs) == 0 {
+		b.fail(v.Pos, path, "want files, outputs or both: nothing is named that counts")
+	}
+	for _, part := range []struct {
+		field, does string
+		names, of   []string
+	}{
+		{"files", "write", s.Files, d.node.Writes},
+		{"outputs", "record", s.Outputs, slices.Sorted(maps.Keys(d.node.Outputs))},
+	} {
+		for i, name := range part.names {
+			x, where := v.Get(part.field).Items[i], tree.At(path+"."+part.field, i)
+			switch {
+			case !slices.Contains(part.of, name):
+				b.fail(x.Pos, where, "the node does not %s %q%s", part.does, name, rules.DidYouMean(name, part.of))
+			case len(t.Leaves) == 0:
+				b.fail(x.Pos, where, "with these settings kind %s leaves nothing when it is stopped", d.node.Kind)
+			case t.Leaves[0] != "*" && !slices.Contains(t.Leaves, name):
+				b.fail(x.Pos, where, "kind %s does not leave %q when it is stopped%s", d.node.Kind, name,
+					rules.DidYouMean(name, t.Leaves))
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -211,12 +212,41 @@ func (h *host) publish(f *flight, rep *attempt.Report) machine.Outcome {
 	if o.Status == dag.StatusCancelled {
 		o.Message += ": PARTIAL, " + partial(paths)
 	}
-	if len(rep.Entries) > 0 && o.Status == dag.StatusFailed && h.last(f, o) {
-		if err := h.makeLive(f, run.Output{Entries: rep.Entries}); err != nil {
-			o.Body.Warnings = append(o.Body.Warnings, h.worker.Line("entries are lost: "+err.Error()))
-		}
-	}
+	h.remains(f, rep, &o)
 	return o
+}
+
+// remains makes part of the run what counts of an attempt after which the node has failed for good.
+func (h *host) remains(f *flight, rep *attempt.Report, o *machine.Outcome) {
+	saved := rep.Salvaged
+	if len(rep.Entries) == 0 && saved == nil {
+		return
+	}
+	end := &machine.FinishedBody{} // it stays so when the host has stopped: then nothing is published
+	_ = h.onLoop(func() { end = h.settled(f, *o) })
+	if !end.Final || end.Status != dag.StatusFailed {
+		return
+	}
+	out := run.Output{Entries: rep.Entries}
+	if saved == nil || !f.job.Node.Salvage.Of(end.Category) {
+		saved = &attempt.Salvaged{}
+	}
+	out.Artifacts = saved.Artifacts
+	for _, why := range saved.Left {
+		o.Body.Warnings = append(o.Body.Warnings, "not salvaged: "+why)
+	}
+	if err := h.makeLive(f, out); err != nil {
+		o.Body.Warnings = append(o.Body.Warnings, h.worker.Line("what is left of the attempt is lost: "+err.Error()))
+		return
+	}
+	for _, a := range saved.Artifacts {
+		o.Body.Salvaged = append(o.Body.Salvaged, a.Name)
+	}
+	o.Body.Salvaged = append(o.Body.Salvaged, slices.Sorted(maps.Keys(saved.Values))...)
+	if len(o.Body.Salvaged) > 0 {
+		o.Body.Values = saved.Values
+		o.Message += "; salvaged: " + strings.Join(o.Body.Salvaged, ", ")
+	}
 }
 
 // strands reports whether an attempt whose answer has come is left under way because the disk fails what it left: it is
@@ -290,12 +320,6 @@ func partial(kept []string) string {
 		kept = kept[:most]
 	}
 	return "kept in " + strings.Join(kept, ", ") + more
-}
-
-// last reports whether no attempt would follow an outcome.
-func (h *host) last(f *flight, o machine.Outcome) (final bool) {
-	_ = h.onLoop(func() { final = h.settled(f, o).Final }) // false when the host has stopped: then nothing is published
-	return final
 }
 
 // settled is the end that an outcome would be recorded as now.

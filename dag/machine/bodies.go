@@ -134,6 +134,9 @@ type FinishedBody struct {
 	Notes       []LogLine                  `json:"notes,omitempty"`
 	Reused      bool                       `json:"reused,omitempty"` // an earlier end: what it reads did not change
 	Kept        []KeptFile                 `json:"kept,omitempty"`   // what it left in its node's folder, oldest first
+	// Salvaged are the artifacts and values that count although the node has failed for good. No other failure of an
+	// attempt has any.
+	Salvaged []string `json:"salvaged,omitempty"`
 }
 
 // A KeptFile is a file that an attempt left in its node's folder. A later attempt that keeps one of the same

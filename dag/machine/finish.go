@@ -81,6 +81,8 @@ func (s *State) mayFinish(i int32, b *FinishedBody) error {
 		return fmt.Errorf("node %s has no attempt that could be tried again", b.Node)
 	case b.Status == dag.StatusLost && (b.Attempt == 0 || late):
 		return fmt.Errorf("node %s has no attempt that could be lost", b.Node)
+	case len(b.Salvaged) > 0 && (b.Status != dag.StatusFailed || !b.Final):
+		return fmt.Errorf("node %s has not failed for good: nothing of it is salvaged", b.Node)
 	}
 	switch b.Status {
 	case dag.StatusCompleted, dag.StatusFailed, dag.StatusLost, dag.StatusRejected, dag.StatusSkipped, dag.StatusCancelled:

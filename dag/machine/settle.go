@@ -69,6 +69,9 @@ func (s *State) Settle(node string, o Outcome, now time.Time) Event {
 	case dag.StatusFailed:
 		x.failed()
 	}
+	if len(b.Salvaged) > 0 && (b.Status != dag.StatusFailed || !b.Final) {
+		b.Salvaged, b.Values = nil, nil
+	}
 	return New(now, &b)
 }
 

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"dagrun.dev/dag"
@@ -51,6 +52,10 @@ func limits(n *dag.Node, reserves bool) (list []string) {
 	add(t.Total > 0, "all attempts and waits may take %s", Duration(t.Total.D().Seconds()))
 	add(t.Silence > 0, "may be silent for %s", Duration(t.Silence.D().Seconds()))
 	add(n.OnFail != "" && n.OnFail != dag.OnFail("fail"), "when it fails: %s", n.OnFail)
+	if s := n.Salvage; s != nil {
+		what := strings.Join(slices.Concat(s.Files, s.Outputs), ", ")
+		add(true, "after %s counts: %s", strings.Join(s.Categories(), ", "), what)
+	}
 	add(n.Undo != nil, "can be undone")
 	add(n.Breaker != "", "breaker: %s", n.Breaker)
 	add(n.Pool != "", "pool: %s", n.Pool)

@@ -32,7 +32,8 @@ type Attempt struct {
 	Usage      dag.Usage    `json:"usage,omitzero"`
 	Model      string       `json:"model,omitempty"`
 	Warnings   []string     `json:"warnings,omitempty"`
-	Files      []NodeFile   `json:"files,omitempty"` // what it left in its node's folder
+	Salvaged   []string     `json:"salvaged,omitempty"` // files and values that count though the node has failed
+	Files      []NodeFile   `json:"files,omitempty"`    // what it left in its node's folder
 	said       string       // the last that it printed, where it failed
 }
 
@@ -107,7 +108,7 @@ func (t *trace) event(e *machine.Event) *Attempt {
 		a := &t.attempts[i]
 		a.Status, a.Ended, a.Category, a.Class, a.Message = string(b.Status), e.Time, b.Category, b.Class, b.Message
 		a.Final, a.Reused, a.RetryAt, a.CostUSD, a.CostKind = b.Final, b.Reused, b.RetryAt, b.CostUSD, b.CostKind
-		a.Usage, a.Warnings, a.said = b.Usage, b.Warnings, b.Diagnostics
+		a.Usage, a.Warnings, a.Salvaged, a.said = b.Usage, b.Warnings, b.Salvaged, b.Diagnostics
 		if !b.WaitUntil.IsZero() {
 			a.RetryAt = b.WaitUntil
 		}

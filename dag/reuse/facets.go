@@ -77,6 +77,7 @@ var facets = []facet{
 		}
 		return lines(b, spec)
 	}, showBreaker},
+	value("salvage", refail, func(d *definition) (any, bool) { return d.node.Salvage, d.node.Salvage != nil }),
 	value("compensate", refail, func(d *definition) (any, bool) { return d.node.Undo, d.node.Undo != nil }),
 	value("optional", refail, func(d *definition) (any, bool) { return d.node.Optional, len(d.node.Optional) > 0 }),
 	value("back", refail, func(d *definition) (any, bool) { return d.node.Back, d.node.Back != nil }),

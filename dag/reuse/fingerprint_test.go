@@ -64,6 +64,7 @@ func TestFingerprint(t *testing.T) {
 			n.Reserve.USD = 5
 			n.Estimate.Seconds = 9
 			n.Undo = &dag.Undo{Kind: "exec"}
+			n.Salvage = &dag.Salvage{Files: []string{"a"}}
 		}},
 		{"", func(p *dag.Plan, n *dag.Node) { p.Files[1].Digest = "cc"; p.Accumulators[0].Title = "Notes" }},
 	} {

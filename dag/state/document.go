@@ -205,7 +205,8 @@ type Record struct {
 	Details  json.RawMessage            `json:"validationDetails,omitempty"`
 	Warnings []string                   `json:"warnings,omitempty"`
 	Tokens   *Tokens                    `json:"tokens,omitempty"`
-	Values   map[string]json.RawMessage `json:"values,omitempty"` // the short ones that it recorded
+	Values   map[string]json.RawMessage `json:"values,omitempty"`   // the short ones that it recorded
+	Salvaged []string                   `json:"salvaged,omitempty"` // files and values that count though it has failed
 	Labels   map[string]string          `json:"labels,omitempty"`
 }
 

@@ -240,7 +240,7 @@ func (m *maker) record(v *machine.NodeView) *Record {
 		r.Tokens = &Tokens{v.Usage.Input, v.Usage.Output, v.Usage.CacheRead, v.Usage.CacheWrite, v.Cost}
 	}
 	if l := v.Last; l != nil {
-		r.Warnings = l.Warnings
+		r.Warnings, r.Salvaged = l.Warnings, l.Salvaged
 		if l.Status != dag.StatusCompleted {
 			r.Reason = strings.TrimSuffix(strings.TrimPrefix(l.Category+": "+l.Message, ": "), ": ")
 		}

@@ -13,6 +13,7 @@ import (
 	"context"
 	_ "embed"
 	"errors"
+	"slices"
 	"time"
 
 	"dagrun.dev/internal/printable"
@@ -32,6 +33,7 @@ type Kind struct {
 var (
 	_ nodes.FileChecker = Kind{}
 	_ nodes.Rescuer     = Kind{}
+	_ nodes.Salvager    = Kind{}
 	_ nodes.Sharer      = Kind{}
 )
 
@@ -129,6 +131,54 @@ func (k Kind) Rescue(_ context.Context, t *nodes.Task) (*nodes.Result, error) {
 		return nil, nil
 	}
 	return res, err
+}
+
+// Salvage takes the report file through accept, as if it were the answer.
+func (Kind) Salvage(t *nodes.Task, files, outputs []string) *nodes.Result {
+	res, err := salvage(t)
+	if err != nil {
+		res = &nodes.Result{}
+	}
+	for _, name := range slices.Concat(files, outputs) {
+		_, value := res.Values[name]
+		_, file := res.Writes[name]
+		switch {
+		case err != nil:
+			res.Warnings = append(res.Warnings, name+": "+printable.Clip(err.Error(), 300))
+		case !file && slices.Contains(files, name), !value && slices.Contains(outputs, name):
+			res.Warnings = append(res.Warnings, name+": the report does not hold it")
+		}
+	}
+	return res
+}
+
+func salvage(t *nodes.Task) (*nodes.Result, error) {
+	s, _, steps, err := prepare(t)
+	if err != nil {
+		return nil, err
+	}
+	q := &question{task: t, set: s}
+	if s.Session != "" && t.Carry != nil {
+		if q.session, err = lastSession(t); err != nil {
+			return nil, err
+		}
+	}
+	q.folder = q.base(workName)
+	text, made, err := q.report()
+	if err == nil && !made {
+		err = errors.New("the agent had not written its report file")
+	}
+	if err != nil {
+		return nil, err
+	}
+	st := accept.NewState(t, text)
+	if err := accept.Run(steps, st); err != nil {
+		return nil, err
+	}
+	if _, taken := st.Artifacts[s.To]; s.To != "" && !taken {
+		st.Artifacts[s.To] = []byte(text)
+	}
+	return st.Result(t.Out, true)
 }
 
 // lost is the end of an attempt whose provider was at work when the process died: what its answer would have been is

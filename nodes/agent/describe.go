@@ -34,9 +34,11 @@ func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
 	if err := d.prompt(s); err != nil {
 		return nodes.Traits{}, err
 	}
+	own := slices.Collect(maps.Keys(d.tr.Outputs))
 	if err := d.accept(s); err != nil {
 		return nodes.Traits{}, err
 	}
+	d.leaves(s, own)
 	d.answer(s)
 	d.files(s)
 	d.provider(s)
@@ -66,6 +68,19 @@ func (Kind) CheckFiles(
 func (s *settings) anyText() bool {
 	contract := s.Answer != nil || len(s.Accept) > 0 || s.Report != ""
 	return s.Provider == "command" && s.command().Parse == "text" && !contract
+}
+
+// leaves names what accept takes out of a report file, which alone is there of an attempt that was cut. A service
+// writes none, which is no mistake of a node whose provider is a parameter. own are the outputs of every agent.
+func (d *describer) leaves(s *settings, own []string) {
+	if s.Report == "" && !capability.Of(s.Provider).Service {
+		return
+	}
+	d.tr.Leaves = append(slices.Sorted(maps.Keys(d.tr.Outputs)), d.tr.Writes...)
+	d.tr.Leaves = slices.DeleteFunc(d.tr.Leaves, func(name string) bool { return slices.Contains(own, name) })
+	if s.To != "" {
+		d.tr.Leaves = append(d.tr.Leaves, s.To)
+	}
 }
 
 // A describer collects the traits of an agent node.

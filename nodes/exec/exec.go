@@ -24,6 +24,7 @@ type Kind struct{}
 var (
 	_ nodes.Prober    = Kind{}
 	_ nodes.Messenger = Kind{}
+	_ nodes.Salvager  = Kind{}
 )
 
 // Name returns "exec".

@@ -160,29 +160,14 @@ func (s *settings) collect(t *nodes.Task, p *proc.Result, res *nodes.Result) err
 		res.Writes, res.Schemas = make(map[string]string, len(t.Writes)), map[string]string{}
 	}
 	for _, name := range t.Writes {
-		folder := strings.HasSuffix(name, "/")
-		info, err := root.Lstat(strings.TrimSuffix(name, "/"))
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			e := nodes.Fail("no_artifact", "the command did not put "+name+" into $DAGRUN_OUT")
-			e.Diagnostics = p.LastWords()
-			return e
-		case err != nil:
-			return &nodes.Error{Category: "no_artifact", Message: "artifact " + name, Err: err}
-		case folder && !info.IsDir():
-			return nodes.Permanent(nodes.Failf("no_artifact", "%s in $DAGRUN_OUT is not a folder", name))
-		case !folder && !info.Mode().IsRegular():
-			return nodes.Permanent(nodes.Failf("no_artifact", "%s in $DAGRUN_OUT is not a regular file", name))
+		if err := staged(root, name, p.LastWords); err != nil {
+			return err
 		}
 		res.Writes[name] = name
 	}
 	for i := range s.Shapes {
-		x := &s.Shapes[i]
-		if err := x.hold(root); err != nil {
+		if err := s.Shapes[i].hold(root, res); err != nil {
 			return err
-		}
-		if x.Name != "" {
-			res.Schemas[x.Of] = x.Name
 		}
 	}
 	undeclared(list, t, res)
@@ -190,11 +175,71 @@ func (s *settings) collect(t *nodes.Task, p *proc.Result, res *nodes.Result) err
 	return err
 }
 
+// Salvage looks for files and values in $DAGRUN_OUT.
+func (Kind) Salvage(t *nodes.Task, files, outputs []string) *nodes.Result {
+	res := &nodes.Result{Writes: map[string]string{}, Schemas: map[string]string{}, Values: map[string]any{}}
+	left := func(name string, err error) { res.Warnings = append(res.Warnings, name+": "+err.Error()) }
+	s, err := read(t.With)
+	if err != nil {
+		return res
+	}
+	root, err := os.OpenRoot(t.Out)
+	if err != nil {
+		left(t.Out, err)
+		return res
+	}
+	defer root.Close()
+	for _, name := range files {
+		err := staged(root, name, func() string { return "" })
+		for i := 0; i < len(s.Shapes) && err == nil; i++ {
+			if s.Shapes[i].Of == name {
+				err = s.Shapes[i].hold(root, res)
+			}
+		}
+		if err != nil {
+			left(name, err)
+			continue
+		}
+		res.Writes[name] = name
+	}
+	all, err := readValues(root)
+	for _, name := range outputs {
+		switch v, there := all[name]; {
+		case err != nil:
+			left(name, err)
+		case there:
+			res.Values[name] = v
+		default:
+			left(name, noValue(name))
+		}
+	}
+	return res
+}
+
+// staged says why an artifact cannot be taken out of the staging folder. words are the last ones of the command.
+func staged(root *os.Root, name string, words func() string) error {
+	folder := strings.HasSuffix(name, "/")
+	info, err := root.Lstat(strings.TrimSuffix(name, "/"))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		e := nodes.Fail("no_artifact", "the command did not put "+name+" into $DAGRUN_OUT")
+		e.Diagnostics = words()
+		return e
+	case err != nil:
+		return &nodes.Error{Category: "no_artifact", Message: "artifact " + name, Err: err}
+	case folder && !info.IsDir():
+		return nodes.Permanent(nodes.Failf("no_artifact", "%s in $DAGRUN_OUT is not a folder", name))
+	case !folder && !info.Mode().IsRegular():
+		return nodes.Permanent(nodes.Failf("no_artifact", "%s in $DAGRUN_OUT is not a regular file", name))
+	}
+	return nil
+}
+
 // mostShaped bounds an artifact that is held to a shape, in bytes.
 const mostShaped = 4 << 20
 
-// hold holds an artifact in the staging folder to its shape.
-func (x *shaped) hold(root *os.Root) error {
+// hold holds an artifact in the staging folder to its shape, and notes the name of that.
+func (x *shaped) hold(root *os.Root, res *nodes.Result) error {
 	sh, problems := shape.Read(x.Schema)
 	if len(problems) > 0 {
 		return nodes.Permanent(nodes.Fail("config", "shapes: "+problems[0].Text))
@@ -205,6 +250,9 @@ func (x *shaped) hold(root *os.Root) error {
 	}
 	if err != nil {
 		return nodes.Fail("protocol", printable.Clip(err.Error(), 300))
+	}
+	if x.Name != "" {
+		res.Schemas[x.Of] = x.Name
 	}
 	return nil
 }
@@ -224,19 +272,9 @@ func undeclared(list []os.DirEntry, t *nodes.Task, res *nodes.Result) {
 // values reads outputs.json. Every declared value must be there unless its type says otherwise; the host checks the
 // types.
 func values(root *os.Root, t *nodes.Task) (map[string]any, error) {
-	b, err := readSmall(root)
+	all, err := readValues(root)
 	if err != nil {
-		return nil, nodes.Failf("protocol", "%s: %v", outputsFile, err)
-	}
-	var all map[string]json.RawMessage // as they are written: the host says what cannot be kept
-	if b != nil {
-		d := json.NewDecoder(bytes.NewReader(b))
-		if err := d.Decode(&all); err != nil {
-			return nil, nodes.Failf("protocol", "%s is not a JSON object: %v", outputsFile, err)
-		}
-		if _, err := d.Token(); !errors.Is(err, io.EOF) {
-			return nil, nodes.Failf("protocol", "%s holds more than one JSON value", outputsFile)
-		}
+		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Outputs)) {
 		v, there := all[name]
@@ -245,7 +283,7 @@ func values(root *os.Root, t *nodes.Task) (map[string]any, error) {
 			delete(all, name) // it is no value
 		}
 		if !there && !optional {
-			return nil, nodes.Failf("protocol", "the declared output %s is not in $DAGRUN_OUT/%s", name, outputsFile)
+			return nil, noValue(name)
 		}
 	}
 	out := make(map[string]any, len(all))
@@ -253,6 +291,29 @@ func values(root *os.Root, t *nodes.Task) (map[string]any, error) {
 		out[name] = v
 	}
 	return out, nil
+}
+
+func noValue(name string) error {
+	return nodes.Failf("protocol", "the declared output %s is not in $DAGRUN_OUT/%s", name, outputsFile)
+}
+
+// readValues reads outputs.json, its values as they are written: the host says what cannot be kept.
+func readValues(root *os.Root) (all map[string]json.RawMessage, err error) {
+	b, err := readSmall(root)
+	if err != nil {
+		return nil, nodes.Failf("protocol", "%s: %v", outputsFile, err)
+	}
+	if b == nil {
+		return nil, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	if err := d.Decode(&all); err != nil {
+		return nil, nodes.Failf("protocol", "%s is not a JSON object: %v", outputsFile, err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, nodes.Failf("protocol", "%s holds more than one JSON value", outputsFile)
+	}
+	return all, nil
 }
 
 func readSmall(root *os.Root) ([]byte, error) {

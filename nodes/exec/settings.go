@@ -72,6 +72,7 @@ func (s *settings) traits() nodes.Traits {
 	if s.Stdin != nil {
 		s.Stdin.Describe(&tr, "stdin")
 	}
+	tr.Leaves = []string{"*"}
 	if tr.Probes = s.Probe != nil; tr.Probes {
 		tr.OneOf("probe", "argv, run", len(s.Probe.Argv) > 0, s.Probe.Run != "")
 	}

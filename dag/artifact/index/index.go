@@ -74,6 +74,8 @@ type Version struct {
 //	         attempt completed            its node runs again
 //	open ---------------------> valid ------------------------> stale
 //	  `--- lost or failed --> void         ^------ proved ---------'
+//
+// What is salvaged of a failed attempt is valid, until another one begins.
 type Standing string
 
 const (
@@ -106,6 +108,7 @@ func (x *Index) Apply(e *machine.Event, g *dag.Graph) {
 	switch b := e.Body.(type) {
 	case *machine.StartedBody:
 		x.running[b.Node] = Attempt{b.Node, b.Generation, b.Attempt}
+		x.retry(b.Node)
 	case *machine.FinishedBody:
 		x.finished(b)
 	case *machine.ArtifactWrittenBody:
@@ -129,7 +132,8 @@ func (x *Index) Apply(e *machine.Event, g *dag.Graph) {
 }
 
 // finished settles what an attempt wrote. Entries of a failed attempt count (an observation does
-// not become wrong because the page was): its host decided so when it recorded them. Artifacts do not.
+// not become wrong because the page was): its host decided so when it recorded them. Artifacts do not, unless they are
+// said to be salvaged.
 func (x *Index) finished(b *machine.FinishedBody) {
 	delete(x.running, b.Node)
 	if b.Reused {
@@ -141,7 +145,8 @@ func (x *Index) finished(b *machine.FinishedBody) {
 		if v.Generation != b.Generation || v.Attempt != b.Attempt {
 			continue
 		}
-		counts := b.Status == dag.StatusCompleted || b.Status == dag.StatusFailed && r.f.Entries
+		counts := b.Status == dag.StatusCompleted ||
+			b.Status == dag.StatusFailed && (r.f.Entries || slices.Contains(b.Salvaged, r.f.Name))
 		switch {
 		case v.Standing == Void && b.Status == dag.StatusCompleted:
 			// The attempt was lost; now it is known to have done its work.
@@ -166,6 +171,15 @@ func (x *Index) revive(node string, generation int) {
 	for _, r := range x.byNode[node] {
 		if v := r.v(); v.Standing == Stale && v.Generation == generation {
 			x.stand(r, Valid)
+		}
+	}
+}
+
+// retry retires what was salvaged of a node that is tried once more.
+func (x *Index) retry(node string) {
+	for _, r := range x.byNode[node] {
+		if !r.f.Entries && r.v().Standing == Valid {
+			r.v().Standing = Stale
 		}
 	}
 }

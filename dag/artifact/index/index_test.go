@@ -79,6 +79,7 @@ func TestEntriesOfAncestorsInPlanOrder(t *testing.T) {
 func TestVersionThatANodeSees(t *testing.T) {
 	before := []machine.Body{started("a"), wrote("a", "page", "1", false), ends("a", dag.StatusCompleted)}
 	second := &machine.ArtifactWrittenBody{Node: "b", Generation: 1, Attempt: 1, Name: "page", Path: "page", Digest: "2", Previous: "1"}
+	salvaged := &machine.FinishedBody{Node: "b", Generation: 1, Attempt: 1, Status: dag.StatusFailed, Final: true, Salvaged: []string{"page"}}
 	edit := &machine.ArtifactWrittenBody{Name: "page", Path: "page", Digest: "edited", Previous: "1", Why: "user-edit"}
 	for _, c := range []struct {
 		name   string
@@ -91,6 +92,9 @@ func TestVersionThatANodeSees(t *testing.T) {
 		{"under way", []machine.Body{started("b"), second}, map[string]string{"c": "1", "d": "1"}, "2", ""},
 		{"by a later one", []machine.Body{started("b"), second, ends("b", dag.StatusCompleted)}, map[string]string{"c": "1", "d": "2"}, "2", ""},
 		{"by a failed one", []machine.Body{started("b"), second, ends("b", dag.StatusFailed)}, map[string]string{"d": "1"}, "1", ""},
+		{"of what failed, salvaged", []machine.Body{started("b"), second, salvaged}, map[string]string{"c": "1", "d": "2"}, "2", ""},
+		{"and tried once more", []machine.Body{started("b"), second, salvaged, &machine.StartedBody{Node: "b", Generation: 1, Attempt: 2}},
+			map[string]string{"d": "1"}, "2", ""},
 		{"edited", []machine.Body{edit}, map[string]string{"b": "edited", "d": "edited"}, "edited", ""},
 		{"sent back", []machine.Body{&machine.RewoundBody{To: "a", Nodes: []string{"a"}}}, map[string]string{"d": ""}, "1", ""},
 	} {
