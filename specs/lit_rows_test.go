@@ -61,6 +61,14 @@ var litRows = map[string]map[string]string{
 		"resume after system restart":  "TestFaultsOfTheDocuments",
 		"partial pieces are preserved": "../internal/cli/testdata/script/pieces.txtar:L-5, R-8",
 	},
+	"recovery on corruption": {
+		"1 try the backup":         "TestLiteratureStateCorrupted",
+		"2 scan for a checkpoint":  "TestLiteratureRecovery",
+		"3 resume from checkpoint": "TestLiteratureRecovery",
+		"3 resume from stage":      "TestLiteratureRecovery",
+		"3 restart, keep scope":    "TestLiteratureRecovery",
+		"3 options for the user":   "../internal/cli/recover_test.go:TestRecoveryIsChosen",
+	},
 	"failure modes": {
 		"agent timeout":              "TestLiteratureStageTimeout",
 		"agent crash":                "TestLiteratureDevilsAdvocateCrash",

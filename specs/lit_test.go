@@ -641,6 +641,55 @@ func TestLiteratureStateCorrupted(t *testing.T) {
 	r.must("verify")
 }
 
+// S-4, L-7: the log itself is damaged. What to type is said: it goes on from the end of a stage, the last one, the scope or any
+// other, or from what stands before the damage, with a stage done again; what came before stays as it was.
+func TestLiteratureRecovery(t *testing.T) {
+	for name, c := range map[string]struct {
+		way          string   // how the command begins that the message holds
+		resume       []string // what is added to the resume after it
+		again, stays string   // nodes that are, and are not, done again
+	}{
+		"from the last stage":   {"revert --checkpoint stage-6c-complete", nil, "synthesis", "challenge/durable-execution"},
+		"from a stage":          {"revert --checkpoint stage-4-complete", nil, "write/durable-execution", "introduction"},
+		"with the scope alone":  {"revert --checkpoint stage-1-complete", nil, "review/databases", "scope"},
+		"a stage is done again": {"resume --salvage", []string{"--rerun", "stage-7/"}, "synthesis", "challenge/durable-execution"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := literature(t, "")
+			r.run(0)
+			own := filepath.Join(r.site.out, "_orchestrator")
+			rewrite(t, filepath.Join(own, "events.ndjson"), func(log string) string {
+				lines := strings.SplitAfter(log, "\n")
+				k := slices.IndexFunc(lines, func(l string) bool {
+					return strings.Contains(l, "WORK_ITEM_STARTED") && strings.Contains(l, `"node":"polish"`)
+				})
+				lines[k] = strings.Replace(lines[k], `"attempt":1`, `"attempt":2`, 1)
+				return strings.Join(lines, "")
+			})
+			for _, name := range []string{"snapshot.json", "snapshot.json.bak"} {
+				if err := os.Remove(filepath.Join(own, name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			said := r.site.ends(5, "resume")
+			command, id, _ := strings.Cut(c.way, "--checkpoint ")
+			if !strings.Contains(said, "dagrun "+command) || !strings.Contains(said, id) {
+				t.Fatalf("how to go on is not said:\n%s", said)
+			}
+			status := 0
+			if id == "" {
+				status = 3 // the end of the log, which is lost, tells of work that was paid for
+			}
+			r.ends(status, strings.Fields(c.way)...)
+			r.goOn(0, append([]string{"resume", "--quiet"}, c.resume...)...)
+			r.times(c.again, 2)
+			r.times(c.stays, 1)
+			r.has("review.md", "## What follows")
+			r.must("verify")
+		})
+	}
+}
+
 // L-7: with one place for agents they wait for each other, and all is done.
 func TestLiteratureResourceLimit(t *testing.T) {
 	r := literature(t, "", "pools: {agents: 5}", "pools: {agents: 1}")

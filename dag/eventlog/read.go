@@ -26,6 +26,9 @@ type Damaged struct {
 	Offset int64
 	Why    string
 	WayOut string // what the user can do
+
+	Salvage bool     // one way is to go on with the events before it, see run.Options
+	Before  []string // checkpoints to which one can go back, the newest first
 }
 
 func (d *Damaged) Error() string {

@@ -179,7 +179,7 @@ func TestNoticesAreBounded(t *testing.T) {
 		s.carryOn()
 		r := s.open()
 		waits := r.State().Notices()
-		if len(waits) != 3 || waits[0].Missed != 0 || waits[1].Missed != 6 || waits[2].Missed != 0 {
+		if len(waits) != 3 || waits[0].Missed != 0 || waits[1].Missed != 6 || waits[2].Missed != 0 || r.State().Missed() != 6 {
 			t.Fatalf("%d wait: %+v", len(waits), waits)
 		}
 		gone.got, gone.do = nil, []string{"ok"}

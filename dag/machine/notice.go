@@ -25,6 +25,10 @@ type Notice struct {
 // Notices returns who is to be told of what, oldest event first.
 func (s *State) Notices() []Notice { return s.notices }
 
+// Missed is how many events somebody was to be told of and never will be, because too many were waiting; an event
+// counts once for each of them.
+func (s *State) Missed() int { return s.observed.Missed }
+
 // notice finds out who is to be told of an event that was applied.
 func (s *State) notice(e *Event) {
 	if s.graph == nil {
@@ -65,6 +69,7 @@ func (s *State) bound(to, most int) {
 		return
 	}
 	s.notices[waits[2]].Missed += s.notices[waits[1]].Missed + 1
+	s.observed.Missed++
 	s.notices = slices.Delete(s.notices, waits[1], waits[1]+1)
 }
 

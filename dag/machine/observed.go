@@ -25,6 +25,7 @@ type observations struct {
 	Compensations []CompensationView `json:"compensations,omitempty"`
 	Calls         CallsView          `json:"llm_calls"`
 	Published     []PublishedView    `json:"published,omitempty"`
+	Missed        int                `json:"missed,omitempty"` // events of which nobody was told, see State.bound
 }
 
 // The declared states of a run and of a section before their first milestone.

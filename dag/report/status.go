@@ -84,7 +84,9 @@ type Status struct {
 	Undone    []NodeStatus                   `json:"undone_nodes,omitempty"`
 	// Undid are the undo actions that were begun, oldest first.
 	Undid    []machine.CompensationView `json:"compensation_history,omitempty"`
-	Warnings int                        `json:"warnings"` // of nodes, see the logs
+	Warnings int                        `json:"warnings"`         // of nodes, see the logs
+	Untold   int                        `json:"untold,omitempty"` // events that somebody waits to be told of
+	Missed   int                        `json:"missed,omitempty"` // events that nobody is told of any more
 	Breakers []BreakerStatus            `json:"breakers,omitempty"`
 	// Drifted are live files that are not as recorded, and what becomes of them.
 	Drifted []string `json:"drifted_artifacts,omitempty"`
@@ -136,6 +138,7 @@ func NewStatus(r *run.Run, dir string, now time.Time) *Status {
 		CapUSD: l.Budget.CapUSD, CapTokens: l.Budget.CapTokens, Wall: l.Budget.Wall.D().Seconds(),
 		now: now, Work: Work{Usage: l.Usage, Shares: Shares(st), Series: seriesOf(st), Errors: errorsOf(st)},
 	}
+	s.Untold, s.Missed = len(st.Notices()), st.Missed()
 	if list := st.Reverts(); len(list) > 0 && list[len(list)-1].Time.Equal(v.Updated) {
 		s.Reverted = list[len(list)-1].Checkpoint
 	}

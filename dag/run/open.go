@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"dagrun.dev/dag"
@@ -114,30 +117,45 @@ func present(o Options) error {
 		Why: "the event log is missing, but the rest of the run is there"}
 }
 
+// atRun is how a command line names the run.
+func atRun(own disk.FS) string { return " --output-dir " + filepath.Dir(own.Path(".")) }
+
+// checkpointsBefore are those there are, the newest first, and how many of them, the last, stand before an event.
+func checkpointsBefore(own disk.FS, line int64) (all []string, before int) {
+	list, _ := own.ReadDir(checkpoints)
+	heads := map[string]int64{}
+	for _, e := range list {
+		if c, err := readManifest(own, e.Name()); err == nil {
+			heads[e.Name()] = c.Head
+		}
+	}
+	all = slices.Sorted(maps.Keys(heads))
+	slices.SortStableFunc(all, func(a, b string) int { return int(heads[b] - heads[a]) })
+	for _, id := range all {
+		if heads[id]+1 < line { // its own event comes after its head
+			before++
+		}
+	}
+	return all, before
+}
+
 // waysOut lists what the user can do about a damage at an event. Going back to a checkpoint takes the
 // events up to it. more stands before the last of them.
 func waysOut(own disk.FS, line int64, more ...string) string {
 	ways := []string{"restore a copy of the file"}
-	var before, all []string
-	list, _ := own.ReadDir(checkpoints)
-	for _, e := range list {
-		c, err := readManifest(own, e.Name())
-		if err != nil {
-			continue
+	all, n := checkpointsBefore(own, line)
+	switch before := all[len(all)-n:]; {
+	case n > 0:
+		other := ""
+		if n > 1 {
+			other = "; or to " + strings.Join(before[1:], ", ")
 		}
-		all = append(all, e.Name())
-		if c.Head+1 < line { // its own event comes after its head
-			before = append(before, e.Name())
-		}
-	}
-	switch {
-	case len(before) > 0:
-		ways = append(ways, "go back to a checkpoint before it (dagrun revert --checkpoint ID; there are "+
-			strings.Join(before, ", ")+")")
+		ways = append(ways, "go back to a checkpoint before it (dagrun revert --checkpoint "+before[0]+atRun(own)+other+")")
 	case len(all) > 0:
 		ways = append(ways, "take the files of a checkpoint from "+own.Path(checkpoints)+" ("+strings.Join(all, ", ")+")")
 	}
-	return strings.Join(append(ways, more...), ", ") + ", or archive this run and start over (dagrun apply --fresh)"
+	return strings.Join(append(ways, more...), ", ") +
+		", or archive this run and start over (dagrun apply SPEC --fresh" + atRun(own) + ")"
 }
 
 func (r *Run) open(rep *Report) error {
@@ -204,8 +222,8 @@ func (r *Run) folder(rep *Report) func(*machine.Event, *eventlog.Envelope) error
 			if errors.As(err, &d) {
 				return err
 			}
-			return &eventlog.Damaged{File: r.own.Path(logFile), Line: e.Seq, WayOut: r.waysOutOfLog(e.Seq),
-				Why: "cannot have happened: " + err.Error()}
+			return r.explain(&eventlog.Damaged{File: r.own.Path(logFile), Line: e.Seq,
+				Why: "cannot have happened: " + err.Error()})
 		}
 		rep.Folded++
 		r.projected(e)
@@ -216,21 +234,22 @@ func (r *Run) folder(rep *Report) func(*machine.Event, *eventlog.Envelope) error
 	}
 }
 
-// explain adds to a damage what can be done in this directory.
+// explain adds to a damage of the log what can be done in this directory.
 func (r *Run) explain(err error) error {
 	var d *eventlog.Damaged
-	if errors.As(err, &d) && d.File == r.own.Path(logFile) {
-		d.WayOut = r.waysOutOfLog(d.Line)
+	own := r.own
+	if !errors.As(err, &d) || d.File != own.Path(logFile) {
+		return err
 	}
+	all, n := checkpointsBefore(own, d.Line)
+	d.Before = all[len(all)-n:]
+	if d.Salvage = d.Line != 1; !d.Salvage { // 0 is the end, which is missing
+		d.WayOut = waysOut(own, d.Line)
+		return err
+	}
+	d.WayOut = waysOut(own, d.Line, "resume from the events before it (dagrun resume --salvage"+atRun(own)+
+		"; with --rerun NODE or --rerun GROUP/ that and what depends on it is done again)")
 	return err
-}
-
-// waysOutOfLog are those of a damage at a line of the log.
-func (r *Run) waysOutOfLog(line int64) string {
-	if line == 1 { // 0 is the end, which is missing
-		return waysOut(r.own, line)
-	}
-	return waysOut(r.own, line, "resume from the events before it (dagrun resume --salvage)")
 }
 
 // load restores the newest usable snapshot and returns its head, the zero Head when the log must be

@@ -165,6 +165,9 @@ func (s *session) apply(res *compile.Result, fresh, again bool, seed int64) erro
 		}
 		r, _, err = s.open(false)
 	}
+	if errors.Is(err, errFresh) {
+		return s.apply(res, true, again, seed)
+	}
 	if err != nil {
 		return err
 	}

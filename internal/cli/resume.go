@@ -28,6 +28,9 @@ func newResume() *cobra.Command {
 specification says now; only limits and the part that runs can be changed. To resume under a changed specification, use
 apply.
 
+Where the log is damaged, resume and apply ask at a terminal from where to go on: the events before the damage, a
+checkpoint before it, or anew. Elsewhere the error says what to type.
+
 ` + partHelp + ` --all ends it.
 
 ` + hostHelp + `
@@ -46,14 +49,10 @@ apply.
 			if err != nil {
 				return err
 			}
-			switch d := rep.Dropped; {
-			case salvage && d == nil: // whoever repeats it after a crash has not been told yet what it may cost
+			if salvage && rep.Dropped == nil { // whoever repeats it after a crash has not been told yet what it may cost
 				err := errors.New("the log is not damaged, there is nothing to salvage. " +
 					"Ready to resume: dagrun resume --output-dir " + s.dir)
 				return errors.Join(err, r.Close())
-			case d != nil && (d.Paying() && r.Costly() || len(d.Effects) > 0):
-				s.note("Ready to resume: dagrun resume --output-dir " + s.dir)
-				return errors.Join(r.Close(), exitWith(exitPaused))
 			}
 			if err := s.ready(r, again, all, &limits, &part, without); err != nil || s.nothing {
 				return errors.Join(err, r.Close())

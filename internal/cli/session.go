@@ -436,22 +436,6 @@ func (s *session) resume(r *run.Run, now time.Time, besides ...machine.Body) err
 	return r.Resume(now, s.name, executor.Adopt(r, s.kinds, s.evaluator, secret, now), besides...)
 }
 
-// open opens the run of the session to go on with it.
-func (s *session) open(salvage bool) (*run.Run, *run.Report, error) {
-	o := s.options()
-	o.Salvage = salvage
-	r, rep, err := run.Open(o)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, w := range rep.Warnings {
-		s.warn(w)
-	}
-	s.endLeft()
-	s.crash.live = true
-	return r, rep, nil
-}
-
 // processes is the file that names the processes of nodes while the run is carried on.
 func (s *session) processes() string { return filepath.Join(s.dir, run.Dir, dag.OwnProcesses) }
 
