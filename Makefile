@@ -81,7 +81,7 @@ docs: ## docs/reference from the schemas, and what the commands of the guide pri
 	-$(GO) test ./docs -update
 
 test-real-cli: ## a real agent CLI against a loopback API (installs it from npm)
-	$(GO) test -count=1 -tags realcli -timeout 40m -run RealCLI -v ./nodes/agent/...
+	$(GO) test -count=1 -tags realcli -timeout 40m -run RealCLI -v ./nodes/agent/... ./specs
 
 clean:
 	rm -rf build

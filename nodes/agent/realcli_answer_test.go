@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"dagrun.dev/internal/testing/nodetest"
+	testprogram "dagrun.dev/internal/testing/program"
 )
 
 // A shapeAPI speaks enough of the Messages and Responses APIs to give an object: by the first part of the path one
@@ -62,7 +63,7 @@ func (f *shapeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestRealCLIShapes(t *testing.T) {
 	for _, version := range realCLIs {
 		t.Run("claude "+version, func(t *testing.T) {
-			realShapes(t, m{"provider": "claude", "argv": []string{installCLI(t, version)}, "model": "claude-sonnet-4-5"}, "")
+			realShapes(t, m{"provider": "claude", "argv": []string{testprogram.Claude(t, version)}, "model": "claude-sonnet-4-5"}, "")
 		})
 	}
 	t.Run("codex", func(t *testing.T) {

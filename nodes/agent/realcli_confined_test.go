@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"dagrun.dev/internal/testing/nodetest"
+	testprogram "dagrun.dev/internal/testing/program"
 	"dagrun.dev/nodes"
 )
 
@@ -32,7 +33,7 @@ func TestRealCLIConfined(t *testing.T) {
 	}
 	programs := map[string]string{}
 	for _, version := range realCLIs {
-		programs["claude "+version] = installCLI(t, version)
+		programs["claude "+version] = testprogram.Claude(t, version)
 	}
 	programs["codex"] = installNPM(t, "@openai/codex@0.171.0", "codex")
 	programs["gemini"] = installNPM(t, "@google/gemini-cli@0.61.0", "gemini")

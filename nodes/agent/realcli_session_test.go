@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"dagrun.dev/internal/testing/nodetest"
+	testprogram "dagrun.dev/internal/testing/program"
 )
 
 // A workAPI asks for one file after another until it is asked to finish. It keeps what it was asked.
@@ -64,7 +65,7 @@ func TestRealCLISession(t *testing.T) {
 	}
 	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
-			program := installCLI(t, version)
+			program := testprogram.Claude(t, version)
 			for _, tt := range []struct {
 				name, path, limit string
 				value             any

@@ -10,40 +10,19 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"dagrun.dev/internal/testing/nodetest"
+	testprogram "dagrun.dev/internal/testing/program"
 	"dagrun.dev/nodes"
 )
 
 // realCLIs are the versions that are tried. The native program comes in a package of its own, which
 // asks for no version of Node; the one around it does.
 var realCLIs = []string{"2.1.197", "2.1.332"}
-
-// installCLI returns the real agent's program: DAGRUN_REAL_CLI, or from npm into a temporary folder.
-func installCLI(t *testing.T, version string) string {
-	t.Helper()
-	if path := os.Getenv("DAGRUN_REAL_CLI"); path != "" {
-		return path
-	}
-	name, known := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
-	if !known {
-		t.Fatalf("there is no program for %s", runtime.GOARCH)
-	}
-	name = "@anthropic-ai/claude-code-" + runtime.GOOS + "-" + name
-	dir := t.TempDir()
-	cmd := exec.Command("npm", "install", "--prefix", dir, "--cache", filepath.Join(dir, "cache"), "--no-audit", "--no-fund", name+"@"+version)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("npm install: %v\n%s", err, out)
-	}
-	return filepath.Join(dir, "node_modules", filepath.FromSlash(name), "claude")
-}
 
 // A fakeAPI speaks enough of the Messages API: the first part of the path chooses the behaviour.
 type fakeAPI struct {
@@ -115,7 +94,7 @@ func TestRealCLI(t *testing.T) {
 		versions = []string{"given"}
 	}
 	for _, version := range versions {
-		t.Run(version, func(t *testing.T) { testRealCLI(t, installCLI(t, version)) })
+		t.Run(version, func(t *testing.T) { testRealCLI(t, testprogram.Claude(t, version)) })
 	}
 }
 

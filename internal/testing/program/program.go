@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"testing"
 )
@@ -25,6 +26,26 @@ func Folder(t testing.TB) string {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	return folder
+}
+
+// Claude returns the real agent's program: DAGRUN_REAL_CLI, or from npm into a temporary folder.
+func Claude(t testing.TB, version string) string {
+	t.Helper()
+	if path := os.Getenv("DAGRUN_REAL_CLI"); path != "" {
+		return path
+	}
+	name, known := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
+	if !known {
+		t.Fatalf("there is no program for %s", runtime.GOARCH)
+	}
+	name = "@anthropic-ai/claude-code-" + runtime.GOOS + "-" + name
+	dir := t.TempDir()
+	cmd := exec.Command("npm", "install", "--prefix", dir, "--cache", filepath.Join(dir, "cache"),
+		"--no-audit", "--no-fund", name+"@"+version)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("npm install: %v\n%s", err, out)
+	}
+	return filepath.Join(dir, "node_modules", filepath.FromSlash(name), "claude")
 }
 
 // Main runs the tests of a package, removes the program and does what else is to be done then. It does not return.
