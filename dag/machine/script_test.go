@@ -31,6 +31,10 @@ var update = flag.Bool("update", false, "rewrite the expected output of testdata
 //	show [NODE ...]              statuses and what blocks them
 //	ledger                       money
 //	questions                    the open ones
+//	breakers                     what is recorded of them
+//	pending                      what a cancel would run, and what begins anew when the run goes on
+//	warnings                     those of nodes
+//	stays                        the host goes on waiting for answers
 //	active                       for how long the run has been active
 //	reload                       snapshot and restore; later answers must be the same
 func TestScripts(t *testing.T) {
@@ -172,6 +176,23 @@ func (x *script) step(line string) {
 		for _, q := range x.s.Escalations() {
 			x.printf("open %s", q.ID)
 		}
+	case "breakers":
+		for _, v := range x.s.Breakers() {
+			b, at, ok := x.s.BreakerRecord(v.Breaker)
+			x.printf("%s %s, opened %d times, %d probes, hold %s; recorded %t %s %s, until %s, changed %s", v.Breaker, v.State, v.Openings,
+				v.Probing, x.since(v.Hold), ok, b.State, b.Cause, x.since(b.Until), x.since(at))
+		}
+	case "pending":
+		cleanup, undo := x.s.Pending()
+		x.printf("clean-up %v, undo %v, anew %v", cleanup, undo, x.s.Renewed())
+	case "warnings":
+		for i := range int32(x.s.Graph().Len()) {
+			if v := x.s.NodeAt(i); v.Last != nil && len(v.Last.Warnings) > 0 {
+				x.printf("%s: %s", v.Node.ID, strings.Join(v.Last.Warnings, " | "))
+			}
+		}
+	case "stays":
+		x.s.HostStays(true)
 	case "active":
 		v := x.s.Run()
 		x.printf("active %s, ticking %t", v.Active, v.Ticking)
