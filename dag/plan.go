@@ -72,8 +72,25 @@ type Phase struct {
 
 // A Counted is what the values of a label are called.
 type Counted struct {
-	Label string `json:"label"`
-	Unit  string `json:"unit"`
+	Label     string            `json:"label"`
+	Unit      string            `json:"unit"`
+	Decisions map[string]string `json:"decisions,omitempty"` // what logs call decisions about nodes that have the label
+}
+
+// WordOf is what logs call a decision about a node, nil for none; empty = what it is called everywhere.
+func (p *Plan) WordOf(decision string, n *Node) string {
+	for i := range p.Phases {
+		x := &p.Phases[i]
+		if n == nil || !x.Has(n) {
+			continue
+		}
+		for _, c := range []*Counted{x.Steps, x.Counts, x.Parts} {
+			if c != nil && c.Decisions[decision] != "" && n.Labels[c.Label] != "" {
+				return c.Decisions[decision]
+			}
+		}
+	}
+	return ""
 }
 
 // Has reports whether a node belongs to the phase.

@@ -148,7 +148,7 @@ func TestWithoutBrowser(t *testing.T) {
 	s.holds() // T-5, 9: it went on to its end
 }
 
-// P-12, S-5, B-10, T-5, K-2: a cycle that is killed while pictures are taken, while checks run in the browser, among the
+// P-12, S-5, B-10, T-5, K-2: a run that is killed while a pass is asked, a cycle while pictures are taken, while checks run in the browser, among the
 // auditors, and between weaver and refinement goes on each time with what was in flight and no
 // more, leaves no browser behind and counts its cycles once.
 func TestKilledInACycle(t *testing.T) {
@@ -158,6 +158,7 @@ func TestKilledInACycle(t *testing.T) {
 	args := []string{"apply", spec, "--seed", "7", "--quiet"}
 	w := s.watch()
 	for _, at := range []string{
+		"LLM_CALL_STARTED S1/p2",
 		"WORK_ITEM_STARTED " + h(1, "capture"),
 		"GATE_RUN_STARTED " + h(1, "gates"),
 		"LLM_CALL_STARTED " + h(1, "auditor-B"),

@@ -47,7 +47,7 @@ func (w *writer) logLine(n *machine.LogLine, b *machine.FinishedBody) {
 	switch {
 	case n.Log == "node": // see nodeEnded
 	case n.Log != "quality":
-		w.log(decisionLog, "decision", n.Type, w.node, n.Fields)
+		w.decide(n.Type, n.Fields)
 	case n.Type == machine.NoteValidation:
 		w.log(qualityLog, w.node, "type", n.Type, n.Fields, "warningDetails?", b.Warnings)
 	default:

@@ -1,10 +1,12 @@
 package runlog
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,8 +54,23 @@ func (w *writer) say(level, format string, args ...any) {
 
 // decide adds a line to decisions.jsonl.
 func (w *writer) decide(what string, list ...any) {
+	if word := w.plan.WordOf(what, w.node); word != "" {
+		what = inWord.ReplaceAllStringFunc(word, func(s string) string {
+			name := s[1 : len(s)-1]
+			text := w.node.Labels[name]
+			for _, v := range list {
+				if note, ok := v.(json.RawMessage); ok {
+					text = cmp.Or(report.Field(note, name), text)
+				}
+			}
+			return cmp.Or(text, s)
+		})
+	}
 	w.log(decisionLog, "decision", what, w.node, fields(list))
 }
+
+// inWord are names of fields in the plan's own word for a decision.
+var inWord = regexp.MustCompile(`\{[^{}]+\}`)
 
 // log adds a line of fields to a .jsonl file.
 func (w *writer) log(log int, list ...any) {
