@@ -35,7 +35,7 @@ lint: ## gofmt and staticcheck
 
 # Packages whose goroutines share memory. Their tests run under the race detector, once; all others run without it.
 RACED := ./dag/artifact/... ./dag/eventlog/... ./dag/executor/... ./dag/run/... ./dag/runlog/... \
-	./nodes/agent/... ./nodes/exec/... ./nodes/gates/... ./nodes/http/... ./nodes/screenshot/... \
+	./nodes/agent/... ./nodes/exec/... ./nodes/gates/... ./nodes/http/... ./nodes/scan/... ./nodes/screenshot/... \
 	./nodes/internal/browser/... ./nodes/internal/httpc/... ./nodes/internal/proc/... \
 	./nodes/internal/simagent/... ./internal/awake/... ./internal/changes/...
 

@@ -122,8 +122,15 @@ func (l *Lang) formula(x *nodes.Formulas, t *nodes.FormulaText) (f nodes.Formula
 		return f, true, fmt.Sprintf("want %s, got %s", strings.Join(t.Want, " or "), p.Type)
 	}
 	f = nodes.Formula{Type: p.Type, Reads: e.shaped.reads, Digest: p.digest(l, x, t)}
+	eval := func(value func(string) (any, error)) (any, error) { return p.about(x.Var+".", value) }
+	if field, is := strings.CutPrefix(t.Text, x.Var+"."); is && l.fields[field] == p.Type {
+		eval = func(value func(string) (any, error)) (any, error) { return value(field) } // nothing is to be computed
+	}
 	f.Eval = func(value func(string) (any, error)) (any, error) {
-		v, err := p.about(x.Var+".", value)
+		v, err := eval(value)
+		if n, whole := v.(int64); whole && p.Type == "number" {
+			v = float64(n)
+		}
 		if err == nil && len(t.Want) > 0 && p.Type == "any" && !slices.Contains(t.Want, typeOf(v)) {
 			err = fmt.Errorf("want %s, got %s", strings.Join(t.Want, " or "), typeOf(v))
 		}
@@ -164,9 +171,6 @@ func (p *Program) about(prefix string, value func(name string) (any, error)) (an
 	t, err := toTree(v)
 	if err != nil {
 		return nil, err
-	}
-	if n, whole := t.Native().(int64); whole && p.Type == "number" {
-		return float64(n), nil
 	}
 	return t.Native(), nil
 }

@@ -53,6 +53,8 @@ func TestFormulas(t *testing.T) {
 		{"e.list.map(x, string(x))", "list", "list", `["x","2"]`},
 		{"{'a': e.n}", "map", "n", `{"a":3}`},
 		{"e.path.contains('/') ? now > e.at : false", "bool", "path at now", "true"},
+		{"e.list", "list", "list", `["x",2]`},
+		{"e.meta", "any", "meta", `{"deep":{"f":1.5,"n":1},"s":"t"}`},
 		{"params.p.q + 1.0", "number", "", "3"},
 	} {
 		list, problems := formulas(t, "x:="+tt.text)
@@ -70,6 +72,16 @@ func TestFormulas(t *testing.T) {
 	list, problems := formulas(t, "e.b > 1.0", "b:=e.a * 2.0", "a:=double(e.n)")
 	if len(problems) > 0 || list[1].Type != "number" || strings.Join(list[1].Reads, "") != "a" {
 		t.Errorf("%v %+v", problems, list)
+	}
+	if v, err := list[0].Eval(func(string) (any, error) { return int64(2), nil }); v != true || err != nil {
+		t.Errorf("a whole number of a field that is none: %v %v", v, err)
+	}
+	list, problems = formulas(t, "e.path", "a:=1.5", "b:=e.a")
+	if len(problems) != 1 || problems[0].Text != "want bool or int, got string" {
+		t.Errorf("a field that has not the type that is wanted: %+v", problems)
+	}
+	if v, err := list[2].Eval(func(string) (any, error) { return int64(2), nil }); v != 2.0 || err != nil {
+		t.Errorf("a field that is a number: %v %v", v, err)
 	}
 	list, _ = formulas(t, "e.meta.s", "e.path == '' || 1 / (e.n - 3) > 0")
 	if _, err := list[0].Eval(value); err == nil || err.Error() != "want bool or int, got string" {

@@ -4,6 +4,7 @@
 package regular
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -78,7 +79,14 @@ func all(most int64) func(f *os.File, err error) ([]byte, error) {
 			return nil, err
 		}
 		defer f.Close()
-		b, err := io.ReadAll(io.LimitReader(f, most+1))
+		size := int64(0)
+		if info, err := f.Stat(); err == nil {
+			size = min(info.Size(), most)
+		}
+		var all bytes.Buffer
+		all.Grow(int(size) + bytes.MinRead) // it may have grown meanwhile
+		_, err = all.ReadFrom(io.LimitReader(f, most+1))
+		b := all.Bytes()
 		if err == nil && int64(len(b)) > most {
 			err = &fs.PathError{Op: "read", Path: f.Name(), Err: fmt.Errorf("more than %d bytes", most)}
 		}

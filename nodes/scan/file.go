@@ -5,48 +5,51 @@ import (
 	"encoding/hex"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"dagrun.dev/internal/regular"
 )
 
-// A stamp is what says, without opening a file, that it is the same with the same content.
-type stamp struct {
-	size     int64
-	modified int64 // ns
-	changed  int64 // ns: the inode, which nobody can set back
-	inode    uint64
-}
-
 // known looks at a file, once.
-func (e *evaluation) known(f *file) *file {
-	if f.known {
+func (t *tree) known(f *file) *file {
+	if f.seen {
 		return f
 	}
-	f.known = true
+	f.seen = true
 	name := filepath.FromSlash(f.path)
-	var info fs.FileInfo
 	if f.link {
-		info, f.err = regular.StatIn(e.root, name)
+		var info fs.FileInfo
+		if info, f.err = regular.StatIn(t.root, name); f.err == nil {
+			f.stamp = stampOf(info)
+		}
 	} else {
-		info, f.err = os.Lstat(filepath.Join(e.tree.dir, name))
+		f.stamp, f.err = stampAt(t.dir + string(filepath.Separator) + name)
 	}
 	if f.err != nil {
 		return f
 	}
-	f.stamp = stampOf(info)
-	f.sure = f.stamp.settled(e.began)
-	if x, ok := e.memory.entries[f.path]; ok && f.sure && x.stamp == f.stamp {
-		f.digest, f.before = x.digest, &x
+	f.sure = f.stamp.settled(t.began)
+	if f.same = f.was != nil && f.sure && f.was.stamp == f.stamp; f.same {
+		f.digest = f.was.digest
 	}
 	return f
 }
 
+// entry is what is to be remembered of a file.
+func (f *file) entry() entry {
+	switch {
+	case !f.seen && f.was != nil:
+		return *f.was // nobody asked: it is held to its stamp when somebody does
+	case f.sure && f.err == nil:
+		return entry{f.path, f.stamp, f.digest}
+	}
+	return entry{path: f.path}
+}
+
 // read digests the content and returns the beginning of it, up to most bytes and one more.
-func (e *evaluation) read(f *file, most int64) (begin []byte) {
-	e.memory.fresh = e.memory.fresh || f.sure
-	r, err := regular.OpenIn(e.root, filepath.FromSlash(f.path))
+func (t *tree) read(f *file, most int64) (begin []byte) {
+	t.fresh = t.fresh || f.sure
+	r, err := regular.OpenIn(t.root, filepath.FromSlash(f.path))
 	if err != nil {
 		f.err = err
 		return nil

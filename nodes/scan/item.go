@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"os"
@@ -22,54 +21,54 @@ import (
 
 // An item is a file that matches, and what is known of it.
 type item struct {
+	number  int // from 1
 	file    *file
 	content []*file // by path
+	was     *record // what is remembered of it; nil: nothing
 
-	problem string         // what is wrong with the files
-	failed  string         // why a value of it cannot be computed: it is not owed then
-	text    string         // what is in its own file, as JSON; empty: not read yet
-	unfit   string         // what is wrong with that file
-	meta    any            // text, parsed; nil: not yet
-	sum     string         // of the content
-	unread  bool           // a file of the content cannot be read
-	basis   string         // see entry
-	values  map[string]any // of vars, as far as they are computed
-	order   []any
+	problem string // what is wrong with the files
+	failed  string // why a value of it cannot be computed: it is not owed then
+	text    string // what is in its own file, as JSON; empty: not read yet
+	unfit   string // what is wrong with that file
+	meta    any    // text, parsed; nil: not yet
+	sum     string // of the content
+	unread  bool   // a file of the content cannot be read
+	values  []any  // of the formulas, as far as they are computed
+	lasts   bool   // those that last can be remembered
 }
 
 // An evaluation is what the items of one scan have in common. It belongs to one goroutine.
 type evaluation struct {
 	s    *settings
-	now  time.Time
+	now  any
 	tree *tree
 	top  *folder
-	root *os.Root
 
 	memory *memory
-	began  time.Time // by the clock of the files
 
-	vars      map[string]*nodes.Formula // by name
-	names     []string                  // of vars, in order
-	lasting   []string                  // those of them that depend on nothing but files
-	wide      bool                      // and on more of them than the item's own
-	owed      nodes.Formula
-	order     []nodes.Formula
-	frequency nodes.Formula
+	vars     map[string]int // the places of their formulas
+	names    []string       // of vars, in order: their formulas come first, then those of if, order and count
+	texts    []nodes.FormulaText
+	formulas []nodes.Formula
+	lasting  []bool // formulas that depend on nothing but files
+	looks    bool   // some formula depends on what is in an item's own file
+	wide     bool   // or on the files of its content
+	nothing  []any  // the values of an item of which none is computed
 }
 
 func newEvaluation(s *settings, t *nodes.Task) (*evaluation, error) {
-	list, err := t.Formulas(s.formulas())
+	x := s.formulas()
+	list, err := t.Formulas(x)
 	if err != nil {
 		return nil, err
 	}
-	e := &evaluation{s: s, now: t.Now, vars: map[string]*nodes.Formula{}, top: &folder{}}
-	for i, x := range s.formulas().List {
+	e := &evaluation{s: s, now: t.Now, vars: map[string]int{}, texts: x.List, formulas: list, top: &folder{}}
+	for i, x := range x.List {
+		e.nothing = append(e.nothing, missing{})
 		if x.Field != "" {
-			e.vars[x.Field], e.names = &list[i], append(e.names, x.Field)
+			e.vars[x.Field], e.names = i, append(e.names, x.Field)
 		}
 	}
-	list = list[len(e.names):]
-	e.owed, e.order, e.frequency = list[0], list[1:len(list)-1], list[len(list)-1]
 	dir := s.Root
 	if !filepath.IsAbs(dir) {
 		if dir != "" && !filepath.IsLocal(dir) {
@@ -78,162 +77,186 @@ func newEvaluation(s *settings, t *nodes.Task) (*evaluation, error) {
 		}
 		dir = filepath.Join(t.SpecDir, dir)
 	}
-	e.tree = &tree{dir: dir, skip: s.Skip}
-	about := ""
-	for _, name := range e.names {
-		about += e.vars[name].Digest
-		if reads := e.readBy(name, map[string]bool{}); !reads["now"] {
-			e.lasting = append(e.lasting, name)
-			e.wide = e.wide || reads["files"] || reads["paths"] || reads["digest"] || reads["modified"] || reads["problem"]
-		}
+	e.tree = &tree{dir: dir, skip: s.Skip, began: time.Now()}
+	about := []byte(fmt.Sprintf("%q %d", s.Root, len(s.Order)))
+	for i := range list {
+		about = append(about, list[i].Digest...)
+		reads := e.readBy(i, map[string]bool{})
+		e.lasting = append(e.lasting, !reads["now"])
+		e.wide = e.wide || reads["files"] || reads["paths"] || reads["digest"] || reads["modified"] || reads["problem"]
+		e.looks = e.looks || e.wide || reads["own"] || reads["meta"]
 	}
-	e.began = time.Now()
-	e.memory = remember(t.Cache, dir, s, about)
-	if e.root, err = os.OpenRoot(dir); err != nil {
+	e.memory = remember(t.Cache, dir, s, sumOf(about))
+	if e.tree.root, err = os.OpenRoot(dir); err != nil {
 		return nil, nodes.Permanent(&nodes.Error{Category: "file_io", Message: "root", Err: err})
 	}
 	return e, nil
 }
 
-// readBy adds to a set what a value reads, and what those values read.
-func (e *evaluation) readBy(name string, set map[string]bool) map[string]bool {
-	for _, r := range e.vars[name].Reads {
+// readBy adds to a set what a formula reads, and what those that it reads do.
+func (e *evaluation) readBy(formula int, set map[string]bool) map[string]bool {
+	for _, r := range e.formulas[formula].Reads {
 		if !set[r] {
 			set[r] = true
-			if e.vars[r] != nil {
-				e.readBy(r, set)
+			if i, is := e.vars[r]; is {
+				e.readBy(i, set)
 			}
 		}
 	}
 	return set
 }
 
-// recall takes the values of an item that are remembered and still true.
-func (e *evaluation) recall(it *item) {
-	if len(e.lasting) == 0 {
-		return
-	}
-	x, ok := e.basis(it)
-	if !ok {
-		return
-	}
-	it.basis = x
-	before := it.file.before
-	if before == nil || before.basis != x {
-		return
-	}
-	r := reader{rest: before.values}
-	known := make(map[string]any, len(e.names))
-	for _, name := range e.lasting {
-		known[name] = r.value()
-	}
-	if !r.bad {
-		it.values, it.problem = known, cmp.Or(it.problem, before.problem)
-	}
-}
-
-// basis is a digest of the stamps of all files that lasting values depend on; ok is false where it would not tell a
-// change.
-func (e *evaluation) basis(it *item) (_ string, ok bool) {
-	b := make([]byte, 0, 400)
-	add := func(f *file) bool {
-		e.known(f)
-		for _, n := range []int64{f.stamp.size, f.stamp.modified, f.stamp.changed, int64(f.stamp.inode)} {
-			b = binary.AppendVarint(b, n)
-		}
-		b = append(append(b, f.path...), 0)
-		return f.sure && f.err == nil
-	}
-	ok = add(it.file)
-	for _, f := range it.content {
-		ok = ok && (!e.wide || add(f))
-	}
-	sum := sha256.Sum256(b)
-	return string(sum[:16]), ok
-}
-
-// entries are what is to be remembered.
-func (e *evaluation) entries(items []*item) map[string]entry {
-	now := make(map[string]entry, len(e.memory.entries))
-	add := func(f *file) (x entry, ok bool) {
-		before, had := e.memory.entries[f.path]
-		switch {
-		case !f.known:
-			x, ok = before, had // nobody asked: it is held to its stamp when somebody does
-		case f.before != nil:
-			x, ok = before, true
-		case f.sure && f.err == nil:
-			x, ok = entry{stamp: f.stamp, digest: f.digest}, true
-		}
-		if ok {
-			now[f.path] = x
-		}
-		return x, ok
-	}
+// lookAt brings together items and what is remembered of them, both by path, and looks at the files that are needed.
+func (e *evaluation) lookAt(items []*item) {
+	records, files := e.memory.records, e.memory.files
 	for _, it := range items {
-		for _, f := range it.content {
-			add(f)
+		for len(records) > 0 && files[records[0].from].path < it.file.path {
+			records = records[1:]
 		}
-	}
-	for _, it := range items {
-		x, ok := add(it.file)
-		if !ok {
+		if len(records) == 0 || files[records[0].from].path != it.file.path {
 			continue
 		}
-		if it.text != "" {
-			x.meta, x.problem = it.text, it.unfit
+		it.was = &records[0]
+		known := files[it.was.from+1 : it.was.to]
+		for _, f := range it.content {
+			for len(known) > 0 && known[0].path < f.path {
+				known = known[1:]
+			}
+			if len(known) > 0 && known[0].path == f.path {
+				f.was = &known[0]
+			}
 		}
-		if x.basis, x.values = "", ""; it.basis != "" && it.failed == "" && !it.unread {
-			x.basis, x.values = it.basis, e.lastingOf(it)
-		}
-		now[it.file.path] = x
 	}
-	return now
+	var list []*file
+	add := func(f *file) {
+		if e.looks && !f.asked {
+			f.asked, list = true, append(list, f)
+		}
+	}
+	for _, it := range items {
+		if it.was != nil {
+			it.file.was = &files[it.was.from]
+		}
+		add(it.file)
+		for _, f := range it.content {
+			if e.wide {
+				add(f)
+			}
+		}
+	}
+	parallel(len(list), func(i int) { e.tree.known(list[i]) })
 }
 
-// lastingOf are the values that can be remembered.
-func (e *evaluation) lastingOf(it *item) string {
-	var b []byte
-	for _, name := range e.lasting {
-		b = appendValue(b, it.values[name])
+// recall takes the values of an item that are remembered and still true.
+func (e *evaluation) recall(it *item) {
+	it.values = slices.Clone(e.nothing)
+	if !e.looks {
+		return
 	}
-	return string(b)
+	it.lasts = e.tree.known(it.file).sure
+	same := it.was != nil && it.file.same
+	if e.wide {
+		same = same && it.was.to-it.was.from == len(it.content)+1
+		for i, f := range it.content {
+			it.lasts = it.lasts && e.tree.known(f).sure && f.err == nil
+			same = same && e.memory.files[it.was.from+1+i] == entry{f.path, f.stamp, f.digest}
+		}
+	}
+	if !it.lasts || !same || it.was.values == "" {
+		return
+	}
+	r := reader{rest: it.was.values}
+	for i, lasts := range e.lasting {
+		if lasts {
+			it.values[i] = r.value()
+		}
+	}
+	if r.bad {
+		copy(it.values, e.nothing)
+		return
+	}
+	it.problem = cmp.Or(it.problem, it.was.problem)
+}
+
+// remembered is what is to be remembered of an item.
+func (e *evaluation) remembered(it *item) (r record, files []entry) {
+	files = append(make([]entry, 0, len(it.content)+1), it.file.entry())
+	for _, f := range it.content {
+		files = append(files, f.entry())
+	}
+	switch {
+	case it.text != "":
+		r.meta, r.problem = it.text, it.unfit
+	case it.was != nil && files[0].stamp == it.file.was.stamp:
+		r.meta, r.problem = it.was.meta, it.was.problem
+	}
+	for _, x := range files {
+		it.lasts = it.lasts && (x.stamp != stamp{} || !e.wide)
+	}
+	if !it.lasts || it.failed != "" || it.unread || files[0].stamp == (stamp{}) {
+		return r, files
+	}
+	var b []byte
+	for i, lasts := range e.lasting {
+		if lasts {
+			b = appendValue(b, it.values[i])
+		}
+	}
+	r.values = string(b)
+	return r, files
 }
 
 // decide computes all values of an item, and reports whether it is owed and what it counts as.
 func (e *evaluation) decide(it *item) (owed bool, counts string) {
-	value := func(name string) (any, error) { return e.value(it, name) }
-	eval := func(what string, f *nodes.Formula) any {
-		if it.failed != "" {
-			return nil
+	e.recall(it)
+	computed := false
+	compute := func(i int) any {
+		if it.values[i] == (missing{}) {
+			computed = computed || e.lasting[i]
 		}
-		v, err := f.Eval(value)
-		if err != nil {
-			it.failed = what + ": " + err.Error()
+		v, err := e.compute(it, i)
+		if err != nil && it.failed == "" {
+			it.failed = err.Error()
 		}
 		return v
 	}
-	e.recall(it)
-	if it.values == nil && it.basis != "" {
-		e.memory.fresh = true
+	for i := range e.names {
+		compute(i)
 	}
-	for _, name := range e.names {
-		if _, err := e.value(it, name); err != nil && it.failed == "" {
-			it.failed = err.Error()
+	at := len(e.names)
+	if it.failed == "" {
+		owed, _ = compute(at).(bool)
+	}
+	if it.failed == "" && e.s.Count != "" {
+		counts = fmt.Sprint(compute(len(e.formulas) - 1))
+	}
+	for i := range e.s.Order {
+		if owed && it.failed == "" {
+			compute(at + 1 + i)
 		}
 	}
-	is, _ := eval("if", &e.owed).(bool)
-	v := eval("count", &e.frequency)
-	for i := range e.order {
-		if is {
-			it.order = append(it.order, eval(fmt.Sprintf("order[%d]", i), &e.order[i]))
-		}
+	e.tree.fresh = e.tree.fresh || computed && it.lasts && it.failed == ""
+	return owed && it.failed == "", counts
+}
+
+// compute returns the value of a formula.
+func (e *evaluation) compute(it *item, i int) (any, error) {
+	if it.values[i] != (missing{}) {
+		return it.values[i], nil
 	}
-	return is && it.failed == "", fmt.Sprint(v)
+	v, err := e.formulas[i].Eval(func(name string) (any, error) { return e.value(it, name) })
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", e.texts[i].Path, err)
+	}
+	it.values[i] = v
+	return v, nil
 }
 
 // value returns a field of an item, or another variable of the expressions.
 func (e *evaluation) value(it *item, name string) (any, error) {
+	if i, is := e.vars[name]; is {
+		return e.compute(it, i)
+	}
 	switch name {
 	case "now":
 		return e.now, nil
@@ -253,7 +276,7 @@ func (e *evaluation) value(it *item, name string) (any, error) {
 	case "digest":
 		return e.contentDigest(it), nil
 	case "modified":
-		return e.modified(it), nil
+		return e.lastModified(it), nil
 	case "meta":
 		e.load(it)
 		return it.metaOf(), nil
@@ -262,24 +285,24 @@ func (e *evaluation) value(it *item, name string) (any, error) {
 		e.contentDigest(it)
 		return it.problem, nil
 	}
-	if v, known := it.values[name]; known {
-		return v, nil
+	return nil, fmt.Errorf("nothing is called %s", name)
+}
+
+// shown is a path as it is said and recorded: from the folder of the specification, or absolute where root is.
+func (e *evaluation) shown(p string) string {
+	switch {
+	case e.s.Root == "" || e.s.Root == ".":
+		return p
+	case p == "":
+		return filepath.ToSlash(filepath.Clean(e.s.Root))
 	}
-	v, err := e.vars[name].Eval(func(name string) (any, error) { return e.value(it, name) })
-	if err != nil {
-		return nil, fmt.Errorf("vars.%s: %w", name, err)
-	}
-	if it.values == nil {
-		it.values = make(map[string]any, len(e.names))
-	}
-	it.values[name] = v
-	return v, nil
+	return filepath.ToSlash(filepath.Join(e.s.Root, filepath.FromSlash(p)))
 }
 
 // byOrder puts what is owed more in front.
-func byOrder(a, b *item) int {
-	for i := range a.order {
-		if c := compare(b.order[i], a.order[i]); c != 0 {
+func (e *evaluation) byOrder(a, b *item) int {
+	for i := range e.s.Order {
+		if c := compare(b.values[len(e.names)+1+i], a.values[len(e.names)+1+i]); c != 0 {
 			return c
 		}
 	}
@@ -337,12 +360,14 @@ func (e *evaluation) record(it *item) map[string]any {
 		}
 	}
 	out["paths"] = e.paths(it, min(len(it.content), mostPaths))
-	out["modified"] = e.modified(it).UTC().Format(time.RFC3339Nano)
-	for _, name := range e.names {
-		out[name] = it.values[name]
+	out["modified"] = e.lastModified(it).UTC().Format(time.RFC3339Nano)
+	for i, name := range e.names {
+		out[name] = it.values[i]
 	}
 	return out
 }
+
+const mostPaths = 1_000 // of an item's content, as recorded
 
 func (e *evaluation) paths(it *item, n int) []any {
 	list := make([]any, n)
@@ -352,11 +377,11 @@ func (e *evaluation) paths(it *item, n int) []any {
 	return list
 }
 
-// modified is when one of the item's files was last written.
-func (e *evaluation) modified(it *item) time.Time {
-	last := e.known(it.file).stamp.modified
+// lastModified is when one of the item's files was last written.
+func (e *evaluation) lastModified(it *item) time.Time {
+	last := e.tree.known(it.file).stamp.modified
 	for _, f := range it.content {
-		last = max(last, e.known(f).stamp.modified)
+		last = max(last, e.tree.known(f).stamp.modified)
 	}
 	return time.Unix(0, last)
 }
@@ -368,8 +393,8 @@ func (e *evaluation) contentDigest(it *item) string {
 	}
 	var b []byte
 	for _, f := range it.content {
-		if e.known(f); f.digest == "" && f.err == nil {
-			e.read(f, 0)
+		if e.tree.known(f); f.digest == "" && f.err == nil {
+			e.tree.read(f, 0)
 		}
 		if f.err != nil {
 			it.unread = true
@@ -411,9 +436,9 @@ func (e *evaluation) load(it *item) {
 	if it.text != "" {
 		return
 	}
-	f := e.known(it.file)
-	if x := f.before; x != nil && x.meta != "" {
-		it.text, it.unfit = x.meta, x.problem
+	f := e.tree.known(it.file)
+	if f.same && it.was != nil && it.was.meta != "" {
+		it.text, it.unfit = it.was.meta, it.was.problem
 	} else {
 		it.text, it.unfit = e.open(f)
 	}
@@ -428,7 +453,7 @@ func (e *evaluation) open(f *file) (text, problem string) {
 	}
 	var data []byte
 	if f.err == nil {
-		data = e.read(f, most)
+		data = e.tree.read(f, most)
 	}
 	switch {
 	case f.err != nil:
@@ -459,9 +484,6 @@ func (it *item) metaOf() any {
 	}
 	return it.meta
 }
-
-// limits bound what one file may hold.
-var limits = values.Limits{Depth: 64, Values: 100_000, Aliases: 1_000}
 
 // parse returns nil where there is nothing.
 func parse(how string, data []byte) (v *values.Value, err error) {

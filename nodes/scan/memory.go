@@ -6,11 +6,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"maps"
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"dagrun.dev/internal/regular"
@@ -20,19 +18,33 @@ import (
 // A memory is what an earlier scan of the same files has found out. It is one file outside of any run, and nothing is
 // lost with it: what is not in it is read anew.
 type memory struct {
-	file    string // empty: there is no place for it
-	about   string // digest of the expressions: values of others are not taken
-	entries map[string]entry
-	fresh   bool // there is something new
+	file    string   // empty: there is no place for it
+	about   string   // digest of the expressions: values of others are not taken
+	records []record // by path
+	files   []entry  // of all records
 }
 
-// An entry is what is known of a file.
+// A record is what is known of an item.
+type record struct {
+	from, to int    // its files: its own, and its content by path
+	meta     string // what is in its own file, as JSON; empty: not known
+	problem  string // what is wrong with that file
+	values   string // those of the formulas that last, as these files gave them; empty: not computed
+}
+
+// An entry is what is known of a file. No file has a stamp that is zero.
 type entry struct {
+	path   string
 	stamp  stamp
 	digest string
-	// Of the file of an item: what is in it, as JSON; what is wrong with it; a digest of the stamps of all files that
-	// the values of vars depend on, and those values. Empty are those that were not computed.
-	meta, problem, basis, values string
+}
+
+// A stamp is what says, without opening a file, that it is the same with the same content.
+type stamp struct {
+	size     int64
+	modified int64 // ns
+	changed  int64 // ns: the inode, which nobody can set back
+	inode    uint64
 }
 
 // young is how long after its last change a file is not believed to be the same by its stamp: the clock of a file
@@ -45,7 +57,7 @@ func (s stamp) settled(at time.Time) bool {
 }
 
 const (
-	memoryFormat = "dagrun scan 1\n"
+	memoryFormat = "dagrun scan 2\n"
 	mostMemory   = 4 << 30 // bytes, far above what a million items need
 )
 
@@ -58,7 +70,7 @@ func remember(cache, dir string, s *settings, about string) *memory {
 	what, _ := json.Marshal([]any{dir, s.Items, s.Content, s.Parse, s.MaxKB, s.Skip, s.Nested}) // texts: no error
 	m.file = filepath.Join(cache, "scan", sumOf(what)[:32])
 	if data, err := regular.Read(m.file, mostMemory); err == nil {
-		m.entries, _ = decode(data, about)
+		m.records, m.files, _ = decode(data, about)
 	}
 	return m
 }
@@ -69,7 +81,7 @@ func sumOf(data []byte) string {
 }
 
 // keep writes what is known now in the place of what was. A failure costs time in the next scan and nothing else.
-func (m *memory) keep(now map[string]entry) {
+func (m *memory) keep(data []byte) {
 	if m.file == "" {
 		return
 	}
@@ -81,7 +93,7 @@ func (m *memory) keep(now map[string]entry) {
 	if err != nil {
 		return
 	}
-	_, err = f.Write(encode(now, m.about))
+	_, err = f.Write(data)
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), m.file)
 	}
@@ -90,52 +102,63 @@ func (m *memory) keep(now map[string]entry) {
 	}
 }
 
-// encode writes entries with a digest over all of it in the end, so that whatever happens to the file is noticed.
-func encode(entries map[string]entry, about string) []byte {
-	b := append(make([]byte, 0, 200*len(entries)+100), memoryFormat...)
-	text := func(s string) { b = append(binary.AppendUvarint(b, uint64(len(s))), s...) }
-	text(about)
-	for _, path := range slices.Sorted(maps.Keys(entries)) {
-		x := entries[path]
-		text(path)
-		for _, n := range []int64{x.stamp.size, x.stamp.modified, x.stamp.changed, int64(x.stamp.inode)} {
-			b = binary.AppendVarint(b, n)
+// encode writes records with a digest over all of it in the end, so that whatever happens to the file is noticed.
+func encode(about string, n int, at func(i int) (r record, files []entry)) []byte {
+	b := append(make([]byte, 0, 800*n+100), memoryFormat...)
+	text := func(list ...string) {
+		for _, s := range list {
+			b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
 		}
-		for _, s := range []string{x.digest, x.meta, x.problem, x.basis, x.values} {
-			text(s)
+	}
+	text(about)
+	for i := range n {
+		r, files := at(i)
+		text(r.meta, r.problem, r.values)
+		b = binary.AppendVarint(b, int64(len(files)))
+		for _, x := range files {
+			text(x.path, x.digest)
+			for _, n := range []int64{x.stamp.size, x.stamp.modified, x.stamp.changed, int64(x.stamp.inode)} {
+				b = binary.AppendVarint(b, n)
+			}
 		}
 	}
 	sum := sha256.Sum256(b)
 	return append(b, sum[:]...)
 }
 
+// limits bound what one file may hold.
+var limits = values.Limits{Depth: 64, Values: 100_000, Aliases: 1_000}
+
 var errDamaged = errors.New("not what was written")
 
 // decode reads what encode wrote. Values that other expressions gave are left out.
-func decode(data []byte, about string) (map[string]entry, error) {
+func decode(data []byte, about string) (records []record, files []entry, err error) {
 	end := len(data) - sha256.Size
 	if end < len(memoryFormat) || string(data[:len(memoryFormat)]) != memoryFormat ||
 		sha256.Sum256(data[:end]) != [sha256.Size]byte(data[end:]) {
-		return nil, errDamaged
+		return nil, nil, errDamaged
 	}
 	r := reader{rest: string(data[len(memoryFormat):end])}
 	same := r.text() == about
-	entries := make(map[string]entry, end/300)
+	records, files = make([]record, 0, end/500), make([]entry, 0, end/120)
 	for r.rest != "" && !r.bad {
-		path := r.text()
-		x := entry{stamp: stamp{r.int(), r.int(), r.int(), uint64(r.int())}}
-		for _, to := range []*string{&x.digest, &x.meta, &x.problem, &x.basis, &x.values} {
-			*to = r.text()
+		x := record{from: len(files), meta: r.text(), problem: r.text(), values: r.text()}
+		for n := r.int(); n > 0 && !r.bad; n-- {
+			x := entry{path: r.text(), digest: r.text()}
+			x.stamp = stamp{r.int(), r.int(), r.int(), uint64(r.int())}
+			files = append(files, x)
 		}
+		x.to = len(files)
+		r.bad = r.bad || x.from == x.to
 		if !same {
-			x.basis, x.values = "", ""
+			x.values = ""
 		}
-		entries[path] = x
+		records = append(records, x)
 	}
 	if r.bad {
-		return nil, errDamaged
+		return nil, nil, errDamaged
 	}
-	return entries, nil
+	return records, files, nil
 }
 
 // A reader takes numbers and texts off the front of a text; bad says that there were none.
@@ -145,29 +168,43 @@ type reader struct {
 }
 
 func (r *reader) int() int64 {
-	n, size := binary.Varint([]byte(r.rest[:min(len(r.rest), binary.MaxVarintLen64)]))
-	if size <= 0 {
-		r.bad = true
-		return 0
+	n := r.uint()
+	return int64(n>>1) ^ -int64(n&1)
+}
+
+// uint is binary.Uvarint of a text.
+func (r *reader) uint() (n uint64) {
+	for i := 0; i < min(len(r.rest), binary.MaxVarintLen64); i++ {
+		c := r.rest[i]
+		n |= uint64(c&0x7f) << (7 * i)
+		if c < 0x80 {
+			r.rest = r.rest[i+1:]
+			return n
+		}
 	}
-	r.rest = r.rest[size:]
-	return n
+	r.bad = true
+	return 0
 }
 
 func (r *reader) text() string {
-	n, size := binary.Uvarint([]byte(r.rest[:min(len(r.rest), binary.MaxVarintLen64)]))
-	if size <= 0 || n > uint64(len(r.rest)-size) {
+	n := r.uint()
+	if n > uint64(len(r.rest)) {
 		r.bad = true
 		return ""
 	}
-	text := r.rest[size : size+int(n)]
-	r.rest = r.rest[size+int(n):]
+	text := r.rest[:n]
+	r.rest = r.rest[n:]
 	return text
 }
+
+// missing stands for a value that was not computed.
+type missing struct{}
 
 // appendValue writes a value of an expression, with its type.
 func appendValue(b []byte, v any) []byte {
 	switch v := v.(type) {
+	case missing:
+		return append(b, 'm')
 	case bool:
 		if v {
 			return append(b, 't')
@@ -195,6 +232,8 @@ func (r *reader) value() any {
 	}
 	kind := r.rest[0]
 	switch r.rest = r.rest[1:]; kind {
+	case 'm':
+		return missing{}
 	case 't', 'f':
 		return kind == 't'
 	case 'i':

@@ -3,12 +3,12 @@ package scan
 import (
 	"bytes"
 	"encoding/json"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -40,7 +40,7 @@ func TestMemoryFindsTheSame(t *testing.T) {
 		"items": "**/.meta/m.json", "parse": "json", "content": []string{"../*.md", "../sub/**"}, "take": 5, "count": "e.size",
 		"vars": object{
 			"size": "size(e.meta.?text.orValue('')) % 3", "half": "double(e.size) / 2.0", "deep": "e.meta.?list.orValue([])", "mixed": "e.meta.?any.orValue(null)",
-			"of": "e.digest + e.own", "bad": "e.problem != ''", "age": "(now - e.modified).getSeconds() + e.size",
+			"of": "e.digest + e.own", "bad": "e.problem != ''", "where": "e.path + string(e.size)", "age": "(now - e.modified).getSeconds() + e.size",
 		},
 		"if": "!e.bad || e.files > 1", "order": []string{"e.half", "e.files"},
 	}
@@ -62,6 +62,11 @@ func TestMemoryFindsTheSame(t *testing.T) {
 		func() { _ = os.Symlink("../d1/0.md", filepath.Join(name(), "1.md")) },
 		func() { _ = os.Symlink("/etc/hostname", filepath.Join(name(), "2.md")) },
 		func() { _ = os.RemoveAll(cache) },
+		func() { with["root"] = []string{"", dir}[r.IntN(2)] }, // the same files under other names
+		func() {
+			with["order"] = []any{[]string{"e.half", "e.files"}, []string{"e.key"}, []string{"e.age", "e.where"}}[r.IntN(3)]
+		},
+		func() { with["if"] = []string{"!e.bad || e.files > 1", "e.age % 2 == 0"}[r.IntN(2)] },
 		func() {
 			with["vars"].(object)["size"] = "size(e.meta.?text.orValue('')) % " + strconv.Itoa(2+r.IntN(3))
 		},
@@ -70,8 +75,10 @@ func TestMemoryFindsTheSame(t *testing.T) {
 		edits[i%3]() // something to look at
 		edits[r.IntN(len(edits))]()
 		edits[r.IntN(len(edits))]()
-		want, wantWarnings := scan(t, remembering(t, dir, "", with))
-		got, warnings := scan(t, remembering(t, dir, cache, with))
+		without, k := remembering(t, dir, "", with), remembering(t, dir, cache, with)
+		without.Now, k.Now = now.Add(time.Duration(i)*time.Hour), now.Add(time.Duration(i)*time.Hour)
+		want, wantWarnings := scan(t, without)
+		got, warnings := scan(t, k)
 		if !reflect.DeepEqual(got, want) || !reflect.DeepEqual(warnings, wantWarnings) {
 			t.Fatalf("after %d edits\n%v %q\nwant\n%v %q", i+1, got, warnings, want, wantWarnings)
 		}
@@ -85,12 +92,10 @@ func opens(t *testing.T, dir, cache string, with any) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.memory.fresh {
-		f.memory.keep(f.entries(f.items))
-	}
+	f.keep()
 	var list []string
 	add := func(x *file) {
-		if x.digest != "" && x.before == nil {
+		if x.digest != "" && !x.same {
 			list = append(list, x.path)
 		}
 	}
@@ -149,7 +154,7 @@ func TestUnchangedFilesAreNotOpened(t *testing.T) {
 	}
 	for i := range whole {
 		for _, damaged := range [][]byte{whole[:i], append(append(bytes.Clone(whole[:i]), whole[i]^4), whole[i+1:]...)} {
-			if x, err := decode(damaged, ""); err == nil {
+			if x, _, err := decode(damaged, ""); err == nil {
 				t.Fatalf("taken: %v", x)
 			}
 		}
@@ -177,7 +182,7 @@ func TestNothingIsOpenedUnasked(t *testing.T) {
 
 func TestEntriesComeBack(t *testing.T) {
 	var b []byte
-	list := []any{true, false, int64(-1) << 63, int64(7), 1.5, math.Copysign(0, -1), "", "a\x00ü", []any{int64(1), "x"}, map[string]any{"a": nil}, nil}
+	list := []any{true, false, int64(-1) << 63, int64(7), 1.5, math.Copysign(0, -1), "", "a\x00ü", []any{int64(1), "x"}, map[string]any{"a": nil}, nil, missing{}}
 	for _, v := range list {
 		b = appendValue(b, v)
 	}
@@ -190,12 +195,14 @@ func TestEntriesComeBack(t *testing.T) {
 	if r.value(); !r.bad {
 		t.Error("a value behind the last one")
 	}
-	now := map[string]entry{"": {}, "a": {stamp{1, -2, 3, 1 << 63}, "d", "m", "p", "b", "v"}, "b/c": {values: "x", basis: "y"}}
-	if got, err := decode(encode(now, "q"), "q"); err != nil || !maps.Equal(got, now) {
-		t.Errorf("%v %v", got, err)
+	files := []entry{{}, {"a", stamp{1, -2, 3, 1 << 63}, "d"}, {path: "b/c"}, {path: "b/d"}}
+	records := []record{{from: 0, to: 1}, {from: 1, to: 3, meta: "m", problem: "p", values: "v"}, {from: 3, to: 4, values: "x"}}
+	data := encode("q", len(records), func(i int) (record, []entry) { return records[i], files[records[i].from:records[i].to] })
+	if got, of, err := decode(data, "q"); err != nil || !slices.Equal(got, records) || !slices.Equal(of, files) {
+		t.Errorf("%v %v %v", got, of, err)
 	}
-	got, err := decode(encode(now, "q"), "r") // other expressions
-	if x := got["a"]; err != nil || x.values != "" || x.basis != "" || x.meta != "m" {
-		t.Errorf("%v %v", got, err)
+	got, of, err := decode(data, "r") // other expressions
+	if err != nil || got[1].values+got[2].values != "" || got[1].meta != "m" || !slices.Equal(of, files) {
+		t.Errorf("%v %v %v", got, of, err)
 	}
 }

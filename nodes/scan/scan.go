@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -47,9 +46,7 @@ func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.memory.fresh {
-		f.memory.keep(f.entries(f.items))
-	}
+	f.keep()
 	res := &nodes.Result{Values: map[string]any{
 		"items": f.recorded, "total": len(f.items), "owed": f.owed, "problems": len(f.problems), "counts": f.counts,
 		"now": t.Now.UTC().Format(time.RFC3339Nano),
@@ -62,6 +59,14 @@ func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 		res.Warnings = append(res.Warnings, p)
 	}
 	return res, nil
+}
+
+// keep writes down for the next scan what this one has found out.
+func (f *finding) keep() {
+	if !f.tree.fresh {
+		return
+	}
+	f.memory.keep(encode(f.memory.about, len(f.items), func(i int) (record, []entry) { return f.remembered(f.items[i]) }))
 }
 
 // Preview says what would be picked now.
@@ -81,8 +86,8 @@ func (Kind) Preview(ctx context.Context, t *nodes.Task) (lines []string, err err
 			break
 		}
 		text := "now: picks " + f.shown(it.file.path)
-		for _, name := range f.names {
-			if raw, err := json.Marshal(it.values[name]); err == nil && len(raw) <= 60 {
+		for i, name := range f.names {
+			if raw, err := json.Marshal(it.values[i]); err == nil && len(raw) <= 60 {
 				text += fmt.Sprintf(" %s=%s", name, raw)
 			}
 		}
@@ -95,7 +100,6 @@ const (
 	mostTold   = 20        // problems that are told one by one
 	mostItems  = 1_000_000 // that one scan looks at
 	mostCounts = 1_000     // values of count
-	mostPaths  = 1_000     // of an item's content, as recorded
 )
 
 // A finding is what a scan has found.
@@ -119,7 +123,7 @@ func look(ctx context.Context, t *nodes.Task) (*finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer e.root.Close()
+	defer e.tree.root.Close()
 	f := &finding{evaluation: e, recorded: []any{}, counts: map[string]int{}}
 	if f.items, err = e.discover(ctx); err != nil {
 		return nil, err
@@ -144,7 +148,7 @@ func look(ctx context.Context, t *nodes.Task) (*finding, error) {
 		return nil, nodes.Permanent(nodes.Failf("config", "count has more than %d different values", mostCounts))
 	}
 	f.owed = len(owed)
-	slices.SortStableFunc(owed, byOrder) // they are in the order of their paths
+	slices.SortStableFunc(owed, e.byOrder) // they are in the order of their paths
 	f.picked = owed[:min(len(owed), s.Take)]
 	for _, it := range f.picked {
 		f.recorded = append(f.recorded, e.record(it))
@@ -160,11 +164,10 @@ func look(ctx context.Context, t *nodes.Task) (*finding, error) {
 
 // discover returns the items by path, each with its content.
 func (e *evaluation) discover(ctx context.Context) (items []*item, err error) {
-	seen := map[*file]bool{}
-	all := func(*folder) bool { return ctx.Err() == nil }
-	e.tree.find(e.top, newPattern(e.s.Items).parts, all, func(f *file) {
-		if !seen[f] {
-			seen[f] = true
+	all := func(*folder) bool { return true }
+	e.tree.find(ctx, e.top, newPattern(e.s.Items).parts, all, func(f *file) {
+		if f.of == 0 {
+			f.of = -1
 			items = append(items, &item{file: f})
 		}
 	})
@@ -184,24 +187,27 @@ func (e *evaluation) discover(ctx context.Context) (items []*item, err error) {
 		patterns[i] = newPattern(p)
 		highest = max(highest, patterns[i].up)
 	}
-	for _, it := range items {
+	for i, it := range items {
+		it.number = i + 1
 		if home := it.file.in.upward(highest); home != nil {
-			home.home = it
+			home.home = it.number
 		}
 	}
 	for _, it := range items {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		e.content(it, patterns)
+		e.contentOf(ctx, it, patterns)
 	}
-	return items, nil
+	slices.Sort(e.tree.problems)
+	e.lookAt(items)
+	return items, ctx.Err()
 }
 
 // missing reports whether the root itself could not be read.
 func (e *evaluation) missing() bool {
 	_, err := os.Stat(e.tree.dir)
-	return errors.Is(err, fs.ErrNotExist) || !e.top.read || len(e.tree.problems) > 0 && len(e.top.dirs)+len(e.top.files) == 0
+	return errors.Is(err, fs.ErrNotExist) || !e.top.listed || len(e.tree.problems) > 0 && len(e.top.dirs)+len(e.top.files) == 0
 }
 
 // upward is the folder n above.
@@ -212,10 +218,10 @@ func (f *folder) upward(n int) *folder {
 	return f
 }
 
-// content finds the files that belong to an item, by path.
-func (e *evaluation) content(it *item, patterns []pattern) {
+// contentOf finds the files that belong to an item, by path.
+func (e *evaluation) contentOf(ctx context.Context, it *item, patterns []pattern) {
 	home := it.file.in
-	seen := map[*file]bool{it.file: true}
+	it.file.of = it.number
 	for i, p := range patterns {
 		from := home.upward(p.up)
 		if from == nil {
@@ -223,24 +229,13 @@ func (e *evaluation) content(it *item, patterns []pattern) {
 			return
 		}
 		own := from.home
-		enter := func(d *folder) bool { return e.s.Nested || d.home == nil || d.home == own || d.above == nil }
-		e.tree.find(from, p.parts, enter, func(f *file) {
-			if !seen[f] {
-				seen[f] = true
+		enter := func(d *folder) bool { return e.s.Nested || d.home == 0 || d.home == own || d.above == nil }
+		e.tree.find(ctx, from, p.parts, enter, func(f *file) {
+			if f.of != it.number {
+				f.of = it.number
 				it.content = append(it.content, f)
 			}
 		})
 	}
 	slices.SortFunc(it.content, func(a, b *file) int { return cmp.Compare(a.path, b.path) })
-}
-
-// shown is a path as it is said and recorded: from the folder of the specification, or absolute where root is.
-func (e *evaluation) shown(p string) string {
-	switch {
-	case e.s.Root == "" || e.s.Root == ".":
-		return p
-	case p == "":
-		return filepath.ToSlash(filepath.Clean(e.s.Root))
-	}
-	return filepath.ToSlash(filepath.Join(e.s.Root, filepath.FromSlash(p)))
 }

@@ -289,3 +289,16 @@ func TestNamesThatNoPlanCanHold(t *testing.T) {
 		t.Errorf("%q, %v problems\n%q", got, out["problems"], warnings)
 	}
 }
+
+// A file can be an item itself and belong to others.
+func TestItemsBelongToOuterItems(t *testing.T) {
+	dir := t.TempDir()
+	place(t, dir, map[string]string{"a/m": "1", "a/b/m": "2", "a/b/c/m": "3", "d/m": "4"})
+	with := object{"items": "**/m", "content": []string{"**"}, "nested": true, "order": []string{"e.files"}, "take": 9}
+	for range 2 {
+		out, _ := scan(t, remembering(t, dir, filepath.Join(dir, "cache"), with))
+		if got := field(out, "paths"); !reflect.DeepEqual(got, []any{[]any{"a/b/c/m", "a/b/m"}, []any{"a/b/c/m"}, []any{}, []any{}}) {
+			t.Errorf("%v", got)
+		}
+	}
+}

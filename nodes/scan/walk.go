@@ -1,14 +1,19 @@
 package scan
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -18,19 +23,26 @@ import (
 // A tree is the folder that is looked through, as it is while one scan looks. A folder is read once, when it is first
 // asked for.
 type tree struct {
-	dir      string // absolute
-	skip     []string
+	dir   string // absolute
+	root  *os.Root
+	skip  []string
+	began time.Time // by the clock of the files
+	fresh bool      // something was found that is to be remembered
+	walks int       // how often folders were gone through to any depth
+
+	mu       sync.Mutex
 	problems []string // folders that could not be read
 }
 
 // A folder below the root.
 type folder struct {
-	path  string // from the root; "" = the root
-	above *folder
-	read  bool
-	dirs  []*folder // by name
-	files []*file   // by name
-	home  *item     // the item whose folder this is
+	path   string // from the root; "" = the root
+	above  *folder
+	listed bool
+	dirs   []folder // by name
+	files  []file   // by name
+	home   int      // the number of the item whose folder this is
+	walk   int      // the last walk of the tree that came by
 }
 
 // A file of a folder, of any type but a folder.
@@ -38,34 +50,58 @@ type file struct {
 	path string // from the root
 	in   *folder
 	link bool
+	of   int // the number of the last item that has taken it; -1: it is an item itself
 
-	known  bool // what follows is
+	was    *entry // what is remembered of it; nil: nothing
+	asked  bool   // it is to be looked at
+	seen   bool   // it has been, and what follows is known
 	stamp  stamp
 	digest string // empty: not read yet
 	err    error
-	before *entry // what is remembered of it, and still true
-	sure   bool   // what is known of it will be true as long as its stamp is
+	same   bool // what is remembered of it is still true
+	sure   bool // what is known of it will be true as long as its stamp is
 }
 
 // runFolder is what a folder of a run holds: what nodes write is no item.
 const runFolder = "_orchestrator"
 
-// list reads a folder, once.
-func (t *tree) list(f *folder) {
-	if f.read {
+// list reads those of some folders that have not been read, several at once.
+func (t *tree) list(ctx context.Context, folders []*folder) {
+	var unread []*folder
+	for _, f := range folders {
+		if !f.listed {
+			unread = append(unread, f)
+		}
+	}
+	if len(unread) == 0 {
 		return
 	}
-	f.read = true
+	parallel(len(unread), func(i int) {
+		if ctx.Err() == nil {
+			t.readFolder(unread[i])
+		}
+	})
+}
+
+func (t *tree) readFolder(f *folder) {
+	f.listed = true
 	list, err := os.ReadDir(filepath.Join(t.dir, filepath.FromSlash(f.path)))
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) || f.above == nil { // or it has gone meanwhile
-			t.problems = append(t.problems, "the folder "+path.Join(".", f.path)+" cannot be read: "+reason(err))
+			t.tell("the folder " + path.Join(".", f.path) + " cannot be read: " + reason(err))
 		}
 		return
 	}
 	if slices.ContainsFunc(list, func(e fs.DirEntry) bool { return e.Name() == runFolder && e.IsDir() }) {
 		return
 	}
+	dirs := 0
+	for _, e := range list {
+		if e.IsDir() {
+			dirs++
+		}
+	}
+	f.dirs, f.files = make([]folder, 0, dirs), make([]file, 0, len(list)-dirs)
 	for _, e := range list {
 		p := e.Name()
 		if f.path != "" {
@@ -73,14 +109,43 @@ func (t *tree) list(f *folder) {
 		}
 		switch {
 		case unfit(e.Name()):
-			t.problems = append(t.problems, strconv.Quote(p)+" is left out: no file can be named so in a plan (want UTF-8 "+
+			t.tell(strconv.Quote(p) + " is left out: no file can be named so in a plan (want UTF-8 " +
 				"without control characters, backslashes and ${)")
 		case !e.IsDir():
-			f.files = append(f.files, &file{path: p, in: f, link: e.Type()&fs.ModeSymlink != 0})
+			f.files = append(f.files, file{path: p, in: f, link: e.Type()&fs.ModeSymlink != 0})
 		case !slices.Contains(t.skip, e.Name()):
-			f.dirs = append(f.dirs, &folder{path: p, above: f})
+			f.dirs = append(f.dirs, folder{path: p, above: f})
 		}
 	}
+}
+
+func (t *tree) tell(text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.problems = append(t.problems, text)
+}
+
+// parallel calls do for each of n, from several goroutines where there is enough to do.
+func parallel(n int, do func(i int)) {
+	const share = 32
+	var next atomic.Int64
+	work := func() {
+		for {
+			to := int(next.Add(share))
+			if to-share >= n {
+				return
+			}
+			for i := to - share; i < min(to, n); i++ {
+				do(i)
+			}
+		}
+	}
+	var others sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0)-1, n/share) {
+		others.Go(work)
+	}
+	work()
+	others.Wait()
 }
 
 // unfit reports whether a name is none that the nodes behind a scan could take as it is.
@@ -132,36 +197,62 @@ func (p *part) matches(name string) bool {
 	return glob.Match(p.text, name)
 }
 
-// find calls found for every file below f that the parts of a pattern match, some of them perhaps more than once.
-// enter says whether a folder is looked into.
-func (t *tree) find(f *folder, parts []part, enter func(*folder) bool, found func(*file)) {
-	t.list(f)
-	last := len(parts) == 1
-	if parts[0].any {
-		for _, d := range f.dirs {
-			if enter(d) {
-				t.find(d, parts, enter, found)
-			}
+// base is the name of a path.
+func base(p string) string { return p[strings.LastIndexByte(p, '/')+1:] }
+
+// find calls found for every file below a folder that the parts of a pattern match. enter says whether a folder is
+// looked into.
+func (t *tree) find(ctx context.Context, f *folder, parts []part, enter func(*folder) bool, found func(*file)) {
+	from := []*folder{f}
+	for i, p := range parts {
+		t.list(ctx, from)
+		if p.any {
+			from = t.below(ctx, from, enter)
 		}
-		if !last {
-			t.find(f, parts[1:], enter, found)
+		if i == len(parts)-1 {
+			for _, f := range from {
+				for j := range f.files {
+					if p.any || p.matches(base(f.files[j].path)) {
+						found(&f.files[j])
+					}
+				}
+			}
 			return
 		}
-	}
-	if last {
-		for _, x := range f.files {
-			if parts[0].any || parts[0].matches(path.Base(x.path)) {
-				found(x)
+		if p.any {
+			continue
+		}
+		var next []*folder
+		for _, f := range from {
+			for j := range f.dirs {
+				if d := &f.dirs[j]; p.matches(base(d.path)) && enter(d) {
+					next = append(next, d)
+				}
 			}
 		}
-		return
+		from = next
 	}
-	if parts[0].any {
-		return
-	}
-	for _, d := range f.dirs {
-		if parts[0].matches(path.Base(d.path)) && enter(d) {
-			t.find(d, parts[1:], enter, found)
+}
+
+// below returns folders with all that are in them to any depth, each of them once and read.
+func (t *tree) below(ctx context.Context, from []*folder, enter func(*folder) bool) (all []*folder) {
+	t.walks++
+	for level := from; len(level) > 0; {
+		t.list(ctx, level)
+		var next []*folder
+		for _, f := range level {
+			if f.walk == t.walks {
+				continue // it is below another one
+			}
+			f.walk = t.walks
+			all = append(all, f)
+			for j := range f.dirs {
+				if d := &f.dirs[j]; enter(d) {
+					next = append(next, d)
+				}
+			}
 		}
+		level = next
 	}
+	return all
 }
