@@ -60,8 +60,9 @@ race: ## the packages with goroutines, under the race detector
 specs: build ## whole offline runs of specs/ and examples/
 	$(GO) test -count=1 -timeout 45m ./specs/... ./examples/...
 
-faults: build ## kill -9 at every event of a corpus run, each in a run of its own (long)
+faults: build ## kill -9 at every event of a corpus run, each in a run of its own; ten thousand ticks (long)
 	DAGRUN_STOPPED=60 $(GO) test -count=1 -run TestScripts/stopped ./internal/cli
+	DAGRUN_TICKS=10000 $(GO) test -count=1 -timeout 2h -run ManyTicks ./internal/cli
 	DAGRUN_KILLS=200 $(GO) test -count=1 -timeout 1h -run KilledAtRandom ./internal/cli
 	DAGRUN_FAULTS=all $(GO) test -count=1 -timeout 6h -run Faults ./specs/...
 	DAGRUN_FAULTS=all $(GO) test -count=1 -timeout 2h -run DiskFailsDuringWhatHappensOnce ./internal/cli

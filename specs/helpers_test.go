@@ -18,7 +18,6 @@ import (
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/compile"
 	"dagrun.dev/internal/testing/program"
-	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/all"
 )
 
@@ -26,7 +25,7 @@ var update = flag.Bool("update", false, "write the golden files anew; read the d
 
 const corpus = "corpus-integration"
 
-var kinds = nodes.NewRegistry(all.Kinds()...)
+var kinds = all.Registry()
 
 // compiled compiles a specification of a folder with parameters set.
 func compiled(t *testing.T, path string, set ...string) *compile.Result {

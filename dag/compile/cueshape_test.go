@@ -6,11 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/all"
 )
 
-var realKinds = nodes.NewRegistry(all.Kinds()...)
+var realKinds = all.Registry()
 
 func compileText(t *testing.T, name, text string) (*Result, error) {
 	t.Helper()

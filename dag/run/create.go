@@ -131,17 +131,23 @@ func attach(o Options, make bool) (*Run, error) {
 	if err == nil {
 		r.own, err = r.out.Sub(Dir)
 	}
+	if err == nil {
+		r.inner = append(r.inner, r.own)
+	}
 	var objects disk.FS
 	if err == nil {
 		objects, err = r.objects()
 	}
 	if err != nil {
-		if o.FS == nil {
-			r.out.Close()
-		}
+		r.closeTrees()
 		return nil, err
 	}
-	r.store = artifact.NewStore(objects, r.copies(make))
+	r.inner = append(r.inner, objects)
+	copies := r.copies(make)
+	if copies != nil {
+		r.inner = append(r.inner, copies)
+	}
+	r.store = artifact.NewStore(objects, copies)
 	r.tree = artifact.NewTree(r.out, r.store, Dir)
 	r.fold = newFold(r.loadPlan)
 	return r, nil

@@ -170,10 +170,11 @@ func (r *Run) archived() (list []Old, err error) {
 			continue
 		}
 		x := Old{What: "archive", Path: path.Join(Dir, archives, e.Name()), Since: info.ModTime()}
-		switch name := e.Name(); {
-		case strings.HasPrefix(name, goneArchive):
+		begins := func(prefix string) bool { return strings.HasPrefix(e.Name(), prefix) }
+		switch {
+		case begins(goneArchive):
 			x.What = "leftover"
-		case !strings.HasPrefix(name, "run-") && !strings.HasPrefix(name, "damaged-"):
+		case !begins("run-") && !begins(tickArchive) && !begins("damaged-"):
 			continue
 		}
 		list = append(list, x)

@@ -21,6 +21,8 @@ import (
 const (
 	// goneArchive is how the name of an archive begins that is being removed.
 	goneArchive = "pruned-"
+	// tickArchive is how the name of an archived tick begins. Its number follows, in eight digits.
+	tickArchive = "tick-"
 	// mostRemoved is how many removed ticks are named one by one; what was before them is summed up.
 	mostRemoved = 100
 	// leastGarbage is after how many removed ticks at least the store is looked through for what none needs any more.
@@ -67,20 +69,26 @@ func (f tickFolder) retain(keep dag.Keep, now time.Time) (removed int, err error
 	if err := f.sweepGone(); err != nil || keep == (dag.Keep{}) {
 		return 0, err
 	}
-	list, err := f.ticks()
+	names, err := f.archived(tickArchive) // their order is that of the ticks: none is opened that stays
 	if err != nil {
 		return 0, err
 	}
-	for k, t := range list {
-		tooMany := keep.Runs > 0 && len(list)-k > keep.Runs
-		tooOld := keep.For > 0 && now.Sub(t.Over) > keep.For.D()
-		if !tooMany && !tooOld {
+	for k, name := range names {
+		tooMany := keep.Runs > 0 && len(names)-k > keep.Runs
+		if !tooMany && keep.For == 0 {
 			break
 		}
-		if f.checkTick(t) != nil {
+		t, err := f.tick(name)
+		if err != nil {
+			return removed, err
+		}
+		if !tooMany && (t == nil || now.Sub(t.Over) <= keep.For.D()) {
+			break
+		}
+		if t == nil || f.checkTick(*t) != nil {
 			continue
 		}
-		if err := f.noteRemoved(t); err != nil {
+		if err := f.noteRemoved(*t); err != nil {
 			return removed, err
 		}
 		if err := f.discard(t.archive); err != nil {
@@ -108,15 +116,26 @@ func removeAs(fsys disk.FS, dir, to string) error {
 	return fsys.RemoveAll(to)
 }
 
-// sweepGone removes what a process left that was killed while it removed archives.
-func (f tickFolder) sweepGone() error {
+// archived are the names of the archives that begin so, in their order.
+func (f tickFolder) archived(prefix string) (names []string, err error) {
 	list, err := f.own.ReadDir(dag.OwnArchives)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return nil, nil
 	}
 	for _, e := range list {
-		if err == nil && strings.HasPrefix(e.Name(), goneArchive) {
-			err = f.own.RemoveAll(path.Join(dag.OwnArchives, e.Name()))
+		if e.IsDir() && strings.HasPrefix(e.Name(), prefix) {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}
+
+// sweepGone removes what a process left that was killed while it removed archives.
+func (f tickFolder) sweepGone() error {
+	names, err := f.archived(goneArchive)
+	for _, name := range names {
+		if err == nil {
+			err = f.own.RemoveAll(path.Join(dag.OwnArchives, name))
 		}
 	}
 	return err
@@ -124,30 +143,38 @@ func (f tickFolder) sweepGone() error {
 
 // ticks are the archived ticks, oldest first.
 func (f tickFolder) ticks() (out []tick, err error) {
-	list, err := f.own.ReadDir(dag.OwnArchives)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	for _, e := range list {
-		if !e.IsDir() || strings.HasPrefix(e.Name(), goneArchive) {
+	names, err := f.archived("")
+	for _, name := range names {
+		if strings.HasPrefix(name, goneArchive) {
 			continue
 		}
-		t := tick{archive: path.Join(dag.OwnArchives, e.Name())}
-		data, err := disk.ReadFile(f.own, path.Join(t.archive, dag.OwnTick))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // no tick
-		}
-		if err == nil {
-			err = json.Unmarshal(data, &t)
-		}
+		t, err := f.tick(name)
 		if err != nil {
-			return nil, fmt.Errorf("%s cannot be read: %w (remove that folder, and its tick is missing in the chain)",
-				f.own.Path(path.Join(t.archive, dag.OwnTick)), err)
+			return nil, err
 		}
-		out = append(out, t)
+		if t != nil {
+			out = append(out, *t)
+		}
 	}
 	slices.SortFunc(out, func(a, b tick) int { return cmp.Compare(a.Ticks, b.Ticks) })
 	return out, err
+}
+
+// tick reads what is told of the tick in an archive; nil: that holds none.
+func (f tickFolder) tick(name string) (*tick, error) {
+	t := &tick{archive: path.Join(dag.OwnArchives, name)}
+	data, err := disk.ReadFile(f.own, path.Join(t.archive, dag.OwnTick))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, t)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be read: %w (remove that folder, and its tick is missing in the chain)",
+			f.own.Path(path.Join(t.archive, dag.OwnTick)), err)
+	}
+	return t, nil
 }
 
 // checkTick holds what is told of an archived tick to its log.

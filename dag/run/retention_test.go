@@ -115,13 +115,32 @@ func TestTicksAreRemoved(t *testing.T) {
 	if files[0] == 0 || files[1] > files[0] || size[1] > size[0]+1000 {
 		t.Errorf("after 110 ticks there are %d files of %d bytes, after 160 %d of %d", files[0], size[0], files[1], size[1])
 	}
-	if got := archived(t, fsys); len(got) != 3 || !strings.HasPrefix(got[0], "run-run-167-") {
+	if got := archived(t, fsys); len(got) != 3 || !strings.HasPrefix(got[0], "tick-00000167-run-167-") {
 		t.Errorf("kept are %v", got)
 	}
 	verified(t, fsys, "in the end")
 	want := "3 before this one are kept, 166 were removed, 0 of them failed; they cost $166.00"
 	if c := ticksCheck(t, fsys); c.Detail != want {
 		t.Errorf("verify says: %+v", c)
+	}
+}
+
+// M-5: what a tick costs does not grow with the ticks that are kept: none of them is opened.
+func TestKeptTicksAreNotOpened(t *testing.T) {
+	g, fsys := endless(t, dag.Keep{Runs: 3}), disktest.NewMem().FS()
+	for n := 1; n <= 6; n++ {
+		oneTick(t, g, fsys, n)
+		if n == 6 {
+			for _, name := range archived(t, fsys)[1:] {
+				if err := disk.WriteFile(fsys, path.Join(Dir, archives, name, dag.OwnTick), []byte("no tick")); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		putAway(t, fsys, n)
+	}
+	if got := archived(t, fsys); len(got) != 3 || !strings.HasPrefix(got[0], "tick-00000004-") {
+		t.Errorf("kept are %v", got)
 	}
 }
 

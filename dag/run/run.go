@@ -86,7 +86,8 @@ type Options struct {
 // otherwise.
 type Run struct {
 	o        Options
-	out, own disk.FS // output directory, and the run's folder in it
+	out, own disk.FS   // output directory, and the run's folder in it
+	inner    []disk.FS // own, and what was opened in it: they are closed with it
 	store    *artifact.Store
 	tree     *artifact.Tree
 	lock     *eventlog.Lock
@@ -440,5 +441,9 @@ func (r *Run) closeTrees() error {
 	if r.o.FS != nil {
 		return nil
 	}
-	return errors.Join(r.own.Close(), r.out.Close())
+	var errs []error
+	for _, tree := range append(r.inner, r.out) {
+		errs = append(errs, tree.Close())
+	}
+	return errors.Join(errs...)
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"path"
 
 	"dagrun.dev/dag"
@@ -58,7 +59,7 @@ func PutAway(o Options) (done bool, err error) {
 	}
 	as := goneArchive + "idle"
 	if !idle {
-		as = "run"
+		as = fmt.Sprintf("%s%08d", tickArchive, ended.Ticks)
 		if err := writeJSON(w.own, dag.OwnTick, &ended); err != nil {
 			return false, err
 		}

@@ -9,7 +9,6 @@ import (
 	"dagrun.dev/dag/compile"
 	"dagrun.dev/dag/report"
 	"dagrun.dev/dag/run"
-	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/all"
 )
 
@@ -65,7 +64,7 @@ waiting, grey skipped. With --json it prints the plan itself.
 			if ofRun {
 				return runs.read(c, func(r *run.Run, _ string) error {
 					return show(c, r.Graph().Plan, func(w io.Writer) error {
-						return report.WriteRunDOT(w, r.State(), compile.Notes(r.Graph(), nodes.NewRegistry(all.Kinds()...)))
+						return report.WriteRunDOT(w, r.State(), compile.Notes(r.Graph(), all.Registry()))
 					})
 				})
 			}

@@ -94,7 +94,7 @@ type once struct {
 
 func newOnce(t *testing.T) *once {
 	t.Helper()
-	o := &once{crash: newFolder(t), kinds: nodes.NewRegistry(all.Kinds()...)}
+	o := &once{crash: newFolder(t), kinds: all.Registry()}
 	o.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		o.posts.Add(1)
 		fmt.Fprint(w, "posted")

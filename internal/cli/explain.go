@@ -5,7 +5,6 @@ import (
 
 	"dagrun.dev/dag/compile/schema"
 	"dagrun.dev/internal/manual"
-	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/all"
 )
 
@@ -46,7 +45,7 @@ text makes the pages of docs/reference.`,
 }
 
 func newManual() (*manual.Manual, error) {
-	format, err := schema.For(nodes.NewRegistry(all.Kinds()...))
+	format, err := schema.For(all.Registry())
 	if err != nil {
 		return nil, err
 	}

@@ -165,7 +165,7 @@ is spec.cue, spec.yaml or the CUE package of the current directory.`
 
 // compile compiles the specification that a command line names.
 func (f *specFlags) compile(args []string) (*compile.Result, *nodes.Registry, error) {
-	kinds := nodes.NewRegistry(all.Kinds()...)
+	kinds := all.Registry()
 	o := compile.Options{Pipeline: f.pipeline, Set: f.set, Values: f.values, Untrusted: f.untrusted, Kinds: kinds}
 	if len(args) > 0 {
 		o.Path = args[0]

@@ -15,7 +15,6 @@ import (
 
 	"dagrun.dev/dag/compile/schema"
 	"dagrun.dev/examples"
-	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/all"
 )
 
@@ -46,7 +45,7 @@ editors, "cue vet" and the CUE language server find them. With --update it only 
 			if len(args) > 0 {
 				dir = args[0]
 			}
-			format, err := schema.For(nodes.NewRegistry(all.Kinds()...))
+			format, err := schema.For(all.Registry())
 			if err != nil {
 				return err
 			}

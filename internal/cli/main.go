@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"dagrun.dev/dag/compile/source"
-	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/all"
 )
 
@@ -21,7 +20,7 @@ import (
 // once, from main, on the main thread.
 func Main() {
 	if len(os.Args) > 1 && os.Args[1] == source.ChildCommand {
-		os.Exit(source.Child(os.Stdin, os.Stdout, nodes.NewRegistry(all.Kinds()...)))
+		os.Exit(source.Child(os.Stdin, os.Stdout, all.Registry()))
 	}
 	boundMemory()
 	runtime.LockOSThread() // children are started from the other threads: see package proc

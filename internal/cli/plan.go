@@ -141,7 +141,7 @@ func savePlan(name string, data []byte) error {
 // planOf compares a compiled specification with the run in its directory, if there is one.
 func planOf(res *compile.Result, runs *runFlags, part *partFlags) (*report.Plan, *reuse.Diff, error) {
 	in := report.PlanInput{Graph: res.Graph, Notes: res.Notes, Diff: reuse.Fresh(res.Graph),
-		Does: nodes.NewRegistry(all.Kinds()...).Does}
+		Does: all.Registry().Does}
 	dir := runs.forPipeline(res.Plan.Name)
 	ref := report.RunRef{Dir: dir}
 	var warnings []string

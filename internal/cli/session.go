@@ -81,7 +81,7 @@ for passwords in addresses.`
 // newSession returns the session of a command on an existing run.
 func newSession(c *cobra.Command, runs *runFlags, host *hostFlags) (*session, error) {
 	dir, err := runs.existing()
-	kinds := nodes.NewRegistry(all.Kinds()...)
+	kinds := all.Registry()
 	return &session{cmd: c, name: c.Name(), runs: runs, host: host, dir: dir, kinds: kinds}, err
 }
 

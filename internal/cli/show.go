@@ -11,7 +11,6 @@ import (
 	"dagrun.dev/dag/compile"
 	"dagrun.dev/dag/report"
 	"dagrun.dev/dag/run"
-	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/all"
 )
 
@@ -32,7 +31,7 @@ beside a running apply, and for nodes that have not run yet.`,
 				if err != nil {
 					return err
 				}
-				kinds := nodes.NewRegistry(all.Kinds()...)
+				kinds := all.Registry()
 				viewer := report.Viewer{Does: kinds.Does, Hide: all.Hide,
 					Resolve: func(with json.RawMessage, of dag.Scope) (json.RawMessage, error) {
 						e, err := compile.NewEvaluator(r.Graph().Plan, kinds)

@@ -8,13 +8,12 @@ import (
 	"dagrun.dev/internal/rules"
 	"dagrun.dev/internal/tree"
 	"dagrun.dev/internal/yamltree"
-	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/all"
 )
 
 func theManual(t *testing.T) *Manual {
 	t.Helper()
-	s, err := schema.For(nodes.NewRegistry(all.Kinds()...))
+	s, err := schema.For(all.Registry())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"dagrun.dev/dag/compile"
-	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/all"
 )
 
@@ -49,7 +48,7 @@ func TestPlaces(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "spec.yaml"), []byte(spec), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			_, err := compile.Compile(compile.Options{Path: dir, Kinds: nodes.NewRegistry(all.Kinds()...)})
+			_, err := compile.Compile(compile.Options{Path: dir, Kinds: all.Registry()})
 			if (err == nil) != read.may {
 				t.Errorf("%s may read %s: %v, says the manual; the compiler says %v", p.where, read.what, read.may, err)
 			}

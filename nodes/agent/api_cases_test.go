@@ -73,7 +73,7 @@ func table(t *testing.T) []dag.Category {
 	if err := os.WriteFile(spec, []byte("pipeline: {name: p, nodes: {a: {kind: exec, with: {run: \"true\"}}}}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r, err := compile.Compile(compile.Options{Path: spec, Kinds: nodes.NewRegistry(all.Kinds()...)})
+	r, err := compile.Compile(compile.Options{Path: spec, Kinds: all.Registry()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package all
 
 import (
 	"fmt"
+	"sync"
 
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/accumulate"
@@ -41,8 +42,11 @@ func named(processes []proc.Process) (list []string) {
 	return list
 }
 
-// Kinds returns the built-in kinds, in the order of the documentation.
-func Kinds() []nodes.Kind {
+// Registry is that of the built-in kinds, one per process: what is made of it is made once.
+var Registry = sync.OnceValue(func() *nodes.Registry { return nodes.NewRegistry(kinds()...) })
+
+// kinds are the built-in kinds, in the order of the documentation.
+func kinds() []nodes.Kind {
 	return []nodes.Kind{
 		exec.Kind{},
 		http.Kind{},
