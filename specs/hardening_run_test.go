@@ -177,7 +177,7 @@ func TestKilledInACycle(t *testing.T) {
 		t.Errorf("only %d looks at the run", w.n)
 	}
 	s.holds()
-	documented(t, s)
+	documented(t, s, `(B-)?[0-9].*`, 150)
 	want := newSite(t)
 	want.must("apply", spec, "--seed", "7", "--quiet")
 	s.intact(want)

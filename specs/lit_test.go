@@ -641,6 +641,13 @@ func TestLiteratureStateCorrupted(t *testing.T) {
 	r.must("verify")
 }
 
+// L-6: every field of the document's records is where docs/reference/documents.md says.
+func TestLiteratureDocument(t *testing.T) {
+	r := literature(t, "")
+	r.run(0, "--set", "agent.faults=node=outline:bad_answer*1; node=challenge/durable-execution:exit*inf")
+	documented(t, r.site, `(error_log|log|compensation_record|escalation|interrupt|state|recovery)`, 24)
+}
+
 // S-4, L-7: the log itself is damaged. What to type is said: it goes on from the end of a stage, the last one, the scope or any
 // other, or from what stands before the damage, with a stage done again; what came before stays as it was.
 func TestLiteratureRecovery(t *testing.T) {

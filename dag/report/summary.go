@@ -44,6 +44,7 @@ type Warning struct {
 type ErrorLog struct {
 	Timestamp  time.Time  `json:"timestamp"`
 	RunID      string     `json:"workflow_id"`
+	Stage      string     `json:"stage,omitempty"`
 	Type       string     `json:"error_type"`
 	Severity   string     `json:"severity"` // info | warning | error | critical
 	Message    string     `json:"message"`
@@ -53,9 +54,10 @@ type ErrorLog struct {
 
 // A Context says where an error happened.
 type Context struct {
-	Node    string `json:"node"`
-	Group   string `json:"group,omitempty"`
-	Attempt int    `json:"attempt"`
+	Node    string            `json:"node"`
+	Group   string            `json:"group,omitempty"`
+	Labels  map[string]string `json:"labels,omitempty"`
+	Attempt int               `json:"attempt"`
 }
 
 // A Resolution says what became of an error.
@@ -139,7 +141,7 @@ func logOf(e *ErrorEntry, st *machine.State) ErrorLog {
 	}
 	allowed := false
 	if v, ok := st.NodeByID(e.Node); ok {
-		l.Context.Group = v.Node.Group
+		l.Stage, l.Context.Group, l.Context.Labels = st.Graph().Plan.Stage(v.Node), v.Node.Group, v.Node.Labels
 		allowed = v.Soft
 	}
 	if l.Type == "" {
