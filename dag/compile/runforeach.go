@@ -57,6 +57,7 @@ func (b *builder) runForeach(d *draft, v *tree.Value) {
 	}
 	d.items = &madeItems{Items: expr.Items{Outputs: map[string]string{}}, when: str(tmpl.Get("when")) != "",
 		writes: strs(full.Get("writes"))}
+	b.sameNames(d.node.Foreach, full.Get("writes"), path+".node.writes")
 	b.into(full, path+".node", &d.items.node, "breaker", "onFail", "outputs")
 	d.items.node.Retry = b.retry(full.Get("retry"), path+".node.retry")
 	maps.Copy(d.items.Outputs, d.items.node.Outputs)
@@ -75,6 +76,20 @@ func (b *builder) runForeach(d *draft, v *tree.Value) {
 	item := d.items.node
 	item.Outputs = nil
 	d.node.Foreach.Item = &item
+}
+
+// sameNames warns of what every item would write under one name, which a list of more than one item makes a mistake only
+// when everything before it has run.
+func (b *builder) sameNames(f *dag.Foreach, writes *tree.Value, path string) {
+	if writes == nil {
+		return
+	}
+	for i, w := range writes.Items {
+		if f.Most > 1 && !expr.HasTemplate(w) {
+			b.warn(w.Pos, tree.At(path, i), "every item writes %q, which only a list of one item can: put the item into the "+
+				"name, as in %q, or say that there is one at most: most: 1", w.Str, "${"+f.Key+"}/"+w.Str)
+		}
+	}
 }
 
 // madeItems are what is known of the items of a run-time foreach before there are any.

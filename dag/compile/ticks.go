@@ -14,7 +14,7 @@ func (b *builder) neverIdle(v *tree.Value) {
 	}
 	var states []string
 	for _, d := range b.drafts {
-		if d.node.Foreach != nil {
+		if d.node.Foreach != nil && (d.items.node.Declares() || d.tree.Get("foreach").Get("node").Get("milestone") != nil) {
 			return // what its items declare is known when they are made
 		}
 		if !d.node.Declares() {
