@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -23,6 +25,7 @@ import (
 type item struct {
 	number  int // from 1
 	file    *file
+	own     *file   // where its metadata stands: file, or one beside it, which may be missing
 	content []*file // by path
 	was     *record // what is remembered of it; nil: nothing
 
@@ -110,10 +113,10 @@ func (e *evaluation) readBy(formula int, set map[string]bool) map[string]bool {
 func (e *evaluation) lookAt(items []*item) {
 	records, files := e.memory.records, e.memory.files
 	for _, it := range items {
-		for len(records) > 0 && files[records[0].from].path < it.file.path {
+		for len(records) > 0 && files[records[0].from].path < it.own.path {
 			records = records[1:]
 		}
-		if len(records) == 0 || files[records[0].from].path != it.file.path {
+		if len(records) == 0 || files[records[0].from].path != it.own.path {
 			continue
 		}
 		it.was = &records[0]
@@ -135,9 +138,9 @@ func (e *evaluation) lookAt(items []*item) {
 	}
 	for _, it := range items {
 		if it.was != nil {
-			it.file.was = &files[it.was.from]
+			it.own.was = &files[it.was.from]
 		}
-		add(it.file)
+		add(it.own)
 		for _, f := range it.content {
 			if e.wide {
 				add(f)
@@ -153,8 +156,8 @@ func (e *evaluation) recall(it *item) {
 	if !e.looks {
 		return
 	}
-	it.lasts = e.tree.known(it.file).sure
-	same := it.was != nil && it.file.same
+	it.lasts = e.tree.known(it.own).sure
+	same := it.was != nil && it.own.same
 	if e.wide {
 		same = same && it.was.to-it.was.from == len(it.content)+1
 		for i, f := range it.content {
@@ -180,14 +183,14 @@ func (e *evaluation) recall(it *item) {
 
 // remembered is what is to be remembered of an item.
 func (e *evaluation) remembered(it *item) (r record, files []entry) {
-	files = append(make([]entry, 0, len(it.content)+1), it.file.entry())
+	files = append(make([]entry, 0, len(it.content)+1), it.own.entry())
 	for _, f := range it.content {
 		files = append(files, f.entry())
 	}
 	switch {
 	case it.text != "":
 		r.meta, r.problem = it.text, it.unfit
-	case it.was != nil && files[0].stamp == it.file.was.stamp:
+	case it.was != nil && files[0].stamp == it.own.was.stamp:
 		r.meta, r.problem = it.was.meta, it.was.problem
 	}
 	for _, x := range files {
@@ -268,7 +271,9 @@ func (e *evaluation) value(it *item, name string) (any, error) {
 		return key(it.file.path), nil
 	case "own":
 		e.load(it)
-		return it.file.digest, nil
+		return it.own.digest, nil
+	case "metadata":
+		return e.shown(it.own.path), nil
 	case "files":
 		return int64(len(it.content)), nil
 	case "paths":
@@ -306,7 +311,7 @@ func (e *evaluation) byOrder(a, b *item) int {
 			return c
 		}
 	}
-	return 0
+	return cmp.Compare(a.file.path, b.file.path)
 }
 
 // compare orders values of one type, and values of different types by that.
@@ -355,7 +360,7 @@ func rank(v any) int {
 func (e *evaluation) record(it *item) map[string]any {
 	out := map[string]any{}
 	for name := range fields { // a set
-		if name != "paths" && (name != "meta" || e.s.Parse != "none") {
+		if name != "paths" && (name != "meta" || e.s.Parse != "none") && (name != "metadata" || e.s.Meta != "") {
 			out[name], _ = e.value(it, name)
 		}
 	}
@@ -436,11 +441,14 @@ func (e *evaluation) load(it *item) {
 	if it.text != "" {
 		return
 	}
-	f := e.tree.known(it.file)
+	f := e.tree.known(it.own)
 	if f.same && it.was != nil && it.was.meta != "" {
 		it.text, it.unfit = it.was.meta, it.was.problem
 	} else {
 		it.text, it.unfit = e.open(f)
+		if it.own != it.file && errors.Is(f.err, fs.ErrNotExist) { // nobody has written it yet
+			it.unfit = ""
+		}
 	}
 	it.problem = cmp.Or(it.problem, it.unfit)
 }

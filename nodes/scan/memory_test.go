@@ -34,7 +34,14 @@ func remembering(t testing.TB, dir, cache string, with any) *nodes.Task {
 // What is remembered of files that have not changed is what they hold: after any number of edits of any kind a scan
 // with a memory finds what one without finds, and opens only what has changed. (M-1)
 func TestMemoryFindsTheSame(t *testing.T) {
-	settle(t, -time.Hour) // every stamp is believed: on this file system each write makes another
+	settle(t, -time.Hour)                               // every stamp is believed: on this file system each write makes another
+	for _, beside := range []string{"", "../.meta/*"} { // where the metadata stands
+		findsTheSame(t, beside)
+	}
+}
+
+func findsTheSame(t *testing.T, beside string) {
+	t.Helper()
 	dir, cache := t.TempDir(), t.TempDir()
 	with := object{
 		"items": "**/.meta/m.json", "parse": "json", "content": []string{"../*.md", "../sub/**"}, "take": 5, "count": "e.size",
@@ -43,6 +50,9 @@ func TestMemoryFindsTheSame(t *testing.T) {
 			"of": "e.digest + e.own", "bad": "e.problem != ''", "where": "e.path + string(e.size)", "age": "(now - e.modified).getSeconds() + e.size",
 		},
 		"if": "!e.bad || e.files > 1", "order": []string{"e.half", "e.files"},
+	}
+	if beside != "" {
+		with["items"], with["metadata"] = "**/m.json", beside
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	name := func() string { return filepath.Join(dir, "d"+strconv.Itoa(r.IntN(12))) }
@@ -53,6 +63,7 @@ func TestMemoryFindsTheSame(t *testing.T) {
 			place(t, name(), map[string]string{".meta/m.json": string(raw)})
 		},
 		func() { place(t, name(), map[string]string{".meta/m.json": "{"}) },
+		func() { place(t, name(), map[string]string{"in/m.json": "{}"}) },
 		func() { place(t, name(), map[string]string{strconv.Itoa(r.IntN(3)) + ".md": strconv.Itoa(r.IntN(9))}) },
 		func() { place(t, name(), map[string]string{"sub/" + strconv.Itoa(r.IntN(3)): strconv.Itoa(r.IntN(9))}) },
 		func() { _ = os.RemoveAll(filepath.Join(name(), "sub")) },
@@ -80,7 +91,7 @@ func TestMemoryFindsTheSame(t *testing.T) {
 		want, wantWarnings := scan(t, without)
 		got, warnings := scan(t, k)
 		if !reflect.DeepEqual(got, want) || !reflect.DeepEqual(warnings, wantWarnings) {
-			t.Fatalf("after %d edits\n%v %q\nwant\n%v %q", i+1, got, warnings, want, wantWarnings)
+			t.Fatalf("after %d edits%s\n%v %q\nwant\n%v %q", i+1, beside, got, warnings, want, wantWarnings)
 		}
 	}
 }

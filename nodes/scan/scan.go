@@ -148,7 +148,7 @@ func look(ctx context.Context, t *nodes.Task) (*finding, error) {
 		return nil, nodes.Permanent(nodes.Failf("config", "count has more than %d different values", mostCounts))
 	}
 	f.owed = len(owed)
-	slices.SortStableFunc(owed, e.byOrder) // they are in the order of their paths
+	slices.SortFunc(owed, e.byOrder)
 	f.picked = owed[:min(len(owed), s.Take)]
 	for _, it := range f.picked {
 		f.recorded = append(f.recorded, e.record(it))
@@ -168,7 +168,7 @@ func (e *evaluation) discover(ctx context.Context) (items []*item, err error) {
 	e.tree.find(ctx, e.top, newPattern(e.s.Items).parts, all, func(f *file) {
 		if f.of == 0 {
 			f.of = -1
-			items = append(items, &item{file: f})
+			items = append(items, &item{file: f, own: f})
 		}
 	})
 	if e.missing() {
@@ -180,7 +180,12 @@ func (e *evaluation) discover(ctx context.Context) (items []*item, err error) {
 	if len(items) > mostItems {
 		return nil, nodes.Permanent(nodes.Failf("config", "items matches more than %d files", mostItems))
 	}
-	slices.SortFunc(items, func(a, b *item) int { return cmp.Compare(a.file.path, b.file.path) })
+	if e.s.Meta != "" {
+		for _, it := range items {
+			it.own = e.tree.beside(ctx, it.file, e.s.Meta)
+		}
+	}
+	slices.SortFunc(items, func(a, b *item) int { return cmp.Compare(a.own.path, b.own.path) }) // as they are remembered
 	patterns := make([]pattern, len(e.s.Content))
 	highest := 0
 	for i, p := range e.s.Content {
@@ -221,7 +226,9 @@ func (f *folder) upward(n int) *folder {
 // contentOf finds the files that belong to an item, by path.
 func (e *evaluation) contentOf(ctx context.Context, it *item, patterns []pattern) {
 	home := it.file.in
-	it.file.of = it.number
+	if it.file.of, it.own.of = it.number, it.number; it.own != it.file {
+		it.content = append(it.content, it.file)
+	}
 	for i, p := range patterns {
 		from := home.upward(p.up)
 		if from == nil {

@@ -302,3 +302,38 @@ func TestItemsBelongToOuterItems(t *testing.T) {
 		}
 	}
 }
+
+// M-1, M-3: the metadata of an item may stand beside it, and need not be there yet: then e.own is what publish expects
+// of a file that must not be there.
+func TestMetadataBesideTheItem(t *testing.T) {
+	dir := t.TempDir()
+	place(t, dir, map[string]string{"a/x.md": "1", "a/y.md": "1", "a/y.md.json": "{", "b/x.md": "2", "a/.meta/y.md.json": `{"of": "nothing"}`})
+	with := object{
+		"root": dir, "items": "**/*.md", "metadata": ".meta/*.json", "parse": "json", "take": 9, "vars": object{"of": "e.meta.?of.orValue('')"}, "if": "e.of != e.digest",
+	}
+	picked := func(want ...any) object {
+		t.Helper()
+		out, warnings := scan(t, task(t, dir, with))
+		if got := field(out, "path"); !reflect.DeepEqual(got, want) || len(warnings) > 0 {
+			t.Fatalf("%v %q, want %v", got, warnings, want)
+		}
+		return out
+	}
+	x, y, b := filepath.Join(dir, "a/x.md"), filepath.Join(dir, "a/y.md"), filepath.Join(dir, "b/x.md")
+	items := picked(x, y, b)["items"].([]any)
+	first, second := items[0].(object), items[1].(object)
+	if first["metadata"] != filepath.Join(dir, "a/.meta/x.md.json") || first["own"] != "" || first["files"] != 1.0 || second["own"] == "" {
+		t.Errorf("%v\n%v", first, second)
+	}
+	place(t, dir, map[string]string{"a/.meta/x.md.json": `{"of": "` + first["digest"].(string) + `"}`})
+	picked(y, b)
+	place(t, dir, map[string]string{"a/x.md": "3", "a/.meta/y.md.json": "{"})
+	out, warnings := scan(t, task(t, dir, with))
+	if got := field(out, "problem"); len(got) != 3 || got[1] == "" || len(warnings) != 1 {
+		t.Errorf("%v %q", got, warnings)
+	}
+	with["metadata"] = "../../*"
+	if out, warnings := scan(t, task(t, dir, with)); out["owed"] != 3.0 || len(warnings) != 3 || !strings.Contains(warnings[0], "leads out of the folder") {
+		t.Errorf("%v %q", out, warnings)
+	}
+}

@@ -19,6 +19,7 @@ import (
 type settings struct {
 	Items   string            `json:"items"`
 	Root    string            `json:"root"`
+	Meta    string            `json:"metadata"`
 	Parse   string            `json:"parse"`
 	MaxKB   int64             `json:"maxKB"`
 	Content []string          `json:"content"`
@@ -44,7 +45,7 @@ func read(with json.RawMessage) (*settings, error) {
 // fields are what is known of every item.
 var fields = map[string]string{
 	"path": "string", "dir": "string", "key": "string", "own": "string", "meta": "any", "problem": "string",
-	"files": "int", "paths": "list", "digest": "string", "modified": "timestamp",
+	"files": "int", "paths": "list", "digest": "string", "modified": "timestamp", "metadata": "string",
 }
 
 func (s *settings) traits() nodes.Traits {
@@ -55,6 +56,9 @@ func (s *settings) traits() nodes.Traits {
 		},
 	}
 	s.pattern(&tr, "items", s.Items)
+	if _, rest := up(s.Meta); s.Meta != "" && !strings.Contains(s.Meta, "${") && (path.Clean(rest) != rest || rest == ".") {
+		tr.Problemf("metadata", "want a file in its plain form, such as .meta/*.json, where * is the name of the item, got %q", s.Meta)
+	}
 	for i, p := range s.Content {
 		s.pattern(&tr, fmt.Sprintf("content[%d]", i), p)
 	}

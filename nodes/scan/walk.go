@@ -234,6 +234,33 @@ func (t *tree) find(ctx context.Context, f *folder, parts []part, enter func(*fo
 	}
 }
 
+// beside returns the file that a path leads to from the folder of another, whose name takes the place of *. It may be
+// missing.
+func (t *tree) beside(ctx context.Context, of *file, name string) *file {
+	n, name := up(strings.ReplaceAll(name, "*", base(of.path)))
+	in := of.in.upward(n)
+	if in == nil {
+		return &file{path: path.Join(path.Dir(of.path), strings.Repeat("../", n), name), in: of.in, seen: true,
+			err: errors.New("leads out of the folder that is looked through")}
+	}
+	missing := &file{path: path.Join(in.path, name), in: of.in, seen: true, err: fs.ErrNotExist}
+	dir, name := path.Split(name)
+	for _, part := range strings.FieldsFunc(dir, func(r rune) bool { return r == '/' }) {
+		t.list(ctx, []*folder{in})
+		i, found := slices.BinarySearchFunc(in.dirs, part, func(d folder, name string) int { return strings.Compare(base(d.path), name) })
+		if !found {
+			return missing
+		}
+		in = &in.dirs[i]
+	}
+	t.list(ctx, []*folder{in})
+	i, found := slices.BinarySearchFunc(in.files, name, func(f file, name string) int { return strings.Compare(base(f.path), name) })
+	if !found {
+		return missing
+	}
+	return &in.files[i]
+}
+
 // below returns folders with all that are in them to any depth, each of them once and read.
 func (t *tree) below(ctx context.Context, from []*folder, enter func(*folder) bool) (all []*folder) {
 	t.walks++
