@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"fmt"
 	"time"
 
@@ -97,11 +98,12 @@ const submitted = 6
 type companion struct {
 	cmd   *exec.Cmd
 	ended chan error
+	notes *bytes.Buffer // what it has said on standard error, once it has ended
 }
 
 func (c *crash) started(crashAt int, args ...string) companion {
-	p := companion{exec.Command(binary, args...), make(chan error, 1)}
-	p.cmd.Dir, p.cmd.Env = c.dir, c.env()
+	p := companion{exec.Command(binary, args...), make(chan error, 1), new(bytes.Buffer)}
+	p.cmd.Dir, p.cmd.Env, p.cmd.Stderr = c.dir, c.env(), p.notes
 	if crashAt > 0 {
 		p.cmd.Env = append(p.cmd.Env, "DAGRUN_CRASH_AT="+strconv.Itoa(crashAt))
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -179,6 +180,7 @@ func (w *watched) untilNext(t *session, res *compile.Result, err error) {
 		w.sleep(pollRun)
 	case t.stood.Status == machine.RunBroken:
 		w.failed++
+		w.tell(fmt.Sprintf("the tick failed (%d in a row); the next begins in %v", w.failed, backOff(w.failed)))
 		w.sleep(backOff(w.failed))
 	case t.stood.Status != machine.RunDone:
 		var until time.Time // a new day has money of its own

@@ -121,6 +121,9 @@ func TestWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-w.ended
+	if said := w.notes.String(); !strings.Contains(said, "watch: the tick failed (1 in a row); the next begins in 1s") {
+		t.Errorf("of the tick that fails it says\n%s", said)
+	}
 	again := c.started(0, "watch", "docs/spec.yaml")
 	c.write("go", "")
 	c.until(`test "$(cat docs/done | wc -l)" = 6`)
