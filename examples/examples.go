@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-//go:embed hello data panel deploy cue
+//go:embed hello data panel deploy fresh cue
 var files embed.FS
 
 // A Template is an example to begin a pipeline of one's own with.
@@ -25,6 +25,7 @@ func Templates() []Template {
 		{"data", "twenty files, a node for each, a report of all; an edited file runs again what it touches", "data"},
 		{"agents", "authors and reviewers, a bounded loop, a budget; runs offline with a simulated agent", "panel"},
 		{"deploy", "an approval that can say no, undo when it fails, a breaker before a flaky service", "deploy"},
+		{"fresh", "a folder of documents and their summaries, kept up to date by small steps: dagrun watch", "fresh"},
 		{"cue", "a pipeline in CUE: a definition and a loop in the place of repetition", "cue"},
 	}
 }

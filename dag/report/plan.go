@@ -47,6 +47,8 @@ type RunRef struct {
 	ID   string `json:"id,omitempty"` // empty: no run yet
 	Seq  int64  `json:"seq,omitempty"`
 	Hash string `json:"hash,omitempty"` // of the last event
+	// Ended: a tick that has ended; the plan is for the next one.
+	Ended bool `json:"ended,omitempty"`
 }
 
 // PlanSource is what the plan was compiled from: apply compiles it again and compares digests.

@@ -156,15 +156,18 @@ func planOf(res *compile.Result, runs *runFlags, part *partFlags) (*report.Plan,
 		}
 		defer r.Close()
 		warnings = append(warnings, rep.Warnings...)
-		more, err := standing(r)
-		if err != nil {
-			return nil, nil, err
-		}
-		warnings = append(warnings, more...)
-		in.Diff = r.Compare(res.Graph)
-		st = r.State()
-		in.State, in.Held = st, r.Held()
 		ref.ID, ref.Seq, ref.Hash = r.ID(), r.Head().Seq, r.Head().Hash
+		ref.Ended = res.Plan.Ticks != nil && slices.Contains(ended, r.State().Run().Status)
+		if !ref.Ended { // else apply begins the next tick
+			more, err := standing(r)
+			if err != nil {
+				return nil, nil, err
+			}
+			warnings = append(warnings, more...)
+			in.Diff = r.Compare(res.Graph)
+			st = r.State()
+			in.State, in.Held = st, r.Held()
+		}
 	}
 	var breakers []report.BreakerStatus
 	if state, err := runs.stateDir(); err == nil { // history only makes estimates better
@@ -186,6 +189,9 @@ func planOf(res *compile.Result, runs *runFlags, part *partFlags) (*report.Plan,
 	}
 	return p, in.Diff, nil
 }
+
+// ended are the states of a run that apply puts away to begin the next tick.
+var ended = []machine.RunStatus{machine.RunDone, machine.RunBroken}
 
 // foresee notes at nodes that only look, and are to run, what they would find now.
 func foresee(ctx context.Context, p *report.Plan, res *compile.Result, kinds *nodes.Registry, runs *runFlags) error {
