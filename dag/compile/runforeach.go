@@ -78,8 +78,8 @@ func (b *builder) runForeach(d *draft, v *tree.Value) {
 	d.node.Foreach.Item = &item
 }
 
-// sameNames warns of what every item would write under one name, which a list of more than one item makes a mistake only
-// when everything before it has run.
+// sameNames warns of what every item would write under one name: with more than one item that is a mistake, which would
+// be found only when everything before it has run.
 func (b *builder) sameNames(f *dag.Foreach, writes *tree.Value, path string) {
 	if writes == nil {
 		return

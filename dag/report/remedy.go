@@ -67,7 +67,8 @@ func (s *Status) wayOut(st *machine.State) remedy {
 	case s.Status == machine.RunDone:
 		return remedy{}
 	case s.Status == machine.RunBroken && st.Graph().Plan.Ticks != nil:
-		return remedy{"This tick has failed. Begin the next one, or resume this one anyway.", []string{"apply", "resume --again"}}
+		return remedy{"This tick has failed. Begin the next one, or resume this one anyway.",
+			[]string{"apply", "resume --again"}}
 	case s.Status == machine.RunBroken:
 		return remedy{"Resume it anyway, or start over.", []string{"resume --again", "apply --fresh"}}
 	case len(s.Questions) > 0:

@@ -67,7 +67,8 @@ func remember(cache, dir string, s *settings, about string) *memory {
 	if cache == "" {
 		return m
 	}
-	what, _ := json.Marshal([]any{dir, s.Items, s.Meta, s.Content, s.Parse, s.MaxKB, s.Skip, s.Nested}) // texts: no error
+	// They are texts: no error.
+	what, _ := json.Marshal([]any{dir, s.Items, s.Meta, s.Content, s.Parse, s.MaxKB, s.Skip, s.Nested})
 	m.file = filepath.Join(cache, "scan", sumOf(what)[:32])
 	if data, err := regular.Read(m.file, mostMemory); err == nil {
 		m.records, m.files, _ = decode(data, about)

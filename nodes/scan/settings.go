@@ -56,8 +56,9 @@ func (s *settings) traits() nodes.Traits {
 		},
 	}
 	s.pattern(&tr, "items", s.Items)
-	if _, rest := up(s.Meta); s.Meta != "" && !strings.Contains(s.Meta, "${") && (path.Clean(rest) != rest || rest == ".") {
-		tr.Problemf("metadata", "want a file in its plain form, such as .meta/*.json, where * is the name of the item, got %q", s.Meta)
+	if _, m := up(s.Meta); !strings.Contains(m, "${") && m != "" && (path.Clean(m) != m || m == ".") {
+		tr.Problemf("metadata", "want a file in its plain form, such as .meta/*.json, where * is the name of the item, got %q",
+			s.Meta)
 	}
 	for i, p := range s.Content {
 		s.pattern(&tr, fmt.Sprintf("content[%d]", i), p)

@@ -247,14 +247,18 @@ func (t *tree) beside(ctx context.Context, of *file, name string) *file {
 	dir, name := path.Split(name)
 	for _, part := range strings.FieldsFunc(dir, func(r rune) bool { return r == '/' }) {
 		t.list(ctx, []*folder{in})
-		i, found := slices.BinarySearchFunc(in.dirs, part, func(d folder, name string) int { return strings.Compare(base(d.path), name) })
+		i, found := slices.BinarySearchFunc(in.dirs, part, func(d folder, name string) int {
+			return strings.Compare(base(d.path), name)
+		})
 		if !found {
 			return missing
 		}
 		in = &in.dirs[i]
 	}
 	t.list(ctx, []*folder{in})
-	i, found := slices.BinarySearchFunc(in.files, name, func(f file, name string) int { return strings.Compare(base(f.path), name) })
+	i, found := slices.BinarySearchFunc(in.files, name, func(f file, name string) int {
+		return strings.Compare(base(f.path), name)
+	})
 	if !found {
 		return missing
 	}
