@@ -66,7 +66,9 @@ func (f *finding) keep() {
 	if !f.tree.fresh {
 		return
 	}
-	f.memory.keep(encode(f.memory.about, len(f.items), func(i int) (record, []entry) { return f.remembered(f.items[i]) }))
+	f.memory.keep(encode(f.memory.about, len(f.items), func(i int) (record, []entry) {
+		return f.remembered(f.items[i])
+	}))
 }
 
 // Preview says what would be picked now.
@@ -185,7 +187,8 @@ func (e *evaluation) discover(ctx context.Context) (items []*item, err error) {
 			it.own = e.tree.beside(ctx, it.file, e.s.Meta)
 		}
 	}
-	slices.SortFunc(items, func(a, b *item) int { return cmp.Compare(a.own.path, b.own.path) }) // as they are remembered
+	// As they are remembered.
+	slices.SortFunc(items, func(a, b *item) int { return cmp.Compare(a.own.path, b.own.path) })
 	patterns := make([]pattern, len(e.s.Content))
 	highest := 0
 	for i, p := range e.s.Content {
