@@ -57,7 +57,7 @@ func (s *settings) traits() nodes.Traits {
 	}
 	s.pattern(&tr, "items", s.Items)
 	if _, m := up(s.Meta); !strings.Contains(m, "${") && m != "" && (path.Clean(m) != m || m == ".") {
-		tr.Problemf("metadata", "want a file in its plain form, such as .meta/*.json, where * is the name of the item, got %q",
+		tr.Problemf("metadata", "want a file in its plain form, such as .meta/*.json, * being the item's name, got %q",
 			s.Meta)
 	}
 	for i, p := range s.Content {
