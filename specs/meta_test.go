@@ -394,6 +394,50 @@ func TestMetaFailures(t *testing.T) {
 	l.ticks("idle")
 }
 
+// M-6: a builder whose time is over keeps the state that it had advanced, beside its failed phase; half a file is none, and
+// the state stays as it was. Killed around it the next process comes to the same, and the builder after it goes on from there.
+func TestMetaOutOfTime(t *testing.T) {
+	const title = "title: Write the summary\n"
+	l := newLibrary(t, map[string]string{
+		"a": `{"_builder": "b", "_content": "old", "_state": {"covered": ["old.md"]}, "_phaseState": {"architect": "fresh", "builder": "pending", "critic": "pending"}}`,
+	}, title, title+"      timeout: {attempt: 4s, grace: 100ms}\n") // time enough to begin, on a busy machine too
+	stands := func(when, covered string) {
+		t.Helper()
+		m := l.meta("a")
+		if got := l.stands("a"); got != "fresh failed pending" || fmt.Sprint(m.Covered) != "map[covered:["+covered+"]]" || m.Content != "old" ||
+			m.Error == nil || m.Error.Code != "stalled" {
+			t.Fatalf("%s: %s, %+v", when, got, m)
+		}
+	}
+	l.faults("phase=builder:drip(1h)*inf")
+	whole := "  write:\n    state.json: |\n"
+	answers := filepath.Join(l.spec, "sim", "answers.yaml")
+	rewrite(t, answers, replaced(whole, "  write:\n    state.json: '{\"covered\": [\"te'\n    other: |\n"))
+	l.ticks("builder a!")
+	stands("half a file", "old.md")
+	end := finished(l.events())["builder"].Payload
+	if !strings.Contains(strings.Join(end.Warnings, "\n"), "not salvaged: state: ") {
+		t.Errorf("why nothing was salvaged: %q", end.Warnings)
+	}
+	rewrite(t, answers, replaced("  write:\n    state.json: '{\"covered\": [\"te'\n    other: |\n", whole))
+	for _, at := range []string{"before WORK_ITEM_FINISHED stalled", "WORK_ITEM_FINISHED stalled", "PUBLISHED"} {
+		if !l.killed(at, "apply", l.spec, "--quiet") {
+			t.Fatalf("it was not killed at %s", at)
+		}
+	}
+	l.ticks("builder a!")
+	stands("out of time", "text.md")
+	l.must("verify")
+	l.faults("")
+	l.later(time.Hour)
+	l.ticks("builder a")
+	prompt, err := os.ReadFile(filepath.Join(l.out, "_orchestrator", "nodes", "builder", "prompt.md"))
+	if err != nil || !bytes.Contains(prompt, []byte(`{"covered":["text.md"]}`)) {
+		t.Errorf("the next builder is not told what was covered: %v\n%s", err, prompt)
+	}
+	l.ticks("critic a", "idle")
+}
+
 // M-6, M-7, S-12: the last tick of a round, killed after every one of its events in turn. Until it is committed the metadata are as
 // they were, to the byte, and from then on as they are in the end; nothing is left over beside them, and the answer is bought once.
 func TestMetaKilled(t *testing.T) {

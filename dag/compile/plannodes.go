@@ -74,9 +74,13 @@ func (b *builder) complete(d *draft) bool {
 	b.later(d)
 	b.dir(d, v.Get("dir"))
 	if !b.unknown.settings(d) {
+		known := len(b.mistakes)
 		t := b.describe(d)
+		known -= len(b.mistakes)
 		b.touched(d, &t)
-		b.salvages(d, &t)
+		if known == 0 { // else it is not known what the node leaves
+			b.salvages(d, &t)
+		}
 	}
 	b.publishes(d)
 	b.shown(d)

@@ -54,7 +54,7 @@ func limits(n *dag.Node, reserves bool) (list []string) {
 	add(n.OnFail != "" && n.OnFail != dag.OnFail("fail"), "when it fails: %s", n.OnFail)
 	if s := n.Salvage; s != nil {
 		what := strings.Join(slices.Concat(s.Files, s.Outputs), ", ")
-		add(true, "after %s counts: %s", strings.Join(s.Categories(), ", "), what)
+		add(true, "keeps %s after %s", what, strings.Join(s.Categories(), ", "))
 	}
 	add(n.Undo != nil, "can be undone")
 	add(n.Breaker != "", "breaker: %s", n.Breaker)
