@@ -2,7 +2,7 @@
 // graphs in the same run and prints ratios: absolute times of a busy machine mean little. It judges
 // nothing.
 //
-//	go run ./internal/testing/bench [-n 10000] [-runs 3] [-only overhead,noop,shapes,makespan]
+//	go run ./internal/testing/bench [-n 10000] [-runs 3] [-only overhead,noop,shapes,makespan,ticks]
 //
 // It runs in the root of the project, where testdata/workflows holds the recorded workflows.
 package main
@@ -15,14 +15,9 @@ import (
 	"strings"
 )
 
-type bench struct {
-	bin, dir string
-	n, runs  int
-}
-
 func main() {
 	var b bench
-	only := flag.String("only", "overhead,noop,shapes,makespan", "parts to run")
+	only := flag.String("only", "overhead,noop,shapes,makespan,ticks", "parts to run")
 	flag.IntVar(&b.n, "n", 10000, "nodes of the overhead graphs")
 	flag.IntVar(&b.runs, "runs", 3, "runs of each command; the fastest counts")
 	bare := flag.Int("loop", 0, "only start /bin/true so often: what the others are measured against")
@@ -53,7 +48,7 @@ func (b *bench) run(only string) (err error) {
 		name string
 		run  func() error
 	}{
-		{"overhead", b.overhead}, {"shapes", b.shapes}, {"noop", b.noop}, {"makespan", b.makespan},
+		{"overhead", b.overhead}, {"shapes", b.shapes}, {"noop", b.noop}, {"makespan", b.makespan}, {"ticks", b.ticks},
 	}
 	for _, p := range parts {
 		if !strings.Contains(","+only+",", ","+p.name+",") {

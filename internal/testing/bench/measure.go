@@ -13,6 +13,12 @@ import (
 	"time"
 )
 
+// A bench measures a binary in a folder of its own.
+type bench struct {
+	bin, dir string
+	n, runs  int
+}
+
 // A figure is one command's cost: the fastest of its runs.
 type figure struct {
 	wall, cpu time.Duration

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ticks looks for what has changed among many files, beside a bare walk of them: the curve of a scan alone, as its own
+// benchmark measures it, and whole ticks of the pipeline that keeps a library.
+func (b *bench) ticks() error {
+	rounds := 3 * b.runs
+	out, err := exec.Command("go", "test", "./nodes/scan", "-run", "-", "-bench", "Scan",
+		"-benchtime", strconv.Itoa(rounds)+"x").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, tail(out))
+	}
+	rows := [][]string{{"items", "walk", "scan", "/ walk", "/ walk with info", "CPU / walk"}}
+	for line := range strings.Lines(string(out)) {
+		f := strings.Fields(line) // name, rounds, and figures, each with its unit
+		if len(f) == 0 || !strings.HasPrefix(f[0], "BenchmarkScan/") {
+			continue
+		}
+		of := map[string]string{}
+		for i := 3; i < len(f); i += 2 {
+			of[f[i]] = f[i-1]
+		}
+		n, _, _ := strings.Cut(strings.TrimPrefix(f[0], "BenchmarkScan/"), "-")
+		rows = append(rows, []string{n, of["walk-ms"] + " ms", of["scan-ms"] + " ms",
+			of["walks"], of["walks-with-info"], of["cpu-walks"]})
+	}
+	table(fmt.Sprintf("one look at items of four files each, one of which has changed (best of %d)", rounds), rows)
+	return b.library(10_000)
+}
+
+// library carries out ticks over n entities of three phases each.
+func (b *bench) library(n int) error {
+	dir := filepath.Join(b.dir, "library")
+	if err := os.CopyFS(dir, os.DirFS("specs/meta-phases")); err != nil {
+		return err
+	}
+	entity := func(i int) string { return filepath.Join(dir, fmt.Sprintf("library/%02d/%04d", i%100, i)) }
+	const done = `{"_phaseState": {"architect": "fresh", "builder": "fresh", "critic": "fresh"},
+"_builder": "b", "_content": "c", "_feedback": "f", "_generatedAt": "2026-01-01T00:00:00Z"}`
+	for i := range n {
+		files := map[string]string{".meta/meta.json": done, "a.md": strconv.Itoa(i), "b.md": "text", "c.md": "more"}
+		for name, text := range files { // a set
+			name = filepath.Join(entity(i), name)
+			if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+				return err
+			}
+			if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+				return err
+			}
+		}
+	}
+	rows := [][]string{{"", "wall", "CPU", "peak", "/ walk"}}
+	var walk time.Duration
+	row := func(what string, f figure) {
+		rows = append(rows, []string{what, secs(f.wall), secs(f.cpu), mib(f.rss), ratio(f.wall, walk)})
+	}
+	for i := range 3 * b.runs {
+		began := time.Now()
+		err := filepath.WalkDir(filepath.Join(dir, "library"), func(_ string, _ fs.DirEntry, err error) error { return err })
+		if err != nil {
+			return err
+		}
+		if took := time.Since(began); i == 0 || took < walk {
+			walk = took
+		}
+	}
+	row("bare walk", figure{wall: walk})
+	time.Sleep(3 * time.Second) // younger files are not believed
+	for _, c := range []struct {
+		what string
+		runs int
+		do   func(i int) error
+	}{
+		{"first tick, nothing owed", 1, nil},
+		{"tick, nothing owed", b.runs, nil},
+		{"tick, one phase of one entity", b.runs, func(i int) error {
+			return os.WriteFile(filepath.Join(entity(i), ".meta/meta.json"), []byte("{}"), 0o644)
+		}},
+	} {
+		var best figure
+		for i := range c.runs {
+			if c.do != nil {
+				if err := c.do(i); err != nil {
+					return err
+				}
+			}
+			f, err := once(dir, false, b.bin, "apply", "--quiet", "spec.yaml")
+			if err != nil {
+				return err
+			}
+			if i == 0 || f.wall < best.wall {
+				best = f
+			}
+		}
+		row(c.what, best)
+	}
+	table(fmt.Sprintf("ticks over %d entities of three phases (best of %d)", n, b.runs), rows)
+	return nil
+}
