@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -96,6 +97,12 @@ func TestWatch(t *testing.T) {
 		was = c.runID()
 		time.Sleep(500 * time.Millisecond)
 	}
+	if before := processorTime(w.cmd.Process.Pid); before >= 0 {
+		time.Sleep(time.Second)
+		if used := processorTime(w.cmd.Process.Pid) - before; used > 2 { // hundredths of a second
+			t.Errorf("in a second in which nothing changes it has computed for %d0 ms", used)
+		}
+	}
 	c.write("docs/in/c", "")
 	c.until(`test "$(cat docs/done | wc -l)" = 3`)
 	c.until(`grep -q '"new_state":"idle"' build/watched/_orchestrator/events.ndjson`)
@@ -140,6 +147,18 @@ func TestWatch(t *testing.T) {
 	if err := c.dagrun(0, "verify", "--output-dir", "build/watched"); err != nil {
 		t.Errorf("%v\n%s", err, c.output.String())
 	}
+}
+
+// processorTime is what a process has used, in hundredths of a second; -1 where the system does not say.
+func processorTime(pid int) int {
+	data, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
+	if len(fields) < 13 {
+		return -1
+	}
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
+	return user + system
 }
 
 // M-2: under a flood of changes nothing is lost and nothing done twice. DAGRUN_FLOOD is how many seconds it lasts.
