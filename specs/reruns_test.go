@@ -80,6 +80,55 @@ func TestWhatEditsRunAgain(t *testing.T) {
 	golden(t, "reruns.txt", []byte(strings.Join(rows, "")))
 }
 
+// M-2, M-4, S-6: edits of the scheduler of phases and of its library, one after the other, and exactly which phases the
+// ticks after each carry out. What says how a phase is done is no reason to do it again; what it is made from is.
+func TestWhatEditsOwe(t *testing.T) {
+	l := newLibrary(t, map[string]string{"a": "{}", "b": "{}"})
+	spec := func(old, new string) func() {
+		return func() { rewrite(t, filepath.Join(l.spec, "spec.yaml"), replaced(old, new)) }
+	}
+	meta := func(old, new string) func() {
+		return func() { rewrite(t, l.path("a/.meta/meta.json"), replaced(old, new)) }
+	}
+	var out strings.Builder
+	for _, e := range []struct {
+		name string
+		do   func()
+	}{
+		{"nothing yet: two entities", func() {}},
+		{"a comment of the specification", spec("pipeline:\n", "# A library.\npipeline:\n")},
+		{"a title, the budget, how long a phase may take", spec("budget: {capUSD: 2}", "budget: {capUSD: 3}")},
+		{"the prompt of the builder", func() {
+			rewrite(t, filepath.Join(l.spec, "templates", "builder.md"), replaced("four hundred words", "three hundred words"))
+		}},
+		{"how many rounds are archived", spec("archive: 5", "archive: 3")},
+		{"a document of a", func() { l.write("a/text.md", "# About a\n\nMore.\n") }},
+		{"the same document with the same words", func() { l.write("a/text.md", "# About a\n\nMore.\n") }},
+		{"another file of a that is no document", func() { l.write("a/notes.txt", "none\n") }},
+		{"a wish in the metadata of a", meta("{", `{"_steer":"Be brief.",`)},
+		{"the critic of a is asked for again", meta(`"critic":"fresh"`, `"critic":"pending"`)},
+		{"the builder of a is asked for again", meta(`"builder":"fresh"`, `"builder":"pending"`)},
+		{"the architect of a is asked for again", meta(`"architect":"fresh"`, `"architect":"stale"`)},
+		{"a is turned off, and edited", func() {
+			meta("{", `{"_disabled":true,`)()
+			l.write("a/text.md", "# About a\n\nStill more.\n")
+		}},
+		{"a is turned on again", meta(`"_disabled":true`, `"_disabled":false`)},
+		{"a document more in a folder of b", func() { l.write("b/more/deep.md", "# Deep\n") }},
+		{"a third entity", func() { l.write("c/text.md", "# About c\n"); l.write("c/.meta/meta.json", "{}") }},
+		{"which files are documents", spec(`root: "${params.library}"`, "root: \"${params.library}\"\n        content: [\"../**/*.md\", \"../*.txt\"]")},
+	} {
+		e.do()
+		fmt.Fprintf(&out, "%s\n   ", e.name)
+		for tick := ""; tick != "idle"; {
+			tick = l.tick()
+			fmt.Fprintf(&out, " %s;", tick)
+		}
+		out.WriteString("\n")
+	}
+	golden(t, "meta-reruns.txt", []byte(out.String()))
+}
+
 // startedSince lists the nodes of which an attempt began behind so many events, with $ where a model was asked, and counts
 // those that are no work.
 func (s *site) startedSince(before int) []string {
