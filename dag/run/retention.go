@@ -66,14 +66,17 @@ type tickFolder struct{ own disk.FS }
 // retain removes the ticks that keep does not, oldest first, and returns how many. One whose log is not what was
 // recorded of it stays, for somebody to look at.
 func (f tickFolder) retain(keep dag.Keep, now time.Time) (removed int, err error) {
-	if err := f.sweepGone(); err != nil || keep == (dag.Keep{}) {
+	names, err := f.archived()
+	for _, name := range names {
+		if err == nil && strings.HasPrefix(name, goneArchive) { // a process was killed while it removed that
+			err = f.own.RemoveAll(path.Join(dag.OwnArchives, name))
+		}
+	}
+	if err != nil || keep == (dag.Keep{}) {
 		return 0, err
 	}
-	names, err := f.archived(tickArchive) // their order is that of the ticks: none is opened that stays
-	if err != nil {
-		return 0, err
-	}
-	for k, name := range names {
+	names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, tickArchive) })
+	for k, name := range names { // in the order of the ticks: none is opened that stays
 		tooMany := keep.Runs > 0 && len(names)-k > keep.Runs
 		if !tooMany && keep.For == 0 {
 			break
@@ -116,34 +119,23 @@ func removeAs(fsys disk.FS, dir, to string) error {
 	return fsys.RemoveAll(to)
 }
 
-// archived are the names of the archives that begin so, in their order.
-func (f tickFolder) archived(prefix string) (names []string, err error) {
+// archived are the names of the archives, in their order.
+func (f tickFolder) archived() (names []string, err error) {
 	list, err := f.own.ReadDir(dag.OwnArchives)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	for _, e := range list {
-		if e.IsDir() && strings.HasPrefix(e.Name(), prefix) {
+		if e.IsDir() {
 			names = append(names, e.Name())
 		}
 	}
 	return names, err
 }
 
-// sweepGone removes what a process left that was killed while it removed archives.
-func (f tickFolder) sweepGone() error {
-	names, err := f.archived(goneArchive)
-	for _, name := range names {
-		if err == nil {
-			err = f.own.RemoveAll(path.Join(dag.OwnArchives, name))
-		}
-	}
-	return err
-}
-
 // ticks are the archived ticks, oldest first.
 func (f tickFolder) ticks() (out []tick, err error) {
-	names, err := f.archived("")
+	names, err := f.archived()
 	for _, name := range names {
 		if strings.HasPrefix(name, goneArchive) {
 			continue
