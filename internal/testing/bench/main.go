@@ -48,7 +48,8 @@ func (b *bench) run(only string) (err error) {
 		name string
 		run  func() error
 	}{
-		{"overhead", b.overhead}, {"shapes", b.shapes}, {"noop", b.noop}, {"makespan", b.makespan}, {"scan", b.scan}, {"ticks", b.ticks},
+		{"overhead", b.overhead}, {"shapes", b.shapes}, {"noop", b.noop}, {"makespan", b.makespan},
+		{"scan", b.scan}, {"ticks", b.ticks},
 	}
 	for _, p := range parts {
 		if !strings.Contains(","+only+",", ","+p.name+",") {
