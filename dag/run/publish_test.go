@@ -3,6 +3,8 @@ package run
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -201,6 +203,7 @@ func TestPublishingIsKilledAtEveryStep(t *testing.T) {
 			}
 			// The next process does nothing but look what has become of the attempt.
 			out, _ := after.FS().Sub("out")
+			seen := checkOf(t, out, "published")
 			spec, _ := after.FS().Sub("spec")
 			if own, _ := out.Sub(Dir); own != nil {
 				if has, err := hasRun(own); err != nil || !has {
@@ -210,6 +213,12 @@ func TestPublishingIsKilledAtEveryStep(t *testing.T) {
 			r, _, err := Open(memOptions(out))
 			if err != nil {
 				t.Fatalf("%s: %v", when, err)
+			}
+			open := slices.ContainsFunc(r.State().Published(), func(v machine.PublishedView) bool {
+				return v.Standing == machine.PublishedOpen || v.Standing == machine.PublishedVoid
+			})
+			if open != seen.Pending || open && !strings.Contains(seen.Detail, "docs/new/b.md") || !open && !seen.Pass {
+				t.Fatalf("%s: something is left to do: %v; verify says %+v", when, open, seen)
 			}
 			err = errors.Join(r.besideIn(start0, spec), r.Resume(start0, "resume", nil), r.SettleBeside(start0))
 			if err != nil {
@@ -241,6 +250,53 @@ func TestPublishingIsKilledAtEveryStep(t *testing.T) {
 	if halves == 0 {
 		t.Error("no kill came between the two files, or left a file of the program's own")
 	}
+}
+
+// checkOf is what verify says under a name once the process is gone, nothing where it does not say it.
+func checkOf(t *testing.T, out disk.FS, name string) Check {
+	t.Helper()
+	_ = out.Remove(Dir + "/" + lockFile) // it names the process of the test, which is alive
+	list, err := Verify(memOptions(out), "")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	for _, c := range list {
+		if c.Name == name {
+			return c
+		}
+	}
+	return Check{Pass: true}
+}
+
+// M-7: verify finds that what was replaced beside the specification is lost, and in which file, also of an earlier run.
+func TestReplacedFileIsLost(t *testing.T) {
+	g := site(t, nil)
+	m := disktest.NewMem()
+	user(t, m)
+	r, err := publishSite(t, g, m.FS(), start0, nil)
+	if err != nil || r.Close() != nil {
+		t.Fatal(err)
+	}
+	out, _ := m.FS().Sub("out")
+	look := func(when, want string) {
+		t.Helper()
+		if c := checkOf(t, out, "published"); c.Pass != (want == "") || !strings.Contains(c.Detail, want) {
+			t.Errorf("%s: %+v", when, c)
+		}
+	}
+	look("whole", "")
+	before := artifact.Digest([]byte("before\n"))
+	if err := out.Remove(Dir + "/" + objectsDir + "/" + before[:2] + "/" + before[2:]); err != nil {
+		t.Fatal(err)
+	}
+	look("lost", "docs/a.md beside the specification, put there by node make")
+	if _, err := Archive(memOptions(out)); err != nil {
+		t.Fatal(err)
+	}
+	if r, err = Create(memOptions(out), New{Graph: g, RunID: "run-2", Seed: 1}); err != nil || r.Close() != nil {
+		t.Fatal(err)
+	}
+	look("lost by an earlier run", "docs/a.md beside the specification, put there by an earlier run")
 }
 
 // revertSite opens the run and goes back to its checkpoint.

@@ -93,6 +93,9 @@ func Verify(o Options, head string) ([]Check, error) {
 	} {
 		v.check(c.name, c.run())
 	}
+	if any, err := v.besides(); any {
+		v.check("published", err)
+	}
 	if previous := v.state.Run().Previous; previous != nil || v.state.Graph().Plan.Ticks != nil {
 		detail, err := tickFolder{v.own}.chain(previous)
 		v.check("ticks", err)
@@ -117,6 +120,7 @@ type verification struct {
 	spent     dag.USD
 	answered  map[Attempt]answers // by node and generation (Attempt 0)
 	kept      []kept
+	published []*machine.PublishedBody
 	finished  int64 // ends of attempts
 	regress   error
 	ended     *machine.RunEndedBody // the last event, if it ended the run
@@ -205,6 +209,8 @@ func (v *verification) gather(e *machine.Event, env *eventlog.Envelope, before b
 		if before && v.regress == nil {
 			v.regress = fmt.Errorf("event %d ends node %s, which had completed in generation %d", e.Seq, b.Node, b.Generation)
 		}
+	case *machine.PublishedBody:
+		v.published = append(v.published, b)
 	case *machine.LLMCallFinishedBody:
 		if generation, ok := callGeneration(b.CallID); ok {
 			at := Attempt{Node: b.Node, Generation: generation}

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 
+	"dagrun.dev/dag/eventlog"
+	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/disk"
 )
 
@@ -86,6 +88,48 @@ func (v *verification) backups() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// besides: what was replaced beside the specification is kept, and nothing is left to do there.
+func (v *verification) besides() (any bool, err error) {
+	earlier, err := v.readEarlier()
+	errs := []error{err}
+	kept := func(f machine.PublishedFile, by string) {
+		any = true
+		if f.Previous == "" {
+			return
+		}
+		if err := v.store.Verify(f.Previous); err != nil {
+			errs = append(errs, fmt.Errorf("%s beside the specification, put there by %s: what was replaced cannot be "+
+				"put back: %w", f.Path, by, err))
+		}
+	}
+	for _, b := range v.published {
+		for _, f := range b.Files {
+			kept(f, "node "+b.Node)
+		}
+	}
+	list := slices.Clone(v.state.Published())
+	for _, w := range earlier {
+		if at(list, w.Path) == nil {
+			kept(w.PublishedFile, "an earlier run")
+			list = append(list, w)
+		}
+	}
+	if _, held, _ := eventlog.ReadLock(v.own, lockFile); held {
+		return any, errors.Join(errs...) // a writer may be about to do it
+	}
+	for _, w := range list {
+		switch w.Standing {
+		case machine.PublishedOpen, machine.PublishedVoid:
+			errs = append(errs, pendingf("%s beside the specification may be there although its attempt, of node %s, does not "+
+				"count or has not ended; the next start (dagrun resume or apply) puts it back or counts it", w.Path, w.Node))
+		case machine.PublishedDue:
+			errs = append(errs, pendingf("%s beside the specification is to be there and may not be, of node %s; the next "+
+				"start (dagrun resume or apply) puts it there", w.Path, w.Node))
+		}
+	}
+	return any || err != nil, errors.Join(errs...)
 }
 
 // answers: each answer of a model is on disk, those of failed attempts too: as raw-output*, or, when

@@ -6,34 +6,44 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strings"
 
+	"dagrun.dev/dag"
+	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/run"
 	"dagrun.dev/internal/disk"
 )
 
 // Verify compares the six logs with what the events give: none was truncated, overwritten or
-// deleted. Lines that are not written yet are no fault, nor is half a line at the end: the next start
+// deleted. Lines that were never written, or half a line at the end, are pending: the next start
 // adds what is missing. A run that no command has carried on has no logs; those that another version
 // began are not compared.
 func Verify(o run.Options) run.Check {
 	c := run.Check{Name: "logs", Pass: true}
-	if err := verifyLogs(o); err != nil {
+	behind, err := verifyLogs(o)
+	switch {
+	case err != nil:
 		c.Pass, c.Detail = false, err.Error()+"; dagrun replay --logs makes them anew"
+	case len(behind) > 0:
+		c.Pending = true
+		c.Detail = "the lines of the last events are missing in " + strings.Join(behind, ", ") +
+			"; whoever carries the run on adds them, and so does dagrun replay --logs"
 	}
 	return c
 }
 
-func verifyLogs(o run.Options) error {
+func verifyLogs(o run.Options) (behind []string, err error) {
 	own, err := run.OpenOwn(o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer own.Close()
 	known := readPosition(own)
 	if _, err := own.Lstat(run.LogsDir); errors.Is(err, fs.ErrNotExist) || known.Format != logFormat {
-		return nil
+		return nil, nil
 	}
+	_, held, _ := eventlog.ReadLock(own, dag.OwnLock) // before the files: whoever holds it is behind with them
 	var found [logCount]*comparison
 	var errs []error
 	for i, name := range Names {
@@ -42,14 +52,14 @@ func verifyLogs(o run.Options) error {
 			continue // whoever made them was killed between one and the next
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		defer f.Close()
 		fi, err := f.Stat() // before the events: a writer may be at work
 		if err != nil {
-			return err
+			return nil, err
 		}
-		found[i] = &comparison{name: name, file: f, total: fi.Size()}
+		found[i] = &comparison{name: name, file: f, total: fi.Size(), written: known.Sizes[i]}
 	}
 	err = run.Walk(o, 0, func(e *machine.Event, st *machine.State) error {
 		if en, worth := newEntry(e, st); worth {
@@ -64,20 +74,24 @@ func verifyLogs(o run.Options) error {
 	for _, c := range found {
 		if c != nil {
 			errs = append(errs, c.end())
+			if c.over && !held {
+				behind = append(behind, c.name)
+			}
 		}
 	}
-	return errors.Join(append(errs, err)...)
+	return behind, errors.Join(append(errs, err)...)
 }
 
 // A comparison goes over one log beside its projection.
 type comparison struct {
-	name  string
-	file  disk.File
-	size  int64 // of what is equal; never above total
-	total int64
-	buf   []byte
-	over  bool // the file has ended
-	err   error
+	name    string
+	file    disk.File
+	size    int64 // of what is equal; never above total
+	total   int64
+	written int64 // as the position has it
+	buf     []byte
+	over    bool // the file has ended
+	err     error
 }
 
 // want compares the next line.
@@ -104,6 +118,9 @@ func (c *comparison) want(seq int64, line []byte) {
 func (c *comparison) end() error {
 	if c.err != nil {
 		return c.err
+	}
+	if c.total < c.written {
+		return fmt.Errorf("%s was cut off: it has %d of the %d bytes that were written", c.name, c.total, c.written)
 	}
 	if c.total > c.size {
 		return fmt.Errorf("%s has %d bytes that no event accounts for", c.name, c.total-c.size)

@@ -210,7 +210,7 @@ func (s *session) adopt(r *run.Run, res *compile.Result, again bool) error {
 	case d.Same && status == machine.RunDone && len(s.part.Rerun) == 0 && len(r.State().Notices()) > 0:
 		return nil // who was not told of its end is
 	case d.Same && status == machine.RunDone && len(s.part.Rerun) == 0:
-		s.nothing = true
+		s.rest(r)
 		return errors.Join(executor.Sweep(r, ""), s.end(report.NewStatus(r, s.dir, time.Now()), nil))
 	case status == machine.RunBroken && !again:
 		return errFailed(s.dir, r.State().Run().Failed)

@@ -26,7 +26,8 @@ func newVerify() *cobra.Command {
 backup and checkpoint, and the invariants of a run. It writes nothing. With --head it also proves that
 the log still holds an event that was noted elsewhere. What a process that died, or a full disk, left undone
 and the next start (apply or resume) renews by itself is "pending": the record is whole, and the exit status 0.
-Exit status 5 means that something is wrong.
+The six logs are made from the events, to which they are compared; what is wrong with them harms no record, and
+dagrun replay --logs makes them anew. Exit status 5 means that something is wrong.
 
 ` + exitHelp,
 		Args: noArgs,

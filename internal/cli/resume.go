@@ -106,7 +106,7 @@ func (s *session) ready(
 	case v.Status == machine.RunDone && len(part.Rerun) == 0,
 		v.Status == machine.RunPause && v.Pause.Reason == machine.PausePart && len(r.State().LeftOut()) > 0 &&
 			!part.chosen(r.State()) && len(without) == 0:
-		s.nothing = true
+		s.rest(r)
 		return s.end(report.NewStatus(r, s.dir, now), nil)
 	case r.Graph().Plan.Outdated():
 		return errOutdated(s.dir)

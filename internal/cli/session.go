@@ -207,6 +207,13 @@ func (s *session) evaluator(p *dag.Plan) (dag.Evaluator, error) {
 	return compile.NewEvaluator(p, s.kinds)
 }
 
+// rest leaves a run as it is, but for the logs: the process that ended it may have died before it had written them.
+func (s *session) rest(r *run.Run) {
+	s.nothing = true
+	s.logs.Start(r, s.opened)
+	s.logs.Stop()
+}
+
 // carryOn runs an open run until it ends or pauses, closes it and tells how it stands.
 func (s *session) carryOn(r *run.Run) error {
 	interrupt, stop := s.signals()
