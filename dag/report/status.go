@@ -61,6 +61,7 @@ type Status struct {
 	Reverted  string    `json:"reverted_to,omitempty"`    // checkpoint that it was sent back to, and not resumed since
 	State     string    `json:"declared_state,omitempty"` // by milestones; empty: the plan has none
 	Tick      int64     `json:"tick,omitempty"`           // of work that never ends: its number, idle ones aside
+	NextTick  time.Time `json:"next_tick,omitzero"`       // when an idle one is followed by the next at the latest
 	Phase     string    `json:"phase,omitempty"`          // the first declared one that has not ended
 	Created   time.Time `json:"created"`
 	Updated   time.Time `json:"updated"`
@@ -142,9 +143,12 @@ func NewStatus(r *run.Run, dir string, now time.Time) *Status {
 	if list := st.Reverts(); len(list) > 0 && list[len(list)-1].Time.Equal(v.Updated) {
 		s.Reverted = list[len(list)-1].Checkpoint
 	}
-	if st.Graph().Plan.Ticks != nil {
+	if t := st.Graph().Plan.Ticks; t != nil {
 		if s.Tick = 1; v.Previous != nil {
 			s.Tick += v.Previous.Ticks
+		}
+		if t.Every > 0 && v.Status == machine.RunDone && v.State == t.Idle {
+			s.NextTick = v.Updated.Add(t.Every.D())
 		}
 	}
 	if left := st.LeftOut(); len(left) > 0 {
