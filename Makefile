@@ -65,6 +65,7 @@ faults: build ## kill -9 at every event of a corpus run, each in a run of its ow
 	DAGRUN_TICKS=10000 $(GO) test -count=1 -timeout 2h -run ManyTicks ./internal/cli
 	DAGRUN_KILLS=200 $(GO) test -count=1 -timeout 1h -run KilledAtRandom ./internal/cli
 	DAGRUN_FAULTS=all $(GO) test -count=1 -timeout 6h -run Faults ./specs/...
+	$(GO) test -count=1 -timeout 1h -run PipelinesOfDocuments ./internal/testing/dagtest -seeds 2000
 	DAGRUN_FAULTS=all $(GO) test -count=1 -timeout 2h -run DiskFailsDuringWhatHappensOnce ./internal/cli
 
 mutate: ## change the large specification and the state machine in one place at a time: which change does no test notice? (hours; MUTATE="-only spec -sample 50")

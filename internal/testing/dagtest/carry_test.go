@@ -50,6 +50,9 @@ func (s *Sim) start(c machine.Command) error {
 	if b, _, _ := s.State.BreakerRecord(s.node(c.Node).Breaker); b.State == "open" && s.now.Before(b.Until) {
 		return fmt.Errorf("starts %s before an open breaker", c.Node)
 	}
+	if s.Eval != nil && s.node(c.Node).Role().Asks {
+		return s.record(s.asks(c))
+	}
 	if s.node(c.Node).Kind == "approval" {
 		return s.record(s.question(c))
 	}
@@ -106,7 +109,11 @@ func Condition(src string, sc dag.Scope) (bool, error) {
 }
 
 func (s *Sim) evaluate(c machine.Command) error {
-	ok, err := Condition(s.node(c.Node).When, s.State.ScopeOf(c.Node))
+	condition := Condition
+	if s.Eval != nil {
+		condition = s.Eval.Condition
+	}
+	ok, err := condition(s.node(c.Node).When, s.State.ScopeOf(c.Node))
 	if err != nil {
 		return err
 	}
@@ -120,6 +127,13 @@ func (s *Sim) expand(c machine.Command) error {
 	b := &machine.PlanExtendedBody{Node: c.Node, Generation: c.Generation}
 	if s.Reads {
 		b.Nodes = s.items(c)
+		return s.record(b)
+	}
+	if s.Eval != nil {
+		var err error
+		if b.Nodes, err = s.Eval.Expand(s.node(c.Node), s.State.ScopeOf(c.Node)); err != nil {
+			return err
+		}
 		return s.record(b)
 	}
 	for k := range s.hash(c.Node, "items") % 4 {

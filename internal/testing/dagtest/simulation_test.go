@@ -42,6 +42,8 @@ type Sim struct {
 	Parts []machine.PartSelectedBody
 	// Case has the simulation be the host of a case of the suite of hosts; see suite.go.
 	Case *hosttest.Case
+	// Eval evaluates what a plan of a specification says; values, failures and answers are left to chance. nil: the plan is random.
+	Eval dag.Evaluator
 	// CancelAt is after how many events a user cancels the run and has it undone; 0 = never.
 	CancelAt int
 	// Queue has it hand attempts over to a queue, from which a worker takes them later.
@@ -223,6 +225,9 @@ func (s *Sim) Dump() string {
 
 // answer is what the person says: the truth about lost attempts, retry where that can help.
 func (s *Sim) answer(q *machine.EscalationOpenedBody) string {
+	if s.Eval != nil && q.Kind != machine.AskLost && q.Kind != machine.AskCompensation {
+		return q.Options[s.hash(q.ID, "answer")%len(q.Options)]
+	}
 	switch q.Kind {
 	case machine.AskLost:
 		v, _ := s.State.NodeByID(q.Node)
@@ -438,6 +443,9 @@ func (s *Sim) fate(a attempt) machine.Outcome {
 	n := a.node
 	if s.Case != nil {
 		return s.scripted(a)
+	}
+	if s.Eval != nil {
+		return s.chance(a)
 	}
 	switch fate := n.Labels["fate"]; {
 	case fate == "fatal":
