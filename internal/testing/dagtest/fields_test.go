@@ -55,6 +55,7 @@ var edits = map[string]struct {
 	"Breaker":  {func(n *dag.Node) { n.Breaker = "api" }, refailed},
 	"Reserve":  {func(n *dag.Node) { n.Reserve.Tokens = 5 }, refailed},
 	"OnFail":   {func(n *dag.Node) { n.OnFail = "skip" }, refailed},
+	"Salvage":  {func(n *dag.Node) { n.Salvage = &dag.Salvage{Files: []string{"a"}} }, refailed},
 	"Back":     {func(n *dag.Node) { n.Back = &dag.Back{All: true, Then: dag.ThenStop} }, refailed},
 	"Undo":     {func(n *dag.Node) { n.Undo = &dag.Undo{Kind: "fake"} }, refailed},
 	"ID":       {func(n *dag.Node) { n.ID += "-renamed" }, renamed},
