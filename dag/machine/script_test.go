@@ -32,7 +32,7 @@ var update = flag.Bool("update", false, "rewrite the expected output of testdata
 //	ledger                       money
 //	questions                    the open ones
 //	breakers                     what is recorded of them
-//	pending                      what a cancel would run, and what begins anew when the run goes on
+//	pending                      what a cancel would run, what begins anew when the run goes on, clean-up that ran too early
 //	warnings                     those of nodes
 //	stays                        the host goes on waiting for answers
 //	active                       for how long the run has been active
@@ -184,7 +184,7 @@ func (x *script) step(line string) {
 		}
 	case "pending":
 		cleanup, undo := x.s.Pending()
-		x.printf("clean-up %v, undo %v, anew %v", cleanup, undo, x.s.Renewed())
+		x.printf("clean-up %v, undo %v, anew %v, too early %v", cleanup, undo, x.s.Renewed(), x.s.CleanedUp())
 	case "warnings":
 		for i := range int32(x.s.Graph().Len()) {
 			if v := x.s.NodeAt(i); v.Last != nil && len(v.Last.Warnings) > 0 {
