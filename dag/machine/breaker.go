@@ -106,9 +106,7 @@ func (s *State) onBreaker(e Event, b *BreakerChangedBody) error {
 	}
 	k.State, k.Until, k.Counts, k.Recent, k.Cause, k.Changed = state, ms(b.Until), b.Counts, b.Recent, b.Cause, ms(e.Time)
 	k.counted(before)
-	if len(s.openQ) > 0 {
-		s.withdraw()
-	}
+	s.withdraw()
 	return nil
 }
 

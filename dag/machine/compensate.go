@@ -103,7 +103,7 @@ func (s *State) anew(from []int32, in []bool) (again, recheck []int32) {
 // findUndo picks the failure to undo now, and holds back what that will touch.
 func (s *State) findUndo() {
 	pick := int32(-1)
-	if len(s.lists[Undoing]) > 0 && s.ending == "" {
+	if s.ending == "" {
 		pick = s.firstUndoing()
 	}
 	if pick == s.undoing {
@@ -112,11 +112,9 @@ func (s *State) findUndo() {
 	before := s.blocked
 	s.undoing, s.blocked = pick, nil
 	if pick >= 0 {
-		if list := s.touchedBy(pick); len(list) > 0 {
-			s.blocked = make([]bool, s.graph.Len())
-			for _, i := range list {
-				s.blocked[i] = true
-			}
+		s.blocked = make([]bool, s.graph.Len())
+		for _, i := range s.touchedBy(pick) {
+			s.blocked[i] = true
 		}
 	}
 	for i := range int32(s.graph.Len()) {

@@ -40,9 +40,7 @@ func (s *State) onFinished(e Event, b *FinishedBody) error {
 		s.failed(e, i, b)
 	}
 	s.touch(i)
-	if len(s.openQ) > 0 {
-		s.withdraw()
-	}
+	s.withdraw()
 	s.findUndo()
 	return nil
 }
