@@ -17,7 +17,7 @@ type RunCreatedBody struct {
 	PlanDigest string `json:"plan_digest"`
 	Schema     int    `json:"schema_version"` // of events and snapshot
 	Seed       int64  `json:"seed"`
-	// Previous is the run before this one, where both are ticks of work that never ends; nil = none.
+	// Previous is the last tick that was put away in the run's folder, where work never ends or did not; nil = none.
 	Previous *Ended `json:"previous,omitempty"`
 }
 

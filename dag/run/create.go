@@ -215,15 +215,13 @@ func (r *Run) create(n New) error {
 	if has {
 		return fmt.Errorf("it holds a run: %w", fs.ErrExist)
 	}
+	last, err := r.lastTick()
+	if err != nil {
+		return err
+	}
 	var previous *machine.Ended
-	if n.Graph.Plan.Ticks != nil {
-		last, err := r.lastTick()
-		if err != nil {
-			return err
-		}
-		if last != nil && last.RunID != "" {
-			previous = &last.Ended
-		}
+	if last != nil && last.RunID != "" { // also where there are no ticks any more: there may be some again
+		previous = &last.Ended
 	}
 	digest, cloned, err := r.clone(n.Graph.Plan, n.File)
 	if err != nil {

@@ -85,10 +85,13 @@ pauses; a second one within five seconds stops everything at once. Either way "d
 			if !c.Flags().Changed("seed") {
 				seed = res.Plan.Seed
 			}
-			if err := ticks.valid(c, res.Plan); err != nil {
+			if err := ticks.valid(c, res.Plan, saved != nil); err != nil {
 				return err
 			}
-			one := func(s *session, res *compile.Result) error { return s.apply(res, fresh, again, seed) }
+			one := func(s *session, res *compile.Result) error {
+				defer func() { fresh, again = false, false }() // that is how the first tick begins
+				return s.apply(res, fresh, again, seed)
+			}
 			if res.Plan.Ticks == nil {
 				return one(s, res)
 			}

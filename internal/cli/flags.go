@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -64,7 +65,7 @@ func (f *runFlags) given() string {
 func (f *runFlags) existing() (string, error) {
 	if dir := f.given(); dir != "" {
 		if !run.Exists(dir) {
-			return "", fmt.Errorf("there is no run in %s", dir)
+			return "", cmp.Or(f.betweenTicks(dir), fmt.Errorf("there is no run in %s", dir))
 		}
 		return dir, nil
 	}
@@ -76,18 +77,30 @@ func (f *runFlags) existing() (string, error) {
 		return "", err
 	}
 	var found []string
+	var none error
 	for _, e := range entries {
 		if dir := filepath.Join("build", e.Name()); run.Exists(dir) {
 			found = append(found, dir)
+		} else {
+			none = cmp.Or(none, f.betweenTicks(dir))
 		}
 	}
 	switch len(found) {
 	case 0:
-		return "", errors.New("there is no run under build; name its directory with --output-dir")
+		return "", cmp.Or(none, errors.New("there is no run under build; name its directory with --output-dir"))
 	case 1:
 		return found[0], nil
 	}
 	return "", fmt.Errorf("there are several runs (%s); choose one with --output-dir", strings.Join(found, ", "))
+}
+
+// betweenTicks says why there is no run in a directory where work never ends: the next tick could not begin.
+func (f *runFlags) betweenTicks(dir string) error {
+	if last, err := run.LastTickOf(f.options(dir, "")); err != nil || last == nil {
+		return err
+	}
+	return fmt.Errorf("the last tick in %[1]s is in its archives, and no other has begun since: dagrun apply "+
+		"--output-dir %[1]s begins one, or says why it cannot", dir)
 }
 
 // places are the directories where runs may be, or with present those where one is, each once: that of the flag, those

@@ -14,7 +14,8 @@ import (
 const tickHelp = `Where the specification says ticks, its work never ends: each apply is one tick, a run of its own.
 A tick that has not ended is resumed, one that has ended is put into the archives and the next begins; one in which
 there was nothing to do is not kept. --steps 10 goes on with up to ten of them, --for 30m begins ticks for so long;
-both end early where there is nothing to do. A tick that failed for good is put away as well, and the status is 1 in
+both end early where there is nothing to do, and --for waits longer and longer while one tick after the other fails (1
+second, 2, 4, up to 5 minutes). A tick that failed for good is put away as well, and the status is 1 in
 the end; --again resumes it instead.`
 
 // tickFlags say how many ticks a command carries out.
@@ -28,11 +29,13 @@ func (f *tickFlags) add(c *cobra.Command) {
 	c.Flags().DurationVar(&f.time, "for", 0, "where the work never ends: begin ticks for so long")
 }
 
-func (f *tickFlags) valid(c *cobra.Command, p *dag.Plan) error {
+func (f *tickFlags) valid(c *cobra.Command, p *dag.Plan, saved bool) error {
 	steps, long := c.Flags().Changed("steps"), c.Flags().Changed("for")
 	switch {
 	case p.Ticks == nil && (steps || long):
 		return errors.New("--steps and --for count ticks, and the specification has none: `dagrun explain pipeline.ticks`")
+	case saved && (steps || long):
+		return errors.New("a saved plan is for one tick: leave out --steps and --for")
 	case f.steps < 1 || long && f.time <= 0:
 		return errors.New("--steps and --for want more than 0")
 	case long && !steps:
@@ -48,14 +51,20 @@ func (s *session) tickByTick(res *compile.Result, f tickFlags, one func(*session
 ) error {
 	begun := time.Now()
 	var failed error
+	inARow := 0
 	for n := 1; ; n++ {
 		t := *s
 		err := one(&t, res)
-		if err != nil {
+		if inARow++; err == nil {
+			inARow = 0
+		} else {
 			failed = err
 		}
-		if t.stood == nil || !moreFollow(t.stood.Status, t.stood.State, res.Plan.Ticks) || n == f.steps ||
-			f.time > 0 && time.Since(begun) >= f.time {
+		more := t.stood != nil && moreFollow(t.stood.Status, t.stood.State, res.Plan.Ticks) && n != f.steps
+		if more && f.time > 0 && inARow > 0 { // nothing else bounds how many ticks fail, and what they cost
+			time.Sleep(min(backOff(inARow), f.time-time.Since(begun)))
+		}
+		if !more || f.time > 0 && time.Since(begun) >= f.time {
 			return errors.Join(err, failed)
 		}
 		if res, err = again(); err != nil {
@@ -69,3 +78,6 @@ func (s *session) tickByTick(res *compile.Result, f tickFlags, one func(*session
 func moreFollow(status machine.RunStatus, state string, t *dag.Ticks) bool {
 	return t != nil && (status == machine.RunBroken || status == machine.RunDone && state != t.Idle)
 }
+
+// backOff is how long it waits after so many failures, one after the other.
+func backOff(failed int) time.Duration { return min(time.Second<<min(failed-1, 20), 5*time.Minute) }

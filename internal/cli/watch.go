@@ -159,9 +159,6 @@ func (w *watched) carryOn(res *compile.Result, again func() (*compile.Result, er
 	return nil
 }
 
-// backOff is how long it waits after so many failures, one after the other.
-func backOff(failed int) time.Duration { return min(time.Second<<min(failed-1, 20), 5*time.Minute) }
-
 // pollRun is how often a run that waits for a user is looked at: whether somebody has carried it on.
 const pollRun = 2 * time.Second
 
