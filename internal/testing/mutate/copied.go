@@ -13,10 +13,9 @@ import (
 
 // copied tries changes of a specification in copies of its folder, with the tests of p.tests.
 func copied(p *part, dir string, places int, _ []mutant) (tries []trial, err error) {
-	program := filepath.Join(dir, "specs.test")
-	out, err := exec.Command("go", "test", "-c", "-vet=off", "-o", program, "./specs").CombinedOutput()
+	program, err := specsProgram(dir)
 	if err != nil {
-		return nil, fmt.Errorf("%w\n%s", err, out)
+		return nil, err
 	}
 	tests, err := testNames(p)
 	if err != nil {
@@ -57,6 +56,16 @@ func copied(p *part, dir string, places int, _ []mutant) (tries []trial, err err
 		return nil, fmt.Errorf("the tests fail without a change: %w\n%s", err, out)
 	}
 	return tries, nil
+}
+
+// specsProgram compiles the tests of the specifications.
+func specsProgram(dir string) (program string, err error) {
+	program = filepath.Join(dir, "specs.test")
+	out, err := exec.Command("go", "test", "-c", "-vet=off", "-o", program, "./specs").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return program, nil
 }
 
 var testFunc = regexp.MustCompile(`(?m)^func Test(\w+)\(t `)

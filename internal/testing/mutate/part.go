@@ -30,6 +30,9 @@ type part struct {
 // that they can need.
 type trial func(m mutant, changed []byte, patience int) (out string, failed bool, err error)
 
+// errLater is of a change that is not tried this time.
+var errLater = errors.New("not tried by quick tests")
+
 func (p *part) mutants() (all []mutant, err error) {
 	for _, pattern := range p.files {
 		names, err := filepath.Glob(filepath.Join(p.folder, pattern))
@@ -140,7 +143,7 @@ var (
 	failedTest = regexp.MustCompile(`(?m)^--- FAIL: (Test\w+)`)
 	buildFails = regexp.MustCompile(`(?m)\[(build|setup) failed\]$`)
 	noSpec     = regexp.MustCompile(`\bspec\.cue:\d+:\d+: |reference "[^"]+" not found`)
-	noEnd      = regexp.MustCompile(`(?m)^panic: test timed out|^SIGXCPU|out of memory|cannot allocate memory`)
+	noEnd      = regexp.MustCompile(`(?m)^panic: test timed|^SIGXCPU|out of memory|cannot allocate|nothing within`)
 )
 
 // find tries a change and keeps what became of it. One whose tests came to no end is tried again with nothing beside it
@@ -153,6 +156,9 @@ func (t *tried) find(p *part, try trial, r *results, alone *sync.RWMutex) error 
 		alone.Lock()
 		out, failed, err = try(t.mutant, t.changed, 3)
 		alone.Unlock()
+	}
+	if errors.Is(err, errLater) {
+		return nil
 	}
 	if err != nil {
 		return err

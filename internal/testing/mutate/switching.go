@@ -76,15 +76,15 @@ func switching(p *part, dir string, places int, all []mutant) (tries []trial, er
 	slices.SortStableFunc(tests, func(a, b goTest) int {
 		return cmp.Or(slices.Index(packages, a.folder)-slices.Index(packages, b.folder), cmp.Compare(a.takes, b.takes))
 	})
-	separate := []string{p.folder}
-	if !p.quick {
-		separate = append(separate, packages[len(packages)-1])
-	}
+	separate := []string{p.folder, packages[len(packages)-1]}
 	fmt.Printf("%s: %d of %d changes can be switched\n", p.name, len(w.number), len(all))
 	for i := range places {
 		tries = append(tries, func(m mutant, changed []byte, patience int) (string, bool, error) {
 			if n := w.number[m.name]; n > 0 {
 				return switchedTo(fmt.Sprint(n), tests, patience)
+			}
+			if p.quick {
+				return "", false, errLater // it takes a minute
 			}
 			place := filepath.Join(dir, fmt.Sprint(i))
 			return alone(m, changed, place, separate, patience)
@@ -118,11 +118,11 @@ func (t goTest) run(limit time.Duration, env []string, names ...string) *exec.Cm
 }
 
 // bounded runs tests with bounds for what a change may do to them: go round for ever, wait for ever, fill the memory. The
-// limit is one of processor time, because the machine may have other work, and ten times as long by the clock.
+// limit is one of processor time, because the machine may have other work, and five times as long by the clock.
 func bounded(folder string, limit time.Duration, env []string, program string, args ...string) *exec.Cmd {
 	args = append([]string{"-c",
 		`ulimit -v 4000000; ulimit -S -t $0; exec "$@"`, fmt.Sprint(max(1, int(limit.Seconds()))), program,
-		"-test.timeout=" + (10 * limit).String()}, args...)
+		"-test.timeout=" + (5 * limit).String()}, args...)
 	cmd := exec.Command("sh", args...)
 	cmd.Dir, cmd.Env = folder, append(os.Environ(), env...)
 	return cmd
