@@ -58,8 +58,9 @@ func (r *Run) lastTick() (*LastTick, error) {
 		err = json.Unmarshal(data, &t)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be read, so that the next tick cannot name the one before: %w (remove the file: "+
-			"the chain of ticks begins anew then)", r.own.Path(previousFile), err)
+		return nil, fmt.Errorf("%s cannot be read: %w (remove the file: the log of a tick that is there names the one "+
+			"before, without one the chain begins anew; what the ticks of the day have spent is not known then)",
+			r.own.Path(previousFile), err)
 	}
 	return &t, nil
 }

@@ -235,9 +235,10 @@ func TestTicksThatDoNotFollow(t *testing.T) {
 	}{
 		"a tick that is missing": {func(fsys disk.FS) error { return fsys.RemoveAll(path.Join(Dir, archives, names[1])) },
 			"tick 5 does not follow tick 3 (run run-3"},
-		"an edited list": {edit(dag.OwnRemoved, replace("run-1", "run-9")), "it is not as it was written"},
-		"an edited cost": {edit(dag.OwnRemoved, replace(`"ticks":2`, `"ticks":1`)), "it is not as it was written"},
-		"an edited log":  {edit(path.Join(archives, names[0], logFile), replace("run-3", "run-7")), "EVENT_CHAIN_BROKEN"},
+		"an edited list":       {edit(dag.OwnRemoved, replace("run-1", "run-9")), "it is not as it was written"},
+		"an edited cost":       {edit(dag.OwnRemoved, replace(`"ticks":2`, `"ticks":1`)), "it is not as it was written"},
+		"no note for the next": {edit(previousFile, func(b []byte) []byte { return b[:9] }), "cannot be read"},
+		"an edited log":        {edit(path.Join(archives, names[0], logFile), replace("run-3", "run-7")), "EVENT_CHAIN_BROKEN"},
 		"a log that ends too early": {edit(path.Join(archives, names[0], logFile), func(b []byte) []byte {
 			return b[:bytes.LastIndexByte(b[:len(b)-1], '\n')+1]
 		}), "its end is missing"},

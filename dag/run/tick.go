@@ -48,10 +48,14 @@ func PutAway(o Options) (done bool, err error) {
 	}
 	if next.Away != v.ID { // else it was about to be moved when a process died
 		next.Away, next.Day, next.Spent = v.ID, day(v.Updated), last.On(v.Updated)+spent.USD
+		switch {
+		case !idle:
+			next.Ended = ended.Ended
+		case v.Previous != nil: // the log knows, whatever has become of the file
+			next.Ended = *v.Previous
+		}
 		if idle {
 			next.Garbage++
-		} else {
-			next.Ended = ended.Ended
 		}
 		if err := writeJSON(w.own, previousFile, &next); err != nil {
 			return false, err

@@ -98,12 +98,25 @@ func Verify(o Options, head string) ([]Check, error) {
 	}
 	if previous := v.state.Run().Previous; previous != nil || v.state.Graph().Plan.Ticks != nil {
 		detail, err := tickFolder{v.own}.chain(previous)
+		if err == nil {
+			err = v.lastNoted(previous)
+		}
 		v.check("ticks", err)
 		if err == nil {
 			v.list[len(v.list)-1].Detail = detail
 		}
 	}
 	return v.list, nil
+}
+
+// lastNoted: the file for the next tick names the tick that this one names, or this one where it is being put away.
+func (v *verification) lastNoted(previous *machine.Ended) error {
+	last, err := v.lastTick()
+	if err != nil || previous == nil || last != nil && (last.Away == v.state.Run().ID || last.Ended == *previous) {
+		return err
+	}
+	return pendingf("%s does not name the tick before this one, run %s; putting this one away writes it anew, and what "+
+		"the ticks of the day have spent before is not known", v.own.Path(dag.OwnPrevious), previous.RunID)
 }
 
 // A verification is a replay with its eyes open: what is gathered on the way is compared at the end.
