@@ -315,9 +315,15 @@ func (b *beside) look(name string) (string, error) {
 			return "", notThere("%s lies in a folder that git keeps for itself, where nothing is published", name)
 		}
 		// Through a link a path means another one, which may be the specification, or lie in the folder of a run.
-		if st, err := b.fsys.Lstat(path.Join(at, part)); err == nil && st.Mode()&fs.ModeSymlink != 0 {
+		st, err := b.fsys.Lstat(path.Join(at, part))
+		switch here := path.Join(at, part); {
+		case err == nil && st.Mode()&fs.ModeSymlink != 0:
 			return "", notThere("%s leads through the link %s, and nothing is published through links: name the place itself",
-				name, path.Join(at, part))
+				name, here)
+		case err == nil && here == name && st.IsDir():
+			return "", notThere("%s is a folder, over which nothing is published: name a file in it", name)
+		case err == nil && here != name && !st.IsDir():
+			return "", notThere("%s lies below %s, which is a file: move that away, or publish elsewhere", name, here)
 		}
 		if path.Join(at, part) == name {
 			return b.digest(name)

@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"dagrun.dev/nodes"
@@ -157,6 +158,7 @@ func look(ctx context.Context, t *nodes.Task) (*finding, error) {
 	}
 	for _, it := range f.items {
 		if text := cmp.Or(it.failed, it.problem); text != "" {
+			text = strings.TrimPrefix(text, it.file.path+": ") // most are about that file
 			f.problems = append(f.problems, e.shown(it.file.path)+": "+text)
 		}
 	}
