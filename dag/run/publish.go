@@ -181,9 +181,13 @@ func (r *Run) SettleBeside(now time.Time) error {
 // settle does what is left to do about a file of an attempt that has ended, and says what that was.
 func (b *beside) settle(v *machine.PublishedView) (how string, err error) {
 	from, to := v.Digest, v.Previous
+	there := b.inFolders(v.Path)
 	switch v.Standing {
 	case machine.PublishedOpen:
-		return "", b.tidy(v.Path)
+		if there {
+			err = b.tidy(v.Path)
+		}
+		return "", err
 	case machine.PublishedVoid:
 		how = machine.SettledBack
 	case machine.PublishedDue:
@@ -191,10 +195,24 @@ func (b *beside) settle(v *machine.PublishedView) (how string, err error) {
 	default:
 		return "", nil
 	}
+	if !there {
+		return how, nil
+	}
 	if err = errors.Join(b.replace(v.Path, from, to), b.tidy(v.Path)); err != nil {
 		return "", fmt.Errorf("run: %s: %w", b.fsys.Path(v.Path), err)
 	}
 	return how, nil
+}
+
+// inFolders reports whether all above a path that is there is a folder. Somebody may have put a file or a link in the
+// place of one meanwhile: then the path is another one, at which nothing was put.
+func (b *beside) inFolders(name string) bool {
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if st, err := b.fsys.Lstat(dir); err == nil && !st.IsDir() {
+			return false
+		}
+	}
+	return true
 }
 
 // CheckTargets says why a file beside the specification cannot be replaced, before any work is done for it. Any
