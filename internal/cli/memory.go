@@ -36,10 +36,11 @@ func follow() {
 	})
 }
 
-// heapBound is what the process may grow to when so many bytes of its heap are alive. A fifth and
-// more of the bound goes to stacks and to the collector's own tables, so what is alive must never come
-// near it: each collection would be followed by the next. Above 72 MiB the room grows faster: there the
-// collections, not the memory, are what a run of a hundred thousand nodes feels.
+// heapBound is what the process may grow to when so many bytes of its heap are alive. What is alive must never come
+// near it, or each collection would be followed by the next: stacks, gaps and the collector's own tables take half of
+// a small bound. So there is room for as much again and more as soon as more is alive than of ten thousand nodes;
+// above 112 MiB it grows faster still, since there the collections, not the memory, are what a run of a hundred
+// thousand nodes feels.
 func heapBound(live int64) int64 {
-	return max(smallHeap, live*3/2+8<<20, live*5/2-64<<20)
+	return max(smallHeap, min(live*4-24<<20, live*3/2+48<<20), live*5/2-64<<20)
 }
