@@ -21,7 +21,11 @@ func (b *builder) publishes(d *draft) {
 	for i, p := range d.node.Publish {
 		v, where := list.Items[i], tree.At(d.path+".publish", i)
 		file, to := v.Get("file"), v.Get("to")
-		if b.localPath(to, where+".to") {
+		switch {
+		case !b.localPath(to, where+".to"):
+		case dag.IsFolder(p.To):
+			b.fail(to.Pos, where+".to", "want the name of a file, got that of a folder, %q", p.To)
+		default:
 			b.besidePlace(p.To, to.Pos, where+".to")
 		}
 		switch {

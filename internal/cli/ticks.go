@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -65,7 +66,7 @@ func (s *session) tickByTick(res *compile.Result, f tickFlags, one func(*session
 			time.Sleep(min(backOff(inARow), f.time-time.Since(begun)))
 		}
 		if !more || f.time > 0 && time.Since(begun) >= f.time {
-			return errors.Join(err, failed)
+			return cmp.Or(err, failed)
 		}
 		if res, err = again(); err != nil {
 			return err
