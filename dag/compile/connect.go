@@ -277,7 +277,23 @@ func (b *builder) readings(d *draft) {
 		key := f.Get("key")
 		b.read(d, lang, reading{pos: key.Pos, path: d.path + ".foreach.key", src: d.node.Foreach.Key})
 		b.readTemplate(d, lang, f.Get("node"), reading{path: d.path + ".foreach.node", rule: b.templateRule(f.Get("node"))})
+		b.itemWhen(lang, d.node.Foreach.Var, f.Get("node").Get("when"), d.path+".foreach.node.when")
 	}
+}
+
+// itemWhen finds in the condition of an item what would fail once there are items: it is read when they are filled in.
+func (b *builder) itemWhen(item *expr.Lang, as string, v *tree.Value, path string) {
+	if v == nil || expr.HasTemplate(v) {
+		return
+	}
+	src := strings.TrimSpace(v.Str)
+	_, problems := b.lang.Parse(src)
+	if _, of := item.Parse(src); len(problems) > 0 && len(of) == 0 {
+		b.fail(v.Pos, path, "a condition is read when its item is filled in: write what is of the item as ${%s.value}, "+
+			"and in quotes where it is text", as)
+		return
+	}
+	b.problems(v.Pos, path, v.Str, problems)
 }
 
 // templateRule is the rule of a node of the template's kind. Its settings are found below with.
