@@ -208,9 +208,11 @@ func TestPruneWhileARunStarts(t *testing.T) {
 	if !late.removed() {
 		t.Error("it takes another folder for its own")
 	}
-	if _, _, err := Open(o); err != nil {
-		t.Error(err)
+	r, _, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer r.Close() // kept: what nobody holds the collector would close, and its lock with it
 	var held *eventlog.Locked
 	if _, _, err := Open(o); !errors.As(err, &held) {
 		t.Error(err)

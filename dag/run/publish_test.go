@@ -297,6 +297,10 @@ func TestReplacedFileIsLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	look("lost by an earlier run", "docs/a.md beside the specification, put there by an earlier run")
+	if err := out.Remove(Dir + "/" + publishedFile); err != nil {
+		t.Fatal(err)
+	}
+	look("one of two copies is lost", "published.json is not the same as its second copy")
 }
 
 // revertSite opens the run and goes back to its checkpoint.

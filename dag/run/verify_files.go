@@ -94,6 +94,12 @@ func (v *verification) backups() error {
 func (v *verification) besides() (any bool, err error) {
 	earlier, err := v.readEarlier()
 	errs := []error{err}
+	one, _ := disk.ReadFile(v.own, publishedFile)
+	if two, _ := disk.ReadFile(v.own, eventlog.BackupName(publishedFile)); err == nil && !bytes.Equal(one, two) {
+		errs = append(errs, pendingf("%s is not the same as its second copy: a process died between them, or one was "+
+			"damaged or removed; the first that can be read counts, and the next run that is put away writes both",
+			v.own.Path(publishedFile)))
+	}
 	kept := func(f machine.PublishedFile, by string) {
 		any = true
 		if f.Previous == "" {

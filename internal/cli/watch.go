@@ -178,7 +178,7 @@ func (w *watched) untilNext(t *session, res *compile.Result, err error) {
 	case t.stood.Status == machine.RunBroken:
 		w.failed++
 		w.tell(fmt.Sprintf("the tick failed (%d in a row); the next begins in %v", w.failed, backOff(w.failed)))
-		w.sleep(backOff(w.failed))
+		w.afterFailure(res, backOff(w.failed))
 	case t.stood.Status != machine.RunDone:
 		var until time.Time // a new day has money of its own
 		if ticks != nil && ticks.PerDay.USD > 0 && t.stood.Reason == machine.PauseBudget {
@@ -220,6 +220,23 @@ func (w *watched) idle(res *compile.Result) {
 		if !w.forChanges(min(settle, time.Until(still))) {
 			return
 		}
+	}
+}
+
+// afterFailure waits before the next try, until somebody changes a file: what mends the cause perhaps. What the tick
+// has changed itself is no reason.
+func (w *watched) afterFailure(res *compile.Result, most time.Duration) {
+	settle := 500 * time.Millisecond
+	if t := res.Plan.Ticks; t != nil {
+		settle = t.Settle.D()
+	}
+	w.sleep(min(settle, most))
+	select {
+	case <-w.files.Changed():
+	default:
+	}
+	if most > settle {
+		w.forChanges(most - settle)
 	}
 }
 

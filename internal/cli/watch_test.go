@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/compile"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/changes"
 )
@@ -223,5 +224,28 @@ func TestNoMoreTicks(t *testing.T) {
 	if moreFollow(machine.RunDone, "CREATED", nil) || moreFollow(machine.RunDone, "idle", ticks) ||
 		moreFollow(machine.RunPause, "CREATED", ticks) || !moreFollow(machine.RunBroken, "idle", ticks) || !moreFollow(machine.RunDone, "x", ticks) {
 		t.Error("another tick where there is none, or none where there is one")
+	}
+}
+
+// M-2: after a failed tick the next try need not be waited for: an edit may be what mends the cause.
+func TestAnEditEndsTheWaitAfterAFailure(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	w := &watched{ctx: t.Context(), files: changes.Watch(changes.Options{Roots: []string{dir}, Skip: func(string) bool { return false }})}
+	defer w.files.Close()
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		w.afterFailure(&compile.Result{Plan: &dag.Plan{Ticks: &dag.Ticks{Settle: dag.Duration(time.Millisecond)}}}, time.Hour)
+	}()
+	for n := 0; ; n++ {
+		select {
+		case <-over:
+			return
+		case <-time.After(20 * time.Millisecond):
+		}
+		if err := os.WriteFile(filepath.Join(dir, "mended"), []byte(strconv.Itoa(n)), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
