@@ -164,7 +164,7 @@ func TestPolicies(t *testing.T) {
 		counts, _ := json.Marshal(x.Counts)
 		phases += x.Name + ": " + x.Group + " " + string(counts) + "; "
 	}
-	if got := phases; got != `Corpus integration: corpus {"label":"pass","unit":"corpus passes"}; PA hardening: hardening {"label":"cycle","unit":"PA cycles"}; ` || p.Name != "corpus-integration" {
+	if got := phases; got != `Corpus integration: corpus {"label":"pass","unit":"corpus passes","decisions":{"execute":"execute-pass","extract-notes":"extract-{name}","retry":"retry-pass","skip":"skip-pass"}}; PA hardening: hardening {"label":"cycle","unit":"PA cycles"}; ` || p.Name != "corpus-integration" {
 		t.Errorf("%s has the phases %s", p.Name, got)
 	}
 	params := map[string]string{}

@@ -51,11 +51,12 @@ type logFile struct {
 // logFiles are the six logs. They belong to one goroutine.
 //
 // What stands in a file behind its size in the position was written by a process that died before it had written them
-// all: it is cut off and made again from the events.
+// all: it is written again from the events, as it was, so that a reader sees no log grow shorter; see trim.
 type logFiles struct {
-	own  disk.FS
-	list [logCount]logFile
-	at   position // the lines of all events up to it are written; no file is shorter
+	own     disk.FS
+	list    [logCount]logFile
+	at      position // the lines of all events up to it are written; no file is shorter
+	trimmed bool
 }
 
 // openLogs opens the logs of a run. Those that are not as the position says are made anew by catchUp.
@@ -94,10 +95,27 @@ func (f *logFiles) open() error {
 		if fi.Size() < f.at.Sizes[i] || f.at.Seq == 0 && fi.Size() > 0 {
 			return f.restart()
 		}
-		if err := l.file.Truncate(f.at.Sizes[i]); err != nil {
+	}
+	return nil
+}
+
+// trim cuts off, once, what still stands behind the lines of the events up to one of which a dead process may have
+// written lines: half a line, or those of events that a loss of power took away.
+func (f *logFiles) trim(through int64) error {
+	if f.trimmed || f.at.Seq < through {
+		return nil
+	}
+	for i := range f.list {
+		l := &f.list[i]
+		if fi, err := l.file.Stat(); err != nil {
 			return err
+		} else if fi.Size() > f.at.Sizes[i] {
+			if err := l.file.Truncate(f.at.Sizes[i]); err != nil {
+				return err
+			}
 		}
 	}
+	f.trimmed = true
 	return nil
 }
 

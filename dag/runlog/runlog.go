@@ -31,6 +31,7 @@ type Logs struct {
 
 	// The goroutine's own.
 	files  *logFiles
+	opened int64 // the last event that was there when the run was opened
 	failed bool
 }
 
@@ -67,7 +68,7 @@ func (l *Logs) Project(e *machine.Event, st *machine.State) {
 // Start begins to write the logs of a run that was opened for writing with o, the options that hold
 // Project. Stop must follow, on the goroutine that owns the run.
 func (l *Logs) Start(r *run.Run, o run.Options) {
-	l.run, l.o = r, o
+	l.run, l.o, l.opened = r, o, r.Head().Seq
 	l.o.Observe, l.o.Project = nil, nil
 	l.mu.Lock()
 	if l.first == 0 { // nothing was folded: the snapshot is the head
@@ -175,9 +176,11 @@ func (l *Logs) append(ready []entry, first, synced, last int64) (err error) {
 		}
 	}
 	if l.files.at.Seq < synced {
-		return l.files.flush(synced)
+		if err := l.files.flush(synced); err != nil {
+			return err
+		}
 	}
-	return nil
+	return l.files.trim(l.opened)
 }
 
 // Rebuild makes the six logs of a run from its events anew. It takes the run's lock. What stood there before is
@@ -203,6 +206,9 @@ func renew(o run.Options, before func(*logFiles) error) error {
 	}
 	if err == nil {
 		err = f.catchUp(o, toEnd)
+	}
+	if err == nil {
+		err = f.trim(0)
 	}
 	if err != nil {
 		f.drop()

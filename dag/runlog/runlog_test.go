@@ -136,6 +136,54 @@ func TestLogsAfterAKillAtEveryEvent(t *testing.T) {
 	}
 }
 
+// T-5: who reads along sees no log grow shorter, also where a process died before it noted how far it had written them.
+func TestLogsNeverGrowShorter(t *testing.T) {
+	m := whole(t).m
+	o := night.Options(m)
+	end := readPosition(mustSub(t, m.FS(), run.Dir)).Seq
+	early := m.Kill() // its logs as they were at a third
+	f, err := openLogs(night.Options(early))
+	if err == nil {
+		err = errors.Join(f.restart(), f.catchUp(night.Options(early), end/3), f.close())
+	}
+	own := mustSub(t, m.FS(), run.Dir)
+	if err == nil {
+		var b []byte
+		b, err = disk.ReadFile(mustSub(t, early.FS(), run.Dir), run.LogsDir+"/"+positionName)
+		err = errors.Join(err, disk.WriteFile(own, run.LogsDir+"/"+positionName, b))
+	}
+	for i := range Names { // and half a line
+		b, e := disk.ReadFile(own, logName(i))
+		err = errors.Join(err, e, disk.WriteFile(own, logName(i), append(b, "2030-01-"...)))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	longest := map[string]string{}
+	look := func(when string, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(when, err)
+		}
+		for i, name := range Names {
+			now, err := disk.ReadFile(own, logName(i))
+			if was := longest[name]; err != nil || !strings.HasPrefix(string(now), was[:strings.LastIndexByte(was, '\n')+1]) {
+				t.Errorf("%s, %s: %v, %d bytes, %d before", name, when, err, len(now), len(was))
+			}
+			longest[name] = string(now)
+		}
+	}
+	look("as they are left", nil)
+	f, err = openLogs(o)
+	look("opened", err)
+	look("half caught up", errors.Join(f.catchUp(o, end/2), f.trim(end)))
+	look("caught up", f.catchUp(o, toEnd))
+	look("trimmed", errors.Join(f.trim(end), f.close()))
+	if c := Verify(o); !c.Pass {
+		t.Error(c.Detail)
+	}
+}
+
 // syncLogs waits until the logs have been written that the events ask for.
 func syncLogs(x *disturbed) {
 	if err := x.d.R.RecordDurable(x.d.Now, &machine.QueuedBody{}); err != nil {
