@@ -86,16 +86,16 @@ func Compile(o Options) (*Result, error) {
 
 // sourcesIn returns those of the files that lie below a folder, relative to it.
 func sourcesIn(dir string, files []string) (below []string) {
-	real := func(name string) string {
+	resolved := func(name string) string {
 		name, _ = filepath.Abs(name)
 		if to, err := filepath.EvalSymlinks(name); err == nil {
 			return to
 		}
 		return name
 	}
-	dir = real(dir)
+	dir = resolved(dir)
 	for _, file := range files {
-		if name, err := filepath.Rel(dir, real(file)); err == nil && filepath.IsLocal(name) {
+		if name, err := filepath.Rel(dir, resolved(file)); err == nil && filepath.IsLocal(name) {
 			below = append(below, filepath.ToSlash(name))
 		}
 	}

@@ -74,11 +74,11 @@ func (b *builder) complete(d *draft) bool {
 	b.later(d)
 	b.dir(d, v.Get("dir"))
 	if !b.unknown.settings(d) {
-		known := len(b.mistakes)
+		before := len(b.mistakes)
 		t := b.describe(d)
-		known -= len(b.mistakes)
+		known := len(b.mistakes) == before
 		b.touched(d, &t)
-		if known == 0 { // else it is not known what the node leaves
+		if known { // what the node leaves
 			b.salvages(d, &t)
 		}
 	}

@@ -25,11 +25,11 @@ func (s *State) Decide(now time.Time, free int) ([]Command, time.Time) {
 	}
 	s = s.advanced(ms(now))
 	d := decision{s: s, now: ms(now), free: free}
-	if s.run.Status != RunDone && s.run.Status != RunBroken {
+	if !s.run.Status.Ended() {
 		d.counts()
 	}
 	switch {
-	case s.run.Status == RunDone || s.run.Status == RunBroken:
+	case s.run.Status.Ended():
 	case s.run.Status == RunPause:
 		d.overdue(false)
 		d.waitTimers()

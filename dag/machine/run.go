@@ -33,7 +33,7 @@ func (s *State) onRunCreated(e Event, b *RunCreatedBody) error {
 }
 
 func (s *State) onPaused(e Event, b *RunPausedBody) error {
-	if s.run.Status == RunDone || s.run.Status == RunBroken {
+	if s.run.Status.Ended() {
 		return fmt.Errorf("the run has ended")
 	}
 	if b.Reason == PauseCancel || b.Reason == PauseFailure {
@@ -127,7 +127,7 @@ func (s *State) onResumed(e Event, b *RunResumedBody) error {
 const ByCancel = "cancel"
 
 func (s *State) onEnded(e Event, b *RunEndedBody) error {
-	if s.run.Status == RunDone || s.run.Status == RunBroken {
+	if s.run.Status.Ended() {
 		return fmt.Errorf("the run has ended already")
 	}
 	s.stopClock(ms(e.Time))
@@ -214,3 +214,6 @@ const (
 	RunDone    RunStatus = "completed"
 	RunBroken  RunStatus = "failed"
 )
+
+// Ended reports whether a run is over, well or not, until something reopens it.
+func (s RunStatus) Ended() bool { return s == RunDone || s == RunBroken }

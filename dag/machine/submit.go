@@ -48,7 +48,7 @@ func (s *State) Holdup() (ids []string) {
 }
 
 func (s *State) onPlanSubmitted(_ Event, b *PlanSubmittedBody) error {
-	if s.run.Status == RunDone || s.run.Status == RunBroken {
+	if s.run.Status.Ended() {
 		return fmt.Errorf("the run has ended")
 	}
 	before := s.held

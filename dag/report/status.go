@@ -184,7 +184,7 @@ func NewStatus(r *run.Run, dir string, now time.Time) *Status {
 			s.Phase = s.Phases[k].Name
 		}
 	}
-	if s.Status != machine.RunDone && s.Status != machine.RunBroken {
+	if !s.Status.Ended() {
 		if eta, usd, ok := Forecast(st, now, jobsSeen(st, s.Active)); ok {
 			sec := eta.Seconds()
 			s.ETA, s.Projected = &sec, &usd

@@ -126,7 +126,7 @@ func (r *Run) old(before time.Time, ask bool) (list []Old, err error) {
 		whole.Kept = "it is in use"
 	case v.Status == machine.RunPause:
 		whole.Kept = "it is paused"
-	case v.Status != machine.RunDone && v.Status != machine.RunBroken:
+	case !v.Status.Ended():
 		whole.Kept = "it has not ended"
 	}
 	archived, err := r.archived()

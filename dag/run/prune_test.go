@@ -63,22 +63,24 @@ func TestCrashWhilePruning(t *testing.T) {
 	}
 }
 
+// ended is a run that has.
+func ended(t *testing.T) Options {
+	o := Options{Dir: t.TempDir(), Command: "test", Now: start0}
+	fsys, err := disk.Open(o.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fsys.Close()
+	if _, err := wholeRun(t, pages(t, nil), fsys); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
 // L-10: neither a run that has not ended, is in use, is too young or cannot be read is removed, nor anything that a link
 // leads to; archives go by their own age, and not before the run has ended.
 func TestWhatIsPruned(t *testing.T) {
 	far, now := start0.AddDate(1, 0, 0), time.Now()
-	ended := func(t *testing.T) Options {
-		o := Options{Dir: t.TempDir(), Command: "test", Now: start0}
-		fsys, err := disk.Open(o.Dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer fsys.Close()
-		if _, err := wholeRun(t, pages(t, nil), fsys); err != nil {
-			t.Fatal(err)
-		}
-		return o
-	}
 	archive := func(t *testing.T, o Options, name string, made time.Time) {
 		dir := filepath.Join(o.Dir, Dir, archives, name)
 		if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, "x"), []byte("four"), 0o600),
@@ -181,15 +183,7 @@ func oldText(list []Old) string {
 
 // L-10: a process that has opened the folder of a run, but does not hold its lock yet when it is pruned, begins in a new folder.
 func TestPruneWhileARunStarts(t *testing.T) {
-	o := Options{Dir: t.TempDir(), Command: "test", Now: start0}
-	fsys, err := disk.Open(o.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fsys.Close()
-	if _, err := wholeRun(t, pages(t, nil), fsys); err != nil {
-		t.Fatal(err)
-	}
+	o := ended(t)
 	late, err := attach(o, true)
 	if err != nil {
 		t.Fatal(err)

@@ -29,7 +29,7 @@ func PutAway(o Options) (done bool, err error) {
 	if err := r.Close(); err != nil {
 		return false, err
 	}
-	if v.Status != machine.RunDone && v.Status != machine.RunBroken {
+	if !v.Status.Ended() {
 		return false, nil
 	}
 	idle := v.Status == machine.RunDone && plan.Ticks != nil && v.State == plan.Ticks.Idle

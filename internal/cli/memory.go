@@ -38,7 +38,7 @@ func follow() {
 
 // heapBound is what the process may grow to when so many bytes of its heap are alive. What is alive must never come
 // near it, or each collection would be followed by the next: stacks, gaps and the collector's own tables take half of
-// a small bound. So there is room for as much again and more as soon as more is alive than of ten thousand nodes;
+// a small bound. So there is room for about as much again and more as soon as more is alive than of ten thousand nodes;
 // above 112 MiB it grows faster still, since there the collections, not the memory, are what a run of a hundred
 // thousand nodes feels.
 func heapBound(live int64) int64 {

@@ -157,8 +157,8 @@ func planOf(res *compile.Result, runs *runFlags, part *partFlags) (*report.Plan,
 		defer r.Close()
 		warnings = append(warnings, rep.Warnings...)
 		ref.ID, ref.Seq, ref.Hash = r.ID(), r.Head().Seq, r.Head().Hash
-		ref.Ended = res.Plan.Ticks != nil && slices.Contains(ended, r.State().Run().Status)
-		if !ref.Ended { // else apply begins the next tick
+		ref.Ended = res.Plan.Ticks != nil && r.State().Run().Status.Ended()
+		if !ref.Ended { // else apply puts it away and begins the next tick
 			more, err := standing(r)
 			if err != nil {
 				return nil, nil, err
@@ -189,9 +189,6 @@ func planOf(res *compile.Result, runs *runFlags, part *partFlags) (*report.Plan,
 	}
 	return p, in.Diff, nil
 }
-
-// ended are the states of a run that apply puts away to begin the next tick.
-var ended = []machine.RunStatus{machine.RunDone, machine.RunBroken}
 
 // foresee notes at nodes that only look, and are to run, what they would find now.
 func foresee(ctx context.Context, p *report.Plan, res *compile.Result, kinds *nodes.Registry, runs *runFlags) error {

@@ -225,8 +225,8 @@ func (s *session) carryOn(r *run.Run) error {
 	if err != nil {
 		return errors.Join(err, r.Close())
 	}
-	closed := sync.OnceFunc(inbox.Close)
-	defer closed()
+	closeInbox := sync.OnceFunc(inbox.Close)
+	defer closeInbox()
 	o, err := s.prepare(r)
 	if err != nil {
 		return errors.Join(err, r.Close())
@@ -253,7 +253,7 @@ func (s *session) carryOn(r *run.Run) error {
 		s.asker.stop()
 		s.asker = nil
 	}
-	closed()
+	closeInbox() // before the run is let go: who asks then opens it
 	s.logs.Stop()
 	s.printer.stop()
 	for _, p := range all.Sweep() {

@@ -42,7 +42,7 @@ func (s *Sim) restart() error {
 	}
 	s.pass(s.now.Add(time.Minute))
 	s.undoing = ""
-	if st := state.Run().Status; st == machine.RunDone || st == machine.RunBroken {
+	if state.Run().Status.Ended() {
 		return nil
 	}
 	before, deaths := state.Run(), len(s.died)

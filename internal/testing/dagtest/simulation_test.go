@@ -186,7 +186,7 @@ func (s *Sim) idle(wake time.Time) (over bool, err error) {
 	case ok && (wake.IsZero() || !next.end.After(wake)):
 		s.pass(next.end)
 		return false, s.finish(next, s.fate(next))
-	case status == machine.RunDone || status == machine.RunBroken:
+	case status.Ended():
 		return true, nil
 	case status == machine.RunPause:
 		if s.undoing != "" {

@@ -6,8 +6,8 @@ if [ -n "$REPO" ]; then
 	git clone -q --bare --template= -- "$REPO" "$DAGRUN_OUT/repo.git"
 else
 	git init -q --bare --template= -b main "$DAGRUN_OUT/repo.git"
-	cp -R source "$TMPDIR/work"
-	cd "$TMPDIR/work"
+	cp -R source "$TMPDIR/clone"
+	cd "$TMPDIR/clone"
 	git init -q --template= -b main .
 	git config core.fileMode false
 	git add .

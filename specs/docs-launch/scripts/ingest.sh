@@ -1,10 +1,10 @@
 # Its files: tree/ as they are, inventory.json what there is.
 . scripts/git.sh
 
-git clone -q --template= "$DAGRUN_IN/repo.git" "$TMPDIR/work"
-rm -rf "$TMPDIR/work/.git"
+git clone -q --template= "$DAGRUN_IN/repo.git" "$TMPDIR/clone"
+rm -rf "$TMPDIR/clone/.git"
 mkdir -p "$DAGRUN_OUT/tree"
-cp -R "$TMPDIR/work/." "$DAGRUN_OUT/tree"
+cp -R "$TMPDIR/clone/." "$DAGRUN_OUT/tree"
 cd "$DAGRUN_OUT/tree"
 find . -type f | LC_ALL=C sort | sed 's|^\./||' | while read -r name; do
 	echo "$(wc -c < "$name") $(wc -l < "$name") $name"

@@ -5,13 +5,13 @@
 
 if [ -n "$REPO" ]; then
 	remote=$REPO shown=$REPO
-	git clone -q --template= -- "$REPO" "$TMPDIR/work"
+	git clone -q --template= -- "$REPO" "$TMPDIR/clone"
 else
 	cp -R "$DAGRUN_IN/repo.git" "$DAGRUN_OUT/repo.git"
 	remote=$DAGRUN_OUT/repo.git shown=repo.git
-	git clone -q --template= "$remote" "$TMPDIR/work"
+	git clone -q --template= "$remote" "$TMPDIR/clone"
 fi
-cd "$TMPDIR/work"
+cd "$TMPDIR/clone"
 git config core.fileMode false
 git checkout -q -b work "$BASE_COMMIT"
 rm -rf "docs/$NAME"
