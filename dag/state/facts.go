@@ -37,19 +37,11 @@ func (m *maker) groups(label string, nodes []int32) (list []*group) {
 		g.nodes = append(g.nodes, i)
 		status := m.State.StatusAt(i)
 		g.ended = g.ended && status.Ended()
-		if v := m.view(i); v != nil && status != machine.Skipped {
+		if m.recs[i] != nil && status != machine.Skipped {
 			g.begun = true
 		}
 	}
 	return list
-}
-
-// view returns what is known of a node; nil where it neither began nor ended.
-func (m *maker) view(i int32) *machine.NodeView {
-	if k, ok := m.at[i]; ok {
-		return &m.views[k]
-	}
-	return nil
 }
 
 // labelled returns the nodes of a list whose label has one of the values, all for no label, and only those of which
@@ -59,7 +51,7 @@ func (m *maker) labelled(nodes []int32, of dag.Labelled) (list []int32) {
 		if of.Label != "" && !slices.Contains(of.In, m.g.Node(i).Labels[of.Label]) {
 			continue
 		}
-		if m.view(i) != nil && m.State.StatusAt(i) != machine.Skipped {
+		if m.recs[i] != nil && m.State.StatusAt(i) != machine.Skipped {
 			list = append(list, i)
 		}
 	}
@@ -104,7 +96,7 @@ func (m *maker) declared(nodes []int32, fields []dag.StateFact) json.RawMessage 
 func (m *maker) together(nodes []int32) Record {
 	known := m.labelled(nodes, dag.Labelled{})
 	if len(nodes) == 1 && len(known) == 1 {
-		r := *m.recs[m.at[known[0]]]
+		r := *m.recs[known[0]]
 		r.Node = m.g.Node(known[0]).ID
 		return r
 	}
@@ -116,7 +108,7 @@ func (m *maker) together(nodes []int32) Record {
 		failed = failed || m.State.StatusAt(i) == machine.Failed
 	}
 	for n, i := range known {
-		r := m.recs[m.at[i]]
+		r := m.recs[i]
 		if out.Started.IsZero() || r.Started.Before(out.Started) && !r.Started.IsZero() {
 			out.Started = r.Started
 		}
@@ -189,7 +181,7 @@ func (m *maker) fact(f *dag.StateFact, nodes []int32, own *Record) any {
 func (m *maker) ofNodes(f *dag.StateFact, known []int32, own *Record) any {
 	last := func(value func(r *Record, n *dag.Node) any) any {
 		for _, i := range slices.Backward(known) {
-			if v := value(m.recs[m.at[i]], m.g.Node(i)); v != nil {
+			if v := value(m.recs[i], m.g.Node(i)); v != nil {
 				return v
 			}
 		}
@@ -199,7 +191,7 @@ func (m *maker) ofNodes(f *dag.StateFact, known []int32, own *Record) any {
 	case f.Output != "":
 		return last(func(_ *Record, n *dag.Node) any {
 			i, _ := m.g.Index(n.ID)
-			if v, ok := m.view(i).Values[f.Output]; ok {
+			if v, ok := m.State.NodeAt(i).Values[f.Output]; ok {
 				return v
 			}
 			return nil
@@ -266,11 +258,10 @@ func (m *maker) accumulator(name string) (dag.Accumulator, bool) {
 // entriesOf counts the entries of nodes.
 func (m *maker) entriesOf(accumulator string, nodes []int32) (n int) {
 	for _, i := range nodes {
-		if v := m.view(i); v != nil {
-			for _, w := range m.Index.WrittenBy(v.Node.ID, v.Generation) {
-				if w.Entry && w.Name == accumulator {
-					n++
-				}
+		v := m.State.NodeAt(i)
+		for _, w := range m.Index.WrittenBy(v.Node.ID, v.Generation) {
+			if w.Entry && w.Name == accumulator {
+				n++
 			}
 		}
 	}
@@ -317,7 +308,7 @@ func (t *Tokens) add(o *Tokens) {
 func Quality(s Source) (invalid int, facts map[string]json.RawMessage, err error) {
 	m := s.maker()
 	for _, r := range m.recs {
-		if r.Passed != nil && !*r.Passed {
+		if r != nil && r.Passed != nil && !*r.Passed {
 			invalid++
 		}
 	}

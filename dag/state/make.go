@@ -26,14 +26,12 @@ type maker struct {
 	Source
 	g     *dag.Graph
 	doc   *dag.StateDoc
-	order []int32            // of the nodes of the graph
-	views []machine.NodeView // of those that began or ended, in that order
-	recs  []*Record          // of the same
-	at    map[int32]int      // places of nodes in views
+	order []int32   // of the nodes of the graph
+	recs  []*Record // by node; nil = it neither began nor ended
 }
 
 func (s Source) maker() *maker {
-	m := &maker{Source: s, g: s.State.Graph(), doc: s.State.Graph().Plan.State, at: map[int32]int{}}
+	m := &maker{Source: s, g: s.State.Graph(), doc: s.State.Graph().Plan.State}
 	if m.doc == nil {
 		m.doc = &dag.StateDoc{}
 	}
@@ -52,15 +50,12 @@ func (s Source) maker() *maker {
 			return 1
 		})
 	}
-	for _, i := range m.order {
-		if v := s.State.NodeAt(i); v.Attempt > 0 || v.Status.Ended() || v.Cost != 0 || v.Usage != (machine.Usage{}) {
-			m.at[i] = len(m.views)
-			m.views = append(m.views, v)
+	m.recs = make([]*Record, len(m.order))
+	for i := range m.order {
+		v := s.State.NodeAt(int32(i))
+		if v.Attempt > 0 || v.Status.Ended() || v.Cost != 0 || v.Usage != (machine.Usage{}) {
+			m.recs[i] = m.record(&v)
 		}
-	}
-	m.recs = make([]*Record, len(m.views))
-	for k := range m.views {
-		m.recs[k] = m.record(&m.views[k])
 	}
 	return m
 }
@@ -75,9 +70,11 @@ func Make(s Source) *Document {
 		r := &m.doc.Records[i]
 		d.records = append(d.records, member{r.Name, m.grouped(r)})
 	}
-	d.Nodes = make(map[string]*Record, len(m.recs))
-	for k, r := range m.recs {
-		d.Nodes[m.views[k].Node.ID] = r
+	d.Nodes = map[string]*Record{}
+	for i, r := range m.recs {
+		if r != nil {
+			d.Nodes[m.g.Node(int32(i)).ID] = r
+		}
 	}
 	d.Errors, d.ErrorsDropped = slices.Clone(s.Told.Errors), s.Told.Dropped
 	return d
@@ -136,8 +133,9 @@ func (m *maker) phases() (list []Phase) {
 
 func (m *maker) body() Body {
 	b := Body{Cost: m.cost()}
-	for _, v := range m.views {
-		if v.Status == machine.Running {
+	for _, i := range m.order {
+		if m.State.StatusAt(i) == machine.Running {
+			v := m.State.NodeAt(i)
 			b.InFlight = append(b.InFlight, Flight{v.Node.ID, v.Attempt, v.Started, v.Node.Labels})
 		}
 	}
@@ -199,16 +197,19 @@ func (m *maker) cost() Cost {
 		Limits: Limits{l.WarnUSD, l.Budget.CapUSD, l.WarnUSD > 0 && l.Spent.USD >= l.WarnUSD,
 			v.Status == machine.RunPause && v.Pause.Reason == machine.PauseBudget},
 	}
-	for k := range m.views {
-		c.Removed -= m.views[k].Cost
+	for _, r := range m.recs {
+		if r != nil && r.Tokens != nil {
+			c.Removed -= r.Tokens.Cost
+		}
 	}
 	for _, by := range m.doc.Costs {
 		var shares object
 		for _, g := range m.groups(by.By, m.order) {
 			var s Share
 			for _, i := range g.nodes {
-				if v := m.view(i); v != nil && (v.Cost != 0 || v.Usage != (machine.Usage{})) {
-					s.Input, s.Output, s.Cost, s.Nodes = s.Input+v.Usage.Input, s.Output+v.Usage.Output, s.Cost+v.Cost, s.Nodes+1
+				if r := m.recs[i]; r != nil && r.Tokens != nil {
+					t := r.Tokens
+					s.Input, s.Output, s.Cost, s.Nodes = s.Input+t.Input, s.Output+t.Output, s.Cost+t.Cost, s.Nodes+1
 				}
 			}
 			if s.Nodes > 0 {
