@@ -133,6 +133,28 @@ func TestTableIsWhole(t *testing.T) {
 	}
 }
 
+// Whoever adds a provider is told of every place.
+func TestEveryProviderIsWhole(t *testing.T) {
+	if names := `#AgentProvider: "` + strings.Join(capability.Names(), `" | "`) + `" |`; !strings.Contains(Kind{}.Schema(), names) {
+		t.Errorf("schema.cue: want %s", names)
+	}
+	spoken := map[any]bool{}
+	for _, s := range speakers() {
+		spoken[s.with["provider"]] = true
+	}
+	for _, name := range capability.Names() {
+		if _, err := providerOf(&settings{Provider: name}); err != nil {
+			t.Errorf("providerOf in provider.go: %v", err)
+		}
+		if !spoken[name] {
+			t.Errorf("%s speaks in none of the cases of TestAnswerTable: give it a speaker and a row in answer_table_test.go", name)
+		}
+		if !slices.ContainsFunc(capability.Rows(), func(r capability.Row) bool { return r.How[name] != "" }) {
+			t.Errorf("capability/table.txt: %s can nothing", name)
+		}
+	}
+}
+
 // T1, T2: the plan says which tools reach beyond the attempt's folder.
 func TestUnconfined(t *testing.T) {
 	for _, tt := range []struct {
