@@ -105,7 +105,7 @@ func (r *Run) writeEarlier() error {
 	if err != nil {
 		return err
 	}
-	return eventlog.WriteTwice(r.own, publishedFile, append(b, '\n'), func([]byte) error { return nil })
+	return eventlog.WriteTwice(r.own, publishedFile, append(b, '\n'))
 }
 
 // Beside says in which folder the specification lies, where nodes publish, and does what is left to do there of

@@ -356,7 +356,7 @@ func (r *Run) saved() (head int64, write func() error, err error) {
 		if err != nil {
 			return err
 		}
-		return eventlog.WriteTwice(r.own, stateFile, b, state.Check)
+		return eventlog.WriteTwice(r.own, stateFile, b)
 	}, nil
 }
 

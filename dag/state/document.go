@@ -8,8 +8,11 @@ package state
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -236,11 +239,6 @@ func (o object) MarshalJSON() ([]byte, error) {
 }
 
 // MarshalJSON implements json.Marshaler.
-func (d *Document) MarshalJSON() ([]byte, error) {
-	return join(d.Head, d.facts, d.Body, d.records, d.Tail)
-}
-
-// MarshalJSON implements json.Marshaler.
 func (c Cost) MarshalJSON() ([]byte, error) { return join(c.Totals, c.shares, c.Limits) }
 
 // join returns one object with the members of several.
@@ -259,14 +257,46 @@ func join(parts ...any) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// Encode returns the document as it is on disk: a line for each member and for each element of a member.
+// Encode returns the document as it is on disk: a line for each member and for each element of a member. The nodes, of
+// which there may be a hundred thousand, are written one by one.
 func (d *Document) Encode() ([]byte, error) {
-	raw, err := d.MarshalJSON()
+	if h := &d.Head; h.Version == 0 || h.RunID == "" || h.Plan == "" || h.Events == 0 || h.Started.IsZero() {
+		return nil, errors.New("state.json: a required member is missing")
+	}
+	tail := d.Tail
+	tail.Nodes = nil
+	before, err := join(d.Head, d.facts, d.Body, d.records)
 	if err != nil {
 		return nil, err
 	}
-	return append(lines(raw), '\n'), nil
+	after, err := join(tail)
+	if err != nil {
+		return nil, err
+	}
+	const aNode = 200 // in bytes, about
+	b := append(make([]byte, 0, len(before)+len(after)+aNode*len(d.Nodes)), bytes.TrimSuffix(lines(before), closing)...)
+	if len(d.Nodes) > 0 {
+		b = append(newLine(append(b, ','), 1), `"nodes": {`...)
+		for i, id := range slices.Sorted(maps.Keys(d.Nodes)) {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			key, _ := json.Marshal(id) // a string
+			record, err := json.Marshal(d.Nodes[id])
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", id, err)
+			}
+			b = append(append(append(newLine(b, 2), key...), ": "...), record...)
+		}
+		b = append(newLine(b, 1), '}')
+	}
+	if rest := bytes.TrimPrefix(lines(after), []byte("{")); len(rest) > len(closing) {
+		return append(append(append(b, ','), rest...), '\n'), nil
+	}
+	return append(append(b, closing...), '\n'), nil
 }
+
+var closing = []byte("\n}")
 
 // lines breaks the lines of compact JSON down to its second level.
 func lines(raw []byte) []byte {
@@ -305,18 +335,6 @@ func newLine(b []byte, depth int) []byte { return append(append(b, '\n'), "    "
 // escaped reports whether what follows is escaped by a backslash.
 func escaped(before []byte) bool {
 	return (len(before)-len(bytes.TrimRight(before, `\`)))%2 == 1
-}
-
-// Check reports what a text lacks of a document.
-func Check(raw []byte) error {
-	var d Head
-	switch err := json.Unmarshal(raw, &d); {
-	case err != nil:
-		return err
-	case d.Version == 0 || d.RunID == "" || d.Plan == "" || d.Events == 0 || d.Started.IsZero():
-		return fmt.Errorf("a required member is missing")
-	}
-	return nil
 }
 
 // DocumentFields, CostFields and RecordFields are the names that a pipeline cannot declare in the document, in its

@@ -232,12 +232,8 @@ func (p *printer) ended(b *machine.FinishedBody, at time.Time) time.Duration {
 	}
 	took := max(at.Sub(p.running[i].since), 1)
 	p.running = slices.Delete(p.running, i, i+1)
-	if b.Status == dag.StatusCompleted {
-		name := b.Node
-		if v, ok := p.run.State().NodeByID(b.Node); ok {
-			name = v.Node.HistoryKey()
-		}
-		p.taken[name] = statedir.Sample{Seconds: took.Seconds(), USD: b.CostUSD, Tokens: b.Usage.Total()}
+	if v, ok := p.run.State().NodeByID(b.Node); ok && b.Status == dag.StatusCompleted && !v.Node.Role().Passive() {
+		p.taken[v.Node.HistoryKey()] = statedir.Sample{Seconds: took.Seconds(), USD: b.CostUSD, Tokens: b.Usage.Total()}
 	}
 	return took
 }
