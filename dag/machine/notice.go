@@ -31,9 +31,6 @@ func (s *State) Missed() int { return s.observed.Missed }
 
 // notice finds out who is to be told of an event that was applied.
 func (s *State) notice(e *Event) {
-	if s.graph == nil {
-		return
-	}
 	p := s.graph.Plan
 	s.notices = slices.DeleteFunc(s.notices, func(n Notice) bool { return n.To >= len(p.Notify) }) // of an earlier plan
 	on := noticed(e.Body)
@@ -65,7 +62,7 @@ func (s *State) bound(to, most int) {
 			waits = append(waits, i)
 		}
 	}
-	if most < 2 || len(waits) <= most { // none is declared by plans of earlier versions
+	if most == 0 || len(waits) <= most { // none is declared by plans of earlier versions
 		return
 	}
 	s.notices[waits[2]].Missed += s.notices[waits[1]].Missed + 1

@@ -36,6 +36,7 @@ var update = flag.Bool("update", false, "rewrite the expected output of testdata
 //	warnings                     those of nodes
 //	stays                        the host goes on waiting for answers
 //	active                       for how long the run has been active
+//	view WHAT                    what readers are given of notices, files, undo actions, ...: a line each
 //	reload                       snapshot and restore; later answers must be the same
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/machine/*.txt")
@@ -196,10 +197,31 @@ func (x *script) step(line string) {
 	case "active":
 		v := x.s.Run()
 		x.printf("active %s, ticking %t", v.Active, v.Ticking)
+	case "view":
+		x.view(rest)
 	case "reload":
 		x.reload()
 	default:
 		x.printf("unknown step %q", cmd)
+	}
+}
+
+func (x *script) view(what string) {
+	switch what {
+	case "notices":
+		for _, n := range x.s.Notices() {
+			x.printf("%d to %d on %s, %d missed: %s %q %.30s", n.Of, n.To, n.On, n.Missed, n.Type, n.Stage, n.Payload)
+		}
+		x.printf("missed %d", x.s.Missed())
+	case "published":
+		for _, v := range x.s.Published() {
+			x.printf("%s of %s %d.%d: %s, stands %q, before %q, counted %q", v.Path, v.Node, v.Generation, v.Attempt,
+				v.Standing, v.Stands(), v.Before, v.Counted)
+		}
+	case "undone":
+		for _, v := range x.s.Compensations() {
+			x.printf("%s in %q: %s %s, archive %q, told %t", v.Node, v.Stage, v.Action, v.Status, v.Archive, v.Told)
+		}
 	}
 }
 
