@@ -47,16 +47,11 @@ func (s *State) onFinished(e Event, b *FinishedBody) error {
 
 // onTookEffect notes that the work of a running attempt has ended well.
 func (s *State) onTookEffect(_ Event, b *TookEffectBody) error {
-	i, err := s.find(b.Node)
+	i, err := s.underWay(b.Node, b.Generation, b.Attempt)
 	if err != nil {
 		return err
 	}
-	r := &s.recs[i]
-	if r.Phase != running || int(r.Gen) != b.Generation || int(r.Attempt) != b.Attempt {
-		return fmt.Errorf("attempt %d of node %s, generation %d, is not under way", b.Attempt, b.Node, b.Generation)
-	}
-	r.edit().Took = b.How
-	s.touch(i)
+	s.recs[i].edit().Took = b.How
 	return nil
 }
 

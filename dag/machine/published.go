@@ -61,15 +61,11 @@ func (s *State) takeBack(list []PublishedFile) {
 }
 
 func (s *State) onPublished(e Event, b *PublishedBody) error {
-	i, err := s.find(b.Node)
-	if err != nil {
-		return err
-	}
 	if b.Settled != "" {
 		return s.settleFiles(b)
 	}
-	if r := &s.recs[i]; r.Phase != running || int(r.Gen) != b.Generation || int(r.Attempt) != b.Attempt {
-		return fmt.Errorf("attempt %d of node %s, generation %d, is not under way", b.Attempt, b.Node, b.Generation)
+	if _, err := s.underWay(b.Node, b.Generation, b.Attempt); err != nil {
+		return err
 	}
 	for _, f := range b.Files {
 		if f.Left {

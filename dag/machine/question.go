@@ -25,13 +25,9 @@ func (s *State) onEscalation(e Event, b *EscalationOpenedBody) error {
 	if _, dup := s.questAt[b.ID]; dup || b.ID == "" {
 		return fmt.Errorf("escalation %q was opened before, or has no id", b.ID)
 	}
-	node := int32(-1)
-	if b.Node != "" {
-		i, err := s.find(b.Node)
-		if err != nil {
-			return err
-		}
-		node = i
+	i, err := s.find(b.Node)
+	if b.Node != "" && err != nil {
+		return err
 	}
 	s.questions = append(s.questions, EscalationView{Question: *b, Opened: e.Time})
 	s.indexQuestion(len(s.questions) - 1)
@@ -39,9 +35,9 @@ func (s *State) onEscalation(e Event, b *EscalationOpenedBody) error {
 	case AskBreaker:
 		s.breakers[s.breakerIndex(b.Breaker)].Question = b.ID
 	case AskApproval, AskFailed, AskLost, AskCompensation:
-		if node >= 0 {
-			s.recs[node].edit().Question = b.ID
-			s.touch(node)
+		if err == nil {
+			s.recs[i].edit().Question = b.ID
+			s.touch(i)
 		}
 	}
 	return nil
@@ -109,7 +105,7 @@ func (s *State) answer(i int32, kind Ask, answer string, now int64) {
 	case kind == AskLost && answer == AnswerRerun:
 		m.Unresolved = false
 	case kind == AskCompensation:
-		m.UndoTries, m.UndoAt, m.UndoLost = 0, 0, false
+		m.notUndone()
 		m.Undone = answer != AnswerRetry && answer != AnswerRerun
 		m.Left = m.Undone && answer != AnswerDone
 	default:
@@ -126,10 +122,8 @@ func (s *State) answerBreaker(b *breaker, answer string, now int64) {
 	}
 	b.Extended++
 	b.Until = min(b.Until, now) // half-open: one may try
-	for i := range int32(s.graph.Len()) {
-		if s.graph.Node(i).Breaker == b.Name && !s.settled[i].counts() {
-			s.watchDeadline(i)
-		}
+	for i := range s.recs {
+		s.watchDeadline(int32(i))
 	}
 }
 
@@ -228,11 +222,8 @@ func (s *State) outdated(i int32, n *dag.Node) bool {
 
 // approving reports whether a node waits for approval that takes the place of an attempt.
 func (r *rec) approving(s *State) bool {
-	if r.Phase != idle || r.Detail == nil || r.Detail.Question == "" {
-		return false
-	}
-	k, ok := s.questAt[r.Detail.Question]
-	return ok && s.questions[k].Question.Kind == AskApproval
+	q, _ := s.Escalation(r.detail().Question)
+	return q.Question.Kind == AskApproval
 }
 
 // approved completes a node whose question has been answered.
@@ -282,23 +273,20 @@ const unaskedMost = 3
 // Ask completes a question that is asked now, of which kind, node or breaker, message and answers are given: its id,
 // which is the same until it has been opened, and what the plan says of its type.
 func (s *State) Ask(q EscalationOpenedBody, now time.Time) *EscalationOpenedBody {
-	about, round, asked := q.Breaker, 0, 0
 	var n *dag.Node
+	var round, asked int
 	if i, ok := s.graph.Index(q.Node); ok {
-		n = s.graph.Node(i)
-		about, round = n.ID, int(s.recs[i].Gen)
+		n, round = s.graph.Node(i), int(s.recs[i].Gen)
 		q.Type = cmp.Or(q.Type, s.askedType(i, &q))
-	} else if k, ok := s.breakAt[q.Breaker]; ok {
-		round, asked = int(s.breakers[k].Openings), int(s.breakers[k].Extended)
-		q.Type = dag.AskBreaker
-		if spec := s.breakerSpec(q.Breaker); spec != nil {
-			q.Type = cmp.Or(spec.Asks, q.Type)
-		}
-		k := slices.IndexFunc(s.graph.Plan.Nodes, func(n dag.Node) bool { return n.Breaker == q.Breaker })
-		n = &s.graph.Plan.Nodes[max(0, k)]
+	} else {
+		b := &s.breakers[s.breakAt[q.Breaker]]
+		round, asked = int(b.Openings), int(b.Extended)
+		q.Type = cmp.Or(s.breakerSpec(b.Name).Asks, dag.AskBreaker)
+		nodes := s.graph.Plan.Nodes
+		n = &nodes[slices.IndexFunc(nodes, func(n dag.Node) bool { return n.Breaker == b.Name })]
 	}
 	if q.ID == "" {
-		q.ID = fmt.Sprintf("%s/%s/%d", q.Kind, about, round)
+		q.ID = fmt.Sprintf("%s/%s/%d", q.Kind, cmp.Or(q.Node, q.Breaker), round)
 	}
 	for first := q.ID; ; asked++ {
 		if _, used := s.questAt[q.ID]; !used {
@@ -320,7 +308,7 @@ func (s *State) askedType(i int32, q *EscalationOpenedBody) string {
 	if c, ok := s.graph.Plan.CategoryByName(s.recs[i].detail().Last.Category); ok {
 		typ = cmp.Or(c.Asks, typ)
 	}
-	if t := s.graph.Node(i).Timeout; typ != dag.AskTimeout || t.Attempt+t.Silence+t.Total == 0 {
+	if t := s.graph.Node(i).Timeout; typ != dag.AskTimeout || max(t.Attempt, t.Silence, t.Total) == 0 {
 		q.Options = slices.DeleteFunc(q.Options, func(x string) bool { return x == AnswerExtend })
 	}
 	return typ
@@ -332,7 +320,7 @@ func (s *State) policy(q *EscalationOpenedBody, asked int, now time.Time) {
 	if p.Message != "" {
 		q.Message = p.Message + " " + q.Message
 	}
-	if q.Kind != AskApproval && len(p.Options) > 0 {
+	if q.Kind != AskApproval {
 		var offered []string
 		for _, o := range p.Options {
 			if slices.Contains(q.Options, o.Name) {
@@ -363,7 +351,7 @@ func (s *State) policy(q *EscalationOpenedBody, asked int, now time.Time) {
 	if again := asked >= unaskedMost && triesAgain(p.Default); q.Default == "" && offers(p.Default) && !again {
 		q.Default = p.Default
 	}
-	if q.Default != "" && q.Deadline.IsZero() && p.After > 0 {
+	if q.Default != "" && q.Deadline.IsZero() && p.After != 0 {
 		q.Deadline = now.Add(p.After.D()).UTC().Truncate(time.Millisecond)
 	}
 }

@@ -31,6 +31,7 @@ var update = flag.Bool("update", false, "rewrite the expected output of testdata
 //	show [NODE ...]              statuses and what blocks them
 //	ledger                       money
 //	questions                    the open ones
+//	question {json}              show what is asked where a host asks this, and open it
 //	breakers                     what is recorded of them
 //	pending                      what a cancel would run, what begins anew when the run goes on, clean-up that ran too early
 //	warnings                     those of nodes
@@ -177,6 +178,14 @@ func (x *script) step(line string) {
 		for _, q := range x.s.Escalations() {
 			x.printf("open %s", q.ID)
 		}
+	case "question":
+		var b EscalationOpenedBody
+		if err := json.Unmarshal([]byte(rest), &b); err != nil {
+			x.printf("%v", err)
+		}
+		asked := x.s.Ask(b, x.now)
+		x.printf("record%s", x.payload(asked))
+		x.apply(asked, nil)
 	case "breakers":
 		for _, v := range x.s.Breakers() {
 			b, at, ok := x.s.BreakerRecord(v.Breaker)
@@ -256,11 +265,7 @@ func (x *script) decide(act bool, rest string) {
 			}
 		}
 		if c.Body != nil {
-			raw, err := AppendPayload(nil, c.Body)
-			if err != nil {
-				raw = []byte(err.Error())
-			}
-			line += fmt.Sprintf(" %s %s", New(x.now, c.Body).Type, raw)
+			line += x.payload(c.Body)
 		}
 		x.printf("%s", line)
 		switch {
@@ -277,6 +282,14 @@ func (x *script) decide(act bool, rest string) {
 	if !wake.IsZero() {
 		x.printf("ask again %s", x.since(wake))
 	}
+}
+
+func (x *script) payload(b Body) string {
+	raw, err := AppendPayload(nil, b)
+	if err != nil {
+		raw = []byte(err.Error())
+	}
+	return fmt.Sprintf(" %s %s", New(x.now, b).Type, raw)
 }
 
 func (x *script) end(words []string) {
