@@ -55,9 +55,10 @@ func (s *State) onAccount(e Event, i int32, b *FinishedBody) {
 	}
 }
 
-// nextStart is when the next attempt may start where starts are spread; 0 = at any time.
+// nextStart is when the next attempt may start where starts are spread, after an account has answered again; 0 = at any
+// time.
 func (b *breaker) nextStart(now int64) int64 {
-	if b.Opened == 0 || b.State != breakerClosed || now >= b.Opened+spreadFor.Milliseconds() {
+	if now >= b.Opened+spreadFor.Milliseconds() {
 		return 0
 	}
 	return b.Started + spreadGap.Milliseconds()
@@ -100,5 +101,5 @@ func (s *State) waitsUntil(i int32) (until int64, why string) {
 			return a.Until, a.Cause
 		}
 	}
-	return 0, ""
+	return
 }

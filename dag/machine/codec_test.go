@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -58,6 +59,20 @@ func TestRecordedPayloads(t *testing.T) {
 		if got := New(epoch, b).Type; got != Type(typ) {
 			t.Errorf("a payload of %s becomes an event of %s", typ, got)
 		}
+		if published := Shapes()[typ]; reflect.TypeOf(published) != reflect.TypeOf(b) {
+			t.Errorf("%s is published as %T and read as %T", typ, published, b)
+		}
+		var about struct {
+			Node, To any // of REWOUND; of others the number of somebody
+		}
+		if err := json.Unmarshal([]byte(raw), &about); err != nil {
+			t.Fatal(err)
+		}
+		node, _ := about.Node.(string)
+		to, _ := about.To.(string)
+		if got := NodeOf(b); got != node+to {
+			t.Errorf("%s is about %q, not %q", typ, got, node+to)
+		}
 	}
 	for _, typ := range Types() {
 		if !seen[typ] {
@@ -75,8 +90,9 @@ func TestPayloadsRefuseWhatTheyDoNotKnow(t *testing.T) {
 	if _, err := DecodePayload("FUTURE", []byte(`{}`)); err == nil || !strings.Contains(err.Error(), "newer version") {
 		t.Error(err)
 	}
-	if _, err := AppendPayload(nil, &FinishedBody{Values: map[string]json.RawMessage{"x": json.RawMessage(`{`)}}); err == nil {
-		t.Error("a malformed value was written")
+	_, err := AppendPayload(nil, &FinishedBody{Values: map[string]json.RawMessage{"x": json.RawMessage(`{`)}})
+	if err == nil || !strings.HasPrefix(err.Error(), "payload of WORK_ITEM_FINISHED: ") {
+		t.Errorf("a malformed value was written: %v", err)
 	}
 }
 

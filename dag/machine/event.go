@@ -87,9 +87,9 @@ type declaration struct {
 	urgent urgency
 	save   bool
 	// Of two types with one payload, a field of it that is not written says which: this one has the value set.
-	flag int // -1 = none
+	flag int // 0 = none: the first field of a payload makes it one
 	set  bool
-	node int                       // the field that says which node the event is about, -1 = none
+	node int                       // the field that says which node the event is about, 0 = none
 	fold func(*State, Event) error // makes it part of the state, or refuses what cannot have happened
 }
 
@@ -174,7 +174,7 @@ func event[P interface {
 	*B
 	Body
 }, B any](t Type, urgent urgency, save bool, fold func(*State, Event, P) error) *declaration {
-	d := &declaration{typ: t, body: reflect.TypeFor[B](), urgent: urgent, save: save, flag: -1, node: -1}
+	d := &declaration{typ: t, body: reflect.TypeFor[B](), urgent: urgent, save: save}
 	d.fold = func(s *State, e Event) error {
 		b, ok := e.Body.(P)
 		if !ok {
@@ -205,7 +205,7 @@ func (d *declaration) when(flag string, set bool) *declaration {
 // empty returns a payload to decode into.
 func (d *declaration) empty() Body {
 	v := reflect.New(d.body)
-	if d.flag >= 0 {
+	if d.flag != 0 {
 		v.Elem().Field(d.flag).SetBool(d.set)
 	}
 	return v.Interface().(Body)
@@ -226,7 +226,7 @@ func init() {
 // declared returns the declaration of a payload.
 func declared(b Body) *declaration {
 	for _, d := range byBody[reflect.TypeOf(b)] {
-		if d.flag < 0 || reflect.ValueOf(b).Elem().Field(d.flag).Bool() == d.set {
+		if d.flag == 0 || reflect.ValueOf(b).Elem().Field(d.flag).Bool() == d.set {
 			return d
 		}
 	}
@@ -261,7 +261,7 @@ func New(at time.Time, b Body) Event {
 // NodeOf returns the node that an event is about, empty if there is none or more than one.
 func NodeOf(b Body) string {
 	d := declared(b)
-	if d.node < 0 {
+	if d.node == 0 {
 		return ""
 	}
 	return reflect.ValueOf(b).Elem().Field(d.node).String()

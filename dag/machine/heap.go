@@ -3,15 +3,14 @@ package machine
 // pushHeap adds a value to a heap, whose first element comes before all others.
 func pushHeap[T any](h []T, v T, before func(a, b T) bool) []T {
 	h = append(h, v)
-	for k := len(h) - 1; k > 0; {
+	for k := len(h) - 1; ; {
 		parent := (k - 1) / 2
 		if !before(h[k], h[parent]) {
-			break
+			return h
 		}
 		h[k], h[parent] = h[parent], h[k]
 		k = parent
 	}
-	return h
 }
 
 // popHeap takes the first element out of a heap.
@@ -21,8 +20,8 @@ func popHeap[T any](h []T, before func(a, b T) bool) (first T, rest []T) {
 	h = h[:last]
 	for k := 0; ; {
 		best := k
-		for child := 2*k + 1; child <= 2*k+2 && child < len(h); child++ {
-			if before(h[child], h[best]) {
+		for _, child := range []int{2*k + 1, 2*k + 2} {
+			if child < len(h) && before(h[child], h[best]) {
 				best = child
 			}
 		}

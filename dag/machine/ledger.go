@@ -33,38 +33,37 @@ type grown struct {
 
 // overrun is what a cost is where it passed its reservation, under a cap; else zero.
 func (l *ledger) overrun(reserved, cost dag.Amount) (over dag.Amount) {
-	if reserved.USD > 0 && l.Budget.CapUSD > 0 && cost.USD > reserved.USD {
+	if reserved.USD != 0 && l.Budget.CapUSD != 0 && cost.USD > reserved.USD {
 		over.USD = cost.USD
 	}
-	if reserved.Tokens > 0 && l.Budget.CapTokens > 0 && cost.Tokens > reserved.Tokens {
+	if reserved.Tokens != 0 && l.Budget.CapTokens != 0 && cost.Tokens > reserved.Tokens {
 		over.Tokens = cost.Tokens
 	}
 	return over
 }
 
 func (l *ledger) grow(of dag.Similarity, over dag.Amount) {
-	k := slices.IndexFunc(l.Grown, func(g grown) bool { return g.Of == of })
-	if k < 0 {
-		k = len(l.Grown)
-		l.Grown = append(l.Grown, grown{Of: of})
+	for k := range l.Grown {
+		if g := &l.Grown[k]; g.Of == of {
+			g.Reserve = dag.Amount{USD: max(g.Reserve.USD, over.USD), Tokens: max(g.Reserve.Tokens, over.Tokens)}
+			return
+		}
 	}
-	r := &l.Grown[k].Reserve
-	r.USD, r.Tokens = max(r.USD, over.USD), max(r.Tokens, over.Tokens)
+	l.Grown = append(l.Grown, grown{of, over})
 }
 
 // reserveOf is what the next attempt of a node reserves: what its plan says, or what one of similar nodes
 // has cost if that was more.
 func (s *State) reserveOf(n *dag.Node) dag.Amount {
 	r := n.Reserve
-	if len(s.ledger.Grown) == 0 || r == (dag.Amount{}) {
-		return r
-	}
-	of := n.Similarity()
 	for _, g := range s.ledger.Grown {
-		if g.Of == of && r.USD > 0 {
+		if g.Of != n.Similarity() {
+			continue
+		}
+		if r.USD != 0 {
 			r.USD = max(r.USD, g.Reserve.USD)
 		}
-		if g.Of == of && r.Tokens > 0 {
+		if r.Tokens != 0 {
 			r.Tokens = max(r.Tokens, g.Reserve.Tokens)
 		}
 	}
@@ -91,19 +90,9 @@ func (l *ledger) limit(b dag.Budget) {
 }
 
 // warnUSD is the threshold of the warning: 80 % of the cap where the plan names none.
-func (l *ledger) warnUSD() dag.USD {
-	if l.Budget.WarnUSD == 0 {
-		return l.Budget.CapUSD * 8 / 10
-	}
-	return l.Budget.WarnUSD
-}
+func (l *ledger) warnUSD() dag.USD { return cmp.Or(l.Budget.WarnUSD, l.Budget.CapUSD*8/10) }
 
-func (l *ledger) warnTokens() int64 {
-	if l.Budget.WarnTok == 0 {
-		return l.Budget.CapTokens * 8 / 10
-	}
-	return l.Budget.WarnTok
-}
+func (l *ledger) warnTokens() int64 { return cmp.Or(l.Budget.WarnTok, l.Budget.CapTokens*8/10) }
 
 func (l *ledger) reserve(a dag.Amount, by int64) {
 	l.reserved.USD += a.USD * dag.USD(by)
@@ -127,7 +116,7 @@ func (s *State) book(i int32, b *FinishedBody) {
 		if r.Phase == running {
 			reserved = m.Reserved
 			l.reserve(s.holds(i), -1)
-		} else if b.Attempt != 0 && (b.CostKind != "" || cost != dag.Amount{}) {
+		} else if b.CostKind != "" || cost != (dag.Amount{}) {
 			wrong = m.Assumed
 		}
 		m.Assumed = dag.Amount{}
@@ -137,9 +126,7 @@ func (s *State) book(i int32, b *FinishedBody) {
 			cost.Tokens = reserved.Tokens
 		}
 		l.Assumed += cost.USD
-		if b.Status == dag.StatusLost {
-			r.edit().Assumed = cost
-		}
+		r.edit().Assumed = cost
 	}
 	if cost == (dag.Amount{}) && wrong == (dag.Amount{}) {
 		return
@@ -181,9 +168,6 @@ func (s *State) holdAnew(i int32) {
 
 func (s *State) bookLabels(i int32, cost, wrong dag.Amount) {
 	labels := s.graph.Node(i).Labels
-	if len(labels) == 0 {
-		return
-	}
 	for _, k := range slices.Sorted(maps.Keys(labels)) {
 		c := s.ledger.label(k, labels[k])
 		c.CostUSD += cost.USD - wrong.USD
@@ -234,7 +218,7 @@ type LedgerView struct {
 // wallLeft is how long the run may still be active, in milliseconds; false when nothing limits that.
 func (s *State) wallLeft(now int64) (left int64, limited bool) {
 	wall := s.ledger.Budget.Wall.D().Milliseconds()
-	return wall - s.activeAt(now), wall > 0
+	return wall - s.activeAt(now), wall != 0
 }
 
 // Ledger returns what the run has spent and reserved. It survives resume and revert: going back

@@ -107,9 +107,7 @@ type CallsView struct {
 
 // over forgets calls that are not open any more: they or their attempts have ended.
 func (c *CallsView) over(ended func(LLMCallStartedBody) bool) {
-	if len(c.Open) > 0 { // most attempts call no model
-		c.Open = slices.DeleteFunc(c.Open, ended)
-	}
+	c.Open = slices.DeleteFunc(c.Open, ended)
 }
 
 // put replaces the element that is the same thing as v, or adds v.
@@ -127,17 +125,16 @@ func (s *State) onInputsCloned(_ Event, b *InputsClonedBody) error {
 }
 
 func (s *State) onArtifact(_ Event, b *ArtifactWrittenBody) error {
-	if b.Node == "" { // of a user, or restored
-		return nil
+	if _, err := s.find(b.Node); b.Node != "" { // else of a user, or restored
+		return err
 	}
-	_, err := s.find(b.Node)
-	return err
+	return nil
 }
 
 func (s *State) onCallStarted(_ Event, b *LLMCallStartedBody) error {
 	s.observed.Calls.Started++
 	s.observed.Calls.Open = append(s.observed.Calls.Open, *b)
-	if i, err := s.find(b.Node); err == nil && s.recs[i].Phase == running {
+	if i, ok := s.graph.Index(b.Node); ok {
 		s.recs[i].edit().Called = true
 	}
 	return nil

@@ -161,7 +161,7 @@ func TestDeclaredBesideWork(t *testing.T) {
 	}
 	on := dag.Node{ID: "on", Kind: "milestone", Needs: []string{"plan"}, With: []byte(`{"state":"DRAFTING","stable":false}`)}
 	draft := declares("draft", "DRAFTED", "intro", true, "on")
-	x := tell(t, &dag.Plan{Nodes: []dag.Node{declares("plan", "READY", "", true), on, draft}})
+	x := tell(t, &dag.Plan{Nodes: []dag.Node{declares("plan", "READY", "", true), on, draft, {ID: "more", Kind: "k"}}})
 	watched := func(b Body, g *dag.Graph) string {
 		e := New(epoch.Add(time.Hour), b)
 		e.Plan = g
@@ -198,8 +198,11 @@ func TestDeclaredBesideWork(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	x.apply(back[1])
+	if got := watched(&FinishedBody{Node: "more", Generation: 1, Status: dag.StatusSkipped, Final: true}, nil); got != "" {
+		t.Errorf("a node that declares nothing is watched: %s", got)
+	}
 	g := mustGraph(t, &dag.Plan{Nodes: []dag.Node{declares("plan", "READY", "", true)}})
-	if got := watched(&PlanAdoptedBody{PlanDigest: "e", Removed: []string{"on", "draft"}}, g); got !=
+	if got := watched(&PlanAdoptedBody{PlanDigest: "e", Removed: []string{"on", "draft", "more"}}, g); got !=
 		`[{"old_state":"DRAFTING","new_state":"READY","stable":true},{"section":"intro","old_state":"DRAFTED","new_state":"NOT_STARTED","stable":true}]` {
 		t.Error(got)
 	}

@@ -227,6 +227,42 @@ func (x *script) view(what string) {
 			x.printf("%s of %s %d.%d: %s, stands %q, before %q, counted %q", v.Path, v.Node, v.Generation, v.Attempt,
 				v.Standing, v.Stands(), v.Before, v.Counted)
 		}
+	case "costs":
+		for i := range int32(x.s.Graph().Len()) {
+			v := x.s.NodeAt(i)
+			x.printf("%s: %s USD, %d tokens", v.Node.ID, v.Cost, v.Usage.Total())
+		}
+	case "calls":
+		c := x.s.Calls()
+		x.printf("%d begun, %d answered, %d failed", c.Started, c.Finished, c.Failed)
+		for _, o := range c.Open {
+			x.printf("open %s", o.CallID)
+		}
+	case "gates":
+		for _, v := range x.s.Gates() {
+			x.printf("%s of %s: %s", v.Gate, v.Node, v.Status)
+		}
+	case "issues":
+		for _, v := range x.s.Issues() {
+			x.printf("%s of %s: %s %q, severity %q, opened %s, resolved %s", v.IssueID, v.Node, v.Status, v.Title, v.Severity,
+				x.since(v.Opened), x.since(v.Resolved))
+		}
+	case "pull requests":
+		for _, v := range x.s.PullRequests() {
+			x.printf("%s %s", v.URL, v.Title)
+		}
+	case "checkpoints":
+		for _, v := range x.s.Checkpoints() {
+			x.printf("%s at event %d", v.ID, v.Seq)
+		}
+	case "states":
+		x.printf("run %s, stable %q", x.s.DeclaredState(""), x.s.Run().Stable)
+		for _, v := range x.s.Sections() {
+			x.printf("%s: %s, stable %t", v.Section, v.State, v.Stable)
+		}
+		for _, b := range x.s.BackToStable() {
+			x.printf("back%s", x.payload(b))
+		}
 	case "undone":
 		for _, v := range x.s.Compensations() {
 			x.printf("%s in %q: %s %s, archive %q, told %t", v.Node, v.Stage, v.Action, v.Status, v.Archive, v.Told)
