@@ -126,7 +126,9 @@ func (s *State) book(i int32, b *FinishedBody) {
 			cost.Tokens = reserved.Tokens
 		}
 		l.Assumed += cost.USD
-		r.edit().Assumed = cost
+		if b.Status == dag.StatusLost || b.Status == dag.StatusCancelled {
+			r.edit().Assumed = cost
+		}
 	}
 	if cost == (dag.Amount{}) && wrong == (dag.Amount{}) {
 		return

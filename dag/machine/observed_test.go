@@ -95,6 +95,9 @@ func TestObservations(t *testing.T) {
 		&LLMCallStartedBody{CallID: "a.1.1b", Node: "a"}, &LLMCallFinishedBody{CallID: "a.1.1b", Node: "a"},
 		&LLMCallStartedBody{CallID: "a.1.1c", Node: "a"}, &LLMCallStartedBody{CallID: "b.1.1", Node: "b"},
 		&FinishedBody{Node: "a", Generation: 1, Attempt: 1, Status: dag.StatusLost, Category: "lost"})
+	if raw, err := x.s.AppendSnapshot(nil); err != nil || !bytes.Contains(raw, []byte(`"inputs":{"bytes":3,"files":2}`)) {
+		t.Errorf("the snapshot says nothing of the inputs: %v %s", err, raw)
+	}
 	for _, s := range []*State{x.s, x.restored()} {
 		run, calls := s.Run(), s.Calls()
 		got := fmt.Sprint(run.State, run.Stable, s.DeclaredState("intro"), len(s.Sections()), s.Gates()[0].Status, len(s.Gates()),
@@ -161,7 +164,7 @@ func TestDeclaredBesideWork(t *testing.T) {
 	}
 	on := dag.Node{ID: "on", Kind: "milestone", Needs: []string{"plan"}, With: []byte(`{"state":"DRAFTING","stable":false}`)}
 	draft := declares("draft", "DRAFTED", "intro", true, "on")
-	x := tell(t, &dag.Plan{Nodes: []dag.Node{declares("plan", "READY", "", true), on, draft, {ID: "more", Kind: "k"}}})
+	x := tell(t, &dag.Plan{Nodes: []dag.Node{declares("plan", "READY", "", true), on, draft, {ID: "more", Kind: "k"}, declares("end", "KEPT", "outro", false)}})
 	watched := func(b Body, g *dag.Graph) string {
 		e := New(epoch.Add(time.Hour), b)
 		e.Plan = g
@@ -198,10 +201,11 @@ func TestDeclaredBesideWork(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	x.apply(back[1])
+	x.ran("end")
 	if got := watched(&FinishedBody{Node: "more", Generation: 1, Status: dag.StatusSkipped, Final: true}, nil); got != "" {
 		t.Errorf("a node that declares nothing is watched: %s", got)
 	}
-	g := mustGraph(t, &dag.Plan{Nodes: []dag.Node{declares("plan", "READY", "", true)}})
+	g := mustGraph(t, &dag.Plan{Nodes: []dag.Node{declares("plan", "READY", "", true), declares("end", "KEPT", "outro", false)}})
 	if got := watched(&PlanAdoptedBody{PlanDigest: "e", Removed: []string{"on", "draft", "more"}}, g); got !=
 		`[{"old_state":"DRAFTING","new_state":"READY","stable":true},{"section":"intro","old_state":"DRAFTED","new_state":"NOT_STARTED","stable":true}]` {
 		t.Error(got)

@@ -232,6 +232,10 @@ func (x *script) view(what string) {
 			v := x.s.NodeAt(i)
 			x.printf("%s: %s USD, %d tokens", v.Node.ID, v.Cost, v.Usage.Total())
 		}
+		for _, c := range x.s.Ledger().Labels {
+			x.printf("%s=%s: %d tokens", c.Label, c.Value, c.Tokens)
+		}
+		x.printf("used %d tokens", x.s.Ledger().Usage.Total())
 	case "calls":
 		c := x.s.Calls()
 		x.printf("%d begun, %d answered, %d failed", c.Started, c.Finished, c.Failed)
