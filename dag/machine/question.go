@@ -105,9 +105,9 @@ func (s *State) answer(i int32, kind Ask, answer string, now int64) {
 	case kind == AskLost && answer == AnswerRerun:
 		m.Unresolved = false
 	case kind == AskCompensation:
+		again := answer == AnswerRetry || answer == AnswerRerun
 		m.notUndone()
-		m.Undone = answer != AnswerRetry && answer != AnswerRerun
-		m.Left = m.Undone && answer != AnswerDone
+		m.Undone, m.Left = !again, !again && answer != AnswerDone
 	default:
 		m.Verdict = answer
 	}

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -135,14 +136,14 @@ func (r *rec) tidied() rec {
 func (r *rec) reset() {
 	old := r.Detail
 	*r = rec{Gen: r.Gen + 1}
-	if old != nil && (old.Cost != 0 || old.Usage != Usage{} || old.Rewinds != 0 || old.Requeues != 0) {
+	if old != nil {
 		r.Detail = &detail{Cost: old.Cost, Usage: old.Usage, Rewinds: old.Rewinds, Requeues: old.Requeues}
 	}
 }
 
 // fresh gives a node new attempts within its generation: a user resumed the run, or said so.
 func (r *rec) fresh(at int64) {
-	r.Phase, r.due = idle, false
+	r.Phase = idle
 	m := r.edit()
 	m.Before += m.failed()
 	m.Failures, m.Lost, m.Waits, m.RetryAt, m.Hold, m.Stopped, m.Pooled = nil, 0, 0, 0, false, false, 0
@@ -170,19 +171,9 @@ func (s *State) underWay(node string, generation, attempt int) (int32, error) {
 	return i, nil
 }
 
-func (r *rec) wakeAt() int64 {
-	if r.Detail == nil {
-		return 0
-	}
-	return r.Detail.RetryAt
-}
+func (r *rec) wakeAt() int64 { return r.detail().RetryAt }
 
-func (r *rec) firstStart() int64 {
-	if r.Detail != nil && r.Detail.First != 0 {
-		return r.Detail.First
-	}
-	return r.Started
-}
+func (r *rec) firstStart() int64 { return cmp.Or(r.detail().First, r.Started) }
 
 // timeLimits are the time limits of a node, half as long again for each answer that gave it more time.
 func (s *State) timeLimits(i int32) dag.Timeout {
@@ -202,14 +193,10 @@ func (s *State) timeLimits(i int32) dag.Timeout {
 // deadline is the instant by which a node must have ended, 0 = none.
 func (s *State) deadline(i int32) int64 {
 	r, total := &s.recs[i], s.timeLimits(i).Total
-	if total <= 0 || r.Attempt == 0 || r.Attempt == 1 && r.detail().Queued || r.Phase == ended || r.Phase == stale {
+	if total == 0 || r.Attempt == 0 || r.Attempt == 1 && r.detail().Queued || r.Phase == ended || r.Phase == stale {
 		return 0
 	}
-	since := r.firstStart()
-	if r.Detail != nil && r.Detail.Since != 0 {
-		since = r.Detail.Since
-	}
-	return since + total.D().Milliseconds()
+	return cmp.Or(r.detail().Since, r.firstStart()) + total.D().Milliseconds()
 }
 
 func (d *detail) failed() (total int32) {
@@ -278,29 +265,30 @@ func (t *tally) add(k settlement, by int32) {
 // the dependents when what its end means to them has changed. Whether a node is settled depends on
 // its own facts only, so this goes no further than its dependents.
 func (s *State) touch(i int32) {
+	old, before := s.status[i], s.settled[i]
 	st := s.classify(i)
 	set := s.settlementOf(i, st)
-	before, passed := s.settled[i], s.passedOver(i)
-	s.settled[i] = set
-	if old := s.status[i]; st != old || set != before {
-		s.move(i, old, st)
-		if s.ending != "" && s.graph.Node(i).Always {
-			s.touchAlways() // clean-up nodes wait for one another only: see cleanupReady
-		}
+	if st == old && set == before {
+		return
 	}
-	switch now := s.passedOver(i); {
-	case now && !passed:
-		s.passed++
-	case passed && !now:
+	if s.passedOver(i) {
 		s.passed--
 	}
-	if set == before {
+	s.settled[i] = set
+	if st != old {
+		s.move(i, old, st)
+	}
+	if s.passedOver(i) {
+		s.passed++
+	}
+	if set == before && !s.graph.Node(i).Always { // clean-up nodes wait for the status of one another: see cleanupReady
 		return
 	}
 	s.effects.Forget(i)
 	if before == unsettled {
 		s.open--
-	} else if set == unsettled {
+	}
+	if set == unsettled {
 		s.open++
 	}
 	for _, d := range s.graph.Dependents(i) {
@@ -314,48 +302,39 @@ func (s *State) touch(i int32) {
 func (s *State) passedOver(i int32) bool { return s.status[i] == Failed && s.settled[i].counts() }
 
 func (s *State) move(i int32, old, st Status) {
-	if old != st {
-		s.counts[old]--
-		s.counts[st]++
-		if old == Ready {
-			s.remove(i)
-		}
-		s.status[i] = st
-		if st == Ready {
-			s.push(i)
-		}
+	s.counts[old]--
+	s.counts[st]++
+	if old == Ready {
+		s.remove(i)
 	}
-	if listed&(1<<st) == 0 || st == Failed && s.settled[i] != unsettled {
-		return
+	s.status[i] = st
+	if st == Ready {
+		s.push(i)
 	}
 	l := &s.lists[st]
 	if *l = append(*l, i); len(*l) > 2*int(s.counts[st])+64 {
-		*l = s.list(st)
+		*l = s.having(st)
 	}
 }
 
-// listed are the statuses whose nodes are kept in lists, for Decide.
-const listed = 1<<Checking | 1<<Deciding | 1<<Expanding | 1<<Skipping | 1<<Asking | 1<<Stopped | 1<<Undoing |
-	1<<Failed | 1<<Running | 1<<Undone
-
-// list returns the nodes of a status in index order; of failed ones, those that the run cannot
-// go on without. The result is a slice of its own.
-func (s *State) list(st Status) (keep []int32) {
+// having returns the nodes of a status in index order, in a slice of its own.
+func (s *State) having(st Status) (keep []int32) {
 	if s.counts[st] == 0 {
 		return nil
 	}
-	sorted := true
 	for _, i := range s.lists[st] {
-		if s.status[i] == st && (st != Failed || s.settled[i] == unsettled) {
-			sorted = sorted && (len(keep) == 0 || keep[len(keep)-1] < i)
+		if s.status[i] == st {
 			keep = append(keep, i)
 		}
 	}
-	if !sorted {
-		slices.Sort(keep)
-		keep = slices.Compact(keep)
-	}
-	return keep
+	slices.Sort(keep)
+	return slices.Compact(keep)
+}
+
+// list returns the same; of failed nodes, those that the run cannot go on without.
+func (s *State) list(st Status) []int32 {
+	passed := func(i int32) bool { return st == Failed && s.settled[i].counts() }
+	return slices.DeleteFunc(s.having(st), passed)
 }
 
 // Categories that the machine itself gives.

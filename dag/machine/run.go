@@ -40,7 +40,6 @@ func (s *State) onPaused(e Event, b *RunPausedBody) error {
 		s.run.UndoAll = s.run.UndoAll || b.Undo
 		s.run.Cancelled = s.run.Ending == "" && b.Reason == PauseCancel
 		s.end(cmp.Or(b.Message, "cancelled"))
-		s.findUndo()
 		return nil
 	}
 	s.run.Status, s.run.Pause = RunPause, *b // what runs may end yet, and is active until then
@@ -66,7 +65,7 @@ func (s *State) onSuspended(e Event, b *RunSuspendedBody) error {
 		if m := s.recs[i].Detail; m != nil && m.Pooled != 0 {
 			m.Pooled = min(m.Pooled+b.IdleMS, ms(e.Time))
 		}
-		if at := s.deadline(i); at != 0 && !s.settled[i].counts() {
+		if at := s.deadline(i); at != 0 {
 			s.recs[i].edit().Since = min(at-s.timeLimits(i).Total.D().Milliseconds()+b.IdleMS, ms(e.Time))
 			s.watchDeadline(i)
 		}
@@ -81,11 +80,10 @@ func (s *State) onSuspended(e Event, b *RunSuspendedBody) error {
 func (s *State) onResumed(e Event, b *RunResumedBody) error {
 	broken := s.run.Status == RunBroken
 	if broken {
-		s.run.Ending, s.run.UndoAll, s.run.UndoGivenUp, s.run.Cancelled = "", false, false, false
+		s.run.goesOn()
 	}
 	if i, ok := s.graph.Index(s.run.Compensating); ok && !s.undoAction(i).Effect.Repeatable() {
 		s.recs[i].edit().UndoLost = true
-		s.touch(i)
 	}
 	again := s.run.Status == RunPause && s.run.Ending == "" || broken && b.By != ByCancel
 	s.stopClock(s.run.Updated)
@@ -117,7 +115,7 @@ func (s *State) onResumed(e Event, b *RunResumedBody) error {
 			}
 		}
 	}
-	s.run.Status, s.run.Failed = RunRunning, ""
+	s.run.Status = RunRunning
 	s.build(s.graph)
 	s.withdraw()
 	return nil
@@ -141,10 +139,15 @@ func (s *State) onEnded(e Event, b *RunEndedBody) error {
 // reopen makes an ended run one that can go on: nodes were sent back or the plan has changed.
 func (s *State) reopen() {
 	if s.run.Status == RunDone && s.open > 0 || s.run.Status == RunBroken {
-		s.run.Status, s.run.Ending, s.ending, s.run.Failed = RunRunning, "", "", ""
-		s.run.UndoAll, s.run.UndoGivenUp, s.run.Cancelled = false, false, false
+		s.run.Status = RunRunning
+		s.run.goesOn()
 		s.build(s.graph)
 	}
+}
+
+// goesOn forgets an end that had begun.
+func (r *runFacts) goesOn() {
+	r.Ending, r.Failed, r.Cancelled, r.UndoAll, r.UndoGivenUp = "", "", false, false, false
 }
 
 // busy reports whether something is under way.

@@ -267,6 +267,22 @@ func (x *script) view(what string) {
 		for _, b := range x.s.BackToStable() {
 			x.printf("back%s", x.payload(b))
 		}
+	case "run":
+		v := x.s.Run()
+		x.printf("resumed %d times, failed %q, active %s", v.Resumes, v.Failed, v.Active)
+	case "records": // as the snapshot has them
+		raw, err := x.s.AppendSnapshot(nil)
+		var held struct {
+			Items []json.RawMessage `json:"work_items"`
+			Plain json.RawMessage   `json:"plain_work_items"`
+		}
+		if err := cmp.Or(err, json.Unmarshal(raw, &held)); err != nil {
+			x.printf("%v", err)
+		}
+		for _, item := range held.Items {
+			x.printf("%s", item)
+		}
+		x.printf("plain %s", held.Plain)
 	case "undone":
 		for _, v := range x.s.Compensations() {
 			x.printf("%s in %q: %s %s, archive %q, told %t", v.Node, v.Stage, v.Action, v.Status, v.Archive, v.Told)
