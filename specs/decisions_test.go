@@ -107,15 +107,15 @@ func (l look) seen(p past, cycle int) {
 	}
 }
 
-// routedBy says which rule of the shipped route decides after these cycles, where to, what the rules before it lacked, and
+// routedBy says which rule of a plan's route decides after these cycles, where to, what the rules before it lacked, and
 // what is recorded.
-func routedBy(t *testing.T, looks ...look) (decision, lacking string, values map[string]string) {
+func routedBy(t *testing.T, plan *dag.Plan, e *expr.Evaluator, looks ...look) (decision, lacking string, values map[string]string) {
 	t.Helper()
-	e, p, n := evaluator(t), past{}, len(looks)
+	p, n := past{}, len(looks)
 	for i, l := range looks {
 		l.seen(p, i+1)
 	}
-	route := node(t, basePlan(t).Plan, h(n, "route"))
+	route := node(t, plan, h(n, "route"))
 	settings := with[struct {
 		Rules []struct {
 			Name, When, Then string
@@ -231,7 +231,7 @@ func TestRouteDecides(t *testing.T) {
 			tested{"usable, unseen: " + name, []look{improve("3.0"), and(good, func(l *look) { l.unproven = name })}, "refine:not-yet", "usability gates that did not run"})
 	}
 	for _, tt := range tests {
-		got, lacking, values := routedBy(t, tt.looks...)
+		got, lacking, values := routedBy(t, basePlan(t).Plan, evaluator(t), tt.looks...)
 		if got != tt.want || !strings.Contains(lacking, tt.lacks) || tt.lacks == "" && lacking != "" {
 			t.Errorf("%s: %s, lacking %q; want %s, lacking %q", tt.name, got, lacking, tt.want, tt.lacks)
 		}
@@ -243,6 +243,43 @@ func TestRouteDecides(t *testing.T) {
 			if values[name] != want[name] {
 				t.Errorf("%s: the route records %s %s, want %s", tt.name, name, values[name], want[name])
 			}
+		}
+	}
+}
+
+// K-1, K-5, P-10, D-2: how many cycles make a standstill is a parameter; 0 means that none is one. The last cycle counts its
+// own score and that of the one before, where there is one.
+func TestRouteWithOtherNumbers(t *testing.T) {
+	same := func(n int) []look { return slices.Repeat([]look{{score: "3.0", tier5: "5", decision: "IMPROVE"}}, n) }
+	for _, tt := range []struct {
+		stalled, cycles int
+		want            string
+	}{
+		{0, 5, "refine:else"}, {1, 1, "refine:else"}, {1, 2, "ship:stalled"}, {3, 3, "refine:else"}, {3, 4, "ship:stalled"}, {5, 5, "refine:else"}, {5, 6, "ship:stalled"},
+	} {
+		plan := *basePlan(t).Plan
+		plan.Params = slices.Clone(plan.Params)
+		for i := range plan.Params {
+			if plan.Params[i].Name == "hardening.maxStalledCycles" {
+				plan.Params[i].Value = json.RawMessage(fmt.Sprint(tt.stalled))
+			}
+		}
+		e, err := expr.New(&plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _, _ := routedBy(t, &plan, e, same(tt.cycles)...); got != tt.want {
+			t.Errorf("%d cycles without a better score where %d are a standstill: %s, want %s", tt.cycles, tt.stalled, got, tt.want)
+		}
+	}
+	one := compiled(t, edit(t, func(s string) string { return replaced("\ncycles: 6", "\ncycles: 1")(subsetsInOrder(1)(s)) })).Plan
+	e, err := expr.New(one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for score, want := range map[string]string{"3.0": "ship:last", "": "ask:unscored"} {
+		if got, _, _ := routedBy(t, one, e, look{score: score, tier5: "5", decision: "IMPROVE"}); got != want {
+			t.Errorf("the only cycle scores %q: %s, want %s", score, got, want)
 		}
 	}
 }
@@ -413,7 +450,7 @@ func TestGatesDecide(t *testing.T) {
 
 // K-5, P-14: what stands after the weaver lowers a release, and holds it where its report says what it must.
 func TestGatesAfterTheWeaver(t *testing.T) {
-	whole := []string{"blockers", `[]`, "changes", `[{"class":"MECHANICAL","text":"Shorter."}]`, "anchor", `"Calm."`, "vector", `"Less."`}
+	whole := []string{"blockers", `[]`, "changes", `[{"class":"MECHANICAL","text":"Shorter."}]`, "anchor", `"A"`, "vector", `"V"`}
 	for i, want := range []string{"GR-64", "GR-81", "GR-81-anchor", "GR-81-vector"} {
 		said := slices.Clone(whole)
 		said[2*i+1] = []string{`["text is cut off"]`, `[]`, `""`, `""`}[i]

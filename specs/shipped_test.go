@@ -227,28 +227,60 @@ func TestPicturesAndGates(t *testing.T) {
 	}
 }
 
-// S-3, K-2, K-5: what the record of a pass and of a cycle holds in the pipeline's own words, and from where.
-func TestWhatRecordsHold(t *testing.T) {
-	var got []string
-	for _, r := range basePlan(t).Plan.State.Records {
-		for _, f := range r.Fields {
-			if from := f.Output + f.Files + f.Has; from != "" {
-				got = append(got, fmt.Sprintf("%s: %s from %s of %s%v", r.By, f.Name, from, f.Of.Label, f.Of.In))
-			}
+// S-3, K-2, K-5: what state.json and the records of passes and cycles hold in the pipeline's own words, and from where.
+func TestWhatTheStateHolds(t *testing.T) {
+	state := basePlan(t).Plan.State
+	labels, _ := json.Marshal(state.Labels)
+	got := state.Artifact + "\n" + string(labels)
+	list := func(facts []dag.StateFact) {
+		for _, f := range facts {
+			fact, _ := json.Marshal(f)
+			got += "\n" + string(fact)
 		}
 	}
-	if want := `pass: corpusFilesLoaded from corpus/** of []
-pass: referenceFilesLoaded from context/** of []
-pass: hasConvictionAddition from conviction-layer of []
-pass: hasDiscoveryAddition from discovery-log of []
-cycle: decision from decision of role[route]
-cycle: screenshotCount from shots of role[capture]
-cycle: paScore from score of role[route]
-cycle: metThreshold from metThreshold of role[route]
-cycle: tier5Score from tier5 of role[route]
-cycle: verdict from verdict of role[route]
-cycle: gateVerdict from gates of role[route]`; strings.Join(got, "\n") != want {
-		t.Errorf("records hold\n%s\nwant\n%s", strings.Join(got, "\n"), want)
+	list(state.Facts)
+	for _, r := range slices.Concat(state.Records, state.Costs) {
+		got += "\n" + r.Name + " by " + r.By
+		list(r.Fields)
+	}
+	if want := `artifact.html
+{"auditor":"id","cycle":"cycleNumber","pass":"globalPassNumber","refinement":"refinementPass","role":"agentRole","rotation":"rotation","subset":"subsetId","subsetPass":"subsetPassNumber"}
+{"name":"totalCorpusPasses","value":56}
+{"name":"lastCompletedCorpusPass","last":"pass"}
+{"name":"currentSubsetId","current":"subset"}
+{"name":"completedPACycles","last":"cycle"}
+{"name":"currentPACycle","current":"cycle"}
+{"name":"maxPACycles","value":6}
+{"name":"lastPAScore","output":"score","of":{"label":"role","in":["route"]}}
+{"name":"paScoreThreshold","value":3.5}
+{"name":"convictionLayerPath","path":"conviction-layer"}
+{"name":"discoveryLogPath","path":"discovery-log"}
+{"name":"convictionEntryCount","entries":"conviction-layer"}
+{"name":"discoveryEntryCount","entries":"discovery-log"}
+passRecords by pass
+{"name":"corpusFilesLoaded","files":"corpus/**"}
+{"name":"referenceFilesLoaded","files":"context/**"}
+{"name":"hasConvictionAddition","has":"conviction-layer"}
+{"name":"hasDiscoveryAddition","has":"discovery-log"}
+paCycleRecords by cycle
+{"name":"screenshotDir","field":"dir","of":{"label":"role","in":["capture"]}}
+{"name":"gateResultPath","field":"artifactPath","of":{"label":"role","in":["gates"]}}
+{"name":"auditors","all":true,"of":{"label":"role","in":["auditor","integrative"]}}
+{"name":"weaver","one":true,"of":{"label":"role","in":["weaver"]}}
+{"name":"refine","one":true,"of":{"label":"role","in":["refine","rebuild"]}}
+{"name":"refinements","all":true,"of":{"label":"role","in":["refine"]}}
+{"name":"decision","output":"decision","of":{"label":"role","in":["route"]}}
+{"name":"totalCycleCostUsd","field":"costUsd"}
+{"name":"screenshotCount","output":"shots","of":{"label":"role","in":["capture"]}}
+{"name":"paScore","output":"score","of":{"label":"role","in":["route"]}}
+{"name":"metThreshold","output":"metThreshold","of":{"label":"role","in":["route"]}}
+{"name":"tier5Score","output":"tier5","of":{"label":"role","in":["route"]}}
+{"name":"verdict","output":"verdict","of":{"label":"role","in":["route"]}}
+{"name":"gateVerdict","output":"gates","of":{"label":"role","in":["route"]}}
+byRole by role
+bySubset by subset
+byPACycle by cycle`; got != want {
+		t.Errorf("the state holds\n%s\nwant\n%s", got, want)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -20,10 +19,6 @@ func copied(p *part, dir string, places int, _ []mutant) (tries []trial, err err
 	tests, err := testNames(p)
 	if err != nil {
 		return nil, err
-	}
-	rounds := []string{strings.Join(tests, "|")}
-	if !p.quick {
-		rounds = append(rounds, p.late...)
 	}
 	for i := range places {
 		place := filepath.Join(dir, strconv.Itoa(i))
@@ -40,16 +35,12 @@ func copied(p *part, dir string, places int, _ []mutant) (tries []trial, err err
 				return "", false, err
 			}
 			defer os.WriteFile(name, before, 0o600) //nolint:errcheck // the next change would be refused
-			for _, round := range rounds {
-				limit := fmt.Sprintf("-test.timeout=%dm", 5*patience)
-				cmd := exec.Command(program, "-test.failfast", limit, "-test.run=^Test("+round+")$")
-				cmd.Dir = filepath.Join(place, "specs")
-				cmd.Env = append(os.Environ(), "GOGC=400")
-				if out, err := cmd.CombinedOutput(); err != nil {
-					return string(out), true, nil
-				}
-			}
-			return "", false, nil
+			limit := fmt.Sprintf("-test.timeout=%dm", 5*patience)
+			cmd := exec.Command(program, "-test.failfast", limit, "-test.run=^Test("+strings.Join(tests, "|")+")$")
+			cmd.Dir = filepath.Join(place, "specs")
+			cmd.Env = append(os.Environ(), "GOGC=400")
+			out, err := cmd.CombinedOutput()
+			return string(out), err != nil, nil
 		})
 	}
 	if out, failed, err := tries[0](mutant{file: filepath.Join(p.folder, "README.md")}, nil, 1); err != nil || failed {
@@ -74,7 +65,7 @@ var testFunc = regexp.MustCompile(`(?m)^func Test(\w+)\(t `)
 // notice everything, and say nothing of whether it is right.
 var blessing = regexp.MustCompile(`^(YAMLTwin|Golden|Edits\w+)$`)
 
-// testNames are the tests of a part that are tried first, without the Test before them.
+// testNames are the tests of a part, without the Test before them.
 func testNames(p *part) (names []string, err error) {
 	for _, pattern := range p.tests {
 		files, err := filepath.Glob(pattern)
@@ -87,7 +78,7 @@ func testNames(p *part) (names []string, err error) {
 				return nil, err
 			}
 			for _, m := range testFunc.FindAllSubmatch(src, -1) {
-				if name := string(m[1]); !slices.Contains(p.late, name) && !blessing.MatchString(name) {
+				if name := string(m[1]); !blessing.MatchString(name) {
 					names = append(names, name)
 				}
 			}

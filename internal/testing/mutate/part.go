@@ -20,7 +20,6 @@ type part struct {
 	files  []string // patterns within the folder
 	find   func(file string, src []byte) ([]mutant, error)
 	tests  []string // patterns of the files that hold the tests
-	late   []string // tests that take seconds: each tried with what none before has noticed
 	quick  bool     // only tests that take none: what survives them is not tried yet
 	// ready prepares so many places for trying in a folder that is empty, and returns what tries a change there.
 	ready func(p *part, dir string, places int, all []mutant) ([]trial, error)

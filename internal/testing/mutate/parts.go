@@ -8,9 +8,8 @@ func parts() []*part {
 	}
 	return []*part{
 		{name: "spec", folder: spec, files: []string{"spec.cue"}, find: cueMutants, ready: copied,
-			tests: append(plan, "specs/edits_test.go"), late: []string{"PagesThatAreTaken", "Parameters"}},
-		{name: "templates", folder: spec, files: []string{"templates/*.md"}, find: textMutants, ready: copied, tests: plan,
-			late: []string{"PagesThatAreTaken"}},
+			tests: append(plan, "specs/edits_test.go")},
+		{name: "templates", folder: spec, files: []string{"templates/*.md"}, find: textMutants, ready: copied, tests: plan},
 		{name: "gates", folder: spec, files: []string{"gates/*.js"}, find: scriptMutants, ready: beside,
 			tests: []string{"specs/helpers_test.go", "specs/gates_test.go"}},
 		{name: "machine", folder: "dag/machine", files: []string{"*.go"}, find: goMutants, ready: switching,
