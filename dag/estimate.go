@@ -136,10 +136,8 @@ func (e *Estimator) prompt(n *Node) (tokens [3]int64, known bool) {
 		switch {
 		case e.entries[name] > 0:
 			most := e.entries[name]
-			for k := range e.p.Accumulators {
-				if a := &e.p.Accumulators[k]; a.Name == name && a.Cap > 0 {
-					most = min(most, int64(a.Cap))
-				}
+			if a, ok := e.p.AccumulatorByName(name); ok && a.Cap > 0 {
+				most = min(most, int64(a.Cap))
 			}
 			add[1] += most * entryChars / 2 // a reader sees what stands before it
 			add[2] += most * entryChars

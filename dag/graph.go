@@ -1,6 +1,7 @@
 package dag
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -132,11 +133,14 @@ func (g *Graph) Follows(i int32, which func(of int32) bool) (of int32, yes bool)
 
 // Before reports whether node i comes before node j in plan order. Expanded nodes come right
 // after the foreach node they come from, in item order.
-func (g *Graph) Before(i, j int32) bool {
+func (g *Graph) Before(i, j int32) bool { return g.Compare(i, j) < 0 }
+
+// Compare is Before for package slices.
+func (g *Graph) Compare(i, j int32) int {
 	if int(i) < g.base && int(j) < g.base {
-		return i < j
+		return cmp.Compare(i, j)
 	}
-	return slices.Compare(g.place(i), g.place(j)) < 0
+	return slices.Compare(g.place(i), g.place(j))
 }
 
 // place returns the indexes from the plan's own node down to node i.
@@ -200,12 +204,11 @@ func (p *Plan) BreakerByName(name string) (*Breaker, bool) {
 
 // CategoryByName returns what a category of failure means.
 func (p *Plan) CategoryByName(name string) (*Category, bool) {
-	for i := range p.Categories { // a table of some twenty rows
-		if p.Categories[i].Name == name {
-			return &p.Categories[i], true
-		}
+	k := slices.IndexFunc(p.Categories, func(c Category) bool { return c.Name == name }) // some twenty rows
+	if k < 0 {
+		return nil, false
 	}
-	return nil, false
+	return &p.Categories[k], true
 }
 
 // Weight is what node i is expected to take, in seconds.

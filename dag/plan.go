@@ -483,3 +483,12 @@ type Foreach struct {
 	// and the call of a model. What follows from Template.
 	Item *Node `json:"item,omitempty"`
 }
+
+// AccumulatorByName returns an accumulator of the plan.
+func (p *Plan) AccumulatorByName(name string) (*Accumulator, bool) {
+	k := slices.IndexFunc(p.Accumulators, func(a Accumulator) bool { return a.Name == name })
+	if k < 0 {
+		return nil, false
+	}
+	return &p.Accumulators[k], true
+}

@@ -117,9 +117,9 @@ func (g *Graph) named(names []string) []bool {
 // Reach returns the nodes at the indexes of list, and all to which next leads from them: g.Dependents or g.Needs.
 func (g *Graph) Reach(list []int32, next func(int32) []int32) []bool {
 	seen := make([]bool, g.Len())
-	for todo := list; len(todo) > 0; {
+	for todo := slices.Clone(list); len(todo) > 0; {
 		i := todo[len(todo)-1]
-		todo = todo[: len(todo)-1 : len(todo)-1]
+		todo = todo[:len(todo)-1]
 		if !seen[i] {
 			seen[i] = true
 			todo = append(todo, next(i)...)

@@ -2,7 +2,6 @@ package artifact
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"path"
 	"strings"
@@ -140,13 +139,7 @@ func (t *Tree) fill(m *folder.Manifest, to string) error {
 		if err := dir(path.Dir(full)); err != nil {
 			return err
 		}
-		src, err := t.store.Open(f.Digest)
-		if err != nil {
-			return err
-		}
-		err = disk.Replace(t.fsys, full, func(w io.Writer) error { _, err := io.Copy(w, src); return err }, nil)
-		src.Close()
-		if err != nil {
+		if err := t.copy(f.Digest, full); err != nil {
 			return err
 		}
 	}
@@ -158,8 +151,28 @@ func (t *Tree) fill(m *folder.Manifest, to string) error {
 	return nil
 }
 
-// Save copies a stored folder to a place of the run's own, durable, and returns its size.
+// copy makes an object a file, durable.
+func (t *Tree) copy(digest, to string) error {
+	src, err := t.store.Open(digest)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	return disk.Replace(t.fsys, to, src, nil)
+}
+
+// Save copies a stored version to a place of the run's own, durable, and returns its size.
 func (t *Tree) Save(digest, name string) (size int64, err error) {
+	if !IsFolder(name) {
+		if err := t.copy(digest, name); err != nil {
+			return 0, err
+		}
+		fi, err := t.fsys.Lstat(name)
+		if err != nil {
+			return 0, err
+		}
+		return fi.Size(), nil
+	}
 	m, err := t.store.Folder(digest)
 	if err != nil {
 		return 0, err

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"io/fs"
 	"sync"
 
 	"dagrun.dev/internal/disk"
@@ -165,10 +164,7 @@ func (s *Store) makeDir(dir string) error {
 	if _, ok := s.dirs.Load(dir); ok {
 		return nil
 	}
-	if err := s.fsys.MkdirAll(dir); err != nil {
-		return err
-	}
-	if err := s.fsys.SyncDir("."); err != nil {
+	if err := disk.MakeDirs(s.fsys, dir); err != nil {
 		return err
 	}
 	s.dirs.Store(dir, true)
@@ -257,17 +253,9 @@ func (s *Store) Single(digest string) error {
 
 // Sweep removes temporary files of a process that died. No other process may use the store.
 func (s *Store) Sweep() error {
-	list, err := s.fsys.ReadDir(".")
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+	err := disk.Sweep(s.fsys, ".")
 	if s.beside != nil {
 		err = errors.Join(err, s.beside.Sweep())
-	}
-	for _, e := range list {
-		if disk.IsTemp(e.Name()) {
-			err = errors.Join(err, s.fsys.Remove(e.Name()))
-		}
 	}
 	return err
 }

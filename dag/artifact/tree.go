@@ -144,20 +144,13 @@ func (t *Tree) place(digest, name string) error {
 	return t.fsys.SyncDir(path.Dir(name))
 }
 
-// makeDirs makes a directory and its parents, durable. One that is there already may have been made by a
-// process that died before it was.
+// makeDirs makes a directory and its parents, durable.
 func (t *Tree) makeDirs(dir string) error {
 	if _, ok := t.dirs.Load(dir); ok {
 		return nil
 	}
-	if err := t.fsys.MkdirAll(dir); err != nil {
+	if err := disk.MakeDirs(t.fsys, dir); err != nil {
 		return err
-	}
-	for d := dir; d != "."; {
-		d = path.Dir(d)
-		if err := t.fsys.SyncDir(d); err != nil {
-			return err
-		}
 	}
 	t.dirs.Store(dir, true)
 	return nil

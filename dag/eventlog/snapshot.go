@@ -125,7 +125,6 @@ func WriteSnapshot(fsys disk.FS, name string, s *Snapshot) error {
 // WriteTwice replaces a file and its second copy: temporary file, sync, read back, compare, rename, then the copy. A
 // crash leaves at least one whole file if there was one before.
 func WriteTwice(fsys disk.FS, name string, b []byte) error {
-	fill := func(w io.Writer) error { _, err := w.Write(b); return err }
 	readBack := func(temp string) error {
 		back, err := disk.ReadFile(fsys, temp)
 		if err == nil && !bytes.Equal(back, b) {
@@ -136,10 +135,10 @@ func WriteTwice(fsys disk.FS, name string, b []byte) error {
 		}
 		return nil
 	}
-	if err := disk.Replace(fsys, name, fill, readBack); err != nil {
+	if err := disk.Replace(fsys, name, bytes.NewReader(b), readBack); err != nil {
 		return err
 	}
-	return disk.Replace(fsys, BackupName(name), fill, nil)
+	return disk.WriteFile(fsys, BackupName(name), b)
 }
 
 // ReadSnapshot reads and checks one snapshot file; fs.ErrNotExist when there is none of this format.

@@ -254,10 +254,8 @@ func caps(d *definition) []capped {
 }
 
 func capOf(p *dag.Plan, name string) int {
-	for k := range p.Accumulators {
-		if p.Accumulators[k].Name == name {
-			return p.Accumulators[k].Cap
-		}
+	if a, ok := p.AccumulatorByName(name); ok {
+		return a.Cap
 	}
 	return 0
 }

@@ -2,7 +2,6 @@ package run
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
 	"strings"
@@ -105,22 +104,21 @@ func (r *Run) movable() (names []string, err error) {
 }
 
 func archiveName(as, id string, started time.Time) string {
-	stamp := strings.NewReplacer(":", "-", ".", "-").Replace(started.UTC().Format("2006-01-02T15:04:05.000Z"))
-	return fmt.Sprintf("%s-%s-%s", as, id, stamp)
+	return as + "-" + id + "-" + stamp(started)
+}
+
+// stamp is an instant as part of a name.
+func stamp(t time.Time) string {
+	return strings.NewReplacer(":", "-", ".", "-").Replace(t.UTC().Format("2006-01-02T15:04:05.000Z"))
 }
 
 // archiveDir makes the folder. One that an archiving begun before has left is used again if it holds
 // no log yet.
 func (r *Run) archiveDir(name string) (string, error) {
-	for n := 1; ; n++ {
-		dir := archives + "/" + name
-		if n > 1 {
-			dir = fmt.Sprintf("%s-%d", dir, n)
-		}
-		if _, err := r.own.Lstat(dir + "/" + logFile); errors.Is(err, fs.ErrNotExist) {
-			return dir, r.own.MkdirAll(dir)
-		} else if err != nil {
-			return "", err
-		}
+	dir := archives + "/" + name
+	n, err := r.free(1, func(n int) string { return numbered(dir, n) + "/" + logFile })
+	if err != nil {
+		return "", err
 	}
+	return numbered(dir, n), r.own.MkdirAll(numbered(dir, n))
 }

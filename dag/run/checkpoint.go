@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -103,15 +102,25 @@ func (r *Run) madeBy(node string) (*CheckpointInfo, error) {
 }
 
 func (r *Run) freeCheckpoint(id string) (string, error) {
-	for n := 1; ; n++ {
-		name := id
-		if n > 1 {
-			name = id + "-" + strconv.Itoa(n)
-		}
-		if _, err := r.own.Lstat(checkpoints + "/" + name); errors.Is(err, fs.ErrNotExist) {
-			return name, nil
+	n, err := r.free(1, func(n int) string { return checkpoints + "/" + numbered(id, n) })
+	return numbered(id, n), err
+}
+
+// numbered returns a name, from n = 2 on name-n.
+func numbered(name string, n int) string {
+	if n > 1 {
+		name += "-" + strconv.Itoa(n)
+	}
+	return name
+}
+
+// free returns the first number from n on under whose path nothing stands.
+func (r *Run) free(n int, at func(n int) string) (int, error) {
+	for ; ; n++ {
+		if _, err := r.own.Lstat(at(n)); errors.Is(err, fs.ErrNotExist) {
+			return n, nil
 		} else if err != nil {
-			return "", err
+			return 0, err
 		}
 	}
 }
@@ -184,15 +193,11 @@ func (r *Run) saveFiles(dir, node string, names []string) ([]SavedFile, error) {
 		if f.Digest == "" || names != nil && !slices.Contains(names, t.Name) {
 			continue
 		}
-		f.Saved = free(f.Path)
-		var err error
-		if artifact.IsFolder(t.Name) {
+		if f.Saved = free(f.Path); artifact.IsFolder(t.Name) {
 			f.Saved += "/"
-			f.Size, err = r.tree.Save(f.Digest, path.Join(Dir, dir)+"/"+f.Saved)
-		} else {
-			f.Size, err = r.saveObject(f.Digest, dir+"/"+f.Saved)
 		}
-		if err != nil {
+		var err error
+		if f.Size, err = r.tree.Save(f.Digest, path.Join(Dir, dir)+"/"+f.Saved); err != nil {
 			return nil, err
 		}
 		files = append(files, f)
@@ -201,13 +206,8 @@ func (r *Run) saveFiles(dir, node string, names []string) ([]SavedFile, error) {
 		if names != nil && !slices.Contains(names, t.Name) {
 			continue
 		}
-		live, p, ok := r.projection(t.Name)
-		if !ok {
-			continue
-		}
-		a, _ := accumulator(r.Graph().Plan, t.Name)
-		p.entries = newestOf(r.index.Entries(r.Graph(), node, t.Name), a.Cap)
-		if len(p.entries) == 0 {
+		live, p, ok := r.projection(node, t.Name)
+		if !ok || len(p.entries) == 0 {
 			continue
 		}
 		f := SavedFile{Name: t.Name, Path: path.Join(Dir, live), Saved: free(live)}
@@ -227,40 +227,24 @@ func (r *Run) saveFiles(dir, node string, names []string) ([]SavedFile, error) {
 	return files, nil
 }
 
-// saveObject copies an object to a file of the run's folder, durable.
-func (r *Run) saveObject(digest, name string) (size int64, err error) {
-	src, err := r.store.Open(digest)
-	if err != nil {
-		return 0, err
-	}
-	defer src.Close()
-	return size, disk.Replace(r.own, name, func(w io.Writer) error {
-		size, err = io.Copy(w, src)
-		return err
-	}, nil)
-}
-
 // dropUnrecorded removes checkpoints whose event was never written: a crash came between.
 func (r *Run) dropUnrecorded() error {
-	list, err := r.own.ReadDir(checkpoints)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	names, err := unrecorded(r.own, r.index.Checkpoints())
+	for _, name := range names {
+		err = errors.Join(err, r.own.RemoveAll(name))
 	}
-	if err != nil {
-		return err
-	}
-	recorded := map[string]bool{}
-	for _, b := range r.index.Checkpoints() {
-		recorded[b.ID] = true
-	}
+	return err
+}
+
+// unrecorded returns the folders of checkpoints that are not among those which are known.
+func unrecorded(own disk.FS, known []index.Checkpoint) (names []string, err error) {
+	list, err := disk.List(own, checkpoints)
 	for _, e := range list {
-		if !recorded[e.Name()] {
-			if err := r.own.RemoveAll(checkpoints + "/" + e.Name()); err != nil {
-				return err
-			}
+		if !slices.ContainsFunc(known, func(c index.Checkpoint) bool { return c.ID == e.Name() }) {
+			names = append(names, checkpoints+"/"+e.Name())
 		}
 	}
-	return nil
+	return names, err
 }
 
 // Checkpoints lists the checkpoints, oldest first, each verified.

@@ -2,14 +2,10 @@ package run
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"dagrun.dev/dag"
@@ -27,7 +23,7 @@ type New struct {
 	// Selected says which part of the plan is to run, and which saved plan is applied; nil = all of it, and none.
 	Selected *machine.PartSelectedBody
 	// File opens a declared input file as it is now. Its content must match the digest in the plan.
-	File func(path string) (io.ReadCloser, error)
+	File OpenFile
 }
 
 // Create begins a run in an output directory without one: it takes the lock, copies plan and
@@ -57,27 +53,17 @@ func makeOutput(dir string) error {
 	if err != nil {
 		return err
 	}
-	var made []string // parents whose entries are new
-	for d := abs; ; d = filepath.Dir(d) {
-		if _, err := os.Stat(d); err == nil || d == filepath.Dir(d) {
-			break
-		}
-		made = append(made, filepath.Dir(d))
-	}
-	if err := os.MkdirAll(abs, 0o700); err != nil {
+	there := disk.Existing(abs)
+	fsys, err := disk.Open(there)
+	if err != nil {
 		return err
 	}
-	for _, d := range made {
-		parent, err := disk.Open(d)
-		if err != nil {
-			return err
-		}
-		err = errors.Join(parent.SyncDir("."), parent.Close())
-		if err != nil {
-			return err
-		}
+	defer fsys.Close()
+	made, err := filepath.Rel(there, abs)
+	if err != nil {
+		return err
 	}
-	return nil
+	return disk.MakeDirs(fsys, filepath.ToSlash(made))
 }
 
 // enter opens an output directory for writing and takes the lock.
@@ -121,12 +107,7 @@ func attach(o Options, make bool) (*Run, error) {
 		}
 	}
 	if make {
-		if err = r.out.MkdirAll(Dir + "/" + objectsDir); err == nil {
-			err = r.out.SyncDir(Dir)
-		}
-		if err == nil {
-			err = r.out.SyncDir(".")
-		}
+		err = disk.MakeDirs(r.out, Dir+"/"+objectsDir)
 	}
 	if err == nil {
 		r.own, err = r.out.Sub(Dir)
@@ -190,21 +171,7 @@ func (r *Run) leave() {
 
 // sweep removes what a process that died had staged: nothing of it was recorded.
 func (r *Run) sweep() error {
-	if err := r.own.RemoveAll(stagingDir); err != nil {
-		return err
-	}
-	list, err := r.own.ReadDir(".")
-	if err != nil {
-		return err
-	}
-	for _, e := range list {
-		if disk.IsTemp(e.Name()) {
-			if err := r.own.Remove(e.Name()); err != nil {
-				return err
-			}
-		}
-	}
-	return r.store.Sweep()
+	return errors.Join(r.own.RemoveAll(stagingDir), disk.Sweep(r.own, "."), r.store.Sweep())
 }
 
 func (r *Run) create(n New) error {
@@ -269,7 +236,7 @@ func (r *Run) begin() {
 }
 
 // clone copies a plan and its input files into the store.
-func (r *Run) clone(p *dag.Plan, file func(string) (io.ReadCloser, error)) (
+func (r *Run) clone(p *dag.Plan, file OpenFile) (
 	digest string, c *machine.InputsClonedBody, err error) {
 	c = &machine.InputsClonedBody{}
 	for _, f := range p.Files {
@@ -326,31 +293,21 @@ func (r *Run) keptTwice() []dag.File {
 	return list
 }
 
-func (r *Run) cloneFile(f dag.File, open func(string) (io.ReadCloser, error)) error {
+func (r *Run) cloneFile(f dag.File, open OpenFile) error {
 	src, err := open(f.Path)
 	if err != nil {
 		return fmt.Errorf("input file %s: %w", f.Path, err)
 	}
 	defer src.Close()
-	sum := summed{src, sha256.New()}
-	if _, _, err := r.store.Put(sum); err != nil {
+	// Read once, whatever it is: what a second reading finds may be another content.
+	digest, _, err := r.store.Put(struct{ io.Reader }{src})
+	if err != nil {
 		return fmt.Errorf("input file %s: %w", f.Path, err)
 	}
-	if hex.EncodeToString(sum.hash.Sum(nil)) != f.Digest {
+	if digest != f.Digest {
 		return fmt.Errorf("input file %s changed after the plan was made; make the plan again", f.Path)
 	}
 	return nil
-}
-
-type summed struct {
-	io.Reader
-	hash hash.Hash
-}
-
-func (s summed) Read(p []byte) (int, error) {
-	n, err := s.Reader.Read(p)
-	s.hash.Write(p[:n])
-	return n, err
 }
 
 // loadPlan returns the graph of a plan in the store.
@@ -405,20 +362,7 @@ func newUUID() string {
 }
 
 // Exists reports whether an output directory holds a run.
-func Exists(dir string) bool {
-	out, err := disk.Open(dir)
-	if err != nil {
-		return false
-	}
-	defer out.Close()
-	own, err := out.Sub(Dir)
-	if err != nil {
-		return false
-	}
-	defer own.Close()
-	has, err := hasRun(own)
-	return has && err == nil
-}
+func Exists(dir string) bool { return presentAtAll(Options{Dir: dir}) == nil }
 
 // hasRun reports whether a run's folder holds a run, whole or not: a log, or what only a run with a log
 // leaves.

@@ -46,18 +46,25 @@ func (r *Run) OpenObject(digest string) (io.ReadCloser, error) { return r.store.
 // those of its ancestors in plan order, the newest Cap of them. Nothing when no ancestor wrote it. Any goroutine.
 func (r *Run) Find(node, name string) attempt.Reading {
 	g := r.Graph()
-	read := attempt.Reading{Name: name}
-	if a, ok := accumulator(g.Plan, name); ok {
+	read := attempt.Reading{Name: name, Versions: r.seen(g, node, name)}
+	if a, ok := g.Plan.AccumulatorByName(name); ok {
 		read.Title = cmp.Or(a.Title, a.Name)
-		for _, v := range newestOf(r.index.Entries(g, node, name), a.Cap) {
-			read.Versions = append(read.Versions, attempt.Content{Digest: v.Digest, Node: v.Node})
-		}
-		return read
-	}
-	if v, ok := r.visible(g, node, name); ok {
-		read.Versions = []attempt.Content{v}
 	}
 	return read
+}
+
+// seen returns what a node sees under a name: of an artifact the one version.
+func (r *Run) seen(g *dag.Graph, node, name string) (list []attempt.Content) {
+	if _, ok := g.Plan.AccumulatorByName(name); ok {
+		for _, v := range r.index.Entries(g, node, name) {
+			list = append(list, attempt.Content{Digest: v.Digest, Node: v.Node})
+		}
+		return list
+	}
+	if v, ok := r.visible(g, node, name); ok {
+		return []attempt.Content{v}
+	}
+	return nil
 }
 
 // visible returns what a node sees under the name of an artifact, or of a file in a folder that is one.
@@ -101,7 +108,7 @@ func (r *Run) FindAll(node, name string) (list []attempt.Reading) {
 // is recorded and backed up like any other. Publishing again what the attempt, while it is under way,
 // has published already (its process died; its result is adopted) records nothing twice.
 func (r *Run) Publish(a Attempt, out Output, record func(...machine.Body) error) error {
-	p := publication{r: r, a: a, before: r.index.OpenBy(a)}
+	p := publication{r: r, a: a, before: r.index.WrittenBy(a.Node, a.Generation, index.Open)}
 	for _, o := range out.Artifacts {
 		if err := p.artifact(o); err != nil {
 			return fmt.Errorf("run: publish %s of %s: %w", o.Name, a.Node, err)
@@ -135,17 +142,17 @@ func (r *Run) Publish(a Attempt, out Output, record func(...machine.Body) error)
 type publication struct {
 	r      *Run
 	a      Attempt
-	before []index.Published // what the attempt has recorded before
+	before []index.Named // what the attempt has recorded before
 	bodies []machine.Body
 	files  []*machine.ArtifactWrittenBody
 	public []machine.PublishedFile // beside the specification
 }
 
 // recorded takes a content off what the attempt has recorded before.
-func (p *publication) recorded(name, digest string) (index.Published, bool) {
-	i := slices.IndexFunc(p.before, func(f index.Published) bool { return f.Name == name && f.Digest == digest })
+func (p *publication) recorded(name, digest string) (index.Named, bool) {
+	i := slices.IndexFunc(p.before, func(f index.Named) bool { return f.Name == name && f.Digest == digest })
 	if i < 0 {
-		return index.Published{}, false
+		return index.Named{}, false
 	}
 	f := p.before[i]
 	p.before = slices.Delete(p.before, i, i+1)
@@ -210,7 +217,7 @@ func (p *publication) present(name string) (string, error) {
 }
 
 func (p *publication) entry(o attempt.Object) error {
-	a, ok := accumulator(p.r.Graph().Plan, o.Name)
+	a, ok := p.r.Graph().Plan.AccumulatorByName(o.Name)
 	if !ok {
 		return errors.New("the plan has no such accumulator")
 	}
@@ -351,27 +358,25 @@ func (r *Run) setAside(full string, n int) (string, error) {
 	}
 	ext := path.Ext(full)
 	stem := strings.TrimSuffix(full, ext)
-	for ; ; n++ {
-		to := fmt.Sprintf("%s-FAILED-%d%s", stem, n, ext)
-		_, err := r.own.Lstat(to)
-		if errors.Is(err, fs.ErrNotExist) {
-			return to, r.own.Rename(full, to)
-		}
-		if err != nil {
-			return "", err
-		}
+	to := func(n int) string { return fmt.Sprintf("%s-FAILED-%d%s", stem, n, ext) }
+	n, err := r.free(n, to)
+	if err != nil {
+		return "", err
 	}
+	return to(n), r.own.Rename(full, to(n))
 }
 
 // Staging makes an empty folder for one attempt's files, inside the run directory, and returns its
 // absolute path. Leftovers are swept by the next Open. Any goroutine.
 func (r *Run) Staging(name string) (string, error) {
-	dir := stagingDir + "/" + name
-	if err := r.own.RemoveAll(dir); err != nil {
-		return "", err
+	return r.emptied(stagingDir + "/" + name)
+}
+
+// emptied makes a folder of the run's own in which there is nothing, and returns its absolute path.
+func (r *Run) emptied(dir string) (string, error) {
+	err := r.own.RemoveAll(dir)
+	if err == nil {
+		err = r.own.MkdirAll(dir)
 	}
-	if err := r.own.MkdirAll(dir); err != nil {
-		return "", err
-	}
-	return r.own.Path(dir), nil
+	return r.own.Path(dir), err
 }

@@ -39,10 +39,7 @@ func (p *Report) warn(format string, a ...any) {
 // Resume when the run is to go on.
 // Errors: fs.ErrNotExist when there is no run, *eventlog.Locked, *eventlog.Damaged, *Newer.
 func Open(o Options) (*Run, *Report, error) {
-	if err := present(o); err != nil {
-		return nil, nil, err
-	}
-	r, err := enter(o)
+	r, err := hold(o)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -66,20 +63,36 @@ func Open(o Options) (*Run, *Report, error) {
 // OpenReadOnly folds the log without lock and without writing anything; it works beside a writer.
 // Record and every other method that writes return an error.
 func OpenReadOnly(o Options) (*Run, *Report, error) {
-	if err := present(o); err != nil {
-		return nil, nil, err
-	}
-	r, err := attach(o, false)
+	r, err := look(o)
 	if err != nil {
 		return nil, nil, err
 	}
-	r.readOnly = true
 	rep := &Report{}
-	if err := r.read(rep, true); err != nil {
+	if err := r.read(rep); err != nil {
 		r.closeTrees()
 		return nil, rep, err
 	}
 	return r, rep, nil
+}
+
+// look attaches to the run that there is, for reading.
+func look(o Options) (*Run, error) {
+	if err := present(o); err != nil {
+		return nil, err
+	}
+	r, err := attach(o, false)
+	if err == nil {
+		r.readOnly = true
+	}
+	return r, err
+}
+
+// hold is look for writing.
+func hold(o Options) (*Run, error) {
+	if err := present(o); err != nil {
+		return nil, err
+	}
+	return enter(o)
 }
 
 // present says whether there is a run to open, and what is wrong with one that lost its log.
@@ -171,10 +184,7 @@ func (r *Run) open(rep *Report) error {
 	r.renewCopies(rep)
 	rep.InFlight = nodeIDs(index.InFlight(r.state))
 	r.orphan = r.state.Run().Ticking
-	if err := r.dropUnrecorded(); err != nil {
-		return err
-	}
-	if err := r.dropSpools(); err != nil {
+	if err := errors.Join(r.dropUnrecorded(), r.dropSpools()); err != nil {
 		return err
 	}
 	if err := r.mend(rep); err != nil {
@@ -187,15 +197,9 @@ func (r *Run) open(rep *Report) error {
 	return nil
 }
 
-// read is open without writing; shortcut allows the snapshot.
-func (r *Run) read(rep *Report, shortcut bool) error {
-	var from eventlog.Head
-	rep.Source = "log"
-	if shortcut {
-		from = r.load(rep)
-	}
-	fold := r.folder(rep)
-	head, tail, err := eventlog.Read(r.own, logFile, from, fold)
+// read is open without writing.
+func (r *Run) read(rep *Report) error {
+	head, tail, err := eventlog.Read(r.own, logFile, r.load(rep), r.folder(rep))
 	if err != nil {
 		return r.explain(err)
 	}

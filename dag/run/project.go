@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"io"
 	"maps"
 	"path"
 	"slices"
@@ -102,7 +101,7 @@ func (p *projector) write(name string, w projection) error {
 	if err := p.own.MkdirAll(path.Dir(name)); err != nil {
 		return err
 	}
-	return disk.Replace(p.own, name, func(f io.Writer) error { _, err := f.Write(b); return err }, nil)
+	return disk.WriteFile(p.own, name, b)
 }
 
 func (w projection) render(store *artifact.Store) ([]byte, error) {
@@ -131,34 +130,18 @@ func readEntry(store *artifact.Store, digest string) (Entry, error) {
 
 // renew asks for the live file of an accumulator to show its valid entries.
 func (r *Run) renew(name string) {
-	if path, w, ok := r.projection(name); ok {
+	if path, w, ok := r.projection("", name); ok {
 		r.project.offer(path, w)
 	}
 }
 
-// projection returns path (in the run's folder) and content of an accumulator's live file.
-func (r *Run) projection(name string) (string, projection, bool) {
+// projection returns path (in the run's folder) and content of an accumulator's live file, as a node sees it; as it is
+// for no node.
+func (r *Run) projection(node, name string) (string, projection, bool) {
 	g := r.state.Graph()
-	a, ok := accumulator(g.Plan, name)
+	a, ok := g.Plan.AccumulatorByName(name)
 	if !ok {
 		return "", projection{}, false // gone from the plan: its file stays as it was
 	}
-	return a.Path, projection{cmp.Or(a.Title, a.Name), newestOf(r.index.Entries(g, "", name), a.Cap)}, true
-}
-
-// newestOf returns the last n entries, all for n = 0.
-func newestOf(list []index.Version, n int) []index.Version {
-	if n > 0 && len(list) > n {
-		return list[len(list)-n:]
-	}
-	return list
-}
-
-func accumulator(p *dag.Plan, name string) (dag.Accumulator, bool) {
-	for _, a := range p.Accumulators {
-		if a.Name == name {
-			return a, true
-		}
-	}
-	return dag.Accumulator{}, false
+	return a.Path, projection{cmp.Or(a.Title, a.Name), r.index.Entries(g, node, name)}, true
 }

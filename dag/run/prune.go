@@ -82,7 +82,7 @@ func Prune(o Options, before time.Time, remove bool) ([]Old, error) {
 		return found, err
 	}
 	defer r.leave()
-	if err := r.read(&Report{}, true); err != nil {
+	if err := r.read(&Report{}); err != nil {
 		return append(found, unread(err)), nil
 	}
 	if list, err = r.old(before, false); err != nil {

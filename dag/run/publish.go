@@ -366,7 +366,11 @@ func (b *beside) sources() ([]string, error) {
 
 // stage makes the next content of a path ready, durable.
 func (b *beside) stage(name string, src io.Reader) (err error) {
-	if err := b.makeDirs(path.Dir(name)); err != nil {
+	if _, err := b.fsys.Lstat(path.Dir(name)); errors.Is(err, fs.ErrNotExist) {
+		if err := disk.MakeDirs(b.fsys, path.Dir(name)); err != nil {
+			return err
+		}
+	} else if err != nil {
 		return err
 	}
 	mode := fs.FileMode(0o666) // as far as the umask lets it
@@ -384,23 +388,6 @@ func (b *beside) stage(name string, src io.Reader) (err error) {
 		err = f.Sync()
 	}
 	return errors.Join(err, f.Close())
-}
-
-// makeDirs makes a folder and its parents, durable.
-func (b *beside) makeDirs(dir string) error {
-	if _, err := b.fsys.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := b.fsys.MkdirAll(dir); err != nil {
-		return err
-	}
-	for dir != "." {
-		dir = path.Dir(dir)
-		if err := b.fsys.SyncDir(dir); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // put makes what was made ready the file.

@@ -42,25 +42,17 @@ func (r *Run) Above(node string) (read []reuse.Reading) {
 }
 
 // digests are those of an artifact or of an accumulator's entries as a node sees them; of a pattern names and digests.
-func (r *Run) digests(g *dag.Graph, node, name string) []string {
+func (r *Run) digests(g *dag.Graph, node, name string) (list []string) {
 	if dag.IsPattern(name) {
-		var list []string
 		for _, v := range r.index.Matching(g, node, name) {
 			list = append(list, strconv.Quote(v.Name), v.Digest)
 		}
 		return list
 	}
-	if a, ok := accumulator(g.Plan, name); ok {
-		var list []string
-		for _, v := range newestOf(r.index.Entries(g, node, name), a.Cap) {
-			list = append(list, v.Digest)
-		}
-		return list
+	for _, v := range r.seen(g, node, name) {
+		list = append(list, v.Digest)
 	}
-	if v, ok := r.visible(g, node, name); ok {
-		return []string{v.Digest}
-	}
-	return nil
+	return list
 }
 
 // readAside is how many bytes are too many to be read while nobody else can go on.
@@ -71,7 +63,7 @@ const readAside = 4 << 20
 // names them, and nothing is known yet.
 func (r *Run) Intact(node string, sound map[string]bool) (intact bool, unread []string) {
 	v, _ := r.state.NodeByID(node)
-	left := r.index.Left(node, v.Generation)
+	left := r.index.WrittenBy(node, v.Generation, index.Stale)
 	if slices.ContainsFunc(left, func(v index.Named) bool { return v.Why != "" && v.Why != WhyRestored }) {
 		return false, nil
 	}

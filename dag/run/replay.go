@@ -8,15 +8,11 @@ import (
 // one, equals the replay up to its event. write renews that and state.json, which takes the lock. It runs
 // no work.
 func Replay(o Options, write bool) (st *machine.State, same bool, err error) {
-	if err := present(o); err != nil {
-		return nil, false, err
-	}
-	var r *Run
+	open := look
 	if write {
-		r, err = enter(o)
-	} else {
-		r, err = attach(o, false)
+		open = hold
 	}
+	r, err := open(o)
 	if err != nil {
 		return nil, false, err
 	}

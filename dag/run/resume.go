@@ -63,8 +63,9 @@ func (r *Run) lose(now time.Time, rescue Rescue) (lost int, err error) {
 			e := r.state.Settle(v.Node.ID, machine.Outcome{Status: dag.StatusLost, Message: "the process that ran it died"}, now)
 			body = e.Body.(*machine.FinishedBody)
 		}
-		a := Attempt{Node: v.Node.ID, Generation: v.Generation, Attempt: v.Attempt}
-		files := slices.DeleteFunc(r.index.OpenBy(a), func(f index.Published) bool { return f.Entry })
+		a := index.AttemptOf(v)
+		files := r.index.WrittenBy(a.Node, a.Generation, index.Open)
+		files = slices.DeleteFunc(files, func(f index.Named) bool { return f.Entry })
 		for _, f := range files {
 			warning, err := r.keepStrange(f)
 			if err != nil {
@@ -89,7 +90,7 @@ func (r *Run) lose(now time.Time, rescue Rescue) (lost int, err error) {
 
 // keepStrange stores a live file that is neither the version before the attempt nor the one that the
 // attempt had recorded, and says so.
-func (r *Run) keepStrange(f index.Published) (warning string, err error) {
+func (r *Run) keepStrange(f index.Named) (warning string, err error) {
 	digest, _, err := r.tree.Live(f.Name)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && (digest == f.Digest || digest == f.Previous) {
 		return "", nil

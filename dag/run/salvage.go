@@ -1,15 +1,22 @@
 package run
 
 import (
+	"bufio"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
+	"dagrun.dev/dag"
 	"dagrun.dev/dag/artifact/index"
 	"dagrun.dev/dag/eventlog"
+	"dagrun.dev/dag/eventlog/chain"
+	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/disk"
 )
 
@@ -22,8 +29,7 @@ func (r *Run) salvage(rep *Report) error {
 	if !errors.As(err, &d) {
 		return err
 	}
-	stamp := strings.NewReplacer(":", "-", ".", "-").Replace(r.o.Now.UTC().Format("2006-01-02T15:04:05.000Z"))
-	dir, err := r.archiveDir("damaged-" + stamp)
+	dir, err := r.archiveDir("damaged-" + stamp(r.o.Now))
 	if err != nil {
 		return err
 	}
@@ -42,7 +48,11 @@ func (r *Run) salvage(rep *Report) error {
 	for _, name := range []string{snapshotFile, stateFile} {
 		derived = append(derived, name, eventlog.BackupName(name))
 	}
-	for _, name := range append(derived, later(r.own, known)...) {
+	lost, err := unrecorded(r.own, known) // only lost events recorded them
+	if err != nil {
+		return err
+	}
+	for _, name := range append(derived, lost...) {
 		if err := r.moveTo(dir, name); err != nil {
 			return err
 		}
@@ -88,21 +98,6 @@ func (r *Run) moveTo(dir, name string) error {
 	return nil
 }
 
-// later returns the checkpoints that only lost events recorded.
-func later(own disk.FS, known []index.Checkpoint) (names []string) {
-	list, _ := own.ReadDir(checkpoints)
-	for _, e := range list {
-		found := false
-		for _, c := range known {
-			found = found || c.ID == e.Name()
-		}
-		if !found {
-			names = append(names, checkpoints+"/"+e.Name())
-		}
-	}
-	return names
-}
-
 // keepPrefix replaces the log by its first bytes.
 func (r *Run) keepPrefix(n int64) error {
 	src, err := r.own.OpenFile(logFile, os.O_RDONLY, 0)
@@ -110,8 +105,101 @@ func (r *Run) keepPrefix(n int64) error {
 		return err
 	}
 	defer src.Close()
-	return disk.Replace(r.own, logFile, func(w io.Writer) error {
-		_, err := io.Copy(w, io.NewSectionReader(src, 0, n))
-		return err
-	}, nil)
+	return disk.Replace(r.own, logFile, io.NewSectionReader(src, 0, n), nil)
+}
+
+// Dropped is what can still be read of the events that Options.Salvage cuts off. Nothing vouches for it, so
+// nothing of it counts for the run: it is for the user who decides whether to pay again.
+type Dropped struct {
+	Unread  bool     // there was more, or may have been: a line that is none, or a log without its end
+	Calls   bool     // there are calls of models among them
+	CostUSD dag.USD  // that their ends of attempts tell
+	Paid    []string // nodes with a completed attempt that cost something, in log order
+	Effects []string // nodes with effect once or probe that may have begun among them and run again, in plan order
+
+	begun []string // nodes with attempts among them, in log order
+}
+
+// Paying reports whether something that was dropped may have been paid for.
+func (d *Dropped) Paying() bool { return d.CostUSD > 0 || d.Calls || d.Unread }
+
+// readDropped reads the lines of a log from an offset on as far as they can be read, in any order and state.
+func readDropped(fsys disk.FS, name string, from int64) (*Dropped, error) {
+	f, err := fsys.OpenFile(name, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	d := &Dropped{Unread: true}
+	if fi, err := f.Stat(); err == nil {
+		d.Unread = fi.Size() <= from // all of it is good: its end is missing
+	}
+	in := bufio.NewScanner(io.NewSectionReader(f, from, 1<<62))
+	in.Buffer(nil, chain.MaxLine)
+	for in.Scan() {
+		d.add(in.Bytes())
+	}
+	if err := in.Err(); errors.Is(err, bufio.ErrTooLong) {
+		d.Unread = true
+	} else if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *Dropped) add(line []byte) {
+	var e struct {
+		Type    machine.Type    `json:"type"`
+		Payload json.RawMessage `json:"payload"`
+	}
+	err := json.Unmarshal(line, &e)
+	var body machine.Body
+	if err == nil {
+		body, err = machine.DecodePayload(e.Type, e.Payload)
+	}
+	if err != nil {
+		d.Unread = true
+		return
+	}
+	switch b := body.(type) {
+	case *machine.LLMCallStartedBody, *machine.LLMCallFinishedBody, *machine.LLMCallFailedBody:
+		d.Calls = true
+	case *machine.StartedBody:
+		d.begun = append(d.begun, b.Node)
+	case *machine.FinishedBody:
+		d.begun = append(d.begun, b.Node)
+		d.CostUSD += b.CostUSD
+		if b.CostUSD > 0 && b.Status == dag.StatusCompleted && !slices.Contains(d.Paid, b.Node) {
+			d.Paid = append(d.Paid, b.Node)
+		}
+	}
+}
+
+// effects finds what going on would do to the world a second time, as far as one can know.
+func (r *Run) effects(d *Dropped, rep *Report) {
+	g := r.Graph()
+	for i := range int32(g.Len()) {
+		n := g.Node(i)
+		if n.Effect.Repeatable() || r.state.StatusAt(i).Ended() || !d.Unread && !slices.Contains(d.begun, n.ID) {
+			continue
+		}
+		d.Effects = append(d.Effects, n.ID)
+	}
+	if len(d.Effects) > 0 {
+		rep.warn("what followed may hold attempts of %s, whose effects must not be repeated without asking: "+
+			"resuming starts them again unless you skip them (--without NODE)", some(d.Effects))
+	}
+}
+
+// some names the first few of a list.
+func some(list []string) string {
+	const most = 10
+	text := strings.Join(list[:min(most, len(list))], ", ")
+	switch more := len(list) - most; {
+	case more > 0:
+		text += fmt.Sprintf(" and %d more", more)
+	case len(list) == 0:
+		text = "what failed"
+	}
+	return text
 }

@@ -123,7 +123,7 @@ func validate(t *testing.T, s *jsonschema.Schema, text []byte, what string) {
 
 // A describer turns Go types into JSON Schemas, with the fields' comments as descriptions.
 type describer struct {
-	comments map[string]string // "Type" and "Type.Field"
+	comments map[string]string // "package.Type" and "package.Type.Field"
 	defs     map[string]any
 }
 
@@ -158,7 +158,7 @@ func (d *describer) gather(f *ast.File) {
 			if !ok || ts.Assign.IsValid() { // an alias is described where it points to
 				continue
 			}
-			d.comments[ts.Name.Name] = plain(g.Doc)
+			d.comments[f.Name.Name+"."+ts.Name.Name] = plain(g.Doc)
 			st, ok := ts.Type.(*ast.StructType)
 			if !ok {
 				continue
@@ -166,7 +166,7 @@ func (d *describer) gather(f *ast.File) {
 			for _, field := range st.Fields.List {
 				for _, n := range field.Names {
 					if c := plain(field.Doc) + plain(field.Comment); c != "" {
-						d.comments[ts.Name.Name+"."+n.Name] = c
+						d.comments[f.Name.Name+"."+ts.Name.Name+"."+n.Name] = c
 					}
 				}
 			}
@@ -232,7 +232,7 @@ func (d *describer) define(t reflect.Type) {
 	if len(required) > 0 {
 		def["required"] = required
 	}
-	if c := d.comments[t.Name()]; c != "" {
+	if c := d.comments[t.String()]; c != "" {
 		def["description"] = c
 	}
 	d.defs[t.Name()] = def
@@ -252,7 +252,7 @@ func (d *describer) fields(t reflect.Type, props map[string]any, required *[]str
 			name = f.Name
 		}
 		s := d.of(f.Type)
-		if c := d.comments[t.Name()+"."+f.Name]; c != "" {
+		if c := d.comments[t.String()+"."+f.Name]; c != "" {
 			s["description"] = c
 		}
 		props[name] = s

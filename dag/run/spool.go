@@ -4,10 +4,10 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io/fs"
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/artifact/index"
+	"dagrun.dev/internal/disk"
 )
 
 // spoolDir holds a folder for each attempt under way that is given things which cannot be had
@@ -25,16 +25,7 @@ func spoolOf(a Attempt) string {
 
 // Spool makes an attempt's folder for what it receives and returns its absolute path; it is empty.
 // Any goroutine.
-func (r *Run) Spool(a Attempt) (string, error) {
-	dir := spoolOf(a)
-	if err := r.own.RemoveAll(dir); err != nil {
-		return "", err
-	}
-	if err := r.own.MkdirAll(dir); err != nil {
-		return "", err
-	}
-	return r.own.Path(dir), nil
-}
+func (r *Run) Spool(a Attempt) (string, error) { return r.emptied(spoolOf(a)) }
 
 // Spooled returns the absolute path of the folder that Spool made for an attempt, empty when there is
 // none.
@@ -50,26 +41,18 @@ func (r *Run) Unspool(a Attempt) { _ = r.own.RemoveAll(spoolOf(a)) }
 
 // dropSpools removes the folders of attempts whose end is recorded.
 func (r *Run) dropSpools() error {
-	list, err := r.own.ReadDir(spoolDir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
+	list, err := disk.List(r.own, spoolDir)
 	under := map[string]bool{}
 	for _, v := range index.InFlight(r.state) {
-		under[spoolOf(Attempt{Node: v.Node.ID, Generation: v.Generation, Attempt: v.Attempt})] = true
+		under[spoolOf(index.AttemptOf(v))] = true
 	}
 	for _, e := range list {
 		if dir := spoolDir + "/" + e.Name(); !under[dir] {
-			if err := r.own.RemoveAll(dir); err != nil {
-				return err
-			}
+			err = errors.Join(err, r.own.RemoveAll(dir))
 		}
 	}
-	if len(under) == 0 {
-		return r.own.Remove(spoolDir)
+	if len(under) == 0 && err == nil {
+		return r.own.RemoveAll(spoolDir)
 	}
-	return nil
+	return err
 }

@@ -52,15 +52,12 @@ func Verify(o Options, head string) ([]Check, error) {
 	var d *eventlog.Damaged
 	if err := present(o); errors.As(err, &d) {
 		return []Check{{Name: "chain", Detail: err.Error()}}, nil
-	} else if err != nil {
-		return nil, err
 	}
-	r, err := attach(o, false)
+	r, err := look(o)
 	if err != nil {
 		return nil, err
 	}
 	defer r.closeTrees()
-	r.readOnly = true
 	v := &verification{Run: r, wantHead: head}
 	v.check("chain", v.whole())
 	if !v.list[0].Pass {

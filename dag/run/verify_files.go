@@ -26,21 +26,19 @@ func (v *verification) artifacts() error {
 				errs = append(errs, fmt.Errorf("%s, event %d: %w", t.Name, w.Seq, err))
 			}
 		}
-		if t.Pending() {
-			continue // between recording and renaming
-		}
-		have, fine, ours, err := v.look(t.Path)
+	}
+	for d, err := range v.drifts {
 		switch {
 		case err != nil:
-			errs = append(errs, err)
-		case !fine && have == "":
-			errs = append(errs, pendingf("%s is missing, recorded is sha256 %s; the next start brings it back", t.Path, t.Live))
-		case !fine && ours:
-			errs = append(errs, pendingf("%s is another version than the recorded one, sha256 %s; "+
-				"the next start brings that back", t.Path, t.Live))
-		case !fine:
-			errs = append(errs, fmt.Errorf("%s has sha256 %s, recorded is %s", t.Path, have, t.Live))
+		case d.Gone:
+			err = pendingf("%s is missing, recorded is sha256 %s; the next start brings it back", d.Name, d.recorded)
+		case d.ours:
+			err = pendingf("%s is another version than the recorded one, sha256 %s; "+
+				"the next start brings that back", d.Name, d.recorded)
+		default:
+			err = fmt.Errorf("%s has sha256 %s, recorded is %s", d.Name, d.found, d.recorded)
 		}
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
@@ -49,7 +47,7 @@ func (v *verification) artifacts() error {
 func (v *verification) accumulators() error {
 	var errs []error
 	for _, t := range v.listAccumulators() {
-		name, want, ok := v.projection(t.Name)
+		name, want, ok := v.projection("", t.Name)
 		if !ok {
 			continue
 		}

@@ -20,16 +20,12 @@ const LogsDir = dag.OwnLogs
 // enough. It writes nothing and works beside a writer; an event that is half written is left out. An
 // error of visit ends the walk and is returned.
 func Walk(o Options, after int64, visit func(e *machine.Event, st *machine.State) error) error {
-	if err := present(o); err != nil {
-		return err
-	}
 	o.Observe, o.Project = nil, nil
-	r, err := attach(o, false)
+	r, err := look(o)
 	if err != nil {
 		return err
 	}
 	defer r.closeTrees()
-	r.readOnly = true
 	from := r.load(&Report{})
 	if from.Seq > after {
 		r.fold, from = newFold(r.loadPlan), eventlog.Head{}
@@ -46,10 +42,7 @@ func Walk(o Options, after int64, visit func(e *machine.Event, st *machine.State
 
 // Hold takes the lock of a run for work beside its log and returns what gives it up.
 func Hold(o Options) (release func(), err error) {
-	if err := present(o); err != nil {
-		return nil, err
-	}
-	r, err := enter(o)
+	r, err := hold(o)
 	if err != nil {
 		return nil, err
 	}

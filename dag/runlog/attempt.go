@@ -241,8 +241,8 @@ func (w *writer) nodeEnded(b *machine.FinishedBody) {
 		did := noted(b, "append-entry", "accumulator")
 		for _, name := range w.node.Appends {
 			field := name
-			if i := slices.IndexFunc(w.plan.Accumulators, func(a dag.Accumulator) bool { return a.Name == name }); i >= 0 {
-				field = cmp.Or(w.plan.Accumulators[i].Field, name)
+			if a, ok := w.plan.AccumulatorByName(name); ok {
+				field = cmp.Or(a.Field, name)
 			}
 			list = append(list, field, slices.Contains(did, name))
 		}

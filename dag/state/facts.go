@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/artifact/index"
 	"dagrun.dev/dag/machine"
 )
 
@@ -163,16 +164,17 @@ func (m *maker) fact(f *dag.StateFact, nodes []int32, own *Record) any {
 		}
 		return nil
 	case f.Entries != "":
-		a, _ := m.accumulator(f.Entries)
 		if own == nil {
-			return m.entries(a)
+			return len(m.Index.Entries(m.g, "", f.Entries))
 		}
-		return m.entriesOf(a.Name, nodes)
+		return m.entriesOf(f.Entries, nodes)
 	case f.Has != "":
 		return m.entriesOf(f.Has, nodes) > 0
 	case f.Path != "":
-		a, _ := m.accumulator(f.Path)
-		return path.Join(m.Dir, a.Path)
+		if a, ok := m.g.Plan.AccumulatorByName(f.Path); ok {
+			return path.Join(m.Dir, a.Path)
+		}
+		return m.Dir
 	}
 	return m.ofNodes(f, m.labelled(nodes, f.Of), own)
 }
@@ -247,19 +249,11 @@ func (m *maker) last(list []*group) any {
 	return nil
 }
 
-func (m *maker) accumulator(name string) (dag.Accumulator, bool) {
-	k := slices.IndexFunc(m.g.Plan.Accumulators, func(a dag.Accumulator) bool { return a.Name == name })
-	if k < 0 {
-		return dag.Accumulator{}, false
-	}
-	return m.g.Plan.Accumulators[k], true
-}
-
 // entriesOf counts the entries of nodes.
 func (m *maker) entriesOf(accumulator string, nodes []int32) (n int) {
 	for _, i := range nodes {
 		v := m.State.NodeAt(i)
-		for _, w := range m.Index.WrittenBy(v.Node.ID, v.Generation) {
+		for _, w := range m.Index.WrittenBy(v.Node.ID, v.Generation, index.Valid) {
 			if w.Entry && w.Name == accumulator {
 				n++
 			}

@@ -40,15 +40,7 @@ func (s Source) maker() *maker {
 		m.order[i] = int32(i)
 	}
 	if m.g.Len() > m.g.Base() { // items of expansions stand behind all others
-		slices.SortFunc(m.order, func(i, j int32) int {
-			switch {
-			case i == j:
-				return 0
-			case m.g.Before(i, j):
-				return -1
-			}
-			return 1
-		})
+		slices.SortFunc(m.order, m.g.Compare)
 	}
 	m.recs = make([]*Record, len(m.order))
 	for i := range m.order {
@@ -162,7 +154,7 @@ func (m *maker) body() Body {
 	}
 	slices.SortStableFunc(b.Artifacts, func(x, y Artifact) int { return strings.Compare(x.Path, y.Path) })
 	for _, a := range m.g.Plan.Accumulators {
-		if n := m.entries(a); n > 0 {
+		if n := len(m.Index.Entries(m.g, "", a.Name)); n > 0 {
 			b.Accumulators = append(b.Accumulators, Accumulator{a.Name, path.Join(m.Dir, a.Path), n})
 		}
 	}
@@ -177,15 +169,6 @@ func (m *maker) body() Body {
 		b.Checkpoints = append(b.Checkpoints, p)
 	}
 	return b
-}
-
-// entries is how many entries the file of an accumulator shows.
-func (m *maker) entries(a dag.Accumulator) int {
-	n := len(m.Index.Entries(m.g, "", a.Name))
-	if a.Cap > 0 {
-		n = min(n, a.Cap)
-	}
-	return n
 }
 
 func (m *maker) cost() Cost {
@@ -275,7 +258,7 @@ func (m *maker) left(r *Record, v *machine.NodeView) {
 		passed := told.passed()
 		r.Passed, r.Details = &passed, told.Checked
 	}
-	for _, w := range m.Index.WrittenBy(v.Node.ID, v.Generation) {
+	for _, w := range m.Index.WrittenBy(v.Node.ID, v.Generation, index.Valid) {
 		if !w.Entry && (r.ArtifactPath == "" || r.ArtifactPath != m.doc.Artifact) {
 			r.ArtifactPath, r.ArtifactHash, r.Backup = w.Path, w.Digest, w.Backup
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/iotest"
 
 	"dagrun.dev/internal/disk"
 	"dagrun.dev/internal/testing/disktest"
@@ -134,8 +135,8 @@ func TestFailedReplaceLeavesTheOldFile(t *testing.T) {
 		}
 		bad := errors.New("bad")
 		for _, err := range []error{
-			disk.Replace(fsys, "f", func(w io.Writer) error { io.WriteString(w, "ne"); return bad }, nil),
-			disk.Replace(fsys, "f", func(w io.Writer) error { _, err := io.WriteString(w, "new"); return err }, func(temp string) error {
+			disk.Replace(fsys, "f", io.MultiReader(strings.NewReader("ne"), iotest.ErrReader(bad)), nil),
+			disk.Replace(fsys, "f", strings.NewReader("new"), func(temp string) error {
 				if read(t, fsys, temp) != "new" {
 					t.Error("checked something else")
 				}

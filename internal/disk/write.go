@@ -1,8 +1,10 @@
 package disk
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -59,16 +61,13 @@ func IsTemp(base string) bool { return len(base) == 17 && base[:5] == ".tmp-" }
 // WriteFile replaces a file so that a crash leaves the old content or the new one: temporary name,
 // write, sync, close, rename, sync of the directory.
 func WriteFile(fsys FS, name string, data []byte) error {
-	return Replace(fsys, name, func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	}, nil)
+	return Replace(fsys, name, bytes.NewReader(data), nil)
 }
 
-// Replace is WriteFile with the content coming from fill; check, when set, is called with the
-// temporary file's name before it takes the place of the old one.
-func Replace(fsys FS, name string, fill func(io.Writer) error, check func(temp string) error) error {
-	temp, err := Stage(fsys, name, fill)
+// Replace is WriteFile with the content of src; check, when set, is called with the temporary file's name before it
+// takes the place of the old one.
+func Replace(fsys FS, name string, src io.Reader, check func(temp string) error) error {
+	temp, err := Stage(fsys, name, func(w io.Writer) error { _, err := io.Copy(w, src); return err })
 	if err != nil {
 		return err
 	}
@@ -113,18 +112,41 @@ func Copy(fsys FS, from, to string) error {
 		return err
 	}
 	defer src.Close()
-	temp, err := Stage(fsys, to, func(w io.Writer) error { _, err := io.Copy(w, src); return err })
-	if err != nil {
-		return err
+	return Replace(fsys, to, src, func(string) error {
+		if _, err := fsys.Lstat(to); err == nil { // the run's lock keeps other processes away
+			return &fs.PathError{Op: "rename", Path: fsys.Path(to), Err: fs.ErrExist}
+		}
+		return nil
+	})
+}
+
+// MakeDirs makes a directory and its parents, durable: those too that are there, for whoever made them may have died
+// before they were.
+func MakeDirs(fsys FS, dir string) error {
+	err := fsys.MkdirAll(dir)
+	for err == nil && dir != "." {
+		dir = path.Dir(dir)
+		err = fsys.SyncDir(dir)
 	}
-	if _, e := fsys.Lstat(to); e == nil {
-		err = &fs.PathError{Op: "rename", Path: fsys.Path(to), Err: fs.ErrExist}
-	} else {
-		err = fsys.Rename(temp, to) // the run's lock keeps other processes away
+	return err
+}
+
+// List lists a directory, sorted by name. One that is not there is empty.
+func List(fsys FS, name string) ([]fs.DirEntry, error) {
+	list, err := fsys.ReadDir(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
-	if err != nil {
-		_ = fsys.Remove(temp)
-		return err
+	return list, err
+}
+
+// Sweep removes the leftovers in a directory of processes that died; no other may be at work in it.
+func Sweep(fsys FS, name string) error {
+	list, err := List(fsys, name)
+	for _, e := range list {
+		if IsTemp(e.Name()) {
+			err = errors.Join(err, fsys.Remove(path.Join(name, e.Name())))
+		}
 	}
-	return fsys.SyncDir(path.Dir(to))
+	return err
 }

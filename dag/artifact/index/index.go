@@ -35,8 +35,8 @@ type Attempt struct {
 
 // A Checkpoint is a recorded checkpoint.
 type Checkpoint struct {
-	machine.CheckpointBody
-	Generation int // of its node, 0 without
+	machine.CheckpointBody `json:"body"`
+	Generation             int `json:"generation,omitempty"` // of its node, 0 without
 }
 
 // An Artifact is an artifact or an accumulator.

@@ -150,7 +150,7 @@ func TestVersionsComeBackInOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, x := range []*Index{x, back} {
-		if list := x.WrittenBy("b", 1); len(list) != 2 || list[0].Path != list[1].Path && list[0].Seq > list[1].Seq {
+		if list := x.WrittenBy("b", 1, Valid); len(list) != 2 || list[0].Path != list[1].Path && list[0].Seq > list[1].Seq {
 			t.Errorf("%+v", list)
 		}
 	}

@@ -46,9 +46,10 @@ func (x *Index) Visible(g *dag.Graph, node, name string) (Version, bool) {
 	return x.newest(t, g, t.seenBy(g, i))
 }
 
-// A Named is a version and the artifact that it is of.
+// A Named is a version and the artifact or accumulator that it is of.
 type Named struct {
-	Name string
+	Name, Path string
+	Entry      bool // of an accumulator
 	Version
 }
 
@@ -62,14 +63,14 @@ func (x *Index) Matching(g *dag.Graph, node, pattern string) []Named {
 		return nil
 	}
 	var list []placed[Named]
-	above := ancestors(g, i)
+	above := g.Above(i)
 	for _, t := range x.files {
 		if t.Entries || !dag.Matches(pattern, t.Name) {
 			continue
 		}
 		v, ok := x.newest(t, g, func(n int32) bool { return above[n] })
 		if at, in := g.Index(v.Node); ok && in {
-			list = append(list, placed[Named]{Named{t.Name, v}, at})
+			list = append(list, placed[Named]{Named{t.Name, t.Path, false, v}, at})
 		}
 	}
 	slices.SortFunc(list, func(a, b placed[Named]) int { return strings.Compare(a.what.Name, b.what.Name) })
@@ -85,15 +86,7 @@ type placed[T any] struct {
 // inPlanOrder sorts by the nodes, not by time: parallel nodes must not make two runs differ. What one node has written
 // stays in its order.
 func inPlanOrder[T any](g *dag.Graph, list []placed[T]) []T {
-	slices.SortStableFunc(list, func(a, b placed[T]) int {
-		switch {
-		case a.at == b.at:
-			return 0
-		case g.Before(a.at, b.at):
-			return -1
-		}
-		return 1
-	})
+	slices.SortStableFunc(list, func(a, b placed[T]) int { return g.Compare(a.at, b.at) })
 	out := make([]T, len(list))
 	for i := range list {
 		out[i] = list[i].what
@@ -101,8 +94,8 @@ func inPlanOrder[T any](g *dag.Graph, list []placed[T]) []T {
 	return out
 }
 
-// Entries returns the valid entries of an accumulator in plan order: those that a node sees, or all
-// for node "".
+// Entries returns the valid entries of an accumulator in plan order: those that a node sees, or all for node "". Where
+// the accumulator has a cap they are the last ones.
 func (x *Index) Entries(g *dag.Graph, node, name string) []Version {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -125,7 +118,11 @@ func (x *Index) Entries(g *dag.Graph, node, name string) []Version {
 			list = append(list, placed[Version]{v, n})
 		}
 	}
-	return inPlanOrder(g, list)
+	all := inPlanOrder(g, list)
+	if a, ok := g.Plan.AccumulatorByName(name); ok && a.Cap > 0 {
+		all = all[max(0, len(all)-a.Cap):]
+	}
+	return all
 }
 
 // seenBy returns which writers of t node i sees: its ancestors. A graph has every writer of what a
@@ -138,23 +135,8 @@ func (t *Artifact) seenBy(g *dag.Graph, i int32) func(int32) bool {
 	case len(t.Versions) <= 8: // fewer walks than it takes to mark all
 		return func(n int32) bool { return g.Ancestor(n, i) }
 	}
-	above := ancestors(g, i)
+	above := g.Above(i)
 	return func(n int32) bool { return above[n] }
-}
-
-// ancestors marks the nodes that must end before node i starts.
-func ancestors(g *dag.Graph, i int32) []bool {
-	seen := make([]bool, g.Len())
-	todo := slices.Clone(g.Needs(i))
-	for len(todo) > 0 {
-		n := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		if !seen[n] {
-			seen[n] = true
-			todo = append(todo, g.Needs(n)...)
-		}
-	}
-	return seen
 }
 
 // Live returns what the live file of an artifact should hold, and the version before that.
@@ -188,24 +170,6 @@ func (x *Index) List(accumulators bool) []Artifact {
 	return out
 }
 
-// OpenBy returns the versions and entries that an attempt under way has recorded, in order.
-func (x *Index) OpenBy(a Attempt) (list []Published) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	for _, r := range x.byNode[a.Node] {
-		if v := r.v(); v.Standing == Open && v.Generation == a.Generation && v.Attempt == a.Attempt {
-			list = append(list, Published{r.f.Name, v.Digest, v.Previous, r.f.Entries})
-		}
-	}
-	return list
-}
-
-// A Published is what an attempt under way has recorded.
-type Published struct {
-	Name, Digest, Previous string
-	Entry                  bool
-}
-
 // IsVoid reports whether a content was recorded by an attempt that did not count.
 func (x *Index) IsVoid(name, digest string) bool {
 	x.mu.RLock()
@@ -236,33 +200,13 @@ func (x *Index) Wrote(node string) (list []string) {
 	return list
 }
 
-// A Written is a version that a node wrote, and where.
-type Written struct {
-	Path  string
-	Entry bool // of an accumulator
-	Named
-}
-
-// WrittenBy returns what a generation of a node wrote that counts, in order.
-func (x *Index) WrittenBy(node string, generation int) (list []Written) {
+// WrittenBy returns what a generation of a node wrote and what took its place, as far as it stands so, in order.
+func (x *Index) WrittenBy(node string, generation int, standing Standing) (list []Named) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	for _, r := range x.byNode[node] {
-		if v := r.v(); v.Standing == Valid && v.Generation == generation {
-			list = append(list, Written{r.f.Path, r.f.Entries, Named{r.f.Name, *v}})
-		}
-	}
-	return list
-}
-
-// Left returns what a node's generation wrote and what took its place, as far as it counted before the
-// node was sent back or in doubt.
-func (x *Index) Left(node string, generation int) (list []Named) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	for _, r := range x.byNode[node] {
-		if v := r.v(); v.Standing == Stale && v.Generation == generation {
-			list = append(list, Named{r.f.Name, *v})
+		if v := r.v(); v.Standing == standing && v.Generation == generation {
+			list = append(list, Named{r.f.Name, r.f.Path, r.f.Entries, *v})
 		}
 	}
 	return list
@@ -297,25 +241,15 @@ func (x *Index) Under(node string) (a Attempt, ok bool) {
 
 // A Document is the index as a snapshot holds it. Attempts under way are in the machine's state.
 type Document struct {
-	Checkpoints []savedFile `json:"checkpoints"`
-	Files       []*Artifact `json:"files"`
-}
-
-// A savedFile is a Checkpoint as a snapshot holds it.
-type savedFile struct {
-	Body       machine.CheckpointBody `json:"body"`
-	Generation int                    `json:"generation,omitempty"`
+	Checkpoints []Checkpoint `json:"checkpoints"`
+	Files       []*Artifact  `json:"files"`
 }
 
 // Encode returns the index for a snapshot.
 func (x *Index) Encode() (json.RawMessage, error) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	f := Document{Files: x.files}
-	for _, c := range x.checkpoints {
-		f.Checkpoints = append(f.Checkpoints, savedFile{c.CheckpointBody, c.Generation})
-	}
-	return dag.AppendJSON(nil, f)
+	return dag.AppendJSON(nil, Document{x.checkpoints, x.files})
 }
 
 // Decode reads what Encode gave; running comes from the state.
@@ -325,10 +259,7 @@ func Decode(raw json.RawMessage, st *machine.State) (*Index, error) {
 	if err := dag.DecodeJSON(raw, &f); err != nil {
 		return nil, err
 	}
-	x.files = f.Files
-	for _, c := range f.Checkpoints {
-		x.checkpoints = append(x.checkpoints, Checkpoint{c.Body, c.Generation})
-	}
+	x.files, x.checkpoints = f.Files, f.Checkpoints
 	for _, t := range x.files {
 		x.byName[t.Name] = t
 		for i, v := range t.Versions {
@@ -339,10 +270,13 @@ func Decode(raw json.RawMessage, st *machine.State) (*Index, error) {
 		slices.SortFunc(list, func(a, b ref) int { return cmp.Compare(a.v().Seq, b.v().Seq) }) // as they were written
 	}
 	for _, v := range InFlight(st) {
-		x.running[v.Node.ID] = Attempt{v.Node.ID, v.Generation, v.Attempt}
+		x.running[v.Node.ID] = AttemptOf(v)
 	}
 	return x, nil
 }
+
+// AttemptOf returns the last attempt of a node.
+func AttemptOf(v machine.NodeView) Attempt { return Attempt{v.Node.ID, v.Generation, v.Attempt} }
 
 // InFlight returns the nodes whose attempts are under way, in index order.
 func InFlight(st *machine.State) []machine.NodeView {
