@@ -12,9 +12,9 @@ const keptFor = 300
 
 // CachedShare estimates which share of the prompts' known characters will have been sent shortly before, as the same
 // beginning: nodes begin when the longest chain of estimated times before them is over, and no condition is false.
-// Only nodes for which runs is true ask anything. sizes is as for NewEstimator; what has no size yet counts on
-// neither side. The share is 0 where no prompt has a beginning to share.
-func CachedShare(g *Graph, sizes func(name string) (int64, bool), runs func(i int32) bool) float64 {
+// Only nodes for which runs is true ask anything. What has no size yet counts on neither side. The share is 0 where no
+// prompt has a beginning to share.
+func CachedShare(g *Graph, runs func(i int32) bool) float64 {
 	begin := make([]float64, g.Len())
 	for i := range int32(g.Len()) { // in plan order needs come first
 		for _, need := range g.Needs(i) {
@@ -32,9 +32,8 @@ func CachedShare(g *Graph, sizes func(name string) (int64, bool), runs func(i in
 	for _, i := range order {
 		n := g.Node(i)
 		if n.Call != nil && runs(i) {
-			chars, _ := promptChars(g.Plan, n, sizes)
-			all += chars
-			read += n.Call.read(begin[i], sent, version, sizes)
+			all += promptChars(g.Plan, n)
+			read += n.Call.read(begin[i], sent, version)
 		}
 		for _, name := range slices.Concat(n.Writes, n.Appends) {
 			version[name]++
@@ -47,23 +46,17 @@ func CachedShare(g *Graph, sizes func(name string) (int64, bool), runs func(i in
 }
 
 // read returns how much of a prompt that begins now was sent before, and remembers its beginnings.
-func (c *Call) read(now float64, sent map[string]float64, version map[string]int,
-	sizes func(name string) (int64, bool)) (chars int64) {
+func (c *Call) read(now float64, sent map[string]float64, version map[string]int) (chars int64) {
 	var key strings.Builder
 	again := true
 	for _, b := range c.Shared {
 		key.WriteString(b.Digest)
-		size := b.Chars
 		for _, name := range b.Reads {
 			fmt.Fprintf(&key, " %s:%d", name, version[name])
-			if sizes != nil {
-				n, _ := sizes(name)
-				size += n
-			}
 		}
 		at, ok := sent[key.String()]
 		if again = again && ok && now-at <= keptFor; again {
-			chars += size
+			chars += b.Chars
 		}
 		sent[key.String()] = now
 	}

@@ -23,26 +23,24 @@ func TestCachedShare(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		nodes []Node
-		sizes func(string) (int64, bool)
 		runs  string // the only one that runs; empty = all
 		want  float64
 	}{
-		{"nothing to share", []Node{ask("a", 1), ask("b", 1)}, nil, "", 0},
-		{"once", []Node{ask("a", 1, head)}, nil, "", 0},
-		{"twice", []Node{ask("a", 1, head), after(ask("b", 1, head), "a")}, nil, "", 0.3},
-		{"another beginning", []Node{ask("a", 1, head), after(ask("b", 1, Block{Digest: "other", Chars: 600}), "a")}, nil, "", 0},
-		{"too late", []Node{ask("a", 301, head), after(ask("b", 1, head), "a")}, nil, "", 0},
-		{"kept by the one between", []Node{ask("a", 200, head), after(ask("b", 200, head), "a"), after(ask("c", 1, head), "b")}, nil, "", 0.4},
-		{"the same page", []Node{ask("a", 1, head, page), after(ask("b", 1, head, page), "a")}, nil, "", 0.4},
-		{"a page written in between", []Node{writes(ask("a", 1, head, page), "page"), after(ask("b", 1, head, page), "a")}, nil, "", 0.3},
-		{"the page's size", []Node{ask("a", 1, page), after(ask("b", 1, page), "a")}, func(string) (int64, bool) { return 800, true }, "", 0.5},
-		{"one alone runs", []Node{ask("a", 1, head), after(ask("b", 1, head), "a")}, nil, "b", 0},
+		{"nothing to share", []Node{ask("a", 1), ask("b", 1)}, "", 0},
+		{"once", []Node{ask("a", 1, head)}, "", 0},
+		{"twice", []Node{ask("a", 1, head), after(ask("b", 1, head), "a")}, "", 0.3},
+		{"another beginning", []Node{ask("a", 1, head), after(ask("b", 1, Block{Digest: "other", Chars: 600}), "a")}, "", 0},
+		{"too late", []Node{ask("a", 301, head), after(ask("b", 1, head), "a")}, "", 0},
+		{"kept by the one between", []Node{ask("a", 200, head), after(ask("b", 200, head), "a"), after(ask("c", 1, head), "b")}, "", 0.4},
+		{"the same page", []Node{ask("a", 1, head, page), after(ask("b", 1, head, page), "a")}, "", 0.4},
+		{"a page written in between", []Node{writes(ask("a", 1, head, page), "page"), after(ask("b", 1, head, page), "a")}, "", 0.3},
+		{"one alone runs", []Node{ask("a", 1, head), after(ask("b", 1, head), "a")}, "b", 0},
 	} {
 		g, err := NewGraph(&Plan{Format: Format, Name: "p", Nodes: tt.nodes})
 		if err != nil {
 			t.Fatalf("%s: %v", tt.name, err)
 		}
-		got := CachedShare(g, tt.sizes, func(i int32) bool { return tt.runs == "" || g.Node(i).ID == tt.runs })
+		got := CachedShare(g, func(i int32) bool { return tt.runs == "" || g.Node(i).ID == tt.runs })
 		if math.Abs(got-tt.want) > 0.001 {
 			t.Errorf("%s: %.3f, want %.3f", tt.name, got, tt.want)
 		}

@@ -24,7 +24,6 @@ type Range struct {
 // estimate, else the reserve.
 type Estimator struct {
 	p       *Plan
-	sizes   func(name string) (int64, bool)
 	texts   map[string][3]int64 // expected characters of artifacts
 	entries map[string]int64    // how many nodes append to an accumulator
 	most    map[plainRetry]int
@@ -36,12 +35,11 @@ type plainRetry struct {
 	stated   bool
 }
 
-// NewEstimator returns an estimator for a plan. sizes gives the bytes of artifacts and accumulators where
-// they are known; nil means nothing is. Others are taken to be what the nodes that write them
-// are expected to answer, or that of an answer without a declared limit. Input files have the size that the plan says.
-func NewEstimator(p *Plan, sizes func(name string) (int64, bool)) *Estimator {
-	e := &Estimator{p: p, sizes: sizes,
-		texts: map[string][3]int64{}, entries: map[string]int64{}, most: map[plainRetry]int{}}
+// NewEstimator returns an estimator for a plan. Artifacts and accumulators are taken to be what the nodes that write
+// them are expected to answer, or that of an answer without a declared limit. Input files have the size that the plan
+// says.
+func NewEstimator(p *Plan) *Estimator {
+	e := &Estimator{p: p, texts: map[string][3]int64{}, entries: map[string]int64{}, most: map[plainRetry]int{}}
 	if !slices.ContainsFunc(p.Nodes, func(n Node) bool { return n.Call != nil && len(n.Call.Reads) > 0 }) {
 		return e // nobody asks
 	}
@@ -128,10 +126,9 @@ func (e *Estimator) prompt(n *Node) (tokens [3]int64, known bool) {
 	if n.Call == nil {
 		return tokens, false
 	}
-	chars, open := promptChars(e.p, n, e.sizes)
-	add := [3]int64{}
+	chars, add := promptChars(e.p, n), [3]int64{}
 	known = true
-	for _, name := range open {
+	for _, name := range n.Call.Reads {
 		text, written := e.texts[name]
 		switch {
 		case e.entries[name] > 0:
@@ -155,24 +152,15 @@ func (e *Estimator) prompt(n *Node) (tokens [3]int64, known bool) {
 	return tokens, known
 }
 
-// promptChars is how many characters of a prompt are known, and which of its reads have no size yet.
-func promptChars(p *Plan, n *Node, sizes func(name string) (int64, bool)) (chars int64, open []string) {
-	chars = n.Call.Chars
+// promptChars is how many characters of a prompt are known: those of what it reads are not.
+func promptChars(p *Plan, n *Node) int64 {
+	chars := n.Call.Chars
 	for _, path := range n.Call.Files {
 		if f, ok := p.FileByPath(path); ok {
 			chars += f.Size
 		}
 	}
-	for _, name := range n.Call.Reads {
-		size, ok := int64(0), false
-		if sizes != nil {
-			size, ok = sizes(name)
-		}
-		if chars += size; !ok {
-			open = append(open, name)
-		}
-	}
-	return chars, open
+	return chars
 }
 
 // Tokens estimates the tokens of a text: a quarter of its characters, rounded up.

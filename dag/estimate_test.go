@@ -25,7 +25,7 @@ func TestEstimatesReadWhatOthersWrite(t *testing.T) {
 		},
 		Categories: []Category{{Name: "again", Then: "retry", Attempts: 4}},
 	}
-	e := NewEstimator(p, nil)
+	e := NewEstimator(p)
 	for i, want := range []struct {
 		usd   [3]USD // 4 attempts at most
 		from  string
@@ -45,9 +45,6 @@ func TestEstimatesReadWhatOthersWrite(t *testing.T) {
 		if r := e.Node(&p.Nodes[i]); r.USD != want.usd || r.From != want.from || r.Known != want.known {
 			t.Errorf("%s: %v %s, known %v; want %v %s, known %v", p.Nodes[i].ID, r.USD, r.From, r.Known, want.usd, want.from, want.known)
 		}
-	}
-	if r := NewEstimator(p, func(string) (int64, bool) { return 4000, true }).Node(&p.Nodes[2]); r.USD[0] != 100+1000+50 {
-		t.Errorf("with a page of 4000 bytes %v", r.USD)
 	}
 }
 

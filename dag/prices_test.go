@@ -53,7 +53,6 @@ func TestEstimates(t *testing.T) {
 				Retry: Retry{Attempts: 2}, Timeout: Timeout{Attempt: Duration(time.Minute)}},
 		},
 	}
-	sizes := func(name string) (int64, bool) { return 396, name == "page" }
 	for i, want := range []struct {
 		usd     [3]float64
 		seconds [3]float64
@@ -63,12 +62,12 @@ func TestEstimates(t *testing.T) {
 	}{
 		{seconds: [3]float64{4, 4, 12}, known: true, from: "free"},
 		{usd: [3]float64{0.02001, 0.06001, 0.22002}, tokens: [3]int64{1101, 1501, 4002}, known: true, from: "priced"},
-		{usd: [3]float64{0.011, 0.051, 0.303}, tokens: [3]int64{200, 600, 3300}, known: true, from: "priced"},
+		{usd: [3]float64{0.01001, 0.05001, 0.30003}, tokens: [3]int64{101, 501, 3003}, from: "priced"},
 		{usd: [3]float64{0, 2, 4}, tokens: [3]int64{200, 1000, 4000}, known: true, from: "reserve"},
 		{tokens: [3]int64{200, 1000, 6000}, from: "reserve"},
 		{usd: [3]float64{1, 1, 6}, seconds: [3]float64{10, 10, 120}, tokens: [3]int64{50, 50, 100}, known: true, from: "estimate"},
 	} {
-		got := NewEstimator(p, sizes).Node(&p.Nodes[i])
+		got := NewEstimator(p).Node(&p.Nodes[i])
 		if got.Known != want.known || got.From != want.from || got.Seconds != want.seconds || got.Tokens != want.tokens {
 			t.Errorf("node %d: %+v, want %+v", i, got, want)
 		}
@@ -78,8 +77,5 @@ func TestEstimates(t *testing.T) {
 				break
 			}
 		}
-	}
-	if NewEstimator(p, nil).Node(&p.Nodes[2]).Known {
-		t.Error("a prompt of unknown size has a known price")
 	}
 }

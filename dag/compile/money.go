@@ -13,7 +13,7 @@ import (
 // the cost is unknown, a run with a cap needs the spec's word.
 func (b *builder) reserve() {
 	unknown := map[string][]*draft{} // model -> nodes
-	e := dag.NewEstimator(b.plan, nil)
+	e := dag.NewEstimator(b.plan)
 	for i, d := range b.drafts {
 		n := &b.plan.Nodes[i]
 		switch {

@@ -254,7 +254,7 @@ func (f *finisher) node(parent *dag.Node, id string, spec *tree.Value) (dag.Node
 	}
 	n.Pos = parent.Pos
 	n.Needs = union([]string{parent.ID}, n.Needs)
-	if !reserved(dag.NewEstimator(f.plan, nil), &n) && f.plan.Budget.CapUSD > 0 {
+	if !reserved(dag.NewEstimator(f.plan), &n) && f.plan.Budget.CapUSD > 0 {
 		return dag.Node{}, fmt.Errorf("node %s %s", id, unreserved)
 	}
 	return n, nil

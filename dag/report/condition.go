@@ -10,7 +10,7 @@ import (
 // conditions knows of every node on what its running depends.
 type conditions struct {
 	g     *dag.Graph
-	roots [][]int32 // per node: see above
+	roots [][]int32 // by node: what above returns
 	known []bool
 }
 
@@ -21,20 +21,8 @@ func newConditions(g *dag.Graph) *conditions {
 // rootsMost bounds how many nodes are named for one condition.
 const rootsMost = 4
 
-// own reports whether a node has a condition of its own.
-func (c *conditions) own(i int32) bool { return c.g.Node(i).When != "" }
-
-// inherited names the nodes with a condition without which a node that has none does not run: it is
-// skipped if all its needs are. None = it runs in any case, or has a condition of its own.
-func (c *conditions) inherited(i int32) []int32 {
-	if c.own(i) {
-		return nil
-	}
-	return c.above(i)
-}
-
 // conditional reports whether a node may be skipped though nothing fails.
-func (c *conditions) conditional(i int32) bool { return c.own(i) || len(c.above(i)) > 0 }
+func (c *conditions) conditional(i int32) bool { return len(c.above(i)) > 0 }
 
 // above returns the nodes with a condition of which at least one must run for a node to run: itself,
 // those of its needs if all of them have any, or none.
@@ -45,7 +33,7 @@ func (c *conditions) above(i int32) []int32 {
 	c.known[i] = true
 	needs := c.g.Needs(i)
 	switch {
-	case c.own(i):
+	case c.g.Node(i).When != "":
 		c.roots[i] = []int32{i}
 	case c.g.Node(i).Always || len(needs) == 0:
 	default:
@@ -77,13 +65,16 @@ func union(a, b []int32) []int32 {
 	return out
 }
 
-// ids are the names of what a node inherits its condition from.
-func (c *conditions) ids(i int32) []string {
-	var out []string
-	for _, r := range c.inherited(i) {
-		out = append(out, c.g.Node(r).ID)
+// inherited names the nodes with a condition without which a node that has none does not run: it is
+// skipped if all its needs are. None = it runs in any case, or has a condition of its own.
+func (c *conditions) inherited(i int32) (ids []string) {
+	if c.g.Node(i).When != "" {
+		return nil
 	}
-	return out
+	for _, r := range c.above(i) {
+		ids = append(ids, c.g.Node(r).ID)
+	}
+	return ids
 }
 
 // onlyWhen words a condition, own or inherited; empty for a node that runs in any case.

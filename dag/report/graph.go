@@ -148,7 +148,7 @@ func (d *drawing) edges(fold bool) {
 		var common []string
 		switch {
 		case d.cond.conditional(i):
-			common = []string{"style=dashed", "tooltip=" + quote(onlyWhen(n.When, d.cond.ids(i)))}
+			common = []string{"style=dashed", "tooltip=" + quote(onlyWhen(n.When, d.cond.inherited(i)))}
 		case n.Always:
 			common = []string{"style=dashed", "tooltip=\"always\""}
 		}
@@ -225,7 +225,7 @@ func (d *drawing) node(i int32, indent string) {
 		label += fmt.Sprintf(", after %d of %d", n.AtLeast, len(d.g.Needs(i)))
 	}
 	var tip []string
-	if only := onlyWhen(n.When, d.cond.ids(i)); only != "" {
+	if only := onlyWhen(n.When, d.cond.inherited(i)); only != "" {
 		tip = append(tip, only)
 	}
 	if n.Again > 0 {

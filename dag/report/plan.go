@@ -144,7 +144,6 @@ type PlanInput struct {
 	Held    bool           // a process carries the run on
 	History map[string][]statedir.Sample
 	Does    func(kind string, with json.RawMessage) string // what settings do, on one line; nil = nobody can say
-	Sizes   func(name string) (int64, bool)                // of files and artifacts; nil = those of the plan
 
 	renewed []string // nodes that begin anew because something was undone
 }
@@ -177,7 +176,7 @@ func BuildPlan(in PlanInput) *Plan {
 	asks := make([]bool, g.Len())
 	finish := make([]float64, g.Len()) // of the longest path of running nodes down to each
 	conds, past := newConditions(g), newPast(g, in.History)
-	estimates := dag.NewEstimator(g.Plan, in.Sizes)
+	estimates := dag.NewEstimator(g.Plan)
 	for i := range int32(g.Len()) {
 		n := planNode(in, past, estimates, i, diff)
 		if diff[n.ID].Returns {
@@ -186,7 +185,7 @@ func BuildPlan(in PlanInput) *Plan {
 				n.Do, n.Maybe = reuse.DoChanged, false
 			}
 		}
-		n.RunsWith = conds.ids(i)
+		n.RunsWith = conds.inherited(i)
 		idle := n.Do == reuse.DoReuse || n.Do == reuse.DoLeft
 		switch n.Do {
 		case reuse.DoReuse:
@@ -207,7 +206,7 @@ func BuildPlan(in PlanInput) *Plan {
 		p.Totals.Longest = max(p.Totals.Longest, finish[i])
 		p.Nodes = append(p.Nodes, n)
 	}
-	p.Totals.Cached = dag.CachedShare(g, in.Sizes, func(i int32) bool { return asks[i] })
+	p.Totals.Cached = dag.CachedShare(g, func(i int32) bool { return asks[i] })
 	if in.Diff != nil {
 		for _, d := range in.Diff.Nodes {
 			if d.Do == reuse.DoRemoved && !d.Returns {
