@@ -1,8 +1,8 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"dagrun.dev/dag/machine"
@@ -85,16 +85,13 @@ func (c Counts) String() string {
 	case c.Allowed > 0:
 		failed += fmt.Sprintf(" (%d allowed)", c.Allowed)
 	}
-	text := fmt.Sprintf("%d completed", c.Completed)
-	for _, x := range []struct {
-		n    int
-		what string
-	}{{c.Failed, failed}, {c.Skipped, "skipped"}, {c.Cancelled, "cancelled"}, {c.Undone, "undone"}, {c.Open, "not done"}} {
-		if x.n > 0 {
-			text += fmt.Sprintf(", %d %s", x.n, x.what)
-		}
-	}
-	return text
+	parts := Parts{fmt.Sprintf("%d completed", c.Completed)}
+	parts.Add(c.Failed > 0, "%d %s", c.Failed, failed)
+	parts.Add(c.Skipped > 0, "%d skipped", c.Skipped)
+	parts.Add(c.Cancelled > 0, "%d cancelled", c.Cancelled)
+	parts.Add(c.Undone > 0, "%d undone", c.Undone)
+	parts.Add(c.Open > 0, "%d not done", c.Open)
+	return strings.Join(parts, ", ")
 }
 
 // Ended is how many nodes are done: those that failed for good are not, and what was undone is not.
@@ -105,23 +102,16 @@ func (e Errors) Any() bool { return e.Recovered+e.Unrecovered+e.Settled > 0 }
 
 // String says how many errors there were, by category those that are not recovered.
 func (e Errors) String() string {
-	text := fmt.Sprintf("%d recovered, %d unrecovered", e.Recovered, e.Unrecovered)
-	var parts []string
+	unrecovered := fmt.Sprintf("%d unrecovered", e.Unrecovered)
+	var open []string
 	for _, k := range sortedNames(e.Open) {
-		name := k
-		if name == "" {
-			name = "lost"
-		}
-		parts = append(parts, name+" "+strconv.Itoa(e.Open[k]))
+		open = append(open, fmt.Sprintf("%s %d", cmp.Or(k, "lost"), e.Open[k]))
 	}
-	if len(parts) > 0 {
-		text += " (" + strings.Join(parts, ", ") + ")"
+	if len(open) > 0 {
+		unrecovered += " (" + strings.Join(open, ", ") + ")"
 	}
-	if e.Settled > 0 {
-		text += fmt.Sprintf(", %d of nodes that are skipped or gone", e.Settled)
-	}
-	if e.Recovered+e.Unrecovered+e.Settled == machine.ErrorsKept {
-		text += ", of the last " + strconv.Itoa(machine.ErrorsKept)
-	}
-	return text
+	parts := Parts{fmt.Sprintf("%d recovered", e.Recovered), unrecovered}
+	parts.Add(e.Settled > 0, "%d of nodes that are skipped or gone", e.Settled)
+	parts.Add(e.Recovered+e.Unrecovered+e.Settled == machine.ErrorsKept, "of the last %d", machine.ErrorsKept)
+	return strings.Join(parts, ", ")
 }

@@ -15,15 +15,32 @@ import (
 // shown is how many entries of a list a line shows.
 const shown = 5
 
+// Parts are the pieces of a text, of which those are left out that say nothing.
+type Parts []string
+
+// Add adds a piece that is given.
+func (p *Parts) Add(given bool, format string, args ...any) {
+	if given {
+		*p = append(*p, fmt.Sprintf(format, args...))
+	}
+}
+
+// entryOf returns the entry of a list for which is holds; where there is none, the list gets a fresh one.
+func entryOf[T any](list *[]T, is func(*T) bool, fresh T) *T {
+	for i := range *list {
+		if is(&(*list)[i]) {
+			return &(*list)[i]
+		}
+	}
+	*list = append(*list, fresh)
+	return &(*list)[len(*list)-1]
+}
+
 // nth is a number as an ordinal.
 func nth(n int) string {
-	switch {
-	case n%10 == 1 && n%100 != 11:
-		return fmt.Sprintf("%dst", n)
-	case n%10 == 2 && n%100 != 12:
-		return fmt.Sprintf("%dnd", n)
-	case n%10 == 3 && n%100 != 13:
-		return fmt.Sprintf("%drd", n)
+	suffixes := []string{"th", "st", "nd", "rd"}
+	if last := n % 10; last < len(suffixes) && n%100/10 != 1 {
+		return fmt.Sprintf("%d%s", n, suffixes[last])
 	}
 	return fmt.Sprintf("%dth", n)
 }

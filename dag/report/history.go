@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"strings"
@@ -241,16 +242,8 @@ func (h *History) quality(e *machine.Event, node, typ string, fields json.RawMes
 }
 
 func (h *History) cost(b *machine.FinishedBody) {
-	kind := b.CostKind
-	if kind == "" {
-		kind = "reported"
-	}
-	for i := range h.CostKinds {
-		if c := &h.CostKinds[i]; c.Kind == kind {
-			c.Attempts++
-			c.CostUSD += b.CostUSD
-			return
-		}
-	}
-	h.CostKinds = append(h.CostKinds, CostKind{kind, 1, b.CostUSD})
+	kind := cmp.Or(b.CostKind, "reported")
+	c := entryOf(&h.CostKinds, func(c *CostKind) bool { return c.Kind == kind }, CostKind{Kind: kind})
+	c.Attempts++
+	c.CostUSD += b.CostUSD
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"dagrun.dev/dag"
@@ -42,16 +41,9 @@ type Tally struct {
 // by sorts nodes into the values of a label, in plan order.
 func by(st *machine.State, nodes []int32, label string) (list []Tally) {
 	for _, i := range nodes {
-		value, ok := st.Graph().Node(i).Labels[label]
-		if !ok {
-			continue
+		if value, ok := st.Graph().Node(i).Labels[label]; ok {
+			entryOf(&list, func(t *Tally) bool { return t.Name == value }, Tally{Name: value}).add(st, i)
 		}
-		k := slices.IndexFunc(list, func(t Tally) bool { return t.Name == value })
-		if k < 0 {
-			k = len(list)
-			list = append(list, Tally{Name: value})
-		}
-		list[k].add(st, i)
 	}
 	for k := range list {
 		list[k].end()

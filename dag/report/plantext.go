@@ -44,12 +44,8 @@ func (p *Plan) writeNodes(out io.Writer, list []*PlanNode) {
 }
 
 // details are the lines under a node.
-func (n *PlanNode) details() (out []string) {
-	add := func(name string, list []string) {
-		if len(list) > 0 {
-			out = append(out, name+": "+strings.Join(list, ", "))
-		}
-	}
+func (n *PlanNode) details() (out Parts) {
+	add := func(name string, list []string) { out.Add(len(list) > 0, "%s: %s", name, strings.Join(list, ", ")) }
 	why := n.reasons()
 	if n.Begun != "" {
 		why = append(slices.Clip(why), n.Begun)
@@ -59,9 +55,7 @@ func (n *PlanNode) details() (out []string) {
 	if n.Do == reuse.DoReuse || n.Do == reuse.DoRemoved || n.Do == reuse.DoLeft {
 		return out
 	}
-	if n.Title != "" {
-		out = append(out, n.Title)
-	}
+	out.Add(n.Title != "", "%s", n.Title)
 	needs := "needs"
 	if n.AtLeast > 0 {
 		needs = fmt.Sprintf("needs %d of", n.AtLeast)
@@ -70,51 +64,32 @@ func (n *PlanNode) details() (out []string) {
 		needs = fmt.Sprintf("needs %d of (those that fail run again, %s at most)", n.AtLeast, Count(n.Again, "time"))
 	}
 	add(needs, n.Needs)
-	if only := onlyWhen(n.When, n.RunsWith); only != "" {
-		out = append(out, only)
-	}
-	if n.Items != "" {
-		out = append(out, "one node for each of "+n.Items+n.Each.text())
-	}
+	only := onlyWhen(n.When, n.RunsWith)
+	out.Add(only != "", "%s", only)
+	out.Add(n.Items != "", "one node for each of %s%s", n.Items, n.Each.text())
 	add("inputs", n.Inputs)
 	add("reads", n.Reads)
 	add("writes", n.Writes)
 	add("publishes", n.Publish)
 	add("appends", n.Appends)
-	if n.Does != "" {
-		out = append(out, "does: "+n.Does)
-	}
+	out.Add(n.Does != "", "does: %s", n.Does)
 	out = append(out, n.Notes...)
-	effect := "effect: " + string(n.Effect)
-	switch n.Effect {
-	case dag.Once:
-		effect += " (" + n.cannot() + "after an interruption you are asked whether it took effect)"
-	case dag.Probe:
-		effect += " (after an interruption a probe finds out whether it took effect)"
+	effect := Parts{"effect: " + string(n.Effect)}
+	switch {
+	case n.Effect == dag.Once && n.UndoneBy == "":
+		effect[0] += " (cannot be undone; after an interruption you are asked whether it took effect)"
+	case n.Effect == dag.Once:
+		effect[0] += " (after an interruption you are asked whether it took effect)"
+	case n.Effect == dag.Probe:
+		effect[0] += " (after an interruption a probe finds out whether it took effect)"
 	}
-	if n.Reserve.USD > 0 {
-		effect += "; reserves $" + n.Reserve.USD.String()
-	}
-	if n.Reserve.Tokens > 0 {
-		effect += fmt.Sprintf("; reserves %d tokens", n.Reserve.Tokens)
-	}
-	out = append(out, effect)
+	effect.Add(n.Reserve.USD > 0, "reserves $%s", n.Reserve.USD)
+	effect.Add(n.Reserve.Tokens > 0, "reserves %d tokens", n.Reserve.Tokens)
+	out = append(out, strings.Join(effect, "; "))
 	add("policies", n.Policies)
-	if n.UndoneBy != "" {
-		out = append(out, "undone by: "+n.UndoneBy)
-	}
-	if n.Undoes != "" {
-		out = append(out, n.Undoes)
-	}
+	out.Add(n.UndoneBy != "", "undone by: %s", n.UndoneBy)
+	out.Add(n.Undoes != "", "%s", n.Undoes)
 	return out
-}
-
-// cannot says of a node that must not be repeated that nothing undoes it.
-func (n *PlanNode) cannot() string {
-	if n.UndoneBy != "" {
-		return ""
-	}
-	return "cannot be undone; "
 }
 
 // reasons say why a node runs: what of it changed, if that is known more closely than by parts.
@@ -180,13 +155,9 @@ func (p *Plan) OverCap() bool {
 
 // Open says how many of the nodes that run may be skipped.
 func (t *PlanTotals) Open() string {
-	var some []string
-	if t.Maybe > 0 {
-		some = append(some, fmt.Sprintf("%d on a condition", t.Maybe))
-	}
-	if t.IfNew > 0 {
-		some = append(some, fmt.Sprintf("%d only if a result before them changes", t.IfNew))
-	}
+	var some Parts
+	some.Add(t.Maybe > 0, "%d on a condition", t.Maybe)
+	some.Add(t.IfNew > 0, "%d only if a result before them changes", t.IfNew)
 	if len(some) == 0 {
 		return ""
 	}
@@ -195,31 +166,18 @@ func (t *PlanTotals) Open() string {
 
 // Cost says what is known of the cost, and how many nodes are in it at their reserve only, or not at all.
 func (t *PlanTotals) Cost() string {
-	var parts []string
-	if t.USD[2] > 0 {
-		low, high := t.USD[0].String(), t.USD[2].String()
-		if low == high {
-			parts = append(parts, "$"+low)
-		} else {
-			parts = append(parts, fmt.Sprintf("low $%s, expected $%s, high $%s", low, t.USD[1], high))
-		}
-	}
-	if n := t.Unknown - t.Missing; n > 0 {
-		parts = append(parts, Count(n, "node")+" of unknown cost, counted at what is reserved")
-	}
-	if t.Missing > 0 {
-		parts = append(parts, Count(t.Missing, "node")+" of unknown cost, not counted")
-	}
+	var parts Parts
+	low, high, counted := t.USD[0].String(), t.USD[2].String(), t.Unknown-t.Missing
+	parts.Add(t.USD[2] > 0 && low == high, "$%s", low)
+	parts.Add(low != high, "low $%s, expected $%s, high $%s", low, t.USD[1], high)
+	parts.Add(counted > 0, "%s of unknown cost, counted at what is reserved", Count(counted, "node"))
+	parts.Add(t.Missing > 0, "%s of unknown cost, not counted", Count(t.Missing, "node"))
 	return strings.Join(parts, "; ")
 }
 
 func budgetText(b dag.Budget, spent dag.USD) string {
-	var parts []string
-	add := func(given bool, format string, args ...any) {
-		if given {
-			parts = append(parts, fmt.Sprintf(format, args...))
-		}
-	}
+	var parts Parts
+	add := parts.Add
 	add(b.CapUSD > 0, "cap $%s", b.CapUSD)
 	add(b.WarnUSD > 0, "warning at $%s", b.WarnUSD)
 	add(b.CapTokens > 0, "cap %d tokens", b.CapTokens)
@@ -236,21 +194,15 @@ func (x *PlanItem) text() string {
 	if x == nil {
 		return ""
 	}
-	s := fmt.Sprintf(": at most %d", x.Most)
-	if x.Expect > 0 && x.Expect < x.Most {
-		s = fmt.Sprintf(": some %d, at most %d", x.Expect, x.Most)
-	}
-	if x.Seconds[1] > 0 {
-		s += ", each " + Duration(x.Seconds[1])
-	}
-	switch {
-	case x.Unknown:
-		s += ", each of a cost that is not known"
-	case x.USD[2] > 0:
-		s += fmt.Sprintf(", each $%s to $%s", x.USD[1], x.USD[2])
-	}
+	var parts Parts
+	parts.Add(x.Expect > 0 && x.Expect < x.Most, "some %d", x.Expect)
+	parts.Add(true, "at most %d", x.Most)
+	parts.Add(x.Seconds[1] > 0, "each %s", Duration(x.Seconds[1]))
+	parts.Add(x.Unknown, "each of a cost that is not known")
+	parts.Add(!x.Unknown && x.USD[2] > 0, "each $%s to $%s", x.USD[1], x.USD[2])
+	text := ": " + strings.Join(parts, ", ")
 	if x.Expect == 0 && (x.Seconds[1] > 0 || x.USD[2] > 0) {
-		s += " (how many there are is not known, the sums count none; see `expect`)"
+		text += " (how many there are is not known, the sums count none; see `expect`)"
 	}
-	return s
+	return text
 }

@@ -41,13 +41,8 @@ func planPolicies(p *dag.Plan, n *dag.Node) []string {
 }
 
 // limits are the time limits, gates and consequences that a node names; reserves, with what it reserves.
-func limits(n *dag.Node, reserves bool) (list []string) {
-	add := func(given bool, format string, args ...any) {
-		if given {
-			list = append(list, fmt.Sprintf(format, args...))
-		}
-	}
-	t := n.Timeout
+func limits(n *dag.Node, reserves bool) (list Parts) {
+	add, t := list.Add, n.Timeout
 	add(t.Attempt > 0, "an attempt may take %s", Duration(t.Attempt.D().Seconds()))
 	add(t.Total > 0, "all attempts and waits may take %s", Duration(t.Total.D().Seconds()))
 	add(t.Silence > 0, "may be silent for %s", Duration(t.Silence.D().Seconds()))

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -42,12 +41,8 @@ func NewQuality(st *machine.State, h *History) *Quality {
 	}
 	for i := range h.Quality {
 		e := &h.Quality[i]
-		k := slices.IndexFunc(q.Types, func(t QualityType) bool { return t.Type == e.Type })
-		if k < 0 {
-			k = len(q.Types)
-			q.Types = append(q.Types, QualityType{Type: e.Type, Results: map[string]int{}})
-		}
-		q.Types[k].add(e)
+		fresh := QualityType{Type: e.Type, Results: map[string]int{}}
+		entryOf(&q.Types, func(t *QualityType) bool { return t.Type == e.Type }, fresh).add(e)
 	}
 	for i := range q.Types {
 		for k := range q.Types[i].Numbers {
@@ -73,16 +68,10 @@ func (t *QualityType) add(e *QualityEntry) {
 			t.Results[ValueText(fields[name])]++
 			continue
 		}
-		v, err := strconv.ParseFloat(string(fields[name]), 64)
-		if err != nil {
-			continue
+		if v, err := strconv.ParseFloat(string(fields[name]), 64); err == nil {
+			n := entryOf(&t.Numbers, func(n *Numbers) bool { return n.Name == name }, Numbers{Name: name})
+			n.Values = append(n.Values, v)
 		}
-		k := slices.IndexFunc(t.Numbers, func(n Numbers) bool { return n.Name == name })
-		if k < 0 {
-			k = len(t.Numbers)
-			t.Numbers = append(t.Numbers, Numbers{Name: name})
-		}
-		t.Numbers[k].Values = append(t.Numbers[k].Values, v)
 	}
 }
 

@@ -367,17 +367,11 @@ func (f GivenFile) String() string {
 	if f.Digest == "" {
 		return f.Name + "  nothing has been written under that name"
 	}
-	line := f.Name + "  sha256 " + shortDigest(f.Digest)
-	if f.Size > 0 {
-		line += "  " + SizeText(f.Size)
-	}
-	if f.Node != "" {
-		line += "  by " + f.Node
-	}
-	if f.Path != "" {
-		line += "  " + f.Path
-	}
-	return line
+	parts := Parts{f.Name, "sha256 " + shortDigest(f.Digest)}
+	parts.Add(f.Size > 0, "%s", SizeText(f.Size))
+	parts.Add(f.Node != "", "by %s", f.Node)
+	parts.Add(f.Path != "", "%s", f.Path)
+	return strings.Join(parts, "  ")
 }
 
 // String is a file on one line, for people.

@@ -71,14 +71,10 @@ func seriesOf(st *machine.State) (out []Series) {
 		}
 		values := st.NodeAt(i).Values
 		for _, name := range n.Show.Values {
-			of := n.Labels[n.Show.Of]
-			k := slices.IndexFunc(out, func(s Series) bool { return s.As == n.Show.As && s.Name == name && s.Of == of })
-			if k < 0 {
-				k = len(out)
-				out = append(out, Series{As: n.Show.As, Name: name, Of: of})
-			}
-			out[k].Nodes = append(out[k].Nodes, n.ID)
-			out[k].Values = append(out[k].Values, cmp.Or(ValueText(values[name]), absent))
+			own := Series{As: n.Show.As, Name: name, Of: n.Labels[n.Show.Of]}
+			s := entryOf(&out, func(s *Series) bool { return s.As == own.As && s.Name == name && s.Of == own.Of }, own)
+			s.Nodes = append(s.Nodes, n.ID)
+			s.Values = append(s.Values, cmp.Or(ValueText(values[name]), absent))
 		}
 	}
 	return out

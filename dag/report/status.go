@@ -363,22 +363,18 @@ func blockText(b machine.Block, why string) string {
 
 // String is a node on one line.
 func (n NodeStatus) String() string {
-	line := n.ID + " (" + n.Kind + ")"
+	parts := Parts{n.ID + " (" + n.Kind + ")"}
 	if n.Short != "" {
-		line = n.Short + " (" + n.ID + ")"
+		parts[0] = n.Short + " (" + n.ID + ")"
 	}
-	add := func(given bool, text string) {
-		if given {
-			line += "  " + text
-		}
-	}
-	add(n.Seconds > 0, Duration(n.Seconds))
-	add(n.Attempt > 1, fmt.Sprintf("attempt %d", n.Attempt))
-	add(n.CostUSD > 0, "$"+n.CostUSD.String())
-	add(n.Checks != "", strings.ToUpper(n.Checks))
-	add(n.Allowed, "allowed")
-	add(n.Shown != "", n.Shown)
-	add(n.Why != "", n.Why)
+	parts.Add(n.Seconds > 0, "%s", Duration(n.Seconds))
+	parts.Add(n.Attempt > 1, "attempt %d", n.Attempt)
+	parts.Add(n.CostUSD > 0, "$%s", n.CostUSD)
+	parts.Add(n.Checks != "", "%s", strings.ToUpper(n.Checks))
+	parts.Add(n.Allowed, "allowed")
+	parts.Add(n.Shown != "", "%s", n.Shown)
+	parts.Add(n.Why != "", "%s", n.Why)
+	line := strings.Join(parts, "  ")
 	if !n.Until.IsZero() {
 		line += "; not before " + Instant(n.Until)
 	}
@@ -423,20 +419,14 @@ func (s *Status) Progress() string {
 
 // Cost is the cost of the run beside its budget.
 func (s *Status) Cost() string {
-	cost := "$" + s.CostUSD.String()
+	cost := Parts{"$" + s.CostUSD.String()}
 	if s.CapUSD > 0 {
-		cost += fmt.Sprintf(" / $%s (%d%%)  %s", s.CapUSD, 100*s.CostUSD/s.CapUSD, bar(s.CostUSD, s.CapUSD))
+		cost[0] += fmt.Sprintf(" / $%s (%d%%)  %s", s.CapUSD, 100*s.CostUSD/s.CapUSD, bar(s.CostUSD, s.CapUSD))
 	}
-	if s.Reserved > 0 {
-		cost += ", $" + s.Reserved.String() + " reserved"
-	}
-	if s.Assumed > 0 {
-		cost += ", $" + s.Assumed.String() + " of it assumed"
-	}
-	if s.Projected != nil && *s.Projected > s.CostUSD {
-		cost += ", about $" + s.Projected.String() + " in the end"
-	}
-	return cost
+	cost.Add(s.Reserved > 0, "$%s reserved", s.Reserved)
+	cost.Add(s.Assumed > 0, "$%s of it assumed", s.Assumed)
+	cost.Add(s.Projected != nil && *s.Projected > s.CostUSD, "about $%s in the end", s.Projected)
+	return strings.Join(cost, ", ")
 }
 
 // AnswersPassed says how many answers have passed their checks; empty when none was checked.

@@ -47,25 +47,16 @@ type NodeFile struct {
 
 // String is an attempt on one line, for people.
 func (a Attempt) String() string {
-	line := a.Status
-	if a.Attempt > 0 {
-		line = "attempt " + itoa(a.Attempt) + "  " + line
-	}
-	if a.Generation > 1 {
-		line = "generation " + itoa(a.Generation) + "  " + line
-	}
-	if !a.Started.IsZero() && !a.Ended.IsZero() {
-		line += "  " + Duration(max(a.Ended.Sub(a.Started).Seconds(), 0.001))
-	}
-	if a.CostUSD > 0 {
-		line += "  $" + a.CostUSD.String()
-	}
-	if a.Reused {
-		line += "  the result of before holds"
-	}
-	if why := Reason(a.Category, a.Message); why != "" {
-		line += "  " + why
-	}
+	var parts Parts
+	parts.Add(a.Generation > 1, "generation %d", a.Generation)
+	parts.Add(a.Attempt > 0, "attempt %d", a.Attempt)
+	parts.Add(true, "%s", a.Status)
+	took, why := max(a.Ended.Sub(a.Started).Seconds(), 0.001), Reason(a.Category, a.Message)
+	parts.Add(!a.Started.IsZero() && !a.Ended.IsZero(), "%s", Duration(took))
+	parts.Add(a.CostUSD > 0, "$%s", a.CostUSD)
+	parts.Add(a.Reused, "the result of before holds")
+	parts.Add(why != "", "%s", why)
+	line := strings.Join(parts, "  ")
 	if a.Status == string(dag.StatusFailed) && a.Category != "" && a.Class != "" {
 		line += " (" + string(a.Class) + ")"
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -123,20 +124,10 @@ func Options(q *machine.EscalationOpenedBody) string {
 
 // undidText says what became of an undo action.
 func undidText(c machine.CompensationView) string {
-	status := string(c.Status)
-	if status == "" {
-		status = "under way"
-	}
-	text := Reason(status, c.Failure)
-	for _, x := range []struct{ before, what string }{
-		{"by ", c.Action}, {"because ", c.Reason}, {"before it: ", c.Archive},
-	} {
-		if x.what != "" {
-			text += "; " + x.before + x.what
-		}
-	}
-	if c.Told {
-		text += "; the user was told"
-	}
-	return text
+	parts := Parts{Reason(cmp.Or(string(c.Status), "under way"), c.Failure)}
+	parts.Add(c.Action != "", "by %s", c.Action)
+	parts.Add(c.Reason != "", "because %s", c.Reason)
+	parts.Add(c.Archive != "", "before it: %s", c.Archive)
+	parts.Add(c.Told, "the user was told")
+	return strings.Join(parts, "; ")
 }
