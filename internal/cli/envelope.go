@@ -211,15 +211,16 @@ func writeJSON(w io.Writer, v any, indent string) error {
 
 // kindOf names what a value is; empty for one that does so itself.
 func kindOf(v any) string {
-	t := reflect.TypeOf(v)
 	for _, e := range envelopes {
-		if of := reflect.TypeOf(e.of); of == t || of.Kind() == reflect.Pointer && of.Elem() == t ||
-			t.Kind() == reflect.Pointer && t.Elem() == of {
+		if bare(e.of) == bare(v) {
 			return e.kind
 		}
 	}
 	return ""
 }
+
+// bare is the type of a value, or of what it points to.
+func bare(v any) reflect.Type { return reflect.Indirect(reflect.ValueOf(v)).Type() }
 
 var jsonHelp = func() string {
 	var b strings.Builder

@@ -2,12 +2,12 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -199,15 +199,10 @@ func (p *printer) started(b *machine.StartedBody) {
 	if !ok || report.IsControl(v.Node.Kind) {
 		return // done by this process, at once
 	}
-	line := "started  " + b.Node
-	if b.Attempt > 1 {
-		line += "  attempt " + strconv.Itoa(b.Attempt)
-	}
-	line += "  " + v.Node.Kind
-	if does := p.does(v.Node.Kind, v.Node.With); does != "" {
-		line += ": " + does
-	}
-	p.line(line, false)
+	parts := report.Parts{"started  " + b.Node}
+	parts.Add(b.Attempt > 1, "attempt %d", b.Attempt)
+	parts.Add(true, "%s", report.Reason(v.Node.Kind, p.does(v.Node.Kind, v.Node.With)))
+	p.line(strings.Join(parts, "  "), false)
 }
 
 // words prints the last lines that a node printed which has failed for good, and where all of them are.
@@ -305,22 +300,15 @@ func (p *printer) text(e *machine.Event, took time.Duration) (text string, must 
 
 // adopted says what a new plan changes.
 func adopted(b *machine.PlanAdoptedBody) string {
-	var parts []string
-	for _, x := range []struct {
-		nodes []string
-		what  string
-	}{
-		{b.Invalidated, "to run again"}, {b.Recheck, "to run again if what they read changes"}, {b.Added, "new"},
-		{b.Removed, "removed"},
-	} {
-		if n := len(x.nodes); n > 0 {
-			parts = append(parts, report.Count(n, "node")+" "+x.what)
-		}
+	var parts report.Parts
+	add := func(nodes []string, what string) {
+		parts.Add(len(nodes) > 0, "%s %s", report.Count(len(nodes), "node"), what)
 	}
-	if len(parts) == 0 {
-		return "no node runs again for it"
-	}
-	return strings.Join(parts, ", ")
+	add(b.Invalidated, "to run again")
+	add(b.Recheck, "to run again if what they read changes")
+	add(b.Added, "new")
+	add(b.Removed, "removed")
+	return cmp.Or(strings.Join(parts, ", "), "no node runs again for it")
 }
 
 // waitsFor says what a new plan waits for.
@@ -357,29 +345,23 @@ func (p *printer) finished(b *machine.FinishedBody, took time.Duration, at time.
 	if b.Reused {
 		what = "reused"
 	}
-	line := fmt.Sprintf("%-8s %s", what, b.Node)
+	parts := report.Parts{fmt.Sprintf("%-8s %s", what, b.Node)}
 	v, _ := p.run.State().NodeByID(b.Node)
-	if v.Node != nil && v.Node.Short != "" {
-		line += " (" + v.Node.Short + ")"
+	if v.Node != nil {
+		parts[0] += report.Titled(v.Node.Short)
 	}
-	if took > 0 {
-		line += "  " + elapsed(took)
-	}
-	if b.CostUSD > 0 {
-		line += "  $" + b.CostUSD.String()
-	}
+	parts.Add(took > 0, "%s", elapsed(took))
+	parts.Add(b.CostUSD > 0, "$%s", b.CostUSD)
 	if b.CostKind == dag.CostAssumed {
-		line += " assumed"
+		parts[len(parts)-1] += " assumed"
 	}
-	if text := report.Validation(b); text != "" {
-		line += "  " + strings.ToUpper(text)
+	checks, shown := report.Validation(b), report.Shown(v.Node, b.Values)
+	parts.Add(checks != "", "%s", strings.ToUpper(checks))
+	if len(shown) > 0 {
+		parts = append(parts, v.Node.Show.As+": "+report.ShownText(shown))
 	}
-	if shown := report.Shown(v.Node, b.Values); len(shown) > 0 {
-		line += "  " + v.Node.Show.As + ": " + report.ShownText(shown)
-	}
-	if b.Category != "" || b.Message != "" {
-		line += "  " + report.Reason(b.Category, b.Message)
-	}
+	parts.Add(b.Category != "" || b.Message != "", "%s", report.Reason(b.Category, b.Message))
+	line := strings.Join(parts, "  ")
 	switch {
 	case !b.RetryAt.IsZero():
 		line += "; retry " + soon(b.RetryAt.Sub(at))
@@ -395,21 +377,16 @@ func (p *printer) place() string { return fmt.Sprintf("  [%d/%d", p.done, p.node
 // standing is how far the run is, in brackets. The estimates look at every node, so they are left out of lines that
 // come fast.
 func (p *printer) standing(at time.Time) string {
-	s := p.place()
-	if p.lines < 3 && !p.live {
-		s = "  [" + report.Progress(p.run.State())
-		left, usd, _ := report.Forecast(p.run.State(), at, p.jobs) // nothing where too little is known
-		if left > time.Second {
-			s += ", about " + elapsed(left) + " left"
-		}
-		if spent := p.run.State().Spent().USD; spent > 0 {
-			s += ", $" + spent.String()
-			if usd > spent {
-				s += " of about $" + usd.String()
-			}
-		}
+	if p.lines >= 3 || p.live {
+		return p.place() + "]"
 	}
-	return s + "]"
+	parts := report.Parts{"  [" + report.Progress(p.run.State())}
+	left, usd, _ := report.Forecast(p.run.State(), at, p.jobs) // nothing where too little is known
+	spent := p.run.State().Spent().USD
+	parts.Add(left > time.Second, "about %s left", elapsed(left))
+	parts.Add(spent > 0 && usd <= spent, "$%s", spent)
+	parts.Add(spent > 0 && usd > spent, "$%s of about $%s", spent, usd)
+	return strings.Join(parts, ", ") + "]"
 }
 
 // line prints a line with the time since the start, unless many come at once and it may wait.
@@ -482,11 +459,10 @@ func (p *printer) tick(stop <-chan struct{}) {
 }
 
 func (p *printer) still(now time.Time) {
-	var long []string
+	var long report.Parts
 	for _, a := range p.running {
-		if d := now.Sub(a.since); d >= tickEvery {
-			long = append(long, a.node+" "+elapsed(d))
-		}
+		took := now.Sub(a.since)
+		long.Add(took >= tickEvery, "%s %s", a.node, elapsed(took))
 	}
 	if p.quiet || len(long) == 0 {
 		return

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -54,14 +55,12 @@ func (v *providersInfo) print(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "PROVIDER\tPROGRAM\tVERSION\tKEYS SET")
 	for _, in := range v.Installed {
-		program := in.Program
-		if program == "" {
-			program = in.Missing
-		} else if in.Missing != "" {
+		program := cmp.Or(in.Program, in.Missing)
+		if in.Program != "" && in.Missing != "" {
 			program += " (" + in.Missing + ")"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n",
-			in.Provider, dash(printable.Line(program)), dash(in.Version), dash(strings.Join(in.Keys, ", ")))
+			in.Provider, cmp.Or(printable.Line(program), "-"), cmp.Or(in.Version, "-"), cmp.Or(strings.Join(in.Keys, ", "), "-"))
 	}
 	for _, c := range v.Capabilities {
 		fmt.Fprintf(w, "\n%s", c.Name)
@@ -70,11 +69,7 @@ func (v *providersInfo) print(out io.Writer) error {
 		}
 		fmt.Fprintln(w)
 		for _, in := range v.Installed {
-			how := c.How[in.Provider]
-			if how == "" {
-				how = "cannot"
-			}
-			fmt.Fprintf(w, "  %s\t%s\n", in.Provider, how)
+			fmt.Fprintf(w, "  %s\t%s\n", in.Provider, cmp.Or(c.How[in.Provider], "cannot"))
 		}
 	}
 	fmt.Fprintln(w, "\ntools by name")
@@ -84,11 +79,4 @@ func (v *providersInfo) print(out io.Writer) error {
 		}
 	}
 	return w.Flush()
-}
-
-func dash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }

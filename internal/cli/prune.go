@@ -124,23 +124,17 @@ func (p *pruned) sum() {
 func (p *pruned) writeText(out io.Writer) error {
 	w := bufio.NewWriter(out)
 	for _, x := range p.Found {
-		line := "remove  "
+		do, what := "remove", report.Parts{x.What}
 		switch {
 		case x.Kept != "":
-			line = "keep    "
+			do = "keep"
 		case p.Removed:
-			line = "removed "
+			do = "removed"
 		}
-		line += filepath.Join(x.Dir, filepath.FromSlash(x.Path)) + "  " + x.What
-		if !x.Since.IsZero() {
-			line += " of " + report.Instant(x.Since)
-		}
-		if x.Archives > 0 {
-			line += " with " + report.Count(x.Archives, "archive")
-		}
-		if line += "  " + report.SizeText(x.Bytes); x.Kept != "" {
-			line += ": " + x.Kept
-		}
+		what.Add(!x.Since.IsZero(), "of %s", report.Instant(x.Since))
+		what.Add(x.Archives > 0, "with %s", report.Count(x.Archives, "archive"))
+		line := fmt.Sprintf("%-8s%s  %s  %s", do, filepath.Join(x.Dir, filepath.FromSlash(x.Path)), strings.Join(what, " "),
+			report.Reason(report.SizeText(x.Bytes), x.Kept))
 		fmt.Fprintln(w, report.Plain(line))
 	}
 	total := report.Count(p.Count, "record") + ", " + report.SizeText(p.Bytes)

@@ -127,15 +127,12 @@ func (s *session) options() run.Options {
 	}
 	s.printer = newPrinter(s.screen, s.pictured(), s.host.quiet, s.dir, s.kinds.Does)
 	s.logs = runlog.New(func(line string) { s.note("warning: " + line) })
-	o.Project = s.logs.Project
 	o.Weigh = s.weigh
 	o.Plan = s.plan
 	s.crash = readCrashPoint(os.Getenv("DAGRUN_CRASH_AT"))
-	if s.crash.set() {
-		o.Project = func(e *machine.Event, st *machine.State) {
-			s.crash.recording(e)
-			s.logs.Project(e, st)
-		}
+	o.Project = func(e *machine.Event, st *machine.State) {
+		s.crash.recording(e)
+		s.logs.Project(e, st)
 	}
 	o.Observe = func(e *machine.Event, replayed bool) {
 		if !replayed {

@@ -24,7 +24,7 @@ func newShow() *cobra.Command {
 by content), what ran and what it printed last, what it left and wrote and where, its values, what it took and
 cost, how each attempt ended, why it ran or was reused or waits, and the policies that hold for it. It works
 beside a running apply, and for nodes that have not run yet.`,
-		Args: func(c *cobra.Command, args []string) error { return words(c, args, 1, 1) },
+		Args: exactlyOne,
 		RunE: func(c *cobra.Command, args []string) error {
 			return runs.read(c, func(r *run.Run, dir string) error {
 				id, err := findNode(r, args[0])

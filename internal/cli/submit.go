@@ -87,22 +87,17 @@ func (s *session) preflight(res *compile.Result) (runs bool, err error) {
 }
 
 func (h *handover) writeText(out io.Writer) error {
-	var said []string
-	for _, x := range []struct {
-		n    int
-		what string
-	}{{h.Perhaps, "perhaps"}, {h.Kept, "kept"}, {h.Added, "new"}, {h.Removed, "removed"}} {
-		if x.n > 0 {
-			said = append(said, fmt.Sprintf("%d %s", x.n, x.what))
-		}
-	}
 	runs := "run"
 	if h.Again == 1 {
 		runs = "runs"
 	}
-	text := strings.Join(append([]string{fmt.Sprintf("%s %s again", report.Count(h.Again, "node"), runs)}, said...), ", ")
+	parts := report.Parts{fmt.Sprintf("%s %s again", report.Count(h.Again, "node"), runs)}
+	parts.Add(h.Perhaps > 0, "%d perhaps", h.Perhaps)
+	parts.Add(h.Kept > 0, "%d kept", h.Kept)
+	parts.Add(h.Added > 0, "%d new", h.Added)
+	parts.Add(h.Removed > 0, "%d removed", h.Removed)
 	fmt.Fprintf(out, "handed the new plan to the running process %d: %s; watch with: dagrun status --output-dir %s\n",
-		h.PID, text, h.Dir)
+		h.PID, strings.Join(parts, ", "), h.Dir)
 	if len(h.Stopped) > 0 {
 		fmt.Fprintf(out, "stops for it: %s\n", report.Plain(report.Some(h.Stopped)))
 	}

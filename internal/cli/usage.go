@@ -14,19 +14,19 @@ import (
 
 // What is wrong with a command line is said in one line that ends with where to read more.
 
-// noArgs, atMostOne and oneOrTwo are how many words a command takes beside its flags.
-func noArgs(c *cobra.Command, args []string) error    { return words(c, args, 0, 0) }
-func atMostOne(c *cobra.Command, args []string) error { return words(c, args, 0, 1) }
-func oneOrTwo(c *cobra.Command, args []string) error  { return words(c, args, 1, 2) }
+// noArgs, atMostOne, exactlyOne and oneOrTwo are how many words a command takes beside its flags.
+var noArgs, atMostOne, exactlyOne, oneOrTwo = words(0, 0), words(0, 1), words(1, 1), words(1, 2)
 
-func words(c *cobra.Command, args []string, least, most int) error {
-	switch {
-	case len(args) < least:
-		return usageError(c, "missing argument; usage: %s", c.UseLine())
-	case len(args) > most:
-		return usageError(c, "unexpected argument %q", args[most])
+func words(least, most int) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return usageError(c, "missing argument; usage: %s", c.UseLine())
+		case len(args) > most:
+			return usageError(c, "unexpected argument %q", args[most])
+		}
+		return nil
 	}
-	return nil
 }
 
 func usageError(c *cobra.Command, format string, args ...any) error {

@@ -193,12 +193,17 @@ func (w *watched) untilNext(t *session, res *compile.Result, err error) {
 	}
 }
 
+// pauses are after what time the next tick begins at the latest (0: never), and how long files must have been still.
+func pauses(res *compile.Result) (every, settle time.Duration) {
+	if t := res.Plan.Ticks; t != nil {
+		return t.Every.D(), t.Settle.D()
+	}
+	return 0, 500 * time.Millisecond
+}
+
 // idle waits for changes, or until it is time for the next tick.
 func (w *watched) idle(res *compile.Result) {
-	every, settle := time.Duration(0), 500*time.Millisecond
-	if t := res.Plan.Ticks; t != nil {
-		every, settle = t.Every.D(), t.Settle.D()
-	}
+	every, settle := pauses(res)
 	select {
 	case <-w.files.Changed(): // meanwhile: by the tick itself perhaps
 		if w.busy++; w.busy > 3 {
@@ -226,10 +231,7 @@ func (w *watched) idle(res *compile.Result) {
 // afterFailure waits before the next try, until somebody changes a file: what mends the cause perhaps. What the tick
 // has changed itself is no reason.
 func (w *watched) afterFailure(res *compile.Result, most time.Duration) {
-	settle := 500 * time.Millisecond
-	if t := res.Plan.Ticks; t != nil {
-		settle = t.Settle.D()
-	}
+	_, settle := pauses(res)
 	w.sleep(min(settle, most))
 	select {
 	case <-w.files.Changed():

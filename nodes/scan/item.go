@@ -316,44 +316,32 @@ func (e *evaluation) byOrder(a, b *item) int {
 
 // compare orders values of one type, and values of different types by that.
 func compare(a, b any) int {
-	switch a := a.(type) {
-	case int64:
-		switch b := b.(type) {
-		case int64:
-			return cmp.Compare(a, b)
-		case float64:
-			return cmp.Compare(float64(a), b)
-		}
-	case float64:
-		switch b := b.(type) {
-		case int64:
-			return cmp.Compare(a, float64(b))
-		case float64:
-			return cmp.Compare(a, b)
-		}
-	case string:
-		if b, ok := b.(string); ok {
-			return cmp.Compare(a, b)
-		}
-	case bool:
-		if b, ok := b.(bool); ok {
-			return cmp.Compare(rank(a), rank(b))
-		}
+	x, xIs := a.(int64)
+	y, yIs := b.(int64)
+	if xIs && yIs { // beyond 2^53 a float tells them apart no more
+		return cmp.Compare(x, y)
 	}
-	return cmp.Compare(rank(a), rank(b))
+	kindA, numberA, textA := ordered(a)
+	kindB, numberB, textB := ordered(b)
+	return cmp.Or(cmp.Compare(kindA, kindB), cmp.Compare(numberA, numberB), cmp.Compare(textA, textB))
 }
 
-func rank(v any) int {
+// ordered is a value as its order has it: first truth values, then numbers, then texts.
+func ordered(v any) (kind int, number float64, text string) {
 	switch v := v.(type) {
 	case bool:
 		if v {
-			return 1
+			number = 1
 		}
-		return 0
-	case int64, float64:
-		return 2
+		return 0, number, ""
+	case int64:
+		return 1, float64(v), ""
+	case float64:
+		return 1, v, ""
+	case string:
+		text = v
 	}
-	return 3
+	return 2, 0, text
 }
 
 // record is an item as a value of the node.

@@ -173,18 +173,11 @@ func (r *reader) int() int64 {
 	return int64(n>>1) ^ -int64(n&1)
 }
 
-// uint is binary.Uvarint of a text.
-func (r *reader) uint() (n uint64) {
-	for i := 0; i < min(len(r.rest), binary.MaxVarintLen64); i++ {
-		c := r.rest[i]
-		n |= uint64(c&0x7f) << (7 * i)
-		if c < 0x80 {
-			r.rest = r.rest[i+1:]
-			return n
-		}
-	}
-	r.bad = true
-	return 0
+func (r *reader) uint() uint64 {
+	n, length := binary.Uvarint([]byte(r.rest[:min(len(r.rest), binary.MaxVarintLen64)])) // on the stack: not copied twice
+	r.bad = r.bad || length <= 0
+	r.rest = r.rest[max(length, 0):]
+	return n
 }
 
 func (r *reader) text() string {
