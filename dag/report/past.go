@@ -37,7 +37,9 @@ func (p *past) apply(n *dag.Node, out *PlanNode, attempts int) {
 	if len(samples) == 0 || free(samples) && n.Estimate.USD > 0 { // something else bore its name
 		return
 	}
-	out.USD, out.Seconds, out.Tokens = rangeOf(samples)
+	out.USD = spread(samples, func(s statedir.Sample) dag.USD { return s.USD })
+	out.Seconds = spread(samples, func(s statedir.Sample) float64 { return s.Seconds })
+	out.Tokens = spread(samples, func(s statedir.Sample) int64 { return s.Tokens })
 	out.USD[2] *= dag.USD(attempts)
 	out.Seconds[2] *= float64(attempts)
 	out.Tokens[2] *= int64(attempts)
@@ -48,19 +50,13 @@ func free(samples []statedir.Sample) bool {
 	return !slices.ContainsFunc(samples, func(s statedir.Sample) bool { return s.USD > 0 })
 }
 
-// rangeOf takes the least, the mean and the most of what attempts took.
-func rangeOf(past []statedir.Sample) (usd [3]dag.USD, sec [3]float64, tok [3]int64) {
-	for i, s := range past {
-		if i == 0 {
-			usd, sec, tok = [3]dag.USD{s.USD, 0, s.USD}, [3]float64{s.Seconds, 0, s.Seconds}, [3]int64{s.Tokens, 0, s.Tokens}
-		}
-		usd[0], usd[1], usd[2] = min(usd[0], s.USD), usd[1]+s.USD, max(usd[2], s.USD)
-		sec[0], sec[1], sec[2] = min(sec[0], s.Seconds), sec[1]+s.Seconds, max(sec[2], s.Seconds)
-		tok[0], tok[1], tok[2] = min(tok[0], s.Tokens), tok[1]+s.Tokens, max(tok[2], s.Tokens)
+// spread is the least, the mean and the most of what attempts took.
+func spread[N dag.USD | float64 | int64](past []statedir.Sample, of func(statedir.Sample) N) (r [3]N) {
+	r[0] = of(past[0])
+	for _, s := range past {
+		v := of(s)
+		r[0], r[1], r[2] = min(r[0], v), r[1]+v, max(r[2], v)
 	}
-	n := len(past)
-	usd[1] /= dag.USD(n)
-	sec[1] /= float64(n)
-	tok[1] /= int64(n)
-	return usd, sec, tok
+	r[1] /= N(len(past))
+	return r
 }

@@ -2,9 +2,9 @@ package report
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"dagrun.dev/dag"
@@ -61,10 +61,14 @@ func (p *Plan) WriteShort(w io.Writer) error {
 type planGroup struct {
 	name    string
 	nodes   int
-	kinds   []string
-	of      map[string]int
+	kinds   []kindCount // in order of their first nodes
 	usd     [3]dag.USD
 	seconds float64
+}
+
+type kindCount struct {
+	kind  string
+	nodes int
 }
 
 // writeGroups prints a line for each group of nodes.
@@ -79,32 +83,25 @@ func writeGroups(out io.Writer, what string, list []*PlanNode) {
 	if what == "reuse" { // nothing happens to these
 		groups = groupsOf(list, 0)
 	}
-	width := 4
-	for _, g := range groups[:min(len(groups), mostGroups)] {
+	named, others, width := groups[:min(len(groups), mostGroups)], 0, 4
+	for _, g := range named {
 		width = min(40, max(width, len(g.name)))
 	}
-	for _, g := range groups[:min(len(groups), mostGroups)] {
-		kinds := make([]string, len(g.kinds))
-		for i, k := range g.kinds {
-			kinds[i] = fmt.Sprintf("%d %s", g.of[k], k)
+	for _, g := range named {
+		var kinds Parts
+		for _, k := range g.kinds {
+			kinds.Add(true, "%d %s", k.nodes, k.kind)
 		}
-		cost := ""
-		if g.usd[2] > 0 && what != "reuse" {
-			cost = "  " + usdRange(g.usd)
-		}
-		took := ""
-		if g.seconds > 0 && what != "reuse" {
-			took = "  " + Duration(g.seconds)
-		}
-		line := fmt.Sprintf("%5d  %-8s %-*s  %s%s%s", g.nodes, what, width, g.name, strings.Join(kinds, ", "), took, cost)
-		fmt.Fprintln(out, Plain(strings.TrimRight(line, " ")))
+		line := Parts{fmt.Sprintf("%5d  %-8s %-*s", g.nodes, what, width, g.name), strings.Join(kinds, ", ")}
+		line.Add(g.seconds > 0 && what != "reuse", "%s", Duration(g.seconds))
+		line.Add(g.usd[2] > 0 && what != "reuse", "%s", usdRange(g.usd))
+		fmt.Fprintln(out, Plain(strings.TrimRight(strings.Join(line, "  "), " ")))
 	}
-	if more := len(groups) - mostGroups; more > 0 {
-		n := 0
-		for _, g := range groups[mostGroups:] {
-			n += g.nodes
-		}
-		fmt.Fprintf(out, "%5d  %-8s in %s more\n", n, what, Count(more, "group"))
+	for _, g := range groups[len(named):] {
+		others += g.nodes
+	}
+	if others > 0 {
+		fmt.Fprintf(out, "%5d  %-8s in %s more\n", others, what, Count(len(groups)-len(named), "group"))
 	}
 }
 
@@ -126,18 +123,12 @@ func groupsOf(list []*PlanNode, depth int) (groups []*planGroup) {
 		}
 		g := at[name]
 		if g == nil {
-			g = &planGroup{name: name, of: map[string]int{}}
+			g = &planGroup{name: name}
 			at[name] = g
 			groups = append(groups, g)
 		}
-		kind := n.Kind
-		if kind == "" { // gone from the plan
-			kind = n.Do
-		}
-		if !slices.Contains(g.kinds, kind) {
-			g.kinds = append(g.kinds, kind)
-		}
-		g.of[kind]++
+		kind := cmp.Or(n.Kind, n.Do) // without a kind: gone from the plan
+		entryOf(&g.kinds, func(k *kindCount) bool { return k.kind == kind }, kindCount{kind: kind}).nodes++
 		g.nodes++
 		g.seconds += n.Seconds[1]
 		for k := range g.usd {

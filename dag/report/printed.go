@@ -249,26 +249,18 @@ func seekTail(f *os.File, lines int) error {
 	if lines == 0 {
 		return nil
 	}
-	var starts []int64
-	at := int64(0)
-	for r := bufio.NewReaderSize(f, 64<<10); ; {
-		line, err := r.ReadSlice('\n')
-		if len(line) > 0 {
-			starts = append(starts, at)
-			if len(starts) > lines {
-				starts = starts[1:]
-			}
-		}
-		for at += int64(len(line)); err == bufio.ErrBufferFull; at += int64(len(line)) {
-			line, err = r.ReadSlice('\n')
-		}
-		if err != nil {
+	starts, at := []int64{0}, int64(0) // of the last lines
+	for r := bufio.NewReader(f); ; {
+		part, err := r.ReadSlice('\n')
+		if at += int64(len(part)); err == nil {
+			starts = append(starts[max(0, len(starts)-lines):], at)
+		} else if err != bufio.ErrBufferFull {
 			break
 		}
 	}
-	if len(starts) == 0 {
-		return nil
+	if n := len(starts) - 1; n > 0 && starts[n] == at { // nothing stands behind the last line
+		starts = starts[:n]
 	}
-	_, err := f.Seek(starts[0], io.SeekStart)
+	_, err := f.Seek(starts[max(0, len(starts)-lines)], io.SeekStart)
 	return err
 }

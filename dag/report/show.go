@@ -134,7 +134,7 @@ func NewNodeView(r *run.Run, dir, id string, attempt int, now time.Time, by View
 	if err := v.pick(attempt); err != nil {
 		return nil, err
 	}
-	v.output(r, dir, &n)
+	v.output(r, dir)
 	v.why(st, &n, sent, now)
 	if n.Status == machine.Running && !r.Held() {
 		v.Status = "interrupted"
@@ -204,7 +204,7 @@ func (v *NodeView) pick(number int) error {
 }
 
 // output finds what the shown attempt printed, left and wrote.
-func (v *NodeView) output(r *run.Run, dir string, n *machine.NodeView) {
+func (v *NodeView) output(r *run.Run, dir string) {
 	a := v.Attempt
 	if a == nil {
 		v.Wrote = nil

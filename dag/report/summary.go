@@ -179,7 +179,7 @@ type End struct {
 	Exit      int      `json:"exit_status"`
 	Nothing   bool     `json:"nothing_to_do,omitempty"` // the run was complete before
 	Summary   *Summary `json:"summary,omitempty"`
-	artifacts []string
+	Artifacts []string `json:"-"` // paths of what the run made
 	page      string
 }
 
@@ -187,7 +187,7 @@ type End struct {
 func NewEnd(s *Status, sum *Summary, exit int) *End {
 	e := &End{
 		Standing: s.Standing, Seconds: s.Active, Exit: exit,
-		Nothing: sum == nil, Summary: sum, artifacts: s.Artifacts, page: s.Page,
+		Nothing: sum == nil, Summary: sum, Artifacts: s.Artifacts, page: s.Page,
 	}
 	for _, q := range s.Questions {
 		e.Questions = append(e.Questions, q.ID)
@@ -220,21 +220,15 @@ func (e *End) Result() string {
 	return e.page
 }
 
-// Artifacts are the paths of what the run made.
-func (e *End) Artifacts() []string { return e.artifacts }
-
 // WriteShort prints it on one line, and on more only what somebody must look at.
-func (e *End) WriteShort(w io.Writer) error {
-	if e.Nothing {
-		return write(w, "nothing", e)
-	}
-	return write(w, "short", e)
-}
+func (e *End) WriteShort(w io.Writer) error { return e.write(w, "short") }
 
 // WriteText prints it for people.
-func (e *End) WriteText(w io.Writer) error {
+func (e *End) WriteText(w io.Writer) error { return e.write(w, "end") }
+
+func (e *End) write(w io.Writer, form string) error {
 	if e.Nothing {
-		return write(w, "nothing", e)
+		form = "nothing"
 	}
-	return write(w, "end", e)
+	return write(w, form, e)
 }
