@@ -1,7 +1,14 @@
 package report
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"dagrun.dev/dag"
@@ -11,8 +18,8 @@ import (
 	"dagrun.dev/nodes"
 )
 
-// PlanFormat is the version of a saved plan.
-const PlanFormat = 2
+// planFormat is the version of a saved plan.
+const planFormat = 2
 
 // A Plan says what applying a specification would do: node by node, with reasons, costs and
 // times. It is also the file that `plan -o` saves.
@@ -152,7 +159,7 @@ type PlanInput struct {
 func BuildPlan(in PlanInput) *Plan {
 	g := in.Graph
 	p := &Plan{
-		Format: PlanFormat, Name: g.Plan.Name, Title: g.Plan.Title, Digest: g.Plan.Digest(),
+		Format: planFormat, Name: g.Plan.Name, Title: g.Plan.Title, Digest: g.Plan.Digest(),
 		Params: g.Plan.Params, Budget: g.Plan.Budget, WhenFailed: g.Plan.WhenFailed,
 	}
 	if in.State != nil && in.State.Graph().Plan.Budget == p.Budget { // it may have been raised for this run
@@ -360,4 +367,98 @@ func (in *PlanInput) begun(n *dag.Node) string {
 		return "its last attempt was interrupted: a probe says whether it took effect"
 	}
 	return "its last attempt was interrupted"
+}
+
+// A past is what earlier runs say of how much nodes take.
+type past struct {
+	own     map[string][]statedir.Sample
+	similar map[dag.Similarity][]statedir.Sample // of nodes with an estimate: it is what says that they are similar
+}
+
+func newPast(g *dag.Graph, history map[string][]statedir.Sample) *past {
+	p := &past{own: history, similar: map[dag.Similarity][]statedir.Sample{}}
+	if len(history) == 0 {
+		return p
+	}
+	for i := range int32(g.Len()) {
+		n := g.Node(i)
+		if n.Estimate != (dag.Estimate{}) {
+			p.similar[n.Similarity()] = append(p.similar[n.Similarity()], history[n.HistoryKey()]...)
+		}
+	}
+	return p
+}
+
+// apply replaces what a node is expected to take by what it took before, or what similar nodes took. The
+// samples are of single attempts.
+func (p *past) apply(n *dag.Node, out *PlanNode, attempts int) {
+	samples, from := p.own[n.HistoryKey()], "history"
+	if len(samples) == 0 && n.Estimate != (dag.Estimate{}) {
+		samples, from = p.similar[n.Similarity()], "similar"
+	}
+	if len(samples) == 0 || free(samples) && n.Estimate.USD > 0 { // something else bore its name
+		return
+	}
+	out.USD = spread(samples, func(s statedir.Sample) dag.USD { return s.USD })
+	out.Seconds = spread(samples, func(s statedir.Sample) float64 { return s.Seconds })
+	out.Tokens = spread(samples, func(s statedir.Sample) int64 { return s.Tokens })
+	out.USD[2] *= dag.USD(attempts)
+	out.Seconds[2] *= float64(attempts)
+	out.Tokens[2] *= int64(attempts)
+	out.CostFrom, out.Unknown = from, false
+}
+
+func free(samples []statedir.Sample) bool {
+	return !slices.ContainsFunc(samples, func(s statedir.Sample) bool { return s.USD > 0 })
+}
+
+// spread is the least, the mean and the most of what attempts took.
+func spread[N dag.USD | float64 | int64](past []statedir.Sample, of func(statedir.Sample) N) (r [3]N) {
+	r[0] = of(past[0])
+	for _, s := range past {
+		v := of(s)
+		r[0], r[1], r[2] = min(r[0], v), r[1]+v, max(r[2], v)
+	}
+	r[1] /= N(len(past))
+	return r
+}
+
+// ErrNotAPlan says that a file holds something else than a saved plan.
+var ErrNotAPlan = errors.New("not a saved plan")
+
+// ReadPlan reads a saved plan. Its name may end as it likes; a file that neither ends in .json nor
+// begins as plan -o writes is not read whole.
+func ReadPlan(name string) (*Plan, error) {
+	if st, err := os.Stat(name); err != nil {
+		return nil, err
+	} else if !st.Mode().IsRegular() {
+		return nil, ErrNotAPlan
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r := bufio.NewReader(f)
+	if start, _ := r.Peek(64); filepath.Ext(name) != ".json" && !bytes.Contains(start, []byte(`"dagrun_plan"`)) {
+		return nil, ErrNotAPlan
+	}
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	var mark struct {
+		Format *int `json:"dagrun_plan"`
+	}
+	if json.Unmarshal(data, &mark) != nil || mark.Format == nil {
+		return nil, ErrNotAPlan
+	}
+	if *mark.Format > planFormat {
+		return nil, fmt.Errorf("%s: a newer version of the program saved this plan", name)
+	}
+	p := &Plan{}
+	if err := json.Unmarshal(data, p); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return p, nil
 }

@@ -1,0 +1,67 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"dagrun.dev/dag/machine"
+)
+
+// Prompt is a question as it is put to a user who answers at once, by number or name; several lines.
+func Prompt(q machine.EscalationOpenedBody) string {
+	var b strings.Builder
+	if err := write(&b, "prompt", q); err != nil {
+		return err.Error()
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// WriteQuestions prints open questions for people.
+func WriteQuestions(w io.Writer, open []machine.EscalationOpenedBody) error {
+	return write(w, "questions", open)
+}
+
+// refuses reports whether an answer to a question refuses.
+func refuses(q machine.EscalationOpenedBody, answer string) bool {
+	return slices.Contains(q.Refuses, answer)
+}
+
+// choices are the answers that a question takes, with what is to be known of each.
+func choices(q machine.EscalationOpenedBody) []string {
+	list := slices.Clone(q.Options)
+	for i, x := range list {
+		list[i] = Reason(x, q.Does[x])
+		if x == q.Recommended {
+			list[i] += "  (recommended)"
+		}
+		if text := q.Texts[x]; text != "" {
+			list[i] += "  (--text: " + text + ")"
+		}
+		if refuses(q, x) {
+			list[i] += "  (refuses: " + q.Node + " fails then, and its onFail decides)"
+		}
+	}
+	return list
+}
+
+// numbered puts numbers before lines, from 1.
+func numbered(lines []string) []string {
+	list := slices.Clone(lines)
+	for i, x := range list {
+		list[i] = fmt.Sprintf("%d  %s", i+1, x)
+	}
+	return list
+}
+
+// Options are the answers that a question takes, those marked that refuse.
+func Options(q *machine.EscalationOpenedBody) string {
+	list := slices.Clone(q.Options)
+	for i, x := range list {
+		if refuses(*q, x) {
+			list[i] += " (refuses)"
+		}
+	}
+	return strings.Join(list, ", ")
+}
