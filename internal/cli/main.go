@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dagrun.dev/dag/compile/source"
+	"dagrun.dev/nodes/agent"
 	"dagrun.dev/nodes/all"
 )
 
@@ -98,4 +99,17 @@ cost, runs it, and remembers every step, so that a run resumes where it was stop
 	root.AddCommand(newVersion(), newSimAgent())
 	addCompletions(root)
 	return root
+}
+
+// newSimAgent is the simulated agent, which provider sim starts as its child process.
+func newSimAgent() *cobra.Command {
+	return &cobra.Command{
+		Use:                "sim-agent",
+		Short:              "Answer as an agent would, from files",
+		Hidden:             true,
+		DisableFlagParsing: true,
+		RunE: func(c *cobra.Command, args []string) error {
+			return exitWith(agent.SimMain(args, c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr()))
+		},
+	}
 }

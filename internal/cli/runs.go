@@ -1,12 +1,18 @@
 package cli
 
 import (
+	"bufio"
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -75,4 +81,153 @@ func writeRuns(out io.Writer, list []runLine) error {
 			report.Instant(l.Updated), l.CostUSD, report.Plain(l.Dir))
 	}
 	return w.Flush()
+}
+
+// readAge reads days (30d) or a duration (12h).
+func readAge(text string) (time.Duration, error) {
+	v, err := time.ParseDuration(text)
+	if n, ok := strings.CutSuffix(text, "d"); ok {
+		var count uint64
+		count, err = strconv.ParseUint(n, 10, 16)
+		v = time.Duration(count) * 24 * time.Hour
+	}
+	if err != nil || v < 0 {
+		return 0, fmt.Errorf("--older-than %s: want days or a duration, such as 30d or 12h", text)
+	}
+	return v, nil
+}
+
+func newRunsPrune() *cobra.Command {
+	var runs runFlags
+	var yes, dry bool
+	var older string
+	c := &cobra.Command{
+		Use:   "prune",
+		Short: "Remove the records of runs that ended long ago",
+		Long: `prune removes from the runs that "dagrun runs" lists the records (` + run.Dir + `: events, logs, contents,
+checkpoints) of those that have ended and of which nothing happened for the given time, and the archives of
+earlier runs that were made before. What a run made outside of that folder stays. A run that has not ended, is
+paused, in use or unreadable is left, with its archives; so is the current one: the one that $DAGRUN_OUTPUT_DIR
+names or in whose directory you are. --output-dir names the one directory to look at.
+
+It shows what it would remove and asks; where nobody can be asked, --yes says that it shall. What was cut off half
+way is removed by the next prune; no other command sees it.`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if yes && dry {
+				return errors.New("--dry-run removes nothing: leave out --yes")
+			}
+			age, err := readAge(older)
+			if err != nil {
+				return err
+			}
+			before := time.Now().Add(-age)
+			list, err := runs.prune(before, false, nil)
+			p := pruned{Before: before.UTC(), Found: list}
+			if p.sum(); dry || p.Count == 0 {
+				return errors.Join(err, show(c, p, p.writeText))
+			}
+			if !yes {
+				if err := canConfirm(c); err != nil {
+					return err
+				}
+				err = errors.Join(err, p.writeText(c.OutOrStdout()))
+				if yes, no := confirm(c, "Remove them?"); !yes || no != nil {
+					return errors.Join(err, no, exitWith(exitBad))
+				}
+			}
+			p.Removed = true
+			p.Found, err = runs.prune(before, true, list)
+			p.sum()
+			return errors.Join(err, show(c, p, p.writeText))
+		},
+	}
+	runs.addState(c)
+	c.Example = "  dagrun runs prune --dry-run\n  dagrun runs prune --older-than 90d --yes"
+	c.Flags().StringVar(&older, "older-than", "30d", "how long ago the last event must be, in days (30d) or as a duration")
+	c.Flags().BoolVar(&yes, "yes", false, "remove without asking")
+	c.Flags().BoolVar(&dry, "dry-run", false, "only show what would be removed")
+	return c
+}
+
+// prune looks at all output directories, and removes what is found there if it is among what was shown. An error in one
+// directory keeps no other from being looked at.
+func (f *runFlags) prune(before time.Time, remove bool, shown []prunedRun) (found []prunedRun, failed error) {
+	dirs := f.places(false)
+	if f.dir != "" {
+		dirs = []string{f.dir}
+	}
+	found = []prunedRun{}
+	for _, dir := range dirs {
+		if remove && !slices.ContainsFunc(shown, func(x prunedRun) bool { return x.Dir == dir && x.Kept == "" }) {
+			continue
+		}
+		current := f.dir == "" && f.isCurrent(dir)
+		list, err := run.Prune(f.options(dir, "runs prune"), before, remove && !current)
+		failed = errors.Join(failed, err)
+		for _, x := range list {
+			if current {
+				x.Kept = cmp.Or(x.Kept, "it is the current one")
+			}
+			found = append(found, prunedRun{dir, x})
+		}
+	}
+	return found, failed
+}
+
+// sum counts what is removed.
+func (p *pruned) sum() {
+	p.Count, p.Bytes = 0, 0
+	for _, x := range p.Found {
+		if x.Kept == "" {
+			p.Count, p.Bytes = p.Count+1, p.Bytes+x.Bytes
+		}
+	}
+}
+
+func (p *pruned) writeText(out io.Writer) error {
+	w := bufio.NewWriter(out)
+	for _, x := range p.Found {
+		do, what := "remove", report.Parts{x.What}
+		switch {
+		case x.Kept != "":
+			do = "keep"
+		case p.Removed:
+			do = "removed"
+		}
+		what.Add(!x.Since.IsZero(), "of %s", report.Instant(x.Since))
+		what.Add(x.Archives > 0, "with %s", report.Count(x.Archives, "archive"))
+		line := fmt.Sprintf("%-8s%s  %s  %s", do, filepath.Join(x.Dir, filepath.FromSlash(x.Path)), strings.Join(what, " "),
+			report.Reason(report.SizeText(x.Bytes), x.Kept))
+		fmt.Fprintln(w, report.Plain(line))
+	}
+	total := report.Count(p.Count, "record") + ", " + report.SizeText(p.Bytes)
+	switch {
+	case p.Count == 0:
+		fmt.Fprintln(w, "Nothing that has ended is older than "+report.Instant(p.Before)+".")
+	case p.Removed:
+		fmt.Fprintln(w, "Removed "+total+".")
+	default:
+		fmt.Fprintln(w, "To remove: "+total+", all older than "+report.Instant(p.Before)+".")
+	}
+	return w.Flush()
+}
+
+// canConfirm is an error where nobody can be asked.
+func canConfirm(c *cobra.Command) error {
+	if in, ok := c.InOrStdin().(*os.File); !ok || !isTerminal(in) || !isTerminal(c.OutOrStdout()) || asJSON(c) {
+		return errors.New("nothing was removed: --yes removes without asking, --dry-run only shows what there is")
+	}
+	return nil
+}
+
+// confirm asks the user at the terminal.
+func confirm(c *cobra.Command, question string) (bool, error) {
+	fmt.Fprint(c.OutOrStdout(), question+" [y/N] ")
+	answer, err := bufio.NewReader(c.InOrStdin()).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes", nil
 }
