@@ -27,6 +27,7 @@ type History struct {
 	// Checkpoints are how far and how good the run was at each checkpoint, by its id.
 	Checkpoints map[string]CheckpointQuality
 
+	open    map[string][]int     // errors of nodes that have not completed since
 	started map[string]time.Time // attempts under way
 	waiting map[string]time.Time // nodes that wait, since when
 	last    time.Time            // time of the last event
@@ -55,7 +56,10 @@ func (q CheckpointQuality) Text() string {
 }
 
 func (h *History) checkpoint(id string, st *machine.State) {
-	q := CheckpointQuality{Progress: Progress(st), Failed: st.Count(machine.Failed), CostUSD: st.Spent().USD, Invalid: h.bad, Entries: maps.Clone(h.entries)}
+	q := CheckpointQuality{
+		Progress: Progress(st), Failed: st.Count(machine.Failed), CostUSD: st.Spent().USD, Invalid: h.bad,
+		Entries: maps.Clone(h.entries),
+	}
 	for _, s := range seriesOf(st) {
 		if last := len(s.Values) - 1; s.Of == "" {
 			s.Nodes, s.Values = s.Nodes[last:], s.Values[last:]
@@ -103,21 +107,20 @@ type CostKind struct {
 // ReadHistory reads the events of a run. It works beside a writer.
 func ReadHistory(o run.Options) (*History, error) {
 	h := newHistory()
-	open := map[string][]int{} // errors of nodes that have not completed since
-	err := run.Walk(o, 0, func(e *machine.Event, st *machine.State) error { return h.event(e, st, open) })
+	err := run.Walk(o, 0, h.event)
 	h.pause(h.last)
 	return h, err
 }
 
 func newHistory() *History {
 	return &History{
-		Attempts: map[string]int{}, Took: map[string]time.Duration{},
+		Attempts: map[string]int{}, Took: map[string]time.Duration{}, open: map[string][]int{},
 		started: map[string]time.Time{}, waiting: map[string]time.Time{},
 		Checkpoints: map[string]CheckpointQuality{}, entries: map[string]int{}, making: map[string]string{},
 	}
 }
 
-func (h *History) event(e *machine.Event, st *machine.State, open map[string][]int) error {
+func (h *History) event(e *machine.Event, st *machine.State) error {
 	before := h.last
 	h.last = e.Time
 	switch b := e.Body.(type) {
@@ -147,7 +150,7 @@ func (h *History) event(e *machine.Event, st *machine.State, open map[string][]i
 			h.Retries++
 		}
 	case *machine.FinishedBody:
-		h.finished(e, b, st, open)
+		h.finished(e, b, st)
 		if id, ok := h.making[b.Node]; ok {
 			h.checkpoint(id, st)
 			delete(h.making, b.Node)
@@ -177,7 +180,7 @@ func (h *History) event(e *machine.Event, st *machine.State, open map[string][]i
 
 // pause counts what all nodes that wait have waited until an instant.
 func (h *History) pause(now time.Time) {
-	for _, node := range sortedNames(h.waiting) {
+	for node := range h.waiting { // a sum
 		h.waited(node, now)
 		h.waiting[node] = now
 	}
@@ -189,7 +192,7 @@ func (h *History) waited(node string, until time.Time) {
 	}
 }
 
-func (h *History) finished(e *machine.Event, b *machine.FinishedBody, st *machine.State, open map[string][]int) {
+func (h *History) finished(e *machine.Event, b *machine.FinishedBody, st *machine.State) {
 	for _, n := range b.Notes {
 		if n.Log == "quality" {
 			h.quality(e, b.Node, n.Type, n.Fields, st)
@@ -199,7 +202,10 @@ func (h *History) finished(e *machine.Event, b *machine.FinishedBody, st *machin
 		h.bad++
 	}
 	if b.CostUSD != 0 || b.CostKind != "" {
-		h.cost(b)
+		kind := cmp.Or(b.CostKind, "reported")
+		c := entryOf(&h.CostKinds, func(c *CostKind) bool { return c.Kind == kind }, CostKind{Kind: kind})
+		c.Attempts++
+		c.CostUSD += b.CostUSD
 	}
 	if !b.WaitUntil.IsZero() && b.Status == dag.StatusFailed { // others of its account wait with it
 		h.Waits++
@@ -214,22 +220,22 @@ func (h *History) finished(e *machine.Event, b *machine.FinishedBody, st *machin
 	}
 	switch b.Status {
 	case dag.StatusFailed, dag.StatusLost:
-		open[b.Node] = append(open[b.Node], len(h.Errors))
+		h.open[b.Node] = append(h.open[b.Node], len(h.Errors))
 		h.Errors = append(h.Errors, ErrorEntry{Seq: e.Seq, Time: e.Time, Node: b.Node, Generation: b.Generation,
 			Attempt: b.Attempt, Status: b.Status, Category: b.Category, Class: b.Class, Message: b.Message,
 			Diagnostics: b.Diagnostics, Final: b.Final, Open: true})
 	case dag.StatusCompleted:
-		for _, i := range open[b.Node] {
+		for _, i := range h.open[b.Node] {
 			h.Errors[i].Recovered, h.Errors[i].At = true, b.Attempt
 		}
 	}
 	if b.Status == dag.StatusCompleted || b.Final {
-		for _, i := range open[b.Node] {
+		for _, i := range h.open[b.Node] {
 			h.Errors[i].Open = false
 		}
 	}
 	if b.Status == dag.StatusCompleted {
-		delete(open, b.Node)
+		delete(h.open, b.Node)
 	}
 }
 
@@ -239,11 +245,4 @@ func (h *History) quality(e *machine.Event, node, typ string, fields json.RawMes
 		q.Labels = v.Node.Labels
 	}
 	h.Quality = append(h.Quality, q)
-}
-
-func (h *History) cost(b *machine.FinishedBody) {
-	kind := cmp.Or(b.CostKind, "reported")
-	c := entryOf(&h.CostKinds, func(c *CostKind) bool { return c.Kind == kind }, CostKind{Kind: kind})
-	c.Attempts++
-	c.CostUSD += b.CostUSD
 }

@@ -14,10 +14,9 @@ import (
 // pause, nor a retry that is still to come.
 func TestWaited(t *testing.T) {
 	h := newHistory()
-	open := map[string][]int{}
 	at := func(d time.Duration, b machine.Body) {
 		e := machine.New(night.Start.Add(d), b)
-		if err := h.event(&e, nil, open); err != nil {
+		if err := h.event(&e, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

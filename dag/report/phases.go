@@ -94,7 +94,8 @@ func phasesOf(st *machine.State) (out []PhaseStatus) {
 				all.add(st, i)
 			}
 		}
-		ps := PhaseStatus{Name: p.Name, Nodes: len(all.nodes), Ended: all.ended, Unit: "nodes", Done: all.ended, Of: len(all.nodes)}
+		nodes := len(all.nodes)
+		ps := PhaseStatus{Name: p.Name, Nodes: nodes, Ended: all.ended, Unit: "nodes", Done: all.ended, Of: nodes}
 		var counted []Tally
 		if ps.counted = p.Counts != nil; ps.counted {
 			counted = by(st, all.nodes, p.Counts.Label)

@@ -92,7 +92,8 @@ func trends(list []Series) (lines []string) {
 			if same := slices.Compact(slices.Clone(values)); len(same) == 1 {
 				values = same
 			}
-			parts = append(parts, cmp.Or(list[n].Of, list[n].Name)+" "+strings.Join(values[max(0, len(values)-shownValues):], " -> "))
+			last := values[max(0, len(values)-shownValues):]
+			parts = append(parts, cmp.Or(list[n].Of, list[n].Name)+" "+strings.Join(last, " -> "))
 		}
 		lines = append(lines, list[0].As+": "+strings.Join(parts, ", "))
 	}

@@ -286,8 +286,8 @@ func (s *Status) interrupted(r *run.Run) {
 
 // add puts a node into the list in which it is shown.
 func (s *Status) add(n machine.NodeView, now time.Time) {
-	out := NodeStatus{ID: n.Node.ID, Kind: n.Node.Kind, Title: n.Node.Title, Short: n.Node.Short, Status: n.Status.String(), Attempt: n.Attempt,
-		CostUSD: n.Cost, started: n.Started, finished: n.Finished}
+	out := NodeStatus{ID: n.Node.ID, Kind: n.Node.Kind, Title: n.Node.Title, Short: n.Node.Short,
+		Status: n.Status.String(), Attempt: n.Attempt, CostUSD: n.Cost, started: n.Started, finished: n.Finished}
 	if n.Last != nil {
 		s.Warnings += len(n.Last.Warnings)
 		if out.Checks = Validation(n.Last); out.Checks != "" {

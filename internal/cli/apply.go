@@ -275,11 +275,6 @@ func savedPlan(args []string, runs *runFlags, specs *specFlags) (*report.Plan, [
 	return p, []string{p.Source.Spec}, nil
 }
 
-func sameDir(abs, dir string) bool {
-	other, err := filepath.Abs(dir)
-	return err == nil && abs == other
-}
-
 // checkSaved refuses a saved plan that is not what would be applied now: it is bound to its run's directory, to the run
 // and the specification as they were, and is used once.
 func (s *session) checkSaved(res *compile.Result, fresh bool) error {
@@ -287,7 +282,9 @@ func (s *session) checkSaved(res *compile.Result, fresh bool) error {
 	if p.ID == "" {
 		return errors.New("an earlier version of the program saved this plan: make it again (dagrun plan SPEC -o FILE)")
 	}
-	if here, err := filepath.Abs(s.dir); err != nil || !sameDir(here, p.Run.Dir) {
+	here, err := filepath.Abs(s.dir)
+	planned, wrong := filepath.Abs(p.Run.Dir)
+	if errors.Join(err, wrong) != nil || here != planned {
 		return fmt.Errorf("the saved plan was made for a run in %s: leave out --output-dir, or make a plan for %s: "+
 			"dagrun plan %s -o FILE --output-dir %s", p.Run.Dir, s.dir, cmp.Or(p.Source.Spec, "SPEC"), s.dir)
 	}

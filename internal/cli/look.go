@@ -145,8 +145,8 @@ func newCheckpoints() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "checkpoints",
 		Short: "List the checkpoints of the run",
-		Long: "checkpoints lists the checkpoints of a run, oldest first, each verified against its hashes, with how far and how\n" +
-			"good the run was then.",
+		Long: `checkpoints lists the checkpoints of a run, oldest first, each verified against its hashes, with how far and how
+good the run was then.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return runs.read(c, func(r *run.Run, dir string) error {

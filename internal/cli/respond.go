@@ -114,7 +114,11 @@ took effect. A run that has failed, or was cancelled without --undo, can be undo
 			request := executor.Request{Cancel: true, Undo: undo, Reason: reason}
 			r, err := openOrAsk(s.dir, request, func() (*run.Run, *run.Report, error) { return s.open(false) })
 			if r == nil {
-				text := "Asked the running process to cancel: it stops its nodes" + andUndoes(undo) + ", cleans up and ends; " +
+				steps := "it stops its nodes, cleans up"
+				if undo {
+					steps = "it stops its nodes, undoes what it has done, cleans up"
+				}
+				text := "Asked the running process to cancel: " + steps + " and ends; " +
 					"watch with: dagrun status --watch --output-dir " + s.dir
 				return errors.Join(err, done(c, err, text))
 			}
@@ -129,13 +133,6 @@ took effect. A run that has failed, or was cancelled without --undo, can be undo
 	c.Example = `  dagrun cancel
   dagrun cancel --undo --reason "wrong version" --output-dir build/deploy`
 	return c
-}
-
-func andUndoes(undo bool) string {
-	if undo {
-		return ", undoes what it has done"
-	}
-	return ""
 }
 
 // cancel ends a run that no other process holds.

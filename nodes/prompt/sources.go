@@ -42,7 +42,8 @@ func (a *assembly) read(s *slot, name string, v variable) error {
 		s.add(name, "", a.input(v.File, text))
 	case v.Files != nil:
 		if v.Record != "" {
-			a.out.Notes = append(a.out.Notes, nodes.LogLine{Log: "node", Type: "files", Fields: map[string]any{v.Record: v.labels()}})
+			files := map[string]any{v.Record: v.labels()}
+			a.out.Notes = append(a.out.Notes, nodes.LogLine{Log: "node", Type: "files", Fields: files})
 		}
 		return a.files(s, v)
 	case v.Order != "":

@@ -217,7 +217,8 @@ func (e *evaluation) discover(ctx context.Context) (items []*item, err error) {
 // missing reports whether the root itself could not be read.
 func (e *evaluation) missing() bool {
 	_, err := os.Stat(e.tree.dir)
-	return errors.Is(err, fs.ErrNotExist) || !e.top.listed || len(e.tree.problems) > 0 && len(e.top.dirs)+len(e.top.files) == 0
+	empty := len(e.top.dirs)+len(e.top.files) == 0
+	return errors.Is(err, fs.ErrNotExist) || !e.top.listed || empty && len(e.tree.problems) > 0
 }
 
 // upward is the folder n above.

@@ -50,7 +50,8 @@ var fields = map[string]string{
 
 func (s *settings) traits() nodes.Traits {
 	tr := nodes.Traits{
-		Effect: "pure", Ambient: true, Does: "looks for " + s.Items, Formulas: s.formulas(), Watch: []string{cmp.Or(s.Root, ".")},
+		Effect: "pure", Ambient: true, Does: "looks for " + s.Items, Formulas: s.formulas(),
+		Watch: []string{cmp.Or(s.Root, ".")},
 		Outputs: map[string]string{
 			"items": "list", "total": "int", "owed": "int", "problems": "int", "counts": "map", "now": "string",
 		},
