@@ -12,6 +12,7 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/internal/printable"
 )
 
 // shown is how many entries of a list a line shows.
@@ -164,23 +165,10 @@ func Plain(s string) string {
 	if !strings.ContainsFunc(s, func(c rune) bool { return !visible(c) }) {
 		return s
 	}
-	var b strings.Builder
-	for i, c := range s {
-		switch {
-		case c == '\n' || c == '\t' || c == '\r':
-			b.WriteByte(' ')
-		case c == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD"):
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case visible(c):
-			b.WriteRune(c)
-		case c < 0x100:
-			fmt.Fprintf(&b, `\x%02x`, c)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, c)
-		}
-	}
-	return b.String()
+	return printable.Escape(blanks.Replace(s), visible)
 }
+
+var blanks = strings.NewReplacer("\n", " ", "\t", " ", "\r", " ")
 
 func visible(c rune) bool {
 	return c != utf8.RuneError && c != '\u2028' && c != '\u2029' &&

@@ -24,7 +24,7 @@ type Share struct {
 // A kindSum is what the nodes of one kind took within a share.
 type kindSum struct {
 	done, open int
-	cost       dag.USD
+	usd        dag.USD
 }
 
 // mostShares bounds the values of a label that is worth a summary.
@@ -85,7 +85,7 @@ func (s *Share) add(v *machine.NodeView) {
 		s.Ended++
 		if v.Attempt > 0 {
 			k.done++
-			k.cost += v.Cost
+			k.usd += v.Cost
 		}
 	case v.Node.When == "" || v.Status != machine.Waiting:
 		k.open++
@@ -100,7 +100,7 @@ func (s *Share) project(p pace) dag.USD {
 		}
 		_, one, ok := p.average(kind)
 		if k.done > 0 {
-			one, ok = k.cost/dag.USD(k.done), true
+			one, ok = k.usd/dag.USD(k.done), true
 		}
 		if !ok {
 			return 0

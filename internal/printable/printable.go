@@ -18,27 +18,34 @@ func Text(s string) string {
 		return s
 	}
 	var b strings.Builder
-	for i := 0; i < len(s); {
-		if n := sequence(s[i:]); n > 0 {
-			i += n
-			continue
+	for i := 0; i < len(s); i++ {
+		switch n := sequence(s[i:]); {
+		case n > 0:
+			i += n - 1
+		case s[i] == '\r' && i+1 < len(s) && s[i+1] == '\n':
+		case s[i] == '\r':
+			b.WriteByte('\n')
+		default:
+			b.WriteByte(s[i])
 		}
-		r, n := utf8.DecodeRuneInString(s[i:])
+	}
+	return Escape(b.String(), func(r rune) bool { return r == '\n' || r == '\t' || !unsafe(r) })
+}
+
+// Escape writes what is not safe, and bytes that are no UTF-8, as \x1b or \u202e.
+func Escape(s string, safe func(rune) bool) string {
+	var b strings.Builder
+	for i, r := range s {
 		switch {
-		case r == utf8.RuneError && n == 1:
+		case r == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD"):
 			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case r == '\r':
-			if i+1 == len(s) || s[i+1] != '\n' {
-				b.WriteByte('\n')
-			}
-		case r == '\n' || r == '\t' || !unsafe(r):
+		case safe(r):
 			b.WriteRune(r)
 		case r < 0x100:
 			fmt.Fprintf(&b, `\x%02x`, r)
 		default:
 			fmt.Fprintf(&b, `\u%04x`, r)
 		}
-		i += n
 	}
 	return b.String()
 }
