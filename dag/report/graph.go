@@ -10,6 +10,7 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/internal/printable"
 )
 
 // WriteDOT writes a plan as a graph in the DOT language: one box for each node, a cluster for
@@ -252,26 +253,11 @@ const tipWidth = 100
 
 // wrapped breaks long lines of a tooltip between words.
 func wrapped(lines []string) string {
-	var b strings.Builder
-	for i, line := range lines {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		at := 0
-		for k, word := range strings.Split(line, " ") {
-			switch {
-			case k > 0 && at+1+len(word) > tipWidth:
-				b.WriteString("\n    ")
-				at = 4
-			case k > 0:
-				b.WriteByte(' ')
-				at++
-			}
-			b.WriteString(word)
-			at += len(word)
-		}
+	var out []string
+	for _, line := range lines {
+		out = append(out, printable.Wrap(line, tipWidth, 4)...)
 	}
-	return b.String()
+	return strings.Join(out, "\n")
 }
 
 // style adds lines and colours.
