@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // AppendJSON appends the canonical JSON (RFC 8785) of v to dst: keys in order of UTF-16 code
@@ -32,7 +34,7 @@ func AppendJSON(dst []byte, v any) ([]byte, error) {
 type shape struct {
 	typ    reflect.Type
 	append func(dst []byte, v reflect.Value) ([]byte, error)
-	decode func(d *decoder, v reflect.Value) error
+	decode func(d *jsontext.Decoder, v reflect.Value) error
 	fields []field // of a struct, in canonical order
 }
 
@@ -241,14 +243,14 @@ func appendInt(dst []byte, v reflect.Value) ([]byte, error) {
 	if i > 1<<53 || i < -1<<53 {
 		return dst, errTooBig
 	}
-	return appendInteger(dst, i), nil
+	return strconv.AppendInt(dst, i, 10), nil
 }
 
 func appendUint(dst []byte, v reflect.Value) ([]byte, error) {
 	if v.Uint() > 1<<53 {
 		return dst, errTooBig
 	}
-	return appendInteger(dst, int64(v.Uint())), nil
+	return strconv.AppendUint(dst, v.Uint(), 10), nil
 }
 
 func appendFloatValue(dst []byte, v reflect.Value) ([]byte, error) {
@@ -299,18 +301,4 @@ func inPath(step string, err error) error {
 		return &pathError{step + "." + p.path, p.err}
 	}
 	return &pathError{step, err}
-}
-
-// appendNumber writes a float as ECMAScript does.
-func appendNumber(dst []byte, f float64) ([]byte, error) {
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return dst, fmt.Errorf("%v is not a number that JSON can hold", f)
-	}
-	if f == 0 {
-		return append(dst, '0'), nil // minus zero too
-	}
-	if f == math.Trunc(f) && math.Abs(f) < 1<<53 {
-		return appendInteger(dst, int64(f)), nil
-	}
-	return appendFloat(dst, f), nil
 }

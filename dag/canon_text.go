@@ -1,187 +1,106 @@
 package dag
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math"
-	"slices"
 	"strconv"
-	"unicode/utf8"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxDepth bounds the nesting of JSON that is read.
-const maxDepth = 1000
+var canonicalForm = []jsontext.Options{
+	jsontext.CanonicalizeRawInts(true), jsontext.CanonicalizeRawFloats(true), jsontext.ReorderRawObjects(true),
+}
 
 // AppendCanonical appends the canonical form (RFC 8785) of a JSON text to dst. Repeated names,
 // integers that a float64 cannot hold exactly, and anything after the value are errors.
 func AppendCanonical(dst, src []byte) ([]byte, error) {
-	d := &decoder{src: src}
-	dst, err := d.canonical(dst, 0)
-	if err == nil {
-		err = d.end()
+	out, err := jsontext.AppendFormat(dst, src, canonicalForm...)
+	if err != nil {
+		return dst, worded(err)
 	}
-	return dst, err
+	return out, eachNumber(src, exact)
 }
 
-// A member is one name and value of an object while its canonical form stands in dst[from:to].
-type member struct {
-	name     string
-	from, to int
-}
-
-func (d *decoder) canonical(dst []byte, depth int) ([]byte, error) {
-	if depth > maxDepth {
-		return dst, errors.New("nested too deeply")
-	}
-	d.space()
-	switch c := d.peek(); {
-	case c == '{':
-		return d.canonicalObject(dst, depth)
-	case c == '[':
-		return d.canonicalArray(dst, depth)
-	case c == '"':
-		s, err := d.text()
-		return appendString(dst, s), err
-	case c == '-' || c >= '0' && c <= '9':
-		return d.canonicalNumber(dst)
-	default:
-		for _, word := range [...]string{"true", "false", "null"} {
-			if d.word(word) {
-				return append(dst, word...), nil
+// eachNumber goes over the numbers of a JSON text that is known to be one.
+func eachNumber(src []byte, check func(text string) error) error {
+	for i := 0; i < len(src); i++ {
+		switch c := src[i]; {
+		case c == '"':
+			for i++; src[i] != '"'; i++ {
+				if src[i] == '\\' {
+					i++
+				}
+			}
+		case c == '-' || c >= '0' && c <= '9':
+			start := i
+			for i++; i < len(src) && bytes.IndexByte([]byte("0123456789.eE+-"), src[i]) >= 0; i++ {
+			}
+			if err := check(string(src[start:i])); err != nil {
+				return err
 			}
 		}
-		return dst, d.unexpected("a value")
 	}
+	return nil
 }
 
-func (d *decoder) canonicalArray(dst []byte, depth int) ([]byte, error) {
-	dst = append(dst, '[')
-	err := d.list('[', ']', func(n int) (err error) {
-		if n > 0 {
-			dst = append(dst, ',')
-		}
-		dst, err = d.canonical(dst, depth+1)
+func isInteger(number string) bool { return !strings.ContainsAny(number, ".eE") }
+
+// exact refuses a number that would be read back as another one.
+func exact(number string) error {
+	integer := isInteger(number)
+	if integer && len(number) <= 15 {
+		return nil
+	}
+	f, err := strconv.ParseFloat(number, 64)
+	switch {
+	case err != nil:
+		return outOfRange(number)
+	case integer && f != 0 && strconv.FormatFloat(f, 'f', -1, 64) != number:
+		return errTooBig
+	}
+	return nil
+}
+
+func outOfRange(number string) error { return fmt.Errorf("number %.40s is out of range", number) }
+
+// worded says what the library found wrong with a JSON text, and at which byte.
+func worded(err error) error {
+	var s *jsontext.SyntacticError
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("JSON ends before it is complete")
+	case !errors.As(err, &s):
 		return err
-	})
-	return append(dst, ']'), err
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		return duplicateName(s.JSONPointer.LastToken())
+	case strings.HasPrefix(s.Err.Error(), "invalid surrogate pair"):
+		return fmt.Errorf("half of a surrogate pair stands alone in a string, at byte %d", s.ByteOffset)
+	}
+	return fmt.Errorf("%w at byte %d", s.Err, s.ByteOffset)
 }
 
-func (d *decoder) canonicalObject(dst []byte, depth int) ([]byte, error) {
-	dst = append(dst, '{')
-	var few [8]member
-	members, sorted, start := few[:0], true, len(dst)
-	err := d.list('{', '}', func(n int) error {
-		text, err := d.name()
-		if err != nil {
-			return err
-		}
-		name := string(text)
-		if n > 0 {
-			dst = append(dst, ',')
-			sorted = sorted && compareUTF16(members[n-1].name, name) < 0
-		}
-		from := len(dst)
-		dst = append(appendString(dst, name), ':')
-		dst, err = d.canonical(dst, depth+1)
-		members = append(members, member{name, from, len(dst)})
-		return err
-	})
-	if err == nil && !sorted {
-		dst, err = sortMembers(dst, start, members)
+func duplicateName(name string) error { return fmt.Errorf("duplicate name %q in one object", name) }
+
+// appendNumber writes a float as ECMAScript does.
+func appendNumber(dst []byte, f float64) ([]byte, error) {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return dst, fmt.Errorf("%v is not a number that JSON can hold", f)
 	}
-	return append(dst, '}'), err
+	if f == 0 {
+		return append(dst, '0'), nil // minus zero too
+	}
+	return append(dst, jsontext.Float(f).String()...), nil
 }
 
-func sortMembers(dst []byte, start int, members []member) ([]byte, error) {
-	slices.SortFunc(members, func(a, b member) int { return compareUTF16(a.name, b.name) })
-	sorted := make([]byte, 0, len(dst)-start)
-	for i, m := range members {
-		if i > 0 {
-			if members[i-1].name == m.name {
-				return dst, fmt.Errorf("duplicate name %q in one object", m.name)
-			}
-			sorted = append(sorted, ',')
-		}
-		sorted = append(sorted, dst[m.from:m.to]...)
-	}
-	return append(dst[:start], sorted...), nil
-}
-
-func (d *decoder) canonicalNumber(dst []byte) ([]byte, error) {
-	text, integer, err := d.number()
-	if err != nil {
-		return dst, err
-	}
-	if integer && len(text) <= 15 && text[0] != '-' {
-		return append(dst, text...), nil
-	}
-	f, err := strconv.ParseFloat(string(text), 64)
-	if err != nil {
-		return dst, fmt.Errorf("number %s is out of range", text)
-	}
-	if integer && f != 0 && strconv.FormatFloat(f, 'f', -1, 64) != string(text) {
-		return dst, errTooBig
-	}
-	return appendNumber(dst, f)
-}
-
-func appendInteger(dst []byte, i int64) []byte { return strconv.AppendInt(dst, i, 10) }
-
-func appendFloat(dst []byte, f float64) []byte {
-	if a := math.Abs(f); a >= 1e-6 && a < 1e21 {
-		return strconv.AppendFloat(dst, f, 'f', -1, 64)
-	}
-	dst = strconv.AppendFloat(dst, f, 'e', -1, 64)
-	if n := len(dst); dst[n-2] == '0' && (dst[n-3] == '-' || dst[n-3] == '+') { // e-07 is e-7
-		dst[n-2] = dst[n-1]
-		dst = dst[:n-1]
-	}
+// appendString writes a string; bytes that are no UTF-8 become U+FFFD.
+func appendString(dst []byte, s string) []byte {
+	dst, _ = jsontext.AppendQuote(dst, s)
 	return dst
-}
-
-const hexDigits = "0123456789abcdef"
-
-func appendString[T string | []byte](dst []byte, s T) []byte {
-	dst = append(dst, '"')
-	start := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= 0x20 && c != '"' && c != '\\' && c < utf8.RuneSelf {
-			i++
-			continue
-		}
-		if c >= utf8.RuneSelf {
-			if r, size := utf8.DecodeRuneInString(string(s[i:min(len(s), i+utf8.UTFMax)])); r != utf8.RuneError || size > 1 {
-				i += size
-				continue
-			}
-			dst = append(append(dst, s[start:i]...), "\ufffd"...)
-		} else {
-			dst = appendEscape(append(dst, s[start:i]...), c)
-		}
-		i++
-		start = i
-	}
-	dst = append(dst, s[start:]...)
-	return append(dst, '"')
-}
-
-func appendEscape(dst []byte, c byte) []byte {
-	switch c {
-	case '"', '\\':
-		return append(dst, '\\', c)
-	case '\b':
-		return append(dst, `\b`...)
-	case '\t':
-		return append(dst, `\t`...)
-	case '\n':
-		return append(dst, `\n`...)
-	case '\f':
-		return append(dst, `\f`...)
-	case '\r':
-		return append(dst, `\r`...)
-	}
-	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 }
 
 // compareUTF16 orders strings by their UTF-16 code units: as bytes do, except that characters

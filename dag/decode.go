@@ -1,12 +1,18 @@
 package dag
 
 import (
+	"bytes"
+	"encoding"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"reflect"
 	"strconv"
-	"unicode/utf16"
-	"unicode/utf8"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // ErrUnknownField is wrapped by errors of DecodeJSON about a name that the Go type does not have.
@@ -16,98 +22,86 @@ var ErrUnknownField = errors.New("unknown field")
 // names are exact, an unknown or a repeated name is an error, and nothing may follow.
 func DecodeJSON(src []byte, v any) error {
 	rv := reflect.ValueOf(v).Elem()
-	d := &decoder{src: src}
+	d := jsontext.NewDecoder(bytes.NewBuffer(src), jsontext.AllowDuplicateNames(true)) // who reads an object finds them
 	if err := shapeOf(rv.Type()).decode(d, rv); err != nil {
 		return err
 	}
-	return d.end()
-}
-
-// A decoder reads one JSON text from the front.
-type decoder struct {
-	src   []byte
-	at    int
-	depth int
-}
-
-func (d *decoder) space() {
-	for d.at < len(d.src) {
-		switch d.src[d.at] {
-		case ' ', '\t', '\n', '\r':
-			d.at++
-		default:
-			return
-		}
-	}
-}
-
-// peek returns the next byte, 0 at the end.
-func (d *decoder) peek() byte {
-	if d.at < len(d.src) {
-		return d.src[d.at]
-	}
-	return 0
-}
-
-func (d *decoder) word(w string) bool {
-	if len(d.src)-d.at >= len(w) && string(d.src[d.at:d.at+len(w)]) == w {
-		d.at += len(w)
-		return true
-	}
-	return false
-}
-
-func (d *decoder) unexpected(want string) error {
-	if d.at >= len(d.src) {
-		return fmt.Errorf("JSON ends where %s was expected", want)
-	}
-	return fmt.Errorf("want %s at byte %d, found %q", want, d.at, d.src[d.at])
-}
-
-func (d *decoder) end() error {
-	if d.space(); d.at < len(d.src) {
-		return d.unexpected("the end")
+	switch _, err := d.ReadToken(); {
+	case err == nil:
+		return fmt.Errorf("want the end, found more text before byte %d", d.InputOffset())
+	case err != io.EOF:
+		return worded(err)
 	}
 	return nil
 }
 
+// wanted refuses a value of another kind. What is no value is left to who reads it.
+func wanted(d *jsontext.Decoder, kind jsontext.Kind, want string) error {
+	if k := d.PeekKind(); k != kind && bytes.IndexByte([]byte(`nft"0{[`), byte(k)) >= 0 {
+		return fmt.Errorf("want %s, found %s", want, k)
+	}
+	return nil
+}
+
+// scalar returns the text of the next value or name, which must be of a kind.
+func scalar(d *jsontext.Decoder, kind jsontext.Kind, want string) ([]byte, error) {
+	if err := wanted(d, kind, want); err != nil {
+		return nil, err
+	}
+	raw, err := d.ReadValue()
+	if err != nil {
+		return nil, worded(err)
+	}
+	return raw, nil
+}
+
+// text reads a string or a name; the result may be part of the source.
+func text(d *jsontext.Decoder) ([]byte, error) {
+	raw, err := scalar(d, '"', "a string")
+	switch {
+	case err != nil:
+		return nil, err
+	case bytes.IndexByte(raw, '\\') < 0:
+		return raw[1 : len(raw)-1], nil
+	}
+	return jsontext.AppendUnquote(nil, raw)
+}
+
+// null reports whether null comes next, and reads it.
+func null(d *jsontext.Decoder) bool {
+	if d.PeekKind() != 'n' {
+		return false
+	}
+	_, err := d.ReadToken() // a mistake is found again by who reads on
+	return err == nil
+}
+
 // list reads an array or object; each reads one element.
-func (d *decoder) list(open, closing byte, each func(n int) error) error {
-	if d.space(); d.peek() != open {
-		return d.unexpected(strconv.QuoteRune(rune(open)))
+func list(d *jsontext.Decoder, open, closing jsontext.Kind, each func(n int) error) error {
+	if err := wanted(d, open, "'"+open.String()+"'"); err != nil {
+		return err
 	}
-	d.at++
-	if d.space(); d.peek() == closing {
-		d.at++
-		return nil
-	}
-	if d.depth++; d.depth > maxDepth {
-		return errors.New("nested too deeply")
-	}
-	defer func() { d.depth-- }()
-	for n := 0; ; n++ {
+	_, err := d.ReadToken()
+	for n := 0; err == nil && d.PeekKind() != closing; n++ {
 		if err := each(n); err != nil {
 			return err
 		}
-		d.space()
-		switch d.peek() {
-		case ',':
-			d.at++
-		case closing:
-			d.at++
-			return nil
-		default:
-			return d.unexpected("',' or " + strconv.QuoteRune(rune(closing)))
-		}
 	}
+	if err == nil {
+		_, err = d.ReadToken()
+	}
+	if err != nil {
+		return worded(err)
+	}
+	return nil
 }
 
-// elements counts the elements of the array that comes next, without reading them; what is not JSON
+// elements counts the elements of the array that src begins with, without reading them; what is not JSON
 // may be counted wrong, but never as more than there are commas.
-func (d *decoder) elements() int {
+func elements(src []byte) int {
 	n, depth, quoted := 0, 0, false
-	for i := d.at; i < len(d.src); i++ {
-		switch c := d.src[i]; {
+	for i := 0; i < len(src); i++ {
+		switch c := src[i]; {
 		case quoted && c == '\\':
 			i++
 		case c == '"':
@@ -126,166 +120,214 @@ func (d *decoder) elements() int {
 	return n + 1
 }
 
-// name reads `"name":`.
-func (d *decoder) name() ([]byte, error) {
-	d.space()
-	s, err := d.text()
-	if err != nil {
-		return nil, err
-	}
-	if d.space(); d.peek() != ':' {
-		return nil, d.unexpected("':'")
-	}
-	d.at++
-	return s, nil
-}
-
-// str reads a string.
-func (d *decoder) str() (string, error) {
-	d.space()
-	s, err := d.text()
-	return string(s), err
-}
-
-// text reads a string; the result may be part of the source.
-func (d *decoder) text() ([]byte, error) {
-	if d.peek() != '"' {
-		return nil, d.unexpected("a string")
-	}
-	d.at++
-	start, ascii := d.at, true
-	for d.at < len(d.src) {
-		switch c := d.src[d.at]; {
-		case c == '"':
-			s := d.src[start:d.at]
-			d.at++
-			if !ascii && !utf8.Valid(s) {
-				return nil, errNotUTF8
-			}
-			return s, nil
-		case c == '\\':
-			return d.escaped(start)
-		case c < 0x20:
-			return nil, d.unexpected("a printable character")
-		case c >= utf8.RuneSelf:
-			ascii = false
-		}
-		d.at++
-	}
-	return nil, d.unexpected(`'"'`)
-}
-
-var errNotUTF8 = errors.New("a string is not UTF-8")
-
-// escaped goes on with a string that holds an escape at d.at.
-func (d *decoder) escaped(start int) ([]byte, error) {
-	out := append([]byte(nil), d.src[start:d.at]...)
-	for d.at < len(d.src) {
-		c := d.src[d.at]
-		switch {
-		case c == '"':
-			d.at++
-			if !utf8.Valid(out) {
-				return nil, errNotUTF8
-			}
-			return out, nil
-		case c < 0x20:
-			return nil, d.unexpected("a printable character")
-		case c != '\\':
-			out = append(out, c)
-			d.at++
-			continue
-		}
-		r, err := d.escape()
+func (s *shape) decodeStruct(d *jsontext.Decoder, v reflect.Value) error {
+	var seen uint64
+	next := 0 // canonical text has the names in this order
+	return list(d, '{', '}', func(int) error {
+		name, err := text(d)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		out = utf8.AppendRune(out, r)
-	}
-	return nil, d.unexpected(`'"'`)
+		i := s.find(name, next)
+		if i < 0 {
+			return fmt.Errorf("%w %q", ErrUnknownField, name)
+		}
+		if seen&(1<<i) != 0 {
+			return fmt.Errorf("duplicate field %q", name)
+		}
+		seen |= 1 << i
+		next = i + 1
+		if err := s.fields[i].shape.decode(d, v.Field(s.fields[i].index)); err != nil {
+			return inPath(string(name), err)
+		}
+		return nil
+	})
 }
 
-// escape reads one escape sequence, a surrogate pair as one.
-func (d *decoder) escape() (rune, error) {
-	d.at++ // the backslash
-	c := d.peek()
-	d.at++
-	switch c {
-	case '"', '\\', '/':
-		return rune(c), nil
-	case 'b':
-		return '\b', nil
-	case 'f':
-		return '\f', nil
-	case 'n':
-		return '\n', nil
-	case 'r':
-		return '\r', nil
-	case 't':
-		return '\t', nil
-	case 'u':
-		r, err := d.hex4()
-		if err != nil || !utf16.IsSurrogate(r) {
-			return r, err
+func (s *shape) find(name []byte, from int) int {
+	for i := from; i < len(s.fields); i++ {
+		if s.fields[i].name == string(name) {
+			return i
 		}
-		if d.word(`\u`) {
-			low, err := d.hex4()
-			if pair := utf16.DecodeRune(r, low); err == nil && pair != utf8.RuneError {
-				return pair, nil
+	}
+	for i := range min(from, len(s.fields)) {
+		if s.fields[i].name == string(name) {
+			return i
+		}
+	}
+	return -1
+}
+
+func sliceDecoder(elem func() *shape) func(*jsontext.Decoder, reflect.Value) error {
+	return func(d *jsontext.Decoder, v reflect.Value) error {
+		if null(d) {
+			return nil
+		}
+		elem := elem()
+		room := 0
+		if elem.fields != nil {
+			room = elements(d.UnreadBuffer()) // a plan has many nodes, and growing would copy them again and again
+		}
+		v.Set(reflect.MakeSlice(v.Type(), 0, room))
+		return list(d, '[', ']', func(n int) error {
+			if n == v.Cap() {
+				v.Grow(1)
 			}
-		}
-		return 0, errors.New("half of a surrogate pair stands alone in a string")
+			v.SetLen(n + 1)
+			if err := elem.decode(d, v.Index(n)); err != nil {
+				return inPath(strconv.Itoa(n), err)
+			}
+			return nil
+		})
 	}
-	d.at--
-	return 0, d.unexpected("an escape")
 }
 
-func (d *decoder) hex4() (rune, error) {
-	if len(d.src)-d.at < 4 {
-		return 0, d.unexpected("four hex digits")
+func mapDecoder(elem func() *shape) func(*jsontext.Decoder, reflect.Value) error {
+	return func(d *jsontext.Decoder, v reflect.Value) error {
+		if null(d) {
+			return nil
+		}
+		elem := elem()
+		v.Set(reflect.MakeMap(v.Type()))
+		return list(d, '{', '}', func(int) error {
+			raw, err := text(d)
+			if err != nil {
+				return err
+			}
+			name := string(raw)
+			key := reflect.ValueOf(name).Convert(v.Type().Key())
+			if v.MapIndex(key).IsValid() {
+				return duplicateName(name)
+			}
+			value := reflect.New(elem.typ).Elem()
+			if err := elem.decode(d, value); err != nil {
+				return inPath(name, err)
+			}
+			v.SetMapIndex(key, value)
+			return nil
+		})
 	}
-	v, err := strconv.ParseUint(string(d.src[d.at:d.at+4]), 16, 16)
+}
+
+func pointerDecoder(elem func() *shape) func(*jsontext.Decoder, reflect.Value) error {
+	return func(d *jsontext.Decoder, v reflect.Value) error {
+		if null(d) {
+			return nil
+		}
+		v.Set(reflect.New(elem().typ))
+		return elem().decode(d, v.Elem())
+	}
+}
+
+func decodeStringValue(d *jsontext.Decoder, v reflect.Value) error {
+	s, err := text(d)
+	v.SetString(string(s))
+	return err
+}
+
+func decodeBool(d *jsontext.Decoder, v reflect.Value) error {
+	if k := d.PeekKind(); k != 't' && k != 'f' {
+		return wanted(d, 't', "true or false")
+	}
+	token, err := d.ReadToken()
 	if err != nil {
-		return 0, d.unexpected("four hex digits")
+		return worded(err)
 	}
-	d.at += 4
-	return rune(v), nil
+	v.SetBool(token.Bool())
+	return nil
 }
 
-// number reads the text of a number and says whether it is written as an integer.
-func (d *decoder) number() (text []byte, integer bool, err error) {
-	start := d.at
-	if d.peek() == '-' {
-		d.at++
+func integer(d *jsontext.Decoder) (int64, error) {
+	raw, err := scalar(d, '0', "an integer")
+	if err != nil {
+		return 0, err
 	}
-	if d.peek() == '0' {
-		d.at++
-	} else if !d.digits() {
-		return nil, false, d.unexpected("a digit")
-	}
-	integer = true
-	if d.peek() == '.' {
-		d.at++
-		if integer = false; !d.digits() {
-			return nil, false, d.unexpected("a digit")
+	text := string(raw)
+	if !isInteger(text) {
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+			return 0, fmt.Errorf("want an integer, found %s", text)
 		}
+		return int64(f), nil
 	}
-	if c := d.peek(); c == 'e' || c == 'E' {
-		d.at++
-		if c := d.peek(); c == '+' || c == '-' {
-			d.at++
-		}
-		if integer = false; !d.digits() {
-			return nil, false, d.unexpected("a digit")
-		}
+	i, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, outOfRange(text)
 	}
-	return d.src[start:d.at], integer, nil
+	return i, nil
 }
 
-func (d *decoder) digits() bool {
-	start := d.at
-	for c := d.peek(); c >= '0' && c <= '9'; c = d.peek() {
-		d.at++
+func decodeInt(d *jsontext.Decoder, v reflect.Value) error {
+	i, err := integer(d)
+	if err == nil && v.OverflowInt(i) {
+		return outOfRange(strconv.FormatInt(i, 10))
 	}
-	return d.at > start
+	v.SetInt(i)
+	return err
+}
+
+func decodeUint(d *jsontext.Decoder, v reflect.Value) error {
+	i, err := integer(d)
+	if err == nil && (i < 0 || v.OverflowUint(uint64(i))) {
+		return outOfRange(strconv.FormatInt(i, 10))
+	}
+	v.SetUint(uint64(i))
+	return err
+}
+
+func float(d *jsontext.Decoder) (float64, error) {
+	raw, err := scalar(d, '0', "a number")
+	if err != nil {
+		return 0, err
+	}
+	f, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil {
+		return 0, outOfRange(string(raw))
+	}
+	return f, nil
+}
+
+func decodeFloat(d *jsontext.Decoder, v reflect.Value) error {
+	f, err := float(d)
+	v.SetFloat(f)
+	return err
+}
+
+func decodeUSD(d *jsontext.Decoder, v reflect.Value) error {
+	f, err := float(d)
+	if err != nil {
+		return err
+	}
+	u, err := Dollars(f)
+	v.SetInt(int64(u))
+	return err
+}
+
+func decodeTime(d *jsontext.Decoder, v reflect.Value) error {
+	s, err := text(d)
+	if err != nil {
+		return err
+	}
+	t, err := time.Parse(time.RFC3339Nano, string(s))
+	v.Set(reflect.ValueOf(t.UTC()))
+	return err
+}
+
+func decodeText(d *jsontext.Decoder, v reflect.Value) error {
+	s, err := text(d)
+	if err != nil {
+		return err
+	}
+	return v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText(s)
+}
+
+// decodeRaw keeps the canonical form of any value.
+func decodeRaw(d *jsontext.Decoder, v reflect.Value) error {
+	raw, err := d.ReadValue()
+	if err != nil {
+		return worded(err)
+	}
+	kept, err := AppendCanonical(nil, raw)
+	v.Set(reflect.ValueOf(json.RawMessage(kept)))
+	return err
 }

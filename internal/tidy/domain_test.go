@@ -28,7 +28,7 @@ var ordinary = map[string]string{
 	"picture": "of a page", "visible": "in a page", "opening": "of a run", "answered": "of a question", "blocked": "of a node", "observed": english,
 	"completion": "an answer of a model", "continuation": "of a session", "hands": english, "reference": "of an expression",
 	"release": "of a lock", "response": "of a service", "capture": "of an output", "abort": english, "note": english, "guarded": english, "unrolled": english, "usable": english,
-	"cross": english, "deeply": english, "observation": english, "tenth": english, "remaining": english, "place": english, "well": english, "text": english, "word": english,
+	"cross": english, "observation": english, "tenth": english, "remaining": english, "place": english, "well": english, "text": english, "word": english,
 	"change": english, "changed": english, "checked": english, "earlier": english, "every": english, "long": english, "over": english, "while": english, "around": english,
 	"found": english, "handed": english, "looked": english, "none": english, "what": english, "enough": english, "person": english,
 	"plan": "what a specification becomes", "problem": "a mistake of a specification", "fact": "what is recorded", "function": "of expressions",
