@@ -29,7 +29,7 @@ func (x *expansion) compileAxis(lang *expr.Lang, a *tree.Value, path string) *ex
 		x.b.fail(a.Pos, path, "want one of in (a list, a map or a number) and files (a pattern of names of files)")
 		return nil
 	}
-	ax := &axis{name: str(a.Get("as")), path: tree.Join(path, from), pos: in.Pos, files: from == "files"}
+	ax := &axis{name: a.Get("as").Text(), path: tree.Join(path, from), pos: in.Pos, files: from == "files"}
 	ax.in = x.b.template(lang, in, ax.path, false)
 	ax.fixed = ax.in != nil && ax.in.Fixed()
 	lang = x.bind(lang, ax.name, a.Get("as").Pos, path+".as")

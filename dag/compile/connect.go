@@ -48,11 +48,8 @@ func (b *builder) names(d *draft) {
 
 // ids checks a list of ids of other nodes, each named once.
 func (b *builder) ids(d *draft, v *tree.Value, field string) {
-	if v == nil {
-		return
-	}
 	b.lists++
-	for i, x := range v.Items {
+	for i, x := range v.List() {
 		other, text := b.other(d, x.Str)
 		switch {
 		case text != "":
@@ -148,8 +145,8 @@ func (b *builder) infer(edges []implied) {
 	for _, e := range edges {
 		deps[e.on.index] = append(deps[e.on.index], e.by.index)
 	}
-	order := inOrder(deps)
-	acyclic := len(order) == len(deps)
+	order, n := inOrder(deps)
+	acyclic := n == len(deps)
 	at := make([]int32, len(deps))
 	for k, i := range order {
 		at[i] = int32(k)
@@ -185,16 +182,16 @@ func (b *builder) dependents() [][]int32 {
 	return deps
 }
 
-// inOrder puts nodes into an order in which each comes after what it depends on. Those on a cycle and
-// below one are left out.
-func inOrder(deps [][]int32) []int32 {
+// inOrder puts nodes into an order in which each of the first n comes after what it depends on. Those on a cycle and
+// below one come last.
+func inOrder(deps [][]int32) (order []int32, n int) {
 	waits := make([]int, len(deps))
 	for _, list := range deps {
 		for _, j := range list {
 			waits[j]++
 		}
 	}
-	order := make([]int32, 0, len(waits))
+	order = make([]int32, 0, len(waits))
 	for i, n := range waits {
 		if n == 0 {
 			order = append(order, int32(i))
@@ -207,7 +204,13 @@ func inOrder(deps [][]int32) []int32 {
 			}
 		}
 	}
-	return order
+	n = len(order)
+	for i, left := range waits {
+		if left > 0 {
+			order = append(order, int32(i))
+		}
+	}
+	return order, n
 }
 
 // reach finds what lies at least two edges below a node. It does not look further than the
@@ -298,7 +301,7 @@ func (b *builder) itemWhen(item *expr.Lang, as string, v *tree.Value, path strin
 
 // templateRule is the rule of a node of the template's kind. Its settings are found below with.
 func (b *builder) templateRule(node *tree.Value) *rules.Rule {
-	return &rules.Rule{Fields: []rules.Field{{Name: "with", Rule: b.s.Settings(str(node.Get("kind")))}}}
+	return &rules.Rule{Fields: []rules.Field{{Name: "with", Rule: b.s.Settings(node.Get("kind").Text())}}}
 }
 
 func (b *builder) isKind(name string) bool {
@@ -311,11 +314,7 @@ func (b *builder) readRoute(d *draft) {
 		path := tree.At(d.path+".with.rules", i)
 		w := r.Get("when")
 		b.read(d, b.lang, reading{pos: w.Pos, path: path + ".when", src: w.Str, want: "bool", run: true})
-		require := r.Get("require")
-		if require == nil {
-			continue
-		}
-		for k, x := range require.Items {
+		for k, x := range r.Get("require").List() {
 			that := x.Get("that")
 			path := tree.At(path+".require", k) + ".that"
 			b.read(d, b.lang, reading{pos: that.Pos, path: path, src: that.Str, want: "bool", run: true})

@@ -66,7 +66,7 @@ func (b *builder) value(v *tree.Value, path, name string, to reflect.Value) {
 	}
 	switch x := to.Addr().Interface().(type) {
 	case *string:
-		*x = plain(v)
+		*x = v.Plain()
 	case *bool:
 		*x = v.Bool
 	case *int:
@@ -74,7 +74,7 @@ func (b *builder) value(v *tree.Value, path, name string, to reflect.Value) {
 	case *int64:
 		*x = b.exactly(v, path, name)
 	case *float64:
-		*x = float(v)
+		*x = v.Number()
 	case *dag.Duration:
 		*x = b.duration(v, path, name)
 	case *dag.USD:
@@ -84,14 +84,14 @@ func (b *builder) value(v *tree.Value, path, name string, to reflect.Value) {
 	case *map[string]string:
 		*x = make(map[string]string, len(v.Fields))
 		for _, f := range v.Fields {
-			(*x)[f.Name] = plain(f.Value)
+			(*x)[f.Name] = f.Value.Plain()
 		}
 	case *json.RawMessage:
 		*x = b.canonical(v, tree.Join(path, name))
 	default:
 		path = tree.Join(path, name)
 		if to.Kind() == reflect.String { // a word of the plan
-			to.SetString(plain(v))
+			to.SetString(v.Plain())
 			return
 		}
 		if v.Kind == tree.String && to.Kind() == reflect.Struct && to.Field(0).Kind() == reflect.String { // its name alone
@@ -137,7 +137,7 @@ func (b *builder) positive(v *tree.Value, path, text string, names ...string) {
 		if x == nil {
 			continue
 		}
-		zero := (x.Kind == tree.Int || x.Kind == tree.Float) && float(x) == 0
+		zero := (x.Kind == tree.Int || x.Kind == tree.Float) && x.Number() == 0
 		if x.Kind == tree.String {
 			d, err := time.ParseDuration(x.Str)
 			zero = err == nil && d == 0

@@ -104,11 +104,11 @@ func (b *builder) without(p *tree.Value, wrong []string) {
 	u.any = true
 	u.blocks, u.fields = map[int]bool{}, map[string][]string{}
 	nodes := map[string]tree.Field{} // by path
-	for _, f := range fieldsOf(p.Get("nodes")) {
+	for _, f := range p.Get("nodes").Map() {
 		nodes[tree.Join("nodes", f.Name)] = f
 	}
 	for section, one := range declares { // names are known whatever is wrong with what they name
-		for _, f := range fieldsOf(p.Get(section)) {
+		for _, f := range p.Get(section).Map() {
 			b.known[one] = append(b.known[one], f.Name)
 		}
 	}
@@ -178,16 +178,16 @@ func (b *builder) withoutField(path string, nodes map[string]tree.Field) bool {
 // partialGraph looks for what is wrong between the nodes that are known whole, and for cycles between all of them.
 func (b *builder) partialGraph() {
 	deps := b.dependents()
-	order := inOrder(deps)
-	if len(order) < len(deps) { // the graph says which, and nothing else
+	order, n := inOrder(deps)
+	if n < len(deps) { // the graph says which, and nothing else
 		_, err := dag.NewGraph(b.plan)
 		b.graphMistakes(err)
 	}
 	known := make([]bool, len(deps)) // whole, and all above it
-	for _, i := range order {
+	for _, i := range order[:n] {
 		known[i] = !b.drafts[i].bad && !b.drafts[i].loose
 	}
-	for _, i := range order {
+	for _, i := range order[:n] {
 		for _, j := range deps[i] {
 			known[j] = known[j] && known[i]
 		}

@@ -179,11 +179,7 @@ func (b *builder) references(v *tree.Value, path string, later func(*tree.Value)
 		check("category", tree.Join("retry.on", f.Name), &tree.Value{Kind: tree.String, Str: f.Name, Pos: f.Pos})
 	}
 	for _, field := range []string{"reads", "writes"} {
-		list := v.Get(field)
-		if list == nil {
-			continue
-		}
-		for i, x := range list.Items {
+		for i, x := range v.Get(field).List() {
 			here := tree.At(tree.Join(path, field), i)
 			switch x := readPath(x); {
 			case later(x) || !b.localPath(x, here):

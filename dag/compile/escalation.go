@@ -54,7 +54,7 @@ func (b *builder) asked(g *dag.Graph) {
 		}
 	}
 	types := slices.Sorted(maps.Keys(takes))
-	for _, f := range fieldsOf(b.escalations) {
+	for _, f := range b.escalations.Map() {
 		path := tree.Join("escalations", f.Name)
 		answers, known := takes[f.Name]
 		if !known {

@@ -20,11 +20,7 @@ const (
 
 // expand makes the nodes of all foreach blocks. Where one has mistakes, it is not known which nodes there are.
 func (b *builder) expand(p *tree.Value) {
-	all := p.Get("foreach")
-	if all == nil {
-		return
-	}
-	for i, v := range all.Items {
+	for i, v := range p.Get("foreach").List() {
 		x := &expansion{b: b, path: tree.At("foreach", i), vars: map[string]any{}, seen: map[string]bool{}}
 		if !b.unknown.blocks[i] && !b.unknown.reads(v) && x.compile(v) && x.fits() {
 			x.axis(0)
@@ -72,7 +68,7 @@ func (x *expansion) compile(v *tree.Value) bool {
 			return false
 		}
 	}
-	for _, f := range fieldsOf(v.Get("vars")) {
+	for _, f := range v.Get("vars").Map() {
 		let := x.binding(lang, f.Name, f.Value, tree.Join(x.path+".vars", f.Name), "")
 		x.lets = append(x.lets, *let)
 		if lang = x.bind(lang, f.Name, f.Pos, let.path); lang == nil {

@@ -27,10 +27,7 @@ const (
 // nodeInputs finds the files beside the specification that a node, or the template of one, is given, and digests each
 // once. Files that only a run knows of are among those of the plan, or they are a mistake.
 func (b *builder) nodeInputs(list *tree.Value, where string) (names []string) {
-	if list == nil {
-		return nil
-	}
-	for i, v := range list.Items {
+	for i, v := range list.List() {
 		at := tree.At(where, i)
 		if !b.localPath(v, at) {
 			continue
@@ -218,7 +215,7 @@ func (b *builder) undeclared(d *draft, t *nodes.Traits) {
 	if !t.Ambient || argv == nil || b.root == nil || r.Field("argv") == nil || r.Field("argv").Rule.Name != "Argv" {
 		return
 	}
-	dir := str(d.with.Get("dir"))
+	dir := d.with.Get("dir").Text()
 	for i, v := range argv.Items {
 		word := v.Str
 		if _, value, ok := strings.Cut(word, "="); ok && strings.HasPrefix(word, "-") {

@@ -8,10 +8,7 @@ import (
 
 // notify reads who is told what happens.
 func (b *builder) notify(v *tree.Value) {
-	if v == nil {
-		return
-	}
-	for i, item := range v.Items {
+	for i, item := range v.List() {
 		path := tree.At("notify", i)
 		var to dag.Notify
 		b.into(item, path, &to, "on", "kind", "timeout", "most")

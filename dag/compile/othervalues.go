@@ -29,7 +29,7 @@ func (ps *params) others() (list []*otherValue) {
 			if err != nil {
 				continue
 			}
-			o := &otherValue{name: p.Name, shown: plain(v), params: slices.Clone(ps.b.plan.Params)}
+			o := &otherValue{name: p.Name, shown: v.Plain(), params: slices.Clone(ps.b.plan.Params)}
 			o.params[i].Value = raw
 			list = append(list, o)
 		}

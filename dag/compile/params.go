@@ -184,12 +184,12 @@ func (d *param) refuses(v *tree.Value) string {
 		if tree.Equal(e, v) {
 			return ""
 		}
-		names = append(names, plain(e))
+		names = append(names, e.Plain())
 	}
 	if names == nil {
 		return ""
 	}
-	near := rules.DidYouMean(plain(v), names)
+	near := rules.DidYouMean(v.Plain(), names)
 	return fmt.Sprintf("want one of %s, got %s%s", strings.Join(names, ", "), rules.Show(v), near)
 }
 

@@ -52,7 +52,7 @@ func (b *builder) fill(v *tree.Value, path string) *tree.Value {
 
 // pipeline reads everything of a pipeline that is not a node.
 func (b *builder) pipeline(p *tree.Value) {
-	b.plan.Name = str(p.Get("name"))
+	b.plan.Name = p.Get("name").Text()
 	if n := len(b.plan.Name); n > longestPart {
 		b.fail(p.Get("name").Pos, "name",
 			"the name has %d characters; want at most %d, because it names a folder", n, longestPart)
@@ -79,7 +79,7 @@ func (b *builder) pipeline(p *tree.Value) {
 	}
 	b.know(b.plan)
 	b.budget(p.Get("budget"))
-	for _, f := range fieldsOf(p.Get("breakers")) {
+	for _, f := range p.Get("breakers").Map() {
 		b.checkNames("category", f.Value.Get("counts"), tree.Join("breakers", f.Name)+".counts")
 		b.positive(f.Value, tree.Join("breakers", f.Name), "want more than 0", "openFor")
 	}
@@ -92,7 +92,7 @@ func (b *builder) pipeline(p *tree.Value) {
 // know notes which names a plan declares, and which categories mean something else than usual.
 func (b *builder) know(p *dag.Plan) {
 	usual := map[string]dag.Category{}
-	for _, c := range rows[dag.Category](b, "categories", fieldsOf(b.s.Categories)) {
+	for _, c := range rows[dag.Category](b, "categories", b.s.Categories.Map()) {
 		usual[c.Name] = c
 	}
 	b.ownRows = map[string]bool{}
@@ -118,10 +118,7 @@ func (b *builder) know(p *dag.Plan) {
 }
 
 func (b *builder) checkDefaults() {
-	if b.defaults == nil {
-		return
-	}
-	for _, f := range b.defaults.Fields {
+	for _, f := range b.defaults.Map() {
 		if f.Name != "*" && !slices.Contains(b.s.Kinds, f.Name) {
 			b.fail(f.Pos, tree.Join("defaults", f.Name),
 				"no kind %q; want \"*\" or a kind of node%s", f.Name, rules.DidYouMean(f.Name, b.s.Kinds))

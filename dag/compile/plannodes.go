@@ -59,7 +59,7 @@ func (b *builder) complete(d *draft) bool {
 	}
 	v := d.tree
 	d.needsPos, d.readsPos, d.writesPos = posOf(v.Get("needs")), posOf(v.Get("reads")), posOf(v.Get("writes"))
-	kind := str(v.Get("kind"))
+	kind := v.Get("kind").Text()
 	n := d.node
 	*n = dag.Node{ID: d.id, Kind: kind, Dynamic: n.Dynamic, Pos: v.Pos.String()}
 	b.into(v, d.path, n, "title", "when", "always", "priority", "history", "secrets", "group",
@@ -96,7 +96,7 @@ func (b *builder) shown(d *draft) {
 	}
 	records := slices.Sorted(maps.Keys(d.node.Outputs))
 	if d.node.Role().Decides {
-		for _, f := range fieldsOf(d.with.Get("values")) { // typed later
+		for _, f := range d.with.Get("values").Map() { // typed later
 			records = append(records, f.Name)
 		}
 	}
@@ -220,7 +220,7 @@ func (b *builder) settings(node, with *tree.Value, path string) (_ *tree.Value, 
 	}
 	late = m.Late()
 	// A route's texts are resolved one by one, when its rule holds: they stay templates.
-	out, err := m.Fill(nil, nil, late || str(node.Get("kind")) == "route")
+	out, err := m.Fill(nil, nil, late || node.Get("kind").Text() == "route")
 	if err != nil {
 		b.absorb(located(err, path))
 		return with, false
@@ -299,7 +299,7 @@ func (b *builder) needs(n *dag.Node, v *tree.Value, path string) {
 		return
 	}
 	b.into(v, path+".needs", n, "atLeast", "again")
-	n.WaitAll = n.AtLeast > 0 && str(v.Get("wait")) == "all"
+	n.WaitAll = n.AtLeast > 0 && v.Get("wait").Text() == "all"
 	if n.Again > 0 && n.AtLeast == 0 {
 		b.fail(v.Get("again").Pos, path+".needs.again", "again requires atLeast")
 	}
@@ -311,10 +311,7 @@ func (b *builder) needs(n *dag.Node, v *tree.Value, path string) {
 
 // reads reads a list of names, and of {path, optional}.
 func (b *builder) reads(n *dag.Node, v *tree.Value) {
-	if v == nil {
-		return
-	}
-	for _, x := range v.Items {
+	for _, x := range v.List() {
 		name := readPath(x).Str
 		n.Reads = union(n.Reads, []string{name})
 		if o := x.Get("optional"); o != nil && o.Bool {

@@ -58,7 +58,7 @@ func overlay(a, under *tree.Value) *tree.Value {
 // replaced returns the fields of a, each as a whole, and those of under that a does not have.
 func replaced(a, under *tree.Value) *tree.Value {
 	m := &tree.Value{Kind: tree.Map, Pos: under.Pos, Fields: slices.Clone(under.Fields)}
-	for _, f := range fieldsOf(a) {
+	for _, f := range a.Map() {
 		m.Set(f.Name, f.Pos, f.Value)
 	}
 	return m
@@ -83,7 +83,7 @@ func (b *builder) policies(n *dag.Node, v *tree.Value, path string) {
 	}
 	if v := v.Get("estimate").Get("seconds"); v != nil && n.Estimate.Seconds > longestEstimate {
 		b.fail(v.Pos, path+".estimate.seconds",
-			"want at most %d seconds, which are a hundred years, got %s", int64(longestEstimate), plain(v))
+			"want at most %d seconds, which are a hundred years, got %s", int64(longestEstimate), v.Plain())
 	}
 	n.Retry = b.retry(v.Get("retry"), tree.Join(path, "retry"))
 	n.Timeout = dag.Timeout{Grace: defaultGrace}

@@ -14,9 +14,6 @@ import (
 // publishes checks what a node puts beside the specification.
 func (b *builder) publishes(d *draft) {
 	list := d.tree.Get("publish")
-	if list == nil {
-		return
-	}
 	b.into(d.tree, d.path, d.node, "publish")
 	for i, p := range d.node.Publish {
 		v, where := list.Items[i], tree.At(d.path+".publish", i)

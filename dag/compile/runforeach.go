@@ -34,7 +34,7 @@ func (b *builder) runForeach(d *draft, v *tree.Value) {
 		b.fail(as.Pos, path+".as", "%s", text)
 		return
 	}
-	b.late = append(b.late, str(tmpl.Get("group")))
+	b.late = append(b.late, tmpl.Get("group").Text())
 	kind, ok := b.kindOf(tmpl, path+".node")
 	if !ok {
 		return
@@ -52,10 +52,10 @@ func (b *builder) runForeach(d *draft, v *tree.Value) {
 	// What is not declared would be found out only after the nodes before it have been paid for.
 	b.references(full, path+".node", func(x *tree.Value) bool { return expr.HasTemplate(x) })
 	d.node.Foreach = &dag.Foreach{
-		In: bare(str(v.Get("in"))), Var: as.Str, Key: bare(str(v.Get("key"))),
+		In: bare(v.Get("in").Text()), Var: as.Str, Key: bare(v.Get("key").Text()),
 		Template: b.canonical(full, path+".node"), Most: int(v.Get("most").Int),
 	}
-	d.items = &madeItems{Items: expr.Items{Outputs: map[string]string{}}, when: str(tmpl.Get("when")) != "",
+	d.items = &madeItems{Items: expr.Items{Outputs: map[string]string{}}, when: tmpl.Get("when").Text() != "",
 		writes: strs(full.Get("writes"))}
 	b.sameNames(d.node.Foreach, full.Get("writes"), path+".node.writes")
 	b.into(full, path+".node", &d.items.node, "breaker", "onFail", "outputs")
@@ -81,10 +81,7 @@ func (b *builder) runForeach(d *draft, v *tree.Value) {
 // sameNames warns of what every item would write under one name: with more than one item that is a mistake, which would
 // be found only when everything before it has run.
 func (b *builder) sameNames(f *dag.Foreach, writes *tree.Value, path string) {
-	if writes == nil {
-		return
-	}
-	for i, w := range writes.Items {
+	for i, w := range writes.List() {
 		if f.Most > 1 && !expr.HasTemplate(w) {
 			b.warn(w.Pos, tree.At(path, i), "every item writes %q, which only a list of one item can: put the item into the "+
 				"name, as in %q, or say that there is one at most: most: 1", w.Str, "${"+f.Key+"}/"+w.Str)
@@ -133,10 +130,7 @@ func (m *madeItems) mayWrite(read string) (sure, maybe bool) {
 // templateNeeds checks the nodes that a template names for sure. Its own nodes are not there yet.
 func (b *builder) templateNeeds(d *draft) {
 	list, field := needed(d.tree.Get("foreach").Get("node").Get("needs"), "foreach.node.needs")
-	if list == nil {
-		return
-	}
-	for i, x := range list.Items {
+	for i, x := range list.List() {
 		if own := x.Str == d.id || strings.HasPrefix(x.Str, d.id+"/"); !own && !expr.HasTemplate(x) {
 			b.id(d, x.Str, x.Pos, tree.At(field, i))
 		}
@@ -168,10 +162,7 @@ func (b *builder) described(d *draft, kind string, tmpl *tree.Value, path string
 // templateInputs finds the input files that a template names for sure. Those that depend on the item are among the
 // inputs of the foreach node, which are there for its items.
 func (b *builder) templateInputs(d *draft, list *tree.Value, path string) {
-	if list == nil || list.Kind != tree.List {
-		return
-	}
-	for i, v := range list.Items {
+	for i, v := range list.List() {
 		switch {
 		case !expr.HasTemplate(v):
 			one := &tree.Value{Kind: tree.List, Items: []*tree.Value{v}}

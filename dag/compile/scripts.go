@@ -31,9 +31,9 @@ func (b *builder) scriptsIn(v *tree.Value, path string, vars []string) *tree.Val
 		at := tree.Join(path, name)
 		switch name {
 		case "foreach":
-			return b.scriptsIn(x, at, append(slices.Clip(vars), str(x.Get("as"))))
+			return b.scriptsIn(x, at, append(slices.Clip(vars), x.Get("as").Text()))
 		case "with":
-			r := b.s.Settings(str(v.Get("kind")))
+			r := b.s.Settings(v.Get("kind").Text())
 			s := settingsWalk{b: b, with: x, vars: vars}
 			s.shell = r != nil && r.Field("shell") != nil && forShell(x.Get("shell"))
 			return s.value(x, r, at, "")
@@ -145,7 +145,7 @@ func (s *settingsWalk) sets(name string) bool {
 // argv warns of templates in an argument that is a script.
 func (s *settingsWalk) argv(v *tree.Value, at string) {
 	for i := 1; i < len(v.Items); i++ {
-		flag, x := str(v.Items[i-1]), v.Items[i]
+		flag, x := v.Items[i-1].Text(), v.Items[i]
 		script := flag == "-c" ||
 			shortFlags.MatchString(flag) && strings.HasSuffix(flag, "c") && slices.ContainsFunc(v.Items[:i-1], isShell)
 		if !script || x.Kind != tree.String {
@@ -170,5 +170,5 @@ func forShell(v *tree.Value) bool {
 }
 
 func isShell(v *tree.Value) bool {
-	return slices.Contains([]string{"sh", "bash", "dash", "ash", "ksh", "mksh", "zsh"}, path.Base(str(v)))
+	return slices.Contains([]string{"sh", "bash", "dash", "ash", "ksh", "mksh", "zsh"}, path.Base(v.Text()))
 }

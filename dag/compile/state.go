@@ -36,13 +36,13 @@ func (b *builder) state(p *tree.Value) {
 	}
 	b.checkNames("artifact", v.Get("artifact"), "state.artifact")
 	fields := map[string]bool{} // of a record, as labels name them
-	for _, f := range fieldsOf(v.Get("labels")) {
+	for _, f := range v.Get("labels").Map() {
 		b.checkNames("label", &tree.Value{Kind: tree.String, Str: f.Name, Pos: f.Pos}, tree.Join("state.labels", f.Name))
-		fields[str(f.Value)] = true
+		fields[f.Value.Text()] = true
 	}
 	document, costs := state.DocumentFields(), state.CostFields()
 	b.facts(v.Get("facts"), "state.facts", document)
-	for i, r := range elements(v.Get("records")) {
+	for i, r := range v.Get("records").List() {
 		at := tree.At("state.records", i)
 		b.named(r, at, document)
 		own := state.RecordFields()
@@ -51,7 +51,7 @@ func (b *builder) state(p *tree.Value) {
 		}
 		b.facts(r.Get("fields"), at+".fields", own)
 	}
-	for i, r := range elements(v.Get("costs")) {
+	for i, r := range v.Get("costs").List() {
 		b.named(r, tree.At("state.costs", i), costs)
 	}
 }
@@ -59,10 +59,10 @@ func (b *builder) state(p *tree.Value) {
 // named takes the name of a field, which nothing else in the same place may have, and checks its label.
 func (b *builder) named(v *tree.Value, path string, taken map[string]bool) {
 	name := v.Get("name")
-	if taken[str(name)] {
-		b.fail(name.Pos, path+".name", "there is a field %q already; take another name", str(name))
+	if taken[name.Text()] {
+		b.fail(name.Pos, path+".name", "there is a field %q already; take another name", name.Text())
 	}
-	taken[str(name)] = true
+	taken[name.Text()] = true
 	b.checkNames("label", v.Get("by"), path+".by")
 }
 
@@ -73,7 +73,7 @@ var sources = []struct{ name, what string }{
 }
 
 func (b *builder) facts(list *tree.Value, path string, taken map[string]bool) {
-	for i, f := range elements(list) {
+	for i, f := range list.List() {
 		at := tree.At(path, i)
 		b.named(f, at, taken)
 		b.checkNames("label", f.Get("of").Get("label"), at+".of.label")
@@ -92,11 +92,4 @@ func (b *builder) facts(list *tree.Value, path string, taken map[string]bool) {
 			b.fail(f.Pos, at, "it has %d of %s; want one", given, strings.Join(names, ", "))
 		}
 	}
-}
-
-func elements(v *tree.Value) []*tree.Value {
-	if v == nil {
-		return nil
-	}
-	return v.Items
 }

@@ -18,31 +18,14 @@ func (b *builder) typeAll() {
 		return
 	}
 	m := &missing{b: b, skip: make([]string, len(b.drafts))}
-	for _, i := range b.needsFirst() {
+	order, _ := inOrder(b.dependents())
+	for _, i := range order {
 		d := b.drafts[i]
 		m.enter(d)
 		for k := range d.reads {
 			b.typeOne(d, &d.reads[k], m)
 		}
 	}
-}
-
-// needsFirst are the nodes, each after its needs; those on a cycle and below one come last.
-func (b *builder) needsFirst() []int32 {
-	order := inOrder(b.dependents())
-	if len(order) == len(b.drafts) {
-		return order
-	}
-	placed := make([]bool, len(b.drafts))
-	for _, i := range order {
-		placed[i] = true
-	}
-	for i, done := range placed {
-		if !done {
-			order = append(order, int32(i))
-		}
-	}
-	return order
 }
 
 func (b *builder) typeOne(d *draft, r *reading, m *missing) {

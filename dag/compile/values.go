@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -49,30 +48,16 @@ func (b *builder) duration(v *tree.Value, path, name string) dag.Duration {
 }
 
 func (b *builder) usd(v *tree.Value, path, name string) dag.USD {
-	u, err := dag.Dollars(float(v))
+	u, err := dag.Dollars(v.Number())
 	if err != nil || u < 0 {
-		b.fail(v.Pos, tree.Join(path, name), "want an amount in US dollars, got %s", plain(v))
+		b.fail(v.Pos, tree.Join(path, name), "want an amount in US dollars, got %s", v.Plain())
 	}
 	return u
 }
 
-func str(v *tree.Value) string {
-	if v == nil || v.Kind != tree.String {
-		return ""
-	}
-	return v.Str
-}
-
-func whole(v *tree.Value) int64 {
-	if v == nil {
-		return 0
-	}
-	return v.Int
-}
-
 // exactly reads a whole number that JSON can hold: a plan has a digest.
 func (b *builder) exactly(v *tree.Value, path, name string) int64 {
-	n := whole(v)
+	n := v.Int
 	if n > mostExact || n < -mostExact {
 		b.fail(v.Pos, tree.Join(path, name), "%d is beyond 2^53 and cannot be kept exactly in JSON", n)
 	}
@@ -81,23 +66,9 @@ func (b *builder) exactly(v *tree.Value, path, name string) int64 {
 
 const mostExact = 1 << 53
 
-func float(v *tree.Value) float64 {
-	switch {
-	case v == nil:
-		return 0
-	case v.Kind == tree.Int:
-		return float64(v.Int)
-	}
-	return v.Float
-}
-
-func strs(v *tree.Value) []string {
-	if v == nil || len(v.Items) == 0 {
-		return nil
-	}
-	out := make([]string, len(v.Items))
-	for i, x := range v.Items {
-		out[i] = x.Str
+func strs(v *tree.Value) (out []string) {
+	for _, x := range v.List() {
+		out = append(out, x.Str)
 	}
 	return out
 }
@@ -122,14 +93,6 @@ func longPart(s string) int {
 // fold is how ids compare: case does not count.
 func fold(s string) string { return strings.ToLower(s) }
 
-// plain prints a value as it is written on a command line.
-func plain(v *tree.Value) string {
-	if v.Kind == tree.String {
-		return v.Str
-	}
-	return string(v.AppendJSON(nil))
-}
-
 // nearOr names the nearest name, else lists what there is.
 func nearOr(name string, names []string) string {
 	if n := rules.DidYouMean(name, names); n != "" {
@@ -142,12 +105,7 @@ func nearOr(name string, names []string) string {
 }
 
 func isIdent(s string) bool {
-	for i, c := range s {
-		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {
-			return false
-		}
-	}
-	return s != ""
+	return s != "" && identifier.FindString(s) == s
 }
 
 // union appends what is new, keeping order.
@@ -160,21 +118,10 @@ func union(a, more []string) []string {
 	return a
 }
 
-func fieldsOf(v *tree.Value) []tree.Field {
-	if v == nil {
-		return nil
-	}
-	return v.Fields
-}
-
 // sortedMap returns the fields of a map by name.
 func sortedMap(v *tree.Value) []tree.Field {
-	if v == nil {
-		return nil
-	}
-	out := append([]tree.Field(nil), v.Fields...)
-	sort.SliceStable(out, func(i, j int) bool { return out[i].Name < out[j].Name })
-	return out
+	byName := func(a, b tree.Field) int { return strings.Compare(a.Name, b.Name) }
+	return slices.SortedStableFunc(slices.Values(v.Map()), byName)
 }
 
 // whereIs returns a text that the kind found in the settings v, with the place and path of the first string there that

@@ -128,10 +128,7 @@ func (r *Rule) scalar(v *tree.Value) bool {
 	}
 	switch v.Kind {
 	case tree.Int, tree.Float:
-		n := v.Float
-		if v.Kind == tree.Int {
-			n = float64(v.Int)
-		}
+		n := v.Number()
 		return (r.Min == nil || n > *r.Min || n == *r.Min && !r.MinX) &&
 			(r.Max == nil || n < *r.Max || n == *r.Max && !r.MaxX)
 	case tree.String:

@@ -49,7 +49,7 @@ func (r *Rule) mistake(v *tree.Value) string {
 	if v.Kind == tree.String && boolNoText && words11[strings.ToLower(v.Str)] {
 		s += "; write true or false"
 	}
-	switch text, meant := bare(v), r.meant(v); {
+	switch text, meant := v.Plain(), r.meant(v); {
 	case meant == "":
 	case meant == text:
 		s += "; put it in quotes"
@@ -73,7 +73,7 @@ func (r *Rule) meant(v *tree.Value) string {
 	if v.Kind > tree.String || v.Kind == tree.Null {
 		return ""
 	}
-	texts := []string{bare(v)}
+	texts := []string{v.Plain()}
 	if _, err := strconv.ParseFloat(texts[0], 64); err == nil {
 		texts = append(texts, texts[0]+"s")
 	}
@@ -133,7 +133,7 @@ func (r *Rule) wanted() string {
 	case len(r.Enum) > 0:
 		var all []string
 		for _, e := range r.Enum {
-			all = append(all, bare(e))
+			all = append(all, e.Plain())
 		}
 		return "want one of " + strings.Join(all, ", ")
 	case len(r.AnyOf) > 0:
@@ -193,7 +193,7 @@ func article(s string) string {
 
 func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
-// show prints a value for a message: its type, and what it is where that is short.
+// Show prints a value for a message: its type, and what it is where that is short.
 func Show(v *tree.Value) string {
 	switch v.Kind {
 	case tree.Null:
@@ -209,14 +209,7 @@ func Show(v *tree.Value) string {
 		}
 		return "string " + strconv.Quote(s)
 	}
-	return typeNames[v.Kind] + " " + bare(v)
-}
-
-func bare(v *tree.Value) string {
-	if v.Kind == tree.String {
-		return v.Str
-	}
-	return string(v.AppendJSON(nil))
+	return typeNames[v.Kind] + " " + v.Plain()
 }
 
 func count(n int, noun string) string {

@@ -118,6 +118,46 @@ func (v *Value) Get(name string) *Value {
 	return nil
 }
 
+// List returns the items of a list. Of nil, as of what is no list, there are none.
+func (v *Value) List() []*Value {
+	if v == nil {
+		return nil
+	}
+	return v.Items
+}
+
+// Map returns the fields of a map. Of nil, as of what is no map, there are none.
+func (v *Value) Map() []Field {
+	if v == nil {
+		return nil
+	}
+	return v.Fields
+}
+
+// Text returns a string; that of nil, as of what is no string, is empty.
+func (v *Value) Text() string {
+	if v == nil || v.Kind != String {
+		return ""
+	}
+	return v.Str
+}
+
+// Number returns an Int or Float as the latter.
+func (v *Value) Number() float64 {
+	if v.Kind == Int {
+		return float64(v.Int)
+	}
+	return v.Float
+}
+
+// Plain prints a value as it is written on a command line: a string as it is, else JSON.
+func (v *Value) Plain() string {
+	if v.Kind == String {
+		return v.Str
+	}
+	return string(v.AppendJSON(nil))
+}
+
 // A Diagnostic is one mistake at one place: file:line:col: path: what is wrong.
 type Diagnostic struct {
 	Pos  Pos

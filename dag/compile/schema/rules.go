@@ -159,10 +159,7 @@ func bound(e *ast.UnaryExpr) *rules.Rule {
 	case token.NEQ:
 		return &rules.Rule{Not: []string{x.Str}} // of any type
 	}
-	n := x.Float
-	if x.Kind == tree.Int {
-		n = float64(x.Int)
-	}
+	n := x.Number()
 	r.Types = rules.Number
 	switch e.Op {
 	case token.GTR, token.GEQ:

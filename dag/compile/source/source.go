@@ -151,7 +151,7 @@ func (r *reader) pick(doc *tree.Value, want string) (p *tree.Value, name string,
 			return p.Get(name), name, nil
 		}
 	}
-	if only := text(p.Get("name")); want != "" && want != only {
+	if only := p.Get("name").Text(); want != "" && want != only {
 		return bad(p.Pos, "", fmt.Sprintf("no pipeline %q here; there is one, named %q", want, only))
 	}
 	return p, "", nil
@@ -170,7 +170,7 @@ func beside(doc *tree.Value) (ds tree.Diagnostics) {
 
 // several says whether a map holds several named pipelines and not the fields of one.
 func (r *reader) several(v *tree.Value) bool {
-	if v.Kind != tree.Map || text(v.Get("name")) != "" || len(v.Fields) == 0 {
+	if v.Kind != tree.Map || v.Get("name").Text() != "" || len(v.Fields) == 0 {
 		return false
 	}
 	for _, f := range v.Fields {
@@ -183,13 +183,6 @@ func (r *reader) several(v *tree.Value) bool {
 }
 
 func isText(v *tree.Value) bool { return v != nil && v.Kind == tree.String }
-
-func text(v *tree.Value) string {
-	if !isText(v) {
-		return ""
-	}
-	return v.Str
-}
 
 // choose returns the name of the pipeline to take, or why none can be taken.
 func choose(v *tree.Value, want string) (name, mistake string) {
