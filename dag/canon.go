@@ -232,10 +232,7 @@ func appendStringValue(dst []byte, v reflect.Value) ([]byte, error) {
 }
 
 func appendBool(dst []byte, v reflect.Value) ([]byte, error) {
-	if v.Bool() {
-		return append(dst, "true"...), nil
-	}
-	return append(dst, "false"...), nil
+	return strconv.AppendBool(dst, v.Bool()), nil
 }
 
 func appendInt(dst []byte, v reflect.Value) ([]byte, error) {

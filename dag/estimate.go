@@ -1,6 +1,7 @@
 package dag
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -233,21 +234,14 @@ func (u Usage) Minus(v Usage) Usage {
 // the input price; above the step its prices hold for the whole request.
 func (p Price) Cost(t Usage) USD {
 	if s := p.Step; s != nil && t.Input+t.CacheRead+t.CacheWrite > s.Above {
-		p.Input, p.Output = or(s.Input, p.Input), or(s.Output, p.Output)
-		p.CacheRead, p.CacheWrite = or(s.CacheRead, p.CacheRead), or(s.CacheWrite, p.CacheWrite)
-		p.CacheWriteHour = or(s.CacheWriteHour, p.CacheWriteHour)
+		p.Input, p.Output = cmp.Or(s.Input, p.Input), cmp.Or(s.Output, p.Output)
+		p.CacheRead, p.CacheWrite = cmp.Or(s.CacheRead, p.CacheRead), cmp.Or(s.CacheWrite, p.CacheWrite)
+		p.CacheWriteHour = cmp.Or(s.CacheWriteHour, p.CacheWriteHour)
 	}
 	hour := min(t.CacheWriteHour, t.CacheWrite)
 	// Dollars per million tokens are millionths of a dollar per token.
-	sum := float64(t.Input)*p.Input + float64(t.CacheRead)*or(p.CacheRead, p.Input) +
-		float64(t.CacheWrite-hour)*or(p.CacheWrite, p.Input) + float64(hour)*or(p.CacheWriteHour, 2*p.Input) +
+	sum := float64(t.Input)*p.Input + float64(t.CacheRead)*cmp.Or(p.CacheRead, p.Input) +
+		float64(t.CacheWrite-hour)*cmp.Or(p.CacheWrite, p.Input) + float64(hour)*cmp.Or(p.CacheWriteHour, 2*p.Input) +
 		float64(t.Output)*p.Output
 	return USD(math.Round(sum))
-}
-
-func or(a, b float64) float64 {
-	if a != 0 {
-		return a
-	}
-	return b
 }

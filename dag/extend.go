@@ -190,7 +190,10 @@ func (g *Graph) checkMoreUses(root int32, first int) error {
 	var near []bool // above or below the foreach node
 	others := func(name string, old, add *use) {
 		if near == nil {
-			near = g.comparable(root)
+			near = g.Reach([]int32{root}, g.Needs)
+			for i, below := range g.Reach([]int32{root}, g.Dependents) {
+				near[i] = near[i] || below
+			}
 		}
 		problems = append(problems, g.checkOthers(name, old, add, near)...)
 	}
@@ -275,26 +278,6 @@ func (g *Graph) checkSiblings(name string, u *use) []error {
 		}
 	}
 	return c.problems
-}
-
-// comparable marks node root and everything above and below it.
-func (g *Graph) comparable(root int32) []bool {
-	seen := make([]bool, g.Len())
-	for _, next := range [...][][]int32{g.needs, g.deps} {
-		stack := []int32{root}
-		for len(stack) > 0 {
-			i := stack[len(stack)-1]
-			stack = stack[:len(stack)-1]
-			for _, j := range next[i] {
-				if !seen[j] {
-					seen[j] = true
-					stack = append(stack, j)
-				}
-			}
-		}
-	}
-	seen[root] = true
-	return seen
 }
 
 // Ancestor reports whether u is above v: v cannot start before u has ended. Mostly the spanning

@@ -52,7 +52,7 @@ func NewGraph(p *Plan) (*Graph, error) {
 		return NewGraph(&sorted)
 	}
 	g.connect(edges)
-	g.weigh(defaultWeight)
+	g.weigh(func(int32) (float64, bool) { return 0, false })
 	if err := g.checkUses(); err != nil {
 		return nil, err
 	}
@@ -100,14 +100,7 @@ func (g *Graph) Rank(i int32) float64 { return g.rank[i] }
 // e.g. by the durations of earlier runs; where it says false the node's own estimate holds.
 func (g *Graph) Reweigh(seconds func(i int32) (float64, bool)) *Graph {
 	c := *g
-	c.weight = make([]float64, c.Len())
-	for i := range c.weight {
-		c.weight[i] = defaultWeight(c.Node(int32(i)))
-		if w, ok := seconds(int32(i)); ok && w >= 0 {
-			c.weight[i] = w
-		}
-	}
-	c.rankAll()
+	c.weigh(seconds)
 	return &c
 }
 

@@ -56,23 +56,10 @@ func (g *Graph) resolve(from int) (edges edgeList, problems []error) {
 			}
 			room = append(room, j)
 		}
-		mine := room[start:]
-		if !sortedOnce(mine) {
-			slices.Sort(mine)
-			mine = slices.Compact(mine)
-		}
-		edges[i] = mine[:len(mine):len(mine)]
+		slices.Sort(room[start:])
+		edges[i] = slices.Clip(slices.Compact(room[start:]))
 	}
 	return edges, problems
-}
-
-func sortedOnce(s []int32) bool {
-	for i := 1; i < len(s); i++ {
-		if s[i-1] >= s[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // planOrder returns the nodes in plan order: the order of the plan's text, except that a need
@@ -117,12 +104,7 @@ func (g *Graph) planOrder(edges edgeList) ([]int32, error) {
 // from the node that stands first in the plan, at most twelve nodes of it.
 func (g *Graph) cycle(stack []int32, need int32) error {
 	ring := slices.Clone(stack[slices.Index(stack, need):])
-	first := 0
-	for k := range ring {
-		if ring[k] < ring[first] {
-			first = k
-		}
-	}
+	first := slices.Index(ring, slices.Min(ring))
 	ring = append(ring[first:], ring[:first]...)
 	var b strings.Builder
 	for k, i := range ring {
@@ -167,10 +149,13 @@ func defaultWeight(n *Node) float64 {
 	return 1
 }
 
-func (g *Graph) weigh(weight func(*Node) float64) {
+func (g *Graph) weigh(seconds func(i int32) (float64, bool)) {
 	g.weight = make([]float64, g.Len())
 	for i := range g.weight {
-		g.weight[i] = weight(&g.Plan.Nodes[i])
+		g.weight[i] = defaultWeight(&g.Plan.Nodes[i])
+		if w, ok := seconds(int32(i)); ok && w >= 0 {
+			g.weight[i] = w
+		}
 	}
 	g.rankAll()
 }

@@ -1,6 +1,7 @@
 package dag
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 )
@@ -78,12 +79,7 @@ func (u *Undo) InShort() string {
 		URL  string
 	}
 	_ = json.Unmarshal(u.With, &with) // settings of another form say nothing here
-	text := with.Run
-	for _, other := range []string{strings.Join(with.Argv, " "), with.URL} {
-		if text == "" {
-			text = other
-		}
-	}
+	text := cmp.Or(with.Run, strings.Join(with.Argv, " "), with.URL)
 	text = strings.Join(strings.Fields(strings.ReplaceAll(text, "$${", "${")), " ")
 	if r := []rune(text); len(r) > 60 {
 		text = string(r[:57]) + "..."

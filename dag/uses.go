@@ -146,20 +146,17 @@ func (c *useCheck) folders() {
 		if len(u.changes) == 0 || u.entries {
 			continue
 		}
+		refuse := func(text, outer string, in *use) {
+			a, b := c.g.Plan.Nodes[in.changes[0]].ID, c.g.Plan.Nodes[u.changes[0]].ID
+			c.problems = append(c.problems, &NodeError{b, "writes", fmt.Sprintf(text, b, name, outer, a)})
+		}
 		for at := strings.LastIndexByte(name, '/'); at > 0; at = strings.LastIndexByte(name[:at], '/') {
 			if in := c.g.uses.byName[name[:at+1]]; in != nil && in != u && len(in.changes) > 0 {
-				a, b := c.g.Plan.Nodes[in.changes[0]].ID, c.g.Plan.Nodes[u.changes[0]].ID
-				c.problems = append(c.problems, &NodeError{b, "writes", fmt.Sprintf(
-					"node %s writes %s, but %s is one artifact with all that is in it, which node %s writes",
-					b, name, name[:at+1], a)})
+				refuse("node %s writes %s, but %s is one artifact with all that is in it, which node %s writes", name[:at+1], in)
 			}
-			above := c.g.uses.byName[name[:at]]
-			if above == nil || len(above.changes) == 0 || above.entries {
-				continue
+			if above := c.g.uses.byName[name[:at]]; above != nil && len(above.changes) > 0 && !above.entries {
+				refuse("node %s writes %s, but %s is a file that node %s writes", name[:at], above)
 			}
-			a, b := c.g.Plan.Nodes[above.changes[0]].ID, c.g.Plan.Nodes[u.changes[0]].ID
-			c.problems = append(c.problems, &NodeError{b, "writes", fmt.Sprintf(
-				"node %s writes %s, but %s is a file that node %s writes", b, name, name[:at], a)})
 		}
 	}
 }

@@ -43,8 +43,7 @@ func (l priceList) price(provider, model string) (p dag.Price, ok bool, why stri
 	}
 	for _, name := range names {
 		if raw, found := l.entries[name]; found && !slices.Contains(notModels, name) {
-			p, why = readPrice(raw)
-			p.Model = model
+			p, why = readPrice(model, raw)
 			return p, why == "", why
 		}
 	}
@@ -66,8 +65,7 @@ func (l priceList) alias(provider, model string) (p dag.Price, ok bool, why stri
 		}
 		named := json.Unmarshal(l.entries[name], &e) == nil && slices.Contains(e.Aliases, model)
 		if named && (provider == "" || provider == e.Provider) {
-			p, why = readPrice(l.entries[name])
-			p.Model = model
+			p, why = readPrice(model, l.entries[name])
 			return p, why == "", why
 		}
 	}
@@ -77,8 +75,9 @@ func (l priceList) alias(provider, model string) (p dag.Price, ok bool, why stri
 // above finds the size from which other prices hold.
 var above = regexp.MustCompile(`^(?:input|output)_cost_per_token_above_(\d{1,6})k_tokens$`)
 
-// readPrice reads one entry. bad is what is wrong with it.
-func readPrice(raw json.RawMessage) (p dag.Price, bad string) {
+// readPrice reads the entry of a model. bad is what is wrong with it.
+func readPrice(model string, raw json.RawMessage) (p dag.Price, bad string) {
+	p.Model = model
 	var e map[string]json.RawMessage
 	if json.Unmarshal(raw, &e) != nil {
 		return p, "it is no model"

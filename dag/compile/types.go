@@ -111,15 +111,13 @@ func (m *missing) why(d, t *draft) string {
 	switch {
 	case slices.Contains(d.node.History, t.id) && !slices.Contains(d.node.Needs, t.id):
 		return "it is in `history` and may not have run"
-	case d.node.Always:
-		return "this node is `always` run, also after failures"
-	case d.node.AtLeast > 0:
-		return fmt.Sprintf("this node starts when %d of its needs have succeeded", d.node.AtLeast)
+	case readsAnyway(d) != "":
+		return readsAnyway(d)
 	case m.skip[t.index] != "":
 		return m.skip[t.index]
-	case n.OnFail == dag.FailContinue || n.OnFail == dag.FailEscalate:
+	case goesOn(n.OnFail):
 		return fmt.Sprintf("it has `onFail: %s`", n.OnFail)
-	case slices.ContainsFunc(n.Retry.On, goesOn):
+	case slices.ContainsFunc(n.Retry.On, categoryGoesOn):
 		return "it goes on after some failures (`retry.on`)"
 	case n.Breaker != "" && m.b.whenOpen(n.Breaker) == dag.OpenContinue:
 		return fmt.Sprintf("breaker %q lets the run go on without it", n.Breaker)
@@ -132,15 +130,13 @@ func (m *missing) whyItem(d, t *draft) string {
 	n := &t.items.node
 	opened := m.b.whenOpen(n.Breaker)
 	switch {
-	case d.node.Always:
-		return "this node is `always` run, also after failures"
-	case d.node.AtLeast > 0:
-		return fmt.Sprintf("this node starts when %d of its needs have succeeded", d.node.AtLeast)
+	case readsAnyway(d) != "":
+		return readsAnyway(d)
 	case t.items.when:
 		return "the items have a `when`"
-	case n.OnFail == dag.FailContinue || n.OnFail == dag.FailEscalate:
+	case goesOn(n.OnFail):
 		return fmt.Sprintf("the items have `onFail: %s`", n.OnFail)
-	case slices.ContainsFunc(n.Retry.On, goesOn):
+	case slices.ContainsFunc(n.Retry.On, categoryGoesOn):
 		return "the run goes on after some of their failures (`retry.on`)"
 	case opened == dag.OpenSkip || opened == dag.OpenContinue:
 		return fmt.Sprintf("breaker %q lets the run go on without some", n.Breaker)
@@ -148,10 +144,21 @@ func (m *missing) whyItem(d, t *draft) string {
 	return ""
 }
 
-// goesOn says whether the run goes on after a failure of a category.
-func goesOn(p dag.CategoryPolicy) bool {
-	return p.OnFail == dag.FailContinue || p.OnFail == dag.FailEscalate
+// readsAnyway says why a node runs also where what it reads has no values; empty when it does not.
+func readsAnyway(d *draft) string {
+	switch {
+	case d.node.Always:
+		return "this node is `always` run, also after failures"
+	case d.node.AtLeast > 0:
+		return fmt.Sprintf("this node starts when %d of its needs have succeeded", d.node.AtLeast)
+	}
+	return ""
 }
+
+// goesOn says whether the run goes on after a failure.
+func goesOn(f dag.OnFail) bool { return f == dag.FailContinue || f == dag.FailEscalate }
+
+func categoryGoesOn(p dag.CategoryPolicy) bool { return goesOn(p.OnFail) }
 
 // settingTypes holds the types of expressions that stand for a whole setting against what the
 // rules allow there: a number where a text is wanted would be found out only while running.

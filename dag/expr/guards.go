@@ -137,11 +137,8 @@ func (g *guards) status(e ast.Expr, with ...ast.Expr) {
 }
 
 func noStatus(s string) string {
-	near := rules.Nearest(s, dag.ViewStatuses)
-	if near != "" {
-		near = fmt.Sprintf("; did you mean %q?", near)
-	}
-	return fmt.Sprintf("no status is %q; known: %s%s", s, strings.Join(dag.ViewStatuses, ", "), near)
+	return fmt.Sprintf("no status is %q; known: %s%s", s, strings.Join(dag.ViewStatuses, ", "),
+		rules.DidYouMean(s, dag.ViewStatuses))
 }
 
 func literalOf(e ast.Expr) (string, bool) {

@@ -339,10 +339,7 @@ func suggest(name string, known map[string]string) string {
 	if len(names) > 12 {
 		s += ", ..."
 	}
-	if near := rules.Nearest(name, names); near != "" {
-		s += fmt.Sprintf("; did you mean %q?", near)
-	}
-	return s
+	return s + rules.DidYouMean(name, names)
 }
 
 // problemsOf turns CEL's own messages into ours.

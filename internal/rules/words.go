@@ -57,9 +57,7 @@ func (r *Rule) mistake(v *tree.Value) string {
 		s += fmt.Sprintf("; did you mean %q?", meant)
 	}
 	if v.Kind == tree.String {
-		if near := Nearest(v.Str, r.texts()); near != "" {
-			s += fmt.Sprintf("; did you mean %q?", near)
-		}
+		s += DidYouMean(v.Str, r.texts())
 	}
 	if v.Kind == tree.Map && r.Types != 0 && !r.Types.Has(tree.Map) && r.Types.Has(tree.String) && braces(v) {
 		s += "; put text with {{ }} in quotes"

@@ -150,14 +150,6 @@ func (v *Value) Number() float64 {
 	return v.Float
 }
 
-// Plain prints a value as it is written on a command line: a string as it is, else JSON.
-func (v *Value) Plain() string {
-	if v.Kind == String {
-		return v.Str
-	}
-	return string(v.AppendJSON(nil))
-}
-
 // A Diagnostic is one mistake at one place: file:line:col: path: what is wrong.
 type Diagnostic struct {
 	Pos  Pos

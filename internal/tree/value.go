@@ -51,6 +51,14 @@ func (v *Value) AppendJSON(b []byte) []byte {
 	return append(b, "null"...)
 }
 
+// Plain prints a value as it is written on a command line: a string as it is, else JSON.
+func (v *Value) Plain() string {
+	if v.Kind == String {
+		return v.Str
+	}
+	return string(v.AppendJSON(nil))
+}
+
 func appendString(b []byte, s string) []byte {
 	plain := true
 	for i := 0; i < len(s) && plain; i++ {

@@ -16,11 +16,7 @@ import (
 // itself. A specification may read what only the definitions give, such as the default of a setting: where there are
 // faults, it is evaluated against these too, and what is no fault then was none.
 func (r *reader) evaluated(f found, o Options) (out Loaded, err error) {
-	defer func() { // the evaluator is large; a mistake of its own is not to end the program
-		if p := recover(); p != nil {
-			err = failure(f.name, fmt.Sprintf("CUE cannot evaluate this: %v", p))
-		}
-	}()
+	defer recovered(f, &err)
 	if err := contained(f); err != nil {
 		return out, err
 	}
@@ -64,6 +60,13 @@ func (r *reader) evaluated(f found, o Options) (out Loaded, err error) {
 		out.Hidden = append(out.Hidden, d.Path)
 	}
 	return out, nil
+}
+
+// recovered makes an error of a panic: the evaluator is large, and a mistake of its own is not to end the program.
+func recovered(f found, err *error) {
+	if p := recover(); p != nil {
+		*err = failure(f.name, fmt.Sprintf("CUE cannot evaluate this: %v", p))
+	}
 }
 
 // related says whether a diagnostic is about a path, something in it or something around it.

@@ -4,9 +4,10 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 
 	"cuelang.org/go/cue/ast"
@@ -103,12 +104,8 @@ func findIn(dir, name, none string) (found, error) {
 		return cuePackage(dir, "")
 	}
 	if len(packages) > 1 {
-		var names []string
-		for p := range packages {
-			names = append(names, p)
-		}
-		sort.Strings(names)
-		return found{}, failure(dir, "the folder holds several CUE packages ("+strings.Join(names, ", ")+"); name a file")
+		names := strings.Join(slices.Sorted(maps.Keys(packages)), ", ")
+		return found{}, failure(dir, "the folder holds several CUE packages ("+names+"); name a file")
 	}
 	return found{}, failure(name, none)
 }
@@ -184,10 +181,7 @@ func notFound(path string, err error) error {
 	if list, err := os.ReadDir(filepath.Dir(path)); err == nil {
 		var names []string
 		for _, e := range list {
-			names = append(names, e.Name())
-		}
-		for i, name := range names {
-			names[i] = filepath.Join(filepath.Dir(path), name)
+			names = append(names, filepath.Join(filepath.Dir(path), e.Name()))
 		}
 		text += rules.DidYouMean(filepath.Clean(path), names)
 	}

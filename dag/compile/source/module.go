@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -99,12 +100,8 @@ func ownFiles(inst *build.Instance, library string) []*ast.File {
 		}
 	}
 	visit(inst)
-	var out []*ast.File
-	for _, f := range seen {
-		out = append(out, f)
-	}
-	slices.SortFunc(out, func(a, b *ast.File) int { return strings.Compare(a.Filename, b.Filename) })
-	return out
+	byName := func(a, b *ast.File) int { return strings.Compare(a.Filename, b.Filename) }
+	return slices.SortedFunc(maps.Values(seen), byName)
 }
 
 // offline is a registry that refuses every module without asking anybody.

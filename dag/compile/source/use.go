@@ -1,7 +1,6 @@
 package source
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -16,11 +15,7 @@ import (
 // sees the templates and their values, each at its place in the document, and not the pipeline, which may have a
 // hundred thousand nodes.
 func (r *reader) use(f found, p *tree.Value) (err error) {
-	defer func() { // the evaluator is large; a mistake of its own is not to end the program
-		if p := recover(); p != nil {
-			err = failure(f.name, fmt.Sprintf("CUE cannot evaluate this: %v", p))
-		}
-	}()
+	defer recovered(f, &err)
 	list := p.Get("use")
 	templates, err := templates(r.schema.Library)
 	if err != nil {
