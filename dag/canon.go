@@ -93,10 +93,9 @@ func (s *shape) buildKind(t reflect.Type) {
 		s.append, s.decode = appendStringValue, decodeStringValue
 	case reflect.Bool:
 		s.append, s.decode = appendBool, decodeBool
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		s.append, s.decode = appendInt, decodeInt
-	case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		s.append, s.decode = appendUint, decodeUint
 	case reflect.Float64:
 		s.append, s.decode = appendFloatValue, decodeFloat
 	case reflect.Slice:
@@ -236,18 +235,16 @@ func appendBool(dst []byte, v reflect.Value) ([]byte, error) {
 }
 
 func appendInt(dst []byte, v reflect.Value) ([]byte, error) {
-	i := v.Int()
+	var i int64
+	if v.CanInt() {
+		i = v.Int()
+	} else {
+		i = int64(min(v.Uint(), 1<<54))
+	}
 	if i > 1<<53 || i < -1<<53 {
 		return dst, errTooBig
 	}
 	return strconv.AppendInt(dst, i, 10), nil
-}
-
-func appendUint(dst []byte, v reflect.Value) ([]byte, error) {
-	if v.Uint() > 1<<53 {
-		return dst, errTooBig
-	}
-	return strconv.AppendUint(dst, v.Uint(), 10), nil
 }
 
 func appendFloatValue(dst []byte, v reflect.Value) ([]byte, error) {

@@ -259,20 +259,17 @@ func integer(d *jsontext.Decoder) (int64, error) {
 
 func decodeInt(d *jsontext.Decoder, v reflect.Value) error {
 	i, err := integer(d)
-	if err == nil && v.OverflowInt(i) {
+	switch {
+	case err != nil:
+		return err
+	case v.CanInt() && !v.OverflowInt(i):
+		v.SetInt(i)
+	case v.CanUint() && i >= 0 && !v.OverflowUint(uint64(i)):
+		v.SetUint(uint64(i))
+	default:
 		return outOfRange(strconv.FormatInt(i, 10))
 	}
-	v.SetInt(i)
-	return err
-}
-
-func decodeUint(d *jsontext.Decoder, v reflect.Value) error {
-	i, err := integer(d)
-	if err == nil && (i < 0 || v.OverflowUint(uint64(i))) {
-		return outOfRange(strconv.FormatInt(i, 10))
-	}
-	v.SetUint(uint64(i))
-	return err
+	return nil
 }
 
 func float(d *jsontext.Decoder) (float64, error) {

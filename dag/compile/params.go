@@ -44,14 +44,12 @@ func (b *builder) params(p *tree.Value, files, set []string) {
 			continue
 		}
 		if d.val == nil {
-			b.fail(d.pos, d.path, "no value: there is no default; give one with --set %s=...", name)
-			b.unknown.param(name)
+			ps.refuse(d.pos, d.path, name, "no value: there is no default; give one with --set %s=...", name)
 			continue
 		}
 		raw, err := dag.AppendCanonical(nil, d.val.AppendJSON(nil))
 		if err != nil {
-			b.fail(d.val.Pos, d.path, "%v", err)
-			b.unknown.param(name)
+			ps.refuse(d.val.Pos, d.path, name, "%v", err)
 			continue
 		}
 		b.plan.Params = append(b.plan.Params, dag.Param{Name: name, Type: d.typ, Value: raw})
@@ -93,6 +91,12 @@ func (ps *params) shown(p *tree.Value) {
 	})
 }
 
+// refuse records a mistake that leaves a parameter without a value.
+func (ps *params) refuse(pos tree.Pos, path, name, format string, args ...any) {
+	ps.b.fail(pos, path, format, args...)
+	ps.b.unknown.param(name)
+}
+
 func (ps *params) names() []string { return slices.Sorted(maps.Keys(ps.byName)) }
 
 const wantParam = "want {type, default, enum, doc} or a group of parameters"
@@ -100,8 +104,7 @@ const wantParam = "want {type, default, enum, doc} or a group of parameters"
 // group reads declarations: a map with a text as type is a parameter, any other map a group.
 func (ps *params) group(v *tree.Value, name, path string) {
 	if v.Kind != tree.Map {
-		ps.b.fail(v.Pos, path, "%s, got %s", wantParam, rules.Show(v))
-		ps.b.unknown.param(name)
+		ps.refuse(v.Pos, path, name, "%s, got %s", wantParam, rules.Show(v))
 		return
 	}
 	if t := v.Get("type"); t != nil && t.Kind == tree.String && name != "" {
@@ -109,19 +112,16 @@ func (ps *params) group(v *tree.Value, name, path string) {
 		return
 	}
 	if len(v.Fields) == 0 && name != "" {
-		ps.b.fail(v.Pos, path, "%s, got an empty map", wantParam)
-		ps.b.unknown.param(name)
+		ps.refuse(v.Pos, path, name, "%s, got an empty map", wantParam)
 	}
 	for _, f := range v.Fields {
 		here := tree.Join(path, f.Name)
 		if !isIdent(f.Name) {
-			ps.b.fail(f.Pos, here, "want a name of letters, digits and '_', so that expressions can read it")
-			ps.b.unknown.param(f.Name)
+			ps.refuse(f.Pos, here, f.Name, "want a name of letters, digits and '_', so that expressions can read it")
 			continue
 		}
 		if slices.Contains([]string{"in", "true", "false", "null"}, f.Name) { // params.as can be read, params.in cannot
-			ps.b.fail(f.Pos, here, "%q is a word of the expression language; take another name", f.Name)
-			ps.b.unknown.param(f.Name)
+			ps.refuse(f.Pos, here, f.Name, "%q is a word of the expression language; take another name", f.Name)
 			continue
 		}
 		dotted := f.Name

@@ -7,19 +7,18 @@ import (
 	"dagrun.dev/internal/tree"
 )
 
+// called are the words for definitions that everybody knows.
+var called = map[string]string{
+	"Name": "name", "ID": "id", "Duration": "duration such as 90s or 2m30s", "Template": "text with ${...}",
+}
+
 // typeOf says in words what a value may be: "list of paths", "an int from 1 to 100", "Retry {base, factor, ...}".
 func typeOf(r *rules.Rule) string {
 	switch {
 	case r == nil:
 		return "any value"
-	case r.Name == "Name":
-		return "name"
-	case r.Name == "ID":
-		return "id"
-	case r.Name == "Duration":
-		return "duration such as 90s or 2m30s"
-	case r.Name == "Template":
-		return "text with ${...}"
+	case called[r.Name] != "":
+		return called[r.Name]
 	case r.Want != "":
 		return strings.TrimPrefix(r.Wanting(), "want ")
 	case len(r.AnyOf) > 0:

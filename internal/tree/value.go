@@ -1,12 +1,11 @@
 package tree
 
 import (
-	"encoding/json"
 	"math"
 	"slices"
 	"strconv"
-	"strings"
-	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // AppendJSON appends v as compact JSON in source order. It is not canonical (RFC 8785).
@@ -20,11 +19,7 @@ func (v *Value) AppendJSON(b []byte) []byte {
 		if math.Abs(v.Float) >= 1<<53 { // not as a whole number that would not fit
 			return strconv.AppendFloat(b, v.Float, 'e', -1, 64)
 		}
-		s, err := json.Marshal(v.Float)
-		if err != nil { // NaN has no JSON; no front end lets it in
-			return append(b, "null"...)
-		}
-		return append(b, s...)
+		return append(b, jsontext.Float(v.Float).String()...)
 	case String:
 		return appendString(b, v.Str)
 	case List:
@@ -42,9 +37,7 @@ func (v *Value) AppendJSON(b []byte) []byte {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = appendString(b, v.Fields[i].Name)
-			b = append(b, ':')
-			b = v.Fields[i].Value.AppendJSON(b)
+			b = v.Fields[i].Value.AppendJSON(append(appendString(b, v.Fields[i].Name), ':'))
 		}
 		return append(b, '}')
 	}
@@ -59,21 +52,10 @@ func (v *Value) Plain() string {
 	return string(v.AppendJSON(nil))
 }
 
+// appendString writes a string, of which all front ends have seen that it is UTF-8.
 func appendString(b []byte, s string) []byte {
-	plain := true
-	for i := 0; i < len(s) && plain; i++ {
-		plain = s[i] >= ' ' && s[i] != '"' && s[i] != '\\' && s[i] < utf8.RuneSelf
-	}
-	if plain {
-		b = append(b, '"')
-		b = append(b, s...)
-		return append(b, '"')
-	}
-	var w strings.Builder
-	e := json.NewEncoder(&w)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a string always encodes
-	return append(b, strings.TrimSuffix(w.String(), "\n")...)
+	b, _ = jsontext.AppendQuote(b, s)
+	return b
 }
 
 // MarshalJSON prints v without places.

@@ -171,12 +171,7 @@ func (x *index) place(v cue.Value, w *written, around tree.Pos) tree.Pos {
 
 // key returns where the name of a field is written.
 func (x *index) key(w *written, otherwise tree.Pos) tree.Pos {
-	for _, p := range w.all() {
-		if at := x.pos(p.key); at.Line > 0 {
-			return at
-		}
-	}
-	return otherwise
+	return x.first(w, func(p part) token.Pos { return p.key }, otherwise)
 }
 
 // nearest returns the place written for a path or for the nearest one around it.
@@ -185,14 +180,19 @@ func (x *index) nearest(labels []string) tree.Pos {
 	w := x.top
 	for _, l := range labels {
 		w = w.field(l)
-		for _, p := range w.all() {
-			if at := x.pos(p.value.Pos()); at.Line > 0 {
-				best = at
-				break
-			}
-		}
+		best = x.first(w, func(p part) token.Pos { return p.value.Pos() }, best)
 	}
 	return best
+}
+
+// first returns the first place of the parts of a path that is in the user's files.
+func (x *index) first(w *written, of func(part) token.Pos, otherwise tree.Pos) tree.Pos {
+	for _, p := range w.all() {
+		if at := x.pos(of(p)); at.Line > 0 {
+			return at
+		}
+	}
+	return otherwise
 }
 
 // number returns how a number is written in the user's files, or "" where it is computed or cannot be found.
