@@ -1,7 +1,11 @@
 // Package dag holds the plan of a run and its graph as plain data.
 //
-// It does no IO, reads no clock and knows nothing of specification languages, kinds of
-// node, logs or hosts. Everything that can be printed has one order: plan order.
+// It does no IO, reads no clock and knows nothing of specification languages and hosts. Of kinds of node it knows the
+// control kinds (role.go), of a run's folder the names in it (own.go). Everything that can be printed has one order:
+// plan order.
+//
+// Where to read: plan.go has the plan and its nodes, graph.go what is derived of it, policy.go what follows a
+// failure.
 package dag
 
 import (

@@ -1,9 +1,11 @@
 // Package attempt carries out one attempt of a node: a Job goes in, a Report comes out.
 //
-// It holds no run, no state and no loop. Whatever the attempt needs of the place that it is carried out in
-// stands behind World, and whatever it needs to know stands in the Job, so that both may come from another
-// process or another machine. It decides nothing: what follows from a Report is the machine's to say, and
-// making its objects live, and recording its end, its host's.
+// It holds no run, no state and no loop. Whatever the attempt needs of the place that it is carried out in stands
+// behind World, and whatever it needs to know stands in the Job, so that both may come from another process or
+// machine. It decides nothing: what follows from a Report is the machine's to say, and its host records it.
+//
+// Where to read: worker.go has Do, task.go what a kind may see of a job (a trial), result.go what is taken of its
+// result.
 package attempt
 
 import (

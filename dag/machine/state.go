@@ -1,15 +1,13 @@
-// Package machine folds the events of a run into a state and derives, from that state and an
-// instant, the commands that should be under way now.
+// Package machine folds the events of a run into a state and derives, from that state and an instant, the commands
+// that should be under way now.
 //
-// It does no IO, reads no clock, draws no random number and lets no order of a map be seen: a live run, a
-// resume, a replay, the simulator and a workflow of a distributed engine differ only in where
-// the events come from. It evaluates no expression, counts no breaker and knows no kind of node: it asks
-// its host, and the answers are events.
+// It does no IO, reads no clock, draws no random number and lets no order of a map be seen: a live run, a resume, a
+// replay and the simulator differ only in where the events come from. It evaluates no expression, counts no breaker
+// and knows no kind of node: it asks its host, and the answers are events.
 //
-// A host works in a loop. It calls Advance with the time, asks Decide, and carries the commands out: what is to be
-// recorded is given to Apply and written to the log, both before anything acts on it, and synced first where
-// State.Urgent says so; how an attempt ended goes through Settle first. Then it waits for an end, an answer or the
-// instant that Decide named.
+// A host works in a loop: Advance with the time, Decide, then carry the commands out. What is to be recorded is given
+// to Apply and written to the log before anything acts on it, and synced first where State.Urgent says so; how an
+// attempt ended goes through Settle. Then it waits for an end, an answer or the instant that Decide named.
 //
 // Where to read: event.go has the table of event types with the functions that fold them; record.go what is known of
 // a node; classify.go how its status follows from that; decide.go, start.go and question.go what is derived from the

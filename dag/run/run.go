@@ -1,9 +1,9 @@
-// Package run opens the directory of a run: it owns the event log, the state folded from it, the
-// artifacts and the lock, compares a run with a plan, adopts plans, makes and restores checkpoints
-// and verifies everything that is on disk.
+// Package run opens the directory of a run: it owns the event log, the state folded from it, the artifacts and the
+// lock. It does not run anything: it starts no node, evaluates no expression and takes the time of events as an
+// argument.
 //
-// It does not run anything: it starts no node, evaluates no expression and takes the time of events
-// as an argument.
+// Where to read: run.go has Record, create.go and open.go the beginning, resume.go and mend.go what a killed process
+// has left, adopt.go another plan, files.go and publish.go what nodes write, tick.go work that never ends.
 package run
 
 import (
