@@ -2,6 +2,8 @@ package eventlog
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -61,6 +63,28 @@ func TestDamagedSnapshotsAreNotUsed(t *testing.T) {
 			if _, err := DecodeSnapshot(c); err == nil {
 				t.Fatalf("byte %d bit %d is accepted", i, bit)
 			}
+		}
+	}
+}
+
+// Of another version there is none: the log says the same. A newer one is refused.
+func TestSnapshotOfAnotherVersionIsNotUsed(t *testing.T) {
+	for version, missing := range map[int]bool{SnapshotFormat - 1: true, SnapshotFormat: false, SnapshotFormat + 1: false} {
+		b, err := sample(7).Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b = bytes.Replace(b, fmt.Appendf(nil, `{"format":%d,`, SnapshotFormat), fmt.Appendf(nil, `{"format":%d,`, version), 1)
+		copy(b[sumAt(b):], noSum)
+		sum := sha256.Sum256(b)
+		hex.Encode(b[sumAt(b):], sum[:])
+		m := disktest.NewMem()
+		if err := disk.WriteFile(m.FS(), "snapshot.json", b); err != nil {
+			t.Fatal(err)
+		}
+		_, err = ReadSnapshot(m.FS(), "snapshot.json")
+		if errors.Is(err, fs.ErrNotExist) != missing || (err == nil) != (version == SnapshotFormat) {
+			t.Errorf("version %d: %v", version, err)
 		}
 	}
 }
