@@ -83,7 +83,7 @@ func (s *State) CleanedUp() (ids []string) {
 			early = append(early, i)
 		}
 	}
-	for _, i := range s.below(early, -1) {
+	for _, i := range s.below(early, none) {
 		if s.recs[i].begun() {
 			ids = append(ids, s.graph.Node(i).ID)
 		}
@@ -93,8 +93,11 @@ func (s *State) CleanedUp() (ids []string) {
 
 // below returns, in index order, nodes and all that depend on them, without one.
 func (s *State) below(list []int32, without int32) []int32 {
-	in := s.graph.Redone(list, without)
-	list = nil
+	return indexes(s.graph.Redone(list, without))
+}
+
+// indexes returns the members of a set of nodes, in index order.
+func indexes(in []bool) (list []int32) {
 	for i := range in {
 		if in[i] {
 			list = append(list, int32(i))

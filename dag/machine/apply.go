@@ -14,17 +14,18 @@ import (
 // changes; RUN_RESUMED, REWOUND, PLAN_ADOPTED, REVERTED, WORK_ITEM_FINISHED and COMPENSATION_FINISHED may look
 // at every node.
 func (s *State) Apply(e *Event) error {
-	if e.Seq != 0 && e.Seq != s.run.Seq+1 {
-		return &EventError{e.Seq, e.Type, fmt.Sprintf("is not the next one: %d is", s.run.Seq+1)}
+	seq := s.run.Seq + 1
+	if e.Seq != 0 && e.Seq != seq {
+		return &EventError{e.Seq, e.Type, fmt.Sprintf("is not the next one: %d is", seq)}
 	}
 	if err := s.apply(e); err != nil {
-		return &EventError{s.run.Seq + 1, e.Type, err.Error()}
+		return &EventError{seq, e.Type, err.Error()}
 	}
 	s.notice(e)
 	if s.run.Status == RunPause && !s.busy() {
 		s.stopClock(ms(e.Time))
 	}
-	s.run.Seq++
+	s.run.Seq = seq
 	s.run.Updated = max(s.run.Updated, ms(e.Time))
 	return nil
 }
@@ -37,7 +38,12 @@ func (s *State) apply(e *Event) error {
 	case s.graph == nil && e.Type != RunCreated:
 		return fmt.Errorf("comes before %s", RunCreated)
 	}
-	return d.fold(s, *e)
+	if err := d.fold(s, *e); err != nil {
+		return err
+	}
+	s.withdraw()
+	s.findUndo()
+	return nil
 }
 
 // find returns a node's index.
@@ -73,9 +79,7 @@ func (s *State) onStarted(e Event, b *StartedBody) error {
 	r := &s.recs[i]
 	if began(r, b) {
 		r.Detail.Queued, r.Started = false, ms(e.Time)
-		if b.Attempt == 1 {
-			s.watchDeadline(i)
-		}
+		s.watchDeadline(i)
 		return nil
 	}
 	switch {
@@ -88,12 +92,13 @@ func (s *State) onStarted(e Event, b *StartedBody) error {
 	case b.Attempt != int(r.Attempt)+1:
 		return fmt.Errorf("the next attempt of node %s is %d, not %d", b.Node, r.Attempt+1, b.Attempt)
 	}
-	if r.Attempt == 1 && r.Detail != nil && r.Detail.First == 0 {
-		r.Detail.First = r.Started
+	if r.Attempt == 1 {
+		r.edit().First = r.Started
 	}
 	r.Phase, r.Attempt, r.Started, r.due = running, int32(b.Attempt), ms(e.Time), false
 	if m := r.Detail; m != nil {
-		m.RetryAt, m.Hold, m.Stopped, m.Unresolved, m.Called, m.Took, m.Pooled = 0, false, false, false, false, "", 0
+		m.between()
+		m.Took = ""
 	}
 	if b.Reserve != (dag.Amount{}) {
 		r.edit().Reserved = b.Reserve
@@ -103,11 +108,15 @@ func (s *State) onStarted(e Event, b *StartedBody) error {
 		r.edit().Queued = true
 	}
 	s.take(i)
-	if b.Attempt == 1 && !b.Queued {
-		s.watchDeadline(i)
-	}
+	s.watchDeadline(i)
 	s.touch(i)
 	return nil
+}
+
+// between forgets what a node waited for, and what was known of its attempt: one begins, or has ended.
+func (d *detail) between() {
+	d.RetryAt, d.Hold, d.Stopped, d.Pooled = 0, false, false, 0
+	d.Unresolved, d.Called, d.Queued, d.Reserved = false, false, false, dag.Amount{}
 }
 
 // began reports whether a start says that a worker has begun the attempt that was handed over.
@@ -189,7 +198,7 @@ func (s *State) onPlanExtended(e Event, b *PlanExtendedBody) error {
 	switch {
 	case int(r.Gen) != b.Generation:
 		return fmt.Errorf("node %s is in generation %d, not %d", b.Node, r.Gen, b.Generation)
-	case r.Phase != idle || r.Expanded:
+	case r.Phase != idle:
 		return fmt.Errorf("node %s has ended, runs, or was expanded", b.Node)
 	}
 	g, err := s.graph.Extend(b.Node, b.Nodes)
@@ -197,7 +206,7 @@ func (s *State) onPlanExtended(e Event, b *PlanExtendedBody) error {
 		return err
 	}
 	s.expansions = append(s.expansions, b)
-	r.Phase, r.End, r.EndSeq = ended, endCompleted, s.run.Seq+1
+	s.finish(r, endCompleted)
 	r.Expanded, r.Items = true, int32(len(b.Nodes))
 	r.Started, r.Finished = ms(e.Time), ms(e.Time)
 	before := s.detachedFrom(b.Node)
@@ -208,10 +217,7 @@ func (s *State) onPlanExtended(e Event, b *PlanExtendedBody) error {
 	}
 	s.dropDetached(func(x *detached) bool { return x.Of == b.Node })
 	s.touch(i)
-	if s.undoing >= 0 { // the new nodes may be among those that will be rewound
-		s.undoing = -1
-		s.findUndo()
-	}
+	s.undoing = none // the new nodes may be among those that will be rewound
 	return nil
 }
 
@@ -264,14 +270,11 @@ func (s *State) onPlanAdopted(e Event, b *PlanAdoptedBody) error {
 }
 
 func (s *State) onRewound(_ Event, b *RewoundBody) error {
-	failed := false // a failure asked for it, not a join that has not ended
-	if b.For != "" {
-		i, err := s.find(b.For)
-		if err != nil {
-			return err
-		}
-		failed = s.recs[i].Phase == ended
+	i, err := s.find(b.For)
+	if b.For != "" && err != nil {
+		return err
 	}
+	failed := err == nil && s.recs[i].Phase == ended // a failure asked for it, not a join that has not ended
 	if err := s.sendBack(b.Nodes, b.Recheck); err != nil {
 		return err
 	}

@@ -59,9 +59,6 @@ func (s *State) breakerIndex(name string) int32 {
 	if k, ok := s.breakAt[name]; ok {
 		return k
 	}
-	if s.breakAt == nil {
-		s.breakAt = map[string]int32{}
-	}
 	k := int32(len(s.breakers))
 	s.breakAt[name] = k
 	s.breakers = append(s.breakers, breaker{Name: name})
@@ -106,7 +103,6 @@ func (s *State) onBreaker(e Event, b *BreakerChangedBody) error {
 	}
 	k.State, k.Until, k.Counts, k.Recent, k.Cause, k.Changed = state, ms(b.Until), b.Counts, b.Recent, b.Cause, ms(e.Time)
 	k.counted(before)
-	s.withdraw()
 	return nil
 }
 

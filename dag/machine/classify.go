@@ -164,12 +164,9 @@ func (s *State) disposition(i int32) disposition {
 	case AnswerFail:
 		return failHard
 	}
-	onFail := n.OnFail
-	if m.Last != nil {
-		onFail = n.OnFailFor(m.Last.Category)
-		if m.Last.Class == dag.Fatal && (onFail != dag.FailCompensate || n.Back == nil) {
-			return failHard
-		}
+	onFail := n.OnFailFor(m.Last.Category)
+	if m.Last.Class == dag.Fatal && (onFail != dag.FailCompensate || n.Back == nil) {
+		return failHard
 	}
 	switch onFail {
 	case dag.FailContinue:

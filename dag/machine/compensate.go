@@ -31,7 +31,7 @@ func (s *State) undoDisposition(i int32) disposition {
 	b := n.Trigger()
 	old := n.Back == nil && n.OnFail == dag.FailCompensate // of a plan that says it the old way
 	switch {
-	case m.Last == nil, len(b.On) > 0 && !slices.Contains(b.On, m.Last.Category), old && n.Undo == nil:
+	case len(b.On) > 0 && !slices.Contains(b.On, m.Last.Category), old && n.Undo == nil:
 		return failHard
 	case m.UndoOver, old && b.Then == dag.ThenContinue && m.Undone:
 		if s.then(i) == dag.ThenContinue {
@@ -47,7 +47,7 @@ func (s *State) undoDisposition(i int32) disposition {
 // then is what follows once the failure of a node has been undone.
 func (s *State) then(i int32) dag.Then {
 	b, m := s.graph.Node(i).Trigger(), s.recs[i].detail()
-	if b.Then == dag.ThenAgain && int(m.Rewinds) >= b.Times || m.Last != nil && m.Last.Class == dag.Fatal {
+	if b.Then == dag.ThenAgain && int(m.Rewinds) >= b.Times || m.Last.Class == dag.Fatal {
 		return dag.ThenStop
 	}
 	return b.Then
@@ -63,34 +63,23 @@ func (s *State) goesBack(failed int32) (again, recheck []int32) {
 			from = append(from, to)
 		}
 	}
-	for i, within := range in {
-		if within && s.recs[i].done() && s.hasUndo(int32(i)) {
-			from = append(from, int32(i))
-		}
-	}
-	return s.anew(from, in)
+	return s.anew(append(from, s.undoableIn(in)...), in)
 }
 
 // anew returns nodes with all that depends on them and, of the nodes in a range, the approvals that were given: they
 // were given to what does not stand any more. What lies between such an approval and the nodes waits for it; its
 // results are rechecked.
 func (s *State) anew(from []int32, in []bool) (again, recheck []int32) {
-	again = s.below(from, -1)
-	is := make([]bool, s.graph.Len())
-	for _, i := range again {
-		is[i] = true
-	}
+	is := s.graph.Redone(from, none)
+	again = indexes(is)
 	var asked []int32
-	for i, within := range in {
-		if within && !is[i] && s.graph.Node(int32(i)).Role().Asks && s.recs[i].done() {
-			asked, is[i] = append(asked, int32(i)), true
+	for _, i := range indexes(in) {
+		if !is[i] && s.graph.Node(i).Role().Asks && s.recs[i].done() {
+			asked, is[i] = append(asked, i), true
 		}
 	}
-	if len(asked) == 0 {
-		return again, nil
-	}
 	above := s.graph.Above(again...)
-	for _, i := range s.below(asked, -1) {
+	for _, i := range s.below(asked, none) {
 		if above[i] && !is[i] && s.recs[i].Phase == ended {
 			recheck = append(recheck, i)
 		}
@@ -102,16 +91,16 @@ func (s *State) anew(from []int32, in []bool) (again, recheck []int32) {
 
 // findUndo picks the failure to undo now, and holds back what that will touch.
 func (s *State) findUndo() {
-	pick := int32(-1)
+	pick := none
 	if s.ending == "" {
-		pick = s.firstUndoing()
+		pick = s.firstToEnd(s.list(Undoing))
 	}
 	if pick == s.undoing {
 		return
 	}
 	before := s.blocked
 	s.undoing, s.blocked = pick, nil
-	if pick >= 0 {
+	if pick != none {
 		s.blocked = make([]bool, s.graph.Len())
 		for _, i := range s.touchedBy(pick) {
 			s.blocked[i] = true
@@ -124,15 +113,22 @@ func (s *State) findUndo() {
 	}
 }
 
-func (s *State) firstUndoing() int32 {
-	pick := int32(-1)
-	for _, i := range s.list(Undoing) {
-		if pick < 0 || s.recs[i].EndSeq < s.recs[pick].EndSeq {
-			pick = i
-		}
+// none is the index of no node.
+const none int32 = -1
+
+// firstToEnd returns the node of a list that ended before the others, or none.
+func (s *State) firstToEnd(list []int32) int32 {
+	if len(list) == 0 {
+		return none
 	}
-	return pick
+	return slices.MinFunc(list, s.byEnd)
 }
+
+// byEnd orders nodes by when they ended.
+func (s *State) byEnd(a, b int32) int { return cmp.Compare(s.recs[a].EndSeq, s.recs[b].EndSeq) }
+
+// lastFirst orders nodes by when they ended, the last first.
+func (s *State) lastFirst(a, b int32) int { return s.byEnd(b, a) }
 
 // touchedBy are the nodes that must not start while a failure is being undone: what that undoes, or would if it had
 // completed, and what depends on it or runs again.
@@ -142,9 +138,9 @@ func (s *State) touchedBy(failed int32) []int32 {
 		return nil
 	}
 	var list []int32
-	for i, within := range s.graph.UndoReach(failed) {
-		if within && s.hasUndo(int32(i)) {
-			list = append(list, int32(i))
+	for _, i := range indexes(s.graph.UndoReach(failed)) {
+		if s.hasUndo(i) {
+			list = append(list, i)
 		}
 	}
 	list = s.below(list, failed)
@@ -158,7 +154,7 @@ func (s *State) touchedBy(failed int32) []int32 {
 
 // begun reports whether a node has a record in its generation.
 func (r *rec) begun() bool {
-	return r.Attempt > 0 || r.Phase != idle || r.Cond || r.Expanded
+	return r.Attempt > 0 || r.Phase != idle || r.Cond
 }
 
 // hasUndo reports whether a node can be undone. Clean-up cannot: it runs when a run ends, after what is undone.
@@ -173,12 +169,12 @@ func (s *State) undoable(failed int32) (list []int32) {
 			in[i] = true
 		}
 	}
-	for i, within := range in {
-		if within && int32(i) != failed && s.recs[i].done() && s.hasUndo(int32(i)) {
-			list = append(list, int32(i))
-		}
-	}
-	return list
+	return s.undoableIn(in)
+}
+
+// undoableIn returns the completed nodes of a set that can be undone.
+func (s *State) undoableIn(in []bool) []int32 {
+	return slices.DeleteFunc(indexes(in), func(i int32) bool { return !s.recs[i].done() || !s.hasUndo(i) })
 }
 
 // undoes reports whether the run is ending and undoes what a node did, or would if it had.
@@ -200,13 +196,9 @@ func (s *State) steps(failed []int32, all bool) []int32 {
 		list = append(list, s.undoable(f)...)
 	}
 	if all {
-		for i := range s.recs {
-			if s.recs[i].done() && s.hasUndo(int32(i)) {
-				list = append(list, int32(i))
-			}
-		}
+		list = s.undoableIn(slices.Repeat([]bool{true}, len(s.recs)))
 	}
-	slices.SortFunc(list, func(a, b int32) int { return cmp.Compare(s.recs[b].EndSeq, s.recs[a].EndSeq) })
+	slices.SortFunc(list, s.lastFirst)
 	return append(own, slices.Compact(list)...)
 }
 
@@ -222,7 +214,7 @@ func (s *State) undoAction(i int32) *dag.Undo {
 // undo carries the present undo of a run that goes on one step on.
 func (d *decision) undo() {
 	s, f := d.s, d.s.undoing
-	if f < 0 {
+	if f == none {
 		return
 	}
 	then := s.then(f)
@@ -259,7 +251,7 @@ func (d *decision) undoBeforeEnd() bool {
 	if s.run.Compensating != "" {
 		return true
 	}
-	slices.SortFunc(failed, func(a, b int32) int { return cmp.Compare(s.recs[a].EndSeq, s.recs[b].EndSeq) })
+	slices.SortFunc(failed, s.byEnd)
 	if !s.run.UndoGivenUp {
 		waits := false
 		for _, i := range s.list(Asking) {
@@ -350,7 +342,7 @@ func (d *decision) over(f int32, steps []int32) {
 // renew sends back what was undone in a run that goes on again: it is to be done anew.
 func (d *decision) renew() bool {
 	s := d.s
-	if b := s.renewal(); b != nil && s.undoing < 0 && s.run.Compensating == "" {
+	if b := s.renewal(); b != nil && s.undoing == none && s.run.Compensating == "" {
 		d.record(b)
 		return true
 	}
@@ -393,26 +385,24 @@ func (s *State) rewound(again, recheck []int32, reason string) *RewoundBody {
 	for _, i := range recheck {
 		b.Recheck = append(b.Recheck, s.graph.Node(i).ID)
 	}
-	if len(b.Nodes) > 0 {
-		b.To = b.Nodes[0]
-	}
+	b.To = b.Nodes[0]
 	return b
 }
 
 // undoFailure says why the undo action of a node failed last.
-func (s *State) undoFailure(i int32) string {
-	for _, c := range slices.Backward(s.observed.Compensations) {
-		if c.Node == s.graph.Node(i).ID && c.Failure != "" {
-			return ": " + c.Failure
+func (s *State) undoFailure(i int32) (text string) {
+	for _, c := range s.observed.Compensations {
+		if c.Node == s.graph.Node(i).ID {
+			text = strings.TrimSuffix(": "+c.Failure, ": ")
 		}
 	}
-	return ""
+	return text
 }
 
 // undoText says, of a run that has failed, what was undone and what was to be and was not.
 func (s *State) undoText() (text string) {
 	undone := s.list(Undone)
-	slices.SortFunc(undone, func(a, b int32) int { return cmp.Compare(s.recs[b].EndSeq, s.recs[a].EndSeq) })
+	slices.SortFunc(undone, s.lastFirst)
 	var failed, left []int32
 	for i := range s.recs {
 		if m := s.recs[i].detail(); m.UndoOver {
@@ -488,7 +478,7 @@ func (s *State) onCompensation(e Event, b *CompensationBody) error {
 	m := s.recs[i].edit()
 	switch {
 	case b.Status == dag.StatusCompleted:
-		m.Undone, m.UndoTries, m.UndoAt = true, 0, 0
+		m.Undone = true
 		if s.recs[i].Phase == stale { // whether it still holds is no question any more
 			s.recs[i].Phase = ended
 		}
@@ -501,7 +491,6 @@ func (s *State) onCompensation(e Event, b *CompensationBody) error {
 	u := s.observed.lastUndo()
 	u.Status, u.Failure, u.Time, u.Seq = b.Status, b.Reason, e.Time, s.run.Seq+1
 	s.touch(i)
-	s.findUndo()
 	return nil
 }
 
@@ -515,7 +504,7 @@ func (s *State) onUndoOver(i int32, b *CompensationBody) error {
 	}
 	m := s.recs[i].edit()
 	m.UndoOver = true
-	if b.Then == dag.ThenContinue && m.Last != nil {
+	if b.Then == dag.ThenContinue {
 		text := "it failed, and the run went on without it"
 		for _, what := range []struct {
 			words string
@@ -532,7 +521,6 @@ func (s *State) onUndoOver(i int32, b *CompensationBody) error {
 		s.touch(k)
 	}
 	s.touch(i)
-	s.findUndo()
 	return nil
 }
 

@@ -68,8 +68,8 @@ func (d *decision) command(op Op, i int32) {
 }
 
 func (d *decision) waitUntil(at int64) {
-	if at > 0 && (d.wake == 0 || at < d.wake) {
-		d.wake = at
+	if at != 0 {
+		d.wake = min(cmp.Or(d.wake, at), at)
 	}
 }
 
@@ -105,7 +105,7 @@ func (d *decision) run() {
 	}
 	d.waitTimers()
 	d.finish()
-	if left, limited := d.s.wallLeft(d.now); limited && left > 0 && !d.paused {
+	if left, limited := d.s.wallLeft(d.now); limited && !d.paused {
 		d.waitUntil(d.now + left) // after finish: a limit gives a run nothing to do that only waits for a user
 	}
 }
@@ -205,10 +205,10 @@ func (s *State) cause(i int32) string {
 
 func (d *decision) warnings() {
 	l := &d.s.ledger
-	if w := l.warnUSD(); w > 0 && l.Spent.USD >= w && !l.WarnedUSD {
+	if w := l.warnUSD(); w != 0 && l.Spent.USD >= w && !l.WarnedUSD {
 		d.record(&BudgetWarnedBody{Limit: "usd", SpentUSD: l.Spent.USD, Tokens: l.Spent.Tokens})
 	}
-	if w := l.warnTokens(); w > 0 && l.Spent.Tokens >= w && !l.WarnedTokens {
+	if w := l.warnTokens(); w != 0 && l.Spent.Tokens >= w && !l.WarnedTokens {
 		d.record(&BudgetWarnedBody{Limit: "tokens", SpentUSD: l.Spent.USD, Tokens: l.Spent.Tokens})
 	}
 }
@@ -227,23 +227,12 @@ const failuresInARow = 3
 // fails ends the run where a failure does that: one that is undone before the run stops, or any where the plan says so.
 func (d *decision) fails() bool {
 	s := d.s
-	i := int32(-1)
-	pick := func(k int32) {
-		if i < 0 || s.recs[k].EndSeq < s.recs[i].EndSeq {
-			i = k
-		}
-	}
-	for _, k := range s.list(Undoing) {
-		if s.then(k) == dag.ThenStop {
-			pick(k)
-		}
-	}
+	list := slices.DeleteFunc(s.list(Undoing), func(k int32) bool { return s.then(k) != dag.ThenStop })
 	if s.graph.Plan.WhenFailed == dag.FailedEnds {
-		for _, k := range append(s.list(Failed), s.list(Stopped)...) {
-			pick(k)
-		}
+		list = slices.Concat(list, s.list(Failed), s.list(Stopped))
 	}
-	if i < 0 {
+	i := s.firstToEnd(list)
+	if i == none {
 		return false
 	}
 	d.record(&RunPausedBody{Reason: PauseFailure, Node: s.graph.Node(i).ID, Message: s.failureText(i)})
@@ -259,8 +248,7 @@ func (s *State) failureText(i int32) string {
 // pauses finds out whether the run has to pause now.
 func (d *decision) pauses() {
 	s := d.s
-	if list := s.list(Failed); len(list) > 0 {
-		i := slices.MinFunc(list, func(a, b int32) int { return cmp.Compare(s.recs[a].EndSeq, s.recs[b].EndSeq) })
+	if i := s.firstToEnd(s.list(Failed)); i != none {
 		id, m := s.graph.Node(i).ID, s.recs[i].detail()
 		why := cmp.Or(m.Last.Message, m.Last.Category)
 		if m.Last.Category == CategoryNeeds {
@@ -278,8 +266,7 @@ func (d *decision) pauses() {
 		d.pause(PausePerson, id, "%s: %s", id, cmp.Or(m.Last.Message, m.Last.Category))
 	}
 	if most := s.ledger.Budget.Failures; s.tooManyPassed() {
-		byEnd := func(a, b int32) int { return cmp.Compare(s.recs[a].EndSeq, s.recs[b].EndSeq) }
-		i := slices.MaxFunc(s.passedNodes(), byEnd)
+		i := slices.MaxFunc(s.passedNodes(), s.byEnd)
 		id, m := s.graph.Node(i).ID, s.recs[i].detail()
 		d.pause(PauseBudget, id, "%d nodes have failed without holding the run, and budget.failures allows %d; "+
 			"the last one is %s: %s", s.passed, most, id, cmp.Or(m.Last.Message, m.Last.Category))
@@ -302,7 +289,7 @@ func (d *decision) finish() {
 	switch {
 	case s.open == 0:
 		d.record(s.ended(false, ""))
-	case s.left != nil && s.firstOpen() < 0:
+	case s.left != nil && s.firstOpen() == none:
 		d.pause(PausePart, "", "%s", s.partMessage())
 	case d.wake != 0:
 		d.park()
@@ -324,15 +311,13 @@ func (d *decision) stuck() (reason Pause, node, format string) {
 			return PauseBreaker, "", "breaker " + d.s.breakers[k].Name + " is open and has no time to try again"
 		}
 	}
-	if i := d.s.firstOpen(); i >= 0 {
-		id := d.s.graph.Node(i).ID
-		if j := d.s.waitsForLeftOut(i); j >= 0 {
-			return PausePart, id, fmt.Sprintf("%s cannot run: it needs %s, which is to run again and is left out by %s",
-				id, d.s.graph.Node(j).ID, d.s.run.Part)
-		}
-		return PauseStuck, id, "nothing can run: the first node that has not ended is " + d.s.status[i].String()
+	i := d.s.firstOpen()
+	id := d.s.graph.Node(i).ID
+	if j := d.s.waitsForLeftOut(i); j != none {
+		return PausePart, id, fmt.Sprintf("%s cannot run: it needs %s, which is to run again and is left out by %s",
+			id, d.s.graph.Node(j).ID, d.s.run.Part)
 	}
-	return PauseStuck, "", "nothing can run"
+	return PauseStuck, id, "nothing can run: the first node that has not ended is " + d.s.status[i].String()
 }
 
 func (s *State) ended(failed bool, reason string) *RunEndedBody {
@@ -366,9 +351,7 @@ func (d *decision) end() {
 			left = true
 		}
 	}
-	if d.cleanup() {
-		left = true
-	}
+	left = d.cleanup() || left
 	if len(d.cmds) == 0 && !left && s.counts[Running] == 0 {
 		d.record(s.ended(true, s.ending+s.undoText()))
 	}

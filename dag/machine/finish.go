@@ -40,8 +40,6 @@ func (s *State) onFinished(e Event, b *FinishedBody) error {
 		s.failed(e, i, b)
 	}
 	s.touch(i)
-	s.withdraw()
-	s.findUndo()
 	return nil
 }
 
@@ -115,36 +113,27 @@ func checks(notes []LogLine) (kept []LogLine) {
 
 // close ends the node, or leaves it open for another attempt.
 func (s *State) close(r *rec, b *FinishedBody) {
-	finish := func(with end) { r.Phase, r.End, r.EndSeq = ended, with, s.run.Seq+1 }
 	if m := r.Detail; m != nil {
-		m.RetryAt, m.Hold, m.Stopped, m.Queued, m.Unresolved, m.Reserved = 0, false, false, false, false, dag.Amount{}
+		m.between()
 		if b.Status != dag.StatusLost { // the question of a lost attempt, or of its node, stays
 			m.Question, m.Took = "", ""
 		}
 	}
-	switch b.Status {
-	case dag.StatusCompleted:
-		finish(endCompleted)
-		if m := r.Detail; m != nil {
-			m.Rounds, m.Verdict = 0, ""
-		}
-	case dag.StatusSkipped:
-		finish(endSkipped)
-	case dag.StatusRejected:
-		if b.Final {
-			finish(endRejected)
-		}
-	case dag.StatusCancelled:
-		if b.Final {
-			finish(endCancelled)
-		}
-	default:
-		if b.Final {
-			finish(endFailed)
-			r.edit().Rounds++
-		}
+	with, known := endsWith[b.Status]
+	if known && (b.Final || with == endCompleted || with == endSkipped) {
+		s.finish(r, with)
+	} else if b.Final {
+		s.finish(r, endFailed)
+		r.edit().Rounds++
 	}
 }
+
+// endsWith says how a node has ended whose last attempt has ended in other ways than failed or lost.
+var endsWith = map[dag.Status]end{dag.StatusCompleted: endCompleted, dag.StatusSkipped: endSkipped,
+	dag.StatusRejected: endRejected, dag.StatusCancelled: endCancelled}
+
+// finish notes that a node has ended, with the event that is being folded.
+func (s *State) finish(r *rec, with end) { r.Phase, r.End, r.EndSeq = ended, with, s.run.Seq+1 }
 
 // failed keeps count of failures and of what is to be waited for.
 func (s *State) failed(e Event, i int32, b *FinishedBody) {
@@ -169,7 +158,7 @@ func (s *State) failed(e Event, i int32, b *FinishedBody) {
 		m.Waits++
 		m.Before++
 		m.RetryAt, m.Hold = ms(b.WaitUntil), true
-		if g := s.classes[s.class[i]].gates; g[breakerGate] >= 0 && g[accountGate] < 0 { // the others would be told the same
+		if g := s.classes[s.class[i]].gates; g[breakerGate] != none && g[accountGate] == none { // the others would be told the same
 			k := &s.breakers[g[breakerGate]]
 			k.Hold = max(k.Hold, m.RetryAt)
 		}
@@ -180,8 +169,13 @@ func (s *State) failed(e Event, i int32, b *FinishedBody) {
 			m.RetryAt = ms(b.RetryAt)
 		}
 	}
-	if m.RetryAt != 0 {
-		s.pushTimer(timer{m.RetryAt, i, timerDue})
+	s.watchRetry(i)
+}
+
+// watchRetry has a node looked at again when its instant to start again comes.
+func (s *State) watchRetry(i int32) {
+	if at := s.recs[i].wakeAt(); at != 0 {
+		s.pushTimer(timer{at, i, timerDue})
 	}
 }
 
@@ -191,7 +185,6 @@ func (s *State) end(reason string) {
 		return
 	}
 	s.run.Ending, s.ending = reason, reason
-	s.findUndo() // nothing is held back for it any more
 	s.touchAlways()
 }
 

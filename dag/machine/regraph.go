@@ -15,7 +15,7 @@ func (s *State) build(g *dag.Graph) {
 	s.counts, s.lists = [Undone + 1]int32{Waiting: int32(n)}, [Undone + 1][]int32{}
 	s.classes, s.pools, s.always, s.timers, s.overdue = nil, nil, nil, nil, nil
 	s.open, s.passed, s.ending = int32(n), 0, s.run.Ending
-	s.undoing, s.blocked = -1, nil
+	s.undoing, s.blocked = none, nil
 	s.effects.Reset()
 	s.holdBack()
 	s.left = s.run.Part.LeftOut(g)
@@ -56,9 +56,7 @@ func (s *State) prepare(i int32) {
 		}
 		s.regain(i)
 	}
-	if at := r.wakeAt(); at != 0 {
-		s.pushTimer(timer{at, i, timerDue})
-	}
+	s.watchRetry(i)
 	s.watchDeadline(i)
 }
 
@@ -149,8 +147,6 @@ func (s *State) sendBack(ids, recheck []string) error {
 		s.recs[i].reset()
 		s.touch(i)
 	}
-	s.withdraw()
-	s.findUndo()
 	return nil
 }
 
@@ -223,7 +219,6 @@ func (s *State) regraph(g *dag.Graph, ch change) error {
 	}
 	s.expansions, s.recs = kept, recs
 	s.build(g)
-	s.withdraw()
 	return nil
 }
 

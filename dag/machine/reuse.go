@@ -107,7 +107,6 @@ func (s *State) onReused(i int32, b *FinishedBody) error {
 	r.Phase = ended
 	s.reached(i)
 	s.touch(i)
-	s.findUndo()
 	return nil
 }
 
