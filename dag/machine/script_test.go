@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "rewrite the expected output of testdata
 //
 //	plan {json}                  create a run of a plan
 //	decide [free]                ask, and show the answer; records are applied, starts are recorded
-//	ask [free]                   ask, and show the answer, nothing more
+//	ask [free]                   ask, and show the answer, nothing more: time is not moved for it
 //	end NODE STATUS k=v ...      end the running attempt: category, after (Retry-After), until
 //	                             (a duration from now), cost, tokens, permanent, msg, values
 //	apply TYPE {json}            apply an event
@@ -38,6 +38,10 @@ var update = flag.Bool("update", false, "rewrite the expected output of testdata
 //	stays                        the host goes on waiting for answers
 //	active                       for how long the run has been active
 //	view WHAT                    what readers are given of notices, files, undo actions, ...: a line each
+//	facts                        name and plan of the run, and what expressions may read of it
+//	records NODE ...             what is known of nodes: times, counts, the last end
+//	undone                       the undo actions that were begun, and how they ended
+//	errors                       failures and losses that are remembered
 //	reload                       snapshot and restore; later answers must be the same
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/machine/*.txt")
@@ -208,6 +212,21 @@ func (x *script) step(line string) {
 		x.printf("active %s, ticking %t", v.Active, v.Ticking)
 	case "view":
 		x.view(rest)
+	case "facts":
+		v := x.s.Run()
+		x.printf("%s %s %v", v.Name, v.PlanDigest, x.s.ScopeOf("").Run())
+	case "records":
+		for _, id := range strings.Fields(rest) {
+			x.record(id)
+		}
+	case "undone":
+		for _, c := range x.s.Compensations() {
+			x.printf("%s %s %s, event %d, %s", c.Node, c.Status, c.Failure, c.Seq, x.since(c.Time))
+		}
+	case "errors":
+		for _, e := range x.s.Errors() {
+			x.printf("event %d: %s %d.%d %s %s", e.Seq, e.Node, e.Generation, e.Attempt, e.Category, e.Message)
+		}
 	case "reload":
 		x.reload()
 	default:
@@ -304,7 +323,9 @@ func (x *script) decide(act bool, rest string) {
 	if rest != "" {
 		fmt.Sscan(rest, &free)
 	}
-	x.s.Advance(x.now)
+	if act {
+		x.s.Advance(x.now)
+	}
 	cmds, wake := x.s.Decide(x.now, free)
 	for _, c := range cmds {
 		line := opNames[c.Op]
@@ -430,6 +451,25 @@ func (x *script) show(only []string) {
 		}
 		x.printf("%s", line)
 	}
+}
+
+func (x *script) record(id string) {
+	v, _ := x.s.NodeByID(id)
+	line := fmt.Sprintf("%s first %s, started %s, finished %s, again %s; %d failures in all", id, x.since(v.First), x.since(v.Started),
+		x.since(v.Finished), x.since(v.RetryAt), v.AllFailures)
+	if v.Fingerprint != "" {
+		line += ", fingerprint " + v.Fingerprint
+	}
+	if v.Took != "" {
+		line += ", took effect: " + v.Took
+	}
+	if v.Unresolved {
+		line += ", unresolved"
+	}
+	if v.Last != nil {
+		line += strings.TrimRight(fmt.Sprintf("; %s %s %s", v.Last.Status, v.Last.Category, v.Last.Message), " ")
+	}
+	x.printf("%s", line)
 }
 
 func (x *script) reload() {
