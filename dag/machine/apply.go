@@ -129,47 +129,34 @@ func began(r *rec, b *StartedBody) bool {
 // not closed.
 func (s *State) take(i int32) {
 	for g, k := range s.classes[s.class[i]].gates {
-		if k < 0 {
+		if k == none {
 			continue
 		}
 		b := &s.breakers[k]
 		if b.State != breakerClosed {
 			*s.recs[i].edit().probe(g) = b.Epoch + 1
 		}
-		if b.Opened != 0 {
-			b.Started = s.recs[i].Started
-		}
+		b.Started = s.recs[i].Started
 	}
-	s.regain(i)
+	s.occupy(i, 1)
 }
 
-// regain counts the places that a running attempt occupies.
-func (s *State) regain(i int32) { s.occupy(i, 1) }
-
-// release gives back what take took.
-func (s *State) release(i int32) {
-	s.occupy(i, -1)
-	if m := s.recs[i].Detail; m != nil {
-		m.BreakerProbe, m.AccountProbe = 0, 0
-	}
-}
-
+// occupy counts the places that a running attempt occupies, and with -1 gives them back.
 func (s *State) occupy(i, by int32) {
 	c := &s.classes[s.class[i]]
-	if c.pool >= 0 {
+	if c.pool != none {
 		s.pools[c.pool].used += by
 	}
 	for g, k := range c.gates {
-		if m := s.recs[i].Detail; k >= 0 && m != nil && *m.probe(g) == s.breakers[k].Epoch+1 {
+		if m := s.recs[i].Detail; k != none && m != nil && *m.probe(g) == s.breakers[k].Epoch+1 {
 			s.breakers[k].probing += by
 		}
 	}
 }
 
+// watchDeadline has a node looked at when its total time is up.
 func (s *State) watchDeadline(i int32) {
-	if d := s.deadline(i); d != 0 {
-		s.pushTimer(timer{d, i, timerDeadline})
-	}
+	s.pushTimer(timer{s.deadline(i), i, timerDeadline})
 }
 
 func (s *State) onQueued(e Event, b *QueuedBody) error {
@@ -248,12 +235,12 @@ func (s *State) onPlanAdopted(e Event, b *PlanAdoptedBody) error {
 	}
 	budgeted := e.Plan.Plan.Budget != s.graph.Plan.Budget // otherwise limits that were raised for this run stay
 	declared := s.undeclared(e.Plan, ch.again)
-	waiting := s.run.Submitted
-	s.run.Submitted = nil // whichever plan it is
-	if err := s.regraph(e.Plan, ch); err != nil {
-		s.run.Submitted = waiting
+	g, err := s.expanded(e.Plan, ch.again)
+	if err != nil {
 		return err
 	}
+	s.run.Submitted = nil // whichever plan it is
+	s.regraph(g, ch)
 	if declared {
 		s.redeclare()
 	}

@@ -3,6 +3,7 @@ package machine
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"dagrun.dev/dag"
 )
@@ -22,7 +23,7 @@ func (s *State) onFinished(e Event, b *FinishedBody) error {
 	s.book(i, b)
 	if r.Phase == running {
 		s.onAccount(e, i, b)
-		s.release(i)
+		s.occupy(i, -1)
 		s.count(i, b)
 		r.Phase, r.Finished = idle, ms(e.Time)
 	} else if b.Attempt == 0 {
@@ -33,7 +34,7 @@ func (s *State) onFinished(e Event, b *FinishedBody) error {
 	s.keepEnd(e, i, b)
 	s.close(r, b)
 	s.reached(i)
-	if n := s.graph.Node(i); b.Status == dag.StatusCancelled && b.Attempt > 0 && !n.Effect.Repeatable() {
+	if n := s.graph.Node(i); b.Status == dag.StatusCancelled && !n.Effect.Repeatable() {
 		r.edit().Unresolved = true // it was stopped half-way, and may go on some day
 	}
 	if b.Status == dag.StatusFailed || b.Status == dag.StatusLost {
@@ -86,11 +87,12 @@ func (s *State) mayFinish(i int32, b *FinishedBody) error {
 func (s *State) keepEnd(e Event, i int32, b *FinishedBody) {
 	r := &s.recs[i]
 	r.Fingerprint = b.Fingerprint
+	notes := checks(b.Notes)
 	silent := b.Status == dag.StatusCompleted && b.Message == "" && len(b.Values) == 0 && len(b.Warnings) == 0 &&
-		b.CostUSD == 0 && b.CostKind == "" && b.Usage == Usage{}
+		b.CostUSD == 0 && b.CostKind == "" && b.Usage == Usage{} && len(notes) == 0
 	if !silent {
 		last := *b
-		last.Notes, last.Diagnostics, last.Fingerprint, last.Kept = checks(b.Notes), "", "", nil
+		last.Notes, last.Diagnostics, last.Fingerprint, last.Kept = notes, "", "", nil
 		r.edit().Last = &last
 	} else if r.Detail != nil {
 		r.Detail.Last = nil
@@ -119,13 +121,15 @@ func (s *State) close(r *rec, b *FinishedBody) {
 			m.Question, m.Took = "", ""
 		}
 	}
+	if !b.Final {
+		return
+	}
 	with, known := endsWith[b.Status]
-	if known && (b.Final || with == endCompleted || with == endSkipped) {
-		s.finish(r, with)
-	} else if b.Final {
-		s.finish(r, endFailed)
+	if !known {
+		with = endFailed
 		r.edit().Rounds++
 	}
+	s.finish(r, with)
 }
 
 // endsWith says how a node has ended whose last attempt has ended in other ways than failed or lost.
@@ -174,9 +178,7 @@ func (s *State) failed(e Event, i int32, b *FinishedBody) {
 
 // watchRetry has a node looked at again when its instant to start again comes.
 func (s *State) watchRetry(i int32) {
-	if at := s.recs[i].wakeAt(); at != 0 {
-		s.pushTimer(timer{at, i, timerDue})
-	}
+	s.pushTimer(timer{s.recs[i].wakeAt(), i, timerDue})
 }
 
 // end turns the run to its end: clean-up nodes run, then it has failed.
@@ -193,7 +195,7 @@ const ErrorsKept = 50
 
 func (s *State) remember(v ErrorView) {
 	if len(s.errors) == ErrorsKept {
-		s.errors = append(s.errors[:0], s.errors[1:]...)
+		s.errors = slices.Delete(s.errors, 0, 1)
 	}
 	s.errors = append(s.errors, v)
 }

@@ -133,7 +133,12 @@ func earlier(a, b timer) bool {
 	return a.node < b.node
 }
 
-func (s *State) pushTimer(t timer) { s.timers = pushHeap(s.timers, t, earlier) }
+// pushTimer adds a timer that has an instant.
+func (s *State) pushTimer(t timer) {
+	if t.at != 0 {
+		s.timers = pushHeap(s.timers, t, earlier)
+	}
+}
 
 func (s *State) popTimer() (t timer) {
 	t, s.timers = popHeap(s.timers, earlier)

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"slices"
 
 	"dagrun.dev/dag"
 )
@@ -54,7 +55,7 @@ func (s *State) prepare(i int32) {
 		if r.Detail != nil {
 			s.ledger.reserve(s.holds(int32(i)), 1)
 		}
-		s.regain(i)
+		s.occupy(i, 1)
 	}
 	s.watchRetry(i)
 	s.watchDeadline(i)
@@ -131,10 +132,13 @@ func (s *State) sendBack(ids, recheck []string) error {
 	}
 	if drop {
 		g, err := s.plainGraph()
-		if err != nil {
-			return err
+		if err == nil {
+			g, err = s.expanded(g, again)
 		}
-		return s.regraph(g, change{again: again, recheck: olds})
+		if err == nil {
+			s.regraph(g, change{again: again, recheck: olds})
+		}
+		return err
 	}
 	for _, i := range old {
 		s.recs[i].Phase = stale
@@ -168,22 +172,30 @@ type change struct {
 	recheck map[string]bool // have ended, and that may not hold any more
 }
 
-// regraph moves the records to the graph of another plan, by id. Expansions are kept where their
-// foreach node keeps its record; of others, items to be rechecked are put aside.
-func (s *State) regraph(g *dag.Graph, ch change) error {
-	old, again := s.graph, ch.again
-	var kept []*PlanExtendedBody
+// stays reports whether an expansion is one of another plan too: its foreach node keeps its record.
+func (x *PlanExtendedBody) stays(g *dag.Graph, again map[string]bool) bool {
+	i, ok := g.Index(x.Node)
+	return ok && !again[x.Node] && g.Node(i).Foreach != nil
+}
+
+// expanded returns the graph of another plan with the expansions that stay.
+func (s *State) expanded(g *dag.Graph, again map[string]bool) (*dag.Graph, error) {
 	for _, x := range s.expansions {
-		i, ok := g.Index(x.Node)
-		if !ok || again[x.Node] || g.Node(i).Foreach == nil {
+		if !x.stays(g, again) {
 			continue
 		}
 		var err error
 		if g, err = g.Extend(x.Node, x.Nodes); err != nil {
-			return fmt.Errorf("earlier expansion: %w", err)
+			return nil, fmt.Errorf("earlier expansion: %w", err)
 		}
-		kept = append(kept, x)
 	}
+	return g, nil
+}
+
+// regraph moves the records to the expanded graph of another plan, by id. Of expansions that do not stay, items to be
+// rechecked are put aside.
+func (s *State) regraph(g *dag.Graph, ch change) {
+	old, again := s.graph, ch.again
 	for j := range s.recs {
 		id := old.Node(int32(j)).ID
 		if _, stays := g.Index(id); stays || !s.recs[j].begun() {
@@ -217,9 +229,9 @@ func (s *State) regraph(g *dag.Graph, ch change) error {
 			recs[i].Expanded, recs[i].Items = false, 0
 		}
 	}
-	s.expansions, s.recs = kept, recs
+	s.expansions = slices.DeleteFunc(s.expansions, func(x *PlanExtendedBody) bool { return !x.stays(g, again) })
+	s.recs = recs
 	s.build(g)
-	return nil
 }
 
 // leaves reports whether a node will not be in the graph of another plan: it is not in that plan, or is an item of an

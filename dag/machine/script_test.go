@@ -466,8 +466,14 @@ func (x *script) record(id string) {
 	if v.Unresolved {
 		line += ", unresolved"
 	}
+	if i, ok := x.s.graph.Index(id); ok && x.s.Record(i).EndSeq > 0 {
+		line += fmt.Sprintf(", ended by event %d", x.s.Record(i).EndSeq)
+	}
 	if v.Last != nil {
 		line += strings.TrimRight(fmt.Sprintf("; %s %s %s", v.Last.Status, v.Last.Category, v.Last.Message), " ")
+		for _, n := range v.Last.Notes {
+			line += ", " + n.Type
+		}
 	}
 	x.printf("%s", line)
 }
