@@ -162,7 +162,8 @@ func (s *State) failed(e Event, i int32, b *FinishedBody) {
 		m.Waits++
 		m.Before++
 		m.RetryAt, m.Hold = ms(b.WaitUntil), true
-		if g := s.classes[s.class[i]].gates; g[breakerGate] != none && g[accountGate] == none { // the others would be told the same
+		// without an account the others would be told the same
+		if g := s.classes[s.class[i]].gates; g[breakerGate] != none && g[accountGate] == none {
 			k := &s.breakers[g[breakerGate]]
 			k.Hold = max(k.Hold, m.RetryAt)
 		}
