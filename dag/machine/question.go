@@ -84,7 +84,6 @@ func (s *State) onAnswer(e Event, b *EscalationAnsweredBody) error {
 			m.Last.Warnings = append(slices.Clip(m.Last.Warnings), q.unasked())
 		}
 		s.touch(i)
-		s.findUndo()
 	}
 	return nil
 }

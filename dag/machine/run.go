@@ -117,7 +117,6 @@ func (s *State) onResumed(e Event, b *RunResumedBody) error {
 	}
 	s.run.Status = RunRunning
 	s.build(s.graph)
-	s.withdraw()
 	return nil
 }
 

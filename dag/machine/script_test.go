@@ -38,10 +38,7 @@ var update = flag.Bool("update", false, "rewrite the expected output of testdata
 //	stays                        the host goes on waiting for answers
 //	active                       for how long the run has been active
 //	view WHAT                    what readers are given of notices, files, undo actions, ...: a line each
-//	facts                        name and plan of the run, and what expressions may read of it
-//	records NODE ...             what is known of nodes: times, counts, the last end
-//	undone                       the undo actions that were begun, and how they ended
-//	errors                       failures and losses that are remembered
+//	attempts NODE ...            what is known of those of nodes: times, counts, the last end
 //	reload                       snapshot and restore; later answers must be the same
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/machine/*.txt")
@@ -212,20 +209,9 @@ func (x *script) step(line string) {
 		x.printf("active %s, ticking %t", v.Active, v.Ticking)
 	case "view":
 		x.view(rest)
-	case "facts":
-		v := x.s.Run()
-		x.printf("%s %s %v", v.Name, v.PlanDigest, x.s.ScopeOf("").Run())
-	case "records":
+	case "attempts":
 		for _, id := range strings.Fields(rest) {
-			x.record(id)
-		}
-	case "undone":
-		for _, c := range x.s.Compensations() {
-			x.printf("%s %s %s, event %d, %s", c.Node, c.Status, c.Failure, c.Seq, x.since(c.Time))
-		}
-	case "errors":
-		for _, e := range x.s.Errors() {
-			x.printf("event %d: %s %d.%d %s %s", e.Seq, e.Node, e.Generation, e.Attempt, e.Category, e.Message)
+			x.attempts(id)
 		}
 	case "reload":
 		x.reload()
@@ -304,8 +290,19 @@ func (x *script) view(what string) {
 		x.printf("plain %s", held.Plain)
 	case "undone":
 		for _, v := range x.s.Compensations() {
-			x.printf("%s in %q: %s %s, archive %q, told %t", v.Node, v.Stage, v.Action, v.Status, v.Archive, v.Told)
+			x.printf("%s in %q: %s %s%s, archive %q, told %t, event %d %s", v.Node, v.Stage, v.Action, v.Status,
+				strings.TrimSuffix(": "+v.Failure, ": "), v.Archive, v.Told, v.Seq, x.since(v.Time))
 		}
+	case "errors":
+		for _, e := range x.s.Errors() {
+			x.printf("event %d: %s %d.%d %s %s", e.Seq, e.Node, e.Generation, e.Attempt, e.Category, e.Message)
+		}
+	case "reverts":
+		for _, v := range x.s.Reverts() {
+			x.printf("to %s by event %d", v.Checkpoint, v.Seq)
+		}
+	case "facts": // that expressions may read of the run
+		x.printf("plan %s %v", x.s.PlanDigest(), x.s.ScopeOf("").Run())
 	}
 }
 
@@ -453,7 +450,7 @@ func (x *script) show(only []string) {
 	}
 }
 
-func (x *script) record(id string) {
+func (x *script) attempts(id string) {
 	v, _ := x.s.NodeByID(id)
 	line := fmt.Sprintf("%s first %s, started %s, finished %s, again %s; %d failures in all", id, x.since(v.First), x.since(v.Started),
 		x.since(v.Finished), x.since(v.RetryAt), v.AllFailures)
