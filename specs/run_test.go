@@ -373,12 +373,21 @@ func TestLogsAndReports(t *testing.T) {
 	}
 }
 
-// Two runs of one seed give the same page and the same memory.
+// Two runs of one seed give the same page and the same memory, and ask the same.
 func TestSameSeedSameBytes(t *testing.T) {
 	t.Parallel()
 	a, b := corpusRun(t), newSite(t)
 	b.must("apply", corpusSpec(t), "--seed", "7", "--quiet")
 	same(t, a, b)
+	prompts, err := filepath.Glob(filepath.Join(a.out, "_orchestrator/*/*/prompt.md"))
+	if err != nil || len(prompts) < 56 {
+		t.Errorf("%d prompts, %v", len(prompts), err)
+	}
+	for _, path := range prompts {
+		if name := strings.TrimPrefix(path, a.out+"/"); a.read(name) != b.read(name) {
+			t.Errorf("%s differs", name)
+		}
+	}
 }
 
 // same compares what two runs made: all artifacts, and the live files of the accumulators.
