@@ -27,6 +27,8 @@ type shape struct {
 	exported int // names that others may use: types, functions, constants, variables
 	circles  int // references from one file to another from which a way leads back
 	wide     int // lines of more than 120 columns
+
+	where []string // these are
 }
 
 // widest is how many columns a line may have; a tab counts as one.
@@ -49,16 +51,18 @@ func TestShapes(t *testing.T) {
 		for _, n := range []struct {
 			what     string
 			has, had int
+			ask      string
 		}{
-			{"exports %d names, %d before: does it hold one idea?", has.exported, had.exported},
-			{"has %d references on circles between its files, %d before: which file comes first?", has.circles, had.circles},
-			{"has %d lines of more than 120 columns, %d before", has.wide, had.wide},
+			{"exported names", has.exported, had.exported, "does it hold one idea?"},
+			{"references on circles between its files", has.circles, had.circles, "which file comes first?"},
+			{"lines of more than 120 columns", has.wide, had.wide, strings.Join(has.where, ", ")},
 		} {
 			if n.has > n.had {
-				t.Errorf("%s "+n.what, pkg, n.has, n.had)
+				t.Errorf("%s has %d %s, %d before: %s (who must, raises the number in internal/tidy/%s, and says why in the commit)",
+					pkg, n.has, n.what, n.had, n.ask, shapes)
 			}
 		}
-		now[pkg] = shape{min(has.exported, had.exported), min(has.circles, had.circles), min(has.wide, had.wide)}
+		now[pkg] = shape{exported: min(has.exported, had.exported), circles: min(has.circles, had.circles), wide: min(has.wide, had.wide)}
 	}
 	if *update {
 		writeShapes(t, now)
@@ -85,9 +89,10 @@ func packageShapes(t *testing.T) map[string]shape {
 		dir := filepath.ToSlash(filepath.Dir(file))
 		packages[dir] = append(packages[dir], f)
 		s := out[dir]
-		for line := range bytes.Lines(b) {
-			if utf8.RuneCount(bytes.TrimRight(line, "\n")) > widest {
+		for n, line := range bytes.Split(b, []byte("\n")) {
+			if utf8.RuneCount(line) > widest {
 				s.wide++
+				s.where = append(s.where, fmt.Sprintf("%s:%d", file, n+1))
 			}
 		}
 		for name := range declaredIn(f) {
