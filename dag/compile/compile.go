@@ -24,12 +24,11 @@ import (
 
 // Options say what to compile.
 type Options struct {
-	Path      string      // file or folder of a CUE package; empty = the current folder's spec (see Load)
-	Pipeline  string      // name of the pipeline when the file holds several
-	Set       []string    // overrides of declared parameters: path=value; the last one wins
-	Values    []string    // YAML or JSON files of overrides, applied before Set, in order
-	Untrusted bool        // evaluate CUE in a child process with limits
-	Limits    tree.Limits // of the document; zero: tree.Defaults
+	Path      string   // file or folder of a CUE package; empty = the current folder's spec (see source.Load)
+	Pipeline  string   // name of the pipeline when the file holds several
+	Set       []string // overrides of declared parameters: path=value; the last one wins
+	Values    []string // YAML or JSON files of overrides, applied before Set, in order
+	Untrusted bool     // evaluate CUE in a child process with limits
 	Kinds     *nodes.Registry
 }
 
@@ -52,7 +51,7 @@ func Compile(o Options) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compile: %w", err)
 	}
-	load := source.Options{Pipeline: o.Pipeline, Limits: o.Limits, Untrusted: o.Untrusted}
+	load := source.Options{Pipeline: o.Pipeline, Untrusted: o.Untrusted}
 	c, err := read(s, o.Path, load)
 	if err == nil && c.Language == "cue" && len(o.Set)+len(o.Values) > 0 {
 		first := newBuilder(s, c.Source, nil)

@@ -154,17 +154,13 @@ func (p *Program) digest(l *Lang, x *nodes.Formulas, t *nodes.FormulaText) strin
 
 // about evaluates a formula, whose fields are read under a prefix.
 func (p *Program) about(prefix string, value func(name string) (any, error)) (any, error) {
-	act := &activation{value: func(name string) (any, bool) {
+	v, err := p.run(&activation{value: func(name string) (any, bool) {
 		v, err := value(strings.TrimPrefix(name, prefix))
 		if err != nil {
 			v = types.WrapErr(err)
 		}
 		return v, true
-	}}
-	if len(p.fns) > 0 {
-		act.refs = p.references(nil)
-	}
-	v, err := evaluate(p.prog, p.expr.shaped.loops, act)
+	}}, nil)
 	if err != nil {
 		return nil, err
 	}

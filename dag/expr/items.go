@@ -30,7 +30,7 @@ type Items struct {
 // them are lists when they are evaluated.
 const itemsPrefix = "items"
 
-// typeName enters the type of a list of items into the language.
+// itemsType enters the type of a list of items into the language and returns its name.
 func (l *Lang) itemsType(it *Items) string {
 	if it.Open {
 		return "list"

@@ -111,15 +111,15 @@ func (p *Program) toTree(v any) (*tree.Value, error) {
 
 // Val evaluates the expression to a value that can be a variable of further expressions.
 func (p *Program) Val(vars map[string]any, sc dag.Scope) (any, error) {
-	v, err := p.eval(vars, sc)
+	v, err := p.run(&activation{vars: vars}, sc)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", quoteShort(p.expr.src), err)
 	}
 	return v, nil
 }
 
-func (p *Program) eval(vars map[string]any, sc dag.Scope) (ref.Val, error) {
-	act := &activation{vars: vars}
+// run evaluates the expression with the variables of act.
+func (p *Program) run(act *activation, sc dag.Scope) (ref.Val, error) {
 	if len(p.fns) > 0 {
 		act.refs = p.references(sc)
 	}

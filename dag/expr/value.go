@@ -29,7 +29,7 @@ func typed(v *tree.Value, typ string) (ref.Val, error) {
 
 var kindNames = [...]string{"null", "bool", "int", "number", "string", "list", "map"}
 
-// Fits says whether v is a value of a declared type.
+// fits says whether v is a value of a declared type.
 func fits(v *tree.Value, typ string) bool {
 	switch typ {
 	case "any":
