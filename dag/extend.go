@@ -3,8 +3,8 @@ package dag
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 	"sync"
 )
 
@@ -48,41 +48,12 @@ func (g *Graph) Extend(of string, nodes []Node) (*Graph, error) {
 
 // grow appends nodes and their ids.
 func (g *Graph) grow(root int32, nodes []Node) error {
-	low := make(map[string]int32, len(nodes))
-	var problems []error
-	for i := range nodes {
-		key := strings.ToLower(nodes[i].ID)
-		if j, dup := g.lookup(key); dup {
-			problems = append(problems, duplicate(nodes[i].ID, g.Plan.Nodes[j].ID))
-		} else if j, dup := low[key]; dup {
-			problems = append(problems, duplicate(nodes[i].ID, nodes[int(j)-g.Len()].ID))
-		}
-		low[key] = int32(g.Len() + i)
-	}
-	if err := errors.Join(problems...); err != nil {
-		return err
-	}
-	g.origin = slices.Clip(g.origin)
-	for range nodes {
-		g.origin = append(g.origin, root)
-	}
-	g.addIDs(low)
+	first := g.Len()
 	plan := *g.Plan
 	plan.Nodes = g.appendNodes(nodes)
-	g.Plan = &plan
-	return nil
-}
-
-// addIDs adds a layer to the id table, merged with smaller ones so that there are few layers.
-func (g *Graph) addIDs(low map[string]int32) {
-	g.ids = slices.Clone(g.ids)
-	for n := len(g.ids); n > 0 && len(g.ids[n-1]) <= 2*len(low); n = len(g.ids) {
-		for id, i := range g.ids[n-1] { // a union: order does not matter
-			low[id] = i
-		}
-		g.ids = g.ids[:n-1]
-	}
-	g.ids = append(g.ids, low)
+	g.Plan, g.ids = &plan, maps.Clone(g.ids)
+	g.origin = append(slices.Clip(g.origin), slices.Repeat([]int32{root}, len(nodes))...)
+	return errors.Join(g.enter(first)...)
 }
 
 func (g *Graph) appendNodes(nodes []Node) []Node {
@@ -167,7 +138,8 @@ func (g *Graph) checkCycle(root int32, first int) error {
 	return nil
 }
 
-// checkMoreUses does for new nodes what checkUses does for a plan.
+// checkMoreUses does for the nodes from an index on what checkUses does for a plan. They are ordered with older nodes
+// exactly if the foreach node is.
 func (g *Graph) checkMoreUses(root int32, first int) error {
 	fresh := &uses{byName: map[string]*use{}}
 	for i := first; i < g.Len(); i++ {
@@ -176,45 +148,36 @@ func (g *Graph) checkMoreUses(root int32, first int) error {
 	if len(fresh.names) == 0 {
 		return nil
 	}
-	all := &uses{byName: make(map[string]*use, len(g.uses.byName)+len(fresh.names)), names: slices.Clip(g.uses.names),
-		patterns: slices.Clone(g.uses.patterns)}
-	for k := range all.patterns {
-		all.patterns[k].reads = slices.Clip(all.patterns[k].reads) // g keeps its own
-	}
-	for name, u := range g.uses.byName { // a copy: order does not matter
-		all.byName[name] = u
-	}
-	before := g.uses
-	g.uses = all
-	var problems []error
-	var near []bool // above or below the foreach node
-	others := func(name string, old, add *use) {
-		if near == nil {
-			near = g.Reach([]int32{root}, g.Needs)
-			for i, below := range g.Reach([]int32{root}, g.Dependents) {
-				near[i] = near[i] || below
-			}
+	touched := slices.Clip(fresh.names)
+	for _, name := range g.uses.names {
+		if u := g.uses.byName[name]; len(u.changes) > 0 && !u.entries && len(fresh.matched(name)) > 0 {
+			touched = append(touched, name)
 		}
-		problems = append(problems, g.checkOthers(name, old, add, near)...)
+	}
+	g.uses = g.uses.and(fresh)
+	near := sync.OnceValue(func() []bool { // above or below the foreach node, or itself
+		in := g.Reach([]int32{root}, g.Needs)
+		for i, below := range g.Reach([]int32{root}, g.Dependents) {
+			in[i] = in[i] || below
+		}
+		return in
+	})
+	c := useCheck{g: g}
+	for _, name := range touched {
+		c.more(name, int32(first), near)
+	}
+	c.folders()
+	return errors.Join(c.problems[:min(len(c.problems), 20)]...)
+}
+
+// and returns the uses with those of more nodes. us stays as it is.
+func (us *uses) and(fresh *uses) *uses {
+	all := &uses{byName: maps.Clone(us.byName), names: slices.Clip(us.names), patterns: slices.Clone(us.patterns)}
+	for k := range all.patterns {
+		all.patterns[k].reads = slices.Clip(all.patterns[k].reads)
 	}
 	for _, name := range fresh.names {
-		add := fresh.byName[name]
-		written := len(add.changes) > 0 && !add.entries
-		if seen := fresh.matched(name); written && len(seen) > 0 {
-			problems = append(problems, g.checkSiblings(name, &use{changes: add.changes, reads: merged(add.reads, seen)})...)
-		} else {
-			problems = append(problems, g.checkSiblings(name, add)...)
-		}
-		old := all.byName[name]
-		if seen := before.matched(name); written && len(seen) > 0 {
-			others(name, &use{reads: seen}, add)
-		}
-		if old == nil {
-			all.byName[name] = add
-			all.names = append(all.names, name)
-			continue
-		}
-		others(name, old, add)
+		old, add := all.of(name), fresh.byName[name]
 		all.byName[name] = &use{
 			changes: append(slices.Clip(old.changes), add.changes...),
 			reads:   append(slices.Clip(old.reads), add.reads...),
@@ -222,62 +185,57 @@ func (g *Graph) checkMoreUses(root int32, first int) error {
 		}
 	}
 	for _, p := range fresh.patterns {
-		for _, name := range before.names {
-			if old := before.byName[name]; len(old.changes) > 0 && !old.entries &&
-				!strings.HasPrefix(name, besideSpec) && Matches(p.text, name) {
-				others(name, &use{changes: old.changes}, &use{reads: p.reads})
-			}
-		}
 		for _, i := range p.reads {
 			all.readPattern(p.text, i)
 		}
 	}
-	c := useCheck{g: g}
-	c.folders()
-	problems = append(problems, c.problems...)
-	return errors.Join(problems[:min(len(problems), 20)]...)
+	return all
 }
 
-// checkOthers compares new nodes with those that touched a name before: they are ordered with
-// the new nodes exactly if they are with the foreach node.
-func (g *Graph) checkOthers(name string, old, add *use, near []bool) (problems []error) {
-	c := useCheck{g: g}
-	for _, o := range old.changes {
-		if near[o] {
-			continue
+// more compares the nodes from index first on that touch a name with each other, and the first of them with the older
+// ones.
+func (c *useCheck) more(name string, first int32, near func() []bool) {
+	u := c.g.uses.byName[name]
+	all := u.reads
+	if len(u.changes) > 0 && !u.entries {
+		all = merged(all, c.g.uses.matched(name))
+	}
+	oldChanges, changes := split(u.changes, first)
+	oldReads, reads := split(all, first)
+	for _, o := range oldChanges {
+		if len(changes) > 0 && !u.entries && !near()[o] {
+			c.fail(pair{o, changes[0], name, false})
 		}
-		if len(add.changes) > 0 && !(old.entries && add.entries) {
-			c.fail(pair{o, add.changes[0], name, false})
-		}
-		if len(add.reads) > 0 {
-			c.fail(pair{o, add.reads[0], name, true})
+		if len(reads) > 0 && !near()[o] {
+			c.fail(pair{o, reads[0], name, true})
 		}
 	}
-	for _, o := range old.reads {
-		if !near[o] && len(add.changes) > 0 {
-			c.fail(pair{o, add.changes[0], name, true})
+	for _, o := range oldReads {
+		if len(changes) > 0 && !near()[o] {
+			c.fail(pair{o, changes[0], name, true})
 		}
 	}
-	return c.problems
+	for k := 1; k < len(changes) && !u.entries; k++ {
+		c.siblings(pair{changes[k-1], changes[k], name, false})
+	}
+	for _, r := range reads {
+		for _, w := range changes {
+			c.siblings(pair{w, r, name, true})
+		}
+	}
 }
 
-// checkSiblings compares the new nodes that touch a name with each other.
-func (g *Graph) checkSiblings(name string, u *use) []error {
-	c := useCheck{g: g}
-	for k := 1; k < len(u.changes) && !u.entries && len(c.problems) < 20; k++ {
-		a, b := u.changes[k-1], u.changes[k]
-		if !g.Ancestor(a, b) && !g.Ancestor(b, a) {
-			c.fail(pair{a, b, name, false})
-		}
+// split cuts a list of nodes in index order before those from first on.
+func split(list []int32, first int32) (old, fresh []int32) {
+	at, _ := slices.BinarySearch(list, first)
+	return list[:at], list[at:]
+}
+
+// siblings compares two new nodes. After twenty problems it looks no further, for it may cost a walk.
+func (c *useCheck) siblings(p pair) {
+	if p.u != p.v && len(c.problems) < 20 && !c.g.Ancestor(p.u, p.v) && !c.g.Ancestor(p.v, p.u) {
+		c.fail(p)
 	}
-	for _, r := range u.reads {
-		for _, w := range u.changes {
-			if len(c.problems) < 20 && r != w && !g.Ancestor(w, r) && !g.Ancestor(r, w) {
-				c.fail(pair{w, r, name, true})
-			}
-		}
-	}
-	return c.problems
 }
 
 // Ancestor reports whether u is above v: v cannot start before u has ended. Mostly the spanning

@@ -22,11 +22,11 @@ type Graph struct {
 	deps   [][]int32 // by node, in index order
 	rank   []float64
 	weight []float64
-	origin []int32            // foreach node of each expanded node, by index-base
-	ids    []map[string]int32 // lower-case id -> index; newest layer last, each smaller than the one before
-	tree   tree               // of the plan's own nodes; answers most questions about ancestors
-	uses   *uses              // who touches which artifact and accumulator
-	tail   *tail              // of the array behind Plan.Nodes
+	origin []int32          // foreach node of each expanded node, by index-base
+	ids    map[string]int32 // lower-case id -> index
+	tree   tree             // of the plan's own nodes; answers most questions about ancestors
+	uses   *uses            // who touches which artifact and accumulator
+	tail   *tail            // of the array behind Plan.Nodes
 }
 
 // NewGraph checks p (unknown needs, duplicate ids, cycles, unordered writers of one artifact,
@@ -67,19 +67,11 @@ func (g *Graph) Base() int { return g.base }
 
 // Index returns the index of a node id.
 func (g *Graph) Index(id string) (int32, bool) {
-	i, ok := g.lookup(id)
-	return i, ok && g.Plan.Nodes[i].ID == id
-}
-
-// lookup finds an id ignoring case.
-func (g *Graph) lookup(id string) (int32, bool) {
-	low := strings.ToLower(id)
-	for l := len(g.ids) - 1; l >= 0; l-- {
-		if i, ok := g.ids[l][low]; ok {
-			return i, true
-		}
+	i, ok := g.ids[strings.ToLower(id)]
+	if !ok {
+		return -1, false
 	}
-	return -1, false
+	return i, g.Plan.Nodes[i].ID == id
 }
 
 // Node returns the node at an index.

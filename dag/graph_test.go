@@ -223,7 +223,7 @@ func TestExtend(t *testing.T) {
 
 func TestExtendChecksUses(t *testing.T) {
 	a, z, side := n("a"), n("z", "f"), n("side")
-	a.Writes, z.Reads, side.Writes = []string{"p"}, []string{"p"}, []string{"q"}
+	a.Writes, z.Reads, side.Writes = []string{"p"}, []string{"p"}, []string{"q", "folder/"}
 	g, err := NewGraph(plan(a, n("f", "a"), z, side))
 	if err != nil {
 		t.Fatal(err)
@@ -242,6 +242,12 @@ func TestExtendChecksUses(t *testing.T) {
 	}
 	if _, err := g.Extend("f", []Node{bad}); err == nil || !strings.Contains(err.Error(), "nodes side and f/3 both read or change q") {
 		t.Error(err)
+	}
+	for _, read := range []string{"folder/file", "[q]", "folder/**"} { // in it, or a pattern of it
+		bad.Reads = []string{read}
+		if _, err := g.Extend("f", []Node{bad}); err == nil || !strings.Contains(err.Error(), "nodes side and f/3 both read or change") {
+			t.Error(read, err)
+		}
 	}
 }
 

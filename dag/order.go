@@ -12,22 +12,26 @@ type edgeList [][]int32
 
 // index fills the id table and resolves needs.
 func (g *Graph) index() (edgeList, error) {
-	nodes := g.Plan.Nodes
-	ids := make(map[string]int32, len(nodes))
-	var problems []error
-	for i := range nodes {
-		low := strings.ToLower(nodes[i].ID)
-		if nodes[i].ID == "" {
-			problems = append(problems, fmt.Errorf("node %d has no id", i+1))
-		} else if j, dup := ids[low]; dup {
-			problems = append(problems, duplicate(nodes[i].ID, nodes[j].ID))
-		} else {
-			ids[low] = int32(i)
-		}
-	}
-	g.ids = []map[string]int32{ids}
+	g.ids = make(map[string]int32, g.Len())
+	problems := g.enter(0)
 	edges, more := g.resolve(0)
 	return edges, errors.Join(append(problems, more...)...)
+}
+
+// enter puts the ids of the nodes from an index on into the table.
+func (g *Graph) enter(first int) (problems []error) {
+	for i := first; i < g.Len(); i++ {
+		id := g.Plan.Nodes[i].ID
+		low := strings.ToLower(id)
+		if j, dup := g.ids[low]; id == "" {
+			problems = append(problems, fmt.Errorf("node %d has no id", i+1))
+		} else if dup {
+			problems = append(problems, duplicate(id, g.Plan.Nodes[j].ID))
+		} else {
+			g.ids[low] = int32(i)
+		}
+	}
+	return problems
 }
 
 func duplicate(id, other string) error {
