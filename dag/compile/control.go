@@ -20,14 +20,19 @@ func describeKind(kinds *nodes.Registry, kind string, with json.RawMessage) (nod
 		return k.Describe(with)
 	}
 	t := nodes.Traits{Effect: "pure"}
-	describe, ok := map[string]func(*nodes.Traits, json.RawMessage) error{
-		"route": describeRoute, "approval": describeApproval, "checkpoint": describeCheckpoint,
-	}[kind]
-	if !ok {
-		return t, nil
+	var err error
+	switch role := roleOf(kind); {
+	case role.Decides:
+		err = describeRoute(&t, with)
+	case role.Asks:
+		err = describeApproval(&t, with)
+	case role.Saves:
+		t.Outputs = map[string]string{"id": "string", "path": "string"}
 	}
-	return t, describe(&t, with)
+	return t, err
 }
+
+func roleOf(kind string) dag.Role { return (&dag.Node{Kind: kind}).Role() }
 
 // Notes are facts worth showing of each node of a graph: what Result.Notes holds without the details, for a graph that
 // was not compiled just now. A node whose kind is not there has none.
@@ -132,11 +137,6 @@ func describeApproval(t *nodes.Traits, with json.RawMessage) error {
 	if w.After != nil && w.Default == nil {
 		problem(t, "after", "a deadline needs the default that is taken when it passes")
 	}
-	return nil
-}
-
-func describeCheckpoint(t *nodes.Traits, _ json.RawMessage) error {
-	t.Outputs = map[string]string{"id": "string", "path": "string"}
 	return nil
 }
 

@@ -131,7 +131,7 @@ func (b *builder) traits(settings *tree.Value, kind string, with json.RawMessage
 	if len(t.Problems) == 0 && t.Formulas != nil {
 		t.Problems = b.formulas(settings, path, t.Formulas)
 	}
-	if kind == "checkpoint" {
+	if roleOf(kind).Saves {
 		b.checkNames("accumulator", settings.Get("accumulators"), path+".accumulators")
 	}
 	return t, len(t.Problems) == 0

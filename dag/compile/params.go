@@ -228,11 +228,9 @@ func (ps *params) unknown(pos tree.Pos, name string) {
 		ps.b.fail(pos, "", "no parameter %q; the pipeline declares none", name)
 		return
 	}
-	for _, n := range names {
-		if strings.HasPrefix(n, name+".") {
-			ps.b.fail(pos, "", "%q is a group of parameters; set one of it, such as %s=...", name, n)
-			return
-		}
+	if n := ps.inGroup(name); n != "" {
+		ps.b.fail(pos, "", "%q is a group of parameters; set one of it, such as %s=...", name, n)
+		return
 	}
 	ps.b.fail(pos, "", "no parameter %q; declared: %s%s", name, strings.Join(names, ", "), rules.DidYouMean(name, names))
 }
@@ -261,7 +259,7 @@ func (ps *params) values(v *tree.Value, prefix string) {
 		switch {
 		case d != nil:
 			ps.give(d, f.Value, name)
-		case f.Value.Kind == tree.Map && ps.isGroup(name):
+		case f.Value.Kind == tree.Map && ps.inGroup(name) != "":
 			ps.values(f.Value, name)
 		default:
 			ps.unknown(f.Pos, name)
@@ -269,13 +267,14 @@ func (ps *params) values(v *tree.Value, prefix string) {
 	}
 }
 
-func (ps *params) isGroup(name string) bool {
-	for n := range ps.byName {
+// inGroup returns the first parameter of a group, or nothing where the name is none.
+func (ps *params) inGroup(name string) string {
+	for _, n := range ps.names() {
 		if strings.HasPrefix(n, name+".") {
-			return true
+			return n
 		}
 	}
-	return false
+	return ""
 }
 
 // fits says whether v is a value of a declared type.
