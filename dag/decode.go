@@ -35,24 +35,20 @@ func DecodeJSON(src []byte, v any) error {
 	return nil
 }
 
-// wanted refuses a value of another kind. What is no value is left to who reads it.
-func wanted(d *jsontext.Decoder, kind jsontext.Kind, want string) error {
-	if k := d.PeekKind(); k != kind && bytes.IndexByte([]byte(`nft"0{[`), byte(k)) >= 0 {
-		return fmt.Errorf("want %s, found %s", want, k)
-	}
-	return nil
-}
-
 // scalar returns the text of the next value or name, which must be of a kind.
 func scalar(d *jsontext.Decoder, kind jsontext.Kind, want string) ([]byte, error) {
-	if err := wanted(d, kind, want); err != nil {
-		return nil, err
-	}
 	raw, err := d.ReadValue()
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, worded(err)
+	case raw.Kind() != kind:
+		return nil, unwanted(want, raw.Kind())
 	}
 	return raw, nil
+}
+
+func unwanted(want string, found jsontext.Kind) error {
+	return fmt.Errorf("want %s, found %s", want, found)
 }
 
 // text reads a string or a name; the result may be part of the source.
@@ -78,10 +74,10 @@ func null(d *jsontext.Decoder) bool {
 
 // list reads an array or object; each reads one element.
 func list(d *jsontext.Decoder, open, closing jsontext.Kind, each func(n int) error) error {
-	if err := wanted(d, open, "'"+open.String()+"'"); err != nil {
-		return err
+	token, err := d.ReadToken()
+	if err == nil && token.Kind() != open {
+		return unwanted("'"+open.String()+"'", token.Kind())
 	}
-	_, err := d.ReadToken()
 	for n := 0; err == nil && d.PeekKind() != closing; n++ {
 		if err := each(n); err != nil {
 			return err
@@ -226,14 +222,14 @@ func decodeStringValue(d *jsontext.Decoder, v reflect.Value) error {
 }
 
 func decodeBool(d *jsontext.Decoder, v reflect.Value) error {
-	if k := d.PeekKind(); k != 't' && k != 'f' {
-		return wanted(d, 't', "true or false")
-	}
-	token, err := d.ReadToken()
-	if err != nil {
+	raw, err := d.ReadValue()
+	switch kind := raw.Kind(); {
+	case err != nil:
 		return worded(err)
+	case kind != 't' && kind != 'f':
+		return unwanted("true or false", kind)
 	}
-	v.SetBool(token.Bool())
+	v.SetBool(raw.Kind() == 't')
 	return nil
 }
 

@@ -27,20 +27,13 @@ type Estimator struct {
 	p       *Plan
 	texts   map[string][3]int64 // expected characters of artifacts
 	entries map[string]int64    // how many nodes append to an accumulator
-	most    map[plainRetry]int
-}
-
-// A plainRetry is what decides how many attempts a node has that says nothing of single categories.
-type plainRetry struct {
-	attempts int
-	stated   bool
 }
 
 // NewEstimator returns an estimator for a plan. Artifacts and accumulators are taken to be what the nodes that write
 // them are expected to answer, or that of an answer without a declared limit. Input files have the size that the plan
 // says.
 func NewEstimator(p *Plan) *Estimator {
-	e := &Estimator{p: p, texts: map[string][3]int64{}, entries: map[string]int64{}, most: map[plainRetry]int{}}
+	e := &Estimator{p: p, texts: map[string][3]int64{}, entries: map[string]int64{}}
 	if !slices.ContainsFunc(p.Nodes, func(n Node) bool { return n.Call != nil && len(n.Call.Reads) > 0 }) {
 		return e // nobody asks
 	}
@@ -63,7 +56,7 @@ func NewEstimator(p *Plan) *Estimator {
 
 // Node estimates a node of the plan.
 func (e *Estimator) Node(n *Node) Range {
-	attempts := e.attempts(n)
+	attempts := e.p.MostAttempts(n)
 	r := Range{Known: true, From: "free", Attempts: attempts}
 	s := n.Estimate.Seconds
 	r.Seconds = [3]float64{s, s, s * float64(attempts)}
@@ -104,18 +97,6 @@ func (e *Estimator) Node(n *Node) Range {
 	r.Most = r.USD[2]
 	r.USD[2] *= USD(attempts)
 	return r
-}
-
-func (e *Estimator) attempts(n *Node) int {
-	key := plainRetry{n.Retry.Attempts, n.Retry.Stated}
-	if most, ok := e.most[key]; ok && len(n.Retry.On) == 0 {
-		return most
-	}
-	most := e.p.MostAttempts(n)
-	if len(n.Retry.On) == 0 {
-		e.most[key] = most
-	}
-	return most
 }
 
 // entryChars is what a text of an accumulator is taken to have.

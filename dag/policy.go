@@ -61,12 +61,18 @@ type Policy struct {
 // what: what the node says of the category, what the table says of it, what the node says of all failures, the default.
 // Attempts that the node states bound those of the table.
 func (p *Plan) PolicyFor(n *Node, category string) Policy {
+	c, _ := p.CategoryByName(category)
+	return n.policy(category, c)
+}
+
+// policy is PolicyFor with the row of the category; nil where the table has none.
+func (n *Node) policy(category string, c *Category) Policy {
 	out := Policy{Class: Transient, Then: Try, OnFail: n.OnFailFor(category), Retry: n.Retry}
 	if n.Retry.Attempts == 0 { // a plan that was not compiled
 		out.Retry = n.Retry.change().Over(DefaultRetry)
 	}
 	out.Retry.On = nil
-	if c, ok := p.CategoryByName(category); ok {
+	if c != nil {
 		most := out.Retry.Attempts
 		out.Class, out.Then, out.Account = c.Class, cmp.Or(c.Then, out.Then), c.Account
 		out.Retry.Attempts = cmp.Or(c.Attempts, out.Retry.Attempts)
@@ -86,9 +92,9 @@ func (p *Plan) PolicyFor(n *Node, category string) Policy {
 
 // MostAttempts is how many attempts of a node may fail, whatever the categories of the failures.
 func (p *Plan) MostAttempts(n *Node) int {
-	most := p.PolicyFor(n, "").Retry.Attempts
+	most := n.policy("", nil).Retry.Attempts
 	for k := range p.Categories {
-		if f := p.PolicyFor(n, p.Categories[k].Name); f.Then == Try {
+		if f := n.policy(p.Categories[k].Name, &p.Categories[k]); f.Then == Try {
 			most = max(most, f.Retry.Attempts)
 		}
 	}
