@@ -170,6 +170,30 @@ func TestSnapshotIsSmall(t *testing.T) {
 	}
 }
 
+// A snapshot whose lists do not fit together is refused, whichever is too short.
+func TestSnapshotThatDoesNotFit(t *testing.T) {
+	s := finishedState(t, 2)
+	raw, err := s.AppendSnapshot(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range []string{"id", "started", "finished", "seq", "fingerprint"} {
+		var v map[string]any
+		if err := json.Unmarshal(raw, &v); err != nil {
+			t.Fatal(err)
+		}
+		plain := v["plain_work_items"].(map[string]any)
+		plain[list] = plain[list].([]any)[:1]
+		short, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := RestoreSnapshot(short, s.Graph()); err == nil || !strings.Contains(err.Error(), "differ in length") {
+			t.Errorf("%s is too short: %v", list, err)
+		}
+	}
+}
+
 func finishedState(tb testing.TB, n int) *State {
 	g := mustGraph(tb, layered(n, 100))
 	s := new(State)

@@ -60,8 +60,7 @@ func (d *decision) rerun() bool {
 // leftOut reports whether a node that does not run stays as it is, because the selected part leaves it out. What became
 // of a lost attempt is found out all the same, and a run that ends cleans up as ever.
 func (s *State) leftOut(i int32) bool {
-	return s.left != nil && s.left[i] && (s.ending == "" || !s.graph.Node(i).Always) &&
-		(s.recs[i].Detail == nil || !s.recs[i].Detail.Unresolved)
+	return s.left != nil && s.left[i] && (s.ending == "" || !s.graph.Node(i).Always) && !s.recs[i].detail().Unresolved
 }
 
 // firstOpen returns the first node of the selected part that has not ended; -1 = there is none.

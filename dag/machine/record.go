@@ -120,13 +120,11 @@ func (r *rec) detail() *detail {
 
 var nothing detail
 
-// empty reports whether nothing has happened.
-func (d *detail) empty() bool { return d == nil || reflect.ValueOf(d).Elem().IsZero() }
-
 // tidied is a record whose detail is nil where it is empty: two states that know the same are written the same.
 func (r *rec) tidied() rec {
 	v := *r
-	if v.Detail.empty() {
+	v.due = false
+	if r.Detail != nil && reflect.ValueOf(r.Detail).Elem().IsZero() {
 		v.Detail = nil
 	}
 	return v

@@ -209,7 +209,6 @@ type RunView struct {
 type RunStatus string
 
 const (
-	RunNone    RunStatus = ""
 	RunRunning RunStatus = "running"
 	RunPause   RunStatus = "paused"
 	RunEnding  RunStatus = "ending" // fatal failure, abort or cancel: only clean-up runs

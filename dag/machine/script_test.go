@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,7 +40,9 @@ var update = flag.Bool("update", false, "rewrite the expected output of testdata
 //	stays                        the host goes on waiting for answers
 //	active                       for how long the run has been active
 //	view WHAT                    what readers are given of notices, files, undo actions, ...: a line each
-//	attempts NODE ...            what is known of those of nodes: times, counts, the last end
+//	attempts [NODE ...]          what is known of those of nodes: times, counts, the last end
+//	scope NODE OTHER ...         what expressions of a node see of others
+//	undo-scope NODE OTHER ...    the same of those of its undo action
 //	reload                       snapshot and restore; later answers must be the same
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/machine/*.txt")
@@ -210,9 +214,13 @@ func (x *script) step(line string) {
 	case "view":
 		x.view(rest)
 	case "attempts":
-		for _, id := range strings.Fields(rest) {
-			x.attempts(id)
+		for i := range int32(x.s.Graph().Len()) {
+			if id := x.s.Graph().Node(i).ID; rest == "" || slices.Contains(strings.Fields(rest), id) {
+				x.attempts(id)
+			}
 		}
+	case "scope", "undo-scope":
+		x.scope(cmd == "scope", strings.Fields(rest))
 	case "reload":
 		x.reload()
 	default:
@@ -241,6 +249,8 @@ func (x *script) view(what string) {
 			x.printf("%s=%s: %d tokens", c.Label, c.Value, c.Tokens)
 		}
 		x.printf("used %d tokens", x.s.Ledger().Usage.Total())
+	case "holdup":
+		x.printf("waits for %v", x.s.Holdup())
 	case "calls":
 		c := x.s.Calls()
 		x.printf("%d begun, %d answered, %d failed", c.Started, c.Finished, c.Failed)
@@ -278,14 +288,15 @@ func (x *script) view(what string) {
 	case "records": // as the snapshot has them
 		raw, err := x.s.AppendSnapshot(nil)
 		var held struct {
-			Items []json.RawMessage `json:"work_items"`
-			Plain json.RawMessage   `json:"plain_work_items"`
+			Breakers []json.RawMessage `json:"breakers"`
+			Items    []json.RawMessage `json:"work_items"`
+			Plain    json.RawMessage   `json:"plain_work_items"`
 		}
 		if err := cmp.Or(err, json.Unmarshal(raw, &held)); err != nil {
 			x.printf("%v", err)
 		}
-		for _, item := range held.Items {
-			x.printf("%s", item)
+		for _, one := range append(held.Breakers, held.Items...) {
+			x.printf("%s", one)
 		}
 		x.printf("plain %s", held.Plain)
 	case "undone":
@@ -303,6 +314,26 @@ func (x *script) view(what string) {
 		}
 	case "facts": // that expressions may read of the run
 		x.printf("plan %s %v", x.s.PlanDigest(), x.s.ScopeOf("").Run())
+	}
+}
+
+func (x *script) scope(work bool, words []string) {
+	sc := x.s.UndoScopeOf(words[0])
+	if work {
+		sc = x.s.ScopeOf(words[0])
+	}
+	for _, id := range words[1:] {
+		v, ok := sc.View(id)
+		if !ok {
+			x.printf("%s: not in sight, expanded %t", id, x.s.Expanded(id))
+			continue
+		}
+		x.printf("%s: %s %s, generation %d, %s, expanded %t", id, v.Status, v.Category, v.Generation, v.Out, x.s.Expanded(id))
+		if v.Items != nil {
+			for _, item := range v.Items() {
+				x.printf("  %s: %s %s", item.Key, item.Status, item.Out)
+			}
+		}
 	}
 }
 
@@ -452,24 +483,36 @@ func (x *script) show(only []string) {
 
 func (x *script) attempts(id string) {
 	v, _ := x.s.NodeByID(id)
+	i, _ := x.s.graph.Index(id)
 	line := fmt.Sprintf("%s first %s, started %s, finished %s, again %s; %d failures in all", id, x.since(v.First), x.since(v.Started),
 		x.since(v.Finished), x.since(v.RetryAt), v.AllFailures)
 	if v.Fingerprint != "" {
 		line += ", fingerprint " + v.Fingerprint
 	}
-	if v.Took != "" {
-		line += ", took effect: " + v.Took
+	for _, x := range []struct {
+		is   bool
+		text string
+	}{
+		{v.Took != "", "took effect: " + v.Took}, {v.Unresolved, "unresolved"}, {v.Queued, "queued"}, {v.Soft, "soft"}, {v.Stale, "stale"},
+		{v.Recorded != v.Status, "by the events " + v.Recorded.String()}, {v.Failures > 0, fmt.Sprint("of which ", x.s.FailedWith(i))},
+		{v.Lost > 0, fmt.Sprint("lost ", v.Lost)}, {v.Rounds > 0, fmt.Sprint("rounds ", v.Rounds)}, {v.Rewinds > 0, fmt.Sprint("rewinds ", v.Rewinds)},
+		{v.Limits.Total > 0, "at most " + v.Limits.Total.D().String()}, {v.Reserved != dag.Amount{}, "reserved $" + v.Reserved.USD.String()},
+		{v.Reserve != dag.Amount{}, "next $" + v.Reserve.USD.String()},
+	} {
+		if x.is {
+			line += ", " + x.text
+		}
 	}
-	if v.Unresolved {
-		line += ", unresolved"
-	}
-	if i, ok := x.s.graph.Index(id); ok && x.s.Record(i).EndSeq > 0 {
+	if x.s.Record(i).EndSeq > 0 {
 		line += fmt.Sprintf(", ended by event %d", x.s.Record(i).EndSeq)
 	}
 	if v.Last != nil {
 		line += strings.TrimRight(fmt.Sprintf("; %s %s %s", v.Last.Status, v.Last.Category, v.Last.Message), " ")
 		for _, n := range v.Last.Notes {
 			line += ", " + n.Type
+		}
+		for _, name := range slices.Sorted(maps.Keys(v.Values)) {
+			line += fmt.Sprintf(", %s=%s", name, v.Values[name])
 		}
 	}
 	x.printf("%s", line)

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -50,21 +51,26 @@ func (s *State) AppendSnapshot(dst []byte) ([]byte, error) {
 	v := snapshot{Schema: Schema, Run: s.run, Observed: s.observed, Ledger: s.ledger, Escalations: s.questions,
 		Errors: s.errors, Notices: s.notices, Extended: s.expansions, Retired: s.retired, Detached: s.detached}
 	for k := range s.breakers {
-		if b := &s.breakers[k]; b.Changed != 0 || b.Hold != 0 || len(b.Pending) > 0 {
+		if b := &s.breakers[k]; b.known() {
 			v.Breakers = append(v.Breakers, *b)
 		}
 	}
 	slices.SortFunc(v.Breakers, func(a, b breaker) int { return strings.Compare(a.Name, b.Name) })
-	v.Plain.grow(int(s.counts[Completed]))
 	for i := range s.recs {
-		switch r, id := &s.recs[i], s.graph.Node(int32(i)).ID; {
+		switch r, id := s.recs[i].tidied(), s.graph.Node(int32(i)).ID; {
 		case r.plain():
-			v.Plain.add(id, r, s.run.Created)
-		case r.begun() || r.Gen != 1 || r.Finished != 0 || !r.Detail.empty():
-			v.WorkItems = append(v.WorkItems, nodeRecord{id, r.tidied()})
+			v.Plain.add(id, &r, s.run.Created)
+		case r != (rec{Gen: 1}):
+			v.WorkItems = append(v.WorkItems, nodeRecord{id, r})
 		}
 	}
 	return dag.AppendJSON(dst, &v)
+}
+
+// known reports whether anything was recorded of a breaker.
+func (b breaker) known() bool {
+	b.Name, b.probing = "", 0
+	return !reflect.ValueOf(b).IsZero()
 }
 
 // RestoreSnapshot returns the state that AppendSnapshot wrote. g is the graph of the plan whose
@@ -119,15 +125,10 @@ func (s *State) restore(v *snapshot, g *dag.Graph) (err error) {
 	return nil
 }
 
-// plain reports whether a record fits into plainRecords.
+// plain reports whether a record, tidied, fits into plainRecords.
 func (r *rec) plain() bool {
-	return r.Phase == ended && r.End == endCompleted && r.Gen == 1 && r.Attempt == 1 && !r.Expanded && !r.Cond &&
-		r.Started != 0 && r.Finished != 0 && r.Detail.empty()
-}
-
-func (v *plainRecords) grow(n int) {
-	v.ID, v.Fingerprint = make([]string, 0, n), make([]string, 0, n)
-	v.Started, v.Finished, v.EndSeq = make([]int64, 0, n), make([]int64, 0, n), make([]int64, 0, n)
+	return *r == rec{Gen: 1, Attempt: 1, Phase: ended, End: endCompleted,
+		Started: r.Started, Finished: r.Finished, EndSeq: r.EndSeq, Fingerprint: r.Fingerprint}
 }
 
 func (v *plainRecords) add(id string, r *rec, created int64) {

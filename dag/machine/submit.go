@@ -36,11 +36,8 @@ func (s *State) Submitted() *PlanSubmittedBody { return s.run.Submitted }
 
 // Holdup returns the nodes, in index order, whose attempts the submitted plan waits for: those that end by themselves.
 func (s *State) Holdup() (ids []string) {
-	if s.run.Submitted == nil {
-		return nil
-	}
 	for _, i := range s.list(Running) {
-		if s.held[i] && s.graph.Node(i).Costly() {
+		if s.held != nil && s.held[i] && s.graph.Node(i).Costly() {
 			ids = append(ids, s.graph.Node(i).ID)
 		}
 	}
@@ -51,16 +48,13 @@ func (s *State) onPlanSubmitted(_ Event, b *PlanSubmittedBody) error {
 	if s.run.Status.Ended() {
 		return fmt.Errorf("the run has ended")
 	}
-	before := s.held
 	s.run.Submitted = b
 	if b.PlanDigest == s.run.PlanDigest {
 		s.run.Submitted = nil
 	}
 	s.holdBack()
 	for i := range s.recs {
-		if before != nil && before[i] || s.held != nil && s.held[i] {
-			s.touch(int32(i))
-		}
+		s.touch(int32(i))
 	}
 	return nil
 }
@@ -85,7 +79,7 @@ func (s *State) holdBack() {
 // not known it is found out first whether it took effect: the new plan may not have the node. A run that ends cleans up
 // under the plan that it has.
 func (s *State) heldBack(i int32) bool {
-	return s.held != nil && s.held[i] && s.ending == "" && (s.recs[i].Detail == nil || !s.recs[i].Detail.Unresolved)
+	return s.held != nil && s.held[i] && s.ending == "" && !s.recs[i].detail().Unresolved
 }
 
 // adopt asks for the submitted plan when nothing that it touches is under way, and stops what may be stopped until
@@ -107,7 +101,7 @@ func (d *decision) adopt() bool {
 	}
 	for _, id := range s.run.Submitted.Removed {
 		i, ok := s.graph.Index(id)
-		waits = waits || ok && s.recs[i].Detail != nil && s.recs[i].Detail.Unresolved
+		waits = waits || ok && s.recs[i].detail().Unresolved
 	}
 	if !waits {
 		d.cmds = append(d.cmds[:0], Command{Op: Adopt})

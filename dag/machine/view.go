@@ -18,15 +18,12 @@ import (
 func (s *State) Graph() *dag.Graph { return s.graph }
 
 // NodeByID returns the record of a node.
-func (s *State) NodeByID(id string) (NodeView, bool) {
-	if s.graph == nil {
-		return NodeView{}, false
-	}
+func (s *State) NodeByID(id string) (v NodeView, ok bool) {
 	i, ok := s.graph.Index(id)
-	if !ok {
-		return NodeView{}, false
+	if ok {
+		v = s.NodeAt(i)
 	}
-	return s.NodeAt(i), true
+	return v, ok
 }
 
 // Count returns how many nodes have a status.
@@ -92,14 +89,10 @@ type Block struct {
 	Until time.Time
 }
 
-// FailedWith returns how often a node has failed since it was last given a fresh start, by category; nil = never.
+// FailedWith returns how often a node has failed since it was last given a fresh start, by category.
 func (s *State) FailedWith(i int32) map[string]int {
-	m := s.recs[i].Detail
-	if m == nil || len(m.Failures) == 0 {
-		return nil
-	}
-	counts := make(map[string]int, len(m.Failures))
-	for _, c := range m.Failures {
+	counts := map[string]int{}
+	for _, c := range s.recs[i].detail().Failures {
 		counts[c.Category] = int(c.N)
 	}
 	return counts
@@ -107,26 +100,30 @@ func (s *State) FailedWith(i int32) map[string]int {
 
 // NodeAt returns the record of the node at an index.
 func (s *State) NodeAt(i int32) NodeView {
-	r := &s.recs[i]
-	v := NodeView{Node: s.graph.Node(i), Status: s.status[i], Generation: int(r.Gen), Attempt: int(r.Attempt),
-		First: at(r.firstStart()), Started: at(r.Started), Finished: at(r.Finished), Fingerprint: r.Fingerprint}
-	if v.Recorded = v.Status; r.due {
-		v.Recorded = s.classifyAs(i, false)
+	r, n := &s.recs[i], s.graph.Node(i)
+	m := r.detail()
+	v := NodeView{
+		Node: n, Status: s.status[i], Recorded: s.classifyAs(i, false), Generation: int(r.Gen), Attempt: int(r.Attempt),
+		Queued: m.Queued, Unresolved: m.Unresolved, Took: m.Took, Stale: r.Phase == stale,
+		Soft:     (s.status[i] == Failed || s.status[i] == Cancelled) && s.settled[i].counts(),
+		Failures: int(m.failed()), AllFailures: int(m.Before + m.failed()),
+		Lost: int(m.Lost), Rounds: int(m.Rounds), Rewinds: int(m.Rewinds),
+		First: at(r.firstStart()), Started: at(r.Started), Finished: at(r.Finished), RetryAt: at(m.RetryAt),
+		Fingerprint: r.Fingerprint, Last: s.lastEnd(i), Cost: m.Cost, Usage: m.Usage,
+		Reserved: m.Reserved, Reserve: s.reserveOf(n), Blocked: s.block(i), Limits: s.timeLimits(i),
 	}
-	v.Soft = (v.Status == Failed || v.Status == Cancelled) && s.settled[i].counts()
-	v.Stale, v.Limits = r.Phase == stale, s.timeLimits(i)
-	if m := r.Detail; m != nil {
-		v.AllFailures = int(m.Before + m.failed())
-		v.Failures, v.Lost, v.Rounds, v.Rewinds = int(m.failed()), int(m.Lost), int(m.Rounds), int(m.Rewinds)
-		v.RetryAt, v.Queued, v.Unresolved, v.Took = at(m.RetryAt), m.Queued, m.Unresolved, m.Took
-		v.Cost, v.Usage, v.Reserved = m.Cost, m.Usage, m.Reserved
-		if m.Last != nil && !v.Stale {
-			v.Last, v.Values = m.Last, m.Last.Values
-		}
+	if v.Last != nil {
+		v.Values = v.Last.Values
 	}
-	v.Reserve = s.reserveOf(v.Node)
-	v.Blocked = s.block(i)
 	return v
+}
+
+// lastEnd is how a node ended last, while that stands; nil = it has not, or there is nothing to say.
+func (s *State) lastEnd(i int32) *FinishedBody {
+	if s.recs[i].Phase == stale {
+		return nil
+	}
+	return s.recs[i].detail().Last
 }
 
 func (s *State) block(i int32) Block {
@@ -222,13 +219,11 @@ func (c scope) View(id string) (dag.View, bool) {
 	if c.s.recs[i].Expanded {
 		v.Items = func() []dag.Item { return c.s.items(i) }
 	}
-	m := c.s.recs[i].Detail
-	if m == nil || m.Last == nil || c.s.recs[i].Phase == stale {
-		return v, true
-	}
-	switch c.s.status[i] {
+	switch last := c.s.lastEnd(i); c.s.status[i] {
 	case Failed, Asking, Undoing, Stopped, Cancelled, Skipped:
-		v.Category = m.Last.Category
+		if last != nil {
+			v.Category = last.Category
+		}
 	}
 	if c.s.status[i] == Asking && c.s.recs[i].Phase == ended { // a user is asked what to do about its failure
 		v.Status = dag.StatusFailed
@@ -238,11 +233,11 @@ func (c scope) View(id string) (dag.View, bool) {
 
 // values are those that a node has recorded, as they were; nil for none.
 func (s *State) values(i int32) map[string]json.RawMessage {
-	m := s.recs[i].Detail
-	if m == nil || m.Last == nil || s.recs[i].Phase == stale || len(m.Last.Values) == 0 {
+	last := s.lastEnd(i)
+	if last == nil {
 		return nil
 	}
-	out := maps.Clone(m.Last.Values)
+	out := maps.Clone(last.Values)
 	for _, name := range slices.Sorted(maps.Keys(out)) {
 		out[name] = dag.ReadValue(out[name], s.graph.Node(i).Outputs[name])
 	}
