@@ -123,7 +123,6 @@ var nothing detail
 // tidied is a record whose detail is nil where it is empty: two states that know the same are written the same.
 func (r *rec) tidied() rec {
 	v := *r
-	v.due = false
 	if r.Detail != nil && reflect.ValueOf(r.Detail).Elem().IsZero() {
 		v.Detail = nil
 	}
@@ -145,7 +144,7 @@ func (r *rec) fresh(at int64) {
 	m := r.edit()
 	m.Before += m.failed()
 	m.Failures, m.Lost, m.Waits, m.RetryAt, m.Hold, m.Stopped, m.Pooled = nil, 0, 0, 0, false, false, 0
-	m.Verdict, m.Question = "", ""
+	m.Verdict = ""
 	m.notUndone()
 	if r.Attempt > 0 {
 		m.Since = at
