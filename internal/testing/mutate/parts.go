@@ -11,7 +11,7 @@ func parts() []*part {
 			tests: append(plan, "specs/edits_test.go")},
 		{name: "templates", folder: spec, files: []string{"templates/*.md"}, find: textMutants, ready: copied, tests: plan},
 		{name: "gates", folder: spec, files: []string{"gates/*.js"}, find: scriptMutants, ready: beside,
-			tests: []string{"specs/helpers_test.go", "specs/gates_test.go"}},
+			tests: []string{"specs/helpers_test.go", "specs/gates_bounds_test.go"}},
 		{name: "machine", folder: "dag/machine", files: []string{"*.go"}, find: goMutants, ready: switching,
 			tests: []string{"dag/machine/*_test.go", "dag/machine/testdata/*/*.*", "dag/report/*_test.go",
 				"dag/runlog/*_test.go", "internal/testing/dagtest/*.go"}},

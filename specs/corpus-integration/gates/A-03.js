@@ -1,36 +1,30 @@
 // The content can be seen: nothing hides it, cuts it off or covers it.
 (() => {
-	const texts = [...document.querySelectorAll('.chapter > p, .lead, .card p, td')].filter(e => e.textContent.trim());
-	const clear = c => c === 'transparent' || /, 0\)$|\/ 0\)$/.test(c);
-	const paints = (e, pseudo) => {
-		const s = getComputedStyle(e, pseudo);
-		return (!pseudo || s.content !== 'none') && (!clear(s.backgroundColor) || s.backgroundImage !== 'none');
+	const shown = {opacityProperty: true, visibilityProperty: true}, range = document.createRange();
+	const paints = (e, part) => {
+		const s = getComputedStyle(e, part), thin = /(rgba\(.*,|\/) 0(\.[0-4]\d*)?\)$/.test(s.backgroundColor);
+		return !(part && s.content === 'none') && (!thin || s.backgroundImage !== 'none');
 	};
-	const covers = e => /^(IMG|VIDEO|CANVAS|IFRAME|SVG)$/i.test(e.tagName) || paints(e) || paints(e, '::before') || paints(e, '::after');
-	const opacity = e => { let o = 1; for (; e; e = e.parentElement) o *= getComputedStyle(e).opacity; return o; };
-	const range = document.createRange();
+	const covers = e => e.checkVisibility(shown) && (e.matches('img, video, canvas, iframe, svg') || ['', '::before', '::after'].some(part => paints(e, part)));
 	const seen = e => {
-		if (!e.checkVisibility({visibilityProperty: true}) || opacity(e) < .3 || clear(getComputedStyle(e).webkitTextFillColor)) return false;
+		if (!e.checkVisibility(shown)) return false;
 		e.scrollIntoView({block: 'center', behavior: 'instant'});
 		range.selectNodeContents(e);
-		const line = [...range.getClientRects()].find(r => r.width > 0 && r.height > 0);
-		if (!line) return false;
-		for (const at of document.elementsFromPoint(line.left + Math.min(line.width / 2, 40), line.top + line.height / 2)) {
-			if (e.contains(at)) return true;
-			if (covers(at)) return false;
-		}
-		return false; // outside, or cut off
+		const [line] = range.getClientRects();
+		const there = line ? document.elementsFromPoint((line.left + line.right) / 2, (line.top + line.bottom) / 2) : [];
+		const first = there.find(at => e.contains(at) || covers(at)); // none: outside, or cut off
+		return e.contains(first ?? null);
 	};
 	const all = new CSSStyleSheet(); // what lets clicks through is met, too
 	all.replaceSync('* { pointer-events: auto !important; }');
-	document.adoptedStyleSheets = [...document.adoptedStyleSheets, all];
+	document.adoptedStyleSheets.push(all);
 	let letters = 0, visible = 0;
-	for (const e of texts) {
+	for (const e of document.querySelectorAll('.lead, .chapter :is(p, li, td, blockquote)')) {
 		letters += e.textContent.length;
 		if (seen(e)) visible += e.textContent.length;
-		else note('not seen: ' + e.textContent.trim().slice(0, 60));
+		else note(`not seen: ${e.textContent.trim()}`);
 	}
-	document.adoptedStyleSheets = document.adoptedStyleSheets.filter(s => s !== all);
-	scrollTo({top: 0, behavior: 'instant'});
+	document.adoptedStyleSheets.pop();
+	document.documentElement.scrollIntoView({behavior: 'instant'});
 	return visible > 1000 && visible >= .95 * letters;
 })()

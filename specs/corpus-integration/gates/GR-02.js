@@ -2,16 +2,16 @@
 (() => {
 	if (document.fonts.status !== 'loaded' || [...document.fonts].some(f => f.status === 'error')) return false;
 	const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), range = document.createRange();
-	let n = 0;
+	let some = false;
 	while (texts.nextNode()) {
 		const t = texts.currentNode;
 		if (!/[\p{L}\p{N}]/u.test(t.data) || !t.parentElement.checkVisibility()) continue;
 		range.selectNodeContents(t);
-		if (!(range.getBoundingClientRect().width > 0)) {
-			note('no width: ' + t.data.trim().slice(0, 60));
-			return false;
+		some = range.getBoundingClientRect().width > 0;
+		if (!some) {
+			note(`no width: ${t.data.trim()}`);
+			break;
 		}
-		n++;
 	}
-	return n > 0;
+	return some;
 })()

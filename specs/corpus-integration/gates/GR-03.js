@@ -1,31 +1,25 @@
 // The palette is warm: red >= green >= blue in every colour that is used, however it is written.
 (() => {
-	const dot = new OffscreenCanvas(1, 1).getContext('2d', {willReadFrequently: true}), known = new Map();
+	const dot = document.createElement('canvas').getContext('2d', {willReadFrequently: true}), known = {};
 	const warm = colour => {
-		if (!known.has(colour)) {
-			dot.clearRect(0, 0, 1, 1);
-			dot.fillStyle = 'transparent';
-			dot.fillStyle = colour; // no colour, such as none, changes nothing
-			dot.fillRect(0, 0, 1, 1);
-			const [r, g, b, a] = dot.getImageData(0, 0, 1, 1).data, slack = a < 255 ? 255 / a : 0; // thin colours come back rounded
-			known.set(colour, a === 0 || r + slack >= g && g + slack >= b);
-		}
-		return known.get(colour);
+		for (dot.fillStyle of ['white', colour]) dot.fillRect(0, 0, 1, 1); // no colour, such as none, changes nothing
+		const [r, g, b] = dot.getImageData(0, 0, 1, 1).data;
+		return r >= g && g >= b;
 	};
 	const within = text => text.match(/\b(?:rgba?|hsla?|hwb|lab|lch|oklab|oklch|color)\([^()]*\)/g) || [];
+	const lines = ['borderTop', 'borderRight', 'borderBottom', 'borderLeft', 'outline', 'columnRule'];
 	const used = s => [
 		s.color, s.backgroundColor, ...within(s.backgroundImage), ...within(s.boxShadow), ...within(s.textShadow), ...within(s.filter),
-		...['Top', 'Right', 'Bottom', 'Left'].filter(side => parseFloat(s[`border${side}Width`]) > 0).map(side => s[`border${side}Color`]),
-		...(s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) > 0 ? [s.outlineColor] : []), ...(s.textDecorationLine === 'none' ? [] : [s.textDecorationColor]),
-		s.webkitTextFillColor, s.fill, s.stroke, s.stopColor,
+		...lines.filter(l => parseFloat(s[`${l}Width`]) && s[`${l}Style`] !== 'none').map(l => s[`${l}Color`]),
+		s.textDecorationLine === 'none' ? 'none' : s.textDecorationColor, s.webkitTextFillColor, s.fill, s.stroke, s.stopColor,
 	];
-	for (const e of document.querySelectorAll('html, body, body *')) {
-		for (const part of [null, '::before', '::after', '::marker']) {
+	for (const e of document.querySelectorAll('*')) {
+		for (const part of ['', '::before', '::after', '::marker', '::first-letter', '::first-line']) {
 			const s = getComputedStyle(e, part);
-			if ((part === '::before' || part === '::after') && s.content === 'none') continue;
-			const cold = used(s).find(c => !warm(c));
+			if (part && s.content === 'none') continue;
+			const cold = used(s).find(c => !(known[c] ??= warm(c)));
 			if (cold) {
-				note(`${e.tagName.toLowerCase()}${part || ''}: ${cold}`);
+				note(`${e.tagName.toLowerCase()}${part}: ${cold}`);
 				return false;
 			}
 		}

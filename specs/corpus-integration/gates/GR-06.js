@@ -2,8 +2,8 @@
 (() => {
 	const addresses = performance.getEntriesByType('resource').map(r => r.name);
 	for (const e of document.querySelectorAll('[src], [srcset], [poster], object[data], image, use, link:is([rel~=stylesheet], [rel~=icon], [rel~=preload], [rel~=modulepreload], [rel~=prefetch], [rel~=manifest])')) {
-		for (const name of ['src', 'poster', 'data', 'href', 'xlink:href']) addresses.push(e.getAttribute(name) || '');
-		for (const one of (e.getAttribute('srcset') || '').split(',')) addresses.push(one.trim().split(/\s/)[0]);
+		for (const name of ['src', 'poster', 'data', 'href', 'xlink:href']) addresses.push(e.getAttribute(name));
+		for (const one of (e.srcset ?? '').split(',')) addresses.push(one.trim().split(/\s/)[0]);
 	}
 	const styles = [...document.querySelectorAll('style')].map(e => e.textContent).concat([...document.querySelectorAll('[style]')].map(e => e.getAttribute('style')));
 	for (const text of styles) {

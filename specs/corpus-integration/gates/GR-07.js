@@ -1,2 +1,2 @@
 // The page names its language and has a title.
-document.documentElement.lang.length > 0 && document.title.trim().length > 5
+document.documentElement.lang !== '' && document.title.trim().length > 5

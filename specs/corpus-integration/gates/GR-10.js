@@ -5,10 +5,10 @@
 	const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), range = document.createRange();
 	while (texts.nextNode()) {
 		const t = texts.currentNode;
-		if (!t.data.trim() || !t.parentElement.checkVisibility()) continue;
 		range.selectNodeContents(t);
-		if (range.getBoundingClientRect().right > innerWidth + 1 && !scrolls(t.parentElement)) {
-			note('leaves the window: ' + t.data.trim().slice(0, 60));
+		const {left, right} = range.getBoundingClientRect();
+		if ((Math.floor(right) > innerWidth || Math.ceil(left) < 0 && right > 0) && t.parentElement.checkVisibility({visibilityProperty: true}) && !scrolls(t.parentElement)) {
+			note(`leaves the window: ${t.data.trim()}`);
 			return false;
 		}
 	}

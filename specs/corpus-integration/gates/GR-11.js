@@ -1,33 +1,31 @@
-// Running text has a contrast of at least 4.5 to 1, with all that is transparent taken into account.
+// Text has a contrast of at least 4.5 to 1, with all that is transparent taken into account.
 (() => {
-	const dot = new OffscreenCanvas(1, 1).getContext('2d', {willReadFrequently: true});
-	const rgba = colour => {
-		dot.clearRect(0, 0, 1, 1);
-		dot.fillStyle = colour;
+	const dot = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+	const fill = (colour, how, alpha = 1) => {
+		Object.assign(dot, {fillStyle: colour, globalCompositeOperation: how, globalAlpha: alpha});
 		dot.fillRect(0, 0, 1, 1);
-		const [r, g, b, a] = dot.getImageData(0, 0, 1, 1).data;
-		return [r, g, b, a / 255];
 	};
-	const over = (top, under) => [0, 1, 2].map(i => top[i] * top[3] + under[i] * (1 - top[3]));
-	const ground = e => {
-		const layers = [];
-		for (; e && !(layers.length && layers[0][3] === 1); e = e.parentElement) layers.unshift(rgba(getComputedStyle(e).backgroundColor));
-		return layers.reduce((under, top) => over(top, under), [255, 255, 255]);
+	// How light a dot of the element is that has this colour on its ground.
+	const light = (e, colour) => {
+		fill(colour, 'copy');
+		for (; e; e = e.parentElement) {
+			fill(getComputedStyle(e).backgroundColor, 'destination-over');
+			fill('white', 'destination-in', getComputedStyle(e).opacity);
+		}
+		fill('white', 'destination-over');
+		dot.fillStyle = `color(from rgb(${dot.getImageData(0, 0, 1, 1).data}) xyz-d65 x y z)`;
+		return parseFloat(dot.fillStyle.split(' ')[2]) + .05;
 	};
-	const ink = e => {
-		const c = rgba(getComputedStyle(e).webkitTextFillColor);
-		for (let up = e; up; up = up.parentElement) c[3] *= getComputedStyle(up).opacity;
-		return c;
-	};
-	const lum = c => {
-		const [r, g, b] = c.map(v => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
-		return .2126 * r + .7152 * g + .0722 * b;
-	};
-	const all = [...document.querySelectorAll('.chapter > p, .lead, .card p, .note p, .ledger td, .toc a, .masthead p, h1, h2, h3, figcaption, th')];
-	return all.length > 0 && all.every(e => {
-		const under = ground(e), a = lum(over(ink(e), under)), b = lum(under);
-		const enough = (Math.max(a, b) + .05) / (Math.min(a, b) + .05) >= 4.5;
-		if (!enough) note('pale: ' + e.textContent.trim().slice(0, 60));
-		return enough;
-	});
+	const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), known = new Set();
+	while (texts.nextNode()) {
+		const t = texts.currentNode, e = t.parentElement;
+		if (known.has(e) || !/\p{L}/u.test(t.data) || !e.checkVisibility() || e.closest('svg')) continue;
+		known.add(e);
+		const ink = light(e, getComputedStyle(e).webkitTextFillColor), ground = light(e, 'transparent');
+		if (Math.max(ink / ground, ground / ink) < 4.5) {
+			note(`pale: ${t.data.trim()}`);
+			return false;
+		}
+	}
+	return known.size > 0;
 })()

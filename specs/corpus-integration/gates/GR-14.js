@@ -1,5 +1,5 @@
 // Lines of running text have room.
 (() => {
-	const all = [...document.querySelectorAll('.chapter > p, .lead, .card p')];
-	return all.length > 0 && all.every(e => parseFloat(getComputedStyle(e).lineHeight) >= 1.35 * parseFloat(getComputedStyle(e).fontSize) - .1);
+	const all = [...document.querySelectorAll('.lead, .masthead p, .chapter :is(p, li, td, blockquote)')].map(e => getComputedStyle(e));
+	return all.length > 0 && all.every(s => parseFloat(s.lineHeight) / parseFloat(s.fontSize) > 1.34);
 })()

@@ -1,2 +1,5 @@
 // A heading stands nearer to what follows than to what precedes.
-[...document.querySelectorAll('.chapter > h3')].every(e => parseFloat(getComputedStyle(e).marginTop) > parseFloat(getComputedStyle(e).marginBottom))
+[...document.querySelectorAll('.chapter > * + h3:has(+ *)')].every(e => {
+	const [before, here, after] = [e.previousElementSibling, e, e.nextElementSibling].map(x => x.getBoundingClientRect());
+	return here.top - before.bottom > after.top - here.bottom;
+})

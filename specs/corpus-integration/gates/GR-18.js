@@ -1,18 +1,17 @@
 // No text is cut off by its box, or by one around it.
 (() => {
-	const range = document.createRange();
-	for (const e of document.querySelectorAll('p, h1, h2, h3, td, th, figcaption, li')) {
-		if (!e.checkVisibility()) continue;
+	const range = document.createRange(), hides = overflow => /hidden|clip/.test(overflow), beyond = (a, b) => Math.floor(a - b) > 0;
+	for (const e of document.querySelectorAll('p, h1, h2, h3, td, th, figcaption, li, blockquote')) {
+		if (!e.checkVisibility({visibilityProperty: true})) continue;
 		range.selectNodeContents(e);
 		const text = range.getBoundingClientRect();
 		for (let box = e; box && box !== document.body; box = box.parentElement) {
 			const s = getComputedStyle(box), r = box.getBoundingClientRect();
-			const hides = overflow => /hidden|clip/.test(overflow);
-			if (hides(s.overflowX) && (text.right > r.right + 1 || text.left < r.left - 1) || hides(s.overflowY) && (text.bottom > r.bottom + 1 || text.top < r.top - 1)) {
-				note('cut off: ' + e.textContent.trim().slice(0, 60));
+			if (hides(s.overflowX) && (beyond(text.right, r.right) || beyond(r.left, text.left)) || hides(s.overflowY) && (beyond(text.bottom, r.bottom) || beyond(r.top, text.top))) {
+				note(`cut off: ${e.textContent.trim()}`);
 				return false;
 			}
-			if (/auto|scroll/.test(s.overflowX + s.overflowY)) break; // can be scrolled to
+			if (/auto|scroll/.test(s.overflow)) break; // can be scrolled to
 		}
 	}
 	return true;

@@ -1,5 +1,5 @@
 // Each chapter has a drawing.
 (() => {
 	const all = [...document.querySelectorAll('.chapter')];
-	return all.length > 0 && all.every(c => [...c.querySelectorAll('figure svg')].some(s => s.childElementCount > 0 && s.getBoundingClientRect().height > 0));
+	return all.length > 0 && all.every(c => [...c.querySelectorAll('figure svg')].some(s => s.firstElementChild && s.getBoundingClientRect().height));
 })()

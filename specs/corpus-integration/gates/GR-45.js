@@ -1,2 +1,2 @@
 // Each drawing says in words what it shows.
-[...document.querySelectorAll('figure svg')].every(e => (e.getAttribute('aria-label') || '').length > 10)
+[...document.querySelectorAll('figure svg')].every(e => e.ariaLabel?.length > 10)

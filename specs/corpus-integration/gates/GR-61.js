@@ -1,2 +1,2 @@
 // One CSS pixel is one pixel.
-devicePixelRatio === 1 && matchMedia('(resolution: 1dppx)').matches
+devicePixelRatio === 1
