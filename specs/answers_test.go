@@ -26,6 +26,7 @@ type answered struct {
 	failed string // category
 	reason string
 	prompt string
+	blocks []string // of the message, as the service is given them
 }
 
 // ask has a node of the shipped plan ask once, as it would in a run, and gives it an answer over HTTP. What it reads is what
@@ -40,8 +41,9 @@ func ask(t *testing.T, id string, sc past, host *nodetest.Host, answer string) a
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings["baseURL"] = exchange.Serve(t, "", exchange.Response{Status: 200, Headers: map[string]string{"content-type": "text/event-stream"},
-		RawBody: fmt.Sprintf(overHTTP["anthropic"].events, quoted)}).URL
+	service := exchange.Serve(t, "", exchange.Response{Status: 200, Headers: map[string]string{"content-type": "text/event-stream"},
+		RawBody: fmt.Sprintf(overHTTP["anthropic"].events, quoted)})
+	settings["baseURL"] = service.URL
 	n := node(t, basePlan(t).Plan, id)
 	task := host.Task(t, "agent", settings)
 	task.Node, task.Reads, task.Writes, task.Outputs, task.Labels, task.Timeout = id, n.Reads, n.Writes, n.Outputs, n.Labels, time.Minute
@@ -55,6 +57,15 @@ func ask(t *testing.T, id string, sc past, host *nodetest.Host, answer string) a
 	a := answered{Result: res, host: host, task: task, failed: nodetest.Category(err), prompt: host.Kept["prompt.md"]}
 	if err != nil {
 		a.reason = err.Error()
+	}
+	var sent struct {
+		Messages []struct{ Content []struct{ Text string } }
+	}
+	if err := json.Unmarshal([]byte(service.Requests()[0].Body), &sent); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range sent.Messages[0].Content {
+		a.blocks = append(a.blocks, part.Text)
 	}
 	if res == nil {
 		a.Result = &nodes.Result{}

@@ -195,6 +195,31 @@ func TestWhatPromptsHold(t *testing.T) {
 	}
 }
 
+// C-6, K-5: the blocks in which prompts are sent, by what each begins with: first what many of them have in common, which a
+// service reads once, and last what a prompt has for itself.
+func TestWhatPromptsShare(t *testing.T) {
+	for id, want := range map[string]string{
+		"S3/p4":            "## The world, ## Sources, ## The page, # Builder",
+		"S3/p5":            "## The world, ## Sources, ## The page, # Verifier",
+		"S3/retrospective": "## The page, # Retrospective of subset S3, Durability",
+		"S4/cross-check":   "## The page, # Cross-check after subset S4, Breakers",
+		h(2, "auditor-B"):  "## Pictures, <file name=\"page.html\">, # Auditor B",
+		h(2, "auditor-I"):  "## Pictures, <file name=\"page.html\">, # Integrative auditor I",
+		h(2, "weaver"):     "<file name=\"page.html\">, # Weaver, cycle 2",
+		h(2, "refine-1"):   "«context/conviction-brief.md», ## What the reader wrote, ## The page, # Refinement",
+		h(2, "rebuild"):    "«context/conviction-brief.md», ## What the reader wrote, ## The page, # Rebuild",
+	} {
+		var begin []string
+		for _, block := range ask(t, id, past{}, marked(t, id), "x").blocks {
+			line, _, _ := strings.Cut(strings.TrimSpace(block), "\n")
+			begin = append(begin, line)
+		}
+		if got := strings.Join(begin, ", "); got != want {
+			t.Errorf("%s is sent as %s, want %s", id, got, want)
+		}
+	}
+}
+
 // C-8, C-10, C-13, P-9, P-11, K-5: what prompts ask for is what is accepted: sections, marks, widths, scales and classes stand in
 // the text as they do in the settings.
 func TestWhatIsAskedForIsAccepted(t *testing.T) {
@@ -202,7 +227,7 @@ func TestWhatIsAskedForIsAccepted(t *testing.T) {
 		"S3/p4":            {"`.page`, between 940 and 960 pixels", "`<!-- INTENT: ... -->`", "`<!-- IMPROVEMENTS: ... -->`", "<!-- CONVICTION_ADDITION_START -->\n...\n<!-- CONVICTION_ADDITION_END -->\n<!-- DISCOVERY_LOG_START -->\n...\n<!-- DISCOVERY_LOG_END -->"},
 		h(2, "rebuild"):    {"`.page`, between 940 and 960 pixels", "INTENT and IMPROVEMENTS"},
 		h(2, "refine-1"):   {"## Remaining improvements", "[HIGH]", "- [LOW] ..."},
-		h(2, "weaver"):     {"PA-05: X.X/4\nTier 5: N/9\nSurprise: N/10\nDelight: N/10\nAuthority: N/10\nEarned closure: N/10\n", "each from 1 to 10", "RELEASE, POLISH, IMPROVE or RETHINK", "MECHANICAL, STRUCTURAL or COMPOSITIONAL", "1. [MECHANICAL] ..."},
+		h(2, "weaver"):     {"PA-05: X.X/4\nTier 5: N/9\nSurprise: N/10\nDelight: N/10\nAuthority: N/10\nEarned closure: N/10\n", "**Tier 5.** How many of the nine", "earned closure, each from 1 to 10", "RELEASE, POLISH, IMPROVE or RETHINK", "MECHANICAL, STRUCTURAL or COMPOSITIONAL", "1. [MECHANICAL] ..."},
 		h(2, "auditor-A"):  {"- PA-05: As a designed whole", "Score it as PA-05: X.X/4."},
 		"S3/p5":            {"## Deeply integrated\n", "## Surface level\n", "## Absent\n"},
 		"S4/cross-check":   {"## Still visible\n", "## Faded\n"},

@@ -1,6 +1,7 @@
 package specs_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -94,14 +95,26 @@ func TestRoutes(t *testing.T) {
 				t.Errorf("ended with %v:\n%s", err, tail(out))
 			}
 			ends := finished(s.events())
+			log := s.read("_orchestrator/logs/decisions.jsonl")
 			var ways []string
-			for cycle := 1; cycle <= 6; cycle++ {
-				if v := ends[h(cycle, "route")].Payload.Values; v != nil {
-					ways = append(ways, unquoted(v["decision"])+":"+unquoted(v["rule"]))
-					score, told := v["score"]
-					if want := tt.weaver[min(cycle, len(tt.weaver))-1].score; told != (want != "") && unquoted(v["rule"]) != "blocked" {
-						t.Errorf("cycle %d records the score %s, told %q", cycle, score, want)
-					}
+			for text := range strings.Lines(log) {
+				var line struct {
+					Decision, Node, Rule string
+					To                   string `json:"out.decision"`
+					Score                *float64
+				}
+				if err := json.Unmarshal([]byte(text), &line); err != nil {
+					t.Fatal(err)
+				}
+				if line.Decision != "route" {
+					continue
+				}
+				ways = append(ways, line.To+":"+line.Rule)
+				if want := h(len(ways), "route"); line.Node != want {
+					t.Errorf("%s decides, want %s", line.Node, want)
+				}
+				if want := tt.weaver[min(len(ways), len(tt.weaver))-1].score; (line.Score != nil) != (want != "") && line.Rule != "blocked" {
+					t.Errorf("cycle %d records the score %v, told %q", len(ways), line.Score, want)
 				}
 			}
 			if got := strings.Join(ways, " "); got != tt.ways {
@@ -110,7 +123,7 @@ func TestRoutes(t *testing.T) {
 			if got := ends[h(len(ways), "abort")].Payload.Category; got != tt.ends {
 				t.Errorf("ended with %q, want %q", got, tt.ends)
 			}
-			if log := s.read("_orchestrator/logs/decisions.jsonl"); !strings.Contains(log, tt.reason) {
+			if !strings.Contains(log, tt.reason) {
 				t.Errorf("the log does not say %q:\n%s", tt.reason, tail(log))
 			}
 			if page := s.read("artifact.html"); !strings.Contains(page, "</html>") {

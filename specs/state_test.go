@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"os/exec"
@@ -27,7 +28,11 @@ type document struct {
 	Status   string `json:"status"`
 	Phase    string `json:"currentPhase"`
 	Reason   string `json:"phaseReason"`
-	InFlight []struct{ Node string }
+	InFlight []struct {
+		Node    string
+		Started time.Time `json:"startedAt"`
+		Labels  map[string]string
+	}
 	Progress struct {
 		Nodes, Completed, Failed, Skipped, Open int
 	} `json:"progress"`
@@ -288,7 +293,7 @@ pipeline:
       needs: [save]
       retry: {attempts: 2, base: 1ms, jitter: 0}
       with: {run: 'test -e "$SEEN" || { touch "$SEEN"; echo boom >&2; exit 3; }', env: {SEEN: "`+s.out+`.seen"}}
-    slow: {kind: exec, needs: [flaky], timeout: {grace: 60s}, with: {run: "while ! test -e $GO; do sleep 0.02; done", env: {GO: "`+s.out+`.go"}}}
+    slow: {kind: exec, needs: [flaky], labels: {pass: 2, role: builder, subset: S1}, timeout: {grace: 60s}, with: {run: "while ! test -e $GO; do sleep 0.02; done", env: {GO: "`+s.out+`.go"}}}
     last: {kind: exec, needs: [slow], with: {run: "true"}}
 `), 0o600); err != nil {
 		t.Fatal(err)
@@ -302,7 +307,8 @@ pipeline:
 		_, err := os.Stat(filepath.Join(s.out, "_orchestrator/state.json"))
 		return err == nil && strings.Contains(s.read("_orchestrator/state.json"), `"node":"slow"`)
 	})
-	if d := s.document(); len(d.InFlight) != 1 || d.InFlight[0].Node != "slow" || d.Status != "running" {
+	if d := s.document(); len(d.InFlight) != 1 || d.InFlight[0].Node != "slow" || d.InFlight[0].Started.IsZero() ||
+		!maps.Equal(d.InFlight[0].Labels, map[string]string{"pass": "2", "role": "builder", "subset": "S1"}) || d.Status != "running" {
 		t.Errorf("in flight: %+v, %s", d.InFlight, d.Status)
 	}
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
