@@ -51,126 +51,95 @@ const mostAlternatives = 1024
 // An alternatives counts what CUE would have to try. It reads syntax: references to definitions and fields at the top
 // of the files are followed, what loops and templates make is not seen.
 type alternatives struct {
-	top    map[string][]ast.Expr // values of the fields at the top of the files
-	named  map[string]int        // how many structs each may become
-	byPath map[string]int
-	worst  tree.Diagnostic
-	pos    func(token.Pos) tree.Pos
+	index *index
+	named map[string]int // how many structs a field at the top may become
+	worst tree.Diagnostic
 }
 
 // tooMany returns the place at which too many alternatives meet; its text is empty where there is none.
-func tooMany(files []*ast.File, pos func(token.Pos) tree.Pos) tree.Diagnostic {
-	a := &alternatives{top: map[string][]ast.Expr{}, named: map[string]int{}, byPath: map[string]int{}, pos: pos}
-	for _, f := range files {
-		for _, d := range f.Decls {
-			if d, ok := d.(*ast.Field); ok {
-				name, _, _ := ast.LabelName(d.Label)
-				a.top[name] = append(a.top[name], d.Value)
-			}
-		}
-	}
-	for _, f := range files {
-		a.decls(f.Decls, "")
-	}
+func tooMany(x *index) tree.Diagnostic {
+	a := &alternatives{index: x, named: map[string]int{}}
+	a.look(x.top, "")
 	return a.worst
 }
 
-// decls counts what stands in a struct: by field, and what is embedded.
-func (a *alternatives) decls(decls []ast.Decl, path string) {
-	for _, d := range decls {
-		switch d := d.(type) {
-		case *ast.Field:
-			if name, _, err := ast.LabelName(d.Label); err == nil {
-				a.field(d.Value, tree.Join(path, name))
-			}
-		case *ast.EmbedDecl:
-			a.meet(path, d.Expr)
-		}
-	}
-}
-
-// field counts the values of a field, which may be written several times.
-func (a *alternatives) field(e ast.Expr, path string) {
-	a.meet(path, e)
-	a.inside(e, path)
-}
-
-// inside counts what stands in the structs and lists of an expression. Alternatives of one another do not meet.
-func (a *alternatives) inside(e ast.Expr, path string) {
-	switch e := e.(type) {
-	case *ast.ParenExpr:
-		a.inside(e.X, path)
-	case *ast.UnaryExpr:
-		a.inside(e.X, path)
-	case *ast.BinaryExpr:
-		other := path
-		if e.Op != token.AND {
-			other = tree.Join(path, a.pos(e.Y.Pos()).String())
-		}
-		a.inside(e.X, path)
-		a.inside(e.Y, other)
-	case *ast.StructLit:
-		a.decls(e.Elts, path)
-	case *ast.ListLit:
-		for i, x := range e.Elts {
-			a.field(x, tree.At(path, i))
-		}
-	}
-}
-
-// meet unites an expression with what else stands at its path.
-func (a *alternatives) meet(path string, e ast.Expr) {
-	n := united(a.byPath[path], a.count(e))
-	a.byPath[path] = n
-	if n > mostAlternatives && a.worst.Text == "" {
-		a.worst = tree.Diagnostic{Pos: a.pos(e.Pos()), Path: path, Text: fmt.Sprintf(
+// look counts what meets at a path and below it. Alternatives of one another do not meet: each is looked at by itself.
+func (a *alternatives) look(w *written, path string) {
+	if a.worst.Text == "" && a.met(w) > mostAlternatives {
+		a.worst = tree.Diagnostic{Pos: a.index.pos(w.parts[len(w.parts)-1].value.Pos()), Path: path, Text: fmt.Sprintf(
 			"more than %d combinations of alternatives meet here, and CUE tries each: "+
 				"write the alternatives side by side in fields of their own, or choose with if", mostAlternatives)}
 	}
-}
-
-// count is how many structs an expression may become: 0 for one that is none.
-func (a *alternatives) count(e ast.Expr) int {
-	n := 0
-	switch e := e.(type) {
-	case *ast.ParenExpr:
-		n = a.count(e.X)
-	case *ast.UnaryExpr:
-		n = a.count(e.X)
-	case *ast.BinaryExpr:
-		x, y := a.count(e.X), a.count(e.Y)
-		switch {
-		case e.Op == token.AND:
-			n = united(x, y)
-		case x == 0 || y == 0: // no choice between structs
-			n = min(x+y, 1)
-		default:
-			n = x + y
-		}
-	case *ast.StructLit:
-		n = 1
-		for _, d := range e.Elts {
-			if d, ok := d.(*ast.EmbedDecl); ok {
-				n = united(n, a.count(d.Expr))
+	for _, p := range w.parts {
+		if sides := sidesOf(p.value); len(sides) > 1 {
+			for _, e := range sides {
+				a.look(writtenAs(e), path)
 			}
 		}
-	case *ast.Ident:
-		if known, ok := a.named[e.Name]; ok {
-			return known
-		}
-		a.named[e.Name] = 1 // while it is being counted
-		for _, x := range a.top[e.Name] {
-			n = united(n, a.count(x))
-		}
-		a.named[e.Name] = n
 	}
-	return min(n, mostAlternatives+1)
+	for _, name := range w.names {
+		a.look(w.field(name), tree.Join(path, name))
+	}
 }
 
-// united is how many structs two expressions may become together.
-func united(x, y int) int {
-	if x == 0 || y == 0 {
-		return x + y
+// sidesOf are the alternatives of a disjunction, or the expression itself.
+func sidesOf(e ast.Expr) []ast.Expr {
+	switch e := e.(type) {
+	case *ast.ParenExpr:
+		return sidesOf(e.X)
+	case *ast.UnaryExpr: // the default
+		return sidesOf(e.X)
+	case *ast.BinaryExpr:
+		if e.Op == token.OR {
+			return append(sidesOf(e.X), sidesOf(e.Y)...)
+		}
 	}
-	return min(x*y, mostAlternatives+1)
+	return []ast.Expr{e}
+}
+
+func writtenAs(e ast.Expr) *written {
+	w := &written{}
+	w.expr(e, token.NoPos)
+	return w
+}
+
+// met is how many structs what is written at one path may become: 0 where it is none.
+func (a *alternatives) met(w *written) (n int) {
+	for _, p := range w.all() {
+		x := a.count(p.value)
+		if n == 0 || x == 0 {
+			n += x
+		} else {
+			n = min(n*x, mostAlternatives+1)
+		}
+	}
+	return n
+}
+
+// count is how many structs one part may become. What is embedded in a struct is a part of its own.
+func (a *alternatives) count(e ast.Expr) int {
+	switch e := e.(type) {
+	case *ast.StructLit:
+		return 1
+	case *ast.Ident:
+		if _, known := a.named[e.Name]; !known {
+			a.named[e.Name] = 1 // while it is being counted
+			a.named[e.Name] = a.met(a.index.top.field(e.Name))
+		}
+		return a.named[e.Name]
+	}
+	sides := sidesOf(e)
+	if len(sides) == 1 {
+		return 0
+	}
+	n := a.met(writtenAs(sides[0]))
+	for _, side := range sides[1:] {
+		x := a.met(writtenAs(side))
+		if n == 0 || x == 0 { // no choice between structs
+			n = min(n+x, 1)
+		} else {
+			n = min(n+x, mostAlternatives+1)
+		}
+	}
+	return n
 }

@@ -48,16 +48,16 @@ func contained(f found) error {
 	}
 	defer root.Close()
 	c := container{root: root, dir: dir, module: "spec.local", // as schema.ModuleFile has it
-		name: f.name, pos: newIndex(f, nil).pos, named: shortName(f), seen: map[string]bool{}}
+		name: f.name, pos: newIndex(f.name, f.naming(), nil).pos, named: f.naming(), seen: map[string]bool{}}
 	if src := c.read("cue.mod/module.cue", tree.Pos{File: tree.FileOf("cue.mod/module.cue")}); src != nil {
 		c.module = moduleOf(src)
 	}
 	var own []*ast.File
 	if f.abs != f.dir {
-		own = append(own, c.file(c.below(f.abs), tree.Pos{File: tree.FileOf(f.name)}))
+		own = append(own, c.file(c.inRoot(f.abs), tree.Pos{File: tree.FileOf(f.name)}))
 	} else { // a package has files in the folders above it too
-		own = c.folder(c.below(f.dir))
-		for at := c.below(f.dir); at != "."; {
+		own = c.folder(c.inRoot(f.dir))
+		for at := c.inRoot(f.dir); at != "."; {
 			at = path.Dir(at)
 			c.folder(at)
 		}
@@ -65,14 +65,15 @@ func contained(f found) error {
 	if len(c.mistakes) > 0 {
 		return c.mistakes
 	}
-	if d := tooMany(slices.DeleteFunc(own, func(f *ast.File) bool { return f == nil }), c.pos); d.Text != "" {
+	own = slices.DeleteFunc(own, func(f *ast.File) bool { return f == nil })
+	if d := tooMany(newIndex(f.name, f.naming(), own)); d.Text != "" {
 		return tree.Diagnostics{d}
 	}
 	return nil
 }
 
-// below is a path of the machine as one below the root.
-func (c *container) below(abs string) string {
+// inRoot is a path of the machine as one below the root.
+func (c *container) inRoot(abs string) string {
 	rel, err := filepath.Rel(c.dir, abs)
 	if err != nil {
 		return "."

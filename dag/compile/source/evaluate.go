@@ -99,7 +99,7 @@ func (r *reader) evaluateWith(
 	e.definitions = r.schema.Definitions()
 	e.want = r.schema.Rule("Pipeline")
 	e.spec, err = loadCUE(f, lib, by)
-	e.index, e.root = newIndex(f, e.spec.files), e.spec.value
+	e.index, e.root = newIndex(f.name, f.naming(), e.spec.files), e.spec.value
 	if err != nil {
 		return e, e.all(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/parser"
 
+	"dagrun.dev/dag/compile/schema"
 	"dagrun.dev/internal/regular"
 	"dagrun.dev/internal/rules"
 )
@@ -24,6 +25,25 @@ type found struct {
 	arg      string    // for CUE's loader: "./p.cue", "." or ".:pkg"
 	made     *ast.File // in the place of the file that arg names
 	language string
+}
+
+// naming returns the name of a file as a message should show it: as the user wrote the path.
+// The library's files have none.
+func (f found) naming() func(string) string {
+	asked, dir := f.name, f.dir
+	if f.abs != f.dir {
+		asked = filepath.Dir(f.name)
+	}
+	return func(file string) string {
+		if file == "" || strings.Contains(file, schema.Vendored+string(filepath.Separator)) {
+			return ""
+		}
+		rel, err := filepath.Rel(dir, file)
+		if err != nil || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+			return file
+		}
+		return filepath.Join(asked, rel)
+	}
 }
 
 var languages = map[string]string{".cue": "cue", ".yaml": "yaml", ".yml": "yaml", ".json": "json"}

@@ -1,23 +1,20 @@
 package source
 
 import (
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/token"
 
-	"dagrun.dev/dag/compile/schema"
 	"dagrun.dev/internal/tree"
 )
 
 // An index knows where the values of the user's files are written, by their path. Positions that CUE gives lead into
 // the library and into templates as often as to what the user wrote.
 type index struct {
-	file  string                   // the specification itself, where no better place is known
+	spec  string                   // the specification itself, where no better place is known
 	named func(file string) string // name of a user's file in messages, "" for other files
 	top   *written
 }
@@ -46,8 +43,8 @@ func (p part) constant() bool {
 	return ok
 }
 
-func newIndex(f found, files []*ast.File) *index {
-	x := &index{file: f.name, named: shortName(f), top: &written{}}
+func newIndex(file string, named func(file string) string, files []*ast.File) *index {
+	x := &index{spec: file, named: named, top: &written{}}
 	for _, file := range files {
 		x.top.decls(file.Decls)
 	}
@@ -176,7 +173,7 @@ func (x *index) key(w *written, otherwise tree.Pos) tree.Pos {
 
 // nearest returns the place written for a path or for the nearest one around it.
 func (x *index) nearest(labels []string) tree.Pos {
-	best := tree.Pos{File: tree.FileOf(x.file)}
+	best := tree.Pos{File: tree.FileOf(x.spec)}
 	w := x.top
 	for _, l := range labels {
 		w = w.field(l)
@@ -256,23 +253,4 @@ func (x *index) pos(p token.Pos) tree.Pos {
 		return tree.Pos{}
 	}
 	return tree.Pos{File: tree.FileOf(name), Line: int32(p.Line()), Col: int32(p.Column())}
-}
-
-// shortName returns the name of a file as a message should show it: as the user wrote the path.
-// The library's files have none.
-func shortName(f found) func(string) string {
-	asked, dir := f.name, f.dir
-	if f.abs != f.dir {
-		asked = filepath.Dir(f.name)
-	}
-	return func(file string) string {
-		if file == "" || strings.Contains(file, schema.Vendored+string(filepath.Separator)) {
-			return ""
-		}
-		rel, err := filepath.Rel(dir, file)
-		if err != nil || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
-			return file
-		}
-		return filepath.Join(asked, rel)
-	}
 }

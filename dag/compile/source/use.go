@@ -29,7 +29,7 @@ func (r *reader) use(f found, p *tree.Value) (err error) {
 	e := evaluation{explainer: explainer{definitions: templates, prefix: []string{made}}}
 	e.want = r.schema.Rule("Pipeline")
 	e.spec, err = loadCUE(f, r.schema.Names(), nil)
-	e.index, e.root = newIndex(f, e.spec.files), e.spec.value
+	e.index, e.root = newIndex(f.name, f.naming(), e.spec.files), e.spec.value
 	if err != nil {
 		return e.all(err)
 	}
