@@ -32,14 +32,14 @@ func (w *Worker) Do(ctx context.Context, j *Job, world World) (rep Report) {
 	t := w.begin(j, world)
 	defer func() {
 		if p := recover(); p != nil {
-			o := failure("unknown", fmt.Sprintf("the kind %s panicked: %v", j.Kind, p))
+			o := Failure("unknown", fmt.Sprintf("the kind %s panicked: %v", j.Kind, p))
 			o.Diagnostics = string(debug.Stack())
 			t.rep.Outcome = o
 		}
 		rep = t.report()
 	}()
 	if err := t.run(ctx); err != nil {
-		t.rep.Outcome = failure("unknown", err.Error())
+		t.rep.Outcome = Failure("unknown", err.Error())
 	}
 	return rep
 }
@@ -128,7 +128,7 @@ func (t *trial) report() Report {
 func (t *trial) run(ctx context.Context) error {
 	kind, ok := t.worker.Kinds.Kind(t.job.Kind)
 	if !ok {
-		t.rep.Outcome = failure("config", "this program has no kind of node named "+t.job.Kind)
+		t.rep.Outcome = Failure("config", "this program has no kind of node named "+t.job.Kind)
 		return nil
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -173,12 +173,12 @@ func (t *trial) run(ctx context.Context) error {
 func probe(ctx context.Context, kind nodes.Kind, t *nodes.Task) machine.Outcome {
 	p, ok := kind.(nodes.Prober)
 	if !ok {
-		return failure("config", "nodes of kind "+kind.Name()+" have no probe")
+		return Failure("config", "nodes of kind "+kind.Name()+" have no probe")
 	}
 	took, err := p.Probe(ctx, t)
 	switch {
 	case err != nil:
-		return failure("unknown", "the probe failed: "+err.Error())
+		return Failure("unknown", "the probe failed: "+err.Error())
 	case took:
 		return machine.Outcome{Status: dag.StatusCompleted, Message: "its probe says that it took effect"}
 	}
@@ -243,7 +243,7 @@ func Classify(ctx context.Context, limit time.Duration, err error) machine.Outco
 	case errors.Is(cause, ErrStopped), errors.Is(cause, ErrCancelled), errors.Is(cause, nodes.ErrAtOnce):
 		return machine.Outcome{Status: dag.StatusCancelled, Message: cause.Error()}
 	case disk.Broken(err):
-		o := failure(DiskBroken, err.Error())
+		o := Failure(DiskBroken, err.Error())
 		o.Fault = disk.Fault(err)
 		return o
 	case errors.As(err, &e):
@@ -252,11 +252,11 @@ func Classify(ctx context.Context, limit time.Duration, err error) machine.Outco
 			RetryAfter: e.RetryAfter, WaitUntil: e.WaitUntil, Permanent: e.Permanent,
 		}
 	case errors.Is(cause, errSilent):
-		return failure("stalled", errSilent.Error())
+		return Failure("stalled", errSilent.Error())
 	case errors.Is(cause, context.DeadlineExceeded):
-		return failure("stalled", fmt.Sprintf("took longer than %v", limit))
+		return Failure("stalled", fmt.Sprintf("took longer than %v", limit))
 	}
-	o := failure("unknown", err.Error())
+	o := Failure("unknown", err.Error())
 	if p := (*fs.PathError)(nil); errors.As(err, &p) { // what stands in the way does so next time
 		o.Category, o.Permanent = "file_io", true
 	}
@@ -266,7 +266,8 @@ func Classify(ctx context.Context, limit time.Duration, err error) machine.Outco
 // DiskBroken is the category of an attempt that the run's own disk failed; the run pauses.
 const DiskBroken = "disk"
 
-func failure(category, message string) machine.Outcome {
+// Failure is how an attempt has failed.
+func Failure(category, message string) machine.Outcome {
 	return machine.Outcome{Status: dag.StatusFailed, Category: category, Message: message}
 }
 

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -20,6 +21,7 @@ import (
 	"dagrun.dev/dag/reuse"
 	"dagrun.dev/dag/run"
 	"dagrun.dev/internal/disk"
+	"dagrun.dev/internal/printable"
 	"dagrun.dev/internal/regular"
 )
 
@@ -143,9 +145,9 @@ func (h *host) launch(f *flight) {
 	f.slot.work <- f
 }
 
-// attempt carries one attempt out and sends its result, whatever the kind does.
+// attempt sends the result of an attempt, whatever the kind does.
 func (h *host) attempt(f *flight) {
-	r := result{key: f.key, outcome: failure("unknown", "the kind ended its own goroutine")}
+	r := result{key: f.key, outcome: attempt.Failure("unknown", "the kind ended its own goroutine")}
 	returned := false
 	defer func() {
 		if !returned {
@@ -157,27 +159,30 @@ func (h *host) attempt(f *flight) {
 		}
 		h.results <- r
 	}()
-	if err := h.run.Wait(f.mark); err != nil {
-		r.outcome = failure("unknown", h.worker.Line(err.Error()))
-	} else {
-		if f.job.Purpose == attempt.Run {
-			// Before it publishes: it may read what it writes.
-			f.job.Fingerprint = h.run.Fingerprint(f.job.Node.ID, f.filled, f.above)
-		}
-		if err := h.run.CheckTargets(f.beside); err != nil {
-			r.outcome, returned = attempt.Classify(f.ctx, 0, err), true
-			r.outcome.Message = h.worker.Line(r.outcome.Message)
-			return
-		}
-		if text := f.changedInput(); text != "" {
-			r.outcome, returned = failure("input_changed", text), true
-			return
-		}
-		rep := h.worker.Do(f.ctx, f.job, f)
-		f.slot.spoiled = f.slot.spoiled || rep.Unclean
-		r.outcome = h.publish(f, &rep)
-	}
+	r.outcome = h.outcome(f)
 	returned = true
+}
+
+// outcome carries one attempt out.
+func (h *host) outcome(f *flight) machine.Outcome {
+	if err := h.run.Wait(f.mark); err != nil {
+		return attempt.Failure("unknown", h.worker.Line(err.Error()))
+	}
+	if f.job.Purpose == attempt.Run {
+		// Before it publishes: it may read what it writes.
+		f.job.Fingerprint = h.run.Fingerprint(f.job.Node.ID, f.filled, f.above)
+	}
+	if err := h.run.CheckTargets(f.beside); err != nil {
+		o := attempt.Classify(f.ctx, 0, err)
+		o.Message = h.worker.Line(o.Message)
+		return o
+	}
+	if text := f.changedInput(); text != "" {
+		return attempt.Failure("input_changed", h.worker.Line(text))
+	}
+	rep := h.worker.Do(f.ctx, f.job, f)
+	f.slot.spoiled = f.slot.spoiled || rep.Unclean
+	return h.publish(f, &rep)
 }
 
 // publish makes what a report names part of the run and returns the outcome that is to be recorded.
@@ -270,10 +275,8 @@ func (h *host) makeLive(f *flight, out run.Output) error {
 	return h.run.Publish(f.id(), out, func(bodies ...machine.Body) error {
 		f.tellLeft(bodies)
 		var err error
-		if gone := h.onLoop(func() { err = h.record(h.clock.now(), bodies...) }); gone != nil {
-			return gone
-		}
-		return err
+		gone := h.onLoop(func() { err = h.record(h.clock.now(), bodies...) })
+		return cmp.Or(gone, err)
 	})
 }
 
@@ -313,22 +316,12 @@ func partial(kept []string) string {
 	if len(kept) == 0 {
 		return "it left nothing"
 	}
-	const most = 5
-	more := ""
-	if len(kept) > most {
-		more = fmt.Sprintf(" and %d more", len(kept)-most)
-		kept = kept[:most]
-	}
-	return "kept in " + strings.Join(kept, ", ") + more
+	return "kept in " + printable.Some(kept, 5)
 }
 
 // settled is the end that an outcome would be recorded as now.
 func (h *host) settled(f *flight, o machine.Outcome) *machine.FinishedBody {
 	return h.state().Settle(f.job.Node.ID, o, h.clock.now()).Body.(*machine.FinishedBody)
-}
-
-func failure(category, message string) machine.Outcome {
-	return machine.Outcome{Status: dag.StatusFailed, Category: category, Message: message}
 }
 
 // changedInput names an input file beside the specification that is not as it was when the plan was made: what an
@@ -340,17 +333,16 @@ func (f *flight) changedInput() string {
 	}
 	root, err := os.OpenRoot(f.job.SpecDir)
 	if err != nil {
-		return f.host.worker.Line(err.Error())
+		return err.Error()
 	}
 	defer root.Close()
 	for _, in := range list {
 		digest, err := digestIn(root, in.Path)
 		if err != nil {
-			return f.host.worker.Line("the input " + in.Path + " cannot be read: " + err.Error())
+			return "the input " + in.Path + " cannot be read: " + err.Error()
 		}
 		if digest != in.Digest {
-			return f.host.worker.Line("the input " + in.Path + " has changed since the plan was made; to run with it as it is " +
-				"now: dagrun apply")
+			return "the input " + in.Path + " has changed since the plan was made; to run with it as it is now: dagrun apply"
 		}
 	}
 	return ""

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"time"
@@ -136,12 +137,6 @@ func (m shared) Unlock(string) error                    { return nil }
 func (m shared) GetData(name string) ([]byte, error)    { return m[name], nil }
 func (m shared) SetData(name string, data []byte) error { m[name] = data; return nil }
 
-// A BreakerStore keeps the state of breakers for the next run. *statedir.Dir is one.
-type BreakerStore interface {
-	Breaker(key string) (statedir.Breaker, bool, error)
-	SetBreaker(key string, b statedir.Breaker) error
-}
-
 // inherit records the breakers of the plan that the run knows nothing of and an earlier one left open.
 func (h *host) inherit(now time.Time) error {
 	var bodies []machine.Body
@@ -162,8 +157,8 @@ func (h *host) inherit(now time.Time) error {
 
 // LeftOpen returns the state in which an earlier run left a breaker, and since when: what a run without
 // facts of its own on the breaker begins with. False when it is closed or was never kept.
-func LeftOpen(store BreakerStore, spec dag.Breaker) (machine.BreakerChangedBody, time.Time, bool, error) {
-	kept, ok, err := store.Breaker(breakerKey(&spec))
+func LeftOpen(store *statedir.Dir, spec dag.Breaker) (machine.BreakerChangedBody, time.Time, bool, error) {
+	kept, ok, err := store.Breaker(cmp.Or(spec.Key, spec.Name))
 	if err != nil || !ok || kept.State == gobreaker.StateClosed.String() {
 		return machine.BreakerChangedBody{}, time.Time{}, false, err
 	}
@@ -171,19 +166,12 @@ func LeftOpen(store BreakerStore, spec dag.Breaker) (machine.BreakerChangedBody,
 		Cause: "as an earlier run left it"}, kept.Updated, true, nil
 }
 
-func breakerKey(b *dag.Breaker) string {
-	if b.Key != "" {
-		return b.Key
-	}
-	return b.Name
-}
-
 // counts answers the machine, and keeps the answer for the next run. Not being able to is no reason to stop: the
 // run's own log has it.
 func (h *host) counts(q *machine.BreakerQuestion, now time.Time) machine.Body {
 	b := count(q, now)
 	if h.o.Breakers != nil {
-		_ = h.o.Breakers.SetBreaker(breakerKey(q.Breaker),
+		_ = h.o.Breakers.SetBreaker(cmp.Or(q.Breaker.Key, q.Breaker.Name),
 			statedir.Breaker{State: b.State, Until: b.Until, Counts: b.Counts, Updated: now})
 	}
 	return b

@@ -162,7 +162,7 @@ func (h *host) expand(c *machine.Command, now time.Time) machine.Body {
 
 // refuse ends a node whose expressions cannot be evaluated: another attempt would not help.
 func (h *host) refuse(n *dag.Node, why string, now time.Time) machine.Body {
-	o := failure("config", h.worker.Line(why))
+	o := attempt.Failure("config", h.worker.Line(why))
 	o.Permanent = true
 	return h.state().Settle(n.ID, o, now).Body
 }
@@ -221,13 +221,13 @@ func (h *host) compensate(c *machine.Command, now time.Time) error {
 func (h *host) begin(f *flight) error {
 	f.mark = h.mark
 	if err := f.resolve(); err != nil {
-		o := failure("config", h.worker.Line(err.Error()))
+		o := attempt.Failure("config", h.worker.Line(err.Error()))
 		o.Permanent = true
 		return h.finish(f, o)
 	}
 	var err error
 	if f.slot, err = h.takeSlot(); err != nil {
-		return h.finish(f, failure("unknown", err.Error()))
+		return h.finish(f, attempt.Failure("unknown", err.Error()))
 	}
 	h.launch(f)
 	return nil

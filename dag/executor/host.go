@@ -13,6 +13,7 @@ import (
 	"dagrun.dev/dag/attempt"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/run"
+	"dagrun.dev/dag/run/statedir"
 	"dagrun.dev/nodes"
 )
 
@@ -48,7 +49,7 @@ type Options struct {
 	Stays bool
 
 	// Breakers keeps the state of breakers across runs; nil keeps none.
-	Breakers BreakerStore
+	Breakers *statedir.Dir
 	// Secret returns the value of a named secret; nil has none.
 	Secret func(name string) (string, error)
 	// Log takes the lines of the human log, Beat the signs of life of running attempts. Both are
@@ -107,9 +108,9 @@ func Run(ctx context.Context, o Options) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	h.ctx, h.cancel = ctx, cancel
-	tellCtx, stopTelling := context.WithCancel(ctx)
-	defer stopTelling()
-	h.tellCtx = tellCtx
+	aside, stopAside := context.WithCancel(ctx)
+	defer stopAside()
+	h.asideCtx = aside
 	if err := Sweep(h.run, o.Scratch); err != nil {
 		return err
 	}
@@ -122,8 +123,6 @@ func Run(ctx context.Context, o Options) error {
 			return err
 		}
 	}
-	var stopReading context.CancelFunc
-	h.readCtx, stopReading = context.WithCancel(ctx)
 	go h.clock.keepBeat(h.gone)
 	err := h.loop()
 	if err == nil {
@@ -133,10 +132,8 @@ func Run(ctx context.Context, o Options) error {
 		err = h.tellRest()
 	}
 	close(h.gone)
-	stopTelling()
-	h.tellers.Wait()
-	stopReading()
-	h.readers.Wait()
+	stopAside()
+	h.aside.Wait()
 	if err != nil {
 		h.killAll()
 	}
@@ -166,15 +163,12 @@ type host struct {
 	calls   chan func() // from attempts, to be called by the loop
 	gone    chan struct{}
 
-	reading bool            // big objects are read beside the loop
-	sound   map[string]bool // what was found of them, by digest
-	readers sync.WaitGroup
-	readCtx context.Context
-
-	tellCtx context.Context
-	tellers sync.WaitGroup
-	telling map[int]bool // who of the plan's notify is being told something
-	deaf    map[int]bool // whoever could not be told the last time
+	aside    sync.WaitGroup // of who tells and reads beside the loop
+	asideCtx context.Context
+	reading  bool            // big objects are read
+	sound    map[string]bool // what was found of them, by digest
+	telling  map[int]bool    // who of the plan's notify is being told something
+	deaf     map[int]bool    // whoever could not be told the last time
 
 	interrupted time.Time // of the first interrupt; zero = none
 	stopAt      time.Time // when what runs is stopped politely; zero = never
@@ -284,39 +278,35 @@ func (h *host) awake() error {
 
 // settle records how attempts ended: the given one and all others that have ended by now, with
 // one write.
-func (h *host) settle(first result) error {
+func (h *host) settle(r result) error {
 	now := h.clock.now()
-	if err := h.disturbed(&first); err != nil {
-		return err
-	}
-	bodies := h.ended(nil, first, now)
-	last := first.outcome.Status
-	for {
-		select {
-		case r := <-h.results:
-			if err := h.disturbed(&r); err != nil {
-				return err
-			}
-			if last != dag.StatusCompleted { // what it says of an account decides how the next one is classified
-				if err := h.record(now, bodies...); err != nil {
-					return err
-				}
-				bodies = nil
-			}
-			bodies, last = h.ended(bodies, r, now), r.outcome.Status
-			continue
-		default:
-		}
-		if err := h.record(now, bodies...); err != nil {
+	var bodies []machine.Body
+	for more := true; more; {
+		if err := h.disturbed(&r); err != nil {
 			return err
 		}
-		for _, id := range h.spooled {
-			h.run.Unspool(id)
+		bodies = h.ended(bodies, r, now)
+		if r.outcome.Status != dag.StatusCompleted { // what it says of an account decides how the next one is classified
+			if err := h.record(now, bodies...); err != nil {
+				return err
+			}
+			bodies = nil
 		}
-		h.spooled = h.spooled[:0]
-		h.dropHandedOn()
-		return nil
+		select {
+		case r = <-h.results:
+		default:
+			more = false
+		}
 	}
+	if err := h.record(now, bodies...); err != nil {
+		return err
+	}
+	for _, id := range h.spooled {
+		h.run.Unspool(id)
+	}
+	h.spooled = h.spooled[:0]
+	h.dropHandedOn()
+	return nil
 }
 
 // disturbed looks for what the tools of an agent have done to the run's own files, as soon as its attempt has ended: an

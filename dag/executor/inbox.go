@@ -108,22 +108,22 @@ func (in *Inbox) take(name string) bool {
 	}
 	os.Remove(file)
 	var m message
-	if err := json.Unmarshal(data, &m); err != nil {
-		in.answer(name, nil, err)
-		return true
+	if err = json.Unmarshal(data, &m); err == nil && m.HasPlan {
+		m.Taken = new(Taken)
+		m.Submit, err = m.submission(filepath.Join(in.dir, name))
 	}
-	req := m.Request
-	if m.HasPlan {
-		if req.Submit, err = m.submission(filepath.Join(in.dir, name)); err != nil {
-			in.answer(name, nil, err)
-			return true
-		}
-		req.Taken = new(Taken)
+	if err == nil {
+		err = in.Put(context.Background(), m.Request)
 	}
-	if err = in.Put(context.Background(), req); errors.Is(err, errEnded) {
+	if errors.Is(err, errEnded) {
 		return false
 	}
-	in.answer(name, req.Taken, err)
+	r := reply{Taken: m.Taken}
+	if err != nil {
+		r.Error = err.Error()
+	}
+	data, _ = json.Marshal(r) // texts and numbers cannot fail
+	_ = writeWhole(filepath.Join(in.dir, name+".reply"), data)
 	return true
 }
 
@@ -152,15 +152,6 @@ func (in *Inbox) Put(ctx context.Context, r Request) error {
 	default:
 		return errEnded
 	}
-}
-
-func (in *Inbox) answer(name string, taken *Taken, err error) {
-	r := reply{Taken: taken}
-	if err != nil {
-		r.Error = err.Error()
-	}
-	data, _ := json.Marshal(r) // texts and numbers cannot fail
-	_ = writeWhole(filepath.Join(in.dir, name+".reply"), data)
 }
 
 // ErrNoAnswer says that the process that holds a run did not take a request, or holds it no more.

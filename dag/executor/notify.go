@@ -63,16 +63,16 @@ func (h *host) tell() {
 			panic(err) // it is made of texts, and of what was decoded
 		}
 		dir := filepath.Join(h.scratch, fmt.Sprintf("notify%d", n.To))
-		h.tellers.Go(func() {
+		h.aside.Go(func() {
 			b := &machine.NotifiedBody{Of: n.Of, To: n.To, Missed: n.Missed}
 			var err error
 			for delay := noticeDelay; b.Tries < tries; delay *= 2 {
 				b.Tries++
-				if err = h.hand(&to, dir, message); err == nil || b.Tries == tries || !pause(h.tellCtx, delay) {
+				if err = h.hand(&to, dir, message); err == nil || b.Tries == tries || !pause(h.asideCtx, delay) {
 					break
 				}
 			}
-			if h.tellCtx.Err() != nil && err != nil {
+			if h.asideCtx.Err() != nil && err != nil {
 				return // the next process tells it
 			}
 			if err != nil {
@@ -120,7 +120,7 @@ func (h *host) hand(to *dag.Notify, dir string, message []byte) (err error) {
 			return err
 		}
 	}
-	ctx, cancel := context.WithTimeoutCause(h.tellCtx, to.Timeout.D(), fmt.Errorf("took longer than %s", to.Timeout.D()))
+	ctx, cancel := context.WithTimeoutCause(h.asideCtx, to.Timeout.D(), fmt.Errorf("took longer than %s", to.Timeout.D()))
 	defer cancel()
 	_, err = kind.Run(ctx, &nodes.Task{
 		Node: "notify", Generation: 1, Attempt: 1, Kind: to.Kind, With: with, SpecDir: h.o.SpecDir, Out: out,

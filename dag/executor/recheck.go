@@ -46,10 +46,10 @@ func (h *host) readAside(digests []string) {
 		return
 	}
 	h.reading = true
-	h.readers.Go(func() {
+	h.aside.Go(func() {
 		sound := map[string]bool{}
 		for _, d := range digests {
-			sound[d] = h.run.Sound(h.readCtx, d)
+			sound[d] = h.run.Sound(h.asideCtx, d)
 		}
 		_ = h.onLoop(func() { h.reading, h.sound = false, sound }) // fails only when nobody asks any more
 	})

@@ -147,48 +147,39 @@ func Cancel(r *run.Run, now time.Time, reason string, undo bool) error {
 // stands for the only open question, an empty name for "user".
 func Answer(st *machine.State, a machine.EscalationAnsweredBody) (*machine.EscalationAnsweredBody, error) {
 	open := st.Escalations()
-	id, answer := a.ID, a.Answer
+	if a.ID == "" && len(open) == 1 {
+		a.ID = open[0].ID
+	}
 	a.Text, a.By = printable.Text(a.Text), cmp.Or(printable.Line(a.By), "user")
+	var asks machine.EscalationOpenedBody
+	at := slices.IndexFunc(open, func(q machine.EscalationOpenedBody) bool { return q.ID == a.ID })
+	if at >= 0 {
+		asks = open[at]
+	}
+	q, known := st.Escalation(a.ID)
 	switch {
 	case a.By == machine.ByDeadline:
 		return nil, fmt.Errorf("%q stands for an answer that nobody gave: name somebody else", a.By)
 	case len(a.Text) > mostText:
 		return nil, fmt.Errorf("the text has %d bytes; want at most %d", len(a.Text), mostText)
+	case a.ID == "" && len(open) == 0:
+		return nil, errors.New("no question is open")
+	case a.ID == "":
+		return nil, fmt.Errorf("%d questions are open, name one: %s", len(open), asked(open))
+	case asks.Texts[a.Answer] == dag.TextRequired && a.Text == "":
+		return nil, fmt.Errorf("question %s wants a text with %s: dagrun respond %[1]s %[2]s --text TEXT", a.ID, a.Answer)
+	case slices.Contains(asks.Options, a.Answer):
+		return &a, nil
+	case at >= 0:
+		return nil, fmt.Errorf("question %s accepts one of %s, not %q", a.ID, strings.Join(asks.Options, ", "), a.Answer)
+	case known && q.Withdrawn:
+		return nil, fmt.Errorf("question %s is no longer open: what it asked about has changed; see dagrun escalations", a.ID)
+	case known && q.Answer != nil:
+		return nil, fmt.Errorf("question %s was answered already: %s", a.ID, q.Answer.Answer)
+	case len(open) == 0:
+		return nil, fmt.Errorf("no question %s is open, and no other", a.ID)
 	}
-	if id == "" {
-		switch len(open) {
-		case 0:
-			return nil, fmt.Errorf("no question is open")
-		case 1:
-			id = open[0].ID
-		default:
-			return nil, fmt.Errorf("%d questions are open, name one: %s", len(open), asked(open))
-		}
-	}
-	for _, q := range open {
-		if q.ID != id {
-			continue
-		}
-		if q.Texts[answer] == dag.TextRequired && a.Text == "" {
-			return nil, fmt.Errorf("question %s wants a text with %s: dagrun respond %s %s --text TEXT", id, answer, id, answer)
-		}
-		if slices.Contains(q.Options, answer) {
-			a.ID = id
-			return &a, nil
-		}
-		return nil, fmt.Errorf("question %s accepts one of %s, not %q", id, strings.Join(q.Options, ", "), answer)
-	}
-	q, known := st.Escalation(id)
-	if known && q.Withdrawn {
-		return nil, fmt.Errorf("question %s is no longer open: what it asked about has changed; see dagrun escalations", id)
-	}
-	if known && q.Answer != nil {
-		return nil, fmt.Errorf("question %s was answered already: %s", id, q.Answer.Answer)
-	}
-	if len(open) == 0 {
-		return nil, fmt.Errorf("no question %s is open, and no other", id)
-	}
-	return nil, fmt.Errorf("no question %s is open; open: %s", id, asked(open))
+	return nil, fmt.Errorf("no question %s is open; open: %s", a.ID, asked(open))
 }
 
 // mostText bounds the text of an answer, in bytes.

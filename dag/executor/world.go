@@ -82,7 +82,7 @@ func (f *flight) Again(category string) (follows bool) {
 		return false // it is being stopped
 	}
 	_ = f.host.onLoop(func() { // a host that has stopped makes no further attempt
-		end := f.host.settled(f, failure(category, ""))
+		end := f.host.settled(f, attempt.Failure(category, ""))
 		follows = !end.Final && !end.Stop
 	})
 	return follows

@@ -11,6 +11,7 @@ import (
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/disk"
+	"dagrun.dev/internal/printable"
 )
 
 // A Drift is a live artifact that is not as the run has recorded it, and what Open does about it.
@@ -209,9 +210,5 @@ func ReadersText(readers []string) string {
 	if len(readers) == 0 {
 		return ""
 	}
-	names := strings.Join(readers[:min(len(readers), readersMost)], ", ")
-	if more := len(readers) - readersMost; more > 0 {
-		names += fmt.Sprintf(" and %d more", more)
-	}
-	return "; results made of the version before stay: " + names
+	return "; results made of the version before stay: " + printable.Some(readers, readersMost)
 }

@@ -2,15 +2,14 @@ package run
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path"
 	"slices"
-	"strings"
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/artifact/index"
@@ -18,6 +17,7 @@ import (
 	"dagrun.dev/dag/eventlog/chain"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/disk"
+	"dagrun.dev/internal/printable"
 )
 
 // salvage cuts a damaged log before its damage. Nothing is lost: what is cut off stands whole in the
@@ -191,15 +191,7 @@ func (r *Run) effects(d *Dropped, rep *Report) {
 	}
 }
 
-// some names the first few of a list.
+// some names the first few nodes.
 func some(list []string) string {
-	const most = 10
-	text := strings.Join(list[:min(most, len(list))], ", ")
-	switch more := len(list) - most; {
-	case more > 0:
-		text += fmt.Sprintf(" and %d more", more)
-	case len(list) == 0:
-		text = "what failed"
-	}
-	return text
+	return cmp.Or(printable.Some(list, 10), "what failed")
 }

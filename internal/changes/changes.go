@@ -53,7 +53,8 @@ func (w *Watcher) Changed() <-chan struct{} { return w.change }
 // Blind says why not all folders are watched when Watch returned; nil: all are.
 func (w *Watcher) Blind() error {
 	if errors.Is(w.blind, syscall.ENOSPC) || errors.Is(w.blind, syscall.EMFILE) {
-		return fmt.Errorf("%w (the system watches only so many: sysctl fs.inotify.max_user_watches, max_user_instances)", w.blind)
+		return fmt.Errorf("%w (the system watches only so many: sysctl fs.inotify.max_user_watches, max_user_instances)",
+			w.blind)
 	}
 	return w.blind
 }

@@ -21,6 +21,7 @@ import (
 	"dagrun.dev/dag/report"
 	"dagrun.dev/dag/reuse"
 	"dagrun.dev/dag/run"
+	"dagrun.dev/dag/run/statedir"
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/all"
 )
@@ -232,7 +233,7 @@ func standing(r *run.Run) (warnings []string, err error) {
 // openBreakers returns the breakers that hold nodes of a plan back: by the facts of its run, nil for
 // none yet, else as an earlier run has left them.
 func openBreakers(
-	st *machine.State, plan *dag.Plan, store executor.BreakerStore,
+	st *machine.State, plan *dag.Plan, store *statedir.Dir,
 ) (list []report.BreakerStatus, err error) {
 	if st == nil {
 		st = new(machine.State)

@@ -17,6 +17,7 @@ import (
 	"dagrun.dev/dag/report"
 	"dagrun.dev/dag/run"
 	"dagrun.dev/dag/run/statedir"
+	"dagrun.dev/internal/printable"
 )
 
 // A printer prints plain progress lines: one when an attempt begins and one when it ends, one now and then while
@@ -467,11 +468,7 @@ func (p *printer) still(now time.Time) {
 	if p.quiet || len(long) == 0 {
 		return
 	}
-	text := strings.Join(long[:min(mostRunning, len(long))], ", ")
-	if more := len(long) - mostRunning; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	p.print("running  " + text + p.place() + "]")
+	p.print("running  " + printable.Some(long, mostRunning) + p.place() + "]")
 }
 
 // log prints a line of a node's own log. It is called from the attempts' goroutines.

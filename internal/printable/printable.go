@@ -100,6 +100,15 @@ func sequence(s string) int {
 	return 0
 }
 
+// Some names the first few of a list.
+func Some(list []string, most int) string {
+	text := strings.Join(list[:min(most, len(list))], ", ")
+	if more := len(list) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
 // Line is Text on one line: runs of white space become one space.
 func Line(s string) string { return strings.Join(strings.Fields(Text(s)), " ") }
 
