@@ -189,34 +189,28 @@ func TestBackupsAreNeverOverwritten(t *testing.T) {
 	}
 }
 
-func TestLookTellsStatesApart(t *testing.T) {
+func TestWhatIsFound(t *testing.T) {
 	m := disktest.NewMem()
 	tree, s := newTree(t, m.FS())
 	one, _ := s.PutBytes([]byte("one"))
 	two, _ := s.PutBytes([]byte("two"))
-	look := func(want Finding) {
+	look := func(want string) {
 		t.Helper()
-		if got, _, err := tree.Look("a.html", two, one); err != nil || got != want {
-			t.Fatalf("%d %v, want %d", got, err, want)
+		if got, err := tree.Found("a.html"); err != nil || got != want {
+			t.Fatalf("%s %v, want %s", got, err, want)
 		}
 	}
-	look(Missing)
-	if got, _, err := tree.Look("a.html", two, ""); err != nil || got != Unpublished {
-		t.Fatal(got, err)
-	}
-	for _, c := range []struct {
-		digest string
-		want   Finding
-	}{{one, Unpublished}, {two, Fine}} {
-		if err := tree.Promote("a.html", c.digest); err != nil {
+	look("")
+	for _, digest := range []string{one, two} {
+		if err := tree.Promote("a.html", digest); err != nil {
 			t.Fatal(err)
 		}
-		look(c.want)
+		look(digest)
 	}
 	// An edit in place harms no stored version.
 	f, _ := m.FS().OpenFile("a.html", os.O_WRONLY, 0)
 	f.WriteAt([]byte("!"), 0)
-	look(Edited)
+	look(Digest([]byte("!wo")))
 	if err := s.Verify(two); err != nil {
 		t.Fatal(err)
 	}
@@ -331,7 +325,7 @@ func TestOnlyRegularFilesAreRead(t *testing.T) {
 	if _, _, err := tree.Live("dir.html"); err == nil {
 		t.Error("read a directory")
 	}
-	if f, _, err := tree.Look("dir.html", strings.Repeat("0", 64), ""); err == nil {
+	if f, err := tree.Found("dir.html"); err == nil {
 		t.Error("looked at a directory:", f)
 	}
 }

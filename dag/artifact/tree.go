@@ -16,8 +16,8 @@ import (
 // A Tree is the working tree of a run: the live files that people and nodes look at. Each is a
 // copy of an object, so that editing it in place harms no recorded version.
 //
-// Publishing a version goes in steps, and a crash between any two leaves a state that Look tells
-// apart:
+// Publishing a version goes in steps, and after a crash between any two the digest of the live file says which one
+// was the last:
 //
 //	Store.Put     the new content is an object, durable          live = previous
 //	Backup        the present live file is copied, durable       live = previous
@@ -58,6 +58,15 @@ func (t *Tree) Live(name string) (digest string, size int64, err error) {
 		return t.liveFolder(name)
 	}
 	return fileDigest(t.fsys, name)
+}
+
+// Found is the digest of a live file or folder, empty when there is none.
+func (t *Tree) Found(name string) (string, error) {
+	digest, _, err := t.Live(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return digest, err
 }
 
 // Keep puts the live file as it is into the store.
@@ -154,33 +163,4 @@ func (t *Tree) makeDirs(dir string) error {
 	}
 	t.dirs.Store(dir, true)
 	return nil
-}
-
-// What Look finds.
-type Finding int
-
-const (
-	Fine        Finding = iota // live = recorded
-	Unpublished                // live = the version before, or there is none: a crash came between recording and renaming
-	Missing                    // removed by somebody
-	Edited                     // neither: somebody changed it
-)
-
-// Look compares a live file with the recorded version and the one before it (empty = none). digest
-// is what was found.
-func (t *Tree) Look(name, recorded, previous string) (f Finding, digest string, err error) {
-	digest, _, err = t.Live(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && previous == "":
-		return Unpublished, "", nil
-	case errors.Is(err, fs.ErrNotExist):
-		return Missing, "", nil
-	case err != nil:
-		return Edited, "", fmt.Errorf("artifact: %s: %w", name, err)
-	case digest == recorded:
-		return Fine, digest, nil
-	case digest == previous:
-		return Unpublished, digest, nil
-	}
-	return Edited, digest, nil
 }

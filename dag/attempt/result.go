@@ -154,19 +154,16 @@ func hasType(raw json.RawMessage, want string) bool {
 		return want == "bool"
 	case float64:
 		whole := v == math.Trunc(v) && v >= -1<<63 && v < 1<<63
-		return want == "number" || want == "int" && (whole || isInteger(raw))
+		if _, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
+			whole = true // as written
+		}
+		return want == "number" || want == "int" && whole
 	case []any:
 		return want == "list"
 	case map[string]any:
 		return want == "map"
 	}
 	return false
-}
-
-// isInteger reports whether JSON is an integer of 64 bits, as written.
-func isInteger(raw json.RawMessage) bool {
-	_, err := strconv.ParseInt(string(raw), 10, 64)
-	return err == nil
 }
 
 // store stores a staged artifact after checking that the node may write it and that it is a regular file
@@ -203,8 +200,7 @@ func (t *trial) storeFolder(name, abs string) (o Object, err error) {
 			f, err := t.storeFile(name+p, filepath.Join(abs, filepath.FromSlash(p)))
 			return f.Digest, f.Size, err
 		})
-	var refused *folder.Refused
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*folder.Refused](err); ok {
 		return o, nodes.Permanent(nodes.Fail("no_artifact", "in the folder "+name+", "+refused.Error()))
 	}
 	if err != nil {
@@ -273,8 +269,7 @@ func (t *trial) storeEntries(res *nodes.Result) error {
 // service refused, costs nothing. Of an attempt that is lost the usage is what is known of it: there may
 // have been more.
 func (t *trial) cost(res *nodes.Result, err error) (dag.USD, dag.CostKind) {
-	var e *nodes.Error
-	failed := errors.As(err, &e)
+	e, failed := errors.AsType[*nodes.Error](err)
 	if res.CostUSD != nil {
 		usd, bad := dag.Dollars(*res.CostUSD)
 		switch {

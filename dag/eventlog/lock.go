@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,12 +43,8 @@ func (l *Locked) Error() string {
 	if h.PID == 0 {
 		return l.File + ": the run is in use by another process"
 	}
-	command := h.Command
-	if command == "" {
-		command = "dagrun"
-	}
 	return fmt.Sprintf("%s: the run is in use by %s (process %d on %s, since %s)",
-		l.File, command, h.PID, h.Host, h.Started.UTC().Format(time.RFC3339))
+		l.File, cmp.Or(h.Command, "dagrun"), h.PID, h.Host, h.Started.UTC().Format(time.RFC3339))
 }
 
 // Held reports whether the holder still has the lock, by its description alone.

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"sync"
 	"time"
 
@@ -89,23 +88,11 @@ func Create(fsys disk.FS, name, runID string, o Options, first []machine.Event) 
 	if err != nil {
 		return nil, err
 	}
-	temp := disk.TempName(name)
-	f, err := fsys.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if _, err = f.WriteAt(buf, 0); err == nil {
-		err = f.Sync()
-	}
-	if err == nil {
-		err = fsys.Rename(temp, name)
-	}
-	if err == nil {
-		err = fsys.SyncDir(path.Dir(name))
+	var f disk.File
+	if err = disk.WriteFile(fsys, name, buf); err == nil {
+		f, err = fsys.OpenFile(name, os.O_RDWR, 0)
 	}
 	if err != nil {
-		f.Close()
-		fsys.Remove(temp)
 		return nil, fmt.Errorf("eventlog: create %s: %w", fsys.Path(name), err)
 	}
 	return start(fsys, name, f, c, o)
@@ -178,7 +165,7 @@ func start(fsys disk.FS, name string, f disk.File, c *chain.Chain, o Options) (*
 		l.reserve = 512 << 10
 	}
 	var err error
-	if l.mark, err = openMark(fsys, name); err == nil {
+	if l.mark, err = disk.OpenOwn(fsys, MarkName(name)); err == nil {
 		_, err = l.mark.WriteAt(encodeMark(l.synced), 0)
 	}
 	if err == nil {
@@ -276,9 +263,6 @@ func (l *Log) Head() Head {
 	defer l.mu.Unlock()
 	return l.head
 }
-
-// RunID returns the run whose log it is.
-func (l *Log) RunID() string { return l.chain.RunID() }
 
 // Low reports that the disk was full and the reserve has been given up: stop starting work.
 func (l *Log) Low() bool {

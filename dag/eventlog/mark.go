@@ -38,7 +38,3 @@ func readMark(fsys disk.FS, log string) Head {
 	}
 	return h
 }
-
-func openMark(fsys disk.FS, log string) (disk.File, error) {
-	return disk.OpenOwn(fsys, MarkName(log))
-}

@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -193,8 +194,7 @@ func (r *reader) line() ([]byte, error) {
 // a middle. The first line was durable before the log had its name.
 func (r *reader) tail(size int64, bad error) (Tail, error) {
 	line := r.head.Seq + 1
-	var newer *Newer
-	if errors.As(bad, &newer) {
+	if newer, ok := errors.AsType[*Newer](bad); ok {
 		newer.File, newer.Line = r.name, line
 		return Tail{}, newer
 	}
@@ -229,10 +229,8 @@ func lineBefore(f io.ReaderAt, end int64) ([]byte, error) {
 		if _, err := f.ReadAt(b, start); err != nil && err != io.EOF {
 			return nil, err
 		}
-		for i := len(b) - 2; i >= 0; i-- {
-			if b[i] == '\n' {
-				return b[i+1:], nil
-			}
+		if i := bytes.LastIndexByte(b[:max(0, len(b)-1)], '\n'); i >= 0 {
+			return b[i+1:], nil
 		}
 		if start == 0 || size > chain.MaxLine {
 			return b, nil

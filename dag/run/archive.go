@@ -48,8 +48,7 @@ func identity(o Options) (id string, started time.Time, published []machine.Publ
 // presentAtAll is present, content with a run that lost its log.
 func presentAtAll(o Options) error {
 	err := present(o)
-	var d *eventlog.Damaged
-	if errors.As(err, &d) {
+	if _, lost := errors.AsType[*eventlog.Damaged](err); lost {
 		return nil
 	}
 	return err

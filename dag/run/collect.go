@@ -47,8 +47,7 @@ func (c collector) collect() error {
 		}
 		err = digests(f, note)
 		f.Close()
-		var wrong *artifact.Corrupt
-		if err != nil && !errors.As(err, &wrong) { // verify names it
+		if _, wrong := errors.AsType[*artifact.Corrupt](err); err != nil && !wrong { // verify names it
 			return err
 		}
 	}
@@ -91,10 +90,7 @@ func (c collector) digestsIn(dir string, note func(string)) error {
 
 // keepOnly removes the other objects of one place.
 func (c collector) keepOnly(place string, named map[string]bool) error {
-	folders, err := c.own.ReadDir(place)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+	folders, err := disk.List(c.own, place)
 	for _, d := range folders {
 		if err != nil || !d.IsDir() {
 			continue

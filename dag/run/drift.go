@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"dagrun.dev/dag/artifact"
 	"dagrun.dev/dag/artifact/index"
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
@@ -42,12 +41,14 @@ func (r *Run) drifts(yield func(Drift, error) bool) {
 			continue // Resume decides, when it is known whether the attempt counts
 		}
 		recorded, previous := r.index.Live(t.Name)
-		found, digest, err := r.tree.Look(t.Name, recorded, previous)
-		if err == nil && (found == artifact.Fine || recorded == "" && digest == "") {
+		found, err := r.tree.Found(t.Name)
+		if err != nil {
+			err = fmt.Errorf("artifact: %s: %w", t.Name, err)
+		} else if found == recorded {
 			continue
 		}
-		d := Drift{Name: t.Name, Gone: digest == "", recorded: recorded, found: digest}
-		d.ours = found != artifact.Edited || r.index.IsVoid(t.Name, digest)
+		d := Drift{Name: t.Name, Gone: found == "", recorded: recorded, found: found}
+		d.ours = d.Gone || found == previous || r.index.IsVoid(t.Name, found)
 		if d.Edited = !d.ours && !r.o.Salvage && !unsure[t.Name]; d.Edited {
 			d.Readers = r.readersOf(t.Name)
 		}

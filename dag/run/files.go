@@ -191,15 +191,15 @@ func (p *publication) artifact(o attempt.Object) error {
 // that somebody changed meanwhile is stored and recorded as a version of its own.
 func (p *publication) present(name string) (string, error) {
 	recorded, _ := p.r.index.Live(name)
-	have, _, err := p.r.tree.Live(name)
+	have, err := p.r.tree.Found(name)
 	switch {
-	case err == nil && have == recorded && !p.r.store.Has(recorded):
-		_, _, err = p.r.tree.Keep(name) // the store has lost it; the file has not
-		return recorded, err
-	case errors.Is(err, fs.ErrNotExist) || err == nil && (have == recorded || p.r.index.IsVoid(name, have)):
-		return recorded, nil
 	case err != nil:
 		return "", err
+	case have != "" && have == recorded && !p.r.store.Has(recorded):
+		_, _, err = p.r.tree.Keep(name) // the store has lost it; the file has not
+		return recorded, err
+	case have == "" || have == recorded || p.r.index.IsVoid(name, have):
+		return recorded, nil
 	}
 	kept, size, err := p.r.tree.Keep(name)
 	if err != nil {

@@ -222,8 +222,7 @@ func (p *Report) tail(t eventlog.Tail, done string) {
 func (r *Run) folder(rep *Report) func(*machine.Event, *eventlog.Envelope) error {
 	return func(e *machine.Event, _ *eventlog.Envelope) error {
 		if err := r.apply(e); err != nil {
-			var d *eventlog.Damaged
-			if errors.As(err, &d) {
+			if _, known := errors.AsType[*eventlog.Damaged](err); known {
 				return err
 			}
 			return r.explain(&eventlog.Damaged{File: r.own.Path(logFile), Line: e.Seq,
@@ -240,9 +239,9 @@ func (r *Run) folder(rep *Report) func(*machine.Event, *eventlog.Envelope) error
 
 // explain adds to a damage of the log what can be done in this directory.
 func (r *Run) explain(err error) error {
-	var d *eventlog.Damaged
 	own := r.own
-	if !errors.As(err, &d) || d.File != own.Path(logFile) {
+	d, ok := errors.AsType[*eventlog.Damaged](err)
+	if !ok || d.File != own.Path(logFile) {
 		return err
 	}
 	all, n := checkpointsBefore(own, d.Line)

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,7 +8,6 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
-	"dagrun.dev/internal/disk"
 )
 
 // previousFile names the tick that was put away last, and what the ticks of its day have spent. It is written before
@@ -49,18 +47,15 @@ func LastTickOf(o Options) (*LastTick, error) {
 }
 
 func (r *Run) lastTick() (*LastTick, error) {
-	data, err := disk.ReadFile(r.own, previousFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	var t LastTick
-	if err == nil {
-		err = json.Unmarshal(data, &t)
-	}
+	t := new(LastTick)
+	found, err := readJSON(r.own, previousFile, t)
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be read: %w (remove the file: the log of a tick that is there names the one "+
 			"before, without one the chain begins anew; what the ticks of the day have spent is not known then)",
 			r.own.Path(previousFile), err)
 	}
-	return &t, nil
+	if !found {
+		return nil, nil
+	}
+	return t, nil
 }

@@ -71,11 +71,12 @@ func Prune(o Options, before time.Time, remove bool) ([]Old, error) {
 	}
 	list, err := r.old(before, true)
 	r.Close()
-	if err != nil || !remove || !removable(list) {
+	removable := func(x Old) bool { return x.Kept == "" }
+	if err != nil || !remove || !slices.ContainsFunc(list, removable) {
 		return append(found, list...), err
 	}
 	r, err = enter(o)
-	if isLocked(err) {
+	if _, held := errors.AsType[*eventlog.Locked](err); held {
 		return append(found, Old{What: "run", Path: Dir, Kept: err.Error()}), nil
 	}
 	if err != nil {
@@ -89,7 +90,7 @@ func Prune(o Options, before time.Time, remove bool) ([]Old, error) {
 		return found, err
 	}
 	for k, x := range list {
-		if x.Kept == "" {
+		if removable(x) {
 			err = r.discard(x)
 		}
 		if err != nil {
@@ -99,22 +100,8 @@ func Prune(o Options, before time.Time, remove bool) ([]Old, error) {
 	return append(found, list...), nil
 }
 
-func isLocked(err error) bool {
-	var held *eventlog.Locked
-	return errors.As(err, &held)
-}
-
 func unread(err error) Old {
 	return Old{What: "run", Path: Dir, Kept: "it cannot be read: " + strings.SplitN(err.Error(), "\n", 2)[0]}
-}
-
-func removable(list []Old) bool {
-	for _, x := range list {
-		if x.Kept == "" {
-			return true
-		}
-	}
-	return false
 }
 
 // old lists what of a run that was read is older than an instant; ask has it look whether somebody holds the run.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -297,20 +296,11 @@ func (b *beside) tidy(name string) error {
 	return nil
 }
 
-// digest returns that of a file, empty where there is none.
-func (b *beside) digest(name string) (string, error) {
-	digest, _, err := b.tree.Live(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	return digest, err
-}
-
 func notThere(format string, args ...any) error {
 	return nodes.Permanent(nodes.Fail("config", fmt.Sprintf(format, args...)))
 }
 
-// look is digest for a path where a file may be put.
+// look returns the digest of what stands where a file may be put, empty for nothing.
 func (b *beside) look(name string) (string, error) {
 	if !fs.ValidPath(name) || name == "." || strings.ContainsAny(name, "\\\x00\n") {
 		return "", notThere("%q is no path below the folder of the specification", name)
@@ -344,7 +334,7 @@ func (b *beside) look(name string) (string, error) {
 			return "", notThere("%s lies below %s, which is a file: move that away, or publish elsewhere", name, here)
 		}
 		if path.Join(at, part) == name {
-			return b.digest(name)
+			return b.tree.Found(name)
 		}
 	}
 }
@@ -354,13 +344,7 @@ func (b *beside) sources() ([]string, error) {
 	var origin struct {
 		Sources []string `json:"sources"`
 	}
-	data, err := disk.ReadFile(b.own, dag.OwnOrigin)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(data, &origin)
-	}
+	_, err := readJSON(b.own, dag.OwnOrigin, &origin)
 	return origin.Sources, err
 }
 
@@ -429,7 +413,7 @@ func (b *beside) holds(name, digest string) (bool, error) {
 	if st, err := b.fsys.Lstat(name); err == nil && !st.Mode().IsRegular() {
 		return false, nil
 	}
-	have, err := b.digest(name)
+	have, err := b.tree.Found(name)
 	return have == digest, err
 }
 
@@ -488,7 +472,7 @@ func (p *publication) release() (err error) {
 		}
 	}()
 	changes := func(f machine.PublishedFile) (bool, error) {
-		have, err := b.digest(f.Path)
+		have, err := b.tree.Found(f.Path)
 		if err == nil && have != f.Digest && have != f.Previous {
 			err = nodes.Permanent(nodes.Fail(dag.OverCategory,
 				f.Path+" was changed while it was to be replaced: it was left as it is"))

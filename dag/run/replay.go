@@ -21,7 +21,7 @@ func Replay(o Options, write bool) (st *machine.State, same bool, err error) {
 	if _, err := v.chain(); err != nil {
 		return nil, false, err
 	}
-	same = v.snapshotFile(snapshotFile) == nil
+	same = v.made(snapshotFile) == nil
 	if write {
 		_, write, err := r.saved()
 		if err == nil {

@@ -1,9 +1,7 @@
 package run
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"time"
 
@@ -91,11 +89,8 @@ func (r *Run) lose(now time.Time, rescue Rescue) (lost int, err error) {
 // keepStrange stores a live file that is neither the version before the attempt nor the one that the
 // attempt had recorded, and says so.
 func (r *Run) keepStrange(f index.Named) (warning string, err error) {
-	digest, _, err := r.tree.Live(f.Name)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && (digest == f.Digest || digest == f.Previous) {
-		return "", nil
-	}
-	if err != nil {
+	digest, err := r.tree.Found(f.Name)
+	if err != nil || digest == "" || digest == f.Digest || digest == f.Previous {
 		return "", err
 	}
 	kept, _, err := r.tree.Keep(f.Name)
@@ -106,12 +101,9 @@ func (r *Run) keepStrange(f index.Named) (warning string, err error) {
 // settleFile brings a file to the version that counts now that its attempt has ended.
 func (r *Run) settleFile(name string) error {
 	want, _ := r.index.Live(name)
-	digest, _, err := r.tree.Live(name)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	digest, err := r.tree.Found(name)
+	if err != nil || digest == want { // both empty: there is none and should be none
 		return err
-	}
-	if digest == want { // both empty: there is none and should be none
-		return nil
 	}
 	return r.putBack(name, want)
 }

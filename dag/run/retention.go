@@ -121,10 +121,7 @@ func removeAs(fsys disk.FS, dir, to string) error {
 
 // archived are the names of the archives, in their order.
 func (f tickFolder) archived() (names []string, err error) {
-	list, err := f.own.ReadDir(dag.OwnArchives)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	list, err := disk.List(f.own, dag.OwnArchives)
 	for _, e := range list {
 		if e.IsDir() {
 			names = append(names, e.Name())
@@ -155,16 +152,13 @@ func (f tickFolder) ticks() (out []tick, err error) {
 // tick reads what is told of the tick in an archive; nil: that holds none.
 func (f tickFolder) tick(name string) (*tick, error) {
 	t := &tick{archive: path.Join(dag.OwnArchives, name)}
-	data, err := disk.ReadFile(f.own, path.Join(t.archive, dag.OwnTick))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(data, t)
-	}
+	found, err := readJSON(f.own, path.Join(t.archive, dag.OwnTick), t)
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be read: %w (remove that folder, and its tick is missing in the chain)",
 			f.own.Path(path.Join(t.archive, dag.OwnTick)), err)
+	}
+	if !found {
+		return nil, nil
 	}
 	return t, nil
 }
@@ -194,22 +188,16 @@ func sameEnd(a, b *machine.Ended) bool { return a == b || a != nil && b != nil &
 
 // removed reads which ticks retention has removed.
 func (f tickFolder) removed() (*removedTicks, error) {
-	data, err := disk.ReadFile(f.own, dag.OwnRemoved)
-	if errors.Is(err, fs.ErrNotExist) {
-		return &removedTicks{}, nil
-	}
-	var t removedTicks
-	if err == nil {
-		err = json.Unmarshal(data, &t)
-	}
-	if err == nil && t.Sum != t.digest() {
+	t := new(removedTicks)
+	found, err := readJSON(f.own, dag.OwnRemoved, t)
+	if found && t.Sum != t.digest() {
 		err = errors.New("it is not as it was written")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s, which says what ticks were removed: %w (restore a copy of it, or remove it: the chain "+
 			"of ticks is then proved from the oldest that is there)", f.own.Path(dag.OwnRemoved), err)
 	}
-	return &t, nil
+	return t, nil
 }
 
 // noteRemoved records, durably, that a tick is removed.
@@ -274,6 +262,18 @@ func (f tickFolder) chain(now *machine.Ended) (detail string, err error) {
 			gone.Ticks, gone.Failed, gone.Spent.USD)
 	}
 	return detail, errors.Join(errs...)
+}
+
+// readJSON reads a file into v; false where there is none.
+func readJSON(fsys disk.FS, name string, v any) (found bool, err error) {
+	data, err := disk.ReadFile(fsys, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, v)
+	}
+	return err == nil, err
 }
 
 func writeJSON(fsys disk.FS, name string, v any) error {

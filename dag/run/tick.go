@@ -61,7 +61,7 @@ func PutAway(o Options) (done bool, err error) {
 			return false, err
 		}
 	}
-	as := goneArchive + "idle"
+	as, moved := goneArchive+"idle", false
 	if !idle {
 		as = fmt.Sprintf("%s%08d", tickArchive, ended.Ticks)
 		if err := writeJSON(w.own, dag.OwnTick, &ended); err != nil {
@@ -69,14 +69,14 @@ func PutAway(o Options) (done bool, err error) {
 		}
 		ended.archive = path.Join(archives, archiveName(as, v.ID, v.Created))
 		// Without power what was moved may be back, and stay where it was moved to as well.
-		if (tickFolder{w.own}).checkTick(ended) == nil {
-			if err := w.leaveArchived(); err != nil {
-				return false, err
-			}
-			return true, w.tidyUp(&next, plan.Ticks)
-		}
+		moved = tickFolder{w.own}.checkTick(ended) == nil
 	}
-	if _, err = w.archive(as, v.ID, v.Created, published); err != nil {
+	if moved {
+		err = w.leaveArchived()
+	} else {
+		_, err = w.archive(as, v.ID, v.Created, published)
+	}
+	if err != nil {
 		return false, err
 	}
 	return true, w.tidyUp(&next, plan.Ticks)

@@ -49,8 +49,8 @@ func onlyPending(err error) bool {
 // The error says that there is nothing to verify. A log that does not hold fails the check "chain", and
 // what hangs on it is not checked.
 func Verify(o Options, head string) ([]Check, error) {
-	var d *eventlog.Damaged
-	if err := present(o); errors.As(err, &d) {
+	err := present(o)
+	if _, lost := errors.AsType[*eventlog.Damaged](err); lost {
 		return []Check{{Name: "chain", Detail: err.Error()}}, nil
 	}
 	r, err := look(o)
@@ -72,8 +72,8 @@ func Verify(o Options, head string) ([]Check, error) {
 		name string
 		run  func() error
 	}{
-		{"snapshot", func() error { return v.snapshotFile(snapshotFile) }}, // 1
-		{"second copy", func() error { return v.snapshotFile(eventlog.BackupName(snapshotFile)) }},
+		{"snapshot", func() error { return v.made(snapshotFile) }}, // 1
+		{"second copy", func() error { return v.made(eventlog.BackupName(snapshotFile)) }},
 		{"document", v.document}, // 1
 		{"plan and inputs", v.inputs},
 		{"artifacts", v.artifacts}, // 2
@@ -124,9 +124,7 @@ type verification struct {
 	wantHead string
 
 	foundHead bool
-	snaps     map[string]*eventlog.Snapshot
-	snapErr   map[string]error
-	docs      []*documentFile
+	copies    map[string]*madeFile // by name
 	spent     dag.USD
 	answered  map[Attempt]answers // by node and generation (Attempt 0)
 	kept      []kept
@@ -173,13 +171,9 @@ func (v *verification) whole() error {
 
 // chain folds the log, ignoring snapshots but comparing them.
 func (v *verification) chain() (eventlog.Tail, error) {
-	v.snaps, v.snapErr, v.answered = map[string]*eventlog.Snapshot{}, map[string]error{}, map[Attempt]answers{}
-	for _, name := range []string{snapshotFile, eventlog.BackupName(snapshotFile)} {
-		v.snaps[name], v.snapErr[name] = eventlog.ReadSnapshot(v.own, name)
-	}
-	v.docs = v.readDocuments()
-	rep := &Report{}
-	fold := v.folder(rep)
+	v.answered = map[Attempt]answers{}
+	v.readCopies()
+	fold := v.folder(&Report{})
 	var tail eventlog.Tail
 	var err error
 	each := func(e *machine.Event, env *eventlog.Envelope) error {
@@ -229,60 +223,73 @@ func (v *verification) gather(e *machine.Event, env *eventlog.Envelope, before b
 	case *machine.RunEndedBody:
 		v.ended = b
 	}
-	for name, s := range v.snaps {
-		if s != nil && s.Head.Seq == e.Seq {
-			v.snapErr[name] = v.compareSnapshot(s, env)
-		}
-	}
-	for _, d := range v.docs {
-		if d.err == nil && d.head.Events == e.Seq {
-			d.compare(v.source())
+	for _, f := range v.copies {
+		if f.err == nil && f.seq == e.Seq {
+			f.err = f.compare(env)
 		}
 	}
 }
 
-// A documentFile is one copy of the document for people, and what is wrong with it.
-type documentFile struct {
-	name string
-	raw  []byte
-	head state.Head
-	err  error
+// A madeFile is a file that is made of the log, and what is wrong with it. There is a second copy of each.
+type madeFile struct {
+	seq     int64 // the last event in it; 0 = it cannot be compared
+	compare func(*eventlog.Envelope) error
+	err     error
 }
 
-// readDocuments reads the copies that this version of the program, or none that it knows, has written.
-func (v *verification) readDocuments() (list []*documentFile) {
-	for _, name := range []string{stateFile, eventlog.BackupName(stateFile)} {
-		d := &documentFile{name: name}
-		if d.raw, d.err = disk.ReadFile(v.own, name); errors.Is(d.err, fs.ErrNotExist) {
-			continue
+func twice(name string) []string { return []string{name, eventlog.BackupName(name)} }
+
+// readCopies reads the files that are made of the log. A document of another version of the program is not compared.
+func (v *verification) readCopies() {
+	v.copies = map[string]*madeFile{}
+	for _, name := range twice(snapshotFile) {
+		s, err := eventlog.ReadSnapshot(v.own, name)
+		f := &madeFile{err: err}
+		if err == nil {
+			f.seq = s.Head.Seq
+			f.compare = func(env *eventlog.Envelope) error { return v.compareSnapshot(s, env) }
 		}
-		if d.err == nil {
-			d.err = json.Unmarshal(d.raw, &d.head)
-		}
-		if d.err != nil || d.head.Version == state.Version {
-			list = append(list, d)
-		}
+		v.copies[name] = f
 	}
-	return list
-}
-
-func (d *documentFile) compare(s state.Source) {
-	want, err := state.Make(s).Encode()
-	if err == nil && !bytes.Equal(want, d.raw) {
-		err = fmt.Errorf("it differs from what the log gives up to event %d", d.head.Events)
+	for _, name := range twice(stateFile) {
+		var head state.Head
+		raw, err := disk.ReadFile(v.own, name)
+		if err == nil {
+			err = json.Unmarshal(raw, &head)
+		}
+		f := &madeFile{err: err}
+		if err == nil && head.Version == state.Version {
+			f.seq = head.Events
+			f.compare = func(*eventlog.Envelope) error {
+				want, err := state.Make(v.source()).Encode()
+				if err == nil && !bytes.Equal(want, raw) {
+					err = fmt.Errorf("it differs from what the log gives up to event %d", head.Events)
+				}
+				return err
+			}
+		}
+		v.copies[name] = f
 	}
-	d.err = err
 }
 
-// document: state.json and its copy say what the log says. None is as good: it is a projection.
+// made: a file is whole and equals what the log gives. None is as good: it can be made again.
+func (v *verification) made(name string) error {
+	switch f := v.copies[name]; {
+	case errors.Is(f.err, fs.ErrNotExist):
+		return nil
+	case f.err == nil && f.seq > v.head.Seq:
+		return fmt.Errorf("it holds event %d, the log ends with %d", f.seq, v.head.Seq)
+	default:
+		return f.err
+	}
+}
+
+// document: state.json and its copy say what the log says.
 func (v *verification) document() error {
 	var errs []error
-	for _, d := range v.docs {
-		if d.err == nil && d.head.Events > v.Run.head.Seq {
-			d.err = fmt.Errorf("it holds event %d, the log ends with %d", d.head.Events, v.Run.head.Seq)
-		}
-		if d.err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", d.name, d.err))
+	for _, name := range twice(stateFile) {
+		if err := v.made(name); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", name, err))
 		}
 	}
 	return errors.Join(errs...)
@@ -290,21 +297,13 @@ func (v *verification) document() error {
 
 // compareSnapshot compares a snapshot with what replaying gives at its event.
 func (v *verification) compareSnapshot(s *eventlog.Snapshot, env *eventlog.Envelope) error {
-	facts, err := v.state.AppendSnapshot(nil)
-	if err != nil {
-		return err
-	}
-	files, err := v.index.Encode()
-	if err != nil {
-		return err
-	}
-	records, err := dag.AppendJSON(nil, v.told)
+	is, err := v.snapshot()
 	switch {
 	case err != nil:
 		return err
 	case s.Head.Hash != env.EventHash || s.RunID != env.RunID:
 		return fmt.Errorf("it is of another log: event %d has hash %s there", s.Head.Seq, s.Head.Hash)
-	case !bytes.Equal(facts, s.State) || !bytes.Equal(files, s.Index) || !bytes.Equal(records, s.Records):
+	case !bytes.Equal(is.State, s.State) || !bytes.Equal(is.Index, s.Index) || !bytes.Equal(is.Records, s.Records):
 		return fmt.Errorf("it differs from the replay of the log up to event %d", s.Head.Seq)
 	}
 	return nil
@@ -315,18 +314,6 @@ func (v *verification) headFound() error {
 		return nil
 	}
 	return fmt.Errorf("the log holds no event %s: it was cut or rewritten after that head was noted", v.wantHead)
-}
-
-// snapshotFile: the state file is whole and equals the replay. None is as good: it is a cache.
-func (v *verification) snapshotFile(name string) error {
-	err := v.snapErr[name]
-	switch s := v.snaps[name]; {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err == nil && s.Head.Seq > v.Run.head.Seq:
-		return fmt.Errorf("it holds event %d, the log ends with %d", s.Head.Seq, v.Run.head.Seq)
-	}
-	return err
 }
 
 // inputs: the plan in force and the input files it names are in the store.
@@ -348,9 +335,9 @@ func (v *verification) inputs() error {
 // appendOnly: the log still ends no earlier than what was once durable; the chain has proved that
 // nothing before was changed.
 func (v *verification) appendOnly() error {
-	for name, s := range v.snaps {
-		if s != nil && s.Head.Seq > v.Run.head.Seq {
-			return fmt.Errorf("%s knows event %d, the log ends with %d", name, s.Head.Seq, v.Run.head.Seq)
+	for _, name := range twice(snapshotFile) {
+		if known := v.copies[name].seq; known > v.head.Seq {
+			return fmt.Errorf("%s knows event %d, the log ends with %d", name, known, v.head.Seq)
 		}
 	}
 	return nil

@@ -145,8 +145,8 @@ func (v *verification) answers() error {
 	})
 	for _, a := range attempts {
 		had := v.answered[a]
-		list, err := v.own.ReadDir(had.dir)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		list, err := disk.List(v.own, had.dir)
+		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -199,10 +199,7 @@ func (v *verification) keptFiles() error {
 
 // asides returns the names of a file and of those that setAside gives it.
 func (v *verification) asides(full string) (names []string, err error) {
-	list, err := v.own.ReadDir(path.Dir(full))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
+	list, err := disk.List(v.own, path.Dir(full))
 	ext := path.Ext(full)
 	stem := path.Base(strings.TrimSuffix(full, ext))
 	for _, e := range list {
@@ -210,7 +207,7 @@ func (v *verification) asides(full string) (names []string, err error) {
 			names = append(names, path.Join(path.Dir(full), e.Name()))
 		}
 	}
-	return names, nil
+	return names, err
 }
 
 // callGeneration takes the generation out of a call id, node.generation.attempt.

@@ -74,7 +74,10 @@ func (w *writer) model(b *machine.FinishedBody) string {
 }
 
 func (w *writer) completed(b *machine.FinishedBody) {
-	kind := w.kind()
+	kind := ""
+	if w.node != nil {
+		kind = w.node.Kind
+	}
 	if w.tries > 0 {
 		w.log(errorLog, "context", b.Node, w.node, "category?", w.pending, "message?", w.why, "severity", "info",
 			"recovered", true, "recoveredAtAttempt", b.Attempt, "failures", w.tries,
@@ -116,13 +119,6 @@ func (w *writer) completed(b *machine.FinishedBody) {
 		text += " | " + w.node.Show.As + ": " + report.ShownText(shown)
 	}
 	w.say(info, "%s", text)
-}
-
-func (w *writer) kind() string {
-	if w.node == nil {
-		return ""
-	}
-	return w.node.Kind
 }
 
 // seconds is how long the attempt took that the event ends.

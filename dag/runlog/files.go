@@ -67,7 +67,7 @@ func openLogs(o run.Options) (*logFiles, error) {
 	}
 	f := &logFiles{own: own}
 	if err := f.open(); err != nil {
-		f.drop()
+		_ = f.close()
 		return nil, err
 	}
 	return f, nil
@@ -253,28 +253,21 @@ func (f *logFiles) replace() error {
 	return errors.Join(f.note(), f.own.SyncDir(run.LogsDir))
 }
 
-func (f *logFiles) close() error {
-	var errs []error
-	for i := range f.list {
-		errs = append(errs, f.list[i].file.Close())
-		f.list[i].file = nil
-	}
-	f.own.Close()
-	return errors.Join(errs...)
-}
-
-// drop releases everything whatever state it is in, temporary files included.
-func (f *logFiles) drop() {
+// close releases everything whatever state it is in, temporary files included.
+func (f *logFiles) close() (err error) {
 	if f == nil {
-		return
+		return nil
 	}
 	for i := range f.list {
-		if l := &f.list[i]; l.file != nil {
-			l.file.Close()
-			if l.name != logName(i) {
-				f.own.Remove(l.name)
-			}
+		l := &f.list[i]
+		if l.file == nil {
+			continue
+		}
+		err = errors.Join(err, l.file.Close())
+		if l.name != logName(i) {
+			err = errors.Join(err, f.own.Remove(l.name))
 		}
 	}
 	f.own.Close()
+	return err
 }

@@ -128,7 +128,7 @@ func (l *Logs) flush(final bool) (more bool) {
 	if err == nil {
 		return last > synced
 	}
-	l.files.drop()
+	_ = l.files.close()
 	l.files = nil
 	if !l.failed {
 		l.warn("the logs in " + run.Dir + "/" + run.LogsDir + " cannot be written: " + err.Error() +
@@ -211,7 +211,7 @@ func renew(o run.Options, before func(*logFiles) error) error {
 		err = f.trim(0)
 	}
 	if err != nil {
-		f.drop()
+		_ = f.close()
 		return err
 	}
 	return f.close()
