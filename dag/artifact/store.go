@@ -98,7 +98,7 @@ func (s *Store) put(r io.Reader) (digest string, size int64, err error) {
 		return "", 0, fmt.Errorf("artifact: put: %w", err)
 	}
 	digest = hex.EncodeToString(h.Sum(nil))
-	return digest, size, s.settle(temp, digest)
+	return digest, size, s.commit(temp, digest)
 }
 
 // Twice makes an object stand in both places, as far as one of them holds it whole. The error says that neither does;
@@ -138,8 +138,8 @@ func (s *Store) PutBytes(b []byte) (digest string, err error) {
 	return digest, err
 }
 
-// settle gives a durable temporary file its name.
-func (s *Store) settle(temp, digest string) error {
+// commit gives a durable temporary file its name.
+func (s *Store) commit(temp, digest string) error {
 	if _, ok := s.durable.Load(digest); ok {
 		return s.fsys.Remove(temp)
 	}

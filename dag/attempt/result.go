@@ -29,11 +29,10 @@ func (t *trial) take(res *nodes.Result) error {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(res.Writes)) {
-		o, err := t.store(name, res.Writes[name])
+		o, err := t.store(res, name)
 		if err != nil {
 			return err
 		}
-		o.Schema = res.Schemas[name]
 		t.rep.Artifacts = append(t.rep.Artifacts, o)
 	}
 	return t.storeEntries(res)
@@ -115,16 +114,14 @@ func (t *trial) salvage() {
 	}
 	left := func(name string, err error) { out.Left = append(out.Left, t.line(name+": "+err.Error())) }
 	for _, name := range want.Files {
-		path, there := res.Writes[name]
-		if !there {
+		if _, there := res.Writes[name]; !there {
 			continue
 		}
-		o, err := t.store(name, path)
+		o, err := t.store(res, name)
 		if err != nil {
 			left(name, err)
 			continue
 		}
-		o.Schema = res.Schemas[name]
 		out.Artifacts = append(out.Artifacts, o)
 	}
 	for _, name := range want.Outputs {
@@ -166,9 +163,10 @@ func hasType(raw json.RawMessage, want string) bool {
 	return false
 }
 
-// store stores a staged artifact after checking that the node may write it and that it is a regular file
+// store stores a staged artifact of a result after checking that the node may write it and that it is a regular file
 // of this attempt.
-func (t *trial) store(name, path string) (o Object, err error) {
+func (t *trial) store(res *nodes.Result, name string) (o Object, err error) {
+	path := res.Writes[name]
 	if t.job.Purpose != Undo && !slices.Contains(t.job.Node.Writes, name) {
 		return o, nodes.Permanent(nodes.Fail("config", "the node wrote "+name+", which its writes do not name"))
 	}
@@ -177,9 +175,12 @@ func (t *trial) store(name, path string) (o Object, err error) {
 	}
 	abs := filepath.Join(t.world.Out(), path)
 	if dag.IsFolder(name) {
-		return t.storeFolder(name, abs)
+		o, err = t.storeFolder(name, abs)
+	} else {
+		o, err = t.storeFile(name, abs)
 	}
-	return t.storeFile(name, abs)
+	o.Schema = res.Schemas[name]
+	return o, err
 }
 
 // storeFolder stores the files of a folder and then the list of them, which stands for it.

@@ -210,9 +210,9 @@ func (t *trial) fail(ctx context.Context, err error, res *nodes.Result) {
 	t.body.CostUSD, t.body.CostKind = t.cost(res, err)
 	t.body.Values = nil
 	o := Classify(ctx, t.job.timeout(), err)
-	e := (*nodes.Error)(nil)
+	e, told := errors.AsType[*nodes.Error](err)
 	once := !t.job.Node.Effect.Repeatable()
-	if o.Status == dag.StatusFailed && once && (errors.As(err, &e) && e.Unknown || t.took.Load()) {
+	if o.Status == dag.StatusFailed && once && (told && e.Unknown || t.took.Load()) {
 		o.Status = dag.StatusLost // to be found out, not to be done twice
 	}
 	o.Body = t.body

@@ -102,7 +102,7 @@ func Create(fsys disk.FS, name, runID string, o Options, first []machine.Event) 
 // them to fold in order. A tail cut off by a crash is removed and reported; anything else that is
 // wrong is *Damaged, or *Newer.
 func Open(fsys disk.FS, name string, from Head, o Options,
-	fold func(*machine.Event, *Envelope) error) (*Log, Tail, error) {
+	fold func(*machine.Event, *Envelope) error) (l *Log, tail Tail, err error) {
 	if err := refuseOther(fsys, name); err != nil {
 		return nil, Tail{}, err
 	}
@@ -110,24 +110,11 @@ func Open(fsys disk.FS, name string, from Head, o Options,
 	if err != nil {
 		return nil, Tail{}, err
 	}
-	l, tail, err := open(fsys, name, f, from, o, fold)
-	if err != nil {
-		f.Close()
-	}
-	return l, tail, err
-}
-
-// refuseOther refuses what is no log at all: a folder, a link, a pipe that would never be read to its end.
-func refuseOther(fsys disk.FS, name string) error {
-	fi, err := fsys.Lstat(name)
-	if err == nil && !fi.Mode().IsRegular() {
-		err = &Damaged{File: fsys.Path(name), Why: "is no regular file", WayOut: wayOut}
-	}
-	return err
-}
-
-func open(fsys disk.FS, name string, f disk.File, from Head, o Options,
-	fold func(*machine.Event, *Envelope) error) (*Log, Tail, error) {
+	defer func() {
+		if err != nil {
+			f.Close()
+		}
+	}()
 	r, err := newReader(fsys, name, f, from)
 	if err != nil {
 		return nil, Tail{}, err
@@ -146,8 +133,17 @@ func open(fsys disk.FS, name string, f disk.File, from Head, o Options,
 	if err := f.Sync(); err != nil {
 		return nil, tail, err
 	}
-	l, err := start(fsys, name, f, r.chain, o)
+	l, err = start(fsys, name, f, r.chain, o)
 	return l, tail, err
+}
+
+// refuseOther refuses what is no log at all: a folder, a link, a pipe that would never be read to its end.
+func refuseOther(fsys disk.FS, name string) error {
+	fi, err := fsys.Lstat(name)
+	if err == nil && !fi.Mode().IsRegular() {
+		err = &Damaged{File: fsys.Path(name), Why: "is no regular file", WayOut: wayOut}
+	}
+	return err
 }
 
 // start makes the log of a file whose lines are durable up to the chain's head.

@@ -163,12 +163,12 @@ type host struct {
 	calls   chan func() // from attempts, to be called by the loop
 	gone    chan struct{}
 
-	aside    sync.WaitGroup // of who tells and reads beside the loop
-	asideCtx context.Context
-	reading  bool            // big objects are read
-	sound    map[string]bool // what was found of them, by digest
-	telling  map[int]bool    // who of the plan's notify is being told something
-	deaf     map[int]bool    // whoever could not be told the last time
+	aside     sync.WaitGroup // of who tells and reads beside the loop
+	asideCtx  context.Context
+	reading   bool            // big objects are read
+	sound     map[string]bool // what was found of them, by digest
+	telling   map[int]bool    // who of the plan's notify is being told something
+	unreached map[int]bool    // whoever could not be told the last time
 
 	interrupted time.Time // of the first interrupt; zero = none
 	stopAt      time.Time // when what runs is stopped politely; zero = never
@@ -245,7 +245,7 @@ func (h *host) wait(wake time.Time) error {
 				h.forget(r)
 				return context.Cause(h.ctx)
 			}
-			return h.settle(r)
+			return h.recordEnds(r)
 		}
 	case call := <-h.calls:
 		then = func() error { call(); return nil }
@@ -276,9 +276,9 @@ func (h *host) awake() error {
 	return nil
 }
 
-// settle records how attempts ended: the given one and all others that have ended by now, with
+// recordEnds records how attempts ended: the given one and all others that have ended by now, with
 // one write.
-func (h *host) settle(r result) error {
+func (h *host) recordEnds(r result) error {
 	now := h.clock.now()
 	var bodies []machine.Body
 	for more := true; more; {

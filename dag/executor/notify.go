@@ -49,11 +49,11 @@ func (h *host) tell() {
 			continue
 		}
 		if h.telling == nil {
-			h.telling, h.deaf = map[int]bool{}, map[int]bool{}
+			h.telling, h.unreached = map[int]bool{}, map[int]bool{}
 		}
 		h.telling[n.To] = true
 		to, tries := plan.Notify[n.To], noticeTries
-		if h.deaf[n.To] { // what comes after something in vain is tried once
+		if h.unreached[n.To] { // what comes after something in vain is tried once
 			tries = 1
 		}
 		v := h.state().Run()
@@ -79,7 +79,7 @@ func (h *host) tell() {
 				b.Error = h.worker.Line(err.Error())
 			}
 			_ = h.onLoop(func() { // a host that has stopped records nothing: it is told again
-				h.telling[n.To], h.deaf[n.To] = false, err != nil
+				h.telling[n.To], h.unreached[n.To] = false, err != nil
 				_ = h.record(h.clock.now(), b) // a log that cannot be written ends the run elsewhere
 				h.tell()
 			})

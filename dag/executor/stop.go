@@ -68,7 +68,7 @@ const hardWait = 3 * time.Second
 
 // pauseCheckpoint makes the checkpoint of a pause that the user asked for.
 func (h *host) pauseCheckpoint() error {
-	if h.interrupted.IsZero() || h.state().Run().Pause.Reason != "user" {
+	if h.interrupted.IsZero() || h.state().Run().Pause.Reason != machine.PauseUser {
 		return h.run.Wait(h.mark)
 	}
 	now := h.clock.now()

@@ -36,9 +36,7 @@ func Archive(o Options) (string, error) {
 // identity finds out which run a directory holds, and what it has put beside the specification; of a damaged one as
 // much as can be read.
 func identity(o Options) (id string, started time.Time, published []machine.PublishedView) {
-	quiet := o
-	quiet.Observe, quiet.Project = nil, nil
-	if r, _, err := OpenReadOnly(quiet); err == nil {
+	if r, err := quietly(o); err == nil {
 		defer r.Close()
 		return r.ID(), r.state.Run().Created, r.state.Published()
 	}

@@ -139,17 +139,22 @@ func (r *Run) putBack(name, recorded string) error {
 
 // adoptEdit records the live file as it is.
 func (r *Run) adoptEdit(d Drift) error {
-	kept, size, err := r.tree.Keep(d.Name)
+	b, err := r.take(d.Name, d.recorded, "user-edit")
 	if err != nil {
 		return err
 	}
-	if kept != d.found {
+	if b.Digest != d.found {
 		return fmt.Errorf("run: %s is being changed by another program", r.out.Path(d.Name))
 	}
-	return r.RecordDurable(r.o.Now, &machine.ArtifactWrittenBody{
-		Name: d.Name, Path: d.Name, Digest: kept, Size: size,
-		Previous: d.recorded, Backup: r.objectPath(d.recorded), Why: "user-edit",
-	})
+	return r.RecordDurable(r.o.Now, b)
+}
+
+// take stores a live file as it is and returns the fact that it takes the place of the recorded version.
+func (r *Run) take(name, recorded, why string) (*machine.ArtifactWrittenBody, error) {
+	kept, size, err := r.tree.Keep(name)
+	return &machine.ArtifactWrittenBody{
+		Name: name, Path: name, Digest: kept, Size: size, Previous: recorded, Backup: r.objectPath(recorded), Why: why,
+	}, err
 }
 
 // objectPath is the path of an object relative to the output directory.

@@ -201,19 +201,16 @@ func (p *publication) present(name string) (string, error) {
 	case have == "" || have == recorded || p.r.index.IsVoid(name, have):
 		return recorded, nil
 	}
-	kept, size, err := p.r.tree.Keep(name)
-	if err != nil {
-		return "", err
-	}
 	why := "user-edit"
 	if recorded == "" { // left by another run in this folder, say
 		why = "found"
 	}
-	p.bodies = append(p.bodies, &machine.ArtifactWrittenBody{
-		Name: name, Path: name, Digest: kept, Size: size,
-		Previous: recorded, Backup: p.r.objectPath(recorded), Why: why,
-	})
-	return kept, nil
+	b, err := p.r.take(name, recorded, why)
+	if err != nil {
+		return "", err
+	}
+	p.bodies = append(p.bodies, b)
+	return b.Digest, nil
 }
 
 func (p *publication) entry(o attempt.Object) error {

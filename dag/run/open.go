@@ -75,6 +75,13 @@ func OpenReadOnly(o Options) (*Run, *Report, error) {
 	return r, rep, nil
 }
 
+// quietly opens a run for reading whose events nobody follows.
+func quietly(o Options) (*Run, error) {
+	o.Observe, o.Project = nil, nil
+	r, _, err := OpenReadOnly(o)
+	return r, err
+}
+
 // look attaches to the run that there is, for reading.
 func look(o Options) (*Run, error) {
 	if err := present(o); err != nil {

@@ -62,7 +62,7 @@ func Prune(o Options, before time.Time, remove bool) ([]Old, error) {
 	if err != nil || !info.IsDir() { // a link leads to somebody else's
 		return append(found, Old{What: "run", Path: Dir, Kept: "it is no folder"}), err
 	}
-	r, _, err := OpenReadOnly(o)
+	r, err := quietly(o)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return found, nil

@@ -348,8 +348,13 @@ func (b *beside) sources() ([]string, error) {
 	return origin.Sources, err
 }
 
-// stage makes the next content of a path ready, durable.
-func (b *beside) stage(name string, src io.Reader) (err error) {
+// stage makes a stored content ready to be the next one of a path, durable.
+func (b *beside) stage(name, digest string) error {
+	src, err := b.store.Open(digest)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
 	if _, err := b.fsys.Lstat(path.Dir(name)); errors.Is(err, fs.ErrNotExist) {
 		if err := disk.MakeDirs(b.fsys, path.Dir(name)); err != nil {
 			return err
@@ -389,12 +394,7 @@ func (b *beside) replace(name, from, to string) error {
 		return err
 	}
 	if to != "" {
-		src, err := b.store.Open(to)
-		if err != nil {
-			return err
-		}
-		defer src.Close()
-		if err := b.stage(name, src); err != nil {
+		if err := b.stage(name, to); err != nil {
 			return err
 		}
 		if has, err := b.holds(name, from); !has || err != nil {
@@ -487,14 +487,8 @@ func (p *publication) release() (err error) {
 			}
 			continue
 		}
-		src, err := p.r.store.Open(f.Digest)
-		if err != nil {
-			return err
-		}
-		err = b.stage(f.Path, src)
-		src.Close()
 		defer b.tidy(f.Path)
-		if err != nil {
+		if err := b.stage(f.Path, f.Digest); err != nil {
 			return err
 		}
 	}

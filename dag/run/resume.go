@@ -65,7 +65,7 @@ func (r *Run) lose(now time.Time, rescue Rescue) (lost int, err error) {
 		files := r.index.WrittenBy(a.Node, a.Generation, index.Open)
 		files = slices.DeleteFunc(files, func(f index.Named) bool { return f.Entry })
 		for _, f := range files {
-			warning, err := r.keepStrange(f)
+			warning, err := r.keepUnknown(f)
 			if err != nil {
 				return lost, err
 			}
@@ -78,7 +78,7 @@ func (r *Run) lose(now time.Time, rescue Rescue) (lost int, err error) {
 		}
 		r.Unspool(a)
 		for _, f := range files {
-			if err := r.settleFile(f.Name); err != nil {
+			if err := r.restoreFile(f.Name); err != nil {
 				return lost, err
 			}
 		}
@@ -86,9 +86,9 @@ func (r *Run) lose(now time.Time, rescue Rescue) (lost int, err error) {
 	return lost, nil
 }
 
-// keepStrange stores a live file that is neither the version before the attempt nor the one that the
+// keepUnknown stores a live file that is neither the version before the attempt nor the one that the
 // attempt had recorded, and says so.
-func (r *Run) keepStrange(f index.Named) (warning string, err error) {
+func (r *Run) keepUnknown(f index.Named) (warning string, err error) {
 	digest, err := r.tree.Found(f.Name)
 	if err != nil || digest == "" || digest == f.Digest || digest == f.Previous {
 		return "", err
@@ -98,8 +98,8 @@ func (r *Run) keepStrange(f index.Named) (warning string, err error) {
 		f.Name, r.objectPath(kept)), err
 }
 
-// settleFile brings a file to the version that counts now that its attempt has ended.
-func (r *Run) settleFile(name string) error {
+// restoreFile brings a file to the version that counts now that its attempt has ended.
+func (r *Run) restoreFile(name string) error {
 	want, _ := r.index.Live(name)
 	digest, err := r.tree.Found(name)
 	if err != nil || digest == want { // both empty: there is none and should be none

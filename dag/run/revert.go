@@ -99,7 +99,7 @@ func (r *Run) preview(b index.Checkpoint) (*Preview, error) {
 		if !v.First.IsZero() && v.Finished.After(v.First) {
 			p.RedoSeconds += v.Finished.Sub(v.First).Seconds()
 		}
-		if v.Node.Effect == "once" && v.Attempt > 0 {
+		if v.Node.Effect == dag.Once && v.Attempt > 0 {
 			p.Once = append(p.Once, v.Node.ID)
 		}
 	}

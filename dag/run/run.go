@@ -267,7 +267,7 @@ func (r *Run) record(events []machine.Event) (Mark, error) {
 			r.o.Observe(&events[i], false)
 		}
 	}
-	if err := r.settle(mark, save); err != nil {
+	if err := r.follow(mark, save); err != nil {
 		r.err = err
 		return mark, err
 	}
@@ -283,8 +283,8 @@ func (r *Run) record(events []machine.Event) (Mark, error) {
 	return mark, nil
 }
 
-// settle asks for durability, renews files derived from the state and saves it.
-func (r *Run) settle(mark Mark, save bool) error {
+// follow asks for durability, renews files derived from the state and saves it.
+func (r *Run) follow(mark Mark, save bool) error {
 	if mark.Sync {
 		r.log.SyncNow()
 	} else {
@@ -322,7 +322,7 @@ func (r *Run) pauseForDisk(now time.Time, mark Mark) (Mark, error) {
 		return mark, nil
 	}
 	return r.Record(now, &machine.RunPausedBody{
-		Reason:  "disk",
+		Reason:  machine.PauseDisk,
 		Fault:   "full",
 		Message: "the disk of " + r.out.Path(".") + " is full: free some space, then resume",
 	})

@@ -18,9 +18,7 @@ func PutAway(o Options) (done bool, err error) {
 		return false, err
 	}
 	defer w.leave()
-	quiet := o
-	quiet.Observe, quiet.Project = nil, nil
-	r, _, err := OpenReadOnly(quiet)
+	r, err := quietly(o)
 	if err != nil {
 		return false, err
 	}

@@ -185,13 +185,13 @@ func (l *Logs) append(ready []entry, first, synced, last int64) (err error) {
 
 // Rebuild makes the six logs of a run from its events anew. It takes the run's lock. What stood there before is
 // replaced only when all is written; the result is that of a run that was never disturbed, byte for byte.
-func Rebuild(o run.Options) error { return renew(o, (*logFiles).restart) }
+func Rebuild(o run.Options) error { return renew(o, true) }
 
 // Update appends to the six logs what the events say and the logs do not, for commands that record something without
 // carrying the run on. It takes the run's lock.
-func Update(o run.Options) error { return renew(o, nil) }
+func Update(o run.Options) error { return renew(o, false) }
 
-func renew(o run.Options, before func(*logFiles) error) error {
+func renew(o run.Options, anew bool) error {
 	release, err := run.Hold(o)
 	if err != nil {
 		return err
@@ -201,8 +201,8 @@ func renew(o run.Options, before func(*logFiles) error) error {
 	if err != nil {
 		return err
 	}
-	if before != nil {
-		err = before(f)
+	if anew {
+		err = f.restart()
 	}
 	if err == nil {
 		err = f.catchUp(o, toEnd)

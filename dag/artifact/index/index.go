@@ -108,7 +108,7 @@ func (x *Index) Apply(e *machine.Event, g *dag.Graph) {
 	switch b := e.Body.(type) {
 	case *machine.StartedBody:
 		x.running[b.Node] = Attempt{b.Node, b.Generation, b.Attempt}
-		x.retry(b.Node)
+		x.turn(b.Node, Valid, Stale, func(r ref) bool { return !r.f.Entries }) // what was salvaged is made once more
 	case *machine.FinishedBody:
 		x.finished(b)
 	case *machine.ArtifactWrittenBody:
@@ -137,7 +137,8 @@ func (x *Index) Apply(e *machine.Event, g *dag.Graph) {
 func (x *Index) finished(b *machine.FinishedBody) {
 	delete(x.running, b.Node)
 	if b.Reused {
-		x.revive(b.Node, b.Generation)
+		// Nothing ran: it is proved to be as it was.
+		x.turn(b.Node, Stale, Valid, func(r ref) bool { return r.v().Generation == b.Generation })
 		return
 	}
 	for _, r := range x.byNode[b.Node] {
@@ -166,30 +167,17 @@ func (x *Index) finished(b *machine.FinishedBody) {
 	}
 }
 
-// revive makes the versions of a generation valid again: it is proved to hold, nothing ran.
-func (x *Index) revive(node string, generation int) {
-	for _, r := range x.byNode[node] {
-		if v := r.v(); v.Standing == Stale && v.Generation == generation {
-			x.stand(r, Valid)
-		}
-	}
-}
-
-// retry retires what was salvaged of a node that is tried once more.
-func (x *Index) retry(node string) {
-	for _, r := range x.byNode[node] {
-		if !r.f.Entries && r.v().Standing == Valid {
-			r.v().Standing = Stale
-		}
-	}
-}
-
 func (x *Index) retire(nodes []string) {
 	for _, n := range nodes {
-		for _, r := range x.byNode[n] {
-			if r.v().Standing == Valid {
-				x.stand(r, Stale)
-			}
+		x.turn(n, Valid, Stale, func(ref) bool { return true })
+	}
+}
+
+// turn gives another standing to what a node wrote.
+func (x *Index) turn(node string, from, to Standing, which func(ref) bool) {
+	for _, r := range x.byNode[node] {
+		if r.v().Standing == from && which(r) {
+			x.stand(r, to)
 		}
 	}
 }
