@@ -150,7 +150,7 @@ func TestEveryProviderIsWhole(t *testing.T) {
 			t.Errorf("%s speaks in none of the cases of TestAnswerTable: give it a speaker and a row in answer_table_test.go", name)
 		}
 		if !slices.ContainsFunc(capability.Rows(), func(r capability.Row) bool { return r.How[name] != "" }) {
-			t.Errorf("capability/table.txt: %s can nothing", name)
+			t.Errorf("capability/table.txt: no row says what %s can do", name)
 		}
 	}
 }
