@@ -16,7 +16,7 @@ import (
 // needs that failed and, where a need failed or was skipped because of others, those above it.
 func (s *State) missing(i int32) []int32 {
 	var list []int32
-	seen := map[int32]bool{i: true}
+	seen := map[int32]bool{}
 	todo := []int32{i}
 	for len(todo) > 0 {
 		k := todo[len(todo)-1]
@@ -26,14 +26,10 @@ func (s *State) missing(i int32) []int32 {
 				continue
 			}
 			seen[j] = true
-			category := ""
-			if m := s.recs[j].Detail; m != nil && m.Last != nil {
-				category = m.Last.Category
-			}
-			switch {
+			switch category := s.recs[j].category(); {
 			case category == CategoryNeeds, category == CategoryUpstream:
 				todo = append(todo, j)
-			case s.status[j] != Skipped, category == CategoryBreaker:
+			case s.settled[j] != skipped, category == CategoryBreaker:
 				list = append(list, j)
 			}
 		}
@@ -42,34 +38,17 @@ func (s *State) missing(i int32) []int32 {
 	return list
 }
 
-// again sends back what a join is missing, if that is allowed. What has begun below goes back too;
-// while some of it is running, the join waits.
-func (d *decision) again(i int32) (sent, waits bool) {
-	s := d.s
-	n, m := s.graph.Node(i), s.recs[i].Detail
-	allowed := n.Again
-	var used int32
-	if m != nil {
-		allowed, used = allowed+int(m.Rounds), m.Requeues
+// again is what a join sends back because it is missing, nil = nothing, or nothing more. What has begun below goes back
+// too; while some of it is running, the join waits.
+func (s *State) again(i int32) (b *RewoundBody, waits bool) {
+	n, m, missing := s.graph.Node(i), s.recs[i].detail(), s.missing(i)
+	if int(m.Requeues) >= n.Again+int(m.Rounds) || len(missing) == 0 {
+		return nil, false
 	}
-	if int(used) >= allowed {
-		return false, false
-	}
-	missing := s.missing(i)
-	if len(missing) == 0 {
-		return false, false
-	}
-	b := &RewoundBody{To: s.graph.Node(missing[0]).ID, For: n.ID, Reason: s.shortage(i)}
-	for _, k := range s.below(missing, i) {
-		if s.recs[k].Phase == running {
-			return false, true
-		}
-		if r := &s.recs[k]; r.begun() || r.approving(s) {
-			b.Nodes = append(b.Nodes, s.graph.Node(k).ID)
-		}
-	}
-	d.cmds = append(d.cmds[:0], Command{Op: Record, Node: n.ID, Body: b})
-	return true, false
+	below := s.below(missing, i)
+	b = s.rewound(below, nil, s.shortage(i))
+	b.To, b.For = s.graph.Node(missing[0]).ID, n.ID
+	return b, slices.ContainsFunc(below, func(k int32) bool { return s.recs[k].Phase == running })
 }
 
 // CleanedUp returns, of a run that has failed, the clean-up nodes (always) that ended before something they need had
@@ -106,23 +85,10 @@ func indexes(in []bool) (list []int32) {
 	return list
 }
 
-// shortageNames is how many missing nodes a message names.
-const shortageNames = 5
-
 // shortage says how many needs of a join succeeded, and which nodes are missing.
 func (s *State) shortage(i int32) string {
 	n, t := s.graph.Node(i), &s.tallies[i]
-	text := fmt.Sprintf("%d of %d needs of %s succeeded, %d wanted", t.ok, t.counted, n.ID, n.AtLeast)
-	missing := s.missing(i)
-	if len(missing) == 0 {
-		return text
-	}
-	var names []string
-	for _, k := range missing[:min(len(missing), shortageNames)] {
-		names = append(names, s.graph.Node(k).ID)
-	}
-	if more := len(missing) - len(names); more > 0 {
-		names = append(names, fmt.Sprintf("%d more", more))
-	}
-	return text + "; missing: " + strings.Join(names, ", ")
+	text := fmt.Sprintf("%d of %d needs of %s succeeded, %d wanted; missing: %s", t.ok, t.counted, n.ID, n.AtLeast,
+		s.some(s.missing(i)))
+	return strings.TrimSuffix(text, "; missing: ")
 }

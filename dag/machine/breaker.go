@@ -90,16 +90,16 @@ func (s *State) onBreaker(e Event, b *BreakerChangedBody) error {
 	}
 	k := &s.breakers[s.breakerIndex(b.Breaker)]
 	before := k.State
-	if state != before && state != breakerHalfOpen { // probes may start before half-open is recorded
-		k.Epoch++
-		k.probing = 0
-	}
 	if state != before {
 		k.Since = ms(e.Time)
-	}
-	if state != before && state == breakerOpen {
-		k.Openings++
-		k.Question, k.Answer = "", ""
+		if state != breakerHalfOpen { // probes may start before that is recorded
+			k.Epoch++
+			k.probing = 0
+		}
+		if state == breakerOpen {
+			k.Openings++
+			k.Question, k.Answer = "", ""
+		}
 	}
 	k.State, k.Until, k.Counts, k.Recent, k.Cause, k.Changed = state, ms(b.Until), b.Counts, b.Recent, b.Cause, ms(e.Time)
 	k.counted(before)
@@ -140,7 +140,7 @@ func (s *State) count(i int32, b *FinishedBody) {
 	o := BreakerOutcome{Node: n.ID, Final: b.Final || spec.Each == "attempt"}
 	switch {
 	case b.Status == dag.StatusCompleted:
-		quiet := spec.Window > 0 || k.Counts.ConsecBad == 0
+		quiet := spec.Window != 0 || k.Counts.ConsecBad == 0
 		if k.State == breakerClosed && quiet && len(k.Pending) == 0 {
 			return
 		}
@@ -174,9 +174,6 @@ func (b *breaker) counted(before breakerState) {
 	b.Pending = slices.DeleteFunc(b.Pending, func(o BreakerOutcome) bool {
 		return !o.Good() && (b.State == breakerOpen || b.State == breakerClosed && !o.Final)
 	})
-	if len(b.Pending) == 0 {
-		b.Pending = nil
-	}
 }
 
 // counts asks the host to count, and to end the open state of breakers whose time has come.
@@ -226,12 +223,12 @@ func (b *breaker) room(spec *dag.Breaker, now int64) int32 {
 	}
 	probes := int32(1)
 	if spec != nil {
-		probes = max(1, int32(spec.Probes))
+		probes = int32(spec.Probes)
 	}
 	if b.State == breakerHalfOpen {
-		probes -= min(probes-1, int32(b.Counts.Successes))
+		probes -= int32(b.Counts.Successes)
 	}
-	return max(0, probes-b.probing)
+	return max(0, max(1, probes)-b.probing)
 }
 
 func (s *State) breakerSpec(name string) *dag.Breaker {

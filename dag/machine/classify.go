@@ -26,9 +26,10 @@ func (s *State) classifyAs(i int32, due bool) Status {
 			return Asking
 		case m.Stopped:
 			return Stopped
-		case m.RetryAt != 0 && !due && m.Hold:
-			return Holding
 		case m.RetryAt != 0 && !due:
+			if m.Hold {
+				return Holding
+			}
 			return Retrying
 		}
 	}
@@ -88,17 +89,13 @@ const (
 )
 
 func unwanted(n *dag.Node, t *tally) unwantedness {
-	switch {
-	case n.AtLeast > 0 && t.counted > 0 && t.skipped == t.counted:
-		return byNeeds // nothing failed: what it joins was not wanted either
-	case n.AtLeast > 0 && int(t.ok) < n.AtLeast:
+	switch joins := n.AtLeast > 0; {
+	case t.counted > 0 && t.skipped == t.counted && (joins || n.When == ""):
+		return byNeeds // nothing failed: what it needs was not wanted either
+	case int(t.ok) < n.AtLeast:
 		return byCount
-	case n.AtLeast > 0:
-		return wanted
-	case t.forced > 0:
+	case t.forced > 0 && !joins:
 		return byUpstream
-	case n.When == "" && t.counted > 0 && t.skipped == t.counted:
-		return byNeeds
 	}
 	return wanted
 }
@@ -140,6 +137,14 @@ func (s *State) endedStatus(i int32) Status {
 		return Undoing
 	}
 	return Failed
+}
+
+// category is that of a node's last end; empty = none.
+func (r *rec) category() string {
+	if last := r.detail().Last; last != nil {
+		return last.Category
+	}
+	return ""
 }
 
 // A disposition is what a final failure leads to.
@@ -189,7 +194,7 @@ func (s *State) settlementOf(i int32, st Status) settlement {
 		}
 		return succeeded
 	case Skipped:
-		if m := s.recs[i].Detail; m != nil && m.Last != nil && m.Last.Category == CategoryUpstream {
+		if s.recs[i].category() == CategoryUpstream {
 			return forced
 		}
 		return skipped

@@ -425,10 +425,13 @@ func (s *State) undoText() (text string) {
 	return text
 }
 
+// someNames is how many nodes a message names.
+const someNames = 5
+
 // some names a few nodes.
 func (s *State) some(list []int32) string {
 	var names []string
-	for _, i := range list[:min(len(list), shortageNames)] {
+	for _, i := range list[:min(len(list), someNames)] {
 		names = append(names, s.graph.Node(i).ID)
 	}
 	if more := len(list) - len(names); more > 0 {

@@ -171,12 +171,14 @@ func (d *decision) skips() (sentBack bool) {
 		b := s.finalEnd(i, dag.StatusSkipped)
 		switch unwanted(n, t) {
 		case byCount:
-			sent, waits := d.again(i)
-			if sent {
-				return true
-			}
+			back, waits := s.again(i)
 			if waits {
 				continue
+			}
+			if back != nil {
+				d.cmds = d.cmds[:0]
+				d.recordOf(i, back)
+				return true
 			}
 			b = s.failure(i, CategoryNeeds, s.shortage(i))
 		case byUpstream:

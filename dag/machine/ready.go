@@ -2,6 +2,7 @@ package machine
 
 import (
 	"cmp"
+	"container/heap"
 	"math"
 	"slices"
 	"time"
@@ -57,57 +58,36 @@ func (s *State) poolIndex(name string) int32 {
 	return -1
 }
 
+// An order is the heap of a class as package heap sees it, to put one of its nodes in its place.
+type order struct {
+	heap.Interface
+	s  *State
+	in []int32
+}
+
+func (o order) Len() int           { return len(o.in) }
+func (o order) Less(a, b int) bool { return o.s.better(o.in[a], o.in[b]) }
+
+func (o order) Swap(a, b int) {
+	o.in[a], o.in[b] = o.in[b], o.in[a]
+	o.s.heapAt[o.in[a]], o.s.heapAt[o.in[b]] = int32(a), int32(b)
+}
+
 // push adds a ready node to the heap of its class.
 func (s *State) push(i int32) {
-	h := &s.classes[s.class[i]].heap
-	*h = append(*h, i)
-	s.heapAt[i] = int32(len(*h) - 1)
-	s.up(*h, len(*h)-1)
+	c := &s.classes[s.class[i]]
+	at := len(c.heap)
+	c.heap, s.heapAt[i] = append(c.heap, i), int32(at)
+	heap.Fix(order{s: s, in: c.heap}, at)
 }
 
 // remove takes a node out of the heap of its class.
 func (s *State) remove(i int32) {
-	h := &s.classes[s.class[i]].heap
-	at, last := int(s.heapAt[i]), len(*h)-1
-	if at != last {
-		s.swap(*h, at, last)
-	}
-	*h = (*h)[:last]
-	if at != last && !s.up(*h, at) {
-		s.down(*h, at)
-	}
-}
-
-func (s *State) swap(h []int32, a, b int) {
-	h[a], h[b] = h[b], h[a]
-	s.heapAt[h[a]], s.heapAt[h[b]] = int32(a), int32(b)
-}
-
-func (s *State) up(h []int32, k int) (moved bool) {
-	for k > 0 {
-		parent := (k - 1) / 2
-		if !s.better(h[k], h[parent]) {
-			break
-		}
-		s.swap(h, k, parent)
-		k, moved = parent, true
-	}
-	return moved
-}
-
-func (s *State) down(h []int32, k int) {
-	for {
-		best := k
-		for child := 2*k + 1; child <= 2*k+2 && child < len(h); child++ {
-			if s.better(h[child], h[best]) {
-				best = child
-			}
-		}
-		if best == k {
-			return
-		}
-		s.swap(h, k, best)
-		k = best
+	c := &s.classes[s.class[i]]
+	at, last := int(s.heapAt[i]), len(c.heap)-1
+	order{s: s, in: c.heap}.Swap(at, last)
+	if c.heap = c.heap[:last]; at < last {
+		heap.Fix(order{s: s, in: c.heap}, at)
 	}
 }
 

@@ -125,13 +125,9 @@ func (s *State) Record(i int32) reuse.Record {
 	v := reuse.Record{Ended: st.Ended() && st != Undone, Settled: s.settled[i].counts(), Stale: r.Phase == stale,
 		Fingerprint: r.Fingerprint, End: ends[r.End], Attempts: int(r.Attempt), Generation: int(r.Gen), EndSeq: r.EndSeq}
 	v.Begun = r.begun() || st == Asking // also where its condition was found true: it may be another one now
-	if m := r.Detail; m != nil {
-		v.Unresolved, v.Reshaped = m.Unresolved, m.Reshaped
-		v.Begun = v.Begun || m.Question != ""
-		if m.Last != nil {
-			v.Category = m.Last.Category
-		}
-	}
+	m := r.detail()
+	v.Unresolved, v.Reshaped, v.Category = m.Unresolved, m.Reshaped, r.category()
+	v.Begun = v.Begun || m.Question != ""
 	return v
 }
 
@@ -143,8 +139,8 @@ var ends = [...]reuse.End{endCompleted: reuse.Completed, endFailed: reuse.Failed
 func (s *State) ResultAt(i int32) reuse.Left {
 	r := &s.recs[i]
 	l := reuse.Left{Status: s.status[i].word(), Fingerprint: r.Fingerprint}
-	if m := r.Detail; m != nil && m.Last != nil && r.Phase == ended {
-		l.Values = m.Last.Values
+	if last := r.detail().Last; last != nil && r.Phase == ended {
+		l.Values = last.Values
 	}
 	return l
 }
@@ -153,23 +149,15 @@ func (s *State) ResultAt(i int32) reuse.Left {
 // by now or not, or its breaker kept it from starting. The categories are those of the failures that led to it.
 func (s *State) Failure(i int32) (categories []string, failed bool) {
 	r := &s.recs[i]
-	if r.Phase != ended && r.Phase != stale {
+	last := r.category()
+	failed = r.End == endFailed || r.End == endRejected || r.End == endSkipped && last == CategoryBreaker
+	if !failed || r.Phase != ended && r.Phase != stale {
 		return nil, false
 	}
-	var last string
-	if m := r.Detail; m != nil && m.Last != nil {
-		last = m.Last.Category
-	}
-	if r.End != endFailed && r.End != endRejected && (r.End != endSkipped || last != CategoryBreaker) {
-		return nil, false
-	}
-	if r.Detail != nil {
-		for _, c := range r.Detail.Failures {
+	for _, c := range append(slices.Clip(r.detail().Failures), catCount{Category: last}) {
+		if c.Category != "" {
 			categories = append(categories, c.Category)
 		}
-	}
-	if last != "" {
-		categories = append(categories, last)
 	}
 	slices.Sort(categories)
 	return slices.Compact(categories), true

@@ -15,8 +15,7 @@ type chooser struct {
 	d      *decision
 	places []place
 	before func(a, b place) bool // by their nodes
-	gates  []gate
-	paid   bool // no further paid start fits
+	paid   bool                  // no further paid start fits
 	chosen dag.Amount
 	pools  []int32 // starts chosen, by pool
 	probes []int32 // by breaker
@@ -26,17 +25,10 @@ type place struct {
 	class, at int32
 }
 
-type gate uint8
-
-const (
-	gateOpen gate = iota
-	gateShut
-)
-
 func (d *decision) chooser() *chooser {
 	s := d.s
 	return &chooser{
-		d: d, gates: make([]gate, len(s.classes)), pools: make([]int32, len(s.pools)), probes: make([]int32, len(s.breakers)),
+		d: d, pools: make([]int32, len(s.pools)), probes: make([]int32, len(s.breakers)),
 		before: func(a, b place) bool { return s.better(s.classes[a.class].heap[a.at], s.classes[b.class].heap[b.at]) },
 	}
 }
@@ -48,7 +40,8 @@ func (d *decision) starts() {
 		return
 	}
 	for k := range d.s.classes {
-		if len(d.s.classes[k].heap) > 0 && c.opens(int32(k)) {
+		if len(d.s.classes[k].heap) > 0 {
+			c.look(int32(k))
 			c.add(place{int32(k), 0})
 		}
 	}
@@ -56,7 +49,7 @@ func (d *decision) starts() {
 		p := c.pop()
 		i := d.s.classes[p.class].heap[p.at]
 		if !c.passes(p.class, i) {
-			continue // the gate is shut for the rest of the class
+			continue // nor does any of its class that comes later
 		}
 		if d.paused {
 			return
@@ -78,7 +71,7 @@ func (c *chooser) queues() (ended bool) {
 	d, s := c.d, c.d.s
 	for k := range s.classes {
 		class := &s.classes[k]
-		if class.pool < 0 || s.pools[class.pool].wait == 0 || c.poolRoom(int32(k)) {
+		if class.pool == none || s.pools[class.pool].wait == 0 || c.poolRoom(int32(k)) {
 			continue
 		}
 		p := &s.pools[class.pool]
@@ -104,9 +97,9 @@ func (c *chooser) queues() (ended bool) {
 	return ended
 }
 
-// cleanup starts the clean-up nodes of a run that ends, in plan order. It reports whether any is
-// waited for. A node that the budget or a breaker without an end holds back is left out: the run
-// must end.
+// cleanup starts the clean-up nodes of a run that ends, in plan order. It reports whether any waits for an instant or a
+// worker, though nothing runs. A node that the budget or a breaker without an end holds back is left out: the run must
+// end.
 func (d *decision) cleanup() (waiting bool) {
 	c, s := d.chooser(), d.s
 	started := 0
@@ -117,10 +110,9 @@ func (d *decision) cleanup() (waiting bool) {
 		k := s.class[i]
 		switch {
 		case s.classes[k].paid && !s.ledger.fits(s.reserveOf(s.graph.Node(i)), c.chosen):
-			waiting = waiting || s.ledger.reserved != (dag.Amount{}) || c.chosen != (dag.Amount{})
 		case !c.breakerRoom(k):
 			for _, g := range s.classes[k].gates {
-				if g < 0 {
+				if g == none {
 					continue
 				}
 				b := &s.breakers[g]
@@ -128,13 +120,12 @@ func (d *decision) cleanup() (waiting bool) {
 					d.waitUntil(until)
 					waiting = true
 				}
-				waiting = waiting || b.probing > 0 || c.probes[g] > 0
 			}
-		case started < d.free && c.poolRoom(k):
+		case started >= d.free:
+			waiting = true
+		case c.poolRoom(k):
 			c.start(k, i)
 			started++
-		default:
-			waiting = true
 		}
 	}
 	return waiting
@@ -148,11 +139,11 @@ func (c *chooser) start(k, i int32) {
 		Command{Op: Start, Node: n.ID, Generation: int(r.Gen), Attempt: int(r.Attempt) + 1, Reserve: reserve})
 	c.chosen.USD += reserve.USD
 	c.chosen.Tokens += reserve.Tokens
-	if p := s.classes[k].pool; p >= 0 {
+	if p := s.classes[k].pool; p != none {
 		c.pools[p]++
 	}
 	for _, b := range s.classes[k].gates {
-		if b >= 0 {
+		if b != none {
 			c.probes[b]++
 		}
 	}
@@ -160,12 +151,12 @@ func (c *chooser) start(k, i int32) {
 
 func (c *chooser) poolRoom(k int32) bool {
 	p := c.d.s.classes[k].pool
-	return p < 0 || c.d.s.pools[p].used+c.pools[p] < c.d.s.pools[p].size
+	return p == none || c.d.s.pools[p].used+c.pools[p] < c.d.s.pools[p].size
 }
 
 func (c *chooser) breakerRoom(k int32) bool {
 	for _, i := range c.d.s.classes[k].gates {
-		if i < 0 {
+		if i == none {
 			continue
 		}
 		if b := &c.d.s.breakers[i]; b.room(c.d.s.breakerSpec(b.Name), c.d.now) <= c.probes[i] {
@@ -175,15 +166,14 @@ func (c *chooser) breakerRoom(k int32) bool {
 	return true
 }
 
-// opens looks at the breakers of a class. The one that its nodes name comes first: where it is open, they
+// look looks at the breakers of a class. The one that its nodes name comes first: where it is open, they
 // do what whenOpen says.
-func (c *chooser) opens(k int32) bool {
+func (c *chooser) look(k int32) {
 	for _, i := range c.d.s.classes[k].gates {
-		if i >= 0 && !c.passable(k, &c.d.s.breakers[i]) {
-			return false
+		if i != none && !c.passable(k, &c.d.s.breakers[i]) {
+			return
 		}
 	}
-	return true
 }
 
 func (c *chooser) passable(k int32, b *breaker) bool {
@@ -245,11 +235,7 @@ func (d *decision) askBreaker(b *breaker) {
 func (c *chooser) passes(k, i int32) bool {
 	d, s := c.d, c.d.s
 	class := &s.classes[k]
-	if c.gates[k] == gateShut || class.paid && c.paid {
-		return false
-	}
-	c.gates[k] = gateShut // unless nothing speaks against it
-	if !c.poolRoom(k) || !c.breakerRoom(k) {
+	if class.paid && c.paid || !c.poolRoom(k) || !c.breakerRoom(k) {
 		return false
 	}
 	if class.paid && !s.ledger.fits(s.reserveOf(s.graph.Node(i)), c.chosen) {
@@ -257,7 +243,6 @@ func (c *chooser) passes(k, i int32) bool {
 		d.budget(i, c.chosen)
 		return false
 	}
-	c.gates[k] = gateOpen
 	return true
 }
 
@@ -270,7 +255,7 @@ func (d *decision) budget(i int32, chosen dag.Amount) {
 	}
 	n, l := s.graph.Node(i), &s.ledger
 	reserve := s.reserveOf(n)
-	if l.Budget.CapUSD > 0 && l.Spent.USD+reserve.USD > l.Budget.CapUSD {
+	if l.Budget.CapUSD != 0 && l.Spent.USD+reserve.USD > l.Budget.CapUSD {
 		d.pause(PauseBudget, n.ID, "$%s is spent and %s reserves $%s more, but the cap is $%s",
 			l.Spent.USD, n.ID, reserve.USD, l.Budget.CapUSD)
 		return
