@@ -136,8 +136,8 @@ func (d *decision) answers() {
 func (d *decision) overdue(all bool) {
 	s := d.s
 	for _, i := range s.overdue {
-		switch {
-		case !s.isOverdue(i, d.now):
+		switch at := s.deadline(i); {
+		case at == 0 || at > d.now: // it has ended, or was given more time
 		case s.status[i] == Running:
 			d.command(Cancel, i)
 		case all && (s.status[i] == Ready || s.status[i] == Retrying || s.status[i] == Holding):
@@ -155,11 +155,16 @@ func (s *State) finalEnd(i int32, status dag.Status) *FinishedBody {
 // failure is the end of a node that fails without an attempt.
 func (s *State) failure(i int32, category, message string) *FinishedBody {
 	b := s.finalEnd(i, dag.StatusFailed)
-	b.Category, b.Class, b.Message = category, dag.Hard, message
-	if c, ok := s.graph.Plan.CategoryByName(category); ok {
-		b.Class = c.Class
-	}
+	b.Category, b.Class, b.Message = category, s.classOfFailure(category), message
 	return b
+}
+
+// classOfFailure is the class of a failure without an attempt, or by the machine's own word.
+func (s *State) classOfFailure(category string) dag.Class {
+	if c, ok := s.graph.Plan.CategoryByName(category); ok {
+		return c.Class
+	}
+	return dag.Hard
 }
 
 // skips records the nodes that will not run. It reports whether nodes were sent back instead: that is

@@ -3,7 +3,6 @@ package machine
 import (
 	"cmp"
 	"container/heap"
-	"math"
 	"slices"
 	"time"
 
@@ -107,10 +106,7 @@ const (
 )
 
 func earlier(a, b timer) bool {
-	if a.at != b.at {
-		return a.at < b.at
-	}
-	return a.node < b.node
+	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.node, b.node)) < 0
 }
 
 // pushTimer adds a timer that has an instant.
@@ -144,7 +140,6 @@ func (s *State) Advance(now time.Time) {
 }
 
 func (s *State) advance(now int64) {
-	s.overdue = slices.DeleteFunc(s.overdue, func(i int32) bool { return !s.isOverdue(i, math.MaxInt64) })
 	for s.due(now) {
 		t := s.popTimer()
 		if !s.valid(t) {
@@ -159,22 +154,11 @@ func (s *State) advance(now int64) {
 		s.recs[t.node].due = true
 		s.touch(t.node)
 	}
-	if len(s.overdue) > 1 { // the order in which time was used up, whenever that was noticed
-		slices.SortFunc(s.overdue, func(i, j int32) int {
-			return cmp.Or(cmp.Compare(s.deadline(i), s.deadline(j)), cmp.Compare(i, j))
-		})
-	}
 }
 
 // due reports whether Advance has something to do: the first timer has come due, or is void.
 func (s *State) due(now int64) bool {
 	return len(s.timers) > 0 && (s.timers[0].at <= now || !s.valid(s.timers[0]))
-}
-
-// isOverdue reports whether a node has used up its total time and has not ended.
-func (s *State) isOverdue(i int32, now int64) bool {
-	at := s.deadline(i)
-	return at != 0 && at <= now && !s.settled[i].counts()
 }
 
 // advanced returns the state as Advance would make it, and leaves s as it is. It shares with s what Advance does
@@ -186,9 +170,6 @@ func (s *State) advanced(now int64) *State {
 	c := *s
 	c.recs, c.status, c.heapAt = slices.Clone(s.recs), slices.Clone(s.status), slices.Clone(s.heapAt)
 	c.timers, c.overdue = slices.Clone(s.timers), slices.Clone(s.overdue)
-	for k := range c.lists {
-		c.lists[k] = slices.Clip(c.lists[k])
-	}
 	c.classes = slices.Clone(s.classes)
 	for k := range c.classes {
 		c.classes[k].heap = slices.Clone(c.classes[k].heap)

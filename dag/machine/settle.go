@@ -56,6 +56,7 @@ func (s *State) Settle(node string, o Outcome, now time.Time) Event {
 		b.Attempt = int(r.Attempt)
 	}
 	b.Category, b.Message, b.Diagnostics = o.Category, oneLine(o.Message), clip(o.Diagnostics, diagnosticsMost)
+	o.RetryAfter = max(0, o.RetryAfter)
 	x := settling{s: s, i: i, r: r, n: s.graph.Node(i), o: &o, b: &b, now: now}
 	x.cost()
 	x.overrun()
@@ -88,35 +89,31 @@ type settling struct {
 // cost says what an attempt cost when nobody has: its reservation stands. Zero is a cost only
 // when CostKind says so.
 func (x *settling) cost() {
-	if x.b.CostKind != "" || x.o.Status == dag.StatusRejected || x.o.Status == dag.StatusSkipped ||
-		x.r.Phase != running || x.r.Detail == nil {
+	if x.b.CostKind != "" || x.o.Status == dag.StatusRejected || x.o.Status == dag.StatusSkipped || x.r.Phase != running {
 		return
 	}
-	reserved := x.r.Detail.Reserved
+	reserved := x.r.detail().Reserved
 	switch {
-	case x.o.Status == dag.StatusLost && x.n.Call != nil && !x.r.Detail.Called: // that is durable before the call
+	case x.o.Status == dag.StatusLost && x.n.Call != nil && !x.r.detail().Called: // that is durable before the call
 		x.b.CostKind = dag.CostFree
 	case x.b.CostUSD != 0:
 		x.b.CostKind = dag.CostReported
-	case reserved.USD > 0 || reserved.Tokens > 0 && x.b.Usage == Usage{}:
+	case reserved.USD != 0 || reserved.Tokens != 0 && x.b.Usage == Usage{}:
 		x.b.CostKind, x.b.CostUSD = dag.CostAssumed, reserved.USD
 	}
 }
 
 // overrun warns of a cost that passed its reservation.
 func (x *settling) overrun() {
-	if x.r.Phase != running || x.r.Detail == nil {
-		return
-	}
-	reserved, warn := x.r.Detail.Reserved, func(format string, args ...any) {
+	reserved, warn := x.r.detail().Reserved, func(format string, args ...any) {
 		line := fmt.Sprintf(format+" it reserved; nodes similar to it reserve as much from now on", args...)
 		x.b.Warnings = append(slices.Clip(x.b.Warnings), line)
 	}
 	over := x.s.ledger.overrun(reserved, dag.Amount{USD: x.b.CostUSD, Tokens: x.b.Usage.Total()})
-	if over.USD > 0 {
+	if over.USD != 0 {
 		warn("cost $%s, more than the $%s that", over.USD, reserved.USD)
 	}
-	if over.Tokens > 0 {
+	if over.Tokens != 0 {
 		warn("used %d tokens, more than the %d that", over.Tokens, reserved.Tokens)
 	}
 }
@@ -137,7 +134,7 @@ func (x *settling) cancelled() {
 	if d := x.s.deadline(x.i); d != 0 && ms(x.now) >= d && x.s.ending == "" {
 		x.b.Status, x.b.Category = dag.StatusFailed, CategoryDeadline
 		x.b.Message = usedUp(x.n) + strings.TrimPrefix(x.b.Message, "cancelled") // what was kept stays said
-		x.end(dag.Hard)
+		x.b.Final, x.b.Class = true, x.s.classOfFailure(CategoryDeadline)
 		return
 	}
 	x.b.Final = x.last()
@@ -152,14 +149,6 @@ func (x *settling) last() bool {
 // usedUp says that a node has had all its time.
 func usedUp(n *dag.Node) string {
 	return fmt.Sprintf("exceeded its total timeout (%s)", n.Timeout.Total.D())
-}
-
-func (x *settling) end(class dag.Class) {
-	x.b.Final = true
-	x.b.Class = cmp.Or(x.b.Class, class)
-	if c, ok := x.s.graph.Plan.CategoryByName(x.b.Category); ok {
-		x.b.Class = c.Class
-	}
 }
 
 func (x *settling) failed() {
@@ -186,7 +175,7 @@ func (x *settling) waitFor(p dag.Policy, m *detail) time.Duration {
 	switch {
 	case !x.o.WaitUntil.IsZero():
 		return max(shortestWait, x.o.WaitUntil.Sub(x.now))
-	case x.o.RetryAfter > 0:
+	case x.o.RetryAfter != 0:
 		return x.o.RetryAfter
 	}
 	retry := p.Retry
@@ -204,13 +193,11 @@ func (x *settling) wait(p dag.Policy, m *detail, d time.Duration) {
 		return
 	}
 	x.b.WaitUntil = x.later(min(d, farthest))
-	if u := x.o.WaitUntil; u.Sub(x.now) == d && d < farthest {
-		x.b.WaitUntil = u.UTC().Add(time.Millisecond - 1).Truncate(time.Millisecond)
-	}
 	if told {
 		x.b.Status = dag.StatusRejected
-		if x.o.WaitUntil.IsZero() && x.o.RetryAfter == 0 || ms(x.b.WaitUntil) < a.Until {
-			x.b.WaitUntil = at(a.Until)
+		named := !x.o.WaitUntil.IsZero() || x.o.RetryAfter != 0
+		if until := at(a.Until); !named || x.b.WaitUntil.Before(until) {
+			x.b.WaitUntil = until
 		}
 	}
 }
@@ -225,7 +212,7 @@ func (x *settling) retry(p dag.Policy, m *detail) {
 		return
 	}
 	d := x.delay(p.Retry, int(mine))
-	if after := x.o.RetryAfter; after > 0 { // the remote knows better; a little later than asked, never earlier
+	if after := x.o.RetryAfter; after != 0 { // the remote knows better; a little later than asked, never earlier
 		d = max(shortestRetry, after+time.Duration(x.draw()*float64(min(after/10, 10*time.Second))))
 	}
 	x.b.RetryAt = x.later(d)
@@ -234,7 +221,7 @@ func (x *settling) retry(p dag.Policy, m *detail) {
 // keepDeadline ends a node that could only go on after its total time.
 func (x *settling) keepDeadline() {
 	d := x.s.deadline(x.i)
-	if d == 0 || x.b.Final || x.b.Stop {
+	if d == 0 || x.b.Stop {
 		return
 	}
 	if next := max(ms(x.b.RetryAt), ms(x.b.WaitUntil), ms(x.now)); next >= d {
@@ -249,11 +236,11 @@ func (x *settling) later(d time.Duration) time.Time {
 
 // delay is the backoff after the n-th failure, n from 1.
 func (x *settling) delay(r dag.Retry, n int) time.Duration {
-	if len(r.Delays) > 0 {
+	if len(r.Delays) != 0 {
 		return r.Delays[min(n, len(r.Delays))-1].D()
 	}
 	d := float64(r.Base) * math.Pow(max(1, r.Factor), float64(n-1))
-	if r.Cap > 0 {
+	if r.Cap != 0 {
 		d = min(d, float64(r.Cap))
 	}
 	d *= 1 + r.Jitter*x.draw()
@@ -282,7 +269,6 @@ func (x *settling) draw() float64 {
 	h *= 0xff51afd7ed558ccd
 	h ^= h >> 33
 	h *= 0xc4ceb9fe1a85ec53
-	h ^= h >> 33
 	return float64(h>>11) / (1 << 53)
 }
 
@@ -296,9 +282,6 @@ func oneLine(s string) string {
 
 // clip returns the last n characters: the end of an output says more than its beginning.
 func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
 	r := []rune(s)
 	return string(r[max(0, len(r)-n):])
 }

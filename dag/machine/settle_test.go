@@ -71,6 +71,9 @@ func TestSettle(t *testing.T) {
 		{"retry after below the backoff", dag.Retry{}, 0, Outcome{Category: "x", RetryAfter: s(1)}, "retry", s(1), s(2)},
 		{"retry after next to nothing", dag.Retry{}, 0, Outcome{Category: "x", RetryAfter: 20 * time.Millisecond}, "retry", s(0.5), s(1)},
 		{"retry after", dag.Retry{}, 0, Outcome{Category: "x", RetryAfter: s(50)}, "retry", s(50), s(60)},
+		{"retry after as long as the cap", dag.Retry{}, 0, Outcome{Category: "rate", RetryAfter: s(300)}, "retry", s(300), s(310)},
+		{"retry after above the cap, and two attempts", dag.Retry{Attempts: 2}, 0, Outcome{Category: "x", RetryAfter: s(3600)}, "wait", s(3600), s(3600)},
+		{"list of one", dag.Retry{Attempts: 5, Delays: lists.Delays[:1]}, 3, Outcome{Category: "x"}, "retry", s(1), s(1)},
 		{"retry after above the cap", dag.Retry{}, 0, Outcome{Category: "x", RetryAfter: s(3600)}, "wait", s(3600), s(3600)},
 		{"retry after of a year", dag.Retry{}, 0, Outcome{Category: "x", RetryAfter: 8760 * time.Hour}, "wait", 8760 * time.Hour, 8760 * time.Hour},
 		{"negative retry after", dag.Retry{}, 0, Outcome{Category: "x", RetryAfter: -5}, "retry", s(5), s(6)},
@@ -108,6 +111,49 @@ func TestSettleKeepsMessagesShort(t *testing.T) {
 	}
 }
 
+func TestClipCountsCharacters(t *testing.T) {
+	for _, n := range []int{1500, 2000} {
+		b, _ := settled(t, dag.Node{}, 0, Outcome{Category: "x", Diagnostics: strings.Repeat("ü", n)})
+		if len([]rune(b.Diagnostics)) != n {
+			t.Errorf("%d of %d characters", len([]rune(b.Diagnostics)), n)
+		}
+	}
+}
+
+// An instant is never earlier than what was asked for, though it is kept in milliseconds.
+func TestInstantsAreNotEarly(t *testing.T) {
+	x := tell(t, &dag.Plan{Nodes: []dag.Node{{ID: "a", Kind: "k"}}})
+	x.apply(&StartedBody{Node: "a", Generation: 1, Attempt: 1})
+	for _, now := range []time.Time{epoch, epoch.Add(1), epoch.Add(999_999)} {
+		for _, o := range []Outcome{{RetryAfter: time.Hour}, {WaitUntil: now.Add(time.Hour)}} {
+			o.Status = dag.StatusFailed
+			b := x.s.Settle("a", o, now).Body.(*FinishedBody)
+			if late := b.WaitUntil.Sub(now) - time.Hour; late < 0 || late >= time.Millisecond {
+				t.Errorf("%s late", late)
+			}
+		}
+	}
+}
+
+// What was salvaged counts only where the node has failed for good; no other failure leaves values.
+func TestSettleSalvaged(t *testing.T) {
+	for _, tt := range []struct {
+		o        Outcome
+		salvaged int
+		values   int
+	}{
+		{Outcome{Category: "x", Permanent: true, Body: FinishedBody{Salvaged: []string{"v"}, Values: raw("v", "1")}}, 1, 1},
+		{Outcome{Category: "x", Body: FinishedBody{Salvaged: []string{"v"}, Values: raw("v", "1")}}, 0, 0},
+		{Outcome{Status: dag.StatusLost, Body: FinishedBody{Salvaged: []string{"v"}, Values: raw("v", "1")}}, 0, 0},
+		{Outcome{Category: "x", Body: FinishedBody{Values: raw("v", "1")}}, 0, 1},
+	} {
+		b, _ := settled(t, dag.Node{}, 0, tt.o)
+		if len(b.Salvaged) != tt.salvaged || len(b.Values) != tt.values {
+			t.Errorf("%+v: %s, %d values", tt.o, b.Salvaged, len(b.Values))
+		}
+	}
+}
+
 // Design 6: unknown cost is not zero: the reservation stands; zero is a cost when it is reported.
 func TestSettleCost(t *testing.T) {
 	n := dag.Node{Reserve: dag.Amount{USD: 5e5, Tokens: 100}}
@@ -123,6 +169,7 @@ func TestSettleCost(t *testing.T) {
 		{dag.StatusFailed, FinishedBody{CostUSD: 3}, 3, dag.CostReported},
 		{dag.StatusCompleted, FinishedBody{CostUSD: 4, CostKind: "priced"}, 4, "priced"},
 		{dag.StatusRejected, FinishedBody{}, 0, ""},
+		{dag.StatusSkipped, FinishedBody{}, 0, ""},
 	} {
 		b, _ := settled(t, n, 0, Outcome{Status: tt.status, Category: "x", Body: tt.in})
 		if b.CostUSD != tt.cost || b.CostKind != tt.kind {
