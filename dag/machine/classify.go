@@ -9,6 +9,9 @@ import (
 // classify derives a node's status from the facts, and from whether the instant of its next try has come.
 func (s *State) classify(i int32) Status { return s.classifyAs(i, s.recs[i].due) }
 
+// has reports whether a node is in a set, which may have been made before there were so many nodes.
+func has(set []bool, i int32) bool { return int(i) < len(set) && set[i] }
+
 func (s *State) classifyAs(i int32, due bool) Status {
 	r := &s.recs[i]
 	switch r.Phase {
@@ -17,7 +20,7 @@ func (s *State) classifyAs(i int32, due bool) Status {
 	case ended:
 		return s.endedStatus(i)
 	}
-	if s.blocked != nil && s.blocked[i] || s.heldBack(i) || s.leftOut(i) {
+	if has(s.blocked, i) || s.heldBack(i) || s.leftOut(i) {
 		return Blocked
 	}
 	if m := r.Detail; m != nil && r.Phase != stale {

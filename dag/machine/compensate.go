@@ -107,7 +107,7 @@ func (s *State) findUndo() {
 		}
 	}
 	for i := range int32(s.graph.Len()) {
-		if int(i) < len(before) && before[i] || s.blocked != nil && s.blocked[i] {
+		if has(before, i) || has(s.blocked, i) {
 			s.touch(i)
 		}
 	}

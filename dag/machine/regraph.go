@@ -53,7 +53,7 @@ func (s *State) prepare(i int32) {
 	r.due = false
 	if r.Phase == running {
 		if r.Detail != nil {
-			s.ledger.reserve(s.holds(int32(i)), 1)
+			s.ledger.reserve(s.holds(i), 1)
 		}
 		s.occupy(i, 1)
 	}
@@ -72,18 +72,12 @@ func (s *State) extend(g *dag.Graph) {
 		s.status = append(s.status, Waiting)
 		s.settled = append(s.settled, unsettled)
 		s.tallies = append(s.tallies, tally{})
-		s.class, s.heapAt = append(s.class, 0), append(s.heapAt, 0)
-		if s.blocked != nil {
-			s.blocked = append(s.blocked, false)
-		}
-		if s.held != nil {
-			s.held = append(s.held, false)
-		}
+		s.class, s.heapAt = append(s.class, none), append(s.heapAt, none)
+		s.counts[Waiting]++
+		s.open++
 	}
 	s.left = s.run.Part.LeftOut(g)
 	s.effects.Grow(n)
-	s.counts[Waiting] += int32(n) - first
-	s.open += int32(n) - first
 	for i := first; i < int32(n); i++ {
 		s.tallies[i].open = int32(len(g.Needs(i)))
 		for _, j := range g.Needs(i) {

@@ -105,7 +105,6 @@ func (s *State) onReused(i int32, b *FinishedBody) error {
 		return fmt.Errorf("node %s had not ended as %s", b.Node, b.Status)
 	}
 	r.Phase = ended
-	s.reached(i)
 	s.touch(i)
 	return nil
 }

@@ -312,6 +312,12 @@ func (x *script) view(what string) {
 		for _, v := range x.s.Reverts() {
 			x.printf("to %s by event %d", v.Checkpoint, v.Seq)
 		}
+	case "reuse": // of results, where plans are compared
+		for i := range int32(x.s.Graph().Len()) {
+			r, left := x.s.Record(i), x.s.ResultAt(i)
+			categories, failed := x.s.Failure(i)
+			x.printf("%s %+v; left %s %s %s; failed %t %v", x.s.Graph().Node(i).ID, r, left.Status, left.Fingerprint, left.Values, failed, categories)
+		}
 	case "facts": // that expressions may read of the run
 		x.printf("plan %s %v", x.s.PlanDigest(), x.s.ScopeOf("").Run())
 	}

@@ -79,7 +79,7 @@ func (s *State) holdBack() {
 // not known it is found out first whether it took effect: the new plan may not have the node. A run that ends cleans up
 // under the plan that it has.
 func (s *State) heldBack(i int32) bool {
-	return s.held != nil && s.held[i] && s.ending == "" && !s.recs[i].detail().Unresolved
+	return has(s.held, i) && s.ending == "" && !s.recs[i].detail().Unresolved
 }
 
 // adopt asks for the submitted plan when nothing that it touches is under way, and stops what may be stopped until
@@ -91,7 +91,7 @@ func (d *decision) adopt() bool {
 	}
 	waits := s.run.Compensating != ""
 	for _, i := range s.list(Running) {
-		if !s.held[i] {
+		if !has(s.held, i) {
 			continue
 		}
 		waits = true
