@@ -75,16 +75,6 @@ func (s *State) below(list []int32, without int32) []int32 {
 	return indexes(s.graph.Redone(list, without))
 }
 
-// indexes returns the members of a set of nodes, in index order.
-func indexes(in []bool) (list []int32) {
-	for i := range in {
-		if in[i] {
-			list = append(list, int32(i))
-		}
-	}
-	return list
-}
-
 // shortage says how many needs of a join succeeded, and which nodes are missing.
 func (s *State) shortage(i int32) string {
 	n, t := s.graph.Node(i), &s.tallies[i]

@@ -113,12 +113,6 @@ func (s *State) onStarted(e Event, b *StartedBody) error {
 	return nil
 }
 
-// between forgets what a node waited for, and what was known of its attempt: one begins, or has ended.
-func (d *detail) between() {
-	d.RetryAt, d.Hold, d.Stopped, d.Pooled = 0, false, false, 0
-	d.Unresolved, d.Called, d.Queued, d.Reserved = false, false, false, dag.Amount{}
-}
-
 // began reports whether a start says that a worker has begun the attempt that was handed over.
 func began(r *rec, b *StartedBody) bool {
 	return r.Phase == running && r.detail().Queued && !b.Queued &&
@@ -152,11 +146,6 @@ func (s *State) occupy(i, by int32) {
 			s.breakers[k].probing += by
 		}
 	}
-}
-
-// watchDeadline has a node looked at when its total time is up.
-func (s *State) watchDeadline(i int32) {
-	s.pushTimer(timer{s.deadline(i), i, timerDeadline})
 }
 
 func (s *State) onQueued(e Event, b *QueuedBody) error {

@@ -9,9 +9,6 @@ import (
 // classify derives a node's status from the facts, and from whether the instant of its next try has come.
 func (s *State) classify(i int32) Status { return s.classifyAs(i, s.recs[i].due) }
 
-// has reports whether a node is in a set, which may have been made before there were so many nodes.
-func has(set []bool, i int32) bool { return int(i) < len(set) && set[i] }
-
 func (s *State) classifyAs(i int32, due bool) Status {
 	r := &s.recs[i]
 	switch r.Phase {
@@ -140,14 +137,6 @@ func (s *State) endedStatus(i int32) Status {
 		return Undoing
 	}
 	return Failed
-}
-
-// category is that of a node's last end; empty = none.
-func (r *rec) category() string {
-	if last := r.detail().Last; last != nil {
-		return last.Category
-	}
-	return ""
 }
 
 // A disposition is what a final failure leads to.

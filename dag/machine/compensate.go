@@ -113,9 +113,6 @@ func (s *State) findUndo() {
 	}
 }
 
-// none is the index of no node.
-const none int32 = -1
-
 // firstToEnd returns the node of a list that ended before the others, or none.
 func (s *State) firstToEnd(list []int32) int32 {
 	if len(list) == 0 {

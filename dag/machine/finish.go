@@ -177,11 +177,6 @@ func (s *State) failed(e Event, i int32, b *FinishedBody) {
 	s.watchRetry(i)
 }
 
-// watchRetry has a node looked at again when its instant to start again comes.
-func (s *State) watchRetry(i int32) {
-	s.pushTimer(timer{s.recs[i].wakeAt(), i, timerDue})
-}
-
 // end turns the run to its end: clean-up nodes run, then it has failed.
 func (s *State) end(reason string) {
 	if s.run.Ending != "" {

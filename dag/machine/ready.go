@@ -116,6 +116,16 @@ func (s *State) pushTimer(t timer) {
 	}
 }
 
+// watchDeadline has a node looked at when its total time is up.
+func (s *State) watchDeadline(i int32) {
+	s.pushTimer(timer{s.deadline(i), i, timerDeadline})
+}
+
+// watchRetry has a node looked at again when its instant to start again comes.
+func (s *State) watchRetry(i int32) {
+	s.pushTimer(timer{s.recs[i].wakeAt(), i, timerDue})
+}
+
 func (s *State) popTimer() (t timer) {
 	t, s.timers = popHeap(s.timers, earlier)
 	return t

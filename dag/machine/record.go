@@ -222,6 +222,20 @@ func (d *detail) countFailure(category string) {
 	d.Failures = append(d.Failures, catCount{category, 1})
 }
 
+// between forgets what a node waited for, and what was known of its attempt: one begins, or has ended.
+func (d *detail) between() {
+	d.RetryAt, d.Hold, d.Stopped, d.Pooled = 0, false, false, 0
+	d.Unresolved, d.Called, d.Queued, d.Reserved = false, false, false, dag.Amount{}
+}
+
+// category is that of a node's last end; empty = none.
+func (r *rec) category() string {
+	if last := r.detail().Last; last != nil {
+		return last.Category
+	}
+	return ""
+}
+
 // A settlement is what a node's end means to the nodes that need it.
 type settlement uint8
 

@@ -37,7 +37,7 @@ func (s *State) Submitted() *PlanSubmittedBody { return s.run.Submitted }
 // Holdup returns the nodes, in index order, whose attempts the submitted plan waits for: those that end by themselves.
 func (s *State) Holdup() (ids []string) {
 	for _, i := range s.list(Running) {
-		if s.held != nil && s.held[i] && s.graph.Node(i).Costly() {
+		if has(s.held, i) && s.graph.Node(i).Costly() {
 			ids = append(ids, s.graph.Node(i).ID)
 		}
 	}
