@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"dagrun.dev/internal/printable"
 	"dagrun.dev/internal/tree"
 )
 
@@ -66,22 +67,19 @@ func (e Entry) line(owner string) string {
 	}
 	text := fmt.Sprintf("  %-18s %s\n", name, wrap(kind))
 	if e.Type != "" && e.Doc != "" {
-		text += strings.Repeat(" ", 21) + wrap(sentence(e.Doc)) + "\n"
+		text += strings.Repeat(" ", right) + wrap(sentence(e.Doc)) + "\n"
 	}
 	return text
 }
 
+// right is where the right column of a list begins.
+const right = 21
+
 // wrap breaks a text of the list's right column into lines.
 func wrap(text string) string {
-	var lines []string
-	line := ""
-	for _, word := range strings.Fields(text) {
-		if line != "" && len(line)+len(word) > 95 {
-			lines, line = append(lines, line), ""
-		}
-		line = strings.TrimSpace(line + " " + word)
-	}
-	return strings.Join(append(lines, line), "\n"+strings.Repeat(" ", 21))
+	margin := strings.Repeat(" ", right)
+	lines := printable.Wrap(margin+strings.Join(strings.Fields(text), " "), right+96, right)
+	return strings.TrimPrefix(strings.Join(lines, "\n"), margin)
 }
 
 func indent(text, by string) string {
