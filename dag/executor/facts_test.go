@@ -393,3 +393,22 @@ func TestBudget(t *testing.T) {
 		}
 	})
 }
+
+// The next attempt is told of a failure where its category says so.
+func TestFailuresAreToldWhereTheirCategoryAsks(t *testing.T) {
+	p := &dag.Plan{
+		Categories: []dag.Category{{Name: "told", Class: "transient", Then: "retry", Feedback: true}, {Name: "silent", Class: "transient", Then: "retry"}},
+		Nodes:      []dag.Node{{ID: "a", Kind: "agent", Retry: dag.Retry{Attempts: 4}}},
+	}
+	onStage(t, p, func(s *stage) {
+		var told []string
+		s.kinds = []nodes.Kind{doer{"agent", func(_ context.Context, t *nodes.Task) (*nodes.Result, error) {
+			told = append(told, t.Feedback)
+			return &nodes.Result{}, []error{nodes.Fail("told", "no page"), nodes.Fail("silent", "overloaded"), nil}[t.Attempt-1]
+		}}}
+		s.carryOn()
+		if got := strings.Join(told, "|"); got != "|no page|" {
+			t.Errorf("told %q", got)
+		}
+	})
+}

@@ -122,6 +122,8 @@ func TestProofs(t *testing.T) {
 		{dag.Node{Kind: "http", Effect: "once", Ambient: true, Outputs: map[string]string{"status": "int"}}, ByQuiet, true},
 		{dag.Node{Kind: "approval", Effect: "pure"}, Unproved, false},
 		{dag.Node{Kind: "checkpoint", Effect: "pure"}, Unproved, false},
+		{dag.Node{Kind: "milestone", Effect: "pure"}, Unproved, false},
+		{dag.Node{Kind: "route", Effect: "pure"}, ByReads, false},
 		{dag.Node{Kind: "exec", Effect: "pure", Always: true}, Unproved, false},
 		{dag.Node{Kind: "join", Effect: "pure", Foreach: &dag.Foreach{In: "x"}}, Unproved, false},
 	} {
