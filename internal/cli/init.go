@@ -146,13 +146,11 @@ func writeFiles(dir string, t examples.Template) (written []string, err error) {
 			content = append([]byte(editorLine), content...)
 		}
 		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if err == nil {
+			_, err = f.Write(content)
+			err = errors.Join(err, f.Close())
+		}
 		if err != nil {
-			return written, err
-		}
-		if _, err := f.Write(content); err != nil {
-			return written, errors.Join(err, f.Close())
-		}
-		if err := f.Close(); err != nil {
 			return written, err
 		}
 		written = append(written, name)

@@ -230,7 +230,8 @@ func (s *session) carryOn(r *run.Run) error {
 	}
 	for _, id := range r.State().Run().SavedPlans {
 		if err := s.usePlan(id, true); err != nil {
-			s.warn("a removed run would not be known for applied: " + err.Error())
+			s.warn("cannot note that this saved plan is applied; once the run is removed it could be applied again: " +
+				err.Error())
 		}
 	}
 	o.Interrupt, o.Requests = interrupt, inbox.Requests()
@@ -447,8 +448,8 @@ func (s *session) processes() string { return filepath.Join(s.dir, run.Dir, dag.
 func (s *session) remember() (forget func()) {
 	forget, err := all.Remember(s.processes())
 	if err != nil {
-		s.warn("what nodes have running is not recorded, so that the next start could not end all of it if this " +
-			"process was killed: " + err.Error())
+		s.warn("cannot record the processes of nodes; if dagrun is killed, the next start may not end all of them: " +
+			err.Error())
 		return func() {}
 	}
 	return forget
@@ -516,10 +517,10 @@ var vendorKeys = []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_A
 // secret reads the value of a named secret from the environment.
 func secret(name string) (string, error) {
 	variable := "DAGRUN_SECRET_" + strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' {
+		switch {
+		case r >= 'a' && r <= 'z':
 			return r - 'a' + 'A'
-		}
-		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+		case r >= 'A' && r <= 'Z' || r >= '0' && r <= '9':
 			return r
 		}
 		return '_'

@@ -117,7 +117,7 @@ func (s *session) newWatched(res *compile.Result) (*watched, error) {
 		return path == own || strings.HasPrefix(path, own+"/") || filepath.Base(path) == ".git"
 	}})
 	if err := w.files.Blind(); err != nil {
-		s.warn("not all files can be watched, so that they are looked at every 10 seconds: " + err.Error())
+		s.warn("cannot watch all files; all are looked at every 10 seconds instead: " + err.Error())
 	}
 	w.ctx, w.stop = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	return w, nil
@@ -207,7 +207,7 @@ func (w *watched) idle(res *compile.Result) {
 	select {
 	case <-w.files.Changed(): // meanwhile: by the tick itself perhaps
 		if w.busy++; w.busy > 3 {
-			w.tell("files in " + w.dir + " change whenever it looks at them: it looks more seldom")
+			w.tell("files in " + w.dir + " keep changing: they are looked at less often")
 			w.sleep(min(settle<<min(w.busy, 10), time.Minute))
 		}
 	default:

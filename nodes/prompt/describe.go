@@ -16,6 +16,10 @@ func Describe(with json.RawMessage) (nodes.Traits, error) {
 	if err != nil {
 		return nodes.Traits{}, err
 	}
+	return s.traits(), nil
+}
+
+func (s *settings) traits() nodes.Traits {
 	d := describer{s: s}
 	d.tr.Prompt = &nodes.PromptEstimate{}
 	d.template()
@@ -26,7 +30,7 @@ func Describe(with json.RawMessage) (nodes.Traits, error) {
 		d.trim(fmt.Sprintf("trim.%d", i), step)
 	}
 	d.tr.Prompt.Files, d.tr.Prompt.Reads = d.tr.Files, d.tr.Reads
-	return d.tr, nil
+	return d.tr
 }
 
 // A describer collects the traits of one prompt block.

@@ -34,10 +34,7 @@ func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
 	if err != nil {
 		return nodes.Traits{}, err
 	}
-	tr, err := Describe(with)
-	if err != nil {
-		return nodes.Traits{}, err
-	}
+	tr := s.traits()
 	tr.Effect = "pure"
 	tr.Outputs = map[string]string{"chars": "int", "tokens": "int"}
 	tr.Prompt = nil

@@ -32,21 +32,6 @@ func newPart(label, head, text string) part {
 
 func (s *slot) add(label, head, text string) { s.parts = append(s.parts, newPart(label, head, text)) }
 
-// replace gives a part another text.
-func (s *slot) replace(i int, text string) {
-	s.parts[i] = newPart(s.parts[i].label, s.parts[i].head, text)
-}
-
-// dropFirst drops the oldest part.
-func (s *slot) dropFirst() (label string) {
-	label = s.parts[0].label
-	s.parts = s.parts[1:]
-	return label
-}
-
-// void leaves nothing of the slot, surroundings included.
-func (s *slot) void() { *s = slot{} }
-
 // held is the number of characters of the parts.
 func (s *slot) held() (n int) {
 	for _, p := range s.parts {

@@ -40,24 +40,26 @@ func (a *assembly) trim(s *slot, step trimStep) {
 	switch step.By {
 	case "oldest":
 		for len(s.parts) > step.Keep && a.out.Tokens > a.settings.Limit {
-			before := a.out.Tokens
-			a.trimmed(step, before, "entry", s.dropFirst())
+			before, oldest := a.out.Tokens, s.parts[0]
+			s.parts = s.parts[1:]
+			a.trimmed(step, before, "entry", oldest.label)
 		}
 	case "valley":
 		for _, i := range valley(len(s.parts), step.Positions) {
 			if a.out.Tokens <= a.settings.Limit {
 				return
 			}
-			if half, ok := firstHalf(s.parts[i].text, step.Cut); ok {
+			p := &s.parts[i]
+			if half, ok := firstHalf(p.text, step.Cut); ok {
 				before := a.out.Tokens
-				s.replace(i, half)
-				a.trimmed(step, before, "file", s.parts[i].label)
+				*p = newPart(p.label, p.head, half)
+				a.trimmed(step, before, "file", p.label)
 			}
 		}
 	case "drop":
 		if s.chars() > 0 {
 			before := a.out.Tokens
-			s.void()
+			*s = slot{} // its surroundings too
 			a.trimmed(step, before, "variable", step.Var)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -39,8 +40,8 @@ type judge func(text string) string
 // tests are all there are: from the setting that asks for one comes the judge, or what is wrong with the setting.
 var tests = map[string]func(setting json.RawMessage) (judge, error){
 	"nonEmpty":   test(nonEmpty),
-	"minChars":   test(minChars),
-	"maxChars":   test(maxChars),
+	"minChars":   test(func(least int) (judge, error) { return chars(least, math.MaxInt), nil }),
+	"maxChars":   test(func(most int) (judge, error) { return chars(math.MinInt, most), nil }),
 	"contains":   test(contains),
 	"absent":     test(absent),
 	"matches":    test(matches),
@@ -133,18 +134,12 @@ func nonEmpty(wanted bool) (judge, error) {
 	return func(text string) string { return unless(!wanted || markdown.TrimBlank(text) != "", "empty") }, nil
 }
 
-func minChars(least int) (judge, error) {
+func chars(least, most int) judge {
 	return func(text string) string {
 		n := utf8.RuneCountInString(text)
-		return unless(n >= least, "%d characters, want at least %d", n, least)
-	}, nil
-}
-
-func maxChars(most int) (judge, error) {
-	return func(text string) string {
-		n := utf8.RuneCountInString(text)
-		return unless(n <= most, "%d characters, want at most %d", n, most)
-	}, nil
+		return unless(n >= least, "%d characters, want at least %d", n, least) +
+			unless(n <= most, "%d characters, want at most %d", n, most)
+	}
 }
 
 func contains(part string) (judge, error) {
