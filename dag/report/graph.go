@@ -214,31 +214,23 @@ const noteMost = 44
 
 func (d *drawing) node(i int32, indent string) {
 	n := d.g.Node(i)
-	label := n.ID
-	if at := strings.LastIndexByte(label, '/'); n.Group != "" && at >= 0 {
-		label = label[at+1:]
+	label, kind := Parts{n.ID}, Parts{n.Kind}
+	if at := strings.LastIndexByte(n.ID, '/'); n.Group != "" {
+		label[0] = n.ID[at+1:]
 	}
-	if n.Title != "" {
-		label += "\n" + n.Title
-	}
-	label += "\n" + n.Kind
-	if n.AtLeast > 0 {
-		label += fmt.Sprintf(", after %d of %d", n.AtLeast, len(d.g.Needs(i)))
-	}
-	var tip []string
-	if only := onlyWhen(n.When, d.cond.inherited(i)); only != "" {
-		tip = append(tip, only)
-	}
-	if n.Again > 0 {
-		tip = append(tip, "needs that fail run again, "+Count(n.Again, "time")+" at most")
-	}
+	label.Add(n.Title != "", "%s", n.Title)
+	kind.Add(n.AtLeast > 0, "after %d of %d", n.AtLeast, len(d.g.Needs(i)))
+	label.Add(true, "%s", strings.Join(kind, ", "))
+	var tip Parts
+	only := onlyWhen(n.When, d.cond.inherited(i))
+	tip.Add(only != "", "%s", only)
+	tip.Add(n.Again > 0, "needs that fail run again, %s at most", Count(n.Again, "time"))
 	if int(i) < len(d.notes) && len(d.notes[i]) > 0 {
-		if first := d.notes[i][0]; len(first) <= noteMost {
-			label += "\n" + first
-		}
+		first := d.notes[i][0]
+		label.Add(len(first) <= noteMost, "%s", first)
 		tip = append(tip, d.notes[i]...)
 	}
-	attrs := []string{"label=" + quote(label)}
+	attrs := []string{"label=" + quote(strings.Join(label, "\n"))}
 	if s := shapes[n.Kind]; s != "" {
 		attrs = append(attrs, "shape="+s)
 	}
@@ -262,24 +254,18 @@ func wrapped(lines []string) string {
 
 // style adds lines and colours.
 func (d *drawing) style(i int32, attrs []string) []string {
-	style := "rounded"
-	if d.cond.conditional(i) {
-		style += ",dashed"
-	}
-	if d.g.Node(i).Foreach != nil {
-		style += ",bold"
-		attrs = append(attrs, "peripheries=2")
-	}
+	style, own := Parts{"rounded"}, Parts(attrs)
+	style.Add(d.cond.conditional(i), "dashed")
+	items, fill := d.g.Node(i).Foreach != nil, ""
 	if d.fill != nil {
-		if c := d.fill(i); c != "" {
-			style += ",filled"
-			attrs = append(attrs, "fillcolor="+quote(c))
-		}
+		fill = d.fill(i)
 	}
-	if style != "rounded" {
-		attrs = append(attrs, "style="+quote(style))
-	}
-	return attrs
+	style.Add(items, "bold")
+	own.Add(items, "peripheries=2")
+	style.Add(fill != "", "filled")
+	own.Add(fill != "", "fillcolor=%s", quote(fill))
+	own.Add(len(style) > 1, "style=%s", quote(strings.Join(style, ",")))
+	return own
 }
 
 var dotEscape = strings.NewReplacer(`\`, `\\`, `"`, `\"`)

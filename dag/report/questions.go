@@ -32,16 +32,11 @@ func refuses(q machine.EscalationOpenedBody, answer string) bool {
 func choices(q machine.EscalationOpenedBody) []string {
 	list := slices.Clone(q.Options)
 	for i, x := range list {
-		list[i] = Reason(x, q.Does[x])
-		if x == q.Recommended {
-			list[i] += "  (recommended)"
-		}
-		if text := q.Texts[x]; text != "" {
-			list[i] += "  (--text: " + text + ")"
-		}
-		if refuses(q, x) {
-			list[i] += "  (refuses: " + q.Node + " fails then, and its onFail decides)"
-		}
+		parts := Parts{Reason(x, q.Does[x])}
+		parts.Add(x == q.Recommended, "(recommended)")
+		parts.Add(q.Texts[x] != "", "(--text: %s)", q.Texts[x])
+		parts.Add(refuses(q, x), "(refuses: %s fails then, and its onFail decides)", q.Node)
+		list[i] = strings.Join(parts, "  ")
 	}
 	return list
 }
