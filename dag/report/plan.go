@@ -193,7 +193,7 @@ func BuildPlan(in PlanInput) *Plan {
 			}
 		}
 		n.RunsWith = conds.inherited(i)
-		idle := n.Do == reuse.DoReuse || n.Do == reuse.DoLeft
+		own := 0.0
 		switch n.Do {
 		case reuse.DoReuse:
 			p.Totals.Reuse++
@@ -201,13 +201,10 @@ func BuildPlan(in PlanInput) *Plan {
 			p.Totals.Left++
 		default:
 			p.Totals.add(&n)
-			finish[i], asks[i] = n.path(), true
+			own, asks[i] = n.path(), true
 		}
+		finish[i] = own
 		for _, need := range g.Needs(i) {
-			own := n.path()
-			if idle {
-				own = 0
-			}
 			finish[i] = max(finish[i], finish[need]+own)
 		}
 		p.Totals.Longest = max(p.Totals.Longest, finish[i])

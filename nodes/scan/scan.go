@@ -52,12 +52,9 @@ func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 		"items": f.recorded, "total": len(f.items), "owed": f.owed, "problems": len(f.problems), "counts": f.counts,
 		"now": t.Now.UTC().Format(time.RFC3339Nano),
 	}}
-	for i, p := range f.problems {
-		if i == mostTold {
-			res.Warnings = append(res.Warnings, fmt.Sprintf("and %d more", len(f.problems)-i))
-			break
-		}
-		res.Warnings = append(res.Warnings, p)
+	res.Warnings = slices.Clone(f.problems[:min(len(f.problems), mostTold)])
+	if more := len(f.problems) - mostTold; more > 0 {
+		res.Warnings = append(res.Warnings, fmt.Sprintf("and %d more", more))
 	}
 	return res, nil
 }
@@ -83,11 +80,7 @@ func (Kind) Preview(ctx context.Context, t *nodes.Task) (lines []string, err err
 		text += fmt.Sprintf(", %d with problems (%s)", len(f.problems), f.problems[0])
 	}
 	lines = append(lines, text)
-	for i, it := range f.picked {
-		if i == mostTold {
-			lines = append(lines, fmt.Sprintf("now: picks %d more", len(f.picked)-i))
-			break
-		}
+	for _, it := range f.picked[:min(len(f.picked), mostTold)] {
 		text := "now: picks " + f.shown(it.file.path)
 		for i, name := range f.names {
 			if raw, err := json.Marshal(it.values[i]); err == nil && len(raw) <= 60 {
@@ -95,6 +88,9 @@ func (Kind) Preview(ctx context.Context, t *nodes.Task) (lines []string, err err
 			}
 		}
 		lines = append(lines, text)
+	}
+	if more := len(f.picked) - mostTold; more > 0 {
+		lines = append(lines, fmt.Sprintf("now: picks %d more", more))
 	}
 	return lines, nil
 }
