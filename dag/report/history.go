@@ -62,7 +62,7 @@ func (h *History) checkpoint(id string, st *machine.State) {
 	}
 	for _, s := range seriesOf(st) {
 		if last := len(s.Values) - 1; s.Of == "" {
-			s.Nodes, s.Values = s.Nodes[last:], s.Values[last:]
+			s.Nodes, s.Values, s.short = s.Nodes[last:], s.Values[last:], s.short[last:]
 			q.Shown = append(q.Shown, s)
 		}
 	}

@@ -357,7 +357,7 @@ func settingLines(fields map[string]json.RawMessage, indent string) (lines []str
 // Results are the values that the node recorded, for people.
 func (v *NodeView) Results() (lines []string) {
 	for _, name := range sortedNames(v.Values) {
-		lines = append(lines, name+" = "+printable.Clip(rounded(ValueText(v.Values[name])), 200))
+		lines = append(lines, name+" = "+printable.Clip(shortText(v.Values[name]), 200))
 	}
 	return lines
 }

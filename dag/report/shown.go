@@ -35,7 +35,7 @@ func Shown(n *dag.Node, values map[string]json.RawMessage) (list []ShownValue) {
 func ShownText(list []ShownValue) string {
 	parts := make([]string, len(list))
 	for i, v := range list {
-		parts[i] = v.Name + " " + rounded(ValueText(v.Raw))
+		parts[i] = v.Name + " " + shortText(v.Raw)
 	}
 	return strings.Join(parts, ", ")
 }
@@ -57,6 +57,7 @@ type Series struct {
 	Nodes  []string `json:"nodes"`
 	Of     string   `json:"of,omitempty"` // of nodes side by side: which
 	Values []string `json:"values"`       // as JSON has them, texts without quotes; absent: was not recorded
+	short  []string // the same as people read them
 }
 
 // absent stands in a series for a value that a node may record and did not.
@@ -75,6 +76,7 @@ func seriesOf(st *machine.State) (out []Series) {
 			s := entryOf(&out, func(s *Series) bool { return s.As == own.As && s.Name == name && s.Of == own.Of }, own)
 			s.Nodes = append(s.Nodes, n.ID)
 			s.Values = append(s.Values, cmp.Or(ValueText(values[name]), absent))
+			s.short = append(s.short, cmp.Or(shortText(values[name]), absent))
 		}
 	}
 	return out
@@ -85,10 +87,7 @@ func trends(list []Series) (lines []string) {
 	for n := 0; len(list) > 0; list = list[n:] {
 		var parts []string
 		for n = 0; n < len(list) && list[n].As == list[0].As; n++ {
-			values := slices.Clone(list[n].Values)
-			for i := range values {
-				values[i] = rounded(values[i])
-			}
+			values := list[n].short
 			if same := slices.Compact(slices.Clone(values)); len(same) == 1 {
 				values = same
 			}
@@ -100,9 +99,11 @@ func trends(list []Series) (lines []string) {
 	return lines
 }
 
-// rounded is a number as people read it, with two decimals at most, or a text as it is.
-func rounded(text string) string {
-	x, err := strconv.ParseFloat(text, 64)
+// shortText is a value as people read it, a number with two decimals at most. A text stays as it is: "1.10" is a
+// version, not 1.1.
+func shortText(raw json.RawMessage) string {
+	text := ValueText(raw)
+	x, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil || math.Abs(x) >= 1e15 || !strings.Contains(text, ".") {
 		return text
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -215,7 +214,7 @@ func (p *pruned) writeText(out io.Writer) error {
 
 // canConfirm is an error where nobody can be asked.
 func canConfirm(c *cobra.Command) error {
-	if in, ok := c.InOrStdin().(*os.File); !ok || !isTerminal(in) || !isTerminal(c.OutOrStdout()) || asJSON(c) {
+	if !canAsk(c.InOrStdin(), c.OutOrStdout()) || asJSON(c) {
 		return errors.New("nothing was removed: --yes removes without asking, --dry-run only shows what there is")
 	}
 	return nil

@@ -44,3 +44,18 @@ func TestWarningIsToldOnce(t *testing.T) {
 		t.Errorf("told %d times:\n%s", n, said.String())
 	}
 }
+
+// Nobody is at /dev/null, though it is a device like a terminal: prune says how to go on instead of taking silence for no.
+func TestNobodyIsAskedAtDevNull(t *testing.T) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	c := &cobra.Command{}
+	c.SetIn(null)
+	c.SetOut(null)
+	if err := canConfirm(c); err == nil || !strings.Contains(err.Error(), "--yes") {
+		t.Errorf("it asks: %v", err)
+	}
+}
