@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"dagrun.dev/dag"
@@ -97,17 +98,11 @@ func (d *drawing) heading() string {
 // legend lists the parameters and says what lines, shapes and colours mean, of those that occur. Ids
 // of nodes hold no colon.
 func (d *drawing) legend() {
-	var params, key []string
+	var params, key Parts
 	for _, v := range d.g.Plan.Params {
-		params = append(params, v.Name+" = "+string(v.Value))
+		params.Add(true, "%s = %s", v.Name, v.Value)
 	}
-	seen := map[string]bool{}
-	say := func(occurs bool, line string) {
-		if occurs && !seen[line] {
-			seen[line] = true
-			key = append(key, line)
-		}
-	}
+	say := func(occurs bool, line string) { key.Add(occurs && !slices.Contains(key, line), "%s", line) }
 	for i := range int32(d.g.Len()) {
 		n := d.g.Node(i)
 		say(d.cond.conditional(i), "dashed: only on a condition; point at it")
@@ -179,13 +174,9 @@ func decisionsOf(n *dag.Node) []string {
 	if json.Unmarshal(n.With, &with) != nil {
 		return nil
 	}
-	var list []string
-	seen := map[string]bool{"": true}
+	var list Parts
 	for _, r := range append(with.Rules, struct{ Then string }{with.Else}) {
-		if !seen[r.Then] {
-			seen[r.Then] = true
-			list = append(list, r.Then)
-		}
+		list.Add(r.Then != "" && !slices.Contains(list, r.Then), "%s", r.Then)
 	}
 	return list
 }
@@ -195,11 +186,9 @@ func leading(decisions []string, route, when string) string {
 	if len(decisions) == 0 || !strings.Contains(when, route) {
 		return ""
 	}
-	var list []string
+	var list Parts
 	for _, x := range decisions {
-		if strings.Contains(when, "'"+x+"'") || strings.Contains(when, `"`+x+`"`) {
-			list = append(list, x)
-		}
+		list.Add(strings.Contains(when, "'"+x+"'") || strings.Contains(when, `"`+x+`"`), "%s", x)
 	}
 	return strings.Join(list, ", ")
 }

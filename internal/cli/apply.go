@@ -368,11 +368,9 @@ func (s *session) handOver(locked *eventlog.Locked, res *compile.Result) error {
 
 // noteIdle says which flags of this command line do nothing, because another process carries the run on.
 func (s *session) noteIdle() {
-	var idle []string
+	var idle report.Parts
 	for _, name := range []string{"jobs", "stop-after", "again", "seed", "quiet"} {
-		if f := s.cmd.Flags().Lookup(name); f != nil && f.Changed {
-			idle = append(idle, "--"+name)
-		}
+		idle.Add(s.cmd.Flags().Changed(name), "--%s", name)
 	}
 	if len(idle) > 0 {
 		s.warn("without effect here: " + strings.Join(idle, ", ") +

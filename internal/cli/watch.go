@@ -96,11 +96,8 @@ func (s *session) newWatched(res *compile.Result) (*watched, error) {
 	}
 	w := &watched{s: s, release: release}
 	w.dir, err = filepath.Abs(res.Dir)
-	var own string
-	if err == nil {
-		own, err = filepath.Abs(s.dir)
-	}
-	if err != nil {
+	own, wrong := filepath.Abs(s.dir)
+	if err := errors.Join(err, wrong); err != nil {
 		release()
 		return nil, err
 	}
