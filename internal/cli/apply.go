@@ -97,10 +97,7 @@ pauses; a second one within five seconds stops everything at once. Either way "d
 			if res.Plan.Ticks == nil {
 				return one(s, res)
 			}
-			return s.tickByTick(res, ticks, one, func() (*compile.Result, error) {
-				res, _, err := specs.compile(args)
-				return res, err
-			})
+			return s.tickByTick(res, ticks, one, specs.anew(args))
 		},
 	}
 	runs.addState(c)

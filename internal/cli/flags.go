@@ -187,6 +187,14 @@ func (f *specFlags) compile(args []string) (*compile.Result, *nodes.Registry, er
 	return res, kinds, err
 }
 
+// anew returns what compiles the specification as it is then, for each tick.
+func (f *specFlags) anew(args []string) func() (*compile.Result, error) {
+	return func() (*compile.Result, error) {
+		res, _, err := f.compile(args)
+		return res, err
+	}
+}
+
 // inputFile returns what opens the input files of a compiled specification as they are now.
 func inputFile(res *compile.Result) func(path string) (io.ReadCloser, error) {
 	return func(path string) (io.ReadCloser, error) {

@@ -113,7 +113,7 @@ func templateNamed(name string) (examples.Template, error) {
 
 // writeFirst writes the files of a template. Where the folder has a specification it writes nothing, which is a
 // mistake for a template that was asked for.
-func writeFirst(dir string, t examples.Template, asked bool) ([]string, error) {
+func writeFirst(dir string, t examples.Template, asked bool) (written []string, err error) {
 	for _, pattern := range []string{"*.cue", "spec.yaml", "spec.yml", "spec.json"} {
 		found, err := filepath.Glob(filepath.Join(dir, pattern))
 		if err == nil && len(found) > 0 && asked {
@@ -123,20 +123,17 @@ func writeFirst(dir string, t examples.Template, asked bool) ([]string, error) {
 			return nil, err
 		}
 	}
-	return writeFiles(dir, t)
-}
-
-func writeFiles(dir string, t examples.Template) (written []string, err error) {
 	files, err := t.Files()
 	if err != nil {
 		return nil, err
 	}
-	for name := range files {
+	names := slices.Sorted(maps.Keys(files))
+	for _, name := range names {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
 			return nil, fmt.Errorf("%s is there already: name another directory", filepath.Join(dir, name))
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(files)) {
+	for _, name := range names {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return written, err

@@ -64,10 +64,7 @@ at once. dagrun watch, or dagrun apply, resumes.
 				return err
 			}
 			defer w.close()
-			return w.carryOn(res, func() (*compile.Result, error) {
-				res, _, err := specs.compile(args)
-				return res, err
-			})
+			return w.carryOn(res, specs.anew(args))
 		},
 	}
 	runs.addState(c)
