@@ -134,7 +134,7 @@ func (s *shape) decodeStruct(d *jsontext.Decoder, v reflect.Value) error {
 		seen |= 1 << i
 		next = i + 1
 		if err := s.fields[i].shape.decode(d, v.Field(s.fields[i].index)); err != nil {
-			return inPath(string(name), err)
+			return inPath(s.fields[i].name, err)
 		}
 		return nil
 	})

@@ -56,7 +56,7 @@ func NewEstimator(p *Plan) *Estimator {
 
 // Node estimates a node of the plan.
 func (e *Estimator) Node(n *Node) Range {
-	attempts := e.p.MostAttempts(n)
+	attempts := e.p.mostAttempts(n)
 	r := Range{Known: true, From: "free", Attempts: attempts}
 	s := n.Estimate.Seconds
 	r.Seconds = [3]float64{s, s, s * float64(attempts)}

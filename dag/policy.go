@@ -20,8 +20,8 @@ type RetryChange struct {
 	Delays   []Duration `json:"delays,omitempty"`
 }
 
-// Delaying says whether c speaks of how long to wait, and not of jitter or attempts alone.
-func (c *RetryChange) Delaying() bool {
+// delaying says whether c speaks of how long to wait, and not of jitter or attempts alone.
+func (c *RetryChange) delaying() bool {
 	return c != nil && (c.Base != nil || c.Factor != nil || c.Cap != nil || len(c.Delays) > 0)
 }
 
@@ -31,7 +31,7 @@ func (c *RetryChange) Over(r Retry) Retry {
 		return r
 	}
 	r.Attempts = cmp.Or(c.Attempts, r.Attempts)
-	if c.Delaying() {
+	if c.delaying() {
 		r.Delays = c.Delays
 	}
 	set(&r.Base, c.Base)
@@ -76,7 +76,7 @@ func (n *Node) policy(category string, c *Category) Policy {
 		most := out.Retry.Attempts
 		out.Class, out.Then, out.Account = c.Class, cmp.Or(c.Then, out.Then), c.Account
 		out.Retry.Attempts = cmp.Or(c.Attempts, out.Retry.Attempts)
-		out.Retry, out.Own = c.Retry.Over(out.Retry), c.Retry.Delaying()
+		out.Retry, out.Own = c.Retry.Over(out.Retry), c.Retry.delaying()
 		if n.Retry.Stated {
 			out.Retry.Attempts = min(most, out.Retry.Attempts)
 		}
@@ -84,14 +84,14 @@ func (n *Node) policy(category string, c *Category) Policy {
 	for i := range n.Retry.On {
 		if on := &n.Retry.On[i]; on.Category == category {
 			out.Then = cmp.Or(on.Then, out.Then)
-			out.Retry, out.Own = on.Retry.Over(out.Retry), out.Own || on.Retry.Delaying()
+			out.Retry, out.Own = on.Retry.Over(out.Retry), out.Own || on.Retry.delaying()
 		}
 	}
 	return out
 }
 
-// MostAttempts is how many attempts of a node may fail, whatever the categories of the failures.
-func (p *Plan) MostAttempts(n *Node) int {
+// mostAttempts is how many attempts of a node may fail, whatever the categories of the failures.
+func (p *Plan) mostAttempts(n *Node) int {
 	most := n.policy("", nil).Retry.Attempts
 	for k := range p.Categories {
 		if f := n.policy(p.Categories[k].Name, &p.Categories[k]); f.Then == Try {
