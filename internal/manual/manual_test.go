@@ -59,6 +59,15 @@ func TestEverythingIsExplained(t *testing.T) {
 	}
 }
 
+// What a mistake says is wanted is for people: a pattern has words of its own in the schema, error("want ...").
+func TestNoPatternIsShown(t *testing.T) {
+	theManual(t).each(func(path, _ string, r *rules.Rule) {
+		if w := r.Wanting(); strings.Contains(w, " matching ") {
+			t.Errorf("%s: %s", path, w)
+		}
+	})
+}
+
 // Examples in comments are right: a kind's is a node, any other the field or definition that it stands at.
 func TestExamplesAreValid(t *testing.T) {
 	m := theManual(t)
