@@ -6,14 +6,13 @@ import (
 	"path"
 	"strings"
 
+	"dagrun.dev/dag"
 	"dagrun.dev/internal/disk"
 	"dagrun.dev/internal/folder"
 )
 
-// A folder is an artifact whose name ends in a slash. Its object is its manifest, which names the objects of its files.
-
-// IsFolder reports whether a name is that of a folder.
-func IsFolder(name string) bool { return strings.HasSuffix(name, "/") }
+// A folder is an artifact whose name ends in a slash (dag.IsFolder). Its object is its manifest, which names the
+// objects of its files.
 
 // Folder reads the manifest of a stored folder.
 func (s *Store) Folder(digest string) (*folder.Manifest, error) {
@@ -27,7 +26,7 @@ func (s *Store) Folder(digest string) (*folder.Manifest, error) {
 // Objects returns the objects that a version consists of: those of a folder's files too.
 func (s *Store) Objects(name, digest string) ([]string, error) {
 	list := []string{digest}
-	if !IsFolder(name) {
+	if !dag.IsFolder(name) {
 		return list, nil
 	}
 	m, err := s.Folder(digest)
@@ -163,7 +162,7 @@ func (t *Tree) copy(digest, to string) error {
 
 // Save copies a stored version to a place of the run's own, durable, and returns its size.
 func (t *Tree) Save(digest, name string) (size int64, err error) {
-	if !IsFolder(name) {
+	if !dag.IsFolder(name) {
 		if err := t.copy(digest, name); err != nil {
 			return 0, err
 		}

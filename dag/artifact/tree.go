@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"dagrun.dev/dag"
 	"dagrun.dev/internal/disk"
 )
 
@@ -54,7 +55,7 @@ func (t *Tree) CheckName(name string) error {
 
 // Live returns digest and size of a live file or folder; fs.ErrNotExist when there is none.
 func (t *Tree) Live(name string) (digest string, size int64, err error) {
-	if IsFolder(name) {
+	if dag.IsFolder(name) {
 		return t.liveFolder(name)
 	}
 	return fileDigest(t.fsys, name)
@@ -71,7 +72,7 @@ func (t *Tree) Found(name string) (string, error) {
 
 // Keep puts the live file as it is into the store.
 func (t *Tree) Keep(name string) (digest string, size int64, err error) {
-	if IsFolder(name) {
+	if dag.IsFolder(name) {
 		return t.keepFolder(name)
 	}
 	f, err := disk.OpenRegular(t.fsys, name)
@@ -87,7 +88,7 @@ func (t *Tree) Keep(name string) (digest string, size int64, err error) {
 // and the new one gets a number. dir is relative to the output directory.
 func (t *Tree) Backup(name, digest, dir string) (string, error) {
 	base, end := strings.ReplaceAll(strings.TrimSuffix(name, "/"), "/", "-"), ""
-	if IsFolder(name) {
+	if dag.IsFolder(name) {
 		end = "/"
 	}
 	for n := 1; ; n++ {
@@ -128,7 +129,7 @@ func (t *Tree) Promote(name, digest string) error {
 
 // place makes a durable copy of an object under a name.
 func (t *Tree) place(digest, name string) error {
-	if IsFolder(name) {
+	if dag.IsFolder(name) {
 		return t.placeFolder(digest, name)
 	}
 	src, err := t.store.Open(digest)

@@ -193,7 +193,7 @@ func (r *Run) saveFiles(dir, node string, names []string) ([]SavedFile, error) {
 		if f.Digest == "" || names != nil && !slices.Contains(names, t.Name) {
 			continue
 		}
-		if f.Saved = free(f.Path); artifact.IsFolder(t.Name) {
+		if f.Saved = free(f.Path); dag.IsFolder(t.Name) {
 			f.Saved += "/"
 		}
 		var err error

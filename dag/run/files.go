@@ -46,25 +46,23 @@ func (r *Run) OpenObject(digest string) (io.ReadCloser, error) { return r.store.
 // those of its ancestors in plan order, the newest Cap of them. Nothing when no ancestor wrote it. Any goroutine.
 func (r *Run) Find(node, name string) attempt.Reading {
 	g := r.Graph()
-	read := attempt.Reading{Name: name, Versions: r.seen(g, node, name)}
+	read := attempt.Reading{Name: name}
+	r.seen(g, node, name, func(v attempt.Content) { read.Versions = append(read.Versions, v) })
 	if a, ok := g.Plan.AccumulatorByName(name); ok {
 		read.Title = cmp.Or(a.Title, a.Name)
 	}
 	return read
 }
 
-// seen returns what a node sees under a name: of an artifact the one version.
-func (r *Run) seen(g *dag.Graph, node, name string) (list []attempt.Content) {
+// seen calls each with what a node sees under a name: of an artifact with the one version.
+func (r *Run) seen(g *dag.Graph, node, name string, each func(attempt.Content)) {
 	if _, ok := g.Plan.AccumulatorByName(name); ok {
 		for _, v := range r.index.Entries(g, node, name) {
-			list = append(list, attempt.Content{Digest: v.Digest, Node: v.Node})
+			each(attempt.Content{Digest: v.Digest, Node: v.Node})
 		}
-		return list
+	} else if v, ok := r.visible(g, node, name); ok {
+		each(v)
 	}
-	if v, ok := r.visible(g, node, name); ok {
-		return []attempt.Content{v}
-	}
-	return nil
 }
 
 // visible returns what a node sees under the name of an artifact, or of a file in a folder that is one.

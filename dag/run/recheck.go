@@ -10,6 +10,7 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/artifact/index"
+	"dagrun.dev/dag/attempt"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/reuse"
 )
@@ -49,9 +50,7 @@ func (r *Run) digests(g *dag.Graph, node, name string) (list []string) {
 		}
 		return list
 	}
-	for _, v := range r.seen(g, node, name) {
-		list = append(list, v.Digest)
-	}
+	r.seen(g, node, name, func(v attempt.Content) { list = append(list, v.Digest) })
 	return list
 }
 
