@@ -1,6 +1,9 @@
 // Package cli is the command line of dagrun: each command reads flags, calls the packages under dag and prints what
-// they return. It is a package of its own so that another program can offer the same commands beside its own. It
-// decides nothing about a run, and computes no view.
+// they return. It is a package of its own so that another program can offer the same commands beside its own.
+//
+// What happens within a run it does not decide. Its own are the terminal (screen, ask), when one tick follows another
+// (ticks, watch) and what a day of them may spend, where the specification of a run lies (origin), and whether a saved
+// plan still fits (apply).
 package cli
 
 import (

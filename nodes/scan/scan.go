@@ -1,5 +1,5 @@
 // Package scan is the kind of node that looks through files, works out what each of them is due, and picks what is
-// owed most. It only reads.
+// owed most. It writes nothing but what it remembers of files for the next scan (see memory).
 //
 // It knows nothing of what the files mean: that stands in the expressions of the settings, which the host compiles.
 package scan
