@@ -570,20 +570,25 @@ func TestCrashWhileReusing(t *testing.T) {
 
 // A page that nodes wrote which are not wanted any more is the one again that counts.
 func TestAdoptBringsBackThePageThatCounts(t *testing.T) {
-	m, _ := undisturbed(t)
-	r, _ := reopen(t, memOptions(m.FS()))
-	if _, err := r.Adopt(start0.Add(time.Hour), pages(t, func(p *dag.Plan) {
-		p.Nodes = slices.DeleteFunc(p.Nodes, func(n dag.Node) bool { return n.ID == "b4" })
-		node(p, "b3").When = "false"
-	}), inputs, nil); err != nil {
-		t.Fatal(err)
-	}
-	w := finish(t, r, m.FS())
-	if len(w.ran) > 0 {
-		t.Errorf("ran %v", w.ran)
-	}
-	if got := text(t, m.FS(), "page.html"); got != "b1 after 0 notes\nb2 after 1 notes\n" {
-		t.Errorf("page %q", got)
+	for when, want := range map[string]string{
+		"":      "b1 after 0 notes\nb2 after 1 notes\nb3 after 2 notes\n", // as the plan is adopted
+		"false": "b1 after 0 notes\nb2 after 1 notes\n",                   // and as a node is skipped then
+	} {
+		m, _ := undisturbed(t)
+		r, _ := reopen(t, memOptions(m.FS()))
+		if _, err := r.Adopt(start0.Add(time.Hour), pages(t, func(p *dag.Plan) {
+			p.Nodes = slices.DeleteFunc(p.Nodes, func(n dag.Node) bool { return n.ID == "b4" })
+			node(p, "b3").When = when
+		}), inputs, nil); err != nil {
+			t.Fatal(err)
+		}
+		w := finish(t, r, m.FS())
+		if len(w.ran) > 0 {
+			t.Errorf("ran %v", w.ran)
+		}
+		if got := text(t, m.FS(), "page.html"); got != want {
+			t.Errorf("page %q", got)
+		}
 	}
 }
 
