@@ -41,6 +41,15 @@ func (f *runFlags) read(c *cobra.Command, do func(r *run.Run, dir string) error)
 	return do(r, dir)
 }
 
+// reading completes a command that only reads a run.
+func (f *runFlags) reading(c *cobra.Command, do func(args []string, r *run.Run, dir string) error) *cobra.Command {
+	f.add(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return f.read(c, func(r *run.Run, dir string) error { return do(args, r, dir) })
+	}
+	return c
+}
+
 func newReport() *cobra.Command {
 	var runs runFlags
 	var by string
@@ -61,38 +70,34 @@ func newReport() *cobra.Command {
 			}
 			return atMostOne(c, args)
 		},
-		RunE: func(c *cobra.Command, args []string) error {
-			return runs.read(c, func(r *run.Run, dir string) error {
-				h, err := report.ReadHistory(runs.options(dir, c.Name()))
-				if err != nil {
-					return err
-				}
-				switch append(args, "cost")[0] {
-				case "quality":
-					q := report.NewQuality(r.State(), h)
-					return show(c, q, q.WriteText)
-				case "budget":
-					b := report.NewBudget(r.State(), h)
-					return show(c, b, b.WriteText)
-				case "errors":
-					list := append([]report.ErrorEntry{}, h.Errors...)
-					return show(c, failures{list}, func(w io.Writer) error { return report.WriteErrors(w, list) })
-				}
-				now := time.Now()
-				if !r.Held() { // what ran has run until the last event
-					now = r.State().Run().Updated
-				}
-				costs, err := report.NewCosts(r.State(), h, by, now)
-				if err != nil {
-					return err
-				}
-				return show(c, costs, costs.WriteText)
-			})
-		},
 	}
-	runs.add(c)
 	c.Flags().StringVar(&by, "by", "kind", "for cost: kind, group, node, or labels, separated by commas")
-	return c
+	return runs.reading(c, func(args []string, r *run.Run, dir string) error {
+		h, err := report.ReadHistory(runs.options(dir, c.Name()))
+		if err != nil {
+			return err
+		}
+		switch append(args, "cost")[0] {
+		case "quality":
+			q := report.NewQuality(r.State(), h)
+			return show(c, q, q.WriteText)
+		case "budget":
+			b := report.NewBudget(r.State(), h)
+			return show(c, b, b.WriteText)
+		case "errors":
+			list := append([]report.ErrorEntry{}, h.Errors...)
+			return show(c, failures{list}, func(w io.Writer) error { return report.WriteErrors(w, list) })
+		}
+		now := time.Now()
+		if !r.Held() { // what ran has run until the last event
+			now = r.State().Run().Updated
+		}
+		costs, err := report.NewCosts(r.State(), h, by, now)
+		if err != nil {
+			return err
+		}
+		return show(c, costs, costs.WriteText)
+	})
 }
 
 func newLog() *cobra.Command {
@@ -148,30 +153,26 @@ func newCheckpoints() *cobra.Command {
 		Long: `checkpoints lists the checkpoints of a run, oldest first, each verified against its hashes, with how far and how
 good the run was then.`,
 		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return runs.read(c, func(r *run.Run, dir string) error {
-				found, err := r.Checkpoints()
-				if err != nil {
-					return err
-				}
-				h, err := report.ReadHistory(runs.options(dir, c.Name()))
-				if err != nil {
-					return err
-				}
-				list := []checkpoint{}
-				for _, p := range found {
-					k := checkpoint{CheckpointInfo: p, Quality: h.Checkpoints[p.ID], Path: p.Path, Valid: p.Valid == nil}
-					if p.Valid != nil {
-						k.Problem = p.Valid.Error()
-					}
-					list = append(list, k)
-				}
-				return show(c, checkpoints{list}, func(w io.Writer) error { return writeCheckpoints(w, list) })
-			})
-		},
 	}
-	runs.add(c)
-	return c
+	return runs.reading(c, func(_ []string, r *run.Run, dir string) error {
+		found, err := r.Checkpoints()
+		if err != nil {
+			return err
+		}
+		h, err := report.ReadHistory(runs.options(dir, c.Name()))
+		if err != nil {
+			return err
+		}
+		list := []checkpoint{}
+		for _, p := range found {
+			k := checkpoint{CheckpointInfo: p, Quality: h.Checkpoints[p.ID], Path: p.Path, Valid: p.Valid == nil}
+			if p.Valid != nil {
+				k.Problem = p.Valid.Error()
+			}
+			list = append(list, k)
+		}
+		return show(c, checkpoints{list}, func(w io.Writer) error { return writeCheckpoints(w, list) })
+	})
 }
 
 func writeCheckpoints(out io.Writer, list []checkpoint) error {
@@ -199,15 +200,11 @@ func newEscalations() *cobra.Command {
 		Short: "List the open questions of the run",
 		Long:  "escalations lists the questions that wait for an answer. Answer one with: dagrun respond ID ANSWER",
 		Args:  noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return runs.read(c, func(r *run.Run, _ string) error {
-				open := append([]machine.EscalationOpenedBody{}, r.State().Escalations()...)
-				return show(c, questions{open}, func(w io.Writer) error { return report.WriteQuestions(w, open) })
-			})
-		},
 	}
-	runs.add(c)
-	return c
+	return runs.reading(c, func(_ []string, r *run.Run, _ string) error {
+		open := append([]machine.EscalationOpenedBody{}, r.State().Escalations()...)
+		return show(c, questions{open}, func(w io.Writer) error { return report.WriteQuestions(w, open) })
+	})
 }
 
 func newShow() *cobra.Command {
@@ -221,35 +218,31 @@ by content), what ran and what it printed last, what it left and wrote and where
 cost, how each attempt ended, why it ran or was reused or waits, and the policies that hold for it. It works
 beside a running apply, and for nodes that have not run yet.`,
 		Args: exactlyOne,
-		RunE: func(c *cobra.Command, args []string) error {
-			return runs.read(c, func(r *run.Run, dir string) error {
-				id, err := findNode(r, args[0])
-				if err != nil {
-					return err
-				}
-				kinds := all.Registry()
-				viewer := report.Viewer{Does: kinds.Does, Hide: all.Hide,
-					Resolve: func(with json.RawMessage, of dag.Scope) (json.RawMessage, error) {
-						e, err := compile.NewEvaluator(r.Graph().Plan, kinds)
-						if err != nil {
-							return nil, err
-						}
-						return e.Resolve(with, of)
-					}}
-				if attempt < 0 || c.Flags().Changed("attempt") && attempt == 0 {
-					return errors.New("--attempt: attempts count from 1")
-				}
-				v, err := report.NewNodeView(r, dir, id, attempt, time.Now(), viewer)
-				if err != nil {
-					return err
-				}
-				return show(c, v, v.WriteText)
-			})
-		},
 	}
-	runs.add(c)
 	c.Flags().IntVar(&attempt, "attempt", 0, "show this attempt (default: the last one)")
-	return c
+	return runs.reading(c, func(args []string, r *run.Run, dir string) error {
+		id, err := findNode(r, args[0])
+		if err != nil {
+			return err
+		}
+		kinds := all.Registry()
+		viewer := report.Viewer{Does: kinds.Does, Hide: all.Hide,
+			Resolve: func(with json.RawMessage, of dag.Scope) (json.RawMessage, error) {
+				e, err := compile.NewEvaluator(r.Graph().Plan, kinds)
+				if err != nil {
+					return nil, err
+				}
+				return e.Resolve(with, of)
+			}}
+		if attempt < 0 || c.Flags().Changed("attempt") && attempt == 0 {
+			return errors.New("--attempt: attempts count from 1")
+		}
+		v, err := report.NewNodeView(r, dir, id, attempt, time.Now(), viewer)
+		if err != nil {
+			return err
+		}
+		return show(c, v, v.WriteText)
+	})
 }
 
 // findNode returns the node that a name means.
