@@ -61,7 +61,8 @@ func (s *State) prepare(i int32) {
 	s.watchDeadline(i)
 }
 
-// extend takes over a graph that has more nodes at its end than the present one.
+// extend takes over a graph that has more nodes at its end than the present one. The status of these, and of what needs
+// them now, follows when the node that they come from has ended: all of them depend on it.
 func (s *State) extend(g *dag.Graph) {
 	first := int32(s.graph.Len())
 	s.graph = g
@@ -89,14 +90,6 @@ func (s *State) extend(g *dag.Graph) {
 			}
 		}
 		s.prepare(i)
-	}
-	for i := first; i < int32(n); i++ {
-		s.touch(i)
-		for _, d := range g.Dependents(i) {
-			if d < first {
-				s.touch(d)
-			}
-		}
 	}
 }
 
@@ -126,13 +119,14 @@ func (s *State) sendBack(ids, recheck []string) error {
 	}
 	if drop {
 		g, err := s.plainGraph()
-		if err == nil {
-			g, err = s.expanded(g, again)
+		if err != nil {
+			return err
 		}
-		if err == nil {
-			s.regraph(g, change{again: again, recheck: olds})
+		if g, err = s.expanded(g, again); err != nil {
+			return err
 		}
-		return err
+		s.regraph(g, change{again: again, recheck: olds})
+		return nil
 	}
 	for _, i := range old {
 		s.recs[i].Phase = stale
@@ -192,13 +186,17 @@ func (s *State) regraph(g *dag.Graph, ch change) {
 	old, again := s.graph, ch.again
 	for j := range s.recs {
 		id := old.Node(int32(j)).ID
-		if _, stays := g.Index(id); stays || !s.recs[j].begun() {
+		gen := s.recs[j].Gen
+		if !s.recs[j].begun() { // the log has nothing of this one
+			gen--
+		}
+		if _, stays := g.Index(id); stays || gen == 0 {
 			continue
 		}
 		if ch.recheck[id] {
 			s.detach(int32(j))
 		} else {
-			s.retire(id, s.recs[j].Gen)
+			s.retire(id, gen)
 		}
 	}
 	s.dropDetached(func(x *detached) bool {

@@ -319,7 +319,7 @@ func (x *script) view(what string) {
 			x.printf("%s %+v; left %s %s %s; failed %t %v", x.s.Graph().Node(i).ID, r, left.Status, left.Fingerprint, left.Values, failed, categories)
 		}
 	case "facts": // that expressions may read of the run
-		x.printf("plan %s %v", x.s.PlanDigest(), x.s.ScopeOf("").Run())
+		x.printf("plan %s, %d waiting %v", x.s.PlanDigest(), x.s.Count(Waiting), x.s.ScopeOf("").Run())
 	}
 }
 
@@ -404,6 +404,10 @@ func (x *script) payload(b Body) string {
 }
 
 func (x *script) end(words []string) {
+	if _, ok := x.s.NodeByID(words[0]); !ok {
+		x.printf("there is no %s", words[0])
+		return
+	}
 	o := Outcome{Status: dag.Status(words[1])}
 	for _, w := range words[2:] {
 		k, v, _ := strings.Cut(w, "=")
