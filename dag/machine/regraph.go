@@ -190,12 +190,11 @@ func (s *State) regraph(g *dag.Graph, ch change) {
 		if !s.recs[j].begun() { // the log has nothing of this one
 			gen--
 		}
-		if _, stays := g.Index(id); stays || gen == 0 {
-			continue
-		}
-		if ch.recheck[id] {
+		switch _, stays := g.Index(id); {
+		case stays || gen == 0:
+		case ch.recheck[id]:
 			s.detach(int32(j))
-		} else {
+		default:
 			s.retire(id, gen)
 		}
 	}
