@@ -504,6 +504,7 @@ func (x *script) attempts(id string) {
 		text string
 	}{
 		{v.Took != "", "took effect: " + v.Took}, {v.Unresolved, "unresolved"}, {v.Queued, "queued"}, {v.Soft, "soft"}, {v.Stale, "stale"},
+		{x.s.Expanded(id), "expanded"},
 		{v.Recorded != v.Status, "by the events " + v.Recorded.String()}, {v.Failures > 0, fmt.Sprint("of which ", x.s.FailedWith(i))},
 		{v.Lost > 0, fmt.Sprint("lost ", v.Lost)}, {v.Rounds > 0, fmt.Sprint("rounds ", v.Rounds)}, {v.Rewinds > 0, fmt.Sprint("rewinds ", v.Rewinds)},
 		{v.Limits.Total > 0, "at most " + v.Limits.Total.D().String()}, {v.Reserved != dag.Amount{}, "reserved $" + v.Reserved.USD.String()},
