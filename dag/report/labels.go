@@ -31,8 +31,8 @@ type kindSum struct {
 const mostShares = 16
 
 // Shares sums up the nodes that may cost something by every label of theirs that has two to sixteen values, by label,
-// values in plan order. What is to come costs what the nodes of the same kind and value did on average, else those of the
-// same kind.
+// values in plan order. What is to come costs what the nodes of the same kind and value did on average, else those of
+// the same kind.
 func Shares(st *machine.State) (out []Share) {
 	by := map[string][]Share{}
 	for i := range int32(st.Graph().Len()) {

@@ -150,8 +150,8 @@ func newCheckpoints() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "checkpoints",
 		Short: "List the checkpoints of the run",
-		Long: `checkpoints lists the checkpoints of a run, oldest first, each verified against its hashes, with how far and how
-good the run was then.`,
+		Long: "checkpoints lists the checkpoints of a run, oldest first, each verified against its hashes, " +
+			"with how far and how\ngood the run was then.",
 		Args: noArgs,
 	}
 	return runs.reading(c, func(_ []string, r *run.Run, dir string) error {
