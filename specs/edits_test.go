@@ -79,7 +79,7 @@ func unbroken(dot string) string { return strings.ReplaceAll(dot, `\n    `, " ")
 func TestParameters(t *testing.T) {
 	small := edit(t, func(s string) string { return corpusOnly(subsetsInOrder(1)(s)) })
 	_, err := compile.Compile(compile.Options{Path: small, Set: []string{"agent.provider=nobody"}, Kinds: kinds})
-	if err == nil || !strings.Contains(err.Error(), "sim, claude, codex, gemini, command, anthropic, openai") {
+	if err == nil || !strings.HasPrefix(err.Error(), "--set agent.provider=nobody: params.agent.provider: want one of sim, claude, codex, gemini, command, anthropic, openai, ") {
 		t.Errorf("who may be asked: %v", err)
 	}
 	set := compiled(t, small, "agent.model=m", "agent.faults=role=builder:refused").Plan
