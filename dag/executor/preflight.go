@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"syscall"
 
 	"dagrun.dev/dag"
@@ -51,7 +50,7 @@ func Preflight(
 		for _, w := range warnings {
 			out.Warnings = append(out.Warnings, printable.Line(w))
 		}
-		switch by := " (" + need.users() + ")"; {
+		switch by := " (needed by " + printable.Some(need.by, 3) + ")"; {
 		case err != nil && need.later:
 			out.Warnings = append(out.Warnings, printable.Line(err.Error()+"; a node before may make it"+by))
 		case err != nil:
@@ -76,15 +75,6 @@ type needed struct {
 	nodes.Need
 	later bool // all of them come after a node that runs
 	by    []string
-	more  int
-}
-
-func (n *needed) users() string {
-	text := "needed by " + strings.Join(n.by, ", ")
-	if n.more > 0 {
-		text += fmt.Sprintf(" and %d more", n.more)
-	}
-	return text
 }
 
 func (p *preflight) node(n *dag.Node, later bool) {
@@ -123,12 +113,8 @@ func (p *preflight) add(node string, need nodes.Need, later bool) {
 	}
 	n := p.list[k]
 	n.later = n.later && later
-	switch {
-	case slices.Contains(n.by, node):
-	case len(n.by) < 3:
+	if last := len(n.by) - 1; last < 0 || n.by[last] != node { // a node may need it twice, for its undo action too
 		n.by = append(n.by, node)
-	default:
-		n.more++
 	}
 }
 

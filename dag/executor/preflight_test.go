@@ -49,14 +49,15 @@ func TestPreflight(t *testing.T) {
 		need("f", "later bad 2", "a"), need("g", "bad 2"),
 		{ID: "h", Kind: "none", Undo: &dag.Undo{Kind: "play", With: json.RawMessage(`"undo"`)}},
 		{ID: "i", Kind: "none", Foreach: &dag.Foreach{Template: json.RawMessage(`{"kind": "play", "with": "item"}`)}},
-		{ID: "j", Kind: "none", Secrets: []string{"key"}, When: "false"},
+		{ID: "j", Kind: "none", Secrets: []string{"key"}, When: "false"}, need("k", "bad"),
+		{ID: "l", Kind: "play", With: json.RawMessage(`"bad"`), Undo: &dag.Undo{Kind: "play", With: json.RawMessage(`"bad"`)}},
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := &careful{play: &play{}}
 	d := reuse.Fresh(g)
-	part := reuse.Part{Selection: dag.Selection{Only: []string{"a", "b", "c", "d", "e", "f", "h", "i", "j"}}}
+	part := reuse.Part{Selection: dag.Selection{Only: []string{"a", "b", "c", "d", "e", "f", "h", "i", "j", "k", "l"}}}
 	if err := part.Take(nil, d); err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +67,7 @@ func TestPreflight(t *testing.T) {
 	if got := strings.Join(c.looked, ", "); got != "tool, bad, later bad, later bad 2, undo, item" {
 		t.Errorf("looked for %s", got)
 	}
-	if got := strings.Join(r.Problems, "; "); got != `no bad (needed by c, d); no later bad (needed by e); `+
+	if got := strings.Join(r.Problems, "; "); got != `no bad (needed by c, d, k and 1 more); no later bad (needed by e); `+
 		`key is not set (needed by j)` {
 		t.Errorf("missing: %s", got)
 	}

@@ -176,7 +176,8 @@ func (p *publication) artifact(o attempt.Object) error {
 		Name: name, Path: name, Digest: o.Digest, Size: o.Size, Schema: o.Schema, Previous: previous,
 	}
 	if previous != "" {
-		if b.Backup, err = r.tree.Backup(name, previous, path.Join(Dir, r.nodeDir(p.a.Node, p.a.Generation))); err != nil {
+		dir := path.Join(Dir, nodeDir(r.Graph(), p.a.Node, p.a.Generation))
+		if b.Backup, err = r.tree.Backup(name, previous, dir); err != nil {
 			return err
 		}
 	}
@@ -250,7 +251,7 @@ func (p *publication) promote() (err error) {
 
 // NodeDir returns the absolute path of a node's folder. It need not exist. Any goroutine.
 func (r *Run) NodeDir(node string, generation int) string {
-	return r.own.Path(r.nodeDir(node, generation))
+	return r.own.Path(nodeDir(r.Graph(), node, generation))
 }
 
 // Output is the absolute path of the output directory.
@@ -266,10 +267,6 @@ func (r *Run) Held() bool {
 	return held || err != nil
 }
 
-func (r *Run) nodeDir(node string, generation int) string {
-	return nodeDir(r.Graph(), node, generation)
-}
-
 // nodeDir is the folder of a node's files, relative to the run's: NAME, from generation 2 on NAME.gN.
 func nodeDir(g *dag.Graph, node string, generation int) string {
 	n := &dag.Node{ID: node}
@@ -281,7 +278,7 @@ func nodeDir(g *dag.Graph, node string, generation int) string {
 
 // keptName returns the path of a file in an attempt's folder, relative to the run's.
 func (r *Run) keptName(a Attempt, name string) (string, error) {
-	dir := r.nodeDir(a.Node, a.Generation)
+	dir := nodeDir(r.Graph(), a.Node, a.Generation)
 	full := path.Join(dir, name)
 	deep := strings.Contains(full, "/")
 	if !fs.ValidPath(name) || name == "." || !fs.ValidPath(full) || !deep || dag.Own(full) {
@@ -340,7 +337,7 @@ func (r *Run) Failed(a Attempt, name string) (renamed, full string, err error) {
 		return "", "", err
 	}
 	full, err = r.setAside(full, max(1, a.Attempt))
-	return strings.TrimPrefix(full, r.nodeDir(a.Node, a.Generation)+"/"), full, err
+	return strings.TrimPrefix(full, nodeDir(r.Graph(), a.Node, a.Generation)+"/"), full, err
 }
 
 // setAside renames a file to stem-FAILED-n.ext, with the next free n, and returns that name.
