@@ -40,7 +40,7 @@ func TestGatesHoldTheirBounds(t *testing.T) {
 	}
 	// text is a chapter with so many letters that are seen, and so many that are not.
 	text := func(seen, hidden int) string {
-		return chapter(`<p style="margin:2000px 600px;width:400px;word-break:break-all">` + strings.Repeat("x", seen) + `</p><p hidden>` + strings.Repeat("x", hidden) + `</p>`)
+		return chapter(`<p style="margin:2000px 700px;width:600px;word-break:break-all">` + strings.Repeat("x", seen) + `</p><p hidden>` + strings.Repeat("x", hidden) + `</p>`)
 	}
 	const head, lead = `<div class="chapter__head"><h2>x</h2></div>`, `<p class="lead">x</p>`
 	const over = "position:fixed;inset:0;"
@@ -175,12 +175,15 @@ func TestGatesHoldTheirBounds(t *testing.T) {
 		}
 	}
 	settings, passed := gateSettings(t), map[string]string{}
-	settings["checks"] = checks
+	settings["checks"], settings["waits"] = checks, map[string]any{"command": "2m", "viewport": "20m", "node": "20m"}
 	delete(settings, "repeat")
 	for _, c := range checked(t, "<!DOCTYPE html><p>Text", settings) {
 		passed[c.Name] = c.Reason
-		if c.Status == "pass" {
+		switch c.Status {
+		case "pass":
 			passed[c.Name] = c.Results[0].Notes[0]
+		case "not-run":
+			t.Errorf("%s was not made: %s", c.Name, c.Reason)
 		}
 	}
 	for i, c := range cases {

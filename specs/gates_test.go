@@ -76,10 +76,6 @@ func TestGatesFindFlaws(t *testing.T) {
 			{"GR-44", "</footer>", `</footer><p style="height:3000px">Text.</p>`},
 			added("GR-05 GR-19", `<h4>Seamless</h4>`),
 			{"GR-07", `lang="en"`, ``},
-		}},
-		{"second", []flaw{
-			styled("GR-02", `.chapter__number { font-size: 0 }`),
-			styled("GR-03", `.pull::before { content: "*"; color: #00f }`),
 			styled("GR-10", `html { overflow-x: clip }`),
 			added("", `<p style="position:absolute;left:90vw;white-space:nowrap">A line that leaves the window at its right edge, so that nobody can read all of it.</p>`),
 			styled("GR-18 A-03", `.note { height: 20px; overflow: hidden }`),
@@ -89,7 +85,7 @@ func TestGatesFindFlaws(t *testing.T) {
 			{"GR-45", `aria-label="a line that stands for time"`, ``},
 			{"GR-08", `<h3>More</h3>`, `<p class="lead">Once more.</p><h3>More</h3>`},
 		}},
-		{"third", []flaw{
+		{"second", []flaw{
 			{"A-03", "<body>", `<body><div style="position:fixed;inset:0;z-index:9;background:#faf5ec;pointer-events:none"></div>`},
 			styled("GR-11", `.note { opacity: .4 }`),
 			styled("GR-60", `.toc a { display: inline-block; height: 10px; overflow: hidden }`),
@@ -98,9 +94,6 @@ func TestGatesFindFlaws(t *testing.T) {
 			{"GR-46", `<figcaption>Time.</figcaption>`, ``},
 			styled("GR-16", `#two { padding-top: 9rem }`),
 			styled("GR-14", `.lead { line-height: 1.1 }`),
-		}},
-		{"fourth", []flaw{
-			styled("A-03", `.chapter > p { clip-path: inset(100%) }`),
 			styled("GR-13", `.chapter > .lead { max-width: none; font-size: 16px }`),
 			{"GR-23", `<rect width="90" height="9" fill="#9c3d1e"/>`, ``},
 			{"GR-26", `<a href="#two">`, `<a href="#one">`},
@@ -109,8 +102,8 @@ func TestGatesFindFlaws(t *testing.T) {
 			// A page cannot talk itself out of it.
 			{"GR-20", "</head>", `<script>Array.prototype.every = () => true; Array.prototype.some = () => false; Document.prototype.querySelectorAll = () => []; window.getComputedStyle = () => ({}); window.Promise = null</script></head>`},
 			added("", `<p></p>`),
+			{"GR-04", "</h1>", `</h1><h1>Again</h1>`},
 		}},
-		{"title", []flaw{styled("GR-04 GR-63 GR-11", `h1 { opacity: 0 }`)}},
 		{"nothing in it", []flaw{
 			{"A-03 GR-08 GR-09 GR-13 GR-14 GR-16 GR-23 GR-24 GR-26", "</head>", `</head><!--`},
 			{"GR-01 GR-04 GR-11 GR-60 GR-63 GR-02 GR-05", "</body>", `--></body>`},

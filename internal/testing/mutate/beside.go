@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	together   = 60 // so many changed checks stand beside the others in one run
+	together   = 40 // so many changed checks stand beside the others in one run
 	boundsTest = "TestGatesHoldTheirBounds"
 )
 
