@@ -66,26 +66,22 @@ func (b *breaker) nextStart(now int64) int64 {
 
 // park pauses a run in which all that is left to do is to wait for longer than it may.
 func (d *decision) park() {
-	s, longest := d.s, d.s.ledger.Budget.LongestWait.D()
-	if longest == 0 {
-		longest = longestWait
-	}
+	s := d.s
+	longest := cmp.Or(s.ledger.Budget.LongestWait.D(), longestWait)
 	if d.wake-d.now <= longest.Milliseconds() {
 		return
 	}
-	var first int32
+	var node, why string
 	var until int64
 	for i := range s.recs {
-		at, _ := s.waitsUntil(int32(i))
-		if at > d.now && (until == 0 || at < until) {
-			first, until = int32(i), at
+		if at, text := s.waitsUntil(int32(i)); at > d.now && (until == 0 || at < until) {
+			node, why, until = s.graph.Node(int32(i)).ID, text, at
 		}
 	}
 	if until == 0 {
 		return // it does not wait for a service
 	}
-	_, why := s.waitsUntil(first)
-	d.pause(PauseQuota, s.graph.Node(first).ID,
+	d.pause(PauseQuota, node,
 		"%s. What is left to do waits until %s, which is longer than the longest wait of %s",
 		why, at(until).Format("2006-01-02 15:04 MST"), dag.Duration(longest).D())
 }

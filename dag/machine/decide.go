@@ -212,10 +212,11 @@ func (s *State) cause(i int32) string {
 
 func (d *decision) warnings() {
 	l := &d.s.ledger
-	if w := l.warnUSD(); w != 0 && l.Spent.USD >= w && !l.WarnedUSD {
+	usd, tokens := l.warns()
+	if usd && !l.WarnedUSD {
 		d.record(&BudgetWarnedBody{Limit: "usd", SpentUSD: l.Spent.USD, Tokens: l.Spent.Tokens})
 	}
-	if w := l.warnTokens(); w != 0 && l.Spent.Tokens >= w && !l.WarnedTokens {
+	if tokens && !l.WarnedTokens {
 		d.record(&BudgetWarnedBody{Limit: "tokens", SpentUSD: l.Spent.USD, Tokens: l.Spent.Tokens})
 	}
 }

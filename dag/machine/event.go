@@ -189,11 +189,8 @@ func event[P interface {
 }
 
 func (d *declaration) field(name string) int {
-	f, ok := d.body.FieldByName(name)
-	if !ok {
-		panic("machine: the payload of " + string(d.typ) + " has no field " + name)
-	}
-	return f.Index[0]
+	f, _ := d.body.FieldByName(name)
+	return f.Index[0] // whoever names a field that is not there finds out at once
 }
 
 func (d *declaration) about(node string) *declaration { d.node = d.field(node); return d }

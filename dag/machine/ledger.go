@@ -81,18 +81,18 @@ type LabelCost struct {
 
 func (l *ledger) limit(b dag.Budget) {
 	l.Budget = b
-	if warn := l.warnUSD(); warn == 0 || l.Spent.USD < warn {
-		l.WarnedUSD = false
-	}
-	if warn := l.warnTokens(); warn == 0 || l.Spent.Tokens < warn {
-		l.WarnedTokens = false
-	}
+	usd, tokens := l.warns()
+	l.WarnedUSD, l.WarnedTokens = l.WarnedUSD && usd, l.WarnedTokens && tokens
+}
+
+// warns reports whether as much is spent as is to be warned of.
+func (l *ledger) warns() (usd, tokens bool) {
+	u, t := l.warnUSD(), cmp.Or(l.Budget.WarnTok, l.Budget.CapTokens*8/10)
+	return u != 0 && l.Spent.USD >= u, t != 0 && l.Spent.Tokens >= t
 }
 
 // warnUSD is the threshold of the warning: 80 % of the cap where the plan names none.
 func (l *ledger) warnUSD() dag.USD { return cmp.Or(l.Budget.WarnUSD, l.Budget.CapUSD*8/10) }
-
-func (l *ledger) warnTokens() int64 { return cmp.Or(l.Budget.WarnTok, l.Budget.CapTokens*8/10) }
 
 func (l *ledger) reserve(a dag.Amount, by int64) {
 	l.reserved.USD += a.USD * dag.USD(by)

@@ -110,6 +110,10 @@ func (c *CallsView) over(ended func(LLMCallStartedBody) bool) {
 	c.Open = slices.DeleteFunc(c.Open, ended)
 }
 
+func (c *CallsView) ended(id string) {
+	c.over(func(o LLMCallStartedBody) bool { return o.CallID == id })
+}
+
 // put replaces the element that is the same thing as v, or adds v.
 func put[T any](list []T, v T, same func(*T) bool) []T {
 	if k := slices.IndexFunc(list, func(o T) bool { return same(&o) }); k >= 0 {
@@ -142,13 +146,13 @@ func (s *State) onCallStarted(_ Event, b *LLMCallStartedBody) error {
 
 func (s *State) onCallFinished(_ Event, b *LLMCallFinishedBody) error {
 	s.observed.Calls.Finished++
-	s.observed.Calls.over(func(o LLMCallStartedBody) bool { return o.CallID == b.CallID })
+	s.observed.Calls.ended(b.CallID)
 	return nil
 }
 
 func (s *State) onCallFailed(_ Event, b *LLMCallFailedBody) error {
 	s.observed.Calls.Failed++
-	s.observed.Calls.over(func(o LLMCallStartedBody) bool { return o.CallID == b.CallID })
+	s.observed.Calls.ended(b.CallID)
 	return nil
 }
 

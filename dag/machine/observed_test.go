@@ -109,33 +109,6 @@ func TestObservations(t *testing.T) {
 	}
 }
 
-// Expressions see ancestors and history, nothing else.
-func TestScope(t *testing.T) {
-	x := tell(t, &dag.Plan{Name: "p", Budget: dag.Budget{CapUSD: 5e6}, Nodes: []dag.Node{
-		{ID: "a", Kind: "k"}, {ID: "b", Kind: "k", Needs: []string{"a"}}, {ID: "side", Kind: "k"}, {ID: "old", Kind: "k"},
-		{ID: "c", Kind: "k", Needs: []string{"b"}, History: []string{"old"}}}})
-	x.apply(&StartedBody{Node: "a", Generation: 1, Attempt: 1}, &FinishedBody{Node: "a", Generation: 1, Attempt: 1, Status: dag.StatusCompleted, Final: true,
-		Values: raw("v", "7"), CostUSD: 2e6, CostKind: dag.CostReported})
-	sc := x.s.ScopeOf("c")
-	if v, ok := sc.View("a"); !ok || v.Status != "completed" || string(v.Out["v"]) != "7" {
-		t.Error(v, ok)
-	}
-	if v, ok := sc.View("b"); !ok || v.Status != "pending" {
-		t.Error(v, ok)
-	}
-	if _, ok := sc.View("old"); !ok {
-		t.Error("history is in scope")
-	}
-	for _, id := range []string{"side", "c", "nope"} {
-		if _, ok := sc.View(id); ok {
-			t.Errorf("%s is not in scope", id)
-		}
-	}
-	if r := sc.Run(); r["spentUSD"] != 2.0 || r["capUSD"] != 5.0 || r["completed"] != int64(1) || r["name"] != "p" {
-		t.Error(r)
-	}
-}
-
 // S-6: after a change of plan the declared states are those of the milestones that are reached.
 func TestMilestoneThatLeavesThePlan(t *testing.T) {
 	stone := func(id, with string) dag.Node {

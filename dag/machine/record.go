@@ -29,6 +29,9 @@ type rec struct {
 	due bool // its instant to start again has come; a note of Advance, not a fact
 }
 
+// newRecs are the records of nodes that have just come into a plan.
+func newRecs(n int) []rec { return slices.Repeat([]rec{{Gen: 1}}, n) }
+
 type phase uint8
 
 const (

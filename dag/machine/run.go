@@ -22,11 +22,7 @@ func (s *State) onRunCreated(e Event, b *RunCreatedBody) error {
 	s.run = runFacts{ID: b.RunID, Name: b.Name, PlanDigest: b.PlanDigest, Seed: b.Seed, Seq: s.run.Seq,
 		Previous: b.Previous, Created: ms(e.Time), Status: RunRunning, ActiveFrom: ms(e.Time)}
 	s.observed.State = stateCreated
-	s.undoing = -1
-	s.recs = make([]rec, e.Plan.Len())
-	for i := range s.recs {
-		s.recs[i] = rec{Gen: 1}
-	}
+	s.recs = newRecs(e.Plan.Len())
 	s.ledger.limit(e.Plan.Plan.Budget)
 	s.build(e.Plan)
 	return nil

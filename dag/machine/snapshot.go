@@ -106,21 +106,17 @@ func (s *State) restore(v *snapshot, g *dag.Graph) (err error) {
 	for k := range s.questions {
 		s.indexQuestion(k)
 	}
-	s.recs = make([]rec, g.Len())
-	for i := range s.recs {
-		s.recs[i].Gen = 1
-	}
+	s.graph, s.recs = g, newRecs(g.Len())
 	for k := range v.WorkItems {
-		i, ok := g.Index(v.WorkItems[k].ID)
-		if !ok {
-			return fmt.Errorf("node %s is not in the plan", v.WorkItems[k].ID)
+		i, err := s.find(v.WorkItems[k].ID)
+		if err != nil {
+			return err
 		}
 		s.recs[i] = v.WorkItems[k].Record
 	}
-	if err := v.Plain.fill(s, g); err != nil {
+	if err := v.Plain.fill(s); err != nil {
 		return err
 	}
-	s.undoing = -1
 	s.build(g)
 	return nil
 }
@@ -137,15 +133,15 @@ func (v *plainRecords) add(id string, r *rec, created int64) {
 	v.EndSeq = append(v.EndSeq, r.EndSeq)
 }
 
-func (v *plainRecords) fill(s *State, g *dag.Graph) error {
+func (v *plainRecords) fill(s *State) error {
 	n := len(v.ID)
 	if len(v.Started) != n || len(v.Finished) != n || len(v.EndSeq) != n || len(v.Fingerprint) != n {
 		return fmt.Errorf("the lists of the plain work items differ in length")
 	}
 	for k, id := range v.ID {
-		i, ok := g.Index(id)
-		if !ok {
-			return fmt.Errorf("node %s is not in the plan", id)
+		i, err := s.find(id)
+		if err != nil {
+			return err
 		}
 		s.recs[i] = rec{Gen: 1, Attempt: 1, Phase: ended, End: endCompleted,
 			Fingerprint: v.Fingerprint[k], EndSeq: v.EndSeq[k],
