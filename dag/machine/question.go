@@ -138,7 +138,7 @@ func (s *State) withdraw() {
 		switch q.Question.Kind {
 		case AskApproval, AskFailed, AskLost, AskCompensation:
 			i, ok := s.graph.Index(q.Question.Node)
-			q.Withdrawn = q.Question.Node != "" && (!ok || s.recs[i].Detail == nil || s.recs[i].Detail.Question != q.Question.ID)
+			q.Withdrawn = q.Question.Node != "" && (!ok || s.recs[i].detail().Question != q.Question.ID)
 		case AskBreaker:
 			b := &s.breakers[s.breakerIndex(q.Question.Breaker)]
 			q.Withdrawn = b.State != breakerOpen || b.Question != q.Question.ID
@@ -252,10 +252,7 @@ func (d *decision) approved(i int32, m *detail) {
 const ByDeadline = "deadline"
 
 func quote(s string) json.RawMessage {
-	b, err := json.Marshal(s)
-	if err != nil {
-		panic(err) // strings can always be marshalled
-	}
+	b, _ := json.Marshal(s) // strings can always be marshalled
 	return b
 }
 
