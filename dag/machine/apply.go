@@ -55,6 +55,18 @@ func (s *State) find(id string) (int32, error) {
 	return i, nil
 }
 
+// underWay returns the node of an attempt that is in flight.
+func (s *State) underWay(node string, generation, attempt int) (int32, error) {
+	i, err := s.find(node)
+	if err != nil {
+		return i, err
+	}
+	if r := &s.recs[i]; r.Phase != running || int(r.Gen) != generation || int(r.Attempt) != attempt {
+		return i, fmt.Errorf("attempt %d of node %s, generation %d, is not under way", attempt, node, generation)
+	}
+	return i, nil
+}
+
 // findAll returns the indexes of nodes none of which has an attempt in flight.
 func (s *State) findAll(ids []string) ([]int32, error) {
 	list := make([]int32, len(ids))

@@ -2,7 +2,6 @@ package machine
 
 import (
 	"cmp"
-	"fmt"
 	"reflect"
 	"slices"
 
@@ -157,18 +156,6 @@ func (r *rec) fresh(at int64) {
 // notUndone forgets what was done to undo a node, or its failure.
 func (d *detail) notUndone() {
 	d.Undone, d.Left, d.UndoLost, d.UndoOver, d.Passed, d.UndoTries, d.UndoAt = false, false, false, false, false, 0, 0
-}
-
-// underWay returns the node of an attempt that is in flight.
-func (s *State) underWay(node string, generation, attempt int) (int32, error) {
-	i, err := s.find(node)
-	if err != nil {
-		return i, err
-	}
-	if r := &s.recs[i]; r.Phase != running || int(r.Gen) != generation || int(r.Attempt) != attempt {
-		return i, fmt.Errorf("attempt %d of node %s, generation %d, is not under way", attempt, node, generation)
-	}
-	return i, nil
 }
 
 func (r *rec) wakeAt() int64 { return r.detail().RetryAt }
