@@ -230,9 +230,7 @@ func (d *decision) undo() {
 	}
 	again, recheck := s.goesBack(f)
 	b := s.rewound(again, recheck, s.failureText(f))
-	if to := s.graph.Node(f).Trigger().To; len(to) > 0 {
-		b.To = to[0]
-	}
+	b.To = append(slices.Clip(s.graph.Node(f).Trigger().To), b.To)[0]
 	b.For = s.graph.Node(f).ID
 	d.recordOf(f, b)
 }
