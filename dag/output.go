@@ -1,11 +1,14 @@
 package dag
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // OutputType splits the declared type of an output: string, int, number, bool, list or map, and a "?" behind
@@ -15,16 +18,37 @@ func OutputType(declared string) (typ string, optional bool) { return strings.Cu
 // KeptValue returns a value as events keep it, in canonical form, so that who reads the log reads what the run has
 // read. Events know doubles only: a value with an integer beyond 2^53 stands as a string that holds its JSON; a value
 // of type string is never changed. See ReadValue. What cannot be kept as it is (an integer beyond 64 bits, another
-// number beyond a double, half a surrogate pair, bytes that are no UTF-8) is an error that names it.
+// number beyond a double, half a surrogate pair, bytes that are no UTF-8, more than 1,000 levels) is an error that
+// names it.
 func KeptValue(raw json.RawMessage) (json.RawMessage, error) {
 	kept, err := AppendCanonical(nil, raw)
-	if !errors.Is(err, errTooBig) {
-		return kept, err
+	tooBig := errors.Is(err, errTooBig)
+	switch {
+	case err != nil && !tooBig:
+		return nil, err
+	case deeper(raw, maxDepth):
+		return nil, fmt.Errorf("lists and maps in it are nested deeper than %d levels", maxDepth)
+	case !tooBig:
+		return kept, nil
 	}
 	if err := eachNumber(raw, keepable); err != nil {
 		return nil, err
 	}
 	return json.Marshal(string(raw))
+}
+
+// maxDepth bounds the nesting of a value far below what jsontext reads: events and snapshots hold it deeper.
+const maxDepth = 1000
+
+// deeper reports whether a JSON text is nested deeper than a number of levels.
+func deeper(src []byte, levels int) bool {
+	d := jsontext.NewDecoder(bytes.NewBuffer(src))
+	for d.StackDepth() <= levels {
+		if _, err := d.ReadToken(); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 func keepable(number string) (err error) {

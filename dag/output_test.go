@@ -2,6 +2,7 @@ package dag
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 )
 
@@ -46,6 +47,28 @@ func TestKeptValueIsExactOrRefused(t *testing.T) {
 		kept, err := KeptValue(json.RawMessage(value))
 		if string(kept) != want && err == nil || (err != nil) != (want == "") {
 			t.Errorf("%s is kept as %s (%v), want %q", value, kept, err, want)
+		}
+	}
+}
+
+// What is kept stands deep inside events and snapshots, and must be read from there again.
+func TestKeptValueIsNotNestedDeeply(t *testing.T) {
+	nested := func(depth int, open, inner, closing string) json.RawMessage {
+		return json.RawMessage(strings.Repeat(open, depth) + inner + strings.Repeat(closing, depth))
+	}
+	for _, tt := range []struct{ open, inner, closing string }{
+		{"[", "", "]"}, {`{"a":`, "1", "}"}, {`[1,"[[\"",`, "9007199254740993", "]"},
+	} {
+		kept, err := KeptValue(nested(maxDepth, tt.open, tt.inner, tt.closing))
+		if err != nil {
+			t.Errorf("%d levels of %s: %v", maxDepth, tt.open, err)
+		} else if _, err := AppendCanonical(nil, nested(maxDepth, "[", string(kept), "]")); err != nil {
+			t.Errorf("%d levels of %s cannot be read again: %v", maxDepth, tt.open, err)
+		}
+		for _, depth := range []int{maxDepth + 1, 9_990, 10_000, 1_000_000} { // jsontext reads no more than 10,000
+			if kept, err := KeptValue(nested(depth, tt.open, tt.inner, tt.closing)); err == nil {
+				t.Errorf("%d levels of %s are kept: %.20s", depth, tt.open, kept)
+			}
 		}
 	}
 }
