@@ -20,9 +20,9 @@ demo: build ## the main job, offline: the corpus pipeline with the simulated age
 setup: ## what tests need beside Go and a C compiler (Debian packages)
 	@internal/scripts/setup
 
-# Two stages side by side: the last tests of each leave a core idle.
-test: setup vet lint ## everything that must pass
-	@$(MAKE) --no-print-directory -j2 race specs unit
+# Two stages side by side, the longest first: the last tests of each leave a core idle.
+test: setup vet lint build ## everything that must pass
+	@$(MAKE) --no-print-directory -j2 specs race unit
 	@echo "make test: all green"
 
 check: test
