@@ -257,6 +257,9 @@ func (v *verification) readCopies() {
 		if err == nil {
 			err = json.Unmarshal(raw, &head)
 		}
+		if err == nil && (head.Version < 1 || head.Version == state.Version && head.Events < 1) {
+			err = errors.New("it does not say its version, or up to which event it goes")
+		}
 		f := &madeFile{err: err}
 		if err == nil && head.Version == state.Version {
 			f.seq = head.Events

@@ -74,6 +74,10 @@ func TestVerifyFindsWhatWasDone(t *testing.T) {
 		{"invariant 1: the document edited", edit(Dir+"/state.json", `"runId": "run-1"`, `"runId": "run-2"`), "document"},
 		{"invariant 1: the document cut", func(t *testing.T, f disk.FS) { cut(t, f, Dir+"/state.json") }, "document"},
 		{"invariant 1: the document's copy cut", func(t *testing.T, f disk.FS) { cut(t, f, Dir+"/state.json.bak") }, "document"},
+		{"a document of no event", edit(Dir+"/state.json", `"events": `, `"events": 0, "x": `), "document"},
+		{"a document of fewer events than none", edit(Dir+"/state.json", `"events": `, `"events": -`), "document"},
+		{"a document of no version", edit(Dir+"/state.json", `"schemaVersion"`, `"version"`), "document"},
+		{"null in place of the document", func(t *testing.T, f disk.FS) { write(t, f, Dir+"/state.json", "null") }, "document"},
 		{"invariant 4: less is done in the document", edit(Dir+"/state.json", `"open": 0`, `"open": 1`), "document"},
 		{"invariant 7: another cost in the document", edit(Dir+"/state.json", `"estimatedCostUsd":`, `"estimatedCostUsd":1`), "document"},
 		{"the document and its copy deleted, which loses nothing", func(t *testing.T, f disk.FS) {
