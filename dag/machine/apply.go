@@ -50,7 +50,7 @@ func (s *State) apply(e *Event) error {
 func (s *State) find(id string) (int32, error) {
 	i, ok := s.graph.Index(id)
 	if !ok {
-		return -1, fmt.Errorf("node %s is not in the plan", id)
+		return none, fmt.Errorf("node %s is not in the plan", id)
 	}
 	return i, nil
 }
