@@ -19,7 +19,8 @@ import (
 //
 //	2  without the artifacts in the machine's state, which the index has
 //	3  with the records that state.json needs
-const SnapshotFormat = 3
+//	4  without the last start of a breaker and other leftovers, with the notes of checks of an end without another word
+const SnapshotFormat = 4
 
 // noSum stands for the digest while it is computed.
 const noSum = "0000000000000000000000000000000000000000000000000000000000000000"
