@@ -167,7 +167,7 @@ func (s *State) gated(i int32, n *dag.Node) Block {
 		if k < 0 {
 			continue
 		}
-		b, by := &s.breakers[k], [2]string{"breaker", "account"}[g]
+		b, by := &s.breakers[k], [...]string{"breaker", "account"}[g]
 		switch {
 		case b.Hold > s.run.Updated:
 			return Block{By: "quota", Name: b.Name, Until: at(b.Hold)}
