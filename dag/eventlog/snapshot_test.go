@@ -28,6 +28,43 @@ func sample(seq int64) *Snapshot {
 	}
 }
 
+// A lyingDisk gives back a file that is opened to be read with a byte changed.
+type lyingDisk struct{ disk.FS }
+
+func (l lyingDisk) OpenFile(name string, flag int, perm fs.FileMode) (disk.File, error) {
+	f, err := l.FS.OpenFile(name, flag, perm)
+	if flag == os.O_RDONLY {
+		f = lyingFile{f}
+	}
+	return f, err
+}
+
+type lyingFile struct{ disk.File }
+
+func (f lyingFile) Read(b []byte) (int, error) {
+	n, err := f.File.Read(b)
+	if n > 0 {
+		b[0]++
+	}
+	return n, err
+}
+
+// What a disk does not give back as it was written takes the place of nothing.
+func TestWriteTwiceReadsBack(t *testing.T) {
+	m := disktest.NewMem()
+	if err := WriteTwice(m.FS(), "f", []byte("old")); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteTwice(lyingDisk{m.FS()}, "f", []byte("new")); err == nil || !strings.Contains(err.Error(), "not what was written") {
+		t.Errorf("error %v", err)
+	}
+	for _, name := range []string{"f", BackupName("f")} {
+		if b, err := disk.ReadFile(m.FS(), name); err != nil || string(b) != "old" {
+			t.Errorf("%s: %q, %v", name, b, err)
+		}
+	}
+}
+
 func TestSnapshotComesBack(t *testing.T) {
 	want := sample(1000007)
 	b, err := want.Encode()

@@ -261,7 +261,7 @@ func join(parts ...any) ([]byte, error) {
 // which there may be a hundred thousand, are written one by one.
 func (d *Document) Encode() ([]byte, error) {
 	if h := &d.Head; h.Version == 0 || h.RunID == "" || h.Plan == "" || h.Events == 0 || h.Started.IsZero() {
-		return nil, errors.New("state.json: a required member is missing")
+		return nil, errors.New("state.json: it does not say of which run, plan and event it is")
 	}
 	tail := d.Tail
 	tail.Nodes = nil
