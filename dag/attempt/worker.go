@@ -39,7 +39,7 @@ func (w *Worker) Do(ctx context.Context, j *Job, world World) (rep Report) {
 		rep = t.report()
 	}()
 	if err := t.run(ctx); err != nil {
-		t.rep.Outcome = Failure("unknown", err.Error())
+		t.rep.Outcome = w.Unbegun(ctx, j, err)
 	}
 	return rep
 }
@@ -124,12 +124,11 @@ func (t *trial) report() Report {
 	return t.rep
 }
 
-// run has the kind work and takes what it produced.
+// run has the kind work and takes what it produced. An error says why the kind has not begun to.
 func (t *trial) run(ctx context.Context) error {
 	kind, ok := t.worker.Kinds.Kind(t.job.Kind)
 	if !ok {
-		t.rep.Outcome = Failure("config", "this program has no kind of node named "+t.job.Kind)
-		return nil
+		return nodes.Fail("config", "this program has no kind of node named "+t.job.Kind)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -145,7 +144,7 @@ func (t *trial) run(ctx context.Context) error {
 	case rescuer && t.job.Purpose == Run:
 		var err error
 		if t.task.Spool, err = t.world.Spool(); err != nil {
-			return err
+			return &nodes.Error{Category: "unknown", Message: "no folder for what it receives", Err: err}
 		}
 	}
 	stop := t.watchSilence(cancel)
@@ -259,6 +258,16 @@ func Classify(ctx context.Context, limit time.Duration, err error) machine.Outco
 	o := Failure("unknown", err.Error())
 	if p := (*fs.PathError)(nil); errors.As(err, &p) { // what stands in the way does so next time
 		o.Category, o.Permanent = "file_io", true
+	}
+	return o
+}
+
+// Unbegun is how the attempt of a job ends that err kept from beginning: it has cost nothing.
+func (w *Worker) Unbegun(ctx context.Context, j *Job, err error) machine.Outcome {
+	o := Classify(ctx, 0, err)
+	o.Message = w.Line(o.Message)
+	if j.Reserve != (dag.Amount{}) {
+		o.Body.CostKind = dag.CostFree
 	}
 	return o
 }

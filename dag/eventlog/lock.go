@@ -54,7 +54,8 @@ func (l *Locked) Held() bool {
 	return ok && h.PID == l.Holder.PID && h.Started.Equal(l.Holder.Started) && h.Alive()
 }
 
-// AcquireLock takes the lock or returns *Locked. The lock of a dead process is taken over.
+// AcquireLock takes the lock or returns *Locked. The lock of a dead process is taken over: a child that it was just
+// starting may have the lock for a moment longer, until its own program begins, so it is asked for again for a second.
 func AcquireLock(fsys disk.FS, name, command string, now time.Time) (*Lock, error) {
 	f, err := disk.OpenOwn(fsys, name)
 	if err != nil {
@@ -65,8 +66,13 @@ func AcquireLock(fsys disk.FS, name, command string, now time.Time) (*Lock, erro
 		h, _ := readHolder(f)
 		got, err = !h.Alive(), nil
 	}
-	if err == nil && !got {
-		h, _ := readHolder(f)
+	for try := 0; err == nil && !got; try++ {
+		h, known := readHolder(f)
+		if known && !h.Alive() && try < 100 {
+			time.Sleep(10 * time.Millisecond)
+			got, err = f.TryLock()
+			continue
+		}
 		err = &Locked{fsys.Path(name), h}
 	}
 	if err == nil {

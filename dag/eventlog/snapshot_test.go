@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -276,12 +277,17 @@ func TestSecondWriterIsNamedTheHolder(t *testing.T) {
 	again.Release()
 }
 
-// S-11: the lock of a process that was killed is taken over, and nobody says it is held.
+// S-11: the lock of a process that was killed is taken over, and nobody says it is held; also while a child that it was
+// just starting still has a copy of the open file.
 func TestLockOfADeadProcessIsTakenOver(t *testing.T) {
 	if os.Getenv("EVENTLOG_LOCK_CHILD") != "" {
 		fsys, err := disk.Open(os.Getenv("EVENTLOG_LOCK_CHILD"))
+		var l *Lock
 		if err == nil {
-			_, err = AcquireLock(fsys, "lock", "dagrun apply", start0)
+			l, err = AcquireLock(fsys, "lock", "dagrun apply", start0)
+		}
+		if err == nil {
+			err = copyToChild(l.file)
 		}
 		if err != nil {
 			os.Stdout.WriteString(err.Error() + "\n")
@@ -318,6 +324,27 @@ func TestLockOfADeadProcessIsTakenOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Release()
+}
+
+// copyToChild starts a process that has the file open for 0.3 s.
+func copyToChild(f disk.File) error {
+	raw, err := f.(syscall.Conn).SyscallConn()
+	if err != nil {
+		return err
+	}
+	child := exec.Command("sleep", "0.3")
+	if cerr := raw.Control(func(fd uintptr) {
+		var copied int
+		if copied, err = syscall.Dup(int(fd)); err == nil {
+			child.ExtraFiles = []*os.File{os.NewFile(uintptr(copied), "lock")}
+		}
+	}); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return err
+	}
+	return child.Start()
 }
 
 func TestHoldersThatCannotBeAsked(t *testing.T) {

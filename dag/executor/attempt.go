@@ -23,6 +23,7 @@ import (
 	"dagrun.dev/internal/disk"
 	"dagrun.dev/internal/printable"
 	"dagrun.dev/internal/regular"
+	"dagrun.dev/nodes"
 )
 
 // A flight is an attempt under way in this process: its job, and what the host knows beside it. To the
@@ -166,19 +167,17 @@ func (h *host) attempt(f *flight) {
 // outcome carries one attempt out.
 func (h *host) outcome(f *flight) machine.Outcome {
 	if err := h.run.Wait(f.mark); err != nil {
-		return attempt.Failure("unknown", h.worker.Line(err.Error()))
+		return h.worker.Unbegun(f.ctx, f.job, err)
 	}
 	if f.job.Purpose == attempt.Run {
 		// Before it publishes: it may read what it writes.
 		f.job.Fingerprint = h.run.Fingerprint(f.job.Node.ID, f.filled, f.above)
 	}
 	if err := h.run.CheckTargets(f.beside); err != nil {
-		o := attempt.Classify(f.ctx, 0, err)
-		o.Message = h.worker.Line(o.Message)
-		return o
+		return h.worker.Unbegun(f.ctx, f.job, err)
 	}
 	if text := f.changedInput(); text != "" {
-		return attempt.Failure("input_changed", h.worker.Line(text))
+		return h.worker.Unbegun(f.ctx, f.job, nodes.Fail("input_changed", text))
 	}
 	rep := h.worker.Do(f.ctx, f.job, f)
 	f.slot.spoiled = f.slot.spoiled || rep.Unclean

@@ -221,24 +221,22 @@ func (h *host) compensate(c *machine.Command, now time.Time) error {
 func (h *host) begin(f *flight) error {
 	f.mark = h.mark
 	if err := f.resolve(); err != nil {
-		o := attempt.Failure("config", h.worker.Line(err.Error()))
-		o.Permanent = true
-		return h.finish(f, o)
+		return h.finish(f, nodes.Permanent(nodes.Fail("config", err.Error())))
 	}
 	var err error
 	if f.slot, err = h.takeSlot(); err != nil {
-		return h.finish(f, attempt.Failure("unknown", err.Error()))
+		return h.finish(f, &nodes.Error{Category: "unknown", Message: "no folder to work in", Err: err})
 	}
 	h.launch(f)
 	return nil
 }
 
-// finish records the end of an attempt that needed no goroutine.
-func (h *host) finish(f *flight, o machine.Outcome) error {
+// finish records the end of an attempt that err kept from beginning.
+func (h *host) finish(f *flight, err error) error {
 	h.running[f.key] = f
 	f.slot = &slot{spoiled: true}
 	now := h.clock.now()
-	return h.record(now, h.ended(nil, result{f.key, o}, now)...)
+	return h.record(now, h.ended(nil, result{f.key, h.worker.Unbegun(h.ctx, f.job, err)}, now)...)
 }
 
 // feedback is what the next attempt is told of the last failure, where the category says so.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 
 	"dagrun.dev/internal/regular"
@@ -139,7 +140,7 @@ func (t *tree) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
 	if err != nil {
 		return nil, t.absolute(err)
 	}
-	return &file{f, t.Path(name)}, nil
+	return &file{File: f, path: t.Path(name)}, nil
 }
 
 func (t *tree) Lstat(name string) (fs.FileInfo, error) {
@@ -187,5 +188,6 @@ func (t *tree) absolute(err error) error {
 // file is a file of the machine.
 type file struct {
 	*os.File
-	path string
+	path   string
+	locked atomic.Bool // whether Close ends a lock
 }

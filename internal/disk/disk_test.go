@@ -170,6 +170,19 @@ func TestLocks(t *testing.T) {
 		if ok, err := b.TryLock(); ok || err != nil {
 			t.Fatal(ok, err)
 		}
+		if c, ok := a.(syscall.Conn); ok { // a child that is just being started has a copy
+			raw, err := c.SyscallConn()
+			if err == nil {
+				err = raw.Control(func(fd uintptr) {
+					if fd, err := syscall.Dup(int(fd)); err == nil {
+						t.Cleanup(func() { syscall.Close(fd) })
+					}
+				})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
 		a.Close()
 		if ok, err := b.TryLock(); !ok || err != nil {
 			t.Fatal(ok, err)

@@ -27,12 +27,22 @@ func (f *file) TryLock() (bool, error) {
 
 func (f *file) Lock() error { return f.flock(unix.LOCK_EX) }
 
+// Close ends a lock by itself: a child that is just being started has a copy of the descriptor until its program
+// begins, and the lock would stay as long.
+func (f *file) Close() error {
+	if f.locked.Load() {
+		_ = f.flock(unix.LOCK_UN)
+	}
+	return f.File.Close()
+}
+
 // flock locks the open file, see flock(2): unlike locks of fcntl, this one stays when another descriptor of the same
 // file is closed.
 func (f *file) flock(how int) error {
 	err := f.control(func(fd int) error { return unix.Flock(fd, how) })
 	switch {
 	case err == nil:
+		f.locked.Store(true)
 		return nil
 	case errors.Is(err, unix.ENOLCK), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENOSYS):
 		return errors.ErrUnsupported
