@@ -20,9 +20,10 @@ demo: build ## the main job, offline: the corpus pipeline with the simulated age
 setup: ## what tests need beside Go and a C compiler (Debian packages)
 	@internal/scripts/setup
 
-# Two stages side by side, the longest first: the last tests of each leave a core idle.
+# Two stages side by side, the longest first: the last tests of each leave a core idle. Without -o build the longest would
+# wait for a second build, and be last.
 test: setup vet lint build ## everything that must pass
-	@$(MAKE) --no-print-directory -j2 specs race unit
+	@$(MAKE) --no-print-directory -j2 -o build specs race unit
 	@echo "make test: all green"
 
 check: test
