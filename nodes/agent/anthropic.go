@@ -42,9 +42,6 @@ func messagesBody(q *question, c *content) map[string]any {
 	if sh := q.set.native(); sh != nil {
 		body["output_config"] = map[string]any{"format": map[string]any{"type": "json_schema", "schema": sh.Strict(false)}}
 	}
-	if q.set.Temperature != nil {
-		body["temperature"] = *q.set.Temperature
-	}
 	return body
 }
 

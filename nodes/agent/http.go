@@ -54,7 +54,7 @@ func (a httpAPI) ask(ctx context.Context, q *question) (*reply, error) {
 		return nil, err
 	}
 	defer spool.Close()
-	c := &httpc.Client{Head: q.task.Silence, Idle: q.task.Silence, MostBody: q.set.MaxOutputMB << 20, Resend: 2}
+	c := &httpc.Client{Silence: q.task.Silence, MostBody: q.set.MaxOutputMB << 20, Resend: 2}
 	if q.task.Begin != nil {
 		q.task.Begin()
 	}
@@ -121,6 +121,9 @@ func (a httpAPI) request(q *question) (*httpc.Request, error) {
 		return nil, err
 	}
 	body := a.body(q, c)
+	if q.set.Temperature != nil {
+		body["temperature"] = *q.set.Temperature
+	}
 	q.set.reason(body)
 	for name, value := range q.set.Params {
 		if body[name] = value; strings.TrimSpace(string(value)) == "null" {
@@ -147,43 +150,33 @@ func (a httpAPI) url(q *question) (string, error) {
 
 // authorize sets the headers that hold secrets.
 func (a httpAPI) authorize(q *question, r *httpc.Request) error {
-	set := func(header, prefix, secret string) error {
+	set := func(k apiKey, secret string) error {
 		value, err := q.task.Secret(secret)
 		if err == nil {
-			r.Header.Set(header, prefix+value)
-			r.Secrets = append(r.Secrets, header)
+			r.Header.Set(k.header, k.prefix+value)
+			r.Secrets = append(r.Secrets, k.header)
 		}
 		return err
 	}
-	named := false
-next:
 	for _, name := range slices.Sorted(maps.Keys(q.set.Secrets)) {
-		for _, k := range a.keys {
-			if k.secret == name {
-				if err := set(k.header, k.prefix, q.set.Secrets[name]); err != nil {
-					return err
-				}
-				named = true
-				continue next
-			}
+		key := apiKey{header: name}
+		if i := slices.IndexFunc(a.keys, func(k apiKey) bool { return k.secret == name }); i >= 0 {
+			key = a.keys[i]
 		}
-		if err := set(name, "", q.set.Secrets[name]); err != nil { // a header's name
+		if err := set(key, q.set.Secrets[name]); err != nil {
 			return err
 		}
-		named = true
 	}
-	if named {
+	if len(q.set.Secrets) > 0 {
 		return nil
 	}
 	var missing error
 	for _, k := range a.keys {
-		err := set(k.header, k.prefix, k.secret)
+		err := set(k, k.secret)
 		if err == nil {
 			return nil
 		}
-		if missing == nil {
-			missing = err
-		}
+		missing = cmp.Or(missing, err)
 	}
 	if q.set.BaseURL != "" {
 		return nil // a server of one's own may want none

@@ -183,7 +183,7 @@ func (u *run) noResult(t *transcript.Transcript, undeclared []string, found json
 	case found.Objects > 0:
 		e.Message = fmt.Sprintf("%d events, but no result", found.Objects)
 	default:
-		e.Message = "the output is no JSON: " + found.Others[0]
+		e.Message = "the output is no JSON: " + found.Other
 	}
 	return e, false
 }
@@ -244,45 +244,38 @@ func (u *run) badEnd(r *reply, empty bool) *nodes.Error {
 func (u *run) ended(said string, ev evidence.Case) (e *nodes.Error, refused bool) {
 	res := u.res
 	ev.Text = strings.TrimSpace(strings.TrimSpace(said) + "\n" + printable.Text(string(res.Stderr.Tail(8000))))
-	known, _ := ev.Known()
-	fail := func(category, message string) (*nodes.Error, bool) {
-		e := &nodes.Error{Category: category, Message: message, Permanent: evidence.Final(category)}
-		return e, evidence.Refused(category)
-	}
-	declared, declaredRefusal := u.declared(ev.Text)
-	if declared != nil {
-		known = declared.Category
-	}
-	judged := func() (*nodes.Error, bool) {
-		if declared != nil {
-			return declared, declaredRefusal
-		}
-		return ev.Judge()
+	known := ev.Known()
+	e, refused = u.declared(ev.Text)
+	declared := e != nil
+	if declared {
+		known = e.Category
+	} else {
+		e, refused = ev.Judge()
 	}
 	switch {
 	case res.Cause == proc.Cancelled:
-		return fail("killed", "the agent was stopped")
+		return evidence.Fail("killed", "the agent was stopped")
 	case res.Cause == proc.Limited:
 		return u.tooMuch(), false
 	case res.Cause == proc.Orphaned:
-		return fail("killed", "how the agent ended is not known")
+		return evidence.Fail("killed", "how the agent ended is not known")
 	case patient[known] && (res.Cause != proc.Ended || u.signalled()):
-		return judged() // it retried by itself until it was ended
+		return e, refused // it retried by itself until it was ended
 	case res.Cause == proc.TimedOut:
-		return fail("stalled", "no result within the time limit")
+		return evidence.Fail("stalled", "no result within the time limit")
 	case res.Cause == proc.Silent:
-		return fail("stalled", "no output for too long")
-	case declared != nil:
-		return judged()
+		return evidence.Fail("stalled", "no output for too long")
+	case declared:
+		return e, refused
 	case res.NotStarted():
-		return fail("config", u.exit())
+		return evidence.Fail("config", u.exit())
 	case u.signalled():
-		return fail("killed", u.exit())
+		return evidence.Fail("killed", u.exit())
 	case known != "":
-		return judged()
+		return e, refused
 	}
 	if category := u.format.Table.Exit(res.Exit); category != "" {
-		return fail(category, u.exit())
+		return evidence.Fail(category, u.exit())
 	}
 	return nil, false
 }
@@ -335,5 +328,5 @@ func (u *run) declared(text string) (e *nodes.Error, refused bool) {
 	}
 	ev := u.q.evidence(u.format.Table)
 	ev.Text = text
-	return ev.As(d.Category, d.Wait.D()), evidence.Refused(d.Category)
+	return ev.As(d.Category, d.Wait.D())
 }

@@ -78,9 +78,6 @@ func chatBody(q *question, c *content) map[string]any {
 	if sh := q.set.native(); sh != nil {
 		body["response_format"] = map[string]any{"type": "json_schema", "json_schema": strictFormat(sh)}
 	}
-	if q.set.Temperature != nil {
-		body["temperature"] = *q.set.Temperature
-	}
 	return body
 }
 
@@ -99,9 +96,6 @@ func responsesBody(q *question, c *content) map[string]any {
 		format := strictFormat(sh)
 		format["type"] = "json_schema"
 		body["text"] = map[string]any{"format": format}
-	}
-	if q.set.Temperature != nil {
-		body["temperature"] = *q.set.Temperature
 	}
 	return body
 }

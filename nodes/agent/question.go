@@ -35,7 +35,7 @@ func (q *question) add(text string) { q.blocks[len(q.blocks)-1] += text }
 
 // evidence returns a case about a failure of this question, with the runner's clock.
 func (q *question) evidence(from *evidence.Table) evidence.Case {
-	return evidence.Case{From: from, Now: q.now(), Zone: time.Local, Tries: q.task.Attempt}
+	return evidence.Case{From: from, Now: q.now(), Tries: q.task.Attempt}
 }
 
 // withSystem puts the system text before the prompt, for programs that have no place for it.

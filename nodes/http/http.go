@@ -71,7 +71,7 @@ func (k Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &httpc.Client{Head: t.Silence, Idle: t.Silence, MostBody: s.MaxMB << 20}
+	c := &httpc.Client{Silence: t.Silence, MostBody: s.MaxMB << 20}
 	if t.Begin != nil {
 		t.Begin()
 	}
@@ -81,7 +81,7 @@ func (k Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 	}
 	defer answer.Close()
 	if !s.expected(answer.Status) {
-		return nil, s.unexpected(answer, evidence.Case{Now: k.now(), Zone: time.Local, Tries: t.Attempt})
+		return nil, s.unexpected(answer, evidence.Case{Now: k.now(), Tries: t.Attempt})
 	}
 	if t.TookEffect != nil {
 		if err := t.TookEffect(fmt.Sprintf("HTTP status %d", answer.Status)); err != nil {

@@ -14,20 +14,18 @@ var clock = regexp.MustCompile(`(?i)\b(?:resets?|try again)(?: at)? ` +
 	`(?:([a-z]{3}) (\d{1,2})(?:st|nd|rd|th)?,?(?: (\d{4}),?)?(?: at)? )?` +
 	`(\d{1,2})(?::(\d\d))?(?: ?(am|pm)\b|\b)(?: \(([A-Za-z_+\-0-9/]+)\))?`)
 
-// A wall is a moment as a clock and a calendar show it.
+// A wall is the time of a day as a clock in some zone shows it.
 type wall struct {
 	hour, minute int
-	month        time.Month
-	day, year    int // 0 = not said
 	zone         *time.Location
 }
 
-func resetClock(text string, now time.Time, zone *time.Location) (time.Time, bool) {
+func resetClock(text string, now time.Time) (time.Time, bool) {
 	m := clock.FindStringSubmatch(text)
 	if m == nil {
 		return time.Time{}, false
 	}
-	w := wall{zone: zone}
+	w := wall{zone: now.Location()}
 	w.hour, _ = strconv.Atoi(m[4])
 	w.minute, _ = strconv.Atoi(m[5])
 	switch half := strings.ToLower(m[6]); {
@@ -45,17 +43,16 @@ func resetClock(text string, now time.Time, zone *time.Location) (time.Time, boo
 		}
 		w.zone = named
 	}
-	if m[1] != "" {
-		month, err := time.Parse("Jan", strings.ToUpper(m[1][:1])+strings.ToLower(m[1][1:]))
-		if err != nil {
-			return time.Time{}, false
-		}
-		w.month = month.Month()
-		w.day, _ = strconv.Atoi(m[2])
-		w.year, _ = strconv.Atoi(m[3])
-		return w.nearest(now)
+	if m[1] == "" {
+		return w.next(now), true
 	}
-	return w.next(now), true
+	month, err := time.Parse("Jan", m[1])
+	if err != nil {
+		return time.Time{}, false
+	}
+	day, _ := strconv.Atoi(m[2])
+	year, _ := strconv.Atoi(m[3]) // 0 = not said
+	return w.nearest(now, year, month.Month(), day)
 }
 
 // next returns the coming moment of a day, or the one that passed lately.
@@ -69,19 +66,19 @@ func (w wall) next(now time.Time) (t time.Time) {
 	return t
 }
 
-// nearest returns the moment on a date; without a year on the nearest one: a date that just passed is
+// nearest returns the moment on a date; without a year (0) on the nearest one: a date that just passed is
 // not next year. ok is false for a day that the calendar does not have.
-func (w wall) nearest(now time.Time) (best time.Time, ok bool) {
-	year := now.In(w.zone).Year()
-	years := []int{year, year - 1, year + 1}
-	if w.year != 0 {
-		years = []int{w.year}
+func (w wall) nearest(now time.Time, year int, month time.Month, day int) (best time.Time, ok bool) {
+	years := []int{year}
+	if year == 0 {
+		year = now.In(w.zone).Year()
+		years = []int{year, year - 1, year + 1}
 	}
 	for _, year := range years {
-		if time.Date(year, w.month, w.day, 12, 0, 0, 0, time.UTC).Day() != w.day {
+		if time.Date(year, month, day, 12, 0, 0, 0, time.UTC).Day() != day {
 			continue // November has no 31st
 		}
-		if t := w.on(year, w.month, w.day); !ok || t.Sub(now).Abs() < best.Sub(now).Abs() {
+		if t := w.on(year, month, day); !ok || t.Sub(now).Abs() < best.Sub(now).Abs() {
 			best, ok = t, true
 		}
 	}

@@ -34,9 +34,7 @@ func ReadError(raw []byte) (e ErrorObject, ok bool) {
 	e.Request = cmp.Or(scalar(o["request_id"]), scalar(o["requestId"]), scalar(inner["request_id"]))
 	var s spoken
 	e.Message = cmp.Or(s.object(o, 3), scalar(o["message"]), string(o["detail"]), "no message")
-	for _, status := range s.statuses {
-		e.Status = cmp.Or(e.Status, status)
-	}
+	e.Status = s.status
 	for _, kind := range s.types {
 		if kind == "error" || kind == e.Message || number.MatchString(kind) || slices.Contains(e.Kinds, kind) {
 			continue
@@ -86,9 +84,9 @@ func scalar(raw json.RawMessage) string {
 // spoken are what the error objects inside a message say, and the message with their own messages in
 // their places: many programs print the body of an answer behind their own words.
 type spoken struct {
-	text     string
-	types    []string
-	statuses []int
+	text   string
+	types  []string
+	status int // of HTTP, the first that is named; 0 = none
 }
 
 // readObjects reads the JSON in a text that reports an error.
@@ -117,7 +115,7 @@ func (s *spoken) unwrap(text string, depth int) string {
 	return strings.TrimSpace(before + " " + said + behind)
 }
 
-// object collects the types and statuses of an error object and returns its message, "" when it has none.
+// object collects the types and the status of an error object and returns its message, "" when it has none.
 // Of the APIs in use each puts them elsewhere: {"error": {"type", "code", "message"}}, {"type": "error", …},
 // {"status": 400, "detail"}, Google's list of details.
 func (s *spoken) object(o jsonscan.Object, depth int) (said string) {
@@ -130,7 +128,7 @@ func (s *spoken) object(o jsonscan.Object, depth int) (said string) {
 			value = "quota_per_day"
 		}
 		if status := httpStatus(value); status != 0 {
-			s.statuses = append(s.statuses, status)
+			s.status = cmp.Or(s.status, status)
 		} else if value != "" && len(value) <= 100 {
 			s.types = append(s.types, value)
 		}

@@ -6,6 +6,7 @@ package evidence
 import (
 	"cmp"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,10 +22,9 @@ type Case struct {
 	Types  []string // what the failure calls itself: error.type, error.code, a reason
 	Text   string   // what was said, the terminal event first. Error objects in it are read
 	Line   string   // what the message is; "" = the line of Text that is known, else its first
-	// Now and Zone are the runner's clock, for "resets 3pm"; Tries counts the starts of this
+	// Now is what the runner's clock shows, in its zone, for "resets 3pm"; Tries counts the starts of this
 	// attempt's node, for waits without a given time.
 	Now   time.Time
-	Zone  *time.Location
 	Tries int
 	// Else is the category when nothing is recognised; empty = "transient".
 	Else string
@@ -44,30 +44,26 @@ func (c Case) Judge() (e *nodes.Error, refused bool) {
 }
 
 // As returns the failure as one of a category that the specification has named. wait is how long not to try
-// where the text does not say; 0 = the usual.
-func (c Case) As(category string, wait time.Duration) *nodes.Error {
-	e := &nodes.Error{Category: category, Message: message(readObjects(Clean(c.Text)).text, "")}
-	now := c.Now
+// where the text does not say; 0 = the usual. refused is that of Judge.
+func (c Case) As(category string, wait time.Duration) (e *nodes.Error, refused bool) {
+	e = &nodes.Error{Category: category, Message: message(readObjects(Clean(c.Text)).text, "")}
 	c.wait(e)
-	_, said := Reset(Clean(c.Text), now, time.UTC)
+	_, said := Reset(Clean(c.Text), c.Now)
 	switch {
 	case wait == 0:
 	case category == "quota_wait" && !said:
-		e.WaitUntil = now.Add(wait)
+		e.WaitUntil = c.Now.Add(wait)
 	case category != "quota_wait" && e.RetryAfter == 0:
 		e.RetryAfter = wait
 	}
-	return e
+	return e, refusals[category]
 }
 
 // Irrelevant reports whether the text is nothing but what the program is known to say of no failure.
 func (c Case) Irrelevant() bool { return c.Text != "" && c.From.relevant(Clean(c.Text)) == "" }
 
-// Known reports whether anything in the case is recognised, and as what.
-func (c Case) Known() (category string, ok bool) {
-	f := c.find()
-	return f.category, f.category != ""
-}
+// Known is the category that the case is recognised as; "" = nothing in it is.
+func (c Case) Known() string { return c.find().category }
 
 type finding struct {
 	category, message string
@@ -80,14 +76,9 @@ type finding struct {
 func (c Case) find() (f finding) {
 	text := c.From.relevant(Clean(c.Text))
 	said := readObjects(text)
-	f.status = c.Status
-	for _, status := range append(said.statuses, c.From.status(said.text)) {
-		if f.status == 0 {
-			f.status = status
-		}
-	}
+	f.status = cmp.Or(c.Status, said.status, c.From.status(said.text))
 	f.category = byStatus(f.status, c.HTML || page.MatchString(head(text, 4000)))
-	for _, t := range append(append([]string{}, c.Types...), said.types...) {
+	for _, t := range slices.Concat(c.Types, said.types) {
 		f.category = sharper(f.category, types[strings.ToLower(t)].category)
 	}
 	out, line := c.From.output(said.text)
@@ -123,11 +114,10 @@ var refusals = map[string]bool{
 // have done the work, and charged for it. With 408 and 499 the service itself had not got the request.
 var maybeDone = map[int]bool{504: true, 524: true}
 
-// Final reports whether the same question gets the same answer after a failure of a category.
-func Final(category string) bool { return final[category] }
-
-// Refused reports whether a failure of a category means that the service did no work.
-func Refused(category string) bool { return refusals[category] }
+// Fail returns the failure that a category is by itself, and whether it means that the service did no work.
+func Fail(category, message string) (e *nodes.Error, refused bool) {
+	return &nodes.Error{Category: category, Message: message, Permanent: final[category]}, refusals[category]
+}
 
 // byStatus returns the category of a status of HTTP, "" for 0 and for success.
 func byStatus(status int, html bool) string {
@@ -161,38 +151,27 @@ var page = regexp.MustCompile(`(?i)<!doctype html|<html\b`)
 
 // wait fills in how long not to try. Plan limits wait until a moment and use no attempt.
 func (c Case) wait(e *nodes.Error) {
-	now, zone := c.Now, c.Zone
-	if now.IsZero() {
-		now = time.Now()
-	}
-	if zone == nil {
-		zone = time.Local
-	}
 	text := c.From.relevant(Clean(c.Text))
 	switch e.Category {
 	case "quota_wait":
-		until, ok := Reset(text, now, zone)
+		until, ok := Reset(text, c.Now)
 		if !ok {
-			until = now.Add(Backoff(c.Tries))
+			until = c.Now.Add(backoff(c.Tries))
 		}
 		e.WaitUntil = until
 	case "rate_limited", "transient":
 		if d, ok := Delay(text); ok {
 			e.RetryAfter = d
-		} else if at, ok := resetISO(text, now, zone); ok && at.After(now) {
-			e.RetryAfter = at.Sub(now)
+		} else if at, ok := resetISO(text, c.Now); ok && at.After(c.Now) {
+			e.RetryAfter = at.Sub(c.Now)
 		}
 	}
 }
 
-// Backoff is the wait for a plan limit that names no time: one minute, doubling with each
+// backoff is the wait for a plan limit that names no time: one minute, doubling with each
 // start, at most an hour.
-func Backoff(tries int) time.Duration {
-	d := time.Minute
-	for ; tries > 1 && d < time.Hour; tries-- {
-		d *= 2
-	}
-	return min(d, time.Hour)
+func backoff(tries int) time.Duration {
+	return min(time.Minute<<min(max(tries-1, 0), 6), time.Hour)
 }
 
 // Of returns the case of an error object that a service sent inside of an answer that had begun well. raw is all that

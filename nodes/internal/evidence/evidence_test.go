@@ -37,7 +37,7 @@ func TestResetTable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := Case{From: Claude, Text: text, Now: now, Zone: zone, Tries: 1}.Error()
+		e := Case{From: Claude, Text: text, Now: now.In(zone), Tries: 1}.Error()
 		if e.Category != "quota_wait" {
 			t.Errorf("%s: category %s", text, e.Category)
 			continue
@@ -52,7 +52,7 @@ func TestResetTable(t *testing.T) {
 			if wait < time.Minute || wait > time.Hour {
 				t.Errorf("%s: wait %v, want the fallback (%s)", text, wait, why)
 			}
-			if later := (Case{From: Claude, Text: text, Now: now, Zone: zone, Tries: 3}).Error(); later.WaitUntil.Sub(now) <= wait {
+			if later := (Case{From: Claude, Text: text, Now: now.In(zone), Tries: 3}).Error(); later.WaitUntil.Sub(now) <= wait {
 				t.Errorf("%s: the fallback does not grow", text)
 			}
 		default:
@@ -102,7 +102,7 @@ func TestReset(t *testing.T) {
 		{"Try again in 60 days", "2026-05-09T12:00:00Z"},
 	}
 	for _, tt := range tests {
-		got, ok := Reset(tt.text, now, time.UTC)
+		got, ok := Reset(tt.text, now)
 		if !ok {
 			if tt.want != "" {
 				t.Errorf("%q: not read, want %s", tt.text, tt.want)
@@ -192,7 +192,7 @@ func TestCategories(t *testing.T) {
 		{nil, 0, "", "rate limit, billing, unauthorized, usage limit reached", "transient", false, false},
 	}
 	for _, tt := range tests {
-		c := Case{From: tt.from, Status: tt.status, Types: strings.Fields(tt.types), Text: tt.text, Now: at(t, "2026-03-10T12:00:00Z"), Zone: time.UTC}
+		c := Case{From: tt.from, Status: tt.status, Types: strings.Fields(tt.types), Text: tt.text, Now: at(t, "2026-03-10T12:00:00Z")}
 		e, refused := c.Judge()
 		if e.Category != tt.category || e.Permanent != tt.final || refused != tt.refused {
 			t.Errorf("%d %s %q: %s permanent=%v refused=%v, want %s %v %v", tt.status, tt.types, tt.text, e.Category, e.Permanent, refused, tt.category, tt.final, tt.refused)
@@ -214,11 +214,11 @@ func TestAs(t *testing.T) {
 		{"come back", "quota_wait", "2026-03-10T12:01:00Z", 0},
 		{"try again in 2 hours", "quota_wait", "2026-03-10T14:00:00Z", time.Hour},
 	} {
-		if e := (Case{Text: tt.text, Now: now, Zone: time.UTC}).As(tt.category, tt.wait); !e.WaitUntil.Equal(at(t, tt.want)) {
+		if e, _ := (Case{Text: tt.text, Now: now}).As(tt.category, tt.wait); !e.WaitUntil.Equal(at(t, tt.want)) {
 			t.Errorf("%q: %v, want %s", tt.text, e.WaitUntil, tt.want)
 		}
 	}
-	if e := (Case{Text: "slow", Now: now}).As("rate_limited", time.Minute); e.RetryAfter != time.Minute || e.Message != "slow" {
+	if e, _ := (Case{Text: "slow", Now: now}).As("rate_limited", time.Minute); e.RetryAfter != time.Minute || e.Message != "slow" {
 		t.Errorf("%+v", e)
 	}
 }
@@ -235,7 +235,7 @@ func TestMessageInsideJSON(t *testing.T) {
 		"Reading…\nNot logged in":        "Not logged in",
 		"":                               "no message",
 	} {
-		if e := (Case{From: Claude, Text: text, Now: time.Now(), Zone: time.UTC}).Error(); e.Message != want {
+		if e := (Case{From: Claude, Text: text, Now: time.Now()}).Error(); e.Message != want {
 			t.Errorf("%q:\n %q, want %q", text, e.Message, want)
 		}
 	}
@@ -265,7 +265,7 @@ func FuzzReset(f *testing.F) {
 	f.Add("try again in 5 days 22 hours")
 	now := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 	f.Fuzz(func(t *testing.T, text string) {
-		until, ok := Reset(text, now, time.UTC)
+		until, ok := Reset(text, now)
 		if ok && (until.Before(now.Add(time.Minute)) || until.Sub(now) > longest) {
 			t.Errorf("%q: %v", text, until)
 		}

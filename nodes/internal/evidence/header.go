@@ -46,11 +46,7 @@ func millis(h http.Header) (d time.Duration) {
 // retryAfter reads seconds, a date or a length such as 30s; of several the longest.
 func retryAfter(h http.Header, now time.Time) (d time.Duration) {
 	for _, v := range h.Values("Retry-After") {
-		if t, ok := date(strings.TrimSpace(v)); ok {
-			d = max(d, t.Sub(now))
-			continue
-		}
-		for _, part := range strings.Split(v, ",") {
+		for _, part := range append(strings.Split(v, ","), v) { // a date holds a comma
 			d = max(d, later(part, now))
 		}
 	}

@@ -87,7 +87,7 @@ func TestMessagesAsReported(t *testing.T) {
 	}
 	now := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 	for _, tt := range tests {
-		e := Case{From: tt.from, Status: tt.status, Text: tt.text, Now: now, Zone: time.UTC, Tries: 1}.Error()
+		e := Case{From: tt.from, Status: tt.status, Text: tt.text, Now: now, Tries: 1}.Error()
 		wait := ""
 		switch {
 		case !e.WaitUntil.IsZero():

@@ -249,11 +249,7 @@ func (t *Table) relevant(text string) string {
 	var kept []string
 	for line := range strings.SplitSeq(text, "\n") {
 		plain := strings.TrimSpace(strings.ReplaceAll(line, "’", "'"))
-		ignored := false
-		for _, begin := range t.ignored {
-			ignored = ignored || strings.HasPrefix(plain, begin)
-		}
-		if !ignored {
+		if !slices.ContainsFunc(t.ignored, func(begin string) bool { return strings.HasPrefix(plain, begin) }) {
 			kept = append(kept, line)
 		}
 	}

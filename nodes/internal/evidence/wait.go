@@ -17,18 +17,16 @@ const (
 )
 
 // resets read a moment, the surest way first.
-var resets = []func(text string, now time.Time, zone *time.Location) (time.Time, bool){
-	resetField, resetDuration, resetISO, resetClock,
-}
+var resets = []func(text string, now time.Time) (time.Time, bool){resetField, resetDuration, resetISO, resetClock}
 
 // Reset returns when a plan limit ends by what a message says: numeric fields first, then a duration,
-// then a date and clock time. now is the runner's clock, zone the zone of times that name none.
+// then a date and clock time. now is the runner's clock; times that name no zone are in its own.
 // ok is false when nothing can be read; the result is never earlier than a short while from now, and it
 // is handed on however late it is.
-func Reset(text string, now time.Time, zone *time.Location) (until time.Time, ok bool) {
+func Reset(text string, now time.Time) (until time.Time, ok bool) {
 	text = head(text, mostText)
 	for _, read := range resets {
-		until, ok := read(text, now, zone)
+		until, ok := read(text, now)
 		if !ok || until.Sub(now) > longest {
 			continue
 		}
@@ -46,7 +44,7 @@ var (
 	fieldIn = regexp.MustCompile(`(?i)"?resets?_in(?:_seconds)?"?\s*[:=]\s*"?(\d+(?:\.\d+)?)`)
 )
 
-func resetField(text string, now time.Time, _ *time.Location) (time.Time, bool) {
+func resetField(text string, now time.Time) (time.Time, bool) {
 	if m := fieldAt.FindStringSubmatch(text); m != nil {
 		seconds, _ := strconv.ParseInt(m[1], 10, 64)
 		return time.Unix(seconds, 0), true
@@ -75,7 +73,7 @@ var (
 		`(weeks?|w|days?|d|hours?|hrs?|h|minutes?|mins?|milliseconds?|ms|m|seconds?|secs?|s)`)
 )
 
-func resetDuration(text string, now time.Time, _ *time.Location) (time.Time, bool) {
+func resetDuration(text string, now time.Time) (time.Time, bool) {
 	d, ok := Delay(text)
 	return now.Add(d), ok
 }
@@ -107,40 +105,33 @@ func spanOf(text string) time.Duration {
 	return time.Duration(total * float64(time.Second))
 }
 
+// lengths are the units by their first letter, in seconds.
+var lengths = map[byte]float64{'w': 7 * 86400, 'd': 86400, 'h': 3600, 'm': 60, 's': 1}
+
 func seconds(unit string) float64 {
-	switch {
-	case strings.HasPrefix(unit, "ms") || strings.HasPrefix(unit, "milli"):
+	if strings.HasPrefix(unit, "ms") || strings.HasPrefix(unit, "milli") {
 		return 0.001
-	case unit[0] == 'w':
-		return 7 * 86400
-	case unit[0] == 'd':
-		return 86400
-	case unit[0] == 'h':
-		return 3600
-	case unit[0] == 'm':
-		return 60
 	}
-	return 1
+	return lengths[unit[0]]
 }
 
 var iso = regexp.MustCompile(
 	`\b(\d{4}-\d\d-\d\d)(?:[T ]|,? at )(\d\d:\d\d)(:\d\d)?(?:\.\d+)?\s*(Z|UTC|[+-]\d\d:?\d\d)?`)
 
-func resetISO(text string, _ time.Time, zone *time.Location) (time.Time, bool) {
+func resetISO(text string, now time.Time) (time.Time, bool) {
 	m := iso.FindStringSubmatch(text)
 	if m == nil {
 		return time.Time{}, false
 	}
-	clock := m[1] + " " + m[2]
+	layout, clock, zone := "2006-01-02 15:04", m[1]+" "+m[2], now.Location()
 	switch off := strings.ReplaceAll(m[4], ":", ""); off {
 	case "":
 	case "Z", "UTC":
 		zone = time.UTC
 	default:
-		t, err := time.Parse("2006-01-02 15:04 -0700", clock+" "+off)
-		return t, err == nil
+		layout, clock = layout+" -0700", clock+" "+off
 	}
-	t, err := time.ParseInLocation("2006-01-02 15:04", clock, zone)
+	t, err := time.ParseInLocation(layout, clock, zone)
 	return t, err == nil
 }
 

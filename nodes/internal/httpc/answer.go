@@ -71,7 +71,7 @@ type body struct {
 func newBody(ctx context.Context, cancel context.CancelCauseFunc, from io.ReadCloser, c *Client, beat func()) *body {
 	b := &body{
 		ctx: ctx, cancel: cancel, from: from, beat: beat,
-		idle: cmp.Or(c.Idle, 5*time.Minute), most: cmp.Or(c.MostBody, 256<<20),
+		idle: cmp.Or(c.Silence, 5*time.Minute), most: cmp.Or(c.MostBody, 256<<20),
 	}
 	b.timer = awake.AfterFunc(b.idle, func() { cancel(errIdle) })
 	return b

@@ -19,7 +19,7 @@ func failure(t *testing.T, r exchange.Response) *nodes.Error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return a.Failure(evidence.Case{From: evidence.Anthropic, Now: now, Zone: time.UTC, Tries: 1})
+	return a.Failure(evidence.Case{From: evidence.Anthropic, Now: now, Tries: 1})
 }
 
 // Error objects in the shapes that are in use.

@@ -25,11 +25,9 @@ import (
 
 // A Client sends requests. The zero value is ready for use; it may be used from any goroutine.
 type Client struct {
-	// Head is the longest wait for the beginning of an answer, from when the request is sent;
-	// 0 = 15 minutes. There is no limit on the whole: that is ctx's.
-	Head time.Duration
-	// Idle is the longest time without a byte of a body; 0 = 5 minutes.
-	Idle time.Duration
+	// Silence is the longest wait for the beginning of an answer, from when the request is sent, and then for the next
+	// byte of it; 0 = 15 minutes, then 5. There is no limit on the whole: that is ctx's.
+	Silence time.Duration
 	// MostBody is how many bytes of a body are read; 0 = 256 MB.
 	MostBody int64
 	// Resend is how often a request is sent again of which it is certain that it reached nobody, or
@@ -70,7 +68,7 @@ func (c *Client) Do(ctx context.Context, r *Request) (*Answer, error) {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	s := &sending{client: c, request: r}
-	traced := httptrace.WithClientTrace(ctx, s.trace())
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: s.wrote})
 	req, err := retryablehttp.NewRequestWithContext(traced, r.Method, r.URL, r.Body)
 	if err != nil {
 		cancel(nil)
@@ -116,7 +114,7 @@ func (c *Client) transport() *http.Transport {
 		Proxy:                 http.ProxyFromEnvironment, // never for loopback
 		DialContext:           (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		TLSHandshakeTimeout:   15 * time.Second,
-		ResponseHeaderTimeout: cmp.Or(c.Head, 15*time.Minute),
+		ResponseHeaderTimeout: cmp.Or(c.Silence, 15*time.Minute),
 		ForceAttemptHTTP2:     true,
 		DisableKeepAlives:     true,
 		DisableCompression:    true, // a compressed stream arrives in lumps
@@ -160,12 +158,10 @@ func backoff(least, most time.Duration, try int, _ *http.Response) time.Duration
 	return min(least<<min(try, 10), most)
 }
 
-func (s *sending) trace() *httptrace.ClientTrace {
-	return &httptrace.ClientTrace{WroteRequest: func(info httptrace.WroteRequestInfo) {
-		if info.Err == nil {
-			s.reached.Store(true)
-		}
-	}}
+func (s *sending) wrote(info httptrace.WroteRequestInfo) {
+	if info.Err == nil {
+		s.reached.Store(true)
+	}
 }
 
 // redirect follows a few redirections of requests without a body. What has a body would

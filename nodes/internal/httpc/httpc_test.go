@@ -125,7 +125,7 @@ func TestLimits(t *testing.T) {
 		return ctx
 	}
 	c := client()
-	c.Idle = 20 * time.Millisecond
+	c.Silence = 20 * time.Millisecond
 	if e := read(t, context.Background(), c, stall); e.Category != "stalled" || !strings.Contains(e.Message, "nothing came for 20ms") {
 		t.Errorf("idle: %s %v", e.Category, e)
 	}
@@ -210,7 +210,7 @@ func TestNoHead(t *testing.T) {
 	defer srv.Close()
 	defer close(hold)
 	c := client()
-	c.Head = 30 * time.Millisecond
+	c.Silence = 30 * time.Millisecond
 	_, err := c.Do(context.Background(), post(srv.URL))
 	if e := asError(t, err); e.Category != "stalled" || !e.Unknown || !strings.Contains(e.Message, "no answer within") {
 		t.Errorf("%s unknown=%v %v", e.Category, e.Unknown, e)
@@ -243,7 +243,7 @@ func TestIdle(t *testing.T) {
 				}
 				_ = to.Close()
 			})
-			b := newBody(ctx, cancel, from, &Client{Idle: 20 * time.Second}, nil)
+			b := newBody(ctx, cancel, from, &Client{Silence: 20 * time.Second}, nil)
 			_, err := io.ReadAll(b)
 			if got := fmt.Sprint(err); tt.want == "" && err != nil || !strings.Contains(got, tt.want) {
 				t.Errorf("%v: %v, want %q", tt.pauses, err, tt.want)

@@ -38,7 +38,7 @@ func TestScan(t *testing.T) {
 		var got []string
 		s, err := Scan(strings.NewReader(tt.in), int64(len(tt.in)), 1<<20, func(o Object) { got = append(got, fmt.Sprint(o.Count("n"))) })
 		if err != nil || strings.Join(got, " ") != tt.objects || s.OtherLines != tt.noise || (s.CutAt >= 0) != tt.cut {
-			t.Errorf("%s: objects %v, noise %d %q, cut at %d, %v", tt.name, got, s.OtherLines, s.Others, s.CutAt, err)
+			t.Errorf("%s: objects %v, noise %d %q, cut at %d, %v", tt.name, got, s.OtherLines, s.Other, s.CutAt, err)
 		}
 	}
 }

@@ -16,8 +16,8 @@ import (
 // Found is what a scan found, besides the objects that it handed on.
 type Found struct {
 	Objects    int
-	Others     []string // the first lines that are no JSON, shortened
-	OtherLines int      // lines of it
+	Other      string   // the first line that is no JSON, shortened
+	OtherLines int      // how many there are
 	CutAt      int64    // where a value begins that does not end; -1 = nowhere
 	TooLong    int64    // where a value begins that is longer than the cap; -1 = nowhere
 	Hole       string   // the first other line that begins like an object, shortened
@@ -27,10 +27,8 @@ type Found struct {
 // Broken reports whether a value was cut, too long or damaged.
 func (f *Found) Broken() bool { return f.CutAt >= 0 || f.TooLong >= 0 || f.Hole != "" }
 
-const (
-	mostOthers    = 3 // lines kept
-	mostOtherLine = 200
-)
+// mostOther is how much of a line that is no JSON is kept, in bytes.
+const mostOther = 200
 
 // Scan calls each for every JSON object in the output of a program: one value or many, one a line
 // or spread over lines or directly after one another, or inside an array; with other lines around
@@ -188,16 +186,8 @@ func (s *scanner) emit(raw json.RawMessage) {
 		var list []json.RawMessage
 		_ = json.Unmarshal(raw, &list)
 		for _, item := range list {
-			s.emitObject(item)
+			s.emit(item) // perhaps a list; the decoder bounds the depth
 		}
-		return
-	}
-	s.emitObject(raw)
-}
-
-func (s *scanner) emitObject(raw json.RawMessage) {
-	if len(raw) > 0 && raw[0] == '[' {
-		s.emit(raw) // a list in a list; the decoder bounds the depth
 		return
 	}
 	var o Object
@@ -225,11 +215,12 @@ func (s *scanner) otherLine(begin []byte, long bool) error {
 	}
 	line = bytes.TrimRight(line[len(lead.Find(line)):], " \t\r\n")
 	s.OtherLines++
+	shown := printable.Clip(string(line), mostOther)
 	if s.Hole == "" && line[0] == '{' {
-		s.Hole = printable.Clip(string(line), mostOtherLine)
+		s.Hole = shown
 	}
-	if len(s.Others) < mostOthers {
-		s.Others = append(s.Others, printable.Clip(string(line), mostOtherLine))
+	if s.OtherLines == 1 {
+		s.Other = shown
 	}
 	if at := bytes.Index(line, []byte(`{"`)); at > 0 && s.Objects == 0 {
 		var o Object
@@ -246,7 +237,7 @@ func (f *Found) Warning() string {
 	case f.OtherLines == 0:
 		return ""
 	case f.OtherLines == 1:
-		return fmt.Sprintf("a line that is no JSON stood in the output: %q", f.Others[0])
+		return fmt.Sprintf("a line that is no JSON stood in the output: %q", f.Other)
 	}
-	return fmt.Sprintf("%d lines that are no JSON stood in the output, the first: %q", f.OtherLines, f.Others[0])
+	return fmt.Sprintf("%d lines that are no JSON stood in the output, the first: %q", f.OtherLines, f.Other)
 }

@@ -190,7 +190,7 @@ func (e *ending) fails(c *evidence.Case) {
 
 // failsAs is an end of a category that needs no evidence.
 func (e *ending) failsAs(category, message string) {
-	e.err = &nodes.Error{Category: category, Message: message, Permanent: evidence.Final(category)}
+	e.err, _ = evidence.Fail(category, message)
 }
 
 func (t *Transcript) warn(format string, args ...any) {
