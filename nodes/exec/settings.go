@@ -81,9 +81,7 @@ func (s *settings) traits() nodes.Traits {
 		at := fmt.Sprintf("shapes.%d", i)
 		tr.Write(at+".of", x.Of)
 		_, problems := shape.Read(x.Schema)
-		for _, p := range problems {
-			tr.Problemf(strings.TrimSuffix(at+".schema."+p.Path, "."), "%s", p.Text)
-		}
+		tr.Merge(at+".schema", nodes.Traits{Problems: problems})
 	}
 	for _, status := range slices.Sorted(maps.Keys(s.Exit)) {
 		if n, err := strconv.Atoi(status); err != nil || n < 1 || n > 255 {

@@ -1,8 +1,8 @@
 package prompt
 
 import (
-	"fmt"
-	"strconv"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
 
 	"dagrun.dev/nodes"
 )
@@ -29,18 +29,12 @@ func (a *assembly) measure() {
 
 func (a *assembly) log(level, format string, args ...any) {
 	if a.task.Log != nil {
-		a.task.Log(level, fmt.Sprintf(format, args...))
+		a.task.Log(level, english.Sprintf(format, args...))
 	}
 }
 
-// grouped prints 51546 as 51,546.
-func grouped(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
+// english prints 51546 as 51,546.
+var english = message.NewPrinter(language.English)
 
 // An Assembled is a prompt ready to be asked.
 type Assembled struct {

@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -87,11 +88,8 @@ func (t *template) doubts(s *settings) []string {
 }
 
 func didYouMean(name string, known []string) string {
-	if near := rules.Nearest(name, known); near != "" {
-		return fmt.Sprintf("; did you mean %q?", near)
-	}
 	if len(known) == 0 {
 		return "; none is declared"
 	}
-	return "; declared: " + strings.Join(known, ", ")
+	return cmp.Or(rules.DidYouMean(name, known), "; declared: "+strings.Join(known, ", "))
 }

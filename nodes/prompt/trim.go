@@ -14,11 +14,10 @@ func (a *assembly) fit() error {
 	limit := a.settings.Limit
 	a.measure()
 	if limit == 0 {
-		a.log("INFO", "prompt: about %s tokens (%s characters)", grouped(a.out.Tokens), grouped(a.out.Chars))
+		a.log("INFO", "prompt: about %d tokens (%d characters)", a.out.Tokens, a.out.Chars)
 		return nil
 	}
-	a.log("INFO", "prompt: about %s tokens (%s characters), limit %s",
-		grouped(a.out.Tokens), grouped(a.out.Chars), grouped(limit))
+	a.log("INFO", "prompt: about %d tokens (%d characters), limit %d", a.out.Tokens, a.out.Chars, limit)
 	for _, step := range a.settings.Trim {
 		if a.out.Tokens <= limit {
 			return nil
@@ -28,9 +27,8 @@ func (a *assembly) fit() error {
 		}
 	}
 	if a.out.Tokens > limit {
-		return nodes.Permanent(nodes.Failf("input_too_big",
-			"prompt is about %s tokens, above the limit of %s, after all trimming",
-			grouped(a.out.Tokens), grouped(limit)))
+		return nodes.Permanent(nodes.Fail("input_too_big", english.Sprintf(
+			"prompt is about %d tokens, above the limit of %d, after all trimming", a.out.Tokens, limit)))
 	}
 	return nil
 }
@@ -68,8 +66,8 @@ func (a *assembly) trim(s *slot, step trimStep) {
 // trimmed measures again and records the step.
 func (a *assembly) trimmed(step trimStep, before int64, what, which string) {
 	a.measure()
-	a.log("WARN", "prompt: trimmed %s (%s) %s %q: about %s tokens, limit %s",
-		step.Var, step.By, what, which, grouped(a.out.Tokens), grouped(a.settings.Limit))
+	a.log("WARN", "prompt: trimmed %s (%s) %s %q: about %d tokens, limit %d",
+		step.Var, step.By, what, which, a.out.Tokens, a.settings.Limit)
 	a.out.Notes = append(a.out.Notes, nodes.LogLine{Log: "decision", Type: "trim-prompt", Fields: map[string]any{
 		"variable": step.Var, "by": step.By, what: which,
 		"tokensBefore": before, "tokensAfter": a.out.Tokens, "limit": a.settings.Limit,
@@ -97,13 +95,9 @@ func valley(n int, positions []int) []int {
 // firstHalf returns at most the first half of a text, up to a line's end where there is one,
 // and the line that says so; false when that would not make it shorter.
 func firstHalf(text string, cut *string) (string, bool) {
-	half := utf8.RuneCountInString(text) / 2
-	end := 0
-	for range half {
-		_, n := utf8.DecodeRuneInString(text[end:])
-		end += n
-	}
-	kept := text[:end]
+	runes := []rune(text)
+	kept := string(runes[:len(runes)/2])
+	end := len(kept)
 	inLine := end < len(text) && text[end] != '\n'
 	if i := strings.LastIndexByte(kept, '\n'); i > 0 && inLine {
 		kept = kept[:i]
@@ -116,5 +110,5 @@ func firstHalf(text string, cut *string) (string, bool) {
 		note = "\n\n" + note
 	}
 	kept = strings.TrimRight(kept, "\n") + note
-	return kept, utf8.RuneCountInString(kept) < utf8.RuneCountInString(text)
+	return kept, utf8.RuneCountInString(kept) < len(runes)
 }

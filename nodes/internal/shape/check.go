@@ -127,6 +127,9 @@ func leaves(err error, name func(at []string) string) (lines []string) {
 		return nil
 	}
 	causes := e.Causes
+	if len(causes) == 0 {
+		return []string{name(e.InstanceLocation) + ": " + wanted(e.ErrorKind)}
+	}
 	if _, ok := e.ErrorKind.(*kind.AnyOf); ok {
 		// That the value is of no other alternative's type helps nobody, and that it is not null least of all.
 		null := func(t *kind.Type) bool { return slices.Equal(t.Want, []string{"null"}) }
@@ -135,9 +138,6 @@ func leaves(err error, name func(at []string) string) (lines []string) {
 	}
 	for _, c := range causes {
 		lines = append(lines, leaves(c, name)...)
-	}
-	if len(e.Causes) == 0 {
-		lines = append(lines, name(e.InstanceLocation)+": "+wanted(e.ErrorKind))
 	}
 	return lines
 }

@@ -38,14 +38,9 @@ var keywords = []string{
 // Compile reads a schema of the keywords that a shape may use, whatever type it is of. Problems are its mistakes, with
 // their paths within it; with one there is no schema.
 func Compile(raw json.RawMessage) (*jsonschema.Schema, []nodes.Problem) {
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	top, isMap := v.(map[string]any)
-	if err != nil || !isMap {
-		return nil, []nodes.Problem{{Text: "want a JSON Schema"}}
-	}
-	r := reader{}
-	if r.schema("", top); len(r.problems) > 0 {
-		return nil, r.problems
+	top, problems := parse(raw, false, "want a JSON Schema")
+	if len(problems) > 0 {
+		return nil, problems
 	}
 	return compile(top)
 }
@@ -53,22 +48,17 @@ func Compile(raw json.RawMessage) (*jsonschema.Schema, []nodes.Problem) {
 // Read reads a schema of an object whose fields are outputs; where it does not say so, an object has the fields that it
 // names and no others. Problems are those of Compile.
 func Read(raw json.RawMessage) (*Shape, []nodes.Problem) {
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	top, isMap := v.(map[string]any)
-	if err != nil || !isMap {
-		return nil, []nodes.Problem{{Text: "want a JSON Schema whose type is object, or in CUE a struct type"}}
+	top, problems := parse(raw, true, "want a JSON Schema whose type is object, or in CUE a struct type")
+	if len(problems) > 0 {
+		return nil, problems
 	}
-	r := reader{closing: true}
-	r.schema("", top)
 	switch t := top["type"]; {
-	case len(r.problems) > 0:
 	case t == nil:
-		r.problem("", "missing type: the answer is an object, so write type: object, and its fields under properties")
+		text := "missing type: the answer is an object, so write type: object, and its fields under properties"
+		return nil, []nodes.Problem{{Text: text}}
 	case t != "object":
-		r.problem("type", "want object: the answer is an object, whose fields are the node's outputs")
-	}
-	if len(r.problems) > 0 {
-		return nil, r.problems
+		text := "want object: the answer is an object, whose fields are the node's outputs"
+		return nil, []nodes.Problem{{Path: "type", Text: text}}
 	}
 	check, problems := compile(top)
 	if check == nil {
@@ -76,6 +66,18 @@ func Read(raw json.RawMessage) (*Shape, []nodes.Problem) {
 	}
 	s := &Shape{top: top, check: check}
 	return s, s.outputProblems()
+}
+
+// parse reads a schema and completes it. want is what to say of something else.
+func parse(raw json.RawMessage, closing bool, want string) (top map[string]any, problems []nodes.Problem) {
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	top, isMap := v.(map[string]any)
+	if err != nil || !isMap {
+		return nil, []nodes.Problem{{Text: want}}
+	}
+	r := reader{closing: closing}
+	r.schema("", top)
+	return top, r.problems
 }
 
 func compile(top map[string]any) (schema *jsonschema.Schema, problems []nodes.Problem) {
@@ -111,45 +113,38 @@ func (r *reader) schema(path string, s map[string]any) {
 		if slices.Contains(keywords, name) {
 			continue
 		}
-		text := "a shape does not know this keyword of JSON Schema; it may use " + strings.Join(keywords, ", ")
-		if near := rules.Nearest(name, keywords); near != "" {
-			text += fmt.Sprintf("; did you mean %q?", near)
-		}
-		r.problem(tree.Join(path, name), "%s", text)
+		r.problem(tree.Join(path, name), "a shape does not know this keyword of JSON Schema; it may use %s%s",
+			strings.Join(keywords, ", "), rules.DidYouMean(name, keywords))
 	}
 	properties, _ := s["properties"].(map[string]any)
-	for _, name := range slices.Sorted(maps.Keys(properties)) {
+	fields := slices.Sorted(maps.Keys(properties))
+	for _, name := range fields {
 		r.below(tree.Join(tree.Join(path, "properties"), name), properties[name])
 	}
 	required, _ := s["required"].([]any)
 	for i, name := range required {
 		if text, ok := name.(string); ok && properties[text] == nil && r.closing {
-			near := ""
-			if n := rules.Nearest(text, slices.Collect(maps.Keys(properties))); n != "" {
-				near = fmt.Sprintf("; did you mean %q?", n)
-			}
-			r.problem(tree.At(tree.Join(path, "required"), i), "%q is not among the properties%s", text, near)
+			r.problem(tree.At(tree.Join(path, "required"), i), "%q is not among the properties%s",
+				text, rules.DidYouMean(text, fields))
 		}
 	}
-	if items, ok := s["items"]; ok {
-		r.below(tree.Join(path, "items"), items)
-	}
-	if not, ok := s["not"]; ok {
-		r.below(tree.Join(path, "not"), not)
+	for _, name := range []string{"items", "not"} {
+		if x, ok := s[name]; ok {
+			r.below(tree.Join(path, name), x)
+		}
 	}
 	list, _ := s["anyOf"].([]any)
 	for i, x := range list {
 		r.below(tree.At(tree.Join(path, "anyOf"), i), x)
 	}
-	switch further, given := s["additionalProperties"]; {
-	case given && !isBool(further):
+	further, given := s["additionalProperties"]
+	if _, isBool := further.(bool); given && !isBool {
 		r.below(tree.Join(path, "additionalProperties"), further)
-	case !given && r.closing && (s["type"] == "object" || properties != nil):
+	}
+	if !given && r.closing && (s["type"] == "object" || properties != nil) {
 		s["additionalProperties"] = false
 	}
 }
-
-func isBool(v any) bool { _, ok := v.(bool); return ok }
 
 func (r *reader) below(path string, v any) {
 	if s, ok := v.(map[string]any); ok {
@@ -191,15 +186,13 @@ func (s *Shape) Outputs() map[string]string {
 				typ = outputTypes[t]
 			}
 		}
-		if slices.Contains(types, "null") || !s.requires(name) {
+		if slices.Contains(types, "null") || !requires(s.top, name) {
 			typ += "?"
 		}
 		out[name] = typ
 	}
 	return out
 }
-
-func (s *Shape) requires(name string) bool { return requires(s.top, name) }
 
 func requires(schema map[string]any, name string) bool {
 	required, _ := schema["required"].([]any)
@@ -214,18 +207,17 @@ var outputTypes = map[string]string{
 func (s *Shape) outputProblems() (problems []nodes.Problem) {
 	properties, _ := s.top["properties"].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		path := tree.Join("properties", name)
 		types := slices.DeleteFunc(typesOf(properties[name]), func(t string) bool { return t == "null" })
-		text := ""
+		p := nodes.Problem{Path: tree.Join("properties", name)}
 		switch {
 		case !outputName.MatchString(name):
-			text = "want a name of letters, digits, _ and -, because it names an output of the node"
+			p.Text = "want a name of letters, digits, _ and -, because it names an output of the node"
 		case len(types) != 1:
-			text = "want a field of one type, with or without null, because it is an output of the node"
+			p.Text = "want a field of one type, with or without null, because it is an output of the node"
 		default:
 			continue
 		}
-		problems = append(problems, nodes.Problem{Path: path, Text: text})
+		problems = append(problems, p)
 	}
 	return problems
 }
@@ -233,14 +225,12 @@ func (s *Shape) outputProblems() (problems []nodes.Problem) {
 // typesOf returns the types that a schema allows, each once; nil where it does not say.
 func typesOf(v any) (types []string) {
 	s, _ := v.(map[string]any)
-	add := func(t string) {
-		if !slices.Contains(types, t) {
-			types = append(types, t)
+	add := func(list ...string) {
+		for _, t := range list {
+			if !slices.Contains(types, t) {
+				types = append(types, t)
+			}
 		}
-	}
-	values, _ := s["enum"].([]any)
-	if c, ok := s["const"]; ok {
-		values = []any{c}
 	}
 	switch t := s["type"].(type) {
 	case string:
@@ -251,14 +241,16 @@ func typesOf(v any) (types []string) {
 		}
 		return types
 	}
+	values, _ := s["enum"].([]any)
+	if c, ok := s["const"]; ok {
+		values = []any{c}
+	}
 	for _, x := range values {
 		add(typeOf(x))
 	}
 	alternatives, _ := s["anyOf"].([]any)
 	for _, x := range alternatives {
-		for _, t := range typesOf(x) {
-			add(t)
-		}
+		add(typesOf(x)...)
 	}
 	return types
 }
