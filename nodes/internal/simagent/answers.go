@@ -21,7 +21,7 @@ type entry struct {
 	Match   map[string]values `json:"match"`
 	Answer  string            `json:"answer"`
 	File    string            `json:"file"`
-	Usage   *Usage            `json:"usage"`
+	Usage   *nodes.Usage      `json:"usage"`
 	CostUSD *float64          `json:"costUSD"`
 	Delay   *nodes.Duration   `json:"delay"`
 	Write   map[string]string `json:"write"`
@@ -76,8 +76,8 @@ func (a *agent) find() (*entry, string, error) {
 }
 
 func (a *agent) fits(match map[string]values) bool {
-	for _, name := range slices.Sorted(maps.Keys(match)) {
-		if !anyMatch(match[name], a.label(name)) {
+	for name, patterns := range match {
+		if !anyMatch(patterns, a.label(name)) {
 			return false
 		}
 	}
@@ -85,15 +85,10 @@ func (a *agent) fits(match map[string]values) bool {
 }
 
 func anyMatch(patterns []string, value string) bool {
-	for _, p := range patterns {
-		if p == value || p == "**" {
-			return true
-		}
-		if ok, err := path.Match(p, value); err == nil && ok {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		ok, err := path.Match(p, value)
+		return p == value || p == "**" || err == nil && ok
+	})
 }
 
 // beside is a file named relative to a folder.

@@ -77,12 +77,12 @@ func readWork() (*Work, error) {
 	if file == "" {
 		return nil, fmt.Errorf("%s is not set; this command is started by a node of provider sim", Variable)
 	}
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
 	w := new(Work)
-	return w, json.Unmarshal(b, w)
+	b, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(b, w)
+	}
+	return w, err
 }
 
 // An agent is one call.
@@ -116,18 +116,10 @@ func (a *agent) run() int {
 // An Answer is what is said, and what it is said to cost.
 type Answer struct {
 	Text    string
-	Usage   Usage
+	Usage   nodes.Usage
 	CostUSD float64
 	Delay   time.Duration
 	Write   map[string]string // files made in the working folder
-}
-
-// Usage counts tokens in four disjoint classes.
-type Usage struct {
-	Input      int64 `json:"input"`
-	Output     int64 `json:"output"`
-	CacheRead  int64 `json:"cacheRead"`
-	CacheWrite int64 `json:"cacheWrite"`
 }
 
 // Dollars per million tokens where the answers name no cost.
@@ -154,7 +146,7 @@ func (a *agent) answer() (*Answer, error) {
 	if entry.Delay != nil {
 		ans.Delay = entry.Delay.D()
 	}
-	ans.Usage = Usage{Input: tokens(a.prompt), Output: tokens(ans.Text)}
+	ans.Usage = nodes.Usage{Input: tokens(a.prompt), Output: tokens(ans.Text)}
 	if entry.Usage != nil {
 		ans.Usage = *entry.Usage
 	}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"dagrun.dev/nodes"
 )
 
 type m = map[string]any
@@ -114,11 +116,7 @@ func (a *agent) before(f *Fault) (status int, over bool) {
 	case "budget":
 		return a.limit("error_max_budget_usd", "budget_exhausted", "Reached maximum budget"), true
 	case "exit":
-		n, err := strconv.Atoi(f.Arg)
-		if err != nil || n < 1 || n > 255 {
-			n = 1
-		}
-		return n, true
+		return number(f.Arg, 255, 1), true
 	case "hang":
 		a.out.Write(a.hello())
 		sleepForEver()
@@ -131,7 +129,7 @@ func (a *agent) before(f *Fault) (status int, over bool) {
 }
 
 func (a *agent) limit(subtype, reason, text string) int {
-	ans := &Answer{Usage: Usage{Input: tokens(a.prompt)}, CostUSD: float64(tokens(a.prompt)) * priceIn / 1e6}
+	ans := &Answer{Usage: nodes.Usage{Input: tokens(a.prompt)}, CostUSD: float64(tokens(a.prompt)) * priceIn / 1e6}
 	return a.ends(ans, m{
 		"subtype": subtype, "is_error": true, "terminal_reason": reason, "stop_reason": "tool_use",
 		"errors": []string{text}, "result": nil,
@@ -256,10 +254,13 @@ func firstPart(s string) string {
 	return cut
 }
 
-func megabytes(arg string, def int) int {
+func megabytes(arg string, def int) int { return number(arg, 1024, def) << 20 }
+
+// number reads an argument from 1 to most; def stands for what is none.
+func number(arg string, most, def int) int {
 	n, err := strconv.Atoi(arg)
-	if err != nil || n < 1 || n > 1024 {
-		n = def
+	if err != nil || n < 1 || n > most {
+		return def
 	}
-	return n << 20
+	return n
 }

@@ -127,7 +127,7 @@ func (t *templates) funcs() template.FuncMap {
 		"contains": strings.Contains, "hasPrefix": strings.HasPrefix, "count": strings.Count,
 		"lines": func(s string) []string { return strings.Split(strings.TrimRight(s, "\n"), "\n") },
 		"add":   func(a, b int) int { return a + b }, "sub": func(a, b int) int { return a - b },
-		"div": div, "mod": mod,
+		"div": whole(func(a, b int) int { return a / b }), "mod": whole(func(a, b int) int { return a % b }),
 		"atoi": strconv.Atoi, "seq": seq,
 		"min":  func(a, b int) int { return min(a, b) },
 		"list": func(v ...any) []any { return v }, "dict": dict,
@@ -141,24 +141,12 @@ func (t *templates) funcs() template.FuncMap {
 	}
 }
 
-var (
-	htmlStart = regexp.MustCompile(`(?i)<!doctype html|<html[\s>]`)
-	htmlEnd   = regexp.MustCompile(`(?i)</html\s*>`)
-)
+var document = regexp.MustCompile(`(?is)(?:<!doctype html|<html[\s>]).*?</html\s*>`)
 
 // lastHTML returns the last whole HTML document in a text.
 func lastHTML(text string) string {
-	ends := htmlEnd.FindAllStringIndex(text, -1)
-	for i := len(ends) - 1; i >= 0; i-- {
-		from := 0
-		if i > 0 {
-			from = ends[i-1][1]
-		}
-		if at := htmlStart.FindStringIndex(text[from:ends[i][1]]); at != nil {
-			return text[from+at[0] : ends[i][1]]
-		}
-	}
-	return ""
+	all := append([]string{""}, document.FindAllString(text, -1)...)
+	return all[len(all)-1]
 }
 
 // lastFence returns the content of the last fenced block of a language.
@@ -206,11 +194,9 @@ func section(text, words string) string {
 	for _, line := range strings.Split(text, "\n") {
 		m := heading.FindStringSubmatch(line)
 		switch {
-		case m == nil && level > 0:
-			body = append(body, line)
-		case m != nil && level > 0 && len(m[1]) <= level:
+		case level > 0 && m != nil && len(m[1]) <= level:
 			return strings.TrimSpace(strings.Join(body, "\n"))
-		case m != nil && level > 0:
+		case level > 0:
 			body = append(body, line)
 		case m != nil && strings.Contains(strings.ToLower(m[2]), strings.ToLower(words)):
 			level = len(m[1])
@@ -227,16 +213,12 @@ func insertBefore(text, marker, add string) string {
 }
 
 func replaceBetween(text, from, to, by string) string {
-	begin := strings.Index(text, from)
-	if begin < 0 {
+	before, rest, begun := strings.Cut(text, from)
+	_, behind, ended := strings.Cut(rest, to)
+	if !begun || !ended {
 		return text
 	}
-	begin += len(from)
-	end := strings.Index(text[begin:], to)
-	if end < 0 {
-		return text
-	}
-	return text[:begin] + by + text[begin+end:]
+	return before + from + by + to + behind
 }
 
 func title(s string) string {
@@ -248,18 +230,14 @@ func title(s string) string {
 	return strings.Join(list, " ")
 }
 
-func div(a, b int) (int, error) {
-	if b == 0 {
-		return 0, errors.New("div: division by zero")
+// whole is a division of whole numbers.
+func whole(divide func(a, b int) int) func(a, b int) (int, error) {
+	return func(a, b int) (int, error) {
+		if b == 0 {
+			return 0, errors.New("division by zero")
+		}
+		return divide(a, b), nil
 	}
-	return a / b, nil
-}
-
-func mod(a, b int) (int, error) {
-	if b == 0 {
-		return 0, errors.New("mod: division by zero")
-	}
-	return a % b, nil
 }
 
 func seq(from, to int) ([]int, error) {
