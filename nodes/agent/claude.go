@@ -51,14 +51,10 @@ func claudeFlags(q *question, system string) []string {
 	if len(s.Tools) > 0 {
 		flags = append(flags, "--allowedTools", strings.Join(confined(s.Tools), ","))
 	}
-	if s.Model != "" {
-		flags = append(flags, "--model", s.Model)
-	}
-	if s.Effort != "" {
-		flags = append(flags, "--effort", s.Effort)
-	}
-	if system != "" {
-		flags = append(flags, "--system-prompt", system)
+	for _, o := range [][]string{{"--model", s.Model}, {"--effort", s.Effort}, {"--system-prompt", system}} {
+		if o[1] != "" {
+			flags = append(flags, o...)
+		}
 	}
 	if s.MaxUSD > 0 {
 		flags = append(flags, "--max-budget-usd", strconv.FormatFloat(s.MaxUSD, 'f', -1, 64))

@@ -115,7 +115,8 @@ func (q *question) givenParts() ([]contentPart, error) {
 		return nil, err
 	}
 	defer root.Close()
-	may, largest, pictures := capability.Of(q.set.Provider).Most, picture{}, 0
+	may := capability.Of(q.set.Provider).Most
+	pictures, longest, whose := 0, 0, "" // the longest side of a picture
 	var parts []contentPart
 	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
@@ -139,7 +140,11 @@ func (q *question) givenParts() ([]contentPart, error) {
 					name, megabytes(p.size()), q.set.Provider, may.Picture>>20)
 			}
 			pictures++
-			largest.max(name, raw)
+			// The size of a type that the standard library does not read stays unknown.
+			c, _, err := image.DecodeConfig(bytes.NewReader(raw))
+			if side := max(c.Width, c.Height); err == nil && side > longest {
+				longest, whose = side, name
+			}
 			parts = append(parts, contentPart{text: name + ":"}, p)
 		case utf8.Valid(raw):
 			text := strings.TrimSuffix(string(raw), "\n")
@@ -165,25 +170,12 @@ func (q *question) givenParts() ([]contentPart, error) {
 	case pictures > may.Pictures:
 		return nil, tooBig("give: %d pictures; a request to provider %s holds at most %d",
 			pictures, q.set.Provider, may.Pictures)
-	case side > 0 && largest.side > side:
+	case side > 0 && longest > side:
 		return nil, tooBig("give: the picture %s has a side of %d pixels; "+
 			"provider %s takes at most %d where there are %d pictures",
-			largest.name, largest.side, q.set.Provider, side, pictures)
+			whose, longest, q.set.Provider, side, pictures)
 	}
 	return parts, nil
-}
-
-// A picture is the one with the longest side so far.
-type picture struct {
-	name string
-	side int
-}
-
-// max takes another one; the size of a type that the standard library does not read stays unknown.
-func (p *picture) max(name string, raw []byte) {
-	if c, _, err := image.DecodeConfig(bytes.NewReader(raw)); err == nil && max(c.Width, c.Height) > p.side {
-		*p = picture{name, max(c.Width, c.Height)}
-	}
 }
 
 func tooBig(format string, args ...any) error {

@@ -279,10 +279,7 @@ func (d *describer) answer(s *settings) {
 		return
 	}
 	sh, problems := shape.Read(s.Answer.Schema)
-	for _, p := range problems {
-		d.tr.Problemf(strings.TrimSuffix("answer.schema."+p.Path, "."), "%s", p.Text)
-	}
-	if len(problems) > 0 {
+	if d.tr.Merge("answer.schema", nodes.Traits{Problems: problems}); len(problems) > 0 {
 		return
 	}
 	outputs := sh.Outputs()

@@ -37,23 +37,17 @@ func Installed(ctx context.Context, scratch string) []Installation {
 			}
 		}
 		if p.Keys != nil && !p.Service {
-			in.look(ctx, filepath.Join(scratch, p.Name))
+			if path, err := exec.LookPath(p.Name); err != nil {
+				in.Missing = "no program " + p.Name + " on PATH"
+			} else if in.Version, err = version(ctx, path, filepath.Join(scratch, p.Name)); err != nil {
+				in.Program, in.Missing = path, "--version: "+err.Error()
+			} else {
+				in.Program = path
+			}
 		}
 		list = append(list, in)
 	}
 	return list
-}
-
-func (in *Installation) look(ctx context.Context, home string) {
-	path, err := exec.LookPath(in.Provider)
-	if err != nil {
-		in.Missing = "no program " + in.Provider + " on PATH"
-		return
-	}
-	in.Program = path
-	if in.Version, err = version(ctx, path, home); err != nil {
-		in.Missing = "--version: " + err.Error()
-	}
 }
 
 // version returns the first line that a program prints of its version.

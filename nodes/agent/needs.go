@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"slices"
 
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/agent/capability"
@@ -24,12 +25,9 @@ func (Kind) Needs(with json.RawMessage) (list []nodes.Need) {
 		}
 		return list
 	}
-	var programs []string
-	if len(s.Wrapper) > 0 {
-		programs = s.Wrapper[:1]
-	}
+	programs := slices.Clone(s.Wrapper[:min(1, len(s.Wrapper))])
 	if s.Provider != "sim" && s.Provider != "" {
-		programs = append(programs[:len(programs):len(programs)], s.program(s.Provider)[0])
+		programs = append(programs, s.program(s.Provider)[0])
 	}
 	for _, name := range programs {
 		if n, ok := nodes.ProgramNeed(name, accept.Plain(s.Env["PATH"]), ""); ok {

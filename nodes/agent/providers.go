@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -52,13 +53,11 @@ func (s *settings) unableTools() (list []nodes.Problem) {
 		}
 		name, rule, restricted := strings.Cut(tool, "(")
 		_, there := known[name]
-		near := rules.Nearest(name, names)
 		switch {
 		case strings.Contains(tool, "${"), s.Provider == "claude" && strings.HasPrefix(name, "mcp__"):
-		case !there && near != "":
-			problem("provider %s has no tool %q; did you mean %q?", s.Provider, name, near)
 		case !there:
-			problem("provider %s has no tool %q; it has %s", s.Provider, name, strings.Join(names, ", "))
+			known := "; it has " + strings.Join(names, ", ")
+			problem("provider %s has no tool %q%s", s.Provider, name, cmp.Or(rules.DidYouMean(name, names), known))
 		case restricted && s.Provider == "claude" && !closed(rule):
 			problem("want a name, or a name and a rule in brackets such as %s(./docs/**), not %q", name, tool)
 		case restricted && s.Provider != "claude":

@@ -34,7 +34,7 @@ type settings struct {
 	Session           string                     `json:"session"`
 	Effort            string                     `json:"effort"`
 	Thinking          json.RawMessage            `json:"thinking"`
-	ByProvider        json.RawMessage            `json:"byProvider"` // has been laid over the others; see merged
+	ByProvider        json.RawMessage            `json:"byProvider"` // has been laid over the others; see merge
 	FallbackModels    []string                   `json:"fallbackModels"`
 	MaxOutputTokens   int64                      `json:"maxOutputTokens"`
 	Temperature       *float64                   `json:"temperature"`
@@ -117,14 +117,13 @@ func read(with json.RawMessage) (*settings, error) {
 	s := &settings{
 		OnDenial: "warn", OnModelSwitch: "warn", Home: "own", MaxOutputMB: 256, ExitGrace: nodes.Duration(10 * time.Second),
 	}
-	with, given, from, err := merged(with)
+	with, err := s.merge(with)
 	if err != nil {
 		return nil, &nodes.Error{Category: "config", Message: "settings", Err: err}
 	}
 	if err := accept.Decode(with, s); err != nil {
 		return nil, err
 	}
-	s.given, s.from = given, from
 	s.text = s.Report != "" || len(s.Accept) > 0
 	if s.Command != nil {
 		s.Command.Prompt = cmp.Or(s.Command.Prompt, "stdin")
@@ -184,28 +183,25 @@ func (s *settings) steps() ([]accept.Step, error) {
 	return steps, nil
 }
 
-// merged returns settings with those that byProvider declares for their provider, and where each of these stands.
-func merged(with json.RawMessage) (
-	_ json.RawMessage, given map[string]json.RawMessage, from map[string]string, err error,
-) {
+// merge returns settings with those that byProvider declares for their provider.
+func (s *settings) merge(with json.RawMessage) (json.RawMessage, error) {
 	if len(bytes.TrimSpace(with)) == 0 {
-		return with, nil, nil, nil
+		return with, nil
 	}
-	if err := json.Unmarshal(with, &given); err != nil {
-		return nil, nil, nil, err
+	if err := json.Unmarshal(with, &s.given); err != nil {
+		return nil, err
 	}
 	var by map[string]map[string]json.RawMessage
 	var provider string
-	if json.Unmarshal(given["byProvider"], &by) != nil || json.Unmarshal(given["provider"], &provider) != nil {
-		return with, given, nil, nil
+	if json.Unmarshal(s.given["byProvider"], &by) != nil || json.Unmarshal(s.given["provider"], &provider) != nil {
+		return with, nil
 	}
-	delete(given, "byProvider")
-	from = map[string]string{}
+	delete(s.given, "byProvider")
+	s.from = map[string]string{}
 	for name, value := range by[provider] {
-		given[name], from[name] = value, "byProvider."+provider+"."+name
+		s.given[name], s.from[name] = value, "byProvider."+provider+"."+name
 	}
-	with, err = json.Marshal(given)
-	return with, given, from, err
+	return json.Marshal(s.given)
 }
 
 func (src *textSource) read(open func(path string) (io.ReadCloser, error)) (string, error) {
