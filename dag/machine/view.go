@@ -69,7 +69,7 @@ type NodeView struct {
 	Started     time.Time     // last start
 	Finished    time.Time     // last end
 	Fingerprint string        // of the last end
-	Last        *FinishedBody // last end, of its notes only how checks went, without diagnostics and fingerprint; nil = none, or nothing to say
+	Last        *FinishedBody // last end: of its notes only how checks went, no diagnostics or fingerprint; may be nil
 	RetryAt     time.Time     // instant before which it will not start (backoff or wait)
 	Values      map[string]json.RawMessage
 	Cost        dag.USD // over all attempts and generations

@@ -61,8 +61,8 @@ func specsProgram(dir string) (program string, err error) {
 
 var testFunc = regexp.MustCompile(`(?m)^func Test(\w+)\(t `)
 
-// blessing are tests that compare with a text or a twin that was made from what is changed, or change it themselves: they
-// notice everything, and say nothing of whether it is right.
+// blessing are tests that compare with a text or a twin that was made from what is changed, or change it themselves:
+// they notice everything, and say nothing of whether it is right.
 var blessing = regexp.MustCompile(`^(YAMLTwin|Golden|Edits\w+)$`)
 
 // testNames are the tests of a part, without the Test before them.

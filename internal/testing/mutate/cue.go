@@ -13,17 +13,17 @@ import (
 
 var (
 	duration  = regexp.MustCompile(`^"(\d+)(ms|s|m|h)"$`)
-	expressed = regexp.MustCompile(`nodes\[|orValue|params\.|size\(|hasValue|\$\{|\.filter\(`) // what is an expression, and no prose
+	expressed = regexp.MustCompile(`nodes\[|orValue|params\.|size\(|hasValue|\$\{|\.filter\(`) // and no prose
 	inside    = regexp.MustCompile(`[<>=!]=|&&|\|\||[<>]|\b\d+(?:\.\d+)?\b`)
 	word      = regexp.MustCompile(`^"[\w-]+"$`) // and no prose
 	place     = regexp.MustCompile(`^\d+$`)
 )
 
 // prose are fields for people, whose wording is nobody's business but theirs.
-var prose = []string{"title", "doc", "note", "focus", "message", "reason", "context", "before", "after", "system", "text", "else", "with", "#what"}
+var prose = strings.Fields("title doc note focus message reason context before after system text else with #what")
 
 // typed are fields of which every other value is refused.
-var typed = []string{"kind", "type", "artifact", "to", "of", "pool", "breaker", "accumulator", "into"}
+var typed = strings.Fields("kind type artifact to of pool breaker accumulator into")
 
 // cueMutants are those of a specification: numbers, durations, truth, names, comparisons, conditions, entries of lists,
 // fields. Expressions within strings are taken apart as well.
@@ -122,7 +122,8 @@ func (w *cueWalk) field(n *ast.Field) {
 	if lit, ok := n.Value.(*ast.BasicLit); ok {
 		whole = lit.Kind != token.STRING || duration.MatchString(lit.Value) || word.MatchString(lit.Value)
 	}
-	if !whole && len(w.path) > 1 && !slices.Contains(prose, name) && !slices.Contains(typed, name) && !strings.HasPrefix(name, "#") {
+	if !whole && len(w.path) > 1 && !slices.Contains(prose, name) && !slices.Contains(typed, name) &&
+		!strings.HasPrefix(name, "#") {
 		w.without(n)
 	}
 	if name == "when" || name == "that" || name == "refineWhile" || name == "degraded" {
@@ -156,7 +157,7 @@ func (w *cueWalk) literal(n *ast.BasicLit) {
 		}
 	case expressed.MatchString(n.Value):
 		w.expression(n)
-	case word.MatchString(n.Value) && !place.MatchString(name) && len(w.path) > 1: // an entry of a list is taken out instead
+	case word.MatchString(n.Value) && !place.MatchString(name) && len(w.path) > 1: // entries of lists are taken out
 		w.add(from, to, n.Value[:len(n.Value)-1]+`x"`)
 	}
 }

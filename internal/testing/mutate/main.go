@@ -1,5 +1,5 @@
-// Command mutate changes one thing at a time, each number, section, rule and question of the large specification and each
-// condition and statement of the state machine, and says which changes no test notices.
+// Command mutate changes one thing at a time, each number, section, rule and question of the large specification and
+// each condition and statement of the state machine, and says which changes no test notices.
 //
 //	go run ./internal/testing/mutate [-only spec,templates,gates,machine] [-sample N] [-match TEXT] [-survivors] [-quick]
 //		[-for 10m] [-places N] [-list]
@@ -7,10 +7,10 @@
 // It runs in the root of the project and leaves its files alone: a specification is changed in a copy, a check of pages
 // stands changed beside itself, Go by -overlay, all changes in one program that makes one of them when told to. Do not
 // edit what it tries while it runs.
-// Results are kept in build/mutate: one that was noticed is looked at again when its file or the test that noticed it has
-// changed, one that was not when any test has. accepted.txt holds the changes that no test can notice, or
-// needs to, each with its reason; one that is noticed or does not exist any more must be taken out. What a line with *
-// holds is left out.
+// Results are kept in build/mutate: one that was noticed is looked at again when its file or the test that noticed it
+// has changed, one that was not when any test has. accepted.txt holds the changes that no test can notice, or needs to,
+// each with its reason; one that is noticed or does not exist any more must be taken out. What a line with * holds is
+// left out.
 package main
 
 import (
@@ -32,7 +32,7 @@ func main() {
 	match := flag.String("match", "", "try only changes that hold this text")
 	again := flag.Bool("survivors", false, "try only what survived when it was last tried")
 	quick := flag.Bool("quick", false, "try with quick tests only; say what survives them, and keep nothing of it")
-	limit := flag.Duration("for", 0, "try changes for so long, then say what is known; the next call goes on; 0: without limit")
+	limit := flag.Duration("for", 0, "try changes for so long, and say what is known; the next call goes on; 0: no limit")
 	places := flag.Int("places", runtime.NumCPU(), "try so many changes side by side")
 	list := flag.Bool("list", false, "list the changes and try none")
 	flag.Parse()

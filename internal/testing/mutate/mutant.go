@@ -16,12 +16,15 @@ type mutant struct {
 	switched switched // of Go
 }
 
-// named gives each change a name of its own, in the order of the file, and takes out what changes nothing or is there twice.
+// named gives each change a name of its own, in the order of the file, and takes out what changes nothing or is there
+// twice.
 func named(file string, src []byte, found []mutant) (out []mutant) {
 	slices.SortStableFunc(found, func(a, b mutant) int {
 		return cmp.Or(a.from-b.from, a.to-b.to, cmp.Compare(a.text, b.text))
 	})
-	found = slices.CompactFunc(found, func(a, b mutant) bool { return a.from == b.from && a.to == b.to && a.text == b.text })
+	found = slices.CompactFunc(found, func(a, b mutant) bool {
+		return a.from == b.from && a.to == b.to && a.text == b.text
+	})
 	seen := map[string]int{}
 	for _, m := range found {
 		old := string(src[m.from:m.to])

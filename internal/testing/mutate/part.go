@@ -64,7 +64,9 @@ type tried struct {
 	known   bool
 }
 
-func (p *part) tryAll(all, chosen []mutant, until time.Time, places int, accepted []acceptance, known *results) (int, error) {
+func (p *part) tryAll(
+	all, chosen []mutant, until time.Time, places int, accepted []acceptance, known *results,
+) (int, error) {
 	dir, err := os.MkdirTemp("", "mutate-")
 	if err != nil {
 		return 0, err
@@ -133,8 +135,8 @@ func (p *part) tryAll(all, chosen []mutant, until time.Time, places int, accepte
 	}
 	fmt.Printf("%s: %d of %d changes: %d left out, %d noticed by tests, %d hang, %d refused, %d do not compile, ",
 		p.name, total, len(all), total-len(chosen), count[noticed], count[hangs], count[refused], count[invalid])
-	fmt.Printf("%d survived (%d of them accepted), %d are not tried yet; tried %d in %s\n", count[survived], count["accepted"],
-		count["not tried"], count["anew"]-count["not tried"], time.Since(start).Round(time.Second))
+	fmt.Printf("%d survived (%d of them accepted), %d are not tried yet; tried %d in %s\n", count[survived],
+		count["accepted"], count["not tried"], count["anew"]-count["not tried"], time.Since(start).Round(time.Second))
 	return survivors, nil
 }
 

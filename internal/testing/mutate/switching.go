@@ -117,8 +117,8 @@ func (t goTest) run(limit time.Duration, env []string, names ...string) *exec.Cm
 	return bounded(t.folder, limit, env, t.program, "-test.failfast", "-test.run=^("+strings.Join(names, "|")+")$")
 }
 
-// bounded runs tests with bounds for what a change may do to them: go round for ever, wait for ever, fill the memory. The
-// limit is one of processor time, because the machine may have other work, and five times as long by the clock.
+// bounded runs tests with bounds for what a change may do to them: go round for ever, wait for ever, fill the memory.
+// The limit is one of processor time, because the machine may have other work, and five times as long by the clock.
 func bounded(folder string, limit time.Duration, env []string, program string, args ...string) *exec.Cmd {
 	args = append([]string{"-c",
 		`ulimit -v 4000000; ulimit -S -t $0; exec "$@"`, fmt.Sprint(max(1, int(limit.Seconds()))), program,
@@ -130,8 +130,8 @@ func bounded(folder string, limit time.Duration, env []string, program string, a
 
 // testProgram compiles the tests of a package, with the files that a folder lays over its own.
 func testProgram(program, folder, over string) ([]byte, error) {
-	args := []string{"test", "-c", "-vet=off", "-overlay", filepath.Join(over, "overlay.json"), "-o", program, "./" + folder}
-	return exec.Command("go", args...).CombinedOutput()
+	overlay := filepath.Join(over, "overlay.json")
+	return exec.Command("go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", program, "./"+folder).CombinedOutput()
 }
 
 // alone tries a change in programs of its own.

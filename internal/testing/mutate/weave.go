@@ -19,8 +19,8 @@ import (
 	"strings"
 )
 
-// switches is added to the package: the environment names the change that is made, and a file to which those go that were
-// come by.
+// switches is added to the package: the environment names the change that is made, and a file to which those go that
+// were come by.
 const switches = `
 import (
 	"fmt"
@@ -184,7 +184,8 @@ func (w *woven) without(byFile map[string][]int, all []mutant, out string) (some
 	return some
 }
 
-// typesOf returns what says of which type the expression around a change is, and whether the change can be switched at all.
+// typesOf returns what says of which type the expression around a change is, and whether the change can be switched at
+// all.
 func typesOf(folder string) (func(m mutant) (string, bool), error) {
 	out, err := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", "./"+folder).Output()
 	if err != nil {
