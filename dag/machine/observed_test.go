@@ -214,12 +214,22 @@ func TestUrgent(t *testing.T) {
 		{&FinishedBody{Node: "free", CostUSD: 1}, true}, {&FinishedBody{Node: "free", Usage: Usage{Output: 1}}, true},
 		{&StartedBody{Node: "once"}, true}, {&FinishedBody{Node: "once"}, true},
 		{&StartedBody{Node: "paid"}, true}, {&FinishedBody{Node: "paid"}, true}, {&StartedBody{Node: "reserved"}, true},
-		{&EscalationOpenedBody{}, true}, {&RunPausedBody{}, true}, {&RunEndedBody{}, true}, {&PlanAdoptedBody{}, true}, {&QueuedBody{}, false},
 	} {
 		e := New(epoch, c.body)
 		if got := s.Urgent(&e); got != c.urgent {
 			t.Errorf("%s %+v: urgent: %v", e.Type, c.body, got)
 		}
+	}
+	var later []Type
+	for _, d := range events {
+		if e := New(epoch, d.empty()); !s.Urgent(&e) {
+			later = append(later, d.typ)
+		}
+	}
+	if got, want := fmt.Sprint(later), "[INPUTS_CLONED PLAN_EXTENDED WORK_ITEM_QUEUED WORK_ITEM_STARTED WORK_ITEM_FINISHED "+
+		"LLM_CALL_FINISHED LLM_CALL_FAILED ARTIFACT_WRITTEN GATE_RUN_STARTED GATE_RUN_FINISHED ISSUE_OPENED ISSUE_RESOLVED "+
+		"RUN_STATE_CHANGED PR_OPENED BREAKER_CHANGED NOTIFIED BUDGET_WARNED RUN_INTERRUPTED RUN_SUSPENDED]"; got != want {
+		t.Errorf("may be lost without costing anything:\n%s, want\n%s", got, want)
 	}
 }
 

@@ -2,6 +2,7 @@ package reuse
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +25,7 @@ func fingerprinted() *dag.Plan {
 
 // S-6: what changes a result changes the fingerprint and names its facet; nothing else does.
 func TestFingerprint(t *testing.T) {
-	base := fingerprinted()
+	base, tried := fingerprinted(), ""
 	for _, c := range []struct {
 		facet  string // "" = the same fingerprint
 		change func(p *dag.Plan, n *dag.Node)
@@ -44,6 +45,12 @@ func TestFingerprint(t *testing.T) {
 		{"foreach", func(p *dag.Plan, n *dag.Node) { n.Foreach = &dag.Foreach{In: "x"} }},
 		{"secrets", func(p *dag.Plan, n *dag.Node) { n.Secrets = []string{"OTHER"} }},
 		{"seed", func(p *dag.Plan, n *dag.Node) { p.Seed = 5 }},
+		{"inputs", func(p *dag.Plan, n *dag.Node) { p.Inputs, n.Inputs = p.Files, []string{"a.md"} }},
+		{"publish", func(p *dag.Plan, n *dag.Node) { n.Publish = []dag.Publication{{File: "out.txt", To: "out.txt"}} }},
+		{"with params", func(p *dag.Plan, n *dag.Node) {
+			p.Params = []dag.Param{{Name: "a.b", Value: json.RawMessage("1")}}
+			n.With = json.RawMessage(`"${params.a.b}"`)
+		}},
 
 		{"", func(p *dag.Plan, n *dag.Node) { n.ID = "y" }},
 		{"", func(p *dag.Plan, n *dag.Node) { n.Needs = []string{"q", "p"} }},
@@ -76,6 +83,12 @@ func TestFingerprint(t *testing.T) {
 		was, is := definition{plan: base, node: &base.Nodes[0]}, definition{plan: p, node: &p.Nodes[0]}
 		if got := strings.Join(differing(redo, &was, &is), " "); got != c.facet {
 			t.Errorf("facet %q differs, want %q", got, c.facet)
+		}
+		tried += c.facet + " "
+	}
+	for _, f := range facets {
+		if f.does == redo && !slices.Contains(strings.Fields(tried), f.name) {
+			t.Errorf("no row changes %s", f.name)
 		}
 	}
 }

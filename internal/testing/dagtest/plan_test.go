@@ -46,7 +46,7 @@ func RandomPlan(seed uint64, o Options) *dag.Plan {
 	if o.Budget {
 		p.Budget = dag.Budget{CapUSD: dag.USD(g.IntN(20)+1) * 1e6}
 		if g.IntN(3) == 0 {
-			p.Budget.CapTokens = int64(g.IntN(5000) + 500)
+			p.Budget.CapTokens = int64(g.IntN(1500) + 500)
 		}
 	}
 	n := 3 + g.IntN(max(1, cmp.Or(o.Nodes, 16)-2))
