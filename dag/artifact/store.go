@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
@@ -45,6 +46,13 @@ func NewStore(fsys, beside disk.FS) *Store {
 func Digest(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
+}
+
+// DigestOf is the digest of a value's JSON, which stands in a file beside it: what is damaged is told by it. The value
+// must be one that JSON can say.
+func DigestOf(v any) string {
+	b, _ := json.Marshal(v)
+	return Digest(b)
 }
 
 func objectDir(digest string) string  { return digest[:2] }

@@ -16,8 +16,6 @@ import (
 //	seq(10) offset(16) event_hash(64) check(16)\n
 func MarkName(log string) string { return log + ".synced" }
 
-const markSize = 10 + 1 + 16 + 1 + 64 + 1 + 16 + 1
-
 func encodeMark(h Head) []byte {
 	b := fmt.Appendf(nil, "%010d %016d %s ", h.Seq, h.Offset, h.Hash)
 	sum := sha256.Sum256(b)
@@ -26,15 +24,14 @@ func encodeMark(h Head) []byte {
 
 // readMark returns the zero Head when there is no mark or it cannot be read: it only ever adds
 // knowledge.
-func readMark(fsys disk.FS, log string) Head {
+func readMark(fsys disk.FS, log string) (h Head, damaged bool) {
 	b, err := disk.ReadFile(fsys, MarkName(log))
-	if err != nil || len(b) != markSize {
-		return Head{}
+	if err != nil {
+		return Head{}, false
 	}
-	var h Head
 	_, err = fmt.Sscanf(string(b), "%d %d %s", &h.Seq, &h.Offset, &h.Hash)
 	if err != nil || string(encodeMark(h)) != string(b) {
-		return Head{}
+		return Head{}, true
 	}
-	return h
+	return h, false
 }

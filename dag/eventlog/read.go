@@ -18,6 +18,8 @@ type Tail struct {
 	Offset int64  // where it begins
 	Bytes  int64  // from there to the end of the file
 	Why    string // what is wrong with it
+
+	Unmarked bool // the mark beside the log is damaged: had durable events been cut off, that would not show
 }
 
 // Damaged says that the log or the snapshot cannot be trusted. The program ends with exit status 5.
@@ -59,7 +61,9 @@ func Read(fsys disk.FS, name string, from Head, fold func(*machine.Event, *Envel
 	if err != nil {
 		return from, Tail{}, err
 	}
-	return r.run(fold)
+	head, tail, err := r.run(fold)
+	tail.Unmarked = r.unmarked
+	return head, tail, err
 }
 
 // A reader goes over a log once.
@@ -72,15 +76,17 @@ type reader struct {
 	head   Head
 	synced Head // the last head known to be durable
 	buf    []byte
+
+	unmarked bool
 }
 
 func newReader(fsys disk.FS, name string, f disk.File, from Head) (*reader, error) {
-	synced := readMark(fsys, name) // before the size: a writer may be at work
+	synced, damaged := readMark(fsys, name) // before the size: a writer may be at work
 	fi, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{name: fsys.Path(name), file: f, size: fi.Size(), head: from, synced: synced}
+	r := &reader{name: fsys.Path(name), file: f, size: fi.Size(), head: from, synced: synced, unmarked: damaged}
 	if r.synced.Offset < from.Offset {
 		r.synced = from // a snapshot is written only of what is durable
 	}
@@ -205,7 +211,7 @@ func (r *reader) tail(size int64, bad error) (Tail, error) {
 	for {
 		next, err := r.line()
 		if err == io.EOF {
-			return Tail{line, r.head.Offset, end - r.head.Offset, bad.Error()}, nil
+			return Tail{Line: line, Offset: r.head.Offset, Bytes: end - r.head.Offset, Why: bad.Error()}, nil
 		}
 		if err != nil {
 			return Tail{}, err

@@ -53,11 +53,7 @@ type removedTicks struct {
 func (t *removedTicks) digest() string {
 	plain := *t
 	plain.Sum = ""
-	b, err := json.Marshal(plain)
-	if err != nil {
-		return ""
-	}
-	return artifact.Digest(b)
+	return artifact.DigestOf(plain)
 }
 
 // A tickFolder is the folder of a run as one in which ticks come and go.

@@ -35,11 +35,15 @@ func pendingf(format string, a ...any) error { return pending{fmt.Errorf(format,
 
 // onlyPending reports whether everything that is not as recorded will be renewed.
 func onlyPending(err error) bool {
-	if list, ok := err.(interface{ Unwrap() []error }); ok {
-		return !slices.ContainsFunc(list.Unwrap(), func(err error) bool { return !onlyPending(err) })
+	switch err := err.(type) {
+	case interface{ Unwrap() []error }:
+		return !slices.ContainsFunc(err.Unwrap(), func(err error) bool { return !onlyPending(err) })
+	case interface{ Unwrap() error }:
+		return onlyPending(err.Unwrap())
+	case pending:
+		return true
 	}
-	_, ok := err.(pending)
-	return ok
+	return false
 }
 
 // Verify checks a run directory from outside without writing: the whole chain, the snapshot against
@@ -160,13 +164,17 @@ func (v *verification) check(name string, err error) {
 // whole folds the log and says what is wrong with it.
 func (v *verification) whole() error {
 	tail, err := v.chain()
-	if err != nil || tail.Bytes == 0 {
+	if err != nil || tail == (eventlog.Tail{}) {
 		return err
 	}
 	if _, held, _ := eventlog.ReadLock(v.own, lockFile); held {
 		return nil // a writer is in the middle of a line
 	}
-	return pendingf("line %d %s: a torn end, which the next start removes", tail.Line, tail.Why)
+	if tail.Bytes > 0 {
+		return pendingf("line %d %s: a torn end, which the next start removes", tail.Line, tail.Why)
+	}
+	return pendingf("%s is not as it was written, so that an end of the log that was cut off would not show; the next "+
+		"start writes it anew", eventlog.MarkName(logFile))
 }
 
 // chain folds the log, ignoring snapshots but comparing them.
@@ -239,7 +247,8 @@ type madeFile struct {
 
 func twice(name string) []string { return []string{name, eventlog.BackupName(name)} }
 
-// readCopies reads the files that are made of the log. A document of another version of the program is not compared.
+// readCopies reads the files that are made of the log. A document of another version of the program is not compared,
+// and the check says so.
 func (v *verification) readCopies() {
 	v.copies = map[string]*madeFile{}
 	for _, name := range twice(snapshotFile) {
@@ -260,8 +269,12 @@ func (v *verification) readCopies() {
 		if err == nil && (head.Version < 1 || head.Version == state.Version && head.Events < 1) {
 			err = errors.New("it does not say its version, or up to which event it goes")
 		}
+		if err == nil && head.Version != state.Version {
+			err = pendingf("it has schemaVersion %d, and this program writes %d: it is not compared with the log, and the "+
+				"next start writes it anew", head.Version, state.Version)
+		}
 		f := &madeFile{err: err}
-		if err == nil && head.Version == state.Version {
+		if err == nil {
 			f.seq = head.Events
 			f.compare = func(*eventlog.Envelope) error {
 				want, err := state.Make(v.source()).Encode()

@@ -65,6 +65,7 @@ func TestVerifyFindsWhatWasDone(t *testing.T) {
 			lines := strings.SplitAfter(text(t, f, Dir+"/events.ndjson"), "\n")
 			write(t, f, Dir+"/events.ndjson", strings.Join(append(lines[:4:4], lines[5:]...), ""))
 		}, "chain"},
+		{"the mark of the end edited", edit(Dir+"/events.ndjson.synced", "0", "1"), "chain pending"},
 		{"the end cut off", func(t *testing.T, f disk.FS) { cut(t, f, Dir+"/events.ndjson") }, "chain"},
 		{"the log gone", func(t *testing.T, f disk.FS) { f.Remove(Dir + "/events.ndjson") }, "chain"},
 		{"invariant 1: the state edited", edit(Dir+"/snapshot.json", `"run_id":"run-1"`, `"run_id":"run-2"`), "snapshot"},
@@ -76,6 +77,7 @@ func TestVerifyFindsWhatWasDone(t *testing.T) {
 		{"invariant 1: the document's copy cut", func(t *testing.T, f disk.FS) { cut(t, f, Dir+"/state.json.bak") }, "document"},
 		{"a document of no event", edit(Dir+"/state.json", `"events": `, `"events": 0, "x": `), "document"},
 		{"a document of fewer events than none", edit(Dir+"/state.json", `"events": `, `"events": -`), "document"},
+		{"a document of another version", edit(Dir+"/state.json", `"schemaVersion": 2`, `"schemaVersion": 3`), "document pending"},
 		{"a document of no version", edit(Dir+"/state.json", `"schemaVersion"`, `"version"`), "document"},
 		{"null in place of the document", func(t *testing.T, f disk.FS) { write(t, f, Dir+"/state.json", "null") }, "document"},
 		{"invariant 4: less is done in the document", edit(Dir+"/state.json", `"open": 0`, `"open": 1`), "document"},

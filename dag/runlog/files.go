@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"dagrun.dev/dag/artifact"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/run"
 	"dagrun.dev/internal/disk"
@@ -39,6 +40,14 @@ type position struct {
 	Format int             `json:"format"` // of the first lines
 	Seq    int64           `json:"seq"`
 	Sizes  [logCount]int64 `json:"sizes"`
+	Sum    string          `json:"sum,omitempty"` // digest of the above; earlier versions wrote none
+
+	damaged bool // it is not as it was written: nobody knows how far the logs are
+}
+
+func (p position) digest() string {
+	p.Sum = ""
+	return artifact.DigestOf(p)
 }
 
 // A logFile is one log open for writing.
@@ -122,12 +131,11 @@ func (f *logFiles) trim(through int64) error {
 // logName is the name of a log in the run's own folder.
 func logName(log int) string { return run.LogsDir + "/" + Names[log] }
 
-// readPosition returns the position, that of empty logs when there is none.
-func readPosition(own disk.FS) position {
-	var p position
+// readPosition returns the position, that of empty logs when there is none, or it is not as it was written.
+func readPosition(own disk.FS) (p position) {
 	b, err := disk.ReadFile(own, run.LogsDir+"/"+positionName)
-	if err != nil || json.Unmarshal(b, &p) != nil {
-		return position{Format: logFormat}
+	if err != nil || json.Unmarshal(b, &p) != nil || p.Sum != "" && p.Sum != p.digest() {
+		return position{Format: logFormat, damaged: err == nil}
 	}
 	return p
 }
@@ -171,6 +179,7 @@ func (f *logFiles) flush(through int64) error {
 
 // note writes the position. A reader that finds half of it takes none.
 func (f *logFiles) note() error {
+	f.at.Sum = f.at.digest()
 	b, err := json.Marshal(f.at)
 	if err != nil {
 		return err

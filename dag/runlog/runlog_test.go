@@ -1,6 +1,7 @@
 package runlog
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -306,6 +307,31 @@ func TestVerifyFindsDamagedLogs(t *testing.T) {
 	}
 	if c := Verify(night.Options(m)); c.Pass {
 		t.Errorf("deleted: %+v", c)
+	}
+	m = x.m.Kill()
+	own, place := mustSub(t, m.FS(), run.Dir), run.LogsDir+"/"+positionName
+	was, err := disk.ReadFile(own, place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := readPosition(own)
+	for i := range was {
+		b := bytes.Clone(was)
+		b[i] ^= 1
+		if err := disk.WriteFile(own, place, b); err != nil {
+			t.Fatal(err)
+		}
+		p := readPosition(own)
+		same := p.Format == good.Format && p.Seq == good.Seq && p.Sizes == good.Sizes
+		if c := Verify(night.Options(m)); !c.Pass || c.Pending != p.damaged || !same && !p.damaged {
+			t.Errorf("%s: %+v", b, c)
+		}
+	}
+	if err := Update(night.Options(m)); err != nil {
+		t.Fatal(err)
+	}
+	if c := Verify(night.Options(m)); !c.Pass || c.Pending {
+		t.Errorf("made anew: %+v", c)
 	}
 }
 
