@@ -18,7 +18,7 @@ var livePieces = []struct {
 	rank int
 }{
 	{"head", 0}, {"part", 4}, {"new-plan", 3}, {"progress", 1}, {"now", 3}, {"remaining", 2}, {"cost", 2},
-	{"tokens", 4}, {"live-shares", 4}, {"live-trends", 4}, {"checks", 4}, {"running", 1}, {"waiting", 5},
+	{"tokens", 4}, {"live-shares", 4}, {"live-trends", 4}, {"answers", 4}, {"running", 1}, {"waiting", 5},
 	{"failures", 3}, {"troubles", 3}, {"breakers", 2}, {"open-questions", 1},
 }
 

@@ -3,7 +3,6 @@ package report
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -81,9 +80,6 @@ const shownValues = 12
 // Last are the last values.
 func (n *Numbers) Last() []float64 { return n.Values[max(0, len(n.Values)-shownValues):] }
 
-// WriteText prints the sums for people.
-func (q *Quality) WriteText(w io.Writer) error { return write(w, "quality", q) }
-
 // A Budget is how a run stands with its limits.
 type Budget struct {
 	CapUSD    dag.USD    `json:"cap_usd"` // 0 = none
@@ -106,12 +102,6 @@ func NewBudget(st *machine.State, h *History) *Budget {
 		Reserved: l.Reserved.USD, Assumed: l.Assumed, Kinds: append([]CostKind{}, h.CostKinds...), Shares: Shares(st),
 	}
 }
-
-// WriteText prints it for people.
-func (b *Budget) WriteText(w io.Writer) error { return write(w, "budget", b) }
-
-// WriteErrors prints the errors of a run for people.
-func WriteErrors(w io.Writer, list []ErrorEntry) error { return write(w, "errors", list) }
 
 // What is what went wrong.
 func (e ErrorEntry) What() string {

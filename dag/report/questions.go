@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -16,11 +15,6 @@ func Prompt(q machine.EscalationOpenedBody) string {
 		return err.Error()
 	}
 	return strings.TrimSuffix(b.String(), "\n")
-}
-
-// WriteQuestions prints open questions for people.
-func WriteQuestions(w io.Writer, open []machine.EscalationOpenedBody) error {
-	return write(w, "questions", open)
 }
 
 // refuses reports whether an answer to a question refuses.

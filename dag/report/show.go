@@ -3,7 +3,6 @@ package report
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -392,6 +391,3 @@ func SizeText(n int64) string {
 	}
 	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }
-
-// WriteText prints it for people.
-func (v *NodeView) WriteText(w io.Writer) error { return write(w, "node", v) }

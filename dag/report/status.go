@@ -3,7 +3,6 @@ package report
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -447,9 +446,6 @@ func (s *Status) Remaining() string {
 	}
 	return "about " + Duration(max(*s.ETA, 0.01))
 }
-
-// WriteText prints the status for people.
-func (s *Status) WriteText(w io.Writer) error { return write(w, "status", s) }
 
 // Pieces is what became of the work that could be under way when a run was paused by its user, or lost its process:
 // what is complete, what was stopped half-way and what had not begun though nothing before it was missing.

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"path"
 	"path/filepath"
 	"slices"
@@ -168,9 +167,6 @@ func (s *Summary) FirstWarnings() []Warning { return s.Warnings[:min(len(s.Warni
 // MoreWarnings is how many others there are.
 func (s *Summary) MoreWarnings() int { return max(0, len(s.Warnings)-shown) }
 
-// WriteText prints what is worth saying beside the counts.
-func (s *Summary) WriteText(w io.Writer) error { return write(w, "summary", s) }
-
 // An End is how a run stands when the command that carried it on ends.
 type End struct {
 	Standing
@@ -220,15 +216,13 @@ func (e *End) Result() string {
 	return e.page
 }
 
-// WriteShort prints it on one line, and on more only what somebody must look at.
-func (e *End) WriteShort(w io.Writer) error { return e.write(w, "short") }
-
-// WriteText prints it for people.
-func (e *End) WriteText(w io.Writer) error { return e.write(w, "end") }
-
-func (e *End) write(w io.Writer, form string) error {
-	if e.Nothing {
-		form = "nothing"
+// Form is the template of its text. The short one has one line, and more only of what somebody must look at.
+func (e *End) Form(short bool) string {
+	switch {
+	case e.Nothing:
+		return "nothing"
+	case short:
+		return "short"
 	}
-	return write(w, form, e)
+	return "end"
 }

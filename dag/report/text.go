@@ -19,7 +19,11 @@ import (
 var viewsText string
 
 // views are the templates of the texts, by name. They are read when the first is needed.
-var views = sync.OnceValue(func() *template.Template {
+var views = sync.OnceValue(func() *template.Template { return Templates("") })
+
+// Templates are those of the views here and further ones, which may use the same functions and each other. Whatever
+// value one of them prints is made safe for a terminal.
+func Templates(further string) *template.Template {
 	t := template.Must(template.New("").Funcs(template.FuncMap{
 		"plain":    plainValue,
 		"instant":  Instant,
@@ -49,12 +53,13 @@ var views = sync.OnceValue(func() *template.Template {
 		"options":  func(q machine.EscalationOpenedBody) string { return Options(&q) },
 		"entries":  func(title string, lines any) block { return block{title, lines} },
 		"nth":      nth,
-	}).Parse(viewsText))
+		"size":     SizeText,
+	}).Parse(viewsText + further))
 	for _, one := range t.Templates() {
 		makePlain(one.Root)
 	}
 	return t
-})
+}
 
 // write prints a view by the template of a name.
 func write(w io.Writer, name string, view any) error {

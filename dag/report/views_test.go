@@ -32,6 +32,14 @@ func text(t testing.TB, write func(io.Writer) error) []byte {
 	return b.Bytes()
 }
 
+// of writes a view by the template of a name.
+func of(name string, view any) func(io.Writer) error {
+	return func(w io.Writer) error { return write(w, name, view) }
+}
+
+// An errorList is a view of errors.
+type errorList struct{ Errors []ErrorEntry }
+
 // T-4: status of the night after each event that changes what an operator sees.
 func TestStatus(t *testing.T) {
 	var all bytes.Buffer
@@ -42,7 +50,7 @@ func TestStatus(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := NewStatus(x.R, "out", x.Now.Add(2*time.Second))
-		all.Write(text(t, s.WriteText))
+		all.Write(text(t, of("status", s)))
 		all.WriteByte('\n')
 		if at == 9 {
 			b, err := json.MarshalIndent(s, "", "  ")
@@ -102,14 +110,14 @@ func TestReports(t *testing.T) {
 		}
 		all.Write(text(t, c.WriteText))
 	}
-	all.Write(text(t, NewQuality(r.State(), h).WriteText))
-	all.Write(text(t, NewBudget(r.State(), h).WriteText))
-	all.Write(text(t, func(w io.Writer) error { return WriteErrors(w, h.Errors) }))
+	all.Write(text(t, of("quality", NewQuality(r.State(), h))))
+	all.Write(text(t, of("budget", NewBudget(r.State(), h))))
+	all.Write(text(t, of("errors", errorList{h.Errors})))
 	sum, err := NewSummary(r, night.Options(m), NewStatus(r, "out", x.Now))
 	if err != nil {
 		t.Fatal(err)
 	}
-	all.Write(text(t, sum.WriteText))
+	all.Write(text(t, of("summary", sum)))
 	golden(t, "night.reports.txt", all.Bytes())
 	if _, err := NewCosts(r.State(), h, "nothing", x.Now); err == nil || !strings.Contains(err.Error(), "pass, role, round") {
 		t.Errorf("an unknown label: %v", err)
@@ -286,12 +294,10 @@ func TestEstimatesUntilMeasured(t *testing.T) {
 
 // What a program prints for programs is no line for people; the JSON view has all of it. R-1
 func TestErrorsForPeople(t *testing.T) {
-	got := string(text(t, func(w io.Writer) error {
-		return WriteErrors(w, []ErrorEntry{{
-			Seq: 3, Node: "ask", Status: "failed", Category: "auth", Class: "hard", Message: "OAuth token has expired",
-			Diagnostics: "stderr: no keychain\nstdout: {\"type\":\"result\",\"is_error\":true}\n...\"usage\":{\"input_tokens\":3}}\n",
-		}})
-	}))
+	got := string(text(t, of("errors", errorList{[]ErrorEntry{{
+		Seq: 3, Node: "ask", Status: "failed", Category: "auth", Class: "hard", Message: "OAuth token has expired",
+		Diagnostics: "stderr: no keychain\nstdout: {\"type\":\"result\",\"is_error\":true}\n...\"usage\":{\"input_tokens\":3}}\n",
+	}}})))
 	if !strings.Contains(got, "auth (hard): OAuth token has expired") || !strings.Contains(got, "stderr: no keychain") || strings.ContainsAny(got, "{}") {
 		t.Errorf("printed\n%s", got)
 	}

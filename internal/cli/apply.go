@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math/rand/v2"
 	"path/filepath"
@@ -359,8 +358,7 @@ func (s *session) handOver(locked *eventlog.Locked, res *compile.Result) error {
 		return err
 	}
 	s.noteIdle()
-	h := handover{s.dir, locked.Holder.PID, res.Plan.Digest(), taken}
-	return show(s.cmd, h, h.writeText)
+	return show(s.cmd, handover{s.dir, locked.Holder.PID, res.Plan.Digest(), taken})
 }
 
 // noteIdle says which flags of this command line do nothing, because another process carries the run on.
@@ -389,26 +387,4 @@ func (s *session) preflight(res *compile.Result) (runs bool, err error) {
 		err = s.lookAhead(d, res.Dir)
 	}
 	return true, errors.Join(err, r.Close())
-}
-
-func (h *handover) writeText(out io.Writer) error {
-	runs := "run"
-	if h.Again == 1 {
-		runs = "runs"
-	}
-	parts := report.Parts{fmt.Sprintf("%s %s again", report.Count(h.Again, "node"), runs)}
-	parts.Add(h.Perhaps > 0, "%d perhaps", h.Perhaps)
-	parts.Add(h.Kept > 0, "%d kept", h.Kept)
-	parts.Add(h.Added > 0, "%d new", h.Added)
-	parts.Add(h.Removed > 0, "%d removed", h.Removed)
-	fmt.Fprintf(out, "handed the new plan to the running process %d: %s; watch with: dagrun status --output-dir %s\n",
-		h.PID, strings.Join(parts, ", "), h.Dir)
-	if len(h.Stopped) > 0 {
-		fmt.Fprintf(out, "stops for it: %s\n", report.Plain(report.Some(h.Stopped)))
-	}
-	if len(h.Awaited) > 0 {
-		fmt.Fprintf(out, "waits for attempts to end that cost money or must not be repeated: %s\n",
-			report.Plain(report.Some(h.Awaited)))
-	}
-	return nil
 }

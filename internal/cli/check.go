@@ -32,7 +32,7 @@ file:line:column: path: what is wrong. It runs and writes nothing.
 				return err
 			}
 			found := vetted{Mistakes: []mistake{}, Warnings: mistakes(res.Warnings)}
-			return show(c, found, func(w io.Writer) error {
+			return showBy(c, found, func(w io.Writer) error {
 				for _, text := range res.Warnings {
 					warn(c, text.Error())
 				}
@@ -65,7 +65,7 @@ waiting, grey skipped. With --json it prints the plan itself.
 		RunE: func(c *cobra.Command, args []string) error {
 			if ofRun {
 				return runs.read(c, func(r *run.Run, _ string) error {
-					return show(c, r.Graph().Plan, func(w io.Writer) error {
+					return showBy(c, r.Graph().Plan, func(w io.Writer) error {
 						return report.WriteRunDOT(w, r.State(), compile.Notes(r.Graph(), all.Registry()))
 					})
 				})
@@ -74,7 +74,7 @@ waiting, grey skipped. With --json it prints the plan itself.
 			if err != nil {
 				return err
 			}
-			return show(c, res.Plan, func(w io.Writer) error {
+			return showBy(c, res.Plan, func(w io.Writer) error {
 				return report.WriteDOT(w, res.Graph, compile.Notes(res.Graph, kinds))
 			})
 		},
@@ -108,7 +108,7 @@ text makes the pages of docs/reference.`,
 			if err != nil {
 				return err
 			}
-			return showText(c, e, "%s", e.Text())
+			return showText(c, e, e.Text())
 		},
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			m, err := newManual()

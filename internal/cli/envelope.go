@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,7 +49,7 @@ var envelopes = []struct {
 	{"errors", failures{}, "report errors: every failed attempt"},
 	{"event", event{}, "log: one event, as it is on disk behind the kind"},
 	{"checkpoints", checkpoints{}, "checkpoints: the list, oldest first"},
-	{"revert", &run.Preview{}, "revert: what is restored and what runs again"},
+	{"revert", reverted{}, "revert: what is restored and what runs again"},
 	{"checks", checks{}, "verify: each check and whether it passed"},
 	{"replay", replayed{}, "replay: what the events say, and whether the snapshot says so too"},
 	{"selftest", &crashmatrix.Report{}, "selftest: each killed run"},
@@ -108,6 +109,11 @@ type (
 	}
 )
 
+// Pending reports whether the next start renews something.
+func (c checks) Pending() bool {
+	return slices.ContainsFunc(c.Checks, func(k run.Check) bool { return k.Pending })
+}
+
 // A mistake is a diagnostic as JSON has it.
 type mistake struct {
 	File string `json:"file,omitempty"`
@@ -124,6 +130,12 @@ type checkpoint struct {
 	Path    string                   `json:"path"` // relative to the output directory
 	Valid   bool                     `json:"valid"`
 	Problem string                   `json:"problem,omitempty"`
+}
+
+// A reverted is what reverting does, or with Only would do.
+type reverted struct {
+	*run.Preview
+	Only bool `json:"-"`
 }
 
 // A handover says what became of a plan that was handed to the process which carries the run on.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -35,7 +34,7 @@ editors, "cue vet" and the CUE language server find them. With --update it only 
 		Args: atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
 			if list {
-				return showTemplates(c)
+				return show(c, templateList{examples.Templates()})
 			}
 			t, err := templateNamed(cmp.Or(template, "hello"))
 			if err != nil {
@@ -81,7 +80,7 @@ editors, "cue vet" and the CUE language server find them. With --update it only 
 			case len(names) > 0:
 				text += "Next: dagrun plan shows what would run, dagrun apply runs it.\n"
 			}
-			return showText(c, written{slices.Concat([]string{}, names, vendored)}, "%s", text)
+			return showText(c, written{slices.Concat([]string{}, names, vendored)}, text)
 		},
 	}
 	addJSON(c)
@@ -89,16 +88,6 @@ editors, "cue vet" and the CUE language server find them. With --update it only 
 	c.Flags().StringVar(&template, "template", "", "begin with the pipeline of this name (see --list)")
 	c.Flags().BoolVar(&list, "list", false, "list the templates")
 	return c
-}
-
-func showTemplates(c *cobra.Command) error {
-	return show(c, templateList{examples.Templates()}, func(w io.Writer) error {
-		for _, t := range examples.Templates() {
-			fmt.Fprintf(w, "%-8s %s\n", t.Name, t.Does)
-		}
-		_, err := fmt.Fprintln(w, "\nWrite one: dagrun init --template hello DIR")
-		return err
-	})
 }
 
 func templateNamed(name string) (examples.Template, error) {

@@ -5,14 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -79,14 +77,11 @@ func newReport() *cobra.Command {
 		}
 		switch append(args, "cost")[0] {
 		case "quality":
-			q := report.NewQuality(r.State(), h)
-			return show(c, q, q.WriteText)
+			return show(c, report.NewQuality(r.State(), h))
 		case "budget":
-			b := report.NewBudget(r.State(), h)
-			return show(c, b, b.WriteText)
+			return show(c, report.NewBudget(r.State(), h))
 		case "errors":
-			list := append([]report.ErrorEntry{}, h.Errors...)
-			return show(c, failures{list}, func(w io.Writer) error { return report.WriteErrors(w, list) })
+			return show(c, failures{append([]report.ErrorEntry{}, h.Errors...)})
 		}
 		now := time.Now()
 		if !r.Held() { // what ran has run until the last event
@@ -96,7 +91,7 @@ func newReport() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return show(c, costs, costs.WriteText)
+		return showBy(c, costs, costs.WriteText)
 	})
 }
 
@@ -171,26 +166,8 @@ func newCheckpoints() *cobra.Command {
 			}
 			list = append(list, k)
 		}
-		return show(c, checkpoints{list}, func(w io.Writer) error { return writeCheckpoints(w, list) })
+		return show(c, checkpoints{list})
 	})
-}
-
-func writeCheckpoints(out io.Writer, list []checkpoint) error {
-	if len(list) == 0 {
-		_, err := fmt.Fprintln(out, "The run has no checkpoint yet.")
-		return err
-	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "checkpoint\tmade\tdone\tfailed\tspent\tfiles\tstate\tquality")
-	for _, p := range list {
-		state := "valid"
-		if !p.Valid {
-			state = "DAMAGED: " + report.Plain(p.Problem)
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t$%s\t%d\t%s\t%s\n", p.ID, report.Instant(p.CreatedAt), p.Quality.Progress,
-			p.Quality.Failed, p.Quality.CostUSD, len(p.Files), state, report.Plain(p.Quality.Text()))
-	}
-	return w.Flush()
 }
 
 func newEscalations() *cobra.Command {
@@ -202,8 +179,7 @@ func newEscalations() *cobra.Command {
 		Args:  noArgs,
 	}
 	return runs.reading(c, func(_ []string, r *run.Run, _ string) error {
-		open := append([]machine.EscalationOpenedBody{}, r.State().Escalations()...)
-		return show(c, questions{open}, func(w io.Writer) error { return report.WriteQuestions(w, open) })
+		return show(c, questions{append([]machine.EscalationOpenedBody{}, r.State().Escalations()...)})
 	})
 }
 
@@ -241,7 +217,7 @@ beside a running apply, and for nodes that have not run yet.`,
 		if err != nil {
 			return err
 		}
-		return show(c, v, v.WriteText)
+		return show(c, v)
 	})
 }
 

@@ -98,7 +98,7 @@ changed since, or when it was applied before, also to a run that has been remove
 			if long {
 				text = p.WriteText
 			}
-			err = show(c, p, text)
+			err = showBy(c, p, text)
 			if err == nil && p.Check != nil && len(p.Check.Problems) > 0 {
 				return exitWith(exitBad)
 			}

@@ -1,12 +1,16 @@
 package cli
 
 import (
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"slices"
 	"strings"
+	"sync"
+	"text/tabwriter"
+	"text/template"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,25 +24,48 @@ import (
 	"dagrun.dev/internal/tree"
 )
 
-// show prints what a command found: the value as JSON where the command line asks for it, else as text.
-func show(c *cobra.Command, v any, text func(io.Writer) error) error {
+//go:embed views.tmpl
+var viewsText string
+
+// views are the templates of what commands print. They are read when the first is needed.
+var views = sync.OnceValue(func() *template.Template { return report.Templates(viewsText) })
+
+// show prints what a command found: as JSON where the command line asks for it, else by the template of its kind.
+func show(c *cobra.Command, v any) error { return showAs(c, v, kindOf(v)) }
+
+// showAs is show with another template.
+func showAs(c *cobra.Command, v any, form string) error {
+	return showBy(c, v, func(w io.Writer) error { return writeView(w, v, form) })
+}
+
+// writeView prints a view by a template. What stands between tabs is a column.
+func writeView(w io.Writer, v any, form string) error {
+	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	if err := views().ExecuteTemplate(columns, form, v); err != nil {
+		return err
+	}
+	return columns.Flush()
+}
+
+// showBy is show for what no template prints.
+func showBy(c *cobra.Command, v any, text func(io.Writer) error) error {
 	if asJSON(c) {
 		return printJSON(c.OutOrStdout(), v)
 	}
 	return text(c.OutOrStdout())
 }
 
+// showText is showBy for a text that is known already.
+func showText(c *cobra.Command, v any, text string) error {
+	return showBy(c, v, func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	})
+}
+
 func asJSON(c *cobra.Command) bool {
 	asked, err := c.Flags().GetBool("json")
 	return err == nil && asked
-}
-
-// showText is show for a text that is known already.
-func showText(c *cobra.Command, v any, format string, args ...any) error {
-	return show(c, v, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, format, args...)
-		return err
-	})
 }
 
 func warn(c *cobra.Command, text string) { fmt.Fprintln(c.ErrOrStderr(), "warning: "+text) }

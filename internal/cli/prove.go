@@ -1,17 +1,13 @@
 package cli
 
 import (
-	"fmt"
-	"io"
 	"runtime"
 	"runtime/debug"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/eventlog"
-	"dagrun.dev/dag/report"
 	"dagrun.dev/dag/run"
 	"dagrun.dev/dag/runlog"
 )
@@ -50,7 +46,7 @@ dagrun replay --logs makes them anew. Exit status 5 means that something is wron
 					wrong++
 				}
 			}
-			err = show(c, checks{list, wrong}, func(w io.Writer) error { return writeChecks(w, list, wrong) })
+			err = show(c, checks{list, wrong})
 			if err != nil || wrong == 0 {
 				return err
 			}
@@ -60,33 +56,6 @@ dagrun replay --logs makes them anew. Exit status 5 means that something is wron
 	runs.add(c)
 	c.Flags().StringVar(&head, "head", "", "an event that must be in the log: its hash, or number:hash")
 	return c
-}
-
-// writeChecks prints a line for each check and one that says what they come to.
-func writeChecks(w io.Writer, list []run.Check, wrong int) error {
-	var b strings.Builder
-	pending := 0
-	for _, k := range list {
-		mark := "ok"
-		switch {
-		case !k.Pass:
-			mark = "WRONG"
-		case k.Pending:
-			mark = "pending"
-			pending++
-		}
-		fmt.Fprintln(&b, strings.TrimRight(fmt.Sprintf("%-7s  %-16s  %s", mark, k.Name, report.Plain(k.Detail)), " "))
-	}
-	switch {
-	case wrong > 0:
-		fmt.Fprintf(&b, "%d of %d checks failed.\n", wrong, len(list))
-	case pending > 0:
-		fmt.Fprintf(&b, "All %d checks passed; what is pending is renewed by the next start (dagrun resume).\n", len(list))
-	default:
-		fmt.Fprintf(&b, "All %d checks passed.\n", len(list))
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 func newReplay() *cobra.Command {
@@ -113,19 +82,8 @@ runs no node. Exit status 5 means that they differ.
 			if err != nil {
 				return err
 			}
-			verdict := "the snapshot is equal"
-			if !same {
-				verdict = "the snapshot differs"
-			}
-			if write {
-				verdict += " and was rewritten"
-			}
-			if logs {
-				verdict += "; the logs were rewritten"
-			}
 			v := st.Run()
-			found := replayed{v.ID, v.Seq, v.Status, same, write, logs}
-			err = showText(c, found, "%d events; run %s is %s: %s\n", v.Seq, v.ID, v.Status, verdict)
+			err = show(c, replayed{v.ID, v.Seq, v.Status, same, write, logs})
 			if err == nil && !same && !write {
 				return exitWith(exitDamaged)
 			}
@@ -152,14 +110,7 @@ func newVersion() *cobra.Command {
 	return c
 }
 
-func showVersion(c *cobra.Command) error {
-	v := readVersion()
-	commit := ""
-	if v.Commit != "" {
-		commit = " (" + v.Commit + ")"
-	}
-	return showText(c, v, "dagrun %s%s %s, plan format %d, event format %d\n", v.Version, commit, v.Go, v.Plan, v.Events)
-}
+func showVersion(c *cobra.Command) error { return show(c, readVersion()) }
 
 func readVersion() versionInfo {
 	v := versionInfo{Version: "devel", Go: runtime.Version(), Plan: dag.Format, Events: eventlog.Version}

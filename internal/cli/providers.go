@@ -1,17 +1,12 @@
 package cli
 
 import (
-	"cmp"
-	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"dagrun.dev/internal/printable"
 	"dagrun.dev/nodes/agent"
 	"dagrun.dev/nodes/agent/capability"
 )
@@ -44,39 +39,9 @@ func newProviders() *cobra.Command {
 					}
 				}
 			}
-			return show(c, v, v.print)
+			return show(c, v)
 		},
 	}
 	addJSON(c)
 	return c
-}
-
-func (v *providersInfo) print(out io.Writer) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "PROVIDER\tPROGRAM\tVERSION\tKEYS SET")
-	for _, in := range v.Installed {
-		program := cmp.Or(in.Program, in.Missing)
-		if in.Program != "" && in.Missing != "" {
-			program += " (" + in.Missing + ")"
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n",
-			in.Provider, cmp.Or(printable.Line(program), "-"), cmp.Or(in.Version, "-"), cmp.Or(strings.Join(in.Keys, ", "), "-"))
-	}
-	for _, c := range v.Capabilities {
-		fmt.Fprintf(w, "\n%s", c.Name)
-		if len(c.Settings) > 0 {
-			fmt.Fprintf(w, " (%s)", strings.Join(c.Settings, ", "))
-		}
-		fmt.Fprintln(w)
-		for _, in := range v.Installed {
-			fmt.Fprintf(w, "  %s\t%s\n", in.Provider, cmp.Or(c.How[in.Provider], "cannot"))
-		}
-	}
-	fmt.Fprintln(w, "\ntools by name")
-	for _, in := range v.Installed {
-		if list := v.Tools[in.Provider]; len(list) > 0 {
-			fmt.Fprintf(w, "  %s\t%s\n", in.Provider, strings.Join(list, ", "))
-		}
-	}
-	return w.Flush()
 }

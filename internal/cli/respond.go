@@ -66,7 +66,7 @@ func done(c *cobra.Command, err error, text string) error {
 	if err != nil {
 		return nil
 	}
-	return showText(c, result{text}, "%s\n", text)
+	return show(c, result{text})
 }
 
 // openOrAsk opens a run, or has the process that holds it take a request: then there is no run and no error. A process

@@ -3,14 +3,11 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"dagrun.dev/dag/report"
 	"dagrun.dev/dag/run"
 	"dagrun.dev/dag/runlog"
 )
@@ -47,7 +44,7 @@ what becomes of each file beside the specification, and changes nothing.`,
 			if err != nil {
 				return err
 			}
-			return show(c, p, func(w io.Writer) error { return writeRevert(w, p, preview) })
+			return show(c, reverted{p, preview})
 		},
 	}
 	runs.add(c)
@@ -88,20 +85,22 @@ func revert(o run.Options, id, specDir string, look bool) (p *run.Preview, warni
 	return p, warnings, err
 }
 
+// Ran are the nodes that run again.
+func (p reverted) Ran() []string {
+	return slices.DeleteFunc(slices.Clone(p.Nodes), func(id string) bool { return slices.Contains(p.Skipped, id) })
+}
+
 // mostNames is how many names of a list are printed, one a line; --json has them all.
 const mostNames = 20
 
-func writeRevert(w io.Writer, p *run.Preview, preview bool) error {
-	verb := "Reverted to"
-	if preview {
-		verb = "Would revert to"
-	}
-	var b strings.Builder
-	skipped := map[string]bool{}
-	for _, id := range p.Skipped {
-		skipped[id] = true
-	}
-	ran := slices.DeleteFunc(slices.Clone(p.Nodes), func(id string) bool { return skipped[id] })
+// A nameList is names with a title.
+type nameList struct {
+	Title string
+	Names []string
+}
+
+// Lists are the nodes and files that it is about, for people.
+func (p reverted) Lists() (lists []nameList) {
 	var beside []string
 	for _, f := range p.Published {
 		then := f.Why
@@ -113,35 +112,21 @@ func writeRevert(w io.Writer, p *run.Preview, preview bool) error {
 		case then == "":
 			then = "restored"
 		}
-		beside = append(beside, report.Plain(f.Path+": "+then))
+		beside = append(beside, f.Path+": "+then)
 	}
-	fmt.Fprintf(&b, "%s %s of %s\n", verb, p.Checkpoint.ID, report.Instant(p.Checkpoint.CreatedAt))
-	if len(ran) == 0 {
-		b.WriteString("No node runs again.\n")
-	} else {
-		took := report.Duration(max(p.RedoSeconds, 0.001))
-		fmt.Fprintf(&b, "To run again: %s, which took %s and cost $%s\n", report.Count(len(ran), "node"), took, p.RedoUSD)
-	}
-	for _, list := range []struct {
-		title string
-		names []string
-	}{
-		{"", ran},
+	for _, list := range []nameList{
+		{"", p.Ran()},
 		{"Never ran, decided again:", p.Skipped},
 		{"Restored:", p.Files},
 		{"Beside the specification:", beside},
 		{"Not undone: effects outside the run of", p.Once},
 	} {
-		if list.title != "" && len(list.names) > 0 {
-			fmt.Fprintln(&b, list.title)
+		if more := len(list.Names) - mostNames; more > 0 {
+			list.Names = append(list.Names[:mostNames:mostNames], fmt.Sprintf("and %d more", more))
 		}
-		for _, name := range list.names[:min(len(list.names), mostNames)] {
-			fmt.Fprintf(&b, "  %s\n", name)
-		}
-		if more := len(list.names) - mostNames; more > 0 {
-			fmt.Fprintf(&b, "  and %d more\n", more)
+		if len(list.Names) > 0 {
+			lists = append(lists, list)
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return lists
 }

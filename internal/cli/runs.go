@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -35,7 +34,7 @@ last, cost and place. Runs whose folder is gone are left out.`,
 				list = append(list, runs.line(dir))
 			}
 			slices.SortStableFunc(list, func(a, b runLine) int { return b.Updated.Compare(a.Updated) })
-			return show(c, runList{list}, func(w io.Writer) error { return writeRuns(w, list) })
+			return show(c, runList{list})
 		},
 	}
 	runs.addState(c)
@@ -57,29 +56,6 @@ func (f *runFlags) line(dir string) runLine {
 	l.CostUSD, l.Ended, l.Nodes = r.State().Spent().USD, counts.Ended(), counts.Nodes
 	l.Stopped = (v.Status == machine.RunRunning || v.Status == machine.RunEnding) && !r.Held()
 	return l
-}
-
-func writeRuns(out io.Writer, list []runLine) error {
-	if len(list) == 0 {
-		_, err := fmt.Fprintln(out, "There is no run here, and none is remembered. Begin one: dagrun apply")
-		return err
-	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "run\tstatus\tnodes\tlast event\tcost\tplace")
-	for _, l := range list {
-		if l.Problem != "" {
-			fmt.Fprintf(w, "%s\tunreadable\t\t\t\t%s: %s\n",
-				report.Plain(l.Name), report.Plain(l.Dir), report.Plain(l.Problem))
-			continue
-		}
-		status := string(l.Status)
-		if l.Stopped {
-			status = "stopped"
-		}
-		fmt.Fprintf(w, "%s\t%s\t%d/%d\t%s\t$%s\t%s\n", report.Plain(l.Name), status, l.Ended, l.Nodes,
-			report.Instant(l.Updated), l.CostUSD, report.Plain(l.Dir))
-	}
-	return w.Flush()
 }
 
 // readAge reads days (30d) or a duration (12h).
@@ -124,13 +100,13 @@ way is removed by the next prune; no other command sees it.`,
 			list, err := runs.prune(before, false, nil)
 			p := pruned{Before: before.UTC(), Found: list}
 			if p.sum(); dry || p.Count == 0 {
-				return errors.Join(err, show(c, p, p.writeText))
+				return errors.Join(err, show(c, p))
 			}
 			if !yes {
 				if err := canConfirm(c); err != nil {
 					return err
 				}
-				err = errors.Join(err, p.writeText(c.OutOrStdout()))
+				err = errors.Join(err, writeView(c.OutOrStdout(), p, "pruned"))
 				if yes, no := confirm(c, "Remove them?"); !yes || no != nil {
 					return errors.Join(err, no, exitWith(exitBad))
 				}
@@ -138,7 +114,7 @@ way is removed by the next prune; no other command sees it.`,
 			p.Removed = true
 			p.Found, err = runs.prune(before, true, list)
 			p.sum()
-			return errors.Join(err, show(c, p, p.writeText))
+			return errors.Join(err, show(c, p))
 		},
 	}
 	runs.addState(c)
@@ -184,33 +160,8 @@ func (p *pruned) sum() {
 	}
 }
 
-func (p *pruned) writeText(out io.Writer) error {
-	w := bufio.NewWriter(out)
-	for _, x := range p.Found {
-		do, what := "remove", report.Parts{x.What}
-		switch {
-		case x.Kept != "":
-			do = "keep"
-		case p.Removed:
-			do = "removed"
-		}
-		what.Add(!x.Since.IsZero(), "of %s", report.Instant(x.Since))
-		what.Add(x.Archives > 0, "with %s", report.Count(x.Archives, "archive"))
-		line := fmt.Sprintf("%-8s%s  %s  %s", do, filepath.Join(x.Dir, filepath.FromSlash(x.Path)), strings.Join(what, " "),
-			report.Reason(report.SizeText(x.Bytes), x.Kept))
-		fmt.Fprintln(w, report.Plain(line))
-	}
-	total := report.Count(p.Count, "record") + ", " + report.SizeText(p.Bytes)
-	switch {
-	case p.Count == 0:
-		fmt.Fprintln(w, "Nothing that has ended is older than "+report.Instant(p.Before)+".")
-	case p.Removed:
-		fmt.Fprintln(w, "Removed "+total+".")
-	default:
-		fmt.Fprintln(w, "To remove: "+total+", all older than "+report.Instant(p.Before)+".")
-	}
-	return w.Flush()
-}
+// Place is where it is.
+func (x prunedRun) Place() string { return filepath.Join(x.Dir, filepath.FromSlash(x.Path)) }
 
 // canConfirm is an error where nobody can be asked.
 func canConfirm(c *cobra.Command) error {

@@ -64,7 +64,7 @@ Exit status 1 means that a killed run did not end as it should.`,
 			for _, l := range rep.Loose {
 				text += "not compared, it differs without a kill: " + report.Plain(l) + "\n"
 			}
-			err = showText(c, rep, "%s", text)
+			err = showText(c, rep, text)
 			if err == nil && rep.Failed > 0 {
 				return exitWith(exitBad)
 			}

@@ -371,11 +371,7 @@ func (s *session) end(st *report.Status, sum *report.Summary) error {
 		status = pauseExit(st.Reason)
 	}
 	e := report.NewEnd(st, sum, status)
-	text := e.WriteText
-	if s.host.quiet {
-		text = e.WriteShort
-	}
-	if err := show(s.cmd, e, text); err != nil {
+	if err := showAs(s.cmd, e, e.Form(s.host.quiet)); err != nil {
 		return err
 	}
 	return exitWith(status)

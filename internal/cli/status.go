@@ -33,7 +33,7 @@ carries the run on: on a terminal in place, elsewhere one line for each change.`
 				if err != nil {
 					return err
 				}
-				return show(c, s, s.WriteText)
+				return show(c, s)
 			})
 		},
 	}
@@ -80,7 +80,7 @@ func (f *runFlags) watchStatus(c *cobra.Command) error {
 		})
 		defer func() {
 			if hide(); view.Load() != nil {
-				_ = view.Load().WriteText(screen)
+				_ = writeView(screen, view.Load(), "status")
 			}
 		}()
 	}
