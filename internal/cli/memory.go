@@ -27,20 +27,22 @@ func boundMemory() {
 func follow() {
 	sentinel := new([32]byte)
 	runtime.SetFinalizer(sentinel, func(*[32]byte) {
-		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-		metrics.Read(live)
-		if live[0].Value.Kind() == metrics.KindUint64 {
-			debug.SetMemoryLimit(heapBound(int64(live[0].Value.Uint64())))
-		}
+		m := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/total:bytes"},
+			{Name: "/memory/classes/heap/released:bytes"}, {Name: "/memory/classes/heap/free:bytes"},
+			{Name: "/memory/classes/heap/objects:bytes"}}
+		metrics.Read(m)
+		of := func(i int) int64 { return int64(m[i].Value.Uint64()) }
+		debug.SetMemoryLimit(heapBound(of(0), of(1)-of(2)-of(3)-of(4)))
 		follow()
 	})
 }
 
-// heapBound is what the process may grow to when so many bytes of its heap are alive. What is alive must never come
-// near it, or each collection would be followed by the next: stacks, gaps and the collector's own tables take half of
-// a small bound. So there is room for about as much again and more as soon as more is alive than of ten thousand nodes;
-// above 112 MiB it grows faster still, since there the collections, not the memory, are what a run of a hundred
-// thousand nodes feels.
-func heapBound(live int64) int64 {
-	return max(smallHeap, min(live*4-24<<20, live*3/2+48<<20), live*5/2-64<<20)
+// heapBound is what the process may grow to when so many bytes of its heap are alive, and so many are neither objects
+// nor free: stacks, gaps and the collector's own tables. What is alive and these must never come near it, or each
+// collection would be followed by the next. They take half of a small bound, and more than all of it where a large heap
+// was before: what is left of the evaluation of a specification in CUE lies scattered. So there is room beside them for
+// as much again as is alive, and for more as soon as more is alive than of ten thousand nodes; above 112 MiB it grows
+// faster still, since there the collections, not the memory, are what a run of a hundred thousand nodes feels.
+func heapBound(live, beside int64) int64 {
+	return max(smallHeap, live*2+beside, min(live*4-24<<20, live*3/2+48<<20), live*5/2-64<<20)
 }
