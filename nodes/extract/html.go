@@ -53,7 +53,7 @@ func (a *answer) choose(s *accept.State, h *htmlRule) (*document, error) {
 	var last *document
 	for i := range a.docs {
 		d := &a.docs[i]
-		if !d.whole || !slices.Contains(h.Strategies, d.strategy()) {
+		if !d.whole || !slices.Contains(given(h.Strategies, strategies), d.strategy()) {
 			continue
 		}
 		last = d
@@ -92,8 +92,9 @@ func prefer(docs []*document, h *htmlRule) *document {
 	case "largest":
 		return slices.MaxFunc(docs, func(a, b *document) int { return (a.end - a.start) - (b.end - b.start) })
 	case "order":
+		order := given(h.Strategies, strategies)
 		return slices.MinFunc(docs, func(a, b *document) int {
-			return slices.Index(h.Strategies, a.strategy()) - slices.Index(h.Strategies, b.strategy())
+			return slices.Index(order, a.strategy()) - slices.Index(order, b.strategy())
 		})
 	}
 	return nil
@@ -221,7 +222,7 @@ func tail(src string) string {
 // inspect looks for bytes that cannot be part of a page and for parts that were left out.
 func inspect(s *accept.State, text string, h *htmlRule) error {
 	if n := strings.Count(text, "\x00"); n > 0 {
-		if h.Controls == "fail" {
+		if h.Controls != "remove" {
 			return nodes.Failf("protocol", "the document holds %d NUL bytes", n)
 		}
 		s.Warn("%d NUL bytes were removed from the document", n)
@@ -232,7 +233,7 @@ func inspect(s *accept.State, text string, h *htmlRule) error {
 	if h.Placeholders == "ignore" {
 		return nil
 	}
-	mark := placeholder(text, h.Marks)
+	mark := placeholder(text, given(h.Marks, defaultMarks))
 	switch {
 	case mark == "":
 		return nil
@@ -245,9 +246,9 @@ func inspect(s *accept.State, text string, h *htmlRule) error {
 
 // compare holds a document against the version before it.
 func compare(s *accept.State, text []byte, h *htmlRule) error {
-	before, ok, err := s.Previous(h.Previous)
+	before, ok, err := s.Previous(h.previous())
 	if err != nil {
-		return &nodes.Error{Category: "config", Message: "artifact " + h.Previous, Err: err}
+		return &nodes.Error{Category: "config", Message: "artifact " + h.previous(), Err: err}
 	}
 	s.Values["changed"] = true
 	sizes := map[string]any{"artifactSizeAfter": len(text)}
@@ -258,10 +259,14 @@ func compare(s *accept.State, text []byte, h *htmlRule) error {
 	if !ok {
 		return nil
 	}
-	if float64(len(text)) < h.AtLeast*float64(len(before)) {
+	least := 0.5
+	if h.AtLeast != nil {
+		least = *h.AtLeast
+	}
+	if float64(len(text)) < least*float64(len(before)) {
 		return nodes.Failf("placeholder",
 			"the document has %d bytes, less than %g of the %d of the version before: parts were left out",
-			len(text), h.AtLeast, len(before))
+			len(text), least, len(before))
 	}
 	if bytes.Equal(bytes.TrimSpace(text), bytes.TrimSpace(before)) {
 		s.Values["changed"] = false

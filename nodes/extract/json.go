@@ -74,12 +74,13 @@ func (a *answer) chooseJSON(s *accept.State, policy string) (value, error) {
 		return v, nil
 	}
 	switch policy {
-	case "fail":
-		return v, nodes.Failf("ambiguous", "the answer holds %d different JSON values", len(distinct))
+	case "first":
 	case "last":
 		v = distinct[len(distinct)-1]
 	case "largest":
 		v = slices.MaxFunc(distinct, func(a, b value) int { return len(a.raw) - len(b.raw) })
+	default:
+		return v, nodes.Failf("ambiguous", "the answer holds %d different JSON values", len(distinct))
 	}
 	s.Warn("the answer holds %d different JSON values (policy %s)", len(distinct), policy)
 	return v, nil

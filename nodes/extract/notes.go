@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,11 +18,12 @@ func (x *settings) takeNotes(s *accept.State, a *answer) error {
 	var first error
 	fail := func(level, format string, args ...any) {
 		text := fmt.Sprintf(format, args...)
-		if level == "fail" && first == nil {
-			first = nodes.Fail("sections_missing", text)
-		}
-		if level == "warn" {
+		switch {
+		case level == "ignore":
+		case level != "fail":
 			s.Warn("%s", text)
+		case first == nil:
+			first = nodes.Fail("sections_missing", text)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(x.Markers)) {
@@ -58,7 +60,7 @@ func (x *settings) takeNotes(s *accept.State, a *answer) error {
 // joined makes one text of the blocks. One that repeats an earlier one adds nothing.
 func (a *answer) joined(s *accept.State, name string, m markers, blocks []notesBlock) string {
 	if len(blocks) > 1 {
-		s.Warn("%s: %d blocks (%s)", name, len(blocks), m.Blocks)
+		s.Warn("%s: %d blocks (%s)", name, len(blocks), cmp.Or(m.Blocks, "join"))
 	}
 	switch m.Blocks {
 	case "first":
@@ -91,9 +93,10 @@ func (x *settings) takeSections(s *accept.State, a *answer) error {
 		body, ok := doc.Section(sec.Heading)
 		if !ok {
 			switch sec.Missing {
+			case "ignore":
 			case "fail":
 				missing = append(missing, sec.Heading)
-			case "warn":
+			default:
 				s.Warn("%s: no section %q", name, sec.Heading)
 			}
 			continue
@@ -117,7 +120,7 @@ func takeText(s *accept.State, a *answer, t *textRule) error {
 	if text == "" {
 		return nodes.Fail("no_artifact", "the answer holds no text")
 	}
-	if end := cutEnd(text, t.CutEnds); end != "" {
+	if end := cutEnd(text, given(t.CutEnds, defaultCutEnds)); end != "" {
 		return nodes.Failf("truncated", "the answer ends in %q", end)
 	}
 	put(s, text, t.To, t.Value, t.MaxChars)
@@ -132,6 +135,7 @@ func put(s *accept.State, text, artifact, value string, most int) {
 	if value == "" {
 		return
 	}
+	most = cmp.Or(most, mostValue)
 	if r := []rune(text); len(r) > most {
 		s.Warn("%s: %d characters cut to %d", value, len(r), most)
 		text = string(r[:most])

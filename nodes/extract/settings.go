@@ -20,6 +20,7 @@ type settings struct {
 	Sections map[string]section `json:"sections"`
 }
 
+// Of a field that is left out the zero value means what the schema says: settings need not have come through it.
 type htmlRule struct {
 	To           string   `json:"to"`
 	Strategies   []string `json:"strategies"`
@@ -30,7 +31,7 @@ type htmlRule struct {
 	Controls     string   `json:"controls"`
 	Marks        []string `json:"marks"`
 	Previous     string   `json:"previous"`
-	AtLeast      float64  `json:"atLeast"`
+	AtLeast      *float64 `json:"atLeast"`
 }
 
 type jsonRule struct {
@@ -69,50 +70,24 @@ type section struct {
 	Missing  string `json:"missing"`
 }
 
-// Every rule is read over what the schema says of fields that are left out: settings need not have come through it.
-
-func (h *htmlRule) UnmarshalJSON(b []byte) error {
-	type fields htmlRule
-	*h = htmlRule{
-		Strategies: []string{"fence", "doctype", "html"},
-		Policy:     "fail", Doctype: "warn", Placeholders: "fail", Controls: "fail",
-		Marks: slices.Clone(defaultMarks), AtLeast: 0.5, // decoding a list writes into the one that is there
-	}
-	err := accept.Decode(b, (*fields)(h))
-	h.Previous = cmp.Or(h.Previous, h.To)
-	return err
-}
-
-func (j *jsonRule) UnmarshalJSON(b []byte) error {
-	type fields jsonRule
-	*j = jsonRule{Policy: "fail"}
-	return accept.Decode(b, (*fields)(j))
-}
-
-func (t *textRule) UnmarshalJSON(b []byte) error {
-	type fields textRule
-	*t = textRule{MaxChars: mostValue, CutEnds: slices.Clone(defaultCutEnds)}
-	return accept.Decode(b, (*fields)(t))
-}
-
-func (m *markers) UnmarshalJSON(b []byte) error {
-	type fields markers
-	*m = markers{Missing: "warn", Broken: "warn", Blocks: "join"}
-	return accept.Decode(b, (*fields)(m))
-}
-
-func (x *section) UnmarshalJSON(b []byte) error {
-	type fields section
-	*x = section{Missing: "warn", MaxChars: mostValue}
-	return accept.Decode(b, (*fields)(x))
-}
-
 const mostValue = 2000 // characters of a text that becomes a value
 
 var (
 	defaultMarks   = []string{"rest of the page unchanged", "rest unchanged", "omitted for brevity", "your content here"}
 	defaultCutEnds = []string{"...", "…", "<!-- rest"}
+	strategies     = []string{"fence", "doctype", "html"}
 )
+
+// given is a list of the settings, or what stands for one that is left out.
+func given(list, byDefault []string) []string {
+	if list == nil {
+		return byDefault
+	}
+	return list
+}
+
+// previous is the artifact whose version before is compared with.
+func (h *htmlRule) previous() string { return cmp.Or(h.Previous, h.To) }
 
 // Describe reads what the compiler must know.
 func (x *settings) Describe(tr *nodes.Traits) {
@@ -121,7 +96,7 @@ func (x *settings) Describe(tr *nodes.Traits) {
 	}
 	if h := x.HTML; h != nil {
 		tr.Write("html.to", h.To)
-		tr.Read(h.Previous)
+		tr.Read(h.previous())
 		tr.Output("html", "changed", "bool")
 		tr.Output("html", "chars", "int")
 	}
