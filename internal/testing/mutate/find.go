@@ -62,9 +62,7 @@ func goMutants(file string, src []byte) (found []mutant, err error) {
 		if within != nil {
 			m.switched = switched{offset(within.Pos()), offset(within.End()), typ}
 		}
-		line := string(src[strings.LastIndexByte(string(src[:m.from]), '\n')+1:])
-		line, _, _ = strings.Cut(line, "\n")
-		m.name = where + " `" + short(line) + "`"
+		m.name = where + " " + lineAt(src, m.from)
 		found = append(found, m)
 	}
 	listed := map[ast.Node]bool{} // statements that stand in a block
@@ -135,14 +133,12 @@ func textMutants(_ string, src []byte) (found []mutant, err error) {
 		if slices.ContainsFunc(skip, func(s []int) bool { return s[0] <= at[0] && at[1] <= s[1] }) {
 			continue
 		}
-		line := string(src[strings.LastIndexByte(string(src[:at[0]]), '\n')+1:])
-		line, _, _ = strings.Cut(line, "\n")
 		texts := []string{""}
 		if around := around(string(src[at[0]:at[1]])); around != nil {
 			texts = around
 		}
 		for _, text := range texts {
-			found = append(found, mutant{name: "`" + short(line) + "`", from: at[0], to: at[1], text: text})
+			found = append(found, mutant{name: lineAt(src, at[0]), from: at[0], to: at[1], text: text})
 		}
 	}
 	return found, nil
@@ -160,8 +156,6 @@ func scriptMutants(_ string, src []byte) (found []mutant, err error) {
 		if kind == js.ErrorToken {
 			return found, nil
 		}
-		line := string(src[strings.LastIndexByte(string(src[:at]), '\n')+1:])
-		line, _, _ = strings.Cut(line, "\n")
 		var texts []string
 		switch to := opposite[string(text)]; {
 		case js.IsNumeric(kind):
@@ -173,7 +167,7 @@ func scriptMutants(_ string, src []byte) (found []mutant, err error) {
 			texts = []string{to}
 		}
 		for _, text2 := range texts {
-			found = append(found, mutant{name: "`" + short(line) + "`", from: at, to: at + len(text), text: text2})
+			found = append(found, mutant{name: lineAt(src, at), from: at, to: at + len(text), text: text2})
 		}
 		at += len(text)
 		if kind != js.WhitespaceToken && kind != js.LineTerminatorToken && kind != js.CommentToken {

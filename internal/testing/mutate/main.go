@@ -26,18 +26,18 @@ import (
 )
 
 func main() {
-	only := flag.String("only", "spec,templates,gates,machine", "what is changed")
-	sample := flag.Int("sample", 0, "try so many of each part, chosen by -seed; 0: all")
-	seed := flag.Uint64("seed", 1, "of the sample")
-	match := flag.String("match", "", "try only changes that hold this text")
-	again := flag.Bool("survivors", false, "try only what survived when it was last tried")
-	quick := flag.Bool("quick", false, "try with quick tests only; say what survives them, and keep nothing of it")
-	limit := flag.Duration("for", 0, "try changes for so long, and say what is known; the next call goes on; 0: no limit")
-	places := flag.Int("places", runtime.NumCPU(), "try so many changes side by side")
-	list := flag.Bool("list", false, "list the changes and try none")
+	var c choice
+	flag.StringVar(&c.only, "only", "spec,templates,gates,machine", "what is changed")
+	flag.IntVar(&c.sample, "sample", 0, "try so many of each part, chosen by -seed; 0: all")
+	flag.Uint64Var(&c.seed, "seed", 1, "of the sample")
+	flag.StringVar(&c.match, "match", "", "try only changes that hold this text")
+	flag.BoolVar(&c.again, "survivors", false, "try only what survived when it was last tried")
+	flag.BoolVar(&c.quick, "quick", false, "try with quick tests only; say what survives them, and keep nothing of it")
+	flag.DurationVar(&c.limit, "for", 1000*time.Hour, "try changes for so long, then say what is known")
+	flag.IntVar(&c.places, "places", runtime.NumCPU(), "try so many changes side by side")
+	flag.BoolVar(&c.list, "list", false, "list the changes and try none")
 	flag.Parse()
-	parts := strings.Split(*only, ",")
-	survivors, err := choice{parts, *match, *again, *sample, *seed, *quick, *limit, *places, *list}.run()
+	survivors, err := c.run()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
 		os.Exit(2)
@@ -49,7 +49,7 @@ func main() {
 
 // A choice is what to try.
 type choice struct {
-	only   []string
+	only   string
 	match  string
 	again  bool
 	sample int
@@ -65,13 +65,13 @@ func (c choice) run() (survivors int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	until := time.Now().Add(cmp.Or(c.limit, 1000*time.Hour))
+	until := time.Now().Add(c.limit)
 	results, err := openResults()
 	if err != nil {
 		return 0, err
 	}
 	for _, p := range parts() {
-		if !slices.Contains(c.only, p.name) {
+		if !slices.Contains(strings.Split(c.only, ","), p.name) {
 			continue
 		}
 		p.quick = c.quick

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -19,12 +20,9 @@ type mutant struct {
 // named gives each change a name of its own, in the order of the file, and takes out what changes nothing or is there
 // twice.
 func named(file string, src []byte, found []mutant) (out []mutant) {
-	slices.SortStableFunc(found, func(a, b mutant) int {
-		return cmp.Or(a.from-b.from, a.to-b.to, cmp.Compare(a.text, b.text))
-	})
-	found = slices.CompactFunc(found, func(a, b mutant) bool {
-		return a.from == b.from && a.to == b.to && a.text == b.text
-	})
+	order := func(a, b mutant) int { return cmp.Or(a.from-b.from, a.to-b.to, cmp.Compare(a.text, b.text)) }
+	slices.SortStableFunc(found, order)
+	found = slices.CompactFunc(found, func(a, b mutant) bool { return order(a, b) == 0 })
 	seen := map[string]int{}
 	for _, m := range found {
 		old := string(src[m.from:m.to])
@@ -39,6 +37,13 @@ func named(file string, src []byte, found []mutant) (out []mutant) {
 		out = append(out, m)
 	}
 	return out
+}
+
+// lineAt is the line around an offset, as names show it.
+func lineAt(src []byte, at int) string {
+	from := bytes.LastIndexByte(src[:at], '\n') + 1
+	line, _, _ := bytes.Cut(src[from:], []byte("\n"))
+	return "`" + short(string(line)) + "`"
 }
 
 func short(s string) string {

@@ -5,11 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"go/ast"
-	"go/importer"
-	"go/parser"
 	"go/token"
 	"go/types"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +14,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/tools/go/packages"
 )
 
 // switches is added to the package: the environment names the change that is made, and a file to which those go that
@@ -97,7 +96,7 @@ func weave(folder, dir string, all []mutant) (*woven, error) {
 		if err == nil {
 			return w, nil
 		}
-		if !w.without(byFile, all, string(out)) {
+		if !w.without(byFile, string(out)) {
 			return nil, fmt.Errorf("%w\n%s", err, out)
 		}
 	}
@@ -159,7 +158,7 @@ func switchable(src []byte, all []mutant, numbers []int, lo, hi int) (string, []
 var refusedAt = regexp.MustCompile(`(?m)^(\S+\.go):(\d+):`)
 
 // without takes the changes out of byFile that stand in lines that the compiler refuses.
-func (w *woven) without(byFile map[string][]int, all []mutant, out string) (some bool) {
+func (w *woven) without(byFile map[string][]int, out string) (some bool) {
 	for _, m := range refusedAt.FindAllStringSubmatch(out, -1) {
 		line, _ := strconv.Atoi(m[2])
 		for file, numbers := range byFile {
@@ -187,44 +186,27 @@ func (w *woven) without(byFile map[string][]int, all []mutant, out string) (some
 // typesOf returns what says of which type the expression around a change is, and whether the change can be switched at
 // all.
 func typesOf(folder string) (func(m mutant) (string, bool), error) {
-	out, err := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", "./"+folder).Output()
+	const parts = packages.NeedName | packages.NeedFiles | packages.NeedSyntax | packages.NeedTypes |
+		packages.NeedTypesInfo | packages.NeedImports | packages.NeedExportFile
+	fset := token.NewFileSet()
+	loaded, err := packages.Load(&packages.Config{Mode: parts, Fset: fset}, "./"+folder)
 	if err != nil {
 		return nil, err
 	}
-	exports := map[string]string{}
-	for line := range strings.Lines(string(out)) {
-		path, file, _ := strings.Cut(strings.TrimSpace(line), " ")
-		exports[path] = file
+	pkg := loaded[0]
+	if len(pkg.Errors) > 0 {
+		return nil, pkg.Errors[0]
 	}
-	fset, byName := token.NewFileSet(), map[string]*ast.File{}
-	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}}
-	names, err := filepath.Glob(filepath.Join(folder, "*.go"))
-	if err != nil {
-		return nil, err
-	}
-	var files []*ast.File
-	for _, name := range names {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		f, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return nil, err
-		}
-		files, byName[name] = append(files, f), f
-	}
-	exported := func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) }
-	conf := types.Config{Importer: importer.ForCompiler(fset, "gc", exported)}
-	pkg, err := conf.Check(folder, fset, files, info)
-	if err != nil {
-		return nil, err
+	byName := map[string]*ast.File{}
+	for _, f := range pkg.Syntax {
+		byName[fset.Position(f.Pos()).Filename] = f
 	}
 	typed := map[string]string{}
-	for e, t := range info.Types {
+	for e, t := range pkg.TypesInfo.Types {
 		from, to := fset.Position(e.Pos()), fset.Position(e.End())
 		imported := true
 		text := types.TypeString(types.Default(t.Type), func(p *types.Package) string {
-			if p == pkg {
+			if p == pkg.Types {
 				return ""
 			}
 			imported = imported && slices.ContainsFunc(byName[from.Filename].Imports, func(i *ast.ImportSpec) bool {
@@ -233,14 +215,14 @@ func typesOf(folder string) (func(m mutant) (string, bool), error) {
 			return p.Name()
 		})
 		if imported {
-			typed[fmt.Sprint(from.Filename, from.Offset, " ", to.Offset)] = text
+			typed[fmt.Sprint(filepath.Base(from.Filename), from.Offset, " ", to.Offset)] = text
 		}
 	}
 	return func(m mutant) (string, bool) {
 		if m.switched.to == 0 || m.switched.typ == "" {
 			return "", m.switched.to > 0
 		}
-		t, ok := typed[fmt.Sprint(m.file, m.switched.from, " ", m.switched.to)]
+		t, ok := typed[fmt.Sprint(filepath.Base(m.file), m.switched.from, " ", m.switched.to)]
 		return t, ok && !(t == "string" && m.text == "-")
 	}, nil
 }
