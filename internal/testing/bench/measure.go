@@ -29,13 +29,17 @@ type figure struct {
 
 // measure runs a command b.runs times in dir, removing dir/out before each, and returns the
 // fastest run.
-func (b *bench) measure(dir string, argv ...string) (best figure, err error) {
-	for range b.runs {
-		f, err := once(dir, true, argv...)
+func (b *bench) measure(dir string, argv ...string) (figure, error) {
+	return fastest(b.runs, func(int) (figure, error) { return once(dir, true, argv...) })
+}
+
+func fastest(runs int, run func(i int) (figure, error)) (best figure, err error) {
+	for i := range runs {
+		f, err := run(i)
 		if err != nil {
 			return best, err
 		}
-		if best.wall == 0 || f.wall < best.wall {
+		if i == 0 || f.wall < best.wall {
 			best = f
 		}
 	}
@@ -66,7 +70,7 @@ func once(dir string, fresh bool, argv ...string) (figure, error) {
 	}
 	f := figure{wall: time.Since(start), cpu: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
 	if ru, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		f.rss = ownPeak(ru)
+		f.rss = ru.Maxrss * 1024 // that of the largest process of the command: on Linux it is in KiB
 	}
 	filepath.WalkDir(out, func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
@@ -80,15 +84,7 @@ func once(dir string, fresh bool, argv ...string) (figure, error) {
 	return f, nil
 }
 
-// ownPeak is the largest process of the command: on Linux ru_maxrss is in KiB.
-func ownPeak(ru *syscall.Rusage) int64 { return ru.Maxrss * 1024 }
-
-func tail(b []byte) string {
-	if len(b) > 600 {
-		b = b[len(b)-600:]
-	}
-	return string(b)
-}
+func tail(b []byte) string { return string(b[max(0, len(b)-600):]) }
 
 // table prints rows with a header.
 func table(head string, rows [][]string) {

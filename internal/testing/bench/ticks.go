@@ -61,25 +61,22 @@ func (b *bench) ticks() error {
 		}
 	}
 	rows := [][]string{{"", "wall", "CPU", "peak", "/ walk", "CPU / walk"}}
-	var walk figure
-	row := func(what string, f figure) {
-		rows = append(rows, []string{what, secs(f.wall), secs(f.cpu), mib(f.rss),
-			ratio(f.wall, walk.wall), ratio(f.cpu, walk.cpu)})
-	}
 	cpu := func() time.Duration {
 		var r syscall.Rusage
 		_ = syscall.Getrusage(syscall.RUSAGE_SELF, &r) // of a process that is there
 		return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 	}
-	for i := range 3 * b.runs {
+	walk, err := fastest(3*b.runs, func(int) (figure, error) {
 		began, used := time.Now(), cpu()
 		err := filepath.WalkDir(filepath.Join(dir, "library"), func(_ string, _ fs.DirEntry, err error) error { return err })
-		if err != nil {
-			return err
-		}
-		if f := (figure{wall: time.Since(began), cpu: cpu() - used}); i == 0 || f.wall < walk.wall {
-			walk = f
-		}
+		return figure{wall: time.Since(began), cpu: cpu() - used}, err
+	})
+	if err != nil {
+		return err
+	}
+	row := func(what string, f figure) {
+		rows = append(rows, []string{what, secs(f.wall), secs(f.cpu), mib(f.rss),
+			ratio(f.wall, walk.wall), ratio(f.cpu, walk.cpu)})
 	}
 	row("bare walk", walk)
 	time.Sleep(3 * time.Second) // younger files are not believed
@@ -88,26 +85,20 @@ func (b *bench) ticks() error {
 		runs int
 		do   func(i int) error
 	}{
-		{"first tick, nothing owed", 1, nil},
-		{"tick, nothing owed", b.runs, nil},
+		{"first tick, nothing owed", 1, func(int) error { return nil }},
+		{"tick, nothing owed", b.runs, func(int) error { return nil }},
 		{"tick, one phase of one entity", b.runs, func(i int) error {
 			return os.WriteFile(filepath.Join(entity(i), ".meta/meta.json"), []byte("{}"), 0o644)
 		}},
 	} {
-		var best figure
-		for i := range c.runs {
-			if c.do != nil {
-				if err := c.do(i); err != nil {
-					return err
-				}
+		best, err := fastest(c.runs, func(i int) (figure, error) {
+			if err := c.do(i); err != nil {
+				return figure{}, err
 			}
-			f, err := once(dir, false, b.bin, "apply", "--quiet", "spec.yaml")
-			if err != nil {
-				return err
-			}
-			if i == 0 || f.wall < best.wall {
-				best = f
-			}
+			return once(dir, false, b.bin, "apply", "--quiet", "spec.yaml")
+		})
+		if err != nil {
+			return err
 		}
 		row(c.what, best)
 	}

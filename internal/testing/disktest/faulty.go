@@ -83,7 +83,10 @@ func (f *Faulty) step(op, name string) error {
 	if f.hook == nil {
 		return nil
 	}
-	return f.hook(Step{f.n, op, name})
+	if err := f.hook(Step{f.n, op, name}); err != nil {
+		return &fs.PathError{Op: op, Path: name, Err: err}
+	}
+	return nil
 }
 
 // A faultyFS is a tree of a Faulty. What only reads goes to the disk below.
@@ -95,7 +98,7 @@ type faultyFS struct {
 
 func (t *faultyFS) try(op, name string, do func() error) error {
 	if err := t.f.step(op, t.dir+name); err != nil {
-		return &fs.PathError{Op: op, Path: t.dir + name, Err: err}
+		return err
 	}
 	return do()
 }
@@ -104,7 +107,7 @@ func (t *faultyFS) OpenFile(name string, flag int, perm fs.FileMode) (disk.File,
 	if flag&(os.O_CREATE|os.O_TRUNC) != 0 {
 		if _, err := t.FS.Lstat(name); err != nil || flag&os.O_TRUNC != 0 {
 			if err := t.f.step("create", t.dir+name); err != nil {
-				return nil, &fs.PathError{Op: "open", Path: t.dir + name, Err: err}
+				return nil, err
 			}
 		}
 	}
@@ -112,7 +115,7 @@ func (t *faultyFS) OpenFile(name string, flag int, perm fs.FileMode) (disk.File,
 	if err != nil {
 		return nil, err
 	}
-	return &faultyFile{File: f, t: t, name: t.dir + name}, nil
+	return &faultyFile{File: f, f: t.f, name: t.dir + name}, nil
 }
 
 func (t *faultyFS) MkdirAll(name string) error {
@@ -148,50 +151,36 @@ func (t *faultyFS) Sub(name string) (disk.FS, error) {
 
 type faultyFile struct {
 	disk.File
-	t    *faultyFS
+	f    *Faulty
 	name string
 }
 
-func (f *faultyFile) fail(op string) error {
-	if err := f.t.f.step(op, f.name); err != nil {
-		return &fs.PathError{Op: op, Path: f.name, Err: err}
-	}
-	return nil
-}
-
-func (f *faultyFile) Write(p []byte) (int, error) {
-	if err := f.fail("write"); err != nil {
-		return short(err, p, f.File.Write)
-	}
-	return f.File.Write(p)
-}
+func (f *faultyFile) Write(p []byte) (int, error) { return f.write(p, f.File.Write) }
 
 func (f *faultyFile) WriteAt(p []byte, off int64) (int, error) {
-	if err := f.fail("write"); err != nil {
-		return short(err, p, func(p []byte) (int, error) { return f.File.WriteAt(p, off) })
-	}
-	return f.File.WriteAt(p, off)
+	return f.write(p, func(p []byte) (int, error) { return f.File.WriteAt(p, off) })
 }
 
-// short writes the first half when the error asks for it.
-func short(err error, p []byte, write func([]byte) (int, error)) (int, error) {
-	var s Short
-	if !errors.As(err, &s) {
-		return 0, err
+// write writes the first half when the error asks for it.
+func (f *faultyFile) write(p []byte, write func([]byte) (int, error)) (n int, err error) {
+	if err = f.f.step("write", f.name); err == nil {
+		return write(p)
 	}
-	n, _ := write(p[:len(p)/2])
+	if s := (Short{}); errors.As(err, &s) {
+		n, _ = write(p[:len(p)/2])
+	}
 	return n, err
 }
 
 func (f *faultyFile) Sync() error {
-	if err := f.fail("sync"); err != nil {
+	if err := f.f.step("sync", f.name); err != nil {
 		return err
 	}
 	return f.File.Sync()
 }
 
 func (f *faultyFile) Truncate(size int64) error {
-	if err := f.fail("truncate"); err != nil {
+	if err := f.f.step("truncate", f.name); err != nil {
 		return err
 	}
 	return f.File.Truncate(size)

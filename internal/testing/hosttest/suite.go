@@ -117,7 +117,7 @@ func Run(t *testing.T, h Host) {
 				}
 			}
 			o := h(t, &Case{Plan: p, Acts: c.acts, Stays: c.stays})
-			o.check(t, p)
+			o.check(t)
 			if got := o.story(); got != c.story {
 				t.Errorf("recorded\n%s\nwant\n%s", got, c.story)
 			}
@@ -131,7 +131,7 @@ func Run(t *testing.T, h Host) {
 }
 
 // check holds what is true of every run: the log replays to the state, and nothing was started that could pass the cap.
-func (o *Outcome) check(t *testing.T, p *dag.Plan) {
+func (o *Outcome) check(t *testing.T) {
 	t.Helper()
 	st := new(machine.State)
 	var last time.Time
