@@ -342,8 +342,7 @@ func Failf(category, format string, args ...any) *Error {
 
 // Failure returns the *Error that err is or holds, else one of a category that says what err says.
 func Failure(category string, err error) *Error {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
 	return Fail(category, err.Error())

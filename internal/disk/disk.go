@@ -116,8 +116,8 @@ func Fault(err error) string {
 // Broken reports whether err says that the disk cannot be written: full, read-only, input/output
 // error, not confirmed, refused, or a file that may not grow (ulimit -f). The program ends with exit status 6.
 func Broken(err error) bool {
-	var r *Refused
-	return errors.As(err, &r) || Full(err) ||
+	_, refused := errors.AsType[*Refused](err)
+	return refused || Full(err) ||
 		errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EFBIG)
 }
 

@@ -18,17 +18,17 @@ func (e Entry) Text() string {
 	if e.Example != "" {
 		fmt.Fprintf(&b, "\nExample:\n%s\n", indent(e.Example, "  "))
 	}
-	if len(e.Fields) > 0 {
+	fields := len(e.Fields) > 0 && e.Fields[0].Type != "" // else they are a list of what else can be explained
+	switch {
+	case fields:
 		b.WriteString("\nFields (* must be there):\n")
-		if e.Fields[0].Type == "" {
-			b.Reset()
-			fmt.Fprintf(&b, "%s: %s\n\n%s\n\n", e.Name, e.facts(), indent(e.Doc, "  "))
-		}
+	case len(e.Fields) > 0:
+		b.WriteString("\n")
 	}
 	for _, f := range e.Fields {
 		b.WriteString(f.line(e.Name))
 	}
-	if len(e.Fields) > 0 && e.Fields[0].Type != "" {
+	if fields {
 		fmt.Fprintf(&b, "\nMore: dagrun explain %s\n", e.Fields[0].Name)
 	}
 	if len(e.See) > 0 {
@@ -98,16 +98,14 @@ func (m *Manual) category(path []string) (Entry, error) {
 		}
 		return e, nil
 	}
-	var known []string
-	for _, row := range m.s.Categories.Fields {
-		if known = append(known, row.Name); row.Name == path[0] {
-			what, todo := m.meaning(row.Name)
-			return Entry{Name: row.Name, Is: "a category of failure",
-				Doc: what + "\n\nBy default: " + byDefault(row.Value) + "\n\nTo do: " + todo}, nil
-		}
+	row := m.s.Categories.Get(path[0])
+	if row == nil {
+		return Entry{}, fmt.Errorf("no category %q is built in (one that a specification adds has a row in its categories)%s",
+			path[0], choice(path[0], m.categories()))
 	}
-	return Entry{}, fmt.Errorf("no category %q is built in (one that a specification adds has a row in its categories)%s",
-		path[0], choice(path[0], known))
+	what, todo := m.meaning(path[0])
+	return Entry{Name: path[0], Is: "a category of failure",
+		Doc: what + "\n\nBy default: " + byDefault(row) + "\n\nTo do: " + todo}, nil
 }
 
 // meaning returns what a category means and what to do about it.

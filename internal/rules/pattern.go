@@ -18,24 +18,18 @@ var ErrPattern = errors.New("the pattern is too large")
 // CompilePattern compiles a regular expression of at most MostPattern instructions. It returns how many
 // there are, about.
 func CompilePattern(src string) (re *regexp.Regexp, size int, err error) {
-	if size = patternSize(src); size > MostPattern {
+	if parsed, err := syntax.Parse(src, syntax.Perl); err == nil {
+		size = instructions(parsed)
+	}
+	if size > MostPattern {
 		return nil, size, fmt.Errorf("%w: it takes %d instructions, want at most %d", ErrPattern, size, MostPattern)
 	}
 	re, err = regexp.Compile(src)
 	return re, size, err
 }
 
-// patternSize is how many instructions a regular expression takes, about; 0 where it is none. Nothing is made
-// that grows with the counts in it.
-func patternSize(src string) int {
-	re, err := syntax.Parse(src, syntax.Perl)
-	if err != nil {
-		return 0
-	}
-	return instructions(re)
-}
-
-// instructions stops to count at far more than MostPattern: counts of counts grow beyond any number.
+// instructions is how many a regular expression takes, about. Nothing is made that grows with the counts in it, and
+// counting stops at far more than MostPattern: counts of counts grow beyond any number.
 func instructions(re *syntax.Regexp) int {
 	const enough = 1 << 30
 	n := 1

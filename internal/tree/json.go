@@ -107,9 +107,9 @@ func (p *jsonReader) fail(offset int, format string, args ...any) error {
 
 // syntax gives a mistake that the decoder found its place.
 func (p *jsonReader) syntax(err error) error {
-	var s *jsontext.SyntacticError
+	s, ok := errors.AsType[*jsontext.SyntacticError](err)
 	switch {
-	case !errors.As(err, &s):
+	case !ok:
 		return p.fail(len(p.text), "%v", err)
 	case errors.Is(s.Err, io.ErrUnexpectedEOF):
 		return p.fail(len(p.text), "the document ends before it is complete")
@@ -210,8 +210,8 @@ func (p *jsonReader) object(v *Value) error {
 
 // name says what is wrong with the name of a field that comes after others.
 func (p *jsonReader) name(err error, before []Field) error {
-	var s *jsontext.SyntacticError
-	if !errors.As(err, &s) || !errors.Is(s.Err, jsontext.ErrDuplicateName) {
+	s, ok := errors.AsType[*jsontext.SyntacticError](err)
+	if !ok || !errors.Is(s.Err, jsontext.ErrDuplicateName) {
 		return p.syntax(err)
 	}
 	for _, f := range before {

@@ -138,8 +138,8 @@ func (s *settings) start(
 
 // startFailure says that the program did not start. What is missing stays so; what the machine was short of may come.
 func (s *settings) startFailure(err error) error {
-	var start *proc.StartError
-	if !errors.As(err, &start) {
+	start, ok := errors.AsType[*proc.StartError](err)
+	if !ok {
 		return err
 	}
 	what := ""

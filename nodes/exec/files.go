@@ -1,11 +1,9 @@
 package exec
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -299,33 +297,21 @@ func noValue(name string) error {
 
 // readValues reads outputs.json, its values as they are written: the host says what cannot be kept.
 func readValues(root *os.Root) (all map[string]json.RawMessage, err error) {
-	b, err := readSmall(root)
-	if err != nil {
-		return nil, nodes.Failf("protocol", "%s: %v", outputsFile, err)
-	}
-	if b == nil {
-		return nil, nil
-	}
-	d := json.NewDecoder(bytes.NewReader(b))
-	if err := d.Decode(&all); err != nil {
-		return nil, nodes.Failf("protocol", "%s is not a JSON object: %v", outputsFile, err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, nodes.Failf("protocol", "%s holds more than one JSON value", outputsFile)
-	}
-	return all, nil
-}
-
-func readSmall(root *os.Root) ([]byte, error) {
 	b, err := regular.ReadIn(root, outputsFile, mostOutputs)
-	var pe *fs.PathError
+	pe, ok := errors.AsType[*fs.PathError](err)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
-	case errors.As(err, &pe) && pe.Op == "read":
-		return nil, fmt.Errorf("%w; put large things into artifacts", pe.Err)
-	case errors.As(err, &pe):
-		return nil, pe.Err // the path is known
+	case ok && pe.Op == "read":
+		err = fmt.Errorf("%w; put large things into artifacts", pe.Err)
+	case ok:
+		err = pe.Err // the path is known
 	}
-	return b, err
+	if err != nil {
+		return nil, nodes.Failf("protocol", "%s: %v", outputsFile, err)
+	}
+	if err := json.Unmarshal(b, &all); err != nil {
+		return nil, nodes.Failf("protocol", "%s is not a JSON object: %v", outputsFile, err)
+	}
+	return all, nil
 }

@@ -108,26 +108,23 @@ type report struct {
 // finish draws the verdict and keeps everything.
 func (r *runner) finish() error {
 	v := decide(r.set.Verdict, r.results)
-	failures, unproven, byClass, counts := []string{}, []string{}, map[string]int{}, map[string]int{}
+	failures, unproven, byClass, counts := []string{}, []string{}, map[string]any{}, map[string]int{}
 	for _, x := range r.results {
 		counts[x.Status]++
-		byClass[x.Class] += 0 // also a class without failures is named
+		n, _ := byClass[x.Class].(int)
 		if x.Status == fail {
 			failures = append(failures, x.Name)
-			byClass[x.Class]++
+			n++
 		}
+		byClass[x.Class] = n // also a class without failures is named
 		if x.Status == notRun {
 			unproven = append(unproven, x.Name)
 		}
 	}
-	failed := map[string]any{}
-	for class, n := range byClass {
-		failed[class] = n
-	}
 	r.res.Values = map[string]any{
 		"verdict": v.name, "rule": v.rule, "reason": v.reason,
 		"passed": counts[pass], "failed": counts[fail], "notRun": counts[notRun], "degraded": counts[notRun] > 0,
-		"failures": failures, "unproven": unproven, "byClass": failed, "browser": r.browser,
+		"failures": failures, "unproven": unproven, "byClass": byClass, "browser": r.browser,
 	}
 	r.res.Notes = append(r.res.Notes,
 		nodes.LogLine{Log: "decision", Type: "gates", Fields: map[string]any{

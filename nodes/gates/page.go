@@ -72,12 +72,11 @@ func (r *runner) inBrowser(ctx context.Context, checks []*result) error {
 // bearable reports whether the checks are merely not run: it is no mistake of the settings, the task was not stopped,
 // and a browser may be missing.
 func (r *runner) bearable(ctx context.Context, err error) bool {
-	var none *browser.Unavailable
-	if errors.As(err, &none) {
+	if _, none := errors.AsType[*browser.Unavailable](err); none {
 		return r.set.Browser.Missing == "degrade"
 	}
-	var e *nodes.Error
-	return ctx.Err() == nil && errors.As(err, &e) && e.Category != "config"
+	e, ok := errors.AsType[*nodes.Error](err)
+	return ctx.Err() == nil && ok && e.Category != "config"
 }
 
 // A visit holds, for each check, what it gave at one viewport.
@@ -118,7 +117,7 @@ func (r *runner) visit(p *browser.Page, checks []*result) (visit, error) {
 func try(p *browser.Page, c *check) (m *measure, lost string) {
 	most := c.Timeout.D()
 	code, err := wrap(p, c)
-	if mistake := (*browser.Exception)(nil); errors.As(err, &mistake) {
+	if isException(err) {
 		return &measure{Reason: reasonOf(err)}, ""
 	}
 	if err != nil {
@@ -130,11 +129,10 @@ func try(p *browser.Page, c *check) (m *measure, lost string) {
 		late += alive             // the page itself keeps time; this is for loops that do not let it
 	}
 	v, err := p.Evaluate(code, world, late)
-	thrown := (*browser.Exception)(nil)
 	switch {
 	case p.Left(): // what was measured is unknown
 		return nil, "the page was left during check " + c.Name + ", or before"
-	case errors.As(err, &thrown):
+	case isException(err):
 		return &measure{Reason: reasonOf(err)}, ""
 	case err == nil:
 		return c.measure(json.RawMessage(v.Value)), ""
@@ -158,8 +156,14 @@ func orPromise(c *check) string {
 }
 
 func hung(err error) bool {
-	var e *nodes.Error
-	return errors.As(err, &e) && e.Category == "page_hang"
+	e, ok := errors.AsType[*nodes.Error](err)
+	return ok && e.Category == "page_hang"
+}
+
+// isException reports whether it is the code that is at fault, not the page.
+func isException(err error) bool {
+	_, is := errors.AsType[*browser.Exception](err)
+	return is
 }
 
 func answers(p *browser.Page) bool {
@@ -207,7 +211,7 @@ func wrap(p *browser.Page, c *check) (string, error) {
 	}
 	expression := running("return (\n" + strings.TrimRight(strings.TrimSpace(c.JS), ";") + "\n);")
 	err := p.Compile(expression)
-	if mistake := (*browser.Exception)(nil); err == nil || !errors.As(err, &mistake) {
+	if err == nil || !isException(err) {
 		return expression, err
 	}
 	body := running(c.JS)

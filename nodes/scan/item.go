@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -401,15 +400,8 @@ func (e *evaluation) contentDigest(it *item) string {
 
 // relative is the way from a folder to a file, both from the root.
 func relative(from, to string) string {
-	n := 0
-	for from != "" && !strings.HasPrefix(to, from+"/") {
-		if n++; !strings.Contains(from, "/") {
-			from = ""
-			break
-		}
-		from = path.Dir(from)
-	}
-	return strings.Repeat("../", n) + strings.TrimPrefix(strings.TrimPrefix(to, from), "/")
+	way, _ := filepath.Rel(filepath.FromSlash(from), filepath.FromSlash(to)) // both are relative and plain
+	return filepath.ToSlash(way)
 }
 
 var unsafe = regexp.MustCompile(`[^A-Za-z0-9._]+`)

@@ -77,9 +77,6 @@ func (t *tree) list(ctx context.Context, folders []*folder) {
 			unread = append(unread, f)
 		}
 	}
-	if len(unread) == 0 {
-		return
-	}
 	parallel(len(unread), func(i int) {
 		if ctx.Err() == nil {
 			t.readFolder(unread[i])
@@ -160,7 +157,7 @@ func unfit(name string) bool {
 
 // reason is an error without the path, which is said already.
 func reason(err error) string {
-	if p := (*fs.PathError)(nil); errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		err = p.Err
 	}
 	return err.Error()

@@ -212,9 +212,7 @@ func joined(tokens []css.Token) string {
 // subjects returns those of the selectors of a rule that are wanted.
 func (sh *sheet) subjects(selectors string) []string {
 	var out []string
-	for selectors != "" {
-		var s string
-		s, selectors, _ = strings.Cut(selectors, ",")
+	for s := range strings.SplitSeq(selectors, ",") {
 		if name := subject(s); sh.wanted[name] && !slices.Contains(out, name) {
 			out = append(out, name)
 		}

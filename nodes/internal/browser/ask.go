@@ -24,9 +24,6 @@ func (p *Page) Left() bool { return p.seen.documents().left }
 // Gone says why the page can be asked nothing more: it crashed, the browser ended, the time is over, or the task was
 // stopped. It is nil as long as it can.
 func (p *Page) Gone() error {
-	if p.ctx.Err() == nil {
-		return nil
-	}
 	return p.cause()
 }
 
@@ -89,10 +86,9 @@ type Strip struct{ Y, Height int }
 // of the view: sections that are as tall as the view stay so. It is compressed for speed, which takes 20 % of the
 // processor time and makes the file 1.8 times as large.
 func (p *Page) Picture(strip *Strip) ([]byte, error) {
-	yes := true
-	params := page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatPng, OptimizeForSpeed: &yes}
+	params := page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatPng, OptimizeForSpeed: new(true)}
 	if strip != nil {
-		params.CaptureBeyondViewport = &yes
+		params.CaptureBeyondViewport = new(true)
 		params.Clip = &page.Viewport{
 			Y: float64(strip.Y), Width: float64(p.Viewport.Width), Height: float64(strip.Height), Scale: 1,
 		}
@@ -108,8 +104,7 @@ const PageWorld = ""
 // nothing that its scripts have made of the language; what is put there stays as long as the document. It waits, also
 // for a promise, no longer than most, and returns the remote value or an *Exception.
 func (p *Page) Evaluate(expression, world string, most time.Duration) (*runtime.RemoteObject, error) {
-	yes := true
-	params := runtime.EvaluateParams{Expression: expression, ReturnByValue: &yes, AwaitPromise: &yes}
+	params := runtime.EvaluateParams{Expression: expression, ReturnByValue: new(true), AwaitPromise: new(true)}
 	if world != PageWorld {
 		w, err := call(p, page.CreateIsolatedWorld, page.CreateIsolatedWorldParams{FrameID: p.frame, WorldName: world})
 		if err != nil {
@@ -159,7 +154,7 @@ func helpWithin[T any](p *Page, wait time.Duration, function string, args ...any
 	}
 	code := fmt.Sprintf("%s.%s(%s)", strings.TrimSpace(helpers), function, strings.Join(list, ", "))
 	r, err := p.Evaluate(code, world, wait+p.waits.Command.D())
-	if thrown := (*Exception)(nil); errors.As(err, &thrown) {
+	if _, thrown := errors.AsType[*Exception](err); thrown {
 		return v, nodes.Failf("screenshot_failed", "%v: helper %s: %v", p.Viewport, function, err)
 	}
 	if err != nil || len(r.Value) == 0 {

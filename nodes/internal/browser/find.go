@@ -113,10 +113,8 @@ func (s *Settings) install(ctx context.Context, specDir, scratch string) *nodes.
 	switch {
 	case r.Cause == proc.TimedOut:
 		e.Message = fmt.Sprintf("it took longer than %v", s.InstallTimeout.D())
-	case r.Signal != 0:
-		e.Message = fmt.Sprintf("it was ended by signal %d", int(r.Signal))
-	case r.Exit != 0:
-		e.Message = fmt.Sprintf("exit status %d", r.Exit)
+	case r.Signal != 0, r.Exit != 0:
+		e.Message = r.ExitMessage()
 	default:
 		return nil
 	}

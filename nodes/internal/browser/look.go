@@ -118,7 +118,7 @@ func (b *Browser) visitInTime(ctx context.Context, t *tour, i int) error {
 		nodes.Failf("page_hang", "%v: not done within %v (waits.viewport)", v, most))
 	defer cancel()
 	err := b.visit(ctx, t, i, nil)
-	if h := (*held)(nil); errors.As(err, &h) {
+	if h, ok := errors.AsType[*held](err); ok {
 		err = b.visit(ctx, t, i, h.addresses)
 	}
 	return err

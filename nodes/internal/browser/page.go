@@ -95,7 +95,6 @@ func (p *Page) attach(tab context.Context) error {
 
 // prepare sets the view, closes the way out and makes everything stand still from the first moment on.
 func (p *Page) prepare(scale float64) error {
-	yes := true
 	steps := []func() error{
 		step(p, dom.Disable, cdp.Empty{}), // the driver follows the document's tree, which is not needed
 		step(p, css.Disable, cdp.Empty{}),
@@ -123,7 +122,7 @@ func (p *Page) prepare(scale float64) error {
 			_, err := chromedp.CallBrowser(p.ctx, protocol.SetDownloadBehavior, protocol.SetDownloadBehaviorParams{
 				Behavior:         protocol.SetDownloadBehaviorBehaviorDeny,
 				BrowserContextID: chromedp.FromContext(p.ctx).BrowserContextID,
-				EventsEnabled:    &yes,
+				EventsEnabled:    new(true),
 			})
 			return err
 		},
@@ -200,8 +199,7 @@ func (p *Page) explain(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var exit *exec.ExitError
-	if errors.As(err, &exit) || errors.Is(p.cause(), errDied) {
+	if _, ended := errors.AsType[*exec.ExitError](err); ended || errors.Is(p.cause(), errDied) {
 		p.end(errDied)                                            // the driver ends the tab a little later
 		return fmt.Errorf("%w during %s: %v", errDied, what, err) // before Canceled, which it is too
 	}
@@ -217,8 +215,7 @@ func (p *Page) explain(what string, err error) error {
 	if cause := p.cause(); cause != nil {
 		return cause
 	}
-	var failure *nodes.Error
-	if errors.As(err, &failure) {
+	if _, known := errors.AsType[*nodes.Error](err); known {
 		return err
 	}
 	return &nodes.Error{Category: "screenshot_failed", Message: fmt.Sprintf("%v: %s", p.Viewport, what), Err: err}

@@ -54,8 +54,7 @@ func check(
 	for _, s := range survivors {
 		warnings = append(warnings, "the browser left a process behind: "+s)
 	}
-	var none *Unavailable
-	if errors.As(err, &none) && set.Missing == "degrade" {
+	if _, none := errors.AsType[*Unavailable](err); none && set.Missing == "degrade" {
 		return "", append(warnings, "no pictures will be taken: "+err.Error()), nil
 	}
 	if err != nil {
