@@ -108,6 +108,13 @@ func (m *Manual) category(path []string) (Entry, error) {
 		Doc: what + "\n\nBy default: " + byDefault(row) + "\n\nTo do: " + todo}, nil
 }
 
+func (m *Manual) categories() (names []string) {
+	for _, row := range m.s.Categories.Fields {
+		names = append(names, row.Name)
+	}
+	return names
+}
+
 // meaning returns what a category means and what to do about it.
 func (m *Manual) meaning(category string) (what, todo string) {
 	what, todo, _ = strings.Cut(m.s.CategoryDoc(category), "\n\nTo do: ")
