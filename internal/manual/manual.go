@@ -137,6 +137,13 @@ func (m *Manual) Continue(words []string) []string {
 	return nil
 }
 
+func (m *Manual) categories() (names []string) {
+	for _, row := range m.s.Categories.Fields {
+		names = append(names, row.Name)
+	}
+	return names
+}
+
 // isHelper says whether a definition belongs to a kind, or makes the list of kinds.
 func isHelper(definition string, kinds []string) bool {
 	isOf := func(kind string) bool { return strings.HasPrefix(definition, title(kind)) }

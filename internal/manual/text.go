@@ -98,21 +98,16 @@ func (m *Manual) category(path []string) (Entry, error) {
 		}
 		return e, nil
 	}
-	row := m.s.Categories.Get(path[0])
-	if row == nil {
-		return Entry{}, fmt.Errorf("no category %q is built in (one that a specification adds has a row in its categories)%s",
-			path[0], choice(path[0], m.categories()))
-	}
-	what, todo := m.meaning(path[0])
-	return Entry{Name: path[0], Is: "a category of failure",
-		Doc: what + "\n\nBy default: " + byDefault(row) + "\n\nTo do: " + todo}, nil
-}
-
-func (m *Manual) categories() (names []string) {
+	var known []string
 	for _, row := range m.s.Categories.Fields {
-		names = append(names, row.Name)
+		if known = append(known, row.Name); row.Name == path[0] {
+			what, todo := m.meaning(row.Name)
+			return Entry{Name: row.Name, Is: "a category of failure",
+				Doc: what + "\n\nBy default: " + byDefault(row.Value) + "\n\nTo do: " + todo}, nil
+		}
 	}
-	return names
+	return Entry{}, fmt.Errorf("no category %q is built in (one that a specification adds has a row in its categories)%s",
+		path[0], choice(path[0], known))
 }
 
 // meaning returns what a category means and what to do about it.
