@@ -246,14 +246,14 @@ func (e *Expr) Check(d Decls, want string) (*Program, []string) {
 	if len(c.problems) > 0 {
 		return nil, c.problems
 	}
-	if want != "" && want != "any" && c.typ != want && c.typ != "any" && !(want == "number" && c.typ == "int") {
-		text := fmt.Sprintf("want %s, got %s", want, c.typ)
-		if c.typ == "optional" {
+	if want != "" && want != "any" && c.Type != want && c.Type != "any" && !(want == "number" && c.Type == "int") {
+		text := fmt.Sprintf("want %s, got %s", want, c.Type)
+		if c.Type == "optional" {
 			text += "; write .orValue(...) to say what holds without a value"
 		}
 		return nil, []string{text}
 	}
-	return &Program{Type: c.typ, Of: c.of, kind: c.kind, expr: e, prog: c.prog, fns: fns}, nil
+	return &Program{c, e, fns}, nil
 }
 
 // typeOf returns the declared type of what r reads, or what is wrong with reading it.

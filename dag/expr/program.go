@@ -17,19 +17,18 @@ import (
 
 // A Program is a typed expression, ready to evaluate from any goroutine.
 type Program struct {
-	Type string // of the result: string, int, number, bool, list, map, null, optional or any
-	Of   string // of what an optional result holds, in the same words; else empty
-
-	kind *cel.Type // of the result, as CEL has it
+	*compiled
 	expr *Expr
-	prog cel.Program
 	fns  []string
 }
 
+// A compiled is what the programs of one shape, with references of the same types, share.
 type compiled struct {
+	Type string // of the result: string, int, number, bool, list, map, null, optional or any
+	Of   string // of what an optional result holds, in the same words; else empty
+
+	kind     *cel.Type // of the result, as CEL has it
 	prog     cel.Program
-	kind     *cel.Type
-	typ, of  string
 	problems []string
 }
 
@@ -71,9 +70,9 @@ func (l *Lang) compile(src string, loops bool, fns []string) *compiled {
 			return &compiled{problems: []string{err.Error()}}
 		}
 	}
-	out := &compiled{prog: p, kind: checked.OutputType(), typ: typeName(checked.OutputType())}
-	if out.typ == "optional" {
-		out.of = typeName(checked.OutputType().Parameters()[0])
+	out := &compiled{prog: p, kind: checked.OutputType(), Type: typeName(checked.OutputType())}
+	if out.Type == "optional" {
+		out.Of = typeName(checked.OutputType().Parameters()[0])
 	}
 	return out
 }

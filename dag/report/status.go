@@ -190,10 +190,8 @@ func NewStatus(r *run.Run, dir string, now time.Time) *Status {
 		}
 	}
 	s.Breakers = OpenBreakers(st, now)
-	if list, err := r.Checkpoints(); err == nil {
-		for _, c := range list {
-			s.Checkpoint = append(s.Checkpoint, c.ID)
-		}
+	for _, c := range r.Checkpoints() {
+		s.Checkpoint = append(s.Checkpoint, c.ID)
 	}
 	for _, p := range r.LivePaths() {
 		s.Artifacts = append(s.Artifacts, filepath.Join(dir, p))

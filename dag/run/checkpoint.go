@@ -248,8 +248,7 @@ func unrecorded(own disk.FS, known []index.Checkpoint) (names []string, err erro
 }
 
 // Checkpoints lists the checkpoints, oldest first, each verified.
-func (r *Run) Checkpoints() ([]CheckpointInfo, error) {
-	var list []CheckpointInfo
+func (r *Run) Checkpoints() (list []CheckpointInfo) {
 	for _, b := range r.index.Checkpoints() {
 		c, _, err := r.readCheckpoint(b)
 		if err != nil { // what is recorded of it holds all the same
@@ -263,7 +262,7 @@ func (r *Run) Checkpoints() ([]CheckpointInfo, error) {
 		}
 		list = append(list, *c)
 	}
-	return list, nil
+	return list
 }
 
 // readCheckpoint reads a checkpoint and checks every digest in it, beginning with the recorded one.

@@ -365,10 +365,9 @@ func (v *verification) progress() error { return v.regress }
 
 // checkpoints: every checkpoint is whole, and every completed checkpoint node has one.
 func (v *verification) checkpoints() error {
-	list, err := v.Checkpoints()
-	errs := []error{err}
+	var errs []error
 	made := map[string]bool{}
-	for _, c := range list {
+	for _, c := range v.Checkpoints() {
 		made[c.Node] = true
 		if c.Valid != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", c.ID, c.Valid))

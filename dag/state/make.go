@@ -111,7 +111,7 @@ func (m *maker) phases() (list []Phase) {
 	for _, p := range m.g.Plan.Phases {
 		s := Phase{Name: p.Name}
 		for i := range int32(m.g.Len()) {
-			if group := m.g.Node(i).Group; group == p.Group || strings.HasPrefix(group, p.Group+"/") {
+			if p.Has(m.g.Node(i)) {
 				s.Nodes++
 				if m.State.StatusAt(i).Ended() {
 					s.Ended++

@@ -109,8 +109,7 @@ func parameterNames(c *cobra.Command, args []string, begun string) (list []strin
 
 func checkpointNames(c *cobra.Command, _ []string, _ string) (list []string) {
 	thatRun(c, func(r *run.Run) {
-		found, _ := r.Checkpoints()
-		for _, k := range found {
+		for _, k := range r.Checkpoints() {
 			list = append(list, k.ID)
 		}
 	})

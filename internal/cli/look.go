@@ -150,16 +150,12 @@ func newCheckpoints() *cobra.Command {
 		Args: noArgs,
 	}
 	return runs.reading(c, func(_ []string, r *run.Run, dir string) error {
-		found, err := r.Checkpoints()
-		if err != nil {
-			return err
-		}
 		h, err := report.ReadHistory(runs.options(dir, c.Name()))
 		if err != nil {
 			return err
 		}
 		list := []checkpoint{}
-		for _, p := range found {
+		for _, p := range r.Checkpoints() {
 			k := checkpoint{CheckpointInfo: p, Quality: h.Checkpoints[p.ID], Path: p.Path, Valid: p.Valid == nil}
 			if p.Valid != nil {
 				k.Problem = p.Valid.Error()

@@ -21,6 +21,7 @@ import (
 	"dagrun.dev/dag/report"
 	"dagrun.dev/dag/run"
 	"dagrun.dev/internal/disk"
+	"dagrun.dev/internal/printable"
 	"dagrun.dev/internal/tree"
 )
 
@@ -68,7 +69,10 @@ func asJSON(c *cobra.Command) bool {
 	return err == nil && asked
 }
 
-func warn(c *cobra.Command, text string) { fmt.Fprintln(c.ErrOrStderr(), "warning: "+text) }
+func warn(c *cobra.Command, text string) { say(c.ErrOrStderr(), "warning: "+text) }
+
+// say prints a message, in which others may have written something: no terminal acts on it.
+func say(w io.Writer, text string) { fmt.Fprintln(w, printable.Text(text)) }
 
 // printErrorJSON prints what ended a command that was asked for JSON, beside the lines for people on stderr: one
 // object with the text, the exit status and the mistakes of a specification by place.
@@ -86,12 +90,12 @@ func printError(w io.Writer, err error) {
 	var mistakes tree.Diagnostics
 	if errors.As(err, &mistakes) {
 		for _, m := range mistakes {
-			fmt.Fprintln(w, m.Error())
+			say(w, m.Error())
 		}
 		return
 	}
 	for _, line := range strings.Split(strings.TrimSpace(err.Error()), "\n") {
-		fmt.Fprintln(w, "dagrun: "+line)
+		say(w, "dagrun: "+line)
 	}
 }
 

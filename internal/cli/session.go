@@ -187,7 +187,7 @@ func (s *session) note(line string) {
 	if s.screen != nil && s.pictured() && newScreen(out).draws() {
 		out = s.screen
 	}
-	fmt.Fprintln(out, line)
+	say(out, line)
 }
 
 // warn tells a warning, once however often it is found: when the process that holds the run dies while it is asked,

@@ -2,11 +2,15 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"dagrun.dev/dag/report"
+	"dagrun.dev/internal/tree"
 )
 
 // evil is a text that would clear the screen and ring the bell.
@@ -72,4 +76,18 @@ func formsOf(kind string) []string {
 		return []string{"end", "short", "nothing"}
 	}
 	return []string{kind}
+}
+
+// B-10: nor does a warning, a line beside the progress, or what ends a command.
+func TestMessagesArePlain(t *testing.T) {
+	var b bytes.Buffer
+	c := &cobra.Command{}
+	c.SetErr(&b)
+	warn(c, "a file named "+evil)
+	(&session{cmd: c}).note("a process named " + evil)
+	printError(&b, errors.New("one named "+evil+"\nand another"))
+	printError(&b, tree.Diagnostics{{Pos: tree.Pos{File: tree.FileOf(evil)}, Path: evil, Text: evil}})
+	if got := b.String(); strings.ContainsAny(got, "\x1b\x07") || strings.Count(got, "\n") != 5 {
+		t.Errorf("printed\n%q", got)
+	}
 }

@@ -255,9 +255,7 @@ func (w *watched) forSomebody(log string, until time.Time) {
 func (w *watched) forChanges(most time.Duration) bool {
 	var over <-chan time.Time
 	if most > 0 {
-		timer := time.NewTimer(most)
-		defer timer.Stop()
-		over = timer.C
+		over = time.After(most)
 	}
 	select {
 	case <-w.files.Changed():
@@ -269,10 +267,8 @@ func (w *watched) forChanges(most time.Duration) bool {
 }
 
 func (w *watched) sleep(d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 	case <-w.ctx.Done():
 	}
 }
