@@ -33,6 +33,12 @@ func oneTick(t *testing.T, g *dag.Graph, fsys disk.FS, n int) {
 		_, err = r.store.PutBytes(fmt.Appendf(nil, "what only tick %d has", n)) // named by no fact
 	}
 	if err == nil {
+		var digest string
+		if digest, err = r.store.PutBytes(fmt.Appendf(nil, "what tick %d names", n)); err == nil {
+			err = disk.WriteFile(r.own, "names", []byte(digest))
+		}
+	}
+	if err == nil {
 		err = w.work(r)
 	}
 	if err == nil {
@@ -107,6 +113,15 @@ func TestTicksAreRemoved(t *testing.T) {
 			break
 		}
 		putAway(t, fsys, n)
+		for _, name := range archived(t, fsys) {
+			d, err := disk.ReadFile(fsys, path.Join(Dir, archives, name, "names"))
+			if err == nil {
+				_, err = fsys.Lstat(path.Join(Dir, objectsDir, string(d[:2]), string(d[2:])))
+			}
+			if err != nil {
+				t.Fatalf("tick %d: what %s names: %v", n, name, err)
+			}
+		}
 		switch n {
 		case 110, 160: // the store was looked through equally long ago
 			files[n/150], size[n/150] = weight(t, fsys, Dir)

@@ -54,7 +54,7 @@ func TestGeminiSettings(t *testing.T) {
 		record, _, _ := spied(t, `{"response": "fine", "stats": {"models": {}}}`, tt.with, func(task *nodes.Task, _ *nodetest.Host) { scratch = task.Scratch })
 		wants(t, record, tt.args...)
 		raw, err := os.ReadFile(filepath.Join(scratch, "home", ".gemini", "settings.json"))
-		if err != nil || !strings.Contains(string(raw), tt.want) || !strings.Contains(string(raw), `"maxAttempts":1`) || !strings.Contains(string(raw), `"usageStatisticsEnabled":false`) {
+		if err != nil || !strings.Contains(string(raw), tt.want) || !strings.Contains(string(raw), `"maxAttempts":1,`) || !strings.Contains(string(raw), `"usageStatisticsEnabled":false`) {
 			t.Errorf("%v: %s %v", tt.with, raw, err)
 		}
 		own := strings.Contains(record, "env GEMINI_SYSTEM_MD=")

@@ -65,6 +65,7 @@ func TestContradictedReleases(t *testing.T) {
 		"Ship decision: RELEASE <!-- not yet -->":                                     "value",
 		"Ship decision: RELEASE\nonce the header is fixed.":                           "value",
 		"Ship decision: RELEASE\n\nFinal ship decision: IMPROVE":                      "several",
+		"Ship decision: RELEASE\n\nMy ship decision: not before the header is fixed":  "several",
 		"Ship decision: RELEASE\n\nVerdict: IMPROVE":                                  "several",
 		"Ship decision: RELEASE\n\nOn reflection:\n\n**RETHINK**":                     "several",
 		"Ship decision: ❌ RELEASE":                                                    "value",

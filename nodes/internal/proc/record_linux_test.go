@@ -1,10 +1,13 @@
 package proc
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -42,8 +45,19 @@ func TestLeavings(t *testing.T) {
 	}
 }
 
-// A record whose writer lives, that is a copy, or that is none at all names nobody.
+// A record whose writer lives, that is a copy, or that is none at all names nobody, though a child runs; of a dead writer
+// it names the root of its tree.
 func TestRecordsThatNameNobody(t *testing.T) {
+	tree := NewTree()
+	defer tree.End(false, 0)
+	child := exec.Command("sleep", "100")
+	child.Env, child.SysProcAttr = []string{tree.Mark}, &syscall.SysProcAttr{Setsid: true}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer child.Wait()
+	defer child.Process.Kill()
+	tree.Root(child.Process.Pid)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "processes")
 	forget, err := Remember(file)
@@ -71,5 +85,18 @@ func TestRecordsThatNameNobody(t *testing.T) {
 			t.Fatal(err)
 		}
 		quiet(name)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	place, err := placeOf(f)
+	dead := line(lineLen, place+" "+markName+"4194304-1.") // above any number that a process has
+	if err = errors.Join(err, os.WriteFile(file, []byte(dead+string(written[lineLen:])), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if left, _, err := EndLeft(file); err != nil || len(left) != 1 || left[0].Pid != child.Process.Pid {
+		t.Errorf("its writer is dead: %v, %v; want process %d", left, err, child.Process.Pid)
 	}
 }
