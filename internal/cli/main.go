@@ -26,7 +26,6 @@ func Main() {
 	if len(os.Args) > 1 && os.Args[1] == source.ChildCommand {
 		os.Exit(source.Child(os.Stdin, os.Stdout, all.Registry()))
 	}
-	boundMemory()
 	runtime.LockOSThread() // children are started from the other threads: see package proc
 	status := make(chan int)
 	go func() { status <- command(os.Args[1:], os.Stdin, os.Stdout, os.Stderr) }()

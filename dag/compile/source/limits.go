@@ -102,7 +102,7 @@ func inChild(f found, o Options) (out Loaded, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Duration(childLimits.Seconds)*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, ChildCommand)
-	cmd.Env = []string{"GOTRACEBACK=none"}
+	cmd.Env = []string{"GOTRACEBACK=none", "GOGC=100"} // and not what package heap decides
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = &in, &reply, &errs
 	if err := cmd.Run(); err != nil {
 		return out, failure(f.name, childDied(ctx, cmd, errs.String()))

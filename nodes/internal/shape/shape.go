@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -45,9 +46,30 @@ func Compile(raw json.RawMessage) (*jsonschema.Schema, []nodes.Problem) {
 	return compile(top)
 }
 
+// last is the schema that was read last: a plan asks for that of a node once for each provider the node may have, and
+// each time reading it is most of the work.
+var last atomic.Pointer[struct {
+	raw   string
+	shape *Shape
+}]
+
 // Read reads a schema of an object whose fields are outputs; where it does not say so, an object has the fields that it
 // names and no others. Problems are those of Compile.
 func Read(raw json.RawMessage) (*Shape, []nodes.Problem) {
+	if l := last.Load(); l != nil && l.raw == string(raw) {
+		return l.shape, nil
+	}
+	s, problems := readObject(raw)
+	if len(problems) == 0 {
+		last.Store(&struct {
+			raw   string
+			shape *Shape
+		}{string(raw), s})
+	}
+	return s, problems
+}
+
+func readObject(raw json.RawMessage) (*Shape, []nodes.Problem) {
 	top, problems := parse(raw, true, "want a JSON Schema whose type is object, or in CUE a struct type")
 	if len(problems) > 0 {
 		return nil, problems

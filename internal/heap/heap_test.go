@@ -1,4 +1,4 @@
-package cli
+package heap
 
 import (
 	"runtime"
@@ -10,12 +10,10 @@ import (
 // What is left of a large heap lies scattered, and its gaps count against the bound: there must be room beside them, or
 // every collection is followed by the next one for as long as the run lasts.
 func TestScatteredHeapIsNotCollectedAllTheTime(t *testing.T) {
-	t.Setenv("GOGC", "")
-	t.Setenv("GOMEMLIMIT", "")
 	runtime.GC()
 	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(-1)
 	defer func() { debug.SetMemoryLimit(limit); debug.SetGCPercent(percent) }()
-	boundMemory()
+	bound()
 	large := make([]*[1 << 10]byte, 100<<10)
 	for i := range large {
 		large[i] = new([1 << 10]byte)

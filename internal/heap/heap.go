@@ -1,4 +1,9 @@
-package cli
+// Package heap decides how much garbage the process leaves lying about. It needs nothing but the runtime: a program that
+// imports it is bound before the packages are initialized that take most of its start, and does not collect meanwhile.
+// The bound, which takes the place of the collector's own rule, follows what is alive after each collection; with that
+// rule a small heap would grow to twice what is alive before it is looked at. GOGC and GOMEMLIMIT, when set, are obeyed
+// instead.
+package heap
 
 import (
 	"os"
@@ -11,13 +16,14 @@ import (
 // some garbage, stacks and the collector's own tables. A command that works on less hardly collects at all.
 const smallHeap = 30 << 20
 
-// boundMemory keeps a small heap small: with the collector's own rule it would grow to twice
-// what is alive before it is looked at. The bound, which takes the place of that rule, follows what
-// is alive after each collection. GOGC and GOMEMLIMIT, when set, are obeyed instead.
-func boundMemory() {
+func init() {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}
+	bound()
+}
+
+func bound() {
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(smallHeap)
 	follow()
