@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -31,14 +30,12 @@ file:line:column: path: what is wrong. It runs and writes nothing.
 			if err != nil {
 				return err
 			}
-			found := vetted{Mistakes: []mistake{}, Warnings: mistakes(res.Warnings)}
-			return showBy(c, found, func(w io.Writer) error {
-				for _, text := range res.Warnings {
+			for _, text := range res.Warnings {
+				if !asJSON(c) { // which has them
 					warn(c, text.Error())
 				}
-				_, err := fmt.Fprintf(w, "%s: %s, no mistakes\n", res.Plan.Name, report.Count(len(res.Plan.Nodes), "node"))
-				return err
-			})
+			}
+			return show(c, vetted{[]mistake{}, mistakes(res.Warnings), res.Plan.Name, len(res.Plan.Nodes)})
 		},
 	}
 	specs.add(c)

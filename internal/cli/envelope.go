@@ -66,6 +66,8 @@ type (
 	vetted struct {
 		Mistakes []mistake `json:"mistakes"` // none: with some the command answers with the error
 		Warnings []mistake `json:"warnings"`
+		Name     string    `json:"-"` // of the pipeline
+		Nodes    int       `json:"-"`
 	}
 	questions struct {
 		Questions []machine.EscalationOpenedBody `json:"questions"`
@@ -93,6 +95,9 @@ type (
 	}
 	written struct {
 		Written []string `json:"written"`
+		First   []string `json:"-"` // those of the first pipeline
+		Library int      `json:"-"` // how many of the built-in library
+		Dir     string   `json:"-"`
 	}
 	result struct {
 		Result string `json:"result"`

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"dagrun.dev/dag/compile/schema"
-	"dagrun.dev/dag/report"
 	"dagrun.dev/examples"
 	"dagrun.dev/nodes/all"
 )
@@ -64,23 +63,7 @@ editors, "cue vet" and the CUE language server find them. With --update it only 
 			if err != nil {
 				return err
 			}
-			text := ""
-			for _, name := range names {
-				text += "wrote " + name + "\n"
-			}
-			if len(vendored) > 0 {
-				text += fmt.Sprintf("wrote %s below cue.mod: the built-in CUE library and JSON Schema, for editors\n",
-					report.Count(len(vendored), "file"))
-			}
-			switch {
-			case text == "":
-				text = "Nothing to do: everything is up to date.\n"
-			case len(names) > 0 && dir != ".":
-				text += "Next, in " + dir + ": dagrun plan shows what would run, dagrun apply runs it.\n"
-			case len(names) > 0:
-				text += "Next: dagrun plan shows what would run, dagrun apply runs it.\n"
-			}
-			return showText(c, written{slices.Concat([]string{}, names, vendored)}, text)
+			return show(c, written{slices.Concat([]string{}, names, vendored), names, len(vendored), dir})
 		},
 	}
 	addJSON(c)

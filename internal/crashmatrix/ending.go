@@ -2,8 +2,6 @@ package crashmatrix
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +11,7 @@ import (
 	"time"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/artifact"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/run"
 )
@@ -66,10 +65,10 @@ func (s *scratch) ending() (*ending, error) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		e.facts["the artifact "+p] = digest(data)
+		e.facts["the artifact "+p] = artifact.Digest(data)
 	}
 	for _, a := range st.Graph().Plan.Accumulators {
-		e.facts["the accumulator "+a.Name] = digest(fmt.Appendf(nil, "%q", r.Find("", a.Name).Versions))
+		e.facts["the accumulator "+a.Name] = artifact.Digest(fmt.Appendf(nil, "%q", r.Find("", a.Name).Versions))
 	}
 	return e, nil
 }
@@ -84,11 +83,6 @@ func (e *ending) differences(f *ending) []string {
 	}
 	sort.Strings(out)
 	return out
-}
-
-func digest(b []byte) string {
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
 }
 
 // most is how many bytes of a specification's folder are copied.
