@@ -43,6 +43,7 @@ func TestJSON(t *testing.T) {
 		{"missing path", `{"items":[]}`, values, "fail", "validation_failed"},
 		{"wrong type", `{"a":{"n":1.5},"items":[]}`, values, "fail", "validation_failed"},
 		{"else", `{"a":{"n":1},"items":[]}`, values, "ok", ""},
+		{"whole number with a point", `{"a":{"n":3.0},"items":[]}`, values, "ok", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -210,7 +210,15 @@ func pick(raw json.RawMessage, rule jsonValue) (any, error) {
 		}
 		part = exact(*rule.Else)
 	}
-	return typed(part, rule.Type)
+	v, ok := jsonscan.Typed(part, rule.Type)
+	if !ok {
+		b, _ := json.Marshal(part) // it came from JSON
+		return nil, fmt.Errorf("want %s, got %s", rule.Type, accept.Quote(string(b)))
+	}
+	if n, is := v.(json.Number); is {
+		return n.Float64()
+	}
+	return v, nil
 }
 
 // exact decodes a value whose numbers stay as they are written.
@@ -219,32 +227,4 @@ func exact(raw json.RawMessage) (v any) {
 	d.UseNumber()
 	_ = d.Decode(&v) // it was read before
 	return v
-}
-
-// typed returns a value as a type of the settings.
-func typed(v any, typ string) (any, error) {
-	ok := false
-	switch typ {
-	case "string":
-		_, ok = v.(string)
-	case "bool":
-		_, ok = v.(bool)
-	case "list":
-		_, ok = v.([]any)
-	case "map":
-		_, ok = v.(map[string]any)
-	case "int", "number":
-		n, isNumber := v.(json.Number)
-		if i, err := n.Int64(); isNumber && err == nil && typ == "int" {
-			return i, nil
-		}
-		if f, err := n.Float64(); isNumber && err == nil && typ == "number" {
-			return f, nil
-		}
-	}
-	if !ok {
-		b, _ := json.Marshal(v) // it came from JSON
-		return nil, fmt.Errorf("want %s, got %s", typ, accept.Quote(string(b)))
-	}
-	return v, nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -66,39 +65,13 @@ func lossy(x any, doc []byte) bool {
 
 // typed returns x as a value of a type, if it is one. A number or truth value is also a text.
 func typed(x any, want string) (any, bool) {
-	switch v := x.(type) {
-	case string:
-		return v, want == "string"
-	case bool:
-		if want == "string" {
+	if want == "string" {
+		switch v := x.(type) {
+		case bool:
 			return strconv.FormatBool(v), true
-		}
-		return v, want == "bool"
-	case json.Number:
-		switch want {
-		case "string":
+		case json.Number:
 			return v.String(), true
-		case "int":
-			return whole(v)
 		}
-		_, err := v.Float64()
-		return v, want == "number" && err == nil
-	case []any:
-		return v, want == "list"
-	case map[string]any:
-		return v, want == "map"
 	}
-	return nil, false
-}
-
-// whole returns a whole number of 64 bits to the last digit; 3.0 and 3e2 are some.
-func whole(v json.Number) (any, bool) {
-	if n, err := v.Int64(); err == nil {
-		return n, true
-	}
-	f, err := v.Float64()
-	if err != nil || math.Abs(f) > 1<<53 {
-		return nil, false
-	}
-	return int64(f), f == math.Trunc(f)
+	return jsonscan.Typed(x, want)
 }

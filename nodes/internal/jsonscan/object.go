@@ -136,6 +136,40 @@ func Walk(v any, path string) (any, error) {
 	return v, nil
 }
 
+// Typed returns a decoded value, with its numbers as they are written, as one of a type of outputs, if it is one:
+// string, bool, int, number, list or map. An int is an int64.
+func Typed(x any, want string) (any, bool) {
+	switch v := x.(type) {
+	case string:
+		return v, want == "string"
+	case bool:
+		return v, want == "bool"
+	case json.Number:
+		if want == "int" {
+			return whole(v)
+		}
+		_, err := v.Float64()
+		return v, want == "number" && err == nil
+	case []any:
+		return v, want == "list"
+	case map[string]any:
+		return v, want == "map"
+	}
+	return nil, false
+}
+
+// whole returns a whole number of 64 bits to the last digit; 3.0 and 3e2 are some.
+func whole(v json.Number) (any, bool) {
+	if n, err := v.Int64(); err == nil {
+		return n, true
+	}
+	f, err := v.Float64()
+	if err != nil || math.Abs(f) > 1<<53 {
+		return nil, false
+	}
+	return int64(f), f == math.Trunc(f)
+}
+
 // At returns the value at a path of names.
 func (o Object) At(path []string) (json.RawMessage, bool) {
 	for i, name := range path {
