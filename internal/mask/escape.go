@@ -3,6 +3,7 @@ package mask
 import (
 	"bytes"
 	"html"
+	"strconv"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -151,18 +152,9 @@ func hex(b []byte, at, digits int) (v rune, end int) {
 	if at+digits > len(b) {
 		return 0, 0
 	}
-	for _, c := range b[at : at+digits] {
-		switch {
-		case '0' <= c && c <= '9':
-			c -= '0'
-		case 'a' <= c && c <= 'f':
-			c -= 'a' - 10
-		case 'A' <= c && c <= 'F':
-			c -= 'A' - 10
-		default:
-			return 0, 0
-		}
-		v = v<<4 | rune(c)
+	n, err := strconv.ParseUint(string(b[at:at+digits]), 16, 32)
+	if err != nil {
+		return 0, 0
 	}
-	return v, at + digits
+	return rune(n), at + digits
 }

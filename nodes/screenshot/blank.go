@@ -32,25 +32,25 @@ func look(b []byte) (sight, error) {
 	}
 	pix, stride := pixels(img)
 	size := img.Bounds().Size()
-	c := counter{counts: map[uint32]int{}}
+	counts := map[uint32]int{} // pixels, by colour
 	for y := 0; y < size.Y; {
 		row := pix[y*stride : y*stride+4*size.X]
 		same := 1 // rows that look like this one
 		for y+same < size.Y && bytes.Equal(row, pix[(y+same)*stride:(y+same)*stride+4*size.X]) {
 			same++
 		}
-		c.row(row, same)
+		countRow(counts, row, same)
 		y += same
 	}
-	s := sight{width: size.X, height: size.Y, colours: len(c.counts)}
+	s := sight{width: size.X, height: size.Y, colours: len(counts)}
 	ground, count := uint32(0), 0
-	for colour, n := range c.counts {
+	for colour, n := range counts {
 		if n > count || n == count && colour < ground {
 			ground, count = colour, n
 		}
 	}
-	s.most, s.pale = float64(count)/float64(size.X*size.Y), len(c.counts) < mostColours
-	for colour := range c.counts {
+	s.most, s.pale = float64(count)/float64(size.X*size.Y), len(counts) < mostColours
+	for colour := range counts {
 		s.pale = s.pale && near(colour, ground)
 	}
 	return s, nil
@@ -67,12 +67,9 @@ func near(a, b uint32) bool {
 	return true
 }
 
-// A counter counts pixels by colour.
-type counter struct{ counts map[uint32]int }
-
-// row counts the pixels of a row that is there so many times. Neighbours are mostly equal: the
+// countRow counts the pixels of a row that is there so many times. Neighbours are mostly equal: the
 // table is asked once per run of them, and blocks of one colour are not looked into.
-func (c counter) row(row []byte, times int) {
+func countRow(counts map[uint32]int, row []byte, times int) {
 	const block = 4 * 32
 	for len(row) > 0 {
 		colour, n := binary.LittleEndian.Uint32(row), 4
@@ -82,8 +79,8 @@ func (c counter) row(row []byte, times int) {
 		for n < len(row) && binary.LittleEndian.Uint32(row[n:]) == colour {
 			n += 4
 		}
-		if _, known := c.counts[colour]; known || len(c.counts) < mostColours {
-			c.counts[colour] += n / 4 * times
+		if _, known := counts[colour]; known || len(counts) < mostColours {
+			counts[colour] += n / 4 * times
 		}
 		row = row[n:]
 	}

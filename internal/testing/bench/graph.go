@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -21,24 +22,13 @@ type task struct {
 	seconds float64 // expected; 0 = unknown
 }
 
-// splitmix64 gives the same graph on every machine.
-type rng uint64
-
-func (r *rng) below(n int) int {
-	*r += 0x9E3779B97F4A7C15
-	z := uint64(*r)
-	z = (z ^ z>>30) * 0xBF58476D1CE4E5B9
-	z = (z ^ z>>27) * 0x94D049BB133111EB
-	return int((z ^ z>>31) % uint64(n))
-}
-
 func name(i int) string { return "n" + strconv.Itoa(i) }
 
 // shape makes a graph of n nodes that run argv: chain, fan (one root, one sink) or layered
 // (layers of sqrt(n), three parents in the layer above).
 func shape(kind string, n int, argv ...string) []task {
 	g := make([]task, n)
-	r, width := rng(1), int(math.Sqrt(float64(n)))
+	r, width := rand.New(rand.NewPCG(1, 0)), int(math.Sqrt(float64(n))) // the same graph on every machine
 	for i := range g {
 		g[i] = task{id: name(i), argv: argv}
 		switch {
@@ -55,7 +45,7 @@ func shape(kind string, n int, argv ...string) []task {
 			lo := (i/width - 1) * width
 			seen := map[int]bool{}
 			for len(seen) < min(3, width) {
-				if p := lo + r.below(width); !seen[p] {
+				if p := lo + r.IntN(width); !seen[p] {
 					seen[p] = true
 					g[i].needs = append(g[i].needs, name(p))
 				}
