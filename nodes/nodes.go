@@ -208,7 +208,9 @@ type Task struct {
 
 	SpecDir string // absolute folder of the spec: working directory of local commands
 	Out     string // absolute, existing, empty folder: artifacts are staged here by name
-	Scratch string // absolute, existing, empty folder outside the run, removed after the attempt
+	// Untouched reports whether Out is known to be as empty as it was: then it need not be read. Nil: it is not known.
+	Untouched func() bool
+	Scratch   string // absolute, existing, empty folder outside the run, removed after the attempt
 	// Spool is an absolute, existing folder inside the run that outlives the host, until the end of the
 	// attempt is recorded. Only a Rescuer has one.
 	Spool string

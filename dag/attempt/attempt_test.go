@@ -60,6 +60,7 @@ type closing struct{ io.Writer }
 func (closing) Close() error { return nil }
 
 func (e *elsewhere) Out() string                        { return e.out }
+func (e *elsewhere) Untouched() bool                    { return false }
 func (e *elsewhere) Scratch() string                    { return e.scratch }
 func (e *elsewhere) Find(string) (Reading, error)       { return Reading{}, nil }
 func (e *elsewhere) Carry() (string, error)             { return "", errors.New("nothing is handed on") }

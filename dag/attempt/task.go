@@ -67,8 +67,8 @@ func (w *Worker) begin(j *Job, world World) *trial {
 		Reads: names, Writes: n.Writes, Outputs: n.Outputs,
 		Timeout: j.timeout(), Silence: n.Timeout.Silence.D(), Grace: j.grace(),
 		Reserve: j.Reserve.USD.Float(), Feedback: j.Feedback,
-		SpecDir: j.SpecDir, Out: world.Out(), Scratch: world.Scratch(), Binary: w.Binary, Cache: w.Cache,
-		Now: t.rep.Began,
+		SpecDir: j.SpecDir, Out: world.Out(), Untouched: world.Untouched, Scratch: world.Scratch(),
+		Binary: w.Binary, Cache: w.Cache, Now: t.rep.Began,
 
 		Formulas: j.formulas, File: t.file, Artifact: t.artifact, Folder: t.folder, Entries: t.entries,
 		Secret: t.secret, Mask: w.Mask.Add, Keep: t.keep, Emit: t.emit,

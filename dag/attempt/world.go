@@ -21,6 +21,8 @@ type World interface {
 
 	// Out and Scratch are absolute, existing and empty folders, of which files in Out can be stored.
 	Out() string
+	// Untouched reports whether Out is known to be as empty as it was. A world that cannot tell says no.
+	Untouched() bool
 	Scratch() string
 	// Carry makes the folder that the attempts of the generation hand on, Spool one that outlives this
 	// process until the attempt's end is recorded. A Rescue finds what the dead process left there.

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"dagrun.dev/dag/eventlog/chain"
@@ -66,6 +67,7 @@ type Log struct {
 	low     bool
 	closed  bool
 
+	asked           atomic.Bool   // to sync soon, since the last sync began
 	soon, now, quit chan struct{} // to the syncer
 	done            chan struct{} // from it
 }

@@ -9,7 +9,11 @@ import (
 )
 
 // SyncSoon asks for durability of everything appended so far within Options.SyncWithin.
-func (l *Log) SyncSoon() { poke(l.soon) }
+func (l *Log) SyncSoon() {
+	if !l.asked.Swap(true) { // waking the syncer for each event would cost more than writing it
+		poke(l.soon)
+	}
+}
 
 // SyncNow asks for durability of everything appended so far without delay. It does not wait.
 func (l *Log) SyncNow() { poke(l.now) }
@@ -45,6 +49,7 @@ func (l *Log) syncer() {
 // sync makes what is written durable. After a failed sync the kernel may have dropped what it could
 // not write and report success the next time: the log is closed for good, never synced again.
 func (l *Log) sync() {
+	l.asked.Store(false)
 	l.mu.Lock()
 	head, idle := l.head, l.err != nil || l.synced == l.head
 	l.mu.Unlock()

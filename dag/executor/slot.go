@@ -1,9 +1,11 @@
 package executor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -15,7 +17,7 @@ import (
 type slot struct {
 	work         chan *flight // nil = of an attempt that was never launched
 	out, scratch string       // absolute; empty = none
-	dirs         []*os.File   // both, held open: seeing that they are empty is then one cheap call
+	dirs         []*os.File   // both, held open: what was put in their place is not emptied
 	spoiled      bool         // something may still use them: not to be used again
 }
 
@@ -68,10 +70,20 @@ func (s *slot) reset() {
 // present one, so that one stat, instead of a seek and two reads of the folder, says that an attempt left nothing.
 var untouched = time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// empty removes everything in a folder.
+func isUntouched(dir *os.File) bool {
+	fi, err := os.Lstat(dir.Name()) // not of the open one: it may have been removed, or renamed
+	return err == nil && fi.IsDir() && fi.ModTime().Equal(untouched)
+}
+
+// empty removes everything in a folder. An error says that it cannot be used again.
 func empty(dir *os.File) error {
-	if fi, err := dir.Stat(); err != nil || fi.ModTime().Equal(untouched) {
+	if isUntouched(dir) {
+		return nil
+	}
+	if here, err := os.Lstat(dir.Name()); err != nil {
 		return err
+	} else if held, err := dir.Stat(); err != nil || !os.SameFile(here, held) {
+		return cmp.Or(err, fs.ErrNotExist)
 	}
 	for {
 		if _, err := dir.Seek(0, io.SeekStart); err != nil {

@@ -25,6 +25,7 @@ func (f *flight) Store(r io.Reader) (digest string, n int64, err error) { return
 
 func (f *flight) Out() string     { return f.slot.out }
 func (f *flight) Scratch() string { return f.slot.scratch }
+func (f *flight) Untouched() bool { return len(f.slot.dirs) > 0 && isUntouched(f.slot.dirs[0]) }
 
 func (f *flight) Keep(name string) (io.WriteCloser, error) { return f.host.run.Keep(f.id(), name) }
 

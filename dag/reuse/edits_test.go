@@ -143,8 +143,8 @@ func drop(p *dag.Plan, id string) {
 var edits = []edit{
 	{name: "nothing"},
 	{name: "the nodes stand in another order", change: func(p *dag.Plan) { p.Nodes[1], p.Nodes[2] = p.Nodes[2], p.Nodes[1] }},
-	{name: "needs and settings are written in another order", change: of("mourn", func(n *dag.Node) {
-		n.Needs, n.With = []string{"blind", "flop"}, json.RawMessage(`{ "prompt" : "mourn" }`)
+	{name: "needs are written in another order", change: of("mourn", func(n *dag.Node) {
+		n.Needs = []string{"blind", "flop"}
 	})},
 	{name: "title, labels, group and folder of page", change: of("page", func(n *dag.Node) {
 		n.Title, n.Labels, n.Group, n.Dir = "t", map[string]string{"a": "b"}, "g", "d"

@@ -41,7 +41,7 @@ const (
 // result depends on them. What follows from another field (dynamic, paid, account, call) is not here twice.
 var facets = []facet{
 	text("kind", redo, func(n *dag.Node) string { return n.Kind }),
-	{"with", redo, func(b []byte, d *definition) []byte { return canonical(b, d.node.With) },
+	{"with", redo, func(b []byte, d *definition) []byte { return append(b, d.node.With...) }, // canonical
 		func(c *changes, name string, was, is *definition) { c.json(name, was.node.With, is.node.With) }},
 	{"files", redo, func(b []byte, d *definition) []byte { return listed(b, files(d)) }, showFiles},
 	{"inputs", redo, func(b []byte, d *definition) []byte { return listed(b, inputs(d)) }, showInputs},
@@ -171,17 +171,6 @@ func lines(b []byte, values ...any) []byte {
 		b = append(next, '\n')
 	}
 	return b
-}
-
-func canonical(b, raw []byte) []byte {
-	if len(raw) == 0 {
-		return b
-	}
-	next, err := dag.AppendCanonical(b, raw)
-	if err != nil { // not in a compiled plan
-		return append(b, raw...)
-	}
-	return next
 }
 
 func quoted(b []byte, names []string) []byte {

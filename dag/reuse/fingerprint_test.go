@@ -54,7 +54,6 @@ func TestFingerprint(t *testing.T) {
 
 		{"", func(p *dag.Plan, n *dag.Node) { n.ID = "y" }},
 		{"", func(p *dag.Plan, n *dag.Node) { n.Needs = []string{"q", "p"} }},
-		{"", func(p *dag.Plan, n *dag.Node) { n.With = json.RawMessage(`{ "a" : 1 }`) }},
 		{"", func(p *dag.Plan, n *dag.Node) {
 			n.Labels = map[string]string{"a": "b"}
 			n.Title = "t"

@@ -334,9 +334,12 @@ func (m *missing) Unwrap() error {
 
 // account keeps what later plans learn from a run that was carried on, closes it and tells how it stands.
 func (s *session) account(r *run.Run) error {
-	if state, err := s.runs.stateDir(); err == nil { // only estimates suffer
-		_ = state.AddHistory(r.Graph().Plan.Name, s.printer.taken)
-	}
+	var learned sync.WaitGroup
+	learned.Go(func() {
+		if state, err := s.runs.stateDir(); err == nil { // only estimates suffer
+			_ = state.AddHistory(r.Graph().Plan.Name, s.printer.taken)
+		}
+	})
 	st := report.NewStatus(r, s.dir, time.Now())
 	sum, err := report.NewSummary(r, s.opened, st)
 	if err == nil && st.Status != machine.RunPause {
@@ -344,7 +347,8 @@ func (s *session) account(r *run.Run) error {
 			s.warn("cannot write the summary: " + err.Error())
 		}
 	}
-	if err := errors.Join(err, r.Close()); err != nil {
+	err = errors.Join(err, r.Close())
+	if learned.Wait(); err != nil {
 		return err
 	}
 	return s.end(st, sum)

@@ -151,8 +151,7 @@ func Run(ctx context.Context, s *Spec) (*Result, error) {
 	status, err := c.wait()
 	stop()
 	out.exited, errs.exited = out.grown(), errs.grown()
-	close(watched.stop)
-	<-watched.done
+	watched()
 	if r.Left, r.Survivors = tree.End(c.patience()); len(r.Left) == 0 {
 		out.size, errs.size = out.exited, errs.exited
 	} else {

@@ -33,6 +33,7 @@ type record struct {
 	next  int
 	stray map[int]int // slots of processes outside the session of their root, by process number
 	begun chan struct{}
+	soon  bool // it looks soon by itself
 }
 
 const (
@@ -136,9 +137,12 @@ func (r *record) write(slot int, text string) {
 func (t *Tree) note() {
 	if r := forest.record; r != nil && t.root != 0 {
 		t.record, t.slot = r, r.put(t.root, t.born, ticks())
-		select {
-		case r.begun <- struct{}{}:
-		default:
+		if !r.soon {
+			r.soon = true // waking it for each start would cost more than the start's line
+			select {
+			case r.begun <- struct{}{}:
+			default:
+			}
 		}
 	}
 }
@@ -153,10 +157,8 @@ func (r *record) keep(stop <-chan struct{}, done chan<- struct{}) {
 		case <-stop:
 			return
 		case <-r.begun:
-			if pause > soonest {
-				pause = soonest
-				timer.Reset(pause)
-			}
+			pause = soonest
+			timer.Reset(pause)
 		case <-timer.C:
 			r.alive()
 			r.strays()
@@ -169,6 +171,7 @@ func (r *record) keep(stop <-chan struct{}, done chan<- struct{}) {
 // strays notes the descendants that left the session of their root, and orphans.
 func (r *record) strays() {
 	forest.Lock()
+	r.soon = false
 	roots := map[int]bool{}
 	var old []int // commands that last a moment are not looked at
 	for t := range forest.trees {

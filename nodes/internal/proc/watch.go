@@ -9,51 +9,51 @@ import (
 	"dagrun.dev/internal/disk"
 )
 
-// A watcher follows the output of a child while it runs.
-type watcher struct{ stop, done chan struct{} }
-
-// idle is the watcher of a child that is not watched: no goroutine, no timer.
-func idle() watcher {
-	w := watcher{stop: make(chan struct{}), done: make(chan struct{})}
-	close(w.done)
-	return w
-}
-
 const (
 	pollMost  = 100 * time.Millisecond
 	pollLeast = 5 * time.Millisecond
 )
 
-// watch follows the two files until stop is closed, and then once more to their end.
+// watch follows the two files until over is called, which looks once more, to their end, and returns when that is done.
+// A child that ends at once is not worth a goroutine.
 //
 // It asks for their size a few times a second: that costs a system call, works on every file
 // system, and no writer can be blocked by it.
-func watch(s *Spec, c *child, r *Result) watcher {
+func watch(s *Spec, c *child, r *Result) (over func()) {
 	if s.Watch == nil && s.Silence == 0 && s.Beat == nil && s.MostOutput == 0 && s.Follow == nil {
-		return idle()
+		return func() {}
 	}
-	w := watcher{stop: make(chan struct{}), done: make(chan struct{})}
-	go func() {
-		defer close(w.done)
-		f := follower{spec: s, child: c, result: r, out: r.Stdout, errs: r.Stderr, fresh: time.Now()}
-		f.seen, f.most, f.begun = f.fresh, pollMost, f.fresh
-		tick := time.NewTimer(pollLeast)
-		defer tick.Stop()
-		for pause := pollLeast; ; {
-			select {
-			case <-w.stop:
-				f.look(time.Now())
-				return
-			case now := <-tick.C:
-				pause = min(2*pause, pollMost)
-				if f.look(now) {
-					pause = pollLeast
-				}
-				tick.Reset(max(pollLeast, min(pause, f.most)))
-			}
+	f := follower{spec: s, child: c, result: r, out: r.Stdout, errs: r.Stderr, fresh: time.Now()}
+	f.seen, f.most, f.begun = f.fresh, pollMost, f.fresh
+	stop, done := make(chan struct{}), make(chan struct{})
+	first := time.AfterFunc(pollLeast, func() {
+		defer close(done)
+		f.follow(stop)
+	})
+	return func() {
+		if close(stop); !first.Stop() {
+			<-done
 		}
-	}()
-	return w
+		f.look(time.Now())
+	}
+}
+
+// follow looks more and more seldom while nothing comes.
+func (f *follower) follow(stop <-chan struct{}) {
+	tick := time.NewTimer(0)
+	defer tick.Stop()
+	for pause := pollLeast; ; {
+		select {
+		case <-stop:
+			return
+		case now := <-tick.C:
+			pause = min(2*pause, pollMost)
+			if f.look(now) {
+				pause = pollLeast
+			}
+			tick.Reset(max(pollLeast, min(pause, f.most)))
+		}
+	}
 }
 
 // A follower reads what is new in a child's output.
