@@ -31,6 +31,7 @@ func testMain(m *testing.M) int {
 	if signal.Ignored(syscall.SIGHUP) { // as under nohup: children would inherit it, and dagrun respects it
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
+	os.Unsetenv("GOGC") // of the tests: the program has its own rule
 	dir, err := os.MkdirTemp("", "dagrun-test-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -50,6 +50,7 @@ func Claude(t testing.TB, version string) string {
 
 // Main runs the tests of a package, removes the program and does what else is to be done then. It does not return.
 func Main(m *testing.M, then ...func()) {
+	os.Unsetenv("GOGC") // of the tests: the program has its own rule
 	code := m.Run()
 	_ = os.RemoveAll(folder)
 	for _, f := range then {
