@@ -44,7 +44,7 @@ RACED := ./dag/artifact/... ./dag/eventlog/... ./dag/executor/... ./dag/run/... 
 
 # What the detector only makes slow: tests of one goroutine, and of many pictures. The race stage leaves them out, by name,
 # and the unit stage runs them instead (internal/tidy holds the names to the tests).
-UNRACED := ^Test(EveryBitFlipped|CrashAtEveryStep|CrashWhileReusing|CrashWhileAdopting|CrashWhilePuttingAway|CrashWhileRecovering|DiskFailsAtEveryStep|Pictures|SamePageSameBytes|Neighbours|VeryTall|RescueOfAStreamAtEveryByte)$$|^TestPages$$/^console_flood$$
+UNRACED := ^Test(EveryBitFlipped|CrashAtEveryStep|CrashWhileReusing|CrashWhileAdopting|CrashWhilePuttingAway|CrashWhileRecovering|DiskFailsAtEveryStep|Pictures|SamePageSameBytes|Neighbours|VeryTall|RescueAtEveryByte|RescueOfAStreamAtEveryByte)$$|^TestPages$$/^console_flood$$
 
 # Of packages that are not raced: the tests of what may be called from any goroutine, and, with a raced program, the
 # scripts in which signals, requests and children meet.
