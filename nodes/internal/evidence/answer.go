@@ -64,7 +64,7 @@ func (c Case) waitBy(a Answer, e *nodes.Error) {
 		e.WaitUntil, e.RetryAfter = until, 0
 		return
 	}
-	d := Wait(a.Status, a.Header, c.Now)
+	d := headerWait(a.Status, a.Header, c.Now)
 	switch {
 	case d == 0:
 	case e.Category == "quota_wait":
@@ -89,7 +89,7 @@ func (c Case) advice(a Answer, e *nodes.Error) {
 		e.Permanent, e.RetryAfter = true, 0
 	case "true":
 		if e.Category != "rate_limited" && e.Category != "transient" {
-			e.Category, e.RetryAfter = "transient", Wait(a.Status, a.Header, c.Now)
+			e.Category, e.RetryAfter = "transient", headerWait(a.Status, a.Header, c.Now)
 		}
 		e.Permanent = false
 	}

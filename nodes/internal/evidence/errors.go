@@ -40,7 +40,7 @@ func ReadError(raw []byte) (e ErrorObject, ok bool) {
 			continue
 		}
 		e.Kinds = append(e.Kinds, kind)
-		e.Status = cmp.Or(e.Status, types[strings.ToLower(kind)].status)
+		e.Status = cmp.Or(e.Status, types()[strings.ToLower(kind)].status)
 	}
 	return e, true
 }

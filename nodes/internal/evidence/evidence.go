@@ -48,7 +48,7 @@ func (c Case) Judge() (e *nodes.Error, refused bool) {
 func (c Case) As(category string, wait time.Duration) (e *nodes.Error, refused bool) {
 	e = &nodes.Error{Category: category, Message: message(readObjects(Clean(c.Text)).text, "")}
 	c.wait(e)
-	_, said := Reset(Clean(c.Text), c.Now)
+	_, said := resetAt(Clean(c.Text), c.Now)
 	switch {
 	case wait == 0:
 	case category == "quota_wait" && !said:
@@ -79,7 +79,7 @@ func (c Case) find() (f finding) {
 	f.status = cmp.Or(c.Status, said.status, c.From.status(said.text))
 	f.category = byStatus(f.status, c.HTML || page.MatchString(head(text, 4000)))
 	for _, t := range slices.Concat(c.Types, said.types) {
-		f.category = sharper(f.category, types[strings.ToLower(t)].category)
+		f.category = sharper(f.category, types()[strings.ToLower(t)].category)
 	}
 	out, line := c.From.output(said.text)
 	f.category = sharper(f.category, out.category)
@@ -154,13 +154,13 @@ func (c Case) wait(e *nodes.Error) {
 	text := c.From.relevant(Clean(c.Text))
 	switch e.Category {
 	case "quota_wait":
-		until, ok := Reset(text, c.Now)
+		until, ok := resetAt(text, c.Now)
 		if !ok {
 			until = c.Now.Add(backoff(c.Tries))
 		}
 		e.WaitUntil = until
 	case "rate_limited", "transient":
-		if d, ok := Delay(text); ok {
+		if d, ok := delay(text); ok {
 			e.RetryAfter = d
 		} else if at, ok := resetISO(text, c.Now); ok && at.After(c.Now) {
 			e.RetryAfter = at.Sub(c.Now)

@@ -16,10 +16,10 @@ const (
 	skewMost = 24 * time.Hour
 )
 
-// Wait is how long a server asks to be left alone: retry-after-ms, else Retry-After; on status
+// headerWait is how long a server asks to be left alone: retry-after-ms, else Retry-After; on status
 // 429 else the headers that tell when a limit is renewed. 0 means that it does not say, or
 // nothing that can be believed: the past, no number, more than some years.
-func Wait(status int, h http.Header, now time.Time) time.Duration {
+func headerWait(status int, h http.Header, now time.Time) time.Duration {
 	if d := believed(millis(h)); d > 0 {
 		return d
 	}
@@ -127,7 +127,7 @@ func planLimit(h http.Header, now time.Time) (time.Time, bool) {
 	if state == "" && h.Get(unified+"reset") == "" || strings.HasPrefix(state, "allowed") {
 		return time.Time{}, false
 	}
-	d := Wait(http.StatusTooManyRequests, h, now)
+	d := headerWait(http.StatusTooManyRequests, h, now)
 	return now.Add(d), d > 0
 }
 

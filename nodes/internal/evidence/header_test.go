@@ -51,16 +51,16 @@ func TestWait(t *testing.T) {
 		{h(), "0s"},
 	}
 	for _, tt := range tests {
-		if got := Wait(429, tt.h, now); got.String() != tt.want {
+		if got := headerWait(429, tt.h, now); got.String() != tt.want {
 			t.Errorf("%v: %v, want %s", tt.h, got, tt.want)
 		}
 	}
 	for _, status := range []int{408, 409, 500, 502, 503, 504, 529} { // not only on 429 and 503
-		if got := Wait(status, h("Retry-After", "7"), now); got != 7*time.Second {
+		if got := headerWait(status, h("Retry-After", "7"), now); got != 7*time.Second {
 			t.Errorf("%d: %v", status, got)
 		}
 	}
-	if got := Wait(500, h("X-Ratelimit-Reset", "60"), now); got != 0 {
+	if got := headerWait(500, h("X-Ratelimit-Reset", "60"), now); got != 0 {
 		t.Errorf("a limit that is not used up: %v", got)
 	}
 }

@@ -19,11 +19,11 @@ const (
 // resets read a moment, the surest way first.
 var resets = []func(text string, now time.Time) (time.Time, bool){resetField, resetDuration, resetISO, resetClock}
 
-// Reset returns when a plan limit ends by what a message says: numeric fields first, then a duration,
+// resetAt returns when a plan limit ends by what a message says: numeric fields first, then a duration,
 // then a date and clock time. now is the runner's clock; times that name no zone are in its own.
 // ok is false when nothing can be read; the result is never earlier than a short while from now, and it
 // is handed on however late it is.
-func Reset(text string, now time.Time) (until time.Time, ok bool) {
+func resetAt(text string, now time.Time) (until time.Time, ok bool) {
 	text = head(text, mostText)
 	for _, read := range resets {
 		until, ok := read(text, now)
@@ -74,12 +74,12 @@ var (
 )
 
 func resetDuration(text string, now time.Time) (time.Time, bool) {
-	d, ok := Delay(text)
+	d, ok := delay(text)
 	return now.Add(d), ok
 }
 
-// Delay returns the wait that a message asks for: "try again in 20s", "retry-after: 30".
-func Delay(text string) (time.Duration, bool) {
+// delay returns the wait that a message asks for: "try again in 20s", "retry-after: 30".
+func delay(text string) (time.Duration, bool) {
 	text = head(text, mostText)
 	var d time.Duration
 	if m := after.FindStringSubmatch(text); m != nil {

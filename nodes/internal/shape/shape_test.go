@@ -115,6 +115,8 @@ func TestReadSaysOneThing(t *testing.T) {
 	for schema, want := range map[string]string{
 		`{"type": "object", "properties": {"a": {"type": "sting"}}}`:                    `[{properties.a.type want one of "array", "boolean", "integer", "null", "number", "object", "string", got "sting"}]`,
 		`{"type": "object", "properties": {"a": {"type": "string", "minLength": "2"}}}`: `[{properties.a.minLength want integer, got string}]`,
+		// Of equally near names the first in their order is named, each time.
+		`{"type": "object", "required": ["aaa"], "properties": {"aae": {"type": "null"}, "aad": {"type": "null"}, "aac": {"type": "null"}, "aab": {"type": "null"}}}`: `[{required[0] "aaa" is not among the properties; did you mean "aab"?}]`,
 	} {
 		if _, problems := Read([]byte(schema)); fmt.Sprint(problems) != want {
 			t.Errorf("%s:\ngot  %v\nwant %s", schema, problems, want)
