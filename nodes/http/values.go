@@ -43,7 +43,7 @@ func (s *settings) values(body io.Reader, into map[string]any) error {
 			return nodes.Failf("protocol", "values.%s: what the answer has at %q is not of type %s", name, v.At, v.kind())
 		}
 		if lossy(x, text.Bytes()) {
-			return nodes.Failf("protocol", "values.%s: what the answer has at %q holds what is no character", name, v.At)
+			return nodes.Failf("protocol", "values.%s: the text that the answer has at %q is not valid Unicode", name, v.At)
 		}
 		into[name] = x
 	}

@@ -13,6 +13,7 @@ import (
 
 	"dagrun.dev/internal/testing/nodetest"
 	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/accept"
 )
 
 func world() *nodetest.Host {
@@ -377,7 +378,7 @@ func FuzzAssemble(f *testing.F) {
 			Accumulators: map[string][]nodes.Entry{"layer": {{Text: value}, {Text: "x"}}},
 		}
 		s := &settings{File: "t", Limit: int64(limit), Vars: map[string]variable{
-			"AA": {File: "v"}, "BB": {Files: &[]inputFile{{"v", "v"}, {"v", "w"}, {"v", "x"}}}, "CC": {Accumulator: "layer"},
+			"AA": {From: accept.From{File: "v"}}, "BB": {Files: &[]inputFile{{"v", "v"}, {"v", "w"}, {"v", "x"}}}, "CC": {Accumulator: "layer"},
 		}, Trim: []trimStep{{Var: "CC", By: "oldest"}, {Var: "BB", By: "valley"}, {Var: "AA", By: "drop"}}}
 		p, err := assemble(w.Task(t, "prompt", ""), s)
 		if err != nil {

@@ -26,11 +26,9 @@ type settings struct {
 
 // variable is #PromptVar: a text alone is read as {text: ...}.
 type variable struct {
-	Text        *accept.Text `json:"text"`
-	File        string       `json:"file"`
+	accept.From              // a text, a file or an artifact
 	Files       *[]inputFile `json:"files"`
 	Order       string       `json:"order"`
-	Artifact    string       `json:"artifact"`
 	Accumulator string       `json:"accumulator"`
 	Record      string       `json:"record"`
 

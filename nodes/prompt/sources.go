@@ -34,12 +34,15 @@ func (a *assembly) read(s *slot, name string, v variable) error {
 	switch {
 	case v.Text != nil:
 		s.add(name, "", normal(string(*v.Text)))
-	case v.File != "":
-		text, err := accept.ReadText(a.task.File, "file", v.File)
+	case v.File != "", v.Artifact != "":
+		text, err := v.From.Read(a.task)
+		if errors.Is(err, fs.ErrNotExist) && v.Artifact != "" && v.Else != nil {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
-		s.add(name, "", a.input(v.File, text))
+		s.add(name, "", a.input(v.File+v.Artifact, text))
 	case v.Files != nil:
 		if v.Record != "" {
 			files := map[string]any{v.Record: v.labels()}
@@ -51,15 +54,6 @@ func (a *assembly) read(s *slot, name string, v variable) error {
 		for _, label := range of.labels() {
 			s.add(label, "", label)
 		}
-	case v.Artifact != "":
-		text, err := accept.ReadText(a.task.Artifact, "artifact", v.Artifact)
-		if errors.Is(err, fs.ErrNotExist) && v.Else != nil {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		s.add(v.Artifact, "", a.input(v.Artifact, text))
 	case v.Accumulator != "":
 		entries, err := a.task.Entries(v.Accumulator)
 		if err != nil {

@@ -20,7 +20,6 @@ import (
 type Answer struct {
 	Status int
 	Header http.Header
-	URL    string // where it came from, after redirections
 
 	body *body
 }

@@ -88,7 +88,7 @@ func (c *Client) Do(ctx context.Context, r *Request) (*Answer, error) {
 		return nil, failure
 	}
 	return &Answer{
-		Status: resp.StatusCode, Header: resp.Header, URL: resp.Request.URL.String(),
+		Status: resp.StatusCode, Header: resp.Header,
 		body: newBody(ctx, cancel, unpacked(r, resp), c, r.Beat),
 	}, nil
 }

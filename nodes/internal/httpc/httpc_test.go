@@ -278,8 +278,8 @@ func TestRedirects(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	if a.Status != 200 || a.URL != other.URL+"/x" {
-		t.Errorf("%d from %s", a.Status, a.URL)
+	if got := other.Requests(); a.Status != 200 || len(got) != 1 || got[0].Path != "/x" {
+		t.Fatalf("%d after %v", a.Status, got)
 	}
 	if got := other.Requests()[0].Header; got.Get("X-Api-Key") != "" {
 		t.Errorf("the secret went to another host: %v", got)

@@ -17,8 +17,8 @@ import (
 // case, and one field of a wrong type would lose the whole object.
 type Object map[string]json.RawMessage
 
-// MostCount is the largest number that is believed to be a count.
-const MostCount = 1e16
+// mostCount is the largest number that is believed to be a count.
+const mostCount = 1e16
 
 // Str returns a string field, "" when it is missing or something else.
 func (o Object) Str(name string) string {
@@ -39,7 +39,7 @@ func (o Object) whole(name string) (n int64, ok bool) {
 		return n, true
 	}
 	v, ok := o.Num(name)
-	if !ok || math.Abs(v) > MostCount {
+	if !ok || math.Abs(v) > mostCount {
 		return 0, false
 	}
 	return int64(v), v == math.Trunc(v)
@@ -48,7 +48,7 @@ func (o Object) whole(name string) (n int64, ok bool) {
 // Count returns a whole number field, 0 when it is missing or no count.
 func (o Object) Count(name string) int64 {
 	n, _ := o.whole(name)
-	if n < 0 || n > MostCount {
+	if n < 0 || n > mostCount {
 		return 0
 	}
 	return n
@@ -57,7 +57,7 @@ func (o Object) Count(name string) int64 {
 // Countable reports whether the fields of these names that are there are counts: whole and not negative.
 func (o Object) Countable(names ...string) bool {
 	for _, name := range names {
-		if n, ok := o.whole(name); o.Has(name) && (!ok || n < 0 || n > MostCount) {
+		if n, ok := o.whole(name); o.Has(name) && (!ok || n < 0 || n > mostCount) {
 			return false
 		}
 	}

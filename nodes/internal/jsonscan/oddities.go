@@ -42,10 +42,10 @@ var unicodeAside = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsonte
 // Warnings are about an answer that was read from such values.
 func (d *Oddities) Warnings(answer string) (list []string) {
 	if d.twice != "" {
-		list = append(list, fmt.Sprintf("the field %q stands twice in one object; the last one counts", d.twice))
+		list = append(list, fmt.Sprintf("the field %q appears twice in one object; the last one counts", d.twice))
 	}
 	if d.lossy && strings.ContainsRune(answer, utf8.RuneError) {
-		list = append(list, "the answer held what is no character; U+FFFD stands there now")
+		list = append(list, "the answer held bytes that are not valid Unicode; U+FFFD stands in their place")
 	}
 	return list
 }

@@ -237,7 +237,7 @@ func (f *Found) Warning() string {
 	case f.OtherLines == 0:
 		return ""
 	case f.OtherLines == 1:
-		return fmt.Sprintf("a line that is no JSON stood in the output: %q", f.Other)
+		return fmt.Sprintf("one line of the output is not JSON: %q", f.Other)
 	}
-	return fmt.Sprintf("%d lines that are no JSON stood in the output, the first: %q", f.OtherLines, f.Other)
+	return fmt.Sprintf("%d lines of the output are not JSON, the first: %q", f.OtherLines, f.Other)
 }

@@ -102,9 +102,6 @@ func (a *agent) run() int {
 		}
 	}
 	ans, err := a.answer()
-	if err == nil {
-		err = a.write(ans)
-	}
 	if err != nil {
 		fmt.Fprintln(a.err, "sim-agent:", err)
 		return 1
@@ -119,27 +116,33 @@ type Answer struct {
 	Usage   nodes.Usage
 	CostUSD float64
 	Delay   time.Duration
-	Write   map[string]string // files made in the working folder
 }
 
 // Dollars per million tokens where the answers name no cost.
 const priceIn, priceOut = 3, 15
 
+// answer returns the answer, and makes its files in the working folder, as an agent with tools would.
 func (a *agent) answer() (*Answer, error) {
 	entry, dir, err := a.find()
 	if err != nil {
 		return nil, err
 	}
 	env := &templates{agent: a, dir: dir}
-	ans := &Answer{Delay: a.Delay, Write: map[string]string{}}
+	ans := &Answer{Delay: a.Delay}
 	if ans.Text, err = env.render("answer", entry.Answer); entry.File != "" {
 		ans.Text, err = env.include(entry.File)
 	}
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range slices.Sorted(maps.Keys(entry.Write)) {
-		if ans.Write[name], err = env.render(name, entry.Write[name]); err != nil {
+	names, texts := slices.Sorted(maps.Keys(entry.Write)), map[string]string{}
+	for _, name := range names {
+		if texts[name], err = env.render(name, entry.Write[name]); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range names {
+		if err := nodes.PutIn(".", name, strings.NewReader(texts[name])); err != nil {
 			return nil, err
 		}
 	}
@@ -160,16 +163,6 @@ func (a *agent) answer() (*Answer, error) {
 }
 
 func tokens(s string) int64 { return int64(len(s)+3) / 4 }
-
-// write makes the answer's files in the working folder, as an agent with tools would.
-func (a *agent) write(ans *Answer) error {
-	for _, name := range slices.Sorted(maps.Keys(ans.Write)) {
-		if err := nodes.PutIn(".", name, strings.NewReader(ans.Write[name])); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // roll returns a number in [0, 1) that depends on the call and on salt only.
 func (a *agent) roll(salt string) float64 { return draw(append(a.dice[:], salt...)) }

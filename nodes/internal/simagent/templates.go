@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"text/template"
+	"unicode/utf8"
 )
 
 // templates renders answers. Functions that take a text take it last where that reads well in a
@@ -26,11 +27,9 @@ type templates struct {
 
 // data is what a template sees.
 type data struct {
-	Prompt, System, Node string
-	Labels               map[string]string
-	Generation, Failures int
-	Seed                 int64
-	Files                []string
+	*Work
+	Prompt string
+	Files  []string
 }
 
 func (t *templates) render(name, text string) (string, error) {
@@ -38,16 +37,8 @@ func (t *templates) render(name, text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	a := t.agent
-	labels := a.Labels
-	if labels == nil {
-		labels = map[string]string{}
-	}
 	var b strings.Builder
-	err = tmpl.Execute(&b, data{
-		Prompt: a.prompt, System: a.System, Node: a.Node, Labels: labels,
-		Generation: a.Generation, Failures: a.Failures, Seed: a.Seed, Files: workFiles(),
-	})
+	err = tmpl.Execute(&b, data{t.agent.Work, t.agent.prompt, workFiles()})
 	return b.String(), err
 }
 
@@ -224,8 +215,8 @@ func replaceBetween(text, from, to, by string) string {
 func title(s string) string {
 	list := strings.Fields(s)
 	for i, w := range list {
-		r := []rune(w)
-		list[i] = strings.ToUpper(string(r[:1])) + string(r[1:])
+		_, n := utf8.DecodeRuneInString(w)
+		list[i] = strings.ToUpper(w[:n]) + w[n:]
 	}
 	return strings.Join(list, " ")
 }
