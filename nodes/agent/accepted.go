@@ -14,30 +14,30 @@ import (
 )
 
 // finish turns a reply into a result: the answer is kept, whatever it is, and goes through accept.
-func finish(t *nodes.Task, s *settings, steps []accept.Step, r *reply, res *nodes.Result) (*nodes.Result, error) {
+func (q *question) finish(r *reply, res *nodes.Result) (*nodes.Result, error) {
 	res.Usage, res.Survivors = r.Usage, r.Survivors
 	res.Warnings = append(res.Warnings, r.Warnings...)
-	cost(s, r, res)
-	models(s, r, res)
+	cost(q.set, r, res)
+	models(q.set, r, res)
 	if r.Text != "" {
-		if err := t.KeepFrom("raw-output.txt", strings.NewReader(r.Text)); err != nil {
+		if err := q.task.KeepFrom("raw-output.txt", strings.NewReader(r.Text)); err != nil {
 			return res, err
 		}
 	}
 	if r.Failure != nil && r.Failure.Category != "bad_answer" {
 		return res, r.Failure
 	}
-	st, failure := accepted(t, steps, s, r)
+	st, failure := q.accepted(r)
 	switch {
 	case r.Doubt == nil, failure != nil && r.Object != nil: // an object that does not fit came whole
-	case failure != nil, !r.Turned && !s.proves(r):
+	case failure != nil, !r.Turned && !q.set.proves(r):
 		r.Failure, r.Finish = r.Doubt, "error"
 		return res, r.Failure
 	default:
 		res.Warnings = append(res.Warnings, "the answer is whole, but: "+r.Doubt.Message)
 	}
 	if failure == nil {
-		failure = refused(s, r, res)
+		failure = refused(q.set, r, res)
 	}
 	res.Entries, res.Values = st.Entries, st.Values
 	res.Notes = append(res.Notes, st.Notes...)
@@ -45,15 +45,15 @@ func finish(t *nodes.Task, s *settings, steps []accept.Step, r *reply, res *node
 	if failure != nil {
 		return res, failure
 	}
-	return publish(t, s, r, st, res)
+	return q.publish(r, st, res)
 }
 
 // accepted applies shape and steps to the answer; where the answer holds no object or artifact, to the texts of
 // other turns, newest first. At last the values of else may stand for the object.
-func accepted(t *nodes.Task, steps []accept.Step, s *settings, r *reply) (*accept.State, *nodes.Error) {
-	st, failure := accept.NewState(t, r.Text), r.Failure
+func (q *question) accepted(r *reply) (*accept.State, *nodes.Error) {
+	st, failure := accept.NewState(q.task, r.Text), r.Failure
 	if failure == nil {
-		failure = apply(s.shaped(steps, r, nil), st, r)
+		failure = q.apply(st, r, nil)
 	}
 	if failure == nil {
 		if r.Cut != "" {
@@ -63,21 +63,26 @@ func accepted(t *nodes.Task, steps []accept.Step, s *settings, r *reply) (*accep
 	}
 	if failure.Category == "no_artifact" || failure.Category == "bad_answer" {
 		for _, text := range r.Earlier {
-			other := accept.NewState(t, text)
-			if apply(s.shaped(steps, r, nil), other, r) == nil {
+			other := accept.NewState(q.task, text)
+			if q.apply(other, r, nil) == nil {
 				other.Warn("the answer was taken from another turn than the last")
 				return other, nil
 			}
 		}
 	}
 	failure = explain(failure, r)
-	if instead, failed := s.otherwise(t, steps, r, failure); instead != nil {
+	if instead, failed := q.otherwise(r, failure); instead != nil {
 		return instead, failed
 	}
 	return st, failure
 }
 
-func apply(steps []accept.Step, st *accept.State, r *reply) *nodes.Error {
+// apply takes an answer through its shape and the steps. instead is nil, or stands for the object of the answer.
+func (q *question) apply(st *accept.State, r *reply, instead []byte) *nodes.Error {
+	steps := q.steps
+	if q.set.shape != nil {
+		steps = append([]accept.Step{shapeStep{set: q.set, reply: r, instead: instead}}, steps...)
+	}
 	if len(steps) == 0 && r.Cut != "" {
 		return &nodes.Error{Category: "truncated", Message: "the answer ended at a limit (" + r.Cut + ")"}
 	}
@@ -88,11 +93,8 @@ func apply(steps []accept.Step, st *accept.State, r *reply) *nodes.Error {
 }
 
 // publish stages what was accepted and saves the result, so that it is not bought again.
-func publish(t *nodes.Task, s *settings, r *reply, st *accept.State, res *nodes.Result) (*nodes.Result, error) {
-	if _, taken := st.Artifacts[s.To]; s.To != "" && !taken {
-		st.Artifacts[s.To] = []byte(st.Answer)
-	}
-	staged, err := st.Result(t.Out, true)
+func (q *question) publish(r *reply, st *accept.State, res *nodes.Result) (*nodes.Result, error) {
+	staged, err := q.stage(st)
 	if err != nil {
 		return res, err
 	}
@@ -101,16 +103,24 @@ func publish(t *nodes.Task, s *settings, r *reply, st *accept.State, res *nodes.
 		res.Values = map[string]any{}
 	}
 	res.Values["chars"] = utf8.RuneCountInString(st.Answer)
-	res.Values["model"] = answeredBy(s, r)
+	res.Values["model"] = answeredBy(q.set, r)
 	res.Values["finish_reason"] = r.Finish
-	w, err := t.Keep(nodes.SavedName)
+	w, err := q.task.Keep(nodes.SavedName)
 	if err == nil {
-		err = errors.Join(nodes.SaveResult(w, t, res), w.Close())
+		err = errors.Join(nodes.SaveResult(w, q.task, res), w.Close())
 	}
 	if err != nil {
 		res.Warnings = append(res.Warnings, "lost: keep "+nodes.SavedName+": "+err.Error())
 	}
 	return res, nil
+}
+
+// stage stages what was accepted; where no step took the artifact of to, that is the answer.
+func (q *question) stage(st *accept.State) (*nodes.Result, error) {
+	if _, taken := st.Artifacts[q.set.To]; q.set.To != "" && !taken {
+		st.Artifacts[q.set.To] = []byte(st.Answer)
+	}
+	return st.Result(q.task.Out, true)
 }
 
 // cost books what the provider reported; with a flat price it is a note only.
@@ -204,31 +214,21 @@ func refused(s *settings, r *reply, res *nodes.Result) *nodes.Error {
 	return nil
 }
 
-// shaped puts the shape before the steps of accept. instead is nil, or stands for the object of the answer.
-func (s *settings) shaped(steps []accept.Step, r *reply, instead []byte) []accept.Step {
-	sh, err := s.shape()
-	if sh == nil || err != nil {
-		return steps
-	}
-	return append([]accept.Step{shapeStep{set: s, shape: sh, reply: r, instead: instead}}, steps...)
-}
-
 // otherwise accepts an answer whose object does not fit with the values of else, where the node has some and it will
 // not be asked again. It returns nil where that is not so.
-func (s *settings) otherwise(
-	t *nodes.Task, steps []accept.Step, r *reply, why *nodes.Error,
-) (*accept.State, *nodes.Error) {
-	fails := "bad_answer"
+func (q *question) otherwise(r *reply, why *nodes.Error) (*accept.State, *nodes.Error) {
+	fails, answer := "bad_answer", q.set.Answer
 	if r.Doubt != nil && r.Doubt.Category == cutShort {
 		fails = cutShort // there was no time for a better one
 	}
-	if why.Category != "bad_answer" || s.Answer == nil || s.Answer.Else == nil || t.Again != nil && t.Again(fails) {
+	again := q.task.Again
+	if why.Category != "bad_answer" || answer == nil || answer.Else == nil || again != nil && again(fails) {
 		return nil, why
 	}
-	st := accept.NewState(t, r.Text)
-	failure := apply(s.shaped(steps, r, s.Answer.Else), st, r)
+	st := accept.NewState(q.task, r.Text)
+	failure := q.apply(st, r, answer.Else)
 	st.Warn("the answer does not fit, so the values of else are used: %s", why.Message)
-	st.Note("decision", "answer-else", map[string]any{"reason": printable.Clip(why.Message, 300), "values": s.Answer.Else})
+	st.Note("decision", "answer-else", map[string]any{"reason": printable.Clip(why.Message, 300), "values": answer.Else})
 	return st, failure
 }
 

@@ -45,22 +45,21 @@ func (Kind) Schema() string { return schema }
 
 // Run puts the question once: prompt, call, shape, accept, publish.
 func (k Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
-	s, p, steps, err := prepare(t)
+	q, err := k.prepare(t)
 	if err != nil {
 		return nil, err
 	}
-	q, res, err := assemble(t, s)
+	res, err := q.assemble()
 	if err != nil {
 		return res, err
 	}
-	q.now = k.clock()
-	r, err := call(ctx, p, q)
+	r, err := call(ctx, q)
 	if err != nil {
-		return res, advise(s, err)
+		return res, advise(q.set, err)
 	}
-	res, err = finish(t, s, steps, r, res)
+	res, err = q.finish(r, res)
 	q.session.end(r, res, err)
-	err = advise(s, harmless(res, err))
+	err = advise(q.set, harmless(res, err))
 	// The answer is on disk by now: who finds the call recorded finds the answer too.
 	if failed := record(q, r); failed != nil {
 		return res, failed
@@ -69,14 +68,20 @@ func (k Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 }
 
 // prepare reads what an attempt needs of its settings.
-func prepare(t *nodes.Task) (*settings, provider, []accept.Step, error) {
+func (k Kind) prepare(t *nodes.Task) (*question, error) {
 	s, err := read(t.With)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
-	p, err := providerOf(s)
-	if err != nil {
-		return nil, nil, nil, err
+	if len(s.mistakes) > 0 {
+		return nil, nodes.Permanent(nodes.Fail("config", "answer.schema: "+s.mistakes[0].Text))
+	}
+	q := &question{task: t, set: s, now: k.now}
+	if q.now == nil {
+		q.now = time.Now
+	}
+	if q.provider, err = providerOf(s); err != nil {
+		return nil, err
 	}
 	s.fallBack(t)
 	credential.MaskURL(t, s.BaseURL)
@@ -86,47 +91,50 @@ func prepare(t *nodes.Task) (*settings, provider, []accept.Step, error) {
 	for name, raw := range s.Env {
 		credential.MaskNamed(t, name, accept.Plain(raw))
 	}
-	steps, err := s.steps()
-	return s, p, steps, err
+	q.steps, err = s.steps()
+	return q, err
 }
 
-func (k Kind) clock() func() time.Time {
-	if k.now == nil {
-		return time.Now
+// reopen finds the folder that the attempt had, and its session.
+func (q *question) reopen() (err error) {
+	if q.set.Session != "" && q.task.Carry != nil {
+		q.session, err = lastSession(q.task)
+		if err == nil && q.session.ID == "" {
+			err = errors.New("the agent's session is gone")
+		}
 	}
-	return k.now
+	if err == nil {
+		q.folder = q.base(workName)
+	}
+	return err
 }
 
 // Rescue ends an attempt by what its provider had printed or sent when the process that asked
 // died: the answer goes through accept as it would have. Nothing is asked.
 func (k Kind) Rescue(_ context.Context, t *nodes.Task) (*nodes.Result, error) {
-	s, p, steps, err := prepare(t)
+	q, err := k.prepare(t)
 	if err != nil {
 		return nil, nil // the plan was accepted with these settings: what was written of them is damaged
 	}
-	q := &question{task: t, set: s, now: k.clock()}
-	if s.Session != "" && t.Carry != nil {
-		if q.session, err = lastSession(t); err != nil || q.session.ID == "" {
-			return nil, nil
-		}
+	if q.reopen() != nil {
+		return nil, nil
 	}
-	q.folder = q.base(workName)
-	r, err := p.recall(q)
+	r, err := q.provider.recall(q)
 	if err != nil || r == nil {
 		return nil, nil
 	}
 	if !r.Ended && r.Doubt == nil {
-		return lost(s, r)
+		return lost(q.set, r)
 	}
 	if resolve(q, r) != nil {
 		return nil, nil
 	}
-	res, err := finish(t, s, steps, r, &nodes.Result{})
+	res, err := q.finish(r, &nodes.Result{})
 	q.session.end(r, res, err)
 	if r.Doubt != nil && err != nil && r.Doubt.Category != cutShort {
 		return nil, nil // it may have been cut
 	}
-	err = advise(s, harmless(res, err))
+	err = advise(q.set, harmless(res, err))
 	if failed := record(q, r); failed != nil {
 		return nil, nil
 	}
@@ -134,8 +142,8 @@ func (k Kind) Rescue(_ context.Context, t *nodes.Task) (*nodes.Result, error) {
 }
 
 // Salvage takes the report file through accept, as if it were the answer.
-func (Kind) Salvage(t *nodes.Task, files, outputs []string) *nodes.Result {
-	res, err := salvage(t)
+func (k Kind) Salvage(t *nodes.Task, files, outputs []string) *nodes.Result {
+	res, err := k.salvage(t)
 	if err != nil {
 		res = &nodes.Result{}
 	}
@@ -152,18 +160,14 @@ func (Kind) Salvage(t *nodes.Task, files, outputs []string) *nodes.Result {
 	return res
 }
 
-func salvage(t *nodes.Task) (*nodes.Result, error) {
-	s, _, steps, err := prepare(t)
+func (k Kind) salvage(t *nodes.Task) (*nodes.Result, error) {
+	q, err := k.prepare(t)
+	if err == nil {
+		err = q.reopen()
+	}
 	if err != nil {
 		return nil, err
 	}
-	q := &question{task: t, set: s}
-	if s.Session != "" && t.Carry != nil {
-		if q.session, err = lastSession(t); err != nil {
-			return nil, err
-		}
-	}
-	q.folder = q.base(workName)
 	text, made, err := q.report()
 	if err == nil && !made {
 		err = errors.New("the agent had not written its report file")
@@ -172,13 +176,10 @@ func salvage(t *nodes.Task) (*nodes.Result, error) {
 		return nil, err
 	}
 	st := accept.NewState(t, text)
-	if err := accept.Run(steps, st); err != nil {
+	if err := accept.Run(q.steps, st); err != nil {
 		return nil, err
 	}
-	if _, taken := st.Artifacts[s.To]; s.To != "" && !taken {
-		st.Artifacts[s.To] = []byte(text)
-	}
-	return st.Result(t.Out, true)
+	return q.stage(st)
 }
 
 // lost is the end of an attempt whose provider was at work when the process died: what its answer would have been is
@@ -198,12 +199,12 @@ func lost(s *settings, r *reply) (*nodes.Result, error) {
 
 // call records that the provider is asked, and asks it. What became of that is recorded (record) when the answer
 // has been kept.
-func call(ctx context.Context, p provider, q *question) (*reply, error) {
+func call(ctx context.Context, q *question) (*reply, error) {
 	begin := time.Now()
-	if err := q.task.Emit("LLM_CALL_STARTED", started(p, q)); err != nil {
+	if err := q.task.Emit("LLM_CALL_STARTED", started(q)); err != nil {
 		return nil, err
 	}
-	r, err := p.ask(ctx, q)
+	r, err := q.provider.ask(ctx, q)
 	latency := time.Since(begin)
 	if err == nil {
 		r.Latency = latency

@@ -44,45 +44,30 @@ func constrains(provider string) bool {
 	return how != "" && how != capability.FencedBlock
 }
 
-// shape returns the declared shape; nil without one. Settings are checked when the plan is made.
-func (s *settings) shape() (*shape.Shape, error) {
-	if s.Answer == nil {
-		return nil, nil
-	}
-	sh, problems := shape.Read(s.Answer.Schema)
-	if len(problems) > 0 {
-		return nil, nodes.Permanent(nodes.Fail("config", "answer.schema: "+problems[0].Text))
-	}
-	return sh, nil
-}
-
 // native returns the shape if the provider is to constrain the model to it.
 func (s *settings) native() *shape.Shape {
-	if s.Answer == nil || s.Answer.Block || !constrains(s.Provider) || s.text && s.Report == "" {
+	if s.shape == nil || s.Answer.Block || !constrains(s.Provider) || s.text && s.Report == "" {
 		return nil
 	}
-	sh, err := s.shape()
-	if err != nil || s.Provider != "claude" && !sh.Closed() { // claude checks what a tool was given, the others constrain
+	if s.Provider != "claude" && !s.shape.Closed() { // claude checks what a tool was given, the others constrain
 		return nil
 	}
-	return sh
+	return s.shape
 }
 
 // instruction is what the prompt ends with where the answer is to end with a block.
-func (s *settings) instruction() (string, error) {
-	sh, err := s.shape()
-	if sh == nil || s.native() != nil {
-		return "", err
+func (s *settings) instruction() string {
+	if s.shape == nil || s.native() != nil {
+		return ""
 	}
 	return "\n\n---\nEnd your answer with exactly one block of JSON, fenced by a line ```json before it and a line ``` " +
 		"after it, and nothing behind it. Use such a block nowhere else. The JSON is one object that is valid by this " +
-		"JSON Schema:\n\n" + sh.String() + "\n", nil
+		"JSON Schema:\n\n" + s.shape.String() + "\n"
 }
 
 // A shapeStep takes the object of an answer: its fields become values. It stands before the steps of accept.
 type shapeStep struct {
 	set   *settings
-	shape *shape.Shape
 	reply *reply
 	// instead are the values for an answer without a good object.
 	instead []byte
@@ -116,7 +101,7 @@ func (a shapeStep) Apply(st *accept.State) error {
 
 func (a shapeStep) object(st *accept.State) (map[string]any, error) {
 	if a.instead != nil {
-		return a.shape.Parse(a.instead, "else")
+		return a.set.shape.Parse(a.instead, "else")
 	}
 	said := st.Answer
 	if a.reply.FromFile {
@@ -138,7 +123,7 @@ func (a shapeStep) object(st *accept.State) (map[string]any, error) {
 			}
 		}
 	}
-	return a.shape.Parse(raw, "answer")
+	return a.set.shape.Parse(raw, "answer")
 }
 
 // lastBlock takes the fenced block of JSON off the end of an answer. An answer that is one object and nothing else

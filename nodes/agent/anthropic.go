@@ -1,8 +1,6 @@
 package agent
 
 import (
-	"strings"
-
 	"dagrun.dev/nodes/agent/internal/transcript"
 )
 
@@ -10,15 +8,8 @@ import (
 var anthropic = httpAPI{
 	base: "https://api.anthropic.com",
 	keys: []apiKey{{"ANTHROPIC_API_KEY", "X-Api-Key", ""}, {"ANTHROPIC_AUTH_TOKEN", "Authorization", "Bearer "}},
-	path: func(_ *question, base string) string {
-		if strings.HasSuffix(base, "/v1") {
-			return "/messages"
-		}
-		return "/v1/messages"
-	},
-	fixed:  map[string]string{"Anthropic-Version": "2023-06-01"},
-	body:   messagesBody,
-	format: func(*question) *transcript.Format { return &transcript.Messages },
+	path: "/v1/messages", fixed: map[string]string{"Anthropic-Version": "2023-06-01"},
+	body: messagesBody, format: &transcript.Messages,
 }
 
 // messagesMost is the longest answer in tokens where the settings name none: the API wants a number.

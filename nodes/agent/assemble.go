@@ -7,20 +7,21 @@ import (
 	"dagrun.dev/nodes/prompt"
 )
 
-// assemble makes the question of an attempt, and keeps it.
-func assemble(t *nodes.Task, s *settings) (*question, *nodes.Result, error) {
+// assemble makes the text of the question and the folder that it is asked in, and keeps the text.
+func (q *question) assemble() (*nodes.Result, error) {
+	t, s := q.task, q.set
 	a, err := prompt.Assemble(t, s.Prompt)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	res := &nodes.Result{Warnings: a.Warnings, Notes: a.Notes}
-	q := &question{task: t, set: s, blocks: a.Blocks, fixed: a.Fixed()}
+	q.blocks, q.fixed = a.Blocks, a.Fixed()
 	if q.system, err = s.System.read(t.File); err != nil {
-		return nil, res, err
+		return res, err
 	}
 	var warning string
 	if q.session, warning, err = s.open(t, digest(q.system+"\n"+q.prompt())); err != nil {
-		return nil, res, err
+		return res, err
 	}
 	if warning != "" {
 		res.Warnings = append(res.Warnings, warning)
@@ -30,19 +31,15 @@ func assemble(t *nodes.Task, s *settings) (*question, *nodes.Result, error) {
 			"\nGive the whole answer again, without this mistake.\n")
 	}
 	if strings.TrimSpace(q.prompt()) == "" {
-		return nil, res, nodes.Permanent(nodes.Fail("config", "the prompt is empty"))
+		return res, nodes.Permanent(nodes.Fail("config", "the prompt is empty"))
 	}
-	instruction, err := s.instruction()
-	if err != nil {
-		return nil, res, err
-	}
-	q.add(instruction)
+	q.add(s.instruction())
 	if q.folder = q.base(workName); q.session != nil && q.session.resumed {
-		q.continueWork(instruction)
+		q.continueWork(s.instruction())
 	} else if err = workFolder(t, s, q.folder); err != nil {
-		return nil, res, err
+		return res, err
 	}
-	return q, res, t.KeepFrom("prompt.md", strings.NewReader(q.prompt()))
+	return res, t.KeepFrom("prompt.md", strings.NewReader(q.prompt()))
 }
 
 // continuation is what an agent is asked whose interrupted work is continued.

@@ -97,7 +97,7 @@ func (c cli) ask(ctx context.Context, q *question) (*reply, error) {
 		return nil, err
 	}
 	defer res.Close()
-	r, err := (&run{c.format, c.patterns, q, res}).judge()
+	r, err := (&run{c, q, res}).judge()
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (c cli) recall(q *question) (*reply, error) {
 		return nil, err
 	}
 	defer res.Close()
-	r, err := (&run{c.format, c.patterns, q, res}).judge()
+	r, err := (&run{c, q, res}).judge()
 	if err != nil || !r.Ended && r.Doubt == nil {
 		return r, err
 	}
@@ -220,10 +220,10 @@ func (p *program) environment(q *question) (set map[string]string, pass []string
 
 // starts keeps apart the starts of one program: some break their own settings file when
 // two of them begin at once.
-var starts struct {
+var starts = struct {
 	sync.Mutex
 	next map[string]time.Time
-}
+}{next: map[string]time.Time{}}
 
 // takeTurn waits until a program may start again.
 func takeTurn(ctx context.Context, program string, gap time.Duration) error {
@@ -231,9 +231,6 @@ func takeTurn(ctx context.Context, program string, gap time.Duration) error {
 		return nil
 	}
 	starts.Lock()
-	if starts.next == nil {
-		starts.next = map[string]time.Time{}
-	}
 	now := time.Now()
 	at := starts.next[program]
 	if at.Before(now) {

@@ -16,7 +16,6 @@ import (
 
 // startCommand runs any program by a declared template.
 func startCommand(q *question) (*program, error) {
-	c := q.set.command()
 	prompt := guarded(withSystem(q))
 	file := filepath.Join(q.task.Scratch, "prompt.md")
 	fill := strings.NewReplacer("{prompt}", file, "{model}", q.set.Model, "{dir}", q.folder)
@@ -24,7 +23,7 @@ func startCommand(q *question) (*program, error) {
 	for _, arg := range slices.Concat(q.set.Argv, q.set.Flags) {
 		p.argv = append(p.argv, fill.Replace(arg))
 	}
-	switch c.Prompt {
+	switch q.set.Command.Prompt {
 	case "file":
 		if err := os.WriteFile(file, []byte(prompt), 0o600); err != nil {
 			return nil, err
@@ -39,14 +38,6 @@ func startCommand(q *question) (*program, error) {
 		p.stdin = prompt
 	}
 	return p, nil
-}
-
-// command returns the declared template, or the default one.
-func (s *settings) command() *commandSettings {
-	if s.Command == nil {
-		return &commandSettings{Prompt: "stdin", Parse: "text"}
-	}
-	return s.Command
 }
 
 // guarded keeps a prompt from beginning like an option, a command or an attachment.

@@ -81,7 +81,7 @@ func TestPromptCacheKey(t *testing.T) {
 		if with["own"] == "no border" {
 			q.blocks = []string{q.prompt()}
 		}
-		body := openai.body(q, &content{parts: []contentPart{{text: q.prompt()}}})
+		body := openai(q.set.API).body(q, &content{parts: []contentPart{{text: q.prompt()}}})
 		return str(body["prompt_cache_key"])
 	}
 	first := key(m{"own": "a"})
@@ -323,12 +323,11 @@ func TestSystemTextOfClaude(t *testing.T) {
 		task, host := nodetest.New(t, "agent", m{"provider": "claude", "system": m{"text": "be"},
 			"prompt": m{"text": tt.text, "vars": m{"PAGE": m{"artifact": "page.html"}}}})
 		host.Artifacts = map[string]string{"page.html": "<p>"}
-		s, err := read(task.With)
+		q, err := Kind{}.prepare(task)
 		if err != nil {
 			t.Fatal(err)
 		}
-		q, _, err := assemble(task, s)
-		if err != nil {
+		if _, err := q.assemble(); err != nil {
 			t.Fatal(err)
 		}
 		if system, prompt := q.headed(); system != tt.system || prompt != tt.prompt {

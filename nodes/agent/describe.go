@@ -16,7 +16,6 @@ import (
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/agent/capability"
 	"dagrun.dev/nodes/internal/httpc"
-	"dagrun.dev/nodes/internal/shape"
 	"dagrun.dev/nodes/internal/simagent"
 	"dagrun.dev/nodes/prompt"
 )
@@ -67,7 +66,7 @@ func (Kind) CheckFiles(
 // anyText reports whether whatever the program prints is an answer, words about its failure too.
 func (s *settings) anyText() bool {
 	contract := s.Answer != nil || len(s.Accept) > 0 || s.Report != ""
-	return s.Provider == "command" && s.command().Parse == "text" && !contract
+	return s.Provider == "command" && s.Command.Parse == "text" && !contract
 }
 
 // leaves names what accept takes out of a report file, which alone is there of an attempt that was cut. A service
@@ -180,9 +179,9 @@ func (d *describer) provider(s *settings) {
 	switch {
 	case s.Provider == "command" && len(s.Argv) == 0:
 		d.tr.Problemf("argv", "missing: provider command needs the program")
-	case s.Provider == "command" && s.Command != nil:
+	case s.Provider == "command":
 		s.Command.check(d)
-	case s.Provider == "sim" && (s.Sim == nil || s.Sim.Answers == ""):
+	case s.Provider == "sim" && s.Sim.Answers == "":
 		d.tr.Problemf("sim.answers", "missing: provider sim needs a file of answers")
 	}
 	for i, model := range s.FallbackModels {
@@ -194,17 +193,15 @@ func (d *describer) provider(s *settings) {
 	if capability.Of(s.Provider).Service {
 		d.http(s)
 	}
-	if s.Provider == "gemini" || s.Provider == "command" && !s.command().format().Stream {
+	if s.Provider == "gemini" || s.Provider == "command" && !s.Command.format().Stream {
 		d.tr.Notes = append(d.tr.Notes, "timeout.silence does not count: the program prints its answer at its end")
 	}
 	if s.Session != "" && s.Home == "user" {
 		d.tr.Problemf("session",
 			"not with home user: the agent's memory of its work is kept with the node, not with the user")
 	}
-	if s.Sim != nil {
-		if _, err := simagent.ParseFaults(s.Sim.Faults); err != nil {
-			d.tr.Problemf("sim.faults", "%v", err)
-		}
+	if _, err := simagent.ParseFaults(s.Sim.Faults); err != nil {
+		d.tr.Problemf("sim.faults", "%v", err)
 	}
 }
 
@@ -278,11 +275,10 @@ func (d *describer) answer(s *settings) {
 	if s.Answer == nil {
 		return
 	}
-	sh, problems := shape.Read(s.Answer.Schema)
-	if d.tr.Merge("answer.schema", nodes.Traits{Problems: problems}); len(problems) > 0 {
+	if d.tr.Merge("answer.schema", nodes.Traits{Problems: s.mistakes}); s.shape == nil {
 		return
 	}
-	outputs := sh.Outputs()
+	outputs := s.shape.Outputs()
 	for _, name := range slices.Sorted(maps.Keys(outputs)) {
 		if _, twice := d.tr.Outputs[name]; twice {
 			d.tr.Problemf("answer.schema.properties."+name,
@@ -292,13 +288,11 @@ func (d *describer) answer(s *settings) {
 		d.tr.Outputs[name] = outputs[name]
 	}
 	if len(s.Answer.Else) > 0 {
-		if _, err := sh.Parse(s.Answer.Else, "else"); err != nil {
+		if _, err := s.shape.Parse(s.Answer.Else, "else"); err != nil {
 			d.tr.Problemf("answer.else", "the values do not fit the schema: %v", err)
 		}
 	}
-	if text, err := s.instruction(); err == nil {
-		d.tr.Prompt.Chars += int64(len(text))
-	}
+	d.tr.Prompt.Chars += int64(len(s.instruction()))
 }
 
 func (d *describer) cache(s *settings) {

@@ -15,15 +15,15 @@ import (
 // A fact is the payload of an LLM_CALL_* event, by the names in the log; the host adds node and call_id.
 type fact map[string]any
 
-// put adds a field that stands there only where it says something.
-func put[T comparable](f fact, name string, v T) {
+// put adds a field to an object of JSON only where it says something.
+func put[T comparable](f map[string]any, name string, v T) {
 	if v != *new(T) {
 		f[name] = v
 	}
 }
 
-func started(p provider, q *question) fact {
-	address := p.address()
+func started(q *question) fact {
+	address := q.provider.address()
 	switch {
 	case q.set.BaseURL != "":
 		address = q.set.BaseURL

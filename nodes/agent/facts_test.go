@@ -12,7 +12,7 @@ import (
 func TestTemperatureOfACall(t *testing.T) {
 	zero := 0.0
 	for want, set := range map[bool]*settings{false: {Provider: "sim"}, true: {Provider: "sim", Temperature: &zero}} {
-		raw, err := json.Marshal(started(cli{name: "claude"}, &question{task: &nodes.Task{}, set: set}))
+		raw, err := json.Marshal(started(&question{task: &nodes.Task{}, set: set, provider: cli{name: "claude"}}))
 		if err != nil || strings.Contains(string(raw), `"temperature":0`) != want {
 			t.Errorf("%s, want a temperature: %v (%v)", raw, want, err)
 		}

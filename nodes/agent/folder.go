@@ -3,6 +3,7 @@ package agent
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -20,19 +21,11 @@ import (
 
 // name is the name of a given file in the working folder.
 func (g givenFile) name() string {
-	switch {
-	case g.As != "":
-		return g.As
-	case g.Unpack:
-		own := g.Artifact
-		if own == "" {
-			own = path.Base(g.File)
-		}
-		return strings.TrimSuffix(own, path.Ext(own))
-	case g.Artifact != "":
-		return g.Artifact
+	own := cmp.Or(g.Artifact, path.Base(g.File))
+	if g.Unpack {
+		own = strings.TrimSuffix(own, path.Ext(own))
 	}
-	return path.Base(g.File)
+	return cmp.Or(g.As, own)
 }
 
 // workFolder makes the agent's private working folder. Its .git/HEAD makes it the top of a

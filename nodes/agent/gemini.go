@@ -37,12 +37,8 @@ func geminiSettings(s *settings) ([]byte, error) {
 		"experimental": map[string]any{"enableAgents": false, "extensionManagement": false},
 	}
 	config := map[string]any{}
-	if s.Temperature != nil {
-		config["temperature"] = *s.Temperature
-	}
-	if s.MaxOutputTokens > 0 {
-		config["maxOutputTokens"] = s.MaxOutputTokens
-	}
+	put(config, "temperature", s.Temperature)
+	put(config, "maxOutputTokens", s.MaxOutputTokens)
 	if len(config) > 0 {
 		set["modelConfigs"] = map[string]any{"customOverrides": []any{map[string]any{
 			"match":       map[string]any{"overrideScope": "core"},

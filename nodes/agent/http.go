@@ -30,13 +30,12 @@ type httpAPI struct {
 	base string // address of the vendor's own service
 	// keys are the secrets that hold the key where the settings name none, by how it is sent.
 	keys []apiKey
-	// path is what follows the base address, of which it gets the path.
-	path func(q *question, base string) string
+	path string // what follows the base address
 	// fixed are headers of every request.
 	fixed map[string]string
 	body  func(q *question, c *content) map[string]any
 	// format is how the service reports.
-	format func(q *question) *transcript.Format
+	format *transcript.Format
 }
 
 // An apiKey is a secret and the header that takes it.
@@ -69,7 +68,7 @@ func (a httpAPI) ask(ctx context.Context, q *question) (*reply, error) {
 	defer answer.Close()
 	r.Status = answer.Status
 	if answer.Status != http.StatusOK {
-		r.Failure = answer.Failure(q.evidence(a.format(q).Table))
+		r.Failure = answer.Failure(q.evidence(a.format.Table))
 		r.Refused = !r.Failure.Unknown && answer.Status >= 300
 		r.Price()
 		return r, nil
@@ -77,7 +76,7 @@ func (a httpAPI) ask(ctx context.Context, q *question) (*reply, error) {
 	aside := &sideFile{name: "transcript.txt"}
 	aside.to, aside.err = q.task.Keep(aside.name)
 	spool.head(answer)
-	readAnswer(a.format(q), q, answer, io.TeeReader(answer, io.MultiWriter(spool, aside)), r)
+	readAnswer(a.format, q, answer, io.TeeReader(answer, io.MultiWriter(spool, aside)), r)
 	for _, f := range []*sideFile{aside, spool} {
 		if err := f.Close(); err != nil {
 			r.Warn("lost: keep %s: %v", f.name, err)
@@ -121,9 +120,7 @@ func (a httpAPI) request(q *question) (*httpc.Request, error) {
 		return nil, err
 	}
 	body := a.body(q, c)
-	if q.set.Temperature != nil {
-		body["temperature"] = *q.set.Temperature
-	}
+	put(body, "temperature", q.set.Temperature)
 	q.set.reason(body)
 	for name, value := range q.set.Params {
 		if body[name] = value; strings.TrimSpace(string(value)) == "null" {
@@ -134,15 +131,18 @@ func (a httpAPI) request(q *question) (*httpc.Request, error) {
 	return r, err
 }
 
-// url puts the API's path behind that of the base address, unless it ends so already, and before its query: some
-// services name the deployment in the path and the version in the query.
+// url puts the API's path behind that of the base address, as far as it does not end so already, and before its query:
+// some services name the deployment in the path and the version in the query.
 func (a httpAPI) url(q *question) (string, error) {
 	u, err := url.Parse(cmp.Or(q.set.BaseURL, a.base))
 	if err != nil {
 		return "", nodes.Permanent(&nodes.Error{Category: "config", Message: "baseURL", Err: err})
 	}
-	base := strings.TrimRight(u.Path, "/")
-	if path := a.path(q, base); !strings.HasSuffix(base, path) {
+	base, path := strings.TrimRight(u.Path, "/"), a.path
+	if strings.HasSuffix(base, "/v1") {
+		path = strings.TrimPrefix(path, "/v1")
+	}
+	if !strings.HasSuffix(base, path) {
 		u = u.JoinPath(path)
 	}
 	return u.String(), nil
@@ -206,7 +206,7 @@ func (a httpAPI) recall(q *question) (*reply, error) {
 	answer := httpc.Reread(head.Status, head.Header, from)
 	defer answer.Close()
 	r := &reply{Status: head.Status}
-	if readAnswer(a.format(q), q, answer, answer, r); !r.Ended {
+	if readAnswer(a.format, q, answer, answer, r); !r.Ended {
 		return r, nil
 	}
 	err = q.task.KeepFrom("transcript.txt", io.NewSectionReader(f, int64(len(line)), 1<<62))

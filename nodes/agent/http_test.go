@@ -170,11 +170,12 @@ func TestAddresses(t *testing.T) {
 		{"openai", "chat", "https://x.test/openai/deployments/a%2Fb/chat/completions?api-version=1", "https://x.test/openai/deployments/a%2Fb/chat/completions?api-version=1"},
 		{"openai", "responses", "https://x.test/v1", "https://x.test/v1/responses"},
 	} {
-		p, err := providerOf(&settings{Provider: tt.provider})
+		s := &settings{Provider: tt.provider, API: tt.api, BaseURL: tt.base}
+		p, err := providerOf(s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := p.(httpAPI).url(&question{set: &settings{Provider: tt.provider, API: tt.api, BaseURL: tt.base}})
+		got, err := p.(httpAPI).url(&question{set: s})
 		if err != nil || got != tt.want {
 			t.Errorf("%s: %s %v, want %s", tt.base, got, err, tt.want)
 		}

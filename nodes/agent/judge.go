@@ -16,10 +16,9 @@ import (
 
 // A run is one run of a program as it ended, to be judged.
 type run struct {
-	format   *transcript.Format
-	patterns []errorPattern // see cli
-	q        *question
-	res      *proc.Result
+	cli
+	q   *question
+	res *proc.Result
 }
 
 // judge turns what a program printed and how it ended into a reply. Its own terminal event comes

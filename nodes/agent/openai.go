@@ -5,34 +5,26 @@ import (
 	"dagrun.dev/nodes/internal/shape"
 )
 
-// openai speaks the chat completions API, which many servers offer, or the Responses API.
-var openai = httpAPI{
-	base: "https://api.openai.com/v1",
-	keys: []apiKey{{"OPENAI_API_KEY", "Authorization", "Bearer "}},
-	path: func(q *question, _ string) string {
-		if q.set.API == "responses" {
-			return "/responses"
-		}
-		return "/chat/completions"
-	},
-	body: func(q *question, c *content) map[string]any {
-		body := chatBody(q, c)
-		if q.set.API == "responses" {
-			body = responsesBody(q, c)
-		}
-		if len(q.blocks) > 1 && q.set.BaseURL == "" && q.set.Cache != "off" {
-			// Requests with one key go to one server, which knows the beginning. Servers of others refuse unknown
-			// fields.
-			body["prompt_cache_key"] = "dagrun-" + digest(q.system + q.blocks[0])[:40]
-		}
-		return body
-	},
-	format: func(q *question) *transcript.Format {
-		if q.set.API == "responses" {
-			return &transcript.Responses
-		}
-		return &transcript.Chat
-	},
+// openai returns the chat completions API, which many servers offer, or the Responses API.
+func openai(api string) httpAPI {
+	a := httpAPI{
+		base: "https://api.openai.com/v1",
+		keys: []apiKey{{"OPENAI_API_KEY", "Authorization", "Bearer "}},
+		path: "/chat/completions", body: chatBody, format: &transcript.Chat,
+	}
+	if api == "responses" {
+		a.path, a.body, a.format = "/responses", responsesBody, &transcript.Responses
+	}
+	return a
+}
+
+// cacheKey has requests that begin alike go to one server, which knows the beginning. Servers of others refuse unknown
+// fields.
+func cacheKey(q *question, body map[string]any) map[string]any {
+	if len(q.blocks) > 1 && q.set.BaseURL == "" && q.set.Cache != "off" {
+		body["prompt_cache_key"] = "dagrun-" + digest(q.system + q.blocks[0])[:40]
+	}
+	return body
 }
 
 // openaiParts are content parts of one of the two APIs. A mark is what models since gpt-5.6 want at the end of what
@@ -68,17 +60,15 @@ func chatBody(q *question, c *content) map[string]any {
 	body := map[string]any{
 		"model": q.set.Model, "stream": true, "stream_options": map[string]any{"include_usage": true}, "messages": list,
 	}
-	if n := q.set.MaxOutputTokens; n > 0 {
-		body["max_completion_tokens"] = n
-		if q.set.BaseURL != "" { // the name that servers of others know
-			delete(body, "max_completion_tokens")
-			body["max_tokens"] = n
-		}
+	limit := "max_completion_tokens"
+	if q.set.BaseURL != "" {
+		limit = "max_tokens" // the name that servers of others know
 	}
+	put(body, limit, q.set.MaxOutputTokens)
 	if sh := q.set.native(); sh != nil {
 		body["response_format"] = map[string]any{"type": "json_schema", "json_schema": strictFormat(sh)}
 	}
-	return body
+	return cacheKey(q, body)
 }
 
 func responsesBody(q *question, c *content) map[string]any {
@@ -86,18 +76,14 @@ func responsesBody(q *question, c *content) map[string]any {
 	if !c.plain() {
 		body["input"] = []any{map[string]any{"role": "user", "content": openaiParts("input_text", "input_image", c.parts...)}}
 	}
-	if q.system != "" {
-		body["instructions"] = q.system
-	}
-	if q.set.MaxOutputTokens > 0 {
-		body["max_output_tokens"] = q.set.MaxOutputTokens
-	}
+	put(body, "instructions", q.system)
+	put(body, "max_output_tokens", q.set.MaxOutputTokens)
 	if sh := q.set.native(); sh != nil {
 		format := strictFormat(sh)
 		format["type"] = "json_schema"
 		body["text"] = map[string]any{"format": format}
 	}
-	return body
+	return cacheKey(q, body)
 }
 
 // strictFormat asks for an answer of a shape; the name has no meaning.

@@ -35,12 +35,11 @@ func providerOf(s *settings) (provider, error) {
 	case "gemini":
 		return cli{name: "gemini", format: &transcript.Gemini, start: startGemini}, nil
 	case "command":
-		c := s.command()
-		return cli{name: "command", format: c.format(), patterns: c.Errors, start: startCommand}, nil
+		return cli{name: "command", format: s.Command.format(), patterns: s.Command.Errors, start: startCommand}, nil
 	case "anthropic":
 		return anthropic, nil
 	case "openai":
-		return openai, nil
+		return openai(s.API), nil
 	}
 	return nil, nodes.Permanent(nodes.Fail("config", "provider "+s.Provider+" is not built in"))
 }

@@ -8,13 +8,16 @@ import (
 
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/agent/internal/transcript"
+	"dagrun.dev/nodes/internal/accept"
 	"dagrun.dev/nodes/internal/evidence"
 )
 
 // A question is what is asked.
 type question struct {
-	task *nodes.Task
-	set  *settings
+	task     *nodes.Task
+	set      *settings
+	provider provider
+	steps    []accept.Step
 	// blocks are the prompt in parts, as the template's borders divide it; fixed is how many in front hold nothing
 	// that a run wrote.
 	blocks []string

@@ -82,8 +82,16 @@ func (x *session) save() error {
 	if err != nil {
 		return err
 	}
-	part := x.file() + ".part"
-	return errors.Join(os.WriteFile(part, raw, 0o600), os.Rename(part, x.file()))
+	return replace(x.file(), raw)
+}
+
+// replace puts content in the place of a file, whole or not at all.
+func replace(file string, content []byte) error {
+	part := file + ".part"
+	if err := os.WriteFile(part, content, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(part, file)
 }
 
 // end notes how an attempt ended: whether there is work to go on with. A call that the service refused has changed
@@ -122,10 +130,7 @@ func (x *session) uncount(s *settings) (there bool, err error) {
 				kept = append(kept, line...)
 			}
 		}
-		if err := os.WriteFile(file+".part", kept, 0o600); err != nil {
-			return false, err
-		}
-		if err := os.Rename(file+".part", file); err != nil {
+		if err := replace(file, kept); err != nil {
 			return false, err
 		}
 	}

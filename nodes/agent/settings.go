@@ -15,6 +15,7 @@ import (
 	"dagrun.dev/nodes/agent/capability"
 	"dagrun.dev/nodes/extract"
 	"dagrun.dev/nodes/internal/accept"
+	"dagrun.dev/nodes/internal/shape"
 	"dagrun.dev/nodes/validate"
 	"dagrun.dev/nodes/verdict"
 )
@@ -59,14 +60,17 @@ type settings struct {
 	ExitGrace         nodes.Duration             `json:"exitGrace"`
 	StartGap          nodes.Duration             `json:"startGap"`
 	MaxOutputMB       int64                      `json:"maxOutputMB"`
-	Command           *commandSettings           `json:"command"`
-	Sim               *simSettings               `json:"sim"`
+	Command           commandSettings            `json:"command"`
+	Sim               simSettings                `json:"sim"`
 
 	given map[string]json.RawMessage // the settings that are written out, by name
 	from  map[string]string          // where those of byProvider stand
 
 	// text says that a shaped answer has a text beside it: a report, or what accept takes.
 	text bool
+	// shape is that of the answer; nil without one, and where its schema has mistakes.
+	shape    *shape.Shape
+	mistakes []nodes.Problem
 }
 
 type textSource struct {
@@ -125,9 +129,11 @@ func read(with json.RawMessage) (*settings, error) {
 		return nil, err
 	}
 	s.text = s.Report != "" || len(s.Accept) > 0
-	if s.Command != nil {
-		s.Command.Prompt = cmp.Or(s.Command.Prompt, "stdin")
-		s.Command.Parse = cmp.Or(s.Command.Parse, "text")
+	s.Command.Parse = cmp.Or(s.Command.Parse, "text")
+	if s.Answer != nil {
+		if s.shape, s.mistakes = shape.Read(s.Answer.Schema); len(s.mistakes) > 0 {
+			s.shape = nil
+		}
 	}
 	if capability.Of(s.Provider).Service {
 		s.Report = "" // who writes no files gives the report as the answer

@@ -123,7 +123,7 @@ func (s *streamReader) document() *nodes.Error {
 const mostEvent = 16 << 20
 
 func (s *streamReader) stream() *nodes.Error {
-	failure := s.listen(httpc.NewEvents(s.from, mostEvent))
+	failure := s.readEvents(httpc.NewEvents(s.from, mostEvent))
 	if ended, _ := s.t.Ended(); ended {
 		own := s.fill()
 		if failure != nil {
@@ -146,9 +146,9 @@ func (s *streamReader) stream() *nodes.Error {
 	return nodes.Failf("transient", "the stream ended in the middle, after %d bytes of text", len(s.r.Text))
 }
 
-// listen hands the events to the transcript until the end, an error or a line that cannot be read. The end
+// readEvents hands the events to the transcript until the end, an error or a line that cannot be read. The end
 // is what the provider says is one: some connections stay open behind it.
-func (s *streamReader) listen(events *httpc.Events) *nodes.Error {
+func (s *streamReader) readEvents(events *httpc.Events) *nodes.Error {
 	for {
 		if _, closed := s.t.Ended(); closed {
 			return nil

@@ -23,15 +23,13 @@ type endWatch struct {
 // piece takes the next piece of output and reports whether the last word has been said.
 func (w *endWatch) piece(b []byte) bool {
 	for {
-		i := bytes.IndexByte(b, '\n')
-		if i < 0 {
-			w.add(b)
+		line, rest, ended := bytes.Cut(b, []byte("\n"))
+		w.add(line)
+		if !ended {
 			break
 		}
-		w.add(b[:i])
 		w.look()
-		w.line, w.long = w.line[:0], false
-		b = b[i+1:]
+		w.line, w.long, b = w.line[:0], false, rest
 	}
 	if tail := bytes.TrimRight(w.line, " \t\r"); len(tail) > 0 && tail[len(tail)-1] == '}' {
 		w.look() // the last line may have no end
