@@ -41,7 +41,7 @@ func (h *host) takeSlot() (*slot, error) {
 	var err error
 	if s.out, err = h.run.Staging(fmt.Sprintf("w%d", h.slots)); err == nil {
 		s.scratch = filepath.Join(h.scratch, fmt.Sprintf("w%d", h.slots))
-		err = os.MkdirAll(s.scratch, 0o700)
+		err = os.MkdirAll(s.scratch, private)
 	}
 	for _, dir := range []string{s.out, s.scratch} {
 		if err == nil {
@@ -67,12 +67,15 @@ func (s *slot) reset() {
 }
 
 // untouched is the time of change that an empty folder is given. Whatever is made in it afterwards gives it the
-// present one, so that one stat, instead of a seek and two reads of the folder, says that an attempt left nothing.
+// present one, so that one stat, instead of a seek and two reads of the folder, says that an attempt left nothing. Who
+// may use it, private, is told by the same stat and does not change that time.
 var untouched = time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC)
+
+const private fs.FileMode = 0o700
 
 func isUntouched(dir *os.File) bool {
 	fi, err := os.Lstat(dir.Name()) // not of the open one: it may have been removed, or renamed
-	return err == nil && fi.IsDir() && fi.ModTime().Equal(untouched)
+	return err == nil && fi.IsDir() && fi.ModTime().Equal(untouched) && fi.Mode().Perm() == private
 }
 
 // empty removes everything in a folder. An error says that it cannot be used again.
@@ -84,6 +87,8 @@ func empty(dir *os.File) error {
 		return err
 	} else if held, err := dir.Stat(); err != nil || !os.SameFile(here, held) {
 		return cmp.Or(err, fs.ErrNotExist)
+	} else if err := dir.Chmod(private); err != nil {
+		return err
 	}
 	for {
 		if _, err := dir.Seek(0, io.SeekStart); err != nil {
