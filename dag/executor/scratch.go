@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"dagrun.dev/dag/run"
+	"dagrun.dev/internal/disk"
 )
 
 // scratchOf returns the folder outside of a run that holds all scratch folders of its attempts. Its
@@ -27,7 +28,7 @@ func scratchOf(r *run.Run, folder string) string {
 // use. Run does so by itself; it is for a run that has nothing left to do. scratch as in Options.
 func Sweep(r *run.Run, scratch string) error {
 	dir := scratchOf(r, scratch)
-	return errors.Join(os.RemoveAll(dir), sweepHandedOn(r, dir))
+	return errors.Join(disk.RemoveAll(dir), sweepHandedOn(r, dir))
 }
 
 // What the attempts of a node hand on lies beside the scratch folders, by node and generation: the process that carries
@@ -61,7 +62,7 @@ func (h *host) dropHandedOn() {
 	for _, f := range h.handing {
 		v, ok := h.state().NodeByID(f.job.Node.ID)
 		if !ok || v.Status.Ended() || v.Generation != f.job.Generation {
-			_ = os.RemoveAll(f.handedOn()) // or it is swept
+			_ = disk.RemoveAll(f.handedOn()) // or it is swept
 		}
 	}
 	h.handing = h.handing[:0]
@@ -83,7 +84,7 @@ func sweepHandedOn(r *run.Run, scratch string) error {
 	}
 	for _, e := range list {
 		if !used[e.Name()] {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+			err = errors.Join(err, disk.RemoveAll(filepath.Join(dir, e.Name())))
 		}
 	}
 	_ = os.Remove(dir) // where nothing is left

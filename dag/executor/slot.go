@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"dagrun.dev/internal/disk"
 )
 
 // A slot is the pair of folders that one attempt uses: one inside the run, from which
@@ -102,7 +104,7 @@ func empty(dir *os.File) error {
 			return err
 		}
 		for _, name := range names {
-			if err := os.RemoveAll(filepath.Join(dir.Name(), name)); err != nil {
+			if err := disk.RemoveAll(filepath.Join(dir.Name(), name)); err != nil {
 				return err
 			}
 		}
@@ -120,7 +122,7 @@ func (s *slot) remove() {
 	}
 	for _, dir := range []string{s.out, s.scratch} {
 		if dir != "" {
-			os.RemoveAll(dir)
+			_ = disk.RemoveAll(dir)
 		}
 	}
 }

@@ -25,7 +25,7 @@ type FS interface {
 	MkdirAll(name string) error
 	Rename(from, to string) error
 	Remove(name string) error
-	// RemoveAll removes a tree; nil when there is none.
+	// RemoveAll removes a tree, folders that nobody may write included; nil when there is none.
 	RemoveAll(name string) error
 	Lstat(name string) (fs.FileInfo, error)
 	// ReadDir lists a directory, sorted by name.
@@ -133,7 +133,36 @@ func (t *tree) Close() error                 { return t.root.Close() }
 func (t *tree) MkdirAll(name string) error   { return t.absolute(t.root.MkdirAll(name, t.folders)) }
 func (t *tree) Rename(from, to string) error { return t.absolute(t.root.Rename(from, to)) }
 func (t *tree) Remove(name string) error     { return t.absolute(t.root.Remove(name)) }
-func (t *tree) RemoveAll(name string) error  { return t.absolute(t.root.RemoveAll(name)) }
+
+func (t *tree) RemoveAll(name string) error {
+	return t.absolute(removeAll(t.root, name, func() error { return t.root.RemoveAll(name) }))
+}
+
+// RemoveAll removes what stands at a path of the machine, as that of an FS does.
+func RemoveAll(path string) error {
+	root, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return os.RemoveAll(path)
+	}
+	defer root.Close()
+	return removeAll(root, filepath.Base(path), func() error { return os.RemoveAll(path) })
+}
+
+// removeAll has a tree removed. Programs leave folders that they have closed for writing, as Go does its modules: these
+// are opened first where they stand in the way.
+func removeAll(root *os.Root, name string, remove func() error) error {
+	err := remove()
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	_ = filepath.WalkDir(filepath.Join(root.Name(), name), func(at string, d fs.DirEntry, err error) error {
+		if inside, no := filepath.Rel(root.Name(), at); err == nil && no == nil && d.IsDir() {
+			_ = root.Chmod(inside, 0o700)
+		}
+		return nil
+	})
+	return remove()
+}
 
 func (t *tree) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
 	f, err := regular.OpenFileIn(t.root, name, flag, perm)
