@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -87,9 +88,10 @@ func templateNamed(name string) (examples.Template, error) {
 // mistake for a template that was asked for.
 func writeFirst(dir string, t examples.Template, asked bool) (written []string, err error) {
 	for _, pattern := range []string{"*.cue", "spec.yaml", "spec.yml", "spec.json"} {
-		found, err := filepath.Glob(filepath.Join(dir, pattern))
+		found, err := fs.Glob(os.DirFS(dir), pattern)
 		if err == nil && len(found) > 0 && asked {
-			err = fmt.Errorf("%s is there already: name another directory, dagrun init --template %s DIR", found[0], t.Name)
+			err = fmt.Errorf("%s is there already: name another directory, dagrun init --template %s DIR",
+				filepath.Join(dir, found[0]), t.Name)
 		}
 		if err != nil || len(found) > 0 {
 			return nil, err

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 
 	"dagrun.dev/nodes"
@@ -117,8 +119,9 @@ func (x *session) uncount(s *settings) (there bool, err error) {
 	if s.Provider != "claude" {
 		return true, nil // the simulated agent remembers nothing
 	}
-	files, err := filepath.Glob(filepath.Join(x.dir(), claudeHome, "projects", "*", x.ID+".jsonl"))
+	files, err := fs.Glob(os.DirFS(x.dir()), path.Join(claudeHome, "projects", "*", x.ID+".jsonl"))
 	for _, file := range files {
+		file = filepath.Join(x.dir(), file)
 		raw, failed := os.ReadFile(file)
 		if failed != nil {
 			return false, failed

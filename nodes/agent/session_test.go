@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,7 +29,7 @@ type cutNode struct {
 func newCutNode(t *testing.T, with m) *cutNode {
 	t.Helper()
 	dir := t.TempDir()
-	n := &cutNode{with: with, record: filepath.Join(dir, "record"), carried: filepath.Join(dir, "carried")}
+	n := &cutNode{with: with, record: filepath.Join(dir, "record"), carried: filepath.Join(dir, "car[ried")}
 	n.failed = map[string]int{}
 	_, n.host = nodetest.New(t, "agent", m{})
 	program := filepath.Join(dir, "claude")
@@ -111,9 +112,9 @@ func TestWorkThatWasCutIsGoneOnWith(t *testing.T) {
 	}
 	lost := func(n *cutNode) { _ = os.RemoveAll(n.carried) }
 	forgotten := func(n *cutNode) {
-		files, _ := filepath.Glob(filepath.Join(n.carried, "*", claudeHome))
+		files, _ := fs.Glob(os.DirFS(n.carried), "*/"+claudeHome)
 		for _, f := range files {
-			_ = os.RemoveAll(f)
+			_ = os.RemoveAll(filepath.Join(n.carried, f))
 		}
 	}
 	longer := func(n *cutNode) { n.with["prompt"] = m{"text": "Make a long page. Soon."} }
