@@ -69,15 +69,15 @@ func (s *slot) reset() {
 }
 
 // untouched is the time of change that an empty folder is given. Whatever is made in it afterwards gives it the
-// present one, so that one stat, instead of a seek and two reads of the folder, says that an attempt left nothing. Who
-// may use it, private, is told by the same stat and does not change that time.
+// present one, so that one stat, instead of a seek and two reads of the folder, says that an attempt left nothing. It
+// tells too whether the next attempt may use the folder (private): a change of that leaves the time as it is.
 var untouched = time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC)
 
 const private fs.FileMode = 0o700
 
 func isUntouched(dir *os.File) bool {
 	fi, err := os.Lstat(dir.Name()) // not of the open one: it may have been removed, or renamed
-	return err == nil && fi.IsDir() && fi.ModTime().Equal(untouched) && fi.Mode().Perm() == private
+	return err == nil && fi.IsDir() && fi.ModTime().Equal(untouched) && fi.Mode()&private == private
 }
 
 // empty removes everything in a folder. An error says that it cannot be used again.
@@ -89,8 +89,10 @@ func empty(dir *os.File) error {
 		return err
 	} else if held, err := dir.Stat(); err != nil || !os.SameFile(here, held) {
 		return cmp.Or(err, fs.ErrNotExist)
-	} else if err := dir.Chmod(private); err != nil {
-		return err
+	} else if here.Mode()&private != private { // where there are no rights, as on FAT, nobody takes them away
+		if err := dir.Chmod(private); err != nil {
+			return err
+		}
 	}
 	for {
 		if _, err := dir.Seek(0, io.SeekStart); err != nil {
