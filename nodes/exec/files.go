@@ -137,13 +137,25 @@ func layOutFolder(t *nodes.Task, root *os.Root, name string) error {
 
 // collect takes artifacts and values out of the staging folder.
 func (s *settings) collect(t *nodes.Task, p *proc.Result, res *nodes.Result) error {
+	nothing := len(t.Writes)+len(t.Outputs) == 0 && s.Stdout == ""
 	var list []os.DirEntry
-	var err error
 	if t.Untouched == nil || !t.Untouched() {
-		list, err = os.ReadDir(t.Out)
+		info, err := os.Lstat(t.Out)
+		switch is := err == nil && info.IsDir(); {
+		case is:
+			list, err = os.ReadDir(t.Out)
+		case nothing:
+			return nil
+		default:
+			err = nodes.Permanent(nodes.Fail("no_artifact", "the command removed $DAGRUN_OUT or put something else in its "+
+				"place: write into the folder and leave it where it is"))
+		}
+		if err != nil {
+			return err
+		}
 	}
-	if err != nil || len(list)+len(t.Writes)+len(t.Outputs) == 0 && s.Stdout == "" {
-		return err // most commands leave nothing
+	if nothing && len(list) == 0 {
+		return nil // most commands leave nothing
 	}
 	root, err := os.OpenRoot(t.Out)
 	if err != nil {
@@ -258,13 +270,17 @@ func (x *shaped) hold(root *os.Root, res *nodes.Result) error {
 
 // undeclared warns of files at the top of the staging folder that nothing will come of.
 func undeclared(list []os.DirEntry, t *nodes.Task, res *nodes.Result) {
+	var names []string
 	for _, entry := range list {
 		name := entry.Name()
 		belongs := func(w string) bool { return w == name || strings.HasPrefix(w, name+"/") }
 		if name != outputsFile && !slices.ContainsFunc(t.Writes, belongs) {
-			res.Warnings = append(res.Warnings, fmt.Sprintf(
-				"the command put %q into $DAGRUN_OUT, which `writes` does not name; it is dropped", name))
+			names = append(names, strconv.Quote(name))
 		}
+	}
+	if len(names) > 0 {
+		res.Warnings = append(res.Warnings,
+			"what the command put into $DAGRUN_OUT is dropped where `writes` does not name it: "+printable.Some(names, 10))
 	}
 }
 
