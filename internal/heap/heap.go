@@ -1,8 +1,8 @@
-// Package heap decides how much garbage the process leaves lying about. It needs nothing but the runtime: a program that
-// imports it is bound before the packages are initialized that take most of its start, and does not collect meanwhile.
-// The bound, which takes the place of the collector's own rule, follows what is alive after each collection; with that
-// rule a small heap would grow to twice what is alive before it is looked at. GOGC and GOMEMLIMIT, when set, are obeyed
-// instead.
+// Package heap decides how much garbage the process leaves lying about. It needs nothing but the runtime: a program
+// that imports it is bound before the packages are initialized that take most of its start, and does not collect
+// meanwhile. The bound, which takes the place of the collector's own rule, follows what is alive after each collection;
+// with that rule a small heap would grow to twice what is alive before it is looked at. GOGC and GOMEMLIMIT, when set,
+// are obeyed instead.
 package heap
 
 import (
