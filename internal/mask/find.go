@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -221,8 +222,14 @@ func (p *pattern) match(b []byte, at int, final, cut bool) (end int, more bool) 
 	return max(end, slices.Max(now)), false
 }
 
-// isCut reports whether b begins with what stands for text that was left out, or is at its end.
+// isCut reports whether b begins with what stands for text that was left out, or is at its end; what may be the
+// beginning of an escape can stand before it.
 func isCut(b []byte) bool {
+	if len(b) > 0 && strings.IndexByte(escapes, b[0]) >= 0 {
+		b = bytes.TrimLeftFunc(b, func(r rune) bool {
+			return r < utf8.RuneSelf && (strings.ContainsRune(escapes+"#", r) || unicode.IsLetter(r) || unicode.IsDigit(r))
+		})
+	}
 	return len(b) == 0 || bytes.HasPrefix(b, []byte("...")) || bytes.HasPrefix(b, []byte("\n[... "))
 }
 

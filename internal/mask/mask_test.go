@@ -183,6 +183,26 @@ func TestCutMessages(t *testing.T) {
 	}
 }
 
+// A message may be cut within an escape.
+func TestCutWithinAnEscape(t *testing.T) {
+	const secret = `qK"mF&gF/8Zs2c<Qz1hJq3y&w5bX0dTn6eR\u/p`
+	var m Mask
+	m.Add(secret)
+	for name, form := range forms {
+		if strings.Contains(name, "base64") {
+			continue
+		}
+		written, least := form(secret), form(secret[:leastCut])
+		for cut := len(least) + 1; cut < len(written); cut++ {
+			for _, dots := range []string{"", "..."} {
+				if got := m.Message("key <" + written[:cut] + dots); strings.Contains(got, least) {
+					t.Errorf("%s: %q", name, got)
+				}
+			}
+		}
+	}
+}
+
 type closing struct{ bytes.Buffer }
 
 func (*closing) Close() error { return nil }
