@@ -21,13 +21,22 @@ var Adopt = sync.OnceValue(func() error {
 // kills what carries one of the runner's marks, or is in the session or group of a root that the runner's record
 // names. A runner that is killed takes its children with it by the parent-death signal; this is for their children.
 // It looks once more when it has found nothing: a process that is replacing its program shows no environment
-// meanwhile. Field 3 of what follows the command in /proc/PID/stat is the group, 4 the session.
+// meanwhile. A root that was born after it was recorded is a stranger who has its number now. Of what follows the
+// command in /proc/PID/stat field 3 is the group, 4 the session, 20 the birth.
 const guardScript = `read x
-mark=$1 record=$2 roots=' ' quiet=0
-[ -f "$record" ] && while read -r used root rest; do
-	[ "$used" = + ] && roots="$roots$root "
+mark=$1 record=$2 recorded= quiet=0
+[ -f "$record" ] && while read -r used root from to rest; do
+	[ "$used" = + ] && recorded="$recorded $root:$to"
 done < "$record"
 for i in 1 2 3 4 5 6 7 8; do
+	roots=' '
+	for entry in $recorded; do
+		if read -r stat < "/proc/${entry%:*}/stat"; then
+			set -- ${stat##*) }
+			[ "${20}" -le "${entry#*:}" ] || continue
+		fi
+		roots="$roots${entry%:*} "
+	done
 	left=$(grep -ls "$mark" /proc/[0-9]*/environ)
 	[ "$roots" = ' ' ] || for file in /proc/[0-9]*/stat; do
 		read -r stat < "$file" || continue

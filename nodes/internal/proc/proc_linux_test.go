@@ -575,3 +575,31 @@ func TestParseStat(t *testing.T) {
 		}
 	}
 }
+
+// The guard kills by the record what is in the session of a root, and nobody who has the number of one that is gone.
+func TestGuardKnowsStrangers(t *testing.T) {
+	for name, c := range map[string]struct {
+		recorded uint64
+		lives    bool
+	}{"a root": {ticks() + 1000, false}, "a stranger": {1, true}} {
+		child := exec.Command("sleep", "60")
+		child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := child.Start(); err != nil {
+			t.Fatal(err)
+		}
+		record := filepath.Join(t.TempDir(), "record")
+		text := line(lineLen, "place") + line(lineLen, "1") + line(slotLen, fmt.Sprintf("+ %d 0 %d", child.Process.Pid, c.recorded))
+		if err := os.WriteFile(record, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command("sh", "-c", guardScript, "guard", "NO_SUCH_MARK=", record).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v %s", name, err, out)
+		}
+		p := readStat(child.Process.Pid)
+		if lives := p != nil && !p.dead; lives != c.lives {
+			t.Errorf("%s lives: %v", name, lives)
+		}
+		child.Process.Kill()
+		child.Wait()
+	}
+}
