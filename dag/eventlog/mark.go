@@ -22,8 +22,7 @@ func encodeMark(h Head) []byte {
 	return append(append(b, hex.EncodeToString(sum[:8])...), '\n')
 }
 
-// readMark returns the zero Head when there is no mark or it cannot be read: it only ever adds
-// knowledge.
+// readMark returns the zero Head when there is no mark, it cannot be read or is damaged: it only ever adds knowledge.
 func readMark(fsys disk.FS, log string) (h Head, damaged bool) {
 	b, err := disk.ReadFile(fsys, MarkName(log))
 	if err != nil {

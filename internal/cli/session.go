@@ -334,7 +334,7 @@ func (m *missing) Unwrap() error {
 
 // account keeps what later plans learn from a run that was carried on, closes it and tells how it stands.
 func (s *session) account(r *run.Run) error {
-	var learned sync.WaitGroup
+	var learned sync.WaitGroup // beside the last snapshot: of a large run, both take a while
 	learned.Go(func() {
 		if state, err := s.runs.stateDir(); err == nil { // only estimates suffer
 			_ = state.AddHistory(r.Graph().Plan.Name, s.printer.taken)

@@ -141,16 +141,15 @@ func (s *settings) collect(t *nodes.Task, p *proc.Result, res *nodes.Result) err
 	var list []os.DirEntry
 	if t.Untouched == nil || !t.Untouched() {
 		info, err := os.Lstat(t.Out)
-		switch is := err == nil && info.IsDir(); {
-		case is:
-			list, err = os.ReadDir(t.Out)
-		case nothing:
+		gone := err != nil || !info.IsDir()
+		if gone && nothing {
 			return nil
-		default:
-			err = nodes.Permanent(nodes.Fail("no_artifact", "the command removed $DAGRUN_OUT or put something else in its "+
+		}
+		if gone {
+			return nodes.Permanent(nodes.Fail("no_artifact", "the command removed $DAGRUN_OUT or put something else in its "+
 				"place: write into the folder and leave it where it is"))
 		}
-		if err != nil {
+		if list, err = os.ReadDir(t.Out); err != nil {
 			return err
 		}
 	}

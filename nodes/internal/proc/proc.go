@@ -147,11 +147,11 @@ func Run(ctx context.Context, s *Spec) (*Result, error) {
 			c.kill()
 		}
 	})
-	watched := watch(s, c, r)
+	over := watch(s, c, r)
 	status, err := c.wait()
 	stop()
 	out.exited, errs.exited = out.grown(), errs.grown()
-	watched()
+	over()
 	if r.Left, r.Survivors = tree.End(c.patience()); len(r.Left) == 0 {
 		out.size, errs.size = out.exited, errs.exited
 	} else {

@@ -22,9 +22,9 @@ import (
 // few bytes for each start and each end is all that it costs; it need not survive the machine, as no process does.
 //
 // A root is written right after the fork: what it starts in the microseconds before that is found by its mark alone.
-// Processes that leave the session of their root are looked for, 50 ms after a start and then more and more seldom, at
-// the least once a second. One that leaves it, clears its environment and loses its ancestors, all since the last look
-// before a kill, is not found.
+// Processes that leave the session of their root are looked for, 50 to 150 ms after a start, then more and more
+// seldom, at the least once a second. One that leaves it, clears its environment and loses its ancestors, all since the
+// last look before a kill, is not found.
 
 // A record is the open file. forest.Lock orders its use.
 type record struct {
