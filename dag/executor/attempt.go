@@ -146,7 +146,7 @@ func (h *host) launch(f *flight) {
 	f.slot.work <- f
 }
 
-// attempt sends the result of an attempt, whatever the kind does.
+// attempt carries an attempt out and has its result taken in, whatever the kind does.
 func (h *host) attempt(f *flight) {
 	r := result{key: f.key, outcome: attempt.Failure("unknown", "the kind ended its own goroutine")}
 	returned := false
@@ -159,6 +159,7 @@ func (h *host) attempt(f *flight) {
 			f.slot.reset()
 		}
 		h.results <- r
+		h.takeTurn()
 	}()
 	r.outcome = h.outcome(f)
 	returned = true

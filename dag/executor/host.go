@@ -100,8 +100,10 @@ func Run(ctx context.Context, o Options) error {
 		running: map[string]*flight{},
 		results: make(chan result, o.Jobs),
 		calls:   make(chan func()),
+		woken:   make(chan struct{}, 1),
 		gone:    make(chan struct{}),
 	}
+	h.turn.Lock() // it is given away while the loop sleeps only
 	h.worker.Kinds, h.worker.Binary, h.worker.Cache = o.Kinds, o.Binary, o.Cache
 	h.state().HostStays(o.Stays)
 	h.knowSecrets()
@@ -140,8 +142,8 @@ func Run(ctx context.Context, o Options) error {
 	return err
 }
 
-// A host carries out one run. Its fields belong to the goroutine of loop; attempts reach them by
-// results and calls only.
+// A host carries out one run. Its fields belong to who has the turn: the goroutine of loop, or while that sleeps the
+// one of an attempt that has ended. Attempts under way reach them by calls only.
 type host struct {
 	o       Options
 	run     *run.Run
@@ -159,9 +161,14 @@ type host struct {
 	slots   int                // slots made so far
 	spooled []run.Attempt      // whose spool is not needed once their end is recorded
 	handing []*flight          // whose node may have ended, with what its attempts handed on
-	results chan result
-	calls   chan func() // from attempts, to be called by the loop
+	results chan result        // see takeTurn
+	calls   chan func()        // from attempts, to be called by the loop
 	gone    chan struct{}
+
+	turn   sync.Mutex
+	woken  chan struct{} // the loop is needed
+	alarm  time.Time     // when it wakes by itself
+	failed error         // why nothing more is carried out, for the loop
 
 	aside     sync.WaitGroup // of who tells and reads beside the loop
 	asideCtx  context.Context
@@ -223,30 +230,16 @@ func (h *host) over() (bool, error) {
 	return false, nil
 }
 
-// wait sleeps until something happens, then takes in everything that has happened.
+// wait sleeps until something happens that no attempt takes in by itself, and takes it in.
 func (h *host) wait(wake time.Time) error {
-	now := h.clock.now()
-	d := longestWait
-	for _, t := range []time.Time{wake, h.stopAt} {
-		if !t.IsZero() {
-			d = min(d, max(0, t.Sub(now)))
-		}
-	}
-	if after := h.run.Renew(); after > 0 {
-		d = min(d, after)
-	}
+	var d time.Duration
+	h.alarm, d = h.nextLook(wake)
 	timer := time.NewTimer(d)
 	defer timer.Stop()
-	var then func() error
+	h.giveTurn(false)
+	then := func() error { return nil }
 	select {
-	case r := <-h.results:
-		then = func() error {
-			if h.ctx.Err() != nil { // its end is that of the host: the next process finds out what became of it
-				h.forget(r)
-				return context.Cause(h.ctx)
-			}
-			return h.recordEnds(r)
-		}
+	case <-h.woken:
 	case call := <-h.calls:
 		then = func() error { call(); return nil }
 	case at := <-h.o.Interrupt:
@@ -258,13 +251,72 @@ func (h *host) wait(wake time.Time) error {
 	case <-timer.C:
 		then = func() error { h.stopIfDue(); return nil }
 	case <-h.ctx.Done():
-		return context.Cause(h.ctx)
+		then = func() error { return context.Cause(h.ctx) }
 	}
-	err := h.awake()
+	h.turn.Lock()
+	return h.takeIn(then)
+}
+
+// nextLook is when to ask again if nothing happens before, and how long it is until then.
+func (h *host) nextLook(wake time.Time) (time.Time, time.Duration) {
+	now := h.clock.now()
+	d := longestWait
+	for _, t := range []time.Time{wake, h.stopAt} {
+		if !t.IsZero() {
+			d = min(d, max(0, t.Sub(now)))
+		}
+	}
+	if after := h.run.Renew(); after > 0 {
+		d = min(d, after)
+	}
+	return now.Add(d), d
+}
+
+// takeIn takes in what then does, and all attempts that have ended.
+func (h *host) takeIn(then func() error) error {
+	err := h.failed
+	if err == nil {
+		err = h.awake()
+	}
 	if did := then(); err == nil {
 		err = did
 	}
-	return err
+	switch {
+	case err != nil || len(h.results) == 0:
+		return err
+	case h.ctx.Err() != nil: // their end is that of the host: the next process finds out what became of them
+		return context.Cause(h.ctx)
+	}
+	return h.recordEnds()
+}
+
+// takeTurn has the goroutine of an attempt that has ended take it in and begin the next, if nobody is about to: the
+// loop sleeps on, and no thread is woken. That, for each of many short commands, would cost more than the rest of it.
+func (h *host) takeTurn() {
+	if !h.turn.TryLock() {
+		return // who has it looks for results after giving it away
+	}
+	var wake time.Time
+	err := h.takeIn(func() error { return nil })
+	if err == nil {
+		wake, err = h.advance()
+	}
+	h.failed = err
+	next, _ := h.nextLook(wake)
+	// The clocks are not read at the same moment: what is due as before may seem to be so a little earlier.
+	sooner := next.Add(time.Millisecond).Before(h.alarm)
+	h.giveTurn(err != nil || len(h.running) == 0 || sooner)
+}
+
+// giveTurn lets others take the turn. The loop is woken if it is needed, and if an attempt may have ended meanwhile.
+func (h *host) giveTurn(needed bool) {
+	h.turn.Unlock()
+	if needed || len(h.results) > 0 {
+		select {
+		case h.woken <- struct{}{}:
+		default: // it is awake
+		}
+	}
 }
 
 // awake records that the run stood still, before anything is decided by the time that has gone by.
@@ -276,12 +328,12 @@ func (h *host) awake() error {
 	return nil
 }
 
-// recordEnds records how attempts ended: the given one and all others that have ended by now, with
-// one write.
-func (h *host) recordEnds(r result) error {
+// recordEnds records how all attempts ended that have ended by now, with one write.
+func (h *host) recordEnds() error {
 	now := h.clock.now()
 	var bodies []machine.Body
-	for more := true; more; {
+	for len(h.results) > 0 {
+		r := <-h.results
 		if err := h.disturbed(&r); err != nil {
 			return err
 		}
@@ -291,11 +343,6 @@ func (h *host) recordEnds(r result) error {
 				return err
 			}
 			bodies = nil
-		}
-		select {
-		case r = <-h.results:
-		default:
-			more = false
 		}
 	}
 	if err := h.record(now, bodies...); err != nil {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"syscall"
@@ -394,6 +395,25 @@ func TestPanic(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The end of an attempt is recorded, and the next one begun, in the goroutine that had it: no thread is woken for it.
+func TestAttemptsTakeTurns(t *testing.T) {
+	plan := &dag.Plan{Nodes: []dag.Node{{ID: "n0", With: script("sleep:1s")}}}
+	for i := range 9 {
+		plan.Nodes = append(plan.Nodes, dag.Node{ID: fmt.Sprintf("n%d", i+1), Needs: []string{fmt.Sprintf("n%d", i)}, With: script("sleep:1s")})
+	}
+	onStage(t, plan, func(s *stage) {
+		turns := 0
+		s.seen = func(*machine.Event) {
+			if strings.Contains(string(debug.Stack()), ".takeTurn(") {
+				turns++
+			}
+		}
+		if v := s.carryOn(); v.Status != machine.RunDone || turns < 19 {
+			t.Fatalf("the run is %s; %d of 10 starts and 10 ends were recorded by attempts, want all but the first", v.Status, turns)
+		}
+	})
 }
 
 // The first interrupt lets what runs end and pauses; the second one soon after ends it at once,

@@ -27,6 +27,11 @@ func Main() {
 		os.Exit(source.Child(os.Stdin, os.Stdout, all.Registry()))
 	}
 	runtime.LockOSThread() // children are started from the other threads: see package proc
+	if os.Getenv("GOMAXPROCS") == "" {
+		// One more than processors: while none is free, the runtime looks every 20 µs whether a system call that it has
+		// lent one to lasts, and wakes a thread to take it over. Every attempt waits for its command in such a call.
+		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
+	}
 	status := make(chan int)
 	go func() { status <- command(os.Args[1:], os.Stdin, os.Stdout, os.Stderr) }()
 	os.Exit(<-status)
