@@ -260,10 +260,11 @@ type Task struct {
 	// written. Other types are an error: the host records them. body is the payload without
 	// node and call_id, which the host adds.
 	Emit func(typ string, body any) error
-	// Log writes a line of the human log: level INFO, WARN or ERROR.
-	Log func(level, msg string)
-	// Beat reports to the host that the attempt is alive (silence limit, displays).
-	Beat func(note string)
+	// Warn shows the user a line while the node is at work; no log keeps it. What is to be kept stands in the warnings
+	// and notes of the Result.
+	Warn func(msg string)
+	// Beat reports to the host that the attempt is alive (silence limit).
+	Beat func()
 }
 
 // An Entry is one text of an accumulator.

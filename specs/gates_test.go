@@ -182,7 +182,7 @@ func checked(t *testing.T, page string, settings map[string]any) []gateResult {
 		Artifact: func(string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(page)), nil },
 		Keep:     func(string) (io.WriteCloser, error) { return inMemory{&kept}, nil },
 		Emit:     func(string, any) error { return nil },
-		Log:      func(string, string) {}, Beat: func(string) {},
+		Warn:     func(string) {}, Beat: func() {},
 	})
 	if err != nil {
 		t.Fatal(err)

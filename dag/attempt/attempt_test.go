@@ -66,8 +66,7 @@ func (e *elsewhere) Find(string) (Reading, error)       { return Reading{}, nil 
 func (e *elsewhere) Carry() (string, error)             { return "", errors.New("nothing is handed on") }
 func (e *elsewhere) Spool() (string, error)             { return "", errors.New("no spool") }
 func (e *elsewhere) Emit(b machine.Body) error          { e.facts = append(e.facts, b); return nil }
-func (e *elsewhere) Log(level, msg string)              {}
-func (e *elsewhere) Beat(string)                        {}
+func (e *elsewhere) Warn(string)                        {}
 func (e *elsewhere) Again(string) bool                  { return false }
 func (e *elsewhere) Secret(name string) (string, error) { return "hunter2-hunter2", nil }
 func (e *elsewhere) Now() time.Time                     { return time.Unix(1700000000, 0).UTC() }

@@ -73,8 +73,8 @@ func (w *Worker) begin(j *Job, world World) *trial {
 		Formulas: j.formulas, File: t.file, Artifact: t.artifact, Folder: t.folder, Entries: t.entries,
 		Secret: t.secret, Mask: w.Mask.Add, Keep: t.keep, Emit: t.emit,
 		Begin: func() { t.begun.Store(true) }, TookEffect: t.tookEffect, Spare: t.spare,
-		Log:  func(level, msg string) { world.Log(level, t.line(msg)) },
-		Beat: func(note string) { world.Beat(t.line(note)) },
+		Warn: func(msg string) { world.Warn(t.line(msg)) },
+		Beat: func() {},
 	}
 	switch j.Purpose {
 	case Run, Rescue:
@@ -303,7 +303,7 @@ func (t *trial) keepStaged() {
 			continue
 		}
 		if err := t.keepFile(name, path); err != nil {
-			t.world.Log("WARN", t.line("keep "+name+": "+err.Error()))
+			t.world.Warn(t.line("keep " + name + ": " + err.Error()))
 		}
 	}
 }
@@ -316,7 +316,7 @@ func (t *trial) keepFolder(name, dir string) {
 			return "", 0, t.keepFile(name+p, filepath.Join(dir, filepath.FromSlash(p)))
 		})
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.world.Log("WARN", t.line("keep "+name+": "+err.Error()))
+		t.world.Warn(t.line("keep " + name + ": " + err.Error()))
 	}
 }
 

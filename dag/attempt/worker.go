@@ -52,7 +52,7 @@ func (w *Worker) Preview(ctx context.Context, j *Job, now time.Time) (lines []st
 		return nil, nil
 	}
 	lines, err = p.Preview(ctx, &nodes.Task{Kind: j.Kind, With: j.With, SpecDir: j.SpecDir, Cache: w.Cache, Now: now,
-		Formulas: j.formulas, Beat: func(string) {}})
+		Formulas: j.formulas, Beat: func() {}})
 	for i := range lines {
 		lines[i] = w.Line(lines[i])
 	}
@@ -192,8 +192,7 @@ func (t *trial) watchSilence(cancel context.CancelCauseFunc) (stop func()) {
 	}
 	limit := t.task.Silence + t.task.Grace
 	timer := awake.AfterFunc(limit, func() { cancel(errSilent) })
-	beat := t.task.Beat
-	t.task.Beat = func(note string) { timer.Reset(limit); beat(note) }
+	t.task.Beat = func() { timer.Reset(limit) }
 	return func() { timer.Stop() }
 }
 

@@ -35,10 +35,9 @@ type World interface {
 	// TookEffect records that the work has ended well, and how, and returns when that is durable.
 	TookEffect(how string) error
 
-	// Emit records a fact and returns when it is written. Log and Beat tell the user; no error, no wait.
+	// Emit records a fact and returns when it is written. Warn tells the user; no error, no wait.
 	Emit(b machine.Body) error
-	Log(level, msg string)
-	Beat(note string)
+	Warn(msg string)
 
 	// Again reports whether a failure of a category would be followed by another attempt without a user.
 	// A world that cannot tell says no.

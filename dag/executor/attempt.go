@@ -301,7 +301,7 @@ func (h *host) setAside(f *flight, list []machine.KeptFile) (kept []machine.Kept
 	for _, k := range list {
 		name, path, err := h.run.Failed(f.id(), k.Name)
 		if err != nil {
-			f.Log("WARN", h.worker.Line("keep "+k.Name+": "+err.Error()))
+			f.Warn(h.worker.Line("keep " + k.Name + ": " + err.Error()))
 		} else if path != "" {
 			k.Name = name
 			paths = append(paths, run.Dir+"/"+path)

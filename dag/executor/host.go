@@ -52,10 +52,9 @@ type Options struct {
 	Breakers *statedir.Dir
 	// Secret returns the value of a named secret; nil has none.
 	Secret func(name string) (string, error)
-	// Log takes the lines of the human log, Beat the signs of life of running attempts. Both are
-	// called from the attempts' goroutines; nil discards.
-	Log  func(node, level, msg string)
-	Beat func(node, note string)
+	// Warn tells the user something of a node, and nothing keeps it. It is called from the attempts' goroutines; nil
+	// discards.
+	Warn func(node, msg string)
 	// Free says how many bytes the run's disk has room for; nil asks the disk. For tests.
 	Free func() int64
 	// readClock reads the clocks of the machine; nil reads them. For tests.

@@ -127,7 +127,7 @@ func (h *host) hand(to *dag.Notify, dir string, message []byte) (err error) {
 		Scratch: scratch, Timeout: to.Timeout.D(), Grace: noticeGrace, Secret: h.secret, Mask: h.worker.Mask.Add,
 		Binary: h.o.Binary,
 		Keep:   func(string) (io.WriteCloser, error) { return discard{}, nil },
-		Emit:   func(string, any) error { return nil }, Log: func(string, string) {}, Beat: func(string) {},
+		Emit:   func(string, any) error { return nil }, Warn: func(string) {}, Beat: func() {},
 	})
 	return cmp.Or(context.Cause(ctx), err)
 }
@@ -151,10 +151,10 @@ func (h *host) tellRest() error {
 		case <-h.o.Interrupt:
 		case <-h.ctx.Done():
 		}
-		if h.o.Log != nil {
+		if h.o.Warn != nil {
 			n := h.state().Notices()[0]
 			text := fmt.Sprintf("nobody could be told of event %d (%s) yet; the next start tells it", n.Of, n.On)
-			h.o.Log("notify", "WARN", text)
+			h.o.Warn("notify", text)
 		}
 		break
 	}

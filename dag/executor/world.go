@@ -48,15 +48,9 @@ func (f *flight) TookEffect(how string) error {
 
 func (f *flight) Now() time.Time { return f.host.clock.now() }
 
-func (f *flight) Log(level, msg string) {
-	if f.host.o.Log != nil {
-		f.host.o.Log(f.job.Node.ID, level, msg)
-	}
-}
-
-func (f *flight) Beat(note string) {
-	if f.host.o.Beat != nil {
-		f.host.o.Beat(f.job.Node.ID, note)
+func (f *flight) Warn(msg string) {
+	if f.host.o.Warn != nil {
+		f.host.o.Warn(f.job.Node.ID, msg)
 	}
 }
 

@@ -471,12 +471,12 @@ func (p *printer) still(now time.Time) {
 	p.print("running  " + printable.Some(long, mostRunning) + p.place() + "]")
 }
 
-// log prints a line of a node's own log. It is called from the attempts' goroutines.
-func (p *printer) log(node, level, msg string) {
+// warn prints a warning of a node. It is called from the attempts' goroutines.
+func (p *printer) warn(node, msg string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.quiet && level != "INFO" {
-		p.line(fmt.Sprintf("%-8s %s: %s", strings.ToLower(level), node, msg), level != "WARN")
+	if !p.quiet {
+		p.line(fmt.Sprintf("warn     %s: %s", node, msg), false)
 	}
 }
 

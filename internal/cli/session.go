@@ -275,7 +275,7 @@ func (s *session) prepare(r *run.Run) (o executor.Options, err error) {
 	plan := r.Graph().Plan
 	o = executor.Options{
 		Run: r, Kinds: s.kinds, Jobs: s.host.jobs, SpecDir: s.specDir, StopGrace: s.host.grace, Secret: secret,
-		Log: s.printer.log, Beat: func(string, string) {}, OneByOne: s.crash.set(), Stays: s.stays,
+		Warn: s.printer.warn, OneByOne: s.crash.set(), Stays: s.stays,
 	}
 	if o.Jobs == 0 {
 		o.Jobs = executor.DefaultJobs(plan)

@@ -532,7 +532,7 @@ func TestCancelEndsARequest(t *testing.T) {
 	s := exchange.Serve(t, "", exchange.Response{Status: 200, Headers: map[string]string{"content-type": "text/event-stream"}, RawBody: ": ping\n\n", End: "stall"})
 	task, host := nodetest.New(t, "agent", settings("anthropic-messages", s.URL))
 	ctx, cancel := context.WithCancelCause(context.Background())
-	task.Beat = func(string) { cancel(errors.New("stopped by the user")) }
+	task.Beat = func() { cancel(errors.New("stopped by the user")) }
 	_, err := agent.WithClock(time.Now).Run(ctx, task)
 	// The stream that stands still ends as stalled: this is the cancel's own word.
 	if nodetest.Category(err) != "killed" || !strings.Contains(err.Error(), "stopped by the user") {

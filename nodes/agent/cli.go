@@ -140,7 +140,7 @@ func (c cli) beat(t *nodes.Task) (stop func()) {
 		for {
 			select {
 			case <-ticker.C:
-				t.Beat("")
+				t.Beat()
 			case <-done:
 				ticker.Stop()
 				return
@@ -174,10 +174,7 @@ func (c cli) prepare(p *program, q *question) (*proc.Spec, error) {
 	spec := &proc.Spec{
 		Argv: slices.Concat(q.set.Wrapper, p.argv), Dir: q.folder, Env: proc.Environ(pass, env),
 		Spool: q.task.Out, Named: q.task.Spool,
-		Grace: q.task.Grace, ExitGrace: q.set.ExitGrace.D(), MostOutput: q.set.MaxOutputMB << 20,
-	}
-	if q.task.Beat != nil {
-		spec.Beat = func() { q.task.Beat("") }
+		Grace: q.task.Grace, ExitGrace: q.set.ExitGrace.D(), MostOutput: q.set.MaxOutputMB << 20, Beat: q.task.Beat,
 	}
 	if c.format.Stream {
 		spec.Silence = q.task.Silence

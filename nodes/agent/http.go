@@ -93,10 +93,7 @@ func (a httpAPI) request(q *question) (*httpc.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &httpc.Request{Method: http.MethodPost, URL: address, Header: http.Header{}}
-	if q.task.Beat != nil {
-		r.Beat = func() { q.task.Beat("") }
-	}
+	r := &httpc.Request{Method: http.MethodPost, URL: address, Header: http.Header{}, Beat: q.task.Beat}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "text/event-stream, application/json")
 	for name, value := range a.fixed {

@@ -196,7 +196,7 @@ func TestSilence(t *testing.T) {
 			with["argv"] = []string{"/bin/sh", "-c", `cat > /dev/null; sleep 1; printf %s "$OUT"`}
 			task, _ := nodetest.New(t, "agent", with)
 			var beats atomic.Int32
-			task.Silence, task.Beat = 200*time.Millisecond, func(string) { beats.Add(1) }
+			task.Silence, task.Beat = 200*time.Millisecond, func() { beats.Add(1) }
 			_, err := Kind{}.Run(context.Background(), task)
 			traits, bad := Kind{}.Describe(task.With)
 			if noted := strings.Contains(fmt.Sprint(traits.Notes), "timeout.silence does not count"); bad != nil || noted != (category == "") {

@@ -51,7 +51,7 @@ func sim(t *testing.T, answers, faults string, change ...func(m, *nodes.Task, *n
 	defer cancel()
 	if strings.Contains(faults, "hang") || strings.Contains(faults, "deaf") { // its time is over once it has begun to speak
 		late, pass := nodetest.Deadline()
-		ctx, task.Beat = late, func(string) { pass() }
+		ctx, task.Beat = late, func() { pass() }
 	}
 	res, err := Kind{}.Run(ctx, task)
 	return task, host, res, err

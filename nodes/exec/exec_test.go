@@ -232,7 +232,7 @@ func TestTimeout(t *testing.T) {
 	task, host := nodetest.New(t, "exec", m{"run": "trap '' TERM; echo partial; while :; do sleep 1; done"})
 	task.Grace, task.Silence = 100*time.Millisecond, time.Hour
 	ctx, pass := nodetest.Deadline()
-	task.Beat = func(string) { pass() } // it has printed
+	task.Beat = func() { pass() } // it has printed
 	_, err := Kind{}.Run(ctx, task)
 	if nodetest.Category(err) != "stalled" || host.Kept["stdout.txt"] != "partial\n" {
 		t.Errorf("error %v, kept %v", err, host.Kept)

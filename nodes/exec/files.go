@@ -60,8 +60,8 @@ func (s *settings) prepare(t *nodes.Task) (spec *proc.Spec, err error) {
 	if !filepath.IsAbs(s.Dir) {
 		spec.Dir = filepath.Join(t.SpecDir, s.Dir)
 	}
-	if t.Silence > 0 && t.Beat != nil {
-		spec.Beat = func() { t.Beat("") }
+	if t.Silence > 0 {
+		spec.Beat = t.Beat
 	}
 	return spec, nil
 }

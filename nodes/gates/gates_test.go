@@ -366,7 +366,7 @@ func TestStopped(t *testing.T) {
 	h.Artifacts["p.html"] = plain
 	stopped := errors.New("stopped by a person")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	task.Beat = func(string) { cancel(stopped) }
+	task.Beat = func() { cancel(stopped) }
 	if _, err := (Kind{}).Run(ctx, task); !errors.Is(err, stopped) {
 		t.Errorf("error %v, want %v", err, stopped)
 	}

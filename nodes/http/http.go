@@ -103,10 +103,7 @@ func (s *settings) request(t *nodes.Task) (*httpc.Request, error) {
 		}
 		u.RawQuery = q.Encode()
 	}
-	r := &httpc.Request{Method: s.Method, URL: u.String(), Header: http.Header{}}
-	if t.Beat != nil {
-		r.Beat = func() { t.Beat("") }
-	}
+	r := &httpc.Request{Method: s.Method, URL: u.String(), Header: http.Header{}, Beat: t.Beat}
 	for name, raw := range s.Headers {
 		r.Header.Set(name, accept.Plain(raw))
 		credential.MaskNamed(t, name, accept.Plain(raw))

@@ -27,9 +27,9 @@ func (a *assembly) measure() {
 	a.out.Chars, a.out.Tokens = int64(chars), EstimateTokens(int64(chars))
 }
 
-func (a *assembly) log(level, format string, args ...any) {
-	if a.task.Log != nil {
-		a.task.Log(level, english.Sprintf(format, args...))
+func (a *assembly) warn(format string, args ...any) {
+	if a.task.Warn != nil {
+		a.task.Warn(english.Sprintf(format, args...))
 	}
 }
 

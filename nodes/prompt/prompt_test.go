@@ -203,19 +203,6 @@ func TestCheckWarns(t *testing.T) {
 	}
 }
 
-// C-7: the estimate is printed before the call.
-func TestEstimateIsLogged(t *testing.T) {
-	w := world()
-	with := `{"text":"{AA}","limit":100000,"vars":{"AA":"` + strings.Repeat("é", 206181) + `"}}`
-	if _, err := Assemble(w.Task(t, "prompt", with), []byte(with)); err != nil {
-		t.Fatal(err)
-	}
-	want := []string{"INFO prompt: about 51,546 tokens (206,181 characters), limit 100,000"}
-	if !reflect.DeepEqual(w.Logged, want) {
-		t.Errorf("got %q", w.Logged)
-	}
-}
-
 // C-7: the ladder is taken in order, step by step, only as far as needed.
 func TestTrimLadder(t *testing.T) {
 	file := strings.Repeat("123456789\n", 100) // 1,000 characters, 250 tokens

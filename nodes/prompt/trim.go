@@ -14,10 +14,8 @@ func (a *assembly) fit() error {
 	limit := a.settings.Limit
 	a.measure()
 	if limit == 0 {
-		a.log("INFO", "prompt: about %d tokens (%d characters)", a.out.Tokens, a.out.Chars)
 		return nil
 	}
-	a.log("INFO", "prompt: about %d tokens (%d characters), limit %d", a.out.Tokens, a.out.Chars, limit)
 	for _, step := range a.settings.Trim {
 		if a.out.Tokens <= limit {
 			return nil
@@ -66,7 +64,7 @@ func (a *assembly) trim(s *slot, step trimStep) {
 // trimmed measures again and records the step.
 func (a *assembly) trimmed(step trimStep, before int64, what, which string) {
 	a.measure()
-	a.log("WARN", "prompt: trimmed %s (%s) %s %q: about %d tokens, limit %d",
+	a.warn("prompt: trimmed %s (%s) %s %q: about %d tokens, limit %d",
 		step.Var, step.By, what, which, a.out.Tokens, a.settings.Limit)
 	a.out.Notes = append(a.out.Notes, nodes.LogLine{Log: "decision", Type: "trim-prompt", Fields: map[string]any{
 		"variable": step.Var, "by": step.By, what: which,

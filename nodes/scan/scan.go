@@ -133,7 +133,7 @@ func look(ctx context.Context, t *nodes.Task) (*finding, error) {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			t.Beat("")
+			t.Beat()
 		}
 		is, value := e.decide(it)
 		if s.Count != "" && it.failed == "" {

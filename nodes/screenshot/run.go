@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -37,7 +36,7 @@ func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 				return nodes.Failf("screenshot_failed", "%v: a script left the page while its pictures were taken", p.Viewport)
 			}
 			albums[i] = *a
-			t.Beat(fmt.Sprintf("%v: %d pictures", p.Viewport, len(a.Shots)))
+			t.Beat()
 			return nil
 		},
 	}

@@ -26,8 +26,8 @@ type Host struct {
 	Kept map[string]string
 	// Facts holds the payloads given to Task.Emit, in order, each with its "type".
 	Facts []map[string]any
-	// Logged holds the lines of Task.Log.
-	Logged []string
+	// Warned holds the lines of Task.Warn.
+	Warned []string
 	// Masked holds the values given to Task.Mask, in order.
 	Masked []string
 	// Beats counts the calls of Task.Beat.
@@ -84,12 +84,12 @@ func (h *Host) Task(t testing.TB, kind string, with any) *nodes.Task {
 		},
 		Keep: func(name string) (io.WriteCloser, error) { return &keeper{host: h, name: name}, nil },
 		Emit: h.emit,
-		Log: func(level, msg string) {
+		Warn: func(msg string) {
 			h.mu.Lock()
 			defer h.mu.Unlock()
-			h.Logged = append(h.Logged, level+" "+msg)
+			h.Warned = append(h.Warned, msg)
 		},
-		Beat: func(string) {
+		Beat: func() {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			h.Beats++

@@ -71,8 +71,8 @@ func (s *Settings) find(specDir string) (string, error) {
 	return path, nil
 }
 
-// locate returns the browser's program, installing it when that is allowed and it is missing. Log may be nil.
-func (s *Settings) locate(ctx context.Context, specDir, scratch string, log func(level, msg string)) (string, error) {
+// locate returns the browser's program, installing it when that is allowed and it is missing. warn may be nil.
+func (s *Settings) locate(ctx context.Context, specDir, scratch string, warn func(msg string)) (string, error) {
 	path, err := s.find(specDir)
 	if err == nil {
 		return path, nil
@@ -82,8 +82,8 @@ func (s *Settings) locate(ctx context.Context, specDir, scratch string, log func
 		u.Failure.Permanent = true
 		return "", u
 	}
-	if log != nil {
-		log("WARN", err.Error()+"; running "+strings.Join(s.Install, " "))
+	if warn != nil {
+		warn(err.Error() + "; running " + strings.Join(s.Install, " "))
 	}
 	failed := s.install(ctx, specDir, scratch)
 	if ctx.Err() != nil {

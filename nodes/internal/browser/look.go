@@ -43,7 +43,7 @@ func Look(ctx context.Context, t *nodes.Task, job *Job) (version string, survivo
 	ctx, cancel := context.WithTimeoutCause(ctx, job.Waits.Node.D(),
 		nodes.Failf("page_hang", "not done within %v (waits.node)", job.Waits.Node.D()))
 	defer cancel()
-	path, err := job.Settings.locate(ctx, t.SpecDir, t.Scratch, t.Log)
+	path, err := job.Settings.locate(ctx, t.SpecDir, t.Scratch, t.Warn)
 	if err != nil {
 		return "", nil, err
 	}
@@ -60,7 +60,7 @@ func Look(ctx context.Context, t *nodes.Task, job *Job) (version string, survivo
 			return version, survivors, err
 		}
 		version = b.Version
-		t.Beat("browser started")
+		t.Beat()
 		err = b.visitAll(ctx, all)
 		survivors = append(survivors, b.Close()...)
 		if !errors.Is(err, errDied) {
@@ -71,7 +71,7 @@ func Look(ctx context.Context, t *nodes.Task, job *Job) (version string, survivo
 				Category: "screenshot_failed", Message: "the browser ended twice", Err: err, Diagnostics: b.printed.String(),
 			}
 		}
-		t.Log("WARN", fmt.Sprintf("%v; starting it again", err))
+		t.Warn(fmt.Sprintf("%v; starting it again", err))
 	}
 }
 

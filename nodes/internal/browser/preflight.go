@@ -39,8 +39,8 @@ func check(
 	ctx context.Context, set *Settings, waits *Waits, specDir, scratch string,
 ) (found string, warnings []string, err error) {
 	t := &nodes.Task{
-		SpecDir: specDir, Scratch: scratch, Beat: func(string) {},
-		Log: func(_, msg string) { warnings = append(warnings, msg) },
+		SpecDir: specDir, Scratch: scratch, Beat: func() {},
+		Warn: func(msg string) { warnings = append(warnings, msg) },
 	}
 	var rec Record
 	version, survivors, err := Look(ctx, t, &Job{

@@ -65,7 +65,7 @@ func listen(t *nodes.Task, page string, files map[string][]byte) (*server, error
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			t.Log("WARN", fmt.Sprintf("the page's server ended: %v", err))
+			t.Warn(fmt.Sprintf("the page's server ended: %v", err))
 		}
 	}()
 	return s, nil

@@ -100,7 +100,7 @@ func TestStart(t *testing.T) {
 			if err != nil && !strings.Contains(err.Error(), c.message) {
 				t.Errorf("message %q, want one with %q", err, c.message)
 			}
-			if log := strings.Join(h.Logged, "\n"); !strings.Contains(log, c.says) {
+			if log := strings.Join(h.Warned, "\n"); !strings.Contains(log, c.says) {
 				t.Errorf("log %q, want %q in it", log, c.says)
 			}
 			if len(survivors) > 0 {
@@ -156,7 +156,7 @@ func TestPreflight(t *testing.T) {
 func hostForTest() {
 	set, waits := DefaultSettings(), DefaultWaits()
 	set.Path = os.Getenv("BROWSER_TEST_PATH")
-	task := &nodes.Task{Scratch: os.Getenv("BROWSER_TEST_HOST"), Log: func(string, string) {}, Beat: func(string) {}}
+	task := &nodes.Task{Scratch: os.Getenv("BROWSER_TEST_HOST"), Warn: func(string) {}, Beat: func() {}}
 	_, _, err := Look(context.Background(), task, &Job{
 		Source: &Source{own: []byte(ownPage)}, Settings: &set, Waits: &waits, Scale: 1, Viewports: []Viewport{{400, 300}},
 		Visit: func(_ int, p *Page) error {
