@@ -28,6 +28,8 @@ func TestChangedLinesRaiseTheFormat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	n := &dag.Node{ID: "Node", Kind: "agent", Title: "Title", Short: "Short", Labels: map[string]string{"label": "Label"}, Paid: true,
+		Appends: []string{"Appends"}, Call: &dag.Call{Model: "Model"}, Show: &dag.Show{As: "As", Values: []string{"n"}}}
 	var got bytes.Buffer
 	fmt.Fprintf(&got, "format %d\n", logFormat)
 	seq := int64(0)
@@ -38,7 +40,8 @@ func TestChangedLinesRaiseTheFormat(t *testing.T) {
 			t.Fatal(err)
 		}
 		seq++
-		en := entry{e: machine.New(time.Unix(0, 0), body), node: &dag.Node{ID: "Node"}, plan: &dag.Plan{}}
+		en := entry{e: machine.New(time.Unix(0, 0), body), node: n, plan: &dag.Plan{}, nodes: 3, began: time.Unix(-3, 0), tries: 3,
+			pending: "Pending", why: "Why", spent: 1234567, standing: "Standing"}
 		en.e.Seq = seq
 		en.lines(func(log int, line []byte) { fmt.Fprintf(&got, "%s: %s", Names[log], line) })
 	}
@@ -48,7 +51,8 @@ func TestChangedLinesRaiseTheFormat(t *testing.T) {
 	}
 	format, _, _ := strings.Cut(got.String(), "\n")
 	if strings.HasPrefix(string(before), format+"\n") && !bytes.HasPrefix(got.Bytes(), before) {
-		t.Fatal("what the logs say of recorded events has changed: raise logFormat in files.go, then go test ./dag/runlog -update")
+		t.Fatal("what the logs say of recorded events has changed: raise logFormat in files.go, then go test ./dag/runlog -update " +
+			"(a new payload goes to the end of v1.txt and raises nothing)")
 	}
 	golden(t, "lines.txt", got.Bytes())
 }
