@@ -11,7 +11,7 @@ import (
 
 // Observations are what nodes and host have reported: nothing that starts or stops a node, but what readers,
 // conditions and reports ask for. They stand in the snapshot as they are. Versions of artifacts are not among them:
-// the run's directory has an index of its own (package artifact).
+// the run's directory has an index of its own (package index).
 type observations struct {
 	State         string             `json:"run_state"` // of the run, by milestones
 	Stable        string             `json:"stable_state,omitempty"`

@@ -2,7 +2,7 @@
 // lock. It does not run anything: it starts no node, evaluates no expression and takes the time of events as an
 // argument.
 //
-// Where to read: run.go has Record, create.go and open.go the beginning, resume.go and mend.go what a killed process
+// Where to read: run.go has Record, create.go and open.go the beginning, resume.go and drift.go what a killed process
 // has left, adopt.go another plan, files.go and publish.go what nodes write, tick.go work that never ends.
 package run
 

@@ -4,7 +4,9 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -43,7 +45,7 @@ func goFiles(t *testing.T) []string {
 	return files
 }
 
-// Every package says in its comment what it is for.
+// Every package says in its comment what it is for, and where to read: the files that it names are there.
 func TestPackageComments(t *testing.T) {
 	has := map[string]bool{}
 	for _, file := range goFiles(t) {
@@ -56,6 +58,11 @@ func TestPackageComments(t *testing.T) {
 		}
 		dir := filepath.Dir(file)
 		has[dir] = has[dir] || f.Doc != nil && len(f.Doc.Text()) > 40
+		for _, name := range regexp.MustCompile(`\w+\.go\b`).FindAllString(f.Doc.Text(), -1) {
+			if _, err := os.Stat(filepath.Join(root, dir, name)); err != nil {
+				t.Errorf("%s: the package comment names %s, which is not there", file, name)
+			}
+		}
 	}
 	for dir, ok := range has {
 		if !ok {

@@ -40,7 +40,7 @@ type Sim struct {
 	HandedAt int
 	// Parts are selected one after the other: the first as the run begins, the next when the part before is done.
 	Parts []machine.PartSelectedBody
-	// Case has the simulation be the host of a case of the suite of hosts; see suite.go.
+	// Case has the simulation be the host of a case of the suite of hosts; see suite_test.go.
 	Case *hosttest.Case
 	// Eval evaluates what a plan of a specification says; values, failures and answers are left to chance. nil: the plan is random.
 	Eval dag.Evaluator
