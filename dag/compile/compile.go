@@ -56,7 +56,7 @@ func Compile(o Options) (*Result, error) {
 	if err == nil && c.Language == "cue" && len(o.Set)+len(o.Values) > 0 {
 		first := newBuilder(s, c.Source, nil)
 		first.params(c.Tree, o.Values, o.Set)
-		if load.Given = given(c.Tree, first.plan.Params); !first.failed() && len(load.Given) > 0 {
+		if load.Given = given(c.Loaded, first.plan.Params); !first.failed() && len(load.Given) > 0 {
 			c, err = read(s, o.Path, load)
 		}
 	}
@@ -134,11 +134,11 @@ func read(s *schema.Schema, path string, o source.Options) (c checked, err error
 	return c, nil
 }
 
-// given returns the parameters that have another value than their default, as JSON by dotted name.
-func given(p *tree.Value, values []dag.Param) map[string]string {
-	out := map[string]string{}
+// given returns the values of parameters that are not their defaults, as JSON, by the place of the default.
+func given(c source.Loaded, values []dag.Param) map[tree.Pos]string {
+	out := map[tree.Pos]string{}
 	for _, v := range values {
-		d := p.Get("params")
+		d := c.Tree.Get("params")
 		for _, name := range strings.Split(v.Name, ".") {
 			d = d.Get(name)
 		}
@@ -147,7 +147,9 @@ func given(p *tree.Value, values []dag.Param) map[string]string {
 			continue
 		}
 		if raw, err := dag.AppendCanonical(nil, def.AppendJSON(nil)); err == nil && string(raw) != string(v.Value) {
-			out[v.Name] = string(v.Value)
+			for _, place := range c.Defaults[v.Name] {
+				out[place] = string(v.Value)
+			}
 		}
 	}
 	return out

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"cuelang.org/go/cue"
-	"cuelang.org/go/cue/ast"
 
 	"dagrun.dev/internal/tree"
 )
@@ -49,6 +48,8 @@ func (r *reader) evaluated(f found, o Options) (out Loaded, err error) {
 	if k.full {
 		return out, k.found
 	}
+	out.Defaults = map[string][]tree.Pos{}
+	defaults(out.Defaults, e.pipeline.LookupPath(cue.MakePath(cue.Str("params"))), out.Tree.Get("params"), "")
 	if list := out.Tree.Get("use"); list != nil {
 		k.fail(list, "use", "this is for YAML and JSON; in CUE import dagrun.dev/flow and write flow.#Name & {...}")
 	}
@@ -85,20 +86,9 @@ type evaluation struct {
 }
 
 func (r *reader) evaluate(f found, lib map[string][]byte, o Options) (e evaluation, err error) {
-	e, err = r.evaluateWith(f, lib, o, nil)
-	if err != nil || len(o.Given) == 0 {
-		return e, err
-	}
-	return r.evaluateWith(f, lib, o, replacements(e.pipeline, o.Given))
-}
-
-// evaluateWith evaluates a specification with some expressions replaced.
-func (r *reader) evaluateWith(
-	f found, lib map[string][]byte, o Options, by map[place]ast.Expr,
-) (e evaluation, err error) {
 	e.definitions = r.schema.Definitions()
 	e.want = r.schema.Rule("Pipeline")
-	e.spec, err = loadCUE(f, lib, by)
+	e.spec, err = loadCUE(f, lib, o.Given)
 	e.index, e.root = newIndex(f.name, f.naming(), e.spec.files), e.spec.value
 	if err != nil {
 		return e, e.all(err)

@@ -7,27 +7,28 @@ import (
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/ast/astutil"
 	"cuelang.org/go/cue/parser"
+
+	"dagrun.dev/internal/tree"
 )
 
-// A place is where an expression begins in a file.
-type place struct {
-	file   string
-	offset int
+// placeOf is where an expression begins, in a file as CUE knows it.
+func placeOf(n ast.Node) tree.Pos {
+	p := n.Pos()
+	return tree.Pos{File: tree.FileOf(p.Filename()), Line: int32(p.Line()), Col: int32(p.Column())}
 }
 
-func placeOf(n ast.Node) place { return place{n.Pos().Filename(), n.Pos().Offset()} }
-
-// replacements finds the expressions that give the parameters their defaults, and what stands in for each: a
-// specification may refer to a parameter's default (a threshold that is used in a template, say). A default that is
-// computed elsewhere is replaced where it is handed over.
-func replacements(pipeline cue.Value, given map[string]string) map[place]ast.Expr {
-	out := map[place]ast.Expr{}
-	for name, value := range given {
-		path := []cue.Selector{cue.Str("params")}
-		for _, part := range strings.Split(name, ".") {
-			path = append(path, cue.Str(part))
+// defaults finds the expressions that give the parameters their defaults, by dotted name. A default that is computed
+// elsewhere is replaced where it is handed over.
+func defaults(out map[string][]tree.Pos, params cue.Value, written *tree.Value, name string) {
+	if written == nil || written.Kind != tree.Map {
+		return
+	}
+	for _, f := range written.Fields {
+		v := params.LookupPath(cue.MakePath(cue.Str(f.Name)))
+		if f.Name != "default" {
+			defaults(out, v, f.Value, strings.TrimPrefix(name+"."+f.Name, "."))
+			continue
 		}
-		v := pipeline.LookupPath(cue.MakePath(append(path, cue.Str("default"))...))
 		parts := []cue.Value{v}
 		if op, args := v.Expr(); op == cue.AndOp {
 			parts = args
@@ -37,18 +38,15 @@ func replacements(pipeline cue.Value, given map[string]string) map[place]ast.Exp
 				continue // a type or a bound, which holds for any value
 			}
 			if old := exprOf(part.Source()); old != nil && old.Pos().IsValid() {
-				if x, err := parser.ParseExpr(old.Pos().Filename(), value); err == nil {
-					out[placeOf(old)] = x
-				}
+				out[name] = append(out[name], placeOf(old))
 			}
 		}
 	}
-	return out
 }
 
-// replace puts expressions in the place of others. They stand where those stood, for messages.
-func replace(f *ast.File, by map[place]ast.Expr) {
-	if len(by) == 0 {
+// replace puts values in the place of expressions. They stand where those stood, for messages.
+func replace(f *ast.File, given map[tree.Pos]string) {
+	if len(given) == 0 {
 		return
 	}
 	astutil.Apply(f, func(c astutil.Cursor) bool {
@@ -56,8 +54,12 @@ func replace(f *ast.File, by map[place]ast.Expr) {
 		if !ok || !old.Pos().IsValid() {
 			return true
 		}
-		x, ok := by[placeOf(old)]
+		value, ok := given[placeOf(old)]
 		if !ok {
+			return true
+		}
+		x, err := parser.ParseExpr(old.Pos().Filename(), value)
+		if err != nil {
 			return true
 		}
 		at := old.Pos()

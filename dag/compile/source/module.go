@@ -18,6 +18,7 @@ import (
 	"cuelang.org/go/mod/module"
 
 	"dagrun.dev/dag/compile/schema"
+	"dagrun.dev/internal/tree"
 )
 
 // A cueSpec is a CUE file or package, loaded and evaluated.
@@ -26,9 +27,9 @@ type cueSpec struct {
 	files []*ast.File // the user's, imported ones of the same module too, by name; before an error all that were read
 }
 
-// loadCUE loads a file or the package of a folder with lib as the built-in library, offline, with expressions of the
-// user's files replaced. Every call parses anew: syntax trees are never shared.
-func loadCUE(f found, lib map[string][]byte, by map[place]ast.Expr) (*cueSpec, error) {
+// loadCUE loads a file or the package of a folder with lib as the built-in library, offline, with given values (JSON)
+// in the place of expressions of the user's files. Every call parses anew: syntax trees are never shared.
+func loadCUE(f found, lib map[string][]byte, given map[tree.Pos]string) (*cueSpec, error) {
 	root := schema.ModuleRoot(f.dir)
 	moduleFile := schema.ModuleFile()
 	if root == "" { // no module: one that exists in memory only
@@ -55,7 +56,7 @@ func loadCUE(f found, lib map[string][]byte, by map[place]ast.Expr) (*cueSpec, e
 	}
 	s.files = ownFiles(inst, under)
 	for _, file := range s.files {
-		replace(file, by)
+		replace(file, given)
 	}
 	s.value = newContext().BuildInstance(inst)
 	return s, nil

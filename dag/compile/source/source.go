@@ -31,9 +31,9 @@ type Options struct {
 	Pipeline  string      // which of several pipelines
 	Limits    tree.Limits // zero: tree.Defaults
 	Untrusted bool        // evaluate CUE in a child process with limits, see Child
-	// Given are values of parameters (JSON by dotted name) to stand in the place of their defaults in
-	// a specification in CUE.
-	Given map[string]string
+	// Given are values (JSON) to stand in the place of expressions of a specification in CUE: it may refer to a
+	// parameter's default (a threshold that is used in a template, say). See Loaded.Defaults.
+	Given map[tree.Pos]string
 }
 
 // A Loaded is what a specification says.
@@ -45,6 +45,8 @@ type Loaded struct {
 	// Faults are what CUE finds wrong with it, and Hidden the paths whose values faults keep from being seen.
 	Faults tree.Diagnostics
 	Hidden []string
+	// Defaults are the expressions of a specification in CUE that give its parameters their defaults, by dotted name.
+	Defaults map[string][]tree.Pos
 }
 
 // Load reads the pipeline of a specification: a .cue, .yaml, .yml or .json file, or the folder
