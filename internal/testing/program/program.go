@@ -16,7 +16,8 @@ var build = sync.OnceValues(func() (out []byte, err error) {
 	if folder, err = os.MkdirTemp("", "dagrun-program-"); err != nil {
 		return nil, err
 	}
-	return exec.Command("go", "build", "-o", filepath.Join(folder, "dagrun"), "dagrun.dev/cmd/dagrun").CombinedOutput()
+	binary := filepath.Join(folder, "dagrun")
+	return exec.Command("go", "build", "-ldflags=-s -w", "-o", binary, "dagrun.dev/cmd/dagrun").CombinedOutput()
 })
 
 // Folder returns the folder that holds the program, which the first call builds.
