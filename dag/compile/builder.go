@@ -43,6 +43,11 @@ type builder struct {
 	isFile     map[string]bool          // whether names are files beside the spec
 	inputBytes int64                    // of all beside
 
+	placed struct { // the last place that was asked for
+		pos  tree.Pos
+		text string
+	}
+
 	lists int      // of ids, checked so far
 	late  []string // groups of the nodes that run-time foreach will make
 

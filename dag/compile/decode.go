@@ -111,6 +111,9 @@ func (b *builder) value(v *tree.Value, path, name string, to reflect.Value) {
 
 // canonical returns a value as the plan holds it, or nil where it cannot.
 func (b *builder) canonical(v *tree.Value, path string) json.RawMessage {
+	if v.Kind == tree.Map && len(v.Fields) == 0 {
+		return json.RawMessage("{}")
+	}
 	raw, err := dag.AppendCanonical(nil, v.AppendJSON(nil))
 	if err != nil {
 		b.fail(v.Pos, path, "%v", err)

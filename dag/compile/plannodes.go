@@ -61,7 +61,7 @@ func (b *builder) complete(d *draft) bool {
 	d.needsPos, d.readsPos, d.writesPos = posOf(v.Get("needs")), posOf(v.Get("reads")), posOf(v.Get("writes"))
 	kind := v.Get("kind").Text()
 	n := d.node
-	*n = dag.Node{ID: d.id, Kind: kind, Dynamic: n.Dynamic, Pos: v.Pos.String()}
+	*n = dag.Node{ID: d.id, Kind: kind, Dynamic: n.Dynamic, Pos: b.placeOf(v.Pos)}
 	b.into(v, d.path, n, "title", "when", "always", "priority", "history", "secrets", "group",
 		"writes", "appends", "outputs", "milestone", "short", "show")
 	b.reads(n, v.Get("reads"))
@@ -87,6 +87,14 @@ func (b *builder) complete(d *draft) bool {
 	b.undo(d, full)
 	b.runForeach(d, v.Get("foreach"))
 	return len(b.mistakes) == before
+}
+
+// placeOf is the text of a place. All nodes of a foreach block have the same.
+func (b *builder) placeOf(pos tree.Pos) string {
+	if pos != b.placed.pos || b.placed.text == "" {
+		b.placed.pos, b.placed.text = pos, pos.String()
+	}
+	return b.placed.text
 }
 
 // shown holds the values that people are to follow against those that the node records.

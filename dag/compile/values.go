@@ -120,6 +120,9 @@ func union(a, more []string) []string {
 
 // sortedMap returns the fields of a map by name.
 func sortedMap(v *tree.Value) []tree.Field {
+	if len(v.Map()) < 2 {
+		return v.Map()
+	}
 	byName := func(a, b tree.Field) int { return strings.Compare(a.Name, b.Name) }
 	return slices.SortedStableFunc(slices.Values(v.Map()), byName)
 }

@@ -23,9 +23,9 @@ type Part struct {
 // Everything reports whether nothing is left out and nothing runs again.
 func (p *Part) Everything() bool { return p.All() && len(p.Rerun) == 0 }
 
-// Fresh is the comparison with a run that does not exist yet: all nodes run.
+// Fresh is the comparison with a run that does not exist yet: all nodes run. It names no plan.
 func Fresh(g *dag.Graph) *Diff {
-	d := &Diff{PlanDigest: g.Plan.Digest(), Graph: g, Nodes: make([]NodeDiff, g.Len())}
+	d := &Diff{Graph: g, Nodes: make([]NodeDiff, g.Len())}
 	for i := range d.Nodes {
 		n := g.Node(int32(i))
 		d.Nodes[i] = NodeDiff{ID: n.ID, Do: DoRun, Effect: n.Effect}

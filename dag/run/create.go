@@ -190,6 +190,8 @@ func (r *Run) create(n New) error {
 	if last != nil && last.RunID != "" { // also where there are no ticks any more: there may be some again
 		previous = &last.Ended
 	}
+	weighed := make(chan *dag.Graph, 1) // beside the copies: of a large plan both take a while
+	go func() { weighed <- r.weighed(n.Graph) }()
 	digest, cloned, err := r.clone(n.Graph.Plan, n.File)
 	if err != nil {
 		return err
@@ -202,7 +204,7 @@ func (r *Run) create(n New) error {
 		RunID: id, Name: n.Graph.Plan.Name, PlanDigest: digest, Schema: eventlog.Version, Seed: n.Seed,
 		Previous: previous,
 	})
-	created.Plan = r.weighed(n.Graph)
+	created.Plan = <-weighed
 	events := []machine.Event{created, machine.New(r.o.Now, cloned)}
 	if s := n.Selected; s != nil && (!s.Part.All() || s.SavedPlan != "") {
 		events = append(events, machine.New(r.o.Now, s))

@@ -404,8 +404,10 @@ func (r *Run) Close() error {
 		return r.closeTrees()
 	}
 	if r.err == nil {
-		r.saver.Save(r.saved)
-		r.saver.Flush()
+		if _, due := r.saver.DueIn(r.head.Seq); due || r.saver.Flush() != nil {
+			r.saver.Save(r.saved)
+			r.saver.Flush()
+		}
 	}
 	r.project.close()
 	r.own.Remove(stagingDir) // if it is empty

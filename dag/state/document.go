@@ -12,8 +12,10 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"dagrun.dev/dag"
@@ -257,8 +259,7 @@ func join(parts ...any) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// Encode returns the document as it is on disk: a line for each member and for each element of a member. The nodes, of
-// which there may be a hundred thousand, are written one by one.
+// Encode returns the document as it is on disk: a line for each member and for each element of a member.
 func (d *Document) Encode() ([]byte, error) {
 	if h := &d.Head; h.Version == 0 || h.RunID == "" || h.Plan == "" || h.Events == 0 || h.Started.IsZero() {
 		return nil, errors.New("state.json: it does not say of which run, plan and event it is")
@@ -273,20 +274,18 @@ func (d *Document) Encode() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	const aNode = 200 // in bytes, about
-	b := append(make([]byte, 0, len(before)+len(after)+aNode*len(d.Nodes)), bytes.TrimSuffix(lines(before), closing)...)
+	nodes, size := encodeNodes(d.Nodes)
+	b := append(make([]byte, 0, len(before)+len(after)+size), bytes.TrimSuffix(lines(before), closing)...)
 	if len(d.Nodes) > 0 {
 		b = append(newLine(append(b, ','), 1), `"nodes": {`...)
-		for i, id := range slices.Sorted(maps.Keys(d.Nodes)) {
+		for i, part := range nodes {
+			if part.err != nil {
+				return nil, part.err
+			}
 			if i > 0 {
 				b = append(b, ',')
 			}
-			key, _ := json.Marshal(id) // a string
-			record, err := json.Marshal(d.Nodes[id])
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", id, err)
-			}
-			b = append(append(append(newLine(b, 2), key...), ": "...), record...)
+			b = append(b, part.text...)
 		}
 		b = append(newLine(b, 1), '}')
 	}
@@ -294,6 +293,48 @@ func (d *Document) Encode() ([]byte, error) {
 		return append(append(append(b, ','), rest...), '\n'), nil
 	}
 	return append(append(b, closing...), '\n'), nil
+}
+
+// A part is the text of some nodes, in order.
+type part struct {
+	text []byte
+	err  error
+}
+
+// encodeNodes returns the text of the nodes, of which there may be a hundred thousand, and how long it is: the last
+// thing that a large run waits for, so each processor makes a part of it.
+func encodeNodes(nodes map[string]*Record) (parts []part, size int) {
+	const fewest, long = 1000, 200 // nodes of a part, bytes of a node
+	ids := slices.Sorted(maps.Keys(nodes))
+	parts = make([]part, min(runtime.GOMAXPROCS(0), (len(ids)+fewest-1)/fewest))
+	var made sync.WaitGroup
+	for k := range parts {
+		p, from, to := &parts[k], len(ids)*k/len(parts), len(ids)*(k+1)/len(parts)
+		made.Go(func() {
+			p.text = make([]byte, 0, (to-from)*long)
+			for i := from; i < to && p.err == nil; i++ {
+				p.add(ids[i], nodes[ids[i]])
+			}
+		})
+	}
+	made.Wait()
+	for _, p := range parts {
+		size += len(p.text) + 1
+	}
+	return parts, size
+}
+
+func (p *part) add(id string, r *Record) {
+	if len(p.text) > 0 {
+		p.text = append(p.text, ',')
+	}
+	key, _ := json.Marshal(id) // a string
+	record, err := json.Marshal(r)
+	if err != nil {
+		p.err = fmt.Errorf("%s: %w", id, err)
+		return
+	}
+	p.text = append(append(append(newLine(p.text, 2), key...), ": "...), record...)
 }
 
 var closing = []byte("\n}")

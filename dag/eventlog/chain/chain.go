@@ -90,6 +90,8 @@ type Chain struct {
 	offset int64  // of its end
 	hash   hash.Hash
 	sum    []byte // what a line's hash begins with, then the hash
+	ms     int64  // Unix time of ts, in milliseconds
+	ts     string // of the last line: many lines in a row have the same
 	buf    []byte // of Next
 }
 
@@ -140,7 +142,10 @@ func (c *Chain) back(to Head) {
 func (c *Chain) add(dst []byte, e *machine.Event) ([]byte, error) {
 	start := len(dst)
 	id := EventID(c.seq + 1)
-	ts := e.Time.UTC().Format(timeLayout)
+	if ms := e.Time.UnixMilli(); ms != c.ms || c.ts == "" {
+		c.ms, c.ts = ms, e.Time.UTC().Format(timeLayout)
+	}
+	ts := c.ts
 	span, parent := c.ids.of(e.Body)
 
 	dst = append(dst, `{"event_hash":"`...)
