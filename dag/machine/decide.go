@@ -13,12 +13,12 @@ import (
 // Decide returns what should be under way at an instant and is not, and the instant at which to ask again
 // if nothing happens before (zero: only an event can change the answer). It only reads: what it is asked, and for
 // which instant, changes nothing that follows. A host asks about the instant to which it has advanced the state;
-// a later one costs a copy of the records. Facts to record come
-// first, then work; starts come best first: priority, longest expected path, plan order. At most
-// free commands of Op Start are returned (free = idle workers of the host); pools, breakers,
-// budget and pauses are already taken into account. All other commands come in full. Cost:
-// proportional to what is returned and to the questions that wait for a user, not to the plan, except when
-// nothing is left to do: why a run cannot go on is looked for in all nodes.
+// a later one costs a copy of the records. Facts to record come first, then work; starts come best first: priority,
+// longest expected path, plan order. At most free commands of Op Start for nodes that need a worker are returned
+// (free = idle ones of the host), and at most 256 for control nodes, which need none; pools, breakers, budget and
+// pauses are already taken into account. All other commands come in full. Cost: proportional to what is returned and to
+// the questions that wait for a user, not to the plan, except when nothing is left to do: why a run cannot go on is
+// looked for in all nodes.
 func (s *State) Decide(now time.Time, free int) ([]Command, time.Time) {
 	if s.graph == nil {
 		return nil, time.Time{}

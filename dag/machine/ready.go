@@ -9,13 +9,14 @@ import (
 	"dagrun.dev/dag"
 )
 
-// A class is the ready nodes that pass the same gates: one pool, one breaker, one account, paid or free. Its
-// heap has the best node first. Nodes of a class start in heap order; classes are merged by the
-// same order when starts are chosen.
+// A class is the ready nodes that pass the same gates: one pool, one breaker, one account, paid or free, work or
+// control. Its heap has the best node first. Nodes of a class start in heap order; classes are merged by the same order
+// when starts are chosen.
 type class struct {
 	pool  int32    // index in State.pools, -1 = none
 	gates [2]int32 // indexes in State.breakers, -1 = none
 	paid  bool     // reserves money or tokens
+	host  bool     // carried out by the host: needs no worker
 	heap  []int32
 }
 
@@ -32,15 +33,16 @@ func (s *State) better(i, j int32) bool {
 
 // classOf finds or makes the class of a node.
 func (s *State) classOf(n *dag.Node) int32 {
-	c := class{pool: s.poolIndex(n.Pool), gates: [2]int32{-1, -1}, paid: n.Reserve != dag.Amount{}}
+	c := class{pool: s.poolIndex(n.Pool), gates: [2]int32{-1, -1}, paid: n.Reserve != dag.Amount{},
+		host: n.Role() != dag.Role{}}
 	if n.Breaker != "" {
 		c.gates[breakerGate] = s.breakerIndex(n.Breaker)
 	}
 	if n.Account != "" {
 		c.gates[accountGate] = s.breakerIndex(accountPrefix + n.Account)
 	}
-	for k := range s.classes { // a handful: pools x breakers x 2
-		if o := &s.classes[k]; o.pool == c.pool && o.gates == c.gates && o.paid == c.paid {
+	for k := range s.classes { // a handful: pools x breakers x 4
+		if o := &s.classes[k]; o.pool == c.pool && o.gates == c.gates && o.paid == c.paid && o.host == c.host {
 			return int32(k)
 		}
 	}

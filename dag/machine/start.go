@@ -33,7 +33,10 @@ func (d *decision) chooser() *chooser {
 	}
 }
 
-// starts chooses the nodes to start now.
+// mostHosted is how many nodes that need no worker start at once: what is recorded of them is written in one piece.
+const mostHosted = 256
+
+// starts chooses the nodes to start now. A question is asked, and the way decided, though all workers are busy.
 func (d *decision) starts() {
 	c := d.chooser()
 	if c.queues() {
@@ -45,17 +48,22 @@ func (d *decision) starts() {
 			c.add(place{int32(k), 0})
 		}
 	}
-	for started := 0; started < d.free && len(c.places) > 0; {
+	for taken, hosted := 0, 0; hosted < mostHosted && len(c.places) > 0; {
 		p := c.pop()
-		i := d.s.classes[p.class].heap[p.at]
-		if !c.passes(p.class, i) {
+		class := &d.s.classes[p.class]
+		i := class.heap[p.at]
+		if !class.host && taken >= d.free || !c.passes(p.class, i) {
 			continue // nor does any of its class that comes later
 		}
 		if d.paused {
 			return
 		}
 		c.start(p.class, i)
-		started++
+		if class.host {
+			hosted++
+		} else {
+			taken++
+		}
 		for child := 2*p.at + 1; child <= 2*p.at+2 && int(child) < len(d.s.classes[p.class].heap); child++ {
 			c.add(place{p.class, child})
 		}
