@@ -127,14 +127,9 @@ func WriteSnapshot(fsys disk.FS, name string, s *Snapshot) error {
 // crash leaves at least one whole file if there was one before.
 func WriteTwice(fsys disk.FS, name string, b []byte) error {
 	readBack := func(temp string) error {
-		f, err := disk.OpenRegular(fsys, temp)
-		if err == nil {
-			rest := expected(b)
-			_, err = io.Copy(&rest, f)
-			if err == nil && len(rest) > 0 {
-				err = errOther
-			}
-			f.Close()
+		same, err := disk.Holds(fsys, temp, b)
+		if err == nil && !same {
+			err = errors.New("not what was written")
 		}
 		if err != nil {
 			return fmt.Errorf("eventlog: %s read back: %w", fsys.Path(temp), err)
@@ -145,20 +140,6 @@ func WriteTwice(fsys disk.FS, name string, b []byte) error {
 		return err
 	}
 	return disk.WriteFile(fsys, BackupName(name), b)
-}
-
-// expected is what is still to come; anything else is an error of its writer.
-type expected []byte
-
-var errOther = errors.New("not what was written")
-
-// Write implements io.Writer.
-func (e *expected) Write(p []byte) (int, error) {
-	if !bytes.HasPrefix(*e, p) {
-		return 0, errOther
-	}
-	*e = (*e)[len(p):]
-	return len(p), nil
 }
 
 // ReadSnapshot reads and checks one snapshot file; fs.ErrNotExist when there is none of this format.

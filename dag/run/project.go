@@ -1,7 +1,6 @@
 package run
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -95,7 +94,7 @@ func (p *projector) write(name string, w projection) error {
 	if err != nil {
 		return err
 	}
-	if have, err := disk.ReadFile(p.own, name); err == nil && bytes.Equal(have, b) {
+	if same, err := disk.Holds(p.own, name, b); err == nil && same {
 		return nil
 	}
 	if err := p.own.MkdirAll(path.Dir(name)); err != nil {

@@ -25,6 +25,29 @@ func ReadFile(fsys FS, name string) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
+// Holds reports whether a file holds just these bytes. However long it is, it needs little memory.
+func Holds(fsys FS, name string, want []byte) (bool, error) {
+	f, err := OpenRegular(fsys, name)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	piece := make([]byte, 64<<10)
+	for {
+		n, err := f.Read(piece)
+		if !bytes.HasPrefix(want, piece[:n]) {
+			return false, nil
+		}
+		want = want[n:]
+		if err == io.EOF {
+			return len(want) == 0, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+}
+
 // OpenRegular opens a file for reading. What is not a regular file, a symbolic link included, is an error.
 func OpenRegular(fsys FS, name string) (File, error) {
 	fi, err := fsys.Lstat(name)
