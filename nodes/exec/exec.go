@@ -72,7 +72,7 @@ func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 			"it printed more than %d MB (maxOutputMB): the last %d bytes are not kept", s.MaxOutputMB, cut))
 	}
 	if well := failure == nil || p.Cause == proc.Ended && p.Exit == 0; well && t.TookEffect != nil {
-		if err := t.TookEffect(fmt.Sprintf("exit status %d", p.Exit)); err != nil {
+		if err := t.TookEffect("exit status " + strconv.Itoa(p.Exit)); err != nil {
 			return res, err
 		}
 	}

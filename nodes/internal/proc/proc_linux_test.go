@@ -431,6 +431,8 @@ func TestEnviron(t *testing.T) {
 	t.Setenv("TZ", "UTC")
 	t.Setenv("SOME_TOKEN", "secret")
 	t.Setenv("WANTED", "w")
+	inheritance = inherit // it may have been read by now
+	defer func() { inheritance = sync.OnceValue(inherit) }()
 	env := strings.Join(Environ([]string{"WANTED"}, map[string]string{"TZ": "Asia/Tokyo", "NEW": "n"}), "\n")
 	for _, want := range []string{"LC_TIME=C", "TZ=Asia/Tokyo", "WANTED=w", "NEW=n", "PATH="} {
 		if !strings.Contains(env, want) {

@@ -14,8 +14,8 @@ const (
 	pollLeast = 5 * time.Millisecond
 )
 
-// watch follows the two files until over is called, which looks once more, to their end, and returns when that is done.
-// A child that ends at once is not worth a goroutine.
+// watch follows the two files until over is called once the child has ended; that looks once more, to their end, and
+// returns when it is done. A child that ends at once is not worth a goroutine.
 //
 // It asks for their size a few times a second: that costs a system call, works on every file
 // system, and no writer can be blocked by it.
@@ -34,7 +34,9 @@ func watch(s *Spec, c *child, r *Result) (over func()) {
 		if close(stop); !first.Stop() {
 			<-done
 		}
-		f.look(time.Now())
+		if r.Stdout.exited+r.Stderr.exited > 0 { // most print nothing
+			f.look(time.Now())
+		}
 	}
 }
 
