@@ -238,3 +238,33 @@ func BenchmarkSnapshot(b *testing.B) {
 		}
 	})
 }
+
+// What a script cannot say of events that cannot have happened; see testdata/machine/refused.txt.
+func TestRefusedWithTheirPlan(t *testing.T) {
+	g, err := dag.NewGraph(&dag.Plan{Format: dag.Format, Name: "p", Nodes: []dag.Node{{ID: "a", Kind: "k", Effect: "pure"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	created := func(schema int) *Event {
+		return &Event{Type: RunCreated, Body: &RunCreatedBody{RunID: "r", PlanDigest: "x", Schema: schema}, Plan: g}
+	}
+	s := &State{}
+	for _, tt := range []struct {
+		e    *Event
+		want string
+	}{
+		{created(Schema + 1), "event 1 (RUN_CREATED): schema version 2 is newer than 1, the newest this version reads"},
+		{created(Schema), ""},
+		{&Event{Type: "NEW", Body: &RunPausedBody{}}, "event 2 (NEW): unknown event: a newer version wrote it"},
+		{&Event{Type: RunPaused, Body: &RunResumedBody{}}, "event 2 (RUN_PAUSED): has the payload of another type, *machine.RunResumedBody"},
+		{&Event{Type: PlanAdopted, Body: &PlanAdoptedBody{PlanDigest: "z", Previous: "y"}, Plan: g}, "event 2 (PLAN_ADOPTED): the plan in force is x, not y"},
+	} {
+		got := ""
+		if err := s.Apply(tt.e); err != nil {
+			got = err.Error()
+		}
+		if got != tt.want {
+			t.Errorf("got %q, want %q", got, tt.want)
+		}
+	}
+}

@@ -67,6 +67,10 @@ func TestRebuildLogs(t *testing.T) {
 		"other": func(f disk.FS) error {
 			return disk.WriteFile(f, dir+"/errors.jsonl", []byte("{\"seq\":999}\n"))
 		},
+		"as long as before": func(f disk.FS) error {
+			b, err := disk.ReadFile(f, dir+"/errors.jsonl")
+			return errors.Join(err, disk.WriteFile(f, dir+"/errors.jsonl", bytes.ToUpper(b)))
+		},
 	} {
 		m := x.m.Kill()
 		if err := spoil(m.FS()); err != nil {

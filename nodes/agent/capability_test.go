@@ -75,6 +75,7 @@ func TestUnable(t *testing.T) {
 		{m{"provider": "gemini", "byProvider": m{"claude": m{"session": "continue"}}}, nil},
 		// What the schema fills in asks for nothing.
 		{m{"provider": "anthropic", "model": "x", "home": "own", "exitGrace": "10s", "onDenial": "warn", "onModelSwitch": "warn", "api": "chat"}, nil},
+		{m{"provider": "anthropic", "model": "x", "argv": []string{}, "env": m{}, "baseURL": ""}, nil},
 		// The simulated agent stands for any provider; a provider that is not known yet for none.
 		{m{"provider": "sim", "sim": m{"answers": "a"}, "temperature": 1, "tools": []string{"Raed"}, "maxTurns": 2}, nil},
 		{m{"provider": "${nodes.a.out.p}", "temperature": 1}, nil},
