@@ -16,7 +16,12 @@ const mostText = 16000
 var marks = regexp.MustCompile(`\x{FEFF}|\x1b\[[0-9;?]*[@-~]`)
 
 // Clean returns text without byte order marks, colours, and what cannot be seen around it.
-func Clean(text string) string { return strings.TrimFunc(marks.ReplaceAllString(text, ""), unseen) }
+func Clean(text string) string {
+	if strings.IndexByte(text, '\x1b') >= 0 || strings.Contains(text, "\uFEFF") { // few have any, and many are long
+		text = marks.ReplaceAllString(text, "")
+	}
+	return strings.TrimFunc(text, unseen)
+}
 
 // unseen reports whether a character shows nothing: a blank, one without a width, a control character.
 func unseen(r rune) bool {
