@@ -8,7 +8,6 @@ import (
 	"image"
 	"image/png"
 	"io"
-	"math/rand"
 	"strings"
 	"testing"
 
@@ -97,26 +96,12 @@ func TestPromptCacheKey(t *testing.T) {
 
 func str(x any) string { s, _ := x.(string); return s }
 
-// noise is a picture that cannot be packed.
-func noise(t *testing.T, size int) string {
-	t.Helper()
-	img := image.NewGray(image.Rect(0, 0, size, size))
-	random := rand.New(rand.NewSource(1))
-	for i := range img.Pix {
-		img.Pix[i] = byte(random.Int())
-	}
-	return encoded(t, img)
-}
-
-func wide(t *testing.T, width int) string {
-	t.Helper()
-	return encoded(t, image.NewGray(image.Rect(0, 0, width, 1)))
-}
-
-func encoded(t *testing.T, img image.Image) string {
+// picture is not compressed: its size is that of its pixels.
+func picture(t *testing.T, width, height int) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := png.Encode(&b, img); err != nil {
+	e := png.Encoder{CompressionLevel: png.NoCompression}
+	if err := e.Encode(&b, image.NewGray(image.Rect(0, 0, width, height))); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -131,7 +116,7 @@ func TestGivenFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _ = w.Write([]byte(noise(t, 1)))
+		_, _ = w.Write([]byte(picture(t, 1, 1)))
 	}
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
@@ -169,10 +154,10 @@ func TestGivenFiles(t *testing.T) {
 // T3: what the service would refuse is said before anything is sent.
 func TestGivenFilesThatCannotBeSent(t *testing.T) {
 	for _, tt := range []struct{ provider, name, content, category, message string }{
-		{"anthropic", "big.png", noise(t, 2100), "input_too_big", "give: the picture big.png is 5.6 MB in base64; provider anthropic takes at most 5 MB a picture"},
-		{"openai", "big.png", noise(t, 2100), "", ""},
-		{"anthropic", "wide.png", wide(t, 8001), "input_too_big", "give: the picture wide.png has a side of 8001 pixels; provider anthropic takes at most 8000 where there are 1 pictures"},
-		{"anthropic", "wide.png", wide(t, 8000), "", ""},
+		{"anthropic", "big.png", picture(t, 2100, 2100), "input_too_big", "give: the picture big.png is 5.6 MB in base64; provider anthropic takes at most 5 MB a picture"},
+		{"openai", "big.png", picture(t, 2100, 2100), "", ""},
+		{"anthropic", "wide.png", picture(t, 8001, 1), "input_too_big", "give: the picture wide.png has a side of 8001 pixels; provider anthropic takes at most 8000 where there are 1 pictures"},
+		{"anthropic", "wide.png", picture(t, 8000, 1), "", ""},
 		{"anthropic", "a.bin", "\x00\xff\x01", "config", "give: a.bin is neither text nor"},
 		{"openai", "big.txt", strings.Repeat("text ", 11<<20), "input_too_big", "give: the files are 55.0 MB; a request to provider openai holds at most 48 MB"},
 	} {
@@ -206,7 +191,7 @@ func TestManyGivenPictures(t *testing.T) {
 		artifacts := map[string]string{}
 		for i := range tt.pictures {
 			name := fmt.Sprintf("p%03d.png", i)
-			artifacts[name] = wide(t, tt.width)
+			artifacts[name] = picture(t, tt.width, 1)
 			give = append(give, m{"artifact": name})
 		}
 		_, _, _, err := askAPI(t, m{"provider": "anthropic", "model": "model-a", "give": give}, goodMessage, func(_ *nodes.Task, h *nodetest.Host) { h.Artifacts = artifacts })
