@@ -90,9 +90,10 @@ func TestRoutes(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			spec := routed(t, tt.weaver)
+			rewrite(t, spec, replaced(`failing: {type: "string", default: ""`, fmt.Sprintf(`failing: {type: "string", default: %q`, tt.failing)))
+			rewrite(t, spec, replaced(`patience: {type: "string", default: "12h"`, `patience: {type: "string", default: "1s"`))
 			s := newSite(t)
-			out, err := s.dagrun(nil, "apply", spec, "--seed", "7", "--quiet",
-				"--set", "hardening.failing="+tt.failing, "--set", "hardening.patience=1s")
+			out, err := s.dagrun(nil, "apply", spec, "--seed", "7", "--quiet")
 			if (err == nil) != (tt.ends == "") {
 				t.Errorf("ended with %v:\n%s", err, tail(out))
 			}
