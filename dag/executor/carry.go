@@ -46,7 +46,7 @@ func (h *host) carry(cmds []machine.Command, now time.Time) (bool, error) {
 			return did, err
 		}
 	}
-	return did, nil
+	return did, h.joins(now)
 }
 
 // appendBody appends a payload; nodes that are queued for one reason share an event, and so do those

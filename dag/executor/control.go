@@ -33,6 +33,13 @@ func (h *host) done(
 	return h.record(now, append(before, h.state().Settle(n.ID, o, now).Body)...)
 }
 
+// joins records with one write that the joins have ended which have started together.
+func (h *host) joins(now time.Time) error {
+	ended := h.joined
+	h.joined = nil
+	return h.record(now, ended...)
+}
+
 // undone records that a control node could not be carried out as its settings say.
 func (h *host) undone(n *dag.Node, now time.Time, err error) error {
 	return h.record(now, h.refuse(n, err.Error(), now))
@@ -53,9 +60,19 @@ func (h *host) settings(n *dag.Node, into any) error {
 	return json.Unmarshal(with, into)
 }
 
-func (h *host) join(n *dag.Node, now time.Time) error { return h.done(n, now, nil) }
+func (h *host) join(n *dag.Node, now time.Time) (err error) {
+	o := machine.Outcome{Status: dag.StatusCompleted}
+	if o.Body.Fingerprint, err = h.decided(n, nil); err != nil {
+		return h.undone(n, now, err)
+	}
+	h.joined = append(h.joined, h.state().Settle(n.ID, o, now).Body)
+	return nil
+}
 
 func (h *host) checkpoint(n *dag.Node, now time.Time) error {
+	if err := h.joins(now); err != nil { // it holds all that is done
+		return err
+	}
 	var with struct {
 		ID           string
 		Artifacts    []string

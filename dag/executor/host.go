@@ -160,6 +160,7 @@ type host struct {
 	slots   int                // slots made so far
 	spooled []run.Attempt      // whose spool is not needed once their end is recorded
 	handing []*flight          // whose node may have ended, with what its attempts handed on
+	joined  []machine.Body     // ends of joins that are still to be recorded
 	results chan result        // see takeTurn
 	calls   chan func()        // from attempts, to be called by the loop
 	gone    chan struct{}
