@@ -18,28 +18,25 @@ func placeOf(n ast.Node) tree.Pos {
 }
 
 // defaults finds the expressions that give the parameters their defaults, by dotted name. A default that is computed
-// elsewhere is replaced where it is handed over.
+// elsewhere is replaced where it is handed over. A map with a text as type is a parameter, any other map a group.
 func defaults(out map[string][]tree.Pos, params cue.Value, written *tree.Value, name string) {
-	if written == nil || written.Kind != tree.Map {
+	if t := written.Get("type"); name == "" || t == nil || t.Kind != tree.String {
+		for _, f := range written.Map() {
+			defaults(out, params.LookupPath(cue.MakePath(cue.Str(f.Name))), f.Value, strings.TrimPrefix(name+"."+f.Name, "."))
+		}
 		return
 	}
-	for _, f := range written.Fields {
-		v := params.LookupPath(cue.MakePath(cue.Str(f.Name)))
-		if f.Name != "default" {
-			defaults(out, v, f.Value, strings.TrimPrefix(name+"."+f.Name, "."))
-			continue
+	v := params.LookupPath(cue.MakePath(cue.Str("default")))
+	parts := []cue.Value{v}
+	if op, args := v.Expr(); op == cue.AndOp {
+		parts = args
+	}
+	for _, part := range parts {
+		if _, settled := part.Default(); !settled && !part.IsConcrete() {
+			continue // a type or a bound, which holds for any value
 		}
-		parts := []cue.Value{v}
-		if op, args := v.Expr(); op == cue.AndOp {
-			parts = args
-		}
-		for _, part := range parts {
-			if _, settled := part.Default(); !settled && !part.IsConcrete() {
-				continue // a type or a bound, which holds for any value
-			}
-			if old := exprOf(part.Source()); old != nil && old.Pos().IsValid() {
-				out[name] = append(out[name], placeOf(old))
-			}
+		if old := exprOf(part.Source()); old != nil && old.Pos().IsValid() {
+			out[name] = append(out[name], placeOf(old))
 		}
 	}
 }
