@@ -90,8 +90,10 @@ func TestRoutes(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			spec := routed(t, tt.weaver)
-			rewrite(t, spec, replaced(`failing: {type: "string", default: ""`, fmt.Sprintf(`failing: {type: "string", default: %q`, tt.failing)))
-			rewrite(t, spec, replaced(`patience: {type: "string", default: "12h"`, `patience: {type: "string", default: "1s"`))
+			rewrite(t, spec, func(s string) string {
+				s = replaced(`failing: {type: "string", default: ""`, fmt.Sprintf(`failing: {type: "string", default: %q`, tt.failing))(s)
+				return replaced(`patience: {type: "string", default: "12h"`, `patience: {type: "string", default: "1s"`)(s)
+			})
 			s := newSite(t)
 			out, err := s.dagrun(nil, "apply", spec, "--seed", "7", "--quiet")
 			if (err == nil) != (tt.ends == "") {
