@@ -7,7 +7,6 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -148,16 +147,16 @@ func (a Answer) page() bool {
 }
 
 var (
-	title  = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
-	markup = regexp.MustCompile(`(?is)<(script|style)\b.*?</(script|style)>|<[^>]*>|<[^<>]*$`)
+	title  = lazily(`(?is)<title[^>]*>(.*?)</title>`)
+	markup = lazily(`(?is)<(script|style)\b.*?</(script|style)>|<[^>]*>|<[^<>]*$`)
 )
 
 // headline is a short, clean beginning of a text or page.
 func headline(text string) string {
-	if m := title.FindStringSubmatch(text); m != nil && strings.TrimSpace(m[1]) != "" {
+	if m := title().FindStringSubmatch(text); m != nil && strings.TrimSpace(m[1]) != "" {
 		text = m[1]
 	}
-	return printable.Clip(printable.Line(markup.ReplaceAllString(text, " ")), 150)
+	return printable.Clip(printable.Line(markup().ReplaceAllString(text, " ")), 150)
 }
 
 // WithoutQuery is an address without its query, which may hold secrets.

@@ -1,7 +1,6 @@
 package evidence
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -10,7 +9,7 @@ import (
 
 // clock reads the moments that claude and codex print: "resets 10pm (America/New_York)", "resets Mar 15 at 12pm
 // (Europe/London)", "reset at 3pm", "try again at Mar 10th, 2026 8:19 PM".
-var clock = regexp.MustCompile(`(?i)\b(?:resets?|try again)(?: at)? ` +
+var clock = lazily(`(?i)\b(?:resets?|try again)(?: at)? ` +
 	`(?:([a-z]{3}) (\d{1,2})(?:st|nd|rd|th)?,?(?: (\d{4}),?)?(?: at)? )?` +
 	`(\d{1,2})(?::(\d\d))?(?: ?(am|pm)\b|\b)(?: \(([A-Za-z_+\-0-9/]+)\))?`)
 
@@ -21,7 +20,7 @@ type wall struct {
 }
 
 func resetClock(text string, now time.Time) (time.Time, bool) {
-	m := clock.FindStringSubmatch(text)
+	m := clock().FindStringSubmatch(text)
 	if m == nil {
 		return time.Time{}, false
 	}

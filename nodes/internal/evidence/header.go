@@ -3,7 +3,6 @@ package evidence
 import (
 	"cmp"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -140,18 +139,18 @@ func later(text string, now time.Time) time.Duration {
 	if d := moment(text, now); d > 0 {
 		return d
 	}
-	if wholeSpan.MatchString(text) { // 6m0s, 7.66s, 20ms, 1d2h
+	if wholeSpan().MatchString(text) { // 6m0s, 7.66s, 20ms, 1d2h
 		return spanOf(text)
 	}
 	return 0
 }
 
 // reset is the time in the header RateLimit: `"default";r=0;t=50`, or `limit=10, remaining=0, reset=50`.
-var reset = regexp.MustCompile(`(?i)(?:^|[;,\s])(?:t|reset)=(\d{1,9})\b`)
+var reset = lazily(`(?i)(?:^|[;,\s])(?:t|reset)=(\d{1,9})\b`)
 
 func policy(values []string) (d time.Duration) {
 	for _, v := range values {
-		for _, m := range reset.FindAllStringSubmatch(v, -1) {
+		for _, m := range reset().FindAllStringSubmatch(v, -1) {
 			d = max(d, units(m[1], time.Second))
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 
 	"dagrun.dev/internal/printable"
@@ -11,6 +12,12 @@ import (
 
 // mostText is how much of what a failure said is read.
 const mostText = 16000
+
+// lazily compiles a pattern when a text is first held against it: most commands meet no failure, and would pay for it
+// at their start.
+func lazily(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
 
 // marks are a byte order mark and the sequences that colour a terminal.
 var marks = regexp.MustCompile(`\x{FEFF}|\x1b\[[0-9;?]*[@-~]`)

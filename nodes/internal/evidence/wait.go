@@ -40,16 +40,16 @@ func resetAt(text string, now time.Time) (until time.Time, ok bool) {
 
 var (
 	// fieldAt are seconds or milliseconds since 1970, in a field or behind a bar ("usage limit reached|1749924000").
-	fieldAt = regexp.MustCompile(`(?i)(?:"?resets?_?at"?\s*[:=]\s*"?|\|)(\d{10})(\d{3})?\b`)
-	fieldIn = regexp.MustCompile(`(?i)"?resets?_in(?:_seconds)?"?\s*[:=]\s*"?(\d+(?:\.\d+)?)`)
+	fieldAt = lazily(`(?i)(?:"?resets?_?at"?\s*[:=]\s*"?|\|)(\d{10})(\d{3})?\b`)
+	fieldIn = lazily(`(?i)"?resets?_in(?:_seconds)?"?\s*[:=]\s*"?(\d+(?:\.\d+)?)`)
 )
 
 func resetField(text string, now time.Time) (time.Time, bool) {
-	if m := fieldAt.FindStringSubmatch(text); m != nil {
+	if m := fieldAt().FindStringSubmatch(text); m != nil {
 		seconds, _ := strconv.ParseInt(m[1], 10, 64)
 		return time.Unix(seconds, 0), true
 	}
-	if m := fieldIn.FindStringSubmatch(text); m != nil {
+	if m := fieldIn().FindStringSubmatch(text); m != nil {
 		s, err := strconv.ParseFloat(m[1], 64)
 		return now.Add(time.Duration(s * float64(time.Second))), err == nil && s < longest.Seconds()
 	}
@@ -61,15 +61,15 @@ var (
 	// span is a duration in words: "5 days 22 hours 11 minutes", "1h2m3.5s", "90 seconds".
 	span = `(\d+(?:\.\d+)?\s*` + unit + `(?:(?:\s*,\s*|\s+and\s+|\s*)\d+(?:\.\d+)?\s*` + unit + `)*)\b`
 	// wholeSpan is a text that is a span and nothing else.
-	wholeSpan = regexp.MustCompile(`(?i)^` + span + `$`)
+	wholeSpan = lazily(`(?i)^` + span + `$`)
 	// after introduces a span.
-	after = regexp.MustCompile(`(?i)(?:(?:again|resets?|retry)[^\n]{0,30}?\b(?:in|after):?|` +
+	after = lazily(`(?i)(?:(?:again|resets?|retry)[^\n]{0,30}?\b(?:in|after):?|` +
 		`retry[-_ ]?after"?:?|retry_?delay"?:?)\s*"?(?:about )?` + span)
-	afterMs = regexp.MustCompile(`(?i)retry[-_ ]?after[-_ ]?ms"?\s*[:=]\s*"?(\d{1,15})\b`)
+	afterMs = lazily(`(?i)retry[-_ ]?after[-_ ]?ms"?\s*[:=]\s*"?(\d{1,15})\b`)
 	// afterNum introduces seconds, which are not the beginning of a date or of a clock time.
-	afterNum = regexp.MustCompile(`(?i)(?:retry[-_ ]?after"?\s*[:=]?|(?:retry|try again) (?:in|after))\s*"?` +
+	afterNum = lazily(`(?i)(?:retry[-_ ]?after"?\s*[:=]?|(?:retry|try again) (?:in|after))\s*"?` +
 		`(\d+(?:\.\d+)?)(?:$|[^\w:/.-]|\.(?:$|\D))`)
-	piece = regexp.MustCompile(`(?i)(\d+(?:\.\d+)?)\s*` +
+	piece = lazily(`(?i)(\d+(?:\.\d+)?)\s*` +
 		`(weeks?|w|days?|d|hours?|hrs?|h|minutes?|mins?|milliseconds?|ms|m|seconds?|secs?|s)`)
 )
 
@@ -82,11 +82,11 @@ func resetDuration(text string, now time.Time) (time.Time, bool) {
 func delay(text string) (time.Duration, bool) {
 	text = head(text, mostText)
 	var d time.Duration
-	if m := after.FindStringSubmatch(text); m != nil {
+	if m := after().FindStringSubmatch(text); m != nil {
 		d = spanOf(m[1])
-	} else if m := afterMs.FindStringSubmatch(text); m != nil {
+	} else if m := afterMs().FindStringSubmatch(text); m != nil {
 		d = units(m[1], time.Millisecond)
-	} else if m := afterNum.FindStringSubmatch(text); m != nil {
+	} else if m := afterNum().FindStringSubmatch(text); m != nil {
 		d = units(m[1], time.Second)
 	}
 	return d, d > 0
@@ -95,7 +95,7 @@ func delay(text string) (time.Duration, bool) {
 // spanOf sums up the pieces of a span; 0 when it is longer than what is believed.
 func spanOf(text string) time.Duration {
 	var total float64
-	for _, p := range piece.FindAllStringSubmatch(text, -1) {
+	for _, p := range piece().FindAllStringSubmatch(text, -1) {
 		n, _ := strconv.ParseFloat(p[1], 64)
 		total += n * seconds(strings.ToLower(p[2]))
 	}
@@ -115,11 +115,11 @@ func seconds(unit string) float64 {
 	return lengths[unit[0]]
 }
 
-var iso = regexp.MustCompile(
+var iso = lazily(
 	`\b(\d{4}-\d\d-\d\d)(?:[T ]|,? at )(\d\d:\d\d)(:\d\d)?(?:\.\d+)?\s*(Z|UTC|[+-]\d\d:?\d\d)?`)
 
 func resetISO(text string, now time.Time) (time.Time, bool) {
-	m := iso.FindStringSubmatch(text)
+	m := iso().FindStringSubmatch(text)
 	if m == nil {
 		return time.Time{}, false
 	}
