@@ -167,7 +167,7 @@ type host struct {
 
 	turn   sync.Mutex
 	woken  chan struct{} // the loop is needed
-	alarm  time.Time     // when it wakes by itself
+	alarm  time.Time     // when it wakes by itself, by the monotonic clock: no run's time, which may jump ahead
 	failed error         // why nothing more is carried out, for the loop
 
 	aside     sync.WaitGroup // of who tells and reads beside the loop
@@ -232,8 +232,8 @@ func (h *host) over() (bool, error) {
 
 // wait sleeps until something happens that no attempt takes in by itself, and takes it in.
 func (h *host) wait(wake time.Time) error {
-	var d time.Duration
-	h.alarm, d = h.nextLook(wake)
+	d := h.nextLook(wake)
+	h.alarm = time.Now().Add(d)
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	h.giveTurn(false)
@@ -257,8 +257,8 @@ func (h *host) wait(wake time.Time) error {
 	return h.takeIn(then)
 }
 
-// nextLook is when to ask again if nothing happens before, and how long it is until then.
-func (h *host) nextLook(wake time.Time) (time.Time, time.Duration) {
+// nextLook is how long it is until it is time to ask again if nothing happens before.
+func (h *host) nextLook(wake time.Time) time.Duration {
 	now := h.clock.now()
 	d := longestWait
 	for _, t := range []time.Time{wake, h.stopAt} {
@@ -269,7 +269,7 @@ func (h *host) nextLook(wake time.Time) (time.Time, time.Duration) {
 	if after := h.run.Renew(); after > 0 {
 		d = min(d, after)
 	}
-	return now.Add(d), d
+	return d
 }
 
 // takeIn takes in what then does, and all attempts that have ended.
@@ -302,9 +302,8 @@ func (h *host) takeTurn() {
 		wake, err = h.advance()
 	}
 	h.failed = err
-	next, _ := h.nextLook(wake)
 	// The clocks are not read at the same moment: what is due as before may seem to be so a little earlier.
-	sooner := next.Add(time.Millisecond).Before(h.alarm)
+	sooner := h.nextLook(wake)+time.Millisecond < time.Until(h.alarm)
 	h.giveTurn(err != nil || len(h.running) == 0 || sooner)
 }
 

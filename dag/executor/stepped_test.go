@@ -100,3 +100,28 @@ func TestClockPutAheadWhileNodesRun(t *testing.T) {
 		}
 	})
 }
+
+// A clock that is put ahead after the host went to sleep does not have it sleep longer than what is due then: a retry
+// after a second comes after a second, whatever the clock says of the instant at which the host is to wake by itself.
+func TestClockPutAheadBeforeARetry(t *testing.T) {
+	p := &dag.Plan{Nodes: []dag.Node{
+		{ID: "first", With: script("sleep:10s")},
+		{ID: "a", Needs: []string{"first"}, With: script("fail:transient", "ok"),
+			Retry: dag.Retry{Attempts: 3, Base: dag.Duration(time.Second), Factor: 1}},
+		{ID: "b", With: script("sleep:2m")},
+	}}
+	onStage(t, p, func(s *stage) {
+		const ahead = 2 * time.Hour
+		s.opts.readClock = func() (time.Time, time.Duration) {
+			gone := time.Since(s.began)
+			if gone >= 5*time.Second {
+				return time.Now().Add(ahead), gone
+			}
+			return time.Now(), gone
+		}
+		if v := s.carryOn(); v.Status != machine.RunDone {
+			t.Fatalf("the run is %s: %s", v.Status, v.Pause.Message)
+		}
+		s.wantAt("start a.2", ahead+11*time.Second, ahead+12*time.Second)
+	})
+}
