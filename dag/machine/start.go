@@ -17,6 +17,8 @@ type chooser struct {
 	before func(a, b place) bool // by their nodes
 	paid   bool                  // no further paid start fits
 	chosen dag.Amount
+	taken  int     // starts chosen of nodes that need a worker
+	hosted int     // and of others
 	pools  []int32 // starts chosen, by pool
 	probes []int32 // by breaker
 }
@@ -48,23 +50,18 @@ func (d *decision) starts() {
 			c.add(place{int32(k), 0})
 		}
 	}
-	for taken, hosted := 0, 0; hosted < mostHosted && len(c.places) > 0; {
+	for len(c.places) > 0 {
 		p := c.pop()
-		class := &d.s.classes[p.class]
-		i := class.heap[p.at]
-		if !class.host && taken >= d.free || !c.passes(p.class, i) {
+		heap := d.s.classes[p.class].heap
+		i := heap[p.at]
+		if !c.hands(p.class) || !c.passes(p.class, i) {
 			continue // nor does any of its class that comes later
 		}
 		if d.paused {
 			return
 		}
 		c.start(p.class, i)
-		if class.host {
-			hosted++
-		} else {
-			taken++
-		}
-		for child := 2*p.at + 1; child <= 2*p.at+2 && int(child) < len(d.s.classes[p.class].heap); child++ {
+		for child := 2*p.at + 1; child <= 2*p.at+2 && int(child) < len(heap); child++ {
 			c.add(place{p.class, child})
 		}
 	}
@@ -110,7 +107,6 @@ func (c *chooser) queues() (ended bool) {
 // end.
 func (d *decision) cleanup() (waiting bool) {
 	c, s := d.chooser(), d.s
-	started := 0
 	for _, i := range s.always {
 		if s.status[i] != Ready {
 			continue
@@ -129,11 +125,10 @@ func (d *decision) cleanup() (waiting bool) {
 					waiting = true
 				}
 			}
-		case started >= d.free:
+		case !c.hands(k):
 			waiting = true
 		case c.poolRoom(k):
 			c.start(k, i)
-			started++
 		}
 	}
 	return waiting
@@ -145,6 +140,11 @@ func (c *chooser) start(k, i int32) {
 	reserve := s.reserveOf(n)
 	c.d.cmds = append(c.d.cmds,
 		Command{Op: Start, Node: n.ID, Generation: int(r.Gen), Attempt: int(r.Attempt) + 1, Reserve: reserve})
+	if s.classes[k].host {
+		c.hosted++
+	} else {
+		c.taken++
+	}
 	c.chosen.USD += reserve.USD
 	c.chosen.Tokens += reserve.Tokens
 	if p := s.classes[k].pool; p != none {
@@ -155,6 +155,14 @@ func (c *chooser) start(k, i int32) {
 			c.probes[b]++
 		}
 	}
+}
+
+// hands reports whether there is somebody to carry out another node of a class.
+func (c *chooser) hands(k int32) bool {
+	if c.d.s.classes[k].host {
+		return c.hosted < mostHosted
+	}
+	return c.taken < c.d.free
 }
 
 func (c *chooser) poolRoom(k int32) bool {
