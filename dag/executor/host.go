@@ -216,6 +216,9 @@ func (h *host) advance() (time.Time, error) {
 			h.tell()
 			return wake, err
 		}
+		if err := h.takeIn(func() error { return nil }); err != nil { // its worker is not to wait for all that needs none
+			return wake, err
+		}
 	}
 }
 

@@ -416,6 +416,32 @@ func TestAttemptsTakeTurns(t *testing.T) {
 	})
 }
 
+// The end of an attempt is taken in, and its worker begins the next one, before all is done that needs no worker.
+func TestAttemptEndsAmongControlNodes(t *testing.T) {
+	plan := &dag.Plan{Nodes: []dag.Node{{ID: "first", With: script("sleep:1s")}, {ID: "next", Priority: 1, Needs: []string{"first"}}}}
+	for i := range 600 {
+		plan.Nodes = append(plan.Nodes, dag.Node{ID: fmt.Sprintf("all%d", i), Kind: "join"})
+	}
+	onStage(t, plan, func(s *stage) {
+		s.opts.Jobs = 1
+		joined, before := 0, -1
+		s.seen = func(e *machine.Event) {
+			time.Sleep(10 * time.Millisecond) // as if it took the host so long
+			switch b := e.Body.(type) {
+			case *machine.FinishedBody:
+				joined++
+			case *machine.StartedBody:
+				if b.Node == "next" {
+					before = joined
+				}
+			}
+		}
+		if v := s.carryOn(); v.Status != machine.RunDone || before < 0 || before > 300 {
+			t.Fatalf("the run is %s; %d nodes ended before the one that waited for the worker, want few of 601", v.Status, before)
+		}
+	})
+}
+
 // The first interrupt lets what runs end and pauses; the second one soon after ends it at once,
 // and the lost attempt runs again.
 func TestInterrupts(t *testing.T) {
