@@ -4,10 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
+	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/disk"
 	"dagrun.dev/internal/testing/disktest"
@@ -89,5 +93,49 @@ func TestDiskFailsAtEveryStep(t *testing.T) {
 	t.Logf("%v", ends)
 	if ends["ended by the disk"] == 0 || ends["went on"] == 0 || ends["ended otherwise"] > 0 {
 		t.Errorf("the processes ended so: %v", ends)
+	}
+}
+
+// The snapshot and the document that hold all of the log are not written again when the run is closed; those that could
+// not be written are.
+func TestLastSnapshotIsWrittenOnce(t *testing.T) {
+	for _, name := range []string{"", snapshotFile, stateFile} { // what the disk has no room for after the last event
+		m := disktest.NewMem()
+		var full atomic.Bool
+		var writes atomic.Int32
+		_, fsys := disktest.NewFaulty(m.FS(), func(s disktest.Step) error {
+			if strings.HasPrefix(s.Name, path.Join(Dir, snapshotFile)) || strings.HasPrefix(s.Name, path.Join(Dir, stateFile)) {
+				writes.Add(1)
+			}
+			if full.Load() && strings.HasPrefix(s.Name, path.Join(Dir, name)) {
+				return syscall.ENOSPC
+			}
+			return nil
+		})
+		r, w := create(t, memOptions(fsys), pages(t, nil)), newWorker(t)
+		full.Store(name != "")
+		if err := w.work(r); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.saver.Flush(); (err != nil) != (name != "") {
+			t.Fatalf("no room for %q: %v", name, err)
+		}
+		full.Store(false)
+		before := writes.Load()
+		head := r.head.Seq
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if again := writes.Load() != before; again != (name != "") {
+			t.Errorf("no room for %q: written again %v", name, again)
+		}
+		own, err := m.FS().Sub(Dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err := eventlog.ReadSnapshot(own, snapshotFile); err != nil || s.Head.Seq != head {
+			t.Errorf("no room for %q: snapshot %+v, %v; want one of event %d", name, s, err, head)
+		}
+		verified(t, m.FS(), "closed")
 	}
 }
