@@ -185,6 +185,10 @@ type host struct {
 // jumped ahead is noticed.
 const longestWait = 30 * time.Second
 
+// longestTurn bounds how long the loop goes on carrying out what needs no worker before it looks whether a user or an
+// attempt wants something.
+const longestTurn = 100 * time.Millisecond
+
 // loop asks, records, acts and waits until the run ends or pauses with nothing under way.
 func (h *host) loop() error {
 	for {
@@ -204,11 +208,14 @@ func (h *host) loop() error {
 	}
 }
 
-// advance carries out everything that the machine asks for now and returns the instant at which
-// to ask again.
+// advance carries out everything that the machine asks for now, or what there is time for, and returns the instant at
+// which to ask again.
 func (h *host) advance() (time.Time, error) {
-	for {
+	for began := h.clock.now(); ; {
 		now := h.clock.now()
+		if now.Sub(began) > longestTurn && h.state().Run().Status == machine.RunRunning {
+			return now, nil
+		}
 		h.state().Advance(now)
 		cmds, wake := h.state().Decide(now, h.o.Jobs-len(h.running))
 		did, err := h.carry(cmds, now)

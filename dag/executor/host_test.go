@@ -442,6 +442,29 @@ func TestAttemptEndsAmongControlNodes(t *testing.T) {
 	})
 }
 
+// An interrupt is heard before all is done that needs no worker.
+func TestInterruptAmongControlNodes(t *testing.T) {
+	plan := &dag.Plan{}
+	for i := range 2000 {
+		plan.Nodes = append(plan.Nodes, dag.Node{ID: fmt.Sprintf("all%d", i), Kind: "join"})
+	}
+	onStage(t, plan, func(s *stage) {
+		interrupt := make(chan time.Time, 1)
+		s.opts.Interrupt = interrupt
+		time.AfterFunc(time.Second, func() { interrupt <- time.Now() })
+		ended := 0
+		s.seen = func(e *machine.Event) {
+			time.Sleep(10 * time.Millisecond) // as if it took the host so long
+			if e.Type == machine.Finished {
+				ended++
+			}
+		}
+		if v := s.carryOn(); v.Status != machine.RunPause || ended == 2000 {
+			t.Fatalf("the run is %s; %d of 2000 nodes have ended", v.Status, ended)
+		}
+	})
+}
+
 // The first interrupt lets what runs end and pauses; the second one soon after ends it at once,
 // and the lost attempt runs again.
 func TestInterrupts(t *testing.T) {
