@@ -12,7 +12,7 @@ import (
 )
 
 // controls are the kinds of node that the host carries out itself, from the run's state, when
-// their start is recorded. They run on the loop's goroutine and cost nothing. The kind approval
+// their start is recorded. They run on the goroutine that has the turn and cost nothing. The kind approval
 // is another: see question.
 var controls = map[string]func(h *host, n *dag.Node, now time.Time) error{
 	"checkpoint": (*host).checkpoint,
