@@ -21,7 +21,8 @@ var controls = map[string]func(h *host, n *dag.Node, now time.Time) error{
 	"join":       (*host).join,
 }
 
-// done records that a control node has ended well, after further facts.
+// done records that a control node has ended well, after further facts. The ends of joins, of which no other node that
+// starts with them speaks, are recorded with one write.
 func (h *host) done(
 	n *dag.Node, now time.Time, v map[string]json.RawMessage, before ...machine.Body,
 ) (err error) {
@@ -30,10 +31,15 @@ func (h *host) done(
 	if o.Body.Fingerprint, err = h.decided(n, v); err != nil {
 		return h.undone(n, now, err)
 	}
-	return h.record(now, append(before, h.state().Settle(n.ID, o, now).Body)...)
+	end := h.state().Settle(n.ID, o, now).Body
+	if n.Role().Joins {
+		h.joined = append(h.joined, end)
+		return nil
+	}
+	return h.record(now, append(before, end)...)
 }
 
-// joins records with one write that the joins have ended which have started together.
+// joins records the ends of joins that are not recorded yet.
 func (h *host) joins(now time.Time) error {
 	ended := h.joined
 	h.joined = nil
@@ -60,14 +66,7 @@ func (h *host) settings(n *dag.Node, into any) error {
 	return json.Unmarshal(with, into)
 }
 
-func (h *host) join(n *dag.Node, now time.Time) (err error) {
-	o := machine.Outcome{Status: dag.StatusCompleted}
-	if o.Body.Fingerprint, err = h.decided(n, nil); err != nil {
-		return h.undone(n, now, err)
-	}
-	h.joined = append(h.joined, h.state().Settle(n.ID, o, now).Body)
-	return nil
-}
+func (h *host) join(n *dag.Node, now time.Time) error { return h.done(n, now, nil) }
 
 func (h *host) checkpoint(n *dag.Node, now time.Time) error {
 	if err := h.joins(now); err != nil { // it holds all that is done

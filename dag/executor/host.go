@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -223,7 +224,7 @@ func (h *host) advance() (time.Time, error) {
 			h.tell()
 			return wake, err
 		}
-		if err := h.takeIn(func() error { return nil }); err != nil { // its worker is not to wait for all that needs none
+		if err := h.takeIn(nil); err != nil { // a worker is not to wait for all that needs none
 			return wake, err
 		}
 	}
@@ -247,7 +248,7 @@ func (h *host) wait(wake time.Time) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	h.giveTurn(false)
-	then := func() error { return nil }
+	var then func() error
 	select {
 	case <-h.woken:
 	case call := <-h.calls:
@@ -282,14 +283,14 @@ func (h *host) nextLook(wake time.Time) time.Duration {
 	return d
 }
 
-// takeIn takes in what then does, and all attempts that have ended.
-func (h *host) takeIn(then func() error) error {
+// takeIn takes in what woke the loop, nil for nothing, and all attempts that have ended.
+func (h *host) takeIn(what func() error) error {
 	err := h.failed
 	if err == nil {
 		err = h.awake()
 	}
-	if did := then(); err == nil {
-		err = did
+	if what != nil {
+		err = cmp.Or(err, what())
 	}
 	switch {
 	case err != nil || len(h.results) == 0:
@@ -301,13 +302,13 @@ func (h *host) takeIn(then func() error) error {
 }
 
 // takeTurn has the goroutine of an attempt that has ended take it in and begin the next, if nobody is about to: the
-// loop sleeps on, and no thread is woken. That, for each of many short commands, would cost more than the rest of it.
+// loop sleeps on, and no thread is woken for each of many short commands.
 func (h *host) takeTurn() {
 	if !h.turn.TryLock() {
 		return // who has it looks for results after giving it away
 	}
 	var wake time.Time
-	err := h.takeIn(func() error { return nil })
+	err := h.takeIn(nil)
 	if err == nil {
 		wake, err = h.advance()
 	}

@@ -69,7 +69,7 @@ type Options struct {
 	// of that plan, Open puts it back.
 	Plan *dag.Plan
 
-	// Weigh, when set, returns a plan's graph with other weights, by the durations of earlier runs: the
+	// Weigh, when set, returns a plan's graph with other weights, by the durations of earlier runs, on any goroutine: the
 	// order of starts follows them, and nothing that is recorded does.
 	Weigh func(*dag.Graph) *dag.Graph
 

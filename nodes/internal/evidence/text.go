@@ -20,12 +20,12 @@ func lazily(pattern string) func() *regexp.Regexp {
 }
 
 // marks are a byte order mark and the sequences that colour a terminal.
-var marks = regexp.MustCompile(`\x{FEFF}|\x1b\[[0-9;?]*[@-~]`)
+var marks = lazily(`\x{FEFF}|\x1b\[[0-9;?]*[@-~]`)
 
 // Clean returns text without byte order marks, colours, and what cannot be seen around it.
 func Clean(text string) string {
 	if strings.IndexByte(text, '\x1b') >= 0 || strings.Contains(text, "\uFEFF") { // few have any, and many are long
-		text = marks.ReplaceAllString(text, "")
+		text = marks().ReplaceAllString(text, "")
 	}
 	return strings.TrimFunc(text, unseen)
 }
