@@ -55,7 +55,8 @@ func (l *Locked) Held() bool {
 }
 
 // AcquireLock takes the lock or returns *Locked. The lock of a dead process is taken over: a child that it was just
-// starting may have the lock for a moment longer, until its own program begins, so it is asked for again for a second.
+// starting may have the lock for a moment longer, until its own program begins, and a process that takes the lock or
+// lets it go has it for a moment without a description; so it is asked for again for a second.
 func AcquireLock(fsys disk.FS, name, command string, now time.Time) (*Lock, error) {
 	f, err := disk.OpenOwn(fsys, name)
 	if err != nil {
@@ -68,7 +69,7 @@ func AcquireLock(fsys disk.FS, name, command string, now time.Time) (*Lock, erro
 	}
 	for try := 0; err == nil && !got; try++ {
 		h, known := readHolder(f)
-		if known && !h.Alive() && try < 100 {
+		if !(known && h.Alive()) && try < 100 {
 			time.Sleep(10 * time.Millisecond)
 			got, err = f.TryLock()
 			continue

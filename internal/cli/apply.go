@@ -133,38 +133,19 @@ func (s *session) apply(res *compile.Result, fresh, again bool, seed int64) erro
 	if err != nil {
 		return err
 	}
-	if !run.Exists(s.dir) {
-		for seed == 0 {
-			seed = rand.Int64N(1 << 53) // what JSON holds exactly
-		}
-		d := reuse.Fresh(res.Graph)
-		if err := s.part.take(nil, d); err != nil {
-			return err
-		}
-		if err := s.lookAhead(d, res.Dir); err != nil {
-			return err
-		}
-		if err := s.usePlan(s.selected().SavedPlan, false); err != nil {
-			return err
-		}
-		o := s.options()
-		s.crash.live = true
-		sel := s.selected()
-		r, err := run.Create(o, run.New{Graph: res.Graph, Seed: seed, File: inputFile(res), Selected: &sel})
-		if err == nil {
-			err = s.limitToday(r, left)
-		}
-		if err != nil {
-			return err
-		}
-		return s.carryOn(r)
+	begins := !run.Exists(s.dir)
+	if begins {
+		err = s.mayBegin(res)
 	}
-	r, _, err := s.open(false)
+	if err != nil {
+		return err
+	}
+	r, err := s.enter(res, &begins, seed)
 	for locked := (*eventlog.Locked)(nil); errors.As(err, &locked); {
 		if err := s.handOver(locked, res); !errors.Is(err, errHolderGone) {
 			return err
 		}
-		r, _, err = s.open(false)
+		r, err = s.enter(res, &begins, seed)
 	}
 	if errors.Is(err, errFresh) {
 		return s.apply(res, true, again, seed)
@@ -172,13 +153,47 @@ func (s *session) apply(res *compile.Result, fresh, again bool, seed int64) erro
 	if err != nil {
 		return err
 	}
-	if err = s.adopt(r, res, again); err == nil && !s.nothing {
+	if !begins {
+		err = s.adopt(r, res, again)
+	}
+	if err == nil && !s.nothing {
 		err = s.limitToday(r, left)
 	}
 	if err != nil || s.nothing {
 		return errors.Join(err, r.Close())
 	}
 	return s.carryOn(r)
+}
+
+// mayBegin holds what a new run would do against this machine and against the plan that was saved for it.
+func (s *session) mayBegin(res *compile.Result) error {
+	d := reuse.Fresh(res.Graph)
+	if err := s.part.take(nil, d); err != nil {
+		return err
+	}
+	if err := s.lookAhead(d, res.Dir); err != nil {
+		return err
+	}
+	return s.usePlan(s.selected().SavedPlan, false)
+}
+
+// enter begins the run, or opens it: begins says which, and is set to false where another process has begun it since.
+func (s *session) enter(res *compile.Result, begins *bool, seed int64) (*run.Run, error) {
+	if *begins = *begins && !run.Exists(s.dir); !*begins {
+		r, _, err := s.open(false)
+		return r, err
+	}
+	for seed == 0 {
+		seed = rand.Int64N(1 << 53) // what JSON holds exactly
+	}
+	sel := s.selected()
+	o := s.options()
+	s.crash.live = true
+	r, err := run.Create(o, run.New{Graph: res.Graph, Seed: seed, File: inputFile(res), Selected: &sel})
+	if errors.Is(err, fs.ErrExist) && run.Exists(s.dir) {
+		return s.enter(res, begins, seed)
+	}
+	return r, err
 }
 
 // putAway makes room for the next tick where the last has ended.
@@ -327,8 +342,11 @@ var carriers = []string{"dagrun apply", "dagrun resume", "dagrun watch"}
 // errHolderGone says that the process which held the run has ended or died meanwhile.
 var errHolderGone = errors.New("the process that carried the run on has ended")
 
+// mostPassing is how long apply waits for a process that begins or ends the run.
+const mostPassing = 10 * time.Second
+
 // handOver gives a plan to the process that holds the run. What is returned is that the run is locked, where that
-// process does something else, is about to end (the run is paused), has this plan already, or does not answer.
+// process does something else, only waits for attempts (the run is paused), has this plan already, or does not answer.
 func (s *session) handOver(locked *eventlog.Locked, res *compile.Result) error {
 	if !slices.Contains(carriers, locked.Holder.Command) {
 		return locked
@@ -337,11 +355,18 @@ func (s *session) handOver(locked *eventlog.Locked, res *compile.Result) error {
 		return fmt.Errorf("--rerun: process %d carries the run on; stop it first (Ctrl-C there pauses the run): %w",
 			locked.Holder.PID, locked)
 	}
-	runs, err := s.preflight(res)
+	at, err := s.preflight(res)
+	for asked := time.Now(); (errors.Is(err, fs.ErrNotExist) || at.Ended()) && time.Since(asked) < mostPassing; {
+		if !locked.Held() {
+			return errHolderGone
+		}
+		time.Sleep(20 * time.Millisecond)
+		at, err = s.preflight(res)
+	}
 	if err != nil {
 		return err
 	}
-	if !runs {
+	if at != machine.RunRunning {
 		return locked
 	}
 	next := executor.Submission{Graph: res.Graph, File: inputFile(res), SpecDir: res.Dir, Selected: s.selected()}
@@ -373,18 +398,20 @@ func (s *session) noteIdle() {
 	}
 }
 
-// preflight finds out whether what would run under another plan can run on this machine, and whether the run goes on.
-func (s *session) preflight(res *compile.Result) (runs bool, err error) {
+// preflight returns where the run stands. Of one that is carried on it finds out whether what would run under another
+// plan can run on this machine.
+func (s *session) preflight(res *compile.Result) (machine.RunStatus, error) {
 	r, _, err := run.OpenReadOnly(s.runs.options(s.dir, s.name))
 	if err != nil {
-		return false, err
+		return "", err
 	}
-	if r.State().Run().Status != machine.RunRunning {
-		return false, r.Close()
+	at := r.State().Run().Status
+	if at != machine.RunRunning {
+		return at, r.Close()
 	}
 	d := r.Compare(res.Graph)
 	if err = s.part.take(r.State(), d); err == nil {
 		err = s.lookAhead(d, res.Dir)
 	}
-	return true, errors.Join(err, r.Close())
+	return at, errors.Join(err, r.Close())
 }

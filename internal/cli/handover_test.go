@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/executor"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/run"
+	"dagrun.dev/internal/disk"
 	"errors"
 	"os"
 	"os/exec"
@@ -165,6 +167,51 @@ func TestAskedOfAProcessThatEnds(t *testing.T) {
 			log, _ := os.ReadFile(filepath.Join(dir, "_orchestrator/events.ndjson"))
 			if fmt.Sprint(err) != ask.exit || !strings.Contains(string(log[len(before):]), ask.event) {
 				t.Errorf("%v, want %q and then %s:\n%s", err, ask.exit, ask.event, log)
+			}
+		})
+	}
+}
+
+// B2: apply beside a process that only begins the run, or has ended it and lets go, waits for what becomes of it.
+func TestAppliedWhileAnotherBeginsOrEnds(t *testing.T) {
+	t.Parallel()
+	const quick = "pipeline: {name: crash, nodes: {a: {kind: exec, with: {run: 'true'}}}}\n"
+	for _, name := range []string{"begins", "begins, not yet described", "has ended"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCrashOf(t, quick)
+			if name == "has ended" {
+				if err := c.dagrun(0, "apply"); err != nil {
+					t.Fatal(err, c.output.String())
+				}
+			}
+			own := filepath.Join(c.dir, "build/crash", run.Dir)
+			if err := os.MkdirAll(own, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			fsys, err := disk.Open(own)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer fsys.Close()
+			lock, err := eventlog.AcquireLock(fsys, "lock", "dagrun apply", time.Now())
+			if err == nil && strings.Contains(name, "not yet") {
+				err = os.Truncate(filepath.Join(own, "lock"), 0)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			second := c.started(0, "apply")
+			select {
+			case err := <-second.ended:
+				t.Fatalf("the second apply did not wait: %v %s", err, second.notes)
+			case <-time.After(300 * time.Millisecond):
+			}
+			if err := errors.Join(lock.Release(), <-second.ended); err != nil {
+				t.Fatal(err, second.notes)
+			}
+			if err := c.dagrun(0, "verify"); err != nil {
+				t.Fatal(err, c.output.String())
 			}
 		})
 	}
