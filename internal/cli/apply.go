@@ -22,7 +22,7 @@ import (
 	"dagrun.dev/dag/run"
 )
 
-func newApply() *cobra.Command {
+func makeApply(c *cobra.Command) {
 	var runs runFlags
 	var specs specFlags
 	var h hostFlags
@@ -30,74 +30,44 @@ func newApply() *cobra.Command {
 	var seed int64
 	var part partFlags
 	var ticks tickFlags
-	c := &cobra.Command{
-		Use:   "apply [SPEC | PLANFILE]",
-		Short: "Run what plan shows, or resume where the run was stopped",
-		Long: `apply compiles a specification and runs it. A run that exists is resumed: completed nodes are
-reused unless the specification changed in a way that affects them. PLANFILE is a plan saved with
-"dagrun plan -o"; it is applied once, to the directory it was made for, and is refused when the specification or
-the run has changed since.
-
-` + partHelp + `
-
-` + tickHelp + `
-
-` + specHelp + `
-
-While another apply or resume carries the run on, apply hands it the new plan and ends with status 0. The
-running process stops the attempts that the edit touches, unless they cost money or must not be repeated: it
-waits for those. Then it goes on under the new plan; what the edit does not touch goes on all the while. If
-that process dies in between, the next apply or resume does the same.
-
-At a terminal apply asks the questions of the run as they come, and waits where only answers can carry it on;
---no-input, --quiet and anything else than a terminal leave them to "dagrun respond".
-
-The first Ctrl-C (or SIGTERM, SIGHUP) starts nothing new, lets what runs end, makes a checkpoint and
-pauses; a second one within five seconds stops everything at once. Either way "dagrun apply" resumes.
-
-` + hostHelp + `
-
-` + exitHelp,
-		Args: atMostOne,
-		RunE: func(c *cobra.Command, args []string) error {
-			saved, args, err := savedPlan(args, &runs, &specs)
-			if err != nil {
+	c.RunE = func(c *cobra.Command, args []string) error {
+		saved, args, err := savedPlan(args, &runs, &specs)
+		if err != nil {
+			return err
+		}
+		res, kinds, err := specs.compile(args)
+		if err != nil {
+			return err
+		}
+		s := &session{cmd: c, name: "apply", runs: &runs, host: &h, kinds: kinds, specDir: res.Dir}
+		s.dir = runs.forPipeline(res.Plan.Name)
+		if s.origin, err = newOrigin(s.dir, res); err != nil {
+			return err
+		}
+		s.part = part
+		if saved != nil {
+			if part.chosenNow() {
+				return errors.New("a saved plan contains what of it is to run: leave out --only, --from, --until and --rerun")
+			}
+			s.part.Part, s.saved = saved.Part, saved
+			if err := s.checkSaved(res, fresh); err != nil {
 				return err
 			}
-			res, kinds, err := specs.compile(args)
-			if err != nil {
-				return err
-			}
-			s := &session{cmd: c, name: "apply", runs: &runs, host: &h, kinds: kinds, specDir: res.Dir}
-			s.dir = runs.forPipeline(res.Plan.Name)
-			if s.origin, err = newOrigin(s.dir, res); err != nil {
-				return err
-			}
-			s.part = part
-			if saved != nil {
-				if part.chosenNow() {
-					return errors.New("a saved plan contains what of it is to run: leave out --only, --from, --until and --rerun")
-				}
-				s.part.Part, s.saved = saved.Part, saved
-				if err := s.checkSaved(res, fresh); err != nil {
-					return err
-				}
-			}
-			if !c.Flags().Changed("seed") {
-				seed = res.Plan.Seed
-			}
-			if err := ticks.valid(c, res.Plan, saved != nil); err != nil {
-				return err
-			}
-			one := func(s *session, res *compile.Result) error {
-				defer func() { fresh, again = false, false }() // that is how the first tick begins
-				return s.apply(res, fresh, again, seed)
-			}
-			if res.Plan.Ticks == nil {
-				return one(s, res)
-			}
-			return s.tickByTick(res, ticks, one, specs.anew(args))
-		},
+		}
+		if !c.Flags().Changed("seed") {
+			seed = res.Plan.Seed
+		}
+		if err := ticks.valid(c, res.Plan, saved != nil); err != nil {
+			return err
+		}
+		one := func(s *session, res *compile.Result) error {
+			defer func() { fresh, again = false, false }() // that is how the first tick begins
+			return s.apply(res, fresh, again, seed)
+		}
+		if res.Plan.Ticks == nil {
+			return one(s, res)
+		}
+		return s.tickByTick(res, ticks, one, specs.anew(args))
 	}
 	runs.addState(c)
 	specs.add(c)
@@ -107,7 +77,6 @@ pauses; a second one within five seconds stops everything at once. Either way "d
 	c.Flags().BoolVar(&fresh, "fresh", false, "archive the run that exists and start a new one")
 	c.Flags().BoolVar(&again, "again", false, "resume a run that has failed for good or was cancelled")
 	c.Flags().Int64Var(&seed, "seed", 0, "seed of a new run (default: the specification's, else random)")
-	return c
 }
 
 // apply creates the run or goes on with it under the plan as it is now.

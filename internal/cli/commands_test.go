@@ -30,6 +30,9 @@ func TestEveryCommandIsExplained(t *testing.T) {
 		if c.Long == "" || c.Flags().Lookup("json") == nil {
 			t.Errorf("%s: want a long help and --json", c.Name())
 		}
+		if left := regexp.MustCompile(`\{[a-z]+\}`).FindString(c.Long); left != "" {
+			t.Errorf("the help of %s holds %s, which no text of commands.txt is called", c.Name(), left)
+		}
 		if !regexp.MustCompile(`(?m)dagrun ` + c.Name() + `\b.*--json.*\njson `).Match(story) {
 			t.Errorf("json.txtar does not hold what %s --json prints to its kind", c.Name())
 		}

@@ -33,7 +33,6 @@ func (f *runFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.state, "state-dir", "",
 		"directory of what outlives a run: history, breakers (default $XDG_STATE_HOME/dagrun)")
 	c.Flags().Lookup("state-dir").Hidden = true // accepted everywhere, shown where it matters
-	addJSON(c)
 }
 
 // addState is add for commands that read or keep what outlives a run.
@@ -41,9 +40,6 @@ func (f *runFlags) addState(c *cobra.Command) {
 	f.add(c)
 	c.Flags().Lookup("state-dir").Hidden = false
 }
-
-// addJSON adds the flag that show looks at.
-func addJSON(c *cobra.Command) { c.Flags().Bool("json", false, "print JSON") }
 
 // forPipeline returns the run directory of a pipeline.
 func (f *runFlags) forPipeline(name string) string {
@@ -172,9 +168,6 @@ func (f *specFlags) add(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.values, "values", nil, "YAML or JSON file of parameters (may be repeated)")
 	c.Flags().BoolVar(&f.untrusted, "untrusted", false, "evaluate the specification in a child process with limits")
 }
-
-const specHelp = `SPEC is a .cue, .yaml, .yml or .json file, or the directory of a CUE package. Left out, it
-is spec.cue, spec.yaml or the CUE package of the current directory.`
 
 // compile compiles the specification that a command line names.
 func (f *specFlags) compile(args []string) (*compile.Result, *nodes.Registry, error) {

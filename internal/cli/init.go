@@ -20,58 +20,46 @@ import (
 // editorLine makes editors check a specification in YAML, and complete its names.
 const editorLine = "# yaml-language-server: $schema=cue.mod/pkg/dagrun.dev/pipeline.schema.json\n"
 
-func newInit() *cobra.Command {
+func makeInit(c *cobra.Command) {
 	var update, list bool
 	var template string
-	c := &cobra.Command{
-		Use:   "init [DIR]",
-		Short: "Make a directory ready for writing specifications",
-		Long: `init writes a first pipeline where there is none: the smallest one, or with --template one for a use,
-which runs offline as it stands. It also writes the built-in CUE library and JSON Schema under cue.mod/pkg, where
-editors, "cue vet" and the CUE language server find them. With --update it only brings these to those of this program.`,
-		Example: `  dagrun init --list
-  dagrun init --template agents panel && cd panel && dagrun plan`,
-		Args: atMostOne,
-		RunE: func(c *cobra.Command, args []string) error {
-			if list {
-				return show(c, templateList{examples.Templates()})
-			}
-			t, err := templateNamed(cmp.Or(template, "hello"))
-			if err != nil {
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if list {
+			return show(c, templateList{examples.Templates()})
+		}
+		t, err := templateNamed(cmp.Or(template, "hello"))
+		if err != nil {
+			return err
+		}
+		dir := "."
+		if len(args) > 0 {
+			dir = args[0]
+		}
+		format, err := schema.For(all.Registry())
+		if err != nil {
+			return err
+		}
+		if fi, err := os.Stat(dir); err == nil && !fi.IsDir() {
+			return fmt.Errorf("%s is a file: name a directory; it is created if it does not exist", dir)
+		}
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+		var names []string
+		if !update {
+			if names, err = writeFirst(dir, t, template != ""); err != nil {
 				return err
 			}
-			dir := "."
-			if len(args) > 0 {
-				dir = args[0]
-			}
-			format, err := schema.For(all.Registry())
-			if err != nil {
-				return err
-			}
-			if fi, err := os.Stat(dir); err == nil && !fi.IsDir() {
-				return fmt.Errorf("%s is a file: name a directory; it is created if it does not exist", dir)
-			}
-			if err := os.MkdirAll(dir, 0o755); err != nil {
-				return err
-			}
-			var names []string
-			if !update {
-				if names, err = writeFirst(dir, t, template != ""); err != nil {
-					return err
-				}
-			}
-			vendored, err := format.Vendor(dir)
-			if err != nil {
-				return err
-			}
-			return show(c, written{slices.Concat([]string{}, names, vendored), names, len(vendored), dir})
-		},
+		}
+		vendored, err := format.Vendor(dir)
+		if err != nil {
+			return err
+		}
+		return show(c, written{slices.Concat([]string{}, names, vendored), names, len(vendored), dir})
 	}
-	addJSON(c)
 	c.Flags().BoolVar(&update, "update", false, "update the library and the schema, write no first specification")
 	c.Flags().StringVar(&template, "template", "", "begin with the pipeline of this name (see --list)")
 	c.Flags().BoolVar(&list, "list", false, "list the templates")
-	return c
 }
 
 func templateNamed(name string) (examples.Template, error) {

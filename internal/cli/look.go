@@ -40,37 +40,25 @@ func (f *runFlags) read(c *cobra.Command, do func(r *run.Run, dir string) error)
 }
 
 // reading completes a command that only reads a run.
-func (f *runFlags) reading(c *cobra.Command, do func(args []string, r *run.Run, dir string) error) *cobra.Command {
+func (f *runFlags) reading(c *cobra.Command, do func(args []string, r *run.Run, dir string) error) {
 	f.add(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return f.read(c, func(r *run.Run, dir string) error { return do(args, r, dir) })
 	}
-	return c
 }
 
-func newReport() *cobra.Command {
+func makeReport(c *cobra.Command) {
 	var runs runFlags
 	var by string
-	c := &cobra.Command{
-		Use:   "report [cost | quality | budget | errors]",
-		Short: "Sum up cost, quality, budget or errors",
-		Long: `report sums up what the run took. It works beside a running apply.
-
-  cost     nodes, attempts, failures, time, tokens, cost and validations by --by: kind, group, node
-           or labels of the nodes, several separated by commas (--by role,subset)
-  quality  what was reported of the quality of the work, and how scores went
-  budget   spent and reserved, and where the amounts come from: reported, priced from tokens, or assumed
-  errors   every failed attempt, recovered or not`,
-		ValidArgs: []string{"cost", "quality", "budget", "errors"},
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) == 1 && !slices.Contains(c.ValidArgs, args[0]) {
-				return unknownName("report", args[0], c.ValidArgs)
-			}
-			return atMostOne(c, args)
-		},
+	c.ValidArgs = []string{"cost", "quality", "budget", "errors"}
+	c.Args = func(c *cobra.Command, args []string) error {
+		if len(args) == 1 && !slices.Contains(c.ValidArgs, args[0]) {
+			return unknownName("report", args[0], c.ValidArgs)
+		}
+		return words(0, 1)(c, args)
 	}
 	c.Flags().StringVar(&by, "by", "kind", "for cost: kind, group, node, or labels, separated by commas")
-	return runs.reading(c, func(args []string, r *run.Run, dir string) error {
+	runs.reading(c, func(args []string, r *run.Run, dir string) error {
 		h, err := report.ReadHistory(runs.options(dir, c.Name()))
 		if err != nil {
 			return err
@@ -95,61 +83,46 @@ func newReport() *cobra.Command {
 	})
 }
 
-func newLog() *cobra.Command {
+func makeLog(c *cobra.Command) {
 	var runs runFlags
 	var f report.LogFilter
-	c := &cobra.Command{
-		Use:   "log",
-		Short: "Print the events of the run",
-		Long: `log prints the event log of a run, checked against its hash chain, one line for each event. With
---json it prints the lines as they are on disk, behind their kind. It works beside a running apply.`,
-		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			dir, err := runs.existing()
-			if err != nil {
-				return err
-			}
-			var known []string
-			for _, t := range machine.Types() {
-				known = append(known, string(t))
-			}
-			for i, t := range f.Types {
-				if f.Types[i] = strings.ToUpper(t); !slices.Contains(known, f.Types[i]) {
-					return unknownName("type of event", t, known)
-				}
-			}
-			var ids []string
-			err = runs.read(c, func(r *run.Run, _ string) error {
-				ids = nodeNames(r.Graph())
-				return nil
-			})
-			if _, gone := os.Stat(filepath.Join(dir, run.Dir, "events.ndjson")); gone != nil {
-				return err // a log that is damaged is shown as far as it goes
-			}
-			f.JSON = asJSON(c)
-			n, err := report.WriteLog(c.OutOrStdout(), dir, f)
-			if err == nil && n == 0 && f.Node != "" && !slices.Contains(ids, f.Node) {
-				return unknownName("node", f.Node, ids)
-			}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		dir, err := runs.existing()
+		if err != nil {
 			return err
-		},
+		}
+		var known []string
+		for _, t := range machine.Types() {
+			known = append(known, string(t))
+		}
+		for i, t := range f.Types {
+			if f.Types[i] = strings.ToUpper(t); !slices.Contains(known, f.Types[i]) {
+				return unknownName("type of event", t, known)
+			}
+		}
+		var ids []string
+		err = runs.read(c, func(r *run.Run, _ string) error {
+			ids = nodeNames(r.Graph())
+			return nil
+		})
+		if _, gone := os.Stat(filepath.Join(dir, run.Dir, "events.ndjson")); gone != nil {
+			return err // a log that is damaged is shown as far as it goes
+		}
+		f.JSON = asJSON(c)
+		n, err := report.WriteLog(c.OutOrStdout(), dir, f)
+		if err == nil && n == 0 && f.Node != "" && !slices.Contains(ids, f.Node) {
+			return unknownName("node", f.Node, ids)
+		}
+		return err
 	}
 	runs.add(c)
 	c.Flags().StringVar(&f.Node, "node", "", "only events of this node")
 	c.Flags().StringSliceVar(&f.Types, "type", nil, "only events of these types, e.g. work_item_finished")
-	return c
 }
 
-func newCheckpoints() *cobra.Command {
+func makeCheckpoints(c *cobra.Command) {
 	var runs runFlags
-	c := &cobra.Command{
-		Use:   "checkpoints",
-		Short: "List the checkpoints of the run",
-		Long: "checkpoints lists the checkpoints of a run, oldest first, each verified against its hashes, " +
-			"with how far and how\ngood the run was then.",
-		Args: noArgs,
-	}
-	return runs.reading(c, func(_ []string, r *run.Run, dir string) error {
+	runs.reading(c, func(_ []string, r *run.Run, dir string) error {
 		h, err := report.ReadHistory(runs.options(dir, c.Name()))
 		if err != nil {
 			return err
@@ -166,33 +139,18 @@ func newCheckpoints() *cobra.Command {
 	})
 }
 
-func newEscalations() *cobra.Command {
+func makeEscalations(c *cobra.Command) {
 	var runs runFlags
-	c := &cobra.Command{
-		Use:   "escalations",
-		Short: "List the open questions of the run",
-		Long:  "escalations lists the questions that wait for an answer. Answer one with: dagrun respond ID ANSWER",
-		Args:  noArgs,
-	}
-	return runs.reading(c, func(_ []string, r *run.Run, _ string) error {
+	runs.reading(c, func(_ []string, r *run.Run, _ string) error {
 		return show(c, questions{append([]machine.EscalationOpenedBody{}, r.State().Escalations()...)})
 	})
 }
 
-func newShow() *cobra.Command {
+func makeShow(c *cobra.Command) {
 	var runs runFlags
 	var attempt int
-	c := &cobra.Command{
-		Use:   "show NODE",
-		Short: "Show all that there is to know of one node",
-		Long: `show prints of one node of the run what it was given (settings with their values, input files, what it reads,
-by content), what ran and what it printed last, what it left and wrote and where, its values, what it took and
-cost, how each attempt ended, why it ran or was reused or waits, and the policies that hold for it. It works
-beside a running apply, and for nodes that have not run yet.`,
-		Args: exactlyOne,
-	}
 	c.Flags().IntVar(&attempt, "attempt", 0, "show this attempt (default: the last one)")
-	return runs.reading(c, func(args []string, r *run.Run, dir string) error {
+	runs.reading(c, func(args []string, r *run.Run, dir string) error {
 		id, err := findNode(r, args[0])
 		if err != nil {
 			return err
@@ -228,40 +186,30 @@ func findNode(r *run.Run, name string) (string, error) {
 // lookEvery is how often logs -f and status --watch look for what is new.
 const lookEvery = 200 * time.Millisecond
 
-func newLogs() *cobra.Command {
+func makeLogs(c *cobra.Command) {
 	var runs runFlags
 	var follow bool
 	var tail int
-	c := &cobra.Command{
-		Use:   "logs [-f] [NODE]",
-		Short: "Print what the nodes printed",
-		Long: `logs prints what the programs of nodes printed and what services answered: of one node, or of all, with the
-name of the node in front of each line. All attempts are printed, in the order in which they ended. Secrets are
-masked, and control characters are shown as text. With -f it goes on with what is printed from then on, across
-attempts, until the run ends or no process carries it on; Ctrl-C ends the printing, not the run.`,
-		Args: atMostOne,
-		RunE: func(c *cobra.Command, args []string) error {
-			if tail < 0 {
-				return errors.New("--tail must not be negative")
-			}
-			return runs.read(c, func(r *run.Run, dir string) error {
-				p := report.NewPrinted(r, runs.options(dir, c.Name()), dir)
-				p.Tail = tail
-				if len(args) > 0 {
-					id, err := findNode(r, args[0])
-					if err != nil {
-						return err
-					}
-					p.Node = id
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if tail < 0 {
+			return errors.New("--tail must not be negative")
+		}
+		return runs.read(c, func(r *run.Run, dir string) error {
+			p := report.NewPrinted(r, runs.options(dir, c.Name()), dir)
+			p.Tail = tail
+			if len(args) > 0 {
+				id, err := findNode(r, args[0])
+				if err != nil {
+					return err
 				}
-				return printLogs(c, r, p, follow)
-			})
-		},
+				p.Node = id
+			}
+			return printLogs(c, r, p, follow)
+		})
 	}
 	runs.add(c)
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the run ends")
 	c.Flags().IntVar(&tail, "tail", 0, "only the last lines of what each attempt that has ended printed (default: all)")
-	return c
 }
 
 // printLogs prints what the nodes of a run printed, and with follow what they print until the run ends.

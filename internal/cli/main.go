@@ -13,10 +13,7 @@ import (
 	"runtime"
 	"slices"
 
-	"github.com/spf13/cobra"
-
 	"dagrun.dev/dag/compile/source"
-	"dagrun.dev/nodes/agent"
 	"dagrun.dev/nodes/all"
 )
 
@@ -60,63 +57,4 @@ func command(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	printError(stderr, err)
 	return exitStatus(err)
-}
-
-func newRoot() *cobra.Command {
-	root := &cobra.Command{
-		Use:   "dagrun",
-		Short: "Plan and run pipelines declared in CUE or YAML",
-		Long: `dagrun compiles a specification to a plan, shows what would run and what it would
-cost, runs it, and remembers every step, so that a run resumes where it was stopped.
-
-` + exitHelp + `
-
-` + jsonHelp,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if asked, err := c.Flags().GetBool("version"); err == nil && asked {
-				return showVersion(c)
-			}
-			return c.Help()
-		},
-	}
-	root.Flags().Bool("version", false, "print the version")
-	addJSON(root)
-	root.SetFlagErrorFunc(flagError)
-	root.SetHelpCommand(newHelp())
-	cobra.EnableCommandSorting = false
-	for _, g := range []struct {
-		title    string
-		commands []*cobra.Command
-	}{
-		{"Before anything is spent:",
-			[]*cobra.Command{newInit(), newExplain(), newVet(), newPlan(), newGraph(), newProviders()}},
-		{"Run:", []*cobra.Command{newApply(), newWatch(), newResume(), newCancel(), newEscalations(), newRespond()}},
-		{"Look:", []*cobra.Command{newStatus(), newShow(), newLogs(), newRuns(), newReport(), newLog()}},
-		{"Go back, prove:", []*cobra.Command{newCheckpoints(), newRevert(), newVerify(), newReplay(), newSelftest()}},
-	} {
-		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
-		for _, c := range g.commands {
-			c.GroupID = g.title
-			giveExamples(c)
-			root.AddCommand(c)
-		}
-	}
-	root.AddCommand(newVersion(), newSimAgent())
-	addCompletions(root)
-	return root
-}
-
-// newSimAgent is the simulated agent, which provider sim starts as its child process.
-func newSimAgent() *cobra.Command {
-	return &cobra.Command{
-		Use:                "sim-agent",
-		Short:              "Answer as an agent would, from files",
-		Hidden:             true,
-		DisableFlagParsing: true,
-		RunE: func(c *cobra.Command, args []string) error {
-			return exitWith(agent.SimMain(args, c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr()))
-		},
-	}
 }

@@ -39,15 +39,6 @@ func (f *partFlags) add(c *cobra.Command) {
 	})
 }
 
-const partHelp = `A part of the plan: --only NODE runs just that node, --from NODE it and what depends on it,
---until NODE it and what it needs; --from with --until what lies between. A name that ends in a slash is a group:
-every node whose group or id begins so. A node that would wait for one that is left out and has no result is refused.
-When the part is done the run is paused as "partly done" (status 0): apply without these flags goes on with the rest,
-and clean-up nodes (always: true) and the end of the run wait for that too. What fails or is undone meanwhile is so as
-ever; when a failure or dagrun cancel ends the run, all its clean-up nodes run. --rerun NODE gives up the results of a
-node and of what depends on it. --rerun '*' does all of the run again: what was paid for, or must not happen twice,
-is used again where it would be given the same, and done again where not. The part is recorded: resume keeps to it.`
-
 // chosenNow reports whether the command line says anything.
 func (f *partFlags) chosenNow() bool { return !f.Everything() || f.Repeat }
 

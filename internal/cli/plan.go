@@ -26,87 +26,59 @@ import (
 	"dagrun.dev/nodes/all"
 )
 
-const checkHelp = `apply and resume look for what the nodes need that are to run, before any of them starts: programs
-with which commands and agents begin, secrets and keys, a browser that works, folders that can be written and room on
-the disk. All that is missing is said at once, and nothing starts. A program that is named by a path (tools/x), or on a
-PATH that the node's env sets, may be made by a node before: where one runs, it is a warning. What a script starts and
-whether an agent is logged in is not known before. plan --check looks without running.`
-
-func newPlan() *cobra.Command {
+func makePlan(c *cobra.Command) {
 	var runs runFlags
 	var specs specFlags
 	var out string
 	var check bool
 	var part partFlags
 	var long bool
-	c := &cobra.Command{
-		Use:   "plan [SPEC]",
-		Short: "Show what apply would do, before anything is spent",
-		Long: `plan compiles a specification, compares it with the run as it stands and prints for each
-node in order whether it runs, is reused, changed, blocked by a change before it, or removed, with the
-reason, what it does, reads and writes, and what it is expected to take. A plan that does not fit a screen is
-folded: what runs for certain is shown node by node where that is little, and the rest by groups; --long prints
-it whole. It writes nothing but the file of -o.
-
-` + specHelp + `
-
-Exit status 2 means that there is something to do. A plan saved with -o is applied with
-"dagrun apply FILE", once and to the directory it was made for; it is refused when the specification or the run has
-changed since, or when it was applied before, also to a run that has been removed.
-
-` + partHelp + `
-
-` + checkHelp + `
-
-` + exitHelp,
-		Args: atMostOne,
-		RunE: func(c *cobra.Command, args []string) error {
-			res, kinds, err := specs.compile(args)
-			if err != nil {
-				return err
-			}
-			p, d, err := planOf(res, &runs, &part)
-			if err != nil {
-				return err
-			}
-			if err := foresee(c.Context(), p, res, kinds, &runs); err != nil {
-				return err
-			}
-			if check {
-				state, err := runs.stateDir()
-				if err != nil {
-					return err
-				}
-				p.Check = executor.Preflight(c.Context(), d, kinds, nodes.Machine{SpecDir: res.Dir, Secret: secret},
-					p.Run.Dir, state.Path())
-			}
-			if len(args) > 0 {
-				p.Source.Spec = fromHere(args[0])
-			}
-			p.Source.Pipeline, p.Source.Set, p.Source.Values = specs.pipeline, specs.set, specs.values
-			if out != "" {
-				p.ID = rand.Text()
-				var file bytes.Buffer
-				if err := printJSON(&file, p); err != nil {
-					return err
-				}
-				if err := savePlan(out, file.Bytes()); err != nil {
-					return err
-				}
-			}
-			text := p.WriteShort
-			if long {
-				text = p.WriteText
-			}
-			err = showBy(c, p, text)
-			if err == nil && p.Check != nil && len(p.Check.Problems) > 0 {
-				return exitWith(exitBad)
-			}
-			if err == nil && p.Changes() {
-				return exitWith(exitChanges)
-			}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		res, kinds, err := specs.compile(args)
+		if err != nil {
 			return err
-		},
+		}
+		p, d, err := planOf(res, &runs, &part)
+		if err != nil {
+			return err
+		}
+		if err := foresee(c.Context(), p, res, kinds, &runs); err != nil {
+			return err
+		}
+		if check {
+			state, err := runs.stateDir()
+			if err != nil {
+				return err
+			}
+			p.Check = executor.Preflight(c.Context(), d, kinds, nodes.Machine{SpecDir: res.Dir, Secret: secret},
+				p.Run.Dir, state.Path())
+		}
+		if len(args) > 0 {
+			p.Source.Spec = fromHere(args[0])
+		}
+		p.Source.Pipeline, p.Source.Set, p.Source.Values = specs.pipeline, specs.set, specs.values
+		if out != "" {
+			p.ID = rand.Text()
+			var file bytes.Buffer
+			if err := printJSON(&file, p); err != nil {
+				return err
+			}
+			if err := savePlan(out, file.Bytes()); err != nil {
+				return err
+			}
+		}
+		text := p.WriteShort
+		if long {
+			text = p.WriteText
+		}
+		err = showBy(c, p, text)
+		if err == nil && p.Check != nil && len(p.Check.Problems) > 0 {
+			return exitWith(exitBad)
+		}
+		if err == nil && p.Changes() {
+			return exitWith(exitChanges)
+		}
+		return err
 	}
 	runs.addState(c)
 	specs.add(c)
@@ -115,7 +87,6 @@ changed since, or when it was applied before, also to a run that has been remove
 	c.Flags().StringVarP(&out, "out", "o", "", "save the plan to a file for apply")
 	c.Flags().BoolVar(&check, "check", false, "also look for what the nodes need of this machine, as apply does; "+
 		"status 1 when something is missing")
-	return c
 }
 
 // fromHere returns an absolute path below the current folder as one from there: a saved plan that is copied with its

@@ -12,102 +12,71 @@ import (
 	"dagrun.dev/dag/runlog"
 )
 
-func newVerify() *cobra.Command {
+func makeVerify(c *cobra.Command) {
 	var runs runFlags
 	var head string
-	c := &cobra.Command{
-		Use:   "verify",
-		Short: "Check everything that is on disk",
-		Long: `verify checks the whole chain of events, the snapshot against the replay, every recorded artifact,
-backup and checkpoint, and the invariants of a run. It writes nothing. With --head it also proves that
-the log still holds an event that was noted elsewhere. What a process that died, or a full disk, left undone
-and the next start (apply or resume) renews by itself is "pending": the record is whole, and the exit status 0.
-The six logs are made from the events, to which they are compared; what is wrong with them harms no record, and
-dagrun replay --logs makes them anew. Exit status 5 means that something is wrong.
-
-` + exitHelp,
-		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			dir, err := runs.existing()
-			if err != nil {
-				return err
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		dir, err := runs.existing()
+		if err != nil {
+			return err
+		}
+		o := runs.options(dir, c.Name())
+		list, err := run.Verify(o, head)
+		if err != nil {
+			return err
+		}
+		if list[0].Pass {
+			list = append(list, runlog.Verify(o))
+		}
+		wrong := 0
+		for _, k := range list {
+			if !k.Pass {
+				wrong++
 			}
-			o := runs.options(dir, c.Name())
-			list, err := run.Verify(o, head)
-			if err != nil {
-				return err
-			}
-			if list[0].Pass {
-				list = append(list, runlog.Verify(o))
-			}
-			wrong := 0
-			for _, k := range list {
-				if !k.Pass {
-					wrong++
-				}
-			}
-			err = show(c, checks{list, wrong})
-			if err != nil || wrong == 0 {
-				return err
-			}
-			return exitWith(exitDamaged)
-		},
+		}
+		err = show(c, checks{list, wrong})
+		if err != nil || wrong == 0 {
+			return err
+		}
+		return exitWith(exitDamaged)
 	}
 	runs.add(c)
 	c.Flags().StringVar(&head, "head", "", "an event that must be in the log: its hash, or number:hash")
-	return c
 }
 
-func newReplay() *cobra.Command {
+func makeReplay(c *cobra.Command) {
 	var runs runFlags
 	var write, logs bool
-	c := &cobra.Command{
-		Use:   "replay",
-		Short: "Rebuild the state from the events and compare it with the snapshot",
-		Long: `replay folds the whole event log, without any snapshot, and compares the result with the snapshot. It
-runs no node. Exit status 5 means that they differ.
-
-` + exitHelp,
-		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			dir, err := runs.existing()
-			if err != nil {
-				return err
-			}
-			o := runs.options(dir, c.Name())
-			st, same, err := run.Replay(o, write)
-			if err == nil && logs {
-				err = runlog.Rebuild(o)
-			}
-			if err != nil {
-				return err
-			}
-			v := st.Run()
-			err = show(c, replayed{v.ID, v.Seq, v.Status, same, write, logs})
-			if err == nil && !same && !write {
-				return exitWith(exitDamaged)
-			}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		dir, err := runs.existing()
+		if err != nil {
 			return err
-		},
+		}
+		o := runs.options(dir, c.Name())
+		st, same, err := run.Replay(o, write)
+		if err == nil && logs {
+			err = runlog.Rebuild(o)
+		}
+		if err != nil {
+			return err
+		}
+		v := st.Run()
+		err = show(c, replayed{v.ID, v.Seq, v.Status, same, write, logs})
+		if err == nil && !same && !write {
+			return exitWith(exitDamaged)
+		}
+		return err
 	}
 	runs.add(c)
 	c.Flags().BoolVar(&write, "write", false, "rewrite the snapshot")
 	c.Flags().BoolVar(&logs, "logs", false, "rewrite the six logs from the events")
-	return c
 }
 
 // release is set by the linker in releases: -ldflags "-X dagrun.dev/internal/cli.release=v1.2.3".
 var release string
 
-func newVersion() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  noArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return showVersion(c) },
-	}
-	addJSON(c)
-	return c
+func makeVersion(c *cobra.Command) {
+	c.RunE = func(c *cobra.Command, _ []string) error { return showVersion(c) }
 }
 
 func showVersion(c *cobra.Command) error { return show(c, readVersion()) }

@@ -11,37 +11,28 @@ import (
 	"dagrun.dev/nodes/agent/capability"
 )
 
-func newProviders() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "providers [PROVIDER...]",
-		Short: "Show what each provider of agent nodes can do, and what of it is installed",
-		Long: "Show what each provider of agent nodes can do, and what of it is installed on this machine.\n\n" +
-			"Programs are asked for their version, in an empty home and without keys. Of keys only the names of the\n" +
-			"variables that are set are shown.",
-		ValidArgs: capability.Names(),
-		RunE: func(c *cobra.Command, names []string) error {
-			for _, name := range names {
-				if !slices.Contains(capability.Names(), name) {
-					return usageError(c, "unknown provider %q; choose one of %s", name, strings.Join(capability.Names(), ", "))
+func makeProviders(c *cobra.Command) {
+	c.ValidArgs = capability.Names()
+	c.RunE = func(c *cobra.Command, names []string) error {
+		for _, name := range names {
+			if !slices.Contains(capability.Names(), name) {
+				return usageError(c, "unknown provider %q; choose one of %s", name, strings.Join(capability.Names(), ", "))
+			}
+		}
+		scratch, err := os.MkdirTemp("", "dagrun-providers-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(scratch)
+		v := providersInfo{Capabilities: capability.Rows(), Tools: map[string][]string{}}
+		for _, in := range agent.Installed(c.Context(), scratch) {
+			if len(names) == 0 || slices.Contains(names, in.Provider) {
+				v.Installed = append(v.Installed, in)
+				if list := capability.Of(in.Provider).ToolNames(); len(list) > 0 {
+					v.Tools[in.Provider] = list
 				}
 			}
-			scratch, err := os.MkdirTemp("", "dagrun-providers-")
-			if err != nil {
-				return err
-			}
-			defer os.RemoveAll(scratch)
-			v := providersInfo{Capabilities: capability.Rows(), Tools: map[string][]string{}}
-			for _, in := range agent.Installed(c.Context(), scratch) {
-				if len(names) == 0 || slices.Contains(names, in.Provider) {
-					v.Installed = append(v.Installed, in)
-					if list := capability.Of(in.Provider).ToolNames(); len(list) > 0 {
-						v.Tools[in.Provider] = list
-					}
-				}
-			}
-			return show(c, v)
-		},
+		}
+		return show(c, v)
 	}
-	addJSON(c)
-	return c
 }

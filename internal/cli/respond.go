@@ -15,50 +15,40 @@ import (
 	"dagrun.dev/dag/runlog"
 )
 
-func newRespond() *cobra.Command {
+func makeRespond(c *cobra.Command) {
 	var runs runFlags
 	var a machine.EscalationAnsweredBody
-	c := &cobra.Command{
-		Use:   "respond [ID] ANSWER",
-		Short: "Answer a question of the run",
-		Long: `respond answers a question that dagrun escalations lists. ID may be left out when one question is open.
-It reaches a running apply; when none runs, the answer is recorded for the next resume or apply. An answer that
-refuses an approval (escalations marks it) ends its node as failed: its onFail decides what follows, by default
-the run pauses, and resuming it asks again. --text says why, or gives the text that an option asks for.`,
-		Args: oneOrTwo,
-		RunE: func(c *cobra.Command, args []string) error {
-			a.Answer = args[len(args)-1]
-			if len(args) == 2 {
-				a.ID = args[0]
+	c.RunE = func(c *cobra.Command, args []string) error {
+		a.Answer = args[len(args)-1]
+		if len(args) == 2 {
+			a.ID = args[0]
+		}
+		dir, err := runs.existing()
+		if err != nil {
+			return err
+		}
+		r, err := openOrAsk(dir, executor.Request{Answer: &a}, func() (*run.Run, *run.Report, error) {
+			return run.Open(runs.options(dir, "respond"))
+		})
+		if r == nil {
+			return errors.Join(err, done(c, err, "Answered: "+a.Answer))
+		}
+		said := "Answered: " + a.Answer
+		body, err := executor.Answer(r.State(), a)
+		if err == nil {
+			if q, ok := r.State().Escalation(body.ID); ok && slices.Contains(q.Question.Refuses, a.Answer) {
+				said += ", which refuses: " + q.Question.Node + " fails, and its onFail decides"
 			}
-			dir, err := runs.existing()
-			if err != nil {
-				return err
-			}
-			r, err := openOrAsk(dir, executor.Request{Answer: &a}, func() (*run.Run, *run.Report, error) {
-				return run.Open(runs.options(dir, "respond"))
-			})
-			if r == nil {
-				return errors.Join(err, done(c, err, "Answered: "+a.Answer))
-			}
-			said := "Answered: " + a.Answer
-			body, err := executor.Answer(r.State(), a)
-			if err == nil {
-				if q, ok := r.State().Escalation(body.ID); ok && slices.Contains(q.Question.Refuses, a.Answer) {
-					said += ", which refuses: " + q.Question.Node + " fails, and its onFail decides"
-				}
-				err = r.RecordDurable(time.Now(), body)
-			}
-			if err = errors.Join(err, r.Close()); err == nil {
-				_ = runlog.Update(runs.options(dir, "respond")) // the next start does it otherwise
-			}
-			return errors.Join(err, done(c, err, said+". Ready to resume: dagrun resume --output-dir "+dir))
-		},
+			err = r.RecordDurable(time.Now(), body)
+		}
+		if err = errors.Join(err, r.Close()); err == nil {
+			_ = runlog.Update(runs.options(dir, "respond")) // the next start does it otherwise
+		}
+		return errors.Join(err, done(c, err, said+". Ready to resume: dagrun resume --output-dir "+dir))
 	}
 	runs.add(c)
 	c.Flags().StringVar(&a.Text, "text", "", "why, or the text that the option asks for")
 	c.Flags().StringVar(&a.By, "by", "user", "who answers")
-	return c
 }
 
 // done prints what was done, unless it was not.
@@ -88,51 +78,34 @@ func openOrAsk(dir string, req executor.Request, open func() (*run.Run, *run.Rep
 	}
 }
 
-func newCancel() *cobra.Command {
+func makeCancel(c *cobra.Command) {
 	var runs runFlags
 	var h hostFlags
 	var reason, specDir string
 	var undo bool
-	c := &cobra.Command{
-		Use:   "cancel",
-		Short: "End the run for good",
-		Long: `cancel stops what runs, lets the clean-up nodes (always) run and ends the run as failed. It reaches a
-running apply; when none runs, it does that itself. To pause a run and resume it later, interrupt
-apply instead.
-
-With --undo it first undoes what the run has done: the undo action (compensate) of each node that has completed
-runs, the last node to complete first. Of a node that must not be repeated and was cut off you are asked whether it
-took effect. A run that has failed, or was cancelled without --undo, can be undone as well.
-
-` + hostHelp,
-		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			s, err := newSession(c, &runs, &h)
-			if err != nil {
-				return err
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		s, err := newSession(c, &runs, &h)
+		if err != nil {
+			return err
+		}
+		request := executor.Request{Cancel: true, Undo: undo, Reason: reason}
+		r, err := openOrAsk(s.dir, request, func() (*run.Run, *run.Report, error) { return s.open(false) })
+		if r == nil {
+			steps := "it stops its nodes, cleans up"
+			if undo {
+				steps = "it stops its nodes, undoes what it has done, cleans up"
 			}
-			request := executor.Request{Cancel: true, Undo: undo, Reason: reason}
-			r, err := openOrAsk(s.dir, request, func() (*run.Run, *run.Report, error) { return s.open(false) })
-			if r == nil {
-				steps := "it stops its nodes, cleans up"
-				if undo {
-					steps = "it stops its nodes, undoes what it has done, cleans up"
-				}
-				text := "Asked the running process to cancel: " + steps + " and ends; " +
-					"watch with: dagrun status --watch --output-dir " + s.dir
-				return errors.Join(err, done(c, err, text))
-			}
-			return s.cancel(r, reason, specDir, undo)
-		},
+			text := "Asked the running process to cancel: " + steps + " and ends; " +
+				"watch with: dagrun status --watch --output-dir " + s.dir
+			return errors.Join(err, done(c, err, text))
+		}
+		return s.cancel(r, reason, specDir, undo)
 	}
 	runs.addState(c)
 	h.add(c)
 	addSpecDir(c, &specDir)
 	c.Flags().StringVar(&reason, "reason", "cancelled by the user", "the reason to record")
 	c.Flags().BoolVar(&undo, "undo", false, "undo what the run has done before it ends")
-	c.Example = `  dagrun cancel
-  dagrun cancel --undo --reason "wrong version" --output-dir build/deploy`
-	return c
 }
 
 // cancel ends a run that no other process holds.

@@ -13,7 +13,7 @@ import (
 	"dagrun.dev/dag/run"
 )
 
-func newResume() *cobra.Command {
+func makeResume(c *cobra.Command) {
 	var runs runFlags
 	var h hostFlags
 	var again, salvage bool
@@ -22,44 +22,27 @@ func newResume() *cobra.Command {
 	var part partFlags
 	var without []string
 	var all bool
-	c := &cobra.Command{
-		Use:   "resume",
-		Short: "Resume a run under the plan it has",
-		Long: `resume continues a run where it was stopped, under the plan that it adopted last, whatever the
-specification says now; only limits and the part that runs can be changed. To resume under a changed specification, use
-apply.
-
-Where the log is damaged, resume and apply ask at a terminal from where to go on: the events before the damage, a
-checkpoint before it, or anew. Elsewhere the error says what to type.
-
-` + partHelp + ` --all ends it.
-
-` + hostHelp + `
-
-` + exitHelp,
-		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			s, err := newSession(c, &runs, &h)
-			if err == nil {
-				err = s.findOrigin(specDir)
-			}
-			if err != nil {
-				return err
-			}
-			r, rep, err := s.open(salvage)
-			if err != nil {
-				return err
-			}
-			if salvage && rep.Dropped == nil { // whoever repeats it after a crash has not been told yet what it may cost
-				err := errors.New("the log is not damaged, there is nothing to salvage. " +
-					"Ready to resume: dagrun resume --output-dir " + s.dir)
-				return errors.Join(err, r.Close())
-			}
-			if err := s.ready(r, again, all, &limits, &part, without); err != nil || s.nothing {
-				return errors.Join(err, r.Close())
-			}
-			return s.carryOn(r)
-		},
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		s, err := newSession(c, &runs, &h)
+		if err == nil {
+			err = s.findOrigin(specDir)
+		}
+		if err != nil {
+			return err
+		}
+		r, rep, err := s.open(salvage)
+		if err != nil {
+			return err
+		}
+		if salvage && rep.Dropped == nil { // whoever repeats it after a crash has not been told yet what it may cost
+			err := errors.New("the log is not damaged, there is nothing to salvage. " +
+				"Ready to resume: dagrun resume --output-dir " + s.dir)
+			return errors.Join(err, r.Close())
+		}
+		if err := s.ready(r, again, all, &limits, &part, without); err != nil || s.nothing {
+			return errors.Join(err, r.Close())
+		}
+		return s.carryOn(r)
 	}
 	runs.addState(c)
 	h.add(c)
@@ -71,7 +54,6 @@ checkpoint before it, or anew. Elsewhere the error says what to type.
 	part.add(c)
 	c.Flags().BoolVar(&all, "all", false, "go on with all nodes of a run of which a part was selected")
 	c.Flags().StringArrayVar(&without, "without", nil, "skip a node that has not ended (may be repeated)")
-	return c
 }
 
 // ready makes a run that exists go on under its own plan.

@@ -12,46 +12,36 @@ import (
 	"dagrun.dev/dag/runlog"
 )
 
-func newRevert() *cobra.Command {
+func makeRevert(c *cobra.Command) {
 	var runs runFlags
 	var id string
 	var preview bool
 	var specDir string
-	c := &cobra.Command{
-		Use:   "revert [--checkpoint] ID",
-		Short: "Go back to a checkpoint",
-		Long: `revert verifies a checkpoint, restores its artifacts and accumulators (after a backup of the present
-ones) and sends back the nodes that have run since. What they have put beside the specification (publish) goes
-back to what stood there then; a file that was new is removed, and one that somebody has changed since is left as
-it is. Events, logs and costs stay. With --preview it shows what would become invalid, what redoing it costs and
-what becomes of each file beside the specification, and changes nothing.`,
-		Args: atMostOne,
-		RunE: func(c *cobra.Command, args []string) error {
-			switch {
-			case len(args) == 1 && id == "":
-				id = args[0]
-			case len(args) == 1 && id != args[0]:
-				return usageError(c, "two checkpoints given: %s and %s", id, args[0])
-			}
-			dir, err := runs.existing()
-			if err != nil {
-				return err
-			}
-			p, warnings, err := revert(runs.options(dir, "revert"), id, specDir, preview || id == "")
-			for _, w := range warnings {
-				warn(c, w)
-			}
-			if err != nil {
-				return err
-			}
-			return show(c, reverted{p, preview})
-		},
+	c.Args = words(0, 1)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 1 && id == "":
+			id = args[0]
+		case len(args) == 1 && id != args[0]:
+			return usageError(c, "two checkpoints given: %s and %s", id, args[0])
+		}
+		dir, err := runs.existing()
+		if err != nil {
+			return err
+		}
+		p, warnings, err := revert(runs.options(dir, "revert"), id, specDir, preview || id == "")
+		for _, w := range warnings {
+			warn(c, w)
+		}
+		if err != nil {
+			return err
+		}
+		return show(c, reverted{p, preview})
 	}
 	runs.add(c)
 	addSpecDir(c, &specDir)
 	c.Flags().StringVar(&id, "checkpoint", "", "id of the checkpoint, see dagrun checkpoints")
 	c.Flags().BoolVar(&preview, "preview", false, "show what would happen, change nothing")
-	return c
 }
 
 // revert goes back to a checkpoint, also when the log behind it is broken, or looks what that would do.

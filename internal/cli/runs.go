@@ -19,27 +19,17 @@ import (
 	"dagrun.dev/dag/run"
 )
 
-func newRuns() *cobra.Command {
+func makeRuns(c *cobra.Command) {
 	var runs runFlags
-	c := &cobra.Command{
-		Use:   "runs",
-		Short: "List the runs that this machine knows of",
-		Long: `runs lists the runs under build/ of the current folder and those that were begun or carried on
-elsewhere on this machine, as the state directory remembers them: name, status, when something happened
-last, cost and place. Runs whose folder is gone are left out.`,
-		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			list := []runLine{}
-			for _, dir := range runs.places(true) {
-				list = append(list, runs.line(dir))
-			}
-			slices.SortStableFunc(list, func(a, b runLine) int { return b.Updated.Compare(a.Updated) })
-			return show(c, runList{list})
-		},
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		list := []runLine{}
+		for _, dir := range runs.places(true) {
+			list = append(list, runs.line(dir))
+		}
+		slices.SortStableFunc(list, func(a, b runLine) int { return b.Updated.Compare(a.Updated) })
+		return show(c, runList{list})
 	}
 	runs.addState(c)
-	c.AddCommand(newRunsPrune())
-	return c
 }
 
 // line reads how the run in a directory stands.
@@ -72,57 +62,42 @@ func readAge(text string) (time.Duration, error) {
 	return v, nil
 }
 
-func newRunsPrune() *cobra.Command {
+func makePrune(c *cobra.Command) {
 	var runs runFlags
 	var yes, dry bool
 	var older string
-	c := &cobra.Command{
-		Use:   "prune",
-		Short: "Remove the records of runs that ended long ago",
-		Long: `prune removes from the runs that "dagrun runs" lists the records (` + run.Dir + `: events, logs, contents,
-checkpoints) of those that have ended and of which nothing happened for the given time, and the archives of
-earlier runs that were made before. What a run made outside of that folder stays. A run that has not ended, is
-paused, in use or unreadable is left, with its archives; so is the current one: the one that $DAGRUN_OUTPUT_DIR
-names or in whose directory you are. --output-dir names the one directory to look at.
-
-It shows what it would remove and asks; where nobody can be asked, --yes says that it shall. What was cut off half
-way is removed by the next prune; no other command sees it.`,
-		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if yes && dry {
-				return errors.New("--dry-run removes nothing: leave out --yes")
-			}
-			age, err := readAge(older)
-			if err != nil {
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if yes && dry {
+			return errors.New("--dry-run removes nothing: leave out --yes")
+		}
+		age, err := readAge(older)
+		if err != nil {
+			return err
+		}
+		before := time.Now().Add(-age)
+		list, err := runs.prune(before, false, nil)
+		p := pruned{Before: before.UTC(), Found: list}
+		if p.sum(); dry || p.Count == 0 {
+			return errors.Join(err, show(c, p))
+		}
+		if !yes {
+			if err := canConfirm(c); err != nil {
 				return err
 			}
-			before := time.Now().Add(-age)
-			list, err := runs.prune(before, false, nil)
-			p := pruned{Before: before.UTC(), Found: list}
-			if p.sum(); dry || p.Count == 0 {
-				return errors.Join(err, show(c, p))
+			err = errors.Join(err, writeView(c.OutOrStdout(), p, "pruned"))
+			if yes, no := confirm(c, "Remove them?"); !yes || no != nil {
+				return errors.Join(err, no, exitWith(exitBad))
 			}
-			if !yes {
-				if err := canConfirm(c); err != nil {
-					return err
-				}
-				err = errors.Join(err, writeView(c.OutOrStdout(), p, "pruned"))
-				if yes, no := confirm(c, "Remove them?"); !yes || no != nil {
-					return errors.Join(err, no, exitWith(exitBad))
-				}
-			}
-			p.Removed = true
-			p.Found, err = runs.prune(before, true, list)
-			p.sum()
-			return errors.Join(err, show(c, p))
-		},
+		}
+		p.Removed = true
+		p.Found, err = runs.prune(before, true, list)
+		p.sum()
+		return errors.Join(err, show(c, p))
 	}
 	runs.addState(c)
-	c.Example = "  dagrun runs prune --dry-run\n  dagrun runs prune --older-than 90d --yes"
 	c.Flags().StringVar(&older, "older-than", "30d", "how long ago the last event must be, in days (30d) or as a duration")
 	c.Flags().BoolVar(&yes, "yes", false, "remove without asking")
 	c.Flags().BoolVar(&dry, "dry-run", false, "only show what would be removed")
-	return c
 }
 
 // prune looks at all output directories, and removes what is found there if it is among what was shown. An error in one

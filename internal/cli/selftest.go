@@ -19,65 +19,49 @@ import (
 	"dagrun.dev/internal/crashmatrix"
 )
 
-func newSelftest() *cobra.Command {
+func makeSelftest(c *cobra.Command) {
 	var specs specFlags
 	var faults, paid bool
 	var jobs, most int
-	c := &cobra.Command{
-		Use:   "selftest --faults [SPEC]",
-		Short: "Kill a pipeline at every event and check that it recovers",
-		Long: `selftest --faults runs a pipeline in scratch copies of its folder, kills the program right after each
-single event of the run (one run for each), resumes and verifies. Each run must end as the undisturbed one
-does: the same status and values of every node, the same artifacts and accumulators, and no node that was
-completed may start again. What differs between two undisturbed runs as well is named and not compared.
-Nodes that call a model must use the simulated agent: a parameter agent.provider is set to sim.
-
-` + specHelp + `
-
-Exit status 1 means that a killed run did not end as it should.`,
-		Args: atMostOne,
-		RunE: func(c *cobra.Command, args []string) error {
-			if !faults {
-				return errors.New("missing flag --faults")
-			}
-			res, err := specs.compileSimulated(args, paid)
-			if err != nil {
-				return err
-			}
-			m, err := specs.matrix(res)
-			if err != nil {
-				return err
-			}
-			m.Jobs, m.Most = jobs, most
-			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
-			defer stop()
-			rep, err := m.Run(ctx, func(t crashmatrix.Trial) {
-				for _, p := range t.Problems {
-					fmt.Fprintf(c.ErrOrStderr(), "event %d (%s): %s\n", t.At, t.Type, report.Plain(p))
-				}
-			})
-			if err != nil {
-				return err
-			}
-			text := fmt.Sprintf("%s: %d nodes, %d events, %d runs killed\n%s",
-				res.Plan.Name, rep.Nodes, rep.Events, len(rep.Trials), rep.Table())
-			for _, l := range rep.Loose {
-				text += "not compared, it differs without a kill: " + report.Plain(l) + "\n"
-			}
-			err = showText(c, rep, text)
-			if err == nil && rep.Failed > 0 {
-				return exitWith(exitBad)
-			}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if !faults {
+			return errors.New("missing flag --faults")
+		}
+		res, err := specs.compileSimulated(args, paid)
+		if err != nil {
 			return err
-		},
+		}
+		m, err := specs.matrix(res)
+		if err != nil {
+			return err
+		}
+		m.Jobs, m.Most = jobs, most
+		ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		rep, err := m.Run(ctx, func(t crashmatrix.Trial) {
+			for _, p := range t.Problems {
+				fmt.Fprintf(c.ErrOrStderr(), "event %d (%s): %s\n", t.At, t.Type, report.Plain(p))
+			}
+		})
+		if err != nil {
+			return err
+		}
+		text := fmt.Sprintf("%s: %d nodes, %d events, %d runs killed\n%s",
+			res.Plan.Name, rep.Nodes, rep.Events, len(rep.Trials), rep.Table())
+		for _, l := range rep.Loose {
+			text += "not compared, it differs without a kill: " + report.Plain(l) + "\n"
+		}
+		err = showText(c, rep, text)
+		if err == nil && rep.Failed > 0 {
+			return exitWith(exitBad)
+		}
+		return err
 	}
 	specs.add(c)
-	addJSON(c)
 	c.Flags().BoolVar(&faults, "faults", false, "kill the program after every event")
 	c.Flags().IntVarP(&jobs, "jobs", "j", 1, "attempts that run at once")
 	c.Flags().IntVar(&most, "most", 0, "kill at this many events at most, spread over the run (default: at every event)")
 	c.Flags().BoolVar(&paid, "paid", false, "also run nodes that call a real model, many times")
-	return c
 }
 
 // simulated is the parameter that says who answers the questions to a model, and its value here.

@@ -72,12 +72,6 @@ const (
 	progressPlain = "plain"
 )
 
-const hostHelp = `A secret named NAME is read from the environment variable DAGRUN_SECRET_NAME (upper case, "_" for
-what is no letter or digit). In all that is kept and printed, "[secret]" stands for its value and for each
-line of it, also where that is escaped or in base64; likewise for variables, headers and parameters of
-addresses that are handed on under a name that ends in KEY, TOKEN, SECRET, PASSWORD, AUTH or the like, and
-for passwords in addresses.`
-
 // newSession returns the session of a command on an existing run.
 func newSession(c *cobra.Command, runs *runFlags, host *hostFlags) (*session, error) {
 	dir, err := runs.existing()

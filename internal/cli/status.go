@@ -14,32 +14,23 @@ import (
 	"dagrun.dev/dag/run"
 )
 
-func newStatus() *cobra.Command {
+func makeStatus(c *cobra.Command) {
 	var runs runFlags
 	var watch bool
-	c := &cobra.Command{
-		Use:   "status",
-		Short: "Show how the run stands",
-		Long: `status reads the run and shows how far it is, what it cost, what waits and why, and what to do next.
-It works beside a running apply. With --watch it is shown again whenever it has changed, until no process
-carries the run on: on a terminal in place, elsewhere one line for each change.`,
-		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if watch {
-				return runs.watchStatus(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if watch {
+			return runs.watchStatus(c)
+		}
+		return runs.read(c, func(r *run.Run, dir string) error {
+			s, err := runs.statusOf(r, dir)
+			if err != nil {
+				return err
 			}
-			return runs.read(c, func(r *run.Run, dir string) error {
-				s, err := runs.statusOf(r, dir)
-				if err != nil {
-					return err
-				}
-				return show(c, s)
-			})
-		},
+			return show(c, s)
+		})
 	}
 	runs.addState(c)
 	c.Flags().BoolVar(&watch, "watch", false, "show it again whenever it changes, until the run ends")
-	return c
 }
 
 // statusOf is how a run stands now.

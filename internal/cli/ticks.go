@@ -14,13 +14,6 @@ import (
 	"dagrun.dev/dag/run"
 )
 
-const tickHelp = `Where the specification says ticks, its work never ends: each apply is one tick, a run of its own.
-A tick that has not ended is resumed, one that has ended is put into the archives and the next begins; one in which
-there was nothing to do is not kept. --steps 10 goes on with up to ten of them, --for 30m begins ticks for so long;
-both end early where there is nothing to do, and --for waits longer and longer while one tick after the other fails (1
-second, 2, 4, up to 5 minutes). A tick that failed for good is put away as well, and the status is 1 in
-the end; --again resumes it instead.`
-
 // tickFlags say how many ticks a command carries out.
 type tickFlags struct {
 	steps int

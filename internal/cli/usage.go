@@ -14,9 +14,7 @@ import (
 
 // What is wrong with a command line is said in one line that ends with where to read more.
 
-// noArgs, atMostOne, exactlyOne and oneOrTwo are how many words a command takes beside its flags.
-var noArgs, atMostOne, exactlyOne, oneOrTwo = words(0, 0), words(0, 1), words(1, 1), words(1, 2)
-
+// words holds a command to a number of words beside its flags.
 func words(least, most int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		switch {

@@ -23,54 +23,27 @@ import (
 	"dagrun.dev/internal/changes"
 )
 
-func newWatch() *cobra.Command {
+func makeWatch(c *cobra.Command) {
 	var runs runFlags
 	var specs specFlags
 	var h hostFlags
-	c := &cobra.Command{
-		Use:   "watch [SPEC]",
-		Short: "Apply, and again whenever files change",
-		Long: `watch applies a specification, and again whenever files in its folder have changed. Where the
-specification says ticks, it carries out one tick after the other until there is nothing to do, then waits for changes,
-or for as long as ticks.every says. It waits until files have been still for ticks.settle, at most ten times that. An
-edit of the specification counts from the next tick on; one with mistakes is told, and nothing runs until it is mended.
-
-It goes on whatever happens: a tick that has failed is put away, and the next begins, after a while where one after the
-other fails (1 second, 2, 4, up to 5 minutes). Questions are waited for while other nodes go on: they are asked at the
-terminal, and can be answered from elsewhere (dagrun respond). A run that is paused waits until it is carried on
-elsewhere (dagrun resume), files change, or, where ticks.perDay holds it, the next day begins.
-It ends by itself when the record of the run is damaged (status 5). Watched are the folder of the specification and
-those that nodes of kind scan look through (root) when it begins; the folder of the run, and folders named .git, are
-not.
-
-The first Ctrl-C (or SIGTERM, SIGHUP) lets what runs end and pauses; a second one within five seconds stops everything
-at once. dagrun watch, or dagrun apply, resumes.
-
-` + specHelp + `
-
-` + hostHelp + `
-
-` + exitHelp,
-		Args: atMostOne,
-		RunE: func(c *cobra.Command, args []string) error {
-			res, kinds, err := specs.compile(args)
-			if err != nil {
-				return err
-			}
-			s := &session{cmd: c, name: "watch", runs: &runs, host: &h, kinds: kinds, stays: true}
-			s.dir = runs.forPipeline(res.Plan.Name)
-			w, err := s.newWatched(res)
-			if err != nil {
-				return err
-			}
-			defer w.close()
-			return w.carryOn(res, specs.anew(args))
-		},
+	c.RunE = func(c *cobra.Command, args []string) error {
+		res, kinds, err := specs.compile(args)
+		if err != nil {
+			return err
+		}
+		s := &session{cmd: c, name: "watch", runs: &runs, host: &h, kinds: kinds, stays: true}
+		s.dir = runs.forPipeline(res.Plan.Name)
+		w, err := s.newWatched(res)
+		if err != nil {
+			return err
+		}
+		defer w.close()
+		return w.carryOn(res, specs.anew(args))
 	}
 	runs.addState(c)
 	specs.add(c)
 	h.add(c)
-	return c
 }
 
 // A watched is a specification whose folder is watched.
