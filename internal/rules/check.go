@@ -45,17 +45,11 @@ type checker struct {
 	doubts    tree.Diagnostics
 }
 
-// A step is a field's name, or the index of an item.
-type step struct {
-	name  string
-	index int // -1: a field
-}
-
-func (c *checker) push(name string, index int) {
+func (c *checker) push(in *Rule, name string, index int) {
 	if c.steps == nil {
 		c.steps = make([]step, 0, 4)
 	}
-	c.steps = append(c.steps, step{name, index})
+	c.steps = append(c.steps, step{name, index, in})
 }
 
 func (c *checker) pop() { c.steps = c.steps[:len(c.steps)-1] }
@@ -205,7 +199,7 @@ func (c *checker) fields(r *Rule, v *tree.Value) {
 	declared := 0
 	for i := range v.Fields {
 		f := &v.Fields[i]
-		c.push(f.Name, -1)
+		c.push(r, f.Name, -1)
 		if d := r.Field(f.Name); d != nil {
 			declared++
 			c.value(d.Rule, f.Value)
@@ -232,7 +226,11 @@ func (c *checker) undeclared(r *Rule, v *tree.Value, f *tree.Field) {
 	case key != nil:
 		c.report(f.Pos, key.mistake(&tree.Value{Kind: tree.String, Str: f.Name}))
 	default:
-		c.report(f.Pos, r.misplaced(v, f.Name))
+		var from step
+		if n := len(c.steps); n > 1 {
+			from = c.steps[n-2]
+		}
+		c.report(f.Pos, r.misplaced(v, f.Name, from))
 	}
 }
 
@@ -255,7 +253,7 @@ func (c *checker) absent(r *Rule, v *tree.Value) {
 		if !d.Required && d.Default == nil || v.Get(d.Name) != nil {
 			continue
 		}
-		c.push(d.Name, -1)
+		c.push(r, d.Name, -1)
 		if d.Required {
 			c.report(v.Pos, "missing field ("+d.Rule.Wanting()+")")
 		} else if c.fill || d.By != "" {
@@ -275,7 +273,7 @@ func (c *checker) items(r *Rule, v *tree.Value) {
 		c.report(v.Pos, fmt.Sprintf("want at least %s, got %d", count(n, "item"), len(v.Items)))
 	}
 	for i, x := range v.Items {
-		c.push("", i)
+		c.push(r, "", i)
 		switch {
 		case i < len(r.Prefix):
 			c.value(r.Prefix[i], x)

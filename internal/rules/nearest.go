@@ -9,7 +9,7 @@ import (
 // first of equally near names wins.
 func Nearest(want string, names []string) string {
 	n := len([]rune(want))
-	best, least := "", min(n/3+1, n-1)
+	best, least := "", min(n/3+1, n-1, 3)
 	for _, name := range names {
 		if d := distance(strings.ToLower(want), strings.ToLower(name), least); d <= least && name != want {
 			if d == least && best != "" {

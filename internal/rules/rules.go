@@ -36,6 +36,13 @@ type Rule struct {
 	AnyOf []*Rule `json:"anyOf,omitempty"` // at least one holds
 }
 
+// A step is a field's name, or the index of an item.
+type step struct {
+	name  string
+	index int   // -1: a field
+	in    *Rule // of the map or list
+}
+
 // A Field is a named field of a map.
 type Field struct {
 	Name     string `json:"name"`

@@ -126,9 +126,9 @@ func TestDoubtsAndTemplates(t *testing.T) {
 }
 
 func TestNearest(t *testing.T) {
-	names := []string{"retry", "needs", "timeout", "a", "exec"}
+	names := []string{"retry", "needs", "timeout", "a", "exec", "appends"}
 	for want, near := range map[string]string{
-		"retires": "retry", "need": "needs", "timout": "timeout", "exce": "exec", "Exec": "exec", "b": "", "zzz": "", "retry": "", "tiemout": "timeout", "": "",
+		"retires": "retry", "need": "needs", "timout": "timeout", "exce": "exec", "Exec": "exec", "b": "", "zzz": "", "retry": "", "tiemout": "timeout", "": "", "dependsOn": "", "apends": "appends",
 	} {
 		if got := Nearest(want, names); got != near {
 			t.Errorf("%q: got %q, want %q", want, got, near)

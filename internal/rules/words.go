@@ -26,9 +26,9 @@ func (r *Rule) unknown(name string) string {
 	return "unknown field; known: " + strings.Join(names, ", ")
 }
 
-// misplaced is unknown, but for a field that belongs into a field of its sibling: settings of the kind, say, written
-// beside the kind.
-func (r *Rule) misplaced(v *tree.Value, name string) string {
+// misplaced is unknown, but for a field that belongs into a field of its sibling (settings of the kind, say, written
+// beside the kind), or beside the map that it stands in: from is the step from there.
+func (r *Rule) misplaced(v *tree.Value, name string, from step) string {
 	for i := range r.Fields {
 		f := &r.Fields[i]
 		by := v.Get(f.By)
@@ -38,6 +38,9 @@ func (r *Rule) misplaced(v *tree.Value, name string) string {
 		if rule := f.Cases[by.Str]; rule != nil && rule.Field(name) != nil {
 			return fmt.Sprintf("unknown field here; it belongs under %q", f.Name)
 		}
+	}
+	if from.in != nil && from.in.Field(name) != nil {
+		return fmt.Sprintf("unknown field here; it belongs beside %q", from.name)
 	}
 	return r.unknown(name)
 }
@@ -146,6 +149,9 @@ func (r *Rule) wanted() string {
 		return "want " + strings.Join(all, ", or ")
 	}
 	s := "want " + r.Types.String()
+	if r.Types == TypesOf(tree.Map) && len(r.Fields) == 0 && len(r.Patterns) > 0 {
+		s += " {name: ...}"
+	}
 	if r.Min != nil && r.Max != nil && !r.MinX && !r.MaxX {
 		return fmt.Sprintf("%s from %s to %s", article(s), number(*r.Min), number(*r.Max))
 	}

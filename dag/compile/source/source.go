@@ -142,7 +142,7 @@ func (r *reader) pick(doc *tree.Value, want string) (p *tree.Value, name string,
 	case p == nil:
 		p = doc
 	default:
-		if ds := beside(doc); len(ds) > 0 {
+		if ds := r.beside(doc); len(ds) > 0 {
 			return nil, "", ds
 		}
 		if r.several(p) {
@@ -160,12 +160,16 @@ func (r *reader) pick(doc *tree.Value, want string) (p *tree.Value, name string,
 }
 
 // beside refuses what stands beside the field pipeline.
-func beside(doc *tree.Value) (ds tree.Diagnostics) {
+func (r *reader) beside(doc *tree.Value) (ds tree.Diagnostics) {
 	for _, f := range doc.Fields {
-		if f.Name != "pipeline" && !strings.HasPrefix(f.Name, "x-") {
-			ds = append(ds, tree.Diagnostic{Pos: f.Pos, Path: tree.Join("", f.Name),
-				Text: "unknown field beside pipeline; names that start with x- are free"})
+		if f.Name == "pipeline" || strings.HasPrefix(f.Name, "x-") {
+			continue
 		}
+		text := "unknown field beside pipeline; names that start with x- are free"
+		if r.schema.Rule("Pipeline").Field(f.Name) != nil {
+			text = `unknown field here; it belongs under "pipeline"`
+		}
+		ds = append(ds, tree.Diagnostic{Pos: f.Pos, Path: tree.Join("", f.Name), Text: text})
 	}
 	return ds
 }
