@@ -1,7 +1,6 @@
 package validate
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -13,7 +12,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
 	"golang.org/x/net/html"
 
 	"dagrun.dev/nodes/internal/accept"
@@ -220,7 +218,7 @@ func followsSchema(raw json.RawMessage) (judge, error) {
 
 // validate reads a text as one JSON value. A duplicate key in one object is a mistake: which of the two
 // counts depends on the reader.
-func validate(schema *jsonschema.Schema, text string) error {
+func validate(schema *shape.Schema, text string) error {
 	value, n, err := accept.Value(text)
 	if err != nil {
 		return err
@@ -228,12 +226,5 @@ func validate(schema *jsonschema.Schema, text string) error {
 	if rest := text[n:]; markdown.TrimBlank(rest) != "" {
 		return fmt.Errorf("more stands behind the JSON value: %s", accept.Quote(rest))
 	}
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(value))
-	if err != nil {
-		return err
-	}
-	if err := schema.Validate(v); err != nil {
-		return shape.Mistakes(err, "the value")
-	}
-	return nil
+	return schema.Check(value, "the value")
 }

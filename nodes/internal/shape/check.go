@@ -6,96 +6,54 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"math/big"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"unicode/utf8"
 
 	"dagrun.dev/internal/printable"
 	"dagrun.dev/internal/tree"
 	"dagrun.dev/nodes"
 )
 
-// limits of an answer: it becomes values of events.
-var limits = tree.Limits{Bytes: 4 << 20, Depth: 64, Values: 100_000}
-
-// Parse reads an answer and holds it against the shape. What it returns is made of map[string]any, []any,
-// string, bool, nil, int64 and float64: whole numbers are exact. A null where the shape asks for a field that may be
-// left out is taken for the field left out. The error is one line; root is what it calls the answer.
-func (s *Shape) Parse(raw []byte, root string) (map[string]any, error) {
-	v, err := tree.ParseJSON("", bytes.TrimSpace(raw), limits)
-	if err != nil {
-		var d tree.Diagnostic
-		if errors.As(err, &d) {
-			return nil, fmt.Errorf("%s is no JSON object: line %d, column %d: %s", root, d.Pos.Line, d.Pos.Col, d.Text)
-		}
-		return nil, fmt.Errorf("%s is no JSON object: %w", root, err)
-	}
-	if v.Kind != tree.Map {
-		return nil, fmt.Errorf("%s: want a JSON object", root)
-	}
-	object := v.NativeFunc(exactly).(map[string]any)
-	dropNulls(s.top, object)
-	if err := s.check.Validate(object); err != nil {
-		return nil, Mistakes(err, root)
-	}
-	outputs := s.Outputs()
-	for _, name := range slices.Sorted(maps.Keys(outputs)) {
-		if f, ok := object[name].(float64); ok && strings.HasPrefix(outputs[name], "int") {
-			return nil, fmt.Errorf("%s.%s: %g does not fit 64 bits", root, name, f)
-		}
-	}
-	return object, nil
-}
-
-// exactly returns a number as the integer that it is where a double would round it ("9007199254740993.0").
-func exactly(v *tree.Value) any {
-	if f := math.Abs(v.Float); f < 1<<53 || f > 1<<63 {
-		return v.Float
-	}
-	r, ok := new(big.Rat).SetString(v.Str)
-	if !ok || !r.IsInt() || !r.Num().IsInt64() {
-		return v.Float
-	}
-	return r.Num().Int64()
-}
-
-// dropNulls takes out the nulls that stand for fields left out: services that want every field ask models for them.
-func dropNulls(schema any, v any) {
-	s, _ := schema.(map[string]any)
-	switch v := v.(type) {
-	case map[string]any:
-		properties, _ := s["properties"].(map[string]any)
-		for name, below := range properties {
-			if x, given := v[name]; given && x == nil && !requires(s, name) && !slices.Contains(typesOf(below), "null") {
-				delete(v, name)
-			} else {
-				dropNulls(below, x)
-			}
-		}
-	case []any:
-		for _, x := range v {
-			dropNulls(s["items"], x)
-		}
-	}
-	alternatives, _ := s["anyOf"].([]any)
-	for _, below := range alternatives {
-		dropNulls(below, v)
-	}
+// A Schema is a part of JSON Schema that has been read. It is immutable.
+type Schema struct {
+	top      map[string]any // in a Shape with additionalProperties written out everywhere
+	patterns map[string]*regexp.Regexp
 }
 
 // mostMistakes is how many mistakes of one answer are said: all that a model is likely to make at once.
 const mostMistakes = 5
 
-// Mistakes says in one line where a value does not fit, by path, and what was wanted there; root is what it calls the
-// value.
-func Mistakes(err error, root string) error {
-	lines := leaves(err, func(at []string) string { return root + dotted(at) })
-	slices.Sort(lines) // the checker ranges over maps
+// Check says in one line where a JSON value does not follow the schema, by path, and what was wanted there; root is
+// what it calls the value.
+func (s *Schema) Check(raw json.RawMessage, root string) error {
+	v, err := decode(raw)
+	if err != nil {
+		return err
+	}
+	return s.check(v, root)
+}
+
+// decode reads one JSON value, with numbers as they are written.
+func decode(raw json.RawMessage) (v any, err error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	err = d.Decode(&v)
+	return v, err
+}
+
+// check is Check of a value whose numbers are json.Number, int64 or float64.
+func (s *Schema) check(v any, root string) error {
+	var lines []string
+	for _, p := range s.mistakes(s.top, v, root) {
+		lines = append(lines, p.Path+": "+p.Text)
+	}
+	if lines == nil {
+		return nil
+	}
+	slices.Sort(lines)
 	lines = slices.Compact(lines)
 	if n := len(lines) - mostMistakes; n > 0 {
 		lines = append(lines[:mostMistakes], fmt.Sprintf("and %d more", n))
@@ -103,90 +61,154 @@ func Mistakes(err error, root string) error {
 	return errors.New(strings.Join(lines, "; "))
 }
 
-// schemaProblems are what JSON Schema itself finds wrong with a schema.
-func schemaProblems(err error) []nodes.Problem {
-	var problems []nodes.Problem
-	for _, line := range leaves(err, dotted) {
-		path, text, _ := strings.Cut(line, ": ")
-		problems = append(problems, nodes.Problem{Path: strings.TrimPrefix(path, "."), Text: text})
+// mistakes returns those of a value at a path. One of another type, or another value than those listed, has no others.
+func (s *Schema) mistakes(schema map[string]any, v any, path string) (found []nodes.Problem) {
+	say := func(format string, args ...any) {
+		found = append(found, nodes.Problem{Path: path, Text: fmt.Sprintf(format, args...)})
 	}
-	if problems == nil {
-		problems = []nodes.Problem{{Text: err.Error()}}
-	}
-	return problems
-}
-
-// leaves returns a line for each mistake that is not made of others: its place, as name writes it, and what was wanted.
-func leaves(err error, name func(at []string) string) (lines []string) {
-	var bad *jsonschema.SchemaValidationError
-	if errors.As(err, &bad) {
-		err = bad.Err
-	}
-	var e *jsonschema.ValidationError
-	if !errors.As(err, &e) {
-		return nil
-	}
-	causes := e.Causes
-	if len(causes) == 0 {
-		return []string{name(e.InstanceLocation) + ": " + wanted(e.ErrorKind)}
-	}
-	if _, ok := e.ErrorKind.(*kind.AnyOf); ok {
-		// That the value is of no other alternative's type helps nobody, and that it is not null least of all.
-		null := func(t *kind.Type) bool { return slices.Equal(t.Want, []string{"null"}) }
-		causes = without(causes, e.InstanceLocation, func(*kind.Type) bool { return true })
-		causes = without(causes, e.InstanceLocation, null)
-	}
-	for _, c := range causes {
-		lines = append(lines, leaves(c, name)...)
-	}
-	return lines
-}
-
-// without returns the causes but for such types that are wanted in the place itself; all of them where there are no
-// others.
-func without(
-	causes []*jsonschema.ValidationError, at []string, such func(*kind.Type) bool,
-) []*jsonschema.ValidationError {
-	rest := slices.DeleteFunc(slices.Clone(causes), func(c *jsonschema.ValidationError) bool {
-		t, ok := c.ErrorKind.(*kind.Type)
-		return ok && len(c.InstanceLocation) == len(at) && such(t)
-	})
-	if len(rest) == 0 {
-		return causes
-	}
-	return rest
-}
-
-// dotted writes a place as .fixes[2].class.
-func dotted(at []string) string {
-	var b strings.Builder
-	for _, step := range at {
-		if _, err := strconv.Atoi(step); err == nil {
-			b.WriteString("[" + step + "]")
-		} else {
-			b.WriteString("." + step)
+	below := func(schema, v any, path string) {
+		if schema, ok := schema.(map[string]any); ok {
+			found = append(found, s.mistakes(schema, v, path)...)
 		}
 	}
-	return b.String()
+	typ := typeOf(v)
+	if typ == "number" && number(v) == nil {
+		say("want a number of at most a thousand digits, got %s", shown(v))
+		return found
+	}
+	if types := saidTypes(schema); !hasType(v, types) {
+		say("want %s, got %s", strings.Join(types, " or "), typ)
+		return found
+	}
+	if want, ok := schema["const"]; ok && !equal(want, v) {
+		say("want %s, got %s", shown(want), shown(v))
+		return found
+	}
+	same := func(want any) bool { return equal(want, v) }
+	if values, ok := schema["enum"].([]any); ok && !slices.ContainsFunc(values, same) {
+		say("want one of %s, got %s", shown(values...), shown(v))
+		return found
+	}
+	measure := v
+	switch v := v.(type) {
+	case string:
+		measure = int64(utf8.RuneCountInString(v))
+		if pattern, ok := schema["pattern"].(string); ok && !s.patterns[pattern].MatchString(v) {
+			say("want a text that matches %s, got %s", pattern, shown(v))
+		}
+	case []any:
+		measure = int64(len(v))
+		for i, x := range v {
+			below(schema["items"], x, tree.At(path, i))
+		}
+	case map[string]any:
+		var missing, further []string
+		required, _ := schema["required"].([]any)
+		for _, name := range required {
+			if _, given := v[name.(string)]; !given {
+				missing = append(missing, name.(string))
+			}
+		}
+		properties, _ := schema["properties"].(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			property, known := properties[name]
+			if !known {
+				if property = schema["additionalProperties"]; property == false {
+					further = append(further, name)
+				}
+			}
+			below(property, v[name], tree.Join(path, name))
+		}
+		if missing != nil {
+			say("missing %s", strings.Join(missing, ", "))
+		}
+		if further != nil {
+			say("no field is named %s", strings.Join(further, ", "))
+		}
+	}
+	for _, b := range bounds {
+		limit, ok := schema[b.keyword]
+		if ok && b.of == typ && slices.Contains(b.wrong, number(measure).Cmp(number(limit))) {
+			say("%s: got %s, want %s", b.keyword, shown(measure), shown(limit))
+		}
+	}
+	if no, ok := schema["not"].(map[string]any); ok && s.mistakes(no, v, path) == nil {
+		say("want a value that does not follow %s, got %s", shown(no), shown(v))
+	}
+	if list, ok := schema["anyOf"].([]any); ok {
+		found = append(found, s.nearest(list, v, path)...)
+	}
+	return found
 }
 
-// wanted says what was wanted at a place and what stands there.
-func wanted(k jsonschema.ErrorKind) string {
-	switch k := k.(type) {
-	case *kind.Type:
-		return fmt.Sprintf("want %s, got %s", strings.Join(k.Want, " or "), k.Got)
-	case *kind.Enum:
-		return fmt.Sprintf("want one of %s, got %s", shown(k.Want...), shown(k.Got))
-	case *kind.Const:
-		return fmt.Sprintf("want %s, got %s", shown(k.Want), shown(k.Got))
-	case *kind.Required:
-		return "missing " + strings.Join(k.Missing, ", ")
-	case *kind.AdditionalProperties:
-		return "no field is named " + strings.Join(k.Properties, ", ")
-	case *kind.Pattern:
-		return fmt.Sprintf("want a text that matches %s, got %s", k.Want, shown(k.Got))
+// nearest returns no mistakes where a value follows one of the alternatives. Else that it is of no other one's type
+// helps nobody, and that it is not null least of all.
+func (s *Schema) nearest(alternatives []any, v any, path string) []nodes.Problem {
+	var found [3][]nodes.Problem
+	for _, x := range alternatives {
+		schema, rank := x.(map[string]any), 0
+		mistakes := s.mistakes(schema, v, path)
+		if mistakes == nil {
+			return nil
+		}
+		if types := saidTypes(schema); slices.Equal(types, []string{"null"}) {
+			rank = 2
+		} else if !hasType(v, types) {
+			rank = 1
+		}
+		found[rank] = append(found[rank], mistakes...)
 	}
-	return k.LocalizedString(printer)
+	return found[slices.IndexFunc(found[:], func(list []nodes.Problem) bool { return list != nil })]
+}
+
+// bounds limit what is measured of values of a type: a number itself, the characters of a text, the items of a list.
+var bounds = []struct {
+	keyword, of string
+	wrong       []int // how the measure compares with the limit where it is out of bounds
+}{
+	{"minimum", "number", []int{-1}},
+	{"maximum", "number", []int{1}},
+	{"exclusiveMinimum", "number", []int{-1, 0}},
+	{"exclusiveMaximum", "number", []int{1, 0}},
+	{"minLength", "string", []int{-1}},
+	{"maxLength", "string", []int{1}},
+	{"minItems", "array", []int{-1}},
+	{"maxItems", "array", []int{1}},
+}
+
+// mostDigits is how long a number may be when it is written out: "1e999999999" would fill the memory.
+const mostDigits = 1000
+
+// number reads a number exactly. It is nil for one of more than mostDigits digits, and for what is none.
+func number(v any) *big.Rat {
+	text := ""
+	switch v := v.(type) {
+	case json.Number:
+		text = v.String()
+	case int64, float64:
+		text = fmt.Sprint(v)
+	}
+	_, exponent, _ := strings.Cut(strings.ToLower(text), "e")
+	if len(text) > mostDigits || len(strings.TrimLeft(exponent, "+-0")) > 3 {
+		return nil
+	}
+	r, _ := new(big.Rat).SetString(text)
+	return r
+}
+
+func equal(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		return ok && maps.EqualFunc(a, b, equal)
+	case []any:
+		b, ok := b.([]any)
+		return ok && slices.EqualFunc(a, b, equal)
+	case string, bool, nil:
+		return a == b
+	}
+	x, y := number(a), number(b)
+	return x != nil && y != nil && x.Cmp(y) == 0
 }
 
 // shown lists values for a message.
@@ -200,4 +222,40 @@ func shown(values ...any) string {
 		list[i] = printable.Clip(string(raw), 60)
 	}
 	return strings.Join(list, ", ")
+}
+
+// saidTypes returns what a schema says under type, nil where it says nothing.
+func saidTypes(s map[string]any) (types []string) {
+	switch t := s["type"].(type) {
+	case string:
+		return []string{t}
+	case []any:
+		for _, x := range t {
+			types = append(types, fmt.Sprint(x))
+		}
+	}
+	return types
+}
+
+// hasType says whether a value is of one of the types; none are any.
+func hasType(v any, types []string) bool {
+	t := typeOf(v)
+	return types == nil || slices.Contains(types, t) ||
+		t == "number" && slices.Contains(types, "integer") && number(v).IsInt()
+}
+
+func typeOf(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case string:
+		return "string"
+	case bool:
+		return "boolean"
+	case []any:
+		return "array"
+	case map[string]any:
+		return "object"
+	}
+	return "number"
 }

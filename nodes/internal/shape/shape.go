@@ -15,35 +15,38 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
 	"dagrun.dev/internal/rules"
 	"dagrun.dev/internal/tree"
 	"dagrun.dev/nodes"
 )
 
 // A Shape is a schema that has been read. It is immutable.
-type Shape struct {
-	top   map[string]any // with additionalProperties written out everywhere
-	check *jsonschema.Schema
-}
+type Shape struct{ *Schema }
 
-// keywords of JSON Schema that a shape may use: what can be checked by data alone, and has one meaning
-// whoever checks it.
-var keywords = []string{
-	"additionalProperties", "anyOf", "const", "description", "enum", "exclusiveMaximum", "exclusiveMinimum", "items",
-	"maxItems", "maxLength", "maximum", "minItems", "minLength", "minimum", "not", "pattern", "properties",
-	"required", "title", "type",
-}
+// language is the schema of a schema, with the keywords of JSON Schema that a shape may use: what can be checked by
+// data alone, and has one meaning whoever checks it. Schemas within a schema are read on their own.
+var language, _ = decode([]byte(`{"properties": {
+	"type": {"anyOf": [
+		{"enum": ["array", "boolean", "integer", "null", "number", "object", "string"]},
+		{"type": "array", "minItems": 1, "items": {
+			"enum": ["array", "boolean", "integer", "null", "number", "object", "string"]}}]},
+	"const": {}, "enum": {"type": "array"},
+	"title": {"type": "string"}, "description": {"type": "string"}, "pattern": {"type": "string"},
+	"properties": {"type": "object"}, "additionalProperties": {},
+	"required": {"type": "array", "items": {"type": "string"}},
+	"items": {}, "anyOf": {"type": "array", "minItems": 1}, "not": {},
+	"minimum": {"type": "number"}, "exclusiveMinimum": {"type": "number"},
+	"maximum": {"type": "number"}, "exclusiveMaximum": {"type": "number"},
+	"minLength": {"type": "integer", "minimum": 0}, "maxLength": {"type": "integer", "minimum": 0},
+	"minItems": {"type": "integer", "minimum": 0}, "maxItems": {"type": "integer", "minimum": 0}
+}}`))
+
+var keywords = slices.Sorted(maps.Keys(language.(map[string]any)["properties"].(map[string]any)))
 
 // Compile reads a schema of the keywords that a shape may use, whatever type it is of. Problems are its mistakes, with
 // their paths within it; with one there is no schema.
-func Compile(raw json.RawMessage) (*jsonschema.Schema, []nodes.Problem) {
-	top, problems := parse(raw, false, "want a JSON Schema")
-	if len(problems) > 0 {
-		return nil, problems
-	}
-	return compile(top)
+func Compile(raw json.RawMessage) (*Schema, []nodes.Problem) {
+	return parse(raw, false, "want a JSON Schema")
 }
 
 // last is the schema that was read last: a plan asks for that of a node once for each provider the node may have, and
@@ -70,11 +73,11 @@ func Read(raw json.RawMessage) (*Shape, []nodes.Problem) {
 }
 
 func readObject(raw json.RawMessage) (*Shape, []nodes.Problem) {
-	top, problems := parse(raw, true, "want a JSON Schema whose type is object, or in CUE a struct type")
+	schema, problems := parse(raw, true, "want a JSON Schema whose type is object, or in CUE a struct type")
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	switch t := top["type"]; {
+	switch t := schema.top["type"]; {
 	case t == nil:
 		text := "missing type: the answer is an object, so write type: object, and its fields under properties"
 		return nil, []nodes.Problem{{Text: text}}
@@ -82,47 +85,29 @@ func readObject(raw json.RawMessage) (*Shape, []nodes.Problem) {
 		text := "want object: the answer is an object, whose fields are the node's outputs"
 		return nil, []nodes.Problem{{Path: "type", Text: text}}
 	}
-	check, problems := compile(top)
-	if check == nil {
-		return nil, problems
-	}
-	s := &Shape{top: top, check: check}
+	s := &Shape{schema}
 	return s, s.outputProblems()
 }
 
 // parse reads a schema and completes it. want is what to say of something else.
-func parse(raw json.RawMessage, closing bool, want string) (top map[string]any, problems []nodes.Problem) {
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+func parse(raw json.RawMessage, closing bool, want string) (*Schema, []nodes.Problem) {
+	v, err := decode(raw)
 	top, isMap := v.(map[string]any)
 	if err != nil || !isMap {
 		return nil, []nodes.Problem{{Text: want}}
 	}
-	r := reader{closing: closing}
+	r := reader{closing: closing, patterns: map[string]*regexp.Regexp{}}
 	r.schema("", top)
-	return top, r.problems
+	if r.problems != nil {
+		return nil, r.problems
+	}
+	return &Schema{top, r.patterns}, nil
 }
 
-func compile(top map[string]any) (schema *jsonschema.Schema, problems []nodes.Problem) {
-	c := jsonschema.NewCompiler()
-	c.DefaultDraft(jsonschema.Draft2020)
-	c.UseRegexpEngine(func(src string) (jsonschema.Regexp, error) {
-		re, _, err := rules.CompilePattern(src)
-		return re, err
-	})
-	const name = "dagrun:answer"
-	err := c.AddResource(name, top)
-	if err == nil {
-		schema, err = c.Compile(name)
-	}
-	if err != nil {
-		return nil, schemaProblems(err)
-	}
-	return schema, nil
-}
-
-// A reader finds the mistakes of a schema that JSON Schema itself does not know, and completes it.
+// A reader finds the mistakes of a schema, and completes it.
 type reader struct {
 	problems []nodes.Problem
+	patterns map[string]*regexp.Regexp
 	closing  bool // objects have no other fields than they name, unless they say so
 }
 
@@ -137,6 +122,22 @@ func (r *reader) schema(path string, s map[string]any) {
 		}
 		r.problem(tree.Join(path, name), "a shape does not know this keyword of JSON Schema; it may use %s%s",
 			strings.Join(keywords, ", "), rules.DidYouMean(name, keywords))
+	}
+	r.problems = append(r.problems, new(Schema).mistakes(language.(map[string]any), s, path)...)
+	if pattern, ok := s["pattern"].(string); ok {
+		re, _, err := rules.CompilePattern(pattern)
+		if err != nil {
+			r.problem(tree.Join(path, "pattern"), "%v", err)
+		}
+		r.patterns[pattern] = re
+	}
+	for _, name := range []string{"required", "type"} {
+		list, _ := s[name].([]any)
+		for i, x := range list {
+			if slices.ContainsFunc(list[:i], func(before any) bool { return equal(before, x) }) {
+				r.problem(tree.At(tree.Join(path, name), i), "%s stands there twice", shown(x))
+			}
+		}
 	}
 	properties, _ := s["properties"].(map[string]any)
 	fields := slices.Sorted(maps.Keys(properties))
@@ -247,6 +248,9 @@ func (s *Shape) outputProblems() (problems []nodes.Problem) {
 // typesOf returns the types that a schema allows, each once; nil where it does not say.
 func typesOf(v any) (types []string) {
 	s, _ := v.(map[string]any)
+	if types := saidTypes(s); types != nil {
+		return types
+	}
 	add := func(list ...string) {
 		for _, t := range list {
 			if !slices.Contains(types, t) {
@@ -254,44 +258,20 @@ func typesOf(v any) (types []string) {
 			}
 		}
 	}
-	switch t := s["type"].(type) {
-	case string:
-		return []string{t}
-	case []any:
-		for _, x := range t {
-			add(fmt.Sprint(x))
-		}
-		return types
-	}
 	values, _ := s["enum"].([]any)
 	if c, ok := s["const"]; ok {
 		values = []any{c}
 	}
 	for _, x := range values {
-		add(typeOf(x))
+		if n, ok := x.(json.Number); ok && !strings.ContainsAny(n.String(), ".eE") {
+			add("integer")
+		} else {
+			add(typeOf(x))
+		}
 	}
 	alternatives, _ := s["anyOf"].([]any)
 	for _, x := range alternatives {
 		add(typesOf(x)...)
 	}
 	return types
-}
-
-func typeOf(v any) string {
-	switch v := v.(type) {
-	case string:
-		return "string"
-	case bool:
-		return "boolean"
-	case []any:
-		return "array"
-	case map[string]any:
-		return "object"
-	case json.Number:
-		if strings.ContainsAny(v.String(), ".eE") {
-			return "number"
-		}
-		return "integer"
-	}
-	return "null"
 }

@@ -4,12 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
 )
-
-var printer = message.NewPrinter(language.English)
 
 // Closed reports whether every object of the shape names all its fields: services that constrain a model
 // while it writes take no other.
