@@ -17,16 +17,18 @@ type Graph struct {
 	// Plan holds all nodes, expanded ones at the end. Its digest is that of the graph.
 	Plan *Plan
 
-	base   int       // nodes of the plan itself; the rest are expansions
-	needs  [][]int32 // by node, in index order, each once
-	deps   [][]int32 // by node, in index order
-	rank   []float64
-	weight []float64
-	origin []int32          // foreach node of each expanded node, by index-base
-	ids    map[string]int32 // lower-case id -> index
-	tree   tree             // of the plan's own nodes; answers most questions about ancestors
-	uses   *uses            // who touches which artifact and accumulator
-	tail   *tail            // of the array behind Plan.Nodes
+	base  int       // nodes of the plan itself; the rest are expansions
+	needs [][]int32 // by node, in index order, each once
+	deps  [][]int32 // by node, in index order
+	rank  []float64
+	// preferred says that some node has a priority: without it none is read, and the nodes are far apart in memory.
+	preferred bool
+	weight    []float64
+	origin    []int32          // foreach node of each expanded node, by index-base
+	ids       map[string]int32 // lower-case id -> index
+	tree      tree             // of the plan's own nodes; answers most questions about ancestors
+	uses      *uses            // who touches which artifact and accumulator
+	tail      *tail            // of the array behind Plan.Nodes
 }
 
 // NewGraph checks p (unknown needs, duplicate ids, cycles, unordered writers of one artifact,
@@ -87,6 +89,17 @@ func (g *Graph) Dependents(i int32) []int32 { return g.deps[i] }
 // Rank is the longest expected path in seconds from the start of node i to the end of the run
 // (weights: estimate seconds, else 1). The scheduler starts the highest first.
 func (g *Graph) Rank(i int32) float64 { return g.rank[i] }
+
+// Sooner reports whether node i starts before node j when both could: by priority, then by rank, then in plan order.
+func (g *Graph) Sooner(i, j int32) bool {
+	if p, q := &g.Plan.Nodes[i], &g.Plan.Nodes[j]; g.preferred && p.Priority != q.Priority {
+		return p.Priority > q.Priority
+	}
+	if p, q := g.rank[i], g.rank[j]; p != q {
+		return p > q
+	}
+	return g.Before(i, j)
+}
 
 // Reweigh returns the graph with other weights: seconds(i) is what node i is expected to take,
 // e.g. by the durations of earlier runs; where it says false the node's own estimate holds.

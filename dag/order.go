@@ -22,6 +22,7 @@ func (g *Graph) index() (edgeList, error) {
 func (g *Graph) enter(first int) (problems []error) {
 	for i := first; i < g.Len(); i++ {
 		id := g.Plan.Nodes[i].ID
+		g.preferred = g.preferred || g.Plan.Nodes[i].Priority != 0
 		low := strings.ToLower(id)
 		if j, dup := g.ids[low]; id == "" {
 			problems = append(problems, fmt.Errorf("node %d has no id", i+1))

@@ -59,8 +59,8 @@ func (t *trial) values(res *nodes.Result) error {
 		}
 		b.Notes = append(b.Notes, machine.LogLine{Log: n.Log, Type: n.Type, Fields: t.worker.Mask.JSON(raw)})
 	}
-	if t.job.Purpose == Undo {
-		return nil // nobody reads its values
+	if t.job.Purpose == Undo || len(res.Values) == 0 {
+		return nil // of an undo nobody reads them
 	}
 	for _, name := range slices.Sorted(maps.Keys(res.Values)) { // for the order of warnings
 		if _, declared := t.job.Node.Outputs[name]; !declared {

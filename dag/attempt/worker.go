@@ -130,8 +130,11 @@ func (t *trial) run(ctx context.Context) error {
 	if !ok {
 		return nodes.Fail("config", "this program has no kind of node named "+t.job.Kind)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	var silent context.CancelCauseFunc
+	if t.task.Silence > 0 {
+		ctx, silent = context.WithCancelCause(ctx)
+		defer silent(nil)
+	}
 	if d := t.job.timeout(); d > 0 {
 		var stop func()
 		ctx, stop = awake.WithTimeout(ctx, d)
@@ -147,7 +150,7 @@ func (t *trial) run(ctx context.Context) error {
 			return &nodes.Error{Category: "unknown", Message: "no folder for what it receives", Err: err}
 		}
 	}
-	stop := t.watchSilence(cancel)
+	stop := t.watchSilence(silent)
 	res, err := kind.Run(ctx, t.task)
 	stop()
 	if res == nil {

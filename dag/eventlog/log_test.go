@@ -46,7 +46,7 @@ func story() []machine.Event {
 		&machine.FinishedBody{Node: "a/b", Generation: 1, Attempt: 1, Status: dag.StatusCompleted, Final: true, CostUSD: 123456, Values: map[string]json.RawMessage{"é\n\"q": json.RawMessage(`"a,\"prev_hash\":\"b"`), "n": json.RawMessage(`1.5`)}},
 		&machine.RunPausedBody{Reason: "user", Message: "stop"},
 	} {
-		at = at.Add(1234 * time.Millisecond)
+		at = at.Add(334 * time.Millisecond) // some in one second
 		events = append(events, machine.New(at, b))
 	}
 	return events
@@ -137,6 +137,9 @@ func TestLinesFollowTheFormula(t *testing.T) {
 		sum := sha256.Sum256([]byte(e.EventID + ts + e.Type + string(e.Payload) + e.PrevHash))
 		if prev = hex.EncodeToString(sum[:]); e.Hash != prev {
 			t.Errorf("line %d: event_hash %s, formula gives %s", i+1, e.Hash, prev)
+		}
+		if !e.TS.Equal(events[i].Time) {
+			t.Errorf("line %d: ts %s of an event at %v", i+1, ts, events[i].Time)
 		}
 		if e.RunID != testRun || e.EventID != fmt.Sprintf("e%010d", i+1) || len(e.TraceID) != 32 || len(e.SpanID) != 16 {
 			t.Errorf("line %d: %s", i+1, line)

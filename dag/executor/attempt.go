@@ -228,7 +228,8 @@ func (h *host) remains(f *flight, rep *attempt.Report, o *machine.Outcome) {
 		return
 	}
 	end := &machine.FinishedBody{} // it stays so when the host has stopped: then nothing is published
-	_ = h.onLoop(func() { end = h.settled(f, *o) })
+	outcome := *o                  // so that o itself is no garbage where nothing remains
+	_ = h.onLoop(func() { end = h.settled(f, outcome) })
 	if !end.Final || end.Status != dag.StatusFailed {
 		return
 	}

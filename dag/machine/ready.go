@@ -20,17 +20,6 @@ type class struct {
 	heap  []int32
 }
 
-// better orders ready nodes: priority, then the longest expected path below, then plan order.
-func (s *State) better(i, j int32) bool {
-	if p, q := s.graph.Node(i).Priority, s.graph.Node(j).Priority; p != q {
-		return p > q
-	}
-	if p, q := s.graph.Rank(i), s.graph.Rank(j); p != q {
-		return p > q
-	}
-	return s.graph.Before(i, j)
-}
-
 // classOf finds or makes the class of a node.
 func (s *State) classOf(n *dag.Node) int32 {
 	c := class{pool: s.poolIndex(n.Pool), gates: [2]int32{-1, -1}, paid: n.Reserve != dag.Amount{},
@@ -67,7 +56,7 @@ type order struct {
 }
 
 func (o order) Len() int           { return len(o.in) }
-func (o order) Less(a, b int) bool { return o.s.better(o.in[a], o.in[b]) }
+func (o order) Less(a, b int) bool { return o.s.graph.Sooner(o.in[a], o.in[b]) }
 
 func (o order) Swap(a, b int) {
 	o.in[a], o.in[b] = o.in[b], o.in[a]

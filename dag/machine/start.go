@@ -31,7 +31,9 @@ func (d *decision) chooser() *chooser {
 	s := d.s
 	return &chooser{
 		d: d, pools: make([]int32, len(s.pools)), probes: make([]int32, len(s.breakers)),
-		before: func(a, b place) bool { return s.better(s.classes[a.class].heap[a.at], s.classes[b.class].heap[b.at]) },
+		before: func(a, b place) bool {
+			return s.graph.Sooner(s.classes[a.class].heap[a.at], s.classes[b.class].heap[b.at])
+		},
 	}
 }
 

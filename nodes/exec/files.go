@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,14 +51,14 @@ func (s *settings) prepare(t *nodes.Task) (spec *proc.Spec, err error) {
 		credential.MaskEnv(t, proc.Environ(s.Pass, nil))
 	}
 	spec = &proc.Spec{
-		Argv: s.Argv, Dir: s.Dir, Env: proc.Environ(s.Pass, set), Spool: t.Out,
+		Argv: s.Argv, Dir: cmp.Or(s.Dir, t.SpecDir), Env: proc.Environ(s.Pass, set), Spool: t.Out,
 		Grace: t.Grace, Silence: t.Silence, Limits: s.Limits,
 		MostOutput: s.MaxOutputMB << 20,
 	}
 	if s.Run != "" {
 		spec.Argv = append(slices.Clone(s.Shell.words()), s.Run)
 	}
-	if !filepath.IsAbs(s.Dir) {
+	if !filepath.IsAbs(spec.Dir) {
 		spec.Dir = filepath.Join(t.SpecDir, s.Dir)
 	}
 	if t.Silence > 0 {

@@ -90,8 +90,9 @@ type Chain struct {
 	offset int64  // of its end
 	hash   hash.Hash
 	sum    []byte // what a line's hash begins with, then the hash
-	ms     int64  // Unix time of ts, in milliseconds
-	ts     string // of the last line: many lines in a row have the same
+	sec    int64  // Unix time of ts
+	ms     int    // and its milliseconds
+	ts     string // of the last line: many lines in a row have nearly the same
 	buf    []byte // of Next
 }
 
@@ -138,14 +139,22 @@ func (c *Chain) back(to Head) {
 	}
 }
 
+// stamp is an instant as lines have it. The layout is gone through once for many lines in a row.
+func (c *Chain) stamp(at time.Time) string {
+	switch sec, ms := at.Unix(), at.Nanosecond()/1e6; {
+	case c.ts == "" || sec != c.sec:
+		c.sec, c.ms, c.ts = sec, ms, at.UTC().Format(timeLayout)
+	case ms != c.ms:
+		c.ms, c.ts = ms, c.ts[:20]+strconv.Itoa(1000 + ms)[1:]+"Z"
+	}
+	return c.ts
+}
+
 // add appends the line of the next event to dst. On an error the chain stands where it stood.
 func (c *Chain) add(dst []byte, e *machine.Event) ([]byte, error) {
 	start := len(dst)
 	id := EventID(c.seq + 1)
-	if ms := e.Time.UnixMilli(); ms != c.ms || c.ts == "" {
-		c.ms, c.ts = ms, e.Time.UTC().Format(timeLayout)
-	}
-	ts := c.ts
+	ts := c.stamp(e.Time)
 	span, parent := c.ids.of(e.Body)
 
 	dst = append(dst, `{"event_hash":"`...)

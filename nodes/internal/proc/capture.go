@@ -154,7 +154,12 @@ func (s *Spec) capture(name string) (*Capture, error) {
 }
 
 // folder is on the disk that takes what the child prints.
-func (s *Spec) folder() string { return cmp.Or(s.Named, s.Spool, os.TempDir()) }
+func (s *Spec) folder() string {
+	if folder := cmp.Or(s.Named, s.Spool); folder != "" {
+		return folder
+	}
+	return os.TempDir()
+}
 
 // newCapture returns an empty file on the file system of folder.
 func newCapture(folder string) (*Capture, error) {

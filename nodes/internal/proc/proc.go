@@ -119,7 +119,7 @@ const (
 //	clock_gettime  when the tree began, in the clock of /proc
 //	waitid         the end, without reaping: until then the number of the group may be signalled
 //	fstat ×2       how much it printed
-//	pwrite64 ×2    its line in the record, and that it has ended; see Remember
+//	pwrite64       its line in the record; see Remember
 //	pread64        the main thread's list of children: whether anything was left behind
 func Run(ctx context.Context, s *Spec) (*Result, error) {
 	if ctx.Err() != nil {

@@ -19,7 +19,9 @@ import (
 // The record names the roots of all trees that run, so that the guard, and whoever takes over from a process that was
 // killed, finds what it left by session, whatever became of its environment. It is a file of lines of one length: who
 // writes it, when that was alive last, then a slot for each root, used again when its tree has ended. One write of a
-// few bytes for each start and each end is all that it costs; it need not survive the machine, as no process does.
+// few bytes for each start is all that it costs; it need not survive the machine, as no process does. A slot whose tree
+// has ended is written over by the next start, and emptied when nothing has started by the next look: until then it
+// names a process that is gone, as do the slots of a process that was killed.
 //
 // A root is written right after the fork: what it starts in the microseconds before that is found by its mark alone.
 // Processes that leave the session of their root are looked for, 50 to 150 ms after a start, then more and more
@@ -29,6 +31,8 @@ import (
 // A record is the open file. forest.Lock orders its use.
 type record struct {
 	f     *os.File
+	buf   []byte
+	ended []int // slots that name a tree which has ended
 	free  []int
 	next  int
 	stray map[int]int // slots of processes outside the session of their root, by process number
@@ -112,25 +116,40 @@ func placeOf(f *os.File) (string, error) {
 
 func (r *record) alive() { _, _ = r.f.WriteAt([]byte(line(lineLen, fmt.Sprint(ticks()))), lineLen) }
 
+// empty empties the slots of trees that have ended.
+func (r *record) empty() {
+	forest.Lock()
+	defer forest.Unlock()
+	for _, slot := range r.ended {
+		r.write(slot, append(r.buf[:0], '-'))
+	}
+	r.free, r.ended = append(r.free, r.ended...), r.ended[:0]
+}
+
 // put records a process that was born between two ticks, and returns its slot. That a full disk keeps no more of them
 // is no reason to stop.
 func (r *record) put(pid int, from, to uint64) (slot int) {
-	if n := len(r.free); n > 0 {
+	if n := len(r.ended); n > 0 {
+		slot, r.ended = r.ended[n-1], r.ended[:n-1]
+	} else if n := len(r.free); n > 0 {
 		slot, r.free = r.free[n-1], r.free[:n-1]
 	} else {
 		slot, r.next = r.next, r.next+1
 	}
-	r.write(slot, fmt.Sprintf("+ %d %d %d", pid, from, to))
+	b := strconv.AppendInt(append(r.buf[:0], "+ "...), int64(pid), 10)
+	b = strconv.AppendUint(append(b, ' '), from, 10)
+	r.write(slot, strconv.AppendUint(append(b, ' '), to, 10))
 	return slot
 }
 
-func (r *record) drop(slot int) {
-	r.write(slot, "-")
-	r.free = append(r.free, slot)
-}
+func (r *record) drop(slot int) { r.ended = append(r.ended, slot) }
 
-func (r *record) write(slot int, text string) {
-	_, _ = r.f.WriteAt([]byte(line(slotLen, text)), int64(2*lineLen+slot*slotLen))
+func (r *record) write(slot int, text []byte) {
+	for len(text) < slotLen-1 {
+		text = append(text, ' ')
+	}
+	r.buf = append(text, '\n')
+	_, _ = r.f.WriteAt(r.buf, int64(2*lineLen+slot*slotLen))
 }
 
 // note records a tree's root. The caller holds forest.Lock.
@@ -161,6 +180,7 @@ func (r *record) keep(stop <-chan struct{}, done chan<- struct{}) {
 			timer.Reset(pause)
 		case <-timer.C:
 			r.alive()
+			r.empty()
 			r.strays()
 			pause = min(2*pause, beatTime)
 			timer.Reset(pause)

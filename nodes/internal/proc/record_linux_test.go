@@ -100,3 +100,31 @@ func TestRecordsThatNameNobody(t *testing.T) {
 		t.Errorf("its writer is dead: %v, %v; want process %d", left, err, child.Process.Pid)
 	}
 }
+
+// A slot whose tree has ended is given to the next one, and named by nobody any more after the next look.
+func TestSlotsAreUsedAgain(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "processes")
+	forget, err := Remember(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer forget()
+	slots := func() string {
+		written, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(written[2*lineLen:])
+	}
+	for _, pid := range []int{4194301, 4194302} { // above any number that a process has
+		tree := NewTree()
+		tree.Root(pid)
+		if want := line(slotLen, fmt.Sprintf("+ %d %d %d", pid, tree.born, ticks())); len(slots()) != slotLen || slots()[:9] != want[:9] {
+			t.Errorf("%q stands in the record; want %q", slots(), want)
+		}
+		tree.End(false, 0)
+	}
+	if !wait(hardFor, func() bool { return slots() == line(slotLen, "-") }) {
+		t.Fatalf("%q stands in the record long after all trees have ended", slots())
+	}
+}
