@@ -31,12 +31,10 @@ func (r *Rule) unknown(name string) string {
 func (r *Rule) misplaced(v *tree.Value, name string, from step) string {
 	for i := range r.Fields {
 		f := &r.Fields[i]
-		by := v.Get(f.By)
-		if f.By == "" || by == nil {
-			continue
-		}
-		if rule := f.Cases[by.Str]; rule != nil && rule.Field(name) != nil {
-			return fmt.Sprintf("unknown field here; it belongs under %q", f.Name)
+		for by, rule := range f.Cases { // of any, where which is not said
+			if of := v.Get(f.By); rule != nil && (of == nil || of.Str == by) && rule.Field(name) != nil {
+				return fmt.Sprintf("unknown field here; it belongs under %q", f.Name)
+			}
 		}
 	}
 	if from.in != nil && from.in.Field(name) != nil {

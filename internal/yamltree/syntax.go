@@ -77,6 +77,7 @@ func versioned(data []byte) []byte {
 // explain puts the commonest mistakes in the words of who made them.
 func explain(d *tree.Diagnostic, before, here string) {
 	text := d.Text
+	v, above := value(here), strings.TrimSpace(before)
 	lead := here[:len(here)-len(strings.TrimLeft(here, " \t"))]
 	switch {
 	case strings.HasPrefix(text, "unknown anchor '"):
@@ -96,13 +97,6 @@ func explain(d *tree.Diagnostic, before, here string) {
 		d.Text += "; put text with {{ }} in quotes"
 	case strings.Contains(text, "did not find expected <document start>"):
 		d.Text = "text after the end of the document; a file holds one"
-	case strings.Contains(text, "cannot start any token"):
-		for _, c := range []string{"@", "`", "%"} {
-			if column(d, here, c) {
-				d.Text = "a value cannot start with " + c + "; put it in quotes"
-				return
-			}
-		}
 	case strings.Contains(text, "unexpected end of stream"):
 		if column(d, here, `"`) || column(d, here, "'") {
 			d.Text = "the quote that opens here is never closed"
@@ -111,19 +105,39 @@ func explain(d *tree.Diagnostic, before, here string) {
 		d.Text = "a second ': ' in one value; put the text in quotes"
 		if len(here) > longestKey && strings.Index(here, ": ") > longestKey {
 			d.Text = fmt.Sprintf("a key of more than %d characters, which YAML does not allow", longestKey)
-		} else if indent(here) > indent(before) && strings.TrimSpace(before) != "" {
+		} else if indent(here) > indent(before) && above != "" && !strings.HasSuffix(above, ":") {
 			d.Text = "indented deeper than the line above, which has a value already"
-		} else if i := strings.LastIndex(here, ": "); i >= 0 {
-			d.Pos.Col = int32(utf8.RuneCountInString(here[:i])) + 1
+		} else if indent(here) == indent(before) && above != "" && !strings.Contains(above+" ", ": ") {
+			d.Pos.Line--
+			d.Text = "want key: value here, with a space behind the ':'"
+		} else {
+			column(d, here, v[max(0, strings.Index(v, ": ")):])
 		}
 	case strings.Contains(text, "did not find expected ',' or"):
-		d.Text = "a bracket of this line is never closed, or a ',' is missing"
+		d.Text = "a bracket of this line is never closed, a ',' is missing, or a text with ': ' in it is not in quotes"
 		if column(d, here, "${") {
 			d.Text = "put text with ${ } in quotes"
 		}
 	case strings.Contains(text, "did not find expected node content"):
 		d.Text = "a value is missing, or a bracket is never closed"
+	case strings.Contains(text, "did not find expected key") && indent(here) < indent(before):
+		d.Text = "indented like no line above it"
+	case strings.IndexAny(v, `"'`) == 0:
+		column(d, here, v)
+		d.Text = "the text goes on behind its closing quote; use the other quotes around all of it, or a block (|)"
+	case strings.IndexAny(v, "[]{}*&!|>%@`-") == 0:
+		column(d, here, v)
+		d.Text = "a text that starts with " + v[:1] + " wants quotes around all of it"
 	}
+}
+
+// value is what stands in a line behind its first key, or behind the dash of an item.
+func value(line string) string {
+	line = strings.TrimLeft(line, " -")
+	if _, v, ok := strings.Cut(line, ": "); ok {
+		return strings.TrimSpace(v)
+	}
+	return line
 }
 
 // column moves d to where what stands in its line.

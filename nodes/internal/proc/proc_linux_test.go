@@ -354,6 +354,7 @@ func TestStartErrors(t *testing.T) {
 	}
 	noexec := write("noexec.sh", "#!/bin/sh\n", 0o644)
 	badinterp := write("badinterp.sh", "#!/nonexistent/interp -x\n", 0o755)
+	windows := write("windows.sh", "#!/bin/sh\r\necho\r\n", 0o755)
 	noshebang := write("plain.bin", "\x01\x02\x03", 0o755)
 	big := strings.Repeat("x", 3<<20)
 	tests := []struct {
@@ -365,6 +366,7 @@ func TestStartErrors(t *testing.T) {
 		{"missing path", Spec{Argv: []string{"./nothing"}}, "cannot start ./nothing from " + dir + ": no such file or directory"},
 		{"not executable", Spec{Argv: []string{noexec}}, "permission denied"},
 		{"bad interpreter", Spec{Argv: []string{badinterp}}, "its interpreter /nonexistent/interp does not exist"},
+		{"Windows line ends", Spec{Argv: []string{windows}}, `in CR LF, and so /bin/sh\r is looked for: save it with LF alone`},
 		{"no program", Spec{Argv: []string{noshebang}}, "not a program"},
 		{"too long", Spec{Argv: []string{"/bin/echo", big}}, "too long"},
 		{"NUL", Spec{Argv: []string{"/bin/echo", "a\x00b"}}, "NUL"},

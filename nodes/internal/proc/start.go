@@ -181,6 +181,9 @@ func explain(path, dir string, err error) error {
 		}
 		if in := interpreter(at); in != "" {
 			err = fmt.Errorf("its interpreter %s does not exist", printable.Text(in))
+			if bare, crlf := strings.CutSuffix(in, "\r"); crlf {
+				err = fmt.Errorf("its lines end in CR LF, and so %s\\r is looked for: save it with LF alone", printable.Text(bare))
+			}
 		}
 	case errors.Is(err, syscall.E2BIG):
 		err = errTooLong
@@ -204,7 +207,7 @@ func interpreter(path string) string {
 	if !ok {
 		return ""
 	}
-	if fields := strings.Fields(rest); len(fields) > 0 {
+	if fields := strings.FieldsFunc(rest, func(c rune) bool { return strings.ContainsRune(" \t\n", c) }); len(fields) > 0 {
 		return fields[0]
 	}
 	return ""
