@@ -73,6 +73,7 @@ type draft struct {
 	index    int32      // in the graph of written needs
 	bad      bool       // something is wrong with it: what it declares is not known whole
 	loose    bool       // it names nodes that are not there: what it comes after is not known whole
+	heard    bool       // its values are read
 
 	listed int // number of the last list of ids that names it
 

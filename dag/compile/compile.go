@@ -213,7 +213,7 @@ func (b *builder) finish() *Result {
 		i, _ := g.Index(d.id)
 		res.Notes[i] = d.notes
 	}
-	b.unwritten(g)
+	b.vain(g)
 	b.undone(g)
 	b.asked(g)
 	res.Warnings = firstOf(append(b.src.Warnings, b.warnings...), "warnings")

@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"sort"
@@ -353,10 +354,16 @@ func (b *builder) readTemplate(d *draft, lang *expr.Lang, v *tree.Value, r readi
 func (b *builder) targets(d *draft, refs []expr.Ref, pos tree.Pos, path string) []string {
 	var out []string
 	for _, r := range refs {
-		if r.Root != "nodes" || slices.Contains(out, r.Node) {
+		if r.Root != "nodes" {
 			continue
 		}
 		other := b.byID[fold(r.Node)]
+		if other != nil && r.Field == "out" {
+			other.heard = true
+		}
+		if slices.Contains(out, r.Node) {
+			continue
+		}
 		switch {
 		case other == d:
 			b.fail(pos, path, "reads %s, which is this node itself", r)
@@ -370,6 +377,12 @@ func (b *builder) targets(d *draft, refs []expr.Ref, pos tree.Pos, path string) 
 		}
 	}
 	return out
+}
+
+// vain warns of what a node does for nothing: it reads what nobody writes, it asks what does not matter.
+func (b *builder) vain(g *dag.Graph) {
+	b.unwritten(g)
+	b.indifferent()
 }
 
 // unwritten warns of reads that no node can satisfy. Where a pattern stands for nothing, or for what may be written
@@ -415,6 +428,25 @@ func (b *builder) unwritten(g *dag.Graph) {
 				what = "appends to"
 			}
 			b.warn(d.pos, d.path, "reads %q, which no node %s%s", name, what, b.unwrittenFile(name, written))
+		}
+	}
+}
+
+// indifferent warns of questions of which every answer does the same: none refuses, and nobody reads which it was.
+func (b *builder) indifferent() {
+	for _, d := range b.drafts {
+		if d.heard || !d.node.Role().Asks {
+			continue
+		}
+		var w struct {
+			Options []dag.Option
+			Refuses *[]string
+		}
+		reject := func(o dag.Option) bool { return len(dag.Refusing([]string{o.Name}, nil)) > 0 }
+		if json.Unmarshal(d.node.With, &w) == nil && w.Refuses == nil && len(w.Options) > 1 &&
+			!slices.ContainsFunc(w.Options, reject) {
+			b.warn(d.pos, d.path+".with.options", "every answer does the same: none refuses, and no node reads "+
+				"nodes['%s'].out.answer; name those that refuse, refuses: [%s]", d.id, w.Options[len(w.Options)-1].Name)
 		}
 	}
 }
