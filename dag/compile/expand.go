@@ -269,7 +269,7 @@ func (x *expansion) nodeID() (string, bool) {
 		return "", false
 	}
 	if bad := x.b.s.Rule("ID").Check(id, ""); len(bad) > 0 {
-		x.b.fail(bad[0].Pos, x.id.Path, "%s%s", bad[0].Text, x.where())
+		x.b.fail(bad[0].Pos, x.id.Path, "%s; slug(text) makes such a name of any text%s", bad[0].Text, x.where())
 		x.lost = true
 		x.countBad()
 		return "", false

@@ -111,7 +111,7 @@ func TestExpandRefusesWhatItCannotName(t *testing.T) {
 	for _, c := range []struct{ sections, want string }{
 		{`[]`, ""},
 		{`[{"id":"a","title":"x","words":1},{"id":"A","title":"y","words":1}]`, `item 2: key "A": item 1 has it already`},
-		{`[{"id":"a b","title":"x","words":1}]`, `item 1: key "a b": want letters, digits, '.', '_', '-', starting with a letter or digit`},
+		{`[{"id":"a b","title":"x","words":1}]`, `item 1: key "a b": want ASCII letters, digits, '.', '_', '-', starting with a letter or digit; slug(text) makes`},
 		{`[{"id":"../x","title":"x","words":1}]`, `item 1: key "../x": want letters`},
 		{`[{"title":"x","words":1}]`, `item 1: key: "sec.value.id": no such key: id`},
 		{`[{"id":"a","title":"x","words":500}]`, `item 1: nodes.write/a.with.n: want an int from 0 to 100, got int 500`},

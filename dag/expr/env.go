@@ -1,8 +1,10 @@
 package expr
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"math"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -33,6 +35,8 @@ const (
 //	rotate(list, n) -> list    the list shifted left by n, round and round; n may be negative
 //	pad(n, width) -> string    n with leading zeros: pad(7, 3) is "007"
 //	json(x) -> string          x as compact JSON, names sorted
+//	slug(text) -> string       the text as a name that ids may have
+//	list.sum() -> number       of its numbers: whole where all are
 var baseEnv = sync.OnceValues(func() (*cel.Env, error) {
 	opts := []cel.EnvOption{
 		cel.OptionalTypes(), ext.Strings(ext.StringsMaxPrecision(100)),
@@ -59,6 +63,10 @@ func own() []cel.EnvOption {
 			cel.Overload("pad_int_int", []*cel.Type{cel.IntType, cel.IntType}, cel.StringType, cel.BinaryBinding(pad))),
 		cel.Function("json",
 			cel.Overload("json_dyn", []*cel.Type{cel.DynType}, cel.StringType, cel.UnaryBinding(toJSON))),
+		cel.Function("slug",
+			cel.Overload("slug_string", []*cel.Type{cel.StringType}, cel.StringType, cel.UnaryBinding(slug))),
+		cel.Function("sum",
+			cel.MemberOverload("list_sum", []*cel.Type{cel.ListType(cel.DynType)}, cel.DynType, cel.UnaryBinding(sum))),
 	}
 	for name, t := range valueTypes {
 		opts = append(opts,
@@ -140,4 +148,47 @@ func toJSON(v ref.Val) ref.Val {
 		return types.NewErr("json: %v", err)
 	}
 	return types.String(x.AppendJSON(nil))
+}
+
+var noName = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+
+// slug keeps what a name may hold. Where that is not all, a digest of the text keeps the names of two texts apart.
+func slug(v ref.Val) ref.Val {
+	text, ok := v.(types.String)
+	if !ok {
+		return types.MaybeNoSuchOverloadErr(v)
+	}
+	name := strings.TrimLeft(noName.ReplaceAllString(string(text), "-"), "._-")
+	name = name[:min(len(name), 64)]
+	if name != string(text) || name == "" {
+		of := sha256.Sum256([]byte(text))
+		name = strings.TrimLeft(fmt.Sprintf("%s-%x", strings.TrimRight(name, "-"), of[:4]), "-")
+	}
+	return types.String(name)
+}
+
+func sum(v ref.Val) ref.Val {
+	list, ok := v.(traits.Lister)
+	if !ok {
+		return types.MaybeNoSuchOverloadErr(v)
+	}
+	whole, part, parts := types.IntZero, 0.0, false
+	for it := list.Iterator(); it.HasNext() == types.True; {
+		switch x := it.Next().(type) {
+		case types.Int:
+			v := whole.Add(x)
+			if types.IsError(v) {
+				return v
+			}
+			whole = v.(types.Int)
+		case types.Double:
+			part, parts = part+float64(x), true
+		default:
+			return types.NewErr("sum: want numbers, got a %s", x.Type().TypeName())
+		}
+	}
+	if parts {
+		return types.Double(whole) + types.Double(part)
+	}
+	return whole
 }

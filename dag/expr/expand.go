@@ -124,7 +124,8 @@ func Key(p *Program, vars map[string]any, sc dag.Scope, seen map[string]int, i i
 		return "", fmt.Errorf("key: %w", err)
 	}
 	if !goodKey.MatchString(key) {
-		return "", fmt.Errorf("key %s: want letters, digits, '.', '_', '-', starting with a letter or digit", quoteShort(key))
+		return "", fmt.Errorf("key %s: want ASCII letters, digits, '.', '_', '-', starting with a letter or digit; "+
+			"slug(text) makes such a key of any text", quoteShort(key))
 	}
 	folded := strings.ToLower(key) // ids name files, and not every file system tells cases apart
 	if first, dup := seen[folded]; dup {

@@ -350,18 +350,40 @@ func problemsOf(iss *cel.Issues) []string {
 		if i := strings.Index(text, " (in container"); i > 0 {
 			text = text[:i]
 		}
-		text = strings.TrimPrefix(text, "Syntax error: ")
-		out = append(out, readable(text))
+		text, syntax := strings.CutPrefix(text, "Syntax error: ")
+		if name, ok := strings.CutPrefix(text, "undeclared reference to '"); ok { // other names are found before
+			name = strings.TrimSuffix(name, "'")
+			near := rules.DidYouMean(name, callable())
+			out = append(out, fmt.Sprintf("no function %q%s; dagrun explain expressions has all", name, near))
+			continue
+		}
+		text = readable(text)
+		if syntax {
+			text += "; the language is CEL: ==, &&, ||, ! (dagrun explain expressions)"
+		}
+		out = append(out, text)
 	}
 	return out[:min(len(out), 3)]
 }
+
+// callable are the names of functions.
+var callable = sync.OnceValue(func() (names []string) {
+	if env, err := baseEnv(); err == nil {
+		for name := range env.Functions() {
+			if !strings.ContainsAny(name, "@_") && name != "in" { // operators and other machinery
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+})
 
 // readable rewords CEL's messages: operators and types as people write them, nothing of the
 // machinery of references.
 func readable(text string) string {
 	text, _, _ = strings.Cut(text, " expecting ")
 	text = strings.NewReplacer("mismatched input '<EOF>'", "the expression ends too early",
-		"undeclared reference to", "unknown name", "invalid matches argument", "no valid regular expression",
+		"invalid matches argument", "no valid regular expression",
 		"invalid timestamp argument", "no valid timestamp", "invalid duration argument", "no valid duration").Replace(text)
 	if token, ok := strings.CutPrefix(text, "token recognition error at: "); ok {
 		text = "cannot be read from " + token + " on"
