@@ -2,7 +2,6 @@ package nodes
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -11,13 +10,12 @@ import (
 	"strings"
 )
 
-// A Preflighter is a Kind that can tell what its nodes need of the machine they run on, so that a run in which
+// A Preflighter can tell what its nodes need of the machine they run on, so that a run in which
 // something is missing is refused before it has cost anything.
 type Preflighter interface {
-	Kind
-	// Needs lists what an attempt with these settings needs. A ${...} whose value is not known yet stands in them as it
+	// Needs lists what an attempt needs. A ${...} whose value is not known yet stands in them as it
 	// is; what depends on it is not listed. It looks at nothing.
-	Needs(with json.RawMessage) []Need
+	Needs() []Need
 }
 
 // A Need is something that an attempt needs of the machine it runs on. Needs of one name are one, looked for once.

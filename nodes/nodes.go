@@ -13,17 +13,23 @@ import (
 	"time"
 )
 
-// A Kind is one kind of work. Implementations are stateless; methods may be called from any
-// goroutine, Run concurrently for different tasks.
-type Kind interface {
+// A Kind is one kind of work. Its functions may be called from any goroutine.
+type Kind struct {
 	// Name is the kind's name in specs.
-	Name() string
-	// Schema returns the CUE source of the kind's settings: package spec, one definition
+	Name string
+	// Schema is the CUE source of the kind's settings: package spec, one definition
 	// #<Name> (#Exec, #Agent) with doc comments, plus helper definitions prefixed with it.
-	Schema() string
-	// Describe reads what the compiler must know of checked settings. It is called at plan
-	// time and must not touch the world.
-	Describe(with json.RawMessage) (Traits, error)
+	Schema string
+	// Parse reads the settings of one node. It is called at plan time too and must not touch the world. Beside an error
+	// it returns what it could read, or nil.
+	Parse func(with json.RawMessage) (Settings, error)
+}
+
+// Settings are those of one node, read. They are what an attempt at it can do: the abilities that only some have are
+// further interfaces, see Able. Methods may be called from any goroutine, but for one attempt at a time.
+type Settings interface {
+	// Traits are what the compiler must know. It is called at plan time and must not touch the world.
+	Traits() Traits
 	// Run carries out one attempt. It returns when every process, tab and connection it opened
 	// is gone. A cancelled ctx asks it to stop politely within Task.Grace. Errors are *Error
 	// (see Fail); any other error is category "unknown". A Result may come with an error: its
@@ -31,34 +37,62 @@ type Kind interface {
 	Run(ctx context.Context, t *Task) (*Result, error)
 }
 
-// A FileChecker is a Kind that can hold its settings against the content of input files at plan
-// time: a template's placeholders against the declared variables.
-type FileChecker interface {
-	Kind
-	// CheckFiles reads input files through open, by paths relative to the spec's folder. The
-	// texts of problems name file, line and column; warnings are shown by plan.
-	CheckFiles(with json.RawMessage, open func(path string) (io.ReadCloser, error)) (problems []Problem, warnings []string)
+// Describe reads settings and says what the compiler must know of them.
+func (k Kind) Describe(with json.RawMessage) (Traits, error) {
+	s, err := k.Parse(with)
+	if err != nil {
+		return Traits{}, err
+	}
+	return s.Traits(), nil
 }
 
-// A Previewer is a Kind whose attempts only look, so that a plan can show what one would find now.
+// Run reads the settings of a task and carries out one attempt.
+func (k Kind) Run(ctx context.Context, t *Task) (*Result, error) {
+	s, err := k.Parse(t.With)
+	if err != nil {
+		return nil, err
+	}
+	return s.Run(ctx, t)
+}
+
+// Able reads settings that have an ability, such as Prober. ok is false where they have not, or cannot be read, and for
+// a kind that is none.
+func Able[Ability any](k Kind, with json.RawMessage) (able Ability, ok bool) {
+	if k.Parse == nil {
+		return able, false
+	}
+	s, err := k.Parse(with)
+	if err != nil {
+		return able, false
+	}
+	able, ok = s.(Ability)
+	return able, ok
+}
+
+// A FileChecker can hold its settings against the content of input files at plan time: a template's placeholders
+// against the declared variables.
+type FileChecker interface {
+	// CheckFiles reads input files through open, by paths relative to the spec's folder. The
+	// texts of problems name file, line and column; warnings are shown by plan.
+	CheckFiles(open func(path string) (io.ReadCloser, error)) (problems []Problem, warnings []string)
+}
+
+// A Previewer has attempts that only look, so that a plan can show what one would find now.
 type Previewer interface {
-	Kind
 	// Preview looks as Run does and keeps nothing. Of t only Kind, With, SpecDir, Cache, Now and Formulas are given.
 	Preview(ctx context.Context, t *Task) (lines []string, err error)
 }
 
-// A Prober is a Kind that can find out whether an attempt took effect whose process died before
-// its end was recorded. The host asks it for nodes with effect probe.
+// A Prober can find out whether an attempt took effect whose process died before its end was recorded. The host asks
+// it for nodes with effect probe.
 type Prober interface {
-	Kind
 	// Probe reports whether the attempt that t describes took effect. It must have no effect itself.
 	Probe(ctx context.Context, t *Task) (took bool, err error)
 }
 
-// A Messenger is a Kind whose work can take a message along.
+// A Messenger does work that can take a message along.
 type Messenger interface {
-	Kind
-	// Message returns settings with a message in JSON in the place of what they read or send.
+	// Message returns the settings, which are with, with a message in JSON in the place of what they read or send.
 	Message(with json.RawMessage, message []byte) (json.RawMessage, error)
 }
 
@@ -76,33 +110,29 @@ func WithField(with json.RawMessage, name string, v any) (json.RawMessage, error
 	return json.Marshal(fields)
 }
 
-// A Rescuer is a Kind whose attempts receive what cannot be had again for nothing, and keep it in
-// Task.Spool as it comes. When the host has died, the next one asks it for the end of the attempt,
-// before that is called lost.
+// A Rescuer has attempts that receive what cannot be had again for nothing, and keep it in Task.Spool as it comes. When
+// the host has died, the next one asks it for the end of the attempt, before that is called lost.
 type Rescuer interface {
-	Kind
 	// Rescue ends an attempt by what the dead host left in Task.Spool, and asks no service.
 	// Task.Scratch is what the attempt had, or what is left of it. Result and error are those of
 	// Run; both nil say that nothing there proves how the attempt ended.
 	Rescue(ctx context.Context, t *Task) (*Result, error)
 }
 
-// A Salvager is a Kind whose attempts may leave something that is whole although they fail.
+// A Salvager has attempts that may leave something that is whole although they fail.
 type Salvager interface {
-	Kind
 	// Salvage looks through what a failed attempt of t has left, when all that it started is gone. It stages the named
 	// files and returns them and the named outputs, held to what a success would have to be; what is missing or does not
 	// pass is left out, with a warning that begins with its name and says why. The rest of the result counts for nothing.
 	Salvage(t *Task, files, outputs []string) *Result
 }
 
-// A Sharer is a Kind that knows at plan time with what its prompt begins, so that a plan can tell how much of it a
-// service should have read shortly before.
+// A Sharer knows at plan time with what its prompt begins, so that a plan can tell how much of it a service should have
+// read shortly before.
 type Sharer interface {
-	Kind
 	// Shared returns the blocks in front that are to be kept, in order; none where nothing is. open is as for a
 	// FileChecker.
-	Shared(with json.RawMessage, open func(path string) (io.ReadCloser, error)) []PromptBlock
+	Shared(open func(path string) (io.ReadCloser, error)) []PromptBlock
 }
 
 // A PromptBlock is the beginning of a prompt up to a place at which a service is to keep it.
@@ -372,10 +402,10 @@ type Registry struct {
 func NewRegistry(kinds ...Kind) *Registry {
 	r := &Registry{index: map[string]Kind{}}
 	for _, k := range kinds {
-		if _, dup := r.index[k.Name()]; dup {
-			panic("nodes: two kinds named " + k.Name())
+		if _, dup := r.index[k.Name]; dup {
+			panic("nodes: two kinds named " + k.Name)
 		}
-		r.index[k.Name()] = k
+		r.index[k.Name] = k
 		r.kinds = append(r.kinds, k)
 	}
 	return r

@@ -53,7 +53,7 @@ func ask(t *testing.T, id string, sc past, host *nodetest.Host, answer string) a
 		}
 		return os.Open(filepath.Join(corpus, name))
 	}
-	res, err := agent.Kind{}.Run(t.Context(), task)
+	res, err := agent.Kind.Run(t.Context(), task)
 	a := answered{Result: res, host: host, task: task, failed: nodetest.Category(err), prompt: host.Kept["prompt.md"]}
 	if err != nil {
 		a.reason = err.Error()

@@ -344,7 +344,7 @@ func TestGivingUp(t *testing.T) {
 	p := basePlan(t).Plan
 	sc := past{}.ended(h(3, "route"), "reason", `"PA-05 is 2.4 in cycle 3"`)
 	task, host := nodetest.New(t, "exec", resolved(t, h(3, "abort"), sc))
-	_, err := exec.Kind{}.Run(t.Context(), task)
+	_, err := exec.Kind.Run(t.Context(), task)
 	if nodetest.Category(err) != "gave_up" || !strings.Contains(fmt.Sprint(host.Kept), "gives up in cycle 3: PA-05 is 2.4 in cycle 3") {
 		t.Errorf("it ends with %v and says %v", err, host.Kept)
 	}
@@ -387,7 +387,7 @@ func gated(t *testing.T, id string, sc dag.Scope, page string, failing ...string
 		t.Fatal(err)
 	}
 	task.File = func(string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(string(content))), nil }
-	return gates.Kind{}.Run(t.Context(), task)
+	return gates.Kind.Run(t.Context(), task)
 }
 
 // K-5, P-3, P-5, P-6: the verdict of the shipped gates, by each class and by the values and texts that they look at.

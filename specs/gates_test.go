@@ -176,7 +176,7 @@ func checked(t *testing.T, page string, settings map[string]any) []gateResult {
 		t.Fatal(err)
 	}
 	var kept bytes.Buffer
-	_, err = gates.Kind{}.Run(t.Context(), &nodes.Task{
+	_, err = gates.Kind.Run(t.Context(), &nodes.Task{
 		With: with, SpecDir: corpus, Scratch: t.TempDir(), Out: t.TempDir(), Grace: time.Second,
 		File:     func(name string) (io.ReadCloser, error) { return os.Open(filepath.Join(corpus, name)) },
 		Artifact: func(string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(page)), nil },

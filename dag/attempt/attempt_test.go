@@ -71,13 +71,13 @@ func (e *elsewhere) Again(string) bool                  { return false }
 func (e *elsewhere) Secret(name string) (string, error) { return "hunter2-hunter2", nil }
 func (e *elsewhere) Now() time.Time                     { return time.Unix(1700000000, 0).UTC() }
 
-type kind func(ctx context.Context, t *nodes.Task) (*nodes.Result, error)
+type doer func(ctx context.Context, t *nodes.Task) (*nodes.Result, error)
 
-func (kind) Name() string                                   { return "agent" }
-func (kind) Schema() string                                 { return "" }
-func (kind) Describe(json.RawMessage) (nodes.Traits, error) { return nodes.Traits{}, nil }
-func (k kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
-	return k(ctx, t)
+func (doer) Traits() nodes.Traits                                            { return nodes.Traits{} }
+func (d doer) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) { return d(ctx, t) }
+
+func kindOf(s nodes.Settings) nodes.Kind {
+	return nodes.Kind{Name: "agent", Parse: func(json.RawMessage) (nodes.Settings, error) { return s, nil }}
 }
 
 // A job that came as JSON is carried out where there is no run, and its report goes back as JSON: what it made is in
@@ -104,7 +104,7 @@ func TestAJobCanBeCarriedOutElsewhere(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(back, job) {
 		t.Fatalf("%v\n%+v\n%+v", err, back, job)
 	}
-	w := &Worker{Kinds: nodes.NewRegistry(kind(func(_ context.Context, t *nodes.Task) (*nodes.Result, error) {
+	w := &Worker{Kinds: nodes.NewRegistry(kindOf(doer(func(_ context.Context, t *nodes.Task) (*nodes.Result, error) {
 		r, err := t.Artifact("page.html")
 		if err != nil {
 			return nil, err
@@ -131,7 +131,7 @@ func TestAJobCanBeCarriedOutElsewhere(t *testing.T) {
 			Values: map[string]any{"v": key}, Writes: map[string]string{"page.html": "page.html"},
 			Entries: []nodes.Entry{{Accumulator: "notes", Text: key}}, Warnings: []string{key},
 		}, errors.Join(err, k.Close(), t.Emit("LLM_CALL_STARTED", map[string]any{"model": key}), os.WriteFile(filepath.Join(t.Out, "page.html"), []byte(page), 0o600))
-	}))}
+	})))}
 	rep := w.Do(t.Context(), back, world)
 	raw, err = json.Marshal(rep)
 	if err != nil {

@@ -101,7 +101,7 @@ func (t *trial) value(name string, v any) (json.RawMessage, error) {
 // salvage looks for what is whole of what a failed attempt has left.
 func (t *trial) salvage() {
 	kind, _ := t.worker.Kinds.Kind(t.job.Kind)
-	by, able := kind.(nodes.Salvager)
+	by, able := nodes.Able[nodes.Salvager](kind, t.task.With)
 	want := t.job.Node.Salvage
 	if !able || t.job.Purpose != Run {
 		return

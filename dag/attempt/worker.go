@@ -47,7 +47,7 @@ func (w *Worker) Do(ctx context.Context, j *Job, world World) (rep Report) {
 // Preview says in lines what an attempt would find now; nothing where its kind does not only look.
 func (w *Worker) Preview(ctx context.Context, j *Job, now time.Time) (lines []string, err error) {
 	kind, _ := w.Kinds.Kind(j.Kind)
-	p, ok := kind.(nodes.Previewer)
+	p, ok := nodes.Able[nodes.Previewer](kind, j.With)
 	if !ok {
 		return nil, nil
 	}
@@ -80,7 +80,7 @@ func (w *Worker) Rescue(ctx context.Context, j *Job, world World) (rep Report, o
 	}()
 	t := w.begin(j, world)
 	kind, _ := w.Kinds.Kind(j.Kind)
-	rescuer, able := kind.(nodes.Rescuer)
+	rescuer, able := nodes.Able[nodes.Rescuer](kind, t.task.With)
 	if !able {
 		return Report{}, false
 	}
@@ -140,19 +140,22 @@ func (t *trial) run(ctx context.Context) error {
 		ctx, stop = awake.WithTimeout(ctx, d)
 		defer stop()
 	}
-	switch _, rescuer := kind.(nodes.Rescuer); {
+	settings, err := kind.Parse(t.task.With)
+	switch _, rescuer := settings.(nodes.Rescuer); {
 	case t.job.Purpose == Probe:
 		t.rep.Outcome = probe(ctx, kind, t.task)
 		return nil
-	case rescuer && t.job.Purpose == Run:
-		var err error
+	case err == nil && rescuer && t.job.Purpose == Run:
 		if t.task.Spool, err = t.world.Spool(); err != nil {
 			return &nodes.Error{Category: "unknown", Message: "no folder for what it receives", Err: err}
 		}
 	}
-	stop := t.watchSilence(silent)
-	res, err := kind.Run(ctx, t.task)
-	stop()
+	var res *nodes.Result
+	if err == nil {
+		stop := t.watchSilence(silent)
+		res, err = settings.Run(ctx, t.task)
+		stop()
+	}
 	if res == nil {
 		res = &nodes.Result{}
 	}
@@ -173,9 +176,9 @@ func (t *trial) run(ctx context.Context) error {
 // probe has a kind find out what became of a lost attempt. Without an answer the attempt stays
 // unresolved, and the user is asked.
 func probe(ctx context.Context, kind nodes.Kind, t *nodes.Task) machine.Outcome {
-	p, ok := kind.(nodes.Prober)
+	p, ok := nodes.Able[nodes.Prober](kind, t.With)
 	if !ok {
-		return Failure("config", "nodes of kind "+kind.Name()+" have no probe")
+		return Failure("config", "nodes of kind "+kind.Name+" have no probe")
 	}
 	took, err := p.Probe(ctx, t)
 	switch {

@@ -60,7 +60,7 @@ func builtinSchemas(t testing.TB) *nodes.Registry {
 		if err != nil {
 			t.Fatal(err)
 		}
-		kinds = append(kinds, testKind{filepath.Base(filepath.Dir(f)), string(src)})
+		kinds = append(kinds, testKind(filepath.Base(filepath.Dir(f)), string(src)))
 	}
 	return nodes.NewRegistry(kinds...)
 }

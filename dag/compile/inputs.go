@@ -108,21 +108,25 @@ func (b *builder) checkFiles(d *draft, t *nodes.Traits, with json.RawMessage, wh
 	if !ok || b.root == nil {
 		return
 	}
-	if sharer, ok := k.(nodes.Sharer); ok && d.node.Call != nil {
-		for _, block := range sharer.Shared(with, b.open) {
+	if _, able := nodes.Able[nodes.FileChecker](k, nil); !able { // most kinds
+		return
+	}
+	s, err := k.Parse(with)
+	if sharer, ok := s.(nodes.Sharer); ok && d.node.Call != nil {
+		for _, block := range sharer.Shared(b.open) {
 			d.node.Call.Shared = append(d.node.Call.Shared, dag.Block(block))
 		}
-	}
-	c, ok := k.(nodes.FileChecker)
-	if !ok {
-		return
 	}
 	for _, name := range t.Files {
 		if f := b.files[name]; f == nil || f.bad != "" {
 			return // reported already
 		}
 	}
-	problems, warnings := c.CheckFiles(with, b.open)
+	if err != nil {
+		b.problem(d.with, where, nodes.Problem{Text: err.Error()})
+		return
+	}
+	problems, warnings := s.(nodes.FileChecker).CheckFiles(b.open)
 	for _, p := range problems {
 		b.problem(d.with, where, p)
 	}

@@ -17,8 +17,13 @@ import (
 	"dagrun.dev/nodes"
 )
 
-// planKind is a kind of node for plans: its settings say what it touches.
-type planKind struct{ testKind }
+// planSettings are of a kind of node for plans: they say what it touches.
+type planSettings struct {
+	nothing
+	traits nodes.Traits
+}
+
+func (s planSettings) Traits() nodes.Traits { return s.traits }
 
 const planSchema = `package spec
 
@@ -39,11 +44,15 @@ const planSchema = `package spec
 }
 `
 
-func newPlanKind(name string) planKind {
-	return planKind{testKind{name, fmt.Sprintf(planSchema, strings.ToUpper(name[:1])+name[1:])}}
+func newPlanKind(name string) nodes.Kind {
+	schema := fmt.Sprintf(planSchema, strings.ToUpper(name[:1])+name[1:])
+	return nodes.Kind{Name: name, Schema: schema, Parse: func(with json.RawMessage) (nodes.Settings, error) {
+		t, err := planTraits(name, with)
+		return planSettings{traits: t}, err
+	}}
 }
 
-func (k planKind) Describe(with json.RawMessage) (nodes.Traits, error) {
+func planTraits(name string, with json.RawMessage) (nodes.Traits, error) {
 	var w struct {
 		Cmd                           string
 		N                             int
@@ -61,7 +70,7 @@ func (k planKind) Describe(with json.RawMessage) (nodes.Traits, error) {
 		return nodes.Traits{}, err
 	}
 	t := nodes.Traits{Effect: "idempotent", Files: w.Files, Reads: w.Reads, Writes: w.Writes, Appends: w.Appends, Outputs: w.Values}
-	if k.name == "ask" {
+	if name == "ask" {
 		t.Paid = w.Model != ""
 		t.Prompt = &nodes.PromptEstimate{Model: w.Model, Chars: 401, Files: w.Files, MaxOutput: w.MaxOutput}
 		t.Notes = []string{"files: " + strings.Join(w.Files, ", ")}

@@ -13,19 +13,19 @@ import (
 )
 
 // testKind is a kind of node with a schema and nothing else.
-type testKind struct{ name, schema string }
-
-func (k testKind) Name() string   { return k.name }
-func (k testKind) Schema() string { return k.schema }
-func (k testKind) Describe(json.RawMessage) (nodes.Traits, error) {
-	return nodes.Traits{Effect: "pure"}, nil
+func testKind(name, schema string) nodes.Kind {
+	return nodes.Kind{Name: name, Schema: schema, Parse: func(json.RawMessage) (nodes.Settings, error) { return nothing{}, nil }}
 }
-func (k testKind) Run(context.Context, *nodes.Task) (*nodes.Result, error) { panic("not run") }
+
+type nothing struct{}
+
+func (nothing) Traits() nodes.Traits                                    { return nodes.Traits{Effect: "pure"} }
+func (nothing) Run(context.Context, *nodes.Task) (*nodes.Result, error) { panic("not run") }
 
 // testKinds are small kinds that use every construct a kind's schema may use.
 func testKinds() *nodes.Registry {
 	return nodes.NewRegistry(
-		testKind{"exec", `package spec
+		testKind("exec", `package spec
 
 // Runs a command.
 #Exec: {
@@ -37,8 +37,8 @@ func testKinds() *nodes.Registry {
 	okExit: *[0] | [...int & >=0 & <=255]
 	capture: *true | bool
 }
-`},
-		testKind{"ask", `package spec
+`),
+		testKind("ask", `package spec
 
 // Asks a model.
 #Ask: {
@@ -57,11 +57,11 @@ func testKinds() *nodes.Registry {
 }
 #AskFile: {file!: #Path}
 #AskStep: {extract?: {to!: #Path, as: *"html" | "text"}, check?: string}
-`})
+`))
 }
 
 // oddKind uses what no kind needs and a schema may hold nevertheless.
-var oddKind = testKind{"odd", `package spec
+var oddKind = testKind("odd", `package spec
 
 #Odd: {
 	alt?:   string | {a!: int}
@@ -79,7 +79,7 @@ var oddKind = testKind{"odd", `package spec
 	deep?: [string]: [string]: [...{v: *true | bool}]
 	pick?: *"a" | "b" | int
 }
-`}
+`)
 
 func testSchema(t testing.TB) *schema.Schema {
 	t.Helper()
@@ -153,7 +153,7 @@ func TestNewSchemaRefuses(t *testing.T) {
 		"package spec\n#Bad: {a: string, b: a}":            "#Bad.b: a reference to something else than a definition",
 		"package spec\n#Bad: {}\n#Pipeline: {name: 1}":     "#Pipeline: a second definition of that name",
 	} {
-		_, err := schema.For(nodes.NewRegistry(testKind{"bad", text}))
+		_, err := schema.For(nodes.NewRegistry(testKind("bad", text)))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", text, err, want)
 		}

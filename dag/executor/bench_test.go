@@ -18,10 +18,8 @@ import (
 // noop is a kind of node that does nothing.
 type noop struct{}
 
-func (noop) Name() string   { return "noop" }
-func (noop) Schema() string { return "" }
-func (noop) Describe(json.RawMessage) (nodes.Traits, error) {
-	return nodes.Traits{Effect: "pure"}, nil
+func (noop) Traits() nodes.Traits {
+	return nodes.Traits{Effect: "pure"}
 }
 func (noop) Run(context.Context, *nodes.Task) (*nodes.Result, error) { return &nodes.Result{}, nil }
 
@@ -60,7 +58,7 @@ func benchRun(b *testing.B, p *dag.Plan, jobs int) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		err = Run(context.Background(), Options{Run: r, Kinds: nodes.NewRegistry(noop{}, exec.Kind{}), Eval: eval, Jobs: jobs, SpecDir: dir})
+		err = Run(context.Background(), Options{Run: r, Kinds: nodes.NewRegistry(kindOf("noop", noop{}), exec.Kind), Eval: eval, Jobs: jobs, SpecDir: dir})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -184,11 +184,10 @@ func (h *host) resolve(c *machine.Command, now time.Time) (machine.Body, func() 
 	if c.Body != nil || h.running[n.ID] != nil {
 		return c.Body, nil
 	}
-	if kind, ok := h.o.Kinds.Kind(n.Kind); ok {
-		if _, ok := kind.(nodes.Prober); ok {
-			return nil, func() error {
-				return h.begin(h.flight(n, attempt.Probe, c.Generation, c.Attempt))
-			}
+	kind, _ := h.o.Kinds.Kind(n.Kind)
+	if _, ok := nodes.Able[nodes.Prober](kind, nil); ok { // n.With may not be filled in yet
+		return nil, func() error {
+			return h.begin(h.flight(n, attempt.Probe, c.Generation, c.Attempt))
 		}
 	}
 	return h.state().Ask(machine.EscalationOpenedBody{

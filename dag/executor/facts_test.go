@@ -23,18 +23,11 @@ import (
 	"dagrun.dev/nodes"
 )
 
-// A doer is a kind of node that does what a test says.
-type doer struct {
-	name string
-	run  func(ctx context.Context, t *nodes.Task) (*nodes.Result, error)
-}
+// A doer does what a test says.
+type doer func(ctx context.Context, t *nodes.Task) (*nodes.Result, error)
 
-func (d doer) Name() string { return d.name }
-func (doer) Schema() string { return "" }
-func (doer) Describe(json.RawMessage) (nodes.Traits, error) {
-	return nodes.Traits{Effect: "pure"}, nil
-}
-func (d doer) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) { return d.run(ctx, t) }
+func (doer) Traits() nodes.Traits                                            { return nodes.Traits{Effect: "pure"} }
+func (d doer) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) { return d(ctx, t) }
 
 // bodies returns the payloads of one type that a stage's run recorded.
 func bodies[T machine.Body](s *stage) (out []T) {
@@ -58,7 +51,7 @@ func TestSecretsAreMasked(t *testing.T) {
 		},
 	}, func(s *stage) {
 		s.opts.Secret = func(name string) (string, error) { return secret, nil }
-		s.kinds = []nodes.Kind{doer{"agent", func(_ context.Context, t *nodes.Task) (*nodes.Result, error) {
+		s.kinds = []nodes.Kind{kindOf("agent", doer(func(_ context.Context, t *nodes.Task) (*nodes.Result, error) {
 			key, err := t.Secret("key")
 			if err != nil {
 				return nil, err
@@ -84,7 +77,7 @@ func TestSecretsAreMasked(t *testing.T) {
 				Values: map[string]any{"v": key}, Writes: map[string]string{"page.txt": "page.txt"},
 				Entries: []nodes.Entry{{Accumulator: "notes", Text: key}}, Warnings: []string{key},
 			}, nil
-		}}}
+		}))}
 		if v := s.carryOn(); v.Status != machine.RunDone {
 			t.Fatalf("%+v", v)
 		}
@@ -110,7 +103,7 @@ func TestSecretsAreMasked(t *testing.T) {
 // attempt has given it, and verify notices when that is changed or gone.
 func TestKeptFilesAreFacts(t *testing.T) {
 	s := newStage(t, &dag.Plan{Nodes: []dag.Node{{ID: "a", Kind: "agent", Retry: dag.Retry{Attempts: 2, Delays: []dag.Duration{1}}}}})
-	s.kinds = []nodes.Kind{doer{"agent", func(_ context.Context, t *nodes.Task) (*nodes.Result, error) {
+	s.kinds = []nodes.Kind{kindOf("agent", doer(func(_ context.Context, t *nodes.Task) (*nodes.Result, error) {
 		w, err := t.Keep("raw.txt")
 		if err != nil {
 			return nil, err
@@ -120,7 +113,7 @@ func TestKeptFilesAreFacts(t *testing.T) {
 			return &nodes.Result{}, err
 		}
 		return nil, nodes.Fail("transient", "once more")
-	}}}
+	}))}
 	if v := s.carryOn(); v.Status != machine.RunDone {
 		t.Fatalf("%+v", v)
 	}
@@ -169,7 +162,7 @@ func TestEmit(t *testing.T) {
 	onStage(t, &dag.Plan{Nodes: []dag.Node{{ID: "a", Kind: "agent"}}}, func(s *stage) {
 		var taken []machine.Type
 		var malformed error
-		s.kinds = []nodes.Kind{doer{"agent", func(_ context.Context, t *nodes.Task) (*nodes.Result, error) {
+		s.kinds = []nodes.Kind{kindOf("agent", doer(func(_ context.Context, t *nodes.Task) (*nodes.Result, error) {
 			for _, typ := range machine.Types() {
 				if !ofKinds.MatchString(string(typ)) && !strings.Contains(fmt.Sprint(t.Emit(string(typ), nil)), "records no "+string(typ)) {
 					taken = append(taken, typ)
@@ -177,7 +170,7 @@ func TestEmit(t *testing.T) {
 			}
 			malformed = t.Emit("LLM_CALL_FAILED", map[string]any{"no_such_field": 1})
 			return nil, t.Emit("LLM_CALL_FAILED", map[string]any{"node": "another", "latency_ms": 5, "error_class": "x", "error_summary": "y", "retryable": true})
-		}}}
+		}))}
 		s.carryOn()
 		if taken != nil || malformed == nil {
 			t.Errorf("taken: %v, %v; what kinds may record stands at Emit in nodes/nodes.go, in facts of dag/attempt/task.go, and here",
@@ -206,7 +199,7 @@ func TestResultsAreHeldToTheDeclaration(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			onStage(t, &dag.Plan{Nodes: []dag.Node{{ID: "a", Kind: "agent", OnFail: "continue", Writes: []string{"page.txt"}, Outputs: map[string]string{"n": "int"}}}}, func(s *stage) {
-				s.kinds = []nodes.Kind{doer{"agent", func(context.Context, *nodes.Task) (*nodes.Result, error) { return &c.result, nil }}}
+				s.kinds = []nodes.Kind{kindOf("agent", doer(func(context.Context, *nodes.Task) (*nodes.Result, error) { return &c.result, nil }))}
 				s.carryOn()
 				got := bodies[*machine.FinishedBody](s)
 				if len(got) != 1 || got[0].Category != c.category {
@@ -323,7 +316,7 @@ func TestFinishedResultIsAdopted(t *testing.T) {
 		calls := 0
 		interrupt := make(chan time.Time, 2)
 		s.opts.Interrupt = interrupt
-		s.kinds = []nodes.Kind{doer{"agent", func(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
+		s.kinds = []nodes.Kind{kindOf("agent", doer(func(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 			calls++
 			if err := os.WriteFile(filepath.Join(t.Out, "page.txt"), []byte("paid for"), 0o600); err != nil {
 				return nil, err
@@ -341,7 +334,7 @@ func TestFinishedResultIsAdopted(t *testing.T) {
 			interrupt <- time.Now()
 			<-ctx.Done()
 			return nil, ctx.Err()
-		}}}
+		}))}
 		r := s.open()
 		if err := s.run(r); !errors.Is(err, ErrHard) {
 			t.Fatal(err)
@@ -370,11 +363,11 @@ func TestBudget(t *testing.T) {
 	onStage(t, &dag.Plan{Budget: dag.Budget{CapUSD: 2_500_000}, Nodes: []dag.Node{node("a"), node("b"), node("c"), node("d")}}, func(s *stage) {
 		var calls atomic.Int32
 		s.opts.Jobs = 4
-		s.kinds = []nodes.Kind{doer{"agent", func(context.Context, *nodes.Task) (*nodes.Result, error) {
+		s.kinds = []nodes.Kind{kindOf("agent", doer(func(context.Context, *nodes.Task) (*nodes.Result, error) {
 			calls.Add(1)
 			cost := 1.0
 			return &nodes.Result{CostUSD: &cost}, nil
-		}}}
+		}))}
 		if v := s.carryOn(); v.Status != machine.RunPause || v.Pause.Reason != "budget" || calls.Load() != 2 {
 			t.Fatalf("%d calls, %+v", calls.Load(), v)
 		}
@@ -402,10 +395,10 @@ func TestFailuresAreToldWhereTheirCategoryAsks(t *testing.T) {
 	}
 	onStage(t, p, func(s *stage) {
 		var told []string
-		s.kinds = []nodes.Kind{doer{"agent", func(_ context.Context, t *nodes.Task) (*nodes.Result, error) {
+		s.kinds = []nodes.Kind{kindOf("agent", doer(func(_ context.Context, t *nodes.Task) (*nodes.Result, error) {
 			told = append(told, t.Feedback)
 			return &nodes.Result{}, []error{nodes.Fail("told", "no page"), nodes.Fail("silent", "overloaded"), nil}[t.Attempt-1]
-		}}}
+		}))}
 		s.carryOn()
 		if got := strings.Join(told, "|"); got != "|no page|" {
 			t.Errorf("told %q", got)

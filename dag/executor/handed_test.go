@@ -22,10 +22,8 @@ type builder struct {
 	dirs    []string
 }
 
-func (*builder) Name() string   { return "builder" }
-func (*builder) Schema() string { return "" }
-func (*builder) Describe(json.RawMessage) (nodes.Traits, error) {
-	return nodes.Traits{Effect: "pure"}, nil
+func (*builder) Traits() nodes.Traits {
+	return nodes.Traits{Effect: "pure"}
 }
 
 func (b *builder) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
@@ -68,7 +66,7 @@ func TestAttemptsHandOn(t *testing.T) {
 			with, _ := json.Marshal(tt.steps)
 			s := newStage(t, &dag.Plan{Nodes: []dag.Node{{ID: "a/1", Kind: "builder", With: with, Retry: dag.Retry{Attempts: 3}}}})
 			b := &builder{hanging: make(chan bool)}
-			s.kinds, s.opts.Scratch = []nodes.Kind{b}, t.TempDir()
+			s.kinds, s.opts.Scratch = []nodes.Kind{kindOf("builder", b)}, t.TempDir()
 			interrupt := make(chan time.Time)
 			s.opts.Interrupt = interrupt
 			go func() {
@@ -125,7 +123,7 @@ func TestWhatWasHandedOnGoesAtOnce(t *testing.T) {
 		{ID: "a", Kind: "builder", With: json.RawMessage(`"o"`)},
 		{ID: "b", Kind: "looker", Needs: []string{"a"}},
 	}})
-	s.kinds, s.opts.Scratch = []nodes.Kind{b, &looker{b: b, t: t}}, t.TempDir()
+	s.kinds, s.opts.Scratch = []nodes.Kind{kindOf("builder", b), kindOf("looker", &looker{b: b, t: t})}, t.TempDir()
 	s.carryOn()
 }
 
@@ -134,10 +132,8 @@ type looker struct {
 	t *testing.T
 }
 
-func (*looker) Name() string   { return "looker" }
-func (*looker) Schema() string { return "" }
-func (*looker) Describe(json.RawMessage) (nodes.Traits, error) {
-	return nodes.Traits{Effect: "pure"}, nil
+func (*looker) Traits() nodes.Traits {
+	return nodes.Traits{Effect: "pure"}
 }
 
 func (l *looker) Run(context.Context, *nodes.Task) (*nodes.Result, error) {

@@ -33,10 +33,8 @@ type play struct {
 	now      int
 }
 
-func (*play) Name() string   { return "play" }
-func (*play) Schema() string { return "" }
-func (*play) Describe(json.RawMessage) (nodes.Traits, error) {
-	return nodes.Traits{Effect: "pure"}, nil
+func (*play) Traits() nodes.Traits {
+	return nodes.Traits{Effect: "pure"}
 }
 
 func (p *play) enter(t *nodes.Task) func() {
@@ -269,8 +267,13 @@ func (s *stage) run(r *run.Run) error {
 	return Run(s.ctx, o)
 }
 
+// kindOf is a kind whose settings are all one.
+func kindOf(name string, s nodes.Settings) nodes.Kind {
+	return nodes.Kind{Name: name, Parse: func(json.RawMessage) (nodes.Settings, error) { return s, nil }}
+}
+
 func (s *stage) registry() *nodes.Registry {
-	return nodes.NewRegistry(append([]nodes.Kind{s.play}, s.kinds...)...)
+	return nodes.NewRegistry(append([]nodes.Kind{kindOf("play", s.play)}, s.kinds...)...)
 }
 
 func (s *stage) want(lines ...string) {

@@ -2,7 +2,6 @@ package executor
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -14,10 +13,8 @@ import (
 // A payer is a paid kind that ends as its function says.
 type payer func(t *nodes.Task) (*nodes.Result, error)
 
-func (payer) Name() string   { return "payer" }
-func (payer) Schema() string { return "" }
-func (payer) Describe(json.RawMessage) (nodes.Traits, error) {
-	return nodes.Traits{Effect: "idempotent", Paid: true, Prompt: &nodes.PromptEstimate{Model: "m"}}, nil
+func (payer) Traits() nodes.Traits {
+	return nodes.Traits{Effect: "idempotent", Paid: true, Prompt: &nodes.PromptEstimate{Model: "m"}}
 }
 func (p payer) Run(_ context.Context, t *nodes.Task) (*nodes.Result, error) { t.Begin(); return p(t) }
 
@@ -48,7 +45,7 @@ func TestCosts(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newStage(t, &dag.Plan{Prices: []dag.Price{{Model: "m", Input: 3, CacheWrite: 4, Output: 15}},
 				Nodes: []dag.Node{{ID: "a", Kind: "payer", Paid: true, Effect: "idempotent", OnFail: "continue", Reserve: dag.Amount{USD: 2_000_000}}}})
-			s.kinds = []nodes.Kind{payer(func(*nodes.Task) (*nodes.Result, error) { return tt.res, tt.err })}
+			s.kinds = []nodes.Kind{kindOf("payer", payer(func(*nodes.Task) (*nodes.Result, error) { return tt.res, tt.err }))}
 			r := s.open()
 			defer r.Close()
 			if err := s.run(r); err != nil {
@@ -87,10 +84,10 @@ func TestAgainIsWhatFollows(t *testing.T) {
 		t.Run(fmt.Sprint(tt.category, tt.attempts), func(t *testing.T) {
 			s := newStage(t, &dag.Plan{Categories: categories, Nodes: []dag.Node{{ID: "a", Kind: "payer", OnFail: "continue", Retry: tt.retry}}})
 			var said []bool
-			s.kinds = []nodes.Kind{payer(func(task *nodes.Task) (*nodes.Result, error) {
+			s.kinds = []nodes.Kind{kindOf("payer", payer(func(task *nodes.Task) (*nodes.Result, error) {
 				said = append(said, task.Again(tt.category))
 				return nil, nodes.Fail(tt.category, "no")
-			})}
+			}))}
 			r := s.open()
 			defer r.Close()
 			if err := s.run(r); err != nil {

@@ -104,12 +104,12 @@ func (h *host) hand(to *dag.Notify, dir string, message []byte) (err error) {
 			err = fmt.Errorf("the kind %s panicked: %v", to.Kind, p)
 		}
 	}()
-	found, _ := h.o.Kinds.Kind(to.Kind)
-	kind, ok := found.(nodes.Messenger)
+	kind, _ := h.o.Kinds.Kind(to.Kind)
+	messenger, ok := nodes.Able[nodes.Messenger](kind, to.With)
 	if !ok {
 		return fmt.Errorf("the kind %s takes no message", to.Kind)
 	}
-	with, err := kind.Message(to.With, message)
+	with, err := messenger.Message(to.With, message)
 	if err != nil {
 		return err
 	}

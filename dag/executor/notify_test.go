@@ -26,9 +26,7 @@ type post struct {
 	do  []string // ok | fail | hang | panic
 }
 
-func (*post) Name() string                                       { return "post" }
-func (*post) Schema() string                                     { return "" }
-func (*post) Describe(json.RawMessage) (t nodes.Traits, _ error) { return t, nil }
+func (*post) Traits() nodes.Traits { return nodes.Traits{} }
 func (*post) Message(_ json.RawMessage, message []byte) (json.RawMessage, error) {
 	return message, nil
 }
@@ -83,7 +81,7 @@ func TestNotifyHoldsNothingUp(t *testing.T) {
 	} {
 		onStage(t, plan(), func(s *stage) {
 			p := &post{do: tt.do}
-			s.kinds = append(s.kinds, p)
+			s.kinds = append(s.kinds, kindOf("post", p))
 			v := s.carryOn()
 			if took := time.Since(s.began); v.Status != machine.RunDone || took != tt.took {
 				t.Errorf("%v: the run is %s after %v, want completed after %v", tt.do, v.Status, took, tt.took)
@@ -150,7 +148,7 @@ func TestNotifyByRequest(t *testing.T) {
 			Timeout: dag.Duration(300 * time.Millisecond)}},
 		Nodes: []dag.Node{{ID: "a", OnFail: "continue", With: script("fail:refused")}},
 	})
-	s.kinds = []nodes.Kind{http.Kind{}}
+	s.kinds = []nodes.Kind{http.Kind}
 	s.opts.Secret = func(string) (string, error) { return "s3cret-value", nil }
 	s.carryOn()
 	if got := notified(s); !slices.Equal(got, []string{"3"}) {
@@ -175,7 +173,7 @@ func TestNoticesAreBounded(t *testing.T) {
 	}
 	onStage(t, p, func(s *stage) {
 		gone := &post{do: []string{"hang"}}
-		s.kinds = append(s.kinds, gone)
+		s.kinds = append(s.kinds, kindOf("post", gone))
 		s.carryOn()
 		r := s.open()
 		waits := r.State().Notices()

@@ -96,9 +96,13 @@ func (p *preflight) node(n *dag.Node, later bool) {
 }
 
 func (p *preflight) kind(node, kind string, with json.RawMessage, later bool) {
-	k, _ := p.kinds.Kind(kind)
-	if pre, ok := k.(nodes.Preflighter); ok {
-		for _, need := range pre.Needs(with) {
+	k, ok := p.kinds.Kind(kind)
+	if !ok {
+		return
+	}
+	s, _ := k.Parse(with) // settings that hold a ${...} yet, as far as they can be read
+	if pre, ok := s.(nodes.Preflighter); ok {
+		for _, need := range pre.Needs() {
 			p.add(node, need, later && need.Later)
 		}
 	}

@@ -14,20 +14,18 @@ import (
 	"dagrun.dev/nodes"
 )
 
-// careful is a kind whose nodes need what their settings name.
+// careful are settings that name what they need.
 type careful struct {
 	*play
-	looked []string
+	name   string
+	looked *[]string
 }
 
-func (c *careful) Needs(with json.RawMessage) []nodes.Need {
-	var name string
-	if json.Unmarshal(with, &name) != nil {
-		return nil
-	}
+func (c *careful) Needs() []nodes.Need {
+	name := c.name
 	return []nodes.Need{{Name: name, Later: strings.HasPrefix(name, "later"),
 		Find: func(_ context.Context, m nodes.Machine) (string, []string, error) {
-			c.looked = append(c.looked, name)
+			*c.looked = append(*c.looked, name)
 			if err := os.WriteFile(filepath.Join(m.Scratch, "x"), nil, 0o600); err != nil {
 				return "", nil, err
 			}
@@ -55,7 +53,11 @@ func TestPreflight(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &careful{play: &play{}}
+	var looked []string
+	kind := nodes.Kind{Name: "play", Parse: func(with json.RawMessage) (nodes.Settings, error) {
+		c := &careful{play: &play{}, looked: &looked}
+		return c, json.Unmarshal(with, &c.name)
+	}}
 	d := reuse.Fresh(g)
 	part := reuse.Part{Selection: dag.Selection{Only: []string{"a", "b", "c", "d", "e", "f", "h", "i", "j", "k", "l"}}}
 	if err := part.Take(nil, d); err != nil {
@@ -63,8 +65,8 @@ func TestPreflight(t *testing.T) {
 	}
 	secret := func(name string) (string, error) { return "", errors.New(name + " is not set") }
 	dir := t.TempDir()
-	r := Preflight(context.Background(), d, nodes.NewRegistry(c), nodes.Machine{Secret: secret}, filepath.Join(dir, "not/yet"))
-	if got := strings.Join(c.looked, ", "); got != "tool, bad, later bad, later bad 2, undo, item" {
+	r := Preflight(context.Background(), d, nodes.NewRegistry(kind), nodes.Machine{Secret: secret}, filepath.Join(dir, "not/yet"))
+	if got := strings.Join(looked, ", "); got != "tool, bad, later bad, later bad 2, undo, item" {
 		t.Errorf("looked for %s", got)
 	}
 	if got := strings.Join(r.Problems, "; "); got != `no bad (needed by c, d, k and 1 more); no later bad (needed by e); `+

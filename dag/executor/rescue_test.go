@@ -18,10 +18,8 @@ import (
 // say and then hangs until it is stopped.
 type caller struct{ asked chan string }
 
-func (*caller) Name() string   { return "caller" }
-func (*caller) Schema() string { return "" }
-func (*caller) Describe(json.RawMessage) (nodes.Traits, error) {
-	return nodes.Traits{Effect: "idempotent", Paid: true}, nil
+func (*caller) Traits() nodes.Traits {
+	return nodes.Traits{Effect: "idempotent", Paid: true}
 }
 
 func (c *caller) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
@@ -79,7 +77,7 @@ func TestRescue(t *testing.T) {
 			with, _ := json.Marshal(map[string]string{"answer": tt.answer})
 			s := newStage(t, &dag.Plan{Prices: []dag.Price{{Model: "m", Input: 3, Output: 15}}, Nodes: []dag.Node{{ID: "a", Kind: "caller", Paid: true, Effect: "idempotent", With: with, Reserve: dag.Amount{USD: 2_000_000}}}})
 			c := &caller{asked: make(chan string, 1)}
-			s.kinds = []nodes.Kind{c}
+			s.kinds = []nodes.Kind{kindOf("caller", c)}
 			interrupt := make(chan time.Time)
 			s.opts.Interrupt = interrupt
 			spool := ""

@@ -28,7 +28,7 @@ func local(t *testing.T, c *hosttest.Case) *hosttest.Outcome {
 	o := &hosttest.Outcome{Saw: map[string]string{}}
 	s := newStage(t, c.Plan)
 	s.opts.Scratch, s.opts.Stays = t.TempDir(), c.Stays
-	s.kinds = []nodes.Kind{doer{"fake", func(ctx context.Context, t *nodes.Task) (*nodes.Result, error) { return fake(ctx, t, o) }}}
+	s.kinds = []nodes.Kind{kindOf("fake", doer(func(ctx context.Context, t *nodes.Task) (*nodes.Result, error) { return fake(ctx, t, o) }))}
 	s.seen = func(e *machine.Event) { o.Events = append(o.Events, *e) }
 	acts := c.Acts
 	for {

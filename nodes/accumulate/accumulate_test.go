@@ -15,7 +15,7 @@ import (
 
 func apply(t testing.TB, with string, s *accept.State) error {
 	t.Helper()
-	step, err := Kind.Step([]byte(with))
+	step, err := accept.ParseStep(Kind, []byte(with))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,8 +73,8 @@ func TestDescribe(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(tr, want) {
 		t.Errorf("%+v %v", tr, err)
 	}
-	if tr, err := Kind.DescribeStep([]byte(`{"into":"layer","from":{"text":"x"}}`)); err != nil || len(tr.Problems) != 1 {
-		t.Errorf("%+v %v", tr, err)
+	if step, err := accept.ParseStep(Kind, []byte(`{"into":"layer","from":{"text":"x"}}`)); err != nil || len(accept.DescribeStep(step).Problems) != 1 {
+		t.Errorf("%+v %v", step, err)
 	}
 }
 

@@ -79,7 +79,7 @@ func (q *question) accepted(r *reply) (*accept.State, *nodes.Error) {
 
 // apply takes an answer through its shape and the steps. instead is nil, or stands for the object of the answer.
 func (q *question) apply(st *accept.State, r *reply, instead []byte) *nodes.Error {
-	steps := q.steps
+	steps := q.set.steps
 	if q.set.shape != nil {
 		steps = append([]accept.Step{shapeStep{set: q.set, reply: r, instead: instead}}, steps...)
 	}

@@ -12,7 +12,7 @@ func TestAccounts(t *testing.T) {
 		{"a program", `{"provider":"command","argv":["sh","ask.sh"],"prompt":{"text":"a"}}`, "command sh ask.sh"},
 		{"a place that is not known yet", `{"provider":"openai","model":"m","baseURL":"${params.url}","prompt":{"text":"a"}}`, "openai ${params.url}"},
 	} {
-		tr, err := Kind{}.Describe([]byte(c.with))
+		tr, err := Kind.Describe([]byte(c.with))
 		if err != nil || tr.Account != c.want {
 			t.Errorf("%s: account %q, %v; want %q", c.name, tr.Account, err, c.want)
 		}

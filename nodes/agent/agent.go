@@ -12,6 +12,7 @@ package agent
 import (
 	"context"
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"slices"
 	"time"
@@ -25,27 +26,26 @@ import (
 //go:embed schema.cue
 var schema string
 
-// Kind is the kind "agent". The zero value is ready for use.
-type Kind struct {
-	now func() time.Time // the runner's clock, for "resets 3pm"; nil = time.Now
-}
+// Kind is the kind "agent".
+var Kind = nodes.Kind{Name: "agent", Schema: schema, Parse: func(with json.RawMessage) (nodes.Settings, error) {
+	s, err := read(with)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}}
 
-var (
-	_ nodes.FileChecker = Kind{}
-	_ nodes.Rescuer     = Kind{}
-	_ nodes.Salvager    = Kind{}
-	_ nodes.Sharer      = Kind{}
-)
-
-// Name returns "agent".
-func (Kind) Name() string { return "agent" }
-
-// Schema returns the CUE source of #Agent.
-func (Kind) Schema() string { return schema }
+var _ interface { // its abilities
+	nodes.FileChecker
+	nodes.Rescuer
+	nodes.Salvager
+	nodes.Sharer
+	nodes.Preflighter
+} = &settings{}
 
 // Run puts the question once: prompt, call, shape, accept, publish.
-func (k Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
-	q, err := k.prepare(t)
+func (s *settings) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
+	q, err := s.prepare(t)
 	if err != nil {
 		return nil, err
 	}
@@ -67,19 +67,12 @@ func (k Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 	return res, err
 }
 
-// prepare reads what an attempt needs of its settings.
-func (k Kind) prepare(t *nodes.Task) (*question, error) {
-	s, err := read(t.With)
-	if err != nil {
-		return nil, err
-	}
+// prepare makes the question of an attempt.
+func (s *settings) prepare(t *nodes.Task) (q *question, err error) {
 	if len(s.mistakes) > 0 {
 		return nil, nodes.Permanent(nodes.Fail("config", "answer.schema: "+s.mistakes[0].Text))
 	}
-	q := &question{task: t, set: s, now: k.now}
-	if q.now == nil {
-		q.now = time.Now
-	}
+	q = &question{task: t, set: s}
 	if q.provider, err = providerOf(s); err != nil {
 		return nil, err
 	}
@@ -91,8 +84,7 @@ func (k Kind) prepare(t *nodes.Task) (*question, error) {
 	for name, raw := range s.Env {
 		credential.MaskNamed(t, name, accept.Plain(raw))
 	}
-	q.steps, err = s.steps()
-	return q, err
+	return q, nil
 }
 
 // reopen finds the folder that the attempt had, and its session.
@@ -111,8 +103,8 @@ func (q *question) reopen() (err error) {
 
 // Rescue ends an attempt by what its provider had printed or sent when the process that asked
 // died: the answer goes through accept as it would have. Nothing is asked.
-func (k Kind) Rescue(_ context.Context, t *nodes.Task) (*nodes.Result, error) {
-	q, err := k.prepare(t)
+func (s *settings) Rescue(_ context.Context, t *nodes.Task) (*nodes.Result, error) {
+	q, err := s.prepare(t)
 	if err != nil {
 		return nil, nil // the plan was accepted with these settings: what was written of them is damaged
 	}
@@ -142,8 +134,8 @@ func (k Kind) Rescue(_ context.Context, t *nodes.Task) (*nodes.Result, error) {
 }
 
 // Salvage takes the report file through accept, as if it were the answer.
-func (k Kind) Salvage(t *nodes.Task, files, outputs []string) *nodes.Result {
-	res, err := k.salvage(t)
+func (s *settings) Salvage(t *nodes.Task, files, outputs []string) *nodes.Result {
+	res, err := s.salvage(t)
 	if err != nil {
 		res = &nodes.Result{}
 	}
@@ -160,8 +152,8 @@ func (k Kind) Salvage(t *nodes.Task, files, outputs []string) *nodes.Result {
 	return res
 }
 
-func (k Kind) salvage(t *nodes.Task) (*nodes.Result, error) {
-	q, err := k.prepare(t)
+func (s *settings) salvage(t *nodes.Task) (*nodes.Result, error) {
+	q, err := s.prepare(t)
 	if err == nil {
 		err = q.reopen()
 	}
@@ -176,7 +168,7 @@ func (k Kind) salvage(t *nodes.Task) (*nodes.Result, error) {
 		return nil, err
 	}
 	st := accept.NewState(t, text)
-	if err := accept.Run(q.steps, st); err != nil {
+	if err := accept.Run(s.steps, st); err != nil {
 		return nil, err
 	}
 	return q.stage(st)

@@ -158,7 +158,7 @@ func (s speaker) attempt(t *testing.T, reply, feedback string, again bool) (*nod
 	}
 	task.With, task.Feedback, task.Timeout, task.Grace = raw, feedback, time.Minute, 200*time.Millisecond
 	task.Again = func(category string) bool { return again && category == "bad_answer" }
-	res, err := Kind{}.Run(t.Context(), task)
+	res, err := Kind.Run(t.Context(), task)
 	n := strings.Count(host.Types(), "LLM_CALL_STARTED")
 	if server != nil {
 		n = len(server.Requests())

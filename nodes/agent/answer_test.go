@@ -148,7 +148,8 @@ func TestAnyTextIsWarnedOf(t *testing.T) {
 	} {
 		tt.with["argv"], tt.with["prompt"] = []string{"x"}, m{"text": "go"}
 		raw, _ := json.Marshal(tt.with)
-		_, warnings := Kind{}.CheckFiles(raw, nil)
+		checker, _ := nodes.Able[nodes.FileChecker](Kind, raw)
+		_, warnings := checker.CheckFiles(nil)
 		if (len(warnings) == 1 && strings.HasPrefix(warnings[0], "any text is accepted")) != tt.warn {
 			t.Errorf("%s: %v", raw, warnings)
 		}

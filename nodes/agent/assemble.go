@@ -4,13 +4,12 @@ import (
 	"strings"
 
 	"dagrun.dev/nodes"
-	"dagrun.dev/nodes/prompt"
 )
 
 // assemble makes the text of the question and the folder that it is asked in, and keeps the text.
 func (q *question) assemble() (*nodes.Result, error) {
 	t, s := q.task, q.set
-	a, err := prompt.Assemble(t, s.Prompt)
+	a, err := s.Prompt.Assemble(t)
 	if err != nil {
 		return nil, err
 	}

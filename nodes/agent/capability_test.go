@@ -24,7 +24,7 @@ func described(t *testing.T, with m) nodes.Traits {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr, err := Kind{}.Describe(raw)
+	tr, err := Kind.Describe(raw)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestTableIsWhole(t *testing.T) {
 
 // Whoever adds a provider is told of every place.
 func TestEveryProviderIsWhole(t *testing.T) {
-	if names := `#AgentProvider: "` + strings.Join(capability.Names(), `" | "`) + `" |`; !strings.Contains(Kind{}.Schema(), names) {
+	if names := `#AgentProvider: "` + strings.Join(capability.Names(), `" | "`) + `" |`; !strings.Contains(Kind.Schema, names) {
 		t.Errorf("schema.cue: want %s", names)
 	}
 	spoken := map[any]bool{}

@@ -146,13 +146,13 @@ func runCase(t *testing.T, dir string, c caseFile, e expectation) {
 				ctx, cancel = context.WithTimeout(ctx, task.Timeout)
 				defer cancel()
 			}
-			k := Kind{}
+			k := Kind
 			if c.Clock != "" {
 				at, err := time.Parse(time.RFC3339, c.Clock)
 				if err != nil {
 					t.Error(err)
 				}
-				k.now = func() time.Time { return at }
+				k = WithClock(func() time.Time { return at })
 			}
 			res, err := k.Run(ctx, task)
 			checkCase(t, filepath.Base(dir), c, e, task, host, res, err)
@@ -354,7 +354,7 @@ func TestValueOverTheCap(t *testing.T) {
 		}
 		with["maxOutputMB"] = 1
 		task.With, _ = json.Marshal(with)
-		res, err := Kind{}.Run(context.Background(), task)
+		res, err := Kind.Run(context.Background(), task)
 		var e *nodes.Error
 		switch {
 		case err == nil && variant == 2: // it had ended before it was looked at, with a result behind the long value
@@ -381,7 +381,7 @@ func TestProgramThatDoesNotStart(t *testing.T) {
 			}
 			task, host := caseTask(t, dir, c, e)
 			task.Attempt = attempt
-			_, err := Kind{}.Run(context.Background(), task)
+			_, err := Kind.Run(context.Background(), task)
 			var failure *nodes.Error
 			if !errors.As(err, &failure) || failure.Category != want || failure.Permanent {
 				t.Errorf("variant %d, attempt %d: %v (%s), want %s and not for good", e.Variant, attempt, err, nodetest.Category(err), want)

@@ -209,7 +209,7 @@ func TestCacheTimes(t *testing.T) {
 		{"claude", "5m", "provider claude cannot be told what to keep; providers that can: anthropic, openai"},
 	} {
 		with, _ := json.Marshal(m{"provider": tt.provider, "model": "a", "cache": tt.cache, "prompt": m{"text": "x"}})
-		tr, err := Kind{}.Describe(with)
+		tr, err := Kind.Describe(with)
 		got := ""
 		for _, p := range tr.Problems {
 			got += p.Text
@@ -262,7 +262,8 @@ func TestSharedBlocks(t *testing.T) {
 	}
 	shared := func(with m) []nodes.PromptBlock {
 		raw, _ := json.Marshal(with)
-		return Kind{}.Shared(raw, files)
+		sharer, _ := nodes.Able[nodes.Sharer](Kind, raw)
+		return sharer.Shared(files)
 	}
 	api := shared(m{"provider": "anthropic", "model": "a", "system": m{"text": "be"}, "prompt": prompt("one")})
 	if len(api) != 2 || api[0].Chars != 21 || len(api[0].Reads) > 0 || fmt.Sprint(api[1].Reads) != "[page.html]" {
@@ -308,7 +309,11 @@ func TestSystemTextOfClaude(t *testing.T) {
 		task, host := nodetest.New(t, "agent", m{"provider": "claude", "system": m{"text": "be"},
 			"prompt": m{"text": tt.text, "vars": m{"PAGE": m{"artifact": "page.html"}}}})
 		host.Artifacts = map[string]string{"page.html": "<p>"}
-		q, err := Kind{}.prepare(task)
+		s, err := read(task.With)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := s.prepare(task)
 		if err != nil {
 			t.Fatal(err)
 		}

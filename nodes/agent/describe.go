@@ -2,7 +2,6 @@ package agent
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -15,44 +14,30 @@ import (
 
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/agent/capability"
+	"dagrun.dev/nodes/internal/accept"
 	"dagrun.dev/nodes/internal/httpc"
 	"dagrun.dev/nodes/internal/simagent"
-	"dagrun.dev/nodes/prompt"
 )
 
-// Describe reads what the compiler must know of checked settings.
-func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
-	s, err := read(with)
-	if err != nil {
-		return nodes.Traits{}, err
-	}
+// Traits are what the compiler must know.
+func (s *settings) Traits() nodes.Traits {
 	d := describer{tr: nodes.Traits{
 		Effect: "idempotent", Paid: true, Account: s.account(), Does: strings.TrimSpace(s.Provider + " " + s.Model),
 		Outputs: map[string]string{"chars": "int", "model": "string", "finish_reason": "string"},
 	}}
-	if err := d.prompt(s); err != nil {
-		return nodes.Traits{}, err
-	}
+	d.prompt(s)
 	own := slices.Collect(maps.Keys(d.tr.Outputs))
-	if err := d.accept(s); err != nil {
-		return nodes.Traits{}, err
-	}
+	d.accept(s)
 	d.leaves(s, own)
 	d.answer(s)
 	d.files(s)
 	d.provider(s)
-	return d.tr, nil
+	return d.tr
 }
 
 // CheckFiles holds the prompt's template against its variables, and warns of agents without any contract.
-func (Kind) CheckFiles(
-	with json.RawMessage, open func(path string) (io.ReadCloser, error),
-) ([]nodes.Problem, []string) {
-	s, err := read(with)
-	if err != nil {
-		return []nodes.Problem{{Text: err.Error()}}, nil
-	}
-	problems, warnings := prompt.Check(s.Prompt, open)
+func (s *settings) CheckFiles(open func(path string) (io.ReadCloser, error)) ([]nodes.Problem, []string) {
+	problems, warnings := s.Prompt.CheckFiles(open)
 	for i := range problems {
 		problems[i].Path = strings.TrimSuffix("prompt."+problems[i].Path, ".")
 	}
@@ -85,22 +70,13 @@ func (d *describer) leaves(s *settings, own []string) {
 // A describer collects the traits of an agent node.
 type describer struct{ tr nodes.Traits }
 
-func (d *describer) prompt(s *settings) error {
-	p, err := prompt.Describe(s.Prompt)
-	if err != nil {
-		return fmt.Errorf("prompt: %w", err)
-	}
+func (d *describer) prompt(s *settings) {
+	p := s.Prompt.Block()
 	d.tr.Merge("prompt", p)
 	d.tr.Prompt = p.Prompt
-	if d.tr.Prompt == nil {
-		d.tr.Prompt = &nodes.PromptEstimate{}
-	}
 	d.tr.Prompt.Model, d.tr.Prompt.MaxOutput = s.Model, s.MaxOutputTokens
 	d.tr.Prompt.Provider = capability.Of(s.Provider).Vendor
-	var block struct {
-		To string `json:"to"`
-	}
-	if json.Unmarshal(s.Prompt, &block) == nil && block.To != "" {
+	if s.Prompt.To != "" {
 		d.tr.Problemf("prompt.to", "an agent's prompt is not an artifact; leave it out")
 	}
 	if s.System != nil {
@@ -111,26 +87,17 @@ func (d *describer) prompt(s *settings) error {
 			d.tr.Prompt.Files = append(d.tr.Prompt.Files, s.System.File)
 		}
 	}
-	return nil
 }
 
-func (d *describer) accept(s *settings) error {
+func (d *describer) accept(s *settings) {
 	for i, a := range s.Accept {
-		path := fmt.Sprintf("accept.%d", i)
-		parts := a.parts()
-		if len(parts) != 1 {
-			d.tr.Problemf(path, "want exactly one of extract, validate, accumulate, verdict")
-		}
-		for _, p := range parts {
-			tr, err := p.DescribeStep(p.with)
-			if err != nil {
-				return fmt.Errorf("%s.%s: %w", path, p.Name(), err)
-			}
-			d.tr.Merge(path+"."+p.Name(), tr)
-		}
+		d.tr.OneOf(fmt.Sprintf("accept.%d", i), "extract, validate, accumulate, verdict",
+			a.Extract != nil, a.Validate != nil, a.Accumulate != nil, a.Verdict != nil)
+	}
+	for i, step := range s.steps {
+		d.tr.Merge(s.at[i], accept.DescribeStep(step.(accept.Settings)))
 	}
 	d.tr.Write("to", s.To)
-	return nil
 }
 
 func (d *describer) files(s *settings) {
@@ -237,12 +204,11 @@ func (d *describer) http(s *settings) {
 
 // Shared returns what the plan knows of the blocks that the service is to keep: for the APIs each up to a border, for
 // the claude agent what goes into its system text.
-func (Kind) Shared(with json.RawMessage, open func(path string) (io.ReadCloser, error)) []nodes.PromptBlock {
-	s, err := read(with)
-	if err != nil || s.Cache == "off" || !slices.Contains([]string{"claude", "anthropic", "openai"}, s.Provider) {
+func (s *settings) Shared(open func(path string) (io.ReadCloser, error)) []nodes.PromptBlock {
+	if s.Cache == "off" || !slices.Contains([]string{"claude", "anthropic", "openai"}, s.Provider) {
 		return nil
 	}
-	p := prompt.Sketch(s.Prompt, open)
+	p := s.Prompt.Sketch(open)
 	if p == nil {
 		return nil
 	}

@@ -49,7 +49,7 @@ func askAPI(t *testing.T, with m, answer exchange.Response, change ...func(*node
 	for _, f := range change {
 		f(task, host)
 	}
-	res, err := Kind{}.Run(context.Background(), task)
+	res, err := Kind.Run(context.Background(), task)
 	return s, res, host, err
 }
 
@@ -332,7 +332,7 @@ func TestAPISettings(t *testing.T) {
 		{m{"provider": "openai", "model": "x", "prompt": m{"text": "p"}, "tools": []string{"Read"}, "report": "r.md"}, []string{"tools"}},
 	} {
 		raw, _ := json.Marshal(tt.with)
-		tr, err := Kind{}.Describe(raw)
+		tr, err := Kind.Describe(raw)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -348,7 +348,7 @@ func TestAPISettings(t *testing.T) {
 		}
 	}
 	task, _ := nodetest.New(t, "agent", m{"provider": "anthropic", "model": "x", "prompt": m{"text": "p"}})
-	if _, err := (Kind{}).Run(context.Background(), task); nodetest.Category(err) != "config" || !strings.Contains(err.Error(), "ANTHROPIC_API_KEY") {
+	if _, err := (Kind).Run(context.Background(), task); nodetest.Category(err) != "config" || !strings.Contains(err.Error(), "ANTHROPIC_API_KEY") {
 		t.Errorf("without a key: %v", err)
 	}
 }

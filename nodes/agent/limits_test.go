@@ -62,7 +62,7 @@ func TestLimitReachedAfterTheWork(t *testing.T) {
 				tt.change["env"] = m{"BEFORE": report["BEFORE"]}
 			}
 			task, host := recorded(t, tt.recording, tt.change)
-			res, err := Kind{}.Run(context.Background(), task)
+			res, err := Kind.Run(context.Background(), task)
 			if got := nodetest.Category(err); got != tt.category {
 				t.Fatalf("%q (%v), want %q", got, err, tt.category)
 			}
@@ -87,7 +87,7 @@ func TestLimitReachedAfterTheWork(t *testing.T) {
 func TestAnotherModelAnswered(t *testing.T) {
 	for set, category := range map[string]string{"warn": "", "fail": "transient"} {
 		task, _ := recorded(t, "answered-by-another-model", m{"model": "claude-sonnet-4-6", "onModelSwitch": set, "env": m{"STATUS": "0"}})
-		res, err := Kind{}.Run(context.Background(), task)
+		res, err := Kind.Run(context.Background(), task)
 		if got := nodetest.Category(err); got != category || res.Model != "claude-haiku-4-5" {
 			t.Errorf("%s: %q (%v), model %q", set, got, err, res.Model)
 		}
@@ -133,7 +133,7 @@ func TestCostOfWhatBrokeOff(t *testing.T) {
 		with := printing("claude-stream", tt.out)
 		with["argv"] = []string{"/bin/sh", "-c", `cat > /dev/null; printf %s "$OUT"; ` + tt.end}
 		task, _ := nodetest.New(t, "agent", with)
-		res, err := Kind{}.Run(context.Background(), task)
+		res, err := Kind.Run(context.Background(), task)
 		if got := nodetest.Category(err); got != tt.category || res.Usage != tt.usage || (res.CostUSD == nil) != (tt.cost == nil) {
 			t.Errorf("%s: %q (%v), usage %+v, cost %v; want %q %+v %v", tt.name, got, err, res.Usage, res.CostUSD, tt.category, tt.usage, tt.cost)
 		}
@@ -151,7 +151,7 @@ func TestDeclaredRefusalIsFree(t *testing.T) {
 			with["command"] = m{"parse": "text", "errors": []m{{"match": "slow down", "category": category}}}
 			with["argv"] = []string{"/bin/sh", "-c", `cat > /dev/null; printf %s "$OUT"; ` + end}
 			task, _ := nodetest.New(t, "agent", with)
-			res, err := Kind{}.Run(context.Background(), task)
+			res, err := Kind.Run(context.Background(), task)
 			if got := nodetest.Category(err); got != category || (res.CostUSD != nil) != free {
 				t.Errorf("%s, %s: %q (%v), cost %v", category, end, got, err, res.CostUSD)
 			}
@@ -169,7 +169,7 @@ func TestRescueOfWhatWasUnderWay(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		res, err := Kind{}.Rescue(context.Background(), task)
+		res, err := rescued(task)
 		if want == (nodes.Usage{}) {
 			if res != nil || err != nil {
 				t.Errorf("%+v %v of a stream without a head", res, err)
@@ -197,8 +197,8 @@ func TestSilence(t *testing.T) {
 			task, _ := nodetest.New(t, "agent", with)
 			var beats atomic.Int32
 			task.Silence, task.Beat = 200*time.Millisecond, func() { beats.Add(1) }
-			_, err := Kind{}.Run(context.Background(), task)
-			traits, bad := Kind{}.Describe(task.With)
+			_, err := Kind.Run(context.Background(), task)
+			traits, bad := Kind.Describe(task.With)
 			if noted := strings.Contains(fmt.Sprint(traits.Notes), "timeout.silence does not count"); bad != nil || noted != (category == "") {
 				t.Errorf("the plan notes it: %v (%v)", noted, bad)
 			}

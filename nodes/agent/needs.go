@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"encoding/json"
 	"slices"
 
 	"dagrun.dev/nodes"
@@ -9,15 +8,9 @@ import (
 	"dagrun.dev/nodes/internal/accept"
 )
 
-var _ nodes.Preflighter = Kind{}
-
 // Needs are the provider's program and what is put in front of it, or for a service a key. Whether a program is logged
 // in is known only by asking it.
-func (Kind) Needs(with json.RawMessage) (list []nodes.Need) {
-	s, err := read(with)
-	if err != nil {
-		return nil
-	}
+func (s *settings) Needs() (list []nodes.Need) {
 	p := capability.Of(s.Provider)
 	if p.Service {
 		if len(s.Secrets) == 0 && s.BaseURL == "" { // a server of one's own may want none

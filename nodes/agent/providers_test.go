@@ -51,7 +51,7 @@ func spied(t *testing.T, result string, with m, change ...func(*nodes.Task, *nod
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), task.Timeout)
 	defer cancel()
-	res, err := Kind{}.Run(ctx, task)
+	res, err := Kind.Run(ctx, task)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestCodexIsStarted(t *testing.T) {
 
 func TestCodexRefusesLongPrompts(t *testing.T) {
 	task, _ := nodetest.New(t, "agent", m{"provider": "codex", "argv": []string{"/bin/false"}, "prompt": m{"text": strings.Repeat("ä", 1<<20)}})
-	if _, err := (Kind{}).Run(context.Background(), task); nodetest.Category(err) != "input_too_big" {
+	if _, err := (Kind).Run(context.Background(), task); nodetest.Category(err) != "input_too_big" {
 		t.Errorf("%v", err)
 	}
 }
@@ -176,7 +176,7 @@ func TestCommandTemplates(t *testing.T) {
 			with["wrapper"] = []string{"/bin/sh", "-c", `printf 'wrapped '; exec "$@"`, "sh"}
 		}
 		task, _ := nodetest.New(t, "agent", with)
-		res, err := Kind{}.Run(context.Background(), task)
+		res, err := Kind.Run(context.Background(), task)
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
@@ -213,7 +213,7 @@ func TestCommandFailures(t *testing.T) {
 			"command": m{"parse": tt.parse, "field": "a", "errorField": "error", "errors": patterns},
 		})
 		now := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
-		_, err := Kind{now: func() time.Time { return now }}.Run(context.Background(), task)
+		_, err := WithClock(func() time.Time { return now }).Run(context.Background(), task)
 		if got := nodetest.Category(err); got != tt.category {
 			t.Errorf("%s: %q (%v), want %q", tt.body, got, err, tt.category)
 			continue
@@ -232,7 +232,7 @@ func TestDescribe(t *testing.T) {
 		"accept": []m{{"extract": m{"html": m{"to": "page.html"}}}, {"accumulate": m{"into": "log"}}}, "to": "answer.md",
 	}
 	raw, _ := json.Marshal(good)
-	tr, err := Kind{}.Describe(raw)
+	tr, err := Kind.Describe(raw)
 	if err != nil || len(tr.Problems) > 0 {
 		t.Fatalf("%v %v", err, tr.Problems)
 	}
@@ -280,7 +280,7 @@ func TestDescribe(t *testing.T) {
 			with[k] = v
 		}
 		raw, _ := json.Marshal(with)
-		tr, err := Kind{}.Describe(raw)
+		tr, err := Kind.Describe(raw)
 		found := false
 		for _, p := range tr.Problems {
 			found = found || p.Path == tt.path
@@ -363,7 +363,7 @@ func TestResultShapes(t *testing.T) {
 	for _, tt := range tests {
 		program, _ := spy(t, tt.out)
 		task, _ := nodetest.New(t, "agent", m{"provider": "claude", "prompt": m{"text": "x"}, "argv": []string{program}, "to": "a"})
-		res, err := Kind{}.Run(context.Background(), task)
+		res, err := Kind.Run(context.Background(), task)
 		if err != nil {
 			t.Errorf("%s: %v", tt.out, err)
 			continue
@@ -382,7 +382,7 @@ func TestMessagesAreSafeToPrint(t *testing.T) {
 	} {
 		program, _ := spy(t, out)
 		task, host := nodetest.New(t, "agent", m{"provider": "claude", "prompt": m{"text": "x"}, "argv": []string{program}})
-		res, err := Kind{}.Run(context.Background(), task)
+		res, err := Kind.Run(context.Background(), task)
 		var e *nodes.Error
 		if !errors.As(err, &e) {
 			t.Fatal(err)
@@ -407,7 +407,7 @@ func TestStrictness(t *testing.T) {
 			with[k] = v
 		}
 		task, _ := nodetest.New(t, "agent", with)
-		return Kind{}.Run(context.Background(), task)
+		return Kind.Run(context.Background(), task)
 	}
 	res, err := run(m{})
 	if err != nil || len(res.Warnings) != 2 || res.Model != "model-small" || *res.CostUSD != 3 {

@@ -4,11 +4,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/agent/internal/transcript"
-	"dagrun.dev/nodes/internal/accept"
 	"dagrun.dev/nodes/internal/evidence"
 )
 
@@ -17,7 +15,6 @@ type question struct {
 	task     *nodes.Task
 	set      *settings
 	provider provider
-	steps    []accept.Step
 	// blocks are the prompt in parts, as the template's borders divide it; fixed is how many in front hold nothing
 	// that a run wrote.
 	blocks []string
@@ -27,7 +24,6 @@ type question struct {
 	folder string
 	// session is what the agent works in that outlives the attempt; nil = nothing does.
 	session *session
-	now     func() time.Time
 }
 
 // prompt is the whole text that is asked.
@@ -38,7 +34,7 @@ func (q *question) add(text string) { q.blocks[len(q.blocks)-1] += text }
 
 // evidence returns a case about a failure of this question, with the runner's clock.
 func (q *question) evidence(from *evidence.Table) evidence.Case {
-	return evidence.Case{From: from, Now: q.now(), Tries: q.task.Attempt}
+	return evidence.Case{From: from, Now: q.set.now(), Tries: q.task.Attempt}
 }
 
 // withSystem puts the system text before the prompt, for programs that have no place for it.

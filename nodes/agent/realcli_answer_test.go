@@ -82,7 +82,7 @@ func realShapes(t *testing.T, with m, path string) {
 		task, host := nodetest.New(t, "agent", with)
 		task.Timeout, task.Grace = 2*time.Minute, 5*time.Second
 		api.calls.Store(0)
-		res, err := Kind{}.Run(t.Context(), task)
+		res, err := Kind.Run(t.Context(), task)
 		if nodetest.Category(err) != tt.category || api.calls.Load() != 1 {
 			t.Errorf("%s: %v after %d calls, want %q after 1\n%v", tt.behaviour, err, api.calls.Load(), tt.category, host.Kept)
 			continue

@@ -114,7 +114,7 @@ func inside(t *testing.T, provider, program string) {
 		host.Files["page.html"] = "given page"
 		task.Timeout, task.Grace = 2*time.Minute, 5*time.Second
 		api.taken()
-		res, err = Kind{}.Run(t.Context(), task)
+		res, err = Kind.Run(t.Context(), task)
 		for _, line := range foreign(t, trace, strings.TrimPrefix(server.URL, "http://127.0.0.1:")) {
 			t.Errorf("%s: another address than the API's: %s", behaviour, line)
 		}

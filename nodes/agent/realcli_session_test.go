@@ -105,7 +105,7 @@ func testRealSession(t *testing.T, program, path string, with m, last string, ca
 		task.Timeout, task.Grace = 2*time.Minute, 5*time.Second
 		task.Carry = func() (string, error) { return carried, nil }
 		ctx, cancel := context.WithTimeout(t.Context(), task.Timeout)
-		res, err := Kind{}.Run(ctx, task)
+		res, err := Kind.Run(ctx, task)
 		cancel()
 		category := cutShort
 		if i > 0 {

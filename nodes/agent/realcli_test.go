@@ -112,7 +112,7 @@ func testRealCLI(t *testing.T, program string) {
 		api.calls.Store(0)
 		ctx, cancel := context.WithTimeout(ctx, task.Timeout)
 		defer cancel()
-		res, err := Kind{}.Run(ctx, task)
+		res, err := Kind.Run(ctx, task)
 		return task, res, host, err
 	}
 	t.Run("success; slash and attachment are only text", func(t *testing.T) {

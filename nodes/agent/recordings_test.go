@@ -49,7 +49,7 @@ func replay(t *testing.T, name string) (*nodes.Result, *nodetest.Host, error) {
 		"provider": "command", "argv": []string{"/bin/sh", "-c", script}, "prompt": m{"text": "x"},
 		"command": m{"parse": parse}, "env": m{"REC": base},
 	})
-	res, err := Kind{}.Run(context.Background(), task)
+	res, err := Kind.Run(context.Background(), task)
 	return res, host, err
 }
 

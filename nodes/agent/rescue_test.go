@@ -22,7 +22,7 @@ func spoolOf(t *testing.T, with m) (spool string, res *nodes.Result, err error) 
 	t.Helper()
 	task, _ := nodetest.New(t, "agent", with)
 	task.Spool = t.TempDir()
-	res, err = Kind{}.Run(context.Background(), task)
+	res, err = Kind.Run(context.Background(), task)
 	return task.Spool, res, err
 }
 
@@ -47,7 +47,7 @@ func rescue(t *testing.T, with m, spool, file string, n int) (*nodes.Result, *no
 			t.Fatal(err)
 		}
 	}
-	res, err := Kind{}.Rescue(context.Background(), task)
+	res, err := rescued(task)
 	return res, host, err
 }
 
@@ -189,7 +189,7 @@ func TestRescueOfAReport(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		res, err := Kind{}.Rescue(context.Background(), task)
+		res, err := rescued(task)
 		switch {
 		case err != nil, (res != nil) != there:
 			t.Errorf("folder there %v: %+v %v", there, res, err)
@@ -210,11 +210,11 @@ func TestRescueWithoutItsSecret(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if res, err := (Kind{}).Rescue(context.Background(), task); res != nil || err != nil || len(host.Kept) > 0 {
+	if res, err := rescued(task); res != nil || err != nil || len(host.Kept) > 0 {
 		t.Errorf("%+v %v, kept %v", res, err, host.Kept)
 	}
 	host.Secrets["token"] = "xyz"
-	if res, err := (Kind{}).Rescue(context.Background(), task); res == nil || err != nil {
+	if res, err := rescued(task); res == nil || err != nil {
 		t.Errorf("%+v %v", res, err)
 	}
 }
@@ -243,7 +243,7 @@ func TestTextAgentThatEndsBadly(t *testing.T) {
 			with["argv"] = []string{"/bin/sh", "-c", "cat > /dev/null; " + tt.script}
 			with["accept"] = tt.accept
 			task, host := nodetest.New(t, "agent", with)
-			res, err := Kind{}.Run(context.Background(), task)
+			res, err := Kind.Run(context.Background(), task)
 			if got := nodetest.Category(err); got != tt.category {
 				t.Fatalf("%q (%v), want %q", got, err, tt.category)
 			}

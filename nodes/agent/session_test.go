@@ -68,7 +68,7 @@ func (n *cutNode) next(t *testing.T, out string) (*nodes.Result, string, error) 
 	if err := os.WriteFile(n.record, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	res, err := Kind{}.Run(context.Background(), task)
+	res, err := Kind.Run(context.Background(), task)
 	if err != nil {
 		n.failed[nodetest.Category(err)]++
 	}
@@ -214,7 +214,7 @@ func TestCutOfAShapedAnswer(t *testing.T) {
 			}
 			task := n.task(t, begun+"\n"+cutByTurns)
 			task.Again = func(category string) bool { return category != cutShort || again }
-			res, err := Kind{}.Run(context.Background(), task)
+			res, err := Kind.Run(context.Background(), task)
 			want := cutShort
 			if report == "" && !again {
 				want = ""
@@ -239,7 +239,7 @@ func TestRescueOfWorkThatWasCut(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	res, err := Kind{}.Rescue(context.Background(), task)
+	res, err := rescued(task)
 	if nodetest.Category(err) != cutShort || res == nil || res.CostUSD == nil || *res.CostUSD != 0.1 {
 		t.Fatalf("%v %+v", err, res)
 	}

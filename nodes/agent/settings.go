@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"time"
 
 	"dagrun.dev/nodes"
@@ -16,6 +15,7 @@ import (
 	"dagrun.dev/nodes/extract"
 	"dagrun.dev/nodes/internal/accept"
 	"dagrun.dev/nodes/internal/shape"
+	"dagrun.dev/nodes/prompt"
 	"dagrun.dev/nodes/validate"
 	"dagrun.dev/nodes/verdict"
 )
@@ -24,7 +24,7 @@ import (
 type settings struct {
 	Provider          string                     `json:"provider"`
 	Model             string                     `json:"model"`
-	Prompt            json.RawMessage            `json:"prompt"`
+	Prompt            prompt.Settings            `json:"prompt"`
 	System            *textSource                `json:"system"`
 	Accept            []acceptStep               `json:"accept"`
 	Answer            *answerSettings            `json:"answer"`
@@ -65,6 +65,10 @@ type settings struct {
 
 	given map[string]json.RawMessage // the settings that are written out, by name
 	from  map[string]string          // where those of byProvider stand
+
+	now   func() time.Time // the runner's clock, for "resets 3pm"
+	steps []accept.Step    // of the accept list; each is accept.Settings
+	at    []string         // where they stand
 
 	// text says that a shaped answer has a text beside it: a report, or what accept takes.
 	text bool
@@ -120,6 +124,7 @@ type simSettings struct {
 func read(with json.RawMessage) (*settings, error) {
 	s := &settings{
 		OnDenial: "warn", OnModelSwitch: "warn", Home: "own", MaxOutputMB: 256, ExitGrace: nodes.Duration(10 * time.Second),
+		now: time.Now,
 	}
 	with, err := s.merge(with)
 	if err != nil {
@@ -127,6 +132,25 @@ func read(with json.RawMessage) (*settings, error) {
 	}
 	if err := accept.Decode(with, s); err != nil {
 		return nil, err
+	}
+	for i, a := range s.Accept {
+		for _, x := range []struct {
+			kind nodes.Kind
+			with json.RawMessage
+		}{
+			{extract.Kind, a.Extract}, {validate.Kind, a.Validate},
+			{accumulate.Kind, a.Accumulate}, {verdict.Kind, a.Verdict},
+		} {
+			if x.with == nil {
+				continue
+			}
+			at := fmt.Sprintf("accept.%d.%s", i, x.kind.Name)
+			step, err := accept.ParseStep(x.kind, x.with)
+			if err != nil {
+				return nil, &nodes.Error{Category: "config", Message: at, Err: err}
+			}
+			s.steps, s.at = append(s.steps, step), append(s.at, at)
+		}
 	}
 	s.text = s.Report != "" || len(s.Accept) > 0
 	s.Command.Parse = cmp.Or(s.Command.Parse, "text")
@@ -155,38 +179,6 @@ func (s *settings) holds(name string) bool {
 	_, set := s.Env[name]
 	_, secret := s.Secrets[name]
 	return set || secret || os.Getenv(name) != ""
-}
-
-// A part is one step's kind and its settings.
-type part struct {
-	accept.Kind
-	with json.RawMessage
-}
-
-// parts returns the fields that are set; there should be one.
-func (a acceptStep) parts() []part {
-	all := []part{
-		{extract.Kind, a.Extract},
-		{validate.Kind, a.Validate},
-		{accumulate.Kind, a.Accumulate},
-		{verdict.Kind, a.Verdict},
-	}
-	return slices.DeleteFunc(all, func(p part) bool { return p.with == nil })
-}
-
-// steps returns the accept list, ready to be applied.
-func (s *settings) steps() ([]accept.Step, error) {
-	var steps []accept.Step
-	for i, a := range s.Accept {
-		for _, p := range a.parts() {
-			step, err := p.Step(p.with)
-			if err != nil {
-				return nil, &nodes.Error{Category: "config", Message: fmt.Sprintf("accept.%d.%s", i, p.Name()), Err: err}
-			}
-			steps = append(steps, step)
-		}
-	}
-	return steps, nil
 }
 
 // merge returns settings with those that byProvider declares for their provider.

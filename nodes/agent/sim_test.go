@@ -53,7 +53,7 @@ func sim(t *testing.T, answers, faults string, change ...func(m, *nodes.Task, *n
 		late, pass := nodetest.Deadline()
 		ctx, task.Beat = late, func() { pass() }
 	}
-	res, err := Kind{}.Run(ctx, task)
+	res, err := Kind.Run(ctx, task)
 	return task, host, res, err
 }
 

@@ -62,7 +62,7 @@ func TestVariants(t *testing.T) {
 				with["command"] = m{"parse": v.parse, "field": "t"}
 			}
 			task, host := nodetest.New(t, "agent", with)
-			res, err := Kind{}.Run(context.Background(), task)
+			res, err := Kind.Run(context.Background(), task)
 			if got := outcome(res, err); got != v.want {
 				t.Errorf("%s, want %s (%v)", got, v.want, err)
 			}

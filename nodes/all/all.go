@@ -48,16 +48,16 @@ var Registry = sync.OnceValue(func() *nodes.Registry { return nodes.NewRegistry(
 // kinds are the built-in kinds, in the order of the documentation.
 func kinds() []nodes.Kind {
 	return []nodes.Kind{
-		exec.Kind{},
-		http.Kind{},
-		agent.Kind{},
-		prompt.Kind{},
+		exec.Kind,
+		http.Kind,
+		agent.Kind,
+		prompt.Kind,
 		extract.Kind,
 		validate.Kind,
 		accumulate.Kind,
-		scan.Kind{},
+		scan.Kind,
 		verdict.Kind,
-		screenshot.Kind{},
-		gates.Kind{},
+		screenshot.Kind,
+		gates.Kind,
 	}
 }

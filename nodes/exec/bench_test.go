@@ -11,7 +11,7 @@ import (
 func BenchmarkSilentCommand(b *testing.B) {
 	task, _ := nodetest.New(b, "exec", m{"argv": []string{"/bin/true"}})
 	for b.Loop() {
-		if _, err := (Kind{}).Run(context.Background(), task); err != nil {
+		if _, err := (Kind).Run(context.Background(), task); err != nil {
 			b.Fatal(err)
 		}
 	}

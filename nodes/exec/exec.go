@@ -19,35 +19,18 @@ import (
 var schema string
 
 // Kind is the kind "exec".
-type Kind struct{}
+var Kind = nodes.Kind{Name: "exec", Schema: schema,
+	Parse: accept.Parser(func() *settings { return &settings{MaxOutputMB: 1024} })}
 
-var (
-	_ nodes.Prober    = Kind{}
-	_ nodes.Messenger = Kind{}
-	_ nodes.Salvager  = Kind{}
-)
-
-// Name returns "exec".
-func (Kind) Name() string { return "exec" }
-
-// Schema returns the CUE source of #Exec.
-func (Kind) Schema() string { return schema }
-
-// Describe reads what the compiler must know of checked settings.
-func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
-	s, err := read(with)
-	if err != nil {
-		return nodes.Traits{}, err
-	}
-	return s.traits(), nil
-}
+var _ interface { // its abilities
+	nodes.Prober
+	nodes.Messenger
+	nodes.Salvager
+	nodes.Preflighter
+} = &settings{}
 
 // Run runs the command once.
-func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
-	s, err := read(t.With)
-	if err != nil {
-		return nil, err
-	}
+func (s *settings) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 	out, errs := t.Grow("stdout.txt"), t.Grow("stderr.txt")
 	defer out.Close()
 	defer errs.Close()
@@ -87,20 +70,16 @@ func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 }
 
 // Message has the command read the message.
-func (Kind) Message(with json.RawMessage, message []byte) (json.RawMessage, error) {
+func (*settings) Message(with json.RawMessage, message []byte) (json.RawMessage, error) {
 	return nodes.WithField(with, "stdin", map[string]string{"text": string(message)})
 }
 
 // Probe runs the command of the setting probe.
-func (Kind) Probe(ctx context.Context, t *nodes.Task) (took bool, err error) {
-	s, err := read(t.With)
-	if err != nil {
-		return false, err
-	}
-	if s.Probe == nil {
+func (s *settings) Probe(ctx context.Context, t *nodes.Task) (took bool, err error) {
+	if s.ProbeBy == nil {
 		return false, errors.New("the node names no probe")
 	}
-	s.Argv, s.Run, s.Stdin = s.Probe.Argv, s.Probe.Run, nil
+	s.Argv, s.Script, s.Stdin = s.ProbeBy.Argv, s.ProbeBy.Script, nil
 	p, err := s.start(ctx, t, nil)
 	if err != nil {
 		return false, err
@@ -143,7 +122,7 @@ func (s *settings) startFailure(err error) error {
 		return err
 	}
 	what := ""
-	if s.Run != "" {
+	if s.Script != "" {
 		what = "the shell of the script: "
 	}
 	e := nodes.Fail("spawn_failed", what+start.Error())
@@ -184,19 +163,13 @@ func (s *settings) judge(ctx context.Context, t *nodes.Task, p *proc.Result, cut
 	return e
 }
 
-var _ nodes.Preflighter = Kind{}
-
 // Needs are the programs with which the command and its probe begin: what a script starts is not known.
-func (Kind) Needs(with json.RawMessage) (list []nodes.Need) {
-	s, err := read(with)
-	if err != nil {
-		return nil
-	}
+func (s *settings) Needs() (list []nodes.Need) {
 	argvs := [][]string{s.Argv}
-	if s.Run != "" {
+	if s.Script != "" {
 		argvs[0] = s.Shell.words()
 	}
-	if p := s.Probe; p != nil && p.Run != "" {
+	if p := s.ProbeBy; p != nil && p.Script != "" {
 		argvs = append(argvs, s.Shell.words())
 	} else if p != nil {
 		argvs = append(argvs, p.Argv)

@@ -26,7 +26,7 @@ func run(t *testing.T, with m, change ...func(*nodes.Task, *nodetest.Host)) (*no
 	for _, f := range change {
 		f(task, host)
 	}
-	res, err := Kind{}.Run(context.Background(), task)
+	res, err := Kind.Run(context.Background(), task)
 	return task, host, res, err
 }
 
@@ -135,7 +135,7 @@ func TestShapes(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{`{"type": "array"}`: "shapes.0.schema.type", `{"type": "object", "properties": {"a": {"typ": "string"}}}`: "shapes.0.schema.properties.a.typ"} {
-		tr, err := Kind{}.Describe([]byte(`{"run": "true", "shapes": [{"of": "a.json", "schema": ` + text + `}]}`))
+		tr, err := Kind.Describe([]byte(`{"run": "true", "shapes": [{"of": "a.json", "schema": ` + text + `}]}`))
 		if err != nil || len(tr.Problems) != 1 || tr.Problems[0].Path != want || !slices.Contains(tr.Writes, "a.json") {
 			t.Errorf("%s: %+v, %v", text, tr, err)
 		}
@@ -233,7 +233,7 @@ func TestTimeout(t *testing.T) {
 	task.Grace, task.Silence = 100*time.Millisecond, time.Hour
 	ctx, pass := nodetest.Deadline()
 	task.Beat = func() { pass() } // it has printed
-	_, err := Kind{}.Run(ctx, task)
+	_, err := Kind.Run(ctx, task)
 	if nodetest.Category(err) != "stalled" || host.Kept["stdout.txt"] != "partial\n" {
 		t.Errorf("error %v, kept %v", err, host.Kept)
 	}
@@ -244,7 +244,7 @@ func TestCancelIsTheHostsWord(t *testing.T) {
 	task, _ := nodetest.New(t, "exec", m{"argv": []string{"sleep", "300"}})
 	ctx, cancel := context.WithCancelCause(context.Background())
 	time.AfterFunc(100*time.Millisecond, func() { cancel(stopped) })
-	if _, err := (Kind{}).Run(ctx, task); !errors.Is(err, stopped) {
+	if _, err := (Kind).Run(ctx, task); !errors.Is(err, stopped) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -288,7 +288,8 @@ func TestProbe(t *testing.T) {
 			with["probe"] = tt.probe
 		}
 		task, _ := nodetest.New(t, "exec", with)
-		took, err := Kind{}.Probe(context.Background(), task)
+		prober, _ := nodes.Able[nodes.Prober](Kind, task.With)
+		took, err := prober.Probe(context.Background(), task)
 		if took != tt.took || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 			t.Errorf("%v: %v %v", tt.probe, took, err)
 		}
@@ -322,16 +323,16 @@ func TestDescribe(t *testing.T) {
 		{`{"argv": ["a"], "env": {"K": "v"}, "secrets": {"K": "s"}}`, "[{secrets.K the variable is set by env too}]"},
 	}
 	for _, tt := range tests {
-		tr, err := Kind{}.Describe(json.RawMessage(tt.with))
+		tr, err := Kind.Describe(json.RawMessage(tt.with))
 		if err != nil || fmt.Sprint(tr.Problems) != tt.want && !(tt.want == "[]" && len(tr.Problems) == 0) {
 			t.Errorf("%s: %v %v", tt.with, tr.Problems, err)
 		}
 	}
-	tr, err := Kind{}.Describe(json.RawMessage(`{"argv": ["a"], "stdin": {"artifact": "r"}, "stdout": "w", "secrets": {"A": "s", "B": "s"}}`))
+	tr, err := Kind.Describe(json.RawMessage(`{"argv": ["a"], "stdin": {"artifact": "r"}, "stdout": "w", "secrets": {"A": "s", "B": "s"}}`))
 	if err != nil || fmt.Sprintf("%v %v %v %v", tr.Effect, tr.Reads, tr.Writes, tr.Secrets) != "idempotent [r] [w] [s]" {
 		t.Errorf("%+v %v", tr, err)
 	}
-	if _, err := (Kind{}).Describe(json.RawMessage(`{"argvv": []}`)); err == nil {
+	if _, err := (Kind).Describe(json.RawMessage(`{"argvv": []}`)); err == nil {
 		t.Error("an unknown field was accepted")
 	}
 }
@@ -348,7 +349,7 @@ func TestCredentialsHandedOn(t *testing.T) {
 
 // W-7: a script is shown as it was written, also where its settings are still a template.
 func TestWhatItDoes(t *testing.T) {
-	tr, err := Kind{}.Describe(json.RawMessage(`{"run":"for f in *; do\n  echo \"$${f##*/}\"\ndone"}`))
+	tr, err := Kind.Describe(json.RawMessage(`{"run":"for f in *; do\n  echo \"$${f##*/}\"\ndone"}`))
 	if want := `for f in *; do; echo "${f##*/}"; done`; err != nil || tr.Does != want {
 		t.Errorf("does %q (%v), want %q", tr.Does, err, want)
 	}

@@ -55,8 +55,8 @@ func (s *settings) prepare(t *nodes.Task) (spec *proc.Spec, err error) {
 		Grace: t.Grace, Silence: t.Silence, Limits: s.Limits,
 		MostOutput: s.MaxOutputMB << 20,
 	}
-	if s.Run != "" {
-		spec.Argv = append(slices.Clone(s.Shell.words()), s.Run)
+	if s.Script != "" {
+		spec.Argv = append(slices.Clone(s.Shell.words()), s.Script)
 	}
 	if !filepath.IsAbs(spec.Dir) {
 		spec.Dir = filepath.Join(t.SpecDir, s.Dir)
@@ -187,13 +187,9 @@ func (s *settings) collect(t *nodes.Task, p *proc.Result, res *nodes.Result) err
 }
 
 // Salvage looks for files and values in $DAGRUN_OUT.
-func (Kind) Salvage(t *nodes.Task, files, outputs []string) *nodes.Result {
+func (s *settings) Salvage(t *nodes.Task, files, outputs []string) *nodes.Result {
 	res := &nodes.Result{Writes: map[string]string{}, Schemas: map[string]string{}, Values: map[string]any{}}
 	left := func(name string, err error) { res.Warnings = append(res.Warnings, name+": "+err.Error()) }
-	s, err := read(t.With)
-	if err != nil {
-		return res
-	}
 	root, err := os.OpenRoot(t.Out)
 	if err != nil {
 		left(t.Out, err)

@@ -18,7 +18,7 @@ import (
 // settings are #Exec in Go.
 type settings struct {
 	Argv    []string                   `json:"argv"`
-	Run     string                     `json:"run"`
+	Script  string                     `json:"run"`
 	Shell   shell                      `json:"shell"`
 	Env     map[string]json.RawMessage `json:"env"`
 	Pass    []string                   `json:"pass"`
@@ -29,14 +29,9 @@ type settings struct {
 	Shapes  []shaped                   `json:"shapes"`
 	Exit    map[string]string          `json:"exit"`
 	Limits  proc.Limits                `json:"limits"`
-	Probe   *probe                     `json:"probe"`
+	ProbeBy *probe                     `json:"probe"`
 
 	MaxOutputMB int64 `json:"maxOutputMB"`
-}
-
-func read(with json.RawMessage) (*settings, error) {
-	s := &settings{MaxOutputMB: 1024}
-	return s, accept.Decode(with, s)
 }
 
 // shaped is #ExecShape.
@@ -47,21 +42,21 @@ type shaped struct {
 }
 
 type probe struct {
-	Argv []string `json:"argv"`
-	Run  string   `json:"run"`
+	Argv   []string `json:"argv"`
+	Script string   `json:"run"`
 }
 
-func (s *settings) traits() nodes.Traits {
+func (s *settings) Traits() nodes.Traits {
 	tr := nodes.Traits{Effect: "idempotent", Ambient: true, Does: s.does(), Steady: []string{"exit_nonzero"}}
 	switch {
-	case len(s.Argv) > 0 && s.Run != "":
+	case len(s.Argv) > 0 && s.Script != "":
 		tr.Problemf("run", "give argv or run, not both")
-	case len(s.Argv) == 0 && s.Run == "":
+	case len(s.Argv) == 0 && s.Script == "":
 		tr.Problemf("argv", "missing: what to run, as argv: [...] or run: \"...\"")
 	case len(s.Argv) > 0 && s.Argv[0] == "":
 		tr.Problemf("argv.0", "the program's name is empty")
 	}
-	switch script := s.Run != "" || s.Probe != nil && s.Probe.Run != ""; {
+	switch script := s.Script != "" || s.ProbeBy != nil && s.ProbeBy.Script != ""; {
 	case len(s.Shell) > 0 && !script:
 		tr.Problemf("shell", "there is no script for it: argv is started without a shell; give run")
 	case len(s.Shell) > 0:
@@ -73,8 +68,8 @@ func (s *settings) traits() nodes.Traits {
 		s.Stdin.Describe(&tr, "stdin")
 	}
 	tr.Leaves = []string{"*"}
-	if tr.Probes = s.Probe != nil; tr.Probes {
-		tr.OneOf("probe", "argv, run", len(s.Probe.Argv) > 0, s.Probe.Run != "")
+	if tr.Probes = s.ProbeBy != nil; tr.Probes {
+		tr.OneOf("probe", "argv, run", len(s.ProbeBy.Argv) > 0, s.ProbeBy.Script != "")
 	}
 	tr.Write("stdout", s.Stdout)
 	for i, x := range s.Shapes {
@@ -105,8 +100,8 @@ const mostDoes = 100
 
 // does is the command on one line: the arguments as a shell would take them, or the first lines of the script.
 func (s *settings) does() string {
-	if s.Run != "" {
-		script := strings.ReplaceAll(s.Run, "$${", "${") // in settings that are still to be filled in, it stands for that
+	if s.Script != "" {
+		script := strings.ReplaceAll(s.Script, "$${", "${") // in settings that are still to be filled in, it stands for that
 		return printable.Clip(printable.Line(firstLines(script)), mostDoes)
 	}
 	words := make([]string, 0, len(s.Argv))

@@ -167,7 +167,7 @@ func TestJSONTable(t *testing.T) {
 
 func newStep(t testing.TB, with string) accept.Step {
 	t.Helper()
-	step, err := Kind.Step([]byte(with))
+	step, err := accept.ParseStep(Kind, []byte(with))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -122,7 +122,11 @@ func TestDescribe(t *testing.T) {
 		`{"json":{"to":"a"},"markers":{"b":{"start":"x","end":"","to":"c"}}}`:                   "markers.b",
 		`{"text":{"value":"x"},"json":{"values":{"x":{"type":"int"}}}}`:                         "text.value",
 	} {
-		tr, err := Kind.DescribeStep([]byte(with))
+		step, err := accept.ParseStep(Kind, []byte(with))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr := accept.DescribeStep(step)
 		if err != nil || len(tr.Problems) != 1 || tr.Problems[0].Path != path {
 			t.Errorf("%s: %+v %v", with, tr.Problems, err)
 		}

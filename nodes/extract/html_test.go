@@ -240,7 +240,7 @@ func FuzzExtract(f *testing.F) {
 	for _, s := range []string{page, "```html\n" + page + "\n```", "<think>", "<<<N\na\nN>>>\n", "~~~\n<html>", "<!-- S --><html><body><!-- E --></html>", "`<html>` <pre>", "{\"a\": [1]}", "## H\ntext"} {
 		f.Add(s)
 	}
-	step, err := Kind.Step([]byte(`{"html":{"to":"p"},"json":{"to":"j"},"text":{"to":"t"},
+	step, err := accept.ParseStep(Kind, []byte(`{"html":{"to":"p"},"json":{"to":"j"},"text":{"to":"t"},
 		"markers":{"n":{"start":"<<<N","end":"N>>>"},"c":{"start":"<!-- S -->","end":"<!-- E -->"}},"sections":{"h":{"heading":"H"}}}`))
 	if err != nil {
 		f.Fatal(err)

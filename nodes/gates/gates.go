@@ -10,37 +10,24 @@ import (
 	"strings"
 
 	"dagrun.dev/nodes"
-	"dagrun.dev/nodes/internal/browser"
 )
 
 //go:embed schema.cue
 var schema string
 
 // Kind is the kind "gates".
-type Kind struct{}
-
-var _ nodes.Preflighter = Kind{}
-
-// Name returns "gates".
-func (Kind) Name() string { return "gates" }
-
-// Schema returns the CUE source of #Gates.
-func (Kind) Schema() string { return schema }
+var Kind = nodes.Kind{Name: "gates", Schema: schema, Parse: read}
 
 // Needs is a browser that works, for nodes that need one.
-func (Kind) Needs(with json.RawMessage) []nodes.Need {
-	if s, err := read(with); err == nil && !s.browsing() {
+func (s *settings) Needs() []nodes.Need {
+	if !s.browsing() {
 		return nil
 	}
-	return browser.Needs(with)
+	return s.View.Needs()
 }
 
 // Run makes all checks once and draws the verdict. What needs no browser is made first, checks of checks last.
-func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
-	s, err := read(t.With)
-	if err != nil {
-		return nil, err
-	}
+func (s *settings) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 	r := &runner{task: t, set: s, res: &nodes.Result{}}
 	for i := range s.Checks {
 		c := &s.Checks[i]

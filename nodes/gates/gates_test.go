@@ -48,10 +48,10 @@ func run(t *testing.T, page string, with m) (*nodes.Result, *report, *nodetest.H
 	h.Artifacts["p.html"] = page
 	h.Files["brief.md"] = "# Brief\n\nSeveral longer words, and something unheard.\n"
 	h.Files["check.js"] = "// The number of headings.\n(args, note) => {\n  const n = document.querySelectorAll(args.tag).length;\n  note(n + ' found');\n  return n;\n}\n"
-	if _, err := (Kind{}).Describe(task.With); err != nil {
+	if _, err := (Kind).Describe(task.With); err != nil {
 		t.Fatal(err)
 	}
-	res, err := Kind{}.Run(context.Background(), task)
+	res, err := Kind.Run(context.Background(), task)
 	if err != nil {
 		return res, nil, h, err
 	}
@@ -367,7 +367,7 @@ func TestStopped(t *testing.T) {
 	stopped := errors.New("stopped by a person")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	task.Beat = func() { cancel(stopped) }
-	if _, err := (Kind{}).Run(ctx, task); !errors.Is(err, stopped) {
+	if _, err := (Kind).Run(ctx, task); !errors.Is(err, stopped) {
 		t.Errorf("error %v, want %v", err, stopped)
 	}
 }
@@ -404,7 +404,7 @@ func TestInterrupted(t *testing.T) {
 			defer s.Close()
 			task, _ = nodetest.New(t, "gates", m{"page": m{"url": s.URL + "/"}, "viewports": []m{{"width": 400, "height": 300}}, "verdict": m{"rules": []m{}, "else": "GO"},
 				"checks": []m{{"name": "js", "class": "x", "js": "(async () => await (await fetch('/now')).text() === 'again')()", "timeout": "60s"}}})
-			res, err := Kind{}.Run(ctx, task)
+			res, err := Kind.Run(ctx, task)
 			if !errors.Is(err, c.want) || err == nil && (res.Values["verdict"] != "GO" || res.Values["passed"] != 1) {
 				t.Errorf("error %v, want %v; values %v", err, c.want, res.Values)
 			}
@@ -455,7 +455,7 @@ func TestDescribe(t *testing.T) {
 		{`{"checks":[{"name":"a","class":"x","value":true}],"verdict":{"rules":[{"checks":["b"],"then":"NO"}],"else":"GO"}}`, "verdict.rules.0.checks.0"},
 		{`{"checks":[{"name":"a","class":"x","value":true}],"verdict":{"rules":[{"class":"x","atLeast":2,"then":"NO"}],"else":"GO"}}`, "verdict.rules.0.atLeast"},
 	} {
-		tr, err := Kind{}.Describe([]byte(c.with))
+		tr, err := Kind.Describe([]byte(c.with))
 		if err != nil {
 			t.Errorf("%s: %v", c.with, err)
 			continue
@@ -468,7 +468,7 @@ func TestDescribe(t *testing.T) {
 			t.Errorf("%s: problem at %q, want %q: %v", c.with, at, c.at, tr.Problems)
 		}
 	}
-	tr, _ := Kind{}.Describe([]byte(`{` + page + `"checks":[{"name":"a","class":"x","file":"a.js"},{"name":"b","class":"y","text":{"sharedWith":{"file":"brief.md"}}}],"to":"g.json",` + rest + `}`))
+	tr, _ := Kind.Describe([]byte(`{` + page + `"checks":[{"name":"a","class":"x","file":"a.js"},{"name":"b","class":"y","text":{"sharedWith":{"file":"brief.md"}}}],"to":"g.json",` + rest + `}`))
 	if !slices.Equal(tr.Files, []string{"a.js", "brief.md"}) || !slices.Equal(tr.Reads, []string{"p.html"}) || !slices.Equal(tr.Writes, []string{"g.json"}) {
 		t.Errorf("traits %+v", tr)
 	}
@@ -476,7 +476,7 @@ func TestDescribe(t *testing.T) {
 
 // P-5, P-6: a plan shows what is checked, where, within which bounds, and what follows from it.
 func TestNotes(t *testing.T) {
-	tr, err := Kind{}.Describe([]byte(`{"page":{"artifact":"p.html"},"viewports":[{"width":9,"height":8},{"width":7,"height":6}],"checks":[
+	tr, err := Kind.Describe([]byte(`{"page":{"artifact":"p.html"},"viewports":[{"width":9,"height":8},{"width":7,"height":6}],"checks":[
 		{"name":"a","class":"x","file":"a.js"},
 		{"name":"b","class":"y","js":"1","viewports":[{"width":7,"height":6}],"min":0.5,"max":2},
 		{"name":"c","class":"x","meta":"coverage"},

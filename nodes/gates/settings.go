@@ -16,15 +16,12 @@ import (
 
 // settings are #Gates in Go.
 type settings struct {
-	browser.Source
-	Viewports []browser.Viewport `json:"viewports"`
-	Checks    []check            `json:"checks"`
-	Verdict   verdict            `json:"verdict"`
-	Timeout   nodes.Duration     `json:"timeout"`
-	Repeat    int                `json:"repeat"`
-	Waits     browser.Waits      `json:"waits"`
-	Browser   browser.Settings   `json:"browser"`
-	To        string             `json:"to"`
+	browser.View
+	Checks  []check        `json:"checks"`
+	Verdict verdict        `json:"verdict"`
+	Timeout nodes.Duration `json:"timeout"`
+	Repeat  int            `json:"repeat"`
+	To      string         `json:"to"`
 }
 
 // A check has exactly one of JS, File, Text, Value, Meta.
@@ -81,15 +78,10 @@ func (c *check) method() string {
 func (c *check) bounded() bool { return c.Min != nil || c.Max != nil }
 
 // read decodes settings; what is left out has the schema's default.
-func read(with json.RawMessage) (*settings, error) {
-	s := &settings{
-		Timeout: nodes.Duration(5 * time.Second), Repeat: 1,
-		Waits: browser.DefaultWaits(), Browser: browser.DefaultSettings(),
-		Verdict: verdict{Incomplete: "INCOMPLETE"},
-	}
-	if err := accept.Decode(with, s); err != nil {
-		return nil, err
-	}
+func read(with json.RawMessage) (nodes.Settings, error) {
+	s := &settings{View: browser.DefaultView(), Timeout: nodes.Duration(5 * time.Second), Repeat: 1,
+		Verdict: verdict{Incomplete: "INCOMPLETE"}}
+	err := accept.Decode(with, s)
 	for i := range s.Verdict.Rules {
 		s.Verdict.Rules[i].AtLeast = max(1, s.Verdict.Rules[i].AtLeast)
 	}
@@ -102,7 +94,7 @@ func read(with json.RawMessage) (*settings, error) {
 			c.Timeout = s.Timeout
 		}
 	}
-	return s, nil
+	return s, err
 }
 
 // browsing reports whether any check needs a browser.
@@ -121,12 +113,8 @@ func (s *settings) classes() []string {
 	return list
 }
 
-// Describe reads what the compiler must know of checked settings.
-func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
-	s, err := read(with)
-	if err != nil {
-		return nodes.Traits{}, err
-	}
+// Traits are what the compiler must know.
+func (s *settings) Traits() nodes.Traits {
 	tr := nodes.Traits{Effect: "pure", Outputs: map[string]string{
 		"verdict": "string", "rule": "string", "reason": "string", "passed": "int", "failed": "int", "notRun": "int",
 		"failures": "list", "unproven": "list", "byClass": "map", "degraded": "bool", "browser": "string",
@@ -138,7 +126,7 @@ func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
 	s.describeChecks(&tr)
 	s.describeRules(&tr)
 	tr.Write("to", s.To)
-	return tr, nil
+	return tr
 }
 
 func (s *settings) describeChecks(tr *nodes.Traits) {

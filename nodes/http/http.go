@@ -26,47 +26,22 @@ import (
 //go:embed schema.cue
 var schema string
 
-// Kind is the kind "http". The zero value is ready for use.
-type Kind struct {
-	now func() time.Time // the runner's clock; nil = time.Now
-}
-
-// Name returns "http".
-func (Kind) Name() string { return "http" }
-
-// Schema returns the CUE source of #Http.
-func (Kind) Schema() string { return schema }
-
-// Describe reads what the compiler must know of checked settings.
-func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
-	s, err := read(with)
-	if err != nil {
-		return nodes.Traits{}, err
-	}
-	return s.traits(), nil
-}
+// Kind is the kind "http".
+var Kind = nodes.Kind{Name: "http", Schema: schema,
+	Parse: accept.Parser(func() *settings { return &settings{Method: http.MethodGet, MaxMB: 256} })}
 
 // Message has the request send the message, by POST unless another method is named that sends something.
-func (Kind) Message(with json.RawMessage, message []byte) (json.RawMessage, error) {
-	s, err := read(with)
-	if err == nil && s.safe() {
-		with, err = nodes.WithField(with, "method", http.MethodPost)
-	}
-	if err != nil {
-		return nil, err
+func (s *settings) Message(with json.RawMessage, message []byte) (_ json.RawMessage, err error) {
+	if s.safe() {
+		if with, err = nodes.WithField(with, "method", http.MethodPost); err != nil {
+			return nil, err
+		}
 	}
 	return nodes.WithField(with, "body", map[string]any{"json": json.RawMessage(message)})
 }
 
 // Run sends the request once.
-func (k Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
-	s, err := read(t.With)
-	if err != nil {
-		return nil, err
-	}
-	if k.now == nil {
-		k.now = time.Now
-	}
+func (s *settings) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 	req, err := s.request(t)
 	if err != nil {
 		return nil, err
@@ -81,7 +56,7 @@ func (k Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 	}
 	defer answer.Close()
 	if !s.expected(answer.Status) {
-		return nil, s.unexpected(answer, evidence.Case{Now: k.now(), Tries: t.Attempt})
+		return nil, s.unexpected(answer, evidence.Case{Now: time.Now(), Tries: t.Attempt})
 	}
 	if t.TookEffect != nil {
 		if err := t.TookEffect(fmt.Sprintf("HTTP status %d", answer.Status)); err != nil {
@@ -199,9 +174,4 @@ func (s *settings) take(t *nodes.Task, a *httpc.Answer) (*nodes.Result, error) {
 		t.KeepBeside(res, "response.txt", body())
 	}
 	return res, err
-}
-
-func read(with json.RawMessage) (*settings, error) {
-	s := &settings{Method: http.MethodGet, MaxMB: 256}
-	return s, accept.Decode(with, s)
 }

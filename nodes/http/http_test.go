@@ -26,7 +26,7 @@ func send(t *testing.T, with m, answer exchange.Response, change ...func(*nodes.
 	for _, f := range change {
 		f(task, host)
 	}
-	res, err := Kind{}.Run(context.Background(), task)
+	res, err := Kind.Run(context.Background(), task)
 	requests := s.Requests()
 	if len(requests) != 1 {
 		t.Fatalf("%d requests", len(requests))
@@ -207,7 +207,7 @@ func TestDescribe(t *testing.T) {
 		{`{"url":"x.test","body":{"text":"","file":"f"}}`, "pure", "url body body"},
 		{`{"url":"https://u:p@x.test/","headers":{"authorization":"x"},"secrets":{"Authorization":"a"},"bearer":"b","values":{"status":{"at":"s"}}}`, "pure", "url values.status secrets.Authorization bearer"},
 	} {
-		tr, err := Kind{}.Describe(json.RawMessage(tt.with))
+		tr, err := Kind.Describe(json.RawMessage(tt.with))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +219,7 @@ func TestDescribe(t *testing.T) {
 			t.Errorf("%s: %s %q (%v), want %s %q", tt.with, tr.Effect, got, tr.Problems, tt.effect, tt.problems)
 		}
 	}
-	tr, _ := Kind{}.Describe(json.RawMessage(`{"url":"https://x.test/","to":"a","body":{"artifact":"b"},"method":"PUT","secrets":{"K":"s"},"bearer":"s","values":{"v":{"at":"v","type":"list"}}}`))
+	tr, _ := Kind.Describe(json.RawMessage(`{"url":"https://x.test/","to":"a","body":{"artifact":"b"},"method":"PUT","secrets":{"K":"s"},"bearer":"s","values":{"v":{"at":"v","type":"list"}}}`))
 	if fmt.Sprint(tr.Reads, tr.Writes, tr.Secrets, tr.Outputs) != "[b] [a] [s] map[bytes:int content_type:string status:int v:list]" {
 		t.Errorf("%+v", tr)
 	}

@@ -42,7 +42,7 @@ type value struct {
 
 func (s *settings) safe() bool { return s.Method == http.MethodGet || s.Method == http.MethodHead }
 
-func (s *settings) traits() nodes.Traits {
+func (s *settings) Traits() nodes.Traits {
 	tr := nodes.Traits{
 		Effect: "once", Ambient: true, Does: s.Method + " " + s.shown(),
 		Outputs: map[string]string{"status": "int", "bytes": "int", "content_type": "string"},

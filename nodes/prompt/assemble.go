@@ -1,7 +1,6 @@
 package prompt
 
 import (
-	"encoding/json"
 	"io"
 	"strings"
 	"unicode/utf8"
@@ -12,15 +11,7 @@ import (
 // Assemble fills in the template of a prompt block (#Prompt) for one attempt. It reads through
 // t.File, t.Artifact and t.Entries, logs the estimate, and fails with category config (a
 // placeholder without a value) or input_too_big (too long after all trimming).
-func Assemble(t *nodes.Task, with json.RawMessage) (*Assembled, error) {
-	s, err := decode(with)
-	if err != nil {
-		return nil, err
-	}
-	return assemble(t, s)
-}
-
-func assemble(t *nodes.Task, s *settings) (*Assembled, error) {
+func (s *Settings) Assemble(t *nodes.Task) (*Assembled, error) {
 	a := &assembly{task: t, settings: s, out: &Assembled{}, slots: map[string]*slot{}}
 	var err error
 	if a.template, err = s.template(t.File); err != nil {
@@ -98,20 +89,17 @@ func (a *assembly) render() {
 
 // Sketch is what Assemble would return as far as a plan can know it: a sign stands for what a run writes. Nil without a
 // border, and where the template or a file cannot be read.
-func Sketch(with json.RawMessage, open func(path string) (io.ReadCloser, error)) *Assembled {
-	s, err := decode(with)
-	if err != nil {
-		return nil
-	}
+func (s *Settings) Sketch(open func(path string) (io.ReadCloser, error)) *Assembled {
 	if t, err := s.template(open); err != nil || !t.bordered() {
 		return nil
 	}
-	s.Limit = 0
-	p, err := assemble(&nodes.Task{
+	whole := *s
+	whole.Limit = 0
+	p, err := whole.Assemble(&nodes.Task{
 		File:     open,
 		Artifact: func(string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("?")), nil },
 		Entries:  func(string) ([]nodes.Entry, error) { return []nodes.Entry{{Text: "?"}}, nil },
-	}, s)
+	})
 	if err != nil {
 		return nil
 	}

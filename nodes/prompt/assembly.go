@@ -10,7 +10,7 @@ import (
 // assembly is one prompt under way.
 type assembly struct {
 	task     *nodes.Task
-	settings *settings
+	settings *Settings
 	template *template
 	slots    map[string]*slot // of the variables that are used
 	uses     map[string]int

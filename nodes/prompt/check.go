@@ -2,7 +2,6 @@ package prompt
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"regexp"
@@ -12,15 +11,10 @@ import (
 	"dagrun.dev/nodes"
 )
 
-// Check reads the template at plan time: placeholders without a variable are problems, variables
+// CheckFiles reads the template at plan time: placeholders without a variable are problems, variables
 // that are never used are warnings. open reads an input file relative to the specification.
-func Check(
-	with json.RawMessage, open func(path string) (io.ReadCloser, error),
-) (problems []nodes.Problem, warnings []string) {
-	s, err := decode(with)
-	if err != nil {
-		return []nodes.Problem{{Text: err.Error()}}, nil
-	}
+func (s *Settings) CheckFiles(open func(path string) (io.ReadCloser, error)) (
+	problems []nodes.Problem, warnings []string) {
 	t, err := s.template(open)
 	if err != nil {
 		return []nodes.Problem{{Path: "file", Text: err.Error()}}, nil
@@ -41,7 +35,7 @@ const mostTexts = 50
 
 // mistakes returns one text for each placeholder that has no variable, and for each ${NAME}
 // that looks like one that has.
-func (t *template) mistakes(s *settings) []string {
+func (t *template) mistakes(s *Settings) []string {
 	var out []string
 	for _, p := range t.pieces {
 		switch _, ok := s.Vars[p.name]; {
@@ -69,7 +63,7 @@ var (
 )
 
 // doubts returns variables that are never used and braces that look like placeholders.
-func (t *template) doubts(s *settings) []string {
+func (t *template) doubts(s *Settings) []string {
 	var out []string
 	uses := t.uses()
 	for _, name := range s.names() {

@@ -1,7 +1,6 @@
 package prompt
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -9,17 +8,22 @@ import (
 	"dagrun.dev/nodes"
 )
 
-// Describe reads what the compiler must know of a prompt block; paths of problems are within it.
-// Traits.Prompt holds what is known of the size (without Model and MaxOutput).
-func Describe(with json.RawMessage) (nodes.Traits, error) {
-	s, err := decode(with)
-	if err != nil {
-		return nodes.Traits{}, err
+// Traits are what the compiler must know of a node of this kind.
+func (s *Settings) Traits() nodes.Traits {
+	tr := s.Block()
+	tr.Effect = "pure"
+	tr.Outputs = map[string]string{"chars": "int", "tokens": "int"}
+	tr.Prompt = nil
+	if s.To == "" {
+		tr.Problemf("to", "missing: a node of this kind names the artifact it writes")
 	}
-	return s.traits(), nil
+	tr.Write("to", s.To)
+	return tr
 }
 
-func (s *settings) traits() nodes.Traits {
+// Block is what the compiler must know of a prompt block; paths of problems are within it.
+// Traits.Prompt holds what is known of the size (without Model and MaxOutput).
+func (s *Settings) Block() nodes.Traits {
 	d := describer{s: s}
 	d.tr.Prompt = &nodes.PromptEstimate{}
 	d.template()
@@ -35,7 +39,7 @@ func (s *settings) traits() nodes.Traits {
 
 // A describer collects the traits of one prompt block.
 type describer struct {
-	s  *settings
+	s  *Settings
 	tr nodes.Traits
 }
 

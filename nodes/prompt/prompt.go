@@ -7,8 +7,6 @@ package prompt
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
-	"io"
 
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/accept"
@@ -18,47 +16,13 @@ import (
 var schema string
 
 // Kind is the kind "prompt".
-type Kind struct{}
+var Kind = nodes.Kind{Name: "prompt", Schema: schema, Parse: accept.Parser(func() *Settings { return &Settings{} })}
 
-var _ nodes.FileChecker = Kind{}
-
-// Name returns "prompt".
-func (Kind) Name() string { return "prompt" }
-
-// Schema returns the CUE source of #Prompt.
-func (Kind) Schema() string { return schema }
-
-// Describe reads what the compiler must know of the settings of a node of this kind.
-func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
-	s, err := decode(with)
-	if err != nil {
-		return nodes.Traits{}, err
-	}
-	tr := s.traits()
-	tr.Effect = "pure"
-	tr.Outputs = map[string]string{"chars": "int", "tokens": "int"}
-	tr.Prompt = nil
-	if s.To == "" {
-		tr.Problemf("to", "missing: a node of this kind names the artifact it writes")
-	}
-	tr.Write("to", s.To)
-	return tr, nil
-}
-
-// CheckFiles holds the template against the declared variables.
-func (Kind) CheckFiles(
-	with json.RawMessage, open func(path string) (io.ReadCloser, error),
-) ([]nodes.Problem, []string) {
-	return Check(with, open)
-}
+var _ nodes.FileChecker = &Settings{}
 
 // Run writes the assembled text as the artifact of to.
-func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
-	s, err := decode(t.With)
-	if err != nil {
-		return nil, err
-	}
-	p, err := assemble(t, s)
+func (s *Settings) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
+	p, err := s.Assemble(t)
 	if err != nil {
 		return nil, err
 	}

@@ -35,6 +35,15 @@ func world() *nodetest.Host {
 }
 
 // C-6: a prompt is assembled from a template and variables.
+func settingsOf(t *testing.T, with string) *Settings {
+	t.Helper()
+	s, err := Kind.Parse([]byte(with))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.(*Settings)
+}
+
 func TestAssemble(t *testing.T) {
 	tests := []struct{ name, with, want string }{
 		{"text", `{"text":"Hi {WHO}!","vars":{"WHO":"you"}}`, "Hi you!"},
@@ -74,7 +83,7 @@ func TestAssemble(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := world()
-			p, err := Assemble(w.Task(t, "prompt", tt.with), []byte(tt.with))
+			p, err := settingsOf(t, tt.with).Assemble(w.Task(t, "prompt", tt.with))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -104,7 +113,7 @@ func TestBorders(t *testing.T) {
 	} {
 		with, _ := json.Marshal(map[string]any{"text": tt.text, "vars": map[string]string{"AA": tt.aa}})
 		w := world()
-		p, err := Assemble(w.Task(t, "prompt", string(with)), with)
+		p, err := settingsOf(t, string(with)).Assemble(w.Task(t, "prompt", string(with)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +138,7 @@ func TestFixedBlocks(t *testing.T) {
 			"NN": map[string]string{"artifact": "none", "else": "none yet"},
 		}})
 		w := world()
-		p, err := Assemble(w.Task(t, "prompt", string(with)), with)
+		p, err := settingsOf(t, string(with)).Assemble(w.Task(t, "prompt", string(with)))
 		if err != nil || p.Fixed() != want {
 			t.Errorf("%q: %+v %v, want %d fixed", text, p, err, want)
 		}
@@ -138,14 +147,14 @@ func TestFixedBlocks(t *testing.T) {
 
 // A-4: a border stands alone on its line, and no variable has its name.
 func TestBorderMistakes(t *testing.T) {
-	problems, _ := Check([]byte(`{"text":"a {BORDER}\n{BORDER}\n{BORDER}{BORDER}"}`), world().OpenFile)
+	problems, _ := settingsOf(t, `{"text":"a {BORDER}\n{BORDER}\n{BORDER}{BORDER}"}`).CheckFiles(world().OpenFile)
 	want := "{BORDER}: want it alone on its line, where it divides the prompt into blocks"
 	if len(problems) != 3 || problems[0].Text != "prompt text:1:3: "+want || problems[1].Text != "prompt text:3:1: "+want {
 		t.Errorf("%v", problems)
 	}
-	tr, err := Describe([]byte(`{"text":"{BORDER}","vars":{"BORDER":"x"}}`))
-	if err != nil || len(tr.Problems) != 1 || tr.Problems[0].Path != "vars.BORDER" {
-		t.Errorf("%v %v", tr.Problems, err)
+	tr := settingsOf(t, `{"text":"{BORDER}","vars":{"BORDER":"x"}}`).Block()
+	if len(tr.Problems) != 1 || tr.Problems[0].Path != "vars.BORDER" {
+		t.Errorf("%v", tr.Problems)
 	}
 }
 
@@ -160,12 +169,12 @@ func TestPlaceholderMistakes(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			w := world()
 			w.Files["b.md"] = "{VERIFIER_NOTES}\néé {VERIFER_NOTES}\n"
-			_, err := Assemble(w.Task(t, "prompt", tt.with), []byte(tt.with))
+			_, err := settingsOf(t, tt.with).Assemble(w.Task(t, "prompt", tt.with))
 			var e *nodes.Error
 			if !errors.As(err, &e) || e.Category != "config" || e.Message != tt.want {
 				t.Errorf("got %v", err)
 			}
-			problems, _ := Check([]byte(tt.with), w.OpenFile)
+			problems, _ := settingsOf(t, tt.with).CheckFiles(w.OpenFile)
 			if len(problems) != 1 || problems[0].Text != tt.want {
 				t.Errorf("at plan time: %v", problems)
 			}
@@ -181,7 +190,7 @@ func TestSourcesThatCannotBeRead(t *testing.T) {
 		`{"text":"{AA}","vars":{"AA":{"first":1}}}`:                    "variable AA: prompt: variable AA has no source",
 		`{"text":"{AA}","vars":{"AA":{"files":["two.md","gone.md"]}}}`: "variable AA: file gone.md: open gone.md: file does not exist",
 	} {
-		_, err := Assemble(world().Task(t, "prompt", with), []byte(with))
+		_, err := settingsOf(t, with).Assemble(world().Task(t, "prompt", with))
 		var e *nodes.Error
 		if !errors.As(err, &e) || e.Category != "config" || err.Error() != want {
 			t.Errorf("%s:\n got %v\nwant %s", with, err, want)
@@ -192,7 +201,7 @@ func TestSourcesThatCannotBeRead(t *testing.T) {
 // C-6: what a plan warns of.
 func TestCheckWarns(t *testing.T) {
 	with := `{"text":"{USED} {used} { Used }","vars":{"USED":"x","NEVER":"y"}}`
-	problems, warnings := Check([]byte(with), world().OpenFile)
+	problems, warnings := settingsOf(t, with).CheckFiles(world().OpenFile)
 	want := []string{
 		"prompt text: variable NEVER is never used",
 		"prompt text:1:8: {used} stays as text; a placeholder is {USED}",
@@ -233,7 +242,7 @@ func TestTrimLadder(t *testing.T) {
 		{"1000", 999, []string{"LAYER entry", "LAYER entry", "FF file 3", "FF file 4", "LOG variable LOG"}},
 	}
 	for _, tt := range tests {
-		p, err := Assemble(w.Task(t, "prompt", with(tt.limit)), []byte(with(tt.limit)))
+		p, err := settingsOf(t, with(tt.limit)).Assemble(w.Task(t, "prompt", with(tt.limit)))
 		if err != nil {
 			t.Errorf("limit %s: %v", tt.limit, err)
 			continue
@@ -259,7 +268,7 @@ func TestTrimLadder(t *testing.T) {
 		}
 	}
 
-	_, err := Assemble(w.Task(t, "prompt", with("10")), []byte(with("10")))
+	_, err := settingsOf(t, with("10")).Assemble(w.Task(t, "prompt", with("10")))
 	var e *nodes.Error
 	if !errors.As(err, &e) || e.Category != "input_too_big" || !e.Permanent {
 		t.Errorf("above the limit after all trimming: %v", err)
@@ -293,7 +302,7 @@ func TestValley(t *testing.T) {
 }
 
 func TestDescribe(t *testing.T) {
-	tr, err := Kind{}.Describe([]byte(`{"file":"t.md","to":"out/p.md","vars":{
+	tr, err := Kind.Describe([]byte(`{"file":"t.md","to":"out/p.md","vars":{
 		"CC":{"files":["b.md","a.md"]},"AA":{"artifact":"page.html"},"LL":{"accumulator":"layer"},"TT":"abc","SS":{"file":"a.md"}}}`))
 	if err != nil {
 		t.Fatal(err)
@@ -322,19 +331,15 @@ func TestDescribeProblems(t *testing.T) {
 		{`{"text":"","trim":[{"var":"AA","by":"drop"}],"vars":{"AA":""}}`, "trim.0", "nothing is trimmed without a limit"},
 	}
 	for _, tt := range tests {
-		tr, err := Describe([]byte(tt.with))
-		if err != nil {
-			t.Errorf("%s: %v", tt.with, err)
-			continue
-		}
+		tr := settingsOf(t, tt.with).Block()
 		if len(tr.Problems) != 1 || tr.Problems[0] != (nodes.Problem{Path: tt.path, Text: tt.text}) {
 			t.Errorf("%s:\n got %+v", tt.with, tr.Problems)
 		}
 	}
-	if tr, _ := (Kind{}).Describe([]byte(`{"text":"x"}`)); len(tr.Problems) != 1 || tr.Problems[0].Path != "to" {
+	if tr, _ := (Kind).Describe([]byte(`{"text":"x"}`)); len(tr.Problems) != 1 || tr.Problems[0].Path != "to" {
 		t.Errorf("a node without to: %+v", tr.Problems)
 	}
-	if _, err := Describe([]byte(`{"fiel":"x"}`)); err == nil {
+	if _, err := Kind.Describe([]byte(`{"fiel":"x"}`)); err == nil {
 		t.Error("an unknown field is read")
 	}
 }
@@ -342,7 +347,7 @@ func TestDescribeProblems(t *testing.T) {
 func TestRunWritesTheArtifact(t *testing.T) {
 	w := world()
 	task := w.Task(t, "prompt", `{"file":"t.md","to":"sub/p.md","vars":{"WHO":"you"}}`)
-	res, err := Kind{}.Run(context.Background(), task)
+	res, err := Kind.Run(context.Background(), task)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -364,10 +369,10 @@ func FuzzAssemble(f *testing.F) {
 			Files:        map[string]string{"t": template, "v": value},
 			Accumulators: map[string][]nodes.Entry{"layer": {{Text: value}, {Text: "x"}}},
 		}
-		s := &settings{File: "t", Limit: int64(limit), Vars: map[string]variable{
+		s := &Settings{File: "t", Limit: int64(limit), Vars: map[string]variable{
 			"AA": {From: accept.From{File: "v"}}, "BB": {Files: &[]inputFile{{"v", "v"}, {"v", "w"}, {"v", "x"}}}, "CC": {Accumulator: "layer"},
 		}, Trim: []trimStep{{Var: "CC", By: "oldest"}, {Var: "BB", By: "valley"}, {Var: "AA", By: "drop"}}}
-		p, err := assemble(w.Task(t, "prompt", ""), s)
+		p, err := s.Assemble(w.Task(t, "prompt", ""))
 		if err != nil {
 			var e *nodes.Error
 			if !errors.As(err, &e) {

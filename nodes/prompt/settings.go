@@ -14,8 +14,8 @@ import (
 	"dagrun.dev/nodes/internal/accept"
 )
 
-// settings is #Prompt.
-type settings struct {
+// Settings are #Prompt, of a node or a prompt block of another kind.
+type Settings struct {
 	File  string              `json:"file"`
 	Text  *accept.Text        `json:"text"`
 	Vars  map[string]variable `json:"vars"`
@@ -83,16 +83,11 @@ func (f *inputFile) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-func decode(with json.RawMessage) (*settings, error) {
-	s := new(settings)
-	return s, accept.Decode(with, s)
-}
-
 // names returns the variables' names in order.
-func (s *settings) names() []string { return slices.Sorted(maps.Keys(s.Vars)) }
+func (s *Settings) names() []string { return slices.Sorted(maps.Keys(s.Vars)) }
 
 // name is what messages call the template.
-func (s *settings) name() string {
+func (s *Settings) name() string {
 	if s.File != "" {
 		return s.File
 	}
@@ -100,7 +95,7 @@ func (s *settings) name() string {
 }
 
 // template returns the parsed template.
-func (s *settings) template(open func(string) (io.ReadCloser, error)) (*template, error) {
+func (s *Settings) template(open func(string) (io.ReadCloser, error)) (*template, error) {
 	if s.File == "" {
 		if s.Text == nil {
 			return nil, nodes.Fail("config", "prompt: want exactly one of file, text")

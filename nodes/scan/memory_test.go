@@ -99,7 +99,12 @@ func findsTheSame(t *testing.T, beside string) {
 // opens runs a scan and returns the files that it had to read.
 func opens(t *testing.T, dir, cache string, with any) []string {
 	t.Helper()
-	f, err := look(t.Context(), remembering(t, dir, cache, with))
+	task := remembering(t, dir, cache, with)
+	s, err := read(task.With)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := s.(*settings).look(t.Context(), task)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,27 +23,12 @@ import (
 //go:embed schema.cue
 var schema string
 
-// Kind is the kind "scan". The zero value is ready for use.
-type Kind struct{}
-
-// Name returns "scan".
-func (Kind) Name() string { return "scan" }
-
-// Schema returns the CUE source of #Scan.
-func (Kind) Schema() string { return schema }
-
-// Describe reads what the compiler must know of checked settings.
-func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
-	s, err := read(with)
-	if err != nil {
-		return nodes.Traits{}, err
-	}
-	return s.traits(), nil
-}
+// Kind is the kind "scan".
+var Kind = nodes.Kind{Name: "scan", Schema: schema, Parse: read}
 
 // Run looks once.
-func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
-	f, err := look(ctx, t)
+func (s *settings) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
+	f, err := s.look(ctx, t)
 	if err != nil {
 		return nil, err
 	}
@@ -70,8 +55,8 @@ func (f *finding) keep() {
 }
 
 // Preview says what would be picked now.
-func (Kind) Preview(ctx context.Context, t *nodes.Task) (lines []string, err error) {
-	f, err := look(ctx, t)
+func (s *settings) Preview(ctx context.Context, t *nodes.Task) (lines []string, err error) {
+	f, err := s.look(ctx, t)
 	if err != nil {
 		return nil, err
 	}
@@ -113,11 +98,7 @@ type finding struct {
 }
 
 // look goes through the files.
-func look(ctx context.Context, t *nodes.Task) (*finding, error) {
-	s, err := read(t.With)
-	if err != nil {
-		return nil, err
-	}
+func (s *settings) look(ctx context.Context, t *nodes.Task) (*finding, error) {
 	e, err := newEvaluation(s, t)
 	if err != nil {
 		return nil, err

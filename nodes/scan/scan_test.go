@@ -53,7 +53,7 @@ func task(t testing.TB, dir string, with any) *nodes.Task {
 // scan runs one and returns its values as they are recorded, and its warnings.
 func scan(t testing.TB, k *nodes.Task) (map[string]any, []string) {
 	t.Helper()
-	res, err := Kind{}.Run(t.Context(), k)
+	res, err := Kind.Run(t.Context(), k)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +241,7 @@ func TestRoot(t *testing.T) {
 		}
 	}
 	for root, want := range map[string]string{"nowhere": "file_io", "../x": "config", "docs/a/m": "file_io"} {
-		if _, err := (Kind{}).Run(t.Context(), task(t, dir, object{"items": "**/m", "root": root})); nodetest.Category(err) != want {
+		if _, err := (Kind).Run(t.Context(), task(t, dir, object{"items": "**/m", "root": root})); nodetest.Category(err) != want {
 			t.Errorf("%q: %v", root, err)
 		}
 	}
@@ -266,7 +266,7 @@ func TestDescribe(t *testing.T) {
 		`{"items": "m", "root": "${params.p}"}`:            "",
 		`{"items": "m", "vars": {"path": "1"}}`:            "vars.path: every item has e.path",
 	} {
-		tr, err := Kind{}.Describe(json.RawMessage(with))
+		tr, err := Kind.Describe(json.RawMessage(with))
 		if err != nil {
 			t.Fatal(err)
 		}

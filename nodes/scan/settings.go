@@ -33,7 +33,7 @@ type settings struct {
 	Count   string            `json:"count"`
 }
 
-func read(with json.RawMessage) (*settings, error) {
+func read(with json.RawMessage) (nodes.Settings, error) {
 	s := &settings{Parse: "none", MaxKB: 256, As: "e", Take: 1}
 	err := accept.Decode(with, s)
 	if s.Skip == nil {
@@ -48,7 +48,7 @@ var fields = map[string]string{
 	"files": "int", "paths": "list", "digest": "string", "modified": "timestamp", "metadata": "string",
 }
 
-func (s *settings) traits() nodes.Traits {
+func (s *settings) Traits() nodes.Traits {
 	tr := nodes.Traits{
 		Effect: "pure", Ambient: true, Does: "looks for " + s.Items, Formulas: s.formulas(),
 		Watch: []string{cmp.Or(s.Root, ".")},

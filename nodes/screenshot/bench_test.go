@@ -67,7 +67,7 @@ func capture(b *testing.B, jobs [][]m, together bool) use {
 		h.Artifacts["p.html"] = page(6000)
 		folders = append(folders, task.Scratch)
 		runs = append(runs, func() {
-			res, err := Kind{}.Run(b.Context(), task)
+			res, err := Kind.Run(b.Context(), task)
 			if err != nil {
 				b.Error(err)
 				return

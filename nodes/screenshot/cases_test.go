@@ -36,12 +36,12 @@ func shoot(t *testing.T, artifacts map[string]string, with m) (*nodes.Result, *n
 	}
 	task, h := nodetest.New(t, "screenshot", with)
 	h.Artifacts = artifacts
-	if _, err := (Kind{}).Describe(task.With); err != nil {
+	if _, err := (Kind).Describe(task.With); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
-	res, err := Kind{}.Run(ctx, task)
+	res, err := Kind.Run(ctx, task)
 	if err == nil && res.Survivors != nil {
 		t.Errorf("survivors: %v", res.Survivors)
 	}
@@ -259,7 +259,7 @@ func TestBrowserStartFailures(t *testing.T) {
 			}
 		})
 	}
-	if s, err := read(json.RawMessage(`{}`)); err != nil || s.Waits.Launch.D() <= 30*time.Second {
+	if s, err := Kind.Parse(nil); err != nil || s.(*settings).Waits.Launch.D() <= 30*time.Second {
 		t.Error("the bound for a start must be over 30 s")
 	}
 }
@@ -274,7 +274,7 @@ func TestStaleProfileLock(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
-	if _, err := (Kind{}).Run(context.Background(), task); err != nil {
+	if _, err := (Kind).Run(context.Background(), task); err != nil {
 		t.Fatal(err)
 	}
 	// §1 of the measurements: sections as tall as the view are not stretched.

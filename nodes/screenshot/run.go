@@ -3,7 +3,6 @@ package screenshot
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
@@ -12,17 +11,10 @@ import (
 	"dagrun.dev/nodes/internal/browser"
 )
 
-var _ nodes.Preflighter = Kind{}
-
-// Needs is a browser that works.
-func (Kind) Needs(with json.RawMessage) []nodes.Need { return browser.Needs(with) }
+var _ nodes.Preflighter = &settings{}
 
 // Run takes the pictures once. They are kept only when all of them could be taken.
-func (Kind) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
-	s, err := read(t.With)
-	if err != nil {
-		return nil, err
-	}
+func (s *settings) Run(ctx context.Context, t *nodes.Task) (*nodes.Result, error) {
 	albums := make([]album, len(s.Viewports))
 	job := &browser.Job{
 		Source: &s.Source, Settings: &s.Browser, Waits: &s.Waits,

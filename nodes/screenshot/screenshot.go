@@ -2,16 +2,21 @@
 // is on them but for blankness.
 package screenshot
 
-import _ "embed"
+import (
+	_ "embed"
+
+	"dagrun.dev/nodes"
+	"dagrun.dev/nodes/internal/accept"
+	"dagrun.dev/nodes/internal/browser"
+)
 
 //go:embed schema.cue
 var schema string
 
 // Kind is the kind "screenshot".
-type Kind struct{}
-
-// Name returns "screenshot".
-func (Kind) Name() string { return "screenshot" }
-
-// Schema returns the CUE source of #Screenshot.
-func (Kind) Schema() string { return schema }
+var Kind = nodes.Kind{Name: "screenshot", Schema: schema, Parse: accept.Parser(func() *settings {
+	return &settings{
+		View: browser.DefaultView(), Shots: []string{"viewport", "full", "scroll"},
+		Scale: 1, Step: 0.8, MaxSteps: 20, Tile: 8000, MaxTiles: 6, Blank: 0.998,
+	}
+})}

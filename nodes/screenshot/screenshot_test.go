@@ -45,7 +45,7 @@ func TestPictures(t *testing.T) {
 	const height = 6000
 	h.Artifacts["out/artifact.html"] = page(height) + `<link rel="stylesheet" href="base.css">`
 	h.Files["style/base.css"] = "h1{color:red}"
-	res, err := Kind{}.Run(t.Context(), task)
+	res, err := Kind.Run(t.Context(), task)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestSamePageSameBytes(t *testing.T) {
 	once := func() string {
 		task, h := nodetest.New(t, "screenshot", m{"page": m{"artifact": "p.html"}, "viewports": threeViews[1:], "to": "x.zip"})
 		h.Artifacts["p.html"] = page(height)
-		res, err := Kind{}.Run(t.Context(), task)
+		res, err := Kind.Run(t.Context(), task)
 		if err != nil {
 			t.Error(err)
 			return ""
@@ -300,7 +300,7 @@ func TestDescribe(t *testing.T) {
 		{`{"page":{"artifact":"a"},` + view + `,"to":"x.zip","manifest":"x.zip"}`, "manifest"},
 		{`{"page":{"artifact":"a"},` + view + `,"to":"x.tar"}`, "to"},
 	} {
-		tr, err := Kind{}.Describe([]byte(c.with))
+		tr, err := Kind.Describe([]byte(c.with))
 		if err != nil {
 			t.Errorf("%s: %v", c.with, err)
 			continue
@@ -313,7 +313,7 @@ func TestDescribe(t *testing.T) {
 			t.Errorf("%s: problem at %q, want %q: %v", c.with, at, c.at, tr.Problems)
 		}
 	}
-	tr, _ := Kind{}.Describe([]byte(`{"page":{"artifact":"a.html"},` + view + `,"assets":[{"file":"s.css"}],"to":"x.zip"}`))
+	tr, _ := Kind.Describe([]byte(`{"page":{"artifact":"a.html"},` + view + `,"assets":[{"file":"s.css"}],"to":"x.zip"}`))
 	if !slices.Equal(tr.Reads, []string{"a.html"}) || !slices.Equal(tr.Files, []string{"s.css"}) || !slices.Equal(tr.Writes, []string{"x.zip"}) || tr.Effect != "pure" {
 		t.Errorf("traits %+v", tr)
 	}

@@ -1,52 +1,30 @@
 package screenshot
 
 import (
-	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
 
 	"dagrun.dev/nodes"
-	"dagrun.dev/nodes/internal/accept"
 	"dagrun.dev/nodes/internal/browser"
 )
 
 // settings are #Screenshot in Go.
 type settings struct {
-	browser.Source
-	Viewports []browser.Viewport `json:"viewports"`
-	Shots     []string           `json:"shots"`
-	Scale     float64            `json:"scale"`
-	Step      float64            `json:"step"`
-	MaxSteps  int                `json:"maxSteps"`
-	Tile      int                `json:"tile"`
-	MaxTiles  int                `json:"maxTiles"`
-	Blank     float64            `json:"blank"`
-	Waits     browser.Waits      `json:"waits"`
-	Browser   browser.Settings   `json:"browser"`
-	To        string             `json:"to"`
-	Manifest  string             `json:"manifest"`
+	browser.View
+	Shots    []string `json:"shots"`
+	Scale    float64  `json:"scale"`
+	Step     float64  `json:"step"`
+	MaxSteps int      `json:"maxSteps"`
+	Tile     int      `json:"tile"`
+	MaxTiles int      `json:"maxTiles"`
+	Blank    float64  `json:"blank"`
+	To       string   `json:"to"`
+	Manifest string   `json:"manifest"`
 }
 
-// read decodes settings; what is left out has the schema's default.
-func read(with json.RawMessage) (*settings, error) {
-	s := &settings{
-		Shots: []string{"viewport", "full", "scroll"},
-		Scale: 1, Step: 0.8, MaxSteps: 20, Tile: 8000, MaxTiles: 6, Blank: 0.998,
-		Waits: browser.DefaultWaits(), Browser: browser.DefaultSettings(),
-	}
-	if err := accept.Decode(with, s); err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
-// Describe reads what the compiler must know of checked settings.
-func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
-	s, err := read(with)
-	if err != nil {
-		return nodes.Traits{}, err
-	}
+// Traits are what the compiler must know.
+func (s *settings) Traits() nodes.Traits {
 	tr := nodes.Traits{Effect: "pure", Outputs: map[string]string{
 		"shots": "int", "blanks": "int", "maxConsecutiveBlanks": "int", "maxBlankShare": "number", "dpr": "number",
 		"consoleErrors": "int", "warnings": "int", "degraded": "bool", "browser": "string", "viewports": "map",
@@ -74,5 +52,5 @@ func (Kind) Describe(with json.RawMessage) (nodes.Traits, error) {
 	if s.To != "" && path.Ext(s.To) != ".zip" {
 		tr.Problemf("to", "is a ZIP archive; want a name that ends in .zip")
 	}
-	return tr, nil
+	return tr
 }

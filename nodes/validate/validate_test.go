@@ -14,7 +14,7 @@ import (
 
 func apply(t testing.TB, with string, s *accept.State) error {
 	t.Helper()
-	step, err := Kind.Step([]byte(with))
+	step, err := accept.ParseStep(Kind, []byte(with))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,11 @@ func TestDescribeProblems(t *testing.T) {
 		`{"checks":[{"nonEmpty":true}],"from":{"text":"x"}}`:                    "only for a node of this kind",
 		`{"checks":[{"json":{"properties":{"a":{"items":{"maxLength":-1}}}}}]}`: "json: properties.a.items.maxLength: minimum: got -1, want 0",
 	} {
-		tr, err := Kind.DescribeStep([]byte(with))
+		step, err := accept.ParseStep(Kind, []byte(with))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr := accept.DescribeStep(step)
 		if err != nil || len(tr.Problems) != 1 || !strings.Contains(tr.Problems[0].Text, want) {
 			t.Errorf("%s: %+v %v", with, tr.Problems, err)
 		}
@@ -240,7 +244,7 @@ func FuzzValidate(f *testing.F) {
 	for _, s := range []string{"<style>.a{max-width:calc(1px + var(--b))", "## S\nx", `{"a":[1]}`, "S: 3", "<p class=a style='max-width:min(1px,'>"} {
 		f.Add(s)
 	}
-	step, err := Kind.Step([]byte(`{"checks":[{"html":"complete"},{"css":{"selectors":[".a","p"],"min":1}},{"sections":["S"]},{"json":{"type":"object"}}],
+	step, err := accept.ParseStep(Kind, []byte(`{"checks":[{"html":"complete"},{"css":{"selectors":[".a","p"],"min":1}},{"sections":["S"]},{"json":{"type":"object"}}],
 		"counts":{"n":{"label":"S"},"m":{"items":"S"}}}`))
 	if err != nil {
 		f.Fatal(err)

@@ -148,7 +148,7 @@ func numbers(v any) map[string]float64 {
 
 func apply(t testing.TB, with, review string) (*accept.State, error) {
 	t.Helper()
-	step, err := Kind.Step([]byte(with))
+	step, err := accept.ParseStep(Kind, []byte(with))
 	if err != nil {
 		t.Fatal(err)
 	}

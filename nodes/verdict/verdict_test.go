@@ -113,7 +113,7 @@ func TestElse(t *testing.T) {
 	if len(s.Notes) != 1 || s.Notes[0].Type != "verdict-else" || len(s.Warnings) != 2 {
 		t.Errorf("notes %v warnings %q", s.Notes, s.Warnings)
 	}
-	step, err := Kind.Step([]byte(with))
+	step, err := accept.ParseStep(Kind, []byte(with))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,11 @@ func TestDescribe(t *testing.T) {
 		`{"decision":{"label":"D","values":["A","B"],"else":"A"}}`: "decision.else",
 		`{"scores":{"A":4},"from":{"text":"x"}}`:                   "from",
 	} {
-		tr, err := Kind.DescribeStep([]byte(with))
+		step, err := accept.ParseStep(Kind, []byte(with))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr := accept.DescribeStep(step)
 		if err != nil || len(tr.Problems) != 1 || tr.Problems[0].Path != path {
 			t.Errorf("%s: %+v %v", with, tr.Problems, err)
 		}
@@ -182,7 +186,7 @@ func FuzzVerdict(f *testing.F) {
 	for _, s := range []string{"PA-05: 3/4", "| PA-05 | 3 |", "Ship decision: RELEASE", "<!--", "```", "PA-05: ~~1~~ → (2/4", "Final ship decision", "<think>\n"} {
 		f.Add(s)
 	}
-	step, err := Kind.Step([]byte(`{"decision":{"label":"Ship decision","values":["RELEASE","POLISH","RETHINK"],"else":"POLISH"},"scores":{"PA-05":{"max":4,"as":"x"}}}`))
+	step, err := accept.ParseStep(Kind, []byte(`{"decision":{"label":"Ship decision","values":["RELEASE","POLISH","RETHINK"],"else":"POLISH"},"scores":{"PA-05":{"max":4,"as":"x"}}}`))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -206,7 +210,7 @@ func FuzzVerdict(f *testing.F) {
 
 // BenchmarkHostile reads reviews of 1 MB, which must not cost more for each byte of a longer one.
 func BenchmarkHostile(b *testing.B) {
-	step, err := Kind.Step([]byte(shipDecision))
+	step, err := accept.ParseStep(Kind, []byte(shipDecision))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -57,7 +57,7 @@ func assemble(kinds *nodes.Registry) (*Schema, error) {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
 	for _, k := range kinds.Kinds() {
-		s.Library["spec/kind_"+k.Name()+".cue"] = []byte(k.Schema())
+		s.Library["spec/kind_"+k.Name+".cue"] = []byte(k.Schema)
 	}
 	c := newCompiler()
 	if err := s.parse(c); err != nil {
@@ -84,10 +84,10 @@ func (s *Schema) parse(c *compiler) error {
 	}
 	definitions := c.controlKinds()
 	for _, k := range s.Registry.Kinds() {
-		if definitions[k.Name()] != "" {
-			return fmt.Errorf("two kinds named %s", k.Name())
+		if definitions[k.Name] != "" {
+			return fmt.Errorf("two kinds named %s", k.Name)
 		}
-		definitions[k.Name()] = "#" + strings.ToUpper(k.Name()[:1]) + k.Name()[1:]
+		definitions[k.Name] = "#" + strings.ToUpper(k.Name[:1]) + k.Name[1:]
 	}
 	s.Kinds = slices.Sorted(maps.Keys(definitions))
 	s.Library["spec/kinds.cue"] = kindsFile(s.Kinds, definitions)

@@ -21,18 +21,18 @@ func TestMain(m *testing.M) {
 }
 
 var testRegistry = nodes.NewRegistry(
-	testKind{"exec", "package spec\n#Exec: {run?: string}\n"},
-	testKind{"sh", "package spec\n#Sh: {cmd?: string}\n"})
+	testKind("exec", "package spec\n#Exec: {run?: string}\n"),
+	testKind("sh", "package spec\n#Sh: {cmd?: string}\n"))
 
 // testKind is a kind of node with a schema and nothing else.
-type testKind struct{ name, schema string }
-
-func (k testKind) Name() string   { return k.name }
-func (k testKind) Schema() string { return k.schema }
-func (k testKind) Describe(json.RawMessage) (nodes.Traits, error) {
-	return nodes.Traits{Effect: "pure"}, nil
+func testKind(name, schema string) nodes.Kind {
+	return nodes.Kind{Name: name, Schema: schema, Parse: func(json.RawMessage) (nodes.Settings, error) { return nothing{}, nil }}
 }
-func (k testKind) Run(context.Context, *nodes.Task) (*nodes.Result, error) { panic("not run") }
+
+type nothing struct{}
+
+func (nothing) Traits() nodes.Traits                                    { return nodes.Traits{Effect: "pure"} }
+func (nothing) Run(context.Context, *nodes.Task) (*nodes.Result, error) { panic("not run") }
 
 func testSchema(t testing.TB) *schema.Schema {
 	t.Helper()

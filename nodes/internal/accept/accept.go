@@ -2,15 +2,18 @@
 // it, checks it or keeps it.
 //
 // It does not know the steps; kinds of node such as extract and validate are steps and may also
-// stand alone as nodes (see Kind). It publishes nothing: what was taken is staged under
+// stand alone as nodes (see NewKind). It publishes nothing: what was taken is staged under
 // Task.Out and handed back in a Result.
 package accept
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 
 	"dagrun.dev/nodes"
@@ -125,4 +128,21 @@ func Run(steps []Step, s *State) error {
 		return nil
 	}
 	return first
+}
+
+// Result stages the artifacts under out and returns everything the steps made. When keep is false,
+// because a step failed, no artifact is staged.
+func (s *State) Result(out string, keep bool) (*nodes.Result, error) {
+	res := &nodes.Result{Values: s.Values, Entries: s.Entries, Warnings: s.Warnings, Notes: s.Notes}
+	if !keep {
+		return res, nil
+	}
+	res.Writes, res.Schemas = make(map[string]string, len(s.Artifacts)), s.Schemas
+	for _, name := range slices.Sorted(maps.Keys(s.Artifacts)) {
+		if err := nodes.PutIn(out, name, bytes.NewReader(s.Artifacts[name])); err != nil {
+			return nil, fmt.Errorf("stage %s: %w", name, err)
+		}
+		res.Writes[name] = name
+	}
+	return res, nil
 }

@@ -58,7 +58,7 @@ func site(t *testing.T, pages map[string]string, handlers map[string]http.Handle
 }
 
 func short() Waits {
-	w := DefaultWaits()
+	w := defaultWaits()
 	s := nodes.Duration(time.Second)
 	w.Idle, w.Fonts, w.Images, w.Settle = 2*s, s, s, nodes.Duration(50*time.Millisecond)
 	return w
@@ -74,7 +74,7 @@ func patient(w *Waits) {
 func view(t *testing.T, address string, waits Waits, visit func(p *Page) error) (Record, image.Image, error) {
 	t.Helper()
 	task, _ := nodetest.New(t, "screenshot", nil)
-	set := DefaultSettings()
+	set := defaultSettings()
 	var rec Record
 	var img image.Image
 	var browsers []int
@@ -498,7 +498,7 @@ func TestCancel(t *testing.T) {
 	t.Parallel()
 	task, _ := nodetest.New(t, "screenshot", nil)
 	s := site(t, map[string]string{"/page": green}, nil)
-	set, waits := DefaultSettings(), short()
+	set, waits := defaultSettings(), short()
 	stopped := errors.New("stopped by a person")
 	ctx, cancel := context.WithCancelCause(context.Background())
 	group := 0
@@ -528,7 +528,7 @@ func TestTabsSideBySide(t *testing.T) {
 	s := site(t, map[string]string{"/page": green + `<script>
 		localStorage.n = Number(localStorage.n || 0) + 1; document.title = localStorage.n;
 		if (innerWidth == 500) onload = () => setTimeout(() => { for (;;); }, 50)</script>`}, nil)
-	set, waits := DefaultSettings(), short()
+	set, waits := defaultSettings(), short()
 	waits.Command = nodes.Duration(3 * time.Second)
 	views := []Viewport{{400, 300}, {500, 300}, {600, 300}, {700, 300}, {800, 300}}
 	var mu sync.Mutex

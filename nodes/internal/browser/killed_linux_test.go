@@ -15,7 +15,7 @@ import (
 
 // A program that is killed leaves no browser behind, also where a script stands in front of that.
 func TestKilledHost(t *testing.T) {
-	set := DefaultSettings()
+	set := defaultSettings()
 	found, err := set.find(".")
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package browser
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -16,14 +15,7 @@ const ownPage = `<!DOCTYPE html><meta charset="utf-8"><title>dagrun</title><p>te
 // Needs is the browser that the settings name: it is started once, and looks at a page of its own. It is missing when a
 // run could not take its pictures, unless that is allowed by missing: degrade; one that a run would install is not
 // installed for it.
-func Needs(with json.RawMessage) []nodes.Need {
-	s := struct {
-		Waits   Waits    `json:"waits"`
-		Browser Settings `json:"browser"`
-	}{DefaultWaits(), DefaultSettings()}
-	if json.Unmarshal(with, &s) != nil {
-		return nil // it holds a ${...} yet; the attempt itself will fail
-	}
+func (s *View) Needs() []nodes.Need {
 	return []nodes.Need{{
 		Name: fmt.Sprintf("browser %+v %v", s.Browser, s.Waits.Launch),
 		Find: func(ctx context.Context, m nodes.Machine) (string, []string, error) {

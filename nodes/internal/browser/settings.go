@@ -34,6 +34,17 @@ type Asset struct {
 	As       string `json:"as"`
 }
 
+// View is what all kinds that look at a page have among their settings.
+type View struct {
+	Source
+	Viewports []Viewport `json:"viewports"`
+	Waits     Waits      `json:"waits"`
+	Browser   Settings   `json:"browser"`
+}
+
+// DefaultView holds the schema's defaults.
+func DefaultView() View { return View{Waits: defaultWaits(), Browser: defaultSettings()} }
+
 // A Viewport is the size of a view in CSS pixels.
 type Viewport struct {
 	Width  int `json:"width"`
@@ -52,7 +63,7 @@ func Sizes(list []Viewport) string {
 	return strings.Join(sizes, ", ")
 }
 
-// Waits bound every wait. The zero value is of no use; see DefaultWaits.
+// Waits bound every wait. The zero value is of no use; see defaultWaits.
 type Waits struct {
 	Launch      nodes.Duration `json:"launch"`
 	Navigate    nodes.Duration `json:"navigate"`
@@ -69,9 +80,9 @@ type Waits struct {
 	Navigations int            `json:"navigations"`
 }
 
-// DefaultWaits are those of the schema. They were measured with chromium 156 on two busy cores: a start takes 0.3 to 1
+// defaultWaits are those of the schema. They were measured with chromium 156 on two busy cores: a start takes 0.3 to 1
 // s and was seen to take 10; the network of a page that loads nothing more is called idle after 0.5 to 1 s.
-func DefaultWaits() Waits {
+func defaultWaits() Waits {
 	const s, ms = nodes.Duration(time.Second), nodes.Duration(time.Millisecond)
 	return Waits{
 		Launch: 40 * s, Navigate: 10 * s, Idle: 5 * s, Fonts: 3 * s, Images: 3 * s, Sweep: 15 * s,
@@ -90,9 +101,9 @@ type Settings struct {
 	MemoryMB       uint64         `json:"memoryMB"`
 }
 
-// DefaultSettings are those of the schema. Without the bound for memory a page that allocates one buffer after the
+// defaultSettings are those of the schema. Without the bound for memory a page that allocates one buffer after the
 // other took 15 GB; within it that is an error of the page's script, and ordinary pages do not notice.
-func DefaultSettings() Settings {
+func defaultSettings() Settings {
 	return Settings{InstallTimeout: nodes.Duration(5 * time.Minute), Missing: "stop", MemoryMB: 1024}
 }
 

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 		hostForTest()
 		return
 	}
-	set := DefaultSettings()
+	set := defaultSettings()
 	if _, err := set.find("."); err != nil {
 		fmt.Fprintln(os.Stderr, "these tests need a browser: internal/scripts/setup, or apt-get install --no-install-recommends chromium-headless-shell fonts-liberation")
 		os.Exit(1)
@@ -84,8 +84,8 @@ func TestStart(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			task, h := nodetest.New(t, "screenshot", nil)
-			set, waits := DefaultSettings(), short()
-			waits.Launch = DefaultWaits().Launch
+			set, waits := defaultSettings(), short()
+			waits.Launch = defaultWaits().Launch
 			if c.category == "stalled" {
 				waits.Launch = nodes.Duration(2 * time.Second)
 			}
@@ -132,7 +132,9 @@ func TestPreflight(t *testing.T) {
 			var err error
 			seen := map[string]bool{}
 			for _, w := range c.with {
-				for _, n := range Needs(json.RawMessage(w)) {
+				v := DefaultView()
+				_ = json.Unmarshal([]byte(w), &v) // as far as it is known
+				for _, n := range v.Needs() {
 					if !seen[n.Name] {
 						seen[n.Name] = true
 						_, warnings, err = n.Find(context.Background(), nodes.Machine{SpecDir: t.TempDir(), Scratch: t.TempDir()})
@@ -154,7 +156,7 @@ func TestPreflight(t *testing.T) {
 
 // hostForTest looks at a page until it is killed.
 func hostForTest() {
-	set, waits := DefaultSettings(), DefaultWaits()
+	set, waits := defaultSettings(), defaultWaits()
 	set.Path = os.Getenv("BROWSER_TEST_PATH")
 	task := &nodes.Task{Scratch: os.Getenv("BROWSER_TEST_HOST"), Warn: func(string) {}, Beat: func() {}}
 	_, _, err := Look(context.Background(), task, &Job{
