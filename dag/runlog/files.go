@@ -52,7 +52,6 @@ func (p position) digest() string {
 
 // A logFile is one log open for writing.
 type logFile struct {
-	name string // now; replace gives it its own
 	file disk.File
 	buf  []byte // behind what is written
 }
@@ -60,7 +59,8 @@ type logFile struct {
 // logFiles are the six logs. They belong to one goroutine.
 //
 // What stands in a file behind its size in the position was written by a process that died before it had written them
-// all: it is written again from the events, as it was, so that a reader sees no log grow shorter; see trim.
+// all: it is written again from the events, as it was, so that a reader sees no log grow shorter; see trim. Logs that are
+// made anew are written in their places, over what stands there.
 type logFiles struct {
 	own     disk.FS
 	list    [logCount]logFile
@@ -87,23 +87,24 @@ func (f *logFiles) open() error {
 		return err
 	}
 	f.at = readPosition(f.own)
+	anew := false
 	for i := range f.list {
 		l := &f.list[i]
-		l.name = logName(i)
-		if fi, err := f.own.Lstat(l.name); err == nil && !fi.Mode().IsRegular() {
-			return fmt.Errorf("%s: not a regular file", f.own.Path(l.name))
+		if fi, err := f.own.Lstat(logName(i)); err == nil && !fi.Mode().IsRegular() {
+			return fmt.Errorf("%s: not a regular file", f.own.Path(logName(i)))
 		}
 		var err error
-		if l.file, err = f.own.OpenFile(l.name, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+		if l.file, err = f.own.OpenFile(logName(i), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 			return err
 		}
 		fi, err := l.file.Stat()
 		if err != nil {
 			return err
 		}
-		if fi.Size() < f.at.Sizes[i] || f.at.Seq == 0 && fi.Size() > 0 {
-			return f.restart()
-		}
+		anew = anew || fi.Size() < f.at.Sizes[i] || f.at.Seq == 0 && fi.Size() > 0
+	}
+	if anew {
+		return f.restart()
 	}
 	return nil
 }
@@ -171,9 +172,6 @@ func (f *logFiles) flush(through int64) error {
 		l.buf = l.buf[:0]
 	}
 	f.at.Seq = through
-	if f.list[0].name != logName(0) { // restarted: the position follows when they are in place
-		return nil
-	}
 	return f.note()
 }
 
@@ -192,21 +190,11 @@ func (f *logFiles) note() error {
 	return errors.Join(err, file.Close())
 }
 
-// restart goes on with empty files under temporary names, which catchUp gives the names of the logs.
+// restart begins anew at the beginning of the logs: catchUp writes over what stands there, and trim cuts off what is
+// left behind.
 func (f *logFiles) restart() error {
-	f.at = position{Format: logFormat}
-	for i := range f.list {
-		l := &f.list[i]
-		if l.file != nil {
-			l.file.Close()
-		}
-		*l = logFile{name: disk.TempName(logName(i))}
-		var err error
-		if l.file, err = f.own.OpenFile(l.name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
-			return err
-		}
-	}
-	return nil
+	f.at, f.trimmed = position{Format: logFormat}, false
+	return f.note()
 }
 
 // toEnd is behind every event.
@@ -214,67 +202,39 @@ const toEnd = 1 << 62
 
 var errEnough = errors.New("enough")
 
-// catchUp writes the lines of the events behind the last ones, up to the one numbered to. Restarted files take the
-// places of the logs once they are whole.
+// catchUp writes the lines of the events behind the last ones, up to the one numbered to.
 func (f *logFiles) catchUp(o run.Options, to int64) error {
 	seen := f.at.Seq
-	if seen < to {
-		err := run.Walk(o, f.at.Seq, func(e *machine.Event, st *machine.State) error {
-			if e.Seq > to {
-				return errEnough
-			}
-			seen = e.Seq
-			if en, worth := newEntry(e, st); worth {
-				f.add(&en)
-			}
-			if f.buffered() > mostBuffered {
-				return f.flush(e.Seq)
-			}
-			return nil
-		})
-		if err != nil && err != errEnough {
-			return err
-		}
-		if err := f.flush(seen); err != nil {
-			return err
-		}
-	}
-	return f.replace()
-}
-
-// replace gives restarted files the names of the logs.
-func (f *logFiles) replace() error {
-	restarted := false
-	for i := range f.list {
-		l := &f.list[i]
-		if l.name == logName(i) {
-			continue
-		}
-		restarted = true
-		if err := f.own.Rename(l.name, logName(i)); err != nil {
-			return err
-		}
-		l.name = logName(i)
-	}
-	if !restarted {
+	if seen >= to {
 		return nil
 	}
-	return errors.Join(f.note(), f.own.SyncDir(run.LogsDir))
+	err := run.Walk(o, f.at.Seq, func(e *machine.Event, st *machine.State) error {
+		if e.Seq > to {
+			return errEnough
+		}
+		seen = e.Seq
+		if en, worth := newEntry(e, st); worth {
+			f.add(&en)
+		}
+		if f.buffered() > mostBuffered {
+			return f.flush(e.Seq)
+		}
+		return nil
+	})
+	if err != nil && err != errEnough {
+		return err
+	}
+	return f.flush(seen)
 }
 
-// close releases everything whatever state it is in, temporary files included.
+// close releases everything whatever state it is in.
 func (f *logFiles) close() (err error) {
 	if f == nil {
 		return nil
 	}
 	for i := range f.list {
-		l := &f.list[i]
-		if l.file == nil {
-			continue
-		}
-		err = errors.Join(err, l.file.Close())
-		if l.name != logName(i) {
-			err = errors.Join(err, f.own.Remove(l.name))
+		if file := f.list[i].file; file != nil {
+			err = errors.Join(err, file.Close())
 		}
 	}
 	f.own.Close()

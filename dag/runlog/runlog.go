@@ -1,7 +1,7 @@
 // Package runlog writes the six logs of a run and compares them with its events.
 //
 // The logs are projections: what a line says follows from one event and the state as of it (see table), and a log that
-// is lost or damaged is made again from the events. Writing them cuts, renames and replaces files of the run's folder;
+// is lost or damaged is made again from the events. Writing them cuts off and overwrites files of the run's folder;
 // Rebuild and Update take the run's lock. It decides nothing and reads no log but to compare it.
 package runlog
 
@@ -183,8 +183,8 @@ func (l *Logs) append(ready []entry, first, synced, last int64) (err error) {
 	return l.files.trim(l.opened)
 }
 
-// Rebuild makes the six logs of a run from its events anew. It takes the run's lock. What stood there before is
-// replaced only when all is written; the result is that of a run that was never disturbed, byte for byte.
+// Rebuild makes the six logs of a run from its events anew. It takes the run's lock. They are written over
+// what stands there; the result is that of a run that was never disturbed, byte for byte.
 func Rebuild(o run.Options) error { return renew(o, true) }
 
 // Update appends to the six logs what the events say and the logs do not, for commands that record something without
