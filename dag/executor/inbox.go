@@ -29,10 +29,10 @@ const (
 	inboxWait  = 15 * time.Second
 )
 
-// A message is a Request as a file. A plan is too big for it: it lies in files beside the message.
+// A message is a Request as a file. A plan is too big for it, and lies in the store of the run.
 type message struct {
 	Request
-	HasPlan  bool                     `json:"submit,omitempty"`
+	Plan     string                   `json:"plan,omitempty"` // digest
 	SpecDir  string                   `json:"spec_dir,omitempty"`
 	Selected machine.PartSelectedBody `json:"selected,omitzero"`
 }
@@ -45,6 +45,7 @@ type reply struct {
 
 // An Inbox takes requests of other processes for the run in a directory.
 type Inbox struct {
+	output   string // directory
 	dir      string
 	requests chan Request
 	stop     chan struct{}
@@ -55,7 +56,7 @@ type Inbox struct {
 // holds. Requests that an earlier process did not take are removed: those who asked were told.
 func OpenInbox(output string) (*Inbox, error) {
 	in := &Inbox{
-		dir: filepath.Join(output, run.Dir, inboxDir), requests: make(chan Request),
+		output: output, dir: filepath.Join(output, run.Dir, inboxDir), requests: make(chan Request),
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	if err := os.RemoveAll(in.dir); err != nil {
@@ -108,9 +109,9 @@ func (in *Inbox) take(name string) bool {
 	}
 	os.Remove(file)
 	var m message
-	if err = json.Unmarshal(data, &m); err == nil && m.HasPlan {
+	if err = json.Unmarshal(data, &m); err == nil && m.Plan != "" {
 		m.Taken = new(Taken)
-		m.Submit, err = m.submission(filepath.Join(in.dir, name))
+		m.Submit, err = m.submission(in.output)
 	}
 	if err == nil {
 		err = in.Put(context.Background(), m.Request)
@@ -160,16 +161,17 @@ var ErrNoAnswer = errors.New("the process that holds the run does not answer")
 // Ask sends a request to the process that holds the run in an output directory and waits for
 // its reply. held reports whether it still does. A plan is handed over by Submit.
 func Ask(output string, r Request, held func() bool) error {
-	dir := filepath.Join(output, run.Dir, inboxDir)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	_, err := ask(filepath.Join(dir, rand.Text()), message{Request: r}, held)
+	_, err := ask(output, message{Request: r}, held)
 	return err
 }
 
-// ask files a request under a name and waits for the reply, as long as the process holds the run.
-func ask(name string, m message, held func() bool) (reply, error) {
+// ask files a request and waits for the reply, as long as the process holds the run.
+func ask(output string, m message, held func() bool) (reply, error) {
+	dir := filepath.Join(output, run.Dir, inboxDir)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return reply{}, err
+	}
+	name := filepath.Join(dir, rand.Text())
 	data, err := json.Marshal(m)
 	if err != nil {
 		return reply{}, err

@@ -1,12 +1,9 @@
 package executor
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -14,7 +11,6 @@ import (
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/reuse"
 	"dagrun.dev/dag/run"
-	"dagrun.dev/internal/regular"
 )
 
 // A Submission is another plan for a run that a host carries on.
@@ -113,77 +109,27 @@ func (h *host) adoptSubmitted(now time.Time) error {
 	return nil
 }
 
-// A submission travels through the inbox as files beside the request: the plan, and the input files by digest.
-const (
-	planSuffix  = ".plan"
-	filesSuffix = ".files"
-)
-
-// mostPlan bounds a plan in the inbox, in bytes.
-const mostPlan = 1 << 30
-
 // Submit hands a plan to the process that carries on the run in an output directory, and returns what that makes of it.
 // held reports whether that process still holds the run. ErrNoAnswer: it did not take the plan.
 func Submit(output string, s Submission, held func() bool) (Taken, error) {
-	in := filepath.Join(output, run.Dir, inboxDir)
-	name := filepath.Join(in, rand.Text())
-	defer os.Remove(name + planSuffix)
-	defer os.RemoveAll(name + filesSuffix)
-	if err := os.MkdirAll(name+filesSuffix, 0o700); err != nil {
-		return Taken{}, err
-	}
-	for _, f := range s.Graph.Plan.Files {
-		if err := copyInput(filepath.Join(name+filesSuffix, f.Digest), f.Path, s.File); err != nil {
-			return Taken{}, err
-		}
-	}
-	plan, err := s.Graph.Plan.Encode()
+	digest, err := run.Offer(run.Options{Dir: output}, s.Graph.Plan, s.File)
 	if err != nil {
 		return Taken{}, err
 	}
-	if err := os.WriteFile(name+planSuffix, plan, 0o600); err != nil {
-		return Taken{}, err
-	}
-	back, err := ask(name, message{HasPlan: true, SpecDir: s.SpecDir, Selected: s.Selected}, held)
+	back, err := ask(output, message{Plan: digest, SpecDir: s.SpecDir, Selected: s.Selected}, held)
 	if err != nil {
 		return Taken{}, err
 	}
 	return *back.Taken, nil
 }
 
-func copyInput(to, path string, open run.OpenFile) error {
-	src, err := open(path)
-	if err != nil {
-		return fmt.Errorf("input file %s: %w", path, err)
-	}
-	defer src.Close()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, src)
-	return errors.Join(err, out.Close())
-}
-
-// submission reads what Submit wrote. The digests of the input files are checked when they are stored.
-func (m *message) submission(name string) (*Submission, error) {
-	data, err := regular.Read(name+planSuffix, mostPlan)
+// submission reads the plan that Submit has put into the run's store, with its input files.
+func (m *message) submission(output string) (*Submission, error) {
+	g, err := run.Offered(run.Options{Dir: output}, m.Plan)
 	if err != nil {
 		return nil, err
 	}
-	plan, err := dag.DecodePlan(data)
-	if err != nil {
-		return nil, err
-	}
-	g, err := dag.NewGraph(plan)
-	if err != nil {
-		return nil, err
-	}
-	return &Submission{Graph: g, SpecDir: m.SpecDir, Selected: m.Selected, File: func(path string) (io.ReadCloser, error) {
-		f, ok := plan.FileByPath(path)
-		if !ok {
-			return nil, fmt.Errorf("the plan does not declare %s", path)
-		}
-		return regular.Open(filepath.Join(name+filesSuffix, f.Digest))
+	return &Submission{Graph: g, SpecDir: m.SpecDir, Selected: m.Selected, File: func(string) (io.ReadCloser, error) {
+		return nil, errors.New("it was put into the store of the run, and is damaged there")
 	}}, nil
 }

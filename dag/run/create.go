@@ -348,6 +348,31 @@ func (r *Run) given(digest string) []byte {
 	return b
 }
 
+// Offer puts a plan and its input files into the store of a run that another process holds, and returns the plan's
+// digest, by which that process has it from Offered. What is not adopted then stays there and counts for nothing.
+func Offer(o Options, p *dag.Plan, file OpenFile) (digest string, err error) {
+	r, err := attach(o, false)
+	if err != nil {
+		return "", err
+	}
+	defer r.closeTrees()
+	digest, _, err = r.clone(p, file)
+	return digest, err
+}
+
+// Offered reads a plan out of the store of a run.
+func Offered(o Options, digest string) (*dag.Graph, error) {
+	if !artifact.ValidDigest(digest) {
+		return nil, fmt.Errorf("run: %q is no digest of a plan", digest)
+	}
+	r, err := attach(o, false)
+	if err != nil {
+		return nil, err
+	}
+	defer r.closeTrees()
+	return r.loadPlan(digest)
+}
+
 func (r *Run) weighed(g *dag.Graph) *dag.Graph {
 	if r.o.Weigh == nil {
 		return g

@@ -59,8 +59,8 @@ type logFile struct {
 // logFiles are the six logs. They belong to one goroutine.
 //
 // What stands in a file behind its size in the position was written by a process that died before it had written them
-// all: it is written again from the events, as it was, so that a reader sees no log grow shorter; see trim. Logs that are
-// made anew are written in their places, over what stands there.
+// all: it is written again from the events, as it was, so that a reader sees no log grow shorter; see trim. Logs that
+// are made anew are written in their places, over what stands there.
 type logFiles struct {
 	own     disk.FS
 	list    [logCount]logFile
