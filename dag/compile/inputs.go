@@ -112,7 +112,7 @@ func (b *builder) checkFiles(d *draft, t *nodes.Traits, with json.RawMessage, wh
 		return
 	}
 	s, err := k.Parse(with)
-	if sharer, ok := s.(nodes.Sharer); ok && d.node.Call != nil {
+	if sharer, ok := s.(nodes.Sharer); ok && err == nil && d.node.Call != nil {
 		for _, block := range sharer.Shared(b.open) {
 			d.node.Call.Shared = append(d.node.Call.Shared, dag.Block(block))
 		}

@@ -27,13 +27,8 @@ import (
 var schema string
 
 // Kind is the kind "agent".
-var Kind = nodes.Kind{Name: "agent", Schema: schema, Parse: func(with json.RawMessage) (nodes.Settings, error) {
-	s, err := read(with)
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
-}}
+var Kind = nodes.Kind{Name: "agent", Schema: schema,
+	Parse: func(with json.RawMessage) (nodes.Settings, error) { return read(with) }}
 
 var _ interface { // its abilities
 	nodes.FileChecker

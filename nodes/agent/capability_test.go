@@ -230,3 +230,14 @@ func TestProvidersPage(t *testing.T) {
 		t.Error("PROVIDERS.md is not the table of capability; renew it with -update")
 	}
 }
+
+// P-2: what a machine must have for an agent is known although a limit of its prompt is what a node before it records.
+func TestNeedsOfSettingsThatAreNotWholeYet(t *testing.T) {
+	s, err := Kind.Parse([]byte(`{"provider":"codex","prompt":{"text":"a","limit":"${nodes.a.limit}"}}`))
+	if err == nil {
+		t.Fatal("a text was read as a number")
+	}
+	if needs := s.(nodes.Preflighter).Needs(); len(needs) != 1 || !strings.HasPrefix(needs[0].Name, "program codex ") {
+		t.Errorf("%+v", needs)
+	}
+}

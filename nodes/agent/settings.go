@@ -120,7 +120,8 @@ type simSettings struct {
 	Delay   nodes.Duration `json:"delay"`
 }
 
-// read decodes checked settings. Defaults are those of the schema, for callers that skipped it.
+// read decodes checked settings, or as much as can be read. Defaults are those of the schema, for callers that skipped
+// it.
 func read(with json.RawMessage) (*settings, error) {
 	s := &settings{
 		OnDenial: "warn", OnModelSwitch: "warn", Home: "own", MaxOutputMB: 256, ExitGrace: nodes.Duration(10 * time.Second),
@@ -128,10 +129,10 @@ func read(with json.RawMessage) (*settings, error) {
 	}
 	with, err := s.merge(with)
 	if err != nil {
-		return nil, &nodes.Error{Category: "config", Message: "settings", Err: err}
+		return s, &nodes.Error{Category: "config", Message: "settings", Err: err}
 	}
 	if err := accept.Decode(with, s); err != nil {
-		return nil, err
+		return s, err
 	}
 	for i, a := range s.Accept {
 		for _, x := range []struct {
@@ -147,7 +148,7 @@ func read(with json.RawMessage) (*settings, error) {
 			at := fmt.Sprintf("accept.%d.%s", i, x.kind.Name)
 			step, err := accept.ParseStep(x.kind, x.with)
 			if err != nil {
-				return nil, &nodes.Error{Category: "config", Message: at, Err: err}
+				return s, &nodes.Error{Category: "config", Message: at, Err: err}
 			}
 			s.steps, s.at = append(s.steps, step), append(s.at, at)
 		}
