@@ -358,7 +358,7 @@ func (b *builder) targets(d *draft, refs []expr.Ref, pos tree.Pos, path string) 
 			continue
 		}
 		other := b.byID[fold(r.Node)]
-		if other != nil && r.Field == "out" {
+		if other != nil && (r.Field == "out" || r.Field == "items") {
 			other.heard = true
 		}
 		if slices.Contains(out, r.Node) {
@@ -435,7 +435,18 @@ func (b *builder) unwritten(g *dag.Graph) {
 // indifferent warns of questions of which every answer does the same: none refuses, and nobody reads which it was.
 func (b *builder) indifferent() {
 	for _, d := range b.drafts {
-		if d.heard || !d.node.Role().Asks {
+		asked := struct {
+			Kind string
+			With json.RawMessage
+		}{d.node.Kind, d.node.With}
+		at, read := ".with.options", ".out.answer"
+		if f := d.node.Foreach; f != nil {
+			at, read = ".foreach.node.with.options", ".items"
+			if json.Unmarshal(f.Template, &asked) != nil {
+				continue
+			}
+		}
+		if n := (dag.Node{Kind: asked.Kind}); d.heard || !n.Role().Asks {
 			continue
 		}
 		var w struct {
@@ -443,10 +454,10 @@ func (b *builder) indifferent() {
 			Refuses *[]string
 		}
 		reject := func(o dag.Option) bool { return len(dag.Refusing([]string{o.Name}, nil)) > 0 }
-		if json.Unmarshal(d.node.With, &w) == nil && w.Refuses == nil && len(w.Options) > 1 &&
+		if json.Unmarshal(asked.With, &w) == nil && w.Refuses == nil && len(w.Options) > 1 &&
 			!slices.ContainsFunc(w.Options, reject) {
-			b.warn(d.pos, d.path+".with.options", "every answer does the same: none refuses, and no node reads "+
-				"nodes['%s'].out.answer; name those that refuse, refuses: [%s]", d.id, w.Options[len(w.Options)-1].Name)
+			b.warn(d.pos, d.path+at, "every answer does the same: none refuses, and no node reads nodes['%s']%s; "+
+				"name those that refuse, refuses: [%s]", d.id, read, w.Options[len(w.Options)-1].Name)
 		}
 	}
 }

@@ -292,8 +292,8 @@ func planNode(in PlanInput, p *past, estimates *dag.Estimator, i int32, diff map
 	if int(i) < len(in.Notes) {
 		out.Notes = in.Notes[i]
 	}
-	if out.Do != reuse.DoReuse && !IsControl(n.Kind) {
-		if in.Does != nil {
+	if out.Do != reuse.DoReuse {
+		if in.Does != nil && !IsControl(n.Kind) {
 			out.Does = in.Does(n.Kind, n.With)
 		}
 		out.Policies = planPolicies(in.Graph.Plan, n)

@@ -21,6 +21,9 @@ func policies(p *dag.Plan, n *dag.Node) (list []string) {
 
 // planPolicies are those of a node that is to run, in short: the effect and what it reserves stand apart.
 func planPolicies(p *dag.Plan, n *dag.Node) []string {
+	if IsControl(n.Kind) {
+		return limits(n, false)
+	}
 	rest := p.PolicyFor(n, "").Retry
 	text := retryText(rest)
 	var once []string
