@@ -55,7 +55,7 @@ func TestNewGraphNamesEveryProblem(t *testing.T) {
 		{"self", plan(n("a", "a")), []string{"cycle: a needs a"}},
 		{"long cycle", plan(n("x"), n("c", "d"), n("d", "e", "x"), n("e", "c")), []string{"cycle: c needs d needs e needs c"}},
 		{"two writers", plan(w(n("a"), "p.html"), w(n("b"), "p.html")), []string{"nodes a and b both write p.html"}},
-		{"reader beside writer", plan(w(n("a"), "p"), r(n("b"), "p")), []string{"nodes a and b both read or change p"}},
+		{"reader beside writer", plan(w(n("a"), "p"), r(n("b"), "p")), []string{"nodes a and b both read or change p, but neither needs the other: the order would depend on timing; for b to be given what a makes, write needs: [a] there"}},
 		{"reader beside appender", plan(app(n("a"), "log"), app(n("b"), "log"), r(n("c", "a"), "log")), []string{"nodes b and c both read or change log"}},
 		{"reader before one of two", plan(n("s"), app(n("a", "s"), "log"), r(n("r", "s"), "log"), app(n("b", "r"), "log")), []string{"nodes a and r both"}},
 	}

@@ -188,8 +188,15 @@ func (c *useCheck) fail(p pair) {
 			}
 		}
 	}
-	c.problems = append(c.problems, &NodeError{b, field, fmt.Sprintf(
-		"nodes %s and %s both %s %s, but neither needs the other: the order would depend on timing", a, b, verb, name)})
+	given := ""
+	if from, to := a, b; p.reader {
+		if changes := c.g.uses.byName[p.name].changes; !slices.Contains(changes, p.u) {
+			from, to = b, a
+		}
+		given = fmt.Sprintf("; for %s to be given what %s makes, write needs: [%s] there", to, from, from)
+	}
+	c.problems = append(c.problems, &NodeError{b, field, fmt.Sprintf("nodes %s and %s both %s %s, but neither needs the "+
+		"other: the order would depend on timing%s", a, b, verb, name, given)})
 }
 
 // finish answers the pairs that the tree could not.

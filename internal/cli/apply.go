@@ -293,7 +293,8 @@ func (s *session) checkSaved(res *compile.Result, fresh bool) error {
 		}
 	}
 	if d := res.Plan.Digest(); d != p.Digest {
-		return fmt.Errorf("the saved plan is stale: the specification has changed since (plan %.12s, now %.12s)", p.Digest, d)
+		return fmt.Errorf("the saved plan is stale: the specification, or a file that it takes in, has changed since "+
+			"(plan %.12s, now %.12s)", p.Digest, d)
 	}
 	if ref.ID != p.Run.ID && p.Run.ID != "" {
 		return fmt.Errorf("the saved plan is stale: it was made for another run than that in %s", s.dir)

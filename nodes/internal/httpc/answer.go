@@ -100,7 +100,8 @@ func (b *body) failure(err error) *nodes.Error {
 	case errors.Is(context.Cause(b.ctx), errIdle):
 		e.Category, e.Message = "stalled", fmt.Sprintf("nothing came for %v after %d bytes of the answer", b.idle, b.read)
 	case b.ctx.Err() != nil:
-		e.Category, e.Message = ended(b.ctx), fmt.Sprintf("%v, after %d bytes of the answer", context.Cause(b.ctx), b.read)
+		category, why := ended(b.ctx)
+		e.Category, e.Message = category, fmt.Sprintf("%s, after %d bytes of the answer", why, b.read)
 	case errors.Is(err, errDamaged):
 		e.Category, e.Message = "protocol", err.Error()
 	default:

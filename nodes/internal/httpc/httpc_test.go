@@ -130,7 +130,7 @@ func TestLimits(t *testing.T) {
 		t.Errorf("idle: %s %v", e.Category, e)
 	}
 	late, pass := nodetest.Deadline()
-	if e := read(t, late, client(), stall, pass); e.Category != "stalled" {
+	if e := read(t, late, client(), stall, pass); e.Category != "stalled" || !strings.Contains(e.Message, "the time that an attempt may take was over") {
 		t.Errorf("over time in the body: %s %v", e.Category, e)
 	}
 	c = client()
@@ -217,7 +217,7 @@ func TestNoHead(t *testing.T) {
 		t.Errorf("%s unknown=%v %v", e.Category, e.Unknown, e)
 	}
 	_, err = client().Do(ctx, post(srv.URL+"/late"))
-	if e := asError(t, err); e.Category != "stalled" || !e.Unknown {
+	if e := asError(t, err); e.Category != "stalled" || !e.Unknown || !strings.Contains(e.Message, "time that an attempt may take") {
 		t.Errorf("over time: %s unknown=%v %v", e.Category, e.Unknown, e)
 	}
 }

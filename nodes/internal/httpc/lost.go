@@ -32,7 +32,8 @@ func (s *sending) failure(ctx context.Context, err error) *nodes.Error {
 	spent := time.Since(s.begin).Round(100 * time.Millisecond)
 	switch {
 	case ctx.Err() != nil:
-		e.Category, e.Message = ended(ctx), where+": "+context.Cause(ctx).Error()
+		category, why := ended(ctx)
+		e.Category, e.Message = category, where+": "+why
 	case final(err):
 		e.Category, e.Message, e.Permanent, e.Unknown = "config", where+": "+err.Error(), true, false
 	case timedOut(err) && reached:
@@ -49,12 +50,12 @@ func (s *sending) failure(ctx context.Context, err error) *nodes.Error {
 	return e
 }
 
-// ended is the category of an attempt whose context is over.
-func ended(ctx context.Context) string {
+// ended is the category of an attempt whose context is over, and why it is.
+func ended(ctx context.Context) (category, why string) {
 	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-		return "stalled"
+		return "stalled", "the time that an attempt may take was over"
 	}
-	return "killed"
+	return "killed", context.Cause(ctx).Error()
 }
 
 // final reports errors that come again each time: of the address and of certificates.
