@@ -3,9 +3,11 @@ package report
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,22 +41,22 @@ type Printed struct {
 	o     run.Options
 	head  eventlog.Head
 	trace *trace
-	live  map[string]*growing // files being read, by path as they were opened
+	files map[PrintedLine]*followed // of the files of attempts under way, by a line of theirs without its text
 }
 
 // NewPrinted prepares to follow the run whose directory dir names.
 func NewPrinted(r *run.Run, o run.Options, dir string) *Printed {
-	return &Printed{dir: dir, o: o, trace: newTrace(r, dir), live: map[string]*growing{}}
+	return &Printed{dir: dir, o: o, trace: newTrace(r, dir), files: map[PrintedLine]*followed{}}
 }
 
 // longestLine is where a line that has no end is cut, in bytes.
 const longestLine = 64 << 10
 
-// A growing is a file that is being written.
-type growing struct {
-	f       *os.File
-	line    PrintedLine
-	partial []byte
+// followed is a file as far as it was shown.
+type followed struct {
+	file    os.FileInfo
+	at      int64
+	partial []byte // a line whose end has not come
 }
 
 // Look prints what is new, and reports whether anything was.
@@ -87,8 +89,17 @@ func (p *Printed) Look() (fresh bool, err error) {
 			return fresh, err
 		}
 	}
-	more, err := p.grow()
-	return fresh || more, err
+	for _, i := range slices.Sorted(maps.Values(p.trace.open)) {
+		a := &p.trace.attempts[i]
+		for _, name := range []string{"stdout.txt", "stderr.txt", "transcript.jsonl"} {
+			more, err := p.show(a, name, filepath.Join(p.trace.folder(a.Node, a.Generation), name), false)
+			if err != nil {
+				return fresh, err
+			}
+			fresh = fresh || more
+		}
+	}
+	return fresh, nil
 }
 
 func (p *Printed) renew() error {
@@ -106,161 +117,114 @@ func (p *Printed) end(a *Attempt) error {
 		a.Files[i].Path = filepath.Join(p.trace.folder(a.Node, a.Generation), a.Files[i].Name)
 	}
 	for _, f := range outputsOf(a.Files) {
-		name := outputs[stream(f.Name)]
-		path := p.livePath(a, name, filepath.Ext(f.Name))
-		g := p.live[path]
-		if g == nil {
-			from, err := regular.Open(f.Path)
-			if errors.Is(err, fs.ErrNotExist) {
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			if err := seekTail(from, p.Tail); err != nil {
-				return errors.Join(err, from.Close())
-			}
-			g = &growing{f: from, line: lineOf(a, name)}
-		}
-		delete(p.live, path)
-		_, err := p.read(g)
-		if err == nil {
-			err = p.rest(g)
-		}
-		if err := errors.Join(err, g.f.Close()); err != nil {
+		if _, err := p.show(a, f.Name, f.Path, true); err != nil {
 			return err
 		}
 	}
-	for path, g := range p.live { // what is not among the files that it kept
-		if g.line.Node == a.Node {
-			delete(p.live, path)
-			_ = g.f.Close()
-		}
-	}
+	maps.DeleteFunc(p.files, func(of PrintedLine, _ *followed) bool { return of.Node == a.Node }) // what it did not keep
 	return nil
 }
 
-func lineOf(a *Attempt, name string) PrintedLine {
-	return PrintedLine{Kind: "output", Node: a.Node, Generation: a.Generation, Attempt: a.Attempt, Stream: name}
-}
-
-func (p *Printed) livePath(a *Attempt, name, ext string) string {
-	return filepath.Join(p.trace.folder(a.Node, a.Generation), name+ext)
-}
-
-// grow prints what attempts under way have printed since the last look, node by node.
-func (p *Printed) grow() (fresh bool, err error) {
-	var under []int
-	for _, i := range p.trace.open { // sorted below
-		under = append(under, i)
-	}
-	slices.Sort(under)
-	for _, i := range under {
-		a := &p.trace.attempts[i]
-		for _, name := range []string{"stdout.txt", "stderr.txt", "transcript.jsonl"} {
-			path := filepath.Join(p.trace.folder(a.Node, a.Generation), name)
-			g := p.live[path]
-			if g == nil {
-				f, err := regular.Open(path)
-				if err != nil {
-					continue // nothing printed yet
-				}
-				if fi, err := f.Stat(); err != nil || fi.ModTime().Before(a.Started) {
-					_ = f.Close() // an earlier attempt left it
-					continue
-				}
-				g = &growing{f: f, line: lineOf(a, strings.TrimSuffix(name, filepath.Ext(name)))}
-				p.live[path] = g
-			}
-			more, err := p.read(g)
-			if err != nil {
-				return fresh, err
-			}
-			fresh = fresh || more
+// show prints the lines that a file of an attempt has more than before; those of one that is over to their end.
+func (p *Printed) show(a *Attempt, name, path string, over bool) (fresh bool, err error) {
+	f, err := regular.Open(path)
+	if err != nil {
+		if over && !errors.Is(err, fs.ErrNotExist) {
+			return false, err
 		}
+		return false, nil // nothing printed yet
 	}
-	return fresh, nil
-}
-
-// read prints the lines that a file has more than before.
-func (p *Printed) read(g *growing) (fresh bool, err error) {
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	of := PrintedLine{Kind: "output", Node: a.Node, Generation: a.Generation, Attempt: a.Attempt,
+		Stream: outputs[stream(name)]}
+	s := p.files[of]
+	switch {
+	case s == nil && over:
+		s = &followed{}
+		if s.at, err = tailAt(f, p.Tail); err != nil {
+			return false, err
+		}
+	case s == nil && !fi.ModTime().Before(a.Started): // else an earlier attempt left it
+		s = &followed{file: fi}
+	case s == nil, !over && !os.SameFile(s.file, fi): // the next attempt has begun
+		return false, nil
+	}
+	p.files[of] = s
 	buf := make([]byte, 32<<10)
-	for {
-		n, err := g.f.Read(buf)
+	for from := io.NewSectionReader(f, s.at, 1<<62); ; {
+		n, err := from.Read(buf)
+		s.at += int64(n)
 		fresh = fresh || n > 0
-		g.partial = append(g.partial, buf[:n]...)
-		for {
-			i := bytes.IndexByte(g.partial, '\n')
-			if i < 0 && len(g.partial) > longestLine {
+		s.partial = append(s.partial, buf[:n]...)
+		for len(s.partial) > 0 {
+			i := bytes.IndexByte(s.partial, '\n')
+			switch {
+			case i < 0 && len(s.partial) > longestLine:
 				i = longestLine
+			case i < 0 && over && err == io.EOF:
+				i = len(s.partial)
 			}
 			if i < 0 {
 				break
 			}
-			if err := p.print(g, g.partial[:i]); err != nil {
+			if err := p.print(of, s.partial[:i]); err != nil {
 				return fresh, err
 			}
-			g.partial = g.partial[min(i+1, len(g.partial)):]
+			s.partial = bytes.TrimPrefix(s.partial[i:], []byte("\n"))
 		}
-		if n == 0 || err != nil {
-			if err == io.EOF {
-				err = nil
-			}
+		if err == io.EOF {
+			return fresh, nil
+		}
+		if err != nil {
 			return fresh, err
 		}
 	}
 }
 
-// rest prints a last line without an end.
-func (p *Printed) rest(g *growing) error {
-	if len(g.partial) == 0 {
-		return nil
-	}
-	return p.print(g, g.partial)
-}
-
-func (p *Printed) print(g *growing, text []byte) error {
-	for _, line := range strings.Split(strings.TrimSuffix(printable.Text(string(text)), "\n"), "\n") {
-		l := g.line
-		l.Text = line
-		if err := p.Line(l); err != nil {
+func (p *Printed) print(of PrintedLine, text []byte) error {
+	for _, of.Text = range strings.Split(strings.TrimSuffix(printable.Text(string(text)), "\n"), "\n") {
+		if err := p.Line(of); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Close gives up the files that are still followed, after printing the last lines that have no end.
+// Close prints the last lines, which have no end, of files that are still followed.
 func (p *Printed) Close() (err error) {
-	var paths []string
-	for path := range p.live { // sorted below
-		paths = append(paths, path)
+	all := slices.SortedFunc(maps.Keys(p.files), func(a, b PrintedLine) int {
+		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Stream, b.Stream))
+	})
+	for _, of := range all {
+		if rest := p.files[of].partial; len(rest) > 0 {
+			err = errors.Join(err, p.print(of, rest))
+		}
 	}
-	slices.Sort(paths)
-	for _, path := range paths {
-		err = errors.Join(err, p.rest(p.live[path]), p.live[path].f.Close())
-	}
-	p.live = nil
 	return err
 }
 
-// seekTail goes to where the last lines of a file begin; 0 = to its beginning.
-func seekTail(f *os.File, lines int) error {
+// tailAt is where the last lines of a file begin; 0 = at its beginning.
+func tailAt(f *os.File, lines int) (int64, error) {
 	if lines == 0 {
-		return nil
+		return 0, nil
 	}
 	starts, at := []int64{0}, int64(0) // of the last lines
 	for r := bufio.NewReader(f); ; {
 		part, err := r.ReadSlice('\n')
 		if at += int64(len(part)); err == nil {
 			starts = append(starts[max(0, len(starts)-lines):], at)
-		} else if err != bufio.ErrBufferFull {
+		} else if err == io.EOF {
 			break
+		} else if err != bufio.ErrBufferFull {
+			return 0, err
 		}
 	}
 	if n := len(starts) - 1; n > 0 && starts[n] == at { // nothing stands behind the last line
 		starts = starts[:n]
 	}
-	_, err := f.Seek(starts[max(0, len(starts)-lines)], io.SeekStart)
-	return err
+	return starts[max(0, len(starts)-lines)], nil
 }
