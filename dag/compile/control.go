@@ -196,7 +196,6 @@ func (b *builder) action(d *draft, v *tree.Value, path string) *dag.Undo {
 	}
 	u := &dag.Undo{}
 	b.into(v, path, u, "kind", "effect", "timeout")
-	b.positive(v, path, noTime, "timeout")
 	if k := v.Get("kind"); k != nil && !b.isKind(u.Kind) {
 		b.fail(k.Pos, path+".kind", "a %s cannot undo anything; want one of %s", u.Kind, strings.Join(b.undoers(), ", "))
 		return nil

@@ -1,14 +1,18 @@
 package compile
 
 import (
-	"encoding/json"
+	encoding "encoding/json"
+	"errors"
+	"fmt"
 	"reflect"
 	"slices"
-	"strings"
-	"sync"
-	"time"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/expr"
 	"dagrun.dev/internal/tree"
 )
 
@@ -16,103 +20,80 @@ import (
 // or only those named. The rules have checked their types; what the plan cannot hold is a mistake at its place. Fields
 // that the struct does not have are for others to read.
 func (b *builder) into(v *tree.Value, path string, to any, only ...string) {
-	if v != nil {
-		b.structure(v, path, reflect.ValueOf(to).Elem(), only)
+	part := &tree.Value{Kind: tree.Map}
+	for _, f := range v.Map() {
+		if only == nil || slices.Contains(only, f.Name) {
+			part.Fields = append(part.Fields, f)
+		}
+	}
+	for len(part.Fields) > 0 {
+		wrong, ok := errors.AsType[*json.SemanticError](json.Unmarshal(part.AppendJSON(nil), to, asWritten))
+		if !ok {
+			return
+		}
+		part = part.Clone()
+		at, in, where := part, part, path
+		for name := range wrong.JSONPointer.Tokens() {
+			where = at.PathOf(where, name)
+			in, at = at, child(at, name)
+		}
+		in.Fields = slices.DeleteFunc(in.Fields, func(f tree.Field) bool { return f.Value == at })
+		in.Items = slices.DeleteFunc(in.Items, func(x *tree.Value) bool { return x == at })
+		switch {
+		case expr.HasTemplate(at): // an item of a foreach will say it
+		case wrong.GoType == reflect.TypeFor[dag.Duration]():
+			b.fail(at.Pos, where, "want a duration below 292 years, got %q", at.Str)
+		case wrong.GoType == reflect.TypeFor[dag.USD]():
+			b.fail(at.Pos, where, "want an amount in US dollars, got %s", at.Plain())
+		default:
+			b.fail(at.Pos, where, "%v", wrong.Err)
+		}
 	}
 }
+
+// asWritten reads a text from a number or truth value as that is written, and JSON as the plan holds it.
+var asWritten = json.WithUnmarshalers(json.JoinUnmarshalers(
+	json.UnmarshalFromFunc(func(d *jsontext.Decoder, to *string) error {
+		if d.PeekKind() == '"' {
+			return json.SkipFunc
+		}
+		raw, err := d.ReadValue()
+		*to = string(raw)
+		return err
+	}),
+	json.UnmarshalFunc(exactly[int]), json.UnmarshalFunc(exactly[int64]),
+	json.UnmarshalFunc(func(raw []byte, to *encoding.RawMessage) (err error) {
+		*to, err = dag.AppendCanonical(nil, raw)
+		return err
+	})))
+
+// exactly reads a whole number that JSON can hold: a plan has a digest.
+func exactly[T int | int64](raw []byte, to *T) error {
+	n, err := strconv.ParseInt(string(raw), 10, 64)
+	if *to = T(n); n > mostExact || n < -mostExact {
+		return fmt.Errorf("%d is beyond 2^53 and cannot be kept exactly in JSON", n)
+	}
+	return err
+}
+
+const mostExact = 1 << 53
 
 // rows reads a map of structs into a list, each with its name.
 func rows[T any](b *builder, section string, fields []tree.Field) []T {
 	var out []T
 	for _, f := range fields {
 		var x T
-		to := reflect.ValueOf(&x).Elem()
-		b.structure(f.Value, tree.Join(section, f.Name), to, nil)
-		to.Field(0).SetString(f.Name)
+		b.into(f.Value, tree.Join(section, f.Name), &x)
+		reflect.ValueOf(&x).Elem().Field(0).SetString(f.Name)
 		out = append(out, x)
 	}
 	return out
 }
 
-func (b *builder) structure(v *tree.Value, path string, to reflect.Value, only []string) {
-	index := fieldsByName(to.Type())
-	for _, f := range v.Fields {
-		if i, ok := index[f.Name]; ok && (only == nil || slices.Contains(only, f.Name)) {
-			b.value(f.Value, path, f.Name, to.Field(i))
-		}
-	}
-}
-
-// fieldsByName are the fields of a struct by their names in JSON.
-func fieldsByName(t reflect.Type) map[string]int {
-	if known, ok := fieldNames.Load(t); ok {
-		return known.(map[string]int)
-	}
-	index := map[string]int{}
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		index[name] = i
-	}
-	fieldNames.Store(t, index)
-	return index
-}
-
-var fieldNames sync.Map // reflect.Type -> map[string]int
-
-func (b *builder) value(v *tree.Value, path, name string, to reflect.Value) {
-	if to.Kind() == reflect.Pointer { // what is not said is nil
-		to.Set(reflect.New(to.Type().Elem()))
-		to = to.Elem()
-	}
-	switch x := to.Addr().Interface().(type) {
-	case *string:
-		*x = v.Plain()
-	case *bool:
-		*x = v.Bool
-	case *int:
-		*x = int(b.exactly(v, path, name))
-	case *int64:
-		*x = b.exactly(v, path, name)
-	case *float64:
-		*x = v.Number()
-	case *dag.Duration:
-		*x = b.duration(v, path, name)
-	case *dag.USD:
-		*x = b.usd(v, path, name)
-	case *[]string:
-		*x = strs(v)
-	case *map[string]string:
-		*x = make(map[string]string, len(v.Fields))
-		for _, f := range v.Fields {
-			(*x)[f.Name] = f.Value.Plain()
-		}
-	case *json.RawMessage:
-		*x = b.canonical(v, tree.Join(path, name))
-	default:
-		path = tree.Join(path, name)
-		if to.Kind() == reflect.String { // a word of the plan
-			to.SetString(v.Plain())
-			return
-		}
-		if v.Kind == tree.String && to.Kind() == reflect.Struct && to.Field(0).Kind() == reflect.String { // its name alone
-			to.Field(0).SetString(v.Str)
-			return
-		}
-		if to.Kind() != reflect.Slice {
-			b.structure(v, path, to, nil)
-			return
-		}
-		for i, item := range v.Items {
-			to.Set(reflect.Append(to, reflect.Zero(to.Type().Elem())))
-			b.value(item, path, tree.At("", i), to.Index(i))
-		}
-	}
-}
-
 // canonical returns a value as the plan holds it, or nil where it cannot.
-func (b *builder) canonical(v *tree.Value, path string) json.RawMessage {
+func (b *builder) canonical(v *tree.Value, path string) encoding.RawMessage {
 	if v.Kind == tree.Map && len(v.Fields) == 0 {
-		return json.RawMessage("{}")
+		return encoding.RawMessage("{}")
 	}
 	raw, err := dag.AppendCanonical(nil, v.AppendJSON(nil))
 	if err != nil {
@@ -123,30 +104,9 @@ func (b *builder) canonical(v *tree.Value, path string) json.RawMessage {
 }
 
 // unlessEmpty leaves out settings that say nothing.
-func unlessEmpty(raw json.RawMessage) json.RawMessage {
+func unlessEmpty(raw encoding.RawMessage) encoding.RawMessage {
 	if string(raw) == "{}" {
 		return nil
 	}
 	return raw
-}
-
-// noTime is what is wrong with a limit of time that is zero.
-const noTime = "0 leaves no time at all; want more than 0, or leave it out"
-
-// positive refuses fields of a map that are zero.
-func (b *builder) positive(v *tree.Value, path, text string, names ...string) {
-	for _, name := range names {
-		x := v.Get(name)
-		if x == nil {
-			continue
-		}
-		zero := (x.Kind == tree.Int || x.Kind == tree.Float) && x.Number() == 0
-		if x.Kind == tree.String {
-			d, err := time.ParseDuration(x.Str)
-			zero = err == nil && d == 0
-		}
-		if zero {
-			b.fail(x.Pos, tree.Join(path, name), "%s", text)
-		}
-	}
 }

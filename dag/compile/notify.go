@@ -12,7 +12,6 @@ func (b *builder) notify(v *tree.Value) {
 		path := tree.At("notify", i)
 		var to dag.Notify
 		b.into(item, path, &to, "on", "kind", "timeout", "most")
-		b.positive(item, path, noTime, "timeout")
 		k, _ := b.s.Registry.Kind(to.Kind)
 		if _, ok := nodes.Able[nodes.Messenger](k, nil); !ok {
 			b.fail(item.Get("kind").Pos, path+".kind", "a %s takes no message; want exec or http", to.Kind)

@@ -75,18 +75,14 @@ func (b *builder) pipeline(p *tree.Value) {
 		if f.Value.Kind == tree.Int { // its size alone
 			b.plan.Pools[k].Size = int(f.Value.Int)
 		}
-		b.positive(f.Value, tree.Join("pools", f.Name), noTime, "wait")
 	}
 	b.know(b.plan)
 	b.budget(p.Get("budget"))
 	for _, f := range p.Get("breakers").Map() {
 		b.checkNames("category", f.Value.Get("counts"), tree.Join("breakers", f.Name)+".counts")
-		b.positive(f.Value, tree.Join("breakers", f.Name), "want more than 0", "openFor")
 	}
 	b.accumulators(p.Get("accumulators"))
 	b.notify(p.Get("notify"))
-	b.positive(p.Get("ticks"), "ticks", noTime, "every", "settle")
-	b.positive(p.Get("ticks").Get("keep"), "ticks.keep", noTime, "for")
 }
 
 // know notes which names a plan declares, and which categories mean something else than usual.
@@ -131,8 +127,6 @@ const warnAt = 0.8
 
 func (b *builder) budget(v *tree.Value) {
 	u := &b.plan.Budget
-	b.positive(v, "budget", noTime, "wall", "longestWait")
-	b.positive(v, "budget", "a cap of 0 allows nothing that costs; want more than 0, or no cap at all", "capUSD")
 	if w := v.Get("warnUSD"); w == nil {
 		u.WarnUSD, _ = dag.Dollars(u.CapUSD.Float() * warnAt)
 	} else if u.CapUSD > 0 && u.WarnUSD > u.CapUSD {

@@ -88,12 +88,7 @@ func (b *builder) policies(n *dag.Node, v *tree.Value, path string) {
 	n.Retry = b.retry(v.Get("retry"), tree.Join(path, "retry"))
 	n.Timeout = dag.Timeout{Grace: defaultGrace}
 	if t := v.Get("timeout"); t != nil {
-		if t.Kind == tree.String {
-			n.Timeout.Attempt = b.duration(t, path, "timeout")
-		}
-		b.into(t, tree.Join(path, "timeout"), &n.Timeout)
-		b.positive(v, path, noTime, "timeout")
-		b.positive(t, tree.Join(path, "timeout"), noTime, "attempt", "silence", "grace", "total")
+		b.into(timeouts(t), tree.Join(path, "timeout"), &n.Timeout)
 		if n.Timeout.Attempt > 0 && n.Timeout.Growth == 0 {
 			n.Timeout.Growth = defaultGrowth
 		}

@@ -58,7 +58,10 @@ func (b *builder) runForeach(d *draft, v *tree.Value) {
 	d.items = &madeItems{Items: expr.Items{Outputs: map[string]string{}}, when: tmpl.Get("when").Text() != "",
 		writes: strs(full.Get("writes"))}
 	b.sameNames(d.node.Foreach, full.Get("writes"), path+".node.writes")
-	b.into(full, path+".node", &d.items.node, "breaker", "onFail", "outputs")
+	b.into(full, path+".node", &d.items.node, "breaker", "outputs")
+	if f := full.Get("onFail"); f != nil {
+		d.items.node.OnFail = dag.OnFail(f.Plain())
+	}
 	d.items.node.Retry = b.retry(full.Get("retry"), path+".node.retry")
 	maps.Copy(d.items.Outputs, d.items.node.Outputs)
 	if most := v.Get("most"); most.Pos != v.Pos { // it is written, and not the default
@@ -70,7 +73,8 @@ func (b *builder) runForeach(d *draft, v *tree.Value) {
 		}
 	}
 	d.items.node.ID, d.items.node.Kind, d.items.node.Effect = d.id+"/...", kind, dag.Pure
-	b.into(full, path+".node", &d.items.node, "reserve", "estimate", "timeout")
+	b.into(full, path+".node", &d.items.node, "reserve", "estimate")
+	b.into(full.Get("timeout"), path+".node.timeout", &d.items.node.Timeout)
 	b.described(d, kind, full, path+".node")
 	b.templateInputs(d, tmpl.Get("inputs"), path+".node.inputs")
 	item := d.items.node

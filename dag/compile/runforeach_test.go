@@ -112,7 +112,7 @@ func TestExpandRefusesWhatItCannotName(t *testing.T) {
 		{`[]`, ""},
 		{`[{"id":"a","title":"x","words":1},{"id":"A","title":"y","words":1}]`, `item 2: key "A": item 1 has it already`},
 		{`[{"id":"a b","title":"x","words":1}]`, `item 1: key "a b": want ASCII letters, digits, '.', '_', '-', starting with a letter or digit; slug(text) makes`},
-		{`[{"id":"../x","title":"x","words":1}]`, `item 1: key "../x": want letters`},
+		{`[{"id":"../x","title":"x","words":1}]`, `item 1: key "../x": want ASCII letters`},
 		{`[{"title":"x","words":1}]`, `item 1: key: "sec.value.id": no such key: id`},
 		{`[{"id":"a","title":"x","words":500}]`, `item 1: nodes.write/a.with.n: want an int from 0 to 100, got int 500`},
 		{`[{"id":"a","title":"x","words":"many"}]`, `item 1: nodes.write/a.with.n: want an int from 0 to 100, got string "many"`},
@@ -220,7 +220,8 @@ func TestExpandedNodesHaveThePoliciesOfWrittenOnes(t *testing.T) {
 	layers := map[string][]string{
 		"retry": {"", "{attempts: 2}", "{base: 1s}", "{delays: [1s, 2s]}", "{cap: 9s, jitter: 0.5, on: {timeout: {attempts: 4, then: fail}}}",
 			"{delays: [3s], on: {timeout: {base: 7s}, auth: {then: retry}}}"},
-		"timeout":  {"", "10s", "{attempt: 20s, silence: 3s}", "{silence: 4s, growth: 2}", "{grace: 1s, total: 1h}"},
+		"timeout": {"", "10s", "{attempt: 20s, silence: 3s}", "{silence: 4s, growth: 2}", "{grace: 1s, total: 1h}",
+			`"${'30s'}"`},
 		"reserve":  {"", "{usd: 1}", "{tokens: 7}"},
 		"estimate": {"", "{seconds: 3}", "{usd: 0.5, tokens: 4}"},
 		"labels":   {"", "{a: x}", "{a: y, b: z}"},

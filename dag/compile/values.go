@@ -6,9 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
-	"dagrun.dev/dag"
 	"dagrun.dev/internal/rules"
 	"dagrun.dev/internal/tree"
 )
@@ -38,33 +36,6 @@ func (b *builder) localPath(v *tree.Value, where string) bool {
 	}
 	return false
 }
-
-func (b *builder) duration(v *tree.Value, path, name string) dag.Duration {
-	d, err := time.ParseDuration(v.Str)
-	if err != nil || d < 0 {
-		b.fail(v.Pos, tree.Join(path, name), "want a duration below 292 years, got %q", v.Str)
-	}
-	return dag.Duration(d)
-}
-
-func (b *builder) usd(v *tree.Value, path, name string) dag.USD {
-	u, err := dag.Dollars(v.Number())
-	if err != nil || u < 0 {
-		b.fail(v.Pos, tree.Join(path, name), "want an amount in US dollars, got %s", v.Plain())
-	}
-	return u
-}
-
-// exactly reads a whole number that JSON can hold: a plan has a digest.
-func (b *builder) exactly(v *tree.Value, path, name string) int64 {
-	n := v.Int
-	if n > mostExact || n < -mostExact {
-		b.fail(v.Pos, tree.Join(path, name), "%d is beyond 2^53 and cannot be kept exactly in JSON", n)
-	}
-	return n
-}
-
-const mostExact = 1 << 53
 
 func strs(v *tree.Value) (out []string) {
 	for _, x := range v.List() {
