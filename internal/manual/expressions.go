@@ -1,6 +1,7 @@
 package manual
 
 import (
+	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,49 +31,14 @@ var places = []place{
 	{"`${...}` in `id` and `node` of a foreach block", "as above", false, false, "axes and vars"},
 }
 
-const expressionsDoc = `Conditions (when: ...) are expressions in CEL, the Common Expression Language. In other texts an
-expression stands in ${...}; a text that is nothing but one ${...} takes the type of its value, so that
-needs: "${params.all ? ['a', 'b'] : ['a']}" is a list. $${ stands for the text ${. A script (run: of
-exec) is never filled in: give it values by env.
-
-What can be read:
-
-	params.a.b                  a declared parameter
-	nodes['id'].out.name        a value that a node before this one recorded
-	nodes['id'].status          completed, failed, skipped or cancelled
-	nodes['id'].category        of its failure, or ''
-	nodes['id'].generation      how often it was begun anew, from 1
-	nodes['id'].items           of a join with foreach: what its items left, in the order of its list, each as
-	                            {key: string, status: string, out: {name: value}}
-	run.spentUSD                a fact of the run, see below
-	section.value, .key, .n     the item of a foreach, by the name that ` + "`as`" + ` gives it: its value, its key, its
-	                            number from 1 (.index from 0), .first, .last, .count
-
-Who reads a node needs it: the need is added where it is not written (but for the nodes in history, which
-may not have run). The id is written out, so that a plan knows what is read: nodes[x] is a mistake.
-
-Where there may be no value (the node has a condition, may fail softly, or declares an output with ?)
-the value is read as an optional one, with what holds in its place:
-
-	nodes['measure'].?out.score.orValue(0.0)     the node may not have run
-	nodes['review'].out.?score.orValue(0.0)      the node ran, the value may be absent
-
-So too with items of which some may have failed or been skipped (onFail: continue, when). Where the expression has
-asked before, the value may be read as it is:
-
-	nodes['each'].items.map(i, i.out.rows)                                           every item has it
-	nodes['each'].items.map(i, i.out.?rows.orValue(0))                               some may not
-	nodes['each'].items.filter(i, i.status == 'completed').map(i, i.out.rows)        those that have it
-	nodes['each'].items.filter(i, i.status == 'failed').map(i, i.key).join(', ')     which have failed
-
-Numbers declared "number" are doubles: compare them with 3.0 or 3, add them to 3.0. Whole numbers in
-lists and maps are ints; double(x) makes one of the other.`
+//go:embed expressions.txt
+var expressionsDoc string
 
 // expressions explains the language, or the functions whose row holds a word.
 func (m *Manual) expressions(words []string) (Entry, error) {
 	if len(words) == 0 {
 		e := Entry{Name: "expressions", Is: "the language of conditions and ${...}"}
-		e.Doc = expressionsDoc + "\n\nWhere it stands, and what it may read there:\n"
+		e.Doc = expressionsDoc + "\nWhere it stands, and what it may read there:\n"
 		for _, p := range places {
 			e.Doc += "\n" + fmt.Sprintf("\t%-66s %s", strings.ReplaceAll(p.where, "`", ""), p.reads())
 		}

@@ -139,7 +139,7 @@ func (m *Manual) failuresPage() string {
 
 func (m *Manual) expressionsPage() string {
 	var b strings.Builder
-	b.WriteString(generated + "# Expressions\n\n" + paragraphs(expressionsDoc) +
+	b.WriteString(generated + "# Expressions\n\n" + paragraphs(strings.TrimSpace(expressionsDoc)) +
 		"\n\n## What stands where\n\n| where | gives | may read |\n|---|---|---|\n")
 	for _, p := range places {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", p.where, p.gives, p.reads())
