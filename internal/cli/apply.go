@@ -104,6 +104,9 @@ func (s *session) apply(res *compile.Result, fresh, again bool, seed int64) erro
 	}
 	begins := !run.Exists(s.dir)
 	if begins {
+		for _, text := range inTheWay(s.dir, res.Plan) {
+			s.warn(text)
+		}
 		err = s.mayBegin(res)
 	}
 	if err != nil {

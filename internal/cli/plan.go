@@ -120,6 +120,7 @@ func planOf(res *compile.Result, runs *runFlags, part *partFlags) (*report.Plan,
 	for _, w := range res.Warnings {
 		warnings = append(warnings, w.Error())
 	}
+	warnings = append(warnings, inTheWay(dir, res.Plan)...)
 	var st *machine.State
 	if run.Exists(dir) {
 		r, rep, err := run.OpenReadOnly(runs.options(dir, "plan"))
@@ -223,4 +224,24 @@ func openBreakers(
 		}
 	}
 	return list, err
+}
+
+// inTheWay warns of files that stand where a first run is to be and that its nodes will replace.
+func inTheWay(dir string, p *dag.Plan) (warnings []string) {
+	if list, err := os.ReadDir(dir); err != nil || len(list) == 0 {
+		return nil
+	}
+	if _, err := os.Lstat(filepath.Join(dir, run.Dir)); err == nil {
+		return nil // a run before has made them
+	}
+	for i := range p.Nodes {
+		for _, name := range p.Nodes[i].Writes {
+			at := filepath.Join(dir, name)
+			if _, err := os.Lstat(at); err == nil {
+				warnings = append(warnings, fmt.Sprintf("%s is there already, and of no run: node %s replaces it, and a copy is "+
+					"kept in its folder below %s", at, p.Nodes[i].ID, filepath.Join(dir, run.Dir)))
+			}
+		}
+	}
+	return warnings
 }
