@@ -137,7 +137,7 @@ type implied struct{ on, by *draft }
 
 // infer adds the needs that readings imply. Where the reader comes after what it reads anyway,
 // by other needs or other readings, no edge is added: one more would change which skips and
-// failures reach it.
+// failures reach it. What starts as soon as some of its needs have succeeded comes after none of them for sure.
 func (b *builder) infer(edges []implied) {
 	if len(edges) == 0 {
 		return
@@ -153,6 +153,12 @@ func (b *builder) infer(edges []implied) {
 		at[i] = int32(k)
 	}
 	slices.SortStableFunc(edges, func(a, b implied) int { return int(a.on.index - b.on.index) })
+	for i, list := range deps {
+		deps[i] = slices.DeleteFunc(list, func(j int32) bool {
+			n := b.drafts[j].node
+			return n.AtLeast > 0 && !n.WaitAll
+		})
+	}
 	r := reach{deps: deps, at: at, stamp: make([]int32, len(deps))}
 	for len(edges) > 0 {
 		n := 1
