@@ -55,7 +55,10 @@ SCRIPTS := ^TestScripts$$/^(cancel|childpipes|hello|interrupt|interrupt2|operato
 # programs that tests start do not hear of it and keep to internal/heap.
 unit race specs: export GOGC ?= 400
 
-unit: ## unit tests, simulations, scripts and browser tests, but for what race runs
+# Packages whose tests start the program take the one that is there: each would link it again.
+unit specs: export DAGRUN_PROGRAM = $(CURDIR)/$(BIN)
+
+unit: build ## unit tests, simulations, scripts and browser tests, but for what race runs
 	$(GO) test -timeout 30m $$($(GO) list ./... | grep -v -e /specs -e /examples | grep -vxF "$$($(GO) list $(RACED))")
 	$(GO) test -timeout 30m -run '$(UNRACED)' $(RACED)
 

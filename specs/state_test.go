@@ -193,17 +193,30 @@ func (w *watch) look() {
 	}
 }
 
-// during looks all the while that something runs.
+// stamps tell one state of the document and the log from another: a look at what has not changed finds nothing.
+func (w *watch) stamps() (all string) {
+	for _, name := range []string{"state.json", "events.ndjson"} {
+		if f, err := os.Stat(filepath.Join(w.out, "_orchestrator", name)); err == nil {
+			all += fmt.Sprintln(f.Size(), f.ModTime())
+		}
+	}
+	return all
+}
+
+// during looks at each change all the while that something runs.
 func (w *watch) during(run func()) {
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		for {
+		for seen := ""; ; {
+			if now := w.stamps(); now != seen {
+				seen = now
+				w.look()
+			}
 			select {
 			case <-stop:
 				return
-			default:
-				w.look()
+			case <-time.After(time.Millisecond):
 			}
 		}
 	}()

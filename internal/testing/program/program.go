@@ -17,6 +17,9 @@ var build = sync.OnceValues(func() (out []byte, err error) {
 		return nil, err
 	}
 	binary := filepath.Join(folder, "dagrun")
+	if made := os.Getenv("DAGRUN_PROGRAM"); made != "" { // of these sources, by the makefile
+		return nil, os.Symlink(made, binary)
+	}
 	return exec.Command("go", "build", "-ldflags=-s -w", "-o", binary, "dagrun.dev/cmd/dagrun").CombinedOutput()
 })
 
