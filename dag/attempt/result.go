@@ -41,7 +41,7 @@ func (t *trial) take(res *nodes.Result) error {
 // values gathers what of a result goes into the event that records it, masked. The error says that the values
 // are not what the node declares.
 func (t *trial) values(res *nodes.Result) error {
-	b := &t.body
+	b := &t.rep.Outcome.Body
 	b.Usage = machine.Usage(res.Usage)
 	if !t.other.Load() {
 		b.Fingerprint = t.job.Fingerprint

@@ -35,8 +35,7 @@ type trial struct {
 
 	reads map[string]int // in the job, by name
 
-	body  machine.FinishedBody // what is to be recorded of the result, as far as it is known
-	rep   Report
+	rep   Report      // its Outcome.Body has what is to be recorded of the result, as far as it is known
 	other atomic.Bool // it read what the job does not name: no fingerprint says what it was given
 	begun atomic.Bool // it may have cost money, or had an effect
 	took  atomic.Bool // the effect is known to have taken place
@@ -51,11 +50,10 @@ type trial struct {
 func (w *Worker) begin(j *Job, world World) *trial {
 	n := j.Node
 	t := &trial{worker: w, job: j, world: world, rep: Report{Format: Format, Began: world.Now()}}
-	t.inside = map[string]string{}
-	t.reads = make(map[string]int, len(j.Reads))
 	var names []string
 	if len(n.Reads) > 0 {
 		names = make([]string, len(j.Reads)) // also where a pattern stands for nothing
+		t.reads = make(map[string]int, len(j.Reads))
 	}
 	for i := range j.Reads {
 		names[i] = j.Reads[i].Name
@@ -136,6 +134,9 @@ func (t *trial) folder(name string) (paths []string, err error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.inside == nil {
+		t.inside = map[string]string{}
+	}
 	for _, f := range m.Files {
 		paths = append(paths, f.Path)
 		if f.Digest != "" {
@@ -261,7 +262,8 @@ func (t *trial) spare(name string, from io.ReadSeeker) error {
 	defer t.mu.Unlock()
 	t.kept = slices.DeleteFunc(t.kept, func(k *machine.KeptFile) bool { return k.Name == name && k.Digest == "" })
 	t.kept = append(t.kept, &machine.KeptFile{Name: name, Digest: digest, Size: size})
-	t.body.Warnings = append(t.body.Warnings, t.line(name+" could not be kept in the folder of the node; "+
+	b := &t.rep.Outcome.Body
+	b.Warnings = append(b.Warnings, t.line(name+" could not be kept in the folder of the node; "+
 		"it is kept in the store of the run, sha256 "+digest))
 	return nil
 }

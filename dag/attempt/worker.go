@@ -204,22 +204,23 @@ func (t *trial) watchSilence(cancel context.CancelCauseFunc) (stop func()) {
 
 // complete reports an attempt that ended well.
 func (t *trial) complete(res *nodes.Result) {
-	t.body.CostUSD, t.body.CostKind = t.cost(res, nil)
-	t.rep.Outcome = machine.Outcome{Status: dag.StatusCompleted, Body: t.body}
+	o := &t.rep.Outcome
+	o.Body.CostUSD, o.Body.CostKind = t.cost(res, nil)
+	o.Status = dag.StatusCompleted
 }
 
 // fail reports an attempt's error. Its artifacts do not count; what a stopped one had staged is kept, as
 // that may be the work of hours.
 func (t *trial) fail(ctx context.Context, err error, res *nodes.Result) {
-	t.body.CostUSD, t.body.CostKind = t.cost(res, err)
-	t.body.Values = nil
 	o := Classify(ctx, t.job.timeout(), err)
+	o.Body = t.rep.Outcome.Body
+	o.Body.CostUSD, o.Body.CostKind = t.cost(res, err)
+	o.Body.Values = nil
 	e, told := errors.AsType[*nodes.Error](err)
 	once := !t.job.Node.Effect.Repeatable()
 	if o.Status == dag.StatusFailed && once && (told && e.Unknown || t.took.Load()) {
 		o.Status = dag.StatusLost // to be found out, not to be done twice
 	}
-	o.Body = t.body
 	t.rep.Artifacts, t.rep.Outcome = nil, o
 	// A host that stops an attempt may do so because the time of all attempts is over: it says so when it records that.
 	category := o.Category

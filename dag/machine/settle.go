@@ -50,14 +50,14 @@ func (s *State) Settle(node string, o Outcome, now time.Time) Event {
 		panic("machine: Settle of a node that is not in the plan: " + node)
 	}
 	r := &s.recs[i]
-	b := o.Body
+	b := &o.Body
 	b.Node, b.Generation, b.Attempt, b.Status = node, int(r.Gen), 0, o.Status
 	if r.Phase == running || r.Detail != nil && r.Detail.Unresolved {
 		b.Attempt = int(r.Attempt)
 	}
 	b.Category, b.Message, b.Diagnostics = o.Category, oneLine(o.Message), clip(o.Diagnostics, diagnosticsMost)
 	o.RetryAfter = max(0, o.RetryAfter)
-	x := settling{s: s, i: i, r: r, n: s.graph.Node(i), o: &o, b: &b, now: now}
+	x := settling{s: s, i: i, r: r, n: s.graph.Node(i), o: &o, b: b, now: now}
 	x.cost()
 	x.overrun()
 	switch o.Status {
@@ -73,7 +73,7 @@ func (s *State) Settle(node string, o Outcome, now time.Time) Event {
 	if len(b.Salvaged) > 0 && (b.Status != dag.StatusFailed || !b.Final) {
 		b.Salvaged, b.Values = nil, nil
 	}
-	return New(now, &b)
+	return New(now, b)
 }
 
 type settling struct {

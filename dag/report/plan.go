@@ -447,7 +447,7 @@ func ReadPlan(name string) (*Plan, error) {
 	var mark struct {
 		Format *int `json:"dagrun_plan"`
 	}
-	if json.Unmarshal(data, &mark) != nil || mark.Format == nil {
+	if !bytes.Contains(data, []byte(`"dagrun_plan"`)) || json.Unmarshal(data, &mark) != nil || mark.Format == nil {
 		return nil, ErrNotAPlan
 	}
 	if *mark.Format > planFormat {
