@@ -32,6 +32,7 @@ type builder struct {
 	defaults    *tree.Value
 	escalations *tree.Value
 	ownRows     map[string]bool       // categories that mean something else than in the format
+	steadied    []dag.CategoryPolicy  // what steady added last: most nodes say nothing beside it, and share it
 	known       map[string][]string   // names of breakers, pools, accumulators, categories, sorted
 	dirs        map[string]*draft     // folders that nodes name
 	files       map[string]*inputFile // input files by path as written

@@ -119,7 +119,14 @@ func (b *builder) steady(d *draft, t *nodes.Traits) {
 		if r.Stated || slices.ContainsFunc(r.On, said) || b.ownRows[name] {
 			continue
 		}
-		r.On = append(r.On, dag.CategoryPolicy{Category: name, Retry: dag.RetryChange{Attempts: 1}})
+		if len(b.steadied) == 0 || b.steadied[0].Category != name {
+			b.steadied = []dag.CategoryPolicy{{Category: name, Retry: dag.RetryChange{Attempts: 1}}}
+		}
+		if len(r.On) > 0 {
+			r.On = append(slices.Clip(r.On), b.steadied...)
+		} else {
+			r.On = b.steadied
+		}
 		slices.SortFunc(r.On, func(a, b dag.CategoryPolicy) int { return strings.Compare(a.Category, b.Category) })
 		v := d.tree.Get("retry")
 		if waits := v.Get("base") != nil || v.Get("delays") != nil; waits && len(r.On) == 1 && len(t.Categories) == 0 {

@@ -239,6 +239,9 @@ func (d *describer) define(t reflect.Type) {
 }
 
 func (d *describer) fields(t reflect.Type, props map[string]any, required *[]string) {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, opts, _ := strings.Cut(f.Tag.Get("json"), ",")

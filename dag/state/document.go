@@ -142,15 +142,6 @@ type Checkpoint struct {
 	Quality      map[string]json.RawMessage `json:"qualitySnapshot,omitempty"` // the facts, and validationFailureCount
 }
 
-// Tokens are what attempts have used.
-type Tokens struct {
-	Input      int64   `json:"inputTokens"` // not from a cache
-	Output     int64   `json:"outputTokens"`
-	CacheRead  int64   `json:"cacheReadTokens"`
-	CacheWrite int64   `json:"cacheWriteTokens"`
-	Cost       dag.USD `json:"estimatedCostUsd"`
-}
-
 // Cost is what the run has cost and may cost.
 type Cost struct {
 	Totals
@@ -184,35 +175,6 @@ type Share struct {
 	Output int64   `json:"outputTokens"`
 	Cost   dag.USD `json:"costUsd"`
 	Nodes  int     `json:"nodeCount"` // that cost anything
-}
-
-// A Record is what is known of a node, or of several nodes together.
-type Record struct {
-	Node        string    `json:"node,omitempty"` // id, where it is not the key
-	Kind        string    `json:"kind,omitempty"`
-	Description string    `json:"description,omitempty"`
-	Status      string    `json:"status"`               // waiting, running, retrying, completed, failed, skipped, ...
-	Generation  int       `json:"generation,omitempty"` // from the second on
-	Started     time.Time `json:"startedAt,omitzero"`   // first start
-	Completed   time.Time `json:"completedAt,omitzero"`
-	Duration    int64     `json:"durationMs,omitempty"`
-	Retries     int       `json:"retryCount,omitempty"`
-	Reason      string    `json:"reason,omitempty"` // why it did not complete
-	Dir         string    `json:"dir,omitempty"`    // of what its attempts kept
-
-	PromptPath   string `json:"promptPath,omitempty"`
-	RawOutput    string `json:"rawOutputPath,omitempty"`
-	Backup       string `json:"backupPath,omitempty"`   // of the file before it was written
-	ArtifactPath string `json:"artifactPath,omitempty"` // the run's artifact where it wrote that, else the last it wrote
-	ArtifactHash string `json:"artifactHash,omitempty"`
-
-	Passed   *bool                      `json:"validationPassed,omitempty"`
-	Details  json.RawMessage            `json:"validationDetails,omitempty"`
-	Warnings []string                   `json:"warnings,omitempty"`
-	Tokens   *Tokens                    `json:"tokens,omitempty"`
-	Values   map[string]json.RawMessage `json:"values,omitempty"`   // the short ones that it recorded
-	Salvaged []string                   `json:"salvaged,omitempty"` // files and values that count though it has failed
-	Labels   map[string]string          `json:"labels,omitempty"`
 }
 
 // An object has its members in order. Where a name comes twice the first one counts.
@@ -382,7 +344,7 @@ func escaped(before []byte) bool {
 // costs and in a record: they are taken.
 func DocumentFields() map[string]bool { return fieldsOf(Head{}, Body{}, Tail{}) }
 func CostFields() map[string]bool     { return fieldsOf(Totals{}, Limits{}) }
-func RecordFields() map[string]bool   { return fieldsOf(Record{}) }
+func RecordFields() map[string]bool   { return fieldsOf(Record{}, leavings{}) }
 
 func fieldsOf(parts ...any) map[string]bool {
 	names := map[string]bool{}

@@ -117,9 +117,9 @@ func (m *maker) together(nodes []int32) Record {
 			out.Completed = r.Completed
 		}
 		out.Retries += r.Retries
-		if r.Tokens != nil {
+		if r.has().Tokens != nil {
 			tokens.add(r.Tokens)
-			out.Tokens = &tokens
+			out.edit().Tokens = &tokens
 		}
 		if n == 0 {
 			out.Labels = maps.Clone(r.Labels)
@@ -270,13 +270,14 @@ func field(r *Record, name string) any {
 	case "durationMs":
 		return r.Duration
 	case "costUsd":
-		if r.Tokens != nil {
+		if r.has().Tokens != nil {
 			return r.Tokens.Cost
 		}
 		return dag.USD(0)
 	}
-	for known, value := range map[string]string{"dir": r.Dir, "promptPath": r.PromptPath, "rawOutputPath": r.RawOutput,
-		"artifactPath": r.ArtifactPath, "artifactHash": r.ArtifactHash, "backupPath": r.Backup} {
+	for known, value := range map[string]string{"dir": r.Dir, "promptPath": r.has().PromptPath,
+		"rawOutputPath": r.has().RawOutput, "artifactPath": r.has().ArtifactPath, "artifactHash": r.has().ArtifactHash,
+		"backupPath": r.has().Backup} {
 		if known == name && value != "" {
 			return value
 		}
@@ -302,7 +303,7 @@ func (t *Tokens) add(o *Tokens) {
 func Quality(s Source) (invalid int, facts map[string]json.RawMessage, err error) {
 	m := s.maker()
 	for _, r := range m.recs {
-		if r != nil && r.Passed != nil && !*r.Passed {
+		if r != nil && r.has().Passed != nil && !*r.Passed {
 			invalid++
 		}
 	}

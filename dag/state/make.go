@@ -181,7 +181,7 @@ func (m *maker) cost() Cost {
 			v.Status == machine.RunPause && v.Pause.Reason == machine.PauseBudget},
 	}
 	for _, r := range m.recs {
-		if r != nil && r.Tokens != nil {
+		if r != nil && r.has().Tokens != nil {
 			c.Removed -= r.Tokens.Cost
 		}
 	}
@@ -190,7 +190,7 @@ func (m *maker) cost() Cost {
 		for _, g := range m.groups(by.By, m.order) {
 			var s Share
 			for _, i := range g.nodes {
-				if r := m.recs[i]; r != nil && r.Tokens != nil {
+				if r := m.recs[i]; r != nil && r.has().Tokens != nil {
 					t := r.Tokens
 					s.Input, s.Output, s.Cost, s.Nodes = s.Input+t.Input, s.Output+t.Output, s.Cost+t.Cost, s.Nodes+1
 				}
@@ -221,20 +221,24 @@ func (m *maker) record(v *machine.NodeView) *Record {
 		}
 	}
 	if v.Cost != 0 || v.Usage != (machine.Usage{}) {
-		r.Tokens = &Tokens{v.Usage.Input, v.Usage.Output, v.Usage.CacheRead, v.Usage.CacheWrite, v.Cost}
+		r.edit().Tokens = &Tokens{v.Usage.Input, v.Usage.Output, v.Usage.CacheRead, v.Usage.CacheWrite, v.Cost}
 	}
 	if l := v.Last; l != nil {
-		r.Warnings, r.Salvaged = l.Warnings, l.Salvaged
+		if len(l.Warnings)+len(l.Salvaged) > 0 {
+			has := r.edit()
+			has.Warnings, has.Salvaged = l.Warnings, l.Salvaged
+		}
 		if l.Status != dag.StatusCompleted {
 			r.Reason = strings.TrimSuffix(strings.TrimPrefix(l.Category+": "+l.Message, ": "), ": ")
 		}
 	}
 	for name, value := range v.Values { // a map
 		if len(value) <= longestValue {
-			if r.Values == nil {
-				r.Values = map[string]json.RawMessage{}
+			has := r.edit()
+			if has.Values == nil {
+				has.Values = map[string]json.RawMessage{}
 			}
-			r.Values[name] = value
+			has.Values[name] = value
 		}
 	}
 	m.left(r, v)
@@ -249,18 +253,20 @@ func (m *maker) left(r *Record, v *machine.NodeView) {
 		r.Dir = dir
 		switch {
 		case name == "prompt.md":
-			r.PromptPath = path.Join(dir, name)
-		case strings.HasPrefix(name, "raw-output") && r.RawOutput == "":
-			r.RawOutput = path.Join(dir, name)
+			r.edit().PromptPath = path.Join(dir, name)
+		case strings.HasPrefix(name, "raw-output") && r.has().RawOutput == "":
+			r.edit().RawOutput = path.Join(dir, name)
 		}
 	}
 	if told.Checked != nil {
 		passed := told.passed()
-		r.Passed, r.Details = &passed, told.Checked
+		has := r.edit()
+		has.Passed, has.Details = &passed, told.Checked
 	}
 	for _, w := range m.Index.WrittenBy(v.Node.ID, v.Generation, index.Valid) {
-		if !w.Entry && (r.ArtifactPath == "" || r.ArtifactPath != m.doc.Artifact) {
-			r.ArtifactPath, r.ArtifactHash, r.Backup = w.Path, w.Digest, w.Backup
+		if at := r.has().ArtifactPath; !w.Entry && (at == "" || at != m.doc.Artifact) {
+			has := r.edit()
+			has.ArtifactPath, has.ArtifactHash, has.Backup = w.Path, w.Digest, w.Backup
 		}
 	}
 }
