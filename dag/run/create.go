@@ -234,7 +234,7 @@ func (r *Run) begin() {
 	r.head = r.log.Head()
 	r.graph.Store(r.state.Graph())
 	r.saver = eventlog.NewSaver(r.log)
-	r.project = newProjector(r.own, r.store)
+	r.project = &projector{own: r.own, store: r.store, wishes: map[string]projection{}}
 }
 
 // clone copies a plan and its input files into the store.

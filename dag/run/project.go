@@ -21,11 +21,11 @@ type projector struct {
 	own   disk.FS
 	store *artifact.Store
 
+	works sync.WaitGroup
+
 	mu     sync.Mutex
 	wishes map[string]projection // by path
-	wake   chan struct{}
-	done   chan struct{}
-	closed bool
+	busy   bool
 }
 
 // A projection is the content that a live file should have.
@@ -34,57 +34,41 @@ type projection struct {
 	entries []index.Version
 }
 
-func newProjector(own disk.FS, store *artifact.Store) *projector {
-	p := &projector{own: own, store: store, wishes: map[string]projection{},
-		wake: make(chan struct{}, 1), done: make(chan struct{})}
-	go p.run()
-	return p
-}
-
 func (p *projector) offer(path string, w projection) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
-		return
-	}
 	p.wishes[path] = w
-	select {
-	case p.wake <- struct{}{}:
-	default:
+	if !p.busy {
+		p.busy = true
+		p.works.Go(p.work)
 	}
 }
 
-// close carries out what is wished for and ends.
+// close carries out what is wished for, when nothing is offered any more.
 func (p *projector) close() {
-	p.mu.Lock()
-	if !p.closed {
-		p.closed = true
-		close(p.wake)
-	}
-	p.mu.Unlock()
-	<-p.done
-}
-
-func (p *projector) run() {
-	defer close(p.done)
-	for range p.wake {
-		p.work()
-	}
+	p.works.Wait()
 	p.work()
 }
 
+// work carries out wishes while there are any. One that fails waits for the next one, and for the end: the disk may be
+// well again.
 func (p *projector) work() {
-	p.mu.Lock()
-	wishes := p.wishes
-	p.wishes = map[string]projection{}
-	p.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(wishes)) {
-		if err := p.write(name, wishes[name]); err != nil {
-			p.mu.Lock()
-			if _, newer := p.wishes[name]; !newer { // with the next one, and at the end: the disk may be well again
-				p.wishes[name] = wishes[name]
-			}
+	failed := map[string]projection{}
+	for {
+		p.mu.Lock()
+		wishes := p.wishes
+		p.wishes = map[string]projection{}
+		if len(wishes) == 0 {
+			p.wishes, p.busy = failed, false
 			p.mu.Unlock()
+			return
+		}
+		p.mu.Unlock()
+		for _, name := range slices.Sorted(maps.Keys(wishes)) {
+			delete(failed, name)
+			if p.write(name, wishes[name]) != nil {
+				failed[name] = wishes[name]
+			}
 		}
 	}
 }
