@@ -64,17 +64,18 @@ type draft struct {
 	with     *tree.Value // checked settings; templates where the node is dynamic; nil once the node is complete
 	template *tree.Value // settings as they stand, where parameters are read; nil once the node is complete
 	node     *dag.Node
-	items    *madeItems // of a run-time foreach
-	refs     []string   // nodes that the settings name
-	notes    []string   // what its kind says is worth showing
-	single   []reader   // settings that name one artifact, and look like patterns
-	public   []reader   // paths beside the specification at which it puts files
-	actions  []reading  // undo actions that read recorded values
-	reads    []reading  // of other nodes
-	index    int32      // in the graph of written needs
-	bad      bool       // something is wrong with it: what it declares is not known whole
-	loose    bool       // it names nodes that are not there: what it comes after is not known whole
-	heard    bool       // its values are read
+	items    *madeItems          // of a run-time foreach
+	refs     []string            // nodes that the settings name
+	notes    []string            // what its kind says is worth showing
+	single   []reader            // settings that name one artifact, and look like patterns
+	public   []reader            // paths beside the specification at which it puts files
+	actions  []reading           // undo actions that read recorded values
+	reads    []reading           // of other nodes
+	index    int32               // in the graph of written needs
+	bad      bool                // something is wrong with it: what it declares is not known whole
+	loose    bool                // it names nodes that are not there: what it comes after is not known whole
+	heard    bool                // its values are read
+	words    map[string][]string // all that a value may be, where its kind says so
 
 	listed int // number of the last list of ids that names it
 

@@ -64,7 +64,9 @@ func describeRoute(t *nodes.Traits, with json.RawMessage) error {
 		return err
 	}
 	t.Outputs = map[string]string{"decision": "string", "rule": "string", "reason": "string", "declined": "list"}
+	t.Words = map[string][]string{"decision": {w.Else}}
 	for _, r := range w.Rules {
+		t.Words["decision"] = append(t.Words["decision"], r.Then)
 		note := "rule " + r.Name + " -> " + r.Then + " when " + r.When
 		for _, x := range r.Require {
 			note += ", and " + x.That
@@ -104,6 +106,7 @@ func describeApproval(t *nodes.Traits, with json.RawMessage) error {
 			t.Outputs["text"] = "string?"
 		}
 	}
+	t.Words = map[string][]string{"answer": options}
 	answer := func(field string, x *string) {
 		if x != nil && !slices.Contains(options, *x) {
 			problem(t, field, "want one of %s, got %q%s", strings.Join(options, ", "), *x, rules.DidYouMean(*x, options))

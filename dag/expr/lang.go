@@ -115,8 +115,9 @@ type shaped struct {
 	src      string
 	refs     []Ref
 	loops    bool
-	vars     bool     // it reads variables
-	reads    []string // fields of the subject, and variables
+	vars     bool       // it reads variables
+	reads    []string   // fields of the subject, and variables
+	against  [][]string // of each reference: the texts that it is compared with
 	problems []string
 
 	mu       sync.Mutex
@@ -158,6 +159,7 @@ func (l *Lang) find(src string) *shaped {
 		return s
 	}
 	s.refs, s.loops, s.vars, s.problems = f.refs, f.loops, len(f.free)+len(f.reads) > 0, f.problems
+	s.against = f.against
 	said := map[string]bool{}
 	for _, v := range f.free {
 		if l.vars[v.text] == "" && !said[v.text] {
@@ -211,11 +213,12 @@ type Decls struct {
 
 // A NodeDecl is what an expression needs to know of a node it reads.
 type NodeDecl struct {
-	Outputs map[string]string // name -> type, see dag.OutputType
-	Missing string            // why its values may be missing: "it has a `when`"; empty: they never are
-	Pos     string            // where it is declared
-	Open    bool              // outputs that are not declared may be read too, as any
-	Items   *Items            // of a run-time foreach; else nil
+	Outputs map[string]string   // name -> type, see dag.OutputType
+	Missing string              // why its values may be missing: "it has a `when`"; empty: they never are
+	Pos     string              // where it is declared
+	Open    bool                // outputs that are not declared may be read too, as any
+	Items   *Items              // of a run-time foreach; else nil
+	Words   map[string][]string // all that an output may be, where that is known
 }
 
 // Check types the expression. want is the type its result must have; empty or any: no matter.
@@ -223,7 +226,7 @@ func (e *Expr) Check(d Decls, want string) (*Program, []string) {
 	fns := make([]string, len(e.shaped.refs))
 	var problems []string
 	for i, r := range e.Refs() {
-		typ, problem := d.typeOf(e, r)
+		typ, problem := d.typeOf(e, r, e.shaped.against[i])
 		if problem != "" {
 			problems = append(problems, problem)
 		}
@@ -256,8 +259,8 @@ func (e *Expr) Check(d Decls, want string) (*Program, []string) {
 	return &Program{c, e, fns}, nil
 }
 
-// typeOf returns the declared type of what r reads, or what is wrong with reading it.
-func (d Decls) typeOf(e *Expr, r Ref) (_, problem string) {
+// typeOf returns the declared type of what r reads, or what is wrong with reading it, or with comparing it with texts.
+func (d Decls) typeOf(e *Expr, r Ref, against []string) (_, problem string) {
 	switch r.Root {
 	case "params":
 		if typ := e.lang.names[r.Name]; typ != groupType {
@@ -303,6 +306,13 @@ func (d Decls) typeOf(e *Expr, r Ref) (_, problem string) {
 	case optional:
 		return "", fmt.Sprintf("%s may give no %q: it is optional; write nodes['%s'].out.?%s.orValue(%s)",
 			node, r.Name, r.Node, r.Name, valueTypes[typ].none)
+	}
+	words := n.Words[r.Name]
+	for _, text := range against {
+		if len(words) > 0 && !slices.Contains(words, text) {
+			return "", fmt.Sprintf("%s is never %q; known: %s%s", r, text, strings.Join(words, ", "),
+				rules.DidYouMean(text, words))
+		}
 	}
 	return typ, ""
 }

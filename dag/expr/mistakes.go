@@ -34,19 +34,33 @@ func (f *finder) mistakes(c ast.CallExpr) {
 	}
 }
 
-// comparison refuses to compare the status of a node with a text that no status is.
-func (f *finder) comparison(status ast.Expr, with ...ast.Expr) {
-	root, steps := f.chain(status)
-	if f.lang.adopted || len(steps) != 2 || root.AsIdent() != "nodes" || !steps[0].index || steps[1].name != "status" ||
-		steps[0].optional || steps[1].optional || steps[1].test {
+// comparison refuses to compare the status of a node with a text that no status is, and notes with which texts the
+// value of a node is compared.
+func (f *finder) comparison(e ast.Expr, with ...ast.Expr) {
+	root, steps := f.chain(e)
+	none, or := "", false // what stands for a missing value may be compared with, too
+	if len(steps) == 0 && e.Kind() == ast.CallKind {
+		if c := e.AsCall(); c.FunctionName() == "orValue" && c.IsMemberFunction() {
+			root, steps = f.chain(c.Target())
+			none, or = f.literalText(c.Args()[0])
+		}
+	}
+	if f.lang.adopted || len(steps) < 2 || root.AsIdent() != "nodes" || !steps[0].index {
 		return
 	}
+	plain := !slices.ContainsFunc(steps, func(s step) bool { return s.optional || s.test })
 	for _, e := range with {
 		s, ok := f.literalText(e)
-		if !ok || slices.Contains(dag.ViewStatuses, s) {
-			continue
+		switch {
+		case !ok || or && s == none:
+		case len(steps) == 3 && steps[1].name == "out":
+			if f.compared == nil {
+				f.compared = map[int64][]string{}
+			}
+			f.compared[steps[2].expr.ID()] = append(f.compared[steps[2].expr.ID()], s)
+		case len(steps) == 2 && steps[1].name == "status" && plain && !slices.Contains(dag.ViewStatuses, s):
+			f.fail("%s", noStatus(s))
 		}
-		f.fail("%s", noStatus(s))
 	}
 }
 

@@ -70,10 +70,12 @@ type finder struct {
 	lang     *Lang
 	info     *ast.SourceInfo
 	refs     []Ref
-	at       []ast.Expr     // where each stands
-	free     []name         // variables, at each place where one stands
-	reads    []string       // fields of what formulas are about
-	local    map[string]int // variables of the loops around, and how many loops call one so
+	at       []ast.Expr         // where each stands
+	against  [][]string         // the texts that each is compared with
+	compared map[int64][]string // those by the id of the expression, before it is a reference
+	free     []name             // variables, at each place where one stands
+	reads    []string           // fields of what formulas are about
+	local    map[string]int     // variables of the loops around, and how many loops call one so
 	loops    bool
 	recorded bool // it reads what is known at run time only: nodes or run
 	problems []string
@@ -250,6 +252,7 @@ func (f *finder) reference(root ast.Expr, steps []step) {
 	f.recorded = f.recorded || r.Root != "params"
 	f.refs = append(f.refs, r)
 	f.at = append(f.at, steps[n-1].expr)
+	f.against = append(f.against, f.compared[steps[n-1].expr.ID()])
 	for _, s := range steps[n:] {
 		if s.dynamic != nil {
 			f.walk(s.dynamic)

@@ -244,6 +244,7 @@ func (d *describer) answer(s *settings) {
 	if d.tr.Merge("answer.schema", nodes.Traits{Problems: s.mistakes}); s.shape == nil {
 		return
 	}
+	d.tr.Words = s.shape.Words()
 	outputs := s.shape.Outputs()
 	for _, name := range slices.Sorted(maps.Keys(outputs)) {
 		if _, twice := d.tr.Outputs[name]; twice {

@@ -217,6 +217,22 @@ func (s *Shape) Outputs() map[string]string {
 	return out
 }
 
+// Words returns of each field at the top that is one of some texts all of them.
+func (s *Shape) Words() map[string][]string {
+	out := map[string][]string{}
+	properties, _ := s.top["properties"].(map[string]any)
+	for name, v := range properties {
+		schema, _ := v.(map[string]any)
+		values, _ := schema["enum"].([]any)
+		for _, v := range values {
+			if text, ok := v.(string); ok {
+				out[name] = append(out[name], text)
+			}
+		}
+	}
+	return out
+}
+
 func requires(schema map[string]any, name string) bool {
 	required, _ := schema["required"].([]any)
 	return slices.Contains(required, any(name))

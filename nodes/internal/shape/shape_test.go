@@ -3,6 +3,7 @@ package shape
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -79,6 +80,10 @@ func TestOutputs(t *testing.T) {
 	got, _ := json.Marshal(s.Outputs())
 	if want := `{"a":"string","b":"int","c":"bool","d":"list?","e":"number?","f":"int","g":"map?"}`; string(got) != want {
 		t.Errorf("got %s want %s", got, want)
+	}
+	s = read(t, `{"type": "object", "properties": {"a": {"enum": ["x", "y", null]}, "b": {"type": "string"}, "c": {"enum": [1]}}}`)
+	if got := s.Words(); len(got) != 1 || !slices.Equal(got["a"], []string{"x", "y"}) {
+		t.Errorf("all that may be said: %v", got)
 	}
 }
 
