@@ -57,7 +57,7 @@ func (b *builder) otherValues(d *draft) {
 		if !reads(d.template, "params."+o.name) {
 			continue
 		}
-		with := o.fill(d.template)
+		with := o.fill(d.template, d.with, d.node.Dynamic)
 		if with == nil || len(b.s.CheckSettings(d.node.Kind, with, "", true)) > 0 {
 			continue
 		}
@@ -91,8 +91,24 @@ func (b *builder) otherValues(d *draft) {
 	}
 }
 
-// fill returns settings with this value in them; nil where that cannot be.
-func (o *otherValue) fill(template *tree.Value) *tree.Value {
+// fill returns settings with this value in them, by what of their template reads it; nil where that cannot be. late
+// says that they are to be filled in again.
+func (o *otherValue) fill(template, with *tree.Value, late bool) *tree.Value {
+	switch {
+	case template == nil || !reads(template, "params."+o.name):
+		return with
+	case template.Kind != tree.String:
+		cannot := false
+		out := with.Edited(func(label string, x *tree.Value) *tree.Value {
+			filled := o.fill(child(template, label), x, late)
+			cannot = cannot || filled == nil
+			return filled
+		})
+		if cannot {
+			return nil
+		}
+		return out
+	}
 	if o.lang == nil {
 		lang, err := expr.NewLang(o.params)
 		if err != nil {
@@ -104,11 +120,11 @@ func (o *otherValue) fill(template *tree.Value) *tree.Value {
 	if len(mistakes) > 0 {
 		return nil
 	}
-	with, err := m.Fill(nil, nil, m.Late())
+	out, err := m.Fill(nil, nil, late)
 	if err != nil {
 		return nil
 	}
-	return with
+	return out
 }
 
 // reads reports whether a text of v holds an expression with a name.
