@@ -89,13 +89,17 @@ func shortened(t *testing.T) string {
 	})
 }
 
+// shortenedRun is a whole run of it.
+func shortenedRun(t *testing.T) *site {
+	t.Helper()
+	return once(t, "shortened", func(s *site) { s.must("apply", shortened(t), "--seed", "7", "--quiet") })
+}
+
 // D-2, P-1, P-10: an edited specification is another run: one width, three auditors, a lower threshold. It ships in
 // its second cycle.
 func TestEditedWholeRun(t *testing.T) {
 	t.Parallel()
-	spec := shortened(t)
-	s := newSite(t)
-	s.must("apply", spec, "--seed", "7", "--quiet")
+	s := shortenedRun(t)
 	ends := finished(s.events())
 	if a, b := decision(ends, 1), decision(ends, 2); a != "refine" || b != "ship" {
 		t.Errorf("decided %s, then %s, want refine, then ship", a, b)
@@ -178,9 +182,7 @@ func TestKilledInACycle(t *testing.T) {
 	}
 	s.holds()
 	documented(t, s, `(B-)?[0-9].*`, 150)
-	want := newSite(t)
-	want.must("apply", spec, "--seed", "7", "--quiet")
-	s.intact(want)
+	s.intact(shortenedRun(t))
 	s.must("verify")
 	saved := map[string]int{}
 	for _, e := range s.events() {

@@ -146,9 +146,8 @@ func having(p *dag.Plan, label, value string) []*dag.Node {
 
 func TestMain(m *testing.M) {
 	program.Main(m, func() {
-		os.RemoveAll(filepath.Dir(undisturbed().out))
-		if s, err := launched(); err == nil {
-			os.RemoveAll(filepath.Dir(s.out))
+		if root, err := sharedRuns(); err == nil {
+			os.RemoveAll(root)
 		}
 	})
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -35,26 +34,12 @@ func TestLaunchGolden(t *testing.T) {
 	golden(t, launch+".graph.dot", bytes.ReplaceAll(graph.Bytes(), digest, []byte("DIGEST")))
 }
 
-// launched is one whole run, made once, with a call that fails on the way: the tests that only look share it.
-var launched = sync.OnceValues(func() (*site, error) {
-	dir, err := os.MkdirTemp("", "dagrun-launch")
-	return &site{out: filepath.Join(dir, "run"), state: filepath.Join(dir, "state")}, err
-})
-
-var launchedOnce sync.Once
-
+// launchRun is a whole run, with a call that fails on the way.
 func launchRun(t *testing.T) *site {
 	t.Helper()
-	s, err := launched()
-	if err != nil {
-		t.Fatal(err)
-	}
-	run := *s
-	run.t = t
-	launchedOnce.Do(func() {
-		run.must("apply", launch, "--seed", "7", "--quiet", "--set", "agent.faults=section=lock:overloaded")
+	return once(t, launch+"-with-a-failure", func(s *site) {
+		s.must("apply", launch, "--seed", "7", "--quiet", "--set", "agent.faults=section=lock:overloaded")
 	})
-	return &run
 }
 
 // declared gathers the declared states of the run (under "") and of its sections, in their order. Each change begins

@@ -22,8 +22,7 @@ import (
 // the simulated agent, whose answers a server gives in its place. Who looks at the page is sent it and its pictures; nobody
 // is offered tools.
 func TestHardenedOverHTTP(t *testing.T) {
-	sim := newSite(t)
-	sim.must("apply", shortened(t), "--seed", "7", "--quiet")
+	sim := shortenedRun(t)
 	for _, provider := range []string{"anthropic", "openai"} {
 		t.Run(provider, func(t *testing.T) {
 			t.Parallel()

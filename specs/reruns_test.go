@@ -11,8 +11,8 @@ import (
 // finishedRun is a whole run of a pipeline, for tests that go on from copies of it.
 func finishedRun(t *testing.T, spec string) *litRun {
 	t.Helper()
-	r := &litRun{site: newSite(t), spec: spec, answers: map[string][]string{}}
-	r.run(0, "--seed", "7")
+	r := &litRun{spec: spec, answers: map[string][]string{}}
+	r.site = once(t, spec, func(s *site) { (&litRun{site: s, spec: spec, answers: r.answers}).run(0, "--seed", "7") })
 	return r
 }
 

@@ -132,24 +132,31 @@ func finished(events []record) map[string]record {
 	return out
 }
 
-// undisturbed is one whole run of the corpus part, made once: the tests that only look share it.
-var undisturbed = sync.OnceValue(func() *site {
-	dir, err := os.MkdirTemp("", "dagrun-corpus")
-	if err != nil {
-		panic(err)
+// once returns a run that the first call makes: tests that only look, or go on from copies, share it.
+func once(t *testing.T, name string, run func(s *site)) *site {
+	t.Helper()
+	root, err := sharedRuns()
+	if err == nil {
+		err = os.MkdirAll(filepath.Join(root, name), 0o700)
 	}
-	return &site{out: filepath.Join(dir, "run"), state: filepath.Join(dir, "state")}
-})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &site{t: t, out: filepath.Join(root, name, "run"), state: filepath.Join(root, name, "state")}
+	made, _ := runsMade.LoadOrStore(name, new(sync.Once))
+	made.(*sync.Once).Do(func() { run(s) })
+	return s
+}
 
-var undisturbedOnce sync.Once
+var (
+	sharedRuns = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "dagrun-runs-") })
+	runsMade   sync.Map // name -> *sync.Once
+)
 
+// corpusRun is a whole run of the corpus part.
 func corpusRun(t *testing.T) *site {
 	t.Helper()
-	s := undisturbed()
-	run := *s
-	run.t = t
-	undisturbedOnce.Do(func() { run.must("apply", corpusSpec(t), "--seed", "7", "--quiet") })
-	return &run
+	return once(t, corpus, func(s *site) { s.must("apply", corpusSpec(t), "--seed", "7", "--quiet") })
 }
 
 // corpusSpec is the specification of the corpus part alone; its folder is the pipeline's.
