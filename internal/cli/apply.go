@@ -113,14 +113,15 @@ func (s *session) apply(res *compile.Result, fresh, again bool, seed int64) erro
 		return err
 	}
 	r, err := s.enter(res, &begins, seed)
-	for locked := (*eventlog.Locked)(nil); errors.As(err, &locked); {
-		if err := s.handOver(locked, res); !errors.Is(err, errHolderGone) {
-			return err
+	for locked, last := (*eventlog.Locked)(nil), (eventlog.Holder{}); errors.As(err, &locked); last = locked.Holder {
+		if err := s.handOver(locked, res); err == nil || locked.Held() || locked.Holder == last {
+			return err // else another process has the lock by now, or nobody
 		}
 		r, err = s.enter(res, &begins, seed)
 	}
-	if errors.Is(err, errFresh) {
-		return s.apply(res, true, again, seed)
+	putAway := !begins && errors.Is(err, fs.ErrNotExist) && !run.Exists(s.dir) // by another process, since
+	if putAway || errors.Is(err, errFresh) {
+		return s.apply(res, !putAway, again, seed)
 	}
 	if err != nil {
 		return err
@@ -312,14 +313,13 @@ func (s *session) checkSaved(res *compile.Result, fresh bool) error {
 // carriers are the commands that take another plan while they carry a run on.
 var carriers = []string{"dagrun apply", "dagrun resume", "dagrun watch"}
 
-// errHolderGone says that the process which held the run has ended or died meanwhile.
-var errHolderGone = errors.New("the process that carried the run on has ended")
-
 // mostPassing is how long apply waits for a process that begins or ends the run.
 const mostPassing = 10 * time.Second
 
 // handOver gives a plan to the process that holds the run. What is returned is that the run is locked, where that
 // process does something else, only waits for attempts (the run is paused), has this plan already, or does not answer.
+// Where it holds the run no more, no error means anything: who opens the run clears the store of what is half written,
+// and a run that has ended may be put away.
 func (s *session) handOver(locked *eventlog.Locked, res *compile.Result) error {
 	if !slices.Contains(carriers, locked.Holder.Command) {
 		return locked
@@ -331,7 +331,7 @@ func (s *session) handOver(locked *eventlog.Locked, res *compile.Result) error {
 	at, err := s.preflight(res)
 	for asked := time.Now(); (errors.Is(err, fs.ErrNotExist) || at.Ended()) && time.Since(asked) < mostPassing; {
 		if !locked.Held() {
-			return errHolderGone
+			return locked
 		}
 		time.Sleep(20 * time.Millisecond)
 		at, err = s.preflight(res)
@@ -345,8 +345,6 @@ func (s *session) handOver(locked *eventlog.Locked, res *compile.Result) error {
 	next := executor.Submission{Graph: res.Graph, File: inputFile(res), SpecDir: res.Dir, Selected: s.selected()}
 	taken, err := executor.Submit(s.dir, next, locked.Held)
 	switch {
-	case errors.Is(err, executor.ErrNoAnswer) && !locked.Held():
-		return errHolderGone
 	case errors.Is(err, executor.ErrNoAnswer), err == nil && taken.Same:
 		return locked
 	case err != nil:

@@ -176,11 +176,11 @@ func TestAskedOfAProcessThatEnds(t *testing.T) {
 func TestAppliedWhileAnotherBeginsOrEnds(t *testing.T) {
 	t.Parallel()
 	const quick = "pipeline: {name: crash, nodes: {a: {kind: exec, with: {run: 'true'}}}}\n"
-	for _, name := range []string{"begins", "begins, not yet described", "has ended"} {
+	for _, name := range []string{"begins", "begins, not yet described", "has ended", "has ended and is put away"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newCrashOf(t, quick)
-			if name == "has ended" {
+			if strings.HasPrefix(name, "has ended") {
 				if err := c.dagrun(0, "apply"); err != nil {
 					t.Fatal(err, c.output.String())
 				}
@@ -207,12 +207,52 @@ func TestAppliedWhileAnotherBeginsOrEnds(t *testing.T) {
 				t.Fatalf("the second apply did not wait: %v %s", err, second.notes)
 			case <-time.After(300 * time.Millisecond):
 			}
-			if err := errors.Join(lock.Release(), <-second.ended); err != nil {
+			err = errors.Join(second.cmd.Process.Signal(syscall.SIGSTOP), lock.Release())
+			if strings.HasSuffix(name, "put away") {
+				_, e := run.Archive(run.Options{Dir: filepath.Join(c.dir, "build/crash"), Command: "dagrun apply", Now: time.Now()})
+				err = errors.Join(err, e)
+			}
+			if err := errors.Join(err, second.cmd.Process.Signal(syscall.SIGCONT), <-second.ended); err != nil {
 				t.Fatal(err, second.notes)
 			}
 			if err := c.dagrun(0, "verify"); err != nil {
 				t.Fatal(err, c.output.String())
 			}
 		})
+	}
+}
+
+// B2: what went wrong while a plan was handed to a process that holds the run no more is not the last word: its successor
+// clears the store of what is half written there, and a run that has ended is put away. apply goes on by itself.
+func TestHandedToAProcessThatIsGone(t *testing.T) {
+	t.Parallel()
+	c := newCrashOf(t, "pipeline: {name: crash, nodes: {a: {kind: exec, with: {run: 'true'}}}}\n")
+	if err := c.dagrun(4, "apply"); err == nil {
+		t.Fatal("not killed")
+	}
+	dir := filepath.Join(c.dir, "build/crash")
+	r, _, err := run.Open(run.Options{Dir: dir, Command: "dagrun apply", Now: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := c.started(0, "apply")
+	asked := filepath.Join(dir, run.Dir, dag.OwnInbox, "*.json")
+	c.until("test -e " + asked)
+	names, err := filepath.Glob(asked)
+	if err == nil { // so that it finds the lock let go and the reply there
+		err = second.cmd.Process.Signal(syscall.SIGSTOP)
+	}
+	if err == nil {
+		reply := strings.TrimSuffix(names[0], "json") + "reply"
+		err = os.WriteFile(reply, []byte(`{"error": "neither of the two copies of the plan can be read"}`), 0o600)
+	}
+	if err = errors.Join(err, r.Close(), second.cmd.Process.Signal(syscall.SIGCONT)); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-second.ended; err != nil {
+		t.Fatal(err, second.notes)
+	}
+	if err := c.dagrun(0, "verify"); err != nil {
+		t.Fatal(err, c.output.String())
 	}
 }
