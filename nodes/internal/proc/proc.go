@@ -141,15 +141,13 @@ func Run(ctx context.Context, s *Spec) (*Result, error) {
 		return nil, err
 	}
 	c := &child{tree: tree, grace: cmp.Or(s.Grace, defaultGrace)}
-	stop := context.AfterFunc(ctx, func() {
+	over := watch(ctx, func() {
 		c.end(causeOf(ctx))
 		if errors.Is(context.Cause(ctx), nodes.ErrAtOnce) {
 			c.kill()
 		}
-	})
-	over := watch(s, c, r)
+	}, s, c, r)
 	status, err := c.wait()
-	stop()
 	out.exited, errs.exited = out.grown(), errs.grown()
 	over()
 	if r.Left, r.Survivors = tree.End(c.patience()); len(r.Left) == 0 {

@@ -2,6 +2,7 @@ package proc
 
 import (
 	"cmp"
+	"context"
 	"sync/atomic"
 	"time"
 
@@ -14,27 +15,30 @@ const (
 	pollLeast = 5 * time.Millisecond
 )
 
-// watch follows the two files until over is called once the child has ended; that looks once more, to their end, and
-// returns when it is done. A child that ends at once is not worth a goroutine.
+// watch calls end when ctx is cancelled, and follows the two files, until over is called once the child has
+// ended; that looks once more, to their end, and returns when it is done. A child that ends at once is not worth a
+// goroutine, nor a place in a context: it is not ended earlier than pollLeast after its start.
 //
 // It asks for their size a few times a second: that costs a system call, works on every file
 // system, and no writer can be blocked by it.
-func watch(s *Spec, c *child, r *Result) (over func()) {
-	if s.Watch == nil && s.Silence == 0 && s.Beat == nil && s.MostOutput == 0 && s.Follow == nil {
-		return func() {}
-	}
+func watch(ctx context.Context, end func(), s *Spec, c *child, r *Result) (over func()) {
 	f := follower{spec: s, child: c, result: r, out: r.Stdout, errs: r.Stderr, fresh: time.Now()}
 	f.seen, f.most, f.begun = f.fresh, pollMost, f.fresh
+	follows := s.Watch != nil || s.Silence > 0 || s.Beat != nil || s.MostOutput > 0 || s.Follow != nil
 	stop, done := make(chan struct{}), make(chan struct{})
 	first := time.AfterFunc(pollLeast, func() {
 		defer close(done)
-		f.follow(stop)
+		defer context.AfterFunc(ctx, end)()
+		if follows {
+			f.follow(stop)
+		}
+		<-stop
 	})
 	return func() {
 		if close(stop); !first.Stop() {
 			<-done
 		}
-		if r.Stdout.exited+r.Stderr.exited > 0 { // most print nothing
+		if follows && r.Stdout.exited+r.Stderr.exited > 0 { // most print nothing
 			f.look(time.Now())
 		}
 	}
