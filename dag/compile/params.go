@@ -1,7 +1,6 @@
 package compile
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ type param struct {
 	name string // dotted
 	typ  string
 	enum []*tree.Value
+	rule *rules.Rule // of its values
 	val  *tree.Value // nil: none given yet
 	bad  bool        // something is wrong with the declaration or with a value given
 	pos  tree.Pos
@@ -140,14 +140,12 @@ func (ps *params) declare(v, t *tree.Value, name, path string) {
 		return
 	}
 	ps.byName[name] = d
-	if enum := v.Get("enum"); enum != nil && enum.Kind == tree.List {
-		d.enum = enum.Items
+	d.rule = &rules.Rule{Types: exprTypes[d.typ], Want: wantTyped[d.typ], Open: true, Items: &rules.Rule{}}
+	if d.enum = v.Get("enum").List(); len(d.enum) > 0 {
 		for i, x := range d.enum {
-			if !fits(x, d.typ) {
-				ps.b.fail(x.Pos, tree.At(tree.Join(path, "enum"), i), "want %s %s, got %s", article(d.typ), d.typ, rules.Show(x))
-				d.bad = true
-			}
+			d.bad = !ps.b.ok(d.rule.Check(x, tree.At(tree.Join(path, "enum"), i))) || d.bad
 		}
+		d.rule = &rules.Rule{Enum: d.enum}
 	}
 	if def := v.Get("default"); def != nil {
 		if expr.HasTemplate(def) {
@@ -157,47 +155,19 @@ func (ps *params) declare(v, t *tree.Value, name, path string) {
 	}
 }
 
+// wantTyped are the words for a value of the wrong type.
+var wantTyped = map[string]string{
+	"string": "want a string", "int": "want an int", "number": "want a number", "bool": "want true or false",
+	"list": `want a list such as ["a", "b"]`, "map": `want a map such as {"a": 1}`,
+}
+
 // give sets a value after checking it.
 func (ps *params) give(d *param, v *tree.Value, path string) {
-	if text := d.refuses(v); text != "" {
-		ps.b.fail(v.Pos, path, "%s", text)
+	if !ps.b.ok(d.rule.Check(v, path)) {
 		d.bad = true
 		return
 	}
 	d.val = v
-}
-
-// refuses says why v is no value of the parameter; empty when it is one.
-func (d *param) refuses(v *tree.Value) string {
-	if !fits(v, d.typ) {
-		text := fmt.Sprintf("want %s %s, got %s", article(d.typ), d.typ, rules.Show(v))
-		switch {
-		case d.typ == "bool":
-			text += "; write true or false"
-		case v.Kind == tree.String && (d.typ == "list" || d.typ == "map"):
-			text += "; write it as JSON: " + map[string]string{"list": `["a", "b"]`, "map": `{"a": 1}`}[d.typ]
-		}
-		return text
-	}
-	var names []string
-	for _, e := range d.enum {
-		if tree.Equal(e, v) {
-			return ""
-		}
-		names = append(names, e.Plain())
-	}
-	if names == nil {
-		return ""
-	}
-	near := rules.DidYouMean(v.Plain(), names)
-	return fmt.Sprintf("want one of %s, got %s%s", strings.Join(names, ", "), rules.Show(v), near)
-}
-
-func article(typ string) string {
-	if typ == "int" {
-		return "an"
-	}
-	return "a"
 }
 
 // set applies --set path=value. For a parameter of type string the value is taken as it is.
@@ -276,6 +246,3 @@ func (ps *params) inGroup(name string) string {
 	}
 	return ""
 }
-
-// fits says whether v is a value of a declared type.
-func fits(v *tree.Value, typ string) bool { return exprTypes[typ].Has(v.Kind) }
