@@ -7,6 +7,7 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/internal/rules"
 	"dagrun.dev/internal/tree"
 )
 
@@ -58,13 +59,13 @@ func (b *builder) asked(g *dag.Graph) {
 		path := tree.Join("escalations", f.Name)
 		answers, known := takes[f.Name]
 		if !known {
-			b.fail(f.Pos, path, "nothing asks questions of type %q%s", f.Name, nearOr(f.Name, types))
+			b.fail(f.Pos, path, "nothing asks questions of type %q%s", f.Name, rules.OrKnown(f.Name, types))
 			continue
 		}
 		p := b.plan.Escalation(f.Name)
 		check := func(at *tree.Value, path, answer string, among []string) {
 			if at != nil && len(among) > 0 && !slices.Contains(among, answer) {
-				b.fail(at.Pos, path, "questions of this type do not take %q%s", answer, nearOr(answer, among))
+				b.fail(at.Pos, path, "questions of this type do not take %q%s", answer, rules.OrKnown(answer, among))
 			}
 		}
 		var offered []string

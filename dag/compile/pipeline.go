@@ -178,7 +178,7 @@ func (b *builder) checkNames(what string, v *tree.Value, path string) {
 		b.fail(v.Pos, path, "no %s %q; the pipeline declares none", what, v.Str)
 		return
 	}
-	b.fail(v.Pos, path, "no %s %q%s", what, v.Str, nearOr(v.Str, names))
+	b.fail(v.Pos, path, "no %s %q%s", what, v.Str, rules.OrKnown(v.Str, names))
 }
 
 // phases warns of phases that no node belongs to, and of labels in them that none of theirs has.

@@ -3,6 +3,7 @@ package compile
 import (
 	"slices"
 
+	"dagrun.dev/internal/rules"
 	"dagrun.dev/internal/tree"
 )
 
@@ -36,7 +37,7 @@ func (b *builder) neverIdle(v *tree.Value) {
 		at = x
 	}
 	if len(states) > 0 {
-		near = nearOr(t.Idle, states)
+		near = rules.OrKnown(t.Idle, states)
 	}
 	b.fail(at.Pos, "ticks.idle", "no milestone declares the state %q, which says that there was nothing to do%s",
 		t.Idle, near)

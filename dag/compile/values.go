@@ -1,13 +1,11 @@
 package compile
 
 import (
-	"fmt"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 
-	"dagrun.dev/internal/rules"
 	"dagrun.dev/internal/tree"
 )
 
@@ -63,17 +61,6 @@ func longPart(s string) int {
 
 // fold is how ids compare: case does not count.
 func fold(s string) string { return strings.ToLower(s) }
-
-// nearOr names the nearest name, else lists what there is.
-func nearOr(name string, names []string) string {
-	if n := rules.DidYouMean(name, names); n != "" {
-		return n
-	}
-	if len(names) > 12 {
-		return fmt.Sprintf("; there are %d, such as %s", len(names), strings.Join(names[:6], ", "))
-	}
-	return "; known: " + strings.Join(names, ", ")
-}
 
 func isIdent(s string) bool {
 	return s != "" && identifier.FindString(s) == s

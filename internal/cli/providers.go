@@ -3,7 +3,6 @@ package cli
 import (
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +15,7 @@ func makeProviders(c *cobra.Command) {
 	c.RunE = func(c *cobra.Command, names []string) error {
 		for _, name := range names {
 			if !slices.Contains(capability.Names(), name) {
-				return usageError(c, "unknown provider %q; choose one of %s", name, strings.Join(capability.Names(), ", "))
+				return unknownName("provider", name, capability.Names())
 			}
 		}
 		scratch, err := os.MkdirTemp("", "dagrun-providers-")

@@ -85,11 +85,5 @@ func newHelp() *cobra.Command {
 
 // unknownName refuses a name and says which were possible.
 func unknownName(what, name string, known []string) error {
-	if near := rules.Nearest(name, known); near != "" {
-		return fmt.Errorf("unknown %s %q; did you mean %q?", what, name, near)
-	}
-	if len(known) == 0 || len(known) > 40 {
-		return fmt.Errorf("unknown %s %q", what, name)
-	}
-	return fmt.Errorf("unknown %s %q; choose one of %s", what, name, strings.Join(known, ", "))
+	return fmt.Errorf("unknown %s %q%s", what, name, rules.OrKnown(name, known))
 }

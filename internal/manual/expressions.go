@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"dagrun.dev/dag/expr"
+	"dagrun.dev/internal/rules"
 )
 
 // A place is where an expression may stand in a specification, and what it may read there.
@@ -74,7 +75,7 @@ func (m *Manual) expressions(words []string) (Entry, error) {
 		}
 	}
 	if e.Doc == "" {
-		return Entry{}, fmt.Errorf("expressions have no %q%s", word, choice(word, known))
+		return Entry{}, fmt.Errorf("expressions have no %q%s", word, rules.OrKnown(word, known))
 	}
 	e.Doc, e.Example = strings.TrimSpace(e.Doc), strings.TrimSpace(e.Example)
 	return e, nil

@@ -64,7 +64,7 @@ func (m *Manual) Explain(words []string) (Entry, error) {
 			return m.Explain(append([]string{node}, path[1:]...)) // exec.reads stands beside the settings
 		}
 		if !found {
-			return Entry{}, fmt.Errorf("%s has no field %q%s", e.Name, name, choice(name, fieldNames(rule)))
+			return Entry{}, fmt.Errorf("%s has no field %q%s", e.Name, name, rules.OrKnown(name, fieldNames(rule)))
 		}
 		e = m.field(e.Name, f)
 		rule = f.Rule
@@ -102,7 +102,8 @@ func (m *Manual) root(name string) (Entry, *rules.Rule, error) {
 		return e, r, nil
 	}
 	if len(see) == 0 {
-		return Entry{}, nil, fmt.Errorf("nothing is known of %q%s", name, choice(name, m.Names()))
+		return Entry{}, nil, fmt.Errorf("nothing is known of %q%s", name,
+			cmp.Or(rules.DidYouMean(name, m.Names()), "; `dagrun explain` lists what there is"))
 	}
 	owner, _, _ := strings.Cut(see[0], ".")
 	f := m.s.Rule(title(owner)).Field(name)
@@ -264,20 +265,6 @@ func fieldNames(r *rules.Rule) (names []string) {
 		names = append(names, f.Name)
 	}
 	return names
-}
-
-// choice is the end of a message about an unknown name.
-func choice(name string, known []string) string {
-	if near := rules.Nearest(name, known); near != "" {
-		return fmt.Sprintf("; did you mean %q?", near)
-	}
-	if len(known) == 0 {
-		return "; it has none"
-	}
-	if len(known) > 40 {
-		return "; `dagrun explain` lists what there is"
-	}
-	return "; there are " + strings.Join(known, ", ")
 }
 
 // split takes the example off a comment: what stands behind "Example:" at the beginning of a line.

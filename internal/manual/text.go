@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"dagrun.dev/internal/printable"
+	"dagrun.dev/internal/rules"
 	"dagrun.dev/internal/tree"
 )
 
@@ -107,7 +108,7 @@ func (m *Manual) category(path []string) (Entry, error) {
 		}
 	}
 	return Entry{}, fmt.Errorf("no category %q is built in (one that a specification adds has a row in its categories)%s",
-		path[0], choice(path[0], known))
+		path[0], rules.OrKnown(path[0], known))
 }
 
 // meaning returns what a category means and what to do about it.

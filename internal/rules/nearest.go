@@ -56,3 +56,19 @@ func DidYouMean(name string, names []string) string {
 	}
 	return ""
 }
+
+// mostNames is how many names a message lists.
+const mostNames = 40
+
+// OrKnown is DidYouMean, but for that it says what names there are where none is near.
+func OrKnown(name string, names []string) string {
+	switch near := DidYouMean(name, names); {
+	case near != "":
+		return near
+	case len(names) == 0:
+		return "; there are none"
+	case len(names) > mostNames:
+		return fmt.Sprintf("; there are %d, such as %s", len(names), strings.Join(names[:6], ", "))
+	}
+	return "; known: " + strings.Join(names, ", ")
+}

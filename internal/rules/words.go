@@ -16,14 +16,11 @@ func (r *Rule) unknown(name string) string {
 	for i, f := range r.Fields {
 		names[i] = f.Name
 	}
-	if near := Nearest(name, names); near != "" {
-		return fmt.Sprintf("unknown field; did you mean %q?", near)
-	}
 	sort.Strings(names)
 	if len(names) == 0 {
 		return "unknown field; none are allowed here"
 	}
-	return "unknown field; known: " + strings.Join(names, ", ")
+	return "unknown field" + OrKnown(name, names)
 }
 
 // misplaced is unknown, but for a field that belongs into a field of its sibling (settings of the kind, say, written

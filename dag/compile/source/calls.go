@@ -65,11 +65,7 @@ func calls(f found, list *tree.Value, templates []string) (*ast.File, tree.Diagn
 		}
 		call := v.Fields[0]
 		if !slices.Contains(templates, call.Name) {
-			near := rules.DidYouMean(call.Name, templates)
-			if near == "" {
-				near = "; there are " + strings.Join(templates, ", ")
-			}
-			bad(call.Pos, i, fmt.Sprintf("no template %q%s", call.Name, near))
+			bad(call.Pos, i, fmt.Sprintf("no template %q%s", call.Name, rules.OrKnown(call.Name, templates)))
 			continue
 		}
 		template := &ast.SelectorExpr{X: ast.NewIdent("flow"), Sel: ast.NewIdent("#" + call.Name)}

@@ -204,9 +204,5 @@ func choose(v *tree.Value, want string) (name, mistake string) {
 	case slices.Contains(names, want):
 		return want, ""
 	}
-	near := rules.DidYouMean(want, names)
-	if near == "" {
-		near = "; there are " + strings.Join(names, ", ")
-	}
-	return "", fmt.Sprintf("no pipeline %q%s", want, near)
+	return "", fmt.Sprintf("no pipeline %q%s", want, rules.OrKnown(want, names))
 }
