@@ -4,7 +4,6 @@ package nodes
 // checked when the plan is made, and may read parameters, but nothing that a run records.
 type Formulas struct {
 	Var    string            // name of what they are about; its fields are written VAR.field
-	Path   string            // where the settings give that name
 	Fields map[string]string // field -> type as of an output, timestamp or any
 	Also   map[string]string // further variables -> type
 	List   []FormulaText

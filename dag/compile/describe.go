@@ -140,11 +140,6 @@ func (b *builder) traits(settings *tree.Value, kind string, with json.RawMessage
 
 // formulas types the expressions in settings that their kind evaluates itself.
 func (b *builder) formulas(settings *tree.Value, path string, x *nodes.Formulas) []nodes.Problem {
-	if text := unreadable(x.Var); text != "" {
-		p := nodes.Problem{Path: x.Path, Text: text}
-		b.problem(settings, path, p)
-		return []nodes.Problem{p}
-	}
 	_, problems := b.lang.Formulas(x)
 	for _, p := range problems {
 		v := at(settings, p.Path)

@@ -102,10 +102,6 @@ func (x *expansion) template(lang *expr.Lang, n *tree.Value) {
 
 // bind makes a name known to what follows.
 func (x *expansion) bind(lang *expr.Lang, name string, pos tree.Pos, path string) *expr.Lang {
-	if text := unreadable(name); text != "" {
-		x.b.fail(pos, path, "%s", text)
-		return nil
-	}
 	if x.seen[name] {
 		x.b.fail(pos, path, "%q is bound already", name)
 		return nil
@@ -305,24 +301,4 @@ func inTexts(v *tree.Value, found func(text *tree.Value, src string)) {
 func respelled(v *tree.Value) (string, bool) {
 	number := v.Kind == tree.Int || v.Kind == tree.Float
 	return string(v.AppendJSON(nil)), number && v.Str != ""
-}
-
-// reservedNames are the words of CEL that no variable and no field after a dot can be called by, and the names that
-// have a meaning of their own.
-var reservedNames = []string{
-	"as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in",
-	"let", "loop", "namespace", "null", "package", "return", "true", "var", "void", "while",
-}
-
-// unreadable says why expressions could not read a name; empty when they can.
-func unreadable(name string) string {
-	switch {
-	case !isIdent(name):
-		return fmt.Sprintf("want a name of letters, digits and '_', so that expressions can read it, got %q", name)
-	case slices.Contains(reservedNames, name):
-		return fmt.Sprintf("%q is a word of the expression language; take another name", name)
-	case name == "nodes" || name == "params" || name == "run":
-		return fmt.Sprintf("%q has a meaning of its own in expressions; take another name", name)
-	}
-	return ""
 }

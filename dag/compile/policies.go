@@ -16,9 +16,6 @@ const defaultGrace = dag.Duration(5e9)
 // defaultGrowth makes the third attempt's time limit longer, where there is one.
 const defaultGrowth = 1.5
 
-// longestEstimate is a hundred years: sums of more do not fit a duration.
-const longestEstimate = 3_155_760_000
-
 // withDefaults lays a node, or the template of one, over the pipeline's defaults for its kind and for all kinds.
 func (b *builder) withDefaults(node *tree.Value, kind string) *tree.Value {
 	for _, d := range []*tree.Value{b.defaults.Get(kind), b.defaults.Get("*")} {
@@ -80,10 +77,6 @@ func (b *builder) policies(n *dag.Node, v *tree.Value, path string) {
 		n.OnFail = dag.FailCompensate
 	case f != nil && f.Str != string(dag.FailRun):
 		n.OnFail = dag.OnFail(f.Str)
-	}
-	if v := v.Get("estimate").Get("seconds"); v != nil && n.Estimate.Seconds > longestEstimate {
-		b.fail(v.Pos, path+".estimate.seconds",
-			"want at most %d seconds, which are a hundred years, got %s", int64(longestEstimate), v.Plain())
 	}
 	n.Retry = b.retry(v.Get("retry"), tree.Join(path, "retry"))
 	n.Timeout = dag.Timeout{Grace: defaultGrace}

@@ -30,10 +30,6 @@ func (b *builder) runForeach(d *draft, v *tree.Value) {
 		return
 	}
 	as, tmpl := v.Get("as"), v.Get("node")
-	if text := unreadable(as.Str); text != "" {
-		b.fail(as.Pos, path+".as", "%s", text)
-		return
-	}
 	b.late = append(b.late, tmpl.Get("group").Text())
 	kind, ok := b.kindOf(tmpl, path+".node")
 	if !ok {

@@ -153,7 +153,7 @@ func TestRunForeachIsCheckedBeforehand(t *testing.T) {
 		{"kind: ask\n", "kind: ask\n          appends: [notes]\n", `nodes.write.foreach.node.appends[0]: no accumulator "notes"; the pipeline declares none`},
 		{"kind: ask\n", "kind: ask\n          retry: {on: {timeot: {attempts: 2}}}\n", `nodes.write.foreach.node.retry.on.timeot: no category "timeot"; did you mean "timeout"?`},
 		{"kind: ask\n", "kind: ask\n          reads: [../x]\n", `nodes.write.foreach.node.reads[0]: the path "../x" leads out of its folder`},
-		{"as: sec\n", "as: run\n", `nodes.write.foreach.as: "run" has a meaning of its own in expressions; take another name`},
+		{"as: sec\n", "as: run\n", `nodes.write.foreach.as: want a name for expressions: letters, digits and '_', and none that means something there already`},
 	} {
 		if !strings.Contains(outlineSpec, c.old) {
 			t.Fatalf("the spec has no %q", c.old)

@@ -10,7 +10,7 @@ import (
 // called are the words for definitions that everybody knows.
 var called = map[string]string{
 	"Name": "name", "ID": "id", "Duration": "duration such as 90s or 2m30s",
-	"Time": "duration above 0 such as 90s or 2m30s", "Template": "text with ${...}",
+	"Variable": "name of a variable", "Time": "duration above 0 such as 90s or 2m30s", "Template": "text with ${...}",
 }
 
 // typeOf says in words what a value may be: "list of paths", "an int from 1 to 100", "Retry {base, factor, ...}".

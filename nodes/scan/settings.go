@@ -99,7 +99,7 @@ func up(p string) (n int, rest string) {
 
 // formulas are the expressions of the settings: those of vars by name, then if, order and count.
 func (s *settings) formulas() *nodes.Formulas {
-	x := &nodes.Formulas{Var: s.As, Path: "as", Fields: fields, Also: map[string]string{"now": "timestamp"}}
+	x := &nodes.Formulas{Var: s.As, Fields: fields, Also: map[string]string{"now": "timestamp"}}
 	add := func(path, text, field string, want ...string) {
 		x.List = append(x.List, nodes.FormulaText{Path: path, Text: text, Want: want, Field: field})
 	}
