@@ -32,10 +32,14 @@ func (b *builder) into(v *tree.Value, path string, to any, only ...string) {
 			return
 		}
 		part = part.Clone()
+		part.Pos = v.Pos
 		at, in, where := part, part, path
 		for name := range wrong.JSONPointer.Tokens() {
-			where = at.PathOf(where, name)
-			in, at = at, child(at, name)
+			next := child(at, name)
+			if next.Pos != at.Pos { // else it is the short form of a map
+				where = at.PathOf(where, name)
+			}
+			in, at = at, next
 		}
 		in.Fields = slices.DeleteFunc(in.Fields, func(f tree.Field) bool { return f.Value == at })
 		in.Items = slices.DeleteFunc(in.Items, func(x *tree.Value) bool { return x == at })
