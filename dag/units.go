@@ -1,6 +1,7 @@
 package dag
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"strconv"
@@ -14,9 +15,12 @@ type Duration time.Duration
 // MarshalText prints d as time.Duration does.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
-// UnmarshalText reads what time.ParseDuration reads.
+// UnmarshalText reads what time.ParseDuration reads. Less than a nanosecond is no 0, which stands for no limit.
 func (d *Duration) UnmarshalText(b []byte) error {
 	v, err := time.ParseDuration(string(b))
+	if err == nil && v == 0 && bytes.ContainsAny(b, "123456789") {
+		err = fmt.Errorf("%s is less than a nanosecond", b)
+	}
 	*d = Duration(v)
 	return err
 }

@@ -46,7 +46,7 @@ func (b *builder) into(v *tree.Value, path string, to any, only ...string) {
 		switch {
 		case expr.HasTemplate(at): // an item of a foreach will say it
 		case wrong.GoType == reflect.TypeFor[dag.Duration]():
-			b.fail(at.Pos, where, "want a duration below 292 years, got %q", at.Str)
+			b.fail(at.Pos, where, "want a duration from 1ns to 292 years, got %q", at.Str)
 		case wrong.GoType == reflect.TypeFor[dag.USD]():
 			b.fail(at.Pos, where, "want an amount in US dollars, got %s", at.Plain())
 		default:
