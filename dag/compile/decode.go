@@ -41,6 +41,10 @@ func (b *builder) into(v *tree.Value, path string, to any, only ...string) {
 			}
 			in, at = at, next
 		}
+		if at == part { // nothing more can be read
+			b.fail(v.Pos, path, "%v", wrong)
+			return
+		}
 		in.Fields = slices.DeleteFunc(in.Fields, func(f tree.Field) bool { return f.Value == at })
 		in.Items = slices.DeleteFunc(in.Items, func(x *tree.Value) bool { return x == at })
 		switch {
