@@ -64,9 +64,7 @@ func describeRoute(t *nodes.Traits, with json.RawMessage) error {
 		return err
 	}
 	t.Outputs = map[string]string{"decision": "string", "rule": "string", "reason": "string", "declined": "list"}
-	t.Words = map[string][]string{"decision": {w.Else}}
 	for _, r := range w.Rules {
-		t.Words["decision"] = append(t.Words["decision"], r.Then)
 		note := "rule " + r.Name + " -> " + r.Then + " when " + r.When
 		for _, x := range r.Require {
 			note += ", and " + x.That

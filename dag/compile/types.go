@@ -70,7 +70,7 @@ type missing struct {
 	words map[string]map[string][]string // by kind and output: all that the values of such nodes may be
 }
 
-// words are all that an output of a kind may be in this plan, of whichever node: of the rounds of a loop one decides
+// words are all that an output of a kind may be in this plan, of whichever node: of the rounds of a loop one may take
 // what another does not. Where that is not known of one node, it is of none.
 func (b *builder) words() map[string]map[string][]string {
 	all := map[string]map[string][]string{}

@@ -16,10 +16,13 @@ func (r *Rule) unknown(name string) string {
 	for i, f := range r.Fields {
 		names[i] = f.Name
 	}
-	sort.Strings(names)
 	if len(names) == 0 {
 		return "unknown field; none are allowed here"
 	}
+	if near := DidYouMean(name, names); near != "" {
+		return "unknown field" + near // of two that are as near the first in the schema's order
+	}
+	sort.Strings(names)
 	return "unknown field" + OrKnown(name, names)
 }
 
