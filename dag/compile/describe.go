@@ -58,6 +58,9 @@ func (b *builder) traitsOf(
 // declare lays what a kind says of the settings beside what the node itself declares.
 func (b *builder) declare(d *draft, t *nodes.Traits) {
 	n := d.node
+	maps.DeleteFunc(t.Words, func(_ string, words []string) bool { // one that is yet to be filled in may be any text
+		return slices.ContainsFunc(words, func(s string) bool { return strings.Contains(s, "${") })
+	})
 	d.words = t.Words
 	d.refs, d.notes = t.Refs, slices.Concat(t.Notes, t.Details)
 	n.Ambient = t.Ambient && n.Effect != dag.Pure // who says that a command is pure says that it is not

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/expr"
@@ -18,7 +17,7 @@ func (b *builder) typeAll() {
 	if !slices.ContainsFunc(b.drafts, func(d *draft) bool { return len(d.reads) > 0 }) {
 		return
 	}
-	m := &missing{b: b, skip: make([]string, len(b.drafts)), words: b.words()}
+	m := &missing{b: b, skip: make([]string, len(b.drafts))}
 	order, _ := inOrder(b.dependents())
 	for _, i := range order {
 		d := b.drafts[i]
@@ -36,7 +35,7 @@ func (b *builder) typeOne(d *draft, r *reading, m *missing) {
 			return expr.NodeDecl{Open: true}, nil // reported already
 		}
 		n := expr.NodeDecl{Outputs: t.node.Outputs, Missing: m.why(d, t), Pos: t.pos.String(), Open: t.bad}
-		n.Words = m.words[t.node.Kind]
+		n.Words = t.words
 		if t.items != nil {
 			it := t.items.Items
 			it.Missing = m.whyItem(d, t)
@@ -66,35 +65,6 @@ func (b *builder) typeOne(d *draft, r *reading, m *missing) {
 type missing struct {
 	b    *builder
 	skip []string // by index: why the node may be skipped
-
-	words map[string]map[string][]string // by kind and output: all that the values of such nodes may be
-}
-
-// words are all that an output of a kind may be in this plan, of whichever node: of the rounds of a loop one may take
-// what another does not. Where that is not known of one node, it is of none.
-func (b *builder) words() map[string]map[string][]string {
-	all := map[string]map[string][]string{}
-	for _, d := range b.drafts {
-		if d.bad { // what it may give is not known whole
-			return nil
-		}
-		of := all[d.node.Kind]
-		if of == nil {
-			of = map[string][]string{}
-			all[d.node.Kind] = of
-		}
-		for name := range d.node.Outputs {
-			words, known := d.words[name]
-			before, seen := of[name]
-			open := slices.ContainsFunc(words, func(s string) bool { return strings.Contains(s, "${") })
-			if !known || open || seen && before == nil {
-				of[name] = nil
-				continue
-			}
-			of[name] = union(before, words)
-		}
-	}
-	return all
 }
 
 // enter notes why a node may be skipped; its needs were entered before.
