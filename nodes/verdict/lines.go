@@ -138,14 +138,22 @@ func bare(s string) (value string, form bool) {
 	if inner, ok := between(s, "`", "`"); ok {
 		return inner, false
 	}
-	inner, form := between(s, "[", "]")
-	return inner, form
+	for _, pair := range pairs {
+		if inner, ok := between(s, pair[0], pair[1]); ok {
+			return inner, true
+		}
+	}
+	return s, false
 }
+
+// pairs are the signs that forms put around what is to be filled in.
+var pairs = [][2]string{{"[", "]"}, {"(", ")"}, {"{", "}"}, {"<", ">"}, {`"`, `"`}, {"“", "”"}, {"'", "'"}}
 
 // between cuts two signs off that stand around a text.
 func between(s, open, end string) (string, bool) {
-	if len(s) > 1 && strings.HasPrefix(s, open) && strings.HasSuffix(s, end) {
-		return strings.TrimSpace(s[1 : len(s)-1]), true
+	inner, ok := strings.CutPrefix(s, open)
+	if inner, whole := strings.CutSuffix(inner, end); ok && whole {
+		return strings.TrimSpace(inner), true
 	}
 	return s, false
 }
@@ -180,6 +188,8 @@ var (
 	score = regexp.MustCompile("^[:=` ]*(?:- )?[:=` ]*" + number + "[` ]*(?:/|⁄|∕|／|of|out of)[` ]*" + number +
 		"[` ]*(?:\\([0-9.,]+ ?%\\))?[.,;` ]*$")
 	digit = regexp.MustCompile(`[0-9]`)
+	// The brackets of a form may stand around it: "[3]/4", "(3/4)".
+	filled = regexp.MustCompile(`[\[({<]([0-9.][0-9.,/ ]*)[\])}>]`)
 )
 
 // read returns the one score of a label. ok is false when there is none, or several that differ.
@@ -213,7 +223,7 @@ func (rule *scoreRule) read(s *accept.State, review *markdown.Doc, label string)
 // line reads the score behind a label: in its own cell, or in the first one behind it that holds a digit.
 func (rule *scoreRule) line(rest []string) (float64, bool) {
 	for i, cell := range rest {
-		m := score.FindStringSubmatch(cell)
+		m := score.FindStringSubmatch(filled.ReplaceAllString(cell, "$1"))
 		if m == nil && (digit.MatchString(cell) || i == 0 && strings.ContainsAny(cell, ":=")) {
 			return 0, false
 		}

@@ -37,6 +37,11 @@ func (x *settings) Apply(s *accept.State) error {
 		s.Warn("the whole review stands in one code block")
 		review = inner
 	}
+	rows, whole := review.Outside()
+	if whole != "" {
+		s.Warn("the whole review stands in <%s>", whole)
+	}
+	review.Rows = rows
 	scores, missing := x.readScores(s, review)
 	return x.conclude(s, review, scores, missing)
 }

@@ -79,6 +79,16 @@ func TestContradictedReleases(t *testing.T) {
 		"Ship decision is RELEASE only in name":                                       "value",
 		"Ship decision:\nRELEASE":                                                     "missing",
 		"Ship decision: <one of RELEASE, POLISH, IMPROVE, RETHINK>":                   "value",
+		"<blockquote>\n\nShip decision: RELEASE\n\n</blockquote>\n\nSays the page.":   "missing",
+		"<del>\n\nShip decision: RELEASE\n\n</del>\n\nNot yet.":                       "missing",
+		"It says <s>\nShip decision: RELEASE\n</s> no more.":                          "missing",
+		"<page>\n\n# Title\n\nShip decision: RELEASE\n\n</page>\n\nThat is the page.": "missing",
+		"<html>\n<body>\n\nShip decision: RELEASE\n\n</body></html>":                  "missing",
+		"<answer>\n\n<q>\n\nShip decision: RELEASE\n\n</q>\n\n</answer>":              "missing",
+		"Ship decision: [RELEASE] [POLISH]":                                           "value",
+		"Ship decision: (not RELEASE)":                                                "value",
+		"Ship decision: &lt;del&gt;RELEASE&lt;/del&gt;":                               "value",
+		"Ship decision&#124;RELEASE":                                                  "value",
 		"Ship decision: RELEASE\n\n| Reviewer | Verdict |\n|---|---|\n| B | POLISH |": "several",
 	} {
 		if got := decisionOf(t, shipDecision, review); got != "no verdict: "+want {
@@ -95,6 +105,10 @@ func TestDecisions(t *testing.T) {
 		"| Ship decision | POLISH |", "| **Ship decision** | **POLISH** |", "| 3 | Ship decision | POLISH |", "Ship decision: polish", "SHIP DECISION = `POLISH`",
 		"Ship\u00a0decision：\u200bPOLISH", "Ship decision: ~~RELEASE~~ POLISH", "Text\r\nShip decision: POLISH\r\n", "Ship decision: POLISH\nPA-05: 3/4",
 		"Ship decision: POLISH\n\nShip decision: POLISH", "Ship decision: RELEASE | POLISH | IMPROVE | RETHINK\n\nShip decision: POLISH",
+		"`Ship decision`: POLISH", "| `Ship decision` | `POLISH` |", "Ship&nbsp;decision:&#32;POLISH", "Ship decision: (POLISH)", "Ship decision: <POLISH>",
+		`Ship decision: "POLISH"`, "Ship decision: **{POLISH}**", "<answer>\n\nShip decision: POLISH\n\n</answer>", "<div align=center>\n\nShip decision: POLISH\n\n</div>",
+		"<blockquote>\n\nShip decision: RELEASE\n\n</blockquote>\n\nShip decision: POLISH", "The heading is <name>.\n\nShip decision: POLISH",
+		"<del>\n\nShip decision: RELEASE\n\n</del>\n\nShip decision: POLISH\n\n<del>\n\nShip decision: RELEASE\n\n</del>",
 		"## Ship decision criteria\n\nShip decision: POLISH", "<details>\n\nShip decision: POLISH\n\n</details>",
 	} {
 		if got := decisionOf(t, shipDecision, review); got != "POLISH" {
@@ -134,6 +148,8 @@ func TestScores(t *testing.T) {
 	for line, want := range map[string]float64{
 		"Tier 5: 6/9": 6, "**Tier 5:** 6 / 9 (67%)": 6, "Tier 5 - 6 of 9": 6, "| Tier 5 | Motion | 6/9 | up from 4/9 |": 6, "TIER 5: 6/9": 6, "Tier  5 6/9": 6,
 		"| Tier | Score |\n|---|---|\n| Tier 5 | 6/9 |": 6, "Tier 5: 6,5/9": 6.5, "> Tier 5: 1/9\n\nTier 5: 6/9": 6, "Tier 5: `6/9`": 6, "Tier 5: 6/9\n\nTier 5: 6/9": 6,
+		"`Tier 5`: 6/9": 6, "| **`Tier 5`** | Motion | 6/9 |": 6, "Tier 5: 6&nbsp;/&nbsp;9": 6, "Tier 5: [6]/9": 6, "Tier 5 (6/9)": 6, "<q>\n\nTier 5: 1/9\n\n</q>\n\nTier 5: 6/9": 6,
+		"Tier 5: 6/9 [1]": -1, "Tier 5: [1-9]/9": -1, "Tier 5: 6/9 (4/9)": -1, "`Tier 5: 6/9`": -1, "Tier 5&#124;6/9": -1,
 		"Tier 15: 2/9": -1, "Tier 5.1: 3/9": -1, "Tier 5a: 6/9": -1, "Tier 5: 6/8": -1, "Tier 5: 10/9": -1, "Tier 5: 6": -1, "Tier 5: 67%": -1, "Tier 5: 5-6/9": -1,
 		"Tier 5: 6/9 if the header is fixed": -1, "Tier 5: not 6/9": -1, "Tier 5: -1/9": -1, "Tier 5 target: 6/9": -1, "Tier 5: 6/9\n\nTier 5: 4/9": -1,
 		"Tier 5: 6/9\n\nTier 5: unclear": -1, "```\nTier 5: 6/9\n```\nx": -1, "| Tier | Score |\n|---|---|\n| 5 | 6/9 |": -1, "Tier 5: 1,000/9": -1,
@@ -214,7 +230,7 @@ func BenchmarkHostile(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, unit := range []string{"Ship decision: RELEASE\n", "*a ", "[", "`a", "> ", "| a ", "<", "- \n", "</think>\n", "a [b](c) *d* `e` text\n\n"} {
+	for _, unit := range []string{"Ship decision: RELEASE\n", "*a ", "[", "`a", "> ", "| a ", "<", "- \n", "</think>\n", "<q>\n\na\n\n", "</q>\n\n<q>\n\na\n\n<s>\n\n", "a [b](c) *d* `e` text\n\n"} {
 		for _, size := range []int{1 << 17, 1 << 19} {
 			review := strings.Repeat(unit, size/len(unit))
 			b.Run(unit, func(b *testing.B) {

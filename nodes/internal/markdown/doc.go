@@ -3,6 +3,7 @@ package markdown
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -12,13 +13,15 @@ import (
 	east "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
+	"golang.org/x/net/html"
 )
 
 // A Doc is a Markdown text as the lines that its author says: what stands in code blocks, quotes and
 // comments, and what is struck out, is none of them.
 type Doc struct {
-	Text string // with LF line ends
-	Rows []Row
+	Text     string // with LF line ends
+	Rows     []Row
+	elements []element
 }
 
 // A Row is a line of text, a heading or a row of a table.
@@ -55,16 +58,21 @@ func Parse(src string) *Doc {
 	b := []byte(d.Text)
 	w := writer{doc: d, src: b}
 	_ = ast.Walk(parser.Parse(text.NewReader(b)), w.block)
+	d.elements = elements(w.tags)
 	return d
 }
 
 // emphasis are the tags that only dress a text.
 var emphasis = regexp.MustCompile(`(?i)^</?(?:b|strong|em|i|u|mark|code|span|font|br)\s*/?>$`)
 
+// reference is a character that is written as a reference: &nbsp;, &#47;.
+var reference = regexp.MustCompile(`&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[a-zA-Z][a-zA-Z0-9]*);`)
+
 // A writer turns blocks into rows.
 type writer struct {
 	doc   *Doc
 	src   []byte
+	tags  []tag
 	level int  // of the heading that is read
 	item  int  // depth of the list item that begins
 	depth int  // of lists
@@ -77,7 +85,12 @@ type writer struct {
 
 func (w *writer) block(n ast.Node, entering bool) (ast.WalkStatus, error) {
 	switch n := n.(type) {
-	case *ast.Blockquote, *ast.FencedCodeBlock, *ast.CodeBlock, *ast.HTMLBlock:
+	case *ast.Blockquote, *ast.FencedCodeBlock, *ast.CodeBlock:
+		return ast.WalkSkipChildren, nil
+	case *ast.HTMLBlock:
+		if lines := n.Lines(); entering && lines.Len() > 0 {
+			w.tags = append(w.tags, tags(lines.At(0).Start, lines.Value(w.src))...)
+		}
 		return ast.WalkSkipChildren, nil
 	case *ast.List:
 		w.depth += map[bool]int{true: 1, false: -1}[entering]
@@ -103,7 +116,7 @@ func (w *writer) inline(n ast.Node, bold bool) {
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
 		switch c := c.(type) {
 		case *ast.Text:
-			w.text(c.Segment, string(util.UnescapePunctuations(c.Segment.Value(w.src))), bold)
+			w.text(c.Segment, c.Segment.Value(w.src), bold)
 			if c.SoftLineBreak() || c.HardLineBreak() {
 				w.end()
 				w.soft = true
@@ -118,7 +131,9 @@ func (w *writer) inline(n ast.Node, bold bool) {
 			w.line.WriteByte('`')
 			w.bold, w.plain = w.bold || bold, w.plain || !bold
 		case *ast.RawHTML:
-			switch tag := c.Segments.Value(w.src); {
+			tag := c.Segments.Value(w.src)
+			w.tags = append(w.tags, tags(c.Segments.At(0).Start, tag)...)
+			switch {
 			case bytes.HasPrefix(tag, []byte("<!--")):
 				w.line.WriteString("<!---->")
 			case !emphasis.Match(tag): // it may strike out what follows
@@ -135,10 +150,14 @@ func (w *writer) inline(n ast.Node, bold bool) {
 	}
 }
 
-func (w *writer) text(s text.Segment, words string, bold bool) {
+func (w *writer) text(s text.Segment, source []byte, bold bool) {
 	if w.start < 0 {
 		w.start = bytes.LastIndexByte(w.src[:s.Start], '\n') + 1
 	}
+	words := string(util.UnescapePunctuations(source))
+	words = reference.ReplaceAllStringFunc(words, func(s string) string {
+		return strings.NewReplacer("|", "/", "`", "'").Replace(html.UnescapeString(s)) // &#124; divides no cells
+	})
 	w.line.WriteString(words)
 	if strings.Trim(words, ":. ") != "" {
 		w.bold, w.plain = w.bold || bold, w.plain || !bold
@@ -159,6 +178,33 @@ func (w *writer) end() {
 	}
 	w.line.Reset()
 	w.start, w.item, w.soft, w.bold, w.plain = -1, 0, false, false, false
+}
+
+// Outside returns the rows that stand in no element of HTML, dress aside. Where all rows stand in one whose name is
+// none of HTML's, such as <answer>, that is how the author was asked to answer: whole is its name.
+func (d *Doc) Outside() (rows []Row, whole string) {
+	if rows = d.outside(d.elements); len(rows) > 0 || len(d.Rows) == 0 {
+		return rows, ""
+	}
+	first, last := d.Rows[0].At, d.Rows[len(d.Rows)-1].At
+	all := slices.IndexFunc(d.elements, func(e element) bool { return e.own() && e.holds(first) && e.holds(last) })
+	if all < 0 {
+		return nil, ""
+	}
+	return d.outside(slices.Delete(slices.Clone(d.elements), all, all+1)), d.elements[all].name
+}
+
+func (d *Doc) outside(list []element) (rows []Row) {
+	list = outermost(list)
+	for _, r := range d.Rows {
+		for len(list) > 0 && list[0].to <= r.At {
+			list = list[1:]
+		}
+		if len(list) == 0 || !list[0].holds(r.At) {
+			rows = append(rows, r)
+		}
+	}
+	return rows
 }
 
 // Section returns the text below a heading up to the next one of its level or above. Of several that have the heading
@@ -208,11 +254,16 @@ func (d *Doc) next(at int) int {
 }
 
 // After looks for the cell that begins with a label, as a whole word and without regard to case, and returns what
-// stands behind it in its cell and the cells behind that; at is the cell's number, -1 when there is none.
+// stands behind it in its cell and the cells behind that; at is the cell's number, -1 when there is none. The label may
+// be `code`.
 func (r Row) After(label string) (rest []string, at int) {
 	label = Fold(label)
 	for i, cell := range r.Cells {
-		behind, ok := strings.CutPrefix(trimNumber(strings.TrimLeft(Fold(cell), "•· ")), label)
+		text := trimNumber(strings.TrimLeft(Fold(cell), "•· "))
+		behind, ok := strings.CutPrefix(text, "`"+label+"`")
+		if !ok {
+			behind, ok = strings.CutPrefix(text, label)
+		}
 		if ok && label != "" && !joined(behind) {
 			rest = []string{strings.TrimSpace(behind)}
 			for _, c := range r.Cells[i+1:] {
