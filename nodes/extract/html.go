@@ -278,14 +278,16 @@ func compare(s *accept.State, text []byte, h *htmlRule) error {
 	return nil
 }
 
+const ellipsis = `(?:\.\s?\.\s?\.|…|⋯)[\s.…⋯]*`
+
 var (
 	// A line of a style sheet or a script that begins with a comment.
 	codeComment = regexp.MustCompile(`(?m)^[ \t]*(?://|/\*+)(.*)$`)
-	// An ellipsis stands first, and words behind it.
-	elided = regexp.MustCompile(`^[\s\[(]*(?:\.\.\.|…)[\s.…]*\pL`)
-	// A text in brackets that begins with an ellipsis and words.
-	bracketed = regexp.MustCompile(`^\s*\[\s*(?:\.\.\.|…)[\s.…]*\pL[^\]]*\]\s*$`)
-	dots      = regexp.MustCompile(`^\s*\[?\s*(?:\.\.\.|…)\s*\]?\s*$`)
+	// An ellipsis stands first.
+	elided = regexp.MustCompile(`^[\s\[({]*` + ellipsis)
+	// A text in brackets, or a comment of another language, that begins with an ellipsis and words.
+	bracketed = regexp.MustCompile(`^\s*[\[{［【][\s/*]*` + ellipsis + `[^\]}］】]*[\pL\pN*][^\]}］】]*[\]}］】]\s*$`)
+	dots      = regexp.MustCompile(`^\s*\[?\s*` + ellipsis + `\s*\]?\s*$`)
 )
 
 // placeholder returns the first comment or text of a page that stands for a part of it: a comment that begins with an

@@ -18,6 +18,9 @@ func TestPlaceholders(t *testing.T) {
 		"<!-- Sections 3-8 omitted for brevity -->", "<!-- Your content here -->", "[... remaining sections unchanged ...]", "<p>[… the other cards]</p>",
 		"<style>\n/* ... styles as before ... */\n</style>", "<script>\n// ... same code as above\n</script>", "<script>\n  /* rest unchanged */\n</script>",
 		"<section>...</section>", "<main>\n[…]\n</main>", "<!-- [...existing code...] -->",
+		"<!-- ... -->", "<!-- …… -->", "<!-- . . . -->", "<!-- (⋯) -->", "<!-- ... 12 more cards ... -->", "<!-- ...其余部分不变... -->", "<svg><!-- ... --></svg>",
+		"<style>\n/* ... */\n</style>", "<script>\n// ......\n</script>", "<p>[... 5 more rows ...]</p>", "<p>【…其余内容同上】</p>", "<div>{/* ... rest of the cards */}</div>",
+		"<div>{/* … */}</div>", "<section>……</section>", "<main>. . .</main>",
 	} {
 		if placeholder(inPage(part), defaultMarks) == "" {
 			t.Errorf("not found in %s", part)
@@ -30,7 +33,8 @@ func TestPlaceholders(t *testing.T) {
 		"<pre>[... remaining lines unchanged ...]</pre>", "<pre><!-- ... existing code ... --></pre>", "<textarea>[... more]</textarea>",
 		"<script>const s = '// ... existing code ...';</script>", "<script>\nfetch(); // wait for it...\nf(...rest)\n</script>",
 		"<style>a::after{content:'... rest unchanged ...'}</style>", "<input placeholder=\"... rest unchanged ...\">", "<p>[…] the town slept</p>", "<p>[...]</p>",
-		"<td>...</td>", "<!-- ... -->", "<p>[1] ibid.</p>", "<!-- INTENT: calm... -->", "<p>The rest of the page explains why.</p>",
+		"<td>...</td>", "<p>{...}</p>", "<p>【…】</p>", "<ul><li>One</li><li>…</li></ul>",
+		"<script>\nconst b = {\n  ...a,\n  ...rest,\n};\n</script>", "<!--[if IE]> ... <![endif]-->", "<p>[1] ibid.</p>", "<!-- INTENT: calm... -->", "<p>The rest of the page explains why.</p>",
 	} {
 		if got := placeholder(inPage(part), defaultMarks); got != "" {
 			t.Errorf("found in %s: %q", part, got)
