@@ -1,7 +1,9 @@
 package extract
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -156,5 +158,36 @@ func TestRunAlone(t *testing.T) {
 	res, err = Kind.Run(context.Background(), task)
 	if err == nil || res == nil || len(res.Writes) != 0 || len(res.Warnings) != 1 {
 		t.Errorf("a failed step: %+v %v", res, err)
+	}
+}
+
+// C-8: nothing is taken out of a value that is broken or breaks off, words in braces are none, and what was left out
+// beside a value is said.
+func TestJSONBesideWhatIsNone(t *testing.T) {
+	for _, tt := range []struct{ answer, want string }{
+		{"{\"items\": [\n  {\"a\": 1}\n", "truncated"},
+		{"{\"items\": [\n  {\"a\": 1},\n  {\"a\": 1,,}\n]}", "no_artifact"},
+		{"{\"items\": [\n  {\"a\": 1},\n  {\"a\": 1,,},\n", "no_artifact"},
+		{"{\n  items: [\n    {\"a\": 1}\n  ]\n}", "no_artifact"},
+		{"{1: {\"a\": 1}}", "no_artifact"},
+		{"As asked: {\"b\": \"}\", a: {\"a\": 1}}", "no_artifact"},
+		{"{{\"a\": 1}}", "no_artifact"},
+		{"{\"a\": 1}\n{\"a\": 2", "truncated"},
+		{"So {\"a\": 1} and {\"a\": 2", "truncated"},
+		{"```json\n{\"a\": 1}\n```\n```json\n{\"a\": 2\n```", "truncated"},
+		{"```json\n{\"a\": 2\n```\n```json\n{\"a\": 1}\n```", "ok_warn"},
+		{"{\"a\": 2,\n{\"a\": 1}", "ok_warn"},
+		{"{'a': 2}\n{\"a\": 1}", "ok_warn"},
+		{"{\"a\": 2, \"a\": 3}\n{\"a\": 1}", "ok_warn"},
+		{"For {name} in [x]: {\"a\": 1}", "ok"},
+		{"The set {1, 2} gives {\"a\": 1}", "ok"},
+		{"{name}\n{\"a\": 1}", "ok"},
+	} {
+		s := accept.NewState(nil, tt.answer)
+		err := newStep(t, `{"json":{"values":{"a":{"path":"a","type":"int"}}}}`).Apply(s)
+		outcome, class := outcomeOf(t, s, err)
+		if got := cmp.Or(class, outcome); got != tt.want || err == nil && fmt.Sprint(s.Values["a"]) != "1" {
+			t.Errorf("%q: %s %v, want %s; %v %q", tt.answer, got, s.Values, tt.want, err, s.Warnings)
+		}
 	}
 }

@@ -2,11 +2,13 @@ package extract
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -18,10 +20,12 @@ import (
 	"dagrun.dev/nodes/internal/markdown"
 )
 
-// A found value is one that stands in an answer, with what was odd about it.
+// A value stands in an answer, with what was odd about it, or why it is none.
 type value struct {
-	raw json.RawMessage
-	odd string
+	raw    json.RawMessage
+	odd    string
+	broken error
+	word   bool // it does not even begin like one: "{name}", "[1]"
 }
 
 // takeJSON chooses the JSON value and records parts of it.
@@ -49,16 +53,19 @@ func takeJSON(s *accept.State, a *answer, j *jsonRule) error {
 // chooseJSON returns the one value that is meant: in a code block, else the answer as a whole, else objects and
 // lists that begin a line, else objects behind words.
 func (a *answer) chooseJSON(s *accept.State, policy string) (value, error) {
-	found, broken := a.jsonValues()
-	switch {
-	case a.endless, len(found) == 0 && errors.Is(broken, io.ErrUnexpectedEOF):
-		return value{}, nodes.Fail("truncated", "the JSON value breaks off: "+tail(a.src))
-	case len(found) == 0 && errors.Is(broken, jsontext.ErrDuplicateName):
-		return value{}, nodes.Fail("protocol", broken.Error())
-	case len(found) == 0 && broken != nil:
-		return value{}, nodes.Fail("no_artifact", "the answer holds no JSON object or list: "+broken.Error())
-	case len(found) == 0:
-		return value{}, nodes.Fail("no_artifact", "the answer holds no JSON object or list")
+	all := a.jsonValues()
+	found := slices.DeleteFunc(slices.Clone(all), func(v value) bool { return v.broken != nil })
+	if a.endless || len(found) == 0 {
+		return value{}, a.noJSON(all)
+	}
+	for i, v := range all {
+		switch {
+		case v.broken == nil, v.word:
+		case i == len(all)-1 && errors.Is(v.broken, io.ErrUnexpectedEOF) && cmp.Or(policy, "fail") == "fail":
+			return value{}, nodes.Fail("truncated", "the last of several JSON values breaks off: "+tail(a.src))
+		default:
+			s.Warn("what is no JSON value was left out: %v", v.broken)
+		}
 	}
 	var distinct []value
 	seen := map[string]bool{}
@@ -86,34 +93,48 @@ func (a *answer) chooseJSON(s *accept.State, policy string) (value, error) {
 	return v, nil
 }
 
-// jsonValues returns the values of code blocks, or else those that begin a line, or else objects behind words.
-// broken is what is wrong with one that is none.
-func (a *answer) jsonValues() (found []value, broken error) {
-	note := func(err error) {
-		if broken == nil || errors.Is(err, io.ErrUnexpectedEOF) {
-			broken = err
+// noJSON says why an answer holds no value that is whole.
+func (a *answer) noJSON(all []value) error {
+	var broken error
+	for _, v := range all {
+		if broken == nil || errors.Is(v.broken, io.ErrUnexpectedEOF) {
+			broken = v.broken
 		}
 	}
+	switch {
+	case a.endless, errors.Is(broken, io.ErrUnexpectedEOF):
+		return nodes.Fail("truncated", "the JSON value breaks off: "+tail(a.src))
+	case errors.Is(broken, jsontext.ErrDuplicateName):
+		return nodes.Fail("protocol", broken.Error())
+	case broken != nil:
+		return nodes.Fail("no_artifact", "the answer holds no JSON object or list: "+broken.Error())
+	}
+	return nodes.Fail("no_artifact", "the answer holds no JSON object or list")
+}
+
+// jsonValues returns the values of code blocks, or else those that begin a line, or else objects behind words; and what
+// begins like one of them and is none.
+func (a *answer) jsonValues() (found []value) {
 	for _, b := range a.blocks {
 		code := markdown.TrimBlank(a.src[b.start:b.end])
 		if strings.HasPrefix(code, "{") || strings.HasPrefix(code, "[") { // others are programs, and hold what they like
-			found = append(found, scanJSON(code, "{[", beginsLine, note)...)
+			found = append(found, scanJSON(code, "{[", beginsLine)...)
 		}
 	}
 	text := a.text()
-	if found == nil {
-		found = scanJSON(text, "{[", beginsLine, note)
+	if !slices.ContainsFunc(found, func(v value) bool { return v.broken == nil }) {
+		found = append(found, scanJSON(text, "{[", beginsLine)...)
 	}
-	if found == nil && broken == nil {
-		found = scanJSON(text, "{", behindText, note)
+	if !slices.ContainsFunc(found, func(v value) bool { return !v.word }) {
+		found = append(found, scanJSON(text, "{", behindText)...)
 	}
-	return found, broken
+	return found
 }
 
 // scanJSON returns the values of a text that begin with the first of the signs on a line, or right behind another
 // value, and where begins allows it by what stands before. A list counts when nothing follows it on its line:
 // "[1]: a note" is none.
-func scanJSON(text, signs string, begins func(before string) bool, note func(error)) (found []value) {
+func scanJSON(text, signs string, begins func(before string) bool) (found []value) {
 	const most = 64 // starts that are tried: each may be read to the end of the text
 	behind := -1    // where the last value ended
 	for at, tries := 0, 0; at < len(text) && tries < most; {
@@ -129,8 +150,12 @@ func scanJSON(text, signs string, begins func(before string) bool, note func(err
 		tries++
 		v, length, err := readJSON(text[at:], strings.TrimSpace(text[:at]) == "")
 		if err != nil {
-			note(err)
-			at = nextLine(text, at)
+			v = value{broken: err, word: !isObject.MatchString(text[at:])}
+			found = append(found, v)
+			at += cmp.Or(bracketLength(text[at:]), wrongAt(err))
+			if !v.word && errors.Is(err, io.ErrUnexpectedEOF) {
+				break // all that follows stands in it
+			}
 			continue
 		}
 		at += length
@@ -146,15 +171,48 @@ func scanJSON(text, signs string, begins func(before string) bool, note func(err
 	return found
 }
 
+// wrongAt returns how far a text was read before it was found to be no value: a new one may begin there.
+func wrongAt(err error) int {
+	var e *jsontext.SyntacticError
+	if !errors.As(err, &e) {
+		return 1
+	}
+	return max(1, int(e.ByteOffset))
+}
+
+// bracketLength returns how far the brackets reach that a text begins with; 0: they are not closed.
+func bracketLength(text string) int {
+	depth, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return 0
+}
+
+// isObject is how an object begins that means to be JSON.
+var isObject = regexp.MustCompile(`^\{\s*(?:["'}]|$)`)
+
 // readJSON reads the value that a text begins with. Repaired is only what cannot change its meaning, and only where
 // the value is alone: a comma before a closing bracket, one closing bracket too many.
 func readJSON(text string, alone bool) (v value, length int, err error) {
 	raw, n, err := accept.Value(text)
 	switch rest := markdown.TrimBlank(text[n:]); {
 	case err == nil && alone && (rest == "}" || rest == "]"):
-		return value{raw, "a closing bracket too many stands behind the JSON value"}, len(text), nil
+		return value{raw: raw, odd: "a closing bracket too many stands behind the JSON value"}, len(text), nil
 	case err == nil:
-		return value{raw, ""}, n, nil
+		return value{raw: raw}, n, nil
 	case !alone:
 		return value{}, 0, err
 	}
@@ -163,7 +221,7 @@ func readJSON(text string, alone bool) (v value, length int, err error) {
 	if again != nil || markdown.TrimBlank(bare[n:]) != "" {
 		return value{}, 0, err
 	}
-	return value{raw, "commas before closing brackets were left out of the JSON value"}, len(text), nil
+	return value{raw: raw, odd: "commas before closing brackets were left out of the JSON value"}, len(text), nil
 }
 
 // withoutCommas leaves out the commas that stand before a closing bracket.

@@ -133,22 +133,49 @@ func (a *answer) notes(i int, marks []event) int {
 }
 
 // endOf returns the end that a start pairs with: the next marker of its name, when that is an end
-// and does not stand inside a document that begins behind the start.
-func (a *answer) endOf(start event) (event, bool) {
-	n := sort.Search(len(a.marks), func(k int) bool { return a.marks[k].at >= start.after })
-	for n < len(a.marks) && a.marks[n].name != start.name {
-		n++
+// and does not stand inside a document that begins behind the start. One in a code block of the notes is theirs where
+// another end follows the block.
+func (a *answer) endOf(start event) (end event, ok bool) {
+	for _, e := range a.marks[sort.Search(len(a.marks), func(k int) bool { return a.marks[k].at >= start.after }):] {
+		if e.name != start.name {
+			continue
+		}
+		if e.start {
+			break
+		}
+		if !ok || a.codeAround(start.after, end.at, e.at) {
+			end, ok = e, true
+			continue
+		}
+		break
 	}
-	if n == len(a.marks) || a.marks[n].start {
-		return event{}, false
-	}
-	end := a.marks[n]
-	if k := sort.SearchInts(a.starts, start.after); k < len(a.starts) && a.starts[k] < end.at {
+	if k := sort.SearchInts(a.starts, start.after); ok && k < len(a.starts) && a.starts[k] < end.at {
 		if d := a.walk(a.starts[k], nil); d.whole && d.end > end.at {
 			return event{}, false
 		}
 	}
-	return end, true
+	return end, ok
+}
+
+// codeAround reports whether a place stands in a code block that begins and ends within a part of the answer.
+func (a *answer) codeAround(from, at, to int) bool {
+	var open *markdown.Fence
+	for i := a.lineOf(from); i < len(a.lines) && a.lines[i].Start < to; i++ {
+		l := a.lines[i]
+		f, opens := markdown.OpenFence(l.Of(a.src))
+		switch {
+		case open != nil && open.Closes(l.Of(a.src)):
+			if l.Start > at {
+				return true
+			}
+			open = nil
+		case open == nil && l.Start > at, open != nil && opens && f.Info != "": // who opens another one has lost count
+			return false
+		case open == nil && opens:
+			open = &f
+		}
+	}
+	return false
 }
 
 // inDocument returns the markers that are comments of a document, for models that put their notes before </html>.

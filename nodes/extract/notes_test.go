@@ -50,6 +50,9 @@ func TestNotesNeighbours(t *testing.T) {
 		{"<<<NOTES\n<<<NOTES2\nNOTES>>>", "ok", "<<<NOTES2"},
 		{"<<<NOTES\n\nNOTES>>>\n<<<NOTES\na\nNOTES>>>", "ok_warn", "a"},
 		{"NOTES>>>\nx\n<<<NOTES", "fail", "-"},
+		{"<<<NOTES\n```\nNOTES>>>\n```\nb\nNOTES>>>", "ok", "```\nNOTES>>>\n```\nb"},
+		{"<<<NOTES\n```\nx\n```\nNOTES>>>\n```\nNOTES>>>\n```", "ok_warn", "```\nx\n```"},
+		{"<<<NOTES\na\nNOTES>>>\n```\nx\n```\nNOTES>>>", "fail", "-"},
 	}
 	for _, tt := range tests {
 		s := accept.NewState(nil, tt.answer)
