@@ -43,9 +43,6 @@ func copied(p *part, dir string, places int, _ []mutant) (tries []trial, err err
 			return string(out), err != nil, nil
 		})
 	}
-	if out, failed, err := tries[0](mutant{file: filepath.Join(p.folder, "README.md")}, nil, 1); err != nil || failed {
-		return nil, fmt.Errorf("the tests fail without a change: %w\n%s", err, out)
-	}
 	return tries, nil
 }
 

@@ -57,21 +57,9 @@ func goMutants(file string, src []byte) (found []mutant, err error) {
 	}
 	where := ""
 	offset := func(p token.Pos) int { return fset.Position(p).Offset }
-	add := func(within ast.Node, typ string, from, to token.Pos, text string) {
-		m := mutant{from: offset(from), to: offset(to), text: text}
-		if within != nil {
-			m.switched = switched{offset(within.Pos()), offset(within.End()), typ}
-		}
-		m.name = where + " " + lineAt(src, m.from)
-		found = append(found, m)
-	}
-	listed := map[ast.Node]bool{} // statements that stand in a block
-	without := func(n ast.Stmt, can bool) {
-		var within ast.Node
-		if can && listed[n] {
-			within = n
-		}
-		add(within, "", n.Pos(), n.End(), "")
+	add := func(from, to token.Pos, text string) {
+		at := offset(from)
+		found = append(found, mutant{name: where + " " + lineAt(src, at), from: at, to: offset(to), text: text})
 	}
 	for _, d := range f.Decls {
 		fn, ok := d.(*ast.FuncDecl)
@@ -81,39 +69,26 @@ func goMutants(file string, src []byte) (found []mutant, err error) {
 		where = fn.Name.Name
 		ast.Inspect(fn.Body, func(n ast.Node) bool {
 			switch n := n.(type) {
-			case *ast.BlockStmt:
-				for _, s := range n.List {
-					listed[s] = true
-				}
-			case *ast.CaseClause:
-				for _, s := range n.Body {
-					listed[s] = true
-				}
 			case *ast.BinaryExpr:
 				if to := opposite[n.Op.String()]; to != "" && n.Op != token.MUL && n.Op != token.QUO {
-					add(n, "?", n.OpPos, n.OpPos+token.Pos(len(n.Op.String())), to)
+					add(n.OpPos, n.OpPos+token.Pos(len(n.Op.String())), to)
 				}
 			case *ast.IfStmt:
-				add(n.Cond, "?", n.Cond.Pos(), n.Cond.End(), "!("+string(src[offset(n.Cond.Pos()):offset(n.Cond.End())])+")")
+				add(n.Cond.Pos(), n.Cond.End(), "!("+string(src[offset(n.Cond.Pos()):offset(n.Cond.End())])+")")
 			case *ast.BasicLit:
 				if near := around(n.Value); n.Kind == token.INT && near != nil {
-					add(n, "?", n.Pos(), n.End(), near[len(near)-1])
+					add(n.Pos(), n.End(), near[len(near)-1])
 				}
 			case *ast.Ident:
 				if to := map[string]string{"true": "false", "false": "true"}[n.Name]; to != "" {
-					add(n, "?", n.Pos(), n.End(), to)
+					add(n.Pos(), n.End(), to)
 				}
 			case *ast.AssignStmt:
 				if n.Tok != token.DEFINE {
-					without(n, true)
+					add(n.Pos(), n.End(), "")
 				}
-			case *ast.ExprStmt:
-				call, ok := n.X.(*ast.CallExpr)
-				without(n, !ok || string(src[offset(call.Fun.Pos()):offset(call.Fun.End())]) != "panic")
-			case *ast.IncDecStmt:
-				without(n, true)
-			case *ast.BranchStmt:
-				without(n, n.Tok != token.FALLTHROUGH)
+			case *ast.ExprStmt, *ast.IncDecStmt, *ast.BranchStmt:
+				add(n.Pos(), n.End(), "")
 			}
 			return true
 		})

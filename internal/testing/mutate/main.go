@@ -5,8 +5,8 @@
 //		[-for 10m] [-places N] [-list]
 //
 // It runs in the root of the project and leaves its files alone: a specification is changed in a copy, a check of pages
-// stands changed beside itself, Go by -overlay, all changes in one program that makes one of them when told to. Do not
-// edit what it tries while it runs.
+// stands changed beside itself, Go is compiled anew for each change, by -overlay. Do not edit what it tries while it
+// runs.
 // Results are kept in build/mutate: one that was noticed is looked at again when its file or the test that noticed it
 // has changed, one that was not when any test has. accepted.txt holds the changes that no test can notice, or needs to,
 // each with its reason; one that is noticed or does not exist any more must be taken out. What a line with * holds is
@@ -32,7 +32,8 @@ func main() {
 	flag.Uint64Var(&c.seed, "seed", 1, "of the sample")
 	flag.StringVar(&c.match, "match", "", "try only changes that hold this text")
 	flag.BoolVar(&c.again, "survivors", false, "try only what survived when it was last tried")
-	flag.BoolVar(&c.quick, "quick", false, "try with quick tests only; say what survives them, and keep nothing of it")
+	flag.BoolVar(&c.quick, "quick", false,
+		"try Go with the tests of its package alone; say what survives them, and keep nothing of it")
 	flag.DurationVar(&c.limit, "for", 1000*time.Hour, "try changes for so long, then say what is known")
 	flag.IntVar(&c.places, "places", runtime.NumCPU(), "try so many changes side by side")
 	flag.BoolVar(&c.list, "list", false, "list the changes and try none")

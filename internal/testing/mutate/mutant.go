@@ -14,7 +14,6 @@ type mutant struct {
 	file     string
 	from, to int
 	text     string
-	switched switched // of Go
 }
 
 // named gives each change a name of its own, in the order of the file, and takes out what changes nothing or is there
@@ -52,10 +51,4 @@ func short(s string) string {
 		s = string(r[:67]) + "..."
 	}
 	return s
-}
-
-// A switched is how one program holds a change and what it changes, and does one or the other.
-type switched struct {
-	from, to int    // the expression or statement around the change
-	typ      string // of the expression; empty: a statement, which is left out
 }

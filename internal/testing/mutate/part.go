@@ -20,7 +20,7 @@ type part struct {
 	files  []string // patterns within the folder
 	find   func(file string, src []byte) ([]mutant, error)
 	tests  []string // patterns of the files that hold the tests
-	quick  bool     // only tests that take none: what survives them is not tried yet
+	quick  bool     // only tests that take no time: what survives them is not tried yet
 	// ready prepares so many places for trying in a folder that is empty, and returns what tries a change there.
 	ready func(p *part, dir string, places int, all []mutant) ([]trial, error)
 }
@@ -28,9 +28,6 @@ type part struct {
 // A trial makes a change and says what the tests print, and whether they failed. It gives them so many times the time
 // that they can need.
 type trial func(m mutant, changed []byte, patience int) (out string, failed bool, err error)
-
-// errLater is of a change that is not tried this time.
-var errLater = errors.New("not tried by quick tests")
 
 func (p *part) mutants() (all []mutant, err error) {
 	for _, pattern := range p.files {
@@ -95,6 +92,13 @@ func (p *part) tryAll(
 		if err != nil {
 			return 0, err
 		}
+		same, err := os.ReadFile(chosen[0].file)
+		if err != nil {
+			return 0, err
+		}
+		if out, failed, err := tries[0](mutant{file: chosen[0].file}, same, 1); err != nil || failed {
+			return 0, fmt.Errorf("the tests fail without a change: %w\n%s", err, out)
+		}
 		var group sync.WaitGroup
 		var alone sync.RWMutex
 		errs := make([]error, len(tries))
@@ -157,9 +161,6 @@ func (t *tried) find(p *part, try trial, r *results, alone *sync.RWMutex) error 
 		alone.Lock()
 		out, failed, err = try(t.mutant, t.changed, 3)
 		alone.Unlock()
-	}
-	if errors.Is(err, errLater) {
-		return nil
 	}
 	if err != nil {
 		return err

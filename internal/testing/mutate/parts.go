@@ -12,7 +12,7 @@ func parts() []*part {
 		{name: "templates", folder: spec, files: []string{"templates/*.md"}, find: textMutants, ready: copied, tests: plan},
 		{name: "gates", folder: spec, files: []string{"gates/*.js"}, find: scriptMutants, ready: beside,
 			tests: []string{"specs/helpers_test.go", "specs/gates_bounds_test.go"}},
-		{name: "machine", folder: "dag/machine", files: []string{"*.go"}, find: goMutants, ready: switching,
+		{name: "machine", folder: "dag/machine", files: []string{"*.go"}, find: goMutants, ready: overlaid,
 			tests: []string{"dag/machine/*_test.go", "dag/machine/testdata/*/*.*", "dag/report/*_test.go",
 				"dag/runlog/*_test.go", "internal/testing/dagtest/*.go"}},
 	}
