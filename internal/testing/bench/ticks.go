@@ -4,40 +4,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 )
-
-// scan looks for what has changed among more and more files, beside bare walks of them, as the kind's own benchmark
-// measures it.
-func (b *bench) scan() error {
-	rounds := 3 * b.runs
-	out, err := exec.Command("go", "test", "-timeout", "2h", "./nodes/scan", "-run", "-", "-bench", "Scan",
-		"-benchtime", strconv.Itoa(rounds)+"x").CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("%w\n%s", err, tail(out))
-	}
-	rows := [][]string{{"items", "walk", "scan", "/ walk", "/ walk with info", "CPU / walk"}}
-	for line := range strings.Lines(string(out)) {
-		f := strings.Fields(line) // name, rounds, and figures, each with its unit
-		if len(f) == 0 || !strings.HasPrefix(f[0], "BenchmarkScan/") {
-			continue
-		}
-		of := map[string]string{}
-		for i := 3; i < len(f); i += 2 {
-			of[f[i]] = f[i-1]
-		}
-		n, _, _ := strings.Cut(strings.TrimPrefix(f[0], "BenchmarkScan/"), "-")
-		rows = append(rows, []string{n, of["walk-ms"] + " ms", of["scan-ms"] + " ms",
-			of["walks"], of["walks-with-info"], of["cpu-walks"]})
-	}
-	table(fmt.Sprintf("one look at items of four files each, one of which has changed (best of %d)", rounds), rows)
-	return nil
-}
 
 // ticks are whole ones of the pipeline that keeps a library, over b.n entities of three phases each.
 func (b *bench) ticks() error {
