@@ -156,6 +156,19 @@ func TestAPIVariants(t *testing.T) {
 		{"429 seconds in the body", "rate_limited retry 31.166s free", A, exchange.Response{Status: 429, Body: json.RawMessage(`{"error":{"message":"Rate limit exceeded"},"retry_after":30}`)}},
 		{"403 html of a gateway", "transient retry free", A, exchange.Response{Status: 403, Headers: map[string]string{"content-type": "text/html"}, RawBody: "<html><title>Just a moment...</title></html>"}},
 		{"400 usage limits of the month", "quota_wait wait 516h0m0s free", A, exchange.Response{Status: 400, Body: json.RawMessage(`{"type":"error","error":{"type":"invalid_request_error","message":"You have reached your specified API usage limits. You will regain access on 2026-04-01 at 00:00 UTC."}}`)}},
+		{"403 billing by its type", "billing stop free", A, exchange.Response{Status: 403, Body: json.RawMessage(`{"type":"error","error":{"type":"billing_error","message":"x"}}`)}},
+		{"403 quota by its code", "billing stop free", C, exchange.Response{Status: 403, Body: json.RawMessage(`{"error":{"message":"x","code":"insufficient_quota"}}`)}},
+		{"401 context by its code", "input_too_big fail free", C, exchange.Response{Status: 401, Body: json.RawMessage(`{"error":{"message":"x","code":"context_length_exceeded"}}`)}},
+		{"404 throttled by its type", "config stop free", C, exchange.Response{Status: 404, Body: json.RawMessage(`{"error":{"message":"x","type":"rate_limit_error"}}`)}},
+		{"429 quota with a moment of renewal", "rate_limited retry 8.311s free", C, exchange.Response{Status: 429, Headers: map[string]string{"x-ratelimit-reset-requests": "8s"}, Body: json.RawMessage(`{"error":{"message":"x","code":"insufficient_quota"}}`)}},
+		{"429 quota with milliseconds", "rate_limited retry 1.559s free", C, exchange.Response{Status: 429, Headers: map[string]string{"retry-after-ms": "1500"}, Body: json.RawMessage(`{"error":{"message":"x","code":"insufficient_quota"}}`)}},
+		{"429 quota with words for a wait", "billing stop free", C, exchange.Response{Status: 429, Headers: map[string]string{"retry-after": "soon"}, Body: json.RawMessage(`{"error":{"message":"x","code":"insufficient_quota"}}`)}},
+		{"429 azure milliseconds", "rate_limited retry 2.078s free", C, exchange.Response{Status: 429, Headers: map[string]string{"x-ms-retry-after-ms": "2000"}, Body: json.RawMessage(`{"error":{"message":"x"}}`)}},
+		{"503 retry-after date of a named zone", "transient retry free", A, exchange.Response{Status: 503, Headers: map[string]string{"retry-after": "Tue, 10 Mar 2026 13:00:20 CET"}}},
+		{"503 retry-after date of UTC", "transient retry 20.778s free", A, exchange.Response{Status: 503, Headers: map[string]string{"retry-after": "Tue, 10 Mar 2026 12:00:20 UTC"}}},
+		{"chat the service behind is busy", "rate_limited retry free", C, exchange.Response{Status: 200, Body: json.RawMessage(`{"error":{"code":502,"message":"Provider returned error","metadata":{"raw":"{\"error\":{\"code\":429,\"message\":\"slow\"}}"}}}`)}},
+		{"chat the service behind wants money", "billing stop free", C, exchange.Response{Status: 400, Body: json.RawMessage(`{"error":{"code":400,"message":"Provider returned error","metadata":{"raw":"{\"type\":\"error\",\"error\":{\"type\":\"billing_error\",\"message\":\"x\"}}"}}}`)}},
+		{"chat the service behind says text", "transient retry free", C, exchange.Response{Status: 200, Body: json.RawMessage(`{"error":{"code":502,"message":"Provider returned error","metadata":{"raw":"429 slow"}}}`)}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

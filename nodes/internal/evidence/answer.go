@@ -44,7 +44,8 @@ func (c Case) Answered(a Answer) *nodes.Error {
 	if e.Category == "config" && (a.Status < 400 || a.Status == http.StatusNotImplemented) {
 		e.Permanent = true // this server is not the one; at others a user can correct the name or the address
 	}
-	if e.Category == "billing" && slices.Contains(c.Types, ambiguous) && a.Header.Get("Retry-After") != "" {
+	told := headerWait(a.Status, a.Header, c.Now) > 0
+	if e.Category == "billing" && slices.Contains(c.Types, ambiguous) && told {
 		e.Category = "rate_limited"
 	}
 	c.waitBy(a, e)

@@ -117,8 +117,15 @@ func (s *spoken) unwrap(text string, depth int) string {
 
 // object collects the types and the status of an error object and returns its message, "" when it has none.
 // Of the APIs in use each puts them elsewhere: {"error": {"type", "code", "message"}}, {"type": "error", …},
-// {"status": 400, "detail"}, Google's list of details.
+// {"status": 400, "detail"}, Google's list of details. A router puts what the service behind it said into a text
+// beside its own words: that is the reason, and counts before them.
 func (s *spoken) object(o jsonscan.Object, depth int) (said string) {
+	upstream := ""
+	if raw := o.Object("metadata").Str("raw"); depth > 0 {
+		if upstream = s.unwrap(raw, depth-1); upstream == raw {
+			upstream = "" // no error object
+		}
+	}
 	for _, name := range []string{"type", "code", "status", "statusCode", "reason", "quotaId", "quotaValue"} {
 		value := strings.Trim(string(o[name]), `"`)
 		switch {
@@ -140,6 +147,9 @@ func (s *spoken) object(o jsonscan.Object, depth int) (said string) {
 		if text := strings.TrimSpace(o.Str(name)); text != "" {
 			said = cmp.Or(said, s.unwrap(text, depth-1))
 		}
+	}
+	if said != "" && upstream != "" {
+		said += ": " + upstream
 	}
 	if said == "" && string(o["error"]) != "" || o["type"] != nil && o.Str("type") != "error" {
 		said = cmp.Or(said, o.Str("type"))

@@ -71,15 +71,20 @@ type finding struct {
 	refused           bool
 }
 
-// find reads the case. A status says what kind of failure it is; a type or a known output says more where
-// it is a particular reason: no money left comes as a bad request, a plan limit as too many requests.
+// find reads the case. A status says what kind of failure it is. A type says more where it is a particular reason,
+// whatever the status: no money left comes as a bad request or as forbidden, a plan limit as too many requests. So does
+// a known output where the status names no reason.
 func (c Case) find() (f finding) {
 	text := c.From.relevant(Clean(c.Text))
 	said := readObjects(text)
 	f.status = cmp.Or(c.Status, said.status, c.From.status(said.text))
-	f.category = byStatus(f.status, c.HTML || page.MatchString(head(text, 4000)))
+	typed := ""
 	for _, t := range slices.Concat(c.Types, said.types) {
-		f.category = sharper(f.category, types()[strings.ToLower(t)].category)
+		typed = sharper(typed, types()[strings.ToLower(t)].category)
+	}
+	f.category = sharper(byStatus(f.status, c.HTML || page.MatchString(head(text, 4000))), typed)
+	if !general[typed] {
+		f.category = typed
 	}
 	out, line := c.From.output(said.text)
 	f.category = sharper(f.category, out.category)

@@ -36,8 +36,10 @@ func believed(d time.Duration) time.Duration {
 }
 
 func millis(h http.Header) (d time.Duration) {
-	for _, v := range h.Values("Retry-After-Ms") {
-		d = max(d, units(v, time.Millisecond))
+	for _, name := range []string{"Retry-After-Ms", "X-Ms-Retry-After-Ms"} {
+		for _, v := range h.Values(name) {
+			d = max(d, units(v, time.Millisecond))
+		}
 	}
 	return d
 }
@@ -74,7 +76,9 @@ var layouts = []string{
 
 func date(text string) (time.Time, bool) {
 	for _, layout := range layouts {
-		if t, err := time.Parse(layout, text); err == nil {
+		t, err := time.Parse(layout, text)
+		// The name of a zone that is not known is read as if it were no distance from Greenwich.
+		if zone, offset := t.Zone(); err == nil && (offset != 0 || zone == "" || zone == "GMT" || zone == "UTC") {
 			return t, true
 		}
 	}
