@@ -168,6 +168,15 @@ func TestAPIVariants(t *testing.T) {
 		{"503 retry-after date of UTC", "transient retry 20.778s free", A, exchange.Response{Status: 503, Headers: map[string]string{"retry-after": "Tue, 10 Mar 2026 12:00:20 UTC"}}},
 		{"chat the service behind is busy", "rate_limited retry free", C, exchange.Response{Status: 200, Body: json.RawMessage(`{"error":{"code":502,"message":"Provider returned error","metadata":{"raw":"{\"error\":{\"code\":429,\"message\":\"slow\"}}"}}}`)}},
 		{"chat the service behind wants money", "billing stop free", C, exchange.Response{Status: 400, Body: json.RawMessage(`{"error":{"code":400,"message":"Provider returned error","metadata":{"raw":"{\"type\":\"error\",\"error\":{\"type\":\"billing_error\",\"message\":\"x\"}}"}}}`)}},
+		{"chat usage in the choice", "ok 10+50", C, exchange.Response{Status: 200, Headers: sse, RawBody: ct + `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop","usage":{"prompt_tokens":10,"completion_tokens":50}}]}` + "\n\ndata: [DONE]\n\n"}},
+		{"chat usage beside the choices", "ok 10+50", C, exchange.Response{Status: 200, Headers: sse, RawBody: ct + `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"x_groq":{"usage":{"prompt_tokens":10,"completion_tokens":50}}}` + "\n\ndata: [DONE]\n\n"}},
+		{"chat usage in two halves", "ok 10+50", C, exchange.Response{Status: 200, Headers: sse, RawBody: `data: {"choices":[],"usage":{"prompt_tokens":10}}` + "\n\n" + ct + cstop + `data: {"choices":[],"usage":{"prompt_tokens":null,"completion_tokens":50}}` + "\n\ndata: [DONE]\n\n"}},
+		{"chat usage of the answer alone", "ok_warn", C, exchange.Response{Status: 200, Headers: sse, RawBody: ct + cstop + `data: {"choices":[],"usage":{"completion_tokens":50}}` + "\n\ndata: [DONE]\n\n"}},
+		{"chat all in one piece of a stream", "ok 10+50", C, exchange.Response{Status: 200, Headers: sse, RawBody: q(`data: {"choices":[{"index":0,"message":{"content":@P},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":50}}`) + "\n\ndata: [DONE]\n\n"}},
+		{"chat pieces, then all of it", "ok 10+50", C, exchange.Response{Status: 200, Headers: sse, RawBody: ct + q(`data: {"choices":[{"index":0,"message":{"content":@P},"finish_reason":"stop"}]}`) + "\n\n" + cusage + "data: [DONE]\n\n"}},
+		{"chat signs of life in brackets", "ok_warn 10+50", C, exchange.Response{Status: 200, Headers: sse, RawBody: "data: [HEARTBEAT]\n\n" + ct + "data: [KEEP ALIVE]\n\n" + cstop + cusage + "data: [DONE]\n\n"}},
+		{"chat error without a word for it", "rate_limited retry 20.778s free", C, exchange.Response{Status: 200, Headers: sse, RawBody: `data: {"statusCode":429,"message":"Rate limit is exceeded. Try again in 20 seconds."}` + "\n\n"}},
+		{"chat error that is an object", "auth stop free", C, exchange.Response{Status: 200, Headers: sse, RawBody: `data: {"object":"error","message":"no","type":"AuthError","code":401}` + "\n\n"}},
 		{"chat the service behind says text", "transient retry free", C, exchange.Response{Status: 200, Body: json.RawMessage(`{"error":{"code":502,"message":"Provider returned error","metadata":{"raw":"429 slow"}}}`)}},
 	}
 	for _, tt := range tests {

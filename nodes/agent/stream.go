@@ -177,7 +177,8 @@ func (s *streamReader) take(ev httpc.Event, data []byte) *nodes.Error {
 	var o jsonscan.Object
 	err := json.Unmarshal(data, &o)
 	// An event that holds the object of a Responses stream which failed is judged with that.
-	if (ev.Name == "error" || o.Str("type") == "error" || o.Has("error")) && !o.Has("response") {
+	strange := o.Str("object") == "error" || o.Str("type") == "" && !o.Has("choices")
+	if (ev.Name == "error" || o.Str("type") == "error" || o.Has("error") || strange) && !o.Has("response") {
 		if object, ok := evidence.ReadError(data); ok {
 			return s.fails(object, data)
 		}
@@ -191,8 +192,8 @@ func (s *streamReader) take(ev httpc.Event, data []byte) *nodes.Error {
 		return nil
 	case err != nil && ev.Open:
 		return nil // cut off, not broken: the end shows it
-	case err != nil && !bytes.ContainsAny(data, `{}[]"`):
-		s.skipped++ // a sign of life that some gateways send as data: ": keepalive", "ping"
+	case err != nil && !bytes.ContainsAny(data, `{}"`):
+		s.skipped++ // a sign of life that some gateways send as data: ": keepalive", "[HEARTBEAT]"
 		return nil
 	case err != nil:
 		msg := "a line of the stream is broken, text may be missing: " + printable.Clip(string(data), 100)

@@ -26,14 +26,17 @@ func chatChoices(t *Transcript, o object, part string) {
 		t.answered(o.Str("model"))
 	}
 	c := t.call("")
-	if u := o.Object("usage"); u != nil { // a piece of its own, or one with each piece: the last one counts
-		t.openaiUsage(c, u, "prompt_tokens", "completion_tokens")
-	}
+	// A piece of its own, or one with each piece: the last one counts. Groq and Moonshot put it elsewhere.
+	used := []object{o.Object("x_groq").Object("usage"), o.Object("usage")}
 	for _, choice := range o.Objects("choices") {
 		if choice == nil || choice.Count("index") != 0 {
 			continue
 		}
+		used = append(used, choice.Object("usage"))
 		d := choice.Object(part)
+		if whole := choice.Object("message"); d == nil && whole != nil { // some servers stream one piece that is all of it
+			d, t.turns, t.open = whole, nil, false
+		}
 		text := texts(d)
 		t.say("", text)
 		c.wrote(text)
@@ -47,14 +50,29 @@ func chatChoices(t *Transcript, o object, part string) {
 			c.counted = true
 		}
 	}
+	for _, u := range used {
+		if u != nil {
+			t.openaiUsage(c, u, "prompt_tokens", "completion_tokens")
+		}
+	}
 }
 
 // openaiUsage takes the tokens of a call: what was read from a cache, or written to one, is part of the input.
 func (t *Transcript) openaiUsage(c *call, u object, input, output string) {
+	if t.used == nil {
+		t.used = object{}
+	}
+	for name, count := range u { // a report may hold one of the counts only
+		if u.Has(name) {
+			t.used[name] = count
+		}
+	}
+	u = t.used
 	d := u.Object(input + "_details")
 	read := max(d.Count("cached_tokens"), u.Count("prompt_cache_hit_tokens"))
 	c.usage = t.disjoint(u.Count(input), read, d.Count("cache_write_tokens"), u.Count(output))
-	t.odd = !u.Countable(input, output, "prompt_cache_hit_tokens") || !d.Countable("cached_tokens", "cache_write_tokens")
+	t.odd = u.Has(output) && !u.Has(input) || !u.Countable(input, output, "prompt_cache_hit_tokens") ||
+		!d.Countable("cached_tokens", "cache_write_tokens")
 }
 
 // breaks takes an error object that stands inside the answer.

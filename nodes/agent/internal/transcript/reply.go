@@ -249,7 +249,7 @@ func (t *Transcript) sums(r *Reply) {
 	switch {
 	case t.odd:
 		// Nothing of it is believed, and what the attempt cost has to be known otherwise.
-		r.Warn("the usage reported holds what is no count of tokens; it counts as unknown")
+		r.Warn("the usage reported is not whole, or holds what is no count of tokens; it counts as unknown")
 		return
 	case estimated && r.Finish != "error":
 		r.Warn("the answer's tokens were not reported; taken as %d", sum.Output)

@@ -81,6 +81,7 @@ type Transcript struct {
 	denials  []string
 	usage    nodes.Usage // as a program reported at its end
 	odd      bool        // a number of that is no count
+	used     object      // counts as the chat API reports them, the last of each
 	calls    []*call     // as the stream shows them
 	cost     *float64
 	costLast float64
