@@ -11,8 +11,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // AppendJSON appends the canonical JSON (RFC 8785) of v to dst: keys in order of UTF-16 code
@@ -30,11 +28,9 @@ func AppendJSON(dst []byte, v any) ([]byte, error) {
 	return shapeOf(rv.Type()).append(dst, rv)
 }
 
-// A shape is how one Go type is written and read: built once a type, by reflection.
+// A shape is how one Go type is written: built once a type, by reflection.
 type shape struct {
-	typ    reflect.Type
 	append func(dst []byte, v reflect.Value) ([]byte, error)
-	decode func(d *jsontext.Decoder, v reflect.Value) error
 	fields []field // of a struct, in canonical order
 }
 
@@ -61,7 +57,7 @@ func shapeOf(t reflect.Type) *shape {
 	if s, ok := shapes.Load(t); ok {
 		return s.(*shape)
 	}
-	s := &shape{typ: t}
+	s := new(shape)
 	s.build(t)
 	got, _ := shapes.LoadOrStore(t, s)
 	return got.(*shape)
@@ -75,13 +71,13 @@ func lazyShape(t reflect.Type) func() *shape {
 func (s *shape) build(t reflect.Type) {
 	switch {
 	case t == timeType:
-		s.append, s.decode = appendTime, decodeTime
+		s.append = appendTime
 	case t == rawType:
-		s.append, s.decode = appendRaw, decodeRaw
+		s.append = appendRaw
 	case t == usdType:
-		s.append, s.decode = appendUSD, decodeUSD
+		s.append = appendUSD
 	case t.Implements(textType) && t.Kind() != reflect.Pointer:
-		s.append, s.decode = appendText, decodeText
+		s.append = appendText
 	default:
 		s.buildKind(t)
 	}
@@ -90,23 +86,23 @@ func (s *shape) build(t reflect.Type) {
 func (s *shape) buildKind(t reflect.Type) {
 	switch t.Kind() {
 	case reflect.String:
-		s.append, s.decode = appendStringValue, decodeStringValue
+		s.append = appendStringValue
 	case reflect.Bool:
-		s.append, s.decode = appendBool, decodeBool
+		s.append = appendBool
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
 		reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		s.append, s.decode = appendInt, decodeInt
+		s.append = appendInt
 	case reflect.Float64:
-		s.append, s.decode = appendFloatValue, decodeFloat
+		s.append = appendFloatValue
 	case reflect.Slice:
 		elem := lazyShape(t.Elem())
-		s.append, s.decode = sliceAppender(elem), sliceDecoder(elem)
+		s.append = sliceAppender(elem)
 	case reflect.Map:
 		elem := lazyShape(t.Elem())
-		s.append, s.decode = mapAppender(elem), mapDecoder(elem)
+		s.append = mapAppender(elem)
 	case reflect.Pointer:
 		elem := lazyShape(t.Elem())
-		s.append, s.decode = pointerAppender(elem), pointerDecoder(elem)
+		s.append = pointerAppender(elem)
 	case reflect.Struct:
 		s.buildStruct(t)
 	default:
@@ -133,7 +129,7 @@ func (s *shape) buildStruct(t reflect.Type) {
 		})
 	}
 	slices.SortFunc(s.fields, func(a, b field) int { return compareUTF16(a.name, b.name) })
-	s.append, s.decode = s.appendStruct, s.decodeStruct
+	s.append = s.appendStruct
 }
 
 func (s *shape) appendStruct(dst []byte, v reflect.Value) ([]byte, error) {

@@ -77,14 +77,12 @@ func worded(err error) error {
 	case !errors.As(err, &s):
 		return err
 	case errors.Is(err, jsontext.ErrDuplicateName):
-		return duplicateName(s.JSONPointer.LastToken())
+		return fmt.Errorf("duplicate name %q in one object", s.JSONPointer.LastToken())
 	case strings.HasPrefix(s.Err.Error(), "invalid surrogate pair"):
 		return fmt.Errorf("half of a surrogate pair stands alone in a string, at byte %d", s.ByteOffset)
 	}
 	return fmt.Errorf("%w at byte %d", s.Err, s.ByteOffset)
 }
-
-func duplicateName(name string) error { return fmt.Errorf("duplicate name %q in one object", name) }
 
 // appendNumber writes a float as ECMAScript does.
 func appendNumber(dst []byte, f float64) ([]byte, error) {

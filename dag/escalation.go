@@ -25,7 +25,7 @@ func (o *Option) UnmarshalJSON(raw []byte) error {
 		return json.Unmarshal(raw, &o.Name)
 	}
 	type plain Option
-	return json.Unmarshal(raw, (*plain)(o))
+	return DecodeJSON(raw, (*plain)(o))
 }
 
 // Escalation returns what is done about questions of a type; nothing but waiting, where the plan says nothing.

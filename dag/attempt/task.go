@@ -376,8 +376,8 @@ func (t *trial) emit(name string, body any) error {
 	if strings.HasPrefix(name, "LLM_CALL_") {
 		fields["call_id"], _ = json.Marshal(t.job.CallID())
 	}
-	if raw, err = json.Marshal(fields); err != nil {
-		return err
+	if raw, err = dag.AppendJSON(nil, fields); err != nil {
+		return fmt.Errorf("%s: %w", typ, err)
 	}
 	payload, err := machine.DecodePayload(typ, raw)
 	if err != nil {
