@@ -11,10 +11,11 @@ import (
 )
 
 // copied tries changes of a specification in copies of its folder, with the tests of p.tests.
-func copied(p *part, dir string, places int, _ []mutant) (tries []trial, err error) {
-	program, err := specsProgram(dir)
+func copied(p *part, dir string, places int) (tries []trial, err error) {
+	program := filepath.Join(dir, "specs.test")
+	out, err := exec.Command("go", "test", "-c", "-vet=off", "-o", program, "./specs").CombinedOutput()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w\n%s", err, out)
 	}
 	tests, err := testNames(p)
 	if err != nil {
@@ -44,16 +45,6 @@ func copied(p *part, dir string, places int, _ []mutant) (tries []trial, err err
 		})
 	}
 	return tries, nil
-}
-
-// specsProgram compiles the tests of the specifications.
-func specsProgram(dir string) (program string, err error) {
-	program = filepath.Join(dir, "specs.test")
-	out, err := exec.Command("go", "test", "-c", "-vet=off", "-o", program, "./specs").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%w\n%s", err, out)
-	}
-	return program, nil
 }
 
 var testFunc = regexp.MustCompile(`(?m)^func Test(\w+)\(t `)

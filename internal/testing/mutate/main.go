@@ -4,9 +4,8 @@
 //	go run ./internal/testing/mutate [-only spec,templates,gates,machine] [-sample N] [-match TEXT] [-survivors] [-quick]
 //		[-for 10m] [-places N] [-list]
 //
-// It runs in the root of the project and leaves its files alone: a specification is changed in a copy, a check of pages
-// stands changed beside itself, Go is compiled anew for each change, by -overlay. Do not edit what it tries while it
-// runs.
+// It runs in the root of the project and leaves its files alone: a specification is changed in a copy of its folder, Go
+// is compiled anew for each change, by -overlay. Do not edit what it tries while it runs.
 // Results are kept in build/mutate: one that was noticed is looked at again when its file or the test that noticed it
 // has changed, one that was not when any test has. accepted.txt holds the changes that no test can notice, or needs to,
 // each with its reason; one that is noticed or does not exist any more must be taken out. What a line with * holds is

@@ -11,7 +11,7 @@ import (
 
 // overlaid tries changes of Go by -overlay: the tests of the package first, which notice most of them and take no time
 // but that of the compiler, then those of what shows its state, then the simulations.
-func overlaid(p *part, dir string, places int, _ []mutant) (tries []trial, err error) {
+func overlaid(p *part, dir string, places int) (tries []trial, err error) {
 	packages := []string{"./" + p.folder, "./dag/report", "./dag/runlog", "./internal/testing/dagtest"}
 	if p.quick {
 		packages = packages[:1]

@@ -22,7 +22,7 @@ type part struct {
 	tests  []string // patterns of the files that hold the tests
 	quick  bool     // only tests that take no time: what survives them is not tried yet
 	// ready prepares so many places for trying in a folder that is empty, and returns what tries a change there.
-	ready func(p *part, dir string, places int, all []mutant) ([]trial, error)
+	ready func(p *part, dir string, places int) ([]trial, error)
 }
 
 // A trial makes a change and says what the tests print, and whether they failed. It gives them so many times the time
@@ -88,7 +88,7 @@ func (p *part) tryAll(
 	close(anew)
 	survivors, count := 0, map[string]int{"anew": len(anew)}
 	if len(anew) > 0 && time.Now().Before(until) {
-		tries, err := p.ready(p, dir, places, all)
+		tries, err := p.ready(p, dir, places)
 		if err != nil {
 			return 0, err
 		}

@@ -10,7 +10,7 @@ func parts() []*part {
 		{name: "spec", folder: spec, files: []string{"spec.cue"}, find: cueMutants, ready: copied,
 			tests: append(plan, "specs/edits_test.go")},
 		{name: "templates", folder: spec, files: []string{"templates/*.md"}, find: textMutants, ready: copied, tests: plan},
-		{name: "gates", folder: spec, files: []string{"gates/*.js"}, find: scriptMutants, ready: beside,
+		{name: "gates", folder: spec, files: []string{"gates/*.js"}, find: scriptMutants, ready: copied,
 			tests: []string{"specs/helpers_test.go", "specs/gates_bounds_test.go"}},
 		{name: "machine", folder: "dag/machine", files: []string{"*.go"}, find: goMutants, ready: overlaid,
 			tests: []string{"dag/machine/*_test.go", "dag/machine/testdata/*/*.*", "dag/report/*_test.go",
