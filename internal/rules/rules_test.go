@@ -55,7 +55,7 @@ func TestCheck(t *testing.T) {
 	for _, c := range []struct{ value, want string }{
 		{`{"kind": "agent"}`, ""},
 		{`{"kind": "shell", "with": {"run": "x"}, "max": 20, "share": 0.5, "id": "abc", "needs": ["a"], "pair": ["a", 1], "many": [1, 2], "labels": {"a": 1}, "anything": [{}]}`, ""},
-		{`[]`, `f:1:1: want map, got a list of 0 items`},
+		{`[]`, `f:1:1: want map {kind}, got a list of 0 items`},
 		{`{}`, `f:1:1: kind: missing field (want one of shell, agent)`},
 		{`{"kind": "shel"}`, `f:1:10: kind: unknown kind; want one of shell, agent, got string "shel"; did you mean "shell"?`},
 		{`{"kind": "shell"}`, `f:1:1: with.run: missing field (want string)`},
@@ -71,7 +71,8 @@ func TestCheck(t *testing.T) {
 		{`{"kind": "agent", "wait": "2.5"}`, `wait: want a duration, got string "2.5"; did you mean "2.5s"?`},
 		{`{"kind": "agent", "wait": -1}`, `wait: want a duration, got int -1`},
 		{`{"kind": "agent", "with": {"soft": "yes"}}`, `f:1:36: with.soft: want bool, got string "yes"; write true or false`},
-		{`{"kind": "agent", "needs": "a"}`, `f:1:28: needs: want a list or {of}, got string "a"`},
+		{`{"kind": "agent", "needs": "a"}`, `f:1:28: needs: want a list or {of}, got string "a"; write ["a"]`},
+		{`{"kind": "agent", "needs": "a, b"}`, `f:1:28: needs: want a list or {of}, got string "a, b"`},
 		{`{"kind": "agent", "needs": ["a", 1]}`, `f:1:34: needs[1]: want string, got int 1; put it in quotes`},
 		{`{"kind": "agent", "needs": {"off": []}}`, `f:1:29: needs.off: unknown field; did you mean "of"?` + "\n" + `f:1:28: needs.of: missing field (want list)`},
 		{`{"kind": "agent", "pair": ["a"]}`, `f:1:27: pair: want at least 2 items, got 1`},

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 	"strconv"
@@ -31,9 +32,15 @@ func (r *Rule) unknown(name string) string {
 func (r *Rule) misplaced(v *tree.Value, name string, from step) string {
 	for i := range r.Fields {
 		f := &r.Fields[i]
-		for by, rule := range f.Cases { // of any, where which is not said
-			if of := v.Get(f.By); rule != nil && (of == nil || of.Str == by) && rule.Field(name) != nil {
+		if of := v.Get(f.By); of != nil {
+			if rule := f.Cases[of.Str]; rule != nil && rule.Field(name) != nil {
 				return fmt.Sprintf("unknown field here; it belongs under %q", f.Name)
+			}
+			continue
+		}
+		for _, by := range slices.Sorted(maps.Keys(f.Cases)) {
+			if rule := f.Cases[by]; rule != nil && rule.Field(name) != nil {
+				return fmt.Sprintf("unknown field here; where %s is %s it belongs under %q", f.By, by, f.Name)
 			}
 		}
 	}
@@ -60,6 +67,10 @@ func (r *Rule) mistake(v *tree.Value) string {
 	if v.Kind == tree.String {
 		s += DidYouMean(v.Str, r.texts())
 	}
+	// A text of several words may be meant as several items.
+	if one := r.listOf(); v.Kind == tree.String && one != nil && one.takes(v) && !strings.ContainsAny(v.Str, " ,\t\n") {
+		s += "; write [" + strconv.Quote(v.Str) + "]"
+	}
 	if v.Kind == tree.Map && r.Types != 0 && !r.Types.Has(tree.Map) && r.Types.Has(tree.String) && braces(v) {
 		s += "; put text with {{ }} in quotes"
 	}
@@ -82,6 +93,19 @@ func (r *Rule) meant(v *tree.Value) string {
 		}
 	}
 	return ""
+}
+
+// listOf returns the rule of the items where r asks for a list, or for a list among others; else nil.
+func (r *Rule) listOf() *Rule {
+	if len(r.AnyOf) == 0 && r.Types.Has(tree.List) && len(r.Prefix) == 0 {
+		return r.Items
+	}
+	for _, a := range r.AnyOf {
+		if one := a.listOf(); one != nil {
+			return one
+		}
+	}
+	return nil
 }
 
 // takes says whether a text satisfies r. It words no mistake.
@@ -139,7 +163,7 @@ func (r *Rule) wanted() string {
 		var all []string
 		for _, a := range r.AnyOf {
 			w := strings.TrimPrefix(a.wanted(), "want ")
-			if a.Types == TypesOf(tree.Map) && a.Want == "" {
+			if a.Types == TypesOf(tree.Map) && len(a.Fields) > 0 && a.Want == "" {
 				w = a.shape()
 			}
 			all = append(all, w)
@@ -147,7 +171,11 @@ func (r *Rule) wanted() string {
 		return "want " + strings.Join(all, ", or ")
 	}
 	s := "want " + r.Types.String()
-	if r.Types == TypesOf(tree.Map) && len(r.Fields) == 0 && len(r.Patterns) > 0 {
+	switch {
+	case r.Types != TypesOf(tree.Map):
+	case len(r.Fields) > 0:
+		s += " " + r.shape()
+	case len(r.Patterns) > 0:
 		s += " {name: ...}"
 	}
 	if r.Min != nil && r.Max != nil && !r.MinX && !r.MaxX {
