@@ -61,12 +61,26 @@ func (b *builder) params(p *tree.Value, files, set []string) {
 		b.unknown.param("")
 		lang, _ = expr.NewLang(nil)
 	}
+	lang.Restrict(ps.listed())
 	b.lang, b.others, b.warned = lang, ps.others(), map[string]bool{}
 }
 
 type params struct {
 	b      *builder
 	byName map[string]*param
+}
+
+// listed returns what the parameters that are texts may be, where that is declared.
+func (ps *params) listed() map[string][]string {
+	words := map[string][]string{}
+	for name, d := range ps.byName {
+		for _, v := range d.enum {
+			if d.typ == "string" && v.Kind == tree.String {
+				words[name] = append(words[name], v.Str)
+			}
+		}
+	}
+	return words
 }
 
 // shown warns of numbers that are written otherwise than they will stand in the texts of the pipeline.

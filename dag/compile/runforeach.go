@@ -35,9 +35,11 @@ func (b *builder) runForeach(d *draft, v *tree.Value) {
 	if !ok {
 		return
 	}
-	for _, field := range []string{"foreach", "dir"} {
-		if x := tmpl.Get(field); x != nil {
-			b.fail(x.Pos, path+".node."+field, "the nodes of a foreach have no %s of their own", field)
+	const onList = "; one list may hold the items of both: " +
+		"LIST.map(a, a.parts.map(b, {'of': a.name, 'part': b})).flatten()"
+	for _, field := range [][2]string{{"foreach", onList}, {"dir", ""}} {
+		if x := tmpl.Get(field[0]); x != nil {
+			b.fail(x.Pos, path+".node."+field[0], "the nodes of a foreach have no %s of their own%s", field[0], field[1])
 			return
 		}
 	}

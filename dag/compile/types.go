@@ -51,6 +51,7 @@ func (b *builder) typeOne(d *draft, r *reading, m *missing) {
 	}
 	p, problems := r.e.Check(decls, r.want)
 	b.problems(r.pos, r.path, r.src, problems)
+	b.unseen(d, r, m)
 	if r.value == "" || p == nil {
 		return
 	}
@@ -59,6 +60,34 @@ func (b *builder) typeOne(d *draft, r *reading, m *missing) {
 		typ = p.Of + "?"
 	}
 	output(d.node, r.value, typ)
+}
+
+// unseen warns of a condition that asks whether a node has failed, where the run does not come to the condition then.
+func (b *builder) unseen(d *draft, r *reading, m *missing) {
+	for i, ref := range r.e.Refs() {
+		if ref.Field != "status" || !slices.Contains(r.e.Compared(i), string(dag.StatusFailed)) {
+			continue
+		}
+		t := b.byID[fold(ref.Node)]
+		if t == nil || t == d || t.bad || d.bad || m.failureSeen(d, t) {
+			continue
+		}
+		text := fmt.Sprintf("%s is never %q here: when %s fails, nothing that needs it is decided; write onFail: continue "+
+			"there, or always: true here", ref, dag.StatusFailed, t.id)
+		if t.items != nil {
+			text = fmt.Sprintf("%s says nothing of how the items ended; write nodes['%s'].items.exists(i, i.status == '%s')",
+				ref, t.id, dag.StatusFailed)
+		}
+		b.warn(r.pos, r.path, "%s", text)
+	}
+}
+
+// failureSeen says whether d may be decided after t has failed.
+func (m *missing) failureSeen(d, t *draft) bool {
+	n := t.node
+	return goesOn(n.OnFail) || slices.ContainsFunc(n.Retry.On, categoryGoesOn) || readsAnyway(d) != "" ||
+		slices.Contains(d.node.History, t.id) ||
+		n.Breaker != "" && m.b.whenOpen(n.Breaker) == dag.OpenContinue || n.OnFail == dag.FailCompensate
 }
 
 // missing says whether a node's values may be missing when another one reads them.
@@ -167,7 +196,11 @@ func (b *builder) settingTypes(r *rules.Rule, t *expr.Template) {
 	allowed := typesOf(r)
 	if got, known := exprTypes[t.Type()]; known && allowed != 0 && allowed&got == 0 {
 		hint := ""
-		if allowed.Has(tree.String) {
+		switch {
+		case !allowed.Has(tree.String):
+		case got == rules.TypesOf(tree.List) || got == rules.TypesOf(tree.Map):
+			hint = "; write json(...)"
+		default:
 			hint = "; write string(...)"
 		}
 		b.fail(t.Value.Pos, t.Path, "in %q: want %s, got %s%s", t.Value.Str, allowed, t.Type(), hint)

@@ -129,7 +129,7 @@ func Key(p *Program, vars map[string]any, sc dag.Scope, seen map[string]int, i i
 	}
 	folded := strings.ToLower(key) // ids name files, and not every file system tells cases apart
 	if first, dup := seen[folded]; dup {
-		return "", fmt.Errorf("key %q: item %d has it already", key, first+1)
+		return "", fmt.Errorf("key %q: item %d has it already; .distinct() makes one of equal items", key, first+1)
 	}
 	seen[folded] = i
 	return key, nil

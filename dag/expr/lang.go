@@ -23,7 +23,8 @@ type Lang struct {
 	env    *cel.Env
 	vars   map[string]string // name -> type
 	params map[string]*tree.Value
-	names  map[string]string // of parameters and their groups -> type
+	names  map[string]string   // of parameters and their groups -> type
+	listed map[string][]string // of parameters: all that they may be, where that is declared
 
 	subject string            // what formulas are about, see Formulas; else empty
 	fields  map[string]string // of it -> type
@@ -54,6 +55,9 @@ func NewLang(params []dag.Param, vars ...string) (*Lang, error) {
 	return l.With(vars...)
 }
 
+// Restrict says of parameters all that they may be, before anything is read in l or in a language made of it.
+func (l *Lang) Restrict(words map[string][]string) { l.listed = words }
+
 // groupType marks a parameter that is not declared itself: params.agent where params.agent.provider is.
 const groupType = "group"
 
@@ -71,8 +75,8 @@ func (l *Lang) group(name string, v *tree.Value) {
 
 // With returns the same language with further variables, of any type.
 func (l *Lang) With(vars ...string) (*Lang, error) {
-	out := &Lang{env: l.env, params: l.params, names: l.names, adopted: l.adopted, shapes: map[string]*shaped{},
-		items: map[string]*Items{}}
+	out := &Lang{env: l.env, params: l.params, names: l.names, listed: l.listed, adopted: l.adopted,
+		shapes: map[string]*shaped{}, items: map[string]*Items{}}
 	out.vars = map[string]string{}
 	maps.Copy(out.vars, l.vars)
 	var opts []cel.EnvOption
@@ -264,7 +268,7 @@ func (d Decls) typeOf(e *Expr, r Ref, against []string) (_, problem string) {
 	switch r.Root {
 	case "params":
 		if typ := e.lang.names[r.Name]; typ != groupType {
-			return typ, ""
+			return typ, never(r, e.lang.listed[r.Name], against)
 		}
 		return "map", ""
 	case "run":
@@ -307,15 +311,22 @@ func (d Decls) typeOf(e *Expr, r Ref, against []string) (_, problem string) {
 		return "", fmt.Sprintf("%s may give no %q: it is optional; write nodes['%s'].out.?%s.orValue(%s)",
 			node, r.Name, r.Node, r.Name, valueTypes[typ].none)
 	}
-	words := n.Words[r.Name]
+	return typ, never(r, n.Words[r.Name], against)
+}
+
+// never says with which text what r reads is compared although it is none of words, which is all that it may be.
+func never(r Ref, words, against []string) string {
 	for _, text := range against {
 		if len(words) > 0 && !slices.Contains(words, text) {
-			return "", fmt.Sprintf("%s is never %q; known: %s%s", r, text, strings.Join(words, ", "),
+			return fmt.Sprintf("%s is never %q; known: %s%s", r, text, strings.Join(words, ", "),
 				rules.DidYouMean(text, words))
 		}
 	}
-	return typ, ""
+	return ""
 }
+
+// Compared returns the texts that a reference of Refs is compared with.
+func (e *Expr) Compared(ref int) []string { return e.shaped.against[ref] }
 
 // itemsOf is typeOf for the items of a run-time foreach.
 func (d Decls) itemsOf(e *Expr, r Ref, n NodeDecl) (_, problem string) {

@@ -34,8 +34,8 @@ func (f *finder) mistakes(c ast.CallExpr) {
 	}
 }
 
-// comparison refuses to compare the status of a node with a text that no status is, and notes with which texts the
-// value of a node is compared.
+// comparison refuses to compare the status of a node with a text that no status is, and notes with which texts a
+// value, a status or a parameter is compared.
 func (f *finder) comparison(e ast.Expr, with ...ast.Expr) {
 	root, steps := f.chain(e)
 	none, or := "", false // what stands for a missing value may be compared with, too
@@ -45,21 +45,23 @@ func (f *finder) comparison(e ast.Expr, with ...ast.Expr) {
 			none, or = f.literalText(c.Args()[0])
 		}
 	}
-	if f.lang.adopted || len(steps) < 2 || root.AsIdent() != "nodes" || !steps[0].index {
+	if f.lang.adopted || len(steps) == 0 {
 		return
 	}
-	plain := !slices.ContainsFunc(steps, func(s step) bool { return s.optional || s.test })
+	status := len(steps) == 2 && root.AsIdent() == "nodes" && steps[0].index && steps[1].name == "status" &&
+		!slices.ContainsFunc(steps, func(s step) bool { return s.optional || s.test })
+	read := steps[len(steps)-1].expr.ID()
 	for _, e := range with {
 		s, ok := f.literalText(e)
 		switch {
 		case !ok || or && s == none:
-		case len(steps) == 3 && steps[1].name == "out":
+		case status && !slices.Contains(dag.ViewStatuses, s):
+			f.fail("%s", noStatus(s))
+		default:
 			if f.compared == nil {
 				f.compared = map[int64][]string{}
 			}
-			f.compared[steps[2].expr.ID()] = append(f.compared[steps[2].expr.ID()], s)
-		case len(steps) == 2 && steps[1].name == "status" && plain && !slices.Contains(dag.ViewStatuses, s):
-			f.fail("%s", noStatus(s))
+			f.compared[read] = append(f.compared[read], s)
 		}
 	}
 }
