@@ -438,7 +438,8 @@ func (b *builder) unwritten(g *dag.Graph) {
 	}
 }
 
-// indifferent warns of questions of which every answer does the same: none refuses, and nobody reads which it was.
+// indifferent refuses questions of which every answer does the same: none refuses, and nobody reads which it was. A no
+// would let all behind it run.
 func (b *builder) indifferent() {
 	for _, d := range b.drafts {
 		asked := struct {
@@ -462,8 +463,9 @@ func (b *builder) indifferent() {
 		reject := func(o dag.Option) bool { return len(dag.Refusing([]string{o.Name}, nil)) > 0 }
 		if json.Unmarshal(asked.With, &w) == nil && w.Refuses == nil && len(w.Options) > 1 &&
 			!slices.ContainsFunc(w.Options, reject) {
-			b.warn(d.pos, d.path+at, "every answer does the same: none refuses, and no node reads nodes['%s']%s; "+
-				"name those that refuse, refuses: [%s]", d.id, read, w.Options[len(w.Options)-1].Name)
+			b.fail(d.pos, d.path+at, "every answer does the same: none refuses, and no node reads nodes['%s']%s; "+
+				"name those that refuse, refuses: [%s], or say that none does, refuses: []",
+				d.id, read, w.Options[len(w.Options)-1].Name)
 		}
 	}
 }

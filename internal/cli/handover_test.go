@@ -139,7 +139,7 @@ func TestAskedOfAProcessThatEnds(t *testing.T) {
 	} {
 		t.Run(ask.args[0], func(t *testing.T) {
 			t.Parallel()
-			c := newCrashOf(t, "pipeline: {name: crash, nodes: {ask: {kind: approval, with: {message: 'Go on?', options: ['yes', 'no']}}}}\n")
+			c := newCrashOf(t, "pipeline: {name: crash, nodes: {ask: {kind: approval, with: {message: 'Go on?', options: ['yes', 'no'], refuses: []}}}}\n")
 			_ = c.dagrun(0, "apply")
 			dir := filepath.Join(c.dir, "build/crash")
 			r, _, err := run.Open(run.Options{Dir: dir, Command: "dagrun apply", Now: time.Now()})
