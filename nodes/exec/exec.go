@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"dagrun.dev/nodes"
@@ -17,6 +19,9 @@ import (
 
 //go:embed schema.cue
 var schema string
+
+// mayNotStart is the exit status of a shell that found a program and may not execute it.
+const mayNotStart = 126
 
 // Kind is the kind "exec".
 var Kind = nodes.Kind{Name: "exec", Schema: schema,
@@ -125,9 +130,29 @@ func (s *settings) startFailure(err error) error {
 	if s.Script != "" {
 		what = "the shell of the script: "
 	}
+	if start.TooLong() {
+		return nodes.Permanent(nodes.Fail("spawn_failed", what+start.Error()+"; "+s.longest()))
+	}
 	e := nodes.Fail("spawn_failed", what+start.Error())
 	e.Permanent = !start.Short()
 	return e
+}
+
+// longest says what of the command's arguments and variables is the longest, and how it could be handed over.
+func (s *settings) longest() string {
+	name, size := "run", len(s.Script)
+	for i, arg := range s.Argv {
+		if len(arg) > size {
+			name, size = fmt.Sprintf("argv[%d]", i), len(arg)
+		}
+	}
+	for _, variable := range slices.Sorted(maps.Keys(s.Env)) {
+		if n := len(accept.Plain(s.Env[variable])); n > size {
+			name, size = "env."+variable, n
+		}
+	}
+	return fmt.Sprintf("the longest is %s with %d bytes; hand it over in a file that the node reads, or by stdin",
+		name, size)
 }
 
 // judge says how the command failed, or nil. cut is how much of what it printed is beyond its limit.
@@ -158,6 +183,9 @@ func (s *settings) judge(ctx context.Context, t *nodes.Task, p *proc.Result, cut
 		e.Category, e.Message, e.Permanent = "spawn_failed", p.ExitMessage(p.Stderr), true
 	default:
 		e.Category, e.Message = "exit_nonzero", p.ExitMessage(p.Stderr)
+	}
+	if p.Exit == mayNotStart && t.Reads != nil {
+		e.Message += "; of what a node reads only what stands in with.programs may be started"
 	}
 	e.Diagnostics = p.LastWords()
 	return e

@@ -108,6 +108,18 @@ func TestArtifacts(t *testing.T) {
 			t.Errorf("error %v, kept %v", err, host.Kept)
 		}
 	})
+	t.Run("where the command started", func(t *testing.T) {
+		_, _, _, err := run(t, m{"run": "echo words > report.txt"}, writes("report.txt"))
+		if want := `; a report.txt stands in the folder that it started in: write to "$DAGRUN_OUT/report.txt"`; !strings.HasSuffix(err.Error(), want) {
+			t.Error(err)
+		}
+	})
+	t.Run("a folder that is declared as a file", func(t *testing.T) {
+		_, _, _, err := run(t, m{"run": `mkdir "$DAGRUN_OUT/site"`}, writes("site"))
+		if nodetest.Category(err) != "no_artifact" || !strings.Contains(err.Error(), "is a folder: name it site/ in writes") {
+			t.Error(err)
+		}
+	})
 	t.Run("a link out of the folder", func(t *testing.T) {
 		for _, script := range []string{`ln -s /etc/passwd "$DAGRUN_OUT/x"`, `ln -s /etc "$DAGRUN_OUT/d"`} {
 			_, _, _, err := run(t, m{"run": script}, writes(map[bool]string{true: "x", false: "d/passwd"}[strings.Contains(script, "passwd")]))
@@ -122,6 +134,22 @@ func TestArtifacts(t *testing.T) {
 			t.Errorf("error %v, warnings %v", err, res.Warnings)
 		}
 	})
+}
+
+// TestPrograms: what the settings say is started may be executed where the command reads it, and nothing else.
+func TestPrograms(t *testing.T) {
+	reads := func(task *nodes.Task, h *nodetest.Host) {
+		h.Artifacts["bin/app"], h.Artifacts["data"] = "#!/bin/sh\necho ran\n", "#!/bin/sh\necho ran\n"
+		task.Reads = []string{"bin/app", "data"}
+	}
+	_, host, _, err := run(t, m{"programs": []string{"bin/app"}, "run": `"$DAGRUN_IN/bin/app"; test ! -x "$DAGRUN_IN/data"`}, reads)
+	if err != nil || host.Kept["stdout.txt"] != "ran\n" {
+		t.Errorf("error %v, kept %v", err, host.Kept)
+	}
+	_, _, _, err = run(t, m{"run": `"$DAGRUN_IN/data"`}, reads)
+	if err == nil || !strings.HasSuffix(err.Error(), "of what a node reads only what stands in with.programs may be started") {
+		t.Error(err)
+	}
 }
 
 // V-1: an artifact is held to its declared shape, and its record names the schema.
@@ -192,6 +220,7 @@ func TestFailures(t *testing.T) {
 		{"declared as good", m{"run": "exit 1", "exit": m{"1": "ok"}}, nil, "", "", false},
 		{"not found", m{"argv": []string{"no-such-command-x1"}}, nil, "spawn_failed", "no-such-command-x1", true},
 		{"not found by a shell", m{"run": "no-such-command-x1"}, nil, "spawn_failed", "not found", true},
+		{"too long a variable", m{"run": "true", "env": m{"A": "x", "TEXT": strings.Repeat("x", 1<<22)}}, nil, "spawn_failed", "the longest is env.TEXT with 4194304 bytes; hand it over in a file", true},
 		{"127 of its own", m{"run": "exit 127"}, nil, "exit_nonzero", "exit status 127", false},
 		{"not executable", m{"argv": []string{"./plain.txt"}}, nil, "spawn_failed", "permission denied", true},
 		{"signal from outside", m{"run": "kill -KILL $$"}, nil, "killed", "signal 9", false},

@@ -43,7 +43,7 @@ func (s *settings) prepare(t *nodes.Task) (spec *proc.Spec, err error) {
 	}
 	if t.Reads != nil {
 		set["DAGRUN_IN"] = filepath.Join(t.Scratch, "in")
-		if err := layOut(t, set["DAGRUN_IN"]); err != nil {
+		if err := s.layOut(t, set["DAGRUN_IN"]); err != nil {
 			return nil, err
 		}
 	}
@@ -51,15 +51,12 @@ func (s *settings) prepare(t *nodes.Task) (spec *proc.Spec, err error) {
 		credential.MaskEnv(t, proc.Environ(s.Pass, nil))
 	}
 	spec = &proc.Spec{
-		Argv: s.Argv, Dir: cmp.Or(s.Dir, t.SpecDir), Env: proc.Environ(s.Pass, set), Spool: t.Out,
+		Argv: s.Argv, Dir: s.folder(t), Env: proc.Environ(s.Pass, set), Spool: t.Out,
 		Grace: t.Grace, Silence: t.Silence, Limits: s.Limits,
 		MostOutput: s.MaxOutputMB << 20,
 	}
 	if s.Script != "" {
 		spec.Argv = append(slices.Clone(s.Shell.words()), s.Script)
-	}
-	if !filepath.IsAbs(spec.Dir) {
-		spec.Dir = filepath.Join(t.SpecDir, s.Dir)
 	}
 	if t.Silence > 0 {
 		spec.Beat = t.Beat
@@ -78,7 +75,7 @@ func openStdin(t *nodes.Task, in *accept.From) (*os.File, error) {
 }
 
 // layOut puts copies of what the node reads into a folder. What has not been written is left out.
-func layOut(t *nodes.Task, dir string) error {
+func (s *settings) layOut(t *nodes.Task, dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
@@ -96,6 +93,11 @@ func layOut(t *nodes.Task, dir string) error {
 		}
 		if err != nil {
 			return fmt.Errorf("read %s: %w", name, err)
+		}
+	}
+	for _, name := range s.Started {
+		if err := root.Chmod(filepath.FromSlash(name), 0o700); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
 		}
 	}
 	return nil
@@ -171,7 +173,7 @@ func (s *settings) collect(t *nodes.Task, p *proc.Result, res *nodes.Result) err
 		res.Writes, res.Schemas = make(map[string]string, len(t.Writes)), map[string]string{}
 	}
 	for _, name := range t.Writes {
-		if err := staged(root, name, p.LastWords); err != nil {
+		if err := staged(root, name, s.folder(t), p.LastWords); err != nil {
 			return err
 		}
 		res.Writes[name] = name
@@ -197,7 +199,7 @@ func (s *settings) Salvage(t *nodes.Task, files, outputs []string) *nodes.Result
 	}
 	defer root.Close()
 	for _, name := range files {
-		err := staged(root, name, func() string { return "" })
+		err := staged(root, name, s.folder(t), func() string { return "" })
 		for i := 0; i < len(s.Shapes) && err == nil; i++ {
 			if s.Shapes[i].Of == name {
 				err = s.Shapes[i].hold(root, res)
@@ -223,19 +225,35 @@ func (s *settings) Salvage(t *nodes.Task, files, outputs []string) *nodes.Result
 	return res
 }
 
-// staged says why an artifact cannot be taken out of the staging folder. words are the last ones of the command.
-func staged(root *os.Root, name string, words func() string) error {
+// folder is where the command starts.
+func (s *settings) folder(t *nodes.Task) string {
+	dir := cmp.Or(s.Dir, t.SpecDir)
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(t.SpecDir, dir)
+	}
+	return dir
+}
+
+// staged says why an artifact cannot be taken out of the staging folder. started is the folder that the command started
+// in, words are its last ones.
+func staged(root *os.Root, name, started string, words func() string) error {
 	folder := strings.HasSuffix(name, "/")
 	info, err := root.Lstat(strings.TrimSuffix(name, "/"))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		e := nodes.Fail("no_artifact", "the command did not put "+name+" into $DAGRUN_OUT")
+		text := "the command did not put " + name + " into $DAGRUN_OUT"
+		if _, err := os.Lstat(filepath.Join(started, name)); err == nil {
+			text += fmt.Sprintf("; a %s stands in the folder that it started in: write to \"$DAGRUN_OUT/%s\"", name, name)
+		}
+		e := nodes.Fail("no_artifact", text)
 		e.Diagnostics = words()
 		return e
 	case err != nil:
 		return &nodes.Error{Category: "no_artifact", Message: "artifact " + name, Err: err}
 	case folder && !info.IsDir():
 		return nodes.Permanent(nodes.Failf("no_artifact", "%s in $DAGRUN_OUT is not a folder", name))
+	case !folder && info.IsDir():
+		return nodes.Permanent(nodes.Failf("no_artifact", "%s in $DAGRUN_OUT is a folder: name it %s/ in writes", name, name))
 	case !folder && !info.Mode().IsRegular():
 		return nodes.Permanent(nodes.Failf("no_artifact", "%s in $DAGRUN_OUT is not a regular file", name))
 	}

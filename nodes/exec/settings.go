@@ -23,6 +23,7 @@ type settings struct {
 	Env     map[string]json.RawMessage `json:"env"`
 	Pass    []string                   `json:"pass"`
 	Secrets map[string]string          `json:"secrets"`
+	Started []string                   `json:"programs"`
 	Dir     string                     `json:"dir"`
 	Stdin   *accept.From               `json:"stdin"`
 	Stdout  string                     `json:"stdout"`
@@ -66,6 +67,9 @@ func (s *settings) Traits() nodes.Traits {
 	}
 	if s.Stdin != nil {
 		s.Stdin.Describe(&tr, "stdin")
+	}
+	for _, name := range s.Started {
+		tr.Read(name)
 	}
 	tr.Leaves = []string{"*"}
 	if tr.Probes = s.ProbeBy != nil; tr.Probes {
