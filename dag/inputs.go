@@ -30,14 +30,11 @@ func (p *Plan) InputsOf(n *Node) (list []File) {
 	return list
 }
 
-// MatchesInput reports whether an entry of Node.Inputs stands for a file: it is its path, a pattern that the path
-// matches, or with a slash at its end a folder that it lies in.
+// MatchesInput reports whether an entry of Node.Inputs stands for a file: it is its path, whatever characters that has,
+// a pattern that the path matches, or with a slash at its end a folder that it lies in.
 func MatchesInput(name, path string) bool {
 	pattern, literal := inputPattern(name)
-	if pattern == literal {
-		return path == name
-	}
-	return glob.Match(pattern, path)
+	return path == name || pattern != literal && glob.Match(pattern, path)
 }
 
 // inputPattern returns an entry of Node.Inputs as a pattern, and what all that matches it begins with.

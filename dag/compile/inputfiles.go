@@ -32,7 +32,7 @@ func (b *builder) nodeInputs(list *tree.Value, where string) (names []string) {
 		if !b.localPath(v, at) {
 			continue
 		}
-		if err := glob.Check(v.Str); glob.Is(v.Str) && err != nil {
+		if err := glob.Check(v.Str); glob.Is(v.Str) && err != nil && (b.root == nil || !b.stands(v.Str)) {
 			b.fail(v.Pos, at, "%v", err)
 			continue
 		}
