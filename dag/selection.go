@@ -3,11 +3,13 @@ package dag
 import (
 	"slices"
 	"strings"
+
+	"dagrun.dev/internal/glob"
 )
 
-// A Selection names a part of a plan; the zero value is all of it. A name is the id of a node, or a group: what ends
-// in a slash is every node whose group, or whose id, begins with it. Items of a run-time foreach go with their foreach
-// node, unless some of them are named.
+// A Selection names a part of a plan; the zero value is all of it. A name is the id of a node, a pattern of ids, or a
+// group: what ends in a slash is every node whose group, or whose id, begins with it. Items of a run-time foreach go
+// with their foreach node, unless some of them are named.
 type Selection struct {
 	Only  []string `json:"only,omitempty"`  // these and nothing else; not together with the others
 	From  []string `json:"from,omitempty"`  // these and what depends on them
@@ -103,12 +105,14 @@ func (g *Graph) named(names []string) []bool {
 				in[i] = true
 			}
 		}
-		if !strings.HasSuffix(name, "/") {
+		folder, pattern := strings.HasSuffix(name, "/"), glob.Is(name)
+		if !folder && !pattern {
 			continue
 		}
 		for i := range g.Plan.Nodes {
 			n := &g.Plan.Nodes[i]
-			in[i] = in[i] || strings.HasPrefix(n.Group+"/", name) || strings.HasPrefix(n.ID, name)
+			in[i] = in[i] || pattern && glob.Match(name, n.ID) ||
+				folder && (strings.HasPrefix(n.Group+"/", name) || strings.HasPrefix(n.ID, name))
 		}
 	}
 	return in

@@ -45,7 +45,7 @@ var faults = map[string]string{
 // explainCategory is the command that says what a category of failure means.
 const explainCategory = "explain category "
 
-const fixTheCause = "Fix the cause, then resume. If you changed the spec, run `dagrun apply`."
+const fixTheCause = "Fix the cause, then resume. If you changed the spec or an input of it, run `dagrun apply`."
 
 // remedy fills in what the user can do: in words, and as commands ready to be typed.
 func (s *Status) remedy(st *machine.State) {

@@ -84,9 +84,10 @@ type Status struct {
 	Undone    []NodeStatus                   `json:"undone_nodes,omitempty"`
 	// Undid are the undo actions that were begun, oldest first.
 	Undid    []machine.CompensationView `json:"compensation_history,omitempty"`
-	Warnings int                        `json:"warnings"`         // of nodes, see the logs
-	Untold   int                        `json:"untold,omitempty"` // events that somebody waits to be told of
-	Missed   int                        `json:"missed,omitempty"` // events that nobody is told of any more
+	Warnings int                        `json:"warnings"`                // of nodes
+	Told     []Warning                  `json:"warning_texts,omitempty"` // those, of the last attempts, in plan order
+	Untold   int                        `json:"untold,omitempty"`        // events that somebody waits to be told of
+	Missed   int                        `json:"missed,omitempty"`        // events that nobody is told of any more
 	Breakers []BreakerStatus            `json:"breakers,omitempty"`
 	// Drifted are live files that are not as recorded, and what becomes of them.
 	Drifted []string `json:"drifted_artifacts,omitempty"`
@@ -286,7 +287,10 @@ func (s *Status) add(n machine.NodeView, now time.Time) {
 	out := NodeStatus{ID: n.Node.ID, Kind: n.Node.Kind, Title: n.Node.Title, Short: n.Node.Short,
 		Status: n.Status.String(), Attempt: n.Attempt, CostUSD: n.Cost, started: n.Started, finished: n.Finished}
 	if n.Last != nil {
-		s.Warnings += len(n.Last.Warnings)
+		for _, w := range n.Last.Warnings {
+			s.Told = append(s.Told, Warning{n.Node.ID, w})
+		}
+		s.Warnings = len(s.Told)
 		if out.Checks = Validation(n.Last); out.Checks != "" {
 			s.checked++
 		}

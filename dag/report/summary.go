@@ -33,12 +33,6 @@ type Summary struct {
 	Log     []ErrorLog `json:"error_log,omitempty"`
 }
 
-// A Warning is a line that an attempt left.
-type Warning struct {
-	Node string `json:"node"`
-	Text string `json:"text"`
-}
-
 // An ErrorLog is one error in the form of the run's own YAML log.
 type ErrorLog struct {
 	Timestamp  time.Time  `json:"timestamp"`
@@ -79,14 +73,10 @@ func NewSummary(r *run.Run, o run.Options, s *Status) (*Summary, error) {
 	sum := &Summary{
 		Standing: s.Standing, Work: s.Work, Reason: ReasonText(s.Reason, s.Node, s.Message),
 		Started: s.Created, Ended: s.Updated,
-		Retries: h.Retries, Waits: h.Waits, Waited: h.Waited.Seconds(), Breakers: h.Breakers, Warnings: warnings(st),
+		Retries: h.Retries, Waits: h.Waits, Waited: h.Waited.Seconds(), Breakers: h.Breakers, Warnings: s.Told,
 		Logs: filepath.Join(dir, run.Dir, run.LogsDir),
 	}
-	for _, f := range s.Failures {
-		if f.Allowed {
-			sum.Allowed = append(sum.Allowed, f)
-		}
-	}
+	sum.Allowed = s.allowed()
 	for _, p := range r.LeftPaths() {
 		sum.Left = append(sum.Left, filepath.Join(dir, p))
 	}
@@ -97,16 +87,11 @@ func NewSummary(r *run.Run, o run.Options, s *Status) (*Summary, error) {
 	return sum, nil
 }
 
-// warnings returns what the last attempts of the nodes left to be said, in plan order. Those of attempts that
-// were made again are in the logs.
-func warnings(st *machine.State) (list []Warning) {
-	for i := range int32(st.Graph().Len()) {
-		v := st.NodeAt(i)
-		if v.Last == nil {
-			continue
-		}
-		for _, w := range v.Last.Warnings {
-			list = append(list, Warning{v.Node.ID, w})
+// allowed returns the nodes that failed and did not hold the run.
+func (s *Status) allowed() (list []NodeStatus) {
+	for _, f := range s.Failures {
+		if f.Allowed {
+			list = append(list, f)
 		}
 	}
 	return list
@@ -161,12 +146,6 @@ func logOf(e *ErrorEntry, st *machine.State) ErrorLog {
 	return l
 }
 
-// FirstWarnings are those that a text shows.
-func (s *Summary) FirstWarnings() []Warning { return s.Warnings[:min(len(s.Warnings), shown)] }
-
-// MoreWarnings is how many others there are.
-func (s *Summary) MoreWarnings() int { return max(0, len(s.Warnings)-shown) }
-
 // An End is how a run stands when the command that carried it on ends.
 type End struct {
 	Standing
@@ -176,7 +155,9 @@ type End struct {
 	Nothing   bool     `json:"nothing_to_do,omitempty"` // the run was complete before
 	Summary   *Summary `json:"summary,omitempty"`
 	Artifacts []string `json:"-"` // paths of what the run made
-	page      string
+
+	Allowed []NodeStatus `json:"-"` // nodes that failed and did not hold the run
+	page    string
 }
 
 // NewEnd sums up a status with the exit status of the command. A nil sum says that there was nothing to do.
@@ -184,6 +165,7 @@ func NewEnd(s *Status, sum *Summary, exit int) *End {
 	e := &End{
 		Standing: s.Standing, Seconds: s.Active, Exit: exit,
 		Nothing: sum == nil, Summary: sum, Artifacts: s.Artifacts, page: s.Page,
+		Allowed: s.allowed(),
 	}
 	for _, q := range s.Questions {
 		e.Questions = append(e.Questions, q.ID)

@@ -23,12 +23,12 @@ func (f *partFlags) add(c *cobra.Command) {
 		name string
 		help string
 	}{
-		{&f.Only, "only", "run this node (or group/) and nothing else (may be repeated)"},
-		{&f.From, "from", "run this node (or group/) and what depends on it (may be repeated)"},
-		{&f.Until, "until", "run this node (or group/) and what it needs (may be repeated)"},
-		{&f.Rerun, "rerun", "run this node (or group/, or * for all) again, and what depends on it (may be repeated)"},
+		{&f.Only, "only", "run this node and nothing else"},
+		{&f.From, "from", "run this node and what depends on it"},
+		{&f.Until, "until", "run this node and what it needs"},
+		{&f.Rerun, "rerun", "run this node (or * for all) again, and what depends on it"},
 	} {
-		c.Flags().StringArrayVar(x.to, x.name, nil, x.help)
+		c.Flags().StringSliceVar(x.to, x.name, nil, x.help+" (a,b: several; group/ and patterns such as a/* too)")
 	}
 	c.Flags().BoolVar(&f.Repeat, "yes", false, "let --rerun repeat effects that must not happen twice (effect: once)")
 	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
