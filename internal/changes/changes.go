@@ -1,4 +1,5 @@
-// Package changes tells that files below some folders have changed, without saying which: whoever is told looks again.
+// Package changes tells that files below some folders have changed, and of those only the last: whoever is told looks
+// again.
 // Nothing is lost: where the system drops notices, or cannot watch all folders, that counts as a change.
 package changes
 
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -27,6 +29,7 @@ type Watcher struct {
 	o      Options
 	notify *fsnotify.Watcher // nil: the system cannot watch
 	change chan struct{}
+	last   atomic.Pointer[string]
 	blind  error // why not all is watched; nil: all is
 	done   chan struct{}
 	ended  chan struct{}
@@ -49,6 +52,14 @@ func Watch(o Options) *Watcher {
 
 // Changed fires when something may have changed since it fired last.
 func (w *Watcher) Changed() <-chan struct{} { return w.change }
+
+// Last is the path that changed last, for a message; empty where none is known.
+func (w *Watcher) Last() string {
+	if path := w.last.Load(); path != nil {
+		return *path
+	}
+	return ""
+}
 
 // Blind says why not all folders are watched when Watch returned; nil: all are.
 func (w *Watcher) Blind() error {
@@ -92,6 +103,7 @@ func (w *Watcher) loop() {
 					poll.Reset(w.o.Poll) // from now on
 				}
 			}
+			w.last.Store(&e.Name)
 			w.fire()
 		case <-faults: // notices were dropped, or something cannot be watched any more
 			w.fire()

@@ -174,7 +174,7 @@ func (w *watched) idle(res *compile.Result) {
 	select {
 	case <-w.files.Changed(): // meanwhile: by the tick itself perhaps
 		if w.busy++; w.busy > 3 {
-			w.tell("files in " + w.dir + " keep changing: they are looked at less often")
+			w.tell("files in " + w.dir + " keep changing" + w.lastChange() + ": they are looked at less often")
 			w.sleep(min(settle<<min(w.busy, 10), time.Minute))
 		}
 	default:
@@ -193,6 +193,15 @@ func (w *watched) idle(res *compile.Result) {
 			return
 		}
 	}
+}
+
+// lastChange is what changed last, below the folder that is watched, and what keeps a node from changing it.
+func (w *watched) lastChange() string {
+	name, err := filepath.Rel(w.dir, w.files.Last())
+	if err != nil || w.files.Last() == "" {
+		return ""
+	}
+	return ", " + name + " at last (what a node makes goes to $DAGRUN_OUT, and by publish beside the specification)"
 }
 
 // afterFailure waits before the next try, until somebody changes a file: what mends the cause perhaps. What the tick

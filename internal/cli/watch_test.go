@@ -252,3 +252,20 @@ func TestAnEditEndsTheWaitAfterAFailure(t *testing.T) {
 		}
 	}
 }
+
+// What keeps a watched folder from coming to rest is named.
+func TestTheLastChangeIsNamed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	w := &watched{dir: dir, ctx: t.Context(), files: changes.Watch(changes.Options{Roots: []string{dir}})}
+	defer w.files.Close()
+	if got := w.lastChange(); got != "" {
+		t.Errorf("%q of nothing", got)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "result.txt"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if !w.forChanges(time.Minute) || !strings.HasPrefix(w.lastChange(), ", result.txt at last (") {
+		t.Errorf("%q", w.lastChange())
+	}
+}
