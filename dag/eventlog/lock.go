@@ -43,7 +43,7 @@ func (l *Locked) Error() string {
 	if h.PID == 0 {
 		return l.File + ": the run is in use by another process"
 	}
-	return fmt.Sprintf("%s: the run is in use by %s (process %d on %s, since %s)",
+	return fmt.Sprintf("%s: the run is in use by %s (process %d on %s, since %s); dagrun status tells how it stands",
 		l.File, cmp.Or(h.Command, "dagrun"), h.PID, h.Host, h.Started.UTC().Format(time.RFC3339))
 }
 

@@ -127,6 +127,12 @@ func findIn(dir, name, none string) (found, error) {
 		names := strings.Join(slices.Sorted(maps.Keys(packages)), ", ")
 		return found{}, failure(dir, "the folder holds several CUE packages ("+names+"); name a file")
 	}
+	for _, file := range slices.Sorted(maps.Keys(files)) { // one that could be meant
+		if lang := languages[strings.ToLower(filepath.Ext(file))]; lang == "cue" || lang == "yaml" {
+			none += "; there is " + filepath.Join(dir, file)
+			break
+		}
+	}
 	return found{}, failure(name, none)
 }
 
