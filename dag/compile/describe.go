@@ -2,6 +2,7 @@ package compile
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -76,6 +77,7 @@ func (b *builder) declare(d *draft, t *nodes.Traits) {
 	}
 	n.Reads, n.Writes, n.Appends = union(n.Reads, t.Reads), union(n.Writes, t.Writes), union(n.Appends, t.Appends)
 	n.Optional = union(n.Optional, t.Optional)
+	b.unused(d, t)
 	n.Secrets = union(n.Secrets, t.Secrets)
 	b.steady(d, t)
 	n.Paid, n.Account = t.Paid, t.Account
@@ -92,6 +94,20 @@ func (b *builder) declare(d *draft, t *nodes.Traits) {
 			Provider: p.Provider, Model: p.Model,
 			Chars: p.Chars, Files: p.Files, Reads: p.Reads, MaxOutput: p.MaxOutput,
 		}
+	}
+}
+
+// unused warns of secrets that a node declares and that none of its settings hands over.
+func (b *builder) unused(d *draft, t *nodes.Traits) {
+	for i, v := range d.tree.Get("secrets").List() {
+		if slices.Contains(t.Secrets, v.Str) || d.tree.Get("compensate") != nil {
+			continue
+		}
+		text := fmt.Sprintf("no setting of the node uses the secret %q, so that it reaches nothing", v.Str)
+		if r := b.s.Settings(d.node.Kind); r.Field("secrets") != nil {
+			text += fmt.Sprintf("; with.secrets: {NAME: %s} hands it over as NAME", v.Str)
+		}
+		b.warn(v.Pos, tree.At(d.path+".secrets", i), "%s", text)
 	}
 }
 
