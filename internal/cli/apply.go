@@ -103,11 +103,13 @@ func (s *session) apply(res *compile.Result, fresh, again bool, seed int64) erro
 		return err
 	}
 	begins := !run.Exists(s.dir)
+	surprises := takesOver(s.dir, res)
 	if begins {
-		for _, text := range inTheWay(s.dir, res.Plan) {
-			s.warn(text)
-		}
+		surprises = inTheWay(s.dir, res.Plan)
 		err = s.mayBegin(res)
+	}
+	for _, text := range surprises {
+		s.warn(text)
 	}
 	if err != nil {
 		return err

@@ -84,7 +84,7 @@ func explained(c *cobra.Command, usage, text string) {
 			least++
 		}
 	}
-	if c.Args = words(least, most); strings.Contains(usage, "...") {
+	if c.Args = orItsRun(words(least, most)); strings.Contains(usage, "...") {
 		c.Args = cobra.ArbitraryArgs
 	}
 }

@@ -83,6 +83,10 @@ func (f *runFlags) existing() (string, error) {
 	}
 	switch len(found) {
 	case 0:
+		if of := f.ofSpec("."); len(of) > 0 {
+			none = cmp.Or(none, fmt.Errorf("there is no run under build; what is specified here runs in %s: --output-dir %s",
+				strings.Join(of, ", "), of[0]))
+		}
 		return "", cmp.Or(none, errors.New("there is no run under build; name its directory with --output-dir"))
 	case 1:
 		return found[0], nil
@@ -123,6 +127,33 @@ func (f *runFlags) places(present bool) (dirs []string) {
 		dirs = append(dirs, dir)
 	}
 	return dirs
+}
+
+// ofSpec returns the directories of the runs whose specification lies in a folder, or is a file.
+func (f *runFlags) ofSpec(path string) (dirs []string) {
+	path = realPath(path)
+	for _, dir := range f.places(true) {
+		o, err := readOrigin(dir)
+		if err == nil && (realPath(o.Dir) == path || realPath(filepath.Join(o.Dir, o.File)) == path) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
+// orItsRun adds to the refusal of an argument that is a specification how its run is named.
+func orItsRun(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		err := check(c, args)
+		if err == nil || len(args) == 0 || c.Flag("output-dir") == nil {
+			return err
+		}
+		spec := args[len(args)-1]
+		if of := (&runFlags{state: c.Flag("state-dir").Value.String()}).ofSpec(spec); len(of) > 0 {
+			return fmt.Errorf("%w; the run of %s: --output-dir %s", err, spec, of[0])
+		}
+		return err
+	}
 }
 
 // isCurrent reports whether a directory is that of the run that commands without --output-dir mean here.

@@ -128,7 +128,7 @@ func planOf(res *compile.Result, runs *runFlags, part *partFlags) (*report.Plan,
 			return nil, nil, err
 		}
 		defer r.Close()
-		warnings = append(warnings, rep.Warnings...)
+		warnings = append(append(warnings, rep.Warnings...), takesOver(dir, res)...)
 		ref.ID, ref.Seq, ref.Hash = r.ID(), r.Head().Seq, r.Head().Hash
 		ref.Ended = res.Plan.Ticks != nil && r.State().Run().Status.Ended()
 		if !ref.Ended { // else apply puts it away and begins the next tick
@@ -224,6 +224,24 @@ func openBreakers(
 		}
 	}
 	return list, err
+}
+
+// takesOver warns where the run in dir is of another specification than res, which stands where it did.
+func takesOver(dir string, res *compile.Result) []string {
+	was, err := readOrigin(dir)
+	now, wrong := newOrigin(dir, res)
+	if err != nil || wrong != nil || was.File == "" {
+		return nil
+	}
+	if was.Up != "" {
+		was.Dir = filepath.Join(now.Run, was.Up)
+	}
+	before := filepath.Join(was.Dir, was.File)
+	if slices.Contains(res.Source.Files, before) || !was.in(was.Dir) {
+		return nil
+	}
+	return []string{fmt.Sprintf("the run in %s is of %s, whose nodes this plan replaces; --output-dir names another "+
+		"folder", dir, fromHere(before))}
 }
 
 // inTheWay warns of files that stand where a first run is to be and that its nodes will replace.
