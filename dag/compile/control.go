@@ -57,14 +57,24 @@ func describeRoute(t *nodes.Traits, with json.RawMessage) error {
 			Name, When, Then string
 			Require          []struct{ That string }
 		}
-		Else   string
-		Values map[string]string
+		Else      string
+		Decisions []string
+		Values    map[string]string
 	}
 	if err := json.Unmarshal(with, &w); err != nil {
 		return err
 	}
 	t.Outputs = map[string]string{"decision": "string", "rule": "string", "reason": "string", "declined": "list"}
-	for _, r := range w.Rules {
+	t.Words = map[string][]string{"decision": w.Decisions}
+	decides := func(at, name string) {
+		if len(w.Decisions) > 0 && !slices.Contains(w.Decisions, name) && !strings.Contains(name, "${") {
+			problem(t, at, "want one of decisions: %s, got %q%s", strings.Join(w.Decisions, ", "), name,
+				rules.DidYouMean(name, w.Decisions))
+		}
+	}
+	decides("else", w.Else)
+	for i, r := range w.Rules {
+		decides(tree.At("rules", i)+".then", r.Then)
 		note := "rule " + r.Name + " -> " + r.Then + " when " + r.When
 		for _, x := range r.Require {
 			note += ", and " + x.That
