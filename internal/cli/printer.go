@@ -206,8 +206,12 @@ func (p *printer) started(b *machine.StartedBody) {
 	p.line(strings.Join(parts, "  "), false)
 }
 
-// words prints the last lines that a node printed which has failed for good, and where all of them are.
+// words prints what an attempt warns of, and of a node that has failed for good the last lines that it printed, and
+// where all of them are.
 func (p *printer) words(b *machine.FinishedBody) {
+	for _, text := range b.Warnings {
+		p.line("warning  "+b.Node+": "+text, false)
+	}
 	if b.Status != dag.StatusFailed || !b.Final && !b.Stop {
 		return
 	}
