@@ -202,8 +202,10 @@ func (c *checker) fields(r *Rule, v *tree.Value) {
 		c.push(r, f.Name, -1)
 		if d := r.Field(f.Name); d != nil {
 			declared++
-			c.value(d.Rule, f.Value)
-			c.cases(d, v, f.Value)
+			before := len(c.found)
+			if c.cases(d, v, f.Value); len(c.found) == before { // else it says less of the same
+				c.value(d.Rule, f.Value)
+			}
 		} else {
 			c.undeclared(r, v, f)
 		}

@@ -60,6 +60,8 @@ func TestCheck(t *testing.T) {
 		{`{"kind": "shel"}`, `f:1:10: kind: unknown kind; want one of shell, agent, got string "shel"; did you mean "shell"?`},
 		{`{"kind": "shell"}`, `f:1:1: with.run: missing field (want string)`},
 		{`{"kind": "shell", "with": {"rum": "x"}}`, `f:1:28: with.rum: unknown field; did you mean "run"?` + "\n" + `f:1:27: with.run: missing field (want string)`},
+		{`{"run": "x"}`, `f:1:2: run: unknown field here; where kind is shell it belongs under "with"` + "\n" + `f:1:1: kind: missing field (want one of shell, agent)`},
+		{`{"kind": "shell", "with": "x"}`, `f:1:27: with: want map {run}, got string "x"`},
 		{`{"kind": "agent", "max": 21}`, `f:1:26: max: want an int from 0 to 20, got int 21`},
 		{`{"kind": "agent", "max": 2.5}`, `f:1:26: max: want an int from 0 to 20, got float 2.5`},
 		{`{"kind": "agent", "share": 1}`, `f:1:28: share: want number >0 <1, got int 1`},

@@ -2,7 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"sort"
 	"strconv"
@@ -38,10 +37,14 @@ func (r *Rule) misplaced(v *tree.Value, name string, from step) string {
 			}
 			continue
 		}
-		for _, by := range slices.Sorted(maps.Keys(f.Cases)) {
-			if rule := f.Cases[by]; rule != nil && rule.Field(name) != nil {
-				return fmt.Sprintf("unknown field here; where %s is %s it belongs under %q", f.By, by, f.Name)
+		var by []string
+		for value, rule := range f.Cases {
+			if rule != nil && rule.Field(name) != nil {
+				by = append(by, value)
 			}
+		}
+		if slices.Sort(by); len(by) > 0 {
+			return fmt.Sprintf("unknown field here; where %s is %s it belongs under %q", f.By, strings.Join(by, " or "), f.Name)
 		}
 	}
 	if from.in != nil && from.in.Field(name) != nil {

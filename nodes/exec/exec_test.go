@@ -110,7 +110,7 @@ func TestArtifacts(t *testing.T) {
 	})
 	t.Run("where the command started", func(t *testing.T) {
 		_, _, _, err := run(t, m{"run": "echo words > report.txt"}, writes("report.txt"))
-		if want := `; a report.txt stands in the folder that it started in: write to "$DAGRUN_OUT/report.txt"`; !strings.HasSuffix(err.Error(), want) {
+		if want := `; report.txt stands in the folder that it started in: write to "$DAGRUN_OUT/report.txt"`; !strings.HasSuffix(err.Error(), want) {
 			t.Error(err)
 		}
 	})

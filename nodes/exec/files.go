@@ -243,7 +243,7 @@ func staged(root *os.Root, name, started string, words func() string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		text := "the command did not put " + name + " into $DAGRUN_OUT"
 		if _, err := os.Lstat(filepath.Join(started, name)); err == nil {
-			text += fmt.Sprintf("; a %s stands in the folder that it started in: write to \"$DAGRUN_OUT/%s\"", name, name)
+			text += fmt.Sprintf("; %s stands in the folder that it started in: write to \"$DAGRUN_OUT/%s\"", name, name)
 		}
 		e := nodes.Fail("no_artifact", text)
 		e.Diagnostics = words()
