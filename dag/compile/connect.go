@@ -388,6 +388,7 @@ func (b *builder) targets(d *draft, refs []expr.Ref, pos tree.Pos, path string) 
 // vain warns of what a node does for nothing: it reads what nobody writes, it asks what does not matter.
 func (b *builder) vain(g *dag.Graph) {
 	b.unwritten(g)
+	b.tooEarly(g)
 	b.indifferent()
 }
 
