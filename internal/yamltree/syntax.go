@@ -114,7 +114,7 @@ func explain(d *tree.Diagnostic, before, here string) {
 			column(d, here, v[max(0, strings.Index(v, ": ")):])
 		}
 	case strings.Contains(text, "did not find expected ',' or"):
-		d.Text = "a bracket of this line is never closed, a ',' is missing, or a text with ': ' in it is not in quotes"
+		d.Text = "a bracket of this line is never closed, a ',' is missing, or a text with ': ' or '?' in it is not in quotes"
 		if column(d, here, "${") {
 			d.Text = "put text with ${ } in quotes"
 		}
@@ -125,11 +125,18 @@ func explain(d *tree.Diagnostic, before, here string) {
 	case strings.IndexAny(v, `"'`) == 0:
 		column(d, here, v)
 		d.Text = "the text goes on behind its closing quote; use the other quotes around all of it, or a block (|)"
+	case strings.Contains(text, "cannot start any token") && noToken.MatchString(here):
+		at := noToken.FindStringIndex(here)
+		column(d, here, here[at[1]-1:])
+		d.Text = "a text that starts with " + here[at[1]-1:at[1]] + " wants quotes around all of it"
 	case strings.IndexAny(v, "[]{}*&!|>%@`-") == 0:
 		column(d, here, v)
 		d.Text = "a text that starts with " + v[:1] + " wants quotes around all of it"
 	}
 }
+
+// noToken finds what nothing can start with that has no quotes.
+var noToken = regexp.MustCompile("[ ,\\[{][@`]")
 
 // value is what stands in a line behind its first key, or behind the dash of an item.
 func value(line string) string {
