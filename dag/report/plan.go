@@ -278,7 +278,11 @@ func planNode(in PlanInput, p *past, estimates *dag.Estimator, i int32, diff map
 			out.Do, out.Why = reuse.DoRun, []string{"new in the specification"}
 		}
 	}
-	if how := in.triesAgain(n.ID); how != "" && (out.Do == reuse.DoReuse || out.Do == reuse.DoRun) {
+	if out.Do == reuse.DoReuse && in.failedSoftly(n.ID) {
+		out.Why = []string{"it has failed, which the run allows; --rerun " + n.ID + " runs it again"}
+	}
+	blocked := out.Do == reuse.DoBlocked && !out.Maybe
+	if how := in.triesAgain(n.ID); how != "" && (out.Do == reuse.DoReuse || out.Do == reuse.DoRun || blocked) {
 		out.Do, out.Why = reuse.DoRun, []string{how + ", runs again"}
 	}
 	out.Begun = in.begun(n)
@@ -345,6 +349,15 @@ func (in *PlanInput) triesAgain(node string) string {
 		return "was ended before an undo"
 	}
 	return ""
+}
+
+// failedSoftly reports whether a node has failed and did not hold the run.
+func (in *PlanInput) failedSoftly(node string) bool {
+	if in.State == nil {
+		return false
+	}
+	v, _ := in.State.NodeByID(node)
+	return v.Status == machine.Failed && v.Soft
 }
 
 // begun says what becomes of an attempt that has not ended; empty when there is none.
