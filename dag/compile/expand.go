@@ -145,10 +145,29 @@ func (x *expansion) stop(pos tree.Pos, path string, err error) {
 	if d, ok := err.(tree.Diagnostic); ok {
 		pos, path, text = d.Pos, d.Path, d.Text
 	}
-	if strings.HasSuffix(text, "no such key: key") {
+	if _, key, ok := strings.Cut(text, "no such key: "); ok && key == "key" {
 		text += "; the items have no key of their own: give the axis one with key: ..."
+	} else if ok {
+		text += x.itemHas(text, key)
 	}
 	x.b.fail(pos, path, "%s%s", text, x.where())
+}
+
+// itemHas lists what an item, or its value, has where text reads another key of it.
+func (x *expansion) itemHas(text, key string) string {
+	for _, a := range x.axes {
+		item, _ := x.vars[a.name].(map[string]any)
+		value, _ := item["value"].(map[string]any)
+		for _, of := range []struct {
+			name string
+			has  map[string]any
+		}{{a.name + ".value", value}, {a.name, item}} {
+			if of.has != nil && strings.Contains(text, of.name+"."+key) {
+				return fmt.Sprintf("; %s has %s", of.name, strings.Join(slices.Sorted(maps.Keys(of.has)), ", "))
+			}
+		}
+	}
+	return ""
 }
 
 // countBad counts a combination with mistakes, and ends the block when there are too many of them.
