@@ -56,6 +56,7 @@ func (s *State) AppendSnapshot(dst []byte) ([]byte, error) {
 		}
 	}
 	slices.SortFunc(v.Breakers, func(a, b breaker) int { return strings.Compare(a.Name, b.Name) })
+	v.Plain.makeRoom(s.recs)
 	for i := range s.recs {
 		switch r, id := s.recs[i].tidied(), s.graph.Node(int32(i)).ID; {
 		case r.plain():
@@ -64,7 +65,7 @@ func (s *State) AppendSnapshot(dst []byte) ([]byte, error) {
 			v.WorkItems = append(v.WorkItems, nodeRecord{id, r})
 		}
 	}
-	return dag.AppendJSON(dst, &v)
+	return dag.AppendJSON(slices.Grow(dst, 512+64*len(v.Plain.ID)), &v)
 }
 
 // known reports whether anything was recorded of a breaker.
@@ -125,6 +126,19 @@ func (s *State) restore(v *snapshot, g *dag.Graph) (err error) {
 func (r *rec) plain() bool {
 	return *r == rec{Gen: 1, Attempt: 1, Phase: ended, End: endCompleted,
 		Started: r.Started, Finished: r.Finished, EndSeq: r.EndSeq, Fingerprint: r.Fingerprint}
+}
+
+// makeRoom makes the lists as long as they may become: grown by appending, those of a large run, and its text, would
+// leave several times their size behind.
+func (v *plainRecords) makeRoom(recs []rec) {
+	n := 0
+	for i := range recs {
+		if recs[i].End == endCompleted {
+			n++
+		}
+	}
+	v.ID, v.Fingerprint = make([]string, 0, n), make([]string, 0, n)
+	v.Started, v.Finished, v.EndSeq = make([]int64, 0, n), make([]int64, 0, n), make([]int64, 0, n)
 }
 
 func (v *plainRecords) add(id string, r *rec, created int64) {
