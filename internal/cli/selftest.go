@@ -84,7 +84,7 @@ func (f *specFlags) compileSimulated(args []string, paid bool) (*compile.Result,
 		}
 	}
 	for i := range res.Plan.Nodes {
-		if n := &res.Plan.Nodes[i]; !paid && n.Kind == "agent" && provider(n, res.Plan) != simulated {
+		if n := &res.Plan.Nodes[i]; !paid && asksModel(n, res.Plan) {
 			return nil, fmt.Errorf("node %s calls a real model: declare a parameter %s for its provider, or use --paid",
 				n.ID, simulatedParam)
 		}
@@ -92,18 +92,23 @@ func (f *specFlags) compileSimulated(args []string, paid bool) (*compile.Result,
 	return res, nil
 }
 
-// provider returns who answers the questions of an agent node.
-func provider(n *dag.Node, p *dag.Plan) string {
-	var with struct{ Provider string }
-	if json.Unmarshal(n.With, &with) != nil || with.Provider != "${params."+simulatedParam+"}" {
-		return with.Provider
+// asksModel reports whether a node, or an item of it, asks a real model.
+func asksModel(n *dag.Node, p *dag.Plan) bool {
+	asked := struct {
+		Kind string
+		With struct{ Provider string }
+	}{Kind: n.Kind}
+	if n.Foreach != nil { // whose template is not filled in yet
+		_ = json.Unmarshal(n.Foreach.Template, &asked)
+	} else {
+		_ = json.Unmarshal(n.With, &asked.With) // settings of other kinds may be anything
 	}
 	for _, v := range p.Params {
-		if v.Name == simulatedParam {
-			return strings.Trim(string(v.Value), `"`)
+		if v.Name == simulatedParam && asked.With.Provider == "${params."+simulatedParam+"}" {
+			asked.With.Provider = strings.Trim(string(v.Value), `"`)
 		}
 	}
-	return ""
+	return asked.Kind == "agent" && asked.With.Provider != simulated
 }
 
 // matrix says how to run a compiled specification in copies of its folder.
