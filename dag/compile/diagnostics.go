@@ -2,7 +2,6 @@ package compile
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -85,14 +84,4 @@ func (ps paths) cover(path string) bool {
 		path = path[:max(strings.LastIndexAny(path, ".["), 0)]
 	}
 	return path != ""
-}
-
-// located gives a mistake without a path one.
-func located(err error, path string) error {
-	var d tree.Diagnostic
-	if errors.As(err, &d) && d.Path == "" {
-		d.Path = path
-		return d
-	}
-	return err
 }

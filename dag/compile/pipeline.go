@@ -44,7 +44,7 @@ func (b *builder) fill(v *tree.Value, path string) *tree.Value {
 	}
 	out, err := m.Fill(nil, nil, false)
 	if err != nil {
-		b.absorb(located(err, path))
+		b.absorb(err)
 		return v
 	}
 	return out

@@ -230,7 +230,7 @@ func (b *builder) settings(node, with *tree.Value, path string) (_ *tree.Value, 
 	// A route's texts are resolved one by one, when its rule holds: they stay templates.
 	out, err := m.Fill(nil, nil, late || roleOf(node.Get("kind").Text()).Decides)
 	if err != nil {
-		b.absorb(located(err, path))
+		b.absorb(err)
 		return with, false
 	}
 	return out, late
