@@ -47,16 +47,25 @@ func (m *Manual) Explain(words []string) (Entry, error) {
 	if len(path) == 0 {
 		return m.overview(), nil
 	}
-	path[0] = strings.ToLower(path[0][:1]) + path[0][1:] // ExecStdin, as types are named, is execStdin
+	asked := path[0]
+	path[0] = strings.ToLower(asked[:1]) + asked[1:] // ExecStdin, as types are named, is execStdin
 	switch path[0] {
 	case "category", "categories":
 		return m.category(path[1:])
 	case "expressions", "expression":
 		return m.expressions(path[1:])
 	}
-	e, rule, err := m.root(path[0])
-	if err != nil {
-		return Entry{}, err
+	e, rule := m.root(path[0])
+	if e.Name == "" {
+		paths := m.called(asked)
+		switch {
+		case len(paths) == 1:
+			return m.Explain(append(paths, path[1:]...))
+		case len(paths) > 1:
+			return Entry{}, fmt.Errorf("several fields are called %q: %s", asked, strings.Join(paths, ", "))
+		}
+		return Entry{}, fmt.Errorf("nothing is known of %q%s", asked,
+			cmp.Or(rules.DidYouMean(asked, m.Names()), "; `dagrun explain` lists what there is"))
 	}
 	for i, name := range path[1:] {
 		f, found := field(rule, name)
@@ -78,13 +87,28 @@ func (m *Manual) Explain(words []string) (Entry, error) {
 	return e, nil
 }
 
-// root returns what stands at the beginning of a path, and its rule.
-func (m *Manual) root(name string) (Entry, *rules.Rule, error) {
+// called returns the paths of the fields that have a name, but for those of nodes and pipelines.
+func (m *Manual) called(name string) (paths []string) {
+	for _, kind := range m.s.Kinds {
+		if m.s.Settings(kind).Field(name) != nil {
+			paths = append(paths, kind+"."+name)
+		}
+	}
+	for _, d := range m.s.Definitions() {
+		if !isHelper(d, m.s.Kinds) && m.s.Rule(d).Field(name) != nil {
+			paths = append(paths, strings.ToLower(d[:1])+d[1:]+"."+name)
+		}
+	}
+	return paths
+}
+
+// root returns what stands at the beginning of a path, and its rule; nothing where there is no such name.
+func (m *Manual) root(name string) (Entry, *rules.Rule) {
 	if slices.Contains(m.s.Kinds, name) {
 		r := m.s.Settings(name)
 		doc, example := split(r.Doc)
 		return Entry{Name: name, Is: "a kind of node; its settings stand under `with`", Doc: doc, Example: example,
-			See: []string{node}}, r, nil
+			See: []string{node}}, r
 	}
 	is := map[string]string{pipeline: "a specification", node: "a node of a pipeline"}
 	var see []string
@@ -99,17 +123,16 @@ func (m *Manual) root(name string) (Entry, *rules.Rule, error) {
 		if e.Is == "" {
 			e.Is = "a definition of the format"
 		}
-		return e, r, nil
+		return e, r
 	}
 	if len(see) == 0 {
-		return Entry{}, nil, fmt.Errorf("nothing is known of %q%s", name,
-			cmp.Or(rules.DidYouMean(name, m.Names()), "; `dagrun explain` lists what there is"))
+		return Entry{}, nil
 	}
 	owner, _, _ := strings.Cut(see[0], ".")
 	f := m.s.Rule(title(owner)).Field(name)
 	e := m.field(owner, member{f, title(owner)})
 	e.See = see[1:]
-	return e, f.Rule, nil
+	return e, f.Rule
 }
 
 // Names are the names that Explain knows and that stand alone.
