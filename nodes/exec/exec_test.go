@@ -136,6 +136,26 @@ func TestArtifacts(t *testing.T) {
 	})
 }
 
+// TestLines: what is printed can be a value, line by line.
+func TestLines(t *testing.T) {
+	for script, want := range map[string]string{
+		`printf 'a\nb c\n\n<d>'`: `["a","b c","","\u003cd\u003e"]`, "true": "[]", "echo": `[""]`, `printf '\377'`: "not UTF-8",
+		`echo '{"names": []}' > "$DAGRUN_OUT/outputs.json"`: "names takes the lines that are printed, and is in outputs.json too",
+	} {
+		_, host, res, err := run(t, m{"run": script, "lines": "names"}, func(task *nodes.Task, _ *nodetest.Host) {
+			task.Outputs = map[string]string{"names": "list"}
+		})
+		switch {
+		case err != nil:
+			if nodetest.Category(err) != "protocol" || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", script, err)
+			}
+		case fmt.Sprintf("%s", res.Values["names"]) != want:
+			t.Errorf("%s: %s, want %s (kept %v)", script, res.Values["names"], want, host.Kept)
+		}
+	}
+}
+
 // TestPrograms: what the settings say is started may be executed where the command reads it, and nothing else.
 func TestPrograms(t *testing.T) {
 	reads := func(task *nodes.Task, h *nodetest.Host) {

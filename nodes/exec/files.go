@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"dagrun.dev/internal/printable"
 	"dagrun.dev/internal/regular"
@@ -184,7 +186,7 @@ func (s *settings) collect(t *nodes.Task, p *proc.Result, res *nodes.Result) err
 		}
 	}
 	undeclared(list, t, res)
-	res.Values, err = values(root, t)
+	res.Values, err = s.values(root, t, p)
 	return err
 }
 
@@ -298,10 +300,13 @@ func undeclared(list []os.DirEntry, t *nodes.Task, res *nodes.Result) {
 	}
 }
 
-// values reads outputs.json. Every declared value must be there unless its type says otherwise; the host checks the
-// types.
-func values(root *os.Root, t *nodes.Task) (map[string]any, error) {
+// values reads outputs.json, and the lines that are a value. Every declared value must be there unless its type says
+// otherwise; the host checks the types.
+func (s *settings) values(root *os.Root, t *nodes.Task, p *proc.Result) (map[string]any, error) {
 	all, err := readValues(root)
+	if err == nil && s.Lines != "" {
+		all, err = withLines(all, s.Lines, p.Stdout)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -320,6 +325,33 @@ func values(root *os.Root, t *nodes.Task) (map[string]any, error) {
 		out[name] = v
 	}
 	return out, nil
+}
+
+// withLines adds the lines that were printed as a value.
+func withLines(all map[string]json.RawMessage, name string, printed *proc.Capture) (map[string]json.RawMessage, error) {
+	if _, twice := all[name]; twice {
+		return nil, nodes.Failf("protocol", "%s takes the lines that are printed, and is in %s too", name, outputsFile)
+	}
+	if printed.Size() > mostOutputs {
+		return nil, nodes.Failf("protocol", "the lines of %s are longer than 16 MiB; put large things into artifacts", name)
+	}
+	text, err := io.ReadAll(printed.Open())
+	if err != nil {
+		return nil, err
+	}
+	if !utf8.Valid(text) {
+		return nil, nodes.Failf("protocol", "the lines of %s are not UTF-8", name)
+	}
+	lines := []string{}
+	if len(text) > 0 {
+		lines = strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	}
+	raw, err := json.Marshal(lines)
+	if all == nil {
+		all = map[string]json.RawMessage{}
+	}
+	all[name] = raw
+	return all, err
 }
 
 func noValue(name string) error {

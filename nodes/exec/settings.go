@@ -27,6 +27,7 @@ type settings struct {
 	Dir     string                     `json:"dir"`
 	Stdin   *accept.From               `json:"stdin"`
 	Stdout  string                     `json:"stdout"`
+	Lines   string                     `json:"lines"`
 	Shapes  []shaped                   `json:"shapes"`
 	Exit    map[string]string          `json:"exit"`
 	Limits  proc.Limits                `json:"limits"`
@@ -76,6 +77,7 @@ func (s *settings) Traits() nodes.Traits {
 		tr.OneOf("probe", "argv, run", len(s.ProbeBy.Argv) > 0, s.ProbeBy.Script != "")
 	}
 	tr.Write("stdout", s.Stdout)
+	tr.Output("lines", s.Lines, "list")
 	for i, x := range s.Shapes {
 		at := fmt.Sprintf("shapes.%d", i)
 		tr.Write(at+".of", x.Of)
