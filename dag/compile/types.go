@@ -143,7 +143,7 @@ func (m *missing) why(d, t *draft) string {
 		return "it is in `history` and may not have run"
 	case readsAnyway(d) != "":
 		return readsAnyway(d)
-	case m.skip[t.index] != "":
+	case m.skip[t.index] != "" && !m.follows(d, t):
 		return m.skip[t.index]
 	case goesOn(n.OnFail):
 		return fmt.Sprintf("it has `onFail: %s`", n.OnFail)
@@ -153,6 +153,23 @@ func (m *missing) why(d, t *draft) string {
 		return fmt.Sprintf("breaker %q lets the run go on without it", n.Breaker)
 	}
 	return ""
+}
+
+// follows says that d is skipped wherever t is: it needs nothing else.
+func (m *missing) follows(d, t *draft) bool {
+	known := map[*draft]bool{t: true}
+	var follows func(d *draft) bool
+	follows = func(d *draft) bool {
+		yes, ok := known[d]
+		if n := d.node; !ok && n.When == "" && !n.Always && n.AtLeast == 0 && len(n.Needs) > 0 {
+			known[d] = false // as on a cycle, which is reported elsewhere
+			apart := func(id string) bool { return !follows(m.b.byID[fold(id)]) }
+			yes = !slices.ContainsFunc(n.Needs, apart)
+		}
+		known[d] = yes
+		return yes
+	}
+	return follows(d)
 }
 
 // whyItem says why an item of the foreach t may have no values for the reader d; empty when all have.
