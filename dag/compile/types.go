@@ -34,7 +34,8 @@ func (b *builder) typeOne(d *draft, r *reading, m *missing) {
 		if t == nil || t == d {
 			return expr.NodeDecl{Open: true}, nil // reported already
 		}
-		n := expr.NodeDecl{Outputs: t.node.Outputs, Missing: m.why(d, t), Pos: t.pos.String(), Open: t.bad}
+		n := expr.NodeDecl{Outputs: t.node.Outputs, Missing: m.why(d, t), Pos: t.pos.String(), Open: t.bad,
+			Kind: t.node.Kind}
 		n.Words = t.words
 		if t.items != nil {
 			it := t.items.Items

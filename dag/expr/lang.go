@@ -220,6 +220,7 @@ type NodeDecl struct {
 	Outputs map[string]string   // name -> type, see dag.OutputType
 	Missing string              // why its values may be missing: "it has a `when`"; empty: they never are
 	Pos     string              // where it is declared
+	Kind    string              // of a node that stands in the specification
 	Open    bool                // outputs that are not declared may be read too, as any
 	Items   *Items              // of a run-time foreach; else nil
 	Words   map[string][]string // all that an output may be, where that is known
@@ -302,7 +303,11 @@ func (d Decls) typeOf(e *Expr, r Ref, against []string) (_, problem string) {
 	node := n.named(r.Node)
 	switch {
 	case typ == "":
-		return "", fmt.Sprintf("%s declares no output %q; %s", node, r.Name, suggest(r.Name, n.Outputs))
+		text := fmt.Sprintf("%s declares no output %q; %s", node, r.Name, suggest(r.Name, n.Outputs))
+		if n.Kind != "" && !strings.Contains(text, "did you mean") {
+			text += fmt.Sprintf("; dagrun explain %s says what it can give", n.Kind)
+		}
+		return "", text
 	case r.Optional || r.Test:
 	case n.Missing != "":
 		how := strings.TrimSuffix(fmt.Sprintf("nodes['%s'].?out.%s", r.Node, r.Name), ".")

@@ -105,7 +105,8 @@ func (r *Result) ExitMessage(streams ...*Capture) string {
 // Leftovers puts into words which processes the child left behind, and names those that could not be ended.
 func (r *Result) Leftovers(child string) (warnings, survivors []string) {
 	for _, p := range r.Left {
-		warnings = append(warnings, fmt.Sprintf("the %s left process %d (%s) behind; it was ended", child, p.Pid, p.Command))
+		warnings = append(warnings, fmt.Sprintf("the %s left process %d (%s) behind; it was ended: start "+
+			"what is to go on outside of the run, or in the node that needs it", child, p.Pid, p.Command))
 	}
 	for _, p := range r.Survivors {
 		survivors = append(survivors, fmt.Sprintf("%d (%s)", p.Pid, p.Command))
