@@ -20,7 +20,8 @@ import (
 //	2  without the artifacts in the machine's state, which the index has
 //	3  with the records that state.json needs
 //	4  without the last start of a breaker and other leftovers, with the notes of checks of an end without another word
-const SnapshotFormat = 4
+//	5  with checkpoints in the machine's state alone, and without sums and counts that nobody reads
+const SnapshotFormat = 5
 
 // noSum stands for the digest while it is computed.
 const noSum = "0000000000000000000000000000000000000000000000000000000000000000"

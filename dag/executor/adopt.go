@@ -104,5 +104,5 @@ func (h *host) saved(f *flight) (rep attempt.Report, ok bool) {
 
 // calling reports whether an attempt's call of a model is recorded as begun and not as ended.
 func (h *host) calling(id string) bool {
-	return slices.ContainsFunc(h.state().Calls().Open, func(c machine.LLMCallStartedBody) bool { return c.CallID == id })
+	return slices.ContainsFunc(h.state().OpenCalls(), func(c machine.LLMCallStartedBody) bool { return c.CallID == id })
 }

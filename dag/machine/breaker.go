@@ -260,10 +260,7 @@ func (s *State) BreakerRecord(name string) (BreakerChangedBody, time.Time, bool)
 // A BreakerView is a breaker as status and reports show it.
 type BreakerView struct {
 	BreakerChangedBody
-	Changed  time.Time // zero: nothing was recorded, it is closed
-	Openings int
-	Probing  int       // probes in flight
-	Hold     time.Time // until when a quota holds its nodes
+	Hold time.Time // until when a quota holds its nodes
 }
 
 // Breakers returns all breakers: those of the plan by name, then those of earlier plans and of accounts that
@@ -275,9 +272,7 @@ func (s *State) Breakers() []BreakerView {
 		if b.Changed == 0 && strings.HasPrefix(b.Name, accountPrefix) {
 			continue
 		}
-		list = append(list, BreakerView{
-			b.last(),
-			at(b.Changed), int(b.Openings), int(b.probing), at(b.Hold)})
+		list = append(list, BreakerView{b.last(), at(b.Hold)})
 	}
 	return list
 }

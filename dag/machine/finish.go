@@ -29,7 +29,7 @@ func (s *State) onFinished(e Event, b *FinishedBody) error {
 	} else if b.Attempt == 0 {
 		r.Finished = ms(e.Time)
 	}
-	s.observed.Calls.over(func(o LLMCallStartedBody) bool { return o.Node == b.Node })
+	s.observed.over(func(o LLMCallStartedBody) bool { return o.Node == b.Node })
 	s.publishedBy(b)
 	s.keepEnd(e, i, b)
 	s.close(r, b)

@@ -2,8 +2,6 @@ package machine
 
 import (
 	"cmp"
-	"maps"
-	"slices"
 
 	"dagrun.dev/dag"
 )
@@ -12,14 +10,13 @@ import (
 //
 // Invariant, kept by Decide: no start makes spent + reserved + its reserve exceed a cap.
 type ledger struct {
-	Budget       dag.Budget  `json:"budget,omitzero"`
-	Spent        dag.Amount  `json:"spent,omitzero"`
-	Usage        Usage       `json:"usage,omitzero"`
-	Assumed      dag.USD     `json:"assumed_usd,omitzero"` // part of Spent that nobody has confirmed
-	WarnedUSD    bool        `json:"warned_usd,omitempty"`
-	WarnedTokens bool        `json:"warned_tokens,omitempty"`
-	Grown        []grown     `json:"grown_reserves,omitempty"` // reservations that did not hold
-	Labels       []LabelCost `json:"labels,omitempty"`
+	Budget       dag.Budget `json:"budget,omitzero"`
+	Spent        dag.Amount `json:"spent,omitzero"`
+	Usage        Usage      `json:"usage,omitzero"`
+	Assumed      dag.USD    `json:"assumed_usd,omitzero"` // part of Spent that nobody has confirmed
+	WarnedUSD    bool       `json:"warned_usd,omitempty"`
+	WarnedTokens bool       `json:"warned_tokens,omitempty"`
+	Grown        []grown    `json:"grown_reserves,omitempty"` // reservations that did not hold
 
 	reserved dag.Amount // derived: by the attempts in flight
 }
@@ -68,15 +65,6 @@ func (s *State) reserveOf(n *dag.Node) dag.Amount {
 		}
 	}
 	return r
-}
-
-// A LabelCost is what the nodes of one label and value have cost.
-type LabelCost struct {
-	Label    string  `json:"label"`
-	Value    string  `json:"value"`
-	CostUSD  dag.USD `json:"cost_usd,omitzero"`
-	Tokens   int64   `json:"tokens,omitempty"`
-	Attempts int     `json:"attempts,omitempty"` // that cost anything
 }
 
 func (l *ledger) limit(b dag.Budget) {
@@ -140,7 +128,6 @@ func (s *State) book(i int32, b *FinishedBody) {
 	l.Usage = l.Usage.Plus(b.Usage)
 	m.Cost += cost.USD - wrong.USD
 	m.Usage = m.Usage.Plus(b.Usage)
-	s.bookLabels(i, cost, wrong)
 	if over := l.overrun(reserved, cost); over != (dag.Amount{}) {
 		l.grow(s.graph.Node(i).Similarity(), over)
 		s.holdAnew(i)
@@ -168,27 +155,6 @@ func (s *State) holdAnew(i int32) {
 	}
 }
 
-func (s *State) bookLabels(i int32, cost, wrong dag.Amount) {
-	labels := s.graph.Node(i).Labels
-	for _, k := range slices.Sorted(maps.Keys(labels)) {
-		c := s.ledger.label(k, labels[k])
-		c.CostUSD += cost.USD - wrong.USD
-		c.Tokens += cost.Tokens - wrong.Tokens
-		if wrong == (dag.Amount{}) {
-			c.Attempts++
-		}
-	}
-}
-
-func (l *ledger) label(label, value string) *LabelCost {
-	k := slices.IndexFunc(l.Labels, func(c LabelCost) bool { return c.Label == label && c.Value == value })
-	if k < 0 {
-		k = len(l.Labels)
-		l.Labels = append(l.Labels, LabelCost{Label: label, Value: value})
-	}
-	return &l.Labels[k]
-}
-
 func (s *State) onLimits(_ Event, b *LimitsChangedBody) error {
 	s.ledger.limit(b.Budget)
 	return nil
@@ -213,8 +179,7 @@ type LedgerView struct {
 	Assumed  dag.USD    // part of Spent that nobody has confirmed
 	Reserved dag.Amount // held for attempts in flight
 	Usage    Usage
-	WarnUSD  dag.USD     // threshold in force, 0 = none
-	Labels   []LabelCost // by label, then value
+	WarnUSD  dag.USD // threshold in force, 0 = none
 }
 
 // wallLeft is how long the run may still be active, in milliseconds; false when nothing limits that.
@@ -227,9 +192,5 @@ func (s *State) wallLeft(now int64) (left int64, limited bool) {
 // refunds nothing.
 func (s *State) Ledger() LedgerView {
 	l := &s.ledger
-	labels := slices.Clone(l.Labels)
-	slices.SortFunc(labels, func(a, b LabelCost) int {
-		return cmp.Or(cmp.Compare(a.Label, b.Label), cmp.Compare(a.Value, b.Value))
-	})
-	return LedgerView{l.Budget, l.Spent, l.Assumed, l.reserved, l.Usage, l.warnUSD(), labels}
+	return LedgerView{l.Budget, l.Spent, l.Assumed, l.reserved, l.Usage, l.warnUSD()}
 }

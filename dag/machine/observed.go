@@ -15,7 +15,6 @@ import (
 type observations struct {
 	State         string             `json:"run_state"` // of the run, by milestones
 	Stable        string             `json:"stable_state,omitempty"`
-	Inputs        *InputsClonedBody  `json:"inputs,omitempty"`
 	Sections      []SectionView      `json:"section_states"`
 	Gates         []GateView         `json:"gates"`
 	Issues        []IssueView        `json:"issues"`
@@ -23,9 +22,10 @@ type observations struct {
 	Checkpoints   []CheckpointView   `json:"checkpoints,omitempty"`
 	Reverts       []RevertView       `json:"reverts,omitempty"`
 	Compensations []CompensationView `json:"compensations,omitempty"`
-	Calls         CallsView          `json:"llm_calls"`
-	Published     []PublishedView    `json:"published,omitempty"`
-	Missed        int                `json:"missed,omitempty"` // events of which nobody was told, see State.bound
+	// Calls are those of models that have begun and whose end is not recorded.
+	Calls     []LLMCallStartedBody `json:"llm_calls,omitempty"`
+	Published []PublishedView      `json:"published,omitempty"`
+	Missed    int                  `json:"missed,omitempty"` // events of which nobody was told, see State.bound
 }
 
 // The declared states of a run and of a section before their first milestone.
@@ -63,7 +63,7 @@ type IssueView struct {
 // A CheckpointView is a checkpoint.
 type CheckpointView struct {
 	CheckpointBody `json:"checkpoint"`
-	Seq            int64     `json:"seq"`
+	Generation     int       `json:"generation,omitempty"` // of the node that made it, 0 without
 	Time           time.Time `json:"time"`
 }
 
@@ -97,21 +97,9 @@ func (o *observations) lastUndo() *CompensationView {
 	return &o.Compensations[len(o.Compensations)-1]
 }
 
-// CallsView counts calls of models.
-type CallsView struct {
-	Started  int64                `json:"started"`
-	Finished int64                `json:"finished"`
-	Failed   int64                `json:"failed"`
-	Open     []LLMCallStartedBody `json:"open,omitempty"` // begun, end not recorded
-}
-
 // over forgets calls that are not open any more: they or their attempts have ended.
-func (c *CallsView) over(ended func(LLMCallStartedBody) bool) {
-	c.Open = slices.DeleteFunc(c.Open, ended)
-}
-
-func (c *CallsView) ended(id string) {
-	c.over(func(o LLMCallStartedBody) bool { return o.CallID == id })
+func (o *observations) over(ended func(LLMCallStartedBody) bool) {
+	o.Calls = slices.DeleteFunc(o.Calls, ended)
 }
 
 // put replaces the element that is the same thing as v, or adds v.
@@ -123,10 +111,7 @@ func put[T any](list []T, v T, same func(*T) bool) []T {
 	return append(list, v)
 }
 
-func (s *State) onInputsCloned(_ Event, b *InputsClonedBody) error {
-	s.observed.Inputs = b
-	return nil
-}
+func (s *State) onInputsCloned(_ Event, _ *InputsClonedBody) error { return nil }
 
 func (s *State) onArtifact(_ Event, b *ArtifactWrittenBody) error {
 	if _, err := s.find(b.Node); b.Node != "" { // else of a user, or restored
@@ -136,23 +121,18 @@ func (s *State) onArtifact(_ Event, b *ArtifactWrittenBody) error {
 }
 
 func (s *State) onCallStarted(_ Event, b *LLMCallStartedBody) error {
-	s.observed.Calls.Started++
-	s.observed.Calls.Open = append(s.observed.Calls.Open, *b)
+	s.observed.Calls = append(s.observed.Calls, *b)
 	if i, ok := s.graph.Index(b.Node); ok {
 		s.recs[i].edit().Called = true
 	}
 	return nil
 }
 
-func (s *State) onCallFinished(_ Event, b *LLMCallFinishedBody) error {
-	s.observed.Calls.Finished++
-	s.observed.Calls.ended(b.CallID)
-	return nil
-}
+func (s *State) onCallFinished(_ Event, b *LLMCallFinishedBody) error { return s.callOver(b.CallID) }
+func (s *State) onCallFailed(_ Event, b *LLMCallFailedBody) error     { return s.callOver(b.CallID) }
 
-func (s *State) onCallFailed(_ Event, b *LLMCallFailedBody) error {
-	s.observed.Calls.Failed++
-	s.observed.Calls.ended(b.CallID)
+func (s *State) callOver(id string) error {
+	s.observed.over(func(o LLMCallStartedBody) bool { return o.CallID == id })
 	return nil
 }
 
@@ -189,7 +169,11 @@ func (s *State) onCheckpoint(e Event, b *CheckpointBody) error {
 	if u := s.observed.lastUndo(); s.run.Compensating != "" && u.Archive == "" && b.Node == "" {
 		u.Archive = b.Path // it is made before the action runs
 	}
-	s.observed.Checkpoints = append(s.observed.Checkpoints, CheckpointView{*b, s.run.Seq + 1, e.Time})
+	v := CheckpointView{CheckpointBody: *b, Time: e.Time}
+	if i, ok := s.graph.Index(b.Node); ok && s.recs[i].Phase == running {
+		v.Generation = int(s.recs[i].Gen)
+	}
+	s.observed.Checkpoints = append(s.observed.Checkpoints, v)
 	return nil
 }
 
@@ -320,7 +304,7 @@ func (s *State) declared() []SectionView {
 	return append([]SectionView{run}, s.observed.Sections...)
 }
 
-// Checkpoints, Gates, Issues, PullRequests, Sections, Reverts and Calls return what was recorded, in log order (of
+// Checkpoints, Gates, Issues, PullRequests, Sections and Reverts return what was recorded, in log order (of
 // the first record of each).
 func (s *State) Checkpoints() []CheckpointView { return s.observed.Checkpoints }
 func (s *State) Gates() []GateView             { return s.observed.Gates }
@@ -331,7 +315,9 @@ func (s *State) Reverts() []RevertView         { return s.observed.Reverts }
 
 // Compensations returns the undo actions that were begun, in order.
 func (s *State) Compensations() []CompensationView { return s.observed.Compensations }
-func (s *State) Calls() CallsView                  { return s.observed.Calls }
+
+// OpenCalls returns the calls of models that have begun and whose end is not recorded.
+func (s *State) OpenCalls() []LLMCallStartedBody { return s.observed.Calls }
 
 // DeclaredState returns the declared state of a section; of the run for an empty name. A section
 // without one is NOT_STARTED.

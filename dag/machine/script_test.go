@@ -176,9 +176,6 @@ func (x *script) step(line string) {
 	case "ledger":
 		l := x.s.Ledger()
 		x.printf("spent %s USD (assumed %s), %d tokens; reserved %s USD, %d tokens", l.Spent.USD, l.Assumed, l.Spent.Tokens, l.Reserved.USD, l.Reserved.Tokens)
-		for _, c := range l.Labels {
-			x.printf("  %s=%s: %s USD in %d attempts", c.Label, c.Value, c.CostUSD, c.Attempts)
-		}
 	case "questions":
 		for _, q := range x.s.Escalations() {
 			x.printf("open %s", q.ID)
@@ -194,8 +191,9 @@ func (x *script) step(line string) {
 	case "breakers":
 		for _, v := range x.s.Breakers() {
 			b, at, ok := x.s.BreakerRecord(v.Breaker)
-			x.printf("%s %s, opened %d times, %d probes, hold %s; recorded %t %s %s, until %s, changed %s", v.Breaker, v.State, v.Openings,
-				v.Probing, x.since(v.Hold), ok, b.State, b.Cause, x.since(b.Until), x.since(at))
+			k := x.s.breakers[x.s.breakAt[v.Breaker]]
+			x.printf("%s %s, opened %d times, %d probes, hold %s; recorded %t %s %s, until %s, changed %s", v.Breaker, v.State, k.Openings,
+				k.probing, x.since(v.Hold), ok, b.State, b.Cause, x.since(b.Until), x.since(at))
 		}
 	case "pending":
 		cleanup, undo := x.s.Pending()
@@ -245,16 +243,11 @@ func (x *script) view(what string) {
 			v := x.s.NodeAt(i)
 			x.printf("%s: %s USD, %d tokens", v.Node.ID, v.Cost, v.Usage.Total())
 		}
-		for _, c := range x.s.Ledger().Labels {
-			x.printf("%s=%s: %d tokens", c.Label, c.Value, c.Tokens)
-		}
 		x.printf("used %d tokens", x.s.Ledger().Usage.Total())
 	case "holdup":
 		x.printf("waits for %v", x.s.Holdup())
 	case "calls":
-		c := x.s.Calls()
-		x.printf("%d begun, %d answered, %d failed", c.Started, c.Finished, c.Failed)
-		for _, o := range c.Open {
+		for _, o := range x.s.OpenCalls() {
 			x.printf("open %s", o.CallID)
 		}
 	case "gates":
@@ -272,7 +265,7 @@ func (x *script) view(what string) {
 		}
 	case "checkpoints":
 		for _, v := range x.s.Checkpoints() {
-			x.printf("%s at event %d", v.ID, v.Seq)
+			x.printf("%s of generation %d", v.ID, v.Generation)
 		}
 	case "states":
 		x.printf("run %s, stable %q", x.s.DeclaredState(""), x.s.Run().Stable)

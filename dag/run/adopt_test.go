@@ -275,7 +275,7 @@ func TestCheckpointOfAnotherVersion(t *testing.T) {
 	m, _ := undisturbed(t)
 	r, _ := reopen(t, memOptions(m.FS()))
 	defer r.Close()
-	_, snap, err := r.readCheckpoint(r.index.Checkpoints()[0])
+	_, snap, err := r.readCheckpoint(r.state.Checkpoints()[0])
 	if err != nil {
 		t.Fatal(err)
 	}

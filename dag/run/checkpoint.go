@@ -13,7 +13,6 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/artifact"
-	"dagrun.dev/dag/artifact/index"
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/state"
@@ -91,9 +90,9 @@ func (r *Run) Checkpoint(now time.Time, id, node string, names []string) (*Check
 
 // madeBy returns the checkpoint that a node has made in its present generation.
 func (r *Run) madeBy(node string) (*CheckpointInfo, error) {
-	a, running := r.index.Under(node)
-	for _, b := range r.index.Checkpoints() {
-		if running && b.Node == node && b.Generation == a.Generation {
+	v, _ := r.state.NodeByID(node)
+	for _, b := range r.state.Checkpoints() {
+		if v.Status == machine.Running && b.Node == node && b.Generation == v.Generation {
 			c, _, err := r.readCheckpoint(b)
 			return c, err
 		}
@@ -229,7 +228,7 @@ func (r *Run) saveFiles(dir, node string, names []string) ([]SavedFile, error) {
 
 // dropUnrecorded removes checkpoints whose event was never written: a crash came between.
 func (r *Run) dropUnrecorded() error {
-	names, err := unrecorded(r.own, r.index.Checkpoints())
+	names, err := unrecorded(r.own, r.state.Checkpoints())
 	for _, name := range names {
 		err = errors.Join(err, r.own.RemoveAll(name))
 	}
@@ -237,10 +236,10 @@ func (r *Run) dropUnrecorded() error {
 }
 
 // unrecorded returns the folders of checkpoints that are not among those which are known.
-func unrecorded(own disk.FS, known []index.Checkpoint) (names []string, err error) {
+func unrecorded(own disk.FS, known []machine.CheckpointView) (names []string, err error) {
 	list, err := disk.List(own, checkpoints)
 	for _, e := range list {
-		if !slices.ContainsFunc(known, func(c index.Checkpoint) bool { return c.ID == e.Name() }) {
+		if !slices.ContainsFunc(known, func(c machine.CheckpointView) bool { return c.ID == e.Name() }) {
 			names = append(names, checkpoints+"/"+e.Name())
 		}
 	}
@@ -249,16 +248,11 @@ func unrecorded(own disk.FS, known []index.Checkpoint) (names []string, err erro
 
 // Checkpoints lists the checkpoints, oldest first, each verified.
 func (r *Run) Checkpoints() (list []CheckpointInfo) {
-	for _, b := range r.index.Checkpoints() {
+	for _, b := range r.state.Checkpoints() {
 		c, _, err := r.readCheckpoint(b)
 		if err != nil { // what is recorded of it holds all the same
-			c = &CheckpointInfo{ID: b.ID, Node: b.Node, Head: b.Head, Path: b.Path, RunID: r.ID(), Files: []SavedFile{}}
-			for _, v := range r.state.Checkpoints() {
-				if v.ID == b.ID {
-					c.CreatedAt = v.Time
-				}
-			}
-			c.Valid = err
+			c = &CheckpointInfo{ID: b.ID, Node: b.Node, CreatedAt: b.Time, Head: b.Head, Path: b.Path, RunID: r.ID(),
+				Files: []SavedFile{}, Valid: err}
 		}
 		list = append(list, *c)
 	}
@@ -266,7 +260,7 @@ func (r *Run) Checkpoints() (list []CheckpointInfo) {
 }
 
 // readCheckpoint reads a checkpoint and checks every digest in it, beginning with the recorded one.
-func (r *Run) readCheckpoint(b index.Checkpoint) (*CheckpointInfo, *eventlog.Snapshot, error) {
+func (r *Run) readCheckpoint(b machine.CheckpointView) (*CheckpointInfo, *eventlog.Snapshot, error) {
 	dir := checkpoints + "/" + b.ID
 	raw, err := r.checkedFile(dir+"/"+manifestFile, b.Manifest)
 	if err != nil {

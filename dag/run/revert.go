@@ -39,7 +39,7 @@ type RevertedFile struct {
 // PreviewRevert says what Revert would do. Works read-only.
 func (r *Run) PreviewRevert(id string) (*Preview, error) {
 	var known []string
-	for _, b := range r.index.Checkpoints() {
+	for _, b := range r.state.Checkpoints() {
 		if b.ID == id {
 			return r.preview(b)
 		}
@@ -75,7 +75,7 @@ func (r *Run) stateOf(snap *eventlog.Snapshot) (*machine.State, error) {
 	return f.state, err
 }
 
-func (r *Run) preview(b index.Checkpoint) (*Preview, error) {
+func (r *Run) preview(b machine.CheckpointView) (*Preview, error) {
 	c, snap, err := r.readCheckpoint(b)
 	if err != nil {
 		return nil, fmt.Errorf("run: checkpoint %s cannot be used: %w", b.ID, err)
@@ -122,7 +122,7 @@ func (r *Run) preview(b index.Checkpoint) (*Preview, error) {
 }
 
 // publishedSince says what becomes of the files that the run has put beside the specification since a checkpoint.
-func (r *Run) publishedSince(then *machine.State, c index.Checkpoint) (list []RevertedFile, err error) {
+func (r *Run) publishedSince(then *machine.State, c machine.CheckpointView) (list []RevertedFile, err error) {
 	b := r.beside.Load()
 	for _, v := range r.state.Published() {
 		f := RevertedFile{PublishedFile: v.PublishedFile}

@@ -12,7 +12,6 @@ import (
 	"slices"
 
 	"dagrun.dev/dag"
-	"dagrun.dev/dag/artifact/index"
 	"dagrun.dev/dag/eventlog"
 	"dagrun.dev/dag/eventlog/chain"
 	"dagrun.dev/dag/machine"
@@ -78,10 +77,10 @@ func (r *Run) salvage(rep *Report) error {
 }
 
 // probe folds the log as far as it goes.
-func (r *Run) probe() (good eventlog.Head, known []index.Checkpoint, err error) {
+func (r *Run) probe() (good eventlog.Head, known []machine.CheckpointView, err error) {
 	v := &verification{Run: r}
 	_, err = v.chain()
-	good, known = v.head, v.index.Checkpoints()
+	good, known = v.head, v.state.Checkpoints()
 	r.fold, r.head = newFold(r.loadPlan), eventlog.Head{}
 	return good, known, err
 }

@@ -311,7 +311,7 @@ func snapshotSchema(t *testing.T) map[string]any {
 	s := d.defs[root.Name()].(map[string]any)
 	delete(d.defs, root.Name())
 	props := s["properties"].(map[string]any)
-	props["index"] = d.of(reflect.TypeFor[index.Document]())
+	props["index"] = d.of(reflect.TypeFor[[]*index.Artifact]())
 	props["records"] = d.of(reflect.TypeFor[state.Told]())
 	props["state"] = d.of(reflect.TypeOf(machine.Shapes()["snapshot"]))
 	props["sha256"], props["plan_sha256"] = hexHash("of the file with these digits as zeros"), hexHash("of the adopted plan")

@@ -133,7 +133,6 @@ type verification struct {
 	answered  map[Attempt]answers // by node and generation (Attempt 0)
 	kept      []kept
 	published []*machine.PublishedBody
-	finished  int64 // ends of attempts
 	regress   error
 	ended     *machine.RunEndedBody // the last event, if it ended the run
 }
@@ -213,7 +212,6 @@ func (v *verification) gather(e *machine.Event, env *eventlog.Envelope, before b
 	v.ended = nil
 	switch b := e.Body.(type) {
 	case *machine.FinishedBody:
-		v.finished++
 		v.spent += b.CostUSD
 		for _, k := range b.Kept {
 			v.kept = append(v.kept, kept{k, nodeDir(v.state.Graph(), b.Node, b.Generation)})

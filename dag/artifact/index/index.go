@@ -1,5 +1,5 @@
-// Package index knows every version of every artifact, every entry of every accumulator and every
-// checkpoint of a run: the one fold of these facts. Opening, verifying, reverting and what attempts
+// Package index knows every version of every artifact and every entry of every accumulator of a run: the one fold of
+// these facts. Opening, verifying, reverting and what attempts
 // are given to read all ask it.
 //
 // It touches no file. Whether a version is still in the store, and what stands in its live place, is
@@ -18,25 +18,18 @@ import (
 // An Index is folded from events and from what became of the attempts. Apply belongs to the owner of
 // the run; everything else may be called from any goroutine.
 type Index struct {
-	mu          sync.RWMutex
-	files       []*Artifact // in order of first appearance
-	byName      map[string]*Artifact
-	byNode      map[string][]ref   // versions that a node wrote
-	running     map[string]Attempt // attempts under way, by node
-	touched     map[string]bool    // accumulators whose valid entries changed since the last Take
-	checkpoints []Checkpoint
+	mu      sync.RWMutex
+	files   []*Artifact // in order of first appearance
+	byName  map[string]*Artifact
+	byNode  map[string][]ref   // versions that a node wrote
+	running map[string]Attempt // attempts under way, by node
+	touched map[string]bool    // accumulators whose valid entries changed since the last Take
 }
 
 // An Attempt names one attempt of a node.
 type Attempt struct {
 	Node                string
 	Generation, Attempt int
-}
-
-// A Checkpoint is a recorded checkpoint.
-type Checkpoint struct {
-	machine.CheckpointBody `json:"body"`
-	Generation             int `json:"generation,omitempty"` // of its node, 0 without
 }
 
 // An Artifact is an artifact or an accumulator.
@@ -126,8 +119,6 @@ func (x *Index) Apply(e *machine.Event, g *dag.Graph) {
 		x.retire(b.Nodes)
 	case *machine.RevertedBody:
 		x.retire(b.Nodes)
-	case *machine.CheckpointBody:
-		x.checkpoints = append(x.checkpoints, Checkpoint{*b, x.running[b.Node].Generation})
 	}
 }
 

@@ -224,42 +224,19 @@ func (x *Index) Counts(name string, g *dag.Graph) (v Version, live string, ok bo
 	return v, f.Live, ok
 }
 
-// Checkpoints returns the recorded checkpoints, oldest first.
-func (x *Index) Checkpoints() []Checkpoint {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return x.checkpoints
-}
-
-// Under returns the attempt of a node that is under way.
-func (x *Index) Under(node string) (a Attempt, ok bool) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	a, ok = x.running[node]
-	return a, ok
-}
-
-// A Document is the index as a snapshot holds it. Attempts under way are in the machine's state.
-type Document struct {
-	Checkpoints []Checkpoint `json:"checkpoints"`
-	Files       []*Artifact  `json:"files"`
-}
-
-// Encode returns the index for a snapshot.
+// Encode returns the index for a snapshot. Attempts under way are in the machine's state.
 func (x *Index) Encode() (json.RawMessage, error) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return dag.AppendJSON(nil, Document{x.checkpoints, x.files})
+	return dag.AppendJSON(nil, x.files)
 }
 
 // Decode reads what Encode gave; running comes from the state.
 func Decode(raw json.RawMessage, st *machine.State) (*Index, error) {
 	x := New()
-	var f Document
-	if err := dag.DecodeJSON(raw, &f); err != nil {
+	if err := dag.DecodeJSON(raw, &x.files); err != nil {
 		return nil, err
 	}
-	x.files, x.checkpoints = f.Files, f.Checkpoints
 	for _, t := range x.files {
 		x.byName[t.Name] = t
 		for i, v := range t.Versions {
