@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/reuse"
 )
 
 // Apply folds one fact into the state. It accepts whatever the log may lawfully hold and never
@@ -194,7 +195,7 @@ func (s *State) onPlanExtended(e Event, b *PlanExtendedBody) error {
 		return err
 	}
 	s.expansions = append(s.expansions, b)
-	s.finish(r, endCompleted)
+	s.finish(r, reuse.Completed)
 	r.Expanded, r.Items = true, int32(len(b.Nodes))
 	r.Started, r.Finished = ms(e.Time), ms(e.Time)
 	before := s.detachedFrom(b.Node)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/reuse"
 )
 
 // classify derives a node's status from the facts, and from whether the instant of its next try has come.
@@ -118,16 +119,16 @@ func (s *State) touchAlways() {
 
 func (s *State) endedStatus(i int32) Status {
 	switch s.recs[i].End {
-	case endCompleted:
+	case reuse.Completed:
 		if m := s.recs[i].Detail; m != nil && m.Undone && !m.Left {
 			return Undone
 		}
 		return Completed
-	case endSkipped:
+	case reuse.Skipped:
 		return Skipped
-	case endCancelled:
+	case reuse.Cancelled:
 		return Cancelled
-	case endRejected:
+	case reuse.Rejected:
 		return Failed
 	}
 	switch s.disposition(i) {
@@ -197,7 +198,7 @@ func (s *State) settlementOf(i int32, st Status) settlement {
 			return skipped
 		}
 	case Failed:
-		if s.recs[i].End == endRejected {
+		if s.recs[i].End == reuse.Rejected {
 			return soft
 		}
 		switch s.disposition(i) {

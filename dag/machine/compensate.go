@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/reuse"
 )
 
 // Undoing what was done. A node that has completed may have an undo action. What has it run is the failure of another
@@ -493,7 +494,7 @@ func (s *State) onCompensation(e Event, b *CompensationBody) error {
 }
 
 func (s *State) onUndoOver(i int32, b *CompensationBody) error {
-	if s.recs[i].Phase != ended || s.recs[i].End != endFailed {
+	if s.recs[i].Phase != ended || s.recs[i].End != reuse.Failed {
 		return fmt.Errorf("node %s has not failed", b.Node)
 	}
 	list, err := s.findAll(b.Undone)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/reuse"
 )
 
 func (s *State) onFinished(e Event, b *FinishedBody) error {
@@ -126,18 +127,18 @@ func (s *State) close(r *rec, b *FinishedBody) {
 	}
 	with, known := endsWith[b.Status]
 	if !known {
-		with = endFailed
+		with = reuse.Failed
 		r.edit().Rounds++
 	}
 	s.finish(r, with)
 }
 
 // endsWith says how a node has ended whose last attempt has ended in other ways than failed or lost.
-var endsWith = map[dag.Status]end{dag.StatusCompleted: endCompleted, dag.StatusSkipped: endSkipped,
-	dag.StatusRejected: endRejected, dag.StatusCancelled: endCancelled}
+var endsWith = map[dag.Status]reuse.End{dag.StatusCompleted: reuse.Completed, dag.StatusSkipped: reuse.Skipped,
+	dag.StatusRejected: reuse.Rejected, dag.StatusCancelled: reuse.Cancelled}
 
 // finish notes that a node has ended, with the event that is being folded.
-func (s *State) finish(r *rec, with end) { r.Phase, r.End, r.EndSeq = ended, with, s.run.Seq+1 }
+func (s *State) finish(r *rec, with reuse.End) { r.Phase, r.End, r.EndSeq = ended, with, s.run.Seq+1 }
 
 // failed keeps count of failures and of what is to be waited for.
 func (s *State) failed(e Event, i int32, b *FinishedBody) {

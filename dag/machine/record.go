@@ -6,24 +6,25 @@ import (
 	"slices"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/reuse"
 )
 
 // A rec is what is known of a node in its current generation: facts, and nothing that could be
 // derived from them (but for due). Most nodes need no more than this; the rest is in Detail. The snapshot holds it
 // as it is. Instants are Unix milliseconds, 0 = none.
 type rec struct {
-	Gen         int32   `json:"generation"`
-	Attempt     int32   `json:"attempt,omitempty"`
-	Phase       phase   `json:"phase,omitempty"`
-	End         end     `json:"end,omitempty"`
-	Cond        bool    `json:"condition,omitempty"` // the condition was found true
-	Expanded    bool    `json:"expanded,omitempty"`
-	Items       int32   `json:"items,omitempty"`    // of an expanded foreach
-	Started     int64   `json:"started,omitempty"`  // of the last attempt
-	Finished    int64   `json:"finished,omitempty"` // of the last attempt
-	EndSeq      int64   `json:"seq,omitempty"`      // of the event that ended the node
-	Fingerprint string  `json:"fingerprint,omitempty"`
-	Detail      *detail `json:"detail,omitempty"`
+	Gen         int32     `json:"generation"`
+	Attempt     int32     `json:"attempt,omitempty"`
+	Phase       phase     `json:"phase,omitempty"`
+	End         reuse.End `json:"end,omitempty"`       // where phase is ended
+	Cond        bool      `json:"condition,omitempty"` // the condition was found true
+	Expanded    bool      `json:"expanded,omitempty"`
+	Items       int32     `json:"items,omitempty"`    // of an expanded foreach
+	Started     int64     `json:"started,omitempty"`  // of the last attempt
+	Finished    int64     `json:"finished,omitempty"` // of the last attempt
+	EndSeq      int64     `json:"seq,omitempty"`      // of the event that ended the node
+	Fingerprint string    `json:"fingerprint,omitempty"`
+	Detail      *detail   `json:"detail,omitempty"`
 
 	due bool // its instant to start again has come; a note of Advance, not a fact
 }
@@ -38,17 +39,6 @@ const (
 	running       // an attempt is in flight
 	ended         // no further attempt follows by itself
 	stale         // ended, but the plan has changed above it: the end may not hold
-)
-
-// end is the status of a node whose phase is ended.
-type end uint8
-
-const (
-	endCompleted end = iota
-	endFailed
-	endSkipped
-	endCancelled
-	endRejected // went on without it
 )
 
 // A detail is what is known of a node to which something has happened.
@@ -340,11 +330,11 @@ func (s *State) list(st Status) []int32 {
 
 // Categories that the machine itself gives.
 const (
-	CategoryUpstream = "upstream"        // skipped because something above failed under onFail: skip
-	CategoryNeeds    = "needs"           // failed: too few needs succeeded (atLeast)
-	CategoryDeadline = "deadline"        // failed: Timeout.Total has passed
-	CategoryBreaker  = "breaker_open"    // skipped or gone on without, as the breaker's whenOpen says
-	CategoryLost     = "lost"            // the outcome of attempts is unknown
-	CategoryRefused  = "refused_by_user" // an approval: the answer was one that refuses
-	CategoryQueue    = "queue_wait"      // failed: it waited too long for its place in a pool
+	CategoryUpstream = "upstream"            // skipped because something above failed under onFail: skip
+	CategoryNeeds    = "needs"               // failed: too few needs succeeded (atLeast)
+	CategoryDeadline = "deadline"            // failed: Timeout.Total has passed
+	CategoryBreaker  = reuse.CategoryBreaker // skipped or gone on without, as the breaker's whenOpen says
+	CategoryLost     = "lost"                // the outcome of attempts is unknown
+	CategoryRefused  = "refused_by_user"     // an approval: the answer was one that refuses
+	CategoryQueue    = "queue_wait"          // failed: it waited too long for its place in a pool
 )

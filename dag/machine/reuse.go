@@ -37,9 +37,9 @@ func (s *State) StillValid(node string) *FinishedBody {
 	}
 	b := &FinishedBody{Node: node, Generation: int(s.recs[i].Gen), Status: dag.StatusCompleted, Final: true, Reused: true}
 	switch s.recs[i].End {
-	case endFailed:
+	case reuse.Failed:
 		b.Status = dag.StatusFailed
-	case endSkipped:
+	case reuse.Skipped:
 		b.Status = dag.StatusSkipped
 	}
 	return b
@@ -110,7 +110,7 @@ func (s *State) onReused(i int32, b *FinishedBody) error {
 }
 
 // done reports whether a node's work stands as completed, stale or not.
-func (r *rec) done() bool { return (r.Phase == ended || r.Phase == stale) && r.End == endCompleted }
+func (r *rec) done() bool { return (r.Phase == ended || r.Phase == stale) && r.End == reuse.Completed }
 
 // State is what package reuse asks about a run.
 var _ reuse.Run = (*State)(nil)
@@ -122,16 +122,13 @@ func (s *State) PlanDigest() string { return s.run.PlanDigest }
 func (s *State) Record(i int32) reuse.Record {
 	r, st := &s.recs[i], s.status[i]
 	v := reuse.Record{Ended: st.Ended() && st != Undone, Settled: s.settled[i].counts(), Stale: r.Phase == stale,
-		Fingerprint: r.Fingerprint, End: ends[r.End], Attempts: int(r.Attempt), Generation: int(r.Gen), EndSeq: r.EndSeq}
+		Fingerprint: r.Fingerprint, End: r.End, Attempts: int(r.Attempt), Generation: int(r.Gen), EndSeq: r.EndSeq}
 	v.Begun = r.begun() || st == Asking // also where its condition was found true: it may be another one now
 	m := r.detail()
 	v.Unresolved, v.Reshaped, v.Category = m.Unresolved, m.Reshaped, r.category()
 	v.Begun = v.Begun || m.Question != ""
 	return v
 }
-
-var ends = [...]reuse.End{endCompleted: reuse.Completed, endFailed: reuse.Failed, endSkipped: reuse.Skipped,
-	endCancelled: reuse.Cancelled, endRejected: reuse.Rejected}
 
 // ResultAt returns what a node left to those that need it, artifacts and entries apart. It is the
 // cheap part of NodeAt.
@@ -149,7 +146,7 @@ func (s *State) ResultAt(i int32) reuse.Left {
 func (s *State) Failure(i int32) (categories []string, failed bool) {
 	r := &s.recs[i]
 	last := r.category()
-	failed = r.End == endFailed || r.End == endRejected || r.End == endSkipped && last == CategoryBreaker
+	failed = r.End == reuse.Failed || r.End == reuse.Rejected || r.End == reuse.Skipped && last == CategoryBreaker
 	if !failed || r.Phase != ended && r.Phase != stale {
 		return nil, false
 	}

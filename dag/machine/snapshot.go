@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"dagrun.dev/dag"
+	"dagrun.dev/dag/reuse"
 )
 
 // A snapshot is the facts of a state as they are. It is a cache: a version that has other facts cannot read it, and
@@ -124,7 +125,7 @@ func (s *State) restore(v *snapshot, g *dag.Graph) (err error) {
 
 // plain reports whether a record, tidied, fits into plainRecords.
 func (r *rec) plain() bool {
-	return *r == rec{Gen: 1, Attempt: 1, Phase: ended, End: endCompleted,
+	return *r == rec{Gen: 1, Attempt: 1, Phase: ended, End: reuse.Completed,
 		Started: r.Started, Finished: r.Finished, EndSeq: r.EndSeq, Fingerprint: r.Fingerprint}
 }
 
@@ -133,7 +134,7 @@ func (r *rec) plain() bool {
 func (v *plainRecords) makeRoom(recs []rec) {
 	n := 0
 	for i := range recs {
-		if recs[i].End == endCompleted {
+		if recs[i].End == reuse.Completed {
 			n++
 		}
 	}
@@ -157,7 +158,7 @@ func (v *plainRecords) fill(s *State) error {
 		if err != nil {
 			return err
 		}
-		s.recs[i] = rec{Gen: 1, Attempt: 1, Phase: ended, End: endCompleted,
+		s.recs[i] = rec{Gen: 1, Attempt: 1, Phase: ended, End: reuse.Completed,
 			Fingerprint: v.Fingerprint[k], EndSeq: v.EndSeq[k],
 			Started: s.run.Created + v.Started[k], Finished: s.run.Created + v.Finished[k]}
 	}

@@ -34,7 +34,7 @@ type Record struct {
 // has reports whether a node has ended, its result stale or not.
 func (r *Record) has() bool { return r.Ended || r.Stale }
 
-// End is how a node ended.
+// End is how a node ended. Snapshots hold it as a number.
 type End uint8
 
 // The ends of a node.
