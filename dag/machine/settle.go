@@ -2,7 +2,9 @@ package machine
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
+	"hash/fnv"
 	"math"
 	"slices"
 	"strings"
@@ -251,20 +253,12 @@ func (x *settling) delay(r dag.Retry, n int) time.Duration {
 // same whenever the same failure is settled again.
 func (x *settling) draw() float64 {
 	m := x.r.detail()
-	n := uint64(m.failed()) + uint64(m.Waits)<<32
-	h := uint64(14695981039346656037)
-	mix := func(v uint64) {
-		for range 8 {
-			h = (h ^ v&0xff) * 1099511628211
-			v >>= 8
-		}
-	}
-	mix(uint64(x.s.run.Seed))
-	for k := 0; k < len(x.n.ID); k++ {
-		h = (h ^ uint64(x.n.ID[k])) * 1099511628211
-	}
-	mix(uint64(x.r.Gen))
-	mix(n)
+	b := binary.LittleEndian.AppendUint64(nil, uint64(x.s.run.Seed))
+	b = binary.LittleEndian.AppendUint64(append(b, x.n.ID...), uint64(x.r.Gen))
+	b = binary.LittleEndian.AppendUint64(b, uint64(m.failed())+uint64(m.Waits)<<32)
+	hash := fnv.New64a()
+	hash.Write(b)
+	h := hash.Sum64()
 	h ^= h >> 33 // finish as splitmix64 does: neighbours must not be alike
 	h *= 0xff51afd7ed558ccd
 	h ^= h >> 33
