@@ -74,7 +74,7 @@ func (tr *Traits) Merge(path string, part Traits) {
 		from []string
 	}{
 		{&tr.Files, part.Files}, {&tr.Reads, part.Reads}, {&tr.Writes, part.Writes},
-		{&tr.Appends, part.Appends}, {&tr.Secrets, part.Secrets}, {&tr.Refs, part.Refs},
+		{&tr.Appends, part.Appends}, {&tr.Secrets, part.Secrets},
 	} {
 		for _, name := range list.from {
 			addOnce(list.to, name)

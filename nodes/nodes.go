@@ -144,30 +144,26 @@ type PromptBlock struct {
 
 // Traits are what the plan needs to know of a node's settings.
 type Traits struct {
-	Effect   string              // default effect: pure | idempotent | once | probe
-	Outputs  map[string]string   // declared values: name -> string | int | number | bool | list | map; ? = may be absent
-	Words    map[string][]string // all that a value may be, where the settings say so
-	Files    []string            // input files named in the settings, relative to the spec's folder
-	Reads    []string            // artifacts and accumulators named in the settings
-	Patterns []string            // those of Reads that may stand for more than one artifact
-	Optional []string            // those of Reads that need stand for none
-	Writes   []string            // artifacts named in the settings
-	Appends  []string            // accumulators named in the settings
-	Paid     bool                // an attempt may cost money
-	Ambient  bool                // an attempt sees more than settings, files and reads name: a folder, a service
-	Reaches  bool                // an attempt starts tools that may reach files outside of its own folder
-	Probes   bool                // with these settings a Prober can tell whether an attempt took effect
-	Leaves   []string            // outputs and artifacts that a Salvager may find; "*": all that the node declares
-	Prompt   *PromptEstimate     // for kinds that call a model: what is known of the size
-	Secrets  []string            // names of secrets the settings use
-	Account  string              // who is asked, and as whom: what one answer says of it holds for all that would ask it
+	Effect  string              // default effect: pure | idempotent | once | probe
+	Outputs map[string]string   // declared values: name -> string | int | number | bool | list | map; ? = may be absent
+	Words   map[string][]string // all that a value may be, where the settings say so
+	Files   []string            // input files named in the settings, relative to the spec's folder
+	Reads   []string            // artifacts and accumulators named in the settings
+	Writes  []string            // artifacts named in the settings
+	Appends []string            // accumulators named in the settings
+	Paid    bool                // an attempt may cost money
+	Ambient bool                // an attempt sees more than settings, files and reads name: a folder, a service
+	Reaches bool                // an attempt starts tools that may reach files outside of its own folder
+	Probes  bool                // with these settings a Prober can tell whether an attempt took effect
+	Leaves  []string            // outputs and artifacts that a Salvager may find; "*": all that the node declares
+	Prompt  *PromptEstimate     // for kinds that call a model: what is known of the size
+	Secrets []string            // names of secrets the settings use
+	Account string              // who is asked, and as whom: what one answer says of it holds for all that would ask it
 	// Steady are the categories of failure that another attempt would end in as well: there is none unless the
 	// specification asks for it.
 	Steady []string
 	// Categories are the categories of failure that the settings name, each with its path within With.
 	Categories []Named
-	// Refs are further ids of nodes that the settings name (they must be ancestors).
-	Refs []string
 	// Formulas are the expressions in the settings that the kind evaluates itself.
 	Formulas *Formulas
 	// Watch are the folders whose files an attempt looks at, each with all that is in it: relative to that of the spec, or

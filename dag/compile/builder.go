@@ -65,7 +65,6 @@ type draft struct {
 	template *tree.Value // settings as they stand, where parameters are read; nil once the node is complete
 	node     *dag.Node
 	items    *madeItems          // of a run-time foreach
-	refs     []string            // nodes that the settings name
 	notes    []string            // what its kind says is worth showing
 	single   []reader            // settings that name one artifact, and look like patterns
 	public   []reader            // paths beside the specification at which it puts files

@@ -34,16 +34,11 @@ func (b *builder) names(d *draft) {
 	b.ids(d, list, field)
 	b.ids(d, d.tree.Get("history"), "history")
 	b.ids(d, d.tree.Get("onFail").Get("compensate").Get("back"), "onFail.compensate.back")
-	for _, id := range d.refs {
-		v, field := whereIs(id, d.with, "with")
-		b.id(d, id, v.Pos, field)
-	}
 	b.templateNeeds(d)
 	if d.loose {
 		gone := func(id string) bool { o := b.byID[fold(id)]; return o == nil || o.id != id || o == d }
 		d.node.Needs = slices.DeleteFunc(d.node.Needs, gone)
 		d.node.History = slices.DeleteFunc(d.node.History, gone)
-		d.refs = slices.DeleteFunc(slices.Clone(d.refs), gone)
 	}
 }
 
@@ -63,13 +58,6 @@ func (b *builder) ids(d *draft, v *tree.Value, field string) {
 			continue
 		}
 		b.fail(x.Pos, d.path+"."+tree.At(field, i), "%s", text)
-	}
-}
-
-// id checks the id of another node.
-func (b *builder) id(d *draft, id string, pos tree.Pos, field string) {
-	if _, text := b.other(d, id); text != "" {
-		b.fail(pos, d.path+"."+field, "%s", text)
 	}
 }
 
@@ -124,8 +112,7 @@ func (b *builder) connect() {
 	}
 }
 
-func (d *draft) readIDs() []string {
-	ids := d.refs
+func (d *draft) readIDs() (ids []string) {
 	for i := range d.reads {
 		ids = union(ids, d.reads[i].nodes)
 	}

@@ -63,7 +63,7 @@ func (b *builder) declare(d *draft, t *nodes.Traits) {
 		return slices.ContainsFunc(words, func(s string) bool { return strings.Contains(s, "${") })
 	})
 	d.words = t.Words
-	d.refs, d.notes = t.Refs, slices.Concat(t.Notes, t.Details)
+	d.notes = slices.Concat(t.Notes, t.Details)
 	n.Ambient = t.Ambient && n.Effect != dag.Pure // who says that a command is pure says that it is not
 	if n.Effect == "" {
 		n.Effect = dag.Effect(t.Effect)
@@ -76,7 +76,6 @@ func (b *builder) declare(d *draft, t *nodes.Traits) {
 		b.fail(pos, d.path+".effect", "want a node whose settings name a probe; with these, kind %s has none", n.Kind)
 	}
 	n.Reads, n.Writes, n.Appends = union(n.Reads, t.Reads), union(n.Writes, t.Writes), union(n.Appends, t.Appends)
-	n.Optional = union(n.Optional, t.Optional)
 	b.unused(d, t)
 	n.Secrets = union(n.Secrets, t.Secrets)
 	b.steady(d, t)
@@ -218,8 +217,7 @@ func (b *builder) touched(d *draft, t *nodes.Traits) {
 	}
 	for _, name := range slices.Concat(t.Reads, t.Writes) {
 		v, path := whereIs(name, d.with, d.path+".with")
-		if b.localPath(v, path) && (dag.IsPattern(name) || dag.IsFolder(name)) &&
-			!slices.Contains(t.Patterns, name) {
+		if b.localPath(v, path) && (dag.IsPattern(name) || dag.IsFolder(name)) {
 			d.single = append(d.single, reader{name, v.Pos, path})
 		}
 	}

@@ -133,8 +133,11 @@ func (m *madeItems) mayWrite(read string) (sure, maybe bool) {
 func (b *builder) templateNeeds(d *draft) {
 	list, field := needed(d.tree.Get("foreach").Get("node").Get("needs"), "foreach.node.needs")
 	for i, x := range list.List() {
-		if own := x.Str == d.id || strings.HasPrefix(x.Str, d.id+"/"); !own && !expr.HasTemplate(x) {
-			b.id(d, x.Str, x.Pos, tree.At(field, i))
+		if own := x.Str == d.id || strings.HasPrefix(x.Str, d.id+"/"); own || expr.HasTemplate(x) {
+			continue
+		}
+		if _, text := b.other(d, x.Str); text != "" {
+			b.fail(x.Pos, d.path+"."+tree.At(field, i), "%s", text)
 		}
 	}
 }

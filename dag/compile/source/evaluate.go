@@ -42,7 +42,6 @@ func (r *reader) evaluated(f found, o Options) (out Loaded, err error) {
 	for _, file := range e.spec.files {
 		out.Files = append(out.Files, file.Filename)
 	}
-	out.Name = e.name
 	k := walker{index: e.index, lim: o.Limits}
 	out.Tree = k.value(e.pipeline, e.index.at(e.prefix...), "", len(e.prefix), e.index.nearest(e.prefix))
 	if k.full {
@@ -82,7 +81,6 @@ type evaluation struct {
 	explainer
 	spec     *cueSpec
 	pipeline cue.Value
-	name     string // among several
 }
 
 func (r *reader) evaluate(f found, lib map[string][]byte, o Options) (e evaluation, err error) {
@@ -93,7 +91,7 @@ func (r *reader) evaluate(f found, lib map[string][]byte, o Options) (e evaluati
 	if err != nil {
 		return e, e.all(err)
 	}
-	e.pipeline, e.prefix, e.name, err = r.pickCUE(e.root, e.index, o.Pipeline)
+	e.pipeline, e.prefix, err = r.pickCUE(e.root, e.index, o.Pipeline)
 	return e, err
 }
 
@@ -122,9 +120,9 @@ func (e *evaluation) repeatedKinds() (out tree.Diagnostics) {
 
 // pickCUE finds the pipeline as pick does in a document. Only the chosen pipeline need be
 // concrete; the file may hold anything beside it.
-func (r *reader) pickCUE(root cue.Value, x *index, want string) (p cue.Value, labels []string, name string, err error) {
+func (r *reader) pickCUE(root cue.Value, x *index, want string) (p cue.Value, labels []string, err error) {
 	if !root.LookupPath(cue.ParsePath("pipeline")).Exists() && x.at("pipeline") != nil {
-		return root, []string{"pipeline"}, "", nil // root is an error that hides its fields
+		return root, []string{"pipeline"}, nil // root is an error that hides its fields
 	}
 	doc := shallow(root, 3)
 	doc.Pos = x.nearest(nil)
@@ -133,10 +131,11 @@ func (r *reader) pickCUE(root cue.Value, x *index, want string) (p cue.Value, la
 		doc = &tree.Value{Kind: tree.Map, Pos: doc.Pos, Fields: []tree.Field{{Name: "pipeline", Value: top}}}
 		labels, top.Pos = []string{"pipeline"}, x.nearest([]string{"pipeline"})
 	} else if root.Err() != nil {
-		return root, nil, "", nil
+		return root, nil, nil
 	}
-	if _, name, err = r.pick(doc, want); err != nil {
-		return p, nil, "", err
+	_, name, err := r.pick(doc, want)
+	if err != nil {
+		return p, nil, err
 	}
 	if name != "" {
 		labels = append(labels, name)
@@ -144,7 +143,7 @@ func (r *reader) pickCUE(root cue.Value, x *index, want string) (p cue.Value, la
 	for _, l := range labels {
 		root = root.LookupPath(cue.MakePath(cue.Str(l)))
 	}
-	return root, labels, name, nil
+	return root, labels, nil
 }
 
 // shallow is as much of a value, a few levels deep, as distinguishes pipelines: maps and texts.

@@ -21,7 +21,6 @@ type Source struct {
 	Dir      string   // absolute folder of the spec: relative files start here
 	Language string   // cue, yaml or json
 	Files    []string // absolute paths of the files of the spec itself, sorted
-	Name     string   // of the pipeline among several, else ""
 	// Warnings are what is valid but probably meant otherwise.
 	Warnings tree.Diagnostics
 }
@@ -84,7 +83,7 @@ func (r *reader) data(f found, o Options) (out Loaded, err error) {
 		return out, err
 	}
 	out.Warnings = warnings
-	if out.Tree, out.Name, err = r.pick(doc, o.Pipeline); err != nil || out.Tree.Get("use") == nil {
+	if out.Tree, _, err = r.pick(doc, o.Pipeline); err != nil || out.Tree.Get("use") == nil {
 		return out, err
 	}
 	if o.Untrusted {
