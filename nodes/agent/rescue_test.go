@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -11,6 +12,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"dagrun.dev/internal/testing/nodetest"
 	"dagrun.dev/nodes"
@@ -257,5 +259,18 @@ func TestTextAgentThatEndsBadly(t *testing.T) {
 				t.Errorf("facts %s, want %s", host.Types(), want)
 			}
 		})
+	}
+}
+
+// R-1: the moment at which a plan's limit is renewed, where a field alone tells it.
+func TestPlanLimitInAField(t *testing.T) {
+	now := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
+	task, _ := nodetest.New(t, "agent", printing("claude-stream",
+		`{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1773151200}}`+"\n"+
+			`{"type":"result","is_error":true,"result":"x","api_error_status":429,"num_turns":1}`))
+	_, err := WithClock(func() time.Time { return now }).Run(context.Background(), task)
+	var e *nodes.Error
+	if !errors.As(err, &e) || e.WaitUntil.Sub(now).Round(5*time.Minute) != 2*time.Hour {
+		t.Errorf("%+v", e)
 	}
 }

@@ -222,13 +222,30 @@ func (s *scanner) otherLine(begin []byte, long bool) error {
 	if s.OtherLines == 1 {
 		s.Other = shown
 	}
-	if at := bytes.Index(line, []byte(`{"`)); at > 0 && s.Objects == 0 {
-		var o Object
-		if json.NewDecoder(bytes.NewReader(line[at:])).Decode(&o) == nil && (o.Has("type") || o.Has("response")) {
-			s.hidden = append(s.hidden, o)
-		}
+	if s.Objects == 0 {
+		s.lookInto(line)
 	}
 	return nil
+}
+
+// lookInto takes the first object of a line that names its type. It may not begin the line.
+func (s *scanner) lookInto(line []byte) {
+	for range 8 { // objects of a log
+		at := bytes.Index(line, []byte(`{"`))
+		if at < 0 {
+			return
+		}
+		dec := json.NewDecoder(bytes.NewReader(line[at:]))
+		var o Object
+		if dec.Decode(&o) != nil {
+			return
+		}
+		if o.Has("type") || o.Has("response") {
+			s.hidden = append(s.hidden, o)
+			return
+		}
+		line = line[at+int(dec.InputOffset()):]
+	}
 }
 
 // Warning describes the other lines, "" when there is none.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -24,6 +25,11 @@ var Claude = Format{
 		"user": func(t *Transcript, o object) {
 			if !o.Yes("isSynthetic") { // a tool's result; "go on, you were cut" is synthetic
 				t.open = false
+			}
+		},
+		"rate_limit_event": func(t *Transcript, o object) {
+			if info := o.Object("rate_limit_info"); info.Str("status") == "rejected" {
+				t.planLimit, _ = json.Marshal(info)
 			}
 		},
 		"result": claudeResult,
@@ -75,6 +81,10 @@ func claudeResult(t *Transcript, o object) {
 	for _, c := range t.reported {
 		said, types = append(said, c.Text), append(types, c.Types...)
 	}
+	status := o.Status("api_error_status")
+	if t.planLimit != nil && (status == 0 || status == http.StatusTooManyRequests) {
+		said, types = append(said, string(t.planLimit)), append(types, "usage_limit_reached")
+	}
 	turns, counted := o.Num("num_turns")
 	e := ending{turned: stop == "" || stops[stop] == stopWhole}
 	if o.Has("structured_output") {
@@ -97,7 +107,7 @@ func claudeResult(t *Transcript, o object) {
 		e.failsAs("killed", "the agent was interrupted ("+reason+")")
 	case o.Yes("is_error"), strings.HasPrefix(subtype, "error"):
 		text = cmp.Or(text, strings.TrimPrefix(subtype, "success"), "an error without a message")
-		e.fails(t.fail(o.Status("api_error_status"), text, types...))
+		e.fails(t.fail(status, text, types...))
 	case counted && turns == 0 && len(t.calls) == 0:
 		e.failsAs("protocol", "the agent answered without asking the model: "+printable.Clip(result, 200))
 		e.err.Permanent = o.Has("result")

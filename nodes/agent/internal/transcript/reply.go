@@ -106,6 +106,11 @@ func (t *Transcript) Fill(r *Reply) {
 		return
 	}
 	t.text(e, r)
+	for _, before := range slices.Backward(t.endings[:number-1]) { // of which one may hold what this one does not
+		if before.err == nil {
+			r.Earlier = append(r.Earlier, newest(append(before.turns, before.text))...)
+		}
+	}
 	for _, said := range t.reported {
 		r.Warn("the agent reported: %s", printable.Clip(said.Text, 200))
 	}

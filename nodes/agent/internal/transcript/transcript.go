@@ -66,6 +66,8 @@ type Transcript struct {
 	reported []evidence.Case // errors on the way, which the program may have got over
 	remarks  []string        // what it reported that may be a mere warning
 
+	planLimit json.RawMessage // what claude told of the limit of a plan that is used up
+
 	object json.RawMessage // what the model gave last as a shaped answer, whether it fits or not
 
 	// Of a service, whose stream is one call: why the model stopped, whether that came, and whether the stream closed.
