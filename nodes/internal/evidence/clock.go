@@ -8,10 +8,29 @@ import (
 )
 
 // clock reads the moments that claude and codex print: "resets 10pm (America/New_York)", "resets Mar 15 at 12pm
-// (Europe/London)", "reset at 3pm", "try again at Mar 10th, 2026 8:19 PM".
+// (Europe/London)", "reset at 3pm", "try again at Mar 10th, 2026 8:19 PM", "resets 6pm UTC".
 var clock = lazily(`(?i)\b(?:resets?|try again)(?: at)? ` +
-	`(?:([a-z]{3}) (\d{1,2})(?:st|nd|rd|th)?,?(?: (\d{4}),?)?(?: at)? )?` +
-	`(\d{1,2})(?::(\d\d))?(?: ?(am|pm)\b|\b)(?: \(([A-Za-z_+\-0-9/]+)\))?`)
+	`(?:([a-z]{3})[a-z]* (\d{1,2})(?:st|nd|rd|th)?,?(?: (\d{4}),?)?(?: at)? )?` +
+	`(\d{1,2})(?::(\d\d))?(?: ?(am|pm)\b|\b)(?: \(([^()\n]+)\)| ((?-i:[A-Z]{2,5})(?:[+\-]\d\d?)?)\b)?`)
+
+// offset is a zone by its distance from Greenwich: UTC+2, GMT-03:30.
+var offset = lazily(`^(?:UTC|GMT)?([+-])(\d\d?)(?::?(\d\d))?$`)
+
+// zoneOf returns a zone by its name in the zone database, or by its distance. ok is false for others: any guess could
+// be half a day off.
+func zoneOf(name string) (zone *time.Location, ok bool) {
+	if m := offset().FindStringSubmatch(name); m != nil {
+		hours, _ := strconv.Atoi(m[2])
+		minutes, _ := strconv.Atoi("0" + m[3])
+		east := hours*3600 + minutes*60
+		if m[1] == "-" {
+			east = -east
+		}
+		return time.FixedZone(name, east), hours <= 14 && minutes < 60
+	}
+	zone, err := time.LoadLocation(name)
+	return zone, err == nil
+}
 
 // A wall is the time of a day as a clock in some zone shows it.
 type wall struct {
@@ -35,12 +54,12 @@ func resetClock(text string, now time.Time) (time.Time, bool) {
 	case half == "pm":
 		w.hour = w.hour%12 + 12
 	}
-	if m[7] != "" {
-		named, err := time.LoadLocation(m[7])
-		if err != nil {
-			return time.Time{}, false // a zone that is not known: any guess could be half a day off
+	if name := m[7] + m[8]; name != "" {
+		zone, ok := zoneOf(name)
+		if !ok {
+			return time.Time{}, false
 		}
-		w.zone = named
+		w.zone = zone
 	}
 	if m[1] == "" {
 		return w.next(now), true

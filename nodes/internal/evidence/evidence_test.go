@@ -88,6 +88,19 @@ func TestReset(t *testing.T) {
 		{"resets 11:50am (UTC)", "2026-03-10T12:02:00Z"}, // ten minutes ago: the floor
 		{"resets Mar 9 at 8am (UTC)", "2026-03-10T12:02:00Z"},
 		{"resets Nov 31 at 3pm (UTC)", ""}, // not in the calendar
+		{"resets 6pm (GMT+05:30)", "2026-03-10T12:30:00Z"},
+		{"resets 6pm (UTC-3)", "2026-03-10T21:00:00Z"},
+		{"resets 6pm (+0200)", "2026-03-10T16:00:00Z"},
+		{"resets 6pm EST", "2026-03-10T23:00:00Z"},
+		{"resets 18:30 UTC", "2026-03-10T18:30:00Z"},
+		{"resets 6pm UTC+2 or later", "2026-03-10T16:00:00Z"},
+		{"resets 6pm today", "2026-03-10T18:00:00Z"},
+		{"resets March 15 at 12pm (Europe/London)", "2026-03-15T12:00:00Z"},
+		{"usage limit reached | 1773149400", "2026-03-10T13:30:00Z"},
+		{"resets 6pm (UTC+25)", ""}, // a zone that is not known is no reason to take the runner's
+		{"resets 6pm PSTX", ""},
+		{"resets 6pm (Ortszeit)", ""},
+		{"resets 6pm (../../etc/passwd)", ""},
 		{"resets soon", ""},
 		{"resets 13pm (UTC)", ""},
 		{"resets 10:75 (UTC)", ""},

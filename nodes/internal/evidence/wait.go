@@ -40,7 +40,7 @@ func resetAt(text string, now time.Time) (until time.Time, ok bool) {
 
 var (
 	// fieldAt are seconds or milliseconds since 1970, in a field or behind a bar ("usage limit reached|1749924000").
-	fieldAt = lazily(`(?i)(?:"?resets?_?at"?\s*[:=]\s*"?|\|)(\d{10})(\d{3})?\b`)
+	fieldAt = lazily(`(?i)(?:"?resets?_?at"?\s*[:=]\s*"?|\|\s*)(\d{10})(\d{3})?\b`)
 	fieldIn = lazily(`(?i)"?resets?_in(?:_seconds)?"?\s*[:=]\s*"?(\d+(?:\.\d+)?)`)
 )
 
