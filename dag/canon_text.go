@@ -56,14 +56,24 @@ func exact(number string) error {
 	if integer && len(number) <= 15 {
 		return nil
 	}
-	f, err := strconv.ParseFloat(number, 64)
+	f, err := parseFloat(number)
 	switch {
 	case err != nil:
-		return outOfRange(number)
+		return err
 	case integer && f != 0 && strconv.FormatFloat(f, 'f', -1, 64) != number:
 		return errTooBig
 	}
 	return nil
+}
+
+// parseFloat reads a number as a double. One that would be infinite, or nothing, is out of range.
+func parseFloat(number string) (float64, error) {
+	f, err := strconv.ParseFloat(number, 64)
+	mantissa, _, _ := strings.Cut(strings.ToLower(number), "e")
+	if err != nil || f == 0 && strings.Trim(mantissa, "-0.") != "" {
+		return 0, outOfRange(number)
+	}
+	return f, nil
 }
 
 func outOfRange(number string) error { return fmt.Errorf("number %.40s is out of range", number) }

@@ -53,9 +53,7 @@ func deeper(src []byte, levels int) bool {
 
 func keepable(number string) (err error) {
 	if !isInteger(number) {
-		if _, err = strconv.ParseFloat(number, 64); err != nil {
-			err = outOfRange(number)
-		}
+		_, err = parseFloat(number)
 	} else if _, err = strconv.ParseInt(number, 10, 64); err != nil {
 		err = fmt.Errorf("the integer %.40s does not fit 64 bits: write it as a string", number)
 	}

@@ -95,6 +95,10 @@ func (t *trial) value(name string, v any) (json.RawMessage, error) {
 		return nil, nodes.Fail("protocol",
 			fmt.Sprintf("value %s is declared as %s and is %s", name, want, printable.Clip(string(raw), 40)))
 	}
+	if want == "number" && kept[0] == '"' { // as integers beyond 2^53 are kept, and expressions read doubles
+		return nil, nodes.Fail("protocol", fmt.Sprintf(
+			"value %s cannot be kept: %s is more than a number holds exactly: declare it as int", name, raw))
+	}
 	return kept, nil
 }
 

@@ -122,3 +122,15 @@ func TestStatus(t *testing.T) {
 		}
 	}
 }
+
+// A number is one that a double holds: no integer that would become another one, nothing that would become nothing.
+func TestTypedNumber(t *testing.T) {
+	for raw, want := range map[string]bool{
+		"0": true, "-0": true, "0.0e-400": true, "1e308": true, "9007199254740992": true, "9007199254740993": false,
+		"-9007199254740993": false, "1e400": false, "1e-400": false, "0.30000000000000004": true, "9007199254740993.0": true,
+	} {
+		if _, ok := Typed(json.Number(raw), "number"); ok != want {
+			t.Errorf("%s: %v", raw, ok)
+		}
+	}
+}

@@ -148,14 +148,24 @@ func Typed(x any, want string) (any, bool) {
 		if want == "int" {
 			return whole(v)
 		}
-		_, err := v.Float64()
-		return v, want == "number" && err == nil
+		return v, want == "number" && holds(v)
 	case []any:
 		return v, want == "list"
 	case map[string]any:
 		return v, want == "map"
 	}
 	return nil, false
+}
+
+// holds reports whether a number stays what it is as a double, but for digits of a fraction: not an integer that becomes
+// another one, nor what becomes infinite or nothing.
+func holds(n json.Number) bool {
+	f, err := n.Float64()
+	mantissa, _, _ := strings.Cut(strings.ToLower(n.String()), "e")
+	if f == 0 {
+		return err == nil && strings.Trim(mantissa, "-0.") == ""
+	}
+	return err == nil && (strings.ContainsAny(n.String(), ".eE") || strconv.FormatFloat(f, 'f', -1, 64) == n.String())
 }
 
 // whole returns a whole number of 64 bits to the last digit; 3.0 and 3e2 are some.
