@@ -25,7 +25,8 @@ func (c *RetryChange) delaying() bool {
 	return c != nil && (c.Base != nil || c.Factor != nil || c.Cap != nil || len(c.Delays) > 0)
 }
 
-// Over lays c over a policy: a list of delays replaces a formula, and a formula a list.
+// Over lays c over a policy: a list of delays replaces a formula, and a formula a list. A longest delay of zero is no
+// delay.
 func (c *RetryChange) Over(r Retry) Retry {
 	if c == nil {
 		return r
@@ -38,6 +39,9 @@ func (c *RetryChange) Over(r Retry) Retry {
 	set(&r.Factor, c.Factor)
 	set(&r.Cap, c.Cap)
 	set(&r.Jitter, c.Jitter)
+	if c.Cap != nil && *c.Cap == 0 {
+		r.Base = 0 // a policy whose Cap is zero has none
+	}
 	return r
 }
 

@@ -157,8 +157,8 @@ func Typed(x any, want string) (any, bool) {
 	return nil, false
 }
 
-// holds reports whether a number stays what it is as a double, but for digits of a fraction: not an integer that becomes
-// another one, nor what becomes infinite or nothing.
+// holds reports whether a number stays what it is as a double, but for digits of a fraction: not an integer that
+// becomes another one, nor what becomes infinite or nothing.
 func holds(n json.Number) bool {
 	f, err := n.Float64()
 	mantissa, _, _ := strings.Cut(strings.ToLower(n.String()), "e")
