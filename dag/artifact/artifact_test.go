@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,6 +49,26 @@ func TestStoreKeepsContentOnce(t *testing.T) {
 	}
 	if list, _ = m.FS().ReadDir("2c"); len(list) != 1 {
 		t.Fatal("stored more than once:", list)
+	}
+}
+
+// A hollow is a file with holes, longer than any disk.
+type hollow struct{ fs.FileInfo }
+
+func (hollow) Stat() (fs.FileInfo, error) { return hollow{}, nil }
+func (hollow) Name() string               { return "hollow" }
+func (hollow) Size() int64                { return math.MaxInt64 - 1 }
+func (hollow) Read([]byte) (int, error)   { panic("it is read") }
+
+// S-10, e-work/28: what the disk has no room for does not fill it.
+func TestPutLeavesTheDiskRoom(t *testing.T) {
+	fsys, err := disk.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fsys.Close()
+	if _, _, err := NewStore(fsys, nil).Put(hollow{}); !disk.Full(err) {
+		t.Errorf("%v, want that the disk is full", err)
 	}
 }
 

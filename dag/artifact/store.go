@@ -13,7 +13,9 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"sync"
+	"syscall"
 
 	"dagrun.dev/internal/disk"
 )
@@ -97,6 +99,9 @@ func (s *Store) Put(r io.Reader) (digest string, size int64, err error) {
 }
 
 func (s *Store) put(r io.Reader) (digest string, size int64, err error) {
+	if err := s.room(r); err != nil {
+		return "", 0, fmt.Errorf("artifact: put: %w", err)
+	}
 	h := sha256.New()
 	temp, err := disk.Stage(s.fsys, "object", func(w io.Writer) error {
 		size, err = io.Copy(io.MultiWriter(w, h), r)
@@ -107,6 +112,20 @@ func (s *Store) put(r io.Reader) (digest string, size int64, err error) {
 	}
 	digest = hex.EncodeToString(h.Sum(nil))
 	return digest, size, s.commit(temp, digest)
+}
+
+// room refuses a file that the disk has no room for before it is full: a file with holes is far longer than what it
+// takes where it stands.
+func (s *Store) room(r io.Reader) error {
+	f, ok := r.(interface{ Stat() (fs.FileInfo, error) })
+	if !ok {
+		return nil
+	}
+	info, err := f.Stat()
+	if free := disk.Free(s.fsys.Path(".")); err == nil && info.Size() > free {
+		return fmt.Errorf("%s has %d bytes, and %d are free: %w", info.Name(), info.Size(), free, syscall.ENOSPC)
+	}
+	return nil
 }
 
 // Twice makes an object stand in both places, as far as one of them holds it whole. The error says that neither does;
