@@ -103,13 +103,9 @@ func (s *session) apply(res *compile.Result, fresh, again bool, seed int64) erro
 		return err
 	}
 	begins := !run.Exists(s.dir)
-	surprises := takesOver(s.dir, res)
 	if begins {
-		surprises = inTheWay(s.dir, res.Plan)
+		s.warn(inTheWay(s.dir, res.Plan)...)
 		err = s.mayBegin(res)
-	}
-	for _, text := range surprises {
-		s.warn(text)
 	}
 	if err != nil {
 		return err
@@ -196,6 +192,8 @@ func (s *session) adopt(r *run.Run, res *compile.Result, again bool) error {
 		if err := r.PutBack(res.Plan, inputFile(res)); err != nil {
 			return err
 		}
+	} else {
+		s.warn(takesOver(s.dir, res)...)
 	}
 	switch {
 	case d.Same && status == machine.RunDone && len(s.part.Rerun) == 0 && len(r.State().Notices()) > 0:
@@ -344,6 +342,7 @@ func (s *session) handOver(locked *eventlog.Locked, res *compile.Result) error {
 	if at != machine.RunRunning {
 		return locked
 	}
+	s.warn(takesOver(s.dir, res)...)
 	next := executor.Submission{Graph: res.Graph, File: inputFile(res), SpecDir: res.Dir, Selected: s.selected()}
 	taken, err := executor.Submit(s.dir, next, locked.Held)
 	switch {

@@ -82,3 +82,16 @@ func TestExamplesParse(t *testing.T) {
 		}
 	}
 }
+
+// Words that a command does not take are a mistake of every one, whatever flags it has.
+func TestEveryCommandRefusesFurtherWords(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for list := newRoot().Commands(); len(list) > 0; list = list[1:] {
+		c := list[0]
+		list = append(list, c.Commands()...)
+		err := c.ValidateArgs(strings.Fields("a b c d e f g h"))
+		if err == nil && !strings.Contains(c.Use, "...") && c.Runnable() && !c.Hidden {
+			t.Errorf("%s takes eight words", c.CommandPath())
+		}
+	}
+}

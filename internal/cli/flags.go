@@ -145,11 +145,12 @@ func (f *runFlags) ofSpec(path string) (dirs []string) {
 func orItsRun(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		err := check(c, args)
-		if err == nil || len(args) == 0 || c.Flag("output-dir") == nil {
+		state := c.Flag("state-dir")
+		if err == nil || len(args) == 0 || state == nil {
 			return err
 		}
 		spec := args[len(args)-1]
-		if of := (&runFlags{state: c.Flag("state-dir").Value.String()}).ofSpec(spec); len(of) > 0 {
+		if of := (&runFlags{state: state.Value.String()}).ofSpec(spec); len(of) > 0 {
 			return fmt.Errorf("%w; the run of %s: --output-dir %s", err, spec, of[0])
 		}
 		return err

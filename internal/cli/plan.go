@@ -128,7 +128,7 @@ func planOf(res *compile.Result, runs *runFlags, part *partFlags) (*report.Plan,
 			return nil, nil, err
 		}
 		defer r.Close()
-		warnings = append(append(warnings, rep.Warnings...), takesOver(dir, res)...)
+		warnings = append(warnings, rep.Warnings...)
 		ref.ID, ref.Seq, ref.Hash = r.ID(), r.Head().Seq, r.Head().Hash
 		ref.Ended = res.Plan.Ticks != nil && r.State().Run().Status.Ended()
 		if !ref.Ended { // else apply puts it away and begins the next tick
@@ -137,7 +137,9 @@ func planOf(res *compile.Result, runs *runFlags, part *partFlags) (*report.Plan,
 				return nil, nil, err
 			}
 			warnings = append(warnings, more...)
-			in.Diff = r.Compare(res.Graph)
+			if in.Diff = r.Compare(res.Graph); !in.Diff.Same {
+				warnings = append(warnings, takesOver(dir, res)...)
+			}
 			st = r.State()
 			in.State, in.Held = st, r.Held()
 		}
@@ -226,7 +228,7 @@ func openBreakers(
 	return list, err
 }
 
-// takesOver warns where the run in dir is of another specification than res, which stands where it did.
+// takesOver warns where the run in dir is of another specification than res, and that still stands where it did.
 func takesOver(dir string, res *compile.Result) []string {
 	was, err := readOrigin(dir)
 	now, wrong := newOrigin(dir, res)
@@ -237,7 +239,8 @@ func takesOver(dir string, res *compile.Result) []string {
 		was.Dir = filepath.Join(now.Run, was.Up)
 	}
 	before := filepath.Join(was.Dir, was.File)
-	if slices.Contains(res.Source.Files, before) || !was.in(was.Dir) {
+	same := func(file string) bool { return realPath(file) == realPath(before) }
+	if slices.ContainsFunc(res.Source.Files, same) || !was.in(was.Dir) {
 		return nil
 	}
 	return []string{fmt.Sprintf("the run in %s is of %s, whose nodes this plan replaces; --output-dir names another "+

@@ -184,12 +184,14 @@ func (s *session) note(line string) {
 	say(out, line)
 }
 
-// warn tells a warning, once however often it is found: when the process that holds the run dies while it is asked,
+// warn tells warnings, each once however often it is found: when the process that holds the run dies while it is asked,
 // this one begins anew.
-func (s *session) warn(text string) {
-	if !slices.Contains(s.warned, text) {
-		s.warned = append(s.warned, text)
-		s.note("warning: " + text)
+func (s *session) warn(texts ...string) {
+	for _, text := range texts {
+		if !slices.Contains(s.warned, text) {
+			s.warned = append(s.warned, text)
+			s.note("warning: " + text)
+		}
 	}
 }
 
