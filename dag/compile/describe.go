@@ -96,10 +96,11 @@ func (b *builder) declare(d *draft, t *nodes.Traits) {
 	}
 }
 
-// unused warns of secrets that a node declares and that none of its settings hands over.
+// unused warns of secrets that a node declares and that none of its settings hands over. What undoes it may.
 func (b *builder) unused(d *draft, t *nodes.Traits) {
+	undo := d.tree.Get("compensate") != nil || d.tree.Get("onFail").Get("compensate") != nil
 	for i, v := range d.tree.Get("secrets").List() {
-		if slices.Contains(t.Secrets, v.Str) || d.tree.Get("compensate") != nil {
+		if slices.Contains(t.Secrets, v.Str) || undo {
 			continue
 		}
 		text := fmt.Sprintf("no setting of the node uses the secret %q, so that it reaches nothing", v.Str)
