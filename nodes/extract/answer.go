@@ -32,7 +32,7 @@ type answer struct {
 	thinks  int             // regions of thinking
 	endless bool            // thinking is never closed
 	drafts  bool            // documents stood before an end of thinking that has no start
-	read    int             // bytes of documents, read again or not
+	read    int             // bytes of documents and code blocks, read again or not
 }
 
 // A span is a range of bytes.

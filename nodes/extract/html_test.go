@@ -226,9 +226,10 @@ func TestReadsAreLinear(t *testing.T) {
 		"pre":                      "<html><pre></html>\n",
 		"ends before tags":         "<html><p><html></html><p>",
 		"ends before tags, lines":  "<html><p></html><p></body>\n",
+		"ends in code blocks":      "```\n<!-- X_END -->\n```\n",
 	} {
 		const size = 1 << 17
-		src := strings.Repeat(unit, size/len(unit))
+		src := "<!-- X_START -->\n" + strings.Repeat(unit, size/len(unit))
 		a := cutUp(src, []accept.Marker{{Name: "x", Start: "<!-- X_START -->", End: "<!-- X_END -->"}})
 		if most := (walks + 1) * len(src); a.read > most+1<<17 {
 			t.Errorf("%s: read %d bytes of %d", name, a.read, len(src))

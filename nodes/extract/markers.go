@@ -136,6 +136,7 @@ func (a *answer) notes(i int, marks []event) int {
 // and does not stand inside a document that begins behind the start. One in a code block of the notes is theirs where
 // another end follows the block.
 func (a *answer) endOf(start event) (end event, ok bool) {
+	line := a.lineOf(start.after) // what lies before it is in no code block that is still open
 	for _, e := range a.marks[sort.Search(len(a.marks), func(k int) bool { return a.marks[k].at >= start.after }):] {
 		if e.name != start.name {
 			continue
@@ -143,11 +144,12 @@ func (a *answer) endOf(start event) (end event, ok bool) {
 		if e.start {
 			break
 		}
-		if !ok || a.codeAround(start.after, end.at, e.at) {
-			end, ok = e, true
-			continue
+		if ok {
+			if line = a.codeAround(line, end.at, e.at); line < 0 {
+				break
+			}
 		}
-		break
+		end, ok = e, true
 	}
 	if k := sort.SearchInts(a.starts, start.after); ok && k < len(a.starts) && a.starts[k] < end.at {
 		if d := a.walk(a.starts[k], nil); d.whole && d.end > end.at {
@@ -157,25 +159,27 @@ func (a *answer) endOf(start event) (end event, ok bool) {
 	return end, ok
 }
 
-// codeAround reports whether a place stands in a code block that begins and ends within a part of the answer.
-func (a *answer) codeAround(from, at, to int) bool {
+// codeAround returns the line behind the code block that a place stands in, where that begins and ends within a part of
+// the answer; else -1.
+func (a *answer) codeAround(from, at, to int) int {
 	var open *markdown.Fence
-	for i := a.lineOf(from); i < len(a.lines) && a.lines[i].Start < to; i++ {
+	for i := from; i < len(a.lines) && a.lines[i].Start < to; i++ {
 		l := a.lines[i]
+		a.read += l.Next - l.Start
 		f, opens := markdown.OpenFence(l.Of(a.src))
 		switch {
 		case open != nil && open.Closes(l.Of(a.src)):
 			if l.Start > at {
-				return true
+				return i + 1
 			}
 			open = nil
 		case open == nil && l.Start > at, open != nil && opens && f.Info != "": // who opens another one has lost count
-			return false
+			return -1
 		case open == nil && opens:
 			open = &f
 		}
 	}
-	return false
+	return -1
 }
 
 // inDocument returns the markers that are comments of a document, for models that put their notes before </html>.

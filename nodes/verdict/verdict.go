@@ -41,9 +41,10 @@ func (x *settings) Apply(s *accept.State) error {
 	if whole != "" {
 		s.Warn("the whole review stands in <%s>", whole)
 	}
+	inside := len(review.Rows) - len(rows)
 	review.Rows = rows
 	scores, missing := x.readScores(s, review)
-	return x.conclude(s, review, scores, missing)
+	return x.conclude(s, review, inside, scores, missing)
 }
 
 // readScores records the scores that were read, the gate, and which of the required ones were not.
@@ -74,8 +75,11 @@ func (x *settings) readScores(s *accept.State, review *markdown.Doc) (scores map
 	return scores, missing
 }
 
-// conclude records the decision, or says why there is none.
-func (x *settings) conclude(s *accept.State, review *markdown.Doc, scores map[string]any, missing []string) error {
+// conclude records the decision, or says why there is none: whoever is asked again writes it elsewhere than in an
+// element of HTML, where inside lines of the review stand.
+func (x *settings) conclude(
+	s *accept.State, review *markdown.Doc, inside int, scores map[string]any, missing []string,
+) error {
 	var got ruling
 	if x.Decision != nil {
 		got = x.Decision.read(review)
@@ -92,6 +96,9 @@ func (x *settings) conclude(s *accept.State, review *markdown.Doc, scores map[st
 			x.compare(s, got.value, scores)
 		}
 		return nil
+	}
+	if got.reason == "missing" && inside > 0 {
+		got.text += "; what stands within tags of HTML does not count: write it outside of them"
 	}
 	s.Values["reason"] = got.reason
 	message := fmt.Sprintf("no verdict (%s): %s", got.reason, got.text)

@@ -25,6 +25,20 @@ func decisionOf(t testing.TB, with, review string) string {
 	return s.Values["decision"].(string)
 }
 
+// Whoever is asked again is told that the decision stood where it does not count.
+func TestDecisionWithinTags(t *testing.T) {
+	const told = "; what stands within tags of HTML does not count: write it outside of them"
+	for review, want := range map[string]bool{
+		"Here it is.\n\n<verdict>\n\nShip decision: RELEASE\n\n</verdict>": true,
+		"Here it is.\n\nShip decision, then: RELEASE":                      false,
+		"<q>\n\nx\n\n</q>\n\nShip decision: ANY":                           false,
+	} {
+		if _, err := apply(t, shipDecision, review); err == nil || strings.HasSuffix(err.Error(), told) != want {
+			t.Errorf("%q: %v", review, err)
+		}
+	}
+}
+
 // an honest release is released, whatever words its prose uses.
 func TestHonestReleases(t *testing.T) {
 	for _, review := range []string{
