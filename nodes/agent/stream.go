@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"regexp"
 
 	"dagrun.dev/internal/printable"
@@ -177,9 +178,10 @@ func (s *streamReader) take(ev httpc.Event, data []byte) *nodes.Error {
 	var o jsonscan.Object
 	err := json.Unmarshal(data, &o)
 	// An event that holds the object of a Responses stream which failed is judged with that.
-	strange := o.Str("object") == "error" || o.Str("type") == "" && !o.Has("choices")
-	if (ev.Name == "error" || o.Str("type") == "error" || o.Has("error") || strange) && !o.Has("response") {
-		if object, ok := evidence.ReadError(data); ok {
+	named := ev.Name == "error" || o.Str("type") == "error" || o.Str("object") == "error" || o.Has("error")
+	strange := o.Str("type") == "" && !o.Has("choices") // one only by its status: others tell of a queue
+	if (named || strange) && !o.Has("response") {
+		if object, ok := evidence.ReadError(data); ok && (named || object.Status >= http.StatusBadRequest) {
 			return s.fails(object, data)
 		}
 	}
