@@ -127,6 +127,7 @@ func TestDecodeJSONRefuses(t *testing.T) {
 		`{"b":1}`:                    "b: a JSON number cannot stand here",
 		`{"in":[]}`:                  `in: a JSON [ cannot stand here`,
 		`{"f":1e999}`:                "f: value out of range",
+		`{"in":{"a/b~":"x"}}`:        "in.a/b~: unknown object member name",
 		`{"m":[]}`:                   `m: a JSON [ cannot stand here`,
 	} {
 		err := DecodeJSON([]byte(src), new(sample))

@@ -3,6 +3,7 @@ package dag
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -28,8 +29,8 @@ func DecodeJSON(src []byte, v any) error {
 	if why == nil {
 		why = fmt.Errorf("a JSON %s cannot stand here", wrong.JSONKind)
 	}
-	if path := strings.TrimPrefix(string(wrong.JSONPointer), "/"); path != "" {
-		why = fmt.Errorf("%s: %w", strings.ReplaceAll(path, "/", "."), why)
+	if path := strings.Join(slices.Collect(wrong.JSONPointer.Tokens()), "."); path != "" {
+		why = fmt.Errorf("%s: %w", path, why)
 	}
 	return why
 }
