@@ -352,12 +352,14 @@ func (s *site) live(next func(events []record) []string, env ...string) (killed 
 	return false
 }
 
-// eventsSoFar are the events of a run; none before there is a log.
+// eventsSoFar are the events of a run that may be writing another one; none before there is a log.
 func (s *site) eventsSoFar() []record {
+	s.t.Helper()
 	if _, err := os.Stat(filepath.Join(s.out, "_orchestrator/events.ndjson")); err != nil {
 		return nil
 	}
-	return s.events()
+	log := s.read("_orchestrator/events.ndjson")
+	return s.parsed(log[:strings.LastIndexByte(log, '\n')+1])
 }
 
 // ofNodes are the folders of nodes and their files below a run's own folder; accumulators have their files there too.

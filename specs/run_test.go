@@ -110,8 +110,13 @@ type record struct {
 
 func (s *site) events() []record {
 	s.t.Helper()
-	var out []record
-	for line := range strings.Lines(s.read("_orchestrator/events.ndjson")) {
+	return s.parsed(s.read("_orchestrator/events.ndjson"))
+}
+
+// parsed are the events of a log.
+func (s *site) parsed(log string) (out []record) {
+	s.t.Helper()
+	for line := range strings.Lines(log) {
 		var r record
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			s.t.Fatal(err)
