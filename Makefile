@@ -81,7 +81,7 @@ faults: build ## kill -9 at every event of a corpus run, each in a run of its ow
 mutate: ## change the large specification and the state machine in one place at a time: which change does no test notice? (hours; MUTATE="-only spec -sample 50")
 	nice -n 15 $(GO) run ./internal/testing/mutate $(MUTATE)
 
-bench: build ## ratios beside make and ninja, growth curves, looks at many files
+bench: build ## ratios beside make and ninja, growth curves, makespans, looks at many files
 	@internal/scripts/setup --bench
 	$(GO) run ./internal/testing/bench
 	$(GO) test -timeout 2h ./nodes/scan -run - -bench Scan -benchtime 9x

@@ -10,13 +10,16 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"dagrun.dev/internal/testing/schedule"
 )
 
 // A task is one node of a benchmark graph. Parents come first.
 type task struct {
-	id    string
-	needs []string
-	argv  []string
+	id      string
+	needs   []string
+	argv    []string
+	seconds float64 // expected; 0 = unknown
 }
 
 func name(i int) string { return "n" + strconv.Itoa(i) }
@@ -52,6 +55,20 @@ func shape(kind string, n int, argv ...string) []task {
 	return g
 }
 
+// asSleeps are the tasks of a workflow as sleeps of scale seconds a second.
+func asSleeps(x *schedule.Tasks, scale float64) []task {
+	g := make([]task, len(x.Seconds))
+	for i, n := range x.Graph.Plan.Nodes {
+		at, _ := x.Graph.Index(n.ID)
+		s := x.Seconds[at] * scale
+		g[i] = task{id: "n" + n.ID, argv: []string{"sleep", strconv.FormatFloat(s, 'f', 6, 64)}, seconds: s}
+		for _, need := range n.Needs {
+			g[i].needs = append(g[i].needs, "n"+need)
+		}
+	}
+	return g
+}
+
 // write puts the graph into dir as spec.json, Makefile and build.ninja.
 func write(dir string, g []task) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -82,6 +99,9 @@ func renderSpec(w *bufio.Writer, g []task) {
 		node := map[string]any{"kind": "exec", "with": map[string]any{"argv": t.argv}}
 		if len(t.needs) > 0 {
 			node["needs"] = t.needs
+		}
+		if t.seconds > 0 {
+			node["estimate"] = map[string]any{"seconds": t.seconds}
 		}
 		b, _ := json.Marshal(node) // a map of strings, lists and numbers
 		if i > 0 {

@@ -2,9 +2,9 @@
 // graphs in the same run and prints ratios: absolute times of a busy machine mean little. It judges
 // nothing.
 //
-//	go run ./internal/testing/bench [-n 10000] [-runs 3] [-only overhead,noop,shapes,ticks]
+//	go run ./internal/testing/bench [-n 10000] [-runs 3] [-only overhead,noop,shapes,makespan,ticks]
 //
-// It runs in the root of the project.
+// It runs in the root of the project, where testdata/workflows holds the recorded workflows.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 
 func main() {
 	var b bench
-	only := flag.String("only", "overhead,noop,shapes,ticks", "parts to run")
+	only := flag.String("only", "overhead,noop,shapes,makespan,ticks", "parts to run")
 	flag.IntVar(&b.n, "n", 10000, "nodes of the overhead graphs, entities of the ticks")
 	flag.IntVar(&b.runs, "runs", 3, "runs of each command; the fastest counts")
 	bare := flag.Int("loop", 0, "only start /bin/true so often: what the others are measured against")
@@ -48,7 +48,7 @@ func (b *bench) run(only string) (err error) {
 		name string
 		run  func() error
 	}{
-		{"overhead", b.overhead}, {"shapes", b.shapes}, {"noop", b.noop}, {"ticks", b.ticks},
+		{"overhead", b.overhead}, {"shapes", b.shapes}, {"noop", b.noop}, {"makespan", b.makespan}, {"ticks", b.ticks},
 	}
 	for _, p := range parts {
 		if !strings.Contains(","+only+",", ","+p.name+",") {

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"dagrun.dev/internal/testing/schedule"
 )
 
 func (b *bench) apply(extra ...string) []string {
@@ -132,6 +134,46 @@ func (b *bench) noop() error {
 			strconv.FormatInt(run.bytes/int64(n), 10) + " B"})
 	}
 	table("nodes that do nothing, durable log on", rows)
+	return nil
+}
+
+// makespan replays recorded workflows as sleeps, eight at a time, beside their lower bound and list scheduling.
+func (b *bench) makespan() error {
+	rows := [][]string{{"", "bound", "list scheduling", "dagrun", "/ bound", "/ list",
+		"ninja", "/ bound", "make", "/ bound"}}
+	for _, w := range []struct {
+		file  string
+		scale float64 // so that list scheduling takes six or seven seconds
+	}{{"rnaseq-dirt02", 0.008}, {"atacseq-dirt02", 0.006},
+		{"soykb-chameleon-10fastq-10ch", 0.002}, {"srasearch-chameleon-50a", 0.0008}} {
+		x, err := schedule.Read("testdata/workflows/" + w.file + ".txt")
+		if err != nil {
+			return err
+		}
+		dir := filepath.Join(b.dir, w.file)
+		if err := write(dir, asSleeps(x, w.scale)); err != nil {
+			return err
+		}
+		scaled := func(seconds float64) time.Duration { return time.Duration(seconds * w.scale * float64(time.Second)) }
+		bound, list := scaled(x.Bound(8)), scaled(x.List(8, x.Graph.Rank))
+		row := []string{w.file, secs(bound), secs(list)}
+		for _, argv := range [][]string{b.apply("--jobs", "8"), {"ninja", "-j8"}, {"make", "-s", "-j8"}} {
+			if _, err := exec.LookPath(argv[0]); err != nil {
+				row = append(row, "not installed", "")
+				continue
+			}
+			f, err := b.measure(dir, argv...)
+			if err != nil {
+				return err
+			}
+			row = append(row, secs(f.wall), ratio(f.wall, bound))
+			if argv[0] == b.bin {
+				row = append(row, ratio(f.wall, list))
+			}
+		}
+		rows = append(rows, row)
+	}
+	table(fmt.Sprintf("recorded workflows as sleeps, eight at a time (best of %d)", b.runs), rows)
 	return nil
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"dagrun.dev/dag"
 	"dagrun.dev/dag/machine"
+	"dagrun.dev/internal/testing/schedule"
 )
 
 var dataFlag = flag.String("graphs", "", "folder with stg/: also schedule those graphs")
@@ -28,7 +29,7 @@ var dataFlag = flag.String("graphs", "", "folder with stg/: also schedule those 
 func TestScheduleFollowsTheCriticalPath(t *testing.T) {
 	sum := newSummary()
 	for seed := range uint64(60) {
-		tasks, err := newTasks(taskGraph(seed))
+		tasks, err := schedule.New(taskGraph(seed))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +44,7 @@ func TestScheduleFollowsTheCriticalPath(t *testing.T) {
 	}
 	for _, file := range files {
 		sum = newSummary()
-		tasks, err := readTasks(file)
+		tasks, err := schedule.Read(file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +58,7 @@ func TestScheduleFollowsTheCriticalPath(t *testing.T) {
 	}
 	sum = newSummary()
 	for _, row := range optima(t, *dataFlag+"/stg/optimum.csv") {
-		tasks, err := newTasks(readSTG(t, *dataFlag+"/stg/"+row.file))
+		tasks, err := schedule.New(readSTG(t, *dataFlag+"/stg/"+row.file))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,23 +74,23 @@ type summary struct {
 
 func newSummary() *summary { return new(summary) }
 
-func (x *summary) add(t *testing.T, tasks *taskSet, slots int, optimum float64) {
+func (x *summary) add(t *testing.T, tasks *schedule.Tasks, slots int, optimum float64) {
 	t.Helper()
 	if optimum == 0 {
-		optimum = tasks.bound(slots)
+		optimum = tasks.Bound(slots)
 	}
 	got, err := makespan(tasks, slots)
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := tasks.list(slots, tasks.Graph.Rank)
+	list := tasks.List(slots, tasks.Graph.Rank)
 	if got > list*1.02 {
 		t.Errorf("%s on %d slots: %.1f s, list scheduling %.1f s", tasks.Graph.Plan.Name, slots, got, list)
 	}
 	x.n++
 	x.machine += got / optimum
 	x.list += list / optimum
-	x.fifo += tasks.list(slots, func(i int32) float64 { return -float64(i) }) / optimum
+	x.fifo += tasks.List(slots, func(i int32) float64 { return -float64(i) }) / optimum
 }
 
 func (x *summary) report(t *testing.T, name string) {
@@ -168,7 +169,7 @@ func readSTG(t *testing.T, path string) (*dag.Plan, map[string]float64) {
 
 // makespan runs tasks through the machine in virtual time, the weights of their graph deciding what starts first, and
 // returns how many seconds the run takes.
-func makespan(x *taskSet, slots int) (clock float64, err error) {
+func makespan(x *schedule.Tasks, slots int) (clock float64, err error) {
 	s := new(machine.State)
 	apply := func(e machine.Event) { err = cmp.Or(err, s.Apply(&e)) }
 	e := machine.New(Epoch, &machine.RunCreatedBody{RunID: "r", PlanDigest: "d"})
