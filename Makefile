@@ -11,7 +11,7 @@ help: ## this list
 
 build: ## the dagrun binary, in build/bin
 	@mkdir -p build/bin
-	$(GO) build -trimpath -o $(BIN) ./cmd/dagrun
+	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN) ./cmd/dagrun
 
 demo: build ## the main job, offline: the corpus pipeline with the simulated agent
 	@internal/scripts/setup --demo
