@@ -19,6 +19,7 @@ func (b *builder) tooEarly(g *dag.Graph) {
 		return
 	}
 	behind := g.Reach(early, g.Dependents)
+	after := map[int32]map[int32]bool{} // by maker: what is known to start behind it, or not
 	for _, d := range b.drafts {
 		i, _ := g.Index(d.id)
 		for _, name := range d.node.Reads {
@@ -26,7 +27,12 @@ func (b *builder) tooEarly(g *dag.Graph) {
 				continue
 			}
 			makers := g.Writers(name)
-			if len(makers) == 0 || slices.ContainsFunc(makers, func(w int32) bool { return surelyAfter(g, i, w) }) {
+			if len(makers) == 0 || slices.ContainsFunc(makers, func(w int32) bool {
+				if after[w] == nil {
+					after[w] = map[int32]bool{w: true}
+				}
+				return surelyAfter(g, i, w, after[w])
+			}) {
 				continue
 			}
 			b.fail(d.place("reads"), d.path+".reads", "reads %q, but may start before %s, which makes it, has ended: with "+
@@ -38,26 +44,24 @@ func (b *builder) tooEarly(g *dag.Graph) {
 
 func startsEarly(n *dag.Node) bool { return n.AtLeast > 0 && !n.WaitAll && n.AtLeast < len(n.Needs) }
 
-// surelyAfter reports whether a node starts only when another has ended, or is that one.
-func surelyAfter(g *dag.Graph, node, other int32) bool {
-	known := map[int32]bool{other: true}
-	var after func(i int32) bool
-	after = func(i int32) bool {
-		if sure, ok := known[i]; ok {
-			return sure
-		}
-		needs, sure := g.Needs(i), 0
-		for _, k := range needs {
-			if after(k) {
-				sure++
-			}
-		}
-		n := g.Node(i)
-		known[i] = sure > 0
-		if startsEarly(n) {
-			known[i] = len(needs)-sure < n.AtLeast
-		}
-		return known[i]
+// surelyAfter reports whether a node starts only when another has ended, or is that one. known is what was found
+// before.
+func surelyAfter(g *dag.Graph, node, other int32, known map[int32]bool) bool {
+	if sure, ok := known[node]; ok {
+		return sure
 	}
-	return after(node)
+	after := func(i int32) bool { return surelyAfter(g, i, other, known) }
+	needs, n := g.Needs(node), g.Node(node)
+	if !startsEarly(n) {
+		known[node] = slices.Contains(needs, other) || slices.ContainsFunc(needs, after)
+		return known[node]
+	}
+	unsure := 0
+	for _, i := range needs {
+		if !after(i) {
+			unsure++
+		}
+	}
+	known[node] = unsure < n.AtLeast
+	return known[node]
 }

@@ -17,11 +17,13 @@ func (b *builder) typeAll() {
 	if !slices.ContainsFunc(b.drafts, func(d *draft) bool { return len(d.reads) > 0 }) {
 		return
 	}
-	m := &missing{b: b, skip: make([]string, len(b.drafts))}
+	n := len(b.drafts)
+	m := &missing{b: b, skip: make([]string, n), behind: make([]*draft, n), depth: make([]int, n)}
 	order, _ := inOrder(b.dependents())
 	for _, i := range order {
 		d := b.drafts[i]
 		m.enter(d)
+		m.follow(d)
 		for k := range d.reads {
 			b.typeOne(d, &d.reads[k], m)
 		}
@@ -95,6 +97,9 @@ func (m *missing) failureSeen(d, t *draft) bool {
 type missing struct {
 	b    *builder
 	skip []string // by index: why the node may be skipped
+
+	behind []*draft // by index: the nearest node that the node is skipped with; nil: none
+	depth  []int    // by index: how many such nodes stand one behind the other before it
 }
 
 // enter notes why a node may be skipped; its needs were entered before.
@@ -158,19 +163,39 @@ func (m *missing) why(d, t *draft) string {
 
 // follows says that d is skipped wherever t is: it needs nothing else.
 func (m *missing) follows(d, t *draft) bool {
-	known := map[*draft]bool{t: true}
-	var follows func(d *draft) bool
-	follows = func(d *draft) bool {
-		yes, ok := known[d]
-		if n := d.node; !ok && n.When == "" && !n.Always && n.AtLeast == 0 && len(n.Needs) > 0 {
-			known[d] = false // as on a cycle, which is reported elsewhere
-			apart := func(id string) bool { return !follows(m.b.byID[fold(id)]) }
-			yes = !slices.ContainsFunc(n.Needs, apart)
-		}
-		known[d] = yes
-		return yes
+	for d != nil && m.depth[d.index] > m.depth[t.index] {
+		d = m.behind[d.index]
 	}
-	return follows(d)
+	return d == t
+}
+
+// follow notes the nearest node that d is skipped with, all of whose needs have been entered.
+func (m *missing) follow(d *draft) {
+	n := d.node
+	if n.When != "" || n.Always || n.AtLeast > 0 || len(n.Needs) == 0 {
+		return
+	}
+	nearest := m.b.byID[fold(n.Needs[0])]
+	for _, id := range n.Needs[1:] {
+		nearest = m.common(nearest, m.b.byID[fold(id)])
+	}
+	if nearest != nil {
+		m.behind[d.index], m.depth[d.index] = nearest, m.depth[nearest.index]+1
+	}
+}
+
+// common returns the nearest node that two are both skipped with, or are; nil: there is none.
+func (m *missing) common(x, y *draft) *draft {
+	for x != y {
+		if x == nil || y == nil {
+			return nil
+		}
+		if m.depth[x.index] < m.depth[y.index] {
+			x, y = y, x
+		}
+		x = m.behind[x.index]
+	}
+	return x
 }
 
 // whyItem says why an item of the foreach t may have no values for the reader d; empty when all have.

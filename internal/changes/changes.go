@@ -1,6 +1,5 @@
 // Package changes tells that files below some folders have changed, and of those only the last: whoever is told looks
-// again.
-// Nothing is lost: where the system drops notices, or cannot watch all folders, that counts as a change.
+// again. Nothing is lost: where the system drops notices, or cannot watch all folders, that counts as a change.
 package changes
 
 import (

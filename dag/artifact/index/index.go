@@ -1,6 +1,5 @@
 // Package index knows every version of every artifact and every entry of every accumulator of a run: the one fold of
-// these facts. Opening, verifying, reverting and what attempts
-// are given to read all ask it.
+// these facts. Opening, verifying, reverting and what attempts are given to read all ask it.
 //
 // It touches no file. Whether a version is still in the store, and what stands in its live place, is
 // for those who have the run's directory.
