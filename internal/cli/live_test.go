@@ -45,13 +45,22 @@ func runAtTerminal(t *testing.T, columns, rows int, dir string, args ...string) 
 func (a *atTerminal) until(pattern string) string {
 	a.t.Helper()
 	re := regexp.MustCompile(pattern)
-	for limit := time.Now().Add(2 * time.Minute); time.Now().Before(limit); time.Sleep(5 * time.Millisecond) { // a way out
+	quit := time.AfterFunc(2*time.Minute, func() { _ = a.cmd.Process.Signal(syscall.SIGQUIT) }) // a way out: it shows its stacks
+	defer quit.Stop()
+	for over := false; ; time.Sleep(5 * time.Millisecond) {
 		if found := re.FindString(a.shown.String()); found != "" {
 			return found
 		}
+		if over {
+			a.end()
+			a.t.Fatalf("the terminal never showed %s, and the program has ended (%v):\n%s", pattern, a.cmd.ProcessState, a.shown)
+		}
+		select {
+		case <-a.ended:
+			over = true
+		default:
+		}
 	}
-	a.t.Fatalf("the terminal never showed %s:\n%s", pattern, a.shown)
-	return ""
 }
 
 // end waits for the program's end and returns its exit status.
