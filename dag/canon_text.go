@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"dagrun.dev/internal/number"
 )
 
 var canonicalForm = []jsontext.Options{
@@ -48,32 +49,18 @@ func eachNumber(src []byte, check func(text string) error) error {
 	return nil
 }
 
-func isInteger(number string) bool { return !strings.ContainsAny(number, ".eE") }
-
 // exact refuses a number that would be read back as another one.
-func exact(number string) error {
-	integer := isInteger(number)
-	if integer && len(number) <= 15 {
+func exact(text string) error {
+	if number.Whole(text) && number.Stays(text) {
 		return nil
 	}
-	f, err := parseFloat(number)
-	switch {
-	case err != nil:
-		return err
-	case integer && f != 0 && strconv.FormatFloat(f, 'f', -1, 64) != number:
+	switch _, ok := number.Float(text); {
+	case !ok:
+		return outOfRange(text)
+	case number.Whole(text):
 		return errTooBig
 	}
 	return nil
-}
-
-// parseFloat reads a number as a double. One that would be infinite, or nothing, is out of range.
-func parseFloat(number string) (float64, error) {
-	f, err := strconv.ParseFloat(number, 64)
-	mantissa, _, _ := strings.Cut(strings.ToLower(number), "e")
-	if err != nil || f == 0 && strings.Trim(mantissa, "-0.") != "" {
-		return 0, outOfRange(number)
-	}
-	return f, nil
 }
 
 func outOfRange(number string) error { return fmt.Errorf("number %.40s is out of range", number) }

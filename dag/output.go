@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"dagrun.dev/internal/number"
 )
 
 // OutputType splits the declared type of an output: string, int, number, bool, list or map, and a "?" behind
@@ -51,13 +53,14 @@ func deeper(src []byte, levels int) bool {
 	return true
 }
 
-func keepable(number string) (err error) {
-	if !isInteger(number) {
-		_, err = parseFloat(number)
-	} else if _, err = strconv.ParseInt(number, 10, 64); err != nil {
-		err = fmt.Errorf("the integer %.40s does not fit 64 bits: write it as a string", number)
+func keepable(text string) error {
+	if !number.Whole(text) {
+		return exact(text)
 	}
-	return err
+	if _, err := strconv.ParseInt(text, 10, 64); err != nil {
+		return fmt.Errorf("the integer %.40s does not fit 64 bits: write it as a string", text)
+	}
+	return nil
 }
 
 // ReadValue returns a value that was kept, as it was: a string for anything that is not declared as one is its JSON.

@@ -35,7 +35,7 @@ var forbidden = map[string]string{
 // pure are the packages beside the standard library that the core is made of. These two are to become encoding/json/v2 and
 // encoding/json/jsontext: they read and write JSON texts in memory and do nothing else.
 var pure = map[string]bool{"dagrun.dev/dag": true, "dagrun.dev/dag/reuse": true, "dagrun.dev/internal/glob": true,
-	"github.com/go-json-experiment/json": true, "github.com/go-json-experiment/json/jsontext": true}
+	"dagrun.dev/internal/number": true, "github.com/go-json-experiment/json": true, "github.com/go-json-experiment/json/jsontext": true}
 
 // clock are the functions of package time that read the clock or wait.
 var clock = map[string]bool{"Now": true, "Since": true, "Until": true, "Sleep": true, "After": true, "AfterFunc": true, "NewTimer": true,

@@ -105,10 +105,27 @@ func (b *builder) canonical(v *tree.Value, path string) encoding.RawMessage {
 	}
 	raw, err := dag.AppendCanonical(nil, v.AppendJSON(nil))
 	if err != nil {
-		b.fail(v.Pos, path, "%v", err)
+		at, path := inexact(v, path)
+		b.fail(at.Pos, path, "%v, in an expression with string(...)", err)
 		return nil
 	}
 	return raw
+}
+
+// inexact finds the first integer in a value that a plan cannot hold.
+func inexact(v *tree.Value, path string) (*tree.Value, string) {
+	tooBig := func(x *tree.Value) bool { return x.Kind == tree.Int && (x.Int > mostExact || x.Int < -mostExact) }
+	for _, f := range v.Fields {
+		if f.Value.Any(tooBig) {
+			return inexact(f.Value, tree.Join(path, f.Name))
+		}
+	}
+	for i, x := range v.Items {
+		if x.Any(tooBig) {
+			return inexact(x, tree.At(path, i))
+		}
+	}
+	return v, path
 }
 
 // unlessEmpty leaves out settings that say nothing.

@@ -19,7 +19,7 @@ type rule struct {
 // rules is a statement of policy, the first match counts. If a change needs another line here, talk
 // about the structure first.
 var rules = []rule{
-	{"dagrun.dev/dag", []string{"dagrun.dev/internal/glob", "github.com/go-json-experiment/json/..."}, "the plan is data: anything may import it, so it imports nothing but how names match and JSON is read"},
+	{"dagrun.dev/dag", []string{"dagrun.dev/internal/glob", "dagrun.dev/internal/number", "github.com/go-json-experiment/json/..."}, "the plan is data: anything may import it, so it imports nothing but how names match, numbers are kept and JSON is read"},
 	{"dagrun.dev/dag/reuse", []string{"dagrun.dev/dag"}, "what an edit invalidates can be read alone"},
 	{"dagrun.dev/dag/machine", []string{"dagrun.dev/dag", "dagrun.dev/dag/reuse"}, "the machine is pure and must fit into any host"},
 	{"dagrun.dev/dag/attempt", []string{"dagrun.dev/dag", "dagrun.dev/dag/expr", "dagrun.dev/dag/machine", "dagrun.dev/nodes", "dagrun.dev/internal/..."}, "an attempt may be carried out where there is no run, no state and no loop"},
@@ -31,8 +31,9 @@ var rules = []rule{
 	{"dagrun.dev/nodes/...", []string{"dagrun.dev/nodes/...", "dagrun.dev/internal/...", "dagrun.dev/schemas/...", "github.com/chromedp/...", "github.com/hashicorp/go-retryablehttp", "github.com/go-json-experiment/json/...", "github.com/tdewolff/parse/v2/...", "github.com/yuin/goldmark/...", "golang.org/x/...", "gopkg.in/yaml.v3"}, "kinds know nothing of graph, log or state"},
 	{"dagrun.dev/internal/folder", nil, "a folder is data, whoever walks it"},
 	{"dagrun.dev/internal/glob", nil, "names are matched the same everywhere"},
+	{"dagrun.dev/internal/number", nil, "a number is kept the same everywhere"},
 	{"dagrun.dev/internal/rules", []string{"dagrun.dev/internal/tree"}, "rules are data, used by the compiler and by kinds"},
-	{"dagrun.dev/internal/tree", []string{"github.com/go-json-experiment/json/jsontext"}, "data with positions"},
+	{"dagrun.dev/internal/tree", []string{"dagrun.dev/internal/number", "github.com/go-json-experiment/json/jsontext"}, "data with positions"},
 }
 
 // only names packages that exactly one package may import.

@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"dagrun.dev/internal/number"
 )
 
 // Limits bound what a document may hold. A zero field means no limit of that kind.
@@ -257,11 +259,11 @@ func (p *jsonReader) number(v *Value, text string) (err error) {
 		v.Kind = Int
 		return nil
 	}
-	if !strings.ContainsAny(text, ".eE") {
+	if number.Whole(text) {
 		return Diagnostic{Pos: v.Pos, Path: p.path(p.dec.StackPointer()), Text: text + " does not fit 64 bits"}
 	}
-	f, err := strconv.ParseFloat(text, 64)
-	if err != nil {
+	f, ok := number.Float(text)
+	if !ok {
 		return Diagnostic{Pos: v.Pos, Path: p.path(p.dec.StackPointer()), Text: text + " is out of the range of numbers"}
 	}
 	if v.Kind, v.Int, v.Float = Float, 0, f; f == math.Trunc(f) && math.Abs(f) < 1<<53 {

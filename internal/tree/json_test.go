@@ -109,6 +109,19 @@ func TestParseJSONMistakes(t *testing.T) {
 	}
 }
 
+// A number that would be nothing, or infinite, is no other number instead.
+func TestParseJSONOutOfRange(t *testing.T) {
+	for text, want := range map[string]string{
+		"[1e400]": "1e400 is out of the range of numbers", "[-1e-400]": "-1e-400 is out of the range of numbers",
+		"[0e-400]": "", "[5e-324]": "",
+	} {
+		_, err := ParseJSON("f.json", []byte(text), Defaults)
+		if got := fmt.Sprint(err); want == "" && err != nil || !strings.HasSuffix(got, want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
 func TestParseText(t *testing.T) {
 	pos := Pos{File: FileOf("--set a.b")}
 	for text, want := range map[string]string{

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -21,6 +20,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"dagrun.dev/internal/number"
 	"dagrun.dev/internal/tree"
 )
 
@@ -325,6 +325,8 @@ var (
 	zeroFirst   = regexp.MustCompile(`^[-+]?0[0-9_]+$`)
 )
 
+const outOfRange = "%s is out of the range of numbers; put it in quotes if it is text"
+
 func (w *walker) scalar(n *yaml.Node) *tree.Value {
 	v := &tree.Value{Pos: w.pos(n)}
 	tag := n.ShortTag()
@@ -347,15 +349,15 @@ func (w *walker) scalar(n *yaml.Node) *tree.Value {
 		if wholeNumber.MatchString(n.Value) {
 			return w.fail(n, "%s does not fit 64 bits", n.Value)
 		}
-		f, err := strconv.ParseFloat(strings.ReplaceAll(n.Value, "_", ""), 64)
-		if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
-			return w.fail(n, "%s is not a finite number", n.Value)
+		f, ok := number.Float(strings.ReplaceAll(n.Value, "_", ""))
+		if !ok {
+			return w.fail(n, outOfRange, n.Value)
 		}
 		v.Kind, v.Float = tree.Float, f
 		v.Written(n.Value)
 	case "!!str", "!!timestamp":
 		if _, err := strconv.ParseFloat(n.Value, 64); errors.Is(err, strconv.ErrRange) && plain(n) {
-			return w.fail(n, "%s is out of the range of numbers; put it in quotes if it is text", n.Value)
+			return w.fail(n, outOfRange, n.Value)
 		}
 		v.Kind, v.Str = tree.String, n.Value
 		w.doubt(n)

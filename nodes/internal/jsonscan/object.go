@@ -11,6 +11,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"dagrun.dev/internal/number"
 )
 
 // An Object is a JSON object with exact names. Decoding into a struct would match names without regard to
@@ -148,7 +150,7 @@ func Typed(x any, want string) (any, bool) {
 		if want == "int" {
 			return whole(v)
 		}
-		return v, want == "number" && holds(v)
+		return v, want == "number" && holds(v.String())
 	case []any:
 		return v, want == "list"
 	case map[string]any:
@@ -159,13 +161,12 @@ func Typed(x any, want string) (any, bool) {
 
 // holds reports whether a number stays what it is as a double, but for digits of a fraction: not an integer that
 // becomes another one, nor what becomes infinite or nothing.
-func holds(n json.Number) bool {
-	f, err := n.Float64()
-	mantissa, _, _ := strings.Cut(strings.ToLower(n.String()), "e")
-	if f == 0 {
-		return err == nil && strings.Trim(mantissa, "-0.") == ""
+func holds(text string) bool {
+	if number.Whole(text) {
+		return number.Stays(text)
 	}
-	return err == nil && (strings.ContainsAny(n.String(), ".eE") || strconv.FormatFloat(f, 'f', -1, 64) == n.String())
+	_, ok := number.Float(text)
+	return ok
 }
 
 // whole returns a whole number of 64 bits to the last digit; 3.0 and 3e2 are some.
