@@ -86,6 +86,9 @@ func (f *logFiles) open() error {
 	if err := f.own.MkdirAll(run.LogsDir); err != nil {
 		return err
 	}
+	if err := disk.Sweep(f.own, run.LogsDir); err != nil { // what a dead process has left of a summary
+		return err
+	}
 	f.at = readPosition(f.own)
 	anew := false
 	for i := range f.list {

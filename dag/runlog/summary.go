@@ -28,5 +28,18 @@ func SaveSummary(o run.Options, s *report.Summary) error {
 	if err := own.MkdirAll(run.LogsDir); err != nil {
 		return err
 	}
-	return disk.WriteFile(own, run.LogsDir+"/run-"+s.RunID+".yaml", text)
+	return disk.WriteFile(own, summaryName(s.RunID), text)
 }
+
+// HasSummary reports whether the summary of a run is there.
+func HasSummary(o run.Options, id string) bool {
+	own, err := run.OpenOwn(o)
+	if err != nil {
+		return false
+	}
+	defer own.Close()
+	_, err = own.Lstat(summaryName(id))
+	return err == nil
+}
+
+func summaryName(id string) string { return run.LogsDir + "/run-" + id + ".yaml" }

@@ -195,13 +195,16 @@ func (s *session) adopt(r *run.Run, res *compile.Result, again bool) error {
 	} else {
 		s.warn(takesOver(s.dir, res)...)
 	}
+	failed := status == machine.RunBroken && !again
+	done := d.Same && status == machine.RunDone && len(s.part.Rerun) == 0
 	switch {
-	case d.Same && status == machine.RunDone && len(s.part.Rerun) == 0 && len(r.State().Notices()) > 0:
+	case (done || failed) && len(r.State().Notices()) > 0:
 		return nil // who was not told of its end is
-	case d.Same && status == machine.RunDone && len(s.part.Rerun) == 0:
+	case done:
 		s.rest(r)
 		return errors.Join(executor.Sweep(r, ""), s.end(report.NewStatus(r, s.dir, time.Now()), nil))
-	case status == machine.RunBroken && !again:
+	case failed:
+		s.rest(r)
 		return errFailed(s.dir, r.State().Run().Failed)
 	}
 	if err := s.lookAhead(d, res.Dir); err != nil {

@@ -85,15 +85,21 @@ func (s *session) ready(
 		return err
 	}
 	now := time.Now()
-	switch v := r.State().Run(); {
-	case v.Status == machine.RunDone && len(part.Rerun) == 0,
+	v := r.State().Run()
+	failed := v.Status == machine.RunBroken && !again
+	done := v.Status == machine.RunDone && len(part.Rerun) == 0 ||
 		v.Status == machine.RunPause && v.Pause.Reason == machine.PausePart && len(r.State().LeftOut()) > 0 &&
-			!part.chosen(r.State()) && len(without) == 0:
+			!part.chosen(r.State()) && len(without) == 0
+	switch {
+	case (done || failed) && len(r.State().Notices()) > 0:
+		return nil // who was not told of its end is
+	case done:
 		s.rest(r)
 		return s.end(report.NewStatus(r, s.dir, now), nil)
 	case r.Graph().Plan.Outdated():
 		return errOutdated(s.dir)
-	case v.Status == machine.RunBroken && !again:
+	case failed:
+		s.rest(r)
 		return errFailed(s.dir, v.Failed)
 	}
 	if err := s.lookAhead(d, s.specDir); err != nil {

@@ -200,11 +200,31 @@ func (s *session) evaluator(p *dag.Plan) (dag.Evaluator, error) {
 	return compile.NewEvaluator(p, s.kinds)
 }
 
-// rest leaves a run as it is, but for the logs: the process that ended it may have died before it had written them.
+// rest leaves a run as it is, but for the logs and the summary: the process that ended it may have died before it had
+// written them.
 func (s *session) rest(r *run.Run) {
 	s.nothing = true
 	s.logs.Start(r, s.opened)
 	s.logs.Stop()
+	if st := report.NewStatus(r, s.dir, time.Now()); !runlog.HasSummary(s.opened, st.RunID) {
+		_, err := s.summarize(r, st)
+		s.warnOf(err)
+	}
+}
+
+// summarize sums up a run, and keeps that beside the logs where it has ended.
+func (s *session) summarize(r *run.Run, st *report.Status) (*report.Summary, error) {
+	sum, err := report.NewSummary(r, s.opened, st)
+	if err == nil && st.Status != machine.RunPause {
+		s.warnOf(runlog.SaveSummary(s.opened, sum))
+	}
+	return sum, err
+}
+
+func (s *session) warnOf(err error) {
+	if err != nil {
+		s.warn("cannot write the summary: " + err.Error())
+	}
 }
 
 // carryOn runs an open run until it ends or pauses, closes it and tells how it stands.
@@ -337,12 +357,7 @@ func (s *session) account(r *run.Run) error {
 		}
 	})
 	st := report.NewStatus(r, s.dir, time.Now())
-	sum, err := report.NewSummary(r, s.opened, st)
-	if err == nil && st.Status != machine.RunPause {
-		if err := runlog.SaveSummary(s.opened, sum); err != nil {
-			s.warn("cannot write the summary: " + err.Error())
-		}
-	}
+	sum, err := s.summarize(r, st)
 	err = errors.Join(err, r.Close())
 	if learned.Wait(); err != nil {
 		return err
