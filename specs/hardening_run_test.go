@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"dagrun.dev/internal/testing/program"
 )
 
 // decision is what the route of a cycle decided.
@@ -213,7 +215,7 @@ func (s *site) quiet() {
 			s.t.Errorf("left running after the kill: %q", left)
 		}
 	}()
-	s.await("the end of what the killed run had started", func() bool {
+	program.Await(s.t, "the end of what the killed run had started", func() bool {
 		left = processesOf(s.temp())
 		return len(left) == 0
 	})

@@ -3,11 +3,9 @@ package specs_test
 import (
 	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"dagrun.dev/internal/testing/program"
 )
@@ -22,14 +20,14 @@ func TestKilledWhileTakingPictures(t *testing.T) {
 		return replaced("\t{width: 768, height: 1024},\n\t{width: 375, height: 812},\n", "")(s)
 	})
 	s := newSite(t)
-	cmd := exec.Command(filepath.Join(program.Folder(t), "dagrun"), "apply", spec, "--seed", "7", "--quiet", "--output-dir", s.out)
+	cmd := program.Command(t.Context(), filepath.Join(program.Folder(t), "dagrun"), "apply", spec, "--seed", "7", "--quiet", "--output-dir", s.out)
 	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+s.state, "HOME="+filepath.Dir(s.out), "TMPDIR="+s.temp())
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	s.await("the capture", func() bool { return s.logged("WORK_ITEM_STARTED", h(1, "capture")) })
+	program.Await(t, "the capture", func() bool { return s.logged("WORK_ITEM_STARTED", h(1, "capture")) })
 	var browser string
-	s.await("a browser that shows a page", func() bool {
+	program.Await(t, "a browser that shows a page", func() bool {
 		browser = s.browser()
 		return browser != "" && tabsOf(browser) > 0
 	})
@@ -40,7 +38,7 @@ func TestKilledWhileTakingPictures(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	s.await("the end of the browser", func() bool { return tabsOf(browser) == 0 })
+	program.Await(t, "the end of the browser", func() bool { return tabsOf(browser) == 0 })
 	s.quiet()
 
 	s.must("resume", "--quiet")
@@ -69,18 +67,6 @@ func TestKilledWhileTakingPictures(t *testing.T) {
 	if saved["cp-PA-1"] != 1 || saved["cp-PA-2"] != 1 {
 		t.Errorf("checkpoints of the cycles: %v", saved)
 	}
-}
-
-// await waits until something is so. The limit is not a measure, but a way out.
-func (s *site) await(what string, so func() bool) {
-	s.t.Helper()
-	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); {
-		if so() {
-			return
-		}
-		<-time.After(10 * time.Millisecond)
-	}
-	s.t.Fatalf("waited in vain for %s", what)
 }
 
 // logged says whether an event of a node is in the log.

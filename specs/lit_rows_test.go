@@ -2,7 +2,6 @@ package specs_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -117,7 +116,14 @@ func TestLiteratureRows(t *testing.T) {
 func TestLiteratureInterrupted(t *testing.T) {
 	for stage, nodes := range map[string]string{"2": "review/", "5": "write/"} {
 		t.Run("stage "+stage, func(t *testing.T) {
-			r := literature(t, "", "{answers: sim/answers.yaml,", "{answers: sim/answers.yaml, delay: 1s,")
+			faults := filepath.Join(t.TempDir(), "faults.yaml") // the agents of the stage do not end before they are interrupted
+			says := func(text string) {
+				if err := os.WriteFile(faults, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			says("- {match: {node: '" + nodes + "*'}, fault: hang, times: -1}\n")
+			r := literature(t, "", `faults: "${params.agent.faults}"`, "faults: "+faults)
 			args := []string{"apply", r.spec}
 			if stage == "5" {
 				r.answers["outline/first"] = nil
@@ -126,12 +132,13 @@ func TestLiteratureInterrupted(t *testing.T) {
 				r.respond()
 				args = []string{"resume"}
 			}
-			cmd := exec.Command(filepath.Join(program.Folder(t), "dagrun"), append(args, "--quiet", "--stop-after", "10ms", "--output-dir", r.site.out)...)
+			args = append(args, "--quiet", "--jobs", "4", "--stop-after", "10ms", "--output-dir", r.site.out)
+			cmd := program.Command(t.Context(), filepath.Join(program.Folder(t), "dagrun"), args...)
 			cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+r.state, "HOME="+filepath.Dir(r.site.out))
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			r.await("agents at work side by side", func() bool {
+			program.Await(t, "agents at work side by side", func() bool {
 				n := 0
 				for _, e := range r.eventsSoFar() {
 					if e.Type == "LLM_CALL_STARTED" && strings.HasPrefix(e.Payload.Node, nodes) {
@@ -149,6 +156,7 @@ func TestLiteratureInterrupted(t *testing.T) {
 			if n := len(r.facts("RUN_PAUSED")); n == 0 {
 				t.Error("it is not paused")
 			}
+			says("[]\n")
 			done := map[string]bool{}
 			for id, e := range finished(r.events()) {
 				done[id] = e.Payload.Status == "completed"

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dagrun.dev/internal/testing/program"
 )
 
 // A said is what the weaver answers in a cycle; without a score it could not tell.
@@ -151,7 +153,7 @@ func TestAskedInTheLastCycle(t *testing.T) {
 		ended <- err
 	}()
 	var asked string
-	s.await("the question", func() bool {
+	program.Await(t, "the question", func() bool {
 		out, _ := s.dagrun(nil, "escalations") // there may be no run yet
 		asked = regexp.MustCompile(`approval/\S+/ask/\d+`).FindString(out)
 		return asked != ""

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -32,7 +31,7 @@ func newSite(t *testing.T) *site {
 // dagrun runs the program; env are further variables.
 func (s *site) dagrun(env []string, args ...string) (string, error) {
 	s.t.Helper()
-	cmd := exec.Command(filepath.Join(program.Folder(s.t), "dagrun"), append(args, "--output-dir", s.out)...)
+	cmd := program.Command(s.t.Context(), filepath.Join(program.Folder(s.t), "dagrun"), append(args, "--output-dir", s.out)...)
 	cmd.Env = append(os.Environ(), append(env, "XDG_STATE_HOME="+s.state, "HOME="+filepath.Dir(s.out))...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -53,7 +52,7 @@ func (s *site) must(args ...string) string {
 // plain runs a command that has nothing to do with a run.
 func (s *site) plain(args ...string) string {
 	s.t.Helper()
-	out, err := exec.Command(filepath.Join(program.Folder(s.t), "dagrun"), args...).CombinedOutput()
+	out, err := program.Command(s.t.Context(), filepath.Join(program.Folder(s.t), "dagrun"), args...).CombinedOutput()
 	if err != nil {
 		s.t.Fatalf("dagrun %s: %v\n%s", strings.Join(args, " "), err, out)
 	}

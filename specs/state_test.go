@@ -9,7 +9,6 @@ import (
 	"maps"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -311,12 +310,12 @@ pipeline:
 `), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(filepath.Join(program.Folder(t), "dagrun"), "apply", spec, "--quiet", "--output-dir", s.out)
+	cmd := program.Command(t.Context(), filepath.Join(program.Folder(t), "dagrun"), "apply", spec, "--quiet", "--output-dir", s.out)
 	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+s.state)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	s.await("slow in flight", func() bool {
+	program.Await(t, "slow in flight", func() bool {
 		_, err := os.Stat(filepath.Join(s.out, "_orchestrator/state.json"))
 		return err == nil && strings.Contains(s.read("_orchestrator/state.json"), `"node":"slow"`)
 	})
@@ -327,7 +326,7 @@ pipeline:
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	s.await("the interrupt", func() bool { return strings.Contains(s.read("_orchestrator/events.ndjson"), "RUN_PAUSED") })
+	program.Await(t, "the interrupt", func() bool { return strings.Contains(s.read("_orchestrator/events.ndjson"), "RUN_PAUSED") })
 	if err := os.WriteFile(s.out+".go", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -3,13 +3,14 @@ package cli
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"dagrun.dev/internal/testing/program"
 )
 
 const asks = `pipeline:
@@ -30,7 +31,7 @@ func askedAt(t *testing.T, args ...string) (a *atTerminal, dir string) {
 
 // elsewhere runs another command on the run.
 func elsewhere(t *testing.T, dir string, args ...string) string {
-	c := exec.Command(binary, args...)
+	c := program.Command(t.Context(), binary, args...)
 	c.Dir = dir
 	out, err := c.CombinedOutput()
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"gopkg.in/yaml.v3"
+
+	"dagrun.dev/internal/testing/program"
 )
 
 // agentCases are failure shapes of command line agents; the tests of the kind try every variant.
@@ -130,7 +132,7 @@ func (c *crash) writeCase(dir string, a agentCase) {
 
 // runCase applies the specification; a run that waits is interrupted.
 func (c *crash) runCase() (status int, waits bool) {
-	cmd := exec.Command(binary, "apply")
+	cmd := program.Command(c.t.Context(), binary, "apply")
 	cmd.Dir = c.dir
 	cmd.Env = c.env()
 	out, err := cmd.StdoutPipe()

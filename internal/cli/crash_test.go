@@ -3,12 +3,13 @@ package cli
 import (
 	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sort"
 	"strconv"
 	"strings"
 	"testing"
+
+	"dagrun.dev/internal/testing/program"
 )
 
 // crashSpec has things that a crash or a damage could spoil: artifacts that replace each other, a value, a
@@ -64,7 +65,7 @@ func newFolder(t *testing.T) *crash {
 }
 
 func (c *crash) dagrun(crashAt int, args ...string) error {
-	cmd := exec.Command(binary, args...)
+	cmd := program.Command(c.t.Context(), binary, args...)
 	cmd.Dir = c.dir
 	cmd.Env = c.env()
 	if crashAt > 0 {

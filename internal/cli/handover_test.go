@@ -1,8 +1,15 @@
 package cli
 
 import (
-	"bytes"
+	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
 	"time"
 
 	"dagrun.dev/dag"
@@ -11,14 +18,7 @@ import (
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/dag/run"
 	"dagrun.dev/internal/disk"
-	"errors"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strconv"
-	"strings"
-	"syscall"
-	"testing"
+	"dagrun.dev/internal/testing/program"
 )
 
 // handoverSpec has a free node, one that counts as paid, and one that an edit of the two does not touch.
@@ -100,11 +100,11 @@ const submitted = 6
 type companion struct {
 	cmd   *exec.Cmd
 	ended chan error
-	notes *bytes.Buffer // what it has said on standard error, once it has ended
+	notes *output // what it says on standard error
 }
 
 func (c *crash) started(crashAt int, args ...string) companion {
-	p := companion{exec.Command(binary, args...), make(chan error, 1), new(bytes.Buffer)}
+	p := companion{program.Command(c.t.Context(), binary, args...), make(chan error, 1), said(c.t, args...)}
 	p.cmd.Dir, p.cmd.Env, p.cmd.Stderr = c.dir, c.env(), p.notes
 	if crashAt > 0 {
 		p.cmd.Env = append(p.cmd.Env, "DAGRUN_CRASH_AT="+strconv.Itoa(crashAt))
@@ -116,10 +116,21 @@ func (c *crash) started(crashAt int, args ...string) companion {
 	return p
 }
 
+// said is for what a program says; a test that fails shows it.
+func said(t *testing.T, args ...string) *output {
+	o := new(output)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("dagrun %s says:\n%s", strings.Join(args, " "), o)
+		}
+	})
+	return o
+}
+
 // until waits for a condition of the shell.
 func (c *crash) until(condition string) {
 	c.t.Helper()
-	cmd := exec.Command("sh", "-c", "until "+condition+"; do sleep 0.02; done 2>/dev/null")
+	cmd := program.Command(c.t.Context(), "sh", "-c", "until "+condition+"; do sleep 0.02; done 2>/dev/null")
 	cmd.Dir = c.dir
 	if err := cmd.Run(); err != nil {
 		c.t.Fatal(condition, err)

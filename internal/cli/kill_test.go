@@ -6,13 +6,14 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"dagrun.dev/internal/testing/program"
 )
 
 // killSpec is three chains of short commands that meet: enough happens at once for a kill to hit
@@ -112,7 +113,7 @@ func (c *crash) begun() bool {
 // killedWithin starts or goes on with the run and kills it after a time; it reports whether the run
 // had ended well before.
 func (c *crash) killedWithin(d time.Duration) (ended bool) {
-	cmd := exec.Command(binary, "apply", "-j", "2")
+	cmd := program.Command(c.t.Context(), binary, "apply", "-j", "2")
 	cmd.Dir = c.dir
 	cmd.Env = c.env()
 	if err := cmd.Start(); err != nil {

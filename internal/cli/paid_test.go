@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"dagrun.dev/internal/testing/program"
 )
 
 const paidPage = `<!DOCTYPE html><html lang="en"><head><title>t</title></head><body><h1>ok</h1></body></html>`
@@ -78,22 +80,11 @@ func (p *paidRun) write(name, text string) {
 // begin starts the program without waiting for it.
 func (p *paidRun) begin() {
 	p.t.Helper()
-	p.cmd = exec.Command(binary, "apply")
+	p.cmd = program.Command(p.t.Context(), binary, "apply")
 	p.cmd.Dir, p.cmd.Env = p.dir, p.env()
+	p.cmd.Stderr = said(p.t, "apply")
 	if err := p.cmd.Start(); err != nil {
 		p.t.Fatal(err)
-	}
-	p.t.Cleanup(func() { _ = p.cmd.Process.Kill() })
-}
-
-// until waits for something that another process does.
-func (p *paidRun) until(what string, done func() bool) {
-	p.t.Helper()
-	for end := time.Now().Add(time.Minute); !done(); {
-		if time.Now().After(end) {
-			p.t.Fatalf("nothing after a minute: %s", what)
-		}
-		time.Sleep(5 * time.Millisecond)
 	}
 }
 
@@ -204,11 +195,11 @@ func TestAnsweredWhileStopped(t *testing.T) {
 				p.write("half", "")
 			}
 			p.begin()
-			p.until("the agent starts", p.exists("started"))
+			program.Await(t, "the agent starts", p.exists("started"))
 			p.signal(syscall.SIGSTOP)
-			p.until("the program stands still", p.stopped)
+			program.Await(t, "the program stands still", p.stopped)
 			p.write("go", "")
-			p.until("the agent has answered", p.exists("answered"))
+			program.Await(t, "the agent has answered", p.exists("answered"))
 			p.kill()
 			if tt.faults != "" {
 				_ = p.dagrun(0, "resume") // it waits for a person: the answer was a refusal
@@ -270,7 +261,7 @@ func TestKilledWhileAnAnswerStreams(t *testing.T) {
 				last = "message_delta"
 			}
 			p.begin()
-			p.until("the stream is on disk", func() bool {
+			program.Await(t, "the stream is on disk", func() bool {
 				files, _ := filepath.Glob(p.path("build/crash/_orchestrator/spool/*/answer"))
 				for _, f := range files {
 					if b, _ := os.ReadFile(f); strings.Contains(string(b), last) {

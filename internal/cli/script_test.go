@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -16,9 +17,10 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"dagrun.dev/internal/testing/program"
 )
 
 // binary is the program as users have it, built once for all tests: scripts send it signals and
@@ -39,6 +41,7 @@ func testMain(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "dagrun")
+	os.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state")) // no run is told what others on this machine have seen
 	args := []string{"build", "-ldflags=-s -w", "-o", binary}
 	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
 		args = append(args, "-race") // a race in the program fails the script that meets it
@@ -105,6 +108,8 @@ func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
 type started struct {
 	cmd            *exec.Cmd
 	stdout, stderr output
+	ended          chan struct{} // closed once all that it printed is there
+	err            error         // of its end
 }
 
 // An output collects what a process prints; readers may wait for a part of it.
@@ -141,12 +146,12 @@ func cmdStart(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: start NAME COMMAND ...")
 	}
-	p := &started{}
+	p := &started{ended: make(chan struct{})}
 	path := args[1]
 	if path == "dagrun" {
 		path = binary
 	}
-	p.cmd = exec.Command(path, args[2:]...)
+	p.cmd = program.Command(context.Background(), path, args[2:]...)
 	p.cmd.Dir = ts.MkAbs(".")
 	for _, name := range []string{"PATH", "HOME", "XDG_STATE_HOME", "DAGRUN_OUTPUT_DIR", "DAGRUN_CRASH_AT", "TMPDIR"} {
 		if v := ts.Getenv(name); v != "" {
@@ -155,7 +160,11 @@ func cmdStart(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
 	ts.Check(p.cmd.Start())
-	ts.Defer(func() { p.cmd.Process.Kill() })
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.ended)
+	}()
+	ts.Defer(func() { p.cmd.Process.Kill(); <-p.ended })
 	ts.Value("started").(map[string]*started)[args[0]] = p
 }
 
@@ -173,15 +182,18 @@ func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: await NAME REGEXP")
 	}
 	p, re := process(ts, args[0]), regexp.MustCompile(args[1])
-	for limit := time.After(2 * time.Minute); ; { // not a measure: a way out
+	for over := false; ; {
 		text, grown := p.stdout.look()
 		if re.MatchString(text) {
 			return
 		}
+		if over {
+			ts.Fatalf("%s never printed %s, and has ended (%v):\n%s%s", args[0], args[1], p.cmd.ProcessState, text, p.stderr.String())
+		}
 		select {
 		case <-grown:
-		case <-limit:
-			ts.Fatalf("%s never printed %s:\n%s%s", args[0], args[1], text, p.stderr.String())
+		case <-p.ended:
+			over = true
 		}
 	}
 }
@@ -207,9 +219,8 @@ func cmdEnds(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: ends NAME STATUS")
 	}
 	p := process(ts, args[0])
-	stuck := time.AfterFunc(2*time.Minute, func() { p.cmd.Process.Kill() }) // not a measure: a way out
-	err := p.cmd.Wait()
-	stuck.Stop()
+	<-p.ended
+	err := p.err
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".out"), []byte(p.stdout.String()), 0o600))
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".err"), []byte(p.stderr.String()), 0o600))
 	got := "0"

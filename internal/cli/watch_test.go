@@ -18,6 +18,7 @@ import (
 	"dagrun.dev/dag/compile"
 	"dagrun.dev/dag/machine"
 	"dagrun.dev/internal/changes"
+	"dagrun.dev/internal/testing/program"
 )
 
 // watchSpec works on one file of docs/in at a time, and notes in docs/done which it was. A file named slow takes until it is let go.
@@ -112,6 +113,7 @@ func TestWatch(t *testing.T) {
 	c.until(`grep -q '"new_state":"idle"' build/watched/_orchestrator/events.ndjson`)
 
 	c.write("docs/spec.yaml", strings.Replace(watchSpec, "kind: milestone", "kind: millstone", 1))
+	program.Await(t, "a word of the mistake", func() bool { return strings.Contains(w.notes.String(), "millstone") }) // no tick goes on
 	c.write("docs/in/d", "")
 	time.Sleep(300 * time.Millisecond)
 	if got := c.lines("docs/done"); len(got) != 3 {
