@@ -193,7 +193,11 @@ func TestSilence(t *testing.T) {
 			out := map[string]string{"text": "an answer", "gemini-json": fmt.Sprintf(`{"response":%s}`, page)}[parse]
 			with := printing(parse, cmp.Or(out, result))
 			delete(with, "accept")
-			with["argv"] = []string{"/bin/sh", "-c", `cat > /dev/null; sleep 1; printf %s "$OUT"`}
+			pause := "1"
+			if category != "" {
+				pause = "300" // so that it is dead however late it is looked at
+			}
+			with["argv"] = []string{"/bin/sh", "-c", `cat > /dev/null; sleep ` + pause + `; printf %s "$OUT"`}
 			task, _ := nodetest.New(t, "agent", with)
 			var beats atomic.Int32
 			task.Silence, task.Beat = 200*time.Millisecond, func() { beats.Add(1) }

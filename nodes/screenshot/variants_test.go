@@ -48,6 +48,7 @@ func TestNeighbours(t *testing.T) {
 		fields = `<input type="hidden" name="parentElement"><input type="hidden" name="style"><input type="hidden" name="id"><input type="hidden" name="scrollTo"><input type="hidden" name="shadowRoot"><input type="hidden" name="tagName"><input type="hidden" name="scrollHeight"><input type="hidden" name="checkVisibility">`
 		half   = `<meta charset="utf-8"><hr style="margin:0;border:0;height:1px;background:#eee">`
 	)
+	short := m{"idle": "3s", "images": "2s", "command": "30s"}
 	green := func(x, y int) []pixel { return []pixel{{x, y, 0, 170, 0}} }
 	for _, c := range []struct {
 		name, page        string
@@ -57,6 +58,7 @@ func TestNeighbours(t *testing.T) {
 		blank             bool
 		warning           string // part of one
 		quiet             bool   // there is none
+		waits             m      // short ones, where something never comes
 		category, message string
 	}{
 		// What is loaded late, or on the way down.
@@ -101,16 +103,16 @@ func TestNeighbours(t *testing.T) {
 		{name: "the body has no height", page: `<style>html,body{height:0;margin:0}</style><div style="position:absolute;top:0;left:0;width:100%;height:2000px;background:#0a0">text</div>`, height: 2000, pixels: green(9, 1900)},
 
 		// What does not come, or is something else.
-		{name: "a frame that never comes", page: full + `<iframe src="/never"></iframe>`, more: handlers{"/never": never}, pixels: green(900, 600), warning: "waiting for /never"},
-		{name: "an image asked for when seen never comes", page: css + `<div class="tall"></div><div id="l" class="box">text</div>` + seen + `<script>seen(() => { l.style.backgroundImage = "url(/never)" })</script>`, more: handlers{"/never": never}, pixels: green(600, 1550), warning: "waiting for /never"},
-		{name: "the body breaks off", more: handlers{"/page": func(w http.ResponseWriter, _ *http.Request) {
+		{name: "a frame that never comes", waits: short, page: full + `<iframe src="/never"></iframe>`, more: handlers{"/never": never}, pixels: green(900, 600), warning: "waiting for /never"},
+		{name: "an image asked for when seen never comes", waits: short, page: css + `<div class="tall"></div><div id="l" class="box">text</div>` + seen + `<script>seen(() => { l.style.backgroundImage = "url(/never)" })</script>`, more: handlers{"/never": never}, pixels: green(600, 1550), warning: "waiting for /never"},
+		{name: "the body breaks off", waits: short, more: handlers{"/page": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
 			w.Header().Set("Content-Length", "100000")
 			_, _ = w.Write([]byte("<!DOCTYPE html>" + full))
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
 		}}, pixels: green(900, 600), warning: "not loaded: /page: net::ERR"},
-		{name: "not what it says", more: handlers{"/page": answer("<!DOCTYPE html>"+full, "Content-Type", "text/html", "Content-Encoding", "gzip")}, category: "screenshot_failed", message: "ERR_CONTENT_DECODING_FAILED"},
+		{name: "not what it says", waits: short, more: handlers{"/page": answer("<!DOCTYPE html>"+full, "Content-Type", "text/html", "Content-Encoding", "gzip")}, category: "screenshot_failed", message: "ERR_CONTENT_DECODING_FAILED"},
 		{name: "a drawing", more: handlers{"/page": answer(`<svg xmlns="http://www.w3.org/2000/svg" width="900" height="900"><rect width="900" height="900" fill="#0a0"/><text x="9" y="90">words</text></svg>`, "Content-Type", "image/svg+xml")}, pixels: green(600, 600), warning: "the page is image/svg+xml"},
 		{name: "data", more: handlers{"/page": answer(`{"error": "not ready"}`, "Content-Type", "application/json")}, warning: "the page is application/json"},
 
@@ -146,7 +148,11 @@ func TestNeighbours(t *testing.T) {
 				f(w, r)
 			}))
 			t.Cleanup(s.Close)
-			res, h, err := shoot(t, nil, m{"page": m{"url": s.URL + "/page"}, "waits": m{"idle": "3s", "images": "2s", "command": "30s"}})
+			waits := c.waits
+			if waits == nil { // it comes to rest, on a slow machine as well
+				waits = m{"idle": "1m", "images": "1m", "command": "1m"}
+			}
+			res, h, err := shoot(t, nil, m{"page": m{"url": s.URL + "/page"}, "waits": waits})
 			if nodetest.Category(err) != c.category {
 				t.Fatalf("error %v, want category %q", err, c.category)
 			}

@@ -201,12 +201,12 @@ func TestPages(t *testing.T) {
 		{name: "font never answers", page: `<style>@font-face{font-family:F;src:url(/never.woff2)} h1{font-family:F,sans-serif}</style>` + green,
 			ok: func(r Record) bool { return !r.Idle && len(r.Warnings) > 0 }},
 		{name: "font not found", page: `<style>@font-face{font-family:Fancy;src:url(/no.woff2)} h1{font-family:Fancy,sans-serif}</style>` + green,
-			ok: func(r Record) bool { return slices.Equal(r.FailedFonts, []string{"Fancy"}) && r.TextWidth > 0 }},
+			waits: patient, ok: func(r Record) bool { return slices.Equal(r.FailedFonts, []string{"Fancy"}) && r.TextWidth > 0 }},
 		{name: "characters without a font", page: green + "<p>Straße, Ωμέγα, Привет \u0378 \u0379</p><p style='display:none'>\u0380</p>",
 			waits: patient, ok: func(r Record) bool { return r.Boxes == "\u0378\u0379" && len(r.Warnings) == 1 }},
 		{name: "polling", page: green + `<script>setInterval(()=>fetch("/green"),100)</script>`, ok: func(r Record) bool { return !r.Idle }},
 		{name: "outside", page: green + `<img src="https://cdn.example.invalid/a.png"><img src="http://127.0.0.2:9/b.png"><iframe src="http://frame.example/"></iframe><script>new WebSocket("ws://socket.example/")</script>`,
-			ok: func(r Record) bool {
+			waits: patient, ok: func(r Record) bool {
 				want := []string{"http://127.0.0.2:9", "http://frame.example", "https://cdn.example.invalid", "ws://socket.example"}
 				slices.Sort(r.Refused)
 				return slices.Equal(r.Refused, want)
@@ -239,7 +239,7 @@ func TestPages(t *testing.T) {
 		{name: "console flood", page: green + `<script>for(let i=0;i<20000;i++)console.error("line "+i)</script>`,
 			ok: func(r Record) bool { return r.ErrorCount >= mostMessages && len(r.Errors) == mostNoted }},
 		{name: "exception", page: green + `<script>undefined.x</script><script>Promise.reject(new Error("late"))</script>`,
-			ok: func(r Record) bool {
+			waits: patient, ok: func(r Record) bool {
 				return r.ErrorCount == 2 && strings.Contains(r.Errors[0], "TypeError") && strings.Contains(r.Errors[1], "late")
 			}},
 		{name: "heap bomb", page: green + `<script>onload=()=>setTimeout(()=>{const a=[];for(;;)a.push(new Array(1e5).fill(Math.random()))},50)</script>`,
@@ -254,7 +254,7 @@ func TestPages(t *testing.T) {
 		{name: "service worker", page: green + `<script>navigator.serviceWorker?.register("/sw.js").catch(()=>{})</script>`},
 		{name: "built-ins replaced", page: `<script>document.getAnimations=()=>{throw 1};window.setTimeout=()=>{};window.requestAnimationFrame=()=>{};Array.prototype.map=null</script>` + green},
 		{name: "policy", page: `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">` + green},
-		{name: "broken image", page: green + `<img src="/broken.png">`, ok: func(r Record) bool { return r.BadImages == 1 && len(r.Missing) == 1 }},
+		{name: "broken image", page: green + `<img src="/broken.png">`, waits: patient, ok: func(r Record) bool { return r.BadImages == 1 && len(r.Missing) == 1 }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -527,9 +527,9 @@ func TestTabsSideBySide(t *testing.T) {
 	task, _ := nodetest.New(t, "screenshot", nil)
 	s := site(t, map[string]string{"/page": green + `<script>
 		localStorage.n = Number(localStorage.n || 0) + 1; document.title = localStorage.n;
-		if (innerWidth == 500) onload = () => setTimeout(() => { for (;;); }, 50)</script>`}, nil)
+		if (innerWidth == 500) onload = () => setTimeout(() => { const x = new XMLHttpRequest(); x.open("GET", "/never", false); x.send() }, 50)</script>`}, nil)
 	set, waits := defaultSettings(), short()
-	waits.Command = nodes.Duration(3 * time.Second)
+	waits.Command = nodes.Duration(10 * time.Second) // the other tabs need less on a slow machine as well
 	views := []Viewport{{400, 300}, {500, 300}, {600, 300}, {700, 300}, {800, 300}}
 	var mu sync.Mutex
 	titles := map[int]string{}
