@@ -185,7 +185,7 @@ func probe(ctx context.Context, kind nodes.Kind, t *nodes.Task) machine.Outcome 
 	case err != nil:
 		return Failure("unknown", "the probe failed: "+err.Error())
 	case took:
-		return machine.Outcome{Status: dag.StatusCompleted, Message: "its probe says that it took effect"}
+		return machine.Outcome{Status: dag.StatusCompleted, Message: "its probe says that it took effect; outputs unknown"}
 	}
 	return machine.Outcome{Status: dag.StatusRejected, Message: "its probe says that it took no effect"}
 }

@@ -180,10 +180,7 @@ func (d *decision) resolve(i int32, options ...string) {
 	case m.Verdict == AnswerDone:
 		b := &FinishedBody{Node: n.ID, Generation: int(r.Gen), Attempt: int(r.Attempt),
 			Status: dag.StatusCompleted, Final: true, Message: "marked done by a user; outputs unknown"}
-		if len(n.Writes) > 0 {
-			b.Warnings = []string{"marked done by a user: of " + strings.Join(n.Writes, ", ") +
-				" only what it had written before it was interrupted exists"}
-		}
+		b.Warnings = unkept(n, "marked done by a user")
 		d.recordOf(i, b)
 	case m.Verdict != "":
 		b := s.failure(i, CategoryLost, "outcome unknown; marked failed by a user")
@@ -202,6 +199,16 @@ func (d *decision) resolve(i int32, options ...string) {
 		}
 		d.cmds[len(d.cmds)-1].Body = d.ask(i, q)
 	}
+}
+
+// unkept is what is to be known of an attempt that was cut off and is said to have done its work: nobody kept what it
+// left behind since.
+func unkept(n *dag.Node, said string) []string {
+	if len(n.Writes) == 0 {
+		return nil
+	}
+	return []string{said + ": of " + strings.Join(n.Writes, ", ") +
+		" only what it had written before it was interrupted exists"}
 }
 
 // reasonOutdated is the reason of REWOUND for nodes whose questions were asked about results that do

@@ -65,6 +65,9 @@ func (s *State) Settle(node string, o Outcome, now time.Time) Event {
 	switch o.Status {
 	case dag.StatusCompleted, dag.StatusSkipped:
 		b.Final = true
+		if r.detail().Unresolved { // a probe says so
+			b.Warnings = append(b.Warnings, unkept(x.n, b.Message)...)
+		}
 	case dag.StatusLost:
 		x.lost()
 	case dag.StatusCancelled:

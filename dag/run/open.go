@@ -198,7 +198,9 @@ func (r *Run) open(rep *Report) error {
 		return err
 	}
 	for _, t := range r.listAccumulators() {
-		r.renew(t.Name) // they may have changed after their files were last written
+		if err := r.renew(t.Name); err != nil { // they may have changed after their files were last written
+			return err
+		}
 	}
 	r.index.Take()
 	return nil

@@ -111,11 +111,20 @@ func readEntry(store *artifact.Store, digest string) (Entry, error) {
 	return e, nil
 }
 
-// renew asks for the live file of an accumulator to show its valid entries.
-func (r *Run) renew(name string) {
+// renew asks for the live file of an accumulator to show its valid entries, and brings that of an artifact to the
+// version that counts.
+func (r *Run) renew(name string) error {
 	if path, w, ok := r.projection("", name); ok {
 		r.project.offer(path, w)
+		return nil
 	}
+	if live, _ := r.index.Live(name); live == "" {
+		return nil // an accumulator that is gone from the plan: its file stays as it was
+	}
+	if err := r.log.Sync(); err != nil { // before the file changes: see Publish
+		return err
+	}
+	return r.restoreFile(name)
 }
 
 // projection returns path (in the run's folder) and content of an accumulator's live file, as a node sees it; as it is

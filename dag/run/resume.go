@@ -98,12 +98,17 @@ func (r *Run) keepUnknown(f index.Named) (warning string, err error) {
 		f.Name, r.objectPath(kept)), err
 }
 
-// restoreFile brings a file to the version that counts now that its attempt has ended.
+// restoreFile brings a file to the version that counts now that its attempt has ended. What stands there is kept.
 func (r *Run) restoreFile(name string) error {
 	want, _ := r.index.Live(name)
 	digest, err := r.tree.Found(name)
 	if err != nil || digest == want { // both empty: there is none and should be none
 		return err
+	}
+	if digest != "" {
+		if _, _, err := r.tree.Keep(name); err != nil {
+			return err
+		}
 	}
 	return r.putBack(name, want)
 }

@@ -296,7 +296,9 @@ func (r *Run) follow(mark Mark, save bool) error {
 		}
 	}
 	for _, name := range r.index.Take() {
-		r.renew(name)
+		if err := r.renew(name); err != nil {
+			return err
+		}
 	}
 	if in, due := r.saver.DueIn(r.head.Seq); save || due && in <= 0 {
 		r.saver.Save(r.saved)

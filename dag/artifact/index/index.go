@@ -22,7 +22,7 @@ type Index struct {
 	byName  map[string]*Artifact
 	byNode  map[string][]ref   // versions that a node wrote
 	running map[string]Attempt // attempts under way, by node
-	touched map[string]bool    // accumulators whose valid entries changed since the last Take
+	touched map[string]bool    // files whose live content is another one since the last Take
 }
 
 // An Attempt names one attempt of a node.
@@ -144,6 +144,7 @@ func (x *Index) finished(b *machine.FinishedBody) {
 			x.stand(r, Valid)
 			if !r.f.Entries && r.i == len(r.f.Versions)-1 {
 				r.f.Live = v.Digest
+				x.touched[r.f.Name] = true
 			}
 		case v.Standing != Open:
 		case counts:
@@ -179,7 +180,8 @@ func (x *Index) stand(r ref, standing Standing) {
 	}
 }
 
-// Take returns the accumulators whose entries changed since it was last called, sorted.
+// Take returns the accumulators whose entries have changed since it was last called, and the artifacts of which a
+// version counts that the end of its attempt had taken back; sorted.
 func (x *Index) Take() []string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
