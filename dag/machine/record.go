@@ -112,13 +112,16 @@ func (r *rec) detail() *detail {
 
 var nothing detail
 
-// tidied is a record whose detail is nil where it is empty: two states that know the same are written the same.
-func (r *rec) tidied() rec {
-	v := *r
+// tidy forgets a detail that is empty: two states that know the same are the same, and are written the same.
+func (r *rec) tidy() {
 	if r.Detail != nil && reflect.ValueOf(r.Detail).Elem().IsZero() {
-		v.Detail = nil
+		r.Detail = nil
 	}
-	return v
+}
+
+func (r rec) tidied() rec {
+	r.tidy()
+	return r
 }
 
 // reset sends a node back: a new generation that has not begun. What it cost stays.

@@ -97,6 +97,7 @@ func (s *State) onResumed(e Event, b *RunResumedBody) error {
 	}
 	for i := range s.recs {
 		r := &s.recs[i]
+		r.tidy()
 		switch {
 		case s.status[i] == Failed && s.settled[i] == unsettled, s.status[i] == Stopped:
 			r.fresh(ms(e.Time))

@@ -114,8 +114,28 @@ func (x *script) printf(format string, args ...any) { fmt.Fprintf(&x.out, format
 func (x *script) apply(b Body, g *dag.Graph) {
 	e := New(x.now, b)
 	e.Plan = g
+	restored := x.restored()
 	if err := x.s.Apply(&e); err != nil {
 		x.printf("error: %v", err)
+	}
+	if restored != nil { // nil before the first event
+		x.alike(restored, e)
+	}
+}
+
+// alike holds that a state that was read from a snapshot makes the same of an event as the one that has folded all events.
+func (x *script) alike(restored *State, e Event) {
+	raw, err := AppendPayload(nil, e.Body)
+	if err == nil {
+		e.Body, err = DecodePayload(e.Type, raw)
+	}
+	if err != nil {
+		return // no event that a log could hold
+	}
+	_ = restored.Apply(&e) // an error is printed of the other one
+	want, _ := x.s.AppendSnapshot(nil)
+	if got, err := restored.AppendSnapshot(nil); err != nil || !bytes.Equal(got, want) {
+		x.printf("after %s a state that was restored before it differs: %v\n%s\n%s", e.Type, err, got, want)
 	}
 }
 
@@ -523,24 +543,33 @@ func (x *script) attempts(id string) {
 }
 
 func (x *script) reload() {
+	if s := x.restored(); s != nil {
+		x.s = s
+	}
+}
+
+// restored returns the state as its snapshot has it.
+func (x *script) restored() *State {
+	if x.s.graph == nil {
+		return nil
+	}
 	raw, err := x.s.AppendSnapshot(nil)
 	if err != nil {
 		x.printf("%v", err)
-		return
+		return nil
 	}
 	g, err := x.s.plainGraph()
 	if err != nil {
 		x.printf("%v", err)
-		return
+		return nil
 	}
 	s, err := RestoreSnapshot(raw, g)
 	if err != nil {
 		x.printf("%v", err)
-		return
+		return nil
 	}
-	again, err := s.AppendSnapshot(nil)
-	if err != nil || !bytes.Equal(raw, again) {
+	if again, err := s.AppendSnapshot(nil); err != nil || !bytes.Equal(raw, again) {
 		x.printf("the restored state differs: %v\n%s\n%s", err, raw, again)
 	}
-	x.s = s
+	return s
 }
