@@ -44,6 +44,9 @@ func (r *Run) drifts(yield func(Drift, error) bool) {
 		found, err := r.tree.Found(t.Name)
 		if err != nil {
 			err = fmt.Errorf("artifact: %s: %w", t.Name, err)
+			if !disk.Broken(err) {
+				err = fmt.Errorf("%w; move away what is there, and the next start puts the recorded version there", err)
+			}
 		} else if found == recorded {
 			continue
 		}
