@@ -91,9 +91,7 @@ func newReader(fsys disk.FS, name string, f disk.File, from Head) (*reader, erro
 		r.synced = from // a snapshot is written only of what is durable
 	}
 	if r.size < r.synced.Offset {
-		// Before "is cut off": a short log is the one damage that every line hides.
-		return nil, r.damaged(0, 0, fmt.Errorf("has %d bytes, but %d (event %d) were durable: its end is missing",
-			r.size, r.synced.Offset, r.synced.Seq))
+		return nil, r.short()
 	}
 	if from.Seq > 0 {
 		if err := r.resume(from); err != nil {
@@ -103,6 +101,18 @@ func newReader(fsys disk.FS, name string, f disk.File, from Head) (*reader, erro
 	rest := r.size - from.Offset
 	r.in = bufio.NewReaderSize(io.NewSectionReader(f, from.Offset, rest), int(min(rest, 1<<18)))
 	return r, nil
+}
+
+// short says what is wrong with a log that has lost something: the line where it breaks, or that its end is missing,
+// which no line shows.
+func (r *reader) short() error {
+	all := io.NewSectionReader(r.file, 0, r.size)
+	lines := &reader{name: r.name, size: r.size, in: bufio.NewReader(all)} // without the mark, so that its end may be torn
+	if _, _, err := lines.run(func(*machine.Event, *Envelope) error { return nil }); err != nil && r.size > 0 {
+		return err
+	}
+	return r.damaged(0, 0, fmt.Errorf("has %d bytes, but %d (event %d) were durable: its end is missing",
+		r.size, r.synced.Offset, r.synced.Seq))
 }
 
 // resume checks that the log holds the event that from names where it says.

@@ -470,6 +470,14 @@ func TestRevertBehindADamage(t *testing.T) {
 			s := text(t, f, Dir+"/events.ndjson")
 			write(t, f, Dir+"/events.ndjson", s[:len(s)-1000])
 		},
+		"the last end of an attempt missing": func(t *testing.T, f disk.FS) { // nothing that follows can be told from what was
+			lines := strings.SplitAfter(text(t, f, Dir+"/events.ndjson"), "\n")
+			i := len(lines) - 1
+			for !strings.Contains(lines[i], `"type":"WORK_ITEM_FINISHED"`) {
+				i--
+			}
+			write(t, f, Dir+"/events.ndjson", strings.Join(slices.Delete(lines, i, i+1), ""))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, _ := undisturbed(t)

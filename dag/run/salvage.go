@@ -59,7 +59,7 @@ func (r *Run) salvage(rep *Report) error {
 	if err := errors.Join(r.own.SyncDir(dir), r.own.SyncDir(archives), r.own.SyncDir(".")); err != nil {
 		return err
 	}
-	if rep.Dropped, err = readDropped(r.own, dir+"/"+logFile+".damaged", good.Offset); err != nil {
+	if rep.Dropped, err = readDropped(r.own, dir+"/"+logFile+".damaged", good); err != nil {
 		return err
 	}
 	if err := r.keepPrefix(good.Offset); err != nil {
@@ -117,23 +117,24 @@ type Dropped struct {
 	Effects []string // nodes with effect once or probe that may have begun among them and run again, in plan order
 
 	begun []string // nodes with attempts among them, in log order
+	next  int64    // the number of the event that is to come
 }
 
 // Paying reports whether something that was dropped may have been paid for.
 func (d *Dropped) Paying() bool { return d.CostUSD > 0 || d.Calls || d.Unread }
 
-// readDropped reads the lines of a log from an offset on as far as they can be read, in any order and state.
-func readDropped(fsys disk.FS, name string, from int64) (*Dropped, error) {
+// readDropped reads the lines of a log behind its good ones as far as they can be read, in any order and state.
+func readDropped(fsys disk.FS, name string, good eventlog.Head) (*Dropped, error) {
 	f, err := fsys.OpenFile(name, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	d := &Dropped{Unread: true}
+	d := &Dropped{Unread: true, next: good.Seq + 1}
 	if fi, err := f.Stat(); err == nil {
-		d.Unread = fi.Size() <= from // all of it is good: its end is missing
+		d.Unread = fi.Size() <= good.Offset // all of it is good: its end is missing
 	}
-	in := bufio.NewScanner(io.NewSectionReader(f, from, 1<<62))
+	in := bufio.NewScanner(io.NewSectionReader(f, good.Offset, 1<<62))
 	in.Buffer(nil, chain.MaxLine)
 	for in.Scan() {
 		d.add(in.Bytes())
@@ -148,10 +149,15 @@ func readDropped(fsys disk.FS, name string, from int64) (*Dropped, error) {
 
 func (d *Dropped) add(line []byte) {
 	var e struct {
+		ID      string          `json:"event_id"`
 		Type    machine.Type    `json:"type"`
 		Payload json.RawMessage `json:"payload"`
 	}
 	err := json.Unmarshal(line, &e)
+	if e.ID != chain.EventID(d.next) { // one before it is gone
+		d.Unread = true
+	}
+	d.next++
 	var body machine.Body
 	if err == nil {
 		body, err = machine.DecodePayload(e.Type, e.Payload)
