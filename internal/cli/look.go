@@ -212,6 +212,14 @@ func makeLogs(c *cobra.Command) {
 	c.Flags().IntVar(&tail, "tail", 0, "only the last lines of what each attempt that has ended printed (default: all)")
 }
 
+// attemptOf names the attempt that printed a line, as show does.
+func attemptOf(l report.PrintedLine) string {
+	if l.Generation > 1 {
+		return fmt.Sprintf("generation %d, attempt %d", l.Generation, l.Attempt)
+	}
+	return fmt.Sprintf("attempt %d", l.Attempt)
+}
+
 // printLogs prints what the nodes of a run printed, and with follow what they print until the run ends.
 func printLogs(c *cobra.Command, r *run.Run, p *report.Printed, follow bool) error {
 	out := bufio.NewWriter(c.OutOrStdout())
@@ -221,8 +229,8 @@ func printLogs(c *cobra.Command, r *run.Run, p *report.Printed, follow bool) err
 	p.Line = func(l report.PrintedLine) error {
 		lines++
 		if again := l.Generation != last.Generation || l.Attempt != last.Attempt; again && p.Node != "" && !asJSON(c) &&
-			(lines > 1 || l.Attempt > 1) {
-			fmt.Fprintf(out, "--- attempt %d\n", l.Attempt)
+			(lines > 1 || l.Attempt > 1 || l.Generation > 1) {
+			fmt.Fprintf(out, "--- %s\n", attemptOf(l))
 		}
 		last = l
 		switch {
