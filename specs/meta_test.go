@@ -146,6 +146,17 @@ func (l *library) faults(rules string) {
 	})
 }
 
+// since has so much time pass that the failure of an entity, the last one, lies as far back as is said, however long the
+// ticks since then have taken.
+func (l *library) since(entity string, ago time.Duration) {
+	l.t.Helper()
+	at, err := time.Parse(time.RFC3339Nano, l.meta(entity).Error.At)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.later(ago - time.Since(at))
+}
+
 // later has time pass: what the metadata say of instants lies so much further back.
 func (l *library) later(d time.Duration) {
 	l.t.Helper()
@@ -384,9 +395,9 @@ func TestMetaFailures(t *testing.T) {
 	}
 	l.ticks("architect b!", "architect b!", "architect a!", "idle") // first who has failed less, then who has waited longest
 	l.faults("")
-	l.later(30 * time.Second)
+	l.since("a", 30*time.Second)
 	l.ticks("idle")
-	l.later(31 * time.Second)
+	l.since("a", 61*time.Second)
 	l.ticks("architect b", "builder b", "critic b", "architect a")
 	if got, m := l.stands("a"), l.meta("a"); got != "fresh fresh fresh" || m.Rounds != 1 || m.Error != nil {
 		t.Errorf("in the end: %s, %+v", got, m)
