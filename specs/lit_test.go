@@ -589,7 +589,7 @@ func TestLiteratureMajorIssues(t *testing.T) {
 // L-3, L-7: an agent exceeds the time of its stage. The user is asked; with more time the stage is done.
 func TestLiteratureStageTimeout(t *testing.T) {
 	r := literature(t, "", "of: [scope], timeout: 30m", "of: [scope], timeout: 2s")
-	r.answers["scope"] = []string{"extend"}
+	r.answers["scope"] = slices.Repeat([]string{"extend"}, 9) // a slow machine needs more than one
 	r.run(0, "--set", "agent.faults=node=scope:hang*1")
 	q := r.asked[0]
 	if q.Type != "timeout" || q.Stage != "1 Scope" || q.Default != "extend" || !slices.Contains(q.Options, "skip") || !slices.Contains(q.Options, "abort") {
