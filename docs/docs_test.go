@@ -160,6 +160,7 @@ var variable = []struct {
 	{regexp.MustCompile(`[\d.]+ .iB free`), "ROOM free"},
 	{regexp.MustCompile(`/usr/bin/`), "/bin/"},
 	{regexp.MustCompile(`<?\b(\d+(\.\d+)?(ms|s|m|h))+\b`), "TIME"},
+	{regexp.MustCompile(`INSTANT \(TIME ago\)`), "INSTANT"}, // is said once a minute has passed
 	{regexp.MustCompile(` +`), " "},
 }
 

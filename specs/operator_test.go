@@ -21,6 +21,7 @@ func (s *site) told(text string) string {
 	text = strings.ReplaceAll(text, s.out, "RUN")
 	text = instants.ReplaceAllString(text, "INSTANT")
 	text = times.ReplaceAllString(text, "${1}TIME")
+	text = strings.ReplaceAll(text, "INSTANT (TIME ago)", "INSTANT") // is said once a minute has passed
 	text = lasted.ReplaceAllString(text, `"durationMs":MS`)
 	return names.ReplaceAllString(text, "ID")
 }
