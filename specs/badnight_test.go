@@ -23,6 +23,7 @@ func TestBadNight(t *testing.T) {
 		}
 	}
 	s.must("replay")
+	shownInReadme(t, "status --output-dir build/bad-night", strings.ReplaceAll(s.must("status"), s.out, "build/bad-night"))
 	s.must("resume", "--quiet")
 
 	events := s.events()

@@ -55,6 +55,7 @@ func TestWholeRun(t *testing.T) {
 	}
 	isolation(t, s)
 	scores(t, s, "2.6", "3.2", "3.6")
+	shownInReadme(t, "status", s.must("status"))
 	s.holds()
 }
 
