@@ -246,9 +246,7 @@ func TestBrowserStartFailures(t *testing.T) {
 		t.Run(c.script, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), c.script)
-			if err := os.WriteFile(path, []byte(content(t, "14-browser-start-failures/"+c.script)), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			nodetest.Script(t, path, content(t, "14-browser-start-failures/"+c.script))
 			with := m{"browser": m{"path": path}}
 			if c.category == "stalled" {
 				with["waits"] = m{"launch": "2s"}

@@ -32,9 +32,7 @@ func TestMain(m *testing.M) {
 func script(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "browser.sh")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	nodetest.Script(t, path, "#!/bin/sh\n"+text)
 	return path
 }
 
