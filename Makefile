@@ -59,16 +59,16 @@ unit race specs: export GOGC ?= 400
 unit specs: export DAGRUN_PROGRAM = $(CURDIR)/$(BIN)
 
 unit: build ## unit tests, simulations, scripts and browser tests, but for what race runs
-	$(GO) test -timeout 30m $$($(GO) list ./... | grep -v -e /specs -e /examples | grep -vxF "$$($(GO) list $(RACED))")
-	$(GO) test -timeout 30m -run '$(UNRACED)' $(RACED)
+	$(GO) test -timeout 1h $$($(GO) list ./... | grep -v -e /specs -e /examples | grep -vxF "$$($(GO) list $(RACED))")
+	$(GO) test -timeout 1h -run '$(UNRACED)' $(RACED)
 
 race: ## the packages with goroutines, under the race detector
-	$(GO) test -race -timeout 30m -skip '$(UNRACED)' $(RACED)
-	$(GO) test -race -timeout 30m -run SideBySide $(SIDE_BY_SIDE)
-	$(GO) test -race -timeout 30m -run '$(SCRIPTS)' ./internal/cli
+	$(GO) test -race -timeout 1h -skip '$(UNRACED)' $(RACED)
+	$(GO) test -race -timeout 1h -run SideBySide $(SIDE_BY_SIDE)
+	$(GO) test -race -timeout 1h -run '$(SCRIPTS)' ./internal/cli
 
 specs: build ## whole offline runs of specs/ and examples/
-	$(GO) test -count=1 -timeout 45m ./specs/... ./examples/...
+	$(GO) test -count=1 -timeout 90m ./specs/... ./examples/...
 
 faults: build ## kill -9 at every event of a corpus run, each in a run of its own; ten thousand ticks (long)
 	DAGRUN_STOPPED=60 $(GO) test -count=1 -run TestScripts/stopped ./internal/cli
