@@ -3,22 +3,35 @@ package rules
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
-// Nearest returns the name among names that want was most probably meant to be, or "". The
-// first of equally near names wins.
+// Nearest returns the name among names that want was most probably meant to be, or "": one of every three letters may
+// be wrong, and of four and more another one where the first is right. With more than that every short name is near some
+// other, and what is suggested leads astray. The first of equally near names wins.
 func Nearest(want string, names []string) string {
 	n := len([]rune(want))
-	best, least := "", min(n/3+1, n-1, 3)
+	best, least := "", 4
 	for _, name := range names {
-		if d := distance(strings.ToLower(want), strings.ToLower(name), least); d <= least && name != want {
-			if d == least && best != "" {
-				continue
-			}
+		most := n / 3
+		switch {
+		case n > 3 && strings.EqualFold(first(want), first(name)):
+			most++
+		case n > 1 && strings.HasPrefix(name, want): // the last letter is missing
+			most = max(most, 1)
+		}
+		most = min(most, 3, least-1)
+		if d := distance(strings.ToLower(want), strings.ToLower(name), most); d <= most && name != want {
 			best, least = name, d
 		}
 	}
 	return best
+}
+
+// first returns the first letter.
+func first(s string) string {
+	_, n := utf8.DecodeRuneInString(s)
+	return s[:n]
 }
 
 // distance counts the insertions, deletions, replacements and swaps of neighbours that turn a

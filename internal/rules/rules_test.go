@@ -129,9 +129,11 @@ func TestDoubtsAndTemplates(t *testing.T) {
 }
 
 func TestNearest(t *testing.T) {
-	names := []string{"retry", "needs", "timeout", "a", "exec", "appends"}
+	names := []string{"retry", "needs", "timeout", "a", "exec", "appends", "as", "once", "id", "if", "int", "S3/"}
 	for want, near := range map[string]string{
-		"retires": "retry", "need": "needs", "timout": "timeout", "exce": "exec", "Exec": "exec", "b": "", "zzz": "", "retry": "", "tiemout": "timeout", "": "", "dependsOn": "", "apends": "appends",
+		"retires": "retry", "need": "needs", "timout": "timeout", "exce": "exec", "Exec": "exec", "b": "", "zzz": "", "retry": "", "tiemout": "timeout", "": "", "dependsOn": "", "apends": "appends", "retries": "retry",
+		// of names as short as these, half of the letters say nothing
+		"csv": "", "axec": "exec", "none": "", "kind": "", "in": "int", "integer": "", "on": "", "S3": "S3/",
 	} {
 		if got := Nearest(want, names); got != near {
 			t.Errorf("%q: got %q, want %q", want, got, near)

@@ -323,7 +323,7 @@ func TestDescribeProblems(t *testing.T) {
 		{`{"file":"a","text":"b"}`, "", "want exactly one of file, text"},
 		{`{"text":"","vars":{"AA":{"first":1}}}`, "vars.AA", "want exactly one of text, file, files, order, artifact, accumulator"},
 		{`{"text":"","vars":{"AA":{"text":"","file":"x"}}}`, "vars.AA", "want exactly one of text, file, files, order, artifact, accumulator"},
-		{`{"text":"","vars":{"AA":{"order":"BA"},"BB":{"files":[]}}}`, "vars.AA.order", `"BA" is not a variable with files; did you mean "AA"?`},
+		{`{"text":"","vars":{"AA":{"order":"BA"},"BB":{"files":[]}}}`, "vars.AA.order", `"BA" is not a variable with files; declared: AA, BB`},
 		{`{"text":"","limit":1,"trim":[{"var":"LAYR","by":"drop"}],"vars":{"LAYER":""}}`, "trim.0.var", `no variable "LAYR"; did you mean "LAYER"?`},
 		{`{"text":"","limit":1,"trim":[{"var":"AA","by":"oldest"}],"vars":{"AA":""}}`, "trim.0.by", "oldest needs an accumulator; AA is none"},
 		{`{"text":"","limit":1,"trim":[{"var":"AA","by":"valley"}],"vars":{"AA":""}}`, "trim.0.by", "valley needs files; AA has none"},
