@@ -32,7 +32,7 @@ func (x *expansion) compileAxis(lang *expr.Lang, a *tree.Value, path string) *ex
 	ax := &axis{name: a.Get("as").Text(), path: tree.Join(path, from), pos: in.Pos, files: from == "files"}
 	ax.in = x.b.template(lang, in, ax.path, false)
 	ax.fixed = ax.in != nil && ax.in.Fixed()
-	lang = x.bind(lang, ax.name, a.Get("as").Pos, path+".as")
+	lang = x.bind(lang.WithItem, ax.name, a.Get("as").Pos, path+".as")
 	if lang == nil {
 		return nil
 	}

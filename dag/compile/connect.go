@@ -48,6 +48,8 @@ func (b *builder) ids(d *draft, v *tree.Value, field string) {
 	for i, x := range v.List() {
 		other, text := b.other(d, x.Str)
 		switch {
+		case text != "" && field != "history" && b.anyBelow(x.Str):
+			text = fmt.Sprintf("no node %q; write %q for all nodes below it", x.Str, x.Str+"/*")
 		case text != "":
 		case other == nil:
 			continue
@@ -77,6 +79,12 @@ func (b *builder) other(d *draft, id string) (other *draft, text string) {
 	}
 	d.loose = true
 	return nil, text
+}
+
+// anyBelow says whether an id that no node has is the beginning of others, as build is of build/linux.
+func (b *builder) anyBelow(id string) bool {
+	return len(b.mistakes) <= 20 && b.byID[fold(id)] == nil &&
+		slices.ContainsFunc(b.drafts, func(d *draft) bool { return strings.HasPrefix(d.id, id+"/") })
 }
 
 // nearID suggests an id; a walk over all of them is paid for the first few mistakes only.
@@ -266,7 +274,7 @@ func (b *builder) readings(d *draft) {
 	if f := d.tree.Get("foreach"); f != nil && d.node.Foreach != nil {
 		in := f.Get("in")
 		b.read(d, b.lang, reading{pos: in.Pos, path: d.path + ".foreach.in", src: d.node.Foreach.In, want: "list"})
-		lang, err := b.lang.With(d.node.Foreach.Var)
+		lang, err := b.lang.WithItem(d.node.Foreach.Var)
 		if err != nil {
 			b.fail(f.Pos, d.path+".foreach", "%v", err)
 			return
@@ -274,21 +282,23 @@ func (b *builder) readings(d *draft) {
 		key := f.Get("key")
 		b.read(d, lang, reading{pos: key.Pos, path: d.path + ".foreach.key", src: d.node.Foreach.Key})
 		b.readTemplate(d, lang, f.Get("node"), reading{path: d.path + ".foreach.node", rule: b.templateRule(f.Get("node"))})
-		b.itemWhen(lang, d.node.Foreach.Var, f.Get("node").Get("when"), d.path+".foreach.node.when")
+		b.itemWhen(d.node.Foreach.Var, f.Get("node").Get("when"), d.path+".foreach.node.when")
 	}
 }
 
 // itemWhen finds in the condition of an item what would fail once there are items: it is read when they are filled in.
-func (b *builder) itemWhen(item *expr.Lang, as string, v *tree.Value, path string) {
+func (b *builder) itemWhen(as string, v *tree.Value, path string) {
 	if v == nil || expr.HasTemplate(v) {
 		return
 	}
 	src := strings.TrimSpace(v.Str)
 	_, problems := b.lang.Parse(src)
-	if _, of := item.Parse(src); len(problems) > 0 && len(of) == 0 {
-		b.fail(v.Pos, path, "a condition is read when its item is filled in: write what is of the item as ${%s.value}, "+
-			"and in quotes where it is text", as)
-		return
+	if item, err := b.lang.With(as); len(problems) > 0 && err == nil {
+		if _, of := item.Parse(src); len(of) == 0 {
+			b.fail(v.Pos, path, "a condition is read when its item is filled in: write what is of the item as ${%s.value}, "+
+				"and in quotes where it is text", as)
+			return
+		}
 	}
 	b.problems(v.Pos, path, v.Str, problems)
 }

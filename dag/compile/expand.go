@@ -71,7 +71,9 @@ func (x *expansion) compile(v *tree.Value) bool {
 	for _, f := range v.Get("vars").Map() {
 		let := x.binding(lang, f.Name, f.Value, tree.Join(x.path+".vars", f.Name), "")
 		x.lets = append(x.lets, *let)
-		if lang = x.bind(lang, f.Name, f.Pos, let.path); lang == nil {
+		variable := lang.With
+		lang = x.bind(func(name string) (*expr.Lang, error) { return variable(name) }, f.Name, f.Pos, let.path)
+		if lang == nil {
 			return false
 		}
 	}
@@ -100,14 +102,14 @@ func (x *expansion) template(lang *expr.Lang, n *tree.Value) {
 	}
 }
 
-// bind makes a name known to what follows.
-func (x *expansion) bind(lang *expr.Lang, name string, pos tree.Pos, path string) *expr.Lang {
+// bind makes a name known to what follows, by a method of the language of what is before.
+func (x *expansion) bind(with func(string) (*expr.Lang, error), name string, pos tree.Pos, path string) *expr.Lang {
 	if x.seen[name] {
 		x.b.fail(pos, path, "%q is bound already", name)
 		return nil
 	}
 	x.seen[name] = true
-	lang, err := lang.With(name)
+	lang, err := with(name)
 	if err != nil {
 		x.b.fail(pos, path, "%v", err)
 		return nil
@@ -153,18 +155,13 @@ func (x *expansion) stop(pos tree.Pos, path string, err error) {
 	x.b.fail(pos, path, "%s%s", text, x.where())
 }
 
-// itemHas lists what an item, or its value, has where text reads another key of it.
+// itemHas lists what the value of an item has where text reads another key of it.
 func (x *expansion) itemHas(text, key string) string {
 	for _, a := range x.axes {
 		item, _ := x.vars[a.name].(map[string]any)
 		value, _ := item["value"].(map[string]any)
-		for _, of := range []struct {
-			name string
-			has  map[string]any
-		}{{a.name + ".value", value}, {a.name, item}} {
-			if of.has != nil && strings.Contains(text, of.name+"."+key) {
-				return fmt.Sprintf("; %s has %s", of.name, strings.Join(slices.Sorted(maps.Keys(of.has)), ", "))
-			}
+		if name := a.name + ".value"; value != nil && strings.Contains(text, name+"."+key) {
+			return fmt.Sprintf("; %s has %s", name, strings.Join(slices.Sorted(maps.Keys(value)), ", "))
 		}
 	}
 	return ""

@@ -3,7 +3,9 @@ package expr
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"dagrun.dev/dag"
@@ -29,6 +31,9 @@ func Item(value any, key string, index, count int) map[string]any {
 	}
 	return m
 }
+
+// itemFields are all that an item has, by name.
+var itemFields = slices.Sorted(maps.Keys(Item(nil, "key", 0, 1)))
 
 var goodKey = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 

@@ -73,6 +73,18 @@ func (l *Lang) group(name string, v *tree.Value) {
 	}
 }
 
+// itemType marks the variable of a foreach, see Item.
+const itemType = "item"
+
+// WithItem returns the same language with the variable of a foreach, of which nothing can be read but what Item gives it.
+func (l *Lang) WithItem(name string) (*Lang, error) {
+	out, err := l.With(name)
+	if err == nil {
+		out.vars[name] = itemType
+	}
+	return out, err
+}
+
 // With returns the same language with further variables, of any type.
 func (l *Lang) With(vars ...string) (*Lang, error) {
 	out := &Lang{env: l.env, params: l.params, names: l.names, listed: l.listed, adopted: l.adopted,

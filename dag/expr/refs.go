@@ -10,6 +10,8 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+
+	"dagrun.dev/internal/rules"
 )
 
 // A Ref is one thing outside itself that an expression reads.
@@ -105,6 +107,9 @@ func (f *finder) walk(e ast.Expr) {
 			f.field(s.FieldName())
 			return
 		}
+		if o := s.Operand(); o.Kind() == ast.IdentKind {
+			f.ofItem(o.AsIdent(), s.FieldName())
+		}
 		f.walk(s.Operand())
 	case ast.CallKind:
 		c := e.AsCall()
@@ -184,6 +189,18 @@ func (f *finder) field(name string) {
 		return
 	}
 	f.reading(name)
+}
+
+// ofItem refuses what an item of a foreach never has.
+func (f *finder) ofItem(item, name string) {
+	if f.local[item] > 0 || f.lang.vars[item] != itemType || slices.Contains(itemFields, name) {
+		return
+	}
+	meant := rules.DidYouMean(name, itemFields)
+	if meant == "" {
+		meant = fmt.Sprintf("; a field of the item itself is %s.value.%s", item, name)
+	}
+	f.fail("%s has no %q; it has %s%s", item, name, strings.Join(itemFields, ", "), meant)
 }
 
 func (f *finder) reading(name string) {

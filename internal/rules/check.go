@@ -19,8 +19,9 @@ func (r *Rule) Check(v *tree.Value, path string) tree.Diagnostics {
 	return c.found
 }
 
-// CheckTemplates is Check for a specification whose strings may still hold ${...}: such a string
-// is accepted wherever it stands, because what it will be is not known yet. doubts are what is valid
+// CheckTemplates is Check for a specification whose strings may still hold ${...}: one that is nothing but ${...} is
+// accepted wherever it stands, because what it will be is not known yet, and one with other text beside it wherever a
+// text may stand. doubts are what is valid
 // but probably meant otherwise: an unknown field of an open map whose name resembles a declared one.
 func (r *Rule) CheckTemplates(v *tree.Value, path string) (mistakes, doubts tree.Diagnostics) {
 	c := checker{root: path, fill: true, templates: true}
@@ -38,7 +39,7 @@ func (r *Rule) Valid(v *tree.Value) bool {
 // A checker walks a value and its rule together.
 type checker struct {
 	fill      bool   // add defaults
-	templates bool   // a string that holds ${ may become anything
+	templates bool   // strings may hold ${...}
 	root      string // path of the value that the walk starts from
 	steps     []step // from there to the value being checked
 	found     tree.Diagnostics
@@ -75,6 +76,11 @@ func (c *checker) value(r *Rule, v *tree.Value) {
 		return
 	}
 	if c.templates && v.Kind == tree.String && strings.Contains(v.Str, "${") {
+		whole := strings.HasPrefix(v.Str, "${") && strings.HasSuffix(v.Str, "}")
+		escaped := strings.Contains(v.Str, "$${") // it is shown as it will be, when it is checked again
+		if !whole && !escaped && !r.Types.Has(tree.String) {
+			c.report(v.Pos, r.mistake(v))
+		}
 		return
 	}
 	if Number&(1<<v.Kind) != 0 && v.Str != "" && r.plainText() {

@@ -121,10 +121,17 @@ func TestDoubtsAndTemplates(t *testing.T) {
 	if got := doubts.Error(); got != `f:1:29: loose.scroe: unknown field; did you mean "score"?` {
 		t.Errorf("doubts: %s", got)
 	}
-	v = parse(t, `{"kind": "agent", "max": "${params.n}", "share": "n"}`)
-	mistakes, _ := r.CheckTemplates(v, "")
-	if got := mistakes.Error(); got != `f:1:50: share: want number >0 <1, got string "n"` {
-		t.Errorf("mistakes: %s", got)
+	// What is nothing but ${...} may become anything; with other text beside it it stays a text.
+	for src, want := range map[string]string{
+		`{"kind": "agent", "max": "${params.n}", "share": "n"}`: `f:1:50: share: want number >0 <1, got string "n"`,
+		`{"kind": "agent", "max": "${params.n}0"}`:              `f:1:26: max: want an int from 0 to 20, got string "${params.n}0"`,
+		`{"kind": "${a}x"}`:                    "",
+		`{"kind": "agent", "with": "to ${a}"}`: `f:1:27: with: want map {soft}, got string "to ${a}"`,
+	} {
+		mistakes, _ := r.CheckTemplates(parse(t, src), "")
+		if got := mistakes.Error(); got != want {
+			t.Errorf("%s: got %s, want %s", src, got, want)
+		}
 	}
 }
 
