@@ -175,6 +175,8 @@ func (r *Rule) wanted() string {
 	}
 	s := "want " + r.Types.String()
 	switch {
+	case r.Types == TypesOf(tree.List) && r.Items != nil && r.Items.Types == TypesOf(tree.Map) && len(r.Items.Fields) > 0:
+		s += " of " + r.Items.shape()
 	case r.Types != TypesOf(tree.Map):
 	case len(r.Fields) > 0:
 		s += " " + r.shape()

@@ -120,8 +120,12 @@ func (r *reader) schema(path string, s map[string]any) {
 		if slices.Contains(keywords, name) {
 			continue
 		}
-		r.problem(tree.Join(path, name), "a shape does not know this keyword of JSON Schema; it may use %s%s",
-			strings.Join(keywords, ", "), rules.DidYouMean(name, keywords))
+		meant := rules.DidYouMean(name, keywords)
+		if meant == "" {
+			meant = fmt.Sprintf("; a field of the answer stands under properties: {type: object, properties: {%s: {type: ...}}}", name)
+		}
+		r.problem(tree.Join(path, name), "a shape does not know this keyword of JSON Schema%s; it may use %s",
+			meant, strings.Join(keywords, ", "))
 	}
 	r.problems = append(r.problems, new(Schema).mistakes(language.(map[string]any), s, path)...)
 	if pattern, ok := s["pattern"].(string); ok {
