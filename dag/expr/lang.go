@@ -73,10 +73,7 @@ func (l *Lang) group(name string, v *tree.Value) {
 	}
 }
 
-// itemType marks the variable of a foreach, see Item.
-const itemType = "item"
-
-// WithItem returns the same language with the variable of a foreach, of which nothing can be read but what Item gives it.
+// WithItem returns the same language with the variable of a foreach, of which nothing can be read but what Item gives.
 func (l *Lang) WithItem(name string) (*Lang, error) {
 	out, err := l.With(name)
 	if err == nil {

@@ -7,8 +7,8 @@ import (
 )
 
 // Nearest returns the name among names that want was most probably meant to be, or "": one of every three letters may
-// be wrong, and of four and more another one where the first is right. With more than that every short name is near some
-// other, and what is suggested leads astray. The first of equally near names wins.
+// be wrong, and of four and more another one where the first is right. With more than that every short name is near
+// some other, and what is suggested leads astray. The first of equally near names wins.
 func Nearest(want string, names []string) string {
 	n := len([]rune(want))
 	best, least := "", 4

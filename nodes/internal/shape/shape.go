@@ -122,7 +122,8 @@ func (r *reader) schema(path string, s map[string]any) {
 		}
 		meant := rules.DidYouMean(name, keywords)
 		if meant == "" {
-			meant = fmt.Sprintf("; a field of the answer stands under properties: {type: object, properties: {%s: {type: ...}}}", name)
+			meant = fmt.Sprintf("; a field of the answer stands under properties: "+
+				"{type: object, properties: {%s: {type: ...}}}", name)
 		}
 		r.problem(tree.Join(path, name), "a shape does not know this keyword of JSON Schema%s; it may use %s",
 			meant, strings.Join(keywords, ", "))
