@@ -169,6 +169,9 @@ func (f tickFolder) checkTick(t tick) error {
 		}
 		return nil
 	})
+	if d, ok := errors.AsType[*eventlog.Damaged](err); ok {
+		d.WayOut = "restore a copy of the file; no tick after it needs it"
+	}
 	switch {
 	case err != nil:
 		return err
