@@ -197,8 +197,7 @@ func (l *Log) Check() error {
 	if why == "" {
 		return nil
 	}
-	return &Damaged{File: l.fsys.Path(l.name), Line: l.head.Seq,
-		Why: "was changed by another program: " + why, WayOut: wayOut}
+	return &Damaged{File: l.fsys.Path(l.name), Why: "it was changed by another program: " + why, WayOut: wayOut}
 }
 
 // Append writes events with one write call, sets their Seq and returns the new head. They are

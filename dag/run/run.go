@@ -400,7 +400,8 @@ func (r *Run) RecordDurable(now time.Time, bodies ...machine.Body) error {
 }
 
 // Close writes a last snapshot, syncs and closes the log and gives the lock up. The error is that of
-// the log: a snapshot that could not be written is no loss. Closing twice is allowed.
+// the log, of a file that another program put into its place too: a snapshot that could not be written is no loss.
+// Closing twice is allowed.
 func (r *Run) Close() error {
 	if r.readOnly || r.lock == nil {
 		return r.closeTrees()
@@ -414,11 +415,11 @@ func (r *Run) Close() error {
 	r.project.close()
 	r.own.Remove(stagingDir) // if it is empty
 	r.own.Remove(spoolDir)   // so too
-	err := r.log.Close()
+	var err error
 	if r.err == nil {
-		r.err = errClosed
+		err, r.err = r.log.Check(), errClosed
 	}
-	err = errors.Join(err, r.lock.Release())
+	err = errors.Join(err, r.log.Close(), r.lock.Release())
 	r.lock = nil
 	return errors.Join(err, r.closeTrees())
 }
