@@ -11,19 +11,24 @@ import (
 	"testing"
 )
 
-// proven are the rows of the requirements that have landed. A row is proven where a test names it.
-func proven() []string {
-	rows := []string{"S-8", "V-1", "T-1", "T-3", "T-4", "L-2", "B-3", "B-7", "B-9", "B-11"}
-	for prefix, last := range map[string]int{"D": 4, "C": 13, "P": 15, "S": 12, "R": 8} {
+// open are the rows of the requirements that nothing carries out: telemetry that is delivered somewhere, and a run on
+// several machines.
+var open = []string{"V-3", "B-12"}
+
+// rows are all rows of the requirements.
+func rows() (list []string) {
+	for prefix, last := range map[string]int{
+		"A": 6, "B": 14, "C": 13, "D": 5, "K": 5, "L": 10, "M": 7, "P": 15, "R": 8, "S": 12, "T": 5, "V": 4, "W": 11,
+	} {
 		for i := 1; i <= last; i++ {
-			rows = append(rows, fmt.Sprintf("%s-%d", prefix, i))
+			list = append(list, fmt.Sprintf("%s-%d", prefix, i))
 		}
 	}
-	slices.Sort(rows)
-	return slices.Compact(rows)
+	slices.Sort(list)
+	return list
 }
 
-// Every row of the requirements that has landed is named by the test that proves it.
+// Every row of the requirements is named by the test that proves it, and no open one by a test that cannot.
 func TestEveryRowIsProven(t *testing.T) {
 	row := regexp.MustCompile(`\b[A-Z]-\d+\b`)
 	named := map[string]bool{}
@@ -46,9 +51,9 @@ func TestEveryRowIsProven(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, id := range proven() {
-		if !named[id] {
-			t.Errorf("no test names row %s", id)
+	for _, id := range rows() {
+		if named[id] == slices.Contains(open, id) {
+			t.Errorf("row %s: named by a test: %v", id, named[id])
 		}
 	}
 }
