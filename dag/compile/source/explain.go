@@ -65,6 +65,12 @@ func follows(d tree.Diagnostic, all tree.Diagnostics, own map[tree.Pos]string) b
 	})
 }
 
+// noPackage is what CUE says of an import that leads nowhere, of a name without a dot too.
+var noPackage = regexp.MustCompile(`(?:cannot find|builtin) package "([^"]*)"`)
+
+// runReference is what CUE says where somebody reads what only expressions of the run may read.
+var runReference = regexp.MustCompile(`^reference "(nodes|params|run)" not found$`)
+
 func (x *explainer) one(e errors.Error, labels []string) tree.Diagnostic {
 	text := strings.TrimPrefix(strings.Join(strings.Fields(e.Error()), " "), strings.Join(e.Path(), ".")+": ")
 	if _, mistake, ok := strings.Cut(text, "cannot get syntax for "); ok {
@@ -83,14 +89,18 @@ func (x *explainer) one(e errors.Error, labels []string) tree.Diagnostic {
 		if r := x.rule(labels); r != nil {
 			d.Text += " (" + r.Wanting() + ")"
 		}
-	case strings.Contains(text, "cannot find package"):
-		_, name, _ := strings.Cut(text, "cannot find package \"")
-		name, _, _ = strings.Cut(name, "\"")
+	case noPackage.MatchString(text):
+		name := noPackage.FindStringSubmatch(text)[1]
 		near := rules.DidYouMean(name, []string{schema.Module + "/spec", schema.Module + "/flow"})
 		if !strings.HasPrefix(name, schema.Module) || near == "" {
-			near = ": it is not built in and dagrun asks no registry; put it under cue.mod/pkg"
+			near = ": it is not built in and dagrun asks no registry. Import a folder of yours by the module that " +
+				"cue.mod/module.cue names, with the name of its package where that is another: \"MODULE/folder:name\"; " +
+				"put what others have made under cue.mod/pkg"
 		}
 		d.Text = fmt.Sprintf("no package %q%s", name, near)
+	case runReference.MatchString(text):
+		d.Text = fmt.Sprintf("%s; CUE is read before there is a run: write ${%s.NAME} where a text may hold a value of it",
+			text, runReference.FindStringSubmatch(text)[1])
 	case strings.Contains(text, "undefined field: #"):
 		_, name, _ := strings.Cut(text, "undefined field: #")
 		if near := rules.Nearest(name, x.definitions); near != "" {
@@ -98,6 +108,9 @@ func (x *explainer) one(e errors.Error, labels []string) tree.Diagnostic {
 		}
 	case strings.Contains(text, "field not allowed"):
 		d.Text = "unknown field" + x.resembling(labels)
+		if x.rule(labels) != nil { // so it is not the format that refuses it
+			d.Text = "a definition that the value is made of has no such field; to let more in, put ... at the end of it"
+		}
 		d.Pos = x.index.key(x.index.at(labels...), d.Pos)
 	}
 	return d
