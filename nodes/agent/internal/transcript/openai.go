@@ -97,11 +97,12 @@ var Responses = Format{
 			t.say("", o.Str("delta"))
 			t.call("").wrote(o.Str("delta"))
 		},
-		"response.completed":  responseEnd,
-		"response.incomplete": responseEnd,
-		"response.failed":     responseEnd,
-		"response.cancelled":  responseEnd,
-		"response.done":       responseEnd,
+		"response.output_item.done": func(t *Transcript, o object) { t.items = append(t.items, o.Object("item")) },
+		"response.completed":        responseEnd,
+		"response.incomplete":       responseEnd,
+		"response.failed":           responseEnd,
+		"response.cancelled":        responseEnd,
+		"response.done":             responseEnd,
 	}.read,
 	Whole: func(t *Transcript, o object) bool {
 		if !o.Has("output") && !o.Has("status") {
@@ -140,12 +141,17 @@ func responseResult(t *Transcript, o object) {
 	}
 }
 
-// responseItems joins the texts of all items, in order: they count more than the pieces that came before. whole is
-// false when an item says that it is not.
+// responseItems joins the texts of all items, in order: they count more than the pieces that came before. Some servers
+// send the items one by one and leave them out of the object at the end. whole is false when an item says that it is
+// not.
 func responseItems(t *Transcript, o object) (whole bool) {
 	whole = true
+	items := o.Objects("output")
+	if len(items) == 0 {
+		items = t.items
+	}
 	var text strings.Builder
-	for _, item := range o.Objects("output") {
+	for _, item := range items {
 		switch kind := item.Str("type"); {
 		case kind == "message":
 			whole = whole && item.Str("status") != "incomplete" && item.Str("status") != "in_progress"

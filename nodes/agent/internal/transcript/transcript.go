@@ -74,6 +74,7 @@ type Transcript struct {
 	stop            string
 	stopped, closed bool
 	refusal         string         // what the model said in refusing
+	items           []object       // of the Responses API, each as it was done
 	broken          *evidence.Case // an error object inside the answer
 
 	models   []string // that answered
