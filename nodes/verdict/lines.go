@@ -46,7 +46,7 @@ func (d *decisionRule) read(review *markdown.Doc) ruling {
 	}
 	switch {
 	case decided == nil && form == nil:
-		return ruling{reason: "missing", text: fmt.Sprintf("no line begins with %q", d.Label)}
+		return ruling{reason: "missing", text: fmt.Sprintf("no line begins with %q and goes on with a value", d.Label)}
 	case decided == nil:
 		return *form
 	}

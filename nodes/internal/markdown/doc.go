@@ -54,13 +54,31 @@ var deep = regexp.MustCompile(`(?m)^(?:[ \t]*(?:>|[-+*]|[0-9]{1,9}[.)])){20}.*$`
 
 // Parse reads a text. Lines that stand deeper than 20 quotes or lists are left out.
 func Parse(src string) *Doc {
-	d := &Doc{Text: deep.ReplaceAllString(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(src), "")}
+	lines := deep.ReplaceAllString(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(src), "")
+	d := &Doc{Text: opened(lines)}
 	b := []byte(d.Text)
 	w := writer{doc: d, src: b}
 	_ = ast.Walk(parser.Parse(text.NewReader(b)), w.block)
 	d.elements = elements(w.tags)
 	return d
 }
+
+// opened returns a text that stands in one element of its author's own, such as <answer>, with blank lines within the
+// tags: without them Markdown takes for HTML what follows the first one.
+func opened(text string) string {
+	m := enclosed.FindStringSubmatch(text)
+	if m == nil {
+		return text
+	}
+	name := strings.ToLower(m[2])
+	inner := strings.ToLower(m[3])
+	if !(element{name: name}).own() || name != strings.ToLower(m[5]) || strings.Contains(inner, "</"+name) {
+		return text
+	}
+	return m[1] + "\n\n" + m[3] + "\n\n" + m[4]
+}
+
+var enclosed = regexp.MustCompile(`(?s)^(\s*<([A-Za-z][\w.-]*)[^<>]*>)(.*)(</([A-Za-z][\w.-]*)>\s*)$`)
 
 // emphasis are the tags that only dress a text.
 var emphasis = regexp.MustCompile(`(?i)^</?(?:b|strong|em|i|u|mark|code|span|font|br)\s*/?>$`)
