@@ -220,6 +220,10 @@ func TestOutputs(t *testing.T) {
 			}
 		}
 	}
+	twice := m{"run": `printf '{"n": 1, "ok": true, "n": 2}' > "$DAGRUN_OUT/outputs.json"`}
+	if _, _, res, err := run(t, twice); err != nil || len(res.Warnings) != 1 || !strings.Contains(res.Warnings[0], `"n" appears twice`) {
+		t.Errorf("a name twice: %v %v", res, err)
+	}
 	if _, _, res, err := run(t, m{"argv": []string{"/bin/true"}}); err != nil || res.Values != nil {
 		t.Errorf("without declarations: %v %v", res, err)
 	}

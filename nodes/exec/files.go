@@ -20,6 +20,7 @@ import (
 	"dagrun.dev/nodes"
 	"dagrun.dev/nodes/internal/accept"
 	"dagrun.dev/nodes/internal/credential"
+	"dagrun.dev/nodes/internal/jsonscan"
 	"dagrun.dev/nodes/internal/proc"
 	"dagrun.dev/nodes/internal/shape"
 )
@@ -186,7 +187,7 @@ func (s *settings) collect(t *nodes.Task, p *proc.Result, res *nodes.Result) err
 		}
 	}
 	undeclared(list, t, res)
-	res.Values, err = s.values(root, t, p)
+	res.Values, err = s.values(root, t, p, res)
 	return err
 }
 
@@ -213,7 +214,7 @@ func (s *settings) Salvage(t *nodes.Task, files, outputs []string) *nodes.Result
 		}
 		res.Writes[name] = name
 	}
-	all, err := readValues(root)
+	all, err := readValues(root, res)
 	for _, name := range outputs {
 		switch v, there := all[name]; {
 		case err != nil:
@@ -302,8 +303,10 @@ func undeclared(list []os.DirEntry, t *nodes.Task, res *nodes.Result) {
 
 // values reads outputs.json, and the lines that are a value. Every declared value must be there unless its type says
 // otherwise; the host checks the types.
-func (s *settings) values(root *os.Root, t *nodes.Task, p *proc.Result) (map[string]any, error) {
-	all, err := readValues(root)
+func (s *settings) values(
+	root *os.Root, t *nodes.Task, p *proc.Result, res *nodes.Result,
+) (map[string]any, error) {
+	all, err := readValues(root, res)
 	if err == nil && s.Lines != "" {
 		all, err = withLines(all, s.Lines, p.Stdout)
 	}
@@ -359,7 +362,7 @@ func noValue(name string) error {
 }
 
 // readValues reads outputs.json, its values as they are written: the host says what cannot be kept.
-func readValues(root *os.Root) (all map[string]json.RawMessage, err error) {
+func readValues(root *os.Root, res *nodes.Result) (all map[string]json.RawMessage, err error) {
 	b, err := regular.ReadIn(root, outputsFile, mostOutputs)
 	pe, ok := errors.AsType[*fs.PathError](err)
 	switch {
@@ -375,6 +378,11 @@ func readValues(root *os.Root) (all map[string]json.RawMessage, err error) {
 	}
 	if err := json.Unmarshal(b, &all); err != nil {
 		return nil, nodes.Failf("protocol", "%s is not a JSON object: %v", outputsFile, err)
+	}
+	var odd jsonscan.Oddities
+	odd.Look(b)
+	for _, oddity := range odd.Warnings("") {
+		res.Warnings = append(res.Warnings, outputsFile+": "+oddity)
 	}
 	return all, nil
 }

@@ -164,7 +164,7 @@ func (s *settings) take(t *nodes.Task, a *httpc.Answer) (*nodes.Result, error) {
 	}
 	body := func() io.Reader { return io.NewSectionReader(f, 0, n) }
 	if len(s.Values) > 0 {
-		err = s.values(body(), res.Values)
+		err = s.values(body(), res)
 	}
 	if err == nil && s.To != "" {
 		res.Writes[s.To] = s.To

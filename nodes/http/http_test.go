@@ -129,7 +129,11 @@ func TestValuesThatAreNoText(t *testing.T) {
 			t.Errorf("%s: %v", at, err)
 		}
 	}
-	_, _, _, _, err := send(t, m{"values": m{"v": m{"at": "mark"}}}, exchange.Response{Status: 200, RawBody: `{"mark":"\ufffd"}`})
+	_, _, _, res, err := send(t, m{"values": m{"v": m{"at": "n", "type": "int"}}}, exchange.Response{Status: 200, RawBody: `{"n":1,"n":2}`})
+	if err != nil || len(res.Warnings) != 1 || !strings.Contains(res.Warnings[0], `"n" appears twice`) {
+		t.Errorf("a name twice: %+v %v", res, err)
+	}
+	_, _, _, _, err = send(t, m{"values": m{"v": m{"at": "mark"}}}, exchange.Response{Status: 200, RawBody: `{"mark":"\ufffd"}`})
 	if err != nil {
 		t.Error(err)
 	}

@@ -20,7 +20,7 @@ import (
 const mostJSON = 64 << 20
 
 // values reads the values from a JSON body.
-func (s *settings) values(body io.Reader, into map[string]any) error {
+func (s *settings) values(body io.Reader, res *nodes.Result) error {
 	text := new(bytes.Buffer)
 	d := json.NewDecoder(io.TeeReader(io.LimitReader(body, mostJSON), text))
 	d.UseNumber()
@@ -32,6 +32,9 @@ func (s *settings) values(body io.Reader, into map[string]any) error {
 		return nodes.Failf("protocol",
 			"values: something stands behind the JSON value, which ends at byte %d", d.InputOffset())
 	}
+	var odd jsonscan.Oddities
+	odd.Look(text.Bytes())
+	res.Warnings = append(res.Warnings, odd.Warnings("")...)
 	for _, name := range slices.Sorted(maps.Keys(s.Values)) {
 		v := s.Values[name]
 		x, err := jsonscan.Walk(doc, v.At)
@@ -45,7 +48,7 @@ func (s *settings) values(body io.Reader, into map[string]any) error {
 		if lossy(x, text.Bytes()) {
 			return nodes.Failf("protocol", "values.%s: the text that the answer has at %q is not valid Unicode", name, v.At)
 		}
-		into[name] = x
+		res.Values[name] = x
 	}
 	return nil
 }
