@@ -187,6 +187,7 @@ func (s *settings) judge(ctx context.Context, t *nodes.Task, p *proc.Result, cut
 	if p.Exit == mayNotStart && t.Reads != nil {
 		e.Message += "; of what a node reads only what stands in with.programs may be started"
 	}
+	e.Unknown = p.Cause != proc.Ended || p.Signal != 0 // it was cut off in the middle of its work
 	e.Diagnostics = p.LastWords()
 	return e
 }

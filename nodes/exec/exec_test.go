@@ -273,6 +273,9 @@ func TestFailures(t *testing.T) {
 			if !strings.Contains(err.Error(), tt.message) || e.Permanent != tt.final || strings.Contains(err.Error(), "\n") {
 				t.Errorf("error %q, permanent %v", err, e.Permanent)
 			}
+			if cut := tt.category == "killed" || tt.category == "stalled"; e.Unknown != cut {
+				t.Errorf("its effect is unknown: %v", e.Unknown)
+			}
 			if tt.name == "status" && (!strings.Contains(e.Diagnostics, "first") || host.Kept["stderr.txt"] != "the reason\n") {
 				t.Errorf("diagnostics %q, kept %v", e.Diagnostics, host.Kept)
 			}
