@@ -31,6 +31,13 @@ func Sweep(r *run.Run, scratch string) error {
 	return errors.Join(disk.RemoveAll(dir), sweepHandedOn(r, dir))
 }
 
+// Outside returns the folders outside of a run in which attempts, of a process that was killed too, may have left
+// something: whoever puts the run away removes them. scratch as in Options.
+func Outside(r *run.Run, scratch string) []string {
+	dir := scratchOf(r, scratch)
+	return []string{dir, handedOnBy(dir)}
+}
+
 // What the attempts of a node hand on lies beside the scratch folders, by node and generation: the process that carries
 // the run on after a kill finds it there.
 

@@ -20,6 +20,7 @@ import (
 	"dagrun.dev/dag/report"
 	"dagrun.dev/dag/reuse"
 	"dagrun.dev/dag/run"
+	"dagrun.dev/internal/disk"
 )
 
 func makeApply(c *cobra.Command) {
@@ -87,9 +88,19 @@ func (s *session) apply(res *compile.Result, fresh, again bool, seed int64) erro
 	}
 	if fresh && run.Exists(s.dir) {
 		s.endLeft()
+		var outside []string
+		if r, _, err := run.OpenReadOnly(s.options()); err == nil { // which run a damaged one is nobody knows
+			outside = executor.Outside(r, "")
+			r.Close()
+		}
 		to, err := run.Archive(s.options())
 		if err != nil {
 			return err
+		}
+		for _, dir := range outside {
+			if err := disk.RemoveAll(dir); err != nil {
+				s.warn(err.Error())
+			}
 		}
 		s.note("archived the previous run as " + filepath.Join(s.dir, to))
 	}
