@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"dagrun.dev/dag/compile"
 	"dagrun.dev/dag/run"
 	"dagrun.dev/internal/disk"
+	"dagrun.dev/internal/regular"
 )
 
 // An origin says where a run's specification lies: the folder that its nodes work in. It is no part of the run's
@@ -28,6 +30,8 @@ type origin struct {
 	Up   string `json:"up,omitempty"` // from there to Dir, such as ../..; empty where the run does not lie below it
 	// Sources are the files in Dir that the plan was made of, which nothing is published over.
 	Sources []string `json:"sources,omitempty"`
+	// Digests are those of what Sources held when the plan was taken up; empty for one that could not be read.
+	Digests []string `json:"digests,omitempty"`
 }
 
 // originName is its file in the run's own folder.
@@ -41,6 +45,9 @@ func newOrigin(dir string, res *compile.Result) (*origin, error) {
 			o.File = filepath.Base(file)
 			break
 		}
+	}
+	for _, source := range o.Sources {
+		o.Digests = append(o.Digests, digestOf(filepath.Join(o.Dir, source)))
 	}
 	return o, o.place(dir)
 }
@@ -139,6 +146,24 @@ func readOrigin(dir string) (o origin, err error) {
 		o.Up = upTo(o.Dir, own.Path(".."))
 	}
 	return o, nil
+}
+
+// edited returns the first source that holds something else, in a folder, than when the plan was taken up; empty: none.
+func (o *origin) edited(folder string) string {
+	for i, digest := range o.Digests {
+		if i < len(o.Sources) && digestOf(filepath.Join(folder, o.Sources[i])) != digest {
+			return o.Sources[i]
+		}
+	}
+	return ""
+}
+
+func digestOf(file string) string {
+	data, err := regular.Read(file, 1<<40)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(data))
 }
 
 func (o *origin) write(dir string) error {

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -42,6 +43,7 @@ func makeResume(c *cobra.Command) {
 		if err := s.ready(r, again, all, &limits, &part, without); err != nil || s.nothing {
 			return errors.Join(err, r.Close())
 		}
+		s.warnEdited()
 		return s.carryOn(r)
 	}
 	runs.addState(c)
@@ -54,6 +56,16 @@ func makeResume(c *cobra.Command) {
 	part.add(c)
 	c.Flags().BoolVar(&all, "all", false, "go on with all nodes of a run of which a part was selected")
 	c.Flags().StringArrayVar(&without, "without", nil, "skip a node that has not ended (may be repeated)")
+}
+
+// warnEdited warns where the specification has been edited since the run took it up.
+func (s *session) warnEdited() {
+	if o, err := readOrigin(s.dir); err == nil {
+		if file := o.edited(s.specDir); file != "" {
+			s.warn(fmt.Sprintf("%s was edited after the run had taken it up, and resume goes on with the plan that it has: "+
+				"dagrun apply takes the edit up", fromHere(filepath.Join(s.specDir, file))))
+		}
+	}
 }
 
 // ready makes a run that exists go on under its own plan.
