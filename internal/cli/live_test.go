@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"dagrun.dev/internal/testing/program"
 )
 
 // An atTerminal is the program, run at a terminal by a user who looks at it.
@@ -26,7 +28,7 @@ type atTerminal struct {
 func runAtTerminal(t *testing.T, columns, rows int, dir string, args ...string) *atTerminal {
 	master, slave := openTerminal(t, columns, rows)
 	a := &atTerminal{t: t, master: master, shown: newTerminal(columns, rows), ended: make(chan struct{})}
-	a.cmd = exec.Command(binary, args...)
+	a.cmd = program.Command(t.Context(), binary, args...)
 	a.cmd.Dir = dir
 	a.cmd.Env = append(os.Environ(), "TERM=xterm", "NO_COLOR=1", "TZ=UTC", "XDG_STATE_HOME="+filepath.Join(dir, "state"))
 	a.cmd.Stdin, a.cmd.Stdout, a.cmd.Stderr = slave, slave, slave
@@ -41,12 +43,10 @@ func runAtTerminal(t *testing.T, columns, rows int, dir string, args ...string) 
 	return a
 }
 
-// until waits until the terminal shows a match, which it returns.
+// until waits until the terminal shows a match, which it returns, or until the program has ended.
 func (a *atTerminal) until(pattern string) string {
 	a.t.Helper()
 	re := regexp.MustCompile(pattern)
-	quit := time.AfterFunc(2*time.Minute, func() { _ = a.cmd.Process.Signal(syscall.SIGQUIT) }) // a way out: it shows its stacks
-	defer quit.Stop()
 	for over := false; ; time.Sleep(5 * time.Millisecond) {
 		if found := re.FindString(a.shown.String()); found != "" {
 			return found

@@ -206,8 +206,8 @@ func (s *session) rest(r *run.Run) {
 	s.nothing = true
 	s.logs.Start(r, s.opened)
 	s.logs.Stop()
-	if st := report.NewStatus(r, s.dir, time.Now()); !runlog.HasSummary(s.opened, st.RunID) {
-		_, err := s.summarize(r, st)
+	if v := r.State().Run(); v.Status.Ended() && !runlog.HasSummary(s.opened, v.ID) {
+		_, err := s.summarize(r, report.NewStatus(r, s.dir, time.Now()))
 		s.warnOf(err)
 	}
 }

@@ -11,9 +11,10 @@ import (
 	"testing"
 )
 
-// open are the rows of the requirements that nothing carries out: telemetry that is delivered somewhere, and a run on
-// several machines.
-var open = []string{"V-3", "B-12"}
+// open are the rows of the requirements that nothing carries out, by letter and number: telemetry that is delivered
+// somewhere, and a run on several machines. Their ids stand in no test, this one included: whoever looks for rows without
+// a test finds them.
+var open = map[string]int{"V": 3, "B": 12}
 
 // rows are all rows of the requirements.
 func rows() (list []string) {
@@ -52,7 +53,8 @@ func TestEveryRowIsProven(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range rows() {
-		if named[id] == slices.Contains(open, id) {
+		letter, number, _ := strings.Cut(id, "-")
+		if named[id] == (fmt.Sprint(open[letter]) == number) {
 			t.Errorf("row %s: named by a test: %v", id, named[id])
 		}
 	}
